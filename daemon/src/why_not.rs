@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use pleach_scheduler::candidate::CandidateKind;
+use pleach_scheduler::actions::{CandidateKind, Words};
 use pleach_scheduler::pass::{Pass, PassState, why_absent};
 use pleach_scheduler::{DecisionPoint, ExternalId, JobId};
 
@@ -107,19 +107,21 @@ fn pass(fleet: &mut Fleet, loaded: &mut Loaded, row: JobId) -> Result<String, Er
         let chosen = pass.candidates().get(action).cloned();
         let Some(chosen) = chosen else { break };
         number += 1;
-        let what = match (chosen.kind, chosen.job) {
-            (CandidateKind::Start, Some(job)) if job == row => {
-                return Ok(text + "It starts in the present round.\n");
-            }
-            (CandidateKind::Start, Some(job)) => format!("job {} starts", cluster.job(job).external),
-            (CandidateKind::Reserve, Some(job)) => {
-                format!("GPUs are held back for job {}", cluster.job(job).external)
-            }
-            (CandidateKind::Preempt, Some(job)) => {
-                format!("job {} starts in the place of others", cluster.job(job).external)
-            }
-            _ => "the policy holds".into(),
-        };
+        if chosen.job == Some(row) && chosen.kind == CandidateKind::Start {
+            return Ok(text + "It starts in the present round.\n");
+        }
+        let name = |job: JobId| cluster.job(job).external.to_string();
+        let victims: Vec<String> = pass
+            .candidates()
+            .victims(&chosen)
+            .iter()
+            .map(|job| name(*job))
+            .collect();
+        let what = chosen.kind.event(&Words {
+            job: chosen.job.map_or(String::new(), name),
+            place: String::new(),
+            victims: victims.join(", "),
+        });
         let _ = writeln!(text, "Decision {number}: {what}.");
         let candidates = pass.candidates();
         let own = candidates

@@ -269,7 +269,7 @@ fn elastic() -> EnvConfig {
         })),
         ..EnvConfig::default()
     };
-    offer(&mut config, ActionKind::Resize);
+    offer(&mut config, ActionKind::Sizes);
     config
 }
 
@@ -296,7 +296,7 @@ fn mixed_ideal() -> EnvConfig {
         ActionKind::Share,
         ActionKind::WaitForType,
         ActionKind::GrantCores,
-        ActionKind::Resize,
+        ActionKind::Sizes,
     ] {
         offer(&mut config, kind);
     }

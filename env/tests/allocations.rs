@@ -54,7 +54,7 @@ fn other_types_and_sizes(preset: &str) -> EnvConfig {
         workload: WorkloadConfig::Generate(GeneratorConfig::preset(preset).unwrap().with(150, 2.0)),
         ..EnvConfig::default()
     };
-    let offered = config.candidates.actions.with(ActionKind::Resize);
+    let offered = config.candidates.actions.with(ActionKind::Sizes);
     config.candidates.actions = offered.with(ActionKind::WaitForType);
     config
 }

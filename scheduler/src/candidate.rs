@@ -1,21 +1,10 @@
 //! Candidates: the admissible actions of one decision point, bounded in number whatever the cluster's size.
 
+use crate::actions::About;
+pub use crate::actions::CandidateKind;
 use crate::cluster::{PlacementFacts, Shape, Slice};
 use crate::ids::{GpuTypeId, JobId};
 use crate::lens::LensSet;
-
-/// What a candidate does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum CandidateKind {
-    /// End the pass; nothing more happens until the next event.
-    Hold,
-    /// Start a pending job.
-    Start,
-    /// Hold GPUs back for a job that does not fit yet; the pass goes on with starts that do not delay it.
-    Reserve,
-    /// Stop running jobs and start a pending one in their place.
-    Preempt,
-}
 
 /// One admissible action.
 #[derive(Clone, Debug)]
@@ -53,6 +42,13 @@ pub(crate) struct Stopped {
 }
 
 impl Candidate {
+    /// The job that it is about if that waits; none of candidates about a running job.
+    #[must_use]
+    #[inline]
+    pub fn waiting_job(&self) -> Option<JobId> {
+        self.job.filter(|_| self.kind.row().about == About::Waiting)
+    }
+
     pub(crate) fn new(kind: CandidateKind, job: Option<JobId>) -> Candidate {
         Candidate {
             kind,

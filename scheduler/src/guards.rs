@@ -71,17 +71,15 @@ impl Guards {
                     .iter()
                     .any(|victim| cluster.job(*victim).num_preemptions >= max)
             };
-            allowed &= bits(set, |row| {
-                row.kind != CandidateKind::Preempt || !stopped_too_often(row)
-            });
+            allowed &= bits(set, |row| !stopped_too_often(row));
         }
         if let Some(job) = self.first_overdue(cluster, set, allowed) {
-            return now_if_any(set, bits(set, |row| row.job == Some(job)) & allowed);
+            return now_if_any(set, bits(set, |row| row.waiting_job() == Some(job)) & allowed);
         }
         match self.first_below_floor(cluster, set, allowed) {
             Some(tenant) => {
                 let is_its = |row: &Candidate| {
-                    row.job
+                    row.waiting_job()
                         .is_some_and(|job| cluster.job(job).request.tenant == tenant)
                 };
                 now_if_any(set, bits(set, is_its) & allowed)
@@ -96,7 +94,7 @@ impl Guards {
     pub fn first_below_floor(&self, cluster: &Cluster, set: &CandidateSet, allowed: u64) -> Option<TenantId> {
         let floor = self.tenant_floor.filter(|_| cluster.tenants().len() > 1)?;
         let offered = set.iter().enumerate().filter_map(|(index, row)| {
-            let job = row.job.filter(|_| allowed >> index & 1 == 1)?;
+            let job = row.waiting_job().filter(|_| allowed >> index & 1 == 1)?;
             let tenant = cluster.job(job).request.tenant;
             let of = &cluster.tenants()[tenant.index()];
             (of.quota_gpus > 0 && of.use_ratio() < floor).then(|| (of.use_ratio(), tenant))
@@ -110,7 +108,7 @@ impl Guards {
     pub fn first_overdue(&self, cluster: &Cluster, set: &CandidateSet, allowed: u64) -> Option<JobId> {
         self.overdue_after_s?;
         let jobs = set.iter().enumerate().filter_map(|(index, row)| {
-            let job = row.job.filter(|_| allowed >> index & 1 == 1)?;
+            let job = row.waiting_job().filter(|_| allowed >> index & 1 == 1)?;
             self.is_overdue(cluster, job).then_some(job)
         });
         jobs.min_by_key(|job| (cluster.job(*job).submit, job.0))

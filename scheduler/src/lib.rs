@@ -41,7 +41,7 @@
     allow(clippy::disallowed_methods, reason = "tests hold results to the C library's")
 )]
 
-mod action_set;
+pub mod actions;
 pub mod candidate;
 pub mod cluster;
 pub mod cluster_spec;
@@ -68,7 +68,7 @@ pub mod tree;
 mod unopposed;
 mod watched;
 
-pub use action_set::{ActionKind, ActionSet};
+pub use actions::{ActionKind, ActionSet};
 pub use cluster::decision::Decision;
 pub use cluster::{Capabilities, Cluster, Submission, decision, snapshot};
 pub use cluster_spec::{ClusterSpec, ModelClass, Resources};

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::action_set::{ActionKind, ActionSet};
+use crate::actions::{ActionKind, ActionSet};
 use crate::candidate::{Candidate, CandidateKind, CandidateSet, MAX_CANDIDATES};
 use crate::cluster::{Cluster, Template};
 use crate::error::{ConfigError, PolicyError};
@@ -49,7 +49,7 @@ pub struct Needs {
 impl Needs {
     /// Whether it reads what else a job could have, [`OpportunityCost`](crate::candidate::OpportunityCost).
     pub(crate) fn opportunity_costs(&self) -> bool {
-        const READERS: ActionSet = ActionSet::of(ActionKind::Resize)
+        const READERS: ActionSet = ActionSet::of(ActionKind::Sizes)
             .with(ActionKind::GrantCores)
             .with(ActionKind::WaitForType);
         self.observation || !self.actions.intersection(READERS).is_empty()
@@ -126,7 +126,7 @@ impl From<CandidateConfig> for WrittenCandidates {
             reserve: has(ActionKind::Reserve),
             preempt: has(ActionKind::Preempt),
             share: has(ActionKind::Share),
-            sizes: has(ActionKind::Resize),
+            sizes: has(ActionKind::Sizes),
             cores: has(ActionKind::GrantCores),
             wait_for_type: has(ActionKind::WaitForType),
         }
@@ -143,7 +143,7 @@ impl From<WrittenCandidates> for CandidateConfig {
                 .set(ActionKind::Reserve, written.reserve)
                 .set(ActionKind::Preempt, written.preempt)
                 .set(ActionKind::Share, written.share)
-                .set(ActionKind::Resize, written.sizes)
+                .set(ActionKind::Sizes, written.sizes)
                 .set(ActionKind::GrantCores, written.cores)
                 .set(ActionKind::WaitForType, written.wait_for_type),
         }
@@ -381,7 +381,7 @@ fn unopposed(
         CandidateKind::Start => {
             row.kind == CandidateKind::Start && row.job == chosen.job && is_faster(row, chosen)
         }
-        CandidateKind::Reserve | CandidateKind::Preempt => false,
+        _ => false,
     };
     let mut rest = [false; MAX_CANDIDATES];
     for ((own, mask), row) in rest.iter_mut().zip(mask).zip(set.iter()) {

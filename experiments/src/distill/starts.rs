@@ -32,7 +32,7 @@ pub fn hand_rules(env: &EnvConfig, deals: bool) -> Vec<(String, Draft)> {
     if offered.contains(ActionKind::GrantCores) {
         rules.of_cores();
     }
-    if offered.contains(ActionKind::Resize) {
+    if offered.contains(ActionKind::Sizes) {
         rules.of_sizes();
     }
     rules.found

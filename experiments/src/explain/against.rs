@@ -91,13 +91,8 @@ pub(super) fn answer(subject: &Subject, name: &str) -> Result<Differences, Error
     Ok(found)
 }
 
-/// What a choice is about, for comparison.
-fn what(candidate: &Candidate) -> (CandidateKind, Option<JobId>) {
-    (candidate.kind, candidate.job)
-}
-
 fn compare(found: &mut Differences, seen: &Seen<'_>, pass: &Pass, choice: usize) {
-    use CandidateKind::{Hold, Preempt, Reserve, Start};
+    use CandidateKind::{Hold, Reserve};
     let own = seen.chosen();
     let Some(other) = pass.candidates().get(choice) else {
         return;
@@ -108,10 +103,10 @@ fn compare(found: &mut Differences, seen: &Seen<'_>, pass: &Pass, choice: usize)
     };
     let number = seen.number;
     let is_loose = |candidate: &Candidate| candidate.facts.is_some_and(|facts| facts.locality < 1.0);
-    match (what(own), what(other)) {
-        ((Hold, _), (Hold, _)) => found.num_same += 1,
-        ((Reserve, a), (Reserve, b)) if a == b => found.num_same += 1,
-        ((Start, a), (Start, b)) | ((Preempt, a), (Preempt, b)) if a == b => {
+    let (starts, other_starts) = (own.kind.starts(), other.kind.starts());
+    match (own.kind, other.kind) {
+        (Hold, Hold) => found.num_same += 1,
+        (ours, theirs) if ours == theirs && own.job == other.job => {
             if same_place() {
                 found.num_same += 1;
             } else {
@@ -119,23 +114,21 @@ fn compare(found: &mut Differences, seen: &Seen<'_>, pass: &Pass, choice: usize)
                 found.add(number, "it puts the same job on other GPUs", &traits);
             }
         }
-        ((Start | Preempt, Some(a)), (Start | Preempt, Some(b))) if a != b => {
-            another_job(found, seen, (a, b));
-        }
-        ((Start, _), (Preempt, _)) | ((Preempt, _), (Start, _)) => {
-            found.add(number, "only one of them stops a job to start this one", &[]);
-        }
-        ((Hold, _), (Start | Preempt, _)) => {
+        _ if starts && other_starts => match (own.job, other.job) {
+            (Some(a), Some(b)) if a != b => another_job(found, seen, (a, b)),
+            _ => found.add(number, "only one of them stops a job to start this one", &[]),
+        },
+        (Hold, _) if other_starts => {
             let traits = [("on GPUs so far apart that they slow it down", is_loose(other))];
             found.add(number, "it waits where the other starts a job", &traits);
         }
-        ((Start | Preempt, _), (Hold, _)) => {
+        (_, Hold) if starts => {
             let traits = [("on GPUs so far apart that they slow it down", is_loose(own))];
             found.add(number, "it starts a job where the other waits", &traits);
         }
-        ((Reserve, _), (Reserve, _)) => found.add(number, "it holds GPUs back for another job", &[]),
-        ((Reserve, _), _) => found.add(number, "it holds GPUs back where the other does not", &[]),
-        (_, (Reserve, _)) => found.add(number, "the other holds GPUs back where it does not", &[]),
+        (Reserve, Reserve) => found.add(number, "it holds GPUs back for another job", &[]),
+        (Reserve, _) => found.add(number, "it holds GPUs back where the other does not", &[]),
+        (_, Reserve) => found.add(number, "the other holds GPUs back where it does not", &[]),
         _ => found.add(number, "it does something else", &[]),
     }
 }

@@ -3,10 +3,11 @@
 use std::fmt;
 use std::ops::ControlFlow;
 
-use pleach_scheduler::candidate::CandidateKind;
+use pleach_scheduler::actions::Words;
+use pleach_scheduler::features::Feature;
 use pleach_scheduler::pass::why_absent;
 use pleach_scheduler::tree::{Contrast, Explanation, count, quantity};
-use pleach_scheduler::{JobId, Policy as _, PolicyError};
+use pleach_scheduler::{ActionSet, FeatureSchema, JobId, Policy as _, PolicyError};
 use serde::Serialize;
 
 use super::replay::{Seen, replay};
@@ -70,11 +71,12 @@ pub(super) fn of_job(subject: &Subject, name: &str) -> Result<Told<DecisionRepor
     let job = subject.find("job", name)?;
     let (mut report, mut also) = (None, Vec::new());
     // Only who may stop jobs can do anything more to a job that runs.
-    let stops = subject.sim.capabilities.preemption;
+    let can = subject.sim.capabilities.actions();
+    let stops = !can.intersection(ActionSet::STOPPING).is_empty();
     replay(subject, &mut |seen| {
         let chosen = seen.chosen();
         let is_it = chosen.job == Some(job);
-        let is_start = matches!(chosen.kind, CandidateKind::Start | CandidateKind::Preempt);
+        let is_start = chosen.kind.starts();
         if is_it && is_start && report.is_none() {
             report = Some(describe(subject, seen)?);
             return Ok(if stops {
@@ -162,7 +164,7 @@ pub(super) fn overtaking(subject: &Subject) -> Result<Told<DecisionReport>, Erro
             let submit = cluster.job(job).submit;
             oldest(seen).is_some_and(|other| cluster.job(other).submit < submit)
         };
-        let starts = matches!(chosen.kind, CandidateKind::Start | CandidateKind::Preempt);
+        let starts = chosen.kind.starts();
         if starts && chosen.job.is_some_and(overtakes) {
             report = Some(describe(subject, seen)?);
             return Ok(ControlFlow::Break(()));
@@ -218,14 +220,14 @@ pub(super) fn describe(subject: &Subject, seen: &Seen<'_>) -> Result<DecisionRep
 
 /// The conditions on a path with the candidate's values, but for its kind.
 pub(super) fn conditions_of(why: &Explanation) -> Vec<String> {
+    let schema = FeatureSchema::current();
+    let is_kind = |name: &str| {
+        let column = schema.joined_index(name).and_then(|number| schema.joined(number));
+        column.is_some_and(Feature::is_kind)
+    };
     let path = why.path.iter().filter(|step| !is_kind(step.feature));
     path.map(|step| format!("{} (it is {})", step.condition, step.value))
         .collect()
-}
-
-/// Whether a feature only says what kind of action a candidate is.
-fn is_kind(feature: &str) -> bool {
-    ["is_hold", "is_start", "is_reserve", "is_preempt"].contains(&feature)
 }
 
 fn rivals(subject: &Subject, seen: &Seen<'_>) -> Result<Vec<RivalReport>, PolicyError> {
@@ -265,7 +267,6 @@ fn rivals(subject: &Subject, seen: &Seen<'_>) -> Result<Vec<RivalReport>, Policy
 pub(super) fn action(subject: &Subject, seen: &Seen<'_>, index: usize) -> String {
     let set = seen.point.candidates;
     let candidate = &seen.candidates()[index];
-    let job = candidate.job.map_or("?", |job| subject.name(job));
     let place = candidate.facts.map_or(String::new(), |facts| {
         let (gpus, nodes) = (
             count(facts.num_gpus.into(), "GPU", "GPUs"),
@@ -273,22 +274,21 @@ pub(super) fn action(subject: &Subject, seen: &Seen<'_>, index: usize) -> String
         );
         format!(" on {gpus} of {nodes}")
     });
-    match candidate.kind {
-        CandidateKind::Hold => "nothing more starts until the next event".into(),
-        CandidateKind::Start => format!("job {job} starts{place}"),
-        CandidateKind::Reserve => format!(
-            "GPUs are held back for job {job}, which is believed to fit in {}",
-            quantity(candidate.wait_to_fit_s, "s")
-        ),
-        CandidateKind::Preempt => {
-            let victims = set.victims(candidate).iter();
-            let victims: Vec<&str> = victims.map(|victim| subject.name(*victim)).collect();
-            format!(
-                "job {} is stopped and job {job} starts{place}",
-                victims.join(", ")
-            )
-        }
+    let victims: Vec<&str> = set
+        .victims(candidate)
+        .iter()
+        .map(|victim| subject.name(*victim))
+        .collect();
+    let mut told = candidate.kind.event(&Words {
+        job: candidate.job.map_or("?", |job| subject.name(job)).into(),
+        place,
+        victims: victims.join(", "),
+    });
+    if candidate.reserved_type.is_some() {
+        let wait = quantity(candidate.wait_to_fit_s, "s");
+        told.push_str(&format!(", which is believed to fit in {wait}"));
     }
+    told
 }
 
 impl DecisionReport {

@@ -53,18 +53,13 @@ pub(super) fn example(outline: &Outline) -> String {
         let _ = write!(html, "<option value=\"{place}\">{}</option>", escape(kind.name));
     }
     html.push_str("</select>\n");
-    let kinds = ["is_hold", "is_start", "is_reserve", "is_preempt"];
     for (place, (_, feature)) in outline.features.iter().enumerate() {
         let unit = match feature.unit {
             "" => String::new(),
             unit => format!(" [{unit}]"),
         };
         // The kind of action says these.
-        let hidden = if kinds.contains(&feature.name) {
-            " hidden=\"\""
-        } else {
-            ""
-        };
+        let hidden = if feature.is_kind() { " hidden=\"\"" } else { "" };
         let _ = write!(
             html,
             "<label for=\"value-{place}\"{hidden}>{}{}<small>{}</small></label>",

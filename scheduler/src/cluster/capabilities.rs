@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::action_set::{ActionKind, ActionSet};
+use crate::actions::{ActionKind, ActionSet};
 use crate::cluster_spec::ModelClass;
 use crate::error::ConfigError;
 use crate::physics::overheads::{Moved, Overheads, sia_kind};
@@ -99,7 +99,7 @@ impl Capabilities {
             ActionKind::Preempt => self.preemption,
             ActionKind::Share => self.sharing != Sharing::Off,
             ActionKind::MixTypes => self.mixed_types,
-            ActionKind::Resize | ActionKind::GrantCores | ActionKind::WaitForType => true,
+            ActionKind::Sizes | ActionKind::GrantCores | ActionKind::WaitForType => true,
         }
     }
 

@@ -8,7 +8,7 @@ use super::mixed_tests::{Move, carry_out, cluster, moves};
 use super::snapshot::{ClusterSnapshot, SnapshotError};
 use super::tests::{cluster_of, submit};
 use super::*;
-use crate::action_set::ActionKind;
+use crate::actions::ActionKind;
 use crate::candidate::CandidateSet;
 use crate::cluster_spec::ElasticJob;
 use crate::heuristics::{by_name, names};

@@ -20,8 +20,8 @@ use super::feature::Scale::{Linear, Log};
 use super::feature::{Feature, Kinds, RowKind};
 use super::law::Law;
 use super::schema::{FeatureSchema, View, place_of, widths};
-use crate::action_set::ActionKind;
-use crate::candidate::{CandidateKind, OpportunityCost};
+use crate::actions::{About, CANDIDATES, CandidateKind};
+use crate::candidate::OpportunityCost;
 use crate::cluster::PlacementFacts;
 use crate::lens::Lens;
 use crate::observation::facts::{ActionFacts, ContextFacts, JobFacts, RowFacts, TimeFacts};
@@ -390,34 +390,22 @@ pub(crate) fn write<const W: usize>(row: &mut [f32; W], id: Id, scaled: f32) {
 }
 
 /// The flag of each kind, by [`CandidateKind`].
-pub(crate) const FLAGS: [Id; 4] = [Id::IsHold, Id::IsStart, Id::IsReserve, Id::IsPreempt];
+pub(crate) const FLAGS: [Id; CANDIDATES.len()] = [Id::IsHold, Id::IsStart, Id::IsReserve, Id::IsPreempt];
 
-const KINDS: [RowKind; FLAGS.len()] = [
-    RowKind {
-        name: "hold",
-        does: "start nothing more until the next event; not offered where no job runs and one could start",
-        action: None,
-        is_about_a_job: false,
-    },
-    RowKind {
-        name: "start",
-        does: "start a job on free GPUs",
-        action: None,
-        is_about_a_job: true,
-    },
-    RowKind {
-        name: "reserve",
-        does: "hold GPUs back for a job that does not fit yet; starts that do not delay it go on",
-        action: Some(ActionKind::Reserve),
-        is_about_a_job: true,
-    },
-    RowKind {
-        name: "preempt",
-        does: "stop running jobs and start one in their place",
-        action: Some(ActionKind::Preempt),
-        is_about_a_job: true,
-    },
-];
+const KINDS: [RowKind; CANDIDATES.len()] = {
+    let (mut kinds, mut at) = ([RowKind::NONE; CANDIDATES.len()], 0);
+    while at < CANDIDATES.len() {
+        let row = &CANDIDATES[at];
+        kinds[at] = RowKind {
+            name: row.name,
+            does: row.does,
+            action: row.action,
+            is_about_a_job: !matches!(row.about, About::Nobody),
+        };
+        at += 1;
+    }
+    kinds
+};
 
 const LAWS: [Law; 4] = [
     Law::Product {

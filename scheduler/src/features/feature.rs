@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::action_set::ActionKind;
+use crate::actions::ActionKind;
 use crate::portable_math::pow;
 
 /// How a raw value becomes a network's input.
@@ -133,6 +133,16 @@ pub struct RowKind {
     pub is_about_a_job: bool,
 }
 
+impl RowKind {
+    /// No kind yet, to fill tables from.
+    pub(crate) const NONE: RowKind = RowKind {
+        name: "",
+        does: "",
+        action: None,
+        is_about_a_job: false,
+    };
+}
+
 /// A set of kinds of rows, by their places in [`FeatureSchema::kinds`](super::FeatureSchema::kinds); at most 16.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Kinds(u16);
@@ -228,6 +238,12 @@ impl Feature {
             ..
         } = self;
         format!("{} {name} [{unit}] {min} {max} {scale:?}", group.word())
+    }
+
+    /// Whether it only says of what kind a row is.
+    #[must_use]
+    pub fn is_kind(&self) -> bool {
+        matches!(self.among, Among::Flag(_))
     }
 
     /// Whether it is 0 or 1.

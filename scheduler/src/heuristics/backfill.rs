@@ -1,7 +1,7 @@
 //! A reservation for the head of one order, and backfill in another: EASY and its relatives.
 
 use super::rank::{rank, under};
-use crate::action_set::{ActionKind, ActionSet};
+use crate::actions::{ActionKind, ActionSet};
 use crate::candidate::CandidateKind;
 use crate::error::PolicyError;
 use crate::lens::{Lens, LensSet, first_with_room};

@@ -7,7 +7,7 @@
 //! ends alone, and GPUs are not held back meanwhile, so a shorter job may take them.
 
 use super::rank::rank_rows;
-use crate::action_set::{ActionKind, ActionSet};
+use crate::actions::{ActionKind, ActionSet};
 use crate::candidate::CandidateKind;
 use crate::cluster::Template;
 use crate::error::PolicyError;

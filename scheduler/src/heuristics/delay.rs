@@ -8,7 +8,7 @@
 //! lists (docs/lab/suite.md).
 
 use super::rank::{rank, rank_rows, under};
-use crate::action_set::{ActionKind, ActionSet};
+use crate::actions::{ActionKind, ActionSet};
 use crate::candidate::{Candidate, CandidateKind};
 use crate::cluster::{Cluster, PlacementFacts, Template};
 use crate::error::PolicyError;

@@ -7,7 +7,7 @@
 //! cluster is not given away for nothing; only what fits now is compared, and of equal ends the smaller size is taken.
 
 use super::rank::rank_rows;
-use crate::action_set::{ActionKind, ActionSet};
+use crate::actions::{ActionKind, ActionSet};
 use crate::candidate::CandidateKind;
 use crate::cluster::Template;
 use crate::error::PolicyError;
@@ -34,7 +34,7 @@ impl Policy for SjfMoldable {
         Needs {
             heads: HEADS,
             templates: &[Template::Fastest],
-            actions: ActionSet::of(ActionKind::Resize),
+            actions: ActionSet::of(ActionKind::Sizes),
             ..Needs::first_fitting(LensSet::of(Lens::Shortest))
         }
     }

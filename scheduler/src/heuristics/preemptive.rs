@@ -3,7 +3,7 @@
 //! Where the cluster cannot preempt, both are their non-preemptive selves: no candidate stops anything.
 
 use super::rank::{rank, under};
-use crate::action_set::{ActionKind, ActionSet};
+use crate::actions::{ActionKind, ActionSet};
 use crate::candidate::{Candidate, CandidateKind};
 use crate::cluster::{Cluster, service_class};
 use crate::error::PolicyError;

@@ -7,7 +7,7 @@
 //! partners); no sub-batches.
 
 use super::rank::{rank, under};
-use crate::action_set::{ActionKind, ActionSet};
+use crate::actions::{ActionKind, ActionSet};
 use crate::candidate::{Candidate, CandidateKind};
 use crate::cluster::{Cluster, Template};
 use crate::error::PolicyError;

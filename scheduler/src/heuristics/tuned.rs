@@ -6,7 +6,7 @@
 //! take back what running jobs have, so nothing is tuned afterwards, and who fits with neither waits.
 
 use super::rank::rank_rows;
-use crate::action_set::{ActionKind, ActionSet};
+use crate::actions::{ActionKind, ActionSet};
 use crate::candidate::CandidateKind;
 use crate::cluster::Template;
 use crate::error::PolicyError;

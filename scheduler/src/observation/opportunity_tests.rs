@@ -1,7 +1,7 @@
 //! The columns that tell other types, partners, sizes and cores apart, by hand.
 
 use super::*;
-use crate::action_set::ActionKind;
+use crate::actions::ActionKind;
 use crate::candidate::CandidateKind;
 use crate::cluster::{Capabilities, Sharing, Submission};
 use crate::cluster_spec::{ClusterSpec, ElasticJob, GpuTypeSpec, Load, ModelClass, Resources};

@@ -53,7 +53,7 @@ pub(super) fn push_beside(cluster: &Cluster, job: JobId, heads: LensSet, set: &m
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::action_set::ActionKind;
+    use crate::actions::ActionKind;
     use crate::candidate::CandidateKind;
     use crate::cluster::{Capabilities, JobState, Submission};
     use crate::cluster_spec::{ClusterSpec, Load, ModelClass, Resources};

@@ -7,7 +7,7 @@ use super::opportunity::{Alternatives, NEVER_S, fill_opportunity_costs};
 use super::preempt::{Overs, Stoppable, push_preempts};
 use super::reservation::{Ends, Reservation, believed_end, facts_unless_delaying};
 use super::scan::Scan;
-use crate::action_set::ActionKind;
+use crate::actions::ActionKind;
 use crate::candidate::{Candidate, CandidateKind, CandidateSet, MAX_CANDIDATES};
 use crate::cluster::{Cluster, Demand, Slice};
 use crate::ids::{GpuTypeId, JobId, Time};
@@ -105,7 +105,7 @@ pub(crate) fn enumerate(
         if types != 0 {
             push_starts(cluster, needs, reservation, (*job, types), *heads, known, set);
         }
-        if offered(ActionKind::Resize) || offered(ActionKind::GrantCores) {
+        if offered(ActionKind::Sizes) || offered(ActionKind::GrantCores) {
             gangs::push_others(cluster, needs, reservation, *job, *heads, set);
         }
         if types != 0 {

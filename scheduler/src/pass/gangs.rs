@@ -7,7 +7,7 @@
 use smallvec::SmallVec;
 
 use super::reservation::{Reservation, facts_unless_delaying};
-use crate::action_set::ActionKind;
+use crate::actions::ActionKind;
 use crate::candidate::{Candidate, CandidateKind, CandidateSet};
 use crate::cluster::{Cluster, Demand, Shape, Template};
 use crate::ids::JobId;
@@ -62,7 +62,7 @@ pub(super) fn push_others(
     let class = cluster.class(cluster.job(job).request.class);
     if let Some(elastic) = class
         .elastic
-        .filter(|_| needs.actions.contains(ActionKind::Resize))
+        .filter(|_| needs.actions.contains(ActionKind::Sizes))
     {
         for num_gpus in [asked.num_gpus / 2, asked.num_gpus.saturating_mul(2)] {
             let gang = Gang { num_gpus, ..asked };

@@ -20,7 +20,8 @@ pub use reservation::Reservation;
 use enumerate::{Scratch, enumerate};
 pub(crate) use reservation::believed_end;
 
-use crate::candidate::{CandidateKind, CandidateSet, MAX_CANDIDATES};
+use crate::actions::Effect;
+use crate::candidate::{CandidateSet, MAX_CANDIDATES};
 use crate::cluster::decision::HeldBack;
 use crate::cluster::{Cluster, Demand};
 use crate::error::PolicyError;
@@ -111,15 +112,15 @@ impl Pass {
         let first_decision = cluster.num_decisions();
         let candidate = &self.set.rows[action];
         let kind = candidate.reserved_type;
-        match (candidate.kind, candidate.job) {
-            (CandidateKind::Hold, _) | (_, None) => return PassState::Closed,
-            (CandidateKind::Reserve, Some(job)) => {
+        match (candidate.kind.row().effect, candidate.job) {
+            (Effect::End, _) | (_, None) => return PassState::Closed,
+            (Effect::HoldBack, Some(job)) => {
                 self.reservation = self.scratch.earliest(cluster, job, kind);
                 if let Some(held) = &self.reservation {
                     cluster.hold_back(job, HeldBack::from(held));
                 }
             }
-            (CandidateKind::Start | CandidateKind::Preempt, Some(job)) => {
+            (Effect::Run, Some(job)) => {
                 let victims = &self.set.victims[candidate.victims.clone()];
                 for victim in victims {
                     cluster.preempt(*victim);
@@ -213,7 +214,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::action_set::ActionKind;
+    use crate::actions::ActionKind;
     use crate::candidate::{Candidate, Stopped};
     use crate::cluster::{Capabilities, Sharing};
     use crate::heuristics::tests::world::{cluster_with, events, happen};

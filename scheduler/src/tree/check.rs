@@ -2,7 +2,7 @@
 
 use super::error::{KeyError, NodeError, TreeError};
 use super::{MAX_DEPTH, MAX_NODES, Node};
-use crate::action_set::ActionKind;
+use crate::actions::ActionKind;
 use crate::features::{FeatureSchema, Group};
 use crate::guards::Guards;
 use crate::heuristics;

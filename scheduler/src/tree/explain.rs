@@ -8,7 +8,8 @@ use std::fmt;
 use super::reach::tier_of;
 use super::text::{condition, count, quantity};
 use super::{Node, Tree, TreePolicy};
-use crate::candidate::{Candidate, CandidateKind, CandidateSet};
+use crate::actions::Words;
+use crate::candidate::CandidateSet;
 use crate::error::PolicyError;
 use crate::features::Feature;
 use crate::key_weight::weighted_sum_of_row;
@@ -232,29 +233,20 @@ impl TreePolicy {
 
 /// What a candidate does, in words.
 pub(crate) fn action(set: &CandidateSet, index: usize) -> String {
-    let Some(Candidate { kind, job, facts, .. }) = set.get(index) else {
+    let Some(row) = set.get(index) else {
         return "nothing".into();
     };
-    let job = job.map_or(String::new(), |job| format!(" job {}", job.0));
-    let place = facts.map_or(String::new(), |facts| {
+    let place = row.facts.map_or(String::new(), |facts| {
         let plural = |count: u32| if count == 1 { "" } else { "s" };
         let (gpus, nodes) = (facts.num_gpus, facts.num_nodes);
         format!(" on {gpus} GPU{} of {nodes} node{}", plural(gpus), plural(nodes))
     });
-    match kind {
-        CandidateKind::Hold => "hold".into(),
-        CandidateKind::Start => format!("start{job}{place}"),
-        CandidateKind::Reserve => format!("hold GPUs back for{job}"),
-        CandidateKind::Preempt => {
-            let victims: Vec<String> = set
-                .get(index)
-                .map_or(&[][..], |row| set.victims(row))
-                .iter()
-                .map(|victim| victim.0.to_string())
-                .collect();
-            format!("stop job {} and start{job}{place}", victims.join(", "))
-        }
-    }
+    let victims: Vec<String> = set.victims(row).iter().map(|job| job.0.to_string()).collect();
+    row.kind.order(&Words {
+        job: row.job.map_or(String::new(), |job| job.0.to_string()),
+        place,
+        victims: victims.join(", "),
+    })
 }
 
 impl fmt::Display for Explanation {

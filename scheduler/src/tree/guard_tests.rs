@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::tests::{any_tree, leaf, meta, small_tree, split};
 use super::{Tree, TreeError, TreePolicy};
-use crate::action_set::ActionKind;
+use crate::actions::ActionKind;
 use crate::candidate::CandidateKind;
 use crate::cluster::tests::{cluster_of, submit};
 use crate::cluster::{Capabilities, Cluster, JobState};

@@ -7,7 +7,7 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::error::TreeError;
-use crate::action_set::{ActionKind, ActionSet};
+use crate::actions::{ActionKind, ActionSet};
 use crate::candidate::MAX_CANDIDATES;
 use crate::cluster::{Capabilities, Template};
 use crate::ids::Time;
@@ -124,7 +124,7 @@ impl From<&Needs> for WrittenNeeds {
             templates: templates
                 .chain(has(ActionKind::Share).then_some(TemplateName::Beside))
                 .collect(),
-            sizes: has(ActionKind::Resize),
+            sizes: has(ActionKind::Sizes),
             cores: has(ActionKind::GrantCores),
             wait_for_type: has(ActionKind::WaitForType),
             tick_s: needs.tick.map(Time::as_secs_f64),
@@ -185,7 +185,7 @@ impl WrittenNeeds {
                 .set(ActionKind::Preempt, self.preemption)
                 .set(ActionKind::Reserve, self.reservation)
                 .set(ActionKind::Share, shares)
-                .set(ActionKind::Resize, self.sizes)
+                .set(ActionKind::Sizes, self.sizes)
                 .set(ActionKind::GrantCores, self.cores)
                 .set(ActionKind::WaitForType, self.wait_for_type),
             observation: true,

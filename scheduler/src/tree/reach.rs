@@ -233,7 +233,7 @@ pub(super) fn tier_of(score: f32, tiers: &[f32]) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use crate::candidate::CandidateKind;
+    use crate::actions::CANDIDATES;
     use crate::cluster::tests::{cluster_of, submit};
     use crate::cluster_spec::ClusterSpec;
     use crate::features::FeatureSchema;
@@ -284,12 +284,7 @@ mod tests {
                 step += 1;
             }
         }
-        for kind in [
-            CandidateKind::Hold,
-            CandidateKind::Start,
-            CandidateKind::Reserve,
-            CandidateKind::Preempt,
-        ] {
+        for kind in CANDIDATES.map(|row| row.kind) {
             assert!(seen.contains(&kind), "no {kind:?} was offered");
         }
     }

@@ -77,7 +77,7 @@ fn what_is_not_offered_refutes_nothing() {
         meta.needs.actions = meta
             .needs
             .actions
-            .set(crate::action_set::ActionKind::Preempt, preempt);
+            .set(crate::actions::ActionKind::Preempt, preempt);
         Tree::new(meta, &nodes).unwrap()
     };
     assert_eq!(verdict_of(&of(true), Property::MonotoneInWaiting), "refuted");

@@ -6,9 +6,9 @@
 //! tried. Every other feature goes to the end of the leaf's range, if it is not in it.
 
 use super::rank::{Rank, score_at};
-use crate::candidate::CandidateKind;
-use crate::features::Control;
+use crate::actions::{CandidateKind, Effect};
 use crate::features::decision::{FEATURES, Id as C};
+use crate::features::{Control, Law};
 use crate::key_weight::weighted_sum;
 use crate::policy::TieKey;
 use crate::tree::Tree;
@@ -262,7 +262,11 @@ impl<'a> Search<'a> {
             others.extend(key_steps());
         }
         // The longest wait of all is a feature of every candidate: a tree that reads it must not see it moved.
-        let bounds_it = self.reads[OLDEST_WAIT] && self.kind != CandidateKind::Preempt;
+        let bounds = |law: &Law| match law {
+            Law::AtMost { most, among, .. } => *most == OLDEST_WAIT && among.has(self.kind as usize),
+            _ => false,
+        };
+        let bounds_it = self.reads[OLDEST_WAIT] && self.tree.schema().laws.iter().any(bounds);
         let most_s = if bounds_it {
             raw(self.row, OLDEST_WAIT)
         } else {
@@ -291,7 +295,7 @@ impl<'a> Search<'a> {
         if other.0 {
             put(C::NumGpus, roots.gpus);
             put(C::GpuFraction, roots.gpus / self.num_gpus);
-            if matches!(self.kind, CandidateKind::Start | CandidateKind::Preempt) {
+            if self.kind.row().effect == Effect::Run {
                 let more = (roots.gpus - own.gpus) / self.num_gpus;
                 let left = raw(self.row, C::Leftover as usize) - more;
                 if left < -1e-6 {

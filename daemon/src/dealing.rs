@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use pleach_dealing::{RoundDealer, Trust};
+use pleach_scheduler::ActionKind;
 use pleach_scheduler::cluster::JobState;
 use pleach_scheduler::decision::Action;
 use pleach_scheduler::{Cluster, Decision, ExternalId, JobId, PolicyError};
@@ -147,7 +148,8 @@ impl Dealing {
             Phase::Running => job.start_s.is_none_or(|start_s| start_s >= now_s),
             _ => false,
         });
-        let moves = is_due && !is_starting && rules.preempt && cluster.capabilities().preemption;
+        let moves =
+            is_due && !is_starting && rules.preempt && cluster.capabilities().can(ActionKind::Preempt);
         if moves {
             (memory.dealt_s, memory.dealt_with) = (Some(now_s), players);
         }

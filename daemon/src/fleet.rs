@@ -14,8 +14,8 @@ use pleach_scheduler::cluster::NodeState;
 use pleach_scheduler::cluster_spec::{GpuTypeSpec, NodeGroup, TenantSpec};
 use pleach_scheduler::snapshot::{JobRecord, RunRecord};
 use pleach_scheduler::{
-    Capabilities, ClassId, Cluster, ClusterSpec, ExternalId, ModelClass, NodeId, Resources, Submission,
-    TenantId, Time,
+    ActionKind, ActionSet, Capabilities, ClassId, Cluster, ClusterSpec, ExternalId, ModelClass, NodeId,
+    Resources, Submission, TenantId, Time,
 };
 
 use self::offer::{Kind, Offer};
@@ -41,13 +41,15 @@ pub struct Fleet {
 /// What the cluster can do, by the settings.
 #[must_use]
 pub fn capabilities(settings: &RoundSettings) -> Capabilities {
-    Capabilities {
-        preemption: settings.preemption,
+    let mut capabilities = Capabilities {
         restart_cost_s: settings.restart_cost_s,
         consolidated: true,
         lowest_gpu: true,
         ..Capabilities::DEFAULT
-    }
+    };
+    capabilities.grant(ActionKind::Preempt, settings.preemption);
+    capabilities.granted = capabilities.granted.intersection(ActionSet::IN_DAEMONS);
+    capabilities
 }
 
 /// Makes the tables, with nothing kept out of them.

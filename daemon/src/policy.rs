@@ -4,6 +4,7 @@ use std::path::Path;
 
 use pleach_dealing::{Formula, RoundDealer};
 use pleach_network::LearnedPolicy;
+use pleach_scheduler::ActionKind;
 use pleach_scheduler::decision::Action;
 use pleach_scheduler::heuristics::HeadOfLine;
 use pleach_scheduler::policy::Policy;
@@ -143,7 +144,8 @@ impl Loaded {
             let missing = policy.needs().actions.difference(capabilities.actions());
             return match missing.iter().next() {
                 Some(kind) => Err(refuse(format!(
-                    "it wants to choose {kind:?}, which this cluster does not allow; see `preemption`"
+                    "it needs {}, which this cluster does not allow; see `preemption`",
+                    kind.phrase()
                 ))),
                 None => Loaded::heuristic(text),
             };
@@ -238,7 +240,7 @@ impl Loaded {
     pub fn dealer(dealer: RoundDealer, capabilities: Capabilities) -> Loaded {
         let only_fills = "it deals the GPUs of running jobs anew, which `preemption = true` allows; here it only fills free GPUs in \
                           its order, which is little better than any other";
-        let warnings = (!capabilities.preemption).then(|| only_fills.to_owned());
+        let warnings = (!capabilities.can(ActionKind::Preempt)).then(|| only_fills.to_owned());
         Loaded {
             name: dealer.name().to_owned(),
             decider: Decider::Dealing(Box::new(Dealing::new(dealer))),

@@ -6,6 +6,7 @@
 //! still find no place and wait. Running winners are never moved. Where that would leave the cluster idle, whoever has a place
 //! is started, accepted or not.
 
+use pleach_scheduler::ActionKind;
 use pleach_scheduler::cluster::{Cluster, JobState, Placement, Slice, Template};
 use pleach_scheduler::{GpuTypeId, JobId};
 
@@ -97,7 +98,7 @@ pub fn allocate_by_priority(
     rules: Rules,
     mut accept: impl FnMut(&Cluster, JobId, &[Slice]) -> bool,
 ) -> usize {
-    let preempt = rules.preempt && cluster.capabilities().preemption;
+    let preempt = rules.preempt && cluster.capabilities().can(ActionKind::Preempt);
     let mut left = Left::of(cluster, |_| !preempt);
     let (mut winners, mut kept) = (Vec::new(), Vec::new());
     for &id in order {

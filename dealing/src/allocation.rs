@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use pleach_scheduler::ActionKind;
 use pleach_scheduler::JobId;
 use pleach_scheduler::cluster::{Cluster, JobState, Placement, ShapeId};
 use pleach_scheduler::physics::mixed::Copies;
@@ -66,7 +67,11 @@ fn change(cluster: &mut Cluster, allocation: &Allocation, restarts: bool) -> usi
     };
     let mut stopped: Vec<JobId> = cluster
         .running()
-        .filter(|id| cluster.capabilities().preemption && is_whole_gpu_job(cluster.job(*id)) && !keeps(*id))
+        .filter(|id| {
+            cluster.capabilities().can(ActionKind::Preempt)
+                && is_whole_gpu_job(cluster.job(*id))
+                && !keeps(*id)
+        })
         .collect();
     stopped.sort_unstable();
     for id in &stopped {

@@ -16,7 +16,7 @@ use pleach_scheduler::cluster::decision::{Action, Decision};
 use pleach_scheduler::pass::Pass;
 use pleach_scheduler::policy::{ChoiceRule, DecisionPoint, Needs, Policy};
 use pleach_scheduler::portable_math::ln;
-use pleach_scheduler::{ActionKind, GpuTypeId, JobId, PolicyError};
+use pleach_scheduler::{ActionKind, ActionSet, GpuTypeId, JobId, PolicyError};
 
 use super::order::Order;
 use super::sizes::Step;
@@ -133,11 +133,13 @@ impl<P: Policy> Policy for Offered<P> {
     fn needs(&self) -> Needs {
         let needs = self.0.needs();
         // Nobody is left to be stopped, who shares is up to the deal, and so are cores.
-        let not_offered = [ActionKind::Preempt, ActionKind::Share, ActionKind::GrantCores];
-        let actions = not_offered
-            .into_iter()
-            .fold(needs.actions, |actions, kind| actions.without(kind));
-        Needs { actions, ..needs }
+        const DEALT: ActionSet = ActionSet::of(ActionKind::Reserve)
+            .with(ActionKind::Sizes)
+            .with(ActionKind::WaitForType);
+        Needs {
+            actions: needs.actions.intersection(DEALT),
+            ..needs
+        }
     }
 
     fn choice_rule(&self) -> ChoiceRule<'_> {

@@ -1,6 +1,7 @@
 //! When GPUs are dealt: at events, but not more often than every so many seconds, and at times without one; in between free GPUs
 //! are filled.
 
+use pleach_scheduler::ActionKind;
 use pleach_scheduler::cluster::Cluster;
 use pleach_scheduler::{ConfigError, JobId, Planner, PolicyError, Time};
 
@@ -97,7 +98,7 @@ impl<O: Order> Planner for Dealer<O> {
     fn plan(&mut self, cluster: &mut Cluster) -> Result<(), PolicyError> {
         let now = cluster.now();
         let least = Time::from_secs_f64(self.rules.deal_min_s);
-        let may_move = self.rules.preempt && cluster.capabilities().preemption;
+        let may_move = self.rules.preempt && cluster.capabilities().can(ActionKind::Preempt);
         let is_due = may_move && self.dealt.is_none_or(|dealt| now >= dealt + least);
         let allocation = allocate(
             cluster,

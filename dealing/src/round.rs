@@ -6,6 +6,7 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
+use pleach_scheduler::ActionKind;
 use pleach_scheduler::cluster::Cluster;
 use pleach_scheduler::policy::Policy;
 use pleach_scheduler::{ConfigError, GpuTypeId, JobId, PolicyError};
@@ -128,7 +129,7 @@ impl RoundDealer {
         moves: bool,
         stays: &[JobId],
     ) -> Result<(), PolicyError> {
-        let moves = moves && self.rules.preempt && cluster.capabilities().preemption;
+        let moves = moves && self.rules.preempt && cluster.capabilities().can(ActionKind::Preempt);
         let mut order = self.order(trust);
         let mut lookups = Lookups::default();
         let allocation = allocate(cluster, &self.rules, order.as_mut(), &mut lookups, moves, stays)?;
@@ -142,7 +143,7 @@ impl RoundDealer {
     /// A policy that cannot be asked.
     pub fn scores(&self, cluster: &Cluster, trust: Trust, moves: bool) -> Result<Scores, PolicyError> {
         let mut order = self.order(trust);
-        let moves = moves && self.rules.preempt && cluster.capabilities().preemption;
+        let moves = moves && self.rules.preempt && cluster.capabilities().can(ActionKind::Preempt);
         let movable = match moves {
             true => movable(cluster, &self.rules, &[]),
             false => Vec::new(),

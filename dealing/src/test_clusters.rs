@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+use pleach_scheduler::ActionKind;
 use pleach_scheduler::cluster::{Capabilities, Cluster, JobState, Submission};
 use pleach_scheduler::cluster_spec::{
     ClusterSpec, GpuTypeSpec, LocalityFactors, ModelClass, NodeGroup, Resources,
@@ -19,8 +20,7 @@ pub fn cluster_of(spec: &ClusterSpec) -> Cluster {
         ..ModelClass::default()
     };
     let capabilities = Capabilities {
-        preemption: true,
-        ..Capabilities::default()
+        ..Capabilities::DEFAULT.with(ActionKind::Preempt)
     };
     Cluster::new(spec, &[class], capabilities).unwrap()
 }
@@ -76,10 +76,10 @@ pub fn multi_type_cluster(speeds: &[f64], gpus_per_node: u32) -> Cluster {
         ..ModelClass::default()
     };
     let capabilities = Capabilities {
-        preemption: true,
-        mixed_types: true,
         restart_cost_s: 0.0,
         ..Capabilities::DEFAULT
+            .with(ActionKind::Preempt)
+            .with(ActionKind::MixTypes)
     };
     Cluster::new(&spec, &[class], capabilities).unwrap()
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use pleach_scheduler::ActionKind;
 use pleach_scheduler::cluster::{Capabilities, Cluster, JobState, Placement, Shape, Sharing, Slice};
 use pleach_scheduler::cluster_spec::{ClusterSpec, LocalityFactors, ModelClass, TenantSpec};
 use pleach_scheduler::physics::interference::PairEntry;
@@ -46,10 +47,9 @@ fn cluster_from(mut spec: ClusterSpec, beside: f64, restart_s: f64) -> Cluster {
         ..ModelClass::default()
     };
     let capabilities = Capabilities {
-        preemption: true,
         restart_cost_s: restart_s,
         sharing: Sharing::Mps,
-        ..Capabilities::DEFAULT
+        ..Capabilities::DEFAULT.with(ActionKind::Preempt)
     };
     Cluster::new(&spec, &[class], capabilities).unwrap()
 }

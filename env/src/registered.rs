@@ -105,7 +105,7 @@ impl EnvConfig {
             })),
             ..EnvConfig::default()
         };
-        config.sim.capabilities.preemption = preemption;
+        config.sim.capabilities.grant(ActionKind::Preempt, preemption);
         config
     }
 
@@ -165,7 +165,7 @@ fn philly() -> EnvConfig {
 
 fn philly_preempt() -> EnvConfig {
     let mut config = philly();
-    config.sim.capabilities.preemption = true;
+    config.sim.capabilities.grant(ActionKind::Preempt, true);
     config
 }
 
@@ -289,7 +289,7 @@ fn mixed_ideal() -> EnvConfig {
         ..EnvConfig::default()
     };
     let can = &mut config.sim.capabilities;
-    can.preemption = true;
+    can.grant(ActionKind::Preempt, true);
     can.sharing = Sharing::Mps;
     can.overheads = Some(Overheads::ZERO);
     for kind in [

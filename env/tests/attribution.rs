@@ -5,6 +5,7 @@ use pleach_env::availability::AvailabilityConfig;
 use pleach_env::workload::{JobSpec, Outcome, Workload};
 use pleach_env::world::{Advance, World};
 use pleach_env::{Seed, SimConfig, SimResult, simulate};
+use pleach_scheduler::ActionKind;
 use pleach_scheduler::cluster::{Capabilities, Cluster, JobState};
 use pleach_scheduler::cluster_spec::{ClusterSpec, LocalityFactors, ModelClass, Resources, TenantSpec};
 use pleach_scheduler::pass::Pass;
@@ -213,7 +214,8 @@ proptest! {
         let estimates: Vec<Estimate> = workload.jobs.iter()
             .map(|job| Estimate { value: job.run_time_s, provenance: Provenance::Oracle })
             .collect();
-        let capabilities = Capabilities { preemption, ..Capabilities::default() };
+        let mut capabilities = Capabilities::default();
+        capabilities.grant(ActionKind::Preempt, preemption);
         let mut world = World::new(&workload, capabilities, &estimates).unwrap();
         // Nodes that fail send their jobs back to the queue.
         let capacity = AvailabilityConfig {

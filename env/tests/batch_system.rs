@@ -3,6 +3,7 @@
 use crate::scenario;
 use pleach_env::batch_system::BatchSystem;
 use pleach_env::{SimConfig, simulate};
+use pleach_scheduler::ActionKind;
 use pleach_scheduler::heuristics;
 use proptest::prelude::*;
 
@@ -57,7 +58,7 @@ proptest! {
             let ticks = (outcome.first_start_s - start_delay_s) / tick_s;
             let is_on_tick = (ticks - ticks.round()).abs() < 1e-6;
             // Who takes the place of a preempted job, or was itself stopped before it began, may begin later.
-            prop_assert!(is_on_tick || config.capabilities.preemption, "{name} {outcome:?}");
+            prop_assert!(is_on_tick || config.capabilities.can(ActionKind::Preempt), "{name} {outcome:?}");
             prop_assert!((outcome.work_s - job.run_time_s).abs() < 1e-3, "{name} {outcome:?}");
         }
     }

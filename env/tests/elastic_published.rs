@@ -16,6 +16,7 @@ use std::io::Read;
 use pleach_env::workload::Workload;
 use pleach_env::workload::generate::pollux::{APPLICATIONS, of_list};
 use pleach_env::{SimConfig, simulate_planner};
+use pleach_scheduler::ActionKind;
 use pleach_scheduler::physics::goodput::Elastic;
 use pleach_scheduler::physics::overheads::Overheads;
 use serde_json::{Value, json};
@@ -59,7 +60,7 @@ fn published_s(policy: &str, number: u32) -> Option<f64> {
 
 fn mean_jct_s(workload: &Workload, planner: &str, settings: &Value) -> f64 {
     let mut config = SimConfig::default();
-    config.capabilities.preemption = true;
+    config.capabilities.grant(ActionKind::Preempt, true);
     config.capabilities.overheads = Some(Overheads::POLLUX_30);
     let mut planner = pleach_baselines::make(planner, settings).unwrap();
     let result = simulate_planner(workload, &config, planner.as_mut()).unwrap();

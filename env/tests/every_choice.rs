@@ -106,7 +106,7 @@ fn every_choice_keeps_the_cluster_whole_on_every_kind_of_workload_and_is_met_on_
         let preset = GeneratorConfig::preset(name).unwrap().with(100, 2.0);
         let workload = generate(&preset, Seed(11)).unwrap();
         for preemption in [false, true] {
-            config.capabilities.preemption = preemption;
+            config.capabilities.grant(ActionKind::Preempt, preemption);
             config.capabilities.sharing = if number % 2 == 0 {
                 Sharing::Mps
             } else {

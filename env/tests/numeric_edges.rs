@@ -3,6 +3,7 @@
 
 use pleach_env::workload::{JobSpec, Outcome, RUN_TIME_S_MAX, RUN_TIME_S_MIN, SUBMIT_S_MAX, Workload};
 use pleach_env::{JobOutcome, SimConfig, simulate};
+use pleach_scheduler::ActionKind;
 use pleach_scheduler::cluster_spec::{ClusterSpec, LocalityFactors, ModelClass, Resources};
 use pleach_scheduler::{Time, heuristics};
 
@@ -43,7 +44,7 @@ fn one_gpu(rows: &[(f64, u32, f64)]) -> Workload {
 /// Preemption on, at this cost.
 fn run(policy: &str, workload: &Workload, restart_cost_s: f64) -> Vec<JobOutcome> {
     let mut config = SimConfig::default();
-    config.capabilities.preemption = true;
+    config.capabilities.grant(ActionKind::Preempt, true);
     config.capabilities.restart_cost_s = restart_cost_s;
     let mut policy = heuristics::by_name(policy).unwrap();
     simulate(workload, &config, &mut policy).unwrap().jobs

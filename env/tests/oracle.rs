@@ -5,6 +5,7 @@ use crate::scenario;
 use crate::slow_simulator;
 use pleach_env::workload::Workload;
 use pleach_env::{SimConfig, simulate};
+use pleach_scheduler::ActionKind;
 use pleach_scheduler::heuristics::{self, BestTypeDelay, DelayedBackfill, Patience};
 use pleach_scheduler::policy::Policy;
 use proptest::prelude::*;
@@ -80,7 +81,7 @@ proptest! {
         mut config in scenario::config(),
         policy in proptest::sample::select(vec!["srtf", "las"]),
     ) {
-        config.capabilities.preemption = true;
+        config.capabilities.grant(ActionKind::Preempt, true);
         let slow = slow(policy, &workload, &config);
         prop_assume!(slow.is_some());
         prop_assert_eq!(fast(policy, &workload, &config), slow.unwrap());
@@ -92,7 +93,7 @@ proptest! {
         mut config in scenario::config(),
         policy in proptest::sample::select(vec!["easy", "easy-sjf", "sjf-reserve", "gpu-time-reserve"]),
     ) {
-        config.capabilities.reservation = true;
+        config.capabilities.grant(ActionKind::Reserve, true);
         let slow = slow(policy, &workload, &config);
         prop_assume!(slow.is_some());
         prop_assert_eq!(fast(policy, &workload, &config), slow.unwrap());

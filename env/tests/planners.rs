@@ -75,7 +75,8 @@ fn check(entry: &Entry, workload: &Workload, config: &SimConfig) {
             "{name}: {outcome:?}"
         );
         assert!(outcome.finish_s >= outcome.first_start_s, "{name}: {outcome:?}");
-        let preempts = entry.requirements.contains(ActionKind::Preempt) || config.capabilities.preemption;
+        let preempts =
+            entry.requirements.contains(ActionKind::Preempt) || config.capabilities.can(ActionKind::Preempt);
         assert!(preempts || !known || outcome.num_preemptions == 0, "{name}");
     }
     let again = run(entry, workload, config);

@@ -5,6 +5,7 @@ use crate::scenario;
 use pleach_env::workload::Workload;
 use pleach_env::world::{Advance, World};
 use pleach_env::{JobOutcome, Seed, SimConfig};
+use pleach_scheduler::ActionKind;
 use pleach_scheduler::cluster::{Cluster, JobState};
 use pleach_scheduler::pass::Pass;
 use pleach_scheduler::{JobId, Time, heuristics};
@@ -178,7 +179,7 @@ proptest! {
             // Every stop costs one restart, less what a stop during a restart spares.
             let lost_s = f64::from(outcome.num_preemptions) * config.capabilities.restart_cost_s - seen.startup_cut_s;
             prop_assert!(near(seen.startup_s, lost_s), "{name} {id}: {outcome:?} {seen:?}");
-            prop_assert!(config.capabilities.preemption || outcome.num_preemptions == 0);
+            prop_assert!(config.capabilities.can(ActionKind::Preempt) || outcome.num_preemptions == 0);
             // Nothing is faster than alone on the best type.
             prop_assert!(outcome.jct_s() >= outcome.isolated_s - SLACK_S);
             sum_gpu_s += attained_gpu_s;

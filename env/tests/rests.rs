@@ -8,6 +8,7 @@ use pleach_env::failures::OutcomeModel;
 use pleach_env::workload::generate::{GeneratorConfig, generate};
 use pleach_env::workload::{JobSpec, Outcome, Workload};
 use pleach_env::{Seed, SimConfig, SimResult, simulate_planner};
+use pleach_scheduler::ActionKind;
 use pleach_scheduler::cluster::Cluster;
 use pleach_scheduler::cluster_spec::{ClusterSpec, ModelClass, Resources};
 use pleach_scheduler::{Planner, PolicyError, Time};
@@ -144,7 +145,7 @@ fn jumps_and_walks_alike(entry: &Entry) {
         },
         ..SimConfig::default()
     };
-    failing.capabilities.preemption = true;
+    failing.capabilities.grant(ActionKind::Preempt, true);
     failing.capabilities.restart_cost_s = 30.0;
     let (mut num_walked, mut num_jumped) = (0, 0);
     for workload in &workloads {

@@ -10,6 +10,7 @@
 use crate::brute_force::{self, least_sum_jct_s, least_sum_jct_without_preemption_s};
 use pleach_env::workload::{JobSpec, Outcome, Workload};
 use pleach_env::{JobOutcome, Seed, SimConfig, SimResult, simulate};
+use pleach_scheduler::ActionKind;
 use pleach_scheduler::cluster_spec::{ClusterSpec, LocalityFactors, ModelClass, Resources};
 use pleach_scheduler::{Time, heuristics};
 use proptest::prelude::*;
@@ -53,7 +54,7 @@ fn workload(num_gpus: u32, rows: &[(f64, u32, f64)]) -> Workload {
 /// Preemption is free, so that only the order counts.
 fn run(policy: &str, workload: &Workload, preemption: bool) -> SimResult {
     let mut config = SimConfig::default();
-    config.capabilities.preemption = preemption;
+    config.capabilities.grant(ActionKind::Preempt, preemption);
     config.capabilities.restart_cost_s = 0.0;
     let mut policy = heuristics::by_name(policy).unwrap();
     simulate(workload, &config, &mut policy).unwrap()

@@ -11,6 +11,7 @@ use std::path::PathBuf;
 use pleach_env::workload::import::{ImportOptions, import};
 use pleach_env::workload::{JobSpec, Outcome, Workload};
 use pleach_env::{Seed, SimConfig, simulate_planner};
+use pleach_scheduler::ActionKind;
 use pleach_scheduler::Time;
 use pleach_scheduler::cluster::Capabilities;
 use pleach_scheduler::cluster_spec::{ClusterSpec, ModelClass, Resources};
@@ -33,9 +34,8 @@ fn planned(num_nodes: u32, gpus_per_node: u32, jobs: &[JobSpec]) -> Vec<f64> {
     let mut planner = pleach_baselines::make("tiresias", &settings).unwrap();
     let config = SimConfig {
         capabilities: Capabilities {
-            preemption: true,
             restart_cost_s: 0.0,
-            ..Capabilities::DEFAULT
+            ..Capabilities::DEFAULT.with(ActionKind::Preempt)
         },
         ..SimConfig::default()
     };

@@ -2,6 +2,7 @@
 
 use pleach_env::workload::{JobSpec, Outcome, Workload};
 use pleach_env::{SimConfig, simulate, simulate_planner};
+use pleach_scheduler::ActionKind;
 use pleach_scheduler::cluster_spec::{ClusterSpec, ModelClass, Resources, TenantSpec};
 use pleach_scheduler::heuristics::{self, HeadOfLine};
 use pleach_scheduler::policy::Policy;
@@ -72,7 +73,7 @@ proptest! {
     ) {
         let workload = workload(ClusterSpec::uniform(3, 4, 2), &rows, |_| 0);
         let mut config = SimConfig::default();
-        config.capabilities.preemption = true;
+        config.capabilities.grant(ActionKind::Preempt, true);
         let policy = simulate(&workload, &config, &mut heuristics::by_name(name).unwrap()).unwrap();
         let mut planner = PolicyPlanner::new(heuristics::by_name(name).unwrap());
         prop_assert_eq!(simulate_planner(&workload, &config, &mut planner).unwrap(), policy);

@@ -213,6 +213,7 @@ impl Policy for LearnedPolicy {
 mod tests {
     use super::*;
     use crate::fixtures::trained;
+    use pleach_scheduler::ActionKind;
     use pleach_scheduler::observation::Spaces;
 
     const SPACES: Spaces = Spaces::new(2, 4, 3);
@@ -235,13 +236,7 @@ mod tests {
     #[test]
     fn masked_candidates_do_not_change_the_scores_of_the_others() {
         let mut policy = policy();
-        assert!(
-            !policy
-                .needs()
-                .actions
-                .contains(pleach_scheduler::ActionKind::Preempt)
-                && policy.needs().observation
-        );
+        assert!(!policy.needs().actions.contains(ActionKind::Preempt) && policy.needs().observation);
         let (global, candidates) = ([0.5, -0.5], [0.1, 0.2, 0.3, 9.0, 9.0, 9.0, 0.4, 0.5, 0.6]);
         let (mut with, mut without) = ([0.0; 3], [0.0; 2]);
         policy

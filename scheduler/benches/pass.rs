@@ -2,6 +2,7 @@
 //! policy.
 
 use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
+use pleach_scheduler::ActionKind;
 use pleach_scheduler::cluster::{Capabilities, Cluster, Submission};
 use pleach_scheduler::cluster_spec::{ClusterSpec, LocalityFactors, ModelClass, Resources, TenantSpec};
 use pleach_scheduler::pass::Pass;
@@ -27,8 +28,7 @@ fn busy_cluster(num_pending: usize, num_free: u32) -> Cluster {
         ..ModelClass::default()
     };
     let capabilities = Capabilities {
-        preemption: true,
-        ..Capabilities::default()
+        ..Capabilities::DEFAULT.with(ActionKind::Preempt)
     };
     let mut cluster = Cluster::new(&spec, &[class], capabilities).expect("the description is valid");
     // A fixed sequence of sizes and times; xorshift, so that they follow no pattern.

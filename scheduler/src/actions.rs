@@ -7,6 +7,9 @@
 mod candidates;
 mod set;
 
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
 pub use candidates::{About, CANDIDATES, CandidateKind, CandidateRow, Effect, Words};
 pub use set::ActionSet;
 
@@ -130,6 +133,22 @@ const _: () = {
         at += 1;
     }
 };
+
+impl Serialize for ActionKind {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(self.row().name)
+    }
+}
+
+impl<'de> Deserialize<'de> for ActionKind {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<ActionKind, D::Error> {
+        let name = String::deserialize(from)?;
+        ActionKind::by_name(&name).ok_or_else(|| {
+            let all: Vec<&str> = ACTIONS.iter().map(|row| row.name).collect();
+            D::Error::custom(format!("no action has the name `{name}`; one of: {}", all.join(", ")))
+        })
+    }
+}
 
 impl ActionKind {
     /// All kinds, in the order in which readers are told of them.

@@ -87,9 +87,10 @@ impl Needs {
 }
 
 /// Which candidates a learned policy chooses among. Written next to every artefact, because a network or a tree is only
-/// right about the sets that it was trained on; in files each kind of action is a key of its own, `true` or `false`.
+/// right about the sets that it was trained on; in files the older kinds of actions are keys of their own, `true` or `false`, the others a
+/// list of names, `actions`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(from = "WrittenCandidates", into = "WrittenCandidates")]
+#[serde(try_from = "WrittenCandidates", into = "WrittenCandidates")]
 pub struct CandidateConfig {
     /// First jobs of each order, whether they fit or not. 0 to 16
     pub heads: usize,
@@ -114,7 +115,17 @@ struct WrittenCandidates {
     sizes: bool,
     cores: bool,
     wait_for_type: bool,
+    #[serde(skip_serializing_if = "ActionSet::is_empty")]
+    actions: ActionSet,
 }
+
+/// The kinds that are keys of their own.
+const KEYS: ActionSet = ActionSet::of(ActionKind::Reserve)
+    .with(ActionKind::Preempt)
+    .with(ActionKind::Share)
+    .with(ActionKind::Sizes)
+    .with(ActionKind::GrantCores)
+    .with(ActionKind::WaitForType);
 
 impl From<CandidateConfig> for WrittenCandidates {
     fn from(config: CandidateConfig) -> WrittenCandidates {
@@ -129,24 +140,29 @@ impl From<CandidateConfig> for WrittenCandidates {
             sizes: has(ActionKind::Sizes),
             cores: has(ActionKind::GrantCores),
             wait_for_type: has(ActionKind::WaitForType),
+            actions: config.actions.intersection(ActionSet::OFFERED).difference(KEYS),
         }
     }
 }
 
-impl From<WrittenCandidates> for CandidateConfig {
-    fn from(written: WrittenCandidates) -> CandidateConfig {
-        CandidateConfig {
+impl TryFrom<WrittenCandidates> for CandidateConfig {
+    type Error = String;
+
+    fn try_from(written: WrittenCandidates) -> Result<CandidateConfig, String> {
+        let keys = ActionSet::where_true([
+            (ActionKind::Reserve, written.reserve),
+            (ActionKind::Preempt, written.preempt),
+            (ActionKind::Share, written.share),
+            (ActionKind::Sizes, written.sizes),
+            (ActionKind::GrantCores, written.cores),
+            (ActionKind::WaitForType, written.wait_for_type),
+        ]);
+        Ok(CandidateConfig {
             heads: written.heads,
             fitting: written.fitting,
             templates: written.templates,
-            actions: ActionSet::NONE
-                .set(ActionKind::Reserve, written.reserve)
-                .set(ActionKind::Preempt, written.preempt)
-                .set(ActionKind::Share, written.share)
-                .set(ActionKind::Sizes, written.sizes)
-                .set(ActionKind::GrantCores, written.cores)
-                .set(ActionKind::WaitForType, written.wait_for_type),
-        }
+            actions: written.actions.within("actions", ActionSet::OFFERED)?.union(keys),
+        })
     }
 }
 

@@ -19,6 +19,7 @@
 //! # Source
 //! Ours.
 
+use crate::ActionKind;
 use crate::candidate::{Candidate, CandidateKind};
 use crate::cluster::{Cluster, FreeCounts, Kept, PlacementFacts, ShapeId, Slice};
 use crate::ids::{GpuTypeId, JobId, TenantId};
@@ -49,7 +50,7 @@ impl<'a> Unopposed<'a> {
     /// None where counts of free GPUs do not tell who can run beside whom.
     pub(crate) fn new(cluster: &'a Cluster) -> Option<Unopposed<'a>> {
         let capabilities = cluster.capabilities();
-        let is_told = !(capabilities.consolidated || capabilities.mixed_types);
+        let is_told = !(capabilities.consolidated || capabilities.can(ActionKind::MixTypes));
         is_told.then_some(Unopposed(cluster))
     }
 

@@ -3,6 +3,7 @@
 //! Jobs stay out of the plan, and keep their GPUs, that hold fractions, run on a node that is not up, or run where nothing
 //! can be stopped. Quotas without borrowing are kept here, so that no plan can exceed them.
 
+use pleach_scheduler::ActionKind;
 use pleach_scheduler::cluster::{Cluster, JobState, NodeState, Placement};
 use pleach_scheduler::{GpuTypeId, JobId};
 
@@ -28,7 +29,7 @@ impl Field {
     /// batch anew.
     pub fn open(cluster: &mut Cluster) -> Field {
         start_fractions(cluster);
-        let preemption = cluster.capabilities().preemption;
+        let preemption = cluster.capabilities().can(ActionKind::Preempt);
         let moves = |cluster: &Cluster, id: JobId| {
             let job = cluster.job(id);
             let is_up = |node: pleach_scheduler::NodeId| cluster.nodes()[node.index()].state == NodeState::Up;

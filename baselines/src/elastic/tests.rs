@@ -1,5 +1,6 @@
 //! Small clusters with elastic jobs.
 
+use pleach_scheduler::ActionKind;
 use pleach_scheduler::cluster::{Capabilities, Cluster, Submission};
 use pleach_scheduler::cluster_spec::{ClusterSpec, ElasticJob, LocalityFactors, ModelClass, Resources};
 use pleach_scheduler::physics::goodput::{Elastic, IterationTime};
@@ -66,10 +67,9 @@ pub(crate) fn elastic_cluster_with(
         ..ModelClass::default()
     });
     let capabilities = Capabilities {
-        preemption: true,
         restart_cost_s,
         start_cost_s: restart_cost_s,
-        ..Capabilities::DEFAULT
+        ..Capabilities::DEFAULT.with(ActionKind::Preempt)
     };
     Cluster::new(&spec, &classes, capabilities).unwrap()
 }

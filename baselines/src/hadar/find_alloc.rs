@@ -12,6 +12,7 @@
 
 use std::cmp::Ordering;
 
+use pleach_scheduler::ActionKind;
 use pleach_scheduler::cluster::{JobState, Placement};
 use pleach_scheduler::{GpuTypeId, NodeId};
 
@@ -48,7 +49,7 @@ pub(crate) fn find_alloc(
     let is_open = |kind: &GpuTypeId| stock.num_free_of[kind.index()] > 0;
     let mut kinds: Vec<GpuTypeId> = cluster.types_in(request.types).filter(is_open).collect();
     kinds.sort_by(|a, b| speeds[b.index()].total_cmp(&speeds[a.index()]));
-    let mixes = cluster.capabilities().mixed_types;
+    let mixes = cluster.capabilities().can(ActionKind::MixTypes);
     let mut best: Option<Offer> = None;
     let job = cluster.job(request.id);
     if job.state == JobState::Running && free.has(&job.placement, cluster.shape(job.granted)) {

@@ -15,6 +15,7 @@
 //!   idle cluster in any case.
 //! - Jobs that ask for parts of GPUs start where they fit, before the plan.
 
+use pleach_scheduler::ActionKind;
 use pleach_scheduler::cluster::{Cluster, JobState};
 use pleach_scheduler::{ConfigError, JobId, Planner, PolicyError, Time};
 use serde::{Deserialize, Serialize};
@@ -87,7 +88,7 @@ impl Hadar {
     }
 
     fn plan_round(&self, cluster: &Cluster) -> Allocation {
-        let moves = cluster.capabilities().preemption;
+        let moves = cluster.capabilities().can(ActionKind::Preempt);
         let takes_part = |id: JobId| {
             let job = cluster.job(id);
             is_whole_gpu_job(job) && (moves || job.state == JobState::Pending)

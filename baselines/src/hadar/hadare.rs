@@ -17,6 +17,7 @@
 //!   averaging does to the quality of a model is not modelled.
 //! - Jobs that ask for parts of GPUs start where they fit, before the plan.
 
+use pleach_scheduler::ActionKind;
 use pleach_scheduler::cluster::{Cluster, JobState, Placement};
 use pleach_scheduler::physics::mixed::Copies;
 use pleach_scheduler::{ClassId, ConfigError, JobId, Planner, PolicyError, Time};
@@ -114,7 +115,7 @@ impl HadarE {
     }
 
     fn plan_round(&self, cluster: &Cluster) -> Allocation {
-        let moves = cluster.capabilities().preemption;
+        let moves = cluster.capabilities().can(ActionKind::Preempt);
         let takes_part = |id: JobId| {
             let job = cluster.job(id);
             is_whole_gpu_job(job) && (moves || job.state == JobState::Pending)

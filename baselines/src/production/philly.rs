@@ -18,6 +18,7 @@
 
 use std::collections::BTreeMap;
 
+use pleach_scheduler::ActionKind;
 use pleach_scheduler::cluster::{Cluster, Demand, JobState, PlacementFacts, Slice};
 use pleach_scheduler::{ConfigError, JobId, Planner, PolicyError, Time};
 use serde::{Deserialize, Serialize};
@@ -179,7 +180,7 @@ impl Philly {
     fn restore_quota(&self, cluster: &mut Cluster, left: &[JobId]) {
         let up = f64::from(cluster.num_gpus() - cluster.num_withheld());
         let used: f64 = cluster.tenants().iter().map(|tenant| tenant.used_gpus()).sum();
-        if !cluster.capabilities().preemption || used < self.config.preempt_above * up {
+        if !cluster.capabilities().can(ActionKind::Preempt) || used < self.config.preempt_above * up {
             return;
         }
         for &id in left {

@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 
+use pleach_scheduler::ActionKind;
 use pleach_scheduler::cluster::{Cluster, JobState, NodeState, Placement, Shape, Slice};
 use pleach_scheduler::{GpuTypeId, JobId};
 
@@ -89,7 +90,9 @@ impl Left {
 fn stays(cluster: &Cluster, id: JobId) -> bool {
     let job = cluster.job(id);
     let is_up = |slice: &Slice| cluster.nodes()[slice.node.index()].state == NodeState::Up;
-    !cluster.capabilities().preemption || !is_whole_gpu_job(job) || !job.placement.iter().all(is_up)
+    !cluster.capabilities().can(ActionKind::Preempt)
+        || !is_whole_gpu_job(job)
+        || !job.placement.iter().all(is_up)
 }
 
 fn gpus_of(placement: &[Slice]) -> u32 {
@@ -251,9 +254,8 @@ mod tests {
 
     fn cluster_with(spec: &ClusterSpec, sharing: Sharing) -> Cluster {
         let capabilities = Capabilities {
-            preemption: true,
             sharing,
-            ..Capabilities::DEFAULT
+            ..Capabilities::DEFAULT.with(ActionKind::Preempt)
         };
         Cluster::new(spec, &[ModelClass::default()], capabilities).unwrap()
     }

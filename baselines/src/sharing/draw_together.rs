@@ -1,5 +1,6 @@
 //! Gandiva's migration: gangs that lie on more nodes than they need move where that pays for the restart.
 
+use pleach_scheduler::ActionKind;
 use pleach_scheduler::JobId;
 use pleach_scheduler::cluster::{Cluster, Placement};
 
@@ -8,7 +9,7 @@ use crate::shared::what_if::{FreeResources, is_whole_gpu_job};
 
 /// Draws gangs together that lie on more nodes than they need, those that gain most first.
 pub(super) fn draw_together(cluster: &mut Cluster, config: &GandivaConfig) {
-    if !cluster.capabilities().preemption {
+    if !cluster.capabilities().can(ActionKind::Preempt) {
         return;
     }
     let mut moves: Vec<(f64, JobId)> = Vec::new();

@@ -19,6 +19,7 @@
 
 use std::collections::BTreeSet;
 
+use pleach_scheduler::ActionKind;
 use pleach_scheduler::cluster::{Cluster, JobState, Sharing};
 use pleach_scheduler::{ClassId, ConfigError, JobId, Planner, PolicyError, Time};
 
@@ -104,7 +105,7 @@ impl Gandiva {
             let part = |id: JobId| cluster.job(id).rate / cluster.job(id).rate_alone;
             if part(jobs[0]) + part(jobs[1]) < self.config.keep_above {
                 self.refused.insert(classes(cluster, jobs));
-                if cluster.capabilities().preemption {
+                if cluster.capabilities().can(ActionKind::Preempt) {
                     self.stop(cluster, trial.newcomer);
                 }
             }
@@ -114,7 +115,7 @@ impl Gandiva {
     /// The next turn: who has waited longest takes the GPUs of those who have run longest.
     fn turn(&mut self, cluster: &mut Cluster, quantum: Time) {
         let waiting = self.waiting(cluster);
-        if waiting.is_empty() || !cluster.capabilities().preemption {
+        if waiting.is_empty() || !cluster.capabilities().can(ActionKind::Preempt) {
             return;
         }
         for RunningGroup { jobs, .. } in take_turns(cluster, &waiting, quantum) {
@@ -232,9 +233,8 @@ mod tests {
     /// One node on which nothing can be shared.
     fn alone(num_gpus: u32, restart_cost_s: f64) -> Cluster {
         let capabilities = Capabilities {
-            preemption: true,
             restart_cost_s,
-            ..Capabilities::DEFAULT
+            ..Capabilities::DEFAULT.with(ActionKind::Preempt)
         };
         let spec = ClusterSpec::uniform(1, num_gpus, 1);
         Cluster::new(&spec, &[ModelClass::default()], capabilities).unwrap()

@@ -16,6 +16,7 @@
 //!   (`matching`), in time that does not grow with the square of the jobs.
 //! - Rounds of 360 s are those of Gavel (*assumed*); Muri-L, without run times, is left out.
 
+use pleach_scheduler::ActionKind;
 use pleach_scheduler::cluster::{Cluster, JobState, NodeState, Sharing, Slice};
 use pleach_scheduler::{ConfigError, GpuTypeId, JobId, Planner, PolicyError, Time};
 use serde::{Deserialize, Serialize};
@@ -281,7 +282,7 @@ impl Planner for Muri {
         }
         order.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
         let order: Vec<JobId> = order.into_iter().map(|(_, id)| id).collect();
-        if cluster.capabilities().preemption {
+        if cluster.capabilities().can(ActionKind::Preempt) {
             let mut free = FreeResources::without(
                 cluster,
                 order

@@ -1,5 +1,6 @@
 //! Small clusters on which jobs share, for the tests of these planners.
 
+use pleach_scheduler::ActionKind;
 use pleach_scheduler::cluster::{Capabilities, Cluster, Placement, Sharing, Slice, Submission};
 use pleach_scheduler::cluster_spec::{ClusterSpec, Load, ModelClass, Resources};
 use pleach_scheduler::physics::interference::PairEntry;
@@ -34,10 +35,9 @@ pub(super) fn cluster_of(
     });
     spec.pairs = pairs.collect();
     let capabilities = Capabilities {
-        preemption: true,
         restart_cost_s: 0.0,
         sharing: Sharing::Mps,
-        ..Capabilities::DEFAULT
+        ..Capabilities::DEFAULT.with(ActionKind::Preempt)
     };
     Cluster::new(&spec, classes, capabilities).unwrap()
 }

@@ -1,6 +1,7 @@
 //! Profiles of published models, and the clusters on which Synergy is tested.
 
 use pleach_dealing::profile::{Profile, Profiles};
+use pleach_scheduler::ActionKind;
 use pleach_scheduler::cluster::Cluster;
 use pleach_scheduler::cluster::{Capabilities, Submission};
 use pleach_scheduler::cluster_spec::{ClusterSpec, ModelClass, Resources};
@@ -24,9 +25,8 @@ pub(crate) fn synergy_cluster(num_servers: u32, cpu_cores: f64) -> Cluster {
     };
     let classes: Vec<ModelClass> = SYNERGY_MODELS.iter().map(|model| class(model.name)).collect();
     let capabilities = Capabilities {
-        preemption: true,
         restart_cost_s: 0.0,
-        ..Capabilities::DEFAULT
+        ..Capabilities::DEFAULT.with(ActionKind::Preempt)
     };
     Cluster::new(&spec, &classes, capabilities).unwrap()
 }

@@ -15,6 +15,7 @@ use pleach_env::workload::generate::{GeneratorConfig, PhillyLikeConfig, generate
 use pleach_env::workload::import::{ImportOptions, import};
 use pleach_env::{AutoresetMode, EnvConfig, Seed, SimConfig, VecEnv, simulate};
 use pleach_network::Contract;
+use pleach_scheduler::ActionKind;
 use pleach_scheduler::pass::{Pass, PassState};
 use pleach_scheduler::policy::{Needs, Policy};
 use serde_json::{Value, json};
@@ -193,7 +194,7 @@ fn simulator(args: &BenchArgs, context: &mut Context<'_>) -> Result<BTreeMap<Str
     let mut jobs_per_s = BTreeMap::new();
     for name in ["fifo", "srtf"] {
         let mut sim = SimConfig::default();
-        sim.capabilities.preemption = name == "srtf";
+        sim.capabilities.grant(ActionKind::Preempt, name == "srtf");
         let spec = PolicySpec::heuristic(name)?;
         let value = rate(args, context, || {
             let mut policy = spec.policy()?;

@@ -5,6 +5,7 @@ use std::path::Path;
 use pleach_distill::DistillConfig;
 use pleach_distill::search::SearchConfig;
 use pleach_env::SimConfig;
+use pleach_scheduler::ActionKind;
 use pleach_scheduler::tree::Tree;
 
 use crate::commands::Context;
@@ -263,7 +264,7 @@ impl HeldOut {
     /// The first of the lists, on a cluster whose jobs may be stopped.
     fn stopping(&self, num: usize) -> HeldOut {
         let mut sim = self.sim.clone();
-        sim.capabilities.preemption = true;
+        sim.capabilities.grant(ActionKind::Preempt, true);
         HeldOut {
             instances: self.instances.iter().take(num).cloned().collect(),
             sim,

@@ -42,6 +42,7 @@
 mod fluid;
 mod gain;
 
+use pleach_scheduler::ActionKind;
 use pleach_scheduler::cluster::{Capabilities, PACKED_MAX, Sharing};
 use serde::{Deserialize, Serialize};
 
@@ -117,7 +118,7 @@ impl Machine<'_> {
             pools: num_gpus_by_type(&workload.cluster),
             gains: Gains::of(workload),
             jobs_per_gpu,
-            mixed_types: capabilities.mixed_types,
+            mixed_types: capabilities.can(ActionKind::MixTypes),
             first_s: first.map_or(0.0, |job| job.submit.as_secs_f64()),
         }
     }

@@ -4,6 +4,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+use pleach_scheduler::ActionKind;
 use pleach_scheduler::cluster::{JobState, NodeState, Sharing, Slice};
 use pleach_scheduler::{ConfigError, JobId, Time};
 
@@ -21,7 +22,7 @@ impl World {
     pub fn set_batch_system(&mut self, config: &BatchSystem) -> Result<(), ConfigError> {
         config.validate()?;
         let capabilities = self.cluster.capabilities();
-        if capabilities.sharing != Sharing::Off || capabilities.mixed_types {
+        if capabilities.sharing != Sharing::Off || capabilities.can(ActionKind::MixTypes) {
             return Err(ConfigError::new(
                 "batch_system",
                 format!("a cluster with sharing or mixed types: {capabilities:?}"),

@@ -1,5 +1,6 @@
 //! A batch system by hand: what happens when, to the microsecond.
 
+use pleach_scheduler::ActionKind;
 use pleach_scheduler::cluster::{Capabilities, NodeState};
 use pleach_scheduler::pass::Pass;
 use pleach_scheduler::{Estimate, NodeId, Provenance, heuristics};
@@ -64,9 +65,8 @@ fn world_of(jobs: Vec<JobSpec>, batch_system: BatchSystem, capacity: &Availabili
     };
     let estimates: Vec<Estimate> = workload.jobs.iter().map(oracle).collect();
     let capabilities = Capabilities {
-        preemption: true,
         restart_cost_s: 0.0,
-        ..Capabilities::default()
+        ..Capabilities::DEFAULT.with(ActionKind::Preempt)
     };
     let mut world = World::new(&workload, capabilities, &estimates).unwrap();
     world.set_batch_system(&batch_system).unwrap();
@@ -250,7 +250,7 @@ fn trials_that_fail_are_seen_later_too_and_all_jobs_come_to_their_end() {
     config.outcomes = Some(OutcomeModel::from_name("philly").unwrap());
     config.capacity.node_mtbf_s = Some(3000.0);
     config.capacity.node_repair_s = 100.0;
-    config.capabilities.preemption = true;
+    config.capabilities.grant(ActionKind::Preempt, true);
     let mut policy = heuristics::by_name("srtf").unwrap();
     // Little's law is asserted inside: no job is lost or counted twice.
     let result = simulate(&workload(jobs), &config, &mut policy).unwrap();

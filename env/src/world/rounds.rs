@@ -141,6 +141,7 @@ impl World {
 
 #[cfg(test)]
 mod tests {
+    use pleach_scheduler::ActionKind;
     use pleach_scheduler::cluster::{Capabilities, Placement, Slice};
     use pleach_scheduler::{Estimate, NodeId, Provenance};
 
@@ -164,9 +165,8 @@ mod tests {
         };
         let estimates: Vec<Estimate> = workload.jobs.iter().map(oracle).collect();
         let capabilities = Capabilities {
-            preemption: true,
             restart_cost_s,
-            ..Capabilities::default()
+            ..Capabilities::DEFAULT.with(ActionKind::Preempt)
         };
         let mut world = World::new(&workload, capabilities, &estimates).unwrap();
         world.set_rounds(clock);

@@ -5,6 +5,7 @@ use crate::availability::AvailabilityConfig;
 use crate::failures::{End, OutcomeModel};
 use crate::workload::Outcome;
 use crate::workload::tests::{job, workload};
+use pleach_scheduler::ActionKind;
 use pleach_scheduler::cluster::Slice;
 use pleach_scheduler::{NodeId, Provenance};
 
@@ -16,9 +17,8 @@ fn world_of(jobs: Vec<crate::workload::JobSpec>) -> World {
     };
     let estimates: Vec<Estimate> = workload.jobs.iter().map(oracle).collect();
     let capabilities = Capabilities {
-        preemption: true,
         restart_cost_s: 5.0,
-        ..Capabilities::default()
+        ..Capabilities::DEFAULT.with(ActionKind::Preempt)
     };
     World::new(&workload, capabilities, &estimates).unwrap()
 }
@@ -289,9 +289,8 @@ fn a_random_restart_is_hidden_from_the_scheduler_who_believes_the_median() {
     ]);
     let overheads = Some(Overheads::TaccEmpirical);
     let capabilities = Capabilities {
-        preemption: true,
         overheads,
-        ..Capabilities::default()
+        ..Capabilities::DEFAULT.with(ActionKind::Preempt)
     };
     let mut workload = workload(vec![
         job("a", 0.0, 2, 100.0),
@@ -442,10 +441,9 @@ fn known(value: f64) -> Estimate {
 fn a_restart_that_costs_work_is_work_in_truth_too() {
     // 100 s of work, 5 s for each restart. Until 30 s: 70 + 5 left. From 40 s to 43 s: 72 + 5 left; so 43 + 77 = 120 s.
     let capabilities = Capabilities {
-        preemption: true,
         restart_cost_s: 5.0,
         restart_cost_is_work: true,
-        ..Capabilities::default()
+        ..Capabilities::DEFAULT.with(ActionKind::Preempt)
     };
     let workload = workload(vec![job("a", 0.0, 2, 100.0)]);
     let mut world = World::new(&workload, capabilities, &[known(100.0)]).unwrap();

@@ -8,6 +8,7 @@ use pleach_env::SimConfig;
 use pleach_env::availability::{AvailabilityChange, AvailabilityConfig};
 use pleach_env::workload::estimates::EstimateModel;
 use pleach_env::workload::{JobSpec, Outcome, Workload};
+use pleach_scheduler::ActionKind;
 use pleach_scheduler::Time;
 use pleach_scheduler::cluster::NodeState;
 use pleach_scheduler::cluster_spec::{
@@ -151,8 +152,8 @@ pub fn config() -> impl Strategy<Value = SimConfig> {
             estimates,
             ..SimConfig::default()
         };
-        config.capabilities.preemption = preemption;
-        config.capabilities.reservation = reservation;
+        config.capabilities.grant(ActionKind::Preempt, preemption);
+        config.capabilities.grant(ActionKind::Reserve, reservation);
         config.capabilities.restart_cost_s = restart_cost_s;
         config
     })

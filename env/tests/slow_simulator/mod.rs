@@ -15,6 +15,7 @@ mod placing;
 use pleach_env::SimConfig;
 use pleach_env::workload::Workload;
 use pleach_env::workload::estimates::EstimateModel;
+use pleach_scheduler::ActionKind;
 use pleach_scheduler::cluster::NodeState;
 use pleach_scheduler::cluster_spec::ModelClass;
 
@@ -196,8 +197,8 @@ impl Slow {
             jobs: jobs.collect(),
             quotas: cluster.tenants.iter().map(|tenant| tenant.quota_gpus).collect(),
             borrowing: cluster.borrowing,
-            preemption: config.capabilities.preemption,
-            reservation: config.capabilities.reservation,
+            preemption: config.capabilities.can(ActionKind::Preempt),
+            reservation: config.capabilities.can(ActionKind::Reserve),
             restart_cost_s: config.capabilities.restart_cost_s,
             checkpoint_interval_s: config.capabilities.checkpoint_interval_s,
             changes: changes.collect(),

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::evaluate::workload_source::env_of;
+use pleach_scheduler::ActionKind;
 
 fn input(simulations: u64) -> SearchInput {
     SearchInput {
@@ -69,7 +70,7 @@ fn a_search_ends_the_same_at_any_number_of_threads_and_after_a_break() {
 #[test]
 fn a_tree_by_whose_passes_gpus_are_dealt_is_judged_against_the_planners_that_deal() {
     let mut env = env_of("Pleach/PhillyGang-v1", Some(30), Some(2.0)).unwrap();
-    env.sim.capabilities.preemption = true;
+    env.sim.capabilities.grant(ActionKind::Preempt, true);
     let deals = SearchInput {
         deals: true,
         against: vec![PolicySpec::open("deal:sjf").unwrap().remove(0)],

@@ -51,7 +51,8 @@ impl Rules<'_> {
     fn needs(&self, reserve: bool) -> Needs {
         let own = self.env.candidates.needs();
         let capabilities = self.env.sim.capabilities;
-        let reserves = reserve && capabilities.reservation && own.actions.contains(ActionKind::Reserve);
+        let reserves =
+            reserve && capabilities.can(ActionKind::Reserve) && own.actions.contains(ActionKind::Reserve);
         let actions = own.actions.without(ActionKind::Preempt);
         Needs {
             heads: 1,

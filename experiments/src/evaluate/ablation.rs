@@ -6,6 +6,7 @@
 use pleach_env::SimConfig;
 use pleach_env::workload::Workload;
 use pleach_env::workload::estimates::EstimateModel;
+use pleach_scheduler::ActionKind;
 use pleach_scheduler::cluster::Sharing;
 use pleach_scheduler::cluster_spec::{ClusterSpec, LocalityFactors, ModelClass};
 
@@ -75,7 +76,7 @@ impl Ablation {
         let can = &mut sim.capabilities;
         match self {
             Ablation::Sharing => can.sharing = Sharing::Off,
-            Ablation::Preemption => can.preemption = false,
+            Ablation::Preemption => can.grant(ActionKind::Preempt, false),
             Ablation::Estimates => {
                 sim.estimates = match sim.estimates {
                     EstimateModel::Oracle => EstimateSource::History.model(),
@@ -115,7 +116,7 @@ impl Ablation {
         let (mut evaluation, mut instances) = (evaluation.clone(), instances.to_vec());
         let mut changed = self.leave_out_of_sim(&mut evaluation.sim);
         // Restarts of a cluster that stops nobody cost nothing already.
-        changed &= self != Ablation::Restarts || evaluation.sim.capabilities.preemption;
+        changed &= self != Ablation::Restarts || evaluation.sim.capabilities.can(ActionKind::Preempt);
         for instance in &mut instances {
             changed |= self.leave_out_of_workload(&mut instance.workload);
         }

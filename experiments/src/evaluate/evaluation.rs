@@ -1,5 +1,6 @@
 //! A comparison as one configuration: what `pleach evaluate` does, without flags, files of results or a terminal.
 
+use pleach_scheduler::ActionKind;
 use std::path::PathBuf;
 
 use clap::builder::PossibleValuesParser;
@@ -173,7 +174,7 @@ impl Evaluation {
     #[must_use]
     pub fn columns(&self) -> Vec<&'static str> {
         let mut columns = COLUMNS.to_vec();
-        if self.sim.capabilities.preemption {
+        if self.sim.capabilities.can(ActionKind::Preempt) {
             columns.push("preemptions");
         }
         if self.sim.outcomes.is_some() || self.sim.capacity != AvailabilityConfig::default() {

@@ -10,8 +10,15 @@ use pleach_env::failures::OutcomeModel;
 use pleach_env::workload::import::Format;
 use pleach_scheduler::cluster::Sharing;
 use pleach_scheduler::physics::overheads::Overheads;
+use pleach_scheduler::{ActionKind, ActionSet};
 
 use crate::run_folder::atomic_file::read_toml;
+
+/// A kind of action that has to be granted, by its name.
+pub(crate) fn action(name: &str) -> Result<ActionKind, String> {
+    let named = ActionSet::of_names([name])?.within("--actions", ActionSet::GRANTED)?;
+    named.iter().next().ok_or_else(|| "a name is missing".into())
+}
 
 /// Largest plan of nodes that come and go, bytes: a million changes.
 const CAPACITY_BYTES_MAX: u64 = 1 << 26;

@@ -10,6 +10,7 @@ use pleach_env::batch_system::BatchSystem;
 use pleach_env::failures::OutcomeModel;
 use pleach_scheduler::cluster::{Capabilities, Sharing};
 use pleach_scheduler::physics::overheads::Overheads;
+use pleach_scheduler::{ActionKind, ActionSet};
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
@@ -31,6 +32,10 @@ pub struct SchedulingConfig {
     /// Let a gang run on several GPU types, at the pace of the slowest; only planners make use of it
     #[arg(long)]
     pub mixed_types: bool,
+    /// Let policies do this too, by the names of actions, of which a wrong one is answered with all [default: the environment's]
+    #[arg(long, value_name = "KIND", value_delimiter = ',', value_parser = flag_values::action)]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub actions: Vec<ActionKind>,
     /// What policies believe about lengths: oracle, user (the time limit), history (learned from ended jobs), lognormal:SIGMA or
     /// lognormal:SIGMA:BIAS, or a table as grids have it, `{ model = "user-limit", default_s = 3600 }` [default: the environment's, else oracle]
     #[arg(long, value_name = "SOURCE")]
@@ -89,6 +94,11 @@ impl SchedulingConfig {
                 ));
             }
         }
+        let actions: ActionSet = self.actions.iter().copied().collect();
+        if let Err(reason) = actions.within("actions", ActionSet::GRANTED) {
+            let allowed = ActionSet::GRANTED.names();
+            return Err(Error::config("actions", actions.names(), allowed, reason));
+        }
         if let (Some(cost_s), Some(_)) = (self.restart_cost_s, self.overheads) {
             let hint = "Give one of them.";
             return Err(Error::config(
@@ -107,6 +117,15 @@ impl SchedulingConfig {
         Ok(())
     }
 
+    /// What these settings turn on of what has to be granted.
+    fn asked(&self) -> ActionSet {
+        let flags = [
+            (ActionKind::Preempt, self.preemption),
+            (ActionKind::MixTypes, self.mixed_types),
+        ];
+        self.actions.iter().copied().collect::<ActionSet>().union(ActionSet::where_true(flags))
+    }
+
     /// The same as settings of a simulation of these workloads, by their names.
     #[must_use]
     pub fn sim(&self, workloads: &[String]) -> SimConfig {
@@ -121,8 +140,12 @@ impl SchedulingConfig {
             ..whole
         };
         let capabilities = &mut sim.capabilities;
-        capabilities.preemption =
-            self.preemption || agreed(&own, |sim| sim.capabilities.preemption).unwrap_or(false);
+        let asked = self.asked();
+        let is_granted = |kind: &ActionKind| {
+            asked.contains(*kind) || agreed(&own, |sim| sim.capabilities.can(*kind)) == Some(true)
+        };
+        let granted = ActionSet::GRANTED.iter().filter(is_granted).collect();
+        capabilities.granted = capabilities.granted.union(granted);
         capabilities.restart_cost_s = self
             .restart_cost_s
             .or_else(|| agreed(&own, |sim| sim.capabilities.restart_cost_s))
@@ -130,7 +153,6 @@ impl SchedulingConfig {
         if self.overheads.is_some() || self.restart_cost_s.is_some() {
             capabilities.overheads = self.overheads;
         }
-        capabilities.mixed_types |= self.mixed_types;
         capabilities.sharing = self
             .sharing
             .or_else(|| agreed(&own, |sim| sim.capabilities.sharing))

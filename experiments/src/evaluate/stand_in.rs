@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use pleach_env::SimConfig;
 use pleach_env::workload::Workload;
+use pleach_scheduler::ActionKind;
 use pleach_scheduler::cluster::Sharing;
 
 use super::instances::Instance;
@@ -30,8 +31,12 @@ fn stand_in(name: &str, instances: &[Instance], sim: &SimConfig) -> Option<(&'st
     let in_all =
         |lacks: &dyn Fn(&Workload) -> bool| instances.iter().all(|instance| lacks(&instance.workload));
     let (other, missing, is_missing) = match name {
-        "srtf" => ("sjf", "no preemption", !capabilities.preemption),
-        "las" => ("fifo-skip", "no preemption", !capabilities.preemption),
+        "srtf" => ("sjf", "no preemption", !capabilities.can(ActionKind::Preempt)),
+        "las" => (
+            "fifo-skip",
+            "no preemption",
+            !capabilities.can(ActionKind::Preempt),
+        ),
         "sjf-share" => ("sjf", "no sharing", capabilities.sharing == Sharing::Off),
         "fair-share" => (
             "fifo-skip",
@@ -70,7 +75,7 @@ mod tests {
 
     fn played(id: &str, preemption: bool) -> (Results, BTreeMap<String, String>) {
         let mut env = EnvConfig::registered(id).unwrap();
-        env.sim.capabilities.preemption = preemption;
+        env.sim.capabilities.grant(ActionKind::Preempt, preemption);
         let instances = episodes(&env, &seeds(0, "test", 2)).unwrap();
         let policies = PolicySpec::open_all(&[]).unwrap();
         let runs = Runner::new(&env.sim).run(&instances, &policies).unwrap();

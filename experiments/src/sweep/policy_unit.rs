@@ -1,6 +1,7 @@
 //! What a unit of a sweep does: one policy on one workload, as its configuration says.
 
 use pleach_env::Seed;
+use pleach_scheduler::ActionKind;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -34,6 +35,9 @@ pub struct UnitConfig {
     pub days: Option<f64>,
     /// Whether running jobs may be stopped; also true where the environment says so.
     pub preemption: bool,
+    /// What policies may do besides, by the names of actions; also what the environment allows.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub actions: Vec<ActionKind>,
     /// Time that a job loses when it starts again, s, 0 to 1e6; the environment's, else 30 s, where absent.
     pub restart_cost_s: Option<f64>,
     /// What the scheduler is told of run times; the environment's, else the true ones, where absent.
@@ -50,6 +54,7 @@ impl Default for UnitConfig {
             from_day: None,
             days: None,
             preemption: false,
+            actions: Vec::new(),
             restart_cost_s: None,
             estimates: None,
         }
@@ -60,6 +65,7 @@ impl UnitConfig {
     fn scheduling(&self) -> SchedulingConfig {
         SchedulingConfig {
             preemption: self.preemption,
+            actions: self.actions.clone(),
             restart_cost_s: self.restart_cost_s,
             estimates: self.estimates,
             ..SchedulingConfig::default()

@@ -2,6 +2,7 @@
 
 use pleach_env::workload::estimates::EstimateModel;
 use pleach_env::{EnvConfig, Seed, Source, WorkloadConfig};
+use pleach_scheduler::ActionKind;
 use pleach_scheduler::policy::CandidateConfig;
 
 /// The registered environment with this workload and this cluster, and the flags that make it so: `--num-jobs 40` where only
@@ -74,7 +75,7 @@ pub fn line(env: &EnvConfig) -> String {
         }
         EstimateModel::History { .. } => "run times guessed from jobs that have ended".to_string(),
     });
-    if env.sim.capabilities.preemption {
+    if env.sim.capabilities.can(ActionKind::Preempt) {
         words.push("with preemption".to_string());
     }
     format!("{name}: {}", words.join(", "))

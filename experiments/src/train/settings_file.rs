@@ -128,6 +128,7 @@ fn lay_over(base: &mut Table, file: Table, prefix: &str) {
 mod tests {
     use super::*;
     use crate::train::overrides;
+    use pleach_scheduler::ActionKind;
 
     /// What the shipped files meant when a key that was left out had the default of its own structure.
     fn over_library_defaults(text: &str) -> TrainSettings {
@@ -147,7 +148,7 @@ mod tests {
         expected.train.ppo.clip = 0.1;
         let text = "[train]\nnum_updates = 7\n[train.ppo]\nclip = 0.1";
         assert_eq!(parse(text).unwrap(), expected);
-        expected.env.sim.capabilities.preemption = true;
+        expected.env.sim.capabilities.grant(ActionKind::Preempt, true);
         let text = format!("{text}\n[env.sim.capabilities]\npreemption = true");
         assert_eq!(parse(&text).unwrap(), expected);
     }

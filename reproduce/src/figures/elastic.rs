@@ -12,6 +12,7 @@ use pleach_env::workload::generate::pollux::{APPLICATIONS, Row, of_list};
 use pleach_env::workload::generate::{GeneratorConfig, PolluxConfig, generate};
 use pleach_env::workload::import::{ImportOptions, import};
 use pleach_env::{Seed, SimConfig, SimResult};
+use pleach_scheduler::ActionKind;
 use pleach_scheduler::physics::overheads::Overheads;
 use serde_json::{Value, json};
 
@@ -125,7 +126,7 @@ fn simulate(
     overheads: Overheads,
 ) -> Result<Vec<Vec<SimResult>>, Error> {
     let mut sim = SimConfig::default();
-    sim.capabilities.preemption = true;
+    sim.capabilities.grant(ActionKind::Preempt, true);
     sim.capabilities.overheads = Some(overheads);
     let runs: Vec<Run> = systems
         .iter()

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use pleach_env::workload::Workload;
 use pleach_env::workload::generate::{GavelConfig, GeneratorConfig, generate};
 use pleach_env::{Seed, SimConfig};
+use pleach_scheduler::ActionKind;
 use pleach_scheduler::Time;
 use pleach_scheduler::cluster::Capabilities;
 use pleach_scheduler::cluster_spec::{ClusterSpec, NodeGroup};
@@ -49,9 +50,8 @@ pub(super) const BENCHMARKS: &[Benchmark] = &[
 fn sim() -> SimConfig {
     SimConfig {
         capabilities: Capabilities {
-            preemption: true,
             restart_cost_s: 0.0,
-            ..Capabilities::DEFAULT
+            ..Capabilities::DEFAULT.with(ActionKind::Preempt)
         },
         ..SimConfig::default()
     }

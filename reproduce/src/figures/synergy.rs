@@ -6,6 +6,7 @@ use pleach_baselines::synergy as rules;
 use pleach_baselines::synergy::{Group, optimum, worthwhile};
 use pleach_env::workload::generate::{GeneratorConfig, SynergyConfig, generate};
 use pleach_env::{Seed, SimConfig, SimResult};
+use pleach_scheduler::ActionKind;
 use pleach_scheduler::Planner as _;
 use pleach_scheduler::cluster::{Cluster, Submission};
 use pleach_scheduler::physics::sensitivity::{SYNERGY_MODELS, Share};
@@ -298,7 +299,7 @@ fn instant(seed: Seed, grant: rules::Grant, num_jobs: usize) -> Result<f64, Erro
     let workload = generate(&GeneratorConfig::SynergySingle(drawn), seed)?;
     let sim = free_moves();
     let mut capabilities = sim.capabilities;
-    capabilities.preemption = true;
+    capabilities.grant(ActionKind::Preempt, true);
     let wrong = |error: pleach_scheduler::ConfigError| Error::from(error);
     let mut cluster = Cluster::new(&workload.cluster, &workload.classes, capabilities).map_err(wrong)?;
     for job in &workload.jobs {

@@ -12,6 +12,7 @@
 
 use pleach_scheduler::cluster::Capabilities;
 use pleach_scheduler::heuristics::HeadOfLine;
+use pleach_scheduler::{ActionKind, ActionSet};
 use pleach_scheduler::{ConfigError, PolicyPlanner, Time};
 
 use super::every::Every;
@@ -63,8 +64,7 @@ pub fn preset(policy: &str) -> Result<Preset, ConfigError> {
 
 /// What a cluster of these simulators can do.
 pub(super) const CAPABILITIES: Capabilities = Capabilities {
-    preemption: true,
-    reservation: false,
+    granted: ActionSet::of(ActionKind::Preempt),
     restart_cost_is_work: true,
     consolidated: true,
     ..Capabilities::DEFAULT

@@ -3,6 +3,7 @@
 use pleach_env::workload::Workload;
 use pleach_env::world::{Advance, LeaseTerms, RoundClock, World};
 use pleach_env::{Error, JobOutcome};
+use pleach_scheduler::ActionKind;
 use pleach_scheduler::cluster::{Capabilities, Cluster, Sharing};
 use pleach_scheduler::{Estimate, JobId, Planner, Provenance};
 
@@ -44,10 +45,9 @@ pub fn run(
     };
     let estimates: Vec<Estimate> = workload.jobs.iter().map(|job| oracle(job.run_time_s)).collect();
     let capabilities = Capabilities {
-        preemption: true,
         restart_cost_s: 0.0,
         sharing: Sharing::Mps,
-        ..Capabilities::default()
+        ..Capabilities::DEFAULT.with(ActionKind::Preempt)
     };
     let mut world = World::new(workload, capabilities, &estimates)?;
     world.set_rounds(clock);

@@ -11,6 +11,7 @@
 
 use pleach_scheduler::cluster::{Capabilities, Cluster, JobState};
 use pleach_scheduler::heuristics::{Greedy, HeadOfLine};
+use pleach_scheduler::{ActionKind, ActionSet};
 use pleach_scheduler::{ConfigError, JobId, Planner, PolicyError, PolicyPlanner, Time};
 
 use super::preset::{Preset, start, unknown};
@@ -34,8 +35,7 @@ const LIMITS: [i64; 2] = [3250, 7200];
 
 /// What its cluster can do.
 const CAPABILITIES: Capabilities = Capabilities {
-    preemption: true,
-    reservation: false,
+    granted: ActionSet::of(ActionKind::Preempt),
     restart_cost_s: 0.0,
     ..Capabilities::DEFAULT
 };

@@ -1,6 +1,5 @@
 //! A set of kinds of actions; in files the list of their names.
 
-use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::{ACTIONS, ActionKind, ActionRow, TakenBy, TurnedOn};
@@ -70,6 +69,15 @@ impl ActionSet {
         }
     }
 
+    /// The kinds of which this is true.
+    #[must_use]
+    pub fn where_true<const N: usize>(kinds: [(ActionKind, bool); N]) -> ActionSet {
+        kinds
+            .into_iter()
+            .filter_map(|(kind, is_in)| is_in.then_some(kind))
+            .collect()
+    }
+
     /// Whether a kind is in it.
     #[must_use]
     #[inline]
@@ -97,13 +105,9 @@ impl ActionSet {
 
     /// Whether nothing is in it.
     #[must_use]
-    pub const fn is_empty(self) -> bool {
-        self.0 == 0
-    }
-
     #[allow(clippy::trivially_copy_pass_by_ref)] // The signature that serde asks for.
-    pub(crate) fn is_none(&self) -> bool {
-        self.is_empty()
+    pub const fn is_empty(&self) -> bool {
+        self.0 == 0
     }
 
     /// Its kinds, in the order of [`ActionKind::ALL`].
@@ -120,21 +124,31 @@ impl ActionSet {
         names.join(", ")
     }
 
-    /// The set of some names, each one of `allowed`.
+    /// The same set, where a setting or a flag allows all that is in it.
     ///
     /// # Errors
-    /// The first name that is none of those, with all of them.
-    pub fn of_names<'a>(
-        names: impl IntoIterator<Item = &'a str>,
-        allowed: ActionSet,
-    ) -> Result<ActionSet, String> {
+    /// The first kind that is not allowed, with all that are.
+    pub fn within(self, setting: &str, allowed: ActionSet) -> Result<ActionSet, String> {
+        match self.difference(allowed).iter().next() {
+            None => Ok(self),
+            Some(kind) => {
+                let (name, allowed) = (kind.row().name, allowed.names());
+                Err(format!(
+                    "{setting}: `{name}` cannot be given here; one of: {allowed}"
+                ))
+            }
+        }
+    }
+
+    /// The set of some names.
+    ///
+    /// # Errors
+    /// The first name that no kind has, with all names.
+    pub fn of_names<'a>(names: impl IntoIterator<Item = &'a str>) -> Result<ActionSet, String> {
         let kind = |name: &str| {
-            let kind = ActionKind::by_name(name).filter(|kind| allowed.contains(*kind));
-            kind.ok_or_else(|| {
-                format!(
-                    "no action `{name}` can be given here; one of: {}",
-                    allowed.names()
-                )
+            ActionKind::by_name(name).ok_or_else(|| {
+                let all = ActionSet::from_iter(ActionKind::ALL).names();
+                format!("no action has the name `{name}`; one of: {all}")
             })
         };
         names.into_iter().map(kind).collect()
@@ -155,9 +169,7 @@ impl Serialize for ActionSet {
 
 impl<'de> Deserialize<'de> for ActionSet {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<ActionSet, D::Error> {
-        let names = Vec::<String>::deserialize(from)?;
-        let all = ActionKind::ALL.into_iter().collect();
-        ActionSet::of_names(names.iter().map(String::as_str), all).map_err(D::Error::custom)
+        Ok(Vec::<ActionKind>::deserialize(from)?.into_iter().collect())
     }
 }
 

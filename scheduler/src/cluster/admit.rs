@@ -9,6 +9,7 @@ use super::shape::{Shape, ShapeId};
 use super::shared::PACKED_MAX;
 use super::tables::{JobState, NodeState, Slice};
 use super::{Cluster, Demand, Sharing, bits};
+use crate::ActionKind;
 use crate::error::ConfigError;
 use crate::ids::{GpuTypeId, JobId};
 
@@ -135,7 +136,7 @@ impl Cluster {
             // Of several types the slowest sets the pace; copies name that of the first.
             found = match found {
                 Some(other) if other != node.gpu_type && !run.is_forked => {
-                    if !self.capabilities.mixed_types {
+                    if !self.capabilities.can(ActionKind::MixTypes) {
                         return Err(record.refuse(
                             "run.placement.node",
                             slice.node.0,

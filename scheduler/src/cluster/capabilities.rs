@@ -1,7 +1,10 @@
 //! What the cluster below us is able to do, and what its starts and restarts cost.
 
+mod written;
+
 use serde::{Deserialize, Serialize};
 
+use self::written::WrittenCapabilities;
 use crate::actions::{ActionKind, ActionSet};
 use crate::cluster_spec::ModelClass;
 use crate::error::ConfigError;
@@ -9,12 +12,11 @@ use crate::physics::overheads::{Moved, Overheads, sia_kind};
 
 /// What the cluster below us is able to do, and what it costs.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(try_from = "WrittenCapabilities", into = "WrittenCapabilities")]
 pub struct Capabilities {
-    /// Running jobs may be stopped and requeued.
-    pub preemption: bool,
-    /// The scheduler may hold GPUs back for a job that does not fit yet.
-    pub reservation: bool,
+    /// What may be done, of the kinds that have to be granted; sharing is granted by `sharing`. In files the older kinds are keys of
+    /// their own, `true` or `false`, the others a list of names, `actions`.
+    pub granted: ActionSet,
     /// Time that a job loses when it starts for the first time, s.
     pub start_cost_s: f64,
     /// Time that a job loses when it starts again after a preemption or a failure, s; a model class may have its own.
@@ -29,25 +31,19 @@ pub struct Capabilities {
     pub checkpoint_interval_s: Option<f64>,
     /// What starts and restarts cost by a published model, instead of the two costs above. Of a random one the
     /// scheduler believes the median.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub overheads: Option<Overheads>,
     /// How two whole-GPU jobs can run on the same GPUs.
     pub sharing: Sharing,
-    /// A gang may run on several GPU types, at the pace of the slowest (Hadar). No candidate does; planners may.
-    pub mixed_types: bool,
     /// The cost of a restart is added to the job's work when it is stopped, so it counts as remaining time and what was
     /// paid of it is not lost by another stop; otherwise it is time at the beginning of each later run.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub restart_cost_is_work: bool,
     /// A gang runs only on whole nodes and one node for the rest, and waits while the free GPUs lie scattered; for jobs
     /// that ask for whole GPUs and nothing else. Counts of GPUs (reservations, victims) do not see it and may promise too
     /// much.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub consolidated: bool,
     /// Of a node that is chosen a share comes from the GPU with the lowest index that has room, shared or free, because the
     /// batch system chooses it (Slurm); otherwise from the shared GPU with the least left. Whole GPUs are the lowest free ones
     /// either way.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub lowest_gpu: bool,
 }
 
@@ -67,15 +63,13 @@ pub enum Sharing {
 impl Capabilities {
     /// No preemption, reservations, a restart of 30 s, no sharing.
     pub const DEFAULT: Capabilities = Capabilities {
-        preemption: false,
-        reservation: true,
+        granted: ActionSet::DEFAULT,
         start_cost_s: 0.0,
         restart_cost_s: 30.0,
         mig_create_s: 4.0,
         checkpoint_interval_s: None,
         overheads: None,
         sharing: Sharing::Off,
-        mixed_types: false,
         restart_cost_is_work: false,
         consolidated: false,
         lowest_gpu: false,
@@ -86,29 +80,37 @@ impl Capabilities {
     /// What can be done on the cluster besides starting whole jobs. Sizes, shares of cores and waiting for a type are always
     /// there: what they need is in the jobs.
     #[must_use]
-    pub fn actions(&self) -> ActionSet {
-        ActionKind::ALL
-            .into_iter()
-            .filter(|kind| self.allows(*kind))
-            .collect()
+    pub const fn actions(&self) -> ActionSet {
+        let granted = self
+            .granted
+            .intersection(ActionSet::GRANTED)
+            .union(ActionSet::ALWAYS);
+        granted.set(ActionKind::Share, !matches!(self.sharing, Sharing::Off))
     }
 
-    fn allows(&self, kind: ActionKind) -> bool {
-        match kind {
-            ActionKind::Reserve => self.reservation,
-            ActionKind::Preempt => self.preemption,
-            ActionKind::Share => self.sharing != Sharing::Off,
-            ActionKind::MixTypes => self.mixed_types,
-            ActionKind::Sizes | ActionKind::GrantCores | ActionKind::WaitForType => true,
-        }
+    /// Whether a kind of action can be done.
+    #[must_use]
+    #[inline]
+    pub const fn can(&self, kind: ActionKind) -> bool {
+        self.actions().contains(kind)
+    }
+
+    /// Grants a kind of action, or takes it away. Sharing is turned on and off by `sharing`.
+    pub const fn grant(&mut self, kind: ActionKind, is_granted: bool) {
+        self.granted = self.granted.set(kind, is_granted);
+    }
+
+    /// The same cluster with one kind of action granted more.
+    #[must_use]
+    pub const fn with(mut self, kind: ActionKind) -> Capabilities {
+        self.grant(kind, true);
+        self
     }
 
     /// The same cluster where all of `required` can be done besides; sharing, where there was none, is MPS.
     #[must_use]
     pub fn with_actions(mut self, required: ActionSet) -> Capabilities {
-        self.reservation |= required.contains(ActionKind::Reserve);
-        self.preemption |= required.contains(ActionKind::Preempt);
-        self.mixed_types |= required.contains(ActionKind::MixTypes);
+        self.granted = self.granted.union(required.intersection(ActionSet::GRANTED));
         if required.contains(ActionKind::Share) && self.sharing == Sharing::Off {
             self.sharing = Sharing::Mps;
         }

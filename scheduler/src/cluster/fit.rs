@@ -7,6 +7,7 @@ use super::queue::Demand;
 use super::shape::{Shape, ShapeId, units};
 use super::tables::{Node, NodeState, Slice, Submission};
 use super::{Cluster, SharedGpu, Template, bits};
+use crate::ActionKind;
 use crate::ids::{GpuTypeId, JobId, NodeId, RackId};
 
 impl Cluster {
@@ -266,7 +267,7 @@ impl Cluster {
     #[must_use]
     pub(crate) fn gpus_freed_by(&self, id: JobId) -> u32 {
         let job = self.job(id);
-        if !job.is_sharing && !job.is_forked && !self.capabilities.mixed_types {
+        if !job.is_sharing && !job.is_forked && !self.capabilities.can(ActionKind::MixTypes) {
             return job.num_held;
         }
         let of_type = |slice: &&Slice| self.nodes[slice.node.index()].gpu_type == job.gpu_type;

@@ -4,6 +4,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::ActionKind;
 use crate::cluster_spec::{GpuTypeSpec, Load, NodeGroup, Resources, TenantSpec};
 use crate::estimate::{Estimate, Provenance};
 use crate::ids::{ClassId, TenantId};
@@ -63,13 +64,12 @@ pub(super) fn cluster(borrowing: bool, mixed_types: bool) -> Cluster {
         framework_gib: 1.3,
         job_gib: 4.1,
     });
-    let capabilities = Capabilities {
-        preemption: true,
+    let mut capabilities = Capabilities {
         sharing: Sharing::Mps,
         checkpoint_interval_s: Some(10.0),
-        mixed_types,
-        ..Capabilities::default()
+        ..Capabilities::DEFAULT.with(ActionKind::Preempt)
     };
+    capabilities.grant(ActionKind::MixTypes, mixed_types);
     Cluster::new(&spec, &classes, capabilities).unwrap()
 }
 

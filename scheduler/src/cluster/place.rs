@@ -6,6 +6,7 @@
 
 use super::Cluster;
 use super::tables::{Slice, num_in};
+use crate::ActionKind;
 use crate::cluster_spec::ModelClass;
 use crate::ids::{ClassId, GpuTypeId, JobId, NodeId};
 use crate::physics::links::{Spread, Tier};
@@ -58,7 +59,10 @@ impl Cluster {
         for slice in placement {
             let node = &self.nodes[slice.node.index()];
             if node.gpu_type != gpu_type {
-                assert!(self.capabilities.mixed_types, "a gang stays on one GPU type");
+                assert!(
+                    self.capabilities.can(ActionKind::MixTypes),
+                    "a gang stays on one GPU type"
+                );
                 // The slowest member sets the pace; of two equally slow types the first.
                 if speed[node.gpu_type.index()] < speed[gpu_type.index()] {
                     gpu_type = node.gpu_type;

@@ -9,6 +9,7 @@ use super::shape::{Shape, ShapeId, units};
 use super::shared::{Left, PACKED_MAX, Resident, SharedGpu};
 use super::tables::{JobState, Placement, Slice};
 use super::{Cluster, PlacementFacts, Sharing, bits};
+use crate::ActionKind;
 use crate::ids::{ClassId, GpuTypeId, JobId, NodeId, Time};
 use crate::physics::goodput::Elastic;
 use crate::physics::interference::{self as physics, Mechanism};
@@ -79,7 +80,7 @@ impl Cluster {
     #[must_use]
     pub fn gives_back_whole_gpus(&self, id: JobId) -> bool {
         let job = &self.jobs[id.index()];
-        if self.num_not_up == 0 && !self.capabilities.mixed_types {
+        if self.num_not_up == 0 && !self.capabilities.can(ActionKind::MixTypes) {
             return !job.is_sharing;
         }
         let up = |slice: &Slice| self.nodes[slice.node.index()].state == super::NodeState::Up;

@@ -1,6 +1,7 @@
 //! Tests of the cluster, and the small clusters that other tests start from.
 
 use super::*;
+use crate::ActionKind;
 use crate::cluster_spec::{LocalityFactors, Resources};
 use crate::estimate::{Estimate, Provenance};
 use crate::ids::{ClassId, TenantId};
@@ -16,8 +17,7 @@ pub(crate) fn cluster_of(spec: &ClusterSpec) -> Cluster {
         ..ModelClass::default()
     };
     let capabilities = Capabilities {
-        preemption: true,
-        ..Capabilities::default()
+        ..Capabilities::DEFAULT.with(ActionKind::Preempt)
     };
     Cluster::new(spec, &[class], capabilities).unwrap()
 }
@@ -98,10 +98,9 @@ fn attained_service_and_progress_follow_the_clock() {
 fn a_restart_that_costs_work_counts_as_remaining_time_and_is_not_lost_again() {
     // 100 s of work, 20 s for each restart. 30 s run: 70 + 20 are left. 5 s more: 85 + 20. Nothing is paid at a start.
     let capabilities = Capabilities {
-        preemption: true,
         restart_cost_s: 20.0,
         restart_cost_is_work: true,
-        ..Capabilities::DEFAULT
+        ..Capabilities::DEFAULT.with(ActionKind::Preempt)
     };
     let spec = ClusterSpec::uniform(1, 4, 1);
     let mut cluster = Cluster::new(&spec, &[ModelClass::default()], capabilities).unwrap();

@@ -72,7 +72,7 @@ impl Policy for Backfill {
         let cluster = point.cluster;
         // The head of the whole queue, be it reserved or not: the candidates leave a reserved job out.
         let head = first_with_room(cluster, self.head);
-        let may_fill = cluster.capabilities().reservation;
+        let may_fill = cluster.capabilities().can(ActionKind::Reserve);
         rank(&point, scores, |candidate, job| match candidate.kind {
             CandidateKind::Start | CandidateKind::Reserve if Some(job) == head => {
                 under(cluster, self.head, 0, job)

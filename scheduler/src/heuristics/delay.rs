@@ -114,7 +114,7 @@ impl Policy for DelayedBackfill {
     fn score(&mut self, point: DecisionPoint<'_>, scores: &mut [f32]) -> Result<(), PolicyError> {
         let cluster = point.cluster;
         let head = first_with_room(cluster, self.lens);
-        let may_fill = cluster.capabilities().reservation;
+        let may_fill = cluster.capabilities().can(ActionKind::Reserve);
         // Where nobody runs somebody must start, tight or not: the first of the order.
         let may_hold = point.candidates.is_admissible(0);
         rank(&point, scores, |candidate, job| {

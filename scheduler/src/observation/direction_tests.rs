@@ -2,6 +2,7 @@
 //! same job is submitted earlier, or with a shorter estimate, in otherwise equal clusters, and the rows about it are compared.
 
 use super::*;
+use crate::ActionKind;
 use crate::candidate::CandidateKind;
 use crate::cluster::{Capabilities, Submission};
 use crate::cluster_spec::{ClusterSpec, GpuTypeSpec, ModelClass, Resources};
@@ -53,8 +54,7 @@ fn empty() -> Cluster {
         ..ModelClass::default()
     };
     let capabilities = Capabilities {
-        preemption: true,
-        ..Capabilities::default()
+        ..Capabilities::DEFAULT.with(ActionKind::Preempt)
     };
     Cluster::new(&spec, &[class([1.0, 2.0]), class([1.0, 1.25])], capabilities).unwrap()
 }

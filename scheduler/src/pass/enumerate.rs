@@ -92,7 +92,8 @@ pub(crate) fn enumerate(
     known.forget();
     overs.forget();
     stoppable.changed(cluster);
-    let offered = |kind| needs.actions.contains(kind);
+    let open = needs.actions.intersection(cluster.capabilities().actions());
+    let offered = |kind| open.contains(kind);
     let beside = reservation.is_none() && offered(ActionKind::Share);
     for (job, heads) in picks.iter() {
         if set.rows.len() >= MAX_CANDIDATES {
@@ -113,11 +114,11 @@ pub(crate) fn enumerate(
                 push_wait(cluster, (*job, types), *heads, ends, set);
             }
         } else {
-            if offered(ActionKind::Reserve) && cluster.capabilities().reservation && reservation.is_none() {
+            if offered(ActionKind::Reserve) && reservation.is_none() {
                 push_reserve(cluster, *job, *heads, (ends, known), set);
             }
             // Victims give way to the first jobs of the queue; with GPUs held back for another, nobody is stopped.
-            if offered(ActionKind::Preempt) && cluster.capabilities().preemption && reservation.is_none() {
+            if offered(ActionKind::Preempt) && reservation.is_none() {
                 push_preempts(cluster, needs, *job, *heads, (stoppable, overs), set);
             }
         }
@@ -315,9 +316,6 @@ fn push_wait(
     ends: &mut Ends,
     set: &mut CandidateSet,
 ) {
-    if !cluster.capabilities().reservation {
-        return;
-    }
     if let Some(best) = Alternatives::of(cluster, ends, job).first
         && types >> best.kind.0 & 1 == 0
         && best.wait_s > 0.0

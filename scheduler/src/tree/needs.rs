@@ -44,7 +44,18 @@ pub(super) struct WrittenNeeds {
     wait_for_type: bool,
     /// Longest time between two passes, s; none = events only.
     tick_s: Option<f64>,
+    /// What else it chooses among, of the kinds of actions without a key of their own; absent = none.
+    #[serde(default, skip_serializing_if = "ActionSet::is_empty")]
+    actions: ActionSet,
 }
+
+/// The kinds that have keys of their own, or a place among the templates.
+const KEYS: ActionSet = ActionSet::of(ActionKind::Preempt)
+    .with(ActionKind::Reserve)
+    .with(ActionKind::Share)
+    .with(ActionKind::Sizes)
+    .with(ActionKind::GrantCores)
+    .with(ActionKind::WaitForType);
 
 /// A [`Lens`] by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -128,6 +139,7 @@ impl From<&Needs> for WrittenNeeds {
             cores: has(ActionKind::GrantCores),
             wait_for_type: has(ActionKind::WaitForType),
             tick_s: needs.tick.map(Time::as_secs_f64),
+            actions: needs.actions.intersection(ActionSet::OFFERED).difference(KEYS),
         }
     }
 }
@@ -173,6 +185,12 @@ impl WrittenNeeds {
             });
         };
         let named = Lens::ALL.into_iter().zip(LENS_NAMES);
+        let others = self.actions.within("needs.actions", ActionSet::OFFERED);
+        let others = others.map_err(|_| TreeError::Value {
+            key: "needs.actions",
+            value: self.actions.names(),
+            allowed: ActionSet::OFFERED.names(),
+        })?;
         let needs = Needs {
             lenses: named
                 .filter(|(_, name)| self.lenses.contains(name))
@@ -181,13 +199,14 @@ impl WrittenNeeds {
             tenants_in_order: self.tenants_in_order,
             fitting: self.fitting,
             templates,
-            actions: ActionSet::NONE
-                .set(ActionKind::Preempt, self.preemption)
-                .set(ActionKind::Reserve, self.reservation)
-                .set(ActionKind::Share, shares)
-                .set(ActionKind::Sizes, self.sizes)
-                .set(ActionKind::GrantCores, self.cores)
-                .set(ActionKind::WaitForType, self.wait_for_type),
+            actions: others.union(ActionSet::where_true([
+                (ActionKind::Preempt, self.preemption),
+                (ActionKind::Reserve, self.reservation),
+                (ActionKind::Share, shares),
+                (ActionKind::Sizes, self.sizes),
+                (ActionKind::GrantCores, self.cores),
+                (ActionKind::WaitForType, self.wait_for_type),
+            ])),
             observation: true,
             tick: self.tick_s.map(Time::from_secs_f64),
         };

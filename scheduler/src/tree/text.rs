@@ -232,6 +232,7 @@ fn grouped(whole: &str) -> String {
 mod tests {
     use super::super::tests::{leaf, meta, small_tree, split};
     use super::*;
+    use crate::ActionKind;
 
     #[test]
     fn a_tree_reads_as_nested_conditions_in_raw_units_with_what_is_done_and_a_legend() {
@@ -259,7 +260,7 @@ mod tests {
     #[test]
     fn what_ranks_below_holding_is_said_to_wait() {
         let mut meta = meta();
-        meta.needs.actions = meta.needs.actions.without(crate::ActionKind::Preempt);
+        meta.needs.actions = meta.needs.actions.without(ActionKind::Preempt);
         let nodes = [
             split("end_gain", 0.4186, 1, 2),
             split("locality", 0.886, 3, 4),

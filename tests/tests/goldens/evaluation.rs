@@ -3,6 +3,7 @@
 use pleach_env::workload::generate::{GavelConfig, GeneratorConfig, generate};
 use pleach_env::{Seed, SimConfig};
 use pleach_experiments::{Instance, PolicySpec, Results, Runner};
+use pleach_scheduler::ActionKind;
 
 use pleach_tests::golden::{Digest, Row, hold};
 
@@ -29,7 +30,7 @@ fn a_comparison_gives_the_figures_it_did() {
     let policies = names.iter().flat_map(|name| PolicySpec::open(name).unwrap());
     let policies: Vec<PolicySpec> = policies.collect();
     let mut sim = SimConfig::default();
-    sim.capabilities.preemption = true;
+    sim.capabilities.grant(ActionKind::Preempt, true);
     let runs = Runner::new(&sim).run(&instances, &policies).unwrap();
     let results = Results::new("golden", runs, Some("fifo")).unwrap();
     let rows = results.policies().map(|(name, summary)| {

@@ -9,6 +9,7 @@ use std::path::Path;
 
 use pleach_env::workload::generate::{GeneratorConfig, PhillyLikeConfig, generate};
 use pleach_env::{Seed, SimConfig, simulate};
+use pleach_scheduler::ActionKind;
 use pleach_scheduler::heuristics;
 
 use crate::commands::Context;
@@ -56,7 +57,7 @@ pub(super) fn curve(args: &BenchArgs, context: &mut Context<'_>) -> Result<Vec<P
         let workload = generate(&generator, Seed(args.report.seed()))?;
         for policy in ["fifo", "srtf"] {
             let mut sim = SimConfig::default();
-            sim.capabilities.preemption = policy == "srtf";
+            sim.capabilities.grant(ActionKind::Preempt, policy == "srtf");
             let mut policy_of_point = PolicySpec::heuristic(policy)?.policy()?;
             let start_s = (context.clock)();
             simulate(&workload, &sim, &mut policy_of_point)?;
@@ -118,7 +119,8 @@ pub(super) fn queues(
             let workload = generate(&GeneratorConfig::PhillyLike(generator), Seed(args.report.seed()))?;
             for spec in &policies {
                 let mut sim = SimConfig::default();
-                sim.capabilities.preemption = ["srtf", "las"].contains(&spec.name());
+                sim.capabilities
+                    .grant(ActionKind::Preempt, ["srtf", "las"].contains(&spec.name()));
                 let mut policy = spec.policy()?;
                 let start_s = (context.clock)();
                 simulate(&workload, &sim, &mut policy)?;

@@ -59,7 +59,7 @@ pub(super) fn run(args: &DistillArgs, context: &mut Context<'_>) -> Result<(), E
     };
     let against = against(args, teacher.as_ref(), env.sim.capabilities)?;
     let trees = starts(&args.start, env.sim.capabilities)?;
-    if args.deal && !env.sim.capabilities.preemption {
+    if args.deal && !env.sim.capabilities.can(ActionKind::Preempt) {
         let hint = "Give --preemption too.";
         return Err(Error::config(
             "deal",

@@ -3,12 +3,11 @@
 use super::sim::{Arrival, node_of, schedule};
 use crate::cluster::{Capabilities, Cluster};
 use crate::cluster_spec::{ClusterSpec, GpuTypeSpec, LocalityFactors, ModelClass, NodeGroup};
+use crate::{ActionKind, ActionSet};
 
 const PREEMPTIVE: Capabilities = Capabilities {
-    preemption: true,
-    reservation: true,
     restart_cost_s: 30.0,
-    ..Capabilities::DEFAULT
+    ..Capabilities::DEFAULT.with(ActionKind::Preempt)
 };
 
 fn starts(name: &str, jobs: &[Arrival]) -> Vec<i64> {
@@ -84,7 +83,7 @@ fn easy_backfills_what_does_not_delay_the_head() {
     assert_eq!(starts("easy-sjf", &jobs), [0, 100, 150, 150, 0]);
     // Without reservations nothing is backfilled, rather than starving the head.
     let capabilities = Capabilities {
-        reservation: false,
+        granted: ActionSet::NONE,
         ..Capabilities::default()
     };
     let schedule = schedule(&mut node_of(4, capabilities), "easy", &jobs);

@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 
 use super::world::{cluster, events, happen, next_end, pending, watched_pass};
+use crate::ActionKind;
 use crate::candidate::{CandidateKind, CandidateSet, MAX_CANDIDATES};
 use crate::cluster::decision::Decision;
 use crate::cluster::{Cluster, JobState};
@@ -211,7 +212,7 @@ proptest! {
         name in heuristic(),
     ) {
         // The preemptive ones look at more heads than the full set has, so they are compared where they do not preempt.
-        prop_assume!(!(["srtf", "las"].contains(&name) && cluster.capabilities().preemption));
+        prop_assume!(!(["srtf", "las"].contains(&name) && cluster.capabilities().can(ActionKind::Preempt)));
         // Nor as many jobs that fit.
         prop_assume!(name != "sjf-best-type" && !name.ends_with("-delay"));
         // That set has no heads by tenant.

@@ -1,6 +1,7 @@
 //! One scenario that separates all heuristics.
 
 use super::sim::{Arrival, average_jct_s, node_of, schedule};
+use crate::ActionKind;
 use crate::cluster::Capabilities;
 use crate::heuristics::names;
 
@@ -36,9 +37,8 @@ const AVERAGE_JCT_S: [(&str, f64); 13] = [
 
 fn schedule_of(name: &str) -> Vec<(i64, i64)> {
     let capabilities = Capabilities {
-        preemption: true,
         sharing: crate::cluster::Sharing::Mps,
-        ..Capabilities::default()
+        ..Capabilities::DEFAULT.with(ActionKind::Preempt)
     };
     schedule(&mut node_of(8, capabilities), name, &JOBS)
 }

@@ -2,6 +2,7 @@
 
 use proptest::prelude::*;
 
+use crate::actions::ActionKind;
 use crate::cluster::{Capabilities, Cluster, JobState, Submission};
 use crate::cluster_spec::{
     ClusterSpec, GpuTypeSpec, LocalityFactors, ModelClass, NodeGroup, Resources, TenantSpec,
@@ -75,10 +76,8 @@ pub(crate) fn cluster_with(
                 ..ModelClass::default()
             }
         };
-        let capabilities = Capabilities {
-            preemption,
-            ..capabilities
-        };
+        let mut capabilities = capabilities;
+        capabilities.grant(ActionKind::Preempt, preemption);
         Cluster::new(&spec, &[class("fast", 1.0), class("slow", slow)], capabilities).unwrap()
     })
 }

@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::ActionKind;
 use crate::cluster::{Capabilities, JobState, Submission};
 use crate::cluster_spec::Resources;
 use crate::estimate::{Estimate, Provenance};
@@ -60,7 +61,7 @@ proptest! {
             queue.by_ref().take(200).for_each(|asked| submit(&mut cluster, asked));
             // Some jobs stop and come back with less to do and a restart to pay.
             let running = cluster.jobs().iter().position(|job| job.state == JobState::Running && job.run_start < cluster.now());
-            if let Some(job) = running.filter(|_| cluster.capabilities().preemption) {
+            if let Some(job) = running.filter(|_| cluster.capabilities().can(ActionKind::Preempt)) {
                 cluster.preempt(JobId(job as u32));
             }
             cluster.check();

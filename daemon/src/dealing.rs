@@ -7,10 +7,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use pleach_dealing::{RoundDealer, Trust};
-use pleach_scheduler::ActionKind;
 use pleach_scheduler::cluster::JobState;
 use pleach_scheduler::decision::Action;
-use pleach_scheduler::{Cluster, Decision, ExternalId, JobId, PolicyError};
+use pleach_scheduler::{ActionKind, Cluster, Decision, ExternalId, JobId, PolicyError};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 

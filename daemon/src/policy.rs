@@ -4,13 +4,13 @@ use std::path::Path;
 
 use pleach_dealing::{Formula, RoundDealer};
 use pleach_network::LearnedPolicy;
-use pleach_scheduler::ActionKind;
 use pleach_scheduler::decision::Action;
 use pleach_scheduler::heuristics::HeadOfLine;
 use pleach_scheduler::policy::Policy;
 use pleach_scheduler::tree::{Bundle, Tree};
 use pleach_scheduler::{
-    Capabilities, Cluster, DecisionPoint, PolicyError, Provenance, TreePolicy, heuristics,
+    ActionKind, ActionSet, Capabilities, Cluster, DecisionPoint, PolicyError, Provenance, TreePolicy,
+    heuristics,
 };
 use serde::de::IgnoredAny;
 
@@ -131,6 +131,25 @@ impl Loaded {
     /// # Errors
     /// A file that cannot be read, another feature schema, actions that this cluster cannot carry out.
     pub fn of(text: &str, capabilities: Capabilities) -> Result<Loaded, Error> {
+        let loaded = Loaded::open(text, capabilities)?;
+        let left_out = match &loaded.decider {
+            Decider::Policy(policy) => policy.needs().actions.difference(ActionSet::IN_DAEMONS),
+            Decider::Dealing(_) => ActionSet::NONE,
+        };
+        match left_out.iter().next() {
+            None => Ok(loaded),
+            Some(kind) => Err(Error::Policy {
+                path: text.into(),
+                reason: format!(
+                    "{} needs {}, which no daemon carries out: the simulator does",
+                    loaded.name,
+                    kind.phrase()
+                ),
+            }),
+        }
+    }
+
+    fn open(text: &str, capabilities: Capabilities) -> Result<Loaded, Error> {
         let path = Path::new(text);
         let refuse = |reason: String| Error::Policy {
             path: path.to_owned(),
@@ -141,8 +160,8 @@ impl Loaded {
         }
         if heuristics::names().contains(&text) {
             let policy = heuristics::by_name(text)?;
-            let missing = policy.needs().actions.difference(capabilities.actions());
-            return match missing.iter().next() {
+            let able = ActionSet::IN_DAEMONS.intersection(policy.needs().actions);
+            return match able.difference(capabilities.actions()).iter().next() {
                 Some(kind) => Err(refuse(format!(
                     "it needs {}, which this cluster does not allow; see `preemption`",
                     kind.phrase()
@@ -180,7 +199,7 @@ impl Loaded {
         let missing = network.needs().actions.difference(capabilities.actions());
         let warnings = missing
             .iter()
-            .map(|kind| format!("it may choose {kind:?}, which is not offered here"));
+            .map(|kind| format!("it may choose {}, which is not offered here", kind.phrase()));
         Ok(Loaded {
             warnings: warnings.collect(),
             narrow: network.one_type_only().map(|other| Narrow {

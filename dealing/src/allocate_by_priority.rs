@@ -6,9 +6,8 @@
 //! still find no place and wait. Running winners are never moved. Where that would leave the cluster idle, whoever has a place
 //! is started, accepted or not.
 
-use pleach_scheduler::ActionKind;
 use pleach_scheduler::cluster::{Cluster, JobState, Placement, Slice, Template};
-use pleach_scheduler::{GpuTypeId, JobId};
+use pleach_scheduler::{ActionKind, GpuTypeId, JobId};
 
 /// What an allocation may do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

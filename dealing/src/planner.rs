@@ -1,9 +1,8 @@
 //! When GPUs are dealt: at events, but not more often than every so many seconds, and at times without one; in between free GPUs
 //! are filled.
 
-use pleach_scheduler::ActionKind;
 use pleach_scheduler::cluster::Cluster;
-use pleach_scheduler::{ConfigError, JobId, Planner, PolicyError, Time};
+use pleach_scheduler::{ActionKind, ConfigError, JobId, Planner, PolicyError, Time};
 
 use super::deal::{Lookups, deal, movable};
 use super::order::Order;

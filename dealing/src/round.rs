@@ -6,10 +6,9 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use pleach_scheduler::ActionKind;
 use pleach_scheduler::cluster::Cluster;
 use pleach_scheduler::policy::Policy;
-use pleach_scheduler::{ConfigError, GpuTypeId, JobId, PolicyError};
+use pleach_scheduler::{ActionKind, ConfigError, GpuTypeId, JobId, PolicyError};
 
 use super::deal::{Lookups, movable};
 use super::formula::{Formula, FormulaOrder};

@@ -2,12 +2,11 @@
 
 #![allow(clippy::unwrap_used)]
 
-use pleach_scheduler::ActionKind;
 use pleach_scheduler::cluster::{Capabilities, Cluster, JobState, Submission};
 use pleach_scheduler::cluster_spec::{
     ClusterSpec, GpuTypeSpec, LocalityFactors, ModelClass, NodeGroup, Resources,
 };
-use pleach_scheduler::{ClassId, Estimate, JobId, Provenance, TenantId};
+use pleach_scheduler::{ActionKind, ClassId, Estimate, JobId, Provenance, TenantId};
 
 use crate::allocate_by_priority;
 

@@ -2,11 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use pleach_scheduler::ActionKind;
 use pleach_scheduler::cluster::{Capabilities, Cluster, JobState, Placement, Shape, Sharing, Slice};
 use pleach_scheduler::cluster_spec::{ClusterSpec, LocalityFactors, ModelClass, TenantSpec};
 use pleach_scheduler::physics::interference::PairEntry;
-use pleach_scheduler::{GpuTypeId, JobId, NodeId, Planner, Time, heuristics};
+use pleach_scheduler::{ActionKind, GpuTypeId, JobId, NodeId, Planner, Time, heuristics};
 use proptest::prelude::*;
 use serde_json::json;
 

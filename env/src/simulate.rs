@@ -81,9 +81,7 @@ pub fn simulate(
     world.set_tick(policy.needs().tick);
     let (name, mut pass) = (policy.name().to_string(), Pass::new());
     run(world, &name, |cluster| {
-        if cluster.num_pending() > 0 {
-            pass.run(cluster, policy)?;
-        }
+        pass.run(cluster, policy)?;
         Ok(None)
     })
 }

@@ -5,11 +5,10 @@ use pleach_env::availability::AvailabilityConfig;
 use pleach_env::workload::{JobSpec, Outcome, Workload};
 use pleach_env::world::{Advance, World};
 use pleach_env::{Seed, SimConfig, SimResult, simulate};
-use pleach_scheduler::ActionKind;
 use pleach_scheduler::cluster::{Capabilities, Cluster, JobState};
 use pleach_scheduler::cluster_spec::{ClusterSpec, LocalityFactors, ModelClass, Resources, TenantSpec};
 use pleach_scheduler::pass::Pass;
-use pleach_scheduler::{Estimate, JobId, Provenance, Time, heuristics};
+use pleach_scheduler::{ActionKind, Estimate, JobId, Provenance, Time, heuristics};
 use proptest::prelude::*;
 
 /// (submit s, tenant, GPUs, run time s).

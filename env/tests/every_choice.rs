@@ -9,7 +9,7 @@ use pleach_env::{Seed, SimConfig, simulate};
 use pleach_scheduler::candidate::CandidateKind;
 use pleach_scheduler::cluster::Sharing;
 use pleach_scheduler::policy::{DecisionPoint, Needs, Policy};
-use pleach_scheduler::{ActionKind, PolicyError};
+use pleach_scheduler::{ActionKind, ActionSet, PolicyError};
 use proptest::prelude::*;
 use rand_chacha::ChaCha8Rng;
 
@@ -105,8 +105,8 @@ fn every_choice_keeps_the_cluster_whole_on_every_kind_of_workload_and_is_met_on_
     {
         let preset = GeneratorConfig::preset(name).unwrap().with(100, 2.0);
         let workload = generate(&preset, Seed(11)).unwrap();
-        for preemption in [false, true] {
-            config.capabilities.grant(ActionKind::Preempt, preemption);
+        for granted in [ActionSet::DEFAULT, ActionSet::GRANTED] {
+            config.capabilities.granted = granted;
             config.capabilities.sharing = if number % 2 == 0 {
                 Sharing::Mps
             } else {

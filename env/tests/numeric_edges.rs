@@ -3,9 +3,8 @@
 
 use pleach_env::workload::{JobSpec, Outcome, RUN_TIME_S_MAX, RUN_TIME_S_MIN, SUBMIT_S_MAX, Workload};
 use pleach_env::{JobOutcome, SimConfig, simulate};
-use pleach_scheduler::ActionKind;
 use pleach_scheduler::cluster_spec::{ClusterSpec, LocalityFactors, ModelClass, Resources};
-use pleach_scheduler::{Time, heuristics};
+use pleach_scheduler::{ActionKind, Time, heuristics};
 
 /// (submission s, gang, run time s)
 fn workload(cluster: ClusterSpec, rows: &[(f64, u32, f64)]) -> Workload {

@@ -5,10 +5,9 @@ use crate::scenario;
 use pleach_env::workload::Workload;
 use pleach_env::world::{Advance, World};
 use pleach_env::{JobOutcome, Seed, SimConfig};
-use pleach_scheduler::ActionKind;
 use pleach_scheduler::cluster::{Cluster, JobState};
 use pleach_scheduler::pass::Pass;
-use pleach_scheduler::{JobId, Time, heuristics};
+use pleach_scheduler::{ActionKind, JobId, Time, heuristics};
 use proptest::prelude::*;
 
 /// What was seen of one job.

@@ -8,10 +8,9 @@ use pleach_env::failures::OutcomeModel;
 use pleach_env::workload::generate::{GeneratorConfig, generate};
 use pleach_env::workload::{JobSpec, Outcome, Workload};
 use pleach_env::{Seed, SimConfig, SimResult, simulate_planner};
-use pleach_scheduler::ActionKind;
 use pleach_scheduler::cluster::Cluster;
 use pleach_scheduler::cluster_spec::{ClusterSpec, ModelClass, Resources};
-use pleach_scheduler::{Planner, PolicyError, Time};
+use pleach_scheduler::{ActionKind, Planner, PolicyError, Time};
 
 /// Planners whose rounds are jumped over where nobody waits and, for some, on one GPU type.
 const RESTING: [&str; 11] = [

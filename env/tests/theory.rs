@@ -10,9 +10,8 @@
 use crate::brute_force::{self, least_sum_jct_s, least_sum_jct_without_preemption_s};
 use pleach_env::workload::{JobSpec, Outcome, Workload};
 use pleach_env::{JobOutcome, Seed, SimConfig, SimResult, simulate};
-use pleach_scheduler::ActionKind;
 use pleach_scheduler::cluster_spec::{ClusterSpec, LocalityFactors, ModelClass, Resources};
-use pleach_scheduler::{Time, heuristics};
+use pleach_scheduler::{ActionKind, Time, heuristics};
 use proptest::prelude::*;
 use rand::Rng;
 

@@ -11,10 +11,9 @@ use std::path::PathBuf;
 use pleach_env::workload::import::{ImportOptions, import};
 use pleach_env::workload::{JobSpec, Outcome, Workload};
 use pleach_env::{Seed, SimConfig, simulate_planner};
-use pleach_scheduler::ActionKind;
-use pleach_scheduler::Time;
 use pleach_scheduler::cluster::Capabilities;
 use pleach_scheduler::cluster_spec::{ClusterSpec, ModelClass, Resources};
+use pleach_scheduler::{ActionKind, Time};
 use rand::RngExt as _;
 use serde_json::json;
 

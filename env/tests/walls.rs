@@ -2,11 +2,10 @@
 
 use pleach_env::workload::{JobSpec, Outcome, Workload};
 use pleach_env::{SimConfig, simulate, simulate_planner};
-use pleach_scheduler::ActionKind;
 use pleach_scheduler::cluster_spec::{ClusterSpec, ModelClass, Resources, TenantSpec};
 use pleach_scheduler::heuristics::{self, HeadOfLine};
 use pleach_scheduler::policy::Policy;
-use pleach_scheduler::{PolicyPlanner, Time};
+use pleach_scheduler::{ActionKind, PolicyPlanner, Time};
 use proptest::prelude::*;
 
 /// (submit s, GPUs, run time s, tenant), sorted by submission.

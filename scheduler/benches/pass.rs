@@ -2,12 +2,11 @@
 //! policy.
 
 use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
-use pleach_scheduler::ActionKind;
 use pleach_scheduler::cluster::{Capabilities, Cluster, Submission};
 use pleach_scheduler::cluster_spec::{ClusterSpec, LocalityFactors, ModelClass, Resources, TenantSpec};
 use pleach_scheduler::pass::Pass;
 use pleach_scheduler::policy::Needs;
-use pleach_scheduler::{ClassId, Estimate, Provenance, TenantId, Time, heuristics};
+use pleach_scheduler::{ActionKind, ClassId, Estimate, Provenance, TenantId, Time, heuristics};
 
 /// Gang sizes as in production traces: most jobs are small. *Assumed* shares.
 const GANGS: [u32; 12] = [1, 1, 1, 1, 1, 2, 2, 4, 4, 8, 8, 16];

@@ -64,9 +64,6 @@ impl<P: Policy> Planner for PolicyPlanner<P> {
     }
 
     fn plan(&mut self, cluster: &mut Cluster) -> Result<(), PolicyError> {
-        if cluster.num_pending() == 0 {
-            return Ok(());
-        }
         self.pass.run(cluster, &mut self.policy)
     }
 

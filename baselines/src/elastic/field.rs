@@ -3,9 +3,8 @@
 //! Jobs stay out of the plan, and keep their GPUs, that hold fractions, run on a node that is not up, or run where nothing
 //! can be stopped. Quotas without borrowing are kept here, so that no plan can exceed them.
 
-use pleach_scheduler::ActionKind;
 use pleach_scheduler::cluster::{Cluster, JobState, NodeState, Placement};
-use pleach_scheduler::{GpuTypeId, JobId};
+use pleach_scheduler::{ActionKind, GpuTypeId, JobId};
 
 use super::scaling::Scaling;
 use crate::shared::allocation::{Allocation, Grant, apply, start_fractions};

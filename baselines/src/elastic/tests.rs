@@ -1,10 +1,9 @@
 //! Small clusters with elastic jobs.
 
-use pleach_scheduler::ActionKind;
 use pleach_scheduler::cluster::{Capabilities, Cluster, Submission};
 use pleach_scheduler::cluster_spec::{ClusterSpec, ElasticJob, LocalityFactors, ModelClass, Resources};
 use pleach_scheduler::physics::goodput::{Elastic, IterationTime};
-use pleach_scheduler::{ClassId, Estimate, JobId, Provenance, TenantId};
+use pleach_scheduler::{ActionKind, ClassId, Estimate, JobId, Provenance, TenantId};
 
 /// Steps of 1 s whatever the batch up to 8 a GPU, free synchronisation, no sample wasted: k GPUs are k times as fast, up to
 /// `most`.

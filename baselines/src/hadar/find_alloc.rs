@@ -12,9 +12,8 @@
 
 use std::cmp::Ordering;
 
-use pleach_scheduler::ActionKind;
 use pleach_scheduler::cluster::{JobState, Placement};
-use pleach_scheduler::{GpuTypeId, NodeId};
+use pleach_scheduler::{ActionKind, GpuTypeId, NodeId};
 
 use super::market::{Market, Stock};
 use super::utility::Request;

@@ -15,9 +15,8 @@
 //!   idle cluster in any case.
 //! - Jobs that ask for parts of GPUs start where they fit, before the plan.
 
-use pleach_scheduler::ActionKind;
 use pleach_scheduler::cluster::{Cluster, JobState};
-use pleach_scheduler::{ConfigError, JobId, Planner, PolicyError, Time};
+use pleach_scheduler::{ActionKind, ConfigError, JobId, Planner, PolicyError, Time};
 use serde::{Deserialize, Serialize};
 
 use super::dual::{Limits, Plan, best_plan, queue};

@@ -17,10 +17,9 @@
 //!   averaging does to the quality of a model is not modelled.
 //! - Jobs that ask for parts of GPUs start where they fit, before the plan.
 
-use pleach_scheduler::ActionKind;
 use pleach_scheduler::cluster::{Cluster, JobState, Placement};
 use pleach_scheduler::physics::mixed::Copies;
-use pleach_scheduler::{ClassId, ConfigError, JobId, Planner, PolicyError, Time};
+use pleach_scheduler::{ActionKind, ClassId, ConfigError, JobId, Planner, PolicyError, Time};
 use serde::{Deserialize, Serialize};
 
 use super::forks::{Fork, grant, nodes_by_speed, serve};

@@ -18,9 +18,8 @@
 
 use std::collections::BTreeMap;
 
-use pleach_scheduler::ActionKind;
 use pleach_scheduler::cluster::{Cluster, Demand, JobState, PlacementFacts, Slice};
-use pleach_scheduler::{ConfigError, JobId, Planner, PolicyError, Time};
+use pleach_scheduler::{ActionKind, ConfigError, JobId, Planner, PolicyError, Time};
 use serde::{Deserialize, Serialize};
 
 use super::victims::room_for;

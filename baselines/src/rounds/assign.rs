@@ -6,9 +6,8 @@
 
 use std::collections::BTreeMap;
 
-use pleach_scheduler::ActionKind;
 use pleach_scheduler::cluster::{Cluster, JobState, NodeState, Placement, Shape, Slice};
-use pleach_scheduler::{GpuTypeId, JobId};
+use pleach_scheduler::{ActionKind, GpuTypeId, JobId};
 
 use super::mechanism::{JobCombination, Lease};
 use crate::shared::what_if::{FreeResources, is_whole_gpu_job};

@@ -1,8 +1,7 @@
 //! Gandiva's migration: gangs that lie on more nodes than they need move where that pays for the restart.
 
-use pleach_scheduler::ActionKind;
-use pleach_scheduler::JobId;
 use pleach_scheduler::cluster::{Cluster, Placement};
+use pleach_scheduler::{ActionKind, JobId};
 
 use super::gandiva_config::GandivaConfig;
 use crate::shared::what_if::{FreeResources, is_whole_gpu_job};

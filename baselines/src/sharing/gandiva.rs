@@ -19,9 +19,8 @@
 
 use std::collections::BTreeSet;
 
-use pleach_scheduler::ActionKind;
 use pleach_scheduler::cluster::{Cluster, JobState, Sharing};
-use pleach_scheduler::{ClassId, ConfigError, JobId, Planner, PolicyError, Time};
+use pleach_scheduler::{ActionKind, ClassId, ConfigError, JobId, Planner, PolicyError, Time};
 
 use super::draw_together::draw_together;
 use super::gandiva_config::GandivaConfig;

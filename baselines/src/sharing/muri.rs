@@ -16,9 +16,8 @@
 //!   (`matching`), in time that does not grow with the square of the jobs.
 //! - Rounds of 360 s are those of Gavel (*assumed*); Muri-L, without run times, is left out.
 
-use pleach_scheduler::ActionKind;
 use pleach_scheduler::cluster::{Cluster, JobState, NodeState, Sharing, Slice};
-use pleach_scheduler::{ConfigError, GpuTypeId, JobId, Planner, PolicyError, Time};
+use pleach_scheduler::{ActionKind, ConfigError, GpuTypeId, JobId, Planner, PolicyError, Time};
 use serde::{Deserialize, Serialize};
 
 use super::hosts::can_share;

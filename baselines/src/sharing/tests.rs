@@ -1,10 +1,9 @@
 //! Small clusters on which jobs share, for the tests of these planners.
 
-use pleach_scheduler::ActionKind;
 use pleach_scheduler::cluster::{Capabilities, Cluster, Placement, Sharing, Slice, Submission};
 use pleach_scheduler::cluster_spec::{ClusterSpec, Load, ModelClass, Resources};
 use pleach_scheduler::physics::interference::PairEntry;
-use pleach_scheduler::{ClassId, Estimate, JobId, NodeId, Planner, Provenance, TenantId, Time};
+use pleach_scheduler::{ActionKind, ClassId, Estimate, JobId, NodeId, Planner, Provenance, TenantId, Time};
 
 /// A class that keeps a GPU busy for a part of the time.
 pub(super) fn class(name: &str, utilisation: f64) -> ModelClass {

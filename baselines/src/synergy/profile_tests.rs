@@ -1,13 +1,12 @@
 //! Profiles of published models, and the clusters on which Synergy is tested.
 
 use pleach_dealing::profile::{Profile, Profiles};
-use pleach_scheduler::ActionKind;
 use pleach_scheduler::cluster::Cluster;
 use pleach_scheduler::cluster::{Capabilities, Submission};
 use pleach_scheduler::cluster_spec::{ClusterSpec, ModelClass, Resources};
 use pleach_scheduler::physics::sensitivity::SYNERGY_MODELS;
 use pleach_scheduler::physics::sensitivity::Sensitivity;
-use pleach_scheduler::{ClassId, GpuTypeId, JobId};
+use pleach_scheduler::{ActionKind, ClassId, GpuTypeId, JobId};
 use pleach_scheduler::{Estimate, Provenance, TenantId};
 
 /// Synergy's servers of 8 GPUs and 500 GiB, and its ten models as classes in the order of the table.

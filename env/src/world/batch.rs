@@ -4,9 +4,8 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use pleach_scheduler::ActionKind;
 use pleach_scheduler::cluster::{JobState, NodeState, Sharing, Slice};
-use pleach_scheduler::{ConfigError, JobId, Time};
+use pleach_scheduler::{ActionKind, ConfigError, JobId, Time};
 
 use super::World;
 use super::delays::Batch;

@@ -1,9 +1,8 @@
 //! A batch system by hand: what happens when, to the microsecond.
 
-use pleach_scheduler::ActionKind;
 use pleach_scheduler::cluster::{Capabilities, NodeState};
 use pleach_scheduler::pass::Pass;
-use pleach_scheduler::{Estimate, NodeId, Provenance, heuristics};
+use pleach_scheduler::{ActionKind, Estimate, NodeId, Provenance, heuristics};
 
 use super::*;
 use crate::availability::{AvailabilityChange, AvailabilityConfig};

@@ -141,9 +141,8 @@ impl World {
 
 #[cfg(test)]
 mod tests {
-    use pleach_scheduler::ActionKind;
     use pleach_scheduler::cluster::{Capabilities, Placement, Slice};
-    use pleach_scheduler::{Estimate, NodeId, Provenance};
+    use pleach_scheduler::{ActionKind, Estimate, NodeId, Provenance};
 
     use super::*;
     use crate::workload::JobSpec;

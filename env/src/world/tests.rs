@@ -5,9 +5,8 @@ use crate::availability::AvailabilityConfig;
 use crate::failures::{End, OutcomeModel};
 use crate::workload::Outcome;
 use crate::workload::tests::{job, workload};
-use pleach_scheduler::ActionKind;
 use pleach_scheduler::cluster::Slice;
-use pleach_scheduler::{NodeId, Provenance};
+use pleach_scheduler::{ActionKind, NodeId, Provenance};
 
 fn world_of(jobs: Vec<crate::workload::JobSpec>) -> World {
     let workload = workload(jobs);

@@ -8,12 +8,11 @@ use pleach_env::SimConfig;
 use pleach_env::availability::{AvailabilityChange, AvailabilityConfig};
 use pleach_env::workload::estimates::EstimateModel;
 use pleach_env::workload::{JobSpec, Outcome, Workload};
-use pleach_scheduler::ActionKind;
-use pleach_scheduler::Time;
 use pleach_scheduler::cluster::NodeState;
 use pleach_scheduler::cluster_spec::{
     ClusterSpec, GpuTypeSpec, LocalityFactors, ModelClass, NodeGroup, Resources, TenantSpec,
 };
+use pleach_scheduler::{ActionKind, Time};
 use proptest::prelude::*;
 
 /// Submissions and run times are multiples of this, s: six halvings of a rest still end on a whole second.

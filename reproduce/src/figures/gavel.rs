@@ -9,11 +9,10 @@ use std::sync::Arc;
 use pleach_env::workload::Workload;
 use pleach_env::workload::generate::{GavelConfig, GeneratorConfig, generate};
 use pleach_env::{Seed, SimConfig};
-use pleach_scheduler::ActionKind;
-use pleach_scheduler::Time;
 use pleach_scheduler::cluster::Capabilities;
 use pleach_scheduler::cluster_spec::{ClusterSpec, NodeGroup};
 use pleach_scheduler::physics::interference::{PairEntry, gavel_v100_pairs};
+use pleach_scheduler::{ActionKind, Time};
 use serde_json::{Value, json};
 
 use super::runs::avg_jct_s;

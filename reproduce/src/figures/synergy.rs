@@ -6,11 +6,10 @@ use pleach_baselines::synergy as rules;
 use pleach_baselines::synergy::{Group, optimum, worthwhile};
 use pleach_env::workload::generate::{GeneratorConfig, SynergyConfig, generate};
 use pleach_env::{Seed, SimConfig, SimResult};
-use pleach_scheduler::ActionKind;
 use pleach_scheduler::Planner as _;
 use pleach_scheduler::cluster::{Cluster, Submission};
 use pleach_scheduler::physics::sensitivity::{SYNERGY_MODELS, Share};
-use pleach_scheduler::{ClassId, Estimate, GpuTypeId, Provenance, TenantId};
+use pleach_scheduler::{ActionKind, ClassId, Estimate, GpuTypeId, Provenance, TenantId};
 
 use super::figure::show;
 use super::runs::{avg_jct_s, run_all};

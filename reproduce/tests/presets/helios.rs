@@ -12,8 +12,7 @@
 
 use pleach_scheduler::cluster::Capabilities;
 use pleach_scheduler::heuristics::HeadOfLine;
-use pleach_scheduler::{ActionKind, ActionSet};
-use pleach_scheduler::{ConfigError, PolicyPlanner, Time};
+use pleach_scheduler::{ActionKind, ActionSet, ConfigError, PolicyPlanner, Time};
 
 use super::every::Every;
 use super::preset::{Preset, RestartCost, unknown};

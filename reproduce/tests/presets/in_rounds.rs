@@ -3,9 +3,8 @@
 use pleach_env::workload::Workload;
 use pleach_env::world::{Advance, LeaseTerms, RoundClock, World};
 use pleach_env::{Error, JobOutcome};
-use pleach_scheduler::ActionKind;
 use pleach_scheduler::cluster::{Capabilities, Cluster, Sharing};
-use pleach_scheduler::{Estimate, JobId, Planner, Provenance};
+use pleach_scheduler::{ActionKind, Estimate, JobId, Planner, Provenance};
 
 /// A planner that decides at the ends of rounds as another simulator does.
 pub trait RoundPreset: Planner {

@@ -11,8 +11,9 @@
 
 use pleach_scheduler::cluster::{Capabilities, Cluster, JobState};
 use pleach_scheduler::heuristics::{Greedy, HeadOfLine};
-use pleach_scheduler::{ActionKind, ActionSet};
-use pleach_scheduler::{ConfigError, JobId, Planner, PolicyError, PolicyPlanner, Time};
+use pleach_scheduler::{
+    ActionKind, ActionSet, ConfigError, JobId, Planner, PolicyError, PolicyPlanner, Time,
+};
 
 use super::preset::{Preset, start, unknown};
 

@@ -213,10 +213,22 @@ impl Cluster {
     /// As [`Cluster::facts_with`], of a shape that need have no number.
     #[must_use]
     pub fn facts_of(&self, id: JobId, placement: &[Slice], granted: Shape) -> PlacementFacts {
+        self.facts_at(id, placement, granted, self.jobs[id.index()].executed_s)
+    }
+
+    /// What a placement would be worth to a running job with what it asks for, were it stopped and started there now: an elastic one
+    /// runs at the noise scale of its present progress then.
+    #[must_use]
+    pub fn facts_if_restarted(&self, id: JobId, placement: &[Slice]) -> PlacementFacts {
+        let job = &self.jobs[id.index()];
+        self.facts_at(id, placement, self.shape(job.shape), job.executed_s_at(self.now))
+    }
+
+    fn facts_at(&self, id: JobId, placement: &[Slice], granted: Shape, executed_s: f64) -> PlacementFacts {
         let class = self.jobs[id.index()].request.class;
         let mut facts = self.facts(class, placement);
         if let Some(elastic) = &self.classes[class.index()].elastic {
-            (facts.locality, facts.rate) = self.elastic_rate(id, &elastic.profile, &facts);
+            (facts.locality, facts.rate) = self.elastic_rate(id, &elastic.profile, &facts, executed_s);
         }
         facts.rate *= self.input_speed(class, granted, placement);
         facts
@@ -225,9 +237,15 @@ impl Cluster {
     /// Goodput of an elastic job on a placement over that of the gang that it asked for at its tightest, and with the
     /// speed of the GPU type. The noise scale is that of its progress when the run begins, and stays until the next one or
     /// until [`Cluster::retune`].
-    fn elastic_rate(&self, id: JobId, profile: &Elastic, facts: &PlacementFacts) -> (f64, f64) {
+    fn elastic_rate(
+        &self,
+        id: JobId,
+        profile: &Elastic,
+        facts: &PlacementFacts,
+        executed_s: f64,
+    ) -> (f64, f64) {
         let job = &self.jobs[id.index()];
-        let noise = profile.noise(job.executed_s / job.request.estimate_s.value);
+        let noise = profile.noise(executed_s / job.request.estimate_s.value);
         let tightest = self.tightest(job.types, job.request.num_gpus).0;
         let goodput = |num_gpus: u32, num_nodes: u32| {
             // While it waits its progress stands still.

@@ -20,7 +20,7 @@ pub use reservation::Reservation;
 use enumerate::{Scratch, enumerate};
 pub(crate) use reservation::believed_end;
 
-use crate::actions::Effect;
+use crate::actions::{About, Effect};
 use crate::candidate::{CandidateSet, MAX_CANDIDATES};
 use crate::cluster::decision::HeldBack;
 use crate::cluster::{Cluster, Demand};
@@ -126,6 +126,10 @@ impl Pass {
                     cluster.preempt(*victim);
                 }
                 self.scratch.stopped(victims);
+                if candidate.kind.row().about == About::Running {
+                    cluster.preempt(job);
+                    self.scratch.stopped(&[job]);
+                }
                 if let (Some(facts), Some(reservation)) = (candidate.facts, &mut self.reservation) {
                     let end = believed_end(cluster, job, facts.rate);
                     let demand = Demand {

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use pleach_distill::search::SearchConfig;
-use pleach_scheduler::Capabilities;
+use pleach_scheduler::{ActionKind, Capabilities};
 use pleach_scheduler::tree::Tree;
 
 use super::shared::{Page, Settings, compared, config, write_tree};

@@ -4,6 +4,7 @@ use proptest::prelude::*;
 
 use super::world::{cluster, events, happen, next_end, pending, watched_pass};
 use crate::ActionKind;
+use crate::actions::Effect;
 use crate::candidate::{CandidateKind, CandidateSet, MAX_CANDIDATES};
 use crate::cluster::decision::Decision;
 use crate::cluster::{Cluster, JobState};
@@ -65,13 +66,13 @@ fn check_candidates(cluster: &Cluster, pass: &Pass, needs: &Needs) {
         copy.check();
         let row = copy.job(job);
         let held: u32 = row.placement.iter().map(|slice| slice.num_gpus()).sum();
-        match candidate.kind {
-            CandidateKind::Hold => panic!("only the first candidate holds"),
-            CandidateKind::Reserve => {
+        match candidate.kind.row().effect {
+            Effect::End => panic!("only the first candidate holds"),
+            Effect::HoldBack => {
                 assert_eq!(after.reservation().unwrap().job, job);
                 assert_eq!(held, 0);
             }
-            CandidateKind::Start | CandidateKind::Preempt => {
+            Effect::Run => {
                 assert_eq!((row.state, held), (JobState::Running, row.request.num_gpus));
                 let victims = set.victims(candidate);
                 assert_eq!(candidate.kind == CandidateKind::Preempt, !victims.is_empty());

@@ -44,8 +44,8 @@ class Policy:
         """A function ``observation -> scores [C] or index`` as a policy.
 
         Without ``candidates`` it chooses among those of the environment it plays in. Others are given as the settings of the same name
-        (``heads``, ``fitting``, ``templates``, ``reserve``, ``preempt``, ``share``, ``sizes``, ``cores``, ``wait_for_type``), or as a
-        policy that chooses among the same. ``tie_key`` orders candidates of equal score: ``index`` (where ``candidates`` is no policy, which has its own),
+        (``heads``, ``fitting``, ``templates``, ``reserve``, ``preempt``, ``share``, ``sizes``, ``cores``, ``wait_for_type``, and
+        ``actions``, a list of others by name), or as a policy that chooses among the same. ``tie_key`` orders candidates of equal score: ``index`` (where ``candidates`` is no policy, which has its own),
         ``arrival``, ``shortest-estimate``, ``smallest-gpu-time``. The function is called from other threads, one at a time.
         """
         own = str(getattr(function, "__name__", type(function).__name__))

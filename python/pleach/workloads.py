@@ -176,7 +176,7 @@ def simulate(
     """Runs a policy on a workload to the end. Jobs in a table need a ``cluster``, as in :meth:`Workload.from_table`.
 
     ``scheduling`` is what the cluster can do and the scheduler knows: ``preemption``, ``restart_cost_s``, ``estimates``, ``sharing``,
-    ``node_mtbf_days``, ``checkpoint_interval_s``, ``outcomes``, ``capacity``, ``mixed_types``, ``overheads``.
+    ``node_mtbf_days``, ``checkpoint_interval_s``, ``outcomes``, ``capacity``, ``mixed_types``, ``overheads``, and ``actions``, a list of names.
     """
     inner = as_workload(jobs, cluster)._inner
     return Simulation(_pleach.simulate(inner, as_inner(policy), to_json(scheduling), checked_seed(seed)))

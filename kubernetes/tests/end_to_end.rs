@@ -214,7 +214,8 @@ async fn hundreds_of_pods_end_once_each_whatever_the_api_server_does_and_however
                 fake.world.lock().unwrap().num_left()
             );
         }
-        let mut controller = Kubernetes::driver(settings.clone(), fake.cluster(&settings), "sjf", false).unwrap();
+        let mut controller =
+            Kubernetes::driver(settings.clone(), fake.cluster(&settings), "sjf", false).unwrap();
         {
             let mut world = fake.world.lock().unwrap();
             // Each life ends at another point: between lists, between list and patch, between patches of a gang.
@@ -536,7 +537,8 @@ async fn an_api_server_that_says_too_much_or_never_ends_fails_a_round_and_no_mor
         ..settings(&folder)
     };
     for (settings, word) in [(few, "more than 200"), (small, "list of pods")] {
-        let mut controller = Kubernetes::driver(settings.clone(), fake.cluster(&settings), "fifo", false).unwrap();
+        let mut controller =
+            Kubernetes::driver(settings.clone(), fake.cluster(&settings), "fifo", false).unwrap();
         let notes = controller.round(now_s()).await;
         assert!(notes[0].contains(word), "{notes:?}");
         assert_eq!(controller.status().num_failed, 1);

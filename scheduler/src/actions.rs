@@ -96,6 +96,7 @@ const fn plain(kind: ActionKind, name: &'static str, phrase: &'static str) -> Ac
 pub const ACTIONS: [ActionRow; 7] = [
     ActionRow {
         on: TurnedOn::ByItself { is_default: true },
+        flag: Some("--actions reserve"),
         ..plain(ActionKind::Reserve, "reserve", "reservations")
     },
     ActionRow {
@@ -143,7 +144,10 @@ impl<'de> Deserialize<'de> for ActionKind {
         let name = String::deserialize(from)?;
         ActionKind::by_name(&name).ok_or_else(|| {
             let all: Vec<&str> = ACTIONS.iter().map(|row| row.name).collect();
-            D::Error::custom(format!("no action has the name `{name}`; one of: {}", all.join(", ")))
+            D::Error::custom(format!(
+                "no action has the name `{name}`; one of: {}",
+                all.join(", ")
+            ))
         })
     }
 }

@@ -22,6 +22,7 @@ const fn kind(name: &'static str, is_about_a_job: bool) -> RowKind {
         does: "do what its name says",
         action: None,
         is_about_a_job,
+        waits: is_about_a_job,
     }
 }
 

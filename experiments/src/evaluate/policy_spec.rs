@@ -187,8 +187,7 @@ impl PolicySpec {
             Kind::Dealt(_) => return Ok(DEALS),
             _ => {}
         }
-        let granted = ActionSet::of(ActionKind::Preempt).with(ActionKind::Share);
-        Ok(self.policy()?.needs().actions.intersection(granted))
+        Ok(self.policy()?.needs().actions.intersection(ActionSet::OPTIONAL))
     }
 
     /// A fresh policy.
@@ -222,13 +221,15 @@ impl PolicySpec {
                 .tree()
                 .check_against(&self.name, capabilities)
                 .map_err(|error| {
+                    let missing = policy
+                        .tree()
+                        .meta()
+                        .needs
+                        .actions
+                        .difference(capabilities.actions());
+                    let flags = requirement_flags(missing).join(" and ");
                     let allowed = "a tree that asks for no more than the cluster can do";
-                    Error::config(
-                        "policy",
-                        &self.name,
-                        allowed,
-                        format!("{error}; see --preemption"),
-                    )
+                    Error::config("policy", &self.name, allowed, format!("{error}; see {flags}"))
                 }),
             Kind::Planner(entry, _) => {
                 let required = entry.requirements.difference(entry.does_without());

@@ -15,9 +15,12 @@ mod tests {
 
     #[test]
     fn every_requirement_has_its_flag_and_nothing_has_none() {
-        let all = ActionKind::ALL.into_iter().collect();
-        let flags = ["--preemption", "--sharing mps", "--mixed-types"];
-        assert_eq!(requirement_flags(all), flags);
+        for kind in ActionKind::ALL {
+            let has_none = requirement_flags(ActionSet::of(kind)).is_empty();
+            assert_eq!(has_none, ActionSet::ALWAYS.contains(kind), "{kind:?}");
+        }
+        let both = ActionSet::of(ActionKind::Preempt).with(ActionKind::Share);
+        assert_eq!(requirement_flags(both), ["--preemption", "--sharing mps"]);
         assert!(requirement_flags(ActionSet::NONE).is_empty());
     }
 }

@@ -32,7 +32,7 @@ pub struct SchedulingConfig {
     /// Let a gang run on several GPU types, at the pace of the slowest; only planners make use of it
     #[arg(long)]
     pub mixed_types: bool,
-    /// Let policies do this too, by the names of actions, of which a wrong one is answered with all [default: the environment's]
+    /// Let policies take these actions too, by their names, with commas; a wrong name is answered with all [default: the environment's]
     #[arg(long, value_name = "KIND", value_delimiter = ',', value_parser = flag_values::action)]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub actions: Vec<ActionKind>,
@@ -123,7 +123,11 @@ impl SchedulingConfig {
             (ActionKind::Preempt, self.preemption),
             (ActionKind::MixTypes, self.mixed_types),
         ];
-        self.actions.iter().copied().collect::<ActionSet>().union(ActionSet::where_true(flags))
+        self.actions
+            .iter()
+            .copied()
+            .collect::<ActionSet>()
+            .union(ActionSet::where_true(flags))
     }
 
     /// The same as settings of a simulation of these workloads, by their names.

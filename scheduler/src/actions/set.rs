@@ -34,6 +34,9 @@ impl ActionSet {
     pub const GRANTED: ActionSet = those!(|row| matches!(row.on, TurnedOn::ByItself { .. }));
     /// What is always turned on, for what it takes is in the jobs.
     pub const ALWAYS: ActionSet = those!(|row| matches!(row.on, TurnedOn::Always));
+    /// What is off unless a setting turns it on.
+    pub const OPTIONAL: ActionSet =
+        those!(|row| !matches!(row.on, TurnedOn::Always | TurnedOn::ByItself { is_default: true }));
     /// What candidates do.
     pub const OFFERED: ActionSet = those!(|row| matches!(row.by, TakenBy::Policies));
     /// What takes GPUs from running jobs.

@@ -401,6 +401,7 @@ const KINDS: [RowKind; CANDIDATES.len()] = {
             does: row.does,
             action: row.action,
             is_about_a_job: !matches!(row.about, About::Nobody),
+            waits: matches!(row.about, About::Waiting),
         };
         at += 1;
     }

@@ -131,6 +131,8 @@ pub struct RowKind {
     pub action: Option<ActionKind>,
     /// Whether such a row is about a job; one that is not comes last of its tier.
     pub is_about_a_job: bool,
+    /// Whether that job waits. What may befall a job, and with it what certificates say, is of jobs that wait.
+    pub waits: bool,
 }
 
 impl RowKind {
@@ -140,6 +142,7 @@ impl RowKind {
         does: "",
         action: None,
         is_about_a_job: false,
+        waits: false,
     };
 }
 
@@ -188,7 +191,7 @@ pub enum Relation {
     Any,
 }
 
-/// What may befall a job, for each of which a feature says how it moves.
+/// What may befall a job that waits, for each of which a feature says how it moves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stimulus {
     /// It has waited longer, all else being equal.

@@ -3,7 +3,7 @@
 
 use super::*;
 use crate::ActionKind;
-use crate::candidate::CandidateKind;
+use crate::actions::{About, CANDIDATES};
 use crate::cluster::{Capabilities, Submission};
 use crate::cluster_spec::{ClusterSpec, GpuTypeSpec, ModelClass, Resources};
 use crate::estimate::{Estimate, Provenance};
@@ -169,11 +169,8 @@ fn every_column_moves_as_the_table_says() {
                 }
             }
         }
-        for kind in [
-            CandidateKind::Start,
-            CandidateKind::Reserve,
-            CandidateKind::Preempt,
-        ] {
+        let waiting = CANDIDATES.iter().filter(|row| row.about == About::Waiting);
+        for kind in waiting.map(|row| row.kind) {
             assert!(kinds.contains(&format!("{kind:?}")), "no {kind:?} was compared");
         }
         for (feature, has_moved) in schema.features.iter().zip(has_moved) {

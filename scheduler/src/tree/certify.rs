@@ -171,7 +171,7 @@ impl Tree {
     fn about_jobs(&self, stimulus: Stimulus) -> Verdict {
         let pair = Pair::OfOneJob(stimulus);
         let mut open = None;
-        for kind in self.kinds_about_jobs() {
+        for kind in self.kinds_about_waiting_jobs() {
             let boxes = LeafBox::of(self, kind);
             match self.broken(&boxes, &boxes, pair, |first, second| second < first) {
                 Verdict::Proved => {}
@@ -195,7 +195,7 @@ impl Tree {
             return tiers;
         }
         // The one that waited longer has the larger key wherever both end in one leaf and this feature alone weighs.
-        for kind in self.kinds_about_jobs() {
+        for kind in self.kinds_about_waiting_jobs() {
             for leaf in LeafBox::of(self, kind) {
                 let rows = leaf.rows(&[]);
                 for first in &rows {

@@ -23,10 +23,10 @@ impl Tree {
         })
     }
 
-    /// The same, of those that are about a job.
-    pub(super) fn kinds_about_jobs(&self) -> impl Iterator<Item = usize> + use<> {
+    /// The same, of those that are about a job that waits.
+    pub(super) fn kinds_about_waiting_jobs(&self) -> impl Iterator<Item = usize> + use<> {
         let kinds = self.schema().kinds;
-        self.kinds_of_rows().filter(|kind| kinds[*kind].is_about_a_job)
+        self.kinds_of_rows().filter(|kind| kinds[*kind].waits)
     }
 }
 

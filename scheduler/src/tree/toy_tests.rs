@@ -22,6 +22,7 @@ const fn kind(name: &'static str, does: &'static str, is_about_a_job: bool) -> R
         does,
         action: None,
         is_about_a_job,
+        waits: is_about_a_job,
     }
 }
 

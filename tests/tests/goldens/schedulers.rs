@@ -85,8 +85,7 @@ fn everyone() -> Vec<(ActionSet, Box<dyn Planner>)> {
     let mut all: Vec<(ActionSet, Box<dyn Planner>)> = Vec::new();
     for name in heuristics::names() {
         let policy = heuristics::by_name(name).unwrap();
-        let granted = ActionSet::of(ActionKind::Preempt).with(ActionKind::Share);
-        let asks = policy.needs().actions.intersection(granted);
+        let asks = policy.needs().actions.intersection(ActionSet::OPTIONAL);
         all.push((asks, Box::new(PolicyPlanner::new(policy))));
     }
     for entry in pleach_baselines::entries() {

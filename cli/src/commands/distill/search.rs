@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use pleach_distill::search::SearchConfig;
-use pleach_scheduler::{ActionKind, Capabilities};
 use pleach_scheduler::tree::Tree;
+use pleach_scheduler::{ActionKind, Capabilities};
 
 use super::shared::{Page, Settings, compared, config, write_tree};
 use crate::commands::Context;

@@ -223,7 +223,7 @@ fn contradicts_nothing(tree: &Tree, draws: &[Vec<f32>]) {
         }
     }
     for pair in draws.windows(2) {
-        for kind in tree.kinds_about_jobs() {
+        for kind in tree.kinds_about_waiting_jobs() {
             let (now, other) = (row_of(kind, &pair[0]), row_of(kind, &pair[1]));
             // The same job later.
             let mut later = now.clone();

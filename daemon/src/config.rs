@@ -129,7 +129,8 @@ pub struct EstimateSettings {
     pub num_last: u32,
     /// Users that are kept in mind, 1 to 10,000; the one whose last job ended longest ago is forgotten first.
     pub num_users: u32,
-    /// Days of Slurm's accounting (`sacct`) that are read where nothing was learned yet, 0 to 366; 0: none. Not on Kubernetes.
+    /// Days of accounting that are read where nothing was learned yet, 0 to 366; 0: none. Slurm's is `sacct`; that of Kubernetes
+    /// are the pods that have ended and are still listed.
     pub seed_days: u32,
 }
 

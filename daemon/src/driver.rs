@@ -255,9 +255,9 @@ impl<S: BatchSystem> Driver<S> {
         let mut look = self.system.observe(now_s).await?;
         self.memory.observe(look.snapshot());
         self.judge(look.snapshot())?;
-        let snapshot = look.snapshot_mut();
         let (learning, settings) = (&mut self.learning, &self.settings);
-        let unread = learning.seed(&self.system, snapshot, settings).await;
+        let unread = learning.seed(&self.system, &look, settings).await;
+        let snapshot = look.snapshot_mut();
         let note = learning
             .learn(&self.system, snapshot, &self.memory, settings)
             .await;

@@ -9,7 +9,7 @@ use crate::history::History;
 use crate::memory::Memory;
 use crate::snapshot::Snapshot;
 use crate::state::{self, State};
-use crate::system::BatchSystem;
+use crate::system::{BatchSystem, Look};
 
 /// Longest time for which the file of what was learned may be behind in when the jobs were last seen, s. *Ours*: a third of the
 /// time between two looks up to which an end that nobody told is taken to lie between them.
@@ -47,14 +47,14 @@ impl Learning {
     pub(crate) async fn seed<S: BatchSystem>(
         &mut self,
         system: &S,
-        snapshot: &Snapshot,
+        look: &S::Look,
         settings: &RoundSettings,
     ) -> Option<String> {
         let history = self.history.as_mut().filter(|_| self.is_unread)?;
         self.is_unread = false;
-        match system.past(settings.estimates.seed_days, snapshot.taken_s).await {
+        match system.past(look, settings.estimates.seed_days).await {
             Ok(jobs) => {
-                history.learn_past(jobs, snapshot, settings);
+                history.learn_past(jobs, look.snapshot(), settings);
                 self.written_s = None;
                 None
             }

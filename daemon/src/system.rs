@@ -92,8 +92,8 @@ pub trait BatchSystem {
     /// How jobs ended that have left a short time ago, as far as it tells.
     fn ended(&self) -> impl Future<Output = Result<BTreeMap<ExternalId, End>, Self::Error>>;
 
-    /// Accounting: jobs that ended on their own in the last `days` days before `now_s`, as far as it is kept.
-    fn past(&self, days: u32, now_s: i64) -> impl Future<Output = Result<Vec<EndedJob>, Self::Error>>;
+    /// Accounting: jobs that ended on their own in the last `days` days before a look, as far as it is kept.
+    fn past(&self, look: &Self::Look, days: u32) -> impl Future<Output = Result<Vec<EndedJob>, Self::Error>>;
 
     /// What carries out what the policy of that name decides on a look.
     fn hands<'a>(&'a self, look: &'a Self::Look, policy: &'a str) -> Self::Hands<'a>;

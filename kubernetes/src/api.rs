@@ -86,12 +86,28 @@ impl Cluster {
     /// A list that cannot be had, or is too long.
     pub async fn lists(&self) -> Result<Lists, Error> {
         let (nodes, pods) = (self.nodes().await?, self.pods().await?);
-        let trim = |job: &mut Job| bare(&mut job.metadata);
-        let jobs = match pods.iter().any(|pod| self.asks_for_its_job(pod)) {
-            true => self.list("jobs", ListParams::default(), trim).await?,
-            false => Vec::new(),
-        };
+        let jobs = self.jobs_of(&pods).await?;
         Ok(Lists { nodes, pods, jobs })
+    }
+
+    /// All pods that have ended and are still listed, and all Jobs where one of those pods is of one.
+    ///
+    /// # Errors
+    /// As [`Cluster::lists`].
+    pub async fn ended(&self) -> Result<(Vec<Pod>, Vec<Job>), Error> {
+        let ended = "status.phase!=Pending,status.phase!=Running,status.phase!=Unknown";
+        let pods = self.pods_with(ended).await?;
+        let jobs = self.jobs_of(&pods).await?;
+        Ok((pods, jobs))
+    }
+
+    /// All Jobs, where a pod is of one.
+    async fn jobs_of(&self, pods: &[Pod]) -> Result<Vec<Job>, Error> {
+        let trim = |job: &mut Job| bare(&mut job.metadata);
+        match pods.iter().any(|pod| self.asks_for_its_job(pod)) {
+            true => self.list("jobs", ListParams::default(), trim).await,
+            false => Ok(Vec::new()),
+        }
     }
 
     /// Whether a pod is of a Job, and one that a round looks at.
@@ -105,9 +121,14 @@ impl Cluster {
     /// # Errors
     /// As [`Cluster::lists`].
     pub async fn pods(&self) -> Result<Vec<Pod>, Error> {
-        let live = "status.phase!=Succeeded,status.phase!=Failed";
+        self.pods_with("status.phase!=Succeeded,status.phase!=Failed")
+            .await
+    }
+
+    async fn pods_with(&self, fields: &str) -> Result<Vec<Pod>, Error> {
         let trim = |pod: &mut Pod| pod::trim(pod, self.settings.tenant_label.as_deref());
-        self.list("pods", ListParams::default().fields(live), trim).await
+        self.list("pods", ListParams::default().fields(fields), trim)
+            .await
     }
 
     /// All nodes.

@@ -21,8 +21,8 @@ pub struct Cli {
     #[arg(long, global = true, value_name = "DIR")]
     pub state_dir: Option<PathBuf>,
     /// How messages are written to standard error.
-    #[arg(long, global = true, value_enum, default_value = "text")]
-    pub log: LogForm,
+    #[arg(long = "log", global = true, value_enum, default_value = "text")]
+    pub log_form: LogForm,
     #[command(subcommand)]
     pub command: Command,
 }

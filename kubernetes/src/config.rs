@@ -201,13 +201,6 @@ impl Settings {
     /// The first value out of its range.
     pub fn validate(&self) -> Result<(), ConfigError> {
         self.rounds.validate()?;
-        in_ranges(&[(
-            // There is no accounting to read.
-            "rounds.estimates.seed_days",
-            f64::from(self.rounds.estimates.seed_days),
-            0.0,
-            0.0,
-        )])?;
         in_ranges(&[
             ("tick_s", self.tick_s, 0.1, 600.0),
             ("request_limit_s", self.request_limit_s, 0.1, 600.0),

@@ -1,6 +1,6 @@
 //! Kubernetes as a batch system: observed by lists of its API server, driven by patches and evictions.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use pleach_daemon::Driver;
@@ -15,12 +15,16 @@ use crate::api::{Cluster, Lift};
 use crate::apply::Hands;
 use crate::arrival::by_name;
 use crate::config::Settings;
+use crate::ended;
 use crate::error::Error;
 use crate::mark::Key;
 use crate::observe::{self, Observed};
 use crate::pod;
 use crate::seats::Lost;
 use crate::view::View;
+
+/// A day, s.
+const DAY_S: i64 = 86_400;
 
 /// A driver of Kubernetes.
 pub type Controller = Driver<Kubernetes>;
@@ -123,11 +127,17 @@ impl BatchSystem for Kubernetes {
     }
 
     async fn ended(&self) -> Result<BTreeMap<ExternalId, End>, Error> {
-        Ok(BTreeMap::new())
+        let (pods, jobs) = self.cluster.ended().await?;
+        let ended = ended::ended(&pods, &jobs, &self.settings);
+        Ok(ended.into_iter().map(|(id, ended)| (id, ended.end())).collect())
     }
 
-    async fn past(&self, _days: u32, _now_s: i64) -> Result<Vec<EndedJob>, Error> {
-        Ok(Vec::new())
+    async fn past(&self, observed: &Observed, days: u32) -> Result<Vec<EndedJob>, Error> {
+        let (pods, jobs) = self.cluster.ended().await?;
+        let live: BTreeSet<ExternalId> = observed.jobs.keys().copied().collect();
+        let since_s = observed.snapshot.taken_s.saturating_sub(i64::from(days) * DAY_S);
+        let ended = ended::ended(&pods, &jobs, &self.settings);
+        Ok(ended::accounting(ended, &live, since_s))
     }
 
     fn hands<'a>(&'a self, observed: &'a Observed, policy: &'a str) -> Hands<'a> {

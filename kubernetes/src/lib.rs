@@ -6,6 +6,7 @@ pub mod arrival;
 pub mod config;
 pub mod constraint;
 pub mod controller;
+pub mod ended;
 pub mod error;
 pub mod extender;
 pub mod gang;

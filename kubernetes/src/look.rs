@@ -130,13 +130,6 @@ fn described(
     sight: &Sight<'_>,
 ) -> JobSeen {
     let (settings, now_s) = (sight.settings, sight.now_s);
-    let account = match &settings.tenant_label {
-        None => member.key.namespace.clone(),
-        Some(label) => first
-            .and_then(|pod| pod::word(pod, label))
-            .unwrap_or_default()
-            .to_owned(),
-    };
     let num_parts = stand
         .seats
         .iter()
@@ -158,7 +151,7 @@ fn described(
             _ => None,
         },
         phase: stand.phase.clone(),
-        account,
+        account: first.map_or_else(String::new, |pod| pod::account(pod, settings)),
         user: String::new(),
         submit_s: member.created_s.or(created_s).unwrap_or(now_s),
         limit_s,

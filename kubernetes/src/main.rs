@@ -16,7 +16,7 @@ use pleach_kubernetes::{Error, Settings};
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
-    cli.log.start();
+    cli.log_form.start();
     let result = settings(&cli).and_then(|settings| match &cli.command {
         Command::Run(args) => run::run(settings, args),
         Command::Status => commands::status(&settings),

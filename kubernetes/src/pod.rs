@@ -88,6 +88,16 @@ pub fn word<'a>(pod: &'a Pod, name: &str) -> Option<&'a str> {
         .filter(|text| (1..=names::WORD_MAX).contains(&text.len()))
 }
 
+/// The account that a pod counts for: what the label of the settings says, else its namespace.
+#[must_use]
+pub fn account(pod: &Pod, settings: &Settings) -> String {
+    let told = match &settings.tenant_label {
+        None => pod.metadata.namespace.as_deref(),
+        Some(label) => word(pod, label),
+    };
+    told.unwrap_or_default().to_owned()
+}
+
 /// Takes off what nobody here reads: users may write a quarter of a megabyte of annotations on each pod.
 pub fn trim(pod: &mut Pod, tenant_label: Option<&str>) {
     pod.metadata.managed_fields = None;

@@ -45,6 +45,13 @@ impl Run {
         world.tick();
     }
 
+    /// A pod ends, so many seconds after the first round.
+    fn end(&self, name: &str, after_s: i64) {
+        let mut world = self.fake.world.lock().unwrap();
+        world.now_s = Some(NOW_S + after_s);
+        world.end(name);
+    }
+
     async fn round(&mut self, after_s: i64) {
         for note in self.controller.round(NOW_S + after_s).await {
             self.notes += &format!("{after_s}: {note}\n");
@@ -121,14 +128,13 @@ async fn a_run_that_learns_is_refused_and_fails_once_leaves_the_same_bytes() {
     run.tick(1);
     run.round(2).await;
     // The gang ends, and pod a is sent to a node that never gets it: nobody looks.
-    for name in ["g-0", "g-1"] {
-        run.fake.world.lock().unwrap().end(name);
-    }
+    run.end("g-0", 33);
+    run.end("g-1", 35);
     run.round(40).await;
     run.round(42).await;
     run.round(102).await;
     run.tick(103);
-    run.fake.world.lock().unwrap().end("b");
+    run.end("b", 103);
     run.round(104).await;
     run.tick(105);
     run.fake
@@ -173,7 +179,7 @@ async fn a_run_that_stops_jobs_leaves_the_same_bytes() {
         run.round(after_s).await;
         run.tick(after_s + 1);
     }
-    run.fake.world.lock().unwrap().end("d");
+    run.end("d", 8070);
     run.round(8100).await;
     run.hold("las-deal.txt");
 }

@@ -5,6 +5,7 @@
 mod bodies;
 mod drift;
 mod end_to_end;
+mod ended;
 mod fake;
 mod gangs;
 mod golden;
@@ -12,4 +13,5 @@ mod manifests;
 mod marks;
 mod objects;
 mod observe;
+mod operator;
 mod server;

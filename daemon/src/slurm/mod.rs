@@ -107,7 +107,7 @@ impl BatchSystem for Slurm {
         ended::observe(&self.commands)
     }
 
-    async fn past(&self, days: u32, _now_s: i64) -> Result<Vec<EndedJob>, Error> {
+    async fn past(&self, _seen: &Seen, days: u32) -> Result<Vec<EndedJob>, Error> {
         accounting::observe(&self.commands, &self.partition, days)
     }
 

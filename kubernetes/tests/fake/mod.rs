@@ -127,10 +127,15 @@ async fn nodes(State(world): Shared, Query(query): Query<HashMap<String, String>
 }
 
 async fn pods(State(world): Shared, Query(query): Query<HashMap<String, String>>) -> Response {
-    assert!(query["fieldSelector"].contains("status.phase!=Succeeded"));
+    let selector = &query["fieldSelector"];
     let world = world.lock().unwrap();
-    let lives = |pod: &&Value| !matches!(pod["status"]["phase"].as_str(), Some("Succeeded" | "Failed"));
-    let items = world.pods.values().filter(lives).cloned().collect();
+    let is_asked = |pod: &&Value| {
+        let phase = pod["status"]["phase"].as_str().unwrap_or("Pending");
+        selector
+            .split(',')
+            .all(|part| part.strip_prefix("status.phase!=").unwrap() != phase)
+    };
+    let items = world.pods.values().filter(is_asked).cloned().collect();
     list("Pod", items, &query)
 }
 

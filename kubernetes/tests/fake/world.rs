@@ -220,8 +220,20 @@ impl World {
     /// A pod ends well: the last one whose name begins so.
     pub fn end(&mut self, start: &str) {
         let names = self.pods.keys().filter(|(_, name)| name.starts_with(start));
-        let key = names.last().unwrap().clone();
-        self.change(&key, |pod| pod["status"]["phase"] = json!("Succeeded"));
+        let (key, now_s) = (names.last().unwrap().clone(), self.now_s);
+        self.change(&key, |pod| {
+            pod["status"]["phase"] = json!("Succeeded");
+            World::finish(now_s, pod);
+        });
+    }
+
+    /// When the containers of a pod ended, as the kubelet tells.
+    fn finish(now_s: Option<i64>, pod: &mut Value) {
+        if let Some(now_s) = now_s {
+            let ended = json!({ "exitCode": 0, "finishedAt": super::time(now_s) });
+            pod["status"]["containerStatuses"] = json!([{ "name": "main", "image": "train:1", "imageID": "", "ready": false,
+                "restartCount": 0, "state": { "terminated": ended } }]);
+        }
     }
 
     /// A pod fails, and its Job makes another one.

@@ -1,0 +1,128 @@
+//! What an operator asks of the program: the log decided again, the log as a workload, how the last round went.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use pleach_kubernetes::Settings;
+use pleach_kubernetes::controller::Kubernetes;
+use serde_json::json;
+
+use crate::fake::{Fake, World};
+use crate::objects::{NOW_S, node, pod, time};
+
+fn program(folder: &Path, args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_pleach-kubernetes"))
+        .arg("--state-dir")
+        .arg(folder)
+        .args(args)
+        .output()
+        .unwrap()
+}
+
+fn out(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
+}
+
+/// A folder whose controller saw three jobs come, of which two ran and ended.
+async fn driven(settings: &Settings) {
+    let mut world = World {
+        life_ms: 1_000_000,
+        ..World::default()
+    };
+    world.add_node(node("n1", 4));
+    for (name, gpus, estimate_s) in [("a", 4, "900"), ("b", 2, "600"), ("c", 4, "300")] {
+        let mut pod = pod(name, gpus);
+        pod["metadata"]["annotations"] = json!({ "pleach/estimate-s": estimate_s });
+        pod["metadata"]["creationTimestamp"] = json!(time(NOW_S - 100));
+        world.add_pod(pod);
+    }
+    let fake = Fake::still(world).await;
+    let mut driver = Kubernetes::driver(settings.clone(), fake.cluster(settings), "sjf", false).unwrap();
+    for (after_s, ends) in [
+        (0, None),
+        (2, Some("c")),
+        (40, None),
+        (42, Some("b")),
+        (100, None),
+    ] {
+        assert_eq!(driver.round(NOW_S + after_s).await, Vec::<String>::new());
+        let mut world = fake.world.lock().unwrap();
+        world.now_s = Some(NOW_S + after_s + 1);
+        world.tick();
+        if let Some(name) = ends {
+            world.end(name);
+        }
+    }
+    assert_eq!(driver.status().num_starts, 3);
+}
+
+#[tokio::test]
+async fn a_log_is_decided_again_and_becomes_a_workload() {
+    let folder = tempfile::tempdir().unwrap();
+    let settings = Settings {
+        state_dir: folder.path().join("state"),
+        request_limit_s: 20.0,
+        ..Settings::default()
+    };
+    driven(&settings).await;
+    let (state, log) = (&settings.state_dir, settings.state_dir.join("decisions.jsonl"));
+    let log = log.to_str().unwrap();
+    let replayed = program(state, &["replay", log, "--policy", "sjf"]);
+    assert!(replayed.status.success(), "{}", out(&replayed));
+    assert!(
+        out(&replayed).contains("3 of 3 rounds are decided alike"),
+        "{}",
+        out(&replayed)
+    );
+    let replayed = program(state, &["replay", log, "--policy", "fifo"]);
+    assert!(!replayed.status.success());
+    assert!(
+        out(&replayed).contains("round 1 is decided otherwise"),
+        "{}",
+        out(&replayed)
+    );
+
+    let list = folder.path().join("list.csv");
+    let captured = program(state, &["capture", log, "--to", list.to_str().unwrap()]);
+    assert!(captured.status.success(), "{}", out(&captured));
+    assert!(
+        out(&captured).contains("2 jobs that ended; left out: 1 that had not"),
+        "{}",
+        out(&captured)
+    );
+    let text = std::fs::read_to_string(&list).unwrap();
+    let mut rows: Vec<Vec<&str>> = text.lines().map(|line| line.split(',').collect()).collect();
+    assert_eq!(
+        rows.remove(0)[..4],
+        ["job_id", "submit_s", "num_gpus", "run_time_s"]
+    );
+    rows.sort_by_key(|row| row[2]);
+    // From the round that let it go until the first one that no longer saw it: 0 to 40 s and 40 to 100 s.
+    let figures: Vec<[&str; 4]> = rows.iter().map(|row| [row[1], row[2], row[3], row[4]]).collect();
+    assert_eq!(figures, [["0", "2", "60", "600"], ["0", "4", "40", "300"]]);
+    let cluster = std::fs::read_to_string(folder.path().join("list.cluster.toml")).unwrap();
+    assert!(cluster.contains("A100-SXM4-80GB"), "{cluster}");
+}
+
+#[tokio::test]
+async fn the_status_is_told_in_the_words_of_the_batch_system() {
+    let folder = tempfile::tempdir().unwrap();
+    let settings = Settings {
+        state_dir: folder.path().join("state"),
+        request_limit_s: 20.0,
+        namespaces: vec!["team".into()],
+        ..Settings::default()
+    };
+    driven(&settings).await;
+    let told = program(&settings.state_dir, &["status"]);
+    let text = out(&told);
+    assert!(
+        text.starts_with("sjf on team (live)") && text.contains("0 left to kube-scheduler"),
+        "{text}"
+    );
+    assert!(
+        text.contains("5 rounds, 0 failed") && text.contains("3 starts and preemptions"),
+        "{text}"
+    );
+    assert!(!told.status.success(), "the last round was long ago");
+}

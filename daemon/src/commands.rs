@@ -2,22 +2,16 @@
 
 use std::collections::BTreeSet;
 use std::process::ExitCode;
-use std::time::Duration;
 
-use pleach_daemon::log::one_line;
-use pleach_daemon::operator::{self, HandBackArgs};
+use pleach_daemon::operator::{self, HandBackArgs, code};
 use pleach_daemon::output::say;
 use pleach_daemon::slurm::lua::{self, Holds};
 use pleach_daemon::slurm::{Slurm, apply, site};
-use pleach_daemon::state::State;
 use pleach_daemon::wait::block_on;
 use pleach_daemon::{BatchSystem, Error, Settings};
 
 use crate::arguments::{Lua, WhyNot};
-use crate::{code, now_s};
-
-/// Time for a daemon that was told to end, before its jobs are handed back. *Ours*: longer than one round of most sites.
-const ENDS_WITHIN: Duration = Duration::from_secs(5);
+use crate::now_s;
 
 pub fn status(settings: &Settings) -> Result<ExitCode, Error> {
     let now_s = now_s();
@@ -33,14 +27,9 @@ pub fn why_not(settings: &Settings, args: &WhyNot) -> Result<ExitCode, Error> {
 }
 
 pub fn hand_back(settings: &Settings, args: &HandBackArgs) -> Result<ExitCode, Error> {
-    let (folder, bytes_max) = (&settings.state_dir, settings.log_bytes_max);
-    let _lock = State::take_to_hand_back(folder, bytes_max, args.force, ENDS_WITHIN)?;
-    let (num, refused) = apply::hand_back(&settings.commands())?;
-    for text in &refused {
-        tracing::warn!("{}", one_line(text));
-    }
-    say(&format!("{num} jobs were given back to Slurm"))?;
-    Ok(code(refused.is_empty()))
+    let place = (settings.state_dir.as_path(), settings.log_bytes_max);
+    let back = async { apply::hand_back(&settings.commands()) };
+    block_on(operator::hand_back(place, args, &Slurm::WORDS, back)).map(code)
 }
 
 pub fn lua(settings: &Settings, args: &Lua) -> Result<ExitCode, Error> {

@@ -282,6 +282,7 @@ impl<S: BatchSystem> Driver<S> {
     /// What is remembered of what was sent.
     fn remember(&mut self, plan: &Plan, stopped: &[ExternalId], now_s: i64) {
         for job in stopped {
+            self.learning.stopped(*job);
             let found = plan.decisions.iter().find(|planned| planned.job() == *job);
             if let (Some(fleet), Some(planned)) = (&plan.fleet, found) {
                 self.memory.preempted(&fleet.cluster, *job, planned.decision.row);

@@ -297,6 +297,13 @@ impl History {
         }
     }
 
+    /// A job is being stopped for another one: where the batch system then shows it no more, its run is not learned.
+    pub fn stopped(&mut self, job: ExternalId) {
+        if let Some(live) = self.live.get_mut(&job) {
+            live.run = None;
+        }
+    }
+
     /// Run times that are kept, each as often as there are groups that have it, and jobs that are watched or were told.
     #[must_use]
     pub fn num_kept(&self) -> (usize, usize) {

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use pleach_scheduler::ExternalId;
+
 use crate::config::{EstimateSettings, EstimatesFrom, RoundSettings};
 use crate::error::Error;
 use crate::history::History;
@@ -84,6 +86,14 @@ impl Learning {
             self.written_s = None;
         }
         note
+    }
+
+    /// A job is being stopped: its run says nothing of how long it takes.
+    pub(crate) fn stopped(&mut self, job: ExternalId) {
+        if let Some(history) = &mut self.history {
+            history.stopped(job);
+            self.written_s = None;
+        }
     }
 
     /// Writes what was learned where it is other than what was written, and now and then when the jobs were last seen.

@@ -9,7 +9,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::Parser;
 use pleach_daemon::log::one_line;
-use pleach_daemon::{Error, Settings, operator};
+use pleach_daemon::operator::{self, code};
+use pleach_daemon::{Error, Settings};
 
 use crate::arguments::{Cli, Command, OfJob};
 use crate::run::Wishes;
@@ -61,12 +62,5 @@ fn dispatch(cli: &Cli, wishes: Option<Wishes>) -> Result<ExitCode, Error> {
         Command::Lua(args) => commands::lua(&settings, args),
         Command::Replay(args) => operator::replay(&settings.rounds(), args).map(code),
         Command::Capture(args) => operator::capture(settings.rounds(), args).map(|()| ExitCode::SUCCESS),
-    }
-}
-
-fn code(is_well: bool) -> ExitCode {
-    match is_well {
-        true => ExitCode::SUCCESS,
-        false => ExitCode::FAILURE,
     }
 }

@@ -3,6 +3,8 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::{ArgGroup, Args};
 use pleach_scheduler::ExternalId;
@@ -16,9 +18,21 @@ use crate::output::say;
 use crate::policy::Loaded;
 use crate::replay::Replay;
 use crate::round::{self, Deciders};
-use crate::state;
+use crate::state::{self, State};
 use crate::status::Status;
 use crate::system::{Look, Words};
+
+/// Time for a driver that was told to end, before what it holds is handed back. *Ours*: longer than one round of most sites.
+const ENDS_WITHIN: Duration = Duration::from_secs(5);
+
+/// The exit code of a command that asks whether something is well.
+#[must_use]
+pub fn code(is_well: bool) -> ExitCode {
+    match is_well {
+        true => ExitCode::SUCCESS,
+        false => ExitCode::FAILURE,
+    }
+}
 
 /// Flags of `run`.
 #[derive(Debug, Args)]
@@ -127,6 +141,29 @@ pub fn why_not(
         settings,
         job,
     )?)
+}
+
+/// Gives back what is held, once a driver that works in the folder has ended, or at once where that is forced: whether all of it
+/// was. `back` tells how many and what was refused.
+///
+/// # Errors
+/// [`Error::Driven`]; a queue that cannot be read; words that cannot be written.
+pub async fn hand_back<E: From<Error>>(
+    (folder, log_bytes_max): (&Path, u64),
+    args: &HandBackArgs,
+    words: &Words,
+    back: impl Future<Output = Result<(u64, Vec<String>), E>>,
+) -> Result<bool, E> {
+    let _lock = State::take_to_hand_back(folder, log_bytes_max, args.force, ENDS_WITHIN)?;
+    let (num, refused) = back.await?;
+    for text in &refused {
+        tracing::warn!("{}", one_line(text));
+    }
+    say(&format!(
+        "{num} {} were given back to {}",
+        words.held, words.scheduler
+    ))?;
+    Ok(refused.is_empty())
 }
 
 /// Writes logs as a list for the simulator.

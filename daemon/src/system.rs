@@ -23,6 +23,8 @@ pub struct Words {
     pub left_alone: (&'static str, &'static str),
     /// What stands before the name of what is driven, with a space; empty where that says it itself.
     pub place: &'static str,
+    /// What is given back to that scheduler.
+    pub held: &'static str,
     /// The program that drives it.
     pub program: &'static str,
 }

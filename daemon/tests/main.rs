@@ -6,6 +6,7 @@
 mod bounded;
 mod capture;
 mod deploy;
+mod driver;
 #[cfg(unix)]
 mod fake_slurm;
 mod history;

@@ -1,12 +1,10 @@
 //! The commands beside `run`.
 
 use std::process::ExitCode;
-use std::time::Duration;
 
-use pleach_daemon::operator::{self, HandBackArgs};
+use pleach_daemon::operator::{self, HandBackArgs, code};
 use pleach_daemon::output::say;
 use pleach_daemon::policy::Loaded;
-use pleach_daemon::state::State;
 use pleach_daemon::{BatchSystem, fleet};
 use pleach_kubernetes::api::Cluster;
 use pleach_kubernetes::controller::{Kubernetes, hand_back as hand_back_all};
@@ -19,17 +17,6 @@ use pleach_scheduler::ExternalId;
 
 use crate::arguments::{Check, WhyNot};
 use crate::host::now_s;
-
-/// Time for a controller that was told to end, before its pods are handed back. *Ours*: longer than one round of most sites.
-const ENDS_WITHIN: Duration = Duration::from_secs(5);
-
-pub fn code(is_well: bool) -> ExitCode {
-    if is_well {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
-    }
-}
 
 pub fn status(settings: &Settings) -> Result<ExitCode, Error> {
     let now_s = now_s();
@@ -85,15 +72,11 @@ pub async fn why_not(settings: &Settings, args: &WhyNot) -> Result<ExitCode, Err
 }
 
 pub async fn hand_back(settings: &Settings, args: &HandBackArgs) -> Result<ExitCode, Error> {
-    let (folder, bytes_max) = (&settings.state_dir, settings.log_bytes_max);
-    let _lock = State::take_to_hand_back(folder, bytes_max, args.force, ENDS_WITHIN)?;
-    let cluster = Cluster::infer(settings).await?;
-    let (num, refused) = hand_back_all(&cluster, settings).await?;
-    say(&format!("{num} pods were given back to kube-scheduler"))?;
-    for text in &refused {
-        tracing::warn!("{text}");
-    }
-    Ok(code(refused.is_empty()))
+    let place = (settings.state_dir.as_path(), settings.log_bytes_max);
+    let back = async { hand_back_all(&Cluster::infer(settings).await?, settings).await };
+    operator::hand_back(place, args, &Kubernetes::WORDS, back)
+        .await
+        .map(code)
 }
 
 pub async fn check(settings: &Settings, args: &Check) -> Result<ExitCode, Error> {

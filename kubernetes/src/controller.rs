@@ -105,6 +105,7 @@ impl BatchSystem for Kubernetes {
         scheduler: "kube-scheduler",
         left_alone: ("jobs_left_alone", "Jobs that are left to the batch system"),
         place: "",
+        held: "pods",
         program: "pleach-kubernetes",
     };
 

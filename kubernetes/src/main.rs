@@ -9,9 +9,8 @@ use std::process::ExitCode;
 
 use arguments::{Cli, Command};
 use clap::Parser;
-use commands::code;
 use host::block_on;
-use pleach_daemon::operator;
+use pleach_daemon::operator::{self, code};
 use pleach_kubernetes::{Error, Settings};
 
 fn main() -> ExitCode {

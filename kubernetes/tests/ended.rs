@@ -9,7 +9,7 @@ use pleach_kubernetes::ended::{Ended, accounting, ended};
 use pleach_scheduler::ExternalId;
 use serde_json::{Value, json};
 
-use crate::fake::{Fake, World};
+use crate::fake::{Fake, World, owned};
 use crate::objects::{NOW_S, job, lists, node, pod, settings, time, uid};
 
 /// A pod that ran from one time to another on a node, s from [`NOW_S`].
@@ -179,4 +179,41 @@ async fn a_controller_begins_with_what_is_still_listed_and_learns_when_jobs_ende
     let twenty = 20_f64.ln().to_string();
     assert!(history.contains(&twenty[..8]), "{twenty} is not in {history}");
     assert_eq!(driver.status().num_failed, 0, "{}", driver.status().last_error);
+}
+
+#[tokio::test]
+async fn a_pod_that_was_stopped_for_another_one_teaches_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut settings = Settings {
+        state_dir: folder.path().join("state"),
+        request_limit_s: 20.0,
+        ..Settings::default()
+    };
+    settings.rounds.estimates.from = EstimatesFrom::History;
+    settings.rounds.preemption = true;
+    let mut world = World {
+        life_ms: 1_000_000,
+        ..World::default()
+    };
+    world.add_node(node("n1", 4));
+    world.add_pod(owned(pod("a", 4)));
+    let fake = Fake::still(world).await;
+    let mut driver =
+        Kubernetes::driver(settings.clone(), fake.cluster(&settings), "las-deal", false).unwrap();
+    let tick = |after_s| {
+        let mut world = fake.world.lock().unwrap();
+        world.now_s = Some(NOW_S + after_s);
+        world.tick();
+    };
+    driver.round(NOW_S).await;
+    tick(1);
+    driver.round(NOW_S + 2).await;
+    fake.world.lock().unwrap().add_pod(owned(pod("b", 4)));
+    driver.round(NOW_S + 4000).await;
+    // The pod is gone at once, and another one stands for it: an end between two looks, were it one.
+    tick(4001);
+    driver.round(NOW_S + 4002).await;
+    assert_eq!(fake.world.lock().unwrap().num_evicted, 1);
+    let history = std::fs::read_to_string(settings.state_dir.join("history.json")).unwrap();
+    assert!(history.contains("\"all\":[]"), "{history}");
 }

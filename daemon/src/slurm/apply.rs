@@ -239,7 +239,7 @@ fn start(commands: &Commands, job: &JobSeen, planned: &Planned, now_s: i64) -> R
 ///
 /// # Errors
 /// A queue that cannot be read.
-pub fn hand_back(commands: &Commands) -> Result<(u32, Vec<String>), Error> {
+pub fn hand_back(commands: &Commands) -> Result<(u64, Vec<String>), Error> {
     let text = commands.run(
         "squeue",
         &[

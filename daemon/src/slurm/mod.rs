@@ -92,6 +92,7 @@ impl BatchSystem for Slurm {
         scheduler: "Slurm",
         left_alone: ("jobs_left_to_slurm", "Jobs that are left to Slurm"),
         place: "partition ",
+        held: "jobs",
         program: "pleach-scheduler",
     };
 

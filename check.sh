@@ -141,7 +141,7 @@ python_shares_artefacts() {
 step find_programs
 step cargo fmt --all --check
 step cargo clippy --workspace --all-targets --locked -- -D warnings
-step cargo check -p pleach-env --no-default-features --locked
+step cargo check -p pleach-workloads --no-default-features --locked
 # Examples are compiled by clippy alone, but for one that the tests on a real Slurm run.
 step cargo test --workspace --lib --bins --tests --no-run --locked
 step cargo test --workspace --lib --bins --tests --locked

@@ -15,7 +15,7 @@ use rand::RngExt as _;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
-use crate::seed::Seed;
+use pleach_workloads::Seed;
 
 /// How the capacity changes; nothing by default.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -4,8 +4,8 @@ use crate::config::{EnvConfig, Source};
 use crate::env::Env;
 use crate::error::Error;
 use crate::random::random_action;
-use crate::seed::Seed;
 use crate::vector::{ObservationMut, Spaces, Step};
+use pleach_workloads::Seed;
 
 /// What was driven.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

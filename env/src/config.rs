@@ -12,12 +12,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
 use crate::reward::RewardConfig;
-use crate::seed::Seed;
 use crate::simulate::SimConfig;
 use crate::vector::Spaces;
-use crate::workload::Workload;
-use crate::workload::generate::{GeneratorConfig, generate};
-use crate::workload::import::{ImportOptions, import};
+use pleach_workloads::Seed;
+use pleach_workloads::Workload;
+use pleach_workloads::generate::{GeneratorConfig, generate};
+use pleach_workloads::import::{ImportOptions, import};
 
 /// Where episodes come from.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -239,7 +239,7 @@ impl Source {
                 let start = seed.stream("window", 0).random_range(0..=last);
                 Ok(all.slice(start, *num_jobs))
             }
-            (_, WorkloadConfig::Generate(generator)) => generate(generator, seed.child("workload", 0)),
+            (_, WorkloadConfig::Generate(generator)) => Ok(generate(generator, seed.child("workload", 0))?),
             (_, WorkloadConfig::File { .. } | WorkloadConfig::Mixture(_)) => {
                 unreachable!("the source was opened for these settings")
             }

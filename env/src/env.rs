@@ -15,9 +15,9 @@ use crate::error::{Error, StepError};
 use crate::expert::ExpertPlanner;
 use crate::metrics::Metrics;
 use crate::reward::Meter;
-use crate::seed::Seed;
 use crate::vector::{ObservationMut, Spaces, Step};
 use crate::world::{Advance, TenantIntegrals, World};
+use pleach_workloads::Seed;
 
 /// One environment.
 #[derive(Clone, Debug)]

@@ -1,7 +1,5 @@
 //! What can go wrong in this crate. Operating errors only; a broken invariant of ours is an assertion.
 
-use std::path::PathBuf;
-
 use pleach_scheduler::{ConfigError, PolicyError};
 use thiserror::Error as ThisError;
 
@@ -15,29 +13,22 @@ pub enum Error {
     /// A policy that could not decide.
     #[error(transparent)]
     Policy(#[from] PolicyError),
-    /// A file whose content cannot be used.
-    #[error("{file}: line {line}, column {column}: {message}")]
-    Data {
-        /// The file.
-        file: String,
-        /// 1-based line; 0 where the file as a whole is meant.
-        line: u64,
-        /// Column name, or `-`.
-        column: String,
-        /// What is wrong, what would be accepted and how to mend it.
-        message: String,
-    },
-    /// A file that cannot be read or written.
-    #[error("{path}: {source}")]
-    Io {
-        /// The file.
-        path: PathBuf,
-        /// What the system says.
-        source: std::io::Error,
-    },
+    /// A list of jobs that cannot be read, written or used.
+    #[error(transparent)]
+    Workload(pleach_workloads::Error),
     /// An action that the environment cannot take.
     #[error(transparent)]
     Step(#[from] StepError),
+}
+
+impl From<pleach_workloads::Error> for Error {
+    /// A value that cannot be used is the same whoever reads it.
+    fn from(error: pleach_workloads::Error) -> Error {
+        match error {
+            pleach_workloads::Error::Config(error) => Error::Config(error),
+            other => Error::Workload(other),
+        }
+    }
 }
 
 /// An action that cannot be taken. Small and `Copy`, because it travels on the step path.

@@ -176,7 +176,7 @@ mod tests {
         let make = || pleach_baselines::make("allox", &serde_json::Value::Null).unwrap();
         let (num, num_shown, jct_s) = play(&config, make);
         // The same episode: the environment gives it the first child of its seed.
-        let seed = crate::seed::Seed(5).child("episode", 0);
+        let seed = pleach_workloads::Seed(5).child("episode", 0);
         let source = crate::config::Source::open(&config).unwrap();
         let workload = source.workload(&config, seed).unwrap();
         let sim = crate::simulate::SimConfig {

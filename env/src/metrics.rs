@@ -1,6 +1,6 @@
 //! What a schedule was worth: the figures that papers on GPU-cluster scheduling report.
 
-use crate::workload::Outcome;
+use pleach_workloads::Outcome;
 use serde::{Deserialize, Serialize};
 
 /// Lower bound on the isolated run time in a slowdown, s, so that a job of a second that waits a minute does not weigh

@@ -3,7 +3,7 @@
 use rand::{Rng, RngExt as _};
 use rand_chacha::ChaCha8Rng;
 
-use crate::seed::Seed;
+use pleach_workloads::Seed;
 
 /// Draws random admissible actions for N environments; the same seed draws the same ones.
 #[derive(Clone, Debug)]

@@ -9,8 +9,8 @@ use pleach_scheduler::{ActionKind, ConfigError};
 
 use crate::config::{EnvConfig, WorkloadConfig};
 use crate::error::Error;
-use crate::workload::estimates::EstimateModel;
-use crate::workload::generate::{
+use pleach_workloads::estimates::EstimateModel;
+use pleach_workloads::generate::{
     GavelConfig, GeneratorConfig, HeliosLikeConfig, PhillyLikeConfig, PolluxConfig, SiaConfig, SynergyConfig,
 };
 
@@ -314,8 +314,8 @@ fn mixed_realistic() -> EnvConfig {
 mod tests {
     use super::*;
     use crate::Seed;
-    use crate::workload::generate::generate;
     use pleach_scheduler::cluster::moved;
+    use pleach_workloads::generate::generate;
 
     #[test]
     fn a_start_costs_what_the_words_of_its_environment_say() {

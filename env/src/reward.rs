@@ -5,8 +5,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::workload::Workload;
 use crate::world::Integrals;
+use pleach_workloads::Workload;
 
 /// Weights of the integrals. Each is scaled such that 1 is a natural unit of the workload.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]

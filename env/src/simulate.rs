@@ -13,10 +13,10 @@ use crate::error::Error;
 use crate::failures::OutcomeModel;
 use crate::metrics::{JobOutcome, Metrics};
 use crate::occupancy::Occupancy;
-use crate::seed::Seed;
-use crate::workload::Workload;
-use crate::workload::estimates::EstimateModel;
 use crate::world::{Advance, World};
+use pleach_workloads::Seed;
+use pleach_workloads::Workload;
+use pleach_workloads::estimates::EstimateModel;
 
 /// What a simulated cluster can do and what its scheduler is told.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

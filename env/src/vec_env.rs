@@ -11,9 +11,9 @@ use crate::config::EnvConfig;
 use crate::env::Env;
 use crate::error::{Error, StepError};
 use crate::expert::ExpertPlanner;
-use crate::seed::Seed;
 use crate::vector::{AutoresetMode, Batch, BatchMut, ObservationMut, Spaces, VectorEnv};
 use crate::world::{Integrals, TenantIntegrals};
+use pleach_workloads::Seed;
 
 #[derive(Debug)]
 struct Slot {

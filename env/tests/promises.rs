@@ -2,6 +2,7 @@
 //! was promised when it came, and conservative backfilling starts nobody later than FIFO does.
 
 use pleach_baselines::production::Conservative;
+use pleach_env::workload::import::{ImportOptions, import};
 use pleach_env::workload::{JobSpec, Outcome, Workload};
 use pleach_env::{SimConfig, simulate, simulate_planner};
 use pleach_scheduler::cluster_spec::{ClusterSpec, ModelClass, Resources, TenantSpec};
@@ -77,4 +78,21 @@ proptest! {
             );
         }
     }
+}
+
+#[test]
+fn a_list_without_classes_says_nothing_of_placement_and_nothing_is_assumed() {
+    // Two gangs of three on two nodes of four leave one GPU on each: the gang of two runs over both nodes, as fast as on one.
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("list.csv");
+    let rows = "submit_s,num_gpus,run_time_s\n0,3,5000\n0,3,5000\n1,2,1000\n";
+    std::fs::write(&path, rows).unwrap();
+    let options = ImportOptions {
+        cluster: Some(ClusterSpec::uniform(2, 4, 2)),
+        ..ImportOptions::default()
+    };
+    let (workload, _) = import(&path, &options).unwrap();
+    let mut policy = by_name("fifo-skip").unwrap();
+    let result = simulate(&workload, &SimConfig::default(), &mut *policy).unwrap();
+    assert_eq!(result.jobs[2].jct_s(), 1000.0);
 }

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use pleach_agents::Error as AgentError;
 use pleach_env::Error as EnvError;
+use pleach_env::workload::Error as WorkloadError;
 use pleach_scheduler::{ConfigError, PolicyError};
 use thiserror::Error;
 
@@ -124,7 +125,17 @@ impl From<EnvError> for Error {
     fn from(error: EnvError) -> Error {
         match error {
             EnvError::Config(config) => Error::Config(Box::new(config)),
-            EnvError::Data {
+            EnvError::Workload(error) => error.into(),
+            other => Error::Failed(other.to_string()),
+        }
+    }
+}
+
+impl From<WorkloadError> for Error {
+    fn from(error: WorkloadError) -> Error {
+        match error {
+            WorkloadError::Config(config) => Error::Config(Box::new(config)),
+            WorkloadError::Data {
                 file,
                 line,
                 column,
@@ -135,7 +146,7 @@ impl From<EnvError> for Error {
                 column: if column == "-" { String::new() } else { column },
                 message,
             },
-            EnvError::Io { path, source } => Error::data(&path, source.to_string()),
+            WorkloadError::Io { path, source } => Error::data(&path, source.to_string()),
             other => Error::Failed(other.to_string()),
         }
     }

@@ -4,15 +4,24 @@ use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use pleach_env::Error as EnvError;
+use pleach_env::workload::Error as WorkloadError;
 use pleach_experiments::Error;
 use pleach_scheduler::ConfigError;
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 
-/// An error of an environment or a workload.
+/// An error of an environment.
 pub(crate) fn of_env(error: EnvError) -> PyErr {
     match error {
-        EnvError::Io { path, source } => os_error(&path.display().to_string(), &source),
+        EnvError::Workload(error) => of_workload(error),
+        other => PyValueError::new_err(other.to_string()),
+    }
+}
+
+/// An error of a list of jobs.
+pub(crate) fn of_workload(error: WorkloadError) -> PyErr {
+    match error {
+        WorkloadError::Io { path, source } => os_error(&path.display().to_string(), &source),
         other => PyValueError::new_err(other.to_string()),
     }
 }

@@ -21,7 +21,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::callable::offered;
-use crate::errors::{of_env, of_experiment, refused};
+use crate::errors::{of_env, of_experiment, of_workload, refused};
 use crate::interrupt::{self, Wish};
 use crate::policy::Policy;
 
@@ -64,7 +64,7 @@ impl Workload {
             )
         })?;
         let read = interrupt::run(py, 1, &Wish::default(), move || import(&path, &options))?;
-        let (jobs, report) = read.map_err(of_env)?;
+        let (jobs, report) = read.map_err(of_workload)?;
         Ok((Workload(Arc::new(jobs)), report.to_string()))
     }
 
@@ -73,7 +73,7 @@ impl Workload {
     fn from_json(text: &str) -> PyResult<Workload> {
         let jobs: Jobs = serde_json::from_str(text)
             .map_err(|error| refused("workload", error, "what to_json gave", "Was it cut short?"))?;
-        jobs.validate().map_err(of_env)?;
+        jobs.validate().map_err(of_workload)?;
         Ok(Workload(Arc::new(jobs)))
     }
 
@@ -84,7 +84,7 @@ impl Workload {
 
     /// Writes the jobs and, beside them, the cluster.
     fn write(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
-        py.detach(|| self.0.write(&path)).map_err(of_env)
+        py.detach(|| self.0.write(&path)).map_err(of_workload)
     }
 
     #[getter]

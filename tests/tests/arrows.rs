@@ -6,11 +6,12 @@ use std::process::Command;
 use serde_json::Value;
 
 /// Our crates and those of ours that each may depend on.
-const ARROWS: [(&str, &[&str]); 14] = [
+const ARROWS: [(&str, &[&str]); 15] = [
     ("pleach-scheduler", &[]),
     ("pleach-dealing", &["pleach-scheduler"]),
     ("pleach-baselines", &["pleach-scheduler", "pleach-dealing"]),
-    ("pleach-env", &["pleach-scheduler"]),
+    ("pleach-workloads", &["pleach-scheduler"]),
+    ("pleach-env", &["pleach-scheduler", "pleach-workloads"]),
     ("pleach-network", &["pleach-scheduler"]),
     (
         "pleach-agents",
@@ -81,10 +82,11 @@ const ARROWS: [(&str, &[&str]); 14] = [
 ];
 
 /// Crates that must not know gradients, and what counts as such.
-const WITHOUT_BURN: [&str; 7] = [
+const WITHOUT_BURN: [&str; 8] = [
     "pleach-scheduler",
     "pleach-network",
     "pleach-baselines",
+    "pleach-workloads",
     "pleach-env",
     "pleach-distill",
     "pleach-daemon",

@@ -3,7 +3,7 @@
 use std::io::Read;
 use std::path::Path;
 
-use pleach_env::Error as EnvError;
+use pleach_env::workload::Error as WorkloadError;
 use pleach_env::workload::Workload;
 use pleach_env::workload::file::sidecar_path;
 use pleach_env::workload::generate::GeneratorConfig;
@@ -83,7 +83,7 @@ fn write(args: &WorkloadWriteArgs, context: &mut Context<'_>) -> Result<(), Erro
         context.say(&report.to_string())?;
     }
     workload.write(&args.to).map_err(|error| match error {
-        EnvError::Io { path, source } => Error::io("write", &path, source),
+        WorkloadError::Io { path, source } => Error::io("write", &path, source),
         other => other.into(),
     })?;
     context.say(&format!(

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use pleach_scheduler::cluster_spec::ModelClass;
 use pleach_scheduler::physics::goodput::Elastic;
 
-use crate::workload::{JobSpec, Workload};
+use pleach_workloads::{JobSpec, Workload};
 
 /// Factors over the gang that was asked for, on the GPU-proportional share; 1 for most jobs.
 #[derive(Clone, Copy, Debug, PartialEq)]

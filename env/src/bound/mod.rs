@@ -48,7 +48,7 @@ use serde::{Deserialize, Serialize};
 
 use self::fluid::{Piece, drained_s, least_flow_s};
 use self::gain::Gains;
-use crate::workload::{JobSpec, Workload, num_gpus_by_type};
+use pleach_workloads::{JobSpec, Workload, num_gpus_by_type};
 
 /// What no schedule can beat. Exact but for rounding: 1e-9 of the value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -1,5 +1,5 @@
 use super::*;
-use crate::workload::tests::{class_of, job, workload};
+use crate::test_lists::{class_of, job, workload};
 use pleach_scheduler::cluster_spec::{ClusterSpec, TenantSpec};
 
 fn on(num_gpus: u32, rows: &[(f64, u32, f64)]) -> Workload {

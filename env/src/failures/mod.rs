@@ -19,7 +19,7 @@ use pleach_scheduler::ConfigError;
 use rand::RngExt as _;
 use serde::{Deserialize, Serialize};
 
-use crate::seed::Seed;
+use pleach_workloads::Seed;
 
 pub mod lean;
 pub mod reasons;

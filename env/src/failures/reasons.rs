@@ -11,8 +11,8 @@
 use pleach_scheduler::Time;
 use pleach_scheduler::portable_math::{exp, ln};
 
-use crate::normal::standard_normal;
-use crate::seed::Seed;
+use pleach_workloads::Seed;
+use pleach_workloads::normal::standard_normal;
 
 /// Standard normal quantiles of 0.9 and 0.95.
 pub(super) const Z_90: f64 = 1.281_551_565_545;

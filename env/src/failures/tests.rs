@@ -1,7 +1,7 @@
 use super::reasons::*;
 use super::*;
-use crate::workload::Workload;
-use crate::workload::generate::{GeneratorConfig, PhillyLikeConfig, generate};
+use pleach_workloads::Workload;
+use pleach_workloads::generate::{GeneratorConfig, PhillyLikeConfig, generate};
 
 const SEED: Seed = Seed(20_170_807);
 

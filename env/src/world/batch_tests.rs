@@ -8,11 +8,11 @@ use super::*;
 use crate::availability::{AvailabilityChange, AvailabilityConfig};
 use crate::failures::OutcomeModel;
 use crate::metrics::JobOutcome;
-use crate::seed::Seed;
 use crate::simulate::{SimConfig, simulate};
-use crate::workload::JobSpec;
-use crate::workload::tests::{job, workload};
+use crate::test_lists::{job, workload};
 use crate::world::Advance;
+use pleach_workloads::JobSpec;
+use pleach_workloads::Seed;
 
 /// Each delay is a different number, so that none can stand for another.
 const SLOW: BatchSystem = BatchSystem {

@@ -8,7 +8,7 @@ use super::truth::Truth;
 use crate::availability::{Availability, AvailabilityConfig, NodeChange};
 use crate::failures::reasons::runtime_to_failure;
 use crate::failures::{End, OutcomeModel};
-use crate::seed::Seed;
+use pleach_workloads::Seed;
 
 impl World {
     /// Lets jobs fail, be retried, be killed and be given up by a model of how jobs end. Call it before the first event.

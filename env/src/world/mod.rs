@@ -29,8 +29,8 @@ use crate::attribution::Attribution;
 use crate::availability::Availability;
 use crate::metrics::JobOutcome;
 use crate::occupancy::Occupancy;
-use crate::seed::Seed;
-use crate::workload::Workload;
+use pleach_workloads::Seed;
+use pleach_workloads::Workload;
 
 use truth::Truth;
 

@@ -145,9 +145,9 @@ mod tests {
     use pleach_scheduler::{ActionKind, Estimate, NodeId, Provenance};
 
     use super::*;
-    use crate::workload::JobSpec;
-    use crate::workload::tests::{job, workload};
+    use crate::test_lists::{job, workload};
     use crate::world::Advance;
+    use pleach_workloads::JobSpec;
 
     const GRID: RoundClock = RoundClock {
         length: Time(100_000_000),

@@ -52,9 +52,9 @@ impl TenantIntegrals {
 #[cfg(test)]
 mod tests {
     use crate::random::RandomActions;
-    use crate::seed::Seed;
     use crate::vector::{AutoresetMode, Batch, VectorEnv as _};
     use crate::{EnvConfig, VecEnv};
+    use pleach_workloads::Seed;
 
     #[test]
     fn tenants_add_up_to_all_jobs_and_nothing_is_gained_where_an_episode_begins() {

@@ -3,14 +3,14 @@
 use super::*;
 use crate::availability::AvailabilityConfig;
 use crate::failures::{End, OutcomeModel};
-use crate::workload::Outcome;
-use crate::workload::tests::{job, workload};
+use crate::test_lists::{job, workload};
 use pleach_scheduler::cluster::Slice;
 use pleach_scheduler::{ActionKind, NodeId, Provenance};
+use pleach_workloads::Outcome;
 
-fn world_of(jobs: Vec<crate::workload::JobSpec>) -> World {
+fn world_of(jobs: Vec<pleach_workloads::JobSpec>) -> World {
     let workload = workload(jobs);
-    let oracle = |job: &crate::workload::JobSpec| Estimate {
+    let oracle = |job: &pleach_workloads::JobSpec| Estimate {
         value: job.run_time_s,
         provenance: Provenance::Oracle,
     };
@@ -104,7 +104,7 @@ fn a_job_of_a_microsecond_and_one_of_thirty_years_are_exact() {
 fn pair(capabilities: Capabilities) -> World {
     let mut workload = workload(vec![job("a", 0.0, 1, 100.0), job("b", 20.0, 1, 100.0)]);
     workload.cluster = pleach_scheduler::cluster_spec::ClusterSpec::uniform(1, 1, 1);
-    let oracle = |job: &crate::workload::JobSpec| Estimate {
+    let oracle = |job: &pleach_workloads::JobSpec| Estimate {
         value: job.run_time_s,
         provenance: Provenance::Oracle,
     };

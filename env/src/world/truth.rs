@@ -5,7 +5,7 @@ use pleach_scheduler::cluster::Submission;
 
 use crate::failures::{End, Fate};
 use crate::metrics::SLOWDOWN_BOUND_S;
-use crate::workload::Outcome;
+use pleach_workloads::Outcome;
 
 /// The end of a run that is not seen yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

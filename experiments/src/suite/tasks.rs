@@ -1,6 +1,6 @@
 //! The tasks: an environment to train in and be judged on, and workloads of another kind that nobody was trained on.
 
-use pleach_env::Error as EnvError;
+use pleach_env::workload::Error as WorkloadError;
 use pleach_env::workload::generate::{GeneratorConfig, PolluxConfig};
 use pleach_env::{EnvConfig, WorkloadConfig};
 
@@ -15,7 +15,7 @@ pub struct Task {
     pub num_jobs: usize,
     /// What the workloads are that no policy was trained on.
     pub unseen: &'static str,
-    generator: fn() -> Result<GeneratorConfig, EnvError>,
+    generator: fn() -> Result<GeneratorConfig, WorkloadError>,
 }
 
 /// All tasks.
@@ -79,7 +79,7 @@ pub const LONGER: usize = 4;
 /// Offered load of the workloads that no policy was trained on: there is a queue. *Assumed*.
 const UNSEEN_LOAD: f64 = 1.5;
 
-fn preset(name: &str, num_jobs: usize) -> Result<GeneratorConfig, EnvError> {
+fn preset(name: &str, num_jobs: usize) -> Result<GeneratorConfig, WorkloadError> {
     Ok(GeneratorConfig::preset(name)?.resized(Some(num_jobs), Some(UNSEEN_LOAD)))
 }
 

@@ -1,0 +1,230 @@
+//! Reads the project's own workload file.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{ErrorKind, Read};
+use std::path::Path;
+
+use pleach_scheduler::Time;
+use pleach_scheduler::cluster_spec::{ClusterSpec, ModelClass, Resources};
+
+use super::{REQUIRED, RESOURCE_COLUMNS, Sidecar, sidecar_path};
+use crate::error::Error;
+use crate::import::{Draft, ImportOptions, RawRow, Site, SiteOf, Tenancy};
+use crate::table::Table;
+use crate::{NUM_JOBS_MAX, Outcome, RUN_TIME_S_MAX, RUN_TIME_S_MIN, SUBMIT_S_MAX, config};
+
+/// Largest sidecar, bytes; one for 10,000 tenants is below 1 MB.
+const SIDECAR_BYTES_MAX: u64 = 1 << 24;
+
+/// Reads the rows; the cluster comes from the caller or else from the sidecar.
+pub(crate) fn read_draft(path: &Path, options: &ImportOptions) -> Result<Draft, Error> {
+    let mut table = Table::open(path, &REQUIRED)?;
+    let sidecar = read_sidecar(path)?;
+    let (name, classes, cluster, is_given) = match (sidecar, &options.cluster) {
+        (Some(sidecar), None) => (sidecar.name, sidecar.classes, sidecar.cluster, false),
+        (Some(sidecar), Some(cluster)) => (sidecar.name, sidecar.classes, cluster.clone(), true),
+        (None, Some(cluster)) => (None, Vec::new(), cluster.clone(), true),
+        (None, None) => {
+            let hint = "write the cluster there or give one with the import";
+            let value = sidecar_path(path).display().to_string();
+            return Err(config(
+                "cluster",
+                value + " not found",
+                "a cluster description",
+                hint,
+            ));
+        }
+    };
+    // Nothing is known of the jobs, so nothing is assumed: they are as fast on every type and on every placement.
+    let classes = if classes.is_empty() {
+        vec![ModelClass {
+            name: "any".into(),
+            speed: vec![1.0; cluster.gpu_types.len()],
+            ..ModelClass::default()
+        }]
+    } else {
+        classes
+    };
+    for class in &classes {
+        cluster.validate_class(class)?;
+    }
+    let class_index: BTreeMap<String, usize> = classes
+        .iter()
+        .enumerate()
+        .map(|(index, class)| (class.name.clone(), index))
+        .collect();
+    if class_index.len() < classes.len() {
+        let names: Vec<_> = classes.iter().map(|class| class.name.as_str()).collect();
+        let hint = "rename one of the two";
+        return Err(config(
+            "classes.name",
+            names.join(", "),
+            "names used only once",
+            hint,
+        ));
+    }
+    let site = site(cluster, classes, is_given);
+    let mut draft = Draft::new(path, site);
+    draft.strict = true;
+    draft.name = name.unwrap_or(draft.name);
+    while table.next_row()? {
+        let row = read_row(&table, &mut draft, &class_index)?;
+        if draft.rows.len() == NUM_JOBS_MAX {
+            let message = format!("more than {NUM_JOBS_MAX} jobs; cut the list");
+            return Err(table.error("-", message));
+        }
+        draft.rows.push(row);
+        draft.rows_read += 1;
+    }
+    Ok(draft)
+}
+
+fn read_row(
+    table: &Table,
+    draft: &mut Draft,
+    class_index: &BTreeMap<String, usize>,
+) -> Result<RawRow, Error> {
+    let column = |name: &str| table.column(name);
+    let id = match column("job_id") {
+        Some(_) => table.name(column("job_id"))?,
+        None => draft.rows_read.to_string(),
+    };
+    let fix = "give seconds from the start of the workload";
+    let submit_s = table.number(column("submit_s"), 0.0, SUBMIT_S_MAX, fix)?;
+    let num_gpus = table.count(column("num_gpus"), "give the size of the gang")?;
+    if num_gpus == 0 {
+        let fix = "jobs without GPUs take no part";
+        return Err(table.refuse(column("num_gpus"), "1 or more", fix));
+    }
+    let run_time_s = table.number(
+        column("run_time_s"),
+        RUN_TIME_S_MIN,
+        RUN_TIME_S_MAX,
+        "give seconds, above 0",
+    )?;
+    let fix = "give seconds or leave it empty";
+    let estimate_s = table.optional(column("estimate_s"), RUN_TIME_S_MIN, RUN_TIME_S_MAX, fix)?;
+    let class = match table.text(column("class")) {
+        "" => 0,
+        name => match class_index.get(name) {
+            Some(index) => *index,
+            None => {
+                let names: Vec<_> = class_index.keys().map(String::as_str).collect();
+                let allowed = format!("one of {}", crate::table::shorten(&names.join(", ")));
+                return Err(table.refuse(column("class"), &allowed, "declare the class in the sidecar"));
+            }
+        },
+    };
+    let outcome = match table.text(column("outcome")) {
+        "" => Outcome::Unknown,
+        word => match Outcome::ALL.into_iter().find(|outcome| outcome.word() == word) {
+            Some(outcome) => outcome,
+            None => {
+                let allowed = "completed, failed, killed, unknown or nothing";
+                return Err(table.refuse(column("outcome"), allowed, "use one of these words"));
+            }
+        },
+    };
+    let tenant = table.optional_name(column("tenant"))?;
+    Ok(RawRow {
+        line: table.line(),
+        id,
+        submit: Time::from_secs_f64(submit_s),
+        num_gpus,
+        run_time_s,
+        estimate_s,
+        tenant: tenant.and_then(|name| draft.tenant(&name)),
+        class: u16::try_from(class).unwrap_or(u16::MAX),
+        user: table.optional_name(column("user"))?,
+        outcome,
+        resources: read_resources(table)?,
+    })
+}
+
+/// Share, memory, cores of the present row; a whole GPU and nothing else where the columns are absent or empty.
+fn read_resources(table: &Table) -> Result<Resources, Error> {
+    let whole = Resources::WHOLE_GPU;
+    let [gpu_milli, gpu_memory_gib, cpu_cores, memory_gib] = RESOURCE_COLUMNS.map(|name| table.column(name));
+    let share = match table.text(gpu_milli) {
+        "" => whole.gpu_milli,
+        text => match text.parse::<u16>() {
+            Ok(share) if (1..=1000).contains(&share) => share,
+            _ => {
+                let fix = "give thousandths of a GPU; leave it empty for whole GPUs";
+                return Err(table.refuse(gpu_milli, "a whole number from 1 to 1000", fix));
+            }
+        },
+    };
+    let amount = |column: Option<usize>| {
+        let fix = "give the amount per GPU or leave it empty";
+        table
+            .optional(column, 0.0, 1e6, fix)
+            .map(Option::unwrap_or_default)
+    };
+    Ok(Resources {
+        gpu_milli: share,
+        gpu_memory_gib: amount(gpu_memory_gib)?,
+        cpu_cores: amount(cpu_cores)?,
+        memory_gib: amount(memory_gib)?,
+    })
+}
+
+fn site(cluster: ClusterSpec, classes: Vec<ModelClass>, is_given: bool) -> SiteOf {
+    Box::new(move |rows, _| {
+        let names_tenants = rows.iter().any(|row| row.tenant.is_some());
+        let tenancy = if is_given && cluster.tenants.len() == 1 && names_tenants {
+            Tenancy::Shared(Vec::new())
+        } else {
+            Tenancy::ByName
+        };
+        Site {
+            cluster: cluster.clone(),
+            classes: classes.clone(),
+            tenancy,
+            notes: Vec::new(),
+        }
+    })
+}
+
+fn read_sidecar(jobs: &Path) -> Result<Option<Sidecar>, Error> {
+    let path = sidecar_path(jobs);
+    let io = |source| Error::Io {
+        path: path.clone(),
+        source,
+    };
+    let file = match File::open(&path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        file => file.map_err(io)?,
+    };
+    let mut bytes = Vec::new();
+    // One byte more than allowed, so that a file of exactly the bound is told from a larger one; what the system says of
+    // the size of a pipe or a device is not believed.
+    file.take(SIDECAR_BYTES_MAX + 1)
+        .read_to_end(&mut bytes)
+        .map_err(io)?;
+    if bytes.len() as u64 > SIDECAR_BYTES_MAX {
+        return Err(Error::Data {
+            file: path.display().to_string(),
+            line: 0,
+            column: "-".into(),
+            message: format!("the file is larger than {SIDECAR_BYTES_MAX} bytes; is this a cluster?"),
+        });
+    }
+    let text = String::from_utf8(bytes)
+        .map_err(|error| io(std::io::Error::new(ErrorKind::InvalidData, error.utf8_error())))?;
+    let sidecar: Sidecar = toml::from_str(&text).map_err(|error| {
+        let line = error
+            .span()
+            .and_then(|span| text.get(..span.start))
+            .map_or(0, |before| before.matches('\n').count() + 1);
+        Error::Data {
+            file: path.display().to_string(),
+            line: line as u64,
+            column: "-".into(),
+            message: format!("{}; see docs/workload-file.md", error.message()),
+        }
+    })?;
+    sidecar.cluster.validate()?;
+    Ok(Some(sidecar))
+}

@@ -1,0 +1,173 @@
+//! Writes the project's own workload file: to a temporary name first, synced, then renamed. The path's ending says
+//! whether it is CSV, gzipped CSV or Parquet.
+
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use pleach_scheduler::Time;
+use pleach_scheduler::cluster_spec::Resources;
+
+use super::{COLUMNS, RESOURCE_COLUMNS, Sidecar, is_parquet_name, sidecar_path};
+use crate::error::Error;
+use crate::{Workload, config, is_printable};
+
+impl Workload {
+    /// Writes the jobs to `path` (as Parquet where it ends in `.parquet`, else as CSV, gzipped where it ends in `.gz`)
+    /// and the cluster beside it. The same workload gives the same bytes.
+    ///
+    /// # Errors
+    /// A workload that is not valid, tenants or classes that share a name, a path without a file name, Parquet in a
+    /// build without the feature `parquet`, files that cannot be written.
+    pub fn write(&self, path: &Path) -> Result<(), Error> {
+        self.validate()?;
+        let tenants: Vec<_> = self.cluster.tenants.iter().map(|tenant| &tenant.name).collect();
+        let classes: Vec<_> = self.classes.iter().map(|class| &class.name).collect();
+        for (key, names) in [("cluster.tenants", tenants), ("classes", classes)] {
+            refuse_names(key, &names)?;
+        }
+        if path.file_name().is_none() {
+            let hint = "for example runs/week-1.csv.gz";
+            return Err(config(
+                "path",
+                path.display(),
+                "a path that ends in a file name",
+                hint,
+            ));
+        }
+        let text = self.sidecar()?;
+        let parquet = if is_parquet_name(path) {
+            Some(self.jobs_as_parquet(path)?)
+        } else {
+            None
+        };
+        replace(&sidecar_path(path), |out| out.write_all(text.as_bytes()))?;
+        if let Some(bytes) = parquet {
+            return replace(path, |out| out.write_all(&bytes));
+        }
+        let is_gzip = path.extension().is_some_and(|extension| extension == "gz");
+        replace(path, |out| {
+            if is_gzip {
+                let mut gzip = GzEncoder::new(out, Compression::default());
+                self.write_jobs(&mut gzip)?;
+                gzip.finish()?;
+                Ok(())
+            } else {
+                self.write_jobs(out)
+            }
+        })
+    }
+
+    /// The text of the file that [`Workload::write`] puts beside the jobs: name, model classes and cluster, in TOML.
+    ///
+    /// # Errors
+    /// A description that TOML cannot hold.
+    pub fn sidecar(&self) -> Result<String, Error> {
+        let sidecar = Sidecar {
+            name: Some(self.name.clone()),
+            classes: self.classes.clone(),
+            cluster: self.cluster.clone(),
+        };
+        toml::to_string(&sidecar)
+            .map_err(|error| config("cluster", error, "a description that TOML can hold", "see spec"))
+    }
+
+    fn write_jobs(&self, out: &mut dyn Write) -> std::io::Result<()> {
+        let has_resources = self.has_resources();
+        write!(out, "{}", COLUMNS.join(","))?;
+        if has_resources {
+            write!(out, ",{}", RESOURCE_COLUMNS.join(","))?;
+        }
+        writeln!(out)?;
+        for job in &self.jobs {
+            let estimate = job.estimate_s.map(|value| value.to_string()).unwrap_or_default();
+            write!(
+                out,
+                "{},{},{},{},{estimate},{},{},{},{}",
+                quoted(&job.id),
+                seconds(job.submit),
+                job.num_gpus,
+                job.run_time_s,
+                quoted(&self.cluster.tenants[usize::from(job.tenant)].name),
+                quoted(&self.classes[usize::from(job.class)].name),
+                quoted(job.user.as_deref().unwrap_or_default()),
+                job.outcome.word(),
+            )?;
+            if has_resources {
+                let asked = &job.resources;
+                let (share, gpu_memory_gib) = (asked.gpu_milli, asked.gpu_memory_gib);
+                write!(
+                    out,
+                    ",{share},{gpu_memory_gib},{},{}",
+                    asked.cpu_cores, asked.memory_gib
+                )?;
+            }
+            writeln!(out)?;
+        }
+        Ok(())
+    }
+
+    /// Whether some job asks for anything but whole GPUs; then the file has [`RESOURCE_COLUMNS`].
+    pub(super) fn has_resources(&self) -> bool {
+        self.jobs.iter().any(|job| job.resources != Resources::WHOLE_GPU)
+    }
+}
+
+/// Refuses names that a row could not refer to.
+fn refuse_names(key: &str, names: &[&String]) -> Result<(), Error> {
+    let mut known = BTreeSet::new();
+    for (index, name) in names.iter().enumerate() {
+        if name.is_empty() || !is_printable(name) || !known.insert(name.as_str()) {
+            return Err(config(
+                format!("{key}[{index}].name"),
+                format!("{name:?}"),
+                "1 to 256 printable characters, not used before",
+                "files refer to tenants and classes by name",
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Seconds with as many decimals as the microseconds need.
+fn seconds(time: Time) -> String {
+    let (whole, part) = (time.0 / 1_000_000, time.0 % 1_000_000);
+    if part == 0 {
+        return whole.to_string();
+    }
+    let text = format!("{whole}.{part:06}");
+    text.trim_end_matches('0').to_owned()
+}
+
+fn quoted(text: &str) -> String {
+    if text.contains([',', '"']) {
+        format!("\"{}\"", text.replace('"', "\"\""))
+    } else {
+        text.to_owned()
+    }
+}
+
+/// Writes a file through a temporary neighbour, so that a crash leaves the old one or the new one.
+fn replace(path: &Path, write: impl FnOnce(&mut dyn Write) -> std::io::Result<()>) -> Result<(), Error> {
+    let mut name = path.file_name().unwrap_or_default().to_os_string();
+    name.push(".tmp");
+    let temporary: PathBuf = path.with_file_name(name);
+    let attempt = || {
+        let mut out = BufWriter::new(File::create(&temporary)?);
+        write(&mut out)?;
+        let file = out.into_inner().map_err(std::io::IntoInnerError::into_error)?;
+        file.sync_all()?;
+        std::fs::rename(&temporary, path)
+    };
+    attempt().map_err(|source| {
+        // The cause is the first error; that the remains cannot be removed either adds nothing.
+        let _ = std::fs::remove_file(&temporary);
+        Error::Io {
+            path: path.to_path_buf(),
+            source,
+        }
+    })
+}

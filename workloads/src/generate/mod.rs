@@ -1,0 +1,205 @@
+//! Workloads drawn from published figures, so that training and tests need no data files.
+//!
+//! A [`GeneratorConfig`] names a preset and its parameters; [`generate`] draws a workload from it and one seed. The
+//! offered load is met exactly: run times are drawn first, then the arrivals are laid over the span in which that work
+//! makes the wanted load. What each preset embeds, from where, and how closely it is held: docs/workloads.md.
+//!
+//! Not here: correlations that no source publishes.
+
+mod acme;
+mod acme_tables;
+mod arrivals;
+mod draw;
+mod gavel;
+mod helios;
+mod helios_tables;
+mod itp;
+mod itp_tables;
+mod lay_out;
+mod limits;
+#[cfg(test)]
+mod measure;
+mod mix;
+mod openb;
+mod openb_tables;
+mod outcomes;
+mod pai;
+mod pai_tables;
+mod philly;
+mod philly_tables;
+mod poisson;
+pub mod pollux;
+mod presets;
+mod quantiles;
+mod rate;
+mod require;
+mod sia;
+mod site;
+mod synergy;
+
+pub use acme::AcmeLikeConfig;
+pub use gavel::GavelConfig;
+pub use helios::HeliosLikeConfig;
+pub use itp::ItpLikeConfig;
+pub use openb::OpenbLikeConfig;
+pub use pai::PaiShareConfig;
+pub use philly::PhillyLikeConfig;
+pub use pollux::PolluxConfig;
+pub use presets::GeneratorConfig;
+pub use sia::SiaConfig;
+pub use synergy::{SynergyArrivals, SynergyConfig, SynergyRequest};
+
+pub(crate) use draw::unit;
+
+use draw::pick;
+use require::{require, require_common, span_for};
+
+use super::Workload;
+use crate::error::Error;
+use crate::seed::Seed;
+
+/// Draws a workload; the same configuration and seed give the same workload.
+///
+/// ```
+/// use pleach_workloads::Seed;
+/// use pleach_workloads::generate::{GeneratorConfig, generate};
+///
+/// let config = GeneratorConfig::preset("philly-like")?.with(200, 0.9);
+/// let workload = generate(&config, Seed(7))?;
+/// assert_eq!(workload.jobs.len(), 200);
+/// assert!((workload.offered_load() - 0.9).abs() < 1e-3);
+/// # Ok::<(), pleach_workloads::Error>(())
+/// ```
+///
+/// # Errors
+/// Parameters out of range, or a load so low that the clock would run out.
+pub fn generate(config: &GeneratorConfig, seed: Seed) -> Result<Workload, Error> {
+    config.validate()?;
+    let workload = match config {
+        GeneratorConfig::PhillyLike(config) => philly::generate(config, seed)?,
+        GeneratorConfig::HeliosLike(config) => helios::generate(config, seed)?,
+        GeneratorConfig::ItpLike(config) => itp::generate(config, seed)?,
+        GeneratorConfig::PaiShare(config) => pai::generate(config, seed)?,
+        GeneratorConfig::OpenbLike(config) => openb::generate(config, seed)?,
+        GeneratorConfig::AcmeLike(config) => acme::generate(config, seed)?,
+        GeneratorConfig::GavelMulti(config) => gavel::generate(config, gavel::MULTI, seed)?,
+        GeneratorConfig::GavelSingle(config) => gavel::generate(config, gavel::SINGLE, seed)?,
+        GeneratorConfig::SynergyMulti(config) => synergy::generate(config, false, seed)?,
+        GeneratorConfig::SynergySingle(config) => synergy::generate(config, true, seed)?,
+        GeneratorConfig::SiaPhilly(config) => sia::generate(config, &sia::PHILLY, seed)?,
+        GeneratorConfig::SiaHelios(config) => sia::generate(config, &sia::HELIOS, seed)?,
+        GeneratorConfig::SiaNewtrace(config) => sia::generate(config, &sia::NEWTRACE, seed)?,
+        GeneratorConfig::Pollux(config) => pollux::generate(config, seed)?,
+    };
+    workload.validate()?;
+    Ok(workload)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn presets_read_from_toml_and_unknown_keys_are_refused() {
+        let parsed: GeneratorConfig = toml::from_str("preset = \"philly-like\"\nnum_jobs = 7\n").unwrap();
+        let GeneratorConfig::PhillyLike(config) = &parsed else {
+            panic!("{parsed:?}");
+        };
+        assert_eq!((config.num_jobs, config.num_nodes), (7, 16));
+        assert!(toml::from_str::<GeneratorConfig>("preset = \"philly-like\"\njobs = 7\n").is_err());
+        assert!(toml::from_str::<GeneratorConfig>("preset = \"gavel\"\n").is_err());
+        for name in GeneratorConfig::PRESETS {
+            let config = GeneratorConfig::preset(name).unwrap();
+            assert_eq!(config.name(), name);
+            let text = toml::to_string(&config).unwrap();
+            assert_eq!(toml::from_str::<GeneratorConfig>(&text).unwrap(), config);
+        }
+        assert!(GeneratorConfig::preset("x").is_err());
+    }
+
+    #[test]
+    fn every_preset_repeats_per_seed_and_meets_its_load() {
+        for name in GeneratorConfig::PRESETS {
+            let config = GeneratorConfig::preset(name).unwrap().with(300, 0.85);
+            let first = generate(&config, Seed(5)).unwrap();
+            assert_eq!(first, generate(&config, Seed(5)).unwrap());
+            assert_ne!(first, generate(&config, Seed(6)).unwrap());
+            assert_eq!(first.jobs.len(), 300);
+            assert!(
+                (first.offered_load() - 0.85).abs() < 1e-3,
+                "{name} {}",
+                first.offered_load()
+            );
+        }
+    }
+
+    #[test]
+    fn a_preset_with_a_rate_keeps_it_unless_a_load_is_given() {
+        let sia = GeneratorConfig::preset("sia-philly").unwrap();
+        let longer = sia.clone().resized(Some(2000), None);
+        let hours = generate(&longer, Seed(1)).unwrap().arrival_span_s() / 3600.0;
+        assert!(
+            (hours / 100.0 - 1.0).abs() < 0.06,
+            "2,000 jobs at 20 jobs/h in {hours} h"
+        );
+        let loaded = generate(&sia.resized(None, Some(2.0)), Seed(1)).unwrap();
+        assert_eq!(loaded.jobs.len(), 160);
+        assert!((loaded.offered_load() - 2.0).abs() < 1e-3);
+    }
+
+    #[test]
+    fn without_bursts_and_profile_arrivals_are_poisson() {
+        // Of a Poisson process the hourly counts have variance over mean 1 and no correlation.
+        let calm = ItpLikeConfig {
+            num_jobs: 30_000,
+            bursty: false,
+            daily_profile: false,
+            ..ItpLikeConfig::default()
+        };
+        let hours = measure::hourly(&generate(&GeneratorConfig::ItpLike(calm), Seed(1)).unwrap());
+        measure::assert_in("variance over mean", hours.variance_over_mean, 0.9..=1.1);
+        measure::assert_in("lag-1 correlation", hours.correlation, -0.05..=0.05);
+    }
+
+    #[test]
+    fn cuts_of_the_run_time_hold_in_every_preset_that_has_them() {
+        for name in GeneratorConfig::PRESETS {
+            let cut = format!("preset = \"{name}\"\nnum_jobs = 400\nrun_time_s_max = 7200.0\n");
+            let config: GeneratorConfig = toml::from_str(&cut).unwrap();
+            let workload = generate(&config, Seed(2)).unwrap();
+            let longest = workload.jobs.iter().map(|job| job.run_time_s).fold(0.0, f64::max);
+            assert!(longest <= 7200.0 * 1.000_001, "{name}: {longest}");
+        }
+    }
+
+    #[test]
+    fn no_generator_knows_the_size_of_a_models_state_or_the_links_of_its_cluster() {
+        // Where one does, docs/gpu-model.md and docs/lab/tournament.md, which say that none does, are no longer true.
+        for name in GeneratorConfig::PRESETS {
+            let workload = generate(&GeneratorConfig::preset(name).unwrap().with(20, 1.0), Seed(1)).unwrap();
+            assert!(
+                workload.classes.iter().all(|class| class.state_gib == 0.0),
+                "{name}"
+            );
+            assert!(workload.cluster.fabric.is_none(), "{name}");
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn small_workloads_of_any_preset_are_valid_and_fit_their_cluster(
+            preset in 0..GeneratorConfig::PRESETS.len(),
+            num_jobs in 1_usize..60,
+            load in 0.1_f64..5.0,
+            seed in proptest::prelude::any::<u64>(),
+        ) {
+            let config = GeneratorConfig::preset(GeneratorConfig::PRESETS[preset]).unwrap();
+            let workload = generate(&config.with(num_jobs, load), Seed(seed)).unwrap();
+            proptest::prop_assert_eq!(workload.jobs.len(), num_jobs);
+            for job in &workload.jobs {
+                let class = &workload.classes[usize::from(job.class)];
+                proptest::prop_assert!(site::holds(&workload.cluster, class, job.num_gpus, &job.resources));
+            }
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! Poisson arrivals at a given rate or a given load, as controlled experiments have them.
+
+use pleach_scheduler::Time;
+use pleach_scheduler::portable_math::ln;
+
+use super::arrivals::fit_span;
+use super::{require, span_for, unit};
+use crate::error::Error;
+use crate::seed::Seed;
+use crate::{SUBMIT_S_MAX, Workload, config};
+
+/// Gives the jobs, in their order, the points of a Poisson process: of `jobs_per_hour`, or else stretched so that the load
+/// is met exactly.
+pub(super) fn set_arrivals(
+    workload: &mut Workload,
+    jobs_per_hour: Option<f64>,
+    load: f64,
+    seed: Seed,
+) -> Result<(), Error> {
+    let mut rng = seed.stream("arrivals", 0);
+    let mut time = 0.0;
+    let gaps = (0..workload.jobs.len()).map(|position| {
+        if position > 0 {
+            time -= ln(1.0 - unit(&mut rng));
+        }
+        time
+    });
+    let mut times: Vec<f64> = gaps.collect();
+    match jobs_per_hour {
+        Some(rate) => {
+            let hour = 3600.0 / rate;
+            times.iter_mut().for_each(|time| *time *= hour);
+        }
+        None => {
+            let span_s = span_for(workload.demand_gpu_s(), load, workload.capacity_gpus())?;
+            fit_span(&mut times, span_s);
+        }
+    }
+    if times.last().is_some_and(|last| *last > SUBMIT_S_MAX) {
+        let hint = "raise the rate or ask for fewer jobs";
+        let rate = jobs_per_hour.unwrap_or_default();
+        let key = "generator.jobs_per_hour";
+        return Err(config(key, rate, "arrivals within 2e9 s", hint));
+    }
+    for (job, time) in workload.jobs.iter_mut().zip(times) {
+        job.submit = Time::from_secs_f64(time);
+    }
+    Ok(())
+}
+
+/// Checks an arrival rate, where there is one.
+pub(super) fn require_rate(jobs_per_hour: Option<f64>) -> Result<(), Error> {
+    let rate = jobs_per_hour.unwrap_or(1.0);
+    let is_met = (1e-3..=1e6).contains(&rate);
+    Ok(require("jobs_per_hour", rate, is_met, "0.001 to 1e6")?)
+}

@@ -1,0 +1,315 @@
+//! Sia's and Pollux's experiments: few jobs in few hours, each of them a model by how much GPU time it needs, on 64 GPUs.
+//!
+//! A job's category (GPU-hours below 1, 10, 100, above) comes from the published split; its gang and run time come from
+//! the list that the experiment sampled (Philly, Helios, ITP), among the jobs of that category.
+//!
+//! # Source
+//! Jayaram Subramanya et al., SOSP 2023, and Qiao et al., OSDI 2021: 160 jobs in 8 h (Philly, Helios) or 960 in 48 h with
+//! 5 to 100 jobs/h (newTrace, drawn from ITP); categories and their models; 64 T4 on 16 nodes, or 24 T4, 24 RTX 2080 Ti
+//! and 16 A100 on nodes of 4, 8 and 8. Splits: counted from the job lists published with Sia; that of `sia-helios` from
+//! Helios Venus with jobs of at most a day. Speeds by GPU type are *assumed*: single-precision peaks of the vendors'
+//! sheets (8.1, 13.4, 19.5 TFLOP/s).
+//!
+//! Not here: batch sizes and statistical efficiency; jobs are rigid, as the experiments' rigid baselines see them.
+
+use pleach_scheduler::Time;
+use pleach_scheduler::cluster_spec::{ClusterSpec, LocalityFactors, ModelClass, Resources};
+use rand::Rng;
+use serde::{Deserialize, Serialize};
+
+use super::arrivals::{Rate, Shape, fit_span};
+use super::poisson::{require_rate, set_arrivals};
+use super::quantiles::{Curve, RunTimes};
+use super::site::{Machines, capacity, require_locality, scaled_cluster};
+use super::{helios_tables, itp_tables, limits, philly_tables, pick, require, require_common, unit};
+use crate::error::Error;
+use crate::seed::Seed;
+use crate::{JobSpec, Outcome, RUN_TIME_S_MAX, Workload};
+
+/// Parameters of `sia-philly`, `sia-helios` and `sia-newtrace`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct SiaConfig {
+    /// Jobs to draw, 1 to 10,000,000; absent = those of the experiment, 160 or 960.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub num_jobs: Option<usize>,
+    /// Clusters of 64 GPUs that are put together, 1 to 10,000.
+    pub num_clusters: u32,
+    /// Whether the cluster has three GPU types; else all are T4.
+    pub heterogeneous: bool,
+    /// Mean arrival rate; none, in files 0, = from the load.
+    #[serde(with = "super::rate")]
+    pub jobs_per_hour: Option<f64>,
+    /// Work over capacity between the first and the last arrival where no rate is given, 0.001 to 100.
+    pub load: f64,
+    /// Largest gang, 1 to 64; larger ones are drawn again.
+    pub gang_max: u32,
+    /// Longest run time on the T4, s, at least 60: jobs beyond it are drawn again.
+    pub run_time_s_max: f64,
+    /// Whether jobs carry a time limit.
+    pub user_limits: bool,
+    /// What a loose placement costs.
+    pub locality: LocalityFactors,
+}
+
+impl Default for SiaConfig {
+    fn default() -> SiaConfig {
+        SiaConfig {
+            num_jobs: None,
+            num_clusters: 1,
+            heterogeneous: true,
+            jobs_per_hour: Some(20.0),
+            load: 0.8,
+            gang_max: 16,
+            run_time_s_max: 86_400.0,
+            user_limits: true,
+            locality: LocalityFactors::PHILLY,
+        }
+    }
+}
+
+/// What tells the three experiments apart.
+pub(super) struct Experiment {
+    pub name: &'static str,
+    pub num_jobs: usize,
+    /// Shares of the categories S, M, L, XL.
+    shares: [f64; 4],
+    gangs: &'static [(u32, u32)],
+    run_times: &'static [RunTimes],
+    /// Spread of the wandering rate; 0 for Poisson arrivals.
+    sigma: f64,
+}
+
+pub(super) const PHILLY: Experiment = Experiment {
+    name: "sia-philly",
+    num_jobs: 160,
+    shares: [0.78, 0.154, 0.046, 0.02],
+    gangs: &philly_tables::GANGS,
+    run_times: &philly_tables::RUN_TIMES,
+    sigma: 0.0,
+};
+pub(super) const HELIOS: Experiment = Experiment {
+    name: "sia-helios",
+    num_jobs: 160,
+    shares: [0.776, 0.139, 0.068, 0.017],
+    gangs: &helios_tables::GANGS,
+    run_times: &helios_tables::RUN_TIMES,
+    sigma: 0.0,
+};
+pub(super) const NEWTRACE: Experiment = Experiment {
+    name: "sia-newtrace",
+    num_jobs: 960,
+    shares: [0.526, 0.43, 0.036, 0.008],
+    gangs: &itp_tables::GANGS,
+    run_times: &itp_tables::RUN_TIMES,
+    sigma: RATE_SIGMA,
+};
+/// Spread and hourly correlation of the wandering rate of newTrace, set so that a day's hours lie in the published 5 to
+/// 100 jobs/h.
+const RATE_SIGMA: f64 = 0.6;
+const RATE_CORRELATION: f64 = 0.8;
+
+/// Models by category; a category with two takes each with equal probability.
+const MODELS: [(&str, usize); 5] = [
+    ("resnet18-cifar10", 0),
+    ("bert", 1),
+    ("deepspeech2", 1),
+    ("yolov3", 2),
+    ("resnet50-imagenet", 3),
+];
+/// Bounds of the categories, GPU-hours.
+const BOUNDS_H: [f64; 5] = [0.0, 1.0, 10.0, 100.0, f64::INFINITY];
+
+const T4: Machines = Machines {
+    count: 16,
+    gpus_per_node: 4,
+    gpu_type: "t4",
+    gpu_memory_gib: 16.0,
+    cpu_cores: 0.0,
+    memory_gib: 0.0,
+};
+const MIXED: [Machines; 3] = [
+    Machines { count: 6, ..T4 },
+    Machines {
+        count: 3,
+        gpus_per_node: 8,
+        gpu_type: "rtx",
+        gpu_memory_gib: 11.0,
+        ..T4
+    },
+    Machines {
+        count: 2,
+        gpus_per_node: 8,
+        gpu_type: "a100",
+        gpu_memory_gib: 40.0,
+        ..T4
+    },
+];
+/// Speed over that of the T4.
+const SPEEDS: [(&str, f64); 3] = [("t4", 1.0), ("rtx", 1.65), ("a100", 2.41)];
+
+impl SiaConfig {
+    pub(super) fn validate(&self) -> Result<(), Error> {
+        require_common(self.num_jobs.unwrap_or(1), self.load)?;
+        let clusters = self.num_clusters;
+        let allowed = (1..=10_000).contains(&clusters);
+        require("num_clusters", clusters, allowed, "1 to 10,000")?;
+        require_rate(self.jobs_per_hour)?;
+        let gang = self.gang_max;
+        require("gang_max", gang, (1..=64).contains(&gang), "1 to 64")?;
+        let longest = self.run_time_s_max;
+        let cut = (60.0..=RUN_TIME_S_MAX).contains(&longest);
+        require("run_time_s_max", longest, cut, "60 to 1e9")?;
+        require_locality(self.locality)
+    }
+
+    fn cluster(&self) -> ClusterSpec {
+        cluster(self.heterogeneous, self.num_clusters)
+    }
+
+    fn classes(&self, cluster: &ClusterSpec) -> Vec<ModelClass> {
+        let speeds = speeds(cluster);
+        let classes = MODELS.iter().map(|(name, _)| ModelClass {
+            name: (*name).into(),
+            speed: speeds.clone(),
+            locality: self.locality,
+            ..ModelClass::default()
+        });
+        classes.collect()
+    }
+}
+
+/// The experiments' clusters, so many of them put together.
+pub(super) fn cluster(heterogeneous: bool, num_clusters: u32) -> ClusterSpec {
+    let list: &[Machines] = if heterogeneous { &MIXED } else { &[T4] };
+    let num_nodes: u32 = list.iter().map(|machines| machines.count).sum();
+    scaled_cluster(list, num_nodes * num_clusters, 16)
+}
+
+/// Speed on each type of such a cluster.
+pub(super) fn speeds(cluster: &ClusterSpec) -> Vec<f64> {
+    let speed = |name: &str| SPEEDS.iter().find(|row| row.0 == name).map_or(1.0, |row| row.1);
+    cluster.gpu_types.iter().map(|gpu| speed(&gpu.name)).collect()
+}
+
+/// One gang's part in a category: the levels of its run times between the category's bounds.
+struct Part {
+    num_gpus: u32,
+    run_times: Curve,
+    from: f64,
+    to: f64,
+    /// Relative number of jobs.
+    jobs: f64,
+}
+
+fn parts(experiment: &Experiment, category: usize, gang_max: u32, run_time_s_max: f64) -> Vec<Part> {
+    let gangs = experiment.gangs.iter().filter(|(gang, _)| *gang <= gang_max);
+    let parts = gangs.map(|&(num_gpus, jobs)| {
+        let run_times = Curve::of(experiment.run_times, num_gpus);
+        let level =
+            |hours: f64| run_times.share_below((hours * 3600.0 / f64::from(num_gpus)).min(run_time_s_max));
+        let from = if category == 0 {
+            0.0
+        } else {
+            level(BOUNDS_H[category])
+        };
+        let to = level(BOUNDS_H[category + 1]);
+        Part {
+            num_gpus,
+            run_times,
+            from,
+            to,
+            jobs: f64::from(jobs) * (to - from),
+        }
+    });
+    parts.filter(|part| part.jobs > 0.0).collect()
+}
+
+pub(super) fn generate(
+    parameters: &SiaConfig,
+    experiment: &Experiment,
+    seed: Seed,
+) -> Result<Workload, Error> {
+    let cluster = parameters.cluster();
+    // A gang stays on one GPU type; the largest pool of a heterogeneous cluster has 24 GPUs.
+    let largest = parameters.gang_max.min(capacity(&cluster));
+    let largest = if parameters.heterogeneous {
+        largest.min(24 * parameters.num_clusters)
+    } else {
+        largest
+    };
+    let parts: Vec<Vec<Part>> = (0..4)
+        .map(|category| parts(experiment, category, largest, parameters.run_time_s_max))
+        .collect();
+    let weights: Vec<Vec<f64>> = parts
+        .iter()
+        .map(|parts| parts.iter().map(|part| part.jobs).collect())
+        .collect();
+    // Categories that a short longest run time leaves without jobs are drawn again.
+    let shares: Vec<f64> = experiment
+        .shares
+        .iter()
+        .zip(&parts)
+        .map(|(share, parts)| if parts.is_empty() { 0.0 } else { *share })
+        .collect();
+    let mut rng = seed.stream("jobs", 0);
+    let mut jobs = Vec::new();
+    for position in 0..parameters.num_jobs.unwrap_or(experiment.num_jobs) {
+        let category = pick(&shares, &mut rng);
+        let part = &parts[category][pick(&weights[category], &mut rng)];
+        let run_time_s = part
+            .run_times
+            .run_time_s(part.from + unit(&mut rng) * (part.to - part.from));
+        let factor = limits::draw_factor(&mut rng);
+        jobs.push(JobSpec {
+            id: position.to_string(),
+            submit: Time::ZERO,
+            num_gpus: part.num_gpus,
+            run_time_s,
+            estimate_s: parameters
+                .user_limits
+                .then(|| limits::limit_s(run_time_s, factor)),
+            tenant: 0,
+            class: draw_model(category, &mut rng),
+            user: None,
+            outcome: Outcome::Completed,
+            resources: Resources::WHOLE_GPU,
+        });
+    }
+    let mut workload = Workload {
+        name: experiment.name.into(),
+        classes: parameters.classes(&cluster),
+        cluster,
+        jobs,
+    };
+    set_arrivals(&mut workload, parameters.jobs_per_hour, parameters.load, seed)?;
+    if experiment.sigma > 0.0 {
+        wander(&mut workload, experiment.sigma, seed);
+    }
+    Ok(workload)
+}
+
+fn draw_model(category: usize, rng: &mut impl Rng) -> u16 {
+    let weights = MODELS.map(|(_, of)| f64::from(u8::from(of == category)));
+    pick(&weights, rng) as u16
+}
+
+/// Lays the arrivals anew over the same span, at a rate that wanders.
+fn wander(workload: &mut Workload, sigma: f64, seed: Seed) {
+    let span_s = workload.arrival_span_s();
+    let shape = Shape {
+        profile: None,
+        sigma,
+        correlation: RATE_CORRELATION,
+    };
+    let mut rng = seed.stream("arrivals", 1);
+    let mut times = Rate::new(span_s, &shape, &mut rng).draw(workload.jobs.len(), &mut rng);
+    fit_span(&mut times, span_s);
+    for (job, time) in workload.jobs.iter_mut().zip(times) {
+        job.submit = Time::from_secs_f64(time);
+    }
+}
+
+#[cfg(test)]
+#[path = "sia_tests.rs"]
+mod tests;

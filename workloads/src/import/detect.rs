@@ -1,0 +1,129 @@
+//! Recognises a list by how it starts.
+
+use std::path::Path;
+
+use super::{
+    Format, chronus, dlrm, eva, gavel, itp, lingjun, muri, openb, pai, philly, pollux, rejected, rubick,
+    shockwave, swf, thetagpu, tiresias, venus,
+};
+use crate::error::Error;
+use crate::file::{ParquetRows, REQUIRED};
+use crate::table::{Lines, Table, shorten, split};
+
+/// Lines looked at where the first does not tell.
+const START_LINES: usize = 6;
+
+/// Headers of the formats that have one; the first of which all names are there counts, so that longer ones go before
+/// those that they contain.
+const HEADERS: [(Format, &[&str]); 15] = [
+    (Format::Canonical, &REQUIRED),
+    (Format::Philly, &philly::REQUIRED),
+    (Format::Venus, &venus::REQUIRED_JOINED),
+    (Format::Venus, &venus::REQUIRED_FOUR),
+    (Format::Itp, &itp::REQUIRED),
+    (Format::Openb, &openb::REQUIRED),
+    (Format::Lingjun, &lingjun::REQUIRED),
+    (Format::ThetaGpu, &thetagpu::REQUIRED),
+    (Format::Dlrm, &dlrm::REQUIRED),
+    (Format::Chronus, &chronus::REQUIRED),
+    (Format::Muri, &muri::REQUIRED),
+    (Format::Tiresias, &tiresias::REQUIRED),
+    (Format::Pollux, &pollux::REQUIRED),
+    (Format::Rubick, &rubick::REQUIRED),
+    // Told from Venus's by the ids.
+    (Format::Pai, &venus::REQUIRED_FOUR),
+];
+
+impl Format {
+    /// Recognises a list by its first lines; the name of the file does not matter.
+    ///
+    /// # Errors
+    /// A file that cannot be read, is empty, is known to hold no jobs, or starts with no known header.
+    pub(crate) fn detect(path: &Path) -> Result<Format, Error> {
+        if ParquetRows::is_one(path)? {
+            let table = Table::open(path, &[])?;
+            let names = table.header();
+            let format = of_header(names, None).map_err(|text| table.error("-", text))?;
+            return format.ok_or_else(|| table.error("-", unknown(&names.join(","))));
+        }
+        let mut lines = Lines::open(path)?;
+        let Some(first) = lines.next_line()?.map(str::to_owned) else {
+            return Err(lines.error("-", format!("the file is empty; {}", known())));
+        };
+        if gavel::is_row(&first) {
+            return Ok(Format::Gavel);
+        }
+        if shockwave::is_row(&first) {
+            return Ok(Format::Shockwave);
+        }
+        if swf::is_first_line(&first) {
+            return Ok(Format::Swf);
+        }
+        // A complaint is about the first line, so what follows is read by another reader.
+        let start = start_of(path)?;
+        if eva::is_start(&start) {
+            return Ok(Format::Eva);
+        }
+        if let Some(sentence) = rejected::of_json(&start) {
+            return Err(lines.error("-", sentence.into()));
+        }
+        let mut names = Vec::new();
+        if split(&first, ',', &mut names).is_ok() {
+            let second = start.lines().nth(1);
+            match of_header(&names, second) {
+                Ok(Some(format)) => return Ok(format),
+                Ok(None) => {}
+                Err(sentence) => return Err(lines.error("-", sentence)),
+            }
+        }
+        Err(lines.error("-", unknown(&first)))
+    }
+}
+
+/// The first lines of a file that are not blank; fewer where they cannot be read.
+fn start_of(path: &Path) -> Result<String, Error> {
+    let mut lines = Lines::open(path)?;
+    let mut start = String::new();
+    for _ in 0..START_LINES {
+        // What is wrong with a later line is told by whoever reads the list.
+        let Ok(Some(line)) = lines.next_line() else {
+            break;
+        };
+        start.push_str(line);
+        start.push('\n');
+    }
+    Ok(start)
+}
+
+/// The format with this header, or a sentence on what the file is instead.
+fn of_header(names: &[String], second: Option<&str>) -> Result<Option<Format>, String> {
+    let has = |wanted: &[&str]| {
+        wanted
+            .iter()
+            .all(|name| names.iter().any(|found| found.trim() == *name))
+    };
+    if let Some((format, _)) = HEADERS.iter().find(|(_, wanted)| has(wanted)) {
+        let is_pai = second.is_some_and(|row| row.starts_with(pai::ID_START));
+        let is_four = has(&venus::REQUIRED_FOUR) && *format == Format::Venus;
+        return Ok(Some(if is_four && is_pai { Format::Pai } else { *format }));
+    }
+    match rejected::of_header(names.len(), has) {
+        Some(sentence) => Err(sentence.into()),
+        None => Ok(None),
+    }
+}
+
+fn unknown(first: &str) -> String {
+    format!("`{}` is no known header; {}", shorten(first), known())
+}
+
+fn known() -> String {
+    let headers: Vec<_> = HEADERS
+        .iter()
+        .map(|(format, names)| format!("{} ({})", names.join(","), format.word()))
+        .collect();
+    format!(
+        "known are: {}; the tab-separated rows of gavel and shockwave; eva's JSON; swf",
+        headers.join("; ")
+    )
+}

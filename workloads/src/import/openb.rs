@@ -1,0 +1,202 @@
+//! Alibaba openb, 2023: pods of a Kubernetes cluster that ask for fractions of GPUs, and its machines.
+//!
+//! # Source
+//! Weng et al., "Beware of Fragmentation: Scheduling GPU-Sharing Workloads with Fragmentation Gradient Descent",
+//! USENIX ATC 2023; `alibaba/clusterdata`, `cluster-trace-gpu-v2023`: the list `default` and its variants with other
+//! shares of CPU-only pods (`cpu*`), of fractions (`gpushare*`) and of pods tied to GPU types (`gpuspec*`). The variants
+//! `multigpu*` carry no times and are refused.
+//!
+//! The run time is deletion minus scheduling; pods that were never scheduled have none and are excluded. `pod_phase` is a
+//! snapshot: pods that were running then ended unknown.
+
+use std::path::Path;
+
+use pleach_scheduler::Time;
+use pleach_scheduler::cluster_spec::{ClusterSpec, ModelClass, Resources};
+
+use super::cluster_of_list::{NODES_PER_RACK, Nodes, cluster_of};
+use super::row::raised;
+use super::tenants::any_class;
+use super::{Draft, ImportOptions, RawRow, Site, SiteOf, Tenancy};
+use crate::error::Error;
+use crate::table::Table;
+use crate::{Outcome, SUBMIT_S_MAX};
+
+#[rustfmt::skip]
+pub(super) const REQUIRED: [&str; 7] = [
+    "name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli", "creation_time", "deletion_time",
+];
+
+/// Memory per GPU, GiB. G2 and G3 are undisclosed; theirs is *assumed*.
+const GPU_TYPES: [(&str, f64); 7] = [
+    ("G2", 32.0),
+    ("T4", 16.0),
+    ("G3", 32.0),
+    ("P100", 16.0),
+    ("V100M16", 16.0),
+    ("V100M32", 32.0),
+    ("A10", 24.0),
+];
+
+const fn nodes(
+    count: u32,
+    gpus_per_node: u32,
+    gpu_type: &'static str,
+    cpu_cores: f64,
+    memory_gib: f64,
+) -> Nodes {
+    Nodes {
+        count,
+        gpus_per_node,
+        gpu_type,
+        cpu_cores,
+        memory_gib,
+        nodes_per_rack: NODES_PER_RACK,
+    }
+}
+
+/// The 1,213 machines with GPUs, 6,212 GPUs: vCPU and GiB per machine.
+/// # Source
+/// `openb_node_list_gpu_node.csv`, counted.
+pub(super) const NODES: [Nodes; 15] = [
+    nodes(549, 8, "G2", 96.0, 384.0),
+    nodes(387, 2, "T4", 104.0, 512.0),
+    nodes(107, 2, "P100", 16.0, 120.0),
+    nodes(39, 8, "G3", 128.0, 768.0),
+    nodes(28, 4, "V100M16", 32.0, 128.0),
+    nodes(22, 2, "P100", 64.0, 256.0),
+    nodes(21, 8, "V100M32", 96.0, 768.0),
+    nodes(19, 1, "V100M16", 8.0, 32.0),
+    nodes(17, 4, "T4", 96.0, 384.0),
+    nodes(9, 4, "V100M32", 48.0, 368.0),
+    nodes(7, 8, "V100M16", 64.0, 256.0),
+    nodes(3, 1, "P100", 8.0, 60.0),
+    nodes(2, 2, "P100", 8.0, 60.0),
+    nodes(2, 1, "A10", 128.0, 1024.0),
+    nodes(1, 8, "V100M16", 82.0, 336.0),
+];
+
+/// Class of the pods that run on any GPU type.
+const ANY: &str = "any";
+
+pub(super) fn read(path: &Path, options: &ImportOptions) -> Result<Draft, Error> {
+    let mut table = Table::open(path, &REQUIRED)?;
+    let cluster = match &options.cluster {
+        Some(cluster) => cluster.clone(),
+        None => cluster_of(&GPU_TYPES, &NODES),
+    };
+    let mut draft = Draft::new(path, site(cluster.clone(), options.cluster.is_some()));
+    while table.next_row()? {
+        draft.rows_read += 1;
+        if let Some(row) = read_row(&table, &mut draft, &cluster)? {
+            draft.rows.push(row);
+        }
+    }
+    Ok(draft)
+}
+
+fn read_row(table: &Table, draft: &mut Draft, cluster: &ClusterSpec) -> Result<Option<RawRow>, Error> {
+    let column = |name: &str| table.column(name);
+    let num_gpus = table.count(column("num_gpu"), "give the number of GPUs")?;
+    if num_gpus == 0 {
+        draft.exclude("asks for no GPU");
+        return Ok(None);
+    }
+    let amount = |name: &str| table.number(column(name), 0.0, 1e9, "give what the whole pod asks for");
+    let gpu_milli = table.number(column("gpu_milli"), 1.0, 1000.0, "1000 is a whole GPU")?;
+    if gpu_milli.fract() != 0.0 {
+        let fix = "give thousandths of a GPU";
+        return Err(table.refuse(column("gpu_milli"), "a whole number from 1 to 1000", fix));
+    }
+    let resources = Resources {
+        gpu_milli: gpu_milli as u16,
+        gpu_memory_gib: 0.0,
+        cpu_cores: amount("cpu_milli")? / 1000.0 / f64::from(num_gpus),
+        memory_gib: amount("memory_mib")? / 1024.0 / f64::from(num_gpus),
+    };
+    let seconds = |name: &str| table.number(column(name), -SUBMIT_S_MAX, SUBMIT_S_MAX, "give seconds");
+    let (submit_s, deleted_s) = (seconds("creation_time")?, seconds("deletion_time")?);
+    let outcome = match table.text(column("pod_phase")) {
+        "Succeeded" => Outcome::Completed,
+        "Failed" => Outcome::Failed,
+        "Running" | "Pending" | "" => Outcome::Unknown,
+        _ => {
+            let allowed = "Succeeded, Failed, Running, Pending or nothing";
+            return Err(table.refuse(column("pod_phase"), allowed, "map other words to these"));
+        }
+    };
+    let id = table.name(column("name"))?;
+    if table.text(column("scheduled_time")).is_empty() {
+        draft.exclude("never scheduled: its run time is not known");
+        return Ok(None);
+    }
+    let scheduled_s = seconds("scheduled_time")?;
+    if deleted_s < scheduled_s || scheduled_s < submit_s {
+        let allowed = "creation_time <= scheduled_time <= deletion_time";
+        return Err(table.refuse(column("scheduled_time"), allowed, "correct the row"));
+    }
+    let spec = table.optional_name(column("gpu_spec"))?;
+    let is_there = |name: &str| cluster.gpu_types.iter().any(|gpu| gpu.name == name);
+    let class = match &spec {
+        None => ANY,
+        Some(spec) if spec.split('|').any(is_there) => spec,
+        Some(_) => {
+            draft.exclude("asks for GPU types that the cluster does not have");
+            return Ok(None);
+        }
+    };
+    let Some(class) = draft.class_of(class) else {
+        let fix = "is the right column read as gpu_spec?";
+        return Err(table.refuse(column("gpu_spec"), "at most 10,000 different sets of types", fix));
+    };
+    Ok(Some(RawRow {
+        line: table.line(),
+        id,
+        submit: Time::from_secs_f64(submit_s),
+        num_gpus,
+        run_time_s: raised(deleted_s - scheduled_s, draft),
+        estimate_s: None,
+        tenant: None,
+        class,
+        user: None,
+        outcome,
+        resources,
+    }))
+}
+
+fn site(cluster: ClusterSpec, is_given: bool) -> SiteOf {
+    Box::new(move |_, names| {
+        let any = any_class(&cluster);
+        let class = |name: &String| {
+            let speed = |gpu: &str| {
+                let is_allowed = name == ANY || name.split('|').any(|allowed| allowed == gpu);
+                f64::from(u8::from(is_allowed))
+            };
+            ModelClass {
+                name: name.clone(),
+                speed: cluster.gpu_types.iter().map(|gpu| speed(&gpu.name)).collect(),
+                locality: any.locality,
+                ..ModelClass::default()
+            }
+        };
+        let classes = if names.is_empty() {
+            vec![any.clone()]
+        } else {
+            names.iter().map(class).collect()
+        };
+        let note = if is_given {
+            "cluster: given by the caller"
+        } else {
+            "cluster: the 1,213 machines with GPUs of the published node list; racks of 16 nodes assumed"
+        };
+        Site {
+            cluster: cluster.clone(),
+            classes,
+            tenancy: Tenancy::Single,
+            notes: vec![
+                note.into(),
+                "all GPU types equally fast (assumed); the publisher used the list as a sequence, not by time".into(),
+            ],
+        }
+    })
+}

@@ -1,0 +1,190 @@
+//! Text that nobody vouches for, line by line: plain or gzipped, bounded, UTF-8.
+//!
+//! Refused: lines above [`LINE_BYTES_MAX`], more than [`LINES_MAX`] of them, text that is not UTF-8, gzip that ends too
+//! early, fails its checksum or unpacks to more than a list of jobs would.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, ErrorKind, Read};
+use std::path::Path;
+
+use flate2::bufread::MultiGzDecoder;
+
+use crate::NUM_JOBS_MAX;
+use crate::error::Error;
+
+/// Longest line, bytes.
+pub(crate) const LINE_BYTES_MAX: usize = 1 << 16;
+/// Most lines in a file: the jobs, a header, and room for blank lines.
+pub(crate) const LINES_MAX: u64 = NUM_JOBS_MAX as u64 * 2;
+
+/// Most bytes that gzip may unpack to for each byte of the file, once there are [`UNPACKED_BYTES_MIN`]. *Assumed*: the
+/// published lists unpack to 4 to 12 times their size, endless equal rows to 1,000 times.
+const UNPACKED_PER_BYTE_MAX: u64 = 100;
+/// What may be unpacked from however little, bytes.
+const UNPACKED_BYTES_MIN: u64 = 1 << 24;
+
+/// The lines of a file, one at a time.
+pub(crate) struct Lines {
+    reader: Box<dyn BufRead>,
+    path: std::path::PathBuf,
+    /// Name for messages.
+    pub(crate) file: String,
+    /// Number of the last line read, from 1.
+    pub(crate) line: u64,
+    buffer: Vec<u8>,
+}
+
+impl Lines {
+    /// Opens a file; gzip is recognised by its first two bytes.
+    pub(crate) fn open(path: &Path) -> Result<Lines, Error> {
+        let io = |source| Error::Io {
+            path: path.to_path_buf(),
+            source,
+        };
+        let file = File::open(path).map_err(io)?;
+        if file.metadata().map_err(io)?.is_dir() {
+            return Err(io(std::io::Error::from(ErrorKind::IsADirectory)));
+        }
+        let mut reader = BufReader::with_capacity(1 << 16, file);
+        let is_gzip = reader.fill_buf().map_err(io)?.starts_with(&[0x1f, 0x8b]);
+        let reader: Box<dyn BufRead> = if is_gzip {
+            Box::new(BufReader::with_capacity(1 << 16, Unpacked::new(reader)))
+        } else {
+            Box::new(reader)
+        };
+        Ok(Lines {
+            reader,
+            path: path.to_path_buf(),
+            file: path.display().to_string(),
+            line: 0,
+            buffer: Vec::new(),
+        })
+    }
+
+    /// The next line that is not blank, without its line break; `None` at the end.
+    pub(crate) fn next_line(&mut self) -> Result<Option<&str>, Error> {
+        loop {
+            self.buffer.clear();
+            self.line += 1;
+            let mut bounded = (&mut self.reader).take(LINE_BYTES_MAX as u64 + 1);
+            if let Err(source) = bounded.read_until(b'\n', &mut self.buffer) {
+                return Err(self.read_error(source));
+            }
+            if self.buffer.is_empty() {
+                return Ok(None);
+            }
+            if self.buffer.len() > LINE_BYTES_MAX {
+                return Err(self.error(
+                    "-",
+                    format!("the line is longer than {LINE_BYTES_MAX} bytes; is this a list of jobs?"),
+                ));
+            }
+            if self.line > LINES_MAX {
+                return Err(self.error("-", format!("more than {LINES_MAX} lines; cut the list")));
+            }
+            if !self.buffer.iter().all(u8::is_ascii_whitespace) {
+                break;
+            }
+        }
+        if let Err(error) = std::str::from_utf8(&self.buffer) {
+            let text = format!(
+                "byte {} of the line is not UTF-8; save the file as UTF-8 text",
+                error.valid_up_to() + 1
+            );
+            return Err(self.error("-", text));
+        }
+        let text = std::str::from_utf8(&self.buffer).unwrap_or_default();
+        let text = if self.line == 1 {
+            text.trim_start_matches('\u{feff}')
+        } else {
+            text
+        };
+        Ok(Some(text.trim_end_matches(['\n', '\r'])))
+    }
+
+    fn read_error(&self, source: std::io::Error) -> Error {
+        match source.kind() {
+            ErrorKind::UnexpectedEof => {
+                self.error("-", "the gzip stream ends too early; fetch the file again".into())
+            }
+            ErrorKind::FileTooLarge => self.error("-", source.to_string()),
+            ErrorKind::InvalidData | ErrorKind::InvalidInput => {
+                let text = format!("the gzip stream is damaged ({source}); fetch the file again");
+                self.error("-", text)
+            }
+            _ => Error::Io {
+                path: self.path.clone(),
+                source,
+            },
+        }
+    }
+
+    /// A complaint about the present line.
+    pub(crate) fn error(&self, column: &str, message: String) -> Error {
+        Error::Data {
+            file: self.file.clone(),
+            line: self.line,
+            column: column.into(),
+            message,
+        }
+    }
+}
+
+/// A file of which is counted how much was taken.
+struct Counted<R> {
+    file: R,
+    num_bytes: u64,
+}
+
+impl<R: BufRead> Read for Counted<R> {
+    fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
+        let num = self.file.read(into)?;
+        self.num_bytes += num as u64;
+        Ok(num)
+    }
+}
+
+impl<R: BufRead> BufRead for Counted<R> {
+    fn fill_buf(&mut self) -> std::io::Result<&[u8]> {
+        self.file.fill_buf()
+    }
+
+    fn consume(&mut self, num: usize) {
+        self.num_bytes += num as u64;
+        self.file.consume(num);
+    }
+}
+
+/// Gzip that is refused as soon as it unpacks to more than any list of jobs.
+struct Unpacked<R> {
+    decoder: MultiGzDecoder<Counted<R>>,
+    num_bytes: u64,
+}
+
+impl<R: BufRead> Unpacked<R> {
+    fn new(file: R) -> Unpacked<R> {
+        let counted = Counted { file, num_bytes: 0 };
+        Unpacked {
+            decoder: MultiGzDecoder::new(counted),
+            num_bytes: 0,
+        }
+    }
+}
+
+impl<R: BufRead> Read for Unpacked<R> {
+    fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
+        let num = self.decoder.read(into)?;
+        self.num_bytes += num as u64;
+        let packed = self.decoder.get_ref().num_bytes;
+        if self.num_bytes > UNPACKED_BYTES_MIN && self.num_bytes / UNPACKED_PER_BYTE_MAX > packed {
+            let text = format!(
+                "the gzip stream unpacks to more than {UNPACKED_PER_BYTE_MAX} times its size, {} bytes from the first \
+                 {packed}; allowed is {UNPACKED_BYTES_MIN} bytes or {UNPACKED_PER_BYTE_MAX} times the size; cut the list, \
+                 or unpack it with gunzip and give the plain file",
+                self.num_bytes
+            );
+            return Err(std::io::Error::new(ErrorKind::FileTooLarge, text));
+        }
+        Ok(num)
+    }
+}

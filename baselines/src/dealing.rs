@@ -1,8 +1,8 @@
 //! The planners that deal, by name: `pleach-dealing` in the registry.
 
 pub use pleach_dealing::{
-    DealingConfig, DealingRules, FORMULA_VERSION, Formula, INDEX_FEATURES, PassOrder, formula_of,
-    index_planner, policy_planner, reference_formula,
+    DealingConfig, DealingRules, Formula, PassOrder, deal_markdown, deal_schema, formula_of, index_planner,
+    policy_planner, reference_formula,
 };
 use pleach_dealing::{defaults, make};
 use pleach_scheduler::ActionSet;

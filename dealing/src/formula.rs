@@ -1,6 +1,7 @@
 //! A learned order: a sum of weighted logarithms, so its exponential is a product of powers that a person can read.
 //!
-//! A formula is a file: versioned JSON with the weights by name and the rules of the deal. What is not named weighs nothing.
+//! A formula is a file: versioned JSON with the weights by name of the column ([`deal_schema`]), the definitions of the columns that
+//! weigh something, and the rules of the deal. What is not named weighs nothing. Version 1 has no definitions and is read too.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -8,125 +9,41 @@ use std::fs::File;
 use std::io::Read as _;
 use std::path::Path;
 
-use pleach_scheduler::cluster::{Cluster, Job, JobState};
+use pleach_scheduler::cluster::{Cluster, JobState};
+use pleach_scheduler::features::Feature;
 use pleach_scheduler::portable_math::ln;
 use pleach_scheduler::{ClassId, ConfigError, GpuTypeId, JobId, PolicyError};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::belief::Belief;
+use super::columns::{
+    self, ESTIMATES, Estimates, JobFacts, Stage, StepFacts, TypeFacts, deal_schema, numbers_of,
+};
 use super::once::Once;
-use super::order::{Order, service_s};
+use super::order::Order;
 use super::rules::DealingRules;
 use super::sizes::Step;
 use super::trust::{Trust, Watch};
 use crate::settings::check;
 
-/// Version of the file.
-pub const FORMULA_VERSION: u32 = 1;
-
-/// Times below this hardly differ, s. *Assumed.*
-const FLOOR_S: f64 = 60.0;
-/// As [`FLOOR_S`], for the feature that tells only long jobs apart, s. *Assumed.*
-const LONG_S: f64 = 3600.0;
-
-/// What a weight stands before.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct IndexFeature {
-    /// Name in the file.
-    pub name: &'static str,
-    /// In words and symbols.
-    pub means: &'static str,
-}
-
-const fn feature(name: &'static str, means: &'static str) -> IndexFeature {
-    IndexFeature { name, means }
-}
-
-/// Features of a job, the same on all GPU types.
-const OF_JOB: usize = 14;
-/// Features of a job on a type.
-const OF_TYPE: usize = 11;
-/// Features of an elastic job's step on a type.
-const OF_STEP: usize = 6;
-
-/// All features: first those of the job, then those of the job on a type, then those of an elastic job's step there.
-pub const INDEX_FEATURES: [IndexFeature; OF_JOB + OF_TYPE + OF_STEP] = [
-    feature("service", "ln(service for each GPU + 60 s)"),
-    feature("long_service", "ln(service for each GPU + 1 h)"),
-    feature("gang", "ln(GPUs of the gang)"),
-    feature("age", "ln(time since it came + 60 s)"),
-    feature("wait", "ln(time without GPUs + 60 s)"),
-    feature("gang_load", "ln(GPUs asked for / GPUs) x ln(GPUs of the gang)"),
-    feature(
-        "service_load",
-        "ln(GPUs asked for / GPUs) x ln(service for each GPU + 60 s)",
-    ),
-    feature("restart", "ln(1 + cost of a restart / 1 s)"),
-    feature("rest", "ln(believed rest + 60 s)"),
-    feature("rest_trust", "trust x ln(believed rest + 60 s)"),
-    feature("service_trust", "trust x ln(service for each GPU + 60 s)"),
-    feature("gang_trust", "trust x ln(GPUs of the gang)"),
-    feature("belief", "ln(believed cost + 60 s)"),
-    feature(
-        "belief_load",
-        "ln(GPUs asked for / GPUs) x ln(believed cost + 60 s)",
-    ),
-    feature("speed", "ln(speed on the type / best speed)"),
-    feature("advantage", "ln(advantage of the class on the type)"),
-    feature("scarce", "ln(GPUs / GPUs of the type)"),
-    feature("stays", "1 if it runs on the type"),
-    feature(
-        "stays_run",
-        "ln(time since its start + 60 s) if it runs on the type",
-    ),
-    feature(
-        "stays_restart",
-        "ln(1 + cost of a restart / 1 s) if it runs on the type",
-    ),
-    feature("moves", "1 if it runs on another type"),
-    feature(
-        "speed_service",
-        "ln(speed on the type / best speed) x ln(service for each GPU + 60 s)",
-    ),
-    feature(
-        "speed_load",
-        "ln(speed on the type / best speed) x ln(GPUs asked for / GPUs)",
-    ),
-    feature(
-        "speed_gang",
-        "ln(speed on the type / best speed) x ln(GPUs of the gang)",
-    ),
-    feature("beside", "1 if it shares its GPUs on the type"),
-    feature("size", "ln(GPUs of the step / GPUs that it asked for)"),
-    feature(
-        "marginal",
-        "ln(what the step adds for a GPU / what a GPU of the gang asked for does)",
-    ),
-    feature("grows", "1 if the step is beyond what it holds"),
-    feature(
-        "size_load",
-        "ln(GPUs asked for / GPUs) x ln(GPUs of the step / GPUs that it asked for)",
-    ),
-    feature(
-        "size_service",
-        "ln(GPUs of the step / GPUs that it asked for) x ln(service for each GPU + 60 s)",
-    ),
-    feature(
-        "marginal_load",
-        "ln(GPUs asked for / GPUs) x ln(what the step adds for a GPU / what a GPU of the gang asked for does)",
-    ),
-];
+/// Version of the file that is written.
+const FORMULA_VERSION: u32 = 2;
+/// The version before files listed what they read.
+const WITHOUT_READS: u32 = 1;
 
 /// A learned order and the rules of its deals, as the file has them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Formula {
-    /// Version of the file, [`FORMULA_VERSION`].
+    /// Version of the file, 1 or 2.
     pub version: u32,
+    /// The definitions of the columns that weigh something, from version 2 on.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reads: Vec<String>,
     /// How GPUs are dealt.
     pub rules: DealingRules,
-    /// Weights by name of the feature, -100 to 100; what is left out weighs nothing.
+    /// Weights by name of the column, -100 to 100; what is left out weighs nothing.
     pub weights: BTreeMap<String, f64>,
     /// How it came about, for people.
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -162,37 +79,74 @@ impl Formula {
         Ok(formula)
     }
 
-    /// Checks version, names and ranges.
+    /// A formula of these weights, for this program's columns.
+    #[must_use]
+    pub fn of(rules: DealingRules, weights: BTreeMap<String, f64>, origin: &str) -> Formula {
+        let mut formula = Formula {
+            version: FORMULA_VERSION,
+            reads: Vec::new(),
+            rules,
+            weights,
+            origin: origin.into(),
+        };
+        let read = formula.weighing().filter_map(|name| deal_schema().named(name));
+        formula.reads = read.map(Feature::line).collect();
+        formula
+    }
+
+    /// Names of the columns that weigh something.
+    fn weighing(&self) -> impl Iterator<Item = &str> {
+        let weights = self.weights.iter().filter(|(_, weight)| **weight != 0.0);
+        weights.map(|(name, _)| name.as_str())
+    }
+
+    /// Checks version, names, definitions and ranges.
     ///
     /// # Errors
     /// The first that is not as it must be.
     pub fn validate(&self, name: &str) -> Result<(), ConfigError> {
-        let ok = self.version == FORMULA_VERSION;
+        let ok = (WITHOUT_READS..=FORMULA_VERSION).contains(&self.version);
         check(
             name,
             "version",
             self.version,
             ok,
-            "1, the version of this program",
+            "1 or 2, the versions that this program reads",
         )?;
         for (key, weight) in &self.weights {
-            let known = INDEX_FEATURES.iter().any(|feature| feature.name == key);
-            let names = INDEX_FEATURES.map(|feature| feature.name).join(", ");
-            check(name, "weights", key, known, &format!("one of {names}"))?;
+            deal_schema()
+                .check_name(key)
+                .map_err(|allowed| ConfigError::new(format!("{name}.weights"), key, allowed, NAMES_HINT))?;
             let ok = (-100.0..=100.0).contains(weight);
             check(name, &format!("weights.{key}"), weight, ok, "-100 to 100")?;
         }
+        self.check_reads(name)?;
         let weighs = self.weights.values().any(|weight| *weight != 0.0);
         let allowed = "one weight other than 0 or more: without any all jobs are alike";
         check(name, "weights", "none", weighs, allowed)?;
         self.rules.validate(name)
     }
 
+    /// Columns of another definition are other columns.
+    fn check_reads(&self, name: &str) -> Result<(), ConfigError> {
+        let listed = format!("{} definitions", self.reads.len());
+        if self.version == WITHOUT_READS {
+            let allowed = "none in version 1; from version 2 on those of the columns that weigh something";
+            return check(name, "reads", listed, self.reads.is_empty(), allowed);
+        }
+        let differences = deal_schema().differences(&self.reads, self.weighing());
+        let allowed = format!(
+            "those of the columns that weigh something, as this program has them:\n{}",
+            differences.join("\n")
+        );
+        check(name, "reads", listed, differences.is_empty(), &allowed)
+    }
+
     /// The formula as a person reads it, the heaviest term first.
     #[must_use]
     pub fn text(&self) -> String {
-        let mut terms: Vec<(&IndexFeature, f64)> = INDEX_FEATURES
-            .iter()
+        let mut terms: Vec<(&Feature, f64)> = deal_schema()
+            .of_rows()
             .filter_map(|feature| Some((feature, *self.weights.get(feature.name)?)))
             .filter(|(_, weight)| *weight != 0.0)
             .collect();
@@ -200,7 +154,7 @@ impl Formula {
         let mut text = String::from("score =\n");
         for (feature, weight) in terms {
             let sign = if weight < 0.0 { '-' } else { '+' };
-            let _ = writeln!(text, "  {sign} {:<8.3} {}", weight.abs(), feature.means);
+            let _ = writeln!(text, "  {sign} {:<8.3} {}", weight.abs(), feature.doc);
         }
         let rules = &self.rules;
         let _ = write!(
@@ -213,7 +167,9 @@ impl Formula {
     }
 }
 
-/// Largest file that is read, bytes: thirty weights, each on a line.
+const NAMES_HINT: &str = "docs/features.md lists the columns of a deal, as `pleach policies --features` does";
+
+/// Largest file that is read, bytes: thirty weights and definitions, each on a line.
 const FILE_MAX: u64 = 1 << 20;
 
 fn refuse(path: &Path, reason: String) -> ConfigError {
@@ -240,7 +196,10 @@ fn read<T: DeserializeOwned>(path: &Path) -> Result<T, ConfigError> {
 /// A formula ready to score.
 #[derive(Clone, Debug)]
 pub struct FormulaOrder {
-    weights: [f64; INDEX_FEATURES.len()],
+    /// Weights of each stage's columns, in their order.
+    of_job: Vec<f64>,
+    of_type: Vec<f64>,
+    of_step: Vec<f64>,
     /// `ln` of the GPUs that all jobs ask for over the cluster's.
     load: f64,
     /// `ln` of speed over best speed and of the advantage. `[class][type]`
@@ -249,9 +208,9 @@ pub struct FormulaOrder {
     scarce: Vec<f64>,
     watch: Watch,
     belief: Belief,
-    /// Whether a feature with trust weighs anything.
+    /// Whether a column with trust weighs anything.
     reads_trust: bool,
-    /// Whether a feature with the belief weighs anything.
+    /// Whether a column with the belief weighs anything.
     reads_belief: bool,
 }
 
@@ -259,14 +218,19 @@ impl FormulaOrder {
     /// The order of a formula.
     #[must_use]
     pub fn new(formula: &Formula) -> FormulaOrder {
-        let weight = |feature: IndexFeature| formula.weights.get(feature.name).copied().unwrap_or(0.0);
-        let weighs = |feature: &&IndexFeature| weight(**feature) != 0.0;
-        let mut weighing = INDEX_FEATURES.iter().filter(weighs);
-        let reads_belief = weighing.clone().any(|feature| feature.name.starts_with("belief"));
+        let name = |number| deal_schema().joined_name(number);
+        let weight = |number| formula.weights.get(name(number)).copied().unwrap_or(0.0);
+        let weights = |stage| numbers_of(stage).map(weight).collect();
+        let reads = |what: &[Estimates]| {
+            let mut columns = ESTIMATES.iter().enumerate();
+            columns.any(|(number, read)| what.contains(read) && weight(number) != 0.0)
+        };
         FormulaOrder {
-            weights: INDEX_FEATURES.map(weight),
-            reads_trust: reads_belief || weighing.any(|feature| feature.name.ends_with("_trust")),
-            reads_belief,
+            of_job: weights(Stage::Job),
+            of_type: weights(Stage::OnType),
+            of_step: weights(Stage::Step),
+            reads_trust: reads(&[Estimates::Trust, Estimates::Belief]),
+            reads_belief: reads(&[Estimates::Belief]),
             belief: Belief::default(),
             load: 0.0,
             of_classes: Vec::new(),
@@ -283,23 +247,15 @@ impl FormulaOrder {
         self
     }
 
-    fn sum(&self, first: usize, features: &[f64]) -> f64 {
-        let weights = &self.weights[first..first + features.len()];
-        // One order of the sum, so that it is the same everywhere.
-        let products = weights.iter().zip(features).map(|(weight, value)| weight * value);
-        products.fold(0.0, |sum, product| sum + product)
-    }
-
     /// Looks up once what many jobs share.
     fn look_at_classes(&mut self, cluster: &Cluster, num_gpus: f64) {
         let kinds = || (0..cluster.num_types()).map(|kind| GpuTypeId(kind as u8));
         self.of_classes.clear();
         for number in 0..cluster.classes().len() {
             let class = ClassId(number as u16);
-            let best = cluster.best_speed_of(class);
             let of_types = kinds().map(|kind| {
                 [
-                    ln(cluster.class(class).speed[kind.index()] / best),
+                    ln(cluster.speed_ratio(class, kind)),
                     ln(cluster.type_advantage(class, kind).max(1e-9)),
                 ]
             });
@@ -310,100 +266,43 @@ impl FormulaOrder {
             .collect();
     }
 
-    fn job_features(&self, cluster: &Cluster, id: JobId) -> [f64; OF_JOB] {
+    pub(crate) fn job_facts<'a>(&self, cluster: &'a Cluster, id: JobId) -> JobFacts<'a> {
         let job = cluster.job(id);
-        let service_s = service_s(cluster, id);
-        let age_s = (cluster.now() - job.submit).as_secs_f64();
-        let wait_s = (age_s - held_s(cluster, job)).max(0.0);
-        let (service, gang) = (ln(service_s + FLOOR_S), ln(f64::from(job.request.num_gpus)));
-        let rest = ln(job.remaining_s_at(cluster.now()) + FLOOR_S);
-        let trust = self.watch.trust.value();
-        let belief = match self.reads_belief {
-            true => ln(self.belief.cost_s(job.work_s(), job.executed_s_at(cluster.now())) + FLOOR_S),
-            false => 0.0,
+        let cost_s = || {
+            let executed_s = job.executed_s_at(cluster.now());
+            self.belief.cost_s(job.work_s(), executed_s)
         };
-        [
-            service,
-            ln(service_s + LONG_S),
-            gang,
-            ln(age_s + FLOOR_S),
-            ln(wait_s + FLOOR_S),
-            self.load * gang,
-            self.load * service,
-            ln(1.0 + cluster.restart_cost_s(id)),
-            rest,
-            trust * rest,
-            trust * service,
-            trust * gang,
-            belief,
-            self.load * belief,
-        ]
+        JobFacts {
+            cluster,
+            id,
+            job,
+            load: self.load,
+            trust: self.watch.trust.value(),
+            believed_cost_s: self.reads_belief.then(cost_s),
+        }
     }
 
-    fn type_features(&self, cluster: &Cluster, id: JobId, kind: GpuTypeId) -> [f64; OF_TYPE] {
+    pub(crate) fn type_facts<'a>(&self, cluster: &'a Cluster, id: JobId, kind: GpuTypeId) -> TypeFacts<'a> {
         let job = cluster.job(id);
         let [speed, advantage] =
             self.of_classes[job.request.class.index() * cluster.num_types() + kind.index()];
-        let runs = job.state == JobState::Running;
-        let stays = runs && job.gpu_type == kind;
-        // Logarithms are what a deal of many jobs spends its time on, and most of them do not run here.
-        let if_stays = |value: &dyn Fn() -> f64| if stays { value() } else { 0.0 };
-        let by_speed = |value: &dyn Fn() -> f64| if speed == 0.0 { 0.0 } else { speed * value() };
-        [
+        TypeFacts {
+            cluster,
+            id,
+            job,
+            load: self.load,
             speed,
             advantage,
-            self.scarce[kind.index()],
-            if_stays(&|| 1.0),
-            if_stays(&|| ln((cluster.now() - job.run_start).as_secs_f64() + FLOOR_S)),
-            if_stays(&|| ln(1.0 + cluster.restart_cost_s(id))),
-            f64::from(u8::from(runs && !stays)),
-            by_speed(&|| ln(service_s(cluster, id) + FLOOR_S)),
-            by_speed(&|| self.load),
-            by_speed(&|| ln(f64::from(job.request.num_gpus))),
-            if_stays(&|| f64::from(u8::from(job.is_sharing))),
-        ]
-    }
-
-    fn step_features(&self, cluster: &Cluster, id: JobId, step: &Step) -> [f64; OF_STEP] {
-        let asked = cluster.job(id).request.num_gpus;
-        let size = ln(f64::from(step.num_gpus) / f64::from(asked));
-        let marginal = ln(step.marginal);
-        [
-            size,
-            marginal,
-            f64::from(u8::from(step.grows)),
-            self.load * size,
-            size * ln(service_s(cluster, id) + FLOOR_S),
-            self.load * marginal,
-        ]
-    }
-
-    /// The features of a job on a type, in the order of [`INDEX_FEATURES`]; those of a step are 0 where none is given.
-    #[must_use]
-    pub fn features(
-        &self,
-        cluster: &Cluster,
-        id: JobId,
-        kind: GpuTypeId,
-        step: Option<&Step>,
-    ) -> [f64; INDEX_FEATURES.len()] {
-        let mut features = [0.0; INDEX_FEATURES.len()];
-        features[..OF_JOB].copy_from_slice(&self.job_features(cluster, id));
-        features[OF_JOB..OF_JOB + OF_TYPE].copy_from_slice(&self.type_features(cluster, id, kind));
-        if let Some(step) = step {
-            features[OF_JOB + OF_TYPE..].copy_from_slice(&self.step_features(cluster, id, step));
+            scarce: self.scarce[kind.index()],
+            stays: job.state == JobState::Running && job.gpu_type == kind,
         }
-        features
     }
 }
 
-/// Time for which a job has held GPUs until now, s.
-fn held_s(cluster: &Cluster, job: &Job) -> f64 {
-    let present_s = match job.state {
-        JobState::Running => (cluster.now() - job.run_start).as_secs_f64(),
-        _ => 0.0,
-    };
-    job.held_s + present_s
+/// One order of the sum, so that it is the same everywhere.
+fn sum(weights: &[f64], columns: &[f64]) -> f64 {
+    let products = weights.iter().zip(columns).map(|(weight, value)| weight * value);
+    products.fold(0.0, |sum, product| sum + product)
 }
 
 impl Order for FormulaOrder {
@@ -423,23 +322,37 @@ impl Order for FormulaOrder {
     }
 
     fn of_job(&self, cluster: &Cluster, id: JobId) -> f64 {
-        self.sum(0, &self.job_features(cluster, id))
+        sum(&self.of_job, &columns::read_job(&self.job_facts(cluster, id)))
     }
 
     fn of_type(&self, cluster: &Cluster, id: JobId, kind: GpuTypeId) -> f64 {
-        self.sum(OF_JOB, &self.type_features(cluster, id, kind))
+        sum(
+            &self.of_type,
+            &columns::read_type(&self.type_facts(cluster, id, kind)),
+        )
     }
 
     fn of_step(&self, cluster: &Cluster, id: JobId, _kind: GpuTypeId, step: &Step) -> f64 {
-        self.sum(OF_JOB + OF_TYPE, &self.step_features(cluster, id, step))
+        let facts = StepFacts {
+            cluster,
+            job: cluster.job(id),
+            step,
+            load: self.load,
+        };
+        sum(&self.of_step, &columns::read_step(&facts))
     }
 
     fn terms(&self, cluster: &Cluster, id: JobId, kind: GpuTypeId) -> Vec<(&'static str, f64)> {
-        let features = self.job_features(cluster, id).into_iter();
-        let features = features.chain(self.type_features(cluster, id, kind));
-        let weighed = INDEX_FEATURES.iter().zip(self.weights).zip(features);
-        weighed
-            .map(|((feature, weight), value)| (feature.means, weight * value))
-            .collect()
+        let of_job = columns::read_job(&self.job_facts(cluster, id));
+        let of_type = columns::read_type(&self.type_facts(cluster, id, kind));
+        let parts = [
+            (Stage::Job, &self.of_job, of_job.as_slice()),
+            (Stage::OnType, &self.of_type, &of_type),
+        ];
+        let terms = parts.into_iter().flat_map(|(stage, weights, values)| {
+            let weighed = numbers_of(stage).zip(weights).zip(values);
+            weighed.map(|((number, weight), value)| (deal_schema().features[number].doc, weight * value))
+        });
+        terms.collect()
     }
 }

@@ -29,6 +29,9 @@
 pub mod allocate_by_priority;
 pub mod allocation;
 mod belief;
+mod columns;
+#[cfg(test)]
+mod columns_tests;
 mod cores;
 mod count;
 mod deal;
@@ -58,7 +61,8 @@ mod tests;
 mod trust;
 pub mod what_if;
 
-pub use formula::{FORMULA_VERSION, Formula, FormulaOrder, INDEX_FEATURES, IndexFeature};
+pub use columns::{deal_markdown, deal_schema};
+pub use formula::{Formula, FormulaOrder};
 pub use order::{ClassicOrder, Order, OrderConfig, Priority};
 pub use passes::PassOrder;
 pub use planner::Dealer;

@@ -194,9 +194,8 @@ impl ClassicOrder {
 }
 
 /// Service of a job for each of its GPUs until now, s.
-pub(super) fn service_s(cluster: &Cluster, id: JobId) -> f64 {
-    let job = cluster.job(id);
-    job.attained_gpu_s_at(cluster.now()) / job.request.gpus()
+fn service_s(cluster: &Cluster, id: JobId) -> f64 {
+    cluster.job(id).service_s_at(cluster.now())
 }
 
 impl Order for ClassicOrder {
@@ -229,8 +228,7 @@ impl Order for ClassicOrder {
     fn of_type(&self, cluster: &Cluster, id: JobId, kind: GpuTypeId) -> f64 {
         let job = cluster.job(id);
         let class = job.request.class;
-        let speed = cluster.class(class).speed[kind.index()] / cluster.best_speed_of(class);
-        let mut score = self.config.speed_power * ln(speed);
+        let mut score = self.config.speed_power * ln(cluster.speed_ratio(class, kind));
         if self.config.advantage_power > 0.0 {
             score += self.config.advantage_power * ln(cluster.type_advantage(class, kind));
         }

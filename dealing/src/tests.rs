@@ -321,10 +321,10 @@ fn the_reference_formula_can_be_read_and_says_what_it_does() {
     let wrong = json!({"weights": {"no_such_feature": 1.0}});
     let error = make("index", &wrong).err().unwrap().to_string();
     assert!(
-        error.contains("no_such_feature") && error.contains("stays_run"),
+        error.contains("no_such_feature") && error.contains("pleach policies --features"),
         "{error}"
     );
-    let newer = make("index", &json!({"version": 2})).err().unwrap().to_string();
+    let newer = make("index", &json!({"version": 3})).err().unwrap().to_string();
     assert!(newer.contains("index.version"), "{newer}");
     // Weights that are given are all weights.
     let only = crate::formula_of(&json!({"weights": {"gang": -1.0}})).unwrap();

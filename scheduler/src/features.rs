@@ -9,11 +9,16 @@
 pub(crate) mod decision;
 mod feature;
 mod law;
+mod reads;
 mod schema;
+#[cfg(debug_assertions)]
+#[doc(hidden)]
+pub mod toy;
 
 pub use decision::{CONTEXT_WIDTH, DECISION_1, ROW_WIDTH};
 pub use feature::{Among, Control, Feature, Group, Kinds, Relation, RowKind, Scale, Stimulus, log10_1p};
 pub use law::Law;
+pub(crate) use reads::clip;
 pub(crate) use schema::hash_of;
 pub use schema::{FeatureSchema, MAX_FEATURES, View};
 

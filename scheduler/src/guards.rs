@@ -57,7 +57,7 @@ impl Guards {
     /// Whether a guard of waiting would have this job come first, were it first by arrival.
     #[must_use]
     pub fn is_overdue(&self, cluster: &Cluster, job: JobId) -> bool {
-        let waited_s = cluster.now().since(cluster.job(job).submit).as_secs_f64();
+        let waited_s = cluster.job(job).age_s_at(cluster.now());
         self.overdue_after_s.is_some_and(|after_s| waited_s > after_s)
     }
 

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use pleach_baselines::dealing::deal_markdown;
 use pleach_scheduler::features::FeatureSchema;
 
 fn root() -> &'static Path {
@@ -229,7 +230,7 @@ fn lines_of_prose_have_at_most_130_characters() {
 
 #[test]
 fn the_feature_page_is_the_schema() {
-    let expected = FeatureSchema::current().markdown();
+    let expected = FeatureSchema::current().markdown() + &deal_markdown();
     assert_eq!(
         read("docs/features.md"),
         expected,

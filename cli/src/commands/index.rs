@@ -1,6 +1,6 @@
 //! `pleach index`: learns the formula of an index.
 
-use pleach_baselines::dealing::{Formula, INDEX_FEATURES, formula_of};
+use pleach_baselines::dealing::{Formula, deal_schema, formula_of};
 
 use crate::commands::Context;
 use crate::flags::IndexArgs;
@@ -76,15 +76,10 @@ fn search(args: &IndexArgs) -> Result<IndexSearch, Error> {
         search.loads_of_files.clone_from(&args.load);
     }
     for name in &args.without {
-        if INDEX_FEATURES.iter().all(|feature| feature.name != name) {
-            let known = INDEX_FEATURES.map(|feature| feature.name).join(", ");
-            return Err(Error::config(
-                "without",
-                name,
-                known,
-                "docs/learning.md says what they are.",
-            ));
-        }
+        deal_schema().check_name(name).map_err(|allowed| {
+            let hint = "`pleach policies --features` lists the columns of a deal.";
+            Error::config("without", name, allowed, hint)
+        })?;
     }
     let whole = WorkloadSource {
         workload: search.kinds.clone(),

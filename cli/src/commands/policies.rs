@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use pleach_baselines::Entry;
+use pleach_baselines::dealing::deal_markdown;
 use pleach_scheduler::features::FeatureSchema;
 use pleach_scheduler::heuristics::{self, Info};
 
@@ -23,7 +24,8 @@ use pleach_experiments::tree_page;
 /// An unknown policy, or a file that cannot be written.
 pub fn run(args: &PoliciesArgs, context: &mut Context<'_>) -> Result<(), Error> {
     if args.features {
-        return context.say(FeatureSchema::current().markdown().trim_end());
+        let page = FeatureSchema::current().markdown() + &deal_markdown();
+        return context.say(page.trim_end());
     }
     if let Some(spec) = &args.show {
         let policies = PolicySpec::open(spec)?;

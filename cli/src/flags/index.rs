@@ -49,8 +49,8 @@ pub struct IndexArgs {
     /// Validation lists of each kind and load
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..=1000))]
     pub validation_lists: u16,
-    /// Features that are to weigh nothing, repeated or with commas
-    #[arg(long, value_name = "FEATURE", value_delimiter = ',', action = ArgAction::Append)]
+    /// Columns of a deal that are to weigh nothing, repeated or with commas
+    #[arg(long, value_name = "COLUMN", value_delimiter = ',', action = ArgAction::Append)]
     pub without: Vec<String>,
     /// How far weights move at first, over what is usual, 0.01 to 10: less than 1 where --from is good already
     #[arg(long, value_name = "X", default_value_t = 1.0, value_parser = flag_values::step)]

@@ -21,7 +21,7 @@ pub struct PoliciesArgs {
     /// Show this policy, by name or file
     #[arg(long, value_name = "NAME|PATH")]
     pub show: Option<String>,
-    /// Print the features that networks and trees read instead, as Markdown
+    /// Print the columns that networks, trees and formulas read instead, as Markdown
     #[arg(long, conflicts_with = "show")]
     pub features: bool,
     /// Write the tree of --show as one page for a browser, with nothing beside it: branches that fold, tiers, certificates

@@ -1,6 +1,6 @@
 //! A formula as a list of numbers that evolution moves, and back.
 
-use pleach_baselines::dealing::{DealingRules, FORMULA_VERSION, Formula, INDEX_FEATURES};
+use pleach_baselines::dealing::{DealingRules, Formula, deal_schema};
 use pleach_scheduler::portable_math::{exp, ln};
 
 /// Numbers of the rules behind the weights: ln deal_min_s, ln deal_max_s, pack_above, ln reseat_loss, ln stint.
@@ -14,12 +14,12 @@ const STINT_MIN: f64 = 0.1;
 pub struct Encoding {
     /// The rules that do not move: whether to stop, seat anew and share.
     rules: DealingRules,
-    /// Features that weigh nothing whatever is found.
+    /// Columns that weigh nothing whatever is found.
     without: Vec<String>,
 }
 
 impl Encoding {
-    /// With these switches; features in `without` weigh nothing.
+    /// With these switches; columns in `without` weigh nothing.
     #[must_use]
     pub fn new(rules: DealingRules, without: &[String]) -> Encoding {
         Encoding {
@@ -31,7 +31,7 @@ impl Encoding {
     /// The numbers of a formula.
     #[must_use]
     pub fn numbers(&self, formula: &Formula) -> Vec<f64> {
-        let weights = INDEX_FEATURES.iter();
+        let weights = deal_schema().of_rows();
         let weights = weights.map(|feature| formula.weights.get(feature.name).copied().unwrap_or(0.0));
         let rules = &formula.rules;
         let rules = [
@@ -55,33 +55,28 @@ impl Encoding {
             }
             _ => 0.15,
         };
-        let weights = INDEX_FEATURES.iter().map(|feature| of_feature(feature.name));
+        let weights = deal_schema().of_rows().map(|feature| of_feature(feature.name));
         weights.chain([0.4, 0.4, 0.05, 0.5, 0.7]).collect()
     }
 
     /// The formula of some numbers, whatever they are.
     #[must_use]
     pub fn formula(&self, numbers: &[f64]) -> Formula {
-        let (weights, rules) = numbers.split_at(INDEX_FEATURES.len());
+        let (weights, rules) = numbers.split_at(deal_schema().features.len());
         debug_assert_eq!(rules.len(), NUM_RULES);
-        let named = INDEX_FEATURES.iter().zip(weights);
+        let named = deal_schema().of_rows().zip(weights);
         let named = named.filter(|(feature, _)| self.without.iter().all(|name| name != feature.name));
         let round = |value: f64| (value * 1e4).round() / 1e4;
-        Formula {
-            version: FORMULA_VERSION,
-            rules: DealingRules {
-                deal_min_s: round(exp(rules[0]).clamp(1.0, 3600.0)),
-                deal_max_s: round(exp(rules[1]).clamp(60.0, 86_400.0)),
-                pack_above: round(rules[2].clamp(1.0, 1.6)),
-                reseat_loss: round(exp(rules[3]).clamp(1e-3, 1e3)),
-                stint: round(exp(rules[4]).clamp(STINT_MIN, 100.0)),
-                ..self.rules
-            },
-            weights: named
-                .map(|(feature, weight)| (feature.name.to_string(), round(weight.clamp(-20.0, 20.0))))
-                .collect(),
-            origin: String::new(),
-        }
+        let rules = DealingRules {
+            deal_min_s: round(exp(rules[0]).clamp(1.0, 3600.0)),
+            deal_max_s: round(exp(rules[1]).clamp(60.0, 86_400.0)),
+            pack_above: round(rules[2].clamp(1.0, 1.6)),
+            reseat_loss: round(exp(rules[3]).clamp(1e-3, 1e3)),
+            stint: round(exp(rules[4]).clamp(STINT_MIN, 100.0)),
+            ..self.rules
+        };
+        let weights = named.map(|(feature, weight)| (feature.name.into(), round(weight.clamp(-20.0, 20.0))));
+        Formula::of(rules, weights.collect(), "")
     }
 }
 

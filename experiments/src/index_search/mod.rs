@@ -15,7 +15,7 @@ pub use encoding::Encoding;
 
 use std::collections::BTreeMap;
 
-use pleach_baselines::dealing::{DealingConfig, FORMULA_VERSION, Formula, index_planner};
+use pleach_baselines::dealing::{DealingConfig, Formula, index_planner};
 use pleach_env::{Seed, SimConfig, simulate_planner};
 use pleach_scheduler::portable_math::ln;
 use pleach_scheduler::{ActionKind, ActionSet, ConfigError, Planner};
@@ -108,12 +108,12 @@ pub fn by_hand() -> Formula {
         ("marginal", order.marginal_power),
         ("grows", -ln(order.stay_gain)),
     ];
-    Formula {
-        version: FORMULA_VERSION,
-        rules: DealingConfig::default().rules,
-        weights: weights.map(|(name, weight)| (name.to_string(), weight)).into(),
-        origin: "least attained service, by hand".into(),
-    }
+    let weights = weights.map(|(name, weight)| (name.to_string(), weight)).into();
+    Formula::of(
+        DealingConfig::default().rules,
+        weights,
+        "least attained service, by hand",
+    )
 }
 
 /// What can be searched for: something that deals by a list of numbers.

@@ -148,6 +148,14 @@ impl Cluster {
     pub fn best_speed_of(&self, id: ClassId) -> f64 {
         self.class_speed_max[id.index()]
     }
+
+    /// Speed of a class on a type over its best on any type.
+    #[must_use]
+    #[inline]
+    pub fn speed_ratio(&self, id: ClassId, kind: GpuTypeId) -> f64 {
+        self.class(id).speed[kind.index()] / self.best_speed_of(id)
+    }
+
     /// The best speed of any class on a type.
     #[must_use]
     #[inline]

@@ -261,6 +261,29 @@ impl Job {
         }
     }
 
+    /// Service until `now`: GPU time received for each GPU that it asks for, s.
+    #[must_use]
+    pub fn service_s_at(&self, now: Time) -> f64 {
+        self.attained_gpu_s_at(now) / self.request.gpus()
+    }
+
+    /// Time since it came, s.
+    #[must_use]
+    #[inline]
+    pub fn age_s_at(&self, now: Time) -> f64 {
+        now.since(self.submit).as_secs_f64()
+    }
+
+    /// Time since it came for which it has held no GPUs, s, 0 or more.
+    #[must_use]
+    pub fn without_gpus_s_at(&self, now: Time) -> f64 {
+        let present_s = match self.state {
+            JobState::Running => (now - self.run_start).as_secs_f64(),
+            _ => 0.0,
+        };
+        (self.age_s_at(now) - (self.held_s + present_s)).max(0.0)
+    }
+
     /// GPUs that it holds now, fractions counted as such.
     #[must_use]
     pub fn gpus_held(&self) -> f64 {

@@ -434,13 +434,24 @@ const LAWS: [Law; 4] = [
 /// What all files and environments before views read.
 pub const DECISION_1: View = View::of("decision-1", FEATURES, 56);
 
+/// A view of all columns, those of tests too, for tests of what a newer view changes.
+#[cfg(debug_assertions)]
+const ALL_COLUMNS: View = View::of("test-all", FEATURES, FEATURES.len());
+
+/// Frozen beginnings, the oldest first.
+const VIEWS: &[View] = &[
+    DECISION_1,
+    #[cfg(debug_assertions)]
+    ALL_COLUMNS,
+];
+
 /// Numbers of a candidate with all its columns.
 pub const ROW_WIDTH: usize = widths(FEATURES, FEATURES.len()).0;
 /// Numbers of the cluster and its queue with all their columns.
 pub const CONTEXT_WIDTH: usize = widths(FEATURES, FEATURES.len()).1;
 
 /// The columns by which candidates of a pass are scored.
-static DECISION: FeatureSchema = FeatureSchema::new("decision", &KINDS, FEATURES, &LAWS, &[DECISION_1]);
+static DECISION: FeatureSchema = FeatureSchema::new("decision", &KINDS, FEATURES, &LAWS, VIEWS);
 
 impl FeatureSchema {
     /// The schema of the decisions of a pass.

@@ -144,6 +144,16 @@ impl FeatureSchema {
         self.views.iter().find(|view| view.name == name)
     }
 
+    /// The view with a name.
+    ///
+    /// # Errors
+    /// The names of all views, for a name that none has.
+    pub fn view_named(&self, name: &str) -> Result<&'static View, String> {
+        let known = || self.views.iter().map(|view| view.name);
+        self.view(name)
+            .ok_or_else(|| known().collect::<Vec<_>>().join(", "))
+    }
+
     /// Columns of a candidate, in the order of its row. `[F]`
     pub fn of_rows(&self) -> impl Iterator<Item = &'static Feature> {
         self.features.iter().filter(|feature| feature.group == Group::Row)
@@ -229,7 +239,8 @@ impl FeatureSchema {
              / d.\nA column is 0 in rows of other kinds than those that are named. It stands equal, up or down where the same job \
              has waited\nlonger, and where its estimate is shorter, all else being equal.\n\n",
         );
-        for (view, hash) in self.views.iter().zip(self.hashes()) {
+        let views = self.views.iter().zip(self.hashes());
+        for (view, hash) in views.filter(|(view, _)| !is_of_tests(view.name)) {
             let View {
                 name,
                 num_row,
@@ -240,19 +251,24 @@ impl FeatureSchema {
                 "View `{name}`: the first {num_row} columns of a candidate and {num_context} of the cluster.\nSchema hash: `{hash}`\n"
             ));
         }
-        text.push_str(&self.table("Of a candidate", Group::Row));
-        text.push_str(&self.table("Of the cluster and its queue", Group::Context));
+        for (title, group) in [
+            ("Of a candidate", Group::Row),
+            ("Of the cluster and its queue", Group::Context),
+        ] {
+            text.push_str(&self.table(title, |number| self.features[number].group == group));
+        }
         text
     }
 
-    fn table(&self, title: &str, group: Group) -> String {
+    /// Some columns, by their numbers, under a title of the second level.
+    #[must_use]
+    pub fn table(&self, title: &str, has: impl Fn(usize) -> bool) -> String {
         let mut text = format!(
             "\n## {title}\n\n| # | name | unit | range | scale | in rows that | waited longer | shorter estimate | who controls it | meaning |\n\
              |---|---|---|---|---|---|---|---|---|---|\n"
         );
-        let is_of_tests = |feature: &Feature| cfg!(debug_assertions) && feature.name.starts_with("test_");
         let all = self.features.iter().enumerate();
-        for (index, feature) in all.filter(|(_, feature)| feature.group == group && !is_of_tests(feature)) {
+        for (index, feature) in all.filter(|(number, feature)| has(*number) && !is_of_tests(feature.name)) {
             let Feature {
                 name,
                 unit,
@@ -310,6 +326,11 @@ impl FeatureSchema {
         }
         text
     }
+}
+
+/// Columns and views that builds with debug assertions have beside the others.
+fn is_of_tests(name: &str) -> bool {
+    cfg!(debug_assertions) && name.starts_with("test")
 }
 
 /// Hex SHA-256 of a text.

@@ -56,7 +56,7 @@ impl Patience {
     fn lasts(&self, cluster: &Cluster, id: JobId) -> bool {
         let job = cluster.job(id);
         let run_s = job.work_s();
-        let waited_s = (cluster.now() - job.submit).as_secs_f64() - job.held_s;
+        let waited_s = job.without_gpus_s_at(cluster.now());
         run_s >= self.short_s && waited_s < self.wait_ratio * run_s
     }
 }

@@ -28,7 +28,7 @@ impl JobFacts {
         JobFacts {
             num_gpus: job.request.num_gpus as f32,
             remaining_s: job.remaining_s_at(now) as f32,
-            wait_s: now.since(job.submit).as_secs_f64() as f32,
+            wait_s: job.age_s_at(now) as f32,
             attained_gpu_s: job.attained_gpu_s_at(now) as f32,
             tenant_use_ratio: cluster.tenant(job.request.tenant).use_ratio() as f32,
             num_preemptions: job.num_preemptions as f32,
@@ -133,7 +133,7 @@ impl ContextFacts<'_> {
     }
 
     pub(crate) fn oldest_wait_s(&self) -> f32 {
-        let waited = |job| (self.cluster.now() - self.cluster.job(job).submit).as_secs_f64() as f32;
+        let waited = |job| self.cluster.job(job).age_s_at(self.cluster.now()) as f32;
         self.oldest.map_or(0.0, waited)
     }
 

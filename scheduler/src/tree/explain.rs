@@ -192,7 +192,7 @@ impl TreePolicy {
         let allowed = guards.allowed(cluster, set);
         let is_allowed = allowed >> choice & 1 == 1;
         if let Some(job) = guards.first_overdue(cluster, set, allowed) {
-            let waited_s = cluster.now().since(cluster.job(job).submit).as_secs_f64();
+            let waited_s = cluster.job(job).age_s_at(cluster.now());
             let (waited, bound) = (quantity(waited_s, "s"), quantity(guards.overdue_after_s?, "s"));
             let is_it = set.get(choice).is_some_and(|row| row.job == Some(job));
             return Some(match (is_it, is_allowed) {

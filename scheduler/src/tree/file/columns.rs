@@ -3,10 +3,7 @@
 //! Up to version 2 a file lists all columns of the first view with their hash, which no other view ever has; later ones list what
 //! is read. So a column that is added is noticed by no file.
 
-use std::collections::BTreeSet;
-
-use crate::features::{FeatureSchema, hash_of};
-use crate::heuristics::nearest_of;
+use crate::features::{FeatureSchema, clip, hash_of};
 use crate::tree::Tree;
 use crate::tree::error::TreeError;
 
@@ -72,15 +69,6 @@ pub(super) fn check_rows(schema: &FeatureSchema, rows: Option<&str>) -> Result<(
     })
 }
 
-fn clip(line: &str) -> String {
-    line.chars().take(120).collect()
-}
-
-/// Name of the column that a line defines.
-fn name_of(line: &str) -> &str {
-    line.split(' ').nth(1).unwrap_or_default()
-}
-
 /// A list of all columns with its hash, of which some are read.
 pub(crate) fn check_listed<'a>(
     schema: &FeatureSchema,
@@ -89,7 +77,7 @@ pub(crate) fn check_listed<'a>(
     names: impl Iterator<Item = &'a str>,
 ) -> Result<(), TreeError> {
     let own: String = lines.iter().map(|line| format!("{line}\n")).collect();
-    let differences = differences(schema, lines, names);
+    let differences = schema.differences(lines, names);
     if hash == hash_of(&own) && differences.is_empty() {
         return Ok(());
     }
@@ -106,45 +94,13 @@ pub(super) fn check_read<'a>(
     lines: &[String],
     names: impl Iterator<Item = &'a str>,
 ) -> Result<(), TreeError> {
-    let differences = differences(schema, lines, names);
+    let differences = schema.differences(lines, names);
     if differences.is_empty() {
         return Ok(());
     }
     let file = format!("reads {} columns of {}", lines.len(), schema.name);
     let program = format!("has {} of them", schema.features.len());
     Err(refusal(file, program, differences))
-}
-
-/// What is another one here, or is not there, of the columns with these names: a line each.
-fn differences<'a>(
-    schema: &FeatureSchema,
-    lines: &[String],
-    names: impl Iterator<Item = &'a str>,
-) -> Vec<String> {
-    let mut differences = Vec::new();
-    for name in names.collect::<BTreeSet<&str>>() {
-        let file = lines.iter().find(|line| name_of(line) == name);
-        let program = schema
-            .joined_index(name)
-            .map(|number| schema.features[number].line());
-        if file == program.as_ref() {
-            // Neither knows it: the node that asks for it is refused.
-            continue;
-        }
-        if let Some(line) = file {
-            differences.push(format!("  only in the file:    {}", clip(line)));
-        }
-        match program {
-            Some(line) => differences.push(format!("  only in the program: {line}")),
-            None => {
-                let names: Vec<&'static str> = schema.features.iter().map(|feature| feature.name).collect();
-                if let Some(nearest) = nearest_of(&names, name) {
-                    differences.push(format!("  the nearest name in the program is {nearest}"));
-                }
-            }
-        }
-    }
-    differences
 }
 
 fn refusal(file: String, program: String, mut differences: Vec<String>) -> TreeError {

@@ -3,7 +3,7 @@
 use pleach_env::Seed;
 use pleach_scheduler::ConfigError;
 use pleach_scheduler::candidate::MAX_CANDIDATES;
-use pleach_scheduler::features::{Feature, FeatureSchema, Relation, View};
+use pleach_scheduler::features::{DECISION_1, Feature, FeatureSchema, Relation, View};
 use pleach_scheduler::policy::TieKey;
 use pleach_scheduler::tree::Property;
 use serde::{Deserialize, Serialize};
@@ -44,6 +44,13 @@ pub struct DistillConfig {
     pub tolerance: f64,
     /// Pruning of the tree that was taken.
     pub prune: PruneConfig,
+    /// The view whose columns trees may read, by name; `decision-1` unless the environment shows another.
+    #[serde(skip_serializing_if = "is_first_view")]
+    pub columns: String,
+}
+
+fn is_first_view(columns: &String) -> bool {
+    columns == DECISION_1.name
 }
 
 /// What a tree can be made monotone in.
@@ -105,6 +112,7 @@ impl Default for DistillConfig {
             judged_rounds: 2,
             tolerance: 0.01,
             prune: PruneConfig::default(),
+            columns: DECISION_1.name.into(),
         }
     }
 }
@@ -133,12 +141,25 @@ impl DistillConfig {
         self.monotone.iter().map(trend_of).fold(Trend::Free, Trend::and)
     }
 
+    /// The view whose columns trees may read.
+    ///
+    /// # Errors
+    /// A name that no view has.
+    pub fn view(&self) -> Result<&'static View, ConfigError> {
+        let view = FeatureSchema::current().view_named(&self.columns);
+        view.map_err(|known| {
+            let hint = "docs/features.md lists the columns of each";
+            ConfigError::new("distill.columns", &self.columns, known, hint)
+        })
+    }
+
     /// Checks the values.
     ///
     /// # Errors
     /// The first key that is out of its range.
     pub fn validate(&self) -> Result<(), ConfigError> {
         self.cart.validate()?;
+        self.view()?;
         let checks = [
             (
                 !self.leaves.is_empty() && self.leaves.iter().all(|leaves| (2..=MAX_LEAVES).contains(leaves)),
@@ -242,10 +263,11 @@ mod tests {
     #[test]
     fn impossible_values_are_refused_with_their_key() {
         type Spoil = fn(&mut DistillConfig);
-        let cases: [(Spoil, &str); 6] = [
+        let cases: [(Spoil, &str); 7] = [
             (|config| config.leaves.clear(), "distill.leaves"),
             (|config| config.leaves.push(1), "distill.leaves"),
             (|config| config.rows_max = 1, "distill.rows_max"),
+            (|config| config.columns = "decision-9".into(), "distill.columns"),
             (|config| config.target.span = f32::NAN, "distill.target.span"),
             (|config| config.cart.bins = 1, "cart.bins"),
             (|config| config.prune.bound = 0.5, "distill.prune.bound"),

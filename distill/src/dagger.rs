@@ -177,7 +177,8 @@ pub fn distill<E>(
     config.validate()?;
     let meta = |tie_key| meta_of(teacher.name(), &teacher.needs(), config, label, tie_key);
     let metas: Vec<TreeMeta> = config.tie_keys.iter().map(|key| meta(*key)).collect();
-    let mut dataset = Dataset::new(config.seed, config.rows_max);
+    let (schema, view) = (FeatureSchema::current(), config.view()?);
+    let mut dataset = Dataset::of(schema, *view, config.seed, config.rows_max);
     let mut actor: Option<TreePolicy> = None;
     let mut students: Vec<(Tree, StudentReport)> = Vec::new();
     let mut number = 0;
@@ -228,7 +229,7 @@ pub fn distill<E>(
     let report = Report {
         teacher: teacher.name().into(),
         config: config.clone(),
-        schema_hash: FeatureSchema::current().hash().into(),
+        schema_hash: schema.hash_of(view).into(),
         num_episodes: number,
         num_offered: dataset.num_offered(),
         num_points: dataset.num_points(),

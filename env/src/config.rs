@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use pleach_scheduler::ConfigError;
 use pleach_scheduler::candidate::MAX_CANDIDATES;
-use pleach_scheduler::features::DECISION_1;
+use pleach_scheduler::features::{DECISION_1, FeatureSchema, View};
 use pleach_scheduler::policy::CandidateConfig;
 use rand::RngExt as _;
 use serde::{Deserialize, Serialize};
@@ -91,6 +91,13 @@ pub struct EnvConfig {
     pub reward: RewardConfig,
     /// Truncates an episode after this many steps.
     pub max_steps: Option<u64>,
+    /// The view that observations show, by name: `decision-1` unless a newer one is wanted. Part of what a registered id stands for.
+    #[serde(skip_serializing_if = "is_first_view")]
+    pub columns: String,
+}
+
+fn is_first_view(columns: &String) -> bool {
+    columns == DECISION_1.name
 }
 
 impl Default for EnvConfig {
@@ -101,6 +108,7 @@ impl Default for EnvConfig {
             candidates: CandidateConfig::default(),
             reward: RewardConfig::default(),
             max_steps: None,
+            columns: DECISION_1.name.into(),
         }
     }
 }
@@ -111,6 +119,7 @@ impl EnvConfig {
     /// # Errors
     /// The first key that is out of its range.
     pub fn validate(&self) -> Result<(), Error> {
+        self.view()?;
         self.candidates.validate()?;
         self.sim.estimates.validate()?;
         self.sim.capabilities.validate()?;
@@ -149,10 +158,22 @@ impl EnvConfig {
         Ok(())
     }
 
-    /// Sizes of an observation; the same for all settings of this version.
+    /// The view that observations show.
+    ///
+    /// # Errors
+    /// A name that no view has.
+    pub fn view(&self) -> Result<&'static View, Error> {
+        let view = FeatureSchema::current().view_named(&self.columns);
+        view.map_err(|known| {
+            let hint = "leave it out for the first one, or see `pleach policies --features`";
+            Error::Config(ConfigError::new("columns", &self.columns, known, hint))
+        })
+    }
+
+    /// Sizes of an observation: those of its view; of the first one where [`EnvConfig::view`] refuses the name.
     #[must_use]
     pub fn spaces(&self) -> Spaces {
-        Spaces::of(&DECISION_1, MAX_CANDIDATES)
+        Spaces::of(self.view().unwrap_or(&DECISION_1), MAX_CANDIDATES)
     }
 }
 

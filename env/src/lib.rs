@@ -42,6 +42,9 @@ pub mod availability;
 pub mod batch_system;
 pub mod bound;
 mod check;
+#[cfg(debug_assertions)]
+#[cfg(test)]
+mod columns_tests;
 mod config;
 mod env;
 mod error;

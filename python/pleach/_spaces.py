@@ -31,7 +31,7 @@ def open_envs(
     num_threads: int,
     by_tenant: bool = False,
 ) -> Envs:
-    """The environments in Rust."""
+    """The environments in Rust; ``columns`` among the settings names the view that they show."""
     unknown = [name for name in settings if name not in _known()]
     if unknown:
         # In the words of Python, which libraries look for when they try keywords.
@@ -114,6 +114,8 @@ def changed(settings: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str
     unknown = [name for name in options if name not in _known()]
     if unknown:
         raise ValueError(f"options {', '.join(unknown)}: allowed are the settings {', '.join(_known())}")
+    if "columns" in options:
+        raise ValueError("options columns: allowed is the view that the environment was made with, for its spaces stay: make another one")
     if "jobs" in options:
         # A list takes the place of whatever else said which jobs.
         settings = {key: value for key, value in settings.items() if key not in ("workload", "num_jobs", "load", "jobs", "cluster")}

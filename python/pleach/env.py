@@ -39,6 +39,7 @@ class PleachEnv(gymnasium.Env[Observation, Any]):
 
     ``reward_fn`` makes the reward of a dict of what a step has gained, arrays [1] by the names of ``pleach.INTEGRALS`` and ``dt_s``;
     ``by_tenant=True`` adds those of ``pleach.TENANT_INTEGRALS``, arrays [1, T].
+    ``columns`` names the view that observations show, ``"decision-1"`` unless the id says otherwise; spaces and ``features`` follow.
     ``copy=False`` returns read-only views that the next step overwrites.
     """
 
@@ -52,6 +53,7 @@ class PleachEnv(gymnasium.Env[Observation, Any]):
         inadmissible: Literal["raise", "first"] = "raise",
         render_mode: Literal["ansi", "rgb_array", "human"] | None = None,
         max_steps: int | None = None,
+        columns: str | None = None,
         reward_fn: RewardFunction | None = None,
         by_tenant: bool = False,
         copy: bool = True,
@@ -65,6 +67,8 @@ class PleachEnv(gymnasium.Env[Observation, Any]):
         self._window: Any = None
         if max_steps is not None:
             settings["max_steps"] = max_steps
+        if columns is not None:
+            settings["columns"] = columns
         arguments: dict[str, Any] = {
             "inadmissible": inadmissible,
             "render_mode": render_mode,

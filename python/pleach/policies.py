@@ -40,18 +40,20 @@ class Policy:
         name: str | None = None,
         candidates: Mapping[str, Any] | Policy | None = None,
         tie_key: str | None = None,
+        columns: str = "decision-1",
     ) -> Policy:
         """A function ``observation -> scores [C] or index`` as a policy.
 
         Without ``candidates`` it chooses among those of the environment it plays in. Others are given as the settings of the same name
         (``heads``, ``fitting``, ``templates``, ``reserve``, ``preempt``, ``share``, ``sizes``, ``cores``, ``wait_for_type``, and
         ``actions``, a list of others by name), or as a policy that chooses among the same. ``tie_key`` orders candidates of equal score: ``index`` (where ``candidates`` is no policy, which has its own),
-        ``arrival``, ``shortest-estimate``, ``smallest-gpu-time``. The function is called from other threads, one at a time.
+        ``arrival``, ``shortest-estimate``, ``smallest-gpu-time``. ``columns`` names the view that its observations show. The function
+        is called from other threads, one at a time.
         """
         own = str(getattr(function, "__name__", type(function).__name__))
         like = candidates._inner if isinstance(candidates, Policy) else None
         settings = None if candidates is None or isinstance(candidates, Policy) else to_json(candidates)
-        return cls(_pleach.Policy.of_callable(name or own, function, settings, tie_key, like))
+        return cls(_pleach.Policy.of_callable(name or own, function, settings, tie_key, like, columns))
 
     @property
     def name(self) -> str:

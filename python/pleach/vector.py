@@ -32,7 +32,7 @@ class PleachVectorEnv(VectorEnv[Observation, Any, npt.NDArray[Any]]):
     Spaces as those of :class:`pleach.PleachEnv` with N in front. ``copy=False`` returns observations as read-only views that the next
     step overwrites; rewards, flags and seconds are always fresh. ``num_threads=0`` takes all cores; the numbers do not depend on it.
     ``reward_fn`` makes float32 [N] of a dict of what the step has gained, float64 [N] by the names of ``pleach.INTEGRALS`` and ``dt_s``;
-    ``by_tenant=True`` adds those of ``pleach.TENANT_INTEGRALS``, float64 [N, T].
+    ``by_tenant=True`` adds those of ``pleach.TENANT_INTEGRALS``, float64 [N, T]. ``columns`` names the view that observations show.
     """
 
     def __init__(
@@ -47,6 +47,7 @@ class PleachVectorEnv(VectorEnv[Observation, Any, npt.NDArray[Any]]):
         reward_fn: RewardFunction | None = None,
         by_tenant: bool = False,
         max_episode_steps: int | None = None,
+        columns: str | None = None,
         render_mode: None = None,
         **settings: Any,
     ) -> None:
@@ -55,6 +56,8 @@ class PleachVectorEnv(VectorEnv[Observation, Any, npt.NDArray[Any]]):
         mode = AutoresetMode(autoreset_mode)
         if max_episode_steps is not None:
             settings["max_steps"] = max_episode_steps
+        if columns is not None:
+            settings["columns"] = columns
         # Libraries look for the mode in one of two places.
         self._mode = self.autoreset_mode = mode
         self._copy, self._reward_fn = copy, reward_fn

@@ -7,7 +7,7 @@ use pleach_experiments::{SchedulingConfig, WorkloadSource};
 use pleach_scheduler::Guards;
 use pleach_scheduler::PolicyError;
 use pleach_scheduler::candidate::MAX_CANDIDATES;
-use pleach_scheduler::features::DECISION_1;
+use pleach_scheduler::features::View;
 use pleach_scheduler::key_weight::KeyWeight;
 use pleach_scheduler::observation::ObservationRef;
 use pleach_scheduler::policy::{CandidateConfig, ChoiceRule, DecisionPoint, Needs, Policy, TieKey};
@@ -15,7 +15,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::errors::of_experiment;
+use crate::errors::{of_experiment, refused};
 
 /// What the function raised, kept for its caller: errors of policies are small and say no more than that.
 pub(crate) type Failure = Arc<Mutex<Option<PyErr>>>;
@@ -33,6 +33,8 @@ pub(crate) fn offered(
 pub(crate) struct Callable {
     pub(crate) name: String,
     pub(crate) function: Arc<Py<PyAny>>,
+    /// What its observations show.
+    pub(crate) view: &'static View,
     /// The candidates that it was given; none for what is offered where it plays.
     pub(crate) own: Option<Needs>,
     /// The candidates that it chooses among.
@@ -52,7 +54,10 @@ impl Callable {
     }
 
     fn ask(&self, py: Python<'_>, seen: ObservationRef<'_>, scores: &mut [f32]) -> PyResult<()> {
-        let answer = self.function.call1(py, (observation(py, seen)?,))?.into_bound(py);
+        let answer = self
+            .function
+            .call1(py, (observation(py, seen, self.view)?,))?
+            .into_bound(py);
         if let Ok(index) = answer.extract::<i64>() {
             let chosen = usize::try_from(index).ok();
             let Some(chosen) = chosen.filter(|index| seen.mask.get(*index) == Some(&true)) else {
@@ -122,10 +127,15 @@ impl Policy for Callable {
     }
 }
 
-/// The observation as environments show it: rows beyond the present candidates are zero and masked.
-fn observation<'py>(py: Python<'py>, seen: ObservationRef<'_>) -> PyResult<Bound<'py, PyDict>> {
-    // Whoever scores outside is shown the columns of the first view, as environments show them.
-    let (num_global, num_features) = (DECISION_1.num_context, DECISION_1.num_row);
+/// The observation as environments of a view show it: rows beyond the present candidates are zero and masked.
+fn observation<'py>(py: Python<'py>, seen: ObservationRef<'_>, view: &View) -> PyResult<Bound<'py, PyDict>> {
+    // Outside of environments more columns are written than any view has.
+    let (num_global, num_features) = (view.num_context, view.num_row);
+    if seen.width < num_features || seen.global.len() < num_global {
+        let shown = format!("{} numbers of a candidate", seen.width);
+        let hint = format!("The function reads the columns {}.", view.name);
+        return Err(refused("observation", shown, num_features, &hint));
+    }
     let mut candidates = vec![0.0; MAX_CANDIDATES * num_features];
     let rows = seen.candidates.chunks_exact(seen.width.max(1));
     for (to, from) in candidates.chunks_exact_mut(num_features).zip(rows) {

@@ -13,6 +13,7 @@ use pleach_env::Seed;
 use pleach_env::VecEnv;
 use pleach_env::expert::ExpertPlanner;
 use pleach_env::{AutoresetMode, Batch, BatchMut, VectorEnv as _};
+use pleach_scheduler::features::View;
 use pleach_scheduler::{TreePolicy, Watched};
 use pyo3::exceptions::{PyIndexError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -47,6 +48,8 @@ type Many<'py> = (
 #[pyclass(module = "pleach._pleach")]
 pub(crate) struct Envs {
     envs: VecEnv,
+    /// What observations show.
+    view: &'static View,
     mode: AutoresetMode,
     takes_first: bool,
     buffers: Buffers,
@@ -109,10 +112,10 @@ impl Envs {
         let made = py.detach(|| {
             guarded(|| {
                 let config = settings(id, changes)?;
-                VecEnv::new(&config, num_envs, mode)
+                Ok((VecEnv::new(&config, num_envs, mode)?, config.view()?))
             })
         })?;
-        let envs = made.map_err(of_env)?;
+        let (envs, view) = made.map_err(of_env)?;
         let spaces = envs.spaces();
         let rows = num_envs * spaces.num_candidates;
         Ok(Envs {
@@ -135,6 +138,7 @@ impl Envs {
             strip: None,
             num_threads,
             envs,
+            view,
             mode,
         })
     }
@@ -376,7 +380,7 @@ impl Envs {
 
     /// Features of an observation: global ones, then those of a candidate.
     fn features(&self) -> [Vec<FeatureRow>; 2] {
-        figures::features()
+        figures::features(self.view)
     }
 }
 

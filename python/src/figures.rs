@@ -4,7 +4,7 @@ use numpy::{PyArray1, PyArrayMethods};
 use pleach_env::world::TenantIntegrals;
 use pleach_env::{Batch, Metrics, Spaces, VecEnv};
 use pleach_scheduler::cluster::Cluster;
-use pleach_scheduler::features::{DECISION_1, Feature, FeatureSchema, Group};
+use pleach_scheduler::features::{Feature, FeatureSchema, Group, View};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -86,14 +86,14 @@ pub(crate) fn line(cluster: &Cluster) -> String {
     )
 }
 
-/// Features of an observation: global ones, then those of a candidate.
-pub(crate) fn features() -> [Vec<FeatureRow>; 2] {
+/// Features of an observation that shows a view: global ones, then those of a candidate.
+pub(crate) fn features(view: &View) -> [Vec<FeatureRow>; 2] {
     let schema = FeatureSchema::current();
     let row = |feature: &Feature| {
         let (low, high) = (feature.encode(feature.min), feature.encode(feature.max));
         (feature.name, feature.unit, low, high)
     };
-    let of_view = &schema.features[..DECISION_1.len];
+    let of_view = &schema.features[..view.len];
     [Group::Context, Group::Row].map(|group| {
         let of_group = of_view.iter().filter(|feature| feature.group == group);
         of_group.map(row).collect()

@@ -103,7 +103,12 @@ impl Policy {
         candidates: Option<&str>,
         tie_key: Option<&str>,
         like: Option<PyRef<'_, Policy>>,
+        columns: &str,
     ) -> PyResult<Policy> {
+        let view = FeatureSchema::current().view_named(columns).map_err(|known| {
+            let hint = "pleach.PleachEnv(columns=...) shows the same.";
+            refused("columns", columns, known, hint)
+        })?;
         let like = like
             .map(|like| like.spec.policy().map_err(of_experiment))
             .transpose()?;
@@ -131,6 +136,7 @@ impl Policy {
         let function = Callable {
             name: name.to_owned(),
             function: Arc::new(function),
+            view,
             own,
             needs: own.unwrap_or_else(|| CandidateConfig::default().needs()),
             tie_key,

@@ -57,7 +57,9 @@ pub(crate) fn setting_names() -> PyResult<Vec<String>> {
     let whole = serde_json::to_value(EnvConfig::default());
     let whole = whole.map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
     let keys = whole.as_object().into_iter().flat_map(Map::keys).cloned();
-    Ok(keys.chain(["num_jobs", "load"].map(String::from)).collect())
+    Ok(keys
+        .chain(["columns", "num_jobs", "load"].map(String::from))
+        .collect())
 }
 
 fn take<T>(

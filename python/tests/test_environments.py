@@ -407,3 +407,46 @@ def test_one_decision_per_instant_lets_time_pass():
         assert info["dt_s"] > 0 or terminated or not info["action_mask"][0]
         ended, num = terminated or truncated, num + 1
     assert info["episode"]["num_jobs"] == 20 and num > 1
+
+
+def views():
+    """Names of the views that there are, as a refusal gives them; builds of tests have one more than others."""
+    with pytest.raises(ValueError) as refused:
+        pleach.PleachEnv(ID, columns="decision-9")
+    allowed = str(refused.value).split("allowed is ")[1].split(". ")[0]
+    return allowed.split(", ")
+
+
+def test_an_environment_shows_the_view_that_is_named_and_spaces_follow():
+    plain = pleach.PleachEnv(ID)
+    first, _ = plain.reset(seed=3)
+    assert views()[0] == "decision-1"
+    for name in views():
+        env = pleach.PleachEnv(ID, columns=name)
+        seen, _ = env.reset(seed=3)
+        assert seen in env.observation_space
+        widths = {"global": seen["global"].shape[-1], "candidates": seen["candidates"].shape[-1]}
+        for key, width in widths.items():
+            known = plain.features[key]
+            assert len(env.features[key]) == width >= len(known) and env.features[key][: len(known)] == known
+            np.testing.assert_array_equal(seen[key][..., : len(known)], first[key])
+        if name == "decision-1":
+            assert env.observation_space == plain.observation_space
+        envs = vector(columns=name)
+        many, _ = envs.reset(seed=3)
+        assert many in envs.observation_space and envs.single_observation_space == env.observation_space
+        assert_same({key: many[key][0] for key in OBSERVATION}, seen)
+        # A function is shown what its environment shows.
+        shown = []
+        own = pleach.Policy.of(lambda seen: shown.append(seen["candidates"].shape[1]) or last(seen["mask"]), "mine", columns=name)
+        assert own.act(env) == last(seen["mask"]) and shown == [widths["candidates"]]
+
+
+def test_views_that_nobody_has_and_views_of_a_reset_are_refused():
+    env = pleach.PleachEnv(ID)
+    with pytest.raises(ValueError, match="columns = decision-9: allowed is decision-1"):
+        vector(columns="decision-9")
+    with pytest.raises(ValueError, match="columns = decision-9: allowed is decision-1"):
+        pleach.Policy.of(lambda seen: 0, columns="decision-9")
+    with pytest.raises(ValueError, match="options columns: .*its spaces stay"):
+        env.reset(seed=1, options={"columns": "decision-1"})

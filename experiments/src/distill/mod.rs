@@ -215,6 +215,7 @@ pub fn prune(
     };
     let config = DistillConfig {
         seed: Seed(seed).child("distill", 0),
+        columns: env.columns.clone(),
         ..config.clone()
     };
     let distilled =

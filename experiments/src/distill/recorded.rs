@@ -4,8 +4,8 @@ use pleach_baselines::dealing::policy_planner;
 use pleach_distill::search::{Draft, Rows};
 use pleach_distill::{Dataset, Recording};
 use pleach_env::{EnvConfig, Seed, SimConfig, Source, simulate_planner};
-use pleach_scheduler::PolicyPlanner;
 use pleach_scheduler::tree::TreePolicy;
+use pleach_scheduler::{FeatureSchema, PolicyPlanner};
 
 use super::parts::{Kind, env_of};
 use crate::error::Error;
@@ -22,7 +22,8 @@ pub(super) fn recorded(
     seed: u64,
     (rules, deals): (&[(String, Draft)], bool),
 ) -> Result<Rows, Error> {
-    let mut dataset = Dataset::new(Seed(seed).child("search/rows", 0), 4 * ROWS_MAX);
+    let rows_seed = Seed(seed).child("search/rows", 0);
+    let mut dataset = Dataset::of(FeatureSchema::current(), *env.view()?, rows_seed, 4 * ROWS_MAX);
     let num_jobs = Source::open(env)?
         .workload(env, Seed(seed).child("search/rows", 0))?
         .jobs

@@ -66,6 +66,9 @@ pub use trainer::{Trainer, UpdateStats};
 mod device_tests;
 #[cfg(test)]
 mod learning_tests;
+#[cfg(debug_assertions)]
+#[cfg(test)]
+mod lease_tests;
 #[cfg(test)]
 mod semi_markov_tests;
 #[cfg(test)]

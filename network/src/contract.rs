@@ -15,6 +15,9 @@ use crate::prior::Prior;
 pub struct Contract {
     /// Sizes of an observation.
     pub spaces: Spaces,
+    /// Name of the schema whose rows it scores: `decision`, the candidates of a pass, unless another is said.
+    #[serde(default = "decision", skip_serializing_if = "is_decision")]
+    pub rows: String,
     /// Hash of the view that observations show: the columns that it reads.
     pub schema_hash: String,
     /// Candidates that the policy chooses among.
@@ -38,6 +41,14 @@ pub struct Contract {
     /// ([`ChoiceRule::unopposed_starts`](pleach_scheduler::policy::ChoiceRule::unopposed_starts)).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unopposed_starts: bool,
+}
+
+fn decision() -> String {
+    FeatureSchema::current().name.into()
+}
+
+fn is_decision(rows: &String) -> bool {
+    rows == FeatureSchema::current().name
 }
 
 /// A heuristic that decides while the queue is short: a network learns what to do where jobs wait.
@@ -66,11 +77,22 @@ impl Contract {
     /// Observations of the view that is as wide as these spaces; of the first one for other widths, as toys have.
     #[must_use]
     pub fn current(spaces: Spaces, candidates: CandidateConfig, trained_on: impl Into<String>) -> Contract {
-        let schema = FeatureSchema::current();
+        Contract::over(FeatureSchema::current(), spaces, candidates, trained_on)
+    }
+
+    /// The same of rows of any schema.
+    #[must_use]
+    pub fn over(
+        schema: &FeatureSchema,
+        spaces: Spaces,
+        candidates: CandidateConfig,
+        trained_on: impl Into<String>,
+    ) -> Contract {
         let is_shown = |view: &&View| Spaces::of(view, spaces.num_candidates) == spaces;
         let view = schema.views.iter().find(is_shown).unwrap_or(&schema.views[0]);
         Contract {
             spaces,
+            rows: schema.name.into(),
             schema_hash: schema.hash_of(view).to_owned(),
             candidates,
             trained_on: trained_on.into(),
@@ -82,12 +104,14 @@ impl Contract {
         }
     }
 
-    /// Refuses a view that this program does not have. Columns beyond it do not matter.
+    /// Refuses rows of another schema, and a view that it does not have. Columns beyond it do not matter.
     ///
     /// # Errors
-    /// [`Error::Contract`] with the hash of the file and those of all views.
-    pub fn check_view(&self) -> Result<(), Error> {
-        let schema = FeatureSchema::current();
+    /// [`Error::Contract`] with the name or the hash of the file and those that there are.
+    pub fn check_view(&self, schema: &FeatureSchema) -> Result<(), Error> {
+        if self.rows != schema.name {
+            return Err(Error::contract("rows", schema.name, &self.rows));
+        }
         if schema.view_of_hash(&self.schema_hash).is_some() {
             return Ok(());
         }
@@ -111,5 +135,45 @@ impl Contract {
             return Err(Error::contract("feature schema", schema_hash, &self.schema_hash));
         }
         Ok(())
+    }
+}
+
+#[cfg(debug_assertions)]
+#[cfg(test)]
+mod tests {
+    use pleach_scheduler::{PolicyError, Rows, Scorer as _};
+
+    use super::*;
+    use crate::LearnedPolicy;
+    use crate::fixtures::trained;
+
+    /// Builds of tests have a view of two more columns: what is trained on it says so, and reads it.
+    #[test]
+    fn a_network_is_of_the_view_that_its_environment_showed() {
+        let schema = FeatureSchema::current();
+        for view in schema.views {
+            let spaces = Spaces::of(view, 3);
+            let contract = Contract::current(spaces, CandidateConfig::default(), "a test");
+            assert_eq!(contract.schema_hash, schema.hash_of(view), "{}", view.name);
+            let mut network = trained(spaces, schema.hash());
+            network.contract.schema_hash = contract.schema_hash;
+            let mut policy = LearnedPolicy::from_network(&network).unwrap();
+            let mut score = |width: usize| {
+                let (rows, mut scores) = (vec![0.5; 2 * width], [0.0; 2]);
+                let rows = Rows {
+                    schema,
+                    rows: &rows,
+                    width,
+                    context: &vec![0.5; view.num_context],
+                    mask: &[true; 2],
+                };
+                policy.score_rows(rows, &mut scores)
+            };
+            score(view.num_row).unwrap();
+            score(view.num_row + 1).unwrap();
+            let narrower = score(view.num_row - 1).unwrap_err();
+            assert!(matches!(narrower, PolicyError::Shape { .. }), "{narrower}");
+        }
+        assert!(schema.views.len() > 1, "only one view was looked at");
     }
 }

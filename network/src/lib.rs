@@ -21,6 +21,7 @@ pub mod parameters;
 mod policy;
 mod policy_file;
 mod prior;
+mod scorer;
 mod simd;
 pub mod softmax;
 
@@ -38,3 +39,4 @@ pub use parameters::{Layout, NetworkConfig, SET};
 pub use policy::LearnedPolicy;
 pub use policy_file::{Provenance, TrainedNetwork};
 pub use prior::{Prior, PriorPolicy};
+pub use scorer::NetworkScorer;

@@ -8,29 +8,26 @@ use pleach_scheduler::policy::{ChoiceRule, DecisionPoint, Needs, Policy};
 use pleach_scheduler::{PolicyError, Rows, Scorer};
 
 use crate::contract::Contract;
-use crate::decision_batch::DecisionRef;
 use crate::deputies::Deputies;
 use crate::error::Error;
-use crate::forward::{Inference, Scratch};
+use crate::forward::Inference;
 use crate::parameters::Layout;
 use crate::policy_file::TrainedNetwork;
 use crate::prior::PriorPolicy;
+use crate::scorer::NetworkScorer;
 
 /// A trained network, for evaluation, as a teacher, or in production.
 #[derive(Clone, Debug)]
 pub struct LearnedPolicy {
     name: String,
     needs: Needs,
-    inference: Inference,
-    scratch: Scratch,
-    admissible: Vec<f32>,
+    scorer: NetworkScorer,
+    /// What a deputy scores.
     logits: Vec<f32>,
     prior: Option<(PriorPolicy, Vec<f32>)>,
     one_type: bool,
     deputies: Deputies,
     unopposed_starts: bool,
-    /// Prior logits of the admissible candidates; zero without a prior.
-    priors: Vec<f32>,
 }
 
 impl LearnedPolicy {
@@ -57,22 +54,19 @@ impl LearnedPolicy {
     /// [`Error::Contract`] where the network was trained on a view that this program does not have, [`Error::Config`] for a
     /// heuristic in its place that cannot be.
     pub fn new(contract: &Contract, inference: Inference) -> Result<LearnedPolicy, Error> {
-        contract.check_view()?;
+        let scorer = NetworkScorer::new(FeatureSchema::current(), contract, inference)?;
         let num_candidates = contract.spaces.num_candidates;
         let prior = contract.prior.as_ref().map(PriorPolicy::new).transpose()?;
         let prior = prior.map(|prior| (prior, vec![0.0; num_candidates]));
         Ok(LearnedPolicy {
             name: "learned".to_owned(),
             needs: contract.candidates.needs(),
-            scratch: inference.scratch(num_candidates),
-            admissible: Vec::with_capacity(num_candidates * contract.spaces.num_features),
+            scorer,
             logits: Vec::with_capacity(num_candidates),
-            inference,
             prior,
             one_type: contract.one_type,
             deputies: Deputies::new(contract)?,
             unopposed_starts: contract.unopposed_starts,
-            priors: Vec::with_capacity(num_candidates),
         })
     }
 
@@ -100,63 +94,18 @@ impl LearnedPolicy {
     /// Names, shapes and places of its parameters.
     #[must_use]
     pub fn layout(&self) -> &Layout {
-        self.inference.layout()
+        self.scorer.layout()
     }
 }
 
 impl Scorer for LearnedPolicy {
     fn schema(&self) -> &'static FeatureSchema {
-        FeatureSchema::current()
+        self.scorer.schema()
     }
 
-    /// Scores of the admissible candidates; the masked ones get the smallest finite number. Of a row and of the context it reads as
-    /// many columns as its view has.
+    /// The network's own scores, without those of a heuristic that it corrects.
     fn score_rows(&mut self, rows: Rows<'_>, scores: &mut [f32]) -> Result<(), PolicyError> {
-        let Rows {
-            rows: candidates,
-            width,
-            context: global,
-            mask,
-            ..
-        } = rows;
-        let (g, f) = (
-            self.inference.layout().num_global,
-            self.inference.layout().num_features,
-        );
-        let (rows, found) = (mask.len(), global.len() + candidates.len());
-        let is_wide = width >= f && global.len() >= g;
-        if !is_wide || candidates.len() != width * rows || scores.len() != rows {
-            let expected = g + f * rows;
-            return Err(PolicyError::Shape { expected, found });
-        }
-        let global = &global[..g];
-        self.admissible.clear();
-        for (row, _) in candidates
-            .chunks_exact(width)
-            .zip(mask)
-            .filter(|(_, admissible)| **admissible)
-        {
-            self.admissible.extend_from_slice(&row[..f]);
-        }
-        let num_candidates = self.admissible.len() / f;
-        self.logits.resize(num_candidates, 0.0);
-        self.priors.resize(num_candidates, 0.0);
-        let row = DecisionRef {
-            global,
-            candidates: &self.admissible,
-            num_candidates,
-            prior: &self.priors,
-        };
-        self.inference.forward(row, &mut self.scratch, &mut self.logits);
-        let mut logits = self.logits.iter();
-        for (score, admissible) in scores.iter_mut().zip(mask) {
-            *score = if *admissible {
-                logits.next().copied().unwrap_or(f32::MIN)
-            } else {
-                f32::MIN
-            };
-        }
-        PolicyError::check_finite(scores)
+        self.scorer.score_rows(rows, scores)
     }
 }
 
@@ -194,18 +143,16 @@ impl Policy for LearnedPolicy {
             scored?;
             return PolicyError::check_finite(scores);
         }
-        self.priors.clear();
         if let Some((prior, logits)) = &mut self.prior {
             logits.resize(scores.len(), 0.0);
             prior.score(point, logits)?;
-            let admissible = logits.iter().zip(observation.mask).filter(|(_, mask)| **mask);
-            self.priors.extend(admissible.map(|(logit, _)| *logit));
             if self.one_type && point.cluster.num_types() > 1 {
                 only_admissible(logits, observation.mask, scores);
                 return PolicyError::check_finite(scores);
             }
         }
-        self.score_rows(observation.as_rows(), scores)
+        let priors = self.prior.as_ref().map(|(_, logits)| logits.as_slice());
+        self.scorer.score_beside(&observation.as_rows(), priors, scores)
     }
 }
 

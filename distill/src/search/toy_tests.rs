@@ -2,9 +2,7 @@
 
 use pleach_env::Seed;
 use pleach_scheduler::Rows;
-use pleach_scheduler::features::{
-    Among, Control, Feature, FeatureSchema, Group, Kinds, Relation, RowKind, Scale, View,
-};
+use pleach_scheduler::features::toy::{LEASE, LEASE_1, rows, teacher};
 use pleach_scheduler::policy::{Needs, TieKey};
 use pleach_scheduler::tree::{FlatTree, Node, Tree, TreeMeta};
 use rand::RngExt as _;
@@ -14,71 +12,12 @@ use super::{Draft, Rows as Shown, SearchConfig};
 use crate::dagger::fit;
 use crate::{Dataset, DistillConfig, Fidelity};
 
-const KINDS: [RowKind; 3] = [kind("idle", false), kind("renew", true), kind("grant", true)];
-
-const fn kind(name: &'static str, is_about_a_job: bool) -> RowKind {
-    RowKind {
-        name,
-        does: "do what its name says",
-        action: None,
-        is_about_a_job,
-        waits: is_about_a_job,
-    }
-}
-
-const fn column(name: &'static str, group: Group, among: Among) -> Feature {
-    Feature {
-        name,
-        unit: "",
-        min: 0.0,
-        max: 1.0,
-        scale: Scale::Linear(1.0),
-        doc: "A number of a lease.",
-        group,
-        among,
-        moves: [Relation::Equal, Relation::Equal],
-        control: Control::Fixed,
-        is_whole: false,
-    }
-}
-
-const OWN: Among = Among::Varies(Kinds::of(&[1, 2]));
-const FEATURES: [Feature; 6] = [
-    column("is_idle", Group::Row, Among::Flag(0)),
-    column("is_renew", Group::Row, Among::Flag(1)),
-    column("left", Group::Row, OWN),
-    column("load", Group::Context, Among::Varies(Kinds::of(&[0, 1, 2]))),
-    column("waited", Group::Row, OWN),
-    column("unseen", Group::Row, OWN),
-];
-const VIEWS: [View; 1] = [View::of("lease-1", &FEATURES, 5)];
-static LEASE: FeatureSchema = FeatureSchema::new("lease", &KINDS, &FEATURES, &[], &VIEWS);
-
-/// Where the load is high renewals with little left come first, else whoever waited; idle comes in between.
-fn teacher(row: &[f32], load: f32) -> f32 {
-    let [is_idle, is_renew, left, waited] = [row[0], row[1], row[2], row[3]];
-    if is_idle == 1.0 {
-        return 1.0;
-    }
-    let is_first = if load > 0.5 {
-        is_renew == 1.0 && left <= 0.25
-    } else {
-        waited > 0.5
-    };
-    if is_first { 2.0 } else { 0.0 }
-}
-
 fn recorded(num_points: usize) -> Dataset {
     let mut rng = Seed(3).stream("toy", 0);
-    let mut dataset = Dataset::of(&LEASE, VIEWS[0], Seed(1), 100_000);
+    let mut dataset = Dataset::of(&LEASE, LEASE_1, Seed(1), 100_000);
     for _ in 0..num_points {
         let load: f32 = rng.random();
-        // Rows are wider than the view.
-        let mut rows: Vec<f32> = vec![1.0, 0.0, 0.0, 0.0, 0.0];
-        for number in 0..5 {
-            let is_renew = f32::from(u8::from(number % 2 == 0));
-            rows.extend([0.0, is_renew, rng.random(), rng.random(), rng.random()]);
-        }
+        let rows = rows(|| rng.random());
         let scores: Vec<f32> = rows.chunks_exact(5).map(|row| teacher(row, load)).collect();
         let best = scores.iter().copied().fold(f32::NEG_INFINITY, f32::max);
         let choice = scores.iter().position(|score| *score == best).unwrap();

@@ -34,11 +34,9 @@
 )]
 
 mod allox;
-pub mod dealing;
 #[cfg(test)]
 mod dealing_tests;
 mod elastic;
-mod entry;
 pub mod gavel;
 mod hadar;
 pub mod packing;
@@ -57,6 +55,7 @@ use pleach_dealing::allocate_by_priority;
 #[path = "../../dealing/src/test_clusters.rs"]
 mod test_clusters;
 
-pub use entry::Entry;
-pub use registry::{entries, find, make, names};
+pub use pleach_dealing as dealing;
+pub use pleach_dealing::Entry;
+pub use registry::{FAMILIES, entries, find, make, names};
 pub use shared::linear_program;

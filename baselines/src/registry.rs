@@ -3,13 +3,13 @@
 use pleach_scheduler::{ConfigError, Planner};
 use serde_json::Value;
 
-use crate::entry::Entry;
 use crate::{
     allox, dealing, elastic, gavel, hadar, packing, prediction, production, service, sharing, synergy,
 };
+use pleach_dealing::Entry;
 
 /// The lines of work, in the order in which tables list them.
-const FAMILIES: [&[Entry]; 11] = [
+pub const FAMILIES: &[&[Entry]] = &[
     production::ENTRIES,
     service::ENTRIES,
     synergy::ENTRIES,
@@ -25,7 +25,7 @@ const FAMILIES: [&[Entry]; 11] = [
 
 /// All planners, in the order in which tables list them.
 pub fn entries() -> impl Iterator<Item = &'static Entry> {
-    FAMILIES.into_iter().flatten()
+    FAMILIES.iter().copied().flatten()
 }
 
 /// The names of all planners.

@@ -59,7 +59,7 @@ impl<S: BatchSystem> Driver<S> {
         settings.validate()?;
         let capabilities = fleet::capabilities(&settings);
         let mut loaded = Loaded::of(policy, capabilities)?;
-        let fallback = loaded.fallback(&settings, capabilities)?;
+        let fallback = loaded.fallback(&settings)?;
         let mut metrics = Metrics::new(S::WORDS.left_alone);
         port.map_or(Ok(()), |port| metrics.listen(port))?;
         let (memory, complaint) = state::read_memory(state.folder());
@@ -156,7 +156,7 @@ impl<S: BatchSystem> Driver<S> {
     fn try_reload(&mut self) -> Result<(), Error> {
         let capabilities = fleet::capabilities(&self.settings);
         let mut loaded = Loaded::of(&self.policy_text, capabilities)?;
-        let fallback = loaded.fallback(&self.settings, capabilities)?;
+        let fallback = loaded.fallback(&self.settings)?;
         self.status.warnings = loaded.warnings_with(&self.settings.estimates);
         loaded.goes_on_from(&self.policy);
         self.status.policy.clone_from(&loaded.name);

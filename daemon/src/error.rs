@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use pleach_policies::Refusal;
 use pleach_scheduler::{ConfigError, PolicyError};
 use thiserror::Error;
 
@@ -13,14 +14,9 @@ pub enum Error {
     /// A configuration value that cannot be used.
     #[error(transparent)]
     Config(#[from] ConfigError),
-    /// A policy that cannot be read or does not fit this program or this cluster.
-    #[error("policy {}: {reason}", path.display())]
-    Policy {
-        /// Its file.
-        path: PathBuf,
-        /// Why it is refused.
-        reason: String,
-    },
+    /// A policy that is not opened, in the words of every door.
+    #[error(transparent)]
+    Policy(#[from] Refusal),
     /// A log that cannot be made a workload of.
     #[error("{}: {reason}", path.display())]
     Capture {

@@ -187,7 +187,7 @@ pub fn capture(settings: RoundSettings, args: &CaptureArgs) -> Result<(), Error>
 pub fn replay(settings: &RoundSettings, args: &ReplayArgs) -> Result<bool, Error> {
     let capabilities = fleet::capabilities(settings);
     let mut policy = Loaded::of(&args.policy, capabilities)?;
-    let mut fallback = policy.fallback(settings, capabilities)?;
+    let mut fallback = policy.fallback(settings)?;
     let (mut num, mut num_same, mut num_fallback) = (0_u64, 0_u64, 0_u64);
     for record in Replay::open(&args.log)? {
         let record = record?;

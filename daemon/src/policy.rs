@@ -1,23 +1,15 @@
 //! Policies: read, checked against this program and this cluster, and replaced as a whole.
 
-use std::path::Path;
-
-use pleach_dealing::{Formula, RoundDealer};
-use pleach_network::LearnedPolicy;
+use pleach_policies::{Door, PolicySpec};
 use pleach_scheduler::decision::Action;
-use pleach_scheduler::heuristics::HeadOfLine;
 use pleach_scheduler::policy::Policy;
-use pleach_scheduler::tree::{Bundle, Tree};
 use pleach_scheduler::{
     ActionKind, ActionSet, Capabilities, Cluster, DecisionPoint, PolicyError, Provenance, TreePolicy,
-    heuristics,
 };
-use serde::de::IgnoredAny;
 
 use crate::config::{EstimateSettings, EstimatesFrom, RoundSettings};
 use crate::dealing::Dealing;
 use crate::error::Error;
-use crate::files;
 use crate::fleet;
 use crate::record::Planned;
 use crate::snapshot::Snapshot;
@@ -25,11 +17,9 @@ use crate::snapshot::Snapshot;
 /// Who answers where nobody says who.
 pub const FALLBACK: &str = "easy";
 
-/// Largest file of a tree or an index that is read, bytes; each has a bound of its own beside it.
-const JSON_MAX: u64 = 16 << 20;
-
-/// What stands before a policy by whose passes GPUs are dealt.
-pub const DEALT: &str = "deal:";
+/// What is told of a dealer where running jobs may not be stopped.
+const ONLY_FILLS: &str = "it deals the GPUs of running jobs anew, which `preemption = true` allows; here it only fills free GPUs in \
+                          its order, which is little better than any other";
 
 /// What decides.
 pub enum Decider {
@@ -76,12 +66,10 @@ impl Loaded {
     /// # Errors
     /// An unknown name.
     pub fn heuristic(name: &str) -> Result<Loaded, Error> {
+        let opened = Loaded::opened(&PolicySpec::heuristic(name)?, Capabilities::default())?;
         Ok(Loaded {
-            decider: Decider::Policy(heuristics::by_name(name)?),
-            tree: None,
-            name: name.to_owned(),
             warnings: Vec::new(),
-            narrow: None,
+            ..opened
         })
     }
 
@@ -110,163 +98,60 @@ impl Loaded {
     /// [`FALLBACK`].
     ///
     /// # Errors
-    /// A heuristic of the file that this cluster cannot carry out.
-    pub fn fallback(&self, settings: &RoundSettings, capabilities: Capabilities) -> Result<Loaded, Error> {
-        let named = self.tree.as_ref().and_then(|tree| tree.tree().fallback());
-        match (&settings.fallback, named) {
-            (Some(name), _) => Loaded::heuristic(name),
-            (None, Some(name)) => Loaded::of(name, capabilities).map_err(|error| Error::Policy {
-                path: self.name.clone().into(),
-                reason: format!(
-                    "its fallback cannot be used: {error}. Name another one: `fallback` of the settings wins"
-                ),
-            }),
-            (None, None) => Loaded::heuristic(FALLBACK),
-        }
+    /// An unknown name.
+    pub fn fallback(&self, settings: &RoundSettings) -> Result<Loaded, Error> {
+        let of_file = self.tree.as_ref().and_then(|tree| tree.tree().fallback());
+        Loaded::heuristic(settings.fallback.as_deref().or(of_file).unwrap_or(FALLBACK))
     }
 
-    /// A policy by the name of a heuristic or of a dealer, the file of a tree or of an index (`.json`) or of a network,
-    /// or the folder of a bundle; after `deal:` what deals by the passes of such a policy.
+    /// A policy as every door opens it ([`Door::open`]), by name, file or folder.
     ///
     /// # Errors
-    /// A file that cannot be read, another feature schema, actions that this cluster cannot carry out.
+    /// What is no policy, and one that needs what this cluster cannot do or that plans in the simulator alone.
     pub fn of(text: &str, capabilities: Capabilities) -> Result<Loaded, Error> {
-        let loaded = Loaded::open(text, capabilities)?;
-        let left_out = match &loaded.decider {
-            Decider::Policy(policy) => policy.needs().actions.difference(ActionSet::IN_DAEMONS),
-            Decider::Dealing(_) => ActionSet::NONE,
-        };
-        match left_out.iter().next() {
-            None => Ok(loaded),
-            Some(kind) => Err(Error::Policy {
-                path: text.into(),
-                reason: format!(
-                    "{} needs {}, which no daemon carries out: the simulator does",
-                    loaded.name,
-                    kind.phrase()
-                ),
-            }),
-        }
+        Loaded::opened(&Door::CLUSTER.open_one(text)?, capabilities)
     }
 
-    fn open(text: &str, capabilities: Capabilities) -> Result<Loaded, Error> {
-        let path = Path::new(text);
-        let refuse = |reason: String| Error::Policy {
-            path: path.to_owned(),
-            reason,
-        };
-        if let Some(inner) = text.strip_prefix(DEALT) {
-            return Loaded::dealt(inner, capabilities);
-        }
-        if heuristics::names().contains(&text) {
-            let policy = heuristics::by_name(text)?;
-            let able = ActionSet::IN_DAEMONS.intersection(policy.needs().actions);
-            return match able.difference(capabilities.actions()).iter().next() {
-                Some(kind) => Err(refuse(format!(
-                    "it needs {}, which this cluster does not allow; see `preemption`",
-                    kind.phrase()
-                ))),
-                None => Loaded::heuristic(text),
-            };
-        }
-        if let Some(dealer) = RoundDealer::by_name(text) {
-            return Ok(Loaded::dealer(dealer, capabilities));
-        }
-        if path.is_dir() {
-            let bundle = Bundle::open(path).map_err(|error| refuse(error.to_string()))?;
-            return Loaded::tree(text, bundle.tree, capabilities);
-        }
-        if path.extension().is_some_and(|extension| extension == "json") {
-            // Whose text is no JSON cannot be told from one another.
-            let words = files::text(path, JSON_MAX)?;
-            serde_json::from_str::<IgnoredAny>(&words)
-                .map_err(|error| refuse(format!("no JSON, as a tree or an index is: {error}")))?;
-            if Formula::is_in(path).map_err(|error| refuse(error.to_string()))? {
-                let formula = Formula::load(path).map_err(|error| refuse(error.to_string()))?;
-                let name = path
-                    .file_stem()
-                    .map_or(text.into(), |name| name.to_string_lossy());
-                let dealer = RoundDealer::by_formula(&name, formula)?;
-                return Ok(Loaded::dealer(dealer, capabilities));
-            }
-            let tree = Tree::load(path).map_err(|error| refuse(error.to_string()))?;
-            return Loaded::tree(text, tree, capabilities);
-        }
-        let network = LearnedPolicy::load(path).map_err(|error| refuse(error.to_string()))?;
-        let name = path
-            .file_name()
-            .map_or_else(|| text.to_owned(), |name| name.to_string_lossy().into_owned());
-        let missing = network.needs().actions.difference(capabilities.actions());
-        let warnings = missing
-            .iter()
-            .map(|kind| format!("it may choose {}, which is not offered here", kind.phrase()));
-        Ok(Loaded {
-            warnings: warnings.collect(),
-            narrow: network.one_type_only().map(|other| Narrow {
+    /// A policy that was opened.
+    ///
+    /// # Errors
+    /// As [`Loaded::of`].
+    pub fn opened(spec: &PolicySpec, capabilities: Capabilities) -> Result<Loaded, Error> {
+        spec.check(capabilities)?;
+        // What deals by the passes of a policy explains itself and steps aside as that one does.
+        let judged = spec.deals_by().unwrap_or(spec);
+        judged.check_in_daemons()?;
+        let tree = judged.tree_policy().cloned();
+        let narrow = match (tree.as_ref().map(TreePolicy::tree), judged.network_policy()) {
+            (Some(tree), _) => tree.gpu_types_max().map(|gpu_types_max| Narrow {
+                gpu_types_max,
+                other: tree.fallback().unwrap_or_default().to_owned(),
+            }),
+            (None, Some(network)) => network.one_type_only().map(|other| Narrow {
                 gpu_types_max: 1,
                 other: other.to_owned(),
             }),
-            decider: Decider::Policy(Box::new(network)),
-            tree: None,
-            name,
-        })
-    }
-
-    /// What deals by the passes of a policy, as if all leases had ended.
-    fn dealt(inner: &str, capabilities: Capabilities) -> Result<Loaded, Error> {
-        let loaded = Loaded::of(inner, capabilities)?;
-        let name = format!("{DEALT}{}", loaded.name);
-        let dealer = match (&loaded.decider, &loaded.tree) {
-            (Decider::Dealing(_), _) => {
-                return Err(Error::Policy {
-                    path: inner.into(),
-                    reason: format!("it deals by itself: leave `{DEALT}` out"),
-                });
-            }
-            (_, Some(tree)) => {
-                let tree = tree.clone();
-                RoundDealer::by_policy(&name, move || Box::new(tree.clone()))
-            }
-            _ => match heuristics::names().iter().find(|known| **known == inner) {
-                Some(known) => {
-                    heuristics::by_name(known)?;
-                    // It is known: nobody else ever answers.
-                    let make = || heuristics::by_name(known).unwrap_or_else(|_| Box::new(HeadOfLine::fifo()));
-                    RoundDealer::by_policy(&name, make)
-                }
-                None => {
-                    let network = LearnedPolicy::load(Path::new(inner));
-                    let network = network.map_err(|error| Error::Policy {
-                        path: inner.into(),
-                        reason: error.to_string(),
-                    })?;
-                    RoundDealer::by_policy(&name, move || Box::new(network.clone()))
-                }
-            },
+            (None, None) => None,
         };
-        let of_dealer = Loaded::dealer(dealer, capabilities);
-        let warnings = [loaded.warnings, of_dealer.warnings].concat();
+        // A tree was checked.
+        let missing = match judged.is_planner() || tree.is_some() {
+            true => ActionSet::NONE,
+            false => judged.does_without(capabilities)?,
+        };
+        let not_offered = missing
+            .iter()
+            .map(|kind| format!("it may choose {}, which is not offered here", kind.phrase()));
+        let only_fills = (spec.is_planner() && !capabilities.can(ActionKind::Preempt)).then(|| ONLY_FILLS.to_owned());
         Ok(Loaded {
-            name,
-            decider: of_dealer.decider,
-            warnings,
-            ..loaded
+            decider: match spec.is_planner() {
+                true => Decider::Dealing(Box::new(Dealing::new(spec.round_dealer()?))),
+                false => Decider::Policy(spec.policy()?),
+            },
+            name: spec.own_name().to_owned(),
+            warnings: not_offered.chain(only_fills).collect(),
+            tree,
+            narrow,
         })
-    }
-
-    /// A dealer. Where running jobs may not be stopped it fills free GPUs in its order, and says so.
-    #[must_use]
-    pub fn dealer(dealer: RoundDealer, capabilities: Capabilities) -> Loaded {
-        let only_fills = "it deals the GPUs of running jobs anew, which `preemption = true` allows; here it only fills free GPUs in \
-                          its order, which is little better than any other";
-        let warnings = (!capabilities.can(ActionKind::Preempt)).then(|| only_fills.to_owned());
-        Loaded {
-            name: dealer.name().to_owned(),
-            decider: Decider::Dealing(Box::new(Dealing::new(dealer))),
-            tree: None,
-            warnings: warnings.into_iter().collect(),
-            narrow: None,
-        }
     }
 
     /// The dealer, if it is one.
@@ -302,31 +187,6 @@ impl Loaded {
         if let (Some(mine), Some(dealing)) = (self.dealing_mut(), other.dealing()) {
             mine.remember(dealing.memory().clone());
         }
-    }
-
-    /// A tree.
-    ///
-    /// # Errors
-    /// Actions that this cluster cannot carry out.
-    pub fn tree(shown: &str, tree: Tree, capabilities: Capabilities) -> Result<Loaded, Error> {
-        tree.check_against(shown, capabilities)
-            .map_err(|error| Error::Policy {
-                path: shown.into(),
-                reason: error.to_string(),
-            })?;
-        let name = tree.meta().name.clone();
-        let narrow = tree.gpu_types_max().map(|gpu_types_max| Narrow {
-            gpu_types_max,
-            other: tree.fallback().unwrap_or_default().to_owned(),
-        });
-        let tree = TreePolicy::new(tree);
-        Ok(Loaded {
-            decider: Decider::Policy(Box::new(tree.clone())),
-            tree: Some(tree),
-            name,
-            warnings: Vec::new(),
-            narrow,
-        })
     }
 
     /// What an operator should know of it with these settings: its own warnings, and whether it was trained with other estimates

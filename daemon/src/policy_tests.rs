@@ -2,6 +2,7 @@
 
 use super::*;
 use pleach_scheduler::ActionKind;
+use pleach_scheduler::tree::Tree;
 use std::path::PathBuf;
 
 fn reference() -> Tree {
@@ -17,13 +18,13 @@ fn the_fallback_of_the_file_holds_where_the_settings_name_none_and_is_held_to_th
     let capabilities = Capabilities::default();
     let unsealed = reference().with_gpu_types_max(None).unwrap();
     let unsealed = unsealed.with_fallback(None).unwrap();
-    let plain = Loaded::tree("t", unsealed, capabilities).unwrap();
+    let plain = Loaded::opened(&PolicySpec::tree("t", unsealed), capabilities).unwrap();
     let of = |loaded: &Loaded, named: Option<&str>| {
         let settings = RoundSettings {
             fallback: named.map(str::to_owned),
             ..RoundSettings::default()
         };
-        let found = loaded.fallback(&settings, capabilities);
+        let found = loaded.fallback(&settings);
         found
             .map(|fallback| fallback.name)
             .map_err(|error| error.to_string())
@@ -32,18 +33,13 @@ fn the_fallback_of_the_file_holds_where_the_settings_name_none_and_is_held_to_th
     assert_eq!(of(&plain, Some("fifo")).unwrap(), "fifo");
     let sealed = |name: &str| {
         let tree = reference().with_fallback(Some(name.into())).unwrap();
-        Loaded::tree("t", tree, capabilities).unwrap()
+        Loaded::opened(&PolicySpec::tree("t", tree), capabilities).unwrap()
     };
     assert_eq!(of(&sealed("sjf-reserve"), None).unwrap(), "sjf-reserve");
     assert_eq!(of(&sealed("sjf-reserve"), Some("fifo")).unwrap(), "fifo");
-    // A fallback that would stop jobs, where none may be stopped.
+    // A fallback that would stop jobs does without where none may be stopped.
     assert!(!capabilities.actions().contains(ActionKind::Preempt));
-    let refused = of(&sealed("srtf"), None).unwrap_err();
-    assert!(
-        refused.contains("its fallback cannot be used") && refused.contains("Preempt"),
-        "{refused}"
-    );
-    assert_eq!(of(&sealed("srtf"), Some("easy")).unwrap(), "easy");
+    assert_eq!(of(&sealed("srtf"), None).unwrap(), "srtf");
     // A file that names none that there is, is refused when it is read.
     let folder = tempfile::tempdir().unwrap();
     let path: PathBuf = folder.path().join("tree.json");
@@ -68,7 +64,7 @@ fn a_tree_that_was_trained_with_other_estimates_is_told_with_the_fix() {
         let kind = serde_json::to_string(&trained_with).unwrap();
         let text = format!("{}\"estimates\": [{kind}{}", &text[..at], &text[end..]);
         let tree = Tree::from_json(&text).unwrap();
-        let loaded = Loaded::tree("t", tree, Capabilities::default()).unwrap();
+        let loaded = Loaded::opened(&PolicySpec::tree("t", tree), Capabilities::default()).unwrap();
         let estimates = EstimateSettings {
             from,
             ..EstimateSettings::default()

@@ -36,6 +36,7 @@ mod cores;
 mod count;
 mod deal;
 pub mod demand;
+mod entry;
 mod formula;
 pub mod gittins;
 mod guests;
@@ -62,6 +63,7 @@ mod trust;
 pub mod what_if;
 
 pub use columns::{deal_markdown, deal_schema};
+pub use entry::{DEALS, ENTRIES, Entry, PREEMPTION, SHARING};
 pub use formula::{Formula, FormulaOrder};
 pub use order::{ClassicOrder, Order, OrderConfig, Priority};
 pub use passes::PassOrder;

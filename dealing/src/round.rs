@@ -94,6 +94,13 @@ impl RoundDealer {
         }
     }
 
+    /// The same under another name.
+    #[must_use]
+    pub fn named(mut self, name: &str) -> RoundDealer {
+        name.clone_into(&mut self.name);
+        self
+    }
+
     /// Its name.
     #[must_use]
     pub fn name(&self) -> &str {

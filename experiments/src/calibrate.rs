@@ -10,8 +10,8 @@ use pleach_scheduler::portable_math::ln;
 use serde::Serialize;
 
 use crate::distill::parts::{Lists, PARTS, PartRow, REPORTED, Rivals};
+use crate::door::PolicySpec;
 use crate::error::Error;
-use crate::evaluate::policy_spec::PolicySpec;
 use crate::progress::Watcher;
 
 /// Queues that are tried, in GPUs that waiting jobs ask for, over all GPUs. *Assumed.*

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use pleach_agents::Error as AgentError;
 use pleach_env::Error as EnvError;
 use pleach_env::workload::Error as WorkloadError;
+use pleach_policies::Refusal;
 use pleach_scheduler::{ConfigError, PolicyError};
 use thiserror::Error;
 
@@ -148,6 +149,27 @@ impl From<WorkloadError> for Error {
             },
             WorkloadError::Io { path, source } => Error::data(&path, source.to_string()),
             other => Error::Failed(other.to_string()),
+        }
+    }
+}
+
+impl From<Refusal> for Error {
+    fn from(refusal: Refusal) -> Error {
+        match refusal {
+            Refusal::Config(config) => Error::Config(config),
+            Refusal::Data { file, message } => Error::data(&file, message),
+            Refusal::Contract {
+                what,
+                expected,
+                found,
+                hint,
+            } => Error::Contract {
+                what,
+                expected,
+                found,
+                hint,
+            },
+            Refusal::Io { path, source } => Error::io("read", &path, source),
         }
     }
 }

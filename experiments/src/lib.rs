@@ -35,6 +35,7 @@
 
 pub mod calibrate;
 pub mod distill;
+pub mod door;
 pub mod error;
 pub mod evaluate;
 pub mod explain;
@@ -51,10 +52,10 @@ pub mod tree_export;
 pub mod tree_page;
 pub mod workload_report;
 
+pub use door::{DOOR, PolicySpec};
 pub use error::Error;
 pub use evaluate::evaluation::{Evaluation, EvaluationConfig, evaluate};
 pub use evaluate::instances::Instance;
-pub use evaluate::policy_spec::PolicySpec;
 pub use evaluate::results::{PolicyRun, Results};
 pub use evaluate::run::Runner;
 pub use evaluate::sim_config::SchedulingConfig;

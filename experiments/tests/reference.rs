@@ -4,8 +4,8 @@
 
 use std::path::{Path, PathBuf};
 
+use pleach_experiments::door::{DOOR, PolicySpec};
 use pleach_experiments::evaluate::instances::{episodes, seeds};
-use pleach_experiments::evaluate::policy_spec::PolicySpec;
 use pleach_experiments::evaluate::run::Runner;
 use pleach_experiments::suite::TASKS;
 
@@ -19,7 +19,7 @@ fn ratio(id: &str, heuristic: &str, num: usize) -> f64 {
     let task = TASKS.into_iter().find(|task| task.id == id).unwrap();
     let env = task.env().unwrap();
     let instances = episodes(&env, &seeds(0, "test", num)).unwrap();
-    let learned = PolicySpec::open(reference(id).to_str().unwrap()).unwrap();
+    let learned = DOOR.open(reference(id).to_str().unwrap()).unwrap();
     let both = [PolicySpec::heuristic(heuristic).unwrap(), learned[0].clone()];
     let runs = Runner::new(&env.sim).run(&instances, &both).unwrap();
     let log = |pair: &[pleach_experiments::evaluate::results::PolicyRun]| {
@@ -33,7 +33,7 @@ fn every_task_has_a_reference_policy_that_this_version_reads() {
     for task in TASKS {
         for id in [task.id.to_string(), format!("{}-longer", task.id)] {
             let path = reference(&id);
-            let found = PolicySpec::open(path.to_str().unwrap());
+            let found = DOOR.open(path.to_str().unwrap());
             assert!(found.is_ok(), "{}: {:?}", path.display(), found.err());
         }
     }
@@ -43,9 +43,9 @@ fn every_task_has_a_reference_policy_that_this_version_reads() {
 fn the_formula_among_the_reference_policies_is_the_one_that_the_planner_has() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../checkpoints/reference");
     let path = folder.join("index.json");
-    let found = PolicySpec::open(path.to_str().unwrap()).unwrap();
+    let found = DOOR.open(path.to_str().unwrap()).unwrap();
     assert!(found[0].is_planner());
-    let own = PolicySpec::open("index").unwrap();
+    let own = DOOR.open("index").unwrap();
     assert_eq!(found[0].text(), own[0].text());
     let built_in = folder.join("../../dealing/src/index.json");
     assert_eq!(std::fs::read(path).unwrap(), std::fs::read(built_in).unwrap());

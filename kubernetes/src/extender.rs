@@ -241,7 +241,7 @@ fn choose(
             jobs: Vec::new(),
         }
     };
-    let mut fallback = policy.fallback(&settings.rounds, fleet::capabilities(&settings.rounds))?;
+    let mut fallback = policy.fallback(&settings.rounds)?;
     let mut deciders = Deciders {
         policy,
         fallback: &mut fallback,

@@ -27,10 +27,10 @@ pub(crate) fn of_workload(error: WorkloadError) -> PyErr {
 }
 
 /// An error of a comparison, a distillation or a policy file.
-pub(crate) fn of_experiment(error: Error) -> PyErr {
-    match error {
+pub(crate) fn of_experiment(error: impl Into<Error>) -> PyErr {
+    match error.into() {
         Error::Io { action, path, source } => os_error(&format!("{action} {}", path.display()), &source),
-        Error::Failed(_) => PyRuntimeError::new_err(error.to_string()),
+        failed @ Error::Failed(_) => PyRuntimeError::new_err(failed.to_string()),
         other => PyValueError::new_err(other.to_string()),
     }
 }

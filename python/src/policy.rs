@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use numpy::{PyArray1, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
 use pleach_env::Seed;
 use pleach_env::workload::generate::{GeneratorConfig, generate};
-use pleach_experiments::PolicySpec;
+use pleach_experiments::{DOOR, PolicySpec};
 use pleach_scheduler::Guards;
 use pleach_scheduler::candidate::{CandidateSet, MAX_CANDIDATES};
 use pleach_scheduler::cluster::{Capabilities, Cluster};
@@ -78,19 +78,7 @@ impl Policy {
     /// Opens a heuristic or a planner by name, or a network or a tree by path.
     #[staticmethod]
     fn load(place: &str) -> PyResult<Policy> {
-        let mut found = PolicySpec::open(place).map_err(of_experiment)?;
-        if found.len() > 1 {
-            let names: Vec<&str> = found.iter().map(PolicySpec::name).collect();
-            return Err(refused(
-                "policy",
-                place,
-                "a place of one policy",
-                &format!("It holds {}: give the file itself.", names.join(" and ")),
-            ));
-        }
-        let spec = found
-            .pop()
-            .ok_or_else(|| PyRuntimeError::new_err("no policy was found"))?;
+        let spec = DOOR.open_one(place).map_err(of_experiment)?;
         Ok(Policy::of(spec, None))
     }
 

@@ -14,6 +14,10 @@ const ARROWS: [(&str, &[&str]); 15] = [
     ("pleach-env", &["pleach-scheduler", "pleach-workloads"]),
     ("pleach-network", &["pleach-scheduler"]),
     (
+        "pleach-policies",
+        &["pleach-scheduler", "pleach-dealing", "pleach-network"],
+    ),
+    (
         "pleach-agents",
         &["pleach-scheduler", "pleach-network", "pleach-env"],
     ),
@@ -25,6 +29,7 @@ const ARROWS: [(&str, &[&str]); 15] = [
             "pleach-baselines",
             "pleach-env",
             "pleach-network",
+            "pleach-policies",
             "pleach-agents",
             "pleach-distill",
         ],
@@ -53,7 +58,7 @@ const ARROWS: [(&str, &[&str]); 15] = [
     ),
     (
         "pleach-daemon",
-        &["pleach-scheduler", "pleach-dealing", "pleach-network"],
+        &["pleach-scheduler", "pleach-dealing", "pleach-policies"],
     ),
     ("pleach-kubernetes", &["pleach-scheduler", "pleach-daemon"]),
     (
@@ -85,6 +90,7 @@ const ARROWS: [(&str, &[&str]); 15] = [
 const WITHOUT_BURN: [&str; 8] = [
     "pleach-scheduler",
     "pleach-network",
+    "pleach-policies",
     "pleach-baselines",
     "pleach-workloads",
     "pleach-env",
@@ -203,6 +209,7 @@ fn what_runs_on_a_cluster_has_no_solver_and_no_random_numbers_in_its_dependency_
     for name in [
         "pleach-scheduler",
         "pleach-dealing",
+        "pleach-policies",
         "pleach-daemon",
         "pleach-kubernetes",
     ] {

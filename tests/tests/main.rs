@@ -5,6 +5,7 @@
 mod arrows;
 mod circles;
 mod documents;
+mod doors;
 mod goldens;
 mod licences;
 mod programs;

@@ -8,8 +8,8 @@ pub use planner::{Allox, AlloxConfig};
 use pleach_scheduler::ActionSet;
 use pleach_scheduler::heuristics::Info;
 
-use crate::entry::Entry;
 use crate::shared::settings;
+use pleach_dealing::Entry;
 
 /// The planners of this line.
 pub(crate) const ENTRIES: &[Entry] = &[Entry {

@@ -22,8 +22,8 @@ pub use sia::{Sia, SiaConfig};
 pub(crate) use pleach_dealing::scaling;
 use pleach_scheduler::heuristics::Info;
 
-use crate::entry::{Entry, PREEMPTION};
 use crate::shared::settings;
+use pleach_dealing::{Entry, PREEMPTION};
 
 /// The planners of this line.
 pub(crate) const ENTRIES: &[Entry] = &[

@@ -35,9 +35,9 @@ use pleach_scheduler::{ActionSet, ConfigError, Planner};
 use policies::{GavelPolicy, Objective};
 use serde_json::Value;
 
-use crate::entry::{Entry, PREEMPTION, SHARING};
 use crate::rounds::RoundPlanner;
 use crate::shared::settings;
+use pleach_dealing::{Entry, PREEMPTION, SHARING};
 
 type Made = Result<Box<dyn Planner>, ConfigError>;
 

@@ -15,8 +15,8 @@ pub use hadare::{HadarE, HadarEConfig};
 use pleach_scheduler::heuristics::Info;
 use pleach_scheduler::{ActionKind, ActionSet};
 
-use crate::entry::{Entry, PREEMPTION};
 use crate::shared::settings;
+use pleach_dealing::{Entry, PREEMPTION};
 
 const REQUIREMENTS: ActionSet = PREEMPTION.with(ActionKind::MixTypes);
 

@@ -14,8 +14,8 @@ pub use mix::Mix;
 use pleach_scheduler::ActionSet;
 use pleach_scheduler::heuristics::Info;
 
-use crate::entry::Entry;
 use crate::shared::settings;
+use pleach_dealing::Entry;
 
 /// The planners of this line.
 pub(crate) const ENTRIES: &[Entry] = &[Entry {

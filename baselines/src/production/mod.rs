@@ -13,8 +13,8 @@ pub use philly::{Philly, PhillyConfig};
 use pleach_scheduler::ActionSet;
 use pleach_scheduler::heuristics::Info;
 
-use crate::entry::{Entry, PREEMPTION};
 use crate::shared::settings;
+use pleach_dealing::{Entry, PREEMPTION};
 
 /// The planners of this line.
 pub(crate) const ENTRIES: &[Entry] = &[

@@ -10,8 +10,8 @@ pub use tiresias::Tiresias;
 
 use pleach_scheduler::heuristics::Info;
 
-use crate::entry::{Entry, PREEMPTION};
 use crate::shared::settings;
+use pleach_dealing::{Entry, PREEMPTION};
 
 /// The planners of this line.
 pub(crate) const ENTRIES: &[Entry] = &[

@@ -23,8 +23,8 @@ pub use sjf::{SjfSharing, SjfSharingConfig};
 
 use pleach_scheduler::heuristics::Info;
 
-use crate::entry::{Entry, PREEMPTION, SHARING};
 use crate::shared::settings;
+use pleach_dealing::{Entry, PREEMPTION, SHARING};
 
 /// The planners of this line.
 pub(crate) const ENTRIES: &[Entry] = &[

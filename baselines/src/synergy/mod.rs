@@ -21,8 +21,8 @@ use pleach_scheduler::heuristics::Info;
 use pleach_scheduler::{ConfigError, Planner};
 use serde_json::Value;
 
-use crate::entry::{Entry, PREEMPTION};
 use crate::shared::settings;
+use pleach_dealing::{Entry, PREEMPTION};
 
 fn make(name: &'static str, grant: Grant, value: &Value) -> Result<Box<dyn Planner>, ConfigError> {
     Ok(Box::new(Synergy::new(name, grant, settings::read(name, value)?)?))

@@ -24,8 +24,8 @@ use self::rate::{NUM_REPEATS, rate};
 use crate::commands::Context;
 use crate::flags::BenchArgs;
 use crate::flags::bench::BenchPart;
+use pleach_experiments::door::PolicySpec;
 use pleach_experiments::error::Error;
-use pleach_experiments::evaluate::policy_spec::PolicySpec;
 use pleach_experiments::evaluate::table::Table;
 use pleach_experiments::train::settings::TrainSettings;
 
@@ -294,5 +294,5 @@ fn bench_tree(args: &BenchArgs) -> Result<Box<dyn Policy>, Error> {
         args.report.seed(),
         &Watcher::nobody(),
     )?;
-    PolicySpec::tree("tree", distilled.tree)?.policy()
+    Ok(PolicySpec::tree("tree", distilled.tree).policy()?)
 }

@@ -5,9 +5,9 @@ use pleach_env::{SimConfig, simulate};
 
 use crate::commands::Context;
 use crate::flags::workload::WorkloadDescribeArgs;
+use pleach_experiments::door::{DOOR, PolicySpec};
 use pleach_experiments::error::Error;
 use pleach_experiments::evaluate::instances::seeds;
-use pleach_experiments::evaluate::policy_spec::PolicySpec;
 use pleach_experiments::run_folder::RunFolder;
 use pleach_experiments::run_folder::atomic_file;
 use pleach_experiments::workload_report::simulated::Simulated;
@@ -86,7 +86,7 @@ fn policy(args: &WorkloadDescribeArgs, sim: &SimConfig) -> Result<Option<PolicyS
     if args.no_simulate {
         return Ok(None);
     }
-    let mut found = PolicySpec::open(&args.policy)?;
+    let mut found = DOOR.open(&args.policy)?;
     let policy = found.remove(0);
     if let Some(other) = found.first() {
         let words = format!("{} and {}", policy.name(), other.name());

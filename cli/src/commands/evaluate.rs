@@ -1,9 +1,9 @@
 //! `pleach evaluate`: policies against each other on the same workloads.
 
+use pleach_experiments::door::PolicySpec;
 use pleach_experiments::error::Error;
 use pleach_experiments::evaluate::ablation::ablations;
 use pleach_experiments::evaluate::evaluation::Evaluation;
-use pleach_experiments::evaluate::policy_spec::PolicySpec;
 use pleach_experiments::evaluate::table::Table;
 use pleach_experiments::report::Report;
 use pleach_experiments::run_folder::RunFolder;

@@ -9,9 +9,9 @@ use pleach_scheduler::heuristics::{self, Info};
 
 use crate::commands::Context;
 use crate::flags::PoliciesArgs;
+use pleach_experiments::door::requirement_flags;
+use pleach_experiments::door::{DOOR, PolicySpec, label_and_place};
 use pleach_experiments::error::Error;
-use pleach_experiments::evaluate::policy_spec::{PolicySpec, label_and_place};
-use pleach_experiments::evaluate::requirement_flags::requirement_flags;
 use pleach_experiments::evaluate::table::Table;
 use pleach_experiments::run_folder::atomic_file::write;
 use pleach_experiments::train::fine_tuning::network_at;
@@ -28,7 +28,7 @@ pub fn run(args: &PoliciesArgs, context: &mut Context<'_>) -> Result<(), Error> 
         return context.say(page.trim_end());
     }
     if let Some(spec) = &args.show {
-        let policies = PolicySpec::open(spec)?;
+        let policies = DOOR.open(spec)?;
         if let Some(path) = &args.html {
             let Some(tree) = policies.iter().find_map(PolicySpec::tree_policy) else {
                 let hint = "Make one: pleach distill --teacher NAME|PATH.";

@@ -14,10 +14,10 @@ use crate::commands::train::with_bar;
 use crate::flags::QuickstartArgs;
 use crate::progress::bars;
 use pleach_experiments::distill::search::{SearchInput, SearchReport, Searched, search_tree, state_file};
+use pleach_experiments::door::{DOOR, PolicySpec};
 use pleach_experiments::error::Error;
 use pleach_experiments::evaluate::evaluation::COLUMNS;
 use pleach_experiments::evaluate::instances::{Instance, episodes, seeds};
-use pleach_experiments::evaluate::policy_spec::PolicySpec;
 use pleach_experiments::evaluate::results::Results;
 use pleach_experiments::evaluate::run::Runner;
 use pleach_experiments::evaluate::stand_in::stand_ins;
@@ -212,12 +212,12 @@ fn settings(args: &QuickstartArgs) -> Result<TrainSettings, Error> {
 
 /// Who stands in the tables.
 fn policies(network: PolicySpec, tree: &Tree, validation: &Validation) -> Result<Vec<PolicySpec>, Error> {
-    let tree = PolicySpec::tree("tree", tree.clone())?;
+    let tree = PolicySpec::tree("tree", tree.clone());
     let mut names: Vec<String> = ROWS.iter().map(ToString::to_string).collect();
     if !names.iter().any(|name| name == validation.best()) {
         names.push(validation.best().to_string());
     }
-    let mut policies = PolicySpec::open_all(&names)?;
+    let mut policies = DOOR.open_all(&names)?;
     policies.extend([network, tree]);
     Ok(policies)
 }
@@ -227,7 +227,7 @@ fn policies(network: PolicySpec, tree: &Tree, validation: &Validation) -> Result
 fn dealers(policies: &[PolicySpec], validation: &Validation) -> Result<Vec<PolicySpec>, Error> {
     let stays = |policy: &&PolicySpec| [validation.best(), "network"].contains(&policy.name());
     let mut dealers: Vec<PolicySpec> = policies.iter().filter(stays).cloned().collect();
-    dealers.extend(PolicySpec::open_all(&STOPPING_ROWS.map(str::to_string))?);
+    dealers.extend(DOOR.open_all(&STOPPING_ROWS.map(str::to_string))?);
     Ok(dealers)
 }
 

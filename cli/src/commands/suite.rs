@@ -9,9 +9,9 @@ use crate::commands::Context;
 use crate::commands::train::with_bar;
 use crate::flags::SuiteArgs;
 use crate::progress::bars;
+use pleach_experiments::door::PolicySpec;
 use pleach_experiments::error::Error;
 use pleach_experiments::evaluate::instances::{episodes, seeds};
-use pleach_experiments::evaluate::policy_spec::PolicySpec;
 use pleach_experiments::run_folder::{Existing, RunFolder};
 use pleach_experiments::suite::{
     Comparison, Interval, LONGER, Learned, Stage, TASKS, Task, baselines, compare,

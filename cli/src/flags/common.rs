@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use clap::{ArgAction, Args};
+use pleach_experiments::door::{DOOR, PolicySpec};
 use pleach_experiments::error::Error;
 use pleach_experiments::evaluate::flag_values;
-use pleach_experiments::evaluate::policy_spec::PolicySpec;
 use pleach_experiments::run_folder::Existing;
 use serde::Serialize;
 
@@ -189,7 +189,7 @@ impl AgainstFlag {
             [] => otherwise.iter().map(|name| (*name).to_string()).collect(),
             given => given.to_vec(),
         };
-        PolicySpec::open_all(&names)
+        Ok(DOOR.open_all(&names)?)
     }
 }
 

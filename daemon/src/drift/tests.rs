@@ -4,6 +4,8 @@ use pleach_scheduler::{Capabilities, ExternalId};
 
 use super::*;
 use crate::memory::Memory;
+use pleach_policies::PolicySpec;
+
 use crate::round::{self, Deciders};
 use crate::snapshot::{JobSeen, NodeSeen, VERSION};
 use crate::state::State;
@@ -17,7 +19,11 @@ fn sealed() -> Loaded {
     let tree = Tree::load(path.as_ref()).unwrap();
     let mut visits = Visits::none(tree.num_leaves());
     (0..1000).for_each(|_| visits.add(&[0, 1, 2, 3]));
-    Loaded::tree("t", tree.with_visits(visits).unwrap(), Capabilities::default()).unwrap()
+    Loaded::opened(
+        &PolicySpec::tree("t", tree.with_visits(visits).unwrap()),
+        Capabilities::default(),
+    )
+    .unwrap()
 }
 
 fn settings(on_drift: OnDrift) -> RoundSettings {

@@ -7,8 +7,13 @@ use super::fake::{Fake, QUEUE, out};
 #[test]
 fn a_policy_that_does_not_fit_is_refused_and_a_reload_keeps_the_present_one() {
     let fake = Fake::new(&QUEUE);
-    let said = fake.rounds("srtf", "--live", "1");
-    assert!(said.contains("Preempt"), "{said}");
+    for (policy, words) in [
+        ("tiresias", "It plans in the simulator alone"),
+        ("sfj", "Did you mean sjf?"),
+    ] {
+        let said = fake.rounds(policy, "--live", "1");
+        assert!(said.contains(words), "{said}");
+    }
     fs::write(fake.at("tree.json"), "{}").unwrap();
     let path = fake.at("tree.json");
     let said = fake.rounds(path.to_str().unwrap(), "--live", "1");

@@ -11,8 +11,8 @@ use serde::Serialize;
 use super::parts::{Kind, REPORTED, in_words};
 use super::shuffled::Shuffled;
 use super::side_by_side::{PartOver, side_by_side};
+use crate::door::PolicySpec;
 use crate::error::Error;
-use crate::evaluate::policy_spec::PolicySpec;
 use crate::progress::Watcher;
 
 /// Lists as long as the task's, four times as long, and a low load.
@@ -51,10 +51,10 @@ pub fn ablate(
     seed: u64,
     watcher: &Watcher,
 ) -> Result<AblationReport, Error> {
-    let mut policies = vec![PolicySpec::tree("whole", tree.clone())?];
+    let mut policies = vec![PolicySpec::tree("whole", tree.clone())];
     let mut rows = Vec::new();
     for (without, coverage, smaller) in leaves(tree)? {
-        policies.push(PolicySpec::tree(&without, smaller)?);
+        policies.push(PolicySpec::tree(&without, smaller));
         rows.push((without, coverage));
     }
     let schema = FeatureSchema::current();

@@ -9,8 +9,8 @@ use std::mem::discriminant;
 
 use super::parts::{REPORTED, in_words};
 use super::side_by_side::{PartOver, side_by_side};
+use crate::door::PolicySpec;
 use crate::error::Error;
-use crate::evaluate::policy_spec::PolicySpec;
 use crate::evaluate::stats::Ratio;
 use crate::progress::Watcher;
 
@@ -45,8 +45,8 @@ pub fn check(
     watcher: &Watcher,
 ) -> Result<CheckReport, Error> {
     let policies = [
-        PolicySpec::tree("before", before.clone())?,
-        PolicySpec::tree("after", after.clone())?,
+        PolicySpec::tree("before", before.clone()),
+        PolicySpec::tree("after", after.clone()),
     ];
     let drawn = ((seed, "distill/check"), num_lists);
     let mut parts = side_by_side(env, &REPORTED, drawn, &policies, watcher)?;

@@ -191,8 +191,8 @@ impl DriftReport {
 mod tests {
     use super::*;
     use crate::distill::visits::record;
+    use crate::door::PolicySpec;
     use crate::evaluate::evaluation::{Evaluation, EvaluationConfig};
-    use crate::evaluate::policy_spec::PolicySpec;
     use crate::evaluate::workload_source::WorkloadSource;
     use pleach_tests::assert_well_formed;
 

@@ -12,8 +12,8 @@ use serde::Serialize;
 
 use super::parts::{Lists, PartRow, REPORTED, Rivals, in_words, markdown, paired};
 use super::prune;
+use crate::door::PolicySpec;
 use crate::error::Error;
-use crate::evaluate::policy_spec::PolicySpec;
 use crate::evaluate::stats::Ratio;
 use crate::plot::axis::Axis;
 use crate::plot::frame::{Frame, colour, legend};
@@ -143,7 +143,7 @@ pub fn frontier(
     let (mut sizes, mut trees) = (Vec::new(), Vec::new());
     for (place, ratio_of_choice) in chosen {
         let tree = distilled.students[place].clone();
-        let own = lists.all(&PolicySpec::tree("tree", tree.clone())?)?;
+        let own = lists.all(&PolicySpec::tree("tree", tree.clone()))?;
         let parts = lists.rows(&own);
         let over_teacher = (0..lists.parts.len())
             .map(|part| paired(&lists.of_part(&own, part), &lists.of_part(&of_teacher, part)))

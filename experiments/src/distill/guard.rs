@@ -10,9 +10,9 @@ use serde::Serialize;
 
 use super::parts::{Kind, REPORTED, in_words};
 use super::side_by_side::{PartOver, side_by_side};
+use crate::door::PolicySpec;
 use crate::error::Error;
 use crate::evaluate::metric::show_seconds;
-use crate::evaluate::policy_spec::PolicySpec;
 use crate::evaluate::stats::Ratio;
 use crate::plot::axis::Axis;
 use crate::plot::frame::{Frame, colour, legend};
@@ -81,7 +81,7 @@ pub fn guard(
         };
         let tree = input.tree.clone().with_guards(guards);
         let tree = tree.map_err(|error| Error::Failed(error.to_string()))?;
-        Ok::<_, Error>((overdue_after_s, tenant_floor, PolicySpec::tree(name, tree)?))
+        Ok::<_, Error>((overdue_after_s, tenant_floor, PolicySpec::tree(name, tree)))
     };
     let mut policies = vec![under("no guard", None, None)?];
     for after_s in largest_first(&input.overdue_after_s) {

@@ -29,8 +29,8 @@ use pleach_scheduler::tree::{TreeError, TreePolicy};
 use pleach_scheduler::{PolicyError, Provenance};
 
 use self::narrow::narrowed;
+use crate::door::PolicySpec;
 use crate::error::Error;
-use crate::evaluate::policy_spec::PolicySpec;
 use crate::progress::{Progress, Watcher};
 use crate::train::objective;
 use crate::train::validation::Validation;
@@ -198,7 +198,7 @@ pub fn prune(
         if watcher.asked_to_stop(num_judged as u64, 0).is_some() {
             return Err(PolicyError::Stopped.into());
         }
-        let ratio = validation.ratio(env, PolicySpec::tree("tree", tree.tree().clone())?)?;
+        let ratio = validation.ratio(env, PolicySpec::tree("tree", tree.tree().clone()))?;
         num_judged += 1;
         let leaves = tree.tree().num_leaves();
         let words = format!(
@@ -303,7 +303,7 @@ mod tests {
         let distilled = |objective: &Objective| {
             let validation = Validation::by(objective, &env, 3, 4).unwrap();
             let distilled = prune(&env, &teacher, &config, &validation, 3, &Watcher::nobody()).unwrap();
-            let tree = PolicySpec::tree("tree", distilled.tree.clone()).unwrap();
+            let tree = PolicySpec::tree("tree", distilled.tree.clone());
             let (ratio, metrics) = validation.judge(&env, tree).unwrap();
             assert_eq!(distilled.report.result.ratio, Some(ratio));
             (distilled, metrics)

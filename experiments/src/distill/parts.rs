@@ -11,9 +11,9 @@ use pleach_scheduler::portable_math::{exp, ln};
 use rayon::prelude::*;
 use serde::Serialize;
 
+use crate::door::{DOOR, PolicySpec};
 use crate::error::Error;
 use crate::evaluate::instances::{Instance, seeds};
-use crate::evaluate::policy_spec::PolicySpec;
 use crate::evaluate::stats::{Ratio, mean};
 use crate::progress::Watcher;
 
@@ -82,11 +82,11 @@ pub enum Rivals<'a> {
 impl Rivals<'_> {
     fn open(self) -> Result<Vec<PolicySpec>, Error> {
         let names: Vec<String> = match self {
-            Rivals::Heuristics => return PolicySpec::open_all(&[]),
+            Rivals::Heuristics => return Ok(DOOR.open_all(&[])?),
             Rivals::Dealers => DEALERS.map(str::to_string).to_vec(),
             Rivals::Known(names) => names.to_vec(),
         };
-        let opened = names.iter().map(|name| PolicySpec::open(name));
+        let opened = names.iter().map(|name| DOOR.open(name));
         Ok(opened.collect::<Result<Vec<_>, _>>()?.concat())
     }
 }
@@ -239,7 +239,7 @@ impl Lists {
     /// A run that failed.
     pub fn all(&self, policy: &PolicySpec) -> Result<Vec<Outcome>, Error> {
         let runs: Vec<(usize, usize)> = (0..self.lists.len()).map(|list| (0, list)).collect();
-        self.outcomes(|_| policy.make_planner(), &runs)
+        self.outcomes(|_| Ok(policy.make_planner()?), &runs)
     }
 
     /// What outcomes on all lists are worth, part by part, against the best heuristic.

@@ -22,8 +22,8 @@ use super::provenance;
 use super::recorded::recorded;
 pub use super::search_report::{FrontierRow, OtherRow, SearchReport};
 use super::starts::hand_rules;
+use crate::door::PolicySpec;
 use crate::error::Error;
-use crate::evaluate::policy_spec::PolicySpec;
 use crate::evaluate::stats::Ratio;
 use crate::progress::{Progress, Watcher};
 use crate::run_folder::atomic_file;
@@ -266,8 +266,8 @@ impl Ground<'_> {
     }
 
     fn policy(&self, name: &str, draft: &Draft) -> Result<PolicySpec, Error> {
-        let tree = PolicySpec::tree(name, self.tree(draft)?)?;
-        if self.deals { tree.dealt() } else { Ok(tree) }
+        let tree = PolicySpec::tree(name, self.tree(draft)?);
+        Ok(if self.deals { tree.dealt()? } else { tree })
     }
 
     fn planner(&self, tree: &TreePolicy) -> Result<Box<dyn Planner>, Error> {

@@ -1,6 +1,7 @@
 //! Searches from hand rules and given trees.
 
 use super::*;
+use crate::door::DOOR;
 use crate::evaluate::workload_source::env_of;
 use pleach_scheduler::ActionKind;
 
@@ -73,7 +74,7 @@ fn a_tree_by_whose_passes_gpus_are_dealt_is_judged_against_the_planners_that_dea
     env.sim.capabilities.grant(ActionKind::Preempt, true);
     let deals = SearchInput {
         deals: true,
-        against: vec![PolicySpec::open("deal:sjf").unwrap().remove(0)],
+        against: vec![DOOR.open("deal:sjf").unwrap().remove(0)],
         ..input(500)
     };
     let folder = tempfile::tempdir().unwrap();
@@ -85,16 +86,14 @@ fn a_tree_by_whose_passes_gpus_are_dealt_is_judged_against_the_planners_that_dea
     // The same tree is worth the same when it is played by its name.
     let path = folder.path().join("tree.json");
     std::fs::write(&path, found.tree.to_json()).unwrap();
-    let spec = PolicySpec::open(&format!("deal:{}", path.display()))
-        .unwrap()
-        .remove(0);
+    let spec = DOOR.open(&format!("deal:{}", path.display())).unwrap().remove(0);
     let drawn = (3, "search/acceptance");
     let lists = Lists::draw(&env, &REPORTED, drawn, 6, Rivals::Dealers, &Watcher::nobody()).unwrap();
     let rows = lists.rows(&lists.all(&spec).unwrap());
     if found.report.accepted {
         assert_eq!(rows, found.report.frontier[found.report.chosen].parts);
     }
-    let plain = PolicySpec::open(&path.display().to_string()).unwrap().remove(0);
+    let plain = DOOR.open(&path.display().to_string()).unwrap().remove(0);
     assert_ne!(lists.rows(&lists.all(&plain).unwrap()), rows);
 }
 

@@ -4,9 +4,9 @@ use pleach_env::{EnvConfig, SimConfig, simulate};
 use serde::Serialize;
 
 use super::parts::{Kind, instances, kinds_of};
+use crate::door::PolicySpec;
 use crate::error::Error;
 use crate::evaluate::instances::Instance;
-use crate::evaluate::policy_spec::PolicySpec;
 use crate::evaluate::run::in_parallel;
 use crate::evaluate::stats::{Ratio, mean};
 use crate::progress::Watcher;

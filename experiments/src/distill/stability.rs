@@ -20,9 +20,9 @@ use serde::Serialize;
 use super::parts::{Kind, REPORTED, in_words, instances, kinds_of};
 use super::prune;
 use super::side_by_side::{PartOver, side_by_side};
+use crate::door::PolicySpec;
 use crate::error::Error;
 use crate::evaluate::instances::Instance;
-use crate::evaluate::policy_spec::PolicySpec;
 use crate::progress::Watcher;
 use crate::train::validation::Validation;
 
@@ -108,7 +108,7 @@ pub fn stability(
         .collect();
     let mut policies = vec![input.teacher.clone()];
     for (fit, tree) in trees.iter().enumerate() {
-        policies.push(PolicySpec::tree(&format!("fit {}", fit + 1), tree.clone())?);
+        policies.push(PolicySpec::tree(&format!("fit {}", fit + 1), tree.clone()));
     }
     let parts = side_by_side(env, &KINDS, (drawn, input.num_lists), &policies, watcher)?;
     let with_others = |fit: usize| {

@@ -14,9 +14,9 @@ use super::estimate_source::EstimateSource;
 use super::evaluation::Evaluation;
 use super::instances::Instance;
 use super::metric::Metric;
-use super::policy_spec::PolicySpec;
 use super::results::Results;
 use super::table::{Table, show_interval};
+use crate::door::PolicySpec;
 use crate::error::Error;
 use crate::progress::Watcher;
 

@@ -11,12 +11,12 @@ use serde::{Deserialize, Serialize};
 
 use super::instances::{Instance, seeds};
 use super::metric::{MAIN_METRIC, METRICS, Metric};
-use super::policy_spec::PolicySpec;
 use super::results::Results;
 use super::run::Runner;
 use super::sim_config::SchedulingConfig;
 use super::stand_in::stand_ins;
 use super::workload_source::{DEFAULT_WORKLOAD, WorkloadSource};
+use crate::door::{DOOR, PolicySpec};
 use crate::error::Error;
 use crate::progress::Watcher;
 use crate::run_folder::atomic_file::read_toml;
@@ -109,7 +109,7 @@ impl Evaluation {
     /// [`Error::Config`] for what is unknown, out of range, or asks for more than the cluster can do; files that cannot be
     /// used.
     pub fn open(config: &EvaluationConfig) -> Result<Evaluation, Error> {
-        Evaluation::of(config, PolicySpec::open_all(&config.policy)?)
+        Evaluation::of(config, DOOR.open_all(&config.policy)?)
     }
 
     /// The same with policies that are there already, instead of those that the configuration names.

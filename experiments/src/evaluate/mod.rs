@@ -6,8 +6,6 @@ pub mod evaluation;
 pub mod flag_values;
 pub mod instances;
 pub mod metric;
-pub mod policy_spec;
-pub mod requirement_flags;
 pub mod results;
 pub mod run;
 pub mod sim_config;
@@ -17,5 +15,3 @@ pub mod table;
 pub mod workload_source;
 
 mod named_env;
-mod policy_file;
-mod policy_names;

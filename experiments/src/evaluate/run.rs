@@ -12,8 +12,8 @@ use pleach_scheduler::{Planner, PolicyError, Time};
 use rayon::prelude::*;
 
 use super::instances::Instance;
-use super::policy_spec::PolicySpec;
 use super::results::PolicyRun;
+use crate::door::PolicySpec;
 use crate::error::Error;
 use crate::progress::{Progress, Watcher};
 

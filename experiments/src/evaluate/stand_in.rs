@@ -10,7 +10,7 @@ use pleach_scheduler::ActionKind;
 use pleach_scheduler::cluster::Sharing;
 
 use super::instances::Instance;
-use super::policy_spec::PolicySpec;
+use crate::door::PolicySpec;
 
 /// By the names of the policies that decide as another heuristic on every instance: which one, and what is missing.
 #[must_use]
@@ -68,6 +68,7 @@ mod tests {
     use pleach_env::EnvConfig;
 
     use super::*;
+    use crate::door::DOOR;
     use crate::evaluate::instances::{episodes, seeds};
     use crate::evaluate::results::Results;
     use crate::evaluate::run::Runner;
@@ -77,7 +78,7 @@ mod tests {
         let mut env = EnvConfig::registered(id).unwrap();
         env.sim.capabilities.grant(ActionKind::Preempt, preemption);
         let instances = episodes(&env, &seeds(0, "test", 2)).unwrap();
-        let policies = PolicySpec::open_all(&[]).unwrap();
+        let policies = DOOR.open_all(&[]).unwrap();
         let runs = Runner::new(&env.sim).run(&instances, &policies).unwrap();
         let said = stand_ins(&policies, &instances, &env.sim);
         let results = Results::new("evaluate", runs, Some("sjf")).unwrap();

@@ -15,8 +15,8 @@ use serde::Serialize;
 
 use super::replay::{Seen, replay};
 use super::subject::Subject;
+use crate::door::DOOR;
 use crate::error::Error;
-use crate::evaluate::policy_spec::PolicySpec;
 
 /// The decisions of a list against those of another policy.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -67,7 +67,7 @@ impl Differences {
 
 /// Asks a heuristic at every decision of the list.
 pub(super) fn answer(subject: &Subject, name: &str) -> Result<Differences, Error> {
-    let spec = PolicySpec::open(name)?;
+    let spec = DOOR.open(name)?;
     let Some(spec) = spec.first() else {
         return Err(Error::Failed(format!("{name} holds no policy")));
     };

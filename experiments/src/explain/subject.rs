@@ -6,9 +6,9 @@ use pleach_scheduler::cluster::Cluster;
 use pleach_scheduler::tree::{TreePolicy, quantity};
 use pleach_scheduler::{JobId, Time};
 
+use crate::door::DOOR;
 use crate::error::Error;
 use crate::evaluate::evaluation::{Evaluation, EvaluationConfig};
-use crate::evaluate::policy_spec::PolicySpec;
 use crate::evaluate::sim_config::SchedulingConfig;
 use crate::evaluate::workload_source::WorkloadSource;
 
@@ -54,7 +54,7 @@ pub(super) struct Subject {
 
 impl Subject {
     pub(super) fn open(config: &ExplainConfig, note: &mut dyn FnMut(String)) -> Result<Subject, Error> {
-        let opened = PolicySpec::open(&config.tree)?;
+        let opened = DOOR.open(&config.tree)?;
         let Some(spec) = opened.into_iter().find(|spec| spec.tree_policy().is_some()) else {
             return Err(Error::config(
                 "tree",

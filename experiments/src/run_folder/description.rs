@@ -37,15 +37,3 @@ impl RunDescription {
         atomic_file::read_json(&file, DESCRIPTION_BYTES_MAX).map(Some)
     }
 }
-
-/// One line of `artefacts.json`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Artefact {
-    /// Path inside the run's folder, with `/`.
-    pub file: String,
-    /// Size.
-    pub size_bytes: u64,
-    /// Hex SHA-256 of its bytes.
-    pub sha256: String,
-}

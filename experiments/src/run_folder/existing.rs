@@ -6,12 +6,13 @@ use std::path::Path;
 
 use super::description::RunDescription;
 use super::files::{clear, remove_if_there, remove_temporaries};
-use super::names::{ARTEFACTS_FILE, CONFIG_FILE, DESCRIPTION_BYTES_MAX, RUN_FILE, SETTINGS_FILE};
-use super::verify::verify;
+use super::names::{CONFIG_FILE, DESCRIPTION_BYTES_MAX, RUN_FILE, SETTINGS_FILE};
+use super::verify;
 use crate::error::Error;
 use crate::run_folder::atomic_file;
 use crate::run_folder::differences;
 use crate::run_folder::lock::LOCK_FILE;
+use pleach_policies::ARTEFACTS_FILE;
 
 /// What to do about a file that is not what the finished run listed.
 const MEND: &str = "Put the run's own file back, or remove this one: --resume then makes it again. --force replaces the run.";

@@ -3,11 +3,12 @@
 use std::fs;
 use std::path::Path;
 
-use super::description::Artefact;
-use super::names::{ARTEFACTS_FILE, DESCRIPTION_BYTES_MAX, RUN_FILE, is_inside};
+use super::Artefact;
+use super::names::{DESCRIPTION_BYTES_MAX, RUN_FILE};
 use crate::error::Error;
 use crate::run_folder::atomic_file;
 use crate::run_folder::lock::LOCK_FILE;
+use pleach_policies::{ARTEFACTS_FILE, is_inside};
 
 /// What training writes with the time of day in it.
 const CLOCKED: [&str; 2] = ["timing.jsonl", "tensorboard"];

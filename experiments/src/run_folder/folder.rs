@@ -4,14 +4,16 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
+use super::Artefact;
 use super::atomic_file;
-use super::description::{Artefact, RunDescription};
+use super::description::RunDescription;
 use super::existing::{Existing, prepare, refuse_foreign};
 use super::files::files_of;
 use super::hash::{hash_file, hash_json};
 use super::lock::RunLock;
-use super::names::{ARTEFACTS_FILE, CONFIG_FILE, RUN_FILE, is_inside};
+use super::names::{CONFIG_FILE, RUN_FILE};
 use crate::error::Error;
+use pleach_policies::{ARTEFACTS_FILE, is_inside};
 
 /// Hex digits of the configuration hash in the folder's name.
 const HASH_DIGITS_IN_NAME: usize = 8;

@@ -4,14 +4,12 @@
 //! and not left to the map type, because a feature of another crate can switch that to insertion order.
 
 use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::path::Path;
 
+use pleach_policies::hash_reader;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
-
-/// Bytes that are hashed at once.
-const PART_BYTES: usize = 1 << 16;
 
 /// Hex SHA-256 of `bytes`.
 #[must_use]
@@ -29,24 +27,6 @@ pub(crate) fn hash_file(path: &Path) -> io::Result<(u64, String)> {
 
 fn hex(digest: [u8; 32]) -> String {
     digest.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-/// Size and hex SHA-256 of the first `num_bytes` of a reader, or of all where there are fewer.
-///
-/// # Errors
-/// What the reader gives.
-pub(crate) fn hash_reader(reader: impl Read, num_bytes: u64) -> io::Result<(u64, String)> {
-    let (mut digest, mut reader) = (Sha256::new(), reader.take(num_bytes));
-    let (mut part, mut size_bytes) = (vec![0; PART_BYTES], 0);
-    loop {
-        match reader.read(&mut part)? {
-            0 => return Ok((size_bytes, hex(digest.finalize().into()))),
-            length => {
-                digest.update(&part[..length]);
-                size_bytes += length as u64;
-            }
-        }
-    }
 }
 
 /// Hex SHA-256 of `value` in canonical form.
@@ -112,7 +92,7 @@ mod tests {
             hash_bytes(b""),
             "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
         );
-        let long = vec![7; 3 * PART_BYTES / 2];
+        let long = vec![7; 100_000];
         let read = |num_bytes| hash_reader(long.as_slice(), num_bytes).unwrap();
         assert_eq!(read(u64::MAX), (long.len() as u64, hash_bytes(&long)));
         assert_eq!(read(5), (5, hash_bytes(&long[..5])));

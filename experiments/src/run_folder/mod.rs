@@ -24,12 +24,11 @@ mod folder;
 mod names;
 #[cfg(test)]
 mod tests;
-mod verify;
 
-pub use self::description::{Artefact, RunDescription};
+pub use self::description::RunDescription;
 pub use self::existing::Existing;
 pub(crate) use self::files::remove_temporaries;
 pub use self::folder::RunFolder;
-pub(crate) use self::names::ARTEFACTS_FILE;
 pub use self::names::{CONFIG_FILE, SETTINGS_FILE};
-pub(crate) use self::verify::verify;
+pub use pleach_policies::Artefact;
+pub(crate) use pleach_policies::{ARTEFACTS_FILE, verify};

@@ -7,9 +7,10 @@ use std::path::Path;
 
 use super::folder::default_path;
 use super::hash::{hash_bytes, hash_json};
-use super::names::{ARTEFACTS_FILE, RUN_FILE};
+use super::names::RUN_FILE;
 use super::*;
 use crate::error::Error;
+use pleach_policies::ARTEFACTS_FILE;
 
 fn config(load: f64) -> BTreeMap<&'static str, f64> {
     BTreeMap::from([("load", load)])

@@ -8,10 +8,10 @@ use pleach_scheduler::portable_math::{exp, ln};
 use serde::Serialize;
 
 use super::interval::Interval;
+use crate::door::{DOOR, PolicySpec};
 use crate::error::Error;
 use crate::evaluate::instances::Instance;
 use crate::evaluate::metric::MAIN_METRIC;
-use crate::evaluate::policy_spec::PolicySpec;
 use crate::evaluate::results::PolicyRun;
 use crate::evaluate::run::Runner;
 use crate::progress::Watcher;
@@ -21,9 +21,9 @@ use crate::progress::Watcher;
 /// # Errors
 /// Not in practice: the names are known.
 pub fn baselines(capabilities: Capabilities) -> Result<Vec<PolicySpec>, Error> {
-    let mut all = PolicySpec::open_all(&[])?;
+    let mut all = DOOR.open_all(&[])?;
     for name in pleach_baselines::names() {
-        let planner = PolicySpec::planner(name, serde_json::Value::Null)?;
+        let planner = DOOR.planner(name, serde_json::Value::Null)?;
         if planner.asks()?.difference(capabilities.actions()).is_empty() {
             all.push(planner);
         }

@@ -5,9 +5,9 @@ use pleach_scheduler::ActionKind;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use crate::door::DOOR;
 use crate::error::Error;
 use crate::evaluate::estimate_source::EstimateSource;
-use crate::evaluate::policy_spec::PolicySpec;
 use crate::evaluate::run::Runner;
 use crate::evaluate::sim_config::SchedulingConfig;
 use crate::evaluate::stand_in::stand_ins;
@@ -91,8 +91,8 @@ impl UnitConfig {
 pub fn check(spec: &UnitSpec) -> Result<(), UnitError> {
     let config: UnitConfig = spec.config_as()?;
     let sim = config.scheduling().sim(&config.source().workload);
-    for policy in PolicySpec::open(&config.policy)? {
-        policy.check(sim.capabilities)?;
+    for policy in DOOR.open(&config.policy).map_err(Error::from)? {
+        policy.check(sim.capabilities).map_err(Error::from)?;
     }
     let out = |key: &str, value: f64, allowed: &str| {
         UnitError::from(Error::config(key, value, allowed, "Mend the grid."))
@@ -118,7 +118,7 @@ pub fn work(spec: &UnitSpec) -> Result<Value, UnitError> {
     let config: UnitConfig = spec.config_as()?;
     let sim = config.scheduling().sim(&config.source().workload);
     let instances = config.source().instances(&sim, &[Seed(spec.seed)], &mut |_| {})?;
-    let policies = PolicySpec::open(&config.policy)?;
+    let policies = DOOR.open(&config.policy).map_err(Error::from)?;
     let runs = Runner::new(&sim).run(&instances, &policies[..1])?;
     let run = runs
         .first()

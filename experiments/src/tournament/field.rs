@@ -1,7 +1,7 @@
 //! Who plays in a tournament, and on what.
 
+use crate::door::{DOOR, PolicySpec};
 use crate::error::Error;
-use crate::evaluate::policy_spec::PolicySpec;
 
 /// The workloads of the default tournament: generated, so that it needs no file.
 pub const WORKLOADS: [&str; 6] = [
@@ -22,7 +22,7 @@ pub const APART: [&str; 1] = ["hadare"];
 /// An unknown name.
 pub fn field(names: &[String]) -> Result<Vec<PolicySpec>, Error> {
     if !names.is_empty() {
-        return PolicySpec::open_all(names);
+        return Ok(DOOR.open_all(names)?);
     }
     let heuristics = pleach_scheduler::heuristics::names().iter().copied();
     let all = heuristics.chain(pleach_baselines::names());
@@ -30,5 +30,5 @@ pub fn field(names: &[String]) -> Result<Vec<PolicySpec>, Error> {
         .filter(|name| !APART.contains(name))
         .map(str::to_string)
         .collect();
-    PolicySpec::open_all(&names)
+    Ok(DOOR.open_all(&names)?)
 }

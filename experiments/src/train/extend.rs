@@ -14,8 +14,8 @@ use serde_json::Value;
 
 use super::settings::TrainSettings;
 use super::trained::CHECKPOINTS;
+use crate::door::BEST_CHECKPOINT;
 use crate::error::Error;
-use crate::evaluate::policy_spec::BEST_CHECKPOINT;
 use crate::run_folder::atomic_file;
 
 /// The log whose first line holds the settings, and the key of the length there.

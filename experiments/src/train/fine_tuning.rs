@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 
 use pleach_network::{Error as NetworkError, TrainedNetwork};
 
+use crate::door::{BEST_CHECKPOINT, USE_THE_FILE};
 use crate::error::Error;
-use crate::evaluate::policy_spec::{BEST_CHECKPOINT, USE_THE_FILE};
 use crate::run_folder;
 use crate::train::settings::TrainSettings;
 
@@ -67,8 +67,8 @@ mod tests {
     use pleach_network::LearnedPolicy;
 
     use super::*;
+    use crate::door::PolicySpec;
     use crate::error::EXIT_CONFIG;
-    use crate::evaluate::policy_spec::PolicySpec;
     use crate::evaluate::workload_source::env_of;
     use crate::progress::Watcher;
     use crate::train::validation::Validation;

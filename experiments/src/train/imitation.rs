@@ -7,8 +7,8 @@ use pleach_agents::Demonstrations;
 use pleach_env::expert::ExpertPlanner;
 use pleach_env::{Batch, Seed, VecEnv, VectorEnv as _};
 
+use crate::door::DOOR;
 use crate::error::Error;
-use crate::evaluate::policy_spec::PolicySpec;
 use crate::train::settings::TrainSettings;
 
 /// Lets a planner play `warm_start_steps` steps in every environment; a fresh one in each episode.
@@ -21,7 +21,7 @@ pub(crate) fn of_planner(
     settings: &TrainSettings,
     seed: Seed,
 ) -> Result<Demonstrations, Error> {
-    let planner = PolicySpec::planner(name, serde_json::Value::Null)?;
+    let planner = DOOR.planner(name, serde_json::Value::Null)?;
     let mut teachers = (0..settings.num_envs)
         .map(|_| Ok(ExpertPlanner::new(planner.make_planner()?)))
         .collect::<Result<Vec<_>, Error>>()?;
@@ -43,7 +43,7 @@ pub(crate) fn of_planner(
     };
     let shown = Demonstrations::correct(envs, seed, num_steps, horizon_s, both)?;
     if let Some(error) = failed {
-        return Err(error);
+        return Err(error.into());
     }
     let num = num_steps * settings.num_envs;
     if 2 * shown.len() < num {

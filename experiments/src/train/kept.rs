@@ -15,8 +15,8 @@ use super::curve::CurvePoint;
 use super::fine_tuning::network_at;
 use super::run::Run;
 use super::trained::{CHECKPOINTS, VALIDATION_FILE, best_of};
+use crate::door::{BEST_CHECKPOINT, PolicySpec};
 use crate::error::Error;
-use crate::evaluate::policy_spec::{BEST_CHECKPOINT, PolicySpec};
 use crate::progress::{Progress, Watcher};
 use crate::run_folder::atomic_file;
 

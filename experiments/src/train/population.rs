@@ -7,8 +7,8 @@ use rayon::prelude::*;
 
 use super::constraint::{self, Constraint};
 use super::objective::{Objective, loss, value_of};
+use crate::door::PolicySpec;
 use crate::error::Error;
-use crate::evaluate::policy_spec::PolicySpec;
 
 /// What a population is held to besides the objective.
 #[derive(Clone, Copy, Debug)]

@@ -4,8 +4,8 @@ use pleach_scheduler::cluster::Capabilities;
 use pleach_scheduler::heuristics;
 use pleach_scheduler::{ActionKind, ActionSet};
 
+use crate::door::requirement_flags;
 use crate::error::Error;
-use crate::evaluate::requirement_flags::requirement_flags;
 
 /// Refuses a teacher that cannot be imitated candidate by candidate: an unknown name, or a planner that stops running jobs,
 /// mixes GPU types, or shares GPUs where the cluster does not.

@@ -7,8 +7,8 @@ use pleach_env::WorkloadConfig;
 use pleach_env::workload::generate::{GeneratorConfig, PhillyLikeConfig};
 use pleach_network::{LearnedPolicy, TrainedNetwork};
 
+use crate::door::{BEST_CHECKPOINT, PolicySpec};
 use crate::error::Error;
-use crate::evaluate::policy_spec::{BEST_CHECKPOINT, PolicySpec};
 use crate::evaluate::run::Runner;
 use crate::evaluate::workload_source::env_of;
 use crate::progress::{Progress, Watcher};

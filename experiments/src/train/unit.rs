@@ -15,8 +15,8 @@ use super::task::Task;
 use super::units::{
     Begun, EXCHANGE_BYTES_MAX, Headed, POLL, STATE_FILE, TASK_FILE, UNITS, begun_file, part_file, program,
 };
+use crate::door::PolicySpec;
 use crate::error::Error;
-use crate::evaluate::policy_spec::PolicySpec;
 use crate::progress::Watcher;
 use crate::run_folder::hash::hash_file;
 use crate::run_folder::{ARTEFACTS_FILE, SETTINGS_FILE, atomic_file};

@@ -19,8 +19,8 @@ use serde::{Deserialize, Serialize};
 use super::part::{self, Limits, Part};
 use super::population::{Generation, Play};
 use super::task::Task;
+use crate::door::PolicySpec;
 use crate::error::Error;
-use crate::evaluate::policy_spec::PolicySpec;
 use crate::run_folder::hash::hash_file;
 use crate::run_folder::{SETTINGS_FILE, atomic_file};
 

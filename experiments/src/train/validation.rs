@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 
 use pleach_env::{EnvConfig, Source};
 
+use crate::door::{DOOR, PolicySpec};
 use crate::error::Error;
 use crate::evaluate::instances::Instance;
 use crate::evaluate::instances::{episodes, seeds};
-use crate::evaluate::policy_spec::PolicySpec;
 use crate::evaluate::results::PolicyRun;
 use crate::evaluate::run::Runner;
 use crate::train::objective::{self, Objective};
@@ -49,7 +49,7 @@ impl Validation {
             .iter()
             .filter_map(|seed| source.part(*seed))
             .collect();
-        let heuristics = PolicySpec::open_all(&[])?;
+        let heuristics = DOOR.open_all(&[])?;
         let runs = Runner::new(&env.sim).run(&instances, &heuristics)?;
         let of = |policy: &str| -> Vec<PolicyRun> {
             let runs = runs.iter().filter(|run| run.policy == policy);

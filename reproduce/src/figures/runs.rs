@@ -6,8 +6,8 @@ use pleach_env::workload::Workload;
 use pleach_env::{SimConfig, SimResult};
 use serde_json::Value;
 
+use pleach_experiments::door::{DOOR, PolicySpec};
 use pleach_experiments::error::Error;
-use pleach_experiments::evaluate::policy_spec::PolicySpec;
 use pleach_experiments::evaluate::run::{in_parallel, simulate_as_asked};
 use pleach_experiments::progress::Watcher;
 
@@ -45,7 +45,7 @@ impl Run {
 
     fn simulate(&self) -> Result<SimResult, Error> {
         let policy = if pleach_baselines::find(self.policy).is_some() {
-            PolicySpec::planner(self.policy, self.settings.clone())?
+            DOOR.planner(self.policy, self.settings.clone())?
         } else {
             PolicySpec::heuristic(self.policy)?
         };

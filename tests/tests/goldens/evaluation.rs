@@ -2,7 +2,7 @@
 
 use pleach_env::workload::generate::{GavelConfig, GeneratorConfig, generate};
 use pleach_env::{Seed, SimConfig};
-use pleach_experiments::{Instance, PolicySpec, Results, Runner};
+use pleach_experiments::{DOOR, Instance, PolicySpec, Results, Runner};
 use pleach_scheduler::ActionKind;
 
 use pleach_tests::golden::{Digest, Row, hold};
@@ -27,7 +27,7 @@ fn a_comparison_gives_the_figures_it_did() {
         "/../checkpoints/reference/GavelMulti-v1.ckpt"
     );
     let names = ["fifo", "sjf-best-type", "tiresias", &format!("network={network}")];
-    let policies = names.iter().flat_map(|name| PolicySpec::open(name).unwrap());
+    let policies = names.iter().flat_map(|name| DOOR.open(name).unwrap());
     let policies: Vec<PolicySpec> = policies.collect();
     let mut sim = SimConfig::default();
     sim.capabilities.grant(ActionKind::Preempt, true);

@@ -14,8 +14,8 @@ use pleach_scheduler::heuristics;
 
 use crate::commands::Context;
 use crate::flags::BenchArgs;
+use pleach_experiments::door::{DOOR, PolicySpec};
 use pleach_experiments::error::Error;
-use pleach_experiments::evaluate::policy_spec::PolicySpec;
 use pleach_experiments::run_folder::atomic_file::read_text;
 
 /// Jobs and nodes of 8 GPUs of each point: ten jobs for a GPU.
@@ -102,7 +102,7 @@ pub(super) fn queues(
         policies.push(PolicySpec::heuristic(name)?);
     }
     if Path::new(REFERENCE_NETWORK).exists() {
-        policies.extend(PolicySpec::open(REFERENCE_NETWORK)?);
+        policies.extend(DOOR.open(REFERENCE_NETWORK)?);
     } else {
         context.say(&format!("no network: {REFERENCE_NETWORK} is not here"))?;
     }

@@ -15,10 +15,10 @@ use pleach_experiments::distill::ablate::{AblationReport, ablate};
 use pleach_experiments::distill::check::{CheckReport, check};
 use pleach_experiments::distill::drift::{DriftReport, drift};
 use pleach_experiments::distill::guard::{GuardInput, GuardReport, guard};
+use pleach_experiments::door::PolicySpec;
 use pleach_experiments::error::Error;
 use pleach_experiments::evaluate::evaluation::{Evaluation, EvaluationConfig};
 use pleach_experiments::evaluate::instances::Instance;
-use pleach_experiments::evaluate::policy_spec::PolicySpec;
 use pleach_experiments::plot::text::escape;
 use pleach_experiments::run_folder::RunFolder;
 use pleach_experiments::run_folder::atomic_file::read_text;
@@ -153,7 +153,7 @@ fn report(
         let env = args.workload.env(&args.scheduling)?;
         env.validate()?;
         for tree in [Some(tree), before].into_iter().flatten() {
-            PolicySpec::tree("tree", tree.clone())?.check(env.sim.capabilities)?;
+            PolicySpec::tree("tree", tree.clone()).check(env.sim.capabilities)?;
         }
         if let Some(before) = before {
             report.before = Some(check(&env, (before, tree), num_lists, seed, watcher)?);
@@ -251,7 +251,7 @@ impl DrawnLists {
             seed,
             ..EvaluationConfig::default()
         };
-        let evaluation = Evaluation::of(&config, vec![PolicySpec::tree("tree", tree.clone())?])?;
+        let evaluation = Evaluation::of(&config, vec![PolicySpec::tree("tree", tree.clone())])?;
         let mut notes = Vec::new();
         let instances = evaluation.instances(&mut |note| notes.push(note))?;
         Ok(DrawnLists {

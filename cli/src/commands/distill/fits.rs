@@ -5,8 +5,8 @@ use crate::commands::Context;
 use crate::flags::DistillArgs;
 use crate::progress::bars;
 use pleach_experiments::distill::stability::{StabilityInput, stability};
+use pleach_experiments::door::DOOR;
 use pleach_experiments::error::Error;
-use pleach_experiments::evaluate::policy_spec::PolicySpec;
 use pleach_experiments::run_folder::RunFolder;
 
 /// Distils a teacher several times and compares the trees.
@@ -21,7 +21,7 @@ pub(super) fn run(
     let (config, num_lists) = (config(args, &[])?, report_lists(args)?);
     let env = args.workload.env(&args.scheduling)?;
     env.validate()?;
-    let teacher = PolicySpec::open(teacher)?.remove(0);
+    let teacher = DOOR.open(teacher)?.remove(0);
     teacher.check(env.sim.capabilities)?;
     let settings = Settings {
         args,

@@ -6,8 +6,8 @@ use crate::commands::plots_page::plots_page;
 use crate::flags::DistillArgs;
 use crate::progress::bars;
 use pleach_experiments::distill::frontier::{FrontierInput, frontier};
+use pleach_experiments::door::DOOR;
 use pleach_experiments::error::Error;
-use pleach_experiments::evaluate::policy_spec::PolicySpec;
 use pleach_experiments::plot::text::escape;
 use pleach_experiments::run_folder::RunFolder;
 
@@ -24,7 +24,7 @@ pub(super) fn run(args: &DistillArgs, teacher: &str, context: &mut Context<'_>) 
     let (config, num_lists) = (config(args, &LEAVES)?, report_lists(args)?);
     let env = args.workload.env(&args.scheduling)?;
     env.validate()?;
-    let teacher = PolicySpec::open(teacher)?.remove(0);
+    let teacher = DOOR.open(teacher)?.remove(0);
     let against = args.beside.or(&AGAINST)?;
     for policy in against.iter().chain([&teacher]) {
         policy.check(env.sim.capabilities)?;

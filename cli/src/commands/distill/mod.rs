@@ -19,9 +19,9 @@ use crate::flags::{DistillArgs, DistillCommand};
 use crate::progress::bars;
 use pleach_experiments::distill::parts::{Lists, PARTS, Rivals, markdown};
 use pleach_experiments::distill::prune;
+use pleach_experiments::door::{DOOR, PolicySpec, label_and_place};
 use pleach_experiments::error::Error;
 use pleach_experiments::evaluate::evaluation::COLUMNS;
-use pleach_experiments::evaluate::policy_spec::{PolicySpec, label_and_place};
 use pleach_experiments::evaluate::results::{PolicyRun, Results};
 use pleach_experiments::evaluate::table::Table;
 use pleach_experiments::run_folder::atomic_file::read_text;
@@ -62,7 +62,7 @@ fn from_teacher(args: &DistillArgs, teacher: &str, context: &mut Context<'_>) ->
     let env = args.workload.env(&args.scheduling)?;
     env.validate()?;
     // A run's folder may hold a network and a tree; the network is the teacher.
-    let mut teachers = PolicySpec::open(teacher)?;
+    let mut teachers = DOOR.open(teacher)?;
     let teacher = teachers.remove(0);
     teacher.check(env.sim.capabilities)?;
     let (seed, quiet) = (args.run.seed(), args.run.quiet());
@@ -130,7 +130,7 @@ fn parts(
     let bars = bars(args.run.quiet());
     let drawn = (args.run.seed(), "distill/parts");
     let lists = Lists::draw(env, &PARTS, drawn, num_lists.into(), Rivals::Heuristics, &bars)?;
-    let tree = PolicySpec::tree("tree", tree.clone())?;
+    let tree = PolicySpec::tree("tree", tree.clone());
     let mut rows = Vec::new();
     for (name, policy) in [("tree", &tree), (teacher.name(), teacher)] {
         rows.push((name.to_string(), lists.rows(&lists.all(policy)?)));

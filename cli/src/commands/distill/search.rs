@@ -11,8 +11,8 @@ use crate::commands::Context;
 use crate::flags::DistillArgs;
 use crate::progress::bars;
 use pleach_experiments::distill::search::{SearchInput, search_tree, state_file};
+use pleach_experiments::door::{DOOR, PolicySpec};
 use pleach_experiments::error::Error;
-use pleach_experiments::evaluate::policy_spec::PolicySpec;
 use pleach_experiments::run_folder::RunFolder;
 
 /// Lists of each part on which a searched tree must beat its start.
@@ -24,7 +24,7 @@ fn starts(paths: &[String], capabilities: Capabilities) -> Result<Vec<(String, T
     for path in paths {
         let tree =
             Tree::load(Path::new(path)).map_err(|error| Error::data(Path::new(path), error.to_string()))?;
-        PolicySpec::tree("tree", tree.clone())?.check(capabilities)?;
+        PolicySpec::tree("tree", tree.clone()).check(capabilities)?;
         if !tree.guards().is_none() {
             let hint =
                 "Take them out of a copy, and put one into the result with pleach distill seal --overdue.";
@@ -54,7 +54,7 @@ pub(super) fn run(args: &DistillArgs, context: &mut Context<'_>) -> Result<(), E
         search.leaves_max = usize::from(*leaves);
     }
     let teacher = match &args.teacher {
-        Some(teacher) => Some(PolicySpec::open(teacher)?.remove(0)),
+        Some(teacher) => Some(DOOR.open(teacher)?.remove(0)),
         None => None,
     };
     let against = against(args, teacher.as_ref(), env.sim.capabilities)?;
@@ -134,7 +134,7 @@ fn against(
 ) -> Result<Vec<PolicySpec>, Error> {
     let mut against: Vec<PolicySpec> = teacher.into_iter().cloned().collect();
     for policy in &args.beside.against {
-        PolicySpec::open(policy)?
+        DOOR.open(policy)?
             .into_iter()
             .for_each(|policy| policy.join(&mut against));
     }

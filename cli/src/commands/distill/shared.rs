@@ -2,9 +2,9 @@
 
 use pleach_distill::DistillConfig;
 use pleach_env::EnvConfig;
+use pleach_experiments::door::{DOOR, PolicySpec, TREE_FILE};
 use pleach_experiments::error::Error;
 use pleach_experiments::evaluate::instances::{episodes, seeds};
-use pleach_experiments::evaluate::policy_spec::{PolicySpec, TREE_FILE};
 use pleach_experiments::evaluate::results::Results;
 use pleach_experiments::evaluate::run::Runner;
 use pleach_experiments::evaluate::stand_in::stand_ins;
@@ -57,11 +57,11 @@ pub(super) fn compared(
     folder: &RunFolder,
     (page, context): (Page<'_>, &mut Context<'_>),
 ) -> Result<(Results, String), Error> {
-    let mut policies = PolicySpec::open_all(&[])?;
+    let mut policies = DOOR.open_all(&[])?;
     let others = teacher.filter(|teacher| !policies.iter().any(|policy| policy.name() == teacher.name()));
     policies.extend(others.cloned());
     // `tree-2` where the teacher is a tree of that name.
-    PolicySpec::tree("tree", tree.clone())?.join(&mut policies);
+    PolicySpec::tree("tree", tree.clone()).join(&mut policies);
     let tree = policies[policies.len() - 1].name().to_string();
     let instances = episodes(env, &seeds(args.run.seed(), "test", args.test_seeds as usize))?;
     let mut sim = env.sim.clone();

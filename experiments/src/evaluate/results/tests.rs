@@ -1,9 +1,9 @@
 //! Comparisons worked by hand, and a run with one number for the tests of this crate.
 
 use super::*;
+use crate::door::DOOR;
 use crate::evaluate::instances::{episodes, seeds};
 use crate::evaluate::metric::{MAIN_METRIC, METRICS};
-use crate::evaluate::policy_spec::PolicySpec;
 use crate::evaluate::run::{Grants, Runner};
 use crate::evaluate::table::Table;
 use crate::evaluate::workload_source::env_of;
@@ -125,7 +125,9 @@ fn a_run_below_its_bound_is_an_error_and_rounding_is_none() {
 fn a_planner_that_copies_jobs_has_no_bound_and_the_others_keep_theirs() {
     let env = env_of("Pleach/GavelMulti-v1", Some(12), Some(0.3)).unwrap();
     let instances = episodes(&env, &seeds(0, "test", 2)).unwrap();
-    let policies = PolicySpec::open_all(&["hadare".into(), "hadar".into(), "sjf".into()]).unwrap();
+    let policies = DOOR
+        .open_all(&["hadare".into(), "hadar".into(), "sjf".into()])
+        .unwrap();
     let runner = Runner::new(&env.sim).granting(Grants::AsAsked);
     let runs = runner.run(&instances, &policies).unwrap();
     // It is below what would be the bound, as copies add up.

@@ -4,11 +4,11 @@ use std::fs::File;
 use std::io::{BufReader, Read};
 use std::path::Path;
 
-use pleach_baselines::dealing::Formula;
+use pleach_dealing::Formula;
 use pleach_network::LearnedPolicy;
 use pleach_scheduler::tree::{MAX_BYTES, Tree, TreeError};
 
-use crate::error::Error;
+use crate::refusal::Refusal;
 
 /// What to do about a policy of another version.
 const MAKE_ANEW: &str = "Make it anew with this version: pleach train, pleach distill.";
@@ -16,7 +16,7 @@ const MAKE_ANEW: &str = "Make it anew with this version: pleach train, pleach di
 const MEND_IT: &str = "Mend it there: docs/policy-file.md, Editing by hand.";
 
 /// What a file holds.
-pub(super) enum PolicyFile {
+pub(crate) enum PolicyFile {
     /// The formula of an index, as its planner takes it.
     Formula(serde_json::Value),
     Tree(Box<Tree>),
@@ -25,9 +25,9 @@ pub(super) enum PolicyFile {
 
 impl PolicyFile {
     /// Tells a policy file from a checkpoint by its first byte that is not blank.
-    pub(super) fn open(path: &Path) -> Result<PolicyFile, Error> {
-        let first = first_byte(path).map_err(|source| Error::io("read", path, source))?;
-        let refused = |reason: String, hint: &str| Error::Contract {
+    pub(crate) fn open(path: &Path) -> Result<PolicyFile, Refusal> {
+        let first = first_byte(path).map_err(Refusal::io(path))?;
+        let refused = |reason: String, hint: &str| Refusal::Contract {
             what: format!("policy file {}", path.display()),
             expected: "a checkpoint or a tree of this version".into(),
             found: reason,
@@ -70,8 +70,7 @@ fn first_byte(path: &Path) -> std::io::Result<Option<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::error::EXIT_CONFIG;
-    use crate::evaluate::policy_spec::PolicySpec;
+    use crate::Door;
 
     #[test]
     fn a_formula_with_a_key_twice_or_without_weights_is_refused() {
@@ -90,13 +89,12 @@ mod tests {
             (r#"{"version": 1, "weights": {"rest": 0.0}}"#, "weights = none"),
         ] {
             std::fs::write(&file, text).unwrap();
-            let refused = PolicySpec::open(file.to_str().unwrap()).unwrap_err();
+            let refused = Door::CLUSTER.open(file.to_str().unwrap()).unwrap_err();
             assert!(refused.to_string().contains(words), "{text}: {refused}");
-            assert_eq!(refused.exit_code(), EXIT_CONFIG);
         }
         std::fs::write(&file, r#"{"version": 1, "weights": {"rest": 1.0}}"#).unwrap();
         assert_eq!(
-            PolicySpec::open(file.to_str().unwrap()).unwrap()[0].name(),
+            Door::CLUSTER.open(file.to_str().unwrap()).unwrap()[0].name(),
             "index"
         );
     }
@@ -113,7 +111,7 @@ mod tests {
             folder.path().to_str().unwrap(),
         ] {
             assert_eq!(first_byte(&sparse).unwrap(), Some(0));
-            let error = PolicySpec::open(place).unwrap_err().to_string();
+            let error = Door::CLUSTER.open(place).unwrap_err().to_string();
             assert!(
                 error.contains("does not begin with PLEACHNW or PLEACHCK"),
                 "{error}"

@@ -1,16 +1,50 @@
-//! The planners that deal, by name: `pleach-dealing` in the registry.
+//! What is known of a planner by its name: what it is, what it requires, and how it is made; and the dealers so.
 
-pub use pleach_dealing::{
-    DealingConfig, DealingRules, Formula, PassOrder, deal_markdown, deal_schema, formula_of, index_planner,
-    policy_planner, reference_formula,
-};
-use pleach_dealing::{defaults, make};
-use pleach_scheduler::ActionSet;
 use pleach_scheduler::heuristics::Info;
+use pleach_scheduler::{ActionKind, ActionSet, ConfigError, Planner};
+use serde_json::Value;
 
-use crate::entry::{Entry, PREEMPTION, SHARING};
+use crate::{NAMES, defaults, make};
 
-const REQUIREMENTS: ActionSet = PREEMPTION.union(SHARING);
+/// What a planner requires that only stops running jobs.
+pub const PREEMPTION: ActionSet = ActionSet::of(ActionKind::Preempt);
+/// What a planner requires that only puts two jobs on the same GPUs.
+pub const SHARING: ActionSet = ActionSet::of(ActionKind::Share);
+
+/// A planner by name: what it is, what it asks for, and how it is made.
+#[derive(Clone, Copy, Debug)]
+pub struct Entry {
+    /// For tables and help texts.
+    pub info: Info,
+    /// What the cluster must be able to do, but for [`Entry::does_without`].
+    pub requirements: ActionSet,
+    /// Its settings with the published defaults, as JSON.
+    pub defaults: fn() -> Value,
+    /// Makes it from its settings; `null` means the defaults.
+    pub make: fn(&Value) -> Result<Box<dyn Planner>, ConfigError>,
+}
+
+impl Entry {
+    /// What of its requirements it makes use of where the cluster can do it, and does without elsewhere: a dealer packs nobody where
+    /// GPUs are not shared, and fills free GPUs where nobody may be stopped.
+    #[must_use]
+    pub fn does_without(&self) -> ActionSet {
+        if NAMES.contains(&self.info.name) {
+            return PREEMPTION.union(SHARING);
+        }
+        ActionSet::NONE
+    }
+
+    /// Whether its jobs train as several copies at once whose steps add up (HadarE). A lower bound of a workload takes a job to
+    /// run once at a time, and such a planner can be below it.
+    #[must_use]
+    pub fn copies_jobs(&self) -> bool {
+        self.info.name == "hadare"
+    }
+}
+
+/// What a deal makes use of in a cluster.
+pub const DEALS: ActionSet = PREEMPTION.union(SHARING);
 
 /// A planner that deals, by its name.
 macro_rules! dealt {
@@ -23,15 +57,15 @@ macro_rules! dealt {
                 knows: $knows,
                 decides: $decides,
             },
-            requirements: REQUIREMENTS,
+            requirements: DEALS,
             defaults: || defaults($name),
             make: |value| make($name, value),
         }
     };
 }
 
-/// The planners of this line.
-pub(crate) const ENTRIES: &[Entry] = &[
+/// The dealers, in the order in which tables list them.
+pub const ENTRIES: &[Entry] = &[
     dealt!(
         "las-deal",
         "least attained service (Tiresias NSDI'19), dealt",

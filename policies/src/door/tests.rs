@@ -1,69 +1,41 @@
 //! Policies by name and by file.
 
 use super::*;
-use crate::error::EXIT_CONFIG;
+use pleach_dealing::DEALS;
+use pleach_scheduler::Capabilities;
 
 #[test]
 fn what_deals_is_made_of_what_chooses_among_candidates_and_of_no_planner() {
-    let dealt = PolicySpec::open("deal:sjf").unwrap().remove(0);
+    let dealt = Door::CLUSTER.open("deal:sjf").unwrap().remove(0);
     assert_eq!((dealt.name(), dealt.is_planner()), ("deal:sjf", true));
     assert!(dealt.make_planner().is_ok() && dealt.policy().is_err());
     assert_eq!(dealt.asks().unwrap(), DEALS);
     assert!(dealt.check(Capabilities::DEFAULT).is_ok());
-    let named = PolicySpec::open("mine=deal:sjf").unwrap().remove(0);
+    let named = Door::CLUSTER.open("mine=deal:sjf").unwrap().remove(0);
     assert_eq!(named.name(), "mine");
     let tree = concat!(
         env!("CARGO_MANIFEST_DIR"),
         "/../checkpoints/reference/PhillyShare-v1-tree.json"
     );
-    let tree = PolicySpec::open(&format!("deal:{tree}")).unwrap().remove(0);
+    let tree = Door::CLUSTER.open(&format!("deal:{tree}")).unwrap().remove(0);
     assert!(tree.name().starts_with(DEALT) && tree.text().unwrap().contains("tier 1"));
     for (wrong, word) in [
         ("deal:las-deal", "chooses among candidates"),
         ("deal:deal:sjf", "chooses among candidates"),
         ("deal:sfj", "Did you mean sjf?"),
     ] {
-        let text = PolicySpec::open(wrong).unwrap_err().to_string();
+        let text = Door::CLUSTER.open(wrong).unwrap_err().to_string();
         assert!(text.contains(word), "{text}");
     }
 }
 
 #[test]
 fn an_unknown_policy_is_refused_with_the_allowed_set_and_a_guess() {
-    let text = PolicySpec::open("sfj").unwrap_err().to_string();
+    let text = Door::CLUSTER.open("sfj").unwrap_err().to_string();
     assert!(
         text.contains("fair-share") && text.contains("Did you mean sjf?"),
         "{text}"
     );
-}
-
-#[test]
-fn a_planner_says_what_it_needs_and_takes_settings_of_its_own() {
-    let mut all = PolicySpec::open_all(&["fifo".into(), "tiresias".into(), "hadar".into()]).unwrap();
-    let bare = Capabilities::DEFAULT;
-    assert!(all[0].check(bare).is_ok());
-    let refused = all[2].check(bare).unwrap_err().to_string();
-    assert!(refused.contains("--preemption and --mixed-types"), "{refused}");
-    assert!(all[2].check(bare.with_actions(all[2].asks().unwrap())).is_ok());
-    let settings = serde_json::json!({"tiresias": {"quantum_gpu_s": 1000.0}});
-    PolicySpec::configure(&mut all, &settings).unwrap();
-    assert!(matches!(&all[1].kind, Kind::Planner(_, own) if own["quantum_gpu_s"] == 1000.0));
-    for (wrong, word) in [
-        (serde_json::json!({"fifo": {}}), "policy-config"),
-        (serde_json::json!({"tiresias": {"quantum": 1}}), "quantum_gpu_s"),
-    ] {
-        let text = PolicySpec::configure(&mut all, &wrong).unwrap_err().to_string();
-        assert!(text.contains(word), "{text}");
-    }
-    assert!(all[1].policy().is_err() && all[1].make_planner().is_ok());
-}
-
-#[test]
-fn a_dealer_does_without_what_the_cluster_cannot_do_and_other_planners_do_not() {
-    let all = PolicySpec::open_all(&["index".into(), "las-deal".into(), "gandiva".into()]).unwrap();
-    let bare = Capabilities::DEFAULT;
-    let fits: Vec<bool> = all.iter().map(|spec| spec.check(bare).is_ok()).collect();
-    assert_eq!(fits, [true, true, false]);
 }
 
 #[test]
@@ -81,7 +53,7 @@ fn runs_of_the_same_kind_are_named_by_their_folders() {
     let names = |specs: &[&str]| -> Vec<String> {
         let full = |spec: &&str| spec.replace('@', &root.path().display().to_string());
         let specs: Vec<String> = specs.iter().map(full).collect();
-        let all = PolicySpec::open_all(&specs).unwrap();
+        let all = Door::CLUSTER.open_all(&specs).unwrap();
         all.iter().map(|policy| policy.name().to_string()).collect()
     };
     for place in ["a/tree.json", "b/tree.json", "b/small.json", "c/a/tree.json"] {
@@ -106,15 +78,16 @@ fn runs_of_the_same_kind_are_named_by_their_folders() {
 #[test]
 fn no_policies_means_all_heuristics_and_names_stay_unique() {
     assert_eq!(
-        PolicySpec::open_all(&[]).unwrap().len(),
+        Door::CLUSTER.open_all(&[]).unwrap().len(),
         heuristics::names().len()
     );
     let named = ["fifo", "fifo=sjf", "again=fifo"].map(str::to_string);
-    let twice = PolicySpec::open_all(&named).unwrap();
+    let twice = Door::CLUSTER.open_all(&named).unwrap();
     let names: Vec<&str> = twice.iter().map(PolicySpec::name).collect();
     assert_eq!(names, ["fifo", "fifo-2", "again"]);
-    let refused = PolicySpec::open_all(&["sjf".into(), "fifo".into(), "sjf".into()]).unwrap_err();
-    assert_eq!(refused.exit_code(), EXIT_CONFIG);
+    let refused = Door::CLUSTER
+        .open_all(&["sjf".into(), "fifo".into(), "sjf".into()])
+        .unwrap_err();
     assert!(
         refused
             .to_string()
@@ -133,11 +106,12 @@ fn files_that_are_no_policies_are_refused_with_the_reason() {
     ] {
         let path = folder.path().join(name);
         std::fs::write(&path, content).unwrap();
-        let error = PolicySpec::open(path.to_str().unwrap()).unwrap_err();
-        assert!(matches!(error, Error::Contract { .. }), "{name}: {error}");
+        let error = Door::CLUSTER.open(path.to_str().unwrap()).unwrap_err();
+        assert!(matches!(error, Refusal::Contract { .. }), "{name}: {error}");
     }
     assert!(
-        PolicySpec::open(folder.path().to_str().unwrap())
+        Door::CLUSTER
+            .open(folder.path().to_str().unwrap())
             .unwrap_err()
             .to_string()
             .contains("tree.json")

@@ -1,0 +1,207 @@
+//! The door: a place in words becomes policies.
+
+use std::path::{Path, PathBuf};
+
+use pleach_dealing::{Entry, RoundDealer};
+use pleach_scheduler::heuristics;
+use pleach_scheduler::tree::{Bundle, MANIFEST_FILE};
+use serde_json::Value;
+
+use crate::file::PolicyFile;
+use crate::names::own_names;
+use crate::place::{DEALT, words_of};
+use crate::refusal::Refusal;
+use crate::spec::PolicySpec;
+use crate::{IN_FOLDERS, USE_THE_FILE, artefacts, label_and_place};
+
+/// Published planners, in the order of the tables. They plan in the simulator alone: some need a solver or random numbers, and those
+/// with a memory key it by rows of tables, which who drives a cluster makes anew in every round. A door to which nobody gave them
+/// knows them by name all the same, and a test holds this list to theirs.
+#[rustfmt::skip]
+pub const SIMULATED: [&str; 39] = [
+    "philly", "conservative", "drf", "tiresias", "tiresias-gittins", "themis", "synergy-fair", "synergy-greedy",
+    "synergy-tune", "synergy-opt", "gavel-las", "gavel-las-packed", "gavel-makespan", "gavel-makespan-packed",
+    "gavel-ftf", "gavel-ftf-packed", "gavel-fifo", "gavel-fifo-packed", "gavel-cost", "gavel-cost-packed",
+    "gavel-hierarchical", "gavel-hierarchical-packed", "gavel-las-fast", "gavel-las-fast-packed", "allox", "hadar",
+    "hadare", "pollux", "sia", "elastic-dp", "bftrainer", "sjf-ffs", "sjf-bsbf", "gandiva", "indolent", "hfta", "muri",
+    "fgd", "a-srpt",
+];
+
+/// Who opens policies: heuristics, dealers, files and folders, and what else it was given.
+#[derive(Clone, Copy, Debug)]
+pub struct Door {
+    planners: &'static [&'static [Entry]],
+}
+
+impl Door {
+    /// The door of those who drive a cluster.
+    pub const CLUSTER: Door = Door::with(&[pleach_dealing::ENTRIES]);
+
+    /// A door that also opens these planners by name, family by family.
+    #[must_use]
+    pub const fn with(planners: &'static [&'static [Entry]]) -> Door {
+        Door { planners }
+    }
+
+    /// Every name that a door knows, in the order of the tables.
+    #[must_use]
+    pub fn names() -> Vec<&'static str> {
+        let dealers = pleach_dealing::ENTRIES.iter().map(|entry| entry.info.name);
+        let heuristics = heuristics::names().iter().copied();
+        heuristics.chain(SIMULATED).chain(dealers).collect()
+    }
+
+    fn find(self, name: &str) -> Option<&'static Entry> {
+        let mut all = self.planners.iter().copied().flatten();
+        all.find(|entry| entry.info.name == name)
+    }
+
+    /// A planner by name, with settings other than the published ones; `null` for those.
+    ///
+    /// # Errors
+    /// A name that is no planner's, or settings that it refuses.
+    pub fn planner(self, name: &str, settings: Value) -> Result<PolicySpec, Refusal> {
+        match self.find(name) {
+            Some(entry) => PolicySpec::planner(entry, settings),
+            None if SIMULATED.contains(&name) => Err(alone(name)),
+            None => Err(unknown(name)),
+        }
+    }
+
+    /// Opens `NAME`, `PATH`, `deal:NAME`, `deal:PATH`, or any of them after `LABEL=`. A path is a checkpoint, an ONNX model, a policy
+    /// file, a formula, or the folder of a run or a bundle with any of them.
+    ///
+    /// # Errors
+    /// A name that is none and no file; a file that is no policy of this version; a finished run with another policy than it ended
+    /// with.
+    pub fn open(self, text: &str) -> Result<Vec<PolicySpec>, Refusal> {
+        let (label, place) = label_and_place(text);
+        if let Some(inner) = place.strip_prefix(DEALT) {
+            let opened = self.open(inner)?.into_iter();
+            return opened.map(|policy| Ok(policy.dealt()?.named(label))).collect();
+        }
+        if heuristics::names().contains(&place) {
+            return Ok(vec![PolicySpec::heuristic(place)?.named(label)]);
+        }
+        let is_name = self.find(place).is_some() || SIMULATED.contains(&place);
+        let path = Path::new(place);
+        match () {
+            () if is_name => Ok(vec![self.planner(place, Value::Null)?.named(label)]),
+            () if path.is_dir() => folder(path, label),
+            () if path.exists() => Ok(vec![file(path)?.named(label)]),
+            () => Err(unknown(place)),
+        }
+    }
+
+    /// Opens a place of one policy.
+    ///
+    /// # Errors
+    /// As [`Door::open`]; a folder with several.
+    pub fn open_one(self, text: &str) -> Result<PolicySpec, Refusal> {
+        let mut found = self.open(text)?;
+        match (found.pop(), found.len()) {
+            (Some(only), 0) => Ok(only),
+            _ => Err(Refusal::config(
+                "policy",
+                text,
+                "a place of one policy",
+                format!("It holds {}: give the file itself.", IN_FOLDERS.join(" and ")),
+            )),
+        }
+    }
+
+    /// Opens several; none given means all heuristics. Files without a label whose policies have the same name are named by their
+    /// folders; what is the same even then gets a number at its end.
+    ///
+    /// # Errors
+    /// As [`Door::open`]; the same one twice.
+    pub fn open_all(self, texts: &[String]) -> Result<Vec<PolicySpec>, Refusal> {
+        if texts.is_empty() {
+            let named = |name: &&str| PolicySpec::heuristic(name);
+            return heuristics::names().iter().map(named).collect();
+        }
+        let mut opened: Vec<(PolicySpec, Vec<String>)> = Vec::new();
+        for (place, text) in texts.iter().enumerate() {
+            if texts[..place].contains(text) {
+                let hint = format!("To play it twice, give it a name of its own: again={text}.");
+                return Err(Refusal::config("policy", text, "each policy once", hint));
+            }
+            let policies = self.open(text)?;
+            let is_one_of_several = policies.len() > 1;
+            let with_words = policies.into_iter().map(|policy| {
+                let words = words_of(text, is_one_of_several.then_some(policy.name()));
+                (policy, words)
+            });
+            opened.extend(with_words);
+        }
+        let mut all = Vec::new();
+        for policy in own_names(opened) {
+            policy.join(&mut all);
+        }
+        Ok(all)
+    }
+}
+
+/// The policies of a run's folder, or of a bundle.
+fn folder(path: &Path, label: Option<&str>) -> Result<Vec<PolicySpec>, Refusal> {
+    let files: Vec<PathBuf> = IN_FOLDERS
+        .iter()
+        .map(|file| path.join(file))
+        .filter(|file| file.exists())
+        .collect();
+    if files.is_empty() {
+        let allowed = format!("a folder with {}", IN_FOLDERS.join(" or "));
+        let hint = "Give the folder of a finished run.";
+        return Err(Refusal::config("policy", path.display(), allowed, hint));
+    }
+    artefacts::verify(path, &IN_FOLDERS, USE_THE_FILE)?;
+    if path.join(MANIFEST_FILE).exists() {
+        Bundle::open(path).map_err(|error| Refusal::data(path, error.to_string()))?;
+    }
+    let named = |one: &PathBuf| Ok(file(one)?.named(label.filter(|_| files.len() == 1)));
+    files.iter().map(named).collect()
+}
+
+/// The policy of a file.
+fn file(path: &Path) -> Result<PolicySpec, Refusal> {
+    let name = |part: Option<&std::ffi::OsStr>| part.unwrap_or_default().to_string_lossy().into_owned();
+    match PolicyFile::open(path)? {
+        PolicyFile::Formula(formula) => {
+            let opened = Door::CLUSTER.planner("index", formula)?;
+            Ok(opened.from_file(name(path.file_stem())))
+        }
+        PolicyFile::Tree(tree) => Ok(PolicySpec::tree("tree", *tree)),
+        PolicyFile::Network(policy) => {
+            let opened = PolicySpec::network("network", policy.named("network"));
+            Ok(opened.from_file(name(path.file_name())))
+        }
+    }
+}
+
+/// A name that nobody has: the known ones, and a guess where it looks like a name.
+fn unknown(place: &str) -> Refusal {
+    let known = Door::names();
+    let nearest = heuristics::nearest_of(&known, place).unwrap_or("fifo");
+    Refusal::config(
+        "policy",
+        format!("{place} (there is no such name or file)"),
+        format!(
+            "{}, or a checkpoint, a policy file or a run's folder",
+            known.join(", ")
+        ),
+        format!("Did you mean {nearest}?"),
+    )
+}
+
+/// A planner that nobody can drive a cluster with.
+pub(crate) fn alone(name: &str) -> Refusal {
+    let allowed = format!(
+        "on a cluster a heuristic, a dealer ({}), a formula, a tree or a network",
+        RoundDealer::NAMES.join(", ")
+    );
+    let hint = "It plans in the simulator alone (pleach evaluate).";
+    Refusal::config("policy", name, allowed, hint)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,72 @@
+//! How a place is written: `[LABEL=][deal:]PLACE`.
+
+use std::path::{Component, Path};
+
+use crate::IN_FOLDERS;
+
+/// What stands before a policy by whose passes GPUs are dealt.
+pub const DEALT: &str = "deal:";
+
+/// The two parts of `LABEL=PLACE`; all of it is the place where there is no label. A label has no `/`, `\` and `:`, so a path may
+/// have a `=` in it behind its first folder.
+#[must_use]
+pub fn label_and_place(text: &str) -> (Option<&str>, &str) {
+    match text.split_once('=') {
+        Some((label, place)) if !label.is_empty() && !label.contains(['/', '\\', ':']) => {
+            (Some(label), place)
+        }
+        _ => (None, text),
+    }
+}
+
+/// By what a policy from a file can be told from others of its name: the last folders of its path, and its file where that has a
+/// name of its own. `kind` comes after them, for one of several policies of a folder. Nothing for what has a label or is no file.
+pub(crate) fn words_of(text: &str, kind: Option<&str>) -> Vec<String> {
+    let (label, place) = label_and_place(text);
+    let place = Path::new(place.strip_prefix(DEALT).unwrap_or(place));
+    if label.is_some() || !place.exists() {
+        return Vec::new();
+    }
+    let parts = place.components().filter_map(|part| match part {
+        Component::Normal(name) => Some(name.to_string_lossy().into_owned()),
+        _ => None,
+    });
+    let mut words: Vec<String> = parts.collect();
+    if place.is_file()
+        && words
+            .last()
+            .is_some_and(|name| IN_FOLDERS.contains(&name.as_str()))
+    {
+        words.pop();
+    } else if place.is_file() {
+        let stem = place
+            .file_stem()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned();
+        words.pop();
+        words.push(stem);
+    }
+    words.extend(kind.map(str::to_string));
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_label_stands_before_the_first_equals_sign_and_is_no_folder() {
+        for (text, parts) in [
+            ("sjf", (None, "sjf")),
+            ("mine=sjf", (Some("mine"), "sjf")),
+            ("mine=deal:sjf", (Some("mine"), "deal:sjf")),
+            ("=sjf", (None, "=sjf")),
+            ("runs/load=2/tree.json", (None, "runs/load=2/tree.json")),
+            ("a=runs/load=2", (Some("a"), "runs/load=2")),
+            ("deal:a=b.json", (None, "deal:a=b.json")),
+        ] {
+            assert_eq!(label_and_place(text), parts, "{text}");
+        }
+    }
+}

@@ -1,0 +1,424 @@
+//! Whoever can decide: a heuristic, a planner, a network, a tree, what deals by the passes of one of them, or a policy of the caller's
+//! own. It is made anew for every run, and says what it needs, reads and explains.
+
+use std::fmt;
+use std::sync::Arc;
+
+use pleach_dealing::{DEALS, Entry, RoundDealer, formula_of, policy_planner};
+use pleach_network::LearnedPolicy;
+use pleach_scheduler::cluster::Capabilities;
+use pleach_scheduler::heuristics::HeadOfLine;
+use pleach_scheduler::policy::Policy;
+use pleach_scheduler::tree::{Tree, TreePolicy};
+use pleach_scheduler::{ActionSet, Planner, PolicyPlanner, heuristics};
+use serde_json::Value;
+
+use crate::door::alone;
+use crate::place::DEALT;
+use crate::refusal::Refusal;
+
+/// The planner that a formula is for.
+const INDEX: &str = "index";
+/// What a planner is not.
+const CHOOSES: &str = "a policy that chooses among candidates: a heuristic, a network or a tree";
+
+/// A policy that can be made anew for every run.
+#[derive(Clone, Debug)]
+pub struct PolicySpec {
+    /// Name in tables.
+    name: String,
+    /// Name in the logs of who drives a cluster, where it is another one.
+    own: Option<String>,
+    kind: Kind,
+}
+
+#[derive(Clone, Debug)]
+enum Kind {
+    Heuristic(&'static str),
+    Network(Box<LearnedPolicy>),
+    Tree(Box<TreePolicy>),
+    Planner(&'static Entry, Value),
+    Made(Maker),
+    /// Deals by the passes of another.
+    Dealt(Box<PolicySpec>),
+}
+
+/// Makes fresh copies of a policy of the caller's own.
+#[derive(Clone)]
+struct Maker(Arc<dyn Fn() -> Box<dyn Policy> + Send + Sync>);
+
+impl fmt::Debug for Maker {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("Maker")
+    }
+}
+
+impl PolicySpec {
+    /// A heuristic by name.
+    ///
+    /// # Errors
+    /// An unknown name; the error lists the known ones.
+    pub fn heuristic(name: &str) -> Result<PolicySpec, Refusal> {
+        heuristics::by_name(name)?;
+        let known = heuristics::names().iter().find(|known| **known == name);
+        let kind = Kind::Heuristic(known.copied().unwrap_or_default());
+        Ok(PolicySpec::of(name, kind))
+    }
+
+    fn of(name: &str, kind: Kind) -> PolicySpec {
+        PolicySpec {
+            name: name.to_string(),
+            own: None,
+            kind,
+        }
+    }
+
+    /// A planner with settings other than the published ones; `null` for those.
+    ///
+    /// # Errors
+    /// Settings that it refuses.
+    pub fn planner(entry: &'static Entry, settings: Value) -> Result<PolicySpec, Refusal> {
+        (entry.make)(&settings)?;
+        Ok(PolicySpec::of(entry.info.name, Kind::Planner(entry, settings)))
+    }
+
+    /// A trained network.
+    #[must_use]
+    pub fn network(name: &str, policy: LearnedPolicy) -> PolicySpec {
+        PolicySpec::of(name, Kind::Network(Box::new(policy)))
+    }
+
+    /// A tree.
+    #[must_use]
+    pub fn tree(name: &str, tree: Tree) -> PolicySpec {
+        let own = Some(tree.meta().name.clone());
+        let kind = Kind::Tree(Box::new(TreePolicy::new(tree)));
+        PolicySpec {
+            own,
+            ..PolicySpec::of(name, kind)
+        }
+    }
+
+    /// A policy of the caller's own, for example one in another language; `make` gives a fresh one for every run.
+    #[must_use]
+    pub fn made(name: &str, make: impl Fn() -> Box<dyn Policy> + Send + Sync + 'static) -> PolicySpec {
+        PolicySpec::of(name, Kind::Made(Maker(Arc::new(make))))
+    }
+
+    /// What deals by its passes, as if all leases had ended ([`pleach_dealing::PassOrder`]).
+    ///
+    /// # Errors
+    /// A planner, which chooses among no candidates.
+    pub fn dealt(self) -> Result<PolicySpec, Refusal> {
+        if self.is_planner() {
+            let shown = format!("{DEALT}{}", self.name);
+            let hint = format!("{} plans whole rounds by itself: leave `{DEALT}` out.", self.name);
+            return Err(Refusal::config("policy", shown, CHOOSES, hint));
+        }
+        let name = format!("{DEALT}{}", self.name);
+        let own = Some(format!("{DEALT}{}", self.own_name()));
+        Ok(PolicySpec {
+            name,
+            own,
+            kind: Kind::Dealt(Box::new(self)),
+        })
+    }
+
+    /// The same, which came from a file of this name.
+    #[must_use]
+    pub(crate) fn from_file(mut self, name: String) -> PolicySpec {
+        self.own = Some(name);
+        self
+    }
+
+    /// Name in the logs of who drives a cluster: that in the file of a tree, the name of the file of a network or of a formula.
+    #[must_use]
+    pub fn own_name(&self) -> &str {
+        self.own.as_deref().unwrap_or(&self.name)
+    }
+
+    /// Name in tables and files.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// A fresh planner; every policy is one.
+    ///
+    /// # Errors
+    /// As [`PolicySpec::heuristic`]; not in practice, for name and settings were checked.
+    pub fn make_planner(&self) -> Result<Box<dyn Planner>, Refusal> {
+        match &self.kind {
+            Kind::Planner(entry, settings) => (entry.make)(settings).map_err(Refusal::from),
+            Kind::Dealt(inner) => Ok(Box::new(policy_planner(&self.name, inner.policy()?)?)),
+            _ => Ok(Box::new(PolicyPlanner::new(self.policy()?))),
+        }
+    }
+
+    /// Whether it plans whole instants and cannot be asked about a candidate.
+    #[must_use]
+    pub fn is_planner(&self) -> bool {
+        matches!(self.kind, Kind::Planner(..) | Kind::Dealt(_))
+    }
+
+    /// Whether no lower bound of a workload holds for it, see [`Entry::copies_jobs`].
+    #[must_use]
+    pub fn copies_jobs(&self) -> bool {
+        matches!(&self.kind, Kind::Planner(entry, _) if entry.copies_jobs())
+    }
+
+    /// Name of the heuristic that it is, whatever its label; none of other kinds.
+    #[must_use]
+    pub fn heuristic_name(&self) -> Option<&str> {
+        match &self.kind {
+            Kind::Heuristic(name) => Some(name),
+            _ => None,
+        }
+    }
+
+    /// Whether it is a trained network.
+    #[must_use]
+    pub fn is_network(&self) -> bool {
+        matches!(self.kind, Kind::Network(_))
+    }
+
+    /// What it makes use of in a cluster. A policy does without where it must, a planner only where its entry says so.
+    ///
+    /// # Errors
+    /// As [`PolicySpec::policy`]; not in practice.
+    pub fn asks(&self) -> Result<ActionSet, Refusal> {
+        match &self.kind {
+            Kind::Planner(entry, _) => return Ok(entry.requirements),
+            Kind::Dealt(_) => return Ok(DEALS),
+            _ => {}
+        }
+        Ok(self.policy()?.needs().actions.intersection(ActionSet::OPTIONAL))
+    }
+
+    /// A fresh policy.
+    ///
+    /// # Errors
+    /// A planner, which chooses among no candidates.
+    pub fn policy(&self) -> Result<Box<dyn Policy>, Refusal> {
+        Ok(match &self.kind {
+            Kind::Heuristic(name) => heuristics::by_name(name)?,
+            Kind::Network(policy) => Box::new((**policy).clone()),
+            Kind::Tree(policy) => Box::new((**policy).clone()),
+            Kind::Made(maker) => (maker.0)(),
+            Kind::Planner(..) | Kind::Dealt(_) => {
+                let hint = format!("{} plans whole rounds; pleach evaluate compares it.", self.name);
+                return Err(Refusal::config("policy", &self.name, CHOOSES, hint));
+            }
+        })
+    }
+
+    /// Refuses a tree or a planner that needs what the cluster cannot do.
+    ///
+    /// # Errors
+    /// The capability that is missing.
+    pub fn check(&self, capabilities: Capabilities) -> Result<(), Refusal> {
+        match &self.kind {
+            Kind::Tree(policy) => policy
+                .tree()
+                .check_against(&self.name, capabilities)
+                .map_err(|error| {
+                    let needed = policy.tree().meta().needs.actions;
+                    let flags = requirement_flags(needed.difference(capabilities.actions())).join(" and ");
+                    let allowed = "a tree that asks for no more than the cluster can do";
+                    Refusal::config("policy", &self.name, allowed, format!("{error}; see {flags}"))
+                }),
+            Kind::Planner(entry, _) => {
+                let required = entry.requirements.difference(entry.does_without());
+                let missing = required.difference(capabilities.actions());
+                if missing.is_empty() {
+                    return Ok(());
+                }
+                let allowed = "a planner that asks for no more than the cluster can do";
+                Err(Refusal::config(
+                    "policy",
+                    &self.name,
+                    allowed,
+                    format!("It needs {}.", requirement_flags(missing).join(" and ")),
+                ))
+            }
+            // Where nobody may be stopped a deal fills free GPUs.
+            Kind::Dealt(inner) => inner.check(capabilities),
+            Kind::Heuristic(_) | Kind::Network(_) | Kind::Made(_) => Ok(()),
+        }
+    }
+
+    /// Refuses a policy that chooses what no daemon carries out.
+    ///
+    /// # Errors
+    /// The first such kind of action, in words.
+    pub fn check_in_daemons(&self) -> Result<(), Refusal> {
+        let chooses = match self.is_planner() {
+            true => ActionSet::NONE,
+            false => self.policy()?.needs().actions,
+        };
+        match chooses.difference(ActionSet::IN_DAEMONS).iter().next() {
+            None => Ok(()),
+            Some(kind) => Err(Refusal::not_in_daemons(self.own_name(), kind.phrase())),
+        }
+    }
+
+    /// The tree or the formula in words, if this is one.
+    #[must_use]
+    pub fn text(&self) -> Option<String> {
+        match &self.kind {
+            Kind::Tree(policy) => Some(policy.tree().to_text()),
+            Kind::Dealt(inner) => inner.text(),
+            Kind::Planner(entry, formula) if entry.info.name == INDEX => {
+                Some(formula_of(formula).ok()?.text())
+            }
+            _ => None,
+        }
+    }
+
+    /// Gives a planner settings of its own, by its name in tables: `settings` has one table for each.
+    ///
+    /// # Errors
+    /// A table for a name that is no planner among them, or settings that a planner refuses.
+    pub fn configure(all: &mut [PolicySpec], settings: &Value) -> Result<(), Refusal> {
+        let tables = settings.as_object().into_iter().flatten();
+        for (name, table) in tables {
+            let planner = all
+                .iter_mut()
+                .find(|policy| policy.name == *name && policy.is_planner());
+            let Some(policy) = planner else {
+                return Err(Refusal::config(
+                    "policy-config",
+                    name,
+                    "a table for each planner that --policy names",
+                    "Give it to --policy, or take its table out.",
+                ));
+            };
+            if let Kind::Planner(entry, own) = &mut policy.kind {
+                (entry.make)(table)?;
+                *own = table.clone();
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds it to others, under its name or, where somebody has that, with the first free number from 2 at its end.
+    pub fn join(mut self, all: &mut Vec<PolicySpec>) {
+        let name = self.name.clone();
+        let mut number = 2;
+        while all.iter().any(|other| other.name == self.name) {
+            self.name = format!("{name}-{number}");
+            number += 1;
+        }
+        all.push(self);
+    }
+
+    /// Whether numbers of a decision point are not enough for it: a heuristic, a planner, a network that corrects a
+    /// heuristic or has one on standby.
+    #[must_use]
+    pub fn reads_cluster(&self) -> bool {
+        match &self.kind {
+            Kind::Heuristic(_) | Kind::Planner(..) | Kind::Dealt(_) => true,
+            Kind::Network(policy) => policy.reads_cluster(),
+            Kind::Tree(_) | Kind::Made(_) => false,
+        }
+    }
+
+    /// The tree, if this is one.
+    #[must_use]
+    pub fn tree_policy(&self) -> Option<&TreePolicy> {
+        match &self.kind {
+            Kind::Tree(policy) => Some(policy),
+            _ => None,
+        }
+    }
+
+    /// The network, if this is one.
+    #[must_use]
+    pub fn network_policy(&self) -> Option<&LearnedPolicy> {
+        match &self.kind {
+            Kind::Network(policy) => Some(policy),
+            _ => None,
+        }
+    }
+
+    /// Whose passes it deals by, if it does.
+    #[must_use]
+    pub fn deals_by(&self) -> Option<&PolicySpec> {
+        match &self.kind {
+            Kind::Dealt(inner) => Some(inner),
+            _ => None,
+        }
+    }
+
+    /// What it would like to do and does without on such a cluster. Trees and published planners do without nothing
+    /// ([`PolicySpec::check`]).
+    ///
+    /// # Errors
+    /// As [`PolicySpec::policy`]; not in practice.
+    pub fn does_without(&self, capabilities: Capabilities) -> Result<ActionSet, Refusal> {
+        let wanted = match &self.kind {
+            Kind::Planner(entry, _) => entry.does_without(),
+            Kind::Dealt(_) => DEALS,
+            _ => self.policy()?.needs().actions,
+        };
+        Ok(wanted.difference(capabilities.actions()))
+    }
+
+    /// A dealer that works in rounds and remembers nothing between them, as who drives a cluster needs it.
+    ///
+    /// # Errors
+    /// What is no dealer, or one that plans in the simulator alone.
+    pub fn round_dealer(&self) -> Result<RoundDealer, Refusal> {
+        let name = self.own_name();
+        match &self.kind {
+            Kind::Planner(entry, formula) if entry.info.name == INDEX && !formula.is_null() => {
+                Ok(RoundDealer::by_formula(name, formula_of(formula)?)?)
+            }
+            Kind::Planner(entry, Value::Null) => {
+                let dealer = RoundDealer::by_name(entry.info.name);
+                Ok(dealer.ok_or_else(|| alone(entry.info.name))?.named(name))
+            }
+            Kind::Dealt(inner) => {
+                let inner = inner.clone();
+                // It chooses among candidates, or it would not be dealt by: nobody else ever answers.
+                let make = move || inner.policy().unwrap_or_else(|_| Box::new(HeadOfLine::fifo()));
+                Ok(RoundDealer::by_policy(name, make))
+            }
+            _ => Err(alone(name)),
+        }
+    }
+
+    /// The same under another name, if there is one.
+    #[must_use]
+    pub fn named(mut self, label: Option<&str>) -> PolicySpec {
+        if let Some(label) = label {
+            self.name = label.to_string();
+            self.own = None;
+        }
+        self
+    }
+}
+
+/// The flags of the command line that give what a planner requires, in the order in which `pleach evaluate --help` lists them.
+#[must_use]
+pub fn requirement_flags(required: ActionSet) -> Vec<&'static str> {
+    required.iter().filter_map(|kind| kind.row().flag).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use pleach_scheduler::ActionKind;
+
+    use super::*;
+
+    #[test]
+    fn every_requirement_has_its_flag_and_nothing_has_none() {
+        for kind in ActionKind::ALL {
+            let has_none = requirement_flags(ActionSet::of(kind)).is_empty();
+            assert_eq!(has_none, ActionSet::ALWAYS.contains(kind), "{kind:?}");
+        }
+        let both = ActionSet::of(ActionKind::Preempt).with(ActionKind::Share);
+        assert_eq!(requirement_flags(both), ["--preemption", "--sharing mps"]);
+        assert!(requirement_flags(ActionSet::NONE).is_empty());
+    }
+}

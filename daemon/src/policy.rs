@@ -232,11 +232,7 @@ impl Loaded {
         let Some(tree) = &self.tree else {
             return Ok(None);
         };
-        let text = tree.explain(point, choice)?.to_string();
-        // Its first line names rows of tables, which mean nothing outside.
-        let (first, path) = text.split_once('\n').unwrap_or((&text, ""));
-        let decided = first.split_once(": ").map_or("", |(_, decided)| decided);
-        Ok(Some(format!("{decided}\n{path}").trim_end().to_owned()))
+        Ok(Some(tree.explain(point, choice)?.reason()))
     }
 }
 

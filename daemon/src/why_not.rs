@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use pleach_scheduler::actions::{CandidateKind, Words};
 use pleach_scheduler::pass::{Pass, PassState, why_absent};
+use pleach_scheduler::tree::PassedOver;
 use pleach_scheduler::{DecisionPoint, ExternalId, JobId};
 
 use crate::config::RoundSettings;
@@ -132,38 +133,18 @@ fn pass(fleet: &mut Fleet, loaded: &mut Loaded, row: JobId) -> Result<String, Er
             candidates,
             observation: pass.observation().as_ref(),
         };
-        let both = own.map(|own| [("the job", own), ("the choice", action)]);
-        for (name, index) in both.into_iter().flatten() {
-            if let Some(why) = loaded.explained(&point, index)? {
-                let _ = writeln!(text, "  {name}: {why}");
-            }
+        if let Some(why) = loaded.explained(&point, action)? {
+            let _ = writeln!(text, "  the choice: {why}");
         }
-        match (own, &loaded.tree) {
-            (Some(own), Some(tree)) => {
-                let contrast = tree.contrast(&point, (action, own))?;
-                let _ = writeln!(text, "  the choice against the job: {contrast}");
-                match tree.counterfactual(&point, (own, action), &|_| true)? {
-                    Some(found) => writeln!(text, "  it would come first with {found}"),
-                    None if contrast.aside.is_some() => {
-                        writeln!(text, "  what would bring it first is known for trees alone")
-                    }
-                    None => writeln!(text, "  no change of the job alone would bring it first"),
-                }
-                .ok();
-            }
-            (Some(own), None) => {
-                let score = |index: usize| pass.scores().get(index).copied().unwrap_or(0.0);
-                let _ = writeln!(
-                    text,
-                    "  the job scores {}, the choice {}",
-                    score(own),
-                    score(action)
-                );
-            }
-            (None, _) => {
-                let why = why_absent(cluster, &needs, row);
-                let _ = writeln!(text, "  the job was not among the candidates: {why}");
-            }
+        let does = || format!("job {} starts", cluster.job(row).external);
+        let score = |index: usize| pass.scores().get(index).copied().unwrap_or(0.0);
+        let why = match (own, &loaded.tree) {
+            (Some(own), Some(tree)) => tree.passed_over(&point, (action, own), does())?,
+            (Some(own), None) => PassedOver::scored(does(), score(own), score(action)),
+            (None, _) => PassedOver::absent(why_absent(cluster, &needs, row)),
+        };
+        for line in why.to_string().lines() {
+            let _ = writeln!(text, "  {line}");
         }
         state = pass.act(cluster, &needs, action);
     }

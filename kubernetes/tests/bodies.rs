@@ -323,3 +323,19 @@ fn mutated_bodies_are_answered_or_refused_and_never_more() {
         "{num} bodies: {num_reviewed} reviews and {num_read} requests could be read, {grown} KiB more at the most"
     );
 }
+
+#[test]
+fn a_policy_is_opened_by_the_door_of_the_daemons_and_refused_in_its_words() {
+    let settings = settings();
+    let capabilities = pleach_daemon::fleet::capabilities(&settings.rounds);
+    for (place, words) in [
+        ("sfj", "Did you mean sjf?"),
+        ("tiresias", "in the simulator alone"),
+        ("no/such/tree.json", "there is no such name or file"),
+    ] {
+        let said = extender::load(place, &settings).unwrap_err().to_string();
+        assert!(said.contains(words), "{said}");
+        assert_eq!(said, Loaded::of(place, capabilities).unwrap_err().to_string());
+    }
+    assert_eq!(extender::load("mine=deal:sjf", &settings).unwrap().name, "mine");
+}

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use pleach_dealing::{Entry, RoundDealer};
+use pleach_dealing::Entry;
 use pleach_scheduler::heuristics;
 use pleach_scheduler::tree::{Bundle, MANIFEST_FILE};
 use serde_json::Value;
@@ -63,7 +63,7 @@ impl Door {
     pub fn planner(self, name: &str, settings: Value) -> Result<PolicySpec, Refusal> {
         match self.find(name) {
             Some(entry) => PolicySpec::planner(entry, settings),
-            None if SIMULATED.contains(&name) => Err(alone(name)),
+            None if SIMULATED.contains(&name) => Err(Refusal::alone(name)),
             None => Err(unknown(name)),
         }
     }
@@ -191,16 +191,6 @@ fn unknown(place: &str) -> Refusal {
         ),
         format!("Did you mean {nearest}?"),
     )
-}
-
-/// A planner that nobody can drive a cluster with.
-pub(crate) fn alone(name: &str) -> Refusal {
-    let allowed = format!(
-        "on a cluster a heuristic, a dealer ({}), a formula, a tree or a network",
-        RoundDealer::NAMES.join(", ")
-    );
-    let hint = "It plans in the simulator alone (pleach evaluate).";
-    Refusal::config("policy", name, allowed, hint)
 }
 
 #[cfg(test)]

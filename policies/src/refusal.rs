@@ -3,6 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use pleach_dealing::RoundDealer;
 use pleach_scheduler::ConfigError;
 use thiserror::Error;
 
@@ -57,6 +58,16 @@ impl Refusal {
     pub(crate) fn not_in_daemons(name: &str, phrase: &str) -> Refusal {
         let allowed = "on a cluster a policy that chooses what its daemon carries out";
         let hint = format!("It needs {phrase}, which no daemon carries out: the simulator does (pleach evaluate).");
+        Refusal::config("policy", name, allowed, hint)
+    }
+
+    /// A planner that nobody can drive a cluster with.
+    pub(crate) fn alone(name: &str) -> Refusal {
+        let allowed = format!(
+            "on a cluster a heuristic, a dealer ({}), a formula, a tree or a network",
+            RoundDealer::NAMES.join(", ")
+        );
+        let hint = "It plans in the simulator alone (pleach evaluate).";
         Refusal::config("policy", name, allowed, hint)
     }
 

@@ -13,7 +13,6 @@ use pleach_scheduler::tree::{Tree, TreePolicy};
 use pleach_scheduler::{ActionSet, Planner, PolicyPlanner, heuristics};
 use serde_json::Value;
 
-use crate::door::alone;
 use crate::place::DEALT;
 use crate::refusal::Refusal;
 
@@ -376,7 +375,7 @@ impl PolicySpec {
             }
             Kind::Planner(entry, Value::Null) => {
                 let dealer = RoundDealer::by_name(entry.info.name);
-                Ok(dealer.ok_or_else(|| alone(entry.info.name))?.named(name))
+                Ok(dealer.ok_or_else(|| Refusal::alone(entry.info.name))?.named(name))
             }
             Kind::Dealt(inner) => {
                 let inner = inner.clone();
@@ -384,7 +383,7 @@ impl PolicySpec {
                 let make = move || inner.policy().unwrap_or_else(|_| Box::new(HeadOfLine::fifo()));
                 Ok(RoundDealer::by_policy(name, make))
             }
-            _ => Err(alone(name)),
+            _ => Err(Refusal::alone(name)),
         }
     }
 

@@ -54,3 +54,17 @@ def test_an_unknown_policy(policy):
     for call in calls:
         with pytest.raises((ValueError, FileNotFoundError), match=policy):
             call()
+
+
+def test_a_policy_is_refused_in_the_same_words_at_every_door(tmp_path):
+    noise, folder = tmp_path / "noise.ckpt", tmp_path / "empty"
+    noise.write_text("no network")
+    folder.mkdir()
+    jobs = pleach.workload("philly-like", num_jobs=5)
+    for place in ("sjff", "mine=sjff", "deal:sjff", "deal:las-deal", str(noise), str(folder)):
+        said = set()
+        for call in (pleach.load, lambda place: pleach.simulate(jobs, place), lambda place: pleach.evaluate([place], jobs)):
+            with pytest.raises(ValueError) as error:
+                call(place)
+            said.add(str(error.value))
+        assert len(said) == 1, said

@@ -4,10 +4,9 @@ use std::fmt;
 use std::ops::ControlFlow;
 
 use pleach_scheduler::actions::Words;
-use pleach_scheduler::features::Feature;
 use pleach_scheduler::pass::why_absent;
-use pleach_scheduler::tree::{Contrast, Explanation, count, quantity};
-use pleach_scheduler::{ActionSet, FeatureSchema, JobId, Policy as _, PolicyError};
+use pleach_scheduler::tree::{Contrast, count, quantity};
+use pleach_scheduler::{ActionSet, JobId, Policy as _, PolicyError};
 use serde::Serialize;
 
 use super::replay::{Seen, replay};
@@ -207,7 +206,7 @@ pub(super) fn describe(subject: &Subject, seen: &Seen<'_>) -> Result<DecisionRep
         waited: chosen.job.map(|job| waited(cluster, job)),
         tier: why.tier,
         num_tiers: why.num_tiers,
-        conditions: conditions_of(&why),
+        conditions: why.conditions(),
         aside: why.aside,
         guard: why.guard,
         num_candidates: seen.scores.len(),
@@ -216,18 +215,6 @@ pub(super) fn describe(subject: &Subject, seen: &Seen<'_>) -> Result<DecisionRep
         rivals: rivals(subject, seen)?,
         also: Vec::new(),
     })
-}
-
-/// The conditions on a path with the candidate's values, but for its kind.
-pub(super) fn conditions_of(why: &Explanation) -> Vec<String> {
-    let schema = FeatureSchema::current();
-    let is_kind = |name: &str| {
-        let column = schema.joined_index(name).and_then(|number| schema.joined(number));
-        column.is_some_and(Feature::is_kind)
-    };
-    let path = why.path.iter().filter(|step| !is_kind(step.feature));
-    path.map(|step| format!("{} (it is {})", step.condition, step.value))
-        .collect()
 }
 
 fn rivals(subject: &Subject, seen: &Seen<'_>) -> Result<Vec<RivalReport>, PolicyError> {

@@ -17,7 +17,7 @@ use serde::Serialize;
 pub use against::{Difference, Differences};
 pub use decision::{DecisionReport, RivalReport};
 pub use subject::{ExplainConfig, Moment};
-pub use why_not::{Alternative, WhyNotReport};
+pub use why_not::WhyNotReport;
 
 use self::subject::{Subject, Told};
 use crate::error::Error;

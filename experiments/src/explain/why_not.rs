@@ -5,13 +5,12 @@ use std::ops::ControlFlow;
 
 use pleach_scheduler::candidate::CandidateKind;
 use pleach_scheduler::cluster::JobState;
-use pleach_scheduler::features::Control;
 use pleach_scheduler::pass::why_absent;
-use pleach_scheduler::tree::{Contrast, Counterfactual};
+use pleach_scheduler::tree::PassedOver;
 use pleach_scheduler::{JobId, Policy as _, PolicyError, Time};
 use serde::Serialize;
 
-use super::decision::{action, conditions_of, find, refused};
+use super::decision::{action, find, refused};
 use super::replay::{Seen, replay};
 use super::subject::{Moment, Subject, Told, clock, waited};
 use crate::error::Error;
@@ -31,26 +30,9 @@ pub struct WhyNotReport {
     pub waited: String,
     /// What was chosen.
     pub chosen: String,
-    /// What the job's best candidate would have done; none where it had no candidate.
-    pub own: Option<String>,
-    /// The conditions on that candidate's path, with its values.
-    pub conditions: Vec<String>,
-    /// Why it had no candidate.
-    pub absent: Option<String>,
-    /// How what was chosen stands to it.
-    pub contrast: Option<Contrast>,
-    /// The nearest change with which it would have been chosen, then the nearest by time alone and by what its user chooses
-    /// alone, where these are others.
-    pub alternatives: Vec<Alternative>,
-}
-
-/// What would have had to differ.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Alternative {
-    /// Whose features alone were changed; anyone's where there is none.
-    pub only: Option<Control>,
-    /// The changes.
-    pub counterfactual: Counterfactual,
+    /// Why not the job.
+    #[serde(flatten)]
+    pub why: PassedOver,
 }
 
 /// Why a job was passed over: the first time, or at a moment.
@@ -145,13 +127,6 @@ fn first(subject: &Subject, job: JobId) -> Result<Told<WhyNotReport>, Error> {
 
 fn report(subject: &Subject, seen: &Seen<'_>, job: JobId) -> Result<WhyNotReport, PolicyError> {
     let cluster = seen.point.cluster;
-    let own = seen.best_of(job);
-    let (mut contrast, mut alternatives, mut conditions) = (None, Vec::new(), Vec::new());
-    if let Some(own) = own {
-        conditions = conditions_of(&seen.policy.explain(&seen.point, own)?);
-        contrast = Some(seen.policy.contrast(&seen.point, (seen.choice, own))?);
-        alternatives = nearest(seen, job)?;
-    }
     Ok(WhyNotReport {
         job: subject.name(job).to_string(),
         decision: seen.number,
@@ -159,43 +134,14 @@ fn report(subject: &Subject, seen: &Seen<'_>, job: JobId) -> Result<WhyNotReport
         time: clock(cluster.now()),
         waited: waited(cluster, job),
         chosen: action(subject, seen, seen.choice),
-        own: own.map(|own| action(subject, seen, own)),
-        absent: match own {
-            Some(_) => None,
-            None => Some(why_absent(cluster, &seen.policy.needs(), job)),
+        why: match seen.best_of(job) {
+            Some(own) => {
+                let does = action(subject, seen, own);
+                seen.policy.passed_over(&seen.point, (seen.choice, own), does)?
+            }
+            None => PassedOver::absent(why_absent(cluster, &seen.policy.needs(), job)),
         },
-        conditions,
-        contrast,
-        alternatives,
     })
-}
-
-/// The nearest counterfactual over all candidates of a job; by time alone and by its user alone where these are others.
-fn nearest(seen: &Seen<'_>, job: JobId) -> Result<Vec<Alternative>, PolicyError> {
-    let mut alternatives: Vec<Alternative> = Vec::new();
-    for only in [None, Some(Control::Time), Some(Control::User)] {
-        let allowed = |control: Control| only.is_none_or(|only| only == control);
-        let mut best: Option<Counterfactual> = None;
-        for (index, row) in seen.candidates().iter().enumerate() {
-            if row.job != Some(job) {
-                continue;
-            }
-            let found = seen
-                .policy
-                .counterfactual(&seen.point, (index, seen.choice), &allowed)?;
-            let size = |found: &Counterfactual| (found.changes.len(), found.distance);
-            let Some(found) = found else { continue };
-            if best.as_ref().is_none_or(|best| size(&found) < size(best)) {
-                best = Some(found);
-            }
-        }
-        let is_known =
-            |found: &Counterfactual| alternatives.iter().any(|known| known.counterfactual == *found);
-        if let Some(counterfactual) = best.filter(|found| !is_known(found)) {
-            alternatives.push(Alternative { only, counterfactual });
-        }
-    }
-    Ok(alternatives)
 }
 
 impl fmt::Display for WhyNotReport {
@@ -205,33 +151,6 @@ impl fmt::Display for WhyNotReport {
             "Job {} was passed over at decision {}, at {}, {}: {}.",
             self.job, self.decision, self.time, self.waited, self.chosen
         )?;
-        if let Some(absent) = &self.absent {
-            return writeln!(out, "It was not among the candidates: {absent}.");
-        }
-        if let Some(own) = &self.own {
-            write!(out, "Its best candidate: {own}")?;
-            match self.conditions.is_empty() {
-                true => writeln!(out, ".")?,
-                false => writeln!(out, "; {}.", self.conditions.join(", "))?,
-            }
-        }
-        if let Some(contrast) = &self.contrast {
-            writeln!(out, "What was chosen against it: {contrast}.")?;
-        }
-        let is_aside = self.contrast.as_ref().is_some_and(|found| found.aside.is_some());
-        match self.alternatives.is_empty() {
-            true if is_aside => writeln!(out, "What would have brought it first is known for trees alone.")?,
-            true => writeln!(out, "No change of this job alone would have brought it first.")?,
-            false => {}
-        }
-        for found in &self.alternatives {
-            let who = match found.only {
-                None => "It",
-                Some(Control::Time) => "By waiting alone it",
-                Some(_) => "By what its user chooses alone it",
-            };
-            writeln!(out, "{who} would have come first with {}.", found.counterfactual)?;
-        }
-        Ok(())
+        self.why.fmt(out)
     }
 }

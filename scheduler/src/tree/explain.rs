@@ -11,7 +11,7 @@ use super::{Node, Tree, TreePolicy};
 use crate::actions::Words;
 use crate::candidate::CandidateSet;
 use crate::error::PolicyError;
-use crate::features::Feature;
+use crate::features::{Feature, FeatureSchema};
 use crate::key_weight::weighted_sum_of_row;
 use crate::policy::{DecisionPoint, TieKey};
 
@@ -70,6 +70,29 @@ pub struct Explanation {
     pub tie_key: TieKey,
     /// What a guard has to say of it; none where none has.
     pub guard: Option<String>,
+}
+
+impl Explanation {
+    /// The conditions on the path with the candidate's values, but for its kind.
+    #[must_use]
+    pub fn conditions(&self) -> Vec<String> {
+        let schema = FeatureSchema::current();
+        let is_kind = |name: &str| {
+            let column = schema.joined_index(name).and_then(|number| schema.joined(number));
+            column.is_some_and(Feature::is_kind)
+        };
+        let path = self.path.iter().filter(|step| !is_kind(step.feature));
+        path.map(|step| format!("{} (it is {})", step.condition, step.value))
+            .collect()
+    }
+
+    /// The same text without the action, whose rows of tables mean nothing outside.
+    #[must_use]
+    pub fn reason(&self) -> String {
+        let text = self.to_string();
+        let reason = text.strip_prefix(&self.action).unwrap_or(&text);
+        reason.trim_start_matches(": ").trim_end().to_owned()
+    }
 }
 
 /// One feature of a weighted key.

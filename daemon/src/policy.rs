@@ -141,7 +141,8 @@ impl Loaded {
         let not_offered = missing
             .iter()
             .map(|kind| format!("it may choose {}, which is not offered here", kind.phrase()));
-        let only_fills = (spec.is_planner() && !capabilities.can(ActionKind::Preempt)).then(|| ONLY_FILLS.to_owned());
+        let only_fills =
+            (spec.is_planner() && !capabilities.can(ActionKind::Preempt)).then(|| ONLY_FILLS.to_owned());
         Ok(Loaded {
             decider: match spec.is_planner() {
                 true => Decider::Dealing(Box::new(Dealing::new(spec.round_dealer()?))),

@@ -57,7 +57,8 @@ impl Refusal {
     /// A policy that chooses what no daemon carries out: `resize a running job`.
     pub(crate) fn not_in_daemons(name: &str, phrase: &str) -> Refusal {
         let allowed = "on a cluster a policy that chooses what its daemon carries out";
-        let hint = format!("It needs {phrase}, which no daemon carries out: the simulator does (pleach evaluate).");
+        let hint =
+            format!("It needs {phrase}, which no daemon carries out: the simulator does (pleach evaluate).");
         Refusal::config("policy", name, allowed, hint)
     }
 

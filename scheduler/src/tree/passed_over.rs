@@ -186,11 +186,14 @@ mod tests {
             .unwrap();
         let text = why.to_string();
         assert!(
-            text.starts_with("Its best candidate: job 17 starts; gpu_time_gpu_s > 3,600 GPU s (it is 6,000 GPU s).\n"),
+            text.starts_with(
+                "Its best candidate: job 17 starts; gpu_time_gpu_s > 3,600 GPU s (it is 6,000 GPU s).\n"
+            ),
             "{text}"
         );
         assert!(
-            text.contains("\nWhat was chosen against it: ") && text.contains("\nIt would have come first with "),
+            text.contains("\nWhat was chosen against it: ")
+                && text.contains("\nIt would have come first with "),
             "{text}"
         );
         let keys = |why: &PassedOver| -> Vec<String> {

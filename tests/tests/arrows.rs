@@ -6,7 +6,7 @@ use std::process::Command;
 use serde_json::Value;
 
 /// Our crates and those of ours that each may depend on.
-const ARROWS: [(&str, &[&str]); 15] = [
+const ARROWS: [(&str, &[&str]); 16] = [
     ("pleach-scheduler", &[]),
     ("pleach-dealing", &["pleach-scheduler"]),
     ("pleach-baselines", &["pleach-scheduler", "pleach-dealing"]),
@@ -87,7 +87,7 @@ const ARROWS: [(&str, &[&str]); 15] = [
 ];
 
 /// Crates that must not know gradients, and what counts as such.
-const WITHOUT_BURN: [&str; 8] = [
+const WITHOUT_BURN: [&str; 9] = [
     "pleach-scheduler",
     "pleach-network",
     "pleach-policies",

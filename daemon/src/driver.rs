@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use pleach_scheduler::ExternalId;
 use pleach_scheduler::decision::Action;
 
+use crate::carry::carry_out;
 use crate::config::RoundSettings;
 use crate::error::Error;
 use crate::fleet;
@@ -234,7 +235,7 @@ impl<S: BatchSystem> Driver<S> {
         let before = self.memory.clone();
         let began = Instant::now();
         let stopped = match is_live {
-            true => hands.carry_out(&mut plan.decisions, now_s).await,
+            true => carry_out(&mut hands, snapshot, &mut plan.decisions, now_s).await,
             false => Vec::new(),
         };
         drop(hands);

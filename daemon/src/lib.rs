@@ -2,6 +2,7 @@
 
 pub mod bars;
 pub mod capture;
+mod carry;
 pub mod config;
 pub mod dealing;
 pub mod detour;

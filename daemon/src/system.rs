@@ -5,6 +5,7 @@
 //! server do; where they never do, as with commands, [`crate::wait::block_on`] runs a driver without any runtime.
 
 use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::sync::Arc;
 
 use pleach_scheduler::ExternalId;
@@ -12,7 +13,7 @@ use pleach_scheduler::ExternalId;
 use crate::error::Error;
 use crate::history::{End, EndedJob};
 use crate::record::Planned;
-use crate::snapshot::Snapshot;
+use crate::snapshot::{JobSeen, Snapshot};
 
 /// How a batch system is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,6 +69,44 @@ pub struct Late {
     pub pause_s: i64,
 }
 
+/// Why a decision was not carried out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NotSent {
+    /// In words, as the log has them: put off, refused, cut short.
+    pub why: String,
+    /// The nodes of it that would not take the job; empty where it is not the nodes' fault.
+    pub nodes: Vec<String>,
+}
+
+impl NotSent {
+    /// It is not tried in this round.
+    #[must_use]
+    pub fn put_off(why: impl Display) -> NotSent {
+        NotSent {
+            why: format!("put off: {why}"),
+            nodes: Vec::new(),
+        }
+    }
+
+    /// The batch system would not.
+    #[must_use]
+    pub fn refused(error: impl Display) -> NotSent {
+        NotSent {
+            why: format!("refused: {error}"),
+            nodes: Vec::new(),
+        }
+    }
+
+    /// The same, and these nodes are why.
+    #[must_use]
+    pub fn by(self, nodes: impl IntoIterator<Item = String>) -> NotSent {
+        NotSent {
+            nodes: nodes.into_iter().collect(),
+            ..self
+        }
+    }
+}
+
 /// A batch system that can be driven.
 pub trait BatchSystem {
     /// One look at it.
@@ -101,12 +140,20 @@ pub trait BatchSystem {
     fn hands<'a>(&'a self, look: &'a Self::Look, policy: &'a str) -> Self::Hands<'a>;
 }
 
-/// What carries decisions out, in one round.
+/// What carries decisions out, in one round: one by one, in their order.
 pub trait Hands {
     /// Before the decisions: holds what nobody holds, finishes what was cut short, takes back what did not start, gives back what
     /// the policy cannot be told of.
     fn keep(&mut self, now_s: i64) -> impl Future<Output = Kept>;
 
-    /// Carries decisions out in their order and writes what became of each into it; the jobs whose preemption was sent.
-    fn carry_out(&mut self, decisions: &mut [Planned], now_s: i64) -> impl Future<Output = Vec<ExternalId>>;
+    /// Stops a running job for another one.
+    fn stop(&mut self, job: &JobSeen, planned: &Planned) -> impl Future<Output = Result<(), NotSent>>;
+
+    /// Lets a job go to the nodes of its placement.
+    fn start(
+        &mut self,
+        job: &JobSeen,
+        planned: &Planned,
+        now_s: i64,
+    ) -> impl Future<Output = Result<(), NotSent>>;
 }

@@ -9,7 +9,7 @@ use pleach_daemon::history::{End, EndedJob};
 use pleach_daemon::record::Planned;
 use pleach_daemon::snapshot::{JobSeen, NodeSeen, Phase, Snapshot, VERSION};
 use pleach_daemon::state::{State, read_status};
-use pleach_daemon::system::{BatchSystem, Hands, Kept, Late, Look, Words};
+use pleach_daemon::system::{BatchSystem, Hands, Kept, Late, Look, NotSent, Words};
 use pleach_daemon::wait::block_on;
 use pleach_daemon::{Driver, Error, RoundSettings};
 use pleach_scheduler::ExternalId;
@@ -139,15 +139,16 @@ impl Hands for &Toy {
         }
     }
 
-    async fn carry_out(&mut self, decisions: &mut [Planned], now_s: i64) -> Vec<ExternalId> {
-        for planned in decisions {
-            self.ask(&format!("start {} on {}", planned.job(), planned.nodes.join(",")));
-            let mut world = self.0.lock().unwrap();
-            let job = world.jobs.iter_mut().find(|job| job.id == planned.job()).unwrap();
-            (job.phase, job.start_s, job.nodes) = (Phase::Running, Some(now_s), planned.nodes.clone());
-            planned.outcome = "sent".into();
-        }
-        Vec::new()
+    async fn stop(&mut self, _: &JobSeen, _: &Planned) -> Result<(), NotSent> {
+        Err(NotSent::refused("it goes on"))
+    }
+
+    async fn start(&mut self, job: &JobSeen, planned: &Planned, now_s: i64) -> Result<(), NotSent> {
+        self.ask(&format!("start {} on {}", job.id, planned.nodes.join(",")));
+        let mut world = self.0.lock().unwrap();
+        let own = world.jobs.iter_mut().find(|own| own.id == job.id).unwrap();
+        (own.phase, own.start_s, own.nodes) = (Phase::Running, Some(now_s), planned.nodes.clone());
+        Ok(())
     }
 }
 
@@ -248,4 +249,29 @@ fn a_shadow_has_no_hands_and_what_fails_is_told_and_written() {
         (NOW_S + 2, "toy: is down")
     );
     assert_eq!(status.partition, "a toy");
+}
+
+#[test]
+fn where_a_job_could_not_be_stopped_nothing_is_started() {
+    let (toy, folder) = (Toy::default(), tempfile::tempdir().unwrap());
+    toy.0.lock().unwrap().jobs = vec![waiting(1)];
+    let settings = RoundSettings {
+        preemption: true,
+        ..RoundSettings::default()
+    };
+    let state = State::take(folder.path(), 65_536).unwrap();
+    let mut driver = Driver::new(toy.clone(), settings, state, None, ("las-deal", false)).unwrap();
+    assert_eq!(block_on(driver.round(NOW_S)), Vec::<String>::new());
+    block_on(driver.round(NOW_S + 2));
+    toy.0.lock().unwrap().jobs.push(waiting(2));
+    toy.asked();
+    assert_eq!(
+        block_on(driver.round(NOW_S + 4000)),
+        [
+            "toy 1: refused: it goes on",
+            "toy 2: put off: a job there could not be stopped"
+        ]
+    );
+    assert_eq!(toy.asked(), ["observe", "show [None, None]", "keep"]);
+    assert_eq!(driver.status().num_starts, 1);
 }

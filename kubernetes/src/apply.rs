@@ -9,9 +9,7 @@ use std::time::{Duration, Instant};
 
 use pleach_daemon::record::Planned;
 use pleach_daemon::snapshot::{JobSeen, Phase};
-use pleach_daemon::system::Kept;
-use pleach_scheduler::ExternalId;
-use pleach_scheduler::decision::Action;
+use pleach_daemon::system::{self, Kept, NotSent};
 
 use crate::api::{Cluster, Lift};
 use crate::config::Settings;
@@ -80,7 +78,7 @@ impl<'a> Hands<'a> {
     }
 
     /// Finishes releases that were cut short, gives back what the policy cannot be told of, makes pods anew that cannot be bound.
-    pub async fn keep(&mut self, now_s: i64) -> Kept {
+    async fn keep_all(&mut self, now_s: i64) -> Kept {
         let mut kept = Kept::default();
         let notes = &mut kept.notes;
         for job in &self.observed.snapshot.jobs {
@@ -261,88 +259,13 @@ impl<'a> Hands<'a> {
         (pods.len(), Ok(()))
     }
 
-    /// Carries decisions out in their order and writes what became of each into it; the jobs whose preemption was sent.
-    pub async fn apply(&mut self, decisions: &mut [Planned], now_s: i64) -> Vec<ExternalId> {
-        let seen: BTreeMap<ExternalId, &JobSeen> = self
-            .observed
-            .snapshot
-            .jobs
-            .iter()
-            .map(|job| (job.id, job))
-            .collect();
-        let mut stopped = Vec::new();
-        let mut refused: BTreeSet<String> = BTreeSet::new();
-        for planned in decisions {
-            let id = planned.job();
-            if planned.decision.action == Action::Reserve {
-                continue;
-            }
-            let (Some(job), Some(pods)) = (seen.get(&id), self.observed.jobs.get(&id)) else {
-                planned.outcome = "not sent: the job was not seen".into();
-                continue;
-            };
-            if self.silence >= SILENCE_MAX {
-                planned.outcome = "put off: the API server does not answer".into();
-                continue;
-            }
-            planned.outcome = if planned.decision.action == Action::Preempt {
-                match self.evict(&pods.pods).await {
-                    Ok(()) => {
-                        self.emptied
-                            .extend(planned.nodes.iter().map(|unit| node_of(unit).to_owned()));
-                        stopped.push(id);
-                        "sent".into()
-                    }
-                    Err(error) => {
-                        refused.extend(planned.nodes.iter().cloned());
-                        format!("refused: {error}")
-                    }
-                }
-            } else if let Some(unit) = planned.nodes.iter().find(|unit| refused.contains(*unit)) {
-                format!("put off: a job on {unit} could not be stopped")
-            } else {
-                self.start(job, pods, planned, now_s).await
-            };
+    /// The pods of a job, while the API server answers.
+    fn pods_of(&self, job: &JobSeen) -> Result<&'a JobPods, NotSent> {
+        if self.silence >= SILENCE_MAX {
+            return Err(NotSent::put_off("the API server does not answer"));
         }
-        stopped
-    }
-
-    async fn start(&mut self, job: &JobSeen, pods: &JobPods, planned: &mut Planned, now_s: i64) -> String {
-        let seats = match seats(job, pods, planned) {
-            Ok(seats) => seats,
-            Err(why) => return format!("put off: {why}"),
-        };
-        let places: Vec<&str> = seats
-            .iter()
-            .flat_map(|(unit, num)| std::iter::repeat_n(unit.as_str(), *num as usize))
-            .collect();
-        let each = pods.pods.iter().zip(places.iter().copied());
-        if let Some((node, why)) = self.lacking(each) {
-            let units = planned.nodes.iter().filter(|unit| node_of(unit) == node);
-            planned.refused_by = units.cloned().collect();
-            return format!("put off: {why}");
-        }
-        for (unit, _) in &seats {
-            if let Some(pod) = self.is_waited_for(node_of(unit)).await {
-                return format!(
-                    "put off: {pod} was let go to {} and is not bound yet",
-                    node_of(unit)
-                );
-            }
-        }
-        if let (number, Err(error)) = self.let_all_go(&pods.pods, &places, &seats, now_s).await {
-            return match number {
-                0 => format!("refused: {error}"),
-                _ => format!("cut short after {number} of {} pods: {error}", places.len()),
-            };
-        }
-        for (pod, seat) in pods.pods.iter().zip(&places) {
-            if let Some(host) = self.hosts.get_mut(node_of(seat)) {
-                host.cpu_milli_free = host.cpu_milli_free.saturating_sub(pod.cpu_milli);
-                host.memory_bytes_free = host.memory_bytes_free.saturating_sub(pod.memory_bytes);
-            }
-        }
-        "sent".into()
+        let pods = self.observed.jobs.get(&job.id);
+        pods.ok_or_else(|| NotSent::put_off("its pods were not seen"))
     }
 
     /// The first node that lacks CPUs or host memory for pods that go there, and what; the tables do not know of them.
@@ -395,6 +318,57 @@ impl<'a> Hands<'a> {
             self.wait_left = self.wait_left.saturating_sub(began.elapsed());
         }
         None
+    }
+}
+
+impl system::Hands for Hands<'_> {
+    async fn keep(&mut self, now_s: i64) -> Kept {
+        self.keep_all(now_s).await
+    }
+
+    async fn stop(&mut self, job: &JobSeen, planned: &Planned) -> Result<(), NotSent> {
+        let pods = self.pods_of(job)?;
+        self.evict(&pods.pods).await.map_err(NotSent::refused)?;
+        let nodes = planned.nodes.iter().map(|unit| node_of(unit).to_owned());
+        self.emptied.extend(nodes);
+        Ok(())
+    }
+
+    async fn start(&mut self, job: &JobSeen, planned: &Planned, now_s: i64) -> Result<(), NotSent> {
+        let pods = self.pods_of(job)?;
+        let seats = seats(job, pods, planned).map_err(NotSent::put_off)?;
+        let places: Vec<&str> = seats
+            .iter()
+            .flat_map(|(unit, num)| std::iter::repeat_n(unit.as_str(), *num as usize))
+            .collect();
+        let each = pods.pods.iter().zip(places.iter().copied());
+        if let Some((node, why)) = self.lacking(each) {
+            let units = planned.nodes.iter().filter(|unit| node_of(unit) == node);
+            return Err(NotSent::put_off(why).by(units.cloned()));
+        }
+        for (unit, _) in &seats {
+            if let Some(pod) = self.is_waited_for(node_of(unit)).await {
+                let node = node_of(unit);
+                let why = format!("{pod} was let go to {node} and is not bound yet");
+                return Err(NotSent::put_off(why));
+            }
+        }
+        if let (number, Err(error)) = self.let_all_go(&pods.pods, &places, &seats, now_s).await {
+            return Err(match number {
+                0 => NotSent::refused(error),
+                _ => NotSent {
+                    why: format!("cut short after {number} of {} pods: {error}", places.len()),
+                    nodes: Vec::new(),
+                },
+            });
+        }
+        for (pod, seat) in pods.pods.iter().zip(&places) {
+            if let Some(host) = self.hosts.get_mut(node_of(seat)) {
+                host.cpu_milli_free = host.cpu_milli_free.saturating_sub(pod.cpu_milli);
+                host.memory_bytes_free = host.memory_bytes_free.saturating_sub(pod.memory_bytes);
+            }
+        }
+        Ok(())
     }
 }
 

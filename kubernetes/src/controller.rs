@@ -5,10 +5,9 @@ use std::sync::Arc;
 
 use pleach_daemon::Driver;
 use pleach_daemon::history::{End, EndedJob};
-use pleach_daemon::record::Planned;
 use pleach_daemon::snapshot::Snapshot;
 use pleach_daemon::state::State;
-use pleach_daemon::system::{self, BatchSystem, Kept, Look, Words};
+use pleach_daemon::system::{BatchSystem, Look, Words};
 use pleach_scheduler::ExternalId;
 
 use crate::api::{Cluster, Lift};
@@ -143,16 +142,6 @@ impl BatchSystem for Kubernetes {
 
     fn hands<'a>(&'a self, observed: &'a Observed, policy: &'a str) -> Hands<'a> {
         Hands::new(&self.cluster, &self.settings, observed, policy)
-    }
-}
-
-impl system::Hands for Hands<'_> {
-    async fn keep(&mut self, now_s: i64) -> Kept {
-        self.keep(now_s).await
-    }
-
-    async fn carry_out(&mut self, decisions: &mut [Planned], now_s: i64) -> Vec<ExternalId> {
-        self.apply(decisions, now_s).await
     }
 }
 

@@ -7,7 +7,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use pleach_scheduler::ExternalId;
-use pleach_scheduler::decision::Action;
 
 use crate::error::Error;
 use crate::record::Planned;
@@ -17,8 +16,8 @@ use crate::slurm::observe::GIVE_BACK;
 use crate::slurm::parts::is_name;
 use crate::slurm::reason::reasons;
 use crate::slurm::seen::Seen;
-use crate::snapshot::{JobSeen, Phase, Snapshot};
-use crate::system::{Kept, Late};
+use crate::snapshot::{JobSeen, Phase};
+use crate::system::{Hands, Kept, Late, NotSent};
 
 /// Beginnings of Slurm's reasons that are those of the node to which a job was let go: another one may take it. All others (limits
 /// of accounts, QOS and partitions, licences) are the same everywhere.
@@ -38,7 +37,7 @@ const REASONS_OF_NODES: [&str; 7] = [
 
 /// Holds jobs that nobody holds, holds those again that did not start, gives back those that it cannot decide about: jobs of the
 /// snapshot, and parts of heterogeneous jobs by their names.
-pub fn keep(commands: &Commands, seen: &Seen, release_limit_s: i64) -> Kept {
+fn keep(commands: &Commands, seen: &Seen, release_limit_s: i64) -> Kept {
     let Seen { snapshot, parts } = seen;
     let mut kept = Kept::default();
     let is_late = |job: &JobSeen| match job.phase {
@@ -124,94 +123,80 @@ fn give_back(commands: &Commands, job: &str) -> Result<(), Error> {
     Ok(())
 }
 
-/// Carries decisions out in their order and writes what became of each into it; the jobs whose preemption was sent.
-///
-/// A start is put off where the nodes have not the CPUs for it, which the tables do not know.
-pub fn apply(commands: &Commands, snapshot: &Snapshot, decisions: &mut [Planned]) -> Vec<ExternalId> {
-    let seen: BTreeMap<ExternalId, &JobSeen> = snapshot.jobs.iter().map(|job| (job.id, job)).collect();
-    let mut cpus: BTreeMap<&str, u32> = snapshot
-        .nodes
-        .iter()
-        .map(|node| (node.name.as_str(), node.num_cpus_free))
-        .collect();
-    let mut emptied: BTreeSet<String> = BTreeSet::new();
-    let mut refused: BTreeSet<String> = BTreeSet::new();
-    let mut stopped = Vec::new();
-    for planned in decisions {
-        let id = planned.job();
-        planned.outcome = match planned.decision.action {
-            Action::Reserve => continue,
-            Action::Preempt => {
-                match commands.run("scontrol", &["requeuehold", "incomplete", &id.to_string()]) {
-                    Ok(_) => {
-                        emptied.extend(planned.nodes.iter().cloned());
-                        stopped.push(id);
-                        "sent".into()
-                    }
-                    Err(error) => {
-                        refused.extend(planned.nodes.iter().cloned());
-                        format!("refused: {error}")
-                    }
-                }
-            }
-            Action::Start => match seen.get(&id) {
-                None => "not sent: the job was not seen".into(),
-                Some(_) if planned.nodes.iter().any(|node| refused.contains(node)) => {
-                    "put off: a job there could not be stopped".into()
-                }
-                Some(job) => match obstacle(job, planned, &mut cpus, &emptied) {
-                    Some((node, why)) => {
-                        planned.refused_by.extend(node);
-                        format!("put off: {why}")
-                    }
-                    None => match start(commands, job, planned, snapshot.taken_s) {
-                        Ok(()) => "sent".into(),
-                        Err(error) => {
-                            let is_of_node = error.to_string().to_lowercase().contains("node");
-                            let node = planned.nodes.first().filter(|_| is_of_node);
-                            planned.refused_by.extend(node.cloned());
-                            format!("refused: {error}")
-                        }
-                    },
-                },
-            },
-        };
-    }
-    stopped
+/// What carries decisions out on what was seen of Slurm, by `scontrol`.
+#[derive(Clone, Debug)]
+pub struct Scontrol<'a> {
+    commands: &'a Commands,
+    seen: &'a Seen,
+    release_limit_s: i64,
+    /// CPUs that nodes have free, which the tables do not know.
+    cpus: BTreeMap<&'a str, u32>,
+    /// Nodes where jobs were stopped in this round.
+    emptied: BTreeSet<String>,
 }
 
-/// What keeps a decision from being carried out as it is, and the node that does, if it is one.
-fn obstacle(
-    job: &JobSeen,
-    planned: &Planned,
-    cpus: &mut BTreeMap<&str, u32>,
-    emptied: &BTreeSet<String>,
-) -> Option<(Option<String>, String)> {
-    let even = planned
-        .decision
-        .placement
-        .iter()
-        .all(|slice| slice.num_gpus() == job.gpus_per_node);
-    if planned.nodes.len() != job.num_nodes as usize || !even {
-        let (num, gpus) = (job.num_nodes, job.gpus_per_node);
-        return Some((
-            None,
-            format!("{num} nodes with {gpus} GPUs each are not to be had"),
-        ));
-    }
-    let needed = job.num_cpus.div_ceil(job.num_nodes.max(1));
-    for node in &planned.nodes {
-        let free = cpus.get(node.as_str()).copied().unwrap_or(0);
-        if free < needed && !emptied.contains(node) {
-            return Some((Some(node.clone()), format!("{node} has {free} of {needed} CPUs")));
+impl<'a> Scontrol<'a> {
+    /// For one round.
+    pub(super) fn new(commands: &'a Commands, seen: &'a Seen, release_limit_s: i64) -> Scontrol<'a> {
+        let nodes = seen.snapshot.nodes.iter();
+        Scontrol {
+            commands,
+            seen,
+            release_limit_s,
+            cpus: nodes
+                .map(|node| (node.name.as_str(), node.num_cpus_free))
+                .collect(),
+            emptied: BTreeSet::new(),
         }
     }
-    for node in &planned.nodes {
-        if let Some(free) = cpus.get_mut(node.as_str()) {
-            *free = free.saturating_sub(needed);
+
+    /// Takes the CPUs of a start; what keeps it from being carried out as it is, if anything.
+    fn take_cpus(&mut self, job: &JobSeen, planned: &Planned) -> Result<(), NotSent> {
+        let slices = &planned.decision.placement;
+        let even = slices.iter().all(|slice| slice.num_gpus() == job.gpus_per_node);
+        if planned.nodes.len() != job.num_nodes as usize || !even {
+            let (num, gpus) = (job.num_nodes, job.gpus_per_node);
+            let why = format!("{num} nodes with {gpus} GPUs each are not to be had");
+            return Err(NotSent::put_off(why));
         }
+        let needed = job.num_cpus.div_ceil(job.num_nodes.max(1));
+        for node in &planned.nodes {
+            let free = self.cpus.get(node.as_str()).copied().unwrap_or(0);
+            if free < needed && !self.emptied.contains(node) {
+                let why = format!("{node} has {free} of {needed} CPUs");
+                return Err(NotSent::put_off(why).by([node.clone()]));
+            }
+        }
+        for node in &planned.nodes {
+            if let Some(free) = self.cpus.get_mut(node.as_str()) {
+                *free = free.saturating_sub(needed);
+            }
+        }
+        Ok(())
     }
-    None
+}
+
+impl Hands for Scontrol<'_> {
+    async fn keep(&mut self, _now_s: i64) -> Kept {
+        keep(self.commands, self.seen, self.release_limit_s)
+    }
+
+    async fn stop(&mut self, job: &JobSeen, planned: &Planned) -> Result<(), NotSent> {
+        let id = job.id.to_string();
+        let sent = self.commands.run("scontrol", &["requeuehold", "incomplete", &id]);
+        sent.map_err(NotSent::refused)?;
+        self.emptied.extend(planned.nodes.iter().cloned());
+        Ok(())
+    }
+
+    async fn start(&mut self, job: &JobSeen, planned: &Planned, now_s: i64) -> Result<(), NotSent> {
+        self.take_cpus(job, planned)?;
+        start(self.commands, job, planned, now_s).map_err(|error| {
+            let is_of_node = error.to_string().to_lowercase().contains("node");
+            let node = planned.nodes.first().filter(|_| is_of_node);
+            NotSent::refused(error).by(node.cloned())
+        })
+    }
 }
 
 fn start(commands: &Commands, job: &JobSeen, planned: &Planned, now_s: i64) -> Result<(), Error> {

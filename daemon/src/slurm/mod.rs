@@ -25,10 +25,10 @@ use crate::config::Settings;
 use crate::driver::Driver;
 use crate::error::Error;
 use crate::history::{End, EndedJob};
-use crate::record::Planned;
 use crate::state::State;
-use crate::system::{BatchSystem, Hands, Kept, Words};
+use crate::system::{BatchSystem, Words};
 
+use self::apply::Scontrol;
 use self::command::Commands;
 use self::seen::Seen;
 
@@ -76,13 +76,6 @@ impl Slurm {
     }
 }
 
-/// What carries decisions out, by `scontrol`.
-#[derive(Clone, Copy, Debug)]
-pub struct Scontrol<'a> {
-    slurm: &'a Slurm,
-    seen: &'a Seen,
-}
-
 impl BatchSystem for Slurm {
     type Look = Seen;
     type Hands<'a> = Scontrol<'a>;
@@ -113,16 +106,6 @@ impl BatchSystem for Slurm {
     }
 
     fn hands<'a>(&'a self, seen: &'a Seen, _policy: &'a str) -> Scontrol<'a> {
-        Scontrol { slurm: self, seen }
-    }
-}
-
-impl Hands for Scontrol<'_> {
-    async fn keep(&mut self, _now_s: i64) -> Kept {
-        apply::keep(&self.slurm.commands, self.seen, self.slurm.release_limit_s)
-    }
-
-    async fn carry_out(&mut self, decisions: &mut [Planned], _now_s: i64) -> Vec<ExternalId> {
-        apply::apply(&self.slurm.commands, &self.seen.snapshot, decisions)
+        Scontrol::new(&self.commands, seen, self.release_limit_s)
     }
 }

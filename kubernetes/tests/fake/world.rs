@@ -219,8 +219,8 @@ impl World {
 
     /// A pod ends well: the last one whose name begins so.
     pub fn end(&mut self, start: &str) {
-        let names = self.pods.keys().filter(|(_, name)| name.starts_with(start));
-        let (key, now_s) = (names.last().unwrap().clone(), self.now_s);
+        let mut names = self.pods.keys().filter(|(_, name)| name.starts_with(start));
+        let (key, now_s) = (names.next_back().unwrap().clone(), self.now_s);
         self.change(&key, |pod| {
             pod["status"]["phase"] = json!("Succeeded");
             World::finish(now_s, pod);

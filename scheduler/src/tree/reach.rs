@@ -233,7 +233,7 @@ pub(super) fn tier_of(score: f32, tiers: &[f32]) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use crate::actions::CANDIDATES;
+    use crate::actions::{CANDIDATES, CandidateRow};
     use crate::cluster::tests::{cluster_of, submit};
     use crate::cluster_spec::ClusterSpec;
     use crate::features::FeatureSchema;
@@ -284,7 +284,8 @@ mod tests {
                 step += 1;
             }
         }
-        for kind in CANDIDATES.map(|row| row.kind) {
+        let wanted = |row: &&CandidateRow| row.action.is_none_or(|action| needs.actions.contains(action));
+        for kind in CANDIDATES.iter().filter(wanted).map(|row| row.kind) {
             assert!(seen.contains(&kind), "no {kind:?} was offered");
         }
     }

@@ -18,6 +18,7 @@ mod planners;
 mod promises;
 mod properties;
 mod recorded_episodes;
+mod resize;
 mod rests;
 mod scenario;
 mod sharing;

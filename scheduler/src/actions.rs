@@ -29,6 +29,8 @@ pub enum ActionKind {
     WaitForType,
     /// Run a gang on several GPU types, at the pace of the slowest. No candidate does; planners may.
     MixTypes,
+    /// Give a running elastic job half or twice the GPUs that it holds, at the cost of a restart.
+    Resize,
 }
 
 /// Who may take an action.
@@ -93,7 +95,7 @@ const fn plain(kind: ActionKind, name: &'static str, phrase: &'static str) -> Ac
 }
 
 /// All kinds, in the order in which readers are told of them; a kind's row is at its number.
-pub const ACTIONS: [ActionRow; 7] = [
+pub const ACTIONS: [ActionRow; 8] = [
     ActionRow {
         on: TurnedOn::ByItself { is_default: true },
         flag: Some("--actions reserve"),
@@ -119,6 +121,13 @@ pub const ACTIONS: [ActionRow; 7] = [
         flag: Some("--mixed-types"),
         in_daemons: false,
         ..plain(ActionKind::MixTypes, "mixed_types", "gangs of mixed types")
+    },
+    ActionRow {
+        on: OFF,
+        flag: Some("--actions resize"),
+        stops: true,
+        in_daemons: false,
+        ..plain(ActionKind::Resize, "resize", "resizing of running jobs")
     },
 ];
 
@@ -193,6 +202,8 @@ pub enum CandidateKind {
     Reserve,
     /// Stop running jobs and start a pending one in their place.
     Preempt,
+    /// Stop a running elastic job and start it at once on other GPUs in number.
+    Resize,
 }
 
 /// Whom a candidate is about.
@@ -239,7 +250,7 @@ pub struct CandidateRow {
 }
 
 /// All kinds of candidates; a kind's row is at its number.
-pub const CANDIDATES: [CandidateRow; 4] = [
+pub const CANDIDATES: [CandidateRow; 5] = [
     CandidateRow {
         kind: CandidateKind::Hold,
         name: "hold",
@@ -279,6 +290,16 @@ pub const CANDIDATES: [CandidateRow; 4] = [
         effect: Effect::Run,
         order: "stop job {victims} and start job {job}{place}",
         event: "job {victims} is stopped and job {job} starts{place}",
+    },
+    CandidateRow {
+        kind: CandidateKind::Resize,
+        name: "resize",
+        does: "stop a running elastic job and start it again at once on half or twice its GPUs",
+        action: Some(ActionKind::Resize),
+        about: About::Running,
+        effect: Effect::Run,
+        order: "resize job {job}{place}",
+        event: "job {job} goes on{place}, resized",
     },
 ];
 

@@ -156,15 +156,17 @@ const HOLD: usize = CandidateKind::Hold as usize;
 const START: usize = CandidateKind::Start as usize;
 const RESERVE: usize = CandidateKind::Reserve as usize;
 const PREEMPT: usize = CandidateKind::Preempt as usize;
+const RESIZE: usize = CandidateKind::Resize as usize;
 /// Rows of every kind.
-const EVERY: Kinds = Kinds::of(&[HOLD, START, RESERVE, PREEMPT]);
+const EVERY: Kinds = Kinds::of(&[HOLD, START, RESERVE, PREEMPT, RESIZE]);
 /// Rows about a job.
-const JOB: Kinds = Kinds::of(&[START, RESERVE, PREEMPT]);
+const JOB: Kinds = Kinds::of(&[START, RESERVE, PREEMPT, RESIZE]);
 /// Rows with a placement.
-const PLACED: Kinds = Kinds::of(&[START, PREEMPT]);
+const PLACED: Kinds = Kinds::of(&[START, PREEMPT, RESIZE]);
 const START_ONLY: Kinds = Kinds::of(&[START]);
 const RESERVE_ONLY: Kinds = Kinds::of(&[RESERVE]);
 const STOPPING: Kinds = Kinds::of(&[PREEMPT]);
+const RESIZE_ONLY: Kinds = Kinds::of(&[RESIZE]);
 
 const STILL: [Relation; 2] = [Equal, Equal];
 
@@ -305,6 +307,16 @@ columns! {
 
     // The first view ends here: files and environments of all versions read the 56 columns above.
 
+    row IsResize "is_resize" [""] 0.0..1.0 Linear(1.0), Flag(RESIZE), STILL, Fixed,
+        "1 if it gives a running elastic job other GPUs in number.", by kind, whole;
+    row ResizeRatio "resize_ratio" [""] 0.0..2.0 Linear(2.0), Varies(RESIZE_ONLY), STILL, Cluster,
+        "GPUs after it over those that the running job holds; 0 for others.", by action |action| match action.candidate.facts {
+            Some(facts) if action.candidate.kind == CandidateKind::Resize => {
+                facts.num_gpus as f32 / action.candidate.stopped.num_gpus as f32
+            }
+            _ => 0.0,
+        };
+
     // In builds with debug assertions, and so in all tests, two more columns, which nobody reads: every golden, every file and the
     // spaces of Python have to stay as they are without them. A column of one's own comes before them.
 
@@ -390,7 +402,13 @@ pub(crate) fn write<const W: usize>(row: &mut [f32; W], id: Id, scaled: f32) {
 }
 
 /// The flag of each kind, by [`CandidateKind`].
-pub(crate) const FLAGS: [Id; CANDIDATES.len()] = [Id::IsHold, Id::IsStart, Id::IsReserve, Id::IsPreempt];
+pub(crate) const FLAGS: [Id; CANDIDATES.len()] = [
+    Id::IsHold,
+    Id::IsStart,
+    Id::IsReserve,
+    Id::IsPreempt,
+    Id::IsResize,
+];
 
 const KINDS: [RowKind; CANDIDATES.len()] = {
     let (mut kinds, mut at) = ([RowKind::NONE; CANDIDATES.len()], 0);

@@ -1,5 +1,7 @@
 //! Candidate enumeration: the first few jobs under each lens, times a few placements.
 
+mod resize;
+
 use super::cache::{Ask, Known};
 use super::colocate::push_beside;
 use super::gangs::{self, Gang};
@@ -72,7 +74,10 @@ pub(crate) fn enumerate(
     set: &mut CandidateSet,
 ) {
     set.clear();
-    if cluster.num_pending() == 0 {
+    let open = needs.actions.intersection(cluster.capabilities().actions());
+    let offered = |kind| open.contains(kind);
+    let resizes = reservation.is_none() && offered(ActionKind::Resize);
+    if cluster.num_pending() == 0 && !resizes {
         return;
     }
     // Behind a reservation there is nothing but starts on free GPUs.
@@ -92,8 +97,6 @@ pub(crate) fn enumerate(
     known.forget();
     overs.forget();
     stoppable.changed(cluster);
-    let open = needs.actions.intersection(cluster.capabilities().actions());
-    let offered = |kind| open.contains(kind);
     let beside = reservation.is_none() && offered(ActionKind::Share);
     for (job, heads) in picks.iter() {
         if set.rows.len() >= MAX_CANDIDATES {
@@ -122,6 +125,9 @@ pub(crate) fn enumerate(
                 push_preempts(cluster, needs, *job, *heads, (stoppable, overs), set);
             }
         }
+    }
+    if resizes {
+        resize::push_resizes(cluster, needs, set);
     }
     set.rows.truncate(MAX_CANDIDATES);
     if needs.opportunity_costs() {

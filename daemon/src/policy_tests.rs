@@ -14,6 +14,26 @@ fn reference() -> Tree {
 }
 
 #[test]
+fn what_no_daemon_carries_out_is_refused_by_name() {
+    let settings = RoundSettings {
+        preemption: true,
+        ..RoundSettings::default()
+    };
+    let capabilities = crate::fleet::capabilities(&settings);
+    assert!(
+        capabilities
+            .actions()
+            .difference(ActionSet::IN_DAEMONS)
+            .is_empty()
+    );
+    for text in ["sjf-resize", "deal:sjf-resize"] {
+        let refused = Loaded::of(text, capabilities).unwrap_err().to_string();
+        let expected = "sjf-resize needs resizing of running jobs, which no daemon carries out";
+        assert!(refused.contains(expected), "{refused}");
+    }
+}
+
+#[test]
 fn the_fallback_of_the_file_holds_where_the_settings_name_none_and_is_held_to_the_cluster() {
     let capabilities = Capabilities::default();
     let unsealed = reference().with_gpu_types_max(None).unwrap();

@@ -82,7 +82,9 @@ impl Slow {
             match policy {
                 "fifo" | "fifo-skip" => 0.0,
                 // Where nothing can be shared, sharing changes nothing; nor do sizes and cores that nobody can have.
-                "sjf" | "srtf" | "sjf-share" | "sjf-moldable" | "sjf-tuned" => job.believed_rest_s(),
+                "sjf" | "srtf" | "sjf-share" | "sjf-moldable" | "sjf-tuned" | "sjf-resize" => {
+                    job.believed_rest_s()
+                }
                 "gpu-time" => job.believed_rest_s() * f64::from(job.gang),
                 "las" => f64::from(service_class(job.attained_gpu_s())),
                 "packing" => -f64::from(job.gang),

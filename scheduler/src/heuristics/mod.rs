@@ -18,6 +18,7 @@ mod moldable;
 mod preemptive;
 mod rank;
 mod ranking;
+mod resizing;
 mod sharing;
 mod tuned;
 
@@ -32,6 +33,7 @@ pub use greedy::Greedy;
 pub use moldable::SjfMoldable;
 pub use preemptive::{Las, Srtf};
 pub use ranking::Ranking;
+pub use resizing::SjfResize;
 pub use sharing::SjfShare;
 pub use tuned::SjfTuned;
 
@@ -87,6 +89,7 @@ infos! {
     "sjf-delay", "backfill, delay scheduling", "delay scheduling, EuroSys'10, over sjf-reserve", "run time estimate, gang size", "as sjf-reserve, but a long job waits for a tight place for half its run time";
     "gpu-time-delay", "backfill, delay scheduling", "delay scheduling, EuroSys'10, over gpu-time-reserve", "run time estimate, gang size", "as gpu-time-reserve, but a long job waits for a tight place for half its run time";
     "best-type-delay", "heterogeneity-aware, delay scheduling", "delay scheduling, EuroSys'10, over min-min", "run time estimate, speed on each type", "as sjf-best-type, with a margin between types and patience for a tight place";
+    "sjf-resize", "elastic", "marginal gains of Optimus, EuroSys'18, as two rules", "run time estimate, scaling", "the shortest job that fits, at the size at which GPUs do most; running ones grow while nobody waits and shrink while somebody does";
 }
 
 /// The names that [`by_name`] knows.
@@ -120,6 +123,7 @@ pub fn by_name(name: &str) -> Result<Box<dyn Policy>, ConfigError> {
         "sjf-delay" => Box::new(DelayedBackfill::sjf(Patience::TUNED)),
         "gpu-time-delay" => Box::new(DelayedBackfill::gpu_time(Patience::TUNED)),
         "best-type-delay" => Box::new(BestTypeDelay::TUNED),
+        "sjf-resize" => Box::new(SjfResize),
         _ => {
             return Err(ConfigError::new(
                 "policy",

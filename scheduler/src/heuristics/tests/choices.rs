@@ -1,5 +1,6 @@
 //! Heuristics that choose a size, a share or a type, worked by hand.
 
+use crate::actions::ActionKind;
 use crate::cluster::{Capabilities, Cluster, JobState, Submission};
 use crate::cluster_spec::{ClusterSpec, ElasticJob, GpuTypeSpec, ModelClass, Resources};
 use crate::estimate::{Estimate, Provenance};
@@ -146,4 +147,37 @@ fn a_job_waits_for_the_type_on_which_it_ends_sooner_and_others_go_first() {
             (JobState::Running, 1)
         );
     }
+}
+
+#[test]
+fn a_job_grows_while_nobody_waits_and_gives_the_gpus_back_that_do_little_when_somebody_comes() {
+    // As above: 1 on one GPU, 1.30 on two, 1.54 on four, over one. The last half of two GPUs does 0.30 of one alone, that of four 0.12.
+    let profile = Elastic {
+        noise_at_start: 7.0,
+        noise_at_end: 7.0,
+        ..Elastic::proportional(8)
+    };
+    let class = ModelClass {
+        elastic: Some(ElasticJob { gpus_max: 4, profile }),
+        ..ModelClass::default()
+    };
+    let capabilities = Capabilities::DEFAULT.with(ActionKind::Resize);
+    let mut cluster = Cluster::new(&ClusterSpec::uniform(1, 4, 1), &[class], capabilities).unwrap();
+    let long = submit(&mut cluster, 2, 10_000.0, 0.0);
+    run(&mut cluster, "sjf-resize");
+    assert_eq!(cluster.job(long).num_held, 1, "half is the most efficient size");
+    for (at_s, held) in [(100.0, 2), (200.0, 4), (300.0, 4)] {
+        cluster.advance(Time::from_secs_f64(at_s));
+        run(&mut cluster, "sjf-resize");
+        assert_eq!(cluster.job(long).num_held, held, "at {at_s} s");
+    }
+    let [one, two] = [1, 1].map(|gpus| submit(&mut cluster, gpus, 500.0, 0.0));
+    run(&mut cluster, "sjf-resize");
+    let held = [long, one, two].map(|job| cluster.job(job).num_held);
+    assert_eq!(held, [2, 1, 1], "both are there at once");
+    cluster.advance(Time::from_secs_f64(400.0));
+    let third = submit(&mut cluster, 1, 500.0, 0.0);
+    run(&mut cluster, "sjf-resize");
+    let held = [long, one, two, third].map(|job| cluster.job(job).num_held);
+    assert_eq!(held, [1, 1, 1, 1]);
 }

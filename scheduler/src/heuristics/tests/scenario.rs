@@ -55,6 +55,7 @@ fn one_scenario_separates_all_heuristics() {
         ("sjf-delay", "sjf-reserve"),
         ("gpu-time-delay", "gpu-time-reserve"),
         ("best-type-delay", "sjf"),
+        ("sjf-resize", "sjf"),
     ];
     assert_eq!(others, same.map(|(name, _)| name));
     for (name, other) in same {

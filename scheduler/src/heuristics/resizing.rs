@@ -1,0 +1,107 @@
+//! Shortest job first at the sizes where GPUs do most, with running jobs that grow while nobody waits and shrink while somebody does.
+//!
+//! # Source
+//! Sizes by what the next GPUs add: Optimus (EuroSys'18). The two rules are ours: a job starts at the size, of half, all and twice what it
+//! asked for, at which a GPU does most; while nobody waits the running job that gains most grows, if it gains at least
+//! [`GAIN_MIN`] restarts; while somebody waits for whom that would do, a job gives half of its GPUs away whose last half does less than
+//! [`MARGIN_MIN`] of what GPUs do at its most efficient size. Where nobody may be resized this is shortest job first at the most
+//! efficient sizes.
+
+use super::rank::rank_rows;
+use crate::actions::{ActionKind, ActionSet, CandidateKind};
+use crate::candidate::Candidate;
+use crate::cluster::{Cluster, Demand, Template};
+use crate::error::PolicyError;
+use crate::ids::JobId;
+use crate::lens::{Lens, LensSet, first_jobs, lens_key};
+use crate::policy::{DecisionPoint, Needs, Policy};
+
+/// Shortest job first; running elastic jobs grow and shrink.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SjfResize;
+
+/// Least time that a job must gain by growing, in restarts. *Assumed*: it may have to shrink again.
+const GAIN_MIN: f64 = 2.0;
+
+/// Least progress of each GPU of a job's last half, over that of a GPU at its most efficient size, while others wait. *Assumed.*
+const MARGIN_MIN: f64 = 0.5;
+
+/// Shortest jobs of which half may fit although the whole does not, and running jobs that are looked at.
+const HEADS: usize = 8;
+
+impl Policy for SjfResize {
+    fn name(&self) -> &str {
+        "sjf-resize"
+    }
+
+    fn needs(&self) -> Needs {
+        Needs {
+            heads: HEADS,
+            templates: &[Template::Fastest],
+            actions: ActionSet::of(ActionKind::Sizes).with(ActionKind::Resize),
+            ..Needs::first_fitting(LensSet::of(Lens::Shortest))
+        }
+    }
+
+    fn score(&mut self, point: DecisionPoint<'_>, scores: &mut [f32]) -> Result<(), PolicyError> {
+        let cluster = point.cluster;
+        let short_of = short_of(cluster);
+        rank_rows(&point, scores, |index, candidate, job| {
+            let facts = candidate.facts.filter(|_| candidate.partner.is_none())?;
+            match candidate.kind {
+                CandidateKind::Start => {
+                    let efficiency = point.candidates.opportunity_cost(index).gpu_efficiency;
+                    let key = lens_key(cluster, Lens::Shortest, job);
+                    Some((0, key, job, -(efficiency * 1e9) as i64, facts.num_gpus))
+                }
+                CandidateKind::Resize => {
+                    let worth = match short_of {
+                        None => gain_s(cluster, candidate, job)?,
+                        Some(num_gpus) => spared(cluster, candidate, job, num_gpus)?,
+                    };
+                    Some((1, -(worth * 1e6) as i64, job, 0, 0))
+                }
+                _ => None,
+            }
+        });
+        Ok(())
+    }
+}
+
+/// GPUs that the shortest waiting job lacks on half of what it asked for, if it is elastic, or on all of it; none where nobody waits.
+fn short_of(cluster: &Cluster) -> Option<u32> {
+    let mut first = Vec::new();
+    let has_room = |demand: &Demand| cluster.has_room(*demand);
+    first_jobs(cluster, Lens::Shortest, 1, has_room, |_| true, &mut first);
+    let (_, shortest) = *first.first()?;
+    let request = &cluster.job(shortest).request;
+    let is_elastic = cluster.class(request.class).elastic.is_some();
+    let least = if is_elastic {
+        request.num_gpus.div_ceil(2)
+    } else {
+        request.num_gpus
+    };
+    Some(least.saturating_sub(cluster.num_free()).max(1))
+}
+
+/// Time by which a job is believed to end earlier if it grows so, s; none where that is too little.
+fn gain_s(cluster: &Cluster, candidate: &Candidate, id: JobId) -> Option<f64> {
+    let (job, facts) = (cluster.job(id), candidate.facts?);
+    let (rest_s, cost_s) = (job.remaining_s_at(cluster.now()), cluster.restart_cost_s(id));
+    let gain_s = rest_s / job.rate - rest_s / facts.rate - cost_s;
+    let pays = facts.num_gpus > job.num_held && gain_s > 0.0 && gain_s >= GAIN_MIN * cost_s;
+    pays.then_some(gain_s)
+}
+
+/// What the last half of a job's GPUs does less than GPUs at its most efficient size, as a part of that; none where the job needs it, or
+/// it would not do for whom it is.
+fn spared(cluster: &Cluster, candidate: &Candidate, id: JobId, num_gpus: u32) -> Option<f64> {
+    let (job, facts) = (cluster.job(id), candidate.facts?);
+    let given = job.num_held.saturating_sub(facts.num_gpus);
+    let speed = cluster.class(job.request.class).speed[facts.gpu_type.index()];
+    let peak = speed * job.pace.peak_per_gpu * f64::from(given);
+    let ends_soon = job.remaining_s_at(cluster.now()) / job.rate < GAIN_MIN * cluster.restart_cost_s(id);
+    let margin = (job.rate - facts.rate) / peak;
+    let may_go = given >= num_gpus && margin < MARGIN_MIN && !ends_soon;
+    may_go.then_some(1.0 - margin)
+}

@@ -28,8 +28,11 @@ fn what_no_daemon_carries_out_is_refused_by_name() {
     );
     for text in ["sjf-resize", "deal:sjf-resize"] {
         let refused = Loaded::of(text, capabilities).unwrap_err().to_string();
-        let expected = "sjf-resize needs resizing of running jobs, which no daemon carries out";
-        assert!(refused.contains(expected), "{refused}");
+        let expected = "It needs resizing of running jobs, which no daemon carries out";
+        assert!(
+            refused.contains("sjf-resize") && refused.contains(expected),
+            "{refused}"
+        );
     }
 }
 

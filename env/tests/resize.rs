@@ -1,5 +1,5 @@
-//! Running elastic jobs that get other sizes: no work is lost or made, each resize costs one restart, and what all sequences of choices
-//! can reach lies between what they reach without it and the best of all schedules.
+//! Running elastic jobs that get other sizes: no work is lost or made, each resize costs one restart, and what all sequences of
+//! choices can reach lies between what they reach without it and the best of all schedules.
 
 use pleach_env::workload::generate::{GeneratorConfig, generate};
 use pleach_env::workload::{JobSpec, Outcome, Workload};

@@ -1,8 +1,9 @@
 //! The table of actions: what may be done besides starting a waiting job and holding, one row a kind.
 //!
-//! A row says all that is known of a kind: its name, who may take it, what turns it on, and whether a daemon carries it out. Settings,
-//! files, flags, refusals and explanations read it here. [`ActionSet`] is a set of kinds; [`CANDIDATES`] says what choosing a
-//! candidate of each kind does. A new kind is a row here, its effect (a file of [`pass`](crate::pass)), and a flag among the columns.
+//! A row says all that is known of a kind: its name, who may take it, what turns it on, and whether a daemon carries it out.
+//! Settings, files, flags, refusals and explanations read it here. [`ActionSet`] is a set of kinds; [`CANDIDATES`] says what
+//! choosing a candidate of each kind does. A new kind is a row here, its effect (a file of [`pass`](crate::pass)), and a flag
+//! among the columns.
 
 mod set;
 
@@ -224,7 +225,8 @@ pub enum Effect {
     End,
     /// It holds GPUs back for the job.
     HoldBack,
-    /// It stops the candidate's victims, if it has any, and the job itself if that runs, and starts the job on the candidate's GPUs.
+    /// It stops the candidate's victims, if it has any, and the job itself if that runs, and starts the job on the candidate's
+    /// GPUs.
     Run,
 }
 

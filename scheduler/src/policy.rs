@@ -86,9 +86,9 @@ impl Needs {
     }
 }
 
-/// Which candidates a learned policy chooses among. Written next to every artefact, because a network or a tree is only
-/// right about the sets that it was trained on; in files the older kinds of actions are keys of their own, `true` or `false`, the others a
-/// list of names, `actions`.
+/// Which candidates a learned policy chooses among. Written next to every artefact, because a network or a tree is only right
+/// about the sets that it was trained on; in files the older kinds of actions are keys of their own, `true` or `false`, the
+/// others a list of names, `actions`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "WrittenCandidates", into = "WrittenCandidates")]
 pub struct CandidateConfig {
@@ -229,8 +229,8 @@ pub struct ChoiceRule<'a> {
     pub tie_key: TieKey,
     /// What may not be done, whatever the scores say.
     pub guards: Guards,
-    /// Where *hold* would be chosen, or a start of a job where it runs slower than it could, an unopposed start is made instead if
-    /// there is one: on GPUs that nobody else wants (`unopposed.rs`).
+    /// Where *hold* would be chosen, or a start of a job where it runs slower than it could, an unopposed start is made instead
+    /// if there is one: on GPUs that nobody else wants (`unopposed.rs`).
     pub unopposed_starts: bool,
 }
 

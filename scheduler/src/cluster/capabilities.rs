@@ -11,8 +11,8 @@ use crate::physics::overheads::{Moved, Overheads, sia_kind};
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "WrittenCapabilities", into = "WrittenCapabilities")]
 pub struct Capabilities {
-    /// What may be done, of the kinds that have to be granted; sharing is granted by `sharing`. In files the older kinds are keys of
-    /// their own, `true` or `false`, the others a list of names, `actions`.
+    /// What may be done, of the kinds that have to be granted; sharing is granted by `sharing`. In files the older kinds are keys
+    /// of their own, `true` or `false`, the others a list of names, `actions`.
     pub granted: ActionSet,
     /// Time that a job loses when it starts for the first time, s.
     pub start_cost_s: f64,

@@ -216,8 +216,8 @@ impl Cluster {
         self.facts_at(id, placement, granted, self.jobs[id.index()].executed_s)
     }
 
-    /// What a placement would be worth to a running job with what it asks for, were it stopped and started there now: an elastic one
-    /// runs at the noise scale of its present progress then.
+    /// What a placement would be worth to a running job with what it asks for, were it stopped and started there now: an elastic
+    /// one runs at the noise scale of its present progress then.
     #[must_use]
     pub fn facts_if_restarted(&self, id: JobId, placement: &[Slice]) -> PlacementFacts {
         let job = &self.jobs[id.index()];

@@ -1,11 +1,12 @@
-//! Shortest job first at the sizes where GPUs do most, with running jobs that grow while nobody waits and shrink while somebody does.
+//! Shortest job first at the sizes where GPUs do most, with running jobs that grow while nobody waits and shrink while somebody
+//! does.
 //!
 //! # Source
-//! Sizes by what the next GPUs add: Optimus (EuroSys'18). The two rules are ours: a job starts at the size, of half, all and twice what it
-//! asked for, at which a GPU does most; while nobody waits the running job that gains most grows, if it gains at least
-//! [`GAIN_MIN`] restarts; while somebody waits for whom that would do, a job gives half of its GPUs away whose last half does less than
-//! [`MARGIN_MIN`] of what GPUs do at its most efficient size. Where nobody may be resized this is shortest job first at the most
-//! efficient sizes.
+//! Sizes by what the next GPUs add: Optimus (EuroSys'18). The two rules are ours: a job starts at the size, of half, all
+//! and twice what it asked for, at which a GPU does most; while nobody waits the running job that gains most grows, if it gains
+//! at least [`GAIN_MIN`] restarts; while somebody waits for whom that would do, a job gives half of its GPUs away whose last half
+//! does less than [`MARGIN_MIN`] of what GPUs do at its most efficient size. Where nobody may be resized this is shortest job
+//! first at the most efficient sizes.
 
 use super::rank::rank_rows;
 use crate::actions::{ActionKind, ActionSet, CandidateKind};
@@ -68,7 +69,8 @@ impl Policy for SjfResize {
     }
 }
 
-/// GPUs that the shortest waiting job lacks on half of what it asked for, if it is elastic, or on all of it; none where nobody waits.
+/// GPUs that the shortest waiting job lacks on half of what it asked for, if it is elastic, or on all of it; none where nobody
+/// waits.
 fn short_of(cluster: &Cluster) -> Option<u32> {
     let mut first = Vec::new();
     let has_room = |demand: &Demand| cluster.has_room(*demand);
@@ -93,8 +95,8 @@ fn gain_s(cluster: &Cluster, candidate: &Candidate, id: JobId) -> Option<f64> {
     pays.then_some(gain_s)
 }
 
-/// What the last half of a job's GPUs does less than GPUs at its most efficient size, as a part of that; none where the job needs it, or
-/// it would not do for whom it is.
+/// What the last half of a job's GPUs does less than GPUs at its most efficient size, as a part of that; none where the job needs
+/// it, or it would not do for whom it is.
 fn spared(cluster: &Cluster, candidate: &Candidate, id: JobId, num_gpus: u32) -> Option<f64> {
     let (job, facts) = (cluster.job(id), candidate.facts?);
     let given = job.num_held.saturating_sub(facts.num_gpus);

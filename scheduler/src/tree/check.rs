@@ -2,7 +2,7 @@
 
 use super::error::{KeyError, NodeError, TreeError};
 use super::{MAX_DEPTH, MAX_NODES, Node};
-use crate::actions::ActionKind;
+use crate::actions::{ActionKind, ActionSet};
 use crate::features::{FeatureSchema, Group};
 use crate::guards::Guards;
 use crate::heuristics;
@@ -131,7 +131,7 @@ pub(super) fn guards(guards: Guards, needs: &Needs) -> Result<(), TreeError> {
         if !(1..=PREEMPTIONS_MAX).contains(&max) {
             return fail(key, max.to_string(), format!("1 to {PREEMPTIONS_MAX}"));
         }
-        if !needs.actions.contains(ActionKind::Preempt) {
+        if needs.actions.intersection(ActionSet::STOPPING).is_empty() {
             let allowed = "none, or needs with \"preemption\": true: this tree stops nobody";
             return fail(key, max.to_string(), allowed.into());
         }

@@ -1,12 +1,12 @@
 //! Other sizes for running elastic jobs: half and twice the GPUs that a job holds, of its own and of free ones of their type.
 //!
-//! A job that is resized stops and starts again at once, at the cost of a restart, and with the goodput of its present progress. Looked
-//! at are the jobs with the longest believed rest, as many of each type as the policy wants of each order of the queue. Who started at
-//! this very instant is not resized, so a pass always ends.
+//! A job that is resized stops and starts again at once, at the cost of a restart, and with the goodput of its present progress.
+//! Looked at are the jobs with the longest believed rest, as many of each type as the policy wants of each order of the queue.
+//! Who started at this very instant is not resized, so a pass always ends.
 //!
 //! # Source
 //! Jobs that are resized while they run: Pollux (OSDI'21), Optimus (EuroSys'18). Half and twice are ours, as at a start; several
-//! resizes reach every size in between.
+//! resizes reach every such multiple.
 
 use crate::candidate::{Candidate, CandidateKind, CandidateSet, Stopped};
 use crate::cluster::{Cluster, Demand, JobState, ShapeId};
@@ -88,8 +88,8 @@ mod tests {
     use crate::pass::{Pass, PassState};
     use crate::physics::goodput::Elastic;
 
-    /// Nodes of 4 GPUs of two tenants with quotas of `quota`; an elastic class that is so many times as fast on up to 8 GPUs, one whose
-    /// noise grows, and a rigid one. A restart costs 10 s.
+    /// Nodes of 4 GPUs of two tenants with quotas of `quota`; an elastic class that is so many times as fast on up to 8 GPUs, one
+    /// whose noise grows, and a rigid one. A restart costs 10 s.
     fn cluster(num_nodes: u32, quota: Option<u32>) -> Cluster {
         let mut spec = ClusterSpec::uniform(num_nodes, 4, 1);
         if let Some(quota_gpus) = quota {
@@ -241,7 +241,8 @@ mod tests {
         found
     }
 
-    /// Every resize on a copy: it leaves a whole cluster, the job has the size and the speed that were shown, and nobody else notices.
+    /// Every resize on a copy: it leaves a whole cluster, the job has the size and the speed that were shown, and nobody else
+    /// notices.
     fn try_all(cluster: &Cluster, pass: &Pass) -> u32 {
         let mut num = 0;
         for (index, row) in pass.candidates().iter().enumerate() {

@@ -6,7 +6,8 @@
 //! write checkpoints (`preemption = true`), else the last run alone.
 //!
 //! # What is deliberately not here
-//! Jobs that had not ended with the log, that never were seen running, or that are left to the batch system: they are counted.
+//! Jobs that had not ended with the log, that never were seen running, that are left to the batch system, or that were stopped for
+//! others and are not there under their id again, as pods that are made anew: they are counted.
 //! GPU types that jobs asked for: every job of the list may run on any; these are counted too.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -43,6 +44,8 @@ struct Live {
     released: Option<(i64, f64)>,
     /// What earlier runs did, s on the reference type.
     before_s: f64,
+    /// Whether it was being stopped for another one when it was last seen.
+    is_stopped: bool,
 }
 
 /// What was read out of a log so far.
@@ -54,6 +57,7 @@ pub struct Capture {
     /// The cluster at its largest.
     widest: Option<Snapshot>,
     num_unrun: usize,
+    num_stopped: usize,
     foreign: BTreeSet<ExternalId>,
     num_typed: usize,
 }
@@ -76,6 +80,7 @@ impl Capture {
             ended: Vec::new(),
             widest: None,
             num_unrun: 0,
+            num_stopped: 0,
             foreign: BTreeSet::new(),
             num_typed: 0,
         }
@@ -104,7 +109,9 @@ impl Capture {
                 run: None,
                 released: None,
                 before_s: 0.0,
+                is_stopped: false,
             });
+            live.is_stopped = false;
             let run = seen.start_s.filter(|_| seen.phase == Phase::Running);
             if let Some((start_s, old_speed)) = live.run
                 && run != Some(start_s)
@@ -121,11 +128,14 @@ impl Capture {
             (live.seen, live.last_s) = (seen.clone(), now_s);
         }
         // A short job may start and end before the next round that is written down.
-        let sent = |planned: &&Planned| planned.decision.action == Action::Start && planned.outcome == "sent";
+        let sent = |planned: &&Planned| planned.outcome == "sent";
         for planned in record.decisions.iter().filter(sent) {
             let speed = self.slowest(&planned.nodes, &types);
-            if let Some(live) = self.live.get_mut(&planned.job()) {
-                live.released = Some((now_s, speed));
+            let live = self.live.get_mut(&planned.job());
+            match (planned.decision.action, live) {
+                (Action::Start, Some(live)) => live.released = Some((now_s, speed)),
+                (Action::Preempt, Some(live)) => live.is_stopped = true,
+                _ => {}
             }
         }
         let gone: Vec<ExternalId> = self
@@ -168,6 +178,10 @@ impl Capture {
     }
 
     fn end(&mut self, live: Live, now_s: i64) {
+        if live.is_stopped {
+            self.num_stopped += 1;
+            return;
+        }
         let Some((start_s, speed)) = live.run.or(live.released) else {
             self.num_unrun += 1;
             return;
@@ -219,8 +233,12 @@ impl Capture {
         // The list comes last: where it is, its cluster is.
         put(Path::new(&format!("{name}.cluster.toml")), &sidecar)?;
         put(path, &self.rows())?;
+        let stopped = match self.num_stopped {
+            0 => String::new(),
+            num => format!(", {num} stopped and made anew under another id"),
+        };
         Ok(format!(
-            "{} jobs that ended; left out: {} that had not, {} never seen running, {} given over to the batch system\n\
+            "{} jobs that ended; left out: {} that had not, {} never seen running, {} given over to the batch system{stopped}\n\
              {} of them asked for a GPU type, which the list does not say",
             self.ended.len(),
             self.live.len(),

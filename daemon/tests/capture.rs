@@ -7,11 +7,12 @@ use pleach_daemon::RoundSettings;
 use pleach_daemon::capture::Capture;
 use pleach_daemon::config::GpuType;
 use pleach_daemon::memory::Memory;
-use pleach_daemon::record::RoundRecord;
+use pleach_daemon::record::{Planned, RoundRecord};
 use pleach_daemon::snapshot::{JobSeen, NodeSeen, Phase, Share, Snapshot, VERSION};
 use pleach_env::workload::Workload;
 use pleach_env::{SimConfig, simulate};
 use pleach_scheduler::cluster::NodeState;
+use pleach_scheduler::decision::Action;
 use pleach_scheduler::{ExternalId, heuristics};
 
 /// When the log begins, Unix time, s.
@@ -223,4 +224,63 @@ fn shares_are_parts_of_gpus_and_what_is_there_is_not_overwritten() {
     assert_eq!(names, ["other.cluster.toml", "shares.cluster.toml", "shares.csv"]);
     let empty = Capture::new(settings(false)).write(&folder.path().join("none.csv"));
     assert!(empty.unwrap_err().to_string().contains("no job ran and ended"));
+}
+
+/// A gang of two pods on Kubernetes, and a pod that is stopped for it: the pod that stands for it then has an id of its own.
+#[test]
+fn a_log_of_pods_is_read_too_and_who_was_stopped_and_made_anew_has_not_ended() {
+    let id = |number: u32| format!("123e4567-e89b-42d3-a456-{number:012x}").parse().unwrap();
+    let pod = |number: u32, submit_s, start_s| JobSeen {
+        id: id(number),
+        ..job(9, submit_s, start_s, "a")
+    };
+    let gang = |start_s: Option<i64>| JobSeen {
+        num_nodes: 2,
+        is_packed: true,
+        nodes: start_s
+            .into_iter()
+            .flat_map(|_| ["a".into(), "a".into()])
+            .collect(),
+        ..pod(2, 60, start_s)
+    };
+    let mut stopped = round(1, 100, vec![pod(1, 50, Some(55)), gang(None)]);
+    stopped.decisions = vec![
+        decided(id(1), Action::Preempt, "sent"),
+        decided(id(2), Action::Start, "sent"),
+    ];
+    let rounds = [
+        stopped,
+        round(2, 110, vec![gang(Some(102)), pod(3, 105, None)]),
+        round(3, 170, vec![pod(3, 105, None)]),
+    ];
+    let folder = tempfile::tempdir().unwrap();
+    let (said, workload) = captured(&rounds, settings(true), &folder.path().join("pods.csv"));
+    assert!(
+        said.contains("1 jobs that ended; left out: 1 that had not"),
+        "{said}"
+    );
+    assert!(
+        said.contains("1 stopped and made anew under another id"),
+        "{said}"
+    );
+    let jobs: Vec<(String, u32, f64)> = workload
+        .jobs
+        .iter()
+        .map(|job| (job.id.to_string(), job.num_gpus, job.run_time_s))
+        .collect();
+    assert_eq!(jobs, [(id(2).to_string(), 4, 68.0)]);
+}
+
+/// A decision about a job with this outcome.
+fn decided(job: ExternalId, action: Action, outcome: &str) -> Planned {
+    let decision = serde_json::json!({ "job": job, "action": action, "placement": [], "num_gpus": 2, "gpu_milli": 1000,
+        "gpu_memory_mib_per_gpu": 0, "cpu_milli_per_gpu": 0, "memory_mib_per_gpu": 0, "num_copies": 1 });
+    Planned {
+        decision: serde_json::from_value(decision).unwrap(),
+        nodes: vec!["a".into()],
+        estimate_s: None,
+        why: String::new(),
+        outcome: outcome.into(),
+        refused_by: Vec::new(),
+    }
 }

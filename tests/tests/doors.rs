@@ -229,7 +229,7 @@ fn what_is_refused_is_refused_in_the_same_words_at_every_door() {
         (at("empty"), "policy file"),
         (at("cut.json"), "line 2"),
         (at("other.json"), "policy file"),
-        (at("typo.json"), "allowed is one of service"),
+        (at("typo.json"), "gang has the nearest name"),
         (at("nothing"), "a folder with network.ckpt or tree.json"),
         (at("changed"), "It was changed after the run had finished."),
     ] {

@@ -37,9 +37,9 @@ fn why_not_tells_what_was_preferred() {
     assert!(told.contains("not in the queue"), "{told}");
 }
 
-/// What a formula needs beside its weights.
+/// Rules of a formula; those that it leaves out are the reference's.
 const RULES: &str = r#""rules": {"deal_min_s": 1.0, "deal_max_s": 3600.0, "pack_above": 1.1, "reseat_loss": 1.0, "preempt": true,
- "reseat": true, "share": true, "cores": true, "resize": true}"#;
+ "reseat": true, "share": true, "cores": true, "resize": true, "stint": 0.0}"#;
 
 #[test]
 fn an_index_deals_anew_and_explains_its_score_and_its_log_is_decided_alike() {
@@ -151,7 +151,7 @@ fn a_dealer_that_may_not_stop_jobs_fills_free_gpus_and_says_so_and_a_broken_inde
     .unwrap();
     let said = fake.rounds(path.to_str().unwrap(), "--live", "1");
     assert!(
-        said.contains("gnag") && said.contains("allowed is one of service"),
+        said.contains("gnag") && said.contains("gang has the nearest name"),
         "{said}"
     );
 }

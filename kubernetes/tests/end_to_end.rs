@@ -466,7 +466,7 @@ async fn a_dealer_evicts_the_pods_whose_gpus_it_deals_to_others_and_they_come_ba
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("shortest.json");
     let rules = r#""rules": {"deal_min_s": 1.0, "deal_max_s": 3600.0, "pack_above": 1.1, "reseat_loss": 1.0, "preempt": true,
-        "reseat": true, "share": true, "cores": true, "resize": true}"#;
+        "reseat": true, "share": true, "cores": true, "resize": true, "stint": 0.0}"#;
     let formula = format!(r#"{{"version": 1, {rules}, "weights": {{"rest": -1.0}}}}"#);
     std::fs::write(&path, formula).unwrap();
     a_long_pod_gives_way(path.to_str().unwrap()).await;

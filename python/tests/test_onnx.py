@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import pleach
+from test_environments import views
 
 ID = "Pleach/GavelMulti-v1"
 LISTS = {"num_jobs": 20, "load": 2.0}
@@ -25,7 +26,7 @@ def decisions(policy, num):
     for _ in range(num):
         yield observation
         mask = observation["mask"].astype(bool)
-        action = int(np.argmax(policy.scores(observation["global"], observation["candidates"], mask)))
+        action = int(np.argmax(policy.score(observation)))
         observation, _, terminated, truncated, _ = env.step(action)
         if terminated or truncated:
             observation, _ = env.reset()
@@ -36,7 +37,7 @@ def same_scores(policy, session, num):
     num_choices = 0
     for observation in decisions(policy, num):
         mask = observation["mask"].astype(bool)
-        ours = policy.scores(observation["global"], observation["candidates"], mask)[mask]
+        ours = policy.score(observation)[mask]
         rows = {"candidates": observation["candidates"][mask][None], "global": observation["global"][None]}
         (theirs,) = session.run(["scores"], rows)
         np.testing.assert_allclose(ours, theirs.ravel(), rtol=2e-4, atol=2e-4)
@@ -54,14 +55,13 @@ def test_an_exported_network_scores_in_onnxruntime_as_in_pleach(tmp_path, archit
     words = [word for key, value in settings.items() for word in ("--set", f"{key}={value}")]
     run(tmp_path, "train", "--env", ID, "--num-jobs", "20", "--out", "run", "--quiet", *words)
     run(tmp_path, "export", "run/network.ckpt", "--to", "onnx", "--out", "code")
-    policy = pleach.Policy.load(str(tmp_path / "run/network.ckpt"))
+    policy = pleach.load(str(tmp_path / "run/network.ckpt"))
     session = onnxruntime.InferenceSession(tmp_path / "code/network.onnx", providers=["CPUExecutionProvider"])
     same_scores(policy, session, 60)
     # The file is a policy as it is.
-    again = pleach.Policy.load(str(tmp_path / "code/network.onnx"))
+    again = pleach.load(str(tmp_path / "code/network.onnx"))
     for observation in decisions(policy, 30):
-        arguments = observation["global"], observation["candidates"], observation["mask"].astype(bool)
-        np.testing.assert_array_equal(policy.scores(*arguments), again.scores(*arguments))
+        np.testing.assert_allclose(policy.score(observation), again.score(observation), rtol=1e-5, atol=1e-6)
 
 
 def test_a_model_as_pytorch_writes_it_decides_in_pleach(tmp_path):
@@ -119,6 +119,25 @@ def test_a_model_as_pytorch_writes_it_decides_in_pleach(tmp_path):
     path = tmp_path / "mine.onnx"
     onnx.save(model, path)
     session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
-    same_scores(pleach.Policy.load(str(path)), session, 60)
-    said = run(tmp_path, "evaluate", "--workload", ID, "--num-jobs", "20", "--seeds", "2", "--policy", "sjf,mine.onnx")
+    same_scores(pleach.load(str(path)), session, 60)
+    said = run(tmp_path, "evaluate", "--workload", ID, "--num-jobs", "20", "--seeds", "2", "--policy", "sjf,mine=mine.onnx")
     assert "mine" in said
+
+
+def test_a_network_scores_what_environments_of_its_view_show(tmp_path):
+    """Builds of tests have one more view than others."""
+    for name in views():
+        settings = {
+            "prior": '"none"', "warm_start": '"none"', "train.num_updates": 1, "train.num_steps": 16, "num_envs": 16,
+            "env.columns": name,
+        }  # fmt: skip
+        words = [word for key, value in settings.items() for word in ("--set", f"{key}={value}")]
+        run(tmp_path, "train", "--env", ID, "--num-jobs", "20", "--out", name, "--quiet", *words)
+        run(tmp_path, "export", f"{name}/network.ckpt", "--to", "onnx", "--out", f"{name}-code")
+        env = pleach.PleachEnv(ID, columns=name, **LISTS)
+        observation, _ = env.reset(seed=3)
+        own = pleach.load(str(tmp_path / name / "network.ckpt"))
+        scores = own.score(observation)
+        assert np.isfinite(scores[observation["mask"].astype(bool)]).all()
+        np.testing.assert_array_equal(own.score(env), scores)
+        np.testing.assert_allclose(pleach.load(str(tmp_path / f"{name}-code/network.onnx")).score(observation), scores, atol=1e-5)

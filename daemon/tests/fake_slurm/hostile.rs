@@ -32,7 +32,11 @@ fn files_without_end_are_refused_and_not_read_into_memory() {
             vec!["why-not", "4", "--policy", "sjf"],
             "begins anew",
         ),
-        ("tree.json", vec!["why-not", "4", "--policy"], "does not begin with"),
+        (
+            "tree.json",
+            vec!["why-not", "4", "--policy"],
+            "does not begin with",
+        ),
     ] {
         let path = fake.at("state").join(name);
         let _ = fs::remove_file(&path);

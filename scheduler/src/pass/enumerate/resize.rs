@@ -281,11 +281,7 @@ mod tests {
                 assert!((low..=high).contains(value), "{:?}: {name} is {value}", row.kind);
             }
             let ratio = joined[schema.joined_index("resize_ratio").unwrap()];
-            assert_eq!(
-                row.kind == CandidateKind::Resize,
-                [0.25, 1.0].contains(&ratio),
-                "{ratio}"
-            );
+            assert_eq!(row.kind == CandidateKind::Resize, ratio > 0.0, "{ratio}");
         }
     }
 

@@ -168,12 +168,12 @@ fn file(path: &Path) -> Result<PolicySpec, Refusal> {
     match PolicyFile::open(path)? {
         PolicyFile::Formula(formula) => {
             let opened = Door::CLUSTER.planner("index", formula)?;
-            Ok(opened.from_file(name(path.file_stem())))
+            Ok(opened.of_file(name(path.file_stem())))
         }
         PolicyFile::Tree(tree) => Ok(PolicySpec::tree("tree", *tree)),
         PolicyFile::Network(policy) => {
             let opened = PolicySpec::network("network", policy.named("network"));
-            Ok(opened.from_file(name(path.file_name())))
+            Ok(opened.of_file(name(path.file_name())))
         }
     }
 }

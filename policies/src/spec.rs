@@ -125,7 +125,7 @@ impl PolicySpec {
 
     /// The same, which came from a file of this name.
     #[must_use]
-    pub(crate) fn from_file(mut self, name: String) -> PolicySpec {
+    pub(crate) fn of_file(mut self, name: String) -> PolicySpec {
         self.own = Some(name);
         self
     }

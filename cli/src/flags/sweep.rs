@@ -29,6 +29,7 @@ pub struct SweepArgs {
 
 /// Steps of a sweep.
 #[derive(Clone, Debug, Subcommand)]
+#[allow(clippy::large_enum_variant, reason = "one is read in a run")]
 pub enum SweepCommand {
     /// Turn a grid into a manifest of units
     Plan(PlanArgs),

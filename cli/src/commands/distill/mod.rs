@@ -159,7 +159,7 @@ fn refuse_unused(args: &DistillArgs) -> Result<(), Error> {
         ),
         (
             "against",
-            !(of_search || args.frontier) && !args.beside.against.is_empty(),
+            !(of_search || args.frontier || args.beside.against.is_empty()),
         ),
     ];
     let way = match (args.search, args.frontier, args.fits) {

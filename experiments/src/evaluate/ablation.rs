@@ -6,9 +6,9 @@
 use pleach_env::SimConfig;
 use pleach_env::workload::Workload;
 use pleach_env::workload::estimates::EstimateModel;
-use pleach_scheduler::ActionKind;
 use pleach_scheduler::cluster::Sharing;
 use pleach_scheduler::cluster_spec::{ClusterSpec, LocalityFactors, ModelClass};
+use pleach_scheduler::{ActionKind, ActionSet};
 
 use super::estimate_source::EstimateSource;
 use super::evaluation::Evaluation;
@@ -116,7 +116,12 @@ impl Ablation {
         let (mut evaluation, mut instances) = (evaluation.clone(), instances.to_vec());
         let mut changed = self.leave_out_of_sim(&mut evaluation.sim);
         // Restarts of a cluster that stops nobody cost nothing already.
-        changed &= self != Ablation::Restarts || evaluation.sim.capabilities.can(ActionKind::Preempt);
+        let stopping = evaluation
+            .sim
+            .capabilities
+            .actions()
+            .intersection(ActionSet::STOPPING);
+        changed &= self != Ablation::Restarts || !stopping.is_empty();
         for instance in &mut instances {
             changed |= self.leave_out_of_workload(&mut instance.workload);
         }

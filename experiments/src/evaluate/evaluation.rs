@@ -1,12 +1,12 @@
 //! A comparison as one configuration: what `pleach evaluate` does, without flags, files of results or a terminal.
 
-use pleach_scheduler::ActionKind;
 use std::path::PathBuf;
 
 use clap::builder::PossibleValuesParser;
 use clap::{ArgAction, Args};
 use pleach_env::SimConfig;
 use pleach_env::availability::AvailabilityConfig;
+use pleach_scheduler::ActionSet;
 use serde::{Deserialize, Serialize};
 
 use super::instances::{Instance, seeds};
@@ -174,7 +174,8 @@ impl Evaluation {
     #[must_use]
     pub fn columns(&self) -> Vec<&'static str> {
         let mut columns = COLUMNS.to_vec();
-        if self.sim.capabilities.can(ActionKind::Preempt) {
+        let can = self.sim.capabilities.actions();
+        if !can.intersection(ActionSet::STOPPING).is_empty() {
             columns.push("preemptions");
         }
         if self.sim.outcomes.is_some() || self.sim.capacity != AvailabilityConfig::default() {

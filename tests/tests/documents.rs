@@ -237,3 +237,15 @@ fn the_feature_page_is_the_schema() {
         "write it anew with: pleach policies --features > docs/features.md"
     );
 }
+
+/// Words of a document, those of tables and blocks included.
+fn num_words(document: &str) -> usize {
+    read(document).split_whitespace().count()
+}
+
+#[test]
+fn documents_that_everybody_reads_stay_short() {
+    assert!(num_words("ARCHITECTURE.md") < 2_500, "{}", num_words("ARCHITECTURE.md"));
+    let lines = read("README.md").lines().count();
+    assert!((60..=110).contains(&lines), "README.md has {lines} lines");
+}

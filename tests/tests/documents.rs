@@ -245,7 +245,11 @@ fn num_words(document: &str) -> usize {
 
 #[test]
 fn documents_that_everybody_reads_stay_short() {
-    assert!(num_words("ARCHITECTURE.md") < 2_500, "{}", num_words("ARCHITECTURE.md"));
+    assert!(
+        num_words("ARCHITECTURE.md") < 2_500,
+        "{}",
+        num_words("ARCHITECTURE.md")
+    );
     let lines = read("README.md").lines().count();
     assert!((60..=110).contains(&lines), "README.md has {lines} lines");
 }

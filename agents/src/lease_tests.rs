@@ -27,8 +27,8 @@ fn decision(draw: &mut impl FnMut() -> f32) -> (Vec<f32>, f32, Vec<f32>) {
 fn a_network_over_rows_of_another_schema_learns_its_teacher() {
     let spaces = Spaces::of(&LEASE_1, ALL.len());
     let config = NetworkConfig {
-        hidden: 16,
-        context: 16,
+        hidden: 32,
+        context: 32,
         ..NetworkConfig::default()
     };
     let layout = Layout::new(config, spaces).unwrap();
@@ -46,7 +46,7 @@ fn a_network_over_rows_of_another_schema_learns_its_teacher() {
     let imitation = ImitationConfig {
         num_epochs: 40,
         minibatch_size: 64,
-        learning_rate: 1e-2,
+        learning_rate: 3e-3,
         smoothing: 0.0,
         ..ImitationConfig::default()
     };
@@ -84,5 +84,8 @@ fn a_network_over_rows_of_another_schema_learns_its_teacher() {
         num_right += usize::from(expected[argmax(&scores)] == best);
     }
     // A choice by chance is right in about a third of them.
-    assert!(num_right >= 300, "{num_right} of 500 choices are as good as the teacher's");
+    assert!(
+        num_right >= 400,
+        "{num_right} of 500 choices are as good as the teacher's"
+    );
 }

@@ -83,7 +83,7 @@ impl Container {
     }
 
     /// Opens a file of one of these kinds: `kinds` are magics and the version of each that is read. What does not begin as
-    /// one costs eight bytes; no file costs more than its header before [`Opened::read`] is told how many numbers follow.
+    /// one costs eight bytes; no file costs more than its header before `Opened::read` is told how many numbers follow.
     ///
     /// # Errors
     /// [`Error::Io`] where it cannot be read; [`Error::File`] where it is of another kind or version, or cut short in its header.

@@ -1,7 +1,7 @@
 //! What the cluster is asked to do: a list of jobs, the cluster they were meant for, and how fast each kind of job runs.
 //!
 //! A [`Workload`] comes from a file ([`mod@file`]), from a published list of jobs ([`import`]) or from a generator
-//! ([`generate`]); all three end in the same checked, sorted table, so that nothing downstream knows the difference.
+//! ([`mod@generate`]); all three end in the same checked, sorted table, so that nothing downstream knows the difference.
 //! What the scheduler is *told* about run times is a separate matter ([`estimates`]).
 //!
 //! Refused: jobs that can never run, run times that are not positive, ids that repeat, a clock that runs backwards.

@@ -64,11 +64,14 @@ fn deputy(policy: &str, (key, value, most): (&'static str, f64, f64)) -> Result<
 
 /// Whether the jobs that run and wait have more GPUs in the mean than so many nodes, where they can have nothing else.
 fn is_wide(cluster: &Cluster, nodes_per_job: f64) -> bool {
+    if cluster.has_choice() {
+        return false;
+    }
     let held_milli: u64 = cluster.tenants().iter().map(|tenant| tenant.used_milli).sum();
     let gpus = held_milli as f64 / 1000.0 + cluster.num_pending_gpus() as f64;
     let jobs = (cluster.num_running() + cluster.num_pending()) as f64;
     let node_gpus = f64::from(cluster.num_gpus()) / cluster.nodes().len().max(1) as f64;
-    !cluster.has_choice() && gpus > nodes_per_job * node_gpus * jobs
+    gpus > nodes_per_job * node_gpus * jobs
 }
 
 #[cfg(test)]

@@ -186,4 +186,11 @@ impl CandidateSet {
     pub fn victims(&self, candidate: &Candidate) -> &[JobId] {
         &self.victims[candidate.victims.clone()]
     }
+
+    /// The running jobs that a candidate stops: its victims, and its own job where that runs.
+    pub fn stops<'a>(&'a self, candidate: &'a Candidate) -> impl Iterator<Item = JobId> + 'a {
+        let is_running = candidate.kind.row().about == About::Running;
+        let own = candidate.job.filter(|_| is_running);
+        self.victims(candidate).iter().copied().chain(own)
+    }
 }

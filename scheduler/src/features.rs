@@ -20,7 +20,7 @@ pub use feature::{Among, Control, Feature, Group, Kinds, Relation, RowKind, Scal
 pub use law::Law;
 pub(crate) use reads::clip;
 pub(crate) use schema::hash_of;
-pub use schema::{FeatureSchema, MAX_FEATURES, View};
+pub use schema::{FeatureSchema, View};
 
 #[cfg(test)]
 mod tests;

@@ -66,11 +66,8 @@ impl Guards {
     pub fn allowed(&self, cluster: &Cluster, set: &CandidateSet) -> u64 {
         let mut allowed = u64::MAX;
         if let Some(max) = self.preemptions_max {
-            let stopped_too_often = |row: &Candidate| {
-                set.victims(row)
-                    .iter()
-                    .any(|victim| cluster.job(*victim).num_preemptions >= max)
-            };
+            let stopped_too_often =
+                |row: &Candidate| set.stops(row).any(|job| cluster.job(job).num_preemptions >= max);
             allowed &= bits(set, |row| !stopped_too_often(row));
         }
         if let Some(job) = self.first_overdue(cluster, set, allowed) {

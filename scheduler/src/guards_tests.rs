@@ -140,3 +140,20 @@ fn a_tenant_at_its_floor_is_not_below_it_and_one_without_a_quota_never_is() {
     );
     assert_eq!(floor(1.0).allowed(&cluster, &of_the_last), u64::MAX);
 }
+
+#[test]
+fn who_was_stopped_often_enough_is_not_resized_either() {
+    let mut cluster = cluster_of(&ClusterSpec::uniform(1, 4, 1));
+    let job = submit(&mut cluster, 2, 1000.0);
+    start(&mut cluster, job, 0b11);
+    let set = offered(&[(CandidateKind::Resize, job)]);
+    let guards = |max| Guards {
+        preemptions_max: Some(max),
+        ..Guards::NONE
+    };
+    assert_eq!(guards(1).allowed(&cluster, &set) & 0b11, 0b11);
+    cluster.preempt(job);
+    start(&mut cluster, job, 0b11);
+    assert_eq!(guards(1).allowed(&cluster, &set) & 0b11, 0b01);
+    assert_eq!(guards(2).allowed(&cluster, &set) & 0b11, 0b11);
+}

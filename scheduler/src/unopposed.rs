@@ -22,7 +22,7 @@
 use crate::ActionKind;
 use crate::candidate::{Candidate, CandidateKind};
 use crate::cluster::{Cluster, FreeCounts, Kept, PlacementFacts, ShapeId, Slice};
-use crate::ids::{GpuTypeId, JobId, TenantId};
+use crate::ids::{ClassId, GpuTypeId, JobId, TenantId};
 
 /// Share of a type's GPUs that is enough for who is yet to come.
 ///
@@ -73,9 +73,15 @@ impl<'a> Unopposed<'a> {
         let class = self.0.class(self.0.job(job).request.class);
         let here = class.speed[facts.gpu_type.index()];
         let mut kinds = self.0.types_in(self.0.demand(job).types);
-        class.elastic.is_none()
+        self.has_one_size(self.0.job(job).request.class)
             && facts.locality >= 1.0
             && kinds.all(|kind| class.speed[kind.index()] <= here)
+    }
+
+    /// Whether jobs of a class can have no other size and no other cores.
+    fn has_one_size(self, class: ClassId) -> bool {
+        let class = self.0.class(class);
+        class.elastic.is_none() && class.sensitivity.is_none()
     }
 
     /// Whether the start leaves enough for jobs that are yet to come.
@@ -125,6 +131,9 @@ impl<'a> Unopposed<'a> {
         free.take(cluster, placement);
         others.all(|other| {
             let request = &cluster.job(other).request;
+            if !self.has_one_size(request.class) {
+                return false;
+            }
             let spread = free.start(cluster, request.num_gpus);
             let factor = spread.and_then(|spread| cluster.factor_of(request.class, request.num_gpus, spread));
             factor.is_some_and(|factor| factor >= 1.0)

@@ -212,7 +212,7 @@ impl From<Capabilities> for WrittenCapabilities {
             restart_cost_is_work: capabilities.restart_cost_is_work,
             consolidated: capabilities.consolidated,
             lowest_gpu: capabilities.lowest_gpu,
-            actions: granted.difference(KEYS),
+            actions: granted.intersection(ActionSet::GRANTED).difference(KEYS),
         }
     }
 }

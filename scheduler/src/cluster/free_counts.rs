@@ -68,10 +68,10 @@ impl FreeCounts {
             return Some(1);
         }
         let mut best: Option<(usize, u32, usize)> = None;
-        for rack in (0..self.racks.len())
-            .filter(|rack| self.racks[*rack] >= num_gpus)
-            .collect::<Vec<_>>()
-        {
+        for rack in 0..self.racks.len() {
+            if self.racks[rack] < num_gpus {
+                continue;
+            }
             self.fill(nodes_of(cluster, rack), num_gpus);
             let key = (self.taken.len(), self.racks[rack], rack);
             if best.is_none_or(|other| key < other) {

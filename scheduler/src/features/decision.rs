@@ -36,6 +36,7 @@ macro_rules! only {
     (stop, stop => $($then:tt)*) => { $($then)* };
     (cost, cost => $($then:tt)*) => { $($then)* };
     (action, action => $($then:tt)*) => { $($then)* };
+    (flag, flag => $($then:tt)*) => { $($then)* };
     (any, any => $($then:tt)*) => { $($then)* };
     (context, context => $($then:tt)*) => { $($then)* };
     ($one:ident, $other:ident => $($then:tt)*) => {};
@@ -132,7 +133,10 @@ macro_rules! columns {
 
         #[inline(always)]
         pub(crate) fn write_action<const W: usize>(facts: &ActionFacts<'_>, row: &mut [f32; W]) {
-            $($(#[$when])* { $(only!(action, $writer => { let $facts = facts; put(row, Id::$id, $value); });)? })*
+            $($(#[$when])* { $(
+                only!(action, $writer => { let $facts = facts; put(row, Id::$id, $value); });
+                only!(flag, $writer => { let $facts = facts; write(row, Id::$id, f32::from($value)); });
+            )? })*
         }
 
         #[inline(always)]
@@ -233,18 +237,18 @@ columns! {
         "Share of the offered jobs with smaller gangs.", by rank |job| job.num_gpus;
     row HeadArrival "is_oldest" [""] 0.0..1.0 Linear(1.0), Varies(JOB), STILL, Queue,
         "1 if the job is the first of the whole queue by arrival.",
-        by action |action| f32::from(action.candidate.heads.contains(Lens::Arrival)), whole;
+        by flag |action| action.candidate.heads.contains(Lens::Arrival), whole;
     row HeadShortest "is_shortest" [""] 0.0..1.0 Linear(1.0), Varies(JOB), [Equal, Up], Queue,
         "1 if it is the first of the whole queue by believed rest.",
-        by action |action| f32::from(action.candidate.heads.contains(Lens::Shortest)), whole;
+        by flag |action| action.candidate.heads.contains(Lens::Shortest), whole;
     row HeadGpuTime "is_smallest" [""] 0.0..1.0 Linear(1.0), Varies(JOB), [Equal, Up], Queue,
         "1 if it is the first of the whole queue by believed GPU time.",
-        by action |action| f32::from(action.candidate.heads.contains(Lens::SmallestGpuTime)), whole;
+        by flag |action| action.candidate.heads.contains(Lens::SmallestGpuTime), whole;
     row Deficit "tenant_deficit_rank" [""] 0.0..1.0 Linear(1.0), Varies(JOB), STILL, Queue,
         "Share of the offered jobs whose tenants hold less of their quota.", by rank |job| job.tenant_use_ratio;
     row IsBeside "is_beside" [""] 0.0..1.0 Linear(1.0), Varies(START_ONLY), STILL, Cluster,
         "1 if it puts the job beside a running one, on its GPUs.",
-        by action |action| f32::from(action.candidate.partner.is_some()), whole;
+        by flag |action| action.candidate.partner.is_some(), whole;
     row PartnerRate "partner_rate_ratio" [""] 0.0..1.0 Linear(1.0), Varies(JOB), STILL, Cluster,
         "Rate of the running job beside which it is put, after over before; 1 without one.",
         by action |action| action.candidate.partner_rate_ratio as f32;

@@ -8,8 +8,8 @@ use sha2::{Digest, Sha256};
 use super::feature::{Among, Feature, Group, RowKind, Scale};
 use super::law::Law;
 
-/// Most columns of a schema, so that a joined row fits a buffer of fixed size.
-pub const MAX_FEATURES: usize = 128;
+/// Most columns of a schema. *Assumed*; trees number them in fifteen bits.
+const MAX_FEATURES: usize = 128;
 
 /// A frozen beginning of a schema's list of columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,7 +44,7 @@ pub struct FeatureSchema {
     pub name: &'static str,
     /// Kinds of rows; a set of them is [`Kinds`](super::Kinds).
     pub kinds: &'static [RowKind],
-    /// All columns, by their numbers. At most [`MAX_FEATURES`].
+    /// All columns, by their numbers. At most 128.
     pub features: &'static [Feature],
     /// What holds between them.
     pub laws: &'static [Law],

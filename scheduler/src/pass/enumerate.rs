@@ -126,7 +126,8 @@ pub(crate) fn enumerate(
             }
         }
     }
-    if resizes {
+    // They are the first to be cut: under a long queue nobody is resized.
+    if resizes && set.rows.len() < MAX_CANDIDATES {
         resize::push_resizes(cluster, needs, set);
     }
     set.rows.truncate(MAX_CANDIDATES);

@@ -132,7 +132,8 @@ pub(super) fn guards(guards: Guards, needs: &Needs) -> Result<(), TreeError> {
             return fail(key, max.to_string(), format!("1 to {PREEMPTIONS_MAX}"));
         }
         if needs.actions.intersection(ActionSet::STOPPING).is_empty() {
-            let allowed = "none, or needs with \"preemption\": true: this tree stops nobody";
+            let allowed =
+                "none, or needs with \"preemption\": true or the action resize: this tree stops nobody";
             return fail(key, max.to_string(), allowed.into());
         }
     }

@@ -238,7 +238,7 @@ impl TreePolicy {
                 100.0 * guards.tenant_floor?
             );
             let is_its = row
-                .job
+                .waiting_job()
                 .is_some_and(|job| cluster.job(job).request.tenant == tenant);
             return Some(match (is_its, is_allowed) {
                 (true, true) => format!("first by the guard: its tenant {below}"),

@@ -2,7 +2,7 @@
 
 use super::{Node, Tree, aside};
 use crate::error::PolicyError;
-use crate::features::{FeatureSchema, Group, MAX_FEATURES};
+use crate::features::{FeatureSchema, Group};
 use crate::heuristics::Ranking;
 use crate::observation::ObservationRef;
 use crate::policy::{ChoiceRule, DecisionPoint, Needs, Policy};
@@ -11,44 +11,19 @@ use crate::rows::{Rows, Scorer};
 /// Marks a child that is a leaf.
 const LEAF: u32 = 1 << 31;
 
-/// Neighbouring columns of a joined row.
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct Part {
-    group: Group,
-    /// Where they are in the joined row.
-    at: usize,
-    /// Where they are in the row, or in the context.
-    from: usize,
-    len: usize,
-}
-
-/// The parts of a joined row of that width, in their order.
-fn parts(schema: &FeatureSchema, width: usize) -> Vec<Part> {
-    let mut parts: Vec<Part> = Vec::new();
-    for (at, feature) in schema.features[..width].iter().enumerate() {
-        match parts.last_mut() {
-            Some(part) if part.group == feature.group => part.len += 1,
-            _ => parts.push(Part {
-                group: feature.group,
-                at,
-                from: schema.place(at),
-                len: 1,
-            }),
-        }
-    }
-    parts
-}
+/// Marks a column of the context.
+const CONTEXT: u16 = 1 << 15;
 
 /// A tree for walking: splits as arrays, leaves apart from them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FlatTree {
     schema: &'static FeatureSchema,
-    /// Length of the joined rows that it needs.
-    width: usize,
-    /// What of a joined row is of the row, and what of the context.
-    parts: Vec<Part>,
-    /// `[num_splits]`
+    /// Columns that it needs of a row and of the context.
+    widths: (usize, usize),
+    /// Column in a joined row. `[num_splits]`
     feature: Vec<u16>,
+    /// The same column in its row or, with the mark, in its context: rows are read where they lie. `[num_splits]`
+    from: Vec<u16>,
     /// `[num_splits]`
     threshold: Vec<f32>,
     /// Where the condition does not hold and where it does; with the mark, the number of a leaf. `[num_splits]`
@@ -77,12 +52,12 @@ impl FlatTree {
                 (*count - 1) | mark
             })
             .collect();
-        let (schema, width) = (tree.schema(), tree.width());
+        let schema = tree.schema();
         let mut flat = FlatTree {
             schema,
-            width,
-            parts: parts(schema, width),
+            widths: schema.widths(tree.width()),
             feature: Vec::new(),
+            from: Vec::new(),
             threshold: Vec::new(),
             children: Vec::new(),
             root: code[0],
@@ -97,7 +72,13 @@ impl FlatTree {
                     left,
                     right,
                 } => {
+                    let number = usize::from(feature);
+                    let mark = match schema.features[number].group {
+                        Group::Row => 0,
+                        Group::Context => CONTEXT,
+                    };
                     flat.feature.push(feature);
+                    flat.from.push(schema.place(number) as u16 | mark);
                     flat.threshold.push(threshold);
                     flat.children.push([code[right as usize], code[left as usize]]);
                 }
@@ -116,10 +97,16 @@ impl FlatTree {
     /// If the row is shorter than the joined row of the schema.
     #[must_use]
     pub fn leaf_of(&self, row: &[f32]) -> usize {
+        self.descend(|split| row[usize::from(self.feature[split])])
+    }
+
+    /// The leaf at the end of the splits, each of which is given its value.
+    #[inline]
+    fn descend(&self, value: impl Fn(usize) -> f32) -> usize {
         let mut at = self.root;
         while at & LEAF == 0 {
             let split = at as usize;
-            let holds = row[usize::from(self.feature[split])] <= self.threshold[split];
+            let holds = value(split) <= self.threshold[split];
             at = self.children[split][usize::from(holds)];
         }
         (at ^ LEAF) as usize
@@ -143,16 +130,10 @@ impl FlatTree {
         self.score.len()
     }
 
-    /// Length of the joined rows that it needs.
-    #[must_use]
-    pub fn width(&self) -> usize {
-        self.width
-    }
-
     /// Columns that it needs of a row and of the context.
     #[must_use]
     pub fn widths(&self) -> (usize, usize) {
-        self.schema.widths(self.width)
+        self.widths
     }
 
     /// Calls `visit` with the index and the leaf of each row.
@@ -161,23 +142,19 @@ impl FlatTree {
     /// If rows or context are narrower than [`FlatTree::widths`].
     #[inline]
     pub fn walk(&self, rows: &Rows<'_>, mut visit: impl FnMut(usize, usize)) {
-        let mut joined = [0.0_f32; MAX_FEATURES];
-        let joined = &mut joined[..self.width];
-        let fill = |group: Group, from: &[f32], joined: &mut [f32]| {
-            for part in self.parts.iter().filter(|part| part.group == group) {
-                joined[part.at..part.at + part.len].copy_from_slice(&from[part.from..part.from + part.len]);
-            }
-        };
-        fill(Group::Context, rows.context, joined);
         for (index, row) in rows.rows.chunks_exact(rows.width.max(1)).enumerate() {
-            fill(Group::Row, row, joined);
-            visit(index, self.leaf_of(joined));
+            let parts = [row, rows.context];
+            let leaf = self.descend(|split| {
+                let place = self.from[split];
+                parts[usize::from(place >> 15)][usize::from(place & !CONTEXT)]
+            });
+            visit(index, leaf);
         }
     }
 
     /// That there are so many rows and all columns that the tree reads.
     pub(super) fn check(&self, rows: &Rows<'_>, num_rows: usize) -> Result<(), PolicyError> {
-        let (num_row, num_context) = self.widths();
+        let (num_row, num_context) = self.widths;
         let (width, found) = (rows.width, rows.rows.len());
         if found != num_rows * width {
             let expected = num_rows * width.max(num_row);
@@ -289,13 +266,16 @@ impl Policy for TreePolicy {
     }
 
     fn score(&mut self, point: DecisionPoint<'_>, scores: &mut [f32]) -> Result<(), PolicyError> {
-        self.check_shape(&point.observation, scores.len())?;
+        let rows = point.observation.as_rows();
+        self.flat.check(&rows, scores.len())?;
         if self.steps_aside(&point)
             && let Some(ranking) = &mut self.ranking
         {
             return aside::score(ranking, point, scores);
         }
-        self.flat.score_rows(point.observation.as_rows(), scores)
+        self.flat
+            .walk(&rows, |index, leaf| scores[index] = self.flat.score[leaf]);
+        Ok(())
     }
 
     fn leaf(&self, point: DecisionPoint<'_>, choice: usize) -> Option<u32> {
@@ -464,6 +444,19 @@ mod tests {
                 let place = tree.walk(&row);
                 let found = flat.leaf_of(&row);
                 prop_assert_eq!(flat.place_of(found), place);
+                let part = |group: Group| -> Vec<f32> {
+                    let of_group = FEATURES.iter().zip(&row).filter(|(feature, _)| feature.group == group);
+                    of_group.map(|(_, value)| *value).collect()
+                };
+                let (of_row, of_context) = (part(Group::Row), part(Group::Context));
+                let apart = Rows {
+                    schema: tree.schema(),
+                    rows: &of_row,
+                    width: of_row.len(),
+                    context: &of_context,
+                    mask: &[true],
+                };
+                flat.walk(&apart, |_, leaf| assert_eq!(leaf, found));
                 match tree.nodes()[place] {
                     Node::Leaf { score, .. } => prop_assert_eq!(score, flat.score_of(found)),
                     Node::Split { .. } => prop_assert!(false, "a walk ended in a split"),

@@ -111,7 +111,8 @@ impl Capture {
                 before_s: 0.0,
                 is_stopped: false,
             });
-            live.is_stopped = false;
+            // A pod that is stopped for another one is seen for as long as it takes to end.
+            live.is_stopped &= matches!(seen.phase, Phase::Blocked { .. });
             let run = seen.start_s.filter(|_| seen.phase == Phase::Running);
             if let Some((start_s, old_speed)) = live.run
                 && run != Some(start_s)

@@ -212,6 +212,7 @@ impl<S: BatchSystem> Driver<S> {
         news: &mut Vec<String>,
     ) -> Result<(), S::Error> {
         let look = self.observe(now_s, notes).await?;
+        self.judge(look.snapshot())?;
         let name = self.policy.name.clone();
         let (system, is_live) = (&self.system, !self.is_shadow);
         let mut hands = system.hands(&look, &name);
@@ -255,7 +256,6 @@ impl<S: BatchSystem> Driver<S> {
         let began = Instant::now();
         let mut look = self.system.observe(now_s).await?;
         self.memory.observe(look.snapshot());
-        self.judge(look.snapshot())?;
         let (learning, settings) = (&mut self.learning, &self.settings);
         let unread = learning.seed(&self.system, &look, settings).await;
         let snapshot = look.snapshot_mut();

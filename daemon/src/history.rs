@@ -195,10 +195,10 @@ impl History {
         })
     }
 
-    /// Whether nothing was learned yet.
+    /// Whether nothing was learned yet and nobody is watched: who is watched is learned from when it has left, not from accounting.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.run_times.num_kept() == 0
+        self.run_times.num_kept() == 0 && self.live.is_empty()
     }
 
     /// Learns from jobs that ended before the first look, in the order in which they ended. Their last runs count, on the nodes

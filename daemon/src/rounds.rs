@@ -72,12 +72,18 @@ pub async fn run<S: BatchSystem>(
 }
 
 fn reload<S: BatchSystem>(driver: &mut Driver<S>, host: &mut impl Host) {
-    match driver.reload().and_then(|()| host.reload()) {
+    if let Err(error) = driver.reload() {
+        return tracing::error!("the policy stays: {}", one_line(&error.to_string()));
+    }
+    match host.reload() {
         Ok(()) => tracing::info!(
             "the policy was read again: {}; the configuration is that of the start",
             driver.status().policy
         ),
-        Err(error) => tracing::error!("the policy stays: {}", one_line(&error.to_string())),
+        Err(error) => tracing::error!(
+            "decisions are the new policy's and answers of the server the old one's, reload again: {}",
+            one_line(&error.to_string())
+        ),
     }
 }
 

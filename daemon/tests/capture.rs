@@ -248,8 +248,17 @@ fn a_log_of_pods_is_read_too_and_who_was_stopped_and_made_anew_has_not_ended() {
         decided(id(1), Action::Preempt, "sent"),
         decided(id(2), Action::Start, "sent"),
     ];
+    // It takes a while to end.
+    let ending = JobSeen {
+        phase: Phase::Blocked {
+            reason: "is being stopped".into(),
+        },
+        start_s: None,
+        ..pod(1, 50, None)
+    };
     let rounds = [
         stopped,
+        round(2, 105, vec![ending, gang(Some(102)), pod(3, 105, None)]),
         round(2, 110, vec![gang(Some(102)), pod(3, 105, None)]),
         round(3, 170, vec![pod(3, 105, None)]),
     ];

@@ -128,7 +128,7 @@ impl BatchSystem for Kubernetes {
 
     async fn ended(&self) -> Result<BTreeMap<ExternalId, End>, Error> {
         let (pods, jobs) = self.cluster.ended().await?;
-        let ended = ended::ended(&pods, &jobs, &self.settings);
+        let ended = ended::ended(&pods, jobs, &self.settings);
         Ok(ended.into_iter().map(|(id, ended)| (id, ended.end())).collect())
     }
 
@@ -136,7 +136,7 @@ impl BatchSystem for Kubernetes {
         let (pods, jobs) = self.cluster.ended().await?;
         let live: BTreeSet<ExternalId> = observed.jobs.keys().copied().collect();
         let since_s = observed.snapshot.taken_s.saturating_sub(i64::from(days) * DAY_S);
-        let ended = ended::ended(&pods, &jobs, &self.settings);
+        let ended = ended::ended(&pods, jobs, &self.settings);
         Ok(ended::accounting(ended, &live, since_s))
     }
 

@@ -59,8 +59,10 @@ struct Run<'a> {
 
 /// Jobs whose pods have ended, of those that are driven. Pods of which it is not told when they began or ended are left out.
 #[must_use]
-pub fn ended(pods: &[Pod], jobs: &[Job], settings: &Settings) -> BTreeMap<ExternalId, Ended> {
-    let index = Jobs::new(jobs);
+pub fn ended(pods: &[Pod], mut jobs: Vec<Job>, settings: &Settings) -> BTreeMap<ExternalId, Ended> {
+    // A Job that has ended makes no more pods: its size is what it ran at once, not what is left to run.
+    jobs.iter_mut().for_each(|job| job.status = None);
+    let index = Jobs::new(&jobs);
     let mut runs: BTreeMap<ExternalId, Vec<Run<'_>>> = BTreeMap::new();
     for pod in pods.iter().filter(|pod| pod::has_ended(pod)) {
         let Some(seen) = pod::read(pod, settings) else {
@@ -69,7 +71,9 @@ pub fn ended(pods: &[Pod], jobs: &[Job], settings: &Settings) -> BTreeMap<Extern
         if !settings.drives(&seen.namespace) || pod::word(pod, names::DRIVE) == Some("false") {
             continue;
         }
-        let (Some(start_s), Some(end_s)) = (seen.start_s, end_s(pod)) else {
+        // Who was cut short may have no times: it is told all the same, so that nobody takes its end for its own.
+        let told_s = end_s(pod).or_else(|| seen.start_s.filter(|_| is_cut(pod)));
+        let (Some(start_s), Some(end_s)) = (seen.start_s, told_s) else {
             continue;
         };
         let member = index.of(pod, &seen);

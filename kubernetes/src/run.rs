@@ -1,7 +1,7 @@
 //! `run`: the controller on this thread, the server on one of its own, so that a decision delays no answer.
 
 use std::process::ExitCode;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use pleach_daemon::operator::RunArgs;
 use pleach_daemon::rounds::{self, Host, Wish};
@@ -25,10 +25,14 @@ impl Host for Around {
     }
 
     async fn pause(&mut self, most: Duration) -> Option<Wish> {
-        tokio::time::timeout(most, self.wishes.recv())
-            .await
-            .ok()
-            .flatten()
+        let began = Instant::now();
+        let heard = tokio::time::timeout(most, self.wishes.recv()).await;
+        let wish = heard.ok().flatten();
+        if wish.is_none() {
+            // Where nobody can be heard any more the time between rounds holds all the same.
+            tokio::time::sleep(most.saturating_sub(began.elapsed())).await;
+        }
+        wish
     }
 
     fn reload(&mut self) -> Result<(), pleach_daemon::Error> {

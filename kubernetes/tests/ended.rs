@@ -27,7 +27,7 @@ fn ran(name: &str, gpus: u32, (start_s, end_s): (i64, i64)) -> Value {
 
 fn read(pods: &[Value], jobs: &[Value], settings: &Settings) -> BTreeMap<ExternalId, Ended> {
     let lists = lists(&[], pods, jobs);
-    ended(&lists.pods, &lists.jobs, settings)
+    ended(&lists.pods, lists.jobs.clone(), settings)
 }
 
 fn one(pods: &[Value]) -> Ended {
@@ -76,6 +76,12 @@ fn what_the_cluster_ended_is_told_apart_and_what_nobody_tells_is_left_out() {
     };
     assert!(!one(&[failed(&|_| {})]).is_cut, "its own failure");
     assert!(one(&[failed(&|pod| pod["status"]["reason"] = json!("Evicted"))]).is_cut);
+    // Who was cut short before its containers told anything is told apart all the same.
+    let silent = failed(&|pod| {
+        pod["status"]["reason"] = json!("NodeShutdown");
+        pod["status"]["containerStatuses"] = json!([]);
+    });
+    assert!(one(&[silent]).is_cut);
     let target = json!([{ "type": "DisruptionTarget", "status": "True" }]);
     assert!(one(&[failed(&|pod| pod["status"]["conditions"] = target.clone())]).is_cut);
     let cases: [&dyn Fn(&mut Value); 4] = [
@@ -111,7 +117,11 @@ fn the_last_run_of_a_gang_goes_back_as_far_as_one_of_its_pods_ran_without_a_gap(
         rank("g-1-b", 1, (101, 200)),
         rank("g-1-c", 1, (230, 390)),
     ];
-    let all = read(&pods, &[job("g", 2, &json!({}))], &settings());
+    // The Job has no pods left to run.
+    let mut done = job("g", 2, &json!({}));
+    done["spec"]["completions"] = json!(2);
+    done["status"] = json!({ "succeeded": 2 });
+    let all = read(&pods, &[done], &settings());
     assert_eq!(all.len(), 1);
     let ended = all.values().next().unwrap();
     assert_eq!(times(ended), (100, 400));

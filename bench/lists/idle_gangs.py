@@ -1,4 +1,4 @@
-"""Policies on almost idle clusters of wide gangs, as ratios of average JCT to the best of four heuristics that wait for no place.
+"""Policies on almost idle clusters of wide gangs, as ratios of average JCT to the best of five heuristics that wait for no place.
 
     python3 bench/lists/idle_gangs.py --policies NAME=checkpoints/reference/PhillyGang-v1.ckpt,... [--lists 24] [--seed 0]
         [--gpus 512,2416] [--loads 0.1,0.2,0.3] [--kinds even,bursts] [--pleach target/release/pleach]
@@ -16,7 +16,7 @@ import subprocess
 import tempfile
 from random import Random
 
-RIVALS = ["fifo", "sjf", "easy", "gpu-time-reserve"]
+RIVALS = ["fifo", "sjf", "easy", "sjf-reserve", "gpu-time-reserve"]
 GANGS = [8, 16, 32, 64, 128, 256, 512]
 WEIGHTS = {"even": [1] * 7, "bursts": [40, 20, 14, 10, 6, 3, 1]}
 # Of a log-normal: mean over median is exp(sigma^2 / 2).

@@ -68,17 +68,6 @@ impl Formula {
         read::<Once>(path).map(|once| once.0)
     }
 
-    /// Reads a whole formula.
-    ///
-    /// # Errors
-    /// As [`Formula::value_in`]; what is no formula of this version.
-    pub fn load(path: &Path) -> Result<Formula, ConfigError> {
-        let formula = serde_json::from_value(Formula::value_in(path)?);
-        let formula: Formula = formula.map_err(|error| refuse(path, error.to_string()))?;
-        formula.validate(&path.display().to_string())?;
-        Ok(formula)
-    }
-
     /// A formula of these weights, for this program's columns.
     #[must_use]
     pub fn of(rules: DealingRules, weights: BTreeMap<String, f64>, origin: &str) -> Formula {

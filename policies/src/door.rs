@@ -77,8 +77,12 @@ impl Door {
     pub fn open(self, text: &str) -> Result<Vec<PolicySpec>, Refusal> {
         let (label, place) = label_and_place(text);
         if let Some(inner) = place.strip_prefix(DEALT) {
-            let opened = self.open(inner)?.into_iter();
-            return opened.map(|policy| Ok(policy.dealt()?.named(label))).collect();
+            let opened = self.open(inner)?;
+            if label.is_some() && opened.len() > 1 {
+                return Err(several(text));
+            }
+            let dealt = opened.into_iter().map(|policy| Ok(policy.dealt()?.named(label)));
+            return dealt.collect();
         }
         if heuristics::names().contains(&place) {
             return Ok(vec![PolicySpec::heuristic(place)?.named(label)]);
@@ -101,12 +105,7 @@ impl Door {
         let mut found = self.open(text)?;
         match (found.pop(), found.len()) {
             (Some(only), 0) => Ok(only),
-            _ => Err(Refusal::config(
-                "policy",
-                text,
-                "a place of one policy",
-                format!("It holds {}: give the file itself.", IN_FOLDERS.join(" and ")),
-            )),
+            _ => Err(several(text)),
         }
     }
 
@@ -158,7 +157,10 @@ fn folder(path: &Path, label: Option<&str>) -> Result<Vec<PolicySpec>, Refusal> 
     if path.join(MANIFEST_FILE).exists() {
         Bundle::open(path).map_err(|error| Refusal::data(path, error.to_string()))?;
     }
-    let named = |one: &PathBuf| Ok(file(one)?.named(label.filter(|_| files.len() == 1)));
+    if let (Some(label), true) = (label, files.len() > 1) {
+        return Err(several(&format!("{label}={}", path.display())));
+    }
+    let named = |one: &PathBuf| Ok(file(one)?.named(label));
     files.iter().map(named).collect()
 }
 
@@ -176,6 +178,12 @@ fn file(path: &Path) -> Result<PolicySpec, Refusal> {
             Ok(opened.of_file(name(path.file_name())))
         }
     }
+}
+
+/// Several policies where one is meant, or is given a name.
+fn several(text: &str) -> Refusal {
+    let hint = format!("It holds {}: give the file itself.", IN_FOLDERS.join(" and "));
+    Refusal::config("policy", text, "a place of one policy", hint)
 }
 
 /// A name that nobody has: the known ones, and a guess where it looks like a name.

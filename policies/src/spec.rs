@@ -224,7 +224,9 @@ impl PolicySpec {
                     let needed = policy.tree().meta().needs.actions;
                     let flags = requirement_flags(needed.difference(capabilities.actions())).join(" and ");
                     let allowed = "a tree that asks for no more than the cluster can do";
-                    Refusal::config("policy", &self.name, allowed, format!("{error}; see {flags}"))
+                    let hint =
+                        format!("{error}; see {flags}, in a daemon its settings (`preemption = true`)");
+                    Refusal::config("policy", &self.name, allowed, hint)
                 }),
             Kind::Planner(entry, _) => {
                 let required = entry.requirements.difference(entry.does_without());
@@ -283,7 +285,7 @@ impl PolicySpec {
         for (name, table) in tables {
             let planner = all
                 .iter_mut()
-                .find(|policy| policy.name == *name && policy.is_planner());
+                .find(|policy| policy.name == *name && matches!(policy.kind, Kind::Planner(..)));
             let Some(policy) = planner else {
                 return Err(Refusal::config(
                     "policy-config",

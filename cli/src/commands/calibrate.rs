@@ -41,8 +41,7 @@ pub fn run(args: &CalibrateArgs, context: &mut Context<'_>) -> Result<(), Error>
     context.say(&format!("written to {}", args.to.display()))
 }
 
-/// The heuristic that decides where gangs are wide: the best of those that wait for nothing on lists of such gangs at loads of 0.1 to
-/// 1.5 (docs/lab/suite.md).
+/// The heuristic that decides where gangs are wide. *Assumed*; docs/lab/suite.md has what networks with it are worth.
 const WIDE_GANGS: &str = "sjf-reserve";
 
 /// The network with the rules that the flags ask for.

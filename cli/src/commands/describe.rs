@@ -86,17 +86,7 @@ fn policy(args: &WorkloadDescribeArgs, sim: &SimConfig) -> Result<Option<PolicyS
     if args.no_simulate {
         return Ok(None);
     }
-    let mut found = DOOR.open(&args.policy)?;
-    let policy = found.remove(0);
-    if let Some(other) = found.first() {
-        let words = format!("{} and {}", policy.name(), other.name());
-        return Err(Error::config(
-            "policy",
-            words,
-            "one policy",
-            "Name the file of the one you mean.",
-        ));
-    }
+    let policy = DOOR.open_one(&args.policy)?;
     policy.check(sim.capabilities)?;
     Ok(Some(policy))
 }

@@ -1,12 +1,14 @@
 //! `pleach export`: a tree as code of other languages and for other runtimes, a network for other runtimes.
 
 use pleach_network::TrainedNetwork;
-use pleach_scheduler::tree::Tree;
+use pleach_scheduler::tree::TreePolicy;
 
 use crate::commands::Context;
 use crate::flags::{ExportArgs, FormsFlag};
+use pleach_experiments::door::DOOR;
 use pleach_experiments::error::Error;
 use pleach_experiments::run_folder::atomic_file::write;
+use pleach_experiments::train::fine_tuning::network_at;
 use pleach_experiments::tree_export::Form;
 
 /// Writes the files.
@@ -16,12 +18,21 @@ use pleach_experiments::tree_export::Form;
 /// be written.
 pub fn run(args: &ExportArgs, context: &mut Context<'_>) -> Result<(), Error> {
     let forms = forms(&args.forms)?;
-    if let Ok(network) = TrainedNetwork::load(&args.file) {
-        return export_network(&network, &forms, args, context);
+    let policy = DOOR.open_one(&args.file.display().to_string())?;
+    if policy.is_network() {
+        return export_network(&network_at(&args.file)?, &forms, args, context);
     }
-    let tree = Tree::load(&args.file).map_err(|error| Error::data(&args.file, error.to_string()))?;
+    let Some(tree) = policy.tree_policy().map(TreePolicy::tree) else {
+        let hint = "pleach distill makes a tree.";
+        return Err(Error::config(
+            "file",
+            args.file.display(),
+            "a tree or a network",
+            hint,
+        ));
+    };
     for form in forms {
-        for (name, content) in form.files(&tree) {
+        for (name, content) in form.files(tree) {
             let place = args.out.join(name);
             write(&place, &content)?;
             context.say(&place.display().to_string())?;

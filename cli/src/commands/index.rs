@@ -89,11 +89,8 @@ fn search(args: &IndexArgs) -> Result<IndexSearch, Error> {
     Ok(search)
 }
 
-/// A formula has a line for each of some thirty weights.
-const FORMULA_BYTES_MAX: u64 = 1 << 20;
-
 fn read(path: &std::path::Path) -> Result<Formula, Error> {
-    let formula = formula_of(&atomic_file::read_json(path, FORMULA_BYTES_MAX)?)?;
+    let formula = formula_of(&Formula::value_in(path)?)?;
     formula.validate("index")?;
     Ok(formula)
 }

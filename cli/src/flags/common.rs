@@ -183,7 +183,7 @@ impl AgainstFlag {
     /// The policies of the flag, or these where it is not given.
     ///
     /// # Errors
-    /// As [`PolicySpec::open`].
+    /// As `Door::open_all`.
     pub fn or(&self, otherwise: &[&str]) -> Result<Vec<PolicySpec>, Error> {
         let names: Vec<String> = match self.against.as_slice() {
             [] => otherwise.iter().map(|name| (*name).to_string()).collect(),

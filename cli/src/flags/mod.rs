@@ -58,7 +58,8 @@ pub use workload::WorkloadArgs;
     name = "pleach",
     version,
     propagate_version = true,
-    arg_required_else_help = true
+    arg_required_else_help = true,
+    args_conflicts_with_subcommands = true
 )]
 #[command(after_help = "\
 Start here:
@@ -72,7 +73,7 @@ The same seed, configuration and version give the same bytes, on any number of t
 Exit codes: 0 done, 1 failed, 2 an input cannot be used, 75 worth another try, 130 and 143 stopped by SIGINT and SIGTERM.")]
 pub struct Cli {
     /// Write manual pages and what shells need to complete commands and flags into this folder, and end
-    #[arg(long, value_name = "DIR", exclusive = true)]
+    #[arg(long, value_name = "DIR")]
     pub generate: Option<PathBuf>,
     /// What to do.
     #[command(subcommand)]

@@ -22,7 +22,7 @@ pub struct PoliciesArgs {
     #[arg(long, value_name = "NAME|PATH")]
     pub show: Option<String>,
     /// Print the columns that networks, trees and formulas read instead, as Markdown
-    #[arg(long, conflicts_with = "show")]
+    #[arg(long, conflicts_with_all = ["show", "json"])]
     pub features: bool,
     /// Write the tree of --show as one page for a browser, with nothing beside it: branches that fold, tiers, certificates
     #[arg(long, value_name = "FILE", requires = "show", help_heading = "Output")]

@@ -167,6 +167,15 @@ fn bad_input_is_refused_with_the_reason_and_what_is_allowed() {
             vec!["data = nowhere", "no such folder"],
         ),
         ("quickstart --leaves 0", vec!["0"]),
+        ("--generate folder policies", vec!["--generate"]),
+        (
+            "policies --features --json list.json",
+            vec!["--features", "--json"],
+        ),
+        (
+            "distill --teacher sjf --workload philly-like --against fifo",
+            vec!["against = given", "of a teacher alone"],
+        ),
         ("train --config folder.toml", vec!["folder.toml"]),
         ("train --fine-tune network.ckpt", vec!["network.ckpt", "PLEACHCK"]),
         (

@@ -198,8 +198,18 @@ fn drift_is_measured_against_the_lists_of_the_seal_and_a_bundle_holds_what_is_de
     let manifest = fs::read_to_string(folder.path().join("bundle/manifest.json")).unwrap();
     assert!(manifest.contains("\"commit\": \"v1\"") && manifest.contains("jobs_sha256"));
     succeed(folder.path(), "policies --show bundle");
-    let refused = pleach(folder.path(), "distill seal tree.json --bundle bundle");
+    let before = fs::read(folder.path().join("tree.json")).unwrap();
+    let refused = pleach(
+        folder.path(),
+        "distill seal tree.json --overdue 12h --bundle bundle",
+    );
     assert_eq!(refused.status.code(), Some(2), "{}", text(&refused.stderr));
+    assert!(
+        text(&refused.stderr).contains("bundle = bundle"),
+        "{}",
+        text(&refused.stderr)
+    );
+    assert_eq!(fs::read(folder.path().join("tree.json")).unwrap(), before);
     let refused = pleach(folder.path(), "distill seal tree.json --bundle b --to cobol");
     assert!(
         text(&refused.stderr).contains("to = cobol"),

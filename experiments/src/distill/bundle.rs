@@ -1,5 +1,6 @@
 //! A bundle: a folder with a tree and what belongs to it, whole or absent.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -36,12 +37,12 @@ fn files_of(tree: &Tree, forms: &[Form]) -> Vec<(String, Vec<u8>)> {
     files
 }
 
-/// Writes a bundle to `out`, which must not be there yet; reads it back before it gets its name.
+/// Refuses what cannot become a bundle, before anything is written: the name of its folder.
 ///
 /// # Errors
-/// A place that is taken, a form that is listed twice, a folder that cannot be written.
-pub fn bundle(tree: &Tree, forms: &[Form], commit: Option<String>, out: &Path) -> Result<Manifest, Error> {
-    let refuse = |allowed: &str, hint: &str| Error::config("out", out.display(), allowed, hint);
+/// A place that is taken or has no name, a form that is listed twice.
+pub fn check<'a>(forms: &[Form], out: &'a Path) -> Result<&'a OsStr, Error> {
+    let refuse = |allowed: &str, hint: &str| Error::config("bundle", out.display(), allowed, hint);
     if fs::symlink_metadata(out).is_ok() {
         return Err(refuse(
             "a folder that is not there yet",
@@ -63,6 +64,15 @@ pub fn bundle(tree: &Tree, forms: &[Form], commit: Option<String>, out: &Path) -
             "Leave it out once.",
         ));
     }
+    Ok(name)
+}
+
+/// Writes a bundle to `out`, which must not be there yet; reads it back before it gets its name.
+///
+/// # Errors
+/// As [`check`]; a folder that cannot be written.
+pub fn bundle(tree: &Tree, forms: &[Form], commit: Option<String>, out: &Path) -> Result<Manifest, Error> {
+    let name = check(forms, out)?;
     let files = files_of(tree, forms);
     let visits = tree.visits().map(|visits| visits.recorded_on.clone());
     let manifest = Manifest {

@@ -67,10 +67,7 @@ impl Differences {
 
 /// Asks a heuristic at every decision of the list.
 pub(super) fn answer(subject: &Subject, name: &str) -> Result<Differences, Error> {
-    let spec = DOOR.open(name)?;
-    let Some(spec) = spec.first() else {
-        return Err(Error::Failed(format!("{name} holds no policy")));
-    };
+    let spec = DOOR.open_one(name)?;
     let mut policy = spec.policy()?;
     let (mut pass, needs) = (Pass::new(), policy.needs());
     let mut found = Differences {

@@ -91,9 +91,8 @@ impl UnitConfig {
 pub fn check(spec: &UnitSpec) -> Result<(), UnitError> {
     let config: UnitConfig = spec.config_as()?;
     let sim = config.scheduling().sim(&config.source().workload);
-    for policy in DOOR.open(&config.policy).map_err(Error::from)? {
-        policy.check(sim.capabilities).map_err(Error::from)?;
-    }
+    let policy = DOOR.open_one(&config.policy).map_err(Error::from)?;
+    policy.check(sim.capabilities).map_err(Error::from)?;
     let out = |key: &str, value: f64, allowed: &str| {
         UnitError::from(Error::config(key, value, allowed, "Mend the grid."))
     };
@@ -118,13 +117,13 @@ pub fn work(spec: &UnitSpec) -> Result<Value, UnitError> {
     let config: UnitConfig = spec.config_as()?;
     let sim = config.scheduling().sim(&config.source().workload);
     let instances = config.source().instances(&sim, &[Seed(spec.seed)], &mut |_| {})?;
-    let policies = DOOR.open(&config.policy).map_err(Error::from)?;
-    let runs = Runner::new(&sim).run(&instances, &policies[..1])?;
+    let policies = [DOOR.open_one(&config.policy).map_err(Error::from)?];
+    let runs = Runner::new(&sim).run(&instances, &policies)?;
     let run = runs
         .first()
         .ok_or_else(|| UnitError::Failed("the workload has no jobs".into()))?;
     let mut value = json!({"policy": run.policy, "workload": run.workload, "metrics": run.metrics});
-    if let Some(other) = stand_ins(&policies[..1], &instances, &sim).remove(&run.policy) {
+    if let Some(other) = stand_ins(&policies, &instances, &sim).remove(&run.policy) {
         value[STAND_IN] = other.into();
     }
     Ok(value)

@@ -14,15 +14,16 @@ use crate::train::settings_file::of_removed_keys;
 /// [`Error::Config`] where a text has no `=`, a key does not exist, or the value is of another kind than the settings take.
 pub fn apply<T: Serialize + DeserializeOwned>(settings: &T, overrides: &[String]) -> Result<T, Error> {
     let read = |overrides: &[String]| Ok::<_, Error>(replaced(settings, overrides)?.try_into::<T>());
-    let error = match read(overrides)? {
+    let mut error = match read(overrides)? {
         Ok(settings) => return Ok(settings),
         Err(error) => error,
     };
     // The first one that is refused beside those before it.
     let mut found = overrides.join(" ");
     for (place, text) in overrides.iter().enumerate() {
-        if read(&overrides[..=place])?.is_err() {
+        if let Err(first) = read(&overrides[..=place])? {
             found.clone_from(text);
+            error = first;
             break;
         }
     }
@@ -117,6 +118,14 @@ mod tests {
             .unwrap_err()
             .to_string();
         assert!(message.contains("set = train.sigma=1: allowed"), "{message}");
+        for (overrides, own, other) in [
+            (["train.sigma=1", "env.foo=2"], "sigma", "foo"),
+            (["env.foo=2", "train.sigma=1"], "foo", "sigma"),
+        ] {
+            let message = set(&overrides).unwrap_err().to_string();
+            let reason = message.split("Here: ").nth(1).unwrap();
+            assert!(reason.contains(own) && !reason.contains(other), "{message}");
+        }
     }
 
     #[test]

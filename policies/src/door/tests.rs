@@ -117,3 +117,39 @@ fn files_that_are_no_policies_are_refused_with_the_reason() {
             .contains("tree.json")
     );
 }
+
+#[test]
+fn a_folder_of_two_is_no_place_of_one_and_takes_no_label() {
+    let reference = concat!(env!("CARGO_MANIFEST_DIR"), "/../checkpoints/reference/");
+    let root = tempfile::tempdir().unwrap();
+    for (file, name) in [
+        ("PhillyShare-v1-tree.json", "tree.json"),
+        ("PhillyShare-v1.ckpt", "network.ckpt"),
+    ] {
+        std::fs::copy(format!("{reference}{file}"), root.path().join(name)).unwrap();
+    }
+    let place = root.path().display().to_string();
+    assert_eq!(Door::CLUSTER.open(&place).unwrap().len(), 2);
+    let refused = [
+        Door::CLUSTER.open_one(&place).err(),
+        Door::CLUSTER.open(&format!("mine={place}")).err(),
+        Door::CLUSTER.open(&format!("mine=deal:{place}")).err(),
+    ];
+    for refused in refused {
+        let text = refused.unwrap().to_string();
+        assert!(text.contains("allowed is a place of one policy"), "{text}");
+    }
+}
+
+#[test]
+fn settings_are_for_planners_and_change_them() {
+    let mut all = Door::CLUSTER
+        .open_all(&["index".to_string(), "mine=deal:sjf".to_string()])
+        .unwrap();
+    let before = all[0].text();
+    let weights = serde_json::json!({ "index": { "weights": { "gang": -1.0 } } });
+    PolicySpec::configure(&mut all, &weights).unwrap();
+    assert_ne!(all[0].text(), before);
+    let refused = PolicySpec::configure(&mut all, &serde_json::json!({ "mine": {} })).unwrap_err();
+    assert!(refused.to_string().contains("policy-config = mine"), "{refused}");
+}

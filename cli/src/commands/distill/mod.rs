@@ -166,7 +166,7 @@ fn refuse_unused(args: &DistillArgs) -> Result<(), Error> {
         (true, ..) => "with --search (rounds, episodes and config only with --teacher)",
         (_, true, _) => "with --frontier",
         (.., Some(_)) => "with --fits",
-        _ => "without --search or --frontier",
+        _ => "of a teacher alone",
     };
     match unused.iter().find(|(_, is_given)| *is_given) {
         Some((flag, _)) => Err(Error::config(

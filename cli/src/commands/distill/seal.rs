@@ -7,7 +7,7 @@ use super::check::DrawnLists;
 use crate::commands::Context;
 use crate::commands::export::forms;
 use crate::flags::SealArgs;
-use pleach_experiments::distill::bundle::bundle;
+use pleach_experiments::distill::bundle;
 use pleach_experiments::distill::visits::record;
 use pleach_experiments::error::Error;
 use pleach_experiments::run_folder::atomic_file::{read_text, write};
@@ -20,6 +20,9 @@ use pleach_experiments::run_folder::atomic_file::{read_text, write};
 pub(super) fn run(args: &SealArgs, context: &mut Context<'_>) -> Result<(), Error> {
     // Before anything is written.
     let forms = forms(&args.forms)?;
+    if let Some(folder) = &args.bundle {
+        bundle::check(&forms, folder)?;
+    }
     let refused = |error: TreeError| Error::data(&args.file, error.to_string());
     let text = read_text(&args.file, MAX_BYTES)?;
     let mut tree = Tree::from_json_uncertified(&text).map_err(refused)?;
@@ -51,7 +54,7 @@ pub(super) fn run(args: &SealArgs, context: &mut Context<'_>) -> Result<(), Erro
     write(&args.file, sealed.to_json().as_bytes())?;
     context.say(&format!("sealed: {}", args.file.display()))?;
     if let Some(folder) = &args.bundle {
-        let manifest = bundle(&sealed, &forms, args.commit.clone(), folder)?;
+        let manifest = bundle::bundle(&sealed, &forms, args.commit.clone(), folder)?;
         for file in &manifest.files {
             context.say(&format!("{} {}", file.sha256, file.file))?;
         }

@@ -1,9 +1,7 @@
 //! `pleach distill --search`: a tree from a search in the simulator.
 
-use std::path::Path;
-
 use pleach_distill::search::SearchConfig;
-use pleach_scheduler::tree::Tree;
+use pleach_scheduler::tree::{Tree, TreePolicy};
 use pleach_scheduler::{ActionKind, Capabilities};
 
 use super::shared::{Page, Settings, compared, config, write_tree};
@@ -22,9 +20,11 @@ const ACCEPT_LISTS: u16 = 40;
 fn starts(paths: &[String], capabilities: Capabilities) -> Result<Vec<(String, Tree)>, Error> {
     let mut trees = Vec::new();
     for path in paths {
-        let tree =
-            Tree::load(Path::new(path)).map_err(|error| Error::data(Path::new(path), error.to_string()))?;
-        PolicySpec::tree("tree", tree.clone()).check(capabilities)?;
+        let policy = DOOR.open_one(path)?;
+        policy.check(capabilities)?;
+        let Some(tree) = policy.tree_policy().map(TreePolicy::tree) else {
+            return Err(Error::config("start", path, "trees", "pleach distill makes one."));
+        };
         if !tree.guards().is_none() {
             let hint =
                 "Take them out of a copy, and put one into the result with pleach distill seal --overdue.";
@@ -35,7 +35,7 @@ fn starts(paths: &[String], capabilities: Capabilities) -> Result<Vec<(String, T
                 hint,
             ));
         }
-        trees.push((format!("start: {path}"), tree));
+        trees.push((format!("start: {path}"), tree.clone()));
     }
     Ok(trees)
 }

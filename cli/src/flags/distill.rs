@@ -68,9 +68,9 @@ pub struct DistillArgs {
     #[arg(long, value_name = "METRIC=WEIGHT", value_delimiter = ',', action = ArgAction::Append)]
     #[serde(skip)]
     pub objective: Vec<String>,
-    /// Seeds that the result is reported on
-    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=1000))]
-    pub test_seeds: u32,
+    /// Seeds that the result is reported on [default: 10]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub test_seeds: Option<u32>,
     /// Lists of each part (as long, twice as long, load 0.6, load 0.3) on which the trees of a teacher are judged too; 0 = none
     /// [default: 12; with --frontier or --fits 16]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(0..=1000))]

@@ -176,6 +176,10 @@ fn bad_input_is_refused_with_the_reason_and_what_is_allowed() {
             "distill --teacher sjf --workload philly-like --against fifo",
             vec!["against = given", "of a teacher alone"],
         ),
+        (
+            "distill --teacher sjf --fits 2 --test-seeds 3",
+            vec!["test-seeds = given", "with --fits"],
+        ),
         ("train --config folder.toml", vec!["folder.toml"]),
         ("train --fine-tune network.ckpt", vec!["network.ckpt", "PLEACHCK"]),
         (

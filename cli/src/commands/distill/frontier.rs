@@ -1,15 +1,13 @@
 //! `pleach distill --frontier`: size against performance.
 
-use super::shared::{Settings, config, report_lists};
+use super::shared::Setup;
 use crate::commands::Context;
 use crate::commands::plots_page::plots_page;
 use crate::flags::DistillArgs;
 use crate::progress::bars;
 use pleach_experiments::distill::frontier::{FrontierInput, frontier};
-use pleach_experiments::door::DOOR;
 use pleach_experiments::error::Error;
 use pleach_experiments::plot::text::escape;
-use pleach_experiments::run_folder::RunFolder;
 
 /// Sizes if nobody says which, in leaves.
 const LEAVES: [usize; 7] = [2, 4, 8, 16, 32, 64, 128];
@@ -20,31 +18,20 @@ const AGAINST: [&str; 2] = ["sjf", "gpu-time-reserve"];
 ///
 /// # Errors
 /// As [`super::run`].
-pub(super) fn run(args: &DistillArgs, teacher: &str, context: &mut Context<'_>) -> Result<(), Error> {
-    let (config, num_lists) = (config(args, &LEAVES)?, report_lists(args)?);
-    let env = args.workload.env(&args.scheduling)?;
-    env.validate()?;
-    let teacher = DOOR.open(teacher)?.remove(0);
+pub(super) fn run(args: &DistillArgs, context: &mut Context<'_>) -> Result<(), Error> {
+    let setup = Setup::of(args, &LEAVES)?;
     let against = args.beside.or(&AGAINST)?;
-    for policy in against.iter().chain([&teacher]) {
-        policy.check(env.sim.capabilities)?;
+    for policy in &against {
+        policy.check(setup.env.sim.capabilities)?;
     }
-    let settings = Settings {
-        args,
-        distill: &config,
-        objective: None,
-    };
-    let (seed, quiet) = (args.run.seed(), args.run.quiet());
-    let (out, existing) = (args.run.out.as_deref(), args.run.existing());
-    let folder = RunFolder::open("frontier", &settings, seed, out, existing)?;
-    let settings = toml::to_string_pretty(&config).unwrap_or_default();
     let input = FrontierInput {
-        teacher,
-        distill: config,
-        num_lists,
+        teacher: setup.teacher()?.clone(),
+        distill: setup.config.clone(),
+        num_lists: setup.report_lists()?,
         against,
     };
-    let (report, trees) = frontier(&env, &input, seed, &bars(quiet))?;
+    let folder = setup.folder("frontier", None)?;
+    let (report, trees) = frontier(&setup.env, &input, setup.seed, &bars(setup.quiet))?;
     for tree in &trees {
         let name = format!("trees/leaves-{}.json", tree.num_leaves());
         folder.write(&name, tree.to_json().as_bytes())?;
@@ -57,6 +44,7 @@ pub(super) fn run(args: &DistillArgs, teacher: &str, context: &mut Context<'_>) 
          part, geometric mean and paired 95 % interval.",
         escape(report.lines.first().map_or("", |row| &row.policy))
     );
+    let settings = toml::to_string_pretty(&setup.config).unwrap_or_default();
     let made = [context.command_line.as_str(), &settings];
     let html = plots_page("Size against performance", &note, report.plots(), &table, &made);
     folder.write("frontier.html", html.as_bytes())?;
@@ -65,7 +53,7 @@ pub(super) fn run(args: &DistillArgs, teacher: &str, context: &mut Context<'_>) 
     }
     let place = folder.path().to_path_buf();
     folder.finish()?;
-    if !quiet {
+    if !setup.quiet {
         context.say(&table)?;
         context.say(&format!("written to {}", place.display()))?;
     }

@@ -4,14 +4,13 @@ use pleach_distill::search::SearchConfig;
 use pleach_scheduler::tree::{Tree, TreePolicy};
 use pleach_scheduler::{ActionKind, Capabilities};
 
-use super::shared::{Page, Settings, compared, config, write_tree};
+use super::shared::{Page, Setup, write_tree};
 use crate::commands::Context;
 use crate::flags::DistillArgs;
 use crate::progress::bars;
 use pleach_experiments::distill::search::{SearchInput, search_tree, state_file};
 use pleach_experiments::door::{DOOR, PolicySpec};
 use pleach_experiments::error::Error;
-use pleach_experiments::run_folder::RunFolder;
 
 /// Lists of each part on which a searched tree must beat its start.
 const ACCEPT_LISTS: u16 = 40;
@@ -45,21 +44,16 @@ fn starts(paths: &[String], capabilities: Capabilities) -> Result<Vec<(String, T
 /// # Errors
 /// As [`super::run`].
 pub(super) fn run(args: &DistillArgs, context: &mut Context<'_>) -> Result<(), Error> {
-    let distill = config(args, &[])?;
-    let env = args.workload.env(&args.scheduling)?;
-    env.validate()?;
+    let setup = Setup::of(args, &[])?;
+    let capabilities = setup.env.sim.capabilities;
     let mut search = SearchConfig::default();
     search.simulations = args.simulations.unwrap_or(search.simulations);
     if let Some(leaves) = args.leaves.iter().max() {
         search.leaves_max = usize::from(*leaves);
     }
-    let teacher = match &args.teacher {
-        Some(teacher) => Some(DOOR.open(teacher)?.remove(0)),
-        None => None,
-    };
-    let against = against(args, teacher.as_ref(), env.sim.capabilities)?;
-    let trees = starts(&args.start, env.sim.capabilities)?;
-    if args.deal && !env.sim.capabilities.can(ActionKind::Preempt) {
+    let against = against(&args.beside.against, setup.teacher.as_ref(), capabilities)?;
+    let trees = starts(&args.start, capabilities)?;
+    if args.deal && !capabilities.can(ActionKind::Preempt) {
         let hint = "Give --preemption too.";
         return Err(Error::config(
             "deal",
@@ -68,30 +62,18 @@ pub(super) fn run(args: &DistillArgs, context: &mut Context<'_>) -> Result<(), E
             hint,
         ));
     }
-    let settings = Settings {
-        args,
-        distill: &distill,
-        objective: None,
-    };
-    let (seed, quiet) = (args.run.seed(), args.run.quiet());
-    let folder = RunFolder::open(
-        "distill",
-        &settings,
-        seed,
-        args.run.out.as_deref(),
-        args.run.existing(),
-    )?;
+    let folder = setup.folder("distill", None)?;
     let input = SearchInput {
         config: search,
         accept_lists: args.accept_lists.unwrap_or(ACCEPT_LISTS).into(),
-        teacher: teacher.clone(),
-        distill,
+        teacher: setup.teacher.clone(),
+        distill: setup.config.clone(),
         trees,
         against,
         deals: args.deal,
     };
-    let watcher = bars(quiet);
-    let found = search_tree(&env, &input, seed, &state_file(folder.path()), &watcher)?;
+    let (watcher, state) = (bars(setup.quiet), state_file(folder.path()));
+    let found = search_tree(&setup.env, &input, setup.seed, &state, &watcher)?;
     write_tree(&folder, &found.tree)?;
     folder.write_json("search.json", &found.report)?;
     for (row, tree) in found.report.frontier.iter().zip(&found.frontier) {
@@ -110,16 +92,10 @@ pub(super) fn run(args: &DistillArgs, context: &mut Context<'_>) -> Result<(), E
         settings: &settings,
         words: &words,
     };
-    compared(
-        args,
-        &env,
-        (&found.tree, teacher.as_ref()),
-        &folder,
-        (page, context),
-    )?;
+    setup.compared(&found.tree, &folder, (page, context))?;
     let place = folder.path().to_path_buf();
     folder.finish()?;
-    if !quiet {
+    if !setup.quiet {
         context.say(&words)?;
         context.say(&format!("written to {}", place.display()))?;
     }
@@ -128,12 +104,12 @@ pub(super) fn run(args: &DistillArgs, context: &mut Context<'_>) -> Result<(), E
 
 /// Whom the tree is held against. No two rows of one name: the teacher comes first.
 fn against(
-    args: &DistillArgs,
+    named: &[String],
     teacher: Option<&PolicySpec>,
     capabilities: Capabilities,
 ) -> Result<Vec<PolicySpec>, Error> {
     let mut against: Vec<PolicySpec> = teacher.into_iter().cloned().collect();
-    for policy in &args.beside.against {
+    for policy in named {
         DOOR.open(policy)?
             .into_iter()
             .for_each(|policy| policy.join(&mut against));

@@ -1,4 +1,4 @@
-//! What every way of distilling shares: its settings, the tree's files, the comparison on test seeds.
+//! What every way of distilling shares: what its flags say, the run's folder, the tree's files, the comparison on test seeds.
 
 use pleach_distill::DistillConfig;
 use pleach_env::EnvConfig;
@@ -23,15 +23,141 @@ use crate::progress::bars;
 pub(super) const CONFIG_BYTES_MAX: u64 = 1 << 20;
 /// Lists of each part of a report unless somebody says otherwise.
 const REPORT_LISTS: u16 = 16;
+/// Seeds that a tree is reported on unless somebody says otherwise.
+const TEST_SEEDS: u32 = 10;
 
 /// What makes two distillations the same: the flags, and what the file of `--config` says.
 #[derive(Serialize)]
-pub(super) struct Settings<'a> {
-    pub(super) args: &'a DistillArgs,
-    pub(super) distill: &'a DistillConfig,
+struct Settings<'a> {
+    args: &'a DistillArgs,
+    distill: &'a DistillConfig,
     /// Left out where it is the average JCT alone.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) objective: Option<&'a Objective>,
+    objective: Option<&'a Objective>,
+}
+
+/// What the flags say, read once: where a tree is made, and from whom.
+pub(super) struct Setup<'a> {
+    pub(super) args: &'a DistillArgs,
+    pub(super) env: EnvConfig,
+    pub(super) config: DistillConfig,
+    /// A run's folder may hold a network and a tree; the network is the teacher. None in a search without one.
+    pub(super) teacher: Option<PolicySpec>,
+    pub(super) seed: u64,
+    pub(super) quiet: bool,
+}
+
+impl<'a> Setup<'a> {
+    /// `leaves` are the sizes to try where neither a flag nor a file names some.
+    ///
+    /// # Errors
+    /// An environment, a configuration or a teacher that cannot be used.
+    pub(super) fn of(args: &'a DistillArgs, leaves: &[usize]) -> Result<Setup<'a>, Error> {
+        let config = config(args, leaves)?;
+        let env = args.workload.env(&args.scheduling)?;
+        env.validate()?;
+        let teacher = match &args.teacher {
+            Some(teacher) => Some(DOOR.open(teacher)?.remove(0)),
+            None => None,
+        };
+        if let Some(teacher) = &teacher {
+            teacher.check(env.sim.capabilities)?;
+        }
+        Ok(Setup {
+            args,
+            env,
+            config,
+            teacher,
+            seed: args.run.seed(),
+            quiet: args.run.quiet(),
+        })
+    }
+
+    /// Whom to learn from.
+    ///
+    /// # Errors
+    /// Nobody; the flags of all ways but a search ask for one.
+    pub(super) fn teacher(&self) -> Result<&PolicySpec, Error> {
+        let none = || Error::config("teacher", "none", "a policy", "Give --teacher NAME|PATH.");
+        self.teacher.as_ref().ok_or_else(none)
+    }
+
+    /// The folder of a run of this command.
+    ///
+    /// # Errors
+    /// A folder in the way.
+    pub(super) fn folder(&self, command: &str, objective: Option<&Objective>) -> Result<RunFolder, Error> {
+        let settings = Settings {
+            args: self.args,
+            distill: &self.config,
+            objective,
+        };
+        let run = &self.args.run;
+        RunFolder::open(command, &settings, self.seed, run.out.as_deref(), run.existing())
+    }
+
+    /// Lists of each part of a report.
+    ///
+    /// # Errors
+    /// Fewer than two, of which there is no interval.
+    pub(super) fn report_lists(&self) -> Result<usize, Error> {
+        match self.args.part_lists.unwrap_or(REPORT_LISTS) {
+            few @ 0..2 => {
+                let hint = "Leave it out for 16.";
+                Err(Error::config(
+                    "part-lists",
+                    few,
+                    "2 to 1000 with --frontier or --fits",
+                    hint,
+                ))
+            }
+            num => Ok(num.into()),
+        }
+    }
+
+    /// The tree beside all heuristics and its teacher on test seeds: results in the folder, a report, and the tree's name there.
+    ///
+    /// # Errors
+    /// A policy that cannot be played, a full disk.
+    pub(super) fn compared(
+        &self,
+        tree: &Tree,
+        folder: &RunFolder,
+        (page, context): (Page<'_>, &mut Context<'_>),
+    ) -> Result<(Results, String), Error> {
+        let teacher = self.teacher.as_ref();
+        let mut policies = DOOR.open_all(&[])?;
+        let others = teacher.filter(|teacher| !policies.iter().any(|policy| policy.name() == teacher.name()));
+        policies.extend(others.cloned());
+        // `tree-2` where the teacher is a tree of that name.
+        PolicySpec::tree("tree", tree.clone()).join(&mut policies);
+        let tree = policies[policies.len() - 1].name().to_string();
+        let num_seeds = self.args.test_seeds.unwrap_or(TEST_SEEDS);
+        let instances = episodes(&self.env, &seeds(self.seed, "test", num_seeds as usize))?;
+        let mut sim = self.env.sim.clone();
+        sim.record_utilisation = true;
+        let bars = bars(self.quiet);
+        let runs = Runner::new(&sim)
+            .watched("compare", &bars)
+            .run(&instances, &policies)?;
+        let results = Results::new("distill", runs, teacher.map(PolicySpec::name))?
+            .with_stand_ins(stand_ins(&policies, &instances, &sim));
+        let report = Report {
+            title: page.title,
+            command_line: &context.command_line,
+            config: page.settings,
+            results: &results,
+            learning: None,
+            tree: Some(page.words),
+        };
+        report.write(&folder.file("report.html")?)?;
+        results.write_json(&folder.file("results.json")?)?;
+        results.write_csv(&folder.file("results.csv")?)?;
+        if let Some(path) = self.args.run.json() {
+            context.write_json(path, &results)?;
+        }
+        Ok((results, tree))
+    }
 }
 
 /// The tree, for the scheduler and for readers.
@@ -49,67 +175,8 @@ pub(super) struct Page<'a> {
     pub(super) words: &'a str,
 }
 
-/// The tree beside all heuristics and its teacher on test seeds: results in the folder, a report, and the tree's name there.
-pub(super) fn compared(
-    args: &DistillArgs,
-    env: &EnvConfig,
-    (tree, teacher): (&Tree, Option<&PolicySpec>),
-    folder: &RunFolder,
-    (page, context): (Page<'_>, &mut Context<'_>),
-) -> Result<(Results, String), Error> {
-    let mut policies = DOOR.open_all(&[])?;
-    let others = teacher.filter(|teacher| !policies.iter().any(|policy| policy.name() == teacher.name()));
-    policies.extend(others.cloned());
-    // `tree-2` where the teacher is a tree of that name.
-    PolicySpec::tree("tree", tree.clone()).join(&mut policies);
-    let tree = policies[policies.len() - 1].name().to_string();
-    let instances = episodes(env, &seeds(args.run.seed(), "test", args.test_seeds as usize))?;
-    let mut sim = env.sim.clone();
-    sim.record_utilisation = true;
-    let bars = bars(args.run.quiet());
-    let runs = Runner::new(&sim)
-        .watched("compare", &bars)
-        .run(&instances, &policies)?;
-    let results = Results::new("distill", runs, teacher.map(PolicySpec::name))?
-        .with_stand_ins(stand_ins(&policies, &instances, &sim));
-    let report = Report {
-        title: page.title,
-        command_line: &context.command_line,
-        config: page.settings,
-        results: &results,
-        learning: None,
-        tree: Some(page.words),
-    };
-    report.write(&folder.file("report.html")?)?;
-    results.write_json(&folder.file("results.json")?)?;
-    results.write_csv(&folder.file("results.csv")?)?;
-    if let Some(path) = args.run.json() {
-        context.write_json(path, &results)?;
-    }
-    Ok((results, tree))
-}
-
-/// Lists of each part of a report.
-///
-/// # Errors
-/// Fewer than two, of which there is no interval.
-pub(super) fn report_lists(args: &DistillArgs) -> Result<usize, Error> {
-    match args.part_lists.unwrap_or(REPORT_LISTS) {
-        few @ 0..2 => {
-            let hint = "Leave it out for 16.";
-            Err(Error::config(
-                "part-lists",
-                few,
-                "2 to 1000 with --frontier or --fits",
-                hint,
-            ))
-        }
-        num => Ok(num.into()),
-    }
-}
-
 /// The settings of the flags. `leaves` are the sizes to try where neither a flag nor a file names some.
-pub(super) fn config(args: &DistillArgs, leaves: &[usize]) -> Result<DistillConfig, Error> {
+fn config(args: &DistillArgs, leaves: &[usize]) -> Result<DistillConfig, Error> {
     let mut config = match &args.config {
         Some(path) => read_toml(path, CONFIG_BYTES_MAX)?,
         None if leaves.is_empty() => DistillConfig::default(),

@@ -130,7 +130,7 @@ skipped=target/skipped-for-missing-data.txt
 unrun=target/skipped-for-missing-programs.txt
 rm -f "$skipped" "$unrun"
 
-# The library of the Python package is made of what the tests compiled (tests/tests/shared_artefacts.rs says why, where it is not).
+# The library of the Python package is made of what the tests compiled (conventions/tests/shared_artefacts.rs says why, where it is not).
 python_shares_artefacts() {
   local said
   said=$(cargo build -p pleach-python --lib --locked 2>&1) && ! grep -v ' pleach-python ' <<<"$said" | grep ' Compiling pleach-' && return
@@ -140,6 +140,8 @@ python_shares_artefacts() {
 
 step find_programs
 step cargo fmt --all --check
+# What files alone show: seconds, before the minutes of compilers.
+step cargo test --workspace --test conventions --locked
 step cargo clippy --workspace --all-targets --locked -- -D warnings
 step cargo check -p pleach-workloads --no-default-features --locked
 # Examples are compiled by clippy alone, but for one that the tests on a real Slurm run.
@@ -150,7 +152,7 @@ step python_shares_artefacts
 RUSTDOCFLAGS="-D warnings" step cargo doc --workspace --no-deps --locked
 
 # Nothing is compiled: manifests, versions beside paths, and the files of each crate that is to be published.
-step cargo package --workspace --exclude pleach-tests --exclude pleach-python --no-verify --allow-dirty --locked --quiet
+step cargo package --workspace --exclude pleach-tests --exclude pleach-conventions --exclude pleach-python --no-verify --allow-dirty --locked --quiet
 
 if ! command -v cargo-deny >/dev/null; then
   skip 'licences, duplicates and sources' 'cargo install cargo-deny --locked'

@@ -2,12 +2,6 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod arrows;
-mod circles;
-mod documents;
 mod doors;
+mod feature_page;
 mod goldens;
-mod licences;
-mod programs;
-mod shared_artefacts;
-mod sizes;

@@ -283,7 +283,7 @@ impl Workload {
             let allowed = format!("0 to {}", self.classes.len() - 1);
             return bad("class", job.class.to_string(), &allowed, "declare it in classes");
         }
-        job.resources.validate(&format!("jobs[{index}].resources"))?;
+        job.resources.validate(format_args!("jobs[{index}].resources"))?;
         let elastic = self.classes[usize::from(job.class)].elastic;
         if elastic.is_some_and(|elastic| !elastic.can_hold(job.num_gpus)) {
             let allowed =

@@ -167,7 +167,7 @@ impl Resources {
     ///
     /// # Errors
     /// The first key out of its range, named `PREFIX.key`.
-    pub fn validate(&self, prefix: &str) -> Result<(), ConfigError> {
+    pub fn validate(&self, prefix: impl std::fmt::Display) -> Result<(), ConfigError> {
         let bad = |key: &str, value: String, allowed: &str, hint: &str| {
             Err(ConfigError::new(format!("{prefix}.{key}"), value, allowed, hint))
         };

@@ -6,7 +6,7 @@ use std::process::Command;
 use serde_json::Value;
 
 /// Our crates and those of ours that each may depend on.
-const ARROWS: [(&str, &[&str]); 16] = [
+const ARROWS: [(&str, &[&str]); 17] = [
     ("pleach-scheduler", &[]),
     ("pleach-dealing", &["pleach-scheduler"]),
     ("pleach-baselines", &["pleach-scheduler", "pleach-dealing"]),
@@ -72,6 +72,7 @@ const ARROWS: [(&str, &[&str]); 16] = [
             "pleach-cli",
         ],
     ),
+    ("pleach-conventions", &[]),
     (
         "pleach-tests",
         &[

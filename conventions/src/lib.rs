@@ -1,0 +1,1 @@
+//! Conventions of the workspace that its files alone show: see `tests/`.

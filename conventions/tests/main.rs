@@ -1,0 +1,11 @@
+//! Conventions of the whole workspace that files and manifests show: seconds to check, hence before all else.
+
+#![allow(clippy::unwrap_used)]
+
+mod arrows;
+mod circles;
+mod documents;
+mod licences;
+mod programs;
+mod shared_artefacts;
+mod sizes;

@@ -34,7 +34,9 @@ impl Cluster {
         self.names.insert(record.job, id);
         self.settle_rate(id);
         let placement = self.jobs[id.index()].placement.clone();
-        self.rerate_neighbours(&placement, id);
+        let mut touched = Vec::new();
+        self.on_links_of(id, &mut touched);
+        self.rerate_neighbours(&placement, id, touched);
         Ok(id)
     }
 
@@ -301,15 +303,16 @@ impl Cluster {
                 self.set_node_state(slice.node, state, &mut Vec::new());
             }
         }
+        self.load_links(id, &run.placement, true, &mut Vec::new());
         self.tenants[tenant.index()].used_milli += milli;
         self.num_running += 1;
     }
 
     /// Gives a job that was put on its GPUs its rate beside others, and lists it among the running.
     pub(super) fn settle_rate(&mut self, id: JobId) {
-        let (factor, is_sharing) = (self.sharing_speed(id), self.is_among_others(id));
+        let (rate, is_sharing) = (self.rate_among_others(id), self.is_among_others(id));
         let job = &mut self.jobs[id.index()];
-        (job.rate, job.is_sharing) = (job.rate_alone * factor, is_sharing);
+        (job.rate, job.is_sharing) = (rate, is_sharing);
         let finish = self.believed_finish(id);
         let job = &mut self.jobs[id.index()];
         job.expected_finish = finish;

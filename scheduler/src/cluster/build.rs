@@ -8,6 +8,7 @@ use super::attained_service::AttainedService;
 use super::capabilities::{Capabilities, class_costs_s};
 use super::free::FreeIndex;
 use super::goodput_cache::FirstGoodput;
+use super::links::Links;
 use super::ordered_set::OrderedSet;
 use super::queue::Queue;
 use super::shape::{Shapes, capacity};
@@ -56,6 +57,9 @@ impl Cluster {
             worth: TypeWorth::new(classes, &type_value, &free.num_gpus),
             first_goodput: FirstGoodput::new(classes, num_gpus),
             free,
+            links: spec
+                .fabric
+                .map(|fabric| Links::new(fabric, &nodes, &racks, capabilities.sharing)),
             nodes,
             racks,
             gpus: vec![None; num_gpus as usize],
@@ -89,7 +93,6 @@ impl Cluster {
                 .fold(f64::INFINITY, f64::min),
             restarts_cost_the_same: class_costs_s.windows(2).all(|pair| pair[0].1 == pair[1].1),
             class_costs_s,
-            fabric: spec.fabric,
             interference: spec.interference,
             borrowing: spec.borrowing,
             capabilities,

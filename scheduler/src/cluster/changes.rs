@@ -78,10 +78,10 @@ impl Cluster {
             self.take(id, *slice, shape);
         }
         self.tenants[tenant.index()].used_milli += milli;
-        if self.jobs[id.index()].is_sharing {
-            let factor = self.sharing_speed(id);
-            let job = &mut self.jobs[id.index()];
-            job.rate = job.rate_alone * factor;
+        let mut touched = Vec::new();
+        self.load_links(id, &placement, true, &mut touched);
+        if self.jobs[id.index()].is_sharing || self.links.is_some() {
+            self.jobs[id.index()].rate = self.rate_among_others(id);
         }
         let finish = self.believed_finish(id);
         self.jobs[id.index()].expected_finish = finish;
@@ -89,7 +89,7 @@ impl Cluster {
         let service = RunningService::of(id, &self.jobs[id.index()]);
         self.attained_service.begin(facts.gpu_type, service);
         self.num_running += 1;
-        self.rerate_neighbours(&placement, id);
+        self.rerate_neighbours(&placement, id, touched);
         let job = &self.jobs[id.index()];
         self.decisions
             .push(Decision::of(Action::Start, id, job, placement, shape));
@@ -232,7 +232,9 @@ impl Cluster {
         for slice in &placement {
             self.give_back(id, *slice, shape);
         }
-        self.rerate_neighbours(&placement, id);
+        let mut touched = Vec::new();
+        self.load_links(id, &placement, false, &mut touched);
+        self.rerate_neighbours(&placement, id, touched);
         let job = &mut self.jobs[id.index()];
         (job.is_sharing, job.granted, job.num_held) = (false, job.shape, 0);
         placement

@@ -16,6 +16,7 @@ impl Cluster {
         self.check_free();
         self.check_jobs();
         self.check_tenants();
+        self.check_links();
     }
 
     fn check_gpus(&self) {
@@ -172,7 +173,7 @@ impl Cluster {
                         "the service of {id:?} is kept"
                     );
                     assert!(job.run_start <= job.rate_since && job.rate_since <= self.now);
-                    let rate = job.rate_alone * self.sharing_speed(id);
+                    let rate = self.rate_among_others(id);
                     assert_eq!(job.rate, rate, "{id:?} runs at the rate of its neighbours");
                 }
                 JobState::Finished => assert_eq!(job.expected_finish, Time::MAX),

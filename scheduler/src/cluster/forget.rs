@@ -69,6 +69,9 @@ impl Cluster {
             }
         }
         self.shared.rename(row_of);
+        if let Some(links) = &mut self.links {
+            links.rename(row_of);
+        }
         for running in &mut self.running {
             running.rename(|(end, id)| (end, row_of(id)));
         }

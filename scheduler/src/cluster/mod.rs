@@ -18,7 +18,9 @@ mod fit;
 mod forget;
 mod free;
 mod free_counts;
+mod gang_links;
 mod goodput_cache;
+mod links;
 mod node_set;
 mod nodes;
 mod ordered_set;
@@ -58,6 +60,7 @@ use attained_service::AttainedService;
 use decision::Decision;
 use free::FreeIndex;
 use goodput_cache::FirstGoodput;
+use links::Links;
 use shape::Shapes;
 use shared::{SharedGpus, TypeFacts};
 use type_advantage::TypeWorth;
@@ -65,7 +68,6 @@ use type_advantage::TypeWorth;
 use crate::cluster_spec::{ClusterSpec, ModelClass};
 use crate::ids::{ExternalId, JobId, Time};
 use crate::physics::interference::{Interference, PairTable};
-use crate::physics::links::Fabric;
 
 /// The tables and their indexes.
 #[derive(Clone, Debug)]
@@ -114,7 +116,8 @@ pub struct Cluster {
     restart_cost_s_min: f64,
     /// Whether all classes cost that.
     restarts_cost_the_same: bool,
-    fabric: Option<Fabric>,
+    /// The links between GPUs, where the cluster has a fabric.
+    links: Option<Links>,
     pairs: PairTable,
     interference: Interference,
     borrowing: bool,
@@ -158,6 +161,8 @@ pub(crate) fn bits(mut mask: u64) -> impl Iterator<Item = u32> {
 mod consolidated_tests;
 #[cfg(test)]
 mod forget_tests;
+#[cfg(test)]
+mod link_tests;
 #[cfg(test)]
 mod mixed_tests;
 #[cfg(test)]

@@ -9,7 +9,6 @@ use super::tables::{Slice, num_in};
 use crate::ActionKind;
 use crate::cluster_spec::ModelClass;
 use crate::ids::{ClassId, GpuTypeId, JobId, NodeId};
-use crate::physics::links::{Spread, Tier};
 
 /// How a placement was built.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -74,30 +73,10 @@ impl Cluster {
         let num_racks = self.num_racks(placement);
         let num_nodes = placement.len() as u32;
         let (num_nodes_min, one_rack) = self.tightest(self.class_types[class.index()], num_gpus);
+        let by_links = self.locality_by_links(class, placement, num_racks, num_gpus);
         let class = &self.classes[class.index()];
-        let locality = if let (Some(fabric), Some(step)) = (&self.fabric, class.step) {
-            let tier = self.tier(placement, num_racks);
-            let node = &self.nodes[placement[0].node.index()];
-            let tightest = Spread {
-                num_gpus,
-                num_nodes: num_nodes_min,
-                tier: match (num_nodes_min, one_rack) {
-                    _ if num_gpus == 1 => Tier::Gpu,
-                    (1, _) if num_gpus <= node.nvlink_gpus => Tier::Island,
-                    (1, _) => Tier::Node,
-                    (_, true) => Tier::Rack,
-                    (_, false) => Tier::Cluster,
-                },
-            };
-            let spread = Spread {
-                num_gpus,
-                num_nodes,
-                tier,
-            };
-            fabric.locality(step, spread, tightest, 1).max(1e-3)
-        } else {
-            tier_factor(class, (num_nodes, num_racks), (num_nodes_min, one_rack))
-        };
+        let tiers = || tier_factor(class, (num_nodes, num_racks), (num_nodes_min, one_rack));
+        let locality = by_links.unwrap_or_else(tiers);
         let rate = class.speed[gpu_type.index()] * locality;
         PlacementFacts {
             gpu_type,
@@ -119,9 +98,9 @@ impl Cluster {
         (num_nodes, num_racks): (u32, u32),
     ) -> Option<f64> {
         let tightest = self.tightest(self.class_types[class.index()], num_gpus);
+        let is_by_links = num_gpus > 1 && self.is_by_links(class);
         let class = &self.classes[class.index()];
-        let is_by_fabric = self.fabric.is_some() && class.step.is_some() && num_gpus > 1;
-        (!is_by_fabric).then(|| tier_factor(class, (num_nodes, num_racks), tightest))
+        (!is_by_links).then(|| tier_factor(class, (num_nodes, num_racks), tightest))
     }
 
     /// Number of different racks.
@@ -147,23 +126,6 @@ impl Cluster {
             seen[rack / 64] |= 1 << (rack % 64);
         }
         seen.iter().map(|word| word.count_ones()).sum()
-    }
-
-    /// The smallest domain that holds a placement.
-    fn tier(&self, placement: &[Slice], num_racks: u32) -> Tier {
-        match placement {
-            [only] => {
-                let island = self.nodes[only.node.index()].nvlink_gpus;
-                let (first, last) = (only.gpus.trailing_zeros(), 63 - only.gpus.leading_zeros());
-                match (only.num_gpus(), first / island == last / island) {
-                    (1, _) => Tier::Gpu,
-                    (_, true) => Tier::Island,
-                    (_, false) => Tier::Node,
-                }
-            }
-            _ if num_racks > 1 => Tier::Cluster,
-            _ => Tier::Rack,
-        }
     }
 
     /// Fewest nodes for a gang on any of the types, and whether one rack could hold it.

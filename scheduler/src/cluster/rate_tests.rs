@@ -6,7 +6,6 @@ use crate::estimate::{Estimate, Provenance};
 use crate::ids::NodeId;
 use crate::ids::{ClassId, TenantId};
 use crate::physics::goodput::Elastic;
-use crate::physics::links::{Fabric, Link, StepCost};
 use crate::physics::sensitivity::Sensitivity;
 
 fn cluster(spec: &ClusterSpec, class: ModelClass) -> Cluster {
@@ -36,41 +35,6 @@ fn start(cluster: &mut Cluster, num_gpus: u32, resources: Resources, slices: &[(
 
 fn close(found: f64, expected: f64) {
     assert!((found - expected).abs() < 1e-9, "{found} {expected}");
-}
-
-#[test]
-fn with_a_fabric_the_links_say_what_a_loose_placement_costs() {
-    // No latency, 1 s of compute, 1 GB of gradients, no overlap: a step takes 1 s plus the all-reduce.
-    let link = |gb_per_s| Link {
-        gb_per_s,
-        latency_us: 0.0,
-    };
-    let mut spec = ClusterSpec::uniform(4, 4, 2);
-    spec.node_groups[0].nvlink_gpus = 2;
-    spec.fabric = Some(Fabric {
-        island: link(100.0),
-        node: link(10.0),
-        rack: link(2.0),
-        cluster: link(1.0),
-    });
-    let class = ModelClass {
-        step: Some(StepCost {
-            compute_s: 1.0,
-            gradient_bytes: 1e9,
-            gamma: 1.0,
-        }),
-        ..ModelClass::default()
-    };
-    let rate = |slices: &[(u32, u64)]| {
-        let mut cluster = cluster(&spec, class.clone());
-        let id = start(&mut cluster, 2, Resources::WHOLE_GPU, slices);
-        cluster.job(id).rate
-    };
-    // Two GPUs send 2 (K - 1) / K = 1 GB each: 0.01 s in an island, 0.1 s in a node, 0.5 s in a rack, 1 s beyond.
-    close(rate(&[(0, 0b11)]), 1.0);
-    close(rate(&[(0, 0b110)]), 1.01 / 1.1);
-    close(rate(&[(0, 0b1), (1, 0b1)]), 1.01 / 1.5);
-    close(rate(&[(0, 0b1), (2, 0b1)]), 1.01 / 2.0);
 }
 
 #[test]

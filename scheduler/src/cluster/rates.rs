@@ -100,8 +100,16 @@ impl Cluster {
         into.append(&mut self.rerated);
     }
 
+    /// The rate of a running job beside those on its GPUs and links.
+    pub(super) fn rate_among_others(&self, id: JobId) -> f64 {
+        self.jobs[id.index()].rate_alone * self.sharing_speed(id) * self.link_speed(id)
+    }
+
     /// The slowest of a job's GPUs sets its pace beside others, (0, 1].
     pub(super) fn sharing_speed(&self, id: JobId) -> f64 {
+        if self.shared.is_empty() {
+            return 1.0;
+        }
         let job = &self.jobs[id.index()];
         let mut slowest = 1.0_f64;
         for slice in &job.placement {
@@ -270,13 +278,16 @@ impl Cluster {
         (ratio.min(1.0), speed * ratio)
     }
 
-    /// Books the progress of everybody else on these GPUs at their old rate and gives them their new one.
-    pub(super) fn rerate_neighbours(&mut self, placement: &Placement, except: JobId) {
-        if self.shared.is_empty() && !self.jobs[except.index()].is_sharing {
-            return;
-        }
-        let mut touched: Vec<JobId> = Vec::new();
-        for slice in placement {
+    /// Books the progress of everybody else on these GPUs at their old rate and gives them their new one, and so for others
+    /// whose share of a link has changed (`touched`).
+    pub(super) fn rerate_neighbours(
+        &mut self,
+        placement: &Placement,
+        except: JobId,
+        mut touched: Vec<JobId>,
+    ) {
+        let is_sharing = !self.shared.is_empty() || self.jobs[except.index()].is_sharing;
+        for slice in placement.iter().filter(|_| is_sharing) {
             let node = &self.nodes[slice.node.index()];
             for gpu in bits(slice.gpus) {
                 let row = node.first_gpu + gpu;
@@ -314,7 +325,7 @@ impl Cluster {
     }
 
     fn rerate(&mut self, id: JobId) {
-        let rate = self.jobs[id.index()].rate_alone * self.sharing_speed(id);
+        let rate = self.rate_among_others(id);
         let now = self.now;
         let is_sharing = self.is_among_others(id);
         let job = &mut self.jobs[id.index()];
@@ -413,7 +424,7 @@ impl Cluster {
 }
 
 /// A factor below this counts as this, so that no rate comes near zero: the lower limit of the locality factors.
-const FACTOR_MIN: f64 = 1e-3;
+pub(super) const FACTOR_MIN: f64 = 1e-3;
 
 /// What a checkpoint every `interval_s` of work has kept of `executed_s`; all of it without an interval.
 #[must_use]

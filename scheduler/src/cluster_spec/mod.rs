@@ -29,7 +29,8 @@ pub struct ClusterSpec {
     /// Whether a tenant may use more than its quota while others leave GPUs idle.
     #[serde(default = "yes")]
     pub borrowing: bool,
-    /// Links between GPUs; without, a loose placement costs what the model class says.
+    /// Links between GPUs; without, a loose placement costs what the model class says. In files the name of a preset, a table
+    /// with `preset` and some keys, or all keys.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fabric: Option<Fabric>,
     /// How jobs that share a GPU slow each other where no pair was measured.
@@ -187,6 +188,7 @@ impl ClusterSpec {
         self.interference.validate()?;
         if let Some(fabric) = &self.fabric {
             fabric.validate()?;
+            self.validate_nics(fabric)?;
         }
         let capacity = self.num_gpus();
         if capacity == 0 || capacity > NUM_GPUS_MAX {
@@ -198,6 +200,23 @@ impl ClusterSpec {
             );
         }
         self.validate_tenants(capacity)
+    }
+
+    fn validate_nics(&self, fabric: &Fabric) -> Result<(), ConfigError> {
+        let nics = fabric.between.nics_per_node;
+        let fewer = |group: &NodeGroup| group.gpus_per_node < nics;
+        let Some(index) = self.node_groups.iter().position(fewer) else {
+            return Ok(());
+        };
+        let gpus = self.node_groups[index].gpus_per_node;
+        let allowed = format!("1 to {gpus}, the GPUs of a node of node_groups[{index}]");
+        let hint = format!("[cluster.fabric] preset = \"...\" with between.nics_per_node = {gpus}");
+        fail(
+            "fabric.between.nics_per_node".into(),
+            nics.to_string(),
+            &allowed,
+            &hint,
+        )
     }
 
     fn validate_gpu_types(&self) -> Result<(), ConfigError> {
@@ -381,6 +400,17 @@ mod tests {
         assert!(refused(|spec| spec.gpu_types[0].memory_gib = 1e300).contains("0.001 to 1e6"));
         assert!(refused(|spec| spec.node_groups[0].storage_mb_s = 1e-300).contains("storage_mb_s"));
         assert!(refused(|spec| spec.interference.kappa = -1.0).contains("interference.kappa"));
+        let text = refused(|spec| {
+            spec.node_groups[0].gpus_per_node = 4;
+            spec.tenants[0].quota_gpus = 4;
+            spec.fabric = Fabric::from_name("hgx-h100-ndr").ok();
+        });
+        assert!(
+            text.contains("fabric.between.nics_per_node = 8")
+                && text.contains("1 to 4")
+                && text.contains("node_groups[0]"),
+            "{text}"
+        );
         assert!(ClusterSpec::uniform(u32::MAX, 64, 1).validate().is_err());
         let spec = ClusterSpec::uniform(1, 8, 1);
         let refused = |change: fn(&mut ModelClass)| {

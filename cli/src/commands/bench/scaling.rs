@@ -7,10 +7,12 @@
 
 use std::path::Path;
 
+use pleach_env::workload::Workload;
 use pleach_env::workload::generate::{GeneratorConfig, PhillyLikeConfig, generate};
 use pleach_env::{Seed, SimConfig, simulate};
 use pleach_scheduler::ActionKind;
 use pleach_scheduler::heuristics;
+use pleach_scheduler::physics::links::{Fabric, StepCost};
 
 use crate::commands::Context;
 use crate::flags::BenchArgs;
@@ -40,7 +42,24 @@ pub(super) struct Point {
     pub peak_mib: f64,
 }
 
-/// Runs FIFO and, with preemption, SRTF at every point.
+/// The same jobs where links decide: H100 nodes behind leaves that are over-subscribed, so that gangs share them, and steps of
+/// a model of half a billion parameters.
+fn with_links(workload: &Workload) -> Result<Workload, Error> {
+    let mut workload = workload.clone();
+    let mut fabric = Fabric::from_name("hgx-h100-ndr")?;
+    fabric.between.rack_oversubscription = 4.0;
+    workload.cluster.fabric = Some(fabric);
+    for class in &mut workload.classes {
+        class.step = Some(StepCost {
+            compute_s: 0.25,
+            gradient_bytes: 1e9,
+            gamma: 2.0,
+        });
+    }
+    Ok(workload)
+}
+
+/// Runs FIFO, FIFO over links and, with preemption, SRTF at every point.
 ///
 /// # Errors
 /// A workload that cannot be made, or a run that fails.
@@ -55,14 +74,19 @@ pub(super) fn curve(args: &BenchArgs, context: &mut Context<'_>) -> Result<Vec<P
         };
         let generator = GeneratorConfig::PhillyLike(generator);
         let workload = generate(&generator, Seed(args.report.seed()))?;
-        for policy in ["fifo", "srtf"] {
+        let linked = with_links(&workload)?;
+        for (name, policy, workload) in [
+            ("fifo", "fifo", &workload),
+            ("fifo+links", "fifo", &linked),
+            ("srtf", "srtf", &workload),
+        ] {
             let mut sim = SimConfig::default();
             sim.capabilities.grant(ActionKind::Preempt, policy == "srtf");
             let mut policy_of_point = PolicySpec::heuristic(policy)?.policy()?;
             let start_s = (context.clock)();
-            simulate(&workload, &sim, &mut policy_of_point)?;
+            simulate(workload, &sim, &mut policy_of_point)?;
             let point = Point {
-                name: format!("{policy}/{num_jobs}x{}", num_nodes * 8),
+                name: format!("{name}/{num_jobs}x{}", num_nodes * 8),
                 seconds: (context.clock)() - start_s,
                 peak_mib: peak_mib(),
             };

@@ -88,7 +88,7 @@ scontrol requeue "${array}_2"
 kill -9 "$(cat pid.5)"
 wait_for 120 'the array and its gather job' queue_is_empty
 took=$((SECONDS - began))
-"$real" sweep status --manifest "$sweep/sweep.json" | grep -q '^12 of 12 units done' || fail 'units are missing'
+"$real" sweep gather --manifest "$sweep/sweep.json" --status | grep -q '^12 of 12 units done' || fail 'units are missing'
 for file in results.csv results.json results.html; do
   cmp "$sweep/$file" "local/$file" || fail "$file is not that of the run on this machine"
 done

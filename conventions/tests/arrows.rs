@@ -6,12 +6,17 @@ use std::process::Command;
 use serde_json::Value;
 
 /// Our crates and those of ours that each may depend on.
-const ARROWS: [(&str, &[&str]); 17] = [
+const ARROWS: [(&str, &[&str]); 19] = [
     ("pleach-scheduler", &[]),
     ("pleach-dealing", &["pleach-scheduler"]),
     ("pleach-baselines", &["pleach-scheduler", "pleach-dealing"]),
-    ("pleach-workloads", &["pleach-scheduler"]),
-    ("pleach-env", &["pleach-scheduler", "pleach-workloads"]),
+    ("pleach-tables", &[]),
+    ("pleach-verify", &["pleach-tables"]),
+    ("pleach-workloads", &["pleach-scheduler", "pleach-tables"]),
+    (
+        "pleach-env",
+        &["pleach-scheduler", "pleach-tables", "pleach-workloads"],
+    ),
     ("pleach-network", &["pleach-scheduler"]),
     (
         "pleach-policies",
@@ -26,6 +31,8 @@ const ARROWS: [(&str, &[&str]); 17] = [
         "pleach-experiments",
         &[
             "pleach-scheduler",
+            "pleach-tables",
+            "pleach-verify",
             "pleach-baselines",
             "pleach-env",
             "pleach-network",
@@ -88,8 +95,10 @@ const ARROWS: [(&str, &[&str]); 17] = [
 ];
 
 /// Crates that must not know gradients, and what counts as such.
-const WITHOUT_BURN: [&str; 9] = [
+const WITHOUT_BURN: [&str; 11] = [
     "pleach-scheduler",
+    "pleach-tables",
+    "pleach-verify",
     "pleach-network",
     "pleach-policies",
     "pleach-baselines",
@@ -201,6 +210,17 @@ fn what_runs_in_production_has_no_gradients_in_its_dependency_tree() {
             );
         }
     }
+}
+
+#[test]
+fn the_validator_of_schedules_pulls_in_no_crate_of_ours_but_the_one_that_reads_files() {
+    let metadata = metadata();
+    let (names, edges) = graph(&metadata);
+    let ours: Vec<&str> = pulled_in(&names, &edges, "pleach-verify")
+        .into_iter()
+        .filter(|name| name.starts_with("pleach"))
+        .collect();
+    assert_eq!(ours, ["pleach-tables", "pleach-verify"]);
 }
 
 #[test]

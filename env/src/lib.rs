@@ -55,6 +55,7 @@ pub mod occupancy;
 mod random;
 mod registered;
 mod reward;
+mod segments;
 mod simulate;
 #[cfg(test)]
 mod test_lists;
@@ -68,6 +69,7 @@ pub use config::{EnvConfig, Source, WorkloadConfig};
 pub use env::Env;
 pub use error::{Error, StepError};
 pub use metrics::{JobOutcome, Metrics};
+pub use pleach_tables::schedule;
 pub use pleach_workloads as workload;
 pub use pleach_workloads::{GeneratorConfig, JobSpec, Seed, Workload, generate};
 pub use random::{RandomActions, random_action};

@@ -14,6 +14,7 @@ use crate::failures::OutcomeModel;
 use crate::metrics::{JobOutcome, Metrics};
 use crate::occupancy::Occupancy;
 use crate::world::{Advance, World};
+use pleach_tables::schedule::Segment;
 use pleach_workloads::Seed;
 use pleach_workloads::Workload;
 use pleach_workloads::estimates::EstimateModel;
@@ -44,6 +45,9 @@ pub struct SimConfig {
     /// Record how spread out gangs run and how many nodes stand empty ([`crate::occupancy`]).
     #[serde(skip_serializing_if = "is_false")]
     pub record_occupancy: bool,
+    /// Record who runs where and when ([`crate::schedule`]).
+    #[serde(skip_serializing_if = "is_false")]
+    pub record_segments: bool,
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref)] // The signature that serde asks for.
@@ -64,6 +68,8 @@ pub struct SimResult {
     pub waits: Vec<Waits>,
     /// How the cluster was filled; none unless asked for.
     pub occupancy: Option<Occupancy>,
+    /// Who ran where and when: jobs by their number in the workload, nodes by theirs in the cluster; empty unless asked for.
+    pub segments: Vec<Segment>,
     /// Passes in which there was something to decide.
     pub num_passes: u64,
 }
@@ -131,6 +137,9 @@ fn open(workload: &Workload, config: &SimConfig) -> Result<World, Error> {
     }
     if config.record_occupancy {
         world.record_occupancy();
+    }
+    if config.record_segments {
+        world.record_segments();
     }
     Ok(world)
 }
@@ -216,6 +225,7 @@ fn run(
         utilisation: world.take_utilisation(),
         waits: world.attribution().map(Attribution::waits).unwrap_or_default(),
         occupancy: world.take_occupancy(),
+        segments: world.take_segments(),
         num_passes,
     })
 }

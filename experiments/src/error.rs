@@ -153,6 +153,26 @@ impl From<WorkloadError> for Error {
     }
 }
 
+impl From<pleach_tables::Error> for Error {
+    fn from(error: pleach_tables::Error) -> Error {
+        WorkloadError::from(error).into()
+    }
+}
+
+impl From<pleach_verify::Error> for Error {
+    fn from(error: pleach_verify::Error) -> Error {
+        match error {
+            pleach_verify::Error::Table(error) => error.into(),
+            other => Error::Data {
+                file: PathBuf::from("record"),
+                line: 0,
+                column: String::new(),
+                message: other.to_string(),
+            },
+        }
+    }
+}
+
 impl From<Refusal> for Error {
     fn from(refusal: Refusal) -> Error {
         match refusal {

@@ -44,6 +44,7 @@ pub mod plot;
 pub mod progress;
 pub mod report;
 pub mod run_folder;
+pub mod schedule;
 pub mod suite;
 pub mod sweep;
 pub mod tournament;

@@ -3,4 +3,5 @@
 #![allow(clippy::unwrap_used)]
 
 mod reference;
+mod schedules;
 mod wide_gangs;

@@ -33,3 +33,34 @@ pub enum Error {
         source: std::io::Error,
     },
 }
+
+impl From<pleach_tables::Error> for Error {
+    fn from(error: pleach_tables::Error) -> Error {
+        use pleach_tables::Error as Of;
+        match error {
+            Of::Data {
+                file,
+                line,
+                column,
+                message,
+            } => Error::Data {
+                file,
+                line,
+                column,
+                message,
+            },
+            Of::Io { path, source } => Error::Io { path, source },
+            Of::NoParquet { path } => crate::config(
+                "path",
+                path.display(),
+                "CSV: this build reads and writes no Parquet",
+                "build with the feature `parquet` or convert the file to CSV",
+            ),
+            // The list of that crate may grow; what it says is said.
+            other => Error::Io {
+                path: PathBuf::new(),
+                source: std::io::Error::other(other.to_string()),
+            },
+        }
+    }
+}

@@ -22,7 +22,6 @@ pub mod import;
 pub mod normal;
 mod seed;
 mod select;
-mod table;
 
 pub use columns::Columns;
 pub use error::Error;
@@ -34,6 +33,8 @@ use std::collections::BTreeSet;
 use pleach_scheduler::cluster::{Capabilities, Cluster};
 use pleach_scheduler::cluster_spec::{ClusterSpec, ModelClass, Resources};
 use pleach_scheduler::{ClassId, ConfigError, Time};
+use pleach_tables as table;
+use pleach_tables::is_printable;
 use serde::{Deserialize, Serialize};
 
 /// Latest submission, s: the year 2033 in Unix time, below which a float still names every microsecond.
@@ -46,7 +47,7 @@ pub const RUN_TIME_S_MIN: f64 = 1e-6;
 /// that restarts and sharing have room.
 pub(crate) const TOTAL_S_MAX: f64 = 9e11;
 /// Most jobs that a workload may hold.
-pub(crate) const NUM_JOBS_MAX: usize = 10_000_000;
+pub(crate) const NUM_JOBS_MAX: usize = pleach_tables::ROWS_MAX;
 
 /// Jobs, the cluster they run on and the model classes they belong to.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -405,10 +406,6 @@ pub fn num_gpus_by_type(cluster: &ClusterSpec) -> Vec<u32> {
 
 pub(crate) fn is_span(seconds: f64) -> bool {
     (RUN_TIME_S_MIN..=RUN_TIME_S_MAX).contains(&seconds)
-}
-
-pub(crate) fn is_printable(text: &str) -> bool {
-    text.len() <= 256 && text.trim() == text && !text.chars().any(char::is_control)
 }
 
 pub(crate) fn config(key: impl Into<String>, value: impl ToString, allowed: &str, hint: &str) -> Error {

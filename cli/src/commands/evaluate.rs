@@ -1,5 +1,6 @@
 //! `pleach evaluate`: policies against each other on the same workloads.
 
+use pleach_env::schedule::{ENDINGS, Record};
 use pleach_experiments::door::PolicySpec;
 use pleach_experiments::error::Error;
 use pleach_experiments::evaluate::ablation::ablations;
@@ -20,6 +21,10 @@ pub fn run(args: &EvaluateArgs, context: &mut Context<'_>) -> Result<(), Error> 
     let settings = args.config();
     let mut evaluation = Evaluation::open(&settings)?;
     let quiet = args.run.quiet();
+    if let Some(path) = args.schedule.as_ref().filter(|path| !Record::can_write(path)) {
+        let hint = "The ending says how it is written.";
+        return Err(Error::config("schedule", path.display(), ENDINGS, hint));
+    }
     // Before the work, so that a folder in the way costs none.
     let folder = match &args.run.out {
         Some(out) => {
@@ -35,7 +40,13 @@ pub fn run(args: &EvaluateArgs, context: &mut Context<'_>) -> Result<(), Error> 
         notes.iter().try_for_each(|note| context.say(note))?;
     }
     evaluation.sim.record_utilisation = args.html.is_some() || args.run.out.is_some();
-    let results = evaluation.run(&instances, &bars(quiet))?;
+    evaluation.sim.record_segments = args.schedule.is_some();
+    let (results, record) = evaluation.run_recorded(&instances, &bars(quiet))?;
+    if let Some(path) = &args.schedule {
+        record.write(path)?;
+    }
+    drop(record);
+    evaluation.sim.record_segments = false;
     let table = Table::compare(&results, &evaluation.columns());
     if !quiet {
         context.say(&table.to_terminal())?;

@@ -20,6 +20,7 @@ pub mod suite;
 pub mod sweep;
 pub mod tournament;
 pub mod train;
+pub mod verify;
 pub mod workload;
 
 use std::io::{self, Write};

@@ -7,7 +7,7 @@ use std::thread;
 use super::emit::emit;
 use super::say::say;
 use crate::flags::is_standard_output;
-use crate::flags::sweep::{GatherArgs, PlanArgs, StatusArgs, SweepCommand, SweepRunArgs, UnitArgs};
+use crate::flags::sweep::{GatherArgs, PlanArgs, SweepCommand, SweepRunArgs, UnitArgs};
 use crate::progress::bars;
 use pleach_experiments::error::{EXIT_AGAIN, EXIT_DONE, EXIT_FAILED, Error};
 use pleach_experiments::run_folder::atomic_file::write_json;
@@ -42,7 +42,6 @@ pub fn dispatch(
         SweepCommand::Plan(args) => plan(args, check, print),
         SweepCommand::Run(args) => run(args, work, print),
         SweepCommand::Unit(args) => unit(args, work, variable, print),
-        SweepCommand::Status(args) => status(args, print),
         SweepCommand::Gather(args) => gather(args, print),
         SweepCommand::Emit(args) => emit(args, print),
     }
@@ -159,10 +158,10 @@ pub fn unit(
 ///
 /// # Errors
 /// As [`Manifest::read`], and [`Error::Io`].
-pub fn status(args: &StatusArgs, print: &mut dyn Write) -> Result<u8, Error> {
+fn status(args: &GatherArgs, print: &mut dyn Write) -> Result<u8, Error> {
     let manifest = Manifest::read(&args.place.manifest)?;
     let status = Status::of(&manifest, args.place.out());
-    match &args.data.json {
+    match &args.json {
         Some(path) if is_standard_output(path) => {
             let text = serde_json::to_string_pretty(&status)
                 .map_err(|error| Error::Failed(format!("the status cannot be written as JSON: {error}")))?;
@@ -186,6 +185,9 @@ pub fn status(args: &StatusArgs, print: &mut dyn Write) -> Result<u8, Error> {
 /// # Errors
 /// As [`gather::gather`].
 pub fn gather(args: &GatherArgs, print: &mut dyn Write) -> Result<u8, Error> {
+    if args.status || args.missing || args.json.is_some() {
+        return status(args, print);
+    }
     let manifest = Manifest::read(&args.place.manifest)?;
     let plot = PlotConfig {
         metric: args.metric.clone(),

@@ -21,6 +21,7 @@ pub mod sweep;
 pub mod sweep_place;
 pub mod tournament;
 pub mod train;
+pub mod verify;
 pub mod workload;
 
 use std::path::PathBuf;
@@ -50,6 +51,7 @@ pub use suite::SuiteArgs;
 pub use sweep::SweepArgs;
 pub use tournament::TournamentArgs;
 pub use train::TrainArgs;
+pub use verify::VerifyArgs;
 pub use workload::WorkloadArgs;
 
 /// Learns schedulers for shared GPU clusters, and prunes them into decision trees that people can read.
@@ -99,6 +101,8 @@ pub enum Command {
     Explain(ExplainArgs),
     /// Compare policies on the same workloads and seeds
     Evaluate(EvaluateArgs),
+    /// Check the record of a schedule against its cluster and its jobs, and draw it
+    Verify(Box<VerifyArgs>),
     /// Play all schedulers against each other on several kinds of workloads
     Tournament(TournamentArgs),
     /// Train on seven tasks and play the result against every scheduler

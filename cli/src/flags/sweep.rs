@@ -6,7 +6,7 @@ use clap::{Args, Subcommand};
 
 use super::emit::EmitArgs;
 use super::sweep_place::SweepPlace;
-use super::{ForceFlag, JsonFlag, MachineFlags, QuietFlag};
+use super::{ForceFlag, MachineFlags, QuietFlag};
 
 /// Many independent units: every combination of a grid with every seed. Kill anything at any time and start it again;
 /// finished units are kept and nothing is done twice.
@@ -37,9 +37,7 @@ pub enum SweepCommand {
     Run(SweepRunArgs),
     /// Run one unit; exits with 0 done, 75 try again, 2 bad configuration, 1 failed
     Unit(UnitArgs),
-    /// Say which units are done, failed or missing
-    Status(StatusArgs),
-    /// Merge all results into one CSV, one JSON and one page
+    /// Merge all results into one CSV, one JSON and one page, or say which units are done, failed or missing
     Gather(GatherArgs),
     /// Write the sweep as a job array of Slurm, an Indexed Job of Kubernetes or a driver for Ray
     Emit(EmitArgs),
@@ -112,30 +110,14 @@ pub struct UnitArgs {
     pub index: Option<usize>,
 }
 
-/// `pleach sweep status`.
-#[derive(Args, Clone, Debug)]
-#[command(after_help = "\
-Examples:
-  pleach sweep status --manifest runs/load/sweep.json
-  sbatch --array=$(pleach sweep status --manifest runs/load/sweep.json --missing) sweep.sbatch")]
-pub struct StatusArgs {
-    /// Which sweep.
-    #[command(flatten)]
-    pub place: SweepPlace,
-    /// Print only the indexes to run, failed ones too, in array syntax
-    #[arg(long)]
-    pub missing: bool,
-    /// The state for programs.
-    #[command(flatten)]
-    pub data: JsonFlag,
-}
-
 /// `pleach sweep gather`.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "\
 Examples:
   pleach sweep gather --manifest runs/load/sweep.json
-  pleach sweep gather --manifest runs/load/sweep.json --metric p99_jct_s --x load --partial")]
+  pleach sweep gather --manifest runs/load/sweep.json --metric p99_jct_s --x load --partial
+  pleach sweep gather --manifest runs/load/sweep.json --status
+  sbatch --array=$(pleach sweep gather --manifest runs/load/sweep.json --missing) sweep.sbatch")]
 pub struct GatherArgs {
     /// Which sweep.
     #[command(flatten)]
@@ -149,6 +131,15 @@ pub struct GatherArgs {
     /// The parameter on the horizontal axis [default: the first one with several numbers]
     #[arg(long, value_name = "KEY")]
     pub x: Option<String>,
+    /// Merge nothing: say which units are done, failed or missing
+    #[arg(long, conflicts_with_all = ["partial", "metric", "x"])]
+    pub status: bool,
+    /// Merge nothing: print only the indexes to run, failed ones too, in array syntax
+    #[arg(long, conflicts_with_all = ["partial", "metric", "x"])]
+    pub missing: bool,
+    /// Merge nothing: write which units are done, failed or missing as JSON to this file; - for standard output
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["partial", "metric", "x"], help_heading = "Output")]
+    pub json: Option<PathBuf>,
     /// How much is said.
     #[command(flatten)]
     pub words: QuietFlag,

@@ -16,11 +16,11 @@ fn an_input_that_cannot_be_used_exits_with_2_and_says_what_is_allowed() {
         words.contains("grid.toml, line 2, column 1") && words.contains("`seeds`"),
         "{words}"
     );
-    assert_eq!(pleach(folder.path(), "sweep status").status.code(), Some(2));
+    assert_eq!(pleach(folder.path(), "sweep gather").status.code(), Some(2));
     assert_eq!(pleach(folder.path(), "prune").status.code(), Some(2));
     fs::write(folder.path().join("sweep.json"), "{}").unwrap();
     assert_eq!(
-        pleach(folder.path(), "sweep status --manifest sweep.json")
+        pleach(folder.path(), "sweep gather --manifest sweep.json --status")
             .status
             .code(),
         Some(2)

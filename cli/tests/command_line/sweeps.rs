@@ -20,7 +20,7 @@ fn a_plan_is_written_once_and_its_status_is_an_array_list() {
         Some(0)
     );
     assert_eq!(fs::read(folder.path().join("s/sweep.json")).unwrap(), first);
-    let status = pleach(folder.path(), "sweep status --manifest s/sweep.json --missing");
+    let status = pleach(folder.path(), "sweep gather --manifest s/sweep.json --missing");
     assert_eq!(
         (status.status.code(), text(&status.stdout)),
         (Some(0), "0-5\n".to_string())

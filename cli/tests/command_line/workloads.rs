@@ -100,7 +100,7 @@ fn a_minus_for_a_file_of_json_is_standard_output_and_nothing_else_is_there() {
             "tournament --policy fifo,sjf --workload philly-like,itp-like --num-jobs 20 --seeds 1 --json -",
             "rounds",
         ),
-        ("sweep status --manifest sweep.json --json -", "num_units"),
+        ("sweep gather --manifest sweep.json --json -", "num_units"),
     ] {
         let said = succeed(folder.path(), line);
         let value: serde_json::Value = serde_json::from_str(&said).expect(&said);

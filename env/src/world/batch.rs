@@ -99,7 +99,8 @@ impl World {
 
     /// A run is over. True if the scheduler is to see it later.
     pub(super) fn ends_unseen(&mut self, id: JobId) -> bool {
-        let Some(batch) = self.batch.as_ref().filter(|batch| batch.end > Time::ZERO) else {
+        let delay = self.batch.as_ref().map(|batch| batch.end);
+        let Some(delay) = delay.filter(|delay| *delay > Time::ZERO) else {
             return false;
         };
         let now = self.cluster.now();
@@ -115,7 +116,8 @@ impl World {
             return true;
         }
         let fails = truth.ends_in_failure();
-        truth.book(now);
+        self.book(id);
+        let truth = &mut self.truth[id.index()];
         truth.rate = 0.0;
         let leaves = !fails || truth.is_given_up_next();
         truth.unseen = Some(Unseen {
@@ -123,7 +125,7 @@ impl World {
             fails,
             leaves,
         });
-        let seen = (now + batch.end, id, truth.run);
+        let seen = (now + delay, id, truth.run);
         self.finishes.push(Reverse(seen));
         if leaves {
             self.leave(id);
@@ -195,9 +197,9 @@ impl World {
         jobs.clear();
         self.cluster.jobs_of(change.node, &mut jobs);
         for id in &jobs {
-            let truth = &mut self.truth[id.index()];
-            if truth.unseen.is_none() {
-                truth.book(now);
+            if self.truth[id.index()].unseen.is_none() {
+                self.book(*id);
+                let truth = &mut self.truth[id.index()];
                 truth.rate = 0.0;
                 truth.run += 1;
             }

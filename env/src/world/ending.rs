@@ -23,9 +23,10 @@ impl World {
         if let Some(account) = &mut self.occupancy {
             account.ended(&self.cluster, id);
         }
-        let truth = &mut self.truth[id.index()];
-        truth.run += 1;
-        truth.book(self.cluster.now());
+        self.truth[id.index()].run += 1;
+        self.book(id);
+        let ended = self.truth[id.index()].ended();
+        self.told_ended(id, ended, 0.0);
         self.record(id);
     }
 

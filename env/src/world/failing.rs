@@ -8,6 +8,7 @@ use super::truth::Truth;
 use crate::availability::{Availability, AvailabilityConfig, NodeChange};
 use crate::failures::reasons::runtime_to_failure;
 use crate::failures::{End, OutcomeModel};
+use pleach_tables::schedule::Ended;
 use pleach_workloads::Seed;
 
 impl World {
@@ -57,7 +58,7 @@ impl World {
             return;
         }
         self.cluster.fail(id);
-        self.failed(id);
+        self.failed(id, Ended::AttemptFailed);
         self.next_trial(id);
     }
 
@@ -74,14 +75,15 @@ impl World {
     }
 
     /// A failure took the job's GPUs: what its last checkpoint does not hold is lost.
-    pub(super) fn failed(&mut self, id: JobId) {
-        self.stopped(id);
+    pub(super) fn failed(&mut self, id: JobId, ended: Ended) {
+        let added_s = self.stopped(id);
         let interval_s = self.cluster.capabilities().checkpoint_interval_s;
         let truth = &mut self.truth[id.index()];
         let done_s = truth.done_s();
         let kept_s = last_checkpoint_s(done_s, interval_s).max(truth.saved_s.min(done_s));
         truth.lost_s += done_s - kept_s;
         truth.rest_s = truth.work_s - kept_s;
+        self.told_ended(id, ended, done_s - kept_s + added_s);
         self.requeued(id);
         self.requeued_behind(id, &[]);
     }
@@ -93,7 +95,7 @@ impl World {
         self.cluster
             .set_node_state(change.node, change.state, &mut stopped);
         for id in &stopped {
-            self.failed(*id);
+            self.failed(*id, Ended::NodeFailed);
         }
         self.touched = stopped;
         self.drop_the_ended();

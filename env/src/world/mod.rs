@@ -14,6 +14,7 @@ mod integrals;
 mod lease;
 mod results;
 mod rounds;
+mod telling;
 mod tenants;
 mod truth;
 
@@ -29,6 +30,8 @@ use crate::attribution::Attribution;
 use crate::availability::Availability;
 use crate::metrics::JobOutcome;
 use crate::occupancy::Occupancy;
+use crate::segments::Segments;
+use pleach_tables::schedule::Ended;
 use pleach_workloads::Seed;
 use pleach_workloads::Workload;
 
@@ -80,6 +83,7 @@ pub struct World {
     batch: Option<Box<delays::Batch>>,
     attribution: Option<Box<Attribution>>,
     occupancy: Option<Box<Occupancy>>,
+    segments: Option<Box<Segments>>,
 }
 
 /// Finish events beyond which those of ended runs are thrown out: a few for each running job, so that a scheduler which
@@ -163,6 +167,7 @@ impl World {
             batch: None,
             attribution: None,
             occupancy: None,
+            segments: None,
             truth,
         })
     }
@@ -187,27 +192,6 @@ impl World {
                 .retain(|Reverse((_, id, run))| *run == truth[id.index()].run);
         }
         self.finishes.push(Reverse((finish, id, run)));
-    }
-
-    /// Records the number of held GPUs whenever it changes.
-    pub fn record_utilisation(&mut self) {
-        self.utilisation = Some(Vec::new());
-    }
-
-    /// Keeps time integrals of each tenant; call it before the first event.
-    pub fn record_tenants(&mut self) {
-        let num_tenants = self.cluster.tenants().len();
-        self.by_tenant = Some(Box::new(TenantIntegrals::zeros(num_tenants)));
-    }
-
-    /// Divides waiting time into causes; call it before the first event.
-    pub fn record_waits(&mut self) {
-        self.attribution = Some(Box::default());
-    }
-
-    /// Records how spread out gangs run and how many nodes stand empty; call it before the first event.
-    pub fn record_occupancy(&mut self) {
-        self.occupancy = Some(Box::new(Occupancy::new(&self.cluster)));
     }
 
     /// Lets the scheduler decide at least this often while jobs wait, at whole multiples.
@@ -273,10 +257,12 @@ impl World {
                 Action::Start => {
                     self.dequeued(job, &decision.placement);
                     self.started(job);
+                    self.told_began(&decision);
                 }
                 Action::Preempt => {
                     self.requeued(job);
-                    self.stopped(job);
+                    let added_s = self.stopped(job);
+                    self.told_ended(job, Ended::Preempted, added_s);
                     let truth = &mut self.truth[job.index()];
                     truth.saved_s = truth.done_s();
                     self.requeued_behind(job, &decision.placement);
@@ -345,13 +331,15 @@ impl World {
         }
     }
 
-    fn stopped(&mut self, id: JobId) {
+    /// A job has lost its gang; the work that this adds to what it has to do, in seconds of the reference run.
+    fn stopped(&mut self, id: JobId) -> f64 {
         let added_s = self.cluster.stop_cost_s(id);
+        self.book(id);
         let truth = &mut self.truth[id.index()];
-        truth.book(self.cluster.now());
         (truth.rest_s, truth.work_s) = (truth.rest_s + added_s, truth.work_s + added_s);
         truth.rate = 0.0;
         truth.run += 1;
+        added_s
     }
 
     /// Running jobs whose neighbours came or left go on at their new rate.
@@ -363,16 +351,16 @@ impl World {
             // Rates hold for a whole lease; the next one begins at the rates of its time.
             touched.clear();
         }
-        let now = self.cluster.now();
         for id in &touched {
-            let job = self.cluster.job(*id);
-            let truth = &mut self.truth[id.index()];
+            let (job, truth) = (self.cluster.job(*id), &self.truth[id.index()]);
             // Several changes at one instant leave one rate; a job that has stopped since has none.
             if job.state != JobState::Running || truth.rate == 0.0 || truth.rate == job.rate {
                 continue;
             }
-            truth.book(now);
-            truth.rate = job.rate;
+            let rate = job.rate;
+            self.book(*id);
+            let truth = &mut self.truth[id.index()];
+            truth.rate = rate;
             truth.run += 1;
             self.push_finish(*id);
         }

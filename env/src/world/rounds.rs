@@ -112,10 +112,11 @@ impl World {
         match rounds.end {
             Some(end) if end <= now => {
                 for lease in rounds.leases.drain(..) {
-                    let truth = &mut self.truth[lease.job.index()];
-                    if truth.run != lease.run {
+                    if self.truth[lease.job.index()].run != lease.run {
                         continue;
                     }
+                    self.told_lease(lease.job, lease.work_s);
+                    let truth = &mut self.truth[lease.job.index()];
                     let elapsed_s = (now - truth.since).as_secs_f64();
                     truth.rest_s -= lease.work_s;
                     truth.cost_left_s = (truth.cost_left_s - elapsed_s).max(0.0);

@@ -5,6 +5,7 @@ use pleach_scheduler::cluster::Submission;
 
 use crate::failures::{End, Fate};
 use crate::metrics::SLOWDOWN_BOUND_S;
+use pleach_tables::schedule::Ended;
 use pleach_workloads::Outcome;
 
 /// The end of a run that is not seen yet.
@@ -107,6 +108,15 @@ impl Truth {
         self.fate.is_some_and(|fate| {
             fate.end == End::Unsuccessful && self.num_failed_trials + 1 >= fate.num_failed_trials
         })
+    }
+
+    /// How the record of the schedule calls its end.
+    pub(super) fn ended(&self) -> Ended {
+        match self.fate.map(|fate| fate.end) {
+            None | Some(End::Passed) => Ended::Completed,
+            Some(End::Killed(_)) => Ended::Killed,
+            Some(End::Unsuccessful) => Ended::Failed,
+        }
     }
 
     pub(super) fn outcome(&self) -> Outcome {

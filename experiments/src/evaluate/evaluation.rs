@@ -1,11 +1,13 @@
 //! A comparison as one configuration: what `pleach evaluate` does, without flags, files of results or a terminal.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::builder::PossibleValuesParser;
 use clap::{ArgAction, Args};
 use pleach_env::SimConfig;
 use pleach_env::availability::AvailabilityConfig;
+use pleach_env::schedule::Record;
 use pleach_scheduler::ActionSet;
 use serde::{Deserialize, Serialize};
 
@@ -20,6 +22,7 @@ use crate::door::{DOOR, PolicySpec};
 use crate::error::Error;
 use crate::progress::Watcher;
 use crate::run_folder::atomic_file::read_toml;
+use crate::schedule::run_of;
 use crate::train::objective::known_metrics;
 
 /// Largest file with settings of planners, bytes.
@@ -163,11 +166,35 @@ impl Evaluation {
     /// # Errors
     /// The first run, in the order of instances and policies, that failed.
     pub fn run(&self, instances: &[Instance], watcher: &Watcher) -> Result<Results, Error> {
+        Ok(self.run_recorded(instances, watcher)?.0)
+    }
+
+    /// The same with the record of the schedules: their runs have no segments unless the simulation is to record them.
+    ///
+    /// # Errors
+    /// As [`Evaluation::run`].
+    pub fn run_recorded(
+        &self,
+        instances: &[Instance],
+        watcher: &Watcher,
+    ) -> Result<(Results, Record), Error> {
         let runner = Runner::new(&self.sim).watched("evaluate", watcher);
-        let runs = runner.run(instances, &self.policies)?;
+        let timed = runner.run_timed(instances, &self.policies, &|| Duration::ZERO)?;
+        let (mut runs, mut record) = (Vec::with_capacity(timed.len()), Record::default());
+        for (index, timed) in timed.into_iter().enumerate() {
+            if self.sim.record_segments {
+                let instance = &instances[index / self.policies.len()];
+                let (policy, seed) = (&timed.run.policy, instance.seed);
+                record
+                    .runs
+                    .push(run_of(policy, &instance.workload, seed, timed.segments));
+            }
+            runs.push(timed.run);
+        }
         let results = Results::by(self.metric, "evaluate", runs, self.reference.as_deref())?;
         let results = results.drawn(self.config.workload.is_drawn(&self.sim)?);
-        Ok(results.with_stand_ins(stand_ins(&self.policies, instances, &self.sim)))
+        let results = results.with_stand_ins(stand_ins(&self.policies, instances, &self.sim));
+        Ok((results, record))
     }
 
     /// Columns of the table, with those that only this cluster has something to say in.

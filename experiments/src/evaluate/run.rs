@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use pleach_env::Error as EnvError;
 use pleach_env::bound::LowerBounds;
+use pleach_env::schedule::Segment;
 use pleach_env::workload::Workload;
 use pleach_env::{JobOutcome, SimConfig, SimResult, simulate_planner};
 use pleach_scheduler::cluster::{Capabilities, Cluster};
@@ -49,6 +50,8 @@ pub struct TimedRun {
     pub planning: Duration,
     /// The longest.
     pub planning_max: Duration,
+    /// Who ran where and when; empty unless the simulation is to record it.
+    pub segments: Vec<Segment>,
 }
 
 impl<'a> Runner<'a> {
@@ -157,9 +160,10 @@ impl<'a> Runner<'a> {
             planning: Duration::ZERO,
             planning_max: Duration::ZERO,
         };
-        let result = simulate_planner(&instance.workload, &sim, &mut planner)
+        let mut result = simulate_planner(&instance.workload, &sim, &mut planner)
             .map_err(|error| failed(policy, &instance.workload, error))?;
         Ok(TimedRun {
+            segments: std::mem::take(&mut result.segments),
             run: run_of(policy.name(), instance, result),
             num_plans: planner.num_plans,
             planning: planner.planning,

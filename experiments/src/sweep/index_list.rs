@@ -33,7 +33,7 @@ pub fn expand(list: &str, num_units: usize) -> Result<Vec<usize>, Error> {
             "index",
             list,
             allowed,
-            "Take the list that `pleach sweep status --missing` prints.",
+            "Take the list that `pleach sweep gather --missing` prints.",
         )
     };
     let mut indexes = Vec::new();

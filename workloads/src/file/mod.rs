@@ -9,13 +9,8 @@
 //! Unlike the importers, this reader mends nothing but the order of the rows: the file is ours, so a value that does
 //! not fit is an error with its line and column.
 
-#[cfg(feature = "parquet")]
-mod parquet_read;
-#[cfg(feature = "parquet")]
 mod parquet_write;
 mod read;
-#[cfg(not(feature = "parquet"))]
-mod without_parquet;
 mod write;
 
 use std::path::{Path, PathBuf};
@@ -23,11 +18,7 @@ use std::path::{Path, PathBuf};
 use pleach_scheduler::cluster_spec::{ClusterSpec, ModelClass};
 use serde::{Deserialize, Serialize};
 
-#[cfg(feature = "parquet")]
-pub(crate) use parquet_read::ParquetRows;
 pub(crate) use read::read_draft;
-#[cfg(not(feature = "parquet"))]
-pub(crate) use without_parquet::ParquetRows;
 
 /// Columns in the order in which they are written.
 pub const COLUMNS: [&str; 9] = [
@@ -63,12 +54,6 @@ struct Sidecar {
 #[must_use]
 pub fn sidecar_path(jobs: &Path) -> PathBuf {
     jobs.with_file_name(format!("{}.cluster.toml", super::import::draft::name_of(jobs)))
-}
-
-/// Whether a file is written and named as Parquet.
-fn is_parquet_name(path: &Path) -> bool {
-    path.extension()
-        .is_some_and(|extension| extension.eq_ignore_ascii_case("parquet"))
 }
 
 #[cfg(test)]

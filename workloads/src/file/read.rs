@@ -72,7 +72,7 @@ pub(crate) fn read_draft(path: &Path, options: &ImportOptions) -> Result<Draft, 
         let row = read_row(&table, &mut draft, &class_index)?;
         if draft.rows.len() == NUM_JOBS_MAX {
             let message = format!("more than {NUM_JOBS_MAX} jobs; cut the list");
-            return Err(table.error("-", message));
+            return Err(table.error("-", message).into());
         }
         draft.rows.push(row);
         draft.rows_read += 1;
@@ -95,7 +95,7 @@ fn read_row(
     let num_gpus = table.count(column("num_gpus"), "give the size of the gang")?;
     if num_gpus == 0 {
         let fix = "jobs without GPUs take no part";
-        return Err(table.refuse(column("num_gpus"), "1 or more", fix));
+        return Err(table.refuse(column("num_gpus"), "1 or more", fix).into());
     }
     let run_time_s = table.number(
         column("run_time_s"),
@@ -112,7 +112,9 @@ fn read_row(
             None => {
                 let names: Vec<_> = class_index.keys().map(String::as_str).collect();
                 let allowed = format!("one of {}", crate::table::shorten(&names.join(", ")));
-                return Err(table.refuse(column("class"), &allowed, "declare the class in the sidecar"));
+                return Err(table
+                    .refuse(column("class"), &allowed, "declare the class in the sidecar")
+                    .into());
             }
         },
     };
@@ -122,7 +124,9 @@ fn read_row(
             Some(outcome) => outcome,
             None => {
                 let allowed = "completed, failed, killed, unknown or nothing";
-                return Err(table.refuse(column("outcome"), allowed, "use one of these words"));
+                return Err(table
+                    .refuse(column("outcome"), allowed, "use one of these words")
+                    .into());
             }
         },
     };
@@ -152,7 +156,9 @@ fn read_resources(table: &Table) -> Result<Resources, Error> {
             Ok(share) if (1..=1000).contains(&share) => share,
             _ => {
                 let fix = "give thousandths of a GPU; leave it empty for whole GPUs";
-                return Err(table.refuse(gpu_milli, "a whole number from 1 to 1000", fix));
+                return Err(table
+                    .refuse(gpu_milli, "a whole number from 1 to 1000", fix)
+                    .into());
             }
         },
     };

@@ -2,16 +2,16 @@
 //! whether it is CSV, gzipped CSV or Parquet.
 
 use std::collections::BTreeSet;
-use std::fs::File;
-use std::io::{BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::io::Write;
+use std::path::Path;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use pleach_scheduler::Time;
 use pleach_scheduler::cluster_spec::Resources;
+use pleach_tables::{is_gzip_name, is_parquet_name, quoted, replace};
 
-use super::{COLUMNS, RESOURCE_COLUMNS, Sidecar, is_parquet_name, sidecar_path};
+use super::{COLUMNS, RESOURCE_COLUMNS, Sidecar, sidecar_path};
 use crate::error::Error;
 use crate::{Workload, config, is_printable};
 
@@ -46,11 +46,10 @@ impl Workload {
         };
         replace(&sidecar_path(path), |out| out.write_all(text.as_bytes()))?;
         if let Some(bytes) = parquet {
-            return replace(path, |out| out.write_all(&bytes));
+            return Ok(replace(path, |out| out.write_all(&bytes))?);
         }
-        let is_gzip = path.extension().is_some_and(|extension| extension == "gz");
-        replace(path, |out| {
-            if is_gzip {
+        let write = |out: &mut dyn Write| {
+            if is_gzip_name(path) {
                 let mut gzip = GzEncoder::new(out, Compression::default());
                 self.write_jobs(&mut gzip)?;
                 gzip.finish()?;
@@ -58,7 +57,8 @@ impl Workload {
             } else {
                 self.write_jobs(out)
             }
-        })
+        };
+        Ok(replace(path, write)?)
     }
 
     /// The text of the file that [`Workload::write`] puts beside the jobs: name, model classes and cluster, in TOML.
@@ -73,6 +73,15 @@ impl Workload {
         };
         toml::to_string(&sidecar)
             .map_err(|error| config("cluster", error, "a description that TOML can hold", "see spec"))
+    }
+
+    /// The jobs as the text of a CSV file, as [`Workload::write`] writes it. Names that a row could not refer to are refused there.
+    #[must_use]
+    pub fn jobs_csv(&self) -> Vec<u8> {
+        let mut text = Vec::new();
+        // Nothing that is written to memory fails.
+        let _ = self.write_jobs(&mut text);
+        text
     }
 
     fn write_jobs(&self, out: &mut dyn Write) -> std::io::Result<()> {
@@ -140,34 +149,4 @@ fn seconds(time: Time) -> String {
     }
     let text = format!("{whole}.{part:06}");
     text.trim_end_matches('0').to_owned()
-}
-
-fn quoted(text: &str) -> String {
-    if text.contains([',', '"']) {
-        format!("\"{}\"", text.replace('"', "\"\""))
-    } else {
-        text.to_owned()
-    }
-}
-
-/// Writes a file through a temporary neighbour, so that a crash leaves the old one or the new one.
-fn replace(path: &Path, write: impl FnOnce(&mut dyn Write) -> std::io::Result<()>) -> Result<(), Error> {
-    let mut name = path.file_name().unwrap_or_default().to_os_string();
-    name.push(".tmp");
-    let temporary: PathBuf = path.with_file_name(name);
-    let attempt = || {
-        let mut out = BufWriter::new(File::create(&temporary)?);
-        write(&mut out)?;
-        let file = out.into_inner().map_err(std::io::IntoInnerError::into_error)?;
-        file.sync_all()?;
-        std::fs::rename(&temporary, path)
-    };
-    attempt().map_err(|source| {
-        // The cause is the first error; that the remains cannot be removed either adds nothing.
-        let _ = std::fs::remove_file(&temporary);
-        Error::Io {
-            path: path.to_path_buf(),
-            source,
-        }
-    })
 }

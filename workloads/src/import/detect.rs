@@ -7,8 +7,8 @@ use super::{
     shockwave, swf, thetagpu, tiresias, venus,
 };
 use crate::error::Error;
-use crate::file::{ParquetRows, REQUIRED};
-use crate::table::{Lines, Table, shorten, split};
+use crate::file::REQUIRED;
+use crate::table::{Lines, ParquetRows, Table, shorten, split};
 
 /// Lines looked at where the first does not tell.
 const START_LINES: usize = 6;
@@ -44,11 +44,11 @@ impl Format {
             let table = Table::open(path, &[])?;
             let names = table.header();
             let format = of_header(names, None).map_err(|text| table.error("-", text))?;
-            return format.ok_or_else(|| table.error("-", unknown(&names.join(","))));
+            return format.ok_or_else(|| table.error("-", unknown(&names.join(","))).into());
         }
         let mut lines = Lines::open(path)?;
         let Some(first) = lines.next_line()?.map(str::to_owned) else {
-            return Err(lines.error("-", format!("the file is empty; {}", known())));
+            return Err(lines.error("-", format!("the file is empty; {}", known())).into());
         };
         if gavel::is_row(&first) {
             return Ok(Format::Gavel);
@@ -65,7 +65,7 @@ impl Format {
             return Ok(Format::Eva);
         }
         if let Some(sentence) = rejected::of_json(&start) {
-            return Err(lines.error("-", sentence.into()));
+            return Err(lines.error("-", sentence.into()).into());
         }
         let mut names = Vec::new();
         if split(&first, ',', &mut names).is_ok() {
@@ -73,10 +73,10 @@ impl Format {
             match of_header(&names, second) {
                 Ok(Some(format)) => return Ok(format),
                 Ok(None) => {}
-                Err(sentence) => return Err(lines.error("-", sentence)),
+                Err(sentence) => return Err(lines.error("-", sentence).into()),
             }
         }
-        Err(lines.error("-", unknown(&first)))
+        Err(lines.error("-", unknown(&first)).into())
     }
 }
 

@@ -84,7 +84,9 @@ fn read_row(table: &Table, draft: &mut Draft) -> Result<Option<RawRow>, Error> {
     let end_s = deleted.unwrap_or(WINDOW_S);
     if start_s < submit_s || end_s < start_s {
         let allowed = "creation_time <= scheduled_time <= deletion_time";
-        return Err(table.refuse(column("scheduled_time"), allowed, "correct the row"));
+        return Err(table
+            .refuse(column("scheduled_time"), allowed, "correct the row")
+            .into());
     }
     Ok(Some(RawRow {
         line: table.line(),

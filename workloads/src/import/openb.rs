@@ -106,7 +106,9 @@ fn read_row(table: &Table, draft: &mut Draft, cluster: &ClusterSpec) -> Result<O
     let gpu_milli = table.number(column("gpu_milli"), 1.0, 1000.0, "1000 is a whole GPU")?;
     if gpu_milli.fract() != 0.0 {
         let fix = "give thousandths of a GPU";
-        return Err(table.refuse(column("gpu_milli"), "a whole number from 1 to 1000", fix));
+        return Err(table
+            .refuse(column("gpu_milli"), "a whole number from 1 to 1000", fix)
+            .into());
     }
     let resources = Resources {
         gpu_milli: gpu_milli as u16,
@@ -122,7 +124,9 @@ fn read_row(table: &Table, draft: &mut Draft, cluster: &ClusterSpec) -> Result<O
         "Running" | "Pending" | "" => Outcome::Unknown,
         _ => {
             let allowed = "Succeeded, Failed, Running, Pending or nothing";
-            return Err(table.refuse(column("pod_phase"), allowed, "map other words to these"));
+            return Err(table
+                .refuse(column("pod_phase"), allowed, "map other words to these")
+                .into());
         }
     };
     let id = table.name(column("name"))?;
@@ -133,7 +137,9 @@ fn read_row(table: &Table, draft: &mut Draft, cluster: &ClusterSpec) -> Result<O
     let scheduled_s = seconds("scheduled_time")?;
     if deleted_s < scheduled_s || scheduled_s < submit_s {
         let allowed = "creation_time <= scheduled_time <= deletion_time";
-        return Err(table.refuse(column("scheduled_time"), allowed, "correct the row"));
+        return Err(table
+            .refuse(column("scheduled_time"), allowed, "correct the row")
+            .into());
     }
     let spec = table.optional_name(column("gpu_spec"))?;
     let is_there = |name: &str| cluster.gpu_types.iter().any(|gpu| gpu.name == name);
@@ -147,7 +153,9 @@ fn read_row(table: &Table, draft: &mut Draft, cluster: &ClusterSpec) -> Result<O
     };
     let Some(class) = draft.class_of(class) else {
         let fix = "is the right column read as gpu_spec?";
-        return Err(table.refuse(column("gpu_spec"), "at most 10,000 different sets of types", fix));
+        return Err(table
+            .refuse(column("gpu_spec"), "at most 10,000 different sets of types", fix)
+            .into());
     };
     Ok(Some(RawRow {
         line: table.line(),

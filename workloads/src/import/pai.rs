@@ -75,7 +75,9 @@ pub(super) fn read(path: &Path, options: &ImportOptions) -> Result<Draft, Error>
         let mut row = columns.read(&table, &mut draft)?;
         if !row.id.starts_with(ID_START) {
             let fix = "is this Venus's four-column list?";
-            return Err(table.refuse(columns.id, "an id that starts with `ali-`", fix));
+            return Err(table
+                .refuse(columns.id, "an id that starts with `ali-`", fix)
+                .into());
         }
         if row.run_time_s >= SERVICE_S_CUT {
             draft.mend(CUT);

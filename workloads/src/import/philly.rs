@@ -58,7 +58,7 @@ pub(super) fn read(path: &Path, options: &ImportOptions) -> Result<Draft, Error>
             "NOT_PASSED" | "" => Outcome::Unknown,
             _ => {
                 let allowed = "COMPLETED, FAILED, CANCELLED, NOT_PASSED or nothing";
-                return Err(table.refuse(state, allowed, "map other words to these"));
+                return Err(table.refuse(state, allowed, "map other words to these").into());
             }
         };
         draft.rows.push(RawRow { outcome, ..row });

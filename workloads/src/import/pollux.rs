@@ -60,13 +60,15 @@ pub(super) fn read(path: &Path, options: &ImportOptions) -> Result<Draft, Error>
         let submit_s = table.number(time, -SUBMIT_S_MAX, SUBMIT_S_MAX, "give seconds")?;
         let num_gpus = table.count(replicas, "give the number of GPUs")?;
         if num_gpus == 0 {
-            return Err(table.refuse(replicas, "1 or more", "remove jobs without GPUs"));
+            return Err(table
+                .refuse(replicas, "1 or more", "remove jobs without GPUs")
+                .into());
         }
         let known = CATEGORIES.iter().find(|known| known.0 == table.text(application));
         let Some((_, from_gpu_h, to_gpu_h)) = known else {
             let names = CATEGORIES.map(|known| known.0).join(", ");
             let fix = "no size category is published for others, and the list has no run times";
-            return Err(table.refuse(application, &names, fix));
+            return Err(table.refuse(application, &names, fix).into());
         };
         draft.mend(
             "run time not in the list: the middle of the application's published size category over its GPUs",

@@ -50,7 +50,9 @@ impl Columns {
         let submit = self.submit(table)?;
         let num_gpus = table.count(self.num_gpus, "remove jobs without GPUs")?;
         if num_gpus == 0 {
-            return Err(table.refuse(self.num_gpus, "1 or more", "remove jobs without GPUs"));
+            return Err(table
+                .refuse(self.num_gpus, "1 or more", "remove jobs without GPUs")
+                .into());
         }
         let run_time_s = self.run_time_s(table, draft)?;
         let unit_s = self.unit_s;
@@ -75,7 +77,7 @@ impl Columns {
 
     fn id(&self, table: &Table, draft: &Draft) -> Result<String, Error> {
         match self.id {
-            Some(_) => table.name(self.id),
+            Some(_) => Ok(table.name(self.id)?),
             None => Ok(draft.rows_read.saturating_sub(1).to_string()),
         }
     }

@@ -52,7 +52,11 @@ pub(super) fn read(path: &Path, options: &ImportOptions) -> Result<Draft, Error>
         row.tenant = match table.text(level) {
             "0" => draft.tenant("best-effort"),
             "1" => draft.tenant("guaranteed"),
-            _ => return Err(table.refuse(level, "0 or 1", "1 is the guaranteed service level")),
+            _ => {
+                return Err(table
+                    .refuse(level, "0 or 1", "1 is the guaranteed service level")
+                    .into());
+            }
         };
         draft.rows.push(row);
     }

@@ -57,7 +57,11 @@ pub(super) fn read(path: &Path, options: &ImportOptions) -> Result<Draft, Error>
                 draft.exclude("part of a job that is listed as a whole");
                 continue;
             }
-            _ => return Err(table.refuse(status, "-1 or 0 to 5", "see the format's description")),
+            _ => {
+                return Err(table
+                    .refuse(status, "-1 or 0 to 5", "see the format's description")
+                    .into());
+            }
         };
         let num_gpus = if is_known(requested)? { requested } else { given };
         if !is_known(num_gpus)? || number(columns.run_time)? < 0.0 {

@@ -64,7 +64,11 @@ pub(super) fn read(path: &Path, options: &ImportOptions) -> Result<Draft, Error>
             "Pass" => Outcome::Completed,
             "Failed" => Outcome::Failed,
             "Killed" => Outcome::Killed,
-            _ => return Err(table.refuse(state, "Pass, Failed or Killed", "map other words to these")),
+            _ => {
+                return Err(table
+                    .refuse(state, "Pass, Failed or Killed", "map other words to these")
+                    .into());
+            }
         };
         draft.rows.push(row);
     }

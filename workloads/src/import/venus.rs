@@ -84,7 +84,7 @@ pub(super) fn read(path: &Path, options: &ImportOptions) -> Result<Draft, Error>
             "" => Outcome::Unknown,
             _ => {
                 let allowed = "COMPLETED, FAILED, NODE_FAIL, CANCELLED, TIMEOUT or nothing";
-                return Err(table.refuse(state, allowed, "map other words to these"));
+                return Err(table.refuse(state, allowed, "map other words to these").into());
             }
         };
         draft.rows.push(RawRow { outcome, ..row });

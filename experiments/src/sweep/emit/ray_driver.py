@@ -109,7 +109,7 @@ def main(arguments=None):
     if os.path.dirname(settings["program"]):
         settings["program"] = os.path.abspath(settings["program"])
     try:
-        status = subprocess.run(call(settings, "status", "--missing"), stdout=subprocess.PIPE, text=True)
+        status = subprocess.run(call(settings, "gather", "--missing"), stdout=subprocess.PIPE, text=True)
     except OSError as error:
         print(f"{settings['program']}: {error}; install it, or emit again with --program", file=sys.stderr)
         return 2

@@ -5,21 +5,13 @@
 //! than the header, columns that appear twice. A quoted field may hold delimiters but no line break, so a missing
 //! quote cannot swallow the file.
 
-mod lines;
-
 use std::path::Path;
 
-pub(crate) use lines::Lines;
-#[cfg(feature = "parquet")]
-pub(crate) use lines::{LINE_BYTES_MAX, LINES_MAX};
-
-use super::file::ParquetRows;
-use super::is_printable;
-use crate::error::Error;
+use crate::{Error, Lines, ParquetRows, is_printable};
 
 /// What stands between the fields of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Delimiter {
+pub enum Delimiter {
     /// A comma; fields may be quoted.
     Comma,
     /// A tabulator; fields may be quoted.
@@ -48,7 +40,7 @@ enum Source {
 }
 
 /// A table with named columns.
-pub(crate) struct Table {
+pub struct Table {
     source: Source,
     header: Vec<String>,
     fields: Vec<String>,
@@ -59,7 +51,7 @@ pub(crate) struct Table {
 impl Table {
     /// Opens comma-separated text with a header, or Parquet (recognised by its first bytes), and checks that all of
     /// `required` are there.
-    pub(crate) fn open(path: &Path, required: &[&str]) -> Result<Table, Error> {
+    pub fn open(path: &Path, required: &[&str]) -> Result<Table, Error> {
         let mut header = Vec::new();
         let source = if ParquetRows::is_one(path)? {
             let rows = ParquetRows::open(path)?;
@@ -67,17 +59,23 @@ impl Table {
             Source::Parquet(Box::new(rows))
         } else {
             let mut lines = Lines::open(path)?;
-            let Some(first) = lines.next_line()? else {
-                let text = format!(
-                    "the file is empty; it must start with a header that names {}",
-                    required.join(", ")
-                );
-                return Err(lines.error("-", text));
-            };
-            let parsed = split(first, ',', &mut header);
-            parsed.map_err(|text| lines.error("-", text.into()))?;
+            read_header(&mut lines, required, &mut header)?;
             Source::Text(lines, Delimiter::Comma)
         };
+        Table::of(source, header, required)
+    }
+
+    /// The table of a text with commas and a header; `name` is for messages.
+    ///
+    /// # Errors
+    /// As [`Table::open`].
+    pub fn of_text(name: &str, text: Vec<u8>, required: &[&str]) -> Result<Table, Error> {
+        let (mut lines, mut header) = (Lines::of_text(name, text), Vec::new());
+        read_header(&mut lines, required, &mut header)?;
+        Table::of(Source::Text(lines, Delimiter::Comma), header, required)
+    }
+
+    fn of(source: Source, mut header: Vec<String>, required: &[&str]) -> Result<Table, Error> {
         for name in &mut header {
             *name = name.trim().to_owned();
         }
@@ -93,7 +91,7 @@ impl Table {
 
     /// Opens text whose rows stand without a header; `names` gives the columns for a number of fields, or none where
     /// no row has so many, and `allowed` says which numbers there are.
-    pub(crate) fn open_without_header(
+    pub fn open_without_header(
         path: &Path,
         between: Delimiter,
         allowed: &str,
@@ -137,17 +135,17 @@ impl Table {
     }
 
     /// Names of the columns.
-    pub(crate) fn header(&self) -> &[String] {
+    pub fn header(&self) -> &[String] {
         &self.header
     }
 
     /// Position of a column, if the file has it.
-    pub(crate) fn column(&self, name: &str) -> Option<usize> {
+    pub fn column(&self, name: &str) -> Option<usize> {
         self.header.iter().position(|found| found == name)
     }
 
     /// Moves to the next row; false at the end.
-    pub(crate) fn next_row(&mut self) -> Result<bool, Error> {
+    pub fn next_row(&mut self) -> Result<bool, Error> {
         if std::mem::take(&mut self.is_ahead) {
             return Ok(true);
         }
@@ -184,7 +182,7 @@ impl Table {
     }
 
     /// A complaint about the present row.
-    pub(crate) fn error(&self, column: &str, message: String) -> Error {
+    pub fn error(&self, column: &str, message: String) -> Error {
         match &self.source {
             Source::Text(lines, _) => lines.error(column, message),
             Source::Parquet(rows) => rows.error(column, message),
@@ -192,7 +190,7 @@ impl Table {
     }
 
     /// Number of the present line, in Parquet of the row; from 1.
-    pub(crate) fn line(&self) -> u64 {
+    pub fn line(&self) -> u64 {
         match &self.source {
             Source::Text(lines, _) => lines.line,
             Source::Parquet(rows) => rows.row(),
@@ -200,14 +198,14 @@ impl Table {
     }
 
     /// Text of a field of the present row, without surrounding blanks; empty where the file lacks the column.
-    pub(crate) fn text(&self, column: Option<usize>) -> &str {
+    pub fn text(&self, column: Option<usize>) -> &str {
         column
             .and_then(|index| self.fields.get(index))
             .map_or("", |text| text.trim())
     }
 
     /// A number of the present row that must be there.
-    pub(crate) fn number(&self, column: Option<usize>, min: f64, max: f64, fix: &str) -> Result<f64, Error> {
+    pub fn number(&self, column: Option<usize>, min: f64, max: f64, fix: &str) -> Result<f64, Error> {
         let text = self.text(column);
         match text.parse::<f64>() {
             Ok(value) if value >= min && value <= max => Ok(value),
@@ -216,7 +214,7 @@ impl Table {
     }
 
     /// A number that may be left empty.
-    pub(crate) fn optional(
+    pub fn optional(
         &self,
         column: Option<usize>,
         min: f64,
@@ -230,7 +228,7 @@ impl Table {
     }
 
     /// A whole number from 0 to `u32::MAX`.
-    pub(crate) fn count(&self, column: Option<usize>, fix: &str) -> Result<u32, Error> {
+    pub fn count(&self, column: Option<usize>, fix: &str) -> Result<u32, Error> {
         let most = f64::from(u32::MAX);
         match self.text(column).parse::<f64>() {
             Ok(value) if (0.0..=most).contains(&value) && value.fract() == 0.0 => Ok(value as u32),
@@ -239,7 +237,7 @@ impl Table {
     }
 
     /// A name that must be there: an id.
-    pub(crate) fn name(&self, column: Option<usize>) -> Result<String, Error> {
+    pub fn name(&self, column: Option<usize>) -> Result<String, Error> {
         let text = self.text(column);
         if text.is_empty() || !is_printable(text) {
             return Err(self.refuse(column, "1 to 256 printable characters", "give every job a name"));
@@ -248,7 +246,7 @@ impl Table {
     }
 
     /// A name that may be left empty: a tenant, a user.
-    pub(crate) fn optional_name(&self, column: Option<usize>) -> Result<Option<String>, Error> {
+    pub fn optional_name(&self, column: Option<usize>) -> Result<Option<String>, Error> {
         if self.text(column).is_empty() {
             return Ok(None);
         }
@@ -256,7 +254,7 @@ impl Table {
     }
 
     /// A complaint about a value of the present row.
-    pub(crate) fn refuse(&self, column: Option<usize>, allowed: &str, fix: &str) -> Error {
+    pub fn refuse(&self, column: Option<usize>, allowed: &str, fix: &str) -> Error {
         let name = column
             .and_then(|index| self.header.get(index))
             .map_or("-", String::as_str);
@@ -268,8 +266,21 @@ impl Table {
     }
 }
 
+/// Reads the names of the columns.
+fn read_header(lines: &mut Lines, required: &[&str], header: &mut Vec<String>) -> Result<(), Error> {
+    let Some(first) = lines.next_line()? else {
+        let text = format!(
+            "the file is empty; it must start with a header that names {}",
+            required.join(", ")
+        );
+        return Err(lines.error("-", text));
+    };
+    let parsed = split(first, ',', header);
+    parsed.map_err(|text| lines.error("-", text.into()))
+}
+
 /// Splits a line at `delimiter`; a field in double quotes may hold it, and a doubled quote stands for one.
-pub(crate) fn split(line: &str, delimiter: char, out: &mut Vec<String>) -> Result<(), &'static str> {
+pub fn split(line: &str, delimiter: char, out: &mut Vec<String>) -> Result<(), &'static str> {
     out.clear();
     let mut rest = line;
     loop {
@@ -305,7 +316,7 @@ pub(crate) fn split(line: &str, delimiter: char, out: &mut Vec<String>) -> Resul
 }
 
 /// A value for a message: escaped, at most 60 characters.
-pub(crate) fn shorten(text: &str) -> String {
+pub fn shorten(text: &str) -> String {
     let mut short: String = text.chars().take(60).flat_map(char::escape_debug).collect();
     if text.chars().nth(60).is_some() {
         short.push_str("...");

@@ -9,13 +9,12 @@ use std::path::Path;
 
 use flate2::bufread::MultiGzDecoder;
 
-use crate::NUM_JOBS_MAX;
-use crate::error::Error;
+use crate::{Error, ROWS_MAX};
 
 /// Longest line, bytes.
-pub(crate) const LINE_BYTES_MAX: usize = 1 << 16;
+pub const LINE_BYTES_MAX: usize = 1 << 16;
 /// Most lines in a file: the jobs, a header, and room for blank lines.
-pub(crate) const LINES_MAX: u64 = NUM_JOBS_MAX as u64 * 2;
+pub const LINES_MAX: u64 = ROWS_MAX as u64 * 2;
 
 /// Most bytes that gzip may unpack to for each byte of the file, once there are [`UNPACKED_BYTES_MIN`]. *Assumed*: the
 /// published lists unpack to 4 to 12 times their size, endless equal rows to 1,000 times.
@@ -24,19 +23,19 @@ const UNPACKED_PER_BYTE_MAX: u64 = 100;
 const UNPACKED_BYTES_MIN: u64 = 1 << 24;
 
 /// The lines of a file, one at a time.
-pub(crate) struct Lines {
+pub struct Lines {
     reader: Box<dyn BufRead>,
     path: std::path::PathBuf,
     /// Name for messages.
-    pub(crate) file: String,
+    pub file: String,
     /// Number of the last line read, from 1.
-    pub(crate) line: u64,
+    pub line: u64,
     buffer: Vec<u8>,
 }
 
 impl Lines {
     /// Opens a file; gzip is recognised by its first two bytes.
-    pub(crate) fn open(path: &Path) -> Result<Lines, Error> {
+    pub fn open(path: &Path) -> Result<Lines, Error> {
         let io = |source| Error::Io {
             path: path.to_path_buf(),
             source,
@@ -61,8 +60,19 @@ impl Lines {
         })
     }
 
+    /// The lines of a text; `name` is for messages.
+    pub fn of_text(name: &str, text: Vec<u8>) -> Lines {
+        Lines {
+            reader: Box::new(std::io::Cursor::new(text)),
+            path: std::path::PathBuf::from(name),
+            file: name.to_owned(),
+            line: 0,
+            buffer: Vec::new(),
+        }
+    }
+
     /// The next line that is not blank, without its line break; `None` at the end.
-    pub(crate) fn next_line(&mut self) -> Result<Option<&str>, Error> {
+    pub fn next_line(&mut self) -> Result<Option<&str>, Error> {
         loop {
             self.buffer.clear();
             self.line += 1;
@@ -120,7 +130,7 @@ impl Lines {
     }
 
     /// A complaint about the present line.
-    pub(crate) fn error(&self, column: &str, message: String) -> Error {
+    pub fn error(&self, column: &str, message: String) -> Error {
         Error::Data {
             file: self.file.clone(),
             line: self.line,

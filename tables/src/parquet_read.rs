@@ -15,14 +15,13 @@ use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::Field;
 use parquet::record::reader::RowIter;
 
-use crate::error::Error;
-use crate::table::{LINE_BYTES_MAX, LINES_MAX};
+use crate::{Error, LINE_BYTES_MAX, LINES_MAX};
 
 /// Most columns.
 const NUM_COLUMNS_MAX: usize = 1000;
 
 /// Rows of a Parquet file.
-pub(crate) struct ParquetRows {
+pub struct ParquetRows {
     file: String,
     header: Vec<String>,
     rows: RowIter<'static>,
@@ -32,7 +31,7 @@ pub(crate) struct ParquetRows {
 
 impl ParquetRows {
     /// Whether a file starts as Parquet does.
-    pub(crate) fn is_one(path: &Path) -> Result<bool, Error> {
+    pub fn is_one(path: &Path) -> Result<bool, Error> {
         let mut start = [0; 4];
         match File::open(path).and_then(|mut file| file.read_exact(&mut start)) {
             Ok(()) => Ok(start == *b"PAR1"),
@@ -48,7 +47,7 @@ impl ParquetRows {
     }
 
     /// Opens a file and reads its schema.
-    pub(crate) fn open(path: &Path) -> Result<ParquetRows, Error> {
+    pub fn open(path: &Path) -> Result<ParquetRows, Error> {
         let file = File::open(path).map_err(|source| Error::Io {
             path: path.to_path_buf(),
             source,
@@ -92,17 +91,17 @@ impl ParquetRows {
     }
 
     /// Names of the columns.
-    pub(crate) fn header(&self) -> &[String] {
+    pub fn header(&self) -> &[String] {
         &self.header
     }
 
     /// Number of the last row read, from 1.
-    pub(crate) fn row(&self) -> u64 {
+    pub fn row(&self) -> u64 {
         self.row
     }
 
     /// Reads the next row's fields; false at the end.
-    pub(crate) fn next_row(&mut self, fields: &mut Vec<String>) -> Result<bool, Error> {
+    pub fn next_row(&mut self, fields: &mut Vec<String>) -> Result<bool, Error> {
         self.row += 1;
         if self.row > LINES_MAX {
             return Err(self.error("-", format!("more than {LINES_MAX} rows; cut the list")));
@@ -153,7 +152,7 @@ impl ParquetRows {
     }
 
     /// A complaint about the present row.
-    pub(crate) fn error(&self, column: &str, message: String) -> Error {
+    pub fn error(&self, column: &str, message: String) -> Error {
         Error::Data {
             file: self.file.clone(),
             line: self.row,

@@ -1,0 +1,69 @@
+//! `pleach verify`: a record of a schedule, checked and drawn.
+
+use pleach_env::schedule::Record;
+use pleach_experiments::error::Error;
+use pleach_experiments::evaluate::instances::seeds;
+use pleach_experiments::run_folder::atomic_file;
+use pleach_experiments::schedule::{Checked, check, page, table};
+
+use crate::commands::Context;
+use crate::flags::VerifyArgs;
+
+/// Faults of a run that are printed.
+const FAULTS_SHOWN_MAX: usize = 20;
+
+/// Checks every run of the record.
+///
+/// # Errors
+/// Files that cannot be used; a run that breaks a rule, once all are told.
+pub fn run(args: &VerifyArgs, context: &mut Context<'_>) -> Result<(), Error> {
+    let record = Record::read(&args.record)?;
+    args.workload.check()?;
+    args.scheduling.check()?;
+    let sim = args.scheduling.sim(&args.workload.workload);
+    let mut notes = Vec::new();
+    let drawn = seeds(args.report.seed(), "test", args.seeds as usize);
+    let instances = args
+        .workload
+        .instances(&sim, &drawn, &mut |note| notes.push(note))?;
+    let checked = check(&record, &instances, &sim)?;
+    if let Some(path) = &args.page.html {
+        let html = page(&record, &instances, &context.command_line)?;
+        atomic_file::write(path, html.as_bytes())?;
+    }
+    if !args.report.quiet() {
+        notes.iter().try_for_each(|note| context.say(note))?;
+        context.say(table(&checked).to_terminal().trim_end())?;
+        for run in checked.iter().filter(|run| run.num_faults > 0) {
+            context.say(&faults(run))?;
+        }
+    }
+    if let Some(path) = args.report.json() {
+        context.write_json(path, &checked)?;
+    }
+    let num_faults: u64 = checked.iter().map(|run| run.num_faults).sum();
+    match num_faults {
+        0 => Ok(()),
+        num => Err(Error::Failed(format!(
+            "{}: {num} faults in {} of {} schedules",
+            args.record.display(),
+            checked.iter().filter(|run| run.num_faults > 0).count(),
+            checked.len()
+        ))),
+    }
+}
+
+/// The first faults of a run in words.
+fn faults(run: &Checked) -> String {
+    let shown = run.faults.iter().take(FAULTS_SHOWN_MAX);
+    let mut lines = vec![format!(
+        "\n{} on {} with seed {}:",
+        run.policy, run.workload, run.seed
+    )];
+    lines.extend(shown.map(|(_, fault)| format!("  {fault}")));
+    if run.num_faults > FAULTS_SHOWN_MAX as u64 {
+        let more = run.num_faults - FAULTS_SHOWN_MAX as u64;
+        lines.push(format!("  and {more} more (--json lists the first 1000)"));
+    }
+    lines.join("\n")
+}

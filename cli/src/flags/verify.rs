@@ -1,0 +1,39 @@
+//! `pleach verify`: flags.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use pleach_experiments::{SchedulingConfig, WorkloadSource};
+
+use super::{PageFlag, ReportFlags};
+
+/// Checks the record of a schedule against its cluster and its jobs, with a validator that is no part of the simulator: who held
+/// what, whole gangs, arrivals, types, memory, quotas, work. The flags are those of the `pleach evaluate` that wrote it.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = "\
+Examples:
+  pleach evaluate --workload philly-like --policy fifo,srtf --preemption --seeds 2 --schedule schedule.parquet
+  pleach verify schedule.parquet --workload philly-like --preemption --seeds 2
+  pleach verify schedule.csv --workload jobs.csv --cluster cluster.toml --html schedule.html
+
+Exits with 1 where a rule is broken, with 2 where a file cannot be used. Columns and rules: docs/schedule-record.md.")]
+pub struct VerifyArgs {
+    /// The record: CSV, plain or gzipped, or Parquet
+    #[arg(value_name = "FILE")]
+    pub record: PathBuf,
+    /// Which jobs on which cluster.
+    #[command(flatten)]
+    pub workload: WorkloadSource,
+    /// What the scheduler could do.
+    #[command(flatten)]
+    pub scheduling: SchedulingConfig,
+    /// Seeds that the record was made with, 1 to 10,000
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub seeds: u32,
+    /// The schedule drawn: a row for each node, a lane for each GPU, the first two policies one above the other.
+    #[command(flatten)]
+    pub page: PageFlag,
+    /// Seed, results as JSON, machine.
+    #[command(flatten)]
+    pub report: ReportFlags,
+}

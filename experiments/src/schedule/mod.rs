@@ -1,0 +1,190 @@
+//! Schedules written down, checked and drawn: the record of a comparison, what a record is held to, and the page of a record.
+
+mod gantt;
+
+use std::collections::BTreeMap;
+
+use pleach_env::SimConfig;
+use pleach_env::availability::AvailabilityConfig;
+use pleach_env::schedule::{Record, Run, Segment};
+use pleach_env::workload::Workload;
+use pleach_scheduler::ActionKind;
+use pleach_scheduler::ActionSet;
+use pleach_scheduler::cluster::{NodeState, Sharing};
+use pleach_verify::{Closed, Conditions, Facts, Fault, Rule, Verdict, verify};
+use serde::Serialize;
+
+use crate::error::Error;
+use crate::evaluate::instances::Instance;
+use crate::evaluate::table::Table;
+
+pub use gantt::page;
+
+/// The run of a record that a simulation told.
+#[must_use]
+pub fn run_of(policy: &str, workload: &Workload, seed: u64, segments: Vec<Segment>) -> Run {
+    let num_nodes: u32 = workload.cluster.node_groups.iter().map(|group| group.count).sum();
+    Run {
+        policy: policy.to_string(),
+        workload: workload.name.clone(),
+        seed,
+        jobs: workload.jobs.iter().map(|job| job.id.clone()).collect(),
+        nodes: (0..num_nodes).map(|node| node.to_string()).collect(),
+        segments,
+    }
+}
+
+/// What the schedules of a workload are held to: read by the validator itself from the workload as a file has it.
+///
+/// # Errors
+/// A workload that cannot be written down.
+pub fn facts_of(workload: &Workload) -> Result<Facts, Error> {
+    Ok(Facts::of_text(
+        &workload.name,
+        workload.jobs_csv(),
+        &workload.sidecar()?,
+    )?)
+}
+
+/// Under which rules a simulated cluster is driven.
+#[must_use]
+pub fn conditions_of(sim: &SimConfig) -> Conditions {
+    let can = sim.capabilities.actions();
+    Conditions {
+        sharing: sim.capabilities.sharing != Sharing::Off,
+        mixed_types: can.contains(ActionKind::MixTypes),
+        stopping: !can.intersection(ActionSet::STOPPING).is_empty(),
+        closed: closed(&sim.capacity),
+    }
+}
+
+/// When nodes take no jobs by plan. Failures nobody planned are known to the record alone.
+fn closed(capacity: &AvailabilityConfig) -> Vec<Closed> {
+    let mut changes = capacity.changes.clone();
+    changes.sort_by(|one, other| one.at_s.total_cmp(&other.at_s));
+    let mut since: BTreeMap<u32, (NodeState, f64)> = BTreeMap::new();
+    let mut closed = Vec::new();
+    let mut close = |node: u32, state: NodeState, from_s: f64, to_s: f64| {
+        if state != NodeState::Up && from_s < to_s {
+            closed.push(Closed {
+                node,
+                from_s,
+                to_s,
+                is_down: state == NodeState::Down,
+            });
+        }
+    };
+    for change in &changes {
+        let before = since.insert(change.node, (change.state, change.at_s));
+        if let Some((state, from_s)) = before {
+            close(change.node, state, from_s, change.at_s);
+        }
+    }
+    for (node, (state, from_s)) in since {
+        close(node, state, from_s, f64::INFINITY);
+    }
+    closed
+}
+
+/// A run of a record, checked.
+#[derive(Clone, Debug, Serialize)]
+pub struct Checked {
+    /// The policy.
+    pub policy: String,
+    /// The workload.
+    pub workload: String,
+    /// The seed.
+    pub seed: u64,
+    /// Segments that were checked.
+    pub num_segments: usize,
+    /// Jobs with a segment.
+    pub num_jobs: usize,
+    /// All faults.
+    pub num_faults: u64,
+    /// The first of them, in words, with their rules.
+    pub faults: Vec<(String, String)>,
+}
+
+/// Checks every run of a record against the workload of its name and seed.
+///
+/// # Errors
+/// A run of a workload or seed that is not there; a job or a node that is not there.
+pub fn check(record: &Record, instances: &[Instance], sim: &SimConfig) -> Result<Vec<Checked>, Error> {
+    let conditions = conditions_of(sim);
+    let mut facts: BTreeMap<usize, Facts> = BTreeMap::new();
+    let mut checked = Vec::new();
+    for run in &record.runs {
+        let index = instance_of(run, instances)?;
+        if !facts.contains_key(&index) {
+            facts.insert(index, facts_of(&instances[index].workload)?);
+        }
+        let verdict = verify(&facts[&index], &conditions, run)?;
+        checked.push(told(run, verdict));
+    }
+    Ok(checked)
+}
+
+fn told(run: &Run, verdict: Verdict) -> Checked {
+    let word = |fault: &Fault| (fault.rule.word().to_string(), fault.to_string());
+    Checked {
+        policy: run.policy.clone(),
+        workload: run.workload.clone(),
+        seed: run.seed,
+        num_segments: verdict.num_segments,
+        num_jobs: verdict.num_jobs,
+        num_faults: verdict.num_faults,
+        faults: verdict.faults.iter().map(word).collect(),
+    }
+}
+
+/// The workload that a run was made on. A record by hand names none, and is of the only one.
+fn instance_of(run: &Run, instances: &[Instance]) -> Result<usize, Error> {
+    if let ([_], "") = (instances, run.workload.as_str()) {
+        return Ok(0);
+    }
+    let is_it = |instance: &Instance| instance.workload.name == run.workload && instance.seed == run.seed;
+    instances.iter().position(is_it).ok_or_else(|| {
+        let known: Vec<String> = instances
+            .iter()
+            .take(10)
+            .map(|instance| format!("{} with seed {}", instance.workload.name, instance.seed))
+            .collect();
+        let value = format!("{} with seed {}", run.workload, run.seed);
+        let hint = "Give --workload, --seed, --seeds and what changes the list as they were when the record was made.";
+        Error::config("workload", value, known.join(", "), hint)
+    })
+}
+
+/// Faults of each rule by run, for the terminal.
+#[must_use]
+pub fn table(checked: &[Checked]) -> Table {
+    let header = ["policy", "workload", "seed", "jobs", "segments", "faults"];
+    let rows = checked.iter().map(|run| {
+        let num_of = |rule: &Rule| run.faults.iter().filter(|(word, _)| word == rule.word()).count();
+        let by_rule: Vec<String> = Rule::ALL
+            .iter()
+            .filter(|rule| num_of(rule) > 0)
+            .map(|rule| format!("{} {}", num_of(rule), rule.word()))
+            .collect();
+        let faults = match by_rule.is_empty() {
+            true => "none".to_string(),
+            false => format!("{}: {}", run.num_faults, by_rule.join(", ")),
+        };
+        let numbers = [
+            run.seed.to_string(),
+            run.num_jobs.to_string(),
+            run.num_segments.to_string(),
+        ];
+        [&run.policy, &run.workload]
+            .into_iter()
+            .cloned()
+            .chain(numbers)
+            .chain([faults])
+            .collect()
+    });
+    Table {
+        header: header.map(str::to_string).to_vec(),
+        rows: rows.collect(),
+        notes: Vec::new(),
+    }
+}

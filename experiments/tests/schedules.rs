@@ -1,0 +1,193 @@
+//! The record of every scheduler is a possible schedule, says a validator that knows nothing of the simulator: heuristics, planners,
+//! dealers, trees and networks, with preemption, sharing, elastic sizes, several types, shares of GPUs, cores, quotas, failures of
+//! jobs and nodes, and behind a batch system.
+
+use std::collections::BTreeSet;
+
+use pleach_env::availability::{AvailabilityChange, AvailabilityConfig};
+use pleach_env::batch_system::BatchSystem;
+use pleach_env::failures::OutcomeModel;
+use pleach_env::schedule::Ended;
+use pleach_env::workload::Workload;
+use pleach_env::{EnvConfig, Seed, SimConfig, Source};
+use pleach_experiments::door::{DOOR, PolicySpec};
+use pleach_experiments::evaluate::run::simulate_as_asked;
+use pleach_experiments::schedule::{conditions_of, facts_of, run_of};
+use pleach_scheduler::ActionKind;
+use pleach_scheduler::cluster::{NodeState, Sharing};
+use pleach_scheduler::heuristics;
+use pleach_verify::verify;
+use rayon::prelude::*;
+
+/// Jobs of a list.
+const NUM_JOBS: usize = 40;
+
+/// A workload of an environment, and its cluster with more that can happen.
+fn world(id: &str, change: impl FnOnce(&mut SimConfig)) -> (Workload, SimConfig) {
+    let mut env = EnvConfig::registered(id).unwrap();
+    env.workload = env.workload.resized(Some(NUM_JOBS), None).unwrap();
+    let workload = Source::open(&env).unwrap().workload(&env, Seed(3)).unwrap();
+    let mut sim = env.sim;
+    sim.record_segments = true;
+    change(&mut sim);
+    (workload, sim)
+}
+
+/// Nodes that fail once in so many days each.
+fn failing(days: f64) -> AvailabilityConfig {
+    AvailabilityConfig {
+        node_mtbf_s: Some(days * 86_400.0),
+        ..AvailabilityConfig::default()
+    }
+}
+
+fn worlds() -> Vec<(&'static str, Workload, SimConfig)> {
+    let world = |id, change: fn(&mut SimConfig)| {
+        let (workload, sim) = world(id, change);
+        (id, workload, sim)
+    };
+    vec![
+        world("Pleach/PhillyGang-v1", |sim| {
+            sim.capabilities.grant(ActionKind::Preempt, true);
+            sim.capabilities.checkpoint_interval_s = Some(600.0);
+            sim.outcomes = Some(OutcomeModel::philly());
+            sim.capacity = failing(2.0);
+        }),
+        world("Pleach/GavelMulti-v1", |sim| {
+            sim.capabilities.grant(ActionKind::Preempt, true);
+            sim.capabilities.grant(ActionKind::MixTypes, true);
+        }),
+        world("Pleach/GavelShare-v1", |sim| {
+            sim.capabilities.grant(ActionKind::Preempt, true);
+            sim.capabilities.sharing = Sharing::TimeSlice;
+            sim.capacity = failing(5.0);
+        }),
+        world("Pleach/Elastic-v1", |sim| {
+            sim.capabilities.grant(ActionKind::Preempt, true);
+            sim.capabilities.restart_cost_is_work = true;
+        }),
+        world("Pleach/Synergy-v1", |_| {}),
+        world("Pleach/PhillyShare-v1", |sim| {
+            sim.capabilities.grant(ActionKind::Preempt, true);
+            let change = |at_s, state| AvailabilityChange { at_s, node: 0, state };
+            sim.capacity.changes = vec![
+                change(3600.0, NodeState::Draining),
+                change(20_000.0, NodeState::Down),
+                change(40_000.0, NodeState::Up),
+            ];
+        }),
+        world("Pleach/HeliosTenants-v1", |sim| {
+            sim.capabilities.grant(ActionKind::Preempt, true);
+        }),
+    ]
+}
+
+fn behind_slurm() -> (Workload, SimConfig) {
+    world("Pleach/PhillyGang-v1", |sim| {
+        let slurm = BatchSystem::SLURM;
+        sim.capabilities.grant(ActionKind::Preempt, true);
+        sim.capabilities = slurm.capabilities(sim.capabilities);
+        sim.batch_system = Some(slurm);
+        sim.outcomes = Some(OutcomeModel::philly());
+        sim.capacity = failing(2.0);
+    })
+}
+
+/// Plays one and holds its record to the rules; says how segments ended.
+fn hold(id: &str, workload: &Workload, sim: &SimConfig, policy: &PolicySpec) -> BTreeSet<Ended> {
+    let mut granted = sim.clone();
+    granted.capabilities = granted.capabilities.with_actions(policy.asks().unwrap());
+    let result = simulate_as_asked(workload, policy, &granted).unwrap();
+    let run = run_of(policy.name(), workload, 3, result.segments);
+    let verdict = verify(&facts_of(workload).unwrap(), &conditions_of(&granted), &run).unwrap();
+    let faults: Vec<String> = verdict.faults.iter().take(5).map(ToString::to_string).collect();
+    assert_eq!(faults, [""; 0], "{} on {id}", policy.name());
+    assert_eq!(verdict.num_jobs, workload.jobs.len());
+    // What the record says of a job is what the simulation says.
+    let held_gpu_s: f64 = run
+        .segments
+        .iter()
+        .map(|segment| {
+            segment.num_gpus() as f64 * f64::from(segment.gpu_milli) / 1000.0
+                * (segment.to_s - segment.from_s)
+        })
+        .sum();
+    let attained_gpu_s: f64 = result.jobs.iter().map(|job| job.attained_gpu_s).sum();
+    assert!(
+        (held_gpu_s - attained_gpu_s).abs() <= 1e-6 * attained_gpu_s,
+        "{} on {id}: {held_gpu_s} GPU s in the record, {attained_gpu_s} in the simulation",
+        policy.name()
+    );
+    run.segments.iter().map(|segment| segment.ended).collect()
+}
+
+/// Policies by name; a planner that cannot drive a cluster as it is left out by its own words.
+fn open(names: impl Iterator<Item = String>) -> Vec<PolicySpec> {
+    names.flat_map(|name| DOOR.open(&name).unwrap()).collect()
+}
+
+fn reference(name: &str) -> String {
+    format!("{}/../checkpoints/reference/{name}", env!("CARGO_MANIFEST_DIR"))
+}
+
+#[test]
+fn the_record_of_every_heuristic_and_planner_is_a_possible_schedule() {
+    let heuristics = heuristics::infos().iter().map(|info| info.name.to_owned());
+    let planners = pleach_baselines::names().map(str::to_owned);
+    let policies = open(heuristics.chain(planners));
+    assert!(policies.len() > 40, "{}", policies.len());
+    let worlds = worlds();
+    let pairs: Vec<_> = worlds
+        .iter()
+        .flat_map(|world| policies.iter().map(move |policy| (world, policy)))
+        .collect();
+    let ended: BTreeSet<Ended> = pairs
+        .par_iter()
+        .flat_map_iter(|((id, workload, sim), policy)| hold(id, workload, sim, policy))
+        .collect();
+    let told: Vec<Ended> = Ended::ALL
+        .into_iter()
+        .filter(|ended| *ended != Ended::Horizon)
+        .collect();
+    assert_eq!(
+        ended.into_iter().collect::<Vec<_>>(),
+        told,
+        "every way to end is met"
+    );
+}
+
+#[test]
+fn the_records_of_trees_networks_and_dealers_are_possible_schedules() {
+    let names = [
+        "PhillyGang-v1",
+        "GavelMulti-v1",
+        "GavelShare-v1",
+        "Elastic-v1",
+        "Synergy-v1",
+        "PhillyShare-v1",
+        "HeliosTenants-v1",
+    ];
+    for ((id, workload, sim), name) in worlds().iter().zip(names) {
+        let files = [
+            format!("{name}.ckpt"),
+            format!("{name}-tree.json"),
+            "index.json".into(),
+        ];
+        let dealers = [
+            "deal:sjf".to_owned(),
+            format!("deal:{}", reference(&format!("{name}-tree.json"))),
+        ];
+        let policies = open(files.iter().map(|file| reference(file)).chain(dealers));
+        policies
+            .par_iter()
+            .for_each(|policy| drop(hold(id, workload, sim, policy)));
+    }
+}
+
+#[test]
+fn the_records_behind_a_batch_system_are_possible_schedules() {
+    let (workload, sim) = behind_slurm();
+    for policy in open(["fifo", "srtf", "easy"].map(str::to_owned).into_iter()) {
+        hold("slurm", &workload, &sim, &policy);
+    }
+}

@@ -1,0 +1,78 @@
+//! What stands in for Parquet in a build without the feature `parquet`: the files are recognised and refused.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+use crate::{Column, Error};
+
+/// Rows of a Parquet file; never made here.
+pub enum ParquetRows {}
+
+impl ParquetRows {
+    /// Whether a file starts as Parquet does.
+    ///
+    /// # Errors
+    /// None here.
+    pub fn is_one(path: &Path) -> Result<bool, Error> {
+        let mut start = [0; 4];
+        match File::open(path).and_then(|mut file| file.read_exact(&mut start)) {
+            Ok(()) => Ok(start == *b"PAR1"),
+            // Shorter than four bytes, or a folder: whoever reads it as text tells.
+            Err(_) => Ok(false),
+        }
+    }
+
+    /// Refuses the file.
+    ///
+    /// # Errors
+    /// Always.
+    pub fn open(path: &Path) -> Result<ParquetRows, Error> {
+        Err(refusal(path))
+    }
+
+    /// Nothing can be asked.
+    #[must_use]
+    pub fn header(&self) -> &[String] {
+        match *self {}
+    }
+
+    /// Nothing can be asked.
+    ///
+    /// # Errors
+    /// None here.
+    pub fn next_row(&mut self, _fields: &mut Vec<String>) -> Result<bool, Error> {
+        match *self {}
+    }
+
+    /// Nothing can be asked.
+    #[must_use]
+    pub fn row(&self) -> u64 {
+        match *self {}
+    }
+
+    /// Nothing can be asked.
+    #[must_use]
+    pub fn error(&self, _column: &str, _message: String) -> Error {
+        match *self {}
+    }
+}
+
+/// Refuses to write Parquet.
+///
+/// # Errors
+/// Always.
+pub fn to_parquet<'a, R>(
+    path: &Path,
+    _name: &str,
+    _rows: &'a [R],
+    _columns: &[Column<'a, R>],
+) -> Result<Vec<u8>, Error> {
+    Err(refusal(path))
+}
+
+fn refusal(path: &Path) -> Error {
+    Error::NoParquet {
+        path: path.to_path_buf(),
+    }
+}

@@ -1,0 +1,82 @@
+//! Writing rows: fields of CSV, columns of Parquet, and files that are whole or not there.
+
+use std::borrow::Cow;
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use crate::Error;
+
+/// A column of a Parquet file over rows `R`.
+pub struct Column<'a, R> {
+    /// Its name.
+    pub name: &'static str,
+    /// What stands in it.
+    pub values: Values<'a, R>,
+}
+
+/// What stands in a column, row by row.
+pub enum Values<'a, R> {
+    /// Text in every row.
+    Text(Box<dyn Fn(&'a R) -> Cow<'a, str> + 'a>),
+    /// Text that may be missing.
+    OptionalText(Box<dyn Fn(&'a R) -> Option<&'a str> + 'a>),
+    /// A number in every row.
+    Number(Box<dyn Fn(&'a R) -> f64 + 'a>),
+    /// A number that may be missing.
+    OptionalNumber(Box<dyn Fn(&'a R) -> Option<f64> + 'a>),
+    /// A whole number in every row, at most `i32::MAX`; what is above is written as that.
+    Count(Box<dyn Fn(&'a R) -> u32 + 'a>),
+}
+
+/// Whether a file is written and named as Parquet.
+#[must_use]
+pub fn is_parquet_name(path: &Path) -> bool {
+    has_ending(path, "parquet")
+}
+
+/// Whether a file is written and named as gzip.
+#[must_use]
+pub fn is_gzip_name(path: &Path) -> bool {
+    has_ending(path, "gz")
+}
+
+fn has_ending(path: &Path, ending: &str) -> bool {
+    path.extension()
+        .is_some_and(|extension| extension.eq_ignore_ascii_case(ending))
+}
+
+/// A field of CSV.
+#[must_use]
+pub fn quoted(text: &str) -> Cow<'_, str> {
+    if text.contains([',', '"']) {
+        Cow::Owned(format!("\"{}\"", text.replace('"', "\"\"")))
+    } else {
+        Cow::Borrowed(text)
+    }
+}
+
+/// Writes a file through a temporary neighbour, so that a crash leaves the old one or the new one.
+///
+/// # Errors
+/// What the system says; nothing is left behind then.
+pub fn replace(path: &Path, write: impl FnOnce(&mut dyn Write) -> std::io::Result<()>) -> Result<(), Error> {
+    let mut name = path.file_name().unwrap_or_default().to_os_string();
+    name.push(".tmp");
+    let temporary: PathBuf = path.with_file_name(name);
+    let attempt = || {
+        let mut out = BufWriter::new(File::create(&temporary)?);
+        write(&mut out)?;
+        let file = out.into_inner().map_err(std::io::IntoInnerError::into_error)?;
+        file.sync_all()?;
+        std::fs::rename(&temporary, path)
+    };
+    attempt().map_err(|source| {
+        // The cause is the first error; that the remains cannot be removed either adds nothing.
+        let _ = std::fs::remove_file(&temporary);
+        Error::Io {
+            path: path.to_path_buf(),
+            source,
+        }
+    })
+}

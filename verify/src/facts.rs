@@ -1,0 +1,314 @@
+//! What a schedule is held to: nodes, tenants and jobs, read from our own files by readers of their own.
+//!
+//! The list of jobs is `NAME.csv` (or Parquet) and the cluster `NAME.cluster.toml`, as docs/workload-file.md has them. Keys that no
+//! rule needs are passed over.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use pleach_tables::Table;
+use serde::Deserialize;
+
+use crate::Error;
+
+/// Most GPUs of a cluster. *Ours*: tables of that many fit into memory.
+const NUM_GPUS_MAX: u64 = 4_000_000;
+/// Columns that a list of jobs must have.
+const REQUIRED: [&str; 3] = ["submit_s", "num_gpus", "run_time_s"];
+
+/// A cluster and the jobs that it is given.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Facts {
+    /// Nodes in the order of their groups.
+    pub nodes: Vec<Node>,
+    /// Names of the GPU types with the memory of each GPU, MiB.
+    pub gpu_types: Vec<(String, u64)>,
+    /// Tenants.
+    pub tenants: Vec<Tenant>,
+    /// Whether quotas do not bind.
+    pub borrowing: bool,
+    /// Jobs by name.
+    pub jobs: BTreeMap<String, Job>,
+}
+
+/// A node.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Node {
+    /// Index into [`Facts::gpu_types`].
+    pub gpu_type: usize,
+    /// GPUs.
+    pub num_gpus: u32,
+    /// Thousandths of a core.
+    pub cpu_milli: u64,
+    /// Host memory, MiB.
+    pub memory_mib: u64,
+}
+
+/// A tenant.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub struct Tenant {
+    /// Its name.
+    pub name: String,
+    /// GPUs that are its own.
+    pub quota_gpus: u32,
+}
+
+/// A job.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Job {
+    /// When it comes, s.
+    pub submit_s: f64,
+    /// GPUs that it asks for at once.
+    pub num_gpus: u32,
+    /// Most GPUs that it can hold; none: it is not elastic.
+    pub gpus_max: Option<u32>,
+    /// Its work, s of the reference run.
+    pub work_s: f64,
+    /// Share of each GPU, thousandths.
+    pub gpu_milli: u16,
+    /// GPU memory with each GPU, MiB; 0: not known.
+    pub gpu_memory_mib: u64,
+    /// Cores with each GPU, thousandths.
+    pub cpu_milli: u64,
+    /// Host memory with each GPU, MiB.
+    pub memory_mib: u64,
+    /// Index into [`Facts::tenants`].
+    pub tenant: usize,
+    /// Its model class.
+    pub class: usize,
+    /// GPU memory of a program that jobs of its class are fused into, MiB: once, and for each job; none: they cannot be fused.
+    pub fused_mib: Option<(u64, u64)>,
+    /// GPU types on which it can run. `[num_gpu_types]`
+    pub types: Vec<bool>,
+}
+
+#[derive(Deserialize)]
+struct File {
+    cluster: ClusterFile,
+    #[serde(default)]
+    classes: Vec<ClassFile>,
+}
+
+#[derive(Deserialize)]
+struct ClusterFile {
+    gpu_types: Vec<TypeFile>,
+    node_groups: Vec<GroupFile>,
+    tenants: Vec<Tenant>,
+    #[serde(default = "yes")]
+    borrowing: bool,
+}
+
+#[derive(Deserialize)]
+struct TypeFile {
+    name: String,
+    memory_gib: f64,
+}
+
+#[derive(Deserialize)]
+struct GroupFile {
+    count: u32,
+    gpus_per_node: u32,
+    gpu_type: String,
+    #[serde(default)]
+    cpu_cores: f64,
+    #[serde(default)]
+    memory_gib: f64,
+}
+
+#[derive(Deserialize)]
+struct ClassFile {
+    name: String,
+    speed: Vec<f64>,
+    elastic: Option<ElasticFile>,
+    fusion: Option<FusionFile>,
+}
+
+#[derive(Deserialize)]
+struct FusionFile {
+    framework_gib: f64,
+    job_gib: f64,
+}
+
+#[derive(Deserialize)]
+struct ElasticFile {
+    gpus_max: u32,
+}
+
+fn yes() -> bool {
+    true
+}
+
+/// What there is of a quantity, in whole units; the tolerance is that of decimal fractions.
+fn capacity(value: f64, per: f64) -> u64 {
+    (value * per + 1e-6).floor().max(0.0) as u64
+}
+
+/// What is asked of a quantity, in whole units.
+pub(crate) fn demand(value: f64, per: f64) -> u64 {
+    (value * per - 1e-6).ceil().max(0.0) as u64
+}
+
+impl Facts {
+    /// Reads a list of jobs, and the text of the description of its cluster.
+    ///
+    /// # Errors
+    /// A file that is no list, a description that is none, a job that names a tenant or class that is not there.
+    pub fn read(jobs: &Path, cluster: &str) -> Result<Facts, Error> {
+        Facts::of_table(Table::open(jobs, &REQUIRED)?, cluster)
+    }
+
+    /// The same of the text of a list; `name` is for messages.
+    ///
+    /// # Errors
+    /// As [`Facts::read`].
+    pub fn of_text(name: &str, jobs: Vec<u8>, cluster: &str) -> Result<Facts, Error> {
+        Facts::of_table(Table::of_text(name, jobs, &REQUIRED)?, cluster)
+    }
+
+    fn of_table(mut table: Table, cluster: &str) -> Result<Facts, Error> {
+        let (mut facts, classes) = Facts::of_cluster(cluster)?;
+        let tenants: BTreeMap<String, usize> = facts
+            .tenants
+            .iter()
+            .enumerate()
+            .map(|(index, tenant)| (tenant.name.clone(), index))
+            .collect();
+        let by_name: BTreeMap<&str, usize> = classes
+            .iter()
+            .enumerate()
+            .map(|(index, class)| (class.name.as_str(), index))
+            .collect();
+        if tenants.len() < facts.tenants.len() || by_name.len() < classes.len() {
+            return Err(Error::Cluster(
+                "two tenants or two classes share a name; rename one of the two".into(),
+            ));
+        }
+        let nobody = if facts.tenants.len() == 1 {
+            Some(0)
+        } else {
+            tenants.get("unassigned").copied()
+        };
+        let mut num_rows = 0_u64;
+        while table.next_row()? {
+            let column = |name| table.column(name);
+            let amount = |name, otherwise: f64, fix| -> Result<f64, Error> {
+                Ok(table.optional(column(name), 0.0, 1e9, fix)?.unwrap_or(otherwise))
+            };
+            let name = match column("job_id") {
+                Some(_) => table.name(column("job_id"))?,
+                None => num_rows.to_string(),
+            };
+            num_rows += 1;
+            let index = |key, otherwise: Option<usize>, known: &dyn Fn(&str) -> Option<usize>| match table
+                .text(column(key))
+            {
+                "" if otherwise.is_some() => Ok(otherwise.unwrap_or(0)),
+                text => known(text).ok_or_else(|| {
+                    table.refuse(
+                        column(key),
+                        "a name of the cluster's description",
+                        "describe it there",
+                    )
+                }),
+            };
+            let tenant = index("tenant", nobody, &|name| tenants.get(name).copied())?;
+            let class = index("class", Some(0), &|name| by_name.get(name).copied())?;
+            let gpu_milli = amount("gpu_milli", 1000.0, "1 to 1000")?;
+            let of = classes.get(class);
+            let job = Job {
+                submit_s: table.number(column("submit_s"), 0.0, 2e9, "give seconds")?,
+                num_gpus: table.count(column("num_gpus"), "give the size of the gang")?,
+                gpus_max: of
+                    .and_then(|class| class.elastic.as_ref())
+                    .map(|elastic| elastic.gpus_max),
+                work_s: table.number(column("run_time_s"), 0.0, 1e9, "give seconds")?,
+                gpu_milli: gpu_milli as u16,
+                gpu_memory_mib: demand(amount("gpu_memory_gib", 0.0, "GiB")?, 1024.0),
+                cpu_milli: demand(amount("cpu_cores", 0.0, "cores")?, 1000.0),
+                memory_mib: demand(amount("memory_gib", 0.0, "GiB")?, 1024.0),
+                tenant,
+                class,
+                fused_mib: of.and_then(|class| class.fusion.as_ref()).map(|fusion| {
+                    let job_mib = demand(fusion.job_gib, 1024.0).max(1);
+                    (demand(fusion.framework_gib, 1024.0), job_mib)
+                }),
+                types: match of {
+                    Some(class) => class.speed.iter().map(|speed| *speed > 0.0).collect(),
+                    None => vec![true; facts.gpu_types.len()],
+                },
+            };
+            if facts.jobs.insert(name, job).is_some() {
+                return Err(table
+                    .refuse(
+                        column("job_id"),
+                        "a name not used before",
+                        "rename one of the two",
+                    )
+                    .into());
+            }
+        }
+        Ok(facts)
+    }
+
+    fn of_cluster(text: &str) -> Result<(Facts, Vec<ClassFile>), Error> {
+        let file: File = toml::from_str(text).map_err(|error| Error::Cluster(error.to_string()))?;
+        let cluster = file.cluster;
+        let refuse = |text: String| Err(Error::Cluster(text));
+        let num_gpus = cluster.node_groups.iter().fold(0_u64, |sum, group| {
+            sum.saturating_add(u64::from(group.count) * u64::from(group.gpus_per_node))
+        });
+        if num_gpus == 0 || num_gpus > NUM_GPUS_MAX {
+            return refuse(format!(
+                "{num_gpus} GPUs; allowed are 1 to {NUM_GPUS_MAX}; correct node_groups"
+            ));
+        }
+        if cluster.tenants.is_empty() {
+            return refuse("no tenants; name one that owns the cluster".into());
+        }
+        let mut nodes = Vec::new();
+        for group in &cluster.node_groups {
+            if !(1..=64).contains(&group.gpus_per_node) {
+                return refuse(format!(
+                    "gpus_per_node = {}; allowed is 1 to 64",
+                    group.gpus_per_node
+                ));
+            }
+            let gpu_type = cluster
+                .gpu_types
+                .iter()
+                .position(|kind| kind.name == group.gpu_type);
+            let Some(gpu_type) = gpu_type else {
+                return refuse(format!(
+                    "gpu_type = {}; describe it under gpu_types",
+                    group.gpu_type
+                ));
+            };
+            let node = Node {
+                gpu_type,
+                num_gpus: group.gpus_per_node,
+                cpu_milli: capacity(group.cpu_cores, 1000.0),
+                memory_mib: capacity(group.memory_gib, 1024.0),
+            };
+            nodes.extend(std::iter::repeat_n(node, group.count as usize));
+        }
+        let num_types = cluster.gpu_types.len();
+        if let Some(class) = file.classes.iter().find(|class| class.speed.len() != num_types) {
+            return refuse(format!(
+                "class {} has {} speeds for {num_types} GPU types; give one for each",
+                class.name,
+                class.speed.len()
+            ));
+        }
+        let types = cluster.gpu_types.into_iter();
+        let facts = Facts {
+            nodes,
+            gpu_types: types
+                .map(|kind| (kind.name, capacity(kind.memory_gib, 1024.0)))
+                .collect(),
+            tenants: cluster.tenants,
+            borrowing: cluster.borrowing,
+            jobs: BTreeMap::new(),
+        };
+        Ok((facts, file.classes))
+    }
+}

@@ -65,7 +65,12 @@ const ARROWS: [(&str, &[&str]); 19] = [
     ),
     (
         "pleach-daemon",
-        &["pleach-scheduler", "pleach-dealing", "pleach-policies"],
+        &[
+            "pleach-scheduler",
+            "pleach-tables",
+            "pleach-dealing",
+            "pleach-policies",
+        ],
     ),
     ("pleach-kubernetes", &["pleach-scheduler", "pleach-daemon"]),
     (

@@ -18,19 +18,22 @@ use std::path::Path;
 
 use pleach_scheduler::decision::Action;
 use pleach_scheduler::{ClusterSpec, ExternalId, ModelClass};
+use pleach_tables::schedule::{ENDINGS, Ended, Record};
 use serde::Serialize;
 
 use crate::config::RoundSettings;
 use crate::error::Error;
 use crate::fleet;
 use crate::record::{Planned, RoundRecord};
+use crate::schedule::{self, Piece, Places, Told, places_decided, places_of};
 use crate::snapshot::{JobSeen, Phase, Snapshot};
 
 /// A job that ended.
 #[derive(Clone, Debug, PartialEq)]
-struct Ended {
+struct EndedJob {
     seen: JobSeen,
     run_time_s: f64,
+    pieces: Vec<Piece>,
 }
 
 /// A job that waits or runs.
@@ -42,6 +45,10 @@ struct Live {
     run: Option<(i64, f64)>,
     /// When it was let go, and the speed there, where it has not been seen running since.
     released: Option<(i64, f64)>,
+    /// Where it was let go to.
+    released_to: Places,
+    /// Its runs that are over.
+    pieces: Vec<Piece>,
     /// What earlier runs did, s on the reference type.
     before_s: f64,
     /// Whether it was being stopped for another one when it was last seen.
@@ -53,13 +60,15 @@ struct Live {
 pub struct Capture {
     settings: RoundSettings,
     live: BTreeMap<ExternalId, Live>,
-    ended: Vec<Ended>,
+    ended: Vec<EndedJob>,
     /// The cluster at its largest.
     widest: Option<Snapshot>,
     num_unrun: usize,
     num_stopped: usize,
     foreign: BTreeSet<ExternalId>,
     num_typed: usize,
+    /// Who decided last.
+    policy: String,
 }
 
 /// The content of `NAME.cluster.toml`.
@@ -83,6 +92,7 @@ impl Capture {
             num_stopped: 0,
             foreign: BTreeSet::new(),
             num_typed: 0,
+            policy: String::new(),
         }
     }
 
@@ -90,6 +100,7 @@ impl Capture {
     pub fn read(&mut self, record: &RoundRecord) {
         let snapshot = &record.snapshot;
         let now_s = snapshot.taken_s;
+        self.policy.clone_from(&record.policy);
         let types: BTreeMap<&str, &str> = snapshot
             .nodes
             .iter()
@@ -108,9 +119,12 @@ impl Capture {
                 last_s: now_s,
                 run: None,
                 released: None,
+                released_to: Places::new(),
+                pieces: Vec::new(),
                 before_s: 0.0,
                 is_stopped: false,
             });
+            let was_stopped = live.is_stopped;
             // A pod that is stopped for another one is seen for as long as it takes to end.
             live.is_stopped &= matches!(seen.phase, Phase::Blocked { .. });
             let run = seen.start_s.filter(|_| seen.phase == Phase::Running);
@@ -119,6 +133,20 @@ impl Capture {
             {
                 let end_s = run.unwrap_or(now_s).min(now_s);
                 let did_s = (end_s - start_s).max(0) as f64 * old_speed;
+                if end_s > start_s {
+                    live.pieces.push(Piece {
+                        from_s: start_s,
+                        to_s: end_s,
+                        places: places_of(&live.seen),
+                        rate: old_speed,
+                        lost_s: if keeps { 0.0 } else { did_s },
+                        ended: if was_stopped {
+                            Ended::Preempted
+                        } else {
+                            Ended::AttemptFailed
+                        },
+                    });
+                }
                 live.before_s = if keeps { live.before_s + did_s } else { 0.0 };
             }
             live.run = run.map(|start_s| (start_s, speed));
@@ -134,7 +162,10 @@ impl Capture {
             let speed = self.slowest(&planned.nodes, &types);
             let live = self.live.get_mut(&planned.job());
             match (planned.decision.action, live) {
-                (Action::Start, Some(live)) => live.released = Some((now_s, speed)),
+                (Action::Start, Some(live)) => {
+                    live.released = Some((now_s, speed));
+                    live.released_to = places_decided(planned);
+                }
                 (Action::Preempt, Some(live)) => live.is_stopped = true,
                 _ => {}
             }
@@ -178,7 +209,7 @@ impl Capture {
         if slowest.is_finite() { slowest } else { 1.0 }
     }
 
-    fn end(&mut self, live: Live, now_s: i64) {
+    fn end(&mut self, mut live: Live, now_s: i64) {
         if live.is_stopped {
             self.num_stopped += 1;
             return;
@@ -189,17 +220,31 @@ impl Capture {
         };
         let held_s = (now_s - start_s).max(1) as f64;
         self.num_typed += usize::from(live.seen.gpu_type.is_some() || !live.seen.gpu_types.is_empty());
-        self.ended.push(Ended {
+        let is_seen = !live.seen.nodes.is_empty() && (live.run.is_some() || live.released_to.is_empty());
+        live.pieces.push(Piece {
+            from_s: start_s,
+            to_s: start_s + held_s as i64,
+            places: if is_seen {
+                places_of(&live.seen)
+            } else {
+                live.released_to
+            },
+            rate: speed,
+            lost_s: 0.0,
+            ended: Ended::Completed,
+        });
+        self.ended.push(EndedJob {
             run_time_s: live.before_s + held_s * speed,
             seen: live.seen,
+            pieces: live.pieces,
         });
     }
 
-    /// Writes `NAME.csv` and `NAME.cluster.toml`, and says what is in them and what is not.
+    /// Writes `NAME.csv` and `NAME.cluster.toml`, and where asked the record of who ran where and when, and says what is in them and what is not.
     ///
     /// # Errors
     /// A log without an ended job, a name that does not end in `.csv`, files that are there already or cannot be written.
-    pub fn write(mut self, path: &Path) -> Result<String, Error> {
+    pub fn write(mut self, path: &Path, schedule: Option<&Path>) -> Result<String, Error> {
         let refuse = |reason: &str| Error::Capture {
             path: path.to_owned(),
             reason: reason.to_owned(),
@@ -231,16 +276,26 @@ impl Capture {
         if path.exists() {
             return Err(refuse("it is there already; give another name"));
         }
+        if let Some(place) = schedule.filter(|place| place.exists() || !Record::can_write(place)) {
+            return Err(Error::Capture {
+                path: place.to_owned(),
+                reason: format!("the schedule needs a name that is not there yet and ends in {ENDINGS}"),
+            });
+        }
         // The list comes last: where it is, its cluster is.
         put(Path::new(&format!("{name}.cluster.toml")), &sidecar)?;
         put(path, &self.rows())?;
+        let schedule = match schedule {
+            Some(place) => self.write_schedule(place, &fleet::whole_nodes(&widest))?,
+            None => String::new(),
+        };
         let stopped = match self.num_stopped {
             0 => String::new(),
             num => format!(", {num} stopped and made anew under another id"),
         };
         Ok(format!(
             "{} jobs that ended; left out: {} that had not, {} never seen running, {} given over to the batch system{stopped}\n\
-             {} of them asked for a GPU type, which the list does not say",
+             {} of them asked for a GPU type, which the list does not say{schedule}",
             self.ended.len(),
             self.live.len(),
             self.num_unrun,
@@ -249,13 +304,31 @@ impl Capture {
         ))
     }
 
+    /// Writes the record of the schedule, and says what of it is left out.
+    fn write_schedule(&self, place: &Path, nodes: &[String]) -> Result<String, Error> {
+        let told = self.ended.iter().map(|ended| Told {
+            id: ended.seen.id,
+            seen: &ended.seen,
+            pieces: &ended.pieces,
+        });
+        Ok(
+            match schedule::write(place, &self.policy, nodes, self.first_s(), told)? {
+                0 => String::new(),
+                num => format!(
+                    "\n{num} runs were on nodes that the list's cluster does not have, and are not in the schedule"
+                ),
+            },
+        )
+    }
+
+    /// The first submission of the list, Unix time, s.
+    fn first_s(&self) -> i64 {
+        let submissions = self.ended.iter().map(|ended| ended.seen.submit_s);
+        submissions.min().unwrap_or(0)
+    }
+
     fn rows(&self) -> String {
-        let first_s = self
-            .ended
-            .iter()
-            .map(|ended| ended.seen.submit_s)
-            .min()
-            .unwrap_or(0);
+        let first_s = self.first_s();
         let has_shares = self.ended.iter().any(|ended| ended.seen.share.is_some());
         let mut text = String::from("job_id,submit_s,num_gpus,run_time_s,estimate_s,tenant,user");
         text.push_str(if has_shares {
@@ -263,7 +336,7 @@ impl Capture {
         } else {
             "\n"
         });
-        for Ended { seen, run_time_s } in &self.ended {
+        for EndedJob { seen, run_time_s, .. } in &self.ended {
             let tenant = Some(&seen.account).filter(|name| self.settings.tenants.contains_key(*name));
             let limit_s = seen
                 .limit_s

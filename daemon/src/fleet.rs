@@ -170,6 +170,16 @@ pub(crate) fn whole(snapshot: &Snapshot, settings: &RoundSettings) -> (ClusterSp
     (spec(&offers, &kinds, settings), kinds.iter().map(speed).collect())
 }
 
+/// Names of the nodes of [`whole`], in its order.
+pub(crate) fn whole_nodes(snapshot: &Snapshot) -> Vec<String> {
+    let empty = emptied(snapshot);
+    offers(&empty)
+        .0
+        .iter()
+        .map(|offer| offer.seen.name.clone())
+        .collect()
+}
+
 /// Nodes with what is left of them, and the GPU types that they are of.
 fn offers(snapshot: &Snapshot) -> (Vec<Offer<'_>>, Vec<Kind<'_>>) {
     let mut own: BTreeMap<&str, (u32, bool)> = BTreeMap::new();

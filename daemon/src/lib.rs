@@ -25,6 +25,7 @@ pub mod refusals;
 pub mod replay;
 pub mod round;
 pub mod rounds;
+mod schedule;
 pub mod slurm;
 pub mod snapshot;
 pub mod state;

@@ -80,6 +80,10 @@ pub struct CaptureArgs {
     /// The list to write, NAME.csv.
     #[arg(long, value_name = "FILE")]
     pub to: PathBuf,
+    /// Also write who ran where and when, by the ending as .csv, .csv.gz, or .json for Perfetto: `pleach verify` checks it against the
+    /// list.
+    #[arg(long, value_name = "FILE")]
+    pub schedule: Option<PathBuf>,
 }
 
 /// Tells how the last round went, as the folder of a driver has it.
@@ -177,7 +181,7 @@ pub fn capture(settings: RoundSettings, args: &CaptureArgs) -> Result<(), Error>
             capture.read(&record?);
         }
     }
-    say(&capture.write(&args.to)?)
+    say(&capture.write(&args.to, args.schedule.as_deref())?)
 }
 
 /// Decides the rounds of a log again; whether all are decided alike.

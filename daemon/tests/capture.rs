@@ -140,7 +140,7 @@ fn captured(rounds: &[RoundRecord], settings: RoundSettings, path: &Path) -> (St
     for record in rounds {
         capture.read(record);
     }
-    let said = capture.write(path).unwrap();
+    let said = capture.write(path, None).unwrap();
     (said, Workload::read(path).unwrap())
 }
 
@@ -186,6 +186,50 @@ fn a_log_is_read_as_the_jobs_that_it_shows_and_the_simulator_plays_them() {
 }
 
 #[test]
+fn the_record_of_a_log_is_a_possible_schedule_of_its_list() {
+    for (name, keeps) in [("lost", false), ("kept", true)] {
+        let folder = tempfile::tempdir().unwrap();
+        let (list, place) = (
+            folder.path().join(format!("{name}.csv")),
+            folder.path().join("schedule.csv"),
+        );
+        let mut capture = Capture::new(settings(keeps));
+        rounds().iter().for_each(|record| capture.read(record));
+        capture.write(&list, Some(&place)).unwrap();
+        let record = pleach_tables::schedule::Record::read(&place).unwrap();
+        let run = &record.runs[0];
+        let told: Vec<String> = run
+            .segments
+            .iter()
+            .map(|segment| {
+                let (job, ended) = (&run.jobs[segment.job as usize], segment.ended.word());
+                format!(
+                    "{job}/{} {} {} to {} {ended}",
+                    segment.attempt,
+                    run.nodes_text(segment),
+                    segment.from_s,
+                    segment.to_s
+                )
+            })
+            .collect();
+        // Seconds after 50 s, when job 1 came. Node 0 is `a`, node 1 `b`.
+        assert_eq!(
+            told,
+            [
+                "1/1 1:x2 50 to 90 completed",
+                "3/1 0:x2 50 to 70 attempt-failed",
+                "3/2 0:x2 75 to 100 completed",
+                "6/1 0:x2 68 to 80 completed",
+            ]
+        );
+        let cluster = std::fs::read_to_string(list.with_extension("cluster.toml")).unwrap();
+        let facts = pleach_verify::Facts::read(&list, &cluster).unwrap();
+        let verdict = pleach_verify::verify(&facts, &pleach_verify::Conditions::default(), run).unwrap();
+        assert_eq!(verdict.faults, [], "{name}");
+    }
+}
+
+#[test]
 fn shares_are_parts_of_gpus_and_what_is_there_is_not_overwritten() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("shares.csv");
@@ -210,19 +254,19 @@ fn shares_are_parts_of_gpus_and_what_is_there_is_not_overwritten() {
     assert_eq!(milli, [250, 1000, 1000]);
     let mut again = Capture::new(settings(false));
     rounds.iter().for_each(|record| again.read(record));
-    let error = again.write(&path).unwrap_err().to_string();
+    let error = again.write(&path, None).unwrap_err().to_string();
     assert!(error.contains("shares.csv"), "{error}");
     // Beside somebody else's cluster no list is written, nor is half of one left.
     let path = folder.path().join("other.csv");
     std::fs::write(folder.path().join("other.cluster.toml"), "mine").unwrap();
     let mut third = Capture::new(settings(false));
     rounds.iter().for_each(|record| third.read(record));
-    assert!(third.write(&path).is_err() && !path.exists());
+    assert!(third.write(&path, None).is_err() && !path.exists());
     let names = std::fs::read_dir(folder.path()).unwrap();
     let mut names: Vec<_> = names.map(|entry| entry.unwrap().file_name()).collect();
     names.sort();
     assert_eq!(names, ["other.cluster.toml", "shares.cluster.toml", "shares.csv"]);
-    let empty = Capture::new(settings(false)).write(&folder.path().join("none.csv"));
+    let empty = Capture::new(settings(false)).write(&folder.path().join("none.csv"), None);
     assert!(empty.unwrap_err().to_string().contains("no job ran and ended"));
 }
 

@@ -21,6 +21,7 @@ mod recorded_episodes;
 mod resize;
 mod rests;
 mod scenario;
+mod segments;
 mod sharing;
 mod slow_simulator;
 mod theory;

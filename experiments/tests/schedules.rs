@@ -8,15 +8,20 @@ use pleach_env::availability::{AvailabilityChange, AvailabilityConfig};
 use pleach_env::batch_system::BatchSystem;
 use pleach_env::failures::OutcomeModel;
 use pleach_env::schedule::Ended;
-use pleach_env::workload::Workload;
+use pleach_env::workload::{JobSpec, Workload};
 use pleach_env::{EnvConfig, Seed, SimConfig, Source};
 use pleach_experiments::door::{DOOR, PolicySpec};
 use pleach_experiments::evaluate::run::simulate_as_asked;
 use pleach_experiments::schedule::{conditions_of, facts_of, run_of};
-use pleach_scheduler::ActionKind;
 use pleach_scheduler::cluster::{NodeState, Sharing};
+use pleach_scheduler::cluster_spec::{
+    ClusterSpec, ElasticJob, GpuTypeSpec, LocalityFactors, ModelClass, NodeGroup, Resources, TenantSpec,
+};
 use pleach_scheduler::heuristics;
+use pleach_scheduler::physics::goodput::POLLUX_MODELS;
+use pleach_scheduler::{ActionKind, Time};
 use pleach_verify::verify;
+use proptest::prelude::*;
 use rayon::prelude::*;
 
 /// Jobs of a list.
@@ -181,6 +186,126 @@ fn the_records_of_trees_networks_and_dealers_are_possible_schedules() {
         policies
             .par_iter()
             .for_each(|policy| drop(hold(id, workload, sim, policy)));
+    }
+}
+
+/// A job as drawn: submission (min), size, run time (min), tenant, class, share (1 of 4 whole), cores.
+type Draw = (u16, u8, u16, bool, u8, u8, u8);
+
+/// A cluster of two types, with cores and walls or without, and as many of the drawn jobs as it can run.
+fn random_workload(nodes: (u32, u32), has_cores: bool, has_walls: bool, draws: &[Draw]) -> Workload {
+    let group = |count, gpus_per_node, gpu_type: &str| NodeGroup {
+        count,
+        gpus_per_node,
+        gpu_type: gpu_type.into(),
+        nodes_per_rack: 2,
+        cpu_cores: if has_cores { 16.0 } else { 0.0 },
+        memory_gib: if has_cores { 64.0 } else { 0.0 },
+        ..NodeGroup::default()
+    };
+    let gpu = |name: &str, memory_gib| GpuTypeSpec {
+        name: name.into(),
+        memory_gib,
+        mig: None,
+    };
+    let num_gpus = nodes.0 * 4 + nodes.1 * 8;
+    let tenant = |name: &str, quota_gpus| TenantSpec {
+        name: name.into(),
+        quota_gpus,
+    };
+    let class = |name: &str, speed: [f64; 2], elastic| ModelClass {
+        name: name.into(),
+        speed: speed.into(),
+        locality: LocalityFactors::PHILLY,
+        elastic,
+        ..ModelClass::default()
+    };
+    let elastic = ElasticJob {
+        gpus_max: 8,
+        profile: POLLUX_MODELS[1].1,
+    };
+    let mut workload = Workload {
+        name: "random".into(),
+        cluster: ClusterSpec {
+            gpu_types: vec![gpu("A", 40.0), gpu("B", 16.0)],
+            node_groups: vec![group(nodes.0, 4, "A"), group(nodes.1, 8, "B")],
+            tenants: vec![
+                tenant("red", num_gpus / 2),
+                tenant("blue", num_gpus - num_gpus / 2),
+            ],
+            borrowing: !has_walls,
+            ..ClusterSpec::default()
+        },
+        classes: vec![
+            class("plain", [1.0, 0.5], None),
+            class("large", [0.8, 0.0], None),
+            class("elastic", [1.0, 0.7], Some(elastic)),
+        ],
+        jobs: Vec::new(),
+    };
+    let mut draws = draws.to_vec();
+    draws.sort_by_key(|draw| draw.0);
+    for (index, (submit, size, run, is_blue, class, share, cores)) in draws.into_iter().enumerate() {
+        let share = if class % 3 == 2 { 0 } else { share };
+        workload.jobs.push(JobSpec {
+            tenant: u16::from(is_blue),
+            class: u16::from(class % 3),
+            resources: Resources {
+                gpu_milli: if share % 4 == 3 {
+                    250 + u16::from(share)
+                } else {
+                    1000
+                },
+                gpu_memory_gib: if share % 4 == 3 { 5.0 } else { 0.0 },
+                cpu_cores: if has_cores { f64::from(cores % 5) } else { 0.0 },
+                memory_gib: if has_cores { f64::from(cores % 7) } else { 0.0 },
+            },
+            ..JobSpec::new(
+                format!("job {index}"),
+                Time::from_secs_f64(f64::from(submit % 400) * 60.0),
+                if share % 4 == 3 {
+                    1
+                } else {
+                    u32::from(size % 9) + 1
+                },
+                f64::from(run % 300) * 60.0 + 30.5,
+            )
+        });
+        if workload.validate().is_err() {
+            workload.jobs.pop();
+        }
+    }
+    workload
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(96))]
+
+    #[test]
+    fn the_record_of_any_scheduler_in_a_random_world_is_a_possible_schedule(
+        nodes in (1_u32..4, 1_u32..3),
+        flags in any::<[bool; 6]>(),
+        draws in proptest::collection::vec(any::<Draw>(), 1..40),
+        which in any::<prop::sample::Index>(),
+        seed in 0_u64..100,
+    ) {
+        let [has_cores, has_walls, preempts, shares, fails, is_work] = flags;
+        let workload = random_workload(nodes, has_cores, has_walls, &draws);
+        prop_assume!(!workload.jobs.is_empty());
+        let mut sim = SimConfig { seed, record_segments: true, ..SimConfig::default() };
+        sim.capabilities.grant(ActionKind::Preempt, preempts);
+        sim.capabilities.restart_cost_is_work = is_work;
+        if shares {
+            sim.capabilities.sharing = Sharing::Mps;
+        }
+        if fails {
+            sim.capabilities.checkpoint_interval_s = Some(900.0);
+            sim.outcomes = Some(OutcomeModel::philly());
+            sim.capacity = failing(0.5);
+        }
+        let names: Vec<&str> = heuristics::infos().iter().map(|info| info.name).collect();
+        let policy = &DOOR.open(names[which.index(names.len())]).unwrap()[0];
+        hold("random", &workload, &sim, policy);
     }
 }
 

@@ -145,6 +145,8 @@ class Simulation:
         #: One row per job, column by column, in the order of the workload; times in s. ``nodes`` are those of its last start, as
         #: ``3:8 4:8`` for eight GPUs on each of the nodes 3 and 4, counted from 0 over the groups of the cluster.
         self.jobs: Columns = found["jobs"]
+        #: Who ran where and when: one row per segment, column by column, as in the record of a schedule (docs/schedule-record.md).
+        self.segments: Columns = found["segments"]
         #: Figures over all jobs, as ``info["episode"]`` of an environment.
         self.metrics: dict[str, float] = found["metrics"]
         #: Held GPUs from each time on: ``time_s``, ``held_gpus``.

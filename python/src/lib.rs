@@ -14,6 +14,7 @@ mod figures;
 mod interrupt;
 mod picture;
 mod policy;
+mod segments;
 mod settings;
 mod workload;
 

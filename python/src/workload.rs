@@ -9,13 +9,13 @@ use pleach_env::Seed;
 use pleach_env::workload::import::{ImportOptions, import};
 use pleach_env::workload::{JobSpec, Workload as Jobs};
 use pleach_env::{SimConfig, SimResult, simulate_planner};
+use pleach_experiments::schedule::run_of;
 use pleach_experiments::{SchedulingConfig, WorkloadSource};
 use pleach_scheduler::Planner;
 use pleach_scheduler::PolicyError;
 use pleach_scheduler::Resources;
 use pleach_scheduler::Time;
-use pleach_scheduler::cluster::{Cluster, Placement};
-use pleach_scheduler::decision::Action;
+use pleach_scheduler::cluster::Cluster;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -24,6 +24,7 @@ use crate::callable::offered;
 use crate::errors::{of_env, of_experiment, of_workload, refused};
 use crate::interrupt::{self, Wish};
 use crate::policy::Policy;
+use crate::segments;
 
 /// Jobs and the cluster they run on.
 #[pyclass(module = "pleach._pleach", frozen)]
@@ -159,12 +160,10 @@ impl Workload {
     }
 }
 
-/// A planner that stops when it is asked to, and what it started where.
+/// A planner that stops when it is asked to.
 struct Stoppable {
     inner: Box<dyn Planner>,
     wish: Wish,
-    /// GPUs of the last start of each job, by the numbers of their nodes; empty for one that was not started.
-    placed: Vec<Placement>,
 }
 
 impl Planner for Stoppable {
@@ -176,14 +175,7 @@ impl Planner for Stoppable {
         if self.wish.is_made() {
             return Err(PolicyError::Stopped);
         }
-        let before = cluster.num_decisions();
-        self.inner.plan(cluster)?;
-        for decision in &cluster.decisions()[before..] {
-            if decision.action == Action::Start {
-                self.placed[decision.row.index()].clone_from(&decision.placement);
-            }
-        }
-        Ok(())
+        self.inner.plan(cluster)
     }
 
     fn wake_at(&self, cluster: &Cluster) -> Option<Time> {
@@ -209,7 +201,7 @@ pub(crate) fn scheduling(text: &str) -> PyResult<SchedulingConfig> {
     Ok(config)
 }
 
-/// Runs a policy on a workload to the end: columns of jobs, figures, and held GPUs over time.
+/// Runs a policy on a workload to the end: columns of jobs and of segments, figures, and held GPUs over time.
 #[pyfunction]
 pub(crate) fn simulate<'py>(
     py: Python<'py>,
@@ -222,6 +214,7 @@ pub(crate) fn simulate<'py>(
     let sim = SimConfig {
         seed,
         record_utilisation: true,
+        record_segments: true,
         ..scheduling.sim(&[])
     };
     let spec = policy.among(&offered(&WorkloadSource::default(), &scheduling)?);
@@ -230,14 +223,15 @@ pub(crate) fn simulate<'py>(
     let mut planner = Stoppable {
         inner: spec.make_planner().map_err(of_experiment)?,
         wish: wish.clone(),
-        placed: vec![Placement::new(); workload.0.jobs.len()],
     };
     let jobs = Arc::clone(&workload.0);
     let own = Arc::clone(&jobs);
     let done = interrupt::run(py, 1, &wish, move || {
-        Ok((simulate_planner(&own, &sim, &mut planner)?, planner.placed))
+        let mut result = simulate_planner(&own, &sim, &mut planner)?;
+        let segments = std::mem::take(&mut result.segments);
+        Ok((result, run_of(planner.name(), &own, seed, segments)))
     })?;
-    let (result, placed) = done.map_err(|error| policy.take_failure().unwrap_or_else(|| of_env(error)))?;
+    let (result, run) = done.map_err(|error| policy.take_failure().unwrap_or_else(|| of_env(error)))?;
     let found = PyDict::new(py);
     let metrics = PyDict::new(py);
     for (key, value) in result.metrics.fields() {
@@ -245,23 +239,15 @@ pub(crate) fn simulate<'py>(
     }
     found.set_item("metrics", metrics)?;
     let columns = outcomes(py, &jobs, &result)?;
-    columns.set_item("nodes", placed.iter().map(nodes).collect::<Vec<String>>())?;
+    columns.set_item("nodes", segments::last_nodes(&run))?;
     found.set_item("jobs", columns)?;
+    found.set_item("segments", segments::columns(py, &run)?)?;
     let (times, held): (Vec<f64>, Vec<f64>) = result.utilisation.into_iter().unzip();
     let utilisation = PyDict::new(py);
     utilisation.set_item("time_s", times.into_pyarray(py))?;
     utilisation.set_item("held_gpus", held.into_pyarray(py))?;
     found.set_item("utilisation", utilisation)?;
     Ok(found)
-}
-
-/// A placement in words: `3:8 4:8` for eight GPUs on each of the nodes 3 and 4, counted from 0 over the groups of the cluster.
-fn nodes(placement: &Placement) -> String {
-    let slices = placement.iter();
-    let words: Vec<String> = slices
-        .map(|slice| format!("{}:{}", slice.node.index(), slice.num_gpus()))
-        .collect();
-    words.join(" ")
 }
 
 /// What became of the jobs, column by column.

@@ -114,6 +114,13 @@ def test_a_simulation_gives_every_job_and_the_curve(jobs):
             for node, num in one.items():
                 held_on[node] = held_on.get(node, 0) + num
         assert max(held_on.values()) <= groups[0]["gpus_per_node"]
+    # Segments are the same schedule: the GPU time of all jobs, and the last segment of each ends where the job does.
+    segments = pandas.DataFrame(found.segments)
+    gpu_s = (segments["num_gpus"] * (segments["to_s"] - segments["from_s"])).sum()
+    assert gpu_s == pytest.approx(frame["attained_gpu_s"].sum())
+    last = segments.groupby("job_id", sort=False).last()
+    assert (last["to_s"] == frame.set_index("job_id")["finish_s"]).all() and set(last["ended"]) == {"completed"}
+    assert set(segments["ended"]) <= {"continued", "completed"} and (segments["from_s"] < segments["to_s"]).all()
     held = found.utilisation["held_gpus"]
     assert held.max() <= jobs.num_gpus and (np.diff(found.utilisation["time_s"]) >= 0).all()
     mean = pleach.evaluate(["sjf"], jobs).table["avg_jct_s"][0]

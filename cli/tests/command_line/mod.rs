@@ -6,6 +6,7 @@ mod explain;
 mod learning;
 mod processors;
 mod refusals;
+mod schedules;
 mod speed;
 mod sweeps;
 mod trees;

@@ -68,7 +68,7 @@ fn write<'a, R>(group: &mut Group<'_>, rows: &'a [R], values: &Values<'a, R>) ->
         Values::Text(of) => column::<ByteArrayType, R>(group, rows, |row| Some(text(&of(row))), false),
         Values::OptionalText(of) => column::<ByteArrayType, R>(group, rows, |row| of(row).map(text), true),
         Values::Number(of) => column::<DoubleType, R>(group, rows, |row| Some(of(row)), false),
-        Values::OptionalNumber(of) => column::<DoubleType, R>(group, rows, |row| of(row), true),
+        Values::OptionalNumber(of) => column::<DoubleType, R>(group, rows, of, true),
         Values::Count(of) => {
             let cut = |row| Some(i32::try_from(of(row)).unwrap_or(i32::MAX));
             column::<Int32Type, R>(group, rows, cut, false)

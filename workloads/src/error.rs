@@ -50,12 +50,12 @@ impl From<pleach_tables::Error> for Error {
                 message,
             },
             Of::Io { path, source } => Error::Io { path, source },
-            Of::NoParquet { path } => crate::config(
+            Of::NoParquet { path } => Error::Config(ConfigError::new(
                 "path",
                 path.display(),
                 "CSV: this build reads and writes no Parquet",
                 "build with the feature `parquet` or convert the file to CSV",
-            ),
+            )),
             // The list of that crate may grow; what it says is said.
             other => Error::Io {
                 path: PathBuf::new(),

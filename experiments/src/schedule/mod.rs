@@ -111,15 +111,18 @@ pub struct Checked {
 /// A run of a workload or seed that is not there; a job or a node that is not there.
 pub fn check(record: &Record, instances: &[Instance], sim: &SimConfig) -> Result<Vec<Checked>, Error> {
     let conditions = conditions_of(sim);
-    let mut facts: BTreeMap<usize, Facts> = BTreeMap::new();
+    // Runs stand workload by workload, so the facts of one are read once.
+    let mut facts: Option<(usize, Facts)> = None;
     let mut checked = Vec::new();
     for run in &record.runs {
         let index = instance_of(run, instances)?;
-        if !facts.contains_key(&index) {
-            facts.insert(index, facts_of(&instances[index].workload)?);
-        }
-        let verdict = verify(&facts[&index], &conditions, run)?;
+        let known = match facts.take().filter(|(known, _)| *known == index) {
+            Some((_, known)) => known,
+            None => facts_of(&instances[index].workload)?,
+        };
+        let verdict = verify(&known, &conditions, run)?;
         checked.push(told(run, verdict));
+        facts = Some((index, known));
     }
     Ok(checked)
 }

@@ -100,6 +100,53 @@ fn a_job_of_a_microsecond_and_one_of_thirty_years_are_exact() {
     assert_eq!(finishes, [1e-6, 1e9]);
 }
 
+#[test]
+fn gangs_that_share_a_spine_end_later_for_as_long_as_they_share_it() {
+    use pleach_scheduler::cluster_spec::ClusterSpec;
+    use pleach_scheduler::physics::links::{Fabric, StepCost};
+    // Two racks of two nodes with a GPU and a NIC of 2 GB/s each; half of that leaves a rack.
+    let mut workload = workload(vec![job("a", 0.0, 2, 100.0), job("b", 10.0, 2, 20.0)]);
+    workload.cluster = ClusterSpec::uniform(4, 1, 2);
+    let mut fabric = Fabric::from_name("gavel").unwrap();
+    let between = &mut fabric.between;
+    (between.nic_gb_per_s, between.tuned, between.rack_oversubscription) = (2.0, 1.0, 2.0);
+    (between.latency_us, between.latency_per_domain_us, between.root_us) = (0.0, 0.0, 0.0);
+    workload.cluster.fabric = Some(fabric);
+    // 1 s of compute; 1.84 GB over a tree of 0.92 x 2 GB/s, 1 s alone and 2 s for two.
+    workload.classes[0].step = Some(StepCost {
+        compute_s: 1.0,
+        gradient_bytes: 1.84e9,
+        gamma: 1.0,
+    });
+    let oracle = |job: &pleach_workloads::JobSpec| Estimate {
+        value: job.run_time_s,
+        provenance: Provenance::Oracle,
+    };
+    let estimates: Vec<Estimate> = workload.jobs.iter().map(oracle).collect();
+    let mut world = World::new(&workload, Capabilities::DEFAULT, &estimates).unwrap();
+    for (id, nodes) in [(0, [0, 2]), (1, [1, 3])] {
+        world.advance();
+        let placement = nodes.map(|node| Slice {
+            node: NodeId(node),
+            gpus: 1,
+        });
+        world
+            .cluster_mut()
+            .start(JobId(id), placement.into_iter().collect());
+        world.carry_out();
+        world.cluster().check();
+    }
+    while world.advance() == Advance::Event {
+        world.cluster().check();
+    }
+    // Steps of 3 s instead of 2 for both: b takes 30 s; a has done 10 + 20 by then and needs 70 s more.
+    let finishes: Vec<f64> = world.outcomes().map(|outcome| outcome.finish_s).collect();
+    for (found, expected) in finishes.iter().zip([110.0, 40.0]) {
+        assert!((found - expected).abs() < 1e-5, "{finishes:?}");
+    }
+    assert_eq!(finishes.len(), 2);
+}
+
 /// Two jobs of one GPU and 100 s each on one node of one GPU, under these capabilities.
 fn pair(capabilities: Capabilities) -> World {
     let mut workload = workload(vec![job("a", 0.0, 1, 100.0), job("b", 20.0, 1, 100.0)]);

@@ -55,7 +55,8 @@ impl FreeCounts {
         self.racks[cluster.nodes[node].rack.index()] -= num_gpus;
     }
 
-    /// Writes the tightest place of a gang: one node, or the nodes of one rack, or any. Its racks; none if it does not fit.
+    /// Writes the tightest place of a gang: one node, or the nodes of one rack, or any. Its racks; none if it does not fit, or if
+    /// links decide among racks.
     fn place(&mut self, cluster: &Cluster, num_gpus: u32) -> Option<u32> {
         self.taken.clear();
         let single = self
@@ -80,6 +81,8 @@ impl FreeCounts {
         }
         let (nodes, num_racks) = match best {
             Some((_, _, rack)) => (nodes_of(cluster, rack), 1),
+            // Links tell apart what these counts do not.
+            None if cluster.links.is_some() => return None,
             None => (0..self.nodes.len(), 2),
         };
         self.fill(nodes, num_gpus).then_some(num_racks)

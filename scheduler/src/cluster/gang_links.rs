@@ -3,7 +3,7 @@
 use smallvec::SmallVec;
 
 use super::Cluster;
-use super::links::{Links, Want};
+use super::links::{Links, Want, part};
 use super::rates::FACTOR_MIN;
 use super::tables::{JobState, Slice};
 use crate::ids::{ClassId, JobId};
@@ -34,6 +34,13 @@ impl Cluster {
         num_gpus: u32,
     ) -> Option<f64> {
         let (links, step) = (self.links.as_ref()?, self.classes[class.index()].step?);
+        if let [only] = placement {
+            let island = self.nodes[only.node.index()].nvlink_gpus;
+            let (first, last) = (only.gpus.trailing_zeros(), 63 - only.gpus.leading_zeros());
+            if first / island == last / island {
+                return Some(1.0);
+            }
+        }
         let spread = self.lay(links, placement, num_racks, num_gpus).alone;
         let tightest = self.tightest_spread(links, self.class_types[class.index()], placement, num_gpus);
         Some(locality(&links.fabric, step, spread, tightest))
@@ -50,18 +57,26 @@ impl Cluster {
             return 1.0;
         };
         let job = &self.jobs[id.index()];
-        let lay = self.lay(
-            links,
-            &job.placement,
-            self.num_racks(&job.placement),
-            job.num_held,
-        );
-        let share = links.share(&lay.wants);
-        if share == lay.alone.share {
+        let lay = self.lay_of(links, &job.placement);
+        among(&links.fabric, step, lay.alone, links.share(&lay.wants))
+    }
+
+    /// The same on a placement that it may get, beside those who use its links now, itself apart.
+    pub(super) fn link_speed_at(&self, id: JobId, placement: &[Slice]) -> f64 {
+        let Some((links, step)) = self.links_of_placed(id, placement) else {
             return 1.0;
-        }
-        let now = Spread { share, ..lay.alone };
-        (links.fabric.step_s(step, lay.alone) / links.fabric.step_s(step, now)).max(FACTOR_MIN)
+        };
+        let at = self.lay_of(links, placement);
+        let own = match self.links_of(id) {
+            Some(_) => self.lay_of(links, &self.jobs[id.index()].placement).wants,
+            None => SmallVec::new(),
+        };
+        let shares = at.wants.iter().map(|(number, want)| {
+            let own = own.iter().find(|(other, _)| other == number);
+            let link = &links.links[*number as usize];
+            part(link.has, link.wanted - own.map_or(0, |(_, want)| *want) + want)
+        });
+        among(&links.fabric, step, at.alone, shares.fold(1.0, f64::min))
     }
 
     /// A gang comes to its links, or leaves them. Writes who has another share of one now, itself apart.
@@ -75,8 +90,7 @@ impl Cluster {
         let Some((links, _)) = self.links_of_placed(id, placement) else {
             return;
         };
-        let (num_racks, num_gpus) = (self.num_racks(placement), num_gpus(placement));
-        let wants = self.lay(links, placement, num_racks, num_gpus).wants;
+        let wants = self.lay_of(links, placement).wants;
         let Some(links) = &mut self.links else { return };
         for (number, wanted) in wants {
             let link = &mut links.links[number as usize];
@@ -100,12 +114,7 @@ impl Cluster {
             return;
         };
         let job = &self.jobs[id.index()];
-        let lay = self.lay(
-            links,
-            &job.placement,
-            self.num_racks(&job.placement),
-            job.num_held,
-        );
+        let lay = self.lay_of(links, &job.placement);
         let gangs = lay
             .wants
             .iter()
@@ -124,6 +133,10 @@ impl Cluster {
         let class = &self.classes[job.request.class.index()];
         let is_apart = placement.len() < 2 || job.is_forked || class.elastic.is_some();
         class.step.filter(|_| !is_apart).map(|step| (links, step))
+    }
+
+    fn lay_of(&self, links: &Links, placement: &[Slice]) -> Lay {
+        self.lay(links, placement, self.num_racks(placement), num_gpus(placement))
     }
 
     fn lay(&self, links: &Links, placement: &[Slice], num_racks: u32, num_gpus: u32) -> Lay {
@@ -248,12 +261,7 @@ impl Cluster {
             if job.state != JobState::Running || self.links_of(id).is_none() {
                 continue;
             }
-            let lay = self.lay(
-                links,
-                &job.placement,
-                self.num_racks(&job.placement),
-                job.num_held,
-            );
+            let lay = self.lay_of(links, &job.placement);
             for (link, want) in lay.wants {
                 wanted[link as usize].0 += want;
                 wanted[link as usize].1.push(id);
@@ -269,6 +277,15 @@ impl Cluster {
 
 fn num_gpus(placement: &[Slice]) -> u32 {
     placement.iter().map(|slice| slice.num_gpus()).sum()
+}
+
+/// Speed with a share of the links relative to that with the share that a gang has by itself, (0, 1].
+fn among(fabric: &Fabric, step: StepCost, alone: Spread, share: f64) -> f64 {
+    if share == alone.share {
+        return 1.0;
+    }
+    let now = Spread { share, ..alone };
+    (fabric.step_s(step, alone) / fabric.step_s(step, now)).max(FACTOR_MIN)
 }
 
 /// Speed at a spread relative to the tightest, (0, 1].

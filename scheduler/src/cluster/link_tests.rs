@@ -120,11 +120,22 @@ fn two_gangs_that_share_a_spine_halve_it_and_get_it_back() {
     close(cluster.job(first).rate, 1.0);
     cluster.advance(Time::from_secs_f64(10.0));
     // A second one wants as much: 2 NICs of 1, half for each.
+    let waiting = submit(&mut cluster, 2);
+    let slices = [1, 5].map(|node| Slice {
+        node: NodeId(node),
+        gpus: 1,
+    });
+    let offered = cluster.job_facts(waiting, &slices);
+    cluster.withdraw(waiting);
     let second = start(&mut cluster, &[(1, 1), (5, 1)]);
     let among = (1.0 + alone_s) / (1.0 + 2.0 * alone_s);
+    close(offered.rate, among);
     for id in [first, second] {
         close(cluster.job(id).rate, among);
         close(cluster.job(id).rate_alone, 1.0);
+        // What it has is worth what it gets of it.
+        let own = cluster.job(id).placement.clone();
+        close(cluster.job_facts(id, &own).rate, among);
     }
     // 10 of 100 s are done; the rest takes longer by the same factor.
     let finish_s = cluster.job(first).expected_finish.as_secs_f64();

@@ -40,13 +40,13 @@ pub(super) struct Link {
 }
 
 impl Link {
-    /// The part that everybody gets of what they want.
     pub(super) fn share(&self) -> f64 {
         part(self.has, self.wanted)
     }
 }
 
-fn part(has: u64, wanted: u64) -> f64 {
+/// The part that everybody gets of what is wanted, (0, 1].
+pub(super) fn part(has: u64, wanted: u64) -> f64 {
     if wanted <= has {
         1.0
     } else {

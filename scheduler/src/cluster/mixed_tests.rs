@@ -1,4 +1,4 @@
-//! Everything at once on one small cluster: fractions, MIG instances, packing, CPU and memory, nodes that come and go,
+//! Everything at once on one small cluster: fractions, MIG instances, packing, CPU and memory, links, nodes that come and go,
 //! quotas. After every change all invariants are recomputed from scratch.
 
 use proptest::prelude::*;
@@ -9,6 +9,7 @@ use crate::cluster_spec::{GpuTypeSpec, Load, NodeGroup, Resources, TenantSpec};
 use crate::estimate::{Estimate, Provenance};
 use crate::ids::{ClassId, TenantId};
 use crate::ids::{GpuTypeId, NodeId};
+use crate::physics::links::{Between, Fabric, StepCost};
 use crate::physics::mig::MigGpu;
 use crate::physics::mixed::Fusion;
 
@@ -23,6 +24,7 @@ pub(super) fn cluster(borrowing: bool, mixed_types: bool) -> Cluster {
         memory_gib: 64.0,
         ..NodeGroup::default()
     };
+    let gavel = Fabric::from_name("gavel").unwrap();
     let spec = ClusterSpec {
         gpu_types: vec![
             GpuTypeSpec {
@@ -44,6 +46,15 @@ pub(super) fn cluster(borrowing: bool, mixed_types: bool) -> Cluster {
             })
             .collect(),
         borrowing,
+        // One NIC a node, and of a rack's two the bandwidth of less than one outside: gangs share links.
+        fabric: Some(Fabric {
+            between: Between {
+                rack_oversubscription: 3.0,
+                hash_loss: 0.1,
+                ..gavel.between
+            },
+            ..gavel
+        }),
         ..ClusterSpec::default()
     };
     let class = |name: &str, speed: [f64; 2], utilisation| ModelClass {
@@ -59,6 +70,11 @@ pub(super) fn cluster(borrowing: bool, mixed_types: bool) -> Cluster {
         class("both", [1.0, 2.0], 0.5),
         class("plain only", [1.0, 0.0], 0.9),
     ];
+    classes[0].step = Some(StepCost {
+        compute_s: 0.2,
+        gradient_bytes: 1e8,
+        gamma: 2.0,
+    });
     classes[1].fusion = Some(Fusion {
         best_sum: 3.0,
         framework_gib: 1.3,
@@ -417,9 +433,11 @@ fn a_gang_on_two_types_runs_at_the_pace_of_the_slower() {
         node: NodeId(node),
         gpus,
     };
-    cluster.start(id, [slice(2, 0b11), slice(0, 0b11)].into_iter().collect());
+    let slices: Placement = [slice(2, 0b11), slice(0, 0b11)].into_iter().collect();
+    let by_links = cluster.facts(ClassId(0), &slices).locality;
+    cluster.start(id, slices);
     cluster.check();
     let job = cluster.job(id);
-    assert_eq!((job.gpu_type, job.rate), (GpuTypeId(0), 1.0));
+    assert_eq!((job.gpu_type, job.rate), (GpuTypeId(0), by_links));
     assert_eq!(cluster.gpus_freed_by(id), 2, "of the slower type");
 }

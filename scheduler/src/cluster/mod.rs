@@ -37,6 +37,7 @@ pub mod snapshot;
 mod submit;
 mod tables;
 mod type_advantage;
+mod wide;
 
 pub use capabilities::{Capabilities, Sharing, moved};
 pub use goodput_cache::WaitingPace;

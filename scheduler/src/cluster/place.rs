@@ -8,7 +8,7 @@ use super::Cluster;
 use super::tables::{Slice, num_in};
 use crate::ActionKind;
 use crate::cluster_spec::ModelClass;
-use crate::ids::{ClassId, GpuTypeId, JobId, NodeId};
+use crate::ids::{ClassId, GpuTypeId, JobId, NodeId, RackId};
 
 /// How a placement was built.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -194,18 +194,10 @@ impl Cluster {
         }
         match best {
             Some((_, _, id)) => {
-                let rack = &self.racks[id];
-                let nodes = rack.first_node.0..rack.first_node.0 + rack.num_nodes;
-                let mut rest = num_gpus;
-                for free in (1..=self.free.node_gpus_max[kind.index()]).rev() {
-                    for node in nodes.clone().map(NodeId) {
-                        if rest > 0 && self.nodes[node.index()].num_free() == free {
-                            rest -= self.push_slice(node, rest, out);
-                        }
-                    }
-                }
-                debug_assert_eq!(rest, 0, "the rack was chosen because it holds the gang");
+                let taken = self.fill_rack(kind, RackId(id as u32), num_gpus, out);
+                debug_assert_eq!(taken, num_gpus, "the rack was chosen because it holds the gang");
             }
+            None if self.links.is_some() => self.place_over_racks(kind, num_gpus, out),
             None => {
                 self.place_in_order(kind, num_gpus, self.free.levels(kind).rev(), out);
             }
@@ -251,7 +243,7 @@ impl Cluster {
         debug_assert_eq!(rest, 0, "the type was checked to hold the gang");
     }
 
-    fn push_slice(&self, node: NodeId, wanted: u32, out: &mut Vec<Slice>) -> u32 {
+    pub(super) fn push_slice(&self, node: NodeId, wanted: u32, out: &mut Vec<Slice>) -> u32 {
         let row = &self.nodes[node.index()];
         let take = wanted.min(row.num_free());
         out.push(Slice {

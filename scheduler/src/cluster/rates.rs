@@ -206,13 +206,15 @@ impl Cluster {
         speeds.fold(f64::INFINITY, f64::min).max(FACTOR_MIN)
     }
 
-    /// What a placement is worth to a job with what it asks for.
+    /// What a placement is worth to a job with what it asks for, beside those who use the links there.
     #[must_use]
     pub fn job_facts(&self, id: JobId, placement: &[Slice]) -> PlacementFacts {
-        self.facts_with(id, placement, self.jobs[id.index()].shape)
+        let mut facts = self.facts_with(id, placement, self.jobs[id.index()].shape);
+        facts.rate *= self.link_speed_at(id, placement);
+        facts
     }
 
-    /// What a placement is worth to a job with other CPU and memory than it asks for.
+    /// What a placement is worth to a job with other CPU and memory than it asks for, its links to itself.
     #[must_use]
     pub fn facts_with(&self, id: JobId, placement: &[Slice], granted: ShapeId) -> PlacementFacts {
         self.facts_of(id, placement, self.shape(granted))

@@ -248,6 +248,47 @@ fn gzip_that_unpacks_to_far_more_than_a_list_of_jobs_is_refused_early() {
 }
 
 #[test]
+fn a_fabric_that_cannot_be_is_refused_with_its_line_and_key() {
+    let folder = tempfile::tempdir().unwrap();
+    let jobs = folder.path().join("w.csv");
+    std::fs::write(&jobs, "submit_s,num_gpus,run_time_s\n0,1,1\n").unwrap();
+    let read = |fabric: &str| {
+        let cluster = "gpu_types = [{ name = \"H100\", memory_gib = 80.0 }]\ntenants = [{ name = \"a\", quota_gpus = 8 }]\nnode_groups = [{ count = 2, gpus_per_node = 4, gpu_type = \"H100\", nodes_per_rack = 2 }]";
+        let text = format!("[cluster]\n{cluster}\n{fabric}\n");
+        std::fs::write(folder.path().join("w.cluster.toml"), text).unwrap();
+        Workload::read(&jobs).map_err(|error| error.to_string())
+    };
+    let own = "fabric = { preset = \"hgx-h100-ndr\", between = { nics_per_node = 4 } }";
+    assert_eq!(
+        read(own).unwrap().cluster.fabric.unwrap().between.nics_per_node,
+        4
+    );
+    for (fabric, parts) in [
+        (
+            "fabric = \"h100-ndr\"",
+            vec!["line 5", "h100-ndr", "hgx-h100-ndr has all of them"],
+        ),
+        (
+            "fabric = \"hgx-h100-ndr\"",
+            vec!["fabric.between.nics_per_node = 8", "1 to 4", "node_groups[0]"],
+        ),
+        (
+            "fabric = { between = {} }",
+            vec!["line 5", "fabric.inside = nothing"],
+        ),
+        (
+            "fabric = { preset = \"gavel\", between = { nic_gb_per_s = -2.0 } }",
+            vec!["line 5", "fabric.between.nic_gb_per_s = -2", "0.001 to 100000"],
+        ),
+    ] {
+        let text = read(fabric).unwrap_err();
+        for part in parts {
+            assert!(text.contains(part), "{fabric}: {text}");
+        }
+    }
+}
+
+#[test]
 #[cfg(unix)]
 fn a_sidecar_without_an_end_is_read_up_to_its_bound() {
     let folder = tempfile::tempdir().unwrap();

@@ -127,6 +127,9 @@ impl EnvConfig {
         if let Some(batch_system) = &self.sim.batch_system {
             batch_system.validate()?;
         }
+        if let Some(beliefs) = &self.sim.beliefs {
+            beliefs.validate()?;
+        }
         if let Some(outcomes) = &self.sim.outcomes {
             outcomes.validate()?;
         }

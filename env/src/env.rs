@@ -79,20 +79,10 @@ impl Env {
     pub fn reset(&mut self, seed: u64, observation: ObservationMut<'_>) -> Result<(), Error> {
         let seed = Seed(seed);
         let workload = self.source.workload(&self.config, seed)?;
-        let estimates = self
+        let mut world = self
             .config
             .sim
-            .estimates
-            .estimates(&workload, seed.child("estimates", 0));
-        let mut world = World::new(&workload, self.config.sim.capabilities, &estimates)?;
-        world.set_seed(seed.child("world", 0));
-        if let Some(outcomes) = &self.config.sim.outcomes {
-            world.set_outcomes(outcomes, seed.child("outcomes", 0))?;
-        }
-        world.set_capacity(&self.config.sim.capacity, seed.child("capacity", 0))?;
-        if let Some(batch_system) = &self.config.sim.batch_system {
-            world.set_batch_system(batch_system)?;
-        }
+            .world(&workload, seed, seed.child("estimates", 0))?;
         if self.records_tenants {
             world.record_tenants();
         }

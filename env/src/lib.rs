@@ -40,6 +40,7 @@
 pub mod attribution;
 pub mod availability;
 pub mod batch_system;
+pub mod beliefs;
 pub mod bound;
 mod check;
 #[cfg(debug_assertions)]

@@ -84,8 +84,8 @@ const ALL: [Registered; 13] = [
         mixed_ideal,
     ),
     (
-        "Pleach/MixedRealistic-v0",
-        "the same where each start costs 10 s, and run times are guessed from jobs that have ended",
+        "Pleach/MixedRealistic-v1",
+        "the same where starts, memory and checkpoints go by the model, and run times and speeds are not known exactly",
         mixed_realistic,
     ),
 ];
@@ -305,7 +305,7 @@ fn mixed_ideal() -> EnvConfig {
 
 fn mixed_realistic() -> EnvConfig {
     let mut config = mixed_ideal();
-    config.sim.capabilities.overheads = Some(Overheads::BY_STATE_SIZE);
+    config.sim = config.sim.as_published();
     config.sim.estimates = EstimateModel::HISTORY;
     config
 }
@@ -315,6 +315,7 @@ mod tests {
     use super::*;
     use crate::Seed;
     use pleach_scheduler::cluster::moved;
+    use pleach_scheduler::physics::storage::Storage;
     use pleach_workloads::generate::generate;
 
     #[test]
@@ -326,13 +327,18 @@ mod tests {
             else {
                 continue;
             };
+            if overheads == Overheads::ByClass {
+                assert!(words.contains("by the model"), "{id}: {words}");
+                num_costs += 1;
+                continue;
+            }
             for kind in kinds {
                 let WorkloadConfig::Generate(kind) = kind else {
                     panic!("{id} has another source than generators")
                 };
                 for class in generate(&kind, Seed(1)).unwrap().classes {
                     assert_eq!(class.restart_cost_s, None, "{id}: {}", class.name);
-                    let job = moved(&class);
+                    let job = moved(&class, 1, Storage::SHARED);
                     let said = match overheads.start_s(job) {
                         0.0 => "at no cost".to_string(),
                         cost_s => format!("each start costs {cost_s} s"),

@@ -2,6 +2,7 @@
 
 use pleach_scheduler::cluster::{Capabilities, Cluster};
 use pleach_scheduler::pass::Pass;
+use pleach_scheduler::physics::overheads::Overheads;
 use pleach_scheduler::policy::Policy;
 use pleach_scheduler::{ConfigError, Planner, PolicyError, Time};
 use serde::{Deserialize, Serialize};
@@ -9,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::attribution::{Attribution, Waits};
 use crate::availability::AvailabilityConfig;
 use crate::batch_system::BatchSystem;
+use crate::beliefs::BeliefErrors;
 use crate::error::Error;
 use crate::failures::OutcomeModel;
 use crate::metrics::{JobOutcome, Metrics};
@@ -33,6 +35,13 @@ pub struct SimConfig {
     /// The batch system that carries decisions out; without, they are made at every event and happen at once.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub batch_system: Option<BatchSystem>,
+    /// Give each job what is published of its class (state, memory, checkpoints, starts) and the cluster a store and guarded sharing,
+    /// where the list says nothing ([`pleach_workloads::classes`]).
+    #[serde(skip_serializing_if = "is_false")]
+    pub class_facts: bool,
+    /// How wrong the scheduler is about speeds and costs; without, it is right.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub beliefs: Option<BeliefErrors>,
     /// How the scheduler's run time estimates come about.
     pub estimates: EstimateModel,
     /// Draws the errors of the estimates and the failures of nodes.
@@ -118,17 +127,8 @@ pub fn simulate_planner(
 
 fn open(workload: &Workload, config: &SimConfig) -> Result<World, Error> {
     workload.validate()?;
-    config.estimates.validate()?;
-    let estimates = config.estimates.estimates(workload, Seed(config.seed));
-    let mut world = World::new(workload, config.capabilities, &estimates)?;
-    world.set_seed(Seed(config.seed).child("world", 0));
-    if let Some(outcomes) = &config.outcomes {
-        world.set_outcomes(outcomes, Seed(config.seed).child("outcomes", 0))?;
-    }
-    world.set_capacity(&config.capacity, Seed(config.seed).child("capacity", 0))?;
-    if let Some(batch_system) = &config.batch_system {
-        world.set_batch_system(batch_system)?;
-    }
+    let seed = Seed(config.seed);
+    let mut world = config.world(workload, seed, seed)?;
     if config.record_utilisation {
         world.record_utilisation();
     }
@@ -142,6 +142,51 @@ fn open(workload: &Workload, config: &SimConfig) -> Result<World, Error> {
         world.record_segments();
     }
     Ok(world)
+}
+
+impl SimConfig {
+    /// The same in a world as it is published: starts, memory and checkpoints by class, a stop that leaves 30 s to save
+    /// (Kubernetes' default of `terminationGracePeriodSeconds`), guarded sharing, and a scheduler that is a little wrong about speeds
+    /// and costs.
+    #[must_use]
+    pub fn as_published(mut self) -> SimConfig {
+        self.capabilities.overheads = Some(Overheads::ByClass);
+        self.capabilities.class_checkpoints = true;
+        self.capabilities.stop_grace_s = Some(30.0);
+        self.class_facts = true;
+        self.beliefs = Some(BeliefErrors::MEASURED);
+        self
+    }
+
+    /// The world of these settings before its first event. The errors of the estimates have a seed of their own.
+    pub(crate) fn world(&self, workload: &Workload, seed: Seed, estimates: Seed) -> Result<World, Error> {
+        let mut filled = None;
+        let workload = if self.class_facts {
+            let filled = filled.insert(workload.clone());
+            filled.fill_class_facts(self.capabilities.overheads == Some(Overheads::ByClass));
+            filled
+        } else {
+            workload
+        };
+        self.estimates.validate()?;
+        let estimates = self.estimates.estimates(workload, estimates);
+        let mut world = match self.beliefs {
+            None => World::new(workload, self.capabilities, &estimates)?,
+            Some(errors) => {
+                let seed = seed.child("beliefs", 0);
+                World::with_beliefs(workload, self.capabilities, &estimates, errors, seed)?
+            }
+        };
+        world.set_seed(seed.child("world", 0));
+        if let Some(outcomes) = &self.outcomes {
+            world.set_outcomes(outcomes, seed.child("outcomes", 0))?;
+        }
+        world.set_capacity(&self.capacity, seed.child("capacity", 0))?;
+        if let Some(batch_system) = &self.batch_system {
+            world.set_batch_system(batch_system)?;
+        }
+        Ok(world)
+    }
 }
 
 /// Plans after which their mean distance is taken for what it will be. *Assumed.*

@@ -11,6 +11,7 @@
     allow(clippy::disallowed_methods, reason = "tests hold results to the C library's")
 )]
 
+pub mod classes;
 mod columns;
 mod error;
 pub mod estimates;

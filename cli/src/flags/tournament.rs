@@ -66,9 +66,18 @@ impl ConditionFlag {
 pub enum ConditionArg {
     /// Run times known, starting and stopping free
     Ideal,
-    /// Run times guessed from ended jobs, each start costs 10 s
+    /// Run times guessed from ended jobs; starts, memory, checkpoints and sharing as published for their models
     Realistic,
-    /// Run times known, each start costs 10 s
+    /// As realistic, but each start costs 10 s
+    #[value(name = "realistic-10s")]
+    Realistic10s,
+    /// As realistic, but each start costs 60 s
+    #[value(name = "realistic-60s")]
+    Realistic60s,
+    /// As realistic, but each start costs 250 s
+    #[value(name = "realistic-250s")]
+    Realistic250s,
+    /// Run times known, everything else as realistic
     Overheads,
     /// Run times guessed, starting and stopping free
     Estimates,
@@ -79,6 +88,9 @@ impl From<ConditionArg> for Condition {
         match arg {
             ConditionArg::Ideal => Condition::Ideal,
             ConditionArg::Realistic => Condition::Realistic,
+            ConditionArg::Realistic10s => Condition::Realistic10s,
+            ConditionArg::Realistic60s => Condition::Realistic60s,
+            ConditionArg::Realistic250s => Condition::Realistic250s,
             ConditionArg::Overheads => Condition::Overheads,
             ConditionArg::Estimates => Condition::Estimates,
         }

@@ -1,6 +1,5 @@
 //! What goes wrong: trials that fail, jobs that are killed or given up, nodes that leave and return.
 
-use pleach_scheduler::cluster::last_checkpoint_s;
 use pleach_scheduler::{ConfigError, JobId};
 
 use super::World;
@@ -77,12 +76,11 @@ impl World {
     /// A failure took the job's GPUs: what its last checkpoint does not hold is lost.
     pub(super) fn failed(&mut self, id: JobId, ended: Ended) {
         let added_s = self.stopped(id);
-        let interval_s = self.cluster.capabilities().checkpoint_interval_s;
         let truth = &mut self.truth[id.index()];
         let done_s = truth.done_s();
-        let kept_s = last_checkpoint_s(done_s, interval_s).max(truth.saved_s.min(done_s));
-        truth.lost_s += done_s - kept_s;
-        truth.rest_s = truth.work_s - kept_s;
+        let class = truth.submission.class;
+        let kept_s = self.cluster.kept_at_failure_s(class, done_s, truth.saved_s);
+        truth.lose(kept_s);
         self.told_ended(id, ended, done_s - kept_s + added_s);
         self.requeued(id);
         self.requeued_behind(id, &[]);

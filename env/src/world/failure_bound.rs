@@ -12,8 +12,8 @@
 //!
 //! so that work of W costs W over that many stops. The job is taken to run at its own pace on as few nodes as hold it.
 
-use pleach_scheduler::ConfigError;
 use pleach_scheduler::portable_math::exp;
+use pleach_scheduler::{ClassId, ConfigError};
 
 use super::World;
 use crate::availability::AvailabilityConfig;
@@ -51,12 +51,13 @@ impl World {
     /// Stops of all jobs by failures, about.
     fn expected_stops(&self, mtbf_s: f64) -> f64 {
         let capabilities = self.cluster.capabilities();
-        let restart_s = self.cluster.restart_cost_s_max();
+        let restart_s_max = self.cluster.restart_cost_s_max();
         let widest = self.cluster.nodes().iter().map(|node| node.num_gpus).max();
-        let of_job = |gang: u32, work_s: f64| {
+        let of_job = |gang: u32, class: ClassId, work_s: f64| {
+            let restart_s = restart_s_max.max(self.cluster.costs_s(class, gang).1);
             let mean_s = mtbf_s / f64::from(gang.div_ceil(widest.unwrap_or(1).max(1)));
             let survives = exp(-restart_s / mean_s);
-            let kept_s = match capabilities.checkpoint_interval_s {
+            let kept_s = match self.cluster.checkpoint_interval_s(class) {
                 _ if capabilities.restart_cost_is_work => (mean_s - restart_s).max(0.0),
                 None => mean_s * survives,
                 Some(interval_s) => {
@@ -68,7 +69,7 @@ impl World {
             work_s / kept_s.max(f64::MIN_POSITIVE)
         };
         let jobs = self.truth.iter();
-        jobs.map(|truth| of_job(truth.submission.num_gpus, truth.work_s))
+        jobs.map(|truth| of_job(truth.submission.num_gpus, truth.submission.class, truth.work_s))
             .sum()
     }
 

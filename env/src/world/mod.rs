@@ -12,22 +12,25 @@ mod failing;
 mod failure_bound;
 mod integrals;
 mod lease;
+mod loads;
 mod results;
 mod rounds;
 mod telling;
 mod tenants;
+mod true_pace;
 mod truth;
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use pleach_scheduler::cluster::{Capabilities, Cluster, JobState, Placement, Submission, moved};
+use pleach_scheduler::cluster::{Capabilities, Cluster, JobState, Placement, Submission};
+use pleach_scheduler::cluster_spec::ModelClass;
 use pleach_scheduler::decision::{Action, Decision};
-use pleach_scheduler::physics::overheads::Overheads;
 use pleach_scheduler::{ClassId, ConfigError, Estimate, JobId, TenantId, Time};
 
 use crate::attribution::Attribution;
 use crate::availability::Availability;
+use crate::beliefs::Truths;
 use crate::metrics::JobOutcome;
 use crate::occupancy::Occupancy;
 use crate::segments::Segments;
@@ -65,6 +68,9 @@ pub struct World {
     seed: Seed,
     /// Seed of the times to failure.
     outcome_seed: Seed,
+    /// What is true where the scheduler's beliefs are not exact.
+    truths: Option<Box<Truths>>,
+    loads: loads::Loads,
     decisions: Vec<Decision>,
     /// Jobs that an event touches beside its own; kept for its memory.
     touched: Vec<JobId>,
@@ -105,8 +111,18 @@ impl World {
         capabilities: Capabilities,
         estimates: &[Estimate],
     ) -> Result<World, ConfigError> {
+        World::of(workload, &workload.classes, capabilities, estimates)
+    }
+
+    /// The same where the scheduler believes the classes to be others.
+    fn of(
+        workload: &Workload,
+        believed: &[ModelClass],
+        capabilities: Capabilities,
+        estimates: &[Estimate],
+    ) -> Result<World, ConfigError> {
         assert_eq!(workload.jobs.len(), estimates.len(), "one estimate per job");
-        let cluster = Cluster::new(&workload.cluster, &workload.classes, capabilities)?;
+        let cluster = Cluster::new(&workload.cluster, believed, capabilities)?;
         let truth: Vec<Truth> = workload
             .jobs
             .iter()
@@ -127,6 +143,7 @@ impl World {
                     work_s: job.run_time_s,
                     since: Time::ZERO,
                     rate: 0.0,
+                    pace: 1.0,
                     cost_left_s: 0.0,
                     saved_s: 0.0,
                     lost_s: 0.0,
@@ -154,6 +171,8 @@ impl World {
             capacity: Availability::default(),
             seed: Seed(0),
             outcome_seed: Seed(0),
+            truths: None,
+            loads: loads::Loads::default(),
             decisions: Vec::new(),
             touched: Vec::new(),
             outcomes: vec![None; truth.len()],
@@ -251,6 +270,7 @@ impl World {
     pub fn carry_out(&mut self) {
         let mut decisions = std::mem::take(&mut self.decisions);
         self.cluster.take_decisions(&mut decisions);
+        self.count_loads(&decisions);
         for decision in decisions.drain(..) {
             let job = decision.row;
             match decision.action {
@@ -262,9 +282,14 @@ impl World {
                 Action::Preempt => {
                     self.requeued(job);
                     let added_s = self.stopped(job);
-                    self.told_ended(job, Ended::Preempted, added_s);
                     let truth = &mut self.truth[job.index()];
-                    truth.saved_s = truth.done_s();
+                    let done_s = truth.done_s();
+                    let kept_s = self.cluster.kept_at_stop_s(job, done_s, truth.saved_s);
+                    truth.saved_s = kept_s;
+                    if kept_s < done_s {
+                        truth.lose(kept_s);
+                    }
+                    self.told_ended(job, Ended::Preempted, done_s - kept_s + added_s);
                     self.requeued_behind(job, &decision.placement);
                 }
                 // The pass that reserved keeps to it; nothing happens in the world.
@@ -309,23 +334,7 @@ impl World {
         if job.state != JobState::Running || job.run_start != now {
             return;
         }
-        let class = self.cluster.class(job.request.class);
-        let truth = &mut self.truth[id.index()];
-        // The scheduler's beliefs about rate and restart cost are true in this model; only run times are hidden.
-        (truth.since, truth.rate, truth.cost_left_s) = (now, job.rate, job.cost_left_s);
-        if let Some(overheads @ Overheads::TaccEmpirical) = &self.cluster.capabilities().overheads
-            && job.num_preemptions + job.num_failures > 0
-            && !self.cluster.capabilities().restart_cost_is_work
-            && class.restart_cost_s.is_none()
-        {
-            // The scheduler believes the median; the truth is drawn for every restart. A cost of the class' own is known.
-            let draw = self
-                .seed
-                .child("restart", u64::from(id.0))
-                .child("run", u64::from(truth.run))
-                .0;
-            truth.cost_left_s += overheads.migration_s(moved(class), draw) - self.cluster.restart_cost_s(id);
-        }
+        self.set_truth_of_start(id);
         if self.begins(id) {
             self.push_finish(id);
         }
@@ -354,10 +363,10 @@ impl World {
         for id in &touched {
             let (job, truth) = (self.cluster.job(*id), &self.truth[id.index()]);
             // Several changes at one instant leave one rate; a job that has stopped since has none.
-            if job.state != JobState::Running || truth.rate == 0.0 || truth.rate == job.rate {
+            let rate = job.rate * truth.pace;
+            if job.state != JobState::Running || truth.rate == 0.0 || truth.rate == rate {
                 continue;
             }
-            let rate = job.rate;
             self.book(*id);
             let truth = &mut self.truth[id.index()];
             truth.rate = rate;

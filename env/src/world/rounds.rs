@@ -57,7 +57,7 @@ impl World {
         for job in jobs {
             let terms = terms(job);
             let truth = &mut self.truth[job.index()];
-            truth.rate = self.cluster.job(job).rate;
+            truth.rate = self.cluster.job(job).rate * truth.pace;
             let (rate, cost_s) = (truth.rate * terms.rate_factor, truth.cost_left_s);
             let span = match clock.end {
                 RoundEnd::Grid => grid_end - now,

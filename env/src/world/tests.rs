@@ -5,6 +5,7 @@ use crate::availability::AvailabilityConfig;
 use crate::failures::{End, OutcomeModel};
 use crate::test_lists::{job, workload};
 use pleach_scheduler::cluster::Slice;
+use pleach_scheduler::physics::overheads::Overheads;
 use pleach_scheduler::{ActionKind, NodeId, Provenance};
 use pleach_workloads::Outcome;
 

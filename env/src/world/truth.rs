@@ -32,6 +32,8 @@ pub(super) struct Truth {
     pub(super) since: Time,
     /// True progress per second; zero while the job does not run.
     pub(super) rate: f64,
+    /// True progress over believed progress of the present run, above 0.
+    pub(super) pace: f64,
     /// Start-up cost of the present run that was unpaid at `since`, s.
     pub(super) cost_left_s: f64,
     /// Work that its last preemption wrote down, in seconds of the reference run.
@@ -65,6 +67,12 @@ impl Truth {
     /// Work that is done, in seconds of the reference run.
     pub(super) fn done_s(&self) -> f64 {
         self.work_s - self.rest_s
+    }
+
+    /// A stop or a failure leaves so much of its work, in seconds of the reference run.
+    pub(super) fn lose(&mut self, kept_s: f64) {
+        self.lost_s += self.done_s() - kept_s;
+        self.rest_s = self.work_s - kept_s;
     }
 
     /// Books what was paid and done at the present rate.

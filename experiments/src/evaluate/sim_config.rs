@@ -44,7 +44,7 @@ pub struct SchedulingConfig {
     #[arg(long, value_name = "S", value_parser = flag_values::not_negative)]
     pub restart_cost_s: Option<f64>,
     /// What starts and restarts cost by a published model, instead of --restart-cost-s: zero, pollux30, shockwave20,
-    /// by-state-size, tacc-empirical or sia-model (docs/gpu-model.md)
+    /// by-state-size, tacc-empirical, sia-model or by-class (docs/gpu-model.md)
     #[arg(long, value_name = "NAME", value_parser = flag_values::overheads, conflicts_with = "restart_cost_s")]
     pub overheads: Option<Overheads>,
     /// Let policies put two jobs on the same GPUs, in turn or at once [default: the environment's, else off]
@@ -63,6 +63,21 @@ pub struct SchedulingConfig {
     /// Seconds of work between two checkpoints: what a failure can cost a job [default: a failure loses nothing]
     #[arg(long, value_name = "S", value_parser = flag_values::positive)]
     pub checkpoint_interval_s: Option<f64>,
+    /// Give each job what is published of the model it trains (state, memory, checkpoints, starts), and the cluster a store and
+    /// sharing that can hurt, where the list says nothing (docs/gpu-model.md) [default: the environment's, else not]
+    #[arg(long)]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub class_facts: bool,
+    /// Seconds that a job is given to save when it is stopped; one that needs longer loses what it did since its last checkpoint
+    /// [default: the environment's, else as long as it needs]
+    #[arg(long, value_name = "S", value_parser = flag_values::not_negative)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stop_grace_s: Option<f64>,
+    /// Let policies be wrong about speeds (12 %, and up to 10 % that drift from week to week) and about what starts cost (30 %)
+    /// [default: the environment's, else they are right]
+    #[arg(long)]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub belief_errors: bool,
     /// Let decisions be carried out by a batch system, with its rounds and delays: slurm, or a TOML file with tick_s,
     /// start_delay_s, end_delay_s, requeue_delay_s, failure_delay_s and whole_nodes (docs/gpu-model.md); not with shared or mixed
     /// GPUs [default: the environment's, else they happen at once]
@@ -81,6 +96,7 @@ impl SchedulingConfig {
             ("restart_cost_s", self.restart_cost_s, true),
             ("node_mtbf_days", self.node_mtbf_days, false),
             ("checkpoint_interval_s", self.checkpoint_interval_s, false),
+            ("stop_grace_s", self.stop_grace_s, true),
         ];
         for (key, value, may_be_0) in numbers {
             let fits = |value: &f64| value.is_finite() && (*value > 0.0 || (may_be_0 && *value == 0.0));
@@ -163,6 +179,14 @@ impl SchedulingConfig {
             .unwrap_or(Sharing::Off);
         capabilities.checkpoint_interval_s =
             self.checkpoint_interval_s.or(capabilities.checkpoint_interval_s);
+        capabilities.stop_grace_s = self.stop_grace_s.or(capabilities.stop_grace_s);
+        if self.class_facts {
+            capabilities.class_checkpoints = true;
+            sim.class_facts = true;
+        }
+        if self.belief_errors {
+            sim.beliefs.get_or_insert_default();
+        }
         if let Some(batch_system) = self.batch_system {
             *capabilities = batch_system.capabilities(*capabilities);
             sim.batch_system = Some(batch_system);

@@ -13,10 +13,16 @@ use crate::evaluate::estimate_source::EstimateSource;
 pub enum Condition {
     /// Run times are known and stopping costs nothing.
     Ideal,
-    /// Run times are guessed from the jobs that have ended, and starts cost what [`Overheads::BY_STATE_SIZE`] says: 10 s, and the
-    /// time to move the model's state where a class gives its size, which no generated one does.
+    /// Run times are guessed from the jobs that have ended, and the world is as it is published ([`SimConfig::as_published`]): starts,
+    /// memory and checkpoints by class, guarded sharing, speeds and costs that are not known exactly.
     Realistic,
-    /// Run times are known, starts cost.
+    /// The same where every start costs 10 s: vision and small language models on a warm image.
+    Realistic10s,
+    /// The same where every start costs 60 s: models of up to 13 thousand million parameters.
+    Realistic60s,
+    /// The same where every start costs 250 s: models of 70 thousand million parameters and more.
+    Realistic250s,
+    /// Run times are known, everything else is as in the realistic condition.
     Overheads,
     /// Run times are guessed, starts cost nothing.
     Estimates,
@@ -24,9 +30,12 @@ pub enum Condition {
 
 impl Condition {
     /// All of them.
-    pub const ALL: [Condition; 4] = [
+    pub const ALL: [Condition; 7] = [
         Condition::Ideal,
         Condition::Realistic,
+        Condition::Realistic10s,
+        Condition::Realistic60s,
+        Condition::Realistic250s,
         Condition::Overheads,
         Condition::Estimates,
     ];
@@ -37,6 +46,9 @@ impl Condition {
         match self {
             Condition::Ideal => "ideal",
             Condition::Realistic => "realistic",
+            Condition::Realistic10s => "realistic-10s",
+            Condition::Realistic60s => "realistic-60s",
+            Condition::Realistic250s => "realistic-250s",
             Condition::Overheads => "overheads",
             Condition::Estimates => "estimates",
         }
@@ -48,10 +60,13 @@ impl Condition {
         match self {
             Condition::Ideal => "run times known, starting and stopping free",
             Condition::Realistic => {
-                "run times guessed from the jobs that have ended, each start costs 10 s (more where a class gives its state's size)"
+                "run times guessed from the jobs that have ended; starts, memory, checkpoints and sharing as published for their models"
             }
+            Condition::Realistic10s => "as realistic, but each start costs 10 s",
+            Condition::Realistic60s => "as realistic, but each start costs 60 s",
+            Condition::Realistic250s => "as realistic, but each start costs 250 s",
             Condition::Overheads => {
-                "run times known, each start costs 10 s (more where a class gives its state's size)"
+                "run times known; starts, memory, checkpoints and sharing as published for their models"
             }
             Condition::Estimates => {
                 "run times guessed from the jobs that have ended, starting and stopping free"
@@ -62,23 +77,35 @@ impl Condition {
     /// The settings of a simulation.
     #[must_use]
     pub fn sim(self) -> SimConfig {
-        let costs = matches!(self, Condition::Realistic | Condition::Overheads);
-        let guesses = matches!(self, Condition::Realistic | Condition::Estimates);
-        SimConfig {
+        let knows = matches!(self, Condition::Ideal | Condition::Overheads);
+        let mut sim = SimConfig {
             capabilities: Capabilities {
-                overheads: Some(if costs {
-                    Overheads::BY_STATE_SIZE
-                } else {
-                    Overheads::ZERO
-                }),
+                overheads: Some(Overheads::ZERO),
                 ..Capabilities::DEFAULT
             },
-            estimates: if guesses {
-                EstimateSource::History.model()
-            } else {
+            estimates: if knows {
                 EstimateSource::Oracle.model()
+            } else {
+                EstimateSource::History.model()
             },
             ..SimConfig::default()
+        };
+        if !matches!(self, Condition::Ideal | Condition::Estimates) {
+            sim = sim.as_published();
+        }
+        if let Some(start_s) = self.start_s() {
+            sim.capabilities.overheads = Some(Overheads::each(start_s));
+        }
+        sim
+    }
+
+    /// What every start costs where it is the same for all, s.
+    fn start_s(self) -> Option<f64> {
+        match self {
+            Condition::Realistic10s => Some(10.0),
+            Condition::Realistic60s => Some(60.0),
+            Condition::Realistic250s => Some(250.0),
+            _ => None,
         }
     }
 }
@@ -97,7 +124,7 @@ mod tests {
         let all = ActionSet::of(ActionKind::Preempt).with(ActionKind::Share);
         for (id, condition) in [
             ("Pleach/MixedIdeal-v0", Condition::Ideal),
-            ("Pleach/MixedRealistic-v0", Condition::Realistic),
+            ("Pleach/MixedRealistic-v1", Condition::Realistic),
         ] {
             let env = EnvConfig::registered(id).unwrap();
             let mut sim = condition.sim();

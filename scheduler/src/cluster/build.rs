@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::Cluster;
 use super::attained_service::AttainedService;
-use super::capabilities::{Capabilities, class_costs_s};
+use super::capabilities::{Capabilities, class_cost_s};
 use super::free::FreeIndex;
 use super::goodput_cache::FirstGoodput;
 use super::links::Links;
@@ -19,6 +19,8 @@ use crate::cluster_spec::{ClusterSpec, GpuTypeSpec, ModelClass, TenantSpec};
 use crate::error::ConfigError;
 use crate::ids::{GpuTypeId, NodeId, RackId, Time};
 use crate::physics::interference::PairTable;
+use crate::physics::overheads::Overheads;
+use crate::physics::storage::Storage;
 
 impl Cluster {
     /// An empty cluster at time zero.
@@ -43,7 +45,12 @@ impl Cluster {
         for class in classes {
             spec.validate_class(class)?;
         }
-        let class_costs_s = class_costs_s(classes, &capabilities);
+        let storage = spec.storage.unwrap_or_default();
+        let costs_by_gang = capabilities.overheads == Some(Overheads::ByClass);
+        let costs = classes
+            .iter()
+            .map(|class| class_cost_s(class, 1, storage, &capabilities));
+        let class_costs_s: Vec<(f64, f64)> = costs.collect();
         let (nodes, racks, num_gpus) = nodes_and_racks(spec);
         let num_types = spec.gpu_types.len();
         let type_value: Vec<f64> = (0..num_types)
@@ -87,11 +94,15 @@ impl Cluster {
                 .collect(),
             type_value,
             pairs: pairs(spec, classes)?,
-            restart_cost_s_min: class_costs_s
+            restart_cost_s_min: classes
                 .iter()
-                .map(|cost| cost.1)
+                .map(|class| class_cost_s_min(class, storage, &capabilities))
                 .fold(f64::INFINITY, f64::min),
-            restarts_cost_the_same: class_costs_s.windows(2).all(|pair| pair[0].1 == pair[1].1),
+            restarts_cost_the_same: !costs_by_gang
+                && class_costs_s.windows(2).all(|pair| pair[0].1 == pair[1].1),
+            costs_by_gang,
+            restart_cost_s_most: 0.0,
+            storage,
             class_costs_s,
             interference: spec.interference,
             borrowing: spec.borrowing,
@@ -103,6 +114,17 @@ impl Cluster {
             spare: Vec::new(),
         })
     }
+}
+
+/// What the cheapest restart of a class costs at least, s, whatever the size of its gang.
+fn class_cost_s_min(class: &ModelClass, storage: Storage, capabilities: &Capabilities) -> f64 {
+    // More GPUs read faster and take longer to connect: a gang of one that has nothing to read is cheaper than any.
+    let light = ModelClass {
+        state_gib: 0.0,
+        ..class.clone()
+    };
+    let is_by_gang = capabilities.overheads == Some(Overheads::ByClass);
+    class_cost_s(if is_by_gang { &light } else { class }, 1, storage, capabilities).1
 }
 
 /// Nodes and racks in the order of the groups, and the number of GPUs.
@@ -181,5 +203,9 @@ fn idle_tenant(tenant: &TenantSpec) -> Tenant {
 fn pairs(spec: &ClusterSpec, classes: &[ModelClass]) -> Result<PairTable, ConfigError> {
     let types: Vec<&str> = spec.gpu_types.iter().map(|gpu| gpu.name.as_str()).collect();
     let classes: Vec<&str> = classes.iter().map(|class| class.name.as_str()).collect();
-    PairTable::new(&spec.pairs, &types, &classes)
+    let table = PairTable::new(&spec.pairs, &types, &classes)?;
+    Ok(match spec.interference.guard {
+        Some(_) => table.numbered(&classes),
+        None => table,
+    })
 }

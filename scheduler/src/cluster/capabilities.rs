@@ -6,6 +6,10 @@ use crate::actions::{ActionKind, ActionSet};
 use crate::cluster_spec::ModelClass;
 use crate::error::ConfigError;
 use crate::physics::overheads::{Moved, Overheads, sia_kind};
+use crate::physics::storage::Storage;
+
+/// Bytes of a GiB.
+pub(super) const GIB: f64 = 1_073_741_824.0;
 
 /// What the cluster below us is able to do, and what it costs.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -29,6 +33,12 @@ pub struct Capabilities {
     /// What starts and restarts cost by a published model, instead of the two costs above. Of a random one the
     /// scheduler believes the median.
     pub overheads: Option<Overheads>,
+    /// Jobs write checkpoints at the interval of their class, where it has one, and their training stands still meanwhile for as
+    /// long as the site's store says ([`crate::physics::storage`]).
+    pub class_checkpoints: bool,
+    /// Time that a job is given to save when it is stopped, s, 0 to 86,400: one that needs longer loses what it did since its last
+    /// checkpoint. Without, every stop saves first.
+    pub stop_grace_s: Option<f64>,
     /// How two whole-GPU jobs can run on the same GPUs.
     pub sharing: Sharing,
     /// The cost of a restart is added to the job's work when it is stopped, so it counts as remaining time and what was
@@ -66,6 +76,8 @@ impl Capabilities {
         mig_create_s: 4.0,
         checkpoint_interval_s: None,
         overheads: None,
+        class_checkpoints: false,
+        stop_grace_s: None,
         sharing: Sharing::Off,
         restart_cost_is_work: false,
         consolidated: false,
@@ -149,13 +161,18 @@ impl Capabilities {
                 interval_s,
                 interval_s > 0.0 && interval_s <= 1e10,
             ),
+            (
+                "stop_grace_s",
+                self.stop_grace_s.unwrap_or(0.0),
+                (0.0..=86_400.0).contains(&self.stop_grace_s.unwrap_or(0.0)),
+            ),
         ];
         for (key, value, ok) in checks {
             if !ok {
                 return Err(ConfigError::new(
                     format!("capabilities.{key}"),
                     value,
-                    "0 to 1e6 s; an interval above 0 and at most 1e10 s",
+                    "0 to 1e6 s; an interval above 0 and at most 1e10 s, a grace of at most 86,400 s",
                     "leave it out for the default",
                 ));
             }
@@ -179,6 +196,10 @@ struct WrittenCapabilities {
     checkpoint_interval_s: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     overheads: Option<Overheads>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    class_checkpoints: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stop_grace_s: Option<f64>,
     sharing: Sharing,
     mixed_types: bool,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -207,6 +228,8 @@ impl From<Capabilities> for WrittenCapabilities {
             mig_create_s: capabilities.mig_create_s,
             checkpoint_interval_s: capabilities.checkpoint_interval_s,
             overheads: capabilities.overheads,
+            class_checkpoints: capabilities.class_checkpoints,
+            stop_grace_s: capabilities.stop_grace_s,
             sharing: capabilities.sharing,
             mixed_types: granted.contains(ActionKind::MixTypes),
             restart_cost_is_work: capabilities.restart_cost_is_work,
@@ -233,6 +256,8 @@ impl TryFrom<WrittenCapabilities> for Capabilities {
             mig_create_s: written.mig_create_s,
             checkpoint_interval_s: written.checkpoint_interval_s,
             overheads: written.overheads,
+            class_checkpoints: written.class_checkpoints,
+            stop_grace_s: written.stop_grace_s,
             sharing: written.sharing,
             restart_cost_is_work: written.restart_cost_is_work,
             consolidated: written.consolidated,
@@ -247,28 +272,34 @@ impl Default for WrittenCapabilities {
     }
 }
 
-/// What a first start and a restart of each class cost, s; of a random model the median.
-pub(super) fn class_costs_s(classes: &[ModelClass], capabilities: &Capabilities) -> Vec<(f64, f64)> {
+/// What a first start and a restart of a class on so many GPUs cost, s; of a random model the median.
+pub(super) fn class_cost_s(
+    class: &ModelClass,
+    num_gpus: u32,
+    storage: Storage,
+    capabilities: &Capabilities,
+) -> (f64, f64) {
     const MEDIAN: u64 = 1 << 63;
-    let costs = classes.iter().map(|class| {
-        let (start_s, restart_s) = match &capabilities.overheads {
-            Some(overheads) => {
-                let moved = moved(class);
-                (overheads.start_s(moved), overheads.migration_s(moved, MEDIAN))
-            }
-            None => (capabilities.start_cost_s, capabilities.restart_cost_s),
-        };
-        (start_s, class.restart_cost_s.unwrap_or(restart_s))
-    });
-    costs.collect()
+    let (start_s, restart_s) = match &capabilities.overheads {
+        Some(overheads) => {
+            let moved = moved(class, num_gpus, storage);
+            (overheads.start_s(moved), overheads.migration_s(moved, MEDIAN))
+        }
+        None => (capabilities.start_cost_s, capabilities.restart_cost_s),
+    };
+    (start_s, class.restart_cost_s.unwrap_or(restart_s))
 }
 
-/// What the overhead models look at in a class.
+/// What the overhead models look at in a gang of a class.
 #[must_use]
-pub fn moved(class: &ModelClass) -> Moved {
+pub fn moved(class: &ModelClass, num_gpus: u32, storage: Storage) -> Moved {
     Moved {
-        state_bytes: class.state_gib * 1_073_741_824.0,
+        state_bytes: class.state_gib * GIB,
         kind: sia_kind(&class.name),
+        num_gpus,
+        warm_up_s: class.warm_up_s,
+        reads_first: class.checkpoint_interval_s.is_none(),
+        storage,
     }
 }
 

@@ -3,7 +3,6 @@
 use super::attained_service::RunningService;
 use super::decision::{Action, Decision, HeldBack};
 use super::queue::QueueKeys;
-use super::rates::last_checkpoint_s;
 use super::shape::{Shape, ShapeId};
 use super::tables::{JobState, Placement, Slice};
 use super::{Cluster, Demand, PlacementFacts, bits, service_class};
@@ -115,10 +114,12 @@ impl Cluster {
         };
         decision.placement = self.stop(id);
         let added_s = self.stop_cost_s(id);
+        let job = &self.jobs[id.index()];
+        let kept_s = self.kept_at_stop_s(id, job.executed_s, job.saved_s);
         let job = &mut self.jobs[id.index()];
         job.state = JobState::Pending;
         job.added_s += added_s;
-        job.saved_s = job.executed_s;
+        (job.executed_s, job.saved_s) = (kept_s, kept_s);
         job.num_preemptions += 1;
         self.enqueue(id);
         self.decisions.push(decision);
@@ -145,10 +146,12 @@ impl Cluster {
     /// If the job does not run.
     pub fn fail(&mut self, id: JobId) {
         self.stop_and_put_by(id);
-        let (interval_s, added_s) = (self.capabilities.checkpoint_interval_s, self.stop_cost_s(id));
+        let added_s = self.stop_cost_s(id);
+        let job = &self.jobs[id.index()];
+        let kept_s = self.kept_at_failure_s(job.request.class, job.executed_s, job.saved_s);
         let job = &mut self.jobs[id.index()];
         job.added_s += added_s;
-        job.executed_s = last_checkpoint_s(job.executed_s, interval_s).max(job.saved_s.min(job.executed_s));
+        job.executed_s = kept_s;
         job.state = JobState::Pending;
         job.num_failures += 1;
         self.enqueue(id);

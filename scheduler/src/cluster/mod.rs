@@ -11,6 +11,7 @@ mod build;
 mod capabilities;
 mod changes;
 mod check;
+mod checkpoints;
 mod consolidated;
 mod copies;
 pub mod decision;
@@ -44,7 +45,6 @@ pub use goodput_cache::WaitingPace;
 pub use ordered_set::{Member, OrderedSet};
 pub use place::{PlacementFacts, Template};
 pub use queue::Demand;
-pub use rates::last_checkpoint_s;
 pub use shape::{Shape, ShapeId};
 pub use shared::{PACKED_MAX, Resident, SharedGpu};
 pub use tables::{Job, JobState, Node, NodeState, Placement, Rack, Slice, Submission, Tenant};
@@ -69,6 +69,7 @@ use type_advantage::TypeWorth;
 use crate::cluster_spec::{ClusterSpec, ModelClass};
 use crate::ids::{ExternalId, JobId, Time};
 use crate::physics::interference::{Interference, PairTable};
+use crate::physics::storage::Storage;
 
 /// The tables and their indexes.
 #[derive(Clone, Debug)]
@@ -111,8 +112,15 @@ pub struct Cluster {
     type_value: Vec<f64>,
     worth: TypeWorth,
     first_goodput: FirstGoodput,
-    /// What a first start and a restart of each class cost, s. `[class]`
+    /// What a first start and a restart of each class cost, s; where they are [by gang](Cluster::costs_by_gang) of a gang of one.
+    /// `[class]`
     class_costs_s: Vec<(f64, f64)>,
+    /// Whether they depend on the size of the gang too.
+    costs_by_gang: bool,
+    /// The dearest restart of any job that has come, s; kept where costs are by gang.
+    restart_cost_s_most: f64,
+    /// Where checkpoints lie.
+    storage: Storage,
     /// The cheapest restart of any class, s.
     restart_cost_s_min: f64,
     /// Whether all classes cost that.

@@ -42,6 +42,10 @@ impl Cluster {
         if self.fused(id, &[other], kind).is_some() {
             return true;
         }
+        let is_gang = |id: JobId| self.jobs[id.index()].request.num_gpus > 1;
+        if self.interference.guard.is_some() && (is_gang(id) || is_gang(other)) {
+            return false;
+        }
         let memory_gib = f64::from(self.type_facts[kind.index()].memory_mib) / 1024.0;
         let pair = [self.resident_of(id), self.resident_of(other)];
         self.interference

@@ -32,7 +32,7 @@ impl Cluster {
     #[must_use]
     pub fn resume_cost_s(&self, id: JobId) -> f64 {
         let job = &self.jobs[id.index()];
-        let (start_s, restart_s) = self.class_costs_s[job.request.class.index()];
+        let (start_s, restart_s) = self.costs_s(job.request.class, job.request.num_gpus);
         if job.first_start.is_none() {
             start_s
         } else if self.capabilities.restart_cost_is_work {
@@ -45,7 +45,8 @@ impl Cluster {
     /// What a restart of a job costs, s.
     #[must_use]
     pub fn restart_cost_s(&self, id: JobId) -> f64 {
-        self.class_costs_s[self.jobs[id.index()].request.class.index()].1
+        let request = &self.jobs[id.index()].request;
+        self.costs_s(request.class, request.num_gpus).1
     }
 
     /// Work that stopping a job adds to it, in seconds of the reference run; 0 where a restart costs time instead.
@@ -64,9 +65,12 @@ impl Cluster {
         self.restart_cost_s_min
     }
 
-    /// The dearest restart of any class, s.
+    /// The dearest restart of any class, s; where it depends on the gang, of any job that has come.
     #[must_use]
     pub fn restart_cost_s_max(&self) -> f64 {
+        if self.costs_by_gang {
+            return self.restart_cost_s_most;
+        }
         self.class_costs_s.iter().fold(0.0, |most, cost| cost.1.max(most))
     }
 
@@ -161,13 +165,18 @@ impl Cluster {
 
     pub(super) fn resident_of(&self, id: JobId) -> physics::Resident {
         let request = &self.jobs[id.index()].request;
-        let load = self.classes[request.class.index()].load;
+        let class = &self.classes[request.class.index()];
+        let load = class.load;
+        let memory_gib = match request.resources.gpu_memory_gib {
+            0.0 => class.gpu_memory_gib,
+            asked => asked,
+        };
         physics::Resident {
             class: request.class.0,
             utilisation: load.utilisation,
             bandwidth: load.bandwidth,
             // In whole MiB, as the GPU's memory is given away.
-            memory_gib: f64::from(units(request.resources.gpu_memory_gib, 1024.0)) / 1024.0,
+            memory_gib: f64::from(units(memory_gib, 1024.0)) / 1024.0,
             share: 1.0,
         }
     }
@@ -241,6 +250,7 @@ impl Cluster {
             (facts.locality, facts.rate) = self.elastic_rate(id, &elastic.profile, &facts, executed_s);
         }
         facts.rate *= self.input_speed(class, granted, placement);
+        facts.rate = self.rate_with_checkpoints(class, facts.num_gpus, facts.rate);
         facts
     }
 
@@ -427,15 +437,3 @@ impl Cluster {
 
 /// A factor below this counts as this, so that no rate comes near zero: the lower limit of the locality factors.
 pub(super) const FACTOR_MIN: f64 = 1e-3;
-
-/// What a checkpoint every `interval_s` of work has kept of `executed_s`; all of it without an interval.
-#[must_use]
-pub fn last_checkpoint_s(executed_s: f64, interval_s: Option<f64>) -> f64 {
-    match interval_s {
-        Some(interval_s) if interval_s.is_finite() && interval_s > 0.0 => {
-            (executed_s / interval_s).floor() * interval_s
-        }
-        Some(_) => 0.0,
-        None => executed_s,
-    }
-}

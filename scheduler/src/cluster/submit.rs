@@ -54,6 +54,10 @@ impl Cluster {
     pub(super) fn push_row(&mut self, external: ExternalId, request: Submission, demand: Demand) -> JobId {
         let (types, shape) = (demand.types, demand.shape);
         let id = JobId(self.jobs.len() as u32);
+        if self.costs_by_gang {
+            let restart_s = self.costs_s(request.class, request.num_gpus).1;
+            self.restart_cost_s_most = self.restart_cost_s_most.max(restart_s);
+        }
         self.jobs.push(Job {
             external,
             submit: self.now,

@@ -29,6 +29,17 @@ pub struct ModelClass {
     /// Weights and optimiser state, GiB; what a checkpoint writes and a restart reads.
     #[serde(default, skip_serializing_if = "super::is_zero")]
     pub state_gib: f64,
+    /// Memory that a job needs on each of its GPUs, GiB, framework included, where it does not say so itself; 0 = not known.
+    #[serde(default, skip_serializing_if = "super::is_zero")]
+    pub gpu_memory_gib: f64,
+    /// Work between two checkpoints of its jobs, in seconds of the reference run; none: the cluster's, or they write none. Counts
+    /// where the cluster's `class_checkpoints` is on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub checkpoint_interval_s: Option<f64>,
+    /// From imports that are done to the first step at full speed, s: data pipeline, compilation; 0 to 86,400. Part of a start by
+    /// class ([`crate::physics::overheads::Overheads::ByClass`]).
+    #[serde(default, skip_serializing_if = "super::is_zero")]
+    pub warm_up_s: f64,
     /// Time that a restart costs, s, where it is not the cluster's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub restart_cost_s: Option<f64>,
@@ -101,6 +112,9 @@ impl Default for ModelClass {
             step: None,
             elastic: None,
             state_gib: 0.0,
+            gpu_memory_gib: 0.0,
+            checkpoint_interval_s: None,
+            warm_up_s: 0.0,
             restart_cost_s: None,
             load: Load::default(),
             sensitivity: None,
@@ -251,6 +265,18 @@ impl ClusterSpec {
         }
         if !(0.0..=1e6).contains(&class.state_gib) {
             return bad("state_gib", class.state_gib.to_string(), "0 to 1e6 GiB");
+        }
+        if !(0.0..=1e6).contains(&class.gpu_memory_gib) {
+            return bad("gpu_memory_gib", class.gpu_memory_gib.to_string(), "0 to 1e6 GiB");
+        }
+        if !(0.0..=86_400.0).contains(&class.warm_up_s) {
+            return bad("warm_up_s", class.warm_up_s.to_string(), "0 to 86,400 s");
+        }
+        if let Some(interval_s) = class.checkpoint_interval_s
+            && !(interval_s > 0.0 && interval_s <= 1e10)
+        {
+            let allowed = "above 0 and at most 1e10 s";
+            return bad("checkpoint_interval_s", interval_s.to_string(), allowed);
         }
         if let Some(step) = &class.step {
             step.validate()?;

@@ -15,6 +15,7 @@ use crate::error::ConfigError;
 use crate::physics::interference::{Interference, PairEntry};
 use crate::physics::links::Fabric;
 use crate::physics::mig::MigGpu;
+use crate::physics::storage::Storage;
 
 /// A cluster: its hardware and who may use it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -33,6 +34,9 @@ pub struct ClusterSpec {
     /// with `preset` and some keys, or all keys.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fabric: Option<Fabric>,
+    /// The store that holds checkpoints; without, [`Storage::SHARED`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub storage: Option<Storage>,
     /// How jobs that share a GPU slow each other where no pair was measured.
     #[serde(default, skip_serializing_if = "is_default")]
     pub interference: Interference,
@@ -50,6 +54,7 @@ impl Default for ClusterSpec {
             tenants: Vec::new(),
             borrowing: true,
             fabric: None,
+            storage: None,
             interference: Interference::default(),
             pairs: Vec::new(),
         }
@@ -189,6 +194,9 @@ impl ClusterSpec {
         if let Some(fabric) = &self.fabric {
             fabric.validate()?;
             self.validate_nics(fabric)?;
+        }
+        if let Some(storage) = &self.storage {
+            storage.validate()?;
         }
         let capacity = self.num_gpus();
         if capacity == 0 || capacity > NUM_GPUS_MAX {

@@ -15,7 +15,7 @@
 //! ```
 //!
 //! Elastic jobs replace the first two factors by [`goodput`]; gangs on mixed types, copies and fused jobs combine the
-//! rates of their parts by [`mixed`]; [`overheads`] are seconds, not rates. The product assumes that the factors do not
+//! rates of their parts by [`mixed`]; [`overheads`] and [`storage`] are seconds, not rates. The product assumes that the factors do not
 //! see each other (a job slowed by its input needs less of a shared GPU). That errs on the slow side, and is ours.
 //!
 //! # Refused
@@ -35,3 +35,4 @@ pub mod mig;
 pub mod mixed;
 pub mod overheads;
 pub mod sensitivity;
+pub mod storage;

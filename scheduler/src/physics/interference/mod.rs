@@ -30,11 +30,13 @@ use serde::{Deserialize, Serialize};
 use super::mig::mig_speed;
 use crate::error::ConfigError;
 
+mod guard;
 mod mean_ends;
 mod pairs;
 #[cfg(test)]
 mod tests;
 
+pub use guard::SharingGuard;
 pub use mean_ends::MeanEnds;
 pub use pairs::{PairEntry, PairTable, gavel_v100_pairs};
 
@@ -157,6 +159,9 @@ pub struct Interference {
     pub switch_cost: f64,
     /// Jobs that one GPU may hold, 1 to 48.
     pub max_residents: u8,
+    /// Who is refused, and how far pairs scatter; none: nobody whose memory is not too large, and not at all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub guard: Option<SharingGuard>,
 }
 
 impl Default for Interference {
@@ -175,6 +180,10 @@ pub enum Refusal {
         /// Residents allowed.
         max_residents: u8,
     },
+    /// The memory of one of them is not known.
+    UnknownMemory,
+    /// Both keep a GPU busy.
+    Busy,
     /// Their memory adds up to more than the device has.
     Memory {
         /// Memory wanted, GiB.
@@ -198,6 +207,16 @@ impl Interference {
         kappa: 0.4,
         switch_cost: 0.03,
         max_residents: 4,
+        guard: None,
+    };
+    /// As it was measured, with what may go wrong.
+    ///
+    /// # Source
+    /// Lucid's pairs, as for [`SharingGuard::MEASURED`].
+    pub const MEASURED: Interference = Interference {
+        kappa: 0.35,
+        guard: Some(SharingGuard::MEASURED),
+        ..Interference::PACKABLE
     };
     /// Jobs that fill the GPU: two of them gain nothing from each other's gaps. Quartiles of Gavel's V100 pairs.
     #[cfg(test)]
@@ -236,6 +255,9 @@ impl Interference {
             let hint = "MPS serves at most 48 clients a GPU";
             return fail("max_residents", self.max_residents.to_string(), "1 to 48", hint);
         }
+        if let Some(guard) = &self.guard {
+            guard.validate()?;
+        }
         Ok(())
     }
 
@@ -256,11 +278,22 @@ impl Interference {
                 max_residents: self.max_residents,
             });
         }
-        let wanted_gib: f64 = residents.iter().map(|resident| resident.memory_gib).sum();
-        if wanted_gib > device_memory_gib {
+        let mut wanted_gib: f64 = residents.iter().map(|resident| resident.memory_gib).sum();
+        let mut device_gib = device_memory_gib;
+        if let Some(guard) = self.guard.filter(|_| residents.len() > 1) {
+            if residents.iter().any(|resident| resident.memory_gib == 0.0) {
+                return Err(Refusal::UnknownMemory);
+            }
+            if guard.are_too_busy(residents.iter().map(|resident| resident.utilisation)) {
+                return Err(Refusal::Busy);
+            }
+            wanted_gib += guard.process_gib * residents.len() as f64;
+            device_gib *= guard.memory_part;
+        }
+        if wanted_gib > device_gib {
             return Err(Refusal::Memory {
                 wanted_gib,
-                device_gib: device_memory_gib,
+                device_gib,
             });
         }
         for (index, one) in residents.iter().enumerate() {
@@ -320,7 +353,16 @@ impl Interference {
             } else {
                 all_measured = false;
                 let (mine, theirs) = (busy(resident), busy(other));
-                excess += self.kappa * mine * theirs;
+                excess += match &self.guard {
+                    None => self.kappa * mine * theirs,
+                    Some(guard) => {
+                        let is_heavy = guard.is_heavy(mine, theirs);
+                        let kappa = if is_heavy { guard.kappa_heavy } else { self.kappa };
+                        let number = table.map_or(0, |table| table.number(resident.class, other.class));
+                        let speed = guard.scatter_of(number, is_heavy) / (1.0 + kappa * mine * theirs);
+                        1.0 / speed.min(1.0) - 1.0
+                    }
+                };
             }
             bandwidth += other.bandwidth;
         }

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::guard::pair_number;
 use crate::error::ConfigError;
 
 /// One measured pair, as written in a file. Names match a class exactly, or as its family: the entry `ResNet-18` is
@@ -26,6 +27,9 @@ pub struct PairTable {
     num_classes: usize,
     /// Speed of (GPU type, victim, neighbour); -1 = not measured, 0 = out of memory.
     speed: Vec<f64>,
+    /// A number for each (victim, neighbour), of their names. `[num_classes, num_classes]`; empty where nobody asks.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    numbers: Vec<u64>,
 }
 
 /// Stands in the table for a pair that nobody measured.
@@ -90,7 +94,28 @@ impl PairTable {
                 }
             }
         }
-        Ok(PairTable { num_classes, speed })
+        Ok(PairTable {
+            num_classes,
+            speed,
+            numbers: Vec::new(),
+        })
+    }
+
+    /// The same table that can tell pairs of these classes apart by a number.
+    #[must_use]
+    pub(crate) fn numbered(mut self, classes: &[&str]) -> PairTable {
+        let pairs = classes
+            .iter()
+            .flat_map(|one| classes.iter().map(move |other| (one, other)));
+        self.numbers = pairs.map(|(one, other)| pair_number(one, other)).collect();
+        self.num_classes = classes.len();
+        self
+    }
+
+    /// The number of a pair; 0 where the table has none.
+    pub(super) fn number(&self, victim: u16, neighbour: u16) -> u64 {
+        let cell = usize::from(victim) * self.num_classes + usize::from(neighbour);
+        self.numbers.get(cell).copied().unwrap_or(0)
     }
 
     /// Measured speed of `victim` beside `neighbour`; `None` = not measured, 0 = out of memory.

@@ -310,3 +310,87 @@ proptest! {
         prop_assert!((used - wanted.min(1.0)).abs() < 1e-9, "{used} of {wanted}");
     }
 }
+
+fn with(utilisation: f64, memory_gib: f64, class: u16) -> Resident {
+    Resident {
+        class,
+        utilisation,
+        bandwidth: 0.1,
+        memory_gib,
+        share: 1.0,
+    }
+}
+
+#[test]
+fn guarded_sharing_follows_the_rule_for_light_and_for_heavy_pairs_worked_by_hand() {
+    let flat = SharingGuard {
+        scatter: 0.0,
+        scatter_heavy: 0.0,
+        ..SharingGuard::MEASURED
+    };
+    let rule = Interference {
+        guard: Some(flat),
+        ..Interference::MEASURED
+    };
+    for (one, other, expected) in [
+        // 1 / (1 + 0.35 x 0.5 x 0.4), and 1 / (1 + 0.5 x 0.99 x 0.7) where 0.99 + 0.7 is more than 1.5.
+        (0.5, 0.4, 1.0 / 1.07),
+        (0.99, 0.7, 1.0 / 1.3465),
+        (0.8, 0.7, 1.0 / 1.196),
+    ] {
+        let speed = rule.speed_of(
+            &with(one, 1.0, 0),
+            &[with(other, 1.0, 1)],
+            0,
+            Mechanism::Mps,
+            None,
+        );
+        assert!((speed - expected).abs() < 1e-12, "{one} {other} {speed}");
+    }
+    // With scatter a pair has a speed of its own, never above being alone, and not the same for both.
+    let table = PairTable::default().numbered(&["a", "b"]);
+    let speed = |mine, theirs| {
+        let (mine, theirs) = (with(0.6, 1.0, mine), with(0.6, 1.0, theirs));
+        Interference::MEASURED.speed_of(&mine, &[theirs], 0, Mechanism::Mps, Some(&table))
+    };
+    let speeds = [speed(0, 1), speed(1, 0), speed(0, 0)];
+    assert!(
+        speeds.iter().all(|speed| (0.6..=1.0).contains(speed)),
+        "{speeds:?}"
+    );
+    assert_ne!(speeds[0], speeds[1]);
+    assert_eq!(speeds[0], speed(0, 1));
+}
+
+#[test]
+fn guarded_sharing_takes_a_pair_exactly_where_a_search_over_its_rules_does() {
+    let guarded = Interference::MEASURED;
+    let mut counts = [0; 4];
+    for memory in 0..=20 {
+        for beside in 0..=20 {
+            for (one, other) in [(0.3, 0.3), (0.3, 0.9), (0.8, 0.8), (0.9, 1.0)] {
+                let (mine, theirs) = (f64::from(memory), f64::from(beside));
+                let pair = [with(one, mine, 0), with(other, theirs, 1)];
+                let found = guarded.can_share(&pair, 0, 24.0, None);
+                // 0.85 x 24 = 20.4 GiB hold both and half a GiB for each.
+                let fits = mine + theirs + 1.0 <= 20.4;
+                let (kind, expected) = match (memory == 0 || beside == 0, one >= 0.8 && other >= 0.8) {
+                    (true, _) => (0, false),
+                    (false, true) => (1, false),
+                    (false, false) => (2 + usize::from(fits), fits),
+                };
+                counts[kind] += 1;
+                assert_eq!(
+                    found.is_ok(),
+                    expected,
+                    "{memory} {beside} {one} {other}: {found:?}"
+                );
+                assert_eq!(found == Err(Refusal::UnknownMemory), kind == 0);
+                assert_eq!(found == Err(Refusal::Busy), kind == 1);
+            }
+        }
+    }
+    assert!(counts.iter().all(|count| *count > 50), "{counts:?}");
+    // Who has a GPU alone is refused nothing.
+    assert!(guarded.can_share(&[with(1.0, 0.0, 0)], 0, 24.0, None).is_ok());
+}

@@ -1,0 +1,166 @@
+//! Gives the jobs of any list what is published of the models that they train: size of a checkpoint, memory, interval, what a start
+//! takes, how busy they keep a GPU.
+//!
+//! A class is known by its name ([`CLASSES`]). Lists that do not say what a job trains get one of several models of that time by the
+//! size of the gang, always the same one for the same job; the published memory stands in for theirs then. Of a class of another name
+//! nothing is assumed: its memory stays unknown, and clusters that guard their sharing refuse it. What a list says itself stays.
+//! The memory of a class is at most that of the smallest GPU on which it runs, because it does run there.
+
+mod table;
+
+use std::collections::BTreeMap;
+
+use pleach_scheduler::cluster_spec::{ClusterSpec, Load, ModelClass};
+use pleach_scheduler::physics::interference::Interference;
+
+pub use table::{CLASSES, ClassFacts};
+use table::{MIXES, Mix, NAMES};
+
+use crate::{Seed, Workload};
+
+/// Bytes of a GiB over those of a GB.
+const GIB_GB: f64 = 1.073_741_824;
+
+/// Of how many jobs the class is known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Filled {
+    /// Jobs whose class has a name of the table.
+    pub num_known: usize,
+    /// Jobs for which one of several models stands.
+    pub num_assumed: usize,
+    /// Jobs of a class that nobody knows.
+    pub num_unknown: usize,
+}
+
+impl Workload {
+    /// Gives each class what is published of it, and the cluster a shared store and guarded sharing, where the list says nothing.
+    /// Restarts that were measured whole are given where `measured_restarts` says so.
+    pub fn fill_class_facts(&mut self, measured_restarts: bool) -> Filled {
+        let mut filled = Filled::default();
+        let given = std::mem::take(&mut self.classes);
+        let filling = Filling {
+            cluster: &self.cluster,
+            measured_restarts,
+        };
+        // A kind of which a model is drawn for each job becomes as many classes; others keep their place.
+        let mut drawn: BTreeMap<(u16, &str), u16> = BTreeMap::new();
+        let known: Vec<Option<&ClassFacts>> = given.iter().map(|class| facts_of(&class.name)).collect();
+        let mixes: Vec<Option<&Mix>> = given
+            .iter()
+            .map(|class| mix_of(&class.name, &self.cluster))
+            .collect();
+        self.classes
+            .extend(given.iter().zip(&known).map(|(class, facts)| {
+                facts.map_or_else(|| class.clone(), |facts| filling.with_facts(class, facts))
+            }));
+        for job in &mut self.jobs {
+            let of = usize::from(job.class);
+            if known[of].is_some() {
+                filled.num_known += 1;
+                continue;
+            }
+            let Some((_, by_gang)) = mixes[of] else {
+                filled.num_unknown += 1;
+                continue;
+            };
+            filled.num_assumed += 1;
+            let row = by_gang.iter().find(|(up_to, _)| job.num_gpus <= *up_to);
+            let models = row.map_or(by_gang[by_gang.len() - 1].1, |(_, models)| *models);
+            let name = models[(Seed(0).child(&job.id, 0).0 % models.len() as u64) as usize];
+            job.class = *drawn.entry((job.class, name)).or_insert_with(|| {
+                let facts = row_of(name);
+                let class = ModelClass {
+                    name: format!("{}: {name}", given[of].name),
+                    ..filling.with_facts(&given[of], facts)
+                };
+                self.classes.push(class);
+                (self.classes.len() - 1) as u16
+            });
+        }
+        self.cluster.storage.get_or_insert_default();
+        if self.cluster.interference == Interference::default() {
+            self.cluster.interference = Interference::MEASURED;
+        }
+        filled
+    }
+}
+
+/// How classes are filled.
+struct Filling<'a> {
+    cluster: &'a ClusterSpec,
+    measured_restarts: bool,
+}
+
+impl Filling<'_> {
+    /// The class with what is published of it, where it says nothing itself.
+    fn with_facts(&self, class: &ModelClass, facts: &ClassFacts) -> ModelClass {
+        let usable = self
+            .cluster
+            .gpu_types
+            .iter()
+            .zip(&class.speed)
+            .filter(|(_, speed)| **speed > 0.0);
+        let smallest_gib = usable
+            .map(|(gpu, _)| gpu.memory_gib)
+            .fold(f64::INFINITY, f64::min);
+        let or = |own: f64, published: f64| if own == 0.0 { published } else { own };
+        let says_nothing = class.state_gib == 0.0 && class.warm_up_s == 0.0;
+        let bandwidth = match facts.utilisation {
+            light if light < 0.35 => 0.07,
+            medium if medium < 0.7 => 0.20,
+            _ => 0.55,
+        };
+        let published = Load {
+            utilisation: facts.utilisation,
+            bandwidth,
+        };
+        ModelClass {
+            state_gib: or(class.state_gib, facts.state_gb() / GIB_GB),
+            gpu_memory_gib: or(
+                class.gpu_memory_gib,
+                (facts.gpu_memory_gb / GIB_GB).min(smallest_gib),
+            ),
+            warm_up_s: or(class.warm_up_s, facts.warm_up_s),
+            checkpoint_interval_s: class
+                .checkpoint_interval_s
+                .or(Some(facts.interval_s).filter(|interval_s| *interval_s > 0.0)),
+            restart_cost_s: class
+                .restart_cost_s
+                .or(facts.restart_s.filter(|_| self.measured_restarts && says_nothing)),
+            load: if class.load == Load::default() {
+                published
+            } else {
+                class.load
+            },
+            ..class.clone()
+        }
+    }
+}
+
+/// What is published of a class of this name.
+#[must_use]
+pub fn facts_of(name: &str) -> Option<&'static ClassFacts> {
+    if let Some(facts) = CLASSES.iter().find(|facts| facts.name == name) {
+        return Some(facts);
+    }
+    let letters = name.chars().filter(char::is_ascii_alphanumeric);
+    let letters: String = letters.map(|letter| letter.to_ascii_lowercase()).collect();
+    let found = NAMES.iter().find(|(beginning, _)| letters.starts_with(beginning));
+    found.map(|(_, row)| row_of(row))
+}
+
+/// What jobs of a class may train that says no more of itself: by its word, or where it names GPU types that it accepts.
+fn mix_of(name: &str, cluster: &ClusterSpec) -> Option<&'static Mix> {
+    let is_type = |part: &str| cluster.gpu_types.iter().any(|gpu| gpu.name == part);
+    let word = if name.split('|').any(is_type) { "any" } else { name };
+    MIXES.iter().find(|(known, _)| *known == word)
+}
+
+/// The row of a name that stands in the table.
+fn row_of(name: &str) -> &'static ClassFacts {
+    let found = CLASSES.iter().find(|facts| facts.name == name);
+    found.unwrap_or(&CLASSES[0])
+}
+
+#[cfg(test)]
+mod tests;

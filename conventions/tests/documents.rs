@@ -11,8 +11,12 @@ fn read(name: &str) -> String {
 }
 
 /// The folders in which paths of this repository begin.
-const ROOMS: [&str; 18] = [
+const ROOMS: [&str; 22] = [
     "scheduler/",
+    "tables/",
+    "verify/",
+    "workloads/",
+    "policies/",
     "dealing/",
     "baselines/",
     "network/",

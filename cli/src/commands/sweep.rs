@@ -299,7 +299,7 @@ mod tests {
             sweep.step(unit, &work, Some(("JOB_COMPLETION_INDEX", "1"))).1,
             "unit 1 was done before\n"
         );
-        let missing = "status --manifest @/s/sweep.json --missing";
+        let missing = "gather --manifest @/s/sweep.json --missing";
         assert_eq!(sweep.step(missing, &work, None), (0, "0,2-3\n".into()));
         let run = "run --manifest @/s/sweep.json --threads 2 --quiet";
         assert_eq!(sweep.step(run, &work, None).0, EXIT_AGAIN);

@@ -15,6 +15,7 @@ use rand::RngExt as _;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
+use crate::site_failures::SiteFailures;
 use pleach_workloads::Seed;
 
 /// How the capacity changes; nothing by default.
@@ -29,6 +30,9 @@ pub struct AvailabilityConfig {
     ///
     /// Assumed: an hour.
     pub node_repair_s: f64,
+    /// Failures as a site publishes them, instead of the two means above.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub site: Option<SiteFailures>,
 }
 
 impl Default for AvailabilityConfig {
@@ -37,6 +41,7 @@ impl Default for AvailabilityConfig {
             changes: Vec::new(),
             node_mtbf_s: None,
             node_repair_s: 3600.0,
+            site: None,
         }
     }
 }
@@ -80,8 +85,10 @@ pub struct Availability {
     nodes: Vec<(NodeState, bool)>,
     /// One stream per node. `[num_nodes]`; empty without failures.
     streams: Vec<ChaCha8Rng>,
-    mtbf_s: f64,
+    /// Mean time between failures. `[num_nodes]`
+    mtbf_s: Vec<f64>,
     repair_s: f64,
+    site: Option<SiteFailures>,
 }
 
 const STATES: [NodeState; 3] = [NodeState::Up, NodeState::Draining, NodeState::Down];
@@ -104,6 +111,13 @@ impl AvailabilityConfig {
                     "0 to 2e9 s",
                     "seconds from the start of the workload",
                 );
+            }
+        }
+        if let Some(site) = &self.site {
+            site.validate()?;
+            if let Some(mtbf_s) = self.node_mtbf_s {
+                let hint = "a site's failures have a rate of their own: give one of the two";
+                return bad("capacity.node_mtbf_s".into(), mtbf_s, "none beside capacity.site", hint);
             }
         }
         let mtbf_s = self.node_mtbf_s.unwrap_or(1.0);
@@ -129,7 +143,8 @@ impl Availability {
     ) -> Result<Availability, ConfigError> {
         config.validate()?;
         let mut capacity = Availability::default();
-        if config.changes.is_empty() && config.node_mtbf_s.is_none() {
+        let fails = config.node_mtbf_s.is_some() || config.site.is_some();
+        if config.changes.is_empty() && !fails {
             return Ok(capacity);
         }
         capacity.nodes = vec![(NodeState::Up, false); num_nodes];
@@ -150,8 +165,13 @@ impl Availability {
             let plan = Happening::Plan(code as u8);
             capacity.events.push(Reverse((at, NodeId(change.node), plan)));
         }
-        if let Some(mtbf_s) = config.node_mtbf_s {
-            (capacity.mtbf_s, capacity.repair_s) = (mtbf_s, config.node_repair_s);
+        if fails {
+            let of_node = |node: u64| match (&config.site, config.node_mtbf_s) {
+                (Some(site), _) => site.mtbf_s(seed, node),
+                (None, mtbf_s) => mtbf_s.unwrap_or(f64::INFINITY),
+            };
+            capacity.mtbf_s = (0..num_nodes as u64).map(of_node).collect();
+            (capacity.repair_s, capacity.site) = (config.node_repair_s, config.site);
             capacity.streams = (0..num_nodes as u64)
                 .map(|node| seed.stream("node", node))
                 .collect();
@@ -164,13 +184,19 @@ impl Availability {
 
     /// Draws when the next failure or repair of a node comes.
     fn schedule(&mut self, now: Time, node: NodeId, what: Happening) {
+        let stream = &mut self.streams[node.index()];
+        if let (Some(site), Happening::Repair) = (&self.site, what) {
+            let repaired = now + site.repair(stream);
+            self.events.push(Reverse((repaired, node, what)));
+            return;
+        }
         let mean_s = if what == Happening::Failure {
-            self.mtbf_s
+            self.mtbf_s[node.index()]
         } else {
             self.repair_s
         };
         // 1 - u lies in (0, 1], so the logarithm is finite.
-        let uniform: f64 = self.streams[node.index()].random();
+        let uniform: f64 = stream.random();
         let span = Time::from_secs_f64(-ln(1.0 - uniform) * mean_s).max(Time(1));
         self.events.push(Reverse((now + span, node, what)));
     }

@@ -58,6 +58,7 @@ mod registered;
 mod reward;
 mod segments;
 mod simulate;
+pub mod site_failures;
 #[cfg(test)]
 mod test_lists;
 mod vec_env;

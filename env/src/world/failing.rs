@@ -68,6 +68,7 @@ impl World {
     /// that jobs would not come to their end.
     pub fn set_capacity(&mut self, config: &AvailabilityConfig, seed: Seed) -> Result<(), ConfigError> {
         self.capacity = Availability::new(config, seed, self.cluster.nodes().len())?;
+        (self.site, self.incident_seed) = (config.site, seed.child("incidents", 0));
         let requests = self.truth.iter().map(|truth| &truth.submission);
         self.capacity.check_all_can_run(&self.cluster, requests)?;
         self.check_failures(config)

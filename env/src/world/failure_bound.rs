@@ -17,6 +17,7 @@ use pleach_scheduler::{ClassId, ConfigError};
 
 use super::World;
 use crate::availability::AvailabilityConfig;
+use crate::site_failures::THOUSAND_DAYS_S;
 
 /// Stops of jobs that a run may expect. *Assumed*: ten million, each with a plan after it, are an hour or so.
 const STOPS_MAX: f64 = 1e7;
@@ -29,11 +30,12 @@ impl World {
     /// # Errors
     /// The mean time between failures, with the least one with which these jobs get on.
     pub(super) fn check_failures(&self, config: &AvailabilityConfig) -> Result<(), ConfigError> {
-        let Some(mtbf_s) = config.node_mtbf_s else {
+        let Some(mtbf_s) = config.site.map(|site| site.incident_s()).or(config.node_mtbf_s) else {
             return Ok(());
         };
+        let repair_s = config.site.map_or(config.node_repair_s, |_| 0.0);
         let is_enough = |mtbf_s: f64| {
-            let failures = self.expected_failures(mtbf_s, config.node_repair_s);
+            let failures = self.expected_failures(mtbf_s, repair_s);
             self.expected_stops(mtbf_s) <= STOPS_MAX && failures <= FAILURES_MAX
         };
         if is_enough(mtbf_s) {
@@ -44,6 +46,11 @@ impl World {
             least_s *= 1.25;
         }
         let hint = "jobs would be stopped for ever before they get on; shorten jobs or restarts, or leave node_mtbf_s out";
+        if let Some(site) = config.site {
+            let most = THOUSAND_DAYS_S / least_s;
+            let allowed = format!("{most:.3} or less for these jobs on this cluster");
+            return Err(ConfigError::new("capacity.site.incidents", site.incidents, allowed, hint));
+        }
         let allowed = format!("{:.0} s or more for these jobs on this cluster", least_s.ceil());
         Err(ConfigError::new("capacity.node_mtbf_s", mtbf_s, allowed, hint))
     }

@@ -10,6 +10,7 @@ mod delays;
 mod ending;
 mod failing;
 mod failure_bound;
+mod incidents;
 mod integrals;
 mod lease;
 mod loads;
@@ -34,6 +35,7 @@ use crate::beliefs::Truths;
 use crate::metrics::JobOutcome;
 use crate::occupancy::Occupancy;
 use crate::segments::Segments;
+use crate::site_failures::SiteFailures;
 use pleach_tables::schedule::Ended;
 use pleach_workloads::Seed;
 use pleach_workloads::Workload;
@@ -71,6 +73,9 @@ pub struct World {
     /// What is true where the scheduler's beliefs are not exact.
     truths: Option<Box<Truths>>,
     loads: loads::Loads,
+    /// Incidents beside the failures of nodes, and their seed.
+    site: Option<SiteFailures>,
+    incident_seed: Seed,
     decisions: Vec<Decision>,
     /// Jobs that an event touches beside its own; kept for its memory.
     touched: Vec<JobId>,
@@ -150,6 +155,8 @@ impl World {
                     fate: None,
                     num_failed_trials: 0,
                     to_failure_s: f64::INFINITY,
+                    to_incident_s: f64::INFINITY,
+                    hangs: None,
                     outcome: job.outcome,
                     isolated_s: job.run_time_s / best,
                     first_begin: None,
@@ -173,6 +180,8 @@ impl World {
             outcome_seed: Seed(0),
             truths: None,
             loads: loads::Loads::default(),
+            site: None,
+            incident_seed: Seed(0),
             decisions: Vec::new(),
             touched: Vec::new(),
             outcomes: vec![None; truth.len()],
@@ -335,6 +344,7 @@ impl World {
             return;
         }
         self.set_truth_of_start(id);
+        self.next_incident(id);
         if self.begins(id) {
             self.push_finish(id);
         }
@@ -376,19 +386,6 @@ impl World {
         self.touched = touched;
     }
 
-    /// Jobs that have come and jobs that have left, together.
-    pub(crate) fn num_comings_and_goings(&self) -> usize {
-        self.next_arrival + self.num_left
-    }
-
-    /// When a job next comes, ends or fails by itself, as far as is known now.
-    pub(crate) fn next_of_jobs(&mut self) -> Option<Time> {
-        self.drop_stale();
-        let finish = self.finishes.peek().map(|Reverse((time, ..))| *time);
-        let arrival = self.truth.get(self.next_arrival).map(|truth| truth.submit);
-        finish.into_iter().chain(arrival).min()
-    }
-
     /// Moves to the next instant at which anything happens and lets it happen.
     pub fn advance(&mut self) -> Advance {
         self.drop_stale();
@@ -426,7 +423,8 @@ impl World {
                 break;
             }
             self.finishes.pop();
-            if run == self.truth[id.index()].run && !self.ends_unseen(id) {
+            let is_stale = run != self.truth[id.index()].run;
+            if !is_stale && !self.meets_incident(id) && !self.ends_unseen(id) {
                 if self.truth[id.index()].ends_in_failure() {
                     self.trial_fails(id);
                 } else {

@@ -1,5 +1,9 @@
 //! What a world tells once jobs have left: their outcomes, figures over them, and the accounts that were asked for.
 
+use std::cmp::Reverse;
+
+use pleach_scheduler::Time;
+
 use super::World;
 use crate::attribution::Attribution;
 use crate::metrics::{JobOutcome, Metrics};
@@ -9,6 +13,19 @@ impl World {
     /// Outcomes of the jobs that have left, in order of submission.
     pub fn outcomes(&self) -> impl Iterator<Item = &JobOutcome> {
         self.outcomes.iter().flatten()
+    }
+
+    /// Jobs that have come and jobs that have left, together.
+    pub(crate) fn num_comings_and_goings(&self) -> usize {
+        self.next_arrival + self.num_left
+    }
+
+    /// When a job next comes, ends or fails by itself, as far as is known now.
+    pub(crate) fn next_of_jobs(&mut self) -> Option<Time> {
+        self.drop_stale();
+        let finish = self.finishes.peek().map(|Reverse((time, ..))| *time);
+        let arrival = self.truth.get(self.next_arrival).map(|truth| truth.submit);
+        finish.into_iter().chain(arrival).min()
     }
 
     /// Figures over the jobs that have left.

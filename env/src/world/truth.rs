@@ -46,6 +46,10 @@ pub(super) struct Truth {
     pub(super) num_failed_trials: u32,
     /// Running time until the present trial fails, s; infinite where it will not.
     pub(super) to_failure_s: f64,
+    /// Running time until the present run meets an incident, s; infinite where it will not.
+    pub(super) to_incident_s: f64,
+    /// Whether that is a hang (some), and it hangs now.
+    pub(super) hangs: Option<bool>,
     /// How it ended in the source.
     pub(super) outcome: Outcome,
     /// Run time alone at the best speed of its class, s.
@@ -82,12 +86,19 @@ impl Truth {
         self.rest_s = (self.rest_s - ran_s * self.rate).max(0.0);
         self.cost_left_s = (self.cost_left_s - elapsed_s).max(0.0);
         self.to_failure_s = (self.to_failure_s - elapsed_s).max(0.0);
+        self.to_incident_s = (self.to_incident_s - elapsed_s).max(0.0);
         self.since = now;
     }
 
     /// How long the rest takes at the present rate, or until the trial fails if that comes first.
     pub(super) fn span(&self) -> Time {
-        Time::from_secs_f64(self.rest_span_s().min(self.to_failure_s))
+        let end_s = self.rest_span_s().min(self.to_failure_s);
+        Time::from_secs_f64(end_s.min(self.to_incident_s))
+    }
+
+    /// Whether the present run ends with an incident.
+    pub(super) fn ends_in_incident(&self) -> bool {
+        self.to_incident_s < self.rest_span_s().min(self.to_failure_s)
     }
 
     pub(super) fn rest_span_s(&self) -> f64 {

@@ -7,6 +7,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use pleach_env::availability::AvailabilityConfig;
 use pleach_env::batch_system::BatchSystem;
 use pleach_env::failures::OutcomeModel;
+use pleach_env::site_failures::SiteFailures;
 use pleach_env::workload::import::Format;
 use pleach_scheduler::cluster::Sharing;
 use pleach_scheduler::physics::overheads::Overheads;
@@ -112,6 +113,10 @@ pub(crate) fn batch_system(text: &str) -> Result<BatchSystem, String> {
 
 pub(crate) fn outcomes(text: &str) -> Result<OutcomeModel, String> {
     OutcomeModel::from_name(text).map_err(|error| error.to_string())
+}
+
+pub(crate) fn site_failures(text: &str) -> Result<SiteFailures, String> {
+    SiteFailures::from_name(text).map_err(|error| error.to_string())
 }
 
 pub(crate) fn overheads(text: &str) -> Result<Overheads, String> {

@@ -8,6 +8,7 @@ use pleach_env::SimConfig;
 use pleach_env::availability::AvailabilityConfig;
 use pleach_env::batch_system::BatchSystem;
 use pleach_env::failures::OutcomeModel;
+use pleach_env::site_failures::SiteFailures;
 use pleach_scheduler::cluster::{Capabilities, Sharing};
 use pleach_scheduler::physics::overheads::Overheads;
 use pleach_scheduler::{ActionKind, ActionSet};
@@ -56,6 +57,11 @@ pub struct SchedulingConfig {
     /// Let nodes fail, each once in so many days on average; repairs take an hour on average
     #[arg(long, value_name = "DAYS", value_parser = flag_values::positive)]
     pub node_mtbf_days: Option<f64>,
+    /// Let nodes and whole-node jobs fail as large sites publish it: research (4 hardware failures and 22 incidents per 1,000
+    /// node-days) or production (4 and 5); some nodes again and again (docs/gpu-model.md)
+    #[arg(long, value_name = "NAME", value_parser = flag_values::site_failures, conflicts_with = "node_mtbf_days")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub site_failures: Option<SiteFailures>,
     /// Let nodes be drained, taken and returned as this TOML file plans: a list `changes` of at_s, node (its number in the cluster,
     /// group by group) and state (up, draining or down); also node_mtbf_s and node_repair_s
     #[arg(long, value_name = "FILE", value_parser = flag_values::capacity)]
@@ -127,6 +133,10 @@ impl SchedulingConfig {
         if let Some(capacity) = &self.capacity {
             capacity.validate()?;
         }
+        if let (Some(days), Some(_)) = (self.node_mtbf_days, &self.site_failures) {
+            let hint = "Give one of them.";
+            return Err(Error::config("node_mtbf_days", days, "none beside site_failures", hint));
+        }
         if let Some(batch_system) = &self.batch_system {
             batch_system.validate()?;
         }
@@ -197,6 +207,7 @@ impl SchedulingConfig {
         if let Some(capacity) = &self.capacity {
             sim.capacity.clone_from(capacity);
         }
+        sim.capacity.site = self.site_failures.or(sim.capacity.site);
         if let Some(days) = self.node_mtbf_days {
             sim.capacity.node_mtbf_s = Some(days * DAY_S);
         }

@@ -1,0 +1,195 @@
+//! Published rates, repeats and effective times, each by enough draws.
+
+use pleach_scheduler::cluster::Capabilities;
+use pleach_scheduler::cluster_spec::ClusterSpec;
+use pleach_scheduler::heuristics::by_name;
+use pleach_workloads::{JobSpec, Workload};
+
+use super::*;
+use crate::availability::AvailabilityConfig;
+use crate::metrics::JobOutcome;
+use crate::simulate::{SimConfig, simulate};
+use crate::test_lists::class_of;
+
+const SEED: Seed = Seed(26);
+const DAY_S: f64 = 86_400.0;
+
+/// Jobs of so many nodes of 8 GPUs that all begin at once, with a tenth of the nodes to spare.
+fn play(num_jobs: u32, num_nodes: u32, work_s: f64, capabilities: Capabilities, site: SiteFailures) -> Vec<JobOutcome> {
+    let all_nodes = num_jobs * num_nodes;
+    let job = |number| JobSpec::new(format!("{number}"), Time::ZERO, 8 * num_nodes, work_s);
+    let workload = Workload {
+        name: "test".into(),
+        cluster: ClusterSpec::uniform(all_nodes + all_nodes / 10 + 1, 8, 32),
+        classes: vec![class_of(1)],
+        jobs: (0..num_jobs).map(job).collect(),
+    };
+    let config = SimConfig {
+        capabilities,
+        capacity: AvailabilityConfig {
+            site: Some(site),
+            ..AvailabilityConfig::default()
+        },
+        seed: 5,
+        ..SimConfig::default()
+    };
+    let mut fifo = by_name("fifo").unwrap();
+    simulate(&workload, &config, fifo.as_mut()).unwrap().jobs
+}
+
+fn costs(restart_cost_s: f64, checkpoint_interval_s: Option<f64>) -> Capabilities {
+    Capabilities {
+        restart_cost_s,
+        checkpoint_interval_s,
+        ..Capabilities::DEFAULT
+    }
+}
+
+#[test]
+fn jobs_of_8_and_of_1024_gpus_meet_incidents_as_often_as_published() {
+    // RSC-1 (arXiv 2410.21680): 47.7 days and 7.9 hours. With 22 per 1,000 node-days 45.5 days and 8.5 hours.
+    for (num_jobs, num_nodes, work_s, published_s) in [
+        (300, 1, 60.0 * DAY_S, 47.7 * DAY_S),
+        (1, 128, 200.0 * DAY_S, 7.9 * 3600.0),
+    ] {
+        let jobs = play(num_jobs, num_nodes, work_s, costs(0.0, None), SiteFailures::RESEARCH);
+        let held_s: f64 = jobs.iter().map(|job| job.held_s).sum();
+        let num_failures: u32 = jobs.iter().map(|job| job.num_failures).sum();
+        let found_s = held_s / f64::from(num_failures);
+        assert!(num_failures > 300, "{num_failures}");
+        let ratio = found_s / published_s;
+        assert!((0.8..1.25).contains(&ratio), "{num_nodes} nodes: {found_s} {published_s}");
+    }
+}
+
+#[test]
+fn effective_time_of_large_runs_is_as_published() {
+    // GPUs, rate, minutes until a run goes on, minutes between checkpoints: Meta's projections for 2,048 and 4,096 GPUs, Llama 3 on
+    // 16,384 (over 90 %), ByteRobust on 9,600 (97 %).
+    for (num_gpus, hardware, again_min, interval_min, published) in [
+        (2048, 6.5, 10.0, 60.0, 0.954),
+        (4096, 6.5, 10.0, 60.0, 0.908),
+        (16_384, 3.8, 10.0, 15.0, 0.905),
+        (9600, 2.3, 5.0, 30.0, 0.961),
+    ] {
+        let site = SiteFailures {
+            hardware,
+            incidents: hardware,
+            node_cv: 0.0,
+            ..SiteFailures::RESEARCH
+        };
+        let num_nodes = num_gpus / 8;
+        // 800 failures.
+        let work_s = 800.0 * THOUSAND_DAYS_S / (hardware * f64::from(num_nodes));
+        let capabilities = costs(again_min * 60.0, Some(interval_min * 60.0));
+        let jobs = play(1, num_nodes, work_s, capabilities, site);
+        let effective = work_s / jobs[0].held_s;
+        assert!((effective - published).abs() < 0.012, "{num_gpus}: {effective} {published}");
+    }
+}
+
+#[test]
+fn three_of_63_nodes_have_the_published_part_of_40_failures() {
+    // Shares by the coefficient of variation of a node's rate; three nodes had over half at 504 B200.
+    for (node_cv, published) in [(1.0, 0.27), (2.0, 0.42), (2.5, 0.50), (3.0, 0.58)] {
+        let site = SiteFailures {
+            node_cv,
+            ..SiteFailures::RESEARCH
+        };
+        let mut sum = 0.0;
+        let num_sites = 400;
+        for number in 0..num_sites {
+            let seed = SEED.child("site", number);
+            let rates: Vec<f64> = (0..63).map(|node| 1.0 / site.mtbf_s(seed, node)).collect();
+            let all: f64 = rates.iter().sum();
+            let mut counts = [0_u32; 63];
+            let mut rng = seed.stream("failures", 0);
+            for _ in 0..40 {
+                let mut left = rng.random::<f64>() * all;
+                let node = rates.iter().position(|rate| {
+                    left -= rate;
+                    left < 0.0
+                });
+                counts[node.unwrap_or(62)] += 1;
+            }
+            counts.sort_unstable();
+            sum += f64::from(counts[60] + counts[61] + counts[62]) / 40.0;
+        }
+        let share = sum / num_sites as f64;
+        assert!((share - published).abs() < 0.04, "{node_cv}: {share} {published}");
+    }
+}
+
+#[test]
+fn a_nodes_factor_has_mean_1_and_the_deviation_that_was_asked_for() {
+    for cv in [0.0, 0.5, 1.0, 2.5] {
+        let draw = |node| gamma_of_mean_1(cv, &mut SEED.stream("gamma", node));
+        let draws: Vec<f64> = (0..40_000).map(draw).collect();
+        let mean = draws.iter().sum::<f64>() / 40_000.0;
+        let variance = draws.iter().map(|one| (one - mean).powi(2)).sum::<f64>() / 40_000.0;
+        // The mean is known to cv / 200, the deviation of a heavy tail to some percent.
+        assert!((mean - 1.0).abs() <= 4.0 * cv / 200.0, "{cv}: {mean}");
+        assert!((variance.sqrt() - cv).abs() <= 0.08 * cv, "{cv}: {variance}");
+    }
+}
+
+#[test]
+fn nine_repairs_in_ten_take_hours_and_one_takes_days() {
+    let mut rng = SEED.stream("repairs", 0);
+    let repairs: Vec<f64> = (0..20_000)
+        .map(|_| SiteFailures::RESEARCH.repair(&mut rng).as_secs_f64())
+        .collect();
+    let soft = repairs.iter().filter(|repair| **repair <= 10_800.0);
+    let part = soft.count() as f64 / 20_000.0;
+    assert!((part - 0.9).abs() < 0.01, "{part}");
+    let mut hard: Vec<f64> = repairs.iter().copied().filter(|repair| *repair > 10_800.0).collect();
+    hard.sort_by(f64::total_cmp);
+    assert!(hard[0] >= DAY_S && hard[hard.len() - 1] <= 3.0 * DAY_S);
+    assert!((hard[hard.len() / 2] / (1.5 * DAY_S) - 1.0).abs() < 0.05);
+    assert!(repairs.iter().all(|repair| *repair >= 600.0));
+}
+
+#[test]
+fn a_hang_holds_its_gpus_until_it_is_seen_and_then_fails_as_any_incident() {
+    // Only hangs, all of them seen after 600 s, and nothing lost: each costs 600 s of the gang's time.
+    let site = SiteFailures {
+        hardware: 0.0,
+        incidents: 500.0,
+        hang_part: 1.0,
+        ..SiteFailures::RESEARCH
+    };
+    let work_s = 100.0 * DAY_S;
+    let job = play(1, 2, work_s, costs(30.0, None), site)[0];
+    // Once a day on two nodes.
+    assert!((70..140).contains(&job.num_failures), "{}", job.num_failures);
+    let expected_s = work_s + 630.0 * f64::from(job.num_failures);
+    // A restart that is cut short by the next hang costs less than 30 s.
+    assert!((job.held_s - expected_s).abs() < 60.0, "{} {expected_s}", job.held_s);
+    let crashes = SiteFailures { hang_part: 0.0, ..site };
+    let job = play(1, 2, work_s, costs(30.0, None), crashes)[0];
+    let expected_s = work_s + 30.0 * f64::from(job.num_failures);
+    assert!((job.held_s - expected_s).abs() < 60.0, "{} {expected_s}", job.held_s);
+}
+
+#[test]
+fn numbers_out_of_their_range_and_two_rates_at_once_are_refused() {
+    for (text, key) in [
+        ("hardware = -1.0", "capacity.site.hardware"),
+        ("hardware = 4.0\nincidents = 3.0", "capacity.site.incidents"),
+        ("node_cv = 11.0", "capacity.site.node_cv"),
+        ("hang_s = 1e9", "capacity.site.hang_s"),
+    ] {
+        let site: SiteFailures = toml::from_str(text).unwrap();
+        let error = site.validate().unwrap_err().to_string();
+        assert!(error.contains(key), "{error}");
+    }
+    let both = AvailabilityConfig {
+        node_mtbf_s: Some(1e6),
+        site: Some(SiteFailures::PRODUCTION),
+        ..AvailabilityConfig::default()
+    };
+    let error = both.validate().unwrap_err().to_string();
+    assert!(error.contains("none beside capacity.site"), "{error}");
+    let error = SiteFailures::from_name("meta").unwrap_err().to_string();
+    assert!(error.contains("research, production"), "{error}");
+}

@@ -117,7 +117,12 @@ impl AvailabilityConfig {
             site.validate()?;
             if let Some(mtbf_s) = self.node_mtbf_s {
                 let hint = "a site's failures have a rate of their own: give one of the two";
-                return bad("capacity.node_mtbf_s".into(), mtbf_s, "none beside capacity.site", hint);
+                return bad(
+                    "capacity.node_mtbf_s".into(),
+                    mtbf_s,
+                    "none beside capacity.site",
+                    hint,
+                );
             }
         }
         let mtbf_s = self.node_mtbf_s.unwrap_or(1.0);

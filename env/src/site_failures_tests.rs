@@ -15,7 +15,13 @@ const SEED: Seed = Seed(26);
 const DAY_S: f64 = 86_400.0;
 
 /// Jobs of so many nodes of 8 GPUs that all begin at once, with a tenth of the nodes to spare.
-fn play(num_jobs: u32, num_nodes: u32, work_s: f64, capabilities: Capabilities, site: SiteFailures) -> Vec<JobOutcome> {
+fn play(
+    num_jobs: u32,
+    num_nodes: u32,
+    work_s: f64,
+    capabilities: Capabilities,
+    site: SiteFailures,
+) -> Vec<JobOutcome> {
     let all_nodes = num_jobs * num_nodes;
     let job = |number| JobSpec::new(format!("{number}"), Time::ZERO, 8 * num_nodes, work_s);
     let workload = Workload {
@@ -52,13 +58,22 @@ fn jobs_of_8_and_of_1024_gpus_meet_incidents_as_often_as_published() {
         (300, 1, 60.0 * DAY_S, 47.7 * DAY_S),
         (1, 128, 200.0 * DAY_S, 7.9 * 3600.0),
     ] {
-        let jobs = play(num_jobs, num_nodes, work_s, costs(0.0, None), SiteFailures::RESEARCH);
+        let jobs = play(
+            num_jobs,
+            num_nodes,
+            work_s,
+            costs(0.0, None),
+            SiteFailures::RESEARCH,
+        );
         let held_s: f64 = jobs.iter().map(|job| job.held_s).sum();
         let num_failures: u32 = jobs.iter().map(|job| job.num_failures).sum();
         let found_s = held_s / f64::from(num_failures);
         assert!(num_failures > 300, "{num_failures}");
         let ratio = found_s / published_s;
-        assert!((0.8..1.25).contains(&ratio), "{num_nodes} nodes: {found_s} {published_s}");
+        assert!(
+            (0.8..1.25).contains(&ratio),
+            "{num_nodes} nodes: {found_s} {published_s}"
+        );
     }
 }
 
@@ -84,7 +99,10 @@ fn effective_time_of_large_runs_is_as_published() {
         let capabilities = costs(again_min * 60.0, Some(interval_min * 60.0));
         let jobs = play(1, num_nodes, work_s, capabilities, site);
         let effective = work_s / jobs[0].held_s;
-        assert!((effective - published).abs() < 0.012, "{num_gpus}: {effective} {published}");
+        assert!(
+            (effective - published).abs() < 0.012,
+            "{num_gpus}: {effective} {published}"
+        );
     }
 }
 
@@ -142,7 +160,11 @@ fn nine_repairs_in_ten_take_hours_and_one_takes_days() {
     let soft = repairs.iter().filter(|repair| **repair <= 10_800.0);
     let part = soft.count() as f64 / 20_000.0;
     assert!((part - 0.9).abs() < 0.01, "{part}");
-    let mut hard: Vec<f64> = repairs.iter().copied().filter(|repair| *repair > 10_800.0).collect();
+    let mut hard: Vec<f64> = repairs
+        .iter()
+        .copied()
+        .filter(|repair| *repair > 10_800.0)
+        .collect();
     hard.sort_by(f64::total_cmp);
     assert!(hard[0] >= DAY_S && hard[hard.len() - 1] <= 3.0 * DAY_S);
     assert!((hard[hard.len() / 2] / (1.5 * DAY_S) - 1.0).abs() < 0.05);
@@ -164,11 +186,22 @@ fn a_hang_holds_its_gpus_until_it_is_seen_and_then_fails_as_any_incident() {
     assert!((70..140).contains(&job.num_failures), "{}", job.num_failures);
     let expected_s = work_s + 630.0 * f64::from(job.num_failures);
     // A restart that is cut short by the next hang costs less than 30 s.
-    assert!((job.held_s - expected_s).abs() < 60.0, "{} {expected_s}", job.held_s);
-    let crashes = SiteFailures { hang_part: 0.0, ..site };
+    assert!(
+        (job.held_s - expected_s).abs() < 60.0,
+        "{} {expected_s}",
+        job.held_s
+    );
+    let crashes = SiteFailures {
+        hang_part: 0.0,
+        ..site
+    };
     let job = play(1, 2, work_s, costs(30.0, None), crashes)[0];
     let expected_s = work_s + 30.0 * f64::from(job.num_failures);
-    assert!((job.held_s - expected_s).abs() < 60.0, "{} {expected_s}", job.held_s);
+    assert!(
+        (job.held_s - expected_s).abs() < 60.0,
+        "{} {expected_s}",
+        job.held_s
+    );
 }
 
 #[test]

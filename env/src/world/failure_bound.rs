@@ -49,7 +49,12 @@ impl World {
         if let Some(site) = config.site {
             let most = THOUSAND_DAYS_S / least_s;
             let allowed = format!("{most:.3} or less for these jobs on this cluster");
-            return Err(ConfigError::new("capacity.site.incidents", site.incidents, allowed, hint));
+            return Err(ConfigError::new(
+                "capacity.site.incidents",
+                site.incidents,
+                allowed,
+                hint,
+            ));
         }
         let allowed = format!("{:.0} s or more for these jobs on this cluster", least_s.ceil());
         Err(ConfigError::new("capacity.node_mtbf_s", mtbf_s, allowed, hint))

@@ -135,7 +135,12 @@ impl SchedulingConfig {
         }
         if let (Some(days), Some(_)) = (self.node_mtbf_days, &self.site_failures) {
             let hint = "Give one of them.";
-            return Err(Error::config("node_mtbf_days", days, "none beside site_failures", hint));
+            return Err(Error::config(
+                "node_mtbf_days",
+                days,
+                "none beside site_failures",
+                hint,
+            ));
         }
         if let Some(batch_system) = &self.batch_system {
             batch_system.validate()?;

@@ -1,5 +1,6 @@
 //! Views that environments show. Builds with debug assertions have one of two more columns.
 
+use pleach_scheduler::ActionKind;
 use pleach_scheduler::features::FeatureSchema;
 
 use crate::{AutoresetMode, Batch, Env, EnvConfig, RandomActions, Seed, Spaces, VecEnv, VectorEnv as _};
@@ -57,6 +58,29 @@ fn a_newer_view_shows_its_columns_behind_those_of_the_first() {
         }
     }
     assert!(read[0] == 301 && read[1] > 300, "{read:?}");
+}
+
+#[test]
+fn the_second_view_tells_resizes_from_other_actions_and_how_far_they_go() {
+    let mut config = EnvConfig::registered("Pleach/Elastic-v1").unwrap();
+    config.sim.capabilities.grant(ActionKind::Resize, true);
+    config.candidates.actions = config.candidates.actions.with(ActionKind::Resize);
+    config.columns = "decision-2".into();
+    let schema = FeatureSchema::current();
+    let of = |name: &str| schema.place(schema.joined_index(name).unwrap());
+    let (flag, ratio) = (of("is_resize"), of("resize_ratio"));
+    let Shown(spaces, steps) = Shown::of(&config, 400);
+    assert_eq!((spaces.num_global, spaces.num_features), (14, 44));
+    let (mut smaller, mut larger) = (0, 0);
+    for row in steps.iter().flat_map(|(_, rows)| rows.chunks(44)) {
+        let raw = 2.0 * row[ratio];
+        assert_eq!(row[flag] == 1.0, raw > 0.0, "{raw}");
+        // A size that it has is no resize.
+        assert_ne!(raw, 1.0);
+        smaller += usize::from(raw > 0.0 && raw < 1.0);
+        larger += usize::from(raw > 1.0);
+    }
+    assert!(smaller > 20 && larger > 20, "{smaller} smaller, {larger} larger");
 }
 
 /// Sizes, and what each step of an episode shows.

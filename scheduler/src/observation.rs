@@ -6,7 +6,7 @@
 
 use crate::candidate::{Candidate, CandidateSet, MAX_CANDIDATES, OpportunityCost};
 use crate::cluster::Cluster;
-use crate::features::decision::{self, FEATURES, Id};
+use crate::features::decision::{self, DECISION_2, FEATURES, Id};
 use crate::features::{CONTEXT_WIDTH, DECISION_1, FeatureSchema, ROW_WIDTH};
 use crate::ids::JobId;
 use crate::lens::oldest_two;
@@ -173,11 +173,14 @@ impl WriterScratch {
     ) {
         // A writer for each width, so that columns beyond it cost nothing.
         const FIRST: usize = DECISION_1.num_row;
-        if width == FIRST {
-            return self.write_rows::<FIRST>(cluster, set, reservation, global, candidates);
+        const SECOND: usize = DECISION_2.num_row;
+        match width {
+            FIRST => self.write_rows::<FIRST>(cluster, set, reservation, global, candidates),
+            SECOND => self.write_rows::<SECOND>(cluster, set, reservation, global, candidates),
+            // In tests there are columns after those of the last view.
+            ROW_WIDTH => self.write_rows::<ROW_WIDTH>(cluster, set, reservation, global, candidates),
+            _ => panic!("no view has {width} columns of a candidate"),
         }
-        assert_eq!(width, ROW_WIDTH, "no view has so many columns of a candidate");
-        self.write_rows::<ROW_WIDTH>(cluster, set, reservation, global, candidates);
     }
 
     fn write_rows<const W: usize>(

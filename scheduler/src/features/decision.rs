@@ -455,6 +455,8 @@ const LAWS: [Law; 4] = [
 
 /// What all files and environments before views read.
 pub const DECISION_1: View = View::of("decision-1", FEATURES, 56);
+/// With what tells resizes from other actions.
+pub(crate) const DECISION_2: View = View::of("decision-2", FEATURES, 58);
 
 /// A view of all columns, those of tests too, for tests of what a newer view changes.
 #[cfg(debug_assertions)]
@@ -463,6 +465,7 @@ const ALL_COLUMNS: View = View::of("test-all", FEATURES, FEATURES.len());
 /// Frozen beginnings, the oldest first.
 const VIEWS: &[View] = &[
     DECISION_1,
+    DECISION_2,
     #[cfg(debug_assertions)]
     ALL_COLUMNS,
 ];

@@ -51,6 +51,17 @@ fn the_first_view_is_what_it_was() {
 }
 
 #[test]
+fn the_second_view_is_what_it_was() {
+    let (schema, view) = (FeatureSchema::current(), decision::DECISION_2);
+    assert_eq!((view.num_row, view.num_context), (44, 14));
+    assert_eq!(schema.view("decision-2"), Some(&view));
+    assert_eq!(
+        schema.hash_of(&view),
+        "9e620a6283efcac857bcf7af4ce91eb20524db6601f3036f5ad06a5c87bf1799"
+    );
+}
+
+#[test]
 fn views_are_longer_and_longer_and_each_has_a_hash_of_its_own() {
     let schema = FeatureSchema::current();
     for pair in schema.views.windows(2) {

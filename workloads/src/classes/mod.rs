@@ -137,9 +137,10 @@ impl Filling<'_> {
     }
 }
 
-/// What is published of a class of this name.
+/// What is published of a class of this name, or of the model that stands behind `: ` in it.
 #[must_use]
 pub fn facts_of(name: &str) -> Option<&'static ClassFacts> {
+    let name = name.rsplit_once(": ").map_or(name, |(_, model)| model);
     if let Some(facts) = CLASSES.iter().find(|facts| facts.name == name) {
         return Some(facts);
     }

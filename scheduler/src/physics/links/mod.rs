@@ -22,7 +22,7 @@
 //! state each miss.
 //!
 //! # Source
-//! Constants fitted to public nccl-tests curves ([`presets`] names them); the volume of a ring all-reduce is standard
+//! Constants fitted to public nccl-tests curves (`presets.rs` names them); the volume of a ring all-reduce is standard
 //! (Patarasuk and Yuan, 2009).
 
 use serde::{Deserialize, Serialize};

@@ -1,9 +1,10 @@
 //! The arrows between the crates, read from `cargo metadata`: a new arrow is an architecture change and starts here.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::process::Command;
 
 use serde_json::Value;
+
+use crate::cargo::{cargo, metadata};
 
 /// Our crates and those of ours that each may depend on.
 const ARROWS: [(&str, &[&str]); 19] = [
@@ -117,20 +118,6 @@ const GRADIENTS: [&str; 5] = ["burn", "cubecl", "wgpu", "cudarc", "tracel"];
 /// What research planners and simulations need and a production scheduler does not: a solver, random numbers.
 const RESEARCH: [&str; 2] = ["microlp", "rand"];
 
-fn metadata() -> Value {
-    let output = Command::new(env!("CARGO"))
-        .args(["metadata", "--format-version", "1", "--locked", "--all-features"])
-        .current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
-        .output()
-        .unwrap();
-    assert!(
-        output.status.success(),
-        "{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
-    serde_json::from_slice(&output.stdout).unwrap()
-}
-
 /// Names by package id, and for each package id the ids of its normal and build dependencies.
 fn graph(metadata: &Value) -> (BTreeMap<&str, &str>, BTreeMap<&str, Vec<&str>>) {
     let text = |value: &'_ Value, key: &str| -> Option<String> { value[key].as_str().map(str::to_owned) };
@@ -230,26 +217,16 @@ fn the_validator_of_schedules_pulls_in_no_crate_of_ours_but_the_one_that_reads_f
 
 /// Names of what a crate of ours is built with by itself: with its own features, not those that others of the workspace ask for.
 fn built_with(name: &str) -> BTreeSet<String> {
-    let output = Command::new(env!("CARGO"))
-        .args([
-            "tree",
-            "--package",
-            name,
-            "--edges",
-            "normal,build",
-            "--prefix",
-            "none",
-        ])
-        .args(["--format", "{p}", "--locked"])
-        .current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
-        .output()
-        .unwrap();
-    assert!(
-        output.status.success(),
-        "{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
-    let text = String::from_utf8(output.stdout).unwrap();
+    let tree = [
+        "tree",
+        "--edges",
+        "normal,build",
+        "--prefix",
+        "none",
+        "--format",
+        "{p}",
+    ];
+    let text = cargo(&[&tree[..], &["--package", name]].concat());
     let names = text.lines().filter_map(|line| line.split(' ').next());
     names.map(str::to_owned).collect()
 }

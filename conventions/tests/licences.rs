@@ -1,8 +1,6 @@
 //! Every dependency has a permissive licence, as `deny.toml` lists them; `cargo deny check` says more where it is installed.
 
-use std::process::Command;
-
-use serde_json::Value;
+use crate::cargo::metadata;
 
 /// What `deny.toml` allows everybody, and crates with what it allows each of them.
 fn allowed() -> (Vec<String>, Vec<(String, String)>) {
@@ -46,17 +44,7 @@ fn is_met(expression: &str, is_allowed: &dyn Fn(&str) -> bool) -> bool {
 #[test]
 fn licences_of_all_dependencies_are_permissive() {
     let (everybody, exceptions) = allowed();
-    let output = Command::new(env!("CARGO"))
-        .args(["metadata", "--format-version", "1", "--locked", "--all-features"])
-        .current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
-        .output()
-        .unwrap();
-    assert!(
-        output.status.success(),
-        "{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
-    let metadata: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let metadata = metadata();
     let packages = metadata["packages"].as_array().unwrap();
     assert!(packages.len() > 100, "only {} packages", packages.len());
     for package in packages {

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod arrows;
+mod cargo;
 mod circles;
 mod documents;
 mod licences;

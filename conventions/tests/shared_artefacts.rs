@@ -2,23 +2,15 @@
 //! has in the tests of the workspace, or it would be compiled once more, and all crates of ours above it.
 
 use std::collections::BTreeMap;
-use std::process::Command;
+
+use crate::cargo::cargo;
 
 /// Crates of a selection with their features; a crate may be there twice, for programs and for macros.
 fn features(selection: &[&str]) -> BTreeMap<String, Vec<String>> {
-    let output = Command::new(env!("CARGO"))
-        .args(["tree", "--locked", "--prefix", "none", "--format", "{p};{f}"])
-        .args(selection)
-        .current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
-        .output()
-        .unwrap();
-    assert!(
-        output.status.success(),
-        "{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
+    let tree = ["tree", "--prefix", "none", "--format", "{p};{f}"];
+    let output = cargo(&[&tree[..], selection].concat());
     let mut found: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    for line in String::from_utf8(output.stdout).unwrap().lines() {
+    for line in output.lines() {
         let Some((name, features)) = line.split_once(';') else {
             continue;
         };

@@ -7,8 +7,12 @@ use super::places::{NODES_MAX, NodeNames, of_text};
 use super::{Ended, Names, REQUIRED, Record, Run, Segment, Slice, TIME_S_MAX};
 use crate::{Error, ROWS_MAX, Table};
 
-/// Most (segment, node) pairs of a file. *Ours*: they fit into memory.
+/// Most slices of a file. *Ours*: they fit into memory.
 const SLICES_MAX: usize = 1 << 26;
+/// Most (segment, node) pairs of a file, those of ranges one by one. *Ours*: half a minute.
+const PLACES_MAX: u64 = 1 << 28;
+/// Most names of nodes of all runs together. *Ours*: they fit into memory.
+const NAMES_MAX: usize = 1 << 23;
 /// Most runs of a file.
 const RUNS_MAX: usize = 1 << 20;
 
@@ -49,7 +53,8 @@ impl Record {
         let columns = Columns::of(&table);
         let mut by_name: BTreeMap<(String, String, u64), usize> = BTreeMap::new();
         let mut runs: Vec<Reading> = Vec::new();
-        let (mut num_rows, mut num_slices) = (0, 0);
+        let (mut num_rows, mut num_slices, mut num_names) = (0, 0, 0);
+        let mut places_left = PLACES_MAX;
         while table.next_row()? {
             num_rows += 1;
             if num_rows > ROWS_MAX {
@@ -75,10 +80,14 @@ impl Record {
                     runs.len() - 1
                 }
             };
-            let segment = segment(&table, &columns, &mut runs[index])?;
+            let num_names_before = runs[index].run.nodes.len();
+            let segment = segment(&table, &columns, &mut runs[index], &mut places_left)?;
             num_slices += segment.slices.len();
-            if num_slices > SLICES_MAX {
-                let text = format!("more than {SLICES_MAX} nodes of segments in all; split the file");
+            num_names += runs[index].run.nodes.len() - num_names_before;
+            if num_slices > SLICES_MAX || num_names > NAMES_MAX {
+                let text = format!(
+                    "more than {SLICES_MAX} slices of segments or {NAMES_MAX} nodes of runs in all; split the file"
+                );
                 return Err(table.error("nodes", text));
             }
             runs[index].run.segments.push(segment);
@@ -106,7 +115,12 @@ fn run_name(table: &Table, columns: &Columns) -> Result<(String, String, u64), E
     Ok((name("policy")?, name("workload")?, seed))
 }
 
-fn segment(table: &Table, columns: &Columns, reading: &mut Reading) -> Result<Segment, Error> {
+fn segment(
+    table: &Table,
+    columns: &Columns,
+    reading: &mut Reading,
+    places_left: &mut u64,
+) -> Result<Segment, Error> {
     let get = |name| columns.get(name);
     let amount = |name, most: f64, otherwise: f64| -> Result<f64, Error> {
         Ok(table
@@ -146,7 +160,7 @@ fn segment(table: &Table, columns: &Columns, reading: &mut Reading) -> Result<Se
         let words: Vec<&str> = Ended::ALL.iter().map(|ended| ended.word()).collect();
         table.refuse(ended, &words.join(", "), "use one of these words")
     })?;
-    let slices = slices(table, get("nodes"), reading)?;
+    let slices = slices(table, get("nodes"), reading, places_left)?;
     let segment = Segment {
         job: reading.jobs.index(&name, &mut reading.run.jobs),
         attempt: whole("attempt", 1, 1, u32::MAX)?,
@@ -170,8 +184,23 @@ fn segment(table: &Table, columns: &Columns, reading: &mut Reading) -> Result<Se
     Ok(segment)
 }
 
-fn slices(table: &Table, column: Option<usize>, reading: &mut Reading) -> Result<Vec<Slice>, Error> {
+/// What a cell means. Ranges are counted against what is left of the file's bound before they are gone through.
+fn slices(
+    table: &Table,
+    column: Option<usize>,
+    reading: &mut Reading,
+    places_left: &mut u64,
+) -> Result<Vec<Slice>, Error> {
     let places = of_text(table.text(column)).map_err(|text| table.error("nodes", text))?;
+    let num = |names: &NodeNames<'_>| match names {
+        NodeNames::One(_) => 1,
+        NodeNames::Range(first, last) => u64::from(last - first) + 1,
+    };
+    let num_places: u64 = places.iter().map(|(names, _)| num(names)).sum();
+    *places_left = places_left.checked_sub(num_places).ok_or_else(|| {
+        let text = format!("more than {PLACES_MAX} nodes of segments in all; split the file");
+        table.error("nodes", text)
+    })?;
     let mut slices: Vec<Slice> = Vec::with_capacity(places.len());
     for (names, gpus) in places {
         let (nodes, known) = (&mut reading.nodes, &mut reading.run.nodes);

@@ -155,6 +155,13 @@ fn rows_that_cannot_be_are_refused_by_line_and_column() {
         assert!(error.contains(said) && error.contains("line 2"), "{error}");
     }
     assert!(read("job_id,nodes\n").unwrap_err().contains("from_s"));
+    // A line that would be read for an hour.
+    let wide = "0-3999999:0 ".repeat(5000);
+    let error = read(&format!("{header}\na,1,{wide},1,0,5,1,completed,0\n")).unwrap_err();
+    assert!(
+        error.contains("line 2") && error.contains("split the file"),
+        "{error}"
+    );
 }
 
 #[test]

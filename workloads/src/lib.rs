@@ -21,6 +21,7 @@ pub mod generate;
 mod history;
 pub mod import;
 pub mod normal;
+pub mod plans;
 mod seed;
 mod select;
 

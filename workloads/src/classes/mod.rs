@@ -19,7 +19,7 @@ use table::{MIXES, Mix, NAMES};
 use crate::{Seed, Workload};
 
 /// Bytes of a GiB over those of a GB.
-const GIB_GB: f64 = 1.073_741_824;
+pub(crate) const GIB_GB: f64 = 1.073_741_824;
 
 /// Of how many jobs the class is known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

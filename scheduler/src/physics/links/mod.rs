@@ -30,6 +30,7 @@ use serde::{Deserialize, Serialize};
 use crate::portable_math::pow;
 
 mod check;
+mod collectives;
 mod file;
 mod presets;
 #[cfg(test)]
@@ -173,31 +174,46 @@ impl Fabric {
         let num_gpus = f64::from(spread.num_gpus);
         let twice = 2.0 * (num_gpus - 1.0) / num_gpus;
         let volume = twice * bytes;
-        let (inside, between) = (&self.inside, &self.between);
+        let inside = &self.inside;
         let within = inside.gb_per_s(spread.domain_gpus_min, spread.is_one_island);
-        let (gb_per_s, latency_us, root_us) = if spread.num_domains <= 1 {
-            (within, inside.latency_us, inside.root_us)
+        let gb_per_s = if spread.num_domains <= 1 {
+            within
         } else {
-            let hashed = if spread.is_one_rack {
-                1.0
-            } else {
-                1.0 - between.hash_loss
-            };
-            let nics = f64::from(spread.domain_nics_min.max(1)) * between.nic_gb_per_s;
-            let net = nics * between.tuned * hashed * spread.share;
-            let gb_per_s = match spread.num_domains {
+            let net = self.net_gb_per_s(spread);
+            match spread.num_domains {
                 // Trees pair nodes; between racks of trays the ring was measured.
                 2 if inside.nodes_per_domain == 1 => (TREE_INSIDE * within).min(TREE_NET * twice * net),
                 2 => within.min(RING_NET * net),
                 _ => within
                     .min(RING_NET * net)
-                    .min(between.ceiling_gb_per_s.unwrap_or(f64::INFINITY)),
-            };
-            let further = f64::from(spread.num_domains - 1);
-            let latency_us = between.latency_us + between.latency_per_domain_us * further;
-            (gb_per_s, latency_us, between.root_us)
+                    .min(self.between.ceiling_gb_per_s.unwrap_or(f64::INFINITY)),
+            }
         };
+        let (latency_us, root_us) = self.delays_us(spread);
         latency_us * 1e-6 + volume / (gb_per_s * 1e9) + root_us * 1e-6 * (volume / 1e6).sqrt()
+    }
+
+    /// What the gang gets of the NICs that it reaches.
+    fn net_gb_per_s(&self, spread: Spread) -> f64 {
+        let between = &self.between;
+        let hashed = if spread.is_one_rack {
+            1.0
+        } else {
+            1.0 - between.hash_loss
+        };
+        let nics = f64::from(spread.domain_nics_min.max(1)) * between.nic_gb_per_s;
+        nics * between.tuned * hashed * spread.share
+    }
+
+    /// Latency, us, and what grows with the root of the volume, us per root of a MB.
+    fn delays_us(&self, spread: Spread) -> (f64, f64) {
+        let (inside, between) = (&self.inside, &self.between);
+        if spread.num_domains <= 1 {
+            return (inside.latency_us, inside.root_us);
+        }
+        let further = f64::from(spread.num_domains - 1);
+        let latency_us = between.latency_us + between.latency_per_domain_us * further;
+        (latency_us, between.root_us)
     }
 
     /// Time of a step, s.

@@ -1,0 +1,187 @@
+//! Facts of large models, and what of them is trained.
+//!
+//! # Source
+//! The papers and configurations named in each row. Parameters of expert models in their experts: counted from those (Mixtral
+//! 32 layers x 8 experts x 3 x 4096 x 14,336; DeepSeek-V3 58 layers x 257 experts x 3 x 7168 x 2048).
+
+use pleach_scheduler::ConfigError;
+use pleach_scheduler::heuristics::nearest_of;
+
+/// A transformer.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Model {
+    /// Name; that of its row in [`crate::classes::CLASSES`], where it has one.
+    pub name: &'static str,
+    /// Parameters, embeddings among them.
+    pub parameters: f64,
+    /// Parameters that a token passes.
+    pub active: f64,
+    /// Layers.
+    pub layers: u32,
+    /// Width.
+    pub hidden: u32,
+    /// Heads of attention: at most so many GPUs share a layer.
+    pub heads: u32,
+    /// Tokens of the vocabulary.
+    pub vocabulary: u32,
+    /// Tokens of a sequence as it was trained.
+    pub sequence: u32,
+    /// Its experts; none: every token passes all.
+    pub experts: Option<Experts>,
+}
+
+/// Experts of a layer, of which a token passes a few.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Experts {
+    /// Experts of a layer.
+    pub num: u32,
+    /// Experts that a token passes.
+    pub top: u32,
+    /// Part of all parameters that lies in experts, [0, 1].
+    pub part: f64,
+}
+
+const fn dense(name: &'static str, billions: f64, shape: [u32; 5]) -> Model {
+    Model {
+        name,
+        parameters: billions * 1e9,
+        active: billions * 1e9,
+        layers: shape[0],
+        hidden: shape[1],
+        heads: shape[2],
+        vocabulary: shape[3],
+        sequence: shape[4],
+        experts: None,
+    }
+}
+
+/// Models whose shape is published.
+pub const MODELS: [Model; 14] = [
+    // Radford et al. 2019.
+    dense("gpt2-124m", 0.124, [12, 768, 12, 50_257, 1024]),
+    dense("gpt2-355m", 0.355, [24, 1024, 16, 50_257, 1024]),
+    dense("gpt2-774m", 0.774, [36, 1280, 20, 50_257, 1024]),
+    dense("gpt2-1.5b", 1.558, [48, 1600, 25, 50_257, 1024]),
+    // Touvron et al., arXiv 2302.13971 and 2307.09288.
+    dense("llama-7b", 6.738, [32, 4096, 32, 32_000, 4096]),
+    dense("llama-13b", 13.016, [40, 5120, 40, 32_000, 4096]),
+    dense("llama-30b", 32.529, [60, 6656, 52, 32_000, 2048]),
+    // Llama 3, arXiv 2407.21783.
+    dense("llama-8b", 8.03, [32, 4096, 32, 128_256, 8192]),
+    dense("llama-70b", 70.554, [80, 8192, 64, 128_256, 8192]),
+    dense("llama-405b", 405.853, [126, 16_384, 128, 128_256, 8192]),
+    // Narayanan et al., SC'21; Jiang et al., NSDI'24 (MegaScale).
+    dense("gpt-175b", 175.0, [96, 12_288, 96, 51_200, 2048]),
+    dense("gpt-530b", 530.0, [105, 20_480, 128, 51_200, 2048]),
+    Model {
+        active: 12.9e9,
+        experts: Some(Experts {
+            num: 8,
+            top: 2,
+            part: 0.965,
+        }),
+        // arXiv 2401.04088.
+        ..dense("mixtral-8x7b", 46.703, [32, 4096, 32, 32_000, 4096])
+    },
+    Model {
+        active: 37e9,
+        experts: Some(Experts {
+            num: 256,
+            top: 8,
+            part: 0.94,
+        }),
+        // arXiv 2412.19437; three dense layers before 58 of experts are counted as layers of experts.
+        ..dense("deepseek-v3", 671.0, [61, 7168, 128, 129_280, 4096])
+    },
+];
+
+impl Model {
+    /// The model of this name.
+    ///
+    /// # Errors
+    /// A name that is not known.
+    pub fn from_name(name: &str) -> Result<&'static Model, ConfigError> {
+        MODELS.iter().find(|model| model.name == name).ok_or_else(|| {
+            let names = MODELS.map(|model| model.name);
+            let nearest = nearest_of(&names, name).unwrap_or(names[0]);
+            let hint = format!("did you mean {nearest}?");
+            ConfigError::new("plan.model", format!("{name:?}"), names.join(", "), hint)
+        })
+    }
+
+    /// Bytes of a checkpoint for each parameter that is trained: the master copy, two moments and the weight itself.
+    /// # Source
+    /// Adam in mixed precision (ZeRO, SC'20), as in [`crate::classes`].
+    pub const FILE_BYTES: f64 = 14.0;
+}
+
+/// What of a model is trained.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Trained {
+    /// All parameters, by Adam in mixed precision.
+    All,
+    /// Adapters alone (LoRA, ICLR'22): the rest is read and not written.
+    Adapters,
+}
+
+impl Trained {
+    /// Part of the parameters that is trained.
+    /// # Source
+    /// LoRA: 0.1 to 1 % of the parameters; the middle is *assumed*.
+    #[must_use]
+    pub fn part(self) -> f64 {
+        match self {
+            Trained::All => 1.0,
+            Trained::Adapters => 0.005,
+        }
+    }
+
+    /// Work of a token over that of training all: a step forward, one for the activations, and one for the weights that is left
+    /// out where they are not written.
+    #[must_use]
+    pub(super) fn flop_part(self) -> f64 {
+        match self {
+            Trained::All => 1.0,
+            Trained::Adapters => 2.0 / 3.0,
+        }
+    }
+}
+
+/// A model as a job trains it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Training {
+    /// The model.
+    pub model: Model,
+    /// What of it is trained.
+    pub trained: Trained,
+    /// Tokens of a sequence.
+    pub sequence: u32,
+    /// Sequences of a step, over all GPUs; it stays when the number of GPUs changes.
+    pub batch: u32,
+}
+
+impl Training {
+    /// All of a model at its own sequence length.
+    #[must_use]
+    pub fn all(model: &Model, batch: u32) -> Training {
+        Training {
+            model: *model,
+            trained: Trained::All,
+            sequence: model.sequence,
+            batch,
+        }
+    }
+
+    /// Size of a checkpoint, GB: what is trained.
+    #[must_use]
+    pub fn state_gb(&self) -> f64 {
+        self.model.parameters * self.trained.part() * Model::FILE_BYTES / super::GB
+    }
+
+    /// Floating-point operations of a token: 6 a parameter, and attention, which looks at half of the sequence.
+    pub(super) fn flop_per_token(&self, attention: f64) -> f64 {
+        let model = &self.model;
+        let looks = 6.0 * f64::from(model.layers) * f64::from(model.hidden) * f64::from(self.sequence);
+        (6.0 * model.active + attention * looks) * self.trained.flop_part()
+    }
+}

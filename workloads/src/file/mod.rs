@@ -11,6 +11,7 @@
 
 mod parquet_write;
 mod read;
+mod trainings;
 mod write;
 
 use std::path::{Path, PathBuf};
@@ -47,6 +48,9 @@ struct Sidecar {
     /// Model classes; one with speed 1 everywhere where absent.
     #[serde(default)]
     classes: Vec<ModelClass>,
+    /// Trainings of large models, each of which becomes a class behind those; written as classes.
+    #[serde(default, skip_serializing)]
+    trainings: Vec<toml::Spanned<trainings::TrainingEntry>>,
     cluster: ClusterSpec,
 }
 

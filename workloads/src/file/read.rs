@@ -5,9 +5,10 @@ use std::fs::File;
 use std::io::{ErrorKind, Read};
 use std::path::Path;
 
-use pleach_scheduler::Time;
 use pleach_scheduler::cluster_spec::{ClusterSpec, ModelClass, Resources};
+use pleach_scheduler::{ConfigError, Time};
 
+use super::trainings::TrainingEntry;
 use super::{REQUIRED, RESOURCE_COLUMNS, Sidecar, sidecar_path};
 use crate::error::Error;
 use crate::import::{Draft, ImportOptions, RawRow, Site, SiteOf, Tenancy};
@@ -21,10 +22,14 @@ const SIDECAR_BYTES_MAX: u64 = 1 << 24;
 pub(crate) fn read_draft(path: &Path, options: &ImportOptions) -> Result<Draft, Error> {
     let mut table = Table::open(path, &REQUIRED)?;
     let sidecar = read_sidecar(path)?;
-    let (name, classes, cluster, is_given) = match (sidecar, &options.cluster) {
-        (Some(sidecar), None) => (sidecar.name, sidecar.classes, sidecar.cluster, false),
-        (Some(sidecar), Some(cluster)) => (sidecar.name, sidecar.classes, cluster.clone(), true),
-        (None, Some(cluster)) => (None, Vec::new(), cluster.clone(), true),
+    let (name, classes, trainings, cluster, is_given) = match (sidecar, &options.cluster) {
+        (Some((sidecar, trainings)), None) => {
+            (sidecar.name, sidecar.classes, trainings, sidecar.cluster, false)
+        }
+        (Some((sidecar, trainings)), Some(cluster)) => {
+            (sidecar.name, sidecar.classes, trainings, cluster.clone(), true)
+        }
+        (None, Some(cluster)) => (None, Vec::new(), Vec::new(), cluster.clone(), true),
         (None, None) => {
             let hint = "write the cluster there or give one with the import";
             let value = sidecar_path(path).display().to_string();
@@ -36,6 +41,12 @@ pub(crate) fn read_draft(path: &Path, options: &ImportOptions) -> Result<Draft, 
             ));
         }
     };
+    let mut classes = classes;
+    let first_trained = classes.len();
+    for (line, training) in &trainings {
+        let class = training.class(&cluster);
+        classes.push(class.map_err(|error| refused(path, *line, &error))?);
+    }
     // Nothing is known of the jobs, so nothing is assumed: they are as fast on every type and on every placement.
     let classes = if classes.is_empty() {
         vec![ModelClass {
@@ -70,6 +81,14 @@ pub(crate) fn read_draft(path: &Path, options: &ImportOptions) -> Result<Draft, 
     draft.name = name.unwrap_or(draft.name);
     while table.next_row()? {
         let row = read_row(&table, &mut draft, &class_index)?;
+        let training = usize::from(row.class).checked_sub(first_trained);
+        if let Some((_, training)) = training.and_then(|index| trainings.get(index))
+            && training.num_gpus() != row.num_gpus
+        {
+            let allowed = format!("{}, the GPUs of {}", training.num_gpus(), training.name());
+            let fix = "its plan is for that many; give another number its own [[trainings]]";
+            return Err(table.refuse(table.column("num_gpus"), &allowed, fix).into());
+        }
         if draft.rows.len() == NUM_JOBS_MAX {
             let message = format!("more than {NUM_JOBS_MAX} jobs; cut the list");
             return Err(table.error("-", message).into());
@@ -193,7 +212,23 @@ fn site(cluster: ClusterSpec, classes: Vec<ModelClass>, is_given: bool) -> SiteO
     })
 }
 
-fn read_sidecar(jobs: &Path) -> Result<Option<Sidecar>, Error> {
+/// What a training that cannot be is told: the line of its table, its key, and the rest as a setting is told.
+fn refused(jobs: &Path, line: u64, error: &ConfigError) -> Error {
+    Error::Data {
+        file: sidecar_path(jobs).display().to_string(),
+        line,
+        column: error.key.clone(),
+        message: format!(
+            "{} = {} is not allowed here: allowed is {}; {}",
+            error.key, error.value, error.allowed, error.hint
+        ),
+    }
+}
+
+/// The sidecar, and its trainings with the lines at which they begin.
+type SidecarRead = (Sidecar, Vec<(u64, TrainingEntry)>);
+
+fn read_sidecar(jobs: &Path) -> Result<Option<SidecarRead>, Error> {
     let path = sidecar_path(jobs);
     let io = |source| Error::Io {
         path: path.clone(),
@@ -219,18 +254,22 @@ fn read_sidecar(jobs: &Path) -> Result<Option<Sidecar>, Error> {
     }
     let text = String::from_utf8(bytes)
         .map_err(|error| io(std::io::Error::new(ErrorKind::InvalidData, error.utf8_error())))?;
-    let sidecar: Sidecar = toml::from_str(&text).map_err(|error| {
-        let line = error
-            .span()
-            .and_then(|span| text.get(..span.start))
-            .map_or(0, |before| before.matches('\n').count() + 1);
+    let line_at = |start: usize| {
+        let before = text.get(..start);
+        before.map_or(0, |before| before.matches('\n').count() as u64 + 1)
+    };
+    let mut sidecar: Sidecar = toml::from_str(&text).map_err(|error| {
+        let line = error.span().map_or(0, |span| line_at(span.start));
         Error::Data {
             file: path.display().to_string(),
-            line: line as u64,
+            line,
             column: "-".into(),
             message: format!("{}; see docs/workload-file.md", error.message()),
         }
     })?;
     sidecar.cluster.validate()?;
-    Ok(Some(sidecar))
+    let trainings = std::mem::take(&mut sidecar.trainings);
+    let trainings = trainings.into_iter();
+    let trainings = trainings.map(|entry| (line_at(entry.span().start), entry.into_inner()));
+    Ok(Some((sidecar, trainings.collect())))
 }

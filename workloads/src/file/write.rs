@@ -69,6 +69,7 @@ impl Workload {
         let sidecar = Sidecar {
             name: Some(self.name.clone()),
             classes: self.classes.clone(),
+            trainings: Vec::new(),
             cluster: self.cluster.clone(),
         };
         toml::to_string(&sidecar)

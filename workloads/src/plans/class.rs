@@ -5,8 +5,10 @@ use pleach_scheduler::cluster_spec::{ClusterSpec, ModelClass};
 use pleach_scheduler::physics::links::{Fabric, Spread, StepCost};
 
 use super::gpu::Gpu;
+use super::memory::memory;
 use super::model::Training;
-use super::search::{Size, best_plan};
+use super::plan::Plan;
+use super::search::{Size, best_plan, planned};
 use super::stack::Precision;
 use super::time::Machine;
 use crate::classes::GIB_GB;
@@ -47,54 +49,71 @@ impl Machine {
     }
 }
 
-/// The class of a training on so many GPUs: on each type of the cluster the speed of its best plan over that on the first type
-/// that has one; 0 where none fits.
+/// A training on so many GPUs, by a plan of its own or the best.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Gang {
+    /// What is trained.
+    pub training: Training,
+    /// GPUs.
+    pub num_gpus: u32,
+    /// How it is cut on every type; none: on each by the fastest plan that fits.
+    pub plan: Option<Plan>,
+}
+
+impl Gang {
+    /// By its best plans.
+    #[must_use]
+    pub fn new(training: Training, num_gpus: u32) -> Gang {
+        Gang {
+            training,
+            num_gpus,
+            plan: None,
+        }
+    }
+
+    /// How it runs on a machine; none where it does not fit.
+    #[must_use]
+    pub fn on(&self, machine: &Machine) -> Option<Size> {
+        match &self.plan {
+            Some(plan) => planned(&self.training, machine, plan, self.num_gpus),
+            None => best_plan(&self.training, machine, self.num_gpus),
+        }
+    }
+}
+
+/// The class of a gang: on each type of the cluster the speed of its plan over that on the first type that holds it; 0 where none
+/// fits.
 ///
-/// Links: the traffic of the best plan on that first type is given as one all-reduce of the same time, so a loose placement costs
+/// Links: the traffic of the plan on that first type is given as one all-reduce of the same time, so a loose placement costs
 /// what the cluster's fabric makes of it. Traffic of tensor groups counts where a node holds the whole gang; in larger gangs it
 /// stays in nodes (*assumed*: the parts of a loose placement are multiples of a group).
 ///
 /// # Errors
-/// A training that fits no type of the cluster on so many GPUs; the sizes that fit are named.
-pub fn class_of(
-    name: &str,
-    training: &Training,
-    num_gpus: u32,
-    cluster: &ClusterSpec,
-) -> Result<ModelClass, ConfigError> {
+/// A plan that cuts unevenly, and a gang that fits no type of the cluster; what fits is named.
+pub fn class_of(name: &str, gang: &Gang, cluster: &ClusterSpec) -> Result<ModelClass, ConfigError> {
+    let training = &gang.training;
+    if let Some(plan) = &gang.plan {
+        plan.validate(training, gang.num_gpus)?;
+    }
     let types = 0..cluster.gpu_types.len();
     let machines: Vec<Option<Machine>> = types.map(|kind| Machine::of_cluster(cluster, kind)).collect();
-    let best: Vec<Option<Size>> = machines
-        .iter()
-        .map(|machine| {
-            machine
-                .as_ref()
-                .and_then(|machine| best_plan(training, machine, num_gpus))
-        })
-        .collect();
-    let first = best
-        .iter()
-        .zip(&machines)
-        .find_map(|(size, machine)| Some((size.as_ref()?, machine.as_ref()?)));
+    let on = |machine: &Option<Machine>| machine.as_ref().and_then(|machine| gang.on(machine));
+    let sizes: Vec<Option<Size>> = machines.iter().map(on).collect();
+    let mut found = sizes.iter().zip(&machines);
+    let first = found.find_map(|(size, machine)| Some((size.as_ref()?, machine.as_ref()?)));
     let Some((reference, machine)) = first else {
-        return Err(fits_nowhere(training, num_gpus, cluster, &machines));
+        return Err(fits_nowhere(gang, cluster, &machines));
     };
-    let speed = best.iter().map(|size| {
-        size.as_ref().map_or(0.0, |size| {
-            size.tokens_per_s(training) / reference.tokens_per_s(training)
-        })
-    });
-    let usable = cluster
-        .gpu_types
-        .iter()
-        .zip(&best)
-        .filter(|(_, size)| size.is_some());
-    let smallest_gib = usable
-        .map(|(kind, _)| kind.memory_gib)
-        .fold(f64::INFINITY, f64::min);
+    let speed = |size: &Size| size.tokens_per_s(training) / reference.tokens_per_s(training);
+    let usable = cluster.gpu_types.iter().zip(&sizes);
+    let usable = usable.filter(|(_, size)| size.is_some());
+    let smallest_gib = usable.fold(f64::INFINITY, |least, (kind, _)| least.min(kind.memory_gib));
     Ok(ModelClass {
         name: name.into(),
-        speed: speed.collect(),
+        speed: sizes
+            .iter()
+            .map(|size| size.as_ref().map_or(0.0, speed))
+            .collect(),
         step: Some(step_cost(reference, machine)),
         state_gib: training.state_gb() / GIB_GB,
         gpu_memory_gib: (reference.memory.total_gb() / GIB_GB).min(smallest_gib),
@@ -157,37 +176,43 @@ fn step_cost(size: &Size, machine: &Machine) -> StepCost {
     }
 }
 
-fn fits_nowhere(
-    training: &Training,
-    num_gpus: u32,
-    cluster: &ClusterSpec,
-    machines: &[Option<Machine>],
-) -> ConfigError {
+/// What would fit instead: for a plan of one's own the memory that it needs, else the sizes.
+fn fits_nowhere(gang: &Gang, cluster: &ClusterSpec, machines: &[Option<Machine>]) -> ConfigError {
     let mut allowed = Vec::new();
     for (kind, machine) in cluster.gpu_types.iter().zip(machines) {
         let Some(machine) = machine else {
-            allowed.push(format!("{}: its peak is not known", kind.name));
+            allowed.push(format!("{}: its peak or its nodes are not known", kind.name));
             continue;
         };
-        let fits: Vec<String> = (0..SIZES_TRIED)
-            .map(|power| 1 << power)
-            .filter(|size| best_plan(training, machine, *size).is_some())
-            .map(|size| size.to_string())
-            .collect();
+        let powers = (0..SIZES_TRIED).map(|power| 1 << power);
+        let fits = powers.filter(|size| best_plan(&gang.training, machine, *size).is_some());
+        let fits: Vec<String> = fits.map(|size| size.to_string()).collect();
         let fits = if fits.is_empty() {
-            "no size".into()
+            "no number".into()
         } else {
             fits.join(", ")
         };
-        allowed.push(format!("{} with {} GiB: {fits}", kind.name, kind.memory_gib));
+        allowed.push(format!(
+            "{} with {} GiB: {fits} of GPUs",
+            kind.name, kind.memory_gib
+        ));
     }
-    ConfigError::new(
-        "num_gpus",
-        format!(
+    let (training, num_gpus) = (&gang.training, gang.num_gpus);
+    let allowed = allowed.join("; ");
+    let Some(plan) = &gang.plan else {
+        let value = format!(
             "{num_gpus} for {} with a batch of {}",
             training.model.name, training.batch
-        ),
-        allowed.join("; "),
-        "take more GPUs, a batch that they can share out, adapters alone, or a type with more memory",
+        );
+        let hint =
+            "take more GPUs, a batch that they can share out, adapters alone, or a type with more memory";
+        return ConfigError::new("num_gpus", value, allowed, hint);
+    };
+    let needs = memory(training, plan, num_gpus).total_gb();
+    ConfigError::new(
+        "plan",
+        format!("{needs:.1} GB on each of {num_gpus} GPUs"),
+        format!("at most the GB of a card; by their best plans {allowed}"),
+        "cut it into more parts, set recompute = \"full\", or leave plan out",
     )
 }

@@ -22,12 +22,12 @@ mod search;
 mod stack;
 mod time;
 
-pub use class::class_of;
+pub use class::{Gang, class_of};
 pub use gpu::{GPUS, Gpu};
 pub use memory::{Memory, memory};
 pub use model::{Experts, MODELS, Model, Trained, Training};
 pub use plan::{Plan, Recompute};
-pub use search::{Size, best_plan, sizes};
+pub use search::{Size, best_plan, planned, sizes};
 pub use stack::{Precision, STACKS, Stack};
 pub use time::{Machine, StepTime, step_time};
 

@@ -38,24 +38,27 @@ const TOKENS_MAX: u32 = 32_768;
 pub fn best_plan(training: &Training, machine: &Machine, num_gpus: u32) -> Option<Size> {
     let mut best: Option<Size> = None;
     for plan in plans(training, machine, num_gpus) {
-        if plan.validate(training, num_gpus).is_err() {
+        let Some(size) = planned(training, machine, &plan, num_gpus) else {
             continue;
-        }
-        let memory = memory(training, &plan, num_gpus);
-        if !memory.fits(machine.memory_gib) {
-            continue;
-        }
-        let step = step_time(training, &plan, num_gpus, machine);
-        if best.is_none_or(|best| step.total_s() < best.step.total_s()) {
-            best = Some(Size {
-                num_gpus,
-                plan,
-                memory,
-                step,
-            });
+        };
+        if best.is_none_or(|best| size.step.total_s() < best.step.total_s()) {
+            best = Some(size);
         }
     }
     best
+}
+
+/// What a plan comes to; none where it cuts unevenly or does not fit.
+#[must_use]
+pub fn planned(training: &Training, machine: &Machine, plan: &Plan, num_gpus: u32) -> Option<Size> {
+    plan.validate(training, num_gpus).ok()?;
+    let memory = memory(training, plan, num_gpus);
+    memory.fits(machine.memory_gib).then(|| Size {
+        num_gpus,
+        plan: *plan,
+        memory,
+        step: step_time(training, plan, num_gpus, machine),
+    })
 }
 
 /// The best plan of each of these numbers of GPUs that has one.

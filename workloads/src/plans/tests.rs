@@ -327,7 +327,7 @@ fn a_class_runs_where_it_fits_at_the_speed_of_its_best_plan() {
     cluster.gpu_types.push(faster.0);
     cluster.node_groups.push(faster.1);
     let training = Training::all(&model("llama-70b"), 256);
-    let class = class_of("70B", &training, 128, &cluster).unwrap();
+    let class = class_of("70B", &Gang::new(training, 128), &cluster).unwrap();
     cluster.validate_class(&class).unwrap();
     assert_eq!(class.speed[0], 1.0);
     // Peaks are 3.17 to 1, levels .51 to .53, and links do not grow with them.
@@ -335,7 +335,7 @@ fn a_class_runs_where_it_fits_at_the_speed_of_its_best_plan() {
     near(class.state_gib * crate::classes::GIB_GB, 14.0 * 70.554);
     assert!(class.gpu_memory_gib <= 40.0);
     // 32 GPUs of 40 GB do not hold it, 32 of 80 GB do.
-    let class = class_of("70B", &training, 32, &cluster).unwrap();
+    let class = class_of("70B", &Gang::new(training, 32), &cluster).unwrap();
     assert_eq!((class.speed[0], class.speed[1]), (0.0, 1.0));
     // Together, compute and the all-reduce are as long as the plan's step on whole nodes.
     let machine = Machine::of_cluster(&cluster, 1).unwrap();
@@ -353,7 +353,9 @@ fn a_class_runs_where_it_fits_at_the_speed_of_its_best_plan() {
         machine.fabric.step_s(class.step.unwrap(), spread),
         size.step.total_s(),
     );
-    let text = class_of("70B", &training, 4, &cluster).unwrap_err().to_string();
+    let text = class_of("70B", &Gang::new(training, 4), &cluster)
+        .unwrap_err()
+        .to_string();
     for part in [
         "num_gpus = 4 for llama-70b",
         "A100 with 40 GiB: 64, 128, 256",
@@ -364,6 +366,11 @@ fn a_class_runs_where_it_fits_at_the_speed_of_its_best_plan() {
     }
     cluster.gpu_types[1].name = "Ours".into();
     cluster.node_groups[1].gpu_type = "Ours".into();
-    let text = class_of("70B", &training, 4, &cluster).unwrap_err().to_string();
-    assert!(text.contains("Ours: its peak is not known"), "{text}");
+    let text = class_of("70B", &Gang::new(training, 4), &cluster)
+        .unwrap_err()
+        .to_string();
+    assert!(
+        text.contains("Ours: its peak or its nodes are not known"),
+        "{text}"
+    );
 }

@@ -17,6 +17,8 @@ mod itp;
 mod itp_tables;
 mod lay_out;
 mod limits;
+mod llm_site;
+mod llm_site_tables;
 #[cfg(test)]
 mod measure;
 mod mix;
@@ -41,6 +43,7 @@ pub use acme::AcmeLikeConfig;
 pub use gavel::GavelConfig;
 pub use helios::HeliosLikeConfig;
 pub use itp::ItpLikeConfig;
+pub use llm_site::{LlmSiteConfig, SiteGpus};
 pub use openb::OpenbLikeConfig;
 pub use pai::PaiShareConfig;
 pub use philly::PhillyLikeConfig;
@@ -82,6 +85,7 @@ pub fn generate(config: &GeneratorConfig, seed: Seed) -> Result<Workload, Error>
         GeneratorConfig::PaiShare(config) => pai::generate(config, seed)?,
         GeneratorConfig::OpenbLike(config) => openb::generate(config, seed)?,
         GeneratorConfig::AcmeLike(config) => acme::generate(config, seed)?,
+        GeneratorConfig::LlmSite(config) => llm_site::generate(config, seed)?,
         GeneratorConfig::GavelMulti(config) => gavel::generate(config, gavel::MULTI, seed)?,
         GeneratorConfig::GavelSingle(config) => gavel::generate(config, gavel::SINGLE, seed)?,
         GeneratorConfig::SynergyMulti(config) => synergy::generate(config, false, seed)?,
@@ -173,15 +177,17 @@ mod tests {
     }
 
     #[test]
-    fn no_generator_knows_the_size_of_a_models_state_or_the_links_of_its_cluster() {
-        // Where one does, docs/gpu-model.md and docs/lab/tournament.md, which say that none does, are no longer true.
+    fn only_sites_of_today_know_the_size_of_a_models_state_and_the_links_of_their_cluster() {
+        // docs/gpu-model.md and docs/lab/tournament.md say so of all others.
         for name in GeneratorConfig::PRESETS {
             let workload = generate(&GeneratorConfig::preset(name).unwrap().with(20, 1.0), Seed(1)).unwrap();
+            let of_today = ["llm-site"].contains(&name);
+            let knows = |class: &pleach_scheduler::cluster_spec::ModelClass| class.state_gib > 0.0;
             assert!(
-                workload.classes.iter().all(|class| class.state_gib == 0.0),
+                workload.classes.iter().all(|class| knows(class) == of_today),
                 "{name}"
             );
-            assert!(workload.cluster.fabric.is_none(), "{name}");
+            assert_eq!(workload.cluster.fabric.is_some(), of_today, "{name}");
         }
     }
 

@@ -4,8 +4,8 @@ use pleach_scheduler::heuristics::nearest_of;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    AcmeLikeConfig, GavelConfig, HeliosLikeConfig, ItpLikeConfig, OpenbLikeConfig, PaiShareConfig,
-    PhillyLikeConfig, PolluxConfig, SiaConfig, SynergyConfig, sia,
+    AcmeLikeConfig, GavelConfig, HeliosLikeConfig, ItpLikeConfig, LlmSiteConfig, OpenbLikeConfig,
+    PaiShareConfig, PhillyLikeConfig, PolluxConfig, SiaConfig, SynergyConfig, sia,
 };
 use crate::config;
 use crate::error::Error;
@@ -26,6 +26,8 @@ pub enum GeneratorConfig {
     OpenbLike(OpenbLikeConfig),
     /// Language-model development as on Acme: evaluation is most of the jobs, pre-training most of the GPU time.
     AcmeLike(AcmeLikeConfig),
+    /// A site of today: Acme's mix of work with models, plans, memory and links, on A100, H100 or both.
+    LlmSite(LlmSiteConfig),
     /// Gavel's mix of measured models on three GPU types, gangs of 1, 2, 4 and 8.
     GavelMulti(GavelConfig),
     /// Gavel's mix with single GPUs only.
@@ -52,13 +54,14 @@ impl Default for GeneratorConfig {
 
 impl GeneratorConfig {
     /// Names of the presets.
-    pub const PRESETS: [&'static str; 14] = [
+    pub const PRESETS: [&'static str; 15] = [
         "philly-like",
         "helios-like",
         "itp-like",
         "pai-share",
         "openb-like",
         "acme-like",
+        "llm-site",
         "gavel-multi",
         "gavel-single",
         "synergy-multi",
@@ -81,6 +84,7 @@ impl GeneratorConfig {
             "pai-share" => GeneratorConfig::PaiShare(PaiShareConfig::default()),
             "openb-like" => GeneratorConfig::OpenbLike(OpenbLikeConfig::default()),
             "acme-like" => GeneratorConfig::AcmeLike(AcmeLikeConfig::default()),
+            "llm-site" => GeneratorConfig::LlmSite(LlmSiteConfig::default()),
             "gavel-multi" => GeneratorConfig::GavelMulti(GavelConfig::default()),
             "gavel-single" => GeneratorConfig::GavelSingle(GavelConfig::default()),
             "synergy-multi" => GeneratorConfig::SynergyMulti(SynergyConfig::default()),
@@ -108,6 +112,7 @@ impl GeneratorConfig {
             GeneratorConfig::PaiShare(_) => "pai-share",
             GeneratorConfig::OpenbLike(_) => "openb-like",
             GeneratorConfig::AcmeLike(_) => "acme-like",
+            GeneratorConfig::LlmSite(_) => "llm-site",
             GeneratorConfig::GavelMulti(_) => "gavel-multi",
             GeneratorConfig::GavelSingle(_) => "gavel-single",
             GeneratorConfig::SynergyMulti(_) => "synergy-multi",
@@ -140,6 +145,9 @@ impl GeneratorConfig {
             }
             GeneratorConfig::AcmeLike(_) => {
                 "language-model development as on Acme: evaluation is most of the jobs, pre-training most of the GPU time"
+            }
+            GeneratorConfig::LlmSite(_) => {
+                "a site of today: Acme's mix of work with models, plans, memory and links, on A100, H100 or both"
             }
             GeneratorConfig::GavelMulti(_) => {
                 "Gavel's mix of measured models on three GPU types, gangs of 1, 2, 4 and 8"
@@ -174,6 +182,7 @@ impl GeneratorConfig {
             GeneratorConfig::PaiShare(config) => (config.num_jobs, config.load),
             GeneratorConfig::OpenbLike(config) => (config.num_jobs, config.load),
             GeneratorConfig::AcmeLike(config) => (config.num_jobs, config.load),
+            GeneratorConfig::LlmSite(config) => (config.num_jobs, config.load),
             GeneratorConfig::GavelMulti(config) | GeneratorConfig::GavelSingle(config) => {
                 (config.num_jobs, config.load)
             }
@@ -221,6 +230,7 @@ impl GeneratorConfig {
             GeneratorConfig::PaiShare(config) => config.num_jobs = num_jobs,
             GeneratorConfig::OpenbLike(config) => config.num_jobs = num_jobs,
             GeneratorConfig::AcmeLike(config) => config.num_jobs = num_jobs,
+            GeneratorConfig::LlmSite(config) => config.num_jobs = num_jobs,
             GeneratorConfig::GavelMulti(config) | GeneratorConfig::GavelSingle(config) => {
                 config.num_jobs = num_jobs;
             }
@@ -244,6 +254,7 @@ impl GeneratorConfig {
             GeneratorConfig::PaiShare(config) => config.load = load,
             GeneratorConfig::OpenbLike(config) => config.load = load,
             GeneratorConfig::AcmeLike(config) => config.load = load,
+            GeneratorConfig::LlmSite(config) => config.load = load,
             GeneratorConfig::GavelMulti(config) | GeneratorConfig::GavelSingle(config) => {
                 (config.load, config.jobs_per_hour) = (load, None);
             }
@@ -270,6 +281,7 @@ impl GeneratorConfig {
             GeneratorConfig::PaiShare(config) => config.validate(),
             GeneratorConfig::OpenbLike(config) => config.validate(),
             GeneratorConfig::AcmeLike(config) => config.validate(),
+            GeneratorConfig::LlmSite(config) => config.validate(),
             GeneratorConfig::GavelMulti(config) | GeneratorConfig::GavelSingle(config) => config.validate(),
             GeneratorConfig::SynergyMulti(config) | GeneratorConfig::SynergySingle(config) => {
                 config.validate()

@@ -1,0 +1,168 @@
+use std::collections::BTreeSet;
+use std::sync::LazyLock;
+
+use super::super::measure::{assert_in, assert_near, gpu_time_share, hourly, mean, run_time_s, share};
+use super::super::{GeneratorConfig, generate};
+use super::*;
+use crate::JobSpec;
+
+/// Seren itself, six seeds.
+static SEREN: LazyLock<Vec<Workload>> = LazyLock::new(|| {
+    let config = GeneratorConfig::LlmSite(LlmSiteConfig {
+        num_jobs: 30_000,
+        ..LlmSiteConfig::default()
+    });
+    (0..6)
+        .map(|seed| generate(&config, Seed(seed)).unwrap())
+        .collect()
+});
+
+/// Whether a job is of this kind of work.
+fn is_of(workload: &Workload, job: &JobSpec, kind: &str) -> bool {
+    workload.classes[usize::from(job.class)].name.starts_with(kind)
+}
+
+#[test]
+fn kinds_gangs_and_run_times_are_those_of_seren() {
+    let first = &SEREN[0];
+    for (kind, jobs) in [
+        ("evaluation", 0.649),
+        ("fine-tuning", 0.149),
+        ("pre-training", 0.009),
+    ] {
+        assert_near(kind, share(&SEREN, |job| is_of(first, job, kind)), jobs, 0.1);
+    }
+    let pre_training = gpu_time_share(&SEREN, |job| is_of(first, job, "pre-training"));
+    assert_in("pre-training of the GPU time", pre_training, 0.65..=0.9);
+    assert_near("run time", mean(&SEREN, |job| job.run_time_s), 1414.0, 0.25);
+    assert_near("median", run_time_s(&SEREN, 0.5, |_| true), 122.0, 0.12);
+    let gang = mean(&SEREN, |job| f64::from(job.num_gpus));
+    assert_near("gang", gang, 5.68, 0.12);
+}
+
+/// Statistics of sites of today that are held out: printed, and held only where they are published for Seren itself.
+#[test]
+fn held_out_statistics_are_printed() {
+    let time = |outcome: Outcome| gpu_time_share(&SEREN, |job| job.outcome == outcome);
+    let jobs = |outcome: Outcome| share(&SEREN, |job| job.outcome == outcome);
+    for (outcome, of_jobs, of_time) in [
+        (Outcome::Completed, 0.497, 0.212),
+        (Outcome::Killed, 0.075, 0.664),
+        (Outcome::Failed, 0.429, 0.124),
+    ] {
+        let (here, there) = (jobs(outcome), time(outcome));
+        eprintln!("{outcome:?}: {here:.3} of jobs ({of_jobs}), {there:.3} of GPU time ({of_time}, +-0.03)");
+        assert!(
+            (here - of_jobs).abs() < 0.01 && (there - of_time).abs() < 0.03,
+            "{outcome:?}: {here} {there}"
+        );
+    }
+    let ratio = mean(&SEREN, |job| job.run_time_s) / run_time_s(&SEREN, 0.5, |_| true);
+    eprintln!("mean over median run time: {ratio:.1} (11.6, x 1.3)");
+    assert!((11.6 / 1.3..11.6 * 1.3).contains(&ratio));
+    let single = share(&SEREN, |job| job.num_gpus == 1);
+    let wide = gpu_time_share(&SEREN, |job| job.num_gpus >= 64);
+    eprintln!("jobs of one GPU: {single:.3} (above 0.5); GPU time of 64 and more: {wide:.3} (above 0.6)");
+    assert!(single > 0.5 && wide > 0.6);
+    for workload in SEREN.iter() {
+        let hours = hourly(workload);
+        let mut counts = [0.0; 24];
+        for job in &workload.jobs {
+            counts[(job.submit.as_secs_f64() / 3600.0) as usize % 24] += 1.0;
+        }
+        let busiest = counts.iter().copied().fold(0.0, f64::max);
+        let quietest = counts.iter().copied().fold(f64::INFINITY, f64::min);
+        eprintln!(
+            "{:.0} jobs an hour: variance over mean {:.0} (40 to 150), lag-1 {:.2} (0.4 to 0.5), busiest over quietest hour {:.1} (2 to 9)",
+            hours.mean,
+            hours.variance_over_mean,
+            hours.correlation,
+            busiest / quietest
+        );
+        assert_in("variance over mean", hours.variance_over_mean, 30.0..=200.0);
+        assert_in("busiest over quietest", busiest / quietest, 1.5..=9.0);
+    }
+}
+
+#[test]
+fn every_job_has_a_model_with_state_memory_and_a_type_that_holds_it() {
+    for gpus in [SiteGpus::A100, SiteGpus::H100, SiteGpus::Mixed] {
+        let config = LlmSiteConfig {
+            gpus,
+            num_jobs: 3000,
+            ..LlmSiteConfig::default()
+        };
+        let workload = generate(&GeneratorConfig::LlmSite(config), Seed(1)).unwrap();
+        for class in &workload.classes {
+            assert!(
+                class.state_gib > 0.0 && class.gpu_memory_gib > 0.0 && class.warm_up_s > 0.0,
+                "{}",
+                class.name
+            );
+            let types = workload.cluster.gpu_types.iter().zip(&class.speed);
+            for (gpu, _) in types.filter(|(_, speed)| **speed > 0.0) {
+                assert!(class.gpu_memory_gib <= gpu.memory_gib, "{}", class.name);
+            }
+            let is_planned = class.step.is_some();
+            let is_trained = !["eval", "resnet", "bert", "sd2", "whisper", "flux"]
+                .iter()
+                .any(|of| class.name.contains(&format!(": {of}")));
+            assert_eq!(is_planned, is_trained, "{}", class.name);
+        }
+        let sizes: BTreeSet<u64> = workload
+            .classes
+            .iter()
+            .map(|class| class.state_gib.to_bits())
+            .collect();
+        assert!(sizes.len() > 10, "{gpus:?}");
+        let narrow = workload.classes.iter().filter(|class| class.speed.contains(&0.0));
+        let narrow: Vec<&str> = narrow.map(|class| class.name.as_str()).collect();
+        let expected = gpus == SiteGpus::Mixed;
+        assert_eq!(!narrow.is_empty(), expected, "{narrow:?}");
+        if expected {
+            let fast = workload
+                .classes
+                .iter()
+                .find(|class| class.name == "pre-training x256: llama-70b")
+                .unwrap();
+            // 56.8 and 41.1 GB are published for these, 29.6 for the evaluation of small models.
+            for name in ["evaluation x4: eval-70b", "multi-modal x8: sd2-unet"] {
+                assert!(narrow.contains(&name), "{narrow:?}");
+            }
+            assert!(!narrow.contains(&"evaluation x1: eval-7b"), "{narrow:?}");
+            // Speeds are over the first type, H100.
+            assert!(
+                fast.speed[0] == 1.0 && (0.25..0.5).contains(&fast.speed[1]),
+                "{:?}",
+                fast.speed
+            );
+        }
+    }
+}
+
+#[test]
+fn what_leans_on_nothing_is_drawn_as_before() {
+    // Seren's arrivals without bursts and profile, and a small site, are valid and repeat.
+    let config = LlmSiteConfig {
+        num_jobs: 500,
+        num_nodes: 2,
+        bursty: false,
+        daily_profile: false,
+        pod_oversubscription: 8.0,
+        ..LlmSiteConfig::default()
+    };
+    let workload = generate(&GeneratorConfig::LlmSite(config.clone()), Seed(1)).unwrap();
+    assert!(workload.jobs.iter().all(|job| job.num_gpus <= 16));
+    assert_eq!(workload.cluster.fabric.unwrap().between.pod_oversubscription, 8.0);
+    let refused = LlmSiteConfig {
+        pod_oversubscription: 0.5,
+        ..config
+    };
+    let text = generate(&GeneratorConfig::LlmSite(refused), Seed(1))
+        .unwrap_err()
+        .to_string();
+    assert!(
+        text.contains("generator.pod_oversubscription = 0.5") && text.contains("1 to 1000"),
+        "{text}"
+    );
+}

@@ -1,7 +1,7 @@
-"""Policies on nine kinds of lists in two conditions, as ratios of average JCT to a reference, in one table for each condition.
+"""Policies on nine kinds of lists in several conditions, as ratios of average JCT to a reference, in one table for each condition.
 
     python3 bench/lists/columns.py --policies las-deal,srtf-deal,index --real FOLDER [--lists 20] [--load 2]
-        [--columns Philly,pollux] [--pleach target/release/pleach]
+        [--columns Philly,pollux] [--conditions realistic,ideal] [--pleach target/release/pleach]
 
 FOLDER holds `philly/` and `venus/`, written by real_windows.py; without --real these two columns are left out. Every
 number comes from `pleach evaluate`, whose line is printed to standard error before it runs.
@@ -25,8 +25,13 @@ MORE = ["acme-like", "itp-like"]
 MADE = {"wide": (8, 8, [8, 16, 32, 64]), "tiny": (1, 4, [1, 2, 4])}
 # 8 nodes of the cluster of `pai-share`, 28 GPUs, on which its lists have to wait.
 PAI_NODES = {"P100": 4, "T4": 2, "MISC": 1, "V100M32": 1}
+# Those of `pleach tournament --condition`, but that with the same cost for every restart a first start is free.
+PUBLISHED = ["--estimates", "history", "--class-facts", "--stop-grace-s", "30", "--belief-errors"]
 CONDITIONS = {
-    "realistic": ["--estimates", "history", "--overheads", "by-state-size"],
+    "realistic": [*PUBLISHED, "--overheads", "by-class"],
+    "realistic-10s": [*PUBLISHED, "--restart-cost-s", "10"],
+    "realistic-60s": [*PUBLISHED, "--restart-cost-s", "60"],
+    "realistic-250s": [*PUBLISHED, "--restart-cost-s", "250"],
     "ideal": ["--overheads", "zero"],
 }
 RATIO = re.compile(r"^(\S+)\s.*?(\d+\.\d+) \[(\d+\.\d+), (\d+\.\d+)\]$")
@@ -117,6 +122,7 @@ def main():
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--load", default="2")
     parser.add_argument("--columns", help=f"only these, with commas; also {', '.join([*MORE, *MADE])}")
+    parser.add_argument("--conditions", default="realistic,ideal", help=f"with commas; known are {', '.join(CONDITIONS)}")
     parser.add_argument("--pleach", default="target/release/pleach")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
@@ -138,7 +144,11 @@ def main():
         if unknown:
             parser.error(f"--columns {', '.join(unknown)}: expected {', '.join(work)}")
         work = {name: work[name] for name in named}
-        for condition in CONDITIONS:
+        conditions = args.conditions.split(",")
+        unknown = [name for name in conditions if name not in CONDITIONS]
+        if unknown:
+            parser.error(f"--conditions {', '.join(unknown)}: expected {', '.join(CONDITIONS)}")
+        for condition in conditions:
             columns = {name: evaluate(args, workload, condition) for name, workload in work.items()}
             names = columns[next(iter(columns))]
             rows = sorted(row(name, columns) for name in names)

@@ -8,6 +8,7 @@ use pleach_env::availability::{AvailabilityChange, AvailabilityConfig};
 use pleach_env::batch_system::BatchSystem;
 use pleach_env::failures::OutcomeModel;
 use pleach_env::schedule::Ended;
+use pleach_env::site_failures::SiteFailures;
 use pleach_env::workload::{JobSpec, Workload};
 use pleach_env::{EnvConfig, Seed, SimConfig, Source};
 use pleach_experiments::door::{DOOR, PolicySpec};
@@ -85,7 +86,28 @@ fn worlds() -> Vec<(&'static str, Workload, SimConfig)> {
         world("Pleach/HeliosTenants-v1", |sim| {
             sim.capabilities.grant(ActionKind::Preempt, true);
         }),
+        published("Pleach/PhillyGang-v1", 1.0),
+        published("Pleach/HeliosTenants-v1", 0.05),
     ]
+}
+
+/// The world as it is published: links, starts and memory by class, sharing that is guarded, beliefs that err, failures of a site that
+/// come within this part of the usual time.
+fn published(id: &'static str, days: f64) -> (&'static str, Workload, SimConfig) {
+    let (mut workload, mut sim) = world(id, |sim| {
+        sim.capabilities.grant(ActionKind::Preempt, true);
+        sim.capabilities.sharing = Sharing::Mps;
+    });
+    sim = sim.as_published();
+    sim.outcomes = Some(OutcomeModel::from_name("venus-by-age").unwrap());
+    sim.capacity.site = Some(SiteFailures {
+        hardware: SiteFailures::RESEARCH.hardware / days,
+        incidents: SiteFailures::RESEARCH.incidents / days,
+        ..SiteFailures::RESEARCH
+    });
+    workload.fill_class_facts(true);
+    assert!(workload.cluster.fabric.is_some());
+    (id, workload, sim)
 }
 
 fn behind_slurm() -> (Workload, SimConfig) {

@@ -12,6 +12,8 @@
 //! 4. Each failed trial lasts a runtime to failure ([`reasons`]).
 //! 5. A killed job is killed at a uniform part of its work (assumed).
 //!
+//! Or by the age of a job instead of all that: [`by_age`].
+//!
 //! # Source
 //! Philly (ATC'19), tables 6 and 7; Helios (SC'21), final states by gang size.
 
@@ -21,11 +23,15 @@ use serde::{Deserialize, Serialize};
 
 use pleach_workloads::Seed;
 
+pub mod by_age;
+#[cfg(test)]
+mod by_age_data;
 pub mod lean;
 pub mod reasons;
 #[cfg(test)]
 mod tests;
 
+use by_age::ByAge;
 use lean::{Chances, Lean, leaning};
 use pleach_scheduler::portable_math::ln;
 use reasons::{REASONS, pick_reason, size_of};
@@ -55,7 +61,8 @@ impl From<EndShares> for Chances {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct OutcomeModel {
-    /// Shares by gang size, smallest first.
+    /// Shares by gang size, smallest first; empty where the age decides.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ends: Vec<EndShares>,
     /// How the ends of a size fall on its longer and shorter jobs; without, whatever their run times.
     #[serde(default, skip_serializing_if = "Lean::is_none")]
@@ -64,11 +71,29 @@ pub struct OutcomeModel {
     pub recovers: f64,
     /// Most failed trials of a job, 1 or more.
     pub max_failed_trials: u32,
+    /// How jobs fail by their age and are cancelled by what they used, instead of all that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by_age: Option<ByAge>,
 }
 
 impl OutcomeModel {
-    /// The chances of all jobs of a list, of which gang size and run time (s, above 0) are given.
-    pub(crate) fn chances(&self, jobs: &[(u32, f64)]) -> Vec<Chances> {
+    /// The fates of all jobs of a list, of which gang size and run time (s, above 0) are given.
+    pub(crate) fn fates(&self, seed: Seed, jobs: &[(u32, f64)]) -> Vec<Fate> {
+        let numbered = jobs.iter().zip(0_u64..);
+        if let Some(by_age) = &self.by_age {
+            let fate = |((gang, run_time_s), number): (&(u32, f64), u64)| {
+                by_age.fate(seed, number, *gang, *run_time_s)
+            };
+            return numbered.map(fate).collect();
+        }
+        let drawn = numbered.zip(self.chances(jobs));
+        drawn
+            .map(|(((gang, _), number), chances)| self.fate(seed, number, *gang, chances))
+            .collect()
+    }
+
+    /// The chances of all jobs of a list, as in [`OutcomeModel::fates`].
+    fn chances(&self, jobs: &[(u32, f64)]) -> Vec<Chances> {
         let mut chances: Vec<Chances> = jobs.iter().map(|(gang, _)| self.shares(*gang).into()).collect();
         if self.lean.is_none() {
             return chances;
@@ -97,8 +122,10 @@ impl OutcomeModel {
 pub enum End {
     /// It does all its work.
     Passed,
-    /// Its user kills it when this part of its work is done. (0, 1)
+    /// Its user kills it when this part of its work is done. (0, 1]
     Killed(f64),
+    /// It fails for good when this part of its work is done. (0, 1]
+    Failed(f64),
     /// Its last trial fails and it is given up.
     Unsuccessful,
 }
@@ -127,6 +154,16 @@ impl OutcomeModel {
             lean: Lean::default(),
             recovers: 0.0,
             max_failed_trials: 1,
+            by_age: None,
+        }
+    }
+
+    /// Failures by age and cancellation by use.
+    fn of_age(by_age: ByAge) -> OutcomeModel {
+        OutcomeModel {
+            ends: Vec::new(),
+            by_age: Some(by_age),
+            ..OutcomeModel::none()
         }
     }
 
@@ -161,6 +198,7 @@ impl OutcomeModel {
             },
             recovers: RECOVERS,
             max_failed_trials: 100,
+            by_age: None,
         }
     }
 
@@ -200,11 +238,13 @@ impl OutcomeModel {
             "none" => Ok(OutcomeModel::none()),
             "philly" => Ok(OutcomeModel::philly()),
             "helios" => Ok(OutcomeModel::helios()),
+            "philly-by-age" => Ok(OutcomeModel::of_age(ByAge::philly())),
+            "venus-by-age" => Ok(OutcomeModel::of_age(ByAge::venus())),
             _ => Err(ConfigError::new(
                 "outcomes",
                 name,
-                "none, philly, helios",
-                "or write ends, recovers and max_failed_trials",
+                "none, philly, helios, philly-by-age, venus-by-age",
+                "or write ends, recovers and max_failed_trials, or by_age",
             )),
         }
     }
@@ -217,6 +257,18 @@ impl OutcomeModel {
         let fail = |key: String, value: String, allowed: &str, hint: &str| {
             Err(ConfigError::new(format!("outcomes.{key}"), value, allowed, hint))
         };
+        if let Some(by_age) = &self.by_age {
+            if !self.ends.is_empty() || !self.lean.is_none() || self.recovers != 0.0 {
+                let value = format!("{} rows, and by_age", self.ends.len());
+                return fail(
+                    "ends".into(),
+                    value,
+                    "one of both, without lean and recovers",
+                    "the age decides alone",
+                );
+            }
+            return by_age.validate();
+        }
         if self.ends.is_empty() || self.ends.len() > 64 {
             let value = format!("{} rows", self.ends.len());
             return fail("ends".into(), value, "1 to 64 rows", "one row serves all sizes");
@@ -270,7 +322,7 @@ impl OutcomeModel {
 
     /// The fate of job number `job` with this many GPUs and chances. The same arguments always give the same fate.
     #[must_use]
-    pub(crate) fn fate(&self, seed: Seed, job: u64, num_gpus: u32, chances: Chances) -> Fate {
+    fn fate(&self, seed: Seed, job: u64, num_gpus: u32, chances: Chances) -> Fate {
         let mut rng = seed.stream("fate", job);
         let end_at: f64 = rng.random();
         let killed_at: f64 = rng.random();

@@ -33,6 +33,7 @@ fn ends_of_a_philly_mix_have_the_published_shares() {
                 assert!(at > 0.0 && at < 1.0);
                 1
             }
+            End::Failed(_) => panic!("nothing fails by age here"),
             End::Unsuccessful => 2,
         };
         counts[end] += 1;
@@ -64,6 +65,7 @@ fn parts(model: &OutcomeModel, lists: &[Workload]) -> [[f64; 3]; 2] {
             let (end, held_s) = match fate.end {
                 End::Passed => (0, *run_time_s),
                 End::Killed(part) => (1, part * run_time_s),
+                End::Failed(_) => panic!("nothing fails by age here"),
                 End::Unsuccessful => {
                     let failing_s: f64 = (0..fate.num_failed_trials).map(trial).sum();
                     (2, failing_s.min(*run_time_s))

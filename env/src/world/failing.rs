@@ -19,10 +19,9 @@ impl World {
         model.validate()?;
         self.outcome_seed = seed;
         let size = |truth: &Truth| (truth.submission.num_gpus, truth.work_s);
-        let chances = model.chances(&self.truth.iter().map(size).collect::<Vec<_>>());
-        for ((number, truth), chances) in self.truth.iter_mut().enumerate().zip(chances) {
-            let fate = model.fate(seed, number as u64, truth.submission.num_gpus, chances);
-            if let End::Killed(part) = fate.end {
+        let fates = model.fates(seed, &self.truth.iter().map(size).collect::<Vec<_>>());
+        for (truth, fate) in self.truth.iter_mut().zip(fates) {
+            if let End::Killed(part) | End::Failed(part) = fate.end {
                 truth.rest_s *= part;
                 truth.work_s = truth.rest_s;
                 truth.isolated_s *= part;

@@ -301,8 +301,7 @@ fn killed_jobs_stop_early_failed_trials_are_tried_again_and_hopeless_jobs_are_gi
     for (number, job) in world.outcomes().enumerate() {
         // All are equally long, so nobody is likelier than others to be killed.
         let model = OutcomeModel::philly();
-        let chances = model.chances(&[(1, 500.0); 300])[number];
-        let fate = model.fate(Seed(3), number as u64, 1, chances);
+        let fate = model.fates(Seed(3), &[(1, 500.0); 300])[number];
         let retries = fate.num_failed_trials - u32::from(fate.end == End::Unsuccessful);
         assert_eq!(job.num_failures, retries, "job {number}");
         match job.outcome {

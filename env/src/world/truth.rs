@@ -134,7 +134,7 @@ impl Truth {
         match self.fate.map(|fate| fate.end) {
             None | Some(End::Passed) => Ended::Completed,
             Some(End::Killed(_)) => Ended::Killed,
-            Some(End::Unsuccessful) => Ended::Failed,
+            Some(End::Failed(_) | End::Unsuccessful) => Ended::Failed,
         }
     }
 
@@ -143,7 +143,7 @@ impl Truth {
             None => self.outcome,
             Some(End::Passed) => Outcome::Completed,
             Some(End::Killed(_)) => Outcome::Killed,
-            Some(End::Unsuccessful) => Outcome::Failed,
+            Some(End::Failed(_) | End::Unsuccessful) => Outcome::Failed,
         }
     }
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use pleach_env::workload::Workload;
+use pleach_env::workload::classes::Filled;
 use pleach_env::workload::estimates::EstimateModel;
 use pleach_env::{EnvConfig, Seed, SimConfig};
 use pleach_scheduler::physics::overheads::Overheads;
@@ -37,12 +38,13 @@ impl WorkloadSource {
         seeds: &[Seed],
         note: &mut dyn FnMut(String),
     ) -> Result<Vec<Instance>, Error> {
-        let mut instances = Vec::new();
+        let mut instances: Vec<Instance> = Vec::new();
         let mut taken = BTreeSet::new();
         let drawn = is_drawn(sim);
         for name in &self.workload {
             if let Source::Generated(_) | Source::Drawn(_) = self.source(name)? {
                 let label = own_name(&mut taken, name, name);
+                let start = instances.len();
                 for seed in seeds {
                     let (mut workload, _) = self.workload(name, *seed)?;
                     workload.name.clone_from(&label);
@@ -51,6 +53,7 @@ impl WorkloadSource {
                         seed: seed.0,
                     });
                 }
+                fill(sim, &mut instances[start..], note);
                 continue;
             }
             let (mut whole, report) = self.workload(name, Seed(0))?;
@@ -59,12 +62,14 @@ impl WorkloadSource {
                 note(report.to_string());
             }
             let windows = self.windows(whole)?;
+            let start = instances.len();
             for seed in if drawn { seeds } else { &seeds[..1] } {
                 instances.extend(windows.iter().map(|workload| Instance {
                     workload: workload.clone(),
                     seed: seed.0,
                 }));
             }
+            fill(sim, &mut instances[start..], note);
         }
         Ok(instances)
     }
@@ -121,7 +126,34 @@ fn is_drawn(sim: &SimConfig) -> bool {
     matches!(sim.estimates, EstimateModel::LogNormal { .. })
         || sim.outcomes.is_some()
         || sim.capacity.node_mtbf_s.is_some()
+        || sim.capacity.site.is_some()
+        || sim.beliefs.is_some()
         || sim.capabilities.overheads == Some(Overheads::TaccEmpirical)
+}
+
+/// Where published classes stand in, gives them to the instances of a list, and says for how many of its jobs they do.
+fn fill(sim: &SimConfig, instances: &mut [Instance], note: &mut dyn FnMut(String)) {
+    if !sim.class_facts {
+        return;
+    }
+    let mut all = Filled::default();
+    for instance in &mut *instances {
+        let is_by_class = sim.capabilities.overheads == Some(Overheads::ByClass);
+        let filled = instance.workload.fill_class_facts(is_by_class);
+        all.num_known += filled.num_known;
+        all.num_assumed += filled.num_assumed;
+        all.num_unknown += filled.num_unknown;
+    }
+    let Some(first) = instances.first() else { return };
+    let num_jobs = all.num_known + all.num_assumed + all.num_unknown;
+    let alone = match all.num_unknown {
+        0 => "",
+        _ => ", whose memory nobody knows: they share no GPU",
+    };
+    note(format!(
+        "{}: of {num_jobs} jobs {} name a published model, for {} one stands by the size of the gang, {} are unknown{alone}",
+        first.workload.name, all.num_known, all.num_assumed, all.num_unknown
+    ));
 }
 
 /// The first of the workload's name, its file's, and that with a number which is not taken yet; it is taken from then on.

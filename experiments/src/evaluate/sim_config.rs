@@ -51,7 +51,8 @@ pub struct SchedulingConfig {
     /// Let policies put two jobs on the same GPUs, in turn or at once [default: the environment's, else off]
     #[arg(long, value_name = "HOW", value_parser = flag_values::sharing())]
     pub sharing: Option<Sharing>,
-    /// Let jobs fail, be retried, be killed and be given up, as published for a cluster: none, philly or helios
+    /// Let jobs fail, be retried, be killed and be given up, as published for a cluster: none, philly, helios, or by
+    /// age: philly-by-age, venus-by-age
     #[arg(long, value_name = "NAME", value_parser = flag_values::outcomes)]
     pub outcomes: Option<OutcomeModel>,
     /// Let nodes fail, each once in so many days on average; repairs take an hour on average

@@ -1,20 +1,22 @@
 //! Gives the jobs of any list what is published of the models that they train: size of a checkpoint, memory, interval, what a start
-//! takes, how busy they keep a GPU.
+//! takes, how busy they keep a GPU, what a step sends; and the cluster the links and the store that such sites have.
 //!
 //! A class is known by its name ([`CLASSES`]). Lists that do not say what a job trains get one of several models of that time by the
 //! size of the gang, always the same one for the same job; the published memory stands in for theirs then. Of a class of another name
 //! nothing is assumed: its memory stays unknown, and clusters that guard their sharing refuse it. What a list says itself stays.
 //! The memory of a class is at most that of the smallest GPU on which it runs, because it does run there.
 
+mod aggressors;
+mod fabrics;
 mod table;
 
 use std::collections::BTreeMap;
 
-use pleach_scheduler::cluster_spec::{ClusterSpec, Load, ModelClass};
+use pleach_scheduler::cluster_spec::{ClusterSpec, Load, LocalityFactors, ModelClass};
 use pleach_scheduler::physics::interference::Interference;
 
-pub use table::{CLASSES, ClassFacts};
-use table::{MIXES, Mix, NAMES};
+pub use table::{CLASSES, ClassFacts, facts_of};
+use table::{MIXES, Mix, row_of};
 
 use crate::{Seed, Workload};
 
@@ -33,8 +35,8 @@ pub struct Filled {
 }
 
 impl Workload {
-    /// Gives each class what is published of it, and the cluster a shared store and guarded sharing, where the list says nothing.
-    /// Restarts that were measured whole are given where `measured_restarts` says so.
+    /// Gives each class what is published of it, and the cluster links, a shared store and guarded sharing, where the list says
+    /// nothing. A gang's loss by links stands for a loss that was not measured for its class. Restarts that were measured whole are given where `measured_restarts` says so.
     pub fn fill_class_facts(&mut self, measured_restarts: bool) -> Filled {
         let mut filled = Filled::default();
         let given = std::mem::take(&mut self.classes);
@@ -77,11 +79,34 @@ impl Workload {
                 (self.classes.len() - 1) as u16
             });
         }
+        self.fill_links();
         self.cluster.storage.get_or_insert_default();
         if self.cluster.interference == Interference::default() {
             self.cluster.interference = Interference::MEASURED;
+            if self.cluster.pairs.is_empty() {
+                self.cluster.pairs = aggressors::pairs_of(&self.classes, &self.cluster);
+            }
         }
         filled
+    }
+
+    /// Links for the cluster, and for each class what a step sends, unless spread gangs of it were measured: one loss for all gangs
+    /// ([`LocalityFactors::PHILLY`]), or none, is what lists have that say nothing.
+    fn fill_links(&mut self) {
+        let says_nothing = [LocalityFactors::PHILLY, LocalityFactors::NONE];
+        let fabric = self.cluster.fabric;
+        let Some(fabric) = fabric.or_else(|| fabrics::fabric_of(&self.name, &self.cluster)) else {
+            return;
+        };
+        let classes = self.classes.iter_mut();
+        for class in classes.filter(|class| says_nothing.contains(&class.locality)) {
+            if class.step.is_none() && class.elastic.is_none() {
+                class.step = facts_of(&class.name).and_then(ClassFacts::step);
+            }
+        }
+        if self.classes.iter().any(|class| class.step.is_some()) {
+            self.cluster.fabric = Some(fabric);
+        }
     }
 }
 
@@ -137,30 +162,11 @@ impl Filling<'_> {
     }
 }
 
-/// What is published of a class of this name, or of the model that stands behind `: ` in it.
-#[must_use]
-pub fn facts_of(name: &str) -> Option<&'static ClassFacts> {
-    let name = name.rsplit_once(": ").map_or(name, |(_, model)| model);
-    if let Some(facts) = CLASSES.iter().find(|facts| facts.name == name) {
-        return Some(facts);
-    }
-    let letters = name.chars().filter(char::is_ascii_alphanumeric);
-    let letters: String = letters.map(|letter| letter.to_ascii_lowercase()).collect();
-    let found = NAMES.iter().find(|(beginning, _)| letters.starts_with(beginning));
-    found.map(|(_, row)| row_of(row))
-}
-
 /// What jobs of a class may train that says no more of itself: by its word, or where it names GPU types that it accepts.
 fn mix_of(name: &str, cluster: &ClusterSpec) -> Option<&'static Mix> {
     let is_type = |part: &str| cluster.gpu_types.iter().any(|gpu| gpu.name == part);
     let word = if name.split('|').any(is_type) { "any" } else { name };
     MIXES.iter().find(|(known, _)| *known == word)
-}
-
-/// The row of a name that stands in the table.
-fn row_of(name: &str) -> &'static ClassFacts {
-    let found = CLASSES.iter().find(|facts| facts.name == name);
-    found.unwrap_or(&CLASSES[0])
 }
 
 #[cfg(test)]

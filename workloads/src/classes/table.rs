@@ -9,6 +9,13 @@
 //! hour and recommends 5 minutes, BLOOM's logbook has 3 hours, VAST's large runs 15 to 40 minutes; small models 10 to 30 minutes.
 //! `restart_s`, where it is given, was measured whole and counts instead: the constants of Sia's (SOSP'23) and Muri's
 //! (SIGCOMM'22) released simulators. `utilisation`: Lucid (ASPLOS'23), by its nearest model; of large models *assumed*.
+//! `step_s`: the usual batch of a
+//! GPU over published throughputs of one V100, of models above 1.6 billion parameters 6 x active parameters x tokens at half of an
+//! A100's peak (a third for experts, Llama 3's 43 % of an H100 for 405B); *assumed*, within a factor of 2. `sent_gb`: what is
+//! all-reduced in a step: gradients of 4 bytes, in mixed precision 2; sharded states (ZeRO 3) gather twice and scatter once, half
+//! as much again; of a pipeline each stage sends its own part.
+
+use pleach_scheduler::physics::links::StepCost;
 
 /// What is published of a model.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -31,11 +38,27 @@ pub struct ClassFacts {
     pub restart_s: Option<f64>,
     /// Part of the time in which it keeps a GPU busy, (0, 1].
     pub utilisation: f64,
+    /// Compute of a step on one GPU, s.
+    pub step_s: f64,
+    /// What a step sends, as the content of one all-reduce over the gang, GB; 0: nothing.
+    pub sent_gb: f64,
     /// Where the number of parameters and a measured restart come from.
     pub source: &'static str,
 }
 
 impl ClassFacts {
+    /// What a step computes and sends; none where it sends nothing. Small models send when all is computed, as Gavel's spread gangs
+    /// show; large ones beside it (*assumed*).
+    #[must_use]
+    pub fn step(&self) -> Option<StepCost> {
+        let gamma = if self.parameters_m < 1000.0 { 1.0 } else { 2.0 };
+        (self.sent_gb > 0.0).then_some(StepCost {
+            compute_s: self.step_s,
+            gradient_bytes: self.sent_gb * 1e9,
+            gamma,
+        })
+    }
+
     /// Size of a checkpoint, GB.
     #[must_use]
     pub fn state_gb(&self) -> f64 {
@@ -53,6 +76,7 @@ const fn row(
     interval_s: f64,
     starts: (f64, Option<f64>),
     utilisation: f64,
+    step: (f64, f64),
     source: &'static str,
 ) -> ClassFacts {
     ClassFacts {
@@ -65,6 +89,8 @@ const fn row(
         warm_up_s: starts.0,
         restart_s: starts.1,
         utilisation,
+        step_s: step.0,
+        sent_gb: step.1,
         source,
     }
 }
@@ -72,36 +98,36 @@ const fn row(
 /// All models.
 #[rustfmt::skip]
 pub const CLASSES: [ClassFacts; 30] = [
-    row("resnet18-cifar", 11.2, 8.0, (1, 4.1), 600.0, (2.0, Some(50.0)), 0.69, "He et al., CVPR 2016; Sia: cifar10"),
-    row("resnet50-imagenet", 25.6, 8.0, (4, 10.8), 1200.0, (60.0, Some(250.0)), 0.99, "He et al., CVPR 2016; Sia: imagenet"),
-    row("vgg16", 138.0, 8.0, (4, 12.2), 1200.0, (10.0, None), 0.90, "Simonyan and Zisserman, ICLR 2015"),
-    row("yolov3", 62.0, 8.0, (4, 12.2), 1200.0, (30.0, Some(80.0)), 0.90, "Redmon and Farhadi, arXiv 1804.02767; Sia: yolov3"),
-    row("bert-base", 110.0, 14.0, (4, 11.5), 1200.0, (30.0, Some(120.0)), 1.0, "Devlin et al., NAACL 2019; Sia: bert"),
-    row("bert-large", 340.0, 14.0, (8, 21.6), 1800.0, (30.0, None), 1.0, "Devlin et al., NAACL 2019"),
-    row("deepspeech2-asr", 38.0, 12.0, (4, 10.1), 1200.0, (10.0, Some(25.0)), 0.78, "Amodei et al., ICML 2016; Sia: deepspeech2"),
-    row("whisper-large-ft", 1550.0, 14.0, (8, 27.1), 1800.0, (30.0, None), 0.95, "Radford et al., ICML 2023"),
-    row("ncf-recsys", 32.0, 12.0, (1, 4.0), 600.0, (3.0, Some(15.0)), 0.10, "He et al., WWW 2017; Sia: ncf"),
-    row("dlrm-dcnv2", 24_500.0, 4.2, (16, 16.0), 1800.0, (60.0, None), 0.45, "MLPerf Training, DLRM-DCNv2"),
-    row("a2c-atari", 1.7, 12.0, (1, 2.5), 600.0, (28.0, Some(38.0)), 0.13, "Mnih et al., ICML 2016; Muri: a2c"),
-    row("dqn-atari", 1.7, 12.0, (1, 2.5), 600.0, (1.0, Some(5.0)), 0.13, "Mnih et al., Nature 2015; Muri: dqn"),
-    row("rlhf-7b", 8030.0, 14.0, (16, 41.2), 1800.0, (90.0, None), 0.80, "Llama 3 8B, arXiv 2407.21783, as actor"),
-    row("gpt2-124m", 124.0, 14.0, (4, 19.7), 1800.0, (50.0, None), 0.95, "Radford et al. 2019"),
-    row("gpt2-355m", 355.0, 14.0, (8, 27.9), 1800.0, (50.0, None), 0.95, "Radford et al. 2019"),
-    row("gpt2-774m", 774.0, 14.0, (8, 31.3), 1800.0, (50.0, None), 0.97, "Radford et al. 2019"),
-    row("gpt2-1.5b", 1558.0, 14.0, (8, 41.2), 1800.0, (50.0, None), 0.97, "Radford et al. 2019"),
-    row("sd2-unet", 865.0, 14.0, (8, 41.1), 1800.0, (70.0, None), 0.95, "Stable Diffusion 2, model card"),
-    row("flux-12b", 11_900.0, 14.0, (64, 45.8), 1800.0, (120.0, None), 0.97, "FLUX.1, model card"),
-    row("llama-8b", 8030.0, 14.0, (32, 51.6), 1800.0, (120.0, None), 0.98, "Llama 3, arXiv 2407.21783"),
-    row("llama-8b-lora", 8030.0, 0.03, (1, 32.4), 1800.0, (60.0, None), 0.95, "Llama 3; LoRA, ICLR 2022"),
-    row("llama-13b", 13_016.0, 14.0, (64, 60.8), 1800.0, (120.0, None), 0.98, "Llama 2, arXiv 2307.09288"),
-    row("llama-70b", 70_554.0, 14.0, (256, 48.0), 1800.0, (120.0, None), 0.98, "Llama 3, arXiv 2407.21783"),
-    row("llama-70b-sft", 70_554.0, 14.0, (64, 52.2), 3600.0, (90.0, None), 0.98, "Llama 3, arXiv 2407.21783"),
-    row("llama-70b-lora", 70_554.0, 0.03, (8, 41.0), 3600.0, (95.0, None), 0.95, "Llama 3; LoRA, ICLR 2022"),
-    row("llama-405b", 405_853.0, 14.0, (8192, 51.1), 1800.0, (150.0, None), 0.98, "Llama 3, arXiv 2407.21783"),
-    row("mixtral-8x7b", 46_703.0, 14.0, (128, 44.6), 1800.0, (120.0, None), 0.95, "Mixtral, arXiv 2401.04088"),
-    row("deepseek-v3", 671_000.0, 14.0, (2048, 46.8), 1800.0, (150.0, None), 0.95, "DeepSeek-V3, arXiv 2412.19437"),
-    row("eval-7b", 8030.0, 2.0, (1, 29.6), 0.0, (18.0, None), 0.45, "Llama 3 8B, weights alone"),
-    row("eval-70b", 70_554.0, 2.0, (4, 56.8), 0.0, (30.0, None), 0.45, "Llama 3 70B, weights alone"),
+    row("resnet18-cifar", 11.2, 8.0, (1, 4.1), 600.0, (2.0, Some(50.0)), 0.69, (0.05, 0.045), "He et al., CVPR 2016; Sia: cifar10"),
+    row("resnet50-imagenet", 25.6, 8.0, (4, 10.8), 1200.0, (60.0, Some(250.0)), 0.99, (0.18, 0.102), "He et al., CVPR 2016; Sia: imagenet"),
+    row("vgg16", 138.0, 8.0, (4, 12.2), 1200.0, (10.0, None), 0.90, (0.28, 0.552), "Simonyan and Zisserman, ICLR 2015"),
+    row("yolov3", 62.0, 8.0, (4, 12.2), 1200.0, (30.0, Some(80.0)), 0.90, (0.25, 0.248), "Redmon and Farhadi, arXiv 1804.02767; Sia: yolov3"),
+    row("bert-base", 110.0, 14.0, (4, 11.5), 1200.0, (30.0, Some(120.0)), 1.0, (0.12, 0.22), "Devlin et al., NAACL 2019; Sia: bert"),
+    row("bert-large", 340.0, 14.0, (8, 21.6), 1800.0, (30.0, None), 1.0, (0.24, 0.68), "Devlin et al., NAACL 2019"),
+    row("deepspeech2-asr", 38.0, 12.0, (4, 10.1), 1200.0, (10.0, Some(25.0)), 0.78, (0.4, 0.152), "Amodei et al., ICML 2016; Sia: deepspeech2"),
+    row("whisper-large-ft", 1550.0, 14.0, (8, 27.1), 1800.0, (30.0, None), 0.95, (0.8, 3.1), "Radford et al., ICML 2023"),
+    row("ncf-recsys", 32.0, 12.0, (1, 4.0), 600.0, (3.0, Some(15.0)), 0.10, (0.02, 0.128), "He et al., WWW 2017; Sia: ncf"),
+    row("dlrm-dcnv2", 24_500.0, 4.2, (16, 16.0), 1800.0, (60.0, None), 0.45, (0.02, 0.1), "MLPerf Training, DLRM-DCNv2"),
+    row("a2c-atari", 1.7, 12.0, (1, 2.5), 600.0, (28.0, Some(38.0)), 0.13, (0.02, 0.007), "Mnih et al., ICML 2016; Muri: a2c"),
+    row("dqn-atari", 1.7, 12.0, (1, 2.5), 600.0, (1.0, Some(5.0)), 0.13, (0.02, 0.007), "Mnih et al., Nature 2015; Muri: dqn"),
+    row("rlhf-7b", 8030.0, 14.0, (16, 41.2), 1800.0, (90.0, None), 0.80, (20.0, 24.1), "Llama 3 8B, arXiv 2407.21783, as actor"),
+    row("gpt2-124m", 124.0, 14.0, (4, 19.7), 1800.0, (50.0, None), 0.95, (0.5, 0.248), "Radford et al. 2019"),
+    row("gpt2-355m", 355.0, 14.0, (8, 27.9), 1800.0, (50.0, None), 0.95, (1.4, 0.71), "Radford et al. 2019"),
+    row("gpt2-774m", 774.0, 14.0, (8, 31.3), 1800.0, (50.0, None), 0.97, (3.0, 1.55), "Radford et al. 2019"),
+    row("gpt2-1.5b", 1558.0, 14.0, (8, 41.2), 1800.0, (50.0, None), 0.97, (6.0, 3.1), "Radford et al. 2019"),
+    row("sd2-unet", 865.0, 14.0, (8, 41.1), 1800.0, (70.0, None), 0.95, (0.5, 1.73), "Stable Diffusion 2, model card"),
+    row("flux-12b", 11_900.0, 14.0, (64, 45.8), 1800.0, (120.0, None), 0.97, (4.0, 35.7), "FLUX.1, model card"),
+    row("llama-8b", 8030.0, 14.0, (32, 51.6), 1800.0, (120.0, None), 0.98, (5.0, 24.1), "Llama 3, arXiv 2407.21783"),
+    row("llama-8b-lora", 8030.0, 0.03, (1, 32.4), 1800.0, (60.0, None), 0.95, (3.0, 0.05), "Llama 3; LoRA, ICLR 2022"),
+    row("llama-13b", 13_016.0, 14.0, (64, 60.8), 1800.0, (120.0, None), 0.98, (8.2, 39.0), "Llama 2, arXiv 2307.09288"),
+    row("llama-70b", 70_554.0, 14.0, (256, 48.0), 1800.0, (120.0, None), 0.98, (44.0, 35.3), "Llama 3, arXiv 2407.21783"),
+    row("llama-70b-sft", 70_554.0, 14.0, (64, 52.2), 3600.0, (90.0, None), 0.98, (22.0, 212.0), "Llama 3, arXiv 2407.21783"),
+    row("llama-70b-lora", 70_554.0, 0.03, (8, 41.0), 3600.0, (95.0, None), 0.95, (8.0, 141.0), "Llama 3; LoRA, ICLR 2022"),
+    row("llama-405b", 405_853.0, 14.0, (8192, 51.1), 1800.0, (150.0, None), 0.98, (12.0, 50.7), "Llama 3, arXiv 2407.21783"),
+    row("mixtral-8x7b", 46_703.0, 14.0, (128, 44.6), 1800.0, (120.0, None), 0.95, (12.0, 23.4), "Mixtral, arXiv 2401.04088"),
+    row("deepseek-v3", 671_000.0, 14.0, (2048, 46.8), 1800.0, (150.0, None), 0.95, (18.0, 83.9), "DeepSeek-V3, arXiv 2412.19437"),
+    row("eval-7b", 8030.0, 2.0, (1, 29.6), 0.0, (18.0, None), 0.45, (0.05, 0.0), "Llama 3 8B, weights alone"),
+    row("eval-70b", 70_554.0, 2.0, (4, 56.8), 0.0, (30.0, None), 0.45, (0.05, 0.17), "Llama 3 70B, weights alone"),
 ];
 
 /// Names by which lists call models, as a beginning of theirs in small letters and digits, and the row that stands for them. Longer
@@ -198,3 +224,22 @@ pub(super) const MIXES: [Mix; 7] = [
         ],
     ),
 ];
+
+/// What is published of a class of this name, or of the model that stands behind `: ` in it.
+#[must_use]
+pub fn facts_of(name: &str) -> Option<&'static ClassFacts> {
+    let name = name.rsplit_once(": ").map_or(name, |(_, model)| model);
+    if let Some(facts) = CLASSES.iter().find(|facts| facts.name == name) {
+        return Some(facts);
+    }
+    let letters = name.chars().filter(char::is_ascii_alphanumeric);
+    let letters: String = letters.map(|letter| letter.to_ascii_lowercase()).collect();
+    let found = NAMES.iter().find(|(beginning, _)| letters.starts_with(beginning));
+    found.map(|(_, row)| row_of(row))
+}
+
+/// The row of a name that stands in the table.
+pub(super) fn row_of(name: &str) -> &'static ClassFacts {
+    let found = CLASSES.iter().find(|facts| facts.name == name);
+    found.unwrap_or(&CLASSES[0])
+}

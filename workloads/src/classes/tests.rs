@@ -1,5 +1,8 @@
 use std::collections::BTreeSet;
 
+use pleach_scheduler::physics::links::Fabric;
+
+use super::table::NAMES;
 use super::*;
 use crate::generate::{GeneratorConfig, generate};
 
@@ -33,7 +36,7 @@ fn every_generator_gives_every_job_the_facts_of_a_class() {
                 class.gpu_memory_gib <= smallest.fold(f64::INFINITY, f64::min),
                 "{name}"
             );
-            // What the job is otherwise stays.
+            // What the job is otherwise stays: a gang that spreads loses by links what it lost by a factor for all.
             let was = &given.classes[usize::from(before.class)];
             assert_eq!(
                 (&class.speed, class.locality, &class.elastic),
@@ -108,4 +111,105 @@ fn a_checkpoint_has_the_published_size() {
     assert!((of("llama-8b") - 112.42).abs() < 0.01);
     assert!((of("bert-base") - 1.54).abs() < 0.01);
     assert!((of("llama-8b-lora") - 0.24).abs() < 0.01);
+}
+
+#[test]
+fn every_generated_list_has_the_links_of_its_site() {
+    let fabrics = [
+        ("philly-like", Some("philly")),
+        ("helios-like", Some("v100-edr")),
+        ("itp-like", Some("v100-edr")),
+        ("pai-share", Some("ethernet-25")),
+        ("openb-like", Some("ethernet-25")),
+        ("acme-like", Some("acme-seren")),
+        ("synergy-multi", Some("v100-edr")),
+        ("gavel-multi", Some("gavel")),
+        // Its jobs are elastic, and goodput has its own cost of being spread.
+        ("sia-philly", None),
+        ("pollux", None),
+    ];
+    for (name, preset) in fabrics {
+        let config = GeneratorConfig::preset(name).unwrap().with(300, 1.0);
+        let mut workload = generate(&config, Seed(3)).unwrap();
+        workload.fill_class_facts(true);
+        let expected = preset.map(|preset| Fabric::from_name(preset).unwrap());
+        assert_eq!(workload.cluster.fabric, expected, "{name}");
+        let with_step = workload.classes.iter().filter(|class| class.step.is_some());
+        assert_eq!(with_step.count() > 0, preset.is_some(), "{name}");
+        workload.validate().unwrap();
+    }
+}
+
+#[test]
+fn a_list_of_another_name_has_the_links_that_its_gpus_come_with() {
+    let mut cluster = ClusterSpec::uniform(4, 4, 2);
+    let mut of = |kind: &str| {
+        cluster.gpu_types[0].name = kind.into();
+        cluster.node_groups[0].gpu_type = kind.into();
+        fabrics::fabric_of("ours", &cluster)
+    };
+    assert_eq!(of("quantum"), None);
+    assert_eq!(of("GB200"), Fabric::from_name("gb200-nvl72").ok());
+    // Half a node has half the NICs.
+    let half = of("NVIDIA-H100-80GB-HBM3").unwrap();
+    assert_eq!((half.between.nics_per_node, half.between.nic_gb_per_s), (4, 50.0));
+    assert_eq!(half.inside, Fabric::from_name("hgx-h100-ndr").unwrap().inside);
+}
+
+#[test]
+fn whoever_shares_with_a_large_image_model_falls_to_what_gavel_measured() {
+    let config = GeneratorConfig::preset("philly-like").unwrap().with(300, 1.0);
+    let mut workload = generate(&config, Seed(3)).unwrap();
+    workload.fill_class_facts(true);
+    let speed = |victim: &str, neighbour: &str| {
+        let pairs = workload.cluster.pairs.iter();
+        let mut found =
+            pairs.filter(|pair| pair.victim.ends_with(victim) && pair.neighbour.ends_with(neighbour));
+        found.next().map(|pair| pair.speed)
+    };
+    // 1 / (1 + 0.92 x 4) and 1 / (1 + 0.15 x 4).
+    assert!((speed("ncf-recsys", "resnet50-imagenet").unwrap() - 0.213_675).abs() < 1e-6);
+    assert_eq!(speed("resnet18-cifar", "resnet50-imagenet"), Some(0.625));
+    assert_eq!(speed("ncf-recsys", "resnet18-cifar"), None);
+}
+
+#[test]
+fn rows_are_those_of_the_published_table() {
+    let Some(path) = pleach_tests::data("world/classes.csv") else {
+        return;
+    };
+    let mut rows = csv::Reader::from_path(path).unwrap();
+    let header = rows.headers().unwrap().clone();
+    let column = |name: &str| header.iter().position(|known| known == name).unwrap();
+    let numbers = [
+        column("params_M"),
+        column("file_bytes_per_param"),
+        column("typical_gpus"),
+        column("gpu_mem_GB"),
+        column("interval_s"),
+    ];
+    let mut num_rows = 0;
+    for row in rows.records() {
+        let row = row.unwrap();
+        let facts = row_of(&row[0]);
+        assert_eq!(facts.name, &row[0]);
+        let ours = [
+            facts.parameters_m,
+            facts.file_bytes,
+            f64::from(facts.num_gpus),
+            facts.gpu_memory_gb,
+            facts.interval_s,
+        ];
+        for (own, at) in ours.iter().zip(numbers) {
+            let published: f64 = row[at].parse().unwrap();
+            assert!(
+                (own - published).abs() <= 0.01 * published.abs(),
+                "{}, {}: {own}, published {published}",
+                facts.name,
+                &header[at]
+            );
+        }
+        num_rows += 1;
+    }
+    assert_eq!(num_rows, CLASSES.len());
 }

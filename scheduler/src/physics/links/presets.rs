@@ -94,7 +94,7 @@ const fn tuned(below: Between, tuned: f64) -> Between {
     Between { tuned, ..below }
 }
 
-const PRESETS: [(&str, Inside, Between); 22] = [
+const PRESETS: [(&str, Inside, Between); 25] = [
     ("dgx-a100-hdr", A100, nics(8, 25.0, INFINIBAND)),
     ("hgx-h100-ndr", H100, nics(8, 50.0, INFINIBAND)),
     ("h200-ndr", H100, nics(8, 50.0, INFINIBAND)),
@@ -131,6 +131,19 @@ const PRESETS: [(&str, Inside, Between); 22] = [
             ..V100
         },
         tuned(nics(1, 1.25, ETHERNET), 0.825),
+    ),
+    // Acme's Seren (NSDI'24): eight A100 and one 200 Gb/s InfiniBand of each node for its jobs; 2:1 above racks is assumed.
+    ("acme-seren", A100, tiers(nics(1, 25.0, INFINIBAND), 2.0, 0, 1.0)),
+    // V100 with NVLink and one 100 Gb/s InfiniBand a node; 2:1 above racks is assumed.
+    ("v100-edr", V100, tiers(nics(1, 12.5, INFINIBAND), 2.0, 0, 1.0)),
+    // Clouds of small GPUs: 25 Gb/s Ethernet a node, 4:1 above racks, a tenth lost to colliding flows (all assumed).
+    (
+        "ethernet-25",
+        PCIE_3,
+        Between {
+            hash_loss: 0.1,
+            ..tiers(nics(1, 3.125, ETHERNET), 4.0, 0, 1.0)
+        },
     ),
     // PCIe inside a node, 100 Gb/s InfiniBand in a rack, Ethernet of a tenth of it between racks (assumed).
     ("philly", PCIE_3, tiers(nics(1, 12.5, INFINIBAND), 10.0, 0, 1.0)),

@@ -19,7 +19,7 @@ use pleach_workloads::Seed;
 use rand::RngExt as _;
 use serde::{Deserialize, Serialize};
 
-use super::{End, Fate};
+use super::fate::{End, Fate};
 
 /// Age from which on jobs fail, s.
 const FROM_S: f64 = 1.0;

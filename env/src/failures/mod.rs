@@ -26,12 +26,14 @@ use pleach_workloads::Seed;
 pub mod by_age;
 #[cfg(test)]
 mod by_age_data;
+mod fate;
 pub mod lean;
 pub mod reasons;
 #[cfg(test)]
 mod tests;
 
 use by_age::ByAge;
+pub use fate::{End, Fate};
 use lean::{Chances, Lean, leaning};
 use pleach_scheduler::portable_math::ln;
 use reasons::{REASONS, pick_reason, size_of};
@@ -115,30 +117,6 @@ impl OutcomeModel {
         }
         chances
     }
-}
-
-/// How a job ends.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum End {
-    /// It does all its work.
-    Passed,
-    /// Its user kills it when this part of its work is done. (0, 1]
-    Killed(f64),
-    /// It fails for good when this part of its work is done. (0, 1]
-    Failed(f64),
-    /// Its last trial fails and it is given up.
-    Unsuccessful,
-}
-
-/// What becomes of a job, whatever the schedule.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Fate {
-    /// How it ends.
-    pub end: End,
-    /// Index into [`REASONS`] of its failed trials.
-    pub reason: Option<u8>,
-    /// Failed trials before the end; 0 exactly where there is no reason.
-    pub num_failed_trials: u32,
 }
 
 impl OutcomeModel {

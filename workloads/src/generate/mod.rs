@@ -8,6 +8,8 @@
 
 mod acme;
 mod acme_tables;
+mod alibaba;
+mod alibaba_tables;
 mod arrivals;
 mod draw;
 mod gavel;
@@ -40,6 +42,7 @@ mod site;
 mod synergy;
 
 pub use acme::AcmeLikeConfig;
+pub use alibaba::AlibabaConfig;
 pub use gavel::GavelConfig;
 pub use helios::HeliosLikeConfig;
 pub use itp::ItpLikeConfig;
@@ -86,6 +89,7 @@ pub fn generate(config: &GeneratorConfig, seed: Seed) -> Result<Workload, Error>
         GeneratorConfig::OpenbLike(config) => openb::generate(config, seed)?,
         GeneratorConfig::AcmeLike(config) => acme::generate(config, seed)?,
         GeneratorConfig::LlmSite(config) => llm_site::generate(config, seed)?,
+        GeneratorConfig::Alibaba2026(config) => alibaba::generate(config, seed)?,
         GeneratorConfig::GavelMulti(config) => gavel::generate(config, gavel::MULTI, seed)?,
         GeneratorConfig::GavelSingle(config) => gavel::generate(config, gavel::SINGLE, seed)?,
         GeneratorConfig::SynergyMulti(config) => synergy::generate(config, false, seed)?,
@@ -181,7 +185,7 @@ mod tests {
         // docs/gpu-model.md and docs/lab/tournament.md say so of all others.
         for name in GeneratorConfig::PRESETS {
             let workload = generate(&GeneratorConfig::preset(name).unwrap().with(20, 1.0), Seed(1)).unwrap();
-            let of_today = ["llm-site"].contains(&name);
+            let of_today = ["llm-site", "alibaba-2026"].contains(&name);
             let knows = |class: &pleach_scheduler::cluster_spec::ModelClass| class.state_gib > 0.0;
             assert!(
                 workload.classes.iter().all(|class| knows(class) == of_today),

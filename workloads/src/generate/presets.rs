@@ -4,8 +4,8 @@ use pleach_scheduler::heuristics::nearest_of;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    AcmeLikeConfig, GavelConfig, HeliosLikeConfig, ItpLikeConfig, LlmSiteConfig, OpenbLikeConfig,
-    PaiShareConfig, PhillyLikeConfig, PolluxConfig, SiaConfig, SynergyConfig, sia,
+    AcmeLikeConfig, AlibabaConfig, GavelConfig, HeliosLikeConfig, ItpLikeConfig, LlmSiteConfig,
+    OpenbLikeConfig, PaiShareConfig, PhillyLikeConfig, PolluxConfig, SiaConfig, SynergyConfig, sia,
 };
 use crate::config;
 use crate::error::Error;
@@ -28,6 +28,9 @@ pub enum GeneratorConfig {
     AcmeLike(AcmeLikeConfig),
     /// A site of today: Acme's mix of work with models, plans, memory and links, on A100, H100 or both.
     LlmSite(LlmSiteConfig),
+    /// Guaranteed and spot jobs of many organisations on six GPU types, as on Alibaba's cluster of 2025 and 2026.
+    #[serde(rename = "alibaba-2026")]
+    Alibaba2026(AlibabaConfig),
     /// Gavel's mix of measured models on three GPU types, gangs of 1, 2, 4 and 8.
     GavelMulti(GavelConfig),
     /// Gavel's mix with single GPUs only.
@@ -54,7 +57,7 @@ impl Default for GeneratorConfig {
 
 impl GeneratorConfig {
     /// Names of the presets.
-    pub const PRESETS: [&'static str; 15] = [
+    pub const PRESETS: [&'static str; 16] = [
         "philly-like",
         "helios-like",
         "itp-like",
@@ -62,6 +65,7 @@ impl GeneratorConfig {
         "openb-like",
         "acme-like",
         "llm-site",
+        "alibaba-2026",
         "gavel-multi",
         "gavel-single",
         "synergy-multi",
@@ -85,6 +89,7 @@ impl GeneratorConfig {
             "openb-like" => GeneratorConfig::OpenbLike(OpenbLikeConfig::default()),
             "acme-like" => GeneratorConfig::AcmeLike(AcmeLikeConfig::default()),
             "llm-site" => GeneratorConfig::LlmSite(LlmSiteConfig::default()),
+            "alibaba-2026" => GeneratorConfig::Alibaba2026(AlibabaConfig::default()),
             "gavel-multi" => GeneratorConfig::GavelMulti(GavelConfig::default()),
             "gavel-single" => GeneratorConfig::GavelSingle(GavelConfig::default()),
             "synergy-multi" => GeneratorConfig::SynergyMulti(SynergyConfig::default()),
@@ -113,6 +118,7 @@ impl GeneratorConfig {
             GeneratorConfig::OpenbLike(_) => "openb-like",
             GeneratorConfig::AcmeLike(_) => "acme-like",
             GeneratorConfig::LlmSite(_) => "llm-site",
+            GeneratorConfig::Alibaba2026(_) => "alibaba-2026",
             GeneratorConfig::GavelMulti(_) => "gavel-multi",
             GeneratorConfig::GavelSingle(_) => "gavel-single",
             GeneratorConfig::SynergyMulti(_) => "synergy-multi",
@@ -149,6 +155,9 @@ impl GeneratorConfig {
             GeneratorConfig::LlmSite(_) => {
                 "a site of today: Acme's mix of work with models, plans, memory and links, on A100, H100 or both"
             }
+            GeneratorConfig::Alibaba2026(_) => {
+                "guaranteed and spot jobs of many organisations on six GPU types, as on Alibaba's cluster of 2025 and 2026"
+            }
             GeneratorConfig::GavelMulti(_) => {
                 "Gavel's mix of measured models on three GPU types, gangs of 1, 2, 4 and 8"
             }
@@ -183,6 +192,7 @@ impl GeneratorConfig {
             GeneratorConfig::OpenbLike(config) => (config.num_jobs, config.load),
             GeneratorConfig::AcmeLike(config) => (config.num_jobs, config.load),
             GeneratorConfig::LlmSite(config) => (config.num_jobs, config.load),
+            GeneratorConfig::Alibaba2026(config) => (config.num_jobs, config.load),
             GeneratorConfig::GavelMulti(config) | GeneratorConfig::GavelSingle(config) => {
                 (config.num_jobs, config.load)
             }
@@ -231,6 +241,7 @@ impl GeneratorConfig {
             GeneratorConfig::OpenbLike(config) => config.num_jobs = num_jobs,
             GeneratorConfig::AcmeLike(config) => config.num_jobs = num_jobs,
             GeneratorConfig::LlmSite(config) => config.num_jobs = num_jobs,
+            GeneratorConfig::Alibaba2026(config) => config.num_jobs = num_jobs,
             GeneratorConfig::GavelMulti(config) | GeneratorConfig::GavelSingle(config) => {
                 config.num_jobs = num_jobs;
             }
@@ -255,6 +266,7 @@ impl GeneratorConfig {
             GeneratorConfig::OpenbLike(config) => config.load = load,
             GeneratorConfig::AcmeLike(config) => config.load = load,
             GeneratorConfig::LlmSite(config) => config.load = load,
+            GeneratorConfig::Alibaba2026(config) => config.load = load,
             GeneratorConfig::GavelMulti(config) | GeneratorConfig::GavelSingle(config) => {
                 (config.load, config.jobs_per_hour) = (load, None);
             }
@@ -282,6 +294,7 @@ impl GeneratorConfig {
             GeneratorConfig::OpenbLike(config) => config.validate(),
             GeneratorConfig::AcmeLike(config) => config.validate(),
             GeneratorConfig::LlmSite(config) => config.validate(),
+            GeneratorConfig::Alibaba2026(config) => config.validate(),
             GeneratorConfig::GavelMulti(config) | GeneratorConfig::GavelSingle(config) => config.validate(),
             GeneratorConfig::SynergyMulti(config) | GeneratorConfig::SynergySingle(config) => {
                 config.validate()

@@ -1,6 +1,7 @@
 //! The registered environments. A change that alters results bumps the version in the id.
 //!
-//! Those of version 1 are the tasks of the suite: clusters with a queue, where order and placement matter.
+//! Those of version 1 are the tasks of the suite: clusters with a queue, where order and placement matter. Those of version 2 are
+//! the same tasks in the world as it is published.
 
 use pleach_scheduler::cluster::Sharing;
 use pleach_scheduler::heuristics::nearest_of;
@@ -22,7 +23,7 @@ fn offer(config: &mut EnvConfig, kind: ActionKind) {
 type Registered = (&'static str, &'static str, fn() -> EnvConfig);
 
 /// All of them: id, one line, settings.
-const ALL: [Registered; 13] = [
+const ALL: [Registered; 20] = [
     (
         "Pleach/Philly-v0",
         "philly-like gangs on 64 GPUs, offered load 1.5, no preemption",
@@ -87,6 +88,41 @@ const ALL: [Registered; 13] = [
         "Pleach/MixedRealistic-v1",
         "the same where starts, memory and checkpoints go by the model, and run times and speeds are not known exactly",
         mixed_realistic,
+    ),
+    (
+        "Pleach/PhillyGang-v2",
+        "Pleach/PhillyGang-v1 on links, with starts and memory by the model, and speeds that are not known exactly",
+        || published(philly_gang()),
+    ),
+    (
+        "Pleach/HeliosTenants-v2",
+        "Pleach/HeliosTenants-v1 on links, with starts and memory by the model, and speeds that are not known exactly",
+        || published(helios_tenants()),
+    ),
+    (
+        "Pleach/GavelMulti-v2",
+        "Pleach/GavelMulti-v1 on links, with starts and memory by the model, and speeds that are not known exactly",
+        || published(gavel_queue()),
+    ),
+    (
+        "Pleach/GavelShare-v2",
+        "Pleach/GavelShare-v1 on links, with starts and memory by the model, and speeds that are not known exactly",
+        || published(gavel_share()),
+    ),
+    (
+        "Pleach/PhillyShare-v2",
+        "Pleach/PhillyShare-v1 on links, with starts and memory by the model, and speeds that are not known exactly",
+        || published(philly_share_queue()),
+    ),
+    (
+        "Pleach/Synergy-v2",
+        "Pleach/Synergy-v1 on links, with starts and memory by the model, and speeds that are not known exactly",
+        || published(synergy()),
+    ),
+    (
+        "Pleach/Elastic-v2",
+        "Pleach/Elastic-v1 on links, with starts and memory by the model, and speeds that are not known exactly",
+        || published(elastic()),
     ),
 ];
 
@@ -303,9 +339,14 @@ fn mixed_ideal() -> EnvConfig {
     config
 }
 
-fn mixed_realistic() -> EnvConfig {
-    let mut config = mixed_ideal();
+/// The same in the world as it is published.
+fn published(mut config: EnvConfig) -> EnvConfig {
     config.sim = config.sim.as_published();
+    config
+}
+
+fn mixed_realistic() -> EnvConfig {
+    let mut config = published(mixed_ideal());
     config.sim.estimates = EstimateModel::HISTORY;
     config
 }
@@ -323,15 +364,15 @@ mod tests {
         let mut num_costs = 0;
         for (id, words, config) in ALL {
             let EnvConfig { workload, sim, .. } = config();
-            let (Some(overheads), WorkloadConfig::Mixture(kinds)) = (sim.capabilities.overheads, workload)
-            else {
-                continue;
-            };
-            if overheads == Overheads::ByClass {
+            if sim.capabilities.overheads == Some(Overheads::ByClass) {
                 assert!(words.contains("by the model"), "{id}: {words}");
                 num_costs += 1;
                 continue;
             }
+            let (Some(overheads), WorkloadConfig::Mixture(kinds)) = (sim.capabilities.overheads, workload)
+            else {
+                continue;
+            };
             for kind in kinds {
                 let WorkloadConfig::Generate(kind) = kind else {
                     panic!("{id} has another source than generators")

@@ -66,7 +66,7 @@ def test_evaluate_shows_a_function_what_the_environment_shows_and_ends_alike(env
         alone, avg_jct_s = stepped(env, options={"jobs": jobs})
         assert len(compared.digests) > 100
         # Where beliefs err, the seed of an episode says how, and an environment draws it itself: the same list is shown otherwise.
-        if "Realistic" not in env_id:
+        if "Realistic" not in env_id and not env_id.endswith("-v2"):
             assert compared.digests == alone.digests and found.runs["avg_jct_s"] == [avg_jct_s]
             assert compared.counts == alone.counts and compared.kinds == alone.kinds
         kinds |= compared.kinds & alone.kinds

@@ -9,8 +9,10 @@
 //! 0.18). Of the aggressors in that fit only ResNet-50 has an `a` above 3 (3.5 to 5.0 by batch; 4 stands for all); all else is left to
 //! the rule. The victims' are means over batches. That other GPU types fare alike is *assumed*.
 
+use std::collections::BTreeSet;
+
 use pleach_scheduler::cluster_spec::{ClusterSpec, ModelClass};
-use pleach_scheduler::physics::interference::PairEntry;
+use pleach_scheduler::physics::interference::{PairEntry, family};
 
 use super::table::facts_of;
 
@@ -31,15 +33,14 @@ const VICTIMS: [(&str, &str, f64); 10] = [
     ("dqn-atari", "A3C", 0.75),
 ];
 
-/// The pairs of a list's classes that the law above decides, on every GPU type of the cluster.
+/// The pairs of a list's classes that the law above decides, by family, on every GPU type of the cluster.
 pub(super) fn pairs_of(classes: &[ModelClass], cluster: &ClusterSpec) -> Vec<PairEntry> {
-    let row_of = |class: &ModelClass| facts_of(&class.name).map(|facts| facts.name);
-    let aggressors: Vec<&ModelClass> = classes
-        .iter()
-        .filter(|class| row_of(class) == Some(AGGRESSOR.0))
-        .collect();
+    let families: BTreeSet<&str> = classes.iter().map(|class| family(&class.name)).collect();
+    let row_of = |name: &str| facts_of(name).map(|facts| facts.name);
+    let aggressors = families.iter().filter(|name| row_of(name) == Some(AGGRESSOR.0));
+    let aggressors: Vec<&str> = aggressors.copied().collect();
     let mut pairs = Vec::new();
-    for victim in classes {
+    for victim in families {
         let row = row_of(victim);
         let Some((.., suffers)) = VICTIMS.iter().find(|(name, ..)| Some(*name) == row) else {
             continue;
@@ -47,8 +48,8 @@ pub(super) fn pairs_of(classes: &[ModelClass], cluster: &ClusterSpec) -> Vec<Pai
         for neighbour in &aggressors {
             pairs.extend(cluster.gpu_types.iter().map(|gpu| PairEntry {
                 gpu_type: gpu.name.clone(),
-                victim: victim.name.clone(),
-                neighbour: neighbour.name.clone(),
+                victim: victim.into(),
+                neighbour: (*neighbour).into(),
                 speed: 1.0 / (1.0 + suffers * AGGRESSOR.1),
             }));
         }

@@ -38,7 +38,7 @@ mod tests;
 
 pub use guard::SharingGuard;
 pub use mean_ends::MeanEnds;
-pub use pairs::{PairEntry, PairTable, gavel_v100_pairs};
+pub use pairs::{PairEntry, PairTable, family, gavel_v100_pairs};
 
 /// How residents of a GPU are kept apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]

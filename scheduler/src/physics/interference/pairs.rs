@@ -36,7 +36,8 @@ pub struct PairTable {
 const NOT_MEASURED: f64 = -1.0;
 
 /// The family of a class name: what stands before the first ` (` or ` x`.
-fn family(name: &str) -> &str {
+#[must_use]
+pub fn family(name: &str) -> &str {
     let end = [" (", " x"].iter().filter_map(|mark| name.find(mark)).min();
     &name[..end.unwrap_or(name.len())]
 }
@@ -67,27 +68,24 @@ impl PairTable {
                     "divide the speed in company by the speed alone; 0 = out of memory",
                 ));
             }
-            let matches = |wanted: &str, name: &str| {
-                if wanted == name {
-                    2
-                } else {
-                    u8::from(wanted == family(name))
-                }
+            // How exactly a name is meant, and the classes that it means.
+            let meant = |wanted: &str| -> Vec<(usize, u8)> {
+                let names = classes.iter().enumerate();
+                let exactness = |name: &str| match wanted == name {
+                    true => 2,
+                    false => u8::from(wanted == family(name)),
+                };
+                let meant = names.map(|(number, name)| (number, exactness(name)));
+                meant.filter(|(_, exactness)| *exactness > 0).collect()
             };
-            for (gpu, _) in gpu_types
-                .iter()
-                .enumerate()
-                .filter(|(_, name)| **name == entry.gpu_type)
-            {
-                for (row, victim) in classes.iter().enumerate() {
-                    for (column, neighbour) in classes.iter().enumerate() {
-                        let both = (
-                            matches(&entry.victim, victim),
-                            matches(&entry.neighbour, neighbour),
-                        );
+            let (victims, neighbours) = (meant(&entry.victim), meant(&entry.neighbour));
+            let types = gpu_types.iter().enumerate();
+            for (gpu, _) in types.filter(|(_, name)| **name == entry.gpu_type) {
+                for (row, of_victim) in &victims {
+                    for (column, of_neighbour) in &neighbours {
                         let cell = (gpu * num_classes + row) * num_classes + column;
-                        if both.0 > 0 && both.1 > 0 && both.0 + both.1 > exactness[cell] {
-                            exactness[cell] = both.0 + both.1;
+                        if of_victim + of_neighbour > exactness[cell] {
+                            exactness[cell] = of_victim + of_neighbour;
                             speed[cell] = entry.speed;
                         }
                     }

@@ -223,7 +223,7 @@ impl<'a> Seats<'a> {
         if total < num_gpus {
             return None;
         }
-        if cluster.capabilities().consolidated {
+        if cluster.capabilities().consolidated && shape.tasks.is_any() {
             let chosen = whole_nodes(&hosts, cluster.node_gpus_max_of(kind), num_gpus)?;
             let slices = chosen.into_iter().map(|(num, node)| self.pick(left, node, num));
             return Some(slices.collect());
@@ -234,8 +234,12 @@ impl<'a> Seats<'a> {
         // The first of equals.
         let best = whole
             .map(|(rack, room)| (fewest(rack, num_gpus), room))
+            .filter(|(chosen, _)| chosen.len() <= shape.tasks.most_nodes())
             .min_by_key(|(chosen, room)| (chosen.len(), *room));
         let chosen = best.map_or_else(|| fewest(&hosts, num_gpus), |(chosen, _)| chosen);
+        if chosen.len() > shape.tasks.most_nodes() {
+            return None;
+        }
         let slices = chosen.into_iter().map(|(num, node)| self.pick(left, node, num));
         Some(slices.collect())
     }

@@ -165,14 +165,16 @@ impl FreeResources {
         self.nodes[node.index()] = from.nodes[node.index()];
     }
 
-    /// GPUs of a node that can be taken with what each comes with.
+    /// GPUs of a node that can be taken with what each comes with, in whole tasks.
     #[must_use]
     pub fn hosts(&self, node: NodeId, shape: Shape) -> u32 {
         let node = &self.nodes[node.index()];
         let by = |free: u32, each: u32| free.checked_div(each).unwrap_or(u32::MAX);
-        node.num_free()
+        let num_gpus = node
+            .num_free()
             .min(by(node.cpu_milli, shape.cpu_milli))
-            .min(by(node.memory_mib, shape.memory_mib))
+            .min(by(node.memory_mib, shape.memory_mib));
+        shape.tasks.num_on(num_gpus)
     }
 
     /// The tightest placement of a gang on one type: the fullest node that holds it; else the nodes with most room first.
@@ -183,6 +185,7 @@ impl FreeResources {
             return Some(Placement::from_slice(&[self.lowest(best.1, num_gpus)]));
         }
         nodes.sort_unstable_by_key(|(hosts, node)| (std::cmp::Reverse(*hosts), *node));
+        nodes.truncate(shape.tasks.most_nodes());
         self.fill(&nodes, num_gpus)
     }
 

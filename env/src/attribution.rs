@@ -230,7 +230,8 @@ fn cause(cluster: &Cluster, group: &Group, scratch: &mut Vec<Slice>) -> WaitCaus
     for kind in cluster.types_in(demand.types) {
         scratch.clear();
         if cluster.place_job(Template::Fastest, kind, group.first, scratch) {
-            let facts = cluster.facts(group.class, scratch);
+            let tasks = cluster.shape(demand.shape).tasks;
+            let facts = cluster.facts(group.class, tasks, scratch);
             let one_rack = facts.num_racks <= 1 || !one_rack_could_hold(cluster, demand);
             if facts.num_nodes <= facts.num_nodes_min && one_rack {
                 return WaitCause::HeldBack;

@@ -66,6 +66,9 @@ impl ExpertPlanner {
     }
 
     fn plan(&mut self, cluster: &Cluster) -> Result<(), PolicyError> {
+        if cluster.has_tasks() && !self.planner.places_tasks() {
+            return Err(PolicyError::Tasks);
+        }
         let mut copy = cluster.clone();
         let mut decisions = Vec::new();
         copy.take_decisions(&mut decisions);

@@ -18,8 +18,8 @@ use crate::occupancy::Occupancy;
 use crate::world::{Advance, World};
 use pleach_tables::schedule::Segment;
 use pleach_workloads::Seed;
-use pleach_workloads::Workload;
 use pleach_workloads::estimates::EstimateModel;
+use pleach_workloads::{JobSpec, Workload};
 
 /// What a simulated cluster can do and what its scheduler is told.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -117,12 +117,27 @@ pub fn simulate_planner(
     planner: &mut dyn Planner,
 ) -> Result<SimResult, Error> {
     let name = planner.name().to_string();
+    check_tasks(workload, planner)?;
     run(open(workload, config)?, &name, |cluster| {
         planner.plan(cluster)?;
         // The account of occupancy sums from event to event, and its last places depend on how many there are.
         let rests = planner.rests() && !config.record_occupancy;
         Ok(planner.wake_at(cluster).filter(|_| !rests))
     })
+}
+
+/// Refuses a planner that would cut tasks in two.
+fn check_tasks(workload: &Workload, planner: &dyn Planner) -> Result<(), Error> {
+    let cut = |job: &&JobSpec| !job.resources.tasks.is_any();
+    match workload.jobs.iter().find(cut).filter(|_| !planner.places_tasks()) {
+        None => Ok(()),
+        Some(job) => Err(Error::Config(ConfigError::new(
+            "policy",
+            planner.name(),
+            format!("a policy that places gangs of tasks, as job {} is one", job.id),
+            "this one shares out single GPUs; take another one, or a list without gpus_per_task and its like",
+        ))),
+    }
 }
 
 fn open(workload: &Workload, config: &SimConfig) -> Result<World, Error> {

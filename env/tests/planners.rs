@@ -11,7 +11,7 @@ use pleach_env::workload::generate::{GeneratorConfig, generate};
 use pleach_env::{Seed, SimConfig, SimResult, simulate_planner};
 use pleach_scheduler::cluster::Cluster;
 use pleach_scheduler::physics::overheads::Overheads;
-use pleach_scheduler::{ActionKind, Planner, PolicyError, Time};
+use pleach_scheduler::{ActionKind, Planner, PolicyError, Tasks, Time};
 use proptest::prelude::*;
 
 /// A planner that is watched: the cluster is whole after every plan, and it does not plan for ever.
@@ -43,6 +43,10 @@ impl Planner for Watched {
 
     fn wake_at(&self, cluster: &Cluster) -> Option<Time> {
         self.inner.wake_at(cluster)
+    }
+
+    fn places_tasks(&self) -> bool {
+        self.inner.places_tasks()
     }
 }
 
@@ -124,6 +128,52 @@ over_all_planners!(
         check(entry, &generate(&preset, Seed(3)).unwrap(), &config);
     }
 );
+
+/// Gangs that are cut into tasks of all kinds, as far as the cluster has room for them.
+fn cut() -> Workload {
+    let preset = GeneratorConfig::preset("philly-like").unwrap().with(60, 1.5);
+    let mut workload = generate(&preset, Seed(11)).unwrap();
+    for number in 0..workload.jobs.len() {
+        let tasks = Tasks {
+            gpus_per_task: [1, 2, 3, 5, 8][number % 5],
+            tasks_per_node_max: [0, 1, 2][number % 3],
+            nodes_max: [0, 2, 4, 1][number % 4],
+        };
+        let before = workload.jobs[number].clone();
+        let job = &mut workload.jobs[number];
+        job.num_gpus = job.num_gpus.next_multiple_of(u32::from(tasks.gpus_per_task));
+        job.resources.tasks = tasks;
+        if workload.validate().is_err() {
+            workload.jobs[number] = before;
+        }
+    }
+    let num_cut = workload
+        .jobs
+        .iter()
+        .filter(|job| !job.resources.tasks.is_any())
+        .count();
+    assert!(num_cut > 30, "{num_cut} gangs of tasks say little");
+    workload
+}
+
+over_all_planners!(every_planner_places_gangs_of_tasks_or_refuses_them, |entry| {
+    let mut config = SimConfig::default();
+    config.capacity.node_mtbf_s = Some(86_400.0);
+    let workload = cut();
+    if (entry.make)(&settings(entry)).unwrap().places_tasks() {
+        check(entry, &workload, &config);
+        return;
+    }
+    let mut planner = (entry.make)(&settings(entry)).unwrap();
+    config.capabilities = config.capabilities.with_actions(entry.requirements);
+    let refused = simulate_planner(&workload, &config, planner.as_mut())
+        .unwrap_err()
+        .to_string();
+    assert!(
+        refused.contains(entry.info.name) && refused.contains("shares out single GPUs"),
+        "{refused}"
+    );
+});
 
 #[test]
 fn rounds_of_a_minute_outlast_restarts_that_models_make_dear() {

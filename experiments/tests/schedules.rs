@@ -1,6 +1,6 @@
 //! The record of every scheduler is a possible schedule, says a validator that knows nothing of the simulator: heuristics, planners,
-//! dealers, trees and networks, with preemption, sharing, elastic sizes, several types, shares of GPUs, cores, quotas, failures of
-//! jobs and nodes, and behind a batch system.
+//! dealers, trees and networks, with preemption, sharing, elastic sizes, several types, shares of GPUs, cores, gangs of tasks,
+//! quotas, failures of jobs and nodes, and behind a batch system.
 
 use std::collections::BTreeSet;
 
@@ -20,7 +20,7 @@ use pleach_scheduler::cluster_spec::{
 };
 use pleach_scheduler::heuristics;
 use pleach_scheduler::physics::goodput::POLLUX_MODELS;
-use pleach_scheduler::{ActionKind, Time};
+use pleach_scheduler::{ActionKind, Tasks, Time};
 use pleach_verify::verify;
 use proptest::prelude::*;
 use rayon::prelude::*;
@@ -272,6 +272,14 @@ fn random_workload(nodes: (u32, u32), has_cores: bool, has_walls: bool, draws: &
     draws.sort_by_key(|draw| draw.0);
     for (index, (submit, size, run, is_blue, class, share, cores)) in draws.into_iter().enumerate() {
         let share = if class % 3 == 2 { 0 } else { share };
+        let gpus_per_task = [1, 1, 2, 3, 4][usize::from(size / 9) % 5];
+        let is_cut = share % 4 != 3 && class % 3 != 2;
+        let tasks = Tasks {
+            gpus_per_task,
+            tasks_per_node_max: size / 45 % 3,
+            nodes_max: run / 300 % 4,
+        };
+        let tasks = if is_cut { tasks } else { Tasks::ANY };
         workload.jobs.push(JobSpec {
             tenant: u16::from(is_blue),
             class: u16::from(class % 3),
@@ -284,6 +292,7 @@ fn random_workload(nodes: (u32, u32), has_cores: bool, has_walls: bool, draws: &
                 gpu_memory_gib: if share % 4 == 3 { 5.0 } else { 0.0 },
                 cpu_cores: if has_cores { f64::from(cores % 5) } else { 0.0 },
                 memory_gib: if has_cores { f64::from(cores % 7) } else { 0.0 },
+                tasks,
             },
             ..JobSpec::new(
                 format!("job {index}"),
@@ -291,7 +300,7 @@ fn random_workload(nodes: (u32, u32), has_cores: bool, has_walls: bool, draws: &
                 if share % 4 == 3 {
                     1
                 } else {
-                    u32::from(size % 9) + 1
+                    (u32::from(size % 9) + 1).next_multiple_of(u32::from(tasks.gpus_per_task))
                 },
                 f64::from(run % 300) * 60.0 + 30.5,
             )

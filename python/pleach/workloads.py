@@ -26,7 +26,8 @@ Jobs = Union["Workload", str, "os.PathLike[str]", Any]
 #: Columns that a table of jobs must have.
 REQUIRED = ("submit_s", "num_gpus", "run_time_s")
 #: Columns that it may have.
-OPTIONAL = ("job_id", "estimate_s", "tenant", "class", "user", "outcome", "gpu_milli", "gpu_memory_gib", "cpu_cores", "memory_gib")
+OPTIONAL = ("job_id", "estimate_s", "tenant", "class", "user", "outcome", "gpu_milli", "gpu_memory_gib", "cpu_cores", "memory_gib",
+            "gpus_per_task", "tasks_per_node_max", "nodes_max")
 
 
 class Workload:

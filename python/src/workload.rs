@@ -14,6 +14,7 @@ use pleach_experiments::{SchedulingConfig, WorkloadSource};
 use pleach_scheduler::Planner;
 use pleach_scheduler::PolicyError;
 use pleach_scheduler::Resources;
+use pleach_scheduler::Tasks;
 use pleach_scheduler::Time;
 use pleach_scheduler::cluster::Cluster;
 use pyo3::exceptions::PyValueError;
@@ -145,7 +146,15 @@ impl Workload {
         )?;
         columns.set_item("user", words(&|job| job.user.clone().unwrap_or_default()))?;
         columns.set_item("outcome", words(&|job| job.outcome.word().to_owned()))?;
-        if jobs.iter().any(|job| job.resources != Resources::WHOLE_GPU) {
+        let is_more = |job: &JobSpec| {
+            let tasks = job.resources.tasks;
+            job.resources
+                != Resources {
+                    tasks,
+                    ..Resources::WHOLE_GPU
+                }
+        };
+        if jobs.iter().any(is_more) {
             let column = |value: fn(&Resources) -> f64| -> Bound<'py, PyArray1<f64>> {
                 let values = jobs.iter().map(|job| value(&job.resources));
                 PyArray1::from_vec(py, values.collect())
@@ -155,6 +164,18 @@ impl Workload {
             columns.set_item("gpu_memory_gib", column(|asked| asked.gpu_memory_gib))?;
             columns.set_item("cpu_cores", column(|asked| asked.cpu_cores))?;
             columns.set_item("memory_gib", column(|asked| asked.memory_gib))?;
+        }
+        if jobs.iter().any(|job| !job.resources.tasks.is_any()) {
+            let column = |value: fn(&Tasks) -> u32| -> Bound<'py, PyArray1<u32>> {
+                let values = jobs.iter().map(|job| value(&job.resources.tasks));
+                PyArray1::from_vec(py, values.collect())
+            };
+            columns.set_item("gpus_per_task", column(|tasks| u32::from(tasks.gpus_per_task)))?;
+            columns.set_item(
+                "tasks_per_node_max",
+                column(|tasks| u32::from(tasks.tasks_per_node_max)),
+            )?;
+            columns.set_item("nodes_max", column(|tasks| u32::from(tasks.nodes_max)))?;
         }
         Ok(columns)
     }
@@ -184,6 +205,10 @@ impl Planner for Stoppable {
 
     fn rests(&self) -> bool {
         self.inner.rests()
+    }
+
+    fn places_tasks(&self) -> bool {
+        self.inner.places_tasks()
     }
 }
 

@@ -52,6 +52,11 @@ pub enum PolicyError {
         /// Features in the observation.
         found: usize,
     },
+    /// The policy shares out single GPUs by itself, and some gang here is cut into tasks.
+    #[error(
+        "the policy shares out single GPUs and would cut tasks in two: take another one, or jobs without gpus_per_task"
+    )]
+    Tasks,
     /// A policy of the caller's own failed; the caller knows why.
     #[error("a policy of the caller's own failed")]
     Foreign,

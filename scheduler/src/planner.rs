@@ -32,6 +32,12 @@ pub trait Planner: Send {
     fn rests(&self) -> bool {
         false
     }
+
+    /// Whether it places gangs of tasks ([`crate::Tasks`]), as whoever asks the cluster for a place does. A simulator refuses lists
+    /// with such gangs for planners that share out single GPUs by themselves.
+    fn places_tasks(&self) -> bool {
+        true
+    }
 }
 
 /// A policy as a planner: one pass, candidate by candidate, until it holds.

@@ -60,6 +60,12 @@ pub struct Job {
     pub submit_s: f64,
     /// GPUs that it asks for at once.
     pub num_gpus: u32,
+    /// GPUs of each of its tasks, which lies on one node; 1 where it may be cut as one likes.
+    pub gpus_per_task: u32,
+    /// Most of its tasks on one node; 0: any number.
+    pub tasks_per_node_max: u32,
+    /// Most nodes that it may have at once; 0: any number.
+    pub nodes_max: u32,
     /// Most GPUs that it can hold; none: it is not elastic.
     pub gpus_max: Option<u32>,
     /// Its work, s of the reference run.
@@ -215,7 +221,21 @@ impl Facts {
             let class = index("class", Some(0), &|name| by_name.get(name).copied())?;
             let gpu_milli = amount("gpu_milli", 1000.0, "1 to 1000")?;
             let of = classes.get(class);
+            let whole = |name, otherwise: u32, least: u32, most: u32| match table.text(column(name)) {
+                "" => Ok(otherwise),
+                text => match text.parse::<u32>() {
+                    Ok(value) if (least..=most).contains(&value) => Ok(value),
+                    _ => Err(table.refuse(
+                        column(name),
+                        &format!("a whole number from {least} to {most}"),
+                        "leave it empty where it does not matter",
+                    )),
+                },
+            };
             let job = Job {
+                gpus_per_task: whole("gpus_per_task", 1, 1, 64)?,
+                tasks_per_node_max: whole("tasks_per_node_max", 0, 0, 64)?,
+                nodes_max: whole("nodes_max", 0, 0, 65_535)?,
                 submit_s: table.number(column("submit_s"), 0.0, 2e9, "give seconds")?,
                 num_gpus: table.count(column("num_gpus"), "give the size of the gang")?,
                 gpus_max: of

@@ -17,6 +17,8 @@ pub enum Rule {
     Memory,
     /// A job holds all its GPUs at once, each copy of it at most as many, an elastic one at most what its class can use.
     Gang,
+    /// Every task of a job lies on one node, on each node lie at most as many as may, and all lie on at most as many nodes as may be.
+    Tasks,
     /// A job holds the share of each GPU, the GPU memory, the cores and the host memory that it asked for, or more of the last two.
     Request,
     /// Nobody runs before it arrives.
@@ -39,13 +41,14 @@ pub enum Rule {
 
 impl Rule {
     /// All rules.
-    pub const ALL: [Rule; 15] = [
+    pub const ALL: [Rule; 16] = [
         Rule::Gpus,
         Rule::Shares,
         Rule::GpuMemory,
         Rule::Cores,
         Rule::Memory,
         Rule::Gang,
+        Rule::Tasks,
         Rule::Request,
         Rule::Arrival,
         Rule::Type,
@@ -67,6 +70,7 @@ impl Rule {
             Rule::Cores => "cores",
             Rule::Memory => "memory",
             Rule::Gang => "gang",
+            Rule::Tasks => "tasks",
             Rule::Request => "request",
             Rule::Arrival => "arrival",
             Rule::Type => "type",

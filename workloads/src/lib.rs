@@ -287,7 +287,14 @@ impl Workload {
             return bad("class", job.class.to_string(), &allowed, "declare it in classes");
         }
         job.resources.validate(format_args!("jobs[{index}].resources"))?;
+        let tasks = job.resources.tasks;
+        tasks.validate_gang(format_args!("jobs[{index}]"), job.num_gpus)?;
         let elastic = self.classes[usize::from(job.class)].elastic;
+        if elastic.is_some() && !tasks.is_any() {
+            let hint = "a job that may have other numbers of GPUs is cut as one likes";
+            let allowed = "no tasks: the class is elastic";
+            return bad("resources.tasks", format!("{tasks:?}"), allowed, hint);
+        }
         if elastic.is_some_and(|elastic| !elastic.can_hold(job.num_gpus)) {
             let allowed =
                 "a number of GPUs over which its class can share out its batch, at most its gpus_max";

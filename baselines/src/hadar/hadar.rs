@@ -143,6 +143,10 @@ impl Planner for Hadar {
         "hadar"
     }
 
+    fn places_tasks(&self) -> bool {
+        false
+    }
+
     fn plan(&mut self, cluster: &mut Cluster) -> Result<(), PolicyError> {
         start_fractions(cluster);
         if self.timer.begins(cluster) {

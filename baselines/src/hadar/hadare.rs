@@ -149,6 +149,10 @@ impl Planner for HadarE {
         "hadare"
     }
 
+    fn places_tasks(&self) -> bool {
+        false
+    }
+
     fn plan(&mut self, cluster: &mut Cluster) -> Result<(), PolicyError> {
         start_fractions(cluster);
         if self.timer.begins(cluster) {

@@ -12,7 +12,7 @@
 //! - The mix of tasks is counted as they come, and counted anew when there are a twentieth more (*ours*); the paper takes a
 //!   known mix. Classes beyond the most frequent 95 % do not count, as in the released code (from memory).
 //! - Every task has GPUs: tasks of CPU alone do not exist here.
-//! - A gang that no node could hold is spread by the cluster's own placement.
+//! - A gang that no node could hold, or whose tasks may not all share one, is spread by the cluster's own placement.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -146,7 +146,7 @@ impl Fgd {
     /// The best place for a job; none if no node has room.
     fn best(&mut self, cluster: &Cluster, id: JobId, demand: Demand, largest: [f64; 3]) -> Option<Slice> {
         let class = TaskClass::of(cluster, demand, 1.0);
-        if class.num_gpus < demand.num_gpus {
+        if class.num_gpus < demand.num_gpus || !may_share_a_node(cluster, demand) {
             return None;
         }
         let mut best: Option<(f64, Slice)> = None;
@@ -222,6 +222,7 @@ impl Fgd {
     fn fits_a_node(cluster: &Cluster, demand: Demand) -> bool {
         let class = TaskClass::of(cluster, demand, 1.0);
         class.num_gpus == demand.num_gpus
+            && may_share_a_node(cluster, demand)
             && cluster.nodes().iter().any(|node| {
                 let room = Room {
                     gpu_type: node.gpu_type.0,
@@ -232,6 +233,12 @@ impl Fgd {
                 node.state == NodeState::Up && room.holds(&class)
             })
     }
+}
+
+/// Whether one node may have the whole gang.
+fn may_share_a_node(cluster: &Cluster, demand: Demand) -> bool {
+    let tasks = cluster.shape(demand.shape).tasks;
+    tasks.num_on(demand.num_gpus) == demand.num_gpus
 }
 
 impl Planner for Fgd {

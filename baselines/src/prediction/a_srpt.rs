@@ -150,7 +150,7 @@ impl ASrpt {
         let Some(placement) = placement else {
             return Turn::DoesNotFit;
         };
-        let times_tightest = 1.0 / cluster.facts(class, &placement).locality;
+        let times_tightest = 1.0 / cluster.facts(class, shape.tasks, &placement).locality;
         if times_tightest > self.config.heavy_above && cluster.num_running() > 0 {
             let now = cluster.now();
             let first = *self.refused[id.index()].get_or_insert(now);

@@ -32,6 +32,9 @@ pub(super) fn place(cluster: &Cluster, free: &FreeResources, id: JobId) -> Optio
         more
     });
     let num_needed = needed.count();
+    if num_needed > shape.tasks.most_nodes() {
+        return None;
+    }
     rooms.truncate(num_needed);
     let counts: Vec<u32> = rooms.iter().map(|(room, _)| *room).collect();
     let graph = if cluster.class(class).step.is_some() {

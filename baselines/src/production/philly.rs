@@ -202,15 +202,20 @@ impl Philly {
 
 /// How tight a placement is.
 fn locality(cluster: &Cluster, id: JobId, placement: &[Slice]) -> Locality {
-    let class = cluster.job(id).request.class;
-    let facts: PlacementFacts = cluster.facts(class, placement);
+    let request = &cluster.job(id).request;
+    let (class, tasks) = (request.class, request.resources.tasks);
+    let facts: PlacementFacts = cluster.facts(class, tasks, placement);
     let most = cluster.node_gpus_max_of(facts.gpu_type).max(1);
+    let fewest = match tasks.is_any() {
+        true => facts.num_gpus.div_ceil(most),
+        false => facts.num_nodes_min,
+    };
     let of_type = cluster
         .racks()
         .iter()
         .filter(|rack| rack.gpu_type == facts.gpu_type);
     let one_rack = of_type.map(|rack| rack.num_gpus).max().unwrap_or(0) >= facts.num_gpus;
-    if facts.num_nodes <= facts.num_gpus.div_ceil(most) && (facts.num_racks == 1 || !one_rack) {
+    if facts.num_nodes <= fewest && (facts.num_racks == 1 || !one_rack) {
         Locality::Tightest
     } else if facts.num_racks == 1 {
         Locality::Rack
@@ -302,12 +307,7 @@ mod tests {
         assert_eq!(at(&mut planner, &mut cluster, 3839.0), [0, 1, 2, 3]);
         assert_eq!(planner.wake_at(&cluster), Some(Time::from_secs_f64(3840.0)));
         assert_eq!(at(&mut planner, &mut cluster, 3840.0), [0, 1, 2, 3, pair.0]);
-        assert_eq!(
-            cluster
-                .facts(cluster.job(pair).request.class, &cluster.job(pair).placement)
-                .num_racks,
-            1
-        );
+        assert_eq!(cluster.job_facts(pair, &cluster.job(pair).placement).num_racks, 1);
         // Job 3 on node 3 ends: the gang of 3 has a node to itself at once.
         cluster.finish(JobId(3));
         assert!(at(&mut planner, &mut cluster, 3900.0).contains(&three.0));

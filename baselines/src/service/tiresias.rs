@@ -178,10 +178,14 @@ impl Planner for Tiresias {
             if cluster.class(class).locality.more_nodes >= below {
                 return true;
             }
-            let facts = cluster.facts(class, placement);
-            let node_gpus_max = cluster.node_gpus_max_of(facts.gpu_type);
+            let tasks = cluster.job(id).request.resources.tasks;
+            let facts = cluster.facts(class, tasks, placement);
+            let fewest = match tasks.is_any() {
+                true => facts.num_gpus.div_ceil(cluster.node_gpus_max_of(facts.gpu_type)),
+                false => facts.num_nodes_min,
+            };
             // An idle cluster has nothing tighter to wait for.
-            facts.num_nodes <= facts.num_gpus.div_ceil(node_gpus_max) || cluster.num_running() == 0
+            facts.num_nodes <= fewest || cluster.num_running() == 0
         });
         for id in ran {
             if cluster.job(id).state == JobState::Pending {

@@ -246,6 +246,10 @@ impl Planner for Synergy {
         self.name
     }
 
+    fn places_tasks(&self) -> bool {
+        false
+    }
+
     fn plan(&mut self, cluster: &mut Cluster) -> Result<(), PolicyError> {
         start_fractions(cluster);
         if !self.timer.begins(cluster) {

@@ -246,6 +246,10 @@ impl Planner for Timed<'_> {
     fn rests(&self) -> bool {
         self.inner.rests()
     }
+
+    fn places_tasks(&self) -> bool {
+        self.inner.places_tasks()
+    }
 }
 
 fn failed(policy: &PolicySpec, workload: &Workload, error: EnvError) -> Error {

@@ -18,7 +18,7 @@ impl Cluster {
     ///
     /// # Errors
     /// As [`Cluster::submit_as`]; a time later than now; a run on nodes or GPUs that are not there, are down, are another's or
-    /// cannot be shared with it, of another number than its gang, beyond the CPU and memory of a node or its tenant's quota.
+    /// cannot be shared with it, of another number than its gang or cut otherwise, beyond the CPU and memory of a node or its tenant's quota.
     pub fn admit(&mut self, record: &JobRecord) -> Result<JobId, ConfigError> {
         self.check_name(record.job)?;
         let id = self.admit_row(record)?;
@@ -163,6 +163,14 @@ impl Cluster {
         nodes.sort_unstable();
         if let Some(pair) = nodes.windows(2).find(|pair| pair[0] == pair[1]) {
             return Err(record.refuse("run.placement.node", pair[0].0, "one slice for each node"));
+        }
+        let tasks = job.request.resources.tasks;
+        if !tasks.allow(run.placement.iter().map(|slice| slice.num_gpus()))
+            || (run.is_forked && !tasks.is_any())
+        {
+            let value = format!("{:?}", run.placement);
+            let allowed = format!("GPUs of whole tasks on each node, as in {tasks:?}");
+            return Err(record.refuse("run.placement", value, allowed));
         }
         let (asked, elastic) = (job.request.num_gpus, &class.elastic);
         let fits = run.is_forked

@@ -5,6 +5,7 @@ use super::Cluster;
 use super::goodput_cache::{FirstGoodput, WaitingPace};
 use super::shape::{Shape, units};
 use super::tables::Slice;
+use crate::cluster_spec::Tasks;
 use crate::ids::{ClassId, GpuTypeId, JobId, NodeId};
 
 impl Cluster {
@@ -117,6 +118,7 @@ impl Cluster {
         Some(Shape {
             cpu_milli,
             memory_mib,
+            tasks: request.resources.tasks,
             ..Shape::PLAIN
         })
     }
@@ -157,7 +159,7 @@ impl Cluster {
         for (at, num_gpus) in WaitingPace::sizes(asked).into_iter().enumerate() {
             pace.goodput[at] = [goodput(num_gpus, 1), goodput(num_gpus, 2)];
         }
-        let mut tightest = |num_gpus: u32| match self.tightest(job.types, num_gpus).0 {
+        let mut tightest = |num_gpus: u32| match self.tightest(job.types, num_gpus, Tasks::ANY).0 {
             u32::MAX => 0.0,
             num_nodes => pace
                 .of(asked, num_gpus, num_nodes)

@@ -14,6 +14,7 @@ use super::queue::Queue;
 use super::shape::{Shapes, capacity};
 use super::shared::{SharedGpus, TypeFacts};
 use super::tables::{Node, NodeState, Rack, Tenant};
+use super::tasks::TaskLimits;
 use super::type_advantage::TypeWorth;
 use crate::cluster_spec::{ClusterSpec, GpuTypeSpec, ModelClass, TenantSpec};
 use crate::error::ConfigError;
@@ -73,6 +74,7 @@ impl Cluster {
             shared: SharedGpus::default(),
             shapes: Shapes::new(),
             shape_gpus_max: Vec::new(),
+            task_limits: TaskLimits::new(),
             type_facts: spec.gpu_types.iter().map(facts_of_type).collect(),
             tenants: spec.tenants.iter().map(idle_tenant).collect(),
             jobs: Vec::new(),

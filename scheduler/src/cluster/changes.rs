@@ -12,8 +12,8 @@ impl Cluster {
     /// Gives a pending job its gang, all at once, with what it asked for.
     ///
     /// # Panics
-    /// If the job is not pending, a GPU cannot take it, or the placement is not exactly the gang on one type: a caller
-    /// that does this is broken, and going on would oversubscribe GPUs.
+    /// If the job is not pending, a GPU cannot take it, or the placement is not exactly the gang on one type, cut into its tasks: a
+    /// caller that does this is broken, and going on would oversubscribe GPUs.
     pub fn start(&mut self, id: JobId, placement: Placement) {
         let shape = self.jobs[id.index()].shape;
         self.start_with(id, placement, shape);
@@ -22,7 +22,7 @@ impl Cluster {
     /// As [`Cluster::start`], with other CPU and host memory than the job asked for (resource-sensitive planners).
     ///
     /// # Panics
-    /// As [`Cluster::start`], or if the shape is another share of the GPUs than the job's.
+    /// As [`Cluster::start`], or if the shape is another share of the GPUs than the job's, or cut otherwise.
     pub fn start_with(&mut self, id: JobId, placement: Placement, granted: ShapeId) {
         let facts = self.facts_with(id, &placement, granted);
         self.start_at(id, placement, granted, &facts, false);
@@ -52,6 +52,14 @@ impl Cluster {
             shape.gpu_milli, job.request.resources.gpu_milli,
             "{id:?} keeps its share of a GPU"
         );
+        let tasks = job.request.resources.tasks;
+        if !tasks.is_any() {
+            let gpus = placement.iter().map(|slice| slice.num_gpus());
+            assert!(
+                !is_forked && shape.tasks == tasks && tasks.allow(gpus),
+                "{id:?} is cut into {tasks:?}, and not so on {placement:?}"
+            );
+        }
         assert!(facts.rate > 0.0, "{id:?} cannot run on {:?}", facts.gpu_type);
         let demand = Demand {
             num_gpus: facts.num_gpus,

@@ -37,6 +37,9 @@ impl Cluster {
                     elastic || held == job.request.num_gpus,
                     "job {id} holds its whole gang"
                 );
+                let tasks = job.request.resources.tasks;
+                let gpus = job.placement.iter().map(|slice| slice.num_gpus());
+                assert!(tasks.allow(gpus), "job {id} is cut into its tasks");
             }
             let shape = self.shape(job.granted);
             for slice in &job.placement {

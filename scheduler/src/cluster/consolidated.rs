@@ -7,6 +7,7 @@
 use super::Cluster;
 use super::shape::Shape;
 use super::tables::{Node, Slice};
+use super::tasks::NodeRooms;
 use crate::ids::GpuTypeId;
 
 impl Cluster {
@@ -41,6 +42,9 @@ impl Cluster {
         let nodes = self.nodes.iter();
         let nodes = nodes.filter(|node| node.gpu_type == kind && counts(node));
         let hosts = nodes.map(|node| self.hosts_when_empty(node, shape));
+        if shape.tasks.nodes_max > 0 {
+            return NodeRooms::of(hosts).most(shape.tasks);
+        }
         if !(self.capabilities.consolidated && shape == Shape::PLAIN) {
             return hosts.sum();
         }

@@ -1,4 +1,4 @@
-//! Whether and where jobs fit that ask for more than whole GPUs: fractions, CPU, host memory.
+//! Whether and where jobs fit that ask for more than whole GPUs: fractions, CPU, host memory, tasks on a node each.
 //!
 //! Plain jobs are counted against the free GPUs of a type; every other shape is looked up node by node, because GPUs
 //! without cores, or cores without GPUs, are of no use to it. Ties go to the lowest node and GPU.
@@ -6,6 +6,7 @@
 use super::queue::Demand;
 use super::shape::{Shape, ShapeId, units};
 use super::tables::{Node, NodeState, Slice, Submission};
+use super::tasks::NodeRooms;
 use super::{Cluster, SharedGpu, Template, bits};
 use crate::ActionKind;
 use crate::ids::{GpuTypeId, JobId, NodeId, RackId};
@@ -39,6 +40,14 @@ impl Cluster {
 
     #[inline(never)]
     fn fits_shaped(&self, kind: GpuTypeId, shape: Shape, num_gpus: u32) -> bool {
+        if shape.is_gpus_alone() {
+            return self.free_rooms(kind, shape.tasks).most(shape.tasks) >= num_gpus;
+        }
+        if shape.tasks.nodes_max > 0 {
+            let nodes = self.nodes.iter().filter(|node| node.gpu_type == kind);
+            let hosts = nodes.map(|node| self.hosts(node, shape));
+            return NodeRooms::of(hosts).most(shape.tasks) >= num_gpus;
+        }
         let mut found = 0_u32;
         for node in self.nodes.iter().filter(|node| node.gpu_type == kind) {
             found = found.saturating_add(self.hosts(node, shape));
@@ -55,7 +64,7 @@ impl Cluster {
         self.shapes.get(id)
     }
 
-    /// GPUs of a node that could each take one unit of the shape now.
+    /// GPUs of a node that could each take one unit of the shape now, in whole tasks.
     fn hosts(&self, node: &Node, shape: Shape) -> u32 {
         if node.state != NodeState::Up {
             return 0;
@@ -70,7 +79,7 @@ impl Cluster {
             let shared = self.shared.of_node(node.first_gpu, node.num_gpus);
             gpus += shared.filter(|gpu| facts.joins(gpu, shape)).count() as u32;
         }
-        gpus.min(served)
+        shape.tasks.num_on(gpus.min(served))
     }
 
     /// Whether a pending job could have a GPU of a node now, with what comes with it: a free one or, if it asks for a part, a
@@ -93,11 +102,11 @@ impl Cluster {
         self.shared.of_node(node.first_gpu, node.num_gpus)
     }
 
-    /// GPUs of an empty node that could each take one unit of the shape.
+    /// GPUs of an empty node that could each take one unit of the shape, in whole tasks.
     pub(super) fn hosts_when_empty(&self, node: &Node, shape: Shape) -> u32 {
         let served = shape.served_by(node.cpu_milli, node.memory_mib);
         if self.type_facts[node.gpu_type.index()].serves(shape) {
-            served.min(node.num_gpus)
+            shape.tasks.num_on(served.min(node.num_gpus))
         } else {
             0
         }
@@ -196,13 +205,19 @@ impl Cluster {
                 }
             }
         }
-        let total: u64 = nodes.iter().map(|(hosts, ..)| u64::from(*hosts)).sum();
-        if total < u64::from(num_gpus) {
+        let rooms = NodeRooms::of(nodes.iter().map(|(hosts, ..)| *hosts));
+        if rooms.most(shape.tasks) < num_gpus {
             return false;
         }
+        let most_nodes = shape.tasks.most_nodes().min(nodes.len());
         if template == Template::Fragments {
             nodes.sort_unstable();
-            self.fill(&nodes, shape, num_gpus, out);
+            // The most fragmented that are few enough.
+            let holds = |nodes: &[(u32, NodeId, RackId)]| {
+                nodes.iter().map(|(hosts, ..)| u64::from(*hosts)).sum::<u64>() >= u64::from(num_gpus)
+            };
+            let first = nodes.windows(most_nodes).position(holds).unwrap_or(0);
+            self.fill(&nodes[first..], shape, num_gpus, out);
             return true;
         }
         let single = nodes.iter().filter(|(hosts, ..)| *hosts >= num_gpus).min();
@@ -215,6 +230,7 @@ impl Cluster {
         let racks = nodes.chunk_by(|a, b| a.2 == b.2);
         let best = racks
             .filter_map(|rack| Some((nodes_needed(rack, num_gpus)?, rack)))
+            .filter(|(needed, _)| *needed <= most_nodes)
             .min_by_key(|(needed, rack)| (*needed, rack[0].2));
         match best {
             Some((_, rack)) => self.fill(rack, shape, num_gpus, out),
@@ -270,19 +286,28 @@ impl Cluster {
         if !job.is_sharing && !job.is_forked && !self.capabilities.can(ActionKind::MixTypes) {
             return job.num_held;
         }
+        self.slices_freed_by(id).map(Slice::num_gpus).sum()
+    }
+
+    /// The same node by node; slices may be empty.
+    pub(crate) fn slices_freed_by(&self, id: JobId) -> impl Iterator<Item = Slice> + '_ {
+        let job = self.job(id);
         let of_type = |slice: &&Slice| self.nodes[slice.node.index()].gpu_type == job.gpu_type;
-        let last = |row: u32| match self.shared.get(row) {
+        let is_last = move |row: u32| match self.shared.get(row) {
             None => true,
             Some(gpu) => {
                 let key = |id: JobId| (self.job(id).expected_finish, id);
                 gpu.residents.iter().all(|other| key(other.job) <= key(id))
             }
         };
-        let rows = job.placement.iter().filter(of_type).flat_map(|slice| {
+        job.placement.iter().filter(of_type).map(move |slice| {
             let first = self.nodes[slice.node.index()].first_gpu;
-            bits(slice.gpus).map(move |gpu| first + gpu)
-        });
-        rows.filter(|row| last(*row)).count() as u32
+            let freed = bits(slice.gpus).filter(|gpu| is_last(first + gpu));
+            Slice {
+                node: slice.node,
+                gpus: freed.fold(0, |gpus, gpu| gpus | 1 << gpu),
+            }
+        })
     }
 }
 

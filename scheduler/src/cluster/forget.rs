@@ -105,6 +105,13 @@ impl Cluster {
             gpus_max.push(std::mem::take(&mut self.shape_gpus_max[usize::from(old.0)]));
         }
         (self.shapes, self.shape_gpus_max) = (shapes, gpus_max);
+        self.task_limits.retain(|tasks, _| {
+            let mut kept = used
+                .iter()
+                .enumerate()
+                .map(|(number, _)| self.shapes.get(ShapeId(number as u16)));
+            kept.any(|shape| shape.tasks == *tasks)
+        });
         // Numbered one by one from the plain shape, which is the first of both.
         let number_of = |old: ShapeId| ShapeId(used.partition_point(|other| *other < old) as u16);
         for job in &mut self.jobs {

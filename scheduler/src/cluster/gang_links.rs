@@ -6,6 +6,7 @@ use super::Cluster;
 use super::links::{Links, Want, part};
 use super::rates::FACTOR_MIN;
 use super::tables::{JobState, Slice};
+use crate::cluster_spec::Tasks;
 use crate::ids::{ClassId, JobId};
 use crate::physics::links::{Fabric, Spread, StepCost};
 
@@ -31,7 +32,7 @@ impl Cluster {
         class: ClassId,
         placement: &[Slice],
         num_racks: u32,
-        num_gpus: u32,
+        (num_gpus, tasks): (u32, Tasks),
     ) -> Option<f64> {
         let (links, step) = (self.links.as_ref()?, self.classes[class.index()].step?);
         if let [only] = placement {
@@ -42,7 +43,8 @@ impl Cluster {
             }
         }
         let spread = self.lay(links, placement, num_racks, num_gpus).alone;
-        let tightest = self.tightest_spread(links, self.class_types[class.index()], placement, num_gpus);
+        let types = self.class_types[class.index()];
+        let tightest = self.tightest_spread(links, types, placement, (num_gpus, tasks));
         Some(locality(&links.fabric, step, spread, tightest))
     }
 
@@ -210,17 +212,20 @@ impl Cluster {
     }
 
     /// How the gang would lie at its tightest: as few nodes, racks and pods as it can, all but the last of them full.
-    fn tightest_spread(&self, links: &Links, types: u64, placement: &[Slice], num_gpus: u32) -> Spread {
+    fn tightest_spread(
+        &self,
+        links: &Links,
+        types: u64,
+        placement: &[Slice],
+        (num_gpus, tasks): (u32, Tasks),
+    ) -> Spread {
         let (inside, between) = (&links.fabric.inside, &links.fabric.between);
         let mut best = (u32::MAX, 1, 1);
         for kind in self.types_in(types) {
-            let (in_node, in_rack) = (
-                self.free.node_gpus_max[kind.index()],
-                self.free.rack_gpus_max[kind.index()],
-            );
-            if self.free.num_gpus[kind.index()] >= num_gpus && in_node > 0 {
-                let num_racks = num_gpus.div_ceil(in_rack);
-                best = best.min((num_gpus.div_ceil(in_node) + num_racks - 1, in_node, in_rack));
+            let room = self.type_room(kind, tasks);
+            if room.all >= num_gpus && room.node > 0 {
+                let num_racks = num_gpus.div_ceil(room.rack);
+                best = best.min((num_gpus.div_ceil(room.node) + num_racks - 1, room.node, room.rack));
             }
         }
         let (_, in_node, in_rack) = best;

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::ActionKind;
-use crate::cluster_spec::{GpuTypeSpec, Load, NodeGroup, Resources, TenantSpec};
+use crate::cluster_spec::{GpuTypeSpec, Load, NodeGroup, Resources, Tasks, TenantSpec};
 use crate::estimate::{Estimate, Provenance};
 use crate::ids::{ClassId, TenantId};
 use crate::ids::{GpuTypeId, NodeId};
@@ -123,6 +123,7 @@ pub(super) fn moves() -> impl Strategy<Value = Move> {
             // Half of the jobs ask for no CPU or memory.
             cpu_cores: (cpu_cores - 1.5).max(0.0),
             memory_gib: (memory_gib - 6.0).max(0.0),
+            ..Resources::WHOLE_GPU
         },
     );
     let whole = (0.0_f64..12.0).prop_map(|gpu_memory_gib| Resources {
@@ -434,7 +435,7 @@ fn a_gang_on_two_types_runs_at_the_pace_of_the_slower() {
         gpus,
     };
     let slices: Placement = [slice(2, 0b11), slice(0, 0b11)].into_iter().collect();
-    let by_links = cluster.facts(ClassId(0), &slices).locality;
+    let by_links = cluster.facts(ClassId(0), Tasks::ANY, &slices).locality;
     cluster.start(id, slices);
     cluster.check();
     let job = cluster.job(id);

@@ -37,6 +37,7 @@ mod shared;
 pub mod snapshot;
 mod submit;
 mod tables;
+mod tasks;
 mod type_advantage;
 mod wide;
 
@@ -53,6 +54,7 @@ pub(crate) use free_counts::FreeCounts;
 pub(crate) use queue::{
     Head, Kept, Order, Queue, Rekey, Row, Waiting, has_passed_first_class, rest_weight, service_class,
 };
+pub(crate) use tasks::TaskRoom;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -64,6 +66,7 @@ use goodput_cache::FirstGoodput;
 use links::Links;
 use shape::Shapes;
 use shared::{SharedGpus, TypeFacts};
+use tasks::TaskLimits;
 use type_advantage::TypeWorth;
 
 use crate::cluster_spec::{ClusterSpec, ModelClass};
@@ -85,6 +88,8 @@ pub struct Cluster {
     shapes: Shapes,
     /// Largest gang of each shape on each type of the empty cluster. `[shape][type]`
     shape_gpus_max: Vec<Vec<u32>>,
+    /// What the empty cluster has for gangs that are cut into tasks.
+    task_limits: TaskLimits,
     type_facts: Vec<TypeFacts>,
     tenants: Vec<Tenant>,
     jobs: Vec<Job>,
@@ -180,5 +185,7 @@ mod packing_tests;
 mod rate_tests;
 #[cfg(test)]
 mod snapshot_tests;
+#[cfg(test)]
+mod tasks_tests;
 #[cfg(test)]
 pub(crate) mod tests;

@@ -6,8 +6,9 @@
 
 use super::Cluster;
 use super::tables::{Slice, num_in};
+use super::tasks::lowest;
 use crate::ActionKind;
-use crate::cluster_spec::ModelClass;
+use crate::cluster_spec::{ModelClass, Tasks};
 use crate::ids::{ClassId, GpuTypeId, JobId, NodeId, RackId};
 
 /// How a placement was built.
@@ -46,12 +47,12 @@ pub struct PlacementFacts {
 const RACK_WORDS: usize = 64;
 
 impl Cluster {
-    /// What a placement is worth to a class.
+    /// What a placement is worth to a gang of a class that is cut into such tasks.
     ///
     /// # Panics
     /// If the placement is empty, or mixes GPU types where the cluster cannot.
     #[must_use]
-    pub fn facts(&self, class: ClassId, placement: &[Slice]) -> PlacementFacts {
+    pub fn facts(&self, class: ClassId, tasks: Tasks, placement: &[Slice]) -> PlacementFacts {
         let first = &self.nodes[placement[0].node.index()];
         let (mut gpu_type, mut num_gpus, mut num_left) = (first.gpu_type, 0, 0);
         let speed = &self.classes[class.index()].speed;
@@ -72,8 +73,8 @@ impl Cluster {
         }
         let num_racks = self.num_racks(placement);
         let num_nodes = placement.len() as u32;
-        let (num_nodes_min, one_rack) = self.tightest(self.class_types[class.index()], num_gpus);
-        let by_links = self.locality_by_links(class, placement, num_racks, num_gpus);
+        let (num_nodes_min, one_rack) = self.tightest(self.class_types[class.index()], num_gpus, tasks);
+        let by_links = self.locality_by_links(class, placement, num_racks, (num_gpus, tasks));
         let class = &self.classes[class.index()];
         let tiers = || tier_factor(class, (num_nodes, num_racks), (num_nodes_min, one_rack));
         let locality = by_links.unwrap_or_else(tiers);
@@ -90,14 +91,14 @@ impl Cluster {
         }
     }
 
-    /// The locality factor of so many GPUs on so many nodes and racks; none where a fabric says more than these numbers tell.
+    /// The locality factor of so many GPUs, cut as one likes, on so many nodes and racks; none where a fabric says more than these numbers tell.
     pub(crate) fn factor_of(
         &self,
         class: ClassId,
         num_gpus: u32,
         (num_nodes, num_racks): (u32, u32),
     ) -> Option<f64> {
-        let tightest = self.tightest(self.class_types[class.index()], num_gpus);
+        let tightest = self.tightest(self.class_types[class.index()], num_gpus, Tasks::ANY);
         let is_by_links = num_gpus > 1 && self.is_by_links(class);
         let class = &self.classes[class.index()];
         (!is_by_links).then(|| tier_factor(class, (num_nodes, num_racks), tightest))
@@ -129,14 +130,14 @@ impl Cluster {
     }
 
     /// Fewest nodes for a gang on any of the types, and whether one rack could hold it.
-    pub(super) fn tightest(&self, types: u64, num_gpus: u32) -> (u32, bool) {
+    pub(super) fn tightest(&self, types: u64, num_gpus: u32, tasks: Tasks) -> (u32, bool) {
         let mut num_nodes = u32::MAX;
         let mut one_rack = false;
         for kind in self.types_in(types) {
-            let per_node = self.free.node_gpus_max[kind.index()];
-            if self.free.num_gpus[kind.index()] >= num_gpus && per_node > 0 {
-                num_nodes = num_nodes.min(num_gpus.div_ceil(per_node));
-                one_rack |= self.free.rack_gpus_max[kind.index()] >= num_gpus;
+            let room = self.type_room(kind, tasks);
+            if room.all >= num_gpus && room.node > 0 {
+                num_nodes = num_nodes.min(num_gpus.div_ceil(room.node));
+                one_rack |= room.rack >= num_gpus;
             }
         }
         (num_nodes, one_rack)
@@ -157,7 +158,7 @@ impl Cluster {
         })
     }
 
-    /// Writes the placement of a gang on one type; false (and nothing written) if it does not fit there.
+    /// Writes the placement of a gang, cut as it comes, on one type; false (and nothing written) if it does not fit there.
     pub fn place(&self, template: Template, kind: GpuTypeId, num_gpus: u32, out: &mut Vec<Slice>) -> bool {
         if num_gpus == 0 || self.free.num_free[kind.index()] < num_gpus {
             return false;
@@ -253,8 +254,8 @@ impl Cluster {
         take
     }
 
-    /// Writes a placement on the free GPUs of one type plus those of `victims`, preferring the victims' nodes; false if
-    /// even that is too little.
+    /// Writes a placement of a gang, cut as it comes, on the free GPUs of one type plus those of `victims`, preferring the victims'
+    /// nodes; false if even that is too little.
     pub fn place_over(
         &self,
         kind: GpuTypeId,
@@ -374,15 +375,6 @@ fn sort_most_first(slices: &mut [Slice]) {
     }
 }
 
-/// The lowest `num` set bits of a mask.
-fn lowest(mask: u64, num: u32) -> u64 {
-    let mut rest = mask;
-    for _ in 0..num {
-        rest &= rest.wrapping_sub(1);
-    }
-    mask & !rest
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::tests::{cluster_of, submit};
@@ -433,7 +425,7 @@ mod tests {
         out.clear();
         assert!(cluster.place(Template::Fragments, GpuTypeId(0), 2, &mut out));
         assert_eq!(nodes_of(&out), [(0, 1), (1, 1)]);
-        let facts = cluster.facts(ClassId(0), &out);
+        let facts = cluster.facts(ClassId(0), Tasks::ANY, &out);
         assert_eq!((facts.num_nodes, facts.num_nodes_min, facts.num_left), (2, 1, 1));
         assert_eq!(facts.rate, LocalityFactors::PHILLY.more_nodes);
         out.clear();
@@ -462,7 +454,7 @@ mod tests {
         let mut out = Vec::new();
         assert!(cluster.place(Template::Fastest, GpuTypeId(0), 8, &mut out));
         assert_eq!(nodes_of(&out), [(1, 4), (3, 4)]);
-        let facts = cluster.facts(ClassId(0), &out);
+        let facts = cluster.facts(ClassId(0), Tasks::ANY, &out);
         assert_eq!((facts.num_racks, facts.num_nodes, facts.num_nodes_min), (2, 2, 2));
         assert_eq!(facts.rate, LocalityFactors::PHILLY.cross_rack);
     }

@@ -10,6 +10,7 @@ use super::shared::{Left, PACKED_MAX, Resident, SharedGpu};
 use super::tables::{JobState, Placement, Slice};
 use super::{Cluster, PlacementFacts, Sharing, bits};
 use crate::ActionKind;
+use crate::cluster_spec::Tasks;
 use crate::ids::{ClassId, GpuTypeId, JobId, NodeId, Time};
 use crate::physics::goodput::Elastic;
 use crate::physics::interference::{self as physics, Mechanism};
@@ -245,7 +246,7 @@ impl Cluster {
 
     fn facts_at(&self, id: JobId, placement: &[Slice], granted: Shape, executed_s: f64) -> PlacementFacts {
         let class = self.jobs[id.index()].request.class;
-        let mut facts = self.facts(class, placement);
+        let mut facts = self.facts(class, granted.tasks, placement);
         if let Some(elastic) = &self.classes[class.index()].elastic {
             (facts.locality, facts.rate) = self.elastic_rate(id, &elastic.profile, &facts, executed_s);
         }
@@ -266,7 +267,7 @@ impl Cluster {
     ) -> (f64, f64) {
         let job = &self.jobs[id.index()];
         let noise = profile.noise(executed_s / job.request.estimate_s.value);
-        let tightest = self.tightest(job.types, job.request.num_gpus).0;
+        let tightest = self.tightest(job.types, job.request.num_gpus, Tasks::ANY).0;
         let goodput = |num_gpus: u32, num_nodes: u32| {
             // While it waits its progress stands still.
             let kept = match job.state {

@@ -1,13 +1,14 @@
-//! What each GPU of a gang comes with, in whole units, so that sums are exact: a share of the GPU, CPU and host memory.
+//! What each GPU of a gang comes with, in whole units, so that sums are exact: a share of the GPU, CPU and host memory; and how the
+//! gang is cut into tasks.
 //!
-//! Jobs that ask for whole GPUs and nothing else have the *plain* shape, number 0: whether they fit is a count of free
+//! Jobs that ask for whole GPUs, cut as one likes, and nothing else have the *plain* shape, number 0: whether they fit is a count of free
 //! GPUs. Every other shape is looked up node by node. Shapes are numbered as they first appear.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::cluster_spec::Resources;
+use crate::cluster_spec::{Resources, Tasks};
 
 /// Number of a shape in its cluster; 0 is [`Shape::PLAIN`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -19,7 +20,7 @@ impl ShapeId {
     pub const PLAIN: ShapeId = ShapeId(0);
 }
 
-/// What one GPU of a gang comes with.
+/// What one GPU of a gang comes with, and how the gang is cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Shape {
@@ -31,6 +32,9 @@ pub struct Shape {
     pub cpu_milli: u32,
     /// Host memory, MiB.
     pub memory_mib: u32,
+    /// How the gang is cut into tasks.
+    #[serde(default, skip_serializing_if = "Tasks::is_any")]
+    pub tasks: Tasks,
 }
 
 impl Shape {
@@ -40,6 +44,7 @@ impl Shape {
         gpu_memory_mib: 0,
         cpu_milli: 0,
         memory_mib: 0,
+        tasks: Tasks::ANY,
     };
 
     /// The shape of a request; fractions of a unit are rounded up, so that nothing is promised twice. The memory of a
@@ -56,6 +61,17 @@ impl Shape {
             },
             cpu_milli: units(resources.cpu_cores, 1000.0),
             memory_mib: units(resources.memory_gib, 1024.0),
+            tasks: resources.tasks,
+        }
+    }
+
+    /// Whether each GPU is a whole one and comes with nothing, however the gang is cut: free GPUs tell where it fits.
+    #[must_use]
+    pub fn is_gpus_alone(self) -> bool {
+        let tasks = self.tasks;
+        self == Shape {
+            tasks,
+            ..Shape::PLAIN
         }
     }
 
@@ -65,7 +81,7 @@ impl Shape {
         self.gpu_milli < 1000
     }
 
-    /// How many GPUs of this shape the CPU and host memory of a node can serve.
+    /// How many GPUs of this shape, tasks apart, the CPU and host memory of a node can serve.
     #[must_use]
     pub(super) fn served_by(self, cpu_milli: u32, memory_mib: u32) -> u32 {
         let by_cpu = cpu_milli.checked_div(self.cpu_milli).unwrap_or(u32::MAX);
@@ -131,6 +147,7 @@ mod tests {
             gpu_memory_gib: 0.1,
             cpu_cores: 1.0005,
             memory_gib: 2.0,
+            tasks: Tasks::ANY,
         });
         assert_eq!(
             (shape.gpu_memory_mib, shape.cpu_milli, shape.memory_mib),

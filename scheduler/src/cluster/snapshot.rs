@@ -233,6 +233,7 @@ impl Cluster {
             cluster.set_node_state(record.node, record.state, &mut Vec::new());
         }
         for shape in &snapshot.shapes {
+            shape.tasks.validate("shapes.tasks")?;
             if !(1..=1000).contains(&shape.gpu_milli) || cluster.number_shape(*shape).is_none() {
                 return refuse(
                     "shapes",

@@ -97,6 +97,7 @@ impl Cluster {
     /// As [`Cluster::submit`].
     pub(super) fn demand_of(&mut self, request: &Submission) -> Result<Demand, ConfigError> {
         request.resources.validate("job.resources")?;
+        request.resources.tasks.validate_gang("job", request.num_gpus)?;
         let Some(shape) = self.number_shape(Shape::of(&request.resources)) else {
             return Err(ConfigError::new(
                 "job.resources",
@@ -157,7 +158,16 @@ impl Cluster {
                 hint,
             );
         }
+        let tasks = request.resources.tasks;
         let elastic = self.classes[request.class.index()].elastic;
+        if elastic.is_some() && !tasks.is_any() {
+            return bad(
+                "resources.tasks",
+                format!("{tasks:?}"),
+                "none: the class is elastic".into(),
+                "a job that may have other numbers of GPUs is cut as one likes",
+            );
+        }
         if elastic.is_some_and(|elastic| !elastic.can_hold(request.num_gpus)) {
             return bad(
                 "num_gpus",
@@ -223,6 +233,7 @@ impl Cluster {
                 *most = self.gang_max(GpuTypeId(kind as u8), shape, |_| true);
             }
             self.shape_gpus_max.push(most);
+            self.know_tasks(shape.tasks);
         }
         Some(id)
     }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{ClusterSpec, NUM_GPUS_MAX, is_name};
+use super::{ClusterSpec, NUM_GPUS_MAX, Tasks, is_name};
 use crate::error::ConfigError;
 use crate::physics::goodput::Elastic;
 use crate::physics::links::StepCost;
@@ -148,7 +148,7 @@ impl LocalityFactors {
     };
 }
 
-/// What a job asks for besides the number of its GPUs. Everything is per GPU of the gang.
+/// What a job asks for besides the number of its GPUs. Everything but its tasks is per GPU of the gang.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Resources {
@@ -160,6 +160,9 @@ pub struct Resources {
     pub cpu_cores: f64,
     /// Host memory, GiB; 0 = none reserved.
     pub memory_gib: f64,
+    /// How the gang is cut into tasks.
+    #[serde(skip_serializing_if = "Tasks::is_any")]
+    pub tasks: Tasks,
 }
 
 impl Resources {
@@ -169,6 +172,7 @@ impl Resources {
         gpu_memory_gib: 0.0,
         cpu_cores: 0.0,
         memory_gib: 0.0,
+        tasks: Tasks::ANY,
     };
 
     /// Whether the job asks for less than whole GPUs.
@@ -199,7 +203,7 @@ impl Resources {
                 return bad(key, value.to_string(), "0 to 1e6", hint);
             }
         }
-        Ok(())
+        self.tasks.validate(format_args!("{prefix}.tasks"))
     }
 }
 

@@ -5,8 +5,10 @@
 //! above the capacity.
 
 mod class;
+mod tasks;
 
 pub use class::{ElasticJob, Load, LocalityFactors, ModelClass, Resources};
+pub use tasks::Tasks;
 
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};

@@ -7,6 +7,7 @@
 use std::ops::Range;
 
 use crate::cluster::{Cluster, Demand, Head, Kept, Row, ShapeId};
+use crate::cluster_spec::Tasks;
 use crate::ids::{ClassId, GpuTypeId, JobId, Time};
 use crate::lens::ratio_heads;
 
@@ -15,8 +16,8 @@ use crate::lens::ratio_heads;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Known {
     pub(super) starts: Vec<(Ask, Range<usize>)>,
-    /// When a gang of this size is believed to fit on one of these types.
-    pub(super) fits: Vec<((u64, u32), Option<Fit>)>,
+    /// When a gang of this size, cut so, is believed to fit on one of these types.
+    pub(super) fits: Vec<((u64, u32, Tasks), Option<Fit>)>,
 }
 
 /// Believed time until a gang is free, s, and on which type.

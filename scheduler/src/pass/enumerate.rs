@@ -42,10 +42,10 @@ impl Scratch {
         job: JobId,
         kind: Option<GpuTypeId>,
     ) -> Option<Reservation> {
-        let mut fit = |kind, num_gpus| self.ends.earliest_fit(cluster, kind, num_gpus);
+        let mut fit = |kind, demand| self.ends.earliest(cluster, kind, demand);
         match kind {
             Some(kind) => {
-                let fit = fit(kind, cluster.demand(job).num_gpus)?;
+                let fit = fit(kind, cluster.demand(job))?;
                 Some(Reservation::on(cluster, job, kind, fit))
             }
             None => Reservation::earliest_by(cluster, job, fit),
@@ -297,13 +297,16 @@ fn push_reserve(
     (ends, known): (&mut Ends, &mut Known),
     set: &mut CandidateSet,
 ) {
-    let Demand { num_gpus, types, .. } = cluster.demand(job);
-    let place = known.fits.iter().find(|(key, _)| *key == (types, num_gpus));
+    let demand = cluster.demand(job);
+    // Of what comes with GPUs only tasks count.
+    let tasks = cluster.shape(demand.shape).tasks;
+    let asked = (demand.types, demand.num_gpus, tasks);
+    let place = known.fits.iter().find(|(key, _)| *key == asked);
     let fit = place.map(|(_, fit)| *fit).unwrap_or_else(|| {
-        let fit = |kind, num_gpus| ends.earliest_fit(cluster, kind, num_gpus);
+        let fit = |kind, demand| ends.earliest(cluster, kind, demand);
         let found = Reservation::earliest_by(cluster, job, fit);
         let fit = found.map(|found| ((found.shadow - cluster.now()).as_secs_f64(), found.gpu_type));
-        known.fits.push(((types, num_gpus), fit));
+        known.fits.push((asked, fit));
         fit
     });
     if let Some((wait_s, kind)) = fit {

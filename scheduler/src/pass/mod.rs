@@ -11,6 +11,7 @@ mod gangs;
 mod opportunity;
 mod preempt;
 pub(crate) mod reservation;
+mod room;
 mod scan;
 mod top_k;
 

@@ -76,7 +76,7 @@ impl Alternatives {
             let wait_s = if demand.shape != ShapeId::PLAIN && cluster.fits_on(kind, demand) {
                 0.0
             } else {
-                let fit = ends.earliest_fit(cluster, kind, demand.num_gpus);
+                let fit = ends.earliest(cluster, kind, demand);
                 fit.map_or(NEVER_S, |(at, _)| (at - cluster.now()).as_secs_f64())
             };
             let rate = cluster.class(class).speed[kind.index()] * cluster.asked_input_speed(job, kind);

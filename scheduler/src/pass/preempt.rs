@@ -10,10 +10,12 @@ use std::ops::Range;
 
 use super::cache::Ask;
 use super::reservation::believed_end;
+use super::room::{Counted, Room};
 use crate::candidate::{Candidate, CandidateKind, CandidateSet, Stopped};
 use crate::cluster::{
-    Cluster, JobState, PlacementFacts, ShapeId, Template, has_passed_first_class, service_class,
+    Cluster, JobState, PlacementFacts, TaskRoom, Template, has_passed_first_class, service_class,
 };
+use crate::cluster_spec::Tasks;
 use crate::ids::{GpuTypeId, JobId, Time};
 use crate::lens::{Lens, LensSet};
 use crate::policy::Needs;
@@ -195,27 +197,23 @@ impl StoppableOfType {
 /// Writes the fewest first victims on `kind` that make room for a gang, and returns the believed end of the last job that
 /// was looked at: under [`Newcomer::Shorter`] the earliest of all of them. None (and nothing written) if there
 /// are not enough.
-fn find_victims(
+fn find_victims<R: Room>(
     cluster: &Cluster,
-    (kind, wanted): (GpuTypeId, u32),
+    kind: GpuTypeId,
+    mut room: R,
     newcomer: Newcomer,
     stoppable: &mut Stoppable,
     out: &mut Vec<JobId>,
 ) -> Option<Time> {
     let start = out.len();
     let now = cluster.now();
-    let mut free = cluster.num_free_of(kind);
-    if cluster.num_gpus_of(kind) < wanted {
-        return None;
-    }
     let may_share = cluster.may_share();
     let mut take = |victim: Running| {
-        if free < wanted && victim.num_given > 0 && (!may_share || cluster.gives_back_whole_gpus(victim.job))
-        {
-            free += victim.num_given;
+        if !room.fits() && victim.num_given > 0 && (!may_share || cluster.gives_back_whole_gpus(victim.job)) {
+            room.give(cluster, victim.job, victim.num_given);
             out.push(victim.job);
         }
-        free >= wanted
+        room.fits()
     };
     let is_served = matches!(newcomer, Newcomer::ServedLess { .. });
     let stoppable = stoppable.of_type(cluster, kind, is_served);
@@ -248,11 +246,9 @@ fn find_victims(
     }
     // A large last victim can make earlier small ones superfluous: spare those that would lose least first.
     let mut position = out.len();
-    while free > wanted && position > start {
+    while room.has_more() && position > start {
         position -= 1;
-        let held = cluster.job(out[position]).num_held;
-        if free - held >= wanted {
-            free -= held;
+        if room.take_back(cluster, out[position]) {
             out.remove(position);
         }
     }
@@ -312,9 +308,12 @@ impl Over {
         if self.place.is_none() {
             let CandidateSet { slices, victims, .. } = set;
             let start = slices.len();
-            let num_gpus = cluster.job(job).request.num_gpus;
-            let placed = cluster.place_over(kind, num_gpus, &victims[self.victims.clone()], slices);
-            let loose = cluster.capabilities().consolidated && !cluster.is_consolidated(&slices[start..]);
+            let request = &cluster.job(job).request;
+            let (num_gpus, tasks) = (request.num_gpus, request.resources.tasks);
+            let victims_of = &victims[self.victims.clone()];
+            let placed = cluster.place_tasks_over(kind, (tasks, num_gpus), victims_of, slices);
+            let consolidated = cluster.capabilities().consolidated && tasks.is_any();
+            let loose = consolidated && !cluster.is_consolidated(&slices[start..]);
             if placed && !loose {
                 self.place = Some(Place::over(
                     cluster,
@@ -366,7 +365,8 @@ pub(super) fn push_preempts(
     let Some(kind) = cluster.preferred_type(Template::Fastest, class, demand.types) else {
         return;
     };
-    if !cluster.has_room(demand) || demand.shape != ShapeId::PLAIN {
+    let shape = cluster.shape(demand.shape);
+    if !cluster.has_room(demand) || !shape.is_gpus_alone() {
         return;
     }
     let (first, ask, now) = (set.rows.len(), Ask::of(cluster, job), cluster.now());
@@ -391,8 +391,15 @@ pub(super) fn push_preempts(
         let place = overs.rows.iter().position(|(other, _)| *other == key);
         let at = place.unwrap_or_else(|| {
             let start = set.victims.len();
-            let gang = (kind, demand.num_gpus);
-            let last = find_victims(cluster, gang, newcomer, stoppable, &mut set.victims);
+            let (num_gpus, victims) = (demand.num_gpus, &mut set.victims);
+            let last = match shape.tasks {
+                Tasks::ANY => Counted::now(cluster, kind, num_gpus)
+                    .and_then(|room| find_victims(cluster, kind, room, newcomer, stoppable, victims)),
+                tasks => {
+                    let room = TaskRoom::now(cluster, kind, (tasks, num_gpus));
+                    find_victims(cluster, kind, room, newcomer, stoppable, victims)
+                }
+            };
             let over = last.map(|last_end| Over::new(start..set.victims.len(), last_end));
             overs.rows.push((key, over));
             overs.rows.len() - 1

@@ -4,10 +4,12 @@
 //! EASY: at the *shadow time* enough running jobs are believed to have ended for the reserved gang; what is free then
 //! beyond the gang is *extra*. Another job may start if it is believed to end before the shadow time, or if it takes
 //! only extra GPUs. The count is of GPUs of one type, not of nodes, so a fragmented cluster may still make the gang
-//! loose, never late by the estimates.
+//! loose, never late by the estimates. For a gang that is cut into tasks nodes are counted: what is extra are so many GPUs as may
+//! be taken anywhere while all of its tasks find room.
 
 use crate::cluster::decision::HeldBack;
-use crate::cluster::{Cluster, Demand, PlacementFacts, Shape, Slice};
+use crate::cluster::{Cluster, Demand, PlacementFacts, Shape, Slice, TaskRoom};
+use crate::cluster_spec::Tasks;
 use crate::ids::{GpuTypeId, JobId, TenantId, Time};
 
 /// GPUs held back for one job.
@@ -32,21 +34,19 @@ impl Reservation {
     #[must_use]
     pub fn earliest(cluster: &Cluster, job: JobId) -> Option<Reservation> {
         let mut ends = Ends::default();
-        Reservation::earliest_by(cluster, job, |kind, num_gpus| {
-            ends.earliest_fit(cluster, kind, num_gpus)
-        })
+        Reservation::earliest_by(cluster, job, |kind, demand| ends.earliest(cluster, kind, demand))
     }
 
     /// As [`Reservation::earliest`], with what is known of each type's earliest fit.
     pub(super) fn earliest_by(
         cluster: &Cluster,
         job: JobId,
-        mut earliest_fit: impl FnMut(GpuTypeId, u32) -> Option<(Time, u32)>,
+        mut earliest_fit: impl FnMut(GpuTypeId, Demand) -> Option<(Time, u32)>,
     ) -> Option<Reservation> {
         let demand = cluster.demand(job);
         let mut best: Option<Reservation> = None;
         for kind in cluster.types_in(demand.types) {
-            if let Some(fit) = earliest_fit(kind, demand.num_gpus)
+            if let Some(fit) = earliest_fit(kind, demand)
                 && best.is_none_or(|other| fit.0 < other.shadow)
             {
                 best = Some(Reservation::on(cluster, job, kind, fit));
@@ -156,13 +156,23 @@ impl Ends {
         }
     }
 
-    /// When `num_gpus` of a type are believed to be free, and how many are free then.
-    pub(crate) fn earliest_fit(
+    /// When a gang is believed to fit on a type, and how many GPUs are free then; of a gang of tasks its own and those that others
+    /// may take.
+    pub(crate) fn earliest(
         &mut self,
         cluster: &Cluster,
         kind: GpuTypeId,
-        num_gpus: u32,
+        demand: Demand,
     ) -> Option<(Time, u32)> {
+        let tasks = cluster.shape(demand.shape).tasks;
+        if tasks.is_any() {
+            return self.earliest_fit(cluster, kind, demand.num_gpus);
+        }
+        earliest_fit_of_tasks(cluster, kind, (tasks, demand.num_gpus))
+    }
+
+    /// When `num_gpus` of a type are believed to be free, and how many are free then.
+    fn earliest_fit(&mut self, cluster: &Cluster, kind: GpuTypeId, num_gpus: u32) -> Option<(Time, u32)> {
         let free = cluster.num_free_of(kind);
         if free >= num_gpus {
             return Some((cluster.now(), free));
@@ -179,10 +189,35 @@ impl Ends {
     }
 }
 
+/// A job that has outlived its estimate is believed to end in a second.
+fn soon(cluster: &Cluster) -> Time {
+    cluster.now() + Time::from_secs_f64(1.0)
+}
+
+/// When a gang of tasks is believed to fit on a type; its GPUs, and those that others may take beside it.
+fn earliest_fit_of_tasks(cluster: &Cluster, kind: GpuTypeId, gang: (Tasks, u32)) -> Option<(Time, u32)> {
+    let mut room = TaskRoom::now(cluster, kind, gang);
+    if room.fits() {
+        return Some((cluster.now(), gang.1 + room.num_spare()));
+    }
+    let (soon, mut running) = (soon(cluster), cluster.running_of(kind).iter().peekable());
+    while let Some((end, job)) = running.next() {
+        cluster
+            .slices_freed_by(*job)
+            .for_each(|slice| room.give(cluster, slice));
+        // Jobs that end together free their GPUs together.
+        let end = (*end).max(soon);
+        let is_last = running.peek().is_none_or(|(next, _)| *next > end);
+        if is_last && room.fits() {
+            return Some((end, gang.1 + room.num_spare()));
+        }
+    }
+    None
+}
+
 impl EndsOfType {
     fn extend(&mut self, cluster: &Cluster, kind: GpuTypeId, num_gpus: u32) {
-        // A job that has outlived its estimate is believed to end in a second.
-        let soon = cluster.now() + Time::from_secs_f64(1.0);
+        let soon = soon(cluster);
         let mut free = self
             .rows
             .last()

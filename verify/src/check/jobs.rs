@@ -1,6 +1,6 @@
 //! What a job's own segments must be: its whole gang on types that it can use, one attempt at a time, in order, and all its work.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use pleach_tables::schedule::{Ended, Segment};
 
@@ -62,6 +62,7 @@ impl<'a> Checker<'a> {
         if let Some(what) = gang {
             self.fault(Rule::Gang, at_s, None, (segment, None), what);
         }
+        self.check_tasks(segment, &places);
         let least_mib = if job.gpu_milli < 1000 {
             job.gpu_memory_mib
         } else {
@@ -76,6 +77,30 @@ impl<'a> Checker<'a> {
             self.fault(Rule::Request, at_s, None, (segment, None), what);
         }
         self.check_types(segment, &places);
+    }
+
+    /// Counted node by node.
+    fn check_tasks(&mut self, segment: &Segment, places: &[(u32, pleach_tables::schedule::Gpus)]) {
+        let (job, at_s) = (self.job(segment), segment.from_s);
+        let (each, most) = (job.gpus_per_task, job.tasks_per_node_max);
+        let mut on_nodes: BTreeMap<u32, u32> = BTreeMap::new();
+        for (node, gpus) in places {
+            *on_nodes.entry(*node).or_default() += gpus.num();
+        }
+        for (node, num_gpus) in &on_nodes {
+            let what = if num_gpus % each != 0 {
+                format!("holds {num_gpus} GPUs of it, and its tasks have {each} GPUs each")
+            } else if most > 0 && num_gpus / each > most {
+                format!("has {} tasks on it, and may have {most}", num_gpus / each)
+            } else {
+                continue;
+            };
+            self.fault(Rule::Tasks, at_s, Some(*node), (segment, None), what);
+        }
+        if job.nodes_max > 0 && on_nodes.len() > job.nodes_max as usize {
+            let what = format!("is on {} nodes, and may be on {}", on_nodes.len(), job.nodes_max);
+            self.fault(Rule::Tasks, at_s, None, (segment, None), what);
+        }
     }
 
     fn check_types(&mut self, segment: &Segment, places: &[(u32, pleach_tables::schedule::Gpus)]) {

@@ -39,21 +39,28 @@ count = 1
 gpus_per_node = 4
 gpu_type = 'B'
 nodes_per_rack = 1
+[[cluster.node_groups]]
+count = 1
+gpus_per_node = 8
+gpu_type = 'A'
+nodes_per_rack = 1
 ";
 
 const JOBS: &str = "\
-job_id,submit_s,num_gpus,run_time_s,tenant,class,gpu_milli,gpu_memory_gib,cpu_cores,memory_gib
-gang,0,12,100,red,plain,1000,0,2,16
-late,50,2,100,blue,big,1000,0,0,0
-share,0,1,60,red,plain,400,8,0,0
-other,0,1,60,red,plain,600,8,0,0
-flex,10,2,100,blue,elastic,1000,0,0,0
-killed,0,1,500,red,plain,1000,0,0,0
-copied,0,2,100,red,plain,1000,0,0,0
+job_id,submit_s,num_gpus,run_time_s,tenant,class,gpu_milli,gpu_memory_gib,cpu_cores,memory_gib,gpus_per_task,tasks_per_node_max,nodes_max
+gang,0,12,100,red,plain,1000,0,2,16,,,
+late,50,2,100,blue,big,1000,0,0,0,,,
+share,0,1,60,red,plain,400,8,0,0,,,
+other,0,1,60,red,plain,600,8,0,0,,,
+flex,10,2,100,blue,elastic,1000,0,0,0,,,
+killed,0,1,500,red,plain,1000,0,0,0,,,
+copied,0,2,100,red,plain,1000,0,0,0,,,
+cut,0,6,40,red,plain,1000,0,0,0,2,2,2
 ";
 
 /// `gang` fails and starts again, `late` is stopped, `flex` is resized, `share` and `other` are on one GPU, `killed` leaves before its
-/// work is done, and `copied` is trained twice.
+/// work is done, `copied` is trained twice, and `cut` has three tasks
+/// of two GPUs, at most two on a node and on two nodes.
 const RECORD: &str = "\
 job_id,attempt,nodes,gpu_milli,gpu_memory_gib,cpu_cores,memory_gib,copies,from_s,to_s,rate,lost_s,ended
 gang,1,0:0-7 1:0-3,1000,0,2,16,0,0,5,0,0,continued
@@ -69,6 +76,7 @@ flex,2,2:1,1000,0,0,0,0,70,130,1,0,completed
 killed,1,2:3,1000,0,0,0,0,0,40,1,0,killed
 copied,1,1:6-7 2:3,1000,0,0,0,2,200,260,1.5,0,moved
 copied,2,2:3,1000,0,0,0,1,260,280,0.5,0,completed
+cut,1,0:0-3 1:0-1,1000,0,0,0,0,47,57,4,0,completed
 ";
 
 fn facts() -> Facts {
@@ -206,7 +214,7 @@ fn shares_of_a_gpu_are_at_most_the_gpu_and_so_is_their_memory() {
 
 #[test]
 fn jobs_of_a_class_that_can_be_fused_share_a_gpu_as_far_as_its_memory_goes() {
-    let job = |name| format!("{name},0,1,10,red,small,1000,0,0,0\n");
+    let job = |name| format!("{name},0,1,10,red,small,1000,0,0,0,,,\n");
     let jobs = format!(
         "{}{}{}{}{}",
         JOBS.lines().next().unwrap(),
@@ -283,6 +291,23 @@ fn a_gang_is_whole_and_an_elastic_job_within_what_its_class_can_use() {
         "copied,2,2:3,1000,0,0,0,1",
         "copied,2,2:3,1000,0,0,0,0",
     );
+}
+
+#[test]
+fn tasks_lie_on_one_node_each_and_no_more_of_them_on_a_node_and_on_no_more_nodes_than_may() {
+    let cut = |nodes: &str| {
+        let (from, to) = ("cut,1,0:0-3 1:0-1", format!("cut,1,{nodes}"));
+        broken(Rule::Tasks, from, &to).what
+    };
+    let split = cut("0:0-2 1:0-2");
+    assert!(
+        split.contains("holds 3 GPUs of it, and its tasks have 2"),
+        "{split}"
+    );
+    let many = cut("0:0-5");
+    assert!(many.contains("has 3 tasks on it, and may have 2"), "{many}");
+    let wide = cut("0:0-1 1:0-1 3:0-1");
+    assert!(wide.contains("is on 3 nodes, and may be on 2"), "{wide}");
 }
 
 #[test]
@@ -480,9 +505,9 @@ fn what_is_not_of_this_cluster_and_these_jobs_is_refused() {
             .to_string()
     };
     let job = refused(RECORD.replacen("share,1", "nobody,1", 1));
-    assert!(job.contains("job `nobody`") && job.contains("7 jobs"), "{job}");
-    let node = refused(RECORD.replacen("share,1,2:0", "share,1,3:0", 1));
-    assert!(node.contains("node `3`") && node.contains("0 to 2"), "{node}");
+    assert!(job.contains("job `nobody`") && job.contains("8 jobs"), "{job}");
+    let node = refused(RECORD.replacen("share,1,2:0", "share,1,4:0", 1));
+    assert!(node.contains("node `4`") && node.contains("0 to 3"), "{node}");
     let named = refused(RECORD.replacen("share,1,2:0", "share,1,gpu-a:0", 1));
     assert!(named.contains("node `gpu-a`"), "{named}");
 }

@@ -2,8 +2,8 @@
 //! describes the cluster.
 //!
 //! `NAME.csv`, `NAME.csv.gz` or `NAME.parquet` holds a row per job under the header [`COLUMNS`], and under
-//! [`RESOURCE_COLUMNS`] too where some job asks for more or less than whole GPUs; `NAME.cluster.toml` holds the cluster
-//! and the model classes. What is written reads back equal to the last bit. A list made by hand needs only
+//! [`RESOURCE_COLUMNS`] too where some job asks for more or less than whole GPUs, and under [`TASK_COLUMNS`] where some gang is cut
+//! into tasks; `NAME.cluster.toml` holds the cluster and the model classes. What is written reads back equal to the last bit. A list made by hand needs only
 //! [`REQUIRED`] and, where it has no sidecar, a cluster from the caller. Column table: docs/workload-file.md.
 //!
 //! Unlike the importers, this reader mends nothing but the order of the rows: the file is ours, so a value that does
@@ -36,6 +36,8 @@ pub const COLUMNS: [&str; 9] = [
 /// Columns of [`Resources`](pleach_scheduler::cluster_spec::Resources), per GPU of the gang; a file has all of them or none
 /// when it is written, and any of them when it is read.
 pub const RESOURCE_COLUMNS: [&str; 4] = ["gpu_milli", "gpu_memory_gib", "cpu_cores", "memory_gib"];
+/// Columns of [`Tasks`](pleach_scheduler::Tasks), with the same rule.
+pub const TASK_COLUMNS: [&str; 3] = ["gpus_per_task", "tasks_per_node_max", "nodes_max"];
 /// Columns that a file must have.
 pub const REQUIRED: [&str; 3] = ["submit_s", "num_gpus", "run_time_s"];
 

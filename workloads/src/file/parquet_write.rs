@@ -4,7 +4,7 @@ use std::path::Path;
 
 use pleach_tables::{Column, Values, to_parquet};
 
-use super::{COLUMNS, RESOURCE_COLUMNS};
+use super::{COLUMNS, RESOURCE_COLUMNS, TASK_COLUMNS};
 use crate::error::Error;
 use crate::{JobSpec, Workload};
 
@@ -30,10 +30,18 @@ impl Workload {
             Values::Number(Box::new(|job| job.resources.cpu_cores)),
             Values::Number(Box::new(|job| job.resources.memory_gib)),
         ];
+        let tasks: [Values<'_, JobSpec>; 3] = [
+            Values::Count(Box::new(|job| u32::from(job.resources.tasks.gpus_per_task))),
+            Values::Count(Box::new(|job| u32::from(job.resources.tasks.tasks_per_node_max))),
+            Values::Count(Box::new(|job| u32::from(job.resources.tasks.nodes_max))),
+        ];
         let column = |(name, values)| Column { name, values };
         let mut columns: Vec<Column<'_, JobSpec>> = COLUMNS.into_iter().zip(values).map(column).collect();
         if self.has_resources() {
             columns.extend(RESOURCE_COLUMNS.into_iter().zip(resources).map(column));
+        }
+        if self.has_tasks() {
+            columns.extend(TASK_COLUMNS.into_iter().zip(tasks).map(column));
         }
         Ok(to_parquet(path, "jobs", &self.jobs, &columns)?)
     }

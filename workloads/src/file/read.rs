@@ -6,10 +6,10 @@ use std::io::{ErrorKind, Read};
 use std::path::Path;
 
 use pleach_scheduler::cluster_spec::{ClusterSpec, ModelClass, Resources};
-use pleach_scheduler::{ConfigError, Time};
+use pleach_scheduler::{ConfigError, Tasks, Time};
 
 use super::trainings::TrainingEntry;
-use super::{REQUIRED, RESOURCE_COLUMNS, Sidecar, sidecar_path};
+use super::{REQUIRED, RESOURCE_COLUMNS, Sidecar, TASK_COLUMNS, sidecar_path};
 use crate::error::Error;
 use crate::import::{Draft, ImportOptions, RawRow, Site, SiteOf, Tenancy};
 use crate::table::Table;
@@ -116,6 +116,13 @@ fn read_row(
         let fix = "jobs without GPUs take no part";
         return Err(table.refuse(column("num_gpus"), "1 or more", fix).into());
     }
+    let resources = read_resources(table)?;
+    let each = u32::from(resources.tasks.gpus_per_task);
+    if !num_gpus.is_multiple_of(each) {
+        let allowed = format!("a multiple of gpus_per_task, {each}");
+        let fix = "a gang is made of whole tasks";
+        return Err(table.refuse(column("num_gpus"), &allowed, fix).into());
+    }
     let run_time_s = table.number(
         column("run_time_s"),
         RUN_TIME_S_MIN,
@@ -161,7 +168,7 @@ fn read_row(
         class: u16::try_from(class).unwrap_or(u16::MAX),
         user: table.optional_name(column("user"))?,
         outcome,
-        resources: read_resources(table)?,
+        resources,
     })
 }
 
@@ -192,6 +199,30 @@ fn read_resources(table: &Table) -> Result<Resources, Error> {
         gpu_memory_gib: amount(gpu_memory_gib)?,
         cpu_cores: amount(cpu_cores)?,
         memory_gib: amount(memory_gib)?,
+        tasks: read_tasks(table)?,
+    })
+}
+
+/// How the gang of the present row is cut; as one likes where the columns are absent or empty.
+fn read_tasks(table: &Table) -> Result<Tasks, Error> {
+    let count = |name: &str, least: u16, most: u16, otherwise: u16| {
+        let column = table.column(name);
+        match table.text(column) {
+            "" => Ok(otherwise),
+            text => match text.parse::<u16>() {
+                Ok(count) if (least..=most).contains(&count) => Ok(count),
+                _ => {
+                    let allowed = format!("a whole number from {least} to {most}");
+                    Err(table.refuse(column, &allowed, "leave it empty where it does not matter"))
+                }
+            },
+        }
+    };
+    let [each, on_node, nodes] = TASK_COLUMNS;
+    Ok(Tasks {
+        gpus_per_task: count(each, 1, 64, 1)? as u8,
+        tasks_per_node_max: count(on_node, 0, 64, 0)? as u8,
+        nodes_max: count(nodes, 0, u16::MAX, 0)?,
     })
 }
 

@@ -1,6 +1,6 @@
 use std::io::Write as _;
 
-use pleach_scheduler::Time;
+use pleach_scheduler::{Tasks, Time};
 use pleach_scheduler::cluster_spec::{ClusterSpec, Resources, TenantSpec};
 use proptest::prelude::*;
 
@@ -17,9 +17,25 @@ fn any_resources() -> impl Strategy<Value = Resources> {
             gpu_memory_gib,
             cpu_cores,
             memory_gib,
+            ..Resources::WHOLE_GPU
         },
     );
     prop_oneof![Just(Resources::WHOLE_GPU), asked]
+}
+
+/// Tasks into which a gang can be cut on nodes of four GPUs.
+fn any_tasks(num_gpus: u32) -> impl Fn((usize, u8, u16)) -> Tasks {
+    move |(each, tasks_per_node_max, nodes_max)| {
+        let gpus_per_task = [1, 2, 4][each];
+        match num_gpus % u32::from(gpus_per_task) {
+            0 => Tasks {
+                gpus_per_task,
+                tasks_per_node_max,
+                nodes_max,
+            },
+            _ => Tasks::ANY,
+        }
+    }
 }
 
 pub(super) fn any_job() -> impl Strategy<Value = crate::JobSpec> {
@@ -32,9 +48,10 @@ pub(super) fn any_job() -> impl Strategy<Value = crate::JobSpec> {
         0_u16..2,
         0_usize..4,
         any_resources(),
+        proptest::option::of((0_usize..3, 4_u8..7, 2_u16..9)),
     );
     (numbers, options).prop_map(
-        |((submit, num_gpus, run_time_s), (estimate_s, user, tenant, class, outcome, resources))| {
+        |((submit, num_gpus, run_time_s), (estimate_s, user, tenant, class, outcome, resources, tasks))| {
             let user = user.trim().to_owned();
             crate::JobSpec {
                 id: String::new(),
@@ -46,7 +63,10 @@ pub(super) fn any_job() -> impl Strategy<Value = crate::JobSpec> {
                 class,
                 user: (!user.is_empty()).then_some(user),
                 outcome: Outcome::ALL[outcome],
-                resources,
+                resources: Resources {
+                    tasks: tasks.map_or(Tasks::ANY, any_tasks(num_gpus)),
+                    ..resources
+                },
             }
         },
     )
@@ -129,6 +149,45 @@ fn columns_of_resources_are_written_only_where_a_job_needs_them() {
          b,2.5,2,7,,all,any,,unknown,250,0,1.5,0\n"
     );
     assert_eq!(std::fs::read_to_string(&path).unwrap(), more);
+}
+
+#[test]
+fn columns_of_tasks_are_written_only_where_a_gang_is_cut() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("w.csv");
+    let mut workload = workload(vec![job("a", 0.0, 1, 5.0), job("b", 2.5, 4, 7.0)]);
+    workload.jobs[1].resources.tasks = Tasks {
+        gpus_per_task: 2,
+        tasks_per_node_max: 1,
+        nodes_max: 2,
+    };
+    workload.write(&path).unwrap();
+    let head = "job_id,submit_s,num_gpus,run_time_s,estimate_s,tenant,class,user,outcome";
+    let text = format!(
+        "{head},gpus_per_task,tasks_per_node_max,nodes_max\na,0,1,5,,all,any,,unknown,1,0,0\n\
+         b,2.5,4,7,,all,any,,unknown,2,1,2\n"
+    );
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
+}
+
+#[test]
+fn tasks_that_are_left_empty_are_of_one_gpu_anywhere_and_bad_ones_are_refused() {
+    let head = "submit_s,num_gpus,run_time_s,gpus_per_task,tasks_per_node_max,nodes_max\n";
+    let (workload, _) = refusal_or_jobs(format!("{head}0,4,1,,,\n0,4,1,2,,\n").as_bytes()).unwrap();
+    assert_eq!(workload.jobs[0].resources, Resources::WHOLE_GPU);
+    assert_eq!(workload.jobs[1].resources.tasks, Tasks::of(2));
+    for (row, said) in [
+        ("0,4,1,0,,", "line 2, column gpus_per_task: `0`"),
+        ("0,4,1,65,,", "line 2, column gpus_per_task: `65`"),
+        ("0,4,1,2,1.5,", "line 2, column tasks_per_node_max: `1.5`"),
+        ("0,4,1,2,,65536", "line 2, column nodes_max: `65536`"),
+        ("0,5,1,2,,", "line 2, column num_gpus: `5` is not allowed here: allowed is a multiple of gpus_per_task, 2"),
+        // Nodes of four GPUs have no room for a task of eight.
+        ("0,8,1,8,,", "jobs[0].resources"),
+    ] {
+        let text = refusal(&format!("{head}{row}\n"));
+        assert!(text.contains(said), "{row}: {text}");
+    }
 }
 
 #[test]

@@ -11,9 +11,9 @@ use pleach_scheduler::Time;
 use pleach_scheduler::cluster_spec::Resources;
 use pleach_tables::{is_gzip_name, is_parquet_name, quoted, replace};
 
-use super::{COLUMNS, RESOURCE_COLUMNS, Sidecar, sidecar_path};
+use super::{COLUMNS, RESOURCE_COLUMNS, Sidecar, TASK_COLUMNS, sidecar_path};
 use crate::error::Error;
-use crate::{Workload, config, is_printable};
+use crate::{JobSpec, Workload, config, is_printable};
 
 impl Workload {
     /// Writes the jobs to `path` (as Parquet where it ends in `.parquet`, else as CSV, gzipped where it ends in `.gz`)
@@ -86,10 +86,13 @@ impl Workload {
     }
 
     fn write_jobs(&self, out: &mut dyn Write) -> std::io::Result<()> {
-        let has_resources = self.has_resources();
+        let (has_resources, has_tasks) = (self.has_resources(), self.has_tasks());
         write!(out, "{}", COLUMNS.join(","))?;
         if has_resources {
             write!(out, ",{}", RESOURCE_COLUMNS.join(","))?;
+        }
+        if has_tasks {
+            write!(out, ",{}", TASK_COLUMNS.join(","))?;
         }
         writeln!(out)?;
         for job in &self.jobs {
@@ -115,6 +118,11 @@ impl Workload {
                     asked.cpu_cores, asked.memory_gib
                 )?;
             }
+            if has_tasks {
+                let tasks = job.resources.tasks;
+                let (each, on_node) = (tasks.gpus_per_task, tasks.tasks_per_node_max);
+                write!(out, ",{each},{on_node},{}", tasks.nodes_max)?;
+            }
             writeln!(out)?;
         }
         Ok(())
@@ -122,7 +130,16 @@ impl Workload {
 
     /// Whether some job asks for anything but whole GPUs; then the file has [`RESOURCE_COLUMNS`].
     pub(super) fn has_resources(&self) -> bool {
-        self.jobs.iter().any(|job| job.resources != Resources::WHOLE_GPU)
+        let whole = |job: &JobSpec| Resources {
+            tasks: job.resources.tasks,
+            ..Resources::WHOLE_GPU
+        };
+        self.jobs.iter().any(|job| job.resources != whole(job))
+    }
+
+    /// Whether some gang is cut into tasks; then the file has [`TASK_COLUMNS`].
+    pub(super) fn has_tasks(&self) -> bool {
+        self.jobs.iter().any(|job| !job.resources.tasks.is_any())
     }
 }
 

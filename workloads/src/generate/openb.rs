@@ -102,6 +102,7 @@ impl OpenbLikeConfig {
                         gpu_memory_gib: 0.0,
                         cpu_cores,
                         memory_gib,
+                        ..Resources::WHOLE_GPU
                     },
                     class: class as u16,
                     run_times: Curve::of(&RUN_TIMES, column as u32),

@@ -283,6 +283,10 @@ impl Planner for Pollux {
         "pollux"
     }
 
+    fn places_tasks(&self) -> bool {
+        false
+    }
+
     fn plan(&mut self, cluster: &mut Cluster) -> Result<(), PolicyError> {
         if !self.timer.begins(cluster) {
             return Ok(());

@@ -170,7 +170,10 @@ proptest! {
                 let action = pass.decide(cluster, policy.as_mut()).unwrap();
                 let state = pass.act(cluster, &needs, action);
                 if let Some(held) = pass.reservation().filter(|_| !before) {
-                    assert_eq!((held.shadow, held.extra), slow_shadow(cluster, held));
+                    // Of gangs of tasks it is held to brute force elsewhere.
+                    if cluster.job(held.job).request.resources.tasks.is_any() {
+                        assert_eq!((held.shadow, held.extra), slow_shadow(cluster, held));
+                    }
                     if promised.iter().all(|(job, _)| *job != held.job) {
                         promised.push((held.job, held.shadow));
                     }

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use crate::actions::ActionKind;
 use crate::cluster::{Capabilities, Cluster, JobState, Submission};
 use crate::cluster_spec::{
-    ClusterSpec, GpuTypeSpec, LocalityFactors, ModelClass, NodeGroup, Resources, TenantSpec,
+    ClusterSpec, GpuTypeSpec, LocalityFactors, ModelClass, NodeGroup, Resources, Tasks, TenantSpec,
 };
 use crate::estimate::{Estimate, Provenance};
 use crate::ids::{ClassId, JobId, TenantId, Time};
@@ -15,8 +15,8 @@ use crate::policy::Policy;
 /// Something that happens before a pass.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Event {
-    /// A job comes: gang size, run time (s), tenant and class, all taken modulo what exists.
-    Submit(u32, u32, u16, u16),
+    /// A job comes: gang size, run time (s), tenant and class, all taken modulo what exists, and how it is cut.
+    Submit(u32, u32, u16, u16, Tasks),
     /// Time passes (s); running jobs that are believed to end meanwhile do.
     Wait(u32),
 }
@@ -82,10 +82,23 @@ pub(crate) fn cluster_with(
     })
 }
 
+/// Mostly gangs that are cut as one likes.
+fn tasks() -> impl Strategy<Value = Tasks> {
+    let cut = (1_u8..5, 0_u8..3, 0_u16..4).prop_map(|(gpus_per_task, tasks_per_node_max, nodes_max)| Tasks {
+        gpus_per_task,
+        tasks_per_node_max,
+        nodes_max,
+    });
+    prop_oneof![3 => Just(Tasks::ANY), 1 => cut]
+}
+
 /// What may happen: about two arrivals to each wait.
 pub(crate) fn events(num_max: usize) -> impl Strategy<Value = Vec<Event>> {
-    let submit = (1_u32..9, 1_u32..400, 0_u16..3, 0_u16..2);
-    let submit = submit.prop_map(|(gang, run_s, tenant, class)| Event::Submit(gang, run_s, tenant, class));
+    let submit = (1_u32..9, 1_u32..400, 0_u16..3, 0_u16..2, tasks());
+    let submit = submit.prop_map(|(gang, run_s, tenant, class, tasks)| {
+        let gang = gang.next_multiple_of(u32::from(tasks.gpus_per_task));
+        Event::Submit(gang, run_s, tenant, class, tasks)
+    });
     let wait = (0_u32..150).prop_map(Event::Wait);
     proptest::collection::vec(prop_oneof![2 => submit, 1 => wait], 1..num_max)
 }
@@ -93,7 +106,7 @@ pub(crate) fn events(num_max: usize) -> impl Strategy<Value = Vec<Event>> {
 /// Makes one event happen. A request that can never be met leaves the cluster as it is.
 pub(crate) fn happen(cluster: &mut Cluster, event: Event) {
     match event {
-        Event::Submit(num_gpus, run_s, tenant, class) => {
+        Event::Submit(num_gpus, run_s, tenant, class, tasks) => {
             let estimate_s = Estimate {
                 value: f64::from(run_s),
                 provenance: Provenance::Oracle,
@@ -106,7 +119,10 @@ pub(crate) fn happen(cluster: &mut Cluster, event: Event) {
                 class,
                 num_gpus,
                 estimate_s,
-                resources: Resources::WHOLE_GPU,
+                resources: Resources {
+                    tasks,
+                    ..Resources::WHOLE_GPU
+                },
             }));
         }
         Event::Wait(wait_s) => {

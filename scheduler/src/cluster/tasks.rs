@@ -1,0 +1,269 @@
+//! Gangs that are cut into tasks: what nodes have for whole tasks of them, now, empty, or once others have ended.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use super::Cluster;
+use super::tables::{Node, NodeState, Slice, num_in};
+use crate::cluster_spec::Tasks;
+use crate::ids::{GpuTypeId, JobId, NodeId};
+
+/// Nodes by the GPUs that each has for whole tasks of a gang, 0 to 64.
+#[derive(Clone, Debug)]
+pub(super) struct NodeRooms([u32; 65]);
+
+impl NodeRooms {
+    pub(super) const NONE: NodeRooms = NodeRooms([0; 65]);
+
+    pub(super) fn of(rooms: impl Iterator<Item = u32>) -> NodeRooms {
+        let mut found = NodeRooms::NONE;
+        rooms.for_each(|room| found.add(room, 1));
+        found
+    }
+
+    pub(super) fn add(&mut self, room: u32, num_nodes: u32) {
+        self.0[room as usize] += num_nodes;
+    }
+
+    fn remove(&mut self, room: u32) {
+        self.0[room as usize] -= 1;
+    }
+
+    /// GPUs of the largest gang of such tasks, which may have so many nodes.
+    pub(super) fn most(&self, tasks: Tasks) -> u32 {
+        let (mut nodes_left, mut most) = (tasks.most_nodes(), 0);
+        for room in (1..self.0.len()).rev() {
+            let num = (self.0[room] as usize).min(nodes_left);
+            nodes_left -= num;
+            most += (num * room) as u32;
+        }
+        most
+    }
+
+    /// GPUs of the roomiest node.
+    fn largest(&self) -> u32 {
+        (1..self.0.len())
+            .rev()
+            .find(|room| self.0[*room] > 0)
+            .unwrap_or(0) as u32
+    }
+}
+
+/// What a type of the empty cluster has for gangs of the same tasks.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct TypeRoom {
+    /// GPUs in the roomiest node.
+    pub(super) node: u32,
+    /// GPUs in the roomiest rack.
+    pub(super) rack: u32,
+    /// GPUs in all.
+    pub(super) all: u32,
+}
+
+/// The same of all types, by tasks; not of gangs that may be cut as one likes. `[type]`
+pub(super) type TaskLimits = BTreeMap<Tasks, Vec<TypeRoom>>;
+
+impl Cluster {
+    /// What an empty type has for a gang.
+    #[inline]
+    pub(super) fn type_room(&self, kind: GpuTypeId, tasks: Tasks) -> TypeRoom {
+        if tasks.is_any() {
+            return TypeRoom {
+                node: self.free.node_gpus_max[kind.index()],
+                rack: self.free.rack_gpus_max[kind.index()],
+                all: self.free.num_gpus[kind.index()],
+            };
+        }
+        match self.task_limits.get(&tasks) {
+            Some(rooms) => rooms[kind.index()],
+            None => self.count_room(kind, tasks),
+        }
+    }
+
+    /// Whether some gang that has come is cut into tasks.
+    #[must_use]
+    pub fn has_tasks(&self) -> bool {
+        !self.task_limits.is_empty()
+    }
+
+    /// Notes what the types have for gangs of such tasks.
+    pub(super) fn know_tasks(&mut self, tasks: Tasks) {
+        if !tasks.is_any() && !self.task_limits.contains_key(&tasks) {
+            let kinds = (0..self.num_types()).map(|kind| GpuTypeId(kind as u8));
+            let rooms = kinds.map(|kind| self.count_room(kind, tasks)).collect();
+            self.task_limits.insert(tasks, rooms);
+        }
+    }
+
+    fn count_room(&self, kind: GpuTypeId, tasks: Tasks) -> TypeRoom {
+        let room = |node: &Node| tasks.num_on(node.num_gpus);
+        let nodes = self.nodes.iter().filter(|node| node.gpu_type == kind);
+        let all = NodeRooms::of(nodes.map(room));
+        let racks = self.racks.iter().filter(|rack| rack.gpu_type == kind);
+        let in_rack = racks.map(|rack| {
+            let first = rack.first_node.index();
+            let nodes = &self.nodes[first..first + rack.num_nodes as usize];
+            NodeRooms::of(nodes.iter().map(room)).most(tasks)
+        });
+        TypeRoom {
+            node: all.largest(),
+            rack: in_rack.max().unwrap_or(0),
+            all: all.most(tasks),
+        }
+    }
+
+    /// What the free GPUs of a type have for whole tasks.
+    pub(super) fn free_rooms(&self, kind: GpuTypeId, tasks: Tasks) -> NodeRooms {
+        let mut rooms = NodeRooms::NONE;
+        for free in self.free.levels(kind) {
+            rooms.add(tasks.num_on(free), self.free.num_nodes_with(kind, free));
+        }
+        rooms
+    }
+
+    /// As [`Cluster::place_over`], for a gang of tasks: on the victims' nodes first, or, where it could not have so many nodes, on
+    /// those with most room.
+    pub(crate) fn place_tasks_over(
+        &self,
+        kind: GpuTypeId,
+        (tasks, num_gpus): (Tasks, u32),
+        victims: &[JobId],
+        out: &mut Vec<Slice>,
+    ) -> bool {
+        if tasks.is_any() {
+            return self.place_over(kind, num_gpus, victims, out);
+        }
+        let mut given: BTreeMap<NodeId, u64> = BTreeMap::new();
+        for slice in victims
+            .iter()
+            .flat_map(|victim| &self.jobs[victim.index()].placement)
+        {
+            *given.entry(slice.node).or_default() |= slice.gpus;
+        }
+        // Whether nobody gives way there, GPUs for whole tasks, the node and its GPUs.
+        let mut nodes: Vec<(bool, u32, NodeId, u64)> = Vec::new();
+        for (id, node) in self.nodes.iter().enumerate() {
+            let (id, is_up) = (NodeId(id as u32), node.state == NodeState::Up);
+            let gpus = node.free | given.get(&id).copied().unwrap_or(0);
+            let room = tasks.num_on(num_in(gpus));
+            if node.gpu_type == kind && is_up && room > 0 {
+                nodes.push((!given.contains_key(&id), room, id, gpus));
+            }
+        }
+        let single = nodes
+            .iter()
+            .filter(|(is_free, room, ..)| !is_free && *room >= num_gpus);
+        if let Some(best) = single.min_by_key(|(_, room, id, _)| (*room, *id)).copied() {
+            return fill(&[best], (tasks, num_gpus), out);
+        }
+        nodes.sort_unstable_by_key(|(is_free, room, id, _)| (*is_free, Reverse(*room), *id));
+        if fill(&nodes, (tasks, num_gpus), out) {
+            return true;
+        }
+        nodes.sort_unstable_by_key(|(_, room, id, _)| (Reverse(*room), *id));
+        fill(&nodes, (tasks, num_gpus), out)
+    }
+}
+
+/// Takes the lowest GPUs of nodes in their order; false (and nothing written) if that is too little or too many nodes.
+fn fill(nodes: &[(bool, u32, NodeId, u64)], (tasks, num_gpus): (Tasks, u32), out: &mut Vec<Slice>) -> bool {
+    let (start, mut rest) = (out.len(), num_gpus);
+    for (_, room, node, gpus) in nodes.iter().take(tasks.most_nodes()) {
+        if rest == 0 {
+            break;
+        }
+        let take = rest.min(*room);
+        out.push(Slice {
+            node: *node,
+            gpus: lowest(*gpus, take),
+        });
+        rest -= take;
+    }
+    if rest > 0 {
+        out.truncate(start);
+    }
+    rest == 0
+}
+
+/// The lowest `num` set bits of a mask.
+pub(super) fn lowest(mask: u64, num: u32) -> u64 {
+    let mut rest = mask;
+    for _ in 0..num {
+        rest &= rest.wrapping_sub(1);
+    }
+    mask & !rest
+}
+
+/// Free GPUs of a type node by node, as they would be if some running jobs had ended, for one gang of tasks.
+#[derive(Clone, Debug)]
+pub(crate) struct TaskRoom {
+    kind: GpuTypeId,
+    tasks: Tasks,
+    num_gpus: u32,
+    /// `[node]`
+    free: Vec<u32>,
+    rooms: NodeRooms,
+}
+
+impl TaskRoom {
+    /// As they are now.
+    pub(crate) fn now(cluster: &Cluster, kind: GpuTypeId, (tasks, num_gpus): (Tasks, u32)) -> TaskRoom {
+        let of_node = |node: &Node| if node.gpu_type == kind { node.num_free() } else { 0 };
+        let free: Vec<u32> = cluster.nodes.iter().map(of_node).collect();
+        TaskRoom {
+            kind,
+            tasks,
+            num_gpus,
+            rooms: NodeRooms::of(free.iter().map(|free| tasks.num_on(*free))),
+            free,
+        }
+    }
+
+    /// Whether the gang fits.
+    pub(crate) fn fits(&self) -> bool {
+        self.rooms.most(self.tasks) >= self.num_gpus
+    }
+
+    /// GPUs are given back; those of other types and of nodes that take no jobs do not count.
+    pub(crate) fn give(&mut self, cluster: &Cluster, slice: Slice) {
+        self.change(cluster, slice.node, |free| free + slice.num_gpus());
+    }
+
+    /// GPUs that were given back are not after all.
+    pub(crate) fn take(&mut self, cluster: &Cluster, slice: Slice) {
+        self.change(cluster, slice.node, |free| free - slice.num_gpus());
+    }
+
+    fn change(&mut self, cluster: &Cluster, id: NodeId, change: impl Fn(u32) -> u32) {
+        let node = &cluster.nodes[id.index()];
+        if node.gpu_type != self.kind || node.state != NodeState::Up {
+            return;
+        }
+        let free = &mut self.free[id.index()];
+        self.rooms.remove(self.tasks.num_on(*free));
+        *free = change(*free);
+        self.rooms.add(self.tasks.num_on(*free), 1);
+    }
+
+    /// GPUs that others may take, wherever they take them, so that the gang fits all the same; a lower bound where tasks are limited
+    /// on a node or nodes of the gang. It must fit.
+    pub(crate) fn num_spare(&self) -> u32 {
+        let each = u32::from(self.tasks.gpus_per_task).max(1);
+        let rooms = self.free.iter().map(|free| (self.tasks.num_on(*free), *free));
+        let mut rooms: Vec<(u32, u32)> = rooms.filter(|(room, _)| *room > 0).collect();
+        rooms.sort_unstable_by_key(|(room, _)| Reverse(*room));
+        rooms.truncate(self.tasks.most_nodes());
+        let all: u32 = rooms.iter().map(|(room, _)| room).sum();
+        // The gang no longer fits once so many tasks find no room. The first of a node is lost with all that is left over there and
+        // one GPU, each further one with all of its own.
+        let num_lost = ((all - self.num_gpus) / each + 1) as usize;
+        let mut firsts: Vec<u32> = rooms
+            .iter()
+            .map(|(room, free)| each.min(free - room + 1))
+            .collect();
+        firsts.sort_unstable();
+        let num_firsts = num_lost.min(firsts.len());
+        let others = (num_lost - num_firsts) as u32 * each;
+        firsts[..num_firsts].iter().sum::<u32>() + others - 1
+    }
+}

@@ -1,9 +1,9 @@
 //! From a snapshot to the tables in which policies decide, and from their rows back to names.
 //!
 //! The tables hold the GPUs that are the daemon's to give: those that run nobody, or a job that it knows. GPUs under jobs that
-//! are left to the batch system are not in them. Gangs get one node, or whole nodes: Slurm cannot be told anything else. Those
-//! of pods, which may share nodes, may also have one more node for the rest. Nodes whose GPUs are given in shares are a GPU
-//! type of their own in the tables, on which nothing but shares can run, and shares run nowhere else.
+//! are left to the batch system are not in them. A job of several nodes or pods is a gang of tasks: each of its parts lies on one
+//! node, pods of a gang may share nodes, and Slurm's nodes are different ones. All others get one node. Nodes whose GPUs are given
+//! in shares are a GPU type of their own in the tables, on which nothing but shares can run, and shares run nowhere else.
 
 mod offer;
 mod placed;
@@ -15,7 +15,7 @@ use pleach_scheduler::cluster_spec::{GpuTypeSpec, NodeGroup, TenantSpec};
 use pleach_scheduler::snapshot::{JobRecord, RunRecord};
 use pleach_scheduler::{
     ActionKind, ActionSet, Capabilities, ClassId, Cluster, ClusterSpec, ExternalId, ModelClass, NodeId,
-    Resources, Submission, TenantId, Time,
+    Resources, Submission, Tasks, TenantId, Time,
 };
 
 use self::offer::{Kind, Offer};
@@ -85,9 +85,9 @@ pub fn build_without(
     if offers.is_empty() {
         return Ok(None);
     }
-    let mut sizes = vec![0_u32; kinds.len()];
+    let mut sizes: Vec<Sizes> = kinds.iter().map(|_| Sizes::NONE).collect();
     for offer in &offers {
-        sizes[offer.kind] = sizes[offer.kind].max(offer.num_gpus);
+        sizes[offer.kind].add(offer.num_gpus);
     }
     let masks = masks(snapshot, &kinds, &sizes);
     let classes = classes(&masks, &kinds, settings);
@@ -124,7 +124,7 @@ pub fn build_without(
         let Some(class) = masks.iter().position(|other| *other == mask) else {
             let reason = match never_fits(job, &snapshot.nodes) {
                 Some(reason) => format!("it {reason}"),
-                None => "no node has so many GPUs beside what jobs hold that are left alone".into(),
+                None => "no nodes have so many GPUs beside what jobs hold that are left alone".into(),
             };
             fleet.left_out.insert(job.id, reason);
             continue;
@@ -234,13 +234,51 @@ fn names(job: &JobSeen, kind: &str) -> bool {
         && (job.gpu_types.is_empty() || job.gpu_types.iter().any(|asked| asked == kind))
 }
 
-/// Whether a job can run on one node with so many GPUs, or on whole ones.
-fn fits(job: &JobSeen, size: u32) -> bool {
+/// How the gang of a job is cut: its parts lie on a node each, and on nodes of their own unless they are pods.
+fn tasks_of(job: &JobSeen) -> Tasks {
     match job.num_nodes {
-        1 => job.gpus_per_node <= size,
-        // One node, or whole ones, which whole pods must fill.
-        _ if job.is_packed => job.num_gpus() <= size || size.is_multiple_of(job.gpus_per_node.max(1)),
-        _ => job.gpus_per_node == size,
+        1 => Tasks::ANY,
+        _ => Tasks {
+            // More than a node has never fits.
+            gpus_per_task: u8::try_from(job.gpus_per_node).unwrap_or(u8::MAX).max(1),
+            tasks_per_node_max: u8::from(!job.is_packed),
+            ..Tasks::ANY
+        },
+    }
+}
+
+/// Nodes of a type by the number of their GPUs, 0 to 64.
+struct Sizes([u32; 65]);
+
+impl Sizes {
+    const NONE: Sizes = Sizes([0; 65]);
+
+    fn add(&mut self, num_gpus: u32) {
+        self.0[num_gpus.min(64) as usize] += 1;
+    }
+
+    fn largest(&self) -> u32 {
+        (1..=64)
+            .rev()
+            .find(|size| self.0[*size as usize] > 0)
+            .unwrap_or(0)
+    }
+
+    /// Parts of a job that its nodes hold.
+    fn num_parts(&self, job: &JobSeen) -> u64 {
+        let (tasks, each) = (tasks_of(job), job.gpus_per_node.max(1));
+        let parts = (0..=64_u32).zip(self.0);
+        parts
+            .map(|(size, num)| u64::from(tasks.num_on(size) / each) * u64::from(num))
+            .sum()
+    }
+
+    /// Whether they hold all of it.
+    fn hold(&self, job: &JobSeen) -> bool {
+        match job.num_nodes {
+            1 => job.gpus_per_node <= self.largest(),
+            num => self.num_parts(job) >= u64::from(num),
+        }
     }
 }
 
@@ -248,49 +286,50 @@ fn fits(job: &JobSeen, size: u32) -> bool {
 /// node is of a type that it asks for.
 #[must_use]
 pub fn never_fits(job: &JobSeen, nodes: &[NodeSeen]) -> Option<String> {
-    // As in the tables: what counts of a type is its largest node.
-    let mut sizes: BTreeMap<&str, u32> = BTreeMap::new();
+    let mut sizes: BTreeMap<&str, Sizes> = BTreeMap::new();
     for node in nodes {
         if node.shared.is_some() == job.share.is_some() && names(job, &node.gpu_type) {
-            let size = sizes.entry(&node.gpu_type).or_default();
-            *size = node.num_gpus.max(*size);
+            sizes
+                .entry(&node.gpu_type)
+                .or_insert(Sizes::NONE)
+                .add(node.num_gpus);
         }
     }
-    if sizes.values().any(|size| fits(job, *size)) {
+    if sizes.values().any(|sizes| sizes.hold(job)) {
         return None;
     }
-    let most = *sizes.values().max()?;
+    let most = sizes.values().map(Sizes::largest).max()?;
     let (num, each) = (job.num_nodes, job.gpus_per_node);
-    match (num, job.is_packed) {
-        (1, _) => Some(format!(
-            "asks for {each} GPUs on one node, and the largest that it may have has {most}"
-        )),
-        (_, true) if each > most => Some(format!(
-            "has pods of {each} GPUs, and the largest node that they may have has {most}"
-        )),
-        (_, true) => Some(format!(
-            "has {num} pods of {each} GPUs: more than the {most} of the largest node that they may have, and whole nodes are not \
-             filled by pods of {each}"
-        )),
-        _ => Some(format!(
-            "asks for {each} GPUs on each of {num} nodes: jobs of several nodes get whole ones, and none that it may have is of {each}"
-        )),
-    }
+    let parts = sizes
+        .values()
+        .map(|sizes| sizes.num_parts(job))
+        .max()
+        .unwrap_or(0);
+    Some(match (num, job.is_packed) {
+        (1, _) => format!("asks for {each} GPUs on one node, and the largest that it may have has {most}"),
+        (_, true) if each > most => {
+            format!("has pods of {each} GPUs, and the largest node that they may have has {most}")
+        }
+        (_, true) => format!("has {num} pods of {each} GPUs, and the nodes that they may have hold {parts}"),
+        _ => {
+            format!("asks for {each} GPUs on each of {num} nodes, and {parts} that it may have have so many")
+        }
+    })
 }
 
-/// The GPU types on which a job can run on one node or on whole nodes, as a mask; 0: on none, now.
-fn masks_of(job: &JobSeen, kinds: &[Kind<'_>], sizes: &[u32]) -> u64 {
+/// The GPU types of which the nodes hold a job, as a mask; 0: none, now.
+fn masks_of(job: &JobSeen, kinds: &[Kind<'_>], sizes: &[Sizes]) -> u64 {
     let mut mask = 0;
-    for (at, ((kind, is_shared), size)) in kinds.iter().zip(sizes).enumerate().take(64) {
+    for (at, ((kind, is_shared), sizes)) in kinds.iter().zip(sizes).enumerate().take(64) {
         let is_for_it = *is_shared == job.share.is_some();
-        mask |= u64::from(names(job, kind) && is_for_it && (fits(job, *size) || job.is_placed())) << at;
+        mask |= u64::from(names(job, kind) && is_for_it && (job.is_placed() || sizes.hold(job))) << at;
     }
     mask
 }
 
 /// The different masks, all types first: one model class for each. Where GPUs are given in shares, those of shares and of whole
 /// GPUs are always among them: what policies are told of a job must not hang on who else waits.
-fn masks(snapshot: &Snapshot, kinds: &[Kind<'_>], sizes: &[u32]) -> Vec<u64> {
+fn masks(snapshot: &Snapshot, kinds: &[Kind<'_>], sizes: &[Sizes]) -> Vec<u64> {
     let all = u64::MAX >> (64 - kinds.len().clamp(1, 64));
     let bits = kinds.iter().take(64).enumerate();
     let shared = bits.fold(0, |mask, (at, (_, is_shared))| mask | u64::from(*is_shared) << at);
@@ -411,6 +450,7 @@ fn record(job: &JobSeen, now_s: i64, class: usize, memory: &Memory, settings: &R
                 estimate_s: job.estimate_s(settings.default_limit_s),
                 resources: Resources {
                     gpu_milli: job.gpu_milli(),
+                    tasks: tasks_of(job),
                     ..Resources::WHOLE_GPU
                 },
             },

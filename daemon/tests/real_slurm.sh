@@ -50,7 +50,7 @@ jobs=() cancelled=()
 for number in $(seq "$num_jobs"); do
   case $((number % 10)) in
     0) more=(--gres=shard:2) ;;                 # left to Slurm
-    1) more=(-N2 --gres=gpu:1) ;;               # left to Slurm: two nodes that are not whole
+    1) more=(-N2 --gres=gpu:1) ;;               # a GPU of each of two nodes
     2) more=(-N2 --gres=gpu:a100:4) ;;
     3) more=(--gres=gpu:a100:3) ;;
     4) more=(--gpus=2) ;;

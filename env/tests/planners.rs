@@ -157,6 +157,10 @@ fn cut() -> Workload {
 }
 
 over_all_planners!(every_planner_places_gangs_of_tasks_or_refuses_them, |entry| {
+    places_tasks_or_refuses(entry);
+});
+
+fn places_tasks_or_refuses(entry: &Entry) {
     let mut config = SimConfig::default();
     config.capacity.node_mtbf_s = Some(86_400.0);
     let workload = cut();
@@ -173,7 +177,7 @@ over_all_planners!(every_planner_places_gangs_of_tasks_or_refuses_them, |entry| 
         refused.contains(entry.info.name) && refused.contains("shares out single GPUs"),
         "{refused}"
     );
-});
+}
 
 #[test]
 fn rounds_of_a_minute_outlast_restarts_that_models_make_dear() {

@@ -42,11 +42,16 @@ fn why_not(observed: &Observed, job: &JobSeen) -> String {
 fn what_the_tables_have_no_place_for_on_empty_nodes_is_given_back_with_the_true_reason() {
     let nodes = ["n1", "n2", "n3", "n4"].map(|name| node(name, 8));
     for (num, gpus, words) in [
-        (2, 5, "has 2 pods of 5 GPUs: more than the 8 of the largest node"),
-        (2, 6, "has 2 pods of 6 GPUs: more than the 8 of the largest node"),
-        (2, 7, "not filled by pods of 7"),
-        (3, 3, "not filled by pods of 3"),
-        (4, 3, "has 4 pods of 3 GPUs"),
+        (
+            5,
+            5,
+            "has 5 pods of 5 GPUs, and the nodes that they may have hold 4",
+        ),
+        (
+            9,
+            3,
+            "has 9 pods of 3 GPUs, and the nodes that they may have hold 8",
+        ),
         (
             2,
             9,
@@ -80,7 +85,21 @@ fn what_the_tables_have_no_place_for_on_empty_nodes_is_given_back_with_the_true_
     let mut full = pod("full", 8);
     full["spec"]["nodeName"] = json!("n1");
     full["spec"]["schedulingGates"] = json!([]);
-    for (num, gpus) in [(1, 8), (2, 4), (2, 8), (4, 2), (3, 4), (8, 4), (5, 1), (9, 2)] {
+    for (num, gpus) in [
+        (1, 8),
+        (2, 4),
+        (2, 8),
+        (4, 2),
+        (3, 4),
+        (8, 4),
+        (5, 1),
+        (9, 2),
+        (2, 5),
+        (2, 6),
+        (2, 7),
+        (3, 3),
+        (4, 3),
+    ] {
         let pods = [gang(num, gpus), vec![full.clone()]].concat();
         let observed = observe(&lists(&nodes, &pods, &[]), &settings(), NOW_S);
         let jobs = &observed.snapshot.jobs;
@@ -89,7 +108,7 @@ fn what_the_tables_have_no_place_for_on_empty_nodes_is_given_back_with_the_true_
             "{num} x {gpus}: {jobs:?}"
         );
     }
-    // The largest node of a type counts, whatever its state, and of types only those that a pod may have.
+    // All nodes of a type count, whatever their state, and of types only those that a pod may have.
     let mut big = node("n5", 16);
     big["spec"]["unschedulable"] = json!(true);
     let nodes = [node("n1", 8), big];
@@ -322,22 +341,61 @@ impl Shop {
 }
 
 #[tokio::test]
-async fn gangs_without_a_place_are_left_to_kube_scheduler_at_once_and_counted() {
+async fn two_pods_of_five_start_on_a_node_each() {
     let mut world = world(&["n1", "n2"]);
     gang(2, 5).into_iter().for_each(|pod| world.add_pod(pod));
+    let mut shop = Shop::open(world).await;
+    shop.round(0, |world| world.binds.len() == 2).await;
+    let world = shop.fake.world.lock().unwrap();
+    let mut nodes = ["w-0", "w-1"].map(|pod| world.node_of(pod).unwrap());
+    nodes.sort_unstable();
+    assert_eq!(nodes, ["n1", "n2"]);
+}
+
+#[tokio::test]
+async fn four_pods_of_four_start_on_four_half_free_nodes() {
+    let names = ["n1", "n2", "n3", "n4"];
+    let mut world = world(&names);
+    for name in names {
+        let mut half = pod(&format!("half-{name}"), 4);
+        half["spec"]["schedulingGates"] = json!([]);
+        half["spec"]["nodeName"] = json!(name);
+        half["status"] = json!({ "phase": "Running" });
+        world.add_pod(half);
+    }
+    gang(4, 4).into_iter().for_each(|pod| world.add_pod(pod));
+    let mut shop = Shop::open(world).await;
+    let num_bound = |world: &World| {
+        (0..4)
+            .filter(|rank| world.node_of(&format!("w-{rank}")).is_some())
+            .count()
+    };
+    shop.round(0, |world| num_bound(world) == 4).await;
+    let world = shop.fake.world.lock().unwrap();
+    let mut nodes: Vec<&str> = (0..4)
+        .map(|rank| world.node_of(&format!("w-{rank}")).unwrap())
+        .collect();
+    nodes.sort_unstable();
+    assert_eq!(nodes, names);
+}
+
+#[tokio::test]
+async fn gangs_without_a_place_are_left_to_kube_scheduler_at_once_and_counted() {
+    let mut world = world(&["n1", "n2"]);
+    gang(3, 5).into_iter().for_each(|pod| world.add_pod(pod));
     let mut shop = Shop::open(world).await;
     let notes = shop.round(0, |world| world.binds.len() == 2).await;
     assert!(
         notes
             .iter()
-            .any(|note| note.starts_with("team/g is left to kube-scheduler: it has 2 pods of 5 GPUs")),
+            .any(|note| note.starts_with("team/g is left to kube-scheduler: it has 3 pods of 5 GPUs")),
         "{notes:?}"
     );
     {
         let world = shop.fake.world.lock().unwrap();
         for pod in world.pods.values() {
             let left = pod["metadata"]["annotations"]["pleach/left"].as_str().unwrap();
-            assert!(left.contains("not filled by pods of 5"), "{left}");
+            assert!(left.contains("the nodes that they may have hold 2"), "{left}");
         }
     }
     let status = shop.controller.status();

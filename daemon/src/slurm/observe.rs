@@ -3,8 +3,8 @@
 //! The queue is read before the nodes: a job that ends or starts between the two makes a node look fuller, never emptier. A
 //! text that is not what the command prints is refused as a whole, with its line. Proved on Slurm 22.05.
 //!
-//! A job that cannot be carried over into tables without loss (features, reservations, licences, two nodes that are not taken
-//! whole, shares of GPUs where no nodes are set apart for them) is left to Slurm's own scheduler, and the GPUs that it takes
+//! A job that cannot be carried over into tables without loss (features, reservations, licences, GPUs by task or socket, shares of
+//! GPUs where no nodes are set apart for them) is left to Slurm's own scheduler, and the GPUs that it takes
 //! are taken out of the cluster that the policy sees.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -148,7 +148,7 @@ pub fn read_with(
     })
 }
 
-/// Leaves to Slurm what cannot be placed even on an empty cluster, on one node or on whole nodes.
+/// Leaves to Slurm what cannot be placed even on an empty cluster.
 fn leave_misfits(
     job: &mut JobSeen,
     nodes: &[NodeSeen],
@@ -169,7 +169,7 @@ fn leave_misfits(
         let held = if is_held { GIVE_BACK } else { "" };
         job.phase = Phase::Foreign {
             reason: format!(
-                "{held}asks for {num} nodes with {gpus} GPUs each, which are neither one node nor whole nodes here{}",
+                "{held}asks for {num} nodes with {gpus} GPUs each, and so many of one type are not here{}",
                 if job.share.is_some() {
                     " whose GPUs are given in shares"
                 } else {
@@ -186,13 +186,9 @@ fn fits(job: &JobSeen, nodes: &[NodeSeen]) -> bool {
     let for_it = |node: &&NodeSeen| node.shared.is_some() == job.share.is_some();
     let open: Vec<&NodeSeen> = nodes.iter().filter(named).filter(for_it).collect();
     open.iter().any(|node| {
-        let alike = || open.iter().filter(|other| other.gpu_type == node.gpu_type);
-        match job.num_nodes {
-            1 => node.num_gpus >= job.gpus_per_node,
-            num => {
-                alike().all(|other| other.num_gpus == job.gpus_per_node) && alike().count() >= num as usize
-            }
-        }
+        let alike = open.iter().filter(|other| other.gpu_type == node.gpu_type);
+        let large = alike.filter(|other| other.num_gpus >= job.gpus_per_node);
+        large.count() >= job.num_nodes as usize
     })
 }
 

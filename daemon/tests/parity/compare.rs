@@ -17,13 +17,39 @@ pub fn plain(decisions: &[Decision]) -> Vec<String> {
 pub const SHARES: ClassId = ClassId(2);
 pub const WHOLE: ClassId = ClassId(1);
 
-/// What a new job asks for: a class, GPUs, and thousandths of each.
-pub fn drawn(numbers: &mut Numbers, num_shared: usize) -> (ClassId, u32, u16) {
-    let num_gpus = [1, 1, 2, 3, 4, 4, 8][numbers.next(7) as usize];
+/// Nodes or pods as tasks, of so many GPUs each.
+fn cut(gpus_per_task: u8, tasks_per_node_max: u8) -> Tasks {
+    Tasks {
+        gpus_per_task,
+        tasks_per_node_max,
+        ..Tasks::ANY
+    }
+}
+
+/// What a new job asks for: a class, GPUs, thousandths of each, and how they are cut.
+pub fn drawn(numbers: &mut Numbers, num_shared: usize) -> (ClassId, u32, u16, Tasks) {
+    let one = |num_gpus| (num_gpus, Tasks::ANY);
+    let sizes = [
+        one(1),
+        one(1),
+        one(2),
+        one(3),
+        one(4),
+        one(4),
+        (8, cut(4, 1)),
+        (6, cut(3, 1)),
+        (6, cut(2, 0)),
+    ];
+    let (num_gpus, tasks) = sizes[numbers.next(9) as usize];
     match num_shared {
-        0 => (ClassId(0), num_gpus, 1000),
-        _ if numbers.next(2) == 0 => (WHOLE, num_gpus, 1000),
-        _ => (SHARES, 1, gpu_milli(1 + numbers.next(4) as u32, SHARDS)),
+        0 => (ClassId(0), num_gpus, 1000, tasks),
+        _ if numbers.next(2) == 0 => (WHOLE, num_gpus, 1000, tasks),
+        _ => (
+            SHARES,
+            1,
+            gpu_milli(1 + numbers.next(4) as u32, SHARDS),
+            Tasks::ANY,
+        ),
     }
 }
 
@@ -52,7 +78,7 @@ pub fn compare(make: &dyn Fn() -> Player, num_instants: usize, num_shared: usize
             }
         }
         if numbers.next(3) > 0 {
-            let (class, num_gpus, gpu_milli) = drawn(&mut numbers, num_shared);
+            let (class, num_gpus, gpu_milli, tasks) = drawn(&mut numbers, num_shared);
             let limit_s = 60 + numbers.next(20_000);
             let request = Submission {
                 tenant: TenantId(0),
@@ -64,6 +90,7 @@ pub fn compare(make: &dyn Fn() -> Player, num_instants: usize, num_shared: usize
                 },
                 resources: Resources {
                     gpu_milli,
+                    tasks,
                     ..Resources::WHOLE_GPU
                 },
             };

@@ -23,13 +23,13 @@ use pleach_dealing::{RoundDealer, Trust};
 use pleach_network::{
     Contract, Layout, LearnedPolicy, NetworkConfig, Normaliser, Provenance, TrainedNetwork,
 };
-use pleach_scheduler::cluster::{JobState, NodeState};
+use pleach_scheduler::cluster::{JobState, NodeState, Slice};
 use pleach_scheduler::observation::Spaces;
 use pleach_scheduler::pass::{Pass, PassState};
 use pleach_scheduler::policy::{CandidateConfig, Policy};
 use pleach_scheduler::tree::{Tree, TreePolicy};
 use pleach_scheduler::{
-    ClassId, Cluster, Decision, Estimate, ExternalId, JobId, Resources, Submission, TenantId, Time,
+    ClassId, Cluster, Decision, Estimate, ExternalId, JobId, Resources, Submission, Tasks, TenantId, Time,
     heuristics,
 };
 

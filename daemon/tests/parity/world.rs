@@ -113,7 +113,17 @@ pub fn shown(cluster: &Cluster, names: &[String], num_shared: usize, now_s: i64)
         let (size, gpu_milli) = (job.request.num_gpus, job.request.resources.gpu_milli);
         let is_share = job.request.class == SHARES;
         let told = runs && is_share && now_s % 2 == 0;
-        let num_nodes = if size > 4 { size / 4 } else { 1 };
+        let tasks = job.request.resources.tasks;
+        let each = u32::from(tasks.gpus_per_task);
+        let num_nodes = if tasks.is_any() { 1 } else { size / each };
+        // A name for each pod.
+        let num_on = |slice: &Slice| {
+            if tasks.is_any() {
+                1
+            } else {
+                slice.num_gpus() / each
+            }
+        };
         snapshot.jobs.push(JobSeen {
             id: job.external,
             phase: if runs { Phase::Running } else { Phase::Waiting },
@@ -124,7 +134,7 @@ pub fn shown(cluster: &Cluster, names: &[String], num_shared: usize, now_s: i64)
             limit_s: Some(job.request.estimate_s.value as i64),
             num_nodes,
             gpus_per_node: size / num_nodes,
-            is_packed: false,
+            is_packed: !tasks.is_any() && tasks.tasks_per_node_max == 0,
             share: is_share.then(|| Share {
                 shards: u32::from(gpu_milli) * SHARDS / 1000,
                 gpu_milli,
@@ -136,7 +146,10 @@ pub fn shown(cluster: &Cluster, names: &[String], num_shared: usize, now_s: i64)
             nodes: job
                 .placement
                 .iter()
-                .map(|slice| names[slice.node.index()].clone())
+                .flat_map(|slice| {
+                    let name = names[slice.node.index()].clone();
+                    std::iter::repeat_n(name, num_on(slice) as usize)
+                })
                 .collect(),
             num_restarts: job.num_preemptions,
             num_tries: 0,

@@ -293,12 +293,16 @@ class Steps:
         self.start_ours()
 
     def without_place(self):
-        """Gangs and pods that fill no node go to kube-scheduler at once, with the reason."""
-        names = [self.add("odd", 5, life_s=0.3, gang=("odd", 2)) for _ in range(2)]
+        """Pods of 5 go to a node each; gangs and pods that no nodes hold go to kube-scheduler at once, with the reason."""
+        pair = [self.add("pair", 5, life_s=0.3, gang=("pair", 2)) for _ in range(2)]
+        self.until_all_ended()
+        nodes = {self.watcher.node_of(name) for name in pair}
+        expect(len(nodes) == 2, f"two pods of 5 ran on {nodes}")
+        names = [self.add("odd", 5, life_s=0.3, gang=("odd", 4)) for _ in range(4)]
         self.until_all_ended()
         for name in names:
             left = notes(self.watcher.named(name)).get("pleach/left", "")
-            expect("not filled by pods of 5" in left, f"{name} was left for: {left}")
+            expect("hold 3" in left, f"{name} was left for: {left}")
         name = self.add("huge", 16)
         wait_for("the pod of 16 is given back", lambda: "16 GPUs on one node" in notes(self.client.pod(name)).get("pleach/left", ""))
         self.client.must("DELETE", f"/api/v1/namespaces/{TEAM}/pods/{name}")

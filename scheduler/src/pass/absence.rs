@@ -8,8 +8,10 @@ use crate::policy::Needs;
 #[must_use]
 pub fn why_absent(cluster: &Cluster, needs: &Needs, job: JobId) -> String {
     let demand = cluster.demand(job);
+    let tasks = cluster.shape(demand.shape).tasks;
     let gpus = match demand.num_gpus {
         1 => "1 GPU".to_string(),
+        num if tasks.gpus_per_task > 1 => format!("{num} GPUs in tasks of {}", tasks.gpus_per_task),
         num => format!("{num} GPUs"),
     };
     let Needs { heads, fitting, .. } = needs;

@@ -1,7 +1,7 @@
 use std::io::Write as _;
 
-use pleach_scheduler::{Tasks, Time};
 use pleach_scheduler::cluster_spec::{ClusterSpec, Resources, TenantSpec};
+use pleach_scheduler::{Tasks, Time};
 use proptest::prelude::*;
 
 use super::sidecar_path;
@@ -181,7 +181,10 @@ fn tasks_that_are_left_empty_are_of_one_gpu_anywhere_and_bad_ones_are_refused() 
         ("0,4,1,65,,", "line 2, column gpus_per_task: `65`"),
         ("0,4,1,2,1.5,", "line 2, column tasks_per_node_max: `1.5`"),
         ("0,4,1,2,,65536", "line 2, column nodes_max: `65536`"),
-        ("0,5,1,2,,", "line 2, column num_gpus: `5` is not allowed here: allowed is a multiple of gpus_per_task, 2"),
+        (
+            "0,5,1,2,,",
+            "line 2, column num_gpus: `5` is not allowed here: allowed is a multiple of gpus_per_task, 2",
+        ),
         // Nodes of four GPUs have no room for a task of eight.
         ("0,8,1,8,,", "jobs[0].resources"),
     ] {

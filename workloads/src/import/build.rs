@@ -132,7 +132,10 @@ fn too_large(
         }
         _ => u32::MAX,
     };
-    let reason = "asks for more CPU or memory than the nodes and GPUs of the cluster have";
+    let reason = match row.resources.tasks.is_any() {
+        true => "asks for more CPU or memory than the nodes and GPUs of the cluster have",
+        false => "asks for more CPU, memory or GPUs on one node than the nodes of the cluster have",
+    };
     Ok((row.num_gpus > room).then_some(reason))
 }
 

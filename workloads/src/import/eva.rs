@@ -4,15 +4,15 @@
 //! Chang et al., "Eva: Cost-Efficient Cloud-Based Cluster Scheduling", EuroSys 2025; `uw-mad-dash/Eva`: 200 jobs with
 //! PAI's run times. An object of jobs by number; each has a name, `arrival_time` and `duration` in seconds, and tasks
 //! whose demand is `[GPUs, vCPU, GiB]`, for any instance type or by type (refused). A job's tasks run at once, so they
-//! are one gang; the delays of fetching and building images are not read. Eva rents nodes; here the cluster is fixed.
+//! are one gang, which is cut so where all that have GPUs have as many; the delays of fetching and building images are not read. Eva rents nodes; here the cluster is fixed.
 //!
 //! The file must be spread over lines, as its generator writes it.
 
 use std::fmt;
 use std::path::Path;
 
-use pleach_scheduler::Time;
 use pleach_scheduler::cluster_spec::Resources;
+use pleach_scheduler::{Tasks, Time};
 use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
 
@@ -173,6 +173,7 @@ fn row_of(key: &str, job: &EvaJob, draft: &mut Draft) -> Result<Option<RawRow>, 
         }
     }
     let [num_gpus, cpu_cores, memory_gib] = total;
+    let tasks = tasks_of(&job.tasks.0);
     if num_gpus == 0.0 {
         draft.exclude("asks for no GPU");
         return Ok(None);
@@ -199,9 +200,22 @@ fn row_of(key: &str, job: &EvaJob, draft: &mut Draft) -> Result<Option<RawRow>, 
         resources: Resources {
             cpu_cores: cpu_cores / num_gpus,
             memory_gib: memory_gib / num_gpus,
+            tasks,
             ..Resources::WHOLE_GPU
         },
     }))
+}
+
+/// How a gang of such tasks is cut: as one likes where they have different numbers of GPUs, which cannot be said here.
+fn tasks_of(tasks: &[(String, EvaTask)]) -> Tasks {
+    let gpus = tasks
+        .iter()
+        .filter_map(|(_, task)| Some(task.demand.0.first()?.1[0]));
+    let mut gpus = gpus.filter(|num| *num > 0.0);
+    match gpus.next() {
+        Some(first) if first <= 64.0 && gpus.all(|num| num == first) => Tasks::of(first as u8),
+        _ => Tasks::ANY,
+    }
 }
 
 /// The whole file, with its line breaks.

@@ -1,5 +1,6 @@
 //! Small lists in each format, worked by hand.
 
+use pleach_scheduler::Tasks;
 use pleach_scheduler::cluster_spec::ClusterSpec;
 
 use super::tests::of_text;
@@ -44,6 +45,8 @@ fn openb_pods_ask_for_shares_cores_memory_and_types() {
         (4, 4.0, 8.0)
     );
     assert_eq!((b.outcome, f.outcome), (Outcome::Completed, Outcome::Failed));
+    // A pod lies on one node.
+    assert_eq!((a.resources.tasks, b.resources.tasks), (Tasks::ANY, Tasks::of(4)));
     let speeds: Vec<_> = workload
         .cluster
         .gpu_types
@@ -430,7 +433,7 @@ pub(super) const EVA_START: &str = "{\n  \"0\": {\n    \"name\": \"resnet18[0]\"
 fn evas_tasks_are_one_gang() {
     let text = format!(
         "{EVA_START},\n\"1\": {{\"name\": \"gcn\", \"arrival_time\": 990, \"duration\": 60, \"tasks\": {{\"1\": \
-         {{\"demand\": {{\"any\": [1, 4, 15]}}}}, \"2\": {{\"demand\": {{\"any\": [1, 8, 15]}}}}}}}},\n\"2\": \
+         {{\"demand\": {{\"any\": [2, 4, 15]}}}}, \"2\": {{\"demand\": {{\"any\": [2, 8, 15]}}}}}}}},\n\"2\": \
          {{\"name\": \"openfoam\", \"arrival_time\": 991, \"duration\": 60, \"tasks\": {{\"3\": {{\"demand\": \
          {{\"any\": [0, 8, 15]}}}}}}}}\n}}\n"
     );
@@ -440,10 +443,11 @@ fn evas_tasks_are_one_gang() {
         (Format::Eva, 3, 2)
     );
     let gang = &workload.jobs[1];
-    // 4 + 8 vCPU over two GPUs.
+    // 4 + 8 vCPU over four GPUs of two tasks.
     assert_eq!(
         (gang.num_gpus, gang.resources.cpu_cores, gang.resources.memory_gib),
-        (2, 6.0, 15.0)
+        (4, 3.0, 7.5)
     );
+    assert_eq!(gang.resources.tasks, Tasks::of(2));
     assert_eq!(workload.classes[0].name, "resnet18");
 }

@@ -6,13 +6,13 @@
 //! shares of CPU-only pods (`cpu*`), of fractions (`gpushare*`) and of pods tied to GPU types (`gpuspec*`). The variants
 //! `multigpu*` carry no times and are refused.
 //!
-//! The run time is deletion minus scheduling; pods that were never scheduled have none and are excluded. `pod_phase` is a
+//! A pod is one task: all its GPUs lie on one node. The run time is deletion minus scheduling; pods that were never scheduled have none and are excluded. `pod_phase` is a
 //! snapshot: pods that were running then ended unknown.
 
 use std::path::Path;
 
-use pleach_scheduler::Time;
 use pleach_scheduler::cluster_spec::{ClusterSpec, ModelClass, Resources};
+use pleach_scheduler::{Tasks, Time};
 
 use super::cluster_of_list::{NODES_PER_RACK, Nodes, cluster_of};
 use super::row::raised;
@@ -102,6 +102,10 @@ fn read_row(table: &Table, draft: &mut Draft, cluster: &ClusterSpec) -> Result<O
         draft.exclude("asks for no GPU");
         return Ok(None);
     }
+    let Some(gpus_per_task) = u8::try_from(num_gpus).ok().filter(|num| *num <= 64) else {
+        let fix = "a pod lies on one node";
+        return Err(table.refuse(column("num_gpu"), "at most 64", fix).into());
+    };
     let amount = |name: &str| table.number(column(name), 0.0, 1e9, "give what the whole pod asks for");
     let gpu_milli = table.number(column("gpu_milli"), 1.0, 1000.0, "1000 is a whole GPU")?;
     if gpu_milli.fract() != 0.0 {
@@ -115,7 +119,7 @@ fn read_row(table: &Table, draft: &mut Draft, cluster: &ClusterSpec) -> Result<O
         gpu_memory_gib: 0.0,
         cpu_cores: amount("cpu_milli")? / 1000.0 / f64::from(num_gpus),
         memory_gib: amount("memory_mib")? / 1024.0 / f64::from(num_gpus),
-        ..Resources::WHOLE_GPU
+        tasks: Tasks::of(gpus_per_task),
     };
     let seconds = |name: &str| table.number(column(name), -SUBMIT_S_MAX, SUBMIT_S_MAX, "give seconds");
     let (submit_s, deleted_s) = (seconds("creation_time")?, seconds("deletion_time")?);

@@ -33,6 +33,14 @@ pub struct AvailabilityConfig {
     /// Failures as a site publishes them, instead of the two means above.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub site: Option<SiteFailures>,
+    /// Time for which a gang that loses a node keeps its GPUs on other nodes and waits for as many as it has lost, s; 0 = it gives
+    /// them up at once. 0 to 1e7
+    #[serde(skip_serializing_if = "is_zero")]
+    pub keep_places_s: f64,
+}
+
+fn is_zero(value: &f64) -> bool {
+    *value == 0.0
 }
 
 impl Default for AvailabilityConfig {
@@ -42,6 +50,7 @@ impl Default for AvailabilityConfig {
             node_mtbf_s: None,
             node_repair_s: 3600.0,
             site: None,
+            keep_places_s: 0.0,
         }
     }
 }
@@ -124,6 +133,15 @@ impl AvailabilityConfig {
                     hint,
                 );
             }
+        }
+        if !(0.0..=1e7).contains(&self.keep_places_s) {
+            let hint = "0 gives places up at once";
+            return bad(
+                "capacity.keep_places_s".into(),
+                self.keep_places_s,
+                "0 to 1e7 s",
+                hint,
+            );
         }
         let mtbf_s = self.node_mtbf_s.unwrap_or(1.0);
         for (key, value) in [("node_mtbf_s", mtbf_s), ("node_repair_s", self.node_repair_s)] {

@@ -198,6 +198,14 @@ impl SimConfig {
         }
         world.set_capacity(&self.capacity, seed.child("capacity", 0))?;
         if let Some(batch_system) = &self.batch_system {
+            if self.capacity.keep_places_s > 0.0 {
+                return Err(Error::Config(ConfigError::new(
+                    "capacity.keep_places_s",
+                    self.capacity.keep_places_s,
+                    "0 beside a batch system",
+                    "it decides itself when a gang starts again; leave one of the two out",
+                )));
+            }
             world.set_batch_system(batch_system)?;
         }
         Ok(world)

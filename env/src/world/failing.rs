@@ -3,6 +3,7 @@
 use pleach_scheduler::{ConfigError, JobId};
 
 use super::World;
+use super::kept_places::KeptPlaces;
 use super::truth::Truth;
 use crate::availability::{Availability, AvailabilityConfig, NodeChange};
 use crate::failures::reasons::runtime_to_failure;
@@ -68,6 +69,7 @@ impl World {
     pub fn set_capacity(&mut self, config: &AvailabilityConfig, seed: Seed) -> Result<(), ConfigError> {
         self.capacity = Availability::new(config, seed, self.cluster.nodes().len())?;
         (self.site, self.incident_seed) = (config.site, seed.child("incidents", 0));
+        self.kept = KeptPlaces::new(config.keep_places_s);
         let requests = self.truth.iter().map(|truth| &truth.submission);
         self.capacity.check_all_can_run(&self.cluster, requests)?;
         self.check_failures(config)
@@ -90,12 +92,14 @@ impl World {
     pub(super) fn change_capacity(&mut self, change: NodeChange) {
         let mut stopped = std::mem::take(&mut self.touched);
         stopped.clear();
+        let keeping = self.before_change(change);
         self.cluster
             .set_node_state(change.node, change.state, &mut stopped);
         for id in &stopped {
             self.failed(*id, Ended::NodeFailed);
         }
         self.touched = stopped;
+        self.keep_places(keeping);
         self.drop_the_ended();
         self.follow_rates();
     }

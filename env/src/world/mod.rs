@@ -12,6 +12,7 @@ mod failing;
 mod failure_bound;
 mod incidents;
 mod integrals;
+mod kept_places;
 mod lease;
 mod loads;
 mod results;
@@ -66,6 +67,7 @@ pub struct World {
     tick: Option<Time>,
     wake: Option<Time>,
     capacity: Availability,
+    kept: kept_places::KeptPlaces,
     /// Seed of what only the truth knows: how long a restart takes where that is random.
     seed: Seed,
     /// Seed of the times to failure.
@@ -176,6 +178,7 @@ impl World {
             tick: None,
             wake: None,
             capacity: Availability::default(),
+            kept: kept_places::KeptPlaces::default(),
             seed: Seed(0),
             outcome_seed: Seed(0),
             truths: None,
@@ -402,7 +405,8 @@ impl World {
         let round_end = self.round_end();
         let wake = self.wake.take().filter(|wake| *wake > now);
         let batch = self.batch_event();
-        let wakes = [finish, arrival, tick, wake, change, round_end, batch];
+        let kept_end = self.kept.next_end();
+        let wakes = [finish, arrival, tick, wake, change, round_end, batch, kept_end];
         let Some(next) = wakes.into_iter().flatten().min() else {
             return Advance::End;
         };
@@ -456,6 +460,7 @@ impl World {
             self.next_arrival += 1;
             self.weight_in_system += weight;
         }
+        self.settle_kept_places();
         self.settle_round();
         self.note_event();
         Advance::Event
@@ -476,5 +481,7 @@ fn check_consolidated(cluster: &Cluster, jobs: &[Truth]) -> Result<(), ConfigErr
     }
 }
 
+#[cfg(test)]
+mod kept_places_tests;
 #[cfg(test)]
 mod tests;

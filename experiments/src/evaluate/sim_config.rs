@@ -63,6 +63,11 @@ pub struct SchedulingConfig {
     #[arg(long, value_name = "NAME", value_parser = flag_values::site_failures, conflicts_with = "node_mtbf_days")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub site_failures: Option<SiteFailures>,
+    /// Seconds for which a gang that loses a node keeps its GPUs on other nodes and waits for as many as it has lost, instead of
+    /// giving them up at once [default: the environment's, else 0]
+    #[arg(long, value_name = "S", value_parser = flag_values::not_negative)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub keep_places_s: Option<f64>,
     /// Let nodes be drained, taken and returned as this TOML file plans: a list `changes` of at_s, node (its number in the cluster,
     /// group by group) and state (up, draining or down); also node_mtbf_s and node_repair_s
     #[arg(long, value_name = "FILE", value_parser = flag_values::capacity)]
@@ -102,6 +107,7 @@ impl SchedulingConfig {
         let numbers = [
             ("restart_cost_s", self.restart_cost_s, true),
             ("node_mtbf_days", self.node_mtbf_days, false),
+            ("keep_places_s", self.keep_places_s, true),
             ("checkpoint_interval_s", self.checkpoint_interval_s, false),
             ("stop_grace_s", self.stop_grace_s, true),
         ];
@@ -214,6 +220,7 @@ impl SchedulingConfig {
             sim.capacity.clone_from(capacity);
         }
         sim.capacity.site = self.site_failures.or(sim.capacity.site);
+        sim.capacity.keep_places_s = self.keep_places_s.unwrap_or(sim.capacity.keep_places_s);
         if let Some(days) = self.node_mtbf_days {
             sim.capacity.node_mtbf_s = Some(days * DAY_S);
         }

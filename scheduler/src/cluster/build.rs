@@ -163,6 +163,7 @@ fn nodes_and_racks(spec: &ClusterSpec) -> (Vec<Node>, Vec<Rack>, u32) {
                 num_gpus: group.gpus_per_node,
                 free: u64::MAX >> (64 - group.gpus_per_node),
                 withheld: 0,
+                kept: 0,
                 first_gpu: num_gpus,
                 state: NodeState::Up,
                 nvlink_gpus: match group.nvlink_gpus {

@@ -104,8 +104,12 @@ impl Cluster {
             assert_eq!(node.free & node.withheld, 0, "node {id} offers what it withholds");
             let up = node.state == NodeState::Up;
             assert!(
-                if up { node.withheld == 0 } else { node.free == 0 },
-                "node {id} offers GPUs exactly while it is up"
+                if up {
+                    node.withheld == node.kept
+                } else {
+                    node.free == 0 && node.kept == 0
+                },
+                "node {id} offers GPUs exactly while it is up and they are not kept"
             );
             free_of[node.gpu_type.index()] += node.num_free();
             let mut indexed = self.free.with_free(node.gpu_type, node.num_free());

@@ -1,7 +1,7 @@
-//! Nodes that come and go: drain, fail, return, be reclaimed.
+//! Nodes that come and go: drain, fail, return, be reclaimed; and GPUs that are kept from everybody for a while.
 
 use super::Cluster;
-use super::tables::NodeState;
+use super::tables::{NodeState, Slice};
 use crate::ids::{JobId, NodeId};
 
 impl Cluster {
@@ -18,7 +18,14 @@ impl Cluster {
         }
         let node = &mut self.nodes[id.index()];
         let idle = node.free | node.withheld;
-        let offered = if state == NodeState::Up { idle } else { 0 };
+        if state != NodeState::Up {
+            node.kept = 0;
+        }
+        let offered = if state == NodeState::Up {
+            idle & !node.kept
+        } else {
+            0
+        };
         let (before, rack) = (node.num_free(), node.rack);
         self.num_not_up -= usize::from(node.state != NodeState::Up);
         self.num_not_up += usize::from(state != NodeState::Up);
@@ -70,7 +77,34 @@ impl Cluster {
         self.free.moved(id, node, before);
     }
 
-    /// GPUs that nobody may use now because their nodes are draining or down and nobody holds them.
+    /// Keeps free GPUs from everybody until they are given up. A node that leaves loses what is kept there.
+    ///
+    /// # Panics
+    /// If one of them is not free.
+    pub fn keep(&mut self, slices: &[Slice]) {
+        for slice in slices {
+            let node = &self.nodes[slice.node.index()];
+            assert_eq!(slice.gpus & !node.free, 0, "{slice:?} is not free to be kept");
+            self.move_free(slice.node, slice.gpus, false);
+            let node = &mut self.nodes[slice.node.index()];
+            (node.withheld, node.kept) = (node.withheld | slice.gpus, node.kept | slice.gpus);
+        }
+    }
+
+    /// Gives kept GPUs up: they are free.
+    ///
+    /// # Panics
+    /// If one of them is not kept.
+    pub fn give_up_kept(&mut self, slices: &[Slice]) {
+        for slice in slices {
+            let node = &mut self.nodes[slice.node.index()];
+            assert_eq!(slice.gpus & !node.kept, 0, "{slice:?} is not kept");
+            (node.withheld, node.kept) = (node.withheld & !slice.gpus, node.kept & !slice.gpus);
+            self.move_free(slice.node, slice.gpus, true);
+        }
+    }
+
+    /// GPUs that nobody may use now because their nodes are draining or down, or because they are kept, and nobody holds them.
     #[must_use]
     pub fn num_withheld(&self) -> u32 {
         let withheld = self.nodes.iter().map(|node| node.withheld);

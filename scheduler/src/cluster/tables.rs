@@ -74,8 +74,10 @@ pub struct Node {
     pub num_gpus: u32,
     /// GPUs that nobody holds and that may be given away, as a bit mask.
     pub free: u64,
-    /// GPUs that nobody holds but that may not be given away because the node is not up, as a bit mask.
+    /// GPUs that nobody holds but that may not be given away, because the node is not up or they are kept, as a bit mask.
     pub withheld: u64,
+    /// Those that are kept for a gang which has lost its other GPUs, as a bit mask; whoever keeps them knows for whom.
+    pub kept: u64,
     /// Row of its GPU 0 in the GPU table.
     pub first_gpu: u32,
     /// Whether it takes part.

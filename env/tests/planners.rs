@@ -163,6 +163,7 @@ over_all_planners!(every_planner_places_gangs_of_tasks_or_refuses_them, |entry| 
 fn places_tasks_or_refuses(entry: &Entry) {
     let mut config = SimConfig::default();
     config.capacity.node_mtbf_s = Some(86_400.0);
+    config.capacity.keep_places_s = 1800.0;
     let workload = cut();
     if (entry.make)(&settings(entry)).unwrap().places_tasks() {
         check(entry, &workload, &config);

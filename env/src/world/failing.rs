@@ -3,7 +3,7 @@
 use pleach_scheduler::{ConfigError, JobId};
 
 use super::World;
-use super::kept_places::KeptPlaces;
+use super::kept::KeptPlaces;
 use super::truth::Truth;
 use crate::availability::{Availability, AvailabilityConfig, NodeChange};
 use crate::failures::reasons::runtime_to_failure;

@@ -10,44 +10,13 @@
 //! give up all at once, as everybody does without this.
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
 
 use pleach_scheduler::cluster::{Cluster, JobState, Node, NodeState, Placement, Slice};
-use pleach_scheduler::{ActionKind, GpuTypeId, JobId, NodeId, Time};
+use pleach_scheduler::{ActionKind, JobId, NodeId, Time};
 
 use super::World;
+use super::kept::Kept;
 use crate::availability::NodeChange;
-
-/// The places that are kept, by gang.
-#[derive(Clone, Debug, Default)]
-pub(super) struct KeptPlaces {
-    /// For how long each; zero: none are.
-    keep: Time,
-    gangs: BTreeMap<JobId, Kept>,
-}
-
-/// What one gang keeps.
-#[derive(Clone, Debug)]
-pub(super) struct Kept {
-    slices: Placement,
-    gpu_type: GpuTypeId,
-    until: Time,
-}
-
-impl KeptPlaces {
-    /// Places are kept for so long.
-    pub(super) fn new(keep_s: f64) -> KeptPlaces {
-        KeptPlaces {
-            keep: Time::from_secs_f64(keep_s),
-            gangs: BTreeMap::new(),
-        }
-    }
-
-    /// When the first gang gives its places up.
-    pub(super) fn next_end(&self) -> Option<Time> {
-        self.gangs.values().map(|kept| kept.until).min()
-    }
-}
 
 /// Whether a running gang would keep what it has on other nodes than one.
 fn keeps(cluster: &Cluster, id: JobId, node: NodeId) -> bool {

@@ -12,6 +12,7 @@ mod failing;
 mod failure_bound;
 mod incidents;
 mod integrals;
+mod kept;
 mod kept_places;
 mod lease;
 mod loads;
@@ -67,7 +68,7 @@ pub struct World {
     tick: Option<Time>,
     wake: Option<Time>,
     capacity: Availability,
-    kept: kept_places::KeptPlaces,
+    kept: kept::KeptPlaces,
     /// Seed of what only the truth knows: how long a restart takes where that is random.
     seed: Seed,
     /// Seed of the times to failure.
@@ -178,7 +179,7 @@ impl World {
             tick: None,
             wake: None,
             capacity: Availability::default(),
-            kept: kept_places::KeptPlaces::default(),
+            kept: kept::KeptPlaces::default(),
             seed: Seed(0),
             outcome_seed: Seed(0),
             truths: None,

@@ -14,7 +14,7 @@ use super::queue::Queue;
 use super::shape::{Shapes, capacity};
 use super::shared::{SharedGpus, TypeFacts};
 use super::tables::{Node, NodeState, Rack, Tenant};
-use super::tasks::TaskLimits;
+use super::task_limits::TaskLimits;
 use super::type_advantage::TypeWorth;
 use crate::cluster_spec::{ClusterSpec, GpuTypeSpec, ModelClass, TenantSpec};
 use crate::error::ConfigError;

@@ -7,7 +7,7 @@
 use super::Cluster;
 use super::shape::Shape;
 use super::tables::{Node, Slice};
-use super::tasks::NodeRooms;
+use super::task_limits::NodeRooms;
 use crate::ids::GpuTypeId;
 
 impl Cluster {

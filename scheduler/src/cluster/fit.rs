@@ -6,7 +6,7 @@
 use super::queue::Demand;
 use super::shape::{Shape, ShapeId, units};
 use super::tables::{Node, NodeState, Slice, Submission};
-use super::tasks::NodeRooms;
+use super::task_limits::NodeRooms;
 use super::{Cluster, SharedGpu, Template, bits};
 use crate::ActionKind;
 use crate::ids::{GpuTypeId, JobId, NodeId, RackId};

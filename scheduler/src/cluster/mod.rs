@@ -37,6 +37,7 @@ mod shared;
 pub mod snapshot;
 mod submit;
 mod tables;
+mod task_limits;
 mod tasks;
 mod type_advantage;
 mod wide;
@@ -66,7 +67,7 @@ use goodput_cache::FirstGoodput;
 use links::Links;
 use shape::Shapes;
 use shared::{SharedGpus, TypeFacts};
-use tasks::TaskLimits;
+use task_limits::TaskLimits;
 use type_advantage::TypeWorth;
 
 use crate::cluster_spec::{ClusterSpec, ModelClass};

@@ -5,63 +5,9 @@ use std::collections::BTreeMap;
 
 use super::Cluster;
 use super::tables::{Node, NodeState, Slice, num_in};
+use super::task_limits::{NodeRooms, TypeRoom};
 use crate::cluster_spec::Tasks;
 use crate::ids::{GpuTypeId, JobId, NodeId};
-
-/// Nodes by the GPUs that each has for whole tasks of a gang, 0 to 64.
-#[derive(Clone, Debug)]
-pub(super) struct NodeRooms([u32; 65]);
-
-impl NodeRooms {
-    pub(super) const NONE: NodeRooms = NodeRooms([0; 65]);
-
-    pub(super) fn of(rooms: impl Iterator<Item = u32>) -> NodeRooms {
-        let mut found = NodeRooms::NONE;
-        rooms.for_each(|room| found.add(room, 1));
-        found
-    }
-
-    pub(super) fn add(&mut self, room: u32, num_nodes: u32) {
-        self.0[room as usize] += num_nodes;
-    }
-
-    fn remove(&mut self, room: u32) {
-        self.0[room as usize] -= 1;
-    }
-
-    /// GPUs of the largest gang of such tasks, which may have so many nodes.
-    pub(super) fn most(&self, tasks: Tasks) -> u32 {
-        let (mut nodes_left, mut most) = (tasks.most_nodes(), 0);
-        for room in (1..self.0.len()).rev() {
-            let num = (self.0[room] as usize).min(nodes_left);
-            nodes_left -= num;
-            most += (num * room) as u32;
-        }
-        most
-    }
-
-    /// GPUs of the roomiest node.
-    fn largest(&self) -> u32 {
-        (1..self.0.len())
-            .rev()
-            .find(|room| self.0[*room] > 0)
-            .unwrap_or(0) as u32
-    }
-}
-
-/// What a type of the empty cluster has for gangs of the same tasks.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct TypeRoom {
-    /// GPUs in the roomiest node.
-    pub(super) node: u32,
-    /// GPUs in the roomiest rack.
-    pub(super) rack: u32,
-    /// GPUs in all.
-    pub(super) all: u32,
-}
-
-/// The same of all types, by tasks; not of gangs that may be cut as one likes. `[type]`
-pub(super) type TaskLimits = BTreeMap<Tasks, Vec<TypeRoom>>;
 
 impl Cluster {
     /// What an empty type has for a gang.

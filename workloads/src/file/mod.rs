@@ -2,9 +2,10 @@
 //! describes the cluster.
 //!
 //! `NAME.csv`, `NAME.csv.gz` or `NAME.parquet` holds a row per job under the header [`COLUMNS`], and under
-//! [`RESOURCE_COLUMNS`] too where some job asks for more or less than whole GPUs, and under [`TASK_COLUMNS`] where some gang is cut
-//! into tasks; `NAME.cluster.toml` holds the cluster and the model classes. What is written reads back equal to the last bit. A list made by hand needs only
-//! [`REQUIRED`] and, where it has no sidecar, a cluster from the caller. Column table: docs/workload-file.md.
+//! [`RESOURCE_COLUMNS`] too where some job asks for more or less than whole GPUs, and under [`TASK_COLUMNS`] where some
+//! gang is cut into tasks; `NAME.cluster.toml` holds the cluster and the model classes. What is written reads back
+//! equal to the last bit. A list made by hand needs only [`REQUIRED`] and, where it has no sidecar, a cluster from the
+//! caller. Column table: docs/workload-file.md.
 //!
 //! Unlike the importers, this reader mends nothing but the order of the rows: the file is ours, so a value that does
 //! not fit is an error with its line and column.

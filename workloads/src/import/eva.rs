@@ -4,7 +4,8 @@
 //! Chang et al., "Eva: Cost-Efficient Cloud-Based Cluster Scheduling", EuroSys 2025; `uw-mad-dash/Eva`: 200 jobs with
 //! PAI's run times. An object of jobs by number; each has a name, `arrival_time` and `duration` in seconds, and tasks
 //! whose demand is `[GPUs, vCPU, GiB]`, for any instance type or by type (refused). A job's tasks run at once, so they
-//! are one gang, which is cut so where all that have GPUs have as many; the delays of fetching and building images are not read. Eva rents nodes; here the cluster is fixed.
+//! are one gang, which is cut so where all that have GPUs have as many; the delays of fetching and building images are
+//! not read. Eva rents nodes; here the cluster is fixed.
 //!
 //! The file must be spread over lines, as its generator writes it.
 

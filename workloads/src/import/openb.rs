@@ -6,8 +6,8 @@
 //! shares of CPU-only pods (`cpu*`), of fractions (`gpushare*`) and of pods tied to GPU types (`gpuspec*`). The variants
 //! `multigpu*` carry no times and are refused.
 //!
-//! A pod is one task: all its GPUs lie on one node. The run time is deletion minus scheduling; pods that were never scheduled have none and are excluded. `pod_phase` is a
-//! snapshot: pods that were running then ended unknown.
+//! A pod is one task: all its GPUs lie on one node. The run time is deletion minus scheduling; pods that were never
+//! scheduled have none and are excluded. `pod_phase` is a snapshot: pods that were running then ended unknown.
 
 use std::path::Path;
 

@@ -361,6 +361,7 @@ async fn four_pods_of_four_start_on_four_half_free_nodes() {
         half["spec"]["schedulingGates"] = json!([]);
         half["spec"]["nodeName"] = json!(name);
         half["status"] = json!({ "phase": "Running" });
+        world.runs(&half, name);
         world.add_pod(half);
     }
     gang(4, 4).into_iter().for_each(|pod| world.add_pod(pod));

@@ -188,6 +188,14 @@ impl World {
         self.add_pod(pod);
     }
 
+    /// A pod runs on a node from the beginning on, and is not bound again.
+    pub fn runs(&mut self, pod: &Value, node: &str) {
+        let uid = text(pod, "/metadata/uid").to_owned();
+        let end = Instant::now() + Duration::from_millis(self.life_ms);
+        self.ends.insert(uid.clone(), end);
+        self.binds.push((uid, node.to_owned()));
+    }
+
     fn bind(&mut self, key: &(String, String), pod: &Value, uid: &str) {
         let wanted = pod["spec"]["nodeSelector"]["kubernetes.io/hostname"].as_str();
         let name = self.nodes.keys().find(|name| {

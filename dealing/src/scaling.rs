@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use pleach_scheduler::cluster::{Cluster, JobState, Shape};
-use pleach_scheduler::physics::goodput::Elastic;
+use pleach_scheduler::physics::pace;
 use pleach_scheduler::{GpuTypeId, JobId};
 
 /// Steps in which progress is taken.
@@ -27,10 +27,9 @@ struct Pace {
 }
 
 impl Pace {
-    fn of(profile: &Elastic, noise: f64, most: u32) -> Pace {
+    fn of(profile: &pace::Pace, noise: f64, most: u32) -> Pace {
         let row = |num_nodes: u32| {
-            let goodput = |num_gpus| profile.best(num_gpus, num_nodes, noise);
-            let row = (1..=most).map(|num_gpus| goodput(num_gpus).map_or(0.0, |choice| choice.goodput));
+            let row = (1..=most).map(|num_gpus| profile.goodput(num_gpus, num_nodes, noise));
             row.collect()
         };
         Pace {
@@ -106,8 +105,7 @@ impl Paces {
                 let progress = job.executed_s_at(cluster.now()) / job.request.estimate_s.value;
                 let step = (progress.clamp(0.0, 1.0) * f64::from(NUM_STEPS)) as u8;
                 let noise = profile.noise(f64::from(step) / f64::from(NUM_STEPS));
-                let by_batch = profile.max_batch / profile.min_local_batch;
-                let size = elastic.gpus_max.min(cluster.num_gpus()).min(by_batch.max(1));
+                let size = elastic.gpus_max.min(cluster.num_gpus()).min(profile.gpus_max());
                 let pace = self
                     .known
                     .entry((job.request.class.0, step))

@@ -226,7 +226,7 @@ fn tiny(num_gpus: u32, rows: &[(u32, u32, u32)]) -> Workload {
     };
     let elastic = ElasticJob {
         gpus_max: num_gpus,
-        profile,
+        profile: profile.into(),
     };
     let jobs = rows.iter().enumerate();
     Workload {

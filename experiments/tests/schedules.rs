@@ -247,7 +247,7 @@ fn random_workload(nodes: (u32, u32), has_cores: bool, has_walls: bool, draws: &
     };
     let elastic = ElasticJob {
         gpus_max: 8,
-        profile: POLLUX_MODELS[1].1,
+        profile: POLLUX_MODELS[1].1.into(),
     };
     let mut workload = Workload {
         name: "random".into(),

@@ -55,7 +55,7 @@ pub(crate) fn elastic_cluster_with(
         name: format!("elastic{number}"),
         elastic: Some(ElasticJob {
             gpus_max: 64,
-            profile: *profile,
+            profile: (*profile).into(),
         }),
         ..ModelClass::default()
     };

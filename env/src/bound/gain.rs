@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use pleach_scheduler::cluster_spec::ModelClass;
-use pleach_scheduler::physics::goodput::Elastic;
+use pleach_scheduler::physics::pace::Pace;
 
 use pleach_workloads::{JobSpec, Workload};
 
@@ -72,14 +72,10 @@ const NUM_STEPS: u32 = 16;
 ///
 /// The goodput of every batch grows with the noise scale, and so does that of the best one. Between two values of the noise
 /// the ratio is then at most that of the larger value above over the smaller value below.
-fn goodput_ratio(profile: &Elastic, num_gpus: u32, gang: u32, node_gpus_min: u32) -> f64 {
+fn goodput_ratio(profile: &Pace, num_gpus: u32, gang: u32, node_gpus_min: u32) -> f64 {
     // A gang that fits into any node is measured on one; of others we take the slower count, which errs upwards.
     let asked_nodes: &[u32] = if gang <= node_gpus_min { &[1] } else { &[1, 2] };
-    let goodput = |num_gpus: u32, num_nodes: u32, noise: f64| {
-        profile
-            .best(num_gpus, num_nodes, noise)
-            .map_or(0.0, |choice| choice.goodput)
-    };
+    let goodput = |num_gpus: u32, num_nodes: u32, noise: f64| profile.goodput(num_gpus, num_nodes, noise);
     let noise_at = |step: u32| profile.noise(f64::from(step) / f64::from(NUM_STEPS));
     let mut most = 0.0_f64;
     for step in 0..NUM_STEPS {
@@ -100,6 +96,7 @@ fn goodput_ratio(profile: &Elastic, num_gpus: u32, gang: u32, node_gpus_min: u32
 mod tests {
     use super::*;
     use pleach_scheduler::cluster_spec::ElasticJob;
+    use pleach_scheduler::physics::goodput::Elastic;
     use pleach_scheduler::physics::sensitivity::Sensitivity;
 
     #[test]
@@ -138,7 +135,10 @@ mod tests {
                 ..Elastic::from_name("cifar10").unwrap()
             };
             let class = ModelClass {
-                elastic: Some(ElasticJob { gpus_max, profile }),
+                elastic: Some(ElasticJob {
+                    gpus_max,
+                    profile: profile.into(),
+                }),
                 ..ModelClass::default()
             };
             let found = gain(&class, 4, 8, 16);
@@ -155,7 +155,7 @@ mod tests {
         let class = ModelClass {
             elastic: Some(ElasticJob {
                 gpus_max: 16,
-                profile,
+                profile: profile.into(),
             }),
             ..ModelClass::default()
         };

@@ -145,10 +145,7 @@ impl Cluster {
         let profile = &elastic.profile;
         let noise = profile.noise(job.executed_s / job.request.estimate_s.value);
         let mut goodput = |num_gpus: u32, num_nodes: u32| {
-            let search = || {
-                let choice = profile.best(num_gpus, num_nodes, noise);
-                choice.map_or(0.0, |choice| choice.goodput)
-            };
+            let search = || profile.goodput(num_gpus, num_nodes, noise);
             if job.executed_s > 0.0 {
                 return search();
             }

@@ -9,6 +9,7 @@ use super::tables::{JobState, Slice};
 use crate::cluster_spec::Tasks;
 use crate::ids::{ClassId, JobId};
 use crate::physics::links::{Fabric, Spread, StepCost};
+use crate::physics::pace::Pace;
 
 /// How a gang lies, without what others leave it.
 struct Lay {
@@ -133,7 +134,10 @@ impl Cluster {
         let links = self.links.as_ref().filter(|links| !links.links.is_empty())?;
         let job = &self.jobs[id.index()];
         let class = &self.classes[job.request.class.index()];
-        let is_apart = placement.len() < 2 || job.is_forked || class.elastic.is_some();
+        let is_goodput = class
+            .elastic
+            .is_some_and(|elastic| matches!(elastic.profile, Pace::Goodput(_)));
+        let is_apart = placement.len() < 2 || job.is_forked || is_goodput;
         class.step.filter(|_| !is_apart).map(|step| (links, step))
     }
 

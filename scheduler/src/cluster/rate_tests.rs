@@ -1,12 +1,13 @@
 //! What links, inputs and elasticity do to the rate of a job in the cluster, by hand.
 
 use super::*;
-use crate::cluster_spec::{ElasticJob, Resources};
+use crate::cluster_spec::{ElasticJob, LocalityFactors, Resources};
 use crate::estimate::{Estimate, Provenance};
 use crate::ids::NodeId;
 use crate::ids::{ClassId, TenantId};
 use crate::physics::goodput::Elastic;
 use crate::physics::sensitivity::Sensitivity;
+use crate::physics::sizes::Sizes;
 
 fn cluster(spec: &ClusterSpec, class: ModelClass) -> Cluster {
     Cluster::new(spec, &[class], Capabilities::DEFAULT).unwrap()
@@ -83,12 +84,53 @@ fn cores_beyond_the_fair_share_speed_a_hungry_job_up_and_planners_may_grant_them
 }
 
 #[test]
+fn a_job_with_a_table_of_sizes_runs_at_the_rate_of_its_size_and_pays_for_its_nodes_as_others_do() {
+    // Two GPUs are 1.8 times as fast as one, four 3 times; three are two and an idle one. On more nodes than needed half is left.
+    let sizes = Sizes::new(&[(1, 1.0), (2, 1.8), (4, 3.0)]).unwrap();
+    let class = ModelClass {
+        elastic: Some(ElasticJob {
+            gpus_max: 4,
+            profile: sizes.into(),
+        }),
+        locality: LocalityFactors {
+            more_nodes: 0.5,
+            cross_rack: 0.25,
+        },
+        ..ModelClass::default()
+    };
+    let mut cluster = cluster(&ClusterSpec::uniform(2, 4, 2), class);
+    for (asked, slices, rate) in [
+        (1, vec![(0, 0b1)], 1.0),
+        (1, vec![(0, 0b11)], 1.8),
+        (1, vec![(0, 0b111)], 1.8),
+        (1, vec![(0, 0b1111)], 3.0),
+        (1, vec![(0, 0b1), (1, 0b1)], 0.9),
+        (2, vec![(0, 0b1)], 1.0 / 1.8),
+        (2, vec![(0, 0b11)], 1.0),
+        (2, vec![(0, 0b11), (1, 0b11)], 0.5 * 3.0 / 1.8),
+    ] {
+        let id = start(&mut cluster, asked, Resources::WHOLE_GPU, &slices);
+        close(cluster.job(id).rate, rate);
+        cluster.finish(id);
+    }
+    // What has no size may not be asked for; where nothing fits it cannot run.
+    let request = Submission {
+        num_gpus: 3,
+        ..cluster.job(JobId(0)).request
+    };
+    assert!(cluster.submit(request).is_err());
+}
+
+#[test]
 fn an_elastic_job_runs_at_its_goodput_on_whatever_it_gets() {
     // Steps of 1 s whatever the batch up to 8 a GPU, synchronisation free, noise so large that no sample is wasted: the
     // goodput is proportional to the largest batch, 8 K.
     let profile = Elastic::proportional(2);
     let class = ModelClass {
-        elastic: Some(ElasticJob { gpus_max: 4, profile }),
+        elastic: Some(ElasticJob {
+            gpus_max: 4,
+            profile: profile.into(),
+        }),
         ..ModelClass::default()
     };
     let mut cluster = cluster(&ClusterSpec::uniform(1, 8, 1), class);
@@ -118,7 +160,10 @@ fn an_elastic_job_runs_at_its_goodput_on_whatever_it_gets() {
 #[test]
 fn a_gang_over_which_the_batch_cannot_be_shared_out_is_refused_when_it_is_submitted() {
     let profile = Elastic::from_name("imagenet").unwrap();
-    let elastic = ElasticJob { gpus_max: 4, profile };
+    let elastic = ElasticJob {
+        gpus_max: 4,
+        profile: profile.into(),
+    };
     let class = ModelClass {
         elastic: Some(elastic),
         ..ModelClass::default()

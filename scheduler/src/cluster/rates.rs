@@ -12,9 +12,9 @@ use super::{Cluster, PlacementFacts, Sharing, bits};
 use crate::ActionKind;
 use crate::cluster_spec::Tasks;
 use crate::ids::{ClassId, GpuTypeId, JobId, NodeId, Time};
-use crate::physics::goodput::Elastic;
 use crate::physics::interference::{self as physics, Mechanism};
 use crate::physics::mig::MigState;
+use crate::physics::pace::Pace;
 use crate::physics::sensitivity::Share;
 
 impl Cluster {
@@ -258,13 +258,7 @@ impl Cluster {
     /// Goodput of an elastic job on a placement over that of the gang that it asked for at its tightest, and with the
     /// speed of the GPU type. The noise scale is that of its progress when the run begins, and stays until the next one or
     /// until [`Cluster::retune`].
-    fn elastic_rate(
-        &self,
-        id: JobId,
-        profile: &Elastic,
-        facts: &PlacementFacts,
-        executed_s: f64,
-    ) -> (f64, f64) {
+    fn elastic_rate(&self, id: JobId, profile: &Pace, facts: &PlacementFacts, executed_s: f64) -> (f64, f64) {
         let job = &self.jobs[id.index()];
         let noise = profile.noise(executed_s / job.request.estimate_s.value);
         let tightest = self.tightest(job.types, job.request.num_gpus, Tasks::ANY).0;
@@ -274,10 +268,7 @@ impl Cluster {
                 JobState::Pending => job.pace.of(job.request.num_gpus, num_gpus, num_nodes),
                 _ => None,
             };
-            kept.unwrap_or_else(|| {
-                let choice = profile.best(num_gpus, num_nodes, noise);
-                choice.map_or(0.0, |choice| choice.goodput)
-            })
+            kept.unwrap_or_else(|| profile.goodput(num_gpus, num_nodes, noise))
         };
         let asked = goodput(job.request.num_gpus, tightest);
         let here = goodput(facts.num_gpus, facts.num_nodes);
@@ -288,6 +279,9 @@ impl Cluster {
             0.0
         };
         let speed = self.classes[job.request.class.index()].speed[facts.gpu_type.index()];
+        if let Pace::Sizes(_) = profile {
+            return (facts.locality, speed * ratio * facts.locality);
+        }
         (ratio.min(1.0), speed * ratio)
     }
 

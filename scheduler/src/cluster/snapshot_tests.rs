@@ -27,7 +27,7 @@ fn rich_cluster(borrowing: bool, mixed_types: bool, sharing: Sharing) -> Cluster
         speed: vec![1.0, 1.5],
         elastic: Some(ElasticJob {
             gpus_max: 4,
-            profile: Elastic::proportional(2),
+            profile: Elastic::proportional(2).into(),
         }),
         ..ModelClass::default()
     });

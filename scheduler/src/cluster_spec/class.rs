@@ -7,7 +7,9 @@ use crate::error::ConfigError;
 use crate::physics::goodput::Elastic;
 use crate::physics::links::StepCost;
 use crate::physics::mixed::Fusion;
+use crate::physics::pace::Pace;
 use crate::physics::sensitivity::Sensitivity;
+use crate::physics::sizes::Sizes;
 
 /// Jobs that run at the same relative speeds on the hardware (a model family).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -56,13 +58,71 @@ pub struct ModelClass {
 }
 
 /// An elastic job: any number of GPUs from one on, at its goodput there.
+///
+/// In files `gpus_max` with either `profile`, throughput and statistical efficiency (Pollux, OSDI'21), or `sizes`, the rate by
+/// number of GPUs.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(try_from = "ElasticFile", into = "ElasticFile")]
 pub struct ElasticJob {
     /// Most GPUs that it may hold, 1 to [`NUM_GPUS_MAX`].
     pub gpus_max: u32,
-    /// Throughput and statistical efficiency (Pollux, OSDI'21).
-    pub profile: Elastic,
+    /// What gives it its rate.
+    pub profile: Pace,
+}
+
+/// An elastic job as files have it.
+#[derive(Clone, Copy, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ElasticFile {
+    gpus_max: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    profile: Option<Elastic>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    sizes: Option<Sizes>,
+}
+
+impl From<ElasticJob> for ElasticFile {
+    fn from(job: ElasticJob) -> ElasticFile {
+        let (profile, sizes) = match job.profile {
+            Pace::Goodput(elastic) => (Some(elastic), None),
+            Pace::Sizes(sizes) => (None, Some(sizes)),
+        };
+        ElasticFile {
+            gpus_max: job.gpus_max,
+            profile,
+            sizes,
+        }
+    }
+}
+
+impl TryFrom<ElasticFile> for ElasticJob {
+    type Error = ConfigError;
+
+    fn try_from(file: ElasticFile) -> Result<ElasticJob, ConfigError> {
+        let profile = match (file.profile, file.sizes) {
+            (Some(elastic), None) => Pace::Goodput(elastic),
+            (None, Some(sizes)) => Pace::Sizes(sizes),
+            (found, _) => {
+                let value = if found.is_some() {
+                    "profile and sizes"
+                } else {
+                    "neither profile nor sizes"
+                };
+                let hint =
+                    "profile for a data-parallel job that chooses its batch, sizes for a table of rates";
+                return Err(ConfigError::new(
+                    "elastic",
+                    value,
+                    "one of profile and sizes",
+                    hint,
+                ));
+            }
+        };
+        Ok(ElasticJob {
+            gpus_max: file.gpus_max,
+            profile,
+        })
+    }
 }
 
 impl ElasticJob {
@@ -313,5 +373,32 @@ impl ClusterSpec {
             );
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn elastic_jobs_are_written_by_profile_or_sizes_and_refused_with_both_or_neither() {
+        let sizes = Sizes::new(&[(8, 1.0), (16, 1.9)]).unwrap();
+        for profile in [Pace::Goodput(Elastic::proportional(2)), Pace::Sizes(sizes)] {
+            let job = ElasticJob {
+                gpus_max: 16,
+                profile,
+            };
+            let text = toml::to_string(&job).unwrap();
+            assert_eq!(text.contains("sizes"), profile == Pace::Sizes(sizes), "{text}");
+            assert_eq!(toml::from_str::<ElasticJob>(&text).unwrap(), job);
+        }
+        for (text, part) in [
+            ("gpus_max = 8", "neither profile nor sizes"),
+            ("gpus_max = 8\nsizes = [[8, 1.0], [4, 2.0]]", "4 behind 8"),
+            ("gpus_max = 8\nsize = [[8, 1.0]]", "unknown field `size`"),
+        ] {
+            let error = toml::from_str::<ElasticJob>(text).unwrap_err().to_string();
+            assert!(error.contains(part), "{error}");
+        }
     }
 }

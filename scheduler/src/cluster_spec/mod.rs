@@ -432,7 +432,10 @@ mod tests {
             let mut profile = Elastic::proportional(8);
             change(&mut profile);
             let class = ModelClass {
-                elastic: Some(ElasticJob { gpus_max, profile }),
+                elastic: Some(ElasticJob {
+                    gpus_max,
+                    profile: profile.into(),
+                }),
                 ..ModelClass::default()
             };
             spec.validate_class(&class).map_err(|error| error.to_string())

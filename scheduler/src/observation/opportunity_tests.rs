@@ -199,7 +199,10 @@ fn an_elastic_job_that_asks_for_more_gpus_than_it_can_use_well_is_told_so() {
     // steps), 16 on two and 16 on four. Per GPU that is 8, 8 and 4.
     let profile = Elastic::proportional(2);
     let elastic = ModelClass {
-        elastic: Some(ElasticJob { gpus_max: 4, profile }),
+        elastic: Some(ElasticJob {
+            gpus_max: 4,
+            profile: profile.into(),
+        }),
         ..ModelClass::default()
     };
     let mut cluster = Cluster::new(

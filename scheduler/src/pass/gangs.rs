@@ -204,7 +204,10 @@ mod tests {
     fn elastic() -> Cluster {
         let profile = Elastic::proportional(2);
         let class = ModelClass {
-            elastic: Some(ElasticJob { gpus_max: 4, profile }),
+            elastic: Some(ElasticJob {
+                gpus_max: 4,
+                profile: profile.into(),
+            }),
             ..ModelClass::default()
         };
         Cluster::new(&ClusterSpec::uniform(1, 4, 1), &[class], Capabilities::default()).unwrap()

@@ -14,7 +14,7 @@
 //!      x sensitivity(cores, memory, storage)          sensitivity
 //! ```
 //!
-//! Elastic jobs replace the first two factors by [`goodput`]; gangs on mixed types, copies and fused jobs combine the
+//! Elastic jobs replace the first two factors by [`goodput`], or the first by a table of [`sizes`] ([`pace`]); gangs on mixed types, copies and fused jobs combine the
 //! rates of their parts by [`mixed`]; [`overheads`] and [`storage`] are seconds, not rates. The product assumes that the factors do not
 //! see each other (a job slowed by its input needs less of a shared GPU). That errs on the slow side, and is ours.
 //!
@@ -34,5 +34,7 @@ pub mod links;
 pub mod mig;
 pub mod mixed;
 pub mod overheads;
+pub mod pace;
 pub mod sensitivity;
+pub mod sizes;
 pub mod storage;

@@ -333,7 +333,7 @@ fn where_counts_of_gpus_do_not_tell_nothing_is_said() {
     let elastic = |class: &mut ModelClass| {
         class.elastic = Some(crate::cluster_spec::ElasticJob {
             gpus_max: 4,
-            profile: crate::physics::goodput::Elastic::proportional(2),
+            profile: crate::physics::goodput::Elastic::proportional(2).into(),
         });
     };
     assert_eq!(with(Capabilities::DEFAULT, &elastic, Resources::WHOLE_GPU), 0);

@@ -75,7 +75,7 @@ pub(crate) fn read_draft(path: &Path, options: &ImportOptions) -> Result<Draft, 
             hint,
         ));
     }
-    let site = site(cluster, classes, is_given);
+    let site = site(cluster, classes.clone(), is_given);
     let mut draft = Draft::new(path, site);
     draft.strict = true;
     draft.name = name.unwrap_or(draft.name);
@@ -83,9 +83,9 @@ pub(crate) fn read_draft(path: &Path, options: &ImportOptions) -> Result<Draft, 
         let row = read_row(&table, &mut draft, &class_index)?;
         let training = usize::from(row.class).checked_sub(first_trained);
         if let Some((_, training)) = training.and_then(|index| trainings.get(index))
-            && training.num_gpus() != row.num_gpus
+            && !training.can_ask(row.num_gpus, &classes[usize::from(row.class)])
         {
-            let allowed = format!("{}, the GPUs of {}", training.num_gpus(), training.name());
+            let allowed = training.allowed();
             let fix = "its plan is for that many; give another number its own [[trainings]]";
             return Err(table.refuse(table.column("num_gpus"), &allowed, fix).into());
         }

@@ -9,10 +9,11 @@
 //! ```
 
 use pleach_scheduler::ConfigError;
-use pleach_scheduler::cluster_spec::{ClusterSpec, LocalityFactors, ModelClass};
+use pleach_scheduler::cluster_spec::{ClusterSpec, ElasticJob, LocalityFactors, ModelClass};
+use pleach_scheduler::physics::sizes::Sizes;
 use serde::Deserialize;
 
-use crate::plans::{Gang, Model, Plan, Trained, Training, class_of};
+use crate::plans::{Gang, Model, Plan, Trained, Training, class_of, elastic_of};
 
 /// A training as it is written.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -33,6 +34,9 @@ pub(super) struct TrainingEntry {
     trained: Word,
     /// How it is cut; on each type by the fastest plan that fits where absent.
     plan: Option<Plan>,
+    /// Numbers of GPUs on which its jobs may run, `num_gpus` among them; those without a plan are left out. None: only that.
+    #[serde(default)]
+    sizes: Vec<u32>,
     /// What a loose placement costs where the cluster has no fabric.
     locality: Option<LocalityFactors>,
 }
@@ -51,14 +55,19 @@ const COUNT_MAX: u32 = 1 << 24;
 const NUM_GPUS_MAX: u32 = 1 << 17;
 
 impl TrainingEntry {
-    /// GPUs that jobs of the class may ask for.
-    pub(super) fn num_gpus(&self) -> u32 {
-        self.num_gpus
+    /// Whether jobs of the class may ask for so many GPUs.
+    pub(super) fn can_ask(&self, num_gpus: u32, class: &ModelClass) -> bool {
+        num_gpus == self.num_gpus || class.elastic.is_some_and(|elastic| elastic.can_hold(num_gpus))
     }
 
-    /// Name of the class.
-    pub(super) fn name(&self) -> &str {
-        &self.name
+    /// What jobs of the class may ask for.
+    pub(super) fn allowed(&self) -> String {
+        let mut sizes: Vec<u32> = self.sizes.clone();
+        sizes.push(self.num_gpus);
+        sizes.sort_unstable();
+        sizes.dedup();
+        let sizes: Vec<String> = sizes.iter().map(u32::to_string).collect();
+        format!("{}, the GPUs of {}", sizes.join(", "), self.name)
     }
 
     /// The class on this cluster.
@@ -91,10 +100,40 @@ impl TrainingEntry {
             num_gpus: self.num_gpus,
             plan: self.plan,
         };
+        let class = class_of(&self.name, &gang, cluster)?;
         Ok(ModelClass {
             locality: self.locality.unwrap_or(LocalityFactors::NONE),
-            ..class_of(&self.name, &gang, cluster)?
+            elastic: self.elastic(&training, &class, cluster)?,
+            ..class
         })
+    }
+
+    fn elastic(
+        &self,
+        training: &Training,
+        class: &ModelClass,
+        cluster: &ClusterSpec,
+    ) -> Result<Option<ElasticJob>, ConfigError> {
+        if self.sizes.is_empty() {
+            return Ok(None);
+        }
+        let refuse =
+            |value: String, allowed: &str, hint: &str| Err(ConfigError::new("sizes", value, allowed, hint));
+        let value = format!("{:?}", self.sizes);
+        if self.plan.is_some() {
+            let hint = "leave out plan: each size has its best";
+            return refuse(value, "none where a plan is given", hint);
+        }
+        let mut wanted = self.sizes.clone();
+        wanted.push(self.num_gpus);
+        wanted.sort_unstable();
+        wanted.dedup();
+        let (few, most) = (wanted.len() <= Sizes::NUM_MAX, wanted.iter().max());
+        if !few || wanted.contains(&0) || most.is_some_and(|most| *most > NUM_GPUS_MAX) {
+            let allowed = format!("at most {} numbers from 1 to {NUM_GPUS_MAX}", Sizes::NUM_MAX);
+            return refuse(value, &allowed, "for example [128, 256, 512]");
+        }
+        elastic_of(training, self.num_gpus, &wanted, class, cluster)
     }
 }
 
@@ -137,6 +176,43 @@ mod tests {
         workload.write(&path).unwrap();
         let (again, _) = import(&path, &ImportOptions::default()).unwrap();
         assert_eq!(workload, again);
+    }
+
+    #[test]
+    fn sizes_with_a_plan_make_it_elastic_at_the_rates_of_their_best_plans() {
+        let jobs = "submit_s,num_gpus,run_time_s,class\n0,16,3600,tuning\n5,32,60,tuning\n";
+        // One GPU of 80 GB does not hold it, 12 do not share out the heads and the batch; both are left out.
+        let sidecar = format!("{CLUSTER}{TRAINING}sizes = [1, 8, 32, 64]\n");
+        let workload = read(jobs, &sidecar).unwrap();
+        let elastic = workload.classes[0].elastic.unwrap();
+        let rate = |num_gpus: u32| elastic.profile.goodput(num_gpus, 1, 1.0);
+        assert_eq!((elastic.gpus_max, rate(4), rate(16)), (64, 0.0, 1.0));
+        assert!(rate(8) > 0.5 && rate(8) < 0.6, "{}", rate(8));
+        assert!(
+            rate(32) < 2.0 && rate(64) < 2.0 * rate(32),
+            "{} {}",
+            rate(32),
+            rate(64)
+        );
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("again.csv");
+        workload.write(&path).unwrap();
+        let text = fs::read_to_string(folder.path().join("again.cluster.toml")).unwrap();
+        assert!(text.contains("sizes = [["), "{text}");
+        assert_eq!(import(&path, &ImportOptions::default()).unwrap().0, workload);
+        let error = read(&jobs.replace("5,32", "5,24"), &sidecar).unwrap_err();
+        assert!(error.contains("1, 8, 16, 32, 64, the GPUs of tuning"), "{error}");
+        let planned = format!("{sidecar}plan = {{ tensor = 8 }}\n");
+        let error = read(jobs, &planned).unwrap_err();
+        assert!(
+            error.contains("column sizes") && error.contains("leave out plan"),
+            "{error}"
+        );
+        let error = read(jobs, &sidecar.replace("[1,", "[0,")).unwrap_err();
+        assert!(
+            error.contains("column sizes") && error.contains("at most 16"),
+            "{error}"
+        );
     }
 
     #[test]

@@ -26,7 +26,7 @@ use super::site::{
 use super::{pick, require, require_common};
 use crate::classes::facts_of;
 use crate::error::Error;
-use crate::plans::{Gang, Model, Trained, Training, class_of};
+use crate::plans::{Gang, Model, Trained, Training, class_of, elastic_of};
 use crate::seed::Seed;
 use crate::{Outcome, Workload};
 
@@ -69,6 +69,8 @@ pub struct LlmSiteConfig {
     pub bursty: bool,
     /// Whether jobs carry a time limit.
     pub user_limits: bool,
+    /// Whether pre-training and fine-tuning may run on a quarter to four times the GPUs that they ask for, where a plan fits.
+    pub elastic: bool,
     /// What a loose placement costs models of which no plan is known.
     pub locality: LocalityFactors,
 }
@@ -87,6 +89,7 @@ impl Default for LlmSiteConfig {
             daily_profile: true,
             bursty: true,
             user_limits: true,
+            elastic: false,
             locality: LocalityFactors::PHILLY,
         }
     }
@@ -120,6 +123,8 @@ const POD_NODES: u32 = 384;
 /// NVIDIA's storage guidance: 125 read and 62 write for 256 to 576 GPUs is the best; the median of forty production runs lies
 /// between 50 and 200 for a whole cluster.
 const STORE_GB_S: f64 = 50.0;
+/// Kinds of work that may be elastic.
+const ELASTIC: [&str; 2] = ["pre-training", "fine-tuning"];
 /// Spread and hourly correlation of the wandering rate, set so that hourly arrivals have the published variance over mean (40 to
 /// 150) and lag-1 correlation (0.4 to 0.5).
 const RATE_SIGMA: f64 = 0.45;
@@ -216,8 +221,16 @@ fn class(
         ..Training::all(model, batch)
     };
     let made = class_of(&name, &Gang::new(training, gang), cluster)?;
+    let sizes = [gang / 4, gang / 2, gang, 2 * gang, 4 * gang];
+    let is_elastic = config.elastic && ELASTIC.iter().any(|kind| name.starts_with(kind));
+    let elastic = if is_elastic {
+        elastic_of(&training, gang, &sizes, &made, cluster)?
+    } else {
+        None
+    };
     Ok(ModelClass {
         locality: config.locality,
+        elastic,
         ..made
     })
 }

@@ -138,6 +138,25 @@ fn every_job_has_a_model_with_state_memory_and_a_type_that_holds_it() {
 }
 
 #[test]
+fn elastic_trainings_run_on_sizes_that_have_a_plan() {
+    let config = LlmSiteConfig {
+        elastic: true,
+        gpus: SiteGpus::H100,
+        ..LlmSiteConfig::default()
+    };
+    let workload = generate(&GeneratorConfig::LlmSite(config), Seed(1)).unwrap();
+    let of = |name: &str| workload.classes.iter().find(|class| class.name == name).unwrap();
+    let elastic = of("pre-training x256: llama-70b").elastic.unwrap();
+    let rates = [64, 128, 256, 512, 1024].map(|num_gpus| elastic.profile.goodput(num_gpus, 1, 1.0));
+    eprintln!("70B on 64 to 1,024 GPUs: {rates:?}");
+    assert_eq!((elastic.gpus_max, rates[2]), (1024, 1.0));
+    for pair in rates.windows(2) {
+        assert!(pair[1] > 1.5 * pair[0] && pair[1] < 2.05 * pair[0], "{rates:?}");
+    }
+    assert!(of("evaluation x1: eval-7b").elastic.is_none());
+}
+
+#[test]
 fn what_leans_on_nothing_is_drawn_as_before() {
     // Seren's arrivals without bursts and profile, and a small site, are valid and repeat.
     let config = LlmSiteConfig {

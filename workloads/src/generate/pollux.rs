@@ -189,7 +189,10 @@ fn classes(cluster: &ClusterSpec, gpus_max: u32) -> Result<Vec<ModelClass>, Erro
             name: application.name.into(),
             speed: speed.clone(),
             locality: LocalityFactors::PHILLY,
-            elastic: Some(ElasticJob { gpus_max, profile }),
+            elastic: Some(ElasticJob {
+                gpus_max,
+                profile: profile.into(),
+            }),
             ..ModelClass::default()
         })
     });
@@ -214,7 +217,7 @@ fn job(workload: &Workload, number: usize, class: usize, num_gpus: u32) -> Resul
     let profile = application.profile()?;
     let elastic = ElasticJob {
         gpus_max: num_gpus.max(1),
-        profile,
+        profile: profile.into(),
     };
     let most = workload.classes[class]
         .elastic

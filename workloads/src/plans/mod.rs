@@ -14,6 +14,7 @@
 //! better than a quarter of their step: docs/gpu-model.md, Plans of large models.
 
 mod class;
+mod elastic;
 mod gpu;
 mod memory;
 mod model;
@@ -23,6 +24,7 @@ mod stack;
 mod time;
 
 pub use class::{Gang, class_of};
+pub use elastic::elastic_of;
 pub use gpu::{GPUS, Gpu};
 pub use memory::{Memory, memory};
 pub use model::{Experts, MODELS, Model, Trained, Training};

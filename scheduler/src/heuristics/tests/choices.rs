@@ -42,7 +42,10 @@ fn a_moldable_job_takes_the_size_at_which_it_ends_soonest_if_its_gpus_are_used_w
         ..Elastic::proportional(8)
     };
     let class = ModelClass {
-        elastic: Some(ElasticJob { gpus_max: 8, profile }),
+        elastic: Some(ElasticJob {
+            gpus_max: 8,
+            profile: profile.into(),
+        }),
         ..ModelClass::default()
     };
     let held = |num_gpus: u32, asked: u32| {
@@ -64,7 +67,10 @@ fn half_a_moldable_job_starts_where_the_whole_does_not_fit() {
     // 16 samples a second from two GPUs on: of 2, 4 and 8 GPUs the job takes 2.
     let profile = Elastic::proportional(2);
     let class = ModelClass {
-        elastic: Some(ElasticJob { gpus_max: 8, profile }),
+        elastic: Some(ElasticJob {
+            gpus_max: 8,
+            profile: profile.into(),
+        }),
         ..ModelClass::default()
     };
     let mut cluster =
@@ -158,7 +164,10 @@ fn a_job_grows_while_nobody_waits_and_gives_the_gpus_back_that_do_little_when_so
         ..Elastic::proportional(8)
     };
     let class = ModelClass {
-        elastic: Some(ElasticJob { gpus_max: 4, profile }),
+        elastic: Some(ElasticJob {
+            gpus_max: 4,
+            profile: profile.into(),
+        }),
         ..ModelClass::default()
     };
     let capabilities = Capabilities::DEFAULT.with(ActionKind::Resize);

@@ -106,7 +106,10 @@ mod tests {
             ..linear
         };
         let class = |profile: Option<Elastic>| ModelClass {
-            elastic: profile.map(|profile| ElasticJob { gpus_max: 8, profile }),
+            elastic: profile.map(|profile| ElasticJob {
+                gpus_max: 8,
+                profile: profile.into(),
+            }),
             ..ModelClass::default()
         };
         let capabilities = Capabilities {

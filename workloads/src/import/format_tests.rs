@@ -305,6 +305,32 @@ fn rubicks_jobs_ask_for_cpus_and_belong_to_a_service_level() {
         .collect();
     assert_eq!(names, ["best-effort", "guaranteed"]);
     assert!(refusal(&format!("{head}a,0,30,t5,4,32,0,ga,9,2\n")).contains("column is_sla: `2`"));
+    // A class is an application and its plan; a cut model brings what follows from it.
+    let (workload, _) = read(&format!(
+        "{head}a,0,30,llama30,24,192,1.25,641,9,1\nb,0,30,llama30,48,384,1.25,344,9,1\nc,0,30,llama7,8,64,0,zero-offload,9,0\n"
+    ));
+    let classes: Vec<_> = workload.classes.iter().map(|class| class.name.as_str()).collect();
+    assert_eq!(classes, ["llama30 6x4x1", "llama30 3x4x4", "llama7 zero-offload"]);
+    let [first, second, offloaded] = &workload.classes[..] else {
+        panic!("{classes:?}");
+    };
+    // 32.5 billion parameters of 14 bytes in GiB; more stages leave less of them on each GPU.
+    assert!((first.state_gib - 424.1).abs() < 0.2, "{}", first.state_gib);
+    assert!(
+        second.gpu_memory_gib < first.gpu_memory_gib,
+        "{}",
+        first.gpu_memory_gib
+    );
+    assert!(second.step.is_some() && offloaded.step.is_none() && offloaded.state_gib == 0.0);
+    let text = refusal(&format!("{head}a,0,30,llama30,40,320,1.25,344,9,1\n"));
+    for part in [
+        "line 2",
+        "column exec_plan: `344`",
+        "three digits whose product is 40",
+        "stages",
+    ] {
+        assert!(text.contains(part), "{text}");
+    }
     assert!(refusal(&format!("{head}a,0,30,t5,4,-1,0,ga,9,1\n")).contains("column num_cpus: `-1`"));
 }
 

@@ -84,6 +84,21 @@ impl World {
         }
         truth.rate = job.rate * truth.pace;
     }
+
+    /// A job has ended: what its last run tells of the speed of its class there. Copies and mixed types tell of no type alone.
+    pub(super) fn learn_speed(&mut self, id: JobId) {
+        let Some(truths) = &mut self.truths else { return };
+        let (job, pace) = (self.cluster.job(id), self.truth[id.index()].pace);
+        let (class, kind) = (job.request.class, job.gpu_type);
+        let row = self.cluster.class(class);
+        if row.elastic.is_some() || job.is_forked || row.speed[kind.index()] == 0.0 {
+            return;
+        }
+        let speed = row.speed[kind.index()];
+        if let Some(change) = truths.learn(class.index(), kind.index(), pace) {
+            self.cluster.believe_speed(class, kind, speed * change);
+        }
+    }
 }
 
 #[cfg(test)]

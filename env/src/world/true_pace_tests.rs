@@ -170,6 +170,7 @@ fn wrong_beliefs_about_speed_move_what_is_believed_and_not_what_happens() {
         rates: 0.2,
         drift: 0.0,
         costs: 0.0,
+        learned: false,
     };
     for seed in 0..5 {
         let known = estimates(&workload);
@@ -189,6 +190,39 @@ fn wrong_beliefs_about_speed_move_what_is_believed_and_not_what_happens() {
 }
 
 #[test]
+fn a_belief_moves_half_of_the_way_to_what_the_first_job_showed() {
+    let list = vec![job("a", 0.0, 8, 5000.0), job("b", 100.0, 8, 500.0)];
+    let workload = workload(list, 1, 1e9, Saver::Tuned);
+    for learned in [false, true] {
+        let errors = BeliefErrors {
+            rates: 0.2,
+            drift: 0.0,
+            costs: 0.0,
+            learned,
+        };
+        let known = estimates(&workload);
+        let mut world = World::with_beliefs(&workload, capabilities(), &known, errors, Seed(2)).unwrap();
+        world.advance();
+        start(&mut world, 0, 0);
+        world.carry_out();
+        let first = world.cluster().job(JobId(0)).rate;
+        while world.cluster().num_running() > 0 {
+            world.advance();
+            world.carry_out();
+        }
+        start(&mut world, 1, 0);
+        world.carry_out();
+        let second = world.cluster().job(JobId(1)).rate;
+        let expected = if learned { first.sqrt() } else { first };
+        assert!((second - expected).abs() < 1e-8, "{first} {second}");
+        world.advance();
+        // 500 s of work and a start, whatever was believed.
+        let finish_s = world.outcomes().last().unwrap().finish_s;
+        assert!((finish_s - (2.0 * 134.0216 + 5500.0)).abs() < 0.1, "{finish_s}");
+    }
+}
+
+#[test]
 fn errors_of_nothing_change_nothing() {
     let list = vec![job("a", 0.0, 8, 5000.0), job("b", 100.0, 8, 500.0)];
     let workload = workload(list, 2, 1000.0, Saver::Tuned);
@@ -196,6 +230,7 @@ fn errors_of_nothing_change_nothing() {
         rates: 0.0,
         drift: 0.0,
         costs: 0.0,
+        learned: true,
     };
     let known = estimates(&workload);
     let run = |mut world: World| {

@@ -7,6 +7,7 @@
 mod admit;
 mod alternatives;
 mod attained_service;
+mod believe;
 mod build;
 mod capabilities;
 mod changes;

@@ -1,9 +1,9 @@
-//! Which GPU types suit which classes: facts of a cluster that never change.
+//! Which GPU types suit which classes: facts of a cluster that change only where a speed turns out to be another.
 
 use crate::cluster_spec::ModelClass;
 use crate::ids::GpuTypeId;
 
-/// What the types are worth to the classes; fixed for a cluster.
+/// What the types are worth to the classes.
 #[derive(Clone, Debug)]
 pub(super) struct TypeWorth {
     /// See [`Cluster::type_advantage`](super::Cluster::type_advantage). `[class][type]`

@@ -323,6 +323,7 @@ fn fairness(workload: &Workload, result: &SimResult) -> Vec<f64> {
         let class = &workload.classes[usize::from(job.class)];
         let application = &APPLICATIONS[usize::from(job.class)];
         let elastic = class.elastic.as_ref()?;
+        let profile = application.profile().ok()?;
         let groups = &workload.cluster.node_groups;
         let parts = groups.iter().map(|group| {
             let kind = workload
@@ -334,7 +335,7 @@ fn fairness(workload: &Workload, result: &SimResult) -> Vec<f64> {
             // More GPUs than the batch can be shared out over do not help.
             let mut gpus = share.min(elastic.gpus_max);
             let alone_s = loop {
-                match application.run_time_s(&elastic.profile, gpus, group.gpus_per_node) {
+                match application.run_time_s(&profile, gpus, group.gpus_per_node) {
                     Some(alone_s) => break alone_s,
                     None if gpus > 1 => gpus -= 1,
                     None => break job.run_time_s,

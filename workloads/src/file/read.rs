@@ -18,6 +18,9 @@ use crate::{NUM_JOBS_MAX, Outcome, RUN_TIME_S_MAX, RUN_TIME_S_MIN, SUBMIT_S_MAX,
 /// Largest sidecar, bytes; one for 10,000 tenants is below 1 MB.
 const SIDECAR_BYTES_MAX: u64 = 1 << 24;
 
+/// Most trainings of a sidecar.
+const TRAININGS_MAX: usize = 1000;
+
 /// Reads the rows; the cluster comes from the caller or else from the sidecar.
 pub(crate) fn read_draft(path: &Path, options: &ImportOptions) -> Result<Draft, Error> {
     let mut table = Table::open(path, &REQUIRED)?;
@@ -300,6 +303,11 @@ fn read_sidecar(jobs: &Path) -> Result<Option<SidecarRead>, Error> {
     })?;
     sidecar.cluster.validate()?;
     let trainings = std::mem::take(&mut sidecar.trainings);
+    if trainings.len() > TRAININGS_MAX {
+        let allowed = format!("at most {TRAININGS_MAX}: for each thousands of plans are tried");
+        let hint = "give some of them as [[classes]]";
+        return Err(config("trainings", trainings.len(), &allowed, hint));
+    }
     let trainings = trainings.into_iter();
     let trainings = trainings.map(|entry| (line_at(entry.span().start), entry.into_inner()));
     Ok(Some((sidecar, trainings.collect())))

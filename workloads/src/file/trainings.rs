@@ -262,6 +262,11 @@ mod tests {
                 assert!(error.contains(part), "{part}: {error}");
             }
         }
+        let error = read(jobs, &format!("{CLUSTER}{}", TRAINING.repeat(1001))).unwrap_err();
+        assert!(
+            error.contains("trainings = 1001") && error.contains("at most 1000"),
+            "{error}"
+        );
         let jobs = "submit_s,num_gpus,run_time_s,class\n0,8,3600,tuning\n";
         let error = read(jobs, &format!("{CLUSTER}{TRAINING}")).unwrap_err();
         for part in [

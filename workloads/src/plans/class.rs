@@ -188,14 +188,11 @@ fn fits_nowhere(gang: &Gang, cluster: &ClusterSpec, machines: &[Option<Machine>]
         let fits = powers.filter(|size| best_plan(&gang.training, machine, *size).is_some());
         let fits: Vec<String> = fits.map(|size| size.to_string()).collect();
         let fits = if fits.is_empty() {
-            "no number".into()
+            "no number of".into()
         } else {
             fits.join(", ")
         };
-        allowed.push(format!(
-            "{} with {} GiB: {fits} of GPUs",
-            kind.name, kind.memory_gib
-        ));
+        allowed.push(format!("{} with {} GiB: {fits} GPUs", kind.name, kind.memory_gib));
     }
     let (training, num_gpus) = (&gang.training, gang.num_gpus);
     let allowed = allowed.join("; ");

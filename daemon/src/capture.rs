@@ -17,7 +17,7 @@ use std::io::Write as _;
 use std::path::Path;
 
 use pleach_scheduler::decision::Action;
-use pleach_scheduler::{ClusterSpec, ExternalId, ModelClass};
+use pleach_scheduler::{ClusterSpec, ExternalId, ModelClass, Tasks};
 use pleach_tables::schedule::{ENDINGS, Ended, Record};
 use serde::Serialize;
 
@@ -26,7 +26,7 @@ use crate::error::Error;
 use crate::fleet;
 use crate::record::{Planned, RoundRecord};
 use crate::schedule::{self, Piece, Places, Told, places_decided, places_of};
-use crate::snapshot::{JobSeen, Phase, Snapshot};
+use crate::snapshot::{JobSeen, NodeSeen, Phase, Snapshot};
 
 /// A job that ended.
 #[derive(Clone, Debug, PartialEq)]
@@ -284,7 +284,7 @@ impl Capture {
         }
         // The list comes last: where it is, its cluster is.
         put(Path::new(&format!("{name}.cluster.toml")), &sidecar)?;
-        put(path, &self.rows())?;
+        put(path, &self.rows(&widest.nodes))?;
         let schedule = match schedule {
             Some(place) => self.write_schedule(place, &fleet::whole_nodes(&widest))?,
             None => String::new(),
@@ -327,16 +327,25 @@ impl Capture {
         submissions.min().unwrap_or(0)
     }
 
-    fn rows(&self) -> String {
+    /// The list; a gang that these nodes could not hold by its parts is one that may be cut as one likes.
+    fn rows(&self, nodes: &[NodeSeen]) -> String {
         let first_s = self.first_s();
         let has_shares = self.ended.iter().any(|ended| ended.seen.share.is_some());
         let mut text = String::from("job_id,submit_s,num_gpus,run_time_s,estimate_s,tenant,user");
-        text.push_str(if has_shares {
-            ",gpu_milli,gpu_memory_gib,cpu_cores,memory_gib\n"
-        } else {
-            "\n"
+        if has_shares {
+            text.push_str(",gpu_milli,gpu_memory_gib,cpu_cores,memory_gib");
+        }
+        let tasks = |seen: &JobSeen| match fleet::never_fits(seen, nodes) {
+            None => fleet::tasks_of(seen),
+            Some(_) => Tasks::ANY,
+        };
+        let tasks: Vec<Tasks> = self.ended.iter().map(|ended| tasks(&ended.seen)).collect();
+        let has_tasks = tasks.iter().any(|tasks| !tasks.is_any());
+        text.push_str(match has_tasks {
+            true => ",gpus_per_task,tasks_per_node_max\n",
+            false => "\n",
         });
-        for EndedJob { seen, run_time_s, .. } in &self.ended {
+        for (EndedJob { seen, run_time_s, .. }, tasks) in self.ended.iter().zip(tasks) {
             let tenant = Some(&seen.account).filter(|name| self.settings.tenants.contains_key(*name));
             let limit_s = seen
                 .limit_s
@@ -350,8 +359,11 @@ impl Capture {
                 field(tenant.map_or("*", |name| name)),
                 field(&seen.user)
             );
-            let _ = match has_shares {
-                true => writeln!(text, ",{},0,0,0", seen.gpu_milli()),
+            if has_shares {
+                let _ = write!(text, ",{},0,0,0", seen.gpu_milli());
+            }
+            let _ = match has_tasks {
+                true => writeln!(text, ",{},{}", tasks.gpus_per_task, tasks.tasks_per_node_max),
                 false => writeln!(text),
             };
         }

@@ -235,11 +235,11 @@ fn names(job: &JobSeen, kind: &str) -> bool {
 }
 
 /// How the gang of a job is cut: its parts lie on a node each, and on nodes of their own unless they are pods.
-fn tasks_of(job: &JobSeen) -> Tasks {
+pub(crate) fn tasks_of(job: &JobSeen) -> Tasks {
     match job.num_nodes {
         1 => Tasks::ANY,
         _ => Tasks {
-            // More than a node has never fits.
+            // What is more than a node has fits nowhere.
             gpus_per_task: u8::try_from(job.gpus_per_node).unwrap_or(u8::MAX).max(1),
             tasks_per_node_max: u8::from(!job.is_packed),
             ..Tasks::ANY

@@ -13,7 +13,7 @@ use pleach_env::workload::Workload;
 use pleach_env::{SimConfig, simulate};
 use pleach_scheduler::cluster::NodeState;
 use pleach_scheduler::decision::Action;
-use pleach_scheduler::{ExternalId, heuristics};
+use pleach_scheduler::{ExternalId, Tasks, heuristics};
 
 /// When the log begins, Unix time, s.
 const EPOCH_S: i64 = 1_795_000_000;
@@ -322,6 +322,8 @@ fn a_log_of_pods_is_read_too_and_who_was_stopped_and_made_anew_has_not_ended() {
         .map(|job| (job.id.to_string(), job.num_gpus, job.run_time_s))
         .collect();
     assert_eq!(jobs, [(id(2).to_string(), 4, 68.0)]);
+    // Two pods of two GPUs.
+    assert_eq!(workload.jobs[0].resources.tasks, Tasks::of(2));
 }
 
 /// A decision about a job with this outcome.

@@ -237,6 +237,11 @@ impl Cluster {
         let num_domains = num_gpus.div_ceil(in_domain);
         let rest = num_gpus - (num_domains - 1) * in_domain;
         let nvlink = self.nodes[placement[0].node.index()].nvlink_gpus;
+        // Tasks may leave GPUs of a full node, and their NICs, to others.
+        let nics_in_node = match tasks.is_any() {
+            true => between.nics_per_node,
+            false => between.nics_per_node.min(in_node),
+        };
         let num_racks = num_gpus.div_ceil(in_rack);
         let num_pods = match between.racks_per_pod {
             0 => 1,
@@ -253,8 +258,7 @@ impl Cluster {
             num_gpus,
             num_domains,
             domain_gpus_min: rest,
-            domain_nics_min: rest / in_node * between.nics_per_node
-                + (rest % in_node).min(between.nics_per_node),
+            domain_nics_min: rest / in_node * nics_in_node + (rest % in_node).min(nics_in_node),
             is_one_island: num_gpus.min(in_node) <= nvlink,
             is_one_rack: num_racks == 1,
             share: share_racks.min(share(num_pods, between.pod_oversubscription)),

@@ -8,6 +8,7 @@ use crate::cluster_spec::{LocalityFactors, Resources, Tasks};
 use crate::estimate::{Estimate, Provenance};
 use crate::ids::{ClassId, GpuTypeId, NodeId, TenantId};
 use crate::pass::{Pass, Reservation};
+use crate::physics::links::{Fabric, StepCost};
 
 const KIND: GpuTypeId = GpuTypeId(0);
 
@@ -263,6 +264,42 @@ fn a_gang_of_four_by_four_starts_on_four_half_free_nodes_and_pays_for_it() {
         LocalityFactors::PHILLY.cross_rack,
         "one rack could hold it"
     );
+}
+
+#[test]
+fn links_price_a_gang_against_the_tightest_place_of_its_tasks() {
+    let mut spec = ClusterSpec::uniform(4, 8, 4);
+    spec.fabric = Some(Fabric::from_name("hgx-h100-ndr").unwrap());
+    let class = ModelClass {
+        step: Some(StepCost {
+            compute_s: 0.1,
+            gradient_bytes: 4e9,
+            gamma: 1.0,
+        }),
+        ..ModelClass::default()
+    };
+    let cluster = Cluster::new(&spec, &[class], Capabilities::DEFAULT).unwrap();
+    let locality = |tasks: Tasks, gpus: u64, num_nodes: u32| {
+        let mut cluster = cluster.clone();
+        let id = submit(&mut cluster, gpus.count_ones() * num_nodes, tasks, 100.0);
+        let slices: Vec<Slice> = (0..num_nodes)
+            .map(|node| Slice {
+                node: NodeId(node),
+                gpus,
+            })
+            .collect();
+        let locality = cluster.job_facts(id, &slices).locality;
+        cluster.start(id, slices.into_iter().collect());
+        cluster.check();
+        locality
+    };
+    // Three pods of 5 need three nodes: that is as tight as can be. As 15 GPUs two nodes would do.
+    assert_eq!(locality(Tasks::of(5), 0b1_1111, 3), 1.0);
+    assert!(locality(Tasks::ANY, 0b1_1111, 3) < 1.0);
+    // Four tasks of 4 could lie on two nodes; on four they pay what any gang pays there.
+    let four = locality(Tasks::of(4), 0b1111, 4);
+    assert!(four < 0.99, "{four}");
+    assert_eq!(four, locality(Tasks::ANY, 0b1111, 4));
 }
 
 #[test]

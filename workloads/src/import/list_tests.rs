@@ -48,7 +48,7 @@ fn openb_has_its_pods_fractions_and_machines() {
 #[test]
 fn openbs_pods_that_are_tied_to_gpu_types_can_run_on_no_other() {
     let name = "alibaba_openb_2023/openb_pod_list_gpuspec33.csv.gz";
-    // One pod more is left out than of the list without ties: no node of its types has as many GPUs.
+    // One pod more is left out than of the list without ties: it asks for 120 cores, and nodes of its type have 96.
     let Some((workload, _)) = check(name, Format::Openb, 8152, 6202, 51_470.0) else {
         return;
     };

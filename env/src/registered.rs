@@ -1,7 +1,7 @@
 //! The registered environments. A change that alters results bumps the version in the id.
 //!
-//! Those of version 1 are the tasks of the suite: clusters with a queue, where order and placement matter. Those of version 2 are
-//! the same tasks in the world as it is published.
+//! Those of version 1 are the tasks of the suite: clusters with a queue, where order and placement matter. Those that are
+//! realistic are the same tasks in the world as it is published.
 
 use pleach_scheduler::cluster::Sharing;
 use pleach_scheduler::heuristics::nearest_of;
@@ -90,37 +90,37 @@ const ALL: [Registered; 20] = [
         mixed_realistic,
     ),
     (
-        "Pleach/PhillyGang-v2",
+        "Pleach/PhillyGangRealistic-v0",
         "Pleach/PhillyGang-v1 on links, with starts and memory by the model, and speeds that are not known exactly",
         || published(philly_gang()),
     ),
     (
-        "Pleach/HeliosTenants-v2",
+        "Pleach/HeliosTenantsRealistic-v0",
         "Pleach/HeliosTenants-v1 on links, with starts and memory by the model, and speeds that are not known exactly",
         || published(helios_tenants()),
     ),
     (
-        "Pleach/GavelMulti-v2",
+        "Pleach/GavelMultiRealistic-v0",
         "Pleach/GavelMulti-v1 on links, with starts and memory by the model, and speeds that are not known exactly",
         || published(gavel_queue()),
     ),
     (
-        "Pleach/GavelShare-v2",
+        "Pleach/GavelShareRealistic-v0",
         "Pleach/GavelShare-v1 on links, with starts and memory by the model, and speeds that are not known exactly",
         || published(gavel_share()),
     ),
     (
-        "Pleach/PhillyShare-v2",
+        "Pleach/PhillyShareRealistic-v0",
         "Pleach/PhillyShare-v1 on links, with starts and memory by the model, and speeds that are not known exactly",
         || published(philly_share_queue()),
     ),
     (
-        "Pleach/Synergy-v2",
+        "Pleach/SynergyRealistic-v0",
         "Pleach/Synergy-v1 on links, with starts and memory by the model, and speeds that are not known exactly",
         || published(synergy()),
     ),
     (
-        "Pleach/Elastic-v2",
+        "Pleach/ElasticRealistic-v0",
         "Pleach/Elastic-v1 on links, with starts and memory by the model, and speeds that are not known exactly",
         || published(elastic()),
     ),

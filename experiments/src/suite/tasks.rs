@@ -84,7 +84,7 @@ fn preset(name: &str, num_jobs: usize) -> Result<GeneratorConfig, WorkloadError>
 }
 
 impl Task {
-    /// The task with this id; version 2 is the same task in the world as it is published.
+    /// The task with this id; a realistic one is the same task in the world as it is published.
     ///
     /// # Errors
     /// An unknown id.
@@ -100,7 +100,7 @@ impl Task {
     /// The same task in the world as it is published.
     fn published(&self) -> Option<Task> {
         let name = self.id.strip_suffix("-v1")?;
-        let id = EnvConfig::ids().find(|id| id.strip_suffix("-v2") == Some(name))?;
+        let id = EnvConfig::ids().find(|id| id.strip_suffix("Realistic-v0") == Some(name))?;
         Some(Task { id, ..*self })
     }
 
@@ -144,7 +144,7 @@ mod tests {
 
     #[test]
     fn every_task_has_jobs_to_train_on_and_others_that_come_from_elsewhere() {
-        let published = TASKS.map(|task| Task::find(&task.id.replace("-v1", "-v2")).unwrap());
+        let published = TASKS.map(|task| Task::find(&task.id.replace("-v1", "Realistic-v0")).unwrap());
         for task in TASKS.into_iter().chain(published) {
             let (env, unseen) = (task.env().unwrap(), task.unseen_env().unwrap());
             assert_ne!(env.workload, unseen.workload);

@@ -59,7 +59,7 @@ fn place_lost(cluster: &Cluster, id: JobId, kept: &Kept) -> Option<Placement> {
             break;
         }
         let take = rest.min(room);
-        let gpus = lowest(cluster.nodes()[node.index()].free, take);
+        let gpus = cluster.nodes()[node.index()].lowest_free(take);
         rest -= take;
         match placement.iter_mut().find(|slice| slice.node == node) {
             Some(slice) => slice.gpus |= gpus,
@@ -67,15 +67,6 @@ fn place_lost(cluster: &Cluster, id: JobId, kept: &Kept) -> Option<Placement> {
         }
     }
     (rest == 0).then_some(placement)
-}
-
-/// The lowest `num` set bits of a mask.
-fn lowest(mask: u64, num: u32) -> u64 {
-    let mut rest = mask;
-    for _ in 0..num {
-        rest &= rest.wrapping_sub(1);
-    }
-    mask & !rest
 }
 
 impl World {

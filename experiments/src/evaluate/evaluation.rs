@@ -178,7 +178,12 @@ impl Evaluation {
         instances: &[Instance],
         watcher: &Watcher,
     ) -> Result<(Results, Record), Error> {
-        let runner = Runner::new(&self.sim).watched("evaluate", watcher);
+        // The instances have their facts.
+        let sim = SimConfig {
+            class_facts: false,
+            ..self.sim.clone()
+        };
+        let runner = Runner::new(&sim).watched("evaluate", watcher);
         let timed = runner.run_timed(instances, &self.policies, &|| Duration::ZERO)?;
         let (mut runs, mut record) = (Vec::with_capacity(timed.len()), Record::default());
         for (index, timed) in timed.into_iter().enumerate() {

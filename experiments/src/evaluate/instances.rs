@@ -44,16 +44,18 @@ impl WorkloadSource {
         for name in &self.workload {
             if let Source::Generated(_) | Source::Drawn(_) = self.source(name)? {
                 let label = own_name(&mut taken, name, name);
-                let start = instances.len();
+                let mut filled = Filled::default();
                 for seed in seeds {
                     let (mut workload, _) = self.workload(name, *seed)?;
+                    // By its own name, which says of which site it is.
+                    fill(sim, &mut workload, &mut filled);
                     workload.name.clone_from(&label);
                     instances.push(Instance {
                         workload,
                         seed: seed.0,
                     });
                 }
-                fill(sim, &mut instances[start..], note);
+                tell(&label, filled, note);
                 continue;
             }
             let (mut whole, report) = self.workload(name, Seed(0))?;
@@ -61,15 +63,16 @@ impl WorkloadSource {
             if let Some(report) = report {
                 note(report.to_string());
             }
+            let mut filled = Filled::default();
+            fill(sim, &mut whole, &mut filled);
+            tell(&whole.name, filled, note);
             let windows = self.windows(whole)?;
-            let start = instances.len();
             for seed in if drawn { seeds } else { &seeds[..1] } {
                 instances.extend(windows.iter().map(|workload| Instance {
                     workload: workload.clone(),
                     seed: seed.0,
                 }));
             }
-            fill(sim, &mut instances[start..], note);
         }
         Ok(instances)
     }
@@ -131,28 +134,30 @@ fn is_drawn(sim: &SimConfig) -> bool {
         || sim.capabilities.overheads == Some(Overheads::TaccEmpirical)
 }
 
-/// Where published classes stand in, gives them to the instances of a list, and says for how many of its jobs they do.
-fn fill(sim: &SimConfig, instances: &mut [Instance], note: &mut dyn FnMut(String)) {
-    if !sim.class_facts {
-        return;
-    }
-    let mut all = Filled::default();
-    for instance in &mut *instances {
+/// Where published classes stand in, gives them to a list, and counts its jobs.
+fn fill(sim: &SimConfig, workload: &mut Workload, all: &mut Filled) {
+    if sim.class_facts {
         let is_by_class = sim.capabilities.overheads == Some(Overheads::ByClass);
-        let filled = instance.workload.fill_class_facts(is_by_class);
+        let filled = workload.fill_class_facts(is_by_class);
         all.num_known += filled.num_known;
         all.num_assumed += filled.num_assumed;
         all.num_unknown += filled.num_unknown;
     }
-    let Some(first) = instances.first() else { return };
-    let num_jobs = all.num_known + all.num_assumed + all.num_unknown;
-    let alone = match all.num_unknown {
+}
+
+/// Says for how many jobs of lists of a name published classes stand.
+fn tell(name: &str, filled: Filled, note: &mut dyn FnMut(String)) {
+    if filled == Filled::default() {
+        return;
+    }
+    let num_jobs = filled.num_known + filled.num_assumed + filled.num_unknown;
+    let alone = match filled.num_unknown {
         0 => "",
         _ => ", whose memory nobody knows: they share no GPU",
     };
     note(format!(
-        "{}: of {num_jobs} jobs {} name a published model, for {} one stands by the size of the gang, {} are unknown{alone}",
-        first.workload.name, all.num_known, all.num_assumed, all.num_unknown
+        "{name}: of {num_jobs} jobs {} name a published model, for {} one stands by the size of the gang, {} are unknown{alone}",
+        filled.num_known, filled.num_assumed, filled.num_unknown
     ));
 }
 
@@ -245,6 +250,49 @@ mod tests {
         );
         let fewest = days(0.0101).windows(list_of(&[0.0, 8_640_000.0])).unwrap();
         assert_eq!(fewest.len(), 2);
+    }
+
+    #[test]
+    fn published_classes_stand_in_as_in_the_environment_and_are_counted() {
+        let sim = SimConfig::default().as_published();
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("ours.csv");
+        list_of(&[0.0, 60.0]).write(&path).unwrap();
+        for (name, num_jobs) in [
+            ("Pleach/PhillyGangRealistic-v0".to_string(), 10),
+            (path.to_str().unwrap().to_string(), 2),
+        ] {
+            let args = WorkloadSource {
+                workload: vec![name.clone()],
+                num_jobs: Some(5),
+                ..WorkloadSource::default()
+            };
+            let mut notes = Vec::new();
+            let found = args.instances(&sim, &[Seed(1), Seed(2)], &mut |note| notes.push(note));
+            let found = found.unwrap();
+            // What errs in the world is drawn anew with each seed, also for a list of one's own.
+            assert_eq!(found.len(), 2, "{name}");
+            let said = format!("of {num_jobs} jobs 0 name a published model, for {num_jobs} one stands");
+            let told = notes.iter().filter(|note: &&String| note.contains(&said));
+            assert_eq!(told.count(), 1, "{notes:?}");
+            for instance in &found {
+                assert!(
+                    instance
+                        .workload
+                        .classes
+                        .iter()
+                        .any(|class| class.state_gib > 0.0)
+                );
+            }
+        }
+        // By an id as by the generator behind it: the links of Philly.
+        let id = WorkloadSource {
+            workload: vec!["Pleach/PhillyGangRealistic-v0".into()],
+            ..WorkloadSource::default()
+        };
+        let found = id.instances(&sim, &[Seed(1)], &mut |_| {}).unwrap();
+        let philly = pleach_scheduler::physics::links::Fabric::from_name("philly").unwrap();
+        assert_eq!(found[0].workload.cluster.fabric, Some(philly));
     }
 
     #[test]

@@ -286,7 +286,10 @@ impl WorkloadSource {
                 };
                 let source = pleach_env::Source::open(&env)?;
                 let mut workload = source.workload(&env, seed)?;
-                workload.name = name.to_string();
+                // What was drawn of several kinds keeps the name of its own: it says of which site it is.
+                if !matches!(env.workload, WorkloadConfig::Mixture(_)) {
+                    workload.name = name.to_string();
+                }
                 if let Some(cluster) = self.cluster_override()? {
                     workload.cluster = cluster;
                     workload.validate()?;

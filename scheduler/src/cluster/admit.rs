@@ -18,7 +18,8 @@ impl Cluster {
     ///
     /// # Errors
     /// As [`Cluster::submit_as`]; a time later than now; a run on nodes or GPUs that are not there, are down, are another's or
-    /// cannot be shared with it, of another number than its gang or cut otherwise, beyond the CPU and memory of a node or its tenant's quota.
+    /// cannot be shared with it, of another number than its gang or cut otherwise, beyond the CPU and memory of a node or its tenant's
+    /// quota.
     pub fn admit(&mut self, record: &JobRecord) -> Result<JobId, ConfigError> {
         self.check_name(record.job)?;
         let id = self.admit_row(record)?;

@@ -5,8 +5,7 @@
 //! study). Ties always go to the lowest node.
 
 use super::Cluster;
-use super::tables::{Slice, num_in};
-use super::tasks::lowest;
+use super::tables::{Slice, lowest, num_in};
 use crate::ActionKind;
 use crate::cluster_spec::{ModelClass, Tasks};
 use crate::ids::{ClassId, GpuTypeId, JobId, NodeId, RackId};
@@ -91,7 +90,8 @@ impl Cluster {
         }
     }
 
-    /// The locality factor of so many GPUs, cut as one likes, on so many nodes and racks; none where a fabric says more than these numbers tell.
+    /// The locality factor of so many GPUs, cut as one likes, on so many nodes and racks; none where a fabric says more than these
+    /// numbers tell.
     pub(crate) fn factor_of(
         &self,
         class: ClassId,

@@ -9,6 +9,15 @@ use crate::cluster_spec::Resources;
 use crate::estimate::Estimate;
 use crate::ids::{ClassId, ExternalId, GpuTypeId, NodeId, RackId, TenantId, Time};
 
+/// The lowest `num` set bits of a mask.
+pub(super) fn lowest(mask: u64, num: u32) -> u64 {
+    let mut rest = mask;
+    for _ in 0..num {
+        rest &= rest.wrapping_sub(1);
+    }
+    mask & !rest
+}
+
 /// Number of GPUs in a mask. Most nodes have at most eight, and where the processor is not known to count bits, a look into a
 /// table takes a quarter of the instructions.
 #[inline]
@@ -106,12 +115,8 @@ impl Node {
 
     /// The lowest `num` free GPUs as a mask. Slurm packs the lowest index first, and so do we.
     #[must_use]
-    pub(crate) fn lowest_free(&self, num: u32) -> u64 {
-        let mut rest = self.free;
-        for _ in 0..num {
-            rest &= rest.wrapping_sub(1);
-        }
-        self.free & !rest
+    pub fn lowest_free(&self, num: u32) -> u64 {
+        lowest(self.free, num)
     }
 }
 

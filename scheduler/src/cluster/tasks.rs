@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use super::Cluster;
-use super::tables::{Node, NodeState, Slice, num_in};
+use super::tables::{Node, NodeState, Slice, lowest, num_in};
 use super::task_limits::{NodeRooms, TypeRoom};
 use crate::cluster_spec::Tasks;
 use crate::ids::{GpuTypeId, JobId, NodeId};
@@ -129,15 +129,6 @@ fn fill(nodes: &[(bool, u32, NodeId, u64)], (tasks, num_gpus): (Tasks, u32), out
         out.truncate(start);
     }
     rest == 0
-}
-
-/// The lowest `num` set bits of a mask.
-pub(super) fn lowest(mask: u64, num: u32) -> u64 {
-    let mut rest = mask;
-    for _ in 0..num {
-        rest &= rest.wrapping_sub(1);
-    }
-    mask & !rest
 }
 
 /// Free GPUs of a type node by node, as they would be if some running jobs had ended, for one gang of tasks.

@@ -43,7 +43,9 @@ const TYPES: [(&str, &str); 16] = [
 
 /// The fabric that stands for a list's; none where its name and the GPUs that it has most of tell nothing.
 pub(super) fn fabric_of(list: &str, cluster: &ClusterSpec) -> Option<Fabric> {
+    // An environment is named after the site of its jobs.
     let list = list.to_ascii_lowercase();
+    let list = list.strip_prefix("pleach/").unwrap_or(&list);
     let site = SITES.iter().find(|(beginning, _)| list.starts_with(beginning));
     let of_type = || {
         let num_gpus = |group: &&NodeGroup| group.count * group.gpus_per_node;

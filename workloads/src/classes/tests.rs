@@ -148,6 +148,8 @@ fn a_list_of_another_name_has_the_links_that_its_gpus_come_with() {
         cluster.node_groups[0].gpu_type = kind.into();
         fabrics::fabric_of("ours", &cluster)
     };
+    let of_site = fabrics::fabric_of("Pleach/PhillyGangRealistic-v0", &ClusterSpec::uniform(4, 4, 2));
+    assert_eq!(of_site, Fabric::from_name("philly").ok());
     assert_eq!(of("quantum"), None);
     assert_eq!(of("GB200"), Fabric::from_name("gb200-nvl72").ok());
     // Half a node has half the NICs.

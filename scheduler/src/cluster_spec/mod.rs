@@ -36,6 +36,9 @@ pub struct ClusterSpec {
     /// with `preset` and some keys, or all keys.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fabric: Option<Fabric>,
+    /// The preset of links that stands for the site's, for whoever fills in what a list does not say; by itself it does nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "preset")]
+    pub site_fabric: Option<String>,
     /// The store that holds checkpoints; without, [`Storage::SHARED`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub storage: Option<Storage>,
@@ -56,6 +59,7 @@ impl Default for ClusterSpec {
             tenants: Vec::new(),
             borrowing: true,
             fabric: None,
+            site_fabric: None,
             storage: None,
             interference: Interference::default(),
             pairs: Vec::new(),
@@ -139,6 +143,23 @@ fn bandwidth<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
     Ok(value)
 }
 
+/// The name of a preset of links.
+fn preset<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
+    let name = String::deserialize(from)?;
+    check_site_fabric(&name).map_err(D::Error::custom)?;
+    Ok(Some(name))
+}
+
+fn check_site_fabric(name: &str) -> Result<(), ConfigError> {
+    let known: Vec<&str> = Fabric::names().collect();
+    if known.contains(&name) {
+        return Ok(());
+    }
+    let hint =
+        "leave it out where the links that its GPUs usually come with will do; links of one's own are fabric";
+    fail("site_fabric".into(), name.into(), &known.join(", "), hint)
+}
+
 /// A tenant and its share.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -196,6 +217,9 @@ impl ClusterSpec {
         if let Some(fabric) = &self.fabric {
             fabric.validate()?;
             self.validate_nics(fabric)?;
+        }
+        if let Some(preset) = &self.site_fabric {
+            check_site_fabric(preset)?;
         }
         if let Some(storage) = &self.storage {
             storage.validate()?;

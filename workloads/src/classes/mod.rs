@@ -95,7 +95,7 @@ impl Workload {
     fn fill_links(&mut self) {
         let says_nothing = [LocalityFactors::PHILLY, LocalityFactors::NONE];
         let fabric = self.cluster.fabric;
-        let Some(fabric) = fabric.or_else(|| fabrics::fabric_of(&self.name, &self.cluster)) else {
+        let Some(fabric) = fabric.or_else(|| fabrics::fabric_of(&self.cluster)) else {
             return;
         };
         let classes = self.classes.iter_mut();

@@ -141,21 +141,48 @@ fn every_generated_list_has_the_links_of_its_site() {
 }
 
 #[test]
-fn a_list_of_another_name_has_the_links_that_its_gpus_come_with() {
+fn a_list_keeps_the_links_of_its_site_under_another_name_and_through_its_files() {
+    let dir = tempfile::tempdir().unwrap();
+    let config = GeneratorConfig::preset("philly-like").unwrap().with(300, 1.0);
+    let mut workload = generate(&config, Seed(3)).unwrap();
+    workload.name = "acme of ours".into();
+    let path = dir.path().join("pai.csv");
+    workload.write(&path).unwrap();
+    let sidecar = std::fs::read_to_string(dir.path().join("pai.cluster.toml")).unwrap();
+    assert!(sidecar.contains("site_fabric = \"philly\"\n"), "{sidecar}");
+    let mut read = Workload::read(&path).unwrap();
+    read.fill_class_facts(true);
+    assert_eq!(read.cluster.fabric, Fabric::from_name("philly").ok());
+    // A list of before has the links that its GPUs come with; of a type that nobody knows it has none.
+    let sidecar = sidecar.replace("site_fabric = \"philly\"\n", "");
+    std::fs::write(dir.path().join("pai.cluster.toml"), &sidecar).unwrap();
+    let mut old = Workload::read(&path).unwrap();
+    old.fill_class_facts(true);
+    assert_eq!(old.cluster.fabric, None);
+    // What is no preset is refused where it stands.
+    let wrong = sidecar.replace("[cluster]\n", "[cluster]\nsite_fabric = \"phily\"\n");
+    std::fs::write(dir.path().join("pai.cluster.toml"), wrong).unwrap();
+    let text = Workload::read(&path).unwrap_err().to_string();
+    let parts = ["pai.cluster.toml", "site_fabric = phily", "v100-edr", ", philly"];
+    assert!(parts.iter().all(|part| text.contains(part)), "{text}");
+}
+
+#[test]
+fn a_list_that_does_not_say_its_site_has_the_links_that_its_gpus_come_with() {
     let mut cluster = ClusterSpec::uniform(4, 4, 2);
     let mut of = |kind: &str| {
         cluster.gpu_types[0].name = kind.into();
         cluster.node_groups[0].gpu_type = kind.into();
-        fabrics::fabric_of("ours", &cluster)
+        fabrics::fabric_of(&cluster)
     };
-    let of_site = fabrics::fabric_of("Pleach/PhillyGangRealistic-v0", &ClusterSpec::uniform(4, 4, 2));
-    assert_eq!(of_site, Fabric::from_name("philly").ok());
     assert_eq!(of("quantum"), None);
     assert_eq!(of("GB200"), Fabric::from_name("gb200-nvl72").ok());
     // Half a node has half the NICs.
     let half = of("NVIDIA-H100-80GB-HBM3").unwrap();
     assert_eq!((half.between.nics_per_node, half.between.nic_gb_per_s), (4, 50.0));
     assert_eq!(half.inside, Fabric::from_name("hgx-h100-ndr").unwrap().inside);
+    cluster.site_fabric = Some("philly".into());
+    assert_eq!(fabrics::fabric_of(&cluster), Fabric::from_name("philly").ok());
 }
 
 #[test]

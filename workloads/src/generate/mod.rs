@@ -81,7 +81,7 @@ use crate::seed::Seed;
 /// Parameters out of range, or a load so low that the clock would run out.
 pub fn generate(config: &GeneratorConfig, seed: Seed) -> Result<Workload, Error> {
     config.validate()?;
-    let workload = match config {
+    let mut workload = match config {
         GeneratorConfig::PhillyLike(config) => philly::generate(config, seed)?,
         GeneratorConfig::HeliosLike(config) => helios::generate(config, seed)?,
         GeneratorConfig::ItpLike(config) => itp::generate(config, seed)?,
@@ -99,6 +99,7 @@ pub fn generate(config: &GeneratorConfig, seed: Seed) -> Result<Workload, Error>
         GeneratorConfig::SiaNewtrace(config) => sia::generate(config, &sia::NEWTRACE, seed)?,
         GeneratorConfig::Pollux(config) => pollux::generate(config, seed)?,
     };
+    workload.cluster.site_fabric = config.site_fabric().map(str::to_owned);
     workload.validate()?;
     Ok(workload)
 }

@@ -130,6 +130,31 @@ impl GeneratorConfig {
         }
     }
 
+    /// The preset of links that stands for those of the site whose jobs these are; none where those that its GPUs usually come with
+    /// do, or where the cluster has links of its own.
+    ///
+    /// # Source
+    /// Philly: its study (ATC'19). Acme: NSDI'24. Helios, ITP and Synergy: V100 nodes on InfiniBand, its speed *assumed*. PAI and its
+    /// successor of 2023: mixed small GPUs on Ethernet, its speed *assumed*. Gavel: the links that its spread gangs show.
+    pub(super) fn site_fabric(&self) -> Option<&'static str> {
+        match self {
+            GeneratorConfig::PhillyLike(_) => Some("philly"),
+            GeneratorConfig::HeliosLike(_)
+            | GeneratorConfig::ItpLike(_)
+            | GeneratorConfig::SynergyMulti(_)
+            | GeneratorConfig::SynergySingle(_) => Some("v100-edr"),
+            GeneratorConfig::PaiShare(_) | GeneratorConfig::OpenbLike(_) => Some("ethernet-25"),
+            GeneratorConfig::AcmeLike(_) => Some("acme-seren"),
+            GeneratorConfig::GavelMulti(_) | GeneratorConfig::GavelSingle(_) => Some("gavel"),
+            GeneratorConfig::LlmSite(_)
+            | GeneratorConfig::Alibaba2026(_)
+            | GeneratorConfig::SiaPhilly(_)
+            | GeneratorConfig::SiaHelios(_)
+            | GeneratorConfig::SiaNewtrace(_)
+            | GeneratorConfig::Pollux(_) => None,
+        }
+    }
+
     /// What the preset is, one line.
     #[must_use]
     pub fn describe(&self) -> &'static str {

@@ -45,6 +45,9 @@ pub(super) fn build(
     select(&mut rows, options, &mut report, &mut mended);
 
     let mut site = (draft.site)(&rows, &draft.classes);
+    if site.cluster.site_fabric.is_none() {
+        site.cluster.site_fabric = format.site_fabric().map(str::to_owned);
+    }
     site.cluster.validate()?;
     if !draft.strict {
         fits::drop_unmodelled(&site.cluster, &mut rows, &mut mended);

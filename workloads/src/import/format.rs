@@ -92,11 +92,27 @@ impl Format {
             Format::Swf => "swf",
         }
     }
+
+    /// The preset of links that stands for those of the site that lists of this format are of; none where those that its GPUs
+    /// usually come with do.
+    ///
+    /// # Source
+    /// As the generators' ([`crate::generate`]): Philly (ATC'19), Gavel's spread gangs; the others *assumed*.
+    pub(super) fn site_fabric(self) -> Option<&'static str> {
+        match self {
+            Format::Philly => Some("philly"),
+            Format::Venus | Format::Itp => Some("v100-edr"),
+            Format::Openb | Format::Pai => Some("ethernet-25"),
+            Format::Gavel => Some("gavel"),
+            _ => None,
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use pleach_scheduler::physics::links::Fabric;
 
     #[test]
     fn every_format_has_one_word_in_files_and_reports() {
@@ -104,6 +120,11 @@ mod tests {
             let word = format!("\"{}\"", format.word());
             assert_eq!(serde_json::to_string(&format).unwrap(), word);
             assert_eq!(serde_json::from_str::<Format>(&word).unwrap(), format);
+            let preset = format.site_fabric();
+            assert!(
+                preset.is_none_or(|name| Fabric::from_name(name).is_ok()),
+                "{word}"
+            );
         }
     }
 }

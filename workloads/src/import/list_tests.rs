@@ -33,6 +33,7 @@ fn openb_has_its_pods_fractions_and_machines() {
     assert_eq!(report.rows_of("asks for no GPU"), 1088);
     assert_eq!(report.rows_of("never scheduled"), 861);
     assert_eq!(workload.cluster.num_gpus(), 6212);
+    assert_eq!(workload.cluster.site_fabric.as_deref(), Some("ethernet-25"));
     let fractional = workload.jobs.iter().filter(|job| job.resources.is_fractional());
     assert_eq!(fractional.count(), 2573);
     let cores: f64 = workload

@@ -25,6 +25,7 @@ impl World {
         }
         self.truth[id.index()].run += 1;
         self.book(id);
+        self.writes_no_more(id);
         self.learn_speed(id);
         let ended = self.truth[id.index()].ended();
         self.told_ended(id, ended, 0.0);

@@ -15,9 +15,10 @@ mod integrals;
 mod kept;
 mod kept_places;
 mod lease;
-mod loads;
+mod meeting;
 mod results;
 mod rounds;
+mod store;
 mod telling;
 mod tenants;
 mod true_pace;
@@ -75,7 +76,7 @@ pub struct World {
     outcome_seed: Seed,
     /// What is true where the scheduler's beliefs are not exact.
     truths: Option<Box<Truths>>,
-    loads: loads::Loads,
+    store: store::Store,
     /// Incidents beside the failures of nodes, and their seed.
     site: Option<SiteFailures>,
     incident_seed: Seed,
@@ -154,6 +155,8 @@ impl World {
                     pace: 1.0,
                     cost_left_s: 0.0,
                     saved_s: 0.0,
+                    save_waits_s: 0.0,
+                    writes: 0,
                     lost_s: 0.0,
                     fate: None,
                     num_failed_trials: 0,
@@ -183,7 +186,7 @@ impl World {
             seed: Seed(0),
             outcome_seed: Seed(0),
             truths: None,
-            loads: loads::Loads::default(),
+            store: store::Store::default(),
             site: None,
             incident_seed: Seed(0),
             decisions: Vec::new(),
@@ -283,7 +286,7 @@ impl World {
     pub fn carry_out(&mut self) {
         let mut decisions = std::mem::take(&mut self.decisions);
         self.cluster.take_decisions(&mut decisions);
-        self.count_loads(&decisions);
+        self.count_at_store(&decisions);
         for decision in decisions.drain(..) {
             let job = decision.row;
             match decision.action {
@@ -294,10 +297,11 @@ impl World {
                 }
                 Action::Preempt => {
                     self.requeued(job);
+                    let ran = self.truth[job.index()].rate > 0.0;
                     let added_s = self.stopped(job);
+                    let kept_s = self.saves_at_stop(job, ran);
                     let truth = &mut self.truth[job.index()];
                     let done_s = truth.done_s();
-                    let kept_s = self.cluster.kept_at_stop_s(job, done_s, truth.saved_s);
                     truth.saved_s = kept_s;
                     if kept_s < done_s {
                         truth.lose(kept_s);
@@ -358,6 +362,7 @@ impl World {
     fn stopped(&mut self, id: JobId) -> f64 {
         let added_s = self.cluster.stop_cost_s(id);
         self.book(id);
+        self.writes_no_more(id);
         let truth = &mut self.truth[id.index()];
         (truth.rest_s, truth.work_s) = (truth.rest_s + added_s, truth.work_s + added_s);
         truth.rate = 0.0;

@@ -1,9 +1,8 @@
-//! What is true of a start where beliefs are not exact: its pace, what it costs, and who else loads from the store meanwhile.
+//! What is true of a start where beliefs are not exact: its pace and what it costs.
 
 use pleach_scheduler::cluster::{Capabilities, moved};
-use pleach_scheduler::decision::{Action, Decision};
 use pleach_scheduler::physics::overheads::Overheads;
-use pleach_scheduler::{ConfigError, Estimate, JobId, Time};
+use pleach_scheduler::{ConfigError, Estimate, JobId};
 use pleach_workloads::{Seed, Workload};
 
 use super::World;
@@ -33,20 +32,6 @@ impl World {
         Ok(world)
     }
 
-    /// Counts the jobs that load together because they were started together.
-    pub(super) fn count_loads(&mut self, decisions: &[Decision]) {
-        if self.cluster.capabilities().overheads == Some(Overheads::ByClass) {
-            let now = self.cluster.now();
-            self.loads.until.retain(|until| *until > now);
-            let starts = decisions
-                .iter()
-                .filter(|decision| decision.action == Action::Start);
-            self.loads.num_new = starts
-                .filter(|start| self.cluster.loads_at_start(start.row))
-                .count();
-        }
-    }
-
     /// Sets what is true of a run that begins now beside what is believed.
     pub(super) fn set_truth_of_start(&mut self, id: JobId) {
         let (now, job) = (self.cluster.now(), self.cluster.job(id));
@@ -68,21 +53,26 @@ impl World {
             let moved = moved(class, job.request.num_gpus, self.cluster.storage());
             truth.cost_left_s += overheads.migration_s(moved, draw) - self.cluster.restart_cost_s(id);
         }
+        truth.cost_left_s += std::mem::take(&mut truth.save_waits_s);
         if self.cluster.loads_at_start(id) {
-            // The store is divided among those who load when this one begins.
-            let num_loading = self.loads.until.len() + self.loads.num_new;
-            truth.cost_left_s += self.cluster.waits_for_others_s(id, num_loading);
-            self.loads.num_new = self.loads.num_new.saturating_sub(1);
-            self.loads
-                .until
-                .push(now + Time::from_secs_f64(truth.cost_left_s));
+            let waits_s = self.load_waits_s(id);
+            let truth = &mut self.truth[id.index()];
+            truth.cost_left_s += waits_s;
+            let cost_s = truth.cost_left_s;
+            self.loads_for(cost_s);
         }
+        let (job, truth) = (self.cluster.job(id), &mut self.truth[id.index()]);
+        truth.pace = 1.0;
         if let Some(truths) = &self.truths {
             let class = job.request.class.index();
             truth.pace = truths.pace(class, job.gpu_type.index(), now.as_secs_f64());
             truth.cost_left_s *= truths.cost(id.0, truth.run);
         }
-        truth.rate = job.rate * truth.pace;
+        let rate = job.rate * truth.pace;
+        let kept = self.begins_to_write(id, rate);
+        let truth = &mut self.truth[id.index()];
+        truth.pace *= kept;
+        truth.rate = rate * kept;
     }
 
     /// A job has ended: what its last run tells of the speed of its class there. Copies and mixed types tell of no type alone.

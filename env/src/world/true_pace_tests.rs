@@ -160,7 +160,7 @@ fn jobs_that_load_at_once_share_the_store() {
         );
     }
     // Who comes back alone reads alone again.
-    assert_eq!(world.loads.until.len(), 4);
+    assert_eq!(world.store.loads_until.len(), 4);
 }
 
 #[test]

@@ -38,6 +38,10 @@ pub(super) struct Truth {
     pub(super) cost_left_s: f64,
     /// Work that its last preemption wrote down, in seconds of the reference run.
     pub(super) saved_s: f64,
+    /// What its last stop took longer because others wrote too, s; the next start pays for it.
+    pub(super) save_waits_s: f64,
+    /// Part of the time of its present run in which it writes checkpoints, millionths.
+    pub(super) writes: u64,
     /// Work that was done and lost again, in seconds of the reference run.
     pub(super) lost_s: f64,
     /// What becomes of it whatever the schedule; none: it does all its work.

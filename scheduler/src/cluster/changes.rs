@@ -1,6 +1,7 @@
 //! The only ways to change what jobs hold: start, preempt, fail, finish, withdraw.
 
 use super::attained_service::RunningService;
+use super::checkpoints::ALONE;
 use super::decision::{Action, Decision, HeldBack};
 use super::queue::QueueKeys;
 use super::shape::{Shape, ShapeId};
@@ -123,7 +124,7 @@ impl Cluster {
         decision.placement = self.stop(id);
         let added_s = self.stop_cost_s(id);
         let job = &self.jobs[id.index()];
-        let kept_s = self.kept_at_stop_s(id, job.executed_s, job.saved_s);
+        let kept_s = self.kept_at_stop_s(id, job.executed_s, job.saved_s, ALONE);
         let job = &mut self.jobs[id.index()];
         job.state = JobState::Pending;
         job.added_s += added_s;

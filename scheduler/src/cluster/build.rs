@@ -16,7 +16,7 @@ use super::shared::{SharedGpus, TypeFacts};
 use super::tables::{Node, NodeState, Rack, Tenant};
 use super::task_limits::TaskLimits;
 use super::type_advantage::TypeWorth;
-use crate::cluster_spec::{ClusterSpec, GpuTypeSpec, ModelClass, TenantSpec};
+use crate::cluster_spec::{ClusterSpec, GpuTypeSpec, ModelClass, NodeGroup, TenantSpec};
 use crate::error::ConfigError;
 use crate::ids::{GpuTypeId, NodeId, RackId, Time};
 use crate::physics::interference::PairTable;
@@ -75,7 +75,11 @@ impl Cluster {
             shapes: Shapes::new(),
             shape_gpus_max: Vec::new(),
             task_limits: TaskLimits::new(),
-            type_facts: spec.gpu_types.iter().map(facts_of_type).collect(),
+            type_facts: spec
+                .gpu_types
+                .iter()
+                .map(|gpu| facts_of_type(gpu, &spec.node_groups))
+                .collect(),
             tenants: spec.tenants.iter().map(idle_tenant).collect(),
             jobs: Vec::new(),
             names: BTreeMap::new(),
@@ -188,9 +192,13 @@ fn types_of(class: &ModelClass) -> u64 {
     speeds.fold(0, |mask, (kind, &speed)| mask | u64::from(speed > 0.0) << kind)
 }
 
-fn facts_of_type(gpu: &GpuTypeSpec) -> TypeFacts {
+fn facts_of_type(gpu: &GpuTypeSpec, groups: &[NodeGroup]) -> TypeFacts {
+    let groups = groups.iter().filter(|group| group.gpu_type == gpu.name);
+    let known = groups.filter(|group| group.memory_gib > 0.0);
+    let host_memory_gib = known.map(|group| group.memory_gib / f64::from(group.gpus_per_node));
     TypeFacts {
         memory_mib: capacity(gpu.memory_gib, 1024.0),
+        host_memory_gib: host_memory_gib.fold(f64::INFINITY, f64::min),
         mig: gpu.mig,
     }
 }

@@ -1,8 +1,9 @@
 //! Who may be put on GPUs that others have: beside one job on exactly its GPUs, or on some GPUs of several jobs.
 //!
 //! Jobs of one GPU whose class can be fused run as one program where they meet, as many as the memory holds (HFTA,
-//! [`crate::physics::mixed::Fusion`]). Otherwise at most [`PACKED_MAX`] whole-GPU jobs live on one GPU, their memory fits together, and fractions are not mixed with
-//! them. Jobs that reserve CPU or host memory have their nodes to themselves in this respect: they are not packed.
+//! [`crate::physics::mixed::Fusion`]). Otherwise at most [`PACKED_MAX`] whole-GPU jobs live on one GPU, their memory fits together (of
+//! hosts too, where sharing is guarded), and fractions are not mixed with them. Jobs that reserve CPU or host memory have their nodes
+//! to themselves in this respect: they are not packed.
 
 use smallvec::SmallVec;
 
@@ -36,14 +37,17 @@ impl Cluster {
             && self.has_room(self.demand(id))
     }
 
-    /// Whether the memory of two whole-GPU jobs fits on one GPU of a type, and nobody measured that it does not.
+    /// Whether the memory of two whole-GPU jobs fits on one GPU of a type and, where sharing is guarded, beside it; and nobody measured
+    /// that it does not.
     #[must_use]
     pub fn can_live_beside(&self, id: JobId, other: JobId, kind: GpuTypeId) -> bool {
         if self.fused(id, &[other], kind).is_some() {
             return true;
         }
         let is_gang = |id: JobId| self.jobs[id.index()].request.num_gpus > 1;
-        if self.interference.guard.is_some() && (is_gang(id) || is_gang(other)) {
+        if self.interference.guard.is_some()
+            && (is_gang(id) || is_gang(other) || !self.host_memory_holds([id, other], kind))
+        {
             return false;
         }
         let memory_gib = f64::from(self.type_facts[kind.index()].memory_mib) / 1024.0;
@@ -51,6 +55,17 @@ impl Cluster {
         self.interference
             .can_share(&pair, kind.index(), memory_gib, Some(&self.pairs))
             .is_ok()
+    }
+
+    /// Whether the host memory that comes with a GPU of a type holds what two jobs need there; it does where one of the three is not
+    /// known.
+    fn host_memory_holds(&self, pair: [JobId; 2], kind: GpuTypeId) -> bool {
+        let needs_gib = pair.map(|id| {
+            let class = self.jobs[id.index()].request.class;
+            self.classes[class.index()].host_memory_gib
+        });
+        needs_gib.contains(&0.0)
+            || needs_gib[0] + needs_gib[1] <= self.type_facts[kind.index()].host_memory_gib
     }
 
     /// Who lives on a GPU: nobody, one whole-GPU job, or the residents of a shared one. In order of arrival.

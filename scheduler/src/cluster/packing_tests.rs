@@ -145,3 +145,81 @@ fn jobs_of_one_class_are_fused_until_the_memory_is_full_and_share_what_that_gain
     );
     assert!((last.expected_finish.as_secs_f64() - 114.0).abs() < 1e-6);
 }
+
+#[test]
+fn guarded_jobs_share_a_gpu_exactly_where_its_part_of_the_smallest_nodes_memory_holds_both() {
+    use crate::cluster_spec::NodeGroup;
+    use crate::physics::interference::Interference;
+
+    let needs_gib = [0.0, 8.0, 16.0, 24.0, 30.0, 60.0];
+    let classes = needs_gib.map(|host_memory_gib| ModelClass {
+        name: format!("{host_memory_gib}"),
+        load: Load {
+            utilisation: 0.5,
+            bandwidth: 0.0,
+        },
+        gpu_memory_gib: 4.0,
+        host_memory_gib,
+        ..ModelClass::default()
+    });
+    let (mut num_shared, mut num_refused) = (0, 0);
+    // (memory, GPUs) of the nodes; 0 is not known.
+    for nodes in [
+        vec![(0.0, 4)],
+        vec![(128.0, 4)],
+        vec![(192.0, 4)],
+        vec![(384.0, 8), (128.0, 4)],
+        vec![(384.0, 8), (0.0, 4)],
+    ] {
+        let mut spec = ClusterSpec::uniform(1, 4, 1);
+        spec.node_groups = nodes
+            .iter()
+            .map(|(memory_gib, gpus_per_node)| NodeGroup {
+                count: 1,
+                gpus_per_node: *gpus_per_node,
+                gpu_type: "GPU".into(),
+                nodes_per_rack: 1,
+                memory_gib: *memory_gib,
+                ..NodeGroup::default()
+            })
+            .collect();
+        for guard in [false, true] {
+            if guard {
+                spec.interference = Interference::MEASURED;
+            }
+            let capabilities = Capabilities {
+                sharing: Sharing::Mps,
+                ..Capabilities::DEFAULT
+            };
+            for (one, first_gib) in needs_gib.iter().enumerate() {
+                for (two, second_gib) in needs_gib.iter().enumerate() {
+                    let mut cluster = Cluster::new(&spec, &classes, capabilities).unwrap();
+                    let ids = [one, two].map(|class| {
+                        let request = Submission {
+                            tenant: TenantId(0),
+                            class: ClassId(class as u16),
+                            num_gpus: 1,
+                            estimate_s: Estimate {
+                                value: 110.0,
+                                provenance: Provenance::Oracle,
+                            },
+                            resources: Resources::WHOLE_GPU,
+                        };
+                        cluster.submit(request).unwrap()
+                    });
+                    start(&mut cluster, ids[0], 0b1);
+                    let is_known = *first_gib > 0.0 && *second_gib > 0.0;
+                    let too_small = |(memory_gib, gpus): &(f64, u32)| {
+                        *memory_gib > 0.0 && first_gib + second_gib > memory_gib / f64::from(*gpus)
+                    };
+                    let expected = !(guard && is_known && nodes.iter().any(too_small));
+                    let found = cluster.can_pack(ids[1], ids[0]);
+                    assert_eq!(found, expected, "{nodes:?} {guard} {first_gib} {second_gib}");
+                    assert_eq!(cluster.joinable(ids[1], NodeId(0)) == 1, expected);
+                    *(if found { &mut num_shared } else { &mut num_refused }) += 1;
+                }
+            }
+        }
+    }
+    assert!(num_shared > 100 && num_refused > 20, "{num_shared} {num_refused}");
+}

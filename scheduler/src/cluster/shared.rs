@@ -78,6 +78,9 @@ impl SharedGpu {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TypeFacts {
     pub(super) memory_mib: u32,
+    /// Host memory that comes with each GPU, GiB; that of the node of the type which has the least, and infinite where no node's is
+    /// known.
+    pub(super) host_memory_gib: f64,
     pub(super) mig: Option<MigGpu>,
 }
 

@@ -34,6 +34,10 @@ pub struct ModelClass {
     /// Memory that a job needs on each of its GPUs, GiB, framework included, where it does not say so itself; 0 = not known.
     #[serde(default, skip_serializing_if = "super::is_zero")]
     pub gpu_memory_gib: f64,
+    /// Host memory that a job needs for each of its GPUs, GiB; 0 = not known. It reserves none: two jobs share a GPU of a cluster that
+    /// guards its sharing only where both fit into the GPU's part of the node's memory.
+    #[serde(default, skip_serializing_if = "super::is_zero")]
+    pub host_memory_gib: f64,
     /// Work between two checkpoints of its jobs, in seconds of the reference run; none: the cluster's, or they write none. Counts
     /// where the cluster's `class_checkpoints` is on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -173,6 +177,7 @@ impl Default for ModelClass {
             elastic: None,
             state_gib: 0.0,
             gpu_memory_gib: 0.0,
+            host_memory_gib: 0.0,
             checkpoint_interval_s: None,
             warm_up_s: 0.0,
             restart_cost_s: None,
@@ -327,11 +332,14 @@ impl ClusterSpec {
         if !(0.0..=1.0).contains(&bandwidth) {
             return bad("load.bandwidth", bandwidth.to_string(), "0 to 1");
         }
-        if !(0.0..=1e6).contains(&class.state_gib) {
-            return bad("state_gib", class.state_gib.to_string(), "0 to 1e6 GiB");
-        }
-        if !(0.0..=1e6).contains(&class.gpu_memory_gib) {
-            return bad("gpu_memory_gib", class.gpu_memory_gib.to_string(), "0 to 1e6 GiB");
+        for (key, value) in [
+            ("state_gib", class.state_gib),
+            ("gpu_memory_gib", class.gpu_memory_gib),
+            ("host_memory_gib", class.host_memory_gib),
+        ] {
+            if !(0.0..=1e6).contains(&value) {
+                return bad(key, value.to_string(), "0 to 1e6 GiB");
+            }
         }
         if !(0.0..=86_400.0).contains(&class.warm_up_s) {
             return bad("warm_up_s", class.warm_up_s.to_string(), "0 to 86,400 s");

@@ -145,6 +145,7 @@ impl Filling<'_> {
                 class.gpu_memory_gib,
                 (facts.gpu_memory_gb / GIB_GB).min(smallest_gib),
             ),
+            host_memory_gib: or(class.host_memory_gib, facts.host_memory_gb / GIB_GB),
             warm_up_s: or(class.warm_up_s, facts.warm_up_s),
             checkpoint_interval_s: class
                 .checkpoint_interval_s

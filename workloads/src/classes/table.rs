@@ -5,7 +5,7 @@
 //! Adam in mixed precision 18 and 14 (weight 2, gradient 4, master copy 4, moments 8; ZeRO, SC'20); a frozen base 2, its adapters
 //! alone in the file; a model that is only used 2 and 2. `gpu_memory_gb` adds the activations of the usual batch on
 //! `num_gpus` and a context of 1.5 GB, after which everything is divided as the usual plan does (ZeRO stage, tensor and pipeline
-//! parallel); activations and `warm_up_s` are *assumed*, within a half. `interval_s`: Meta's RSC (arXiv 2410.21680) assumes an
+//! parallel); activations, `host_memory_gb` (loaders, caches, copies of the state) and `warm_up_s` are *assumed*, within a half. `interval_s`: Meta's RSC (arXiv 2410.21680) assumes an
 //! hour and recommends 5 minutes, BLOOM's logbook has 3 hours, VAST's large runs 15 to 40 minutes; small models 10 to 30 minutes.
 //! `restart_s`, where it is given, was measured whole and counts instead: the constants of Sia's (SOSP'23) and Muri's
 //! (SIGCOMM'22) released simulators. `utilisation`: Lucid (ASPLOS'23), by its nearest model; of large models *assumed*.
@@ -30,6 +30,8 @@ pub struct ClassFacts {
     pub num_gpus: u32,
     /// Memory on each of them, GB.
     pub gpu_memory_gb: f64,
+    /// Host memory for each of its GPUs, GB.
+    pub host_memory_gb: f64,
     /// Time between two checkpoints, s; 0: it writes none.
     pub interval_s: f64,
     /// Data pipeline, compilation and first steps, s.
@@ -72,7 +74,7 @@ const fn row(
     name: &'static str,
     parameters_m: f64,
     file_bytes: f64,
-    on: (u32, f64),
+    on: (u32, f64, f64),
     interval_s: f64,
     starts: (f64, Option<f64>),
     utilisation: f64,
@@ -85,6 +87,7 @@ const fn row(
         file_bytes,
         num_gpus: on.0,
         gpu_memory_gb: on.1,
+        host_memory_gb: on.2,
         interval_s,
         warm_up_s: starts.0,
         restart_s: starts.1,
@@ -98,36 +101,36 @@ const fn row(
 /// All models.
 #[rustfmt::skip]
 pub const CLASSES: [ClassFacts; 30] = [
-    row("resnet18-cifar", 11.2, 8.0, (1, 4.1), 600.0, (2.0, Some(50.0)), 0.69, (0.05, 0.045), "He et al., CVPR 2016; Sia: cifar10"),
-    row("resnet50-imagenet", 25.6, 8.0, (4, 10.8), 1200.0, (60.0, Some(250.0)), 0.99, (0.18, 0.102), "He et al., CVPR 2016; Sia: imagenet"),
-    row("vgg16", 138.0, 8.0, (4, 12.2), 1200.0, (10.0, None), 0.90, (0.28, 0.552), "Simonyan and Zisserman, ICLR 2015"),
-    row("yolov3", 62.0, 8.0, (4, 12.2), 1200.0, (30.0, Some(80.0)), 0.90, (0.25, 0.248), "Redmon and Farhadi, arXiv 1804.02767; Sia: yolov3"),
-    row("bert-base", 110.0, 14.0, (4, 11.5), 1200.0, (30.0, Some(120.0)), 1.0, (0.12, 0.22), "Devlin et al., NAACL 2019; Sia: bert"),
-    row("bert-large", 340.0, 14.0, (8, 21.6), 1800.0, (30.0, None), 1.0, (0.24, 0.68), "Devlin et al., NAACL 2019"),
-    row("deepspeech2-asr", 38.0, 12.0, (4, 10.1), 1200.0, (10.0, Some(25.0)), 0.78, (0.4, 0.152), "Amodei et al., ICML 2016; Sia: deepspeech2"),
-    row("whisper-large-ft", 1550.0, 14.0, (8, 27.1), 1800.0, (30.0, None), 0.95, (0.8, 3.1), "Radford et al., ICML 2023"),
-    row("ncf-recsys", 32.0, 12.0, (1, 4.0), 600.0, (3.0, Some(15.0)), 0.10, (0.02, 0.128), "He et al., WWW 2017; Sia: ncf"),
-    row("dlrm-dcnv2", 24_500.0, 4.2, (16, 16.0), 1800.0, (60.0, None), 0.45, (0.02, 0.1), "MLPerf Training, DLRM-DCNv2"),
-    row("a2c-atari", 1.7, 12.0, (1, 2.5), 600.0, (28.0, Some(38.0)), 0.13, (0.02, 0.007), "Mnih et al., ICML 2016; Muri: a2c"),
-    row("dqn-atari", 1.7, 12.0, (1, 2.5), 600.0, (1.0, Some(5.0)), 0.13, (0.02, 0.007), "Mnih et al., Nature 2015; Muri: dqn"),
-    row("rlhf-7b", 8030.0, 14.0, (16, 41.2), 1800.0, (90.0, None), 0.80, (20.0, 24.1), "Llama 3 8B, arXiv 2407.21783, as actor"),
-    row("gpt2-124m", 124.0, 14.0, (4, 19.7), 1800.0, (50.0, None), 0.95, (0.5, 0.248), "Radford et al. 2019"),
-    row("gpt2-355m", 355.0, 14.0, (8, 27.9), 1800.0, (50.0, None), 0.95, (1.4, 0.71), "Radford et al. 2019"),
-    row("gpt2-774m", 774.0, 14.0, (8, 31.3), 1800.0, (50.0, None), 0.97, (3.0, 1.55), "Radford et al. 2019"),
-    row("gpt2-1.5b", 1558.0, 14.0, (8, 41.2), 1800.0, (50.0, None), 0.97, (6.0, 3.1), "Radford et al. 2019"),
-    row("sd2-unet", 865.0, 14.0, (8, 41.1), 1800.0, (70.0, None), 0.95, (0.5, 1.73), "Stable Diffusion 2, model card"),
-    row("flux-12b", 11_900.0, 14.0, (64, 45.8), 1800.0, (120.0, None), 0.97, (4.0, 35.7), "FLUX.1, model card"),
-    row("llama-8b", 8030.0, 14.0, (32, 51.6), 1800.0, (120.0, None), 0.98, (5.0, 24.1), "Llama 3, arXiv 2407.21783"),
-    row("llama-8b-lora", 8030.0, 0.03, (1, 32.4), 1800.0, (60.0, None), 0.95, (3.0, 0.05), "Llama 3; LoRA, ICLR 2022"),
-    row("llama-13b", 13_016.0, 14.0, (64, 60.8), 1800.0, (120.0, None), 0.98, (8.2, 39.0), "Llama 2, arXiv 2307.09288"),
-    row("llama-70b", 70_554.0, 14.0, (256, 48.0), 1800.0, (120.0, None), 0.98, (44.0, 35.3), "Llama 3, arXiv 2407.21783"),
-    row("llama-70b-sft", 70_554.0, 14.0, (64, 52.2), 3600.0, (90.0, None), 0.98, (22.0, 212.0), "Llama 3, arXiv 2407.21783"),
-    row("llama-70b-lora", 70_554.0, 0.03, (8, 41.0), 3600.0, (95.0, None), 0.95, (8.0, 141.0), "Llama 3; LoRA, ICLR 2022"),
-    row("llama-405b", 405_853.0, 14.0, (8192, 51.1), 1800.0, (150.0, None), 0.98, (12.0, 50.7), "Llama 3, arXiv 2407.21783"),
-    row("mixtral-8x7b", 46_703.0, 14.0, (128, 44.6), 1800.0, (120.0, None), 0.95, (12.0, 23.4), "Mixtral, arXiv 2401.04088"),
-    row("deepseek-v3", 671_000.0, 14.0, (2048, 46.8), 1800.0, (150.0, None), 0.95, (18.0, 83.9), "DeepSeek-V3, arXiv 2412.19437"),
-    row("eval-7b", 8030.0, 2.0, (1, 29.6), 0.0, (18.0, None), 0.45, (0.05, 0.0), "Llama 3 8B, weights alone"),
-    row("eval-70b", 70_554.0, 2.0, (4, 56.8), 0.0, (30.0, None), 0.45, (0.05, 0.17), "Llama 3 70B, weights alone"),
+    row("resnet18-cifar", 11.2, 8.0, (1, 4.1, 8.0), 600.0, (2.0, Some(50.0)), 0.69, (0.05, 0.045), "He et al., CVPR 2016; Sia: cifar10"),
+    row("resnet50-imagenet", 25.6, 8.0, (4, 10.8, 24.0), 1200.0, (60.0, Some(250.0)), 0.99, (0.18, 0.102), "He et al., CVPR 2016; Sia: imagenet"),
+    row("vgg16", 138.0, 8.0, (4, 12.2, 16.0), 1200.0, (10.0, None), 0.90, (0.28, 0.552), "Simonyan and Zisserman, ICLR 2015"),
+    row("yolov3", 62.0, 8.0, (4, 12.2, 16.0), 1200.0, (30.0, Some(80.0)), 0.90, (0.25, 0.248), "Redmon and Farhadi, arXiv 1804.02767; Sia: yolov3"),
+    row("bert-base", 110.0, 14.0, (4, 11.5, 12.0), 1200.0, (30.0, Some(120.0)), 1.0, (0.12, 0.22), "Devlin et al., NAACL 2019; Sia: bert"),
+    row("bert-large", 340.0, 14.0, (8, 21.6, 12.0), 1800.0, (30.0, None), 1.0, (0.24, 0.68), "Devlin et al., NAACL 2019"),
+    row("deepspeech2-asr", 38.0, 12.0, (4, 10.1, 16.0), 1200.0, (10.0, Some(25.0)), 0.78, (0.4, 0.152), "Amodei et al., ICML 2016; Sia: deepspeech2"),
+    row("whisper-large-ft", 1550.0, 14.0, (8, 27.1, 24.0), 1800.0, (30.0, None), 0.95, (0.8, 3.1), "Radford et al., ICML 2023"),
+    row("ncf-recsys", 32.0, 12.0, (1, 4.0, 16.0), 600.0, (3.0, Some(15.0)), 0.10, (0.02, 0.128), "He et al., WWW 2017; Sia: ncf"),
+    row("dlrm-dcnv2", 24_500.0, 4.2, (16, 16.0, 100.0), 1800.0, (60.0, None), 0.45, (0.02, 0.1), "MLPerf Training, DLRM-DCNv2"),
+    row("a2c-atari", 1.7, 12.0, (1, 2.5, 16.0), 600.0, (28.0, Some(38.0)), 0.13, (0.02, 0.007), "Mnih et al., ICML 2016; Muri: a2c"),
+    row("dqn-atari", 1.7, 12.0, (1, 2.5, 24.0), 600.0, (1.0, Some(5.0)), 0.13, (0.02, 0.007), "Mnih et al., Nature 2015; Muri: dqn"),
+    row("rlhf-7b", 8030.0, 14.0, (16, 41.2, 60.0), 1800.0, (90.0, None), 0.80, (20.0, 24.1), "Llama 3 8B, arXiv 2407.21783, as actor"),
+    row("gpt2-124m", 124.0, 14.0, (4, 19.7, 10.0), 1800.0, (50.0, None), 0.95, (0.5, 0.248), "Radford et al. 2019"),
+    row("gpt2-355m", 355.0, 14.0, (8, 27.9, 10.0), 1800.0, (50.0, None), 0.95, (1.4, 0.71), "Radford et al. 2019"),
+    row("gpt2-774m", 774.0, 14.0, (8, 31.3, 10.0), 1800.0, (50.0, None), 0.97, (3.0, 1.55), "Radford et al. 2019"),
+    row("gpt2-1.5b", 1558.0, 14.0, (8, 41.2, 12.0), 1800.0, (50.0, None), 0.97, (6.0, 3.1), "Radford et al. 2019"),
+    row("sd2-unet", 865.0, 14.0, (8, 41.1, 16.0), 1800.0, (70.0, None), 0.95, (0.5, 1.73), "Stable Diffusion 2, model card"),
+    row("flux-12b", 11_900.0, 14.0, (64, 45.8, 40.0), 1800.0, (120.0, None), 0.97, (4.0, 35.7), "FLUX.1, model card"),
+    row("llama-8b", 8030.0, 14.0, (32, 51.6, 60.0), 1800.0, (120.0, None), 0.98, (5.0, 24.1), "Llama 3, arXiv 2407.21783"),
+    row("llama-8b-lora", 8030.0, 0.03, (1, 32.4, 30.0), 1800.0, (60.0, None), 0.95, (3.0, 0.05), "Llama 3; LoRA, ICLR 2022"),
+    row("llama-13b", 13_016.0, 14.0, (64, 60.8, 60.0), 1800.0, (120.0, None), 0.98, (8.2, 39.0), "Llama 2, arXiv 2307.09288"),
+    row("llama-70b", 70_554.0, 14.0, (256, 48.0, 100.0), 1800.0, (120.0, None), 0.98, (44.0, 35.3), "Llama 3, arXiv 2407.21783"),
+    row("llama-70b-sft", 70_554.0, 14.0, (64, 52.2, 100.0), 3600.0, (90.0, None), 0.98, (22.0, 212.0), "Llama 3, arXiv 2407.21783"),
+    row("llama-70b-lora", 70_554.0, 0.03, (8, 41.0, 60.0), 3600.0, (95.0, None), 0.95, (8.0, 141.0), "Llama 3; LoRA, ICLR 2022"),
+    row("llama-405b", 405_853.0, 14.0, (8192, 51.1, 150.0), 1800.0, (150.0, None), 0.98, (12.0, 50.7), "Llama 3, arXiv 2407.21783"),
+    row("mixtral-8x7b", 46_703.0, 14.0, (128, 44.6, 100.0), 1800.0, (120.0, None), 0.95, (12.0, 23.4), "Mixtral, arXiv 2401.04088"),
+    row("deepseek-v3", 671_000.0, 14.0, (2048, 46.8, 150.0), 1800.0, (150.0, None), 0.95, (18.0, 83.9), "DeepSeek-V3, arXiv 2412.19437"),
+    row("eval-7b", 8030.0, 2.0, (1, 29.6, 30.0), 0.0, (18.0, None), 0.45, (0.05, 0.0), "Llama 3 8B, weights alone"),
+    row("eval-70b", 70_554.0, 2.0, (4, 56.8, 60.0), 0.0, (30.0, None), 0.45, (0.05, 0.17), "Llama 3 70B, weights alone"),
 ];
 
 /// Names by which lists call models, as a beginning of theirs in small letters and digits, and the row that stands for them. Longer

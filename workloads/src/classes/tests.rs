@@ -71,6 +71,7 @@ fn what_a_list_says_stays_and_of_a_strange_name_nothing_is_assumed() {
     assert!(filled.num_known > 0 && filled.num_unknown > 0 && filled.num_assumed == 0);
     let vgg = &workload.classes[0];
     assert_eq!((vgg.state_gib, vgg.restart_cost_s), (7.0, Some(3.0)));
+    assert!((vgg.host_memory_gib - 16.0 / GIB_GB).abs() < 1e-9);
     assert!(vgg.gpu_memory_gib > 11.0 && vgg.checkpoint_interval_s == Some(1200.0));
     assert_eq!(workload.classes[1..], given.classes[1..]);
 }
@@ -215,6 +216,7 @@ fn rows_are_those_of_the_published_table() {
         column("file_bytes_per_param"),
         column("typical_gpus"),
         column("gpu_mem_GB"),
+        column("host_GB_per_gpu"),
         column("interval_s"),
     ];
     let mut num_rows = 0;
@@ -227,6 +229,7 @@ fn rows_are_those_of_the_published_table() {
             facts.file_bytes,
             f64::from(facts.num_gpus),
             facts.gpu_memory_gb,
+            facts.host_memory_gb,
             facts.interval_s,
         ];
         for (own, at) in ours.iter().zip(numbers) {

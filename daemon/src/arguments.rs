@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 use pleach_daemon::log::LogForm;
-use pleach_daemon::operator::{CaptureArgs, HandBackArgs, ReplayArgs, RunArgs};
+use pleach_daemon::operator::{CaptureArgs, DiffArgs, HandBackArgs, ReplayArgs, RunArgs};
 use pleach_scheduler::ExternalId;
 
 /// Drives a Slurm cluster with a scheduling policy.
@@ -46,6 +46,8 @@ pub enum Command {
     Lua(Lua),
     /// Decide the rounds of a log again and compare.
     Replay(ReplayArgs),
+    /// What another policy would have decided in the rounds of a log: how many, and which starts earlier, later or elsewhere.
+    Diff(DiffArgs),
     /// Write a log's jobs as a list for the simulator, `NAME.csv` with `NAME.cluster.toml`: for `pleach evaluate --workload
     /// NAME.csv`, and to train and distil on what came here.
     Capture(CaptureArgs),

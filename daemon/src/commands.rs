@@ -27,9 +27,14 @@ pub fn why_not(settings: &Settings, args: &WhyNot) -> Result<ExitCode, Error> {
 }
 
 pub fn hand_back(settings: &Settings, args: &HandBackArgs) -> Result<ExitCode, Error> {
-    let place = (settings.state_dir.as_path(), settings.log_bytes_max);
     let back = async { apply::hand_back(&settings.commands()) };
-    block_on(operator::hand_back(place, args, &Slurm::WORDS, back)).map(code)
+    block_on(operator::hand_back(
+        &settings.state_dir,
+        args,
+        &Slurm::WORDS,
+        back,
+    ))
+    .map(code)
 }
 
 pub fn lua(settings: &Settings, args: &Lua) -> Result<ExitCode, Error> {

@@ -35,8 +35,10 @@ pub struct Settings {
     pub slurm_bin: Option<PathBuf>,
     /// Folder of the log, the status and what is remembered of jobs.
     pub state_dir: PathBuf,
-    /// Size at which the decision log is put aside as `decisions.jsonl.1`, bytes, at least 65,536.
+    /// Most bytes of all files of the decision log, beside the one that is being compressed; at least 65,536. The oldest leave.
     pub log_bytes_max: u64,
+    /// Days for which the decision log is kept, 1 to 3660.
+    pub log_days: u32,
     /// After this time a job that was let go and did not start is held and decided again, s, 1 to 3600.
     pub release_limit_s: i64,
     /// Believed run time of a job without time limit, s, 1 to 1e9.
@@ -106,6 +108,38 @@ pub struct RoundSettings {
     pub drift_window: u32,
     /// Stability index above which it has drifted, 0.001 to 1,000.
     pub drift_limit: f64,
+}
+
+/// How much of the decision log is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LogSettings {
+    /// Most bytes of all its files, at least 65,536: `log_bytes_max`.
+    pub bytes_max: u64,
+    /// Days, 1 to 3660: `log_days`.
+    pub days: u32,
+}
+
+impl Default for LogSettings {
+    /// Two weeks, in at most 4 GiB: *ours*, twice what 5,000 nodes and 20,000 jobs need (docs/deploy-slurm.md).
+    fn default() -> LogSettings {
+        LogSettings {
+            bytes_max: 4 << 30,
+            days: 14,
+        }
+    }
+}
+
+impl LogSettings {
+    /// Checks the ranges.
+    ///
+    /// # Errors
+    /// The first value out of its range.
+    pub fn validate(&self) -> Result<(), ConfigError> {
+        in_ranges(&[
+            ("log_bytes_max", self.bytes_max as f64, 65_536.0, 1e15),
+            ("log_days", f64::from(self.days), 1.0, 3660.0),
+        ])
+    }
 }
 
 /// Where estimates of run times come from.
@@ -271,7 +305,7 @@ pub fn in_ranges(ranges: &[(&str, f64, f64, f64)]) -> Result<(), ConfigError> {
 
 impl Default for Settings {
     fn default() -> Settings {
-        let rounds = RoundSettings::default();
+        let (rounds, log) = (RoundSettings::default(), LogSettings::default());
         Settings {
             partition: None,
             fallback: rounds.fallback,
@@ -280,7 +314,8 @@ impl Default for Settings {
             command_limit_s: 10.0,
             slurm_bin: None,
             state_dir: "/var/lib/pleach".into(),
-            log_bytes_max: 256 << 20,
+            log_bytes_max: log.bytes_max,
+            log_days: log.days,
             release_limit_s: 10,
             default_limit_s: rounds.default_limit_s,
             nodes_per_rack: rounds.nodes_per_rack,
@@ -330,10 +365,10 @@ impl Settings {
     /// The first value out of its range.
     pub fn validate(&self) -> Result<(), ConfigError> {
         self.rounds().validate()?;
+        self.log().validate()?;
         in_ranges(&[
             ("tick_s", self.tick_s, 0.1, 600.0),
             ("command_limit_s", self.command_limit_s, 0.1, 600.0),
-            ("log_bytes_max", self.log_bytes_max as f64, 65_536.0, 1e15),
             ("release_limit_s", self.release_limit_s as f64, 1.0, 3600.0),
         ])?;
         if expand(&self.share_nodes).is_none() {
@@ -371,6 +406,15 @@ impl Settings {
             on_drift: self.on_drift,
             drift_window: self.drift_window,
             drift_limit: self.drift_limit,
+        }
+    }
+
+    /// How much of the decision log is kept.
+    #[must_use]
+    pub fn log(&self) -> LogSettings {
+        LogSettings {
+            bytes_max: self.log_bytes_max,
+            days: self.log_days,
         }
     }
 

@@ -323,7 +323,7 @@ impl<S: BatchSystem> Driver<S> {
             decide_s: self.status.decide_s,
             apply_s: self.status.apply_s,
         };
-        let error = self.state.append(&record).err()?;
+        let error = self.state.append(record).err()?;
         self.status.num_lines_lost += 1;
         Some(error.to_string())
     }

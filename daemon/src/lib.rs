@@ -6,6 +6,7 @@ mod carry;
 pub mod config;
 pub mod dealing;
 pub mod detour;
+pub mod diff;
 pub mod drift;
 pub mod driver;
 pub mod error;

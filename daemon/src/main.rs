@@ -61,6 +61,9 @@ fn dispatch(cli: &Cli, wishes: Option<Wishes>) -> Result<ExitCode, Error> {
         Command::HandBack(args) => commands::hand_back(&settings, args),
         Command::Lua(args) => commands::lua(&settings, args),
         Command::Replay(args) => operator::replay(&settings.rounds(), args).map(code),
+        Command::Diff(args) => {
+            operator::diff(&settings.rounds(), folder, args, now_s()).map(|()| ExitCode::SUCCESS)
+        }
         Command::Capture(args) => operator::capture(settings.rounds(), args).map(|()| ExitCode::SUCCESS),
     }
 }

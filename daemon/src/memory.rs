@@ -4,6 +4,8 @@
 //! It is written beside the log after each round. Lost, it costs nothing but the progress that policies believe such jobs to
 //! have, who count as jobs that begin anew, and one more try on each node that refused one.
 
+pub(crate) mod edit;
+
 use std::collections::BTreeMap;
 
 use pleach_scheduler::cluster::Slice;

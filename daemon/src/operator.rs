@@ -11,13 +11,15 @@ use pleach_scheduler::ExternalId;
 
 use crate::capture::Capture;
 use crate::config::{EstimatesFrom, RoundSettings};
+use crate::diff::Compare;
 use crate::error::Error;
 use crate::fleet;
 use crate::log::one_line;
 use crate::output::say;
 use crate::policy::Loaded;
+use crate::record::RoundRecord;
 use crate::replay::Replay;
-use crate::round::{self, Deciders};
+use crate::round::{self, Deciders, Plan};
 use crate::state::{self, State};
 use crate::status::Status;
 use crate::system::{Look, Words};
@@ -64,17 +66,34 @@ pub struct HandBackArgs {
 /// Flags of `replay`.
 #[derive(Debug, Args)]
 pub struct ReplayArgs {
-    /// The log, `decisions.jsonl`.
-    pub log: PathBuf,
+    /// The log: the folder `state_dir`, or files of it in the order in which they were written.
+    #[arg(required = true)]
+    pub logs: Vec<PathBuf>,
     /// The policy, as for `run`.
     #[arg(long)]
     pub policy: String,
 }
 
+/// Flags of `diff`.
+#[derive(Debug, Args)]
+pub struct DiffArgs {
+    /// The log: a folder as `state_dir`, or files of it in the order in which they were written; none: that of the configuration.
+    pub logs: Vec<PathBuf>,
+    /// The other policy, as for `run`.
+    #[arg(long)]
+    pub policy: String,
+    /// The time up to now that is compared, as 7d or 12h; all of the log without it.
+    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
+    pub last: Option<Duration>,
+    /// One JSON object instead of words.
+    #[arg(long)]
+    pub json: bool,
+}
+
 /// Flags of `capture`.
 #[derive(Debug, Args)]
 pub struct CaptureArgs {
-    /// The log, `decisions.jsonl`; several in the order in which they were written.
+    /// The log: the folder `state_dir`, or files of it in the order in which they were written.
     #[arg(required = true)]
     pub logs: Vec<PathBuf>,
     /// The list to write, NAME.csv.
@@ -153,12 +172,12 @@ pub fn why_not(
 /// # Errors
 /// [`Error::Driven`]; a queue that cannot be read; words that cannot be written.
 pub async fn hand_back<E: From<Error>>(
-    (folder, log_bytes_max): (&Path, u64),
+    folder: &Path,
     args: &HandBackArgs,
     words: &Words,
     back: impl Future<Output = Result<(u64, Vec<String>), E>>,
 ) -> Result<bool, E> {
-    let _lock = State::take_to_hand_back(folder, log_bytes_max, args.force, ENDS_WITHIN)?;
+    let _lock = State::take_to_hand_back(folder, args.force, ENDS_WITHIN)?;
     let (num, refused) = back.await?;
     for text in &refused {
         tracing::warn!("{}", one_line(text));
@@ -176,12 +195,73 @@ pub async fn hand_back<E: From<Error>>(
 /// As [`Replay`] and [`Capture::write`].
 pub fn capture(settings: RoundSettings, args: &CaptureArgs) -> Result<(), Error> {
     let mut capture = Capture::new(settings);
-    for log in &args.logs {
-        for record in Replay::open(log)? {
-            capture.read(&record?);
-        }
+    let mut log = Replay::since(&args.logs, i64::MIN)?;
+    while let Some(record) = log.next_round()? {
+        capture.read(record);
     }
     say(&capture.write(&args.to, args.schedule.as_deref())?)
+}
+
+/// Tells what another policy would have decided in the rounds of a log, at Unix time `now_s`; `folder` has it where no log is
+/// named.
+///
+/// # Errors
+/// As [`Replay`]; a policy that does not fit; words that cannot be written.
+pub fn diff(settings: &RoundSettings, folder: &Path, args: &DiffArgs, now_s: i64) -> Result<(), Error> {
+    let capabilities = fleet::capabilities(settings);
+    let mut policy = Loaded::of(&args.policy, capabilities)?;
+    let mut fallback = policy.fallback(settings)?;
+    let last_s = args
+        .last
+        .map(|last| i64::try_from(last.as_secs()).unwrap_or(i64::MAX));
+    let since_s = last_s.map_or(i64::MIN, |last_s| now_s.saturating_sub(last_s));
+    let here = [folder.to_owned()];
+    let logs = if args.logs.is_empty() {
+        &here[..]
+    } else {
+        &args.logs
+    };
+    let (mut log, mut compare) = (Replay::since(logs, since_s)?, Compare::new(&policy.name));
+    while let Some(record) = log.next_round()? {
+        if record.snapshot.taken_s < since_s {
+            continue;
+        }
+        if record.fallback.is_some() {
+            compare.leave_out(false);
+            continue;
+        }
+        match decide_again(record, &mut policy, &mut fallback, settings)? {
+            plan if plan.fallback.is_some() => compare.leave_out(true),
+            plan => compare.read(record, &plan.decisions),
+        }
+    }
+    let difference = compare.end();
+    match args.json {
+        true => say(&serde_json::to_string(&difference).unwrap_or_default()),
+        false => say(&difference.told()),
+    }
+}
+
+/// Decides a round of a log again.
+fn decide_again(
+    record: &RoundRecord,
+    policy: &mut Loaded,
+    fallback: &mut Loaded,
+    settings: &RoundSettings,
+) -> Result<Plan, Error> {
+    if let (Some(dealing), Some(turn)) = (policy.dealing_mut(), &record.turn) {
+        dealing.told(turn.clone());
+    }
+    let mut deciders = Deciders { policy, fallback };
+    let (snapshot, memory) = (&record.snapshot, &record.memory);
+    round::plan(
+        snapshot,
+        memory,
+        &mut deciders,
+        settings,
+        record.is_shadow,
+        &mut || false,
+    )
 }
 
 /// Decides the rounds of a log again; whether all are decided alike.
@@ -193,27 +273,13 @@ pub fn replay(settings: &RoundSettings, args: &ReplayArgs) -> Result<bool, Error
     let mut policy = Loaded::of(&args.policy, capabilities)?;
     let mut fallback = policy.fallback(settings)?;
     let (mut num, mut num_same, mut num_fallback) = (0_u64, 0_u64, 0_u64);
-    for record in Replay::open(&args.log)? {
-        let record = record?;
+    let mut log = Replay::since(&args.logs, i64::MIN)?;
+    while let Some(record) = log.next_round()? {
         if record.fallback.is_some() {
             num_fallback += 1;
             continue;
         }
-        if let (Some(dealing), Some(turn)) = (policy.dealing_mut(), record.turn) {
-            dealing.told(turn);
-        }
-        let mut deciders = Deciders {
-            policy: &mut policy,
-            fallback: &mut fallback,
-        };
-        let plan = round::plan(
-            &record.snapshot,
-            &record.memory,
-            &mut deciders,
-            settings,
-            record.is_shadow,
-            &mut || false,
-        )?;
+        let plan = decide_again(record, &mut policy, &mut fallback, settings)?;
         num += 1;
         if round::is_same(&plan.decisions, &record.decisions) {
             num_same += 1;

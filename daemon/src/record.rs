@@ -10,6 +10,9 @@ use crate::snapshot::Snapshot;
 /// Most bytes of a line of the log.
 pub const LINE_MAX: usize = 256 << 20;
 
+/// What begins a line of the log that tells what changed; all other lines are whole rounds.
+pub(crate) const BEGINS: &str = "{\"delta\":";
+
 /// One round.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -44,7 +47,52 @@ pub struct RoundRecord {
     pub apply_s: f64,
 }
 
-impl RoundRecord {
+/// What was decided in a round, without what it was decided on: what an explanation needs of a line of the log.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub struct DecidedRound {
+    /// As [`RoundRecord::round`].
+    pub round: u64,
+    /// As [`RoundRecord::is_shadow`].
+    pub is_shadow: bool,
+    /// As [`RoundRecord::policy`].
+    pub policy: String,
+    /// As [`RoundRecord::fallback`].
+    #[serde(default)]
+    pub fallback: Option<String>,
+    /// As [`RoundRecord::aside`].
+    #[serde(default)]
+    pub aside: Option<String>,
+    /// When the cluster was looked at, Unix time, s.
+    #[serde(default)]
+    pub taken_s: i64,
+    /// Where a whole round has that time.
+    #[serde(default)]
+    snapshot: Option<Taken>,
+    /// As [`RoundRecord::decisions`].
+    pub decisions: Vec<Planned>,
+}
+
+impl DecidedRound {
+    /// Reads a line of a log, of either form.
+    ///
+    /// # Errors
+    /// What is no such line.
+    pub(crate) fn read(line: &str) -> serde_json::Result<DecidedRound> {
+        /// As a line has it that tells what changed.
+        #[derive(Deserialize)]
+        struct Line {
+            delta: DecidedRound,
+        }
+        let mut round: DecidedRound = match line.starts_with(BEGINS) {
+            true => serde_json::from_str(line).map(|line: Line| line.delta)?,
+            false => serde_json::from_str(line)?,
+        };
+        if let Some(Taken { taken_s }) = round.snapshot.take() {
+            round.taken_s = taken_s;
+        }
+        Ok(round)
+    }
+
     /// What was decided about a job and why, in words, decision by decision; `name` is how it is called.
     #[must_use]
     pub fn told(&self, job: ExternalId, name: &str) -> Vec<String> {
@@ -53,7 +101,7 @@ impl RoundRecord {
             (None, Some(aside)) => format!("{}, which steps aside: {aside}", self.policy),
             (None, None) => self.policy.clone(),
         };
-        let (round, taken_s) = (self.round, self.snapshot.taken_s);
+        let (round, taken_s) = (self.round, self.taken_s);
         let about = self.decisions.iter().filter(|planned| planned.job() == job);
         let tell = |planned: &Planned| {
             let outcome = match self.is_shadow {
@@ -78,6 +126,12 @@ impl RoundRecord {
         };
         about.map(tell).collect()
     }
+}
+
+/// All that is read of a snapshot.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+struct Taken {
+    taken_s: i64,
 }
 
 /// One decision.

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::config::EstimateSettings;
+use crate::config::{EstimateSettings, LogSettings};
 use crate::drift::Remembered;
 use crate::error::Error;
 use crate::history::History;
@@ -45,7 +45,7 @@ impl State {
     ///
     /// # Errors
     /// A folder that cannot be made or locked; another process that has it.
-    pub fn take(folder: &Path, bytes_max: u64) -> Result<State, Error> {
+    pub fn take(folder: &Path, log: LogSettings) -> Result<State, Error> {
         std::fs::create_dir_all(folder).map_err(Error::file(folder))?;
         let path = folder.join("lock");
         let mut lock = OpenOptions::new()
@@ -68,7 +68,7 @@ impl State {
             .and_then(|()| writeln!(lock, "{} (process {})", program(), std::process::id()));
         Ok(State {
             folder: folder.to_owned(),
-            journal: Journal::new(folder, bytes_max),
+            journal: Journal::new(folder, log),
             _lock: lock,
         })
     }
@@ -85,13 +85,12 @@ impl State {
     /// [`Error::Driven`] where a daemon works there, without `is_forced`.
     pub fn take_to_hand_back(
         folder: &Path,
-        bytes_max: u64,
         is_forced: bool,
         patience: Duration,
     ) -> Result<Option<State>, Error> {
         let end = Instant::now() + patience;
         loop {
-            match State::take(folder, bytes_max) {
+            match State::take(folder, LogSettings::default()) {
                 Ok(state) => return Ok(Some(state)),
                 Err(Error::Busy { .. }) if !is_forced && Instant::now() < end => {
                     thread::sleep(Duration::from_millis(50));
@@ -104,11 +103,11 @@ impl State {
         }
     }
 
-    /// Appends a round to the log, whole; a log that has grown too long is put aside first.
+    /// Appends a round to the log, whole; a file that is full is put aside first.
     ///
     /// # Errors
     /// What cannot be written; the line is lost and the log ends at the line before.
-    pub fn append(&mut self, record: &RoundRecord) -> Result<(), Error> {
+    pub fn append(&mut self, record: RoundRecord) -> Result<(), Error> {
         self.journal.append(record)
     }
 
@@ -273,16 +272,15 @@ mod tests {
     #[test]
     fn a_daemon_that_ends_is_waited_for_before_jobs_are_handed_back_and_one_that_works_is_named() {
         let folder = tempfile::tempdir().unwrap();
-        let state = State::take(folder.path(), 65_536).unwrap();
+        let state = State::take(folder.path(), LogSettings::default()).unwrap();
         let own = format!("{} (process {})", program(), std::process::id());
-        let refused = State::take(folder.path(), 65_536).unwrap_err();
+        let refused = State::take(folder.path(), LogSettings::default()).unwrap_err();
         assert!(
             matches!(refused, Error::Busy { .. }) && refused.to_string().contains(&own),
             "{refused}"
         );
-        let take = |is_forced, ms| {
-            State::take_to_hand_back(folder.path(), 65_536, is_forced, Duration::from_millis(ms))
-        };
+        let take =
+            |is_forced, ms| State::take_to_hand_back(folder.path(), is_forced, Duration::from_millis(ms));
         let said = take(false, 100).unwrap_err().to_string();
         assert!(said.contains("--force") && said.contains(&own), "{said}");
         assert!(take(true, 0).unwrap().is_none());
@@ -297,7 +295,7 @@ mod tests {
     #[test]
     fn memory_that_cannot_be_understood_is_begun_anew_and_said_so() {
         let folder = tempfile::tempdir().unwrap();
-        let state = State::take(folder.path(), 65_536).unwrap();
+        let state = State::take(folder.path(), LogSettings::default()).unwrap();
         assert_eq!(read_memory(folder.path()), (Memory::default(), None));
         state.write_memory(&Memory::default()).unwrap();
         assert_eq!(read_memory(folder.path()), (Memory::default(), None));
@@ -308,7 +306,7 @@ mod tests {
     #[test]
     fn a_history_that_cannot_be_understood_is_begun_anew_and_said_so() {
         let folder = tempfile::tempdir().unwrap();
-        let state = State::take(folder.path(), 65_536).unwrap();
+        let state = State::take(folder.path(), LogSettings::default()).unwrap();
         let settings = EstimateSettings::default();
         let nothing = History::new(&settings);
         assert_eq!(read_history(folder.path(), &settings), (nothing.clone(), None));

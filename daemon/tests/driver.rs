@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use pleach_daemon::config::{EstimateSettings, EstimatesFrom};
+use pleach_daemon::config::{EstimateSettings, EstimatesFrom, LogSettings};
 use pleach_daemon::history::{End, EndedJob};
 use pleach_daemon::record::Planned;
 use pleach_daemon::snapshot::{JobSeen, NodeSeen, Phase, Snapshot, VERSION};
@@ -185,7 +185,7 @@ fn driver(toy: &Toy, folder: &Path, is_shadow: bool, seed_days: u32) -> Driver<T
         },
         ..RoundSettings::default()
     };
-    let state = State::take(folder, 65_536).unwrap();
+    let state = State::take(folder, LogSettings::default()).unwrap();
     Driver::new(toy.clone(), settings, state, None, ("fifo", is_shadow)).unwrap()
 }
 
@@ -259,7 +259,7 @@ fn where_a_job_could_not_be_stopped_nothing_is_started() {
         preemption: true,
         ..RoundSettings::default()
     };
-    let state = State::take(folder.path(), 65_536).unwrap();
+    let state = State::take(folder.path(), LogSettings::default()).unwrap();
     let mut driver = Driver::new(toy.clone(), settings, state, None, ("las-deal", false)).unwrap();
     assert_eq!(block_on(driver.round(NOW_S)), Vec::<String>::new());
     block_on(driver.round(NOW_S + 2));

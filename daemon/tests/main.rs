@@ -5,6 +5,7 @@
 #[cfg(unix)]
 mod bounded;
 mod capture;
+mod decision_log;
 mod deploy;
 mod driver;
 #[cfg(unix)]

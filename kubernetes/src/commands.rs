@@ -72,9 +72,8 @@ pub async fn why_not(settings: &Settings, args: &WhyNot) -> Result<ExitCode, Err
 }
 
 pub async fn hand_back(settings: &Settings, args: &HandBackArgs) -> Result<ExitCode, Error> {
-    let place = (settings.state_dir.as_path(), settings.log_bytes_max);
     let back = async { hand_back_all(&Cluster::infer(settings).await?, settings).await };
-    operator::hand_back(place, args, &Kubernetes::WORDS, back)
+    operator::hand_back(&settings.state_dir, args, &Kubernetes::WORDS, back)
         .await
         .map(code)
 }

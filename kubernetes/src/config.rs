@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use pleach_daemon::RoundSettings;
-use pleach_daemon::config::in_ranges;
+use pleach_daemon::config::{LogSettings, in_ranges};
 use pleach_daemon::files;
 use pleach_scheduler::ConfigError;
 use serde::{Deserialize, Serialize};
@@ -70,8 +70,10 @@ pub struct Settings {
     /// The key itself, once it was read.
     #[serde(skip)]
     pub marks: Key,
-    /// Size at which the decision log is put aside, bytes, at least 65,536.
+    /// Most bytes of all files of the decision log, beside the one that is being compressed; at least 65,536. The oldest leave.
     pub log_bytes_max: u64,
+    /// Days for which the decision log is kept, 1 to 3660.
+    pub log_days: u32,
     /// Webhook, extender and metrics; none: nobody listens.
     pub server: Option<ServerSettings>,
 }
@@ -168,7 +170,8 @@ impl Default for Settings {
             state_dir: "/var/lib/pleach".into(),
             mark_key: None,
             marks: Key::default(),
-            log_bytes_max: 256 << 20,
+            log_bytes_max: LogSettings::default().bytes_max,
+            log_days: LogSettings::default().days,
             server: None,
         }
     }
@@ -201,6 +204,7 @@ impl Settings {
     /// The first value out of its range.
     pub fn validate(&self) -> Result<(), ConfigError> {
         self.rounds.validate()?;
+        self.log().validate()?;
         in_ranges(&[
             ("tick_s", self.tick_s, 0.1, 600.0),
             ("request_limit_s", self.request_limit_s, 0.1, 600.0),
@@ -212,7 +216,6 @@ impl Settings {
             ("bind_wait_s", self.bind_wait_s, 0.0, 60.0),
             ("release_limit_s", self.release_limit_s as f64, 1.0, 86_400.0),
             ("seat_limit_s", self.seat_limit_s as f64, 0.0, 86_400.0),
-            ("log_bytes_max", self.log_bytes_max as f64, 65_536.0, 1e15),
         ])?;
         if self.gpu_resources.is_empty() || self.gpu_resources.iter().any(|name| !name.contains('/')) {
             return Err(ConfigError::new(
@@ -223,6 +226,15 @@ impl Settings {
             ));
         }
         self.server.as_ref().map_or(Ok(()), ServerSettings::validate)
+    }
+
+    /// How much of the decision log is kept.
+    #[must_use]
+    pub fn log(&self) -> LogSettings {
+        LogSettings {
+            bytes_max: self.log_bytes_max,
+            days: self.log_days,
+        }
     }
 
     /// The limit of one request to the API server.

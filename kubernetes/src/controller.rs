@@ -51,7 +51,7 @@ impl Kubernetes {
         is_shadow: bool,
     ) -> Result<Controller, Error> {
         settings.validate()?;
-        let state = State::take(&settings.state_dir, settings.log_bytes_max)?;
+        let state = State::take(&settings.state_dir, settings.log())?;
         settings.marks = Key::take(settings.key_place())?;
         let rounds = settings.rounds.clone();
         let system = Kubernetes {

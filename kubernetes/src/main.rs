@@ -23,6 +23,10 @@ fn main() -> ExitCode {
         Command::WhyNot(args) => block_on(commands::why_not(&settings, args)),
         Command::HandBack(args) => block_on(commands::hand_back(&settings, args)),
         Command::Replay(args) => Ok(code(operator::replay(&settings.rounds, args)?)),
+        Command::Diff(args) => {
+            operator::diff(&settings.rounds, &settings.state_dir, args, host::now_s())?;
+            Ok(ExitCode::SUCCESS)
+        }
         Command::Capture(args) => {
             operator::capture(settings.rounds, args)?;
             Ok(ExitCode::SUCCESS)

@@ -1,5 +1,6 @@
 //! Everything that two runs leave behind, byte by byte: the log, the status, what was learned, what was told, the bindings.
 
+use pleach_daemon::replay::Replay;
 use pleach_kubernetes::Settings;
 use pleach_kubernetes::controller::{Controller, Kubernetes};
 use pleach_tests::golden::{hold_text, masked};
@@ -69,8 +70,12 @@ impl Run {
                 .collect::<String>()
         };
         let metrics = self.controller.metrics_text().lock().unwrap().clone();
+        // The rounds as they are read again, whole ones.
+        let line = |round| serde_json::to_string(&Result::unwrap(round)).unwrap() + "\n";
+        let rounds = Replay::open(&self.folder.path().join("state")).unwrap();
+        let log: String = rounds.map(line).collect();
         let parts = [
-            ("decisions.jsonl", state("decisions.jsonl")),
+            ("decisions.jsonl", log),
             ("status.json", state("status.json")),
             ("memory.json", state("memory.json")),
             ("history.json", state("history.json")),

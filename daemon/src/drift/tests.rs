@@ -3,6 +3,7 @@ use pleach_scheduler::tree::Tree;
 use pleach_scheduler::{Capabilities, ExternalId};
 
 use super::*;
+use crate::config::LogSettings;
 use crate::memory::Memory;
 use pleach_policies::PolicySpec;
 
@@ -131,7 +132,7 @@ fn where_it_is_asked_for_the_fallback_decides_also_after_a_restart_until_the_pol
     );
     assert_eq!(drift.degraded().as_ref(), news.first());
     let folder = tempfile::tempdir().unwrap();
-    let state = State::take(folder.path(), 65_536).unwrap();
+    let state = State::take(folder.path(), LogSettings::default()).unwrap();
     assert_eq!(state.read_drift(), (None, None));
     state.write_drift(drift.remembered()).unwrap();
     let again = |settings: &RoundSettings| {

@@ -64,7 +64,7 @@ impl Slurm {
     /// partition where none is named.
     pub fn driver(settings: &Settings, policy: &str, is_shadow: bool) -> Result<Driver<Slurm>, Error> {
         settings.validate()?;
-        let state = State::take(&settings.state_dir, settings.log_bytes_max)?;
+        let state = State::take(&settings.state_dir, settings.log())?;
         let system = Slurm::new(settings)?;
         Driver::new(
             system,

@@ -3,7 +3,9 @@
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::path::Path;
 
+use pleach_daemon::replay::Replay;
 use pleach_daemon::slurm::Slurm;
 use pleach_daemon::wait::block_on;
 use pleach_daemon::{Driver, Settings};
@@ -63,8 +65,9 @@ impl Run {
 
     fn hold(self, file: &str) {
         let state = |name: &str| self.fake.read(&format!("state/{name}"));
+        let log = rounds_as_text(&self.fake.at("state"));
         let parts = [
-            ("decisions.jsonl", state("decisions.jsonl")),
+            ("decisions.jsonl", log),
             ("status.json", state("status.json")),
             ("memory.json", state("memory.json")),
             ("history.json", state("history.json")),
@@ -80,6 +83,12 @@ impl Run {
         let folder = folder.to_str().unwrap().trim_end_matches('/');
         hold_text(env!("CARGO_MANIFEST_DIR"), file, &masked(&text, folder));
     }
+}
+
+/// The rounds of a log as they are read again, whole ones.
+fn rounds_as_text(folder: &Path) -> String {
+    let line = |round| serde_json::to_string(&Result::unwrap(round)).unwrap() + "\n";
+    Replay::open(folder).unwrap().map(line).collect()
 }
 
 #[test]

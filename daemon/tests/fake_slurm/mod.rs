@@ -1,10 +1,12 @@
 //! The program against a Slurm of shell scripts that keeps its state in files: order, placement, and every way to end badly.
 
 mod aside;
+mod difference;
 mod fake;
 mod faults;
 mod golden;
 mod hostile;
+mod lasting;
 mod learning;
 mod order;
 mod policies;

@@ -109,10 +109,25 @@ impl Delta {
         }
         (snapshot.version, snapshot.taken_s) = (self.version, self.taken_s);
         self.memory.apply(&mut record.memory, times_s);
-        (record.round, record.is_shadow) = (self.round, self.is_shadow);
-        (record.policy, record.fallback, record.aside) = (self.policy, self.fallback, self.aside);
-        (record.turn, record.decisions) = (self.turn, self.decisions);
-        (record.observe_s, record.decide_s, record.apply_s) = (self.observe_s, self.decide_s, self.apply_s);
+        // Each field by name: one that is new is not forgotten here.
+        let RoundRecord {
+            round,
+            is_shadow,
+            policy,
+            fallback,
+            aside,
+            snapshot: _,
+            memory: _,
+            turn,
+            decisions,
+            observe_s,
+            decide_s,
+            apply_s,
+        } = record;
+        (*round, *is_shadow, *policy) = (self.round, self.is_shadow, self.policy);
+        (*fallback, *aside, *turn) = (self.fallback, self.aside, self.turn);
+        *decisions = self.decisions;
+        (*observe_s, *decide_s, *apply_s) = (self.observe_s, self.decide_s, self.apply_s);
         Ok(())
     }
 }

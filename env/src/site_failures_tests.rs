@@ -1,8 +1,9 @@
 //! Published rates, repeats and effective times, each by enough draws.
 
-use pleach_scheduler::cluster::Capabilities;
+use pleach_scheduler::cluster::{Capabilities, JobState, Slice};
 use pleach_scheduler::cluster_spec::ClusterSpec;
 use pleach_scheduler::heuristics::by_name;
+use pleach_scheduler::{Estimate, JobId, NodeId, Provenance};
 use pleach_workloads::{JobSpec, Workload};
 
 use super::*;
@@ -10,6 +11,7 @@ use crate::availability::AvailabilityConfig;
 use crate::metrics::JobOutcome;
 use crate::simulate::{SimConfig, simulate};
 use crate::test_lists::class_of;
+use crate::world::{Advance, World};
 
 const SEED: Seed = Seed(26);
 const DAY_S: f64 = 86_400.0;
@@ -205,12 +207,97 @@ fn a_hang_holds_its_gpus_until_it_is_seen_and_then_fails_as_any_incident() {
 }
 
 #[test]
+fn one_restart_in_ten_waits_for_a_human_for_an_hour_or_so() {
+    let site = SiteFailures {
+        human_part: 0.1,
+        ..SiteFailures::RESEARCH
+    };
+    let mut rng = SEED.stream("humans", 0);
+    let draws: Vec<Option<f64>> = (0..100_000).map(|_| site.waits_for_human_s(&mut rng)).collect();
+    let mut waits_s: Vec<f64> = draws.into_iter().flatten().collect();
+    assert!((9700..10_300).contains(&waits_s.len()), "{}", waits_s.len());
+    waits_s.sort_by(f64::total_cmp);
+    let at = |part: f64| waits_s[(part * waits_s.len() as f64) as usize];
+    // Median and the quantile of one standard deviation: an hour, and e^1.2 hours.
+    assert!((at(0.5) / 3600.0 - 1.0).abs() < 0.05, "{}", at(0.5));
+    assert!((at(0.841_345) / (3600.0 * 3.320_117) - 1.0).abs() < 0.06);
+}
+
+#[test]
+fn a_job_that_needs_a_human_is_out_of_the_queue_until_then() {
+    // Two nodes, one job of both, an incident each day on average, each of which needs a human. Nothing is lost and a restart is free,
+    // so the job holds its GPUs for its work alone and all the rest of its time it waits for humans.
+    let site = SiteFailures {
+        hardware: 0.0,
+        incidents: 500.0,
+        hang_part: 0.0,
+        human_part: 1.0,
+        ..SiteFailures::RESEARCH
+    };
+    let work_s = 50.0 * DAY_S;
+    let workload = Workload {
+        name: "test".into(),
+        cluster: ClusterSpec::uniform(2, 8, 2),
+        classes: vec![class_of(1)],
+        jobs: vec![JobSpec::new("a", Time::ZERO, 16, work_s)],
+    };
+    let known = [Estimate {
+        value: work_s,
+        provenance: Provenance::Oracle,
+    }];
+    let mut world = World::new(&workload, costs(0.0, None), &known).unwrap();
+    let config = AvailabilityConfig {
+        site: Some(site),
+        ..AvailabilityConfig::default()
+    };
+    world.set_capacity(&config, SEED).unwrap();
+    let (mut stopped, mut waits_s) = (None, Vec::new());
+    while world.advance() == Advance::Event {
+        let now = world.cluster().now();
+        match world.cluster().jobs()[0].state {
+            JobState::Held => {
+                assert_eq!(
+                    (world.cluster().num_pending(), world.cluster().num_free()),
+                    (0, 16)
+                );
+                stopped = Some(now);
+            }
+            JobState::Pending => {
+                waits_s.extend(stopped.take().map(|then| (now - then).as_secs_f64()));
+                let gpus = 0xff;
+                let slices = [0, 1].map(|node| Slice {
+                    node: NodeId(node),
+                    gpus,
+                });
+                world.cluster_mut().start(JobId(0), slices.into_iter().collect());
+            }
+            _ => {}
+        }
+        world.cluster().check();
+        world.carry_out();
+    }
+    let job = *world.outcomes().next().unwrap();
+    assert!((30..80).contains(&job.num_failures), "{}", job.num_failures);
+    assert_eq!(waits_s.len(), job.num_failures as usize);
+    for (number, wait_s) in waits_s.iter().enumerate() {
+        let seed = SEED.child("incidents", 0).child("human", 0);
+        let drawn_s = site.waits_for_human_s(&mut seed.stream("failure", 1 + number as u64));
+        assert!((wait_s - drawn_s.unwrap()).abs() < 1e-5, "{number}");
+    }
+    assert!((job.held_s - work_s).abs() < 1e-3, "{}", job.held_s);
+    let jct_s = work_s + waits_s.iter().sum::<f64>();
+    assert!((job.finish_s - jct_s).abs() < 1e-2, "{} {jct_s}", job.finish_s);
+}
+
+#[test]
 fn numbers_out_of_their_range_and_two_rates_at_once_are_refused() {
     for (text, key) in [
         ("hardware = -1.0", "capacity.site.hardware"),
         ("hardware = 4.0\nincidents = 3.0", "capacity.site.incidents"),
         ("node_cv = 11.0", "capacity.site.node_cv"),
         ("hang_s = 1e9", "capacity.site.hang_s"),
+        ("human_part = 1.1", "capacity.site.human_part"),
+        ("human_s = -1.0", "capacity.site.human_s"),
     ] {
         let site: SiteFailures = toml::from_str(text).unwrap();
         let error = site.validate().unwrap_err().to_string();

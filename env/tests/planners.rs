@@ -6,6 +6,7 @@ use crate::parts::{over_all_planners, settings};
 use crate::scenario;
 use pleach_baselines::Entry;
 use pleach_env::failures::OutcomeModel;
+use pleach_env::site_failures::SiteFailures;
 use pleach_env::workload::Workload;
 use pleach_env::workload::generate::{GeneratorConfig, generate};
 use pleach_env::{Seed, SimConfig, SimResult, simulate_planner};
@@ -125,7 +126,17 @@ over_all_planners!(
         config.capacity.node_mtbf_s = Some(86_400.0);
         config.capabilities.checkpoint_interval_s = Some(600.0);
         let preset = GeneratorConfig::preset("philly-like").unwrap().with(60, 1.5);
-        check(entry, &generate(&preset, Seed(3)).unwrap(), &config);
+        let workload = generate(&preset, Seed(3)).unwrap();
+        check(entry, &workload, &config);
+        // Half of the failures take their jobs out of the queue for hours.
+        config.capacity.node_mtbf_s = None;
+        config.capacity.site = Some(SiteFailures {
+            hardware: 500.0,
+            incidents: 1000.0,
+            human_part: 0.5,
+            ..SiteFailures::RESEARCH
+        });
+        check(entry, &workload, &config);
     }
 );
 

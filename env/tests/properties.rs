@@ -59,7 +59,7 @@ impl Watch {
                     seen.held_s += dt_s;
                     self.held_gpu_s += f64::from(job.request.num_gpus) * dt_s;
                 }
-                JobState::Finished => {}
+                JobState::Held | JobState::Finished => {}
             }
         }
     }

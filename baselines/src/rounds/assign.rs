@@ -104,7 +104,7 @@ pub(super) fn takes_part(cluster: &Cluster, id: JobId) -> bool {
     match job.state {
         JobState::Pending => is_whole_gpu_job(job),
         JobState::Running => !stays(cluster, id),
-        JobState::Finished => false,
+        JobState::Held | JobState::Finished => false,
     }
 }
 

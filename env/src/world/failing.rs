@@ -97,6 +97,9 @@ impl World {
             .set_node_state(change.node, change.state, &mut stopped);
         for id in &stopped {
             self.failed(*id, Ended::NodeFailed);
+            if change.is_failure {
+                self.needs_human(*id);
+            }
         }
         self.touched = stopped;
         self.keep_places(keeping);

@@ -46,6 +46,7 @@ impl World {
         }
         self.cluster.fail(id);
         self.failed(id, Ended::AttemptFailed);
+        self.needs_human(id);
         true
     }
 }

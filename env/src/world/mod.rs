@@ -10,6 +10,7 @@ mod delays;
 mod ending;
 mod failing;
 mod failure_bound;
+mod human;
 mod incidents;
 mod integrals;
 mod kept;
@@ -40,8 +41,7 @@ use crate::occupancy::Occupancy;
 use crate::segments::Segments;
 use crate::site_failures::SiteFailures;
 use pleach_tables::schedule::Ended;
-use pleach_workloads::Seed;
-use pleach_workloads::Workload;
+use pleach_workloads::{Seed, Workload};
 
 use truth::Truth;
 
@@ -80,6 +80,8 @@ pub struct World {
     /// Incidents beside the failures of nodes, and their seed.
     site: Option<SiteFailures>,
     incident_seed: Seed,
+    /// Jobs that wait for a human, and when each has been looked after.
+    held: BinaryHeap<Reverse<(Time, JobId)>>,
     decisions: Vec<Decision>,
     /// Jobs that an event touches beside its own; kept for its memory.
     touched: Vec<JobId>,
@@ -189,6 +191,7 @@ impl World {
             store: store::Store::default(),
             site: None,
             incident_seed: Seed(0),
+            held: BinaryHeap::new(),
             decisions: Vec::new(),
             touched: Vec::new(),
             outcomes: vec![None; truth.len()],
@@ -412,7 +415,10 @@ impl World {
         let wake = self.wake.take().filter(|wake| *wake > now);
         let batch = self.batch_event();
         let kept_end = self.kept.next_end();
-        let wakes = [finish, arrival, tick, wake, change, round_end, batch, kept_end];
+        let let_go = self.held.peek().map(|Reverse((time, _))| *time);
+        let wakes = [
+            finish, arrival, tick, wake, change, round_end, batch, kept_end, let_go,
+        ];
         let Some(next) = wakes.into_iter().flatten().min() else {
             return Advance::End;
         };
@@ -466,6 +472,7 @@ impl World {
             self.next_arrival += 1;
             self.weight_in_system += weight;
         }
+        self.let_go();
         self.settle_kept_places();
         self.settle_round();
         self.note_event();

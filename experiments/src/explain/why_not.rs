@@ -76,7 +76,8 @@ fn state(subject: &Subject, seen: &Seen<'_>, job: JobId) -> Option<String> {
         )),
         JobState::Pending => None,
         JobState::Running => said("runs already".into()),
-        _ => said("has ended already".into()),
+        JobState::Held => said("waits for somebody to look after it".into()),
+        JobState::Finished => said("has ended already".into()),
     }
 }
 

@@ -166,6 +166,28 @@ impl Cluster {
         self.enqueue(id);
     }
 
+    /// A pending job leaves the queue until it is [let go](Cluster::let_go): somebody has to look after it first.
+    ///
+    /// # Panics
+    /// If the job does not wait.
+    pub fn hold(&mut self, id: JobId) {
+        let state = self.jobs[id.index()].state;
+        assert_eq!(state, JobState::Pending, "{id:?} must wait to be held");
+        self.dequeue(id);
+        self.jobs[id.index()].state = JobState::Held;
+    }
+
+    /// A held job waits for GPUs again.
+    ///
+    /// # Panics
+    /// If the job is not held.
+    pub fn let_go(&mut self, id: JobId) {
+        let state = self.jobs[id.index()].state;
+        assert_eq!(state, JobState::Held, "{id:?} must be held to be let go");
+        self.jobs[id.index()].state = JobState::Pending;
+        self.enqueue(id);
+    }
+
     /// A running job has left of its own accord (done, failed or killed).
     ///
     /// # Panics

@@ -148,6 +148,7 @@ impl Cluster {
     fn check_jobs(&self) {
         let mut num_pending = 0;
         let mut num_running = 0;
+        let mut num_held = 0;
         for (id, job) in self.jobs.iter().enumerate() {
             let id = JobId(id as u32);
             match job.state {
@@ -183,10 +184,14 @@ impl Cluster {
                     let rate = self.rate_among_others(id);
                     assert_eq!(job.rate, rate, "{id:?} runs at the rate of its neighbours");
                 }
+                JobState::Held => {
+                    num_held += 1;
+                    assert_eq!(job.expected_finish, Time::MAX, "{id:?} is held");
+                }
                 JobState::Finished => assert_eq!(job.expected_finish, Time::MAX),
             }
         }
-        let num_ended = self.jobs.len() - num_pending - num_running;
+        let num_ended = self.jobs.len() - num_pending - num_running - num_held;
         assert_eq!(num_ended, self.num_ended, "jobs that have left");
         for (name, id) in &self.names {
             let job = self.job(*id);

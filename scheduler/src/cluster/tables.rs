@@ -165,6 +165,8 @@ impl Tenant {
 pub enum JobState {
     /// Waits for GPUs.
     Pending,
+    /// Waits for somebody to look after it, and is in no queue until then.
+    Held,
     /// Holds its gang.
     Running,
     /// Has left.

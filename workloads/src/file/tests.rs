@@ -450,3 +450,55 @@ fn the_examples_in_the_documentation_are_read() {
     let workload = Workload::read(&path).unwrap();
     assert_eq!((workload.name.as_str(), workload.jobs.len()), ("two-racks", 2));
 }
+
+#[test]
+fn a_gang_of_a_list_without_classes_runs_at_speed_1_on_any_type_and_any_placement() {
+    use pleach_scheduler::cluster::{Capabilities, Cluster, Slice};
+    use pleach_scheduler::{Estimate, NodeId, Provenance};
+
+    let folder = tempfile::tempdir().unwrap();
+    let mut ours = workload(vec![job("a", 0.0, 2, 1000.0)]);
+    ours.cluster = ClusterSpec::uniform(4, 2, 2);
+    let mut other = ours.cluster.gpu_types[0].clone();
+    other.name = "other".into();
+    ours.cluster.gpu_types.push(other);
+    let mut group = ours.cluster.node_groups[0].clone();
+    group.gpu_type = "other".into();
+    ours.cluster.node_groups.push(group);
+    ours.cluster.tenants[0].quota_gpus = 16;
+    let path = folder.path().join("w.csv");
+    ours.classes[0].speed = vec![0.5, 2.0];
+    ours.write(&path).unwrap();
+    // Its sidecar without the classes.
+    let text = std::fs::read_to_string(sidecar_path(&path)).unwrap();
+    let mut table: toml::Table = text.parse().unwrap();
+    assert!(table.remove("classes").is_some());
+    std::fs::write(sidecar_path(&path), table.to_string()).unwrap();
+    std::fs::write(&path, "submit_s,num_gpus,run_time_s\n0,2,1000\n").unwrap();
+    let read = Workload::read(&path).unwrap();
+    for nodes in [[0, 0], [0, 1], [0, 2], [4, 4], [4, 7]] {
+        let mut cluster = Cluster::new(&read.cluster, &read.classes, Capabilities::DEFAULT).unwrap();
+        let estimate_s = Estimate {
+            value: 1000.0,
+            provenance: Provenance::Oracle,
+        };
+        let request = pleach_scheduler::cluster::Submission {
+            tenant: pleach_scheduler::TenantId(0),
+            class: pleach_scheduler::ClassId(0),
+            num_gpus: 2,
+            estimate_s,
+            resources: Resources::WHOLE_GPU,
+        };
+        let id = cluster.submit(request).unwrap();
+        let slice = |node: u32, gpus: u64| Slice {
+            node: NodeId(node),
+            gpus,
+        };
+        let placement = match nodes {
+            [one, two] if one == two => [slice(one, 0b11)].into_iter().collect(),
+            [one, two] => [slice(one, 1), slice(two, 1)].into_iter().collect(),
+        };
+        cluster.start(id, placement);
+        assert_eq!(cluster.job(id).rate, 1.0, "{nodes:?}");
+    }
+}

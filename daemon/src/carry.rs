@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use pleach_scheduler::ExternalId;
 use pleach_scheduler::decision::Action;
 
+use crate::pulse::Pulse;
 use crate::record::Planned;
 use crate::snapshot::{JobSeen, Snapshot};
 use crate::system::Hands;
@@ -12,14 +13,15 @@ use crate::system::Hands;
 /// The jobs whose preemption was sent. Where one could not be stopped, nothing is started: its GPUs are not free.
 pub(crate) async fn carry_out(
     hands: &mut impl Hands,
-    snapshot: &Snapshot,
+    (snapshot, now_s): (&Snapshot, i64),
     decisions: &mut [Planned],
-    now_s: i64,
+    pulse: &Pulse,
 ) -> Vec<ExternalId> {
     let seen: BTreeMap<ExternalId, &JobSeen> = snapshot.jobs.iter().map(|job| (job.id, job)).collect();
     let mut full: BTreeSet<String> = BTreeSet::new();
     let mut stopped = Vec::new();
     for planned in decisions {
+        pulse.beat();
         if planned.decision.action == Action::Reserve {
             continue;
         }

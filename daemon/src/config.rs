@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
 use crate::files;
+use crate::pulse::Pulse;
 use crate::slurm::command::Commands;
 use crate::slurm::node_list::expand;
 
@@ -430,6 +431,7 @@ impl Settings {
         Commands {
             folder: self.slurm_bin.clone(),
             limit: Duration::from_secs_f64(self.command_limit_s),
+            pulse: Pulse::default(),
         }
     }
 }

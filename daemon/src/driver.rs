@@ -16,6 +16,7 @@ use crate::learning::Learning;
 use crate::memory::Memory;
 use crate::metrics::Metrics;
 use crate::policy::Loaded;
+use crate::pulse::{Beating, Pulse};
 use crate::record::{Planned, RoundRecord, remember_refusals};
 use crate::round::{self, Deciders, Plan};
 use crate::snapshot::{Phase, Snapshot};
@@ -39,6 +40,7 @@ pub struct Driver<S> {
     learning: Learning,
     /// Jobs that ran in the last round.
     running: BTreeSet<ExternalId>,
+    pulse: Pulse,
     state: State,
     status: Status,
     metrics: Metrics,
@@ -77,6 +79,7 @@ impl<S: BatchSystem> Driver<S> {
             warnings,
             ..Status::default()
         };
+        let pulse = system.pulse();
         let watch = Watch::begin(&loaded, &settings, &state, &mut status);
         Ok(Driver {
             system,
@@ -90,6 +93,7 @@ impl<S: BatchSystem> Driver<S> {
             memory,
             learning,
             running: BTreeSet::new(),
+            pulse,
             state,
             status,
             metrics,
@@ -112,6 +116,18 @@ impl<S: BatchSystem> Driver<S> {
     #[must_use]
     pub fn is_shadow(&self) -> bool {
         self.is_shadow
+    }
+
+    /// The life signs of the loop that drives.
+    #[must_use]
+    pub fn pulse(&self) -> Pulse {
+        self.pulse.clone()
+    }
+
+    /// From now on a thread of its own writes the heartbeat while rounds go on; none in shadow mode, where nothing is to be held.
+    #[must_use]
+    pub fn beat(&self) -> Option<Beating> {
+        (!self.is_shadow).then(|| self.state.beat(&self.pulse))
     }
 
     /// Figures of the last round, in the OpenMetrics text format.
@@ -170,6 +186,7 @@ impl<S: BatchSystem> Driver<S> {
     /// One round at Unix time `now_s`; notes for the operator, one a line.
     pub async fn round(&mut self, now_s: i64) -> Vec<String> {
         let mut notes = Vec::new();
+        self.pulse.at(now_s);
         self.status.num_rounds += 1;
         self.status.at_s = now_s;
         self.status.last_error.clear();
@@ -212,6 +229,7 @@ impl<S: BatchSystem> Driver<S> {
         news: &mut Vec<String>,
     ) -> Result<(), S::Error> {
         let look = self.observe(now_s, notes).await?;
+        self.pulse.beat();
         self.judge(look.snapshot())?;
         let name = self.policy.name.clone();
         let (system, is_live) = (&self.system, !self.is_shadow);
@@ -220,8 +238,10 @@ impl<S: BatchSystem> Driver<S> {
             let kept = hands.keep(now_s).await;
             notes.extend(take_in(kept, &*look, &mut self.memory, now_s));
         }
+        self.pulse.beat();
         let snapshot = look.snapshot();
         let deciding = Deciding {
+            pulse: &self.pulse,
             settings: &self.settings,
             is_shadow: self.is_shadow,
             watch: &mut self.watch,
@@ -236,7 +256,7 @@ impl<S: BatchSystem> Driver<S> {
         let before = self.memory.clone();
         let began = Instant::now();
         let stopped = match is_live {
-            true => carry_out(&mut hands, snapshot, &mut plan.decisions, now_s).await,
+            true => carry_out(&mut hands, (snapshot, now_s), &mut plan.decisions, &self.pulse).await,
             false => Vec::new(),
         };
         drop(hands);
@@ -331,6 +351,7 @@ impl<S: BatchSystem> Driver<S> {
 
 /// What decides a round beside the policies: guards, the watch for drift, the status.
 struct Deciding<'a> {
+    pulse: &'a Pulse,
     settings: &'a RoundSettings,
     is_shadow: bool,
     watch: &'a mut Watch,
@@ -356,7 +377,10 @@ impl Deciding<'_> {
             deciders,
             self.settings,
             self.is_shadow,
-            &mut || began.elapsed() > limit,
+            &mut || {
+                self.pulse.beat();
+                began.elapsed() > limit
+            },
         )?;
         self.status.decide_s = began.elapsed().as_secs_f64();
         news.extend(self.watch.count(snapshot, &plan.offered, self.state, self.status));

@@ -1,7 +1,7 @@
 //! Files of the operator and of the daemon itself. Every read is bounded, whatever the name leads to.
 
 use std::fs::File;
-use std::io::{BufRead, Read};
+use std::io::{BufRead, Read, Write};
 use std::path::Path;
 
 use crate::error::Error;
@@ -29,6 +29,27 @@ pub fn bytes(path: &Path, most: u64) -> Result<Vec<u8>, Error> {
 /// As [`bytes`]; bytes that are no UTF-8.
 pub fn text(path: &Path, most: u64) -> Result<String, Error> {
     String::from_utf8(bytes(path, most)?).map_err(|error| refuse(path, error.to_string()))
+}
+
+/// Replaces a file of a folder as a whole, by another one that is renamed.
+///
+/// # Errors
+/// What cannot be written; the file is then as it was.
+pub(crate) fn replace(folder: &Path, name: &str, bytes: &[u8]) -> Result<(), Error> {
+    let path = folder.join(name);
+    let part = folder.join(format!("{name}.part"));
+    let write = || {
+        let mut file = File::create(&part)?;
+        file.write_all(bytes)?;
+        file.sync_data()?;
+        std::fs::rename(&part, &path)
+    };
+    write().map_err(Error::file(&path))?;
+    // Makes the rename durable where folders can be synced; where not, the file is whole all the same.
+    if let Ok(folder) = File::open(folder) {
+        let _ = folder.sync_all();
+    }
+    Ok(())
 }
 
 fn refuse(path: &Path, reason: String) -> Error {

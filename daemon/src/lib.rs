@@ -21,6 +21,7 @@ pub mod metrics;
 pub mod operator;
 pub mod output;
 pub mod policy;
+pub mod pulse;
 pub mod record;
 pub mod refusals;
 pub mod replay;

@@ -45,6 +45,7 @@ pub async fn run<S: BatchSystem>(
 ) -> Result<(), Error> {
     driver.look_ahead(host.now_s()).await?;
     introduce(driver, tick);
+    let (pulse, _beating) = (driver.pulse(), driver.beat());
     let mut last = Vec::new();
     let mut wish = host.pause(Duration::ZERO).await;
     while wish != Some(Wish::End) {
@@ -59,6 +60,7 @@ pub async fn run<S: BatchSystem>(
         }
         last = notes;
         let is_last = most.is_some_and(|most| driver.status().num_rounds >= most);
+        pulse.rest(tick);
         wish = match is_last {
             true => Some(Wish::End),
             false => host.pause(tick.saturating_sub(began.elapsed())).await,

@@ -5,16 +5,19 @@
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{BufReader, Read, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::config::{EstimateSettings, LogSettings};
 use crate::drift::Remembered;
 use crate::error::Error;
+use crate::files;
 use crate::history::History;
 use crate::journal::Journal;
 use crate::memory::Memory;
 use crate::policy::Loaded;
+use crate::pulse::{Beating, Heartbeat, Pulse};
 use crate::record::RoundRecord;
 
 pub use crate::journal::{log_path, rounds_of};
@@ -37,6 +40,7 @@ const HOLDER_MAX: u64 = 300;
 pub struct State {
     folder: PathBuf,
     journal: Journal,
+    heartbeat: Arc<Heartbeat>,
     _lock: File,
 }
 
@@ -69,6 +73,7 @@ impl State {
         Ok(State {
             folder: folder.to_owned(),
             journal: Journal::new(folder, log),
+            heartbeat: Arc::new(Heartbeat::new(folder)),
             _lock: lock,
         })
     }
@@ -187,25 +192,17 @@ impl State {
     /// # Errors
     /// What cannot be written.
     pub fn write_heartbeat(&self, now_s: i64) -> Result<(), Error> {
-        self.replace("heartbeat", now_s.to_string().as_bytes())
+        self.heartbeat.write(now_s)
     }
 
-    /// Replaces a file as a whole.
+    /// From now on a thread of its own writes the heartbeat, while the loop gives these life signs.
+    #[must_use]
+    pub fn beat(&self, pulse: &Pulse) -> Beating {
+        Beating::begin(&self.heartbeat, pulse)
+    }
+
     fn replace(&self, name: &str, bytes: &[u8]) -> Result<(), Error> {
-        let path = self.folder.join(name);
-        let part = self.folder.join(format!("{name}.part"));
-        let write = || {
-            let mut file = File::create(&part)?;
-            file.write_all(bytes)?;
-            file.sync_data()?;
-            std::fs::rename(&part, &path)
-        };
-        write().map_err(Error::file(&path))?;
-        // Makes the rename durable where folders can be synced; where not, the file is whole all the same.
-        if let Ok(folder) = File::open(&self.folder) {
-            let _ = folder.sync_all();
-        }
-        Ok(())
+        files::replace(&self.folder, name, bytes)
     }
 }
 

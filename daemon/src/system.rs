@@ -12,6 +12,7 @@ use pleach_scheduler::ExternalId;
 
 use crate::error::Error;
 use crate::history::{End, EndedJob};
+use crate::pulse::Pulse;
 use crate::record::Planned;
 use crate::snapshot::{JobSeen, Snapshot};
 
@@ -123,6 +124,11 @@ pub trait BatchSystem {
 
     /// What of it is driven.
     fn place(&self) -> String;
+
+    /// The life signs that its own steps give; those that take long alone need to.
+    fn pulse(&self) -> Pulse {
+        Pulse::default()
+    }
 
     /// Looks at it, at Unix time `now_s`.
     fn observe(&mut self, now_s: i64) -> impl Future<Output = Result<Self::Look, Self::Error>>;

@@ -7,6 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::error::Error;
+use crate::pulse::Pulse;
 
 /// Most bytes of output that are read: a hundred thousand jobs at some hundred bytes each.
 const OUTPUT_MAX: u64 = 64 << 20;
@@ -18,6 +19,8 @@ pub struct Commands {
     pub folder: Option<PathBuf>,
     /// Longest time for one command.
     pub limit: Duration,
+    /// Each command is a step of the loop.
+    pub pulse: Pulse,
 }
 
 impl Commands {
@@ -27,6 +30,7 @@ impl Commands {
     /// A command that cannot be started, does not end in time, ends with an error, or says more than 64 MiB or what is not
     /// UTF-8.
     pub fn run(&self, program: &str, args: &[&str]) -> Result<String, Error> {
+        self.pulse.rest(self.limit);
         let shown = || format!("{program} {}", args.join(" "));
         let fail = |reason: String| Error::Command {
             command: shown(),
@@ -117,6 +121,7 @@ mod tests {
         Commands {
             folder: None,
             limit: Duration::from_millis(limit_ms),
+            pulse: Pulse::default(),
         }
     }
 

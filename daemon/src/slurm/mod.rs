@@ -25,6 +25,7 @@ use crate::config::Settings;
 use crate::driver::Driver;
 use crate::error::Error;
 use crate::history::{End, EndedJob};
+use crate::pulse::Pulse;
 use crate::state::State;
 use crate::system::{BatchSystem, Words};
 
@@ -91,6 +92,10 @@ impl BatchSystem for Slurm {
 
     fn place(&self) -> String {
         self.partition.clone()
+    }
+
+    fn pulse(&self) -> Pulse {
+        self.commands.pulse.clone()
     }
 
     async fn observe(&mut self, now_s: i64) -> Result<Seen, Error> {

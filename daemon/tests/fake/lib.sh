@@ -1,6 +1,9 @@
 # State of a Slurm of two nodes with four GPUs each, as one file of shell variables for each job.
 d=$(cd "$(dirname "$0")/.." && pwd)
 
+# Each command takes as long as a test says, s.
+[ ! -e "$d/slow" ] || sleep "$(cat "$d/slow")"
+
 # The time, Unix, s; a test may set it.
 now() { cat "$d/now" 2>/dev/null || date +%s; }
 

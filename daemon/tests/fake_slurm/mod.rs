@@ -5,6 +5,7 @@ mod difference;
 mod fake;
 mod faults;
 mod golden;
+mod heartbeat;
 mod hostile;
 mod lasting;
 mod learning;

@@ -225,6 +225,7 @@ else
   tree=$(mktemp --suffix=.json)
   step "$built/examples/shortest_first_tree" "$tree"
   step timeout 900 daemon/tests/real_slurm.sh "$built/pleach-scheduler" "$tree"
+  step timeout 300 daemon/tests/order_slurm.sh "$built/pleach-scheduler" "$tree"
   step timeout 300 daemon/tests/root_slurm.sh "$built/pleach-scheduler" "$tree"
   step timeout 300 cli/tests/sweep_slurm.sh "$built/pleach"
   rm -f "$tree"

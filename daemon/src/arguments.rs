@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
+use pleach_daemon::Drive;
 use pleach_daemon::log::LogForm;
 use pleach_daemon::operator::{CaptureArgs, DiffArgs, HandBackArgs, ReplayArgs, RunArgs};
 use pleach_scheduler::ExternalId;
@@ -23,6 +24,9 @@ pub struct Cli {
     /// The partition to drive, instead of the configuration's or Slurm's default one.
     #[arg(long, global = true, value_name = "NAME")]
     pub partition: Option<String>,
+    /// How much of the policy is carried out, instead of the configuration's.
+    #[arg(long, global = true, value_enum)]
+    pub drive: Option<Drive>,
     /// How messages are written to standard error.
     #[arg(long = "log", global = true, value_enum, default_value = "text")]
     pub log_form: LogForm,
@@ -40,9 +44,9 @@ pub enum Command {
     Explain(OfJob),
     /// Why a job does not run: from Slurm as it is now.
     WhyNot(WhyNot),
-    /// Release all jobs that are held for the daemon, in the order of arrival, to Slurm's own scheduler.
+    /// Take the order away, and release all jobs that are held for the daemon, in the order of arrival, to Slurm's own scheduler.
     HandBack(HandBackArgs),
-    /// Print the `job_submit.lua` that holds jobs at submission.
+    /// Print the `job_submit.lua` that holds jobs at submission, for `drive = "hold"`.
     Lua(Lua),
     /// Decide the rounds of a log again and compare.
     Replay(ReplayArgs),

@@ -6,9 +6,10 @@ use std::process::ExitCode;
 use pleach_daemon::operator::{self, HandBackArgs, code};
 use pleach_daemon::output::say;
 use pleach_daemon::slurm::lua::{self, Holds};
-use pleach_daemon::slurm::{Slurm, apply, site};
+use pleach_daemon::slurm::{Slurm, apply, queue, ranking, site};
 use pleach_daemon::wait::block_on;
 use pleach_daemon::{BatchSystem, Error, Settings};
+use pleach_scheduler::ConfigError;
 
 use crate::arguments::{Lua, WhyNot};
 use crate::now_s;
@@ -27,7 +28,17 @@ pub fn why_not(settings: &Settings, args: &WhyNot) -> Result<ExitCode, Error> {
 }
 
 pub fn hand_back(settings: &Settings, args: &HandBackArgs) -> Result<ExitCode, Error> {
-    let back = async { apply::hand_back(&settings.commands()) };
+    let commands = settings.commands();
+    let back = async {
+        let back = apply::hand_back(&commands)?;
+        if !settings.drive.is_order() {
+            return Ok(back);
+        }
+        let partition = site::partition(&commands, settings.partition.as_deref())?;
+        let (num, refused) = ranking::take_back(&commands, &queue::observe(&commands, &partition)?)?;
+        say(&format!("{num} jobs lost the factors of the order"))?;
+        Ok((back.0, back.1.into_iter().chain(refused).collect()))
+    };
     block_on(operator::hand_back(
         &settings.state_dir,
         args,
@@ -38,6 +49,11 @@ pub fn hand_back(settings: &Settings, args: &HandBackArgs) -> Result<ExitCode, E
 }
 
 pub fn lua(settings: &Settings, args: &Lua) -> Result<ExitCode, Error> {
+    if settings.drive.is_order() {
+        let (value, allowed) = (settings.drive.name(), "hold, for a script that holds jobs");
+        let hint = "nothing is held with this one: leave job_submit.lua as the site has it";
+        return Err(ConfigError::new("drive", value, allowed, hint).into());
+    }
     let commands = settings.commands();
     let partition = site::partition(&commands, settings.partition.as_deref())?;
     let default = site::default_partition(&commands).ok();

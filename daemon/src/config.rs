@@ -8,6 +8,7 @@ use pleach_scheduler::tree::{PSI_LIMIT_DEFAULT, WINDOW_DECISIONS, WINDOW_DEFAULT
 use pleach_scheduler::{ConfigError, heuristics};
 use serde::{Deserialize, Serialize};
 
+use crate::drive::Drive;
 use crate::error::Error;
 use crate::files;
 use crate::pulse::Pulse;
@@ -23,6 +24,13 @@ const SETTINGS_MAX: u64 = 1 << 20;
 pub struct Settings {
     /// The partition that is driven; jobs and nodes of others are left alone. None: Slurm's default partition.
     pub partition: Option<String>,
+    /// How much of the policy is carried out. `order`: Slurm starts the jobs, by its own rules, in the policy's order;
+    /// `order-and-place`: the nodes of those that would start now are named too; `hold`: jobs are held and let go one by one.
+    pub drive: Drive,
+    /// Distance of neighbours in the order, as `SiteFactor`, 1 to 100,000: more than what else may turn them round.
+    pub order_step: u32,
+    /// Most changes of the order in one round, 1 to 100,000; the others are made in the next ones.
+    pub order_updates_max: u32,
     /// The heuristic that answers where the policy fails or takes too long. None: the one that the tree's file names, else
     /// `easy`.
     pub fallback: Option<String>,
@@ -84,6 +92,9 @@ pub enum OnDrift {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct RoundSettings {
+    /// How much of the policy is carried out; not a key here, for it is the batch system's to say which ways there are.
+    #[serde(skip)]
+    pub drive: Drive,
     /// The heuristic that answers where the policy fails or takes too long. None: the one that the tree's file names, else
     /// `easy`.
     pub fallback: Option<String>,
@@ -202,6 +213,7 @@ impl Default for GpuType {
 impl Default for RoundSettings {
     fn default() -> RoundSettings {
         RoundSettings {
+            drive: Drive::Hold,
             fallback: None,
             deadline_s: 1.0,
             default_limit_s: 86_400,
@@ -309,6 +321,9 @@ impl Default for Settings {
         let (rounds, log) = (RoundSettings::default(), LogSettings::default());
         Settings {
             partition: None,
+            drive: Drive::Order,
+            order_step: 1000,
+            order_updates_max: 500,
             fallback: rounds.fallback,
             tick_s: 2.0,
             deadline_s: rounds.deadline_s,
@@ -371,7 +386,19 @@ impl Settings {
             ("tick_s", self.tick_s, 0.1, 600.0),
             ("command_limit_s", self.command_limit_s, 0.1, 600.0),
             ("release_limit_s", self.release_limit_s as f64, 1.0, 3600.0),
+            ("order_step", f64::from(self.order_step), 1.0, 100_000.0),
+            (
+                "order_updates_max",
+                f64::from(self.order_updates_max),
+                1.0,
+                100_000.0,
+            ),
         ])?;
+        if self.drive.is_order() && !self.share_nodes.is_empty() {
+            let (value, hint) = (format!("{:?}", self.share_nodes), "set `drive = \"hold\"`");
+            let allowed = "none where Slurm chooses the nodes itself";
+            return Err(ConfigError::new("share_nodes", value, allowed, hint));
+        }
         if expand(&self.share_nodes).is_none() {
             let (value, allowed) = (
                 format!("{:?}", self.share_nodes),
@@ -395,6 +422,7 @@ impl Settings {
     #[must_use]
     pub fn rounds(&self) -> RoundSettings {
         RoundSettings {
+            drive: self.drive,
             fallback: self.fallback.clone(),
             deadline_s: self.deadline_s,
             default_limit_s: self.default_limit_s,
@@ -471,6 +499,10 @@ mod tests {
             ("drift_limit = 0", "drift_limit = 0"),
             ("metrics_port = 65536", "65536"),
             ("share_nodes = 'g['", "share_nodes"),
+            ("share_nodes = 'g1'", "set `drive = \"hold\"`"),
+            ("drive = 'place'", "`order-and-place`"),
+            ("order_step = 0", "order_step = 0: allowed is 1 to 100000"),
+            ("order_updates_max = 0", "order_updates_max"),
             ("[gpu_types.a100]\nspeed = -1", "gpu_types.a100"),
             ("[tenants]\n'*' = 3", "tenants"),
             ("[estimates]\nfrom = 'oracle'", "`history`"),

@@ -10,17 +10,19 @@ use pleach_scheduler::decision::Action;
 
 use crate::carry::carry_out;
 use crate::config::RoundSettings;
+use crate::drive::Drive;
 use crate::error::Error;
-use crate::fleet;
 use crate::learning::Learning;
 use crate::memory::Memory;
 use crate::metrics::Metrics;
+use crate::order::Order;
 use crate::policy::Loaded;
 use crate::pulse::{Beating, Pulse};
 use crate::record::{Planned, RoundRecord, remember_refusals};
 use crate::round::{self, Deciders, Plan};
 use crate::snapshot::{Phase, Snapshot};
 use crate::state::{self, State, Status};
+use crate::status::OrderStatus;
 use crate::system::{BatchSystem, Hands, Kept, Late, Look};
 use crate::watch::Watch;
 
@@ -41,6 +43,8 @@ pub struct Driver<S> {
     /// Jobs that ran in the last round.
     running: BTreeSet<ExternalId>,
     pulse: Pulse,
+    /// The order of the last round, where one is told.
+    last_order: Vec<ExternalId>,
     state: State,
     status: Status,
     metrics: Metrics,
@@ -60,13 +64,13 @@ impl<S: BatchSystem> Driver<S> {
         (policy, is_shadow): (&str, bool),
     ) -> Result<Driver<S>, Error> {
         settings.validate()?;
-        let capabilities = fleet::capabilities(&settings);
-        let mut loaded = Loaded::of(policy, capabilities)?;
+        let mut loaded = Loaded::driving(policy, &settings)?;
         let fallback = loaded.fallback(&settings)?;
         let mut metrics = Metrics::new(S::WORDS.left_alone);
         port.map_or(Ok(()), |port| metrics.listen(port))?;
         let (memory, complaint) = state::read_memory(state.folder());
         let mut warnings = loaded.warnings_with(&settings.estimates);
+        warnings.extend(system.warnings());
         warnings.extend(complaint);
         warnings.extend(state.remind(&mut loaded));
         let (learning, complaint) = Learning::begin(state.folder(), &settings.estimates);
@@ -74,6 +78,7 @@ impl<S: BatchSystem> Driver<S> {
         let mut status = Status {
             pid: std::process::id(),
             is_shadow,
+            order: OrderStatus::begin(settings.drive),
             partition: system.place(),
             policy: loaded.name.clone(),
             warnings,
@@ -94,6 +99,7 @@ impl<S: BatchSystem> Driver<S> {
             learning,
             running: BTreeSet::new(),
             pulse,
+            last_order: Vec::new(),
             state,
             status,
             metrics,
@@ -124,10 +130,18 @@ impl<S: BatchSystem> Driver<S> {
         self.pulse.clone()
     }
 
-    /// From now on a thread of its own writes the heartbeat while rounds go on; none in shadow mode, where nothing is to be held.
+    /// From now on a thread of its own writes the heartbeat while rounds go on; none in shadow mode, where nothing is to be held, nor where
+    /// the batch system starts the jobs itself.
     #[must_use]
     pub fn beat(&self) -> Option<Beating> {
-        (!self.is_shadow).then(|| self.state.beat(&self.pulse))
+        let holds = !self.is_shadow && !self.settings.drive.is_order();
+        holds.then(|| self.state.beat(&self.pulse))
+    }
+
+    /// How much of the policy is carried out.
+    #[must_use]
+    pub fn drive(&self) -> Drive {
+        self.settings.drive
     }
 
     /// Figures of the last round, in the OpenMetrics text format.
@@ -171,10 +185,10 @@ impl<S: BatchSystem> Driver<S> {
     }
 
     fn try_reload(&mut self) -> Result<(), Error> {
-        let capabilities = fleet::capabilities(&self.settings);
-        let mut loaded = Loaded::of(&self.policy_text, capabilities)?;
+        let mut loaded = Loaded::driving(&self.policy_text, &self.settings)?;
         let fallback = loaded.fallback(&self.settings)?;
         self.status.warnings = loaded.warnings_with(&self.settings.estimates);
+        self.status.warnings.extend(self.system.warnings());
         loaded.goes_on_from(&self.policy);
         self.status.policy.clone_from(&loaded.name);
         (self.policy, self.fallback) = (loaded, fallback);
@@ -198,8 +212,9 @@ impl<S: BatchSystem> Driver<S> {
         if let Some(last) = notes.last() {
             self.status.last_error.clone_from(last);
         }
-        // A heartbeat says that the driver lives, not that the batch system answered. In shadow mode nothing is to be held.
-        let beat = match self.is_shadow {
+        // A heartbeat says that the driver lives, not that the batch system answered. In shadow mode nothing is to be held,
+        // nor where the batch system starts the jobs itself.
+        let beat = match self.is_shadow || self.settings.drive.is_order() {
             true => Ok(()),
             false => self.state.write_heartbeat(now_s),
         };
@@ -255,16 +270,25 @@ impl<S: BatchSystem> Driver<S> {
         let mut plan = deciding.decide(snapshot, &self.memory, deciders, notes, news)?;
         let before = self.memory.clone();
         let began = Instant::now();
-        let stopped = match is_live {
-            true => carry_out(&mut hands, (snapshot, now_s), &mut plan.decisions, &self.pulse).await,
-            false => Vec::new(),
+        let stopped = match (&mut plan.order, is_live) {
+            (_, false) => Vec::new(),
+            (Some(order), true) => {
+                notes.extend(hands.rank(order, &mut plan.decisions).await);
+                Vec::new()
+            }
+            (None, true) => carry_out(&mut hands, (snapshot, now_s), &mut plan.decisions, &self.pulse).await,
         };
         drop(hands);
         self.remember(&plan, &stopped, now_s);
         self.status.apply_s = began.elapsed().as_secs_f64();
         let is_done = |planned: &&Planned| round::is_carried_out(planned) && is_sent(planned);
-        let num_done = plan.decisions.iter().filter(is_done).count();
-        self.status.carried_out(&plan, num_done as u64);
+        match &plan.order {
+            Some(order) => self.status.told_order(order, self.num_started(snapshot)),
+            None => {
+                let num_done = plan.decisions.iter().filter(is_done).count();
+                self.status.carried_out(&plan, num_done as u64);
+            }
+        }
         let failed = plan.decisions.iter().filter(|planned| !is_sent(planned));
         notes.extend(failed.map(|planned| format!("{}: {}", look.name(planned.job()), planned.outcome)));
         notes.extend(self.write_down(look.snapshot(), before, plan));
@@ -300,6 +324,13 @@ impl<S: BatchSystem> Driver<S> {
         self.status.num_foreign = num(&|phase| matches!(phase, Phase::Foreign { .. }));
     }
 
+    /// Jobs that run and did not in the last round.
+    fn num_started(&self, snapshot: &Snapshot) -> u64 {
+        let runs = snapshot.jobs.iter().filter(|job| job.phase == Phase::Running);
+        let began = runs.filter(|job| self.status.num_rounds > 1 && !self.running.contains(&job.id));
+        began.count() as u64
+    }
+
     /// What is remembered of what was sent.
     fn remember(&mut self, plan: &Plan, stopped: &[ExternalId], now_s: i64) {
         for job in stopped {
@@ -326,7 +357,16 @@ impl<S: BatchSystem> Driver<S> {
         let running: BTreeSet<ExternalId> = runs.map(|job| job.id).collect();
         let has_ended = !self.running.is_subset(&running);
         self.running = running;
-        if !has_ended && !plan.decisions.iter().any(round::is_carried_out) {
+        let is_news = match &plan.order {
+            // What would start now is decided again in each round until it starts.
+            Some(order) if !self.is_shadow => !order.written.is_empty(),
+            Some(order) => self.last_order != order.jobs,
+            None => plan.decisions.iter().any(round::is_carried_out),
+        };
+        if let Some(order) = &plan.order {
+            self.last_order.clone_from(&order.jobs);
+        }
+        if !has_ended && !is_news {
             return None;
         }
         let record = RoundRecord {
@@ -338,6 +378,7 @@ impl<S: BatchSystem> Driver<S> {
             snapshot: snapshot.clone(),
             memory,
             turn: plan.turn,
+            order: plan.order.map(Order::for_log),
             decisions: plan.decisions,
             observe_s: self.status.observe_s,
             decide_s: self.status.decide_s,

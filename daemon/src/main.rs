@@ -45,6 +45,10 @@ fn settings(cli: &Cli) -> Result<Settings, Error> {
     if let Some(partition) = &cli.partition {
         settings.partition = Some(partition.clone());
     }
+    if let Some(drive) = cli.drive {
+        settings.drive = drive;
+        settings.validate()?;
+    }
     Ok(settings)
 }
 

@@ -12,8 +12,8 @@ use pleach_scheduler::ExternalId;
 use crate::capture::Capture;
 use crate::config::{EstimatesFrom, RoundSettings};
 use crate::diff::Compare;
+use crate::drive::Drive;
 use crate::error::Error;
-use crate::fleet;
 use crate::log::one_line;
 use crate::output::say;
 use crate::policy::Loaded;
@@ -147,7 +147,7 @@ pub fn why_not(
     policy: &str,
     job: ExternalId,
 ) -> Result<(), Error> {
-    let mut loaded = Loaded::of(policy, fleet::capabilities(settings))?;
+    let mut loaded = Loaded::driving(policy, settings)?;
     let warn = |text: String| tracing::warn!("{}", one_line(&text));
     let (mut memory, complaint) = state::read_memory(folder);
     complaint.into_iter().for_each(warn);
@@ -157,13 +157,9 @@ pub fn why_not(
         complaint.into_iter().for_each(warn);
         history.observe(look.snapshot_mut(), &memory, &BTreeMap::new(), settings);
     }
-    say(&crate::why_not::answer(
-        look.snapshot(),
-        &memory,
-        &mut loaded,
-        settings,
-        job,
-    )?)
+    let answer = crate::why_not::answer(look.snapshot(), &memory, &mut loaded, settings, job)?;
+    let says = look.says(job).map_or(String::new(), |says| format!("\n{says}"));
+    say(&format!("{}{says}", answer.trim_end()))
 }
 
 /// Gives back what is held, once a driver that works in the folder has ended, or at once where that is forced: whether all of it
@@ -208,9 +204,8 @@ pub fn capture(settings: RoundSettings, args: &CaptureArgs) -> Result<(), Error>
 /// # Errors
 /// As [`Replay`]; a policy that does not fit; words that cannot be written.
 pub fn diff(settings: &RoundSettings, folder: &Path, args: &DiffArgs, now_s: i64) -> Result<(), Error> {
-    let capabilities = fleet::capabilities(settings);
-    let mut policy = Loaded::of(&args.policy, capabilities)?;
-    let mut fallback = policy.fallback(settings)?;
+    let name = Loaded::driving(&args.policy, settings)?.name;
+    let mut again = Again::new(&args.policy, settings);
     let last_s = args
         .last
         .map(|last| i64::try_from(last.as_secs()).unwrap_or(i64::MAX));
@@ -221,7 +216,7 @@ pub fn diff(settings: &RoundSettings, folder: &Path, args: &DiffArgs, now_s: i64
     } else {
         &args.logs
     };
-    let (mut log, mut compare) = (Replay::since(logs, since_s)?, Compare::new(&policy.name));
+    let (mut log, mut compare) = (Replay::since(logs, since_s)?, Compare::new(&name));
     while let Some(record) = log.next_round()? {
         if record.snapshot.taken_s < since_s {
             continue;
@@ -230,7 +225,7 @@ pub fn diff(settings: &RoundSettings, folder: &Path, args: &DiffArgs, now_s: i64
             compare.leave_out(false);
             continue;
         }
-        match decide_again(record, &mut policy, &mut fallback, settings)? {
+        match again.decide(record)? {
             plan if plan.fallback.is_some() => compare.leave_out(true),
             plan => compare.read(record, &plan.decisions),
         }
@@ -242,26 +237,53 @@ pub fn diff(settings: &RoundSettings, folder: &Path, args: &DiffArgs, now_s: i64
     }
 }
 
-/// Decides a round of a log again.
-fn decide_again(
-    record: &RoundRecord,
-    policy: &mut Loaded,
-    fallback: &mut Loaded,
-    settings: &RoundSettings,
-) -> Result<Plan, Error> {
-    if let (Some(dealing), Some(turn)) = (policy.dealing_mut(), &record.turn) {
-        dealing.told(turn.clone());
+/// Decides rounds of a log again, each by the way of driving in which it was decided.
+struct Again<'a> {
+    text: &'a str,
+    /// To hold, and to tell an order.
+    ways: [RoundSettings; 2],
+    /// The policy and its fallback, where a round of that way was met.
+    loaded: [Option<(Loaded, Loaded)>; 2],
+}
+
+impl<'a> Again<'a> {
+    fn new(text: &'a str, settings: &RoundSettings) -> Again<'a> {
+        let way = |drive| RoundSettings {
+            drive,
+            ..settings.clone()
+        };
+        Again {
+            text,
+            ways: [Drive::Hold, Drive::Order].map(way),
+            loaded: [None, None],
+        }
     }
-    let mut deciders = Deciders { policy, fallback };
-    let (snapshot, memory) = (&record.snapshot, &record.memory);
-    round::plan(
-        snapshot,
-        memory,
-        &mut deciders,
-        settings,
-        record.is_shadow,
-        &mut || false,
-    )
+
+    fn decide(&mut self, record: &RoundRecord) -> Result<Plan, Error> {
+        let way = usize::from(record.order.is_some());
+        let settings = &self.ways[way];
+        let (policy, fallback) = match &mut self.loaded[way] {
+            Some(both) => both,
+            none => {
+                let policy = Loaded::driving(self.text, settings)?;
+                let fallback = policy.fallback(settings)?;
+                none.insert((policy, fallback))
+            }
+        };
+        if let (Some(dealing), Some(turn)) = (policy.dealing_mut(), &record.turn) {
+            dealing.told(turn.clone());
+        }
+        let mut deciders = Deciders { policy, fallback };
+        let (snapshot, memory) = (&record.snapshot, &record.memory);
+        round::plan(
+            snapshot,
+            memory,
+            &mut deciders,
+            settings,
+            record.is_shadow,
+            &mut || false,
+        )
+    }
 }
 
 /// Decides the rounds of a log again; whether all are decided alike.
@@ -269,9 +291,7 @@ fn decide_again(
 /// # Errors
 /// As [`Replay`]; a policy that does not fit or fails.
 pub fn replay(settings: &RoundSettings, args: &ReplayArgs) -> Result<bool, Error> {
-    let capabilities = fleet::capabilities(settings);
-    let mut policy = Loaded::of(&args.policy, capabilities)?;
-    let mut fallback = policy.fallback(settings)?;
+    let mut again = Again::new(&args.policy, settings);
     let (mut num, mut num_same, mut num_fallback) = (0_u64, 0_u64, 0_u64);
     let mut log = Replay::since(&args.logs, i64::MIN)?;
     while let Some(record) = log.next_round()? {
@@ -279,9 +299,13 @@ pub fn replay(settings: &RoundSettings, args: &ReplayArgs) -> Result<bool, Error
             num_fallback += 1;
             continue;
         }
-        let plan = decide_again(record, &mut policy, &mut fallback, settings)?;
+        let plan = again.decide(record)?;
         num += 1;
-        if round::is_same(&plan.decisions, &record.decisions) {
+        let is_same_order = match (&plan.order, &record.order) {
+            (Some(here), Some(there)) => here.is_ranked_as(there),
+            (here, there) => here.is_some() == there.is_some(),
+        };
+        if round::is_same(&plan.decisions, &record.decisions) && is_same_order {
             num_same += 1;
         } else {
             say(&format!("round {} is decided otherwise", record.round))?;

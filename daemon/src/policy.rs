@@ -1,10 +1,12 @@
 //! Policies: read, checked against this program and this cluster, and replaced as a whole.
 
+use pleach_dealing::Ranker;
 use pleach_policies::{Door, PolicySpec};
 use pleach_scheduler::decision::Action;
 use pleach_scheduler::policy::Policy;
 use pleach_scheduler::{
-    ActionKind, ActionSet, Capabilities, Cluster, DecisionPoint, PolicyError, Provenance, TreePolicy,
+    ActionKind, ActionSet, Capabilities, Cluster, ConfigError, DecisionPoint, PolicyError, Provenance,
+    TreePolicy,
 };
 
 use crate::config::{EstimateSettings, EstimatesFrom, RoundSettings};
@@ -27,6 +29,8 @@ pub enum Decider {
     Policy(Box<dyn Policy>),
     /// All jobs at once.
     Dealing(Box<Dealing>),
+    /// The order of the waiting jobs, and nothing else.
+    Order(Box<Ranker>),
 }
 
 /// A policy that may decide on this cluster.
@@ -73,6 +77,27 @@ impl Loaded {
         })
     }
 
+    /// A policy for a way of driving: where that is by order, one that ranks.
+    ///
+    /// # Errors
+    /// As [`Loaded::of`]; an order (`order:`) where jobs are held and let go.
+    pub fn driving(text: &str, settings: &RoundSettings) -> Result<Loaded, Error> {
+        let (spec, capabilities) = (Door::CLUSTER.open_one(text)?, fleet::capabilities(settings));
+        match (settings.drive.is_order(), spec.orders_by()) {
+            (true, None) => {
+                let name = spec.own_name().to_owned();
+                let opened = Loaded::opened(&spec.ordered()?, capabilities)?;
+                Ok(Loaded { name, ..opened })
+            }
+            (false, Some(_)) => {
+                let allowed = "a policy that says who starts where";
+                let hint = "set `drive = \"order\"`, or leave `order:` out";
+                Err(ConfigError::new("policy", text, allowed, hint).into())
+            }
+            _ => Loaded::opened(&spec, capabilities),
+        }
+    }
+
     /// Why it leaves a cluster to another rule, in words; none where it decides itself.
     #[must_use]
     pub fn aside(&self, cluster: &Cluster) -> Option<String> {
@@ -101,7 +126,12 @@ impl Loaded {
     /// An unknown name.
     pub fn fallback(&self, settings: &RoundSettings) -> Result<Loaded, Error> {
         let of_file = self.tree.as_ref().and_then(|tree| tree.tree().fallback());
-        Loaded::heuristic(settings.fallback.as_deref().or(of_file).unwrap_or(FALLBACK))
+        let name = settings.fallback.as_deref().or(of_file).unwrap_or(FALLBACK);
+        let opened = Loaded::driving(name, settings)?;
+        Ok(Loaded {
+            warnings: Vec::new(),
+            ..opened
+        })
     }
 
     /// A policy as every door opens it ([`Door::open`]), by name, file or folder.
@@ -119,8 +149,12 @@ impl Loaded {
     pub fn opened(spec: &PolicySpec, capabilities: Capabilities) -> Result<Loaded, Error> {
         spec.check(capabilities)?;
         // What deals by the passes of a policy explains itself and steps aside as that one does.
-        let judged = spec.deals_by().unwrap_or(spec);
-        judged.check_in_daemons()?;
+        let ordered = spec.orders_by();
+        let inner = ordered.unwrap_or(spec);
+        let judged = inner.deals_by().unwrap_or(inner);
+        if ordered.is_none() {
+            judged.check_in_daemons()?;
+        }
         let tree = judged.tree_policy().cloned();
         let narrow = match (tree.as_ref().map(TreePolicy::tree), judged.network_policy()) {
             (Some(tree), _) => tree.gpu_types_max().map(|gpu_types_max| Narrow {
@@ -134,22 +168,26 @@ impl Loaded {
             (None, None) => None,
         };
         // A tree was checked.
-        let missing = match judged.is_planner() || tree.is_some() {
+        let missing = match judged.is_planner() || tree.is_some() || ordered.is_some() {
             true => ActionSet::NONE,
             false => judged.does_without(capabilities)?,
         };
         let not_offered = missing
             .iter()
             .map(|kind| format!("it may choose {}, which is not offered here", kind.phrase()));
-        let only_fills =
-            (spec.is_planner() && !capabilities.can(ActionKind::Preempt)).then(|| ONLY_FILLS.to_owned());
+        let only_fills = (spec.is_planner() && ordered.is_none() && !capabilities.can(ActionKind::Preempt))
+            .then(|| ONLY_FILLS.to_owned());
         Ok(Loaded {
-            decider: match spec.is_planner() {
-                true => Decider::Dealing(Box::new(Dealing::new(spec.round_dealer()?))),
-                false => Decider::Policy(spec.policy()?),
+            decider: match (ordered, spec.is_planner()) {
+                (Some(ordered), _) => Decider::Order(Box::new(ordered.ranker()?)),
+                (None, true) => Decider::Dealing(Box::new(Dealing::new(spec.round_dealer()?))),
+                (None, false) => Decider::Policy(spec.policy()?),
             },
             name: spec.own_name().to_owned(),
-            warnings: not_offered.chain(only_fills).collect(),
+            warnings: not_offered
+                .chain(only_fills)
+                .chain(not_in_order(ordered)?)
+                .collect(),
             tree,
             narrow,
         })
@@ -160,7 +198,7 @@ impl Loaded {
     pub fn dealing(&self) -> Option<&Dealing> {
         match &self.decider {
             Decider::Dealing(dealing) => Some(dealing),
-            Decider::Policy(_) => None,
+            Decider::Policy(_) | Decider::Order(_) => None,
         }
     }
 
@@ -168,7 +206,7 @@ impl Loaded {
     pub fn dealing_mut(&mut self) -> Option<&mut Dealing> {
         match &mut self.decider {
             Decider::Dealing(dealing) => Some(dealing),
-            Decider::Policy(_) => None,
+            Decider::Policy(_) | Decider::Order(_) => None,
         }
     }
 
@@ -230,11 +268,36 @@ impl Loaded {
     /// # Errors
     /// As `score`: where the observation was not filled.
     pub fn explained(&self, point: &DecisionPoint<'_>, choice: usize) -> Result<Option<String>, PolicyError> {
-        let Some(tree) = &self.tree else {
-            return Ok(None);
-        };
-        Ok(Some(tree.explain(point, choice)?.reason()))
+        explained(self.tree.as_ref(), point, choice)
     }
+}
+
+/// As [`Loaded::explained`], by the tree alone.
+pub(crate) fn explained(
+    tree: Option<&TreePolicy>,
+    point: &DecisionPoint<'_>,
+    choice: usize,
+) -> Result<Option<String>, PolicyError> {
+    match tree {
+        Some(tree) => Ok(Some(tree.explain(point, choice)?.reason())),
+        None => Ok(None),
+    }
+}
+
+/// What of a policy is not carried out where no more than its order is told, in one line; nothing, where that is all of it.
+fn not_in_order(ordered: Option<&PolicySpec>) -> Result<Option<String>, Error> {
+    let Some(ordered) = ordered else {
+        return Ok(None);
+    };
+    let lost = ordered.lost_in_order()?;
+    let phrases: Vec<&str> = lost.iter().map(ActionKind::phrase).collect();
+    Ok((!lost.is_empty()).then(|| {
+        format!(
+            "no more than its order is carried out, not {}: the batch system starts what fits, and only its own backfill holds GPUs \
+             back; `drive = \"hold\"` carries out more",
+            phrases.join(", ")
+        )
+    }))
 }
 
 #[cfg(test)]

@@ -1,10 +1,12 @@
 //! What is written down of a round: enough to decide it again, and to tell why.
 
+use pleach_scheduler::decision::Action;
 use pleach_scheduler::{Decision, Estimate, ExternalId, Provenance};
 use serde::{Deserialize, Serialize};
 
 use crate::dealing::Turn;
 use crate::memory::Memory;
+use crate::order::Order;
 use crate::snapshot::Snapshot;
 
 /// Most bytes of a line of the log.
@@ -37,7 +39,10 @@ pub struct RoundRecord {
     /// What a dealer's deal hung on beside the two; none where another one decided.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turn: Option<Turn>,
-    /// What was decided, in its order.
+    /// The order of the waiting jobs that was told; none where jobs are held and let go.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub order: Option<Order>,
+    /// What was decided, in its order; beside an order, what the policy would have done then.
     pub decisions: Vec<Planned>,
     /// Time for observing, s.
     pub observe_s: f64,
@@ -68,6 +73,9 @@ pub struct DecidedRound {
     /// Where a whole round has that time.
     #[serde(default)]
     snapshot: Option<Taken>,
+    /// As [`RoundRecord::order`].
+    #[serde(default)]
+    pub order: Option<Order>,
     /// As [`RoundRecord::decisions`].
     pub decisions: Vec<Planned>,
 }
@@ -93,6 +101,17 @@ impl DecidedRound {
         Ok(round)
     }
 
+    /// Whether something was decided or written about a job; a shadow's order is about all that are in it.
+    #[must_use]
+    pub fn is_about(&self, job: ExternalId) -> bool {
+        let is_ranked = |order: &Order| match self.is_shadow {
+            true => order.place(job).is_some(),
+            false => order.written.contains_key(&job.to_string()),
+        };
+        self.order.as_ref().is_some_and(is_ranked)
+            || self.decisions.iter().any(|planned| planned.job() == job)
+    }
+
     /// What was decided about a job and why, in words, decision by decision; `name` is how it is called.
     #[must_use]
     pub fn told(&self, job: ExternalId, name: &str) -> Vec<String> {
@@ -102,6 +121,28 @@ impl DecidedRound {
             (None, None) => self.policy.clone(),
         };
         let (round, taken_s) = (self.round, self.taken_s);
+        if let Some(order) = &self.order {
+            let Some(place) = order.told(job) else {
+                return Vec::new();
+            };
+            let would = self.decisions.iter().find(|planned| planned.job() == job);
+            let now = would.map_or(String::new(), |planned| {
+                let on = planned.nodes.join(",");
+                let what = match planned.decision.action {
+                    Action::Reserve => "GPUs would be held back for it".to_owned(),
+                    _ => format!("it would start now on {on}"),
+                };
+                format!("{what}\n{}{}", planned.belief(), planned.why)
+            });
+            let written = match (self.is_shadow, order.written.get(&job.to_string())) {
+                (true, _) => "; only decided (shadow)".to_owned(),
+                (false, Some(factor)) => format!("; factor {factor} written"),
+                (false, None) => String::new(),
+            };
+            return vec![format!(
+                "round {round} at {taken_s}: {name} is {place}{written}\nby {by}\n{now}"
+            )];
+        }
         let about = self.decisions.iter().filter(|planned| planned.job() == job);
         let tell = |planned: &Planned| {
             let outcome = match self.is_shadow {

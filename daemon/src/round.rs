@@ -6,15 +6,18 @@
 
 use pleach_scheduler::decision::Action;
 use pleach_scheduler::pass::{Pass, PassState};
-use pleach_scheduler::{Cluster, Decision, DecisionPoint, PolicyError};
+use pleach_scheduler::{DecisionPoint, PolicyError};
 
 use crate::bars::Bars;
 use crate::config::RoundSettings;
 use crate::dealing::Turn;
+use crate::decided::{Decided, leaves, planned};
 use crate::detour::Detour;
 use crate::error::Error;
 use crate::fleet::{self, Fleet};
 use crate::memory::Memory;
+use crate::order::Order;
+use crate::ordering;
 use crate::policy::{Decider, Loaded};
 use crate::record::Planned;
 use crate::snapshot::Snapshot;
@@ -22,8 +25,10 @@ use crate::snapshot::Snapshot;
 /// What a round decided.
 #[derive(Debug)]
 pub struct Plan {
-    /// The decisions, in their order.
+    /// The decisions, in their order; where no more than an order is told, what the policy would do now.
     pub decisions: Vec<Planned>,
+    /// The order of the waiting jobs, where that is what is told.
+    pub order: Option<Order>,
     /// The tables as the decisions left them; none without any node.
     pub fleet: Option<Fleet>,
     /// Who answered in the policy's place and why.
@@ -42,6 +47,7 @@ impl Plan {
     fn of(settled: Settled, fallback: Option<String>) -> Plan {
         Plan {
             decisions: settled.decided.planned,
+            order: settled.decided.order,
             fleet: settled.fleet,
             fallback,
             aside: settled.aside,
@@ -144,7 +150,8 @@ fn settle(
     let mut detour = Detour::default();
     loop {
         let bars = &detour.bars;
-        let Some(mut fleet) = fleet::build_without(snapshot, memory, settings, is_shadow, bars)? else {
+        let all_wait = is_shadow || settings.drive.is_order();
+        let Some(mut fleet) = fleet::build_without(snapshot, memory, settings, all_wait, bars)? else {
             return Ok(Some(Settled::default()));
         };
         let is_asked = fleet.cluster.num_pending() > 0;
@@ -169,15 +176,6 @@ fn settle(
     }
 }
 
-/// What was decided.
-#[derive(Debug, Default)]
-struct Decided {
-    planned: Vec<Planned>,
-    /// Where all that was offered ended in a tree.
-    offered: Vec<Vec<u32>>,
-    turn: Option<Turn>,
-}
-
 /// Decides, with the reason of each decision; none if it was too late.
 fn decide(
     snapshot: &Snapshot,
@@ -185,8 +183,10 @@ fn decide(
     loaded: &mut Loaded,
     is_late: &mut dyn FnMut() -> bool,
 ) -> Result<Option<Decided>, PolicyError> {
-    let Decider::Dealing(dealing) = &mut loaded.decider else {
-        return pass(fleet, loaded, is_late);
+    let dealing = match &mut loaded.decider {
+        Decider::Dealing(dealing) => dealing,
+        Decider::Order(_) => return ordering::rank(fleet, loaded, is_late),
+        Decider::Policy(_) => return pass(fleet, loaded, is_late),
     };
     let turn = dealing.take_turn(snapshot, &fleet.cluster);
     let decided = dealing.deal(&mut fleet.cluster, &turn)?;
@@ -226,56 +226,19 @@ fn pass(
             break;
         };
         let action = pass.decide(&fleet.cluster, policy.as_mut())?;
-        let why = why(&pass, &fleet.cluster, loaded, action)?;
-        decided.offered.extend(leaves(&pass, &fleet.cluster, loaded)?);
+        let point = DecisionPoint {
+            cluster: &fleet.cluster,
+            candidates: pass.candidates(),
+            observation: pass.observation().as_ref(),
+        };
+        let why = loaded.explained(&point, action)?.unwrap_or_default();
+        decided.offered.extend(leaves(&point, loaded.tree.as_ref())?);
         state = pass.act(&mut fleet.cluster, &needs, action);
         fleet.cluster.take_decisions(&mut decisions);
         let made = decisions.drain(..).map(|decision| planned(fleet, decision, &why));
         decided.planned.extend(made);
     }
     Ok(Some(decided))
-}
-
-/// A decision with the names of its nodes.
-fn planned(fleet: &Fleet, decision: Decision, why: &str) -> Planned {
-    let slices = decision.placement.iter();
-    Planned {
-        nodes: slices
-            .map(|slice| fleet.nodes[slice.node.index()].clone())
-            .collect(),
-        estimate_s: Some(fleet.cluster.job(decision.row).request.estimate_s),
-        decision,
-        why: why.to_owned(),
-        outcome: String::new(),
-        refused_by: Vec::new(),
-    }
-}
-
-/// Numbers of the leaves of all that may be chosen; none of what is no tree, and none where a tree leaves the cluster to its
-/// fallback: what it would have said there tells nothing of drift.
-fn leaves(pass: &Pass, cluster: &Cluster, loaded: &Loaded) -> Result<Option<Vec<u32>>, PolicyError> {
-    let Some(tree) = loaded
-        .tree
-        .as_ref()
-        .filter(|policy| !policy.tree().steps_aside(cluster))
-    else {
-        return Ok(None);
-    };
-    let observation = pass.observation().as_ref();
-    let mut leaves = vec![0; pass.candidates().len()];
-    tree.leaves(&observation, &mut leaves)?;
-    let may = leaves.iter().zip(observation.mask).filter(|(_, may)| **may);
-    Ok(Some(may.map(|(leaf, _)| *leaf).collect()))
-}
-
-/// The path of a tree to its choice.
-fn why(pass: &Pass, cluster: &Cluster, loaded: &Loaded, action: usize) -> Result<String, PolicyError> {
-    let point = DecisionPoint {
-        cluster,
-        candidates: pass.candidates(),
-        observation: pass.observation().as_ref(),
-    };
-    Ok(loaded.explained(&point, action)?.unwrap_or_default())
 }
 
 /// Whether two rounds decided the same: jobs, actions and GPUs, in the same order.

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use crate::drive::Drive;
 use crate::driver::Driver;
 use crate::error::Error;
 use crate::log::one_line;
@@ -67,8 +68,12 @@ pub async fn run<S: BatchSystem>(
         };
     }
     let (num, program) = (driver.status().num_waiting, S::WORDS.program);
-    if !driver.is_shadow() && num > 0 {
-        tracing::warn!("ends; {num} jobs stay held: start it again, or run `{program} hand-back`");
+    match driver.drive().is_order() {
+        _ if driver.is_shadow() || num == 0 => {}
+        true => tracing::info!(
+            "ends; {num} jobs wait in the last order, and start: `{program} hand-back` takes it away"
+        ),
+        false => tracing::warn!("ends; {num} jobs stay held: start it again, or run `{program} hand-back`"),
     }
     Ok(())
 }
@@ -95,10 +100,11 @@ fn introduce<S: BatchSystem>(driver: &Driver<S>, tick: Duration) {
     for warning in &status.warnings {
         tracing::warn!("{}", one_line(warning));
     }
-    let mode = if driver.is_shadow() {
-        "decides and touches nothing on"
-    } else {
-        "drives"
+    let mode = match (driver.is_shadow(), driver.drive()) {
+        (true, _) => "decides and touches nothing on",
+        (false, Drive::Hold) => "drives",
+        (false, Drive::Order) => "orders the jobs of",
+        (false, Drive::OrderAndPlace) => "orders and places the jobs of",
     };
     tracing::info!(
         "{} {mode} {}{} ({} rounds a minute)",

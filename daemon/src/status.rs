@@ -4,8 +4,10 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+use crate::drive::Drive;
 use crate::error::Error;
 use crate::files;
+use crate::order::Order;
 use crate::round::Plan;
 use crate::system::Words;
 
@@ -40,10 +42,13 @@ pub struct Status {
     pub num_failed: u64,
     /// Rounds that the fallback answered, and those that the policy itself left to it.
     pub num_fallbacks: u64,
-    /// Starts that were sent; in shadow mode, that were decided.
+    /// Starts that were sent; in shadow mode, that were decided; where an order is told, that were seen.
     pub num_starts: u64,
     /// Those of them that the fallback decided.
     pub num_starts_by_fallback: u64,
+    /// What was told of the order; none where jobs are held and let go.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub order: Option<OrderStatus>,
     /// Why the policy left the last round in which there was something to decide to another rule; none where it decided.
     pub aside: Option<String>,
     /// Jobs that wait for the daemon.
@@ -64,6 +69,31 @@ pub struct Status {
     pub decide_s: f64,
     /// Time for carrying out in the last round, s.
     pub apply_s: f64,
+}
+
+/// How telling an order goes.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct OrderStatus {
+    /// Way of driving, [`Drive::name`].
+    pub drive: String,
+    /// The first jobs of the order, in words; empty where nobody waits.
+    pub first: String,
+    /// Changes that were written.
+    pub num_written: u64,
+    /// Those that are left to be written in later rounds.
+    pub num_left: usize,
+}
+
+impl OrderStatus {
+    /// Of a way of driving in which nothing was told yet; none where no order is.
+    #[must_use]
+    pub fn begin(drive: Drive) -> Option<OrderStatus> {
+        drive.is_order().then(|| OrderStatus {
+            drive: drive.name().to_owned(),
+            ..OrderStatus::default()
+        })
+    }
 }
 
 impl Status {
@@ -87,6 +117,15 @@ impl Status {
         }
     }
 
+    /// Takes in what was told of an order, and how many jobs were seen to start.
+    pub fn told_order(&mut self, order: &Order, num_started: u64) {
+        self.num_starts += num_started;
+        let told = self.order.get_or_insert_default();
+        told.num_written += order.written.len() as u64;
+        told.num_left = order.num_left;
+        told.first = order.first();
+    }
+
     /// Notes that the policy would leave the cluster to another rule.
     pub fn warn_aside(&mut self, why: Option<String>) {
         self.warnings.retain(|text| !text.starts_with(ASIDE));
@@ -106,6 +145,10 @@ impl Status {
         let (place, left) = (format!("{}{}", words.place, self.partition), words.scheduler);
         let age_s = now_s - self.at_s;
         let mode = if self.is_shadow { "shadow" } else { "live" };
+        let mode = match &self.order {
+            None => mode.to_owned(),
+            Some(order) => format!("{mode}, {}", order.drive),
+        };
         let mut text = format!(
             "{} on {place} ({mode}), process {}\n\
              last round {age_s} s ago: {} waiting, {} placed, {} left to {left}\n\
@@ -126,6 +169,14 @@ impl Status {
             self.decide_s * 1e3,
             self.apply_s * 1e3,
         );
+        if let Some(order) = &self.order {
+            let first = match order.first.as_str() {
+                "" => "nobody waits",
+                first => first,
+            };
+            let (written, left) = (order.num_written, order.num_left);
+            text += &format!("\norder: {first}; {written} factors written, {left} to write");
+        }
         if let Some(psi) = self.drift_psi {
             text += &format!("\ndrift: stability index {psi:.3}");
         }

@@ -12,6 +12,7 @@ use pleach_scheduler::ExternalId;
 
 use crate::error::Error;
 use crate::history::{End, EndedJob};
+use crate::order::Order;
 use crate::pulse::Pulse;
 use crate::record::Planned;
 use crate::snapshot::{JobSeen, Snapshot};
@@ -41,6 +42,11 @@ pub trait Look {
 
     /// How people call a job.
     fn name(&self, job: ExternalId) -> String;
+
+    /// What the batch system itself says of a job that waits, in a sentence; none where it says nothing.
+    fn says(&self, _job: ExternalId) -> Option<String> {
+        None
+    }
 
     /// What an operator should know, whatever is decided.
     fn notes(&self) -> &[String] {
@@ -130,6 +136,11 @@ pub trait BatchSystem {
         Pulse::default()
     }
 
+    /// What an operator should know of it, whatever the policy.
+    fn warnings(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Looks at it, at Unix time `now_s`.
     fn observe(&mut self, now_s: i64) -> impl Future<Output = Result<Self::Look, Self::Error>>;
 
@@ -151,6 +162,13 @@ pub trait Hands {
     /// Before the decisions: holds what nobody holds, finishes what was cut short, takes back what did not start, gives back what
     /// the policy cannot be told of.
     fn keep(&mut self, now_s: i64) -> impl Future<Output = Kept>;
+
+    /// Tells the batch system the order of the waiting jobs, as far as a round has time for, and writes what was told into it.
+    /// `now` is what the policy would do now. What an operator should know of it comes back; what was refused is told again in the
+    /// next round. Only batch systems that start jobs by themselves are told one.
+    fn rank(&mut self, _order: &mut Order, _now: &mut [Planned]) -> impl Future<Output = Vec<String>> {
+        async { Vec::new() }
+    }
 
     /// Stops a running job for another one.
     fn stop(&mut self, job: &JobSeen, planned: &Planned) -> impl Future<Output = Result<(), NotSent>>;

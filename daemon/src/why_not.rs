@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use pleach_scheduler::actions::{CandidateKind, Words};
+use pleach_scheduler::decision::Action;
 use pleach_scheduler::pass::{Pass, PassState, why_absent};
 use pleach_scheduler::tree::PassedOver;
 use pleach_scheduler::{DecisionPoint, ExternalId, JobId};
@@ -11,9 +12,13 @@ use crate::config::RoundSettings;
 use crate::error::Error;
 use crate::fleet::{self, Fleet};
 use crate::memory::Memory;
+use crate::ordering;
 use crate::policy::{Decider, Loaded};
 use crate::round;
 use crate::snapshot::{JobSeen, Phase, Snapshot};
+
+/// Jobs that are named of those before one in an order.
+const NUM_TOLD: usize = 10;
 
 /// An answer in words, from a snapshot, by the policy as it is now.
 ///
@@ -49,10 +54,12 @@ pub fn answer(
     match (fleet.left_out.get(&id), fleet.cluster.find(id)) {
         (Some(reason), _) => Ok(text + &format!("It takes no part in this round: {reason}.")),
         (None, None) => Ok(text + "It takes no part in this round."),
-        (None, Some(row)) => match loaded.dealing() {
-            Some(dealing) => Ok(text + &dealing.standing(&fleet, row)?),
-            None => Ok(text + &pass(&mut fleet, loaded, row)?),
-        },
+        (None, Some(row)) => Ok(text
+            + &match &mut loaded.decider {
+                Decider::Dealing(dealing) => dealing.standing(&fleet, row)?,
+                Decider::Order(_) => place(&fleet, loaded, id)?,
+                Decider::Policy(_) => pass(&mut fleet, loaded, row)?,
+            }),
     }
 }
 
@@ -80,6 +87,41 @@ fn stand(job: &JobSeen, memory: &Memory, now_s: i64) -> String {
     text + &memory
         .refusals(job.id)
         .map_or_else(String::new, |refusals| refusals.told(now_s))
+}
+
+/// Where a job stands in the order, and who comes before it.
+fn place(fleet: &Fleet, loaded: &mut Loaded, id: ExternalId) -> Result<String, Error> {
+    let decided = ordering::rank(fleet, loaded, &mut || false)?.unwrap_or_default();
+    let order = decided.order.unwrap_or_default();
+    let Some((place, told)) = order.place(id).zip(order.told(id)) else {
+        return Ok(String::new());
+    };
+    let before: Vec<String> = order.jobs[..place - 1]
+        .iter()
+        .take(NUM_TOLD)
+        .map(ToString::to_string)
+        .collect();
+    let behind = match before.as_slice() {
+        [] => String::new(),
+        before => format!(
+            ", behind {}{}",
+            before.join(", "),
+            if place > NUM_TOLD + 1 { " and others" } else { "" }
+        ),
+    };
+    let mut text = format!("By {} it is {told}{behind}.\n", loaded.name);
+    if let Some(planned) = decided.planned.iter().find(|planned| planned.job() == id) {
+        let _ = match planned.decision.action {
+            Action::Reserve => writeln!(text, "GPUs would be held back for it."),
+            _ => writeln!(
+                text,
+                "It fits now on {}; which nodes it gets is for the batch system to say.",
+                planned.nodes.join(",")
+            ),
+        };
+        text += &planned.why;
+    }
+    Ok(text)
 }
 
 /// Decides on, until the job starts or the policy holds.

@@ -84,6 +84,7 @@ fn round(number: u64, taken_s: i64, jobs: Vec<JobSeen>) -> RoundRecord {
         },
         memory: Memory::default(),
         turn: None,
+        order: None,
         decisions: Vec::new(),
         observe_s: 0.0,
         decide_s: 0.0,

@@ -45,7 +45,7 @@ for arm in "${arms[@]}"; do
     backfill*) scheduler=backfill$deep lua= ;;
     policy)
       scheduler=backfill$deep lua=$dir/first.lua
-      printf 'partition = "main"\nstate_dir = "%s/pleach"\ntick_s = 0.25\n' "$dir" > "$dir/pleach.toml"
+      printf 'partition = "main"\ndrive = "hold"\nstate_dir = "%s/pleach"\ntick_s = 0.25\n' "$dir" > "$dir/pleach.toml"
       "$program" --config "$dir/pleach.toml" lua --uid 0 > "$lua"
       ;;
     *) echo "ARM = $arm: allowed are fifo, backfill, backfill-rounded, policy" >&2; exit 2 ;;

@@ -50,6 +50,7 @@ partition = "main"
 state_dir = "$dir/pleach"
 slurm_bin = "$dir/bin"
 tick_s = 0.25
+drive = "hold"
 command_limit_s = 2.0
 release_limit_s = 5
 log_bytes_max = 1000000

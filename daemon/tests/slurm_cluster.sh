@@ -6,6 +6,7 @@
 #   PLEACH_SLURM_USER       the account of the controller, SlurmUser; slurm, as distributions set it up, or root
 #   PLEACH_SLURM_PORT       the controller's port; the nodes' are the next ones
 #   PLEACH_SLURM_NODES      NAME:GPU_TYPE:NUM_GPUS of each node
+#   PLEACH_SLURM_PRIORITY   how Slurm orders jobs, basic or multifactor
 #   PLEACH_SLURM_SCHEDULER  Slurm's own scheduler, with more words for SchedulerParameters behind a comma; of a word that stands
 #                           there twice Slurm takes the first, so those below cannot be changed so
 
@@ -47,7 +48,7 @@ AccountingStorageType=accounting_storage/none
 MpiDefault=none
 ReturnToService=2
 SlurmdParameters=config_overrides
-PriorityType=priority/basic
+PriorityType=priority/${PLEACH_SLURM_PRIORITY:-basic}
 SchedulerType=sched/${scheduler%%,*}
 SchedulerParameters=batch_sched_delay=0,sched_interval=2,sched_min_interval=0,bf_interval=2,bf_resolution=1${scheduler#"${scheduler%%,*}"}
 SelectType=select/cons_tres

@@ -14,6 +14,9 @@
 //! time first. Demands for CPU and memory are Synergy's (OSDI'22), steps by what they add Optimus's (EuroSys'18). Sharing by
 //! the sum of speeds is Gavel's (OSDI'20), moving spread gangs Gandiva's (OSDI'18). Their combination is ours.
 //!
+//! [`Ranker`] makes an order of all waiting jobs of any policy or dealer, and [`InOrder`] starts jobs along it, as a batch system does
+//! that is told the order and nothing else.
+//!
 //! The modules that are public are what planners of any kind share: what would be free if jobs were stopped ([`what_if`]), how a
 //! plan is carried out ([`allocation`]), how jobs scale and what they make of CPU and memory ([`scaling`], [`profile`]).
 //!
@@ -40,6 +43,7 @@ mod entry;
 mod formula;
 pub mod gittins;
 mod guests;
+mod in_order;
 mod once;
 mod order;
 pub mod pair_speeds;
@@ -48,6 +52,9 @@ mod passes;
 mod passes_tests;
 mod planner;
 pub mod profile;
+mod ranker;
+#[cfg(test)]
+mod ranker_tests;
 mod round;
 mod rules;
 pub mod scaling;
@@ -65,9 +72,11 @@ pub mod what_if;
 pub use columns::{deal_markdown, deal_schema};
 pub use entry::{DEALS, ENTRIES, Entry, PREEMPTION, SHARING};
 pub use formula::{Formula, FormulaOrder};
+pub use in_order::InOrder;
 pub use order::{ClassicOrder, Order, OrderConfig, Priority};
 pub use passes::PassOrder;
 pub use planner::Dealer;
+pub use ranker::{Explains, RANKED_MAX, Ranked, Ranker};
 pub use round::{RoundDealer, Scores};
 pub use rules::DealingRules;
 pub use sizes::Step;

@@ -123,7 +123,7 @@ impl<P: Policy> Order for PassOrder<P> {
 }
 
 /// A policy that is offered what a deal can carry out: starts, sizes, reservations and waiting for a type.
-struct Offered<P>(P);
+pub(crate) struct Offered<P>(pub(crate) P);
 
 impl<P: Policy> Policy for Offered<P> {
     fn name(&self) -> &str {

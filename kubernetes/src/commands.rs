@@ -2,10 +2,10 @@
 
 use std::process::ExitCode;
 
+use pleach_daemon::BatchSystem;
 use pleach_daemon::operator::{self, HandBackArgs, code};
 use pleach_daemon::output::say;
 use pleach_daemon::policy::Loaded;
-use pleach_daemon::{BatchSystem, fleet};
 use pleach_kubernetes::api::Cluster;
 use pleach_kubernetes::controller::{Kubernetes, hand_back as hand_back_all};
 use pleach_kubernetes::mark::Key;
@@ -83,7 +83,7 @@ pub async fn check(settings: &Settings, args: &Check) -> Result<ExitCode, Error>
     Key::find(settings.key_place())?;
     say("settings: well")?;
     if let Some(policy) = &args.policy {
-        let loaded = Loaded::of(policy, fleet::capabilities(&settings.rounds))?;
+        let loaded = Loaded::driving(policy, &settings.rounds)?;
         say(&format!("policy: {}", loaded.name))?;
         for warning in loaded.warnings_with(&settings.rounds.estimates) {
             say(&format!("  warning: {warning}"))?;

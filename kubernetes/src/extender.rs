@@ -10,7 +10,6 @@
 use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::Pod;
-use pleach_daemon::fleet;
 use pleach_daemon::memory::Memory;
 use pleach_daemon::policy::Loaded;
 use pleach_daemon::round::{self, Deciders};
@@ -291,5 +290,5 @@ fn alone(seen: &PodSeen, now_s: i64) -> JobSeen {
 /// # Errors
 /// A policy that does not fit.
 pub fn load(text: &str, settings: &Settings) -> Result<Loaded, pleach_daemon::Error> {
-    Loaded::of(text, fleet::capabilities(&settings.rounds))
+    Loaded::driving(text, &settings.rounds)
 }

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::file::PolicyFile;
 use crate::names::own_names;
-use crate::place::{DEALT, words_of};
+use crate::place::{DEALT, prefix_and_place, words_of};
 use crate::refusal::Refusal;
 use crate::spec::PolicySpec;
 use crate::{IN_FOLDERS, USE_THE_FILE, artefacts, label_and_place};
@@ -68,7 +68,7 @@ impl Door {
         }
     }
 
-    /// Opens `NAME`, `PATH`, `deal:NAME`, `deal:PATH`, or any of them after `LABEL=`. A path is a checkpoint, an ONNX model, a policy
+    /// Opens `NAME`, `PATH`, either of them after `deal:` or `order:`, or any of these after `LABEL=`. A path is a checkpoint, an ONNX model, a policy
     /// file, a formula, or the folder of a run or a bundle with any of them.
     ///
     /// # Errors
@@ -76,13 +76,19 @@ impl Door {
     /// with.
     pub fn open(self, text: &str) -> Result<Vec<PolicySpec>, Refusal> {
         let (label, place) = label_and_place(text);
-        if let Some(inner) = place.strip_prefix(DEALT) {
+        if let (Some(prefix), inner) = prefix_and_place(place) {
             let opened = self.open(inner)?;
             if label.is_some() && opened.len() > 1 {
                 return Err(several(text));
             }
-            let dealt = opened.into_iter().map(|policy| Ok(policy.dealt()?.named(label)));
-            return dealt.collect();
+            let made = opened.into_iter().map(|policy| {
+                let made = match prefix {
+                    DEALT => policy.dealt(),
+                    _ => policy.ordered(),
+                };
+                Ok(made?.named(label))
+            });
+            return made.collect();
         }
         if heuristics::names().contains(&place) {
             return Ok(vec![PolicySpec::heuristic(place)?.named(label)]);

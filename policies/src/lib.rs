@@ -6,12 +6,13 @@
 //! let sjf = Door::CLUSTER.open_one("short=sjf")?;
 //! assert_eq!((sjf.name(), sjf.is_planner()), ("short", false));
 //! assert!(Door::CLUSTER.open_one("deal:sjf")?.is_planner());
+//! assert!(Door::CLUSTER.open_one("order:sjf")?.is_planner());
 //! let refused = Door::CLUSTER.open_one("sfj").unwrap_err().to_string();
 //! assert!(refused.contains("Did you mean sjf?"));
 //! # Ok::<(), pleach_policies::Refusal>(())
 //! ```
 //!
-//! A place is `[LABEL=][deal:]PLACE` ([`place`]). Names come first, then folders, then files, which are told apart by what is in
+//! A place is `[LABEL=][deal:|order:]PLACE` ([`place`]). Names come first, then folders, then files, which are told apart by what is in
 //! them. What is opened is a [`PolicySpec`], of which fresh policies and planners are made; who drives a cluster asks it for a
 //! dealer that works in rounds. Every refusal is a [`Refusal`], in the same words at every door.
 //!

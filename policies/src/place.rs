@@ -1,4 +1,4 @@
-//! How a place is written: `[LABEL=][deal:]PLACE`.
+//! How a place is written: `[LABEL=][deal:|order:]PLACE`.
 
 use std::path::{Component, Path};
 
@@ -6,6 +6,19 @@ use crate::IN_FOLDERS;
 
 /// What stands before a policy by whose passes GPUs are dealt.
 pub const DEALT: &str = "deal:";
+
+/// What stands before a policy or a dealer of which no more than the order of the waiting jobs is carried out.
+pub const ORDERED: &str = "order:";
+
+/// What may stand before a place, with the place behind it.
+#[must_use]
+pub fn prefix_and_place(place: &str) -> (Option<&'static str>, &str) {
+    let split = |prefix: &'static str| Some((Some(prefix), place.strip_prefix(prefix)?));
+    [DEALT, ORDERED]
+        .into_iter()
+        .find_map(split)
+        .unwrap_or((None, place))
+}
 
 /// The two parts of `LABEL=PLACE`; all of it is the place where there is no label. A label has no `/`, `\` and `:`, so a path may
 /// have a `=` in it behind its first folder.
@@ -23,7 +36,11 @@ pub fn label_and_place(text: &str) -> (Option<&str>, &str) {
 /// name of its own. `kind` comes after them, for one of several policies of a folder. Nothing for what has a label or is no file.
 pub(crate) fn words_of(text: &str, kind: Option<&str>) -> Vec<String> {
     let (label, place) = label_and_place(text);
-    let place = Path::new(place.strip_prefix(DEALT).unwrap_or(place));
+    let mut place = place;
+    while let (Some(_), inner) = prefix_and_place(place) {
+        place = inner;
+    }
+    let place = Path::new(place);
     if label.is_some() || !place.exists() {
         return Vec::new();
     }

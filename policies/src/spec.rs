@@ -4,7 +4,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use pleach_dealing::{DEALS, Entry, RoundDealer, formula_of, policy_planner};
+use pleach_dealing::{DEALS, Entry, InOrder, Ranker, RoundDealer, formula_of, policy_planner};
 use pleach_network::LearnedPolicy;
 use pleach_scheduler::cluster::Capabilities;
 use pleach_scheduler::heuristics::HeadOfLine;
@@ -13,7 +13,7 @@ use pleach_scheduler::tree::{Tree, TreePolicy};
 use pleach_scheduler::{ActionSet, Planner, PolicyPlanner, heuristics};
 use serde_json::Value;
 
-use crate::place::DEALT;
+use crate::place::{DEALT, ORDERED};
 use crate::refusal::Refusal;
 
 /// The planner that a formula is for.
@@ -40,6 +40,8 @@ enum Kind {
     Made(Maker),
     /// Deals by the passes of another.
     Dealt(Box<PolicySpec>),
+    /// Starts jobs in the order of another.
+    Ordered(Box<PolicySpec>),
 }
 
 /// Makes fresh copies of a policy of the caller's own.
@@ -123,6 +125,55 @@ impl PolicySpec {
         })
     }
 
+    /// What starts jobs in its order and carries out nothing else of it ([`pleach_dealing::InOrder`]).
+    ///
+    /// # Errors
+    /// As [`PolicySpec::ranker`]; what is one already.
+    pub fn ordered(self) -> Result<PolicySpec, Refusal> {
+        if matches!(self.kind, Kind::Ordered(_)) {
+            let allowed = "a policy or a dealer";
+            return Err(Refusal::config(
+                "policy",
+                format!("{ORDERED}{}", self.name),
+                allowed,
+                "Once is enough.",
+            ));
+        }
+        self.ranker()?;
+        let name = format!("{ORDERED}{}", self.name);
+        let own = Some(format!("{ORDERED}{}", self.own_name()));
+        Ok(PolicySpec {
+            name,
+            own,
+            kind: Kind::Ordered(Box::new(self)),
+        })
+    }
+
+    /// What ranks all waiting jobs by it: a policy by its choices, a dealer by its scores.
+    ///
+    /// # Errors
+    /// A planner that has no order, or plans in the simulator alone.
+    pub fn ranker(&self) -> Result<Ranker, Refusal> {
+        match &self.kind {
+            Kind::Dealt(inner) | Kind::Ordered(inner) => inner.ranker(),
+            Kind::Planner(..) => Ok(Ranker::by_scores(self.round_dealer()?)),
+            _ => Ok(Ranker::by_policy(self.policy()?)),
+        }
+    }
+
+    /// The kinds of actions that it would take and that an order says nothing of.
+    ///
+    /// # Errors
+    /// As [`PolicySpec::policy`]; not in practice.
+    pub fn lost_in_order(&self) -> Result<ActionSet, Refusal> {
+        match &self.kind {
+            Kind::Dealt(_) => Ok(DEALS),
+            Kind::Ordered(inner) => inner.lost_in_order(),
+            Kind::Planner(entry, _) => Ok(entry.requirements),
+            _ => Ok(self.policy()?.needs().actions),
+        }
+    }
+
     /// The same, which came from a file of this name.
     #[must_use]
     pub(crate) fn of_file(mut self, name: String) -> PolicySpec {
@@ -150,6 +201,7 @@ impl PolicySpec {
         match &self.kind {
             Kind::Planner(entry, settings) => (entry.make)(settings).map_err(Refusal::from),
             Kind::Dealt(inner) => Ok(Box::new(policy_planner(&self.name, inner.policy()?)?)),
+            Kind::Ordered(inner) => Ok(Box::new(InOrder::new(&self.name, inner.ranker()?))),
             _ => Ok(Box::new(PolicyPlanner::new(self.policy()?))),
         }
     }
@@ -157,7 +209,7 @@ impl PolicySpec {
     /// Whether it plans whole instants and cannot be asked about a candidate.
     #[must_use]
     pub fn is_planner(&self) -> bool {
-        matches!(self.kind, Kind::Planner(..) | Kind::Dealt(_))
+        matches!(self.kind, Kind::Planner(..) | Kind::Dealt(_) | Kind::Ordered(_))
     }
 
     /// Whether no lower bound of a workload holds for it, see [`Entry::copies_jobs`].
@@ -189,6 +241,7 @@ impl PolicySpec {
         match &self.kind {
             Kind::Planner(entry, _) => return Ok(entry.requirements),
             Kind::Dealt(_) => return Ok(DEALS),
+            Kind::Ordered(_) => return Ok(ActionSet::NONE),
             _ => {}
         }
         Ok(self.policy()?.needs().actions.intersection(ActionSet::OPTIONAL))
@@ -204,7 +257,7 @@ impl PolicySpec {
             Kind::Network(policy) => Box::new((**policy).clone()),
             Kind::Tree(policy) => Box::new((**policy).clone()),
             Kind::Made(maker) => (maker.0)(),
-            Kind::Planner(..) | Kind::Dealt(_) => {
+            Kind::Planner(..) | Kind::Dealt(_) | Kind::Ordered(_) => {
                 let hint = format!("{} plans whole rounds; pleach evaluate compares it.", self.name);
                 return Err(Refusal::config("policy", &self.name, CHOOSES, hint));
             }
@@ -244,6 +297,8 @@ impl PolicySpec {
             }
             // Where nobody may be stopped a deal fills free GPUs.
             Kind::Dealt(inner) => inner.check(capabilities),
+            // What it would do besides is not carried out anywhere.
+            Kind::Ordered(inner) => inner.check(capabilities.with_actions(inner.lost_in_order()?)),
             Kind::Heuristic(_) | Kind::Network(_) | Kind::Made(_) => Ok(()),
         }
     }
@@ -268,7 +323,7 @@ impl PolicySpec {
     pub fn text(&self) -> Option<String> {
         match &self.kind {
             Kind::Tree(policy) => Some(policy.tree().to_text()),
-            Kind::Dealt(inner) => inner.text(),
+            Kind::Dealt(inner) | Kind::Ordered(inner) => inner.text(),
             Kind::Planner(entry, formula) if entry.info.name == INDEX => {
                 Some(formula_of(formula).ok()?.text())
             }
@@ -318,7 +373,7 @@ impl PolicySpec {
     #[must_use]
     pub fn reads_cluster(&self) -> bool {
         match &self.kind {
-            Kind::Heuristic(_) | Kind::Planner(..) | Kind::Dealt(_) => true,
+            Kind::Heuristic(_) | Kind::Planner(..) | Kind::Dealt(_) | Kind::Ordered(_) => true,
             Kind::Network(policy) => policy.reads_cluster(),
             Kind::Tree(_) | Kind::Made(_) => false,
         }
@@ -351,6 +406,15 @@ impl PolicySpec {
         }
     }
 
+    /// In whose order it starts jobs, if it does no more than that.
+    #[must_use]
+    pub fn orders_by(&self) -> Option<&PolicySpec> {
+        match &self.kind {
+            Kind::Ordered(inner) => Some(inner),
+            _ => None,
+        }
+    }
+
     /// What it would like to do and does without on such a cluster. Trees and published planners do without nothing
     /// ([`PolicySpec::check`]).
     ///
@@ -360,6 +424,7 @@ impl PolicySpec {
         let wanted = match &self.kind {
             Kind::Planner(entry, _) => entry.does_without(),
             Kind::Dealt(_) => DEALS,
+            Kind::Ordered(_) => ActionSet::NONE,
             _ => self.policy()?.needs().actions,
         };
         Ok(wanted.difference(capabilities.actions()))

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use pleach_daemon::policy::{Decider, Loaded};
-use pleach_dealing::Trust;
+use pleach_dealing::{InOrder, Trust};
 use pleach_experiments::sweep::{UnitSpec, policy_unit};
 use pleach_experiments::{DOOR, Evaluation, EvaluationConfig, PolicySpec, tournament};
 use pleach_network::TrainedNetwork;
@@ -78,6 +78,7 @@ fn of_daemon(text: &str) -> Vec<Decision> {
             let dealer = dealing.dealer();
             dealer.deal(cluster, Trust::default(), true, &[]).unwrap();
         }
+        Decider::Order(ranker) => InOrder::new(text, *ranker).plan(cluster).unwrap(),
     })
 }
 
@@ -115,8 +116,15 @@ fn forms(folder: &Path) -> Vec<String> {
     let plain: Vec<String> = names.into_iter().chain(files).collect();
     let chosen = |text: &&String| !text.ends_with("-deal") && !text.contains("index");
     let dealt = plain.iter().filter(chosen).map(|text| format!("deal:{text}"));
+    let ordered = plain.iter().map(|text| format!("order:{text}"));
     let labelled = plain.iter().map(|text| format!("mine={text}"));
-    plain.iter().cloned().chain(dealt).chain(labelled).collect()
+    plain
+        .iter()
+        .cloned()
+        .chain(dealt)
+        .chain(ordered)
+        .chain(labelled)
+        .collect()
 }
 
 /// The folder of a finished training.

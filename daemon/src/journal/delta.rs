@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::dealing::Turn;
 use crate::memory::edit::MemoryEdit;
+use crate::order::Order;
 use crate::record::{Planned, RoundRecord};
 use crate::snapshot::{JobSeen, NodeSeen};
 
@@ -49,6 +50,8 @@ pub(crate) struct Delta {
     memory: MemoryEdit,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     turn: Option<Turn>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    order: Option<Order>,
     decisions: Vec<Planned>,
     observe_s: f64,
     decide_s: f64,
@@ -81,6 +84,7 @@ impl Delta {
             jobs: Edit::between(&was.jobs, &is.jobs, |job| job.id)?,
             memory: MemoryEdit::between(&before.memory, &after.memory, (was.taken_s, is.taken_s)),
             turn: after.turn.clone(),
+            order: after.order.clone(),
             decisions: after.decisions.clone(),
             observe_s: after.observe_s,
             decide_s: after.decide_s,
@@ -119,6 +123,7 @@ impl Delta {
             snapshot: _,
             memory: _,
             turn,
+            order,
             decisions,
             observe_s,
             decide_s,
@@ -126,7 +131,7 @@ impl Delta {
         } = record;
         (*round, *is_shadow, *policy) = (self.round, self.is_shadow, self.policy);
         (*fallback, *aside, *turn) = (self.fallback, self.aside, self.turn);
-        *decisions = self.decisions;
+        (*order, *decisions) = (self.order, self.decisions);
         (*observe_s, *decide_s, *apply_s) = (self.observe_s, self.decide_s, self.apply_s);
         Ok(())
     }

@@ -49,7 +49,7 @@ fn in_file(path: &Path, job: ExternalId, most: usize) -> Result<(Vec<DecidedRoun
             line: row,
             reason: error.to_string(),
         })?;
-        if round.decisions.iter().any(|planned| planned.job() == job) {
+        if round.is_about(job) {
             found.push(round);
             if found.len() > most {
                 found.remove(0);

@@ -5,15 +5,18 @@
 //! refused by Slurm and dropped here. A preemption is `requeuehold incomplete`, which never revives a job that has ended.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Mutex, PoisonError};
 
 use pleach_scheduler::ExternalId;
 
 use crate::error::Error;
+use crate::order::Order;
 use crate::record::Planned;
 use crate::slurm::command::Commands;
 use crate::slurm::mark::{Mark, PAUSE_S_MAX};
 use crate::slurm::observe::GIVE_BACK;
 use crate::slurm::parts::is_name;
+use crate::slurm::ranking::{self, Telling, Writes};
 use crate::slurm::reason::reasons;
 use crate::slurm::seen::Seen;
 use crate::snapshot::{JobSeen, Phase};
@@ -38,7 +41,7 @@ const REASONS_OF_NODES: [&str; 7] = [
 /// Holds jobs that nobody holds, holds those again that did not start, gives back those that it cannot decide about: jobs of the
 /// snapshot, and parts of heterogeneous jobs by their names.
 fn keep(commands: &Commands, seen: &Seen, release_limit_s: i64) -> Kept {
-    let Seen { snapshot, parts } = seen;
+    let Seen { snapshot, parts, .. } = seen;
     let mut kept = Kept::default();
     let is_late = |job: &JobSeen| match job.phase {
         Phase::Released { since_s } => is_overdue(since_s, snapshot.taken_s, release_limit_s),
@@ -124,11 +127,13 @@ fn give_back(commands: &Commands, job: &str) -> Result<(), Error> {
 }
 
 /// What carries decisions out on what was seen of Slurm, by `scontrol`.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Scontrol<'a> {
     commands: &'a Commands,
     seen: &'a Seen,
     release_limit_s: i64,
+    /// Where no more than an order is told: how, and by whom.
+    telling: Option<(Telling, &'a Mutex<Writes>)>,
     /// CPUs that nodes have free, which the tables do not know.
     cpus: BTreeMap<&'a str, u32>,
     /// Nodes where jobs were stopped in this round.
@@ -137,12 +142,18 @@ pub struct Scontrol<'a> {
 
 impl<'a> Scontrol<'a> {
     /// For one round.
-    pub(super) fn new(commands: &'a Commands, seen: &'a Seen, release_limit_s: i64) -> Scontrol<'a> {
+    pub(super) fn new(
+        commands: &'a Commands,
+        seen: &'a Seen,
+        release_limit_s: i64,
+        telling: Option<(Telling, &'a Mutex<Writes>)>,
+    ) -> Scontrol<'a> {
         let nodes = seen.snapshot.nodes.iter();
         Scontrol {
             commands,
             seen,
             release_limit_s,
+            telling,
             cpus: nodes
                 .map(|node| (node.name.as_str(), node.num_cpus_free))
                 .collect(),
@@ -178,7 +189,28 @@ impl<'a> Scontrol<'a> {
 
 impl Hands for Scontrol<'_> {
     async fn keep(&mut self, _now_s: i64) -> Kept {
-        keep(self.commands, self.seen, self.release_limit_s)
+        let Some((_, writes)) = self.telling else {
+            return keep(self.commands, self.seen, self.release_limit_s);
+        };
+        let mut writes = writes.lock().unwrap_or_else(PoisonError::into_inner);
+        Kept {
+            notes: ranking::give_back(&mut writes.feed, self.commands, &self.seen.parts),
+            late: Vec::new(),
+        }
+    }
+
+    async fn rank(&mut self, order: &mut Order, now: &mut [Planned]) -> Vec<String> {
+        let Some((telling, writes)) = self.telling else {
+            return Vec::new();
+        };
+        let mut writes = writes.lock().unwrap_or_else(PoisonError::into_inner);
+        let Writes { feed, pins } = &mut *writes;
+        let queue = &self.seen.queue;
+        let mut notes = ranking::tell((feed, self.commands), queue, order, telling);
+        if telling.places {
+            notes.extend(pins.tell((feed, self.commands), queue, now));
+        }
+        notes
     }
 
     async fn stop(&mut self, job: &JobSeen, planned: &Planned) -> Result<(), NotSent> {

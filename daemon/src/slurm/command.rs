@@ -24,6 +24,21 @@ pub struct Commands {
 }
 
 impl Commands {
+    /// A command that is yet to be started.
+    pub(super) fn command(&self, program: &str) -> Command {
+        let path = match &self.folder {
+            Some(folder) => folder.join(program),
+            None => Path::new(program).to_path_buf(),
+        };
+        let mut command = Command::new(path);
+        // Times as seconds, and no format or filter of the caller's.
+        command.env("SLURM_TIME_FORMAT", "%s").env("LC_ALL", "C");
+        for name in ["SQUEUE_FORMAT", "SQUEUE_FORMAT2", "SINFO_FORMAT", "SPRIO_FORMAT"] {
+            command.env_remove(name);
+        }
+        command
+    }
+
     /// Runs a command to its end; its standard output.
     ///
     /// # Errors
@@ -36,18 +51,9 @@ impl Commands {
             command: shown(),
             reason,
         };
-        let path = match &self.folder {
-            Some(folder) => folder.join(program),
-            None => Path::new(program).to_path_buf(),
-        };
-        let mut child = Command::new(path)
+        let mut child = self
+            .command(program)
             .args(args)
-            // Times as seconds, and no format or filter of the caller's.
-            .env("SLURM_TIME_FORMAT", "%s")
-            .env("LC_ALL", "C")
-            .env_remove("SQUEUE_FORMAT")
-            .env_remove("SQUEUE_FORMAT2")
-            .env_remove("SINFO_FORMAT")
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())

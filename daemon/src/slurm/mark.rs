@@ -56,6 +56,15 @@ impl Mark {
         }
     }
 
+    /// What it says of a job that nobody holds, where none are held: marks of a daemon that held jobs say nothing.
+    #[must_use]
+    pub fn of_unheld(self) -> Mark {
+        match self {
+            Mark::Off => Mark::Off,
+            _ => Mark::None,
+        }
+    }
+
     /// Tries so far, and the time before which there is no other.
     #[must_use]
     pub fn tries(self) -> (u32, i64) {

@@ -4,12 +4,16 @@ pub mod accounting;
 pub mod apply;
 pub mod command;
 pub mod ended;
+pub mod factors;
+pub mod feed;
 pub mod lua;
 pub mod mark;
 mod node;
 pub(crate) mod node_list;
 pub mod observe;
 pub(crate) mod parts;
+pub mod queue;
+pub mod ranking;
 pub mod reason;
 mod request;
 pub mod seen;
@@ -18,10 +22,12 @@ pub mod site;
 mod table;
 
 use std::collections::BTreeMap;
+use std::sync::Mutex;
 
 use pleach_scheduler::ExternalId;
 
 use crate::config::Settings;
+use crate::drive::Drive;
 use crate::driver::Driver;
 use crate::error::Error;
 use crate::history::{End, EndedJob};
@@ -31,30 +37,49 @@ use crate::system::{BatchSystem, Words};
 
 use self::apply::Scontrol;
 use self::command::Commands;
+use self::ranking::{Telling, Writes};
 use self::seen::Seen;
 
 /// A partition of Slurm's.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Slurm {
     commands: Commands,
     partition: String,
     /// Nodes whose GPUs are given in shares.
     share_nodes: Vec<String>,
     release_limit_s: i64,
+    /// How the order is told; none: jobs are held and let go.
+    telling: Option<Telling>,
+    /// What of Slurm's own may turn neighbours round; none: it is not known yet whether it takes an order.
+    weights: Option<u64>,
+    writes: Mutex<Writes>,
 }
 
 impl Slurm {
     /// The partition of the settings, else Slurm's default one.
     ///
     /// # Errors
-    /// As [`site::partition`].
+    /// As [`site::partition`]; a Slurm that answers and takes no order, where it is to be told one.
     pub fn new(settings: &Settings) -> Result<Slurm, Error> {
         let commands = settings.commands();
+        let is_order = settings.drive.is_order();
+        // Where it does not answer, rounds fail until it does and is asked again.
+        let weights = match is_order {
+            true => site::takes_order(&commands)?,
+            false => None,
+        };
         Ok(Slurm {
             partition: site::partition(&commands, settings.partition.as_deref())?,
             commands,
             share_nodes: settings.share_nodes(),
             release_limit_s: settings.release_limit_s,
+            telling: is_order.then(|| Telling {
+                step: i64::from(settings.order_step),
+                updates_max: settings.order_updates_max as usize,
+                places: settings.drive == Drive::OrderAndPlace,
+            }),
+            weights,
+            writes: Mutex::default(),
         })
     }
 
@@ -98,8 +123,27 @@ impl BatchSystem for Slurm {
         self.commands.pulse.clone()
     }
 
+    fn warnings(&self) -> Vec<String> {
+        let (Some(telling), Some(weights)) = (self.telling, self.weights) else {
+            return Vec::new();
+        };
+        let may_turn = u64::try_from(telling.step).is_ok_and(|step| weights >= step);
+        let text = format!(
+            "weights of age, fair share, size and partition sum to {weights}, and neighbours in the order are {} apart: where they \
+             differ by more, Slurm turns them round; raise `order_step` where the policy's order is to prevail",
+            telling.step
+        );
+        may_turn.then_some(text).into_iter().collect()
+    }
+
     async fn observe(&mut self, now_s: i64) -> Result<Seen, Error> {
-        observe::observe(&self.commands, &self.partition, &self.share_nodes, now_s)
+        if self.telling.is_none() {
+            return observe::observe(&self.commands, &self.partition, &self.share_nodes, now_s);
+        }
+        if self.weights.is_none() {
+            self.weights = site::takes_order(&self.commands)?;
+        }
+        observe::observe_queue(&self.commands, &self.partition, now_s)
     }
 
     async fn ended(&self) -> Result<BTreeMap<ExternalId, End>, Error> {
@@ -111,6 +155,11 @@ impl BatchSystem for Slurm {
     }
 
     fn hands<'a>(&'a self, seen: &'a Seen, _policy: &'a str) -> Scontrol<'a> {
-        Scontrol::new(&self.commands, seen, self.release_limit_s)
+        Scontrol::new(
+            &self.commands,
+            seen,
+            self.release_limit_s,
+            self.telling.map(|telling| (telling, &self.writes)),
+        )
     }
 }

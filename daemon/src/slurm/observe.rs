@@ -14,6 +14,7 @@ use pleach_scheduler::ExternalId;
 use super::node::{NODE_FIELDS, SINFO, node};
 use super::node_list::expand;
 use super::parts;
+use super::queue;
 use super::request::{asked, time_limit};
 use super::seen::Seen;
 use super::shares;
@@ -45,11 +46,7 @@ pub fn observe(
     now_s: i64,
 ) -> Result<Seen, Error> {
     let jobs = commands.run("squeue", &["-h", "-r", "-a", "-O", JOB_FIELDS])?;
-    let nodes = commands.run("sinfo", &["-h", "-N", "-p", partition, "-O", NODE_FIELDS])?;
-    if nodes.trim().is_empty() {
-        // Slurm says so little of a partition that is not there.
-        check_partition(commands, partition)?;
-    }
+    let text = nodes(commands, partition)?;
     let details = match share_nodes {
         [] => String::new(),
         _ => commands.run("scontrol", &["-o", "-d", "show", "job"])?,
@@ -58,11 +55,37 @@ pub fn observe(
         nodes: share_nodes,
         details: &details,
     };
-    let snapshot = read_with(&jobs, &nodes, partition, &shares, now_s)?;
+    let snapshot = read_with(&jobs, &text, partition, &shares, now_s)?;
     Ok(Seen {
         snapshot,
         parts: parts::held(&jobs),
+        queue: Vec::new(),
     })
+}
+
+/// The same where Slurm starts the jobs itself and is told an order: tasks of an array that wait together are one job, and nobody
+/// who is pending and not held is any daemon's.
+///
+/// # Errors
+/// As [`observe`].
+pub fn observe_queue(commands: &Commands, partition: &str, now_s: i64) -> Result<Seen, Error> {
+    let queue = queue::observe(commands, partition)?;
+    let jobs = commands.run("squeue", &["-h", "-a", "-O", JOB_FIELDS])?;
+    let text = nodes(commands, partition)?;
+    Ok(Seen {
+        snapshot: read_queue(&jobs, &text, partition, now_s)?,
+        parts: parts::marked(&jobs),
+        queue,
+    })
+}
+
+fn nodes(commands: &Commands, partition: &str) -> Result<String, Error> {
+    let text = commands.run("sinfo", &["-h", "-N", "-p", partition, "-O", NODE_FIELDS])?;
+    if text.trim().is_empty() {
+        // Slurm says so little of a partition that is not there.
+        check_partition(commands, partition)?;
+    }
+    Ok(text)
 }
 
 /// What is known of shares of GPUs: nothing, where none are given.
@@ -93,12 +116,33 @@ pub fn read_with(
     shares: &SharesText<'_>,
     now_s: i64,
 ) -> Result<Snapshot, Error> {
-    let gives_shares = !shares.nodes.is_empty();
     let look = Look {
         partition,
-        gives_shares,
+        gives_shares: !shares.nodes.is_empty(),
+        is_ordered: false,
         now_s,
     };
+    read_look(jobs, nodes, look, shares)
+}
+
+/// As [`read`], where Slurm starts the jobs itself.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_queue(jobs: &str, nodes: &str, partition: &str, now_s: i64) -> Result<Snapshot, Error> {
+    let look = Look {
+        partition,
+        gives_shares: false,
+        is_ordered: true,
+        now_s,
+    };
+    read_look(jobs, nodes, look, &SharesText::default())
+}
+
+fn read_look(jobs: &str, nodes: &str, look: Look<'_>, shares: &SharesText<'_>) -> Result<Snapshot, Error> {
+    let Look {
+        gives_shares, now_s, ..
+    } = look;
     let mut seen = Vec::new();
     let mut ids = BTreeSet::new();
     for (row, line) in jobs.lines().enumerate() {
@@ -197,7 +241,17 @@ fn fits(job: &JobSeen, nodes: &[NodeSeen]) -> bool {
 struct Look<'a> {
     partition: &'a str,
     gives_shares: bool,
+    /// Slurm starts the jobs itself.
+    is_ordered: bool,
     now_s: i64,
+}
+
+impl Look<'_> {
+    /// What a job is called by: an array that waits as one job where Slurm starts its tasks itself.
+    fn name(&self, id: &str) -> Option<ExternalId> {
+        let id = if self.is_ordered { parts::whole(id) } else { id };
+        id.parse().ok()
+    }
 }
 
 /// A job that asks for GPUs; none for others, and for parts of heterogeneous jobs.
@@ -235,7 +289,7 @@ fn job(row: usize, line: &str, look: Look<'_>) -> Result<Option<JobSeen>, Error>
     if id.contains('+') || tres.iter().all(|text| is_null(text)) {
         return Ok(None);
     }
-    let id: ExternalId = id.parse().map_err(|_| bad("begins with no job number"))?;
+    let id = look.name(id).ok_or_else(|| bad("begins with no job number"))?;
     let priority: u64 = number(SQUEUE, row, line, "priority", priority)?;
     let mark = Mark::read(mark);
     let time = |what, text| match text {
@@ -245,8 +299,7 @@ fn job(row: usize, line: &str, look: Look<'_>) -> Result<Option<JobSeen>, Error>
     let submit_s = time("submit time", submit)?.ok_or_else(|| bad("has no submit time"))?;
     let start_s = time("start time", start)?;
     let limit_s = time_limit(limit).map_err(|()| bad("has no time limit that Slurm prints"))?;
-    let placed =
-        |text| expand(if is_null(text) { "" } else { text }).ok_or_else(|| bad("names nodes that cannot be"));
+    let placed = |text| expand(&named(text)).ok_or_else(|| bad("names nodes that cannot be"));
     let (runs_on, required) = (placed(nodes)?, placed(required)?);
     let strange = if of == look.partition {
         strange(
@@ -264,6 +317,11 @@ fn job(row: usize, line: &str, look: Look<'_>) -> Result<Option<JobSeen>, Error>
     }
     let (phase, nodes) = match state {
         "PENDING" => {
+            let mark = if look.is_ordered && priority > 0 {
+                mark.of_unheld()
+            } else {
+                mark
+            };
             let phase = pending(priority == 0, mark, strange, reason, dependency);
             let released = matches!(phase, Phase::Released { .. });
             (phase, if released { required } else { Vec::new() })

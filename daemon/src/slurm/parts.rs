@@ -20,6 +20,22 @@ pub(super) fn held(jobs: &str) -> Vec<String> {
     jobs.lines().enumerate().filter_map(part).collect()
 }
 
+/// Names of all jobs that wait and that a daemon has marked as its own, held or let go, whatever they are.
+pub(super) fn marked(jobs: &str) -> Vec<String> {
+    let job = |(row, line): (usize, &str)| {
+        let fields = fields::<NUM_JOB_FIELDS>(SQUEUE, row + 1, line).ok()?;
+        let (id, state, mark) = (whole(fields[0]), fields[1], fields[MARK_FIELD]);
+        let is_ours = matches!(Mark::read(mark), Mark::Held { .. } | Mark::Decided { .. });
+        (state == "PENDING" && is_ours && is_name(id)).then(|| id.to_owned())
+    };
+    jobs.lines().enumerate().filter_map(job).collect()
+}
+
+/// The name of an array whose tasks wait together, without their numbers: `4` of `4_[1-9%2]`.
+pub(crate) fn whole(name: &str) -> &str {
+    name.split_once("_[").map_or(name, |(array, _)| array)
+}
+
 /// Whether a text is the name of a job, of a task or of a part, and of nothing else that `scontrol` understands.
 pub(crate) fn is_name(text: &str) -> bool {
     let is_part = |c: char| c.is_ascii_digit() || c == '_' || c == '+';

@@ -2,6 +2,7 @@
 
 use pleach_scheduler::ExternalId;
 
+use super::queue::Place;
 use crate::snapshot::Snapshot;
 use crate::system::Look;
 
@@ -10,8 +11,11 @@ use crate::system::Look;
 pub struct Seen {
     /// Jobs and nodes of the partition.
     pub snapshot: Snapshot,
-    /// Names of parts of heterogeneous jobs that are held for the daemon and have to be given back.
+    /// Names of parts of heterogeneous jobs that are held for the daemon and have to be given back; where Slurm starts the jobs
+    /// itself, of all jobs that a daemon before has marked.
     pub parts: Vec<String>,
+    /// Where Slurm is told an order: every job of the partition that waits, by arrival.
+    pub queue: Vec<Place>,
 }
 
 impl Look for Seen {
@@ -21,6 +25,21 @@ impl Look for Seen {
 
     fn snapshot_mut(&mut self) -> &mut Snapshot {
         &mut self.snapshot
+    }
+
+    fn says(&self, job: ExternalId) -> Option<String> {
+        let place = self.queue.iter().find(|place| place.job == Some(job))?;
+        let higher = self
+            .queue
+            .iter()
+            .filter(|other| other.factor > place.factor)
+            .count();
+        Some(format!(
+            "Slurm: {}; site factor {}, which {higher} of {} that wait exceed.",
+            place.reason,
+            place.factor,
+            self.queue.len()
+        ))
     }
 
     fn name(&self, job: ExternalId) -> String {

@@ -90,6 +90,43 @@ pub fn slurm_user(commands: &Commands) -> Result<u32, Error> {
     })
 }
 
+/// Whether Slurm takes an order from outside, by what it says of its configuration: none where it does not answer, else the weights
+/// of what may turn two neighbours round, summed.
+///
+/// # Errors
+/// A Slurm whose priorities are none that factors add up to.
+pub fn takes_order(commands: &Commands) -> Result<Option<u64>, Error> {
+    let Ok(text) = commands.run("scontrol", &["show", "config"]) else {
+        return Ok(None);
+    };
+    let value = |key: &str| {
+        let of_line = |line: &str| {
+            let (name, value) = line.split_once('=')?;
+            (name.trim() == key).then(|| value.trim().to_owned())
+        };
+        text.lines().find_map(of_line)
+    };
+    let Some(kind) = value("PriorityType") else {
+        return Ok(None);
+    };
+    if kind != "priority/multifactor" {
+        let hint = "set it in slurm.conf and restart slurmctld (its weights may stay 0), or drive with `drive = \"hold\"`";
+        return Err(ConfigError::new(
+            "PriorityType",
+            kind,
+            "priority/multifactor with `drive = \"order\"`",
+            hint,
+        )
+        .into());
+    }
+    let weights = ["Age", "Assoc", "FairShare", "JobSize", "Partition"];
+    let weight =
+        |name: &&str| value(&format!("PriorityWeight{name}")).and_then(|text| text.parse::<u64>().ok());
+    Ok(Some(
+        weights.iter().filter_map(weight).fold(0, u64::saturating_add),
+    ))
+}
+
 /// From a line `SlurmUser               = slurm(64030)`.
 fn read_slurm_user(text: &str) -> Option<u32> {
     let line = |line: &str| {

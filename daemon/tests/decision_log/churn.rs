@@ -58,6 +58,7 @@ impl Churn {
                 },
                 memory: Memory::default(),
                 turn: None,
+                order: None,
                 decisions: Vec::new(),
                 observe_s: 0.1,
                 decide_s: 0.02,

@@ -7,11 +7,11 @@ d=$(cd "$(dirname "$0")/.." && pwd)
 # The time, Unix, s; a test may set it.
 now() { cat "$d/now" 2>/dev/null || date +%s; }
 
-load() { id= state=PENDING prio=1 gpus=1 node= req= mark= restarts=0 submit=1000 limit=10:00 reason=Resources start=N/A user= shards=0 idx=; . "$d/jobs/$1"; }
+load() { id= state=PENDING prio=1 gpus=1 node= req= mark= restarts=0 submit=1000 limit=10:00 reason=Resources start=N/A user= shards=0 idx= factor=0 nice=0 kind=gpu; . "$d/jobs/$1"; }
 
 save() {
   cat > "$d/jobs/$id.part" <<END
-id='$id' state='$state' prio='$prio' gpus='$gpus' node='$node' req='$req' mark='$mark' restarts='$restarts' submit='$submit' limit='$limit' start='$start' user='$user' shards='$shards' idx='$idx'
+id='$id' state='$state' prio='$prio' gpus='$gpus' node='$node' req='$req' mark='$mark' restarts='$restarts' submit='$submit' limit='$limit' start='$start' user='$user' shards='$shards' idx='$idx' factor='$factor' nice='$nice' kind='$kind'
 END
   mv "$d/jobs/$id.part" "$d/jobs/$id"
 }
@@ -22,11 +22,16 @@ used() { cat "$d"/jobs/[0-9]* 2>/dev/null | grep "state='RUNNING'.*node='$1'" | 
 # Shards in use of GPU $2 of node $1, which has four.
 shards_of() { cat "$d"/jobs/[0-9]* 2>/dev/null | grep "state='RUNNING'.*node='$1'.*idx='$2'" | sed "s/.*shards='\([0-9]*\)'.*/\1/" | awk '{ n += $1 } END { print n + 0 }'; }
 
+# Jobs by priority, which factors and users' own nice add up to, then by number.
+by_priority() {
+  for f in $(ls "$d/jobs" | grep -v part | sort -n); do load "$f"; echo "$((factor - nice)) $f"; done | sort -k1,1nr -k2,2n | cut -d' ' -f2
+}
+
 # What Slurm's own scheduler does: starts what is pending and not held, where it is to run or anywhere.
 kick() {
-  for f in $(ls "$d/jobs" | grep -v part | sort -n); do
+  for f in $(by_priority); do
     load "$f"
-    [ "$state" = PENDING ] && [ "$prio" -gt 0 ] || continue
+    [ "$state" = PENDING ] && [ "$prio" -gt 0 ] && [ ! -e "$d/limit-$user" ] || continue
     if [ "$shards" -gt 0 ]; then
       for n in ${req:-g1 g2}; do
         for i in 0 1 2 3; do

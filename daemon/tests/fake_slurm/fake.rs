@@ -17,19 +17,84 @@ impl Fake {
         fs::create_dir_all(fake.at("bin")).unwrap();
         fs::create_dir_all(fake.at("jobs")).unwrap();
         let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fake");
-        for name in ["lib.sh", "squeue", "sinfo", "scontrol", "sacct"] {
+        for name in ["lib.sh", "squeue", "sinfo", "scontrol", "sacct", "sprio"] {
             fs::copy(scripts.join(name), fake.at("bin").join(name)).unwrap();
         }
         for (number, (gpus, limit)) in jobs.iter().enumerate() {
             fake.submit(number + 1, *gpus, limit);
         }
         let config = format!(
-            "slurm_bin = {:?}\nstate_dir = {:?}\ntick_s = 0.1\ncommand_limit_s = 2.0\nrelease_limit_s = 1\n",
+            "drive = \"hold\"\nslurm_bin = {:?}\nstate_dir = {:?}\ntick_s = 0.1\ncommand_limit_s = 2.0\nrelease_limit_s = 1\n",
             fake.at("bin"),
             fake.at("state")
         );
         fs::write(fake.at("pleach.toml"), config).unwrap();
         fake
+    }
+
+    /// The same where Slurm starts the jobs itself and is told an order: nobody is held, and two jobs of four GPUs, 91 and 92, run and
+    /// fill the nodes.
+    pub fn ordered(jobs: &[(u32, &str)]) -> Fake {
+        let fake = Fake::new(&[]);
+        let config = fake
+            .read("pleach.toml")
+            .replace("drive = \"hold\"", "drive = \"order\"");
+        fs::write(fake.at("pleach.toml"), config).unwrap();
+        fs::write(fake.at("own"), "").unwrap();
+        for (number, node) in [(91, "g1"), (92, "g2")] {
+            let text = format!(
+                "id='{number}' state='RUNNING' prio='9' gpus='4' node='{node}' submit='1794999999' start='1795000000' limit='9:00:00'\n"
+            );
+            fs::write(fake.at(&format!("jobs/{number}")), text).unwrap();
+        }
+        for (number, (gpus, limit)) in jobs.iter().enumerate() {
+            fake.come(number + 1, *gpus, limit, "");
+        }
+        fake
+    }
+
+    /// A job that nobody holds, with more of what the scripts know of jobs.
+    pub fn come(&self, number: usize, gpus: u32, limit: &str, more: &str) {
+        let submit = 1_795_000_000 + number;
+        let text = format!("id={number} gpus={gpus} limit={limit} prio=1 submit={submit} {more}\n");
+        fs::write(self.at("jobs").join(number.to_string()), text).unwrap();
+    }
+
+    /// Changes something that the scripts know of a job.
+    pub fn change(&self, number: usize, change: &str) {
+        let text = self.job(number).trim_end().to_owned() + &format!(" {change}\n");
+        fs::write(self.at("jobs").join(number.to_string()), text).unwrap();
+    }
+
+    /// A number that the scripts have of a job.
+    fn of_job(&self, number: usize, key: &str) -> i64 {
+        let text = self.job(number);
+        let found = text
+            .split_whitespace()
+            .rev()
+            .find_map(|word| word.strip_prefix(&format!("{key}=")));
+        found.map_or(0, |value| value.trim_matches('\'').parse().unwrap())
+    }
+
+    /// Jobs that wait and are not held, in the order in which Slurm would start them.
+    pub fn line(&self) -> Vec<usize> {
+        let files = fs::read_dir(self.at("jobs")).unwrap();
+        let numbers = files.filter_map(|file| file.unwrap().file_name().to_str()?.parse().ok());
+        let waits =
+            |number: &usize| !self.job(*number).contains("RUNNING") && self.of_job(*number, "prio") > 0;
+        let mut line: Vec<usize> = numbers.filter(waits).collect();
+        line.sort_by_key(|number| {
+            (
+                self.of_job(*number, "nice") - self.of_job(*number, "factor"),
+                *number,
+            )
+        });
+        line
+    }
+
+    /// The factor of a job.
+    pub fn factor(&self, number: usize) -> i64 {
+        self.of_job(number, "factor")
     }
 
     pub fn at(&self, name: &str) -> PathBuf {

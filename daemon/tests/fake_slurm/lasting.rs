@@ -1,6 +1,7 @@
 //! A log in several files, compressed or not, as the program reads it.
 
 use std::fs;
+use std::time::Duration;
 
 use super::fake::{Fake, QUEUE, out};
 
@@ -14,6 +15,8 @@ fn with_two_files() -> Fake {
     let packed = zstd::stream::encode_all(fs::read(&log).unwrap().as_slice(), 3).unwrap();
     fs::write(fake.at("state/decisions-1795000100.jsonl.zst"), packed).unwrap();
     fs::remove_file(&log).unwrap();
+    // Who ends within the second in which it started did not run.
+    std::thread::sleep(Duration::from_millis(1100));
     fake.submit(5, 4, "3:00");
     fake.submit(6, 4, "2:00");
     fake.end(1);

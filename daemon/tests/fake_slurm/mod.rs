@@ -10,5 +10,6 @@ mod hostile;
 mod lasting;
 mod learning;
 mod order;
+mod ordering;
 mod policies;
 mod refusals;

@@ -10,7 +10,7 @@ use std::path::Path;
 use pleach_daemon::config::{EstimateSettings, EstimatesFrom};
 use pleach_daemon::slurm::Slurm;
 use pleach_daemon::wait::block_on;
-use pleach_daemon::{Driver, Error, Settings};
+use pleach_daemon::{Drive, Driver, Error, Settings};
 
 const EPOCH_S: u64 = 1_795_000_000;
 /// Rounds for which Slurm tells how a job ended.
@@ -54,6 +54,7 @@ impl Passing<'_> {
             .and_then(|()| write_nodes(folder, stream))
             .map_err(file)?;
         let settings = Settings {
+            drive: Drive::Hold,
             partition: Some("main".into()),
             slurm_bin: Some(folder.to_owned()),
             state_dir: folder.join("state"),

@@ -30,6 +30,47 @@ fn what_deals_is_made_of_what_chooses_among_candidates_and_of_no_planner() {
 }
 
 #[test]
+fn an_order_is_made_of_everything_that_has_one_and_of_nothing_else() {
+    let reference = concat!(env!("CARGO_MANIFEST_DIR"), "/../checkpoints/reference/");
+    let tree = format!("order:{reference}PhillyGang-v1-tree.json");
+    let network = format!("order:{reference}PhillyGang-v1.ckpt");
+    for text in [
+        "order:sjf",
+        "order:srtf",
+        "order:sjf-resize",
+        "order:las-deal",
+        "order:index",
+        "order:deal:sjf",
+        &tree,
+        &network,
+    ] {
+        let ordered = Door::CLUSTER.open(text).unwrap().remove(0);
+        assert!(
+            ordered.name().starts_with("order:") && ordered.is_planner(),
+            "{text}"
+        );
+        assert!(ordered.make_planner().is_ok() && ordered.policy().is_err());
+        // Whatever the policy would do besides, a cluster need not be able to.
+        assert!(ordered.asks().unwrap().is_empty() && ordered.check(Capabilities::DEFAULT).is_ok());
+    }
+    let lost = |text: &str| Door::CLUSTER.open_one(text).unwrap().lost_in_order().unwrap();
+    assert!(lost("order:sjf").is_empty());
+    assert!(lost("order:srtf").contains(pleach_scheduler::ActionKind::Preempt));
+    assert_eq!(lost("order:las-deal"), DEALS);
+    assert_eq!(Door::CLUSTER.open_one("mine=order:sjf").unwrap().name(), "mine");
+    for (wrong, word) in [
+        ("order:gavel-las", "in the simulator alone"),
+        ("order:gittins-deal", "in the simulator alone"),
+        ("order:order:sjf", "Once is enough"),
+        ("deal:order:sjf", "leave `deal:` out"),
+        ("order:sfj", "Did you mean sjf?"),
+    ] {
+        let text = Door::CLUSTER.open(wrong).unwrap_err().to_string();
+        assert!(text.contains(word), "{wrong}: {text}");
+    }
+}
+
+#[test]
 fn an_unknown_policy_is_refused_with_the_allowed_set_and_a_guess() {
     let text = Door::CLUSTER.open("sfj").unwrap_err().to_string();
     assert!(
@@ -63,6 +104,10 @@ fn runs_of_the_same_kind_are_named_by_their_folders() {
     assert_eq!(
         names(&["fifo", "@/a", "@/b/tree.json", "@/b/small.json"]),
         ["fifo", "a", "b", "small"]
+    );
+    assert_eq!(
+        names(&["deal:@/a", "order:@/b", "order:@/a"]),
+        ["deal:tree", "order:b", "order:a"]
     );
     assert_eq!(
         names(&["deal:@/a", "deal:@/b", "mine=@/b"]),

@@ -16,10 +16,9 @@ mod scan;
 mod top_k;
 
 pub use absence::why_absent;
-pub use reservation::Reservation;
+pub use reservation::{Reservation, believed_end};
 
 use enumerate::{Scratch, enumerate};
-pub(crate) use reservation::believed_end;
 
 use crate::actions::{About, Effect};
 use crate::candidate::{CandidateSet, MAX_CANDIDATES};

@@ -82,7 +82,7 @@ impl Reservation {
     }
 
     /// Books a start that [`Reservation::allows`] let through.
-    pub(crate) fn book(&mut self, demand: &Demand, kind: GpuTypeId, end: Time) {
+    pub fn book(&mut self, demand: &Demand, kind: GpuTypeId, end: Time) {
         if end <= self.shadow {
             return;
         }
@@ -106,7 +106,8 @@ impl From<&Reservation> for HeldBack {
 }
 
 /// When the job is believed to end if it starts now at this rate.
-pub(crate) fn believed_end(cluster: &Cluster, job: JobId, rate: f64) -> Time {
+#[must_use]
+pub fn believed_end(cluster: &Cluster, job: JobId, rate: f64) -> Time {
     let row = cluster.job(job);
     let cost_s = cluster.resume_cost_s(job);
     cluster.now() + Time::from_secs_f64(cost_s + row.remaining_s_at(cluster.now()) / rate)

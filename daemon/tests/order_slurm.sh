@@ -1,0 +1,96 @@
+#!/usr/bin/env bash
+# Tells a real Slurm on loopback an order, and nothing else: twelve jobs start in exactly that order, jobs of every other kind start
+# too, nobody is ever held; kills, a controller that restarts, jobs that were held before, hand-back.
+#   daemon/tests/order_slurm.sh PLEACH_SCHEDULER TREE
+# PLEACH_SCHEDULER is the built program, TREE a policy that takes the shortest job first (example `shortest_first_tree`). Needs root.
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+name=order_slurm program=$1 tree=$(realpath "$2")
+export PLEACH_SLURM_PRIORITY=multifactor PLEACH_DRIVE=order PLEACH_SLURM_PORT=${PLEACH_SLURM_PORT:-16837}
+# shellcheck source=daemon/tests/slurm_daemon.sh
+. "$here/slurm_daemon.sh"
+start_slurm
+began=$SECONDS
+factor_of() { sprio -h -o '%i|%S' | awk -F'|' -v job="$1" '$1 == job { print $2 + 0; exit }'; } # JOB
+is_ranked() { [ "$(factor_of "$1")" -gt 0 ] 2>/dev/null; }                                       # JOB
+all_ranked() { local job; for job in "$@"; do is_ranked "$job" || return 1; done; }              # JOBS
+nobody_is_held() { ! squeue -h -t PD -O PriorityLong:\| | grep -qx '0|' || fail "somebody is held $*"; }
+order_of() { awk '{ print $1 }' "$dir/starts" | tail -n "$1" | tr '\n' ' '; }                    # NUM
+
+echo '1. Twelve jobs for a whole node, submitted in any order, start the shortest first'
+start_daemon
+filler=$(submit --gres=gpu:v100:8 -t 1 "$dir/job.sh" 6)
+wait_for 30 'the filler runs' grep -q "^$filler " "$dir/starts"
+declare -A of_minutes=()
+for minutes in 70 20 110 50 10 90 120 80 30 100 60 40; do
+  of_minutes[$minutes]=$(submit --gres=gpu:v100:8 -t $minutes "$dir/job.sh" 0.2)
+  nobody_is_held "after job ${of_minutes[$minutes]}"
+done
+wait_for 10 'all twelve are ranked' all_ranked "${of_minutes[@]}"
+squeue -h -t PD -O 'JobID:|,PriorityLong:|' > "$dir/queue.txt"
+scheduler why-not --policy "$tree" "${of_minutes[20]}" | tee "$dir/why-not.txt"
+grep -q 'number 2 of 12 in the order' "$dir/why-not.txt" && grep -q 'Slurm: .*site factor' "$dir/why-not.txt" || fail 'no word of the order'
+scheduler status | grep -q "live, order" || fail 'status does not say that an order is told'
+wait_for 60 'the twelve' queue_is_empty
+order=$(order_of 12)
+shortest=$(for minutes in $(seq 10 10 120); do printf '%s ' "${of_minutes[$minutes]}"; done)
+[ "$order" = "$shortest" ] || fail "started in the order $order instead of $shortest"
+
+echo '2. Jobs of every other kind start, though shorter ones keep coming'
+scontrol update nodename=g1,g2 availablefeatures=nvme activefeatures=nvme
+full=(); for kind in a100:4 a100:4 v100:8; do full+=("$(submit --gres=gpu:$kind -t 1 "$dir/job.sh" 4)"); done
+wait_for 30 'all GPUs are taken' sh -c "[ \$(squeue -h -t R | wc -l) = 3 ]"
+others=(
+  "$(submit -n 2 -t 30 "$dir/job.sh" 0.1)"
+  "$(submit -C nvme --gres=gpu:4 -t 50 "$dir/job.sh" 0.1)"
+  "$(submit --exclude=g3 --gres=gpu:4 -t 50 "$dir/job.sh" 0.1)"
+  "$(submit --gpus-per-task=1 -n 2 -t 50 "$dir/job.sh" 0.1)"
+  "$(submit --gres=shard:1 -t 50 "$dir/job.sh" 0.1)"
+  "$(submit --exclusive --gres=gpu:1 -t 50 "$dir/job.sh" 0.1)"
+)
+parts=$(sbatch --parsable -D / -o /dev/null -e /dev/null -t 50 --gres=gpu:1 : -t 50 --gres=gpu:2 "$dir/job.sh" 0.1)
+array=$(submit --array=0-19%4 --gres=gpu:2 -t 5 "$dir/job.sh" 0.1)
+ranked=(); for number in 1 2 3 4; do ranked+=("$(submit --gres=gpu:$number -t $number "$dir/job.sh" 0.1)"); done
+nobody_is_held 'among jobs of all kinds'
+wait_for 10 'they and the array are ranked' all_ranked "${ranked[@]}" "$array"
+[ "$(squeue -h -a -t PD -O JobArrayID:\| | grep -c "^${array}_")" = 1 ] || fail 'the array was taken apart'
+for number in 1 2 3 4 5 6; do ranked+=("$(submit --gres=gpu:4 -t 1 "$dir/job.sh" 0.3)"); sleep 0.3; done
+wait_for 90 'jobs of all kinds' queue_is_empty
+for job in "${full[@]}" "${others[@]}" "$parts" "${ranked[@]}"; do
+  [ "$(grep -cx "$job" "$dir/ends")" = 1 ] || fail "job $job ended $(grep -cx "$job" "$dir/ends") times"
+done
+[ "$(grep -c . "$dir/ends")" -ge 47 ] || fail "of the array's tasks some are missing"
+
+echo '3. The daemon killed: the order stays and jobs start; the controller restarts: factors are kept, and the next daemon goes on'
+filler=$(submit --gres=gpu:v100:8 -t 1 "$dir/job.sh" 9)
+wait_for 30 'the filler runs' grep -q "^$filler " "$dir/starts"
+waiting=(); for minutes in 30 10 20; do waiting+=("$(submit --gres=gpu:v100:8 -t $minutes "$dir/job.sh" 0.2)"); done
+wait_for 10 'all three are ranked' all_ranked "${waiting[@]}"
+kill_daemon
+kill "$(cat "$dir/run/slurmctld.pid")"
+wait_for 30 'the controller ends' sh -c '! scontrol ping | grep -q UP'
+slurmctld
+wait_for 30 'the controller is back' sh -c 'scontrol ping | grep -q UP'
+all_ranked "${waiting[@]}" || fail 'factors were lost with the controller'
+start_daemon
+later=$(submit --gres=gpu:v100:8 -t 15 "$dir/job.sh" 0.2)
+wait_for 10 'the one that came later is ranked' is_ranked "$later"
+kill_daemon
+wait_for 60 'all four without a daemon' queue_is_empty
+[ "$(order_of 4)" = "${waiting[1]} $later ${waiting[2]} ${waiting[0]} " ] || fail "after two deaths the order was $(order_of 4)"
+
+echo '4. A job that a daemon held before is given back; what is handed back has no factor; nodes may be named too'
+start_daemon
+filler=$(submit --gres=gpu:v100:8 -t 1 "$dir/job.sh" 5)
+wait_for 30 'the filler runs' grep -q "^$filler " "$dir/starts"
+left=$(submit -H --gres=gpu:v100:8 -t 1 "$dir/job.sh" 0.1)
+own=$(submit -H --gres=gpu:v100:8 -t 1 "$dir/job.sh" 0.1)
+scontrol update jobid="$left" admincomment=pleach:held
+wait_for 10 'the held one is given back and ranked' is_ranked "$left"
+[ "$(squeue -h -j "$own" -O PriorityLong:\|)" = '0|' ] || fail "what its user holds was released"
+kill_daemon
+scheduler hand-back
+[ "$(factor_of "$left")" = 0 ] || fail "after hand-back its factor is $(factor_of "$left")"
+scancel "$own"
+wait_for 60 'both' queue_is_empty
+echo "order_slurm: $(wc -l < "$dir/starts") starts on $(scontrol --version), as $slurm_user, within $((SECONDS - began)) s: all as expected"

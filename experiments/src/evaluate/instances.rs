@@ -47,7 +47,6 @@ impl WorkloadSource {
                 let mut filled = Filled::default();
                 for seed in seeds {
                     let (mut workload, _) = self.workload(name, *seed)?;
-                    // By its own name, which says of which site it is.
                     fill(sim, &mut workload, &mut filled);
                     workload.name.clone_from(&label);
                     instances.push(Instance {

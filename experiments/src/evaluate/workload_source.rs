@@ -272,7 +272,7 @@ impl WorkloadSource {
                 let mut workload = generate(&generator, seed)?;
                 workload.name = name.to_string();
                 if let Some(cluster) = self.cluster_override()? {
-                    workload.cluster = cluster;
+                    workload.cluster = cluster.with_site_of(&workload.cluster);
                     workload.validate()?;
                     // The generator offered it to its own cluster.
                     workload = self.loaded(workload)?;
@@ -286,12 +286,9 @@ impl WorkloadSource {
                 };
                 let source = pleach_env::Source::open(&env)?;
                 let mut workload = source.workload(&env, seed)?;
-                // What was drawn of several kinds keeps the name of its own: it says of which site it is.
-                if !matches!(env.workload, WorkloadConfig::Mixture(_)) {
-                    workload.name = name.to_string();
-                }
+                workload.name = name.to_string();
                 if let Some(cluster) = self.cluster_override()? {
-                    workload.cluster = cluster;
+                    workload.cluster = cluster.with_site_of(&workload.cluster);
                     workload.validate()?;
                 }
                 Ok((workload, None))

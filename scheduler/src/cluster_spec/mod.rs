@@ -195,6 +195,15 @@ impl ClusterSpec {
         }
     }
 
+    /// The same cluster, at the site of another's list where it does not say its own.
+    #[must_use]
+    pub fn with_site_of(mut self, other: &ClusterSpec) -> ClusterSpec {
+        if self.site_fabric.is_none() {
+            self.site_fabric.clone_from(&other.site_fabric);
+        }
+        self
+    }
+
     /// GPUs in the whole cluster.
     #[must_use]
     pub fn num_gpus(&self) -> u64 {

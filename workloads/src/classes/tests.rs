@@ -154,6 +154,13 @@ fn a_list_keeps_the_links_of_its_site_under_another_name_and_through_its_files()
     let mut read = Workload::read(&path).unwrap();
     read.fill_class_facts(true);
     assert_eq!(read.cluster.fabric, Fabric::from_name("philly").ok());
+    // Another cluster stands at the same site.
+    let elsewhere = crate::import::ImportOptions {
+        cluster: Some(ClusterSpec::uniform(64, 8, 4)),
+        ..crate::import::ImportOptions::default()
+    };
+    let (moved, _) = crate::import::import(&path, &elsewhere).unwrap();
+    assert_eq!(moved.cluster.site_fabric.as_deref(), Some("philly"));
     // A list of before has the links that its GPUs come with; of a type that nobody knows it has none.
     let sidecar = sidecar.replace("site_fabric = \"philly\"\n", "");
     std::fs::write(dir.path().join("pai.cluster.toml"), &sidecar).unwrap();

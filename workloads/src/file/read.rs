@@ -30,7 +30,8 @@ pub(crate) fn read_draft(path: &Path, options: &ImportOptions) -> Result<Draft, 
             (sidecar.name, sidecar.classes, trainings, sidecar.cluster, false)
         }
         (Some((sidecar, trainings)), Some(cluster)) => {
-            (sidecar.name, sidecar.classes, trainings, cluster.clone(), true)
+            let cluster = cluster.clone().with_site_of(&sidecar.cluster);
+            (sidecar.name, sidecar.classes, trainings, cluster, true)
         }
         (None, Some(cluster)) => (None, Vec::new(), Vec::new(), cluster.clone(), true),
         (None, None) => {

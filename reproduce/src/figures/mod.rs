@@ -19,6 +19,7 @@ mod hadar;
 mod packing;
 mod philly;
 mod prediction;
+mod rubick;
 mod sharing;
 mod synergy;
 mod tiresias;
@@ -36,7 +37,7 @@ pub(crate) use runs::run_all;
 use pleach_experiments::error::Error;
 
 /// The lines of work.
-const LINES: [&[Benchmark]; 9] = [
+const LINES: [&[Benchmark]; 10] = [
     synergy::BENCHMARKS,
     gavel::BENCHMARKS,
     hadar::BENCHMARKS,
@@ -46,6 +47,7 @@ const LINES: [&[Benchmark]; 9] = [
     prediction::BENCHMARKS,
     philly::BENCHMARKS,
     packing::BENCHMARKS,
+    rubick::BENCHMARKS,
 ];
 
 /// All benchmarks.

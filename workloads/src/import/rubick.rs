@@ -7,9 +7,10 @@
 //!
 //! The run time is that with the plan and the resources asked for. A class is an application and its plan: gradient
 //! accumulation (`ga`), checkpointing of activations (`gc`), ZeRO (`zero-dp`), with offloading (`zero-offload`), or three digits:
-//! the copies, the GPUs that share a layer, the stages. The second digit divides the heads of the model in every row; which of the
-//! others is which is *assumed*. Of a Llama or GPT-2 under such a plan state, memory and traffic are those of [`crate::plans`],
-//! for a batch of [`COPY_BATCH`] sequences a copy (*assumed*). Jobs of the guaranteed service level are one tenant, the others
+//! the stages, the GPUs that share a layer, the copies. So the artifact's measurements have it: the time of the optimiser falls with
+//! the product of the first two, nodes have as many GPUs as the second says, and its simulator adds GPUs by the third. Of a Llama or
+//! GPT-2 under such a plan state, memory and traffic are those of [`crate::plans`], for a batch of [`BATCH`] sequences, the
+//! artifact's for LLaMA-7B, of the others *assumed*. Jobs of the guaranteed service level are one tenant, the others
 //! another.
 //!
 //! Not here: that Rubick changes plans while jobs run; jobs keep theirs.
@@ -42,8 +43,8 @@ const NODES: Nodes = Nodes {
 
 /// Plans that are words.
 const WORDS: [&str; 4] = ["ga", "gc", "zero-dp", "zero-offload"];
-/// Sequences of a step for each copy of a model that is cut.
-const COPY_BATCH: u32 = 32;
+/// Sequences of a step of a model that is cut.
+const BATCH: u32 = 16;
 /// Applications that are models with a known shape.
 const MODELS: [(&str, &str); 3] = [
     ("llama7", "llama-7b"),
@@ -59,15 +60,15 @@ fn cut_of(table: &Table, column: Option<usize>, num_gpus: u32) -> Result<String,
     }
     let digits: Option<Vec<u32>> = text.chars().map(|digit| digit.to_digit(10)).collect();
     match digits.as_deref() {
-        Some([copies, tensor, stages]) if copies * tensor * stages == num_gpus => {
-            Ok(format!("{copies}x{tensor}x{stages}"))
+        Some([stages, tensor, copies]) if stages * tensor * copies == num_gpus => {
+            Ok(format!("{stages}x{tensor}x{copies}"))
         }
         _ => {
             let allowed = format!(
                 "{}, or three digits whose product is {num_gpus}",
                 WORDS.join(", ")
             );
-            let fix = "copies, GPUs that share a layer, stages; their product is num_gpus";
+            let fix = "stages, GPUs that share a layer, copies; their product is num_gpus";
             Err(table.refuse(column, &allowed, fix).into())
         }
     }
@@ -95,11 +96,11 @@ fn gang_of(class: &str) -> Option<Gang> {
     let (application, cut) = class.split_once(' ')?;
     let (_, model) = MODELS.iter().find(|(known, _)| *known == application)?;
     let numbers: Option<Vec<u32>> = cut.split('x').map(|number| number.parse().ok()).collect();
-    let [copies, tensor, pipeline] = numbers?[..] else {
+    let [pipeline, tensor, copies] = numbers?[..] else {
         return None;
     };
     Some(Gang {
-        training: Training::all(Model::from_name(model).ok()?, copies * COPY_BATCH),
+        training: Training::all(Model::from_name(model).ok()?, BATCH),
         num_gpus: copies * tensor * pipeline,
         plan: Some(Cut {
             tensor,

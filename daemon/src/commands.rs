@@ -35,7 +35,11 @@ pub fn hand_back(settings: &Settings, args: &HandBackArgs) -> Result<ExitCode, E
             return Ok(back);
         }
         let partition = site::partition(&commands, settings.partition.as_deref())?;
-        let (num, refused) = ranking::take_back(&commands, &queue::observe(&commands, &partition)?)?;
+        let (num, refused) = ranking::take_back(
+            &commands,
+            &queue::observe(&commands, &partition)?,
+            &settings.state_dir,
+        )?;
         say(&format!("{num} jobs lost the factors of the order"))?;
         Ok((back.0, back.1.into_iter().chain(refused).collect()))
     };

@@ -12,6 +12,7 @@ mod node;
 pub(crate) mod node_list;
 pub mod observe;
 pub(crate) mod parts;
+mod pins;
 pub mod queue;
 pub mod ranking;
 pub mod reason;
@@ -22,7 +23,7 @@ pub mod site;
 mod table;
 
 use std::collections::BTreeMap;
-use std::sync::Mutex;
+use std::sync::{Mutex, PoisonError};
 
 use pleach_scheduler::ExternalId;
 
@@ -37,6 +38,8 @@ use crate::system::{BatchSystem, Words};
 
 use self::apply::Scontrol;
 use self::command::Commands;
+use self::feed::Feed;
+use self::pins::Pins;
 use self::ranking::{Telling, Writes};
 use self::seen::Seen;
 
@@ -79,7 +82,10 @@ impl Slurm {
                 places: settings.drive == Drive::OrderAndPlace,
             }),
             weights,
-            writes: Mutex::default(),
+            writes: Mutex::new(Writes {
+                feed: Feed::default(),
+                pins: Pins::of(&settings.state_dir),
+            }),
         })
     }
 
@@ -143,7 +149,8 @@ impl BatchSystem for Slurm {
         if self.weights.is_none() {
             self.weights = site::takes_order(&self.commands)?;
         }
-        observe::observe_queue(&self.commands, &self.partition, now_s)
+        let writes = self.writes.get_mut().unwrap_or_else(PoisonError::into_inner);
+        observe::observe_queue(&self.commands, &self.partition, writes.pins.names(), now_s)
     }
 
     async fn ended(&self) -> Result<BTreeMap<ExternalId, End>, Error> {

@@ -64,16 +64,21 @@ pub fn observe(
 }
 
 /// The same where Slurm starts the jobs itself and is told an order: tasks of an array that wait together are one job, and nobody
-/// who is pending and not held is any daemon's.
+/// who is pending and not held is any daemon's; nodes that a daemon has named for jobs (`pinned`) are not their users'.
 ///
 /// # Errors
 /// As [`observe`].
-pub fn observe_queue(commands: &Commands, partition: &str, now_s: i64) -> Result<Seen, Error> {
+pub fn observe_queue(
+    commands: &Commands,
+    partition: &str,
+    pinned: &BTreeSet<String>,
+    now_s: i64,
+) -> Result<Seen, Error> {
     let queue = queue::observe(commands, partition)?;
     let jobs = commands.run("squeue", &["-h", "-a", "-O", JOB_FIELDS])?;
     let text = nodes(commands, partition)?;
     Ok(Seen {
-        snapshot: read_queue(&jobs, &text, partition, now_s)?,
+        snapshot: read_queue(&jobs, &text, partition, pinned, now_s)?,
         parts: parts::marked(&jobs),
         queue,
     })
@@ -119,7 +124,7 @@ pub fn read_with(
     let look = Look {
         partition,
         gives_shares: !shares.nodes.is_empty(),
-        is_ordered: false,
+        pinned: None,
         now_s,
     };
     read_look(jobs, nodes, look, shares)
@@ -129,11 +134,17 @@ pub fn read_with(
 ///
 /// # Errors
 /// As [`read`].
-pub fn read_queue(jobs: &str, nodes: &str, partition: &str, now_s: i64) -> Result<Snapshot, Error> {
+pub fn read_queue(
+    jobs: &str,
+    nodes: &str,
+    partition: &str,
+    pinned: &BTreeSet<String>,
+    now_s: i64,
+) -> Result<Snapshot, Error> {
     let look = Look {
         partition,
         gives_shares: false,
-        is_ordered: true,
+        pinned: Some(pinned),
         now_s,
     };
     read_look(jobs, nodes, look, &SharesText::default())
@@ -241,15 +252,25 @@ fn fits(job: &JobSeen, nodes: &[NodeSeen]) -> bool {
 struct Look<'a> {
     partition: &'a str,
     gives_shares: bool,
-    /// Slurm starts the jobs itself.
-    is_ordered: bool,
+    /// Slurm starts the jobs itself: those whose nodes a daemon has named.
+    pinned: Option<&'a BTreeSet<String>>,
     now_s: i64,
 }
 
 impl Look<'_> {
+    /// The nodes that a job's user has named.
+    fn wished<'a>(&self, id: ExternalId, nodes: &'a str) -> &'a str {
+        let is_ours = self.pinned.is_some_and(|pinned| pinned.contains(&id.to_string()));
+        if is_ours { "" } else { nodes }
+    }
+
     /// What a job is called by: an array that waits as one job where Slurm starts its tasks itself.
     fn name(&self, id: &str) -> Option<ExternalId> {
-        let id = if self.is_ordered { parts::whole(id) } else { id };
+        let id = if self.pinned.is_some() {
+            parts::whole(id)
+        } else {
+            id
+        };
         id.parse().ok()
     }
 }
@@ -300,7 +321,7 @@ fn job(row: usize, line: &str, look: Look<'_>) -> Result<Option<JobSeen>, Error>
     let start_s = time("start time", start)?;
     let limit_s = time_limit(limit).map_err(|()| bad("has no time limit that Slurm prints"))?;
     let placed = |text| expand(&named(text)).ok_or_else(|| bad("names nodes that cannot be"));
-    let (runs_on, required) = (placed(nodes)?, placed(required)?);
+    let (runs_on, required) = (placed(nodes)?, placed(look.wished(id, required))?);
     let strange = if of == look.partition {
         strange(
             [feature, reservation, licenses],
@@ -317,7 +338,7 @@ fn job(row: usize, line: &str, look: Look<'_>) -> Result<Option<JobSeen>, Error>
     }
     let (phase, nodes) = match state {
         "PENDING" => {
-            let mark = if look.is_ordered && priority > 0 {
+            let mark = if look.pinned.is_some() && priority > 0 {
                 mark.of_unheld()
             } else {
                 mark

@@ -25,6 +25,8 @@ pub struct Place {
     pub name: String,
     /// The same, where it is no part.
     pub job: Option<ExternalId>,
+    /// Whether it is several tasks that wait together.
+    pub is_array: bool,
     /// Its present `SiteFactor`.
     pub factor: i64,
     /// Why Slurm does not start it.
@@ -60,7 +62,7 @@ pub fn read(jobs: &str, factors: &str) -> Result<Vec<Place>, Error> {
         let id: u64 = number(SQUEUE, row, line, "job number", id)?;
         let priority: u64 = number(SQUEUE, row, line, "priority", priority)?;
         let submit_s: i64 = number(SQUEUE, row, line, "submit time", submit)?;
-        let name = whole(name);
+        let (is_array, name) = (name.contains('['), whole(name));
         if !is_name(name) {
             return Err(Error::garbage(SQUEUE, row, line, "names no job"));
         }
@@ -70,6 +72,7 @@ pub fn read(jobs: &str, factors: &str) -> Result<Vec<Place>, Error> {
         let place = Place {
             name: name.to_owned(),
             job: name.parse().ok(),
+            is_array,
             factor: *factor,
             reason: reason.to_owned(),
         };

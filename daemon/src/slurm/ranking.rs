@@ -4,17 +4,17 @@
 //! Slurm starts the jobs, by all of its own rules. Nothing is held, so whoever ends anywhere leaves a queue that goes on; a factor
 //! that was lost or came late is seen in the next round, which reads all factors anew.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
+use std::path::Path;
 
 use pleach_scheduler::ExternalId;
-use pleach_scheduler::decision::Action;
 
 use super::factors;
 use super::feed::{Feed, Line};
+use super::pins::Pins;
 use super::queue::Place;
 use crate::error::Error;
 use crate::order::Order;
-use crate::record::Planned;
 use crate::slurm::command::Commands;
 
 /// Jobs that are given back to Slurm in one round. *Ours*: three lines each, and 150 such jobs a second were measured.
@@ -83,7 +83,7 @@ fn changes(queue: &[Place], order: &Order, step: i64) -> Vec<(usize, i64)> {
 }
 
 /// Refusals in one line: how many, and the first. Jobs that have left or begun meanwhile are none.
-fn refused(said: &[String]) -> Option<String> {
+pub(super) fn refused(said: &[String]) -> Option<String> {
     let is_gone = |text: &&String| {
         let gone = [
             "Invalid job id",
@@ -123,11 +123,12 @@ pub(super) fn give_back(feed: &mut Feed, commands: &Commands, names: &[String]) 
     notes
 }
 
-/// Sets the factors of a queue back to a new job's; how many, and what was refused.
+/// Sets the factors of a queue back to a new job's, and lifts the nodes that a daemon has named, as the folder has them; how many, and what was refused.
 ///
 /// # Errors
-/// A `scontrol` that does not answer.
-pub fn take_back(commands: &Commands, queue: &[Place]) -> Result<(u64, Vec<String>), Error> {
+/// A `scontrol` that does not answer; a folder that cannot be written to.
+pub fn take_back(commands: &Commands, queue: &[Place], folder: &Path) -> Result<(u64, Vec<String>), Error> {
+    Pins::of(folder).lift(commands)?;
     let others = queue.iter().filter(|place| place.factor != 0);
     let lines: Vec<Line> = others.filter_map(|place| Line::factor(&place.name, 0)).collect();
     let (mut feed, mut refusals) = (Feed::default(), Vec::new());
@@ -138,50 +139,8 @@ pub fn take_back(commands: &Commands, queue: &[Place]) -> Result<(u64, Vec<Strin
 }
 
 /// What writes, and what it has to remember of what was written.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Writes {
     pub(crate) feed: Feed,
     pub(crate) pins: Pins,
-}
-
-/// Nodes that were named for jobs which have not started, so that they can be lifted again.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Pins(BTreeSet<String>);
-
-impl Pins {
-    /// Names the nodes of the jobs that the policy would start now, and lifts those of all others; what an operator should know.
-    ///
-    /// A job that has not started a round after its nodes were named goes without them for the next round, and so anywhere.
-    pub(super) fn tell(
-        &mut self,
-        (feed, commands): (&mut Feed, &Commands),
-        queue: &[Place],
-        now: &[Planned],
-    ) -> Vec<String> {
-        let waits: BTreeMap<&str, &Place> = queue.iter().map(|place| (place.name.as_str(), place)).collect();
-        let before = std::mem::take(&mut self.0);
-        let lifted = before.iter().filter(|name| waits.contains_key(name.as_str()));
-        let mut lines: Vec<Line> = lifted.filter_map(|name| Line::nodes(name, &[])).collect();
-        for planned in now
-            .iter()
-            .filter(|planned| planned.decision.action == Action::Start)
-        {
-            let name = planned.job().to_string();
-            // The tasks of an array that wait together may not all go to one node.
-            let is_one = waits.contains_key(name.as_str()) && !before.contains(&name);
-            let Some(line) = Line::nodes(&name, &planned.nodes).filter(|_| is_one) else {
-                continue;
-            };
-            lines.push(line);
-            self.0.insert(name);
-        }
-        match feed.carry_out(commands, &lines) {
-            Ok(said) => refused(&said).into_iter().collect(),
-            Err(error) => {
-                // Who was named nodes is not known: all of them are lifted in the next round.
-                self.0.extend(before);
-                vec![format!("nodes were not named, or in part: {error}")]
-            }
-        }
-    }
 }

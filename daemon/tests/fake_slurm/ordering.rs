@@ -368,3 +368,76 @@ fn who_would_do_more_than_order_is_told_what_is_not_carried_out() {
     let said = fake.rounds("gavel-las", "--live", "1");
     assert!(said.contains("simulator alone"), "{said}");
 }
+
+/// With nodes named too, and nothing of Slurm's own scheduler until it is asked.
+fn placing(jobs: &[(u32, &str)]) -> Fake {
+    let fake = Fake::ordered(jobs);
+    let config = fake
+        .read("pleach.toml")
+        .replace("drive = \"order\"", "drive = \"order-and-place\"");
+    fs::write(fake.at("pleach.toml"), config).unwrap();
+    fs::remove_file(fake.at("own")).unwrap();
+    fake.end(91);
+    fake.end(92);
+    fake
+}
+
+fn pin(fake: &Fake, job: usize) -> String {
+    let text = fake.job(job);
+    let found = text
+        .split("req='")
+        .nth(1)
+        .and_then(|rest| rest.split('\'').next());
+    found.unwrap_or_default().to_owned()
+}
+
+#[test]
+fn the_nodes_of_those_that_would_start_now_are_named_and_lifted_where_they_do_not_start() {
+    let fake = placing(&WAITING);
+    let said = fake.rounds("sjf", "--live", "1");
+    assert!(
+        said.contains("orders and places the jobs of partition main"),
+        "{said}"
+    );
+    // 1 and 3 GPUs on one node, 4 on the other, and the last waits for any.
+    let pins = [1, 2, 3, 4].map(|job| pin(&fake, job));
+    assert!(
+        pins[0].is_empty() && pins[3] == pins[1] && pins[2] != pins[1] && !pins[2].is_empty(),
+        "{pins:?}"
+    );
+    // Nobody started: the next round lifts them, and so anybody may start anywhere. A killed daemon's successor knows whose they are.
+    fake.rounds("sjf", "--live", "1");
+    assert_eq!(
+        [1, 2, 3, 4].map(|job| pin(&fake, job)),
+        ["", "", "", ""].map(String::from)
+    );
+    assert_eq!(fake.line(), SHORTEST_FIRST, "and they are ranked all the while");
+    fake.rounds("sjf", "--live", "1");
+    assert!(!pin(&fake, 4).is_empty(), "then they are named again");
+    fs::write(fake.at("own"), "").unwrap();
+    look(&fake);
+    for (job, node) in fake.starts() {
+        assert_eq!(node, pins[job - 1], "job {job}");
+    }
+    assert_eq!(fake.order(), [4, 2, 3]);
+}
+
+#[test]
+fn nodes_that_a_user_has_named_stay_his_and_no_kill_leaves_any_of_ours() {
+    for call in 1..=8 {
+        let fake = placing(&WAITING);
+        fake.come(5, 1, "1:00", "req='g2'");
+        fs::write(fake.at("kill_after"), call.to_string()).unwrap();
+        fake.rounds("sjf", "--live", "1");
+        fs::remove_file(fake.at("kill_after")).unwrap();
+        let told = out(&fake.scheduler(&["hand-back"]));
+        assert!(told.contains("lost the factors"), "{told}");
+        assert_eq!(
+            [1, 2, 3, 4].map(|job| pin(&fake, job)),
+            ["", "", "", ""].map(String::from),
+            "killed behind line {call}"
+        );
+        assert_eq!(pin(&fake, 5), "g2");
+        assert_eq!(fake.line(), [1, 2, 3, 4, 5]);
+    }
+}

@@ -143,6 +143,25 @@ fn complaint(line: &str) -> Option<String> {
     (!is_noise).then(|| text.chars().take(300).collect())
 }
 
+/// Refusals in one line: how many, and the first. Jobs that have left or begun meanwhile are none.
+pub(super) fn refused(said: &[String]) -> Option<String> {
+    let is_gone = |text: &&String| {
+        let gone = [
+            "Invalid job id",
+            "already finished",
+            "already/still running",
+            "no longer pending",
+        ];
+        gone.iter().any(|words| text.contains(words))
+    };
+    let others: Vec<&String> = said.iter().filter(|text| !is_gone(text)).collect();
+    let first = others.first()?;
+    Some(format!(
+        "{} changes of the order were refused; the first: {first}",
+        others.len()
+    ))
+}
+
 impl Running {
     fn begin(commands: &Commands) -> std::io::Result<Running> {
         let mut child = commands

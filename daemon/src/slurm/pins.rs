@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use pleach_scheduler::decision::Action;
 
-use super::feed::{Feed, Line};
+use super::feed::{Feed, Line, refused};
 use super::queue::Place;
 use crate::error::Error;
 use crate::files;
@@ -79,7 +79,7 @@ impl Pins {
             Ok(said) => {
                 self.names = named;
                 let noted = self.write().err().map(|error| error.to_string());
-                noted.into_iter().chain(super::ranking::refused(&said)).collect()
+                noted.into_iter().chain(refused(&said)).collect()
             }
             // Whose nodes were named is not known: all of them are lifted in the next round.
             Err(error) => vec![format!("nodes were not named, or in part: {error}")],

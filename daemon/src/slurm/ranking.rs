@@ -10,7 +10,7 @@ use std::path::Path;
 use pleach_scheduler::ExternalId;
 
 use super::factors;
-use super::feed::{Feed, Line};
+use super::feed::{Feed, Line, refused};
 use super::pins::Pins;
 use super::queue::Place;
 use crate::error::Error;
@@ -82,25 +82,6 @@ fn changes(queue: &[Place], order: &Order, step: i64) -> Vec<(usize, i64)> {
     changed.map(|(at, factor)| (wanted[at], factor)).collect()
 }
 
-/// Refusals in one line: how many, and the first. Jobs that have left or begun meanwhile are none.
-pub(super) fn refused(said: &[String]) -> Option<String> {
-    let is_gone = |text: &&String| {
-        let gone = [
-            "Invalid job id",
-            "already finished",
-            "already/still running",
-            "no longer pending",
-        ];
-        gone.iter().any(|words| text.contains(words))
-    };
-    let others: Vec<&String> = said.iter().filter(|text| !is_gone(text)).collect();
-    let first = others.first()?;
-    Some(format!(
-        "{} changes of the order were refused; the first: {first}",
-        others.len()
-    ))
-}
-
 /// Gives jobs back that are held or pinned for a daemon that held jobs; what an operator should know of it.
 pub(super) fn give_back(feed: &mut Feed, commands: &Commands, names: &[String]) -> Vec<String> {
     let part = &names[..names.len().min(BACK_MAX)];
@@ -143,4 +124,104 @@ pub fn take_back(commands: &Commands, queue: &[Place], folder: &Path) -> Result<
 pub(crate) struct Writes {
     pub(crate) feed: Feed,
     pub(crate) pins: Pins,
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+    use std::time::Duration;
+
+    use super::*;
+    use crate::pulse::Pulse;
+
+    const NUM: usize = 5000;
+    const BUDGET: usize = 100;
+
+    fn place(job: u64, factor: i64) -> Place {
+        Place {
+            name: job.to_string(),
+            job: Some(ExternalId::number(job)),
+            is_array: false,
+            factor,
+            reason: "Priority".into(),
+        }
+    }
+
+    /// Numbers of the jobs in the order in which Slurm would start them.
+    fn line(queue: &[Place]) -> Vec<u64> {
+        let mut line: Vec<(i64, u64)> = queue
+            .iter()
+            .map(|place| (-place.factor, place.name.parse().unwrap()))
+            .collect();
+        line.sort_unstable();
+        line.into_iter().map(|(_, job)| job).collect()
+    }
+
+    /// 5,000 jobs wait, each round may write 100 factors, and in each ten jobs come, of which the policy wants the first at the head.
+    #[test]
+    fn of_thousands_the_head_is_right_first_and_stays_so_while_others_come() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("scontrol");
+        let script = "#!/bin/sh\nwhile read -r verb job factor; do case $verb in update) echo \"$job $factor\" >> \"$0.did\" ;;\n\
+                      *) echo \"invalid keyword: $verb\" >&2 ;; esac; done\n";
+        std::fs::write(&path, script).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+        let commands = Commands {
+            folder: Some(folder.path().into()),
+            limit: Duration::from_secs(20),
+            pulse: Pulse::default(),
+        };
+        let did = folder.path().join("scontrol.did");
+        let telling = Telling {
+            step: 1000,
+            updates_max: BUDGET,
+            places: false,
+        };
+        let mut queue: Vec<Place> = (0..NUM as u64).map(|job| place(job, 0)).collect();
+        // The newest first; of them a thousand are ranked.
+        let mut feed = Feed::default();
+        let mut num_right = 0;
+        for round in 0..15 {
+            let jobs: Vec<ExternalId> = (0..queue.len() as u64).rev().map(ExternalId::number).collect();
+            let mut order = Order {
+                num_jobs: jobs.len(),
+                jobs,
+                num_ranked: 1000,
+                ..Order::default()
+            };
+            let notes = tell((&mut feed, &commands), &queue, &mut order, telling);
+            assert!(notes.is_empty(), "{notes:?}");
+            assert!(order.written.len() <= BUDGET);
+            let text = std::fs::read_to_string(&did).unwrap_or_default();
+            let _ = std::fs::remove_file(&did);
+            assert_eq!(text.lines().count(), order.written.len());
+            for told in text.lines() {
+                let (job, factor) = told.split_once(' ').unwrap();
+                let job: usize = job.strip_prefix("jobid=").unwrap().parse().unwrap();
+                queue[job].factor = factor.strip_prefix("sitefactor=").unwrap().parse().unwrap();
+            }
+            let wanted = (0..queue.len() as u64).rev();
+            let right = line(&queue)
+                .into_iter()
+                .zip(wanted)
+                .take_while(|(is, wanted)| is == wanted)
+                .count();
+            assert!(
+                right >= (num_right + BUDGET - 10).min(1000),
+                "round {round}: {right} after {num_right}"
+            );
+            num_right = right;
+            if right >= 1000 {
+                assert_eq!(order.num_left, 0);
+            }
+            let next = queue.len() as u64;
+            queue.extend((next..next + 10).map(|job| place(job, 0)));
+        }
+        assert_eq!(num_right, 1000);
+        let behind: Vec<u64> = line(&queue).split_off(1010);
+        assert!(
+            behind.is_sorted(),
+            "the others start in the order in which they came"
+        );
+    }
 }

@@ -119,6 +119,18 @@ pub fn takes_order(commands: &Commands) -> Result<Option<u64>, Error> {
         )
         .into());
     }
+    let plugin = value("PrioritySiteFactorPlugin").unwrap_or_default();
+    if !matches!(plugin.as_str(), "" | "(null)" | "site_factor/none") {
+        let hint =
+            "it would overwrite the order: take it out of slurm.conf, or drive with `drive = \"hold\"`";
+        return Err(ConfigError::new(
+            "PrioritySiteFactorPlugin",
+            plugin,
+            "none with `drive = \"order\"`",
+            hint,
+        )
+        .into());
+    }
     let weights = ["Age", "Assoc", "FairShare", "JobSize", "Partition"];
     let weight =
         |name: &&str| value(&format!("PriorityWeight{name}")).and_then(|text| text.parse::<u64>().ok());

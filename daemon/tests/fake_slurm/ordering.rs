@@ -317,6 +317,11 @@ fn a_slurm_without_factors_is_refused_with_the_fix_and_so_is_a_script_that_holds
         assert!(said.contains(words), "{said}");
     }
     fs::remove_file(fake.at("priority")).unwrap();
+    fs::write(fake.at("plugin"), "site_factor/ours").unwrap();
+    let said = fake.rounds("sjf", "--live", "1");
+    assert!(said.contains("it would overwrite the order"), "{said}");
+    assert_eq!(fake.read("scontrol.log"), "");
+    fs::remove_file(fake.at("plugin")).unwrap();
     fs::write(fake.at("age"), "5000").unwrap();
     let said = fake.rounds("sjf", "--live", "1");
     assert!(

@@ -47,8 +47,8 @@ pub const COLUMNS: [&str; 9] = [
 #[serde(default, deny_unknown_fields)]
 pub struct EvaluationConfig {
     /// Policies by name or file: heuristics, planners (`pleach policies` lists both), policy files, formulas of an index, run folders,
-    /// `deal:` before a heuristic or a policy file, or LABEL=PATH; repeated or with commas, each once; files with policies of the
-    /// same name are called by their folders [default: all heuristics]
+    /// `deal:` before a heuristic or a policy file, `order:` before any policy or dealer, or LABEL=PATH; repeated or with commas,
+    /// each once; files with policies of the same name are called by their folders [default: all heuristics]
     #[arg(long, value_name = "NAME|PATH", value_delimiter = ',', action = ArgAction::Append)]
     pub policy: Vec<String>,
     /// Settings of planners in TOML, one table for each (tiresias.quantum_gpu_s = 1000). `pleach policies --show NAME` prints the

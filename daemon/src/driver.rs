@@ -280,6 +280,7 @@ impl<S: BatchSystem> Driver<S> {
         };
         drop(hands);
         self.remember(&plan, &stopped, now_s);
+        self.status.truth.read(&*look, &plan);
         self.status.apply_s = began.elapsed().as_secs_f64();
         let is_done = |planned: &&Planned| round::is_carried_out(planned) && is_sent(planned);
         match &plan.order {

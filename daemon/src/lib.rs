@@ -37,6 +37,7 @@ pub mod snapshot;
 pub mod state;
 pub mod status;
 pub mod system;
+pub mod truth;
 pub mod wait;
 pub mod watch;
 pub mod why_not;

@@ -17,6 +17,7 @@ use prometheus_client::registry::{Registry, Unit};
 
 use crate::error::Error;
 use crate::state::Status;
+use crate::truth::DecidedBy;
 
 /// Longest request that is read, bytes.
 const REQUEST_MAX: usize = 4096;
@@ -33,8 +34,9 @@ pub struct Metrics {
     registry: Registry,
     text: Arc<Mutex<String>>,
     address: Option<SocketAddr>,
-    counters: [Counter; 6],
-    jobs: [Gauge; 3],
+    counters: [Counter; 7],
+    jobs: [Gauge; 6],
+    oldest: Gauge,
     last_round: Gauge,
     drift: Gauge<f64, AtomicU64>,
     times: [Histogram; 3],
@@ -62,6 +64,7 @@ impl Metrics {
                 "Those of the decisions sent that the fallback made",
             ),
             ("log_lines_lost", "Lines that the decision log could not take"),
+            ("jobs_started", "Jobs that were seen to begin to run"),
         ];
         let counters = counters.map(|(name, help)| {
             let counter = Counter::default();
@@ -72,12 +75,24 @@ impl Metrics {
             ("jobs_waiting", "Jobs that wait for the daemon"),
             ("jobs_placed", "Jobs that run or were let go"),
             left_alone,
+            ("gpus_idle", "GPUs that nobody had after the last round"),
+            (
+                "jobs_fitting",
+                "Jobs that waited after the last round and would have fitted on the idle GPUs",
+            ),
+            (
+                "decided_by",
+                "Who decided the last round: 0 the policy, 1 another rule because it steps aside, 2 the fallback",
+            ),
         ];
         let jobs = jobs.map(|(name, help)| {
             let gauge = Gauge::default();
             registry.register(name, help, gauge.clone());
             gauge
         });
+        let oldest = Gauge::default();
+        let help = "For how long the oldest job that waits has waited";
+        registry.register_with_unit("oldest_wait", help, Unit::Seconds, oldest.clone());
         let last_round = Gauge::default();
         let help = "When the last round began, Unix time";
         registry.register_with_unit("last_round", help, Unit::Seconds, last_round.clone());
@@ -101,6 +116,7 @@ impl Metrics {
             address: None,
             counters,
             jobs,
+            oldest,
             last_round,
             drift,
             times,
@@ -150,12 +166,28 @@ impl Metrics {
             status.num_starts,
             status.num_starts_by_fallback,
             status.num_lines_lost,
+            status.truth.num_started,
         ];
         for (counter, total) in self.counters.iter().zip(totals) {
             let counter: &AtomicU64 = counter.inner();
             counter.store(total, Ordering::Relaxed);
         }
-        let nums = [status.num_waiting, status.num_placed, status.num_foreign];
+        let truth = &status.truth;
+        let decided_by = match truth.decided_by {
+            DecidedBy::Policy => 0,
+            DecidedBy::Another => 1,
+            DecidedBy::Fallback => 2,
+        };
+        let nums = [
+            status.num_waiting,
+            status.num_placed,
+            status.num_foreign,
+            truth.num_gpus_idle as usize,
+            truth.num_jobs_fitting,
+            decided_by,
+        ];
+        self.oldest
+            .set(truth.oldest.as_ref().map_or(0, |oldest| oldest.wait_s));
         for (gauge, num) in self.jobs.iter().zip(nums) {
             gauge.set(i64::try_from(num).unwrap_or(i64::MAX));
         }

@@ -10,6 +10,7 @@ use crate::files;
 use crate::order::Order;
 use crate::round::Plan;
 use crate::system::Words;
+use crate::truth::Truth;
 
 /// Largest status that is read, bytes: its warnings are sentences.
 const STATUS_MAX: u64 = 1 << 20;
@@ -51,6 +52,8 @@ pub struct Status {
     pub order: Option<OrderStatus>,
     /// Why the policy left the last round in which there was something to decide to another rule; none where it decided.
     pub aside: Option<String>,
+    /// What the last round showed.
+    pub truth: Truth,
     /// Jobs that wait for the daemon.
     pub num_waiting: usize,
     /// Jobs that run or were let go.
@@ -177,6 +180,7 @@ impl Status {
             let (written, left) = (order.num_written, order.num_left);
             text += &format!("\norder: {first}; {written} factors written, {left} to write");
         }
+        text += &self.truth.told();
         if let Some(psi) = self.drift_psi {
             text += &format!("\ndrift: stability index {psi:.3}");
         }

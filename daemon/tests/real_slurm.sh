@@ -261,7 +261,7 @@ for part in 0 1; do scontrol update "jobid=$lost+$part" admincomment=pleach:held
 wait_for 30 'one whose parts were held' grep -qx "$lost" "$dir/ends"
 wait_for 30 'nobody is left' queue_is_empty
 echo '12. The log as a list for the simulator'
-scheduler capture "$dir/pleach/decisions.jsonl" --to "$dir/pleach/week.csv" | tee "$dir/captured"
+scheduler capture "$dir/pleach" --to "$dir/pleach/week.csv" | tee "$dir/captured"
 num_captured=$(($(wc -l < "$dir/pleach/week.csv") - 1))
 [ "$num_captured" -ge 60 ] && grep -q "^$num_captured jobs that ended" "$dir/captured" || fail "$num_captured jobs were captured"
 echo "real_slurm: $((num_jobs + 63)) jobs on $(scontrol --version), as $slurm_user: all as expected \

@@ -1,6 +1,7 @@
 //! A cluster whose jobs come, start and end, as a log sees it: random, and the same for the same seed.
 
 use pleach_daemon::memory::Memory;
+use pleach_daemon::order::Order;
 use pleach_daemon::record::{Planned, RoundRecord};
 use pleach_daemon::snapshot::{JobSeen, NodeSeen, Phase, Snapshot, VERSION};
 use pleach_scheduler::cluster::{NodeState, Placement, Slice};
@@ -212,6 +213,14 @@ impl Churn {
         self.record.memory.observe(&self.record.snapshot);
         self.record.is_shadow = self.random.below(2) == 0;
         self.record.fallback = (self.random.below(9) == 0).then(|| "easy answered: late".into());
+        let jobs: Vec<ExternalId> = self.record.snapshot.jobs.iter().map(|job| job.id).collect();
+        self.record.order = (self.random.below(2) == 0).then(|| Order {
+            num_jobs: jobs.len(),
+            num_ranked: jobs.len(),
+            written: jobs.first().map(|job| (job.to_string(), 7)).into_iter().collect(),
+            jobs,
+            num_left: 3,
+        });
         self.record.aside = (self.random.below(9) == 0).then(|| "another type".into());
         self.record.apply_s = self.random.below(1_000_000) as f64 / 3e6;
         self.record.clone()

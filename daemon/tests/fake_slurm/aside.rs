@@ -8,7 +8,7 @@ use pleach_scheduler::tree::Tree;
 use super::fake::{Fake, QUEUE, out};
 
 /// The path of a tree that was judged on one GPU type, in the folder of a Slurm that has two.
-fn narrow_tree(fake: &Fake) -> String {
+pub fn narrow_tree(fake: &Fake) -> String {
     let reference = concat!(
         env!("CARGO_MANIFEST_DIR"),
         "/../checkpoints/reference/PhillyGang-v1-tree.json"

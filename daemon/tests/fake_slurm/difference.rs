@@ -59,8 +59,8 @@ fn another_policy_on_the_same_log_is_told_start_by_start() {
         "{words}"
     );
     assert!(words.lines().count() <= 23, "{words}");
-    std::thread::sleep(std::time::Duration::from_millis(1100));
-    let none = out(&fake.scheduler(&["diff", "--policy", "fifo", "--last", "0s"]));
+    std::thread::sleep(std::time::Duration::from_millis(2100));
+    let none = out(&fake.scheduler(&["diff", "--policy", "fifo", "--last", "1s"]));
     assert!(none.contains("No round of the log was decided again"), "{none}");
     let bad = fake.scheduler(&["diff", "--policy", "fifo", "--last", "7 moons"]);
     assert!(!bad.status.success());

@@ -1,5 +1,6 @@
 //! The program against a Slurm of shell scripts that keeps its state in files: order, placement, and every way to end badly.
 
+mod alerts;
 mod aside;
 mod difference;
 mod fake;

@@ -79,7 +79,7 @@ kill_daemon
 wait_for 60 'all four without a daemon' queue_is_empty
 [ "$(order_of 4)" = "${waiting[1]} $later ${waiting[2]} ${waiting[0]} " ] || fail "after two deaths the order was $(order_of 4)"
 
-echo '4. A job that a daemon held before is given back; what is handed back has no factor; nodes may be named too'
+echo '4. A job that a daemon held before is given back; what is handed back has no factor'
 start_daemon
 filler=$(submit --gres=gpu:v100:8 -t 1 "$dir/job.sh" 5)
 wait_for 30 'the filler runs' grep -q "^$filler " "$dir/starts"
@@ -93,4 +93,26 @@ scheduler hand-back
 [ "$(factor_of "$left")" = 0 ] || fail "after hand-back its factor is $(factor_of "$left")"
 scancel "$own"
 wait_for 60 'both' queue_is_empty
+echo '5. Nodes are named too: a user keeps his own, all others are lifted again, and everybody starts'
+sed -i 's/^drive = .*/drive = "order-and-place"/' "$dir/pleach.toml"
+start_daemon
+filler=$(submit --gres=gpu:v100:8 -t 1 "$dir/job.sh" 4)
+wait_for 30 'the filler runs' grep -q "^$filler " "$dir/starts"
+# One CPU job fills each of the other nodes, which the policy cannot see: it would start jobs there, and Slurm does not.
+busy=("$(submit -w g1 -n 16 -t 9 "$dir/job.sh" 30)" "$(submit -w g2 -n 16 -t 9 "$dir/job.sh" 30)")
+wait_for 30 'the CPUs are taken' sh -c "[ \$(squeue -h -t R | wc -l) = 3 ]"
+own=$(submit -w g3 --gres=gpu:8 -t 40 "$dir/job.sh" 0.1)
+named=$(submit --gres=gpu:2 -t 20 "$dir/job.sh" 0.1)
+required() { squeue -h -j "$1" -O ReqNodes:\|; } # JOB
+is_named() { grep -q 'g[12]' <<< "$(required "$named")"; }
+is_lifted() { ! is_named; }
+wait_for 10 'nodes are named' is_named
+wait_for 10 'they are lifted' is_lifted
+[ "$(required "$own")" = 'g3|' ] || fail "the nodes that a user had named are now $(required "$own")"
+wait_for 40 'the one whose nodes did not take it, on another node' grep -q "^$named .* g3 " "$dir/starts"
+kill_daemon
+scheduler hand-back
+scancel "${busy[@]}"
+wait_for 60 'everybody' queue_is_empty
+grep -q "^$own .* g3 " "$dir/starts" || fail 'the job with nodes of its own was lost'
 echo "order_slurm: $(wc -l < "$dir/starts") starts on $(scontrol --version), as $slurm_user, within $((SECONDS - began)) s: all as expected"

@@ -2,6 +2,7 @@
 
 use pleach_env::workload::plans::{Machine, Model, Plan, Training, step_time};
 use pleach_scheduler::physics::links::Fabric;
+use pleach_scheduler::portable_math::{exp, ln};
 
 use super::figure::show;
 use super::{Benchmark, Effort, Figure, Reproduction, Target};
@@ -90,9 +91,9 @@ fn steps(_: &Effort) -> Result<Reproduction, Error> {
     };
     let error_of = |gpus_per_node: u32| {
         let logs = rows().filter(|(row, _)| row.3 == gpus_per_node);
-        let logs: Vec<f64> = logs.map(|(row, law)| (law / row.4).ln()).collect();
+        let logs: Vec<f64> = logs.map(|(row, law)| ln(law / row.4)).collect();
         let squares: Vec<f64> = logs.iter().map(|log| log * log).collect();
-        (mean(&logs).exp(), mean(&squares).sqrt())
+        (exp(mean(&logs)), mean(&squares).sqrt())
     };
     let mut figures = Vec::new();
     for (gpus_per_node, nodes) in [

@@ -13,7 +13,7 @@ impl Cluster {
     /// [`Template::BestValue`](super::Template::BestValue) makes most of. 1 with one type.
     #[must_use]
     pub fn type_advantage(&self, class: ClassId, kind: GpuTypeId) -> f64 {
-        self.worth.advantage[class.index() * self.num_types() + kind.index()]
+        self.worth.advantage(class, kind)
     }
 
     /// The type on which the average class is fastest.

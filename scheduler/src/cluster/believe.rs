@@ -1,7 +1,6 @@
 //! A speed that turns out to be another one than was believed.
 
 use super::Cluster;
-use super::type_advantage::TypeWorth;
 use crate::ids::{ClassId, GpuTypeId};
 
 impl Cluster {
@@ -22,7 +21,8 @@ impl Cluster {
         let on_type = || self.classes.iter().map(|class| class.speed[kind.index()]);
         self.type_speed_max[kind.index()] = on_type().fold(0.0, f64::max);
         self.type_value[kind.index()] = on_type().sum::<f64>() / self.classes.len() as f64;
-        self.worth = TypeWorth::new(&self.classes, &self.type_value, &self.free.num_gpus);
+        let speeds = &self.classes[class.index()].speed;
+        self.worth.learn(class, speeds, &self.type_value);
     }
 }
 

@@ -292,8 +292,9 @@ fn tacc_s(draw: u64) -> f64 {
 /// The index of a kind in [`SIA_SECONDS`]; `other` where it is not known.
 #[must_use]
 pub(crate) fn sia_kind(name: &str) -> u8 {
-    let lower = name.to_ascii_lowercase();
-    let found = SIA_SECONDS.iter().position(|(kind, _)| *kind == lower);
+    let found = SIA_SECONDS
+        .iter()
+        .position(|(kind, _)| name.eq_ignore_ascii_case(kind));
     found.unwrap_or(SIA_SECONDS.len() - 1) as u8
 }
 

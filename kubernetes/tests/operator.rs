@@ -81,6 +81,14 @@ async fn a_log_is_decided_again_and_becomes_a_workload() {
         "{}",
         out(&replayed)
     );
+    let diff = program(state, &["diff", "--policy", "fifo"]);
+    assert!(
+        diff.status.success()
+            && out(&diff).contains("of 3 rounds")
+            && out(&diff).contains("3 starts in the log"),
+        "{}",
+        out(&diff)
+    );
 
     let list = folder.path().join("list.csv");
     let captured = program(state, &["capture", log, "--to", list.to_str().unwrap()]);

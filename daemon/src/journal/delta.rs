@@ -1,11 +1,7 @@
 //! A round as it differs from the one before: the nodes and jobs that changed, came or went, and what is remembered of them.
 //!
-//! What is made of a round and its difference is the next round to the bit. Where two rounds have no difference of this form, as
-//! when nodes are told in another order, the next one is written whole. A difference names the round that it follows and how much
-//! there is after it, so a line that is missing is found.
-
-use std::collections::HashSet;
-use std::hash::Hash;
+//! What is made of a round and its difference is the next round to the bit. A difference names the round that it follows and how
+//! much there is after it, so a line that is missing is found.
 
 use serde::{Deserialize, Serialize};
 
@@ -17,6 +13,9 @@ use crate::snapshot::{JobSeen, NodeSeen};
 
 /// Most nodes, and most jobs, of a round that is made of differences: ten times the largest cluster of any list. *Ours*.
 const NUM_MAX: usize = 10_000_000;
+
+/// Looks for who went and came, for each thing of the two lists. *Ours*: lists in which few do need one.
+const LOOKS: usize = 64;
 
 /// A line of the log that is no whole round.
 #[derive(Debug, Serialize, Deserialize)]
@@ -60,17 +59,18 @@ pub(crate) struct Delta {
 
 impl DeltaLine {
     /// As [`Delta::between`].
-    pub(crate) fn between(before: &RoundRecord, after: &RoundRecord) -> Option<DeltaLine> {
-        let delta = Delta::between(before, after)?;
-        Some(DeltaLine { delta })
+    pub(crate) fn between(before: &RoundRecord, after: &RoundRecord) -> DeltaLine {
+        DeltaLine {
+            delta: Delta::between(before, after),
+        }
     }
 }
 
 impl Delta {
-    /// From one round to a later one; none where it has to be written whole.
-    fn between(before: &RoundRecord, after: &RoundRecord) -> Option<Delta> {
+    /// From one round to a later one.
+    fn between(before: &RoundRecord, after: &RoundRecord) -> Delta {
         let (was, is) = (&before.snapshot, &after.snapshot);
-        Some(Delta {
+        Delta {
             after: place(before),
             round: after.round,
             is_shadow: after.is_shadow,
@@ -80,8 +80,8 @@ impl Delta {
             version: is.version,
             taken_s: is.taken_s,
             num: (is.nodes.len(), is.jobs.len()),
-            nodes: Edit::between(&was.nodes, &is.nodes, |node| node.name.as_str())?,
-            jobs: Edit::between(&was.jobs, &is.jobs, |job| job.id)?,
+            nodes: Edit::between(&was.nodes, &is.nodes, |node| node.name.as_str()),
+            jobs: Edit::between(&was.jobs, &is.jobs, |job| job.id),
             memory: MemoryEdit::between(&before.memory, &after.memory, (was.taken_s, is.taken_s)),
             turn: after.turn.clone(),
             order: after.order.clone(),
@@ -89,7 +89,7 @@ impl Delta {
             observe_s: after.observe_s,
             decide_s: after.decide_s,
             apply_s: after.apply_s,
-        })
+        }
     }
 
     /// Makes the round before the round after; why it cannot.
@@ -142,7 +142,7 @@ fn place(record: &RoundRecord) -> (u64, i64) {
     (record.round, record.snapshot.taken_s)
 }
 
-/// A list as it differs from one before. What stays keeps its order.
+/// A list as it differs from one before. What stays where it was among the others is not told.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Edit<T> {
@@ -216,41 +216,57 @@ impl<T> Edit<T> {
 }
 
 impl<T: Clone + PartialEq> Edit<T> {
-    /// From one list to another, of things with a key each; none where what stays changed its order.
-    fn between<'a, K: Hash + Eq>(
-        before: &'a [T],
-        after: &'a [T],
-        key: impl Fn(&'a T) -> K,
-    ) -> Option<Edit<T>> {
+    /// From one list to another, of things with a key each. What moved among the others is gone and came.
+    fn between<'a, K: PartialEq>(before: &'a [T], after: &'a [T], key: impl Fn(&'a T) -> K) -> Edit<T> {
         let (mut edit, mut was, mut is) = (Edit::none(), 0, 0);
-        // Made only where something came or went.
-        let (mut keys_before, mut keys_after): (Option<HashSet<K>>, Option<HashSet<K>>) = (None, None);
+        let mut looks = LOOKS * (before.len() + after.len());
         while was < before.len() || is < after.len() {
-            let (old, new) = (before.get(was), after.get(is));
-            if let (Some(old), Some(new)) = (old, new)
+            let (num_gone, num_came) = apart(&before[was..], &after[is..], &key, &mut looks);
+            edit.gone.extend(was..was + num_gone);
+            let came = (is..is + num_came).map(|at| (at, after[at].clone()));
+            edit.came.extend(came);
+            (was, is) = (was + num_gone, is + num_came);
+            if let (Some(old), Some(new)) = (before.get(was), after.get(is))
                 && key(old) == key(new)
             {
                 if old != new {
                     edit.changed.push((was, new.clone()));
                 }
                 (was, is) = (was + 1, is + 1);
-                continue;
             }
-            let keys_after = keys_after.get_or_insert_with(|| after.iter().map(&key).collect());
-            if let Some(old) = old
-                && !keys_after.contains(&key(old))
-            {
-                edit.gone.push(was);
-                was += 1;
-                continue;
-            }
-            let keys_before = keys_before.get_or_insert_with(|| before.iter().map(&key).collect());
-            let new = new.filter(|new| !keys_before.contains(&key(new)))?;
-            edit.came.push((is, new.clone()));
-            is += 1;
         }
-        Some(edit)
+        edit
     }
+}
+
+/// How many went and how many came before the two lists go on with the same thing: nobody, or those up to where one of the first
+/// two is in the other list, or both of them. Each look costs one of `looks`; without any left nobody is looked for.
+fn apart<'a, T, K: PartialEq>(
+    before: &'a [T],
+    after: &'a [T],
+    key: &impl Fn(&'a T) -> K,
+    looks: &mut usize,
+) -> (usize, usize) {
+    let (Some(old), Some(new)) = (before.first(), after.first()) else {
+        return (before.len(), after.len());
+    };
+    let (old, new) = (key(old), key(new));
+    if old == new {
+        return (0, 0);
+    }
+    for far in 1..before.len().max(after.len()) {
+        if *looks == 0 {
+            break;
+        }
+        *looks -= 1;
+        if before.get(far).is_some_and(|thing| key(thing) == new) {
+            return (far, 0);
+        }
+        if after.get(far).is_some_and(|thing| key(thing) == old) {
+            return (0, far);
+        }
+    }
+    (1, 1)
 }
 
 #[cfg(test)]
@@ -267,17 +283,25 @@ mod tests {
         #[test]
         fn a_list_and_its_difference_are_the_other_list(before in lists(), after in lists()) {
             let edit = Edit::between(&before, &after, |thing| thing.0);
-            let kept = |list: &[(u8, u8)], other: &[(u8, u8)]| -> Vec<u8> {
-                let is_kept = |key: &u8| other.iter().any(|thing| thing.0 == *key);
-                list.iter().map(|thing| thing.0).filter(is_kept).collect()
-            };
-            // Without a difference only where what stays is told in another order, or twice.
-            prop_assert_eq!(edit.is_some(), kept(&before, &after) == kept(&after, &before));
-            if let Some(edit) = edit {
-                let mut list = before;
-                edit.apply(&mut list).unwrap();
-                prop_assert_eq!(list, after);
+            let mut list = before;
+            edit.apply(&mut list).unwrap();
+            prop_assert_eq!(list, after);
+        }
+
+        #[test]
+        fn where_some_went_and_some_came_nobody_else_is_written_down(
+            kept in prop::collection::vec(any::<bool>(), 0..60),
+            came in prop::collection::vec(0_usize..60, 0..6),
+        ) {
+            let before: Vec<(usize, u8)> = (0..kept.len()).map(|key| (key, 0)).collect();
+            let stays = before.iter().zip(&kept).filter(|(_, kept)| **kept);
+            let mut after: Vec<(usize, u8)> = stays.map(|(thing, _)| *thing).collect();
+            for (number, at) in came.iter().enumerate() {
+                after.insert(at % (after.len() + 1), (1000 + number, 0));
             }
+            let edit = Edit::between(&before, &after, |thing| thing.0);
+            let num_gone = kept.iter().filter(|kept| !**kept).count();
+            prop_assert_eq!((edit.gone.len(), edit.came.len(), edit.changed.len()), (num_gone, came.len(), 0));
         }
 
         #[test]

@@ -82,10 +82,7 @@ impl Journal {
             Some(running) => running,
             None => self.begin(now_s)?,
         };
-        let delta = self
-            .last
-            .as_ref()
-            .and_then(|last| DeltaLine::between(last, record));
+        let delta = self.last.as_ref().map(|last| DeltaLine::between(last, record));
         let mut line = match &delta {
             Some(delta) => line(delta)?,
             None => line(record)?,

@@ -446,3 +446,26 @@ fn nodes_that_a_user_has_named_stay_his_and_no_kill_leaves_any_of_ours() {
         assert_eq!(fake.line(), [1, 2, 3, 4, 5]);
     }
 }
+
+#[test]
+fn what_slurm_started_in_order_is_captured_as_a_list() {
+    let fake = Fake::ordered(&WAITING);
+    fake.rounds("sjf", "--live", "1");
+    fake.end(91);
+    fake.end(92);
+    look(&fake);
+    fake.rounds("sjf", "--live", "1");
+    std::thread::sleep(std::time::Duration::from_millis(2100));
+    // Who runs is seen in one more round, in which somebody comes.
+    fake.come(6, 4, "9:00", "");
+    fake.rounds("sjf", "--live", "1");
+    for job in [4, 2, 3] {
+        fake.end(job);
+    }
+    fake.rounds("sjf", "--live", "2");
+    let (log, to) = (fake.at("state"), fake.at("week.csv"));
+    let told = fake.scheduler(&["capture", log.to_str().unwrap(), "--to", to.to_str().unwrap()]);
+    assert!(told.status.success(), "{}", String::from_utf8_lossy(&told.stderr));
+    let list = fake.read("week.csv");
+    assert!(list.lines().count() >= 3, "{list}");
+}

@@ -9,7 +9,7 @@ use super::{EpisodeFlags, RunArgs};
 #[derive(Args, Clone, Debug, Serialize)]
 #[command(after_help = "\
 Examples:
-  pleach quickstart                                     about two minutes on a laptop
+  pleach quickstart                                     about four minutes on a laptop
   pleach quickstart --updates 4 --num-jobs 60 --simulations 500      a smoke test
   pleach quickstart --env Pleach/PhillyGang-v1 --seed 1 --out runs/first
 
@@ -17,7 +17,7 @@ In the folder: report.html (read this first), tree.txt, tree.json, network.ckpt,
 results.json, and the logs of training for TensorBoard. Training, choosing and reporting use seeds that have nothing in common.")]
 pub struct QuickstartArgs {
     /// Environment to train and test in; `pleach workload` names them
-    #[arg(long, value_name = "ID", default_value = "Pleach/GavelMulti-v1")]
+    #[arg(long, value_name = "ID", default_value = "Pleach/GavelMultiRealistic-v0")]
     pub env: String,
     /// What its episodes are not as it has them.
     #[command(flatten)]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::Cluster;
 use super::attained_service::AttainedService;
-use super::capabilities::{Capabilities, class_cost_s};
+use super::capabilities::{Capabilities, Sharing, class_cost_s};
 use super::free::FreeIndex;
 use super::goodput_cache::FirstGoodput;
 use super::links::Links;
@@ -99,7 +99,7 @@ impl Cluster {
                 .map(|kind| fastest(&mut classes.iter().map(|class| class.speed[kind])))
                 .collect(),
             type_value,
-            pairs: pairs(spec, classes)?,
+            pairs: pairs(spec, classes, capabilities.sharing)?,
             restart_cost_s_min: classes
                 .iter()
                 .map(|class| class_cost_s_min(class, storage, &capabilities))
@@ -211,12 +211,16 @@ fn idle_tenant(tenant: &TenantSpec) -> Tenant {
     }
 }
 
-fn pairs(spec: &ClusterSpec, classes: &[ModelClass]) -> Result<PairTable, ConfigError> {
+/// What pairs of classes cost each other; nothing, but checked, where nobody shares.
+fn pairs(spec: &ClusterSpec, classes: &[ModelClass], sharing: Sharing) -> Result<PairTable, ConfigError> {
+    if sharing == Sharing::Off {
+        return PairTable::new(&spec.pairs, &[], &[]);
+    }
     let types: Vec<&str> = spec.gpu_types.iter().map(|gpu| gpu.name.as_str()).collect();
     let classes: Vec<&str> = classes.iter().map(|class| class.name.as_str()).collect();
     let table = PairTable::new(&spec.pairs, &types, &classes)?;
     Ok(match spec.interference.guard {
-        Some(_) => table.numbered(&classes),
+        Some(_) => table.scattered(&classes),
         None => table,
     })
 }

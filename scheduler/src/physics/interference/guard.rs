@@ -64,14 +64,14 @@ impl SharingGuard {
             > 1
     }
 
-    /// By how much a class is faster or slower beside another than the rule says: log-normal, always the same for two names.
-    pub(super) fn scatter_of(&self, pair: u64, is_heavy: bool) -> f64 {
+    /// By how much a class is faster or slower beside another than the rule says: log-normal, so many standard deviations from it.
+    pub(super) fn scatter_of(&self, deviation: f64, is_heavy: bool) -> f64 {
         let sigma = if is_heavy {
             self.scatter_heavy
         } else {
             self.scatter
         };
-        exp(sigma * normal(pair))
+        exp(sigma * deviation)
     }
 
     /// Checks the ranges.
@@ -141,7 +141,7 @@ fn mixed(number: u64) -> u64 {
 }
 
 /// The standard normal number of 64 bits (Box and Muller).
-fn normal(bits: u64) -> f64 {
+pub(super) fn normal(bits: u64) -> f64 {
     let part = |bits: u64| ((bits >> 11) as f64 + 0.5) / (1_u64 << 53) as f64;
     let other = mixed(bits.wrapping_add(0x9e37_79b9_7f4a_7c15));
     (-2.0 * ln(part(bits))).sqrt() * cos(std::f64::consts::TAU * part(other))
@@ -159,7 +159,8 @@ mod tests {
             let pairs = names
                 .iter()
                 .flat_map(|one| names.iter().map(move |other| (one, other)));
-            let logs = pairs.map(|(one, other)| ln(guard.scatter_of(pair_number(one, other), is_heavy)));
+            let logs =
+                pairs.map(|(one, other)| ln(guard.scatter_of(normal(pair_number(one, other)), is_heavy)));
             let logs: Vec<f64> = logs.collect();
             let mean = logs.iter().sum::<f64>() / 1e4;
             let variance = logs.iter().map(|log| (log - mean).powi(2)).sum::<f64>() / 1e4;

@@ -358,8 +358,9 @@ impl Interference {
                     Some(guard) => {
                         let is_heavy = guard.is_heavy(mine, theirs);
                         let kappa = if is_heavy { guard.kappa_heavy } else { self.kappa };
-                        let number = table.map_or(0, |table| table.number(resident.class, other.class));
-                        let speed = guard.scatter_of(number, is_heavy) / (1.0 + kappa * mine * theirs);
+                        let deviation = table.and_then(|table| table.deviation(resident.class, other.class));
+                        let scatter = guard.scatter_of(deviation.unwrap_or(0.0), is_heavy);
+                        let speed = scatter / (1.0 + kappa * mine * theirs);
                         1.0 / speed.min(1.0) - 1.0
                     }
                 };

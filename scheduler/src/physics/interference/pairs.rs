@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::guard::pair_number;
+use super::guard::{normal, pair_number};
 use crate::error::ConfigError;
 
 /// One measured pair, as written in a file. Names match a class exactly, or as its family: the entry `ResNet-18` is
@@ -27,9 +27,10 @@ pub struct PairTable {
     num_classes: usize,
     /// Speed of (GPU type, victim, neighbour); -1 = not measured, 0 = out of memory.
     speed: Vec<f64>,
-    /// A number for each (victim, neighbour), of their names. `[num_classes, num_classes]`; empty where nobody asks.
+    /// A standard normal number for each (victim, neighbour), of their names. `[num_classes, num_classes]`; empty where nobody
+    /// asks.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    numbers: Vec<u64>,
+    normals: Vec<f64>,
 }
 
 /// Stands in the table for a pair that nobody measured.
@@ -95,25 +96,27 @@ impl PairTable {
         Ok(PairTable {
             num_classes,
             speed,
-            numbers: Vec::new(),
+            normals: Vec::new(),
         })
     }
 
-    /// The same table that can tell pairs of these classes apart by a number.
+    /// The same table that knows how far pairs of these classes lie from the rule.
     #[must_use]
-    pub(crate) fn numbered(mut self, classes: &[&str]) -> PairTable {
+    pub(crate) fn scattered(mut self, classes: &[&str]) -> PairTable {
         let pairs = classes
             .iter()
             .flat_map(|one| classes.iter().map(move |other| (one, other)));
-        self.numbers = pairs.map(|(one, other)| pair_number(one, other)).collect();
+        self.normals = pairs
+            .map(|(one, other)| normal(pair_number(one, other)))
+            .collect();
         self.num_classes = classes.len();
         self
     }
 
-    /// The number of a pair; 0 where the table has none.
-    pub(super) fn number(&self, victim: u16, neighbour: u16) -> u64 {
+    /// How far a pair lies from the rule, in standard deviations; none where the table does not know.
+    pub(super) fn deviation(&self, victim: u16, neighbour: u16) -> Option<f64> {
         let cell = usize::from(victim) * self.num_classes + usize::from(neighbour);
-        self.numbers.get(cell).copied().unwrap_or(0)
+        self.normals.get(cell).copied()
     }
 
     /// Measured speed of `victim` beside `neighbour`; `None` = not measured, 0 = out of memory.

@@ -348,7 +348,7 @@ fn guarded_sharing_follows_the_rule_for_light_and_for_heavy_pairs_worked_by_hand
         assert!((speed - expected).abs() < 1e-12, "{one} {other} {speed}");
     }
     // With scatter a pair has a speed of its own, never above being alone, and not the same for both.
-    let table = PairTable::default().numbered(&["a", "b"]);
+    let table = PairTable::default().scattered(&["a", "b"]);
     let speed = |mine, theirs| {
         let (mine, theirs) = (with(0.6, 1.0, mine), with(0.6, 1.0, theirs));
         Interference::MEASURED.speed_of(&mine, &[theirs], 0, Mechanism::Mps, Some(&table))

@@ -226,6 +226,11 @@ else
   step "$built/examples/shortest_first_tree" "$tree"
   step timeout 900 daemon/tests/real_slurm.sh "$built/pleach-scheduler" "$tree"
   step timeout 300 daemon/tests/order_slurm.sh "$built/pleach-scheduler" "$tree"
+  if command -v slurmdbd >/dev/null && command -v mariadbd >/dev/null; then
+    step timeout 300 daemon/tests/limits_slurm.sh "$built/pleach-scheduler" "$tree"
+  else
+    skip 'limits and an operator on a real Slurm' 'slurmdbd is not here (Debian: slurmdbd, slurm-wlm-mysql-plugin, mariadb-server)'
+  fi
   step timeout 300 daemon/tests/root_slurm.sh "$built/pleach-scheduler" "$tree"
   step timeout 300 cli/tests/sweep_slurm.sh "$built/pleach"
   rm -f "$tree"

@@ -7,6 +7,7 @@
 #   PLEACH_SLURM_PORT       the controller's port; the nodes' are the next ones
 #   PLEACH_SLURM_NODES      NAME:GPU_TYPE:NUM_GPUS of each node
 #   PLEACH_SLURM_PRIORITY   how Slurm orders jobs, basic or multifactor
+#   PLEACH_SLURM_ACCOUNTING 1: with slurmdbd (slurm_accounting.sh), GPUs counted, and the limits of accounts enforced
 #   PLEACH_SLURM_SCHEDULER  Slurm's own scheduler, with more words for SchedulerParameters behind a comma; of a word that stands
 #                           there twice Slurm takes the first, so those below cannot be changed so
 
@@ -18,6 +19,11 @@ slurm_start() {
   local dir=$1 lua=${2:-} host port=${PLEACH_SLURM_PORT:-16817}
   local nodes=${PLEACH_SLURM_NODES:-g1:a100:4 g2:a100:4 g3:v100:8} scheduler=${PLEACH_SLURM_SCHEDULER:-backfill}
   local node name kind num names=()
+  local accounting=AccountingStorageType=accounting_storage/none
+  if [ "${PLEACH_SLURM_ACCOUNTING:-0}" = 1 ]; then
+    accounting=$(printf 'AccountingStorage%s\n' Type=accounting_storage/slurmdbd Host=127.0.0.1 "Port=$((port + 10))" \
+      "Pass=$dir/run/munge.socket" TRES=gres/gpu Enforce=associations,limits)
+  fi
   host=$(hostname)
   mkdir -p "$dir"/{run,log,state,etc,dev,munge}
   chmod 755 "$dir" "$dir"/run "$dir"/log
@@ -44,7 +50,7 @@ SlurmdLogFile=$dir/log/slurmd.%n.log
 ProctrackType=proctrack/linuxproc
 TaskPlugin=task/none
 JobAcctGatherType=jobacct_gather/none
-AccountingStorageType=accounting_storage/none
+$accounting
 MpiDefault=none
 ReturnToService=2
 SlurmdParameters=config_overrides
@@ -76,6 +82,7 @@ CONF
   munged --force --key-file="$dir/munge/key" --socket="$dir/run/munge.socket" --pid-file="$dir/run/munged.pid" \
     --log-file="$dir/etc/munged.log" --seed-file="$dir/run/munged.seed"
   export SLURM_CONF=$dir/etc/slurm.conf
+  [ "${PLEACH_SLURM_ACCOUNTING:-0}" != 1 ] || accounting_start "$dir"
   slurmctld -i
   for node in "${names[@]}"; do slurmd -N "$node"; done
   for _ in $(seq 200); do
@@ -95,4 +102,5 @@ slurm_stop() {
     pgrep -F "$dir/run/slurmctld.pid" >/dev/null 2>&1 || break
     sleep 0.1
   done
+  [ "${PLEACH_SLURM_ACCOUNTING:-0}" != 1 ] || accounting_stop "$dir"
 }

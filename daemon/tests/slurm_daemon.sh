@@ -1,12 +1,13 @@
 # What the tests of the daemon on a real Slurm share: one cluster, one daemon, jobs that write down when they start and end.
 # Sourced with `name`, `program` and `tree` set; ends what it started when the shell ends.
 #   start_slurm                  the cluster, with the script of the daemon where it holds jobs (PLEACH_DRIVE, hold by default)
-#   start_daemon, kill_daemon    the daemon, as the account of the controller
+#   start_daemon, kill_daemon    the daemon, as the account of the controller, or what as_daemon says
 #   scheduler ARGS...            the program beside it
 #   submit ARGS...               the number of a new job
 #   wait_for SECONDS WORDS COMMAND...
 # shellcheck source=daemon/tests/slurm_cluster.sh
 . "$(dirname "${BASH_SOURCE[0]}")/slurm_cluster.sh"
+as_daemon=("${as_slurm[@]}")
 # An account that is nobody's friend, as users are.
 as_user=(setpriv --reuid=65534 --regid=65534 --clear-groups)
 
@@ -54,10 +55,10 @@ JOB
 export OUT=$dir
 : > "$dir/starts"; : > "$dir/ends"; : > "$dir/daemon.log"
 chmod 666 "$dir/starts" "$dir/ends"
-scheduler() { "${as_slurm[@]}" "$program" --config "$dir/pleach.toml" "$@"; }
+scheduler() { "${as_daemon[@]}" "$program" --config "$dir/pleach.toml" "$@"; }
 # Without a shell between, which would be killed in the place of the daemon.
 start_daemon() {
-  "${as_slurm[@]}" "$program" --config "$dir/pleach.toml" run --policy "$tree" --live >> "$dir/daemon.log" 2>&1 &
+  "${as_daemon[@]}" "$program" --config "$dir/pleach.toml" run --policy "$tree" --live >> "$dir/daemon.log" 2>&1 &
   daemon=$!
 }
 kill_daemon() { kill -9 "$daemon"; wait "$daemon" 2>/dev/null || true; daemon=; }

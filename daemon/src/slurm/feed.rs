@@ -156,8 +156,17 @@ pub(super) fn refused(said: &[String]) -> Option<String> {
     };
     let others: Vec<&String> = said.iter().filter(|text| !is_gone(text)).collect();
     let first = others.first()?;
+    // What Slurm 22.05 answers an account without the right, and the same for who may not touch an administrator's hold.
+    let is_of_account = ["Invalid user id", "Access/permission denied"];
+    let is_of_account = is_of_account.iter().any(|words| first.contains(words));
+    let fix = match is_of_account {
+        true => {
+            " (the daemon's account must be SlurmUser or an operator: `sacctmgr modify user NAME set adminlevel=operator`)"
+        }
+        false => "",
+    };
     Some(format!(
-        "{} changes of the order were refused; the first: {first}",
+        "{} changes of the order were refused; the first: {first}{fix}",
         others.len()
     ))
 }

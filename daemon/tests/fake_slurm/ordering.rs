@@ -146,6 +146,7 @@ fn lost_lines_hanging_commands_and_garbage_cost_rounds_and_no_order() {
     let said = fake.rounds("fifo", "--live", "1");
     let told = "changes of the order were refused; the first: Access/permission denied for job";
     assert_eq!(said.matches(told).count(), 1, "{said}");
+    assert!(said.contains("set adminlevel=operator"), "{said}");
     assert!(!fake.scheduler(&["status"]).status.success());
     fs::remove_file(fake.at("deny")).unwrap();
     fake.rounds("fifo", "--live", "1");

@@ -284,7 +284,7 @@ impl<S: BatchSystem> Driver<S> {
         self.status.apply_s = began.elapsed().as_secs_f64();
         let is_done = |planned: &&Planned| round::is_carried_out(planned) && is_sent(planned);
         match &plan.order {
-            Some(order) => self.status.told_order(order, self.num_started(snapshot)),
+            Some(order) => self.status.told_order(order),
             None => {
                 let num_done = plan.decisions.iter().filter(is_done).count();
                 self.status.carried_out(&plan, num_done as u64);
@@ -323,13 +323,6 @@ impl<S: BatchSystem> Driver<S> {
             num(&|phase| matches!(phase, Phase::Waiting | Phase::Loose | Phase::Blocked { .. }));
         self.status.num_placed = num(&|phase| matches!(phase, Phase::Running | Phase::Released { .. }));
         self.status.num_foreign = num(&|phase| matches!(phase, Phase::Foreign { .. }));
-    }
-
-    /// Jobs that run and did not in the last round.
-    fn num_started(&self, snapshot: &Snapshot) -> u64 {
-        let runs = snapshot.jobs.iter().filter(|job| job.phase == Phase::Running);
-        let began = runs.filter(|job| self.status.num_rounds > 1 && !self.running.contains(&job.id));
-        began.count() as u64
     }
 
     /// What is remembered of what was sent.

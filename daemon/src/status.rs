@@ -43,7 +43,7 @@ pub struct Status {
     pub num_failed: u64,
     /// Rounds that the fallback answered, and those that the policy itself left to it.
     pub num_fallbacks: u64,
-    /// Starts that were sent; in shadow mode, that were decided; where an order is told, that were seen.
+    /// Starts that were sent; in shadow mode, that were decided. Where an order is told nobody is sent: [`Truth`] has those seen.
     pub num_starts: u64,
     /// Those of them that the fallback decided.
     pub num_starts_by_fallback: u64,
@@ -120,9 +120,8 @@ impl Status {
         }
     }
 
-    /// Takes in what was told of an order, and how many jobs were seen to start.
-    pub fn told_order(&mut self, order: &Order, num_started: u64) {
-        self.num_starts += num_started;
+    /// Takes in what was told of an order.
+    pub fn told_order(&mut self, order: &Order) {
         let told = self.order.get_or_insert_default();
         told.num_written += order.written.len() as u64;
         told.num_left = order.num_left;

@@ -460,6 +460,7 @@ impl Settings {
             folder: self.slurm_bin.clone(),
             limit: Duration::from_secs_f64(self.command_limit_s),
             pulse: Pulse::default(),
+            model: None,
         }
     }
 }

@@ -3,6 +3,7 @@
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -11,6 +12,21 @@ use crate::pulse::Pulse;
 
 /// Most bytes of output that are read: a hundred thousand jobs at some hundred bytes each.
 const OUTPUT_MAX: u64 = 64 << 20;
+
+/// A Slurm in this process, in place of the commands of a real one: what tests of faults drive.
+pub trait Model: std::fmt::Debug + Send + Sync {
+    /// What a command prints on standard output.
+    ///
+    /// # Errors
+    /// As [`Commands::run`].
+    fn run(&self, program: &str, args: &[&str]) -> Result<String, Error>;
+
+    /// Carries lines out as a `scontrol` does that has them on standard input; what it complains of.
+    ///
+    /// # Errors
+    /// One that ended or did not answer in time: some of the lines may have been carried out, and may still be.
+    fn feed(&self, lines: &[&str]) -> Result<Vec<String>, Error>;
+}
 
 /// Where the commands are, and how long each may take.
 #[derive(Clone, Debug)]
@@ -21,6 +37,8 @@ pub struct Commands {
     pub limit: Duration,
     /// Each command is a step of the loop.
     pub pulse: Pulse,
+    /// What answers in place of processes; none: a real Slurm.
+    pub model: Option<Arc<dyn Model>>,
 }
 
 impl Commands {
@@ -46,6 +64,9 @@ impl Commands {
     /// UTF-8.
     pub fn run(&self, program: &str, args: &[&str]) -> Result<String, Error> {
         self.pulse.rest(self.limit);
+        if let Some(model) = &self.model {
+            return model.run(program, args);
+        }
         let shown = || format!("{program} {}", args.join(" "));
         let fail = |reason: String| Error::Command {
             command: shown(),
@@ -128,6 +149,7 @@ mod tests {
             folder: None,
             limit: Duration::from_millis(limit_ms),
             pulse: Pulse::default(),
+            model: None,
         }
     }
 

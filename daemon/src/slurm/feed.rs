@@ -96,6 +96,11 @@ impl Feed {
         if lines.is_empty() {
             return Ok(Vec::new());
         }
+        if let Some(model) = &commands.model {
+            let texts: Vec<&str> = lines.iter().map(|line| line.0.as_str()).collect();
+            let said = model.feed(&texts)?;
+            return Ok(said.iter().filter_map(|line| complaint(line)).collect());
+        }
         self.num_batches += 1;
         let end_word = format!("pleach-end-{}", self.num_batches);
         let fail = |reason: String| Error::Command {
@@ -238,6 +243,7 @@ mod tests {
             folder: Some(folder.into()),
             limit: Duration::from_millis(700),
             pulse: crate::pulse::Pulse::default(),
+            model: None,
         }
     }
 

@@ -64,7 +64,14 @@ impl Slurm {
     /// # Errors
     /// As [`site::partition`]; a Slurm that answers and takes no order, where it is to be told one.
     pub fn new(settings: &Settings) -> Result<Slurm, Error> {
-        let commands = settings.commands();
+        Slurm::by(settings.commands(), settings)
+    }
+
+    /// The same by other commands than those of the settings.
+    ///
+    /// # Errors
+    /// As [`Slurm::new`].
+    pub fn by(commands: Commands, settings: &Settings) -> Result<Slurm, Error> {
         let is_order = settings.drive.is_order();
         // Where it does not answer, rounds fail until it does and is asked again.
         let weights = match is_order {
@@ -95,9 +102,22 @@ impl Slurm {
     /// Settings out of their ranges, a policy that does not fit, a folder that another daemon has, a Slurm without a default
     /// partition where none is named.
     pub fn driver(settings: &Settings, policy: &str, is_shadow: bool) -> Result<Driver<Slurm>, Error> {
+        Slurm::driver_by(settings.commands(), settings, policy, is_shadow)
+    }
+
+    /// The same by other commands than those of the settings.
+    ///
+    /// # Errors
+    /// As [`Slurm::driver`].
+    pub fn driver_by(
+        commands: Commands,
+        settings: &Settings,
+        policy: &str,
+        is_shadow: bool,
+    ) -> Result<Driver<Slurm>, Error> {
         settings.validate()?;
         let state = State::take(&settings.state_dir, settings.log())?;
-        let system = Slurm::new(settings)?;
+        let system = Slurm::by(commands, settings)?;
         Driver::new(
             system,
             settings.rounds(),

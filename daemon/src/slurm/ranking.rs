@@ -170,6 +170,7 @@ mod tests {
             folder: Some(folder.path().into()),
             limit: Duration::from_secs(20),
             pulse: Pulse::default(),
+            model: None,
         };
         let did = folder.path().join("scontrol.did");
         let telling = Telling {

@@ -20,6 +20,8 @@ use tower::util::MapResponseLayer;
 
 use crate::config::Settings;
 use crate::error::Error;
+use crate::kueue::{Workload, WorkloadSpec};
+use crate::line::{KueueLists, Place};
 use crate::names;
 use crate::observe::Lists;
 use crate::pod::{self, PodSeen};
@@ -87,7 +89,70 @@ impl Cluster {
     pub async fn lists(&self) -> Result<Lists, Error> {
         let (nodes, pods) = (self.nodes().await?, self.pods().await?);
         let jobs = self.jobs_of(&pods).await?;
-        Ok(Lists { nodes, pods, jobs })
+        let kueue = match self.settings.drive.is_order() {
+            true => Some(self.kueue().await?),
+            false => None,
+        };
+        Ok(Lists {
+            nodes,
+            pods,
+            jobs,
+            kueue,
+        })
+    }
+
+    /// What Kueue has.
+    ///
+    /// # Errors
+    /// As [`Cluster::lists`]; 404 where Kueue is not installed, or one before 0.15.
+    pub async fn kueue(&self) -> Result<KueueLists, Error> {
+        let all = ListParams::default;
+        let trim = |workload: &mut Workload| {
+            bare(&mut workload.metadata);
+            if !workload.is_pending() {
+                workload.spec = WorkloadSpec::default();
+            }
+        };
+        Ok(KueueLists {
+            workloads: self.list("workloads", all(), trim).await?,
+            cluster_queues: self.list("clusterqueues", all(), |_| ()).await?,
+            local_queues: self.list("localqueues", all(), |_| ()).await?,
+            classes: self.list("workloadpriorityclasses", all(), |_| ()).await?,
+            pod_classes: self.list("priorityclasses", all(), |_| ()).await?,
+        })
+    }
+
+    /// Gives a workload that waits a priority, if it is the one that was read and waits still; whether it is.
+    ///
+    /// # Errors
+    /// A refusal, no answer.
+    pub async fn rank(&self, place: &Place, priority: i32) -> Result<bool, Error> {
+        let what = format!("priority of workload {}/{}", place.namespace, place.name);
+        let api: Api<Workload> = Api::namespaced(self.client.clone(), &place.namespace);
+        let params = PatchParams {
+            field_manager: Some(MANAGER.into()),
+            ..PatchParams::default()
+        };
+        let mut version = place.resource_version.clone();
+        // Kueue writes into workloads that wait: why they do. So one that has changed is read again, once.
+        for is_last in [false, true] {
+            let metadata = json!({ "uid": place.uid, "resourceVersion": version });
+            let patch = Patch::Merge(json!({ "metadata": metadata, "spec": { "priority": priority } }));
+            let sent = self.ask(&what, api.patch(&place.name, &params, &patch)).await;
+            match sent {
+                Ok(_) => return Ok(true),
+                Err(error) if error.code() == Some(404) => return Ok(false),
+                Err(error) if error.code() != Some(409) || is_last => return Err(error),
+                Err(_) => {}
+            }
+            let now = self.ask(&what, api.get_opt(&place.name)).await?;
+            let is_it = |now: &Workload| now.metadata.uid.as_deref() == Some(&place.uid) && now.is_pending();
+            match now.filter(is_it) {
+                Some(now) => version = now.metadata.resource_version.unwrap_or_default(),
+                None => return Ok(false),
+            }
+        }
+        Ok(false)
     }
 
     /// All pods that have ended and are still listed, and all Jobs where one of those pods is of one.

@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
+use pleach_daemon::order::Order;
 use pleach_daemon::record::Planned;
 use pleach_daemon::snapshot::{JobSeen, Phase};
 use pleach_daemon::system::{self, Kept, NotSent};
@@ -20,6 +21,7 @@ use crate::mark::Decided;
 use crate::node::node_of;
 use crate::observe::{Host, Observed};
 use crate::pod::PodSeen;
+use crate::ranking;
 use crate::seats::rest;
 use crate::stand::Duty;
 
@@ -323,7 +325,18 @@ impl<'a> Hands<'a> {
 
 impl system::Hands for Hands<'_> {
     async fn keep(&mut self, now_s: i64) -> Kept {
-        self.keep_all(now_s).await
+        match self.settings.drive.is_order() {
+            true => Kept::default(),
+            false => self.keep_all(now_s).await,
+        }
+    }
+
+    async fn rank(&mut self, order: &mut Order, _now: &mut [Planned]) -> Vec<String> {
+        let bounds = (
+            i64::from(self.settings.order_step),
+            self.settings.order_updates_max as usize,
+        );
+        ranking::tell(self.cluster, &self.observed.line, order, bounds).await
     }
 
     async fn stop(&mut self, job: &JobSeen, planned: &Planned) -> Result<(), NotSent> {

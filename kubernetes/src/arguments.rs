@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
+use pleach_daemon::Drive;
 use pleach_daemon::log::LogForm;
 use pleach_daemon::operator::{CaptureArgs, DiffArgs, HandBackArgs, ReplayArgs, RunArgs};
 
@@ -20,6 +21,9 @@ pub struct Cli {
     /// Folder of log, status and memory, instead of the configuration's.
     #[arg(long, global = true, value_name = "DIR")]
     pub state_dir: Option<PathBuf>,
+    /// How much of the policy is carried out, instead of the configuration's: hold, or order beside Kueue.
+    #[arg(long, global = true, value_enum)]
+    pub drive: Option<Drive>,
     /// How messages are written to standard error.
     #[arg(long = "log", global = true, value_enum, default_value = "text")]
     pub log_form: LogForm,

@@ -7,7 +7,8 @@ use pleach_daemon::operator::{self, HandBackArgs, code};
 use pleach_daemon::output::say;
 use pleach_daemon::policy::Loaded;
 use pleach_kubernetes::api::Cluster;
-use pleach_kubernetes::controller::{Kubernetes, hand_back as hand_back_all};
+use pleach_kubernetes::controller::{Kubernetes, hand_back as hand_back_all, take_back};
+use pleach_kubernetes::kueue;
 use pleach_kubernetes::mark::Key;
 use pleach_kubernetes::observe::{Observed, observe};
 use pleach_kubernetes::server::{Pem, Shared};
@@ -64,7 +65,7 @@ pub async fn why_not(settings: &Settings, args: &WhyNot) -> Result<ExitCode, Err
         Err(_) => job_of(&observed, &args.job)?,
     };
     let folder = &settings.state_dir;
-    operator::why_not(&mut observed, folder, &settings.rounds, &args.policy, job)?;
+    operator::why_not(&mut observed, folder, &settings.rounds(), &args.policy, job)?;
     if let Some(remark) = observed.jobs.get(&job).and_then(|job| job.remark.as_deref()) {
         say(remark)?;
     }
@@ -72,7 +73,20 @@ pub async fn why_not(settings: &Settings, args: &WhyNot) -> Result<ExitCode, Err
 }
 
 pub async fn hand_back(settings: &Settings, args: &HandBackArgs) -> Result<ExitCode, Error> {
-    let back = async { hand_back_all(&Cluster::infer(settings).await?, settings).await };
+    let back = async {
+        let cluster = Cluster::infer(settings).await?;
+        if !settings.drive.is_order() {
+            return hand_back_all(&cluster, settings).await;
+        }
+        let (num, mut refused) = take_back(&cluster, settings).await?;
+        say(&format!(
+            "{num} workloads have the priorities of their classes again"
+        ))?;
+        // Who drove by gates before may have left some; without the right to lift them that is told.
+        let (num, others) = hand_back_all(&cluster, settings).await?;
+        refused.extend(others);
+        Ok((num, refused))
+    };
     operator::hand_back(&settings.state_dir, args, &Kubernetes::WORDS, back)
         .await
         .map(code)
@@ -83,7 +97,7 @@ pub async fn check(settings: &Settings, args: &Check) -> Result<ExitCode, Error>
     Key::find(settings.key_place())?;
     say("settings: well")?;
     if let Some(policy) = &args.policy {
-        let loaded = Loaded::driving(policy, &settings.rounds)?;
+        let loaded = Loaded::driving(policy, &settings.rounds())?;
         say(&format!("policy: {}", loaded.name))?;
         for warning in loaded.warnings_with(&settings.rounds.estimates) {
             say(&format!("  warning: {warning}"))?;
@@ -102,14 +116,30 @@ pub async fn check(settings: &Settings, args: &Check) -> Result<ExitCode, Error>
     }
     let cluster = Cluster::infer(settings).await?;
     let mut is_well = true;
-    for (verb, group, resource, subresource) in [
+    let looks = [
         ("list", "", "nodes", ""),
         ("list", "", "pods", ""),
+        ("list", "batch", "jobs", ""),
+    ];
+    let holds: &[_] = &[
         ("get", "", "pods", ""),
         ("patch", "", "pods", ""),
         ("create", "", "pods", "eviction"),
-        ("list", "batch", "jobs", ""),
-    ] {
+    ];
+    let orders: &[_] = &[
+        ("get", kueue::GROUP, "workloads", ""),
+        ("list", kueue::GROUP, "workloads", ""),
+        ("patch", kueue::GROUP, "workloads", ""),
+        ("list", kueue::GROUP, "clusterqueues", ""),
+        ("list", kueue::GROUP, "localqueues", ""),
+        ("list", kueue::GROUP, "workloadpriorityclasses", ""),
+        ("list", kueue::POD_CLASSES, "priorityclasses", ""),
+    ];
+    let does = match settings.drive.is_order() {
+        true => orders,
+        false => holds,
+    };
+    for (verb, group, resource, subresource) in looks.iter().chain(does).copied() {
         let is_allowed = cluster.may(verb, group, resource, subresource).await?;
         is_well &= is_allowed;
         let what = if subresource.is_empty() {

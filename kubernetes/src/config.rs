@@ -5,9 +5,9 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use pleach_daemon::RoundSettings;
 use pleach_daemon::config::{LogSettings, in_ranges};
 use pleach_daemon::files;
+use pleach_daemon::{Drive, RoundSettings};
 use pleach_scheduler::ConfigError;
 use serde::{Deserialize, Serialize};
 
@@ -23,6 +23,13 @@ const FILE_MAX: u64 = 1 << 20;
 pub struct Settings {
     /// What decisions depend on.
     pub rounds: RoundSettings,
+    /// How much of the policy is carried out. `hold`: pods are held by a gate and let go one by one to nodes; `order`: Kueue
+    /// admits the jobs, by its own rules, in the policy's order.
+    pub drive: Drive,
+    /// Distance of neighbours in the order, as priority of a workload, 1 to 100,000.
+    pub order_step: u32,
+    /// Most changes of the order in one round, 1 to 100,000; the others are made in the next ones.
+    pub order_updates_max: u32,
     /// Namespaces whose pods are driven; empty: all. Pods of others are left alone, whatever their gates.
     pub namespaces: Vec<String>,
     /// Schedulers whose pods are driven, by `spec.schedulerName`.
@@ -138,6 +145,10 @@ impl Default for Settings {
         let texts = |list: &[&str]| list.iter().map(|text| (*text).to_owned()).collect();
         Settings {
             rounds: RoundSettings::default(),
+            drive: Drive::Hold,
+            order_step: 1000,
+            // A patch takes some milliseconds, and a round has two seconds.
+            order_updates_max: 100,
             namespaces: Vec::new(),
             scheduler_names: texts(&["default-scheduler"]),
             gpu_resources: texts(&[
@@ -205,7 +216,14 @@ impl Settings {
     pub fn validate(&self) -> Result<(), ConfigError> {
         self.rounds.validate()?;
         self.log().validate()?;
+        if self.drive == Drive::OrderAndPlace {
+            let hint = "nodes are chosen where pods are held: `drive = \"hold\"`";
+            let (value, allowed) = (self.drive.name(), "hold, or order beside Kueue");
+            return Err(ConfigError::new("drive", value, allowed, hint));
+        }
         in_ranges(&[
+            ("order_step", f64::from(self.order_step), 1.0, 1e5),
+            ("order_updates_max", f64::from(self.order_updates_max), 1.0, 1e5),
             ("tick_s", self.tick_s, 0.1, 600.0),
             ("request_limit_s", self.request_limit_s, 0.1, 600.0),
             ("page", f64::from(self.page), 1.0, 1e4),
@@ -226,6 +244,15 @@ impl Settings {
             ));
         }
         self.server.as_ref().map_or(Ok(()), ServerSettings::validate)
+    }
+
+    /// What decisions depend on, with the way of driving.
+    #[must_use]
+    pub fn rounds(&self) -> RoundSettings {
+        RoundSettings {
+            drive: self.drive,
+            ..self.rounds.clone()
+        }
     }
 
     /// How much of the decision log is kept.
@@ -321,6 +348,8 @@ mod tests {
         for (text, word) in [
             ("tick = 1".to_owned(), "tick"),
             ("tick_s = 0".to_owned(), "tick_s"),
+            ("drive = 'order-and-place'".to_owned(), "order beside Kueue"),
+            ("order_updates_max = 0".to_owned(), "order_updates_max"),
             ("[rounds]\nfallback = 'esay'".to_owned(), "easy"),
             ("[rounds]\npartition = 'x'".to_owned(), "partition"),
             ("gpu_resources = []".to_owned(), "gpu_resources"),

@@ -16,9 +16,11 @@ use crate::arrival::by_name;
 use crate::config::Settings;
 use crate::ended;
 use crate::error::Error;
+use crate::line::Line;
 use crate::mark::Key;
 use crate::observe::{self, Observed};
 use crate::pod;
+use crate::ranking;
 use crate::seats::Lost;
 use crate::view::View;
 
@@ -53,7 +55,7 @@ impl Kubernetes {
         settings.validate()?;
         let state = State::take(&settings.state_dir, settings.log())?;
         settings.marks = Key::take(settings.key_place())?;
-        let rounds = settings.rounds.clone();
+        let rounds = settings.rounds();
         let system = Kubernetes {
             settings,
             cluster,
@@ -170,4 +172,13 @@ pub async fn hand_back(cluster: &Cluster, settings: &Settings) -> Result<(u64, V
         }
     }
     Ok((num, refused))
+}
+
+/// Gives the workloads that wait for Kueue the priorities of their classes: how many, and what was refused.
+///
+/// # Errors
+/// A list that cannot be had.
+pub async fn take_back(cluster: &Cluster, settings: &Settings) -> Result<(u64, Vec<String>), Error> {
+    let line = Line::read(&cluster.kueue().await?, settings);
+    Ok(ranking::take_back(cluster, &line.places).await)
 }

@@ -22,13 +22,13 @@ fn main() -> ExitCode {
         Command::Explain(args) => block_on(commands::explain(&settings, &args.job)),
         Command::WhyNot(args) => block_on(commands::why_not(&settings, args)),
         Command::HandBack(args) => block_on(commands::hand_back(&settings, args)),
-        Command::Replay(args) => Ok(code(operator::replay(&settings.rounds, args)?)),
+        Command::Replay(args) => Ok(code(operator::replay(&settings.rounds(), args)?)),
         Command::Diff(args) => {
-            operator::diff(&settings.rounds, &settings.state_dir, args, host::now_s())?;
+            operator::diff(&settings.rounds(), &settings.state_dir, args, host::now_s())?;
             Ok(ExitCode::SUCCESS)
         }
         Command::Capture(args) => {
-            operator::capture(settings.rounds, args)?;
+            operator::capture(settings.rounds(), args)?;
             Ok(ExitCode::SUCCESS)
         }
         Command::Check(args) => block_on(commands::check(&settings, args)),
@@ -49,6 +49,10 @@ fn settings(cli: &Cli) -> Result<Settings, Error> {
     };
     if let Some(folder) = &cli.state_dir {
         settings.state_dir.clone_from(folder);
+    }
+    if let Some(drive) = cli.drive {
+        settings.drive = drive;
+        settings.validate()?;
     }
     Ok(settings)
 }

@@ -15,6 +15,7 @@ use crate::arrival::by_name;
 use crate::config::Settings;
 use crate::gang::{Jobs, Key};
 use crate::job_pods::JobPods;
+use crate::line::{self, KueueLists, Line, Place};
 use crate::look::{Group, Look, Sight, job};
 use crate::names;
 use crate::node::{self, Unit, unit_name};
@@ -35,6 +36,8 @@ pub struct Lists {
     pub pods: Vec<Pod>,
     /// All Jobs.
     pub jobs: Vec<Job>,
+    /// What Kueue has, where it is told an order.
+    pub kueue: Option<KueueLists>,
 }
 
 /// A node as the controller has to know it beside its units.
@@ -61,6 +64,8 @@ pub struct Observed {
     pub free: BTreeMap<String, u32>,
     /// Places that running gangs have lost, for the next look.
     pub lost: BTreeMap<ExternalId, Lost>,
+    /// Workloads that wait for Kueue, by arrival; none where it is told no order.
+    pub line: Vec<Place>,
     /// What an operator should know.
     pub notes: Vec<String>,
 }
@@ -89,7 +94,8 @@ pub fn observe_after(
     let up: BTreeSet<&str> = up.map(|unit| unit.name.as_str()).collect();
     let mut nodes: Vec<NodeSeen> = units.iter().map(|unit| seen(unit, lists, &hosts)).collect();
     let index = Jobs::new(&lists.jobs);
-    let groups = groups(lists, &index, settings);
+    let line = lists.kueue.as_ref().map(|kueue| Line::read(kueue, settings));
+    let groups = groups(lists, &index, line.as_ref(), settings);
     let mut sight = Sight {
         reach: Reach::new(&units, &lists.nodes, settings),
         takes_jobs: &|unit| up.contains(unit),
@@ -104,8 +110,8 @@ pub fn observe_after(
     for group in groups.into_values() {
         let id = group.member.id;
         let Look {
-            job,
-            pods,
+            mut job,
+            mut pods,
             lost: seats,
             ending,
         } = job(group, before.get(&id).map_or(&[], Vec::as_slice), &mut sight);
@@ -116,6 +122,9 @@ pub fn observe_after(
             ));
             continue;
         }
+        if line.is_some() {
+            line::admitted(&mut job, &mut pods);
+        }
         usage.add_job(&job.phase, &pods, &ending, settings);
         if !seats.is_empty() {
             lost.insert(id, seats);
@@ -123,6 +132,19 @@ pub fn observe_after(
         remarks.extend(pods.remark.clone());
         list.push((job.submit_s, pods.name.clone(), job));
         jobs.insert(id, pods);
+    }
+    let mut places = Vec::new();
+    if let (Some(kueue), Some(line)) = (&lists.kueue, line) {
+        for (job, pods) in line::waiting(kueue, &line, sight.nodes, &mut sight.reach, settings) {
+            // Pods of an attempt before are still ending.
+            if jobs.contains_key(&job.id) {
+                continue;
+            }
+            jobs.insert(job.id, pods.clone());
+            list.push((job.submit_s, pods.name, job));
+        }
+        notes.extend(line.notes);
+        places = line.places;
     }
     list.sort_by(|a, b| a.0.cmp(&b.0).then_with(|| by_name(&a.1, &b.1)));
     notes.extend(some(remarks));
@@ -142,6 +164,7 @@ pub fn observe_after(
         hosts,
         free,
         lost,
+        line: places,
         notes,
     }
 }
@@ -159,7 +182,12 @@ fn some(remarks: BTreeSet<String>) -> Vec<String> {
 }
 
 /// Pods that are driven, by the jobs that they are part of.
-fn groups<'a>(lists: &'a Lists, index: &Jobs<'_>, settings: &Settings) -> BTreeMap<Key, Group<'a>> {
+fn groups<'a>(
+    lists: &'a Lists,
+    index: &Jobs<'_>,
+    line: Option<&Line>,
+    settings: &Settings,
+) -> BTreeMap<Key, Group<'a>> {
     let mut groups: BTreeMap<Key, Group<'_>> = BTreeMap::new();
     for pod in lists.pods.iter().filter(|pod| !pod::has_ended(pod)) {
         let Some(seen) = pod::read(pod, settings) else {
@@ -170,7 +198,11 @@ fn groups<'a>(lists: &'a Lists, index: &Jobs<'_>, settings: &Settings) -> BTreeM
         {
             continue;
         }
-        let member = index.of(pod, &seen);
+        let mut member = index.of(pod, &seen);
+        // One job from when it waits to when it ends.
+        if let Some((id, name)) = line.and_then(|line| line.owner(pod)) {
+            (member.id, member.key.by, member.key.name) = (id, "workload", name);
+        }
         let group = groups.entry(member.key.clone()).or_insert_with(|| Group {
             member,
             pods: Vec::new(),

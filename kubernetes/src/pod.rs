@@ -191,6 +191,18 @@ pub fn host(spec: &PodSpec) -> (u64, u64) {
     (of("cpu"), of("memory"))
 }
 
+/// The run time that the user of a pod believes in, s.
+pub(crate) fn limit_s(pod: &Pod, spec: &PodSpec) -> Option<i64> {
+    number(pod, names::ESTIMATE_S)
+        .or(spec.active_deadline_seconds)
+        .filter(|limit_s| *limit_s > 0)
+}
+
+/// A label or an annotation that is a whole number.
+fn number(pod: &Pod, name: &str) -> Option<i64> {
+    word(pod, name).and_then(|text| text.trim().parse().ok())
+}
+
 /// Reads a pod; none where it asks for no GPUs and our gate does not hold it, and where it has no name or UID.
 #[must_use]
 pub fn read(pod: &Pod, settings: &Settings) -> Option<PodSeen> {
@@ -213,7 +225,6 @@ pub fn read(pod: &Pod, settings: &Settings) -> Option<PodSeen> {
         .map_or((String::new(), 0), |(name, num)| (name.clone(), *num));
     let status = pod.status.as_ref();
     let (cpu_milli, memory_bytes) = host(spec);
-    let number = |name: &str| word(pod, name).and_then(|text| text.trim().parse::<i64>().ok());
     let scheduler = spec.scheduler_name.as_deref().unwrap_or("default-scheduler");
     let strange = if gpus.len() != 1 {
         Some(if gpus.is_empty() {
@@ -256,10 +267,8 @@ pub fn read(pod: &Pod, settings: &Settings) -> Option<PodSeen> {
             .iter()
             .flatten()
             .any(|owner| owner.controller == Some(true)),
-        limit_s: number(names::ESTIMATE_S)
-            .or(spec.active_deadline_seconds)
-            .filter(|limit_s| *limit_s > 0),
+        limit_s: limit_s(pod, spec),
         strange,
-        index: number(names::JOB_INDEX).and_then(|index| u64::try_from(index).ok()),
+        index: number(pod, names::JOB_INDEX).and_then(|index| u64::try_from(index).ok()),
     })
 }

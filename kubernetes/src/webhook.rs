@@ -77,7 +77,8 @@ fn is_to_be_held(object: &Pod, namespace: Option<&str>, settings: &Settings) -> 
         .flatten()
         .any(|gate| gate.name == names::GATE);
     let is_bound = spec.node_name.as_deref().is_some_and(|name| !name.is_empty());
-    settings.drives(namespace.unwrap_or_default())
+    !settings.drive.is_order()
+        && settings.drives(namespace.unwrap_or_default())
         && pod::word(object, names::DRIVE) != Some("false")
         && settings.scheduler_names.iter().any(|name| name == scheduler)
         && !is_held

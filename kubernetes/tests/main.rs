@@ -14,4 +14,5 @@ mod marks;
 mod objects;
 mod observe;
 mod operator;
+mod order;
 mod server;

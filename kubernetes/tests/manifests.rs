@@ -9,6 +9,7 @@ use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Service, ServiceAccount};
 use k8s_openapi::api::networking::v1::NetworkPolicy;
 use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding};
+use pleach_daemon::Drive;
 use pleach_kubernetes::{Settings, names};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -65,6 +66,8 @@ fn every_document_is_of_a_type_of_the_api_and_nothing_in_it_is_unknown() {
         "shadow/deployment.yaml",
         "shadow/service.yaml",
         "live/webhook.yaml",
+        "order/config.yaml",
+        "order/rbac.yaml",
     ] {
         for document in documents(name) {
             let kind = document["kind"].as_str().unwrap().to_owned();
@@ -83,7 +86,7 @@ fn every_document_is_of_a_type_of_the_api_and_nothing_in_it_is_unknown() {
             kinds.push(kind);
         }
     }
-    assert_eq!(kinds.len(), 9, "{kinds:?}");
+    assert_eq!(kinds.len(), 11, "{kinds:?}");
 }
 
 /// The resources of a folder's `kustomization.yaml` and of those that it names, as files. No folder may contain one that was
@@ -219,14 +222,17 @@ fn the_container_has_no_rights_and_the_program_takes_its_arguments() {
 
 #[test]
 fn the_rights_are_the_ones_that_the_program_uses() {
-    let role: ClusterRole = read(&of_kind("shadow/rbac.yaml", "ClusterRole"));
-    let mut rights: Vec<String> = Vec::new();
-    for rule in role.rules.unwrap() {
-        for resource in rule.resources.unwrap() {
-            rights.extend(rule.verbs.iter().map(|verb| format!("{verb} {resource}")));
+    let rights = |name: &str| {
+        let role: ClusterRole = read(&of_kind(name, "ClusterRole"));
+        let mut rights: Vec<String> = Vec::new();
+        for rule in role.rules.unwrap() {
+            for resource in rule.resources.unwrap() {
+                rights.extend(rule.verbs.iter().map(|verb| format!("{verb} {resource}")));
+            }
         }
-    }
-    rights.sort();
+        rights.sort();
+        rights
+    };
     let used = [
         "create pods/eviction",
         "get pods",
@@ -235,7 +241,39 @@ fn the_rights_are_the_ones_that_the_program_uses() {
         "list pods",
         "patch pods",
     ];
-    assert_eq!(rights, used);
+    assert_eq!(rights("shadow/rbac.yaml"), used);
+    // Beside Kueue no pod is touched.
+    let used = [
+        "get workloads",
+        "list clusterqueues",
+        "list jobs",
+        "list localqueues",
+        "list nodes",
+        "list pods",
+        "list priorityclasses",
+        "list workloadpriorityclasses",
+        "list workloads",
+        "patch workloads",
+    ];
+    assert_eq!(rights("order/rbac.yaml"), used);
+}
+
+#[test]
+fn the_folder_beside_kueue_tells_an_order_and_holds_nobody() {
+    assert_eq!(
+        accumulate(&deploy().join("order"), &[]).map(|files| files.len()),
+        Ok(5)
+    );
+    let map: ConfigMap = read(&of_kind("order/config.yaml", "ConfigMap"));
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("pleach.toml");
+    std::fs::write(&path, &map.data.unwrap()["pleach.toml"]).unwrap();
+    assert_eq!(Settings::load(&path).unwrap().drive, Drive::Order);
+    let Some(program) = pleach_tests::program(&["kubectl", "kustomize"]) else {
+        return;
+    };
+    let (kinds, args) = kustomized(&program, &deploy().join("order"));
+    assert_eq!((kinds.len(), args[7].as_str()), (8, "--live"), "{kinds:?}");
 }
 
 #[test]

@@ -68,6 +68,12 @@ impl Fake {
             .route("/api/v1/nodes", get(nodes))
             .route("/api/v1/pods", get(pods))
             .route("/apis/batch/v1/jobs", get(jobs))
+            .route("/apis/kueue.x-k8s.io/v1beta2/{plural}", get(of_kueue))
+            .route("/apis/scheduling.k8s.io/v1/{plural}", get(of_kueue))
+            .route(
+                "/apis/kueue.x-k8s.io/v1beta2/namespaces/{ns}/workloads/{name}",
+                get(workload).patch(patch_workload),
+            )
             .route("/api/v1/namespaces/{ns}/pods/{name}", get(pod).patch(patch))
             .route("/api/v1/namespaces/{ns}/pods/{name}/eviction", post(evict))
             .layer(axum::middleware::from_fn_with_state(
@@ -149,6 +155,38 @@ async fn pod(State(world): Shared, Path((ns, name)): Path<(String, String)>) -> 
     match world.lock().unwrap().pods.get(&(ns, name)) {
         Some(pod) => axum::Json(pod.clone()).into_response(),
         None => status(404, "NotFound", "pods not found"),
+    }
+}
+
+async fn of_kueue(
+    State(world): Shared,
+    Path(plural): Path<String>,
+    Query(query): Query<HashMap<String, String>>,
+) -> Response {
+    let world = world.lock().unwrap();
+    let items = match plural.as_str() {
+        "workloads" => world.workloads.values().cloned().collect(),
+        other => world.of_kueue.get(other).cloned().unwrap_or_default(),
+    };
+    list("Thing", items, &query)
+}
+
+async fn workload(State(world): Shared, Path((_, name)): Path<(String, String)>) -> Response {
+    match world.lock().unwrap().workloads.get(&name) {
+        Some(found) => axum::Json(found.clone()).into_response(),
+        None => status(404, "NotFound", "workloads not found"),
+    }
+}
+
+async fn patch_workload(
+    State(world): Shared,
+    Path((_, name)): Path<(String, String)>,
+    body: String,
+) -> Response {
+    let patch: Value = serde_json::from_str(&body).unwrap();
+    match world.lock().unwrap().patch_workload(&name, &patch) {
+        Ok(found) => axum::Json(found).into_response(),
+        Err((code, why)) => status(code, "Refused", why),
     }
 }
 

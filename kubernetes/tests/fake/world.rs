@@ -13,6 +13,13 @@ pub struct World {
     pub nodes: BTreeMap<String, Value>,
     pub pods: BTreeMap<(String, String), Value>,
     pub jobs: Vec<Value>,
+    /// Kueue's workloads by name, and its other objects by their plural.
+    pub workloads: BTreeMap<String, Value>,
+    pub of_kueue: BTreeMap<String, Vec<Value>>,
+    /// Workloads by name and priorities, as they were written.
+    pub ranked: Vec<(String, i64)>,
+    /// Workloads that Kueue writes into just before their next patch: why they wait.
+    pub told: BTreeSet<String>,
     /// How long a pod runs, ms, by its annotation `life-ms`, else this.
     pub life_ms: u64,
     /// Every so many requests one fails; 0: none.
@@ -118,6 +125,68 @@ impl World {
         }
         self.pods.insert(key.clone(), new.clone());
         Ok(new)
+    }
+
+    pub fn add_workload(&mut self, mut workload: Value) {
+        self.version += 1;
+        workload["metadata"]["resourceVersion"] = json!(self.version.to_string());
+        self.workloads
+            .insert(text(&workload, "/metadata/name").to_owned(), workload);
+    }
+
+    /// A merge patch of a workload, of which nothing but its priority may change.
+    pub fn patch_workload(&mut self, name: &str, patch: &Value) -> Result<Value, (u16, &'static str)> {
+        let mut new = self
+            .workloads
+            .get(name)
+            .ok_or((404, "workloads not found"))?
+            .clone();
+        self.version += 1;
+        if self.told.remove(name) {
+            new["metadata"]["resourceVersion"] = json!(self.version.to_string());
+            self.workloads.insert(name.to_owned(), new.clone());
+        }
+        for key in ["uid", "resourceVersion"] {
+            let wanted = &patch["metadata"][key];
+            assert!(wanted.is_string(), "a patch without a precondition: {patch}");
+            if *wanted != new["metadata"][key] {
+                return Err((409, "the object has been modified"));
+            }
+        }
+        let keys: Vec<&String> = patch.as_object().unwrap().keys().collect();
+        let priority = &patch["spec"]["priority"];
+        assert!(
+            keys == ["metadata", "spec"]
+                && patch["spec"].as_object().unwrap().len() == 1
+                && patch["metadata"].as_object().unwrap().len() == 2,
+            "{patch}"
+        );
+        new["spec"]["priority"] = priority.clone();
+        new["metadata"]["resourceVersion"] = json!(self.version.to_string());
+        self.ranked.push((name.to_owned(), priority.as_i64().unwrap()));
+        self.workloads.insert(name.to_owned(), new.clone());
+        Ok(new)
+    }
+
+    /// Names of the workloads that wait, as Kueue would admit them.
+    pub fn line(&self) -> Vec<String> {
+        let is_pending = |workload: &&Value| {
+            let conditions = workload["status"]["conditions"].as_array();
+            !conditions
+                .into_iter()
+                .flatten()
+                .any(|one| one["type"] == "QuotaReserved" && one["status"] == "True")
+        };
+        let mut waiting: Vec<&Value> = self.workloads.values().filter(is_pending).collect();
+        waiting.sort_by_key(|workload| {
+            (
+                -workload["spec"]["priority"].as_i64().unwrap_or(0),
+                text(workload, "/metadata/creationTimestamp").to_owned(),
+                text(workload, "/metadata/uid").to_owned(),
+            )
+        });
+        let name = |workload: &Value| text(workload, "/metadata/name").to_owned();
+        waiting.into_iter().map(name).collect()
     }
 
     pub fn evict(&mut self, key: &(String, String), eviction: &Value) -> Result<(), (u16, &'static str)> {

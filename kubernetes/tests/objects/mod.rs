@@ -104,5 +104,6 @@ pub fn lists(nodes: &[Value], pods: &[Value], jobs: &[Value]) -> Lists {
         nodes: read(nodes),
         pods: read(pods),
         jobs: read(jobs),
+        ..Lists::default()
     }
 }

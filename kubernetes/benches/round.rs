@@ -104,7 +104,7 @@ fn rounds(criterion: &mut Criterion) {
             .map(|number| pod(number, 6, Some(number)))
             .chain((num..2 * num).map(|number| pod(number, 1 + number * 31 % 4, None)))
             .collect(),
-        jobs: Vec::new(),
+        ..Lists::default()
     };
     criterion.bench_function("observe/1000", |bencher| {
         bencher.iter(|| observe(&lists, &settings, NOW_S).snapshot.jobs.len());

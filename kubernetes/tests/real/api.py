@@ -72,7 +72,6 @@ class Client:
         self.must("POST", "/api/v1/nodes", {"metadata": {"name": name, "labels": labels}})
         room = {"cpu": "64", "memory": "512Gi", "pods": "110", "nvidia.com/gpu": str(gpus)}
         self.set_node(name, {"capacity": room, "allocatable": room})
-        self.set_ready(name, True)
 
     def set_node(self, name, status):
         self.must("PATCH", f"/api/v1/nodes/{name}/status", {"status": status}, MERGE)

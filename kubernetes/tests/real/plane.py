@@ -1,4 +1,4 @@
-"""A control plane on loopback: etcd, kube-apiserver and kube-scheduler as processes in one folder.
+"""A control plane on loopback: etcd, kube-apiserver, the Job controller, kube-scheduler and kwok as processes in one folder.
 
 Standard library and the program `openssl` alone. Every process is noted in `run/NAME.pid`, so that the shell around this can
 end them too.
@@ -16,6 +16,8 @@ import time
 from pathlib import Path
 
 ADMIN, CONTROLLER, SCHEDULER = "admin-token-of-a-test", "controller-token-of-a-test", "scheduler-token-of-a-test"
+MANAGER, KWOK = "manager-token-of-a-test", "kwok-token-of-a-test"
+STAGES = Path(__file__).resolve().parents[1] / "plane" / "stages.yaml"
 DEPLOY = Path(__file__).resolve().parents[2] / "deploy"
 # How long anything may take to happen, on a machine that is busy with other things.
 LIMIT_S = 90
@@ -49,9 +51,12 @@ def free_ports(num):
 class Plane:
     """The processes, their keys and their addresses."""
 
-    def __init__(self, folder, binaries, program):
+    # Settings of the controller that make steps short.
+    TRIED = {"tick_s": 0.2, "request_limit_s": 10.0, "settle_s": 1}
+
+    def __init__(self, folder, binaries, program, ports=None):
         self.folder, self.binaries, self.program = Path(folder), Path(binaries), str(program)
-        self.etcd_port, self.peer_port, self.api_port, self.ours_port = free_ports(4)
+        self.etcd_port, self.peer_port, self.api_port, self.ours_port = ports or free_ports(4)
         self.processes = {}
         for name in ("run", "log", "pki", "etc"):
             (self.folder / name).mkdir(parents=True, exist_ok=True)
@@ -107,10 +112,14 @@ class Plane:
         etc.joinpath("tokens.csv").write_text(
             f'{ADMIN},admin,admin,"system:masters"\n'
             f'{SCHEDULER},system:kube-scheduler,scheduler\n'
+            f'{MANAGER},system:kube-controller-manager,manager,"system:masters"\n'
+            f'{KWOK},kwok,kwok,"system:masters"\n'
             f'{CONTROLLER},system:serviceaccount:pleach:pleach,pleach,"system:serviceaccounts"\n')
         self.admin_config = self.kubeconfig("admin.json", {"token": ADMIN})
         self.controller_config = self.kubeconfig("controller.json", {"token": CONTROLLER})
         self.scheduler_kubeconfig = self.kubeconfig("scheduler.json", {"token": SCHEDULER})
+        self.manager_config = self.kubeconfig("manager.json", {"token": MANAGER})
+        self.kwok_config = self.kubeconfig("kwok.json", {"token": KWOK})
         client = {"client-certificate": self.at("client.crt"), "client-key": self.at("client.key")}
         webhooks = {"apiVersion": "v1", "kind": "Config", "users": [{"name": f"127.0.0.1:{self.ours_port}", "user": client}]}
         etc.joinpath("webhooks.json").write_text(json.dumps(webhooks))
@@ -137,7 +146,7 @@ class Plane:
 
     def write_settings(self, rounds="", **keys):
         """The controller's settings; keys of Rust's `Settings`, and lines for `[rounds]`."""
-        keys = {"tick_s": 0.2, "request_limit_s": 10.0, "settle_s": 1, **keys}
+        keys = {**self.TRIED, **keys}
         lines = [f'state_dir = "{self.folder}/state"', *(f"{key} = {json.dumps(value)}" for key, value in keys.items()),
                  "[rounds]", rounds, "[server]", f'address = "127.0.0.1:{self.ours_port}"',
                  f'certificate = "{self.at("ours.crt")}"', f'key = "{self.at("ours.key")}"',
@@ -175,7 +184,7 @@ class Plane:
         (self.folder / "run" / f"{name}.pid").unlink(missing_ok=True)
 
     def stop(self):
-        for name in ("pleach", "kube-scheduler", "kube-apiserver", "etcd"):
+        for name in (*[name for name in self.processes if name not in ("kube-apiserver", "etcd")], "kube-apiserver", "etcd"):
             self.kill(name)
 
     def log(self, name):
@@ -189,7 +198,7 @@ class Plane:
                  "--unsafe-no-fsync"]
         self.start("etcd", self.binary("etcd"), *words, env={"ETCD_UNSUPPORTED_ARCH": os.uname().machine})
 
-    def start_api(self):
+    def start_api(self, *more):
         etc = self.folder / "etc"
         words = [f"--etcd-servers=http://127.0.0.1:{self.etcd_port}", "--bind-address=127.0.0.1",
                  f"--secure-port={self.api_port}", f"--tls-cert-file={self.at('api.crt')}",
@@ -199,11 +208,20 @@ class Plane:
                  f"--service-account-key-file={self.at('accounts.key')}", "--service-cluster-ip-range=10.0.0.0/24",
                  "--endpoint-reconciler-type=none", f"--admission-control-config-file={etc / 'admission.json'}",
                  # Nobody makes service accounts here, and no kubelet takes taints away.
-                 "--disable-admission-plugins=ServiceAccount,TaintNodesByCondition", f"--cert-dir={self.folder / 'pki'}"]
+                 "--disable-admission-plugins=ServiceAccount,TaintNodesByCondition", f"--cert-dir={self.folder / 'pki'}", *more]
         self.start("kube-apiserver", self.binary("kube-apiserver"), *words)
 
     def start_scheduler(self):
         self.start("kube-scheduler", self.binary("kube-scheduler"), f"--config={self.scheduler_config}", "--secure-port=0")
+
+    def start_manager(self, *controllers):
+        self.start("kube-controller-manager", self.binary("kube-controller-manager"), f"--kubeconfig={self.manager_config}",
+                   f"--controllers={','.join(controllers)}", "--leader-elect=false", "--secure-port=0")
+
+    def start_kwok(self):
+        """Makes nodes ready, runs pods, and ends them by their annotation `test/run`."""
+        self.start("kwok", self.binary("kwok"), f"--kubeconfig={self.kwok_config}", "--manage-all-nodes", f"--config={STAGES}",
+                   "--node-lease-duration-seconds=0", "--server-address=")
 
     def start_ours(self, policy, mode="--live"):
         words = [self.program, "--config", self.settings, "run", "--policy", policy, mode]

@@ -113,7 +113,7 @@ class Cell:
     def start_ours(self):
         """With the manifests' rights and the controller's defaults; the time between rounds is scaled like the list."""
         plane, settings = self.plane, dict(self.system.settings)
-        plane.kubectl("apply", "-k", str(DEPLOY / "shadow"))
+        plane.kubectl("apply", "-k", str(DEPLOY / ("shadow" if self.system.has_gates else "order")))
         rounds = "\n".join(f"{key[7:]} = {value}" for key, value in settings.items() if key.startswith("rounds."))
         keys = {"tick_s": 2.0 / self.scale}
         keys |= {key: json.loads(value) for key, value in settings.items() if not key.startswith("rounds.")}

@@ -27,6 +27,12 @@ def documents(text):
     return found
 
 
+def holds(one, condition):
+    """Whether an object says that a condition is true."""
+    conditions = (one.get("status") or {}).get("conditions") or []
+    return any(each["type"] == condition and each["status"] == "True" for each in conditions)
+
+
 class Kueue:
     """Installs and starts it. `module` is the folder of Kueue's Go module, whose manifests are used."""
 
@@ -64,7 +70,7 @@ class Kueue:
 
     def is_established(self, name):
         one = self.client.must("GET", f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{name}")
-        return any(each["type"] == "Established" and each["status"] == "True" for each in one.get("status", {}).get("conditions", []))
+        return holds(one, "Established")
 
     def start(self):
         """Kueue reads a certificate at a fixed place below /etc: it sees a folder of ours there, in a mount namespace of its own."""
@@ -129,8 +135,7 @@ class Kueue:
             "kind": "LocalQueue", "metadata": {"name": QUEUE}, "spec": {"clusterQueue": "all"}})
 
         def is_active():
-            one = self.client.must("GET", f"{base}/clusterqueues/all")
-            return any(each["type"] == "Active" and each["status"] == "True" for each in one.get("status", {}).get("conditions", []))
+            return holds(self.client.must("GET", f"{base}/clusterqueues/all"), "Active")
         wait_for("the ClusterQueue is active", is_active)
 
     def wait_post(self, path, body):

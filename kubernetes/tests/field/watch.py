@@ -19,6 +19,8 @@ class PodSeen:
     job: str
     gpus: int
     node: str | None = None
+    made_s: float | None = None
+    bound_s: float | None = None
     began_s: float | None = None
     ended_s: float | None = None
     has_failed: bool = False
@@ -98,6 +100,8 @@ class Observer:
         with self.lock:
             one = self.seen.pods.setdefault(pod["metadata"]["uid"], PodSeen(name, gpus(pod)))
             one.node = pod["spec"].get("nodeName")
+            one.made_s = one.made_s or now_s
+            one.bound_s = one.bound_s or (now_s if one.node else None)
             is_new = one.began_s is None and phase(pod) == "Running"
             if is_new:
                 one.began_s = now_s
@@ -154,8 +158,20 @@ def measures(seen, jobs, end_s, scale, num_gpus):
         "num_left": len(jobs) - len(seen.done_s), "num_failed": len(seen.failed_jobs),
         "num_pods_failed": sum(one.has_failed for one in seen.pods.values()), "gpus_most": seen.gpus_most,
         "num_partial": len(parts), "partial_longest_s": max([0, *(part[0] for part in parts)]),
-        "partial_gpu_s": sum(part[1] for part in parts),
+        "partial_gpu_s": sum(part[1] for part in parts), **delays(seen, jobs),
     }
+
+
+def delays(seen, jobs):
+    """Where time is lost beside waiting, s of the clock: from a pod's place to its start, from the last pod's end to the Job's."""
+    ended, starts = {}, []
+    for one in seen.pods.values():
+        if one.ended_s is not None:
+            ended[one.job] = max(one.ended_s, ended.get(one.job, 0))
+        if one.began_s is not None:
+            starts.append(one.began_s - (one.bound_s or one.began_s))
+    ends = [seen.done_s[job.name] - ended[job.name] for job in jobs if job.name in seen.done_s and job.name in ended]
+    return {"start_delay_s": sum(starts) / max(1, len(starts)), "end_delay_s": sum(ends) / max(1, len(ends))}
 
 
 def split(job, seen, end_s):

@@ -9,8 +9,8 @@ from plane import ADMIN, Failed
 
 TEAM, OTHER = "team-a", "team-b"
 MERGE = "application/merge-patch+json"
-STRATEGIC = "application/strategic-merge-patch+json"
 GATE = "pleach/hold"
+JOB_NAME, JOB_INDEX = "batch.kubernetes.io/job-name", "batch.kubernetes.io/job-completion-index"
 
 
 class Client:
@@ -83,30 +83,38 @@ class Client:
         taints = [] if is_ready else [{"key": "node.kubernetes.io/unreachable", "effect": "NoSchedule"}]
         self.must("PATCH", f"/api/v1/nodes/{name}", {"spec": {"taints": taints}}, MERGE)
 
-    def add_pod(self, name, gpus, life_s=0.3, estimate_s=None, gang=None, namespace=TEAM, labels=None, annotations=None,
-                is_owned=False, spec=None):
-        """A pod of one container; `gang` is a name and a size."""
-        notes = {"test/life-s": str(life_s), **(annotations or {})}
-        if estimate_s is not None:
-            notes["pleach/estimate-s"] = str(estimate_s)
-        if gang:
-            notes |= {"pleach/gang": gang[0], "pleach/gang-size": str(gang[1])}
-        resources = {"requests": {"cpu": "1", "memory": "1Gi"}}
-        if gpus:
-            resources["limits"] = {"nvidia.com/gpu": str(gpus)}
-        pod = {
-            "apiVersion": "v1", "kind": "Pod",
-            "metadata": {"name": name, "labels": labels or {}, "annotations": notes},
-            "spec": {"containers": [{"name": "main", "image": "train:1", "resources": resources}], "restartPolicy": "Never",
-                     **(spec or {})},
-        }
-        if is_owned:
-            pod["metadata"]["ownerReferences"] = [{"apiVersion": "batch/v1", "kind": "Job", "name": name, "uid": "of-a-test",
-                                                   "controller": True}]
-        return self.must("POST", f"/api/v1/namespaces/{namespace}/pods", pod)
+    def add_pod(self, name, gpus, namespace=TEAM, labels=None, spec=None, **how):
+        """A pod of one container that nobody owns; `how` as for `template`."""
+        pod = template(gpus, labels=labels, **how)
+        pod["metadata"]["name"] = name
+        pod["spec"] |= spec or {}
+        return self.must("POST", f"/api/v1/namespaces/{namespace}/pods", {"apiVersion": "v1", "kind": "Pod", **pod})
+
+    def add_job(self, name, size, gpus, labels=None, namespace=TEAM, **how):
+        """An Indexed Job that runs all its pods at once, and makes those anew that were disrupted; `how` as for `template`."""
+        # A policy for failures: without one the Job controller waits 10 s before it makes a pod anew.
+        ignore = {"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]}
+        return self.must("POST", f"/apis/batch/v1/namespaces/{namespace}/jobs", {
+            "metadata": {"name": name, "labels": labels or {}}, "spec": {
+                "completions": size, "parallelism": size, "completionMode": "Indexed", "podFailurePolicy": {"rules": [ignore]},
+                "template": template(gpus, labels=labels, **how)}})
 
     def pod(self, name, namespace=TEAM):
         return self.must("GET", f"/api/v1/namespaces/{namespace}/pods/{name}")
+
+
+def template(gpus, life_s=0.3, estimate_s=None, gang=None, labels=None, annotations=None):
+    """What a pod is made from: one container, and how long kwok runs it; `gang` is a name and a size."""
+    told = {"test/run": f"{life_s}s", **(annotations or {})}
+    if estimate_s is not None:
+        told["pleach/estimate-s"] = str(estimate_s)
+    if gang:
+        told |= {"pleach/gang": gang[0], "pleach/gang-size": str(gang[1])}
+    resources = {"requests": {"cpu": "1", "memory": "1Gi"}}
+    if gpus:
+        resources["limits"] = {"nvidia.com/gpu": str(gpus)}
+    return {"metadata": {"labels": labels or {}, "annotations": told}, "spec": {
+        "containers": [{"name": "main", "image": "train:1", "resources": resources}], "restartPolicy": "Never"}}
 
 
 def gates(pod):

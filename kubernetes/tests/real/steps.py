@@ -8,7 +8,7 @@ import time
 
 from api import GATE, MERGE, OTHER, TEAM, Client, gates, notes
 from plane import DEPLOY, Failed, Plane, wait_for
-from watcher import Kubelet, Watcher
+from watcher import Watcher
 
 NODES = {"g1": 8, "g2": 8, "g3": 8, "g4": 4}
 
@@ -24,7 +24,7 @@ class Steps:
     def __init__(self, plane, policy):
         self.plane, self.policy = plane, policy
         self.client = Client(plane)
-        self.num_pods, self.names = 0, set()
+        self.num_made, self.names = 0, set()
 
     def up(self):
         """Starts etcd, the API server, the manifests, the nodes, and kube-scheduler."""
@@ -35,13 +35,13 @@ class Steps:
         self.apply_manifests()
         for name, labels in ((TEAM, {"pleach/drive": "true"}), (OTHER, {})):
             client.must("POST", "/api/v1/namespaces", {"metadata": {"name": name, "labels": labels}})
+        plane.start_manager("job-controller", "disruption-controller", "pod-garbage-collector-controller")
+        plane.start_kwok()
         for name, num in NODES.items():
             client.add_node(name, num)
         plane.start_scheduler()
         self.watcher = Watcher(client, NODES)
-        self.kubelet = Kubelet(client, self.watcher)
         self.watcher.start()
-        self.kubelet.start()
         self.add_webhook()
 
     def apply_manifests(self):
@@ -67,11 +67,34 @@ class Steps:
         self.client.must("POST", path, config)
 
     def add(self, stem, gpus, **how):
-        self.num_pods += 1
-        name = f"{stem}-{self.num_pods}"
+        self.num_made += 1
+        name = f"{stem}-{self.num_made}"
         self.client.add_pod(name, gpus, **how)
         self.names.add(name)
         return name
+
+    def add_job(self, stem, size, gpus, annotations=None, **how):
+        """A Job and the pods that its controller has made, by index; they are a gang of that size."""
+        self.num_made += 1
+        job = f"{stem}-{self.num_made}"
+        told = {"test/gang": job, "test/gang-size": str(size), **(annotations or {})} if size > 1 else annotations
+        self.client.add_job(job, size, gpus, annotations=told, **how)
+        wait_for(f"the pods of {job} are made", lambda: len(self.watcher.of_job(job)) == size)
+        return job, self.take(job)
+
+    def take(self, job):
+        """Names of the pods that a Job has now, by index."""
+        pods = self.watcher.of_job(job)
+        self.names |= set(pods.values())
+        return pods
+
+    def until_anew(self, job, old):
+        """Waits until each of some pods of a Job has another one in its place; these."""
+        def anew():
+            pods = self.watcher.of_job(job)
+            return all(pods.get(index, name) != name for index, name in old.items())
+        wait_for(f"pods of {job} are made anew", anew)
+        return {index: name for index, name in self.take(job).items() if index in old}
 
     def start_ours(self, mode="--live", policy=None):
         self.plane.start_ours(policy or self.policy, mode)
@@ -163,7 +186,7 @@ class Steps:
                 names += [self.add(f"w{number}", gpus, life_s=life_s, estimate_s=estimate_s, gang=(gang, size))
                           for _ in range(size)]
             elif kind == 4:
-                names += self.indexed_job(f"job-{seed}-{number}", 3, 4, life_s)
+                names += self.indexed_job(f"job-{seed}-{number}", 3, 4, life_s, is_set=number % 2 == 0)
             else:
                 names.append(self.add(f"s{number}", random.choice([1, 2, 4, 8]), life_s=life_s, estimate_s=estimate_s))
             if number % 7 == 0:
@@ -178,16 +201,10 @@ class Steps:
         expect(len(set(lifted)) == len(lifted), "a gate was lifted twice")
         return names, lifted
 
-    def indexed_job(self, name, size, gpus, life_s):
-        """A Job and the pods that its controller would make."""
-        labels = {"batch.kubernetes.io/job-name": name, "job-name": name}
-        template = {"spec": {"restartPolicy": "Never", "containers": [{"name": "main", "image": "train:1"}]}}
-        job = {"metadata": {"name": name, "labels": {"jobset.sigs.k8s.io/jobset-name": name}},
-               "spec": {"completions": size, "parallelism": size, "completionMode": "Indexed", "template": template}}
-        self.client.must("POST", f"/apis/batch/v1/namespaces/{TEAM}/jobs", job)
-        labels["jobset.sigs.k8s.io/jobset-name"] = name
-        return [self.add(f"i{name}", gpus, life_s=life_s, labels=labels,
-                         annotations={"batch.kubernetes.io/job-completion-index": str(rank)}) for rank in range(size)]
+    def indexed_job(self, name, size, gpus, life_s, is_set):
+        """A Job whose pods are a gang: because it is Indexed, or because it is all that a JobSet has."""
+        labels = {"jobset.sigs.k8s.io/jobset-name": name} if is_set else None
+        return list(self.add_job(name, size, gpus, life_s=life_s, labels=labels)[1].values())
 
     def whole(self):
         names, lifted = self.mixed(30, seed=1)
@@ -229,7 +246,7 @@ class Steps:
         wide = [self.add("wide", 8, life_s=2, estimate_s=1) for _ in range(3)]
         wait_for("the nodes are full", lambda: all(self.watcher.node_of(name) for name in wide))
         held = self.add("held", 8, life_s=0.3)
-        self.plane.processes["pleach"].send_signal(signal.SIGSTOP)
+        self.plane.pause("pleach")
         free = self.add("free", 2, life_s=0.3)
         expect(gates(self.client.pod(free)) == [], "a pod is held by nobody")
         wait_for("the free pod is bound without an extender", lambda: self.watcher.node_of(free))
@@ -245,31 +262,30 @@ class Steps:
         budget = {"metadata": {"name": "keep"}, "spec": {"minAvailable": 3, "selector": {"matchLabels": {"kind": "long"}}}}
         path = f"/apis/policy/v1/namespaces/{TEAM}/poddisruptionbudgets"
         self.client.must("POST", path, budget)
-        self.allow(path, 0)
-        before = self.kubelet.anew
-        long = [self.add("long", 8, life_s=8, estimate_s=100_000, labels={"kind": "long"}, is_owned=True) for _ in range(3)]
-        wait_for("the long jobs run", lambda: all(self.watcher.node_of(name) for name in long))
+        long = dict(self.add_job("long", 1, 8, life_s=10, estimate_s=100_000, labels={"kind": "long"}) for _ in range(3))
+        wait_for("the long jobs run", lambda: all(self.watcher.node_of(pods[0]) for pods in long.values()))
         time.sleep(1.1)  # clocks of pods count whole seconds
         short = self.add("short", 8, life_s=0.3, estimate_s=5)
         wait_for("the budget forbids it", lambda: "disruption budget" in self.plane.log("pleach"))
         expect(self.watcher.is_held(short), "the short job was let go where nothing could be stopped")
-        self.allow(path, 1)
+        # The disruption controller counts who may go.
+        self.client.must("PATCH", f"{path}/keep", {"spec": {"minAvailable": 2}}, MERGE)
         wait_for("the short job ends", lambda: short in self.watcher.ends)
-        again = wait_for("the long job is made anew and held", lambda: [
-            name for name in self.watcher.left() if name.startswith("long") and "." in name])
-        expect(again[0].split(".")[0] in long and self.kubelet.anew == before + 1, f"made anew: {again}")
+        wait_for("a long job is made anew", lambda: any(self.watcher.of_job(job) != pods for job, pods in long.items()))
         self.client.must("DELETE", f"{path}/keep")
+        anew = [job for job, pods in long.items() if self.until_held_or_same(job, pods)]
+        expect(len(anew) == 1, f"made anew: {anew}")
         self.until_all_ended()
         self.plane.kill("pleach")
         self.plane.write_settings()
         self.start_ours()
 
-    def allow(self, path, num):
-        """The status that the disruption controller would write."""
-        found = self.client.must("GET", f"{path}/keep")
-        status = {"disruptionsAllowed": num, "currentHealthy": 3, "desiredHealthy": 3, "expectedPods": 3,
-                  "observedGeneration": found["metadata"].get("generation", 1)}
-        self.client.must("PATCH", f"{path}/keep/status", {"status": status}, MERGE)
+    def until_held_or_same(self, job, old):
+        """Whether a Job has another pod than before; one that it has was held."""
+        wait_for(f"{job} has its pod", lambda: self.watcher.of_job(job))
+        pods = self.take(job)
+        expect(pods == old or self.watcher.was_held(pods[0]), f"{pods} was not held")
+        return pods != old
 
     def lost_node(self):
         """A gang is pinned to nodes one of which is lost before kube-scheduler binds it: its pods are made anew elsewhere."""
@@ -277,16 +293,15 @@ class Steps:
         self.plane.write_settings(release_limit_s=3)
         self.start_ours()
         self.plane.kill("kube-scheduler")
-        before = self.kubelet.anew
-        names = [self.add("pin", 8, life_s=8, gang=("pinned", 2), is_owned=True) for _ in range(2)]
-        wait_for("the gang is let go", lambda: all(name in self.watcher.lifts for name in names))
-        lost = json.loads(notes(self.watcher.named(names[0]))["pleach/decided"])["seat"]
+        job, pods = self.add_job("pin", 2, 8, life_s=8)
+        wait_for("the gang is let go", lambda: all(name in self.watcher.lifts for name in pods.values()))
+        lost = json.loads(notes(self.watcher.named(pods[0]))["pleach/decided"])["seat"]
         self.client.set_ready(lost, False)
         self.plane.start_scheduler()
-        wait_for("its pods are made anew", lambda: self.kubelet.anew >= before + 2)
+        anew = self.until_anew(job, pods)
         self.until_all_ended()
-        anew = [node for name, node in self.watcher.binds if name.startswith("pin") and "." in name]
-        expect(len(anew) == 2 and lost not in anew, f"{lost} was lost, and the gang ran on {anew}")
+        nodes = [node for name, node in self.watcher.binds if name in anew.values()]
+        expect(len(nodes) == 2 and lost not in nodes, f"{lost} was lost, and the gang ran on {nodes}")
         self.client.set_ready(lost, True)
         self.plane.kill("pleach")
         self.plane.write_settings()
@@ -310,19 +325,19 @@ class Steps:
 
     def lost_pod(self):
         """A gang loses a pod while others wait for its node: the pod that is made anew goes there, and nobody is evicted."""
-        gang = [self.add("lose", 8, life_s=6, estimate_s=1, gang=("lose", 3), is_owned=True) for _ in range(3)]
-        wait_for("the gang runs", lambda: all(self.watcher.node_of(name) for name in gang))
+        job, gang = self.add_job("lose", 3, 8, life_s=8, estimate_s=1)
+        wait_for("the gang runs", lambda: all(self.watcher.node_of(name) for name in gang.values()))
         others = [self.add("next", 8, life_s=0.2, estimate_s=1) for _ in range(2)]
         time.sleep(1.1)  # clocks of pods count whole seconds
-        node, before = self.watcher.node_of(gang[1]), self.kubelet.anew
-        self.client.must("DELETE", f"/api/v1/namespaces/{TEAM}/pods/{gang[1]}")
-        wait_for("the pod is made anew", lambda: self.kubelet.anew > before)
-        again = f"{gang[1]}.{self.kubelet.anew}"
+        node = self.watcher.node_of(gang[1])
+        self.client.must("POST", f"/api/v1/namespaces/{TEAM}/pods/{gang[1]}/eviction", {
+            "apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": gang[1]}})
+        again = self.until_anew(job, {1: gang[1]})[1]
         wait_for("it is bound", lambda: self.watcher.node_of(again))
         expect(self.watcher.node_of(again) == node, f"{again} is on {self.watcher.node_of(again)}, not on {node}")
         expect(all(self.watcher.is_held(name) for name in others), "somebody else got the node")
         self.until_all_ended()
-        expect(self.kubelet.anew == before + 1, "a pod of the gang was evicted")
+        expect(self.take(job) == gang | {1: again}, "another pod of the gang was evicted")
 
     def forged(self):
         """Marks that a user writes take no node and open no gate."""
@@ -385,17 +400,16 @@ def main():
             print(f"{number}. {words}", flush=True)
             step()
         steps.well()
-        print(f"real_kubernetes: {steps.num_pods + steps.kubelet.anew} pods on {plane.version}: all as expected", flush=True)
+        print(f"real_kubernetes: {len(steps.watcher.known())} pods on {plane.version}: all as expected", flush=True)
         return 0
     except Failed as error:
         print(f"real_kubernetes: {error}", file=sys.stderr)
-        for name in ("pleach", "kube-scheduler", "kube-apiserver"):
+        for name in ("pleach", "kube-scheduler", "kube-controller-manager", "kube-apiserver"):
             print(f"--- {name}\n" + "\n".join(plane.log(name).splitlines()[-20:]), file=sys.stderr)
         return 1
     finally:
-        for thread in ("watcher", "kubelet"):
-            if hasattr(steps, thread):
-                getattr(steps, thread).is_over = True
+        if hasattr(steps, "watcher"):
+            steps.watcher.is_over = True
         plane.stop()
 
 

@@ -1,11 +1,16 @@
-"""Who watches all pods and notes what must never happen, and who plays kubelet and Job controller."""
+"""Who watches all pods and notes what must never happen."""
 
-import copy
 import json
 import threading
 import time
 
-from api import GATE, MERGE, STRATEGIC, gates, gpus, has_ended, notes, phase
+from api import GATE, JOB_INDEX, JOB_NAME, gates, gpus, has_ended, notes
+
+
+def gang_of(pod):
+    """Name and size of a gang: as its annotations tell, or for one that only its Job or JobSet tells, as the test noted them."""
+    told = notes(pod)
+    return told.get("pleach/gang") or told.get("test/gang"), told.get("pleach/gang-size") or told.get("test/gang-size")
 
 
 class Watcher(threading.Thread):
@@ -15,6 +20,7 @@ class Watcher(threading.Thread):
         super().__init__(daemon=True)
         self.client, self.nodes, self.lock = client, nodes, threading.RLock()
         self.pods, self.gone = {}, {}
+        self.held = set()
         self.lifts, self.binds, self.ends, self.wrong = [], [], [], []
         self.is_over = False
 
@@ -53,6 +59,8 @@ class Watcher(threading.Thread):
         held, was_held = GATE in gates(pod), old is not None and GATE in gates(old)
         node, old_node = pod["spec"].get("nodeName"), (old or {"spec": {}})["spec"].get("nodeName")
         mark = json.loads(notes(pod)["pleach/decided"]) if "pleach/decided" in notes(pod) else None
+        if held:
+            self.held.add(name)
         if was_held and not held:
             self.lifts.append(name)
             self.check_gang(pod, mark)
@@ -75,13 +83,13 @@ class Watcher(threading.Thread):
 
     def check_gang(self, pod, mark):
         """Nobody of a gang is free before all of it have a place."""
-        gang = notes(pod).get("pleach/gang")
+        gang, size = gang_of(pod)
         if not gang or mark is None:
             return
-        mine = [other for other in self.pods.values() if notes(other).get("pleach/gang") == gang]
+        mine = [other for other in self.pods.values() if gang_of(other)[0] == gang]
         if any("pleach/decided" not in notes(other) for other in mine if not has_ended(other)):
             self.wrong.append(f"{pod['metadata']['name']} was let go before all of {gang} had a place")
-        if sum(num for _, num in mark["seats"]) != int(notes(pod)["pleach/gang-size"]):
+        if sum(num for _, num in mark["seats"]) != int(size):
             self.wrong.append(f"{gang} has seats {mark['seats']}")
 
     # Questions
@@ -107,6 +115,17 @@ class Watcher(threading.Thread):
         pod = self.named(name)
         return pod is not None and GATE in gates(pod)
 
+    def was_held(self, name):
+        """Whether a pod ever had our gate."""
+        return name in self.held
+
+    def of_job(self, job):
+        """Names of the pods that a Job has made and that are still there, by index."""
+        with self.lock:
+            pods = [pod["metadata"] for pod in self.pods.values() if pod["metadata"].get("labels", {}).get(JOB_NAME) == job]
+        pods = [meta for meta in pods if "deletionTimestamp" not in meta]
+        return {int(meta["annotations"][JOB_INDEX]): meta["name"] for meta in pods}
+
     def known(self):
         """Names of all pods that were ever seen."""
         with self.lock:
@@ -115,56 +134,3 @@ class Watcher(threading.Thread):
     def left(self):
         """Names of pods that have not ended."""
         return [pod["metadata"]["name"] for pod in self.all() if not has_ended(pod)]
-
-
-class Kubelet(threading.Thread):
-    """Runs bound pods for as long as their annotation says, takes away those that are deleted, and makes owned ones anew."""
-
-    def __init__(self, client, watcher):
-        super().__init__(daemon=True)
-        self.client, self.watcher, self.ends, self.missed, self.anew = client, watcher, {}, set(), 0
-        self.is_over = False
-
-    def run(self):
-        while not self.is_over:
-            for pod in self.watcher.all():
-                self.look(pod)
-            # One that was never bound is deleted without a kubelet's word.
-            for pod in self.watcher.deleted():
-                if pod["metadata"]["uid"] not in self.missed and pod["metadata"].get("ownerReferences") and not has_ended(pod):
-                    self.missed.add(pod["metadata"]["uid"])
-                    self.make_anew(pod)
-            time.sleep(0.05)
-
-    def look(self, pod):
-        meta = pod["metadata"]
-        path = f"/api/v1/namespaces/{meta['namespace']}/pods/{meta['name']}"
-        if meta.get("deletionTimestamp"):
-            options = {"gracePeriodSeconds": 0, "preconditions": {"uid": meta["uid"]}}
-            self.client.ask("DELETE", path, options)
-        elif pod["spec"].get("nodeName") and not has_ended(pod):
-            if meta["uid"] not in self.ends:
-                # One that is not ready is not healthy, and no budget keeps it.
-                ready = {"type": "Ready", "status": "True"}
-                now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-                status = {"phase": "Running", "startTime": now, "conditions": [ready]}
-                code, _ = self.client.ask("PATCH", f"{path}/status", {"status": status}, STRATEGIC)
-                if code == 200:
-                    self.ends[meta["uid"]] = time.monotonic() + float(notes(pod).get("test/life-s", 1e9))
-            elif phase(pod) == "Running" and time.monotonic() > self.ends[meta["uid"]]:
-                self.client.ask("PATCH", f"{path}/status", {"status": {"phase": "Succeeded"}}, MERGE)
-
-    def make_anew(self, old):
-        self.anew += 1
-        pod = {"apiVersion": "v1", "kind": "Pod", "spec": copy.deepcopy(old["spec"]), "metadata": {
-            "name": f"{old['metadata']['name'].split('.')[0]}.{self.anew}", "labels": old["metadata"].get("labels", {}),
-            "ownerReferences": old["metadata"]["ownerReferences"],
-            "annotations": {key: value for key, value in notes(old).items() if key not in ("pleach/decided", "pleach/left")}}}
-        for key in ("nodeName", "schedulingGates", "nodeSelector"):
-            pod["spec"].pop(key, None)
-        for _ in range(100):
-            code, _ = self.client.ask("POST", f"/api/v1/namespaces/{old['metadata']['namespace']}/pods", pod)
-            if code in (201, 409):
-                return
-            time.sleep(0.1)
-        self.watcher.wrong.append(f"{pod['metadata']['name']} could not be made anew")

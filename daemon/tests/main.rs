@@ -14,3 +14,4 @@ mod history;
 mod parity;
 #[cfg(unix)]
 mod passing;
+mod simulated;

@@ -13,8 +13,9 @@ use crate::error::Error;
 use crate::order::Order;
 use crate::record::Planned;
 use crate::slurm::command::Commands;
+use crate::slurm::feed::is_gone;
 use crate::slurm::mark::{Mark, PAUSE_S_MAX};
-use crate::slurm::observe::GIVE_BACK;
+use crate::slurm::observe::is_to_give_back;
 use crate::slurm::parts::is_name;
 use crate::slurm::ranking::{self, Telling, Writes};
 use crate::slurm::reason::reasons;
@@ -65,7 +66,7 @@ fn keep(commands: &Commands, seen: &Seen, release_limit_s: i64) -> Kept {
                 kept.late.push(late);
                 hold(commands, job.id, Mark::Held { tries, until_s })
             }
-            Phase::Foreign { reason } if reason.starts_with(GIVE_BACK) => {
+            Phase::Foreign { reason } if is_to_give_back(reason) => {
                 give_back(commands, &job.id.to_string())
             }
             _ => continue,
@@ -102,11 +103,13 @@ fn is_overdue(since_s: i64, now_s: i64, limit_s: i64) -> bool {
     now_s - since_s > limit_s || since_s > now_s + limit_s
 }
 
-/// The mark comes first: a held job without one would look like its user's.
+/// Mark and hold are one change: a held job without a mark would look like its user's, and nobody may come between the two.
+///
+/// # Source
+/// Tried on Slurm 22.05: a job, a task of an array, an array as a whole.
 fn hold(commands: &Commands, job: ExternalId, mark: Mark) -> Result<(), Error> {
-    let job = job.to_string();
-    update(commands, &job, &[&format!("admincomment={mark}")])?;
-    commands.run("scontrol", &["hold", &job]).map(drop)
+    let comment = format!("admincomment={mark}");
+    update(commands, &job.to_string(), &[&comment, "priority=0"])
 }
 
 fn update(commands: &Commands, job: &str, changes: &[&str]) -> Result<(), Error> {
@@ -116,14 +119,32 @@ fn update(commands: &Commands, job: &str, changes: &[&str]) -> Result<(), Error>
     commands.run("scontrol", &args).map(drop)
 }
 
+/// Lifts the nodes and the mark of a job that stays held by its user.
+fn lift(commands: &Commands, job: &str) -> Result<(), Error> {
+    let _ = update(commands, job, &["reqnodelist="]);
+    update(commands, job, &["admincomment="])
+}
+
 /// A job, a task of an array or a part of a heterogeneous job.
 fn give_back(commands: &Commands, job: &str) -> Result<(), Error> {
-    // A pin that cannot be lifted is no reason to keep the job waiting.
-    let _ = update(commands, job, &["reqnodelist="]);
-    commands.run("scontrol", &["release", job])?;
+    // A pin that cannot be lifted is no reason to keep the job waiting. Its mark stays then, and it is given back again.
+    let lifted = update(commands, job, &["reqnodelist="]).or_else(unless_gone);
+    commands
+        .run("scontrol", &["release", job])
+        .map(drop)
+        .or_else(unless_gone)?;
+    lifted?;
     // Released first: whoever ends between the two leaves a job that runs, with a stale mark that the next round reads.
     let _ = update(commands, job, &["admincomment="]);
     Ok(())
+}
+
+/// Who has left or begun meanwhile has nothing to be given back.
+fn unless_gone(error: Error) -> Result<(), Error> {
+    match is_gone(&error.to_string()) {
+        true => Ok(()),
+        false => Err(error),
+    }
 }
 
 /// What carries decisions out on what was seen of Slurm, by `scontrol`.
@@ -215,7 +236,10 @@ impl Hands for Scontrol<'_> {
 
     async fn stop(&mut self, job: &JobSeen, planned: &Planned) -> Result<(), NotSent> {
         let id = job.id.to_string();
-        let sent = self.commands.run("scontrol", &["requeuehold", "incomplete", &id]);
+        // The mark comes first here too: one that Slurm started before it was seen has none, and held without one it waits for ever.
+        let mark = format!("admincomment={}", Mark::HELD);
+        let sent = update(self.commands, &id, &[&mark])
+            .and_then(|()| self.commands.run("scontrol", &["requeuehold", "incomplete", &id]));
         sent.map_err(NotSent::refused)?;
         self.emptied.extend(planned.nodes.iter().cloned());
         Ok(())
@@ -268,18 +292,24 @@ pub fn hand_back(commands: &Commands) -> Result<(u64, Vec<String>), Error> {
             "-S",
             "V,i",
             "-O",
-            "JobArrayID:|,admin_comment:|",
+            "JobArrayID:|,admin_comment:|,Reason:|",
         ],
     )?;
     let (mut num, mut refused) = (0, Vec::new());
     for line in text.lines() {
-        let Some((id, mark)) = line.trim_end_matches('|').split_once('|') else {
+        let mut fields = line.splitn(3, '|');
+        let (Some(id), Some(mark), Some(reason)) = (fields.next(), fields.next(), fields.next()) else {
             continue;
         };
         if !is_name(id) || matches!(Mark::read(mark), Mark::None | Mark::Off) {
             continue;
         }
-        match give_back(commands, id) {
+        let back = match reason.starts_with("JobHeldUser") {
+            // Its user holds it, and goes on to.
+            true => lift(commands, id),
+            false => give_back(commands, id),
+        };
+        match back {
             Ok(()) => num += 1,
             Err(error) => refused.push(error.to_string()),
         }

@@ -148,17 +148,19 @@ fn complaint(line: &str) -> Option<String> {
     (!is_noise).then(|| text.chars().take(300).collect())
 }
 
+/// Whether a refusal says that the job has left or begun meanwhile.
+pub(super) fn is_gone(text: &str) -> bool {
+    let gone = [
+        "Invalid job id",
+        "already finished",
+        "already/still running",
+        "no longer pending",
+    ];
+    gone.iter().any(|words| text.contains(words))
+}
+
 /// Refusals in one line: how many, and the first. Jobs that have left or begun meanwhile are none.
 pub(super) fn refused(said: &[String]) -> Option<String> {
-    let is_gone = |text: &&String| {
-        let gone = [
-            "Invalid job id",
-            "already finished",
-            "already/still running",
-            "no longer pending",
-        ];
-        gone.iter().any(|words| text.contains(words))
-    };
     let others: Vec<&String> = said.iter().filter(|text| !is_gone(text)).collect();
     let first = others.first()?;
     // What Slurm 22.05 answers an account without the right, and the same for who may not touch an administrator's hold.

@@ -221,7 +221,7 @@ fn leave_misfits(
     );
     if !*known.entry(asked).or_insert_with(|| fits(job, nodes)) {
         let (num, gpus) = (job.num_nodes, job.gpus_per_node);
-        let held = if is_held { GIVE_BACK } else { "" };
+        let held = if is_held { HELD } else { "" };
         job.phase = Phase::Foreign {
             reason: format!(
                 "{held}asks for {num} nodes with {gpus} GPUs each, and so many of one type are not here{}",
@@ -423,10 +423,16 @@ fn started(state: &str, strange: Option<String>, nodes: &[String]) -> Result<Pha
 
 /// Where a pending job stands.
 fn pending(is_held: bool, mark: Mark, strange: Option<String>, reason: &str, dependency: &str) -> Phase {
-    match (is_held, mark, strange) {
+    // Whoever holds his own job while it is let go keeps it; where he releases it, it is held for the daemon again.
+    let is_users = is_held && reason.starts_with("JobHeldUser");
+    match (is_held, if is_users { Mark::None } else { mark }, strange) {
         // Held for the daemon, which cannot decide about it: it is given back.
         (true, Mark::Held { .. } | Mark::Decided { .. }, Some(reason)) => Phase::Foreign {
-            reason: format!("{GIVE_BACK}{reason}"),
+            reason: format!("{HELD}{reason}"),
+        },
+        // Its user has changed what it asks for since it was let go: the nodes that were named for it may never do.
+        (false, Mark::Held { .. } | Mark::Decided { .. }, Some(reason)) => Phase::Foreign {
+            reason: format!("{LET_GO}{reason}"),
         },
         (_, _, Some(reason)) => Phase::Foreign { reason },
         (true, Mark::None | Mark::Off, None) => Phase::Foreign {
@@ -445,7 +451,14 @@ fn pending(is_held: bool, mark: Mark, strange: Option<String>, reason: &str, dep
 }
 
 /// Begins the reason of a job that is held for the daemon and that it does not want.
-pub(crate) const GIVE_BACK: &str = "held, and ";
+const HELD: &str = "held, and ";
+/// Begins that of one that was let go, has not started, and that it does not want any more.
+const LET_GO: &str = "let go, and ";
+
+/// Whether a job that is left alone for this reason has to be given back.
+pub(crate) fn is_to_give_back(reason: &str) -> bool {
+    reason.starts_with(HELD) || reason.starts_with(LET_GO)
+}
 
 #[cfg(test)]
 #[path = "observe_tests.rs"]

@@ -156,9 +156,9 @@ fn what_the_tables_cannot_say_is_left_to_slurm_and_given_back_if_it_was_held() {
         (3, "gres:gpu:1,gres:shard:2"),
     ] {
         let reason = foreign(&[(at, text)]);
-        assert!(reason.starts_with(GIVE_BACK), "{text}: {reason}");
+        assert!(is_to_give_back(reason), "{text}: {reason}");
     }
-    assert!(!foreign(&[(2, "9"), (3, "gres:shard:3")]).starts_with(GIVE_BACK));
+    assert!(!is_to_give_back(&foreign(&[(2, "9"), (3, "gres:shard:3")])));
     assert!(foreign(&[(11, "pleach:off")]).contains("off"));
     assert!(foreign(&[(1, "COMPLETING"), (9, "g1")]).contains("completing"));
     let snapshot = read(&line(&[(3, "N/A")]), NODES, "main", 0).unwrap();

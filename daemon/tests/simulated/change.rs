@@ -1,0 +1,153 @@
+//! What `scontrol` does to jobs.
+
+use super::job::{Hold, State};
+use super::rules::Change;
+use super::slurm::World;
+
+/// Verbs that change something.
+pub const VERBS: [&str; 3] = ["update", "release", "requeuehold"];
+
+/// Carries one command of the daemon's out; an answer that came late, or a second time, is none that it could have thought of
+/// (`is_meant`).
+pub fn carry_out(world: &mut World, words: &[String], is_meant: bool) -> Result<(), String> {
+    let (verb, rest) = words.split_first().ok_or("nothing to do")?;
+    let value = |key: &str| {
+        rest.iter()
+            .find_map(|word| word.strip_prefix(key)?.strip_prefix('='))
+    };
+    let name = match verb.as_str() {
+        "update" => value("jobid").unwrap_or_default(),
+        "requeuehold" if rest.first().is_some_and(|word| word == "incomplete") => {
+            rest.get(1).map_or("", String::as_str)
+        }
+        "requeuehold" => {
+            world
+                .rules
+                .break_with("requeuehold without `incomplete` revives who has ended".into());
+            ""
+        }
+        _ => rest.first().map_or("", String::as_str),
+    };
+    if is_meant && value("sitefactor").is_some() {
+        world.rules.count_factor();
+    }
+    let mut numbers = Vec::new();
+    // A list of jobs is one command; each of its jobs may fail for itself.
+    for name in name.split(',') {
+        let called: Vec<u64> = world
+            .jobs
+            .values()
+            .filter(|job| job.is_called(name))
+            .map(|job| job.number)
+            .collect();
+        if called.is_empty() {
+            return Err(format!("Invalid job id specified for job {name}"));
+        }
+        if called.iter().all(|number| world.jobs[number].has_ended()) {
+            return Err(format!("Job has already finished for job {name}"));
+        }
+        numbers.extend(called);
+    }
+    numbers.retain(|number| !world.jobs[number].has_ended());
+    for number in numbers {
+        match verb.as_str() {
+            "update" => update(world, number, rest, is_meant)?,
+            "release" => release(world, number, is_meant)?,
+            _ => stop(world, number, is_meant)?,
+        }
+    }
+    Ok(())
+}
+
+/// Whether the daemon knows of all that was done to a job.
+fn judge(world: &mut World, number: u64, change: Change<'_>, is_meant: bool) {
+    let job = &world.jobs[&number];
+    if is_meant && job.touched <= world.fate.known {
+        let job = job.clone();
+        world.rules.judge(&job, change);
+    }
+}
+
+fn update(world: &mut World, number: u64, words: &[String], is_meant: bool) -> Result<(), String> {
+    let name = world.jobs[&number].name();
+    for word in words {
+        let Some((key, value)) = word.split_once('=') else {
+            return Err(format!("invalid option: {word}"));
+        };
+        let is_pending = world.jobs[&number].is_pending();
+        let change = match key {
+            "jobid" => continue,
+            "sitefactor" => Change::Factor,
+            "admincomment" => Change::Mark,
+            "reqnodelist" | "numnodes" | "starttime" if !is_pending => {
+                return Err(format!("Job is no longer pending execution for job {name}"));
+            }
+            "reqnodelist" => Change::Nodes(value),
+            "priority" if value == "0" => Change::Hold,
+            "numnodes" | "starttime" => Change::Nodes(""),
+            _ => {
+                world.rules.break_with(format!("{key} of job {name} was changed"));
+                continue;
+            }
+        };
+        if change == Change::Hold {
+            hold(world, number, is_meant);
+            continue;
+        }
+        if matches!(key, "reqnodelist" | "sitefactor" | "admincomment") {
+            judge(world, number, change, is_meant);
+        }
+        let now_s = world.now_s;
+        let Some(job) = world.jobs.get_mut(&number) else {
+            continue;
+        };
+        match key {
+            "sitefactor" => job.factor = value.parse().map_err(|_| format!("bad factor {value}"))?,
+            "admincomment" => value.clone_into(&mut job.mark),
+            "reqnodelist" => {
+                job.nodes_asked = value
+                    .split(',')
+                    .filter(|node| !node.is_empty())
+                    .map(str::to_owned)
+                    .collect();
+            }
+            "starttime" => job.begin_s = now_s + 2,
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+fn hold(world: &mut World, number: u64, is_meant: bool) {
+    judge(world, number, Change::Hold, is_meant);
+    if let Some(job) = world.jobs.get_mut(&number).filter(|job| job.is_pending()) {
+        job.hold = Hold::Admin;
+    }
+}
+
+fn release(world: &mut World, number: u64, is_meant: bool) -> Result<(), String> {
+    judge(world, number, Change::Release, is_meant);
+    world.next_place += 1;
+    let place = world.next_place;
+    let Some(job) = world.jobs.get_mut(&number) else {
+        return Ok(());
+    };
+    if !job.is_pending() {
+        let name = job.name();
+        return Err(format!("Job is no longer pending execution for job {name}"));
+    }
+    (job.hold, job.place) = (Hold::Nobody, place);
+    Ok(())
+}
+
+fn stop(world: &mut World, number: u64, is_meant: bool) -> Result<(), String> {
+    judge(world, number, Change::Stop, is_meant);
+    let job = &world.jobs[&number];
+    if job.state != State::Running {
+        return Err(format!("Job is pending execution for job {}", job.name()));
+    }
+    let text = format!("{} is stopped", job.name());
+    world.tell(text);
+    world.stop(number, None, Hold::Admin);
+    Ok(())
+}

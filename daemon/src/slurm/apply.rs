@@ -66,9 +66,7 @@ fn keep(commands: &Commands, seen: &Seen, release_limit_s: i64) -> Kept {
                 kept.late.push(late);
                 hold(commands, job.id, Mark::Held { tries, until_s })
             }
-            Phase::Foreign { reason } if is_to_give_back(reason) => {
-                give_back(commands, &job.id.to_string())
-            }
+            Phase::Foreign { reason } if is_to_give_back(reason) => give_back(commands, &job.id.to_string()),
             _ => continue,
         };
         kept.notes.extend(result.err().map(|error| error.to_string()));

@@ -156,7 +156,7 @@ fn what_the_tables_cannot_say_is_left_to_slurm_and_given_back_if_it_was_held() {
         (3, "gres:gpu:1,gres:shard:2"),
     ] {
         let reason = foreign(&[(at, text)]);
-        assert!(is_to_give_back(reason), "{text}: {reason}");
+        assert!(is_to_give_back(&reason), "{text}: {reason}");
     }
     assert!(!is_to_give_back(&foreign(&[(2, "9"), (3, "gres:shard:3")])));
     assert!(foreign(&[(11, "pleach:off")]).contains("off"));

@@ -185,7 +185,10 @@ fn changed(
         Some(Fault::Lost | Fault::Garbage) => 0,
         Some(Fault::Late) => {
             let due = world.fate.num_calls + 1 + world.draw(12) as u64;
-            world.fate.late.extend(lines.iter().map(|words| (due, words.clone())));
+            world
+                .fate
+                .late
+                .extend(lines.iter().map(|words| (due, words.clone())));
             0
         }
         Some(Fault::Cut) => world.draw(lines.len() + 1),

@@ -21,9 +21,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use pleach_daemon::config::Settings;
+use pleach_daemon::replay::Replay;
 use pleach_daemon::slurm::command::Commands;
 use pleach_daemon::slurm::{Slurm, apply, queue, ranking};
-use pleach_daemon::replay::Replay;
 use pleach_daemon::wait::block_on;
 use pleach_daemon::{Drive, Driver};
 use rand::RngExt;
@@ -131,12 +131,12 @@ fn set_up(seed: u64, folder: &Path) -> (Settings, &'static str) {
     let settings = Settings {
         drive,
         state_dir: folder.into(),
-        partition: Some("main".into()).filter(|_| seed % 2 == 1),
+        partition: Some("main".into()).filter(|_| !seed.is_multiple_of(2)),
         // No policy here takes so long; a bound in real time would make a slow machine another world.
         deadline_s: 600.0,
         release_limit_s: 20,
         order_updates_max: 7,
-        preemption: policy == "las-deal" || seed % 7 == 0,
+        preemption: policy == "las-deal" || seed.is_multiple_of(7),
         log_bytes_max: 65_536,
         ..Settings::default()
     };
@@ -338,7 +338,9 @@ impl Play {
                 )
             })
             .collect();
-        let late = fitting.iter().find(|(_, since_s)| world.now_s - **since_s > most_s);
+        let late = fitting
+            .iter()
+            .find(|(_, since_s)| world.now_s - **since_s > most_s);
         if let Some((number, since_s)) = late {
             let waits_s = world.now_s - since_s;
             return Err(format!("fits since {waits_s} s: {:?}", world.jobs[number]));

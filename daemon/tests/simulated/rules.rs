@@ -77,7 +77,8 @@ impl Rules {
         }
         // What is left of a daemon that held jobs is given back by any.
         let is_left_over = job.is_marked();
-        if !self.holds && !is_left_over && !(self.places && matches!(change, Change::Nodes(_))) {
+        let is_place = self.places && matches!(change, Change::Nodes(_));
+        if !(self.holds || is_left_over || is_place) {
             return Some("nothing but an order is told");
         }
         let is_foreign = job.gpus_per_node == 0 || job.part_of.is_some();

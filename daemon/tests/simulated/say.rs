@@ -54,7 +54,11 @@ fn queue<'a>(
     let of_partition =
         |job: &&Job| flag("-p").is_none_or(|asked| asked.split(',').any(|name| name == job.partition));
     let of_list = |job: &&Job| {
-        flag("-j").is_none_or(|asked| asked.split(',').any(|name| job.is_called(name) || name == job.name()))
+        flag("-j").is_none_or(|asked| {
+            asked
+                .split(',')
+                .any(|name| job.is_called(name) || name == job.name())
+        })
     };
     let splits = args.contains(&"-r");
     // Tasks that wait together are one line, unless each is asked for.

@@ -215,7 +215,12 @@ impl World {
                 && gpus + job.gpus_per_node <= node.num_gpus
                 && cpus + job.cpus_per_node <= node.num_cpus
         };
-        let mut names: Vec<String> = self.nodes.iter().filter(takes).map(|node| node.name.clone()).collect();
+        let mut names: Vec<String> = self
+            .nodes
+            .iter()
+            .filter(takes)
+            .map(|node| node.name.clone())
+            .collect();
         if let Some(lacks) = job.nodes_asked.iter().find(|asked| !names.contains(asked)) {
             let is_up = self
                 .nodes
@@ -236,7 +241,9 @@ impl World {
 
     fn start(&mut self, number: u64, nodes: Vec<String>) {
         let shown_s = self.shown_s();
-        let Some(job) = self.jobs.get_mut(&number) else { return };
+        let Some(job) = self.jobs.get_mut(&number) else {
+            return;
+        };
         (job.state, job.is_whole) = (State::Running, false);
         (job.start_s, job.nodes) = (Some(shown_s), nodes);
         job.reason = "None".into();

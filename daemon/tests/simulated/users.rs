@@ -225,12 +225,7 @@ fn fail_node(world: &mut World) {
     let name = world.nodes[at].name.clone();
     world.tell(format!("{name} fails"));
     let there = |job: &&Job| job.is_running() && job.nodes.contains(&name);
-    let numbers: Vec<u64> = world
-        .jobs
-        .values()
-        .filter(there)
-        .map(|job| job.number)
-        .collect();
+    let numbers: Vec<u64> = world.jobs.values().filter(there).map(|job| job.number).collect();
     for number in numbers {
         touch(world, number, "loses");
         world.stop(number, None, Hold::Nobody);

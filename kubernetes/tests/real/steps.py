@@ -325,7 +325,7 @@ class Steps:
 
     def lost_pod(self):
         """A gang loses a pod while others wait for its node: the pod that is made anew goes there, and nobody is evicted."""
-        job, gang = self.add_job("lose", 3, 8, life_s=8, estimate_s=1)
+        job, gang = self.add_job("lose", 3, 8, life_s=20, estimate_s=1)
         wait_for("the gang runs", lambda: all(self.watcher.node_of(name) for name in gang.values()))
         others = [self.add("next", 8, life_s=0.2, estimate_s=1) for _ in range(2)]
         time.sleep(1.1)  # clocks of pods count whole seconds

@@ -3,8 +3,8 @@
 # and extender. Nodes and pods are kwok's: no container runs.
 #   kubernetes/tests/real_kubernetes.sh PLEACH_KUBERNETES FOLDER [POLICY]
 # PLEACH_KUBERNETES is the built program. FOLDER holds kube-apiserver, kube-controller-manager, kube-scheduler, kubectl, etcd and
-# kwok (or they are in the path): those that kubernetes/tests/plane/build.sh makes, or a release of Kubernetes 1.27 or later. POLICY
-# takes the shortest job first (default: sjf).
+# kwok (or they are in the path): those that kubernetes/tests/plane/build.sh makes, or a release of Kubernetes 1.27 or later.
+# POLICY takes the shortest job first (default: sjf).
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 program=$(realpath "$1") binaries=$(realpath "$2") policy=${3:-sjf}

@@ -23,8 +23,8 @@ CLOCK = os.sysconf("SC_CLK_TCK")
 
 
 class System:
-    """What is tried: `kube-scheduler`, `kueue`, `pleach` or `kueue+pleach-order`, of the latter two `NAME[:POLICY[:KEY=VALUE,...]]`
-    with keys of the controller's settings, those of `[rounds]` after `rounds.`."""
+    """What is tried: `kube-scheduler`, `kueue`, `pleach` or `kueue+pleach-order`, of the latter two
+    `NAME[:POLICY[:KEY=VALUE,...]]` with keys of the controller's settings, those of `[rounds]` after `rounds.`."""
 
     def __init__(self, text):
         self.text = text
@@ -55,7 +55,8 @@ class FieldPlane(Plane):
             tokens.write(f'{KUEUE},kueue,kueue,"system:masters"\n')
         rules = [{"level": "Metadata", "users": list(USERS)}, {"level": "None"}]
         (etc / "audit.json").write_text(json.dumps({
-            "apiVersion": "audit.k8s.io/v1", "kind": "Policy", "omitStages": ["RequestReceived", "ResponseStarted"], "rules": rules}))
+            "apiVersion": "audit.k8s.io/v1", "kind": "Policy", "omitStages": ["RequestReceived", "ResponseStarted"],
+            "rules": rules}))
         self.start_api(f"--audit-policy-file={etc / 'audit.json'}", f"--audit-log-path={self.folder / 'log' / 'audit'}",
                        "--audit-log-maxsize=1000")
 
@@ -121,7 +122,8 @@ class Cell:
             keys["drive"] = "order"
         plane.write_settings(rounds=rounds, **keys)
         if self.system.has_gates:
-            config = json.loads(plane.kubectl("create", "--dry-run=client", "-o", "json", "-f", str(DEPLOY / "live/webhook.yaml")))
+            text = plane.kubectl("create", "--dry-run=client", "-o", "json", "-f", str(DEPLOY / "live/webhook.yaml"))
+            config = json.loads(text)
             for webhook in config["webhooks"]:
                 webhook["clientConfig"] = {"url": f"https://127.0.0.1:{plane.ours_port}/webhook", "caBundle": plane.authority()}
             self.client.must("POST", "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations", config)

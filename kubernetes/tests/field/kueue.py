@@ -11,7 +11,6 @@ from plane import wait_for
 
 KUEUE = "kueue-token-of-a-test"
 QUEUE = "q"
-# Without these kinds Kueue does not start; only Jobs are queued.
 GROUP = "kueue.x-k8s.io"
 
 
@@ -73,7 +72,7 @@ class Kueue:
         return holds(one, "Established")
 
     def start(self):
-        """Kueue reads a certificate at a fixed place below /etc: it sees a folder of ours there, in a mount namespace of its own."""
+        """Kueue reads a certificate at a fixed place below /etc: it sees a folder of ours there, in its own mount namespace."""
         etc, certificates = self.plane.folder / "kueue-etc", self.plane.folder / "kueue-certificates"
         fixed = etc / "kueue" / "metrics" / "certs"
         for folder in (fixed, certificates):
@@ -87,8 +86,8 @@ class Kueue:
             "leaderElection": {"leaderElect": False}, "internalCertManagement": {"enable": False},
             # As Kueue's own manager configuration has it.
             "controller": {"groupKindConcurrency": {
-                "Job.batch": 5, "Pod": 5, "Workload.kueue.x-k8s.io": 5, "LocalQueue.kueue.x-k8s.io": 1, "Cohort.kueue.x-k8s.io": 1,
-                "ClusterQueue.kueue.x-k8s.io": 1, "ResourceFlavor.kueue.x-k8s.io": 1}},
+                "Job.batch": 5, "Pod": 5, "Workload.kueue.x-k8s.io": 5, "LocalQueue.kueue.x-k8s.io": 1,
+                "Cohort.kueue.x-k8s.io": 1, "ClusterQueue.kueue.x-k8s.io": 1, "ResourceFlavor.kueue.x-k8s.io": 1}},
             "clientConnection": {"qps": 50, "burst": 100}, "integrations": {"frameworks": ["batch/job"]},
         }
         path = self.plane.folder / "etc" / "kueue.json"

@@ -66,7 +66,8 @@ def row(place, runs, all_cells, against):
 def text(cells, against, scale=None):
     """A table in Markdown; ratios below 1 are better than the other system."""
     cells = [cell for cell in cells if scale in (None, cell["scale"])]
-    head = ["list", "mode", "system", "runs", "mean", "median", "p99", "makespan", "useful", "left", "partial", "calls", "CPU s", "API s"]
+    head = ["list", "mode", "system", "runs", "mean", "median", "p99", "makespan", "useful", "left", "partial", "calls", "CPU s",
+            "API s"]
     head += [word for other in against for word in (f"mean / {other}", f"p99 / {other}")]
     lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
     for place in sorted({(cell["list"], cell["mode"], cell["system"]) for cell in cells}):

@@ -145,10 +145,10 @@ def quantile(sorted_values, share):
 def measures(seen, jobs, end_s, scale, num_gpus):
     """What a cell is worth; times in s of the list (s of the clock times `scale`)."""
     # A Job that has not ended counts as if it ended now: a lower bound.
-    jcts = sorted((seen.done_s.get(job.name, end_s) - seen.posted_s[job.name]) * scale for job in jobs)
-    gangs = sorted((seen.done_s.get(job.name, end_s) - seen.posted_s[job.name]) * scale for job in jobs if job.is_gang)
-    first_s, last_s = min(seen.posted_s.values()), max([*seen.done_s.values(), *([end_s] if len(seen.done_s) < len(jobs) else [])])
-    makespan_s = (last_s - first_s) * scale
+    done_s = {job.name: seen.done_s.get(job.name, end_s) for job in jobs}
+    jct_s = {job.name: (done_s[job.name] - seen.posted_s[job.name]) * scale for job in jobs}
+    jcts, gangs = sorted(jct_s.values()), [jct_s[job.name] for job in jobs if job.is_gang]
+    makespan_s = (max(done_s.values()) - min(seen.posted_s.values())) * scale
     parts = [split(job, seen, end_s) for job in jobs if job.is_gang]
     parts = [(apart_s * scale, held_gpu_s * scale) for apart_s, held_gpu_s in parts if apart_s > TOGETHER_S]
     return {
@@ -163,7 +163,7 @@ def measures(seen, jobs, end_s, scale, num_gpus):
 
 
 def delays(seen, jobs):
-    """Where time is lost beside waiting, s of the clock: from a pod's place to its start, from the last pod's end to the Job's."""
+    """Where time goes beside waiting, s of the clock: from a pod's place to its start, from the last pod's end to the Job's."""
     ended, starts = {}, []
     for one in seen.pods.values():
         if one.ended_s is not None:

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # Makes a control plane of Kubernetes 1.36.3 from public Go modules, unpatched, once into a folder of the cache: etcd 3.6.16,
 # kube-apiserver, kube-controller-manager, kube-scheduler, kubectl, and kwok 0.8.0 for nodes and pods; for the field test also
-# Kueue 0.17.0. Versions and checksums stand in go.mod and go.sum of the folders beside this file: Kubernetes needs the 33 parts of
-# its folder `staging` replaced by their published versions. Needs Go 1.26: eleven minutes of processor time and 420 MB, with Kueue
-# five minutes more.
+# Kueue 0.17.0. Versions and checksums stand in go.mod and go.sum of the folders beside this file: Kubernetes needs the 33 parts
+# of its folder `staging` replaced by their published versions. Needs Go 1.26: about eleven minutes of processor time and 420 MB,
+# with Kueue six minutes more.
 #   kubernetes/tests/plane/build.sh --where     prints the folder; fails where the programs are not there yet
 #   kubernetes/tests/plane/build.sh             builds if need be, and prints the folder
 #   kubernetes/tests/plane/build.sh --field     the same with Kueue
@@ -27,13 +27,15 @@ fail() { echo "plane/build.sh: $*" >&2; exit 1; }
 [ -z "${PLEACH_KUBERNETES_BIN:-}" ] || fail "PLEACH_KUBERNETES_BIN=$folder has not all of ${programs[*]}"
 command -v go >/dev/null || fail 'no Go is here: 1.26 is needed (go.dev/dl)'
 # A Go that is older and may not fetch another one does not read these modules.
-(cd "$here/etcd" && go list -m >/dev/null 2>&1) || fail "$(go version) is too old: 1.26 is needed (go.dev/dl, or GOTOOLCHAIN=auto)"
+(cd "$here/etcd" && go list -m >/dev/null 2>&1) ||
+  fail "$(go version) is too old: 1.26 is needed (go.dev/dl, or GOTOOLCHAIN=auto)"
 
 mkdir -p "$folder"
+export GOFLAGS=-mod=readonly CGO_ENABLED=0
 # make MODULE PROGRAM PACKAGE [FLAGS]: one program, taken into the folder once it is whole.
 make() {
   [ ! -x "$folder/$2" ] || return 0
-  (cd "$here/$1" && GOFLAGS=-mod=readonly CGO_ENABLED=0 nice -n 10 go build -p 2 -ldflags "-s -w ${4:-}" -o "$folder/$2.part" "$3")
+  (cd "$here/$1" && nice -n 10 go build -p 2 -ldflags "-s -w ${4:-}" -o "$folder/$2.part" "$3")
   mv "$folder/$2.part" "$folder/$2"
 }
 # Without a version the API server says that it is v0.0.0.

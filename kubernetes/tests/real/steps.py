@@ -45,7 +45,7 @@ class Steps:
         self.add_webhook()
 
     def apply_manifests(self):
-        """Both steps of the documented way into production, the second one without effect: it names a service that is not here."""
+        """Both steps of the documented way into production, the second one without effect: its service is not here."""
         self.plane.kubectl("apply", "-k", str(DEPLOY / "shadow"))
         text = self.plane.kubectl("apply", "--dry-run=server", "-o", "json", "-k", str(DEPLOY / "live"))
         objects = json.loads(text)["items"]
@@ -319,7 +319,8 @@ class Steps:
             left = notes(self.watcher.named(name)).get("pleach/left", "")
             expect("hold 3" in left, f"{name} was left for: {left}")
         name = self.add("huge", 16)
-        wait_for("the pod of 16 is given back", lambda: "16 GPUs on one node" in notes(self.client.pod(name)).get("pleach/left", ""))
+        wait_for("the pod of 16 is given back",
+                 lambda: "16 GPUs on one node" in notes(self.client.pod(name)).get("pleach/left", ""))
         self.client.must("DELETE", f"/api/v1/namespaces/{TEAM}/pods/{name}")
         self.until_all_ended()
 

@@ -35,7 +35,7 @@ pub fn text(path: &Path, most: u64) -> Result<String, Error> {
 ///
 /// # Errors
 /// What cannot be written; the file is then as it was.
-pub(crate) fn replace(folder: &Path, name: &str, bytes: &[u8]) -> Result<(), Error> {
+pub fn replace(folder: &Path, name: &str, bytes: &[u8]) -> Result<(), Error> {
     let path = folder.join(name);
     let part = folder.join(format!("{name}.part"));
     let write = || {

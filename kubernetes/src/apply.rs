@@ -13,6 +13,7 @@ use pleach_daemon::snapshot::{JobSeen, Phase};
 use pleach_daemon::system::{self, Kept, NotSent};
 
 use crate::api::{Cluster, Lift};
+use crate::claims::Claims;
 use crate::config::Settings;
 use crate::error::Error;
 use crate::job_pods::JobPods;
@@ -43,6 +44,9 @@ pub struct Hands<'a> {
     emptied: BTreeSet<String>,
     wait_left: Duration,
     silence: u32,
+    /// GPUs of each unit that this round has given.
+    given: BTreeMap<String, u32>,
+    claims: Option<&'a Claims>,
 }
 
 impl<'a> Hands<'a> {
@@ -76,6 +80,17 @@ impl<'a> Hands<'a> {
             emptied: BTreeSet::new(),
             wait_left: Duration::from_secs_f64(settings.bind_wait_s),
             silence: 0,
+            given: BTreeMap::new(),
+            claims: None,
+        }
+    }
+
+    /// With somebody who is told of jobs that are stopped.
+    #[must_use]
+    pub fn telling(self, claims: &'a Claims) -> Hands<'a> {
+        Hands {
+            claims: Some(claims),
+            ..self
         }
     }
 
@@ -341,6 +356,7 @@ impl system::Hands for Hands<'_> {
 
     async fn stop(&mut self, job: &JobSeen, planned: &Planned) -> Result<(), NotSent> {
         let pods = self.pods_of(job)?;
+        self.claims.iter().for_each(|claims| claims.stopped(job.id));
         self.evict(&pods.pods).await.map_err(NotSent::refused)?;
         let nodes = planned.nodes.iter().map(|unit| node_of(unit).to_owned());
         self.emptied.extend(nodes);
@@ -359,7 +375,14 @@ impl system::Hands for Hands<'_> {
             let units = planned.nodes.iter().filter(|unit| node_of(unit) == node);
             return Err(NotSent::put_off(why).by(units.cloned()));
         }
-        for (unit, _) in &seats {
+        let each = job.gpus_per_node.max(1);
+        for (unit, num) in &seats {
+            // Where all GPUs are counted that were given, kube-scheduler has room for everybody, in whatever order it binds them.
+            let gpus = self.given.entry(unit.clone()).or_default();
+            *gpus = gpus.saturating_add(num.saturating_mul(each));
+            if *gpus <= self.observed.free.get(unit).copied().unwrap_or(0) {
+                continue;
+            }
             if let Some(pod) = self.is_waited_for(node_of(unit)).await {
                 let node = node_of(unit);
                 let why = format!("{pod} was let go to {node} and is not bound yet");

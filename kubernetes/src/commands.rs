@@ -7,6 +7,7 @@ use pleach_daemon::operator::{self, HandBackArgs, code};
 use pleach_daemon::output::say;
 use pleach_daemon::policy::Loaded;
 use pleach_kubernetes::api::Cluster;
+use pleach_kubernetes::claims::Claims;
 use pleach_kubernetes::controller::{Kubernetes, hand_back as hand_back_all, take_back};
 use pleach_kubernetes::kueue;
 use pleach_kubernetes::mark::Key;
@@ -35,7 +36,10 @@ async fn look(settings: &Settings) -> Result<Observed, Error> {
         );
     }
     let cluster = Cluster::infer(&settings).await?;
-    Ok(observe(&cluster.lists().await?, &settings, now_s()))
+    let mut observed = observe(&cluster.lists().await?, &settings, now_s());
+    let claims = Claims::begin(&settings.state_dir, &settings.rounds.estimates);
+    claims.bound(&mut observed.snapshot, &mut observed.jobs);
+    Ok(observed)
 }
 
 /// The job of a pod that is named NAMESPACE/POD.

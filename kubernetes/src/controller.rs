@@ -13,6 +13,7 @@ use pleach_scheduler::ExternalId;
 use crate::api::{Cluster, Lift};
 use crate::apply::Hands;
 use crate::arrival::by_name;
+use crate::claims::Claims;
 use crate::config::Settings;
 use crate::ended;
 use crate::error::Error;
@@ -37,6 +38,8 @@ pub struct Kubernetes {
     cluster: Cluster,
     /// Places that running gangs have lost.
     lost: BTreeMap<ExternalId, Lost>,
+    /// What is believed of what users say.
+    claims: Claims,
     view: View,
 }
 
@@ -56,10 +59,12 @@ impl Kubernetes {
         let state = State::take(&settings.state_dir, settings.log())?;
         settings.marks = Key::take(settings.key_place())?;
         let rounds = settings.rounds();
+        let claims = Claims::begin(&settings.state_dir, &rounds.estimates);
         let system = Kubernetes {
             settings,
             cluster,
             lost: BTreeMap::new(),
+            claims,
             view: View::default(),
         };
         Ok(Driver::new(system, rounds, state, None, (policy, is_shadow))?)
@@ -119,7 +124,9 @@ impl BatchSystem for Kubernetes {
 
     async fn observe(&mut self, now_s: i64) -> Result<Observed, Error> {
         let lists = self.cluster.lists().await?;
-        let observed = observe::observe_after(&self.lost, &lists, &self.settings, now_s);
+        let mut observed = observe::observe_after(&self.lost, &lists, &self.settings, now_s);
+        self.claims.learn(&observed.snapshot, &observed.jobs);
+        self.claims.bound(&mut observed.snapshot, &mut observed.jobs);
         self.lost.clone_from(&observed.lost);
         Ok(observed)
     }
@@ -143,7 +150,7 @@ impl BatchSystem for Kubernetes {
     }
 
     fn hands<'a>(&'a self, observed: &'a Observed, policy: &'a str) -> Hands<'a> {
-        Hands::new(&self.cluster, &self.settings, observed, policy)
+        Hands::new(&self.cluster, &self.settings, observed, policy).telling(&self.claims)
     }
 }
 

@@ -15,6 +15,17 @@ pub struct JobPods {
     pub seats: Seats,
     /// What is to be done about its gates, whatever the policy says.
     pub duty: Duty,
+    /// What is said of its run time and nothing holds it to; none where nobody says anything.
+    pub claim: Option<Claim>,
     /// What its user or an operator should know of it.
     pub remark: Option<String>,
+}
+
+/// A run time that a user says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Claim {
+    /// Of the pod that says most, s.
+    pub claim_s: i64,
+    /// When it is ended all the same, s after its start; none: never.
+    pub deadline_s: Option<i64>,
 }

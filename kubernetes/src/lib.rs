@@ -3,6 +3,7 @@
 pub mod api;
 pub mod apply;
 pub mod arrival;
+pub mod claims;
 pub mod config;
 pub mod constraint;
 pub mod controller;

@@ -17,7 +17,7 @@ use pleach_scheduler::ExternalId;
 
 use crate::arrival::by_name;
 use crate::config::Settings;
-use crate::job_pods::JobPods;
+use crate::job_pods::{Claim, JobPods};
 use crate::kueue::{ClusterQueue, LocalQueue, POD_CLASSES, PodSet, Workload, WorkloadPriorityClass};
 use crate::names;
 use crate::pod::{self, seconds};
@@ -146,12 +146,13 @@ pub(crate) fn waiting(
     let jobs = lists.workloads.iter().filter_map(|workload| {
         let id = id(workload).filter(|id| known.contains(id))?;
         let sets: Vec<&PodSet> = of_gpus(workload, settings).collect();
-        let job = described(id, workload, &sets, nodes, reach, settings)?;
+        let (job, claim) = described(id, workload, &sets, nodes, reach, settings)?;
         let pods = JobPods {
             name: called(workload),
             pods: Vec::new(),
             seats: Vec::new(),
             duty: Duty::None,
+            claim,
             remark: None,
         };
         Some((job, pods))
@@ -171,7 +172,7 @@ fn described(
     nodes: &[NodeSeen],
     reach: &mut Reach<'_>,
     settings: &Settings,
-) -> Option<JobSeen> {
+) -> Option<(JobSeen, Option<Claim>)> {
     let first = sets.first()?;
     let spec = first.template.spec.as_ref()?;
     let gpus = pod::gpus(spec, settings);
@@ -195,7 +196,8 @@ fn described(
         },
         ..Pod::default()
     };
-    let limit_s = workload.spec.maximum_execution_time_seconds.map(i64::from);
+    let deadline_s = pod::deadline_s(spec).or(workload.spec.maximum_execution_time_seconds.map(i64::from));
+    let claim = pod::claim_s(&alike).map(|claim_s| Claim { claim_s, deadline_s });
     // Where it may go is Kueue's and kube-scheduler's: types that cannot be told keep nobody from a place in the order.
     let gpu_types = reach.types(spec, resource);
     let mut job = JobSeen {
@@ -205,7 +207,7 @@ fn described(
         user: String::new(),
         submit_s: seconds(workload.metadata.creation_timestamp.as_ref()).unwrap_or(0),
         start_s: None,
-        limit_s: pod::limit_s(&alike, spec).or(limit_s),
+        limit_s: pod::claim_s(&alike).or(deadline_s),
         num_nodes: num_pods.max(1),
         gpus_per_node: (*gpus_per_pod).max(1),
         is_packed: num_pods > 1,
@@ -231,7 +233,7 @@ fn described(
     } else if let Some(reason) = fleet::never_fits(&job, nodes) {
         job.phase = Phase::Foreign { reason };
     }
-    Some(job)
+    Some((job, claim))
 }
 
 /// A job whose pods Kueue has let be made is not ranked again: what is not bound yet waits for kube-scheduler.

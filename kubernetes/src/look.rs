@@ -8,7 +8,7 @@ use pleach_daemon::snapshot::{JobSeen, NodeSeen, Phase};
 
 use crate::config::Settings;
 use crate::gang::Membership;
-use crate::job_pods::JobPods;
+use crate::job_pods::{Claim, JobPods};
 use crate::node::unit_name;
 use crate::pod::{self, PodSeen};
 use crate::reach::Reach;
@@ -104,6 +104,7 @@ pub(crate) fn job(group: Group<'_>, before: &[(String, i64)], sight: &mut Sight<
         (job.phase, duty) = (stand.phase, stand.duty);
     }
     let name = format!("{}/{}", member.key.namespace, member.key.name);
+    let claim = claim(&member, &seen);
     let remark = member
         .remark
         .or_else(|| remark(&name, &job, &stand.seats, &seen, settings));
@@ -113,12 +114,23 @@ pub(crate) fn job(group: Group<'_>, before: &[(String, i64)], sight: &mut Sight<
             pods: seen,
             seats: stand.seats,
             duty,
+            claim,
             remark,
         },
         job,
         lost: stand.lost,
         ending,
     }
+}
+
+/// What its pods say of its run time; none where one of them says nothing.
+fn claim(member: &Membership, pods: &[PodSeen]) -> Option<Claim> {
+    let claims: Vec<i64> = pods.iter().map(|pod| pod.claim_s).collect::<Option<_>>()?;
+    let deadline_s = pods.iter().filter_map(|pod| pod.deadline_s).max();
+    Some(Claim {
+        claim_s: claims.into_iter().max()?,
+        deadline_s: deadline_s.or(member.limit_s),
+    })
 }
 
 /// A job as the tables are told of it, but for its GPU types.

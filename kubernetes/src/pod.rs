@@ -48,8 +48,12 @@ pub struct PodSeen {
     pub is_ending: bool,
     /// Whether a controller owns it, which makes another one in its place.
     pub is_owned: bool,
-    /// The run time that its user believes in, s.
+    /// The run time that its user believes in, s: [`PodSeen::claim_s`], else [`PodSeen::deadline_s`].
     pub limit_s: Option<i64>,
+    /// What its user says of it, which nothing holds it to, s.
+    pub claim_s: Option<i64>,
+    /// When it is ended, s after its start.
+    pub deadline_s: Option<i64>,
     /// Why the policy cannot be told of it; none where it can.
     pub strange: Option<&'static str>,
     /// Index in its Indexed Job.
@@ -191,11 +195,14 @@ pub fn host(spec: &PodSpec) -> (u64, u64) {
     (of("cpu"), of("memory"))
 }
 
-/// The run time that the user of a pod believes in, s.
-pub(crate) fn limit_s(pod: &Pod, spec: &PodSpec) -> Option<i64> {
-    number(pod, names::ESTIMATE_S)
-        .or(spec.active_deadline_seconds)
-        .filter(|limit_s| *limit_s > 0)
+/// What the user of a pod says of its run time, s.
+pub(crate) fn claim_s(pod: &Pod) -> Option<i64> {
+    number(pod, names::ESTIMATE_S).filter(|claim_s| *claim_s > 0)
+}
+
+/// When a pod is ended, s after its start.
+pub(crate) fn deadline_s(spec: &PodSpec) -> Option<i64> {
+    spec.active_deadline_seconds.filter(|deadline_s| *deadline_s > 0)
 }
 
 /// A label or an annotation that is a whole number.
@@ -267,7 +274,9 @@ pub fn read(pod: &Pod, settings: &Settings) -> Option<PodSeen> {
             .iter()
             .flatten()
             .any(|owner| owner.controller == Some(true)),
-        limit_s: limit_s(pod, spec),
+        limit_s: claim_s(pod).or(deadline_s(spec)),
+        claim_s: claim_s(pod),
+        deadline_s: deadline_s(spec),
         strange,
         index: number(pod, names::JOB_INDEX).and_then(|index| u64::try_from(index).ok()),
     })

@@ -9,6 +9,7 @@ mod ended;
 mod fake;
 mod gangs;
 mod golden;
+mod hostile;
 mod manifests;
 mod marks;
 mod objects;

@@ -118,6 +118,14 @@ impl<Who: Ord + Clone> RunTimes<Who> {
         likes.into_iter().flatten().find_map(Last::geometric_mean)
     }
 
+    /// The same by jobs of `who` alone; none until one has ended.
+    #[must_use]
+    pub fn predict_own(&self, who: &Who, num_gpus: u32) -> Option<f64> {
+        let user = self.users.get(who)?;
+        let likes = [user.gangs.get(&num_gpus), Some(&user.all)];
+        likes.into_iter().flatten().find_map(Last::geometric_mean)
+    }
+
     /// The same with other bounds: what is too much by them is forgotten.
     #[must_use]
     pub fn kept(mut self, keep: Keep) -> RunTimes<Who> {

@@ -8,6 +8,7 @@ use k8s_openapi::api::authorization::v1::{
     ResourceAttributes, SelfSubjectAccessReview, SelfSubjectAccessReviewSpec,
 };
 use k8s_openapi::api::batch::v1::Job;
+use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::policy::v1::Eviction;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{DeleteOptions, ObjectMeta, Preconditions};
@@ -302,6 +303,34 @@ impl Cluster {
         let params = PostParams::default();
         let sent = api.create_subresource::<Eviction, Value>("eviction", &pod.name, &params, &eviction);
         self.ask(&what, sent).await.map(drop)
+    }
+
+    /// A Lease as it is now; none where there is none.
+    ///
+    /// # Errors
+    /// No answer, or a strange one.
+    pub async fn lease(&self, namespace: &str, name: &str) -> Result<Option<Lease>, Error> {
+        let api: Api<Lease> = Api::namespaced(self.client.clone(), namespace);
+        self.ask(&format!("lease {namespace}/{name}"), api.get_opt(name))
+            .await
+    }
+
+    /// Writes a Lease: the version that it has, or a new one where it has none.
+    ///
+    /// # Errors
+    /// A refusal; 409 where somebody else was sooner.
+    pub async fn take_lease(&self, lease: &Lease) -> Result<(), Error> {
+        let of = |text: &Option<String>| text.clone().unwrap_or_default();
+        let (namespace, name) = (of(&lease.metadata.namespace), of(&lease.metadata.name));
+        let api: Api<Lease> = Api::namespaced(self.client.clone(), &namespace);
+        let (what, params) = (format!("lease {namespace}/{name}"), PostParams::default());
+        match lease.metadata.resource_version {
+            None => self.ask(&what, api.create(&params, lease)).await.map(drop),
+            Some(_) => self
+                .ask(&what, api.replace(&name, &params, lease))
+                .await
+                .map(drop),
+        }
     }
 
     /// Whether the API server lets this program do something in all namespaces.

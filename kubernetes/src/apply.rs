@@ -18,6 +18,7 @@ use crate::config::Settings;
 use crate::error::Error;
 use crate::job_pods::JobPods;
 use crate::late::late;
+use crate::lease::Held;
 use crate::mark::Decided;
 use crate::node::node_of;
 use crate::observe::{Host, Observed};
@@ -47,6 +48,7 @@ pub struct Hands<'a> {
     /// GPUs of each unit that this round has given.
     given: BTreeMap<String, u32>,
     claims: Option<&'a Claims>,
+    lease: Option<&'a Held>,
 }
 
 impl<'a> Hands<'a> {
@@ -82,7 +84,14 @@ impl<'a> Hands<'a> {
             silence: 0,
             given: BTreeMap::new(),
             claims: None,
+            lease: None,
         }
+    }
+
+    /// Only while a Lease is ours.
+    #[must_use]
+    pub fn while_held(self, lease: Option<&'a Held>) -> Hands<'a> {
+        Hands { lease, ..self }
     }
 
     /// With somebody who is told of jobs that are stopped.
@@ -281,6 +290,9 @@ impl<'a> Hands<'a> {
         if self.silence >= SILENCE_MAX {
             return Err(NotSent::put_off("the API server does not answer"));
         }
+        if self.lease.is_some_and(|lease| !lease.is_ours()) {
+            return Err(NotSent::put_off("the Lease may be another controller's by now"));
+        }
         let pods = self.observed.jobs.get(&job.id);
         pods.ok_or_else(|| NotSent::put_off("its pods were not seen"))
     }
@@ -340,7 +352,7 @@ impl<'a> Hands<'a> {
 
 impl system::Hands for Hands<'_> {
     async fn keep(&mut self, now_s: i64) -> Kept {
-        match self.settings.drive.is_order() {
+        match self.settings.drive.is_order() || self.lease.is_some_and(|lease| !lease.is_ours()) {
             true => Kept::default(),
             false => self.keep_all(now_s).await,
         }

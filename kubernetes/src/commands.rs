@@ -143,7 +143,13 @@ pub async fn check(settings: &Settings, args: &Check) -> Result<ExitCode, Error>
         true => orders,
         false => holds,
     };
-    for (verb, group, resource, subresource) in looks.iter().chain(does).copied() {
+    let lease: &[_] = &[
+        ("get", "coordination.k8s.io", "leases", ""),
+        ("create", "coordination.k8s.io", "leases", ""),
+        ("update", "coordination.k8s.io", "leases", ""),
+    ];
+    let lease = if settings.lease.is_some() { lease } else { &[] };
+    for (verb, group, resource, subresource) in looks.iter().chain(does).chain(lease).copied() {
         let is_allowed = cluster.may(verb, group, resource, subresource).await?;
         is_well &= is_allowed;
         let what = if subresource.is_empty() {

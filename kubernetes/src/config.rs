@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use k8s_openapi::api::core::v1::Pod;
 use pleach_daemon::config::{LogSettings, in_ranges};
 use pleach_daemon::files;
 use pleach_daemon::{Drive, RoundSettings};
@@ -13,6 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
 use crate::mark::Key;
+use crate::{names, pod};
 
 /// Largest configuration file that is read, bytes.
 const FILE_MAX: u64 = 1 << 20;
@@ -30,8 +32,20 @@ pub struct Settings {
     pub order_step: u32,
     /// Most changes of the order in one round, 1 to 100,000; the others are made in the next ones.
     pub order_updates_max: u32,
-    /// Namespaces whose pods are driven; empty: all. Pods of others are left alone, whatever their gates.
+    /// Namespaces whose pods are driven; `*`: all. Pods of others are left alone, whatever their gates. None named: all are looked
+    /// at, and nothing is driven live.
     pub namespaces: Vec<String>,
+    /// Whether the label `pleach/drive: "false"` keeps a pod from being held, wherever its user writes it.
+    pub opt_out: bool,
+    /// Users and groups that may take our gate off a pod and change its marks, where the webhook is asked about updates.
+    pub releasers: Vec<String>,
+    /// The Lease that the controller holds while it drives, NAMESPACE/NAME; others stand by. None: whoever runs drives.
+    pub lease: Option<String>,
+    /// A controller whose Lease was not renewed for so long is taken to be gone, s, 2 to 600.
+    pub lease_s: u32,
+    /// Who this controller is for the others.
+    #[serde(skip)]
+    pub identity: String,
     /// Schedulers whose pods are driven, by `spec.schedulerName`.
     pub scheduler_names: Vec<String>,
     /// Extended resources that count as GPUs; a `*` at the end stands for any ending. Those of the first one are told by
@@ -150,6 +164,12 @@ impl Default for Settings {
             // A patch takes some milliseconds, and a round has two seconds.
             order_updates_max: 100,
             namespaces: Vec::new(),
+            opt_out: true,
+            releasers: texts(&["system:serviceaccount:pleach:pleach", "system:masters"]),
+            lease: None,
+            // As client-go's leader election.
+            lease_s: 15,
+            identity: "pleach".into(),
             scheduler_names: texts(&["default-scheduler"]),
             gpu_resources: texts(&[
                 "nvidia.com/gpu",
@@ -222,6 +242,7 @@ impl Settings {
             return Err(ConfigError::new("drive", value, allowed, hint));
         }
         in_ranges(&[
+            ("lease_s", f64::from(self.lease_s), 2.0, 600.0),
             ("order_step", f64::from(self.order_step), 1.0, 1e5),
             ("order_updates_max", f64::from(self.order_updates_max), 1.0, 1e5),
             ("tick_s", self.tick_s, 0.1, 600.0),
@@ -243,7 +264,33 @@ impl Settings {
                 "for example \"nvidia.com/gpu\"",
             ));
         }
+        let is_named = |lease: &String| matches!(lease.split_once('/'), Some((space, name)) if !space.is_empty() && !name.is_empty());
+        if let Some(lease) = self.lease.as_ref().filter(|lease| !is_named(lease)) {
+            let hint = "for example \"pleach/pleach\"";
+            return Err(ConfigError::new(
+                "lease",
+                format!("{lease:?}"),
+                "NAMESPACE/NAME",
+                hint,
+            ));
+        }
         self.server.as_ref().map_or(Ok(()), ServerSettings::validate)
+    }
+
+    /// Checks what has to be said before anything is touched.
+    ///
+    /// # Errors
+    /// No namespace is named.
+    pub fn validate_live(&self) -> Result<(), ConfigError> {
+        match self.namespaces.is_empty() {
+            false => Ok(()),
+            true => Err(ConfigError::new(
+                "namespaces",
+                "[]",
+                "names of namespaces, or \"*\" for all",
+                "say what is driven live: namespaces = [\"team-a\"]",
+            )),
+        }
     }
 
     /// What decisions depend on, with the way of driving.
@@ -273,7 +320,19 @@ impl Settings {
     /// Whether pods of a namespace are driven.
     #[must_use]
     pub fn drives(&self, namespace: &str) -> bool {
-        self.namespaces.is_empty() || self.namespaces.iter().any(|name| name == namespace)
+        self.drives_all() || self.namespaces.iter().any(|name| name == namespace)
+    }
+
+    /// Whether those of all are.
+    #[must_use]
+    pub fn drives_all(&self) -> bool {
+        self.namespaces.is_empty() || self.namespaces.iter().any(|name| name == "*")
+    }
+
+    /// Whether a pod stays out by its label.
+    #[must_use]
+    pub fn opts_out(&self, pod: &Pod) -> bool {
+        self.opt_out && pod::word(pod, names::DRIVE) == Some("false")
     }
 
     /// Whether a resource counts as GPUs.
@@ -344,10 +403,17 @@ mod tests {
         ))
         .unwrap();
         assert!(settings.rounds.preemption && settings.drives("a") && !settings.drives("b"));
+        // Nothing said is not all of it, once something is touched.
+        assert!(settings.validate_live().is_ok());
+        let said = load("").unwrap().validate_live().unwrap_err().to_string();
+        assert!(said.contains("namespaces"), "{said}");
+        let all = load("namespaces = ['*']").unwrap();
+        assert!(all.validate_live().is_ok() && all.drives("anything"));
         assert!(settings.is_gpu("nvidia.com/mig-1g.10gb") && !settings.is_gpu("nvidia.com/gpu.x"));
         for (text, word) in [
             ("tick = 1".to_owned(), "tick"),
             ("tick_s = 0".to_owned(), "tick_s"),
+            ("lease = 'pleach'".to_owned(), "NAMESPACE/NAME"),
             ("drive = 'order-and-place'".to_owned(), "order beside Kueue"),
             ("order_updates_max = 0".to_owned(), "order_updates_max"),
             ("[rounds]\nfallback = 'esay'".to_owned(), "easy"),

@@ -17,6 +17,7 @@ use crate::claims::Claims;
 use crate::config::Settings;
 use crate::ended;
 use crate::error::Error;
+use crate::lease::Held;
 use crate::line::Line;
 use crate::mark::Key;
 use crate::observe::{self, Observed};
@@ -40,6 +41,8 @@ pub struct Kubernetes {
     lost: BTreeMap<ExternalId, Lost>,
     /// What is believed of what users say.
     claims: Claims,
+    /// None: whoever runs drives.
+    lease: Option<Held>,
     view: View,
 }
 
@@ -56,11 +59,17 @@ impl Kubernetes {
         is_shadow: bool,
     ) -> Result<Controller, Error> {
         settings.validate()?;
+        if !is_shadow {
+            settings.validate_live()?;
+        }
         let state = State::take(&settings.state_dir, settings.log())?;
         settings.marks = Key::take(settings.key_place())?;
         let rounds = settings.rounds();
         let claims = Claims::begin(&settings.state_dir, &rounds.estimates);
+        // In shadow mode nobody is in anybody's way.
+        let lease = Held::of(&settings).filter(|_| !is_shadow);
         let system = Kubernetes {
+            lease,
             settings,
             cluster,
             lost: BTreeMap::new(),
@@ -68,6 +77,17 @@ impl Kubernetes {
             view: View::default(),
         };
         Ok(Driver::new(system, rounds, state, None, (policy, is_shadow))?)
+    }
+
+    /// Gives the Lease back, if it is held.
+    ///
+    /// # Errors
+    /// An API server that refuses or does not answer.
+    pub async fn give_lease_back(&self) -> Result<(), Error> {
+        match &self.lease {
+            Some(lease) => lease.give_back(&self.cluster).await,
+            None => Ok(()),
+        }
     }
 
     /// The settings, with the key of marks.
@@ -116,18 +136,29 @@ impl BatchSystem for Kubernetes {
     };
 
     fn place(&self) -> String {
-        match self.settings.namespaces.is_empty() {
+        match self.settings.drives_all() {
             true => "all namespaces".to_owned(),
             false => self.settings.namespaces.join(","),
         }
     }
 
     async fn observe(&mut self, now_s: i64) -> Result<Observed, Error> {
+        let right = match &mut self.lease {
+            Some(lease) => lease.hold(&self.cluster, now_s).await,
+            None => Ok(()),
+        };
         let lists = self.cluster.lists().await?;
         let mut observed = observe::observe_after(&self.lost, &lists, &self.settings, now_s);
         self.claims.learn(&observed.snapshot, &observed.jobs);
         self.claims.bound(&mut observed.snapshot, &mut observed.jobs);
         self.lost.clone_from(&observed.lost);
+        if let Err(error) = right {
+            // Who stands by answers the webhook as whoever drives does.
+            if matches!(error, Error::StandsBy { .. }) {
+                self.view.show(Arc::new(observed));
+            }
+            return Err(error);
+        }
         Ok(observed)
     }
 
@@ -150,7 +181,9 @@ impl BatchSystem for Kubernetes {
     }
 
     fn hands<'a>(&'a self, observed: &'a Observed, policy: &'a str) -> Hands<'a> {
-        Hands::new(&self.cluster, &self.settings, observed, policy).telling(&self.claims)
+        Hands::new(&self.cluster, &self.settings, observed, policy)
+            .telling(&self.claims)
+            .while_held(self.lease.as_ref())
     }
 }
 

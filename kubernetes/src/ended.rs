@@ -15,7 +15,6 @@ use pleach_scheduler::ExternalId;
 
 use crate::config::Settings;
 use crate::gang::Jobs;
-use crate::names;
 use crate::node::unit_name;
 use crate::pod::{self, PodSeen, seconds};
 
@@ -68,7 +67,7 @@ pub fn ended(pods: &[Pod], mut jobs: Vec<Job>, settings: &Settings) -> BTreeMap<
         let Some(seen) = pod::read(pod, settings) else {
             continue;
         };
-        if !settings.drives(&seen.namespace) || pod::word(pod, names::DRIVE) == Some("false") {
+        if !settings.drives(&seen.namespace) || settings.opts_out(pod) {
             continue;
         }
         // Who was cut short may have no times: it is told all the same, so that nobody takes its end for its own.

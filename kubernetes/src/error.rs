@@ -76,6 +76,14 @@ pub enum Error {
         /// What the system says.
         source: std::io::Error,
     },
+    /// Another controller drives.
+    #[error("stands by: {holder} drives, by the Lease {lease}")]
+    StandsBy {
+        /// Namespace and name.
+        lease: String,
+        /// Who has it.
+        holder: String,
+    },
     /// A pod or a job that is not there.
     #[error("{what}: not found; name it NAMESPACE/POD")]
     Unknown {

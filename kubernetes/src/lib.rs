@@ -14,6 +14,7 @@ pub mod gang;
 pub mod job_pods;
 pub mod kueue;
 pub mod late;
+pub mod lease;
 pub mod line;
 mod look;
 pub mod mark;

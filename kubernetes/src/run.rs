@@ -46,9 +46,12 @@ pub fn run(settings: Settings, args: &RunArgs) -> Result<ExitCode, Error> {
     block_on(drive(settings, args))
 }
 
-async fn drive(settings: Settings, args: &RunArgs) -> Result<ExitCode, Error> {
+async fn drive(mut settings: Settings, args: &RunArgs) -> Result<ExitCode, Error> {
     // Before all else: a SIGHUP in the first moments would end the program.
     let wishes = signals();
+    // In a cluster the name of the pod, which no other one has; elsewhere the process tells two of a machine apart.
+    let host = std::env::var("HOSTNAME").unwrap_or_else(|_| "pleach".into());
+    settings.identity = format!("{host}_{}", std::process::id());
     let cluster = Cluster::infer(&settings).await?;
     let tick = Duration::from_secs_f64(settings.tick_s);
     let mut driver = Kubernetes::driver(settings, cluster, &args.policy, args.shadow)?;
@@ -60,6 +63,9 @@ async fn drive(settings: Settings, args: &RunArgs) -> Result<ExitCode, Error> {
     }
     let mut around = Around { wishes, shared };
     rounds::run(&mut driver, &mut around, tick, args.rounds).await?;
+    if let Err(error) = driver.system().give_lease_back().await {
+        tracing::warn!("the Lease was not given back, and ends by itself: {error}");
+    }
     Ok(ExitCode::SUCCESS)
 }
 

@@ -81,6 +81,88 @@ fn only_new_pods_with_gpus_for_our_scheduler_are_held_and_marks_of_users_are_tak
     );
 }
 
+/// Pods of a driven namespace are updated by their users too: by a patch that takes our gate off, or writes a mark.
+#[test]
+fn nobody_but_the_controller_takes_the_gate_off_or_changes_a_mark() {
+    let review: Value = serde_json::from_str(REVIEW).unwrap();
+    let ask = |user: &str, change: &dyn Fn(&mut Value)| {
+        let mut review = review.clone();
+        let request = &mut review["request"];
+        request["operation"] = json!("UPDATE");
+        request["object"]["spec"]["schedulingGates"] = json!([{ "name": "pleach/hold" }]);
+        request["object"]["metadata"]["annotations"]["pleach/decided"] = json!("ours");
+        request["oldObject"] = request["object"].clone();
+        request["userInfo"] = json!({ "username": user, "groups": ["system:authenticated"] });
+        change(request);
+        webhook::review(review.to_string().as_bytes(), &settings(), true).unwrap()["response"].clone()
+    };
+    let lifts = |request: &mut Value| request["object"]["spec"]["schedulingGates"] = json!([]);
+    let refused = ask("eve", &lifts);
+    assert_eq!(
+        (&refused["allowed"], &refused["status"]["code"]),
+        (&json!(false), &json!(403))
+    );
+    assert!(
+        refused["status"]["message"]
+            .as_str()
+            .unwrap()
+            .contains("pleach/hold")
+    );
+    let controller = "system:serviceaccount:pleach:pleach";
+    assert_eq!(ask(controller, &lifts)["allowed"], json!(true));
+    let as_operator = |request: &mut Value| {
+        lifts(request);
+        request["userInfo"]["groups"] = json!(["system:masters"]);
+    };
+    assert_eq!(ask("admin", &as_operator)["allowed"], json!(true));
+    // What else users change is theirs.
+    let other = |request: &mut Value| request["object"]["metadata"]["annotations"]["note"] = json!("x");
+    assert_eq!(
+        (&ask("eve", &other)["allowed"], &ask("eve", &other)["patch"]),
+        (&json!(true), &Value::Null)
+    );
+    let operations = |change: &dyn Fn(&mut Value)| -> Vec<Value> {
+        let bytes: ByteString = serde_json::from_value(ask("eve", change)["patch"].clone()).unwrap();
+        serde_json::from_slice(&bytes.0).unwrap()
+    };
+    let path = "/metadata/annotations/pleach~1decided";
+    let back = json!({ "op": "add", "path": path, "value": "ours" });
+    let forges = |request: &mut Value| {
+        request["object"]["metadata"]["annotations"]["pleach/decided"] = json!("forged");
+    };
+    assert_eq!(operations(&forges), [back.clone()]);
+    let strips = |request: &mut Value| request["object"]["metadata"]["annotations"] = json!(null);
+    let empty = json!({ "op": "add", "path": "/metadata/annotations", "value": {} });
+    assert_eq!(operations(&strips), [empty, back]);
+    let adds = |request: &mut Value| {
+        request["oldObject"]["metadata"]["annotations"] = json!({});
+        request["object"]["metadata"]["annotations"] = json!({ "pleach/decided": "forged" });
+    };
+    assert_eq!(operations(&adds), [json!({ "op": "remove", "path": path })]);
+    // In a namespace that is not driven nothing is refused.
+    let mut others = settings();
+    others.namespaces = vec!["others".into()];
+    let mut review = review.clone();
+    review["request"]["operation"] = json!("UPDATE");
+    review["request"]["oldObject"] = review["request"]["object"].clone();
+    review["request"]["oldObject"]["spec"]["schedulingGates"] = json!([{ "name": "pleach/hold" }]);
+    let answer = webhook::review(review.to_string().as_bytes(), &others, true).unwrap();
+    assert_eq!(answer["response"]["allowed"], json!(true));
+}
+
+/// Where users are hostile the label that keeps a pod out is nobody's.
+#[test]
+fn the_label_that_keeps_a_pod_out_counts_where_it_may() {
+    let mut review: Value = serde_json::from_str(REVIEW).unwrap();
+    review["request"]["object"]["metadata"]["labels"]["pleach/drive"] = json!("false");
+    let mut settings = settings();
+    for (opt_out, is_held) in [(true, false), (false, true)] {
+        settings.opt_out = opt_out;
+        let answer = webhook::review(review.to_string().as_bytes(), &settings, true).unwrap();
+        assert_eq!(answer["response"]["patch"].is_string(), is_held);
+    }
+}
+
 /// g1 with 8 GPUs of which a job that was let go has 6, g2 with 4, g3 with 2.
 fn seen() -> Observed {
     let mut released = pod("r", 6);

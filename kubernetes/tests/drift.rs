@@ -41,6 +41,7 @@ impl Shop {
         let mut settings = Settings {
             state_dir: folder.path().join("state"),
             request_limit_s: 20.0,
+            namespaces: vec!["*".into()],
             ..Settings::default()
         };
         settings.rounds.on_drift = on_drift;

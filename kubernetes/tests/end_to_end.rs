@@ -20,6 +20,7 @@ fn settings(folder: &tempfile::TempDir) -> Settings {
         request_limit_s: 20.0,
         bind_wait_s: 0.5,
         page: 100,
+        namespaces: vec!["*".into()],
         ..Settings::default()
     }
 }

@@ -150,6 +150,7 @@ async fn a_controller_begins_with_what_is_still_listed_and_learns_when_jobs_ende
     let mut settings = Settings {
         state_dir: folder.path().join("state"),
         request_limit_s: 20.0,
+        namespaces: vec!["*".into()],
         ..Settings::default()
     };
     settings.rounds.estimates.from = EstimatesFrom::History;
@@ -197,6 +198,7 @@ async fn a_pod_that_was_stopped_for_another_one_teaches_nothing() {
     let mut settings = Settings {
         state_dir: folder.path().join("state"),
         request_limit_s: 20.0,
+        namespaces: vec!["*".into()],
         ..Settings::default()
     };
     settings.rounds.estimates.from = EstimatesFrom::History;

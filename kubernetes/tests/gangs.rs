@@ -312,6 +312,7 @@ impl Shop {
         let settings = Settings {
             state_dir: folder.path().join("state"),
             bind_wait_s: 0.0,
+            namespaces: vec!["*".into()],
             ..Settings::default()
         };
         let fake = Fake::start(world).await;

@@ -26,6 +26,7 @@ impl Run {
             state_dir: folder.path().join("state"),
             request_limit_s: 20.0,
             bind_wait_s: 0.0,
+            namespaces: vec!["*".into()],
             ..Settings::default()
         };
         change(&mut settings);

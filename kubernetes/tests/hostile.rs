@@ -13,6 +13,7 @@ fn settings(folder: &tempfile::TempDir) -> Settings {
         state_dir: folder.path().join("state"),
         request_limit_s: 20.0,
         bind_wait_s: 0.5,
+        namespaces: vec!["*".into()],
         ..Settings::default()
     }
 }

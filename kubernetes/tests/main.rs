@@ -10,6 +10,7 @@ mod fake;
 mod gangs;
 mod golden;
 mod hostile;
+mod lease;
 mod manifests;
 mod marks;
 mod objects;

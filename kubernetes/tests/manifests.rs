@@ -8,7 +8,7 @@ use k8s_openapi::api::admissionregistration::v1::MutatingWebhookConfiguration;
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Service, ServiceAccount};
 use k8s_openapi::api::networking::v1::NetworkPolicy;
-use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding};
+use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, Role, RoleBinding};
 use pleach_daemon::Drive;
 use pleach_kubernetes::{Settings, names};
 use serde::Serialize;
@@ -68,6 +68,8 @@ fn every_document_is_of_a_type_of_the_api_and_nothing_in_it_is_unknown() {
         "live/webhook.yaml",
         "order/config.yaml",
         "order/rbac.yaml",
+        "guarded/config.yaml",
+        "guarded/policy.yaml",
     ] {
         for document in documents(name) {
             let kind = document["kind"].as_str().unwrap().to_owned();
@@ -75,6 +77,8 @@ fn every_document_is_of_a_type_of_the_api_and_nothing_in_it_is_unknown() {
                 "Namespace" => drop(read::<Namespace>(&document)),
                 "ServiceAccount" => drop(read::<ServiceAccount>(&document)),
                 "ClusterRole" => drop(read::<ClusterRole>(&document)),
+                "Role" => drop(read::<Role>(&document)),
+                "RoleBinding" => drop(read::<RoleBinding>(&document)),
                 "ClusterRoleBinding" => drop(read::<ClusterRoleBinding>(&document)),
                 "ConfigMap" => drop(read::<ConfigMap>(&document)),
                 "Deployment" => drop(read::<Deployment>(&document)),
@@ -86,7 +90,7 @@ fn every_document_is_of_a_type_of_the_api_and_nothing_in_it_is_unknown() {
             kinds.push(kind);
         }
     }
-    assert_eq!(kinds.len(), 11, "{kinds:?}");
+    assert_eq!(kinds.len(), 15, "{kinds:?}");
 }
 
 /// The resources of a folder's `kustomization.yaml` and of those that it names, as files. No folder may contain one that was
@@ -169,9 +173,9 @@ fn both_folders_are_what_kubectl_apply_takes_and_the_second_drives() {
         return;
     };
     let (kinds, args) = kustomized(&program, &deploy().join("shadow"));
-    assert_eq!((kinds.len(), args[7].as_str()), (8, "--shadow"), "{kinds:?}");
+    assert_eq!((kinds.len(), args[7].as_str()), (10, "--shadow"), "{kinds:?}");
     let (kinds, args) = kustomized(&program, &deploy().join("live"));
-    assert_eq!((kinds.len(), args[7].as_str()), (9, "--live"), "{kinds:?}");
+    assert_eq!((kinds.len(), args[7].as_str()), (11, "--live"), "{kinds:?}");
     assert!(
         kinds.iter().any(|kind| kind == "MutatingWebhookConfiguration"),
         "{kinds:?}"
@@ -273,7 +277,7 @@ fn the_folder_beside_kueue_tells_an_order_and_holds_nobody() {
         return;
     };
     let (kinds, args) = kustomized(&program, &deploy().join("order"));
-    assert_eq!((kinds.len(), args[7].as_str()), (8, "--live"), "{kinds:?}");
+    assert_eq!((kinds.len(), args[7].as_str()), (10, "--live"), "{kinds:?}");
 }
 
 #[test]
@@ -319,6 +323,63 @@ fn the_webhook_fails_open_and_sees_only_namespaces_that_ask_for_it() {
     );
     let own: Service = read(&of_kind("shadow/service.yaml", "Service"));
     assert_eq!(own.spec.unwrap().ports.unwrap()[0].port, service.port.unwrap());
+}
+
+/// Where users are not trusted what fails keeps pods waiting, and nobody comes near who is not named.
+#[test]
+fn the_guarded_folder_fails_closed_and_asks_about_updates() {
+    assert_eq!(
+        accumulate(&deploy().join("guarded"), &[]).map(|files| files.len()),
+        Ok(6)
+    );
+    let map: ConfigMap = read(&of_kind("guarded/config.yaml", "ConfigMap"));
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("pleach.toml");
+    std::fs::write(&path, &map.data.unwrap()["pleach.toml"]).unwrap();
+    let settings = Settings::load(&path).unwrap();
+    settings.validate_live().unwrap();
+    assert!(!settings.opt_out && settings.lease.is_some() && settings.mark_key.is_some());
+    let network: NetworkPolicy = read(&of_kind("guarded/policy.yaml", "NetworkPolicy"));
+    let ingress = network.spec.unwrap().ingress.unwrap().remove(0);
+    let block = ingress.from.unwrap().remove(0).ip_block.unwrap();
+    assert_eq!(block.cidr, "192.0.2.0/24");
+    // The patches of the webhook, as kustomize applies them.
+    let document = documents("guarded/kustomization.yaml").remove(0);
+    let of_webhook = |patch: &&Value| patch["target"]["kind"] == "MutatingWebhookConfiguration";
+    let patch = document["patches"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(of_webhook)
+        .unwrap();
+    let operations: Vec<Value> = serde_saphyr::from_str(patch["patch"].as_str().unwrap()).unwrap();
+    let mut webhook = of_kind("live/webhook.yaml", "MutatingWebhookConfiguration");
+    for operation in operations {
+        let path = operation["path"].as_str().unwrap();
+        let (parent, name) = path.rsplit_once('/').unwrap();
+        let parent = webhook.pointer_mut(parent).unwrap().as_object_mut().unwrap();
+        match operation["op"].as_str().unwrap() {
+            "add" => drop(parent.insert(name.into(), operation["value"].clone())),
+            "replace" => *parent.get_mut(name).unwrap() = operation["value"].clone(),
+            _ => drop(parent.remove(name).unwrap()),
+        }
+    }
+    let webhook: MutatingWebhookConfiguration = read(&webhook);
+    let webhook = webhook.webhooks.unwrap().remove(0);
+    assert_eq!(webhook.failure_policy.as_deref(), Some("Fail"));
+    assert_eq!(webhook.object_selector, None);
+    assert_eq!(
+        webhook.rules.unwrap()[0].operations.clone().unwrap(),
+        ["CREATE", "UPDATE"]
+    );
+    assert_eq!(webhook.match_conditions.unwrap().len(), 1);
+    // The controller's own namespace is not driven, so it can be made again.
+    assert!(webhook.namespace_selector.unwrap().match_labels.is_some());
+    let Some(program) = pleach_tests::program(&["kubectl", "kustomize"]) else {
+        return;
+    };
+    let (kinds, args) = kustomized(&program, &deploy().join("guarded"));
+    assert_eq!((kinds.len(), args[7].as_str()), (11, "--live"), "{kinds:?}");
 }
 
 /// `KubeSchedulerConfiguration` is no type of the API server's; its fields as `kube-scheduler/config/v1` has them.

@@ -62,6 +62,7 @@ async fn a_log_is_decided_again_and_becomes_a_workload() {
     let settings = Settings {
         state_dir: folder.path().join("state"),
         request_limit_s: 20.0,
+        namespaces: vec!["*".into()],
         ..Settings::default()
     };
     driven(&settings).await;

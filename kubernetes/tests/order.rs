@@ -12,6 +12,7 @@ fn settings(folder: &tempfile::TempDir) -> Settings {
         state_dir: folder.path().join("state"),
         request_limit_s: 20.0,
         drive: Drive::Order,
+        namespaces: vec!["*".into()],
         ..Settings::default()
     }
 }

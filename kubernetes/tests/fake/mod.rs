@@ -68,6 +68,14 @@ impl Fake {
             .route("/api/v1/nodes", get(nodes))
             .route("/api/v1/pods", get(pods))
             .route("/apis/batch/v1/jobs", get(jobs))
+            .route(
+                "/apis/coordination.k8s.io/v1/namespaces/{ns}/leases",
+                post(make_lease),
+            )
+            .route(
+                "/apis/coordination.k8s.io/v1/namespaces/{ns}/leases/{name}",
+                get(lease).put(put_lease),
+            )
             .route("/apis/kueue.x-k8s.io/v1beta2/{plural}", get(of_kueue))
             .route("/apis/scheduling.k8s.io/v1/{plural}", get(of_kueue))
             .route(
@@ -169,6 +177,32 @@ async fn of_kueue(
         other => world.of_kueue.get(other).cloned().unwrap_or_default(),
     };
     list("Thing", items, &query)
+}
+
+async fn lease(State(world): Shared) -> Response {
+    match &world.lock().unwrap().lease {
+        Some(found) => axum::Json(found.clone()).into_response(),
+        None => status(404, "NotFound", "leases not found"),
+    }
+}
+
+async fn make_lease(State(world): Shared, body: String) -> Response {
+    let mut world = world.lock().unwrap();
+    match world.lease {
+        Some(_) => status(409, "AlreadyExists", "leases already exists"),
+        None => axum::Json(world.write_lease(&body)).into_response(),
+    }
+}
+
+async fn put_lease(State(world): Shared, body: String) -> Response {
+    let mut world = world.lock().unwrap();
+    let sent: Value = serde_json::from_str(&body).unwrap();
+    let of = |lease: &Value| lease["metadata"]["resourceVersion"].clone();
+    match &world.lease {
+        Some(found) if of(found) == of(&sent) => axum::Json(world.write_lease(&body)).into_response(),
+        Some(_) => status(409, "Conflict", "the object has been modified"),
+        None => status(404, "NotFound", "leases not found"),
+    }
 }
 
 async fn workload(State(world): Shared, Path((_, name)): Path<(String, String)>) -> Response {

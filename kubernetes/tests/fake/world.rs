@@ -13,6 +13,8 @@ pub struct World {
     pub nodes: BTreeMap<String, Value>,
     pub pods: BTreeMap<(String, String), Value>,
     pub jobs: Vec<Value>,
+    /// The one Lease that there is.
+    pub lease: Option<Value>,
     /// Kueue's workloads by name, and its other objects by their plural.
     pub workloads: BTreeMap<String, Value>,
     pub of_kueue: BTreeMap<String, Vec<Value>>,
@@ -125,6 +127,14 @@ impl World {
         }
         self.pods.insert(key.clone(), new.clone());
         Ok(new)
+    }
+
+    pub fn write_lease(&mut self, body: &str) -> Value {
+        let mut lease: Value = serde_json::from_str(body).unwrap();
+        self.version += 1;
+        lease["metadata"]["resourceVersion"] = json!(self.version.to_string());
+        self.lease = Some(lease.clone());
+        lease
     }
 
     pub fn add_workload(&mut self, mut workload: Value) {

@@ -146,7 +146,7 @@ class Plane:
 
     def write_settings(self, rounds="", **keys):
         """The controller's settings; keys of Rust's `Settings`, and lines for `[rounds]`."""
-        keys = {**self.TRIED, **keys}
+        keys = {"namespaces": ["*"], **self.TRIED, **keys}
         lines = [f'state_dir = "{self.folder}/state"', *(f"{key} = {json.dumps(value)}" for key, value in keys.items()),
                  "[rounds]", rounds, "[server]", f'address = "127.0.0.1:{self.ours_port}"',
                  f'certificate = "{self.at("ours.crt")}"', f'key = "{self.at("ours.key")}"',

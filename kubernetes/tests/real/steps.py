@@ -47,10 +47,12 @@ class Steps:
     def apply_manifests(self):
         """Both steps of the documented way into production, the second one without effect: its service is not here."""
         self.plane.kubectl("apply", "-k", str(DEPLOY / "shadow"))
-        text = self.plane.kubectl("apply", "--dry-run=server", "-o", "json", "-k", str(DEPLOY / "live"))
-        objects = json.loads(text)["items"]
-        args = [one["spec"]["template"]["spec"]["containers"][0]["args"] for one in objects if one["kind"] == "Deployment"]
-        expect(len(objects) == 9 and "--live" in args[0], f"apply -k live: {[one['kind'] for one in objects]}, {args}")
+        for folder, num in [("live", 11), ("guarded", 11), ("order", 10)]:
+            text = self.plane.kubectl("apply", "--dry-run=server", "-o", "json", "-k", str(DEPLOY / folder))
+            objects = json.loads(text)["items"]
+            args = [one["spec"]["template"]["spec"]["containers"][0]["args"] for one in objects if one["kind"] == "Deployment"]
+            kinds = [one["kind"] for one in objects]
+            expect(len(objects) == num and "--live" in args[0], f"apply -k {folder}: {kinds}, {args}")
 
     def wait_for_api(self):
         wait_for("the API server is ready", lambda: self.client.ask("GET", "/readyz")[0] == 200)

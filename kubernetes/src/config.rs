@@ -5,7 +5,6 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::Pod;
 use pleach_daemon::config::{LogSettings, in_ranges};
 use pleach_daemon::files;
 use pleach_daemon::{Drive, RoundSettings};
@@ -14,7 +13,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
 use crate::mark::Key;
-use crate::{names, pod};
 
 /// Largest configuration file that is read, bytes.
 const FILE_MAX: u64 = 1 << 20;
@@ -327,12 +325,6 @@ impl Settings {
     #[must_use]
     pub fn drives_all(&self) -> bool {
         self.namespaces.is_empty() || self.namespaces.iter().any(|name| name == "*")
-    }
-
-    /// Whether a pod stays out by its label.
-    #[must_use]
-    pub fn opts_out(&self, pod: &Pod) -> bool {
-        self.opt_out && pod::word(pod, names::DRIVE) == Some("false")
     }
 
     /// Whether a resource counts as GPUs.

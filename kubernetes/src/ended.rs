@@ -67,7 +67,7 @@ pub fn ended(pods: &[Pod], mut jobs: Vec<Job>, settings: &Settings) -> BTreeMap<
         let Some(seen) = pod::read(pod, settings) else {
             continue;
         };
-        if !settings.drives(&seen.namespace) || settings.opts_out(pod) {
+        if !settings.drives(&seen.namespace) || pod::opts_out(pod, settings) {
             continue;
         }
         // Who was cut short may have no times: it is told all the same, so that nobody takes its end for its own.

@@ -193,7 +193,7 @@ fn groups<'a>(
         let Some(seen) = pod::read(pod, settings) else {
             continue;
         };
-        if !settings.drives(&seen.namespace) || settings.opts_out(pod) && !seen.is_held() {
+        if !settings.drives(&seen.namespace) || pod::opts_out(pod, settings) && !seen.is_held() {
             continue;
         }
         let mut member = index.of(pod, &seen);

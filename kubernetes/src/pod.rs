@@ -92,6 +92,12 @@ pub fn word<'a>(pod: &'a Pod, name: &str) -> Option<&'a str> {
         .filter(|text| (1..=names::WORD_MAX).contains(&text.len()))
 }
 
+/// Whether a pod stays out by its label.
+#[must_use]
+pub fn opts_out(pod: &Pod, settings: &Settings) -> bool {
+    settings.opt_out && word(pod, names::DRIVE) == Some("false")
+}
+
 /// The account that a pod counts for: what the label of the settings says, else its namespace.
 #[must_use]
 pub fn account(pod: &Pod, settings: &Settings) -> String {

@@ -134,7 +134,7 @@ fn is_to_be_held(object: &Pod, namespace: Option<&str>, settings: &Settings) -> 
     let is_bound = spec.node_name.as_deref().is_some_and(|name| !name.is_empty());
     !settings.drive.is_order()
         && settings.drives(namespace.unwrap_or_default())
-        && !settings.opts_out(object)
+        && !pod::opts_out(object, settings)
         && settings.scheduler_names.iter().any(|name| name == scheduler)
         && !is_held
         && !is_bound

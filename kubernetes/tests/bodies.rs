@@ -130,7 +130,7 @@ fn nobody_but_the_controller_takes_the_gate_off_or_changes_a_mark() {
     let forges = |request: &mut Value| {
         request["object"]["metadata"]["annotations"]["pleach/decided"] = json!("forged");
     };
-    assert_eq!(operations(&forges), [back.clone()]);
+    assert_eq!(operations(&forges), std::slice::from_ref(&back));
     let strips = |request: &mut Value| request["object"]["metadata"]["annotations"] = json!(null);
     let empty = json!({ "op": "add", "path": "/metadata/annotations", "value": {} });
     assert_eq!(operations(&strips), [empty, back]);

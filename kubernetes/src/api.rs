@@ -1,5 +1,6 @@
 //! The API server, through `kube`: every request has a limit of time, every list has pages and an end, every answer a size.
 
+use std::collections::BTreeSet;
 use std::fmt::Debug;
 use std::sync::Arc;
 
@@ -29,6 +30,8 @@ use crate::pod::{self, PodSeen};
 
 /// Who changes pods, for the API server's own notes about fields.
 const MANAGER: &str = "pleach-kubernetes";
+/// Jobs that are asked for one by one in a round; more are listed all at once. *Ours*.
+const MISSING_MAX: usize = 50;
 /// Most bytes of an eviction's or a patch's name in a message.
 const NAME_MAX: usize = 300;
 
@@ -82,8 +85,7 @@ impl Cluster {
         })
     }
 
-    /// All nodes, all pods that have not ended, and all Jobs where a pod that may be driven is of one: Jobs that have ended stay in
-    /// their list for as long as nobody deletes them.
+    /// All nodes, all pods that have not ended, and the Jobs that those which may be driven are of.
     ///
     /// # Errors
     /// A list that cannot be had, or is too long.
@@ -163,23 +165,68 @@ impl Cluster {
     pub async fn ended(&self) -> Result<(Vec<Pod>, Vec<Job>), Error> {
         let ended = "status.phase!=Pending,status.phase!=Running,status.phase!=Unknown";
         let pods = self.pods_with(ended).await?;
-        let jobs = self.jobs_of(&pods).await?;
+        let jobs = self.all_jobs_of(&pods).await?;
         Ok((pods, jobs))
     }
 
-    /// All Jobs, where a pod is of one.
+    /// The Jobs that live pods are of, and whose pods count with theirs. Those that ended well stay in the list for as long as nobody
+    /// deletes them, so Jobs without a success are listed, Jobs of JobSets, and of the others those that are missing are asked for
+    /// one by one; all, where they are many.
+    ///
+    /// # Source
+    /// `status.successful` is a field that Jobs can be selected by: `JobToSelectableFields` of Kubernetes' `pkg/registry/batch/job`.
     async fn jobs_of(&self, pods: &[Pod]) -> Result<Vec<Job>, Error> {
+        let asked: BTreeSet<(&str, &str)> = pods.iter().filter_map(|pod| self.job_of(pod)).collect();
+        if asked.is_empty() {
+            return Ok(Vec::new());
+        }
         let trim = |job: &mut Job| bare(&mut job.metadata);
-        match pods.iter().any(|pod| self.asks_for_its_job(pod)) {
+        let begun = ListParams::default().fields("status.successful=0");
+        let mut jobs = self.list("jobs", begun, trim).await?;
+        let key = |job: &Job| {
+            let of = |text: &Option<String>| text.clone().unwrap_or_default();
+            (of(&job.metadata.namespace), of(&job.metadata.name))
+        };
+        let mut known: BTreeSet<(String, String)> = jobs.iter().map(key).collect();
+        if pods
+            .iter()
+            .any(|pod| pod::word(pod, names::JOBSET_NAME).is_some())
+        {
+            let of_sets = ListParams::default().labels(names::JOBSET_NAME);
+            let of_sets = self.list("jobs", of_sets, trim).await?;
+            jobs.extend(of_sets.into_iter().filter(|job| known.insert(key(job))));
+        }
+        let is_missing =
+            |(namespace, name): &(&str, &str)| !known.contains(&((*namespace).into(), (*name).into()));
+        let missing: Vec<(&str, &str)> = asked.into_iter().filter(is_missing).collect();
+        if missing.len() > MISSING_MAX {
+            return self.list("jobs", ListParams::default(), trim).await;
+        }
+        for (namespace, name) in missing {
+            let api: Api<Job> = Api::namespaced(self.client.clone(), namespace);
+            let what = format!("job {namespace}/{name}");
+            if let Some(mut job) = self.ask(&what, api.get_opt(name)).await? {
+                trim(&mut job);
+                jobs.push(job);
+            }
+        }
+        Ok(jobs)
+    }
+
+    /// All Jobs, where a pod is of one.
+    async fn all_jobs_of(&self, pods: &[Pod]) -> Result<Vec<Job>, Error> {
+        let trim = |job: &mut Job| bare(&mut job.metadata);
+        match pods.iter().any(|pod| self.job_of(pod).is_some()) {
             true => self.list("jobs", ListParams::default(), trim).await,
             false => Ok(Vec::new()),
         }
     }
 
-    /// Whether a pod is of a Job, and one that a round looks at.
-    fn asks_for_its_job(&self, pod: &Pod) -> bool {
-        let has = |name| pod::word(pod, name).is_some();
-        (has(names::JOB_NAME) || has(names::JOB_NAME_OLD)) && pod::read(pod, &self.settings).is_some()
+    /// Namespace and name of the Job of a pod that a round looks at; none of others.
+    fn job_of<'a>(&self, pod: &'a Pod) -> Option<(&'a str, &'a str)> {
+        let name = pod::word(pod, names::JOB_NAME).or_else(|| pod::word(pod, names::JOB_NAME_OLD))?;
+        pod::read(pod, &self.settings)?;
+        Some((pod.metadata.namespace.as_deref()?, name))
     }
 
     /// All pods that have not ended.

@@ -123,6 +123,7 @@ pub async fn check(settings: &Settings, args: &Check) -> Result<ExitCode, Error>
     let looks = [
         ("list", "", "nodes", ""),
         ("list", "", "pods", ""),
+        ("get", "batch", "jobs", ""),
         ("list", "batch", "jobs", ""),
     ];
     let holds: &[_] = &[

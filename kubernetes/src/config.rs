@@ -33,6 +33,8 @@ pub struct Settings {
     /// Namespaces whose pods are driven; `*`: all. Pods of others are left alone, whatever their gates. None named: all are looked
     /// at, and nothing is driven live.
     pub namespaces: Vec<String>,
+    /// What pods that a Job runs at once and that is not Indexed are taken for, where no annotation `pleach/parallel` says it.
+    pub parallel_jobs: ParallelJobs,
     /// Whether the label `pleach/drive: "false"` keeps a pod from being held, wherever its user writes it.
     pub opt_out: bool,
     /// Users and groups that may take our gate off a pod and change its marks, where the webhook is asked about updates.
@@ -57,7 +59,7 @@ pub struct Settings {
     pub taints_expected: Vec<String>,
     /// Pod label that tells the account; none: the namespace does.
     pub tenant_label: Option<String>,
-    /// Time between two rounds, s, 0.1 to 600.
+    /// Time between two rounds, s, 0.1 to 600; a pod that the webhook has held begins one sooner.
     pub tick_s: f64,
     /// Longest time for one request to the API server, s, 0.1 to 600.
     pub request_limit_s: f64,
@@ -95,6 +97,17 @@ pub struct Settings {
     pub log_days: u32,
     /// Webhook, extender and metrics; none: nobody listens.
     pub server: Option<ServerSettings>,
+}
+
+/// What pods that a Job runs at once are taken for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ParallelJobs {
+    /// Each is a job of its own, as workers of a queue are: some may run while others wait.
+    #[default]
+    Alone,
+    /// They start together, as ranks of one program have to.
+    Gang,
 }
 
 /// The server of the webhook, the extender and the metrics. There is no form without TLS, and none without a proof of who asks.
@@ -162,6 +175,7 @@ impl Default for Settings {
             // A patch takes some milliseconds, and a round has two seconds.
             order_updates_max: 100,
             namespaces: Vec::new(),
+            parallel_jobs: ParallelJobs::Alone,
             opt_out: true,
             releasers: texts(&["system:serviceaccount:pleach:pleach", "system:masters"]),
             lease: None,

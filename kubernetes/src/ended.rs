@@ -61,7 +61,7 @@ struct Run<'a> {
 pub fn ended(pods: &[Pod], mut jobs: Vec<Job>, settings: &Settings) -> BTreeMap<ExternalId, Ended> {
     // A Job that has ended makes no more pods: its size is what it ran at once, not what is left to run.
     jobs.iter_mut().for_each(|job| job.status = None);
-    let index = Jobs::new(&jobs);
+    let index = Jobs::new(&jobs, settings.parallel_jobs);
     let mut runs: BTreeMap<ExternalId, Vec<Run<'_>>> = BTreeMap::new();
     for pod in pods.iter().filter(|pod| pod::has_ended(pod)) {
         let Some(seen) = pod::read(pod, settings) else {

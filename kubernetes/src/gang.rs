@@ -2,7 +2,7 @@
 //!
 //! A pod is told by the first of: our own label, Kueue's pod group, the scheduler plugins' pod group, Volcano's group, its
 //! JobSet, its Indexed Job. Pods of a plain Job are jobs of their own, unless it is indexed and runs all its indexes at once: then
-//! they are ranks of one program.
+//! they are ranks of one program. Of one that is not indexed the annotation [`names::PARALLEL`] says it, else the settings.
 
 use std::collections::BTreeMap;
 
@@ -11,6 +11,7 @@ use k8s_openapi::api::core::v1::Pod;
 use pleach_scheduler::ExternalId;
 use sha2::{Digest, Sha256};
 
+use crate::config::ParallelJobs;
 use crate::names;
 use crate::pod::{PodSeen, seconds, word};
 
@@ -47,13 +48,17 @@ pub struct Membership {
 pub struct Jobs<'a> {
     jobs: BTreeMap<(&'a str, &'a str), &'a Job>,
     sets: BTreeMap<(&'a str, &'a str), BTreeMap<&'a str, Part>>,
+    parallel: ParallelJobs,
 }
 
 impl<'a> Jobs<'a> {
     /// Makes the index.
     #[must_use]
-    pub fn new(list: &'a [Job]) -> Jobs<'a> {
-        let mut jobs = Jobs::default();
+    pub fn new(list: &'a [Job], parallel: ParallelJobs) -> Jobs<'a> {
+        let mut jobs = Jobs {
+            parallel,
+            ..Jobs::default()
+        };
         for job in list {
             let meta = &job.metadata;
             let (Some(namespace), Some(name)) = (meta.namespace.as_deref(), meta.name.as_deref()) else {
@@ -130,10 +135,21 @@ impl<'a> Jobs<'a> {
             });
             return found(key(names::JOBSET_NAME, set), size.filter(|size| *size > 0));
         }
+        let told = match word(pod, names::PARALLEL) {
+            Some("gang") => Some(ParallelJobs::Gang),
+            Some("alone") => Some(ParallelJobs::Alone),
+            _ => None,
+        };
+        let taken_for = told.unwrap_or(self.parallel);
+        let remark = |job: &Job| assumed(job, taken_for).filter(|_| told.is_none());
         if let (Some(name), Some(job)) = (name, job)
-            && is_gang(job)
+            && is_gang(job, taken_for)
         {
-            return found(key(names::JOB_NAME, name), Some(num_pods(job)));
+            let gang = found(key(names::JOB_NAME, name), Some(num_pods(job)));
+            return Membership {
+                remark: remark(job),
+                ..gang
+            };
         }
         let key = key("pod", &seen.name);
         Membership {
@@ -146,7 +162,7 @@ impl<'a> Jobs<'a> {
             size: Some(1),
             created_s: created_s.filter(|_| seen.index.is_some()),
             limit_s,
-            remark: job.and_then(|job| split(job)),
+            remark: job.and_then(|job| remark(job)),
         }
     }
 }
@@ -184,24 +200,34 @@ impl Part {
     }
 }
 
-/// Whether all indexes of a Job run at once, and are more than one.
-fn is_gang(job: &Job) -> bool {
+/// Whether all pods of a Job run at once, are more than one and start together: indexes are ranks of one program, others where they
+/// are taken for a gang. More completions than pods at once are tasks.
+fn is_gang(job: &Job, taken_for: ParallelJobs) -> bool {
     let Some(spec) = &job.spec else { return false };
-    let indexed = spec.completion_mode.as_deref() == Some("Indexed");
-    indexed && parallelism(job) > 1 && spec.completions == spec.parallelism
+    let is_all = spec.completions == spec.parallelism;
+    let starts_at_once = match spec.completion_mode.as_deref() {
+        Some("Indexed") => is_all,
+        // Without completions the first that ends well ends the Job: a gang too.
+        _ => taken_for == ParallelJobs::Gang && (is_all || spec.completions.is_none()),
+    };
+    starts_at_once && parallelism(job) > 1
 }
 
-/// What is to be said of a Job whose pods at once are decided about one by one, though nobody asked for that: an Indexed one
-/// with more completions says that its indexes are tasks.
-fn split(job: &Job) -> Option<String> {
+/// What was assumed of a Job that runs pods at once and does not say whether they need each other: an Indexed one with more
+/// completions says that its indexes are tasks.
+fn assumed(job: &Job, taken_for: ParallelJobs) -> Option<String> {
     let is_indexed = job.spec.as_ref()?.completion_mode.as_deref() == Some("Indexed");
     let (num, name) = (parallelism(job), job.metadata.name.as_deref()?);
     let namespace = job.metadata.namespace.as_deref()?;
+    let assumed = match is_gang(job, taken_for) {
+        true => "it is assumed that they start together",
+        false => "it is assumed that each of them is a job of its own, and some may run while others wait",
+    };
     (num > 1 && !is_indexed).then(|| {
         format!(
-            "Job {namespace}/{name} runs {num} pods at once and is not Indexed: each of them is a job of its own, and some may run \
-             while others wait; `completionMode: Indexed` with as many completions, or the label {} on its pods, makes them a gang",
-            names::GANG
+            "Job {namespace}/{name} runs {num} pods at once and is not Indexed: {assumed}; the annotation {} of its pods says it \
+             (gang, alone), and so does `completionMode: Indexed` with as many completions",
+            names::PARALLEL
         )
     })
 }

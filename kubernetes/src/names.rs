@@ -14,6 +14,9 @@ pub const DRIVE: &str = "pleach/drive";
 pub const GANG: &str = "pleach/gang";
 /// Annotation: pods of the gang.
 pub const GANG_SIZE: &str = "pleach/gang-size";
+/// Label or annotation of the pods of a Job that is not Indexed: `gang` where they have to start together, `alone` where each is a
+/// job of its own.
+pub const PARALLEL: &str = "pleach/parallel";
 /// Annotation: the run time that the user believes in, s.
 pub const ESTIMATE_S: &str = "pleach/estimate-s";
 
@@ -32,6 +35,7 @@ pub fn is_read(annotation: &str) -> bool {
         GANG,
         GANG_SIZE,
         ESTIMATE_S,
+        PARALLEL,
         JOB_NAME,
         JOB_NAME_OLD,
         JOB_INDEX,

@@ -93,7 +93,7 @@ pub fn observe_after(
     let up = units.iter().filter(|unit| unit.state == NodeState::Up);
     let up: BTreeSet<&str> = up.map(|unit| unit.name.as_str()).collect();
     let mut nodes: Vec<NodeSeen> = units.iter().map(|unit| seen(unit, lists, &hosts)).collect();
-    let index = Jobs::new(&lists.jobs);
+    let index = Jobs::new(&lists.jobs, settings.parallel_jobs);
     let line = lists.kueue.as_ref().map(|kueue| Line::read(kueue, settings));
     let groups = groups(lists, &index, line.as_ref(), settings);
     let mut sight = Sight {

@@ -9,6 +9,7 @@ use pleach_daemon::memory::Memory;
 use pleach_daemon::policy::Loaded;
 use pleach_daemon::snapshot::{JobSeen, Phase};
 use pleach_kubernetes::Settings;
+use pleach_kubernetes::config::ParallelJobs;
 use pleach_kubernetes::controller::{Controller, Kubernetes};
 use pleach_kubernetes::observe::{Observed, observe, observe_after};
 use pleach_kubernetes::stand::Duty;
@@ -239,6 +240,59 @@ fn places_are_kept_for_pods_that_come_again_and_for_no_others() {
     );
     assert_eq!(of_gang(&observed).phase, Phase::Released { since_s: NOW_S - 50 });
     assert_eq!(gpus(&observed), [(0, 0), (0, 0)]);
+}
+
+/// Two pods at once, of a Job that does not say whether they need each other.
+#[test]
+fn a_parallel_job_that_is_not_indexed_is_what_the_settings_or_its_annotation_say() {
+    let mut queue = job("queue", 2, &json!({}));
+    queue["spec"]["completionMode"] = json!("NonIndexed");
+    let nodes = [node("n1", 4)];
+    let see = |queue: &Value, says: Option<&str>, parallel_jobs| {
+        let pods: Vec<Value> = (0..2)
+            .map(|number| {
+                let mut pod = pod(&format!("q-{number}"), 2);
+                pod["metadata"]["labels"] = json!({ "batch.kubernetes.io/job-name": "queue" });
+                if let Some(says) = says {
+                    pod["metadata"]["annotations"] = json!({ "pleach/parallel": says });
+                }
+                pod
+            })
+            .collect();
+        let settings = pleach_kubernetes::Settings {
+            parallel_jobs,
+            ..settings()
+        };
+        let observed = observe(
+            &lists(&nodes, &pods, std::slice::from_ref(queue)),
+            &settings,
+            NOW_S,
+        );
+        let sizes: Vec<u32> = observed.snapshot.jobs.iter().map(|job| job.num_nodes).collect();
+        (sizes, observed.notes.join(" "))
+    };
+    let (sizes, note) = see(&queue, None, ParallelJobs::Alone);
+    assert!(
+        note.contains("assumed that each of them is a job of its own"),
+        "{note}"
+    );
+    assert_eq!(sizes, [1, 1]);
+    let (sizes, note) = see(&queue, None, ParallelJobs::Gang);
+    assert!(note.contains("assumed that they start together"), "{note}");
+    assert_eq!(sizes, [2]);
+    // Who says it is told nothing, and is believed.
+    for (says, parallel_jobs, wanted) in [
+        ("gang", ParallelJobs::Alone, vec![2]),
+        ("alone", ParallelJobs::Gang, vec![1, 1]),
+    ] {
+        let (sizes, note) = see(&queue, Some(says), parallel_jobs);
+        assert_eq!((sizes, note), (wanted, String::new()));
+    }
+    // Without completions too; with more of them than pods at once they are tasks, whatever is assumed.
+    queue["spec"].as_object_mut().unwrap().remove("completions");
+    assert_eq!(see(&queue, Some("gang"), ParallelJobs::Alone).0, [2]);
+    queue["spec"]["completions"] = json!(7);
+    assert_eq!(see(&queue, Some("gang"), ParallelJobs::Gang).0, [1, 1]);
 }
 
 #[test]
@@ -500,4 +554,32 @@ async fn jobs_are_listed_only_while_a_pod_that_asks_for_gpus_is_of_one() {
     shop.round(0, |world| world.num_job_lists == 0).await;
     shop.fake.world.lock().unwrap().add_pod(of_job("train", 1));
     shop.round(1, |world| world.num_job_lists == 1).await;
+}
+
+/// A Job that has ended well stays listed until somebody deletes it.
+#[tokio::test]
+async fn jobs_that_ended_well_are_not_listed_again_each_round_and_one_that_goes_on_is_asked_for() {
+    let mut world = world(&["n1"]);
+    let done = |number: u32| {
+        let mut job = job(&format!("old-{number}"), 1, &json!({}));
+        job["status"] = json!({ "succeeded": 1 });
+        job
+    };
+    world.jobs = (0..500).map(done).collect();
+    // Four tasks, two at once, of which one is done: its pods are jobs of their own.
+    let mut tasks = job("tasks", 2, &json!({}));
+    tasks["spec"]["completions"] = json!(4);
+    tasks["status"] = json!({ "succeeded": 1 });
+    world.jobs.push(tasks);
+    world.jobs.push(job("new", 2, &json!({})));
+    for (name, of) in [("t-1", "tasks"), ("t-2", "tasks"), ("w-0", "new"), ("w-1", "new")] {
+        let mut pod = pod(name, 1);
+        pod["metadata"]["labels"] = json!({ "batch.kubernetes.io/job-name": of });
+        world.add_pod(pod);
+    }
+    let mut shop = Shop::open(world).await;
+    shop.round(0, |world| world.lifted.len() == 4).await;
+    let world = shop.fake.world.lock().unwrap();
+    assert_eq!((world.num_job_lists, world.num_jobs_listed), (1, 1));
+    assert_eq!(shop.controller.status().num_starts, 3);
 }

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod bodies;
+mod bursts;
 mod drift;
 mod end_to_end;
 mod ended;

@@ -195,6 +195,8 @@ fn the_container_has_no_rights_and_the_program_takes_its_arguments() {
     assert_eq!(context.privileged, None);
     let args = container.args.clone().unwrap();
     assert_eq!(args[7], "--shadow", "the live overlay replaces this one");
+    // A policy is named that needs no file.
+    assert!(pleach_daemon::policy::Loaded::heuristic(&args[6]).is_ok(), "{}", args[6]);
     let overlay = documents("live/kustomization.yaml")[0]["patches"][0]["patch"]
         .as_str()
         .unwrap()
@@ -239,6 +241,7 @@ fn the_rights_are_the_ones_that_the_program_uses() {
     };
     let used = [
         "create pods/eviction",
+        "get jobs",
         "get pods",
         "list jobs",
         "list nodes",
@@ -248,6 +251,7 @@ fn the_rights_are_the_ones_that_the_program_uses() {
     assert_eq!(rights("shadow/rbac.yaml"), used);
     // Beside Kueue no pod is touched.
     let used = [
+        "get jobs",
         "get workloads",
         "list clusterqueues",
         "list jobs",

@@ -111,7 +111,11 @@ async fn hold(State(shared): State<Shared>, body: Bytes) -> Response {
     let patience = Duration::from_secs(u64::from(shared.server.patience_s));
     // In shadow mode nobody would lift a gate.
     let is_alive = !shared.is_shadow && shared.view.last(patience).is_some();
-    answer(webhook::review(&body, &shared.settings, is_alive))
+    let reviewed = webhook::review(&body, &shared.settings, is_alive);
+    if reviewed.as_ref().is_ok_and(|review| review["response"]["patch"].is_string()) {
+        shared.arrivals.notify_one();
+    }
+    answer(reviewed)
 }
 
 async fn filter(State(shared): State<Shared>, body: Bytes) -> Response {

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use pleach_daemon::files;
 use pleach_daemon::policy::Loaded;
-use tokio::sync::Semaphore;
+use tokio::sync::{Notify, Semaphore};
 
 use crate::config::{ServerSettings, Settings};
 use crate::error::Error;
@@ -26,6 +26,7 @@ pub struct Shared {
     pub(super) metrics: Arc<Mutex<String>>,
     pub(super) requests: Arc<Semaphore>,
     pub(super) is_shadow: bool,
+    pub(super) arrivals: Arc<Notify>,
 }
 
 impl Shared {
@@ -69,7 +70,14 @@ impl Shared {
             metrics,
             requests: Arc::new(Semaphore::new(server.requests_max)),
             is_shadow,
+            arrivals: Arc::default(),
         }))
+    }
+
+    /// Is told when the webhook has held a pod.
+    #[must_use]
+    pub fn arrivals(&self) -> Arc<Notify> {
+        Arc::clone(&self.arrivals)
     }
 
     /// Reads the policy again; the present one stays where that fails.

@@ -76,6 +76,7 @@ impl Fake {
                 "/apis/coordination.k8s.io/v1/namespaces/{ns}/leases/{name}",
                 get(lease).put(put_lease),
             )
+            .route("/apis/batch/v1/namespaces/{ns}/jobs/{name}", get(job))
             .route("/apis/kueue.x-k8s.io/v1beta2/{plural}", get(of_kueue))
             .route("/apis/scheduling.k8s.io/v1/{plural}", get(of_kueue))
             .route(
@@ -155,8 +156,31 @@ async fn pods(State(world): Shared, Query(query): Query<HashMap<String, String>>
 
 async fn jobs(State(world): Shared, Query(query): Query<HashMap<String, String>>) -> Response {
     let mut world = world.lock().unwrap();
+    let succeeded = |job: &Value| job["status"]["succeeded"].as_u64().unwrap_or(0);
+    let is_of_set = |job: &Value| job["metadata"]["labels"]["jobset.sigs.k8s.io/jobset-name"].is_string();
+    let is_asked = |job: &&Value| {
+        let fields = query.get("fieldSelector").map(String::as_str);
+        let labels = query.get("labelSelector").map(String::as_str);
+        assert!(matches!(fields, None | Some("status.successful=0")), "{query:?}");
+        assert!(
+            matches!(labels, None | Some("jobset.sigs.k8s.io/jobset-name")),
+            "{query:?}"
+        );
+        (fields.is_none() || succeeded(job) == 0) && (labels.is_none() || is_of_set(job))
+    };
+    let found: Vec<Value> = world.jobs.iter().filter(is_asked).cloned().collect();
     world.num_job_lists += 1;
-    list("Job", world.jobs.clone(), &query)
+    world.num_jobs_listed += found.len();
+    list("Job", found, &query)
+}
+
+async fn job(State(world): Shared, Path((ns, name)): Path<(String, String)>) -> Response {
+    let world = world.lock().unwrap();
+    let is_it = |job: &&Value| job["metadata"]["namespace"] == *ns && job["metadata"]["name"] == *name;
+    match world.jobs.iter().find(is_it) {
+        Some(found) => axum::Json(found.clone()).into_response(),
+        None => status(404, "NotFound", "jobs not found"),
+    }
 }
 
 async fn pod(State(world): Shared, Path((ns, name)): Path<(String, String)>) -> Response {

@@ -30,6 +30,7 @@ pub struct World {
     pub num_writes: u64,
     /// Pages of Jobs that were asked for.
     pub num_job_lists: u64,
+    pub num_jobs_listed: usize,
     /// The request at which the controller is to be killed.
     pub kill_at: Option<u64>,
     pub kill: Arc<Notify>,

@@ -38,7 +38,12 @@ async fn all_free_gpus_are_given_in_one_round_though_nobody_is_bound_yet() {
     let (fake, mut controller, _folder) = driven(world, 30.0).await;
     let began = Instant::now();
     controller.round(NOW_S).await;
-    assert_eq!(controller.status().num_starts, 64, "{}", controller.status().last_error);
+    assert_eq!(
+        controller.status().num_starts,
+        64,
+        "{}",
+        controller.status().last_error
+    );
     println!(
         "64 pods on 8 nodes are let go in {:.0} ms of a round, {:.0} a second",
         controller.status().apply_s * 1e3,

@@ -196,7 +196,11 @@ fn the_container_has_no_rights_and_the_program_takes_its_arguments() {
     let args = container.args.clone().unwrap();
     assert_eq!(args[7], "--shadow", "the live overlay replaces this one");
     // A policy is named that needs no file.
-    assert!(pleach_daemon::policy::Loaded::heuristic(&args[6]).is_ok(), "{}", args[6]);
+    assert!(
+        pleach_daemon::policy::Loaded::heuristic(&args[6]).is_ok(),
+        "{}",
+        args[6]
+    );
     let overlay = documents("live/kustomization.yaml")[0]["patches"][0]["patch"]
         .as_str()
         .unwrap()

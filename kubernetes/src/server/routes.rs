@@ -112,7 +112,10 @@ async fn hold(State(shared): State<Shared>, body: Bytes) -> Response {
     // In shadow mode nobody would lift a gate.
     let is_alive = !shared.is_shadow && shared.view.last(patience).is_some();
     let reviewed = webhook::review(&body, &shared.settings, is_alive);
-    if reviewed.as_ref().is_ok_and(|review| review["response"]["patch"].is_string()) {
+    if reviewed
+        .as_ref()
+        .is_ok_and(|review| review["response"]["patch"].is_string())
+    {
         shared.arrivals.notify_one();
     }
     answer(reviewed)

@@ -20,7 +20,7 @@ pub(crate) async fn carry_out(
     let seen: BTreeMap<ExternalId, &JobSeen> = snapshot.jobs.iter().map(|job| (job.id, job)).collect();
     let mut full: BTreeSet<String> = BTreeSet::new();
     let mut stopped = Vec::new();
-    for planned in decisions {
+    for planned in decisions.iter_mut() {
         pulse.beat();
         if planned.decision.action == Action::Reserve {
             continue;
@@ -47,6 +47,12 @@ pub(crate) async fn carry_out(
             (false, true) => stopped.push(job.id),
             (false, false) => full.extend(planned.nodes.iter().cloned()),
             (true, _) => {}
+        }
+    }
+    for (job, not) in hands.settle().await {
+        let is_it = |planned: &&mut Planned| planned.job() == job && planned.decision.action == Action::Start;
+        if let Some(planned) = decisions.iter_mut().find(is_it) {
+            (planned.outcome, planned.refused_by) = (not.why, not.nodes);
         }
     }
     stopped

@@ -180,4 +180,9 @@ pub trait Hands {
         planned: &Planned,
         now_s: i64,
     ) -> impl Future<Output = Result<(), NotSent>>;
+
+    /// After the decisions: waits for the answers to starts that were sent without waiting; those that were not sent after all.
+    fn settle(&mut self) -> impl Future<Output = Vec<(ExternalId, NotSent)>> {
+        async { Vec::new() }
+    }
 }

@@ -11,6 +11,8 @@ use pleach_daemon::order::Order;
 use pleach_daemon::record::Planned;
 use pleach_daemon::snapshot::{JobSeen, Phase};
 use pleach_daemon::system::{self, Kept, NotSent};
+use pleach_scheduler::ExternalId;
+use tokio::task::JoinSet;
 
 use crate::api::{Cluster, Lift};
 use crate::claims::Claims;
@@ -24,13 +26,15 @@ use crate::node::node_of;
 use crate::observe::{Host, Observed};
 use crate::pod::PodSeen;
 use crate::ranking;
-use crate::seats::rest;
+use crate::seats::{self, rest};
 use crate::stand::Duty;
 
 /// Pause between two looks whether a pod is bound.
 const LOOK: Duration = Duration::from_millis(20);
 /// Requests without an answer, one after the other, after which a round sends no more.
 const SILENCE_MAX: u32 = 3;
+/// Releases that are under way at once. *Ours*: far less than an API server takes of one client.
+const SENT_MAX: usize = 16;
 
 /// What a round does to pods.
 #[derive(Debug)]
@@ -49,6 +53,9 @@ pub struct Hands<'a> {
     given: BTreeMap<String, u32>,
     claims: Option<&'a Claims>,
     lease: Option<&'a Held>,
+    /// Releases of single pods that are under way, and what became of those that are over and went wrong.
+    sent: JoinSet<(ExternalId, Result<(), Error>)>,
+    refused: Vec<(ExternalId, NotSent)>,
 }
 
 impl<'a> Hands<'a> {
@@ -85,6 +92,8 @@ impl<'a> Hands<'a> {
             given: BTreeMap::new(),
             claims: None,
             lease: None,
+            sent: JoinSet::new(),
+            refused: Vec::new(),
         }
     }
 
@@ -221,6 +230,57 @@ impl<'a> Hands<'a> {
         answer
     }
 
+    /// Lets a single pod go without waiting for the answer, beside at most [`SENT_MAX`] others: each needs the API server for some
+    /// milliseconds, and they have room beside each other.
+    async fn send(
+        &mut self,
+        job: ExternalId,
+        pod: &PodSeen,
+        seat: &str,
+        seats: &[(String, u32)],
+        now_s: i64,
+    ) -> Result<(), NotSent> {
+        while self.sent.len() >= SENT_MAX {
+            self.answer().await;
+        }
+        let node = node_of(seat);
+        let hostname = self.hostname(pod, node).map_err(NotSent::refused)?;
+        let mark = self.text_of_mark(pod, seat, seats, now_s);
+        let (cluster, of_task) = (self.cluster.clone(), pod.clone());
+        self.sent.spawn(async move {
+            let lift = Lift::To {
+                hostname: &hostname,
+                mark: &mark,
+            };
+            (job, cluster.lift(&of_task, &lift).await)
+        });
+        let entry = self.unbound.entry(node.to_owned()).or_default();
+        entry.push((pod.namespace.clone(), pod.name.clone()));
+        Ok(())
+    }
+
+    /// Waits for one of those that are under way; whether there was one.
+    async fn answer(&mut self) -> bool {
+        let Some(joined) = self.sent.join_next().await else {
+            return false;
+        };
+        if let Ok((job, answer)) = joined
+            && let Err(error) = self.hear(answer)
+        {
+            self.refused.push((job, NotSent::refused(error)));
+        }
+        true
+    }
+
+    fn hostname(&self, pod: &PodSeen, node: &str) -> Result<String, Error> {
+        let hostname = self.hosts.get(node).map(|host| host.hostname.clone());
+        hostname
+            .filter(|name| !name.is_empty())
+            .ok_or_else(|| Error::Unknown {
+                what: format!("node {node}, where {}/{} was to go", pod.namespace, pod.name),
+            })
+    }
+
     async fn let_go(
         &mut self,
         pod: &PodSeen,
@@ -230,12 +290,7 @@ impl<'a> Hands<'a> {
     ) -> Result<(), Error> {
         let node = node_of(seat);
         let mark = self.text_of_mark(pod, seat, seats, now_s);
-        let hostname = self.hosts.get(node).map(|host| host.hostname.clone());
-        let Some(hostname) = hostname.filter(|name| !name.is_empty()) else {
-            return Err(Error::Unknown {
-                what: format!("node {node}, where {}/{} was to go", pod.namespace, pod.name),
-            });
-        };
+        let hostname = self.hostname(pod, node)?;
         let lift = Lift::To {
             hostname: &hostname,
             mark: &mark,
@@ -377,7 +432,7 @@ impl system::Hands for Hands<'_> {
 
     async fn start(&mut self, job: &JobSeen, planned: &Planned, now_s: i64) -> Result<(), NotSent> {
         let pods = self.pods_of(job)?;
-        let seats = seats(job, pods, planned).map_err(NotSent::put_off)?;
+        let seats = seats::placed(job, &pods.pods, planned).map_err(NotSent::put_off)?;
         let places: Vec<&str> = seats
             .iter()
             .flat_map(|(unit, num)| std::iter::repeat_n(unit.as_str(), *num as usize))
@@ -401,7 +456,9 @@ impl system::Hands for Hands<'_> {
                 return Err(NotSent::put_off(why));
             }
         }
-        if let (number, Err(error)) = self.let_all_go(&pods.pods, &places, &seats, now_s).await {
+        if let ([pod], [seat]) = (&pods.pods[..], &places[..]) {
+            self.send(job.id, pod, seat, &seats, now_s).await?;
+        } else if let (number, Err(error)) = self.let_all_go(&pods.pods, &places, &seats, now_s).await {
             return Err(match number {
                 0 => NotSent::refused(error),
                 _ => NotSent {
@@ -418,24 +475,9 @@ impl system::Hands for Hands<'_> {
         }
         Ok(())
     }
-}
 
-/// Pods on each unit of a placement.
-fn seats(job: &JobSeen, pods: &JobPods, planned: &Planned) -> Result<Vec<(String, u32)>, String> {
-    let each = job.gpus_per_node.max(1);
-    let mut seats = Vec::new();
-    for (unit, slice) in planned.nodes.iter().zip(&planned.decision.placement) {
-        if !slice.num_gpus().is_multiple_of(each) {
-            return Err(format!(
-                "{unit} has {} GPU(s) for pods of {each}",
-                slice.num_gpus()
-            ));
-        }
-        seats.push((unit.clone(), slice.num_gpus() / each));
+    async fn settle(&mut self) -> Vec<(ExternalId, NotSent)> {
+        while self.answer().await {}
+        std::mem::take(&mut self.refused)
     }
-    let num: u32 = seats.iter().map(|(_, num)| num).sum();
-    if num as usize != pods.pods.len() || pods.pods.iter().any(|pod| !pod.is_held()) {
-        return Err(format!("{num} seats for {} pods that are held", pods.pods.len()));
-    }
-    Ok(seats)
 }

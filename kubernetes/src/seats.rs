@@ -1,5 +1,8 @@
 //! The places of a gang: where its pods are or go, and which of its places are kept for pods that were lost.
 
+use pleach_daemon::record::Planned;
+use pleach_daemon::snapshot::JobSeen;
+
 use crate::config::Settings;
 use crate::mark::Decided;
 use crate::node::unit_name;
@@ -142,4 +145,24 @@ pub fn rest<'a>(
     own.into_iter()
         .filter_map(|(pod, place)| Some((pod, place?)))
         .collect()
+}
+
+/// Pods on each unit of a placement.
+pub(crate) fn placed(job: &JobSeen, pods: &[PodSeen], planned: &Planned) -> Result<Seats, String> {
+    let each = job.gpus_per_node.max(1);
+    let mut seats = Vec::new();
+    for (unit, slice) in planned.nodes.iter().zip(&planned.decision.placement) {
+        if !slice.num_gpus().is_multiple_of(each) {
+            return Err(format!(
+                "{unit} has {} GPU(s) for pods of {each}",
+                slice.num_gpus()
+            ));
+        }
+        seats.push((unit.clone(), slice.num_gpus() / each));
+    }
+    let num: u32 = seats.iter().map(|(_, num)| num).sum();
+    if num as usize != pods.len() || pods.iter().any(|pod| !pod.is_held()) {
+        return Err(format!("{num} seats for {} pods that are held", pods.len()));
+    }
+    Ok(seats)
 }

@@ -23,18 +23,21 @@ CLOCK = os.sysconf("SC_CLK_TCK")
 
 
 class System:
-    """What is tried: `kube-scheduler`, `kueue`, `pleach` or `kueue+pleach-order`, of the latter two
-    `NAME[:POLICY[:KEY=VALUE,...]]` with keys of the controller's settings, those of `[rounds]` after `rounds.`."""
+    """What is tried: `kube-scheduler`, `kueue`, `pleach`, `kueue+pleach-order`, and the two with Kueue as `kueue-tas` with its
+    topology-aware scheduling; where ours is part of it `NAME[:POLICY[:KEY=VALUE,...]]` with keys of the controller's settings,
+    those of `[rounds]` after `rounds.`."""
+
+    NAMES = ("kube-scheduler", "kueue", "kueue-tas", "pleach", "kueue+pleach-order", "kueue-tas+pleach-order")
 
     def __init__(self, text):
         self.text = text
         self.name, policy, more = (text.split(":", 2) + ["", ""])[:3]
-        if self.name not in ("kube-scheduler", "kueue", "pleach", "kueue+pleach-order"):
-            raise Failed(f"system {self.name!r}: use kube-scheduler, kueue, pleach or kueue+pleach-order")
+        if self.name not in self.NAMES:
+            raise Failed(f"system {self.name!r}: use one of {', '.join(self.NAMES)}")
         self.policy = policy or "sjf"
         self.settings = dict(one.split("=", 1) for one in more.split(",") if one)
         self.has_kueue, self.has_ours = "kueue" in self.name, "pleach" in self.name
-        self.has_gates = self.name == "pleach"
+        self.has_gates, self.knows_nodes = self.name == "pleach", "-tas" in self.name
 
 
 class FieldPlane(Plane):
@@ -104,8 +107,9 @@ class Cell:
         for number in range(lists.NUM_NODES):
             client.add_node(f"g{number + 1}", lists.GPUS_PER_NODE)
         if self.system.has_kueue:
-            module = Path(plane.binaries) / "kueue-module"
-            Kueue(plane, client, module, self.port + 4, lists.NUM_NODES * lists.GPUS_PER_NODE).up(NAMESPACE)
+            components = Path(plane.binaries) / "kueue-components"
+            num_gpus = lists.NUM_NODES * lists.GPUS_PER_NODE
+            Kueue(plane, client, components, self.port + 4, num_gpus, self.system.knows_nodes).up(NAMESPACE)
         if self.system.has_ours:
             self.start_ours()
         plane.start_scheduler()
@@ -155,6 +159,8 @@ class Cell:
         notes = {"pleach/estimate-s": str(max(1, round(job.run_s)))}
         if self.mode == "free" or not job.is_gang:
             notes["test/run"] = run_time(job, self.scale)
+        if self.system.knows_nodes:
+            notes["kueue.x-k8s.io/podset-unconstrained-topology"] = "true"
         resources = {"requests": {"cpu": "1", "memory": "1Gi"}, "limits": {"nvidia.com/gpu": str(job.gpus)}}
         body = {"metadata": {"name": job.name, "labels": {}}, "spec": {
             "completions": job.num_pods, "parallelism": job.num_pods, "completionMode": "Indexed",

@@ -7,6 +7,7 @@ import ssl
 import urllib.request
 from pathlib import Path
 
+from api import PRODUCT
 from plane import wait_for
 
 KUEUE = "kueue-token-of-a-test"
@@ -33,11 +34,11 @@ def holds(one, condition):
 
 
 class Kueue:
-    """Installs and starts it. `module` is the folder of Kueue's Go module, whose manifests are used."""
+    """Installs and starts it. `components` is the folder of that name in Kueue's Go module: its manifests."""
 
-    def __init__(self, plane, client, module, port, quota_gpus):
-        self.plane, self.client, self.port, self.quota_gpus = plane, client, port, quota_gpus
-        self.components = Path(module) / "config" / "components"
+    def __init__(self, plane, client, components, port, quota_gpus, knows_nodes):
+        self.plane, self.client, self.port, self.quota_gpus, self.knows_nodes = plane, client, port, quota_gpus, knows_nodes
+        self.components = Path(components)
         self.config = plane.kubeconfig("kueue-client.json", {"token": KUEUE})
 
     def up(self, namespace):
@@ -122,12 +123,19 @@ class Kueue:
             self.client.must("POST", f"/apis/admissionregistration.k8s.io/v1/{kind}", config)
 
     def add_queue(self, namespace):
-        """One ClusterQueue over all nodes: `BestEffortFIFO`, Kueue's default; the quota of GPUs is what the nodes have."""
+        """One ClusterQueue over all nodes: `BestEffortFIFO`, Kueue's default; the quota of GPUs is what the nodes have. With a
+        topology Kueue admits only what has room on nodes, and names them (topology-aware scheduling)."""
         base, kinds = f"/apis/{GROUP}/v1beta2", {"apiVersion": f"{GROUP}/v1beta2"}
         room = {"cpu": "100000", "memory": "100000Gi", "nvidia.com/gpu": str(self.quota_gpus)}
         quotas = [{"name": name, "nominalQuota": quota} for name, quota in room.items()]
         group = {"coveredResources": list(room), "flavors": [{"name": "gpus", "resources": quotas}]}
-        self.wait_post(f"{base}/resourceflavors", kinds | {"kind": "ResourceFlavor", "metadata": {"name": "gpus"}})
+        flavor = kinds | {"kind": "ResourceFlavor", "metadata": {"name": "gpus"}, "spec": {}}
+        if self.knows_nodes:
+            topology = kinds | {"kind": "Topology", "metadata": {"name": "nodes"}}
+            topology["spec"] = {"levels": [{"nodeLabel": "kubernetes.io/hostname"}]}
+            self.wait_post(f"{base}/topologies", topology)
+            flavor["spec"] = {"topologyName": "nodes", "nodeLabels": {"nvidia.com/gpu.product": PRODUCT}}
+        self.wait_post(f"{base}/resourceflavors", flavor)
         self.wait_post(f"{base}/clusterqueues", kinds | {"kind": "ClusterQueue", "metadata": {"name": "all"}, "spec": {
             "namespaceSelector": {}, "queueingStrategy": "BestEffortFIFO", "resourceGroups": [group]}})
         self.wait_post(f"{base}/namespaces/{namespace}/localqueues", kinds | {

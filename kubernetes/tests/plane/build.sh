@@ -51,7 +51,9 @@ flags="-X $of.gitVersion=v$version -X $of.gitMajor=1 -X $of.gitMinor=$minor"
   if [ "${1:-}" = --field ]; then
     make kueue kueue sigs.k8s.io/kueue/cmd/kueue
     # Its definitions and webhooks are in the same module.
-    ln -sfn "$(cd "$here/kueue" && go list -m -f '{{.Dir}}' sigs.k8s.io/kueue)" "$folder/kueue-module"
+    rm -rf "$folder/kueue-components"
+    cp -r "$(cd "$here/kueue" && go list -m -f '{{.Dir}}' sigs.k8s.io/kueue)/config/components" "$folder/kueue-components"
+    chmod -R u+w "$folder/kueue-components"
   fi
 } >&2
 is_there || fail "$folder is not whole"

@@ -10,6 +10,7 @@ from plane import ADMIN, Failed
 TEAM, OTHER = "team-a", "team-b"
 MERGE = "application/merge-patch+json"
 GATE = "pleach/hold"
+PRODUCT = "A100-SXM4-80GB"
 JOB_NAME, JOB_INDEX = "batch.kubernetes.io/job-name", "batch.kubernetes.io/job-completion-index"
 
 
@@ -67,7 +68,7 @@ class Client:
 
     # Objects
 
-    def add_node(self, name, gpus, product="A100-SXM4-80GB"):
+    def add_node(self, name, gpus, product=PRODUCT):
         labels = {"kubernetes.io/hostname": name, "nvidia.com/gpu.product": product}
         self.must("POST", "/api/v1/nodes", {"metadata": {"name": name, "labels": labels}})
         room = {"cpu": "64", "memory": "512Gi", "pods": "110", "nvidia.com/gpu": str(gpus)}

@@ -174,7 +174,10 @@ class Steps:
             expected[estimate_s] = name
         self.until_all_ended()
         order = self.watcher.lifts[begin:]
-        expect(order == [expected[key] for key in sorted(expected)], f"the order was {order}")
+        wanted = [expected[key] for key in sorted(expected)]
+        # Those of one round, at most one for each of the three nodes, are let go side by side.
+        near = all(abs(order.index(name) - place) < 3 for place, name in enumerate(wanted))
+        expect(sorted(order) == sorted(wanted) and near, f"the order was {order}, not {wanted}")
 
     def mixed(self, num_jobs, seed, faults=None):
         """Single jobs and gangs by three of the signs for them, beside pods that nobody drives; every one ends once."""

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Passes every test of the project, cheapest first. Needs only Rust; tests the Python package and a real Slurm too where they are.
 # PLEACH_CHECK_WGPU=1 adds the tests of devices, PLEACH_CHECK_RAY=1 a sweep on a real Ray; PLEACH_CHECK_SLURM=1 makes it an error
-# where those on a real Slurm cannot run; PLEACH_CHECK_KUBERNETES=1 builds a control plane of Kubernetes and drives it.
+# where those on a real Slurm cannot run; PLEACH_CHECK_SLURM_RELEASES=1 runs them on three releases, in roots that it makes once, and
+# installs the packages; PLEACH_CHECK_KUBERNETES=1 builds a control plane of Kubernetes and drives it.
 set -euo pipefail
 cd "$(dirname "$0")"
 export PATH="$PATH:/usr/sbin:/sbin"
@@ -236,6 +237,14 @@ else
   step timeout 300 daemon/tests/root_slurm.sh "$built/pleach-scheduler" "$tree"
   step timeout 300 cli/tests/sweep_slurm.sh "$built/pleach"
   rm -f "$tree"
+  # Half an hour and three gigabytes the first time, hence only where it is asked for.
+  if [ "${PLEACH_CHECK_SLURM_RELEASES:-0}" = 1 ]; then
+    for release in 22.05 24.11 26.05; do step daemon/tests/slurm_roots.sh make "$release"; done
+    step timeout 3600 daemon/tests/releases_slurm.sh "$built/pleach-scheduler" "$built/examples/shortest_first_tree"
+    step timeout 3600 daemon/tests/package_slurm.sh
+  else
+    skip 'releases of Slurm side by side, and packages' 'PLEACH_CHECK_SLURM_RELEASES=1 ./check.sh runs them'
+  fi
 fi
 kubernetes_skipped=
 if ! find_kubernetes; then

@@ -5,9 +5,10 @@
 # Settings, from the environment:
 #   PLEACH_SLURM_USER       the account of the controller, SlurmUser; slurm, as distributions set it up, or root
 #   PLEACH_SLURM_PORT       the controller's port; the nodes' are the next ones
-#   PLEACH_SLURM_NODES      NAME:GPU_TYPE:NUM_GPUS of each node
+#   PLEACH_SLURM_NODES      NAME:GPU_TYPE:NUM_GPUS[:FEATURE] of each node
 #   PLEACH_SLURM_PRIORITY   how Slurm orders jobs, basic or multifactor
 #   PLEACH_SLURM_ACCOUNTING 1: with slurmdbd (slurm_accounting.sh), GPUs counted, and the limits of accounts enforced
+#   PLEACH_SLURM_MORE       more lines of slurm.conf, behind all others
 #   PLEACH_SLURM_SCHEDULER  Slurm's own scheduler, with more words for SchedulerParameters behind a comma; of a word that stands
 #                           there twice Slurm takes the first, so those below cannot be changed so
 
@@ -15,16 +16,22 @@ slurm_user=${PLEACH_SLURM_USER:-slurm}
 as_slurm=()
 [ "$slurm_user" = root ] || as_slurm=(setpriv "--reuid=$slurm_user" "--regid=$slurm_user" --clear-groups)
 
+# Whether the release is that one or a later one.
+slurm_is_after() { [ "$(printf '%s\n' "$1" "$(slurmctld -V | awk '{ print $NF }')" | sort -V | head -n 1)" = "$1" ]; } # YY.MM
+
 slurm_start() {
   local dir=$1 lua=${2:-} host port=${PLEACH_SLURM_PORT:-16817}
   local nodes=${PLEACH_SLURM_NODES:-g1:a100:4 g2:a100:4 g3:v100:8} scheduler=${PLEACH_SLURM_SCHEDULER:-backfill}
-  local node name kind num names=()
+  local node name kind num feature names=()
   local accounting=AccountingStorageType=accounting_storage/none
   if [ "${PLEACH_SLURM_ACCOUNTING:-0}" = 1 ]; then
     accounting=$(printf 'AccountingStorage%s\n' Type=accounting_storage/slurmdbd Host=127.0.0.1 "Port=$((port + 10))" \
       "Pass=$dir/run/munge.socket" TRES=gres/gpu Enforce=associations,limits)
   fi
   host=$(hostname)
+  # What newer releases call defunct, and what they cannot do without where control groups are not theirs.
+  local cache=NoAddrCache,
+  slurm_is_after 23.02 && { cache=; mkdir -p "$dir/etc"; echo CgroupPlugin=disabled > "$dir/etc/cgroup.conf"; }
   mkdir -p "$dir"/{run,log,state,etc,dev,munge}
   chmod 755 "$dir" "$dir"/run "$dir"/log
   chown "$slurm_user" "$dir"/{run,log,state}
@@ -39,7 +46,7 @@ SlurmdUser=root
 AuthType=auth/munge
 CredType=cred/munge
 AuthInfo=socket=$dir/run/munge.socket,cred_expire=5
-CommunicationParameters=NoAddrCache,NoCtldInAddrAny,NoInAddrAny
+CommunicationParameters=${cache}NoCtldInAddrAny,NoInAddrAny
 SlurmctldPort=$port
 StateSaveLocation=$dir/state
 SlurmctldPidFile=$dir/run/slurmctld.pid
@@ -69,15 +76,16 @@ NodeName=DEFAULT CPUs=16 Boards=1 SocketsPerBoard=1 CoresPerSocket=16 ThreadsPer
 CONF
   echo 'AutoDetect=off' > "$dir/etc/gres.conf"
   for node in $nodes; do
-    IFS=: read -r name kind num <<< "$node"
+    IFS=: read -r name kind num feature <<< "$node"
     names+=("$name"); mkdir -p "$dir/spool/$name"
     echo "NodeName=$name NodeHostname=$host NodeAddr=127.0.0.1 Port=$((port + ${#names[@]}))" \
-      "Gres=gpu:$kind:$num,shard:$((4 * num))" >> "$dir/etc/slurm.conf"
+      "Gres=gpu:$kind:$num,shard:$((4 * num))${feature:+ Feature=$feature}" >> "$dir/etc/slurm.conf"
     printf 'NodeName=%s Name=%s\n' "$name" "gpu Type=$kind File=$dir/dev/nvidia[0-$((num - 1))]" \
       "$name" "shard Count=$((4 * num))" >> "$dir/etc/gres.conf"
   done
   echo "PartitionName=main Nodes=$(IFS=,; echo "${names[*]}") Default=YES MaxTime=UNLIMITED DefaultTime=00:10:00 State=UP" \
     >> "$dir/etc/slurm.conf"
+  [ -z "${PLEACH_SLURM_MORE:-}" ] || printf '%s\n' "$PLEACH_SLURM_MORE" >> "$dir/etc/slurm.conf"
   [ -z "$lua" ] || cp "$lua" "$dir/etc/job_submit.lua"
   munged --force --key-file="$dir/munge/key" --socket="$dir/run/munge.socket" --pid-file="$dir/run/munged.pid" \
     --log-file="$dir/etc/munged.log" --seed-file="$dir/run/munged.seed"

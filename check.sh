@@ -260,6 +260,7 @@ else
   step cargo build --workspace --bin pleach-kubernetes --locked
   step timeout 900 kubernetes/tests/real_kubernetes.sh "${CARGO_TARGET_DIR:-target}/debug/pleach-kubernetes" "$plane"
 fi
+[ "${PLEACH_CHECK_KUBERNETES:-0}" != 1 ] || step timeout 3600 kubernetes/tests/image_kubernetes.sh
 printf '\nall checks passed\n'
 [ -z "$slurm_skipped" ] || printf 'skipped, the tests on a real Slurm: %s\n' "$slurm_skipped"
 [ -z "$kubernetes_skipped" ] || printf 'skipped, the tests on a real control plane of Kubernetes: %s\n' "$kubernetes_skipped"

@@ -176,8 +176,12 @@ class Site:
         self.done[kind] += 1
 
     def edit(self, kind, luck):
-        found = self.some("R" if "running" in kind else "PD", luck)
-        if not found:
+        for _ in range(20):
+            found = self.some("R" if "running" in kind else "PD", luck)
+            if found:
+                break
+            time.sleep(0.3)
+        else:
             return
         job, user, key = found
         own = lambda text: run(as_user(user) + ["scontrol"] + text.split())

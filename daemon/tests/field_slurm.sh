@@ -111,6 +111,7 @@ JOB
   python3 "$here/field_slurm.py" play "$seed" "$jobs" "$faults" "$dir" "$policy" daemon "$program" || rc=$?
   cp "$dir"/{starts,ends,submitted,daemon.log} "$dir/log/slurmctld.log" /tmp/power/asked /out/
   echo "the node that sleeps was woken $(grep -c resume /tmp/power/asked) times; a full disk was told $(grep -c 'No space left' "$dir/daemon.log") times"
+  umount -l "$dir/pleach"
   [ "$rc" = 0 ] || { tail -30 "$dir/daemon.log"; squeue -a; sinfo -N; exit 1; }
 }
 

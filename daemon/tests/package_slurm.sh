@@ -114,13 +114,17 @@ drive_jobs() { # NUM WHO
     user=${users[$((number % 2))]}
     setpriv "--reuid=$user" "--regid=$(id -g "$user")" --clear-groups sbatch --parsable -D / -o /dev/null -e /dev/null \
       "--gres=gpu:$((number % 4 + 1))" -t $((number % 50 + 1)) "$out/job.sh" "0.$((number % 7 + 1))" >> "$out/jobs"
+    # All GPUs are taken for a while, so that jobs wait.
+    [ "$number" != $((num / 4)) ] || for number in 4 4 8; do
+      runuser -u games -- sbatch --parsable -D / -o /dev/null -e /dev/null "--gres=gpu:$number" -t 60 "$out/job.sh" 20 >> "$out/jobs"
+    done
     jobs=$((jobs + 1))
-    [ "$number" != $((num / 2)) ] || most_are_ranked
+    [ "$jobs" != $((num / 2)) ] || most_are_ranked
   done
   end=$((SECONDS + 60 + num))
   until [ -z "$(squeue -h -a)" ]; do [ $SECONDS -lt $end ] || { squeue; fail 'jobs are left over'; }; sleep 0.5; done
   left=$(sort "$out/jobs" | comm -3 - <(sort "$out/ends") | wc -l)
-  [ "$left" = 0 ] || fail "$left of $jobs jobs were lost or ended twice"
+  [ "$left" = 0 ] || fail "$left of $((jobs + 3)) jobs were lost or ended twice"
   [ "$(sort "$out/starts" | uniq -d | wc -l)" = 0 ] || fail 'a job was started twice'
   pleach-scheduler --config /etc/pleach.toml status
 }

@@ -54,8 +54,8 @@ inside() {
   cd /
   id pleach
   [ "$(getent passwd pleach | cut -d: -f7)" = /usr/sbin/nologin ] || fail 'the account has a shell'
-  dpkg -L pleach-daemon | grep -v '/$' | while read -r path; do [ -d "$path" ] || echo "$path"; done | sort > /tmp/deb.txt
-  cat /tmp/deb.txt
+  dpkg -L pleach-daemon | grep -v '/$' | while read -r path; do [ -d "$path" ] || echo "$path"; done | sort > /srv/deb.txt
+  cat /srv/deb.txt
 
   echo '2. As an operator with slurmdbd'
   # shellcheck source=daemon/tests/slurm_accounting.sh
@@ -136,8 +136,8 @@ most_are_ranked() {
 
 rpm_has_the_same() {
   command -v rpm > /dev/null || { echo 'the RPM is not installed: rpm is not here'; return 0; }
-  rpm -qpl /out/pleach-daemon.rpm | sort > /tmp/rpm.txt
-  grep -vx '/usr/share/doc/pleach-daemon/copyright' /tmp/deb.txt | diff - /tmp/rpm.txt || fail 'the packages have other files'
+  rpm -qpl /out/pleach-daemon.rpm | sort > /srv/rpm.txt
+  grep -vx '/usr/share/doc/pleach-daemon/copyright' /srv/deb.txt | diff - /srv/rpm.txt || fail 'the packages have other files'
   userdel pleach; rm -f /etc/pleach.toml
   rpm -i --nodeps /out/pleach-daemon.rpm || fail 'the RPM cannot be installed'
   id pleach && pleach-scheduler --version && rpm -e pleach-daemon || fail 'the RPM is not whole'

@@ -100,7 +100,7 @@ class Site:
                 sys.exit(f"field_slurm: {job}: {done.stderr}")
             time.sleep(0.2)
         with open(self.path("submitted"), "a") as file:
-            file.write(f"{job['key']} {done.stdout.strip()} {began_s + job['at_s']}\n")
+            file.write(f"{job['key']} {done.stdout.strip()} {time.time()}\n")
 
     def some(self, state, luck):
         """A job in that state, whole, with its user and name."""

@@ -96,7 +96,7 @@ slurm_bin = "$dir/bin"
 tick_s = 0.25
 drive = "order"
 order_step = 20000
-command_limit_s = 2.0
+command_limit_s = $([ "$faults" = 0 ] && echo 5.0 || echo 2.0)
 log_bytes_max = 1000000
 CONF
   cat > "$dir/job.sh" <<JOB

@@ -37,26 +37,27 @@ sacctmgr -i modify account a1 set GrpTRES=gres/gpu=2 >> "$dir/sacctmgr.txt"
 sacctmgr -i add user $limited account=a1 >> "$dir/sacctmgr.txt"
 sacctmgr -i add user $free account=a2 >> "$dir/sacctmgr.txt"
 sacctmgr -i add user $operator account=none >> "$dir/sacctmgr.txt"
-fill() { for _ in 1 2; do as $free sbatch --parsable -D / -o /dev/null -e /dev/null --gres=gpu:4 -t 1 "$dir/counted.sh" "$1"; done; }
+fill() { for _ in 1 2; do as $free sbatch --parsable -D / -o /dev/null -e /dev/null --gres=gpu:4 -t 9 "$dir/until.sh" "$1" counted; done; }
 
 echo '1. Who is no operator writes no factor, and says why'
 until as $free sbatch -D / -o /dev/null -e /dev/null -t 1 "$dir/counted.sh" 0 > /dev/null 2> "$dir/err"; do
   [ $((SECONDS - began)) -lt 60 ] || fail "the controller does not know its users: $(cat "$dir/err")"; sleep 0.2
 done
-fill 5 > /dev/null
+fill 1 > /dev/null
 wait_for 20 'both nodes are full' sh -c '[ "$(squeue -h -t R | wc -l)" = 2 ]'
 job=$(as $free sbatch --parsable -D / -o /dev/null -e /dev/null --gres=gpu:1 -t 2 "$dir/counted.sh" 0)
 start_daemon
-wait_for 10 'the refusal is told' grep -q 'Invalid user id for job .*operator' "$dir/daemon.log"
+wait_for 30 'the refusal is told' grep -q 'Invalid user id for job .*operator' "$dir/daemon.log"
 [ "$(factor_of "$job")" = 0 ] || fail "an ordinary user wrote a factor: $(factor_of "$job")"
 kill_daemon
+go 1
 wait_for 30 'the first jobs' queue_is_empty
 
 echo '2. An operator: jobs of an account at its limit stand on top, are passed over, and the other account is done first'
 sacctmgr -i modify user $operator set adminlevel=operator >> "$dir/sacctmgr.txt"
 : > "$dir/parts"
 start_daemon
-fill 6 > /dev/null
+fill 2 > /dev/null
 wait_for 20 'both nodes are full' sh -c '[ "$(squeue -h -t R | wc -l)" = 2 ]'
 of_limited=() of_free=()
 for _ in $(seq 12); do
@@ -65,14 +66,15 @@ done
 for _ in $(seq 12); do
   of_free+=("$(as $free sbatch --parsable -D / -o /dev/null -e /dev/null --gres=gpu:2 -t 50 "$dir/counted.sh" 0.3)")
 done
-wait_for 10 'all are ranked' are_ranked "${of_limited[@]}" "${of_free[@]}"
+wait_for 60 'all are ranked' are_ranked "${of_limited[@]}" "${of_free[@]}"
 lowest=$(for job in "${of_limited[@]}"; do factor_of "$job"; done | sort -n | head -n 1)
 highest=$(for job in "${of_free[@]}"; do factor_of "$job"; done | sort -n | tail -n 1)
 [ "$lowest" -gt "$highest" ] || fail "the limited are not on top: $lowest beside $highest"
 [ "$(num_running)" = 2 ] || fail 'they were ranked too late for this test'
+go 2
 wait_for 30 'Slurm says that the limit is met' sh -c 'squeue -h -t PD -o %r | grep -q AssocGrpGRES'
 [ "$(squeue -h -t PD -O PriorityLong:\| | grep -cx '0|')" = 0 ] || fail 'somebody is held'
-wait_for 60 'all jobs' queue_is_empty
+wait_for 120 'all jobs' queue_is_empty
 # Of the lines in their order: how many of the limited had begun when the last of the others did, and how many ran at once at most.
 read -r num_before most num_free num_ended < <(awk '
   $2 == "a1" && $1 == "+" { begun++; if (++now > most) most = now } $2 == "a1" && $1 == "-" { now--; ended++ }
@@ -82,14 +84,15 @@ read -r num_before most num_free num_ended < <(awk '
 [ "$num_before" -le 8 ] || fail "the last free job began behind $num_before of 12 limited ones"
 
 echo '3. What it wrote it takes back, and it wrote no comment'
-fill 4 > /dev/null
+fill 3 > /dev/null
 wait_for 20 'both nodes are full' sh -c '[ "$(squeue -h -t R | wc -l)" = 2 ]'
 job=$(as $free sbatch --parsable -D / -o /dev/null -e /dev/null --gres=gpu:1 -t 2 "$dir/counted.sh" 0)
-wait_for 10 'it is ranked' are_ranked "$job"
+wait_for 30 'it is ranked' are_ranked "$job"
 squeue -h -j "$job" -O admin_comment:\| | grep -q null || fail 'a comment was written'
 kill_daemon
 scheduler hand-back | grep -q '^1 jobs lost the factors' || fail 'nothing was handed back'
 [ "$(factor_of "$job")" = 0 ] || fail "after hand-back its factor is $(factor_of "$job")"
+go 3
 wait_for 30 'the last' queue_is_empty
 echo "limits_slurm: 32 jobs on $(scontrol --version) with slurmdbd, as $operator, within $((SECONDS - began)) s: $num_before of 12 limited \
 jobs had begun when the last free one did, at most $most at once"

@@ -19,26 +19,27 @@ order_of() { awk '{ print $1 }' "$dir/starts" | tail -n "$1" | tr '\n' ' '; }   
 
 echo '1. Twelve jobs for a whole node, submitted in any order, start the shortest first'
 start_daemon
-filler=$(submit --gres=gpu:v100:8 -t 1 "$dir/job.sh" 6)
+filler=$(submit --gres=gpu:v100:8 -t 9 "$dir/until.sh" 1)
 wait_for 30 'the filler runs' grep -q "^$filler " "$dir/starts"
 declare -A of_minutes=()
 for minutes in 70 20 110 50 10 90 120 80 30 100 60 40; do
   of_minutes[$minutes]=$(submit --gres=gpu:v100:8 -t $minutes "$dir/job.sh" 0.2)
   nobody_is_held "after job ${of_minutes[$minutes]}"
 done
-wait_for 10 'all twelve are ranked' all_ranked "${of_minutes[@]}"
+wait_for 30 'all twelve are ranked' all_ranked "${of_minutes[@]}"
 squeue -h -t PD -O 'JobID:|,PriorityLong:|' > "$dir/queue.txt"
 scheduler why-not --policy "$tree" "${of_minutes[20]}" | tee "$dir/why-not.txt"
 grep -q 'number 2 of 12 in the order' "$dir/why-not.txt" && grep -q 'Slurm: .*site factor' "$dir/why-not.txt" || fail 'no word of the order'
 scheduler status | grep -q "live, order" || fail 'status does not say that an order is told'
-wait_for 60 'the twelve' queue_is_empty
+go 1
+wait_for 120 'the twelve' queue_is_empty
 order=$(order_of 12)
 shortest=$(for minutes in $(seq 10 10 120); do printf '%s ' "${of_minutes[$minutes]}"; done)
 [ "$order" = "$shortest" ] || fail "started in the order $order instead of $shortest"
 
 echo '2. Jobs of every other kind start, though shorter ones keep coming'
 scontrol update nodename=g1,g2 availablefeatures=nvme activefeatures=nvme
-full=(); for kind in a100:4 a100:4 v100:8; do full+=("$(submit --gres=gpu:$kind -t 1 "$dir/job.sh" 4)"); done
+full=(); for kind in a100:4 a100:4 v100:8; do full+=("$(submit --gres=gpu:$kind -t 9 "$dir/until.sh" 2)"); done
 wait_for 30 'all GPUs are taken' sh -c "[ \$(squeue -h -t R | wc -l) = 3 ]"
 others=(
   "$(submit -n 2 -t 30 "$dir/job.sh" 0.1)"
@@ -52,20 +53,21 @@ parts=$(sbatch --parsable -D / -o /dev/null -e /dev/null -t 50 --gres=gpu:1 : -t
 array=$(submit --array=0-19%4 --gres=gpu:2 -t 5 "$dir/job.sh" 0.1)
 ranked=(); for number in 1 2 3 4; do ranked+=("$(submit --gres=gpu:$number -t $number "$dir/job.sh" 0.1)"); done
 nobody_is_held 'among jobs of all kinds'
-wait_for 10 'they and the array are ranked' all_ranked "${ranked[@]}" "$array"
+wait_for 30 'they and the array are ranked' all_ranked "${ranked[@]}" "$array"
 [ "$(squeue -h -a -t PD -O JobArrayID:\| | grep -c "^${array}_")" = 1 ] || fail 'the array was taken apart'
+go 2
 for number in 1 2 3 4 5 6; do ranked+=("$(submit --gres=gpu:4 -t 1 "$dir/job.sh" 0.3)"); sleep 0.3; done
-wait_for 90 'jobs of all kinds' queue_is_empty
+wait_for 180 'jobs of all kinds' queue_is_empty
 for job in "${full[@]}" "${others[@]}" "$parts" "${ranked[@]}"; do
   [ "$(grep -cx "$job" "$dir/ends")" = 1 ] || fail "job $job ended $(grep -cx "$job" "$dir/ends") times"
 done
 [ "$(grep -c . "$dir/ends")" -ge 47 ] || fail "of the array's tasks some are missing"
 
 echo '3. The daemon killed: the order stays and jobs start; the controller restarts: factors are kept, and the next daemon goes on'
-filler=$(submit --gres=gpu:v100:8 -t 1 "$dir/job.sh" 9)
+filler=$(submit --gres=gpu:v100:8 -t 9 "$dir/until.sh" 3)
 wait_for 30 'the filler runs' grep -q "^$filler " "$dir/starts"
 waiting=(); for minutes in 30 10 20; do waiting+=("$(submit --gres=gpu:v100:8 -t $minutes "$dir/job.sh" 0.2)"); done
-wait_for 10 'all three are ranked' all_ranked "${waiting[@]}"
+wait_for 30 'all three are ranked' all_ranked "${waiting[@]}"
 kill_daemon
 kill "$(cat "$dir/run/slurmctld.pid")"
 wait_for 30 'the controller ends' sh -c '! scontrol ping | grep -q UP'
@@ -74,42 +76,45 @@ wait_for 30 'the controller is back' sh -c 'scontrol ping | grep -q UP'
 all_ranked "${waiting[@]}" || fail 'factors were lost with the controller'
 start_daemon
 later=$(submit --gres=gpu:v100:8 -t 15 "$dir/job.sh" 0.2)
-wait_for 10 'the one that came later is ranked' is_ranked "$later"
+wait_for 30 'the one that came later is ranked' is_ranked "$later"
 kill_daemon
-wait_for 60 'all four without a daemon' queue_is_empty
+go 3
+wait_for 120 'all four without a daemon' queue_is_empty
 [ "$(order_of 4)" = "${waiting[1]} $later ${waiting[2]} ${waiting[0]} " ] || fail "after two deaths the order was $(order_of 4)"
 
 echo '4. A job that a daemon held before is given back; what is handed back has no factor'
 start_daemon
-filler=$(submit --gres=gpu:v100:8 -t 1 "$dir/job.sh" 5)
+filler=$(submit --gres=gpu:v100:8 -t 9 "$dir/until.sh" 4)
 wait_for 30 'the filler runs' grep -q "^$filler " "$dir/starts"
 left=$(submit -H --gres=gpu:v100:8 -t 1 "$dir/job.sh" 0.1)
 own=$(submit -H --gres=gpu:v100:8 -t 1 "$dir/job.sh" 0.1)
 scontrol update jobid="$left" admincomment=pleach:held
-wait_for 10 'the held one is given back and ranked' is_ranked "$left"
+wait_for 30 'the held one is given back and ranked' is_ranked "$left"
 [ "$(squeue -h -j "$own" -O PriorityLong:\|)" = '0|' ] || fail "what its user holds was released"
 kill_daemon
 scheduler hand-back
 [ "$(factor_of "$left")" = 0 ] || fail "after hand-back its factor is $(factor_of "$left")"
 scancel "$own"
+go 4
 wait_for 60 'both' queue_is_empty
 echo '5. Nodes are named too: a user keeps his own, all others are lifted again, and everybody starts'
 sed -i 's/^drive = .*/drive = "order-and-place"/' "$dir/pleach.toml"
 start_daemon
-filler=$(submit --gres=gpu:v100:8 -t 1 "$dir/job.sh" 4)
+filler=$(submit --gres=gpu:v100:8 -t 9 "$dir/until.sh" 5)
 wait_for 30 'the filler runs' grep -q "^$filler " "$dir/starts"
 # One CPU job fills each of the other nodes, which the policy cannot see: it would start jobs there, and Slurm does not.
-busy=("$(submit -w g1 -n 16 -t 9 "$dir/job.sh" 30)" "$(submit -w g2 -n 16 -t 9 "$dir/job.sh" 30)")
+busy=("$(submit -w g1 -n 16 -t 9 "$dir/until.sh" never)" "$(submit -w g2 -n 16 -t 9 "$dir/until.sh" never)")
 wait_for 30 'the CPUs are taken' sh -c "[ \$(squeue -h -t R | wc -l) = 3 ]"
 own=$(submit -w g3 --gres=gpu:8 -t 40 "$dir/job.sh" 0.1)
 named=$(submit --gres=gpu:2 -t 20 "$dir/job.sh" 0.1)
 required() { squeue -h -j "$1" -O ReqNodes:\|; } # JOB
 is_named() { grep -q 'g[12]' <<< "$(required "$named")"; }
 is_lifted() { ! is_named; }
-wait_for 10 'nodes are named' is_named
-wait_for 10 'they are lifted' is_lifted
+wait_for 30 'nodes are named' is_named
+wait_for 30 'they are lifted' is_lifted
 [ "$(required "$own")" = 'g3|' ] || fail "the nodes that a user had named are now $(required "$own")"
-wait_for 40 'the one whose nodes did not take it, on another node' grep -q "^$named .* g3 " "$dir/starts"
+go 5
+wait_for 60 'the one whose nodes did not take it, on another node' grep -q "^$named .* g3 " "$dir/starts"
 kill_daemon
 scheduler hand-back
 scancel "${busy[@]}"

@@ -4,6 +4,7 @@
 #   start_daemon, kill_daemon    the daemon, as the account of the controller, or what as_daemon says
 #   scheduler ARGS...            the program beside it
 #   submit ARGS...               the number of a new job
+#   go NAME                      ends the jobs until.sh NAME
 #   wait_for SECONDS WORDS COMMAND...
 # shellcheck source=daemon/tests/slurm_cluster.sh
 . "$(dirname "${BASH_SOURCE[0]}")/slurm_cluster.sh"
@@ -52,6 +53,16 @@ echo "$SLURM_JOB_ID $(date +%s%N) $SLURM_JOB_NODELIST $SLURM_RESTART_COUNT" >> "
 sleep "$1" || exit 1
 echo "$SLURM_JOB_ID" >> "$OUT/ends"
 JOB
+# Runs until it is told to end, however slow the machine is: `go NAME` ends the jobs that wait for NAME.
+cat > "$dir/until.sh" <<'JOB'
+#!/bin/bash
+echo "$SLURM_JOB_ID $(date +%s%N) $SLURM_JOB_NODELIST $SLURM_RESTART_COUNT" >> "$OUT/starts"
+[ "${2:-}" != counted ] || echo "+ $SLURM_JOB_ACCOUNT $SLURM_JOB_ID" >> "$OUT/parts"
+for _ in $(seq 3000); do [ ! -e "$OUT/go-$1" ] || break; sleep 0.1 || exit 1; done
+[ "${2:-}" != counted ] || echo "- $SLURM_JOB_ACCOUNT $SLURM_JOB_ID" >> "$OUT/parts"
+echo "$SLURM_JOB_ID" >> "$OUT/ends"
+JOB
+go() { : > "$dir/go-$1"; }
 export OUT=$dir
 : > "$dir/starts"; : > "$dir/ends"; : > "$dir/daemon.log"
 chmod 666 "$dir/starts" "$dir/ends"

@@ -26,7 +26,9 @@ for minutes in 70 20 110 50 10 90 120 80 30 100 60 40; do
   of_minutes[$minutes]=$(submit --gres=gpu:v100:8 -t $minutes "$dir/job.sh" 0.2)
   nobody_is_held "after job ${of_minutes[$minutes]}"
 done
-wait_for 30 'all twelve are ranked' all_ranked "${of_minutes[@]}"
+shortest=$(for minutes in $(seq 10 10 120); do printf '%s ' "${of_minutes[$minutes]}"; done)
+is_told() { [ "$(sprio -h -o '%i|%S' | sort -t'|' -k2,2nr | awk -F'|' '$2 > 0 { printf "%d ", $1 }')" = "$shortest" ]; }
+wait_for 30 'the order of all twelve is told' is_told
 squeue -h -t PD -O 'JobID:|,PriorityLong:|' > "$dir/queue.txt"
 scheduler why-not --policy "$tree" "${of_minutes[20]}" | tee "$dir/why-not.txt"
 grep -q 'number 2 of 12 in the order' "$dir/why-not.txt" && grep -q 'Slurm: .*site factor' "$dir/why-not.txt" || fail 'no word of the order'
@@ -34,7 +36,6 @@ scheduler status | grep -q "live, order" || fail 'status does not say that an or
 go 1
 wait_for 120 'the twelve' queue_is_empty
 order=$(order_of 12)
-shortest=$(for minutes in $(seq 10 10 120); do printf '%s ' "${of_minutes[$minutes]}"; done)
 [ "$order" = "$shortest" ] || fail "started in the order $order instead of $shortest"
 
 echo '2. Jobs of every other kind start, though shorter ones keep coming'

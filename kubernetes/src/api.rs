@@ -79,10 +79,16 @@ impl Cluster {
         let bound = MapResponseLayer::new(move |answer: axum::http::Response<_>| {
             answer.map(|body| Limited::new(body, most))
         });
-        Ok(Cluster {
-            client: builder.with_layer(&bound).build(),
+        Ok(Cluster::by(builder.with_layer(&bound).build(), settings))
+    }
+
+    /// By a client, whose answers have whatever size they have.
+    #[must_use]
+    pub fn by(client: Client, settings: &Settings) -> Cluster {
+        Cluster {
+            client,
             settings: Arc::new(settings.clone()),
-        })
+        }
     }
 
     /// All nodes, all pods that have not ended, and the Jobs that those which may be driven are of.

@@ -315,7 +315,9 @@ async fn a_node_without_cpus_for_a_pod_is_not_chosen_for_it_again_and_why_not_te
     cpus["status"] = json!({ "phase": "Running" });
     world.add_pod(cpus);
     // Bound, and not by the toy scheduler.
-    world.ends.insert(uid("cpus"), Instant::now() + LIMIT * 10);
+    world
+        .ends
+        .insert(uid("cpus"), (Instant::now() + LIMIT * 10).into());
     for name in ["a", "b"] {
         world.add_pod(pod(name, 2));
     }

@@ -19,3 +19,4 @@ mod observe;
 mod operator;
 mod order;
 mod server;
+mod simulated;

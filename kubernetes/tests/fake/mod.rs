@@ -64,32 +64,7 @@ impl Fake {
         let world = Arc::new(Mutex::new(world));
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let router = Router::new()
-            .route("/api/v1/nodes", get(nodes))
-            .route("/api/v1/pods", get(pods))
-            .route("/apis/batch/v1/jobs", get(jobs))
-            .route(
-                "/apis/coordination.k8s.io/v1/namespaces/{ns}/leases",
-                post(make_lease),
-            )
-            .route(
-                "/apis/coordination.k8s.io/v1/namespaces/{ns}/leases/{name}",
-                get(lease).put(put_lease),
-            )
-            .route("/apis/batch/v1/namespaces/{ns}/jobs/{name}", get(job))
-            .route("/apis/kueue.x-k8s.io/v1beta2/{plural}", get(of_kueue))
-            .route("/apis/scheduling.k8s.io/v1/{plural}", get(of_kueue))
-            .route(
-                "/apis/kueue.x-k8s.io/v1beta2/namespaces/{ns}/workloads/{name}",
-                get(workload).patch(patch_workload),
-            )
-            .route("/api/v1/namespaces/{ns}/pods/{name}", get(pod).patch(patch))
-            .route("/api/v1/namespaces/{ns}/pods/{name}/eviction", post(evict))
-            .layer(axum::middleware::from_fn_with_state(
-                Arc::clone(&world),
-                faults::strike,
-            ))
-            .with_state(Arc::clone(&world));
+        let router = router(Arc::clone(&world));
         let server = tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
         Fake {
             world,
@@ -102,6 +77,36 @@ impl Fake {
         let url = format!("http://{}", self.address).parse().unwrap();
         Cluster::new(kube::Config::new(url), settings).unwrap()
     }
+}
+
+/// What the server answers, whoever carries it.
+pub fn router(world: Arc<Mutex<World>>) -> Router {
+    Router::new()
+        .route("/api/v1/nodes", get(nodes))
+        .route("/api/v1/pods", get(pods))
+        .route("/apis/batch/v1/jobs", get(jobs))
+        .route(
+            "/apis/coordination.k8s.io/v1/namespaces/{ns}/leases",
+            post(make_lease),
+        )
+        .route(
+            "/apis/coordination.k8s.io/v1/namespaces/{ns}/leases/{name}",
+            get(lease).put(put_lease),
+        )
+        .route("/apis/batch/v1/namespaces/{ns}/jobs/{name}", get(job))
+        .route("/apis/kueue.x-k8s.io/v1beta2/{plural}", get(of_kueue))
+        .route("/apis/scheduling.k8s.io/v1/{plural}", get(of_kueue))
+        .route(
+            "/apis/kueue.x-k8s.io/v1beta2/namespaces/{ns}/workloads/{name}",
+            get(workload).patch(patch_workload),
+        )
+        .route("/api/v1/namespaces/{ns}/pods/{name}", get(pod).patch(patch))
+        .route("/api/v1/namespaces/{ns}/pods/{name}/eviction", post(evict))
+        .layer(axum::middleware::from_fn_with_state(
+            Arc::clone(&world),
+            faults::strike,
+        ))
+        .with_state(world)
 }
 
 type Shared = State<Arc<Mutex<World>>>;

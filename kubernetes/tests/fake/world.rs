@@ -2,10 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio::sync::Notify;
+use tokio::time::Instant;
 
 /// Objects, and what happened to them.
 #[derive(Default)]
@@ -281,6 +282,7 @@ impl World {
         let name = self.nodes.keys().find(|name| {
             let node = &self.nodes[*name];
             wanted.is_none_or(|wanted| wanted == *name)
+                && node["spec"]["unschedulable"] != true
                 && node["status"]["conditions"][0]["status"] == "True"
                 && self.free(name) >= gpus(pod)
         });

@@ -461,6 +461,7 @@ impl Settings {
             limit: Duration::from_secs_f64(self.command_limit_s),
             pulse: Pulse::default(),
             model: None,
+            shows_exclusive: Default::default(),
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -39,6 +39,8 @@ pub struct Commands {
     pub pulse: Pulse,
     /// What answers in place of processes; none: a real Slurm.
     pub model: Option<Arc<dyn Model>>,
+    /// Whether `squeue` has a field of its own for jobs that want nodes for themselves; empty until it was asked.
+    pub shows_exclusive: Arc<OnceLock<bool>>,
 }
 
 impl Commands {
@@ -150,6 +152,7 @@ mod tests {
             limit: Duration::from_millis(limit_ms),
             pulse: Pulse::default(),
             model: None,
+            shows_exclusive: Arc::default(),
         }
     }
 

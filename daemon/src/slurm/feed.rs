@@ -246,6 +246,7 @@ mod tests {
             limit: Duration::from_millis(700),
             pulse: crate::pulse::Pulse::default(),
             model: None,
+            shows_exclusive: Default::default(),
         }
     }
 

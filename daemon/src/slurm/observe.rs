@@ -19,7 +19,7 @@ use super::request::{asked, time_limit};
 use super::seen::Seen;
 use super::shares;
 use super::site::check_partition;
-use super::table::{JOB_FIELDS, NUM_JOB_FIELDS, SQUEUE, fields, is_null, number};
+use super::table::{NUM_JOB_FIELDS, SQUEUE, fields, is_exclusive, is_null, job_lines, number};
 use crate::error::Error;
 use crate::slurm::command::Commands;
 use crate::slurm::mark::Mark;
@@ -45,7 +45,7 @@ pub fn observe(
     share_nodes: &[String],
     now_s: i64,
 ) -> Result<Seen, Error> {
-    let jobs = commands.run("squeue", &["-h", "-r", "-a", "-O", JOB_FIELDS])?;
+    let jobs = job_lines(commands, &["-r"])?;
     let text = nodes(commands, partition)?;
     let details = match share_nodes {
         [] => String::new(),
@@ -75,7 +75,7 @@ pub fn observe_queue(
     now_s: i64,
 ) -> Result<Seen, Error> {
     let queue = queue::observe(commands, partition)?;
-    let jobs = commands.run("squeue", &["-h", "-a", "-O", JOB_FIELDS])?;
+    let jobs = job_lines(commands, &[])?;
     let text = nodes(commands, partition)?;
     Ok(Seen {
         snapshot: read_queue(&jobs, &text, partition, pinned, now_s)?,
@@ -394,7 +394,7 @@ fn strange(
     }
     let more = [
         (contiguous != "0", "nodes side by side"),
-        (!matches!(over, "OK" | "YES"), "nodes of its own"),
+        (is_exclusive(over), "nodes of its own"),
         (!nodes.is_empty() && mark == Mark::None, "nodes by name"),
         (mark == Mark::Off, "no decision (its mark says off)"),
     ];

@@ -171,6 +171,7 @@ mod tests {
             limit: Duration::from_secs(20),
             pulse: Pulse::default(),
             model: None,
+            shows_exclusive: Default::default(),
         };
         let did = folder.path().join("scontrol.did");
         let telling = Telling {

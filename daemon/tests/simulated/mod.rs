@@ -160,6 +160,7 @@ impl Play {
         let sim: Arc<Sim> = Arc::clone(&self.sim);
         Commands {
             model: Some(sim),
+            shows_exclusive: Default::default(),
             ..self.settings.commands()
         }
     }

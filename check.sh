@@ -231,6 +231,7 @@ else
   step timeout 300 daemon/tests/order_slurm.sh "$built/pleach-scheduler" "$tree"
   if command -v slurmdbd >/dev/null && command -v mariadbd >/dev/null; then
     step timeout 300 daemon/tests/limits_slurm.sh "$built/pleach-scheduler" "$tree"
+    step timeout 600 daemon/tests/hold_slurm.sh "$built/pleach-scheduler" "$tree"
   else
     skip 'limits and an operator on a real Slurm' 'slurmdbd is not here (Debian: slurmdbd, slurm-wlm-mysql-plugin, mariadb-server)'
   fi

@@ -8,7 +8,10 @@ use pleach_scheduler::decision::Action;
 use crate::pulse::Pulse;
 use crate::record::Planned;
 use crate::snapshot::{JobSeen, Snapshot};
-use crate::system::Hands;
+use crate::system::{Hands, NotSent};
+
+/// What becomes of a decision about nobody.
+const NOT_SEEN: &str = "not sent: the job was not seen";
 
 /// The jobs whose preemption was sent. Where one could not be stopped, nothing is started: its GPUs are not free.
 pub(crate) async fn carry_out(
@@ -20,34 +23,35 @@ pub(crate) async fn carry_out(
     let seen: BTreeMap<ExternalId, &JobSeen> = snapshot.jobs.iter().map(|job| (job.id, job)).collect();
     let mut full: BTreeSet<String> = BTreeSet::new();
     let mut stopped = Vec::new();
-    for planned in decisions.iter_mut() {
+    // Starts that follow one another are carried out together.
+    let mut at = 0;
+    while at < decisions.len() {
         pulse.beat();
+        let is_start = |planned: &Planned| planned.decision.action == Action::Start;
+        let num_starts = decisions[at..]
+            .iter()
+            .take_while(|planned| is_start(planned))
+            .count();
+        if num_starts > 0 {
+            start_all(hands, (&seen, now_s), &full, &mut decisions[at..at + num_starts]).await;
+            at += num_starts;
+            continue;
+        }
+        let planned = &mut decisions[at];
+        at += 1;
         if planned.decision.action == Action::Reserve {
             continue;
         }
         let Some(job) = seen.get(&planned.job()) else {
-            planned.outcome = "not sent: the job was not seen".into();
+            planned.outcome = NOT_SEEN.into();
             continue;
         };
-        let is_start = planned.decision.action == Action::Start;
-        let is_full = planned.nodes.iter().any(|node| full.contains(node));
-        let sent = match is_start {
-            true if is_full => {
-                planned.outcome = "put off: a job there could not be stopped".into();
-                continue;
-            }
-            true => hands.start(job, planned, now_s).await,
-            false => hands.stop(job, planned).await,
-        };
-        match sent {
-            Ok(()) => planned.outcome = "sent".into(),
-            Err(not) => (planned.outcome, planned.refused_by) = (not.why, not.nodes),
+        let sent = hands.stop(job, planned).await;
+        match sent.is_ok() {
+            true => stopped.push(job.id),
+            false => full.extend(planned.nodes.iter().cloned()),
         }
-        match (is_start, planned.outcome == "sent") {
-            (false, true) => stopped.push(job.id),
-            (false, false) => full.extend(planned.nodes.iter().cloned()),
-            (true, _) => {}
-        }
+        told(planned, sent);
     }
     for (job, not) in hands.settle().await {
         let is_it = |planned: &&mut Planned| planned.job() == job && planned.decision.action == Action::Start;
@@ -56,4 +60,34 @@ pub(crate) async fn carry_out(
         }
     }
     stopped
+}
+
+async fn start_all(
+    hands: &mut impl Hands,
+    (seen, now_s): (&BTreeMap<ExternalId, &JobSeen>, i64),
+    full: &BTreeSet<String>,
+    decisions: &mut [Planned],
+) {
+    let mut open = Vec::new();
+    for (row, planned) in decisions.iter_mut().enumerate() {
+        let is_full = planned.nodes.iter().any(|node| full.contains(node));
+        match seen.get(&planned.job()) {
+            None => planned.outcome = NOT_SEEN.into(),
+            Some(_) if is_full => planned.outcome = "put off: a job there could not be stopped".into(),
+            Some(job) => open.push((row, *job)),
+        }
+    }
+    let starts: Vec<(&JobSeen, &Planned)> = open.iter().map(|(row, job)| (*job, &decisions[*row])).collect();
+    let sent = hands.start_all(&starts, now_s).await;
+    for ((row, _), sent) in open.into_iter().zip(sent) {
+        told(&mut decisions[row], sent);
+    }
+}
+
+/// Writes what became of a decision into it.
+fn told(planned: &mut Planned, sent: Result<(), NotSent>) {
+    match sent {
+        Ok(()) => planned.outcome = "sent".into(),
+        Err(not) => (planned.outcome, planned.refused_by) = (not.why, not.nodes),
+    }
 }

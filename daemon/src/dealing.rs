@@ -265,7 +265,7 @@ mod tests {
     use crate::config::RoundSettings;
     use crate::fleet::{self, Fleet};
     use crate::memory::Memory;
-    use crate::snapshot::{JobSeen, NodeSeen, VERSION};
+    use crate::snapshot::{JobSeen, NodeSeen, Site, Terms, VERSION};
     use pleach_scheduler::cluster::NodeState;
 
     /// Two nodes with four GPUs; jobs of four GPUs with a limit of 1,000 s, that run from the first second on, or wait.
@@ -276,6 +276,7 @@ mod tests {
             num_gpus: 4,
             num_gpus_used: 0,
             num_cpus_free: 100,
+            host: None,
             shared: None,
             state: NodeState::Up,
         };
@@ -308,12 +309,14 @@ mod tests {
                 num_tries: 0,
                 not_before_s: 0,
                 predicted_s: None,
+                terms: Terms::default(),
             }
         };
         let jobs = jobs.iter().map(&mut job).collect();
         Snapshot {
             version: VERSION,
             taken_s,
+            site: Site::default(),
             nodes,
             jobs,
         }

@@ -5,6 +5,7 @@
 //! node, pods of a gang may share nodes, and Slurm's nodes are different ones. All others get one node. Nodes whose GPUs are given
 //! in shares are a GPU type of their own in the tables, on which nothing but shares can run, and shares run nowhere else.
 
+mod hosts;
 mod offer;
 mod placed;
 
@@ -18,12 +19,15 @@ use pleach_scheduler::{
     Resources, Submission, Tasks, TenantId, Time,
 };
 
-use self::offer::{Kind, Offer};
+pub use self::hosts::closed_to;
+
+use self::hosts::Hosts;
+use self::offer::{Inputs, Kind, Offer, named};
 use crate::bars::Bars;
 use crate::config::RoundSettings;
 use crate::error::Error;
 use crate::memory::Memory;
-use crate::snapshot::{JobSeen, NodeSeen, Phase, SharedNode, Snapshot};
+use crate::snapshot::{Allowance, JobSeen, NodeSeen, Phase, SharedNode, Site, Snapshot};
 
 /// Tables made from a snapshot.
 #[derive(Debug)]
@@ -76,12 +80,7 @@ pub fn build_without(
     is_shadow: bool,
     bars: &Bars,
 ) -> Result<Option<Fleet>, Error> {
-    let (mut offers, kinds) = offers(snapshot);
-    for offer in &mut offers {
-        if offer.state == NodeState::Up && bars.nodes.contains(&offer.seen.name) {
-            offer.state = NodeState::Draining;
-        }
-    }
+    let (offers, kinds) = offers(snapshot);
     if offers.is_empty() {
         return Ok(None);
     }
@@ -95,8 +94,11 @@ pub fn build_without(
     let mut cluster = Cluster::new(&spec, &classes, capabilities(settings))?;
     cluster.advance(Time(snapshot.taken_s.max(0).saturating_mul(1_000_000)));
     for (row, offer) in offers.iter().enumerate() {
+        let node = NodeId(row as u32);
+        let Inputs { num_cpus, memory_mib } = offer.of_others;
+        cluster.set_aside(node, num_cpus.saturating_mul(1000), memory_mib);
         if offer.state != NodeState::Up {
-            cluster.set_node_state(NodeId(row as u32), offer.state, &mut Vec::new());
+            cluster.set_node_state(node, offer.state, &mut Vec::new());
         }
     }
     let mut fleet = Fleet {
@@ -105,7 +107,15 @@ pub fn build_without(
         gpu_types: kinds.iter().map(|kind| named(*kind)).collect(),
         left_out: BTreeMap::new(),
     };
-    let mut runs = placed::placements(snapshot, &offers, memory, &mut fleet.left_out);
+    let mut left = hosts::Left::of(&fleet.cluster);
+    let mut runs = placed::placements(snapshot, (&offers, &mut left), memory, &mut fleet.left_out);
+    let mut hosts = Hosts::new(snapshot, &offers);
+    let allowances: Vec<u64> = snapshot
+        .site
+        .allowances
+        .iter()
+        .map(|allowance| allowance.left)
+        .collect();
     for (row, job) in snapshot.jobs.iter().enumerate() {
         let takes_part = match &job.phase {
             Phase::Running | Phase::Released { .. } => true,
@@ -120,6 +130,13 @@ pub fn build_without(
             fleet.left_out.insert(job.id, why.clone());
             continue;
         }
+        if let Some(row) = job.terms.lacking(&allowances).filter(|_| !job.is_placed()) {
+            let Allowance { what, left } = &snapshot.site.allowances[row];
+            fleet
+                .left_out
+                .insert(job.id, format!("{left} is left of {what}, and it takes more"));
+            continue;
+        }
         let mask = masks_of(job, &kinds, &sizes);
         let Some(class) = masks.iter().position(|other| *other == mask) else {
             let reason = match never_fits(job, &snapshot.nodes) {
@@ -129,13 +146,24 @@ pub fn build_without(
             fleet.left_out.insert(job.id, reason);
             continue;
         };
-        let mut record = record(job, snapshot.taken_s, class, memory, settings);
+        let placement = runs.get(&row).map(|run| run.placement.as_slice());
+        let asked = hosts.resources(
+            &mut fleet.cluster,
+            (job, memory, tasks_of(job)),
+            snapshot.taken_s,
+            placement,
+        );
+        let mut record = record(job, (snapshot.taken_s, asked), class, memory, settings);
         record.run = runs.remove(&row).map(|run| RunRecord {
             cost_left_s: cost_s(&record, settings),
             ..run
         });
         if let Err(error) = fleet.cluster.admit(&record) {
-            fleet.left_out.insert(job.id, error.to_string());
+            let why = match closed_to(job, snapshot, Some(memory)) {
+                why if why.is_empty() || job.is_placed() => error.to_string(),
+                why => format!("no node is open to it: {why}"),
+            };
+            fleet.left_out.insert(job.id, why);
         }
     }
     Ok(Some(fleet))
@@ -152,12 +180,13 @@ pub fn empty(snapshot: &Snapshot, settings: &RoundSettings) -> Result<Option<Fle
 fn emptied(snapshot: &Snapshot) -> Snapshot {
     let mut nodes = snapshot.nodes.clone();
     for node in &mut nodes {
-        (node.num_gpus_used, node.state) = (0, NodeState::Up);
+        (node.num_gpus_used, node.state, node.host) = (0, NodeState::Up, None);
         node.shared = node.shared.map(|_| SharedNode::default());
     }
     Snapshot {
         nodes,
         jobs: Vec::new(),
+        site: Site::default(),
         ..*snapshot
     }
 }
@@ -182,23 +211,22 @@ pub(crate) fn whole_nodes(snapshot: &Snapshot) -> Vec<String> {
 
 /// Nodes with what is left of them, and the GPU types that they are of.
 fn offers(snapshot: &Snapshot) -> (Vec<Offer<'_>>, Vec<Kind<'_>>) {
-    let mut own: BTreeMap<&str, (u32, bool)> = BTreeMap::new();
+    let mut own: BTreeMap<&str, (u32, Inputs, bool)> = BTreeMap::new();
     for job in snapshot.jobs.iter().filter(|job| job.is_placed()) {
         for node in &job.nodes {
             let entry = own.entry(node).or_default();
             // Who is not running yet holds nothing that is counted.
-            entry.0 += if job.phase == Phase::Running {
-                job.gpus_per_node
-            } else {
-                0
-            };
-            entry.1 = true;
+            if hosts::holds(job) {
+                entry.0 += job.gpus_per_node;
+                entry.1.add(Inputs::of(job));
+            }
+            entry.2 = true;
         }
     }
     let mut kinds: Vec<Kind<'_>> = Vec::new();
     let mut offers = Vec::new();
     for seen in &snapshot.nodes {
-        let (used, has_jobs) = own.get(seen.name.as_str()).copied().unwrap_or_default();
+        let (used, ours, has_jobs) = own.get(seen.name.as_str()).copied().unwrap_or_default();
         let num_gpus = match seen.shared {
             None => seen.num_gpus - seen.num_gpus_used.saturating_sub(used).min(seen.num_gpus),
             Some(shared) => seen.num_gpus - shared.gpus_taken.count_ones().min(seen.num_gpus),
@@ -218,6 +246,7 @@ fn offers(snapshot: &Snapshot) -> (Vec<Offer<'_>>, Vec<Kind<'_>>) {
             seen,
             kind,
             num_gpus,
+            of_others: Inputs::of_others(seen, ours),
             // The batch system will say what becomes of the jobs of a node that is down.
             state: match seen.state {
                 NodeState::Down if has_jobs => NodeState::Draining,
@@ -360,24 +389,22 @@ fn classes(masks: &[u64], kinds: &[Kind<'_>], settings: &RoundSettings) -> Vec<M
     masks.iter().map(class).collect()
 }
 
-/// The name of a GPU type in the tables.
-fn named((name, is_shared): Kind<'_>) -> String {
-    match is_shared {
-        true => format!("{name} in shares"),
-        false => name.to_owned(),
-    }
-}
-
 fn spec(offers: &[Offer<'_>], kinds: &[Kind<'_>], settings: &RoundSettings) -> ClusterSpec {
     let mut node_groups: Vec<NodeGroup> = Vec::new();
     for offer in offers {
         let gpu_type = named(kinds[offer.kind]);
+        let (cpu_cores, memory_gib) = hosts::capacity(offer.seen, offer.num_gpus);
+        let is_alike = |last: &NodeGroup| {
+            last.gpu_type == gpu_type
+                && last.gpus_per_node == offer.num_gpus
+                && (last.cpu_cores, last.memory_gib) == (cpu_cores, memory_gib)
+        };
         match node_groups.last_mut() {
-            Some(last) if last.gpu_type == gpu_type && last.gpus_per_node == offer.num_gpus => {
-                last.count += 1
-            }
+            Some(last) if is_alike(last) => last.count += 1,
             _ => node_groups.push(NodeGroup {
                 count: 1,
+                cpu_cores,
+                memory_gib,
                 gpus_per_node: offer.num_gpus,
                 gpu_type,
                 nodes_per_rack: settings.nodes_per_rack,
@@ -419,7 +446,13 @@ fn spec(offers: &[Offer<'_>], kinds: &[Kind<'_>], settings: &RoundSettings) -> C
     }
 }
 
-fn record(job: &JobSeen, now_s: i64, class: usize, memory: &Memory, settings: &RoundSettings) -> JobRecord {
+fn record(
+    job: &JobSeen,
+    (now_s, resources): (i64, Resources),
+    class: usize,
+    memory: &Memory,
+    settings: &RoundSettings,
+) -> JobRecord {
     let tenant = settings.tenants.keys().position(|name| *name == job.account);
     let past = memory.past(job.id);
     let submit_s = job.submit_s.clamp(0, now_s.max(0));
@@ -448,11 +481,7 @@ fn record(job: &JobSeen, now_s: i64, class: usize, memory: &Memory, settings: &R
                 class: ClassId(class as u16),
                 num_gpus: job.num_gpus(),
                 estimate_s: job.estimate_s(settings.default_limit_s),
-                resources: Resources {
-                    gpu_milli: job.gpu_milli(),
-                    tasks: tasks_of(job),
-                    ..Resources::WHOLE_GPU
-                },
+                resources,
             },
         )
     }

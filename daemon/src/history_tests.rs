@@ -44,6 +44,7 @@ fn job(number: u64, user: &str, start_s: Option<i64>) -> JobSeen {
         num_tries: 0,
         not_before_s: 0,
         predicted_s: None,
+        terms: crate::snapshot::Terms::default(),
     }
 }
 
@@ -79,12 +80,14 @@ impl Watch {
         let mut snapshot = Snapshot {
             version: crate::snapshot::VERSION,
             taken_s: EPOCH_S + now_s,
+            site: crate::snapshot::Site::default(),
             nodes: vec![NodeSeen {
                 name: "n1".into(),
                 gpu_type: "a100".into(),
                 num_gpus: 8,
                 num_gpus_used: 0,
                 num_cpus_free: 64,
+                host: None,
                 shared: None,
                 state: NodeState::Up,
             }],

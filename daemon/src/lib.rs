@@ -1,12 +1,12 @@
 #![doc = include_str!("../README.md")]
 
+mod allowances;
 pub mod bars;
 pub mod capture;
 mod carry;
 pub mod config;
 pub mod dealing;
 mod decided;
-pub mod detour;
 pub mod diff;
 pub mod drift;
 pub mod drive;
@@ -32,6 +32,7 @@ pub mod replay;
 pub mod round;
 pub mod rounds;
 mod schedule;
+pub mod site;
 pub mod slurm;
 pub mod snapshot;
 pub mod state;

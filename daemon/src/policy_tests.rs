@@ -154,12 +154,14 @@ fn where_a_policy_leaves_a_cluster_to_another_rule_is_known_when_it_is_read() {
         // Whoever holds what, and whether it is up, are things of the moment.
         num_gpus_used: 4,
         num_cpus_free: 0,
+        host: None,
         state: NodeState::Down,
         shared: None,
     };
     let of = |kinds: &[&str]| Snapshot {
         version: crate::snapshot::VERSION,
         taken_s: 0,
+        site: crate::snapshot::Site::default(),
         nodes: kinds.iter().map(|kind| node(kind, kind)).collect(),
         jobs: Vec::new(),
     };

@@ -1,18 +1,18 @@
 //! One round: from what was seen and what is remembered to decisions, through the same pass, or the same deal, as in training.
 //!
 //! A policy that fails or is still deciding at the deadline is replaced for this round: the tables are made anew and the
-//! fallback decides. It is a simple heuristic, whose time needs no bound of its own. A round that would send a job to a node that
-//! has refused it is decided again ([`crate::detour`]).
+//! fallback decides. It is a simple heuristic, whose time needs no bound of its own. A round that would start more jobs
+//! than a limit allows is decided again (`allowances.rs`).
 
 use pleach_scheduler::decision::Action;
 use pleach_scheduler::pass::{Pass, PassState};
 use pleach_scheduler::{DecisionPoint, PolicyError};
 
+use crate::allowances;
 use crate::bars::Bars;
 use crate::config::RoundSettings;
 use crate::dealing::Turn;
 use crate::decided::{Decided, leaves, planned};
-use crate::detour::Detour;
 use crate::error::Error;
 use crate::fleet::{self, Fleet};
 use crate::memory::Memory;
@@ -39,7 +39,7 @@ pub struct Plan {
     pub offered: Vec<Vec<u32>>,
     /// What a dealer's deal hung on beside the tables; none where another one decided.
     pub turn: Option<Turn>,
-    /// What was kept out because nodes had refused jobs.
+    /// What was kept out because others take what a limit leaves.
     pub bars: Bars,
 }
 
@@ -114,7 +114,7 @@ pub fn by_fallback(
     })
 }
 
-/// What is kept out of a round by a policy because nodes had refused jobs.
+/// What is kept out of a round by a policy because others take what a limit leaves.
 ///
 /// # Errors
 /// As [`plan`]; a policy that fails.
@@ -138,7 +138,7 @@ struct Settled {
     bars: Bars,
 }
 
-/// Decides until nobody is sent to a node that refused him; none if it was too late. A dealer takes one turn for all attempts.
+/// Decides until no limit is exceeded; none if it was too late. A dealer takes one turn for all attempts.
 fn settle(
     snapshot: &Snapshot,
     memory: &Memory,
@@ -147,28 +147,27 @@ fn settle(
     is_shadow: bool,
     is_late: &mut dyn FnMut() -> bool,
 ) -> Result<Option<Settled>, Error> {
-    let mut detour = Detour::default();
+    let mut bars = Bars::default();
     loop {
-        let bars = &detour.bars;
         let all_wait = is_shadow || settings.drive.is_order();
-        let Some(mut fleet) = fleet::build_without(snapshot, memory, settings, all_wait, bars)? else {
+        let Some(mut fleet) = fleet::build_without(snapshot, memory, settings, all_wait, &bars)? else {
             return Ok(Some(Settled::default()));
         };
         let is_asked = fleet.cluster.num_pending() > 0;
         let aside = loaded.aside(&fleet.cluster).filter(|_| is_asked);
-        let Some(decided) = decide(snapshot, &mut fleet, loaded, is_late)? else {
+        let Some(mut decided) = decide(snapshot, &mut fleet, loaded, is_late)? else {
             return Ok(None);
         };
-        match detour.next(snapshot, memory, &decided.planned) {
+        match allowances::next(&bars, snapshot, &mut decided.planned) {
             None => {
                 return Ok(Some(Settled {
                     decided,
                     fleet: Some(fleet),
                     aside,
-                    bars: detour.bars,
+                    bars,
                 }));
             }
-            Some(next) => detour = next,
+            Some(next) => bars = next,
         }
         if let (Some(dealing), Some(turn)) = (loaded.dealing_mut(), decided.turn) {
             dealing.told(turn);

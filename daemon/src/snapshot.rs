@@ -7,6 +7,8 @@ use pleach_scheduler::cluster::NodeState;
 use pleach_scheduler::{Estimate, ExternalId, Provenance};
 use serde::{Deserialize, Serialize};
 
+pub use crate::site::{Allowance, HostSeen, Rule, Site, Terms};
+
 /// What the key `version` says. A change of the format is a new number. Version 2 may name users and predictions, version 3
 /// shares of GPUs; files of earlier versions are read as they were.
 pub const VERSION: u32 = 3;
@@ -23,6 +25,9 @@ pub struct Snapshot {
     pub nodes: Vec<NodeSeen>,
     /// Jobs that ask for GPUs and have not ended, by arrival.
     pub jobs: Vec<JobSeen>,
+    /// Rules of the site, to which jobs refer.
+    #[serde(default, skip_serializing_if = "Site::is_empty")]
+    pub site: Site,
 }
 
 /// A node.
@@ -39,6 +44,9 @@ pub struct NodeSeen {
     pub num_gpus_used: u32,
     /// CPUs that nobody holds.
     pub num_cpus_free: u32,
+    /// CPUs and host memory in all; none: not looked at, and whoever has GPUs has what comes with them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<HostSeen>,
     /// Whether it takes jobs.
     pub state: NodeState,
     /// Its GPUs are given in shares; none: as whole ones.
@@ -150,6 +158,9 @@ pub struct JobSeen {
     /// ([`crate::history::History`]), here so that a round is decided again to the same bits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub predicted_s: Option<f64>,
+    /// What else the site's rules are about.
+    #[serde(default, skip_serializing_if = "Terms::is_none")]
+    pub terms: Terms,
 }
 
 impl JobSeen {

@@ -173,6 +173,22 @@ pub trait Hands {
     /// Stops a running job for another one.
     fn stop(&mut self, job: &JobSeen, planned: &Planned) -> impl Future<Output = Result<(), NotSent>>;
 
+    /// Lets jobs go in their order; what became of each, as many as there are. The same as [`Hands::start`] one after the other,
+    /// which it is where a batch system has no faster way.
+    fn start_all(
+        &mut self,
+        starts: &[(&JobSeen, &Planned)],
+        now_s: i64,
+    ) -> impl Future<Output = Vec<Result<(), NotSent>>> {
+        async move {
+            let mut sent = Vec::with_capacity(starts.len());
+            for (job, planned) in starts {
+                sent.push(self.start(job, planned, now_s).await);
+            }
+            sent
+        }
+    }
+
     /// Lets a job go to the nodes of its placement.
     fn start(
         &mut self,

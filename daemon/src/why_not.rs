@@ -44,13 +44,12 @@ pub fn answer(
         }
         Phase::Blocked { reason } => return Ok(format!("Job {id} {reason}.")),
         Phase::Foreign { reason } => return Ok(format!("Job {id} is left alone: it {reason}.")),
-        Phase::Loose | Phase::Waiting => stand(job, memory, snapshot.taken_s),
+        Phase::Loose | Phase::Waiting => stand(job, memory, snapshot),
     };
     let bars = round::bars(snapshot, memory, loaded, settings, true)?;
     let Some(mut fleet) = fleet::build_without(snapshot, memory, settings, true, &bars)? else {
         return Ok(text + "No node has a GPU to give.");
     };
-    let text = text + &bars.told();
     match (fleet.left_out.get(&id), fleet.cluster.find(id)) {
         (Some(reason), _) => Ok(text + &format!("It takes no part in this round: {reason}.")),
         (None, None) => Ok(text + "It takes no part in this round."),
@@ -63,7 +62,8 @@ pub fn answer(
     }
 }
 
-fn stand(job: &JobSeen, memory: &Memory, now_s: i64) -> String {
+fn stand(job: &JobSeen, memory: &Memory, snapshot: &Snapshot) -> String {
+    let now_s = snapshot.taken_s;
     let kind = job.gpu_type.as_deref().unwrap_or("any type");
     let part = job
         .share
@@ -83,6 +83,10 @@ fn stand(job: &JobSeen, memory: &Memory, now_s: i64) -> String {
             "It was let go {} time(s) and did not start; the next try is in {wait_s} s.",
             job.num_tries
         );
+    }
+    let closed = fleet::closed_to(job, snapshot, None);
+    if !closed.is_empty() {
+        let _ = writeln!(text, "Closed to it now: {closed}.");
     }
     text + &memory
         .refusals(job.id)

@@ -8,7 +8,7 @@ use pleach_daemon::capture::Capture;
 use pleach_daemon::config::GpuType;
 use pleach_daemon::memory::Memory;
 use pleach_daemon::record::{Planned, RoundRecord};
-use pleach_daemon::snapshot::{JobSeen, NodeSeen, Phase, Share, Snapshot, VERSION};
+use pleach_daemon::snapshot::{JobSeen, NodeSeen, Phase, Share, Site, Snapshot, Terms, VERSION};
 use pleach_env::workload::Workload;
 use pleach_env::{SimConfig, simulate};
 use pleach_scheduler::cluster::NodeState;
@@ -39,6 +39,7 @@ fn node(name: &str, gpu_type: &str) -> NodeSeen {
         // The cluster is written down whole, whoever holds what.
         num_gpus_used: 3,
         num_cpus_free: 64,
+        host: None,
         state: NodeState::Up,
         shared: None,
     }
@@ -66,6 +67,7 @@ fn job(number: u64, submit_s: i64, start_s: Option<i64>, on: &str) -> JobSeen {
         num_tries: 0,
         not_before_s: 0,
         predicted_s: None,
+        terms: Terms::default(),
     }
 }
 
@@ -79,6 +81,7 @@ fn round(number: u64, taken_s: i64, jobs: Vec<JobSeen>) -> RoundRecord {
         snapshot: Snapshot {
             version: VERSION,
             taken_s: EPOCH_S + taken_s,
+            site: Site::default(),
             nodes: vec![node("a", "slow"), node("b", "fast")],
             jobs,
         },

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use pleach_daemon::config::{EstimateSettings, EstimatesFrom, LogSettings};
 use pleach_daemon::history::{End, EndedJob};
 use pleach_daemon::record::Planned;
-use pleach_daemon::snapshot::{JobSeen, NodeSeen, Phase, Snapshot, VERSION};
+use pleach_daemon::snapshot::{JobSeen, NodeSeen, Phase, Site, Snapshot, Terms, VERSION};
 use pleach_daemon::state::{State, read_status};
 use pleach_daemon::system::{BatchSystem, Hands, Kept, Late, Look, NotSent, Words};
 use pleach_daemon::wait::block_on;
@@ -86,12 +86,14 @@ impl BatchSystem for Toy {
         Ok(Seen(Snapshot {
             version: VERSION,
             taken_s: now_s,
+            site: Site::default(),
             nodes: vec![NodeSeen {
                 name: "n1".into(),
                 gpu_type: "a100".into(),
                 num_gpus: 4,
                 num_gpus_used: if is_used { 4 } else { 0 },
                 num_cpus_free: 64,
+                host: None,
                 state: NodeState::Up,
                 shared: None,
             }],
@@ -173,6 +175,7 @@ fn waiting(number: u64) -> JobSeen {
         num_tries: 0,
         not_before_s: 0,
         predicted_s: None,
+        terms: Terms::default(),
     }
 }
 

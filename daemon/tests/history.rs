@@ -7,7 +7,7 @@ use pleach_daemon::RoundSettings;
 use pleach_daemon::config::{EstimateSettings, EstimatesFrom};
 use pleach_daemon::history::{End, History};
 use pleach_daemon::memory::Memory;
-use pleach_daemon::snapshot::{JobSeen, Phase, Snapshot, VERSION};
+use pleach_daemon::snapshot::{JobSeen, Phase, Site, Snapshot, Terms, VERSION};
 use pleach_env::Seed;
 use pleach_env::workload::estimates::EstimateModel;
 use pleach_env::workload::{JobSpec, Outcome, Workload};
@@ -71,6 +71,7 @@ fn seen(job: &JobSpec, number: usize) -> JobSeen {
         num_tries: 0,
         not_before_s: 0,
         predicted_s: None,
+        terms: Terms::default(),
     }
 }
 
@@ -111,6 +112,7 @@ fn told(workload: &Workload, num_last: u32, cuts: &[usize]) -> Vec<Option<f64>> 
         let mut snapshot = Snapshot {
             version: VERSION,
             taken_s: now_s,
+            site: Site::default(),
             nodes: Vec::new(),
             jobs: (0..=row).filter(runs).map(|other| all[other].clone()).collect(),
         };

@@ -15,3 +15,4 @@ mod parity;
 #[cfg(unix)]
 mod passing;
 mod simulated;
+mod site;

@@ -4,7 +4,7 @@
 //! Only whole GPUs count. GPUs with a resident that holds a fraction are not free here, nor are those of nodes that drain
 //! or are down. Ties go to the lowest node and the lowest GPU.
 
-use pleach_scheduler::cluster::{Cluster, Job, NodeState, Placement, Shape, Slice};
+use pleach_scheduler::cluster::{AllowedSets, Cluster, Job, NodeState, Placement, Shape, Slice};
 use pleach_scheduler::{GpuTypeId, JobId, NodeId};
 
 /// What is free on a node, as the plan leaves it.
@@ -32,6 +32,7 @@ impl NodeFree {
 #[derive(Clone, Debug)]
 pub struct FreeResources {
     nodes: Vec<NodeFree>,
+    allowed: AllowedSets,
 }
 
 impl FreeResources {
@@ -46,6 +47,7 @@ impl FreeResources {
         });
         FreeResources {
             nodes: nodes.collect(),
+            allowed: cluster.allowed().clone(),
         }
     }
 
@@ -168,6 +170,9 @@ impl FreeResources {
     /// GPUs of a node that can be taken with what each comes with, in whole tasks.
     #[must_use]
     pub fn hosts(&self, node: NodeId, shape: Shape) -> u32 {
+        if !self.allowed.allow(shape.nodes, node) {
+            return 0;
+        }
         let node = &self.nodes[node.index()];
         let by = |free: u32, each: u32| free.checked_div(each).unwrap_or(u32::MAX);
         let num_gpus = node

@@ -284,11 +284,17 @@ impl Availability {
                 cpu_cores,
                 memory_gib,
                 tasks,
+                nodes,
             } = request.resources;
             let amounts = [gpu_memory_gib, cpu_cores, memory_gib].map(f64::to_bits);
             // Most jobs ask for what others asked for before.
-            if known.insert((request.class, request.num_gpus, gpu_milli, amounts, tasks))
-                && !cluster.could_run(request)
+            if known.insert((
+                request.class,
+                request.num_gpus,
+                gpu_milli,
+                amounts,
+                (tasks, nodes),
+            )) && !cluster.could_run(request)
             {
                 return Err(ConfigError::new(
                     "capacity.changes",

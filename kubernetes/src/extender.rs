@@ -13,7 +13,7 @@ use k8s_openapi::api::core::v1::Pod;
 use pleach_daemon::memory::Memory;
 use pleach_daemon::policy::Loaded;
 use pleach_daemon::round::{self, Deciders};
-use pleach_daemon::snapshot::{JobSeen, NodeSeen, Phase, Snapshot};
+use pleach_daemon::snapshot::{JobSeen, NodeSeen, Phase, Site, Snapshot, Terms};
 use pleach_scheduler::ExternalId;
 use pleach_scheduler::cluster::NodeState;
 use pleach_scheduler::decision::Action;
@@ -236,6 +236,7 @@ fn choose(
         ..Snapshot {
             version: observed.snapshot.version,
             taken_s: now_s,
+            site: Site::default(),
             nodes: Vec::new(),
             jobs: Vec::new(),
         }
@@ -282,6 +283,7 @@ fn alone(seen: &PodSeen, now_s: i64) -> JobSeen {
         num_tries: 0,
         not_before_s: 0,
         predicted_s: None,
+        terms: Terms::default(),
     }
 }
 

@@ -220,6 +220,7 @@ fn described(
         num_tries: 0,
         not_before_s: 0,
         predicted_s: None,
+        terms: pleach_daemon::snapshot::Terms::default(),
     };
     let foreign = |reason: &str| Phase::Foreign {
         reason: reason.to_owned(),

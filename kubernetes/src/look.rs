@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use k8s_openapi::api::core::v1::Pod;
 use pleach_daemon::fleet;
-use pleach_daemon::snapshot::{JobSeen, NodeSeen, Phase};
+use pleach_daemon::snapshot::{JobSeen, NodeSeen, Phase, Terms};
 
 use crate::config::Settings;
 use crate::gang::Membership;
@@ -183,6 +183,7 @@ fn described(
         num_tries: 0,
         not_before_s: 0,
         predicted_s: None,
+        terms: Terms::default(),
     }
 }
 

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{Node, Pod};
-use pleach_daemon::snapshot::{NodeSeen, Snapshot, VERSION};
+use pleach_daemon::snapshot::{NodeSeen, Site, Snapshot, VERSION};
 use pleach_scheduler::ExternalId;
 use pleach_scheduler::cluster::NodeState;
 
@@ -157,6 +157,7 @@ pub fn observe_after(
         snapshot: Snapshot {
             version: VERSION,
             taken_s: now_s,
+            site: Site::default(),
             nodes,
             jobs: list.into_iter().map(|(_, _, job)| job).collect(),
         },
@@ -259,6 +260,7 @@ fn seen(unit: &Unit, lists: &Lists, hosts: &BTreeMap<String, Host>) -> NodeSeen 
         num_gpus: unit.num_gpus,
         num_gpus_used: 0,
         num_cpus_free: u32::try_from(cpu_milli_free / 1000).unwrap_or(u32::MAX),
+        host: None,
         state: unit.state,
         shared: None,
     }

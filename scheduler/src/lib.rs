@@ -71,7 +71,7 @@ mod watched;
 pub use actions::{ActionKind, ActionSet};
 pub use cluster::decision::Decision;
 pub use cluster::{Capabilities, Cluster, Submission, decision, snapshot};
-pub use cluster_spec::{ClusterSpec, ModelClass, Resources, Tasks};
+pub use cluster_spec::{AllowedNodes, ClusterSpec, ModelClass, Resources, Tasks};
 pub use error::{ConfigError, PolicyError};
 pub use estimate::{Estimate, Provenance};
 pub use external_id::ExternalId;

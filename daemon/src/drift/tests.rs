@@ -8,7 +8,7 @@ use crate::memory::Memory;
 use pleach_policies::PolicySpec;
 
 use crate::round::{self, Deciders};
-use crate::snapshot::{JobSeen, NodeSeen, VERSION};
+use crate::snapshot::{JobSeen, NodeSeen, Site, Terms, VERSION};
 use crate::state::State;
 
 /// The reference tree of four leaves, judged where all leaves are met alike.
@@ -43,6 +43,7 @@ fn snapshot(number: u64) -> Snapshot {
         num_gpus: 8,
         num_gpus_used: 0,
         num_cpus_free: 64,
+        host: None,
         shared: None,
         state: NodeState::Up,
     };
@@ -66,10 +67,12 @@ fn snapshot(number: u64) -> Snapshot {
         num_tries: 0,
         not_before_s: 0,
         predicted_s: None,
+        terms: Terms::default(),
     };
     Snapshot {
         version: VERSION,
         taken_s: 1_795_000_100,
+        site: Site::default(),
         nodes: vec![node("n1"), node("n2")],
         jobs: vec![job(2 * number), job(2 * number + 1)],
     }

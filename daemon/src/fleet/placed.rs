@@ -6,6 +6,7 @@ use pleach_scheduler::cluster::{Placement, Slice};
 use pleach_scheduler::snapshot::RunRecord;
 use pleach_scheduler::{ExternalId, NodeId, Time};
 
+use super::hosts::Left;
 use super::offer::Offer;
 use crate::memory::Memory;
 use crate::snapshot::{JobSeen, Phase, Snapshot};
@@ -59,7 +60,7 @@ impl Free {
 /// them. By row of the snapshot.
 pub(super) fn placements(
     snapshot: &Snapshot,
-    offers: &[Offer<'_>],
+    (offers, left): (&[Offer<'_>], &mut Left),
     memory: &Memory,
     left_out: &mut BTreeMap<ExternalId, String>,
 ) -> BTreeMap<usize, RunRecord> {
@@ -118,6 +119,7 @@ pub(super) fn placements(
         for slice in &placement {
             free[slice.node.index()].take(slice.gpus, job.gpu_milli());
         }
+        let (cpu_milli_per_gpu, memory_mib_per_gpu) = left.take(job, &placement);
         let start = Time(
             since_s
                 .clamp(0, snapshot.taken_s.max(0))
@@ -129,8 +131,8 @@ pub(super) fn placements(
                 placement,
                 start,
                 start_number: number as u64,
-                cpu_milli_per_gpu: 0,
-                memory_mib_per_gpu: 0,
+                cpu_milli_per_gpu,
+                memory_mib_per_gpu,
                 is_forked: false,
                 rate_alone: None,
                 rate_since: start,

@@ -9,7 +9,7 @@ use crate::dealing::Turn;
 use crate::memory::edit::MemoryEdit;
 use crate::order::Order;
 use crate::record::{Planned, RoundRecord};
-use crate::snapshot::{JobSeen, NodeSeen};
+use crate::snapshot::{JobSeen, NodeSeen, Site};
 
 /// Most nodes, and most jobs, of a round that is made of differences: ten times the largest cluster of any list. *Ours*.
 const NUM_MAX: usize = 10_000_000;
@@ -45,6 +45,9 @@ pub(crate) struct Delta {
     nodes: Edit<NodeSeen>,
     #[serde(default = "Edit::none", skip_serializing_if = "Edit::is_empty")]
     jobs: Edit<JobSeen>,
+    /// None: as before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    site: Option<Site>,
     #[serde(default, skip_serializing_if = "MemoryEdit::is_empty")]
     memory: MemoryEdit,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -82,6 +85,7 @@ impl Delta {
             num: (is.nodes.len(), is.jobs.len()),
             nodes: Edit::between(&was.nodes, &is.nodes, |node| node.name.as_str()),
             jobs: Edit::between(&was.jobs, &is.jobs, |job| job.id),
+            site: (was.site != is.site).then(|| is.site.clone()),
             memory: MemoryEdit::between(&before.memory, &after.memory, (was.taken_s, is.taken_s)),
             turn: after.turn.clone(),
             order: after.order.clone(),
@@ -112,6 +116,9 @@ impl Delta {
             ));
         }
         (snapshot.version, snapshot.taken_s) = (self.version, self.taken_s);
+        if let Some(site) = self.site {
+            snapshot.site = site;
+        }
         self.memory.apply(&mut record.memory, times_s);
         // Each field by name: one that is new is not forgotten here.
         let RoundRecord {

@@ -15,6 +15,7 @@ use std::time::Instant;
 
 use crate::error::Error;
 use crate::slurm::command::Commands;
+use crate::slurm::mark::Mark;
 
 const SCONTROL: &str = "scontrol";
 
@@ -47,6 +48,82 @@ impl Line {
         })
     }
 
+    /// Marks and holds jobs in one change: a held job without a mark would look like its user's, and nobody may come between the
+    /// two. None of a name that is no job's.
+    ///
+    /// # Source
+    /// Tried on Slurm 22.05: jobs, a task of an array, an array as a whole.
+    #[must_use]
+    pub fn hold(jobs: &[&str], mark: Mark) -> Option<Line> {
+        Line::of_list(jobs, |jobs| {
+            format!("update jobid={jobs} admincomment={mark} priority=0")
+        })
+    }
+
+    /// Releases jobs in their order; none of a name that is no job's.
+    #[must_use]
+    pub fn release_all(jobs: &[&str]) -> Option<Line> {
+        Line::of_list(jobs, |jobs| format!("release {jobs}"))
+    }
+
+    /// Marks jobs; none of a name that is no job's.
+    #[must_use]
+    pub fn mark(jobs: &[&str], mark: Mark) -> Option<Line> {
+        Line::of_list(jobs, |jobs| format!("update jobid={jobs} admincomment={mark}"))
+    }
+
+    /// Names the nodes of a job that is held and is to be let go there, and marks it; `wish` are those that its user named, as a
+    /// list. None of names that are none.
+    #[must_use]
+    pub fn decided(job: &str, nodes: &[String], mark: Mark, wish: &str, is_requeued: bool) -> Option<Line> {
+        // Slurm may add nodes to those that it is told, where a job asks for GPUs as a whole.
+        let num_nodes = nodes.len();
+        // A requeued job has to wait for minutes otherwise. But one that starts within the second in which its last run was ended
+        // on the same node is killed there ("Job credential revoked") and fails for good.
+        let start = if is_requeued { " starttime=now+2" } else { "" };
+        let req = if wish.is_empty() {
+            String::new()
+        } else {
+            format!(";req={wish}")
+        };
+        let Line(line) = Line::nodes(job, nodes).filter(|_| is_list(wish))?;
+        Some(Line(format!(
+            "{line} numnodes={num_nodes}-{num_nodes} admincomment={mark}{req}{start}"
+        )))
+    }
+
+    /// Holds a job that was let go, gives it its user's nodes back, and marks it.
+    #[must_use]
+    pub fn taken_back(job: &str, mark: Mark, wish: &str) -> Option<Line> {
+        is_list(wish).then_some(())?;
+        Line::of(job, |job| {
+            format!("update jobid={job} reqnodelist={wish} admincomment={mark};req={wish} priority=0")
+        })
+    }
+
+    /// Marks a running job that is to be stopped: the nodes of its run stay where its user's were.
+    #[must_use]
+    pub fn to_be_stopped(job: &str, wish: &str) -> Option<Line> {
+        is_list(wish).then_some(())?;
+        let mark = Mark::HELD;
+        Line::of(job, |job| {
+            format!("update jobid={job} admincomment={mark};pinned;req={wish}")
+        })
+    }
+
+    /// Names the nodes that a job's user named.
+    #[must_use]
+    pub fn wished(job: &str, wish: &str) -> Option<Line> {
+        is_list(wish).then_some(())?;
+        Line::of(job, |job| format!("update jobid={job} reqnodelist={wish}"))
+    }
+
+    /// Stops a running job, which is held and can be let go again; one that has ended is never revived.
+    #[must_use]
+    pub fn requeue_held(job: &str) -> Option<Line> {
+        Line::of(job, |job| format!("requeuehold incomplete {job}"))
+    }
+
     /// Releases a job; none of a name that is no job's.
     #[must_use]
     pub fn release(job: &str) -> Option<Line> {
@@ -59,9 +136,31 @@ impl Line {
         Line::of(job, |job| format!("update jobid={job} admincomment="))
     }
 
+    fn of_list(jobs: &[&str], line: impl FnOnce(&str) -> String) -> Option<Line> {
+        let are_names = !jobs.is_empty() && jobs.iter().all(|job| super::parts::is_name(job));
+        are_names.then(|| Line(line(&jobs.join(","))))
+    }
+
     fn of(job: &str, line: impl FnOnce(&str) -> String) -> Option<Line> {
         super::parts::is_name(job).then(|| Line(line(job)))
     }
+}
+
+/// Whether a text is a list of nodes, or nothing.
+fn is_list(text: &str) -> bool {
+    text.chars()
+        .all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | ',' | '[' | ']'))
+}
+
+/// The job that a complaint is about: `... for job 4_2`, `... for job 7: ...`.
+pub(super) fn about(complaint: &str) -> Option<&str> {
+    let is_of_name = |c: char| c.is_ascii_digit() || c == '_' || c == '+';
+    let name = |(at, word): (usize, &str)| {
+        let rest = &complaint[at + word.len()..];
+        let name = &rest[..rest.find(|c| !is_of_name(c)).unwrap_or(rest.len())];
+        super::parts::is_name(name).then_some(name)
+    };
+    complaint.rmatch_indices("job ").find_map(name)
 }
 
 /// A `scontrol` that waits for lines; begun when there are some, and anew after one that did not answer.
@@ -275,6 +374,35 @@ mod tests {
         for node in ["", "g1,g2", "g[1-2]", "g1 priority=9", "g1\nshutdown"] {
             assert_eq!(Line::nodes("4", &[node.into()]), None, "{node:?}");
         }
+    }
+
+    #[test]
+    fn whom_a_complaint_is_about_is_read_from_its_end() {
+        for (text, job) in [
+            ("Invalid job id specified for job 99", Some("99")),
+            ("Job has already finished for job 4_2", Some("4_2")),
+            (
+                "error: Could not load state information for job 97: Invalid job id specified",
+                Some("97"),
+            ),
+            ("Access/permission denied", None),
+        ] {
+            assert_eq!(about(text), job, "{text}");
+        }
+        let mark = Mark::Decided { since_s: 5, tries: 1 };
+        assert_eq!(
+            Line::decided("4", &["g1".into()], mark, "g[1-2]", true)
+                .unwrap()
+                .0,
+            "update jobid=4 reqnodelist=g1 numnodes=1-1 admincomment=pleach:decided;at=5;tries=1;req=g[1-2] starttime=now+2"
+        );
+        assert_eq!(Line::taken_back("4", mark, "g1 priority=9"), None);
+        assert_eq!(Line::release_all(&["1", "2;x"]), None);
+        let hold = Line::hold(&["1", "2_3"], Mark::HELD).unwrap().0;
+        assert_eq!(
+            hold,
+            "update jobid=1,2_3 admincomment=pleach:held;tries=0;until=0 priority=0"
+        );
     }
 
     #[test]

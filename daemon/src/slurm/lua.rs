@@ -66,6 +66,8 @@ local GIVES_SHARES = @SHARES@
 local MAY_RELEASE = { @ACCOUNTS@ }
 -- What Slurm answers then, "Access/permission denied".
 local ESLURM_ACCESS_DENIED = 2002
+-- The state of a job that runs.
+local RUNNING = 1
 
 local function is_alive()
    local file = io.open(HEARTBEAT, "r")
@@ -80,20 +82,37 @@ local function has_text(value)
    return type(value) == "string" and value ~= ""
 end
 
+-- GPUs in whatever way, or shares of them.
+local function asks_for_gpus(job)
+   for _, asked in ipairs({ job.tres_per_node or "", job.tres_per_job or "", job.tres_per_task or "", job.tres_per_socket or "" }) do
+      if type(asked) == "string" then
+         for entry in string.gmatch(asked, "[^,]+") do
+            if string.find(entry, "^gres[:/]gpu") or string.find(entry, "^gpu") then return true end
+            if GIVES_SHARES and string.find(entry, "^gres[:/]shard") then return true end
+         end
+      end
+   end
+   return false
+end
+
+local function is_named(partitions)
+   if partitions == nil or partitions == "" then return IS_DEFAULT end
+   if type(partitions) ~= "string" then return false end
+   for name in string.gmatch(partitions, "[^,]+") do
+      if name == PARTITION then return true end
+   end
+   return false
+end
+
 local function hold(job)
    -- What would break a line of squeue is not for the daemon.
    if has_text(job.account) and string.find(job.account, "[%c|]") then return end
-   local partition = job.partition
-   if not (partition == PARTITION or ((partition == nil or partition == "") and IS_DEFAULT)) then return end
+   if not is_named(job.partition) then return end
    -- A part of a heterogeneous job: its parts start together, by Slurm's own scheduler.
    if type(job.het_job_offset) == "number" and job.het_job_offset ~= slurm.NO_VAL then return end
-   local asked = job.tres_per_node
-   if not has_text(asked) then asked = job.tres_per_job end
-   if not has_text(asked) or string.find(asked, ",", 1, true) then return end
-   local is_share = GIVES_SHARES and string.find(asked, "^gres[:/]shard") ~= nil
-   if not is_share and string.find(asked, "^gres[:/]gpu") == nil then return end
-   if has_text(job.features) or has_text(job.reservation) or has_text(job.licenses) or has_text(job.req_nodes)
-      or has_text(job.exc_nodes) or has_text(job.tres_per_task) or has_text(job.tres_per_socket) then return end
+   if not asks_for_gpus(job) then return end
+   -- Who starts by his own reservation asks nobody.
+   if has_text(job.reservation) then return end
    if type(job.begin_time) == "number" and job.begin_time > os.time() then return end
    -- Held by its user already: it stays his.
    if job.priority == 0 then return end
@@ -108,10 +127,23 @@ function slurm_job_submit(job_desc, part_list, submit_uid)
    return slurm.SUCCESS
 end
 
--- Users do not release what waits for the daemon.
+-- Users do not release what waits for the daemon, by priority or by a nice that lifts a hold; and nobody changes what was decided
+-- on between the decision and the start.
 local function is_refused(job_desc, job_rec, modify_uid)
-   if MAY_RELEASE[modify_uid] or job_desc.priority == nil or job_desc.priority == slurm.NO_VAL then return false end
-   return has_text(job_rec.admin_comment) and string.find(job_rec.admin_comment, "^pleach:") ~= nil and is_alive()
+   if MAY_RELEASE[modify_uid] then return false end
+   local mark = job_rec.admin_comment
+   if not has_text(mark) or string.find(mark, "^pleach:") == nil or string.find(mark, "^pleach:off") then return false end
+   if not is_alive() then return false end
+   if job_desc.priority ~= nil and job_desc.priority ~= slurm.NO_VAL then return true end
+   -- A nice lifts a hold under priority/basic: it stays what it was.
+   if type(job_desc.nice) == "number" and job_desc.nice ~= slurm.NO_VAL then job_desc.nice = slurm.NO_VAL end
+   if string.find(mark, "^pleach:decided") == nil or job_rec.job_state == RUNNING then return false end
+   if type(job_desc.time_limit) == "number" and job_desc.time_limit ~= slurm.NO_VAL then return true end
+   for _, key in ipairs({ "features", "licenses", "partition", "qos", "req_nodes", "exc_nodes", "tres_per_node", "gres",
+      "tres_per_job", "tres_per_task" }) do
+      if job_desc[key] ~= nil then return true end
+   end
+   return false
 end
 
 function slurm_job_modify(job_desc, job_rec, part_list, modify_uid)
@@ -167,9 +199,15 @@ assert(held(plain({ partition = "main" })) == true)
 assert(held(plain({ tres_per_node = "gres/gpu:a100:4" })) == true)
 assert(held({ tres_per_job = "gres:gpu:2" }) == true)
 assert(held(plain({ het_job_offset = slurm.NO_VAL })) == true)
+-- Whatever a job asks for besides, it is held: the daemon decides when what it cannot place comes.
 for _, more in ipairs({
-   { partition = "other" }, { partition = "main,other" }, { tres_per_node = "" }, { tres_per_node = "gres:mps:2" }, { features = "fast" },
-   { reservation = "r" }, { begin_time = os.time() + 900 }, { tres_per_node = "gres:gpu:1,gres:shard:1" }, { account = "a|b" },
+   { partition = "main,other" }, { partition = "other,main" }, { features = "fast" }, { licenses = "matlab:1" }, { exc_nodes = "g1" },
+   { req_nodes = "g1" }, { tres_per_node = "gres:gpu:1,gres:shard:1" }, { tres_per_task = "gres:gpu:1", tres_per_node = "" },
+   { tres_per_socket = "gres:gpu:1", tres_per_node = "" }, { shared = 0 },
+}) do assert(held(plain(more)) == true) end
+for _, more in ipairs({
+   { partition = "other" }, { partition = "maintenance" }, { tres_per_node = "" }, { tres_per_node = "gres:mps:2" },
+   { reservation = "r" }, { begin_time = os.time() + 900 }, { account = "a|b" },
    { account = "a\n7|PENDING|0" }, { het_job_offset = 0 }, { het_job_offset = 1 },
    { tres_per_node = {} }, { partition = 7 }, { tres_per_node = function() end }, { admin_comment = "pleach:off" },
 }) do assert(held(plain(more)) == false) end
@@ -188,6 +226,19 @@ assert(slurm_job_modify({ priority = 5 }, mine, {}, 0) == 0)
 assert(slurm_job_modify({ priority = 5 }, mine, {}, 64030) == 0)
 assert(slurm_job_modify({ priority = 5 }, mine, {}, nil) == 2002)
 assert(slurm_job_modify({ priority = slurm.NO_VAL }, mine, {}, 1000) == 0)
+local nicer = { nice = 2147483649 }
+assert(slurm_job_modify(nicer, mine, {}, 1000) == 0 and nicer.nice == slurm.NO_VAL, "a nice is frozen")
+local own = { nice = 2147483649 }
+assert(slurm_job_modify(own, mine, {}, 0) == 0 and own.nice == 2147483649)
+local decided = { admin_comment = "pleach:decided;at=5;tries=0", job_state = 0 }
+for _, change in ipairs({ { time_limit = 100 }, { features = "x" }, { licenses = "" }, { partition = "other" }, { req_nodes = "g2" },
+   { exc_nodes = "g1" }, { qos = "high" }, { tres_per_node = "gres:gpu:8" } }) do
+   assert(slurm_job_modify(change, decided, {}, 1000) == 2002, "between decision and start")
+   assert(slurm_job_modify(change, mine, {}, 1000) == 0, "while it waits it is read anew")
+   assert(slurm_job_modify(change, decided, {}, 64030) == 0)
+end
+assert(slurm_job_modify({ comment = "mine" }, decided, {}, 1000) == 0)
+assert(slurm_job_modify({ time_limit = 100 }, { admin_comment = "pleach:off" }, {}, 1000) == 0)
 assert(slurm_job_modify({ priority = 5 }, { admin_comment = nil }, {}, 1000) == 0)
 assert(slurm_job_modify(nil, nil, nil, nil) == 0)
 assert(slurm_job_modify(raising, raising, {}, 1000) == 0)

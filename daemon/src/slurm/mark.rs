@@ -35,7 +35,7 @@ impl Mark {
     /// Reads an `AdminComment`. What is damaged is read as held, which is always safe.
     #[must_use]
     pub fn read(text: &str) -> Mark {
-        let mut words = text.split_whitespace();
+        let mut words = words(text);
         let kind = match words.next() {
             Some("pleach:off") => return Mark::Off,
             Some(kind @ ("pleach:held" | "pleach:decided")) => kind,
@@ -91,15 +91,58 @@ impl fmt::Display for Mark {
         match self {
             Mark::None => Ok(()),
             Mark::Off => write!(out, "pleach:off"),
-            Mark::Held { tries, until_s } => write!(out, "pleach:held tries={tries} until={until_s}"),
-            Mark::Decided { since_s, tries } => write!(out, "pleach:decided at={since_s} tries={tries}"),
+            Mark::Held { tries, until_s } => write!(out, "pleach:held;tries={tries};until={until_s}"),
+            Mark::Decided { since_s, tries } => write!(out, "pleach:decided;at={since_s};tries={tries}"),
         }
+    }
+}
+
+/// Words of a mark. A mark that goes through standard input has no blanks: those of before had.
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    text.split([' ', ';']).filter(|word| !word.is_empty())
+}
+
+/// The nodes that a job's user names, as a list: what the mark says, where nodes that the daemon named may stand in their place.
+///
+/// `named` is what Slurm has. Who has never been let go, or was taken back since, has there what its user named.
+#[must_use]
+pub fn wish<'a>(mark: &'a str, is_held: bool, named: &'a str) -> &'a str {
+    let of_mark = words(mark).find_map(|word| word.strip_prefix("req="));
+    match Mark::read(mark) {
+        // Stopped while it ran: the nodes of its last run still stand there.
+        Mark::Held { .. } if words(mark).any(|word| word == "pinned") => of_mark.unwrap_or(""),
+        Mark::None | Mark::Off => named,
+        Mark::Held { tries: 0, .. } if is_held => named,
+        // Marks of before say nothing of it; then what stands there is the daemon's.
+        Mark::Held { .. } if is_held && of_mark.is_some() => named,
+        _ => of_mark.unwrap_or(""),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_nodes_that_a_user_names_are_never_taken_for_the_daemons_own() {
+        assert_eq!(wish("(null)", false, "g1"), "g1");
+        assert_eq!(wish("pleach:held", true, "g1"), "g1");
+        assert_eq!(wish("pleach:held tries=0 until=0", true, "(null)"), "(null)");
+        assert_eq!(wish("pleach:decided at=5 tries=0 req=g1", true, "g1"), "g1");
+        assert_eq!(wish("pleach:decided at=5 tries=0", false, "g2"), "");
+        assert_eq!(wish("pleach:held;tries=0;until=0;pinned;req=", true, "g2"), "");
+        assert_eq!(
+            wish("pleach:held tries=1 until=9 req=", true, "g7"),
+            "g7",
+            "he named it since"
+        );
+        assert_eq!(
+            wish("pleach:held tries=1 until=9", true, "g2"),
+            "",
+            "written by a daemon of before"
+        );
+        assert_eq!(Mark::read("pleach:held tries=1 until=9 req=g1").tries(), (1, 9));
+    }
 
     #[test]
     fn marks_come_back_as_they_were_written_and_damage_means_held() {

@@ -6,6 +6,8 @@ pub mod command;
 pub mod ended;
 pub mod factors;
 pub mod feed;
+pub mod holding;
+mod job;
 pub mod lua;
 pub mod mark;
 mod node;
@@ -17,6 +19,7 @@ pub mod queue;
 pub mod ranking;
 pub mod reason;
 mod request;
+pub mod rules;
 pub mod seen;
 pub mod shares;
 pub mod site;
@@ -186,7 +189,7 @@ impl BatchSystem for Slurm {
             &self.commands,
             seen,
             self.release_limit_s,
-            self.telling.map(|telling| (telling, &self.writes)),
+            (self.telling, &self.writes),
         )
     }
 }

@@ -3,9 +3,9 @@
 use pleach_scheduler::cluster::NodeState;
 
 use super::node_list::expand;
-use super::table::{fields, number};
+use super::table::{fields, is_null, number};
 use crate::error::Error;
-use crate::snapshot::NodeSeen;
+use crate::snapshot::{HostSeen, NodeSeen};
 
 /// What is asked of `sinfo -N -O`.
 pub(super) const NODE_FIELDS: &str = "NodeList:|,StateLong:|,Gres:|,GresUsed:|,CPUsState:|,Partition:|";
@@ -47,10 +47,55 @@ pub(super) fn node(row: usize, line: &str) -> Result<Option<(NodeSeen, u32)>, Er
         num_gpus,
         num_gpus_used: used.min(num_gpus),
         num_cpus_free: number(SINFO, row, line, "idle CPUs", idle)?,
+        host: None,
         state: node_state(state),
         shared: None,
     };
     Ok(Some((seen, shards)))
+}
+
+/// What is asked of `sinfo -N -O` where rules of the site are read.
+pub(super) fn rule_node_fields() -> String {
+    format!("Memory:|,AllocMem:|,Weight:|,features_act:|,{NODE_FIELDS}")
+}
+
+/// A node with what rules are about.
+pub(super) struct RuleNode {
+    pub(super) node: NodeSeen,
+    pub(super) num_shards: u32,
+    /// As a list.
+    pub(super) features: String,
+    pub(super) weight: u64,
+}
+
+/// As [`node`], from a line of [`rule_node_fields`].
+///
+/// # Errors
+/// As [`node`].
+pub(super) fn rule_node(row: usize, line: &str) -> Result<Option<RuleNode>, Error> {
+    let found: Vec<&str> = line.splitn(5, '|').collect();
+    let [memory, allocated, weight, features, rest] = found[..] else {
+        return Err(Error::garbage(SINFO, row, line, "has too few fields"));
+    };
+    let Some((mut node, num_shards)) = node(row, rest)? else {
+        return Ok(None);
+    };
+    let number = |what, text| number::<u32>(SINFO, row, line, what, text);
+    let (memory_mib, used) = (number("memory", memory)?, number("memory in use", allocated)?);
+    // Used, idle, other and all: others are those of nodes that take nobody.
+    let cpus = fields::<NUM_NODE_FIELDS>(SINFO, row, rest)?[4];
+    let all = cpus.rsplit('/').next().unwrap_or_default();
+    node.host = Some(HostSeen {
+        num_cpus: number("CPUs", all)?,
+        memory_mib,
+        memory_mib_free: memory_mib.saturating_sub(used),
+    });
+    Ok(Some(RuleNode {
+        node,
+        num_shards,
+        features: if is_null(features) { "" } else { features }.to_owned(),
+        weight: weight.parse().unwrap_or(0),
+    }))
 }
 
 /// Kind, type and count of each entry, `gpu:a100:4(S:0-1),shard:16`.

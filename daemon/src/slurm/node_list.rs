@@ -49,9 +49,55 @@ pub(crate) fn expand(text: &str) -> Option<Vec<String>> {
     Some(names)
 }
 
+/// Names as a list of Slurm's, in their order: neighbours that differ by one make a range.
+pub(crate) fn fold<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
+    // What stands before the number, the digits of the first, the number of the last; none where a name ends in no number.
+    let mut ranges: Vec<(&str, &str, Option<u64>)> = Vec::new();
+    for name in names {
+        let prefix = name.trim_end_matches(|c: char| c.is_ascii_digit());
+        let digits = &name[prefix.len()..];
+        let number = digits.parse::<u64>().ok().filter(|_| digits.len() < 10);
+        match (ranges.last_mut(), number) {
+            (Some((of, first, Some(last))), Some(number))
+                if *of == prefix && first.len() == digits.len() && *last + 1 == number =>
+            {
+                *last = number;
+            }
+            _ => ranges.push((prefix, digits, number)),
+        }
+    }
+    let text = |(prefix, first, last): (&str, &str, Option<u64>)| match last {
+        Some(last) if first.parse() != Ok(last) => {
+            format!("{prefix}[{first}-{last:0width$}]", width = first.len())
+        }
+        _ => format!("{prefix}{first}"),
+    };
+    ranges.into_iter().map(text).collect::<Vec<String>>().join(",")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_become_a_list_that_has_them_all() {
+        let of = |list: &str| {
+            let names = expand(list).unwrap();
+            fold(names.iter().map(String::as_str))
+        };
+        for list in [
+            "",
+            "g1",
+            "g[1-3],h7",
+            "g[1-3],g5,x",
+            "n[08-11]",
+            "n[8-9],n[10-12]",
+            "a,b,a1",
+        ] {
+            assert_eq!(expand(&of(list)), expand(list), "{list}");
+        }
+        assert_eq!(of("g[1-3,7],h01"), "g[1-3],g7,h01");
+    }
 
     #[test]
     fn lists_of_slurm_become_names_and_other_texts_nothing() {

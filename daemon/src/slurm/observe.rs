@@ -3,37 +3,26 @@
 //! The queue is read before the nodes: a job that ends or starts between the two makes a node look fuller, never emptier. A
 //! text that is not what the command prints is refused as a whole, with its line. Proved on Slurm 22.05.
 //!
-//! A job that cannot be carried over into tables without loss (features, reservations, licences, GPUs by task or socket, shares of
-//! GPUs where no nodes are set apart for them) is left to Slurm's own scheduler, and the GPUs that it takes
+//! A job that cannot be carried over into tables without loss (reservations, GPUs by task or socket, shares of GPUs where no nodes
+//! are set apart for them; features, licences and nodes by name where rules of the site are not read) is left to Slurm's own scheduler, and the GPUs that it takes
 //! are taken out of the cluster that the policy sees.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use pleach_scheduler::ExternalId;
 
-use super::node::{NODE_FIELDS, SINFO, node};
-use super::node_list::expand;
+use super::job::{HELD, Look, job, more_fields, rule_fields};
+use super::node::{NODE_FIELDS, SINFO, node, rule_node, rule_node_fields};
 use super::parts;
 use super::queue;
-use super::request::{asked, time_limit};
+use super::rules::{self, Asks, RuleTexts};
 use super::seen::Seen;
 use super::shares;
 use super::site::check_partition;
-use super::table::{NUM_JOB_FIELDS, SQUEUE, fields, is_exclusive, is_null, job_lines, number};
+use super::table::{JOB_FIELDS, SQUEUE, job_lines};
 use crate::error::Error;
 use crate::slurm::command::Commands;
-use crate::slurm::mark::Mark;
-use crate::snapshot::{JobSeen, NodeSeen, Phase, Snapshot, VERSION};
-
-/// Reasons for which Slurm itself would start a job later: it may be held and decided by the daemon.
-const OPEN_REASONS: [&str; 6] = [
-    "None",
-    "Priority",
-    "Resources",
-    "ReqNodeNotAvail",
-    "NodeDown",
-    "Cleaning",
-];
+use crate::snapshot::{JobSeen, NodeSeen, Phase, Site, Snapshot, VERSION};
 
 /// Slurm as it is now, for the jobs and nodes of one partition.
 ///
@@ -45,8 +34,9 @@ pub fn observe(
     share_nodes: &[String],
     now_s: i64,
 ) -> Result<Seen, Error> {
-    let jobs = job_lines(commands, &["-r"])?;
-    let text = nodes(commands, partition)?;
+    let jobs = job_lines(commands, &["-r"], &rule_fields())?;
+    let told = RulesTold::ask(commands, partition);
+    let text = nodes(commands, partition, &rule_node_fields())?;
     let details = match share_nodes {
         [] => String::new(),
         _ => commands.run("scontrol", &["-o", "-d", "show", "job"])?,
@@ -55,11 +45,17 @@ pub fn observe(
         nodes: share_nodes,
         details: &details,
     };
-    let snapshot = read_with(&jobs, &text, partition, &shares, now_s)?;
+    let (snapshot, wishes) = read_rules(&jobs, &text, partition, &shares, &told.texts(), now_s)?;
+    let bare: Vec<&str> = jobs
+        .lines()
+        .filter_map(|line| Some(more_fields(1, line).ok()?.1))
+        .collect();
     Ok(Seen {
         snapshot,
-        parts: parts::held(&jobs),
+        parts: parts::held(&bare.join("\n")),
         queue: Vec::new(),
+        wishes,
+        notes: told.notes,
     })
 }
 
@@ -75,17 +71,74 @@ pub fn observe_queue(
     now_s: i64,
 ) -> Result<Seen, Error> {
     let queue = queue::observe(commands, partition)?;
-    let jobs = job_lines(commands, &[])?;
-    let text = nodes(commands, partition)?;
+    let jobs = job_lines(commands, &[], JOB_FIELDS)?;
+    let text = nodes(commands, partition, NODE_FIELDS)?;
     Ok(Seen {
         snapshot: read_queue(&jobs, &text, partition, pinned, now_s)?,
         parts: parts::marked(&jobs),
         queue,
+        wishes: BTreeMap::new(),
+        notes: Vec::new(),
     })
 }
 
-fn nodes(commands: &Commands, partition: &str) -> Result<String, Error> {
-    let text = commands.run("sinfo", &["-h", "-N", "-p", partition, "-O", NODE_FIELDS])?;
+/// What Slurm said of its rules.
+#[derive(Debug, Default)]
+struct RulesTold {
+    texts: [String; 5],
+    /// What it did not say, and why.
+    notes: Vec<String>,
+}
+
+impl RulesTold {
+    /// Asks for all of them. Where it does not tell one, jobs go on without it: Slurm refuses, and is remembered.
+    fn ask(commands: &Commands, partition: &str) -> RulesTold {
+        let mut told = RulesTold::default();
+        let mut run = |program: &str, args: &[&str]| match commands.run(program, args) {
+            Ok(text) => text,
+            Err(error) => {
+                told.notes
+                    .push(format!("rules of the site are not known: {error}"));
+                String::new()
+            }
+        };
+        let pending = [
+            "-h",
+            "-r",
+            "-a",
+            "-p",
+            partition,
+            "-t",
+            "PENDING",
+            "-o",
+            rules::WISHES,
+        ];
+        let wishes = run("squeue", &pending);
+        let licences = match rules::some_want_licences(&wishes) {
+            true => run("scontrol", &["-o", "show", "licenses"]),
+            false => String::new(),
+        };
+        let of_partition = run("scontrol", &["-o", "show", "partition", partition]);
+        let reservations = run("scontrol", &["-o", "show", "reservation"]);
+        let limits = run("scontrol", &["-o", "show", "assoc_mgr", "flags=assoc,qos"]);
+        told.texts = [wishes, of_partition, reservations, licences, limits];
+        told
+    }
+
+    fn texts(&self) -> RuleTexts<'_> {
+        let [wishes, partition, reservations, licences, limits] = &self.texts;
+        RuleTexts {
+            wishes,
+            partition,
+            reservations,
+            licences,
+            limits,
+        }
+    }
+}
+
+fn nodes(commands: &Commands, partition: &str, fields: &str) -> Result<String, Error> {
+    let text = commands.run("sinfo", &["-h", "-N", "-p", partition, "-O", fields])?;
     if text.trim().is_empty() {
         // Slurm says so little of a partition that is not there.
         check_partition(commands, partition)?;
@@ -125,9 +178,32 @@ pub fn read_with(
         partition,
         gives_shares: !shares.nodes.is_empty(),
         pinned: None,
+        has_rules: false,
         now_s,
     };
-    read_look(jobs, nodes, look, shares)
+    Ok(read_look(jobs, nodes, look, shares, None)?.0)
+}
+
+/// As [`read_with`], with rules of the site; the nodes that users name, by job, as lists.
+///
+/// # Errors
+/// As [`read_with`].
+pub fn read_rules(
+    jobs: &str,
+    nodes: &str,
+    partition: &str,
+    shares: &SharesText<'_>,
+    rules: &RuleTexts<'_>,
+    now_s: i64,
+) -> Result<(Snapshot, BTreeMap<ExternalId, String>), Error> {
+    let look = Look {
+        partition,
+        gives_shares: !shares.nodes.is_empty(),
+        pinned: None,
+        has_rules: true,
+        now_s,
+    };
+    read_look(jobs, nodes, look, shares, Some(rules))
 }
 
 /// As [`read`], where Slurm starts the jobs itself.
@@ -145,20 +221,27 @@ pub fn read_queue(
         partition,
         gives_shares: false,
         pinned: Some(pinned),
+        has_rules: false,
         now_s,
     };
-    read_look(jobs, nodes, look, &SharesText::default())
+    Ok(read_look(jobs, nodes, look, &SharesText::default(), None)?.0)
 }
 
-fn read_look(jobs: &str, nodes: &str, look: Look<'_>, shares: &SharesText<'_>) -> Result<Snapshot, Error> {
+fn read_look(
+    jobs: &str,
+    nodes: &str,
+    look: Look<'_>,
+    shares: &SharesText<'_>,
+    rules: Option<&RuleTexts<'_>>,
+) -> Result<(Snapshot, BTreeMap<ExternalId, String>), Error> {
     let Look {
         gives_shares, now_s, ..
     } = look;
     let mut seen = Vec::new();
-    let mut ids = BTreeSet::new();
+    let mut asks: BTreeMap<ExternalId, Asks<'_>> = BTreeMap::new();
     for (row, line) in jobs.lines().enumerate() {
-        if let Some(job) = job(row + 1, line, look)? {
-            if !ids.insert(job.id) {
+        if let Some((job, ask)) = job(row + 1, line, look)? {
+            if asks.insert(job.id, ask).is_some() {
                 return Err(Error::garbage(
                     SQUEUE,
                     row + 1,
@@ -172,8 +255,17 @@ fn read_look(jobs: &str, nodes: &str, look: Look<'_>, shares: &SharesText<'_>) -
     seen.sort_by_key(JobSeen::arrival);
     let mut tables = Vec::new();
     let (mut names, mut num_shards) = (BTreeSet::new(), BTreeMap::new());
+    let (mut features, mut weights) = (BTreeMap::new(), BTreeMap::new());
     for (row, line) in nodes.lines().enumerate() {
-        if let Some((node, shards)) = node(row + 1, line)? {
+        let found = match look.has_rules {
+            true => rule_node(row + 1, line)?.map(|found| {
+                features.insert(found.node.name.clone(), found.features);
+                weights.insert(found.node.name.clone(), found.weight);
+                (found.node, found.num_shards)
+            }),
+            false => node(row + 1, line)?,
+        };
+        if let Some((node, shards)) = found {
             if !names.insert(node.name.clone()) {
                 return Err(Error::garbage(
                     SINFO,
@@ -190,17 +282,32 @@ fn read_look(jobs: &str, nodes: &str, look: Look<'_>, shares: &SharesText<'_>) -
         let per_gpu = shares::set_apart(&mut tables, shares.nodes, &num_shards)?;
         shares::complete(&mut seen, &mut tables, per_gpu, shares.details);
     }
+    // Lighter nodes come first, as Slurm takes them.
+    tables.sort_by_key(|node| weights.get(&node.name).copied().unwrap_or(0_u64));
     // Jobs ask for a few different things; each is looked up among the nodes once.
     let mut known = BTreeMap::new();
     for job in &mut seen {
         leave_misfits(job, &tables, &mut known);
     }
-    Ok(Snapshot {
+    let site = match rules {
+        Some(rules) => rules::complete(
+            (&mut seen, &asks),
+            (&mut tables, &features),
+            (look.partition, rules),
+            now_s,
+        ),
+        None => Site::default(),
+    };
+    let wishes = asks.into_iter().filter(|(_, ask)| !ask.wish.is_empty());
+    let wishes = wishes.map(|(job, ask)| (job, ask.wish.join(","))).collect();
+    let snapshot = Snapshot {
         version: VERSION,
         taken_s: now_s,
+        site,
         nodes: tables,
         jobs: seen,
-    })
+    };
+    Ok((snapshot, wishes))
 }
 
 /// Leaves to Slurm what cannot be placed even on an empty cluster.
@@ -245,219 +352,6 @@ fn fits(job: &JobSeen, nodes: &[NodeSeen]) -> bool {
         let large = alike.filter(|other| other.num_gpus >= job.gpus_per_node);
         large.count() >= job.num_nodes as usize
     })
-}
-
-/// What is the same for all lines of a look.
-#[derive(Clone, Copy)]
-struct Look<'a> {
-    partition: &'a str,
-    gives_shares: bool,
-    /// Slurm starts the jobs itself: those whose nodes a daemon has named.
-    pinned: Option<&'a BTreeSet<String>>,
-    now_s: i64,
-}
-
-impl Look<'_> {
-    /// The nodes that a job's user has named.
-    fn wished<'a>(&self, id: ExternalId, nodes: &'a str) -> &'a str {
-        let is_ours = self.pinned.is_some_and(|pinned| pinned.contains(&id.to_string()));
-        if is_ours { "" } else { nodes }
-    }
-
-    /// What a job is called by: an array that waits as one job where Slurm starts its tasks itself.
-    fn name(&self, id: &str) -> Option<ExternalId> {
-        let id = if self.pinned.is_some() {
-            parts::whole(id)
-        } else {
-            id
-        };
-        id.parse().ok()
-    }
-}
-
-/// A job that asks for GPUs; none for others, and for parts of heterogeneous jobs.
-fn job(row: usize, line: &str, look: Look<'_>) -> Result<Option<JobSeen>, Error> {
-    let [
-        id,
-        state,
-        priority,
-        per_node,
-        per_job,
-        per_task,
-        per_socket,
-        num_nodes,
-        num_cpus,
-        nodes,
-        required,
-        mark,
-        reason,
-        limit,
-        submit,
-        start,
-        restarts,
-        over,
-        contiguous,
-        feature,
-        dependency,
-        reservation,
-        licenses,
-        of,
-        user,
-        account,
-    ] = fields::<NUM_JOB_FIELDS>(SQUEUE, row, line)?;
-    let bad = |text: &str| Error::garbage(SQUEUE, row, line, text);
-    let tres = [per_node, per_job, per_task, per_socket];
-    if id.contains('+') || tres.iter().all(|text| is_null(text)) {
-        return Ok(None);
-    }
-    let id = look.name(id).ok_or_else(|| bad("begins with no job number"))?;
-    let priority: u64 = number(SQUEUE, row, line, "priority", priority)?;
-    let mark = Mark::read(mark);
-    let time = |what, text| match text {
-        "N/A" | "0" => Ok(None),
-        _ => number::<i64>(SQUEUE, row, line, what, text).map(Some),
-    };
-    let submit_s = time("submit time", submit)?.ok_or_else(|| bad("has no submit time"))?;
-    let start_s = time("start time", start)?;
-    let limit_s = time_limit(limit).map_err(|()| bad("has no time limit that Slurm prints"))?;
-    let placed = |text| expand(&named(text)).ok_or_else(|| bad("names nodes that cannot be"));
-    let (runs_on, required) = (placed(nodes)?, placed(look.wished(id, required))?);
-    let strange = if of == look.partition {
-        strange(
-            [feature, reservation, licenses],
-            (contiguous, over),
-            &required,
-            mark,
-        )
-    } else {
-        Some("asks for another partition".to_owned())
-    };
-    let (asked, mut strange) = asked(tres, num_nodes, look.gives_shares, strange);
-    if state == "RUNNING" && runs_on.len() != asked.num_nodes as usize {
-        strange.get_or_insert_with(|| "runs on another number of nodes than it asked for".into());
-    }
-    let (phase, nodes) = match state {
-        "PENDING" => {
-            let mark = if look.pinned.is_some() && priority > 0 {
-                mark.of_unheld()
-            } else {
-                mark
-            };
-            let phase = pending(priority == 0, mark, strange, reason, dependency);
-            let released = matches!(phase, Phase::Released { .. });
-            (phase, if released { required } else { Vec::new() })
-        }
-        _ => {
-            let phase = started(state, strange, &runs_on).map_err(bad)?;
-            (phase, runs_on)
-        }
-    };
-    let (num_tries, not_before_s) = mark.tries_at(look.now_s);
-    Ok(Some(JobSeen {
-        id,
-        phase,
-        account: named(account),
-        user: named(user),
-        submit_s,
-        start_s: start_s.filter(|_| state != "PENDING"),
-        limit_s,
-        num_nodes: asked.num_nodes,
-        gpus_per_node: asked.gpus_per_node,
-        is_packed: false,
-        share: asked.share(),
-        gpu_types: Vec::new(),
-        gpu_type: asked.gpu_type,
-        num_cpus: number(SQUEUE, row, line, "CPUs", num_cpus).unwrap_or(0),
-        nodes,
-        num_restarts: number(SQUEUE, row, line, "restarts", restarts)?,
-        num_tries,
-        not_before_s,
-        predicted_s: None,
-    }))
-}
-
-/// A name; empty where there is none.
-fn named(text: &str) -> String {
-    if is_null(text) { "" } else { text }.to_owned()
-}
-
-/// What keeps a job from being put into the tables, by what it asks for besides GPUs.
-fn strange(
-    wishes: [&str; 3],
-    (contiguous, over): (&str, &str),
-    nodes: &[String],
-    mark: Mark,
-) -> Option<String> {
-    let names = ["node features", "a reservation", "licences"];
-    if let Some((name, _)) = names.iter().zip(wishes).find(|(_, wish)| !is_null(wish)) {
-        return Some(format!("asks for {name}"));
-    }
-    let more = [
-        (contiguous != "0", "nodes side by side"),
-        (is_exclusive(over), "nodes of its own"),
-        (!nodes.is_empty() && mark == Mark::None, "nodes by name"),
-        (mark == Mark::Off, "no decision (its mark says off)"),
-    ];
-    let found = more.iter().find(|(is, _)| *is);
-    found.map(|(_, what)| format!("asks for {what}"))
-}
-
-/// Where a job stands that is not pending.
-fn started(state: &str, strange: Option<String>, nodes: &[String]) -> Result<Phase, &'static str> {
-    match (state, strange) {
-        ("RUNNING" | "CONFIGURING", Some(reason)) => Ok(Phase::Foreign { reason }),
-        ("RUNNING" | "CONFIGURING", None) if nodes.is_empty() => Err("runs on no node"),
-        ("RUNNING" | "CONFIGURING", None) => Ok(Phase::Running),
-        // It may still hold its GPUs, which then count as taken.
-        _ if !state.is_empty()
-            && state
-                .bytes()
-                .all(|byte| byte.is_ascii_uppercase() || byte == b'_') =>
-        {
-            let reason = format!("is {}", state.to_lowercase());
-            Ok(Phase::Foreign { reason })
-        }
-        _ => Err("has no state that Slurm prints"),
-    }
-}
-
-/// Where a pending job stands.
-fn pending(is_held: bool, mark: Mark, strange: Option<String>, reason: &str, dependency: &str) -> Phase {
-    // Whoever holds his own job while it is let go keeps it; where he releases it, it is held for the daemon again.
-    let is_users = is_held && reason.starts_with("JobHeldUser");
-    match (is_held, if is_users { Mark::None } else { mark }, strange) {
-        // Held for the daemon, which cannot decide about it: it is given back.
-        (true, Mark::Held { .. } | Mark::Decided { .. }, Some(reason)) => Phase::Foreign {
-            reason: format!("{HELD}{reason}"),
-        },
-        // Its user has changed what it asks for since it was let go: the nodes that were named for it may never do.
-        (false, Mark::Held { .. } | Mark::Decided { .. }, Some(reason)) => Phase::Foreign {
-            reason: format!("{LET_GO}{reason}"),
-        },
-        (_, _, Some(reason)) => Phase::Foreign { reason },
-        (true, Mark::None | Mark::Off, None) => Phase::Foreign {
-            reason: "is held by its user or an operator".into(),
-        },
-        (true, _, None) if !is_null(dependency) => Phase::Blocked {
-            reason: format!("waits for {}", dependency.chars().take(100).collect::<String>()),
-        },
-        (true, _, None) => Phase::Waiting,
-        (false, Mark::Decided { since_s, .. }, None) => Phase::Released { since_s },
-        (false, _, None) if OPEN_REASONS.iter().any(|open| reason.starts_with(open)) => Phase::Loose,
-        (false, _, None) => Phase::Foreign {
-            reason: format!("waits for Slurm: {reason}"),
-        },
-    }
-}
-
-/// Begins the reason of a job that is held for the daemon and that it does not want.
-const HELD: &str = "held, and ";
-/// Begins that of one that was let go, has not started, and that it does not want any more.
-const LET_GO: &str = "let go, and ";
-
-/// Whether a job that is left alone for this reason has to be given back.
-pub(crate) fn is_to_give_back(reason: &str) -> bool {
-    reason.starts_with(HELD) || reason.starts_with(LET_GO)
 }
 
 #[cfg(test)]

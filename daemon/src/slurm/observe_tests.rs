@@ -1,6 +1,7 @@
 //! Texts as Slurm 22.05 prints them, and texts that it does not print.
 
 use super::*;
+use crate::slurm::job::is_to_give_back;
 use crate::slurm::node::node_state;
 use pleach_scheduler::cluster::NodeState;
 
@@ -158,7 +159,8 @@ fn what_the_tables_cannot_say_is_left_to_slurm_and_given_back_if_it_was_held() {
         let reason = foreign(&[(at, text)]);
         assert!(is_to_give_back(&reason), "{text}: {reason}");
     }
-    assert!(!is_to_give_back(&foreign(&[(2, "9"), (3, "gres:shard:3")])));
+    let unmarked = foreign(&[(2, "9"), (3, "gres:shard:3"), (11, "(null)")]);
+    assert!(!is_to_give_back(&unmarked));
     assert!(foreign(&[(11, "pleach:off")]).contains("off"));
     assert!(foreign(&[(1, "COMPLETING"), (9, "g1")]).contains("completing"));
     let snapshot = read(&line(&[(3, "N/A")]), NODES, "main", 0).unwrap();

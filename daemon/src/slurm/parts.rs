@@ -4,7 +4,7 @@
 //! back: the daemon decides about none, so nobody else ever would.
 
 use super::table::{MARK_FIELD, NUM_JOB_FIELDS, SQUEUE, fields};
-use crate::slurm::mark::Mark;
+use crate::slurm::mark::{Mark, wish};
 
 /// Names of parts that are held for the daemon, as `LEADER+PART`, from what `squeue` was asked for. Lines that cannot be read are
 /// none; who reads the jobs refuses them.
@@ -34,6 +34,34 @@ pub(super) fn marked(jobs: &str) -> Vec<String> {
 /// The name of an array whose tasks wait together, without their numbers: `4` of `4_[1-9%2]`.
 pub(crate) fn whole(name: &str) -> &str {
     name.split_once("_[").map_or(name, |(array, _)| array)
+}
+
+/// The array of a task: `4` of `4_7`.
+pub(super) fn whole_of(name: &str) -> Option<&str> {
+    name.split_once('_').map(|(array, _)| array)
+}
+
+/// A job, and the nodes that its user named, as a list.
+type Named = (String, String);
+
+/// The jobs that a daemon has marked as its own, from lines of name, priority, nodes by name, mark and reason: those that their users
+/// hold, and the others.
+pub(super) fn ours(jobs: &str) -> (Vec<Named>, Vec<Named>) {
+    let job = |line: &str| {
+        let fields: Vec<&str> = line.splitn(5, '|').collect();
+        let [name, priority, named, mark, reason] = fields[..] else {
+            return None;
+        };
+        let name = whole(name);
+        let is_ours = is_name(name) && !matches!(Mark::read(mark), Mark::None | Mark::Off);
+        let wish = Some(wish(mark, priority == "0", named)).filter(|wish| !super::table::is_null(wish));
+        let named = (name.to_owned(), wish.unwrap_or_default().to_owned());
+        is_ours.then_some((reason.starts_with("JobHeldUser"), named))
+    };
+    let (of_users, others): (Vec<_>, Vec<_>) =
+        jobs.lines().filter_map(job).partition(|(is_users, _)| *is_users);
+    let named = |jobs: Vec<(bool, Named)>| jobs.into_iter().map(|(_, named)| named).collect();
+    (named(of_users), named(others))
 }
 
 /// Whether a text is the name of a job, of a task or of a part, and of nothing else that `scontrol` understands.

@@ -34,14 +34,15 @@ impl Asked {
     }
 }
 
-/// What a job asks for, and why it is left alone where it is: `strange`, else because that cannot be said in the tables.
+/// What a job asks for, and why it is left alone where it is: `strange`, else because that cannot be said in the tables. Where Slurm
+/// counts its GPUs `in_all`, those that it asks for by task, by socket or by job are shared out evenly over its nodes.
 pub(super) fn asked(
-    tres: [&str; 4],
+    (tres, in_all): ([&str; 4], Option<u32>),
     num_nodes: &str,
     gives_shares: bool,
     strange: Option<String>,
 ) -> (Asked, Option<String>) {
-    match demand(tres, num_nodes, gives_shares) {
+    match demand(tres, in_all, num_nodes, gives_shares) {
         Ok(asked) => (asked, strange),
         Err(why) => (Asked::NOTHING, Some(strange.unwrap_or(why))),
     }
@@ -50,6 +51,7 @@ pub(super) fn asked(
 /// Of the requests by node, by job, by task and by socket.
 fn demand(
     [per_node, per_job, per_task, per_socket]: [&str; 4],
+    in_all: Option<u32>,
     num_nodes: &str,
     gives_shares: bool,
 ) -> Result<Asked, String> {
@@ -57,6 +59,23 @@ fn demand(
         Ok(num) if num >= 1 => num,
         _ => return Err(format!("asks for {num_nodes} nodes")),
     };
+    let is_by_node = is_null(per_task) && is_null(per_socket) && is_null(per_job);
+    if let Some(all) = in_all.filter(|_| !is_by_node) {
+        let each = all.div_ceil(num_nodes);
+        if (1..=64).contains(&each) {
+            let texts = [per_node, per_job, per_task, per_socket];
+            let kind = texts
+                .iter()
+                .find(|text| !is_null(text))
+                .and_then(|text| gpu_type(text));
+            return Ok(Asked {
+                gpu_type: kind.map(str::to_owned),
+                gpus_per_node: each,
+                num_nodes,
+                shards: None,
+            });
+        }
+    }
     if !is_null(per_task) || !is_null(per_socket) {
         return Err("asks for GPUs by task or socket".into());
     }
@@ -96,6 +115,17 @@ fn demand(
         }),
         _ => Err(format!("asks for {text}")),
     }
+}
+
+/// The type in `gres:gpu:a100:2` or `gpu:a100:2`.
+fn gpu_type(text: &str) -> Option<&str> {
+    let text = text
+        .strip_prefix("gres:")
+        .or_else(|| text.strip_prefix("gres/"))
+        .unwrap_or(text);
+    let kind = text.strip_prefix("gpu:")?.split(':').next()?;
+    let is_number = kind.bytes().all(|byte| byte.is_ascii_digit());
+    (!is_number && !kind.is_empty()).then_some(kind)
 }
 
 /// `UNLIMITED`, `MM:SS`, `HH:MM:SS` or `D-HH:MM:SS` in seconds.

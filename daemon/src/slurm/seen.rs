@@ -1,5 +1,7 @@
 //! One look at Slurm.
 
+use std::collections::BTreeMap;
+
 use pleach_scheduler::ExternalId;
 
 use super::queue::Place;
@@ -16,6 +18,10 @@ pub struct Seen {
     pub parts: Vec<String>,
     /// Where Slurm is told an order: every job of the partition that waits, by arrival.
     pub queue: Vec<Place>,
+    /// Nodes that users name for jobs that are held, as lists: what they get back when a start is taken back.
+    pub wishes: BTreeMap<ExternalId, String>,
+    /// What Slurm did not tell.
+    pub notes: Vec<String>,
 }
 
 impl Look for Seen {
@@ -40,6 +46,10 @@ impl Look for Seen {
             place.factor,
             self.queue.len()
         ))
+    }
+
+    fn notes(&self) -> &[String] {
+        &self.notes
     }
 
     fn name(&self, job: ExternalId) -> String {

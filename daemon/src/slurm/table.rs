@@ -7,28 +7,26 @@ use crate::slurm::command::Commands;
 pub(super) const SQUEUE: &str = "squeue";
 
 /// What is asked of it about each job. The account is last: it may be any text.
-const JOB_FIELDS: &str = "JobArrayID:|,State:|,PriorityLong:|,tres-per-node:|,tres-per-job:|,tres-per-task:|,\
+pub(super) const JOB_FIELDS: &str = "JobArrayID:|,State:|,PriorityLong:|,tres-per-node:|,tres-per-job:|,tres-per-task:|,\
 tres-per-socket:|,NumNodes:|,NumCPUs:|,NodeList:|,ReqNodes:|,admin_comment:|,Reason:|,TimeLimit:|,SubmitTime:|,StartTime:|,\
 RestartCnt:|,OverSubscribe:|,Contiguous:|,Feature:|,Dependency:|,Reservation:|,Licenses:|,Partition:|,UserName:|,Account:|";
 pub(super) const NUM_JOB_FIELDS: usize = 26;
 /// Place of the mark among them, from 0.
 pub(super) const MARK_FIELD: usize = 11;
 
-/// Place of the word for sharing nodes.
-const OVER_FIELD: usize = 17;
-
-/// The lines of jobs, with `more` flags. Who wants nodes for itself is `NO` in `OverSubscribe` up to Slurm 24.11. In 26.05 everybody is
+/// The lines of jobs with these fields, those of [`JOB_FIELDS`] among them, and with `more` flags. Who wants nodes for itself is `NO` in `OverSubscribe` up to Slurm 24.11. In 26.05 everybody is
 /// who does not share, and the field `Exclusive` tells it; before there is none. So where there is a `NO`, it is asked whether there
 /// is one, once; then the word is `NO/NO` of a job that takes a part of a node.
-pub(super) fn job_lines(commands: &Commands, more: &[&str]) -> Result<String, Error> {
+pub(super) fn job_lines(commands: &Commands, more: &[&str], fields: &str) -> Result<String, Error> {
     let ask = |fields: &str| commands.run(SQUEUE, &[&["-h"][..], more, &["-a", "-O", fields]].concat());
-    let newer = || ask(&JOB_FIELDS.replace("OverSubscribe:|", "OverSubscribe:/,Exclusive:|"));
+    let newer = || ask(&fields.replace("OverSubscribe:|", "OverSubscribe:/,Exclusive:|"));
     let known = commands.shows_exclusive.get();
     if known == Some(&true) {
         return newer();
     }
-    let text = ask(JOB_FIELDS)?;
-    let is_open = |line: &str| line.split('|').nth(OVER_FIELD) == Some("NO");
+    let text = ask(fields)?;
+    let place = fields.split(',').position(|field| field == "OverSubscribe:|");
+    let is_open = |line: &str| place.and_then(|place| line.split('|').nth(place)) == Some("NO");
     if known.is_some() || !text.lines().any(is_open) {
         return Ok(text);
     }

@@ -3,7 +3,7 @@
 use pleach_daemon::memory::Memory;
 use pleach_daemon::order::Order;
 use pleach_daemon::record::{Planned, RoundRecord};
-use pleach_daemon::snapshot::{JobSeen, NodeSeen, Phase, Snapshot, VERSION};
+use pleach_daemon::snapshot::{Allowance, JobSeen, NodeSeen, Phase, Site, Snapshot, Terms, VERSION};
 use pleach_scheduler::cluster::{NodeState, Placement, Slice};
 use pleach_scheduler::decision::Action;
 use pleach_scheduler::{Decision, Estimate, ExternalId, JobId, NodeId, Provenance};
@@ -40,6 +40,7 @@ impl Churn {
             num_gpus: 8,
             num_gpus_used: 0,
             num_cpus_free: 128,
+            host: None,
             state: NodeState::Up,
             shared: None,
         };
@@ -54,6 +55,7 @@ impl Churn {
                 snapshot: Snapshot {
                     version: VERSION,
                     taken_s: EPOCH_S,
+                    site: Site::default(),
                     nodes: (0..num_nodes).map(node).collect(),
                     jobs: Vec::new(),
                 },
@@ -103,7 +105,17 @@ impl Churn {
             num_tries: 0,
             not_before_s: 0,
             predicted_s: Some(self.random.below(1_000_000) as f64 / 7.0),
+            terms: Terms {
+                memory_mib: gpus * 1000,
+                takes: vec![(0, u64::from(gpus))],
+                ..Terms::default()
+            },
         };
+        let left = Allowance {
+            what: "GrpTRES".into(),
+            left: self.next_job % 7,
+        };
+        self.record.snapshot.site.allowances = vec![left];
         self.record.snapshot.jobs.push(job);
     }
 

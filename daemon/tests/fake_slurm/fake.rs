@@ -24,7 +24,7 @@ impl Fake {
             fake.submit(number + 1, *gpus, limit);
         }
         let config = format!(
-            "drive = \"hold\"\nslurm_bin = {:?}\nstate_dir = {:?}\ntick_s = 0.1\ncommand_limit_s = 2.0\nrelease_limit_s = 1\n",
+            "drive = \"hold\"\nslurm_bin = {:?}\nstate_dir = {:?}\ntick_s = 0.1\ncommand_limit_s = 6.0\nrelease_limit_s = 1\n",
             fake.at("bin"),
             fake.at("state")
         );

@@ -33,7 +33,7 @@ impl Run {
         let path = fake.at("pleach.toml");
         fs::write(
             &path,
-            config.replace("command_limit_s = 2.0", "command_limit_s = 20.0"),
+            config.replace("command_limit_s = 6.0", "command_limit_s = 20.0"),
         )
         .unwrap();
         let settings = Settings::load(&path).unwrap();

@@ -21,7 +21,7 @@ fn age_s(fake: &Fake) -> Option<i64> {
 #[test]
 fn a_round_of_slow_commands_has_a_recent_heartbeat_from_its_beginning_and_none_once_the_daemon_is_gone() {
     let fake = Fake::new(&QUEUE);
-    // Below the limit of a command, 2 s; a round has six commands at least.
+    // Below the limit of a command, 6 s; a round has seven commands at least.
     fs::write(fake.at("slow"), "1.5").unwrap();
     let mut daemon = Command::new(env!("CARGO_BIN_EXE_pleach-scheduler"))
         .arg("--config")

@@ -14,3 +14,4 @@ mod order;
 mod ordering;
 mod policies;
 mod refusals;
+mod site;

@@ -56,16 +56,40 @@ pub fn drawn(numbers: &mut Numbers, num_shared: usize) -> (ClassId, u32, u16, Ta
 /// Follows a simulated cluster for `num_instants`; how many decisions were compared, how many of them stop jobs, and how many
 /// start shares beside others.
 pub fn compare(make: &dyn Fn() -> Player, num_instants: usize, num_shared: usize) -> (usize, usize, usize) {
+    compare_with(make, num_instants, (num_shared, false))
+}
+
+/// The nodes that some rules leave, as a set of a cluster.
+fn open_to(cluster: &mut Cluster, rules: &[u32]) -> AllowedNodes {
+    let is_closed = |node: u32| {
+        rules.iter().any(|rule| match rule {
+            0 => node < 2,
+            1 => node == 5,
+            _ => (2..5).contains(&node),
+        })
+    };
+    cluster
+        .allow((0..6).filter(|node| !is_closed(*node)).map(NodeId))
+        .unwrap()
+}
+
+/// The same, with CPUs, host memory and rules of a site where `has_hosts`.
+pub fn compare_with(
+    make: &dyn Fn() -> Player,
+    num_instants: usize,
+    (num_shared, has_hosts): (usize, bool),
+) -> (usize, usize, usize) {
     let settings = settings();
     let mut memory = Memory::default();
     let Fleet {
         mut cluster, nodes, ..
-    } = fleet::build(&cluster_of(6, num_shared), &memory, &settings, false)
+    } = fleet::build(&cluster_of(6, num_shared, has_hosts), &memory, &settings, false)
         .unwrap()
         .unwrap();
     let (mut ours, mut theirs) = (make(), make());
     let mut numbers = Numbers(11);
     let mut ends: BTreeMap<ExternalId, i64> = BTreeMap::new();
+    let mut rules_of: BTreeMap<ExternalId, Vec<u32>> = BTreeMap::new();
     let (mut next, mut now_s, mut num, mut num_stopped, mut num_beside) = (1, EPOCH_S, 0, 0, 0);
     for _ in 0..num_instants {
         now_s += 1 + numbers.next(400) as i64;
@@ -79,6 +103,23 @@ pub fn compare(make: &dyn Fn() -> Player, num_instants: usize, num_shared: usize
         }
         if numbers.next(3) > 0 {
             let (class, num_gpus, gpu_milli, tasks) = drawn(&mut numbers, num_shared);
+            let mut resources = Resources {
+                gpu_milli,
+                tasks,
+                ..Resources::WHOLE_GPU
+            };
+            if has_hosts {
+                // One CPU to all of them for each GPU of a node, or little; the same of memory.
+                resources.cpu_cores = [1.0, 2.0, 3.0][numbers.next(3) as usize];
+                resources.memory_gib = [1.0, 6.0, 14.0][numbers.next(3) as usize];
+                if tasks.is_any() && class != SHARES {
+                    resources.tasks.nodes_max = 1;
+                }
+                let rules: Vec<u32> =
+                    [vec![], vec![], vec![0], vec![1], vec![2], vec![0, 1]][numbers.next(6) as usize].clone();
+                resources.nodes = open_to(&mut cluster, &rules);
+                rules_of.insert(ExternalId::number(next), rules);
+            }
             let limit_s = 60 + numbers.next(20_000);
             let request = Submission {
                 tenant: TenantId(0),
@@ -88,16 +129,14 @@ pub fn compare(make: &dyn Fn() -> Player, num_instants: usize, num_shared: usize
                     value: limit_s as f64,
                     provenance: pleach_scheduler::Provenance::UserLimit,
                 },
-                resources: Resources {
-                    gpu_milli,
-                    tasks,
-                    ..Resources::WHOLE_GPU
-                },
+                resources,
             };
-            cluster.submit_as(ExternalId::number(next), request).unwrap();
+            // What no node may ever hold is refused on both sides.
+            let came = cluster.submit_as(ExternalId::number(next), request);
+            assert!(came.is_ok() || has_hosts, "{came:?}");
             next += 1;
         }
-        let snapshot = shown(&cluster, &nodes, num_shared, now_s);
+        let snapshot = shown((&cluster, &rules_of), &nodes, (num_shared, has_hosts), now_s);
         memory.observe(&snapshot);
         let mut fleet = fleet::build(&snapshot, &memory, &settings, false)
             .unwrap()

@@ -4,7 +4,7 @@ use super::*;
 
 #[test]
 fn a_share_goes_to_the_gpu_that_slurm_will_choose_and_never_among_whole_ones() {
-    let mut snapshot = cluster_of(2, 1);
+    let mut snapshot = cluster_of(2, 1, false);
     let share = |number: u64, shards: u32| JobSeen {
         share: Some(Share {
             shards,
@@ -92,6 +92,7 @@ pub fn waiting(number: u64, num_nodes: u32, gpus_per_node: u32, limit_s: i64) ->
         num_tries: 0,
         not_before_s: 0,
         predicted_s: None,
+        terms: Terms::default(),
     }
 }
 

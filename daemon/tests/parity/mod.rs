@@ -18,7 +18,9 @@ use pleach_daemon::memory::Memory;
 use pleach_daemon::policy::{Decider, Loaded};
 use pleach_daemon::round::{self, Deciders};
 use pleach_daemon::slurm::shares::gpu_milli;
-use pleach_daemon::snapshot::{JobSeen, NodeSeen, Phase, Share, SharedNode, Snapshot, VERSION};
+use pleach_daemon::snapshot::{
+    HostSeen, JobSeen, NodeSeen, Phase, Rule, Share, SharedNode, Site, Snapshot, Terms, VERSION,
+};
 use pleach_dealing::{RoundDealer, Trust};
 use pleach_network::{
     Contract, Layout, LearnedPolicy, NetworkConfig, Normaliser, Provenance, TrainedNetwork,
@@ -29,8 +31,8 @@ use pleach_scheduler::pass::{Pass, PassState};
 use pleach_scheduler::policy::{CandidateConfig, Policy};
 use pleach_scheduler::tree::{Tree, TreePolicy};
 use pleach_scheduler::{
-    ClassId, Cluster, Decision, Estimate, ExternalId, JobId, Resources, Submission, Tasks, TenantId, Time,
-    heuristics,
+    AllowedNodes, ClassId, Cluster, Decision, Estimate, ExternalId, JobId, NodeId, Resources, Submission,
+    Tasks, TenantId, Time, heuristics,
 };
 
 use compare::*;

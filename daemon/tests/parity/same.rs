@@ -63,3 +63,22 @@ fn shares_are_decided_the_same_in_the_simulator_and_in_the_daemon() {
         );
     }
 }
+
+#[test]
+fn cpus_host_memory_and_rules_are_decided_the_same_in_the_simulator_and_in_the_daemon() {
+    let makes: [&dyn Fn() -> Player; 5] = [
+        &|| player(network),
+        &|| by_name("easy"),
+        &|| by_name("srtf"),
+        &|| dealer("las-deal"),
+        &|| passes(|| heuristics::by_name("sjf").unwrap()),
+    ];
+    for make in makes {
+        for num_shared in [0, 3] {
+            let (num, ..) = compare_with(make, 600, (num_shared, true));
+            assert!(num > 250, "{num} decisions were compared");
+        }
+    }
+    let (_, num_stopped, _) = compare_with(&|| by_name("srtf"), 600, (0, true));
+    assert!(num_stopped > 20, "{num_stopped} stops were compared");
+}

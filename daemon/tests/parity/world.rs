@@ -74,6 +74,7 @@ pub fn node(number: usize, num_gpus: u32) -> NodeSeen {
         num_gpus,
         num_gpus_used: 0,
         num_cpus_free: 1000,
+        host: None,
         shared: None,
         state: NodeState::Up,
     }
@@ -83,6 +84,7 @@ pub fn empty(num_nodes: usize) -> Snapshot {
     Snapshot {
         version: VERSION,
         taken_s: EPOCH_S,
+        site: Site::default(),
         nodes: (0..num_nodes).map(|number| node(number, 4)).collect(),
         jobs: Vec::new(),
     }
@@ -91,9 +93,30 @@ pub fn empty(num_nodes: usize) -> Snapshot {
 /// Shards of each GPU that is given in shares.
 pub const SHARDS: u32 = 4;
 
+/// CPUs and memory of each node, where they count.
+pub const HOST: HostSeen = HostSeen {
+    num_cpus: 12,
+    memory_mib: 60_000,
+    memory_mib_free: 60_000,
+};
+
+/// Nodes that rules close, where there are some.
+pub const CLOSED: [&str; 3] = ["g[0-1]", "g5", "g[2-4]"];
+
 /// The cluster without jobs; the GPUs of its last nodes are given in shares.
-pub fn cluster_of(num_nodes: usize, num_shared: usize) -> Snapshot {
+pub fn cluster_of(num_nodes: usize, num_shared: usize, has_hosts: bool) -> Snapshot {
     let mut snapshot = empty(num_nodes);
+    if has_hosts {
+        for node in &mut snapshot.nodes {
+            node.num_cpus_free = HOST.num_cpus;
+            node.host = Some(HOST);
+        }
+        let rule = |closed: &str| Rule {
+            closed: closed.into(),
+            why: "is closed".into(),
+        };
+        snapshot.site.rules = CLOSED.map(rule).into();
+    }
     for node in snapshot.nodes.iter_mut().skip(num_nodes - num_shared) {
         node.shared = Some(SharedNode::default());
     }
@@ -101,28 +124,37 @@ pub fn cluster_of(num_nodes: usize, num_shared: usize) -> Snapshot {
 }
 
 /// What Slurm would show of the simulated cluster. It tells on which GPUs shares run in every other look.
-pub fn shown(cluster: &Cluster, names: &[String], num_shared: usize, now_s: i64) -> Snapshot {
-    let mut snapshot = cluster_of(names.len(), num_shared);
+pub fn shown(
+    (cluster, rules): (&Cluster, &BTreeMap<ExternalId, Vec<u32>>),
+    names: &[String],
+    (num_shared, has_hosts): (usize, bool),
+    now_s: i64,
+) -> Snapshot {
+    let mut snapshot = cluster_of(names.len(), num_shared, has_hosts);
     snapshot.taken_s = now_s;
     for id in cluster.active() {
         let job = cluster.job(id);
         let runs = job.state == JobState::Running;
+        let asked = job.request.resources;
+        let (cpus, memory_mib) = (asked.cpu_cores as u32, (asked.memory_gib * 1024.0) as u32);
         for slice in &job.placement {
-            snapshot.nodes[slice.node.index()].num_gpus_used += slice.num_gpus();
+            let node = &mut snapshot.nodes[slice.node.index()];
+            node.num_gpus_used += slice.num_gpus();
+            node.num_cpus_free -= cpus * slice.num_gpus();
+            if let Some(host) = &mut node.host {
+                host.memory_mib_free -= memory_mib * slice.num_gpus();
+            }
         }
         let (size, gpu_milli) = (job.request.num_gpus, job.request.resources.gpu_milli);
         let is_share = job.request.class == SHARES;
         let told = runs && is_share && now_s % 2 == 0;
         let tasks = job.request.resources.tasks;
         let each = u32::from(tasks.gpus_per_task);
-        let num_nodes = if tasks.is_any() { 1 } else { size / each };
+        let is_one = tasks.is_any() || tasks.nodes_max == 1;
+        let num_nodes = if is_one { 1 } else { size / each };
         // A name for each pod.
         let num_on = |slice: &Slice| {
-            if tasks.is_any() {
-                1
-            } else {
-                slice.num_gpus() / each
-            }
+            if is_one { 1 } else { slice.num_gpus() / each }
         };
         snapshot.jobs.push(JobSeen {
             id: job.external,
@@ -134,7 +166,7 @@ pub fn shown(cluster: &Cluster, names: &[String], num_shared: usize, now_s: i64)
             limit_s: Some(job.request.estimate_s.value as i64),
             num_nodes,
             gpus_per_node: size / num_nodes,
-            is_packed: !tasks.is_any() && tasks.tasks_per_node_max == 0,
+            is_packed: !is_one && tasks.tasks_per_node_max == 0,
             share: is_share.then(|| Share {
                 shards: u32::from(gpu_milli) * SHARDS / 1000,
                 gpu_milli,
@@ -142,7 +174,7 @@ pub fn shown(cluster: &Cluster, names: &[String], num_shared: usize, now_s: i64)
             }),
             gpu_types: Vec::new(),
             gpu_type: None,
-            num_cpus: 1,
+            num_cpus: if has_hosts { cpus * size } else { 1 },
             nodes: job
                 .placement
                 .iter()
@@ -155,6 +187,11 @@ pub fn shown(cluster: &Cluster, names: &[String], num_shared: usize, now_s: i64)
             num_tries: 0,
             not_before_s: 0,
             predicted_s: None,
+            terms: Terms {
+                memory_mib: memory_mib * size / num_nodes,
+                rules: rules.get(&job.external).cloned().unwrap_or_default(),
+                takes: Vec::new(),
+            },
         });
     }
     snapshot

@@ -110,7 +110,7 @@ impl Passing<'_> {
                 };
                 let _ = writeln!(
                     queue,
-                    "{number}|{state}|{priority}|gres:gpu:1|N/A|N/A|N/A|1|1|{node}||pleach:held|None|2:00|{}|{start}|0|OK|0|(null)|\
+                    "cpu=1,mem=1000M,node=1,gres/gpu=1|normal|N/A|{number}|{state}|{priority}|gres:gpu:1|N/A|N/A|N/A|1|1|{node}||pleach:held|None|2:00|{}|{start}|0|OK|0|(null)|\
                      (null)|(null)|(null)|main|user-{user}|team|",
                     EPOCH_S + 60 * came - 10
                 );
@@ -129,9 +129,10 @@ impl Passing<'_> {
 }
 
 fn scripts(folder: &Path) -> io::Result<()> {
-    let squeue = "case \"$*\" in *EndTime*) exec cat \"$d/ended\" ;; *) exec cat \"$d/queue\" ;; esac";
+    let squeue =
+        "case \"$*\" in *EndTime*) exec cat \"$d/ended\" ;; *%x*) ;; *) exec cat \"$d/queue\" ;; esac";
     let sinfo = "case \"$*\" in *%P*) echo 'main*' ;; *) exec cat \"$d/nodes\" ;; esac";
-    for (name, text) in [("squeue", squeue), ("sinfo", sinfo)] {
+    for (name, text) in [("squeue", squeue), ("sinfo", sinfo), ("scontrol", "")] {
         let path = folder.join(name);
         fs::write(&path, format!("#!/bin/sh\nd=$(dirname \"$0\")\n{text}\n"))?;
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755))?;
@@ -146,7 +147,7 @@ fn write_nodes(folder: &Path, stream: Stream) -> io::Result<()> {
         let used = if node < stream.num_nodes * 9 / 10 { 4 } else { 0 };
         let _ = writeln!(
             nodes,
-            "n{node}|mixed|gpu:a100:4|gpu:a100:{used}(IDX:0-3)|4/12/0/16|main*|"
+            "64000|4000|1|(null)|n{node}|mixed|gpu:a100:4|gpu:a100:{used}(IDX:0-3)|4/12/0/16|main*|"
         );
     }
     fs::write(folder.join("nodes"), nodes)

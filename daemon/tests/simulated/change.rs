@@ -31,27 +31,32 @@ pub fn carry_out(world: &mut World, words: &[String], is_meant: bool) -> Result<
     if is_meant && value("sitefactor").is_some() {
         world.rules.count_factor();
     }
-    let mut numbers = Vec::new();
-    // A list of jobs is one command; each of its jobs may fail for itself.
+    // A list of jobs is one command; each of its jobs may fail for itself, and the others go on.
+    let mut said: Vec<String> = Vec::new();
     for name in name.split(',') {
-        let called: Vec<u64> = world
-            .jobs
-            .values()
-            .filter(|job| job.is_called(name))
-            .map(|job| job.number)
-            .collect();
-        if called.is_empty() {
-            return Err(format!("Invalid job id specified for job {name}"));
-        }
-        if called.iter().all(|number| world.jobs[number].has_ended()) {
-            return Err(format!("Job has already finished for job {name}"));
-        }
-        numbers.extend(called);
+        said.extend(one(world, verb, name, rest, is_meant).err());
     }
-    numbers.retain(|number| !world.jobs[number].has_ended());
-    for number in numbers {
-        match verb.as_str() {
-            "update" => update(world, number, rest, is_meant)?,
+    match said.is_empty() {
+        true => Ok(()),
+        false => Err(said.join("\n")),
+    }
+}
+
+fn one(world: &mut World, verb: &str, name: &str, words: &[String], is_meant: bool) -> Result<(), String> {
+    let called = world.jobs.values().filter(|job| job.is_called(name));
+    let called: Vec<u64> = called.map(|job| job.number).collect();
+    if called.is_empty() {
+        return Err(format!("Invalid job id specified for job {name}"));
+    }
+    if called.iter().all(|number| world.jobs[number].has_ended()) {
+        return Err(format!("Job has already finished for job {name}"));
+    }
+    for number in called {
+        if world.jobs[&number].has_ended() {
+            continue;
+        }
+        match verb {
+            "update" => update(world, number, words, is_meant)?,
             "release" => release(world, number, is_meant)?,
             _ => stop(world, number, is_meant)?,
         }

@@ -197,7 +197,8 @@ fn changed(
     for words in &lines[..num] {
         let result = carry_out(world, words, true);
         world.tell(format!("{} {result:?}", words.join(" ")));
-        said.extend(result.err());
+        let lines = result.err().unwrap_or_default();
+        said.extend(lines.lines().map(str::to_owned));
     }
     match fault {
         Some(Fault::Doubled) => {

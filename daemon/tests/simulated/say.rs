@@ -12,6 +12,15 @@ pub fn say(world: &World, program: &str, args: &[&str]) -> Result<String, String
         args.get(at + 1).copied()
     };
     match (program, args) {
+        ("squeue", _) if fields("-o").is_some() => Ok(wishes(world)),
+        ("scontrol", ["-o", "show", "partition", _]) => {
+            Ok("PartitionName=main MaxTime=UNLIMITED State=UP\n".into())
+        }
+        // Asked for where an answer was cut in the middle of a line.
+        ("scontrol", ["-o", "show", "licenses"]) => Ok("No licenses configured in Slurm.\n".into()),
+        ("scontrol", ["-o", "show", "reservation"]) => Ok("No reservations in the system\n".into()),
+        // Limits are not told here: whom they keep from starting is found out.
+        ("scontrol", ["-o", "show", "assoc_mgr", _]) => Ok("Current Association Manager state\n".into()),
         ("squeue", _) => queue(world, args, fields("-O").unwrap_or_default(), &fields),
         ("sprio", _) => Ok(factors(world)),
         ("sinfo", _) if args.contains(&"%P") => Ok("main*\nother\n".into()),
@@ -95,6 +104,19 @@ fn queue<'a>(
     Ok(text)
 }
 
+/// Features of those that wait, with a separator that they cannot hold.
+fn wishes(world: &World) -> String {
+    let waits = world.jobs.values().filter(|job| job.is_pending());
+    let line = |job: &Job| {
+        format!(
+            "{}\u{1f}\u{1f}(null)\u{1f}{}\n",
+            job.name(),
+            job.feature.unwrap_or("(null)")
+        )
+    };
+    waits.map(line).collect()
+}
+
 fn called(together: &[&Job], first: &Job, splits: bool) -> String {
     let Some((array, _)) = first.array.filter(|_| first.is_whole && !splits) else {
         return first.name();
@@ -119,6 +141,14 @@ fn of_job(job: &Job, field: &str) -> Result<String, String> {
             (gpus, Some(kind)) => format!("gres:gpu:{kind}:{gpus}"),
         },
         "tres-per-job" | "tres-per-task" | "tres-per-socket" => "N/A".into(),
+        "tres-alloc" => format!(
+            "cpu={},mem=0,node={},gres/gpu={}",
+            job.num_nodes * job.cpus_per_node,
+            job.num_nodes,
+            job.num_gpus()
+        ),
+        "QOS" => "normal".into(),
+        "cpus-per-tres" => "N/A".into(),
         "NumNodes" => job.num_nodes.to_string(),
         "NumCPUs" => (job.num_nodes * job.cpus_per_node).to_string(),
         "NodeList" => job.nodes.join(","),
@@ -187,6 +217,11 @@ fn nodes(world: &World, fields: &str) -> Result<String, String> {
                     node.num_cpus
                 ),
                 "Partition" => "main*".into(),
+                "Memory" => "64000".into(),
+                "AllocMem" => "0".into(),
+                "Weight" => "1".into(),
+                "features_act" if node.feature.is_empty() => "(null)".into(),
+                "features_act" => node.feature.into(),
                 _ => return Err(format!("this Slurm prints no {name} of nodes")),
             };
             text.push('|');

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::Cluster;
+use super::allowed::AllowedSets;
 use super::attained_service::AttainedService;
 use super::capabilities::{Capabilities, Sharing, class_cost_s};
 use super::free::FreeIndex;
@@ -73,6 +74,7 @@ impl Cluster {
             gpus: vec![None; num_gpus as usize],
             shared: SharedGpus::default(),
             shapes: Shapes::new(),
+            allowed: AllowedSets::default(),
             shape_gpus_max: Vec::new(),
             task_limits: TaskLimits::new(),
             type_facts: spec

@@ -8,7 +8,7 @@ use super::Cluster;
 use super::shape::Shape;
 use super::tables::{Node, Slice};
 use super::task_limits::NodeRooms;
-use crate::ids::GpuTypeId;
+use crate::ids::{GpuTypeId, NodeId};
 
 impl Cluster {
     /// Whether a placement takes all GPUs of its nodes but for one node.
@@ -39,9 +39,9 @@ impl Cluster {
 
     /// The largest gang that a type can hold while nobody else runs, on those of its nodes that count.
     pub(super) fn gang_max(&self, kind: GpuTypeId, shape: Shape, counts: impl Fn(&Node) -> bool) -> u32 {
-        let nodes = self.nodes.iter();
-        let nodes = nodes.filter(|node| node.gpu_type == kind && counts(node));
-        let hosts = nodes.map(|node| self.hosts_when_empty(node, shape));
+        let nodes = (0..).map(NodeId).zip(&self.nodes);
+        let nodes = nodes.filter(|(_, node)| node.gpu_type == kind && counts(node));
+        let hosts = nodes.map(|(id, node)| self.hosts_when_empty(id, node, shape));
         if shape.tasks.nodes_max > 0 {
             return NodeRooms::of(hosts).most(shape.tasks);
         }

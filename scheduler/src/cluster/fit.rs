@@ -44,13 +44,11 @@ impl Cluster {
             return self.free_rooms(kind, shape.tasks).most(shape.tasks) >= num_gpus;
         }
         if shape.tasks.nodes_max > 0 {
-            let nodes = self.nodes.iter().filter(|node| node.gpu_type == kind);
-            let hosts = nodes.map(|node| self.hosts(node, shape));
-            return NodeRooms::of(hosts).most(shape.tasks) >= num_gpus;
+            return NodeRooms::of(self.hosts_of(kind, shape)).most(shape.tasks) >= num_gpus;
         }
         let mut found = 0_u32;
-        for node in self.nodes.iter().filter(|node| node.gpu_type == kind) {
-            found = found.saturating_add(self.hosts(node, shape));
+        for hosts in self.hosts_of(kind, shape) {
+            found = found.saturating_add(hosts);
             if found >= num_gpus {
                 return true;
             }
@@ -64,9 +62,18 @@ impl Cluster {
         self.shapes.get(id)
     }
 
+    /// What each node of a type could take now; of whole GPUs nodes without a free one are passed over.
+    fn hosts_of(&self, kind: GpuTypeId, shape: Shape) -> impl Iterator<Item = u32> + '_ {
+        let is_open = move |node: &Node| node.gpu_type == kind && (node.free != 0 || shape.is_fractional());
+        let nodes = (0..).map(NodeId).zip(&self.nodes);
+        nodes
+            .filter(move |(_, node)| is_open(node))
+            .map(move |(id, node)| self.hosts(id, node, shape))
+    }
+
     /// GPUs of a node that could each take one unit of the shape now, in whole tasks.
-    fn hosts(&self, node: &Node, shape: Shape) -> u32 {
-        if node.state != NodeState::Up {
+    fn hosts(&self, id: NodeId, node: &Node, shape: Shape) -> u32 {
+        if node.state != NodeState::Up || !self.allows(shape.nodes, id) {
             return 0;
         }
         let served = shape.served_by(node.cpu_milli_free, node.memory_mib_free);
@@ -86,11 +93,14 @@ impl Cluster {
     /// part of a shared one.
     #[must_use]
     pub fn takes_gpu(&self, id: JobId, node: NodeId, gpu: u32) -> bool {
-        let (node, shape) = (&self.nodes[node.index()], self.shape(self.job(id).shape));
+        let shape = self.shape(self.job(id).shape);
+        let is_allowed = self.allows(shape.nodes, node);
+        let node = &self.nodes[node.index()];
         let facts = self.type_facts[node.gpu_type.index()];
         let served = shape.served_by(node.cpu_milli_free, node.memory_mib_free) > 0;
         let shared = || self.shared.get(node.first_gpu + gpu);
         node.state == NodeState::Up
+            && is_allowed
             && served
             && facts.serves(shape)
             && (node.free >> gpu & 1 == 1 || shared().is_some_and(|gpu| facts.joins(gpu, shape)))
@@ -103,9 +113,9 @@ impl Cluster {
     }
 
     /// GPUs of an empty node that could each take one unit of the shape, in whole tasks.
-    pub(super) fn hosts_when_empty(&self, node: &Node, shape: Shape) -> u32 {
+    pub(super) fn hosts_when_empty(&self, id: NodeId, node: &Node, shape: Shape) -> u32 {
         let served = shape.served_by(node.cpu_milli, node.memory_mib);
-        if self.type_facts[node.gpu_type.index()].serves(shape) {
+        if self.allows(shape.nodes, id) && self.type_facts[node.gpu_type.index()].serves(shape) {
             shape.tasks.num_on(served.min(node.num_gpus))
         } else {
             0
@@ -199,7 +209,7 @@ impl Cluster {
         let mut nodes: Vec<(u32, NodeId, RackId)> = Vec::new();
         for (id, node) in self.nodes.iter().enumerate() {
             if node.gpu_type == kind {
-                let hosts = self.hosts(node, shape);
+                let hosts = self.hosts(NodeId(id as u32), node, shape);
                 if hosts > 0 {
                     nodes.push((hosts, NodeId(id as u32), node.rack));
                 }
@@ -249,6 +259,7 @@ impl Cluster {
         let found = parts.find(|gpu| {
             let node = &self.nodes[gpu.node.index()];
             node.state == NodeState::Up
+                && self.allows(shape.nodes, gpu.node)
                 && shape.served_by(node.cpu_milli_free, node.memory_mib_free) > 0
                 && facts.joins(gpu, shape)
         });

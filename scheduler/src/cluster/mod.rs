@@ -5,6 +5,7 @@
 //! two jobs, a gang holds all its GPUs or none, quotas bind where borrowing is off.
 
 mod admit;
+mod allowed;
 mod alternatives;
 mod attained_service;
 mod believe;
@@ -43,6 +44,7 @@ mod tasks;
 mod type_advantage;
 mod wide;
 
+pub use allowed::AllowedSets;
 pub use capabilities::{Capabilities, Sharing, moved};
 pub use goodput_cache::WaitingPace;
 pub use ordered_set::{Member, OrderedSet};
@@ -88,6 +90,7 @@ pub struct Cluster {
     gpus: Vec<Option<JobId>>,
     shared: SharedGpus,
     shapes: Shapes,
+    allowed: AllowedSets,
     /// Largest gang of each shape on each type of the empty cluster. `[shape][type]`
     shape_gpus_max: Vec<Vec<u32>>,
     /// What the empty cluster has for gangs that are cut into tasks.

@@ -5,6 +5,20 @@ use super::tables::{NodeState, Slice};
 use crate::ids::{JobId, NodeId};
 
 impl Cluster {
+    /// CPU in thousandths of a core and host memory in MiB of a node are others', who are not in the tables: no more than is free
+    /// there, and nothing where it is not modelled. A snapshot of the cluster does not tell it: who knows of others makes tables anew.
+    pub fn set_aside(&mut self, node: NodeId, cpu_milli: u32, memory_mib: u32) {
+        let node = &mut self.nodes[node.index()];
+        let (cpu_milli, memory_mib) = (
+            cpu_milli.min(node.cpu_milli_free),
+            memory_mib.min(node.memory_mib_free),
+        );
+        node.cpu_milli -= cpu_milli;
+        node.cpu_milli_free -= cpu_milli;
+        node.memory_mib -= memory_mib;
+        node.memory_mib_free -= memory_mib;
+    }
+
     /// Changes a node's state. A draining node keeps its jobs and takes no new ones; a node that goes down stops its
     /// jobs, which go back to the queue with what their last checkpoint holds and are written to `stopped`, lowest
     /// first; a node that comes up offers its idle GPUs again.

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::cluster_spec::{Resources, Tasks};
+use crate::cluster_spec::{AllowedNodes, Resources, Tasks};
 
 /// Number of a shape in its cluster; 0 is [`Shape::PLAIN`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -35,6 +35,9 @@ pub struct Shape {
     /// How the gang is cut into tasks.
     #[serde(default, skip_serializing_if = "Tasks::is_any")]
     pub tasks: Tasks,
+    /// The nodes that it may have.
+    #[serde(default, skip_serializing_if = "AllowedNodes::is_all")]
+    pub nodes: AllowedNodes,
 }
 
 impl Shape {
@@ -45,6 +48,7 @@ impl Shape {
         cpu_milli: 0,
         memory_mib: 0,
         tasks: Tasks::ANY,
+        nodes: AllowedNodes::ALL,
     };
 
     /// The shape of a request; fractions of a unit are rounded up, so that nothing is promised twice. The memory of a
@@ -62,6 +66,7 @@ impl Shape {
             cpu_milli: units(resources.cpu_cores, 1000.0),
             memory_mib: units(resources.memory_gib, 1024.0),
             tasks: resources.tasks,
+            nodes: resources.nodes,
         }
     }
 
@@ -73,6 +78,18 @@ impl Shape {
             tasks,
             ..Shape::PLAIN
         }
+    }
+
+    /// Whether each GPU is a whole one: free GPUs, CPU and host memory of nodes tell where it fits.
+    #[must_use]
+    pub fn is_of_whole_gpus(self) -> bool {
+        self.gpu_milli == 1000
+    }
+
+    /// Whether its GPUs come with CPU or host memory.
+    #[must_use]
+    pub fn has_inputs(self) -> bool {
+        self.cpu_milli != 0 || self.memory_mib != 0
     }
 
     /// Whether it takes only a part of each GPU.
@@ -147,7 +164,7 @@ mod tests {
             gpu_memory_gib: 0.1,
             cpu_cores: 1.0005,
             memory_gib: 2.0,
-            tasks: Tasks::ANY,
+            ..Resources::WHOLE_GPU
         });
         assert_eq!(
             (shape.gpu_memory_mib, shape.cpu_milli, shape.memory_mib),

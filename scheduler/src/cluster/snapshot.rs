@@ -46,6 +46,9 @@ pub struct ClusterSnapshot {
     /// Nodes that are draining or down.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub nodes: Vec<NodeRecord>,
+    /// Sets of nodes that jobs may have, by their numbers from 1 on.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub allowed: Vec<Vec<NodeId>>,
     /// What GPUs come with, in the order of their numbers: demands are sorted by it.
     pub shapes: Vec<Shape>,
     /// Jobs that came without a name so far.
@@ -150,6 +153,7 @@ impl Cluster {
                     state: node.state,
                 })
                 .collect(),
+            allowed: self.allowed_sets(),
             shapes: shapes.into_iter().map(|id| self.shape(id)).collect(),
             num_numbered: self.num_numbered,
             jobs: rows.map(|id| self.record_of(id)).collect(),
@@ -232,7 +236,18 @@ impl Cluster {
             }
             cluster.set_node_state(record.node, record.state, &mut Vec::new());
         }
+        for (row, nodes) in snapshot.allowed.iter().enumerate() {
+            let number = cluster.allow(nodes.iter().copied());
+            if number.map(|number| usize::from(number.0)) != Some(row + 1) {
+                let allowed = "sets of some nodes that are there, each once".into();
+                return refuse("allowed", format!("set {}", row + 1), allowed);
+            }
+        }
         for shape in &snapshot.shapes {
+            if !cluster.allowed.knows(shape.nodes) {
+                let allowed = format!("0 to {}", snapshot.allowed.len());
+                return refuse("shapes.nodes", shape.nodes.0.to_string(), allowed);
+            }
             shape.tasks.validate("shapes.tasks")?;
             if !(1..=1000).contains(&shape.gpu_milli) || cluster.number_shape(*shape).is_none() {
                 return refuse(

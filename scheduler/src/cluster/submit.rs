@@ -98,6 +98,14 @@ impl Cluster {
     pub(super) fn demand_of(&mut self, request: &Submission) -> Result<Demand, ConfigError> {
         request.resources.validate("job.resources")?;
         request.resources.tasks.validate_gang("job", request.num_gpus)?;
+        if !self.allowed.knows(request.resources.nodes) {
+            return Err(ConfigError::new(
+                "job.resources.nodes",
+                request.resources.nodes.0,
+                "0 or the number of a set of nodes of this cluster",
+                "sets have no number before they are told (Cluster::allow)",
+            ));
+        }
         let Some(shape) = self.number_shape(Shape::of(&request.resources)) else {
             return Err(ConfigError::new(
                 "job.resources",

@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use super::Cluster;
+use super::shape::Shape;
 use super::tables::{Node, NodeState, Slice, lowest, num_in};
 use super::task_limits::{NodeRooms, TypeRoom};
 use crate::cluster_spec::Tasks;
@@ -41,6 +42,15 @@ impl Cluster {
         }
     }
 
+    /// GPUs for whole tasks of a shape on a node that had so much to spare.
+    fn room_in(&self, id: NodeId, spare: Spare, shape: Shape) -> u32 {
+        if !self.allows(shape.nodes, id) {
+            return 0;
+        }
+        let served = shape.served_by(spare.cpu_milli, spare.memory_mib);
+        shape.tasks.num_on(spare.num_gpus.min(served))
+    }
+
     fn count_room(&self, kind: GpuTypeId, tasks: Tasks) -> TypeRoom {
         let room = |node: &Node| tasks.num_on(node.num_gpus);
         let nodes = self.nodes.iter().filter(|node| node.gpu_type == kind);
@@ -67,31 +77,43 @@ impl Cluster {
         rooms
     }
 
-    /// As [`Cluster::place_over`], for a gang of tasks: on the victims' nodes first, or, where it could not have so many nodes, on
-    /// those with most room.
+    /// As [`Cluster::place_over`], for a gang of whole GPUs that is cut into tasks: on the victims' nodes first, or, where it could
+    /// not have so many nodes, on those with most room.
     pub(crate) fn place_tasks_over(
         &self,
         kind: GpuTypeId,
-        (tasks, num_gpus): (Tasks, u32),
+        (shape, num_gpus): (Shape, u32),
         victims: &[JobId],
         out: &mut Vec<Slice>,
     ) -> bool {
+        let tasks = shape.tasks;
         if tasks.is_any() {
             return self.place_over(kind, num_gpus, victims, out);
         }
-        let mut given: BTreeMap<NodeId, u64> = BTreeMap::new();
-        for slice in victims
-            .iter()
-            .flat_map(|victim| &self.jobs[victim.index()].placement)
-        {
-            *given.entry(slice.node).or_default() |= slice.gpus;
+        // What victims give back: GPUs, and what comes with them.
+        let mut given: BTreeMap<NodeId, (u64, Spare)> = BTreeMap::new();
+        for victim in victims {
+            let job = &self.jobs[victim.index()];
+            let with = self.shape(job.granted);
+            for slice in &job.placement {
+                let (gpus, spare) = given.entry(slice.node).or_default();
+                *gpus |= slice.gpus;
+                spare.add(Spare::of(with, slice.num_gpus()));
+            }
         }
         // Whether nobody gives way there, GPUs for whole tasks, the node and its GPUs.
         let mut nodes: Vec<(bool, u32, NodeId, u64)> = Vec::new();
         for (id, node) in self.nodes.iter().enumerate() {
             let (id, is_up) = (NodeId(id as u32), node.state == NodeState::Up);
-            let gpus = node.free | given.get(&id).copied().unwrap_or(0);
-            let room = tasks.num_on(num_in(gpus));
+            let (more, mut spare) = given.get(&id).copied().unwrap_or_default();
+            let gpus = node.free | more;
+            spare.add(Spare {
+                num_gpus: num_in(node.free),
+                cpu_milli: node.cpu_milli_free,
+                memory_mib: node.memory_mib_free,
+            });
+            spare.num_gpus = num_in(gpus);
+            let room = self.room_in(id, spare, shape);
             if node.gpu_type == kind && is_up && room > 0 {
                 nodes.push((!given.contains_key(&id), room, id, gpus));
             }
@@ -131,65 +153,120 @@ fn fill(nodes: &[(bool, u32, NodeId, u64)], (tasks, num_gpus): (Tasks, u32), out
     rest == 0
 }
 
-/// Free GPUs of a type node by node, as they would be if some running jobs had ended, for one gang of tasks.
+/// What a node has to spare.
+#[derive(Clone, Copy, Debug, Default)]
+struct Spare {
+    num_gpus: u32,
+    cpu_milli: u32,
+    memory_mib: u32,
+}
+
+impl Spare {
+    /// So many GPUs with what comes with each of them.
+    fn of(shape: Shape, num_gpus: u32) -> Spare {
+        Spare {
+            num_gpus,
+            cpu_milli: shape.cpu_milli * num_gpus,
+            memory_mib: shape.memory_mib * num_gpus,
+        }
+    }
+
+    fn add(&mut self, more: Spare) {
+        self.num_gpus += more.num_gpus;
+        self.cpu_milli += more.cpu_milli;
+        self.memory_mib += more.memory_mib;
+    }
+
+    fn take(&mut self, less: Spare) {
+        self.num_gpus -= less.num_gpus;
+        self.cpu_milli -= less.cpu_milli;
+        self.memory_mib -= less.memory_mib;
+    }
+}
+
+/// What nodes of a type have free, as it would be if some running jobs had ended, for one gang of tasks with whole GPUs.
 #[derive(Clone, Debug)]
 pub(crate) struct TaskRoom {
     kind: GpuTypeId,
-    tasks: Tasks,
+    shape: Shape,
     num_gpus: u32,
     /// `[node]`
-    free: Vec<u32>,
+    free: Vec<Spare>,
     rooms: NodeRooms,
 }
 
 impl TaskRoom {
     /// As they are now.
-    pub(crate) fn now(cluster: &Cluster, kind: GpuTypeId, (tasks, num_gpus): (Tasks, u32)) -> TaskRoom {
-        let of_node = |node: &Node| if node.gpu_type == kind { node.num_free() } else { 0 };
-        let free: Vec<u32> = cluster.nodes.iter().map(of_node).collect();
+    pub(crate) fn now(cluster: &Cluster, kind: GpuTypeId, (shape, num_gpus): (Shape, u32)) -> TaskRoom {
+        let of_node = |node: &Node| match node.gpu_type == kind {
+            true => Spare {
+                num_gpus: node.num_free(),
+                cpu_milli: node.cpu_milli_free,
+                memory_mib: node.memory_mib_free,
+            },
+            false => Spare::default(),
+        };
+        let free: Vec<Spare> = cluster.nodes.iter().map(of_node).collect();
+        let nodes = (0..).map(NodeId).zip(&free);
         TaskRoom {
             kind,
-            tasks,
+            shape,
             num_gpus,
-            rooms: NodeRooms::of(free.iter().map(|free| tasks.num_on(*free))),
+            rooms: NodeRooms::of(nodes.map(|(id, spare)| cluster.room_in(id, *spare, shape))),
             free,
         }
     }
 
     /// Whether the gang fits.
     pub(crate) fn fits(&self) -> bool {
-        self.rooms.most(self.tasks) >= self.num_gpus
+        self.rooms.most(self.shape.tasks) >= self.num_gpus
     }
 
-    /// GPUs are given back; those of other types and of nodes that take no jobs do not count.
-    pub(crate) fn give(&mut self, cluster: &Cluster, slice: Slice) {
-        self.change(cluster, slice.node, |free| free + slice.num_gpus());
+    /// A job gives GPUs back, with what comes with them; those of other types and of nodes that take no jobs do not count.
+    pub(crate) fn give(&mut self, cluster: &Cluster, job: JobId, slice: Slice) {
+        let with = cluster.shape(cluster.job(job).granted);
+        self.change(cluster, slice.node, |free| {
+            free.add(Spare::of(with, slice.num_gpus()))
+        });
     }
 
-    /// GPUs that were given back are not after all.
-    pub(crate) fn take(&mut self, cluster: &Cluster, slice: Slice) {
-        self.change(cluster, slice.node, |free| free - slice.num_gpus());
+    /// What was given back is not after all.
+    pub(crate) fn take(&mut self, cluster: &Cluster, job: JobId, slice: Slice) {
+        let with = cluster.shape(cluster.job(job).granted);
+        self.change(cluster, slice.node, |free| {
+            free.take(Spare::of(with, slice.num_gpus()))
+        });
     }
 
-    fn change(&mut self, cluster: &Cluster, id: NodeId, change: impl Fn(u32) -> u32) {
+    fn change(&mut self, cluster: &Cluster, id: NodeId, change: impl Fn(&mut Spare)) {
         let node = &cluster.nodes[id.index()];
         if node.gpu_type != self.kind || node.state != NodeState::Up {
             return;
         }
         let free = &mut self.free[id.index()];
-        self.rooms.remove(self.tasks.num_on(*free));
-        *free = change(*free);
-        self.rooms.add(self.tasks.num_on(*free), 1);
+        self.rooms.remove(cluster.room_in(id, *free, self.shape));
+        change(free);
+        self.rooms.add(cluster.room_in(id, *free, self.shape), 1);
     }
 
     /// GPUs that others may take, wherever they take them, so that the gang fits all the same; a lower bound where tasks are limited
     /// on a node or nodes of the gang. It must fit.
-    pub(crate) fn num_spare(&self) -> u32 {
-        let each = u32::from(self.tasks.gpus_per_task).max(1);
-        let rooms = self.free.iter().map(|free| (self.tasks.num_on(*free), *free));
+    pub(crate) fn num_spare(&self, cluster: &Cluster) -> u32 {
+        let tasks = self.shape.tasks;
+        let each = u32::from(tasks.gpus_per_task).max(1);
+        let rooms = (0..).map(NodeId).zip(&self.free).map(|(id, free)| {
+            let room = cluster.room_in(id, *free, self.shape);
+            // Whoever takes a GPU may take all the CPU beside it: none of the others counts as left over.
+            let free = if self.shape.has_inputs() {
+                room
+            } else {
+                free.num_gpus
+            };
+            (room, free)
+        });
         let mut rooms: Vec<(u32, u32)> = rooms.filter(|(room, _)| *room > 0).collect();
         rooms.sort_unstable_by_key(|(room, _)| Reverse(*room));
-        rooms.truncate(self.tasks.most_nodes());
+        rooms.truncate(tasks.most_nodes());
         let all: u32 = rooms.iter().map(|(room, _)| room).sum();
         // The gang no longer fits once so many tasks find no room. The first of a node is lost with all that is left over there and
         // one GPU, each further one with all of its own.

@@ -20,6 +20,14 @@ fn tasks(gpus_per_task: u8, tasks_per_node_max: u8, nodes_max: u16) -> Tasks {
     }
 }
 
+/// Whole GPUs that are cut so.
+fn cut(tasks: Tasks) -> Shape {
+    Shape {
+        tasks,
+        ..Shape::PLAIN
+    }
+}
+
 fn request(num_gpus: u32, tasks: Tasks, run_s: f64) -> Submission {
     Submission {
         tenant: TenantId(0),
@@ -170,7 +178,7 @@ proptest! {
         let jobs = jobs.into_iter().enumerate().filter(|(row, _)| stopped >> row & 1 == 1);
         let victims: Vec<JobId> = jobs.map(|(_, job)| job).collect();
         let mut slices = Vec::new();
-        let placed = cluster.place_tasks_over(KIND, (tasks, num_gpus), &victims, &mut slices);
+        let placed = cluster.place_tasks_over(KIND, (cut(tasks), num_gpus), &victims, &mut slices);
         cluster.advance(Time(1));
         victims.iter().for_each(|id| cluster.preempt(*id));
         let open: Vec<u64> = cluster.nodes().iter().map(|node| node.free).collect();
@@ -185,11 +193,11 @@ proptest! {
     #[test]
     fn what_is_spare_beside_a_gang_may_be_taken_anywhere(taken in masks(), (num_gpus, tasks) in any_tasks()) {
         let (cluster, _) = cluster(&taken[..taken.len().min(4)]);
-        let room = TaskRoom::now(&cluster, KIND, (tasks, num_gpus));
+        let room = TaskRoom::now(&cluster, KIND, (cut(tasks), num_gpus));
         let free = free_of(&cluster);
         prop_assert_eq!(room.fits(), fewest(&free, num_gpus, tasks).is_some());
         prop_assume!(room.fits());
-        let spare = room.num_spare();
+        let spare = room.num_spare(&cluster);
         let after = |num: u32| {
             // What is left of the nodes once so many GPUs are taken, in every way.
             let one = Tasks::ANY;

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{ClusterSpec, NUM_GPUS_MAX, Tasks, is_name};
+use super::{AllowedNodes, ClusterSpec, NUM_GPUS_MAX, Tasks, is_name};
 use crate::error::ConfigError;
 use crate::physics::goodput::Elastic;
 use crate::physics::links::StepCost;
@@ -228,6 +228,9 @@ pub struct Resources {
     /// How the gang is cut into tasks.
     #[serde(skip_serializing_if = "Tasks::is_any")]
     pub tasks: Tasks,
+    /// The nodes that it may have.
+    #[serde(skip_serializing_if = "AllowedNodes::is_all")]
+    pub nodes: AllowedNodes,
 }
 
 impl Resources {
@@ -238,6 +241,7 @@ impl Resources {
         cpu_cores: 0.0,
         memory_gib: 0.0,
         tasks: Tasks::ANY,
+        nodes: AllowedNodes::ALL,
     };
 
     /// Whether the job asks for less than whole GPUs.

@@ -4,9 +4,11 @@
 //! are built from it in [`crate::cluster`]. Refused: zero GPUs, more than 64 GPUs a node, unknown type names, quotas
 //! above the capacity.
 
+mod allowed;
 mod class;
 mod tasks;
 
+pub use allowed::AllowedNodes;
 pub use class::{ElasticJob, Load, LocalityFactors, ModelClass, Resources};
 pub use tasks::Tasks;
 

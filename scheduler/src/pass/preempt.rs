@@ -310,8 +310,9 @@ impl Over {
             let start = slices.len();
             let request = &cluster.job(job).request;
             let (num_gpus, tasks) = (request.num_gpus, request.resources.tasks);
+            let shape = cluster.shape(cluster.job(job).shape);
             let victims_of = &victims[self.victims.clone()];
-            let placed = cluster.place_tasks_over(kind, (tasks, num_gpus), victims_of, slices);
+            let placed = cluster.place_tasks_over(kind, (shape, num_gpus), victims_of, slices);
             let consolidated = cluster.capabilities().consolidated && tasks.is_any();
             let loose = consolidated && !cluster.is_consolidated(&slices[start..]);
             if placed && !loose {
@@ -366,7 +367,9 @@ pub(super) fn push_preempts(
         return;
     };
     let shape = cluster.shape(demand.shape);
-    if !cluster.has_room(demand) || !shape.is_gpus_alone() {
+    // What comes with GPUs is known node by node, for gangs of tasks.
+    let is_counted = shape.is_gpus_alone() || shape.is_of_whole_gpus() && !shape.tasks.is_any();
+    if !cluster.has_room(demand) || !is_counted {
         return;
     }
     let (first, ask, now) = (set.rows.len(), Ask::of(cluster, job), cluster.now());
@@ -395,8 +398,8 @@ pub(super) fn push_preempts(
             let last = match shape.tasks {
                 Tasks::ANY => Counted::now(cluster, kind, num_gpus)
                     .and_then(|room| find_victims(cluster, kind, room, newcomer, stoppable, victims)),
-                tasks => {
-                    let room = TaskRoom::now(cluster, kind, (tasks, num_gpus));
+                _ => {
+                    let room = TaskRoom::now(cluster, kind, (shape, num_gpus));
                     find_victims(cluster, kind, room, newcomer, stoppable, victims)
                 }
             };

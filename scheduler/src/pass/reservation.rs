@@ -9,7 +9,6 @@
 
 use crate::cluster::decision::HeldBack;
 use crate::cluster::{Cluster, Demand, PlacementFacts, Shape, Slice, TaskRoom};
-use crate::cluster_spec::Tasks;
 use crate::ids::{GpuTypeId, JobId, TenantId, Time};
 
 /// GPUs held back for one job.
@@ -165,11 +164,11 @@ impl Ends {
         kind: GpuTypeId,
         demand: Demand,
     ) -> Option<(Time, u32)> {
-        let tasks = cluster.shape(demand.shape).tasks;
-        if tasks.is_any() {
+        let shape = cluster.shape(demand.shape);
+        if shape.tasks.is_any() {
             return self.earliest_fit(cluster, kind, demand.num_gpus);
         }
-        earliest_fit_of_tasks(cluster, kind, (tasks, demand.num_gpus))
+        earliest_fit_of_tasks(cluster, kind, (shape, demand.num_gpus))
     }
 
     /// When `num_gpus` of a type are believed to be free, and how many are free then.
@@ -196,21 +195,21 @@ fn soon(cluster: &Cluster) -> Time {
 }
 
 /// When a gang of tasks is believed to fit on a type; its GPUs, and those that others may take beside it.
-fn earliest_fit_of_tasks(cluster: &Cluster, kind: GpuTypeId, gang: (Tasks, u32)) -> Option<(Time, u32)> {
+fn earliest_fit_of_tasks(cluster: &Cluster, kind: GpuTypeId, gang: (Shape, u32)) -> Option<(Time, u32)> {
     let mut room = TaskRoom::now(cluster, kind, gang);
     if room.fits() {
-        return Some((cluster.now(), gang.1 + room.num_spare()));
+        return Some((cluster.now(), gang.1 + room.num_spare(cluster)));
     }
     let (soon, mut running) = (soon(cluster), cluster.running_of(kind).iter().peekable());
     while let Some((end, job)) = running.next() {
         cluster
             .slices_freed_by(*job)
-            .for_each(|slice| room.give(cluster, slice));
+            .for_each(|slice| room.give(cluster, *job, slice));
         // Jobs that end together free their GPUs together.
         let end = (*end).max(soon);
         let is_last = running.peek().is_none_or(|(next, _)| *next > end);
         if is_last && room.fits() {
-            return Some((end, gang.1 + room.num_spare()));
+            return Some((end, gang.1 + room.num_spare(cluster)));
         }
     }
     None

@@ -65,7 +65,7 @@ impl Room for TaskRoom {
         let placement = &cluster.job(job).placement;
         placement
             .iter()
-            .for_each(|slice| TaskRoom::give(self, cluster, *slice));
+            .for_each(|slice| TaskRoom::give(self, cluster, job, *slice));
     }
 
     fn has_more(&self) -> bool {
@@ -74,7 +74,7 @@ impl Room for TaskRoom {
 
     fn take_back(&mut self, cluster: &Cluster, job: JobId) -> bool {
         let placement = &cluster.job(job).placement;
-        placement.iter().for_each(|slice| self.take(cluster, *slice));
+        placement.iter().for_each(|slice| self.take(cluster, job, *slice));
         let is_spare = TaskRoom::fits(self);
         if !is_spare {
             Room::give(self, cluster, job, 0);

@@ -204,6 +204,7 @@ fn read_resources(table: &Table) -> Result<Resources, Error> {
         cpu_cores: amount(cpu_cores)?,
         memory_gib: amount(memory_gib)?,
         tasks: read_tasks(table)?,
+        ..Resources::WHOLE_GPU
     })
 }
 

@@ -120,6 +120,7 @@ fn read_row(table: &Table, draft: &mut Draft, cluster: &ClusterSpec) -> Result<O
         cpu_cores: amount("cpu_milli")? / 1000.0 / f64::from(num_gpus),
         memory_gib: amount("memory_mib")? / 1024.0 / f64::from(num_gpus),
         tasks: Tasks::of(gpus_per_task),
+        ..Resources::WHOLE_GPU
     };
     let seconds = |name: &str| table.number(column(name), -SUBMIT_S_MAX, SUBMIT_S_MAX, "give seconds");
     let (submit_s, deleted_s) = (seconds("creation_time")?, seconds("deletion_time")?);

@@ -1,0 +1,73 @@
+//! Jobs that a round keeps out of its tables, because others that it starts take what a limit leaves.
+//!
+//! Tables do not know sums over jobs of several nodes and types: limits of accounts, licences. So a round whose starts would exceed
+//! one is decided again without those that come too late, and without everybody else for whom too little is left then. Who is not
+//! under that limit has their GPUs in the same round. All of it follows from the snapshot and the policy, so a log is decided again
+//! to the same bits.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use pleach_scheduler::ExternalId;
+use pleach_scheduler::decision::Action;
+
+use crate::bars::Bars;
+use crate::record::Planned;
+use crate::snapshot::{JobSeen, Snapshot};
+
+/// Most attempts at a round; then starts that would exceed a limit are left out, and what they would have had stays free for a
+/// round. *Ours*: each costs as much as a round, and the second is the last one unless the policy then chooses others of the same
+/// account.
+const ATTEMPTS_MAX: u32 = 4;
+
+/// What is kept out of the next attempt at a round that would decide so; none: these decisions stand, those that were taken out
+/// of them apart.
+pub(crate) fn next(bars: &Bars, snapshot: &Snapshot, decisions: &mut Vec<Planned>) -> Option<Bars> {
+    if snapshot.site.allowances.is_empty() {
+        return None;
+    }
+    let mut left: Vec<u64> = snapshot
+        .site
+        .allowances
+        .iter()
+        .map(|allowance| allowance.left)
+        .collect();
+    let seen: BTreeMap<ExternalId, &JobSeen> = snapshot.jobs.iter().map(|job| (job.id, job)).collect();
+    let (mut taken, mut late) = (BTreeSet::new(), BTreeSet::new());
+    let starts = decisions
+        .iter()
+        .filter(|planned| planned.decision.action == Action::Start);
+    for job in starts.filter_map(|planned| seen.get(&planned.job())) {
+        if job.terms.lacking(&left).is_some() {
+            late.insert(job.id);
+            continue;
+        }
+        for (row, amount) in &job.terms.takes {
+            if let Some(left) = left.get_mut(*row as usize) {
+                *left -= amount;
+            }
+        }
+        taken.insert(job.id);
+    }
+    if late.is_empty() {
+        return None;
+    }
+    if bars.num_attempts >= ATTEMPTS_MAX {
+        decisions.retain(|planned| !late.contains(&planned.job()));
+        return None;
+    }
+    let waits = snapshot
+        .jobs
+        .iter()
+        .filter(|job| !job.is_placed() && !taken.contains(&job.id));
+    let barred = waits.filter_map(|job| {
+        let what = &snapshot.site.allowances.get(job.terms.lacking(&left)?)?.what;
+        Some((
+            job.id,
+            format!("those that come before it take what is left of {what}"),
+        ))
+    });
+    Some(Bars {
+        jobs: bars.jobs.clone().into_iter().chain(barred).collect(),
+        num_attempts: bars.num_attempts + 1,
+    })
+}

@@ -1,0 +1,96 @@
+//! What a site's rules say of its jobs and nodes, whatever the batch system: nodes that a job may not have, and sums that its jobs
+//! may not exceed.
+//!
+//! A rule is written down once with its reason, and jobs refer to it: features, nodes that a user names or shuns, reservations to
+//! come. So the tables have each rule as a set of nodes, and `why-not` its words.
+
+use serde::{Deserialize, Serialize};
+
+/// The rules of a site at one moment.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Site {
+    /// Nodes that are closed to those who refer to the rule.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub rules: Vec<Rule>,
+    /// Sums of which those who refer to them may take what is left.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub allowances: Vec<Allowance>,
+}
+
+impl Site {
+    /// Whether there are no rules.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.rules.is_empty() && self.allowances.is_empty()
+    }
+}
+
+/// Nodes that are closed to some jobs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Rule {
+    /// The nodes, as a list of names: `g[1-3],h7`.
+    pub closed: String,
+    /// Why they are closed, as what is said of a node: "lacks the feature nvme".
+    pub why: String,
+}
+
+/// A sum that jobs share.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Allowance {
+    /// What it is, in the words of the batch system.
+    pub what: String,
+    /// How much of it is left.
+    pub left: u64,
+}
+
+/// CPUs and host memory of a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HostSeen {
+    /// CPUs in all, those that nobody may have apart.
+    pub num_cpus: u32,
+    /// Host memory in all, MiB.
+    pub memory_mib: u32,
+    /// Host memory that nobody has reserved, MiB.
+    pub memory_mib_free: u32,
+}
+
+/// What a job asks of a site beside GPUs and CPUs.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Terms {
+    /// Host memory on each of its nodes, MiB.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub memory_mib: u32,
+    /// Rows of [`Site::rules`] that hold for it, ascending.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub rules: Vec<u32>,
+    /// Rows of [`Site::allowances`], ascending, and how much of each it takes.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub takes: Vec<(u32, u64)>,
+}
+
+impl Terms {
+    /// Whether it asks for nothing.
+    #[must_use]
+    pub fn is_none(&self) -> bool {
+        *self == Terms::default()
+    }
+}
+
+impl Terms {
+    /// The first row of sums of which less is left than it takes.
+    #[must_use]
+    pub fn lacking(&self, left: &[u64]) -> Option<usize> {
+        let mut takes = self.takes.iter().map(|(row, amount)| (*row as usize, *amount));
+        let lacks = |(row, amount): &(usize, u64)| left.get(*row).is_some_and(|left| left < amount);
+        takes.find(lacks).map(|(row, _)| row)
+    }
+}
+
+fn is_zero(number: &u32) -> bool {
+    *number == 0
+}

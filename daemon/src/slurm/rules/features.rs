@@ -1,0 +1,95 @@
+//! Features that jobs ask of nodes: `nvme&(a|b)`, as `--constraint` takes them.
+//!
+//! Counts (`a*2`), sets that must be equal on all nodes (`[a|b]`) and negation are no rule about single nodes and not read: whoever asks
+//! for them is left to Slurm.
+
+/// Deepest nesting of parentheses.
+const DEPTH_MAX: usize = 16;
+
+/// Which of some nodes have what is asked, by their features; none of a text that is no rule about single nodes.
+pub(crate) fn matching(asked: &str, nodes: &[Vec<&str>]) -> Option<Vec<bool>> {
+    let mut parser = Parser { rest: asked, nodes };
+    let found = parser.any(0)?;
+    parser.rest.is_empty().then_some(found)
+}
+
+struct Parser<'a> {
+    rest: &'a str,
+    nodes: &'a [Vec<&'a str>],
+}
+
+impl Parser<'_> {
+    fn take(&mut self, word: char) -> bool {
+        let rest = self.rest.strip_prefix(word);
+        self.rest = rest.unwrap_or(self.rest);
+        rest.is_some()
+    }
+
+    /// Parts that `|` separates.
+    fn any(&mut self, depth: usize) -> Option<Vec<bool>> {
+        let mut found = self.all(depth)?;
+        while self.take('|') {
+            let more = self.all(depth)?;
+            found.iter_mut().zip(more).for_each(|(is, more)| *is |= more);
+        }
+        Some(found)
+    }
+
+    /// Parts that `&` or `,` joins.
+    fn all(&mut self, depth: usize) -> Option<Vec<bool>> {
+        let mut found = self.one(depth)?;
+        while self.take('&') || self.take(',') {
+            let more = self.one(depth)?;
+            found.iter_mut().zip(more).for_each(|(is, more)| *is &= more);
+        }
+        Some(found)
+    }
+
+    fn one(&mut self, depth: usize) -> Option<Vec<bool>> {
+        if depth < DEPTH_MAX && self.take('(') {
+            let found = self.any(depth + 1)?;
+            return self.take(')').then_some(found);
+        }
+        let is_name = |c: char| c.is_ascii_alphanumeric() || "-_.:=+".contains(c);
+        let end = self.rest.find(|c| !is_name(c)).unwrap_or(self.rest.len());
+        let (name, rest) = self.rest.split_at(end);
+        self.rest = rest;
+        let has = |features: &Vec<&str>| features.contains(&name);
+        (!name.is_empty()).then(|| self.nodes.iter().map(has).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn features_are_asked_as_slurm_asks_for_them() {
+        let nodes = vec![vec!["a"], vec!["b", "nvme"], vec!["a", "b"], vec![]];
+        let of = |asked: &str| {
+            let found = matching(asked, &nodes)?;
+            Some((0..4).filter(|row| found[*row]).collect::<Vec<usize>>())
+        };
+        assert_eq!(of("a").unwrap(), [0, 2]);
+        assert_eq!(of("a&b").unwrap(), [2]);
+        assert_eq!(of("a,b").unwrap(), [2]);
+        assert_eq!(of("a|nvme").unwrap(), [0, 1, 2]);
+        assert_eq!(of("(a|nvme)&b").unwrap(), [1, 2]);
+        assert_eq!(of("a|nvme&b").unwrap(), [0, 1, 2]);
+        assert_eq!(of("x").unwrap(), [0_usize; 0]);
+        for text in [
+            "",
+            "a&",
+            "[a|b]",
+            "a*2",
+            "(a",
+            "a)",
+            "!a",
+            "a b",
+            "&",
+            &"(".repeat(1000),
+        ] {
+            assert_eq!(of(text), None, "{text}");
+        }
+    }
+}

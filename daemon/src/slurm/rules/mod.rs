@@ -1,0 +1,333 @@
+//! The rules of a site as Slurm tells them, for jobs that are held: which nodes are closed to a job, and what of a limit it takes.
+//!
+//! What is not read here Slurm judges at the start, and its refusal is remembered ([`crate::refusals`]).
+
+mod book;
+pub(crate) mod features;
+mod licences;
+mod limits;
+mod lines;
+mod partition;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use pleach_scheduler::ExternalId;
+use pleach_scheduler::cluster::NodeState;
+
+use self::book::Book;
+use self::limits::{Limits, Payer};
+use self::partition::Reservation;
+use super::node_list::{expand, fold};
+use super::table::is_null;
+use crate::snapshot::{JobSeen, NodeSeen, Phase, Site, Terms};
+
+pub(crate) use self::lines::sums;
+
+/// What Slurm told of its rules.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RuleTexts<'a> {
+    /// Of each waiting job its name, the nodes that its user shuns, licences, features: `squeue` with [`WISHES`].
+    pub wishes: &'a str,
+    /// `scontrol -o show partition`.
+    pub partition: &'a str,
+    /// `scontrol -o show reservation`.
+    pub reservations: &'a str,
+    /// `scontrol -o show licenses`; empty where no job asks for any.
+    pub licences: &'a str,
+    /// `scontrol -o show assoc_mgr flags=assoc,qos`.
+    pub limits: &'a str,
+}
+
+/// What is asked of `squeue -o` about waiting jobs. Features and licences may hold any separator that is printed.
+pub const WISHES: &str = "%i\u{1f}%x\u{1f}%W\u{1f}%f";
+
+/// A line of that.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+struct Wishes<'a> {
+    shunned: &'a str,
+    licences: &'a str,
+    features: &'a str,
+}
+
+/// Whether some job asks for licences, by what [`WISHES`] told.
+pub(crate) fn some_want_licences(wishes: &str) -> bool {
+    let is_one = |line: &str| line.split('\u{1f}').nth(2).is_some_and(|text| !is_null(text));
+    wishes.lines().any(is_one)
+}
+
+/// What a job asks for beside GPUs and CPUs, as `squeue` has it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Asks<'a> {
+    pub(crate) tres: &'a str,
+    pub(crate) qos: &'a str,
+    pub(crate) cpus_per_gpu: &'a str,
+    /// Nodes that its user names.
+    pub(crate) wish: Vec<String>,
+    /// Whether it wants its nodes for itself.
+    pub(crate) is_exclusive: bool,
+}
+
+/// Completes what was seen: CPUs and memory of jobs, the rules and the sums that hold for those that wait.
+pub(super) fn complete(
+    (jobs, asks): (&mut [JobSeen], &BTreeMap<ExternalId, Asks<'_>>),
+    (nodes, features): (&mut [NodeSeen], &BTreeMap<String, String>),
+    (partition_name, texts): (&str, &RuleTexts<'_>),
+    now_s: i64,
+) -> Site {
+    let partition = partition::partition(texts.partition);
+    if !partition.is_up {
+        let up = nodes.iter_mut().filter(|node| node.state == NodeState::Up);
+        up.for_each(|node| node.state = NodeState::Draining);
+    }
+    let nodes: &[NodeSeen] = nodes;
+    let mut rules = Rules {
+        partition,
+        partition_name,
+        reservations: whole_nodes(partition::reservations(texts.reservations), nodes),
+        limits: Limits::read(texts.limits),
+        licences: licences::free(texts.licences),
+        names: nodes.iter().map(|node| node.name.as_str()).collect(),
+        features: nodes
+            .iter()
+            .map(|node| {
+                features
+                    .get(&node.name)
+                    .map_or(Vec::new(), |text| text.split(',').collect())
+            })
+            .collect(),
+        lacking: BTreeMap::new(),
+        now_s,
+    };
+    let wishes = wishes(texts.wishes);
+    let mut book = Book::default();
+    // Tasks of arrays ask for the same: what was found for one holds for all.
+    let mut known: BTreeMap<Asked<'_>, (Terms, Option<String>)> = BTreeMap::new();
+    for job in jobs {
+        let Some(ask) = asks.get(&job.id) else { continue };
+        complete_demand(job, ask);
+        if !matches!(job.phase, Phase::Waiting | Phase::Loose | Phase::Released { .. }) {
+            continue;
+        }
+        let of_others = ask.is_exclusive.then(|| make_exclusive(job, nodes)).flatten();
+        let asked = Asked {
+            ask,
+            wishes: wishes.get(&job.id).copied().unwrap_or_default(),
+            of_others,
+            user: job.user.clone(),
+            account: job.account.clone(),
+            limit_s: job.limit_s,
+            num_nodes: job.num_nodes,
+            num_cpus: job.num_cpus,
+        };
+        let found = match known.get(&asked) {
+            Some(found) => found.clone(),
+            None => {
+                let never = rules.note(&asked, &mut book);
+                let found = (book.terms(), never);
+                known.insert(asked, found.clone());
+                found
+            }
+        };
+        job.terms = Terms {
+            memory_mib: job.terms.memory_mib,
+            ..found.0
+        };
+        match (&job.phase, found.1) {
+            (Phase::Released { .. }, _) => book.counts(&job.terms),
+            (Phase::Waiting, Some(reason)) => job.phase = Phase::Blocked { reason },
+            _ => {}
+        }
+    }
+    book.site()
+}
+
+/// All that rules look at of a job.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Asked<'a> {
+    ask: &'a Asks<'a>,
+    wishes: Wishes<'a>,
+    /// Nodes of another size than the job that wants its nodes for itself has.
+    of_others: Option<String>,
+    user: String,
+    account: String,
+    limit_s: Option<i64>,
+    num_nodes: u32,
+    num_cpus: u32,
+}
+
+/// The rules of a site at one moment.
+struct Rules<'a> {
+    partition: partition::Partition,
+    partition_name: &'a str,
+    reservations: Vec<Reservation>,
+    limits: Limits<'a>,
+    licences: BTreeMap<&'a str, u64>,
+    /// Of the nodes. `[node]`
+    names: Vec<&'a str>,
+    features: Vec<Vec<&'a str>>,
+    /// Nodes that lack what is asked for, as a list.
+    lacking: BTreeMap<&'a str, String>,
+    now_s: i64,
+}
+
+impl<'a> Rules<'a> {
+    /// Notes in the book what holds for a job; why it can never start, if so, as what "it" does.
+    fn note(&mut self, asked: &Asked<'a>, book: &mut Book) -> Option<String> {
+        self.close(asked, book);
+        let on_node = asked.num_cpus.div_ceil(asked.num_nodes.max(1));
+        let never = self.partition.forbids(asked.limit_s, asked.num_nodes, on_node);
+        let mut takes = sums(asked.ask.tres);
+        takes.insert("cpu", u64::from(asked.num_cpus));
+        let payer = Payer {
+            user: &asked.user,
+            account: &asked.account,
+            partition: self.partition_name,
+            qos: asked.ask.qos,
+            takes,
+            limit_s: asked.limit_s,
+        };
+        let never = never.or(self.limits.note(&payer, book));
+        for (name, num) in licences::asked(asked.wishes.licences).unwrap_or_default() {
+            let left = self.licences.get(name).copied().unwrap_or(u64::MAX);
+            book.takes(&format!("licences {name}"), left, num);
+        }
+        never
+    }
+
+    /// Notes the nodes that are closed to it.
+    fn close(&mut self, asked: &Asked<'a>, book: &mut Book) {
+        let (
+            ask,
+            Wishes {
+                shunned,
+                features: wanted,
+                ..
+            },
+        ) = (asked.ask, asked.wishes);
+        if let Some(others) = &asked.of_others {
+            let why = "is of another size than most, and it asks for nodes of its own";
+            book.closes(others, why.to_owned());
+        }
+        if !is_null(wanted) && features::matching(wanted, &[]).is_some() {
+            let (names, features) = (&self.names, &self.features);
+            let closed = self.lacking.entry(wanted).or_insert_with(|| {
+                let has = features::matching(wanted, features).unwrap_or_default();
+                let lacks = names.iter().zip(has).filter(|(_, has)| !has);
+                fold(lacks.map(|(name, _)| *name))
+            });
+            book.closes(closed, format!("lacks what it asks for: {wanted}"));
+        }
+        if !ask.wish.is_empty() {
+            let is_named = |name: &str| ask.wish.iter().any(|wish| wish == name);
+            let others = fold(self.names.iter().copied().filter(|name| !is_named(name)));
+            let wish = fold(ask.wish.iter().map(String::as_str));
+            book.closes(&others, format!("is not among those that it names ({wish})"));
+        }
+        // What is no list Slurm judges at the start.
+        if !is_null(shunned) && expand(shunned).is_some() {
+            book.closes(shunned, "is excluded by its user".to_owned());
+        }
+        for reservation in &self.reservations {
+            if reservation.meets(self.now_s, asked.limit_s) {
+                book.closes(&reservation.nodes, reservation.told(self.now_s));
+            }
+        }
+    }
+}
+
+/// CPUs and memory of a job.
+fn complete_demand(job: &mut JobSeen, ask: &Asks<'_>) {
+    let takes = sums(ask.tres);
+    if let Some(in_all) = takes.get("gres/gpu").copied()
+        && ask.is_exclusive
+        && job.phase == Phase::Running
+    {
+        // Slurm gives it all GPUs of its nodes.
+        let each = in_all / u64::from(job.num_nodes.max(1));
+        job.gpus_per_node = u32::try_from(each).unwrap_or(u32::MAX).clamp(1, 64);
+    }
+    let gpus = u64::from(job.num_gpus());
+    let per_gpu = ask
+        .cpus_per_gpu
+        .rsplit(':')
+        .next()
+        .and_then(|text| text.parse::<u64>().ok());
+    let is_waiting = job.phase != Phase::Running;
+    if let Some(per_gpu) = per_gpu.filter(|_| is_waiting) {
+        let num_cpus = per_gpu.saturating_mul(gpus).max(u64::from(job.num_cpus));
+        job.num_cpus = u32::try_from(num_cpus).unwrap_or(u32::MAX);
+    }
+    let memory_mib = takes.get("mem").copied().unwrap_or(0);
+    let on_node = memory_mib.div_ceil(u64::from(job.num_nodes.max(1)));
+    job.terms.memory_mib = u32::try_from(on_node).unwrap_or(u32::MAX);
+}
+
+/// Makes a job that wants its nodes for itself one that asks for all of them: those of the most frequent size that would do; the
+/// others, as a list. None where there is no such size.
+fn make_exclusive(job: &mut JobSeen, nodes: &[NodeSeen]) -> Option<String> {
+    let size = |node: &NodeSeen| (node.num_gpus, node.host.map_or(0, |host| host.num_cpus));
+    let named = |node: &NodeSeen| job.gpu_type.as_deref().is_none_or(|asked| asked == node.gpu_type);
+    let mut sizes: BTreeMap<(u32, u32), u32> = BTreeMap::new();
+    for node in nodes
+        .iter()
+        .filter(|node| node.num_gpus >= job.gpus_per_node && named(node))
+    {
+        *sizes.entry(size(node)).or_default() += 1;
+    }
+    // Of two that are as frequent the smaller.
+    let (most, _) = sizes.into_iter().rev().max_by_key(|(_, num)| *num)?;
+    let others = nodes
+        .iter()
+        .filter(|node| size(node) != most)
+        .map(|node| node.name.as_str());
+    let others = fold(others);
+    (job.gpus_per_node, job.num_cpus) = (most.0, most.1.saturating_mul(job.num_nodes));
+    Some(others)
+}
+
+/// Reservations of whole nodes that are there; of parts of nodes Slurm says at the start whether a job fits beside them.
+fn whole_nodes(reservations: Vec<Reservation>, nodes: &[NodeSeen]) -> Vec<Reservation> {
+    let cpus: BTreeMap<&str, u64> = nodes
+        .iter()
+        .map(|node| {
+            (
+                node.name.as_str(),
+                node.host.map_or(0, |host| u64::from(host.num_cpus)),
+            )
+        })
+        .collect();
+    let is_whole = |reservation: &Reservation| {
+        let names: BTreeSet<String> = expand(&reservation.nodes)
+            .unwrap_or_default()
+            .into_iter()
+            .collect();
+        let ours: Vec<u64> = names
+            .iter()
+            .filter_map(|name| cpus.get(name.as_str()).copied())
+            .collect();
+        // Nodes of other partitions have cores among them too.
+        !ours.is_empty() && reservation.num_cores >= ours.iter().sum::<u64>() / 2
+    };
+    reservations.into_iter().filter(is_whole).collect()
+}
+
+/// What users wish of waiting jobs. Lines that cannot be read are none: Slurm refuses, and is remembered.
+fn wishes(text: &str) -> BTreeMap<ExternalId, Wishes<'_>> {
+    let one = |line| {
+        let fields: Vec<&str> = str::splitn(line, 4, '\u{1f}').collect();
+        let [id, shunned, licences, features] = fields[..] else {
+            return None;
+        };
+        let wishes = Wishes {
+            shunned,
+            licences,
+            features,
+        };
+        Some((id.parse().ok()?, wishes))
+    };
+    text.lines().filter_map(one).collect()
+}
+
+#[cfg(test)]
+#[path = "tests.rs"]
+mod tests;

@@ -1,0 +1,127 @@
+//! What a partition allows its jobs, and reservations of nodes, now and to come.
+
+use super::lines::values;
+use crate::slurm::request::time_limit;
+
+/// A partition's limits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Partition {
+    /// Whether its jobs start.
+    pub(crate) is_up: bool,
+    /// Longest time limit, s.
+    pub(crate) limit_s_max: Option<i64>,
+    pub(crate) nodes_max: Option<u32>,
+    pub(crate) cpus_per_node_max: Option<u32>,
+}
+
+/// From what `scontrol -o show partition` printed; no limits of what is not there.
+pub(crate) fn partition(text: &str) -> Partition {
+    let values = values(text.lines().next().unwrap_or_default());
+    let of = |key: &str| values.get(key).copied();
+    Partition {
+        is_up: of("State").is_none_or(|state| matches!(state, "UP" | "DRAIN")),
+        limit_s_max: of("MaxTime").and_then(|text| time_limit(text).ok().flatten()),
+        nodes_max: of("MaxNodes").and_then(|text| text.parse().ok()),
+        cpus_per_node_max: of("MaxCPUsPerNode").and_then(|text| text.parse().ok()),
+    }
+}
+
+impl Partition {
+    /// Why a job of so many nodes with such a limit never starts there, as what "it" does; none where it may.
+    pub(crate) fn forbids(&self, limit_s: Option<i64>, num_nodes: u32, cpus_per_node: u32) -> Option<String> {
+        if let Some(most) = self.limit_s_max
+            && limit_s.is_none_or(|limit_s| limit_s > most)
+        {
+            let asked = limit_s.map_or("no limit".into(), |limit_s| format!("a limit of {limit_s} s"));
+            return Some(format!("has {asked}, and the partition allows {most} s"));
+        }
+        let over = |most: Option<u32>, asked: u32, what: &str| {
+            let most = most.filter(|most| asked > *most)?;
+            Some(format!(
+                "asks for {asked} {what}, and the partition allows {most}"
+            ))
+        };
+        over(self.nodes_max, num_nodes, "nodes")
+            .or_else(|| over(self.cpus_per_node_max, cpus_per_node, "CPUs on a node"))
+    }
+}
+
+/// Nodes that are set apart for a time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Reservation {
+    pub(crate) name: String,
+    /// Unix time, s.
+    pub(crate) start_s: i64,
+    /// Unix time, s.
+    pub(crate) end_s: i64,
+    /// As Slurm writes lists.
+    pub(crate) nodes: String,
+    pub(crate) num_cores: u64,
+}
+
+/// From what `scontrol -o show reservation` printed: those of nodes. What is none is left out: Slurm refuses, and is remembered.
+pub(crate) fn reservations(text: &str) -> Vec<Reservation> {
+    let one = |line: &str| {
+        let values = values(line);
+        Some(Reservation {
+            name: (*values.get("ReservationName")?).to_owned(),
+            start_s: values.get("StartTime")?.parse().ok()?,
+            end_s: values.get("EndTime")?.parse().ok()?,
+            nodes: values
+                .get("Nodes")
+                .filter(|nodes| **nodes != "(null)")?
+                .to_string(),
+            num_cores: values.get("CoreCnt")?.parse().ok()?,
+        })
+    };
+    text.lines().filter_map(one).collect()
+}
+
+impl Reservation {
+    /// Whether a job that starts now with such a limit would run into it.
+    pub(crate) fn meets(&self, now_s: i64, limit_s: Option<i64>) -> bool {
+        let ends_s = limit_s.map_or(i64::MAX, |limit_s| now_s.saturating_add(limit_s));
+        self.start_s < ends_s && now_s < self.end_s
+    }
+
+    /// What is said of its nodes.
+    pub(crate) fn told(&self, now_s: i64) -> String {
+        match self.start_s <= now_s {
+            true => format!("is in the reservation {} until {}", self.name, self.end_s),
+            false => format!(
+                "is in the reservation {} from {} on, before the job's limit",
+                self.name, self.start_s
+            ),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_of_a_partition_are_read_and_said() {
+        let text = "PartitionName=main MaxNodes=2 MaxTime=1-00:00:00 MaxCPUsPerNode=UNLIMITED State=UP\n";
+        let found = partition(text);
+        assert_eq!((found.limit_s_max, found.nodes_max), (Some(86_400), Some(2)));
+        assert!(found.is_up && found.forbids(Some(86_400), 2, 99).is_none());
+        assert!(found.forbids(None, 1, 1).unwrap().contains("no limit"));
+        assert!(found.forbids(Some(86_401), 1, 1).unwrap().contains("86400 s"));
+        assert!(found.forbids(Some(1), 3, 1).unwrap().contains("3 nodes"));
+        assert!(!partition("PartitionName=main State=DOWN").is_up);
+        let nothing = partition("");
+        assert!(nothing.is_up && nothing.forbids(None, 1000, 1000).is_none());
+    }
+
+    #[test]
+    fn a_job_meets_a_reservation_that_begins_before_its_limit() {
+        let text = "ReservationName=maint StartTime=1000 EndTime=2000 Nodes=g3 CoreCnt=16 State=INACTIVE\n\
+                    ReservationName=lic StartTime=1000 EndTime=2000 Nodes=(null) CoreCnt=0\nNo reservations in the system\n";
+        let found = reservations(text);
+        assert_eq!(found.len(), 1);
+        let meets = |now_s, limit_s| found[0].meets(now_s, limit_s);
+        assert!(meets(900, Some(101)) && meets(1500, Some(1)) && meets(0, None));
+        assert!(!meets(900, Some(100)) && !meets(2000, None));
+    }
+}

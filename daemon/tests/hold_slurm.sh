@@ -1,0 +1,139 @@
+#!/usr/bin/env bash
+# Holds the jobs of a busy site on a real Slurm with slurmdbd: features, reservations to come, licences, CPUs and memory are known
+# before anybody is let go; limits of an account cost nobody else anything; users do not jump the queue; arrays of thousands and what
+# came in an outage are held in a few commands. Prints what it measured.
+#   daemon/tests/hold_slurm.sh PLEACH_SCHEDULER TREE [NUM_TASKS] [NUM_SINGLE]
+# PLEACH_SCHEDULER is the built program, TREE a policy that takes the shortest job first (example `shortest_first_tree`). Needs root,
+# slurmdbd and mariadbd; without them it says that it is skipped. NUM_TASKS (20000): tasks of the largest array. NUM_SINGLE (300):
+# jobs that are held and given back one by one.
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+name=hold_slurm program=$1 tree=$(realpath "$2") num_tasks=${3:-20000} num_single=${4:-300}
+export PLEACH_SLURM_PRIORITY=multifactor PLEACH_SLURM_ACCOUNTING=1 PLEACH_SLURM_NODES='g1:a100:4:nvme,old g2:a100:4:nvme g3:a100:8'
+export PLEACH_SLURM_MORE=$'MaxArraySize=50001\nMaxJobCount=60000\nLicenses=matlab:1'
+export PLEACH_SLURM_PORT=${PLEACH_SLURM_PORT:-16877}
+# shellcheck source=daemon/tests/slurm_accounting.sh
+. "$here/slurm_accounting.sh"
+accounting_is_here || { echo 'hold_slurm: skipped, slurmdbd and mariadbd are not here'; exit 0; }
+# shellcheck source=daemon/tests/slurm_daemon.sh
+. "$here/slurm_daemon.sh"
+began=$SECONDS
+limited=bin free=games
+as() { local who=$1; shift; setpriv "--reuid=$who" "--regid=$(id -g "$who")" --clear-groups "$@"; } # USER COMMAND...
+by() { local who=$1; shift; as "$who" sbatch --parsable -D / -o /dev/null -e /dev/null "$@"; }       # USER ARGS...
+ran_on() { awk -v job="$1" '$1 == job { print $3; exit }' "$dir/starts"; }                           # JOB
+is_held() { squeue -h -j "$1" -O PriorityLong:\| | sort -u | grep -qx '0|'; }                        # JOB
+has_run() { grep -qx "$1" "$dir/ends"; }                                                             # JOB
+num_held() { squeue -h -r -t PD -O PriorityLong:\| | grep -cx '0|' || true; }
+seconds() { awk -v a="$1" -v b="$2" 'BEGIN { printf "%.2f", (b - a) }'; }
+
+start_slurm
+sacctmgr -i add account a1,a2 > "$dir/sacctmgr.txt"
+sacctmgr -i modify account a1 set GrpTRES=gres/gpu=2 >> "$dir/sacctmgr.txt"
+sacctmgr -i add user $limited account=a1 >> "$dir/sacctmgr.txt"
+sacctmgr -i add user $free account=a2 >> "$dir/sacctmgr.txt"
+until by $free -t 1 "$dir/job.sh" 0 > /dev/null 2> "$dir/err"; do
+  [ $((SECONDS - began)) -lt 90 ] || fail "the controller does not know its users: $(cat "$dir/err")"; sleep 0.2
+done
+start_daemon
+wait_for 20 'a heartbeat' test -s "$dir/pleach/heartbeat"
+sleep 1
+
+echo '1. What a site knows: each job goes where it may, and none is let go to find out'
+scontrol create reservation reservationname=maint starttime=now+1800 duration=60 nodes=g3 flags=maint users=root > /dev/null
+scontrol create reservation reservationname=lic starttime=now+3600 duration=60 licenses=matlab:1 users=root > /dev/null 2>&1 || true
+busy=$(submit -w g1 --mem=60000 -t 9 "$dir/job.sh" 12)
+wait_for 20 'memory of g1 is taken' sh -c "squeue -h -j $busy -t R | grep -q ."
+old=$(by $free -C 'nvme&old' --gres=gpu:1 --mem=100 -t 10 "$dir/job.sh" 0.2)
+nvme=$(by $free -C nvme --gres=gpu:1 --mem=10000 -t 11 "$dir/job.sh" 0.2)
+long=$(by $free --gres=gpu:1 --mem=10000 -t 120 "$dir/job.sh" 0.2)
+short=$(by $free --gres=gpu:8 --mem=100 -t 12 "$dir/job.sh" 0.2)
+shuns=$(by $free -x g1,g3 --gres=gpu:1 --mem=100 -t 13 "$dir/job.sh" 0.2)
+named=$(by $free -w g3 --gres=gpu:1 --mem=100 -t 14 "$dir/job.sh" 0.2)
+by_task=$(by $free -n 2 -N 1 --gpus-per-task=2 --mem=100 -t 15 "$dir/job.sh" 0.2)
+alone=$(by $free --exclusive --gres=gpu:1 --mem=100 -t 16 "$dir/job.sh" 0.2)
+all=("$old" "$nvme" "$long" "$short" "$shuns" "$named" "$by_task" "$alone")
+wait_for 60 'all jobs but the busy one' sh -c "[ \"\$(squeue -h -a -o %i | grep -vx $busy | wc -l)\" = 0 ]"
+for job in "${all[@]}"; do has_run "$job" || fail "job $job did not end well"; done
+for pair in "$old:g1" "$nvme:g2" "$long:g2" "$short:g3" "$shuns:g2" "$named:g3"; do
+  [ "$(ran_on "${pair%:*}")" = "${pair#*:}" ] || fail "job ${pair%:*} ran on $(ran_on "${pair%:*}") instead of ${pair#*:}"
+done
+! grep -q 'was let go' "$dir/daemon.log" || fail 'somebody was let go and did not start'
+scontrol delete reservationname=maint > /dev/null; scontrol delete reservationname=lic > /dev/null 2>&1 || true
+wait_for 60 'the busy one' queue_is_empty
+
+echo '2. An account at its limit with 40 jobs beside another one with 24: nobody else waits, nobody is let go for nothing'
+: > "$dir/starts"; : > "$dir/ends"
+filler=$(submit -A root --gres=gpu:8 -w g3 -t 60 "$dir/job.sh" 3)
+of_limited=() of_free=()
+for _ in $(seq 40); do of_limited+=("$(by $limited --gres=gpu:1 --mem=100 -t 1 "$dir/job.sh" 1)"); done
+for _ in $(seq 24); do of_free+=("$(by $free --gres=gpu:1 --mem=100 -t 2 "$dir/job.sh" 1)"); done
+from=$(date +%s.%N)
+in_queue() { local job; for job in "$@"; do ! has_run "$job" || continue; return 0; done; return 1; }
+while in_queue "${of_free[@]}"; do
+  [ $((SECONDS - began)) -lt 400 ] || fail 'the jobs of the free account do not end'; sleep 0.2
+done
+free_s=$(seconds "$from" "$(date +%s.%N)")
+left=$(for job in "${of_limited[@]}"; do has_run "$job" || echo "$job"; done | wc -l)
+[ "$left" -ge 10 ] || fail "only $left of the limited are left: this says nothing of the limit"
+says_why "$(for job in "${of_limited[@]}"; do has_run "$job" || echo "$job"; done | tail -1)" 'GrpTRES=gres/gpu of account a1' ||
+  fail 'why-not does not name the limit'
+! grep -q 'was let go' "$dir/daemon.log" || fail "somebody was let go in vain: $(grep 'was let go' "$dir/daemon.log" | head -2)"
+scancel "${of_limited[@]}" "$filler" 2> /dev/null || true
+wait_for 60 'the rest' queue_is_empty
+
+echo '3. Users do not jump the queue: whatever they ask for they are held, a nice lifts no hold, nothing changes after the decision'
+filler=(); for node in g1 g2; do filler+=("$(submit -A root --gres=gpu:4 -w $node -t 60 "$dir/job.sh" 7)"); done
+filler+=("$(submit -A root --gres=gpu:8 -w g3 -t 60 "$dir/job.sh" 7)")
+wait_for 30 'all GPUs are taken' sh -c "[ \$(squeue -h -t R | wc -l) = 3 ]"
+for more in '--gres=gpu:1 -C nvme' '--gres=gpu:1 -L matlab:1' '--gpus-per-task=1 -n 1' '--gres=gpu:1 --exclusive' '--gres=gpu:1 -x g1' \
+  '--gres=gpu:1 -w g2' '--gpus=1'; do
+  # shellcheck disable=SC2086
+  job=$(by $free $more --mem=100 -t 3 "$dir/job.sh" 0.2)
+  is_held "$job" || fail "$more was not held"
+done
+as $free scontrol update "jobid=$job" nice=1 2> /dev/null || true
+is_held "$job" || fail 'a nice lifted the hold'
+wait_for 90 'all of them' queue_is_empty
+whole=$(by $free -t 1 --gres=gpu:1 --mem=100 : -t 1 --gres=gpu:1 --mem=100 "$dir/job.sh" 0.2)
+wait_for 30 'a heterogeneous job is nobody else'\''s than Slurm'\''s' has_run "$whole"
+
+echo "4. An outage: an array of $num_tasks and one of 3,000 tasks came unheld, and $num_single single jobs; the daemon comes back"
+kill_daemon
+mv "$dir/etc/job_submit.lua" "$dir/etc/job_submit.lua.aside"; cp "$dir/first.lua" "$dir/etc/job_submit.lua"; sleep 2
+filler=(); for node in g1 g2; do filler+=("$(submit -A root --gres=gpu:4 -w $node -t 60 "$dir/job.sh" 1500)"); done
+filler+=("$(submit -A root --gres=gpu:8 -w g3 -t 60 "$dir/job.sh" 1500)")
+wait_for 30 'all GPUs are taken' sh -c "[ \$(squeue -h -t R | wc -l) = 3 ]"
+by $free --gres=gpu:1 --mem=100 -t 1 --array=0-$((num_tasks - 1)) "$dir/job.sh" 0 > /dev/null
+by $free --gres=gpu:1 --mem=100 -t 1 -x g3 --array=0-2999 "$dir/job.sh" 0 > /dev/null
+seq "$num_single" | as $free xargs -P 8 -I{} sbatch -Q -D / -o /dev/null -e /dev/null --gres=gpu:1 --mem=100 -t 1 "$dir/job.sh" 0
+mv "$dir/etc/job_submit.lua.aside" "$dir/etc/job_submit.lua"; touch "$dir/etc/job_submit.lua"; sleep 2
+num_all=$((num_tasks + 3000 + num_single))
+[ "$(squeue -h -r -t PD | wc -l)" = "$num_all" ] || fail "$(squeue -h -r -t PD | wc -l) of $num_all wait"
+from=$(date +%s.%N)
+start_daemon
+oldest_s=0 num_rounds=0
+until [ "$(num_held)" = "$num_all" ]; do
+  [ "$(seconds "$from" "$(date +%s.%N)" | cut -d. -f1)" -lt 120 ] || fail "$(num_held) of $num_all are held after two minutes"
+  [ ! -s "$dir/pleach/heartbeat" ] || age=$(($(date +%s) - $(cat "$dir/pleach/heartbeat")))
+  [ "${age:-0}" -le "$oldest_s" ] || oldest_s=$age
+  sleep 0.3
+done
+held_s=$(seconds "$from" "$(date +%s.%N)")
+new=$(by $free --gres=gpu:1 --mem=100 -t 3 "$dir/job.sh" 0.2)
+is_held "$new" || fail 'a new job was not held meanwhile'
+wait_for 60 'three whole rounds' sh -c "sleep 15; test -s $dir/pleach/status.json"
+times=$(tr ',' '\n' < "$dir/pleach/status.json" | grep -E 'observe_s|decide_s|apply_s' | tr '\n' ' ')
+num_rounds=$(tr ',' '\n' < "$dir/pleach/status.json" | sed -n 's/.*"num_rounds"://p')
+
+echo '5. They are given back'
+kill_daemon
+from=$(date +%s.%N)
+scheduler hand-back | tail -1
+back_s=$(seconds "$from" "$(date +%s.%N)")
+[ "$(num_held)" = 0 ] || fail "$(num_held) are still held"
+scancel -u $free; scancel -u root
+wait_for 120 'nobody is left' queue_is_empty
+echo "hold_slurm: on $(scontrol --version) with slurmdbd, within $((SECONDS - began)) s: the free account ended after $free_s s with $left of 40 \
+limited jobs left; $num_all unheld jobs were held after $held_s s (oldest heartbeat $oldest_s s; $num_rounds rounds; last: $times); $((num_single + 1)) \
+jobs and two arrays were given back in $back_s s"

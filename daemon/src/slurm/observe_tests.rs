@@ -234,3 +234,37 @@ fn no_cut_and_no_changed_byte_of_a_text_makes_the_reader_panic() {
         let _ = read(&text, &NODES[..at], "main", 0);
     }
 }
+
+/// Printed by 22.05.8, 24.11.5 and 26.05.5 for the same jobs: whole nodes, `--exclusive`, `--gpus=2 -w g3`, `-C nvme` with GPUs by task,
+/// shards, GPUs by socket. The last field of each tells how sharing nodes is said (`job_lines`).
+#[test]
+fn lines_of_three_releases_are_read_as_the_same_jobs() {
+    let jobs = |gres: &str, task: &str, shared: &str, own: &str| {
+        let end = "0|(null)|(null)|(null)|(null)|main|root|(null)|";
+        let nvme = "0|nvme|(null)|(null)|(null)|main|root|(null)|";
+        [
+            format!("2|PENDING|1|{gres}gpu:v100:8|N/A|N/A|N/A|1|1|||(null)|Resources|9:00|1795384544|N/A|0|{shared}|{end}\n"),
+            format!("4|PENDING|1|{gres}gpu:1|N/A|N/A|N/A|1|1|||(null)|Priority|9:00|1795384544|N/A|0|{own}|{end}\n"),
+            format!("6|PENDING|1|N/A|{gres}gpu:2|N/A|N/A|1|1||g3|(null)|Priority|9:00|1795384544|N/A|0|{shared}|{end}\n"),
+            format!("5|PENDING|0|N/A|N/A|{task}|N/A|1|2|||(null)|JobHeldUser|9:00|1795384544|N/A|0|{shared}|{nvme}\n"),
+            format!("9|PENDING|0|{gres}shard:1|N/A|N/A|N/A|1|1|||(null)|JobHeldUser|9:00|1795384544|N/A|0|{shared}|{end}\n"),
+            format!("7|PENDING|0|N/A|N/A|N/A|{gres}gpu:1|1|1|||(null)|JobHeldUser|9:00|1795384544|N/A|0|{shared}|{end}\n"),
+        ]
+        .concat()
+    };
+    let seen = |text: &str| read(text, NODES, "main", 1_795_384_600).unwrap().jobs;
+    let old = seen(&jobs("gres:", "gres:gpu:1", "OK", "NO"));
+    let middle = seen(&jobs("gres/", "gres/gpu=1", "OK", "NO"));
+    let new = seen(&jobs("gres/", "gres/gpu=1", "NO/NO", "NO/NODE"));
+    assert_eq!(old, middle);
+    assert_eq!(old, new);
+    assert_eq!(old.len(), 6);
+    let reasons: Vec<_> = old
+        .iter()
+        .filter(|job| matches!(job.phase, Phase::Foreign { .. }))
+        .collect();
+    assert!(
+        reasons.len() >= 4 && !matches!(old[0].phase, Phase::Foreign { .. }),
+        "{old:?}"
+    );
+}

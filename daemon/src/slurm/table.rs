@@ -14,9 +14,11 @@ pub(super) const NUM_JOB_FIELDS: usize = 26;
 /// Place of the mark among them, from 0.
 pub(super) const MARK_FIELD: usize = 11;
 
-/// The lines of jobs with these fields, those of [`JOB_FIELDS`] among them, and with `more` flags. Who wants nodes for itself is `NO` in `OverSubscribe` up to Slurm 24.11. In 26.05 everybody is
-/// who does not share, and the field `Exclusive` tells it; before there is none. So where there is a `NO`, it is asked whether there
-/// is one, once; then the word is `NO/NO` of a job that takes a part of a node.
+/// The lines of jobs with these fields, those of [`JOB_FIELDS`] among them, and with `more` flags.
+///
+/// Who wants nodes for itself is `NO` in `OverSubscribe` up to Slurm 24.11. In 26.05 everybody is who does not share, and the field
+/// `Exclusive` tells it; before there is none. So where there is a `NO`, it is asked whether there is one, once; then the word is
+/// `NO/NO` of a job that takes a part of a node.
 pub(super) fn job_lines(commands: &Commands, more: &[&str], fields: &str) -> Result<String, Error> {
     let ask = |fields: &str| commands.run(SQUEUE, &[&["-h"][..], more, &["-a", "-O", fields]].concat());
     let newer = || ask(&fields.replace("OverSubscribe:|", "OverSubscribe:/,Exclusive:|"));
@@ -85,4 +87,74 @@ pub(super) fn number<T: std::str::FromStr>(
 /// Whether a field says that there is nothing.
 pub(super) fn is_null(text: &str) -> bool {
     text.is_empty() || text == "(null)" || text == "N/A"
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::sync::{Arc, Mutex};
+
+    use super::*;
+    use crate::slurm::command::Model;
+
+    /// Place of the word for sharing nodes.
+    const OVER_FIELD: usize = 17;
+
+    /// A `squeue` of a release with or without the field `Exclusive`, with one job that is printed as `word`.
+    #[derive(Debug)]
+    struct Squeue {
+        is_newer: bool,
+        word: Mutex<&'static str>,
+        num_asked: AtomicUsize,
+    }
+
+    impl Model for Squeue {
+        fn run(&self, _: &str, args: &[&str]) -> Result<String, Error> {
+            self.num_asked.fetch_add(1, Ordering::Relaxed);
+            let asks = args.last().unwrap().contains("Exclusive:|");
+            if asks && !self.is_newer {
+                let reason = "exit status: 1: squeue: error: Invalid job format specification: Exclusive";
+                let command = args.join(" ");
+                return Err(Error::Command {
+                    command,
+                    reason: reason.into(),
+                });
+            }
+            let word = *self.word.lock().unwrap();
+            let word = if asks { format!("{word}/NODE") } else { word.into() };
+            Ok(format!("{}{word}|0|\n", "x|".repeat(OVER_FIELD)))
+        }
+
+        fn feed(&self, _: &[&str]) -> Result<Vec<String>, Error> {
+            Ok(Vec::new())
+        }
+    }
+
+    /// What is read of a job, and how often `squeue` was asked, look by look.
+    fn looks(is_newer: bool, words: &[&'static str]) -> Vec<(bool, usize)> {
+        let squeue = Arc::new(Squeue {
+            is_newer,
+            word: Mutex::new("OK"),
+            num_asked: AtomicUsize::new(0),
+        });
+        let mut commands = crate::Settings::default().commands();
+        commands.model = Some(Arc::clone(&squeue) as Arc<dyn Model>);
+        let look = |word: &&'static str| {
+            *squeue.word.lock().unwrap() = *word;
+            let text = job_lines(&commands, &[], JOB_FIELDS).unwrap();
+            let own = is_exclusive(text.split('|').nth(OVER_FIELD).unwrap());
+            (own, squeue.num_asked.swap(0, Ordering::Relaxed))
+        };
+        words.iter().map(look).collect()
+    }
+
+    #[test]
+    fn who_wants_nodes_for_itself_is_asked_once_where_the_word_leaves_it_open() {
+        assert_eq!(
+            looks(false, &["OK", "NO", "NO", "YES"]),
+            [(false, 1), (true, 2), (true, 1), (false, 1)]
+        );
+        assert_eq!(looks(true, &["NO", "NO"]), [(true, 2), (true, 1)]);
+        assert!(!is_exclusive("NO/NO") && !is_exclusive("YES/NO") && is_exclusive("NO/USER"));
+    }
 }

@@ -293,6 +293,7 @@ fn random_workload(nodes: (u32, u32), has_cores: bool, has_walls: bool, draws: &
                 cpu_cores: if has_cores { f64::from(cores % 5) } else { 0.0 },
                 memory_gib: if has_cores { f64::from(cores % 7) } else { 0.0 },
                 tasks,
+                ..Resources::WHOLE_GPU
             },
             ..JobSpec::new(
                 format!("job {index}"),

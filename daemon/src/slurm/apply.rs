@@ -74,7 +74,8 @@ impl Hands for Scontrol<'_> {
         let queue = &self.seen.queue;
         let mut notes = ranking::tell((feed, self.commands), queue, order, telling);
         if telling.places {
-            notes.extend(pins.tell((feed, self.commands), queue, now));
+            let seen = (queue.as_slice(), self.seen.snapshot.jobs.as_slice());
+            notes.extend(pins.tell((feed, self.commands), seen, now));
         }
         notes
     }
@@ -82,7 +83,7 @@ impl Hands for Scontrol<'_> {
     async fn stop(&mut self, job: &JobSeen, _planned: &Planned) -> Result<(), NotSent> {
         let name = job.id.to_string();
         // The mark comes first: one that Slurm started before it was seen has none, and held without one it waits for ever.
-        let wish = self.seen.wishes.get(&job.id).map_or("", String::as_str);
+        let wish = self.seen.named.wish(job.id);
         let lines = [Line::to_be_stopped(&name, wish), Line::requeue_held(&name)];
         let lines: Vec<Line> = lines.into_iter().flatten().collect();
         let said = self.with(|holding| holding.feed.carry_out(holding.commands, &lines));

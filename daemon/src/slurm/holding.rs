@@ -84,7 +84,8 @@ impl Holding<'_> {
 
     /// Arrays first, for they are the most jobs with one command.
     fn hold_loose(&mut self, began: Instant, kept: &mut Kept) {
-        let names = loose(&self.seen.snapshot.jobs);
+        let names = loose(&self.seen.snapshot.jobs, &self.seen.named.pinned);
+        self.hold_pinned(kept);
         let mut done = 0;
         for part in names.chunks(LIST) {
             if began.elapsed() > HOLD_LIMIT {
@@ -105,6 +106,22 @@ impl Holding<'_> {
                 }
             }
             done += part.len();
+        }
+    }
+
+    /// Those among them whose nodes are the daemon's get their users' back.
+    fn hold_pinned(&mut self, kept: &mut Kept) {
+        let jobs = self.seen.snapshot.jobs.iter();
+        let pinned = jobs.filter(|job| job.phase == Phase::Loose && self.seen.named.pinned.contains(&job.id));
+        let named = &self.seen.named;
+        let line = |job: &JobSeen| Line::taken_back(&job.id.to_string(), Mark::HELD, named.wish(job.id));
+        let lines: Vec<Line> = pinned.take(BACK_MAX).filter_map(line).collect();
+        if lines.is_empty() {
+            return;
+        }
+        match self.carry_out(&lines) {
+            Ok(said) => kept.notes.extend(refused(&said)),
+            Err(error) => kept.notes.push(error.to_string()),
         }
     }
 
@@ -142,7 +159,7 @@ impl Holding<'_> {
             let tries = job.num_tries.saturating_add(1);
             let told = why_late(job, reasons.get(&job.id), tries, self.release_limit_s);
             let until_s = snapshot.taken_s + told.pause_s;
-            let wish = self.seen.wishes.get(&job.id).map_or("", String::as_str);
+            let wish = self.seen.named.wish(job.id);
             lines.extend(Line::taken_back(name, Mark::Held { tries, until_s }, wish));
             kept.late.push(told);
         }
@@ -156,7 +173,7 @@ impl Holding<'_> {
         let jobs = self.seen.snapshot.jobs.iter();
         let ours =
             jobs.filter(|job| matches!(&job.phase, Phase::Foreign { reason } if is_to_give_back(reason)));
-        let wish = |job: &JobSeen| self.seen.wishes.get(&job.id).cloned().unwrap_or_default();
+        let wish = |job: &JobSeen| self.seen.named.wish(job.id).to_owned();
         let names: Vec<(String, String)> = ours
             .map(|job| (job.id.to_string(), wish(job)))
             .chain(self.seen.parts.iter().map(|part| (part.clone(), String::new())))
@@ -210,7 +227,7 @@ impl Holding<'_> {
                 since_s: now_s,
                 tries: job.num_tries,
             };
-            let wish = self.seen.wishes.get(&job.id).map_or("", String::as_str);
+            let wish = self.seen.named.wish(job.id);
             lines.extend(Line::decided(
                 &names[at],
                 &planned.nodes,
@@ -269,16 +286,17 @@ fn can_be_had(job: &JobSeen, planned: &Planned) -> Result<(), NotSent> {
     )))
 }
 
-/// Names of the jobs that nobody holds: of an array of which none is let go or held, the array, however many tasks it has.
-fn loose(jobs: &[JobSeen]) -> Vec<String> {
-    let is_loose = |job: &&JobSeen| job.phase == Phase::Loose;
+/// Names of the jobs that nobody holds and that have no nodes of the daemon's: of an array of which none is let go or held, the array, however many tasks it has.
+fn loose(jobs: &[JobSeen], pinned: &BTreeSet<ExternalId>) -> Vec<String> {
+    let is_loose = |job: &&JobSeen| job.phase == Phase::Loose && !pinned.contains(&job.id);
     let arrays = |is: &dyn Fn(&JobSeen) -> bool| -> BTreeSet<String> {
         let of = jobs.iter().filter(|job| is(job));
         of.filter_map(|job| whole_of(&job.id.to_string()).map(str::to_owned))
             .collect()
     };
-    let split = arrays(&|job| !matches!(job.phase, Phase::Loose | Phase::Running));
-    let whole = arrays(&|job| job.phase == Phase::Loose);
+    let split =
+        arrays(&|job| !matches!(job.phase, Phase::Loose | Phase::Running) || pinned.contains(&job.id));
+    let whole = arrays(&|job| is_loose(&job));
     let whole: Vec<String> = whole.difference(&split).cloned().collect();
     let known: BTreeSet<&str> = whole.iter().map(String::as_str).collect();
     let others = jobs.iter().filter(is_loose).map(|job| job.id.to_string());

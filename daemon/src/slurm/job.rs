@@ -10,7 +10,7 @@ use super::request::{asked, time_limit};
 use super::rules::{Asks, sums};
 use super::table::{JOB_FIELDS, NUM_JOB_FIELDS, SQUEUE, fields, is_exclusive, is_null, number};
 use crate::error::Error;
-use crate::slurm::mark::{Mark, wish};
+use crate::slurm::mark::{Mark, is_pinned, wish};
 use crate::snapshot::{JobSeen, Phase, Terms};
 
 /// Reasons for which Slurm itself would start a job later: it may be held and decided by the daemon.
@@ -95,7 +95,7 @@ pub(super) fn job<'a>(
     let placed = |text| expand(&named(text)).ok_or_else(|| bad("names nodes that cannot be"));
     let (runs_on, required) = (placed(nodes)?, placed(look.wished(id, required_text))?);
     let wish = match look.has_rules {
-        true => placed(wish(mark_text, priority == 0, required_text))?,
+        true => placed(wish(mark_text, required_text))?,
         false => Vec::new(),
     };
     let [tres, qos, cpus_per_gpu] = more;
@@ -130,6 +130,7 @@ pub(super) fn job<'a>(
         qos,
         cpus_per_gpu,
         wish,
+        is_pinned: is_pinned(mark_text),
     };
     let job = JobSeen {
         id,
@@ -183,7 +184,8 @@ fn strange_by_rules(reservation: &str, is_beside: bool, over: &str, mark: Mark) 
     let more = [
         (!is_null(reservation), "a reservation"),
         (
-            !matches!(over, "OK" | "YES" | "NO"),
+            // Of a node alone (`NO`, `NO/NODE`) or of a part of it; a user's or an account's are other words.
+            !matches!(over, "OK" | "YES" | "NO") && !over.ends_with("/NO") && !over.ends_with("/NODE"),
             "nodes of its user's or account's own",
         ),
         (is_beside, "nodes by name beside others"),

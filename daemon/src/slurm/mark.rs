@@ -106,17 +106,21 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
 ///
 /// `named` is what Slurm has. Who has never been let go, or was taken back since, has there what its user named.
 #[must_use]
-pub fn wish<'a>(mark: &'a str, is_held: bool, named: &'a str) -> &'a str {
+pub fn wish<'a>(mark: &'a str, named: &'a str) -> &'a str {
     let of_mark = words(mark).find_map(|word| word.strip_prefix("req="));
     match Mark::read(mark) {
-        // Stopped while it ran: the nodes of its last run still stand there.
-        Mark::Held { .. } if words(mark).any(|word| word == "pinned") => of_mark.unwrap_or(""),
-        Mark::None | Mark::Off => named,
-        Mark::Held { tries: 0, .. } if is_held => named,
+        Mark::Held { .. } if is_pinned(mark) => of_mark.unwrap_or(""),
+        Mark::None | Mark::Off | Mark::Held { tries: 0, .. } => named,
         // Marks of before say nothing of it; then what stands there is the daemon's.
-        Mark::Held { .. } if is_held && of_mark.is_some() => named,
+        Mark::Held { .. } if of_mark.is_some() => named,
         _ => of_mark.unwrap_or(""),
     }
+}
+
+/// Whether nodes that the daemon named stand there although the job is not let go: it was stopped while it ran.
+#[must_use]
+pub fn is_pinned(mark: &str) -> bool {
+    words(mark).any(|word| word == "pinned")
 }
 
 #[cfg(test)]
@@ -125,19 +129,19 @@ mod tests {
 
     #[test]
     fn the_nodes_that_a_user_names_are_never_taken_for_the_daemons_own() {
-        assert_eq!(wish("(null)", false, "g1"), "g1");
-        assert_eq!(wish("pleach:held", true, "g1"), "g1");
-        assert_eq!(wish("pleach:held tries=0 until=0", true, "(null)"), "(null)");
-        assert_eq!(wish("pleach:decided at=5 tries=0 req=g1", true, "g1"), "g1");
-        assert_eq!(wish("pleach:decided at=5 tries=0", false, "g2"), "");
-        assert_eq!(wish("pleach:held;tries=0;until=0;pinned;req=", true, "g2"), "");
+        assert_eq!(wish("(null)", "g1"), "g1");
+        assert_eq!(wish("pleach:held", "g1"), "g1");
+        assert_eq!(wish("pleach:held tries=0 until=0", "(null)"), "(null)");
+        assert_eq!(wish("pleach:decided at=5 tries=0 req=g1", "g1"), "g1");
+        assert_eq!(wish("pleach:decided at=5 tries=0", "g2"), "");
+        assert_eq!(wish("pleach:held;tries=0;until=0;pinned;req=", "g2"), "");
         assert_eq!(
-            wish("pleach:held tries=1 until=9 req=", true, "g7"),
+            wish("pleach:held tries=1 until=9 req=", "g7"),
             "g7",
             "he named it since"
         );
         assert_eq!(
-            wish("pleach:held tries=1 until=9", true, "g2"),
+            wish("pleach:held tries=1 until=9", "g2"),
             "",
             "written by a daemon of before"
         );

@@ -16,7 +16,7 @@ use super::node::{NODE_FIELDS, SINFO, node, rule_node, rule_node_fields};
 use super::parts;
 use super::queue;
 use super::rules::{self, Asks, RuleTexts};
-use super::seen::Seen;
+use super::seen::{Named, Seen};
 use super::shares;
 use super::site::check_partition;
 use super::table::{JOB_FIELDS, SQUEUE, job_lines};
@@ -45,7 +45,7 @@ pub fn observe(
         nodes: share_nodes,
         details: &details,
     };
-    let (snapshot, wishes) = read_rules(&jobs, &text, partition, &shares, &told.texts(), now_s)?;
+    let (snapshot, named) = read_rules(&jobs, &text, partition, &shares, &told.texts(), now_s)?;
     let bare: Vec<&str> = jobs
         .lines()
         .filter_map(|line| Some(more_fields(1, line).ok()?.1))
@@ -54,7 +54,7 @@ pub fn observe(
         snapshot,
         parts: parts::held(&bare.join("\n")),
         queue: Vec::new(),
-        wishes,
+        named,
         notes: told.notes,
     })
 }
@@ -77,7 +77,7 @@ pub fn observe_queue(
         snapshot: read_queue(&jobs, &text, partition, pinned, now_s)?,
         parts: parts::marked(&jobs),
         queue,
-        wishes: BTreeMap::new(),
+        named: Named::default(),
         notes: Vec::new(),
     })
 }
@@ -195,7 +195,7 @@ pub fn read_rules(
     shares: &SharesText<'_>,
     rules: &RuleTexts<'_>,
     now_s: i64,
-) -> Result<(Snapshot, BTreeMap<ExternalId, String>), Error> {
+) -> Result<(Snapshot, Named), Error> {
     let look = Look {
         partition,
         gives_shares: !shares.nodes.is_empty(),
@@ -233,7 +233,7 @@ fn read_look(
     look: Look<'_>,
     shares: &SharesText<'_>,
     rules: Option<&RuleTexts<'_>>,
-) -> Result<(Snapshot, BTreeMap<ExternalId, String>), Error> {
+) -> Result<(Snapshot, Named), Error> {
     let Look {
         gives_shares, now_s, ..
     } = look;
@@ -298,6 +298,8 @@ fn read_look(
         ),
         None => Site::default(),
     };
+    let pinned = asks.iter().filter(|(_, ask)| ask.is_pinned).map(|(job, _)| *job);
+    let pinned = pinned.collect();
     let wishes = asks.into_iter().filter(|(_, ask)| !ask.wish.is_empty());
     let wishes = wishes.map(|(job, ask)| (job, ask.wish.join(","))).collect();
     let snapshot = Snapshot {
@@ -307,7 +309,7 @@ fn read_look(
         nodes: tables,
         jobs: seen,
     };
-    Ok((snapshot, wishes))
+    Ok((snapshot, Named { wishes, pinned }))
 }
 
 /// Leaves to Slurm what cannot be placed even on an empty cluster.

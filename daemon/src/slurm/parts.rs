@@ -49,12 +49,12 @@ type Named = (String, String);
 pub(super) fn ours(jobs: &str) -> (Vec<Named>, Vec<Named>) {
     let job = |line: &str| {
         let fields: Vec<&str> = line.splitn(5, '|').collect();
-        let [name, priority, named, mark, reason] = fields[..] else {
+        let [name, _, named, mark, reason] = fields[..] else {
             return None;
         };
         let name = whole(name);
         let is_ours = is_name(name) && !matches!(Mark::read(mark), Mark::None | Mark::Off);
-        let wish = Some(wish(mark, priority == "0", named)).filter(|wish| !super::table::is_null(wish));
+        let wish = Some(wish(mark, named)).filter(|wish| !super::table::is_null(wish));
         let named = (name.to_owned(), wish.unwrap_or_default().to_owned());
         is_ours.then_some((reason.starts_with("JobHeldUser"), named))
     };

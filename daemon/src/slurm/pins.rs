@@ -8,12 +8,13 @@ use std::path::{Path, PathBuf};
 
 use pleach_scheduler::decision::Action;
 
-use super::feed::{Feed, Line, refused};
+use super::feed::{Feed, Line, about, refused};
 use super::queue::Place;
 use crate::error::Error;
 use crate::files;
 use crate::record::Planned;
 use crate::slurm::command::Commands;
+use crate::snapshot::{JobSeen, Phase};
 
 const FILE: &str = "pins.json";
 
@@ -44,17 +45,22 @@ impl Pins {
 
     /// Names the nodes of the jobs that the policy would start now, and lifts those of all others; what an operator should know.
     ///
-    /// A job that has not started a round after its nodes were named goes without them for the next round, and so anywhere.
+    /// A job that has not started a round after its nodes were named goes without them for the next round, and so anywhere; one that
+    /// its user holds too. Of one that runs they stay, and are lifted should it be requeued.
     pub(super) fn tell(
         &mut self,
         (feed, commands): (&mut Feed, &Commands),
-        queue: &[Place],
+        (queue, jobs): (&[Place], &[JobSeen]),
         now: &[Planned],
     ) -> Vec<String> {
         let waits: BTreeMap<&str, &Place> = queue.iter().map(|place| (place.name.as_str(), place)).collect();
         let before = std::mem::take(&mut self.names);
-        let lifted = before.iter().filter(|name| waits.contains_key(name.as_str()));
-        let mut lines: Vec<Line> = lifted.filter_map(|name| Line::nodes(name, &[])).collect();
+        let running = jobs.iter().filter(|job| job.phase == Phase::Running);
+        let running: BTreeSet<String> = running.map(|job| job.id.to_string()).collect();
+        let (kept, lifted): (Vec<&String>, Vec<&String>) =
+            before.iter().partition(|name| running.contains(*name));
+        let mut lines: Vec<Line> = lifted.iter().filter_map(|name| Line::nodes(name, &[])).collect();
+        self.names = kept.into_iter().cloned().collect();
         let starts = now
             .iter()
             .filter(|planned| planned.decision.action == Action::Start);
@@ -77,7 +83,10 @@ impl Pins {
         let told = self.write().and_then(|()| feed.carry_out(commands, &lines));
         match told {
             Ok(said) => {
-                self.names = named;
+                // Who has begun meanwhile has his still.
+                let began = said.iter().filter(|text| text.contains("no longer pending"));
+                let began = began.filter_map(|text| about(text)).map(str::to_owned);
+                self.names = named.into_iter().chain(began).collect();
                 let noted = self.write().err().map(|error| error.to_string());
                 noted.into_iter().chain(refused(&said)).collect()
             }

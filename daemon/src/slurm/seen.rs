@@ -1,6 +1,6 @@
 //! One look at Slurm.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use pleach_scheduler::ExternalId;
 
@@ -18,10 +18,26 @@ pub struct Seen {
     pub parts: Vec<String>,
     /// Where Slurm is told an order: every job of the partition that waits, by arrival.
     pub queue: Vec<Place>,
-    /// Nodes that users name for jobs that are held, as lists: what they get back when a start is taken back.
-    pub wishes: BTreeMap<ExternalId, String>,
+    /// Whose nodes by name are whose, where jobs are held.
+    pub named: Named,
     /// What Slurm did not tell.
     pub notes: Vec<String>,
+}
+
+/// Nodes by name: those of users, and those of the daemon that stand in their places.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Named {
+    /// Nodes that users name, as lists: what they get back when a start is taken back.
+    pub wishes: BTreeMap<ExternalId, String>,
+    /// Jobs that were stopped while they ran, and have the nodes of that run.
+    pub pinned: BTreeSet<ExternalId>,
+}
+
+impl Named {
+    /// The nodes that a job's user names, as a list; empty without any.
+    pub(super) fn wish(&self, job: ExternalId) -> &str {
+        self.wishes.get(&job).map_or("", String::as_str)
+    }
 }
 
 impl Look for Seen {

@@ -40,7 +40,7 @@ enum Fault {
     Lost,
     /// It is done, and no answer comes.
     Unanswered,
-    /// It is done some calls later, and no answer comes.
+    /// It is done some calls later, but before the next change, and no answer comes.
     Late,
     /// It is done twice.
     Doubled,
@@ -180,6 +180,11 @@ fn changed(
     fault: Option<Fault>,
     shown: &str,
 ) -> Result<Vec<String>, Error> {
+    // Whatever was sent before arrives before: the controller takes changes in turn.
+    for (_, words) in std::mem::take(&mut world.fate.late) {
+        let said = carry_out(world, &words, false);
+        world.tell(format!("late: {} {said:?}", words.join(" ")));
+    }
     let mut said = Vec::new();
     let num = match fault {
         Some(Fault::Lost | Fault::Garbage) => 0,

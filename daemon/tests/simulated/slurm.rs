@@ -9,7 +9,7 @@ use rand_chacha::ChaCha8Rng;
 use super::job::{Hold, Job, State};
 
 /// Lines of what happened that a failure prints.
-const TOLD_MAX: usize = 80;
+const TOLD_MAX: usize = 200;
 
 pub const USERS: [&str; 3] = ["ann", "bob", "cleo"];
 

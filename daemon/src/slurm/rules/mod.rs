@@ -63,6 +63,8 @@ pub(crate) struct Asks<'a> {
     pub(crate) cpus_per_gpu: &'a str,
     /// Nodes that its user names.
     pub(crate) wish: Vec<String>,
+    /// Whether nodes of the daemon stand in their place though it is not let go.
+    pub(crate) is_pinned: bool,
     /// Whether it wants its nodes for itself.
     pub(crate) is_exclusive: bool,
 }

@@ -23,7 +23,8 @@ fn line(tres: &str, per_gpu: &str, changes: &[(usize, &str)]) -> String {
 }
 
 fn look(jobs: &str, texts: &RuleTexts<'_>) -> (Snapshot, BTreeMap<ExternalId, String>) {
-    read_rules(jobs, NODES, "main", &SharesText::default(), texts, NOW_S).unwrap()
+    let (snapshot, named) = read_rules(jobs, NODES, "main", &SharesText::default(), texts, NOW_S).unwrap();
+    (snapshot, named.wishes)
 }
 
 /// A job that asks for features.

@@ -233,7 +233,7 @@ mod tests {
             for (at, _) in text.match_indices("pleach ") {
                 let before = &text[..at];
                 let is_other = before
-                    .ends_with(|letter: char| letter.is_alphanumeric() || "-_/.".contains(letter))
+                    .ends_with(|letter: char| letter.is_alphanumeric() || "-_/.=".contains(letter))
                     || before.ends_with("from ")
                     || before.ends_with("kubectl -n ");
                 let rest = &text[at + "pleach ".len()..];

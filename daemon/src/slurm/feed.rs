@@ -73,7 +73,7 @@ impl Line {
     }
 
     /// Names the nodes of a job that is held and is to be let go there, and marks it; `wish` are those that its user named, as a
-    /// list. None of names that are none.
+    /// list. From here on the hold is an operator's, whoever's it was. None of names that are none.
     #[must_use]
     pub fn decided(job: &str, nodes: &[String], mark: Mark, wish: &str, is_requeued: bool) -> Option<Line> {
         // Slurm may add nodes to those that it is told, where a job asks for GPUs as a whole.
@@ -88,7 +88,7 @@ impl Line {
         };
         let Line(line) = Line::nodes(job, nodes).filter(|_| is_list(wish))?;
         Some(Line(format!(
-            "{line} numnodes={num_nodes}-{num_nodes} admincomment={mark}{req}{start}"
+            "{line} numnodes={num_nodes}-{num_nodes} admincomment={mark}{req}{start} priority=0"
         )))
     }
 

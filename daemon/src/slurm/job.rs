@@ -10,7 +10,7 @@ use super::request::{asked, time_limit};
 use super::rules::{Asks, sums};
 use super::table::{JOB_FIELDS, NUM_JOB_FIELDS, SQUEUE, fields, is_exclusive, is_null, number};
 use crate::error::Error;
-use crate::slurm::mark::{Mark, is_pinned, wish};
+use crate::slurm::mark::{Mark, is_held_by_user, is_pinned, wish};
 use crate::snapshot::{JobSeen, Phase, Terms};
 
 /// Reasons for which Slurm itself would start a job later: it may be held and decided by the daemon.
@@ -116,7 +116,12 @@ pub(super) fn job<'a>(
     let (phase, nodes) = match state {
         "PENDING" => {
             let is_unheld = look.pinned.is_some() && priority > 0;
-            let mark = if is_unheld { mark.of_unheld() } else { mark };
+            // Whoever holds his own job while it is let go keeps it; where he releases it, it is held for the daemon again.
+            let mark = match (is_unheld, is_held_by_user(mark_text, reason)) {
+                (true, _) => mark.of_unheld(),
+                (false, true) => Mark::None,
+                (false, false) => mark,
+            };
             let phase = pending(priority == 0, mark, strange, reason, dependency);
             let released = matches!(phase, Phase::Released { .. });
             (phase, if released { required } else { Vec::new() })
@@ -248,9 +253,7 @@ fn started(state: &str, strange: Option<String>, nodes: &[String]) -> Result<Pha
 
 /// Where a pending job stands.
 fn pending(is_held: bool, mark: Mark, strange: Option<String>, reason: &str, dependency: &str) -> Phase {
-    // Whoever holds his own job while it is let go keeps it; where he releases it, it is held for the daemon again.
-    let is_users = is_held && reason.starts_with("JobHeldUser");
-    match (is_held, if is_users { Mark::None } else { mark }, strange) {
+    match (is_held, mark, strange) {
         // Held for the daemon, which cannot decide about it: it is given back.
         (true, Mark::Held { .. } | Mark::Decided { .. }, Some(reason)) => Phase::Foreign {
             reason: format!("{HELD}{reason}"),

@@ -117,6 +117,13 @@ pub fn wish<'a>(mark: &'a str, named: &'a str) -> &'a str {
     }
 }
 
+/// Whether a job that is held with a mark is held by its user, by Slurm's reason. Slurm says so too of who was held by the script as he
+/// came, whose mark says nothing more; whatever the daemon marks it holds as an operator.
+#[must_use]
+pub fn is_held_by_user(mark: &str, reason: &str) -> bool {
+    reason.starts_with("JobHeldUser") && words(mark).count() > 1
+}
+
 /// Whether nodes that the daemon named stand there although the job is not let go: it was stopped while it ran.
 #[must_use]
 pub fn is_pinned(mark: &str) -> bool {
@@ -146,6 +153,13 @@ mod tests {
             "written by a daemon of before"
         );
         assert_eq!(Mark::read("pleach:held tries=1 until=9 req=g1").tries(), (1, 9));
+    }
+
+    #[test]
+    fn who_was_held_as_he_came_is_not_held_by_his_user() {
+        assert!(!is_held_by_user("pleach:held", "JobHeldUser"));
+        assert!(is_held_by_user("pleach:decided;at=5;tries=0", "JobHeldUser"));
+        assert!(!is_held_by_user("pleach:held;tries=0;until=0", "JobHeldAdmin"));
     }
 
     #[test]

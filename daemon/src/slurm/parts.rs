@@ -4,7 +4,7 @@
 //! back: the daemon decides about none, so nobody else ever would.
 
 use super::table::{MARK_FIELD, NUM_JOB_FIELDS, SQUEUE, fields};
-use crate::slurm::mark::{Mark, wish};
+use crate::slurm::mark::{Mark, is_held_by_user, wish};
 
 /// Names of parts that are held for the daemon, as `LEADER+PART`, from what `squeue` was asked for. Lines that cannot be read are
 /// none; who reads the jobs refuses them.
@@ -56,7 +56,7 @@ pub(super) fn ours(jobs: &str) -> (Vec<Named>, Vec<Named>) {
         let is_ours = is_name(name) && !matches!(Mark::read(mark), Mark::None | Mark::Off);
         let wish = Some(wish(mark, named)).filter(|wish| !super::table::is_null(wish));
         let named = (name.to_owned(), wish.unwrap_or_default().to_owned());
-        is_ours.then_some((reason.starts_with("JobHeldUser"), named))
+        is_ours.then_some((is_held_by_user(mark, reason), named))
     };
     let (of_users, others): (Vec<_>, Vec<_>) =
         jobs.lines().filter_map(job).partition(|(is_users, _)| *is_users);

@@ -126,7 +126,7 @@ fn update(world: &mut World, number: u64, words: &[String], is_meant: bool) -> R
 fn hold(world: &mut World, number: u64, is_meant: bool) {
     judge(world, number, Change::Hold, is_meant);
     if let Some(job) = world.jobs.get_mut(&number).filter(|job| job.is_pending()) {
-        job.hold = Hold::Admin;
+        (job.hold, job.is_held_by_script) = (Hold::Admin, false);
     }
 }
 
@@ -142,6 +142,7 @@ fn release(world: &mut World, number: u64, is_meant: bool) -> Result<(), String>
         return Err(format!("Job is no longer pending execution for job {name}"));
     }
     (job.hold, job.place) = (Hold::Nobody, place);
+    job.is_held_by_script = false;
     Ok(())
 }
 

@@ -42,6 +42,8 @@ pub struct Job {
     pub run_s: i64,
     pub state: State,
     pub hold: Hold,
+    /// Held by the script as it came, which Slurm calls its user's hold.
+    pub is_held_by_script: bool,
     pub factor: i64,
     pub nice: i64,
     pub mark: String,

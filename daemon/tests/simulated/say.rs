@@ -157,6 +157,7 @@ fn of_job(job: &Job, field: &str) -> Result<String, String> {
         "admin_comment" => job.mark.clone(),
         "Reason" => match (job.state, job.hold) {
             (State::Pending, Hold::User) => "JobHeldUser".into(),
+            (State::Pending, Hold::Admin) if job.is_held_by_script => "JobHeldUser".into(),
             (State::Pending, Hold::Admin) => "JobHeldAdmin".into(),
             _ => job.reason.clone(),
         },

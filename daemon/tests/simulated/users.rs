@@ -57,6 +57,7 @@ fn plain(world: &mut World) -> Job {
         run_s,
         state: State::Pending,
         hold: Hold::Nobody,
+        is_held_by_script: false,
         factor: 0,
         nice: 0,
         mark: String::new(),
@@ -92,6 +93,7 @@ fn add(world: &mut World, mut job: Job) {
         && job.hold == Hold::Nobody;
     if world.holds && is_in_scope && is_alive(world) {
         (job.hold, job.mark) = (Hold::Admin, "pleach:held".into());
+        job.is_held_by_script = true;
     }
     world.tell(format!(
         "{} submits {} ({}x{}, {} s of {}), held by {:?}",

@@ -394,7 +394,7 @@ mod tests {
             Line::decided("4", &["g1".into()], mark, "g[1-2]", true)
                 .unwrap()
                 .0,
-            "update jobid=4 reqnodelist=g1 numnodes=1-1 admincomment=pleach:decided;at=5;tries=1;req=g[1-2] starttime=now+2"
+            "update jobid=4 reqnodelist=g1 numnodes=1-1 admincomment=pleach:decided;at=5;tries=1;req=g[1-2] starttime=now+2 priority=0"
         );
         assert_eq!(Line::taken_back("4", mark, "g1 priority=9"), None);
         assert_eq!(Line::release_all(&["1", "2;x"]), None);

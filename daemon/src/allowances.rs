@@ -43,7 +43,7 @@ pub(crate) fn next(bars: &Bars, snapshot: &Snapshot, decisions: &mut Vec<Planned
         }
         for (row, amount) in &job.terms.takes {
             if let Some(left) = left.get_mut(*row as usize) {
-                *left -= amount;
+                *left = left.saturating_sub(*amount);
             }
         }
         taken.insert(job.id);

@@ -2,8 +2,8 @@
 //!
 //! What a batch system refuses the tables did not know: a rule of the site that is not read, something that happened since the look.
 //! The policy would choose the node again in every round. So a refusal is kept with its reason, for a minute at first and for twice
-//! as long each time that it is repeated; the node is none that the job may have then. It is part of [`crate::memory::Memory`]: written down, logged with each round, and
-//! forgotten with the job.
+//! as long each time that it is repeated; the node is none that the job may have then. It is part of [`crate::memory::Memory`]:
+//! written down, logged with each round, and forgotten with the job.
 
 use std::collections::BTreeMap;
 

@@ -3,10 +3,8 @@
 //! Kueue admits them, by all of its own rules. Nothing is held, so whoever ends anywhere leaves a line that goes on; a priority that
 //! was not written is seen in the next round, which reads all of them anew.
 
-use std::collections::BTreeMap;
-
+use pleach_daemon::factors;
 use pleach_daemon::order::Order;
-use pleach_daemon::slurm::factors;
 use pleach_scheduler::ExternalId;
 
 use crate::api::Cluster;
@@ -68,21 +66,8 @@ pub(crate) async fn take_back(cluster: &Cluster, places: &[Place]) -> (u64, Vec<
 
 /// Places whose priorities are wrong, and what they have to be, those first that matter most.
 fn changes(places: &[Place], order: &Order, step: i64) -> Vec<(usize, i32)> {
-    let place_of: BTreeMap<ExternalId, usize> = places
-        .iter()
-        .enumerate()
-        .filter_map(|(at, place)| Some((place.job?, at)))
-        .collect();
-    let known = |jobs: &[ExternalId]| -> Vec<usize> {
-        jobs.iter().filter_map(|job| place_of.get(job).copied()).collect()
-    };
-    let ranked = known(&order.jobs);
-    let num_ranked = known(&order.jobs[..order.num_ranked.min(order.jobs.len())]).len();
-    let mut is_ranked = vec![false; places.len()];
-    for at in &ranked {
-        is_ranked[*at] = true;
-    }
-    let (merged, cut) = factors::merged(&is_ranked, &ranked, num_ranked);
+    let jobs: Vec<Option<ExternalId>> = places.iter().map(|place| place.job).collect();
+    let (merged, cut) = factors::wanted(&jobs, order);
     let mut wanted: Vec<(usize, bool)> = merged
         .into_iter()
         .enumerate()

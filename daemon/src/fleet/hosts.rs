@@ -10,7 +10,7 @@ use pleach_scheduler::{AllowedNodes, Cluster, NodeId, Resources, Tasks};
 
 use super::offer::{Inputs, Offer};
 use crate::memory::Memory;
-use crate::slurm::node_list::expand;
+use crate::node_list::expand;
 use crate::snapshot::{JobSeen, NodeSeen, Phase, Snapshot};
 
 /// Capacity of a node in the tables: cores and GiB; 0 where it was not looked at.

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use super::node_list::expand;
 use super::table::{is_null, number};
 use crate::error::Error;
 use crate::history::EndedJob;
+use crate::node_list::expand;
 use crate::slurm::command::Commands;
 
 const SACCT: &str = "sacct";

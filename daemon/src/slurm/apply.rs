@@ -58,9 +58,8 @@ impl Hands for Scontrol<'_> {
         if self.telling.is_none() {
             return self.with(|holding| holding.keep());
         }
-        let mut writes = self.writes.lock().unwrap_or_else(PoisonError::into_inner);
         Kept {
-            notes: ranking::give_back(&mut writes.feed, self.commands, &self.seen.parts),
+            notes: self.with(|holding| holding.give_back_left_over()),
             late: Vec::new(),
         }
     }

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 
 use pleach_scheduler::ExternalId;
 
-use super::node_list::expand;
 use super::table::{SQUEUE, fields, is_null, number};
 use crate::error::Error;
 use crate::history::End;
+use crate::node_list::expand;
 use crate::slurm::command::Commands;
 
 const FIELDS: &str = "JobArrayID:|,State:|,StartTime:|,EndTime:|,NodeList:|";

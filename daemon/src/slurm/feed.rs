@@ -124,18 +124,6 @@ impl Line {
         Line::of(job, |job| format!("requeuehold incomplete {job}"))
     }
 
-    /// Releases a job; none of a name that is no job's.
-    #[must_use]
-    pub fn release(job: &str) -> Option<Line> {
-        Line::of(job, |job| format!("release {job}"))
-    }
-
-    /// Takes a job's mark away; none of a name that is no job's.
-    #[must_use]
-    pub fn unmark(job: &str) -> Option<Line> {
-        Line::of(job, |job| format!("update jobid={job} admincomment="))
-    }
-
     fn of_list(jobs: &[&str], line: impl FnOnce(&str) -> String) -> Option<Line> {
         let are_names = !jobs.is_empty() && jobs.iter().all(|job| super::parts::is_name(job));
         are_names.then(|| Line(line(&jobs.join(","))))
@@ -357,7 +345,7 @@ mod tests {
     fn nothing_but_checked_names_and_numbers_is_a_line() {
         for name in ["", "x", "1;2", "1 2", "!!", "1\n2", "-1", "1=2"] {
             assert_eq!(Line::factor(name, 1), None, "{name:?}");
-            assert_eq!(Line::release(name), None, "{name:?}");
+            assert_eq!(Line::release_all(&[name]), None, "{name:?}");
         }
         assert_eq!(
             Line::factor("7+0", -3).unwrap().0,

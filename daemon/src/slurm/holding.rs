@@ -176,12 +176,21 @@ impl Holding<'_> {
         let wish = |job: &JobSeen| self.seen.named.wish(job.id).to_owned();
         let names: Vec<(String, String)> = ours
             .map(|job| (job.id.to_string(), wish(job)))
-            .chain(self.seen.parts.iter().map(|part| (part.clone(), String::new())))
+            .chain(self.seen.parts.iter().cloned())
             .take(BACK_MAX)
             .collect();
         if !names.is_empty() {
             kept.notes
                 .extend(give_back((self.feed, self.commands), &names, true));
+        }
+    }
+
+    /// Gives back what a daemon that held jobs has left behind; what was refused.
+    pub(super) fn give_back_left_over(&mut self) -> Vec<String> {
+        let part = &self.seen.parts[..self.seen.parts.len().min(BACK_MAX)];
+        match part.is_empty() {
+            true => Vec::new(),
+            false => give_back((self.feed, self.commands), part, true),
         }
     }
 
@@ -349,7 +358,7 @@ pub(super) fn give_back(
 /// A queue that cannot be read.
 pub fn hand_back(commands: &Commands) -> Result<(u64, Vec<String>), Error> {
     let args = ["-h", "-a", "-t", "PENDING", "-S", "V,i", "-O"];
-    let fields = "JobArrayID:|,PriorityLong:|,ReqNodes:|,admin_comment:|,Reason:|";
+    let fields = "JobArrayID:|,ReqNodes:|,admin_comment:|,Reason:|";
     let text = commands.run("squeue", &[&args, &[fields][..]].concat())?;
     let (of_users, jobs) = super::parts::ours(&text);
     let (mut feed, mut refused) = (Feed::default(), Vec::new());

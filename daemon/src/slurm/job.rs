@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 
 use pleach_scheduler::ExternalId;
 
-use super::node_list::expand;
 use super::parts;
 use super::request::{asked, time_limit};
 use super::rules::{Asks, sums};
 use super::table::{JOB_FIELDS, NUM_JOB_FIELDS, SQUEUE, fields, is_exclusive, is_null, number};
 use crate::error::Error;
+use crate::node_list::expand;
 use crate::slurm::mark::{Mark, is_held_by_user, is_pinned, wish};
 use crate::snapshot::{JobSeen, Phase, Terms};
 

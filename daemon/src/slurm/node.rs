@@ -2,9 +2,9 @@
 
 use pleach_scheduler::cluster::NodeState;
 
-use super::node_list::expand;
 use super::table::{fields, is_null, number};
 use crate::error::Error;
+use crate::node_list::expand;
 use crate::snapshot::{HostSeen, NodeSeen};
 
 /// What is asked of `sinfo -N -O`.

@@ -75,7 +75,7 @@ pub fn observe_queue(
     let text = nodes(commands, partition, NODE_FIELDS)?;
     Ok(Seen {
         snapshot: read_queue(&jobs, &text, partition, pinned, now_s)?,
-        parts: parts::marked(&jobs),
+        parts: parts::left_over(&jobs),
         queue,
         named: Named::default(),
         notes: Vec::new(),

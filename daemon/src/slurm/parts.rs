@@ -3,32 +3,21 @@
 //! The script holds none of them. One that is held for the daemon all the same, by an older script or by hand, has to be given
 //! back: the daemon decides about none, so nobody else ever would.
 
-use super::table::{MARK_FIELD, NUM_JOB_FIELDS, SQUEUE, fields};
+use super::table::{MARK_FIELD, NODES_FIELD, NUM_JOB_FIELDS, REASON_FIELD, SQUEUE, fields, is_null};
 use crate::slurm::mark::{Mark, is_held_by_user, wish};
 
 /// Names of parts that are held for the daemon, as `LEADER+PART`, from what `squeue` was asked for. Lines that cannot be read are
 /// none; who reads the jobs refuses them.
-pub(super) fn held(jobs: &str) -> Vec<String> {
+pub(super) fn held(jobs: &str) -> Vec<Named> {
     let part = |(row, line): (usize, &str)| {
         let (id, _) = line.split_once('|').filter(|(id, _)| id.contains('+'))?;
         let fields = fields::<NUM_JOB_FIELDS>(SQUEUE, row + 1, line).ok()?;
         let (state, priority, mark) = (fields[1], fields[2], fields[MARK_FIELD]);
         let is_ours = matches!(Mark::read(mark), Mark::Held { .. } | Mark::Decided { .. });
         let is_held = state == "PENDING" && priority == "0" && is_ours;
-        (is_held && is_name(id)).then(|| id.to_owned())
+        (is_held && is_name(id)).then(|| (id.to_owned(), String::new()))
     };
     jobs.lines().enumerate().filter_map(part).collect()
-}
-
-/// Names of all jobs that wait and that a daemon has marked as its own, held or let go, whatever they are.
-pub(super) fn marked(jobs: &str) -> Vec<String> {
-    let job = |(row, line): (usize, &str)| {
-        let fields = fields::<NUM_JOB_FIELDS>(SQUEUE, row + 1, line).ok()?;
-        let (id, state, mark) = (whole(fields[0]), fields[1], fields[MARK_FIELD]);
-        let is_ours = matches!(Mark::read(mark), Mark::Held { .. } | Mark::Decided { .. });
-        (state == "PENDING" && is_ours && is_name(id)).then(|| id.to_owned())
-    };
-    jobs.lines().enumerate().filter_map(job).collect()
 }
 
 /// The name of an array whose tasks wait together, without their numbers: `4` of `4_[1-9%2]`.
@@ -42,21 +31,39 @@ pub(super) fn whole_of(name: &str) -> Option<&str> {
 }
 
 /// A job, and the nodes that its user named, as a list.
-type Named = (String, String);
+pub(super) type Named = (String, String);
 
-/// The jobs that a daemon has marked as its own, from lines of name, priority, nodes by name, mark and reason: those that their users
-/// hold, and the others.
+/// A job that a daemon has marked as its own, and whether its user holds it.
+fn of_daemon(name: &str, named: &str, mark: &str, reason: &str) -> Option<(bool, Named)> {
+    let name = whole(name);
+    let is_ours = is_name(name) && !matches!(Mark::read(mark), Mark::None | Mark::Off);
+    let wish = Some(wish(mark, named)).filter(|wish| !is_null(wish));
+    let job = (name.to_owned(), wish.unwrap_or_default().to_owned());
+    is_ours.then_some((is_held_by_user(mark, reason), job))
+}
+
+/// What a daemon that held jobs has left behind where none are held: jobs that wait, held for it or with nodes that it named,
+/// whatever they are. Whom his user holds stays so.
+pub(super) fn left_over(jobs: &str) -> Vec<Named> {
+    let job = |(row, line): (usize, &str)| {
+        let fields = fields::<NUM_JOB_FIELDS>(SQUEUE, row + 1, line).ok()?;
+        let (name, state, priority, named) = (fields[0], fields[1], fields[2], fields[NODES_FIELD]);
+        let (is_users, job) = of_daemon(name, named, fields[MARK_FIELD], fields[REASON_FIELD])?;
+        let is_pinned = !is_null(named) && named != job.1;
+        (state == "PENDING" && !is_users && (priority == "0" || is_pinned)).then_some(job)
+    };
+    jobs.lines().enumerate().filter_map(job).collect()
+}
+
+/// The jobs that a daemon has marked as its own, from lines of name, nodes by name, mark and reason: those that their users hold, and
+/// the others.
 pub(super) fn ours(jobs: &str) -> (Vec<Named>, Vec<Named>) {
     let job = |line: &str| {
-        let fields: Vec<&str> = line.splitn(5, '|').collect();
-        let [name, _, named, mark, reason] = fields[..] else {
+        let fields: Vec<&str> = line.splitn(4, '|').collect();
+        let [name, named, mark, reason] = fields[..] else {
             return None;
         };
-        let name = whole(name);
-        let is_ours = is_name(name) && !matches!(Mark::read(mark), Mark::None | Mark::Off);
-        let wish = Some(wish(mark, named)).filter(|wish| !super::table::is_null(wish));
-        let named = (name.to_owned(), wish.unwrap_or_default().to_owned());
-        is_ours.then_some((is_held_by_user(mark, reason), named))
+        of_daemon(name, named, mark, reason)
     };
     let (of_users, others): (Vec<_>, Vec<_>) =
         jobs.lines().filter_map(job).partition(|(is_users, _)| *is_users);
@@ -92,7 +99,17 @@ mod tests {
             line("10+0", "RUNNING", 0, "pleach:held"),
             line("11+0; reboot", "PENDING", 0, "pleach:held"),
         ];
-        assert_eq!(held(&text.concat()), ["8+0", "8+1"]);
+        let names = |jobs: Vec<Named>| jobs.into_iter().map(|(name, _)| name).collect::<Vec<_>>();
+        assert_eq!(names(held(&text.concat())), ["8+0", "8+1"]);
+        assert_eq!(names(left_over(&text.concat())), ["7", "8+0", "8+1"]);
+        let users =
+            line("12", "PENDING", 0, "pleach:decided;at=5;tries=0").replace("JobHeldAdmin", "JobHeldUser");
+        let pinned =
+            line("13", "PENDING", 9, "pleach:decided;at=5;tries=0;req=g2").replace("|1|1|||", "|1|1||g1|");
+        assert_eq!(
+            left_over(&(users + &pinned)),
+            [("13".to_owned(), "g2".to_owned())]
+        );
         assert!(held("12+0|PENDING|0|").is_empty() && held("slurm_load_jobs error").is_empty());
     }
 }

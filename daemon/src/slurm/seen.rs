@@ -13,9 +13,9 @@ use crate::system::Look;
 pub struct Seen {
     /// Jobs and nodes of the partition.
     pub snapshot: Snapshot,
-    /// Names of parts of heterogeneous jobs that are held for the daemon and have to be given back; where Slurm starts the jobs
-    /// itself, of all jobs that a daemon before has marked.
-    pub parts: Vec<String>,
+    /// What has to be given back, with the nodes that its user named, as a list: parts of heterogeneous jobs that are held for the
+    /// daemon; where Slurm starts the jobs itself, what a daemon before has left behind.
+    pub parts: Vec<(String, String)>,
     /// Where Slurm is told an order: every job of the partition that waits, by arrival.
     pub queue: Vec<Place>,
     /// Whose nodes by name are whose, where jobs are held.

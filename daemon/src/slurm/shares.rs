@@ -10,8 +10,8 @@ use std::collections::BTreeMap;
 use pleach_scheduler::cluster::NodeState;
 use pleach_scheduler::{ConfigError, ExternalId};
 
-use super::node_list::expand;
 use crate::error::Error;
+use crate::node_list::expand;
 use crate::snapshot::{JobSeen, NodeSeen, Phase, SharedNode};
 
 /// Most shards that a GPU may have.

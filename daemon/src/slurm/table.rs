@@ -11,8 +11,10 @@ pub(super) const JOB_FIELDS: &str = "JobArrayID:|,State:|,PriorityLong:|,tres-pe
 tres-per-socket:|,NumNodes:|,NumCPUs:|,NodeList:|,ReqNodes:|,admin_comment:|,Reason:|,TimeLimit:|,SubmitTime:|,StartTime:|,\
 RestartCnt:|,OverSubscribe:|,Contiguous:|,Feature:|,Dependency:|,Reservation:|,Licenses:|,Partition:|,UserName:|,Account:|";
 pub(super) const NUM_JOB_FIELDS: usize = 26;
-/// Place of the mark among them, from 0.
+/// Places among them, from 0: nodes by name, the mark, the reason.
+pub(super) const NODES_FIELD: usize = 10;
 pub(super) const MARK_FIELD: usize = 11;
+pub(super) const REASON_FIELD: usize = 12;
 
 /// The lines of jobs with these fields, those of [`JOB_FIELDS`] among them, and with `more` flags.
 ///

@@ -128,7 +128,7 @@ fn set_up(seed: u64, folder: &Path) -> (Settings, &'static str) {
     let drive = [Drive::Order, Drive::OrderAndPlace, Drive::Hold, Drive::Hold][(seed % 4) as usize];
     let policies = ["sjf", "fifo", "easy", "sjf-reserve", "las-deal"];
     let policy = policies[(seed / 4 % 5) as usize];
-    let settings = Settings {
+    let mut settings = Settings {
         drive,
         state_dir: folder.into(),
         partition: Some("main".into()).filter(|_| !seed.is_multiple_of(2)),
@@ -140,7 +140,6 @@ fn set_up(seed: u64, folder: &Path) -> (Settings, &'static str) {
         log_bytes_max: 65_536,
         ..Settings::default()
     };
-    let mut settings = settings;
     if seed % 5 < 2 {
         settings.estimates.from = pleach_daemon::config::EstimatesFrom::History;
     }

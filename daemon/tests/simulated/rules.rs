@@ -34,7 +34,7 @@ impl Rules {
         self.broken.get_or_insert(text);
     }
 
-    pub fn started(&mut self, _job: u64, _now_s: i64) {
+    pub fn started(&mut self) {
         self.num_starts += 1;
     }
 
@@ -88,7 +88,10 @@ impl Rules {
                 Some("its user has named nodes")
             }
             Change::Hold if !job.is_marked() => Some("held without a mark it waits for ever"),
-            Change::Release if job.hold == Hold::User => Some("its user holds it"),
+            // Of a job that was given back and whose mark could not be taken away nobody can tell whose hold it is.
+            Change::Release if job.hold == Hold::User && (self.holds || job.mark != "pleach:held") => {
+                Some("its user holds it")
+            }
             Change::Release if job.hold == Hold::Admin && !job.is_marked() => Some("an operator holds it"),
             Change::Stop if !job.is_marked() => Some("stopped without a mark it waits for ever"),
             Change::Stop if !self.stops => Some("nobody may be stopped"),

@@ -249,7 +249,7 @@ impl World {
         job.reason = "None".into();
         let text = format!("{} starts on {}", job.name(), job.nodes.join(","));
         self.tell(text);
-        self.rules.started(number, self.now_s);
+        self.rules.started();
     }
 
     /// Ends a running job, or puts it back into the queue.

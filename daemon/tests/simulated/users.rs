@@ -95,6 +95,18 @@ fn add(world: &mut World, mut job: Job) {
         (job.hold, job.mark) = (Hold::Admin, "pleach:held".into());
         job.is_held_by_script = true;
     }
+    // Where an order is told, what a daemon that held jobs has left: of an array all or nothing.
+    let before = job
+        .array
+        .filter(|(_, task)| *task > 0)
+        .and(world.jobs.values().last());
+    let is_left_over = match before.map(|task| task.is_held_by_script) {
+        Some(is_held) => is_held,
+        None => world.chance(0.1),
+    };
+    if !world.holds && is_in_scope && is_left_over {
+        (job.hold, job.is_held_by_script, job.mark) = (Hold::Admin, true, "pleach:held".into());
+    }
     world.tell(format!(
         "{} submits {} ({}x{}, {} s of {}), held by {:?}",
         job.user,

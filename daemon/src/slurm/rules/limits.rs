@@ -155,7 +155,9 @@ fn charge(values: &BTreeMap<&str, &str>, whose: &str, payer: &Payer<'_>, book: &
     }
     let wall = values.get("MaxWallPJ").and_then(|text| text.parse::<i64>().ok());
     if let Some(most) = wall
-        && payer.limit_s.is_none_or(|limit_s| limit_s > most * 60)
+        && payer
+            .limit_s
+            .is_none_or(|limit_s| limit_s > most.saturating_mul(60))
     {
         return Some(format!(
             "has a longer limit than MaxWallPJ of {whose}, {most} min"

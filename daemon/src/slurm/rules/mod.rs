@@ -17,8 +17,8 @@ use pleach_scheduler::cluster::NodeState;
 use self::book::Book;
 use self::limits::{Limits, Payer};
 use self::partition::Reservation;
-use super::node_list::{expand, fold};
 use super::table::is_null;
+use crate::node_list::{expand, fold};
 use crate::snapshot::{JobSeen, NodeSeen, Phase, Site, Terms};
 
 pub(crate) use self::lines::sums;

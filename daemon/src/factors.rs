@@ -1,22 +1,48 @@
-//! Which `SiteFactor`s make Slurm start waiting jobs in a wanted order, with as few changes as may be.
+//! Which numbers make a batch system start waiting jobs in a wanted order, with as few changes as may be: Slurm's `SiteFactor`s,
+//! priorities of Kueue's workloads.
 //!
-//! Slurm starts who has the higher priority, and of equal ones who came first. So the jobs that are ranked have factors above 0, each
+//! It starts who has the higher priority, and of equal ones who came first. So the jobs that are ranked have factors above 0, each
 //! less than the one before it, and all others 0, which is a new job's. Of the present factors a longest falling sequence stays; the
 //! others are put between its members. Where no number is left between two, those above it are numbered anew above all.
 //!
 //! Changes come in an order such that after any number of them the head of the queue is right as far as it can be: a round may
 //! write as many as it has time for.
 
+use std::collections::BTreeMap;
+
+use pleach_scheduler::ExternalId;
+
+use crate::order::Order;
+
 /// Above this everybody is numbered anew from below. *Ours*: half of what Slurm takes (2,147,483,645).
 const CEILING: i64 = 1 << 30;
+
+/// The order in which those that wait shall start, by their places in the queue, and how many of them are to have a number; `jobs`
+/// are they by arrival, none where the policy is not told of one.
+#[must_use]
+pub fn wanted(jobs: &[Option<ExternalId>], order: &Order) -> (Vec<usize>, usize) {
+    let places = jobs.iter().enumerate();
+    let place_of: BTreeMap<ExternalId, usize> =
+        places.filter_map(|(place, job)| Some(((*job)?, place))).collect();
+    // Who has left since is in no queue.
+    let known = |jobs: &[ExternalId]| -> Vec<usize> {
+        jobs.iter().filter_map(|job| place_of.get(job).copied()).collect()
+    };
+    let ranked = known(&order.jobs);
+    let num_ranked = known(&order.jobs[..order.num_ranked.min(order.jobs.len())]).len();
+    let mut is_ranked = vec![false; jobs.len()];
+    for place in &ranked {
+        is_ranked[*place] = true;
+    }
+    merged(&is_ranked, &ranked, num_ranked)
+}
 
 /// The order in which jobs shall start, by their places in the queue, and how many of them are to have a factor: `is_ranked` says of
 /// each job of the queue, by arrival, whether it is one of `ranked`, which are such places, the first first, of which the first
 /// `num_ranked` were ranked.
 ///
 /// Who is not ranked keeps the place that it has by arrival, so nobody who comes later pushes it back, and it jumps nobody.
-#[must_use]
-pub fn merged(is_ranked: &[bool], ranked: &[usize], num_ranked: usize) -> (Vec<usize>, usize) {
+fn merged(is_ranked: &[bool], ranked: &[usize], num_ranked: usize) -> (Vec<usize>, usize) {
     let mut next = ranked.iter();
     let (mut order, mut num_seen, mut cut) = (Vec::with_capacity(is_ranked.len()), 0, 0);
     for (place, is_ranked) in is_ranked.iter().enumerate() {
@@ -40,7 +66,7 @@ pub fn merged(is_ranked: &[bool], ranked: &[usize], num_ranked: usize) -> (Vec<u
 pub fn changes(present: &[i64], cut: usize, step: i64) -> Vec<(usize, i64)> {
     let wanted = match present.iter().any(|factor| *factor > CEILING) {
         true => return anew(present, cut, step),
-        false => wanted(present, cut, step),
+        false => falling(present, cut, step),
     };
     let above = |factor: i64| wanted.partition_point(|other| *other > factor);
     let mut changed: Vec<(usize, usize)> = (0..present.len())
@@ -59,7 +85,7 @@ fn anew(present: &[i64], cut: usize, step: i64) -> Vec<(usize, i64)> {
 }
 
 /// The factors of all, in the wanted order: falling, and 0 from `cut` on.
-fn wanted(present: &[i64], cut: usize, step: i64) -> Vec<i64> {
+fn falling(present: &[i64], cut: usize, step: i64) -> Vec<i64> {
     let kept = with_room(longest_falling(&present[..cut]), present, cut);
     let mut factors = vec![0; present.len()];
     // Above the first that stays.

@@ -1,5 +1,5 @@
 //! The daemon's own time of a round, from the text that Slurm printed to the decisions: read, tables, pass. Slurm's commands
-//! are not in it. One running job on each node, and as many waiting jobs as nodes; a quarter of the GPUs is free.
+//! are not in it. One running job on each node, and the jobs that wait; a quarter of the GPUs is free.
 
 use std::fmt::Write;
 
@@ -30,26 +30,32 @@ fn job(number: usize, gpus: usize, minutes: usize, runs_on: Option<usize>) -> St
 }
 
 /// What `squeue` and `sinfo` print.
-fn texts(num: usize) -> (String, String) {
+fn texts(num_nodes: usize, num_waiting: usize) -> (String, String) {
     let (mut jobs, mut nodes) = (String::new(), String::new());
-    for node in 0..num {
+    for node in 0..num_nodes {
         jobs += &job(node + 1, 3, 10 + node * 7919 % 1500, Some(node));
         let _ = writeln!(
             nodes,
             "n{node}|mixed|gpu:a100:4|gpu:a100:3(IDX:0-2)|1/15/0/16|main*|"
         );
     }
-    for row in 0..num {
-        jobs += &job(num + row + 1, 1 + row * 31 % 4, 10 + row * 104_729 % 1500, None);
+    for row in 0..num_waiting {
+        jobs += &job(
+            num_nodes + row + 1,
+            1 + row * 31 % 4,
+            10 + row * 104_729 % 1500,
+            None,
+        );
     }
     (jobs, nodes)
 }
 
 fn rounds(criterion: &mut Criterion) {
     let settings = Settings::default().rounds();
-    for num in [1000, 10_000] {
-        let (jobs, nodes) = texts(num);
-        criterion.bench_function(&format!("read/{num}"), |bencher| {
+    for (num_nodes, num_waiting) in [(1000, 1000), (5000, 20_000)] {
+        let (jobs, nodes) = texts(num_nodes, num_waiting);
+        let size = format!("{num_nodes}x{num_waiting}");
+        criterion.bench_function(&format!("read/{size}"), |bencher| {
             bencher.iter(|| slurm::read(&jobs, &nodes, "main", NOW_S).map(|seen| seen.jobs.len()));
         });
         for (name, policy) in [
@@ -68,7 +74,7 @@ fn rounds(criterion: &mut Criterion) {
                 println!("{name}: {policy} cannot be read");
                 continue;
             };
-            criterion.bench_function(&format!("observe to decision/{name}/{num}"), |bencher| {
+            criterion.bench_function(&format!("observe to decision/{name}/{size}"), |bencher| {
                 bencher.iter(|| {
                     let snapshot = slurm::read(&jobs, &nodes, "main", NOW_S)?;
                     let mut memory = Memory::default();

@@ -1,5 +1,7 @@
 //! The API server, through `kube`: every request has a limit of time, every list has pages and an end, every answer a size.
 
+mod ends;
+
 use std::collections::BTreeSet;
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -30,6 +32,8 @@ use crate::pod::{self, PodSeen};
 
 /// Who changes pods, for the API server's own notes about fields.
 const MANAGER: &str = "pleach-kubernetes";
+/// Selects pods that have ended.
+const ENDED: &str = "status.phase!=Pending,status.phase!=Running,status.phase!=Unknown";
 /// Jobs that are asked for one by one in a round; more are listed all at once. *Ours*.
 const MISSING_MAX: usize = 50;
 /// Most bytes of an eviction's or a patch's name in a message.
@@ -169,8 +173,7 @@ impl Cluster {
     /// # Errors
     /// As [`Cluster::lists`].
     pub async fn ended(&self) -> Result<(Vec<Pod>, Vec<Job>), Error> {
-        let ended = "status.phase!=Pending,status.phase!=Running,status.phase!=Unknown";
-        let pods = self.pods_with(ended).await?;
+        let pods = self.pods_with(ENDED).await?;
         let jobs = self.all_jobs_of(&pods).await?;
         Ok((pods, jobs))
     }

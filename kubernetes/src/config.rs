@@ -59,7 +59,8 @@ pub struct Settings {
     pub taints_expected: Vec<String>,
     /// Pod label that tells the account; none: the namespace does.
     pub tenant_label: Option<String>,
-    /// Time between two rounds, s, 0.1 to 600; a pod that the webhook has held begins one sooner.
+    /// Time between two rounds, s, 0.1 to 600; a pod that the webhook has held, or one that ends, begins one
+    /// sooner.
     pub tick_s: f64,
     /// Longest time for one request to the API server, s, 0.1 to 600.
     pub request_limit_s: f64,

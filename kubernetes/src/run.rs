@@ -16,15 +16,15 @@ use crate::host::{block_on, now_s};
 
 /// Time in which the pods that come with a first one are made: a Job's controller makes some tens in it. *Ours*.
 const SETTLE: Duration = Duration::from_millis(100);
-/// Least time between the beginnings of two rounds because somebody came. *Ours*: a quarter of the default of `tick_s`.
+/// Least time between the beginnings of two rounds because somebody came or ended. *Ours*: a quarter of the default of `tick_s`.
 const SOONEST: Duration = Duration::from_millis(500);
 
 /// Signals, and the server, which has the policy too.
 struct Around {
     wishes: mpsc::Receiver<Wish>,
     shared: Option<Shared>,
-    /// Where the webhook tells that it has held a pod; nobody does where there is no server.
-    arrivals: Arc<Notify>,
+    /// Where is told that the webhook has held a pod, or that a pod has ended.
+    changes: Arc<Notify>,
     tick: Duration,
 }
 
@@ -35,11 +35,11 @@ impl Host for Around {
 
     async fn pause(&mut self, most: Duration) -> Option<Wish> {
         let began = Instant::now();
-        // What a round took is rested at least, so that arrivals without end take half of the time.
+        // What a round took is rested at least, so that changes without end take half of the time.
         let took = self.tick.saturating_sub(most);
         let least = SOONEST.saturating_sub(took).max(took).max(SETTLE).min(most);
         let came = async {
-            self.arrivals.notified().await;
+            self.changes.notified().await;
             tokio::time::sleep(SETTLE.max(least.saturating_sub(began.elapsed()))).await;
         };
         let heard = async {
@@ -79,6 +79,7 @@ async fn drive(mut settings: Settings, args: &RunArgs) -> Result<ExitCode, Error
     settings.identity = format!("{host}_{}", std::process::id());
     let cluster = Cluster::infer(&settings).await?;
     let tick = Duration::from_secs_f64(settings.tick_s);
+    let (ends, is_order) = (cluster.clone(), settings.drive.is_order());
     let mut driver = Kubernetes::driver(settings, cluster, &args.policy, args.shadow)?;
     let text = driver.metrics_text();
     let system = driver.system();
@@ -86,14 +87,19 @@ async fn drive(mut settings: Settings, args: &RunArgs) -> Result<ExitCode, Error
     if let Some(shared) = &shared {
         serve(shared.clone())?;
     }
-    let arrivals = shared.as_ref().map_or_else(Arc::default, Shared::arrivals);
+    let changes = shared.as_ref().map_or_else(Arc::default, Shared::arrivals);
     let mut around = Around {
         wishes,
         shared,
-        arrivals,
+        changes: Arc::clone(&changes),
         tick,
     };
-    rounds::run(&mut driver, &mut around, tick, args.rounds).await?;
+    let rounds = rounds::run(&mut driver, &mut around, tick, args.rounds);
+    tokio::select! {
+        ended = rounds => ended?,
+        // Where an order is told, Kueue sees to what becomes free.
+        () = ends.tell_ends(&changes), if !is_order => {}
+    }
     if let Err(error) = driver.system().give_lease_back().await {
         tracing::warn!("the Lease was not given back, and ends by itself: {error}");
     }

@@ -1,11 +1,12 @@
 //! Many pods at once: what one round starts, and who is waited for.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::fake::{Fake, World};
 use crate::objects::{NOW_S, node, pod, uid};
 use pleach_kubernetes::Settings;
 use pleach_kubernetes::controller::{Controller, Kubernetes};
+use tokio::sync::Notify;
 
 async fn driven(world: World, bind_wait_s: f64) -> (Fake, Controller, tempfile::TempDir) {
     let folder = tempfile::tempdir().unwrap();
@@ -68,4 +69,26 @@ async fn memory_of_a_node_is_counted_over_the_starts_of_a_round() {
     let (fake, mut controller, _folder) = driven(world, 1.0).await;
     controller.round(NOW_S).await;
     assert_eq!(fake.world.lock().unwrap().lifted, [uid("a")]);
+}
+
+/// What is free is given again when a pod ends and not at the next tick: whoever waits for rounds is told of it.
+#[tokio::test]
+async fn a_pod_that_ends_is_told_at_once() {
+    let mut world = World {
+        life_ms: 300,
+        ..World::default()
+    };
+    world.add_node(node("n1", 1));
+    let mut free = pod("a", 1);
+    free["spec"]["schedulingGates"] = serde_json::json!([]);
+    world.add_pod(free);
+    let settings = Settings::default();
+    let fake = Fake::start(world).await;
+    let (cluster, changes) = (fake.cluster(&settings), Notify::new());
+    let ended = || fake.world.lock().unwrap().num_left() == 0;
+    tokio::select! {
+        () = cluster.tell_ends(&changes) => unreachable!("a watch is followed by the next"),
+        () = changes.notified() => assert!(ended(), "told before"),
+        () = tokio::time::sleep(Duration::from_secs(30)) => panic!("nobody was told; ended: {}", ended()),
+    }
 }

@@ -251,6 +251,7 @@ fn the_rights_are_the_ones_that_the_program_uses() {
         "list nodes",
         "list pods",
         "patch pods",
+        "watch pods",
     ];
     assert_eq!(rights("shadow/rbac.yaml"), used);
     // Beside Kueue no pod is touched.

@@ -147,16 +147,40 @@ async fn nodes(State(world): Shared, Query(query): Query<HashMap<String, String>
 }
 
 async fn pods(State(world): Shared, Query(query): Query<HashMap<String, String>>) -> Response {
-    let selector = &query["fieldSelector"];
+    if query.contains_key("watch") {
+        return watch(&world, &query).await;
+    }
+    let selector = query.get("fieldSelector").map_or("", String::as_str);
     let world = world.lock().unwrap();
     let is_asked = |pod: &&Value| {
         let phase = pod["status"]["phase"].as_str().unwrap_or("Pending");
         selector
             .split(',')
+            .filter(|part| !part.is_empty())
             .all(|part| part.strip_prefix("status.phase!=").unwrap() != phase)
     };
     let items = world.pods.values().filter(is_asked).cloned().collect();
     list("Pod", items, &query)
+}
+
+/// A watch of pods that end, which ends with the first event.
+async fn watch(world: &Mutex<World>, query: &HashMap<String, String>) -> Response {
+    let num_ended = || {
+        let world = world.lock().unwrap();
+        let phases = world.pods.values().map(|pod| pod["status"]["phase"].as_str());
+        phases
+            .filter(|phase| matches!(phase, Some("Succeeded" | "Failed")))
+            .count()
+    };
+    let (before, limit_s) = (num_ended(), query["timeoutSeconds"].parse().unwrap());
+    let until = tokio::time::Instant::now() + Duration::from_secs(limit_s);
+    while num_ended() == before && tokio::time::Instant::now() < until {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    match num_ended() == before {
+        true => Body::empty().into_response(),
+        false => Body::from("{\"type\":\"ADDED\"}\n").into_response(),
+    }
 }
 
 async fn jobs(State(world): Shared, Query(query): Query<HashMap<String, String>>) -> Response {

@@ -90,7 +90,7 @@ class Cell:
 
     def __init__(self, folder, binaries, program, port, system, number, mode, scale, limit_s):
         self.system, self.jobs, self.mode, self.scale, self.limit_s = system, lists.make(number), mode, scale, limit_s
-        self.port = port
+        self.port, self.num_nodes = port, lists.NUM_NODES
         self.plane = FieldPlane(folder, binaries, program, range(port, port + 4))
         self.client = Client(self.plane)
 
@@ -104,11 +104,11 @@ class Cell:
         plane.start_kwok()
         labels = {"pleach/drive": "true"} if self.system.has_gates else {}
         client.must("POST", "/api/v1/namespaces", {"metadata": {"name": NAMESPACE, "labels": labels}})
-        for number in range(lists.NUM_NODES):
+        for number in range(self.num_nodes):
             client.add_node(f"g{number + 1}", lists.GPUS_PER_NODE)
         if self.system.has_kueue:
             components = Path(plane.binaries) / "kueue-components"
-            num_gpus = lists.NUM_NODES * lists.GPUS_PER_NODE
+            num_gpus = self.num_nodes * lists.GPUS_PER_NODE
             Kueue(plane, client, components, self.port + 4, num_gpus, self.system.knows_nodes).up(NAMESPACE)
         if self.system.has_ours:
             self.start_ours()
@@ -134,11 +134,14 @@ class Cell:
         plane.start_ours(self.system.policy)
         wait_for("two rounds of the controller", lambda: self.num_rounds() >= 2)
 
-    def num_rounds(self):
+    def status(self):
         try:
-            return json.loads((self.plane.folder / "state/status.json").read_text()).get("num_rounds", 0)
+            return json.loads((self.plane.folder / "state/status.json").read_text())
         except (OSError, ValueError):
-            return 0
+            return {}
+
+    def num_rounds(self):
+        return self.status().get("num_rounds", 0)
 
     def probe(self):
         """One Job through everything, twice: webhooks are known and caches are filled."""

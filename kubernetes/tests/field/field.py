@@ -2,6 +2,7 @@
 
     field.py run RESULTS --program PLEACH_KUBERNETES --binaries FOLDER [--systems ...] [--runs 5] ...
     field.py summary RESULTS [--against kueue]
+    field.py bursts RESULTS --program PLEACH_KUBERNETES --binaries FOLDER [--runs 3]
 
 `run` appends one JSON line a cell to RESULTS and passes over cells that are there already, so it can be cut off and go on. Cells
 of one list, mode and run stand one after the other: with `--parallel N` they share the load of the machine and form pairs.
@@ -19,6 +20,7 @@ import time
 from pathlib import Path
 
 import summary
+from bursts import Burst
 from cell import NUM_PORTS, Cell, System
 from plane import Failed
 
@@ -42,6 +44,16 @@ def arguments():
     run.add_argument("--parallel", type=int, default=1, help="planes at once")
     run.add_argument("--port-base", type=int, default=23000, help=f"the first of 64 times {NUM_PORTS} ports")
     run.add_argument("--stop-at", type=float, default=0, help="no cell begins that could end after this Unix time, s")
+    bursts = commands.add_parser("bursts", help="how soon free GPUs are taken, by turns; RESULTS gets a line each")
+    bursts.add_argument("results", type=Path)
+    bursts.add_argument("--program", type=Path, required=True, help="pleach-kubernetes")
+    bursts.add_argument("--binaries", type=Path, required=True, help="what kubernetes/tests/plane/build.sh --field prints")
+    bursts.add_argument("--systems", default="kube-scheduler pleach:sjf", help="as for run")
+    bursts.add_argument("--runs", type=int, default=3)
+    bursts.add_argument("--nodes", type=int, default=8, help="nodes of eight GPUs")
+    bursts.add_argument("--pods", type=int, default=64, help="pods of one GPU")
+    bursts.add_argument("--waiting", action="store_true", help="the nodes are closed until all pods wait")
+    bursts.add_argument("--port-base", type=int, default=24000)
     one = commands.add_parser("cell", help="one cell, for `run`")
     one.add_argument("text")
     show = commands.add_parser("summary", help="tables of RESULTS")
@@ -115,21 +127,47 @@ def take(words, process, cell):
     return False
 
 
+def run_bursts(words):
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    size = {"num_nodes": words.nodes, "num_pods": words.pods, "waits": words.waiting}
+    turns = [system for _ in range(words.runs) for system in words.systems.split()]
+    num_failed = 0
+    for number, system in enumerate(turns):
+        port = words.port_base + NUM_PORTS * (number % 64)
+        found = in_folder(lambda folder, system=system, port=port: Burst(
+            folder, str(words.binaries.resolve()), str(words.program.resolve()), port, System(system), **size))
+        num_failed += not found
+        if found:
+            with open(words.results, "a") as results:
+                results.write(json.dumps({"system": system} | size | found) + "\n")
+            shown = " ".join(f"{name} {found[name]:.2f}" for name in ("half_s", "all_s", "per_s", "load"))
+            print(f"{time.strftime('%H:%M:%S')} {system}: {shown}", flush=True)
+    return 1 if num_failed else 0
+
+
 def run_cell(text):
     task = json.loads(text)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    found = in_folder(lambda folder: Cell(
+        folder, task["binaries"], task["program"], task["port"], System(task["system"]), task["list"], task["mode"],
+        task["scale"], task["limit"]))
+    if found:
+        print(json.dumps(found), flush=True)
+    return 0 if found else 1
+
+
+def in_folder(make):
+    """Runs a cell in a folder of its own; what it found, none where it failed."""
     folder = tempfile.mkdtemp(prefix="pleach-field.")
     cell = None
     try:
-        cell = Cell(folder, task["binaries"], task["program"], task["port"], System(task["system"]), task["list"], task["mode"],
-                    task["scale"], task["limit"])
-        print(json.dumps(cell.run()), flush=True)
-        return 0
+        cell = make(folder)
+        return cell.run()
     except Failed as error:
         print(f"field: {error}", file=sys.stderr)
         for path in sorted(Path(folder, "log").glob("*.log")):
             print(f"--- {path.name}\n" + "\n".join(path.read_text(errors="replace").splitlines()[-8:]), file=sys.stderr)
-        return 1
+        return None
     finally:
         if cell:
             cell.plane.stop()
@@ -142,6 +180,8 @@ def main():
     if words.command == "run":
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
         return run_all(words)
+    if words.command == "bursts":
+        return run_bursts(words)
     if words.command == "cell":
         return run_cell(words.text)
     print(summary.text(summary.read(words.results), words.against.split(","), words.scale))

@@ -1,8 +1,12 @@
 """Bursts: how soon free GPUs are taken, with as many pods as GPUs on an idle cluster, and with many that wait already."""
 
 import os
+import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "real"))
 
 from api import MERGE
 from cell import NAMESPACE, Cell

@@ -11,9 +11,9 @@ use serde::{Deserialize, Serialize};
 use crate::drive::Drive;
 use crate::error::Error;
 use crate::files;
-use crate::node_list::expand;
 use crate::pulse::Pulse;
 use crate::slurm::command::Commands;
+use pleach_tables::slurm::expand;
 
 /// Largest configuration that is read, bytes.
 const SETTINGS_MAX: u64 = 1 << 20;

@@ -21,7 +21,6 @@ mod learning;
 pub mod log;
 pub mod memory;
 pub mod metrics;
-mod node_list;
 pub mod operator;
 pub mod order;
 mod ordering;

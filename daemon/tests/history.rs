@@ -39,6 +39,7 @@ fn workload(drawn: &[Drawn]) -> Workload {
                 user: Some(format!("user-{user}")),
                 outcome: Outcome::Unknown,
                 resources: Resources::WHOLE_GPU,
+                observed: None,
             }
         });
     Workload {

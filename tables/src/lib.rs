@@ -2,11 +2,12 @@
 //!
 //! Text with delimiters, plain or gzipped, and Parquet are read row by row, bounded, with complaints that name file, line and
 //! column ([`Table`]); rows are written as CSV or Parquet, whole or not at all ([`replace`]). On these stands the record of a
-//! schedule ([`schedule`]): who ran where and when.
+//! schedule ([`schedule`]): who ran where and when. Times of day ([`clock`]) and what Slurm prints ([`slurm`]) are read here too.
 //!
 //! # What is deliberately not here
 //! What a list of jobs means, and whether a schedule is possible: no crate of ours lies below this one.
 
+pub mod clock;
 mod error;
 mod lines;
 #[cfg(feature = "parquet")]
@@ -14,13 +15,14 @@ mod parquet_read;
 #[cfg(feature = "parquet")]
 mod parquet_write;
 pub mod schedule;
+pub mod slurm;
 mod table;
 #[cfg(not(feature = "parquet"))]
 mod without_parquet;
 mod write;
 
 pub use error::Error;
-pub use lines::{LINE_BYTES_MAX, LINES_MAX, Lines};
+pub use lines::{LINE_BYTES_MAX, LINES_MAX, Lines, open_unpacked};
 #[cfg(feature = "parquet")]
 pub use parquet_read::ParquetRows;
 #[cfg(feature = "parquet")]

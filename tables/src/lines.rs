@@ -31,32 +31,43 @@ pub struct Lines {
     /// Number of the last line read, from 1.
     pub line: u64,
     buffer: Vec<u8>,
+    /// Whether bytes that are no UTF-8 are replaced instead of refused.
+    is_lossy: bool,
+}
+
+/// The bytes of a file, unpacked where it is gzip (recognised by its first two bytes), and no more of them than a packed list of
+/// jobs would have; that is a complaint of [`ErrorKind::FileTooLarge`].
+///
+/// # Errors
+/// A file that cannot be opened.
+pub fn open_unpacked(path: &Path) -> Result<Box<dyn BufRead>, Error> {
+    let io = |source| Error::Io {
+        path: path.to_path_buf(),
+        source,
+    };
+    let file = File::open(path).map_err(io)?;
+    if file.metadata().map_err(io)?.is_dir() {
+        return Err(io(std::io::Error::from(ErrorKind::IsADirectory)));
+    }
+    let mut reader = BufReader::with_capacity(1 << 16, file);
+    let is_gzip = reader.fill_buf().map_err(io)?.starts_with(&[0x1f, 0x8b]);
+    Ok(if is_gzip {
+        Box::new(BufReader::with_capacity(1 << 16, Unpacked::new(reader)))
+    } else {
+        Box::new(reader)
+    })
 }
 
 impl Lines {
     /// Opens a file; gzip is recognised by its first two bytes.
     pub fn open(path: &Path) -> Result<Lines, Error> {
-        let io = |source| Error::Io {
-            path: path.to_path_buf(),
-            source,
-        };
-        let file = File::open(path).map_err(io)?;
-        if file.metadata().map_err(io)?.is_dir() {
-            return Err(io(std::io::Error::from(ErrorKind::IsADirectory)));
-        }
-        let mut reader = BufReader::with_capacity(1 << 16, file);
-        let is_gzip = reader.fill_buf().map_err(io)?.starts_with(&[0x1f, 0x8b]);
-        let reader: Box<dyn BufRead> = if is_gzip {
-            Box::new(BufReader::with_capacity(1 << 16, Unpacked::new(reader)))
-        } else {
-            Box::new(reader)
-        };
         Ok(Lines {
-            reader,
+            reader: open_unpacked(path)?,
             path: path.to_path_buf(),
             file: path.display().to_string(),
             line: 0,
             buffer: Vec::new(),
+            is_lossy: false,
         })
     }
 
@@ -68,6 +79,15 @@ impl Lines {
             file: name.to_owned(),
             line: 0,
             buffer: Vec::new(),
+            is_lossy: false,
+        }
+    }
+
+    /// The same lines, with bytes that are no UTF-8 replaced: names of jobs in old encodings spoil no list.
+    pub(crate) fn lossy(self) -> Lines {
+        Lines {
+            is_lossy: true,
+            ..self
         }
     }
 
@@ -95,6 +115,9 @@ impl Lines {
             if !self.buffer.iter().all(u8::is_ascii_whitespace) {
                 break;
             }
+        }
+        if self.is_lossy && std::str::from_utf8(&self.buffer).is_err() {
+            self.buffer = String::from_utf8_lossy(&self.buffer).into_owned().into_bytes();
         }
         if let Err(error) = std::str::from_utf8(&self.buffer) {
             let text = format!(

@@ -16,6 +16,10 @@ pub enum Delimiter {
     Comma,
     /// A tabulator; fields may be quoted.
     Tab,
+    /// A semicolon; fields may be quoted.
+    Semicolon,
+    /// A bar, as Slurm's commands separate fields; quotes mean nothing.
+    Bar,
     /// Blanks, as many as it pleases; lines that start with a semicolon are comments.
     Blanks,
 }
@@ -25,6 +29,12 @@ impl Delimiter {
         match self {
             Delimiter::Comma => split(line, ',', out),
             Delimiter::Tab => split(line, '\t', out),
+            Delimiter::Semicolon => split(line, ';', out),
+            Delimiter::Bar => {
+                out.clear();
+                out.extend(line.split('|').map(str::to_owned));
+                Ok(())
+            }
             Delimiter::Blanks => {
                 out.clear();
                 out.extend(line.split_ascii_whitespace().map(str::to_owned));
@@ -46,6 +56,8 @@ pub struct Table {
     fields: Vec<String>,
     /// Whether `fields` holds a row that was read to learn the number of columns.
     is_ahead: bool,
+    /// Whether rows that are no rows of the header are given out, to be counted.
+    is_loose: bool,
 }
 
 impl Table {
@@ -75,6 +87,44 @@ impl Table {
         Table::of(Source::Text(lines, Delimiter::Comma), header, required)
     }
 
+    /// Opens a table that another program exported, Parquet or text with a header and `between` its fields: bytes that are no
+    /// UTF-8 are replaced, columns may come twice (the first counts), a delimiter may end each line, and a row with another number
+    /// of fields is told by [`Table::is_whole`] instead of refused.
+    ///
+    /// # Errors
+    /// As [`Table::open`].
+    pub fn open_loosely(path: &Path, between: Delimiter) -> Result<Table, Error> {
+        if ParquetRows::is_one(path)? {
+            return Table::open(path, &[]);
+        }
+        let mut lines = Lines::open(path)?.lossy();
+        let Some(first) = lines.next_line()? else {
+            let text = "the file is empty; it must start with a header";
+            return Err(lines.error("-", text.into()));
+        };
+        let mut header = Vec::new();
+        let parsed = between.split(first, &mut header);
+        parsed.map_err(|text| lines.error("-", text.into()))?;
+        for name in &mut header {
+            *name = name.trim().to_owned();
+        }
+        if header.len() > 1 && header.last().is_some_and(String::is_empty) {
+            header.pop();
+        }
+        Ok(Table {
+            source: Source::Text(lines, between),
+            header,
+            fields: Vec::new(),
+            is_ahead: false,
+            is_loose: true,
+        })
+    }
+
+    /// Whether the present row has as many fields as the header; only a table that was opened loosely has others.
+    pub fn is_whole(&self) -> bool {
+        self.fields.len() == self.header.len()
+    }
+
     fn of(source: Source, mut header: Vec<String>, required: &[&str]) -> Result<Table, Error> {
         for name in &mut header {
             *name = name.trim().to_owned();
@@ -84,6 +134,7 @@ impl Table {
             header,
             fields: Vec::new(),
             is_ahead: false,
+            is_loose: false,
         };
         table.check_header(required)?;
         Ok(table)
@@ -102,6 +153,7 @@ impl Table {
             header: Vec::new(),
             fields: Vec::new(),
             is_ahead: false,
+            is_loose: false,
         };
         if table.read_fields()? {
             let num_fields = table.fields.len();
@@ -152,6 +204,13 @@ impl Table {
         if !self.read_fields()? {
             return Ok(false);
         }
+        if self.is_loose {
+            let is_ended = self.fields.len() == self.header.len() + 1;
+            if is_ended && self.fields.last().is_some_and(String::is_empty) {
+                self.fields.pop();
+            }
+            return Ok(true);
+        }
         if self.fields.len() != self.header.len() {
             let text = format!(
                 "the row has {} fields and the header has {}; quote fields that hold commas",
@@ -175,6 +234,10 @@ impl Table {
             let parsed = between.split(line, &mut self.fields);
             return match parsed {
                 Ok(()) => Ok(true),
+                Err(_) if self.is_loose => {
+                    self.fields.clear();
+                    Ok(true)
+                }
                 Err(text) => Err(lines.error("-", text.into())),
             };
         }

@@ -5,8 +5,8 @@ use std::time::Duration;
 use super::table::{is_null, number};
 use crate::error::Error;
 use crate::history::EndedJob;
-use crate::node_list::expand;
 use crate::slurm::command::Commands;
+use pleach_tables::slurm::{expand, gpus_of_tres};
 
 const SACCT: &str = "sacct";
 /// The account is last: it may be any text.
@@ -46,7 +46,9 @@ pub fn read(text: &str) -> Result<Vec<EndedJob>, Error> {
             return Err(Error::garbage(SACCT, row + 1, line, reason));
         };
         // Who never ran has no GPUs either.
-        let Some(num_gpus) = num_gpus(tres) else { continue };
+        let Some((num_gpus, _)) = gpus_of_tres(tres) else {
+            continue;
+        };
         if [start, end]
             .iter()
             .any(|text| matches!(*text, "Unknown" | "None" | ""))
@@ -71,12 +73,6 @@ pub fn read(text: &str) -> Result<Vec<EndedJob>, Error> {
         });
     }
     Ok(jobs)
-}
-
-/// GPUs in `billing=4,cpu=4,gres/gpu=2,gres/gpu:a100=2,node=1`; none without.
-fn num_gpus(tres: &str) -> Option<u32> {
-    let num = tres.split(',').find_map(|part| part.strip_prefix("gres/gpu="))?;
-    num.parse().ok().filter(|num| *num > 0)
 }
 
 #[cfg(test)]

@@ -8,8 +8,8 @@ use pleach_scheduler::ExternalId;
 use super::table::{SQUEUE, fields, is_null, number};
 use crate::error::Error;
 use crate::history::End;
-use crate::node_list::expand;
 use crate::slurm::command::Commands;
+use pleach_tables::slurm::expand;
 
 const FIELDS: &str = "JobArrayID:|,State:|,StartTime:|,EndTime:|,NodeList:|";
 const NUM_FIELDS: usize = 5;

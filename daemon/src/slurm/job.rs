@@ -9,9 +9,9 @@ use super::request::{asked, time_limit};
 use super::rules::{Asks, sums};
 use super::table::{JOB_FIELDS, NUM_JOB_FIELDS, SQUEUE, fields, is_exclusive, is_null, number};
 use crate::error::Error;
-use crate::node_list::expand;
 use crate::slurm::mark::{Mark, is_held_by_user, is_pinned, wish};
 use crate::snapshot::{JobSeen, Phase, Terms};
+use pleach_tables::slurm::expand;
 
 /// Reasons for which Slurm itself would start a job later: it may be held and decided by the daemon.
 const OPEN_REASONS: [&str; 6] = [

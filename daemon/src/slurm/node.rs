@@ -4,8 +4,8 @@ use pleach_scheduler::cluster::NodeState;
 
 use super::table::{fields, is_null, number};
 use crate::error::Error;
-use crate::node_list::expand;
 use crate::snapshot::{HostSeen, NodeSeen};
+use pleach_tables::slurm::{devices, expand};
 
 /// What is asked of `sinfo -N -O`.
 pub(super) const NODE_FIELDS: &str = "NodeList:|,StateLong:|,Gres:|,GresUsed:|,CPUsState:|,Partition:|";
@@ -22,28 +22,29 @@ pub(super) fn node(row: usize, line: &str) -> Result<Option<(NodeSeen, u32)>, Er
     if expand(name).is_none_or(|names| names != [name]) {
         return Err(bad("begins with no node"));
     }
-    let mut gpus = gres_of(gres).into_iter().filter(|(kind, ..)| *kind == "gpu");
-    let (Some((_, gpu_type, num_gpus)), None) = (gpus.next(), gpus.next()) else {
+    let mut gpus = devices(gres).into_iter().filter(|device| device.kind == "gpu");
+    let (Some(gpu), None) = (gpus.next(), gpus.next()) else {
         return Ok(None);
     };
+    let num_gpus = gpu.num;
     if !(1..=64).contains(&num_gpus) {
         return Ok(None);
     }
     // A share of a GPU (shard, mps) takes the GPU out of the whole ones; Slurm counts GPUs that are touched.
-    let used: u32 = gres_of(used)
+    let used: u32 = devices(used)
         .iter()
-        .filter(|(kind, ..)| matches!(*kind, "gpu" | "shard" | "mps"))
-        .map(|(_, _, num)| *num)
+        .filter(|device| matches!(device.kind, "gpu" | "shard" | "mps"))
+        .map(|device| device.num)
         .fold(0, u32::saturating_add);
     let cpus: Vec<&str> = cpus.split('/').collect();
     let [_, idle, _, _] = cpus[..] else {
         return Err(bad("has no CPUs as used/idle/other/all"));
     };
-    let shards = gres_of(gres).into_iter().filter(|(kind, ..)| *kind == "shard");
-    let shards = shards.map(|(_, _, num)| num).fold(0, u32::saturating_add);
+    let shards = devices(gres).into_iter().filter(|device| device.kind == "shard");
+    let shards = shards.map(|device| device.num).fold(0, u32::saturating_add);
     let seen = NodeSeen {
         name: name.to_owned(),
-        gpu_type: gpu_type.unwrap_or("gpu").to_owned(),
+        gpu_type: gpu.of_type.unwrap_or("gpu").to_owned(),
         num_gpus,
         num_gpus_used: used.min(num_gpus),
         num_cpus_free: number(SINFO, row, line, "idle CPUs", idle)?,
@@ -96,39 +97,6 @@ pub(super) fn rule_node(row: usize, line: &str) -> Result<Option<RuleNode>, Erro
         features: if is_null(features) { "" } else { features }.to_owned(),
         weight: weight.parse().unwrap_or(0),
     }))
-}
-
-/// Kind, type and count of each entry, `gpu:a100:4(S:0-1),shard:16`.
-fn gres_of(text: &str) -> Vec<(&str, Option<&str>, u32)> {
-    let mut entries = Vec::new();
-    let (mut depth, mut start) = (0_i32, 0);
-    let ends = text.char_indices().chain(std::iter::once((text.len(), ',')));
-    for (at, c) in ends {
-        match c {
-            '(' => depth += 1,
-            ')' => depth -= 1,
-            ',' if depth <= 0 => {
-                entries.push(&text[start..at]);
-                start = (at + 1).min(text.len());
-            }
-            _ => {}
-        }
-    }
-    let read = |entry: &'_ str| -> Option<(usize, usize, u32)> {
-        let bare = entry
-            .find("(IDX")
-            .or_else(|| entry.find("(S:"))
-            .map_or(entry, |end| &entry[..end]);
-        let (front, count) = bare.rsplit_once(':')?;
-        let kind_end = front.find(':').unwrap_or(front.len());
-        Some((kind_end, front.len(), count.parse().ok()?))
-    };
-    let split = entries.into_iter().filter_map(|entry| {
-        let (kind_end, type_end, count) = read(entry)?;
-        let kind = entry.get(kind_end + 1..type_end).filter(|kind| *kind != "(null)");
-        Some((&entry[..kind_end], kind, count))
-    });
-    split.collect()
 }
 
 pub(super) fn node_state(text: &str) -> NodeState {

@@ -11,8 +11,8 @@ use pleach_scheduler::cluster::NodeState;
 use pleach_scheduler::{ConfigError, ExternalId};
 
 use crate::error::Error;
-use crate::node_list::expand;
 use crate::snapshot::{JobSeen, NodeSeen, Phase, SharedNode};
+use pleach_tables::slurm::expand;
 
 /// Most shards that a GPU may have.
 pub const SHARDS_MAX: u32 = 1000;

@@ -3,6 +3,8 @@
 use crate::error::Error;
 use crate::slurm::command::Commands;
 
+pub(super) use pleach_tables::slurm::is_null;
+
 /// The command that shows jobs.
 pub(super) const SQUEUE: &str = "squeue";
 
@@ -93,11 +95,6 @@ pub(super) fn number<T: std::str::FromStr>(
             format!("{what} = {text:?} is no number in range"),
         )
     })
-}
-
-/// Whether a field says that there is nothing.
-pub(super) fn is_null(text: &str) -> bool {
-    text.is_empty() || text == "(null)" || text == "N/A"
 }
 
 #[cfg(test)]

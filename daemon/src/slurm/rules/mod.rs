@@ -18,8 +18,8 @@ use self::book::Book;
 use self::limits::{Limits, Payer};
 use self::partition::Reservation;
 use super::table::is_null;
-use crate::node_list::{expand, fold};
 use crate::snapshot::{JobSeen, NodeSeen, Phase, Site, Terms};
+use pleach_tables::slurm::{expand, fold};
 
 pub(crate) use self::lines::sums;
 

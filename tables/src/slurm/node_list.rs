@@ -3,9 +3,31 @@
 /// Most nodes that one list may name.
 const NODES_MAX: usize = 100_000;
 
-/// The names in a list; none where the text is no list.
-pub(crate) fn expand(text: &str) -> Option<Vec<String>> {
+/// The names in a list; none where the text is no list or names more than 100,000 nodes.
+#[must_use]
+pub fn expand(text: &str) -> Option<Vec<String>> {
     let mut names = Vec::new();
+    walk(text, &mut |prefix, numbers| match numbers {
+        None => names.push(prefix.to_owned()),
+        Some((first, last, width)) => {
+            names.extend((first..=last).map(|number| format!("{prefix}{number:0width$}")));
+        }
+    })?;
+    Some(names)
+}
+
+/// How many nodes a list names; none where the text is no list or names more than 100,000 nodes.
+#[must_use]
+pub fn num_nodes(text: &str) -> Option<usize> {
+    walk(text, &mut |_, _| {})
+}
+
+/// First and last number of a range, and how many digits it is written with.
+type Range = (usize, usize, usize);
+
+/// Shows each name or range of a list, and says how many names there are.
+fn walk<'a>(text: &'a str, show: &mut impl FnMut(&'a str, Option<Range>)) -> Option<usize> {
+    let mut num = 0_usize;
     let mut rest = text;
     while !rest.is_empty() {
         let end = rest.find(['[', ',']).unwrap_or(rest.len());
@@ -18,25 +40,26 @@ pub(crate) fn expand(text: &str) -> Option<Vec<String>> {
         }
         if rest[end..].starts_with('[') {
             let close = rest.find(']')?;
-            for part in rest[end + 1..close].split(',') {
+            for part in rest.get(end + 1..close)?.split(',') {
                 let (low, high) = part.split_once('-').unwrap_or((part, part));
                 let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
                 if !digits(low) || !digits(high) {
                     return None;
                 }
                 let (first, last): (usize, usize) = (low.parse().ok()?, high.parse().ok()?);
-                if first > last || last - first >= NODES_MAX - names.len().min(NODES_MAX) {
+                if first > last || last - first >= NODES_MAX - num.min(NODES_MAX) {
                     return None;
                 }
-                let width = low.len();
-                names.extend((first..=last).map(|number| format!("{prefix}{number:0width$}")));
+                num += last - first + 1;
+                show(prefix, Some((first, last, low.len())));
             }
             rest = &rest[close + 1..];
         } else {
-            if prefix.is_empty() || names.len() >= NODES_MAX {
+            if prefix.is_empty() || num >= NODES_MAX {
                 return None;
             }
-            names.push(prefix.to_owned());
+            num += 1;
+            show(prefix, None);
             rest = &rest[end..];
         }
         match rest.strip_prefix(',') {
@@ -46,11 +69,12 @@ pub(crate) fn expand(text: &str) -> Option<Vec<String>> {
             None => return None,
         }
     }
-    Some(names)
+    Some(num)
 }
 
 /// Names as a list of Slurm's, in their order: neighbours that differ by one make a range.
-pub(crate) fn fold<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
+#[must_use]
+pub fn fold<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
     // What stands before the number, the digits of the first, the number of the last; none where a name ends in no number.
     let mut ranges: Vec<(&str, &str, Option<u64>)> = Vec::new();
     for name in names {
@@ -104,6 +128,7 @@ mod tests {
         assert_eq!(expand("").unwrap(), Vec::<String>::new());
         assert_eq!(expand("g1").unwrap(), ["g1"]);
         assert_eq!(expand("g[1-3,7],h01").unwrap(), ["g1", "g2", "g3", "g7", "h01"]);
+        assert_eq!((num_nodes("g[1-3,7],h01"), num_nodes("")), (Some(5), Some(0)));
         assert_eq!(expand("n[08-11]").unwrap(), ["n08", "n09", "n10", "n11"]);
         for text in [
             "g[",
@@ -116,8 +141,9 @@ mod tests {
             "g 1",
             "g[0-99999999999]",
             "g[1-100001]",
+            "]a[",
         ] {
-            assert_eq!(expand(text), None, "{text}");
+            assert_eq!((expand(text), num_nodes(text)), (None, None), "{text}");
         }
     }
 }

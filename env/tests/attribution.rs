@@ -36,6 +36,7 @@ fn workload(num_nodes: u32, num_tenants: u16, locality: LocalityFactors, rows: &
         user: None,
         outcome: Outcome::Completed,
         resources: Resources::WHOLE_GPU,
+        observed: None,
     });
     Workload {
         name: "rows".into(),

@@ -43,6 +43,7 @@ fn workload_of(pools: &[Pool], rows: &[Row]) -> Workload {
         user: None,
         outcome: Outcome::Completed,
         resources: Resources::WHOLE_GPU,
+        observed: None,
     });
     let workload = Workload {
         name: "rows".into(),

@@ -22,6 +22,7 @@ fn workload(cluster: ClusterSpec, rows: &[(f64, u32, f64)]) -> Workload {
             user: None,
             outcome: Outcome::Completed,
             resources: Resources::WHOLE_GPU,
+            observed: None,
         });
     Workload {
         name: "edges".into(),

@@ -40,6 +40,7 @@ fn workload(num_nodes: u32, walls: bool, draws: &[Draw]) -> Workload {
         user: None,
         outcome: Outcome::Completed,
         resources: Resources::WHOLE_GPU,
+        observed: None,
     });
     let workload = Workload {
         name: "promises".into(),

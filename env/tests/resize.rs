@@ -247,6 +247,7 @@ fn tiny(num_gpus: u32, rows: &[(u32, u32, u32)]) -> Workload {
                 user: None,
                 outcome: Outcome::Completed,
                 resources: Resources::WHOLE_GPU,
+                observed: None,
             })
             .collect(),
         cluster: ClusterSpec::uniform(1, num_gpus, 1),

@@ -98,6 +98,7 @@ fn job(id: usize, submit_s: f64, num_gpus: u32, run_time_s: f64) -> JobSpec {
         user: None,
         outcome: Outcome::Unknown,
         resources: Resources::WHOLE_GPU,
+        observed: None,
     }
 }
 

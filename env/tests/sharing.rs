@@ -74,6 +74,7 @@ fn one_gpu(run_times_s: &[f64], factor: f64) -> Workload {
         user: None,
         outcome: Outcome::Completed,
         resources: Resources::WHOLE_GPU,
+        observed: None,
     };
     let mut workload = Workload {
         name: "by hand".into(),

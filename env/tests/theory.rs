@@ -36,6 +36,7 @@ fn workload(num_gpus: u32, rows: &[(f64, u32, f64)]) -> Workload {
             user: None,
             outcome: Outcome::Completed,
             resources: Resources::WHOLE_GPU,
+            observed: None,
         });
     Workload {
         name: "rows".into(),

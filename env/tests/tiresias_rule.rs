@@ -113,6 +113,7 @@ fn job(number: usize, submit_s: f64, num_gpus: u32, run_time_s: f64) -> JobSpec 
         user: None,
         outcome: Outcome::Unknown,
         resources: Resources::WHOLE_GPU,
+        observed: None,
     }
 }
 

@@ -23,6 +23,7 @@ fn workload(cluster: ClusterSpec, rows: &[Row], tenant: impl Fn(&Row) -> u16) ->
         user: None,
         outcome: Outcome::Unknown,
         resources: Resources::WHOLE_GPU,
+        observed: None,
     });
     Workload {
         name: "walls".into(),

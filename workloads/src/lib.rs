@@ -12,6 +12,7 @@
 )]
 
 pub mod classes;
+pub mod cluster;
 mod columns;
 mod error;
 pub mod estimates;
@@ -21,6 +22,7 @@ pub mod generate;
 mod history;
 pub mod import;
 pub mod normal;
+mod observed;
 pub mod plans;
 mod seed;
 mod select;
@@ -28,6 +30,7 @@ mod select;
 pub use columns::Columns;
 pub use error::Error;
 pub use generate::{GeneratorConfig, generate};
+pub use observed::Observed;
 pub use seed::Seed;
 
 use std::collections::BTreeSet;
@@ -90,6 +93,9 @@ pub struct JobSpec {
     /// What it asks for besides the number of its GPUs.
     #[serde(default)]
     pub resources: Resources,
+    /// How it went at its site, where the source has it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub observed: Option<Box<Observed>>,
 }
 
 impl JobSpec {
@@ -108,6 +114,7 @@ impl JobSpec {
             user: None,
             resources: Resources::WHOLE_GPU,
             outcome: Outcome::Unknown,
+            observed: None,
         }
     }
 

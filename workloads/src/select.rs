@@ -77,6 +77,10 @@ impl Workload {
         let mut jobs = self.jobs[start..end].to_vec();
         for job in &mut jobs {
             job.submit = job.submit - origin;
+            job.observed = job
+                .observed
+                .take()
+                .map(|observed| Box::new(observed.since(origin)));
         }
         Workload {
             name: self.name.clone(),
@@ -104,6 +108,10 @@ impl Workload {
         let mut scaled = self.clone();
         for job in &mut scaled.jobs {
             job.submit = Time::from_secs_f64(job.submit.as_secs_f64() / factor);
+            // At another load it would have gone otherwise.
+            if factor != 1.0 {
+                job.observed = None;
+            }
         }
         Ok(scaled)
     }

@@ -122,6 +122,7 @@ fn build(cluster: ClusterSpec, classes: [ModelClass; 2], draws: &[Draw]) -> Work
             user: None,
             outcome: Outcome::Completed,
             resources: Resources::WHOLE_GPU,
+            observed: None,
         }
     });
     let jobs: Vec<JobSpec> = jobs.collect();

@@ -32,6 +32,7 @@ fn workload(rows: &[Row]) -> Workload {
         user: row.5.map(str::to_string),
         outcome: row.6,
         resources: Resources::WHOLE_GPU,
+        observed: None,
     });
     let jobs = jobs.collect();
     let class = ModelClass {

@@ -206,6 +206,7 @@ impl Site {
             user: None,
             outcome: Outcome::Unknown,
             resources: Resources::WHOLE_GPU,
+            observed: None,
         };
         Workload {
             name: format!("{}-M-{num_jobs}", self.name),

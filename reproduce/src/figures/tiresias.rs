@@ -103,6 +103,7 @@ fn draw(seed: Seed, num_jobs: usize, gap_s: f64) -> (Workload, Vec<usize>) {
             user: None,
             outcome: Outcome::Unknown,
             resources: Resources::WHOLE_GPU,
+            observed: None,
         });
         bins.push(bin);
         submit_s -= gap_s * ln(1.0 - rng.random::<f64>());

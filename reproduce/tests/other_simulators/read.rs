@@ -72,6 +72,7 @@ impl Row {
             user: None,
             outcome: Outcome::Unknown,
             resources: Resources::WHOLE_GPU,
+            observed: None,
         }
     }
 }

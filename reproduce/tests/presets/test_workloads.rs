@@ -17,6 +17,7 @@ pub(super) fn job(id: &str, submit_s: f64, num_gpus: u32, run_time_s: f64) -> Jo
         user: None,
         resources: Resources::WHOLE_GPU,
         outcome: Outcome::Unknown,
+        observed: None,
     }
 }
 

@@ -20,6 +20,7 @@ fn job(row: &Row) -> JobSpec {
         user: None,
         outcome: Outcome::Unknown,
         resources: Resources::WHOLE_GPU,
+        observed: None,
     }
 }
 

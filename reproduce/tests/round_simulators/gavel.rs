@@ -154,6 +154,7 @@ pub(super) fn workload(gavel: &Path, speeds: &Speeds, run: &Run) -> Workload {
                 user: None,
                 outcome: Outcome::Unknown,
                 resources: Resources::WHOLE_GPU,
+                observed: None,
             }
         })
         .collect();

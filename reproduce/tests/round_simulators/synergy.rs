@@ -69,6 +69,7 @@ fn workload(jobs: &[Row], num_servers: u32, models: &BTreeMap<String, Sensitivit
         user: None,
         outcome: Outcome::Unknown,
         resources: Resources::WHOLE_GPU,
+        observed: None,
     };
     let mut cluster = ClusterSpec::uniform(num_servers, 8, num_servers);
     (

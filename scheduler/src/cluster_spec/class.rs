@@ -19,7 +19,8 @@ pub struct ModelClass {
     pub name: String,
     /// Speed on each GPU type, 1 = the reference type; 0 = cannot run there, else 1e-6 to 1e6. `[num_gpu_types]`
     pub speed: Vec<f64>,
-    /// What a loose placement costs.
+    /// What a loose placement costs; nothing where a file does not say.
+    #[serde(default = "no_cost")]
     pub locality: LocalityFactors,
     /// What a step computes and sends; with it, and where the cluster has a fabric, the links decide the cost of a loose
     /// placement instead of [`ModelClass::locality`].
@@ -165,6 +166,10 @@ impl Default for Load {
             bandwidth: 0.55,
         }
     }
+}
+
+fn no_cost() -> LocalityFactors {
+    LocalityFactors::NONE
 }
 
 impl Default for ModelClass {

@@ -26,10 +26,12 @@ use crate::physics::storage::Storage;
 #[serde(deny_unknown_fields)]
 pub struct ClusterSpec {
     /// GPU types, referred to by name.
+    #[serde(default)]
     pub gpu_types: Vec<GpuTypeSpec>,
     /// Groups of equal nodes; a rack never spans two groups.
     pub node_groups: Vec<NodeGroup>,
     /// Tenants; a job names one by index. At least one.
+    #[serde(default)]
     pub tenants: Vec<TenantSpec>,
     /// Whether a tenant may use more than its quota while others leave GPUs idle.
     #[serde(default = "yes")]
@@ -87,6 +89,7 @@ pub struct GpuTypeSpec {
     /// Name, for example `V100`.
     pub name: String,
     /// Device memory, GiB, 0.001 to 1e6.
+    #[serde(default)]
     pub memory_gib: f64,
     /// Geometry of its MIG profiles, for example `A100-40`; none where the GPU cannot be partitioned or is not to be.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -104,6 +107,7 @@ pub struct NodeGroup {
     /// Name of the GPU type.
     pub gpu_type: String,
     /// Nodes in each rack (one fast-network domain); the last rack of the group may be smaller.
+    #[serde(default)]
     pub nodes_per_rack: u32,
     /// GPUs of a node that NVLink joins, lowest first; 0 = all of them.
     #[serde(default, skip_serializing_if = "is_none")]
@@ -220,31 +224,42 @@ impl ClusterSpec {
     /// # Errors
     /// The first key that is wrong, its value, what is allowed and how to mend it.
     pub fn validate(&self) -> Result<(), ConfigError> {
-        self.validate_gpu_types()?;
-        for (index, group) in self.node_groups.iter().enumerate() {
-            self.validate_node_group(index, group)?;
+        match self.faults().into_iter().next() {
+            Some(fault) => Err(fault),
+            None => Ok(()),
         }
-        self.interference.validate()?;
+    }
+
+    /// Every key that is wrong, in the order of the description; empty for a cluster that can be built.
+    #[must_use]
+    pub fn faults(&self) -> Vec<ConfigError> {
+        let mut faults = Vec::new();
+        self.check_gpu_types(&mut faults);
+        for (index, group) in self.node_groups.iter().enumerate() {
+            self.check_node_group(index, group, &mut faults);
+        }
+        faults.extend(self.interference.validate().err());
         if let Some(fabric) = &self.fabric {
-            fabric.validate()?;
-            self.validate_nics(fabric)?;
+            faults.extend(fabric.validate().and_then(|()| self.validate_nics(fabric)).err());
         }
         if let Some(preset) = &self.site_fabric {
-            check_site_fabric(preset)?;
+            faults.extend(check_site_fabric(preset).err());
         }
         if let Some(storage) = &self.storage {
-            storage.validate()?;
+            faults.extend(storage.validate().err());
         }
         let capacity = self.num_gpus();
         if capacity == 0 || capacity > NUM_GPUS_MAX {
-            return fail(
+            let fault = fail(
                 "node_groups".into(),
                 format!("{capacity} GPUs"),
                 "1 to 4,000,000 GPUs",
                 "add nodes",
             );
+            faults.extend(fault.err());
         }
-        self.validate_tenants(capacity)
+        self.check_tenants(capacity, &mut faults);
+        faults
     }
 
     fn validate_nics(&self, fabric: &Fabric) -> Result<(), ConfigError> {
@@ -264,78 +279,98 @@ impl ClusterSpec {
         )
     }
 
-    fn validate_gpu_types(&self) -> Result<(), ConfigError> {
+    fn check_gpu_types(&self, faults: &mut Vec<ConfigError>) {
         if self.gpu_types.is_empty() || self.gpu_types.len() > 64 {
             let value = self.gpu_types.len().to_string();
-            return fail(
-                "gpu_types".into(),
-                value,
-                "1 to 64 types",
-                "name at least one GPU type",
+            faults.extend(
+                fail(
+                    "gpu_types".into(),
+                    value,
+                    "1 to 64 types",
+                    "name at least one GPU type",
+                )
+                .err(),
             );
         }
-        for (index, gpu) in self.gpu_types.iter().enumerate() {
+        for (index, gpu) in self.gpu_types.iter().take(64).enumerate() {
             if !(1e-3..=1e6).contains(&gpu.memory_gib) {
                 let key = format!("gpu_types[{index}].memory_gib");
-                return fail(
-                    key,
-                    gpu.memory_gib.to_string(),
-                    "0.001 to 1e6 GiB",
-                    "give the memory in GiB",
+                faults.extend(
+                    fail(
+                        key,
+                        gpu.memory_gib.to_string(),
+                        "0.001 to 1e6 GiB",
+                        "give the memory in GiB",
+                    )
+                    .err(),
                 );
             }
             if !is_name(&gpu.name) {
                 let (key, value) = (format!("gpu_types[{index}].name"), format!("{:?}", gpu.name));
-                return fail(key, value, "1 to 256 printable characters", "for example V100");
+                faults.extend(fail(key, value, "1 to 256 printable characters", "for example V100").err());
             }
             if self.gpu_types[..index].iter().any(|other| other.name == gpu.name) {
                 let key = format!("gpu_types[{index}].name");
-                return fail(
-                    key,
-                    gpu.name.clone(),
-                    "a name not used before",
-                    "rename one of the two",
+                faults.extend(
+                    fail(
+                        key,
+                        gpu.name.clone(),
+                        "a name not used before",
+                        "rename one of the two",
+                    )
+                    .err(),
                 );
             }
         }
-        Ok(())
     }
 
-    fn validate_node_group(&self, index: usize, group: &NodeGroup) -> Result<(), ConfigError> {
+    fn check_node_group(&self, index: usize, group: &NodeGroup, faults: &mut Vec<ConfigError>) {
         let key = |field: &str| format!("node_groups[{index}].{field}");
         if group.count == 0 {
-            return fail(
-                key("count"),
-                "0".into(),
-                "1 or more",
-                "remove the group or give it nodes",
+            faults.extend(
+                fail(
+                    key("count"),
+                    "0".into(),
+                    "1 or more",
+                    "remove the group or give it nodes",
+                )
+                .err(),
             );
         }
         if !(1..=64).contains(&group.gpus_per_node) {
             let value = group.gpus_per_node.to_string();
-            return fail(
-                key("gpus_per_node"),
-                value,
-                "1 to 64",
-                "nodes without GPUs take no part",
+            faults.extend(
+                fail(
+                    key("gpus_per_node"),
+                    value,
+                    "1 to 64",
+                    "nodes without GPUs take no part",
+                )
+                .err(),
             );
         }
         if group.nodes_per_rack == 0 {
-            return fail(
-                key("nodes_per_rack"),
-                "0".into(),
-                "1 or more",
-                "use the count for a single rack",
+            faults.extend(
+                fail(
+                    key("nodes_per_rack"),
+                    "0".into(),
+                    "1 or more",
+                    "use the count for a single rack",
+                )
+                .err(),
             );
         }
         if group.nvlink_gpus > group.gpus_per_node {
             let allowed = format!("at most the {} GPUs of the node", group.gpus_per_node);
             let value = group.nvlink_gpus.to_string();
-            return fail(
-                key("nvlink_gpus"),
-                value,
-                &allowed,
-                "0 joins all GPUs of the node",
+            faults.extend(
+                fail(
+                    key("nvlink_gpus"),
+                    value,
+                    &allowed,
+                    "0 joins all GPUs of the node",
+                )
+                .err(),
             );
         }
         for (field, value) in [
@@ -345,40 +380,48 @@ impl ClusterSpec {
         ] {
             if value != 0.0 && !(1e-3..=1e6).contains(&value) {
                 let hint = "per node; leave it out where it is not to be modelled";
-                return fail(key(field), value.to_string(), "0.001 to 1e6", hint);
+                faults.extend(fail(key(field), value.to_string(), "0.001 to 1e6", hint).err());
             }
         }
         if !self.gpu_types.iter().any(|gpu| gpu.name == group.gpu_type) {
             let names: Vec<_> = self.gpu_types.iter().map(|gpu| gpu.name.as_str()).collect();
             let allowed = format!("one of {}", names.join(", "));
-            return fail(
-                key("gpu_type"),
-                group.gpu_type.clone(),
-                &allowed,
-                "declare it under gpu_types",
+            faults.extend(
+                fail(
+                    key("gpu_type"),
+                    group.gpu_type.clone(),
+                    &allowed,
+                    "declare it under gpu_types",
+                )
+                .err(),
             );
         }
-        Ok(())
     }
 
-    fn validate_tenants(&self, capacity: u64) -> Result<(), ConfigError> {
+    fn check_tenants(&self, capacity: u64, faults: &mut Vec<ConfigError>) {
         if self.tenants.is_empty() || self.tenants.len() > 10_000 {
             let value = format!("{} tenants", self.tenants.len());
-            return fail(
-                "tenants".into(),
-                value,
-                "1 to 10,000",
-                "name one tenant that owns the cluster",
+            faults.extend(
+                fail(
+                    "tenants".into(),
+                    value,
+                    "1 to 10,000",
+                    "name one tenant that owns the cluster",
+                )
+                .err(),
             );
         }
-        for (index, tenant) in self.tenants.iter().enumerate() {
+        for (index, tenant) in self.tenants.iter().take(10_000).enumerate() {
             if !is_name(&tenant.name) {
                 let (key, value) = (format!("tenants[{index}].name"), format!("{:?}", tenant.name));
-                return fail(
-                    key,
-                    value,
-                    "1 to 256 printable characters",
-                    "name whom the quota is for",
+                faults.extend(
+                    fail(
+                        key,
+                        value,
+                        "1 to 256 printable characters",
+                        "name whom the quota is for",
+                    )
+                    .err(),
                 );
             }
             if self.tenants[..index]
@@ -386,11 +429,14 @@ impl ClusterSpec {
                 .any(|other| other.name == tenant.name)
             {
                 let key = format!("tenants[{index}].name");
-                return fail(
-                    key,
-                    tenant.name.clone(),
-                    "a name not used before",
-                    "rename one of the two",
+                faults.extend(
+                    fail(
+                        key,
+                        tenant.name.clone(),
+                        "a name not used before",
+                        "rename one of the two",
+                    )
+                    .err(),
                 );
             }
         }
@@ -401,14 +447,16 @@ impl ClusterSpec {
             .sum();
         if quotas > capacity {
             let allowed = format!("at most the {capacity} GPUs of the cluster");
-            return fail(
-                "tenants.quota_gpus".into(),
-                format!("{quotas} in all"),
-                &allowed,
-                "lower the quotas",
+            faults.extend(
+                fail(
+                    "tenants.quota_gpus".into(),
+                    format!("{quotas} in all"),
+                    &allowed,
+                    "lower the quotas",
+                )
+                .err(),
             );
         }
-        Ok(())
     }
 }
 

@@ -39,6 +39,14 @@ pub const COLUMNS: [&str; 9] = [
 pub const RESOURCE_COLUMNS: [&str; 4] = ["gpu_milli", "gpu_memory_gib", "cpu_cores", "memory_gib"];
 /// Columns of [`Tasks`](pleach_scheduler::Tasks), with the same rule.
 pub const TASK_COLUMNS: [&str; 3] = ["gpus_per_task", "tasks_per_node_max", "nodes_max"];
+/// Columns of [`Observed`](crate::Observed); written where some job has it, read where the first of them is there.
+pub const OBSERVED_COLUMNS: [&str; 5] = [
+    "observed_start_s",
+    "observed_end_s",
+    "observed_nodes",
+    "partition",
+    "qos",
+];
 /// Columns that a file must have.
 pub const REQUIRED: [&str; 3] = ["submit_s", "num_gpus", "run_time_s"];
 
@@ -55,6 +63,9 @@ struct Sidecar {
     #[serde(default, skip_serializing)]
     trainings: Vec<toml::Spanned<trainings::TrainingEntry>>,
     cluster: ClusterSpec,
+    /// What the file leaves out and was filled in.
+    #[serde(skip)]
+    assumed: Option<String>,
 }
 
 /// Path of the sidecar: the path of the jobs with `.cluster.toml` for `.csv`, `.csv.gz` or `.parquet`.

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use pleach_tables::{Column, Values, to_parquet};
 
-use super::{COLUMNS, RESOURCE_COLUMNS, TASK_COLUMNS};
+use super::{COLUMNS, OBSERVED_COLUMNS, RESOURCE_COLUMNS, TASK_COLUMNS};
 use crate::error::Error;
 use crate::{JobSpec, Workload};
 
@@ -35,6 +35,23 @@ impl Workload {
             Values::Count(Box::new(|job| u32::from(job.resources.tasks.tasks_per_node_max))),
             Values::Count(Box::new(|job| u32::from(job.resources.tasks.nodes_max))),
         ];
+        let observed: [Values<'_, JobSpec>; 5] = [
+            Values::OptionalNumber(Box::new(|job| {
+                job.observed.as_deref().map(|seen| seen.start.as_secs_f64())
+            })),
+            Values::OptionalNumber(Box::new(|job| {
+                job.observed.as_deref()?.end.map(|end| end.as_secs_f64())
+            })),
+            Values::OptionalText(Box::new(|job| {
+                job.observed.as_deref().map(|seen| seen.nodes.as_str())
+            })),
+            Values::OptionalText(Box::new(|job| {
+                job.observed.as_deref().map(|seen| seen.partition.as_str())
+            })),
+            Values::OptionalText(Box::new(|job| {
+                job.observed.as_deref().map(|seen| seen.qos.as_str())
+            })),
+        ];
         let column = |(name, values)| Column { name, values };
         let mut columns: Vec<Column<'_, JobSpec>> = COLUMNS.into_iter().zip(values).map(column).collect();
         if self.has_resources() {
@@ -42,6 +59,9 @@ impl Workload {
         }
         if self.has_tasks() {
             columns.extend(TASK_COLUMNS.into_iter().zip(tasks).map(column));
+        }
+        if self.has_observed() {
+            columns.extend(OBSERVED_COLUMNS.into_iter().zip(observed).map(column));
         }
         Ok(to_parquet(path, "jobs", &self.jobs, &columns)?)
     }

@@ -9,14 +9,17 @@ use pleach_scheduler::cluster_spec::{ClusterSpec, ModelClass, Resources};
 use pleach_scheduler::{ConfigError, Tasks, Time};
 
 use super::trainings::TrainingEntry;
-use super::{REQUIRED, RESOURCE_COLUMNS, Sidecar, TASK_COLUMNS, sidecar_path};
+use super::{OBSERVED_COLUMNS, REQUIRED, RESOURCE_COLUMNS, Sidecar, TASK_COLUMNS, sidecar_path};
 use crate::error::Error;
 use crate::import::{Draft, ImportOptions, RawRow, Site, SiteOf, Tenancy};
 use crate::table::Table;
-use crate::{NUM_JOBS_MAX, Outcome, RUN_TIME_S_MAX, RUN_TIME_S_MIN, SUBMIT_S_MAX, config};
+use crate::{NUM_JOBS_MAX, Observed, Outcome, RUN_TIME_S_MAX, RUN_TIME_S_MIN, SUBMIT_S_MAX, config};
 
 /// Largest sidecar, bytes; one for 10,000 tenants is below 1 MB.
 const SIDECAR_BYTES_MAX: u64 = 1 << 24;
+
+/// Latest time that a site can have observed, s: a job that came last and ran longest.
+const OBSERVED_S_MAX: f64 = SUBMIT_S_MAX + RUN_TIME_S_MAX;
 
 /// Most trainings of a sidecar.
 const TRAININGS_MAX: usize = 1000;
@@ -25,8 +28,10 @@ const TRAININGS_MAX: usize = 1000;
 pub(crate) fn read_draft(path: &Path, options: &ImportOptions) -> Result<Draft, Error> {
     let mut table = Table::open(path, &REQUIRED)?;
     let sidecar = read_sidecar(path)?;
+    let mut notes = Vec::new();
     let (name, classes, trainings, cluster, is_given) = match (sidecar, &options.cluster) {
         (Some((sidecar, trainings)), None) => {
+            notes.extend(sidecar.assumed);
             (sidecar.name, sidecar.classes, trainings, sidecar.cluster, false)
         }
         (Some((sidecar, trainings)), Some(cluster)) => {
@@ -35,7 +40,7 @@ pub(crate) fn read_draft(path: &Path, options: &ImportOptions) -> Result<Draft, 
         }
         (None, Some(cluster)) => (None, Vec::new(), Vec::new(), cluster.clone(), true),
         (None, None) => {
-            let hint = "write the cluster there or give one with the import";
+            let hint = "write the cluster there (pleach cluster init), or give one: --cluster 16x8:A100";
             let value = sidecar_path(path).display().to_string();
             return Err(config(
                 "cluster",
@@ -79,7 +84,7 @@ pub(crate) fn read_draft(path: &Path, options: &ImportOptions) -> Result<Draft, 
             hint,
         ));
     }
-    let site = site(cluster, classes.clone(), is_given);
+    let site = site(cluster, classes.clone(), is_given, notes);
     let mut draft = Draft::new(path, site);
     draft.strict = true;
     draft.name = name.unwrap_or(draft.name);
@@ -173,6 +178,7 @@ fn read_row(
         user: table.optional_name(column("user"))?,
         outcome,
         resources,
+        observed: read_observed(table)?,
     })
 }
 
@@ -208,6 +214,24 @@ fn read_resources(table: &Table) -> Result<Resources, Error> {
     })
 }
 
+/// How the present row's job went at its site; none where the columns are absent or its start is empty.
+fn read_observed(table: &Table) -> Result<Option<Box<Observed>>, Error> {
+    let [start, end, nodes, partition, qos] = OBSERVED_COLUMNS.map(|name| table.column(name));
+    let fix = "give seconds from the start of the workload or leave it empty";
+    let time = |column| table.optional(column, 0.0, OBSERVED_S_MAX, fix);
+    let Some(start_s) = time(start)? else {
+        return Ok(None);
+    };
+    let text = |column| table.text(column).to_owned();
+    Ok(Some(Box::new(Observed {
+        start: Time::from_secs_f64(start_s),
+        end: time(end)?.map(Time::from_secs_f64),
+        nodes: text(nodes),
+        partition: text(partition),
+        qos: text(qos),
+    })))
+}
+
 /// How the gang of the present row is cut; as one likes where the columns are absent or empty.
 fn read_tasks(table: &Table) -> Result<Tasks, Error> {
     let count = |name: &str, least: u16, most: u16, otherwise: u16| {
@@ -231,7 +255,7 @@ fn read_tasks(table: &Table) -> Result<Tasks, Error> {
     })
 }
 
-fn site(cluster: ClusterSpec, classes: Vec<ModelClass>, is_given: bool) -> SiteOf {
+fn site(cluster: ClusterSpec, classes: Vec<ModelClass>, is_given: bool, notes: Vec<String>) -> SiteOf {
     Box::new(move |rows, _| {
         let names_tenants = rows.iter().any(|row| row.tenant.is_some());
         let tenancy = if is_given && cluster.tenants.len() == 1 && names_tenants {
@@ -243,7 +267,7 @@ fn site(cluster: ClusterSpec, classes: Vec<ModelClass>, is_given: bool) -> SiteO
             cluster: cluster.clone(),
             classes: classes.clone(),
             tenancy,
-            notes: Vec::new(),
+            notes: notes.clone(),
         }
     })
 }
@@ -294,7 +318,12 @@ fn read_sidecar(jobs: &Path) -> Result<Option<SidecarRead>, Error> {
         let before = text.get(..start);
         before.map_or(0, |before| before.matches('\n').count() as u64 + 1)
     };
-    let mut sidecar: Sidecar = toml::from_str(&text).map_err(|error| {
+    let all_faults = || crate::cluster::check_several(&path.display().to_string(), &text);
+    let parsed = toml::from_str(&text);
+    if parsed.is_err() {
+        all_faults()?;
+    }
+    let mut sidecar: Sidecar = parsed.map_err(|error| {
         let line = error.span().map_or(0, |span| line_at(span.start));
         Error::Data {
             file: path.display().to_string(),
@@ -303,6 +332,10 @@ fn read_sidecar(jobs: &Path) -> Result<Option<SidecarRead>, Error> {
             message: format!("{}; see docs/workload-file.md", error.message()),
         }
     })?;
+    sidecar.assumed = crate::cluster::assume(&mut sidecar.cluster);
+    if sidecar.cluster.faults().len() > 1 {
+        all_faults()?;
+    }
     sidecar.cluster.validate()?;
     let trainings = std::mem::take(&mut sidecar.trainings);
     if trainings.len() > TRAININGS_MAX {

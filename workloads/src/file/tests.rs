@@ -67,6 +67,15 @@ pub(super) fn any_job() -> impl Strategy<Value = crate::JobSpec> {
                     tasks: tasks.map_or(Tasks::ANY, any_tasks(num_gpus)),
                     ..resources
                 },
+                observed: (submit % 3 == 0).then(|| {
+                    Box::new(crate::Observed {
+                        start: Time(submit + 5),
+                        end: (submit % 2 == 0).then_some(Time(submit + 7_000_001)),
+                        nodes: "g[1-3,7],h01".into(),
+                        partition: "long, \"old\"".into(),
+                        qos: String::new(),
+                    })
+                }),
             }
         },
     )

@@ -11,9 +11,9 @@ use pleach_scheduler::Time;
 use pleach_scheduler::cluster_spec::Resources;
 use pleach_tables::{is_gzip_name, is_parquet_name, quoted, replace};
 
-use super::{COLUMNS, RESOURCE_COLUMNS, Sidecar, TASK_COLUMNS, sidecar_path};
+use super::{COLUMNS, OBSERVED_COLUMNS, RESOURCE_COLUMNS, Sidecar, TASK_COLUMNS, sidecar_path};
 use crate::error::Error;
-use crate::{JobSpec, Workload, config, is_printable};
+use crate::{JobSpec, Observed, Workload, config, is_printable};
 
 impl Workload {
     /// Writes the jobs to `path` (as Parquet where it ends in `.parquet`, else as CSV, gzipped where it ends in `.gz`)
@@ -71,6 +71,7 @@ impl Workload {
             classes: self.classes.clone(),
             trainings: Vec::new(),
             cluster: self.cluster.clone(),
+            assumed: None,
         };
         toml::to_string(&sidecar)
             .map_err(|error| config("cluster", error, "a description that TOML can hold", "see spec"))
@@ -87,12 +88,16 @@ impl Workload {
 
     fn write_jobs(&self, out: &mut dyn Write) -> std::io::Result<()> {
         let (has_resources, has_tasks) = (self.has_resources(), self.has_tasks());
+        let has_observed = self.has_observed();
         write!(out, "{}", COLUMNS.join(","))?;
         if has_resources {
             write!(out, ",{}", RESOURCE_COLUMNS.join(","))?;
         }
         if has_tasks {
             write!(out, ",{}", TASK_COLUMNS.join(","))?;
+        }
+        if has_observed {
+            write!(out, ",{}", OBSERVED_COLUMNS.join(","))?;
         }
         writeln!(out)?;
         for job in &self.jobs {
@@ -123,6 +128,9 @@ impl Workload {
                 let (each, on_node) = (tasks.gpus_per_task, tasks.tasks_per_node_max);
                 write!(out, ",{each},{on_node},{}", tasks.nodes_max)?;
             }
+            if has_observed {
+                write_observed(out, job.observed.as_deref())?;
+            }
             writeln!(out)?;
         }
         Ok(())
@@ -137,10 +145,31 @@ impl Workload {
         self.jobs.iter().any(|job| job.resources != whole(job))
     }
 
+    /// Whether it is known of some job how it went; then the file has [`OBSERVED_COLUMNS`].
+    pub(super) fn has_observed(&self) -> bool {
+        self.jobs.iter().any(|job| job.observed.is_some())
+    }
+
     /// Whether some gang is cut into tasks; then the file has [`TASK_COLUMNS`].
     pub(super) fn has_tasks(&self) -> bool {
         self.jobs.iter().any(|job| !job.resources.tasks.is_any())
     }
+}
+
+/// The fields of [`OBSERVED_COLUMNS`], each with a comma before it.
+fn write_observed(out: &mut dyn Write, observed: Option<&Observed>) -> std::io::Result<()> {
+    let Some(observed) = observed else {
+        return write!(out, "{}", ",".repeat(OBSERVED_COLUMNS.len()));
+    };
+    write!(
+        out,
+        ",{},{},{},{},{}",
+        seconds(observed.start),
+        observed.end.map(seconds).unwrap_or_default(),
+        quoted(&observed.nodes),
+        quoted(&observed.partition),
+        quoted(&observed.qos)
+    )
 }
 
 /// Refuses names that a row could not refer to.

@@ -145,6 +145,7 @@ pub(super) fn generate(
             user: None,
             outcome: Outcome::Completed,
             resources: Resources::WHOLE_GPU,
+            observed: None,
         }
     });
     let name = if gangs.len() > 1 {

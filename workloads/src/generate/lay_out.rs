@@ -86,6 +86,7 @@ fn job(plan: &Plan<'_>, mix: &Mix, run: &Run, member: usize, position: usize, su
             .map(|user| format!("user-{}-{}", run.tenant + 1, user + 1)),
         outcome: run.outcomes[member],
         resources: kind.resources,
+        observed: None,
     }
 }
 

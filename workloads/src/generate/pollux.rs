@@ -241,6 +241,7 @@ fn job(workload: &Workload, number: usize, class: usize, num_gpus: u32) -> Resul
         user: None,
         outcome: Outcome::Completed,
         resources: Resources::WHOLE_GPU,
+        observed: None,
     })
 }
 

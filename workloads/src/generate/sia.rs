@@ -274,6 +274,7 @@ pub(super) fn generate(
             user: None,
             outcome: Outcome::Completed,
             resources: Resources::WHOLE_GPU,
+            observed: None,
         });
     }
     let mut workload = Workload {

@@ -304,6 +304,7 @@ pub(super) fn generate(parameters: &SynergyConfig, only_single: bool, seed: Seed
             user: None,
             outcome: Outcome::Completed,
             resources,
+            observed: None,
         });
     }
     let name = if only_single {

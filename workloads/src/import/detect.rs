@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::{
     Format, chronus, dlrm, eva, gavel, itp, lingjun, muri, openb, pai, philly, pollux, rejected, rubick,
-    shockwave, swf, thetagpu, tiresias, venus,
+    shockwave, site, swf, thetagpu, tiresias, venus,
 };
 use crate::error::Error;
 use crate::file::REQUIRED;
@@ -44,6 +44,7 @@ impl Format {
             let table = Table::open(path, &[])?;
             let names = table.header();
             let format = of_header(names, None).map_err(|text| table.error("-", text))?;
+            let format = format.or(site::is_readable(names).then_some(Format::Table));
             return format.ok_or_else(|| table.error("-", unknown(&names.join(","))).into());
         }
         let mut lines = Lines::open(path)?;
@@ -67,6 +68,9 @@ impl Format {
         if let Some(sentence) = rejected::of_json(&start) {
             return Err(lines.error("-", sentence.into()).into());
         }
+        if site::is_start(&start) {
+            return Ok(Format::SacctJson);
+        }
         let mut names = Vec::new();
         if split(&first, ',', &mut names).is_ok() {
             let second = start.lines().nth(1);
@@ -76,7 +80,12 @@ impl Format {
                 Err(sentence) => return Err(lines.error("-", sentence).into()),
             }
         }
-        Err(lines.error("-", unknown(&first)).into())
+        // Whatever it is, its columns may say enough.
+        match site::guess(path) {
+            Ok(guessed) if guessed.mapping.slurm_ids => Ok(Format::Sacct),
+            Ok(_) => Ok(Format::Table),
+            Err(_) => Err(lines.error("-", unknown(&first)).into()),
+        }
     }
 }
 
@@ -114,16 +123,18 @@ fn of_header(names: &[String], second: Option<&str>) -> Result<Option<Format>, S
 }
 
 fn unknown(first: &str) -> String {
-    format!("`{}` is no known header; {}", shorten(first), known())
+    format!(
+        "`{}` is no known header, nor do its columns say enough; what sacct -P or --json prints is read as it is, and any table whose \
+         columns are named in a mapping (pleach workload import, docs/import.md); {}",
+        shorten(first),
+        known()
+    )
 }
 
 fn known() -> String {
-    let headers: Vec<_> = HEADERS
-        .iter()
-        .map(|(format, names)| format!("{} ({})", names.join(","), format.word()))
-        .collect();
+    let words: Vec<_> = Format::ALL.iter().map(|format| format.word()).collect();
     format!(
-        "known are: {}; the tab-separated rows of gavel and shockwave; eva's JSON; swf",
-        headers.join("; ")
+        "formats are {}; docs/workloads.md has their headers",
+        words.join(", ")
     )
 }

@@ -100,5 +100,6 @@ fn read_row(table: &Table, draft: &mut Draft) -> Result<Option<RawRow>, Error> {
         user: table.optional_name(column("app_name"))?,
         outcome: Outcome::Unknown,
         resources,
+        observed: None,
     }))
 }

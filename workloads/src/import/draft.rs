@@ -9,7 +9,7 @@ use pleach_scheduler::cluster_spec::{ClusterSpec, ModelClass, Resources};
 use super::report::{Repair, count};
 use crate::error::Error;
 use crate::table::Table;
-use crate::{JobSpec, Outcome};
+use crate::{JobSpec, Observed, Outcome};
 
 /// Most classes that a list may name. *Assumed*: the largest list here names some dozens.
 const NUM_CLASSES_MAX: usize = 10_000;
@@ -38,6 +38,7 @@ pub(crate) struct RawRow {
     pub user: Option<String>,
     pub outcome: Outcome,
     pub resources: Resources,
+    pub observed: Option<Box<Observed>>,
 }
 
 impl RawRow {
@@ -54,6 +55,7 @@ impl RawRow {
             user: self.user,
             outcome: self.outcome,
             resources: self.resources,
+            observed: self.observed.map(|observed| Box::new(observed.since(origin))),
         }
     }
 }
@@ -149,6 +151,19 @@ impl Draft {
     /// Notes that the row which is read now, and pushed next, is mended. It counts if the row becomes a job.
     pub(crate) fn mend(&mut self, rule: &'static str) {
         self.mended.push((self.rows.len(), rule));
+    }
+
+    /// Puts the rows into this order: places of the present ones.
+    pub(super) fn reorder(&mut self, order: &[usize]) {
+        let mut rows: Vec<Option<RawRow>> = std::mem::take(&mut self.rows).into_iter().map(Some).collect();
+        let mut new_place = vec![0; rows.len()];
+        for (place, before) in order.iter().enumerate() {
+            new_place[*before] = place;
+            self.rows.extend(rows[*before].take());
+        }
+        for (place, _) in &mut self.mended {
+            *place = new_place.get(*place).copied().unwrap_or(*place);
+        }
     }
 
     /// Counts a row that is left out.

@@ -204,6 +204,7 @@ fn row_of(key: &str, job: &EvaJob, draft: &mut Draft) -> Result<Option<RawRow>, 
             tasks,
             ..Resources::WHOLE_GPU
         },
+        observed: None,
     }))
 }
 

@@ -43,11 +43,17 @@ pub enum Format {
     Shockwave,
     /// The Standard Workload Format of batch logs.
     Swf,
+    /// What `sacct -P` prints of a site's own Slurm.
+    Sacct,
+    /// What `sacct --json` prints.
+    SacctJson,
+    /// Any table with a header, by a mapping.
+    Table,
 }
 
 impl Format {
     /// All formats.
-    pub const ALL: [Format; 18] = [
+    pub const ALL: [Format; 21] = [
         Format::Canonical,
         Format::Philly,
         Format::Venus,
@@ -66,6 +72,9 @@ impl Format {
         Format::Eva,
         Format::Shockwave,
         Format::Swf,
+        Format::Sacct,
+        Format::SacctJson,
+        Format::Table,
     ];
 
     /// The word used in configurations and reports.
@@ -90,6 +99,9 @@ impl Format {
             Format::Eva => "eva",
             Format::Shockwave => "shockwave",
             Format::Swf => "swf",
+            Format::Sacct => "sacct",
+            Format::SacctJson => "sacct-json",
+            Format::Table => "table",
         }
     }
 

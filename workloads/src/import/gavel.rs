@@ -89,6 +89,7 @@ fn read_row(table: &Table, draft: &mut Draft) -> Result<RawRow, Error> {
         user: None,
         outcome: Outcome::Unknown,
         resources: Resources::WHOLE_GPU,
+        observed: None,
     })
 }
 

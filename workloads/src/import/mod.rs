@@ -27,6 +27,7 @@ mod report;
 mod row;
 mod rubick;
 mod shockwave;
+pub mod site;
 mod swf;
 mod tenants;
 mod thetagpu;
@@ -76,6 +77,13 @@ pub fn import(path: &Path, options: &ImportOptions) -> Result<(Workload, ImportR
         Format::Eva => eva::read(path, options)?,
         Format::Shockwave => shockwave::read(path, options)?,
         Format::Swf => swf::read(path, options)?,
+        Format::Sacct | Format::SacctJson | Format::Table => {
+            let options = site::SiteOptions {
+                import: options.clone(),
+                ..site::SiteOptions::default()
+            };
+            site::draft(path, format, &options)?.0
+        }
     };
     build::build(path, format, draft, options)
 }

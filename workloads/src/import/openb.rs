@@ -175,6 +175,7 @@ fn read_row(table: &Table, draft: &mut Draft, cluster: &ClusterSpec) -> Result<O
         user: None,
         outcome,
         resources,
+        observed: None,
     }))
 }
 

@@ -86,6 +86,7 @@ pub(super) fn read(path: &Path, options: &ImportOptions) -> Result<Draft, Error>
             user: None,
             outcome: Outcome::Unknown,
             resources: Resources::WHOLE_GPU,
+            observed: None,
         };
         draft.rows.push(row);
     }

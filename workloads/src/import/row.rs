@@ -72,6 +72,7 @@ impl Columns {
             user: table.optional_name(self.user)?,
             outcome: Outcome::Unknown,
             resources: Resources::WHOLE_GPU,
+            observed: None,
         })
     }
 

@@ -1,0 +1,13 @@
+//! Clusters as people write them: a short form on a command line, a description with holes, a file with mistakes.
+//!
+//! What nobody said is assumed and told in one line ([`assume`]); what is wrong is told all at once ([`read`]).
+
+mod assumed;
+mod faults;
+mod moved;
+mod short;
+
+pub use assumed::assume;
+pub(crate) use faults::check_several;
+pub use faults::{json_table, read, read_table};
+pub use short::{is_short, of_short};

@@ -1,0 +1,82 @@
+//! The same jobs on another cluster.
+
+use pleach_scheduler::cluster_spec::{ClusterSpec, TenantSpec};
+
+use crate::Workload;
+use crate::error::Error;
+use crate::import::share_out;
+
+impl Workload {
+    /// The same jobs on another cluster. One tenant who owns it all makes way for the tenants of the jobs, who share it as they
+    /// shared their own; a class keeps its speeds by the names of GPU types, and one that is as fast on all types stays so.
+    ///
+    /// # Errors
+    /// Jobs that cannot run there.
+    pub fn on_cluster(mut self, cluster: ClusterSpec) -> Result<Workload, Error> {
+        let before = std::mem::replace(&mut self.cluster, cluster);
+        let cluster = &mut self.cluster;
+        *cluster = cluster.clone().with_site_of(&before);
+        let is_needed = self.jobs.iter().any(|job| job.tenant > 0);
+        if cluster.tenants.len() == 1 && is_needed {
+            let shares: Vec<f64> = before
+                .tenants
+                .iter()
+                .map(|tenant| f64::from(tenant.quota_gpus))
+                .collect();
+            let quotas = share_out(&shares, u32::try_from(cluster.num_gpus()).unwrap_or(u32::MAX));
+            let tenants = before.tenants.iter().zip(quotas);
+            let shared = tenants.map(|(tenant, quota_gpus)| TenantSpec {
+                name: tenant.name.clone(),
+                quota_gpus,
+            });
+            cluster.tenants = shared.collect();
+        }
+        let place = |name: &str| before.gpu_types.iter().position(|gpu| gpu.name == name);
+        let places: Option<Vec<usize>> = cluster.gpu_types.iter().map(|gpu| place(&gpu.name)).collect();
+        for class in &mut self.classes {
+            if class.speed.len() == cluster.gpu_types.len() {
+                continue;
+            }
+            let first = class.speed.first().copied().unwrap_or(1.0);
+            if let Some(places) = &places {
+                class.speed = places.iter().map(|place| class.speed[*place]).collect();
+            } else if class.speed.iter().all(|speed| *speed == first) {
+                class.speed = vec![first; cluster.gpu_types.len()];
+            }
+        }
+        self.validate()?;
+        Ok(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::cluster::of_short;
+    use crate::{GeneratorConfig, Seed, generate};
+
+    #[test]
+    fn jobs_of_several_tenants_move_to_a_cluster_in_the_short_form() {
+        let workload = generate(&GeneratorConfig::default().with(50, 0.8), Seed(1)).unwrap();
+        assert!(workload.cluster.tenants.len() > 1);
+        let names: Vec<_> = workload
+            .cluster
+            .tenants
+            .iter()
+            .map(|tenant| tenant.name.clone())
+            .collect();
+        let (cluster, _) = of_short("40x8:A100,10x4:V100").unwrap();
+        let moved = workload.clone().on_cluster(cluster).unwrap();
+        assert_eq!(moved.jobs, workload.jobs);
+        let moved_names: Vec<_> = moved
+            .cluster
+            .tenants
+            .iter()
+            .map(|tenant| tenant.name.clone())
+            .collect();
+        assert_eq!(moved_names, names);
+        let quotas: u32 = moved.cluster.tenants.iter().map(|tenant| tenant.quota_gpus).sum();
+        assert_eq!(u64::from(quotas), moved.cluster.num_gpus());
+        let back = moved.on_cluster(workload.cluster.clone()).unwrap();
+        assert_eq!(back.cluster.tenants, workload.cluster.tenants);
+    }
+}

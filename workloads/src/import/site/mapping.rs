@@ -1,0 +1,500 @@
+//! Which column of a site's table means what, in which units and on which clock: a TOML file that is guessed from the header, shown,
+//! and taken back after somebody has edited it.
+
+use std::collections::BTreeMap;
+
+use pleach_tables::Delimiter;
+use pleach_tables::clock::{TimeFormat, Zone};
+use serde::{Deserialize, Serialize};
+
+use super::state::Fate;
+use crate::error::Error;
+use crate::table::shorten;
+
+/// Most entries of each table of a mapping.
+const ENTRIES_MAX: usize = 1000;
+
+/// How a table is read.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Mapping {
+    /// What stands between the fields: `|`, `,`, `;` or `tab`.
+    pub delimiter: String,
+    /// Zone of times that name none: `UTC`, `+01:00`, `Europe/Berlin`, or a rule of POSIX.
+    pub time_zone: String,
+    /// How times are written: `iso`, `unix_s`, `unix_ms`, `unix_us`, or a pattern such as `%d.%m.%Y %H:%M`.
+    pub time_format: String,
+    /// Unit of run times that are plain numbers: `s`, `ms`, `min`, `h`.
+    pub run_time_unit: String,
+    /// Unit of time limits that are plain numbers.
+    pub time_limit_unit: String,
+    /// Whether ids are Slurm's: steps have rows of their own, arrays and heterogeneous jobs are known by their ids.
+    pub slurm_ids: bool,
+    /// Whether a job keeps the number of GPUs that it had on each node; else it is cut as one likes.
+    pub as_allocated: bool,
+    /// Columns by what they mean.
+    pub columns: BTreeMap<Role, String>,
+    /// What words for states mean, beside those that are known.
+    pub states: BTreeMap<String, Fate>,
+    /// Names of GPU types in the table, and in the cluster.
+    pub gpu_types: BTreeMap<String, String>,
+    /// How fast GPU types are, by their names in the cluster; 1 where nothing is said. A run time is taken to the type of speed 1.
+    pub speeds: BTreeMap<String, f64>,
+}
+
+/// What a column can mean.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    /// Name of the job.
+    JobId,
+    /// When it was submitted.
+    Submit,
+    /// From when on it could have run; then its wait begins.
+    Eligible,
+    /// When it began.
+    Start,
+    /// When it ended.
+    End,
+    /// How long it ran.
+    RunTime,
+    /// What its user asked for.
+    TimeLimit,
+    /// GPUs that it had: a number, or a text of Slurm's (`gres/gpu=2,gres/gpu:a100=2`).
+    Gpus,
+    /// GPUs that it asked for, likewise.
+    GpusAsked,
+    /// Nodes that it had.
+    NumNodes,
+    /// GPU type on which it ran.
+    GpuType,
+    /// Names of its nodes.
+    Nodes,
+    /// To whom it is charged.
+    Tenant,
+    /// Who submitted it.
+    User,
+    /// What kind of job it is.
+    Class,
+    /// How it ended.
+    State,
+    /// Partition or queue.
+    Partition,
+    /// Quality of service.
+    Qos,
+}
+
+impl Role {
+    /// Each with the names that columns for it have, letters and digits alone; the first that a header has is taken. `""` stands
+    /// for any name that begins so.
+    ///
+    /// # Source
+    /// `sacct --helpformat` of Slurm 22.05 to 26.05; headers of published lists; the rest *assumed*.
+    pub const NAMES: [(Role, &'static [&'static str]); 18] = [
+        (
+            Role::JobId,
+            &[
+                "jobid", "id", "job", "jobname", "name", "uid", "jobidraw", "taskid",
+            ],
+        ),
+        (
+            Role::Submit,
+            &[
+                "submit",
+                "submittime",
+                "submits",
+                "submission",
+                "submissiontime",
+                "submitted",
+                "submittedat",
+                "submittedtime",
+                "arrival",
+                "arrivaltime",
+                "arrivals",
+                "created",
+                "createdat",
+                "creationtime",
+                "creationtimestamp",
+                "ctime",
+                "queuetime",
+                "queued",
+                "queuedat",
+                "qtime",
+                "enqueued",
+                "enqueuetime",
+                "requesttime",
+            ],
+        ),
+        (Role::Eligible, &["eligible", "eligibletime", "etime"]),
+        (
+            Role::Start,
+            &[
+                "start",
+                "starttime",
+                "starts",
+                "started",
+                "startedat",
+                "begin",
+                "begintime",
+                "begun",
+                "startts",
+                "scheduledtime",
+            ],
+        ),
+        (
+            Role::End,
+            &[
+                "end",
+                "endtime",
+                "ends",
+                "ended",
+                "endedat",
+                "finish",
+                "finishtime",
+                "finished",
+                "finishedat",
+                "completed",
+                "completedat",
+                "completiontime",
+                "stoptime",
+                "deletiontime",
+                "endts",
+            ],
+        ),
+        (
+            Role::RunTime,
+            &[
+                "elapsedraw",
+                "elapsed",
+                "runtime",
+                "runtimes",
+                "duration",
+                "durations",
+                "durationsec",
+                "durationsecs",
+                "durationseconds",
+                "walltime",
+                "wallclock",
+                "wall",
+                "service",
+                "services",
+                "servicetime",
+                "executiontime",
+                "runtimesec",
+                "runtimeseconds",
+                "runtimemin",
+                "runtimeh",
+                "durationmin",
+                "durationh",
+                "durationhours",
+                "durationms",
+                "jobtime",
+            ],
+        ),
+        (
+            Role::TimeLimit,
+            &[
+                "timelimit",
+                "timelimitraw",
+                "limit",
+                "timelimits",
+                "walltimelimit",
+                "requestedtime",
+                "requestedwalltime",
+                "reqtime",
+                "walltimerequested",
+                "maxtime",
+                "estimate",
+                "estimates",
+            ],
+        ),
+        (
+            Role::Gpus,
+            &[
+                "alloctres",
+                "gpus",
+                "numgpus",
+                "gpunum",
+                "numgpu",
+                "ngpus",
+                "ngpu",
+                "gpucount",
+                "gpu",
+                "gpusallocated",
+                "allocgpus",
+                "gpusused",
+                "gangsize",
+                "numaccelerators",
+                "accelerators",
+                "allocgres",
+                "alloctresgpu",
+            ],
+        ),
+        (
+            Role::GpusAsked,
+            &[
+                "reqtres",
+                "gpusrequested",
+                "requestedgpus",
+                "reqgpus",
+                "gpurequest",
+                "reqgres",
+            ],
+        ),
+        (
+            Role::NumNodes,
+            &["nnodes", "allocnodes", "numnodes", "nodecount", "nodesnum"],
+        ),
+        (
+            Role::GpuType,
+            &[
+                "gputype",
+                "gpumodel",
+                "gpuname",
+                "accelerator",
+                "acceleratortype",
+                "devicetype",
+                "gpukind",
+            ],
+        ),
+        (
+            Role::Nodes,
+            &[
+                "nodelist",
+                "nodes",
+                "hosts",
+                "hostlist",
+                "exechost",
+                "execnodes",
+                "hostnames",
+                "node",
+            ],
+        ),
+        (
+            Role::Tenant,
+            &[
+                "account",
+                "project",
+                "group",
+                "tenant",
+                "team",
+                "vc",
+                "virtualcluster",
+                "organization",
+                "department",
+                "namespace",
+            ],
+        ),
+        (Role::User, &["user", "username", "owner", "userid", "submitter"]),
+        (
+            Role::Class,
+            &[
+                "class",
+                "model",
+                "modelname",
+                "jobtype",
+                "application",
+                "workloadtype",
+            ],
+        ),
+        (
+            Role::State,
+            &[
+                "state",
+                "status",
+                "jobstate",
+                "jobstatus",
+                "exitstate",
+                "outcome",
+                "finalstate",
+                "result",
+                "phase",
+            ],
+        ),
+        (Role::Partition, &["partition", "queue", "queuename", "pool"]),
+        (Role::Qos, &["qos", "priorityclass", "priority"]),
+    ];
+
+    /// The word in files.
+    #[must_use]
+    pub fn word(self) -> String {
+        let value = toml::Value::try_from(self).ok();
+        value
+            .and_then(|value| value.as_str().map(str::to_owned))
+            .unwrap_or_default()
+    }
+}
+
+impl Default for Mapping {
+    fn default() -> Mapping {
+        Mapping {
+            delimiter: ",".into(),
+            time_zone: "UTC".into(),
+            time_format: "iso".into(),
+            run_time_unit: "s".into(),
+            time_limit_unit: "s".into(),
+            slurm_ids: false,
+            as_allocated: true,
+            columns: BTreeMap::new(),
+            states: BTreeMap::new(),
+            gpu_types: BTreeMap::new(),
+            speeds: BTreeMap::new(),
+        }
+    }
+}
+
+impl Mapping {
+    /// A mapping from the text of a file.
+    ///
+    /// # Errors
+    /// `file` with everything that is wrong in it.
+    pub fn of_text(file: &str, text: &str) -> Result<Mapping, Error> {
+        let refused = |line: u64, message: String| Error::Data {
+            file: file.to_owned(),
+            line,
+            column: "-".into(),
+            message,
+        };
+        let mapping: Mapping = toml::from_str(text).map_err(|error| {
+            let start = error.span().map_or(0, |span| span.start);
+            let line = text
+                .get(..start)
+                .map_or(0, |before| before.matches('\n').count() as u64 + 1);
+            refused(line, format!("{}; see docs/import.md", error.message()))
+        })?;
+        let faults = mapping.faults();
+        if faults.is_empty() {
+            return Ok(mapping);
+        }
+        Err(refused(0, faults.join("; ")))
+    }
+
+    /// The text of a file that reads back as this mapping.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let head = "# How a table of jobs is read (docs/import.md). Edit it and give it back: pleach workload import --mapping FILE\n\n";
+        format!("{head}{}", toml::to_string(self).unwrap_or_default())
+    }
+
+    /// Everything that is wrong, a sentence each.
+    fn faults(&self) -> Vec<String> {
+        let mut faults = Vec::new();
+        let mut check = |is_right: bool, key: &str, value: &str, allowed: &str| {
+            if !is_right {
+                faults.push(format!("{key} = `{}`: allowed is {allowed}", shorten(value)));
+            }
+        };
+        check(
+            delimiter(&self.delimiter).is_some(),
+            "delimiter",
+            &self.delimiter,
+            "`|`, `,`, `;` or `tab`",
+        );
+        let zones = "`UTC`, a distance such as `+01:00`, a name such as `Europe/Berlin`, or a rule of POSIX";
+        check(
+            Zone::of(&self.time_zone).is_some(),
+            "time_zone",
+            &self.time_zone,
+            zones,
+        );
+        let formats = "`iso`, `unix_s`, `unix_ms`, `unix_us`, or a pattern with a year, a month and a day such as `%d.%m.%Y %H:%M`";
+        check(
+            TimeFormat::of(&self.time_format).is_some(),
+            "time_format",
+            &self.time_format,
+            formats,
+        );
+        for (key, unit) in [
+            ("run_time_unit", &self.run_time_unit),
+            ("time_limit_unit", &self.time_limit_unit),
+        ] {
+            check(unit_s(unit).is_some(), key, unit, "`s`, `ms`, `min` or `h`");
+        }
+        for (key, num) in [
+            ("states", self.states.len()),
+            ("gpu_types", self.gpu_types.len()),
+            ("speeds", self.speeds.len()),
+        ] {
+            check(
+                num <= ENTRIES_MAX,
+                key,
+                &format!("{num} entries"),
+                "at most 1,000",
+            );
+        }
+        for (name, speed) in &self.speeds {
+            let key = format!("speeds.{name}");
+            check(
+                (1e-6..=1e6).contains(speed),
+                &key,
+                &speed.to_string(),
+                "1e-6 to 1e6",
+            );
+        }
+        let missing = self.missing();
+        if !missing.is_empty() {
+            faults.push(format!("columns: {missing}"));
+        }
+        faults
+    }
+
+    /// What no column is given for and nothing can be read without; empty where all is there.
+    pub(super) fn missing(&self) -> String {
+        let has = |role: Role| self.columns.contains_key(&role);
+        let mut missing = Vec::new();
+        if !has(Role::Submit) {
+            missing.push("when a job was submitted (submit)");
+        }
+        if !has(Role::Gpus) && !has(Role::GpusAsked) {
+            missing.push("how many GPUs it had (gpus)");
+        }
+        if !has(Role::RunTime) && !(has(Role::Start) && has(Role::End)) {
+            missing.push("how long it ran (run_time, or start and end)");
+        }
+        match missing.is_empty() {
+            true => String::new(),
+            false => format!("no column says {}", missing.join(", ")),
+        }
+    }
+
+    pub(super) fn between(&self) -> Delimiter {
+        delimiter(&self.delimiter).unwrap_or(Delimiter::Comma)
+    }
+
+    /// One line: what is read from which column.
+    #[must_use]
+    pub fn line(&self) -> String {
+        let columns: Vec<String> = self
+            .columns
+            .iter()
+            .map(|(role, name)| format!("{} = {name}", role.word()))
+            .collect();
+        format!(
+            "columns: {}; times {} in {}",
+            columns.join(", "),
+            self.time_format,
+            self.time_zone
+        )
+    }
+}
+
+fn delimiter(text: &str) -> Option<Delimiter> {
+    match text {
+        "|" => Some(Delimiter::Bar),
+        "," => Some(Delimiter::Comma),
+        ";" => Some(Delimiter::Semicolon),
+        "tab" | "\t" => Some(Delimiter::Tab),
+        _ => None,
+    }
+}
+
+/// Length of a unit, s.
+pub(super) fn unit_s(unit: &str) -> Option<f64> {
+    match unit {
+        "s" => Some(1.0),
+        "ms" => Some(1e-3),
+        "min" => Some(60.0),
+        "h" => Some(3600.0),
+        _ => None,
+    }
+}

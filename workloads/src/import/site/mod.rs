@@ -1,0 +1,152 @@
+//! A site's own accounting: what `sacct -P` or `sacct --json` prints, or any table by a mapping, with a list of its nodes.
+//!
+//! Rows become runs ([`row`]), runs become jobs ([`merge`]), jobs get the GPU types on which they may run and the cluster on which
+//! they did ([`place`]). What is left out or mended is counted by its reason. When jobs began and ended and on which nodes stays
+//! with them ([`crate::Observed`]).
+//!
+//! Refused: files that cannot be read, and tables in which no column says when jobs came, how many GPUs they had or how long they
+//! ran. No row is refused.
+
+mod guess;
+mod mapping;
+mod merge;
+mod nodes;
+mod options;
+mod place;
+mod row;
+mod sacct_json;
+mod seen;
+mod state;
+mod table_rows;
+mod taken;
+
+use std::path::Path;
+
+use pleach_tables::clock::day_text;
+
+pub use guess::{Guess, guess};
+pub use mapping::{Mapping, Role};
+pub use nodes::NodeTable;
+pub use options::SiteOptions;
+pub use state::Fate;
+
+pub(super) use guess::is_readable;
+pub(super) use sacct_json::is_start;
+
+use super::build::build;
+use super::draft::Draft;
+use super::{Format, ImportReport};
+use crate::Workload;
+use crate::error::Error;
+use row::Reader;
+use taken::Taken;
+
+/// Before this time a number is no date but seconds of a list's own clock, s: March 1973.
+const DATES_FROM_S: f64 = 1e8;
+const DAY_S: f64 = 86_400.0;
+
+/// A site's list as a workload.
+#[derive(Clone, Debug)]
+pub struct SiteImport {
+    /// The workload.
+    pub workload: Workload,
+    /// What was left out, mended and assumed.
+    pub report: ImportReport,
+    /// How the table was read; none for JSON, which needs none.
+    pub mapping: Option<Mapping>,
+}
+
+/// Reads a site's list.
+///
+/// # Errors
+/// As [`super::import`].
+pub fn import_site(path: &Path, options: &SiteOptions) -> Result<SiteImport, Error> {
+    options.import.validate()?;
+    let format = match options.import.format {
+        Some(format) => format,
+        None => match &options.mapping {
+            Some(mapping) if mapping.slurm_ids => Format::Sacct,
+            Some(_) => Format::Table,
+            None => Format::detect(path)?,
+        },
+    };
+    let (draft, mapping) = draft(path, format, options)?;
+    let (workload, report) = build(path, format, draft, &options.import)?;
+    Ok(SiteImport {
+        workload,
+        report,
+        mapping,
+    })
+}
+
+/// The draft of a list, and by which mapping it was read.
+pub(super) fn draft(
+    path: &Path,
+    format: Format,
+    options: &SiteOptions,
+) -> Result<(Draft, Option<Mapping>), Error> {
+    let is_json = format == Format::SacctJson;
+    let mut notes = Vec::new();
+    let mapping = match &options.mapping {
+        Some(mapping) => mapping.clone(),
+        None if is_json => Mapping {
+            slurm_ids: true,
+            ..Mapping::default()
+        },
+        None => {
+            let guessed = guess(path)?;
+            notes.push(guessed.mapping.line());
+            notes.extend(guessed.notes);
+            guessed.mapping
+        }
+    };
+    let mut taken = Taken {
+        mapping_is_slurm: mapping.slurm_ids,
+        ..Taken::default()
+    };
+    let mut reader = Reader::new(&mapping);
+    match is_json {
+        true => sacct_json::read(path, &mut reader, &mut taken)?,
+        false => table_rows::read(path, &mapping, &mut reader, &mut taken)?,
+    }
+    let jobs = merge::merge(&mut taken, reader.latest_s);
+    let first_s = jobs
+        .iter()
+        .map(|job| job.row.submit_s)
+        .fold(f64::INFINITY, f64::min);
+    let base_s = match first_s {
+        dated if dated.is_finite() && dated >= DATES_FROM_S => (dated / DAY_S).floor() * DAY_S,
+        _ => 0.0,
+    };
+    if base_s > 0.0 {
+        notes.push(format!("day 0 is {} (UTC)", day_text(base_s)));
+    }
+    let placed = place::Placing::new(&jobs, &reader.types, &mapping, options)?;
+    notes.extend(placed.notes());
+    let mut draft = Draft::new(
+        path,
+        placed.site(&mapping, options.import.cluster.is_some(), notes),
+    );
+    draft.rows_read = taken.rows_read;
+    draft.repairs = taken.left_out;
+    for job in jobs {
+        let mended = job.mended.clone();
+        match placed.row(job, base_s, &mapping, &mut draft) {
+            Ok(row) => {
+                mended.iter().for_each(|rule| draft.mend(rule));
+                draft.rows.push(row);
+            }
+            Err(reason) => draft.exclude(reason),
+        }
+    }
+    // What runs first is asked first: rows come in the order of the source, and a list is sorted without a word about it.
+    let mut order: Vec<usize> = (0..draft.rows.len()).collect();
+    order.sort_by_key(|place| draft.rows[*place].submit);
+    draft.reorder(&order);
+    Ok((draft, (!is_json).then_some(mapping)))
+}
+
+#[cfg(test)]
+mod hostile_tests;
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,159 @@
+//! A cluster from what jobs were seen to use, where nobody lists its nodes.
+
+use std::collections::BTreeMap;
+
+use pleach_scheduler::cluster_spec::{ClusterSpec, NodeGroup};
+use pleach_tables::slurm::expand;
+
+use super::merge::SiteJob;
+use crate::cluster::assume;
+
+/// Most mentions of nodes that are counted; those behind are not looked at. *Ours*: some minutes of work.
+const MENTIONS_MAX: usize = 5_000_000;
+/// Name of the type of GPUs where none is named.
+const TYPE: &str = "GPU";
+/// Mean use of the cluster where no node is named. *Assumed*, as for published lists without a size.
+const LOAD: f64 = 0.7;
+
+/// A node as its jobs show it.
+#[derive(Default)]
+struct SeenNode {
+    of_type: Option<u16>,
+    /// GPUs that jobs took (+) or gave back (-), with the instants, s.
+    changes: Vec<(f64, i64)>,
+}
+
+/// The cluster, and a note on where it comes from.
+pub(super) fn cluster(jobs: &[SiteJob], types: &[String]) -> (ClusterSpec, String) {
+    let mut nodes: BTreeMap<String, SeenNode> = BTreeMap::new();
+    let mut num_mentions = 0;
+    for job in jobs {
+        let (Some(start), false) = (job.row.start_s, job.row.nodes.is_empty()) else {
+            continue;
+        };
+        let names = expand(&job.row.nodes).unwrap_or_default();
+        num_mentions += names.len();
+        if names.is_empty() || num_mentions > MENTIONS_MAX {
+            continue;
+        }
+        let each = i64::from(job.row.num_gpus).div_euclid(names.len() as i64).max(1);
+        for name in names {
+            let node = nodes.entry(name).or_default();
+            if let [of_type] = job.row.ran_on[..] {
+                node.of_type = Some(of_type);
+            }
+            node.changes.push((start, each));
+            node.changes.push((start + job.run_s, -each));
+        }
+    }
+    if nodes.is_empty() {
+        return sized(jobs, types);
+    }
+    let mut num_by_size: BTreeMap<(Option<u16>, u32), u32> = BTreeMap::new();
+    for node in nodes.values_mut() {
+        let gpus = size_of(most_at_once(&mut node.changes));
+        *num_by_size.entry((node.of_type, gpus)).or_default() += 1;
+    }
+    // Nodes of a type are taken to be alike: a small one was hardly used.
+    let mut groups: BTreeMap<Option<u16>, (u32, u32)> = BTreeMap::new();
+    for ((of_type, gpus), count) in num_by_size {
+        let (num, most) = groups.entry(of_type).or_default();
+        *num += count;
+        *most = (*most).max(gpus);
+    }
+    let mut cluster = ClusterSpec::default();
+    for (of_type, (count, gpus_per_node)) in groups {
+        cluster
+            .node_groups
+            .push(group(count, gpus_per_node, name_of(of_type, types)));
+    }
+    let assumed = assume(&mut cluster);
+    let note = format!(
+        "cluster: seen in the list, {}: nodes on which jobs ran, GPUs of a node by the most in use at once (assumed); give the \
+         list of nodes or a cluster for the true one; {}",
+        words(&cluster),
+        assumed.unwrap_or_default()
+    );
+    (cluster, note)
+}
+
+/// Nodes of 8 GPUs that hold the largest job and keep the mean use at or below [`LOAD`].
+fn sized(jobs: &[SiteJob], types: &[String]) -> (ClusterSpec, String) {
+    let mut cluster = ClusterSpec::default();
+    let mut kinds: BTreeMap<Option<u16>, Vec<&SiteJob>> = BTreeMap::new();
+    for job in jobs {
+        let of_type = match job.row.ran_on[..] {
+            [of_type] => Some(of_type),
+            _ => None,
+        };
+        kinds.entry(of_type).or_default().push(job);
+    }
+    let submits = jobs.iter().map(|job| job.row.submit_s);
+    let (first, last) = submits.fold((f64::INFINITY, f64::NEG_INFINITY), |(least, most), submit| {
+        (least.min(submit), most.max(submit))
+    });
+    let span_s = if last > first { last - first } else { 1.0 };
+    for (of_type, jobs) in kinds {
+        let work: f64 = jobs
+            .iter()
+            .map(|job| f64::from(job.row.num_gpus) * job.run_s)
+            .sum();
+        let largest = jobs.iter().map(|job| job.row.num_gpus).max().unwrap_or(1);
+        // Bounded so that a list of absurd jobs is left out by the fit instead of making an absurd cluster.
+        let gpus = (work / span_s / LOAD).max(f64::from(largest)).min(100_000.0);
+        let count = (gpus / 8.0).ceil().max(1.0) as u32;
+        cluster.node_groups.push(group(count, 8, name_of(of_type, types)));
+    }
+    if cluster.node_groups.is_empty() {
+        cluster.node_groups.push(group(1, 8, TYPE.into()));
+    }
+    cluster.node_groups.truncate(64);
+    let assumed = assume(&mut cluster);
+    let note = format!(
+        "cluster: the list names no nodes; {} keep the mean use at most {LOAD} (assumed): give the list of nodes or a cluster; {}",
+        words(&cluster),
+        assumed.unwrap_or_default()
+    );
+    (cluster, note)
+}
+
+fn group(count: u32, gpus_per_node: u32, gpu_type: String) -> NodeGroup {
+    NodeGroup {
+        count,
+        gpus_per_node,
+        gpu_type,
+        ..NodeGroup::default()
+    }
+}
+
+fn name_of(of_type: Option<u16>, types: &[String]) -> String {
+    let name = of_type.and_then(|of| types.get(usize::from(of)));
+    name.and_then(|name| super::row::tidy(name))
+        .unwrap_or_else(|| TYPE.into())
+}
+
+fn words(cluster: &ClusterSpec) -> String {
+    let groups = cluster.node_groups.iter();
+    let groups = groups.map(|group| format!("{}x{}:{}", group.count, group.gpus_per_node, group.gpu_type));
+    groups.collect::<Vec<_>>().join(",")
+}
+
+/// The most GPUs in use at one instant; who ends then has given them back.
+fn most_at_once(changes: &mut [(f64, i64)]) -> i64 {
+    changes.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+    let (mut now, mut most) = (0, 0);
+    for (_, change) in changes {
+        now += *change;
+        most = most.max(now);
+    }
+    most
+}
+
+/// The least size in which nodes are sold that holds so many GPUs.
+fn size_of(most: i64) -> u32 {
+    let sizes = [1, 2, 4, 8, 10, 16, 32, 64];
+    sizes
+        .into_iter()
+        .find(|size| i64::from(*size) >= most)
+        .unwrap_or(64)
+}

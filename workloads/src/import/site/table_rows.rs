@@ -1,0 +1,89 @@
+//! Rows of a table, by a mapping: what `sacct -P` prints, or any export with a header.
+
+use std::path::Path;
+
+use pleach_tables::clock::{TimeFormat, Zone};
+
+use super::Mapping;
+use super::mapping::Role;
+use super::row::{Facts, RAGGED, Reader, is_nothing};
+use super::taken::Taken;
+use crate::error::Error;
+use crate::table::{Table, shorten};
+
+/// Reads the rows of a table; what is none goes to `taken` with its reason.
+pub(super) fn read(
+    path: &Path,
+    mapping: &Mapping,
+    reader: &mut Reader<'_>,
+    taken: &mut Taken,
+) -> Result<(), Error> {
+    let mut table = Table::open_loosely(path, mapping.between())?;
+    let column = |role: Role| mapping.columns.get(&role).and_then(|name| table.column(name));
+    for (role, name) in &mapping.columns {
+        if table.column(name).is_none() {
+            let header = shorten(&table.header().join(","));
+            let message = format!(
+                "the mapping says {} = `{}`, and the header has {header}; name one of these columns there",
+                role.word(),
+                shorten(name)
+            );
+            return Err(table.error(name, message).into());
+        }
+    }
+    let columns = Role::NAMES.map(|(role, _)| (role, column(role)));
+    let place = |wanted: Role| {
+        columns
+            .iter()
+            .find(|(role, _)| *role == wanted)
+            .and_then(|(_, column)| *column)
+    };
+    let (format, zone) = (TimeFormat::of(&mapping.time_format), Zone::of(&mapping.time_zone));
+    let (format, zone) = (format.unwrap_or(TimeFormat::Iso), zone.unwrap_or(Zone::Fixed(0)));
+    while table.next_row()? {
+        taken.count_row()?;
+        if !table.is_whole() {
+            taken.leave_out(RAGGED);
+            continue;
+        }
+        let text = |role: Role| table.text(place(role));
+        let time = |role: Role| {
+            let text = text(role);
+            // Numbers are read in whatever format: `SLURM_TIME_FORMAT=%s` prints some columns so.
+            let number = || TimeFormat::Number(1).read(text, &zone).filter(|time| *time > 1e8);
+            if is_nothing(text) {
+                return None;
+            }
+            format
+                .read(text, &zone)
+                .or_else(number)
+                .filter(|time| *time != 0.0 || !mapping.slurm_ids)
+        };
+        let facts = Facts {
+            id: text(Role::JobId),
+            submit_s: time(Role::Submit),
+            eligible_s: time(Role::Eligible),
+            start_s: time(Role::Start),
+            end_s: time(Role::End),
+            tells_starts: place(Role::Start).is_some(),
+            run_time: text(Role::RunTime),
+            time_limit: text(Role::TimeLimit),
+            gpus: text(Role::Gpus),
+            gpus_asked: text(Role::GpusAsked),
+            num_nodes: text(Role::NumNodes),
+            gpu_type: text(Role::GpuType),
+            nodes: text(Role::Nodes),
+            tenant: text(Role::Tenant),
+            user: text(Role::User),
+            class: text(Role::Class),
+            state: text(Role::State),
+            partition: text(Role::Partition),
+            qos: text(Role::Qos),
+        };
+        match reader.row(table.line(), &facts) {
+            Ok(row) => taken.rows.push(row),
+            Err(reason) => taken.leave_out(reason),
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,31 @@
+//! Rows that are taken from a source, and why others are not.
+
+use super::row::Row;
+use crate::NUM_JOBS_MAX;
+use crate::error::Error;
+use crate::import::report::{Repair, count};
+
+/// Rows that are taken, and how many were not, by reason.
+#[derive(Debug, Default)]
+pub(super) struct Taken {
+    pub rows: Vec<Row>,
+    pub rows_read: u64,
+    pub left_out: Vec<Repair>,
+    /// Whether a row of an id that was there before can be a further run.
+    pub mapping_is_slurm: bool,
+}
+
+impl Taken {
+    pub(super) fn count_row(&mut self) -> Result<(), Error> {
+        self.rows_read += 1;
+        if self.rows.len() < NUM_JOBS_MAX {
+            return Ok(());
+        }
+        let value = format!("more than {NUM_JOBS_MAX}");
+        Err(crate::config("jobs", value, "at most 10,000,000", "cut the list"))
+    }
+
+    pub(super) fn leave_out(&mut self, reason: &str) {
+        count(&mut self.left_out, reason, 1, true);
+    }
+}

@@ -1,0 +1,33 @@
+//! How a job went at the site that the list is of: what a simulation of the same list can be held against.
+
+use pleach_scheduler::Time;
+use serde::{Deserialize, Serialize};
+
+/// What a site's accounting says of a job, on the clock of the workload.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Observed {
+    /// When it first began.
+    pub start: Time,
+    /// When it ended for good; none where it still ran.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub end: Option<Time>,
+    /// Its nodes as Slurm writes lists, `g[1-3,7]`; empty where they are not known.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub nodes: String,
+    /// Its partition or queue; empty where it is not known.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub partition: String,
+    /// Its quality of service; empty where it is not known.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub qos: String,
+}
+
+impl Observed {
+    /// The same on a clock that starts at `origin`.
+    pub(crate) fn since(mut self, origin: Time) -> Observed {
+        self.start = self.start - origin;
+        self.end = self.end.map(|end| end - origin);
+        self
+    }
+}

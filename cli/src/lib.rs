@@ -17,8 +17,8 @@ use pleach_experiments::sweep::policy_unit;
 
 use crate::commands::stop::Stop;
 use crate::commands::{
-    Context, bench, calibrate, distill, evaluate, explain, export, index, manual, policies, quickstart,
-    reproduce, suite, sweep, tournament, train, verify, workload,
+    Context, bench, calibrate, cluster, distill, evaluate, explain, export, index, manual, policies,
+    quickstart, reproduce, suite, sweep, tournament, train, twin, verify, workload,
 };
 use crate::flags::sweep::SweepCommand;
 use crate::flags::{Cli, Command, THREADS_MAX, is_standard_output};
@@ -209,6 +209,8 @@ fn run_command(cli: &Cli, matches: &ArgMatches, command_line: String) -> Result<
         Command::Bench(args) => bench::run(args, &mut context)?,
         Command::Policies(args) => policies::run(args, &mut context)?,
         Command::Workload(args) => workload::run(args, &mut context)?,
+        Command::Twin(args) => twin::run(args, &mut context)?,
+        Command::Cluster(args) => cluster::run(args, &mut context)?,
         Command::Sweep(args) => {
             return sweep::dispatch(
                 &args.command,

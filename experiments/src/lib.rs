@@ -51,6 +51,7 @@ pub mod tournament;
 pub mod train;
 pub mod tree_export;
 pub mod tree_page;
+pub mod twin;
 pub mod workload_report;
 
 pub use door::{DOOR, PolicySpec};

@@ -36,7 +36,10 @@ pub fn run(args: &WorkloadDescribeArgs, context: &mut Context<'_>) -> Result<(),
     };
     let seed = seeds(args.run.seed(), "test", 1)[0];
     let (workload, report) = source.workload(name, seed)?;
-    let notes = report.map(|report| report.to_string()).unwrap_or_default();
+    let notes = match report {
+        Some(report) => report.to_string(),
+        None => source.assumed()?.unwrap_or_default(),
+    };
     if !quiet && !notes.is_empty() {
         context.say(&notes)?;
     }

@@ -2,12 +2,14 @@
 
 pub mod bench;
 pub mod calibrate;
+pub mod cluster;
 pub mod describe;
 pub mod distill;
 pub mod emit;
 pub mod evaluate;
 pub mod explain;
 pub mod export;
+pub mod import;
 pub mod index;
 pub mod manual;
 pub mod plots_page;
@@ -20,6 +22,7 @@ pub mod suite;
 pub mod sweep;
 pub mod tournament;
 pub mod train;
+pub mod twin;
 pub mod verify;
 pub mod workload;
 

@@ -10,7 +10,7 @@ use pleach_env::workload::generate::GeneratorConfig;
 use pleach_env::workload::import::Format;
 use pleach_env::{EnvConfig, Seed};
 
-use crate::commands::{Context, describe};
+use crate::commands::{Context, describe, import};
 use crate::flags::workload::{WorkloadArgs, WorkloadCommand, WorkloadWriteArgs};
 use pleach_experiments::error::Error;
 use pleach_experiments::evaluate::instances::seeds;
@@ -25,6 +25,7 @@ pub fn run(args: &WorkloadArgs, context: &mut Context<'_>) -> Result<(), Error> 
         None => list(context),
         Some(WorkloadCommand::Describe(args)) => describe::run(args, context),
         Some(WorkloadCommand::Write(args)) => write(args, context),
+        Some(WorkloadCommand::Import(args)) => import::run(args, context),
     }
 }
 
@@ -79,8 +80,9 @@ fn write(args: &WorkloadWriteArgs, context: &mut Context<'_>) -> Result<(), Erro
     if !args.target.force {
         refuse_other_cluster(&workload, &args.to)?;
     }
-    if let Some(report) = report {
-        context.say(&report.to_string())?;
+    match report {
+        Some(report) => context.say(&report.to_string())?,
+        None => source.assumed()?.map_or(Ok(()), |line| context.say(&line))?,
     }
     workload.write(&args.to).map_err(|error| match error {
         WorkloadError::Io { path, source } => Error::io("write", &path, source),

@@ -3,6 +3,7 @@
 pub mod bench;
 pub mod calibrate;
 pub mod check;
+pub mod cluster;
 mod common;
 pub mod distill;
 pub mod emit;
@@ -21,6 +22,7 @@ pub mod sweep;
 pub mod sweep_place;
 pub mod tournament;
 pub mod train;
+pub mod twin;
 pub mod verify;
 pub mod workload;
 
@@ -34,6 +36,7 @@ pub const THREADS_MAX: u16 = 1024;
 pub use bench::BenchArgs;
 pub use calibrate::CalibrateArgs;
 pub use check::CheckArgs;
+pub use cluster::ClusterArgs;
 pub use common::{
     AgainstFlag, EpisodeFlags, ForceFlag, FormsFlag, JsonFlag, MachineFlags, PageFlag, QuietFlag,
     ReportFlags, RunArgs, SeedFlag, SettingsFlags, is_standard_output,
@@ -51,6 +54,7 @@ pub use suite::SuiteArgs;
 pub use sweep::SweepArgs;
 pub use tournament::TournamentArgs;
 pub use train::TrainArgs;
+pub use twin::TwinArgs;
 pub use verify::VerifyArgs;
 pub use workload::WorkloadArgs;
 
@@ -115,8 +119,12 @@ pub enum Command {
     Bench(BenchArgs),
     /// List the policies, or show one
     Policies(PoliciesArgs),
-    /// List, describe, generate and convert workloads
+    /// List, describe, generate, convert and import workloads
     Workload(WorkloadArgs),
+    /// Simulate a site's list and print what happened there beside it
+    Twin(TwinArgs),
+    /// Write, check and show descriptions of clusters
+    Cluster(ClusterArgs),
 }
 
 #[cfg(test)]
@@ -158,7 +166,7 @@ mod tests {
             );
             num += 1;
         });
-        assert!(num <= 25, "{num} commands: a flag of one that is there would do");
+        assert!(num <= 32, "{num} commands: a flag of one that is there would do");
     }
 
     #[test]

@@ -47,6 +47,18 @@ Examples:
   pleach workload convert --workload pods.csv.gz --to pods.parquet"
     )]
     Write(WorkloadWriteArgs),
+    /// Read a site's own accounting, what sacct -P or sacct --json prints or any table, and write it as the canonical file
+    #[command(after_help = "\
+Examples:
+  pleach workload import sacct.txt --nodes nodes.txt --to month.csv
+  pleach workload import sacct.json --cluster 12x8:A100,4x4:V100 --to month.csv
+  pleach workload import jobs.csv --mapping month.mapping.toml --to month.csv --force
+
+sacct -a -P -X -S now-60days -o JobID,User,Account,Partition,QOS,Submit,Eligible,Start,End,Elapsed,Timelimit,State,\
+ReqTRES,AllocTRES,NodeList and scontrol show node print what is best to give. Columns may come in any order. What is left out
+or mended is counted by its reason; how the table was read is written beside the list as NAME.mapping.toml, to be edited and
+given back.")]
+    Import(WorkloadImportArgs),
 }
 
 /// `pleach workload describe`.
@@ -98,6 +110,38 @@ pub struct WorkloadWriteArgs {
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub to: PathBuf,
     /// Whether it may be replaced, and the cluster of another workload beside it.
+    #[command(flatten)]
+    pub target: ForceFlag,
+}
+
+/// `pleach workload import`.
+#[derive(Args, Clone, Debug)]
+pub struct WorkloadImportArgs {
+    /// The accounting: what sacct -P or sacct --json prints, or any table with a header, plain, gzipped or Parquet
+    #[arg(value_name = "FILE")]
+    pub from: PathBuf,
+    /// How the table is read, in TOML [default: guessed from its header]
+    #[arg(long, value_name = "FILE")]
+    pub mapping: Option<PathBuf>,
+    /// What scontrol show node or sinfo prints: the cluster, and the GPU types of its partitions
+    #[arg(long, value_name = "FILE")]
+    pub nodes: Option<PathBuf>,
+    /// Cluster: a description in TOML or JSON, or nodes x GPUs : type [default: the nodes given, else those seen in the list]
+    #[arg(long, value_name = "FILE|NxG:TYPE")]
+    pub cluster: Option<PathBuf>,
+    /// Zone of times that name none: UTC, +01:00, Europe/Berlin or a rule of POSIX [default: the mapping's, else UTC]
+    #[arg(long, value_name = "ZONE", allow_hyphen_values = true)]
+    pub time_zone: Option<String>,
+    /// First day to take, from 0: the day of the first submission
+    #[arg(long, value_name = "DAY")]
+    pub from_day: Option<f64>,
+    /// Days to take, above 0
+    #[arg(long, value_name = "DAYS")]
+    pub days: Option<f64>,
+    /// File to write, by its ending .parquet, .csv.gz (gzipped) or .csv; NAME.cluster.toml and NAME.mapping.toml go beside it
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub to: PathBuf,
+    /// Whether they may be replaced.
     #[command(flatten)]
     pub target: ForceFlag,
 }

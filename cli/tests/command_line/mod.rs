@@ -3,6 +3,7 @@
 #[cfg(unix)]
 mod emits;
 mod explain;
+mod imports;
 mod learning;
 mod processors;
 mod refusals;

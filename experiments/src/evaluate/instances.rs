@@ -44,6 +44,9 @@ impl WorkloadSource {
         for name in &self.workload {
             if let Source::Generated(_) | Source::Drawn(_) = self.source(name)? {
                 let label = own_name(&mut taken, name, name);
+                if let Some(assumed) = self.assumed()? {
+                    note(format!("{label}: {assumed}"));
+                }
                 let mut filled = Filled::default();
                 for seed in seeds {
                     let (mut workload, _) = self.workload(name, *seed)?;

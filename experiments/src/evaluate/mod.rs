@@ -1,6 +1,7 @@
 //! Policies on workloads with seeds: which jobs and which cluster, who schedules, the runs, and what they are worth.
 
 pub mod ablation;
+pub mod cluster_flag;
 pub mod estimate_source;
 pub mod evaluation;
 pub mod flag_values;

@@ -20,7 +20,7 @@ use crate::evaluate::flag_values;
 use crate::evaluate::named_env::env_named;
 
 /// Seconds of a day.
-pub(crate) const DAY_S: f64 = 86_400.0;
+pub const DAY_S: f64 = 86_400.0;
 
 /// What the scheduler may do, and what it knows. The fields are flags of `pleach` too, in these words.
 #[derive(Args, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

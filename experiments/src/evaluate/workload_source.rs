@@ -17,22 +17,13 @@ use pleach_scheduler::policy::CandidateConfig;
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
+use crate::evaluate::cluster_flag::cluster_of;
 use crate::evaluate::flag_values;
 use crate::evaluate::named_env::{env_named, is_settings};
 use crate::evaluate::sim_config::{DAY_S, SchedulingConfig};
-use crate::run_folder::atomic_file::{read_json, read_toml};
 
 /// What is played where nobody says what.
 pub(crate) const DEFAULT_WORKLOAD: &str = "Pleach/Philly-v0";
-/// Largest cluster description, bytes.
-const CLUSTER_BYTES_MAX: u64 = 1 << 20;
-
-/// What `workload write` puts beside a list: the cluster, and model classes that are not asked for here.
-#[derive(Debug, Deserialize)]
-struct Beside {
-    cluster: ClusterSpec,
-}
-
 /// Where jobs come from, once the name is known to be a preset, an environment or a file.
 #[derive(Clone, Debug)]
 pub(crate) enum Source<'a> {
@@ -54,8 +45,8 @@ pub struct WorkloadSource {
     /// Layout of trace files, see docs/workloads.md [default: by the file's first lines]
     #[arg(long, value_name = "FORMAT", value_parser = flag_values::format())]
     pub format: Option<Format>,
-    /// Cluster description in TOML or JSON [default: the workload's own]
-    #[arg(long, value_name = "FILE")]
+    /// Cluster: a description in TOML or JSON, or nodes x GPUs : type, as in 16x8:A100,4x4:V100 [default: the workload's own]
+    #[arg(long, value_name = "FILE|NxG:TYPE")]
     pub cluster: Option<PathBuf>,
     /// First day of a trace to take, from 0
     #[arg(long, value_name = "DAY", value_parser = flag_values::not_negative)]
@@ -235,18 +226,17 @@ impl WorkloadSource {
     }
 
     fn cluster_override(&self) -> Result<Option<ClusterSpec>, Error> {
-        let Some(path) = &self.cluster else {
-            return Ok(None);
-        };
-        let spec: ClusterSpec = if path.extension().is_some_and(|extension| extension == "json") {
-            read_json(path, CLUSTER_BYTES_MAX)?
-        } else if read_toml::<toml::Table>(path, CLUSTER_BYTES_MAX)?.contains_key("cluster") {
-            read_toml::<Beside>(path, CLUSTER_BYTES_MAX)?.cluster
-        } else {
-            read_toml(path, CLUSTER_BYTES_MAX)?
-        };
-        spec.validate()?;
-        Ok(Some(spec))
+        let given = self.cluster.as_deref().map(cluster_of).transpose()?;
+        Ok(given.map(|(cluster, _)| cluster))
+    }
+
+    /// What was assumed of the cluster that `--cluster` names, in a line; none where it says all.
+    ///
+    /// # Errors
+    /// A cluster that cannot be read.
+    pub fn assumed(&self) -> Result<Option<String>, Error> {
+        let given = self.cluster.as_deref().map(cluster_of).transpose()?;
+        Ok(given.and_then(|(_, assumed)| assumed))
     }
 
     fn options(&self) -> Result<ImportOptions, Error> {
@@ -272,8 +262,7 @@ impl WorkloadSource {
                 let mut workload = generate(&generator, seed)?;
                 workload.name = name.to_string();
                 if let Some(cluster) = self.cluster_override()? {
-                    workload.cluster = cluster.with_site_of(&workload.cluster);
-                    workload.validate()?;
+                    workload = workload.on_cluster(cluster)?;
                     // The generator offered it to its own cluster.
                     workload = self.loaded(workload)?;
                 }
@@ -288,13 +277,13 @@ impl WorkloadSource {
                 let mut workload = source.workload(&env, seed)?;
                 workload.name = name.to_string();
                 if let Some(cluster) = self.cluster_override()? {
-                    workload.cluster = cluster.with_site_of(&workload.cluster);
-                    workload.validate()?;
+                    workload = workload.on_cluster(cluster)?;
                 }
                 Ok((workload, None))
             }
             Source::File(path) => {
-                let (workload, report) = import(path, &self.options()?)?;
+                let (workload, mut report) = import(path, &self.options()?)?;
+                report.notes.extend(self.assumed()?);
                 Ok((self.loaded(workload)?, Some(report)))
             }
         }

@@ -1,0 +1,39 @@
+//! What `--cluster` takes: a file in TOML or JSON, or the short form `16x8:A100,4x4:V100`; holes are filled in and told, and all
+//! that is wrong is told at once.
+
+use std::path::Path;
+
+use pleach_env::workload::cluster;
+use pleach_scheduler::cluster_spec::ClusterSpec;
+
+use crate::error::Error;
+use crate::run_folder::atomic_file::{finite, read_text};
+
+/// Largest cluster description, bytes.
+const CLUSTER_BYTES_MAX: u64 = 1 << 20;
+
+/// A cluster by file or short form, and what was assumed.
+///
+/// # Errors
+/// A text that is neither; everything that is wrong in a description.
+pub fn cluster_of(given: &Path) -> Result<(ClusterSpec, Option<String>), Error> {
+    let text = given.to_string_lossy();
+    if !given.exists() {
+        if cluster::is_short(&text) {
+            return Ok(cluster::of_short(&text)?);
+        }
+        let allowed = "a file in TOML or JSON, or nodes x GPUs : type such as 16x8:A100,4x4:V100";
+        let hint = "There is no such file; `pleach cluster init` writes one.";
+        return Err(Error::config("cluster", text, allowed, hint));
+    }
+    let file = given.display().to_string();
+    let text = read_text(given, CLUSTER_BYTES_MAX)?;
+    if given.extension().is_some_and(|extension| extension == "json") {
+        let table = cluster::json_table(&text).map_err(|message| Error::data(given, message))?;
+        return Ok(cluster::read_table(&file, &table)?);
+    }
+    if let Ok(table) = toml::from_str(&text) {
+        finite(&table).map_err(|message| Error::data(given, message))?;
+    }
+    Ok(cluster::read(&file, &text)?)
+}

@@ -1,0 +1,333 @@
+//! A site's list played under a policy and held against what happened there: waits, use and queue, by size, partition, tenant and
+//! week; and how far the simulation can be trusted.
+//!
+//! Only jobs of which it is known when they began are compared ([`pleach_env::workload::Observed`]).
+//!
+//! # What is deliberately not here
+//! Fitting what is free (delays, limits, speeds) until the two agree.
+
+mod tables;
+
+use std::collections::BTreeMap;
+
+use pleach_env::JobOutcome;
+use pleach_env::workload::Workload;
+use pleach_scheduler::Time;
+use serde::Serialize;
+
+use crate::error::Error;
+use crate::evaluate::stats::{mean, quantile};
+use crate::workload_report::sizes::{BUCKETS, bucket};
+
+pub use tables::sections;
+
+const WEEK_S: f64 = 7.0 * 86_400.0;
+/// Weeks that are shown.
+const WEEKS_MAX: usize = 520;
+/// Partitions and tenants that are shown, those of the most jobs.
+const NAMES_MAX: usize = 12;
+/// Waits that no one would call a queue, s. *Assumed*.
+const SHORT_S: f64 = 60.0;
+/// A mean wait within this factor of the observed one, and ranks that agree so well, are called close. *Assumed*.
+const CLOSE: (f64, f64) = (1.25, 0.5);
+/// The same for rough.
+const ROUGH: (f64, f64) = (2.0, 0.3);
+
+/// Waits of some jobs, s; none without jobs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct WaitFigures {
+    /// Mean.
+    pub mean_s: Option<f64>,
+    /// Median.
+    pub p50_s: Option<f64>,
+    /// 90 % wait no longer.
+    pub p90_s: Option<f64>,
+}
+
+/// Some jobs, as they were seen and as they are simulated.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Group {
+    /// By what they are grouped: `all`, `GPUs`, `partition`, `tenant`.
+    pub by: &'static str,
+    /// Which.
+    pub name: String,
+    /// Jobs.
+    pub num_jobs: usize,
+    /// At the site.
+    pub observed: WaitFigures,
+    /// In the simulation.
+    pub simulated: WaitFigures,
+}
+
+/// A week from time 0 on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Week {
+    /// GPUs in use over the GPUs of the cluster, at the site and simulated.
+    pub use_observed: f64,
+    /// Simulated.
+    pub use_simulated: f64,
+    /// Mean number of jobs that waited.
+    pub queue_observed: f64,
+    /// Simulated.
+    pub queue_simulated: f64,
+}
+
+/// How far a simulation can be trusted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Trust {
+    /// Mean wait and order of the waits are close.
+    Close,
+    /// They are of the same size.
+    Roughly,
+    /// They are not.
+    No,
+    /// Neither the site nor the simulation has a queue: nothing can be won, and nothing is shown.
+    NoQueue,
+}
+
+/// A list as it went and as it is simulated.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Twin {
+    /// Policy of the simulation.
+    pub policy: String,
+    /// Jobs of which it is not known when they began.
+    pub num_unobserved: usize,
+    /// All jobs first.
+    pub groups: Vec<Group>,
+    /// Week by week.
+    pub weeks: Vec<Week>,
+    /// Spearman's rank correlation of observed and simulated waits; none where one of them does not vary.
+    pub rank_correlation: Option<f64>,
+    /// The verdict.
+    pub trust: Trust,
+}
+
+/// A job seen both ways.
+struct Pair<'a> {
+    observed_s: f64,
+    simulated_s: f64,
+    num_gpus: u32,
+    partition: &'a str,
+    tenant: &'a str,
+}
+
+impl Twin {
+    /// Holds a simulation of `workload` against what was seen.
+    ///
+    /// # Errors
+    /// A list of which it is not known of any job when it began.
+    pub fn of(policy: &str, workload: &Workload, jobs: &[JobOutcome]) -> Result<Twin, Error> {
+        let seen = workload.jobs.iter().zip(jobs).filter_map(|(job, outcome)| {
+            let observed = job.observed.as_deref()?;
+            Some(Pair {
+                observed_s: (observed.start - job.submit).as_secs_f64().max(0.0),
+                simulated_s: outcome.first_start_s - outcome.submit_s,
+                num_gpus: job.num_gpus,
+                partition: &observed.partition,
+                tenant: &workload.cluster.tenants[usize::from(job.tenant)].name,
+            })
+        });
+        let pairs: Vec<Pair<'_>> = seen.filter(|pair| pair.simulated_s.is_finite()).collect();
+        if pairs.is_empty() {
+            return Err(Error::config(
+                "workload",
+                &workload.name,
+                "a list with the column observed_start_s",
+                "pleach workload import keeps when jobs began.",
+            ));
+        }
+        let observed: Vec<f64> = pairs.iter().map(|pair| pair.observed_s).collect();
+        let simulated: Vec<f64> = pairs.iter().map(|pair| pair.simulated_s).collect();
+        let rank_correlation = correlation(&ranks(&observed), &ranks(&simulated));
+        Ok(Twin {
+            policy: policy.to_owned(),
+            num_unobserved: workload.jobs.len() - pairs.len(),
+            groups: groups(&pairs),
+            weeks: weeks(workload, jobs),
+            rank_correlation,
+            trust: trust(mean(&observed), mean(&simulated), rank_correlation),
+        })
+    }
+
+    /// What the figures mean, in words.
+    #[must_use]
+    pub fn verdict(&self) -> String {
+        let all = &self.groups[0];
+        let hours = |figures: &WaitFigures| figures.mean_s.unwrap_or(0.0) / 3600.0;
+        let (observed, simulated) = (hours(&all.observed), hours(&all.simulated));
+        let told = format!(
+            "mean wait {observed:.2} h at the site and {simulated:.2} h simulated under {}, rank correlation {}",
+            self.policy,
+            self.rank_correlation
+                .map_or_else(|| "-".into(), |rank| format!("{rank:.2}"))
+        );
+        let words = match self.trust {
+            Trust::Close => "close: comparisons of policies on this list can be trusted as far as waits go",
+            Trust::Roughly => {
+                "of the same size: trust the order of policies that are far apart, not small differences"
+            }
+            Trust::No => {
+                "not believable: the site does something that the simulation does not know (priorities, limits, reservations, jobs \
+                 without GPUs, another cluster); learn nothing from it before that is mended"
+            }
+            Trust::NoQueue => "nobody waits: no policy can win anything here",
+        };
+        format!("{told}. {words}")
+    }
+}
+
+fn trust(observed_s: f64, simulated_s: f64, rank: Option<f64>) -> Trust {
+    if observed_s < SHORT_S && simulated_s < SHORT_S {
+        return Trust::NoQueue;
+    }
+    let ratio = (observed_s / simulated_s).max(simulated_s / observed_s);
+    let within = |(factor, least): (f64, f64)| ratio <= factor && rank.is_some_and(|rank| rank >= least);
+    if within(CLOSE) {
+        Trust::Close
+    } else if within(ROUGH) {
+        Trust::Roughly
+    } else {
+        Trust::No
+    }
+}
+
+fn groups(pairs: &[Pair<'_>]) -> Vec<Group> {
+    let mut groups = vec![group("all", "all".into(), &pairs.iter().collect::<Vec<_>>())];
+    for (number, name) in BUCKETS.iter().enumerate() {
+        let of: Vec<_> = pairs
+            .iter()
+            .filter(|pair| bucket(pair.num_gpus) == number)
+            .collect();
+        groups.push(group("GPUs", (*name).to_owned(), &of));
+    }
+    let names: [(&str, fn(&Pair<'_>) -> String); 2] = [
+        ("partition", |pair| pair.partition.to_owned()),
+        ("tenant", |pair| pair.tenant.to_owned()),
+    ];
+    for (by, name) in names {
+        let mut of_name: BTreeMap<String, Vec<&Pair<'_>>> = BTreeMap::new();
+        for pair in pairs {
+            of_name.entry(name(pair)).or_default().push(pair);
+        }
+        let mut parts: Vec<_> = of_name.into_iter().filter(|(name, _)| !name.is_empty()).collect();
+        parts.sort_by_key(|(_, pairs)| std::cmp::Reverse(pairs.len()));
+        groups.extend(
+            parts
+                .into_iter()
+                .take(NAMES_MAX)
+                .map(|(name, pairs)| group(by, name, &pairs)),
+        );
+    }
+    groups.retain(|group| group.num_jobs > 0);
+    groups
+}
+
+fn group(by: &'static str, name: String, pairs: &[&Pair<'_>]) -> Group {
+    let figures = |of: fn(&Pair<'_>) -> f64| {
+        let mut waits: Vec<f64> = pairs.iter().map(|pair| of(pair)).collect();
+        waits.sort_unstable_by(f64::total_cmp);
+        WaitFigures {
+            mean_s: (!waits.is_empty()).then(|| mean(&waits)),
+            p50_s: quantile(&waits, 0.5),
+            p90_s: quantile(&waits, 0.9),
+        }
+    };
+    Group {
+        by,
+        name,
+        num_jobs: pairs.len(),
+        observed: figures(|pair| pair.observed_s),
+        simulated: figures(|pair| pair.simulated_s),
+    }
+}
+
+/// Use and queue of each week. A job is in the queue of a week for the part of it in which it waits (Little's law), and in use for
+/// the part in which it runs.
+fn weeks(workload: &Workload, jobs: &[JobOutcome]) -> Vec<Week> {
+    let last_s = workload.jobs.last().map_or(0.0, |job| job.submit.as_secs_f64());
+    let num_weeks = ((last_s / WEEK_S) as usize + 1).min(WEEKS_MAX);
+    let mut weeks = vec![Week::default(); num_weeks];
+    let capacity = workload.cluster.num_gpus() as f64;
+    let mut add = |from_s: f64, to_s: f64, amount: f64, field: fn(&mut Week) -> &mut f64| {
+        let first = (from_s.max(0.0) / WEEK_S) as usize;
+        for (number, week) in weeks.iter_mut().enumerate().skip(first) {
+            let begin_s = number as f64 * WEEK_S;
+            let part_s = to_s.min(begin_s + WEEK_S) - from_s.max(begin_s);
+            if part_s <= 0.0 {
+                break;
+            }
+            *field(week) += amount * part_s / WEEK_S;
+        }
+    };
+    for (job, outcome) in workload.jobs.iter().zip(jobs) {
+        let Some(observed) = job.observed.as_deref() else {
+            continue;
+        };
+        let (gpus, seconds) = (job.gpus() / capacity, Time::as_secs_f64);
+        let (submit, start) = (seconds(job.submit), seconds(observed.start));
+        let end = observed.end.map_or(start + job.run_time_s, seconds);
+        add(submit, start, 1.0, |week| &mut week.queue_observed);
+        add(start, end, gpus, |week| &mut week.use_observed);
+        add(outcome.submit_s, outcome.first_start_s, 1.0, |week| {
+            &mut week.queue_simulated
+        });
+        add(outcome.first_start_s, outcome.finish_s, gpus, |week| {
+            &mut week.use_simulated
+        });
+    }
+    weeks
+}
+
+/// Places in ascending order, from 1; equal values share the mean of theirs.
+fn ranks(values: &[f64]) -> Vec<f64> {
+    let mut order: Vec<usize> = (0..values.len()).collect();
+    order.sort_by(|a, b| values[*a].total_cmp(&values[*b]));
+    let mut ranks = vec![0.0; values.len()];
+    let mut first = 0;
+    while first < order.len() {
+        let equal = order[first..]
+            .iter()
+            .take_while(|place| values[**place] == values[order[first]]);
+        let next = first + equal.count().max(1);
+        let rank = (first + 1 + next) as f64 / 2.0;
+        order[first..next].iter().for_each(|place| ranks[*place] = rank);
+        first = next;
+    }
+    ranks
+}
+
+/// Pearson's correlation; none where one of the two does not vary.
+fn correlation(a: &[f64], b: &[f64]) -> Option<f64> {
+    let (mean_a, mean_b) = (mean(a), mean(b));
+    let sum = |of: &dyn Fn(f64, f64) -> f64| {
+        a.iter()
+            .zip(b)
+            .map(|(a, b)| of(a - mean_a, b - mean_b))
+            .sum::<f64>()
+    };
+    let spread = (sum(&|a, _| a * a) * sum(&|_, b| b * b)).sqrt();
+    (spread > 0.0).then(|| sum(&|a, b| a * b) / spread)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranks_share_places_and_correlate() {
+        assert_eq!(ranks(&[30.0, 10.0, 10.0, 20.0]), [4.0, 1.5, 1.5, 3.0]);
+        assert_eq!(correlation(&[1.0, 2.0, 3.0], &[2.0, 4.0, 6.0]), Some(1.0));
+        assert_eq!(correlation(&[1.0, 2.0, 3.0], &[3.0, 2.0, 1.0]), Some(-1.0));
+        assert_eq!(correlation(&[1.0, 1.0], &[1.0, 2.0]), None);
+    }
+
+    #[test]
+    fn trust_follows_the_size_and_the_order_of_the_waits() {
+        assert_eq!(trust(1000.0, 1100.0, Some(0.8)), Trust::Close);
+        assert_eq!(trust(1000.0, 1100.0, Some(0.4)), Trust::Roughly);
+        assert_eq!(trust(1000.0, 1900.0, Some(0.8)), Trust::Roughly);
+        assert_eq!(trust(1000.0, 0.0, None), Trust::No);
+        assert_eq!(trust(30.0, 0.0, None), Trust::NoQueue);
+    }
+}

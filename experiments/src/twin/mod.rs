@@ -168,8 +168,8 @@ impl Twin {
                 "of the same size: trust the order of policies that are far apart, not small differences"
             }
             Trust::No => {
-                "not believable: the site does something that the simulation does not know (priorities, limits, reservations, jobs \
-                 without GPUs, another cluster); learn nothing from it before that is mended"
+                "not believable: another policy (--policy), or the site does something that is not simulated (priorities, \
+                 limits, reservations, jobs without GPUs, another cluster); learn nothing from it before that is mended"
             }
             Trust::NoQueue => "nobody waits: no policy can win anything here",
         };
@@ -201,11 +201,14 @@ fn groups(pairs: &[Pair<'_>]) -> Vec<Group> {
             .collect();
         groups.push(group("GPUs", (*name).to_owned(), &of));
     }
-    let names: [(&str, fn(&Pair<'_>) -> String); 2] = [
-        ("partition", |pair| pair.partition.to_owned()),
-        ("tenant", |pair| pair.tenant.to_owned()),
-    ];
-    for (by, name) in names {
+    for by in ["partition", "tenant"] {
+        let name = |pair: &Pair<'_>| {
+            if by == "tenant" {
+                pair.tenant.to_owned()
+            } else {
+                pair.partition.to_owned()
+            }
+        };
         let mut of_name: BTreeMap<String, Vec<&Pair<'_>>> = BTreeMap::new();
         for pair in pairs {
             of_name.entry(name(pair)).or_default().push(pair);

@@ -448,7 +448,8 @@ impl Mapping {
         if !has(Role::Gpus) && !has(Role::GpusAsked) {
             missing.push("how many GPUs it had (gpus)");
         }
-        if !has(Role::RunTime) && !(has(Role::Start) && has(Role::End)) {
+        let is_timed = has(Role::RunTime) || (has(Role::Start) && has(Role::End));
+        if !is_timed {
             missing.push("how long it ran (run_time, or start and end)");
         }
         match missing.is_empty() {

@@ -32,6 +32,10 @@ const HISTORY_MAX: u64 = 256 << 20;
 /// Largest memory of drift that is read: a window over the largest tree.
 const DRIFT_MAX: u64 = 1 << 20;
 
+/// How long the lock of a daemon that was killed may outlive it: a command that it was just starting has its files until it runs.
+/// *Ours*.
+const LAST_BREATH: Duration = Duration::from_secs(1);
+
 /// Most bytes of a lock that are read: a program and a process.
 const HOLDER_MAX: u64 = 300;
 
@@ -58,13 +62,17 @@ impl State {
             .read(true)
             .open(&path)
             .map_err(Error::file(&path))?;
-        match lock.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => {
-                let holder = holder(lock);
-                return Err(Error::Busy { path, holder });
+        let end = Instant::now() + LAST_BREATH;
+        loop {
+            match lock.try_lock() {
+                Ok(()) => break,
+                Err(TryLockError::WouldBlock) if Instant::now() < end => thread::sleep(LAST_BREATH / 20),
+                Err(TryLockError::WouldBlock) => {
+                    let holder = holder(lock);
+                    return Err(Error::Busy { path, holder });
+                }
+                Err(TryLockError::Error(source)) => return Err(Error::File { path, source }),
             }
-            Err(TryLockError::Error(source)) => return Err(Error::File { path, source }),
         }
         // For whoever is refused; a full disk is no reason to drive nothing.
         let _ = lock

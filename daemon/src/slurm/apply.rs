@@ -1,6 +1,7 @@
 //! Carries decisions out by one long-lived `scontrol`: holds and starts ([`super::holding`]), or an order ([`super::ranking`]).
 
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use crate::order::Order;
 use crate::record::Planned;
@@ -20,6 +21,7 @@ pub struct Scontrol<'a> {
     commands: &'a Commands,
     seen: &'a Seen,
     release_limit_s: i64,
+    look_took: Duration,
     /// Where no more than an order is told: how.
     telling: Option<Telling>,
     writes: &'a Mutex<Writes>,
@@ -30,13 +32,14 @@ impl<'a> Scontrol<'a> {
     pub(super) fn new(
         commands: &'a Commands,
         seen: &'a Seen,
-        release_limit_s: i64,
+        (release_limit_s, look_took): (i64, Duration),
         (telling, writes): (Option<Telling>, &'a Mutex<Writes>),
     ) -> Scontrol<'a> {
         Scontrol {
             commands,
             seen,
             release_limit_s,
+            look_took,
             telling,
             writes,
         }
@@ -49,6 +52,7 @@ impl<'a> Scontrol<'a> {
             commands: self.commands,
             seen: self.seen,
             release_limit_s: self.release_limit_s,
+            look_took: self.look_took,
         })
     }
 }

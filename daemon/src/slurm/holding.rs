@@ -31,9 +31,11 @@ const LIST: usize = 50;
 /// Starts that are carried out together. *Ours*: a third of a second.
 const STARTS: usize = 50;
 
-/// Time for holding in one round, and for letting go. *Ours*: with the default tick a round takes no more than two and a half.
+/// Least time for holding in one round, and for letting go. *Ours*: with the default tick a round takes no more than two and a half.
 const HOLD_LIMIT: Duration = Duration::from_secs(2);
 const RELEASE_LIMIT: Duration = Duration::from_secs(3);
+/// Where the look at a long queue took longer, both get as much, up to this: the next look costs as much again. *Ours*.
+const LIMIT_MAX: Duration = Duration::from_secs(10);
 
 /// Tasks of arrays that are taken back in one round. *Ours*: a second, for the reason above.
 const TASKS_BACK_MAX: usize = 8;
@@ -63,9 +65,15 @@ pub(super) struct Holding<'a> {
     pub(super) commands: &'a Commands,
     pub(super) seen: &'a Seen,
     pub(super) release_limit_s: i64,
+    /// How long it took to see that.
+    pub(super) look_took: Duration,
 }
 
 impl Holding<'_> {
+    fn limit(&self, least: Duration) -> Duration {
+        least.max(self.look_took.min(LIMIT_MAX))
+    }
+
     /// Holds jobs that nobody holds, takes those back that did not start, gives back those that it cannot decide about.
     pub(super) fn keep(&mut self) -> Kept {
         let began = Instant::now();
@@ -88,7 +96,7 @@ impl Holding<'_> {
         self.hold_pinned(kept);
         let mut done = 0;
         for part in names.chunks(LIST) {
-            if began.elapsed() > HOLD_LIMIT {
+            if began.elapsed() > self.limit(HOLD_LIMIT) {
                 let left = names.len() - done;
                 kept.notes.push(format!(
                     "{left} of {} jobs that nobody held are for the next round",
@@ -203,7 +211,7 @@ impl Holding<'_> {
         let began = Instant::now();
         let mut sent = Vec::with_capacity(starts.len());
         for part in starts.chunks(STARTS) {
-            if began.elapsed() > RELEASE_LIMIT {
+            if began.elapsed() > self.limit(RELEASE_LIMIT) {
                 break;
             }
             match self.start_part(part, now_s) {

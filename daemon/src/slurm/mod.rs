@@ -25,6 +25,7 @@ mod table;
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use pleach_scheduler::ExternalId;
 
@@ -52,6 +53,8 @@ pub struct Slurm {
     /// Nodes whose GPUs are given in shares.
     share_nodes: Vec<String>,
     release_limit_s: i64,
+    /// How long the last look took.
+    look_took: Duration,
     /// How the order is told; none: jobs are held and let go.
     telling: Option<Telling>,
     /// What of Slurm's own may turn neighbours round; none: it is not known yet whether it takes an order.
@@ -84,6 +87,7 @@ impl Slurm {
             commands,
             share_nodes: settings.share_nodes(),
             release_limit_s: settings.release_limit_s,
+            look_took: Duration::ZERO,
             telling: is_order.then(|| Telling {
                 step: i64::from(settings.order_step),
                 updates_max: settings.order_updates_max as usize,
@@ -165,7 +169,10 @@ impl BatchSystem for Slurm {
 
     async fn observe(&mut self, now_s: i64) -> Result<Seen, Error> {
         if self.telling.is_none() {
-            return observe::observe(&self.commands, &self.partition, &self.share_nodes, now_s);
+            let began = Instant::now();
+            let seen = observe::observe(&self.commands, &self.partition, &self.share_nodes, now_s);
+            self.look_took = began.elapsed();
+            return seen;
         }
         if self.weights.is_none() {
             self.weights = site::takes_order(&self.commands)?;
@@ -186,7 +193,7 @@ impl BatchSystem for Slurm {
         Scontrol::new(
             &self.commands,
             seen,
-            self.release_limit_s,
+            (self.release_limit_s, self.look_took),
             (self.telling, &self.writes),
         )
     }

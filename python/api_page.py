@@ -10,7 +10,9 @@ MODULES = {
     "env": ["PleachEnv"],
     "vector": ["PleachVectorEnv"],
     "policies": ["names", "load", "Policy"],
+    "columns": ["named", "by_name", "Named"],
     "comparison": ["evaluate", "Comparison", "distill", "Distilled"],
+    "training": ["train", "Trained"],
     "workloads": ["workload", "read", "simulate", "Workload", "Simulation"],
     "wrappers": [
         "flat",

@@ -3,6 +3,7 @@
 //! Parallelism maps over independent environments and nothing is reduced across them, so the bytes of a batch do not
 //! depend on the number of threads. One environment alone is stepped where the caller is, and no pool is built for it.
 
+use pleach_scheduler::ConfigError;
 use pleach_scheduler::PolicyError;
 use pleach_scheduler::policy::Policy;
 use rayon::prelude::*;
@@ -27,7 +28,7 @@ struct Slot {
     error: Option<Error>,
 }
 
-/// N environments of one configuration.
+/// N environments of one configuration, or of configurations with the same spaces.
 #[derive(Debug)]
 pub struct VecEnv {
     slots: Vec<Slot>,
@@ -75,6 +76,40 @@ impl VecEnv {
             slots: (0..num_envs).map(|_| slot()).collect(),
             mode,
         })
+    }
+
+    /// Gives environment after environment the settings of its place, from its next episode on, which has to be begun by a reset;
+    /// where there are none it stays as it is. Settings that are equal are opened once.
+    ///
+    /// # Errors
+    /// As [`Env::new`], and [`ConfigError`] where the spaces would be others. Then all stay as they are.
+    pub fn change(&mut self, configs: &[Option<EnvConfig>]) -> Result<(), Error> {
+        check_len(configs.len(), self.slots.len())?;
+        let mut made: Vec<(&EnvConfig, Env)> = Vec::new();
+        for config in configs.iter().flatten() {
+            if made.iter().any(|(known, _)| *known == config) {
+                continue;
+            }
+            let env = Env::new(config.clone())?;
+            if env.spaces() != self.spaces {
+                return Err(Error::Config(ConfigError {
+                    key: "columns".into(),
+                    value: format!("{:?}", env.spaces()),
+                    allowed: format!("the spaces of the other environments, {:?}", self.spaces),
+                    hint: "All show the same view".into(),
+                }));
+            }
+            made.push((config, env));
+        }
+        for (slot, config) in self.slots.iter_mut().zip(configs) {
+            let known = made.iter().find(|(known, _)| Some(*known) == config.as_ref());
+            let Some((_, env)) = known else { continue };
+            slot.env = env.clone();
+            if slot.by_tenant.is_some() {
+                slot.env.record_tenants();
+            }
+        }
+        Ok(())
     }
 
     /// The environments, for callers that need more than batches.

@@ -4,9 +4,11 @@ import gymnasium
 
 from pleach import policies, wrappers
 from pleach._pleach import __version__, env_ids, workload_names
+from pleach.columns import Named, by_name, named
 from pleach.comparison import Comparison, Distilled, distill, evaluate
 from pleach.env import PleachEnv
 from pleach.policies import Policy, load
+from pleach.training import Trained, train
 from pleach.vector import PleachVectorEnv
 from pleach.workloads import Simulation, Workload, read, simulate, workload
 
@@ -14,20 +16,25 @@ __all__ = [
     "Comparison",
     "Distilled",
     "INTEGRALS",
+    "Named",
     "PleachEnv",
     "PleachVectorEnv",
     "Policy",
     "Simulation",
     "TENANT_INTEGRALS",
+    "Trained",
     "Workload",
     "__version__",
+    "by_name",
     "distill",
     "env_ids",
     "evaluate",
     "load",
+    "named",
     "policies",
     "read",
     "simulate",
+    "train",
     "workload",
     "workload_names",
     "wrappers",

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from gymnasium.spaces import Box, Dict, Discrete, MultiBinary
 
 from pleach._pleach import Envs, setting_names
-from pleach._settings import checked_num_threads, checked_whole, merged, to_json
+from pleach._settings import are_same, checked_num_threads, checked_whole, merged, to_json
 from pleach.workloads import as_workload
 
 # Encoded values may differ from the encoded ends of their range in the last bits.
@@ -74,6 +74,8 @@ def made_of_settings(env: Any) -> tuple[str, dict[str, Any]] | None:
     own: Any = getattr(env, "unwrapped", None)
     if not hasattr(own, "_made_of"):
         return None
+    if not all(one is own._present or are_same(one, own._present) for one in getattr(own, "_each", [])):
+        raise ValueError("environments with settings of their own each: allowed are those that have the same; give one of them")
     place = own._made_of[0]
     return (place[0] if isinstance(place, tuple) else place), dict(own._present)
 

@@ -122,8 +122,8 @@ class PleachEnv(gymnasium.Env[Observation, Any]):
         return observation, {"dt_s": 0.0, "action_mask": observation["mask"]}
 
     def step(self, action: Any) -> tuple[Observation, float, bool, bool, Info]:
-        """One decision. ``info`` has ``dt_s`` (simulated s), ``action_mask``, and, where the episode ends, ``episode``: figures, and
-        ``r`` and ``l``, return and steps, under the names that loggers look for."""
+        """One decision. ``info`` has ``dt_s`` (simulated s), ``action_mask``, and, where the episode ends, ``metrics``: its figures,
+        and ``r`` and ``l``, return and steps. ``info["episode"]`` is left to ``RecordEpisodeStatistics``."""
         if self._closed:
             self._check_open()
         envs = self._envs
@@ -139,7 +139,7 @@ class PleachEnv(gymnasium.Env[Observation, Any]):
         self._return += reward
         self._length += 1
         if terminated or truncated:
-            info["episode"] = {**(envs.episode(0) or {}), "r": self._return, "l": self._length}
+            info["metrics"] = {**(envs.episode(0) or {}), "r": self._return, "l": self._length}
         if self.render_mode == "human":
             self.render()
         return observation, reward, terminated, truncated, info

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from typing import Any, Literal, cast
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy.typing as npt
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
-from pleach._settings import are_same, checked_seed, kept
+from pleach._settings import are_same, checked_seed, kept, to_json
 from pleach._spaces import (
     OBSERVATION,
     changed,
@@ -19,6 +20,7 @@ from pleach._spaces import (
     open_envs,
     spaces_of,
     views_of,
+    with_jobs,
 )
 from pleach.env import Info, Observation, RewardFunction
 from pleach.policies import PolicyLike, as_inner
@@ -60,7 +62,9 @@ class PleachVectorEnv(VectorEnv[Observation, Any, npt.NDArray[Any]]):
             settings["columns"] = columns
         # Libraries look for the mode in one of two places.
         self._mode = self.autoreset_mode = mode
-        self._copy, self._reward_fn = copy, reward_fn
+        #: Whether observations are copies, which later steps leave as they are.
+        self.copies = copy
+        self._reward_fn = reward_fn
         self._made_of = (
             (env_id, num_envs),
             {
@@ -95,7 +99,20 @@ class PleachVectorEnv(VectorEnv[Observation, Any, npt.NDArray[Any]]):
         )
         self._envs, self._views = envs, views_of(envs, int(num_envs))
         # A copy of the options, so that a caller who changes his own dict is heard.
-        self._present, self._options = own, kept(options)
+        self._present, self._options, self._each = own, kept(options), [own] * int(num_envs)
+
+    def _change(self, options: Sequence[Mapping[str, Any] | None]) -> None:
+        """Settings of each environment for itself; where there are none it keeps its own."""
+        if len(options) != self.num_envs:
+            raise ValueError(f"{len(options)} options: allowed is one dict for all, or {self.num_envs} of them")
+        (env_id, _), settings = self._made_of[0], self._made_of[2]
+        each = [own if one is None else changed(settings, one) for own, one in zip(self._each, options)]
+        with ExitStack() as files:
+            texts = [None if one is None else to_json(files.enter_context(with_jobs(own))) for own, one in zip(each, options)]
+            self._envs.change(env_id, texts)
+        self._each = each
+        # Whatever is given next to all of them is other than this.
+        self._present, self._options = each[0], {"each": None}
 
     def __reduce__(self) -> tuple[Any, ...]:
         # State within episodes is not kept: the copy begins with ``reset``.
@@ -107,7 +124,7 @@ class PleachVectorEnv(VectorEnv[Observation, Any, npt.NDArray[Any]]):
 
     def _observation(self) -> Observation:
         views = self._views
-        if not self._copy:
+        if not self.copies:
             return dict(views)
         return {"global": views["global"].copy(), "candidates": views["candidates"].copy(), "mask": views["mask"].copy()}
 
@@ -138,13 +155,20 @@ class PleachVectorEnv(VectorEnv[Observation, Any, npt.NDArray[Any]]):
         return mask
 
     def reset(
-        self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
+        self,
+        *,
+        seed: int | Sequence[int | None] | None = None,
+        options: dict[str, Any] | Sequence[dict[str, Any] | None] | None = None,
     ) -> tuple[Observation, Info]:
         """Begins episodes, with seeds seed, seed + 1, ...; ``options={"reset_mask": bool [N]}`` begins only those. Other options are
-        settings of all environments, that hold until a later reset gives others."""
+        settings of all environments, or a list with those of each (None: as before), that hold until a later reset gives others."""
         self._check_open()
+        each = None if options is None or isinstance(options, Mapping) else options
+        options = options if isinstance(options, dict) or options is None else None
         begins = self._reset_mask(options)
         seeds = self._seeds(seed, begins)
+        if each is not None:
+            self._change(each)
         if options is not None and "reset_mask" not in options and not are_same(options, self._options):
             self._open(options)
         self._envs.reset(seeds)
@@ -190,7 +214,7 @@ class PleachVectorEnv(VectorEnv[Observation, Any, npt.NDArray[Any]]):
             for key, value in (self._envs.episode(int(index)) or {}).items():
                 figures.setdefault(key, np.zeros(self.num_envs))[index] = value
                 figures.setdefault(f"_{key}", ended.copy())
-        info["episode"], info["_episode"] = figures, ended.copy()
+        info["metrics"], info["_metrics"] = figures, ended.copy()
         if self._mode == AutoresetMode.SAME_STEP:
             final = np.full(self.num_envs, None, dtype=object)
             for index in np.flatnonzero(ended):
@@ -201,8 +225,8 @@ class PleachVectorEnv(VectorEnv[Observation, Any, npt.NDArray[Any]]):
             for index in np.flatnonzero(ended):
                 masks[index] = final[index]["mask"]
             info["final_info"], info["_final_info"] = {
-                "episode": figures,
-                "_episode": ended.copy(),
+                "metrics": figures,
+                "_metrics": ended.copy(),
                 "dt_s": np.where(ended, info["dt_s"], 0.0),
                 "_dt_s": ended.copy(),
                 "action_mask": masks,

@@ -148,7 +148,7 @@ class Simulation:
         self.jobs: Columns = found["jobs"]
         #: Who ran where and when: one row per segment, column by column, as in the record of a schedule (docs/schedule-record.md).
         self.segments: Columns = found["segments"]
-        #: Figures over all jobs, as ``info["episode"]`` of an environment.
+        #: Figures over all jobs, as ``info["metrics"]`` of an environment.
         self.metrics: dict[str, float] = found["metrics"]
         #: Held GPUs from each time on: ``time_s``, ``held_gpus``.
         self.utilisation: dict[str, npt.NDArray[np.float64]] = found["utilisation"]

@@ -43,7 +43,7 @@ class FlatObservation(gymnasium.ObservationWrapper[Any, Any, Any]):
 
     def __init__(self, env: gymnasium.Env[Any, Any]) -> None:
         super().__init__(env)
-        self.observation_space = _flat_space(env.observation_space)
+        self.observation_space = flat_space(env.observation_space)
 
     def observation(self, observation: Observation) -> npt.NDArray[np.float32]:
         """As :func:`flat`."""
@@ -55,7 +55,7 @@ class FlatVectorObservation(gymnasium.vector.VectorObservationWrapper):
 
     def __init__(self, env: gymnasium.vector.VectorEnv[Any, Any, Any]) -> None:
         super().__init__(env)
-        self.single_observation_space = _flat_space(env.single_observation_space)
+        self.single_observation_space = flat_space(env.single_observation_space)
         self.observation_space = gymnasium.vector.utils.batch_space(self.single_observation_space, env.num_envs)
 
     def observations(self, observations: Observation) -> npt.NDArray[np.float32]:
@@ -77,7 +77,7 @@ class ActionMaskObservation(gymnasium.ObservationWrapper[Any, Any, Any]):
 
     def __init__(self, env: gymnasium.Env[Any, Any]) -> None:
         super().__init__(env)
-        space = _flat_space(env.observation_space)
+        space = flat_space(env.observation_space)
         num_candidates = env.observation_space["mask"].shape[0]  # type: ignore[index]
         self.observation_space = Dict(
             {
@@ -108,7 +108,8 @@ class OneDecisionPerInstant(gymnasium.Wrapper[Any, Any, Any, Any]):
         return observation, total, terminated, truncated, {**info, "dt_s": seconds}
 
 
-def _flat_space(space: Any) -> Box:
+def flat_space(space: Any) -> Box:
+    """The space of :func:`flat`, of that of an observation."""
     num_candidates = space["mask"].shape[0]
     low = [space["global"].low, space["candidates"].low.ravel(), np.zeros(num_candidates, np.float32)]
     high = [space["global"].high, space["candidates"].high.ravel(), np.ones(num_candidates, np.float32)]

@@ -1,5 +1,9 @@
 //! A function of Python as a policy: it is asked at every decision point, with an observation like those of environments.
+//!
+//! Long work plays in threads of its own; functions are asked on the thread of the caller, where what he set for his thread holds:
+//! PyTorch's number of threads and `no_grad`, NumPy's `errstate`.
 
+use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use numpy::{PyArray1, PyArrayMethods};
@@ -16,6 +20,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::errors::{of_experiment, refused};
+use crate::interrupt::Errands;
 
 /// What the function raised, kept for its caller: errors of policies are small and say no more than that.
 pub(crate) type Failure = Arc<Mutex<Option<PyErr>>>;
@@ -33,6 +38,8 @@ pub(crate) fn offered(
 pub(crate) struct Callable {
     pub(crate) name: String,
     pub(crate) function: Arc<Py<PyAny>>,
+    /// Who asks it on the thread of a caller; none where that is this thread.
+    pub(crate) errands: Option<Errands>,
     /// What its observations show.
     pub(crate) view: &'static View,
     /// The candidates that it was given; none for what is offered where it plays.
@@ -47,25 +54,25 @@ pub(crate) struct Callable {
 }
 
 impl Callable {
-    /// The same where these are offered.
-    pub(crate) fn among(mut self, offered: &CandidateConfig) -> Callable {
+    /// The same where these are offered, asked on the thread that runs the errands.
+    pub(crate) fn among(mut self, offered: &CandidateConfig, errands: &Errands) -> Callable {
         self.needs = self.own.unwrap_or_else(|| offered.needs());
+        self.errands = Some(errands.clone());
         self
     }
 
-    fn ask(&self, py: Python<'_>, seen: ObservationRef<'_>, scores: &mut [f32]) -> PyResult<()> {
-        let answer = self
-            .function
-            .call1(py, (observation(py, seen, self.view)?,))?
-            .into_bound(py);
+    /// Scores of the candidates that there are.
+    fn ask(&self, py: Python<'_>, seen: Seen) -> PyResult<Vec<f32>> {
+        let mask = seen.mask.clone();
+        let mut scores = vec![0.0; mask.len()];
+        let answer = self.function.call1(py, (seen.observation(py)?,))?.into_bound(py);
         if let Ok(index) = answer.extract::<i64>() {
             let chosen = usize::try_from(index).ok();
-            let Some(chosen) = chosen.filter(|index| seen.mask.get(*index) == Some(&true)) else {
+            let Some(chosen) = chosen.filter(|index| mask.get(*index) == Some(&true)) else {
                 return Err(self.refused(&format!("{index}, which is not admissible")));
             };
-            scores.fill(0.0);
             scores[chosen] = 1.0;
-            return Ok(());
+            return Ok(scores);
         }
         let array = py
             .import("numpy")?
@@ -77,7 +84,7 @@ impl Callable {
         if array.len() != MAX_CANDIDATES && array.len() != scores.len() {
             return Err(self.refused(&format!("{} numbers", array.len())));
         }
-        for ((score, found), admissible) in scores.iter_mut().zip(array).zip(seen.mask) {
+        for ((score, found), admissible) in scores.iter_mut().zip(array).zip(mask) {
             // Minus infinity is how many libraries say that something is masked.
             *score = match admissible {
                 true if found.is_nan() => {
@@ -87,7 +94,23 @@ impl Callable {
                 false => f32::MIN,
             };
         }
-        Ok(())
+        Ok(scores)
+    }
+
+    /// As [`Callable::ask`], on the thread that is meant.
+    fn answer(&self, seen: Seen) -> Result<PyResult<Vec<f32>>, PolicyError> {
+        let Some(errands) = &self.errands else {
+            return Ok(Python::attach(|py| self.ask(py, seen)));
+        };
+        let (send, answer) = channel();
+        let asked = self.clone();
+        let errand = move |py: Python<'_>| {
+            let _ = send.send(asked.ask(py, seen));
+        };
+        let sent = errands.send(Box::new(errand));
+        // Where the caller has left, nobody waits for the work either.
+        sent.map_err(|_| PolicyError::Stopped)?;
+        answer.recv().map_err(|_| PolicyError::Stopped)
     }
 
     fn refused(&self, found: &str) -> PyErr {
@@ -118,37 +141,66 @@ impl Policy for Callable {
     }
 
     fn score(&mut self, point: DecisionPoint<'_>, scores: &mut [f32]) -> Result<(), PolicyError> {
-        let asked = Python::attach(|py| self.ask(py, point.observation, scores));
-        asked.map_err(|error| {
-            let mut failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
-            failure.get_or_insert(error);
-            PolicyError::Foreign
-        })
+        let seen = Seen::of(point.observation, self.view);
+        match seen.map_or_else(|error| Ok(Err(error)), |seen| self.answer(seen))? {
+            Ok(found) => {
+                scores.copy_from_slice(&found);
+                Ok(())
+            }
+            Err(error) => {
+                let mut failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
+                failure.get_or_insert(error);
+                Err(PolicyError::Foreign)
+            }
+        }
     }
 }
 
-/// The observation as environments of a view show it: rows beyond the present candidates are zero and masked.
-fn observation<'py>(py: Python<'py>, seen: ObservationRef<'_>, view: &View) -> PyResult<Bound<'py, PyDict>> {
-    // Outside of environments more columns are written than any view has.
-    let (num_global, num_features) = (view.num_context, view.num_row);
-    if seen.width < num_features || seen.global.len() < num_global {
-        let shown = format!("{} numbers of a candidate", seen.width);
-        let hint = format!("The function reads the columns {}.", view.name);
-        return Err(refused("observation", shown, num_features, &hint));
+/// An observation as environments of a view show it: rows beyond the present candidates are zero and masked.
+struct Seen {
+    global: Vec<f32>,
+    candidates: Vec<f32>,
+    /// Of the candidates that there are.
+    mask: Vec<bool>,
+    num_features: usize,
+}
+
+impl Seen {
+    fn of(seen: ObservationRef<'_>, view: &View) -> PyResult<Seen> {
+        // Outside of environments more columns are written than any view has.
+        let (num_global, num_features) = (view.num_context, view.num_row);
+        if seen.width < num_features || seen.global.len() < num_global {
+            let shown = format!("{} numbers of a candidate", seen.width);
+            let hint = format!("The function reads the columns {}.", view.name);
+            return Err(refused("observation", shown, num_features, &hint));
+        }
+        let mut candidates = vec![0.0; MAX_CANDIDATES * num_features];
+        let rows = seen.candidates.chunks_exact(seen.width.max(1));
+        for (to, from) in candidates.chunks_exact_mut(num_features).zip(rows) {
+            to.copy_from_slice(&from[..num_features]);
+        }
+        Ok(Seen {
+            global: seen.global[..num_global].to_vec(),
+            candidates,
+            mask: seen.mask.to_vec(),
+            num_features,
+        })
     }
-    let mut candidates = vec![0.0; MAX_CANDIDATES * num_features];
-    let rows = seen.candidates.chunks_exact(seen.width.max(1));
-    for (to, from) in candidates.chunks_exact_mut(num_features).zip(rows) {
-        to.copy_from_slice(&from[..num_features]);
+
+    /// As a dict of arrays.
+    fn observation(self, py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
+        let mut mask = vec![0_i8; MAX_CANDIDATES];
+        for (to, from) in mask.iter_mut().zip(self.mask) {
+            *to = i8::from(from);
+        }
+        let dict = PyDict::new(py);
+        dict.set_item("global", PyArray1::from_vec(py, self.global))?;
+        let candidates = PyArray1::from_vec(py, self.candidates);
+        dict.set_item(
+            "candidates",
+            candidates.reshape([MAX_CANDIDATES, self.num_features])?,
+        )?;
+        dict.set_item("mask", PyArray1::from_vec(py, mask))?;
+        Ok(dict)
     }
-    let mut mask = vec![0_i8; MAX_CANDIDATES];
-    for (to, from) in mask.iter_mut().zip(seen.mask) {
-        *to = i8::from(*from);
-    }
-    let dict = PyDict::new(py);
-    dict.set_item("global", PyArray1::from_slice(py, &seen.global[..num_global]))?;
-    let candidates = PyArray1::from_vec(py, candidates);
-    dict.set_item("candidates", candidates.reshape([MAX_CANDIDATES, num_features])?)?;
-    dict.set_item("mask", PyArray1::from_vec(py, mask))?;
-    Ok(dict)
 }

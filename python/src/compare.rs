@@ -18,7 +18,7 @@ use serde::de::DeserializeOwned;
 
 use crate::callable::offered;
 use crate::errors::{of_env, of_experiment, refused};
-use crate::interrupt::{self, Wish};
+use crate::interrupt::Work;
 use crate::policy::Policy;
 use crate::settings::settings;
 use crate::workload::Workload;
@@ -148,15 +148,13 @@ pub(crate) fn evaluate(
         None => Arena::Lists(lists(&workloads, config.seed)),
     };
     let offered = arena.offered(&config)?;
+    let own = Work::default();
     let mut specs: Vec<PolicySpec> = Vec::new();
     for policy in &policies {
-        policy.among(&offered).join(&mut specs);
+        policy.among(&offered, &own.errands).join(&mut specs);
     }
-    let wish = Wish::default();
-    let watcher = wish.watcher();
-    let done = interrupt::run(py, num_threads, &wish, move || {
-        arena.run(&config, specs, &watcher)
-    })?;
+    let watcher = own.wish.watcher();
+    let done = own.run(py, num_threads, move || arena.run(&config, specs, &watcher))?;
     let results = done.map_err(|error| raised(&policies, error))?;
     let text = |value: Result<String, serde_json::Error>| {
         value.map_err(|error| of_experiment(Error::Failed(error.to_string())))
@@ -180,11 +178,11 @@ pub(crate) fn distill(
 ) -> PyResult<(String, String, String)> {
     let env = settings(id, changes).map_err(of_env)?;
     let config: DistillConfig = read("config", config, "help(pleach.distill) names them.")?;
-    let spec = teacher.among(&env.candidates);
+    let own = Work::default();
+    let spec = teacher.among(&env.candidates, &own.errands);
     spec.check(env.sim.capabilities).map_err(of_experiment)?;
-    let wish = Wish::default();
-    let watcher = wish.watcher();
-    let done = interrupt::run(py, num_threads, &wish, move || {
+    let watcher = own.wish.watcher();
+    let done = own.run(py, num_threads, move || {
         let validation = Validation::new(&env, seed, NUM_VALIDATION)?;
         prune(&env, &spec, &config, &validation, seed, &watcher)
     })?;

@@ -27,7 +27,7 @@ use crate::explain::reason;
 use crate::figures::{self, FeatureRow};
 use crate::picture::{HEIGHT, Strip, WIDTH};
 use crate::policy::{Policy, masked};
-use crate::settings::settings;
+use crate::settings::{settings, settings_of_each};
 
 /// Planners that are asked as experts, with their names.
 type Experts = Vec<(String, ExpertPlanner)>;
@@ -158,6 +158,14 @@ impl Envs {
         Ok(arrays)
     }
 
+    /// Gives environment after environment the settings of its place (JSON), from its next reset on; where there are none it stays as it
+    /// is.
+    fn change(&mut self, py: Python<'_>, id: &str, changes: Vec<Option<String>>) -> PyResult<()> {
+        let envs = &mut self.envs;
+        let done = py.detach(|| guarded(|| envs.change(&settings_of_each(id, &changes)?)))?;
+        done.map_err(of_env)
+    }
+
     /// Begins an episode where there is a seed; the first time there is one everywhere.
     fn reset(&mut self, py: Python<'_>, seeds: Vec<Option<u64>>) -> PyResult<()> {
         if !self.begun && seeds.contains(&None) {
@@ -165,20 +173,9 @@ impl Envs {
                 "reset_mask begins only some, and no episode has begun: call reset without a mask first";
             return Err(PyValueError::new_err(text));
         }
-        for (expert, _) in self
-            .experts
-            .iter_mut()
-            .zip(&seeds)
-            .filter(|(_, seed)| seed.is_some())
-        {
+        let kept = self.experts.iter_mut().zip(&mut self.returns).zip(&seeds);
+        for ((expert, total), _) in kept.filter(|(_, seed)| seed.is_some()) {
             expert.get_mut().unwrap_or_else(PoisonError::into_inner).clear();
-        }
-        for (total, _) in self
-            .returns
-            .iter_mut()
-            .zip(&seeds)
-            .filter(|(_, seed)| seed.is_some())
-        {
             *total = 0.0;
         }
         let begins_first = seeds.first().is_some_and(Option::is_some);

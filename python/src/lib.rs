@@ -16,6 +16,7 @@ mod picture;
 mod policy;
 mod segments;
 mod settings;
+mod train;
 mod workload;
 
 use std::ffi::OsString;
@@ -58,9 +59,11 @@ fn _pleach(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(settings::setting_names, module)?)?;
     module.add_function(wrap_pyfunction!(workload_names, module)?)?;
     module.add_function(wrap_pyfunction!(policy::policy_names, module)?)?;
+    module.add_function(wrap_pyfunction!(policy::columns_of, module)?)?;
     module.add_function(wrap_pyfunction!(command_line, module)?)?;
     module.add_function(wrap_pyfunction!(fault, module)?)?;
     module.add_function(wrap_pyfunction!(workload::simulate, module)?)?;
     module.add_function(wrap_pyfunction!(compare::evaluate, module)?)?;
-    module.add_function(wrap_pyfunction!(compare::distill, module)?)
+    module.add_function(wrap_pyfunction!(compare::distill, module)?)?;
+    module.add_function(wrap_pyfunction!(train::train, module)?)
 }

@@ -17,6 +17,8 @@ use pyo3::prelude::*;
 
 use crate::callable::{Callable, Failure};
 use crate::errors::{guarded, of_experiment, refused};
+use crate::figures::{self, FeatureRow};
+use crate::interrupt::Errands;
 
 /// A policy of any kind.
 #[pyclass(module = "pleach._pleach", frozen)]
@@ -44,11 +46,11 @@ impl Policy {
     }
 
     /// The policy as it plays where these are offered: a function chooses among them unless it was given others.
-    pub(crate) fn among(&self, offered: &CandidateConfig) -> PolicySpec {
+    pub(crate) fn among(&self, offered: &CandidateConfig, errands: &Errands) -> PolicySpec {
         match &self.function {
             None => self.spec.clone(),
             Some(function) => {
-                let function = function.clone().among(offered);
+                let function = function.clone().among(offered, errands);
                 PolicySpec::made(self.spec.name(), move || Box::new(function.clone()))
             }
         }
@@ -124,6 +126,7 @@ impl Policy {
         let function = Callable {
             name: name.to_owned(),
             function: Arc::new(function),
+            errands: None,
             view,
             own,
             needs: own.unwrap_or_else(|| CandidateConfig::default().needs()),
@@ -270,6 +273,13 @@ pub(crate) fn masked(mut scores: Vec<f32>, mask: &[bool]) -> Vec<f32> {
         }
     }
     scores
+}
+
+/// What the columns of arrays of these widths are: of the cluster, then of a candidate.
+#[pyfunction]
+pub(crate) fn columns_of(num_global: usize, num_features: usize) -> PyResult<[Vec<FeatureRow>; 2]> {
+    let view = check_widths(num_global, &[1, num_features], 1)?;
+    Ok(figures::features(view))
 }
 
 /// A cluster for policies that do not look at it.

@@ -48,6 +48,19 @@ pub(crate) fn settings(id: &str, text: &str) -> Result<EnvConfig, Error> {
     Ok(config)
 }
 
+/// The settings of each of N environments, where there are changes.
+///
+/// # Errors
+/// As [`settings`].
+pub(crate) fn settings_of_each(
+    id: &str,
+    changes: &[Option<String>],
+) -> Result<Vec<Option<EnvConfig>>, Error> {
+    let each = changes.iter().map(Option::as_deref);
+    each.map(|one| one.map(|text| settings(id, text)).transpose())
+        .collect()
+}
+
 /// The keys of settings, those that [`settings`] takes for short among them.
 ///
 /// # Errors
@@ -78,7 +91,7 @@ fn take<T>(
 }
 
 /// Objects are merged key by key; everything else is replaced, and so is an object of another kind or preset.
-fn merge(whole: &mut Value, changes: Value) {
+pub(crate) fn merge(whole: &mut Value, changes: Value) {
     match (whole, changes) {
         (Value::Object(whole), Value::Object(changes)) if !is_other_kind(whole, &changes) => {
             for (key, change) in changes {

@@ -23,7 +23,7 @@ use pyo3::types::PyDict;
 
 use crate::callable::offered;
 use crate::errors::{of_env, of_experiment, of_workload, refused};
-use crate::interrupt::{self, Wish};
+use crate::interrupt::{Wish, Work};
 use crate::policy::Policy;
 use crate::segments;
 
@@ -47,7 +47,7 @@ impl Workload {
             load,
             ..WorkloadSource::of(&name)
         };
-        let made = interrupt::run(py, 1, &Wish::default(), move || {
+        let made = Work::default().run(py, 1, move || {
             source.check()?;
             source.workload(&name, Seed(seed))
         })?;
@@ -65,7 +65,7 @@ impl Workload {
                 "help(pleach.read) names them.",
             )
         })?;
-        let read = interrupt::run(py, 1, &Wish::default(), move || import(&path, &options))?;
+        let read = Work::default().run(py, 1, move || import(&path, &options))?;
         let (jobs, report) = read.map_err(of_workload)?;
         Ok((Workload(Arc::new(jobs)), report.to_string()))
     }
@@ -242,19 +242,19 @@ pub(crate) fn simulate<'py>(
         record_segments: true,
         ..scheduling.sim(&[])
     };
-    let spec = policy.among(&offered(&WorkloadSource::default(), &scheduling)?);
+    let own = Work::default();
+    let spec = policy.among(&offered(&WorkloadSource::default(), &scheduling)?, &own.errands);
     spec.check(sim.capabilities).map_err(of_experiment)?;
-    let wish = Wish::default();
     let mut planner = Stoppable {
         inner: spec.make_planner().map_err(of_experiment)?,
-        wish: wish.clone(),
+        wish: own.wish.clone(),
     };
     let jobs = Arc::clone(&workload.0);
-    let own = Arc::clone(&jobs);
-    let done = interrupt::run(py, 1, &wish, move || {
-        let mut result = simulate_planner(&own, &sim, &mut planner)?;
+    let played = Arc::clone(&jobs);
+    let done = own.run(py, 1, move || {
+        let mut result = simulate_planner(&played, &sim, &mut planner)?;
         let segments = std::mem::take(&mut result.segments);
-        Ok((result, run_of(planner.name(), &own, seed, segments)))
+        Ok((result, run_of(planner.name(), &played, seed, segments)))
     })?;
     let (result, run) = done.map_err(|error| policy.take_failure().unwrap_or_else(|| of_env(error)))?;
     let found = PyDict::new(py);

@@ -49,7 +49,7 @@ def test_an_episode_ends_with_its_figures_and_observations_are_within_their_boun
         observation, reward, terminated, truncated, info = env.step(last(observation["mask"]))
         ended, seconds = terminated or truncated, seconds + info["dt_s"]
     assert terminated and not truncated and type(reward) is float
-    assert info["episode"]["num_jobs"] == 20 and seconds > 0
+    assert info["metrics"]["num_jobs"] == 20 and seconds > 0
     assert "0 jobs wait" in env.render()
     with pytest.raises(ValueError, match="call reset"):
         env.unwrapped.step(0)
@@ -73,12 +73,12 @@ def test_a_vector_is_its_single_environments_and_the_same_at_any_number_of_threa
         np.testing.assert_array_equal(reward, np.array([result[1] for result in results], np.float32))
         np.testing.assert_array_equal(info["dt_s"], [result[4]["dt_s"] for result in results])
         if terminated.any():
-            ends = [result[4]["episode"] if result[2] else {"r": 0.0, "l": 0} for result in results]
-            np.testing.assert_allclose(info["episode"]["r"], [end["r"] for end in ends], rtol=1e-6)
-            np.testing.assert_array_equal(info["episode"]["l"], [end["l"] for end in ends])
-            assert max(info["episode"]["l"]) == num_steps
-            figures = [result[4].get("episode", {}).get("avg_jct_s", 0.0) for result in results]
-            np.testing.assert_array_equal(info["episode"]["avg_jct_s"], figures)
+            ends = [result[4]["metrics"] if result[2] else {"r": 0.0, "l": 0} for result in results]
+            np.testing.assert_allclose(info["metrics"]["r"], [end["r"] for end in ends], rtol=1e-6)
+            np.testing.assert_array_equal(info["metrics"]["l"], [end["l"] for end in ends])
+            assert max(info["metrics"]["l"]) == num_steps
+            figures = [result[4].get("metrics", {}).get("avg_jct_s", 0.0) for result in results]
+            np.testing.assert_array_equal(info["metrics"]["avg_jct_s"], figures)
             break
     assert terminated.any() and num_steps >= 20
 
@@ -93,10 +93,10 @@ def test_same_step_and_next_step_show_the_same_episodes():
         other, _, _, also, same = later.step(actions)
     assert truncated[0] and also[0] and info["_final_obs"][0]
     assert_same(info["final_obs"][0], {name: other[name][0] for name in OBSERVATION})
-    assert info["final_info"]["episode"]["num_jobs"] == same["episode"]["num_jobs"]
+    assert info["final_info"]["metrics"]["num_jobs"] == same["metrics"]["num_jobs"]
     begun, reward, _, truncated, info = later.step(np.array([63]))
     assert_same(begun, first)
-    assert reward[0] == 0 and not truncated[0] and "episode" not in info
+    assert reward[0] == 0 and not truncated[0] and "metrics" not in info
 
 
 def test_the_first_end_in_same_step_mode_is_that_of_gymnasiums_own_vector():
@@ -114,10 +114,10 @@ def test_the_first_end_in_same_step_mode_is_that_of_gymnasiums_own_vector():
         assert ("final_obs" in info) == ("final_obs" in theirs)
     for index in range(2):
         assert_same(info["final_obs"][index], theirs["final_obs"][index])
-    for key in ("dt_s", "_dt_s", "action_mask", "_action_mask", "_episode"):
+    for key in ("dt_s", "_dt_s", "action_mask", "_action_mask", "_metrics"):
         np.testing.assert_array_equal(info["final_info"][key], theirs["final_info"][key], err_msg=key)
-    for key, value in theirs["final_info"]["episode"].items():
-        np.testing.assert_allclose(info["final_info"]["episode"][key], value, rtol=1e-6, err_msg=key)
+    for key, value in theirs["final_info"]["metrics"].items():
+        np.testing.assert_allclose(info["final_info"]["metrics"][key], value, rtol=1e-6, err_msg=key)
 
 
 def test_disabled_begins_those_of_the_mask():
@@ -275,7 +275,7 @@ def test_options_change_settings_until_others_are_given():
         _, reward, terminated, truncated, info = env.step(env.expert_action("fifo"))
         rewards.append(reward)
         ended = terminated or truncated
-    assert info["episode"]["num_jobs"] == 12 and min(rewards) >= 0 and sum(rewards) > 0
+    assert info["metrics"]["num_jobs"] == 12 and min(rewards) >= 0 and sum(rewards) > 0
     with pytest.raises(ValueError, match="options speed: allowed are the settings"):
         env.reset(options={"speed": 3})
 
@@ -324,7 +324,7 @@ def test_a_reward_function_sees_what_a_step_has_gained():
             break
     assert terminated
     # Little's law: the integral of the jobs in the system is the sum of their completion times.
-    assert -total * 3600 == pytest.approx(info["episode"]["avg_jct_s"] * 20, rel=1e-5)
+    assert -total * 3600 == pytest.approx(info["metrics"]["avg_jct_s"] * 20, rel=1e-5)
     broken = vector(reward_fn=lambda gained: 0.0)
     observation, _ = broken.reset(seed=1)
     with pytest.raises(ValueError, match="reward_fn returned"):
@@ -340,7 +340,7 @@ def test_the_step_that_begins_an_episode_has_no_reward_of_a_function():
         assert reward.dtype == np.float32 and reward.tolist() == [0.0 if begins else 1.0] * 2
         assert truncated.tolist() == [ends] * 2
         if ends:
-            assert info["episode"]["r"].tolist() == [3.0, 3.0] and info["episode"]["l"].tolist() == [3, 3]
+            assert info["metrics"]["r"].tolist() == [3.0, 3.0] and info["metrics"]["l"].tolist() == [3, 3]
     # A reset between an end and the step after it has begun the episode already.
     envs.reset(seed=1)
     for _ in range(3):
@@ -406,7 +406,7 @@ def test_one_decision_per_instant_lets_time_pass():
         observation, _, terminated, truncated, info = env.step(last(observation["mask"]))
         assert info["dt_s"] > 0 or terminated or not info["action_mask"][0]
         ended, num = terminated or truncated, num + 1
-    assert info["episode"]["num_jobs"] == 20 and num > 1
+    assert info["metrics"]["num_jobs"] == 20 and num > 1
 
 
 def views():

@@ -15,6 +15,7 @@ TINY = {
     "imitate.py": ("sklearn", ["--steps", "200", "--num-jobs", "200", "--seeds", "2"]),
     "maskable_ppo.py": ("sb3_contrib", ["--steps", "4096", "--num-jobs", "10", "--seeds", "2"]),
     "clean_ppo.py": ("torch", ["--steps", "4096", "--num-jobs", "10", "--seeds", "2"]),
+    "evolution.py": ("torch", ["--generations", "2", "--pairs", "4", "--num-jobs", "10", "--seeds", "2"]),
     "rllib_ppo.py": ("ray", ["--updates", "1", "--num-jobs", "10"]),
 }
 

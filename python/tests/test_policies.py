@@ -52,7 +52,7 @@ def test_experts_choose_what_is_admissible_and_schedule_to_the_end():
             assert observation["mask"][action]
             observation, _, terminated, truncated, info = env.step(action)
             ended = terminated or truncated
-        assert info["episode"]["num_jobs"] == 15
+        assert info["metrics"]["num_jobs"] == 15
     envs = gymnasium.make_vec(ID, num_envs=3, vectorization_mode="vector_entry_point", num_jobs=15)
     observation, _ = envs.reset(seed=1)
     for _ in range(20):

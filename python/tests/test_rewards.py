@@ -20,7 +20,7 @@ def played(env, policy="fifo"):
         _, _, terminated, truncated, info = env.step(env.expert_action(policy))
         gained.append({**env.gained(), "dt_s": info["dt_s"]})
         ended = terminated or truncated
-    return gained, info["episode"]
+    return gained, info["metrics"]
 
 
 def test_integrals_of_an_episode_are_its_figures():

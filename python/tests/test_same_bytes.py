@@ -40,9 +40,9 @@ def test_python_sees_the_bytes_that_were_recorded(line, copy, num_threads):
         actions = np.array([np.flatnonzero(mask)[-1] for mask in observation["mask"]])
         observation, reward, terminated, truncated, info = envs.step(actions)
         add(observation, reward, terminated, truncated, info["dt_s"])
-        if "episode" in info:
+        if "metrics" in info:
             step = 0.0
-            for index in np.flatnonzero(info["_episode"]):
-                step += info["episode"]["avg_jct_s"][index]
+            for index in np.flatnonzero(info["_metrics"]):
+                step += info["metrics"]["avg_jct_s"][index]
             total += step
     assert found.hexdigest() == digest and total == float(sum_s)

@@ -23,7 +23,7 @@ def figures(env):
     while True:
         _, _, terminated, truncated, info = env.step(env.expert_action("sjf"))
         if terminated or truncated:
-            return info["episode"]["num_jobs"], info["episode"]["avg_jct_s"]
+            return info["metrics"]["num_jobs"], info["metrics"]["avg_jct_s"]
 
 
 class Exported:

@@ -137,5 +137,5 @@ def test_an_environment_plays_jobs_that_are_given(jobs):
     while not ended:
         _, _, terminated, truncated, info = env.step(env.expert_action("sjf"))
         ended = terminated or truncated
-    assert info["episode"]["num_jobs"] == 40
-    assert info["episode"]["avg_jct_s"] == pytest.approx(pleach.simulate(jobs, "sjf").metrics["avg_jct_s"])
+    assert info["metrics"]["num_jobs"] == 40
+    assert info["metrics"]["avg_jct_s"] == pytest.approx(pleach.simulate(jobs, "sjf").metrics["avg_jct_s"])

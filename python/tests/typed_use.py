@@ -44,3 +44,15 @@ actions: npt.NDArray[np.int64] = policy.act(many)
 by_environment: pleach.Comparison = pleach.evaluate([mine], made, seeds=1)
 tree: pleach.Distilled = pleach.distill(mine, made, leaves=[2])
 assert_type(pleach.__version__, str)
+
+
+@pleach.by_name
+def shortest(seen: pleach.Named) -> Any:
+    return -seen.candidates["remaining_s"]
+
+
+assert_type(shortest(observation), npt.NDArray[np.float32])
+by_names: pleach.Comparison = pleach.evaluate({"shortest": shortest}, made, seeds=1)
+each: tuple[dict[str, npt.NDArray[Any]], dict[str, Any]] = vector.reset(options=[{"load": 1.0}, None, None, {"load": 2.0}])
+trained: pleach.Trained = pleach.train(made, num_updates=0, settings={"num_jobs": 5})
+assert_type(trained.policy, pleach.Policy)

@@ -62,10 +62,8 @@ def main():
             print(f"generation {generation + 1}: {time.process_time() - begun_s:.0f} s of processor time", flush=True)
     final = weights(mean)
     learned = lambda observation: scores(final, torch.from_numpy(observation["candidates"]).unsqueeze(0))[0]
-    env = gymnasium.make(args.env, num_jobs=args.num_jobs)
-    tree = pleach.distill(learned, env, leaves=[8], rounds=2, episodes=6, target={"centre": "rank"})
-    policies = {"sjf-best-type": "sjf-best-type", "best-type-delay": "best-type-delay", "learned": learned, "tree": tree.save("tree.json")}
-    print(pleach.evaluate(policies, env, seeds=args.seeds, num_threads=1))
+    policies = {"sjf-best-type": "sjf-best-type", "best-type-delay": "best-type-delay", "learned": learned}
+    print(pleach.evaluate(policies, args.env, seeds=args.seeds, num_threads=1, num_jobs=args.num_jobs))
 
 
 if __name__ == "__main__":

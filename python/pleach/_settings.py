@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,12 @@ def to_json(settings: Mapping[str, Any]) -> str:
         if "JSON compliant" in str(error):
             raise ValueError("a setting is NaN or infinite: allowed are finite numbers") from None
         raise
+
+
+def nearest(name: Any, known: Iterable[str]) -> str:
+    """What is meant by a name that nobody knows, as a sentence after a refusal; empty where nothing is close."""
+    close = get_close_matches(str(name), list(known), 1)
+    return f". Did you mean {close[0]}?" if close else ""
 
 
 def checked_whole(name: str, value: Any, least: int, most: int) -> int:

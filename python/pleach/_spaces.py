@@ -14,7 +14,7 @@ import numpy.typing as npt
 from gymnasium.spaces import Box, Dict, Discrete, MultiBinary
 
 from pleach._pleach import Envs, setting_names
-from pleach._settings import are_same, checked_num_threads, checked_whole, merged, to_json
+from pleach._settings import are_same, checked_num_threads, checked_whole, merged, nearest, to_json
 from pleach.workloads import as_workload
 
 # Encoded values may differ from the encoded ends of their range in the last bits.
@@ -35,7 +35,7 @@ def open_envs(
     unknown = [name for name in settings if name not in _known()]
     if unknown:
         # In the words of Python, which libraries look for when they try keywords.
-        allowed = ", ".join(_known())
+        allowed = ", ".join(_known()) + nearest(unknown[0], _known())
         raise TypeError(f"an environment got an unexpected keyword argument '{unknown[0]}': allowed are the settings {allowed}")
     num_envs, num_threads = checked_whole("num_envs", num_envs, 1, 65_536), checked_num_threads(num_threads)
     with with_jobs(settings) as settings:
@@ -115,7 +115,7 @@ def changed(settings: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str
     """Settings as the options of a reset change them."""
     unknown = [name for name in options if name not in _known()]
     if unknown:
-        raise ValueError(f"options {', '.join(unknown)}: allowed are the settings {', '.join(_known())}")
+        raise ValueError(f"options {', '.join(unknown)}: allowed are the settings {', '.join(_known())}{nearest(unknown[0], _known())}")
     if "columns" in options:
         raise ValueError("options columns: allowed is the view that the environment was made with, for its spaces stay: make another one")
     if "jobs" in options:

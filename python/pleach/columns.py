@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from difflib import get_close_matches
 from functools import lru_cache, wraps
 from typing import Any
 
@@ -11,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pleach._pleach import columns_of
+from pleach._settings import nearest
 from pleach.policies import Observation
 
 
@@ -23,9 +23,7 @@ class Columns(Mapping[str, Any]):
     def __getitem__(self, name: str) -> Any:
         place = self._places.get(name)
         if place is None:
-            close = get_close_matches(str(name), self._places, 1)
-            hint = f". Did you mean {close[0]}?" if close else ""
-            raise KeyError(f"column {name}: allowed are {', '.join(self._places)}{hint}")
+            raise KeyError(f"column {name}: allowed are {', '.join(self._places)}{nearest(name, self._places)}")
         return self._array[..., place]
 
     def __iter__(self) -> Iterator[str]:

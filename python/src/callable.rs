@@ -105,7 +105,9 @@ impl Callable {
         let (send, answer) = channel();
         let asked = self.clone();
         let errand = move |py: Python<'_>| {
-            let _ = send.send(asked.ask(py, seen));
+            // Of a function that raises the caller hears at once, and the work by itself.
+            let _ = send.send(Ok(asked.ask(py, seen)?));
+            Ok(())
         };
         let sent = errands.send(Box::new(errand));
         // Where the caller has left, nobody waits for the work either.

@@ -51,8 +51,8 @@ impl Wish {
     }
 }
 
-/// Something to do in Python on the thread of the caller.
-pub(crate) type Errand = Box<dyn FnOnce(Python<'_>) + Send>;
+/// Something to do in Python on the thread of the caller; its exception ends the work as a signal does.
+pub(crate) type Errand = Box<dyn FnOnce(Python<'_>) -> PyResult<()> + Send>;
 /// Where errands are sent.
 pub(crate) type Errands = Sender<Errand>;
 
@@ -111,43 +111,44 @@ impl Work {
             // Nobody listens any more where the work was left behind.
             let _ = send.send(guarded(|| pool.install(work)));
             // That there is nothing more to wait for.
-            let _ = errands.send(Box::new(|_| ()));
+            let _ = errands.send(Box::new(|_| Ok(())));
         });
         begun.map_err(|error| no_threads(error.to_string()))?;
-        py.detach(move || wait(&done, &arriving, &wish, grace))
+        py.detach(move || wait(&done, arriving, &wish, grace))
     }
 }
 
 fn wait<T>(
     done: &Receiver<PyResult<T>>,
-    arriving: &Receiver<Errand>,
+    arriving: Receiver<Errand>,
     wish: &Wish,
     grace: Duration,
 ) -> PyResult<T> {
     let mut looked = Instant::now();
     loop {
         let errand = arriving.recv_timeout(LOOK);
-        let is_quiet = errand.is_err();
-        if let Ok(errand) = errand {
-            Python::attach(errand);
-        }
+        let is_due = errand.is_err() || looked.elapsed() >= LOOK;
+        let mut heard = errand.map_or(Ok(()), Python::attach);
         match done.try_recv() {
+            // What was sent before it ended is done too.
             Ok(result) => {
-                // What was sent before it ended.
-                arriving.try_iter().for_each(Python::attach);
-                return result;
+                return heard
+                    .and(arriving.try_iter().try_for_each(Python::attach))
+                    .and(result);
             }
             Err(TryRecvError::Disconnected) => return Err(PyRuntimeError::new_err("the work was lost")),
             Err(TryRecvError::Empty) => {}
         }
-        if !is_quiet && looked.elapsed() < LOOK {
-            continue;
+        if is_due && heard.is_ok() {
+            looked = Instant::now();
+            heard = Python::attach(|py| py.check_signals());
         }
-        looked = Instant::now();
-        if let Err(signal) = Python::attach(|py| py.check_signals()) {
+        if let Err(raised) = heard {
             wish.make();
+            // Who waits for an errand goes on.
+            drop(arriving);
             let _ = done.recv_timeout(grace);
-            return Err(signal);
+            return Err(raised);
         }
     }
 }

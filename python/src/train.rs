@@ -1,7 +1,8 @@
 //! Trainings for Python: what `pleach train` does, in the folder that it leaves.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+use std::sync::mpsc::channel;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use pleach_env::EnvConfig;
@@ -22,9 +23,6 @@ use crate::settings::{merge, settings as env_settings};
 const GRACE: Duration = Duration::from_secs(60);
 /// Name of the command in the run's folder, which goes on with either.
 const COMMAND: &str = "train";
-
-/// What the function that is told raised.
-type Failed = Arc<Mutex<Option<PyErr>>>;
 
 /// Trains in the folder `out`: what was found, in JSON. `tell` is called with updates done, in all, and a word on them, now and then,
 /// on the thread of the caller.
@@ -51,40 +49,37 @@ pub(crate) fn train(
     let existing = existing_of(existing)?;
     let total = settings.train.num_updates;
     let own = Work::within(GRACE);
-    let failed = Failed::default();
-    let watcher = watcher(&own, &failed, total, tell);
+    let watcher = watcher(&own, total, tell);
     let work = move || trained(&settings, seed, &out, existing, &watcher);
     let done = own.run(py, num_threads, work)?;
-    if let Some(error) = failed.lock().unwrap_or_else(PoisonError::into_inner).take() {
-        return Err(error);
-    }
     let found = done.map_err(of_experiment)?;
     Ok(found.to_string())
 }
 
-/// A watcher that passes the wish on, and tells of updates on the thread of the caller; what is raised there ends the training.
-fn watcher(own: &Work, failed: &Failed, total: u64, tell: Option<Py<PyAny>>) -> Watcher {
+/// A watcher that passes the wish on, and tells of updates on the thread of the caller.
+fn watcher(own: &Work, total: u64, tell: Option<Py<PyAny>>) -> Watcher {
     let Some(tell) = tell.map(Arc::new) else {
         return own.wish.watcher();
     };
-    let (failed, wish, errands) = (Arc::clone(failed), own.wish.clone(), own.errands.clone());
+    let (errands, wish) = (own.errands.clone(), own.wish.clone());
     own.wish.heard(Watcher::new(move |progress| {
         let Progress::At(done, word) = progress else {
             return;
         };
-        let (tell, word) = (Arc::clone(&tell), word.to_owned());
-        let (failed, wish) = (Arc::clone(&failed), wish.clone());
+        let (tell, wish, word) = (Arc::clone(&tell), wish.clone(), word.to_owned());
+        let (told, is_told) = channel::<()>();
         let errand = move |py: Python<'_>| {
-            if let Err(error) = tell.call1(py, (done, total, word)) {
-                failed
-                    .lock()
-                    .unwrap_or_else(PoisonError::into_inner)
-                    .get_or_insert(error);
+            let answer = tell.call1(py, (done, total, word));
+            if answer.is_err() {
                 wish.make();
             }
+            drop(told);
+            answer.map(|_| ())
         };
-        // Where the caller has left there is nobody to tell.
-        let _ = errands.send(Box::new(errand));
+        // What is raised of an update ends the training after it. Where the caller has left there is nobody to tell.
+        if errands.send(Box::new(errand)).is_ok() {
+            let _ = is_told.recv();
+        }
     }))
 }
 

@@ -80,13 +80,19 @@ def test_what_does_not_fit_is_refused_and_nothing_has_changed():
     envs.reset(seed=1)
     for options, words in (
         ([{}, {}], "2 options: allowed is one dict for all, or 3"),
-        ([{"num_jobs": 9}, {"speed": 2}, None], "options speed"),
+        ([{"num_jobs": 9}, {"speed": 2}, None], "options speed: allowed are the settings [^?]*$"),
+        ([{"num_jobs": 9}, {"num_job": 2}, None], "options num_job: .*Did you mean num_jobs"),
         ([{"num_jobs": 9}, {"load": -1}, None], "load = -1"),
         ([{"columns": "decision-2"}, None, None], "options columns"),
     ):
         with pytest.raises(ValueError, match=words):
             envs.reset(options=options)
     assert sizes(envs) == [3, 3, 3]
+
+
+def test_a_setting_that_nobody_knows_is_refused_with_the_nearest_one():
+    with pytest.raises(TypeError, match="unexpected keyword argument 'num_job': .*Did you mean num_jobs"):
+        vector(num_job=3)
 
 
 def test_a_comparison_in_environments_that_differ_is_refused():

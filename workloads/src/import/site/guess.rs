@@ -5,7 +5,8 @@ use std::path::Path;
 use pleach_tables::clock::guess as guess_format;
 use pleach_tables::{Delimiter, Lines, ParquetRows};
 
-use super::mapping::{Mapping, Role};
+use super::mapping::Mapping;
+use super::role::Role;
 use super::row::is_nothing;
 use crate::error::Error;
 use crate::table::{Table, shorten};

@@ -13,6 +13,7 @@ mod merge;
 mod nodes;
 mod options;
 mod place;
+mod role;
 mod row;
 mod sacct_json;
 mod seen;
@@ -25,9 +26,10 @@ use std::path::Path;
 use pleach_tables::clock::day_text;
 
 pub use guess::{Guess, guess};
-pub use mapping::{Mapping, Role};
+pub use mapping::Mapping;
 pub use nodes::NodeTable;
 pub use options::SiteOptions;
+pub use role::Role;
 pub use state::Fate;
 
 pub(super) use guess::is_readable;

@@ -5,7 +5,7 @@ use std::path::Path;
 use pleach_tables::clock::{TimeFormat, Zone};
 
 use super::Mapping;
-use super::mapping::Role;
+use super::role::Role;
 use super::row::{Facts, RAGGED, Reader, is_nothing};
 use super::taken::Taken;
 use crate::error::Error;

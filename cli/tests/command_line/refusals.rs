@@ -59,7 +59,7 @@ fn bad_input_is_refused_with_the_reason_and_what_is_allowed() {
     write("nan.csv", spoil("NaN").as_bytes());
     write("many.csv", spoil("1000000").as_bytes());
     write("none.csv", good.lines().next().unwrap().as_bytes());
-    write("column.csv", good.replace("num_gpus", "gpus").as_bytes());
+    write("column.csv", good.replace("num_gpus", "how_many").as_bytes());
     write("torn.csv.gz", &[0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3, 75]);
     write("tree.json", b"{\"schema\": 1}");
     write("network.ckpt", b"not a checkpoint");
@@ -86,7 +86,10 @@ fn bad_input_is_refused_with_the_reason_and_what_is_allowed() {
             vec!["data: none.csv: ", "no job is left to run"],
         ),
         ("evaluate --workload many.csv", vec!["1000000"]),
-        ("evaluate --workload column.csv", vec!["column.csv", "num_gpus"]),
+        (
+            "evaluate --workload column.csv",
+            vec!["column.csv", "no known header", "pleach workload import"],
+        ),
         ("evaluate --workload torn.csv.gz", vec!["torn.csv.gz"]),
         ("evaluate --load 1000", vec!["1000", "10"]),
         (

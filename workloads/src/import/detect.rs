@@ -1,6 +1,9 @@
 //! Recognises a list by how it starts.
 
+use std::io::Read as _;
 use std::path::Path;
+
+use pleach_tables::{LINE_BYTES_MAX, open_unpacked};
 
 use super::{
     Format, chronus, dlrm, eva, gavel, itp, lingjun, muri, openb, pai, philly, pollux, rejected, rubick,
@@ -47,6 +50,9 @@ impl Format {
             let format = format.or(site::is_readable(names).then_some(Format::Table));
             return format.ok_or_else(|| table.error("-", unknown(&names.join(","))).into());
         }
+        if is_one_line_of_json(path)? {
+            return Ok(Format::SacctJson);
+        }
         let mut lines = Lines::open(path)?;
         let Some(first) = lines.next_line()?.map(str::to_owned) else {
             return Err(lines.error("-", format!("the file is empty; {}", known())).into());
@@ -87,6 +93,17 @@ impl Format {
             Err(_) => Err(lines.error("-", unknown(&first)).into()),
         }
     }
+}
+
+/// Whether a file is what `sacct --json` prints in one long line, as other programs pass it on.
+fn is_one_line_of_json(path: &Path) -> Result<bool, Error> {
+    let mut start = Vec::new();
+    // What cannot be unpacked is told by whoever reads the list.
+    let _ = open_unpacked(path)?
+        .take(LINE_BYTES_MAX as u64)
+        .read_to_end(&mut start);
+    let start = String::from_utf8_lossy(&start);
+    Ok(!start.trim_end().contains('\n') && site::is_start(&start))
 }
 
 /// The first lines of a file that are not blank; fewer where they cannot be read.

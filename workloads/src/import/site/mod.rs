@@ -69,8 +69,14 @@ pub fn import_site(path: &Path, options: &SiteOptions) -> Result<SiteImport, Err
         None => match &options.mapping {
             Some(mapping) if mapping.slurm_ids => Format::Sacct,
             Some(_) => Format::Table,
-            None => Format::detect(path)?,
+            // What is no list that is known is told what its columns lack.
+            None => Format::detect(path).or_else(|_| guess(path).map(|_| Format::Table))?,
         },
+    };
+    // A published list is a table like any other here.
+    let format = match format {
+        Format::Sacct | Format::SacctJson => format,
+        _ => Format::Table,
     };
     let (draft, mapping) = draft(path, format, options)?;
     let (workload, report) = build(path, format, draft, &options.import)?;

@@ -317,8 +317,8 @@ fn rename(cluster: &mut ClusterSpec, mapping: &Mapping) {
     }
 }
 
-/// The type of a cluster that the source calls `name`: as the mapping says, else of the same letters and digits, else of the only name
-/// that begins so.
+/// The type of a cluster that the source calls `name`: as the mapping says, else of the same letters and digits, else the longest with
+/// which it begins, else the only one that begins with it.
 fn find_type(cluster: &ClusterSpec, mapping: &Mapping, name: &str) -> Option<usize> {
     let name = mapping.gpu_types.get(name).map_or(name, String::as_str);
     let types = &cluster.gpu_types;
@@ -333,12 +333,20 @@ fn find_type(cluster: &ClusterSpec, mapping: &Mapping, name: &str) -> Option<usi
     if let Some(place) = plains.iter().position(|known| *known == wanted) {
         return Some(place);
     }
-    let mut fitting = plains.iter().enumerate();
-    let fits = |known: &String| {
-        !known.is_empty() && (known.starts_with(&wanted) || wanted.starts_with(known.as_str()))
-    };
-    let found = fitting.find(|(_, known)| fits(known))?;
-    fitting.all(|(_, known)| !fits(known)).then_some(found.0)
+    // `a10080gb` is an A100 and no A10: the longest name that it begins with.
+    let longest = plains
+        .iter()
+        .enumerate()
+        .filter(|(_, known)| !known.is_empty() && wanted.starts_with(known.as_str()));
+    if let Some((place, _)) = longest.max_by_key(|(_, known)| known.len()) {
+        return Some(place);
+    }
+    let mut longer = plains
+        .iter()
+        .enumerate()
+        .filter(|(_, known)| known.starts_with(&wanted));
+    let (place, _) = longer.next()?;
+    longer.next().is_none().then_some(place)
 }
 
 /// Letters and digits of a type's name, without its maker.
@@ -350,4 +358,24 @@ fn plain(name: &str) -> String {
         rest = rest.strip_prefix(maker).unwrap_or(rest);
     }
     rest.to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cluster::of_short;
+
+    #[test]
+    fn types_are_known_by_the_longest_name() {
+        let (cluster, _) = of_short("1x8:A100,1x8:A10,1x8:V100-32GB").unwrap();
+        let found = |name: &str| find_type(&cluster, &Mapping::default(), name);
+        assert_eq!(found("nvidia_a100_80gb_pcie"), Some(0));
+        assert_eq!(
+            (found("a10"), found("tesla_a10"), found("v100")),
+            (Some(1), Some(1), Some(2))
+        );
+        assert_eq!((found("h100"), found(""), found("---")), (None, None, None));
+        let (cluster, _) = of_short("1x8:V100-16GB,1x8:V100-32GB").unwrap();
+        assert_eq!(find_type(&cluster, &Mapping::default(), "v100"), None);
+    }
 }

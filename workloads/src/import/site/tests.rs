@@ -429,6 +429,7 @@ fn json_tells_of_the_same_job_in_old_and_new_releases() {
         .replace(r#"["COMPLETED"]"#, r#""COMPLETED""#)
         .replace(r#"{"set": true, "infinite": false, "number": 1440}"#, "1440");
     assert_eq!(read(&old).workload.jobs, told.workload.jobs);
+    assert_eq!(read(&new.replace('\n', "")).workload.jobs, told.workload.jobs);
     let said = of_text(r#"{"jobs": 3}"#, &SiteOptions::default()).unwrap_err();
     assert!(said.contains("sacct --json"), "{said}");
 }
@@ -449,6 +450,10 @@ fn any_table_is_read_by_its_names_or_by_a_mapping() {
     let said = of_text(strange, &SiteOptions::default()).unwrap_err();
     assert!(
         said.contains("pleach workload import") && said.len() < 800,
+        "{said}"
+    );
+    assert!(
+        said.contains("no column says when a job was submitted (submit)"),
         "{said}"
     );
     let mapping = "delimiter = ';'\ntime_format = '%d.%m.%Y %H:%M'\nrun_time_unit = 'min'\n[columns]\nsubmit = 'wann'\n\

@@ -10,7 +10,7 @@ set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 name=hold_slurm program=$1 tree=$(realpath "$2") num_tasks=${3:-20000} num_single=${4:-300}
 export PLEACH_SLURM_PRIORITY=multifactor PLEACH_SLURM_ACCOUNTING=1 PLEACH_SLURM_NODES='g1:a100:4:nvme,old g2:a100:4:nvme g3:a100:8'
-export PLEACH_SLURM_MORE=$'MaxArraySize=50001\nMaxJobCount=60000\nLicenses=matlab:1'
+export PLEACH_SLURM_MORE=$'MaxArraySize=50001\nMaxJobCount=60000\nLicenses=matlab:1\nPartitionName=side Nodes=g1 MaxTime=UNLIMITED State=UP'
 export PLEACH_SLURM_PORT=${PLEACH_SLURM_PORT:-16877}
 # shellcheck source=daemon/tests/slurm_accounting.sh
 . "$here/slurm_accounting.sh"
@@ -87,13 +87,16 @@ filler=(); for node in g1 g2; do filler+=("$(submit -A root --gres=gpu:4 -w $nod
 filler+=("$(submit -A root --gres=gpu:8 -w g3 -t 60 "$dir/job.sh" 7)")
 wait_for 30 'all GPUs are taken' sh -c "[ \$(squeue -h -t R | wc -l) = 3 ]"
 for more in '--gres=gpu:1 -C nvme' '--gres=gpu:1 -L matlab:1' '--gpus-per-task=1 -n 1' '--gres=gpu:1 --exclusive' '--gres=gpu:1 -x g1' \
-  '--gres=gpu:1 -w g2' '--gpus=1'; do
+  '--gres=gpu:1 -w g2' '--gres=gpu:1 --begin=now+7' '-p main,side --gres=gpu:1' '--gpus=1'; do
   # shellcheck disable=SC2086
   job=$(by $free $more --mem=100 -t 3 "$dir/job.sh" 0.2)
   is_held "$job" || fail "$more was not held"
 done
 as $free scontrol update "jobid=$job" nice=1 2> /dev/null || true
 is_held "$job" || fail 'a nice lifted the hold'
+told=$(as $free scontrol update "jobid=$job" admincomment=pleach:off 2>&1) && fail 'a user wrote a mark'
+grep -q 'Access/permission denied' <<< "$told" || fail "who writes a mark is told: $told"
+is_held "$job" || fail 'a mark that a user wrote lifted the hold'
 wait_for 90 'all of them' queue_is_empty
 whole=$(by $free -t 1 --gres=gpu:1 --mem=100 : -t 1 --gres=gpu:1 --mem=100 "$dir/job.sh" 0.2)
 wait_for 30 'a heterogeneous job is nobody else'\''s than Slurm'\''s' has_run "$whole"
@@ -110,6 +113,8 @@ seq "$num_single" | as $free xargs -P 8 -I{} sbatch -Q -D / -o /dev/null -e /dev
 mv "$dir/etc/job_submit.lua.aside" "$dir/etc/job_submit.lua"; touch "$dir/etc/job_submit.lua"; sleep 2
 num_all=$((num_tasks + 3000 + num_single))
 [ "$(squeue -h -r -t PD | wc -l)" = "$num_all" ] || fail "$(squeue -h -r -t PD | wc -l) of $num_all wait"
+# That of the daemon that was is old.
+rm -f "$dir/pleach/heartbeat"
 from=$(date +%s.%N)
 start_daemon
 oldest_s=0 num_rounds=0
@@ -122,6 +127,8 @@ done
 held_s=$(seconds "$from" "$(date +%s.%N)")
 new=$(by $free --gres=gpu:1 --mem=100 -t 3 "$dir/job.sh" 0.2)
 is_held "$new" || fail 'a new job was not held meanwhile'
+# The script would hold nobody any more.
+[ "$oldest_s" -lt 10 ] || fail "the heartbeat was $oldest_s s old"
 wait_for 60 'three whole rounds' sh -c "sleep 15; test -s $dir/pleach/status.json"
 times=$(tr ',' '\n' < "$dir/pleach/status.json" | grep -E 'observe_s|decide_s|apply_s' | tr '\n' ' ')
 num_rounds=$(tr ',' '\n' < "$dir/pleach/status.json" | sed -n 's/.*"num_rounds"://p')

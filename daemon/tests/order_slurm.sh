@@ -49,6 +49,8 @@ others=(
   "$(submit --gpus-per-task=1 -n 2 -t 50 "$dir/job.sh" 0.1)"
   "$(submit --gres=shard:1 -t 50 "$dir/job.sh" 0.1)"
   "$(submit --exclusive --gres=gpu:1 -t 50 "$dir/job.sh" 0.1)"
+  # Accounts are any text here: one that looks like another job.
+  "$(submit -A $'x|\n9|PENDING|0|gres:gpu:1|' --gres=gpu:1 -t 50 "$dir/job.sh" 0.1)"
 )
 parts=$(sbatch --parsable -D / -o /dev/null -e /dev/null -t 50 --gres=gpu:1 : -t 50 --gres=gpu:2 "$dir/job.sh" 0.1)
 array=$(submit --array=0-19%4 --gres=gpu:2 -t 5 "$dir/job.sh" 0.1)
@@ -62,7 +64,8 @@ wait_for 180 'jobs of all kinds' queue_is_empty
 for job in "${full[@]}" "${others[@]}" "$parts" "${ranked[@]}"; do
   [ "$(grep -cx "$job" "$dir/ends")" = 1 ] || fail "job $job ended $(grep -cx "$job" "$dir/ends") times"
 done
-[ "$(grep -c . "$dir/ends")" -ge 47 ] || fail "of the array's tasks some are missing"
+[ "$(grep -c . "$dir/ends")" -ge 48 ] || fail "of the array's tasks some are missing"
+scheduler status | grep -q ' rounds, 0 failed' || fail "rounds failed: $(scheduler status)"
 
 echo '3. The daemon killed: the order stays and jobs start; the controller restarts: factors are kept, and the next daemon goes on'
 filler=$(submit --gres=gpu:v100:8 -t 9 "$dir/until.sh" 3)

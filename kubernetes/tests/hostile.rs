@@ -129,6 +129,21 @@ async fn annotations_of_many_kilobytes_cost_a_round_nothing() {
     assert_eq!(controller.status().num_starts, 4);
 }
 
+/// No namespace named was every namespace.
+#[tokio::test]
+async fn nothing_is_driven_live_before_namespaces_are_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let settings = Settings {
+        namespaces: Vec::new(),
+        ..settings(&folder)
+    };
+    let fake = Fake::still(World::default()).await;
+    let begin = |is_shadow| Kubernetes::driver(settings.clone(), fake.cluster(&settings), "fifo", is_shadow);
+    let said = begin(false).unwrap_err().to_string();
+    assert!(said.contains("namespaces"), "{said}");
+    assert!(begin(true).is_ok());
+}
+
 fn says(mut pod: Value, estimate_s: i64) -> Value {
     pod["metadata"]["annotations"]["pleach/estimate-s"] = json!(estimate_s.to_string());
     pod

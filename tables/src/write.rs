@@ -56,11 +56,23 @@ pub fn quoted(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// Writes a file through a temporary neighbour, so that a crash leaves the old one or the new one.
+/// Writes a file through a temporary neighbour, so that a crash leaves the old one or the new one. A pipe or a device is written to:
+/// a rename would put a file in its place.
 ///
 /// # Errors
 /// What the system says; nothing is left behind then.
 pub fn replace(path: &Path, write: impl FnOnce(&mut dyn Write) -> std::io::Result<()>) -> Result<(), Error> {
+    if std::fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir()) {
+        let attempt = || {
+            let mut out = BufWriter::new(std::fs::OpenOptions::new().write(true).open(path)?);
+            write(&mut out)?;
+            out.flush()
+        };
+        return attempt().map_err(|source| Error::Io {
+            path: path.to_path_buf(),
+            source,
+        });
+    }
     let mut name = path.file_name().unwrap_or_default().to_os_string();
     name.push(".tmp");
     let temporary: PathBuf = path.with_file_name(name);
@@ -79,4 +91,25 @@ pub fn replace(path: &Path, write: impl FnOnce(&mut dyn Write) -> std::io::Resul
             source,
         }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_device_is_written_to_and_not_replaced() {
+        // By a link: were it replaced, the link would be a file.
+        let folder = tempfile::tempdir().unwrap();
+        for (device, is_full) in [("/dev/null", false), ("/dev/full", true)] {
+            let path = folder.path().join("device");
+            std::os::unix::fs::symlink(device, &path).unwrap();
+            let written = replace(&path, |out| out.write_all(b"x"));
+            assert_eq!(written.is_err(), is_full, "{device}");
+            assert!(std::fs::symlink_metadata(&path).unwrap().is_symlink(), "{device}");
+            std::fs::remove_file(&path).unwrap();
+        }
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
 }

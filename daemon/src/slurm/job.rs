@@ -50,6 +50,13 @@ impl Look<'_> {
         }
     }
 
+    /// The time to come before which a job may not begin, where its user has said one. Others may begin since they came, whatever a
+    /// clock that was set back says of that; who runs again has another one, which Slurm has set.
+    fn begin_s(&self, eligible: &str, submit_s: i64, restarts: &str) -> Option<i64> {
+        let begin_s = eligible.parse().ok()?;
+        (begin_s > self.now_s.max(submit_s) && restarts == "0").then_some(begin_s)
+    }
+
     /// What a job is called by: an array that waits as one job where Slurm starts its tasks itself.
     fn name(&self, id: &str) -> Option<ExternalId> {
         let id = if self.pinned.is_some() {
@@ -98,7 +105,7 @@ pub(super) fn job<'a>(
         true => placed(wish(mark_text, required_text))?,
         false => Vec::new(),
     };
-    let [tres, qos, cpus_per_gpu] = more;
+    let [tres, qos, cpus_per_gpu, eligible] = more;
     let is_beside = !wish.is_empty() && num_nodes != wish.len().to_string();
     let strange = match (look.is_here(of), look.has_rules) {
         (false, _) => Some("asks for another partition".to_owned()),
@@ -123,6 +130,7 @@ pub(super) fn job<'a>(
                 (false, false) => mark,
             };
             let phase = pending(priority == 0, mark, strange, reason, dependency);
+            let phase = not_before(phase, look.begin_s(eligible, submit_s, restarts), reason);
             let released = matches!(phase, Phase::Released { .. });
             (phase, if released { required } else { Vec::new() })
         }
@@ -163,7 +171,7 @@ pub(super) fn job<'a>(
 }
 
 /// Fields before the others of a line, where rules of the site are read.
-pub(super) const NUM_RULE_FIELDS: usize = 3;
+pub(super) const NUM_RULE_FIELDS: usize = 4;
 
 /// What is asked of `squeue` about each job where rules of the site are read.
 pub(super) fn rule_fields() -> String {
@@ -171,14 +179,14 @@ pub(super) fn rule_fields() -> String {
     let fields = JOB_FIELDS
         .replace("Feature:|", "Contiguous:|")
         .replace("Licenses:|", "Contiguous:|");
-    format!("tres-alloc:|,QOS:|,cpus-per-tres:|,{fields}")
+    format!("tres-alloc:|,QOS:|,cpus-per-tres:|,EligibleTime:|,{fields}")
 }
 
 /// The fields before the others, and the others.
 pub(super) fn more_fields(row: usize, line: &str) -> Result<([&str; NUM_RULE_FIELDS], &str), Error> {
     let found: Vec<&str> = line.splitn(NUM_RULE_FIELDS + 1, '|').collect();
     match found[..] {
-        [tres, qos, per_gpu, rest] => Ok(([tres, qos, per_gpu], rest)),
+        [tres, qos, per_gpu, eligible, rest] => Ok(([tres, qos, per_gpu, eligible], rest)),
         _ => Err(Error::garbage(SQUEUE, row, line, "has too few fields")),
     }
 }
@@ -273,9 +281,28 @@ fn pending(is_held: bool, mark: Mark, strange: Option<String>, reason: &str, dep
         (false, Mark::Decided { since_s, .. }, None) => Phase::Released { since_s },
         (false, _, None) if OPEN_REASONS.iter().any(|open| reason.starts_with(open)) => Phase::Loose,
         (false, _, None) => Phase::Foreign {
-            reason: format!("waits for Slurm: {reason}"),
+            reason: waits_for(reason),
         },
     }
+}
+
+/// The same of a job that may not begin before a time to come. It is held until then: else Slurm would start it in the first moment,
+/// before whoever came earlier.
+fn not_before(phase: Phase, begin_s: Option<i64>, reason: &str) -> Phase {
+    match (phase, begin_s) {
+        (Phase::Waiting, Some(begin_s)) => Phase::Blocked {
+            reason: format!("begins at {begin_s} (Unix time) at the earliest"),
+        },
+        (Phase::Foreign { reason: why }, Some(_)) if reason == "BeginTime" && why == waits_for(reason) => {
+            Phase::Loose
+        }
+        (phase, _) => phase,
+    }
+}
+
+/// Why Slurm itself does not start a job.
+fn waits_for(reason: &str) -> String {
+    format!("waits for Slurm: {reason}")
 }
 
 /// Begins the reason of a job that is held for the daemon and that it does not want.

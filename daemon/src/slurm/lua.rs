@@ -105,15 +105,12 @@ local function is_named(partitions)
 end
 
 local function hold(job)
-   -- What would break a line of squeue is not for the daemon.
-   if has_text(job.account) and string.find(job.account, "[%c|]") then return end
    if not is_named(job.partition) then return end
    -- A part of a heterogeneous job: its parts start together, by Slurm's own scheduler.
    if type(job.het_job_offset) == "number" and job.het_job_offset ~= slurm.NO_VAL then return end
    if not asks_for_gpus(job) then return end
    -- Who starts by his own reservation asks nobody.
    if has_text(job.reservation) then return end
-   if type(job.begin_time) == "number" and job.begin_time > os.time() then return end
    -- Held by its user already: it stays his.
    if job.priority == 0 then return end
    if has_text(job.admin_comment) then return end
@@ -204,11 +201,11 @@ for _, more in ipairs({
    { partition = "main,other" }, { partition = "other,main" }, { features = "fast" }, { licenses = "matlab:1" }, { exc_nodes = "g1" },
    { req_nodes = "g1" }, { tres_per_node = "gres:gpu:1,gres:shard:1" }, { tres_per_task = "gres:gpu:1", tres_per_node = "" },
    { tres_per_socket = "gres:gpu:1", tres_per_node = "" }, { shared = 0 },
+   { begin_time = os.time() + 900 }, { account = "a|b" }, { account = "a\n7|PENDING|0" },
 }) do assert(held(plain(more)) == true) end
 for _, more in ipairs({
    { partition = "other" }, { partition = "maintenance" }, { tres_per_node = "" }, { tres_per_node = "gres:mps:2" },
-   { reservation = "r" }, { begin_time = os.time() + 900 }, { account = "a|b" },
-   { account = "a\n7|PENDING|0" }, { het_job_offset = 0 }, { het_job_offset = 1 },
+   { reservation = "r" }, { het_job_offset = 0 }, { het_job_offset = 1 },
    { tres_per_node = {} }, { partition = 7 }, { tres_per_node = function() end }, { admin_comment = "pleach:off" },
 }) do assert(held(plain(more)) == false) end
 assert(held(plain({ priority = 0, admin_comment = nil })) == true, "was held by its user")
@@ -225,6 +222,7 @@ assert(slurm_job_modify({ priority = 5 }, mine, {}, 1000) == 2002)
 assert(slurm_job_modify({ priority = 5 }, mine, {}, 0) == 0)
 assert(slurm_job_modify({ priority = 5 }, mine, {}, 64030) == 0)
 assert(slurm_job_modify({ priority = 5 }, mine, {}, nil) == 2002)
+assert(slurm_job_modify({ priority = 0 }, mine, {}, 1000) == 2002, "a hold of its user's would be one too many")
 assert(slurm_job_modify({ priority = slurm.NO_VAL }, mine, {}, 1000) == 0)
 local nicer = { nice = 2147483649 }
 assert(slurm_job_modify(nicer, mine, {}, 1000) == 0 and nicer.nice == slurm.NO_VAL, "a nice is frozen")
@@ -251,6 +249,19 @@ assert(held(plain()) == false, "no heartbeat")
 print("all as expected")
 "#;
 
+    /// A site's own script, as docs/deploy-slurm.md has it: ours is called from it.
+    const SITE: &str = r#"
+dofile(arg[1]:gsub("site.lua", "job_submit.lua"))
+local hold, guard = slurm_job_submit, slurm_job_modify
+function slurm_job_submit(job_desc, part_list, submit_uid)
+   return hold(job_desc, part_list, submit_uid)
+end
+function slurm_job_modify(job_desc, job_rec, part_list, modify_uid)
+   return guard(job_desc, job_rec, part_list, modify_uid)
+end
+return slurm.SUCCESS
+"#;
+
     #[test]
     fn no_job_description_makes_the_script_raise_under_a_real_lua() {
         let Some(lua) = pleach_tests::program(&["lua5.1"]) else {
@@ -262,7 +273,12 @@ print("all as expected")
             .duration_since(std::time::UNIX_EPOCH)
             .unwrap()
             .as_secs();
-        for shares in [false, true] {
+        let cases = [
+            (false, "job_submit.lua"),
+            (true, "job_submit.lua"),
+            (true, "site.lua"),
+        ];
+        for (shares, called) in cases {
             std::fs::write(file("heartbeat"), now.to_string()).unwrap();
             std::fs::write(
                 file("job_submit.lua"),
@@ -278,7 +294,8 @@ print("all as expected")
             )
             .unwrap();
             std::fs::write(file("hostile.lua"), HOSTILE).unwrap();
-            let args = [file("hostile.lua"), file("job_submit.lua"), file("heartbeat")];
+            std::fs::write(file("site.lua"), SITE).unwrap();
+            let args = [file("hostile.lua"), file(called), file("heartbeat")];
             let mut command = Command::new(&lua);
             let output = command.args(args).arg(shares.to_string()).output().unwrap();
             let (out, err) = (

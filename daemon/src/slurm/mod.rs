@@ -16,6 +16,7 @@ mod pins;
 pub mod queue;
 pub mod ranking;
 pub mod reason;
+mod records;
 mod request;
 pub mod rules;
 pub mod seen;

@@ -106,6 +106,11 @@ fn a_job_stands_where_its_hold_and_its_mark_say() {
         one(&[(2, "99"), (11, "(null)"), (12, "Priority")]).phase,
         Phase::Loose
     );
+    let gang = one(&[(7, "2")]);
+    assert_eq!(
+        (gang.phase, gang.num_nodes, gang.gpus_per_node),
+        (Phase::Waiting, 2, 2)
+    );
     let released = one(&[
         (2, "99"),
         (11, "pleach:decided at=5 tries=1"),

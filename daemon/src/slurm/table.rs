@@ -2,6 +2,7 @@
 
 use crate::error::Error;
 use crate::slurm::command::Commands;
+use crate::slurm::records;
 
 pub(super) use pleach_tables::slurm::is_null;
 
@@ -24,7 +25,14 @@ pub(super) const REASON_FIELD: usize = 12;
 /// `Exclusive` tells it; before there is none. So where there is a `NO`, it is asked whether there is one, once; then the word is
 /// `NO/NO` of a job that takes a part of a node.
 pub(super) fn job_lines(commands: &Commands, more: &[&str], fields: &str) -> Result<String, Error> {
-    let ask = |fields: &str| commands.run(SQUEUE, &[&["-h"][..], more, &["-a", "-O", fields]].concat());
+    let ask = |fields: &str| {
+        records::ask(
+            commands,
+            SQUEUE,
+            &[&["-h"][..], more, &["-a", "-O"]].concat(),
+            fields,
+        )
+    };
     let newer = || ask(&fields.replace("OverSubscribe:|", "OverSubscribe:/,Exclusive:|"));
     let known = commands.shows_exclusive.get();
     if known == Some(&true) {

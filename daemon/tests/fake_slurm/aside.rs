@@ -61,6 +61,21 @@ fn a_tree_that_steps_aside_says_so_everywhere_and_its_rounds_are_counted() {
 }
 
 #[test]
+fn where_an_order_is_told_a_tree_that_steps_aside_says_so_too() {
+    let fake = Fake::ordered(&QUEUE);
+    let policy = narrow_tree(&fake);
+    let said = fake.rounds(&policy, "--live", "1");
+    let why = "sjf decides: the cluster has 2 GPU types, and ";
+    assert!(said.contains(&format!("it steps aside: {why}")), "{said}");
+    let text = out(&fake.scheduler(&["status"]));
+    assert!(
+        text.contains("1 rounds, 0 failed, 1 by the fallback")
+            && text.contains(&format!("it does not decide itself: {why}")),
+        "{text}"
+    );
+}
+
+#[test]
 fn on_one_gpu_type_the_same_tree_decides_and_nothing_is_said() {
     let fake = Fake::new(&QUEUE);
     let policy = narrow_tree(&fake);

@@ -159,6 +159,24 @@ fn parts_of_heterogeneous_jobs_that_are_held_are_given_back_by_the_daemon_and_by
     }
 }
 
+/// Where accounts are not enforced a user says any text, also one that looks like the line of another job.
+#[test]
+fn an_account_with_an_end_of_line_costs_no_round_and_is_no_other_job() {
+    let account = "account='x|\n2|PENDING|0|gres:gpu:1|'";
+    let held = Fake::new(&QUEUE);
+    held.change(4, account);
+    held.rounds("sjf", "--live", "1");
+    assert_eq!(held.order(), [4, 2, 3]);
+    let ordered = Fake::ordered(&QUEUE);
+    ordered.come(5, 1, "1:00", account);
+    ordered.rounds("sjf", "--live", "1");
+    assert_eq!(ordered.line(), [5, 4, 2, 3, 1]);
+    for fake in [held, ordered] {
+        let told = out(&fake.scheduler(&["status"]));
+        assert!(told.contains("1 rounds, 0 failed"), "{told}");
+    }
+}
+
 /// A daemon that goes on until it is told to end, by a configuration.
 fn begin(fake: &Fake, config: &str, policy: &str) -> Child {
     Command::new(env!("CARGO_BIN_EXE_pleach-scheduler"))

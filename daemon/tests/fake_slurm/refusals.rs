@@ -118,3 +118,27 @@ fn a_dealer_and_a_fallback_go_round_a_node_too() {
     }
     assert_eq!(fake.starts().len(), 2, "late or not");
 }
+
+#[test]
+fn an_account_that_may_not_let_jobs_go_is_told_and_no_start_counts() {
+    let fake = Fake::new(&[(4, "10:00")]);
+    // As Slurm answers whoever is neither its own user nor an operator.
+    let script = fake.read("bin/scontrol").replace(
+        "    hold | release)\n",
+        "    release) echo \"Access/permission denied for job $1\" >&2; return 1 ;;\n    hold)\n",
+    );
+    fs::write(fake.at("bin/scontrol"), script).unwrap();
+    let said = fake.rounds("sjf", "--live", "1");
+    assert!(
+        said.contains("job 1: refused: Access/permission denied for job 1"),
+        "{said}"
+    );
+    assert_eq!(fake.order(), [0; 0]);
+    let told = fake.scheduler(&["status"]);
+    let text = out(&told);
+    assert!(!told.status.success(), "{text}");
+    assert!(
+        text.contains("0 starts and preemptions") && text.contains("last error: job 1: refused"),
+        "{text}"
+    );
+}

@@ -176,6 +176,33 @@ fn licences_and_limits_of_the_partition_are_kept() {
 }
 
 #[test]
+fn who_may_not_begin_yet_is_held_until_then_and_comes_behind_those_who_came_earlier() {
+    let fake = site();
+    let later_s = 4_000_000_000_u64;
+    fake.come(1, 4, "1:00", &format!("begin={later_s} reason=BeginTime"));
+    held(&fake, 2, 4, "2:00", &format!("begin={later_s}"));
+    fake.rounds("sjf", "--live", "2");
+    assert_eq!(fake.order(), [0; 0]);
+    assert!(
+        fake.job(1).contains("prio='0'") && fake.job(1).contains("pleach:held"),
+        "{}",
+        fake.job(1)
+    );
+    let told = why_not(&fake, "2");
+    assert!(told.contains("begins at 4000000000"), "{told}");
+    held(&fake, 3, 4, "3:00", "");
+    held(&fake, 4, 4, "4:00", "");
+    fake.rounds("fifo", "--live", "1");
+    assert_eq!(fake.order(), [3, 4]);
+    for job in [1, 2] {
+        fake.change(job, "begin=N/A");
+    }
+    fake.end(3);
+    fake.rounds("fifo", "--live", "1");
+    assert_eq!(fake.order(), [3, 4, 1]);
+}
+
+#[test]
 fn who_did_not_start_gets_the_nodes_back_that_its_user_named() {
     let fake = site();
     held(&fake, 1, 4, "10:00", "req=g1");

@@ -511,3 +511,22 @@ fn a_gang_of_a_list_without_classes_runs_at_speed_1_on_any_type_and_any_placemen
         assert_eq!(cluster.job(id).rate, 1.0, "{nodes:?}");
     }
 }
+
+#[cfg(unix)]
+#[test]
+fn a_device_is_no_place_for_a_list_and_stays_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("device");
+    std::os::unix::fs::symlink("/dev/null", &path).unwrap();
+    let said = workload(vec![job("a", 0.0, 1, 5.0)])
+        .write(&path)
+        .unwrap_err()
+        .to_string();
+    assert!(said.contains("no device"), "{said}");
+    assert!(std::fs::symlink_metadata(&path).unwrap().is_symlink());
+    assert_eq!(
+        std::fs::read_dir(folder.path()).unwrap().count(),
+        1,
+        "nothing lies beside it"
+    );
+}

@@ -20,7 +20,7 @@ impl Workload {
     /// and the cluster beside it. The same workload gives the same bytes.
     ///
     /// # Errors
-    /// A workload that is not valid, tenants or classes that share a name, a path without a file name, Parquet in a
+    /// A workload that is not valid, tenants or classes that share a name, a path without a file name or of a device, Parquet in a
     /// build without the feature `parquet`, files that cannot be written.
     pub fn write(&self, path: &Path) -> Result<(), Error> {
         self.validate()?;
@@ -35,6 +35,16 @@ impl Workload {
                 "path",
                 path.display(),
                 "a path that ends in a file name",
+                hint,
+            ));
+        }
+        // Beside it the cluster is written too.
+        if std::fs::metadata(path).is_ok_and(|found| !found.is_file()) {
+            let hint = "give the name of a file; the cluster goes beside it";
+            return Err(config(
+                "path",
+                path.display(),
+                "a file: no device, no pipe, no folder",
                 hint,
             ));
         }

@@ -19,7 +19,7 @@ fn line(tres: &str, per_gpu: &str, changes: &[(usize, &str)]) -> String {
     for (at, text) in changes {
         fields[*at] = text;
     }
-    format!("{tres}|normal|{per_gpu}|{}|\n", fields.join("|"))
+    format!("{tres}|normal|{per_gpu}|1794999000|{}|\n", fields.join("|"))
 }
 
 fn look(jobs: &str, texts: &RuleTexts<'_>) -> (Snapshot, BTreeMap<ExternalId, String>) {
@@ -205,6 +205,30 @@ fn excluded_nodes_reservations_and_what_was_let_go_are_known() {
     assert_eq!(wishes[&ExternalId::number(9)], "g3");
     // One GPU is in use, and one more is given to the job that was let go.
     assert_eq!(snapshot.site.allowances[0].left, 1);
+}
+
+#[test]
+fn who_may_not_begin_yet_is_held_until_then_and_whom_slurm_has_requeued_is_not() {
+    let phase = |eligible: &str, changes: &[(usize, &str)]| {
+        // When it would start, as Slurm foresees, is another time.
+        let changes = [&[(15, "1795009999")][..], changes].concat();
+        let text = line(TRES, "N/A", &changes).replace("|1794999000|7|", &format!("|{eligible}|7|"));
+        look(&text, &RuleTexts::default()).0.jobs[0].phase.clone()
+    };
+    let Phase::Blocked { reason } = phase("1795000300", &[]) else {
+        panic!("{:?}", phase("1795000300", &[]));
+    };
+    assert!(reason.contains("begins at 1795000300"), "{reason}");
+    assert_eq!(phase("1795000300", &[(16, "1")]), Phase::Waiting);
+    for eligible in ["1794999999", "N/A"] {
+        assert_eq!(phase(eligible, &[]), Phase::Waiting);
+    }
+    // A clock that was set back: it may begin since it came.
+    assert_eq!(phase("1795000300", &[(14, "1795000300")]), Phase::Waiting);
+    // Nobody holds it: Slurm would start it in the first moment.
+    let loose = |reason| phase("1795000300", &[(2, "9"), (11, "(null)"), (12, reason)]);
+    assert_eq!(loose("BeginTime"), Phase::Loose);
+    assert!(matches!(loose("Dependency"), Phase::Foreign { .. }));
 }
 
 #[test]

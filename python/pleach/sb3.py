@@ -44,7 +44,7 @@ class SB3VecEnv(VecEnv):  # type: ignore[misc,unused-ignore]
         observation, _ = self.envs.reset(seed=seeds, options=options)
         self._reset_seeds()
         self._reset_options()
-        self.reset_infos = [{} for _ in range(self.num_envs)]
+        self.reset_infos: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
         return self._seen(observation)
 
     def step_async(self, actions: Any) -> None:

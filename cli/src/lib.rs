@@ -18,7 +18,7 @@ use pleach_experiments::sweep::policy_unit;
 use crate::commands::stop::Stop;
 use crate::commands::{
     Context, bench, calibrate, cluster, distill, evaluate, explain, export, index, manual, policies,
-    quickstart, reproduce, suite, sweep, tournament, train, twin, verify, workload,
+    quickstart, reproduce, suite, sweep, tournament, train, twin, verify, watch, workload,
 };
 use crate::flags::sweep::SweepCommand;
 use crate::flags::{Cli, Command, THREADS_MAX, is_standard_output};
@@ -202,6 +202,7 @@ fn run_command(cli: &Cli, matches: &ArgMatches, command_line: String) -> Result<
         Command::Distill(args) => distill::run(args, &mut context)?,
         Command::Evaluate(args) => evaluate::run(args, &mut context)?,
         Command::Verify(args) => verify::run(args, &mut context)?,
+        Command::Watch(args) => watch::run(args, &mut context)?,
         Command::Explain(args) => explain::run(args, &mut context)?,
         Command::Tournament(args) => tournament::run(args, &mut context)?,
         Command::Suite(args) => suite::run(args, &mut context)?,

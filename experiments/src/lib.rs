@@ -52,6 +52,7 @@ pub mod train;
 pub mod tree_export;
 pub mod tree_page;
 pub mod twin;
+pub mod watch;
 pub mod workload_report;
 
 pub use door::{DOOR, PolicySpec};

@@ -24,6 +24,7 @@ pub mod tournament;
 pub mod train;
 pub mod twin;
 pub mod verify;
+pub mod watch;
 pub mod workload;
 
 use std::io::{self, Write};

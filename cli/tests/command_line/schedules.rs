@@ -31,8 +31,20 @@ fn a_schedule_is_written_verified_and_drawn_and_a_change_of_it_is_found() {
     let page = fs::read_to_string(here.join("page.html")).unwrap();
     pleach_tests::assert_well_formed(&page);
     assert!(page.contains("2 of the 4 schedules") && page.contains("<h3>srtf</h3>"));
+    let words = succeed(here, &format!("watch a.csv {ON} --out watch.html"));
+    assert!(words.contains("watch.html: open it in a browser"), "{words}");
+    let page = fs::read_to_string(here.join("watch.html")).unwrap();
+    pleach_tests::assert_well_formed(&page);
+    assert!(page.contains("2 of the 4 schedules") && page.contains("\"policy\":\"srtf\""));
     for name in ["b.csv.gz", "c.parquet"] {
         assert_eq!(succeed(here, &format!("verify {name} {ON}")), said);
+        succeed(here, &format!("watch {name} {ON} --out {name}.html --quiet"));
+        let other = fs::read_to_string(here.join(format!("{name}.html"))).unwrap();
+        assert_eq!(
+            other.split("<script").nth(1),
+            page.split("<script").nth(1),
+            "{name}"
+        );
     }
     // The first job of a record begins half a second later on the same GPUs for as long: its work is no longer done.
     let record = fs::read_to_string(here.join("a.csv")).unwrap();
@@ -108,4 +120,6 @@ fn records_and_names_that_do_not_fit_are_refused_with_the_fix() {
     succeed(here, &format!("verify r.csv {on}"));
     refused("verify r.csv --workload philly-like --num-jobs 20", "with seed");
     refused("verify nothing.csv", "nothing.csv");
+    refused("watch r.csv --workload philly-like --num-jobs 20", "with seed");
+    refused("watch nothing.csv", "nothing.csv");
 }

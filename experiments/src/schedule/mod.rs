@@ -141,7 +141,7 @@ fn told(run: &Run, verdict: Verdict) -> Checked {
 }
 
 /// The workload that a run was made on. A record by hand names none, and is of the only one.
-fn instance_of(run: &Run, instances: &[Instance]) -> Result<usize, Error> {
+pub(crate) fn instance_of(run: &Run, instances: &[Instance]) -> Result<usize, Error> {
     if let ([_], "") = (instances, run.workload.as_str()) {
         return Ok(0);
     }

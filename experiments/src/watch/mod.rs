@@ -1,0 +1,259 @@
+//! A schedule that one can watch: one self-contained page made from a record, with a time to slide along, the GPUs of all nodes as
+//! cells, the queue beside them and figures running along, for two policies in step. Whoever clicks a job reads where it stands.
+//!
+//! What the page says of a job is what the record shows: who waited, what was free, which place it had by arrival, run time and
+//! size. A policy's own reasons are not in a record; `pleach explain` has a tree's. No network and no file beside it: the page forbids
+//! both to itself.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use pleach_env::schedule::{Gpus, Record, Run, Segment};
+use pleach_env::workload::Workload;
+use serde_json::{Value, json};
+
+use crate::error::Error;
+use crate::evaluate::instances::Instance;
+use crate::plot::text::escape;
+use crate::report::page::{STYLE, preformatted, section};
+use crate::schedule::instance_of;
+
+const WATCH_STYLE: &str = include_str!("style.css");
+const SCRIPT: &str = include_str!("script.js");
+/// What the page may do: run its own script and style, and load nothing.
+const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'";
+/// Most policies of a page. *Ours*: as many as there are colours.
+const RUNS_MAX: usize = 6;
+/// Most segments of a page. *Ours*: some tens of megabytes.
+const SEGMENTS_MAX: usize = 300_000;
+/// Most GPUs of a page. *Ours*: cells that a screen has pixels for.
+const GPUS_MAX: u64 = 16_384;
+
+/// The page of the first workload and seed of a record.
+///
+/// # Errors
+/// A record without segments or with more than a page has room for; a run of a workload or seed that is not there.
+pub fn page(record: &Record, instances: &[Instance], command_line: &str) -> Result<String, Error> {
+    let Some(first) = record.runs.iter().find(|run| !run.segments.is_empty()) else {
+        let hint = "Write one by `pleach evaluate --schedule FILE`.";
+        return Err(Error::config(
+            "record",
+            "no segments",
+            "a record in which somebody ran",
+            hint,
+        ));
+    };
+    let alike = |run: &&Run| run.workload == first.workload && run.seed == first.seed;
+    let runs: Vec<&Run> = record.runs.iter().filter(alike).take(RUNS_MAX).collect();
+    let workload = &instances[instance_of(first, instances)?].workload;
+    refuse_too_large(workload, &runs)?;
+    let title = format!("{} · seed {}", workload.name, first.seed);
+    let mut body = format!("<h1>{}</h1>\n", escape(&title));
+    let _ = writeln!(
+        body,
+        "<p class=\"note\">Pleach {} · {} jobs on {} nodes · {} of the {} schedules of the record. A row of cells is a node, a cell a GPU, \
+         pale where its job makes no progress. Bars of the queue are as long as jobs are wide, with the time they have waited.</p>",
+        env!("CARGO_PKG_VERSION"),
+        workload.jobs.len(),
+        num_nodes(workload),
+        runs.len(),
+        record.runs.len(),
+    );
+    body.push_str(CONTROLS);
+    body.push_str("<div class=\"sides\">\n");
+    for side in 0..runs.len().min(2) {
+        body.push_str(&SIDE.replace("@SIDE@", ["first", "second"][side]));
+    }
+    body.push_str("</div>\n");
+    section(
+        &mut body,
+        "A job",
+        Some("<div id=\"words\" aria-live=\"polite\"></div>\n".into()),
+    );
+    section(
+        &mut body,
+        "Figures until then",
+        Some("<canvas id=\"figures\" role=\"img\" aria-label=\"busy GPUs, jobs that wait, mean completion time\"></canvas>\n".into()),
+    );
+    section(&mut body, "How this was made", Some(preformatted(command_line)));
+    let data = embedded(&data(workload, &runs)?);
+    Ok(format!(
+        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>{}</title>\n\
+         <style>\n{STYLE}{WATCH_STYLE}</style>\n</head>\n<body>\n{body}\
+         <script type=\"application/json\" id=\"watch-data\">{data}</script>\n<script>\n{SCRIPT}</script>\n</body>\n</html>\n",
+        escape(&title)
+    ))
+}
+
+const CONTROLS: &str = "<div class=\"controls\"><button type=\"button\" id=\"play\">Play</button>\
+    <input type=\"range\" id=\"time\" min=\"0\" max=\"100000\" value=\"0\" aria-label=\"time\"/><output id=\"at\"></output>\
+    <label>speed <select id=\"speed\"><option>0.25</option><option>0.5</option><option selected=\"\">1</option><option>2</option>\
+    <option>4</option></select></label>\
+    <label>colour by <select id=\"colour\"><option value=\"job\">job</option><option value=\"tenant\">tenant</option>\
+    <option value=\"class\">class</option></select></label>\
+    <label>job <input id=\"find\" size=\"8\" aria-label=\"name of a job\"/></label></div>\n\
+    <ul class=\"legend\" id=\"legend\"></ul>\n";
+
+const SIDE: &str = "<section class=\"side\">\n<h2><i></i><select aria-label=\"the @SIDE@ policy\"></select></h2>\n\
+    <p class=\"now\"></p>\n<div class=\"board\">\n\
+    <div><h3>GPUs</h3><canvas class=\"cells\" role=\"img\" aria-label=\"the GPUs of the @SIDE@ policy\"></canvas></div>\n\
+    <div><h3>Queue</h3><canvas class=\"queue\" role=\"img\" aria-label=\"the queue of the @SIDE@ policy\"></canvas></div>\n\
+    </div>\n</section>\n";
+
+fn num_nodes(workload: &Workload) -> u64 {
+    workload
+        .cluster
+        .node_groups
+        .iter()
+        .map(|group| u64::from(group.count))
+        .sum()
+}
+
+fn refuse_too_large(workload: &Workload, runs: &[&Run]) -> Result<(), Error> {
+    let groups = workload.cluster.node_groups.iter();
+    let num_gpus: u64 = groups
+        .map(|group| u64::from(group.count) * u64::from(group.gpus_per_node))
+        .sum();
+    let num_segments: usize = runs.iter().map(|run| run.segments.len()).sum();
+    let hint = "Record a shorter list or fewer policies; `pleach verify --html` draws a part of any record.";
+    if num_gpus > GPUS_MAX {
+        return Err(Error::config(
+            "cluster",
+            format!("{num_gpus} GPUs"),
+            format!("at most {GPUS_MAX}"),
+            hint,
+        ));
+    }
+    if num_segments > SEGMENTS_MAX {
+        let (value, most) = (
+            format!("{num_segments} segments"),
+            format!("at most {SEGMENTS_MAX}"),
+        );
+        return Err(Error::config("record", value, most, hint));
+    }
+    Ok(())
+}
+
+/// What the script reads: nodes as [GPUs, type], jobs as [id, submission (s), GPUs, run time (s), tenant, class], segments as [job,
+/// from (s), to (s), rate, thousandths of each GPU, why it ended, places], places as [node, GPUs as bits, those from 32 on].
+fn data(workload: &Workload, runs: &[&Run]) -> Result<Value, Error> {
+    let cluster = &workload.cluster;
+    let nodes: Vec<Value> = cluster
+        .node_groups
+        .iter()
+        .flat_map(|group| {
+            let kind = cluster
+                .gpu_types
+                .iter()
+                .position(|kind| kind.name == group.gpu_type);
+            std::iter::repeat_n(
+                json!([group.gpus_per_node, kind.unwrap_or(0)]),
+                group.count as usize,
+            )
+        })
+        .collect();
+    let jobs: Vec<Value> = workload
+        .jobs
+        .iter()
+        .map(|job| {
+            let submit_s = job.submit.as_secs_f64();
+            json!([
+                job.id,
+                submit_s,
+                job.num_gpus,
+                job.run_time_s,
+                job.tenant,
+                job.class
+            ])
+        })
+        .collect();
+    let places: BTreeMap<&str, usize> = workload
+        .jobs
+        .iter()
+        .enumerate()
+        .map(|(place, job)| (job.id.as_str(), place))
+        .collect();
+    let last = workload
+        .jobs
+        .iter()
+        .map(|job| job.submit.as_secs_f64())
+        .fold(0.0, f64::max);
+    let until_s = runs
+        .iter()
+        .flat_map(|run| &run.segments)
+        .fold(last.max(1.0), |most, segment| most.max(segment.to_s));
+    let runs: Result<Vec<Value>, Error> = runs.iter().map(|run| of_run(run, &places, nodes.len())).collect();
+    let names = |names: Vec<&String>| names.into_iter().cloned().collect::<Vec<_>>();
+    Ok(json!({
+        "nodes": nodes,
+        "jobs": jobs,
+        "tenants": names(cluster.tenants.iter().map(|tenant| &tenant.name).collect()),
+        "classes": names(workload.classes.iter().map(|class| &class.name).collect()),
+        "until_s": until_s,
+        "runs": runs?,
+    }))
+}
+
+fn of_run(run: &Run, jobs: &BTreeMap<&str, usize>, num_nodes: usize) -> Result<Value, Error> {
+    let unknown = |what: &str, name: &str| {
+        let hint =
+            "Give --workload, --cluster and what changes the list as they were when the record was made.";
+        Error::config(
+            "record",
+            format!("{what} {name}"),
+            format!("one of the list's {what}s"),
+            hint,
+        )
+    };
+    let mut nodes = Vec::with_capacity(run.nodes.len());
+    for name in &run.nodes {
+        let node = name.parse::<usize>().ok().filter(|node| *node < num_nodes);
+        nodes.push(node.ok_or_else(|| unknown("node", name))?);
+    }
+    let mut segments = Vec::with_capacity(run.segments.len());
+    for segment in &run.segments {
+        let name = run.jobs[segment.job as usize].as_str();
+        let job = jobs.get(name).ok_or_else(|| unknown("job", name))?;
+        segments.push(json!([
+            job,
+            segment.from_s,
+            segment.to_s,
+            segment.rate,
+            segment.gpu_milli,
+            segment.ended.word(),
+            of_places(segment, &nodes),
+        ]));
+    }
+    Ok(json!({ "policy": run.policy, "segments": segments }))
+}
+
+/// Of GPUs that nobody knows, the first ones of the node.
+fn of_places(segment: &Segment, nodes: &[usize]) -> Vec<Value> {
+    let mut places = Vec::new();
+    for slice in &segment.slices {
+        let mask = match slice.gpus {
+            Gpus::Which(mask) => mask,
+            Gpus::Num(num) => u64::MAX >> (64 - num.clamp(1, 64)),
+        };
+        let (low, high) = (mask as u32, (mask >> 32) as u32);
+        for node in slice.node..slice.node + slice.num_nodes {
+            let node = nodes[node as usize];
+            places.push(if high == 0 {
+                json!([node, low])
+            } else {
+                json!([node, low, high])
+            });
+        }
+    }
+    places
+}
+
+/// JSON that may stand in a page: no tag begins in it.
+fn embedded(value: &Value) -> String {
+    value.to_string().replace('<', "\\u003c")
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,6 +1,6 @@
 //! What `scontrol` does to jobs.
 
-use super::job::{Hold, State};
+use super::job::{Hold, Job, State};
 use super::rules::Change;
 use super::slurm::World;
 
@@ -99,7 +99,14 @@ fn update(world: &mut World, number: u64, words: &[String], is_meant: bool) -> R
             hold(world, number, is_meant);
             continue;
         }
-        if matches!(key, "reqnodelist" | "sitefactor" | "admincomment") {
+        // What changes nothing touches nobody: an old answer has one given back twice.
+        let job = &world.jobs[&number];
+        let is_so = match key {
+            "admincomment" => job.mark == value,
+            "reqnodelist" => job.nodes_asked.join(",") == value,
+            _ => false,
+        };
+        if matches!(key, "reqnodelist" | "sitefactor" | "admincomment") && !is_so {
             judge(world, number, change, is_meant);
         }
         let now_s = world.now_s;
@@ -131,7 +138,9 @@ fn hold(world: &mut World, number: u64, is_meant: bool) {
 }
 
 fn release(world: &mut World, number: u64, is_meant: bool) -> Result<(), String> {
-    judge(world, number, Change::Release, is_meant);
+    if world.jobs.get(&number).is_some_and(Job::is_pending) {
+        judge(world, number, Change::Release, is_meant);
+    }
     world.next_place += 1;
     let place = world.next_place;
     let Some(job) = world.jobs.get_mut(&number) else {

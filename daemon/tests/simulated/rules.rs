@@ -70,6 +70,9 @@ impl Rules {
                 (false, false) => None,
             };
         }
+        if change == Change::Release && job.hold == Hold::Nobody && !self.holds {
+            return None;
+        }
         // What it has named itself it lifts.
         let is_lift = matches!(change, Change::Nodes(nodes) if nodes == job.own_nodes.join(","));
         if job.mark.starts_with("pleach:off") && !(self.places && is_lift) {

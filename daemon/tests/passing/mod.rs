@@ -108,11 +108,11 @@ impl Passing<'_> {
                     true => ("PENDING", 0, String::new(), "N/A".to_owned()),
                     false => ("RUNNING", 1, format!("n{}", row / 4), start_s.to_string()),
                 };
+                let submit_s = EPOCH_S + 60 * came - 10;
                 let _ = writeln!(
                     queue,
-                    "cpu=1,mem=1000M,node=1,gres/gpu=1|normal|N/A|{number}|{state}|{priority}|gres:gpu:1|N/A|N/A|N/A|1|1|{node}||pleach:held|None|2:00|{}|{start}|0|OK|0|(null)|\
-                     (null)|(null)|(null)|main|user-{user}|team|",
-                    EPOCH_S + 60 * came - 10
+                    "cpu=1,mem=1000M,node=1,gres/gpu=1|normal|N/A|{submit_s}|{number}|{state}|{priority}|gres:gpu:1|N/A|N/A|N/A|1|1|\
+                     {node}||pleach:held|None|2:00|{submit_s}|{start}|0|OK|0|(null)|(null)|(null)|(null)|main|user-{user}|team|"
                 );
             }
         }

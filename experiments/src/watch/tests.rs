@@ -9,7 +9,7 @@ use super::*;
 use crate::schedule::run_of;
 
 fn recorded(policies: &[&str], num_jobs: usize) -> (Record, Vec<Instance>) {
-    let workload = generate(&GeneratorConfig::default().with(num_jobs, 0.9), Seed(1)).unwrap();
+    let workload = generate(&GeneratorConfig::default().with(num_jobs, 3.0), Seed(1)).unwrap();
     let sim = SimConfig {
         record_segments: true,
         ..SimConfig::default()

@@ -9,7 +9,7 @@ use super::*;
 use crate::schedule::run_of;
 
 fn recorded(policies: &[&str], num_jobs: usize) -> (Record, Vec<Instance>) {
-    let workload = generate(&GeneratorConfig::default().with(num_jobs, 3.0), Seed(1)).unwrap();
+    let workload = generate(&GeneratorConfig::default().with(num_jobs, 9.0), Seed(1)).unwrap();
     let sim = SimConfig {
         record_segments: true,
         ..SimConfig::default()
@@ -88,7 +88,7 @@ fn what_is_no_record_of_this_list_is_refused_with_the_reason() {
 /// The figures that the page shows are those of the record, counted here in another way.
 #[test]
 fn in_a_browser_the_moment_and_the_job_are_those_of_the_record() {
-    let (mut record, instances) = recorded(&["fifo", "sjf"], 120);
+    let (mut record, instances) = recorded(&["fifo", "sjf"], 400);
     for (run, name) in record.runs.iter_mut().zip(["fifo", "sjf"]) {
         run.policy = name.into();
     }

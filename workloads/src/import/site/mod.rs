@@ -1,8 +1,8 @@
 //! A site's own accounting: what `sacct -P` or `sacct --json` prints, or any table by a mapping, with a list of its nodes.
 //!
-//! Rows become runs (`row.rs`), runs become jobs (`merge.rs`), jobs get the GPU types on which they may run and the cluster on which
-//! they did (`place.rs`). What is left out or mended is counted by its reason. When jobs began and ended and on which nodes stays
-//! with them ([`crate::Observed`]).
+//! Rows become runs (`row.rs`), runs become jobs (`merge.rs`), jobs get the GPU types on which they may run and the cluster on
+//! which they did (`place.rs`). What is left out or mended is counted by its reason. When jobs began and ended and on which nodes
+//! stays with them ([`crate::Observed`]).
 //!
 //! Refused: files that cannot be read, and tables in which no column says when jobs came, how many GPUs they had or how long they
 //! ran. No row is refused.

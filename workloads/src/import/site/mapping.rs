@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use pleach_tables::Delimiter;
-use pleach_tables::clock::{TimeFormat, Zone};
+use pleach_tables::clock::{self, TimeFormat};
 use serde::{Deserialize, Serialize};
 
 use super::role::Role;
@@ -110,7 +110,7 @@ impl Mapping {
         );
         let zones = "`UTC`, a distance such as `+01:00`, a name such as `Europe/Berlin`, or a rule of POSIX";
         check(
-            Zone::of(&self.time_zone).is_some(),
+            clock::zone(&self.time_zone).is_some(),
             "time_zone",
             &self.time_zone,
             zones,

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use pleach_tables::clock::{TimeFormat, Zone};
+use pleach_tables::clock::{self, TimeFormat};
 
 use super::Mapping;
 use super::role::Role;
@@ -38,8 +38,11 @@ pub(super) fn read(
             .find(|(role, _)| *role == wanted)
             .and_then(|(_, column)| *column)
     };
-    let (format, zone) = (TimeFormat::of(&mapping.time_format), Zone::of(&mapping.time_zone));
-    let (format, zone) = (format.unwrap_or(TimeFormat::Iso), zone.unwrap_or(Zone::Fixed(0)));
+    let (format, zone) = (
+        TimeFormat::of(&mapping.time_format),
+        clock::zone(&mapping.time_zone),
+    );
+    let (format, zone) = (format.unwrap_or(TimeFormat::Iso), zone.unwrap_or(clock::UTC));
     while table.next_row()? {
         taken.count_row()?;
         if !table.is_whole() {

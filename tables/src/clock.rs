@@ -1,7 +1,33 @@
-//! How a column writes times: as numbers since 1970, as ISO 8601, or by a pattern; and which of them a column is likely to mean.
+//! Times of day as files write them, as seconds since 1970 in UTC: by `jiff`, whose time zones come with it and not from the
+//! machine. No clock is read here.
 
-use super::zone::offset_s;
-use super::{Civil, UNIX_S_MAX, Zone};
+use jiff::civil::Time;
+use jiff::fmt::strtime::BrokenDownTime;
+use jiff::fmt::temporal::{DateTimeParser, Pieces};
+use jiff::tz::{Offset, TimeZone, TimeZoneDatabase};
+use jiff::{Timestamp, civil::DateTime};
+
+/// Latest time that is read, s: the year 4000; the earliest is its negative.
+const UNIX_S_MAX: f64 = 64e9;
+
+/// Greenwich's, for those who know of no other.
+pub const UTC: TimeZone = TimeZone::UTC;
+
+/// A zone by distance (`UTC`, `+01:00`, `-0530`), by its name in the IANA database (`Europe/Berlin`) or by a rule of POSIX
+/// (`CET-1CEST,M3.5.0,M10.5.0/3`); none for other texts.
+#[must_use]
+pub fn zone(text: &str) -> Option<TimeZone> {
+    DateTimeParser::new()
+        .parse_time_zone_with(&TimeZoneDatabase::bundled(), text)
+        .ok()
+}
+
+/// The day of an instant in UTC, s since 1970, as `2024-03-01`.
+#[must_use]
+pub fn day_text(unix_s: f64) -> String {
+    let at = Timestamp::from_second(unix_s.floor() as i64).unwrap_or(Timestamp::MIN);
+    at.strftime("%F").to_string()
+}
 
 /// How times are written.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -10,7 +36,7 @@ pub enum TimeFormat {
     Number(u32),
     /// `2024-03-01T12:00:00`, with a blank for the `T` if one likes, without seconds or with decimals, and with or without a zone.
     Iso,
-    /// A pattern of `%Y %y %m %d %b %H %I %p %M %S %z` and what stands between.
+    /// A pattern of `%Y %y %m %d %b %H %I %p %M %S %z` and what stands between; `%S` may have decimals.
     Pattern(String),
 }
 
@@ -32,9 +58,6 @@ const PATTERNS: [&str; 16] = [
     "%b %d %Y %H:%M:%S",
     "%Y%m%dT%H%M%S",
     "%Y-%m-%d",
-];
-const MONTHS: [&str; 12] = [
-    "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec",
 ];
 
 impl TimeFormat {
@@ -63,10 +86,11 @@ impl TimeFormat {
         }
     }
 
-    /// Seconds since 1970; a text that names no zone is of `zone`. None where the text is no such time.
+    /// Seconds since 1970; a text that names no zone is of `zone`: of the two hours that an autumn has twice the first, and an hour
+    /// that a spring leaves out is counted as if it were not left out. None where the text is no such time.
     #[must_use]
-    pub fn read(&self, text: &str, zone: &Zone) -> Option<f64> {
-        let (local_s, east_s) = match self {
+    pub fn read(&self, text: &str, zone: &TimeZone) -> Option<f64> {
+        let (local, offset) = match self {
             TimeFormat::Number(per_second) => {
                 let number: f64 = text.parse().ok()?;
                 return Some(number / f64::from(*per_second)).filter(|time| time.abs() <= UNIX_S_MAX);
@@ -74,10 +98,11 @@ impl TimeFormat {
             TimeFormat::Iso => iso(text)?,
             TimeFormat::Pattern(pattern) => by_pattern(pattern, text)?,
         };
-        let unix_s = match east_s {
-            Some(east_s) => local_s - east_s as f64,
-            None => zone.to_utc(local_s),
+        let at = match offset {
+            Some(offset) => offset.to_timestamp(local).ok()?,
+            None => zone.to_timestamp(local).ok()?,
         };
+        let unix_s = at.as_second() as f64 + f64::from(at.subsec_nanosecond()) / 1e9;
         Some(unix_s).filter(|time| time.abs() <= UNIX_S_MAX)
     }
 }
@@ -89,8 +114,11 @@ pub fn guess(sample: &[&str]) -> Option<(TimeFormat, bool)> {
     if sample.is_empty() {
         return None;
     }
-    let zone = Zone::Fixed(0);
-    let reads = |format: &TimeFormat| sample.iter().all(|text| format.read(text, &zone).is_some());
+    let reads = |format: &TimeFormat| {
+        sample
+            .iter()
+            .all(|text| format.read(text, &TimeZone::UTC).is_some())
+    };
     let numbers: Option<Vec<f64>> = sample.iter().map(|text| text.parse().ok()).collect();
     if let Some(numbers) = numbers.filter(|numbers| numbers.iter().all(|number| number.is_finite())) {
         // 1e11 s is the year 5138; 1e11 ms is March 1973.
@@ -117,122 +145,24 @@ pub fn guess(sample: &[&str]) -> Option<(TimeFormat, bool)> {
     Some((first, is_open))
 }
 
-/// Reads `text` digit by digit.
-struct Cursor<'a> {
-    rest: &'a str,
-}
-
-impl<'a> Cursor<'a> {
-    /// A number of `least` to `most` digits.
-    fn number(&mut self, least: usize, most: usize) -> Option<u32> {
-        let digits = self
-            .rest
-            .bytes()
-            .take(most)
-            .take_while(u8::is_ascii_digit)
-            .count();
-        if digits < least {
-            return None;
-        }
-        let (number, rest) = self.rest.split_at(digits);
-        self.rest = rest;
-        number.parse().ok()
-    }
-
-    /// Seconds, with decimals if there are any.
-    fn seconds(&mut self) -> Option<f64> {
-        let whole = f64::from(self.number(1, 2)?);
-        let Some(rest) = self.rest.strip_prefix(['.', ',']) else {
-            return Some(whole);
-        };
-        let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
-        let (part, rest) = rest.split_at(digits);
-        self.rest = rest;
-        let part: f64 = format!("0.{part}").parse().ok()?;
-        Some(whole + part)
-    }
-
-    fn skip(&mut self, word: char) -> Option<()> {
-        self.rest = self.rest.strip_prefix(word)?;
-        Some(())
-    }
-}
-
-/// Seconds on the text's own clock, and its distance east of UTC where it says one.
-type Read = (f64, Option<i64>);
+/// A time on the text's own clock, and its distance from UTC where it says one.
+type Read = (DateTime, Option<Offset>);
 
 fn iso(text: &str) -> Option<Read> {
-    let mut cursor = Cursor { rest: text };
-    let year = i64::from(cursor.number(4, 4)?);
-    cursor.skip('-')?;
-    let month = cursor.number(1, 2)?;
-    cursor.skip('-')?;
-    let day = cursor.number(1, 2)?;
-    cursor.rest = cursor.rest.strip_prefix(['T', ' ', '_'])?;
-    let hour = cursor.number(1, 2)?;
-    cursor.skip(':')?;
-    let minute = cursor.number(2, 2)?;
-    let second = match cursor.skip(':') {
-        Some(()) => cursor.seconds()?,
-        None => 0.0,
-    };
-    let zone = cursor.rest.trim();
-    let east_s = if zone.is_empty() {
-        None
-    } else {
-        Some(offset_s(zone)?)
-    };
-    let civil = Civil::new((year, month, day), (hour, minute, second))?;
-    Some((civil.seconds(), east_s))
+    let bare = text.strip_suffix(" UTC").or_else(|| text.strip_suffix(" GMT"));
+    let pieces = Pieces::parse(bare.unwrap_or(text)).ok()?;
+    let offset = pieces.to_numeric_offset().or(bare.map(|_| Offset::UTC));
+    Some((pieces.date().to_datetime(pieces.time()?), offset))
 }
 
 fn by_pattern(pattern: &str, text: &str) -> Option<Read> {
-    let mut cursor = Cursor { rest: text };
-    let (mut year, mut month, mut day) = (1970, 1, 1);
-    let (mut hour, mut minute, mut second, mut afternoon, mut east_s) = (0, 0, 0.0, None, None);
-    let mut signs = pattern.chars();
-    while let Some(sign) = signs.next() {
-        if sign != '%' {
-            cursor.skip(sign)?;
-            continue;
-        }
-        match signs.next()? {
-            'Y' => year = i64::from(cursor.number(4, 4)?),
-            'y' => year = 2000 + i64::from(cursor.number(2, 2)?),
-            'm' => month = cursor.number(1, 2)?,
-            'd' => day = cursor.number(1, 2)?,
-            'H' | 'I' => hour = cursor.number(1, 2)?,
-            'M' => minute = cursor.number(1, 2)?,
-            'S' => second = cursor.seconds()?,
-            'b' => {
-                let name = cursor.rest.get(..3)?.to_ascii_lowercase();
-                month = MONTHS.iter().position(|known| *known == name)? as u32 + 1;
-                cursor.rest = &cursor.rest[3..];
-            }
-            'p' => {
-                let word = cursor.rest.get(..2)?.to_ascii_uppercase();
-                afternoon = Some(match word.as_str() {
-                    "AM" => false,
-                    "PM" => true,
-                    _ => return None,
-                });
-                cursor.rest = &cursor.rest[2..];
-            }
-            'z' => {
-                east_s = Some(offset_s(cursor.rest)?);
-                cursor.rest = "";
-            }
-            _ => return None,
-        }
-    }
-    if let Some(afternoon) = afternoon {
-        if !(1..=12).contains(&hour) {
-            return None;
-        }
-        hour = hour % 12 + if afternoon { 12 } else { 0 };
-    }
-    let civil = Civil::new((year, month, day), (hour, minute, second))?;
-    cursor.rest.is_empty().then_some((civil.seconds(), east_s))
+    let read = BrokenDownTime::parse(pattern.replace("%S", "%S%.f"), text).ok()?;
+    let has_time = pattern.contains("%H") || pattern.contains("%I");
+    let time = match has_time {
+        true => read.to_time().ok()?,
+        false => Time::midnight(),
+    };
+    Some((read.to_date().ok()?.to_datetime(time), read.offset()))
 }
 
 /// Whether a text is a pattern that names a day.
@@ -255,7 +185,64 @@ mod tests {
     use super::*;
 
     fn read(format: &str, text: &str) -> Option<f64> {
-        TimeFormat::of(format).unwrap().read(text, &Zone::Fixed(3600))
+        TimeFormat::of(format)
+            .unwrap()
+            .read(text, &zone("+01:00").unwrap())
+    }
+
+    #[test]
+    fn zones_have_distances_names_or_rules() {
+        let noon = |text: &str| TimeFormat::Iso.read("2024-03-01T12:00:00", &zone(text).unwrap());
+        for (text, hours) in [
+            ("UTC", 0.0),
+            ("+01:00", 1.0),
+            ("-0530", -5.5),
+            ("CET-1", 1.0),
+            ("Europe/Minsk", 3.0),
+            ("Asia/Kolkata", 5.5),
+        ] {
+            assert_eq!(noon(text), Some(1_709_294_400.0 - 3600.0 * hours), "{text}");
+        }
+        for text in [
+            "",
+            "here",
+            "+99:00",
+            "Europe/",
+            "Europe/Nowhere",
+            "CET-1CEST,M13.5.0,M10.5.0",
+            "é",
+            "+é1",
+        ] {
+            assert_eq!(zone(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn summer_time_begins_and_ends_when_the_law_says() {
+        let utc = |text: &str| TimeFormat::Iso.read(text, &TimeZone::UTC).unwrap();
+        // Central Europe 2024: forward on 31 March 2:00 -> 3:00 (1:00 UTC), back on 27 October 3:00 -> 2:00; the hour that there is
+        // twice is read as its first. New York: 10 March and 3 November. Sydney: summer over the turn of the year.
+        for (name, local, same) in [
+            ("Europe/Berlin", "2024-03-31 01:59:59", "2024-03-31 00:59:59"),
+            ("Europe/Berlin", "2024-03-31 03:00", "2024-03-31 01:00"),
+            ("Europe/Berlin", "2024-10-27 01:59", "2024-10-26 23:59"),
+            ("Europe/Berlin", "2024-10-27 02:30", "2024-10-27 00:30"),
+            ("Europe/Berlin", "2024-10-27 03:00", "2024-10-27 02:00"),
+            (
+                "CET-1CEST,M3.5.0,M10.5.0/3",
+                "2024-07-01 12:00",
+                "2024-07-01 10:00",
+            ),
+            ("America/New_York", "2024-03-10 03:00", "2024-03-10 07:00"),
+            ("America/New_York", "2024-11-03 02:00", "2024-11-03 07:00"),
+            ("Australia/Sydney", "2024-01-01 11:00", "2024-01-01 00:00"),
+            ("Australia/Sydney", "2024-07-01 10:00", "2024-07-01 00:00"),
+        ] {
+            let at = TimeFormat::Iso.read(local, &zone(name).unwrap());
+            assert_eq!(at, Some(utc(same)), "{name} {local}");
+        }
+        assert_eq!(day_text(utc("2024-02-29T23:59:59.5")), "2024-02-29");
+        assert_eq!(day_text(-0.5), "1969-12-31");
     }
 
     #[test]
@@ -330,10 +317,12 @@ mod tests {
         fn no_text_and_no_pattern_panics(
             pattern in "[%YymdbHIpMSz/. :é-]{0,24}",
             text in "[0-9TZé:./ AMPmar+-]{0,40}",
+            name in "[A-Z<>a-z0-9/,.:+Mé-]{0,40}",
         ) {
+            let _ = zone(&name);
             let _ = guess(&[&text]);
             if let Some(format) = TimeFormat::of(&pattern) {
-                let _ = format.read(&text, &Zone::Fixed(0));
+                let _ = format.read(&text, &TimeZone::UTC);
             }
         }
     }

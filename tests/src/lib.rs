@@ -8,6 +8,7 @@
 use std::fs::{self, OpenOptions};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 /// Makes missing data an error.
 const REQUIRE: &str = "PLEACH_REQUIRE_DATA";
@@ -43,6 +44,30 @@ pub fn program(names: &[&str]) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let folders: Vec<PathBuf> = std::env::split_paths(&path).collect();
     find_program(&folders, names, Path::new(SKIPPED_PROGRAMS))
+}
+
+/// What a browser makes of a page at `#address`, after its scripts; none where no browser is here, as of [`program`].
+///
+/// # Panics
+/// Where the page cannot be written or the browser does not start.
+#[must_use]
+pub fn browser_dom(folder: &Path, page: &str, address: &str) -> Option<String> {
+    let browser = program(&["chromium", "chromium-browser", "google-chrome"])?;
+    let place = folder.join("page.html");
+    fs::write(&place, page).expect("a page that can be written");
+    let output = Command::new(browser)
+        .args([
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--disable-background-networking",
+        ])
+        .arg(format!("--user-data-dir={}", folder.join("profile").display()))
+        .args(["--virtual-time-budget=5000", "--dump-dom"])
+        .arg(format!("file://{}#{address}", place.display()))
+        .output()
+        .expect("a browser that starts");
+    Some(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
 fn find_program(folders: &[PathBuf], names: &[&str], skipped: &Path) -> Option<PathBuf> {

@@ -1,5 +1,7 @@
 //! What a job asks of Slurm, as `squeue` prints it: GPUs or a share of one, nodes, a time limit.
 
+use pleach_tables::slurm::span_s;
+
 use super::shares;
 use super::table::is_null;
 use crate::snapshot::Share;
@@ -130,23 +132,8 @@ fn gpu_type(text: &str) -> Option<&str> {
 
 /// `UNLIMITED`, `MM:SS`, `HH:MM:SS` or `D-HH:MM:SS` in seconds.
 pub(super) fn time_limit(text: &str) -> Result<Option<i64>, ()> {
-    if matches!(text, "UNLIMITED" | "NOT_SET" | "INVALID") {
-        return Ok(None);
-    }
-    let (days, rest) = text.split_once('-').unwrap_or(("0", text));
-    let mut sum = 0_i64;
-    for part in rest.split(':') {
-        let part: u32 = part.parse().map_err(|_| ())?;
-        sum = sum
-            .checked_mul(60)
-            .ok_or(())?
-            .checked_add(i64::from(part))
-            .ok_or(())?;
-    }
-    let days: u16 = days.parse().map_err(|_| ())?;
-    if rest.contains(':') {
-        Ok(Some(i64::from(days) * 86_400 + sum))
-    } else {
-        Err(())
+    match text {
+        "UNLIMITED" | "NOT_SET" | "INVALID" => Ok(None),
+        _ => span_s(text).map(|limit_s| Some(limit_s as i64)).ok_or(()),
     }
 }

@@ -1,13 +1,11 @@
 use std::collections::BTreeMap;
-use std::path::Path;
-use std::process::Command;
 
 use pleach_scheduler::Provenance;
 use pleach_scheduler::features::FeatureSchema;
 use pleach_scheduler::key_weight::{KeyWeight, weighted_sum};
 use pleach_scheduler::policy::{Needs, TieKey};
 use pleach_scheduler::tree::TreeMeta;
-use pleach_tests::{assert_well_formed, program};
+use pleach_tests::{assert_well_formed, browser_dom};
 
 use super::*;
 
@@ -143,31 +141,11 @@ fn a_tree_of_one_leaf_and_a_large_one_have_a_page() {
     assert_eq!(large.matches("<details>").count(), 59 - LEVELS_UNFOLDED);
 }
 
-/// What a browser makes of a page, after its scripts; none where no browser is here.
-fn dom_of(folder: &Path, page: &str, address: &str) -> Option<String> {
-    let browser = program(&["chromium", "chromium-browser", "google-chrome"])?;
-    let place = folder.join("page.html");
-    std::fs::write(&place, page).unwrap();
-    let output = Command::new(browser)
-        .args([
-            "--headless",
-            "--no-sandbox",
-            "--disable-gpu",
-            "--disable-background-networking",
-        ])
-        .arg(format!("--user-data-dir={}", folder.join("profile").display()))
-        .args(["--virtual-time-budget=5000", "--dump-dom"])
-        .arg(format!("file://{}#{address}", place.display()))
-        .output()
-        .unwrap();
-    Some(String::from_utf8(output.stdout).unwrap())
-}
-
 #[test]
 fn in_a_browser_the_path_of_an_example_is_marked() {
     let folder = tempfile::tempdir().unwrap();
     let address = "kind=start&num_gpus=8&remaining_s=600&wait_s=3 h&gpu_time_gpu_s=4800&free_fraction=0.5";
-    let Some(dom) = dom_of(folder.path(), &render(&tree()), &address.replace(' ', "%20")) else {
+    let Some(dom) = browser_dom(folder.path(), &render(&tree()), &address.replace(' ', "%20")) else {
         return;
     };
     // A wait of 3 h, half of the cluster free: nodes 1, 4 and 8 in the order of the page.
@@ -192,7 +170,7 @@ fn in_a_browser_the_path_of_an_example_is_marked() {
     assert!(dom.contains("Its key is 0.350853: the least"), "{dom}");
     assert!(!dom.contains(" aria-invalid="));
     // What is no number of that unit is said, and no path is shown.
-    let wrong = dom_of(folder.path(), &render(&tree()), "kind=start&num_gpus=many").unwrap();
+    let wrong = browser_dom(folder.path(), &render(&tree()), "kind=start&num_gpus=many").unwrap();
     assert!(wrong.contains(" aria-invalid=\"true\"") && !wrong.contains("class=\"on"));
 }
 
@@ -230,7 +208,7 @@ fn in_a_browser_values_and_leaves_are_those_of_the_scheduler_bit_for_bit() {
         serde_json::json!(own)
     );
     let page = render(&tree).replace("</body>", &harness);
-    let Some(dom) = dom_of(folder.path(), &page, "") else {
+    let Some(dom) = browser_dom(folder.path(), &page, "") else {
         return;
     };
     let found = dom.split("<pre id=\"found\">").nth(1).unwrap();

@@ -1,9 +1,6 @@
-use std::path::Path;
-use std::process::Command;
-
 use pleach_env::workload::{GeneratorConfig, generate};
 use pleach_env::{Seed, SimConfig, simulate};
-use pleach_tests::{assert_well_formed, program};
+use pleach_tests::{assert_well_formed, browser_dom};
 
 use super::*;
 use crate::schedule::run_of;
@@ -21,26 +18,6 @@ fn recorded(policies: &[&str], num_jobs: usize) -> (Record, Vec<Instance>) {
     });
     let record = Record { runs: runs.collect() };
     (record, vec![Instance { workload, seed: 1 }])
-}
-
-/// What a browser makes of a page, after its script; none where no browser is here.
-fn dom_of(folder: &Path, page: &str, address: &str) -> Option<String> {
-    let browser = program(&["chromium", "chromium-browser", "google-chrome"])?;
-    let place = folder.join("page.html");
-    std::fs::write(&place, page).unwrap();
-    let output = Command::new(browser)
-        .args([
-            "--headless",
-            "--no-sandbox",
-            "--disable-gpu",
-            "--disable-background-networking",
-        ])
-        .arg(format!("--user-data-dir={}", folder.join("profile").display()))
-        .args(["--virtual-time-budget=5000", "--dump-dom"])
-        .arg(format!("file://{}#{address}", place.display()))
-        .output()
-        .unwrap();
-    Some(String::from_utf8(output.stdout).unwrap())
 }
 
 /// The text of an element of a class or an id.
@@ -110,7 +87,7 @@ fn in_a_browser_the_moment_and_the_job_are_those_of_the_record() {
     let html = page(&record, &instances, "").unwrap();
     let folder = tempfile::tempdir().unwrap();
     let address = format!("t={t}&job={}", workload.jobs[job].id);
-    let Some(dom) = dom_of(folder.path(), &html, &address) else {
+    let Some(dom) = browser_dom(folder.path(), &html, &address) else {
         return;
     };
     let now = text_of(&dom, "class=\"now\"");
@@ -190,7 +167,7 @@ fn in_a_browser_a_thousand_jobs_on_512_gpus_are_drawn_within_a_frame() {
     let html = page(&record, &[Instance { workload, seed: 2 }], "").unwrap();
     assert!(html.len() < 4 << 20, "{}", html.len());
     let folder = tempfile::tempdir().unwrap();
-    let Some(dom) = dom_of(folder.path(), &html, "t=100000") else {
+    let Some(dom) = browser_dom(folder.path(), &html, "t=100000") else {
         return;
     };
     let frame_ms = dom

@@ -92,3 +92,17 @@ async fn a_pod_that_ends_is_told_at_once() {
         () = tokio::time::sleep(Duration::from_secs(30)) => panic!("nobody was told; ended: {}", ended()),
     }
 }
+
+#[tokio::test]
+async fn watches_that_are_cut_at_once_are_asked_for_once_a_second() {
+    let world = World {
+        cuts_watches: true,
+        ..World::default()
+    };
+    let fake = Fake::still(world).await;
+    let (cluster, changes) = (fake.cluster(&Settings::default()), Notify::new());
+    let told = tokio::time::timeout(Duration::from_millis(2500), cluster.tell_ends(&changes)).await;
+    assert!(told.is_err(), "it goes on");
+    let num = fake.world.lock().unwrap().num_watches;
+    assert!((1..=3).contains(&num), "{num} watches in two seconds and a half");
+}

@@ -3,33 +3,38 @@
 //! The watch is an alarm clock: whoever is told reads the lists anew. So nothing of an event is read, a watch that breaks loses
 //! nothing but time, and without the right to watch the clock of `tick_s` remains.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use http_body_util::BodyExt;
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::{ListParams, Request, WatchParams};
 use kube::client::Body;
+use kube::core::Status;
 use kube::{Api, Resource};
 use tokio::sync::Notify;
 
 use super::{Cluster, ENDED};
 use crate::error::Error;
 
-/// Pause after a watch that could not be had. *Ours*.
+/// Pause after a watch that could not be had, and after one that somebody between cut at once. *Ours*.
 const AGAIN: Duration = Duration::from_secs(30);
+const CUT: Duration = Duration::from_secs(1);
 
 impl Cluster {
     /// Tells of pods that end, for as long as it is polled.
     pub async fn tell_ends(&self, changes: &Notify) {
         let mut is_told = false;
         loop {
+            let began = Instant::now();
             let Err(error) = self.watch_ends(changes).await else {
                 is_told = false;
+                tokio::time::sleep(CUT.saturating_sub(began.elapsed())).await;
                 continue;
             };
             if !is_told {
                 tracing::warn!(
-                    "pods that end are not watched, so that rounds begin by tick_s alone: {error}"
+                    "pods that end are not watched, so that rounds begin by tick_s alone (the ClusterRole of \
+                     kubernetes/deploy/shadow/rbac.yaml gives the right): {error}"
                 );
             }
             is_told = true;
@@ -55,8 +60,11 @@ impl Cluster {
         };
         let answer = self.ask(what, request).await?;
         if !answer.status().is_success() {
-            let reason = format!("the API server answers {} to a {what}", answer.status());
-            return Err(Error::Access { reason });
+            let status = Status::failure(answer.status().as_str(), "").with_code(answer.status().as_u16());
+            return Err(Error::Api {
+                what: what.to_owned(),
+                source: Box::new(kube::Error::Api(status.boxed())),
+            });
         }
         let mut events = answer.into_body();
         while let Some(Ok(_)) = events.frame().await {

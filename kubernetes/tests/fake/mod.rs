@@ -165,6 +165,14 @@ async fn pods(State(world): Shared, Query(query): Query<HashMap<String, String>>
 
 /// A watch of pods that end, which ends with the first event.
 async fn watch(world: &Mutex<World>, query: &HashMap<String, String>) -> Response {
+    let is_cut = {
+        let mut world = world.lock().unwrap();
+        world.num_watches += 1;
+        world.cuts_watches
+    };
+    if is_cut {
+        return Body::empty().into_response();
+    }
     let num_ended = || {
         let world = world.lock().unwrap();
         let phases = world.pods.values().map(|pod| pod["status"]["phase"].as_str());

@@ -29,6 +29,9 @@ pub struct World {
     pub fault_every: u64,
     pub num_requests: u64,
     pub num_writes: u64,
+    /// Watches that were asked for, and whether each is cut at once.
+    pub num_watches: u64,
+    pub cuts_watches: bool,
     /// Pages of Jobs that were asked for.
     pub num_job_lists: u64,
     pub num_jobs_listed: usize,

@@ -8,6 +8,7 @@ mod attribution;
 mod batch_system;
 mod bounds;
 mod brute_force;
+mod changed_envs;
 mod elastic_published;
 mod every_choice;
 mod numeric_edges;

@@ -77,3 +77,21 @@ fn lists_of_nodes_that_never_end_take_no_memory() {
     }
     outcome(text.as_bytes(), &SiteOptions::default());
 }
+
+/// Seven jobs of 2 GPUs and an hour, all submitted at once: 14 GPUs at a use of 0.7 are 20, and three nodes of 8.
+#[test]
+fn a_burst_on_nodes_that_nobody_names_gets_a_cluster_of_its_size() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("list");
+    let row = |id: u32| {
+        format!("{id}|COMPLETED|2024-01-01T00:00:00|2024-01-01T00:00:00|2024-01-01T01:00:00|gres/gpu=2\n")
+    };
+    let rows: String = (1..=7).map(row).collect();
+    std::fs::write(&path, format!("JobID|State|Submit|Start|End|AllocTRES\n{rows}")).unwrap();
+    let read = import_site(&path, &SiteOptions::default()).unwrap();
+    let groups = &read.workload.cluster.node_groups;
+    assert_eq!(
+        (groups.len(), groups[0].count, groups[0].gpus_per_node),
+        (1, 3, 8)
+    );
+}

@@ -77,7 +77,7 @@ pub(super) fn cluster(jobs: &[SiteJob], types: &[String]) -> (ClusterSpec, Strin
     (cluster, note)
 }
 
-/// Nodes of 8 GPUs that hold the largest job and keep the mean use at or below [`LOAD`].
+/// Nodes of 8 GPUs that hold the largest job and keep the mean use from the first submission to the last end at or below [`LOAD`].
 fn sized(jobs: &[SiteJob], types: &[String]) -> (ClusterSpec, String) {
     let mut cluster = ClusterSpec::default();
     let mut kinds: BTreeMap<Option<u16>, Vec<&SiteJob>> = BTreeMap::new();
@@ -88,11 +88,14 @@ fn sized(jobs: &[SiteJob], types: &[String]) -> (ClusterSpec, String) {
         };
         kinds.entry(of_type).or_default().push(job);
     }
-    let submits = jobs.iter().map(|job| job.row.submit_s);
-    let (first, last) = submits.fold((f64::INFINITY, f64::NEG_INFINITY), |(least, most), submit| {
-        (least.min(submit), most.max(submit))
-    });
-    let span_s = if last > first { last - first } else { 1.0 };
+    // To the end of the last job: by submissions alone a list of one burst would need thousands of nodes.
+    let first = jobs
+        .iter()
+        .map(|job| job.row.submit_s)
+        .fold(f64::INFINITY, f64::min);
+    let end = |job: &SiteJob| job.end_s.unwrap_or(job.row.submit_s + job.run_s);
+    let last = jobs.iter().map(end).fold(f64::NEG_INFINITY, f64::max);
+    let span_s = (last - first).max(1.0);
     for (of_type, jobs) in kinds {
         let work: f64 = jobs
             .iter()

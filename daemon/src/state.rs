@@ -54,6 +54,11 @@ impl State {
     /// # Errors
     /// A folder that cannot be made or locked; another process that has it.
     pub fn take(folder: &Path, log: LogSettings) -> Result<State, Error> {
+        State::take_within(folder, log, LAST_BREATH)
+    }
+
+    /// The same from a process that lets go of it within `patience`.
+    fn take_within(folder: &Path, log: LogSettings, patience: Duration) -> Result<State, Error> {
         std::fs::create_dir_all(folder).map_err(Error::file(folder))?;
         let path = folder.join("lock");
         let mut lock = OpenOptions::new()
@@ -62,11 +67,13 @@ impl State {
             .read(true)
             .open(&path)
             .map_err(Error::file(&path))?;
-        let end = Instant::now() + LAST_BREATH;
+        let end = Instant::now() + patience;
         loop {
             match lock.try_lock() {
                 Ok(()) => break,
-                Err(TryLockError::WouldBlock) if Instant::now() < end => thread::sleep(LAST_BREATH / 20),
+                Err(TryLockError::WouldBlock) if Instant::now() < end => {
+                    thread::sleep(Duration::from_millis(50));
+                }
                 Err(TryLockError::WouldBlock) => {
                     let holder = holder(lock);
                     return Err(Error::Busy { path, holder });
@@ -101,18 +108,11 @@ impl State {
         is_forced: bool,
         patience: Duration,
     ) -> Result<Option<State>, Error> {
-        let end = Instant::now() + patience;
-        loop {
-            match State::take(folder, LogSettings::default()) {
-                Ok(state) => return Ok(Some(state)),
-                Err(Error::Busy { .. }) if !is_forced && Instant::now() < end => {
-                    thread::sleep(Duration::from_millis(50));
-                }
-                Err(Error::Busy { path, holder }) if !is_forced => {
-                    return Err(Error::Driven { path, holder });
-                }
-                Err(_) => return Ok(None),
-            }
+        let patience = if is_forced { Duration::ZERO } else { patience };
+        match State::take_within(folder, LogSettings::default(), patience) {
+            Ok(state) => Ok(Some(state)),
+            Err(Error::Busy { path, holder }) if !is_forced => Err(Error::Driven { path, holder }),
+            Err(_) => Ok(None),
         }
     }
 
@@ -294,6 +294,14 @@ mod tests {
             drop(state);
         });
         assert!(take(false, 10_000).unwrap().is_some());
+        ends.join().unwrap();
+        // So is one that was killed a moment ago, by whoever takes its place.
+        let killed = State::take(folder.path(), LogSettings::default()).unwrap();
+        let ends = thread::spawn(move || {
+            thread::sleep(LAST_BREATH / 5);
+            drop(killed);
+        });
+        assert!(State::take(folder.path(), LogSettings::default()).is_ok());
         ends.join().unwrap();
     }
 

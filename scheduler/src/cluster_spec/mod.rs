@@ -163,7 +163,7 @@ fn check_site_fabric(name: &str) -> Result<(), ConfigError> {
     }
     let hint =
         "leave it out where the links that its GPUs usually come with will do; links of one's own are fabric";
-    fail("site_fabric".into(), name.into(), &known.join(", "), hint)
+    Err(ConfigError::new("site_fabric", name, known.join(", "), hint))
 }
 
 /// A tenant and its share.
@@ -224,10 +224,7 @@ impl ClusterSpec {
     /// # Errors
     /// The first key that is wrong, its value, what is allowed and how to mend it.
     pub fn validate(&self) -> Result<(), ConfigError> {
-        match self.faults().into_iter().next() {
-            Some(fault) => Err(fault),
-            None => Ok(()),
-        }
+        self.faults().into_iter().next().map_or(Ok(()), Err)
     }
 
     /// Every key that is wrong, in the order of the description; empty for a cluster that can be built.
@@ -250,13 +247,12 @@ impl ClusterSpec {
         }
         let capacity = self.num_gpus();
         if capacity == 0 || capacity > NUM_GPUS_MAX {
-            let fault = fail(
-                "node_groups".into(),
+            faults.push(ConfigError::new(
+                "node_groups",
                 format!("{capacity} GPUs"),
                 "1 to 4,000,000 GPUs",
                 "add nodes",
-            );
-            faults.extend(fault.err());
+            ));
         }
         self.check_tenants(capacity, &mut faults);
         faults
@@ -271,55 +267,51 @@ impl ClusterSpec {
         let gpus = self.node_groups[index].gpus_per_node;
         let allowed = format!("1 to {gpus}, the GPUs of a node of node_groups[{index}]");
         let hint = format!("[cluster.fabric] preset = \"...\" with between.nics_per_node = {gpus}");
-        fail(
-            "fabric.between.nics_per_node".into(),
-            nics.to_string(),
-            &allowed,
-            &hint,
-        )
+        Err(ConfigError::new(
+            "fabric.between.nics_per_node",
+            nics,
+            allowed,
+            hint,
+        ))
     }
 
     fn check_gpu_types(&self, faults: &mut Vec<ConfigError>) {
         if self.gpu_types.is_empty() || self.gpu_types.len() > 64 {
             let value = self.gpu_types.len().to_string();
-            faults.extend(
-                fail(
-                    "gpu_types".into(),
-                    value,
-                    "1 to 64 types",
-                    "name at least one GPU type",
-                )
-                .err(),
-            );
+            faults.push(ConfigError::new(
+                "gpu_types",
+                value,
+                "1 to 64 types",
+                "name at least one GPU type",
+            ));
         }
         for (index, gpu) in self.gpu_types.iter().take(64).enumerate() {
             if !(1e-3..=1e6).contains(&gpu.memory_gib) {
                 let key = format!("gpu_types[{index}].memory_gib");
-                faults.extend(
-                    fail(
-                        key,
-                        gpu.memory_gib.to_string(),
-                        "0.001 to 1e6 GiB",
-                        "give the memory in GiB",
-                    )
-                    .err(),
-                );
+                faults.push(ConfigError::new(
+                    key,
+                    gpu.memory_gib.to_string(),
+                    "0.001 to 1e6 GiB",
+                    "give the memory in GiB",
+                ));
             }
             if !is_name(&gpu.name) {
                 let (key, value) = (format!("gpu_types[{index}].name"), format!("{:?}", gpu.name));
-                faults.extend(fail(key, value, "1 to 256 printable characters", "for example V100").err());
+                faults.push(ConfigError::new(
+                    key,
+                    value,
+                    "1 to 256 printable characters",
+                    "for example V100",
+                ));
             }
             if self.gpu_types[..index].iter().any(|other| other.name == gpu.name) {
                 let key = format!("gpu_types[{index}].name");
-                faults.extend(
-                    fail(
-                        key,
-                        gpu.name.clone(),
-                        "a name not used before",
-                        "rename one of the two",
-                    )
-                    .err(),
-                );
+                faults.push(ConfigError::new(
+                    key,
+                    gpu.name.clone(),
+                    "a name not used before",
+                    "rename one of the two",
+                ));
             }
         }
     }
@@ -327,51 +319,39 @@ impl ClusterSpec {
     fn check_node_group(&self, index: usize, group: &NodeGroup, faults: &mut Vec<ConfigError>) {
         let key = |field: &str| format!("node_groups[{index}].{field}");
         if group.count == 0 {
-            faults.extend(
-                fail(
-                    key("count"),
-                    "0".into(),
-                    "1 or more",
-                    "remove the group or give it nodes",
-                )
-                .err(),
-            );
+            faults.push(ConfigError::new(
+                key("count"),
+                "0",
+                "1 or more",
+                "remove the group or give it nodes",
+            ));
         }
         if !(1..=64).contains(&group.gpus_per_node) {
             let value = group.gpus_per_node.to_string();
-            faults.extend(
-                fail(
-                    key("gpus_per_node"),
-                    value,
-                    "1 to 64",
-                    "nodes without GPUs take no part",
-                )
-                .err(),
-            );
+            faults.push(ConfigError::new(
+                key("gpus_per_node"),
+                value,
+                "1 to 64",
+                "nodes without GPUs take no part",
+            ));
         }
         if group.nodes_per_rack == 0 {
-            faults.extend(
-                fail(
-                    key("nodes_per_rack"),
-                    "0".into(),
-                    "1 or more",
-                    "use the count for a single rack",
-                )
-                .err(),
-            );
+            faults.push(ConfigError::new(
+                key("nodes_per_rack"),
+                "0",
+                "1 or more",
+                "use the count for a single rack",
+            ));
         }
         if group.nvlink_gpus > group.gpus_per_node {
             let allowed = format!("at most the {} GPUs of the node", group.gpus_per_node);
             let value = group.nvlink_gpus.to_string();
-            faults.extend(
-                fail(
-                    key("nvlink_gpus"),
-                    value,
-                    &allowed,
-                    "0 joins all GPUs of the node",
-                )
-                .err(),
-            );
+            faults.push(ConfigError::new(
+                key("nvlink_gpus"),
+                value,
+                &allowed,
+                "0 joins all GPUs of the node",
+            ));
         }
         for (field, value) in [
             ("cpu_cores", group.cpu_cores),
@@ -380,64 +360,57 @@ impl ClusterSpec {
         ] {
             if value != 0.0 && !(1e-3..=1e6).contains(&value) {
                 let hint = "per node; leave it out where it is not to be modelled";
-                faults.extend(fail(key(field), value.to_string(), "0.001 to 1e6", hint).err());
+                faults.push(ConfigError::new(
+                    key(field),
+                    value.to_string(),
+                    "0.001 to 1e6",
+                    hint,
+                ));
             }
         }
         if !self.gpu_types.iter().any(|gpu| gpu.name == group.gpu_type) {
             let names: Vec<_> = self.gpu_types.iter().map(|gpu| gpu.name.as_str()).collect();
             let allowed = format!("one of {}", names.join(", "));
-            faults.extend(
-                fail(
-                    key("gpu_type"),
-                    group.gpu_type.clone(),
-                    &allowed,
-                    "declare it under gpu_types",
-                )
-                .err(),
-            );
+            faults.push(ConfigError::new(
+                key("gpu_type"),
+                group.gpu_type.clone(),
+                &allowed,
+                "declare it under gpu_types",
+            ));
         }
     }
 
     fn check_tenants(&self, capacity: u64, faults: &mut Vec<ConfigError>) {
         if self.tenants.is_empty() || self.tenants.len() > 10_000 {
             let value = format!("{} tenants", self.tenants.len());
-            faults.extend(
-                fail(
-                    "tenants".into(),
-                    value,
-                    "1 to 10,000",
-                    "name one tenant that owns the cluster",
-                )
-                .err(),
-            );
+            faults.push(ConfigError::new(
+                "tenants",
+                value,
+                "1 to 10,000",
+                "name one tenant that owns the cluster",
+            ));
         }
         for (index, tenant) in self.tenants.iter().take(10_000).enumerate() {
             if !is_name(&tenant.name) {
                 let (key, value) = (format!("tenants[{index}].name"), format!("{:?}", tenant.name));
-                faults.extend(
-                    fail(
-                        key,
-                        value,
-                        "1 to 256 printable characters",
-                        "name whom the quota is for",
-                    )
-                    .err(),
-                );
+                faults.push(ConfigError::new(
+                    key,
+                    value,
+                    "1 to 256 printable characters",
+                    "name whom the quota is for",
+                ));
             }
             if self.tenants[..index]
                 .iter()
                 .any(|other| other.name == tenant.name)
             {
                 let key = format!("tenants[{index}].name");
-                faults.extend(
-                    fail(
-                        key,
-                        tenant.name.clone(),
-                        "a name not used before",
-                        "rename one of the two",
-                    )
-                    .err(),
-                );
+                faults.push(ConfigError::new(
+                    key,
+                    tenant.name.clone(),
+                    "a name not used before",
+                    "rename one of the two",
+                ));
             }
         }
         let quotas: u64 = self
@@ -447,24 +420,17 @@ impl ClusterSpec {
             .sum();
         if quotas > capacity {
             let allowed = format!("at most the {capacity} GPUs of the cluster");
-            faults.extend(
-                fail(
-                    "tenants.quota_gpus".into(),
-                    format!("{quotas} in all"),
-                    &allowed,
-                    "lower the quotas",
-                )
-                .err(),
-            );
+            faults.push(ConfigError::new(
+                "tenants.quota_gpus",
+                format!("{quotas} in all"),
+                &allowed,
+                "lower the quotas",
+            ));
         }
     }
 }
 
 /// The error for a key of a cluster.
-fn fail(key: String, value: String, allowed: &str, hint: &str) -> Result<(), ConfigError> {
-    Err(ConfigError::new(key, value, allowed, hint))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -18,7 +18,7 @@ use pleach_experiments::sweep::policy_unit;
 use crate::commands::stop::Stop;
 use crate::commands::{
     Context, bench, calibrate, cluster, distill, evaluate, explain, export, index, manual, policies,
-    quickstart, reproduce, suite, sweep, tournament, train, twin, verify, watch, workload,
+    quickstart, reproduce, serve, suite, sweep, tournament, train, twin, verify, watch, workload,
 };
 use crate::flags::sweep::SweepCommand;
 use crate::flags::{Cli, Command, THREADS_MAX, is_standard_output};
@@ -212,6 +212,7 @@ fn run_command(cli: &Cli, matches: &ArgMatches, command_line: String) -> Result<
         Command::Workload(args) => workload::run(args, &mut context)?,
         Command::Twin(args) => twin::run(args, &mut context)?,
         Command::Cluster(args) => cluster::run(args, &mut context)?,
+        Command::Serve(args) => serve::run(args, &mut context)?,
         Command::Sweep(args) => {
             return sweep::dispatch(
                 &args.command,

@@ -7,13 +7,17 @@ use serde_json::Value;
 use crate::cargo::{cargo, metadata};
 
 /// Our crates and those of ours that each may depend on.
-const ARROWS: [(&str, &[&str]); 19] = [
+const ARROWS: [(&str, &[&str]); 20] = [
     ("pleach-scheduler", &[]),
     ("pleach-dealing", &["pleach-scheduler"]),
     ("pleach-baselines", &["pleach-scheduler", "pleach-dealing"]),
     ("pleach-tables", &[]),
     ("pleach-verify", &["pleach-tables"]),
     ("pleach-workloads", &["pleach-scheduler", "pleach-tables"]),
+    (
+        "pleach-serving",
+        &["pleach-scheduler", "pleach-tables", "pleach-workloads"],
+    ),
     (
         "pleach-env",
         &["pleach-scheduler", "pleach-tables", "pleach-workloads"],
@@ -40,6 +44,7 @@ const ARROWS: [(&str, &[&str]); 19] = [
             "pleach-policies",
             "pleach-agents",
             "pleach-distill",
+            "pleach-serving",
         ],
     ),
     (
@@ -101,7 +106,8 @@ const ARROWS: [(&str, &[&str]); 19] = [
 ];
 
 /// Crates that must not know gradients, and what counts as such.
-const WITHOUT_BURN: [&str; 11] = [
+const WITHOUT_BURN: [&str; 12] = [
+    "pleach-serving",
     "pleach-scheduler",
     "pleach-tables",
     "pleach-verify",

@@ -45,6 +45,7 @@ pub mod progress;
 pub mod report;
 pub mod run_folder;
 pub mod schedule;
+pub mod serving;
 pub mod suite;
 pub mod sweep;
 pub mod tournament;

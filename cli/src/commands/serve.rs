@@ -1,0 +1,96 @@
+//! `pleach serve`: routers compared, searched for, and lists of requests drawn.
+
+use std::path::Path;
+
+use pleach_env::Seed;
+use pleach_experiments::error::Error;
+use pleach_experiments::run_folder::atomic_file;
+use pleach_experiments::serving::{RoutingSearch, compare, search_router, write};
+
+use crate::commands::Context;
+use crate::flags::serve::{ServeArgs, ServeCommand, ServeEvaluateArgs, ServeGenerateArgs, ServeSearchArgs};
+use crate::progress::bars;
+
+/// Runs a step.
+///
+/// # Errors
+/// Flags that cannot be used, files that cannot be read or written.
+pub fn run(args: &ServeArgs, context: &mut Context<'_>) -> Result<(), Error> {
+    match &args.command {
+        ServeCommand::Evaluate(args) => evaluate(args, context),
+        ServeCommand::Search(args) => search(args, context),
+        ServeCommand::Generate(args) => generate(args, context),
+    }
+}
+
+fn evaluate(args: &ServeEvaluateArgs, context: &mut Context<'_>) -> Result<(), Error> {
+    let comparison = compare(&args.serving, &args.router, args.report.seed())?;
+    if !args.report.quiet() {
+        context.say(comparison.table().to_terminal().trim_end())?;
+    }
+    match args.report.json() {
+        Some(path) => context.write_json(path, &comparison),
+        None => Ok(()),
+    }
+}
+
+fn search(args: &ServeSearchArgs, context: &mut Context<'_>) -> Result<(), Error> {
+    check_free(&args.to, args.target.force)?;
+    let mut settings = RoutingSearch {
+        rates: args.rates.clone(),
+        judge_lists: args.judge_lists.into(),
+        ..RoutingSearch::default()
+    };
+    settings.search.simulations = args.simulations;
+    settings.search.leaves_max = args.leaves.into();
+    let watcher = bars(args.report.quiet());
+    let found = search_router(&args.serving, &settings, args.report.seed(), &watcher)?;
+    atomic_file::write(&args.to, found.tree.to_json().as_bytes())?;
+    if !args.report.quiet() {
+        for (rate, table) in &found.judged {
+            context.say(&format!(
+                "\n{rate} times the rate\n{}",
+                table.table().to_terminal().trim_end()
+            ))?;
+        }
+        context.say(&format!(
+            "\n{}\n{}\n{}",
+            found.tree.to_text().trim_end(),
+            found.verdict(),
+            args.to.display()
+        ))?;
+    }
+    match args.report.json() {
+        Some(path) => context.write_json(path, &found.judged),
+        None => Ok(()),
+    }
+}
+
+fn generate(args: &ServeGenerateArgs, context: &mut Context<'_>) -> Result<(), Error> {
+    check_free(&args.to, args.target.force)?;
+    let lists = args
+        .serving
+        .draw(Seed(args.report.seed()).child("serving", 0), 1, 1.0)?;
+    write(&args.to, &lists[0])?;
+    if args.report.quiet() {
+        return Ok(());
+    }
+    let (num, rate) = (lists[0].rows().len(), lists[0].rate_per_s());
+    context.say(&format!(
+        "{num} requests, {rate:.1} a second\n{}",
+        args.to.display()
+    ))
+}
+
+fn check_free(to: &Path, force: bool) -> Result<(), Error> {
+    if to.exists() && !force {
+        let hint = "Give another name, or --force to replace it.";
+        return Err(Error::config(
+            "to",
+            to.display(),
+            "a file that is not there yet",
+            hint,
+        ));
+    }
+    Ok(())
+}

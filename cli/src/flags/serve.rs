@@ -1,0 +1,112 @@
+//! `pleach serve`: flags.
+
+use std::path::PathBuf;
+
+use clap::{ArgAction, Args, Subcommand};
+use pleach_experiments::evaluate::flag_values;
+use pleach_experiments::serving::ServingConfig;
+
+use super::{ForceFlag, ReportFlags};
+
+/// Serving language models: who sends a request to which replica. Compares routers on the same requests, and searches for a tree that
+/// routes (docs/serving.md).
+#[derive(Args, Clone, Debug)]
+#[command(after_help = "\
+Examples:
+  pleach serve evaluate                                    16 replicas, facts a second old
+  pleach serve search --refuse --rate-per-s 200 --to router.json
+  pleach serve generate --turns 4 --to requests.csv")]
+pub struct ServeArgs {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: ServeCommand,
+}
+
+/// What to do with requests.
+#[derive(Clone, Debug, Subcommand)]
+pub enum ServeCommand {
+    /// Compare routers on the same requests
+    #[command(after_help = "\
+Examples:
+  pleach serve evaluate --router round-robin,least-tokens:own=false,least-ttft
+  pleach serve evaluate --requests AzureLLMInferenceTrace_conv.csv.gz --faster 36 --refuse --router least-ttft:shed=1,router.json")]
+    Evaluate(ServeEvaluateArgs),
+    /// Search for a tree that routes, and judge it against the strongest rule
+    #[command(after_help = "\
+Examples:
+  pleach serve search --to router.json                     a few minutes
+  pleach serve search --refuse --rate-per-s 200 --gateways 4 --to router.json
+  pleach export router.json --to go")]
+    Search(ServeSearchArgs),
+    /// Draw a list of requests into a file
+    #[command(after_help = "\
+Examples:
+  pleach serve generate --rate-per-s 50 --num-requests 100000 --to requests.csv")]
+    Generate(ServeGenerateArgs),
+}
+
+/// `pleach serve evaluate`.
+#[derive(Args, Clone, Debug)]
+pub struct ServeEvaluateArgs {
+    /// Routers by name with settings after colons, or trees by file, repeated or with commas; the first is what others are held
+    /// against: round-robin, random, two-choices, least-requests, least-tokens, least-ttft, headroom, sessions, weighted
+    #[arg(long, value_name = "NAME|FILE", value_delimiter = ',', action = ArgAction::Append,
+        default_value = "round-robin,two-choices,least-requests,least-tokens,least-ttft,headroom,sessions,weighted")]
+    pub router: Vec<String>,
+    /// Requests and replicas.
+    #[command(flatten)]
+    pub serving: ServingConfig,
+    /// Seed, results as JSON, machine.
+    #[command(flatten)]
+    pub report: ReportFlags,
+}
+
+/// `pleach serve search`.
+#[derive(Args, Clone, Debug)]
+pub struct ServeSearchArgs {
+    /// Tree to write, NAME.json
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub to: PathBuf,
+    /// Lists to play at least
+    #[arg(long, value_name = "N", default_value_t = 6_000, value_parser = clap::value_parser!(u64).range(1..=10_000_000),
+        help_heading = "Search")]
+    pub simulations: u64,
+    /// Most leaves, 2 to 256
+    #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u16).range(2..=256),
+        help_heading = "Search")]
+    pub leaves: u16,
+    /// Rates over that of the requests, repeated or with commas
+    #[arg(long, value_name = "X", value_delimiter = ',', action = ArgAction::Append, default_value = "0.9,1,1.1",
+        value_parser = flag_values::positive, help_heading = "Search")]
+    pub rates: Vec<f64>,
+    /// Lists of each rate on which the result is judged
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u16).range(1..=1000),
+        help_heading = "Search")]
+    pub judge_lists: u16,
+    /// Requests and replicas.
+    #[command(flatten)]
+    pub serving: ServingConfig,
+    /// Whether a file there may be replaced.
+    #[command(flatten)]
+    pub target: ForceFlag,
+    /// Seed, results as JSON, machine.
+    #[command(flatten)]
+    pub report: ReportFlags,
+}
+
+/// `pleach serve generate`.
+#[derive(Args, Clone, Debug)]
+pub struct ServeGenerateArgs {
+    /// File to write, CSV
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub to: PathBuf,
+    /// Requests; replicas do not matter.
+    #[command(flatten)]
+    pub serving: ServingConfig,
+    /// Whether a file there may be replaced.
+    #[command(flatten)]
+    pub target: ForceFlag,
+    /// Seed, results as JSON, machine.
+    #[command(flatten)]
+    pub report: ReportFlags,
+}

@@ -1,0 +1,181 @@
+//! Routers on the same lists, with paired intervals.
+
+use pleach_env::Seed;
+use pleach_serving::{Fleet, Outcome, Requests, simulate};
+use rayon::prelude::*;
+use serde::Serialize;
+
+use super::{ServingConfig, router};
+use crate::error::Error;
+use crate::evaluate::stats::{bootstrap_mean, mean};
+use crate::evaluate::table::Table;
+
+/// What one router came to, mean over lists.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RouterRow {
+    /// Name or file.
+    pub router: String,
+    /// Share of requests within both targets, %.
+    pub hits_pct: f64,
+    /// By how many points that is above the first router's, on the same lists; none for the first.
+    pub gain_points: Option<f64>,
+    /// Its 95 % interval; none with fewer than two lists.
+    pub gain_interval: Option<(f64, f64)>,
+    /// Refused, %.
+    pub refused_pct: f64,
+    /// Median and 99th percentile of the time to the first token, s; NaN where a list has none served.
+    pub ttft_p50_s: f64,
+    /// 99th percentile.
+    pub ttft_p99_s: f64,
+    /// 99th percentile of the time between tokens, s.
+    pub tpot_p99_s: f64,
+    /// Tokens of prompts that were held already, %.
+    pub reused_pct: f64,
+    /// Hits of each list, %.
+    pub by_list: Vec<f64>,
+}
+
+/// A comparison.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Comparison {
+    /// Mean requests a second of the lists.
+    pub rate_per_s: f64,
+    /// Lists.
+    pub num_lists: usize,
+    /// In the order given.
+    pub routers: Vec<RouterRow>,
+}
+
+/// Plays all routers on all lists.
+///
+/// # Errors
+/// A router or a setting that cannot be used.
+pub fn compare(config: &ServingConfig, routers: &[String], seed: u64) -> Result<Comparison, Error> {
+    let fleet = config.fleet()?;
+    for name in routers {
+        router(name, seed)?;
+    }
+    let lists = config.draw(Seed(seed).child("serving", 0), usize::from(config.lists), 1.0)?;
+    compare_on(&lists, &fleet, routers, seed)
+}
+
+/// The same on given lists.
+pub(super) fn compare_on(
+    lists: &[Requests],
+    fleet: &Fleet,
+    routers: &[String],
+    seed: u64,
+) -> Result<Comparison, Error> {
+    let runs: Vec<(usize, usize)> = (0..routers.len())
+        .flat_map(|router| (0..lists.len()).map(move |list| (router, list)))
+        .collect();
+    let played = runs.par_iter().map(|&(place, list)| {
+        let seed = Seed(seed).child("router", list as u64).0;
+        Ok(simulate(
+            &lists[list],
+            fleet,
+            router(&routers[place], seed)?.as_mut(),
+        )?)
+    });
+    let outcomes: Vec<Outcome> = played.collect::<Result<_, Error>>()?;
+    let of_each: Vec<&[Outcome]> = outcomes.chunks(lists.len()).collect();
+    let first = hits(of_each[0], fleet);
+    let rows = routers
+        .iter()
+        .zip(&of_each)
+        .enumerate()
+        .map(|(place, (name, outcomes))| {
+            row(
+                name,
+                outcomes,
+                hits(outcomes, fleet),
+                (place > 0).then_some(first.as_slice()),
+            )
+        });
+    Ok(Comparison {
+        rate_per_s: mean(&lists.iter().map(Requests::rate_per_s).collect::<Vec<_>>()),
+        num_lists: lists.len(),
+        routers: rows.collect(),
+    })
+}
+
+/// Of each list, %.
+fn hits(outcomes: &[Outcome], fleet: &Fleet) -> Vec<f64> {
+    outcomes
+        .iter()
+        .map(|outcome| 100.0 * outcome.hit_share(fleet.targets))
+        .collect()
+}
+
+fn row(name: &str, outcomes: &[Outcome], by_list: Vec<f64>, first: Option<&[f64]>) -> RouterRow {
+    let over = |figure: &dyn Fn(&Outcome) -> f64| mean(&outcomes.iter().map(figure).collect::<Vec<_>>());
+    let gains = first.map(|first| -> Vec<f64> {
+        by_list
+            .iter()
+            .zip(first)
+            .map(|(own, first)| own - first)
+            .collect()
+    });
+    RouterRow {
+        router: name.to_string(),
+        hits_pct: mean(&by_list),
+        gain_points: gains.as_deref().map(mean),
+        gain_interval: gains.as_deref().and_then(|gains| bootstrap_mean(gains, 0.95)),
+        refused_pct: over(&|outcome| 100.0 * outcome.refused_share()),
+        ttft_p50_s: over(&|outcome| outcome.quantile(0.5, |served| served.ttft_s)),
+        ttft_p99_s: over(&|outcome| outcome.quantile(0.99, |served| served.ttft_s)),
+        tpot_p99_s: over(&|outcome| outcome.quantile(0.99, |served| served.tpot_s)),
+        reused_pct: over(&|outcome| {
+            100.0 * outcome.reused_tokens as f64 / outcome.prompt_tokens.max(1) as f64
+        }),
+        by_list,
+    }
+}
+
+impl Comparison {
+    /// One more router, played on the same lists.
+    pub(super) fn join(&mut self, name: &str, outcomes: &[Outcome], fleet: &Fleet) {
+        let first = self.routers[0].by_list.clone();
+        self.routers
+            .push(row(name, outcomes, hits(outcomes, fleet), Some(&first)));
+    }
+
+    /// The decisive column first.
+    #[must_use]
+    pub fn table(&self) -> Table {
+        let first = &self.routers[0].router;
+        let header = [
+            "router",
+            "hits %",
+            &format!("points over {first}"),
+            "refused %",
+            "TTFT p50 ms",
+            "p99 ms",
+            "TPOT p99 ms",
+        ];
+        let rows = self.routers.iter().map(|row| {
+            let gain = match (row.gain_points, row.gain_interval) {
+                (Some(gain), Some((low, high))) => format!("{gain:+.2} [{low:+.2}, {high:+.2}]"),
+                (Some(gain), None) => format!("{gain:+.2}"),
+                _ => String::new(),
+            };
+            vec![
+                row.router.clone(),
+                format!("{:.2}", row.hits_pct),
+                gain,
+                format!("{:.2}", row.refused_pct),
+                format!("{:.0}", 1e3 * row.ttft_p50_s),
+                format!("{:.0}", 1e3 * row.ttft_p99_s),
+                format!("{:.1}", 1e3 * row.tpot_p99_s),
+            ]
+        });
+        Table {
+            header: header.map(str::to_string).to_vec(),
+            rows: rows.collect(),
+            notes: vec![format!(
+                "mean over {} lists of {:.0} requests a second; hits: within both targets, refused requests are misses",
+                self.num_lists, self.rate_per_s
+            )],
+        }
+    }
+}

@@ -1,0 +1,207 @@
+//! Serving language models: routers compared on the same requests, and trees searched for that route.
+//!
+//! A list is drawn ([`ServingConfig`]) or a file's, cut into consecutive parts, so that there are pairs to compare. What is to be much
+//! is the share of requests within both targets; refused ones are misses.
+
+mod compare;
+mod rivals;
+mod search;
+#[cfg(test)]
+mod tests;
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use pleach_env::Seed;
+use pleach_scheduler::ConfigError;
+use pleach_scheduler::tree::{MAX_BYTES, Tree};
+use pleach_serving::generate::RequestGenerator;
+use pleach_serving::{Fleet, Pace, Request, Requests, Router, SCHEMA, ScorerRouter, Targets, by_name, file};
+use serde::{Deserialize, Serialize};
+
+use crate::error::Error;
+use crate::evaluate::flag_values;
+use crate::run_folder::atomic_file;
+
+pub use compare::{Comparison, RouterRow, compare};
+pub use search::{RoutingSearch, SearchedRouter, search_router};
+
+/// Requests, replicas and what users expect.
+#[derive(Args, Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ServingConfig {
+    /// A list of requests: ours, Azure's or Mooncake's (docs/serving.md) [default: drawn]
+    #[arg(long, value_name = "FILE", help_heading = "Requests")]
+    pub requests: Option<PathBuf>,
+    /// Requests of a drawn list, 1 to 10,000,000
+    #[arg(long, value_name = "N", default_value_t = 20_000, value_parser = clap::value_parser!(u32).range(1..=10_000_000),
+        help_heading = "Requests")]
+    pub num_requests: u32,
+    /// Requests a second of a drawn list
+    #[arg(long, value_name = "RATE", default_value_t = 180.0, value_parser = flag_values::positive, help_heading = "Requests")]
+    pub rate_per_s: f64,
+    /// Spread of the logarithm of the rate from minute to minute, 0 to 3; 0: a Poisson process
+    #[arg(long, value_name = "X", default_value_t = 0.3, value_parser = flag_values::not_negative, help_heading = "Requests")]
+    pub burst: f64,
+    /// Mean requests of a conversation, 1 to 100; each later prompt begins with what was said before
+    #[arg(long, value_name = "X", default_value_t = 1.0, value_parser = flag_values::positive, help_heading = "Requests")]
+    pub turns: f64,
+    /// Play a list of requests so many times as fast
+    #[arg(long, value_name = "X", default_value_t = 1.0, value_parser = flag_values::positive, help_heading = "Requests")]
+    pub faster: f64,
+    /// Lists to draw, or consecutive parts into which a file is cut, 1 to 1,000
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..=1000),
+        help_heading = "Requests")]
+    pub lists: u16,
+    /// Language model: llama-3-8b, mistral-7b, qwen-2.5-7b, qwen-2.5-14b
+    #[arg(
+        long,
+        value_name = "NAME",
+        default_value = "llama-3-8b",
+        help_heading = "Replicas"
+    )]
+    pub model: String,
+    /// GPU type of a replica: H100, A100, L40S
+    #[arg(long, value_name = "NAME", default_value = "H100", help_heading = "Replicas")]
+    pub gpu: String,
+    /// Replicas of one GPU each, 1 to 4,096
+    #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u16).range(1..=4096),
+        help_heading = "Replicas")]
+    pub replicas: u16,
+    /// Gateways, 1 to 4,096; each knows of its own requests only
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=4096),
+        help_heading = "Gateways")]
+    pub gateways: u16,
+    /// Time between two looks of a gateway at all replicas, s; 0: it looks at each request
+    #[arg(long, value_name = "S", default_value_t = 1.0, value_parser = flag_values::not_negative, help_heading = "Gateways")]
+    pub scrape_s: f64,
+    /// Whether a router may refuse requests
+    #[arg(long, help_heading = "Gateways")]
+    pub refuse: bool,
+    /// Target of the time to the first token, s
+    #[arg(long, value_name = "S", default_value_t = 0.5, value_parser = flag_values::positive, help_heading = "Targets")]
+    pub ttft_s: f64,
+    /// Target of the mean time between two later tokens, s
+    #[arg(long, value_name = "S", default_value_t = 0.03, value_parser = flag_values::positive, help_heading = "Targets")]
+    pub tpot_s: f64,
+}
+
+impl Default for ServingConfig {
+    fn default() -> ServingConfig {
+        let generator = RequestGenerator::default();
+        let targets = Targets::default();
+        ServingConfig {
+            requests: None,
+            num_requests: generator.num_requests,
+            rate_per_s: 180.0,
+            burst: generator.burst,
+            turns: generator.turns,
+            faster: 1.0,
+            lists: 5,
+            model: "llama-3-8b".into(),
+            gpu: "H100".into(),
+            replicas: 16,
+            gateways: 1,
+            scrape_s: 1.0,
+            refuse: false,
+            ttft_s: targets.ttft_s,
+            tpot_s: targets.tpot_s,
+        }
+    }
+}
+
+impl ServingConfig {
+    /// The replicas and gateways.
+    ///
+    /// # Errors
+    /// A model or GPU that is not there, a number out of range.
+    pub fn fleet(&self) -> Result<Fleet, ConfigError> {
+        let fleet = Fleet {
+            pace: Pace::of(&self.model, &self.gpu)?,
+            num_replicas: usize::from(self.replicas),
+            num_gateways: usize::from(self.gateways),
+            scrape_s: self.scrape_s,
+            targets: Targets {
+                ttft_s: self.ttft_s,
+                tpot_s: self.tpot_s,
+            },
+            may_refuse: self.refuse,
+        };
+        fleet.check()?;
+        Ok(fleet)
+    }
+
+    /// The lists, `faster` times as fast besides.
+    ///
+    /// # Errors
+    /// A file that cannot be read, a setting out of range.
+    pub fn draw(&self, seed: Seed, num: usize, faster: f64) -> Result<Vec<Requests>, Error> {
+        let Some(path) = &self.requests else {
+            let generator = RequestGenerator {
+                num_requests: self.num_requests,
+                rate_per_s: self.rate_per_s * self.faster * faster,
+                burst: self.burst,
+                turns: self.turns,
+                ..RequestGenerator::default()
+            };
+            let lists = (0..num).map(|list| generator.draw(seed.child("list", list as u64)));
+            return Ok(lists.collect::<Result<_, _>>()?);
+        };
+        let whole = read(path)?.faster(self.faster * faster)?;
+        cut(&whole, num)
+    }
+}
+
+/// Writes a list.
+///
+/// # Errors
+/// What the system says.
+pub fn write(path: &Path, requests: &Requests) -> Result<(), Error> {
+    Ok(file::write(path, requests).map_err(pleach_env::workload::Error::from)?)
+}
+
+fn read(path: &Path) -> Result<Requests, Error> {
+    Ok(file::read(path)
+        .map_err(pleach_env::workload::Error::from)?
+        .requests)
+}
+
+/// Consecutive parts of as many requests; each begins at 0.
+fn cut(whole: &Requests, num: usize) -> Result<Vec<Requests>, Error> {
+    let rows = whole.rows();
+    if num > rows.len() {
+        let allowed = format!("at most the list's {} requests", rows.len());
+        return Err(Error::config("lists", num, allowed, "Try fewer."));
+    }
+    let parts = (0..num).map(|part| {
+        let rows = &rows[part * rows.len() / num..(part + 1) * rows.len() / num];
+        let begins_s = rows[0].arrival_s;
+        let rows = rows.iter().map(|row| Request {
+            arrival_s: row.arrival_s - begins_s,
+            ..*row
+        });
+        Requests::new(rows.collect())
+    });
+    Ok(parts.collect::<Result<_, _>>()?)
+}
+
+/// A router by name, or a tree by file.
+///
+/// # Errors
+/// A name that is not there, a file that is no tree of requests.
+pub fn router(text: &str, seed: u64) -> Result<Box<dyn Router>, Error> {
+    let path = Path::new(text);
+    if path.extension().is_some_and(|extension| extension == "json") {
+        return Ok(Box::new(ScorerRouter::of_tree(&tree(path)?)?));
+    }
+    Ok(by_name(text, seed)?)
+}
+
+/// A tree that routes.
+///
+/// # Errors
+/// A file that is none.
+pub fn tree(path: &Path) -> Result<Tree, Error> {
+    let text = atomic_file::read_text(path, MAX_BYTES)?;
+    Tree::from_json_over(&SCHEMA, &text).map_err(|error| Error::data(path, error.to_string()))
+}

@@ -1,0 +1,40 @@
+//! Whom a learned router has to beat: every rule by name, with each bound beyond which it may refuse, chosen on lists of its own.
+
+use pleach_serving::{Fleet, ROUTERS, Requests};
+
+use super::compare::compare_on;
+use crate::error::Error;
+
+/// Bounds of the believed TTFT over its target beyond which a request is refused, and of TPOT. *Ours*, as wide as pays anywhere.
+const TTFT_BOUNDS: [f64; 9] = [0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0, 1.25, 1.5];
+const TPOT_BOUNDS: [f64; 6] = [0.4, 0.5, 0.6, 0.7, 0.8, 1.0];
+
+/// All of them: each rule that counts its own requests alone, with each bound, and with each pair of bounds.
+pub(super) fn rivals(may_refuse: bool) -> Vec<String> {
+    let mut names = Vec::new();
+    for (rule, _) in ROUTERS {
+        names.push(rule.to_string());
+        if may_refuse {
+            names.extend(TPOT_BOUNDS.iter().map(|tpot| format!("{rule}:tpot={tpot}")));
+            for ttft in TTFT_BOUNDS {
+                names.push(format!("{rule}:ttft={ttft}"));
+                names.extend(
+                    TPOT_BOUNDS
+                        .iter()
+                        .map(|tpot| format!("{rule}:ttft={ttft}:tpot={tpot}")),
+                );
+            }
+        }
+    }
+    names
+}
+
+/// That which is within the targets most often on some lists.
+pub(super) fn strongest(lists: &[Requests], fleet: &Fleet, seed: u64) -> Result<String, Error> {
+    let table = compare_on(lists, fleet, &rivals(fleet.may_refuse), seed)?;
+    let best = table
+        .routers
+        .iter()
+        .max_by(|one, other| one.hits_pct.total_cmp(&other.hits_pct));
+    Ok(best.expect("there are rivals").router.clone())
+}

@@ -1,0 +1,123 @@
+//! Comparisons and searches of routers, in small.
+
+use super::*;
+use crate::progress::Watcher;
+
+fn small() -> ServingConfig {
+    ServingConfig {
+        num_requests: 600,
+        lists: 3,
+        replicas: 4,
+        rate_per_s: 48.0,
+        refuse: true,
+        ..ServingConfig::default()
+    }
+}
+
+fn names(names: &[&str]) -> Vec<String> {
+    names.iter().map(|name| (*name).to_string()).collect()
+}
+
+#[test]
+fn a_comparison_is_paired_with_its_first_router_and_repeats_itself() {
+    let routers = names(&["round-robin", "least-ttft", "round-robin"]);
+    let found = compare(&small(), &routers, 1).unwrap();
+    assert_eq!(found, compare(&small(), &routers, 1).unwrap());
+    assert_eq!((found.num_lists, found.routers[0].gain_points), (3, None));
+    assert_eq!(found.routers[2].gain_points, Some(0.0));
+    assert_ne!(found, compare(&small(), &routers, 2).unwrap());
+    let text = found.table().to_terminal();
+    assert!(
+        text.contains("points over round-robin") && text.lines().all(|line| line.chars().count() <= 110),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_file_is_cut_into_consecutive_parts() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("list.csv");
+    let drawn = small().draw(Seed(1), 1, 1.0).unwrap();
+    write(&path, &drawn[0]).unwrap();
+    let config = ServingConfig {
+        requests: Some(path),
+        ..small()
+    };
+    let parts = config.draw(Seed(1), 3, 1.0).unwrap();
+    let prompts = |lists: &[Requests]| -> Vec<u32> {
+        lists
+            .iter()
+            .flat_map(|list| list.rows().iter().map(|row| row.prompt_tokens))
+            .collect()
+    };
+    assert_eq!(prompts(&parts), prompts(&drawn));
+    assert!(
+        parts
+            .iter()
+            .all(|part| part.rows().len() == 200 && part.rows()[0].arrival_s == 0.0)
+    );
+    let error = config.draw(Seed(1), 601, 1.0).unwrap_err().to_string();
+    assert!(
+        error.contains("lists = 601: allowed is at most the list's 600 requests"),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_searched_tree_is_judged_on_lists_of_its_own_and_plays_from_its_file() {
+    let mut settings = RoutingSearch {
+        rates: vec![1.0, 1.2],
+        judge_lists: 3,
+        ..RoutingSearch::default()
+    };
+    settings.search.simulations = 60;
+    settings.search.rungs = vec![2, 4];
+    settings.search.survivors = vec![3];
+    let found = search_router(&small(), &settings, 5, &Watcher::nobody()).unwrap();
+    let again = search_router(&small(), &settings, 5, &Watcher::nobody()).unwrap();
+    assert_eq!(
+        (found.tree.to_json(), &found.judged),
+        (again.tree.to_json(), &again.judged)
+    );
+    assert_eq!(found.judged.len(), 2);
+    let gains: Vec<f64> = found
+        .judged
+        .iter()
+        .map(|(_, table)| table.routers[1].gain_points.unwrap())
+        .collect();
+    assert!((found.gain_points - (gains[0] + gains[1]) / 2.0).abs() < 1e-9);
+
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("router.json");
+    std::fs::write(&path, found.tree.to_json()).unwrap();
+    assert_eq!(tree(&path).unwrap(), found.tree);
+    let by_file = compare(&small(), &names(&[path.to_str().unwrap()]), 1).unwrap();
+    assert!(by_file.routers[0].hits_pct > 0.0);
+}
+
+#[test]
+fn routers_that_are_not_there_and_trees_of_jobs_are_refused() {
+    for (text, expected) in [("fastest", "least-ttft"), ("nowhere.json", "nowhere.json")] {
+        let error = compare(&small(), &names(&[text]), 1).unwrap_err().to_string();
+        assert!(error.contains(expected), "{error}");
+    }
+    let of_jobs = concat!(env!("CARGO_MANIFEST_DIR"), "/../checkpoints/reference");
+    let tree_of_jobs = std::fs::read_dir(of_jobs)
+        .unwrap()
+        .map(|entry| entry.unwrap().path());
+    let tree_of_jobs = tree_of_jobs.map(|path| {
+        if path.is_dir() {
+            path.join("tree.json")
+        } else {
+            path
+        }
+    });
+    let tree_of_jobs = tree_of_jobs
+        .filter(|path| path.is_file() && path.to_string_lossy().contains("tree"))
+        .min();
+    let tree_of_jobs = tree_of_jobs.expect("the repository has trees");
+    let error = compare(&small(), &names(&[tree_of_jobs.to_str().unwrap()]), 1)
+        .unwrap_err()
+        .to_string();
+    assert!(error.contains("tree"), "{error}");
+}

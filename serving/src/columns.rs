@@ -1,0 +1,264 @@
+//! The columns of a routing decision: a row for each replica, and one for refusing where that is allowed.
+
+use pleach_scheduler::features::{
+    Among, Control, Feature, FeatureSchema, Group, Kinds, Relation, RowKind, Scale, View,
+};
+
+use crate::router::Decision;
+use crate::step_time::s_of_ps;
+
+const fn kind(name: &'static str, does: &'static str) -> RowKind {
+    RowKind {
+        name,
+        does,
+        action: None,
+        is_about_a_job: true,
+        waits: false,
+    }
+}
+
+const KINDS: [RowKind; 2] = [
+    kind("send", "send the request to this replica"),
+    kind("refuse", "refuse the request"),
+];
+const SEND: Among = Among::Varies(Kinds::of(&[0]));
+const ALL: Among = Among::Varies(Kinds::of(&[0, 1]));
+
+/// A column of a row or of the context: name, unit, range from 0, scale, meaning.
+const fn column(
+    group: Group,
+    among: Among,
+    name: &'static str,
+    unit: &'static str,
+    max: f32,
+    scale: Scale,
+    doc: &'static str,
+) -> Feature {
+    Feature {
+        name,
+        unit,
+        min: 0.0,
+        max,
+        scale,
+        doc,
+        group,
+        among,
+        moves: [Relation::Equal, Relation::Equal],
+        control: Control::Cluster,
+        is_whole: matches!(among, Among::Flag(_)),
+    }
+}
+
+const ONE: Scale = Scale::Linear(1.0);
+use Group::{Context, Row};
+
+/// **Lines are only ever added at the end.** Times and numbers of requests are told as a logarithm.
+const FEATURES: [Feature; 16] = [
+    column(
+        Row,
+        Among::Flag(0),
+        "is_send",
+        "",
+        1.0,
+        ONE,
+        "1: the request goes to this replica.",
+    ),
+    column(
+        Row,
+        Among::Flag(1),
+        "is_refuse",
+        "",
+        1.0,
+        ONE,
+        "1: the request is refused.",
+    ),
+    column(
+        Row,
+        SEND,
+        "waiting_requests",
+        "",
+        1e4,
+        Scale::Log(4.0),
+        "Requests that waited when the gateway looked.",
+    ),
+    column(
+        Row,
+        SEND,
+        "waiting_prompt_s",
+        "s",
+        1e3,
+        Scale::Log(3.0),
+        "Time that the prompts not computed then take by themselves.",
+    ),
+    column(
+        Row,
+        SEND,
+        "running_requests",
+        "",
+        1e3,
+        Scale::Log(3.0),
+        "Requests in the batch then.",
+    ),
+    column(
+        Row,
+        SEND,
+        "kv_share",
+        "",
+        1.0,
+        ONE,
+        "Share of the memory for keys and values that was taken then.",
+    ),
+    column(
+        Row,
+        SEND,
+        "sent_requests",
+        "",
+        1e4,
+        Scale::Log(4.0),
+        "Requests that this gateway has sent there since.",
+    ),
+    column(
+        Row,
+        SEND,
+        "sent_prompt_s",
+        "s",
+        1e3,
+        Scale::Log(3.0),
+        "Time that their prompts take by themselves.",
+    ),
+    column(
+        Row,
+        SEND,
+        "ttft_share",
+        "",
+        1e3,
+        Scale::Log(3.0),
+        "Believed time to the first token there over its target, what was sent since counted.",
+    ),
+    column(
+        Row,
+        SEND,
+        "tpot_share",
+        "",
+        1e2,
+        Scale::Log(2.0),
+        "Believed time between two tokens there over its target.",
+    ),
+    column(
+        Row,
+        SEND,
+        "held_share",
+        "",
+        1.0,
+        ONE,
+        "Share of the prompt that the replica is believed to hold.",
+    ),
+    column(
+        Row,
+        SEND,
+        "turns",
+        "",
+        1e2,
+        Scale::Log(2.0),
+        "Requests of this gateway since it last sent one there, over the replicas.",
+    ),
+    column(
+        Context,
+        ALL,
+        "facts_age_s",
+        "s",
+        3.6e3,
+        Scale::Log(3.0),
+        "Time since the gateway looked.",
+    ),
+    column(
+        Context,
+        ALL,
+        "prompt_s",
+        "s",
+        1e2,
+        Scale::Log(2.0),
+        "Time that the prompt takes by itself.",
+    ),
+    column(
+        Context,
+        ALL,
+        "least_ttft_share",
+        "",
+        1e3,
+        Scale::Log(3.0),
+        "The least of all replicas' ttft_share.",
+    ),
+    column(
+        Context,
+        ALL,
+        "least_tpot_share",
+        "",
+        1e2,
+        Scale::Log(2.0),
+        "The least of all replicas' tpot_share.",
+    ),
+];
+
+/// Numbers of a row and of the context.
+pub(crate) const ROW_WIDTH: usize = 12;
+
+/// All columns.
+pub const ROUTING_1: View = View::of("routing-1", &FEATURES, 16);
+/// What policies that route requests read.
+pub static SCHEMA: FeatureSchema = FeatureSchema::new("routing", &KINDS, &FEATURES, &[], &[ROUTING_1]);
+
+/// Writes the rows, replicas first, and the context.
+pub(crate) fn write(decision: &Decision<'_>, rows: &mut Vec<f32>, context: &mut Vec<f32>) {
+    rows.clear();
+    context.clear();
+    let targets = decision.fleet.targets;
+    let mut least = [f64::INFINITY; 2];
+    for replica in 0..decision.facts.len() {
+        let shares = [
+            decision.ttft_s(replica, true) / targets.ttft_s,
+            decision.tpot_s(replica, true) / targets.tpot_s,
+        ];
+        least = [least[0].min(shares[0]), least[1].min(shares[1])];
+        let raw = of_replica(decision, replica, shares);
+        rows.extend(
+            FEATURES
+                .iter()
+                .zip(raw)
+                .map(|(feature, raw)| feature.encode(raw as f32)),
+        );
+    }
+    if decision.fleet.may_refuse {
+        let is_refuse = |place: usize| f32::from(u8::from(place == 1));
+        rows.extend((0..ROW_WIDTH).map(is_refuse));
+    }
+    let prompt_s = prompt_s(decision, u64::from(decision.prompt_tokens));
+    let raw = [decision.facts_age_s, prompt_s, least[0], least[1]];
+    let columns = FEATURES[ROW_WIDTH..].iter().zip(raw);
+    context.extend(columns.map(|(feature, raw)| feature.encode(raw as f32)));
+}
+
+fn of_replica(decision: &Decision<'_>, replica: usize, shares: [f64; 2]) -> [f64; ROW_WIDTH] {
+    let (facts, sent) = (decision.facts[replica], decision.sent[replica]);
+    let kv_tokens = decision.fleet.pace.kv_tokens as f64;
+    let turns = (decision.num_routed - sent.last) as f64 / decision.facts.len() as f64;
+    [
+        1.0,
+        0.0,
+        facts.waiting_requests as f64,
+        prompt_s(decision, facts.waiting_tokens),
+        facts.running_requests as f64,
+        facts.context_tokens as f64 / kv_tokens,
+        sent.requests as f64,
+        prompt_s(decision, sent.tokens),
+        shares[0],
+        shares[1],
+        f64::from(decision.held_tokens(replica)) / f64::from(decision.prompt_tokens),
+        turns,
+    ]
+}
+
+/// Time of tokens of prompts by themselves, s.
+fn prompt_s(decision: &Decision<'_>, tokens: u64) -> f64 {
+    s_of_ps(decision.fleet.pace.prompt_token_ps * tokens)
+}

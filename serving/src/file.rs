@@ -1,0 +1,304 @@
+//! Lists of requests in files: our own, Azure's and Mooncake's.
+//!
+//! | format | recognised by | source |
+//! |---|---|---|
+//! | ours | columns `arrival_s`, `prompt_tokens`, `output_tokens`; also `session`, `prefix_tokens` | |
+//! | Azure LLM inference | columns `TIMESTAMP`, `ContextTokens`, `GeneratedTokens` | Patel et al., ISCA'24; AzurePublicDataset |
+//! | Mooncake | a JSON object a line with `timestamp` (ms), `input_length`, `output_length`, `hash_ids` | Qin et al., FAST'25 |
+//!
+//! Text may be gzipped. Rows without a prompt or an answer are left out and counted.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use pleach_tables::clock::{TimeFormat, UTC};
+use pleach_tables::{Error, Lines, Table, replace};
+use serde::Deserialize;
+
+use crate::request::{ARRIVAL_S_MAX, Request, Requests, TOKENS_MAX};
+
+/// Tokens of a block of a Mooncake list.
+const BLOCK_TOKENS: u32 = 512;
+/// So many blocks in common make one conversation: the first is often a system prompt that all share. *Assumed.*
+const COMMON_BLOCKS_MIN: usize = 2;
+/// What to do about a row.
+const FIX: &str = "mend the row or leave it out";
+
+/// A list that was read.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Read {
+    /// The requests; the first arrives at 0.
+    pub requests: Requests,
+    /// The format.
+    pub format: &'static str,
+    /// Rows without a prompt or an answer, which are left out.
+    pub num_left_out: u64,
+}
+
+/// Reads a list in any of the formats.
+///
+/// # Errors
+/// A file that is not there, a format that is not known, a value out of range with its line and column.
+pub fn read(path: &Path) -> Result<Read, Error> {
+    let mut lines = Lines::open(path)?;
+    let is_json = lines
+        .next_line()?
+        .is_some_and(|line| line.trim_start().starts_with('{'));
+    let (rows, format, num_left_out) = if is_json { mooncake(path)? } else { table(path)? };
+    let first_s = rows.iter().map(|row| row.arrival_s).fold(f64::INFINITY, f64::min);
+    let rows = rows.into_iter().map(|row| Request {
+        arrival_s: row.arrival_s - first_s,
+        ..row
+    });
+    let requests = Requests::new(rows.collect()).map_err(|error| Error::Data {
+        file: path.display().to_string(),
+        line: 0,
+        column: "-".into(),
+        message: error.to_string(),
+    })?;
+    Ok(Read {
+        requests,
+        format,
+        num_left_out,
+    })
+}
+
+type Rows = (Vec<Request>, &'static str, u64);
+
+fn table(path: &Path) -> Result<Rows, Error> {
+    let mut table = Table::open(path, &[])?;
+    if table.column("ContextTokens").is_some() {
+        return azure(&mut table);
+    }
+    table = Table::open(path, &["arrival_s", "prompt_tokens", "output_tokens"])?;
+    let [arrival, prompt, output, session, prefix] = [
+        "arrival_s",
+        "prompt_tokens",
+        "output_tokens",
+        "session",
+        "prefix_tokens",
+    ]
+    .map(|name| table.column(name));
+    let (mut rows, mut num_left_out) = (Vec::new(), 0);
+    while table.next_row()? {
+        let arrival_s = table.number(arrival, 0.0, ARRIVAL_S_MAX, FIX)?;
+        let [prompt_tokens, output_tokens] = [count(&table, prompt)?, count(&table, output)?];
+        if prompt_tokens == 0 || output_tokens == 0 {
+            num_left_out += 1;
+            continue;
+        }
+        let prefix_tokens = if table.text(prefix).is_empty() {
+            0
+        } else {
+            count(&table, prefix)?
+        };
+        if prefix_tokens >= prompt_tokens {
+            return Err(table.refuse(prefix, &format!("less than the prompt's {prompt_tokens}"), FIX));
+        }
+        rows.push(Request {
+            arrival_s,
+            prompt_tokens,
+            output_tokens,
+            session: if table.text(session).is_empty() {
+                rows.len() as u32
+            } else {
+                table.number(session, 0.0, f64::from(u32::MAX), FIX)? as u32
+            },
+            prefix_tokens,
+        });
+    }
+    Ok((rows, "ours", num_left_out))
+}
+
+fn count(table: &Table, column: Option<usize>) -> Result<u32, Error> {
+    table
+        .number(column, 0.0, f64::from(TOKENS_MAX), FIX)
+        .map(|number| number as u32)
+}
+
+/// Each request is a conversation of its own: the list names none.
+fn azure(table: &mut Table) -> Result<Rows, Error> {
+    let [time, prompt, output] =
+        ["TIMESTAMP", "ContextTokens", "GeneratedTokens"].map(|name| table.column(name));
+    let (mut rows, mut num_left_out, mut first_s) = (Vec::new(), 0, None);
+    while table.next_row()? {
+        let Some(at_s) = TimeFormat::Iso.read(table.text(time), &UTC) else {
+            return Err(table.refuse(time, "a time such as 2023-11-16 18:15:46.68", FIX));
+        };
+        let arrival_s = at_s - *first_s.get_or_insert(at_s);
+        let [prompt_tokens, output_tokens] = [count(table, prompt)?, count(table, output)?];
+        if prompt_tokens == 0 || output_tokens == 0 {
+            num_left_out += 1;
+            continue;
+        }
+        rows.push(Request {
+            arrival_s,
+            prompt_tokens,
+            output_tokens,
+            session: rows.len() as u32,
+            prefix_tokens: 0,
+        });
+    }
+    Ok((rows, "Azure LLM inference", num_left_out))
+}
+
+/// A line of a Mooncake list.
+#[derive(Deserialize)]
+struct Line {
+    timestamp: f64,
+    input_length: u32,
+    output_length: u32,
+    hash_ids: Vec<u64>,
+}
+
+/// A block's id stands for all text up to its end, so a known id is a prefix of one that came before.
+fn mooncake(path: &Path) -> Result<Rows, Error> {
+    let mut lines = Lines::open(path)?;
+    let (mut rows, mut num_left_out, mut num_sessions) = (Vec::new(), 0, 0);
+    let mut homes: HashMap<u64, u32> = HashMap::new();
+    while let Some(text) = lines.next_line()? {
+        let parsed = serde_json::from_str::<Line>(text).map_err(|error| error.to_string());
+        let line = parsed.map_err(|error| lines.error("-", format!("{error}; {FIX}")))?;
+        if line.input_length == 0 || line.output_length == 0 {
+            num_left_out += 1;
+            continue;
+        }
+        let known = line
+            .hash_ids
+            .iter()
+            .take_while(|id| homes.contains_key(id))
+            .count();
+        let (session, common) = if known >= COMMON_BLOCKS_MIN {
+            (homes[&line.hash_ids[known - 1]], known)
+        } else {
+            num_sessions += 1;
+            (num_sessions - 1, 0)
+        };
+        for id in line.hash_ids.iter().skip(known.min(COMMON_BLOCKS_MIN - 1)) {
+            homes.insert(*id, session);
+        }
+        let prefix_tokens = (common as u32)
+            .saturating_mul(BLOCK_TOKENS)
+            .min(line.input_length - 1);
+        rows.push(Request {
+            arrival_s: line.timestamp / 1e3,
+            prompt_tokens: line.input_length,
+            output_tokens: line.output_length,
+            session,
+            prefix_tokens,
+        });
+    }
+    Ok((rows, "Mooncake", num_left_out))
+}
+
+/// Writes a list in our format.
+///
+/// # Errors
+/// What the system says; nothing is left behind then.
+pub fn write(path: &Path, requests: &Requests) -> Result<(), Error> {
+    replace(path, |out| {
+        writeln!(out, "arrival_s,prompt_tokens,output_tokens,session,prefix_tokens")?;
+        for row in requests.rows() {
+            let Request {
+                arrival_s,
+                prompt_tokens,
+                output_tokens,
+                session,
+                prefix_tokens,
+            } = row;
+            writeln!(
+                out,
+                "{arrival_s},{prompt_tokens},{output_tokens},{session},{prefix_tokens}"
+            )?;
+        }
+        Ok(())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read_text(name: &str, text: &str) -> Result<Read, Error> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        read(&path)
+    }
+
+    #[test]
+    fn a_written_list_is_read_as_it_was() {
+        let generator = crate::generate::RequestGenerator {
+            num_requests: 500,
+            turns: 3.0,
+            ..Default::default()
+        };
+        let list = generator.draw(pleach_workloads::Seed(1)).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("list.csv");
+        write(&path, &list).unwrap();
+        let first_s = list.rows()[0].arrival_s;
+        let shifted = list.rows().iter().map(|row| Request {
+            arrival_s: row.arrival_s - first_s,
+            ..*row
+        });
+        assert_eq!(read(&path).unwrap().requests.rows(), shifted.collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn azure_lists_are_read_and_rows_without_an_answer_left_out() {
+        let text = "TIMESTAMP,ContextTokens,GeneratedTokens\n\
+            2023-11-16 18:15:46.6805900,374,44\n2023-11-16 18:15:50.9951690,396,0\n2023-11-16 18:15:51.2224670,879,55\n";
+        let read = read_text("azure.csv", text).unwrap();
+        assert_eq!((read.format, read.num_left_out), ("Azure LLM inference", 1));
+        let rows = read.requests.rows();
+        assert_eq!((rows[0].prompt_tokens, rows[1].output_tokens), (374, 55));
+        assert!(
+            (rows[1].arrival_s - 4.541_877).abs() < 1e-6,
+            "{}",
+            rows[1].arrival_s
+        );
+    }
+
+    /// Blocks 1 and 2 are the second request's too: the same conversation. The third shares only block 0.
+    #[test]
+    fn mooncake_blocks_in_common_make_a_conversation() {
+        let text = "{\"timestamp\": 0, \"input_length\": 1400, \"output_length\": 10, \"hash_ids\": [0, 1, 2]}\n\
+            {\"timestamp\": 2500, \"input_length\": 2000, \"output_length\": 5, \"hash_ids\": [0, 1, 2, 3]}\n\
+            {\"timestamp\": 3000, \"input_length\": 700, \"output_length\": 5, \"hash_ids\": [0, 9]}\n";
+        let read = read_text("mooncake.jsonl", text).unwrap();
+        let seen = read
+            .requests
+            .rows()
+            .iter()
+            .map(|row| (row.session, row.prefix_tokens, row.arrival_s));
+        assert_eq!(
+            seen.collect::<Vec<_>>(),
+            [(0, 0, 0.0), (0, 1536, 2.5), (1, 0, 3.0)]
+        );
+    }
+
+    #[test]
+    fn what_is_wrong_is_named_with_line_and_column() {
+        let bad = [
+            (
+                "arrival_s,prompt_tokens,output_tokens\n0,1,1\n5,x,1\n",
+                "line 3, column prompt_tokens",
+            ),
+            (
+                "arrival_s,prompt_tokens,output_tokens,prefix_tokens\n0,9,1,9\n",
+                "less than the prompt's 9",
+            ),
+            ("arrival_s,prompt_tokens\n0,1\n", "output_tokens"),
+            ("{\"timestamp\": 0}\n", "missing field `input_length`"),
+            (
+                "TIMESTAMP,ContextTokens,GeneratedTokens\nnoon,1,1\n",
+                "column TIMESTAMP",
+            ),
+        ];
+        for (text, expected) in bad {
+            let error = read_text("list", text).unwrap_err().to_string();
+            assert!(error.contains(expected), "{error}");
+        }
+    }
+}

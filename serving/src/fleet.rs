@@ -1,0 +1,58 @@
+//! A fleet: replicas of one model, the gateways in front of them, and what users expect.
+
+use pleach_scheduler::ConfigError;
+use serde::{Deserialize, Serialize};
+
+use crate::outcome::Targets;
+use crate::step_time::Pace;
+
+/// Most replicas, and most gateways.
+const REPLICAS_MAX: usize = 4_096;
+/// Oldest facts, s.
+const SCRAPE_S_MAX: f64 = 3_600.0;
+
+/// Replicas of one model, the gateways in front of them, and what users expect.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Fleet {
+    /// Of each replica.
+    pub pace: Pace,
+    /// 1 to 4,096.
+    pub num_replicas: usize,
+    /// Gateways that know of their own requests only, 1 to 4,096. A conversation stays at one.
+    pub num_gateways: usize,
+    /// Time from one look of a gateway at all replicas to its next, s; 0: it looks at each request.
+    pub scrape_s: f64,
+    /// What users expect.
+    pub targets: Targets,
+    /// Whether a router may refuse a request.
+    pub may_refuse: bool,
+}
+
+impl Fleet {
+    /// Checks the ranges.
+    ///
+    /// # Errors
+    /// A number that is out of its range.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        let allowed = format!("1 to {REPLICAS_MAX}");
+        for (key, value) in [
+            ("num_replicas", self.num_replicas),
+            ("num_gateways", self.num_gateways),
+        ] {
+            if !(1..=REPLICAS_MAX).contains(&value) {
+                return Err(ConfigError::new(key, value, allowed, "Try 16."));
+            }
+        }
+        if !(0.0..=SCRAPE_S_MAX).contains(&self.scrape_s) {
+            let allowed = format!("0 to {SCRAPE_S_MAX}");
+            return Err(ConfigError::new("scrape_s", self.scrape_s, allowed, "Try 1."));
+        }
+        for (key, value) in [("ttft_s", self.targets.ttft_s), ("tpot_s", self.targets.tpot_s)] {
+            if !(value.is_finite() && value > 0.0) {
+                return Err(ConfigError::new(key, value, "above 0", "Try 0.5."));
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,225 @@
+//! Lists of requests drawn from a seed: conversations whose rate comes in bursts, and lengths of prompts and answers.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use pleach_scheduler::ConfigError;
+use pleach_scheduler::portable_math::{exp, ln};
+use pleach_workloads::Seed;
+use pleach_workloads::normal::standard_normal;
+use rand::{Rng, RngExt as _};
+use serde::{Deserialize, Serialize};
+
+use crate::request::{Request, Requests};
+
+/// Longest prompt and answer that are drawn, tokens. *Assumed*: contexts of 16,384 tokens.
+const PROMPT_TOKENS_MAX: f64 = 14_000.0;
+const OUTPUT_TOKENS_MAX: f64 = 2_000.0;
+/// The rate is drawn anew each minute and stands four parts in five on the one before. *Assumed.*
+const BURST_S: f64 = 60.0;
+const BURST_MEMORY: f64 = 0.8;
+/// A user reads an answer at this pace before thinking. *Assumed.*
+const READ_TOKENS_PER_S: f64 = 50.0;
+/// Conversations are drawn from so many mean lengths before the list on. *Assumed.*
+const CONVERSATIONS_BEFORE: f64 = 5.0;
+
+/// How a list is drawn.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct RequestGenerator {
+    /// Requests, 1 to 10,000,000.
+    pub num_requests: u32,
+    /// Mean requests a second, 0.001 to 100,000.
+    pub rate_per_s: f64,
+    /// Spread of the logarithm of the rate from minute to minute, 0 to 3; 0: a Poisson process.
+    pub burst: f64,
+    /// Mean of the logarithm of a prompt's new tokens, and its spread.
+    pub prompt_log: [f64; 2],
+    /// The same of an answer.
+    pub output_log: [f64; 2],
+    /// Mean requests of a conversation, 1 to 100. Each later prompt begins with what was said before.
+    pub turns: f64,
+    /// Mean time from an answer to the user's next request, s.
+    pub think_s: f64,
+}
+
+impl Default for RequestGenerator {
+    /// Lengths of the conversations of the Azure LLM inference list of 2023 (Patel et al., *Splitwise*, ISCA'24): mean and deviation of
+    /// the logarithms of its 19,366 prompts and answers. The rest is *assumed*.
+    fn default() -> RequestGenerator {
+        RequestGenerator {
+            num_requests: 20_000,
+            rate_per_s: 100.0,
+            burst: 0.3,
+            prompt_log: [6.633, 0.985],
+            output_log: [5.019, 0.859],
+            turns: 1.0,
+            think_s: 30.0,
+        }
+    }
+}
+
+impl RequestGenerator {
+    fn check(&self) -> Result<(), ConfigError> {
+        let ranges = [
+            (
+                "num_requests",
+                f64::from(self.num_requests),
+                1.0,
+                crate::request::REQUESTS_MAX as f64,
+            ),
+            ("rate_per_s", self.rate_per_s, 0.001, 1e5),
+            ("burst", self.burst, 0.0, 3.0),
+            ("prompt_log", self.prompt_log[0], 0.0, 10.0),
+            ("prompt_log", self.prompt_log[1], 0.0, 3.0),
+            ("output_log", self.output_log[0], 0.0, 8.0),
+            ("output_log", self.output_log[1], 0.0, 3.0),
+            ("turns", self.turns, 1.0, 100.0),
+            ("think_s", self.think_s, 0.0, 1e5),
+        ];
+        for (key, value, min, max) in ranges {
+            if !(min..=max).contains(&value) {
+                return Err(ConfigError::new(
+                    key,
+                    value,
+                    format!("{min} to {max}"),
+                    "Leave it out for its default.",
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// Draws a list. Conversations begin at a rate of `rate_per_s / turns`, some of them before the list does, so that the rate is
+    /// that asked for from the first request to the last.
+    ///
+    /// # Errors
+    /// A setting out of range.
+    pub fn draw(&self, seed: Seed) -> Result<Requests, ConfigError> {
+        self.check()?;
+        let (mut arrivals, mut lengths) = (seed.stream("arrivals", 0), seed.stream("lengths", 0));
+        let num = self.num_requests as usize;
+        let mut rows = Vec::with_capacity(num);
+        // Of what was said so far, arrivals later than the present conversation's beginning, us.
+        let mut to_come = BinaryHeap::new();
+        let mut now_s = -CONVERSATIONS_BEFORE
+            * (self.turns - 1.0)
+            * (self.think_s + exp(self.output_log[0]) / READ_TOKENS_PER_S);
+        let (mut minute, mut wave, mut session) = (i64::MIN, 0.0, 0);
+        while rows.len() - to_come.len() < num {
+            let next_minute = (now_s / BURST_S).floor() as i64;
+            if next_minute != minute {
+                minute = next_minute;
+                let fresh = (1.0_f64 - BURST_MEMORY * BURST_MEMORY).sqrt() * standard_normal(&mut arrivals);
+                wave = BURST_MEMORY * wave + fresh;
+            }
+            // A log-normal factor of mean 1.
+            let factor = exp(self.burst * wave - self.burst * self.burst / 2.0);
+            now_s += exponential(&mut arrivals) * self.turns / (self.rate_per_s * factor);
+            let first = rows.len();
+            self.converse(&mut lengths, now_s, session, &mut rows);
+            to_come.extend(
+                rows[first..]
+                    .iter()
+                    .map(|row| Reverse((row.arrival_s * 1e6) as i64)),
+            );
+            while to_come
+                .peek()
+                .is_some_and(|Reverse(at_us)| *at_us <= (now_s * 1e6) as i64)
+            {
+                to_come.pop();
+            }
+            session += 1;
+        }
+        rows.sort_by(|one, other| one.arrival_s.total_cmp(&other.arrival_s));
+        rows.truncate(num);
+        Requests::new(rows)
+    }
+
+    /// One conversation that begins now; what of it lies before 0 is left out.
+    fn converse(&self, rng: &mut impl Rng, begin_s: f64, session: u32, rows: &mut Vec<Request>) {
+        let (mut at_s, mut said_tokens) = (begin_s, 0);
+        loop {
+            let new_tokens = tokens(rng, self.prompt_log, PROMPT_TOKENS_MAX);
+            let output_tokens = tokens(rng, self.output_log, OUTPUT_TOKENS_MAX);
+            if at_s >= 0.0 {
+                rows.push(Request {
+                    arrival_s: at_s,
+                    prompt_tokens: said_tokens + new_tokens,
+                    output_tokens,
+                    session,
+                    prefix_tokens: said_tokens,
+                });
+            }
+            said_tokens += new_tokens + output_tokens;
+            at_s += f64::from(output_tokens) / READ_TOKENS_PER_S + self.think_s * exponential(rng);
+            let goes_on = rng.random::<f64>() < 1.0 - 1.0 / self.turns;
+            if !goes_on || f64::from(said_tokens) > PROMPT_TOKENS_MAX {
+                return;
+            }
+        }
+    }
+}
+
+fn exponential(rng: &mut impl Rng) -> f64 {
+    -ln(1.0 - rng.random::<f64>())
+}
+
+fn tokens(rng: &mut impl Rng, log: [f64; 2], max: f64) -> u32 {
+    exp(log[0] + log[1] * standard_normal(rng)).clamp(1.0, max) as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rate_and_lengths_are_those_asked_for_and_a_seed_repeats_itself() {
+        let generator = RequestGenerator {
+            num_requests: 50_000,
+            burst: 0.0,
+            ..RequestGenerator::default()
+        };
+        let list = generator.draw(Seed(1)).unwrap();
+        assert_eq!(list, generator.draw(Seed(1)).unwrap());
+        assert_ne!(list, generator.draw(Seed(2)).unwrap());
+        assert!((list.rate_per_s() - 100.0).abs() < 2.0, "{}", list.rate_per_s());
+        let logs: Vec<f64> = list
+            .rows()
+            .iter()
+            .map(|row| f64::from(row.prompt_tokens).ln())
+            .collect();
+        let mean = logs.iter().sum::<f64>() / logs.len() as f64;
+        assert!((mean - 6.633).abs() < 0.02, "{mean}");
+    }
+
+    #[test]
+    fn later_prompts_of_a_conversation_begin_with_what_was_said() {
+        let generator = RequestGenerator {
+            turns: 4.0,
+            burst: 0.0,
+            ..RequestGenerator::default()
+        };
+        let list = generator.draw(Seed(3)).unwrap();
+        let mut said = std::collections::HashMap::new();
+        let mut num_later = 0_u32;
+        for row in list.rows() {
+            if let Some(before) = said.insert(row.session, row.prompt_tokens + row.output_tokens) {
+                assert_eq!(row.prefix_tokens, before);
+                num_later += 1;
+            }
+        }
+        assert!(num_later > 5_000, "{num_later}");
+        assert!((list.rate_per_s() - 100.0).abs() < 25.0, "{}", list.rate_per_s());
+    }
+
+    #[test]
+    fn a_setting_out_of_range_is_named() {
+        let generator = RequestGenerator {
+            turns: 0.5,
+            ..RequestGenerator::default()
+        };
+        let error = generator.draw(Seed(0)).unwrap_err().to_string();
+        assert!(error.contains("turns = 0.5: allowed is 1 to 100"), "{error}");
+    }
+}

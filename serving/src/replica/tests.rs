@@ -1,0 +1,228 @@
+//! A replica against itself step by step, against queues whose waits are known, and against hand-worked steps.
+
+use pleach_workloads::Seed;
+use proptest::prelude::*;
+
+use super::*;
+use crate::step_time::{ps_of_s, s_of_ps};
+
+const PACE: Pace = Pace {
+    step_ps: 1_000,
+    request_ps: 10,
+    context_token_ps: 1,
+    prompt_token_ps: 5,
+    before_queue_ps: 0,
+    after_first_ps: 0,
+    kv_tokens: 1_000,
+    batch_max: 4,
+    tokens_max: 100,
+};
+
+fn work(id: u32, prompt_tokens: u32, output_tokens: u32) -> Work {
+    Work {
+        id,
+        session: id,
+        prompt_tokens,
+        prefix_tokens: 0,
+        output_tokens,
+    }
+}
+
+fn run(pace: Pace, list: &[(u64, Work)], most: u64) -> (Vec<Told>, Replica) {
+    let mut replica = Replica::new(pace);
+    for (at_ps, work) in list {
+        replica.send(*at_ps, *work);
+    }
+    let mut told = Vec::new();
+    replica.advance_by(u64::MAX, &mut told, most);
+    (told, replica)
+}
+
+/// Step 1: a prompt of 50 tokens, 1,000 + 250 ps. Steps 2 and 3: one request with 51, then 52 tokens: 1,061 and 1,062 ps.
+#[test]
+fn one_request_takes_what_its_steps_take() {
+    let (told, replica) = run(PACE, &[(0, work(7, 50, 3))], u64::MAX);
+    assert_eq!(
+        told,
+        [(7, Event::First, 1_250), (7, Event::Last, 1_250 + 1_061 + 1_062)]
+    );
+    assert_eq!((replica.num_steps(), replica.context_tokens()), (3, 0));
+}
+
+/// A prompt of 150 tokens is cut at 100; its second part shares a step with nobody, as the answer has begun by no one else.
+#[test]
+fn a_long_prompt_is_cut_and_shares_its_steps_with_answers() {
+    let list = [(0, work(0, 50, 5)), (0, work(1, 150, 1))];
+    let (told, _) = run(PACE, &list, u64::MAX);
+    // Step 1: 50 + 50 tokens. Step 2: request 0 with 51 tokens and the other 99 of 100 left; step 3: one more token.
+    let first = 1_000 + 100 * 5;
+    let second = first + 1_000 + 10 + 51 + 99 * 5;
+    let third = second + 1_000 + 10 + 52 + 5;
+    assert_eq!(told[0], (0, Event::First, first));
+    assert_eq!(&told[1..3], [(1, Event::First, third), (1, Event::Last, third)]);
+}
+
+/// Two of 400 + 200 tokens do not fit into 1,000: the younger gives up its place where 1,000 is reached, and still has all its tokens.
+#[test]
+fn the_youngest_gives_up_its_place_where_memory_runs_out() {
+    let pace = Pace {
+        tokens_max: 1_000,
+        ..PACE
+    };
+    let list = [(0, work(0, 400, 200)), (0, work(1, 400, 200))];
+    let (told, replica) = run(pace, &list, u64::MAX);
+    assert_eq!(replica.num_recomputed(), 1);
+    let who: Vec<_> = told.iter().map(|(id, event, _)| (*id, *event)).collect();
+    assert_eq!(
+        who,
+        [
+            (0, Event::First),
+            (1, Event::First),
+            (0, Event::Last),
+            (1, Event::Last)
+        ]
+    );
+    // 200 tokens each; the younger had 100 and was computed anew after the older had ended.
+    assert!(replica.num_steps() >= 200 + 100, "{}", replica.num_steps());
+}
+
+#[test]
+fn a_prefix_that_is_held_is_not_computed() {
+    let later = Work {
+        session: 0,
+        prefix_tokens: 60,
+        ..work(1, 90, 1)
+    };
+    let list = [(0, work(0, 50, 10)), (1_000_000, later)];
+    let (told, replica) = run(PACE, &list, u64::MAX);
+    assert_eq!(replica.reused_tokens(), 60);
+    assert_eq!(told[2], (1, Event::First, 1_000_000 + 1_000 + 30 * 5));
+}
+
+fn random_list(seed: u64, num: u32, gap_ps: u64, prompt: u32, output: u32) -> Vec<(u64, Work)> {
+    let (mut rng, mut at_ps) = (Seed(seed).stream("list", 0), 0);
+    let mut list = Vec::new();
+    for id in 0..num {
+        at_ps += rng.random_range(0..=2 * gap_ps);
+        let mut work = work(id, rng.random_range(1..=prompt), rng.random_range(1..=output));
+        work.session = rng.random_range(0..num / 2 + 1);
+        work.prefix_tokens = rng.random_range(0..work.prompt_tokens);
+        list.push((at_ps, work));
+    }
+    list
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    /// Sums of steps are the steps, to the picosecond, and nobody is lost or served twice, whatever runs out.
+    #[test]
+    fn many_steps_at_once_are_the_steps_one_by_one(
+        seed in 0_u64..1_000_000, gap_ps in 0_u64..40_000, kv_tokens in 300_u64..3_000, batch_max in 1_u32..20,
+    ) {
+        let pace = Pace { kv_tokens, batch_max, ..PACE };
+        let list = random_list(seed, 60, gap_ps, 200, 100);
+        let (one_by_one, slow) = run(pace, &list, 1);
+        let (at_once, fast) = run(pace, &list, u64::MAX);
+        prop_assert_eq!(&one_by_one, &at_once);
+        prop_assert_eq!((slow.num_steps(), slow.num_recomputed()), (fast.num_steps(), fast.num_recomputed()));
+        for (id, (arrival_ps, _)) in list.iter().enumerate() {
+            let of: Vec<_> = at_once.iter().filter(|told| told.0 == id as u32).collect();
+            prop_assert_eq!(of.len(), 2);
+            prop_assert!(of[0].1 == Event::First && of[0].2 > *arrival_ps && of[1].2 >= of[0].2);
+        }
+        prop_assert_eq!(fast.context_tokens() + fast.prompt_tokens_left() + fast.num_running() + fast.num_waiting(), 0);
+        prop_assert!(fast.slots.iter().all(Option::is_none) && fast.ends.is_empty());
+    }
+
+    /// Looking in between changes nothing but for the steps in which requests are seen.
+    #[test]
+    fn stops_on_the_way_change_nothing(seed in 0_u64..1_000_000, stop_ps in 1_u64..50_000) {
+        let list = random_list(seed, 40, 5_000, 200, 50);
+        let (whole, _) = run(PACE, &list, u64::MAX);
+        let mut replica = Replica::new(PACE);
+        let mut told = Vec::new();
+        for (at_ps, work) in &list {
+            replica.send(*at_ps, *work);
+        }
+        for stop in 1..100 {
+            replica.advance(stop * stop_ps, &mut told);
+            prop_assert!(replica.context_tokens() <= PACE.kv_tokens + u64::from(PACE.batch_max));
+        }
+        replica.advance(u64::MAX, &mut told);
+        prop_assert_eq!(whole, told);
+    }
+}
+
+/// One at a time with one token: a queue with a single server. Mean wait by Pollaczek and Khinchine: rate x E[S²] / (2 (1 − load)).
+#[test]
+fn one_at_a_time_waits_as_a_queue_with_one_server_does() {
+    let pace = Pace {
+        step_ps: 0,
+        request_ps: 0,
+        context_token_ps: 0,
+        prompt_token_ps: ps_of_s(1e-3),
+        batch_max: 1,
+        tokens_max: 1_000_000,
+        kv_tokens: 1_000_000,
+        ..PACE
+    };
+    for (name, is_fixed) in [("M/D/1", true), ("M/M/1", false)] {
+        let (mut rng, mut at_s, num) = (Seed(11).stream(name, 0), 0.0, 400_000);
+        let mut list = Vec::new();
+        for id in 0..num {
+            at_s += -f64::ln(1.0 - rng.random::<f64>()) / 0.7;
+            let tokens = if is_fixed {
+                1_000.0
+            } else {
+                (-f64::ln(1.0 - rng.random::<f64>()) * 1_000.0).max(1.0)
+            };
+            list.push((ps_of_s(at_s), work(id, tokens as u32, 1)));
+        }
+        let (told, _) = run(pace, &list, u64::MAX);
+        let ends = told.iter().filter(|told| told.1 == Event::Last);
+        let total: f64 = ends
+            .map(|(id, _, at_ps)| s_of_ps(at_ps - list[*id as usize].0))
+            .sum();
+        let wait_s = total / f64::from(num) - 1.0;
+        let second_moment = if is_fixed { 1.0 } else { 2.0 };
+        let expected_s = 0.7 * second_moment / (2.0 * 0.3);
+        assert!(
+            (wait_s / expected_s - 1.0).abs() < 0.03,
+            "{name}: {wait_s} s, expected {expected_s} s"
+        );
+    }
+}
+
+/// A step that takes a time for each request gives all the same share: mean time in the system E[S] / (1 − load), whatever the lengths.
+#[test]
+fn a_batch_that_costs_by_request_shares_the_processor() {
+    let pace = Pace {
+        step_ps: 0,
+        request_ps: ps_of_s(1e-3),
+        context_token_ps: 0,
+        prompt_token_ps: 1,
+        batch_max: 100_000,
+        tokens_max: 1_000_000,
+        kv_tokens: 1_000_000_000,
+        ..PACE
+    };
+    let (mut rng, mut at_s, num) = (Seed(5).stream("sharing", 0), 0.0, 100_000);
+    let mut list = Vec::new();
+    for id in 0..num {
+        at_s += -f64::ln(1.0 - rng.random::<f64>()) / 0.6;
+        // Half of all are short, half long, 1 s in the mean: 1,000 tokens of 1 ms.
+        let tokens = if rng.random::<f64>() < 0.5 { 200 } else { 1_800 };
+        list.push((ps_of_s(at_s), work(id, 1, tokens)));
+    }
+    let (told, _) = run(pace, &list, u64::MAX);
+    let ends = told.iter().filter(|told| told.1 == Event::Last);
+    let total: f64 = ends
+        .map(|(id, _, at_ps)| s_of_ps(at_ps - list[*id as usize].0))
+        .sum();
+    let (mean_s, expected_s) = (total / f64::from(num), 1.0 / (1.0 - 0.6));
+    assert!(
+        (mean_s / expected_s - 1.0).abs() < 0.03,
+        "{mean_s} s, expected {expected_s} s"
+    );
+}

@@ -50,8 +50,8 @@ impl Format {
             let format = format.or(site::is_readable(names).then_some(Format::Table));
             return format.ok_or_else(|| table.error("-", unknown(&names.join(","))).into());
         }
-        if is_one_line_of_json(path)? {
-            return Ok(Format::SacctJson);
+        if let Some(format) = one_line_of_json(path)? {
+            return Ok(format);
         }
         let mut lines = Lines::open(path)?;
         let Some(first) = lines.next_line()?.map(str::to_owned) else {
@@ -74,8 +74,8 @@ impl Format {
         if let Some(sentence) = rejected::of_json(&start) {
             return Err(lines.error("-", sentence.into()).into());
         }
-        if site::is_start(&start) {
-            return Ok(Format::SacctJson);
+        if let Some(format) = json_of_site(&start) {
+            return Ok(format);
         }
         let mut names = Vec::new();
         if split(&first, ',', &mut names).is_ok() {
@@ -95,15 +95,25 @@ impl Format {
     }
 }
 
-/// Whether a file is what `sacct --json` prints in one long line, as other programs pass it on.
-fn is_one_line_of_json(path: &Path) -> Result<bool, Error> {
+/// What a document of a site is, by its first lines.
+fn json_of_site(start: &str) -> Option<Format> {
+    match start {
+        start if site::is_kubernetes(start) => Some(Format::Kubernetes),
+        start if site::is_start(start) => Some(Format::SacctJson),
+        _ => None,
+    }
+}
+
+/// What a file is that is a document of a site in one long line, as other programs pass it on.
+fn one_line_of_json(path: &Path) -> Result<Option<Format>, Error> {
     let mut start = Vec::new();
     // What cannot be unpacked is told by whoever reads the list.
     let _ = open_unpacked(path)?
         .take(LINE_BYTES_MAX as u64)
         .read_to_end(&mut start);
     let start = String::from_utf8_lossy(&start);
-    Ok(!start.trim_end().contains('\n') && site::is_start(&start))
+    let is_one_line = !start.trim_end().contains('\n');
+    Ok(is_one_line.then(|| json_of_site(&start)).flatten())
 }
 
 /// The first lines of a file that are not blank; fewer where they cannot be read.

@@ -47,13 +47,15 @@ pub enum Format {
     Sacct,
     /// What `sacct --json` prints.
     SacctJson,
+    /// What `kubectl get pods,jobs -A -o json` prints.
+    Kubernetes,
     /// Any table with a header, by a mapping.
     Table,
 }
 
 impl Format {
     /// All formats.
-    pub const ALL: [Format; 21] = [
+    pub const ALL: [Format; 22] = [
         Format::Canonical,
         Format::Philly,
         Format::Venus,
@@ -74,6 +76,7 @@ impl Format {
         Format::Swf,
         Format::Sacct,
         Format::SacctJson,
+        Format::Kubernetes,
         Format::Table,
     ];
 
@@ -101,6 +104,7 @@ impl Format {
             Format::Swf => "swf",
             Format::Sacct => "sacct",
             Format::SacctJson => "sacct-json",
+            Format::Kubernetes => "kubernetes",
             Format::Table => "table",
         }
     }

@@ -77,7 +77,7 @@ pub fn import(path: &Path, options: &ImportOptions) -> Result<(Workload, ImportR
         Format::Eva => eva::read(path, options)?,
         Format::Shockwave => shockwave::read(path, options)?,
         Format::Swf => swf::read(path, options)?,
-        Format::Sacct | Format::SacctJson | Format::Table => {
+        Format::Sacct | Format::SacctJson | Format::Kubernetes | Format::Table => {
             let options = site::SiteOptions {
                 import: options.clone(),
                 ..site::SiteOptions::default()

@@ -1,4 +1,5 @@
-//! A site's own accounting: what `sacct -P` or `sacct --json` prints, or any table by a mapping, with a list of its nodes.
+//! A site's own accounting: what `sacct -P`, `sacct --json` or `kubectl get -o json` prints, or any table by a mapping, with a list of
+//! its nodes.
 //!
 //! Rows become runs (`row.rs`), runs become jobs (`merge.rs`), jobs get the GPU types on which they may run and the cluster on
 //! which they did (`place.rs`). What is left out or mended is counted by its reason. When jobs began and ended and on which nodes
@@ -7,7 +8,10 @@
 //! Refused: files that cannot be read, and tables in which no column says when jobs came, how many GPUs they had or how long they
 //! ran. No row is refused.
 
+mod document;
 mod guess;
+mod kubernetes;
+mod kubernetes_nodes;
 mod mapping;
 mod merge;
 mod nodes;
@@ -33,6 +37,7 @@ pub use role::Role;
 pub use state::Fate;
 
 pub(super) use guess::is_readable;
+pub(super) use kubernetes::is_start as is_kubernetes;
 pub(super) use sacct_json::is_start;
 
 use super::build::build;
@@ -75,7 +80,7 @@ pub fn import_site(path: &Path, options: &SiteOptions) -> Result<SiteImport, Err
     };
     // A published list is a table like any other here.
     let format = match format {
-        Format::Sacct | Format::SacctJson => format,
+        Format::Sacct | Format::SacctJson | Format::Kubernetes => format,
         _ => Format::Table,
     };
     let (draft, mapping) = draft(path, format, options)?;
@@ -93,12 +98,12 @@ pub(super) fn draft(
     format: Format,
     options: &SiteOptions,
 ) -> Result<(Draft, Option<Mapping>), Error> {
-    let is_json = format == Format::SacctJson;
+    let is_json = matches!(format, Format::SacctJson | Format::Kubernetes);
     let mut notes = Vec::new();
     let mapping = match &options.mapping {
         Some(mapping) => mapping.clone(),
         None if is_json => Mapping {
-            slurm_ids: true,
+            slurm_ids: format == Format::SacctJson,
             ..Mapping::default()
         },
         None => {
@@ -113,9 +118,10 @@ pub(super) fn draft(
         ..Taken::default()
     };
     let mut reader = Reader::new(&mapping);
-    match is_json {
-        true => sacct_json::read(path, &mut reader, &mut taken)?,
-        false => table_rows::read(path, &mapping, &mut reader, &mut taken)?,
+    match format {
+        Format::SacctJson => sacct_json::read(path, &mut reader, &mut taken)?,
+        Format::Kubernetes => kubernetes::read(path, &mut reader, &mut taken)?,
+        _ => table_rows::read(path, &mapping, &mut reader, &mut taken)?,
     }
     let jobs = merge::merge(&mut taken, reader.latest_s);
     let first_s = jobs
@@ -156,5 +162,9 @@ pub(super) fn draft(
 
 #[cfg(test)]
 mod hostile_tests;
+#[cfg(test)]
+mod kubernetes_tests;
+#[cfg(test)]
+mod parquet_tests;
 #[cfg(test)]
 mod tests;

@@ -1,5 +1,5 @@
 //! Lists of nodes as a site prints them: `scontrol show node` (also with `-o`), `sinfo` with a column `GRES`, `scontrol show nodes
-//! --json`; and the cluster that they make.
+//! --json`, `kubectl get nodes -o json`; and the cluster that they make.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read as _;
@@ -10,6 +10,7 @@ use pleach_tables::open_unpacked;
 use pleach_tables::slurm::{devices, expand};
 use serde::Deserialize;
 
+use super::{kubernetes, kubernetes_nodes};
 use crate::cluster::assume;
 use crate::error::Error;
 use crate::table::shorten;
@@ -20,6 +21,9 @@ const BYTES_MAX: u64 = 1 << 28;
 const NODES_MAX: usize = 100_000;
 /// MiB in a GiB.
 const GIB_MIB: f64 = 1024.0;
+
+/// What of a document tells whose it is, bytes.
+const START_BYTES: usize = 4096;
 
 const HOW: &str = "allowed is what `scontrol show node` prints, or `sinfo -N -o '%N|%G|%c|%m|%P'`";
 
@@ -70,7 +74,9 @@ impl NodeTable {
     /// Reads the text of a list, or says why it is none.
     pub(super) fn of_text(text: &str) -> Result<NodeTable, String> {
         let start = text.trim_start();
-        let entries = if start.starts_with('{') {
+        let entries = if kubernetes::is_start(&start[..start.floor_char_boundary(START_BYTES)]) {
+            of_kubernetes(text)?
+        } else if start.starts_with('{') {
             of_json(text)?
         } else if text.contains("NodeName=") {
             of_blocks(text)
@@ -304,6 +310,23 @@ fn of_json(text: &str) -> Result<Vec<Entry>, String> {
         partitions: shown.partitions.join(","),
     };
     Ok(document.nodes.into_iter().map(entry).collect())
+}
+
+fn of_kubernetes(text: &str) -> Result<Vec<Entry>, String> {
+    let nodes = kubernetes_nodes::nodes(text)
+        .map_err(|error| format!("{error}; {HOW}, or `kubectl get nodes -o json`"))?;
+    let entry = |node: kubernetes_nodes::KubernetesNode| Entry {
+        gres: match (node.num_gpus, node.gpu_type.as_str()) {
+            (0, _) => String::new(),
+            (num, "") => format!("gpu:{num}"),
+            (num, of_type) => format!("gpu:{of_type}:{num}"),
+        },
+        names: node.name,
+        num_cpus: node.num_cpus,
+        memory_mib: node.memory_mib,
+        partitions: String::new(),
+    };
+    Ok(nodes.into_iter().map(entry).collect())
 }
 
 /// A number of MiB; 0 where it is none that a node has.

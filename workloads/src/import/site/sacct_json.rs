@@ -2,20 +2,17 @@
 //!
 //! Only what a list needs is kept of each job; the rest of the document, steps first of all, passes by.
 
-use std::fmt;
 use std::io::Read as _;
 use std::path::Path;
 
 use pleach_tables::open_unpacked;
-use serde::de::{IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer};
 
+use super::document::{BYTES_MAX, in_list};
 use super::row::{Facts, Reader};
 use super::taken::Taken;
 use crate::error::Error;
-
-/// Largest document, bytes: ten million jobs have some 4 kB each with their steps, and nobody exports as many at once.
-const BYTES_MAX: u64 = 1 << 34;
 
 /// A number, plain or as `{"set": true, "infinite": false, "number": 7}`; none where it is not set.
 #[derive(Clone, Copy, Debug, Default)]
@@ -156,8 +153,7 @@ pub(super) fn read(path: &Path, reader: &mut Reader<'_>, taken: &mut Taken) -> R
         }
         true
     };
-    let mut from = serde_json::Deserializer::from_reader(bytes);
-    let outcome = from.deserialize_map(Document(&mut take));
+    let outcome = in_list(bytes, "jobs", &mut take);
     if let Some(error) = refused {
         return Err(error);
     }
@@ -229,58 +225,4 @@ fn row(line: u64, job: &Job, reader: &mut Reader<'_>) -> Result<super::row::Row,
         qos: &job.qos.0,
     };
     reader.row(line, &facts)
-}
-
-/// The document: its jobs are given on one by one.
-struct Document<'a, F>(&'a mut F);
-
-impl<'de, F: FnMut(&Job) -> bool> Visitor<'de> for Document<'_, F> {
-    type Value = ();
-
-    fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str("an object with the key `jobs`")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
-        let mut has_jobs = false;
-        while let Some(key) = map.next_key::<String>()? {
-            if key == "jobs" {
-                has_jobs = true;
-                map.next_value_seed(Jobs(&mut *self.0))?;
-            } else {
-                map.next_value::<IgnoredAny>()?;
-            }
-        }
-        match has_jobs {
-            true => Ok(()),
-            false => Err(serde::de::Error::custom("the document has no key `jobs`")),
-        }
-    }
-}
-
-struct Jobs<'a, F>(&'a mut F);
-
-impl<'de, F: FnMut(&Job) -> bool> serde::de::DeserializeSeed<'de> for Jobs<'_, F> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        deserializer.deserialize_seq(self)
-    }
-}
-
-impl<'de, F: FnMut(&Job) -> bool> Visitor<'de> for Jobs<'_, F> {
-    type Value = ();
-
-    fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str("a list of jobs")
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut jobs: A) -> Result<(), A::Error> {
-        while let Some(job) = jobs.next_element::<Job>()? {
-            if !(self.0)(&job) {
-                return Err(serde::de::Error::custom("too many jobs"));
-            }
-        }
-        Ok(())
-    }
 }

@@ -18,7 +18,8 @@ use pleach_experiments::sweep::policy_unit;
 use crate::commands::stop::Stop;
 use crate::commands::{
     Context, bench, calibrate, cluster, distill, evaluate, explain, export, index, manual, policies,
-    quickstart, reproduce, serve, suite, sweep, tournament, train, twin, verify, watch, workload,
+    quickstart, reproduce, run as site_run, serve, suite, sweep, tournament, train, twin, verify, watch,
+    workload,
 };
 use crate::flags::sweep::SweepCommand;
 use crate::flags::{Cli, Command, THREADS_MAX, is_standard_output};
@@ -194,6 +195,7 @@ fn run_command(cli: &Cli, matches: &ArgMatches, command_line: String) -> Result<
         return Ok(EXIT_DONE);
     };
     match command {
+        Command::Run(args) => site_run::run(args, &mut context)?,
         Command::Quickstart(args) => quickstart::run(args, &mut context)?,
         Command::Train(args) => train::run(args, &mut context)?,
         Command::Calibrate(args) => calibrate::run(args, &mut context)?,

@@ -34,6 +34,7 @@
 )]
 
 pub mod calibrate;
+pub mod decide;
 pub mod distill;
 pub mod door;
 pub mod error;

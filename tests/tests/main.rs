@@ -5,3 +5,4 @@
 mod doors;
 mod feature_page;
 mod goldens;
+mod operator;

@@ -16,6 +16,7 @@ pub mod plots_page;
 pub mod policies;
 pub mod quickstart;
 pub mod reproduce;
+pub mod run;
 pub mod say;
 pub mod serve;
 pub mod stop;

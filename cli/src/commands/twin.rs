@@ -1,13 +1,31 @@
-//! `pleach twin`: a site's list as it went and as it is simulated.
+//! `pleach twin`: a site's list as it went and as it is simulated, and as it would have gone under other policies.
 
+use pleach_env::workload::Workload;
 use pleach_env::{SimConfig, simulate};
-use pleach_experiments::door::DOOR;
+use pleach_experiments::door::{DOOR, PolicySpec};
 use pleach_experiments::error::Error;
 use pleach_experiments::evaluate::instances::seeds;
-use pleach_experiments::twin::{Twin, sections};
+use pleach_experiments::evaluate::sim_config::DAY_S;
+use pleach_experiments::twin::{
+    Fit, FitInput, Span, Twin, Under, UnderInput, believed, fit, heuristics_beside, sections, under,
+    under_table,
+};
+use serde::Serialize;
 
 use crate::commands::Context;
 use crate::flags::TwinArgs;
+use crate::progress::bars;
+
+/// What is found beside the twin.
+#[derive(Serialize)]
+struct Found<'a> {
+    #[serde(flatten)]
+    twin: Option<&'a Twin>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fit: Option<&'a Fit>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    under: Option<&'a Under>,
+}
 
 /// Simulates and compares.
 ///
@@ -17,24 +35,119 @@ pub fn run(args: &TwinArgs, context: &mut Context<'_>) -> Result<(), Error> {
     let source = &args.workload;
     let name = source.only("simulated")?;
     let sim = args.scheduling.sim(&source.workload);
-    let policy = DOOR.open_one(&args.policy)?;
-    policy.check(sim.capabilities)?;
+    let policies = policies(args, &sim)?;
     let seed = seeds(args.report.seed(), "test", 1)[0];
     let (workload, report) = source.workload(name, seed)?;
-    let sim = SimConfig { seed: seed.0, ..sim };
-    let result = simulate(&workload, &sim, &mut policy.policy()?)?;
-    let twin = Twin::of(policy.name(), &workload, &result.jobs)?;
-    if !args.report.quiet() {
-        if let Some(report) = report {
-            context.say(report.to_string().trim_end())?;
+    let mut sim = SimConfig { seed: seed.0, ..sim };
+    let quiet = args.report.quiet();
+    if let Some(report) = report.filter(|_| !quiet) {
+        context.say(report.to_string().trim_end())?;
+    }
+    let (site, twin, fitted) = match args.fit {
+        true => {
+            let (fitted, twin) = fitted(args, &workload, &sim, &policies)?;
+            sim = fitted.sim(&sim);
+            let site = policies.into_iter().find(|policy| policy.name() == fitted.policy);
+            let site = site.ok_or_else(|| Error::Failed("the fitted policy is not there".into()))?;
+            (site, Some(twin), Some(fitted))
         }
-        for (heading, table) in sections(&twin) {
-            context.say(&format!("\n{heading}\n{}", table.to_terminal().trim_end()))?;
+        false => {
+            let site = policies[0].clone();
+            // Under other policies a list may be played of which nothing was observed.
+            let is_seen = workload.jobs.iter().any(|job| job.observed.is_some());
+            let twin = match is_seen || args.under.is_empty() {
+                true => {
+                    let result = simulate(&workload, &sim, &mut site.policy()?)?;
+                    Some(Twin::of(site.name(), &workload, &result.jobs)?)
+                }
+                false => None,
+            };
+            (site, twin, None)
         }
-        context.say(&format!("\n{}", twin.verdict()))?;
+    };
+    let other = match args.under.as_slice() {
+        [] => None,
+        names => Some(others(args, names, (&workload, &sim, &site))?),
+    };
+    if !quiet {
+        if let Some(twin) = &twin {
+            // Asked for other policies, nobody reads the tables of the twin again.
+            if other.is_none() {
+                for (heading, table) in sections(twin) {
+                    context.say(&format!("\n{heading}\n{}", table.to_terminal().trim_end()))?;
+                }
+            }
+            if let Some(fitted) = &fitted {
+                context.say(&format!("\n{}", fitted.line()))?;
+            }
+            context.say(&format!("\n{}", twin.verdict()))?;
+        }
+        if let Some(other) = &other {
+            context.say(&format!("\n{}", under_table(other).to_terminal().trim_end()))?;
+        }
     }
     match args.report.json() {
-        Some(path) => context.write_json(path, &twin),
+        Some(path) => context.write_json(
+            path,
+            &Found {
+                twin: twin.as_ref(),
+                fit: fitted.as_ref(),
+                under: other.as_ref(),
+            },
+        ),
         None => Ok(()),
     }
+}
+
+/// The site's policy; with `--fit` those that it may be like.
+fn policies(args: &TwinArgs, sim: &SimConfig) -> Result<Vec<PolicySpec>, Error> {
+    if args.policy.len() > 1 && !args.fit {
+        let hint = "Give --fit for the one that is most like the site, or --under for what others would have made of the jobs.";
+        return Err(Error::config("policy", args.policy.join(","), "one policy", hint));
+    }
+    let policies = DOOR.open_all(&args.policy)?;
+    for policy in &policies {
+        policy.check(sim.capabilities)?;
+    }
+    Ok(policies)
+}
+
+fn fitted(
+    args: &TwinArgs,
+    workload: &Workload,
+    sim: &SimConfig,
+    policies: &[PolicySpec],
+) -> Result<(Fit, Twin), Error> {
+    let input = FitInput {
+        workload,
+        sim,
+        policies,
+        estimates: &believed(workload, args.scheduling.estimates),
+    };
+    let (found, jobs) = fit(&input, &bars(args.report.quiet()))?;
+    let twin = Twin::since(&found.policy, workload, &jobs, found.until_s)?;
+    Ok((found, twin))
+}
+
+fn others(
+    args: &TwinArgs,
+    names: &[String],
+    (workload, sim, site): (&Workload, &SimConfig, &PolicySpec),
+) -> Result<Under, Error> {
+    let others = match names {
+        [all] if all == "all" => heuristics_beside(workload, sim, site)?,
+        names => DOOR.open_all(names)?,
+    };
+    for policy in &others {
+        policy.check(sim.capabilities)?;
+    }
+    let since_s = args.since_day.unwrap_or(0.0) * DAY_S;
+    let input = UnderInput {
+        workload,
+        sim,
+        site,
+        others: &others,
+        span: Span::since(workload, since_s),
+    };
+    under(&input, &bars(args.report.quiet()))
 }

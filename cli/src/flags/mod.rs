@@ -16,6 +16,7 @@ pub mod quickstart;
 #[cfg(test)]
 mod reference;
 pub mod reproduce;
+pub mod run;
 pub mod seal;
 pub mod serve;
 pub mod suite;
@@ -51,6 +52,7 @@ pub use index::IndexArgs;
 pub use policies::PoliciesArgs;
 pub use quickstart::QuickstartArgs;
 pub use reproduce::ReproduceArgs;
+pub use run::SiteArgs;
 pub use seal::SealArgs;
 pub use serve::ServeArgs;
 pub use suite::SuiteArgs;
@@ -73,6 +75,7 @@ pub use workload::WorkloadArgs;
 )]
 #[command(after_help = "\
 Start here:
+  pleach run site.toml                     from your site's files to a decision
   pleach quickstart                        train, search for a tree and compare, with a report
   pleach evaluate --seeds 10               compare the classic heuristics
   pleach train --out runs/mine             train a network
@@ -93,6 +96,8 @@ pub struct Cli {
 /// The commands.
 #[derive(Clone, Debug, Subcommand)]
 pub enum Command {
+    /// From a site's files to a decision: deploy, do not deploy, or nothing to win here
+    Run(SiteArgs),
     /// Train, prune and compare on a small cluster in minutes; writes a report
     Quickstart(QuickstartArgs),
     /// Train a network to schedule, by reinforcement or by imitation

@@ -1,6 +1,7 @@
 //! `pleach twin`: flags.
 
-use clap::Args;
+use clap::{ArgAction, Args};
+use pleach_experiments::evaluate::flag_values;
 use pleach_experiments::{SchedulingConfig, WorkloadSource};
 
 use super::ReportFlags;
@@ -12,19 +13,35 @@ use super::ReportFlags;
 Examples:
   pleach workload import sacct.txt --nodes nodes.txt --to month.csv
   pleach twin --workload month.csv
-  pleach twin --workload month.csv --policy fifo --json twin.json")]
+  pleach twin --workload month.csv --policy fifo --json twin.json
+  pleach twin --workload month.csv --policy easy,fifo,fifo-skip --fit       which is most like the site?
+  pleach twin --workload month.csv --policy easy --estimates user --under sjf,tree.json
+                                                        your last month under other policies")]
 pub struct TwinArgs {
     /// Which jobs on which cluster.
     #[command(flatten)]
     pub workload: WorkloadSource,
-    /// The site's own policy, by name or file
+    /// The site's own policy, by name or file; with --fit those that it may be like, with commas
     #[arg(
         long,
         value_name = "NAME|PATH",
+        value_delimiter = ',',
+        action = ArgAction::Append,
         default_value = "easy",
         help_heading = "Scheduling"
     )]
-    pub policy: String,
+    pub policy: Vec<String>,
+    /// Fit what is free on the first half of the list, and judge on the second: which of the policies, what is believed of run times
+    /// (unless --estimates says), and how long a start takes (unless --batch-system says)
+    #[arg(long, help_heading = "Scheduling")]
+    pub fit: bool,
+    /// Print what these policies would have made of the same jobs, as ratios with intervals over days or weeks: names, files or
+    /// LABEL=PATH, with commas; all for all heuristics
+    #[arg(long, value_name = "NAME|PATH", value_delimiter = ',', action = ArgAction::Append)]
+    pub under: Vec<String>,
+    /// With --under: compare jobs that came on this day of the list or later, from 0; the list is played from its beginning
+    #[arg(long, value_name = "DAY", requires = "under", value_parser = flag_values::not_negative)]
+    pub since_day: Option<f64>,
     /// What the scheduler may do and knows.
     #[command(flatten)]
     pub scheduling: SchedulingConfig,

@@ -8,6 +8,7 @@ mod learning;
 mod processors;
 mod refusals;
 mod schedules;
+mod site;
 mod speed;
 mod sweeps;
 mod trees;

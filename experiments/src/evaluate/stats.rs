@@ -12,7 +12,7 @@
 use pleach_env::Seed;
 use pleach_scheduler::portable_math::{exp, ln};
 use rand::Rng as _;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Resamples of the bootstrap.
 pub(crate) const NUM_RESAMPLES: usize = 10_000;
@@ -24,7 +24,7 @@ const MAX_DRAWS: usize = 20_000_000;
 const MIN_RESAMPLES: usize = 1_000;
 
 /// A policy against the reference.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Ratio {
     /// Geometric mean of policy / reference; below 1 the policy has the lower numbers.
     pub mean: f64,
@@ -63,6 +63,44 @@ impl Ratio {
             high: interval.map(|(_, high)| exp(high)),
             num_pairs: pairs.len(),
             num_better: logs.iter().filter(|&&log| log < 0.0).count(),
+        })
+    }
+
+    /// The ratio of the sums over `parts` of one list, such as its days, each with (policy, reference): the ratio of two means over
+    /// the whole list, with the interval of drawing parts. Parts may be empty; the reference must have something in all.
+    #[must_use]
+    pub(crate) fn of_sums(parts: &[(f64, f64)]) -> Option<Ratio> {
+        let parts = &parts[..parts.len().min(MAX_PAIRS)];
+        let is_sum = |value: f64| value.is_finite() && value >= 0.0;
+        let of = |sum: (f64, f64)| sum.0 / sum.1;
+        let add = |sum: (f64, f64), part: &(f64, f64)| (sum.0 + part.0, sum.1 + part.1);
+        let whole = parts.iter().fold((0.0, 0.0), add);
+        if !parts.iter().all(|part| is_sum(part.0) && is_sum(part.1)) || whole.1 <= 0.0 {
+            return None;
+        }
+        let mut random = Seed(0).stream("stats/sums", parts.len() as u64);
+        let num_resamples = (MAX_DRAWS / parts.len()).clamp(MIN_RESAMPLES, NUM_RESAMPLES);
+        let mut draw = |_| {
+            let drawn = (0..parts.len()).fold((0.0, 0.0), |sum, _| {
+                add(sum, &parts[below(random.next_u64(), parts.len())])
+            });
+            // A draw without anything in the reference says nothing else than the whole.
+            if drawn.1 > 0.0 { of(drawn) } else { of(whole) }
+        };
+        let interval = (parts.len() >= 2).then(|| {
+            let mut ratios: Vec<f64> = (0..num_resamples).map(&mut draw).collect();
+            ratios.sort_by(f64::total_cmp);
+            (quantile(&ratios, 0.025), quantile(&ratios, 0.975))
+        });
+        Some(Ratio {
+            mean: of(whole),
+            low: interval.and_then(|(low, _)| low),
+            high: interval.and_then(|(_, high)| high),
+            num_pairs: parts.len(),
+            num_better: parts
+                .iter()
+                .filter(|(policy, reference)| policy < reference)
+                .count(),
         })
     }
 
@@ -165,6 +203,18 @@ mod tests {
     fn a_constant_ratio_has_an_interval_of_no_width() {
         let ratio = Ratio::of_pairs(&[(3.0, 4.0); 6]).unwrap();
         assert!((ratio.low.unwrap() - 0.75).abs() < 1e-12 && (ratio.high.unwrap() - 0.75).abs() < 1e-12);
+    }
+
+    #[test]
+    fn the_ratio_of_sums_is_that_of_two_means_and_varies_with_the_parts() {
+        // (10 + 30) / (20 + 20) = 1; drawn twice of two, the ratios are 1/2, 1 (twice) and 3/2.
+        let ratio = Ratio::of_sums(&[(10.0, 20.0), (30.0, 20.0)]).unwrap();
+        assert!((ratio.mean - 1.0).abs() < 1e-12 && ratio.num_better == 1);
+        assert_eq!((ratio.low, ratio.high), (Some(0.5), Some(1.5)));
+        // An empty part does no harm, and without anything to compare with there is none.
+        assert!(Ratio::of_sums(&[(1.0, 2.0), (0.0, 0.0)]).unwrap().mean == 0.5);
+        assert_eq!(Ratio::of_sums(&[(1.0, 0.0)]), None);
+        assert_eq!(Ratio::of_sums(&[(1.0, f64::NAN)]), None);
     }
 
     #[test]

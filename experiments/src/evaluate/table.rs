@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
+
 use crate::evaluate::metric::{Better, MAIN_METRIC, METRICS, Metric, show_plain, show_seconds};
 use crate::evaluate::results::{GAP_KEYS, Results, Summary};
 use crate::evaluate::stats::Ratio;
@@ -12,7 +14,7 @@ const BEST: &str = "*";
 const CELL_CHARS_MAX: usize = 48;
 
 /// Text in rows and columns; the first column and columns of words are aligned left, columns of numbers right.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Table {
     /// Headers.
     pub header: Vec<String>,

@@ -157,6 +157,12 @@ impl RunFolder {
     }
 }
 
+/// Whether there is a finished run in a folder.
+#[must_use]
+pub fn is_finished(path: &Path) -> bool {
+    path.join(ARTEFACTS_FILE).is_file()
+}
+
 /// What a run is, and its configuration as TOML.
 fn described(command: &str, config: &impl Serialize, seed: u64) -> Result<(RunDescription, String), Error> {
     let no_form = |error: String| Error::Failed(format!("the configuration cannot be written: {error}"));

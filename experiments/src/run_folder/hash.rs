@@ -11,6 +11,8 @@ use pleach_policies::hash_reader;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
+use crate::error::Error;
+
 /// Hex SHA-256 of `bytes`.
 #[must_use]
 pub(crate) fn hash_bytes(bytes: &[u8]) -> String {
@@ -23,6 +25,15 @@ pub(crate) fn hash_bytes(bytes: &[u8]) -> String {
 /// A file that cannot be read.
 pub(crate) fn hash_file(path: &Path) -> io::Result<(u64, String)> {
     hash_reader(File::open(path)?, u64::MAX)
+}
+
+/// Hex SHA-256 of a file.
+///
+/// # Errors
+/// A file that cannot be read.
+pub fn sha256_of(path: &Path) -> Result<String, Error> {
+    let hashed = hash_file(path).map_err(|source| Error::io("read", path, source))?;
+    Ok(hashed.1)
 }
 
 fn hex(digest: [u8; 32]) -> String {

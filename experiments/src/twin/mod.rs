@@ -3,23 +3,30 @@
 //!
 //! Only jobs of which it is known when they began are compared ([`pleach_env::workload::Observed`]).
 //!
+//! What is free of it can be fitted (`fit`), and once it is believable it answers what the same jobs would have met under another
+//! policy (`under`).
+//!
 //! # What is deliberately not here
-//! Fitting what is free (delays, limits, speeds) until the two agree.
+//! Fitting speeds of GPU types: a list on which fast jobs run on fast nodes does not tell them apart.
 
+mod fit;
 mod tables;
+mod under;
 
 use std::collections::BTreeMap;
 
 use pleach_env::JobOutcome;
 use pleach_env::workload::Workload;
 use pleach_scheduler::Time;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
 use crate::evaluate::stats::{mean, quantile};
 use crate::workload_report::sizes::{BUCKETS, bucket};
 
-pub use tables::sections;
+pub use fit::{FIT_PART, Fit, FitInput, believed, doubt, fit};
+pub use tables::{sections, under_table};
+pub use under::{Span, Under, UnderInput, UnderRow, heuristics_beside, under};
 
 const WEEK_S: f64 = 7.0 * 86_400.0;
 /// Weeks that are shown.
@@ -73,7 +80,7 @@ pub struct Week {
 }
 
 /// How far a simulation can be trusted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Trust {
     /// Mean wait and order of the waits are close.
@@ -118,35 +125,35 @@ impl Twin {
     /// # Errors
     /// A list of which it is not known of any job when it began.
     pub fn of(policy: &str, workload: &Workload, jobs: &[JobOutcome]) -> Result<Twin, Error> {
-        let seen = workload.jobs.iter().zip(jobs).filter_map(|(job, outcome)| {
-            let observed = job.observed.as_deref()?;
-            Some(Pair {
-                observed_s: (observed.start - job.submit).as_secs_f64().max(0.0),
-                simulated_s: outcome.first_start_s - outcome.submit_s,
-                num_gpus: job.num_gpus,
-                partition: &observed.partition,
-                tenant: &workload.cluster.tenants[usize::from(job.tenant)].name,
-            })
-        });
-        let pairs: Vec<Pair<'_>> = seen.filter(|pair| pair.simulated_s.is_finite()).collect();
+        Twin::since(policy, workload, jobs, 0.0)
+    }
+
+    /// The same of jobs that came at `since_s` or later; weeks are those of the whole list.
+    ///
+    /// # Errors
+    /// As [`Twin::of`].
+    pub fn since(
+        policy: &str,
+        workload: &Workload,
+        jobs: &[JobOutcome],
+        since_s: f64,
+    ) -> Result<Twin, Error> {
+        let pairs = pairs(workload, jobs, (since_s, f64::INFINITY));
         if pairs.is_empty() {
-            return Err(Error::config(
-                "workload",
-                &workload.name,
-                "a list with the column observed_start_s",
-                "pleach workload import keeps when jobs began.",
-            ));
+            return Err(nothing_observed(workload));
         }
-        let observed: Vec<f64> = pairs.iter().map(|pair| pair.observed_s).collect();
-        let simulated: Vec<f64> = pairs.iter().map(|pair| pair.simulated_s).collect();
-        let rank_correlation = correlation(&ranks(&observed), &ranks(&simulated));
+        let (observed_s, simulated_s, rank_correlation) = agreement(&pairs);
+        let came = workload
+            .jobs
+            .iter()
+            .filter(|job| job.submit.as_secs_f64() >= since_s);
         Ok(Twin {
             policy: policy.to_owned(),
-            num_unobserved: workload.jobs.len() - pairs.len(),
+            num_unobserved: came.count() - pairs.len(),
             groups: groups(&pairs),
             weeks: weeks(workload, jobs),
             rank_correlation,
-            trust: trust(mean(&observed), mean(&simulated), rank_correlation),
+            trust: trust(observed_s, simulated_s, rank_correlation),
         })
     }
 
@@ -175,6 +182,39 @@ impl Twin {
         };
         format!("{told}. {words}")
     }
+}
+
+fn nothing_observed(workload: &Workload) -> Error {
+    Error::config(
+        "workload",
+        &workload.name,
+        "a list with the column observed_start_s",
+        "pleach workload import keeps when jobs began.",
+    )
+}
+
+/// Jobs that came in a part of the list and of which it is known when they began.
+fn pairs<'a>(workload: &'a Workload, jobs: &[JobOutcome], (from_s, to_s): (f64, f64)) -> Vec<Pair<'a>> {
+    let seen = workload.jobs.iter().zip(jobs).filter_map(|(job, outcome)| {
+        let observed = job.observed.as_deref()?;
+        Some(Pair {
+            observed_s: (observed.start - job.submit).as_secs_f64().max(0.0),
+            simulated_s: outcome.first_start_s - outcome.submit_s,
+            num_gpus: job.num_gpus,
+            partition: &observed.partition,
+            tenant: &workload.cluster.tenants[usize::from(job.tenant)].name,
+        })
+        .filter(|_| (from_s..to_s).contains(&outcome.submit_s))
+    });
+    seen.filter(|pair| pair.simulated_s.is_finite()).collect()
+}
+
+/// Mean waits at the site and simulated, s, and the rank correlation of the two.
+fn agreement(pairs: &[Pair<'_>]) -> (f64, f64, Option<f64>) {
+    let observed: Vec<f64> = pairs.iter().map(|pair| pair.observed_s).collect();
+    let simulated: Vec<f64> = pairs.iter().map(|pair| pair.simulated_s).collect();
+    let rank = correlation(&ranks(&observed), &ranks(&simulated));
+    (mean(&observed), mean(&simulated), rank)
 }
 
 fn trust(observed_s: f64, simulated_s: f64, rank: Option<f64>) -> Trust {
@@ -313,6 +353,8 @@ fn correlation(a: &[f64], b: &[f64]) -> Option<f64> {
     (spread > 0.0).then(|| sum(&|a, b| a * b) / spread)
 }
 
+#[cfg(test)]
+mod fit_tests;
 #[cfg(test)]
 mod tests {
     use super::*;

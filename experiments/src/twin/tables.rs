@@ -1,6 +1,8 @@
 //! The tables of a twin.
 
-use super::{Twin, WaitFigures};
+use super::{Twin, Under, UnderRow, WaitFigures};
+use crate::evaluate::metric::show_seconds;
+use crate::evaluate::stats::Ratio;
 use crate::evaluate::table::Table;
 
 /// Waits by group, and use and queue by week, each with its heading.
@@ -53,4 +55,84 @@ pub fn sections(twin: &Twin) -> Vec<(String, Table)> {
         ),
         ("Weeks".to_owned(), weeks),
     ]
+}
+
+/// The same jobs under other policies, the decisive columns first: at most 80 columns with names of usual length.
+#[must_use]
+pub fn under_table(under: &Under) -> Table {
+    let ratio = |ratio: Option<Ratio>| match ratio {
+        Some(Ratio {
+            mean,
+            low: Some(low),
+            high: Some(high),
+            ..
+        }) => format!("{mean:.2} [{low:.2}, {high:.2}]"),
+        Some(ratio) => format!("{:.2}", ratio.mean),
+        None => "-".into(),
+    };
+    let about = |row: &UnderRow| {
+        let ratio = row.wait.map(|wait| wait.mean);
+        let seen = under.observed_wait_s.zip(ratio);
+        seen.map_or_else(|| "-".into(), |(seen, ratio)| show_seconds(seen * ratio))
+    };
+    // Where types are equally fast, say, several decide alike.
+    let first = |row: &UnderRow| {
+        let same = |other: &&UnderRow| other.jct_parts_s == row.jct_parts_s;
+        under
+            .rows
+            .iter()
+            .find(same)
+            .map_or("", |first| first.policy.as_str())
+    };
+    let alike = under.rows.iter().filter(|row| first(row) != row.policy);
+    let alike: Vec<String> = alike
+        .map(|row| format!("{} as {}", row.policy, first(row)))
+        .collect();
+    let shown = under
+        .rows
+        .iter()
+        .enumerate()
+        .filter(|(_, row)| first(row) == row.policy);
+    let rows = shown.map(|(place, row)| {
+        let own = |text: String| if place == 0 { "1".to_owned() } else { text };
+        vec![
+            row.policy.clone(),
+            own(ratio(row.jct)),
+            own(ratio(row.wait)),
+            about(row),
+            show_seconds(row.p99_jct_s),
+            format!("{:.2}", row.avg_slowdown),
+            format!("{:.2}", row.fairness),
+        ]
+    });
+    let header = ["policy", "JCT", "wait", "about", "p99", "slowdown", "fair"];
+    let site = under.rows.first().map_or("-", |row| row.policy.as_str());
+    let mut table = Table {
+        header: header.map(str::to_owned).to_vec(),
+        rows: rows.collect(),
+        notes: vec![
+            format!(
+                "{} jobs; JCT, wait: mean over that simulated under {site}, 95 % interval over {}",
+                under.num_jobs,
+                spans(under)
+            ),
+            "about: the observed mean wait times the ratio; p99: of JCT; fair: Jain's index over tenants' slowdowns"
+                .into(),
+        ],
+    };
+    if !alike.is_empty() {
+        table
+            .notes
+            .push(format!("not shown, for they decided alike: {}", alike.join(", ")));
+    }
+    table
+}
+
+/// `16 days` or `10 parts of 6 days`.
+fn spans(under: &Under) -> String {
+    let num = under.rows.first().map_or(0, |row| row.jct_parts_s.len());
+    match under.span.part_days {
+        1.0 => format!("{num} days"),
+        days => format!("{num} parts of {days} days"),
+    }
 }

@@ -1,0 +1,319 @@
+//! The later steps: policies on parts of the list, in the site as its twin has it.
+
+use std::fs;
+use std::path::PathBuf;
+
+use pleach_distill::DistillConfig;
+use pleach_distill::search::SearchConfig;
+use pleach_env::batch_system::BatchSystem;
+use pleach_env::workload::Workload;
+use pleach_env::{SimConfig, Source};
+
+use super::Parts;
+use super::found::TwinStep;
+use super::site::{ARTEFACT_BYTES_MAX, Say, Site, TREE, flags_of, step};
+use crate::distill::search::{SearchInput, search_tree, state_file};
+use crate::door::{DOOR, PolicySpec};
+use crate::error::Error;
+use crate::evaluate::sim_config::{DAY_S, SchedulingConfig};
+use crate::evaluate::workload_source::WorkloadSource;
+use crate::explain::{ExplainConfig, Question, explain};
+use crate::run_folder::atomic_file;
+use crate::twin::{self, Span, Trust, Under, UnderInput, under};
+
+/// Jobs in the first part without which nothing is searched for: less than some lists of the shortest length. *Assumed.*
+const JOBS_MIN: usize = 200;
+
+/// Where policies are compared: the site as its twin has it.
+pub(super) struct Ground<'a> {
+    site: &'a Site<'a>,
+    workload: &'a Workload,
+    parts: Parts,
+    twin: &'a TwinStep,
+    scheduling: SchedulingConfig,
+    sim: SimConfig,
+    policy: PolicySpec,
+}
+
+impl<'a> Ground<'a> {
+    /// Where policies are compared.
+    pub(super) fn of(
+        site: &'a Site<'a>,
+        workload: &'a Workload,
+        parts: Parts,
+        twin: &'a TwinStep,
+    ) -> Result<Ground<'a>, Error> {
+        let mut scheduling = SchedulingConfig {
+            estimates: Some(twin.estimates),
+            ..site.config.scheduling.clone()
+        };
+        if twin.start_delay_s > 0.0 {
+            scheduling.batch_system = Some(BatchSystem {
+                start_delay_s: twin.start_delay_s,
+                ..BatchSystem::default()
+            });
+        }
+        Ok(Ground {
+            site,
+            workload,
+            parts,
+            twin,
+            sim: site.sim(&scheduling),
+            policy: DOOR.open_one(&twin.policy)?,
+            scheduling,
+        })
+    }
+
+    /// Flags of the conditions.
+    fn conditions(&self) -> String {
+        let mut flags = flags_of(&SchedulingConfig {
+            batch_system: None,
+            ..self.scheduling.clone()
+        });
+        if self.twin.start_delay_s > 0.0 {
+            flags += &format!(" --batch-system {}", self.site.file("delay.toml").display());
+        }
+        flags
+    }
+
+    fn under_command(&self, days: Option<f64>, since: f64, others: &str) -> String {
+        format!(
+            "pleach twin --workload {}{} --policy {}{} --under {others} --since-day {since}",
+            self.site.file("list.csv").display(),
+            days.map(|days| format!(" --days {days}")).unwrap_or_default(),
+            self.twin.policy,
+            self.conditions()
+        )
+    }
+
+    fn tree_file(&self) -> PathBuf {
+        self.site.file("tree.json")
+    }
+
+    /// The command of each step, for the page.
+    pub(super) fn commands(&self, strongest: &str, has_tree: bool) -> Vec<String> {
+        let mut all = vec![
+            self.site.import_command(),
+            self.under_command(Some(self.parts.choose_days), self.parts.learn_days, "all"),
+        ];
+        if has_tree {
+            all.push(self.search_command());
+        }
+        all.push(self.judge_command(strongest, has_tree));
+        all
+    }
+
+    fn under(&self, workload: &Workload, since_days: f64, others: &[PolicySpec]) -> Result<Under, Error> {
+        let since_s = since_days * DAY_S;
+        let input = UnderInput {
+            workload,
+            sim: &self.sim,
+            site: &self.policy,
+            others,
+            span: Span::since(workload, since_s),
+        };
+        under(&input, self.site.watcher)
+    }
+
+    pub(super) fn compared(&self, say: Say<'_>) -> Result<Under, Error> {
+        let parts = self.parts;
+        let command = self.under_command(Some(parts.choose_days), parts.learn_days, "all");
+        say(&step(4, "heuristics", &command))?;
+        let before = parts.before_judging(self.workload);
+        let found = self.site.kept("compare.json", || {
+            let others = twin::heuristics_beside(&before, &self.sim, &self.policy)?;
+            self.under(&before, parts.learn_days, &others)
+        })?;
+        say(twin::under_table(&found).to_terminal().trim_end())?;
+        Ok(found)
+    }
+
+    fn num_jobs(&self, in_part: usize) -> usize {
+        let given = self.site.config.search.num_jobs;
+        given.unwrap_or((in_part / 8).clamp(20, 200))
+    }
+
+    fn search_command(&self) -> String {
+        let (site, search) = (self.site, self.site.config.search);
+        format!(
+            "pleach distill --search --workload {} --num-jobs {} --simulations {} --leaves {} --accept-lists {}{} --seed {} --out {}",
+            site.file("learn.csv").display(),
+            self.num_jobs(self.parts.early(self.workload).jobs.len()),
+            search.simulations,
+            search.leaves,
+            search.accept_lists,
+            self.conditions(),
+            site.config.seed,
+            site.file("search").display()
+        )
+    }
+
+    /// The tree; none where nothing is searched for.
+    pub(super) fn searched(&self, say: Say<'_>) -> Result<Option<PolicySpec>, Error> {
+        let (site, search) = (self.site, self.site.config.search);
+        say(&step(5, "the search for a tree", &self.search_command()))?;
+        let in_part = self.parts.early(self.workload).jobs.len();
+        let is_believed = !matches!(self.twin.trust, None | Some(Trust::No));
+        let reason = match self.twin.trust {
+            _ if search.simulations == 0 => "simulations is 0",
+            _ if in_part < JOBS_MIN => "the part in which is searched has fewer than 200 jobs",
+            _ if !is_believed && !search.without_twin => {
+                "nothing is learned from a list whose twin is not believable (search.without_twin)"
+            }
+            Some(Trust::NoQueue) => "nobody waits",
+            _ => "",
+        };
+        if !reason.is_empty() {
+            say(&format!("left out: {reason}"))?;
+            return Ok(None);
+        }
+        if !self.tree_file().is_file() {
+            self.search(in_part)?;
+        }
+        let spec = DOOR.open_one(&format!("{TREE}={}", self.tree_file().display()))?;
+        let text = atomic_file::read_text(&site.file("search.md"), ARTEFACT_BYTES_MAX)?;
+        let num_leaves = spec.tree_policy().map_or(0, |policy| policy.tree().num_leaves());
+        let found = text.lines().last().unwrap_or_default();
+        say(&format!(
+            "a tree of {num_leaves} leaves; what the search changed was {found}"
+        ))?;
+        Ok(Some(spec))
+    }
+
+    fn search(&self, in_part: usize) -> Result<(), Error> {
+        let (site, search) = (self.site, self.site.config.search);
+        let source = WorkloadSource {
+            num_jobs: Some(self.num_jobs(in_part) as u32),
+            ..WorkloadSource::of(&site.file("learn.csv").display().to_string())
+        };
+        let env = source.env(&self.scheduling)?;
+        // Refused here and not after some minutes.
+        Source::open(&env)?;
+        let input = SearchInput {
+            config: SearchConfig {
+                simulations: search.simulations,
+                leaves_max: search.leaves,
+                ..SearchConfig::default()
+            },
+            accept_lists: search.accept_lists,
+            teacher: None,
+            distill: DistillConfig::default(),
+            trees: Vec::new(),
+            against: Vec::new(),
+            deals: false,
+        };
+        let state = state_file(site.folder);
+        let found = search_tree(&env, &input, site.config.seed, &state, site.watcher)?;
+        let report = format!(
+            "{}\n{}\n",
+            found.report.markdown().trim_end(),
+            found.report.verdict
+        );
+        atomic_file::write(&site.file("search.md"), report.as_bytes())?;
+        atomic_file::write(&site.file("tree.txt"), found.tree.to_text().as_bytes())?;
+        // Last of all: it says that the search is over.
+        atomic_file::write(&self.tree_file(), found.tree.to_json().as_bytes())?;
+        fs::remove_file(&state).or_else(|error| match error.kind() {
+            std::io::ErrorKind::NotFound => Ok(()),
+            _ => Err(Error::io("remove", &state, error)),
+        })
+    }
+
+    /// Whether the tree is ahead of the strongest heuristic where is chosen.
+    pub(super) fn chosen(&self, tree: &PolicySpec, strongest: &str, say: Say<'_>) -> Result<bool, Error> {
+        let parts = self.parts;
+        let others = format!("{TREE}={},{strongest}", self.tree_file().display());
+        let command = self.under_command(Some(parts.choose_days), parts.learn_days, &others);
+        say(&step(6, "which goes on", &command))?;
+        let before = parts.before_judging(self.workload);
+        let found = self.site.kept("choose.json", || {
+            let mut others = vec![tree.clone()];
+            others.extend(self.strongest(strongest)?);
+            self.under(&before, parts.learn_days, &others)
+        })?;
+        let jct = |name: &str| found.row(name).map_or(f64::INFINITY, |row| row.avg_jct_s);
+        let ratio = jct(TREE) / jct(strongest);
+        let is_ahead = ratio < 1.0;
+        say(&match is_ahead {
+            true => format!("the tree is at {ratio:.3} of {strongest} where is chosen and goes on"),
+            false => format!(
+                "nothing was learned; {strongest} is {:.1} % ahead where is chosen",
+                100.0 * (ratio - 1.0)
+            ),
+        })?;
+        Ok(is_ahead)
+    }
+
+    /// The strongest heuristic, where it is not the site's own policy.
+    fn strongest(&self, name: &str) -> Result<Option<PolicySpec>, Error> {
+        if name == self.policy.name() {
+            return Ok(None);
+        }
+        Ok(Some(DOOR.open_one(name)?))
+    }
+
+    fn judge_command(&self, strongest: &str, has_tree: bool) -> String {
+        let mut others = Vec::new();
+        if has_tree {
+            others.push(format!("{TREE}={}", self.tree_file().display()));
+        }
+        if strongest != self.policy.name() {
+            others.push(strongest.to_owned());
+        }
+        self.under_command(None, self.parts.choose_days, &others.join(","))
+    }
+
+    pub(super) fn judged(
+        &self,
+        tree: Option<&PolicySpec>,
+        strongest: &str,
+        say: Say<'_>,
+    ) -> Result<Under, Error> {
+        say(&step(
+            7,
+            "the judge",
+            &self.judge_command(strongest, tree.is_some()),
+        ))?;
+        let found = self.site.kept("judge.json", || {
+            let mut others: Vec<PolicySpec> = tree.cloned().into_iter().collect();
+            others.extend(self.strongest(strongest)?);
+            self.under(self.workload, self.parts.choose_days, &others)
+        })?;
+        say(twin::under_table(&found).to_terminal().trim_end())?;
+        Ok(found)
+    }
+
+    /// Where the tree and the heuristic part, on the days in which was chosen.
+    pub(super) fn explained(&self, strongest: &str, say: Say<'_>) -> Result<String, Error> {
+        let (site, parts) = (self.site, self.parts);
+        let list = site.file("list.csv");
+        let days = ((parts.choose_days - parts.learn_days) * 10.0).round() / 10.0;
+        let command = format!(
+            "pleach explain {} --against {strongest} --workload {} --from-day {} --days {days}{}",
+            self.tree_file().display(),
+            list.display(),
+            parts.learn_days,
+            self.conditions()
+        );
+        say(&step(8, "what the tree does", &command))?;
+        let path = site.file("explain.txt");
+        if !path.is_file() {
+            let config = ExplainConfig {
+                tree: self.tree_file().display().to_string(),
+                workload: WorkloadSource {
+                    from_day: Some(parts.learn_days),
+                    days: Some(days),
+                    ..WorkloadSource::of(&list.display().to_string())
+                },
+                scheduling: self.scheduling.clone(),
+                seed: site.config.seed,
+            };
+            let question = Question::Against(strongest.to_owned());
+            let answer = explain(&config, &question, &mut |_| {})?;
+            atomic_file::write(&path, answer.to_string().as_bytes())?;
+        }
+        let text = atomic_file::read_text(&path, ARTEFACT_BYTES_MAX)?;
+        say(text.lines().next().unwrap_or_default())?;
+        Ok(text)
+    }
+}

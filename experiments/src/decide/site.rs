@@ -1,0 +1,84 @@
+//! A run: its configuration, its folder, and artefacts that are made once.
+
+use std::path::{Path, PathBuf};
+
+use pleach_env::SimConfig;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::SiteConfig;
+use crate::error::Error;
+use crate::evaluate::instances::seeds;
+use crate::evaluate::sim_config::SchedulingConfig;
+use crate::progress::Watcher;
+use crate::run_folder::atomic_file;
+
+/// Largest artefact that is read again, bytes.
+pub(super) const ARTEFACT_BYTES_MAX: u64 = 64 << 20;
+/// What the tree is called.
+pub(super) const TREE: &str = "tree";
+
+/// A run.
+pub struct Site<'a> {
+    /// What it works on.
+    pub config: &'a SiteConfig,
+    /// Where its artefacts are.
+    pub folder: &'a Path,
+    /// Who watches.
+    pub watcher: &'a Watcher,
+}
+
+/// What is said on the way.
+pub(super) type Say<'a> = &'a mut dyn FnMut(&str) -> Result<(), Error>;
+
+impl Site<'_> {
+    pub(super) fn file(&self, name: &str) -> PathBuf {
+        self.folder.join(name)
+    }
+
+    /// An artefact that is there, or that is made now.
+    pub(super) fn kept<T: Serialize + DeserializeOwned>(
+        &self,
+        name: &str,
+        make: impl FnOnce() -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let path = self.file(name);
+        if path.is_file() {
+            return atomic_file::read_json(&path, ARTEFACT_BYTES_MAX);
+        }
+        let made = make()?;
+        atomic_file::write_json(&path, &made)?;
+        Ok(made)
+    }
+
+    /// The simulated cluster.
+    pub(super) fn sim(&self, scheduling: &SchedulingConfig) -> SimConfig {
+        SimConfig {
+            seed: seeds(self.config.seed, "test", 1)[0].0,
+            ..scheduling.sim(&[])
+        }
+    }
+}
+
+/// `3 the twin: pleach twin ...`, with an empty line before it.
+pub(super) fn step(number: u32, what: &str, command: &str) -> String {
+    format!("\n{number}  {what}\n   {command}")
+}
+
+/// Settings as flags of the command line; those that are tables in files are left out.
+pub(super) fn flags_of(scheduling: &SchedulingConfig) -> String {
+    let mut flags = String::new();
+    let Ok(serde_json::Value::Object(keys)) = serde_json::to_value(scheduling) else {
+        return flags;
+    };
+    for (key, value) in keys {
+        let name = key.replace('_', "-");
+        match value {
+            serde_json::Value::Bool(true) => flags += &format!(" --{name}"),
+            serde_json::Value::Number(number) => flags += &format!(" --{name} {number}"),
+            serde_json::Value::String(word) => flags += &format!(" --{name} {word}"),
+            _ => {}
+        }
+    }
+    flags
+}

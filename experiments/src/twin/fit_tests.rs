@@ -1,0 +1,129 @@
+//! A site that is a simulation itself: what is fitted must be what it was made with; and a list worked by hand under two policies.
+
+use pleach_env::workload::{JobSpec, Observed, Workload};
+use pleach_env::{Seed, SimConfig, generate};
+use pleach_scheduler::cluster_spec::ClusterSpec;
+use pleach_scheduler::{ModelClass, Time};
+
+use super::under::play;
+use super::{FitInput, Span, Trust, Twin, UnderInput, believed, doubt, fit, under};
+use crate::door::DOOR;
+use crate::evaluate::estimate_source::EstimateSource;
+use crate::progress::Watcher;
+use pleach_env::batch_system::BatchSystem;
+use pleach_env::workload::generate::GeneratorConfig;
+
+/// Jobs of a generator as they went under a policy with these beliefs and a start of 45 s.
+fn site(policy: &str, estimates: EstimateSource) -> Workload {
+    let generator = GeneratorConfig::preset("philly-like").unwrap().with(300, 1.3);
+    let mut workload = generate(&generator, Seed(3)).unwrap();
+    for job in &mut workload.jobs {
+        job.estimate_s = Some((job.run_time_s * 1.7).clamp(3600.0, 1e6));
+    }
+    let sim = SimConfig {
+        estimates: estimates.model(),
+        batch_system: Some(BatchSystem {
+            start_delay_s: 45.0,
+            ..BatchSystem::default()
+        }),
+        ..SimConfig::default()
+    };
+    let jobs = play(&workload, &sim, &DOOR.open_one(policy).unwrap()).unwrap();
+    for (job, outcome) in workload.jobs.iter_mut().zip(jobs) {
+        job.observed = Some(Box::new(Observed {
+            start: Time::from_secs_f64(outcome.first_start_s),
+            end: None,
+            nodes: String::new(),
+            partition: "gpu".into(),
+            qos: String::new(),
+        }));
+    }
+    workload
+}
+
+#[test]
+fn the_policy_the_beliefs_and_the_delay_of_a_simulated_site_are_found() {
+    let names = ["easy", "fifo", "fifo-skip", "sjf"].map(str::to_owned);
+    let policies = DOOR.open_all(&names).unwrap();
+    for (policy, estimates) in [("sjf", EstimateSource::User), ("fifo-skip", EstimateSource::User)] {
+        let workload = site(policy, estimates);
+        let input = FitInput {
+            workload: &workload,
+            sim: &SimConfig::default(),
+            policies: &policies,
+            estimates: &believed(&workload, None),
+        };
+        let (found, jobs) = fit(&input, &Watcher::nobody()).unwrap();
+        assert_eq!((found.policy.as_str(), found.estimates), (policy, estimates));
+        assert!((found.start_delay_s - 45.0).abs() <= 1.0, "{found:?}");
+        let twin = Twin::since(policy, &workload, &jobs, found.until_s).unwrap();
+        assert!(
+            twin.trust == Trust::Close && twin.rank_correlation.unwrap() > 0.95,
+            "{}",
+            twin.verdict()
+        );
+    }
+}
+
+#[test]
+fn whoever_learns_is_told_of_a_twin_that_is_not_believable_and_of_nothing_else() {
+    let watcher = Watcher::nobody();
+    let told = |workload: &Workload| doubt(workload, &SimConfig::default(), &watcher).unwrap();
+    let mut workload = site("fifo-skip", EstimateSource::User);
+    assert_eq!(told(&workload), None);
+    // Somebody holds all jobs back for a day.
+    for job in &mut workload.jobs {
+        if let Some(observed) = job.observed.as_deref_mut() {
+            observed.start = observed.start + Time::from_secs_f64(86_400.0);
+        }
+    }
+    let said = told(&workload).unwrap();
+    assert!(
+        said.contains("not believable") && said.contains("pleach twin --fit"),
+        "{said}"
+    );
+    workload.jobs.iter_mut().for_each(|job| job.observed = None);
+    assert_eq!(told(&workload), None);
+}
+
+#[test]
+fn a_list_under_another_policy_has_the_waits_that_are_worked_by_hand() {
+    // One GPU. Under fifo the jobs wait 0, 99 and 198 s; the shortest first, 0, 109 and 98 s.
+    let job = |id: &str, at: f64, run_s: f64| JobSpec::new(id, Time::from_secs_f64(at), 1, run_s);
+    let workload = Workload {
+        name: "hand".into(),
+        cluster: ClusterSpec::uniform(1, 1, 1),
+        classes: vec![ModelClass::default()],
+        jobs: vec![job("a", 0.0, 100.0), job("b", 1.0, 100.0), job("c", 2.0, 10.0)],
+    };
+    let (fifo, sjf) = (DOOR.open_one("fifo").unwrap(), DOOR.open_one("sjf").unwrap());
+    let compare = |since_s: f64| {
+        let input = UnderInput {
+            workload: &workload,
+            sim: &SimConfig::default(),
+            site: &fifo,
+            others: std::slice::from_ref(&sjf),
+            span: Span::since(&workload, since_s),
+        };
+        under(&input, &Watcher::nobody()).unwrap()
+    };
+    let all = compare(0.0);
+    let near = |one: f64, other: f64| assert!((one - other).abs() < 1e-6, "{one} {other}");
+    near(all.rows[0].avg_wait_s, 99.0);
+    near(all.rows[1].avg_wait_s, 69.0);
+    near(all.rows[1].wait.unwrap().mean, 207.0 / 297.0);
+    near(
+        all.between("sjf", "fifo").unwrap().mean,
+        (207.0 + 210.0) / (297.0 + 210.0),
+    );
+    assert_eq!(
+        (
+            all.num_jobs,
+            all.observed_wait_s,
+            all.best().unwrap().policy.as_str()
+        ),
+        (3, None, "sjf")
+    );
+    // Of jobs that came later alone, with the queue that was there before them.
+    near(compare(2.0).rows[1].wait.unwrap().mean, 98.0 / 198.0);
+}

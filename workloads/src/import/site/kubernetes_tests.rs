@@ -82,61 +82,63 @@ fn read(items: &[String], nodes: Option<&str>) -> SiteImport {
     found
 }
 
+/// Objects of every kind that is read and of those that are left out.
+fn objects() -> Vec<String> {
+    vec![
+        pod(
+            "llm-0",
+            GANG,
+            EIGHT,
+            "n1",
+            ["08:00:00", "09:00:00", "10:00:00"],
+            "Succeeded",
+        ),
+        pod(
+            "llm-1",
+            GANG,
+            EIGHT,
+            "n2",
+            ["08:00:05", "09:00:10", "10:30:00"],
+            "Succeeded",
+        ),
+        pod("notebook", "", ONE, "t1", ["08:30:00", "08:30:02", ""], "Running"),
+        pod(
+            "eval",
+            "",
+            ONE,
+            "t1",
+            ["09:00:00", "09:10:00", "09:20:00"],
+            "Failed",
+        ),
+        pod("waits", "", ONE, "", ["09:30:00", "", ""], "Pending"),
+        pod("web", "", "{}", "c1", ["07:00:00", "07:00:01", ""], "Running"),
+        pod(
+            "slice",
+            "",
+            r#"{"limits": {"nvidia.com/mig-1g.10gb": "1"}}"#,
+            "n1",
+            ["07:00:00", "07:00:01", ""],
+            "Running",
+        ),
+        // Its pods are gone: the Job alone tells of it.
+        job("night", 4, ["01:00:00", "02:00:00", "03:00:00"]),
+        // It was asked for an hour before Kueue admitted it and its pod was made.
+        job("train", 1, ["08:00:00", "09:00:00", "11:00:00"]),
+        pod(
+            "train-x7",
+            r#""batch.kubernetes.io/job-name": "train""#,
+            ONE,
+            "n1",
+            ["09:00:00", "09:00:03", "11:00:00"],
+            "Succeeded",
+        ),
+        r#"{"kind": "Service", "metadata": {"name": "web"}}"#.to_owned(),
+    ]
+}
+
 #[test]
 fn pods_become_gangs_and_what_is_left_out_is_counted() {
-    let found = read(
-        &[
-            pod(
-                "llm-0",
-                GANG,
-                EIGHT,
-                "n1",
-                ["08:00:00", "09:00:00", "10:00:00"],
-                "Succeeded",
-            ),
-            pod(
-                "llm-1",
-                GANG,
-                EIGHT,
-                "n2",
-                ["08:00:05", "09:00:10", "10:30:00"],
-                "Succeeded",
-            ),
-            pod("notebook", "", ONE, "t1", ["08:30:00", "08:30:02", ""], "Running"),
-            pod(
-                "eval",
-                "",
-                ONE,
-                "t1",
-                ["09:00:00", "09:10:00", "09:20:00"],
-                "Failed",
-            ),
-            pod("waits", "", ONE, "", ["09:30:00", "", ""], "Pending"),
-            pod("web", "", "{}", "c1", ["07:00:00", "07:00:01", ""], "Running"),
-            pod(
-                "slice",
-                "",
-                r#"{"limits": {"nvidia.com/mig-1g.10gb": "1"}}"#,
-                "n1",
-                ["07:00:00", "07:00:01", ""],
-                "Running",
-            ),
-            // Its pods are gone: the Job alone tells of it.
-            job("night", 4, ["01:00:00", "02:00:00", "03:00:00"]),
-            // It was asked for an hour before Kueue admitted it and its pod was made.
-            job("train", 1, ["08:00:00", "09:00:00", "11:00:00"]),
-            pod(
-                "train-x7",
-                r#""batch.kubernetes.io/job-name": "train""#,
-                ONE,
-                "n1",
-                ["09:00:00", "09:00:03", "11:00:00"],
-                "Succeeded",
-            ),
-            r#"{"kind": "Service", "metadata": {"name": "web"}}"#.to_owned(),
-        ],
-        Some(NODES),
-    );
+    let found = read(&objects(), Some(NODES));
     let words = found.report.to_string();
     for said in [
         "11 rows read, 5 jobs, 6 rows excluded",

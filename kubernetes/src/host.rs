@@ -3,6 +3,7 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use pleach_kubernetes::Error;
+use tokio::runtime::{Builder, Runtime};
 
 pub fn now_s() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
@@ -11,9 +12,13 @@ pub fn now_s() -> i64 {
 
 /// Runs to the end on this thread.
 pub fn block_on<T>(future: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.map_err(|error| Error::Access {
+    runtime()?.block_on(future)
+}
+
+/// A runtime of this thread.
+pub fn runtime() -> Result<Runtime, Error> {
+    let runtime = Builder::new_current_thread().enable_all().build();
+    runtime.map_err(|error| Error::Access {
         reason: error.to_string(),
-    })?;
-    runtime.block_on(future)
+    })
 }

@@ -13,11 +13,15 @@ use host::block_on;
 use pleach_daemon::operator::{self, code};
 use pleach_kubernetes::{Error, Settings};
 
+use crate::run::Hearing;
+
 fn main() -> ExitCode {
+    // Before all else: a SIGHUP in the first moment of a controller would end it.
+    let hearing = std::env::args_os().any(|word| word == "run").then(Hearing::begin);
     let cli = Cli::parse();
     cli.log_form.start();
     let result = settings(&cli).and_then(|settings| match &cli.command {
-        Command::Run(args) => run::run(settings, args),
+        Command::Run(args) => run::run(settings, args, hearing.unwrap_or_else(Hearing::begin)?),
         Command::Status => commands::status(&settings),
         Command::Explain(args) => block_on(commands::explain(&settings, &args.job)),
         Command::WhyNot(args) => block_on(commands::why_not(&settings, args)),

@@ -10,9 +10,10 @@ use pleach_kubernetes::api::Cluster;
 use pleach_kubernetes::controller::Kubernetes;
 use pleach_kubernetes::server::{Server, Shared};
 use pleach_kubernetes::{Error, Settings};
+use tokio::runtime::Runtime;
 use tokio::sync::{Notify, mpsc};
 
-use crate::host::{block_on, now_s};
+use crate::host::{block_on, now_s, runtime};
 
 /// Time in which the pods that come with a first one are made: a Job's controller makes some tens in it. *Ours*.
 const SETTLE: Duration = Duration::from_millis(100);
@@ -65,15 +66,35 @@ impl Host for Around {
     }
 }
 
-/// Runs the command.
-pub fn run(settings: Settings, args: &RunArgs) -> Result<ExitCode, Error> {
-    settings.validate()?;
-    block_on(drive(settings, args))
+/// A runtime in which signals are heard.
+pub struct Hearing {
+    runtime: Runtime,
+    wishes: mpsc::Receiver<Wish>,
 }
 
-async fn drive(mut settings: Settings, args: &RunArgs) -> Result<ExitCode, Error> {
-    // Before all else: a SIGHUP in the first moments would end the program.
-    let wishes = signals();
+impl Hearing {
+    /// Hears SIGTERM, SIGINT and SIGHUP from now on.
+    pub fn begin() -> Result<Hearing, Error> {
+        let runtime = runtime()?;
+        let wishes = {
+            let _in_it = runtime.enter();
+            signals()
+        };
+        Ok(Hearing { runtime, wishes })
+    }
+}
+
+/// Runs the command.
+pub fn run(settings: Settings, args: &RunArgs, hearing: Hearing) -> Result<ExitCode, Error> {
+    settings.validate()?;
+    hearing.runtime.block_on(drive(settings, args, hearing.wishes))
+}
+
+async fn drive(
+    mut settings: Settings,
+    args: &RunArgs,
+    wishes: mpsc::Receiver<Wish>,
+) -> Result<ExitCode, Error> {
     // In a cluster the name of the pod, which no other one has; elsewhere the process tells two of a machine apart.
     let host = std::env::var("HOSTNAME").unwrap_or_else(|_| "pleach".into());
     settings.identity = format!("{host}_{}", std::process::id());

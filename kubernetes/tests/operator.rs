@@ -19,6 +19,36 @@ fn program(folder: &Path, args: &[&str]) -> Output {
         .unwrap()
 }
 
+#[cfg(unix)]
+#[test]
+fn a_hangup_in_the_first_moments_does_not_end_a_controller() {
+    let folder = tempfile::tempdir().unwrap();
+    // It waits for the first line of its configuration when the signal comes.
+    let pipe = folder.path().join("pipe.toml");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let mut controller = Command::new(env!("CARGO_BIN_EXE_pleach-kubernetes"))
+        .arg("--config")
+        .arg(&pipe)
+        .args(["run", "--policy", "sjf", "--shadow"])
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    let id = controller.id().to_string();
+    assert!(
+        Command::new("kill")
+            .args(["-HUP", &id])
+            .status()
+            .unwrap()
+            .success()
+    );
+    std::thread::sleep(std::time::Duration::from_millis(100));
+    assert_eq!(controller.try_wait().unwrap(), None, "it goes on");
+    std::fs::write(&pipe, "no = 'such key'\n").unwrap();
+    // Refused with words, and not ended by a signal.
+    assert_eq!(controller.wait().unwrap().code(), Some(1));
+}
+
 fn out(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
 }

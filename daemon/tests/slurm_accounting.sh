@@ -16,7 +16,7 @@ accounting_start() {
   # Small and careless of a power cut: it lives as long as the test.
   mariadbd --no-defaults --user=mysql --datadir="$dir/db" --bind-address=127.0.0.1 --port=$((port + 11)) \
     --socket="$dir/db-run/socket" --innodb-buffer-pool-size=64M \
-    --innodb-flush-log-at-trx-commit=0 > "$dir/etc/mariadbd.log" 2>&1 &
+    --innodb-flush-log-at-trx-commit=0 --loose-innodb-snapshot-isolation=OFF > "$dir/etc/mariadbd.log" 2>&1 &
   echo $! > "$dir/etc/mariadbd.pid"
   accounting_waits "$dir/etc/mariadbd.log" mariadb-admin --no-defaults --socket="$dir/db-run/socket" ping
   mariadb --no-defaults --socket="$dir/db-run/socket" -e "create user slurm@'127.0.0.1' identified by '$word';

@@ -56,12 +56,24 @@ enter() {
   mount --rbind /dev "$top/root/dev"
   mount --rbind /sys "$top/root/sys"
   hostname pleach; echo pleach > "$top/root/etc/hostname"
+  older_database_client "$top/root"
   if [ "$boot" = 1 ]; then boot "$top/root" "$@"; set -- /lib/systemd/systemd --unit=pleach-test.service; fi
   printf '127.0.0.1 localhost pleach\n' > "$top/root/etc/hosts"
   ip link set lo up
   # slurmdbd listens nowhere where loopback alone has an address.
   ip link add pleach0 type bridge; ip address add 192.0.2.1/24 dev pleach0; ip link set pleach0 up
   exec chroot "$top/root" env -i "PATH=$path" HOME=/root LANG=C.UTF-8 container=pleach "$@"
+}
+
+# Debian's libmariadb3 11.8.9 ends each query of slurmdbd of 24.11 and 26.05 with error 5027 ("maximum allowed number of columns (=0)"):
+# slurmdbd gets the one of Debian 12, from the root of 22.05 where that is there.
+older_database_client() { # ROOT
+  local root=$1 library=usr/lib/x86_64-linux-gnu/libmariadb.so.3
+  [ "$release" != 22.05 ] && [ -e "$roots/22.05/$library" ] || return 0
+  mkdir -p "$root/usr/local/lib/pleach"
+  cp -L "$roots/22.05/$library" "$root/usr/local/lib/pleach/"
+  printf '#!/bin/sh\nLD_LIBRARY_PATH=/usr/local/lib/pleach exec /usr/sbin/slurmdbd "$@"\n' > "$root/usr/local/sbin/slurmdbd"
+  chmod 755 "$root/usr/local/sbin/slurmdbd"
 }
 
 # A systemd that starts the command alone, and ends with it.

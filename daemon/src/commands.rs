@@ -3,9 +3,11 @@
 use std::collections::BTreeSet;
 use std::process::ExitCode;
 
+use pleach_daemon::log::one_line;
 use pleach_daemon::operator::{self, HandBackArgs, code};
 use pleach_daemon::output::say;
 use pleach_daemon::slurm::lua::{self, Holds};
+use pleach_daemon::slurm::scope::Scope;
 use pleach_daemon::slurm::{Slurm, apply, queue, ranking, site};
 use pleach_daemon::wait::block_on;
 use pleach_daemon::{BatchSystem, Error, Settings};
@@ -61,16 +63,29 @@ pub fn lua(settings: &Settings, args: &Lua) -> Result<ExitCode, Error> {
     let commands = settings.commands();
     let partition = site::partition(&commands, settings.partition.as_deref())?;
     let default = site::default_partition(&commands).ok();
+    let spare_nodes = settings.spare_nodes();
+    let scope = Scope {
+        partition: &partition,
+        left_partitions: &settings.left_partitions,
+        spare_nodes: &spare_nodes,
+    };
+    let partitions = scope.partitions(&commands).unwrap_or_else(|error| {
+        tracing::warn!(
+            "jobs of {partition} alone are held: {}",
+            one_line(&error.to_string())
+        );
+        vec![partition.clone()]
+    });
     let account = match args.uid {
         Some(uid) => uid,
         None => site::slurm_user(&commands)?,
     };
     say(&lua::script(&Holds {
-        partition: &partition,
-        is_default: default.as_ref() == Some(&partition),
+        partitions: &partitions,
+        is_default: default.is_some_and(|name| partitions.contains(&name)),
         heartbeat: &settings.state_dir.join("heartbeat"),
         patience_s: args.patience_s,
-        gives_shares: !settings.share_nodes.is_empty(),
+        is_guarded: args.guarded,
         accounts: &BTreeSet::from([0, account]),
     })?)?;
     Ok(ExitCode::SUCCESS)

@@ -71,6 +71,12 @@ pub struct Settings {
     /// Nodes whose GPUs are given in shares, to jobs that ask for `--gres=shard:K`, as Slurm writes lists (`g[1-4]`); empty:
     /// such jobs are left to Slurm.
     pub share_nodes: String,
+    /// Nodes of the partition that the policy does not use, as Slurm writes lists; empty: none. Jobs with GPUs that it cannot decide
+    /// about are kept to them, and without such nodes are let go last.
+    pub spare_nodes: String,
+    /// Partitions on nodes of the driven one whose jobs are left to Slurm, and so start before who waits here; all others on these
+    /// nodes are held too.
+    pub left_partitions: Vec<String>,
     /// GPUs that are an account's by right, by Slurm's names; other accounts share the rest.
     pub tenants: BTreeMap<String, u32>,
     /// What policies are told of run times.
@@ -340,6 +346,8 @@ impl Default for Settings {
             gpu_types: rounds.gpu_types,
             metrics_port: None,
             share_nodes: String::new(),
+            spare_nodes: String::new(),
+            left_partitions: Vec::new(),
             on_drift: rounds.on_drift,
             drift_window: rounds.drift_window,
             drift_limit: rounds.drift_limit,
@@ -394,26 +402,32 @@ impl Settings {
                 100_000.0,
             ),
         ])?;
-        if self.drive.is_order() && !self.share_nodes.is_empty() {
-            let (value, hint) = (format!("{:?}", self.share_nodes), "set `drive = \"hold\"`");
-            let allowed = "none where Slurm chooses the nodes itself";
-            return Err(ConfigError::new("share_nodes", value, allowed, hint));
-        }
-        if expand(&self.share_nodes).is_none() {
-            let (value, allowed) = (
-                format!("{:?}", self.share_nodes),
-                "a list of nodes such as g[1-4],h2",
-            );
-            return Err(ConfigError::new(
-                "share_nodes",
-                value,
-                allowed,
-                "leave it out where no GPU is shared",
-            ));
-        }
+        self.validate_hold()?;
         if self.metrics_port == Some(0) {
             let hint = "leave it out where nobody is to listen";
             return Err(ConfigError::new("metrics_port", 0, "1 to 65535", hint));
+        }
+        Ok(())
+    }
+
+    /// Checks what only a daemon that holds jobs can do.
+    fn validate_hold(&self) -> Result<(), ConfigError> {
+        let left = self.left_partitions.join(",");
+        let lists = [
+            ("share_nodes", &self.share_nodes),
+            ("spare_nodes", &self.spare_nodes),
+            ("left_partitions", &left),
+        ];
+        for (key, list) in lists {
+            let value = format!("{list:?}");
+            if self.drive.is_order() && !list.is_empty() {
+                let (allowed, hint) = ("none where Slurm starts the jobs", "set `drive = \"hold\"`");
+                return Err(ConfigError::new(key, value, allowed, hint));
+            }
+            if expand(list).is_none() {
+                let allowed = "a list of names such as g[1-4],h2";
+                return Err(ConfigError::new(key, value, allowed, "leave it out for none"));
+            }
         }
         Ok(())
     }
@@ -451,6 +465,12 @@ impl Settings {
     #[must_use]
     pub fn share_nodes(&self) -> Vec<String> {
         expand(&self.share_nodes).unwrap_or_default()
+    }
+
+    /// Names of the nodes that are set aside.
+    #[must_use]
+    pub fn spare_nodes(&self) -> Vec<String> {
+        expand(&self.spare_nodes).unwrap_or_default()
     }
 
     /// Slurm's commands.
@@ -502,6 +522,9 @@ mod tests {
             ("metrics_port = 65536", "65536"),
             ("share_nodes = 'g['", "share_nodes"),
             ("share_nodes = 'g1'", "set `drive = \"hold\"`"),
+            ("spare_nodes = 'g['", "spare_nodes"),
+            ("spare_nodes = 'g1'", "set `drive = \"hold\"`"),
+            ("left_partitions = ['debug']", "set `drive = \"hold\"`"),
             ("drive = 'place'", "`order-and-place`"),
             ("order_step = 0", "order_step = 0: allowed is 1 to 100000"),
             ("order_updates_max = 0", "order_updates_max"),

@@ -310,6 +310,9 @@ impl<S: BatchSystem> Driver<S> {
         self.status.warnings.extend(unread.clone());
         notes.extend(unread.or(note));
         notes.extend(look.notes().iter().cloned());
+        self.status.standing = look.standing().to_owned();
+        self.status.rival = look.rival().map(str::to_owned);
+        notes.extend(look.rival().map(str::to_owned));
         let look = Arc::new(look);
         self.system.show(&look);
         self.status.observe_s = began.elapsed().as_secs_f64();

@@ -35,7 +35,7 @@ pub struct Metrics {
     text: Arc<Mutex<String>>,
     address: Option<SocketAddr>,
     counters: [Counter; 7],
-    jobs: [Gauge; 6],
+    jobs: [Gauge; 7],
     oldest: Gauge,
     last_round: Gauge,
     drift: Gauge<f64, AtomicU64>,
@@ -83,6 +83,10 @@ impl Metrics {
             (
                 "decided_by",
                 "Who decided the last round: 0 the policy, 1 another rule because it steps aside, 2 the fallback",
+            ),
+            (
+                "rival",
+                "1 where another daemon was seen to drive the same jobs within ten minutes",
             ),
         ];
         let jobs = jobs.map(|(name, help)| {
@@ -185,6 +189,7 @@ impl Metrics {
             truth.num_gpus_idle as usize,
             truth.num_jobs_fitting,
             decided_by,
+            usize::from(status.rival.is_some()),
         ];
         self.oldest
             .set(truth.oldest.as_ref().map_or(0, |oldest| oldest.wait_s));

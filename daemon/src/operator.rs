@@ -173,7 +173,8 @@ pub async fn hand_back<E: From<Error>>(
     words: &Words,
     back: impl Future<Output = Result<(u64, Vec<String>), E>>,
 ) -> Result<bool, E> {
-    let _lock = State::take_to_hand_back(folder, args.force, ENDS_WITHIN)?;
+    let lock = State::take_to_hand_back(folder, args.force, ENDS_WITHIN)?;
+    lock.iter().for_each(State::end_heartbeat);
     let (num, refused) = back.await?;
     for text in &refused {
         tracing::warn!("{}", one_line(text));

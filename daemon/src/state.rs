@@ -116,6 +116,11 @@ impl State {
         }
     }
 
+    /// Takes the heartbeat away: nobody drives from here any more, and nothing is to be held at its submission.
+    pub fn end_heartbeat(&self) {
+        let _ = std::fs::remove_file(self.folder().join("heartbeat"));
+    }
+
     /// Appends a round to the log, whole; a file that is full is put aside first.
     ///
     /// # Errors

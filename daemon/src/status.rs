@@ -60,6 +60,12 @@ pub struct Status {
     pub num_placed: usize,
     /// Jobs that are left to Slurm.
     pub num_foreign: usize,
+    /// What is to be said of jobs beyond the policy; empty where there are none.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub standing: String,
+    /// What another driver of the same jobs was seen to do; none: nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rival: Option<String>,
     /// Lines that the log could not take.
     pub num_lines_lost: u64,
     /// The last error; empty where there was none.
@@ -180,6 +186,12 @@ impl Status {
             text += &format!("\norder: {first}; {written} factors written, {left} to write");
         }
         text += &self.truth.told();
+        if !self.standing.is_empty() {
+            text += &format!("\n{}", self.standing);
+        }
+        if let Some(rival) = &self.rival {
+            text += &format!("\nWARNING: {rival}");
+        }
         if let Some(psi) = self.drift_psi {
             text += &format!("\ndrift: stability index {psi:.3}");
         }

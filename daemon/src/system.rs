@@ -52,6 +52,16 @@ pub trait Look {
     fn notes(&self) -> &[String] {
         &[]
     }
+
+    /// What the status says of jobs beyond the policy, in a sentence; empty where there are none.
+    fn standing(&self) -> &str {
+        ""
+    }
+
+    /// What another driver of the same jobs was seen to do; none: nothing.
+    fn rival(&self) -> Option<&str> {
+        None
+    }
 }
 
 /// What was done before the decisions of a round.

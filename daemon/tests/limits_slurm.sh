@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Tells a real Slurm with slurmdbd an order, as a system user that is an operator there and nothing else: jobs of an account at its
-# limit are passed over, those of another start, and no limit is broken; who is no operator writes nothing and says so.
+# limit are passed over, those of another start, and no limit is broken; a QOS prevails over the order; who is no operator writes
+# nothing and says so.
 #   daemon/tests/limits_slurm.sh PLEACH_SCHEDULER TREE
 # PLEACH_SCHEDULER is the built program, TREE a policy that takes the shortest job first (example `shortest_first_tree`). Needs root,
 # slurmdbd and mariadbd (Debian: slurmdbd, slurm-wlm-mysql-plugin, mariadb-server); without them it says that it is skipped.
@@ -8,6 +9,7 @@ set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 name=limits_slurm program=$1 tree=$(realpath "$2")
 export PLEACH_SLURM_PRIORITY=multifactor PLEACH_SLURM_ACCOUNTING=1 PLEACH_SLURM_NODES='g1:a100:4 g2:a100:4' PLEACH_DRIVE=order
+export PLEACH_SLURM_MORE='PriorityWeightQOS=100000000'
 export PLEACH_SLURM_PORT=${PLEACH_SLURM_PORT:-16857}
 # shellcheck source=daemon/tests/slurm_accounting.sh
 . "$here/slurm_accounting.sh"
@@ -94,5 +96,27 @@ scheduler hand-back | grep -q '^1 jobs lost the factors' || fail 'nothing was ha
 [ "$(factor_of "$job")" = 0 ] || fail "after hand-back its factor is $(factor_of "$job")"
 go 3
 wait_for 30 'the last' queue_is_empty
-echo "limits_slurm: 32 jobs on $(scontrol --version) with slurmdbd, as $operator, within $((SECONDS - began)) s: $num_before of 12 limited \
+echo '4. A QOS that weighs more than the order prevails; within it the order holds'
+sacctmgr -i add qos urgent set priority=1000 >> "$dir/sacctmgr.txt"
+sacctmgr -i modify user $free set qos+=urgent >> "$dir/sacctmgr.txt"
+rm -f "$dir"/go-*; : > "$dir/starts"
+start_daemon
+whole() { as $free sbatch --parsable -D / -o /dev/null -e /dev/null --gres=gpu:4 "$@"; } # MORE...
+whole -t 9 "$dir/until.sh" 4 > /dev/null; whole -t 9 "$dir/until.sh" 5 > /dev/null
+wait_for 20 'both nodes are full' sh -c '[ "$(squeue -h -t R | wc -l)" = 2 ]'
+short=$(whole -t 1 "$dir/job.sh" 0.3) middle=$(whole -t 5 "$dir/job.sh" 0.3)
+last=$(whole -t 50 --qos=urgent "$dir/job.sh" 0.3) first=$(whole -t 40 --qos=urgent "$dir/job.sh" 0.3)
+wait_for 60 'all four are ranked' are_ranked "$short" "$middle" "$first" "$last"
+is_ordered() { [ "$(factor_of "$short")" -gt "$(factor_of "$middle")" ] && [ "$(factor_of "$middle")" -gt "$(factor_of "$first")" ] \
+  && [ "$(factor_of "$first")" -gt "$(factor_of "$last")" ]; }
+wait_for 30 'the policy ranks them by their limits' is_ordered
+# One node becomes free, and they follow each other there.
+go 4
+wait_for 60 'all four' sh -c '[ "$(squeue -h | wc -l)" = 1 ]'
+go 5
+wait_for 60 'the last' queue_is_empty
+begun=$(awk '{ print $1 }' "$dir/starts" | tail -n 4 | tr '\n' ' ')
+[ "$begun" = "$first $last $short $middle " ] || fail "they began in the order $begun instead of $first $last $short $middle"
+kill_daemon
+echo "limits_slurm: 36 jobs on $(scontrol --version) with slurmdbd, as $operator, within $((SECONDS - began)) s: $num_before of 12 limited \
 jobs had begun when the last free one did, at most $most at once"

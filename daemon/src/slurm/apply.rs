@@ -47,8 +47,10 @@ impl<'a> Scontrol<'a> {
 
     fn with<T>(&self, act: impl FnOnce(&mut Holding<'_>) -> T) -> T {
         let mut writes = self.writes.lock().unwrap_or_else(PoisonError::into_inner);
+        let Writes { feed, rivals, .. } = &mut *writes;
         act(&mut Holding {
-            feed: &mut writes.feed,
+            feed,
+            rivals,
             commands: self.commands,
             seen: self.seen,
             release_limit_s: self.release_limit_s,
@@ -73,9 +75,9 @@ impl Hands for Scontrol<'_> {
             return Vec::new();
         };
         let mut writes = self.writes.lock().unwrap_or_else(PoisonError::into_inner);
-        let Writes { feed, pins } = &mut *writes;
+        let Writes { feed, pins, rivals } = &mut *writes;
         let queue = &self.seen.queue;
-        let mut notes = ranking::tell((feed, self.commands), queue, order, telling);
+        let mut notes = ranking::tell((feed, self.commands), rivals, queue, order, telling);
         if telling.places {
             let seen = (queue.as_slice(), self.seen.snapshot.jobs.as_slice());
             notes.extend(pins.tell((feed, self.commands), seen, now));

@@ -92,13 +92,45 @@ impl Line {
         )))
     }
 
-    /// Holds a job that was let go, gives it its user's nodes back, and marks it.
+    /// Holds a job that was let go, gives it its user's nodes back, and marks it; `shuns` are the nodes that its user shuns, where the
+    /// daemon shuns others for it.
     #[must_use]
-    pub fn taken_back(job: &str, mark: Mark, wish: &str) -> Option<Line> {
-        is_list(wish).then_some(())?;
+    pub fn taken_back(job: &str, mark: Mark, wish: &str, shuns: Option<&str>) -> Option<Line> {
+        (is_list(wish) && shuns.is_none_or(is_list)).then_some(())?;
+        let shuns = shuns.map_or(String::new(), |own| format!(" excnodelist={own}"));
         Line::of(job, |job| {
-            format!("update jobid={job} reqnodelist={wish} admincomment={mark};req={wish} priority=0")
+            format!("update jobid={job} reqnodelist={wish}{shuns} admincomment={mark};req={wish} priority=0")
         })
+    }
+
+    /// Has a held job shun these nodes, and marks it with the ones that its user shuns: it is let go to others.
+    #[must_use]
+    pub fn without(job: &str, nodes: &str, own: &str) -> Option<Line> {
+        (is_list(nodes) && is_list(own)).then_some(())?;
+        let mark = Mark::Apart;
+        Line::of(job, |job| {
+            format!("update jobid={job} excnodelist={nodes} admincomment={mark};exc={own} priority=0")
+        })
+    }
+
+    /// Marks a held job that is let go to any nodes but those that its user shuns; `own` are those, where the daemon shuns others.
+    #[must_use]
+    pub fn last(job: &str, own: Option<&str>) -> Option<Line> {
+        own.is_none_or(is_list).then_some(())?;
+        let (mark, own) = (
+            Mark::Apart,
+            own.map_or(String::new(), |own| format!(" excnodelist={own}")),
+        );
+        Line::of(job, |job| {
+            format!("update jobid={job}{own} admincomment={mark};last priority=0")
+        })
+    }
+
+    /// Names the nodes that a job's user shuns.
+    #[must_use]
+    pub fn shunned(job: &str, own: &str) -> Option<Line> {
+        is_list(own).then_some(())?;
+        Line::of(job, |job| format!("update jobid={job} excnodelist={own}"))
     }
 
     /// Marks a running job that is to be stopped: the nodes of its run stay where its user's were.
@@ -384,7 +416,26 @@ mod tests {
                 .0,
             "update jobid=4 reqnodelist=g1 numnodes=1-1 admincomment=pleach:decided;at=5;tries=1;req=g[1-2] starttime=now+2 priority=0"
         );
-        assert_eq!(Line::taken_back("4", mark, "g1 priority=9"), None);
+        assert_eq!(Line::taken_back("4", mark, "g1 priority=9", None), None);
+        assert_eq!(Line::taken_back("4", mark, "", Some("g1 priority=9")), None);
+        assert_eq!(
+            Line::without("4", "g[1-2]", "g2").unwrap().0,
+            "update jobid=4 excnodelist=g[1-2] admincomment=pleach:apart;exc=g2 priority=0"
+        );
+        assert_eq!(
+            Line::last("4", Some("")).unwrap().0,
+            "update jobid=4 excnodelist= admincomment=pleach:apart;last priority=0"
+        );
+        for text in ["g1 x", "g1;x", "g1\nx"] {
+            assert_eq!(
+                (Line::without("4", text, ""), Line::last("4", Some(text))),
+                (None, None)
+            );
+            assert_eq!(
+                (Line::without("4", "", text), Line::shunned("4", text)),
+                (None, None)
+            );
+        }
         assert_eq!(Line::release_all(&["1", "2;x"]), None);
         let hold = Line::hold(&["1", "2_3"], Mark::HELD).unwrap().0;
         assert_eq!(

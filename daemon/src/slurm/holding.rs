@@ -13,9 +13,11 @@ use std::time::{Duration, Instant};
 
 use pleach_scheduler::ExternalId;
 
+use super::apart::Step;
 use super::feed::{Feed, Line, about, is_gone, refused};
-use super::parts::whole_of;
+use super::parts::{self, whole_of};
 use super::reason::reasons;
+use super::rivals::Rivals;
 use super::seen::Seen;
 use crate::error::Error;
 use crate::record::Planned;
@@ -62,6 +64,7 @@ const REASONS_OF_NODES: [&str; 7] = [
 /// What writes, with what was seen.
 pub(super) struct Holding<'a> {
     pub(super) feed: &'a mut Feed,
+    pub(super) rivals: &'a mut Rivals,
     pub(super) commands: &'a Commands,
     pub(super) seen: &'a Seen,
     pub(super) release_limit_s: i64,
@@ -81,6 +84,7 @@ impl Holding<'_> {
         self.hold_loose(began, &mut kept);
         self.take_back(&mut kept);
         self.give_back(&mut kept);
+        self.let_go_apart(&mut kept);
         kept
     }
 
@@ -92,8 +96,10 @@ impl Holding<'_> {
 
     /// Arrays first, for they are the most jobs with one command.
     fn hold_loose(&mut self, began: Instant, kept: &mut Kept) {
-        let names = loose(&self.seen.snapshot.jobs, &self.seen.named.pinned);
-        self.hold_pinned(kept);
+        let (is_changed, apart) = self.apart_to_hold();
+        let changed: BTreeSet<ExternalId> = self.seen.named.pinned.union(&is_changed).copied().collect();
+        let names = loose(&self.seen.snapshot.jobs, (&changed, &apart));
+        self.hold_changed(&changed, kept);
         let mut done = 0;
         for part in names.chunks(LIST) {
             if began.elapsed() > self.limit(HOLD_LIMIT) {
@@ -117,18 +123,92 @@ impl Holding<'_> {
         }
     }
 
+    /// Jobs that the tables cannot say and that nobody holds: those whose nodes by name are the daemon's, and the others.
+    fn apart_to_hold(&self) -> (BTreeSet<ExternalId>, BTreeSet<ExternalId>) {
+        let (mut changed, mut others) = (BTreeSet::new(), BTreeSet::new());
+        for (job, step) in &self.seen.apart.steps {
+            match step {
+                Step::Hold { is_changed: true } => changed.insert(*job),
+                Step::Hold { is_changed: false } => others.insert(*job),
+                _ => false,
+            };
+        }
+        changed.extend(self.seen.named.shuns.keys().filter(|job| {
+            let jobs = &self.seen.snapshot.jobs;
+            jobs.iter()
+                .any(|seen| seen.id == **job && seen.phase == Phase::Loose)
+        }));
+        (changed, others)
+    }
+
     /// Those among them whose nodes are the daemon's get their users' back.
-    fn hold_pinned(&mut self, kept: &mut Kept) {
+    fn hold_changed(&mut self, changed: &BTreeSet<ExternalId>, kept: &mut Kept) {
+        let apart = |job: &JobSeen| matches!(job.phase, Phase::Loose | Phase::Foreign { .. });
         let jobs = self.seen.snapshot.jobs.iter();
-        let pinned = jobs.filter(|job| job.phase == Phase::Loose && self.seen.named.pinned.contains(&job.id));
+        let jobs = jobs.filter(|job| apart(job) && changed.contains(&job.id));
         let named = &self.seen.named;
-        let line = |job: &JobSeen| Line::taken_back(&job.id.to_string(), Mark::HELD, named.wish(job.id));
-        let lines: Vec<Line> = pinned.take(BACK_MAX).filter_map(line).collect();
+        let line = |job: &JobSeen| {
+            let (wish, shuns) = (named.wish(job.id), named.shuns(job.id));
+            Line::taken_back(&job.id.to_string(), Mark::HELD, wish, shuns)
+        };
+        let lines: Vec<Line> = jobs.take(BACK_MAX).filter_map(line).collect();
+        self.tell(&lines, kept);
+    }
+
+    fn tell(&mut self, lines: &[Line], kept: &mut Kept) {
+        if lines.is_empty() {
+            return;
+        }
+        match self.carry_out(lines) {
+            Ok(said) => kept.notes.extend(refused(&said)),
+            Err(error) => kept.notes.push(error.to_string()),
+        }
+    }
+
+    /// Lets jobs go that the tables cannot say: their marks first, as with a start. An array of which all waits for the same is one.
+    fn let_go_apart(&mut self, kept: &mut Kept) {
+        let name_of = |job: &ExternalId| {
+            let name = job.to_string();
+            whole_of(&name).map_or(name.clone(), str::to_owned)
+        };
+        let mut num_tasks: BTreeMap<String, usize> = BTreeMap::new();
+        let steps = &self.seen.apart.steps;
+        for job in self.seen.snapshot.jobs.iter().filter(|_| !steps.is_empty()) {
+            *num_tasks.entry(name_of(&job.id)).or_default() += 1;
+        }
+        let mut together: BTreeMap<(String, &Step), usize> = BTreeMap::new();
+        for (job, step) in steps {
+            *together.entry((name_of(job), step)).or_default() += 1;
+        }
+        let mut done = BTreeSet::new();
+        let step = |(job, step): &(ExternalId, Step)| {
+            let array = name_of(job);
+            let is_whole = together.get(&(array.clone(), step)) == num_tasks.get(&array);
+            let name = if is_whole { array } else { job.to_string() };
+            if !done.insert(name.clone()) {
+                return None;
+            }
+            let line = match step {
+                Step::Hold { .. } => None,
+                Step::Without { nodes, own } => Line::without(&name, nodes, own),
+                Step::Last => Line::last(&name, self.seen.named.shuns(*job)),
+            };
+            Some((name, line?))
+        };
+        let steps: Vec<(String, Line)> = steps.iter().filter_map(step).take(BACK_MAX).collect();
+        let (names, lines): (Vec<String>, Vec<Line>) = steps.into_iter().unzip();
         if lines.is_empty() {
             return;
         }
         match self.carry_out(&lines) {
-            Ok(said) => kept.notes.extend(refused(&said)),
+            Ok(said) => {
+                let stay: BTreeSet<&str> = said.iter().filter_map(|text| about(text)).collect();
+                let names = names.iter().map(String::as_str);
+                let open: Vec<&str> = names.filter(|name| !stay.contains(name)).collect();
+                let lines: Vec<Line> = Line::release_all(&open).into_iter().collect();
+                kept.notes.extend(refused(&said));
+                self.tell(&lines, kept);
+            }
             Err(error) => kept.notes.push(error.to_string()),
         }
     }
@@ -168,22 +248,23 @@ impl Holding<'_> {
             let told = why_late(job, reasons.get(&job.id), tries, self.release_limit_s);
             let until_s = snapshot.taken_s + told.pause_s;
             let wish = self.seen.named.wish(job.id);
-            lines.extend(Line::taken_back(name, Mark::Held { tries, until_s }, wish));
+            lines.extend(Line::taken_back(name, Mark::Held { tries, until_s }, wish, None));
             kept.late.push(told);
         }
-        match self.carry_out(&lines) {
-            Ok(said) => kept.notes.extend(refused(&said)),
-            Err(error) => kept.notes.push(error.to_string()),
-        }
+        self.tell(&lines, kept);
     }
 
     fn give_back(&mut self, kept: &mut Kept) {
         let jobs = self.seen.snapshot.jobs.iter();
         let ours =
             jobs.filter(|job| matches!(&job.phase, Phase::Foreign { reason } if is_to_give_back(reason)));
-        let wish = |job: &JobSeen| self.seen.named.wish(job.id).to_owned();
-        let names: Vec<(String, String)> = ours
-            .map(|job| (job.id.to_string(), wish(job)))
+        let named = |job: &JobSeen| parts::Named {
+            name: job.id.to_string(),
+            wish: Some(self.seen.named.wish(job.id).to_owned()),
+            shuns: self.seen.named.shuns(job.id).map(str::to_owned),
+        };
+        let names: Vec<parts::Named> = ours
+            .map(named)
             .chain(self.seen.parts.iter().cloned())
             .take(BACK_MAX)
             .collect();
@@ -253,6 +334,8 @@ impl Holding<'_> {
                 job.num_restarts > 0,
             ));
         }
+        let sent = (0..part.len()).filter(|at| found[*at].is_ok());
+        self.rivals.marks(sent.map(|at| part[at].0.id), now_s);
         let said = self.carry_out(&lines)?;
         note(&said, &names, &mut found, |at, text| {
             // What Slurm says where a node cannot take the job whatever happens.
@@ -303,16 +386,17 @@ fn can_be_had(job: &JobSeen, planned: &Planned) -> Result<(), NotSent> {
     )))
 }
 
-/// Names of the jobs that nobody holds and that have no nodes of the daemon's: of an array of which none is let go or held, the array, however many tasks it has.
-fn loose(jobs: &[JobSeen], pinned: &BTreeSet<ExternalId>) -> Vec<String> {
-    let is_loose = |job: &&JobSeen| job.phase == Phase::Loose && !pinned.contains(&job.id);
+/// Names of the jobs that nobody holds and that have no nodes of the daemon's (`changed`), those `apart` among them: of an array of
+/// which none is let go or held, the array, however many tasks it has.
+fn loose(jobs: &[JobSeen], (changed, apart): (&BTreeSet<ExternalId>, &BTreeSet<ExternalId>)) -> Vec<String> {
+    let is_free = |job: &JobSeen| job.phase == Phase::Loose || apart.contains(&job.id);
+    let is_loose = |job: &&JobSeen| is_free(job) && !changed.contains(&job.id);
     let arrays = |is: &dyn Fn(&JobSeen) -> bool| -> BTreeSet<String> {
         let of = jobs.iter().filter(|job| is(job));
         of.filter_map(|job| whole_of(&job.id.to_string()).map(str::to_owned))
             .collect()
     };
-    let split =
-        arrays(&|job| !matches!(job.phase, Phase::Loose | Phase::Running) || pinned.contains(&job.id));
+    let split = arrays(&|job| !(is_free(job) || job.phase == Phase::Running) || changed.contains(&job.id));
     let whole = arrays(&|job| is_loose(&job));
     let whole: Vec<String> = whole.difference(&split).cloned().collect();
     let known: BTreeSet<&str> = whole.iter().map(String::as_str).collect();
@@ -330,14 +414,17 @@ fn loose(jobs: &[JobSeen], pinned: &BTreeSet<ExternalId>) -> Vec<String> {
 /// with a stale mark that the next round reads.
 pub(super) fn give_back(
     (feed, commands): (&mut Feed, &Commands),
-    jobs: &[(String, String)],
+    jobs: &[parts::Named],
     is_released: bool,
 ) -> Vec<String> {
-    let names: Vec<&str> = jobs.iter().map(|(name, _)| name.as_str()).collect();
-    let wished: Vec<Line> = jobs
+    let names: Vec<&str> = jobs.iter().map(|job| job.name.as_str()).collect();
+    let wished = jobs
         .iter()
-        .filter_map(|(name, wish)| Line::wished(name, wish))
-        .collect();
+        .filter_map(|job| Line::wished(&job.name, job.wish.as_deref()?));
+    let shunned = jobs
+        .iter()
+        .filter_map(|job| Line::shunned(&job.name, job.shuns.as_deref()?));
+    let wished: Vec<Line> = wished.chain(shunned).collect();
     let release: Vec<Line> = Line::release_all(&names)
         .into_iter()
         .filter(|_| is_released)

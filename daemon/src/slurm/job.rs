@@ -5,28 +5,20 @@ use std::collections::BTreeSet;
 use pleach_scheduler::ExternalId;
 
 use super::parts;
-use super::request::{asked, time_limit};
+use super::request::{Asked, asked, is_of_gpus, time_limit};
 use super::rules::{Asks, sums};
+use super::scope::{Place, Reach};
+use super::standing::{OPEN_REASONS, Stands, standing};
 use super::table::{JOB_FIELDS, NUM_JOB_FIELDS, SQUEUE, fields, is_exclusive, is_null, number};
 use crate::error::Error;
-use crate::slurm::mark::{Mark, is_held_by_user, is_pinned, wish};
+use crate::slurm::mark::{Mark, is_held_by_user, is_pinned, shuns, wish};
 use crate::snapshot::{JobSeen, Phase, Terms};
 use pleach_tables::slurm::expand;
-
-/// Reasons for which Slurm itself would start a job later: it may be held and decided by the daemon.
-const OPEN_REASONS: [&str; 6] = [
-    "None",
-    "Priority",
-    "Resources",
-    "ReqNodeNotAvail",
-    "NodeDown",
-    "Cleaning",
-];
 
 /// What is the same for all lines of a look.
 #[derive(Clone, Copy)]
 pub(super) struct Look<'a> {
-    pub(super) partition: &'a str,
+    pub(super) reach: &'a Reach,
     pub(super) gives_shares: bool,
     /// Slurm starts the jobs itself: those whose nodes a daemon has named.
     pub(super) pinned: Option<&'a BTreeSet<String>>,
@@ -42,11 +34,25 @@ impl Look<'_> {
         if is_ours { "" } else { nodes }
     }
 
-    /// Whether a job of these partitions may run here.
-    fn is_here(&self, partitions: &str) -> bool {
+    /// The fields about rules before the others of a line, and the others.
+    fn split<'a>(&self, row: usize, line: &'a str) -> Result<([&'a str; NUM_RULE_FIELDS], &'a str), Error> {
         match self.has_rules {
-            true => partitions.split(',').any(|name| name == self.partition),
-            false => partitions == self.partition,
+            true => more_fields(row, line),
+            false => Ok(([""; NUM_RULE_FIELDS], line)),
+        }
+    }
+
+    /// The nodes that a job's user has named, by its mark, where rules are read; as a list.
+    fn wish<'a>(&self, mark: &'a str, named: &'a str) -> &'a str {
+        if self.has_rules { wish(mark, named) } else { "" }
+    }
+
+    /// Where a job of these partitions may run.
+    fn place(&self, partitions: &str) -> Place {
+        match self.has_rules {
+            true => self.reach.place(partitions),
+            false if partitions == self.reach.name => Place::Here,
+            false => Place::Elsewhere,
         }
     }
 
@@ -74,10 +80,7 @@ pub(super) fn job<'a>(
     line: &'a str,
     look: Look<'_>,
 ) -> Result<Option<(JobSeen, Asks<'a>)>, Error> {
-    let (more, rest) = match look.has_rules {
-        true => more_fields(row, line)?,
-        false => ([""; NUM_RULE_FIELDS], line),
-    };
+    let (more, rest) = look.split(row, line)?;
     let all = fields::<NUM_JOB_FIELDS>(SQUEUE, row, rest)?;
     let (id, state, priority) = (all[0], all[1], all[2]);
     let by_unit = [all[3], all[4], all[5], all[6]];
@@ -92,49 +95,47 @@ pub(super) fn job<'a>(
     let id = look.name(id).ok_or_else(|| bad("begins with no job number"))?;
     let priority: u64 = number(SQUEUE, row, line, "priority", priority)?;
     let (mark_text, mark) = (mark, Mark::read(mark));
-    let time = |what, text| match text {
-        "N/A" | "0" => Ok(None),
-        _ => number::<i64>(SQUEUE, row, line, what, text).map(Some),
-    };
+    let time = |what, text| time_s((row, line), what, text);
     let submit_s = time("submit time", submit)?.ok_or_else(|| bad("has no submit time"))?;
     let start_s = time("start time", start)?;
     let limit_s = time_limit(limit).map_err(|()| bad("has no time limit that Slurm prints"))?;
     let placed = |text| expand(&named(text)).ok_or_else(|| bad("names nodes that cannot be"));
     let (runs_on, required) = (placed(nodes)?, placed(look.wished(id, required_text))?);
-    let wish = match look.has_rules {
-        true => placed(wish(mark_text, required_text))?,
-        false => Vec::new(),
-    };
+    let wish = placed(look.wish(mark_text, required_text))?;
     let [tres, qos, cpus_per_gpu, eligible] = more;
-    let is_beside = !wish.is_empty() && num_nodes != wish.len().to_string();
-    let strange = match (look.is_here(of), look.has_rules) {
-        (false, _) => Some("asks for another partition".to_owned()),
-        (true, true) => strange_by_rules(reservation, is_beside, over, mark),
-        (true, false) => {
-            let wishes = [feature, reservation, licenses];
-            strange(wishes, (contiguous, over), &required, mark)
+    let wants = Wants {
+        by_unit,
+        tres,
+        num_nodes,
+        is_beside: !wish.is_empty() && num_nodes != wish.len().to_string(),
+        over,
+        reservation,
+    };
+    let wishes = [feature, reservation, licenses];
+    let strange = || strange(wishes, (contiguous, over), &required, mark);
+    let (asked, strange, unsaid) = wants.said(look, look.place(of), mark, strange);
+    let apart = unsaid.clone().filter(|_| state == "PENDING");
+    let (phase, stands) = match state {
+        "PENDING" => {
+            let pending = Pending {
+                is_held: priority == 0,
+                mark,
+                mark_text,
+                reason,
+                dependency,
+                begin_s: look.begin_s(eligible, submit_s, restarts),
+            };
+            pending.stands(look, strange, unsaid)
+        }
+        _ => {
+            let phase = started(state, strange.or(unsaid), (&runs_on, asked.num_nodes));
+            (phase.map_err(bad)?, None)
         }
     };
-    let in_all = if look.has_rules { gpus_in_all(tres) } else { None };
-    let (asked, mut strange) = asked((by_unit, in_all), num_nodes, look.gives_shares, strange);
-    if state == "RUNNING" && runs_on.len() != asked.num_nodes as usize {
-        strange.get_or_insert_with(|| "runs on another number of nodes than it asked for".into());
-    }
-    let (phase, nodes) = match state {
-        "PENDING" => {
-            let is_unheld = look.pinned.is_some() && priority > 0;
-            // Whoever holds his own job while it is let go keeps it; where he releases it, it is held for the daemon again.
-            let mark = match (is_unheld, is_held_by_user(mark_text, reason)) {
-                (true, _) => mark.of_unheld(),
-                (false, true) => Mark::None,
-                (false, false) => mark,
-            };
-            let phase = pending(priority == 0, mark, strange, reason, dependency);
-            let phase = not_before(phase, look.begin_s(eligible, submit_s, restarts), reason);
-            let released = matches!(phase, Phase::Released { .. });
-            (phase, if released { required } else { Vec::new() })
-        }
-        _ => (started(state, strange, &runs_on).map_err(bad)?, runs_on),
+    let nodes = match phase {
+        Phase::Released { .. } => required,
+        _ if state == "PENDING" => Vec::new(),
+        _ => runs_on,
     };
     let (num_tries, not_before_s) = mark.tries_at(look.now_s);
     let asks = Asks {
@@ -144,6 +145,11 @@ pub(super) fn job<'a>(
         cpus_per_gpu,
         wish,
         is_pinned: is_pinned(mark_text),
+        partitions: of,
+        num_nodes: num_nodes.parse().unwrap_or(1),
+        shuns: shuns(mark_text).filter(|_| state == "PENDING"),
+        stands,
+        apart,
     };
     let job = JobSeen {
         id,
@@ -191,27 +197,45 @@ pub(super) fn more_fields(row: usize, line: &str) -> Result<([&str; NUM_RULE_FIE
     }
 }
 
-/// What keeps a job from being put into the tables where rules of the site are in them. Whatever else it asks for, Slurm judges at
-/// the start: it is let go in the policy's order to nodes with as many GPUs, and what refuses it is remembered.
-fn strange_by_rules(reservation: &str, is_beside: bool, over: &str, mark: Mark) -> Option<String> {
+/// What leaves a job to Slurm where rules of the site are in the tables: an operator has let it have its own.
+fn left_by_rules(reservation: &str, mark: Mark) -> Option<String> {
     let more = [
-        (!is_null(reservation), "a reservation"),
-        (
-            // Of a node alone (`NO`, `NO/NODE`) or of a part of it; a user's or an account's are other words.
-            !matches!(over, "OK" | "YES" | "NO") && !over.ends_with("/NO") && !over.ends_with("/NODE"),
-            "nodes of its user's or account's own",
-        ),
-        (is_beside, "nodes by name beside others"),
-        (mark == Mark::Off, "no decision (its mark says off)"),
+        (!is_null(reservation), "asks for a reservation"),
+        (mark == Mark::Off, "asks for no decision (its mark says off)"),
     ];
     let found = more.iter().find(|(is, _)| *is);
-    found.map(|(_, what)| format!("asks for {what}"))
+    found.map(|(_, what)| (*what).to_owned())
+}
+
+/// What keeps a job from being put into the tables there, beside its GPUs. Whatever else it asks for, Slurm judges at the start: it is
+/// let go in the policy's order to nodes with as many GPUs, and what refuses it is remembered.
+fn unsaid_by_rules(place: Place, is_beside: bool, over: &str) -> Option<String> {
+    // Of a node alone (`NO`, `NO/NODE`) or of a part of it; a user's or an account's are other words.
+    let is_node = matches!(over, "OK" | "YES" | "NO") || over.ends_with("/NO") || over.ends_with("/NODE");
+    let more = [
+        (
+            place == Place::Further,
+            "may run on nodes too that are not driven",
+        ),
+        (!is_node, "asks for nodes of its user's or account's own"),
+        (is_beside, "asks for nodes by name beside others"),
+    ];
+    let found = more.iter().find(|(is, _)| *is);
+    found.map(|(_, what)| (*what).to_owned())
 }
 
 /// GPUs of all types together, as Slurm has counted them for a job.
 fn gpus_in_all(tres: &str) -> Option<u32> {
     let num = *sums(tres).get("gres/gpu")?;
     u32::try_from(num).ok()
+}
+
+/// A time that `squeue` shows, Unix, s; none where it shows none.
+fn time_s((row, line): (usize, &str), what: &str, text: &str) -> Result<Option<i64>, Error> {
+    match text {
+        "N/A" | "0" => Ok(None),
+        _ => number(SQUEUE, row, line, what, text).map(Some),
+    }
 }
 
 /// A name; empty where there is none.
@@ -241,8 +265,14 @@ fn strange(
 }
 
 /// Where a job stands that is not pending.
-fn started(state: &str, strange: Option<String>, nodes: &[String]) -> Result<Phase, &'static str> {
-    match (state, strange) {
+fn started(
+    state: &str,
+    strange: Option<String>,
+    (nodes, num_asked): (&[String], u32),
+) -> Result<Phase, &'static str> {
+    let is_other = state == "RUNNING" && nodes.len() != num_asked as usize;
+    let other = "runs on another number of nodes than it asked for";
+    match (state, strange.or_else(|| is_other.then(|| other.to_owned()))) {
         ("RUNNING" | "CONFIGURING", Some(reason)) => Ok(Phase::Foreign { reason }),
         ("RUNNING" | "CONFIGURING", None) if nodes.is_empty() => Err("runs on no node"),
         ("RUNNING" | "CONFIGURING", None) => Ok(Phase::Running),
@@ -259,21 +289,119 @@ fn started(state: &str, strange: Option<String>, nodes: &[String]) -> Result<Pha
     }
 }
 
+/// What a job wants that the tables may not be able to say.
+struct Wants<'a> {
+    by_unit: [&'a str; 4],
+    tres: &'a str,
+    num_nodes: &'a str,
+    /// Whether it names nodes beside others.
+    is_beside: bool,
+    over: &'a str,
+    reservation: &'a str,
+}
+
+impl Wants<'_> {
+    /// What it asks for, why it is left to Slurm, and, where that is not so, why the tables cannot say it: it takes GPUs of those who
+    /// wait all the same. `strange` is what leaves it to Slurm where no rules are read.
+    fn said(
+        &self,
+        look: Look<'_>,
+        place: Place,
+        mark: Mark,
+        strange: impl FnOnce() -> Option<String>,
+    ) -> (Asked, Option<String>, Option<String>) {
+        let strange = match (place, look.has_rules) {
+            (Place::Elsewhere, _) => Some("asks for another partition".to_owned()),
+            (_, true) => left_by_rules(self.reservation, mark),
+            (_, false) => strange(),
+        };
+        let in_all = if look.has_rules {
+            gpus_in_all(self.tres)
+        } else {
+            None
+        };
+        let (asked, unsaid) = asked((self.by_unit, in_all), self.num_nodes, look.gives_shares);
+        let unsaid = match look.has_rules {
+            true => unsaid_by_rules(place, self.is_beside, self.over).or(unsaid),
+            false => unsaid,
+        };
+        match (strange, look.has_rules && is_of_gpus(&self.by_unit)) {
+            (None, true) => (asked, None, unsaid),
+            (strange, _) => (asked, strange.or(unsaid), None),
+        }
+    }
+}
+
+/// What is known of a pending job.
+struct Pending<'a> {
+    is_held: bool,
+    mark: Mark,
+    mark_text: &'a str,
+    reason: &'a str,
+    dependency: &'a str,
+    /// The time to come before which it may not begin.
+    begin_s: Option<i64>,
+}
+
+impl Pending<'_> {
+    /// Where it stands, as `strange` or what the tables cannot say (`unsaid`) leaves it.
+    fn stands(
+        self,
+        look: Look<'_>,
+        strange: Option<String>,
+        unsaid: Option<String>,
+    ) -> (Phase, Option<Stands>) {
+        let Pending {
+            is_held,
+            mark_text,
+            reason,
+            dependency,
+            begin_s,
+            ..
+        } = self;
+        // Whoever holds his own job while it is let go keeps it; where he releases it, it is held for the daemon again.
+        let is_unheld = look.pinned.is_some() && !is_held;
+        let mark = match (is_unheld, is_held_by_user(mark_text, reason)) {
+            (true, _) => self.mark.of_unheld(),
+            (false, true) => Mark::None,
+            (false, false) => self.mark,
+        };
+        let standing = standing(is_held, (mark, mark_text), reason).filter(|_| look.has_rules);
+        let stands = standing.map(|standing| Stands {
+            standing,
+            may_begin: begin_s.is_none() && is_null(dependency),
+            is_marked: mark != Mark::None,
+        });
+        let is_users = is_held && stands.is_none() && mark != Mark::Apart;
+        let phase = match unsaid.filter(|_| !is_users) {
+            Some(reason) => Phase::Foreign { reason },
+            None => not_before(
+                pending(is_held, mark, strange, reason, dependency),
+                begin_s,
+                reason,
+            ),
+        };
+        (phase, stands)
+    }
+}
+
 /// Where a pending job stands.
 fn pending(is_held: bool, mark: Mark, strange: Option<String>, reason: &str, dependency: &str) -> Phase {
     match (is_held, mark, strange) {
         // Held for the daemon, which cannot decide about it: it is given back.
-        (true, Mark::Held { .. } | Mark::Decided { .. }, Some(reason)) => Phase::Foreign {
+        (true, Mark::Held { .. } | Mark::Decided { .. } | Mark::Apart, Some(reason)) => Phase::Foreign {
             reason: format!("{HELD}{reason}"),
         },
         // Its user has changed what it asks for since it was let go: the nodes that were named for it may never do.
-        (false, Mark::Held { .. } | Mark::Decided { .. }, Some(reason)) => Phase::Foreign {
+        (false, Mark::Held { .. } | Mark::Decided { .. } | Mark::Apart, Some(reason)) => Phase::Foreign {
             reason: format!("{LET_GO}{reason}"),
         },
         (_, _, Some(reason)) => Phase::Foreign { reason },
         (true, Mark::None | Mark::Off, None) => Phase::Foreign {
             reason: "is held by its user or an operator".into(),
         },
+        // Its user has changed it: it is held anew, with the nodes that are his to shun.
+        (_, Mark::Apart, None) => Phase::Loose,
         (true, _, None) if !is_null(dependency) => Phase::Blocked {
             reason: format!("waits for {}", dependency.chars().take(100).collect::<String>()),
         },

@@ -26,6 +26,8 @@ pub enum Mark {
         /// How often it was let go before and did not start.
         tries: u32,
     },
+    /// One that the tables cannot say, let go to where nobody else waits.
+    Apart,
 }
 
 impl Mark {
@@ -38,6 +40,7 @@ impl Mark {
         let mut words = words(text);
         let kind = match words.next() {
             Some("pleach:off") => return Mark::Off,
+            Some("pleach:apart") => return Mark::Apart,
             Some(kind @ ("pleach:held" | "pleach:decided")) => kind,
             _ => return Mark::None,
         };
@@ -69,7 +72,7 @@ impl Mark {
     #[must_use]
     pub fn tries(self) -> (u32, i64) {
         match self {
-            Mark::None | Mark::Off => (0, 0),
+            Mark::None | Mark::Off | Mark::Apart => (0, 0),
             Mark::Held { tries, until_s } => (tries, until_s),
             Mark::Decided { tries, .. } => (tries, 0),
         }
@@ -91,6 +94,7 @@ impl fmt::Display for Mark {
         match self {
             Mark::None => Ok(()),
             Mark::Off => write!(out, "pleach:off"),
+            Mark::Apart => write!(out, "pleach:apart"),
             Mark::Held { tries, until_s } => write!(out, "pleach:held;tries={tries};until={until_s}"),
             Mark::Decided { since_s, tries } => write!(out, "pleach:decided;at={since_s};tries={tries}"),
         }
@@ -110,11 +114,23 @@ pub fn wish<'a>(mark: &'a str, named: &'a str) -> &'a str {
     let of_mark = words(mark).find_map(|word| word.strip_prefix("req="));
     match Mark::read(mark) {
         Mark::Held { .. } if is_pinned(mark) => of_mark.unwrap_or(""),
-        Mark::None | Mark::Off | Mark::Held { tries: 0, .. } => named,
+        Mark::None | Mark::Off | Mark::Apart | Mark::Held { tries: 0, .. } => named,
         // Marks of before say nothing of it; then what stands there is the daemon's.
         Mark::Held { .. } if of_mark.is_some() => named,
         _ => of_mark.unwrap_or(""),
     }
+}
+
+/// The nodes that a job's user shuns, as a list, where the daemon shuns more for it; none where it does not.
+#[must_use]
+pub fn shuns(mark: &str) -> Option<&str> {
+    words(mark).find_map(|word| word.strip_prefix("exc="))
+}
+
+/// Whether a job with [`Mark::Apart`] was let go to no nodes set aside, but last.
+#[must_use]
+pub fn is_last(mark: &str) -> bool {
+    words(mark).any(|word| word == "last")
 }
 
 /// Whether a job that is held with a mark is held by its user, by Slurm's reason. Slurm says so too of who was held by the script as he
@@ -164,9 +180,15 @@ mod tests {
 
     #[test]
     fn marks_come_back_as_they_were_written_and_damage_means_held() {
+        assert_eq!(shuns("pleach:apart;exc=g[1-2]"), Some("g[1-2]"));
+        assert_eq!(
+            (shuns("pleach:apart;exc="), shuns("pleach:apart;last")),
+            (Some(""), None)
+        );
         for mark in [
             Mark::Off,
             Mark::HELD,
+            Mark::Apart,
             Mark::Held {
                 tries: 3,
                 until_s: 1_795_384_544,

@@ -1,6 +1,7 @@
 //! Slurm as a batch system: observed and driven by its own commands, on one partition.
 
 pub mod accounting;
+mod apart;
 pub mod apply;
 pub mod command;
 pub mod ended;
@@ -18,10 +19,13 @@ pub mod ranking;
 pub mod reason;
 mod records;
 mod request;
+mod rivals;
 pub mod rules;
+pub mod scope;
 pub mod seen;
 pub mod shares;
 pub mod site;
+mod standing;
 mod table;
 
 use std::collections::BTreeMap;
@@ -44,6 +48,8 @@ use self::command::Commands;
 use self::feed::Feed;
 use self::pins::Pins;
 use self::ranking::{Telling, Writes};
+use self::rivals::Rivals;
+use self::scope::Scope;
 use self::seen::Seen;
 
 /// A partition of Slurm's.
@@ -53,6 +59,10 @@ pub struct Slurm {
     partition: String,
     /// Nodes whose GPUs are given in shares.
     share_nodes: Vec<String>,
+    /// Nodes that the policy does not use.
+    spare_nodes: Vec<String>,
+    /// Partitions on the same nodes whose jobs are left to Slurm.
+    left_partitions: Vec<String>,
     release_limit_s: i64,
     /// How long the last look took.
     look_took: Duration,
@@ -87,6 +97,8 @@ impl Slurm {
             partition: site::partition(&commands, settings.partition.as_deref())?,
             commands,
             share_nodes: settings.share_nodes(),
+            spare_nodes: settings.spare_nodes(),
+            left_partitions: settings.left_partitions.clone(),
             release_limit_s: settings.release_limit_s,
             look_took: Duration::ZERO,
             telling: is_order.then(|| Telling {
@@ -98,8 +110,17 @@ impl Slurm {
             writes: Mutex::new(Writes {
                 feed: Feed::default(),
                 pins: Pins::of(&settings.state_dir),
+                rivals: Rivals::default(),
             }),
         })
+    }
+
+    fn scope(&self) -> Scope<'_> {
+        Scope {
+            partition: &self.partition,
+            left_partitions: &self.left_partitions,
+            spare_nodes: &self.spare_nodes,
+        }
     }
 
     /// A driver of Slurm with a policy of that name or in that file. Takes the folder.
@@ -157,7 +178,10 @@ impl BatchSystem for Slurm {
 
     fn warnings(&self) -> Vec<String> {
         let (Some(telling), Some(weights)) = (self.telling, self.weights) else {
-            return Vec::new();
+            let names = self.left_partitions.join(", ");
+            let words = "jobs of these partitions start before who waits here, for they are left to Slurm (`left_partitions`)";
+            let is_left = self.telling.is_none() && !names.is_empty();
+            return is_left.then(|| format!("{words}: {names}")).into_iter().collect();
         };
         let may_turn = u64::try_from(telling.step).is_ok_and(|step| weights >= step);
         let text = format!(
@@ -171,15 +195,20 @@ impl BatchSystem for Slurm {
     async fn observe(&mut self, now_s: i64) -> Result<Seen, Error> {
         if self.telling.is_none() {
             let began = Instant::now();
-            let seen = observe::observe(&self.commands, &self.partition, &self.share_nodes, now_s);
+            let seen = observe::observe(&self.commands, &self.scope(), &self.share_nodes, now_s);
             self.look_took = began.elapsed();
-            return seen;
+            let mut seen = seen?;
+            let writes = self.writes.get_mut().unwrap_or_else(PoisonError::into_inner);
+            seen.rival = writes.rivals.by_marks(&seen.snapshot);
+            return Ok(seen);
         }
         if self.weights.is_none() {
             self.weights = site::takes_order(&self.commands)?;
         }
         let writes = self.writes.get_mut().unwrap_or_else(PoisonError::into_inner);
-        observe::observe_queue(&self.commands, &self.partition, writes.pins.names(), now_s)
+        let mut seen = observe::observe_queue(&self.commands, &self.partition, writes.pins.names(), now_s)?;
+        seen.rival = writes.rivals.by_factors(&seen.queue, now_s);
+        Ok(seen)
     }
 
     async fn ended(&self) -> Result<BTreeMap<ExternalId, End>, Error> {

@@ -1,5 +1,7 @@
 //! A node as `sinfo -O` shows it.
 
+use std::collections::BTreeMap;
+
 use pleach_scheduler::cluster::NodeState;
 
 use super::table::{fields, is_null, number};
@@ -97,6 +99,51 @@ pub(super) fn rule_node(row: usize, line: &str) -> Result<Option<RuleNode>, Erro
         features: if is_null(features) { "" } else { features }.to_owned(),
         weight: weight.parse().unwrap_or(0),
     }))
+}
+
+/// The nodes of a text.
+#[derive(Debug, Default)]
+pub(super) struct Nodes {
+    /// Nodes with GPUs of one type, lighter ones first, as Slurm takes them.
+    pub(super) tables: Vec<NodeSeen>,
+    /// By name.
+    pub(super) num_shards: BTreeMap<String, u32>,
+    /// As lists, by name; empty where rules are not read.
+    pub(super) features: BTreeMap<String, String>,
+}
+
+impl Nodes {
+    /// From the lines of [`NODE_FIELDS`], or of [`rule_node_fields`] where rules are read.
+    ///
+    /// # Errors
+    /// As [`node`]; a node that is named twice.
+    pub(super) fn read(text: &str, has_rules: bool) -> Result<Nodes, Error> {
+        let (mut nodes, mut weights) = (Nodes::default(), BTreeMap::new());
+        for (row, line) in text.lines().enumerate() {
+            let found = match has_rules {
+                true => rule_node(row + 1, line)?.map(|found| {
+                    nodes.features.insert(found.node.name.clone(), found.features);
+                    weights.insert(found.node.name.clone(), found.weight);
+                    (found.node, found.num_shards)
+                }),
+                false => node(row + 1, line)?,
+            };
+            let Some((node, shards)) = found else { continue };
+            if nodes.num_shards.insert(node.name.clone(), shards).is_some() {
+                return Err(Error::garbage(
+                    SINFO,
+                    row + 1,
+                    line,
+                    "names a node for the second time",
+                ));
+            }
+            nodes.tables.push(node);
+        }
+        nodes
+            .tables
+            .sort_by_key(|node| weights.get(&node.name).copied().unwrap_or(0_u64));
+        Ok(nodes)
+    }
 }
 
 pub(super) fn node_state(text: &str) -> NodeState {

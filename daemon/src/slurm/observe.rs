@@ -11,11 +11,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use pleach_scheduler::ExternalId;
 
+use super::apart::{Steps, steps};
 use super::job::{HELD, Look, job, more_fields, rule_fields};
-use super::node::{NODE_FIELDS, SINFO, node, rule_node, rule_node_fields};
+use super::node::{NODE_FIELDS, Nodes, rule_node_fields};
 use super::parts;
 use super::queue;
 use super::rules::{self, Asks, RuleTexts};
+use super::scope::{Reach, SHOW_PARTITIONS, Scope, beside, check_spare};
 use super::seen::{Named, Seen};
 use super::shares;
 use super::site::check_partition;
@@ -30,13 +32,13 @@ use crate::snapshot::{JobSeen, NodeSeen, Phase, Site, Snapshot, VERSION};
 /// A command that fails or takes too long, or output that it cannot have printed.
 pub fn observe(
     commands: &Commands,
-    partition: &str,
+    scope: &Scope<'_>,
     share_nodes: &[String],
     now_s: i64,
 ) -> Result<Seen, Error> {
     let jobs = job_lines(commands, &["-r"], &rule_fields())?;
-    let told = RulesTold::ask(commands, partition);
-    let text = nodes(commands, partition, &rule_node_fields())?;
+    let told = RulesTold::ask(commands, scope);
+    let text = nodes(commands, scope.partition, &rule_node_fields())?;
     let details = match share_nodes {
         [] => String::new(),
         _ => commands.run("scontrol", &["-o", "-d", "show", "job"])?,
@@ -45,16 +47,18 @@ pub fn observe(
         nodes: share_nodes,
         details: &details,
     };
-    let (snapshot, named) = read_rules(&jobs, &text, partition, &shares, &told.texts(), now_s)?;
+    let read = read_rules(&jobs, &text, scope, &shares, &told.texts(), now_s)?;
     let bare: Vec<&str> = jobs
         .lines()
         .filter_map(|line| Some(more_fields(1, line).ok()?.1))
         .collect();
     Ok(Seen {
-        snapshot,
+        snapshot: read.snapshot,
         parts: parts::held(&bare.join("\n")),
         queue: Vec::new(),
-        named,
+        named: read.named,
+        apart: read.apart,
+        rival: None,
         notes: told.notes,
     })
 }
@@ -78,6 +82,8 @@ pub fn observe_queue(
         parts: parts::left_over(&jobs),
         queue,
         named: Named::default(),
+        apart: Steps::default(),
+        rival: None,
         notes: Vec::new(),
     })
 }
@@ -85,14 +91,14 @@ pub fn observe_queue(
 /// What Slurm said of its rules.
 #[derive(Debug, Default)]
 struct RulesTold {
-    texts: [String; 5],
+    texts: [String; 6],
     /// What it did not say, and why.
     notes: Vec<String>,
 }
 
 impl RulesTold {
     /// Asks for all of them. Where it does not tell one, jobs go on without it: Slurm refuses, and is remembered.
-    fn ask(commands: &Commands, partition: &str) -> RulesTold {
+    fn ask(commands: &Commands, scope: &Scope<'_>) -> RulesTold {
         let mut told = RulesTold::default();
         let mut run = |program: &str, args: &[&str]| match commands.run(program, args) {
             Ok(text) => text,
@@ -102,12 +108,20 @@ impl RulesTold {
                 String::new()
             }
         };
+        let partitions = run("scontrol", &SHOW_PARTITIONS);
+        // Nodes that are not driven and have GPUs, where a partition of driven ones holds others too.
+        let (names, reaches) = beside(scope, &partitions);
+        let names = names.join(",");
+        let gpu_nodes = match reaches {
+            true => run("sinfo", &["-h", "-a", "-N", "-o", "%N|%G"]),
+            false => String::new(),
+        };
         let pending = [
             "-h",
             "-r",
             "-a",
             "-p",
-            partition,
+            &names,
             "-t",
             "PENDING",
             "-o",
@@ -118,18 +132,18 @@ impl RulesTold {
             true => run("scontrol", &["-o", "show", "licenses"]),
             false => String::new(),
         };
-        let of_partition = run("scontrol", &["-o", "show", "partition", partition]);
         let reservations = run("scontrol", &["-o", "show", "reservation"]);
         let limits = run("scontrol", &["-o", "show", "assoc_mgr", "flags=assoc,qos"]);
-        told.texts = [wishes, of_partition, reservations, licences, limits];
+        told.texts = [wishes, partitions, gpu_nodes, reservations, licences, limits];
         told
     }
 
     fn texts(&self) -> RuleTexts<'_> {
-        let [wishes, partition, reservations, licences, limits] = &self.texts;
+        let [wishes, partitions, gpu_nodes, reservations, licences, limits] = &self.texts;
         RuleTexts {
             wishes,
-            partition,
+            partitions,
+            gpu_nodes,
             reservations,
             licences,
             limits,
@@ -174,36 +188,52 @@ pub fn read_with(
     shares: &SharesText<'_>,
     now_s: i64,
 ) -> Result<Snapshot, Error> {
+    let reach = Reach::only(partition);
     let look = Look {
-        partition,
+        reach: &reach,
         gives_shares: !shares.nodes.is_empty(),
         pinned: None,
         has_rules: false,
         now_s,
     };
-    Ok(read_look(jobs, nodes, look, shares, None)?.0)
+    Ok(read_look(jobs, Nodes::read(nodes, false)?, look, (shares, None))?.snapshot)
 }
 
-/// As [`read_with`], with rules of the site; the nodes that users name, by job, as lists.
+/// What texts tell where jobs are held.
+#[derive(Debug)]
+pub struct Read {
+    /// Jobs and nodes.
+    pub snapshot: Snapshot,
+    /// Whose nodes by name are whose.
+    pub named: Named,
+    /// What is done about jobs that the tables cannot say.
+    pub apart: Steps,
+}
+
+/// As [`read_with`], with rules of the site.
 ///
 /// # Errors
-/// As [`read_with`].
+/// As [`read_with`]; nodes set aside that are not there.
 pub fn read_rules(
     jobs: &str,
     nodes: &str,
-    partition: &str,
+    scope: &Scope<'_>,
     shares: &SharesText<'_>,
     rules: &RuleTexts<'_>,
     now_s: i64,
-) -> Result<(Snapshot, Named), Error> {
+) -> Result<Read, Error> {
+    let nodes = Nodes::read(nodes, true)?;
+    let names = || nodes.tables.iter().map(|node| node.name.as_str());
+    check_spare(scope, names())?;
+    let reach = Reach::read(scope, names(), (rules.partitions, rules.gpu_nodes));
     let look = Look {
-        partition,
+        reach: &reach,
         gives_shares: !shares.nodes.is_empty(),
         pinned: None,
         has_rules: true,
         now_s,
     };
-    read_look(jobs, nodes, look, shares, Some(rules))
+    read_look(jobs, nodes, look, (shares, Some(rules)))
 }
 
 /// As [`read`], where Slurm starts the jobs itself.
@@ -217,106 +247,93 @@ pub fn read_queue(
     pinned: &BTreeSet<String>,
     now_s: i64,
 ) -> Result<Snapshot, Error> {
+    let reach = Reach::only(partition);
     let look = Look {
-        partition,
+        reach: &reach,
         gives_shares: false,
         pinned: Some(pinned),
         has_rules: false,
         now_s,
     };
-    Ok(read_look(jobs, nodes, look, &SharesText::default(), None)?.0)
+    let nodes = Nodes::read(nodes, false)?;
+    Ok(read_look(jobs, nodes, look, (&SharesText::default(), None))?.snapshot)
 }
 
 fn read_look(
     jobs: &str,
-    nodes: &str,
+    mut nodes: Nodes,
     look: Look<'_>,
-    shares: &SharesText<'_>,
-    rules: Option<&RuleTexts<'_>>,
-) -> Result<(Snapshot, Named), Error> {
-    let Look {
-        gives_shares, now_s, ..
-    } = look;
+    (shares, rules): (&SharesText<'_>, Option<&RuleTexts<'_>>),
+) -> Result<Read, Error> {
     let mut seen = Vec::new();
     let mut asks: BTreeMap<ExternalId, Asks<'_>> = BTreeMap::new();
     for (row, line) in jobs.lines().enumerate() {
         if let Some((job, ask)) = job(row + 1, line, look)? {
             if asks.insert(job.id, ask).is_some() {
-                return Err(Error::garbage(
-                    SQUEUE,
-                    row + 1,
-                    line,
-                    "names a job for the second time",
-                ));
+                let words = "names a job for the second time";
+                return Err(Error::garbage(SQUEUE, row + 1, line, words));
             }
             seen.push(job);
         }
     }
     seen.sort_by_key(JobSeen::arrival);
-    let mut tables = Vec::new();
-    let (mut names, mut num_shards) = (BTreeSet::new(), BTreeMap::new());
-    let (mut features, mut weights) = (BTreeMap::new(), BTreeMap::new());
-    for (row, line) in nodes.lines().enumerate() {
-        let found = match look.has_rules {
-            true => rule_node(row + 1, line)?.map(|found| {
-                features.insert(found.node.name.clone(), found.features);
-                weights.insert(found.node.name.clone(), found.weight);
-                (found.node, found.num_shards)
-            }),
-            false => node(row + 1, line)?,
-        };
-        if let Some((node, shards)) = found {
-            if !names.insert(node.name.clone()) {
-                return Err(Error::garbage(
-                    SINFO,
-                    row + 1,
-                    line,
-                    "names a node for the second time",
-                ));
-            }
-            num_shards.insert(node.name.clone(), shards);
-            tables.push(node);
-        }
+    nodes.tables.retain(|node| !look.reach.spare.contains(&node.name));
+    if look.gives_shares {
+        let per_gpu = shares::set_apart(&mut nodes.tables, shares.nodes, &nodes.num_shards)?;
+        shares::complete(&mut seen, &mut nodes.tables, per_gpu, shares.details);
     }
-    if gives_shares {
-        let per_gpu = shares::set_apart(&mut tables, shares.nodes, &num_shards)?;
-        shares::complete(&mut seen, &mut tables, per_gpu, shares.details);
-    }
-    // Lighter nodes come first, as Slurm takes them.
-    tables.sort_by_key(|node| weights.get(&node.name).copied().unwrap_or(0_u64));
     // Jobs ask for a few different things; each is looked up among the nodes once.
     let mut known = BTreeMap::new();
     for job in &mut seen {
-        leave_misfits(job, &tables, &mut known);
+        let ask = asks.get_mut(&job.id).filter(|_| look.has_rules);
+        leave_misfits(job, ask, (&nodes.tables, look.reach), &mut known);
     }
     let site = match rules {
         Some(rules) => rules::complete(
             (&mut seen, &asks),
-            (&mut tables, &features),
-            (look.partition, rules),
-            now_s,
+            (&mut nodes.tables, &nodes.features),
+            (look.reach, rules),
+            look.now_s,
         ),
         None => Site::default(),
     };
-    let pinned = asks.iter().filter(|(_, ask)| ask.is_pinned).map(|(job, _)| *job);
-    let pinned = pinned.collect();
-    let wishes = asks.into_iter().filter(|(_, ask)| !ask.wish.is_empty());
-    let wishes = wishes.map(|(job, ask)| (job, ask.wish.join(","))).collect();
-    let snapshot = Snapshot {
+    let mut snapshot = Snapshot {
         version: VERSION,
-        taken_s: now_s,
+        taken_s: look.now_s,
         site,
-        nodes: tables,
+        nodes: nodes.tables,
         jobs: seen,
     };
-    Ok((snapshot, Named { wishes, pinned }))
+    let apart = match rules {
+        Some(rules) => steps(&mut snapshot, &asks, (look.reach, rules.wishes)),
+        None => Steps::default(),
+    };
+    let mut named = Named::default();
+    for (job, ask) in asks {
+        if ask.is_pinned {
+            named.pinned.insert(job);
+        }
+        if !ask.wish.is_empty() {
+            named.wishes.insert(job, ask.wish.join(","));
+        }
+        named.shuns.extend(ask.shuns.map(|own| (job, own.to_owned())));
+    }
+    Ok(Read {
+        snapshot,
+        named,
+        apart,
+    })
 }
 
-/// Leaves to Slurm what cannot be placed even on an empty cluster.
+/// What is asked of a node: type, GPUs on each, nodes, whether shares.
+type Demand = (Option<String>, u32, u32, bool);
+
+/// Takes out of the tables what cannot be placed even on an empty cluster: it is left to Slurm, or stands apart.
 fn leave_misfits(
     job: &mut JobSeen,
-    nodes: &[NodeSeen],
-    known: &mut BTreeMap<(Option<String>, u32, u32, bool), bool>,
+    ask: Option<&mut Asks<'_>>,
+    (nodes, reach): (&[NodeSeen], &Reach),
+    known: &mut BTreeMap<Demand, bool>,
 ) {
     let is_held = matches!(job.phase, Phase::Waiting | Phase::Blocked { .. });
     if !is_held && job.phase != Phase::Loose {
@@ -328,20 +345,33 @@ fn leave_misfits(
         job.num_nodes,
         job.share.is_some(),
     );
-    if !*known.entry(asked).or_insert_with(|| fits(job, nodes)) {
+    let is_set_aside = ask.as_ref().is_some_and(|ask| asks_for_spare(ask, nodes, reach));
+    let why = if is_set_aside {
+        "asks for nodes that are set aside".to_owned()
+    } else if !*known.entry(asked).or_insert_with(|| fits(job, nodes)) {
         let (num, gpus) = (job.num_nodes, job.gpus_per_node);
-        let held = if is_held { HELD } else { "" };
-        job.phase = Phase::Foreign {
-            reason: format!(
-                "{held}asks for {num} nodes with {gpus} GPUs each, and so many of one type are not here{}",
-                if job.share.is_some() {
-                    " whose GPUs are given in shares"
-                } else {
-                    ""
-                }
-            ),
+        let shared = match job.share {
+            Some(_) => " whose GPUs are given in shares",
+            None => "",
         };
+        format!("asks for {num} nodes with {gpus} GPUs each, and so many of one type are not here{shared}")
+    } else {
+        return;
+    };
+    let held = if is_held && ask.is_none() { HELD } else { "" };
+    job.phase = Phase::Foreign {
+        reason: format!("{held}{why}"),
+    };
+    if let Some(ask) = ask {
+        ask.apart = Some(why);
     }
+}
+
+/// Whether a job names nodes that are set aside, or a partition that has no others.
+fn asks_for_spare(ask: &Asks<'_>, nodes: &[NodeSeen], reach: &Reach) -> bool {
+    let is_named = ask.wish.iter().any(|node| reach.spare.contains(node));
+    let (_, _, of_partition) = reach.of(ask.partitions);
+    is_named || of_partition.is_some_and(|names| !nodes.iter().any(|node| names.contains(&node.name)))
 }
 
 /// Whether a job could be placed on these nodes if nobody else were there.

@@ -4,7 +4,7 @@
 //! back: the daemon decides about none, so nobody else ever would.
 
 use super::table::{MARK_FIELD, NODES_FIELD, NUM_JOB_FIELDS, REASON_FIELD, SQUEUE, fields, is_null};
-use crate::slurm::mark::{Mark, is_held_by_user, wish};
+use crate::slurm::mark::{Mark, is_held_by_user, shuns, wish};
 
 /// Names of parts that are held for the daemon, as `LEADER+PART`, from what `squeue` was asked for. Lines that cannot be read are
 /// none; who reads the jobs refuses them.
@@ -15,7 +15,11 @@ pub(super) fn held(jobs: &str) -> Vec<Named> {
         let (state, priority, mark) = (fields[1], fields[2], fields[MARK_FIELD]);
         let is_ours = matches!(Mark::read(mark), Mark::Held { .. } | Mark::Decided { .. });
         let is_held = state == "PENDING" && priority == "0" && is_ours;
-        (is_held && is_name(id)).then(|| (id.to_owned(), String::new()))
+        (is_held && is_name(id)).then(|| Named {
+            name: id.to_owned(),
+            wish: Some(String::new()),
+            shuns: None,
+        })
     };
     jobs.lines().enumerate().filter_map(part).collect()
 }
@@ -30,15 +34,27 @@ pub(super) fn whole_of(name: &str) -> Option<&str> {
     name.split_once('_').map(|(array, _)| array)
 }
 
-/// A job, and the nodes that its user named, as a list.
-pub(super) type Named = (String, String);
+/// A job that is given back.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Named {
+    /// Its name.
+    pub name: String,
+    /// The nodes that its user named, as a list; none: no others stand in their place.
+    pub wish: Option<String>,
+    /// Those that he shuns, where the daemon shuns others for it.
+    pub shuns: Option<String>,
+}
 
 /// A job that a daemon has marked as its own, and whether its user holds it.
 fn of_daemon(name: &str, named: &str, mark: &str, reason: &str) -> Option<(bool, Named)> {
     let name = whole(name);
     let is_ours = is_name(name) && !matches!(Mark::read(mark), Mark::None | Mark::Off);
-    let wish = Some(wish(mark, named)).filter(|wish| !is_null(wish));
-    let job = (name.to_owned(), wish.unwrap_or_default().to_owned());
+    let [named, wish] = [named, wish(mark, named)].map(|text| if is_null(text) { "" } else { text });
+    let job = Named {
+        name: name.to_owned(),
+        wish: (wish != named).then(|| wish.to_owned()),
+        shuns: shuns(mark).map(str::to_owned),
+    };
     is_ours.then_some((is_held_by_user(mark, reason), job))
 }
 
@@ -49,7 +65,7 @@ pub(super) fn left_over(jobs: &str) -> Vec<Named> {
         let fields = fields::<NUM_JOB_FIELDS>(SQUEUE, row + 1, line).ok()?;
         let (name, state, priority, named) = (fields[0], fields[1], fields[2], fields[NODES_FIELD]);
         let (is_users, job) = of_daemon(name, named, fields[MARK_FIELD], fields[REASON_FIELD])?;
-        let is_pinned = !is_null(named) && named != job.1;
+        let is_pinned = !is_null(named) && job.wish.is_some() || job.shuns.is_some();
         (state == "PENDING" && !is_users && (priority == "0" || is_pinned)).then_some(job)
     };
     jobs.lines().enumerate().filter_map(job).collect()
@@ -99,16 +115,19 @@ mod tests {
             line("10+0", "RUNNING", 0, "pleach:held"),
             line("11+0; reboot", "PENDING", 0, "pleach:held"),
         ];
-        let names = |jobs: Vec<Named>| jobs.into_iter().map(|(name, _)| name).collect::<Vec<_>>();
+        let names = |jobs: Vec<Named>| jobs.into_iter().map(|job| job.name).collect::<Vec<_>>();
         assert_eq!(names(held(&text.concat())), ["8+0", "8+1"]);
         assert_eq!(names(left_over(&text.concat())), ["7", "8+0", "8+1"]);
         let users =
             line("12", "PENDING", 0, "pleach:decided;at=5;tries=0").replace("JobHeldAdmin", "JobHeldUser");
         let pinned =
             line("13", "PENDING", 9, "pleach:decided;at=5;tries=0;req=g2").replace("|1|1|||", "|1|1||g1|");
+        let apart = line("14", "PENDING", 9, "pleach:apart;exc=g3");
+        let found = left_over(&(users + &pinned + &apart));
+        assert_eq!(names(found.clone()), ["13", "14"]);
         assert_eq!(
-            left_over(&(users + &pinned)),
-            [("13".to_owned(), "g2".to_owned())]
+            (found[0].wish.as_deref(), found[1].shuns.as_deref()),
+            (Some("g2"), Some("g3"))
         );
         assert!(held("12+0|PENDING|0|").is_empty() && held("slurm_load_jobs error").is_empty());
     }

@@ -11,6 +11,7 @@ use pleach_scheduler::ExternalId;
 use super::feed::{Feed, Line, refused};
 use super::pins::Pins;
 use super::queue::Place;
+use super::rivals::Rivals;
 use crate::error::Error;
 use crate::factors;
 use crate::order::Order;
@@ -30,6 +31,7 @@ pub struct Telling {
 /// Writes the factors that are wrong, as many as a round may, and notes them in the order; what an operator should know of it.
 pub(super) fn tell(
     (feed, commands): (&mut Feed, &Commands),
+    rivals: &mut Rivals,
     queue: &[Place],
     order: &mut Order,
     telling: Telling,
@@ -37,6 +39,10 @@ pub(super) fn tell(
     let changed = changes(queue, order, telling.step);
     let part = &changed[..changed.len().min(telling.updates_max)];
     order.num_left = changed.len() - part.len();
+    rivals.factors(
+        part.iter()
+            .map(|(place, factor)| (queue[*place].name.as_str(), *factor)),
+    );
     let lines: Vec<Line> = part
         .iter()
         .filter_map(|(place, factor)| Line::factor(&queue[*place].name, *factor))
@@ -85,6 +91,7 @@ pub fn take_back(commands: &Commands, queue: &[Place], folder: &Path) -> Result<
 pub(crate) struct Writes {
     pub(crate) feed: Feed,
     pub(crate) pins: Pins,
+    pub(crate) rivals: Rivals,
 }
 
 #[cfg(test)]
@@ -142,7 +149,7 @@ mod tests {
         };
         let mut queue: Vec<Place> = (0..NUM as u64).map(|job| place(job, 0)).collect();
         // The newest first; of them a thousand are ranked.
-        let mut feed = Feed::default();
+        let (mut feed, mut rivals) = (Feed::default(), Rivals::default());
         let mut num_right = 0;
         for round in 0..15 {
             let jobs: Vec<ExternalId> = (0..queue.len() as u64).rev().map(ExternalId::number).collect();
@@ -152,7 +159,8 @@ mod tests {
                 num_ranked: 1000,
                 ..Order::default()
             };
-            let notes = tell((&mut feed, &commands), &queue, &mut order, telling);
+            let notes = tell((&mut feed, &commands), &mut rivals, &queue, &mut order, telling);
+            assert_eq!(rivals.by_factors(&queue, round), None);
             assert!(notes.is_empty(), "{notes:?}");
             assert!(order.written.len() <= BUDGET);
             let text = std::fs::read_to_string(&did).unwrap_or_default();

@@ -36,18 +36,31 @@ impl Asked {
     }
 }
 
-/// What a job asks for, and why it is left alone where it is: `strange`, else because that cannot be said in the tables. Where Slurm
-/// counts its GPUs `in_all`, those that it asks for by task, by socket or by job are shared out evenly over its nodes.
+/// What a job asks for, and why that cannot be said in the tables. Where Slurm counts its GPUs `in_all`, those that it asks for by
+/// task, by socket or by job are shared out evenly over its nodes.
 pub(super) fn asked(
     (tres, in_all): ([&str; 4], Option<u32>),
     num_nodes: &str,
     gives_shares: bool,
-    strange: Option<String>,
 ) -> (Asked, Option<String>) {
     match demand(tres, in_all, num_nodes, gives_shares) {
-        Ok(asked) => (asked, strange),
-        Err(why) => (Asked::NOTHING, Some(strange.unwrap_or(why))),
+        Ok(asked) => (asked, None),
+        Err(why) => (Asked::NOTHING, Some(why)),
     }
+}
+
+/// Whether some of it is GPUs or parts of them, and not other devices alone.
+pub(super) fn is_of_gpus(tres: &[&str]) -> bool {
+    let entries = tres.iter().flat_map(|text| text.split(','));
+    let mut devices = entries.map(|entry| {
+        let entry = entry.strip_prefix("gres").unwrap_or(entry);
+        entry.trim_start_matches([':', '/'])
+    });
+    devices.any(|device| {
+        ["gpu", "shard", "mps"]
+            .iter()
+            .any(|kind| device.starts_with(kind))
+    })
 }
 
 /// Of the requests by node, by job, by task and by socket.

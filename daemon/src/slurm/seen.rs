@@ -4,6 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use pleach_scheduler::ExternalId;
 
+use super::apart::Steps;
+use super::parts;
 use super::queue::Place;
 use crate::snapshot::Snapshot;
 use crate::system::Look;
@@ -13,13 +15,17 @@ use crate::system::Look;
 pub struct Seen {
     /// Jobs and nodes of the partition.
     pub snapshot: Snapshot,
-    /// What has to be given back, with the nodes that its user named, as a list: parts of heterogeneous jobs that are held for the
-    /// daemon; where Slurm starts the jobs itself, what a daemon before has left behind.
-    pub parts: Vec<(String, String)>,
+    /// What has to be given back: parts of heterogeneous jobs that are held for the daemon; where Slurm starts the jobs itself, what a
+    /// daemon before has left behind.
+    pub parts: Vec<parts::Named>,
     /// Where Slurm is told an order: every job of the partition that waits, by arrival.
     pub queue: Vec<Place>,
     /// Whose nodes by name are whose, where jobs are held.
     pub named: Named,
+    /// What is done about jobs that the tables cannot say.
+    pub apart: Steps,
+    /// Signs of another daemon; none: there are none.
+    pub rival: Option<String>,
     /// What Slurm did not tell.
     pub notes: Vec<String>,
 }
@@ -27,6 +33,8 @@ pub struct Seen {
 /// Nodes by name: those of users, and those of the daemon that stand in their places.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Named {
+    /// Nodes that users shun, as lists, of the jobs for which the daemon shuns more.
+    pub shuns: BTreeMap<ExternalId, String>,
     /// Nodes that users name, as lists: what they get back when a start is taken back.
     pub wishes: BTreeMap<ExternalId, String>,
     /// Jobs that were stopped while they ran, and have the nodes of that run.
@@ -34,6 +42,11 @@ pub struct Named {
 }
 
 impl Named {
+    /// The nodes that a job's user shuns, as a list, where the daemon shuns more for it.
+    pub(super) fn shuns(&self, job: ExternalId) -> Option<&str> {
+        self.shuns.get(&job).map(String::as_str)
+    }
+
     /// The nodes that a job's user names, as a list; empty without any.
     pub(super) fn wish(&self, job: ExternalId) -> &str {
         self.wishes.get(&job).map_or("", String::as_str)
@@ -66,6 +79,14 @@ impl Look for Seen {
 
     fn notes(&self) -> &[String] {
         &self.notes
+    }
+
+    fn standing(&self) -> &str {
+        &self.apart.told
+    }
+
+    fn rival(&self) -> Option<&str> {
+        self.rival.as_deref()
     }
 
     fn name(&self, job: ExternalId) -> String {

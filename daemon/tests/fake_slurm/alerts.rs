@@ -95,10 +95,16 @@ impl Run {
 
     /// A round so many seconds after the first one, and the figures after it.
     fn round(&mut self, after_s: i64) -> Moment {
-        let now_s = BEGIN_S + after_s;
-        fs::write(self.fake.at("now"), now_s.to_string()).unwrap();
-        block_on(self.driver.round(now_s));
-        let text = self.driver.metrics_text().lock().unwrap().clone();
+        fs::write(self.fake.at("now"), (BEGIN_S + after_s).to_string()).unwrap();
+        Moment::after(&mut self.driver, BEGIN_S + after_s)
+    }
+}
+
+impl Moment {
+    /// After a round of a driver.
+    fn after(driver: &mut Driver<Slurm>, now_s: i64) -> Moment {
+        block_on(driver.round(now_s));
+        let text = driver.metrics_text().lock().unwrap().clone();
         let figure = |line: &str| {
             let (name, value) = line.split_once(' ')?;
             Some((name.to_owned(), value.parse().ok()?))
@@ -215,6 +221,54 @@ fn starts_that_do_not_run_are_told() {
         last.figures
     );
     assert_eq!(last.value("pleach_jobs_started_total"), 0.0);
+}
+
+/// Two daemons with folders of their own on one Slurm, round by round: what alerts fire, and what their statuses say.
+fn both(fake: Fake, policies: [&str; 2]) -> [(Vec<String>, String); 2] {
+    let settings = Settings::load(&fake.at("pleach.toml")).unwrap();
+    let other = Settings {
+        state_dir: fake.at("other"),
+        ..settings.clone()
+    };
+    let mut other = Slurm::driver(&other, policies[1], false).unwrap();
+    let mut run = Run::new(fake, policies[0]);
+    let first = run.round(0);
+    let mut last = [first.clone(), first.clone()];
+    for after_s in (2..24).step_by(4) {
+        let of_other = Moment::after(&mut other, BEGIN_S + after_s);
+        last = [run.round(after_s + 2), of_other];
+    }
+    let told = [&run.driver, &other].map(|driver| driver.status().told(BEGIN_S + 24, &Slurm::WORDS));
+    let [alerts, of_other] = last.map(|moment| moment.alerts(&first));
+    let [told, by_other] = told;
+    [(alerts, told), (of_other, by_other)]
+}
+
+#[test]
+fn of_two_daemons_on_one_slurm_one_finds_the_other_out() {
+    let fake = Fake::new(&[(4, "10:00"), (4, "20:00")]);
+    // Nobody starts, so each takes back what the other has let go.
+    for node in ["full-g1", "full-g2"] {
+        fs::write(fake.at(node), "").unwrap();
+    }
+    let is_told = |(alerts, told): &(Vec<String>, String), words: &str| {
+        alerts.contains(&"PleachTwoDaemons".to_owned())
+            && told.contains("WARNING: another daemon drives these jobs: job ")
+            && told.contains(words)
+    };
+    let found = both(fake, ["sjf", "sjf"]);
+    // Whoever has its round behind the other's sees what that one has written.
+    assert!(
+        found
+            .iter()
+            .any(|one| is_told(one, "was let go by somebody else")),
+        "{found:?}"
+    );
+    let found = both(Fake::ordered(&QUEUE), ["sjf", "fifo"]);
+    assert!(
+        found.iter().any(|one| is_told(one, "which was not told here")),
+        "{found:?}"
+    );
 }
 
 #[test]

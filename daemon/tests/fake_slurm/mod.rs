@@ -14,4 +14,5 @@ mod order;
 mod ordering;
 mod policies;
 mod refusals;
+mod scope;
 mod site;

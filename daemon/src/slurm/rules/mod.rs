@@ -17,19 +17,24 @@ use pleach_scheduler::cluster::NodeState;
 use self::book::Book;
 use self::limits::{Limits, Payer};
 use self::partition::Reservation;
+use super::scope::Reach;
+use super::standing::Stands;
 use super::table::is_null;
 use crate::snapshot::{JobSeen, NodeSeen, Phase, Site, Terms};
 use pleach_tables::slurm::{expand, fold};
 
 pub(crate) use self::lines::sums;
+pub(crate) use self::partition::{Partition, partitions};
 
 /// What Slurm told of its rules.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RuleTexts<'a> {
     /// Of each waiting job its name, the nodes that its user shuns, licences, features: `squeue` with [`WISHES`].
     pub wishes: &'a str,
-    /// `scontrol -o show partition`.
-    pub partition: &'a str,
+    /// `scontrol -a -o show partition`: all of them.
+    pub partitions: &'a str,
+    /// `sinfo -h -a -N -o '%N|%G'`; empty where no partition of driven nodes holds others too.
+    pub gpu_nodes: &'a str,
     /// `scontrol -o show reservation`.
     pub reservations: &'a str,
     /// `scontrol -o show licenses`; empty where no job asks for any.
@@ -67,24 +72,31 @@ pub(crate) struct Asks<'a> {
     pub(crate) is_pinned: bool,
     /// Whether it wants its nodes for itself.
     pub(crate) is_exclusive: bool,
+    /// The partitions that it names, separated by commas.
+    pub(crate) partitions: &'a str,
+    pub(crate) num_nodes: usize,
+    /// The nodes that its user shuns, where the daemon shuns more for it.
+    pub(crate) shuns: Option<&'a str>,
+    /// Where it stands while it is pending; none where it is not the daemon's to hold.
+    pub(crate) stands: Option<Stands>,
+    /// Why the tables cannot say it, where they cannot, as what "it" does.
+    pub(crate) apart: Option<String>,
 }
 
 /// Completes what was seen: CPUs and memory of jobs, the rules and the sums that hold for those that wait.
 pub(super) fn complete(
     (jobs, asks): (&mut [JobSeen], &BTreeMap<ExternalId, Asks<'_>>),
     (nodes, features): (&mut [NodeSeen], &BTreeMap<String, String>),
-    (partition_name, texts): (&str, &RuleTexts<'_>),
+    (reach, texts): (&Reach, &RuleTexts<'_>),
     now_s: i64,
 ) -> Site {
-    let partition = partition::partition(texts.partition);
-    if !partition.is_up {
+    if reach.own.is_some_and(|own| !own.is_up) {
         let up = nodes.iter_mut().filter(|node| node.state == NodeState::Up);
         up.for_each(|node| node.state = NodeState::Draining);
     }
     let nodes: &[NodeSeen] = nodes;
     let mut rules = Rules {
-        partition,
-        partition_name,
+        reach,
         reservations: whole_nodes(partition::reservations(texts.reservations), nodes),
         limits: Limits::read(texts.limits),
         licences: licences::free(texts.licences),
@@ -159,8 +171,7 @@ struct Asked<'a> {
 
 /// The rules of a site at one moment.
 struct Rules<'a> {
-    partition: partition::Partition,
-    partition_name: &'a str,
+    reach: &'a Reach,
     reservations: Vec<Reservation>,
     limits: Limits<'a>,
     licences: BTreeMap<&'a str, u64>,
@@ -177,13 +188,22 @@ impl<'a> Rules<'a> {
     fn note(&mut self, asked: &Asked<'a>, book: &mut Book) -> Option<String> {
         self.close(asked, book);
         let on_node = asked.num_cpus.div_ceil(asked.num_nodes.max(1));
-        let never = self.partition.forbids(asked.limit_s, asked.num_nodes, on_node);
+        let (name, partition, nodes) = self.reach.of(asked.ask.partitions);
+        let never = partition.forbids(asked.limit_s, asked.num_nodes, on_node);
+        let never = match nodes {
+            Some(_) if !partition.is_up => Some(format!("is of the partition {name}, which is not up")),
+            _ => never,
+        };
+        if let Some(nodes) = nodes {
+            let others = self.names.iter().copied().filter(|name| !nodes.contains(*name));
+            book.closes(&fold(others), format!("is not of its partition ({name})"));
+        }
         let mut takes = sums(asked.ask.tres);
         takes.insert("cpu", u64::from(asked.num_cpus));
         let payer = Payer {
             user: &asked.user,
             account: &asked.account,
-            partition: self.partition_name,
+            partition: name,
             qos: asked.ask.qos,
             takes,
             limit_s: asked.limit_s,
@@ -311,6 +331,12 @@ fn whole_nodes(reservations: Vec<Reservation>, nodes: &[NodeSeen]) -> Vec<Reserv
         !ours.is_empty() && reservation.num_cores >= ours.iter().sum::<u64>() / 2
     };
     reservations.into_iter().filter(is_whole).collect()
+}
+
+/// The nodes that users of waiting jobs shun, as lists.
+pub(super) fn shunned(text: &str) -> BTreeMap<ExternalId, &str> {
+    let wishes = wishes(text).into_iter();
+    wishes.map(|(job, wishes)| (job, wishes.shunned)).collect()
 }
 
 /// What users wish of waiting jobs. Lines that cannot be read are none: Slurm refuses, and is remembered.

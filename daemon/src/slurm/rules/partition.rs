@@ -1,7 +1,10 @@
 //! What a partition allows its jobs, and reservations of nodes, now and to come.
 
+use std::collections::BTreeMap;
+
 use super::lines::values;
 use crate::slurm::request::time_limit;
+use pleach_tables::slurm::expand;
 
 /// A partition's limits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -14,19 +17,37 @@ pub(crate) struct Partition {
     pub(crate) cpus_per_node_max: Option<u32>,
 }
 
-/// From what `scontrol -o show partition` printed; no limits of what is not there.
-pub(crate) fn partition(text: &str) -> Partition {
-    let values = values(text.lines().next().unwrap_or_default());
-    let of = |key: &str| values.get(key).copied();
-    Partition {
-        is_up: of("State").is_none_or(|state| matches!(state, "UP" | "DRAIN")),
-        limit_s_max: of("MaxTime").and_then(|text| time_limit(text).ok().flatten()),
-        nodes_max: of("MaxNodes").and_then(|text| text.parse().ok()),
-        cpus_per_node_max: of("MaxCPUsPerNode").and_then(|text| text.parse().ok()),
-    }
+/// Partitions by their names, each with its nodes, from what `scontrol -o show partition` printed.
+pub(crate) fn partitions(text: &str) -> BTreeMap<&str, (Partition, Vec<String>)> {
+    let one = |line| {
+        let values = values(line);
+        let nodes = values.get("Nodes").filter(|nodes| !nodes.starts_with('('));
+        let nodes = nodes.and_then(|nodes| expand(nodes)).unwrap_or_default();
+        Some((*values.get("PartitionName")?, (Partition::of(&values), nodes)))
+    };
+    text.lines().filter_map(one).collect()
 }
 
 impl Partition {
+    /// Of which nothing is known.
+    pub(crate) const UNLIMITED: Partition = Partition {
+        is_up: true,
+        limit_s_max: None,
+        nodes_max: None,
+        cpus_per_node_max: None,
+    };
+
+    /// No limits of what is not there.
+    fn of(values: &BTreeMap<&str, &str>) -> Partition {
+        let of = |key: &str| values.get(key).copied();
+        Partition {
+            is_up: of("State").is_none_or(|state| matches!(state, "UP" | "DRAIN")),
+            limit_s_max: of("MaxTime").and_then(|text| time_limit(text).ok().flatten()),
+            nodes_max: of("MaxNodes").and_then(|text| text.parse().ok()),
+            cpus_per_node_max: of("MaxCPUsPerNode").and_then(|text| text.parse().ok()),
+        }
+    }
+
     /// Why a job of so many nodes with such a limit never starts there, as what "it" does; none where it may.
     pub(crate) fn forbids(&self, limit_s: Option<i64>, num_nodes: u32, cpus_per_node: u32) -> Option<String> {
         if let Some(most) = self.limit_s_max
@@ -102,15 +123,19 @@ mod tests {
 
     #[test]
     fn limits_of_a_partition_are_read_and_said() {
-        let text = "PartitionName=main MaxNodes=2 MaxTime=1-00:00:00 MaxCPUsPerNode=UNLIMITED State=UP\n";
-        let found = partition(text);
+        let text = "PartitionName=main MaxNodes=2 MaxTime=1-00:00:00 MaxCPUsPerNode=UNLIMITED State=UP Nodes=g[1-2]\n\
+                    PartitionName=low State=DOWN Nodes=(null)\n";
+        let all = partitions(text);
+        assert_eq!(all["main"].1, ["g1", "g2"]);
+        assert!(!all["low"].0.is_up && all["low"].1.is_empty());
+        let found = all["main"].0;
         assert_eq!((found.limit_s_max, found.nodes_max), (Some(86_400), Some(2)));
         assert!(found.is_up && found.forbids(Some(86_400), 2, 99).is_none());
         assert!(found.forbids(None, 1, 1).unwrap().contains("no limit"));
         assert!(found.forbids(Some(86_401), 1, 1).unwrap().contains("86400 s"));
         assert!(found.forbids(Some(1), 3, 1).unwrap().contains("3 nodes"));
-        assert!(!partition("PartitionName=main State=DOWN").is_up);
-        let nothing = partition("");
+        assert!(partitions("slurm_load_partitions error").is_empty());
+        let nothing = Partition::UNLIMITED;
         assert!(nothing.is_up && nothing.forbids(None, 1000, 1000).is_none());
     }
 

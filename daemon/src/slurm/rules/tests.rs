@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::slurm::observe::{SharesText, read_rules};
+use crate::slurm::scope::Scope;
 use crate::snapshot::Snapshot;
 
 const NOW_S: i64 = 1_795_000_000;
@@ -23,8 +24,16 @@ fn line(tres: &str, per_gpu: &str, changes: &[(usize, &str)]) -> String {
 }
 
 fn look(jobs: &str, texts: &RuleTexts<'_>) -> (Snapshot, BTreeMap<ExternalId, String>) {
-    let (snapshot, named) = read_rules(jobs, NODES, "main", &SharesText::default(), texts, NOW_S).unwrap();
-    (snapshot, named.wishes)
+    let read = read_rules(
+        jobs,
+        NODES,
+        &Scope::only("main"),
+        &SharesText::default(),
+        texts,
+        NOW_S,
+    )
+    .unwrap();
+    (read.snapshot, read.named.wishes)
 }
 
 /// A job that asks for features.
@@ -180,7 +189,7 @@ fn excluded_nodes_reservations_and_what_was_let_go_are_known() {
     let texts = RuleTexts {
         wishes: "7\u{1f}g1\u{1f}(null)\u{1f}(null)\n8\u{1f}\u{1f}(null)\u{1f}(null)\nnonsense\n",
         reservations: "ReservationName=m StartTime=1795003600 EndTime=1795007200 Nodes=g2 CoreCnt=16 State=INACTIVE\n",
-        partition: "PartitionName=main MaxTime=2-00:00:00 State=UP",
+        partitions: "PartitionName=main MaxTime=2-00:00:00 State=UP",
         limits,
         ..RuleTexts::default()
     };
@@ -237,7 +246,7 @@ fn lines_with_too_few_fields_are_refused() {
         let read = read_rules(
             jobs,
             nodes,
-            "main",
+            &Scope::only("main"),
             &SharesText::default(),
             &RuleTexts::default(),
             NOW_S,

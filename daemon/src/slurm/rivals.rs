@@ -1,0 +1,177 @@
+//! Whether another daemon drives the same jobs: what is read there that nobody here has written.
+//!
+//! A folder is one daemon's, and the lock on it refuses a second one; with a folder of its own, or on another machine, nothing refuses
+//! it. It is found out by what it writes: marks of starts that were not sent here, or factors that were not told here. Two looks that
+//! show such a thing are a sign; one may be an operator's hand, or the last words of a daemon that was killed.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use pleach_scheduler::ExternalId;
+
+use super::queue::Place;
+use crate::snapshot::{Phase, Snapshot};
+
+/// Time for which a sign counts, s. *Ours*: an alert sees it, and it is over soon after the other daemon is.
+const LASTS_S: i64 = 600;
+
+/// Values of a factor that are remembered of each job: those that may still be on their way.
+const VALUES: usize = 8;
+
+/// What was written here, of jobs that wait.
+#[derive(Debug, Default)]
+pub(crate) struct Rivals {
+    /// Times of starts, s. None: nothing was seen yet.
+    starts: Option<BTreeMap<ExternalId, VecDeque<i64>>>,
+    factors: BTreeMap<String, Factor>,
+    /// Times of looks that showed what nobody here has written, s, the last two.
+    signs: VecDeque<i64>,
+    /// What the last one showed.
+    told: String,
+}
+
+/// What is known of a job's factor.
+#[derive(Debug)]
+struct Factor {
+    /// With which it came, and those that were written here.
+    own: VecDeque<i64>,
+    /// The last one that was seen or written.
+    last: i64,
+}
+
+impl Factor {
+    fn of(factor: i64) -> Factor {
+        Factor {
+            own: [factor].into(),
+            last: factor,
+        }
+    }
+}
+
+impl Rivals {
+    /// These jobs are about to be marked as let go at Unix time `now_s`.
+    pub(super) fn marks(&mut self, jobs: impl Iterator<Item = ExternalId>, now_s: i64) {
+        let starts = self.starts.get_or_insert_default();
+        jobs.for_each(|job| push(starts.entry(job).or_default(), now_s));
+    }
+
+    /// These factors are about to be written.
+    pub(super) fn factors<'a>(&mut self, factors: impl Iterator<Item = (&'a str, i64)>) {
+        for (name, factor) in factors {
+            let known = self
+                .factors
+                .entry(name.to_owned())
+                .or_insert_with(|| Factor::of(factor));
+            push(&mut known.own, factor);
+            known.last = factor;
+        }
+    }
+
+    /// What a look shows of another daemon that holds jobs and lets them go. What the first look shows is a daemon's before.
+    pub(super) fn by_marks(&mut self, snapshot: &Snapshot) -> Option<String> {
+        let released = snapshot.jobs.iter().filter_map(|job| match job.phase {
+            Phase::Released { since_s } => Some((job.id, since_s)),
+            _ => None,
+        });
+        let now_s = snapshot.taken_s;
+        let Some(starts) = &mut self.starts else {
+            self.starts = Some(released.map(|(job, since_s)| (job, [since_s].into())).collect());
+            return None;
+        };
+        let strange =
+            |(job, since_s): &(ExternalId, i64)| !starts.get(job).is_some_and(|own| own.contains(since_s));
+        let strangers: Vec<(ExternalId, i64)> = released.filter(strange).collect();
+        let here: BTreeSet<ExternalId> = snapshot.jobs.iter().map(|job| job.id).collect();
+        starts.retain(|job, _| here.contains(job));
+        // Each counts once.
+        for (job, since_s) in &strangers {
+            push(starts.entry(*job).or_default(), *since_s);
+        }
+        let first = strangers
+            .first()
+            .map(|(job, _)| format!("job {job} was let go by somebody else"));
+        self.sign(first, now_s)
+    }
+
+    /// What a look shows of another daemon that tells an order. A factor that a job comes with is its own.
+    pub(super) fn by_factors(&mut self, queue: &[Place], now_s: i64) -> Option<String> {
+        let (mut found, mut now) = (None, BTreeMap::new());
+        for Place { name, factor, .. } in queue {
+            let mut known = self.factors.remove(name).unwrap_or_else(|| Factor::of(*factor));
+            let is_changed = *factor != 0 && *factor != known.last && !known.own.contains(factor);
+            if is_changed && found.is_none() {
+                found = Some(format!(
+                    "job {name} has the site factor {factor}, which was not told here"
+                ));
+            }
+            known.last = *factor;
+            now.insert(name.clone(), known);
+        }
+        self.factors = now;
+        self.sign(found, now_s)
+    }
+
+    /// Takes in what a look shows; what is to be said, where it was two looks.
+    fn sign(&mut self, found: Option<String>, now_s: i64) -> Option<String> {
+        if let Some(text) = found {
+            self.signs.push_back(now_s);
+            self.told = text;
+        }
+        while self.signs.len() > 2 {
+            self.signs.pop_front();
+        }
+        let is_recent = |at_s: &i64| (now_s - at_s).abs() <= LASTS_S;
+        (self.signs.len() == 2 && self.signs.iter().all(is_recent)).then(|| {
+            format!(
+                "another daemon drives these jobs: {}; end one of the two, or take the partition out of one's configuration",
+                self.told
+            )
+        })
+    }
+}
+
+fn push(values: &mut VecDeque<i64>, value: i64) {
+    if values.len() == VALUES {
+        values.pop_front();
+    }
+    values.push_back(value);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn place(name: &str, factor: i64) -> Place {
+        Place {
+            name: name.to_owned(),
+            job: name.parse().ok(),
+            is_array: false,
+            factor,
+            reason: "Priority".into(),
+        }
+    }
+
+    #[test]
+    fn factors_of_another_are_told_after_two_looks_and_for_ten_minutes() {
+        let mut rivals = Rivals::default();
+        // What a daemon before has told, and what comes with a factor of its own.
+        assert_eq!(rivals.by_factors(&[place("1", 700)], 0), None);
+        rivals.factors([("1", 5), ("2", 6)].into_iter());
+        assert_eq!(
+            rivals.by_factors(&[place("1", 700), place("2", 6), place("3", 9)], 1),
+            None
+        );
+        // Late, lost, taken back by hand.
+        assert_eq!(
+            rivals.by_factors(&[place("1", 5), place("2", 0), place("3", 9)], 2),
+            None
+        );
+        assert_eq!(rivals.by_factors(&[place("1", 8)], 3), None, "an operator's hand");
+        assert_eq!(rivals.by_factors(&[place("1", 8)], 4), None);
+        // Written over here, and written again there.
+        rivals.factors([("1", 5)].into_iter());
+        let told = rivals.by_factors(&[place("1", 8)], 5).unwrap();
+        assert!(told.contains("job 1 has the site factor 8"), "{told}");
+        assert!(rivals.by_factors(&[], 603).is_some());
+        assert_eq!(rivals.by_factors(&[], 604), None, "it is over");
+    }
+}

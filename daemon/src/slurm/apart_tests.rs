@@ -222,7 +222,7 @@ fn what_is_its_users_stays_his_and_a_time_to_begin_is_waited_for() {
     }
     let later =
         of("0", "pleach:held", "JobHeldAdmin").replace(&format!("|N/A|{}|", NOW_S - 80), "|N/A|1795000300|");
-    let read = look(&[later.clone()], &[], "");
+    let read = look(std::slice::from_ref(&later), &[], "");
     assert!(read.apart.steps.is_empty() && reason(&read, 0).ends_with("and may not begin yet"));
     let free = later
         .replace("|0|gres", "|9|gres")

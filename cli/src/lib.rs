@@ -1,7 +1,8 @@
 //! The `pleach` command line: reads the environment and the clock, hears signals, calls the library, and turns errors into
 //! words on standard error and an exit code. Nothing below does any of these.
 //!
-//! A library with one door, [`run`], so that the program `pleach` and the Python package are the same command line.
+//! A library with one door, [`run`], so that the program `pleach` and the Python package are the same command line; and
+//! [`main_with`] for programs that have policies, rewards, generators or networks of their own.
 
 use std::ffi::OsString;
 use std::io::{self, Write};
@@ -26,7 +27,15 @@ use crate::flags::{Cli, Command, THREADS_MAX, is_standard_output};
 
 mod commands;
 mod flags;
+mod plugins;
 mod progress;
+
+pub use plugins::{Plugins, main_with};
+// So that a program of one's own depends on this crate alone.
+pub use {
+    pleach_agents as agents, pleach_baselines as baselines, pleach_env as env, pleach_network as network,
+    pleach_scheduler as scheduler,
+};
 
 /// Variables that the thread pool would read by itself, without a bound. The second is its older name.
 const THREAD_VARIABLES: [&str; 2] = ["RAYON_NUM_THREADS", "RAYON_RS_NUM_CPUS"];

@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::cargo::{cargo, metadata};
 
 /// Our crates and those of ours that each may depend on.
-const ARROWS: [(&str, &[&str]); 20] = [
+const ARROWS: [(&str, &[&str]); 21] = [
     ("pleach-scheduler", &[]),
     ("pleach-dealing", &["pleach-scheduler"]),
     ("pleach-baselines", &["pleach-scheduler", "pleach-dealing"]),
@@ -69,6 +69,7 @@ const ARROWS: [(&str, &[&str]); 20] = [
             "pleach-reproduce",
         ],
     ),
+    ("pleach-own", &["pleach-cli"]),
     (
         "pleach-daemon",
         &[

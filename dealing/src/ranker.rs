@@ -46,6 +46,23 @@ pub struct Ranker(By);
 enum By {
     Policy(Box<Asked>),
     Scores(Box<RoundDealer>),
+    Order(Order),
+}
+
+/// An order of a program's own: a number of a waiting job, the least first.
+#[derive(Clone, Copy, Debug)]
+struct Order {
+    name: &'static str,
+    of: fn(&Cluster, JobId) -> f64,
+}
+
+impl Order {
+    /// All waiting jobs; equal numbers in the order of arrival.
+    fn ranked(self, cluster: &Cluster) -> Vec<JobId> {
+        let mut jobs: Vec<(f64, JobId)> = cluster.pending().map(|id| ((self.of)(cluster, id), id)).collect();
+        jobs.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+        jobs.into_iter().map(|(_, id)| id).collect()
+    }
 }
 
 struct Asked {
@@ -75,12 +92,19 @@ impl Ranker {
         Ranker(By::Scores(Box::new(dealer)))
     }
 
+    /// By a number of each waiting job, the least first; equal ones in the order of arrival.
+    #[must_use]
+    pub fn by_order(name: &'static str, of: fn(&Cluster, JobId) -> f64) -> Ranker {
+        Ranker(By::Order(Order { name, of }))
+    }
+
     /// Name of who ranks.
     #[must_use]
     pub fn name(&self) -> &str {
         match &self.0 {
             By::Policy(asked) => asked.policy.name(),
             By::Scores(dealer) => dealer.name(),
+            By::Order(order) => order.name,
         }
     }
 
@@ -89,7 +113,7 @@ impl Ranker {
     pub fn policy(&self) -> Option<&dyn Policy> {
         match &self.0 {
             By::Policy(asked) => Some(asked.policy.0.as_ref()),
-            By::Scores(_) => None,
+            By::Scores(_) | By::Order(_) => None,
         }
     }
 
@@ -118,6 +142,7 @@ impl Ranker {
         let mut now = Vec::new();
         match &mut self.0 {
             By::Scores(dealer) => turns.extend(by_score(dealer, cluster)?),
+            By::Order(order) => turns.extend(order.ranked(cluster)),
             By::Policy(asked) => {
                 let Some(decided) = asked.decide_now(cluster, explains, is_late)? else {
                     return Ok(None);

@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::Error;
 use crate::reward::RewardConfig;
 use crate::simulate::SimConfig;
+use crate::split::Split;
 use crate::vector::Spaces;
 use pleach_workloads::Seed;
 use pleach_workloads::Workload;
@@ -34,6 +35,12 @@ pub enum WorkloadConfig {
         options: Box<ImportOptions>,
         /// Jobs of one episode.
         num_jobs: usize,
+        /// The part of the list that windows are drawn from; none = all of it, whatever they are for.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        split: Option<Split>,
+        /// Offered load of the whole list, 0.01 to 10: its times are stretched to it. None = its own.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        load: Option<f64>,
     },
     /// One of these for every episode, drawn by its seed with equal chances: several loads, sizes of cluster, kinds of jobs
     /// or hardware. What a cluster can do and what a scheduler is told is the same for all. One that is listed twice comes
@@ -43,36 +50,54 @@ pub enum WorkloadConfig {
 
 impl WorkloadConfig {
     /// The same with another number of jobs in an episode, another offered load, or both; in a mixture, in every part.
-    ///
-    /// # Errors
-    /// A load for jobs that come from a file.
-    pub fn resized(self, num_jobs: Option<usize>, load: Option<f64>) -> Result<WorkloadConfig, Error> {
-        match (self, load) {
-            (WorkloadConfig::Generate(generator), _) => {
-                Ok(WorkloadConfig::Generate(generator.resized(num_jobs, load)))
+    #[must_use]
+    pub fn resized(self, num_jobs: Option<usize>, load: Option<f64>) -> WorkloadConfig {
+        match self {
+            WorkloadConfig::Generate(generator) => {
+                WorkloadConfig::Generate(generator.resized(num_jobs, load))
             }
-            (WorkloadConfig::Mixture(parts), _) => {
+            WorkloadConfig::Mixture(parts) => {
                 let parts = parts.into_iter().map(|part| part.resized(num_jobs, load));
-                Ok(WorkloadConfig::Mixture(parts.collect::<Result<_, _>>()?))
+                WorkloadConfig::Mixture(parts.collect())
             }
-            (WorkloadConfig::File { .. }, Some(load)) => Err(Error::Config(ConfigError::new(
-                "load",
-                load,
-                "none: the jobs come from a file",
-                "Leave out the load, or train on a generator.",
-            ))),
-            (
-                WorkloadConfig::File {
-                    path,
-                    options,
-                    num_jobs: own,
-                },
-                None,
-            ) => Ok(WorkloadConfig::File {
+            WorkloadConfig::File {
                 path,
                 options,
-                num_jobs: num_jobs.unwrap_or(own),
-            }),
+                num_jobs: own_jobs,
+                split,
+                load: own_load,
+            } => WorkloadConfig::File {
+                path,
+                options,
+                num_jobs: num_jobs.unwrap_or(own_jobs),
+                split,
+                load: load.or(own_load),
+            },
+        }
+    }
+
+    /// The same with windows of another part of lists that are split; what is not split, or is generated, stays.
+    #[must_use]
+    pub fn in_split(mut self, wanted: Split) -> WorkloadConfig {
+        match &mut self {
+            WorkloadConfig::Generate(_) => {}
+            WorkloadConfig::File { split, .. } => *split = split.map(|_| wanted),
+            WorkloadConfig::Mixture(parts) => {
+                for part in parts {
+                    *part = part.clone().in_split(wanted);
+                }
+            }
+        }
+        self
+    }
+
+    /// Whether it has a list that is split.
+    #[must_use]
+    pub fn is_split(&self) -> bool {
+        match self {
+            WorkloadConfig::Generate(_) => false,
+            WorkloadConfig::File { split, .. } => split.is_some(),
+            WorkloadConfig::Mixture(parts) => parts.iter().any(WorkloadConfig::is_split),
         }
     }
 }
@@ -133,14 +158,9 @@ impl EnvConfig {
         if let Some(outcomes) = &self.sim.outcomes {
             outcomes.validate()?;
         }
-        let weights = [self.reward.jct, self.reward.slowdown, self.reward.utilisation];
+        let (weight, is_in_range) = self.reward.checked();
         let checks = [
-            (
-                "reward",
-                weights[0],
-                weights.iter().all(|weight| (0.0..=1e6).contains(weight)),
-                "weights from 0 to 1e6",
-            ),
+            ("reward", weight, is_in_range, "weights from 0 to 1e6"),
             (
                 "max_steps",
                 self.max_steps.map_or(1.0, |most| most as f64),
@@ -159,6 +179,15 @@ impl EnvConfig {
             }
         }
         Ok(())
+    }
+
+    /// The same with windows of another part of lists that are split.
+    #[must_use]
+    pub fn in_split(&self, split: Split) -> EnvConfig {
+        EnvConfig {
+            workload: self.workload.clone().in_split(split),
+            ..self.clone()
+        }
     }
 
     /// The view that observations show.
@@ -220,8 +249,21 @@ impl Source {
                 path,
                 options,
                 num_jobs,
+                split,
+                load,
             } => {
-                let (workload, _) = import(path, options)?;
+                let (mut workload, _) = import(path, options)?;
+                if let Some(load) = load {
+                    if !(0.01..=10.0).contains(load) {
+                        let hint = "leave it out for the load of the list";
+                        let error = ConfigError::new("workload.file.load", load, "0.01 to 10", hint);
+                        return Err(Error::Config(error));
+                    }
+                    workload = workload.scaled_load(load / workload.offered_load())?;
+                }
+                if split.is_some() {
+                    Split::check(&workload.jobs, *num_jobs)?;
+                }
                 if *num_jobs == 0 || *num_jobs > workload.jobs.len() {
                     return Err(Error::Config(ConfigError::new(
                         "workload.file.num_jobs",
@@ -252,15 +294,27 @@ impl Source {
         }
     }
 
+    /// How a list that is split is split, in a line; none for what is not.
+    #[must_use]
+    pub fn split_in_words(&self, config: &EnvConfig) -> Option<String> {
+        match (&self.0, &config.workload) {
+            (Kind::File(all), WorkloadConfig::File { num_jobs, split, .. }) => {
+                split.map(|_| Split::in_words(&all.jobs, *num_jobs))
+            }
+            _ => None,
+        }
+    }
+
     fn draw(&self, workload: &WorkloadConfig, seed: Seed) -> Result<Workload, Error> {
         match (&self.0, workload) {
             (Kind::Mixture(sources), WorkloadConfig::Mixture(parts)) => {
                 let part = self.part(seed).unwrap_or(0);
                 sources[part].draw(&parts[part], seed)
             }
-            (Kind::File(all), WorkloadConfig::File { num_jobs, .. }) => {
-                let last = all.jobs.len().saturating_sub(*num_jobs);
-                let start = seed.stream("window", 0).random_range(0..=last);
+            (Kind::File(all), WorkloadConfig::File { num_jobs, split, .. }) => {
+                let of = split.map_or(0..all.jobs.len(), |split| split.range(&all.jobs));
+                let last = of.end.saturating_sub(*num_jobs).max(of.start);
+                let start = seed.stream("window", 0).random_range(of.start..=last);
                 Ok(all.slice(start, *num_jobs))
             }
             (_, WorkloadConfig::Generate(generator)) => Ok(generate(generator, seed.child("workload", 0))?),
@@ -323,17 +377,28 @@ mod tests {
     }
 
     #[test]
-    fn every_part_is_resized_and_a_load_for_a_file_is_refused() {
-        let resized = WorkloadConfig::Mixture(vec![of_jobs(10), of_jobs(20)]).resized(Some(30), None);
-        let expected = WorkloadConfig::Mixture(vec![of_jobs(30), of_jobs(30)]);
-        assert_eq!(resized.unwrap(), expected);
-        let file = |num_jobs| WorkloadConfig::File {
+    fn every_part_is_resized_and_only_lists_that_are_split_change_their_part() {
+        let file = |num_jobs, split, load| WorkloadConfig::File {
             path: "jobs.csv".into(),
             options: Box::default(),
             num_jobs,
+            split,
+            load,
         };
-        assert_eq!(file(10).resized(Some(30), None).unwrap(), file(30));
-        let text = file(10).resized(None, Some(0.5)).unwrap_err().to_string();
-        assert!(text.contains("come from a file"), "{text}");
+        let whole = WorkloadConfig::Mixture(vec![of_jobs(10), file(20, None, None)]);
+        let expected = WorkloadConfig::Mixture(vec![of_jobs(30), file(30, None, None)]);
+        assert_eq!(whole.clone().resized(Some(30), None), expected);
+        assert_eq!(
+            file(10, None, None).resized(None, Some(0.5)),
+            file(10, None, Some(0.5))
+        );
+        assert_eq!(whole.clone().in_split(Split::Test), whole);
+        assert!(!whole.is_split());
+        let split = WorkloadConfig::Mixture(vec![of_jobs(10), file(20, Some(Split::Train), None)]);
+        let test = WorkloadConfig::Mixture(vec![of_jobs(10), file(20, Some(Split::Test), None)]);
+        assert!(split.is_split());
+        assert_eq!(split.in_split(Split::Test), test);
+        let text = toml::to_string(&test).unwrap();
+        assert_eq!(toml::from_str::<WorkloadConfig>(&text).unwrap(), test);
     }
 }

@@ -59,6 +59,7 @@ mod reward;
 mod segments;
 mod simulate;
 pub mod site_failures;
+mod split;
 #[cfg(test)]
 mod test_lists;
 mod vec_env;
@@ -75,8 +76,9 @@ pub use pleach_tables::schedule;
 pub use pleach_workloads as workload;
 pub use pleach_workloads::{GeneratorConfig, JobSpec, Seed, Workload, generate};
 pub use random::{RandomActions, random_action};
-pub use reward::RewardConfig;
+pub use reward::{Expression, OwnReward, RewardConfig, RewardWeights, register_rewards, reward_markdown};
 pub use simulate::{SimConfig, SimResult, simulate, simulate_planner};
+pub use split::Split;
 pub use vec_env::VecEnv;
 pub use vector::{AutoresetMode, Batch, BatchMut, ObservationMut, Spaces, Step, VectorEnv};
 pub use views::candidate_rows;

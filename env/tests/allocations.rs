@@ -44,7 +44,7 @@ fn play(env: &mut Env, seed: u64, actions: u64, most: usize) -> (usize, u64) {
 /// A busy cluster of 256 GPUs whose queue grows, with gangs over many nodes; fewer jobs than where speed is measured.
 fn busy(preemption: bool) -> EnvConfig {
     let mut config = EnvConfig::busy(preemption);
-    config.workload = config.workload.resized(Some(600), None).unwrap();
+    config.workload = config.workload.resized(Some(600), None);
     config
 }
 

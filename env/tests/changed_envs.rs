@@ -6,7 +6,7 @@ const SEEDS: [u64; 3] = [1, 2, 3];
 
 fn loaded(load: f64) -> EnvConfig {
     let mut config = EnvConfig::registered("Pleach/Philly-v0").unwrap();
-    config.workload = config.workload.resized(Some(30), Some(load)).unwrap();
+    config.workload = config.workload.resized(Some(30), Some(load));
     config
 }
 

@@ -33,7 +33,7 @@ fn add(digest: &mut Sha256, batch: &Batch) {
 /// Plays the last admissible candidate, with an episode after the other; the digest of all, and the sum of the average JCTs.
 fn play(id: &str, num_jobs: usize, num_steps: usize) -> (String, f64) {
     let mut config = EnvConfig::registered(id).unwrap();
-    config.workload = config.workload.resized(Some(num_jobs), None).unwrap();
+    config.workload = config.workload.resized(Some(num_jobs), None);
     let mut envs = VecEnv::new(&config, NUM_ENVS, AutoresetMode::SameStep).unwrap();
     let mut batch = Batch::new(envs.spaces(), NUM_ENVS);
     envs.reset(&[7, 8, 9, 10], &mut batch).unwrap();

@@ -4,7 +4,7 @@
 //! that pay in a queue (wide gangs wait for a tight place) cost. So a standby is chosen by simulation, over lists of two lengths and
 //! two low loads. A loss of one percent on a part is borne, what is beyond counts three times.
 
-use pleach_env::EnvConfig;
+use pleach_env::{EnvConfig, Split};
 use pleach_network::{LearnedPolicy, Standby, TrainedNetwork};
 use pleach_scheduler::portable_math::ln;
 use serde::Serialize;
@@ -73,7 +73,7 @@ pub fn calibrate(
     watcher: &Watcher,
 ) -> Result<(TrainedNetwork, Calibration), Error> {
     let lists = Lists::draw(
-        env,
+        &env.in_split(Split::Validation),
         &PARTS,
         (seed, "calibrate"),
         num_lists,
@@ -109,7 +109,7 @@ pub fn calibrate(
     let chosen = (0..tried.len()).min_by(least).unwrap_or(0);
     let result = with(network, tried[chosen].standby.clone());
     let fresh = Lists::draw(
-        env,
+        &env.in_split(Split::Test),
         &REPORTED,
         (seed, "calibrate/report"),
         num_lists,
@@ -156,7 +156,7 @@ mod tests {
 
     fn ends_s(network: &TrainedNetwork) -> Vec<f64> {
         let mut env = EnvConfig::registered("Pleach/PhillyGang-v1").unwrap();
-        env.workload = env.workload.resized(Some(80), None).unwrap();
+        env.workload = env.workload.resized(Some(80), None);
         let list = Source::open(&env).unwrap().workload(&env, Seed(3)).unwrap();
         let mut policy = policy(network).unwrap().policy().unwrap();
         let result = simulate(&list, &env.sim, &mut policy).unwrap();
@@ -220,7 +220,7 @@ mod tests {
     #[test]
     fn what_is_chosen_is_best_of_what_was_tried_and_may_be_nobody() {
         let mut env = EnvConfig::registered("Pleach/PhillyGang-v1").unwrap();
-        env.workload = env.workload.resized(Some(30), None).unwrap();
+        env.workload = env.workload.resized(Some(30), None);
         let (result, calibration) = calibrate(&reference(), &env, 0, 2, &Watcher::nobody()).unwrap();
         let chosen = &calibration.tried[calibration.chosen];
         assert!(

@@ -32,7 +32,7 @@ const NUM_JOBS: usize = 40;
 /// A workload of an environment, and its cluster with more that can happen.
 fn world(id: &str, change: impl FnOnce(&mut SimConfig)) -> (Workload, SimConfig) {
     let mut env = EnvConfig::registered(id).unwrap();
-    env.workload = env.workload.resized(Some(NUM_JOBS), None).unwrap();
+    env.workload = env.workload.resized(Some(NUM_JOBS), None);
     let workload = Source::open(&env).unwrap().workload(&env, Seed(3)).unwrap();
     let mut sim = env.sim;
     sim.record_segments = true;

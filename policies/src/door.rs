@@ -9,6 +9,8 @@ use serde_json::Value;
 
 use crate::file::PolicyFile;
 use crate::names::own_names;
+use crate::own::{self, OwnPolicy, own_planners, own_policies};
+use crate::pipe::Pipe;
 use crate::place::{DEALT, prefix_and_place, words_of};
 use crate::refusal::Refusal;
 use crate::spec::PolicySpec;
@@ -48,11 +50,13 @@ impl Door {
     pub fn names() -> Vec<&'static str> {
         let dealers = pleach_dealing::ENTRIES.iter().map(|entry| entry.info.name);
         let heuristics = heuristics::names().iter().copied();
-        heuristics.chain(SIMULATED).chain(dealers).collect()
+        let own = own_policies().iter().map(|own| own.info.name);
+        let own = own.chain(own_planners().iter().map(|own| own.info.name));
+        heuristics.chain(SIMULATED).chain(dealers).chain(own).collect()
     }
 
     fn find(self, name: &str) -> Option<&'static Entry> {
-        let mut all = self.planners.iter().copied().flatten();
+        let mut all = self.planners.iter().copied().flatten().chain(own_planners());
         all.find(|entry| entry.info.name == name)
     }
 
@@ -68,7 +72,7 @@ impl Door {
         }
     }
 
-    /// Opens `NAME`, `PATH`, either of them after `deal:` or `order:`, or any of these after `LABEL=`. A path is a checkpoint, an ONNX model, a policy
+    /// Opens `NAME`, `PATH` or `pipe:COMMAND`, any of them after `deal:` or `order:`, or any of these after `LABEL=`. A path is a checkpoint, an ONNX model, a policy
     /// file, a formula, or the folder of a run or a bundle with any of them.
     ///
     /// # Errors
@@ -92,6 +96,13 @@ impl Door {
         }
         if heuristics::names().contains(&place) {
             return Ok(vec![PolicySpec::heuristic(place)?.named(label)]);
+        }
+        if let Some(own) = own_policies().iter().find(|own| own.info.name == place) {
+            return Ok(vec![PolicySpec::made(place, own.make).named(label)]);
+        }
+        if let Some(pipe) = Pipe::of(place)? {
+            pipe.check()?;
+            return Ok(vec![PolicySpec::pipe(pipe).named(label)]);
         }
         let is_name = self.find(place).is_some() || SIMULATED.contains(&place);
         let path = Path::new(place);
@@ -147,6 +158,38 @@ impl Door {
     }
 }
 
+/// Says which policies and planners a program has; once, before any is opened.
+///
+/// # Errors
+/// A name that is taken or is none; a second call.
+pub fn register(policies: Vec<OwnPolicy>, planners: Vec<Entry>) -> Result<(), Refusal> {
+    let mut known = Door::names();
+    let infos = policies.iter().map(|own| own.info);
+    for info in infos.chain(planners.iter().map(|own| own.info)) {
+        let is_name = !info.name.is_empty() && !info.name.contains([',', ':', '=', '/', '.']);
+        if !is_name || known.contains(&info.name) {
+            let allowed = "a name without , : = / . that no other policy has";
+            return Err(Refusal::config(
+                "policy",
+                info.name,
+                allowed,
+                "Give it another name.",
+            ));
+        }
+        known.push(info.name);
+    }
+    if own::keep(policies, planners) {
+        return Ok(());
+    }
+    let hint = "Name all of them in one call.";
+    Err(Refusal::config(
+        "policy",
+        "registered again",
+        "once in a program",
+        hint,
+    ))
+}
+
 /// The policies of a run's folder, or of a bundle.
 fn folder(path: &Path, label: Option<&str>) -> Result<Vec<PolicySpec>, Refusal> {
     let files: Vec<PathBuf> = IN_FOLDERS
@@ -200,7 +243,7 @@ fn unknown(place: &str) -> Refusal {
         "policy",
         format!("{place} (there is no such name or file)"),
         format!(
-            "{}, or a checkpoint, a policy file or a run's folder",
+            "{}, or a checkpoint, a policy file, a run's folder or pipe:COMMAND",
             known.join(", ")
         ),
         format!("Did you mean {nearest}?"),

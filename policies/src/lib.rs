@@ -12,24 +12,28 @@
 //! # Ok::<(), pleach_policies::Refusal>(())
 //! ```
 //!
-//! A place is `[LABEL=][deal:|order:]PLACE` ([`place`]). Names come first, then folders, then files, which are told apart by what is in
+//! A place is `[LABEL=][deal:|order:]PLACE` ([`place`]), or `pipe:COMMAND` for a process of one's own. Names come first, then folders, then files, which are told apart by what is in
 //! them. What is opened is a [`PolicySpec`], of which fresh policies and planners are made; who drives a cluster asks it for a
 //! dealer that works in rounds. Every refusal is a [`Refusal`], in the same words at every door.
 //!
 //! # What is deliberately not here
 //! Published planners: they need solvers and random numbers, and who has them gives them to the door ([`Door::with`]). A door
-//! without them knows their names and says where they run. Simulation and training.
+//! without them knows their names and says where they run. Who has policies of a program's own names them once ([`register`]).
+//! Simulation and training.
 
 mod artefacts;
 mod door;
 mod file;
 mod names;
+mod own;
+mod pipe;
 pub mod place;
 mod refusal;
 mod spec;
 
 pub use artefacts::{ARTEFACTS_FILE, Artefact, hash_reader, is_inside, verify};
-pub use door::{Door, SIMULATED};
+pub use door::{Door, SIMULATED, register};
+pub use own::{OwnPolicy, own_planners, own_policies};
 pub use place::label_and_place;
 pub use refusal::Refusal;
 pub use spec::{PolicySpec, requirement_flags};

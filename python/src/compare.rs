@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use pleach_distill::DistillConfig;
 use pleach_env::workload::generate::generate;
-use pleach_env::{EnvConfig, Seed, Source, WorkloadConfig};
+use pleach_env::{EnvConfig, Seed, Source, Split, WorkloadConfig};
 use pleach_experiments::distill::prune;
 use pleach_experiments::evaluate::instances::seeds;
 use pleach_experiments::evaluate::metric::Metric;
@@ -90,6 +90,8 @@ impl Arena {
 
 /// Episodes of an environment, the same as by its id where it has no other settings; one where all would be the same.
 fn episodes(env: &EnvConfig, id: &str, config: &EvaluationConfig) -> Result<Vec<Instance>, Error> {
+    // Of a list that is split, what nobody trained on.
+    let env = &env.in_split(Split::Test);
     let source = Source::open(env)?;
     let draw = |seed: Seed| -> Result<Instance, Error> {
         let mut workload = match &env.workload {

@@ -34,7 +34,7 @@ fn env_ids() -> Vec<&'static str> {
 /// Names of generators.
 #[pyfunction]
 fn workload_names() -> Vec<&'static str> {
-    GeneratorConfig::PRESETS.to_vec()
+    GeneratorConfig::names().collect()
 }
 
 /// Runs the command line `pleach`; its exit code.

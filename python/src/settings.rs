@@ -43,7 +43,7 @@ pub(crate) fn settings(id: &str, text: &str) -> Result<EnvConfig, Error> {
     merge(&mut whole, Value::Object(changes));
     let mut config: EnvConfig =
         serde_json::from_value(whole).map_err(|error| refused(error, "the keys of an environment"))?;
-    config.workload = config.workload.resized(num_jobs.map(|num| num as usize), load)?;
+    config.workload = config.workload.resized(num_jobs.map(|num| num as usize), load);
     config.validate()?;
     Ok(config)
 }

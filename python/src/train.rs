@@ -150,5 +150,6 @@ fn trained(
         "best_update": best.map(|point| point.update),
         "num_validation": settings.num_validation,
         "validation": trained.curve,
+        "verdict": trained.verdict(settings, &validation),
     }))
 }

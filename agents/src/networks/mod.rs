@@ -4,7 +4,8 @@
 //! evolution train every architecture of [`ARCHITECTURES`] on every device, and checkpoints, Adam and seeds are the same for all.
 //!
 //! # An architecture of one's own
-//! One file beside `attention.rs`, which is the example, and one line in [`ARCHITECTURES`]. The module says how a gradient is to
+//! One file as `attention.rs`, which is the example, and one line in [`ARCHITECTURES`], or in a program of one's own
+//! [`register_architectures`]. The module says how a gradient is to
 //! be taken, and nobody writes one by hand; the operators say how rollouts and daemons compute the same in plain Rust. Before a
 //! training begins both are held to each other ([`check`]).
 
@@ -14,6 +15,8 @@ mod on_burn;
 mod set;
 #[cfg(test)]
 mod tests;
+
+use std::sync::OnceLock;
 
 use pleach_env::{Seed, Spaces};
 use pleach_network::graph::Graph;
@@ -54,6 +57,44 @@ pub const ARCHITECTURES: [Registered; 2] = [
     ),
 ];
 
+/// An architecture of a program's own, to be registered.
+#[must_use]
+pub const fn architecture<A: Architecture>(
+    name: &'static str,
+    doc: &'static str,
+    operators: fn(NetworkConfig, Spaces) -> Graph,
+) -> Registered {
+    registered::<A>(name, doc, Some(operators))
+}
+
+static OWN: OnceLock<Vec<Registered>> = OnceLock::new();
+
+/// Says which architectures a program has beside ours; once, before anything is read. They never change after that: so they are a
+/// part of the program as its code is.
+///
+/// # Errors
+/// A name that is taken, or longer than 24 characters; a second call.
+pub fn register_architectures(architectures: Vec<Registered>) -> Result<(), Error> {
+    for (place, one) in architectures.iter().enumerate() {
+        let is_taken = ARCHITECTURES
+            .iter()
+            .chain(&architectures[..place])
+            .any(|other| other.name == one.name);
+        if is_taken || !(1..=24).contains(&one.name.len()) {
+            let allowed = "a name of up to 24 characters that nothing else has";
+            return Err(Error::config("network.architecture", one.name, allowed));
+        }
+    }
+    OWN.set(architectures)
+        .map_err(|_| Error::config("network.architecture", "registered again", "once in a program"))
+}
+
+/// All architectures, ours first.
+fn all() -> impl Iterator<Item = &'static Registered> {
+    static OURS: [Registered; 2] = ARCHITECTURES;
+    OURS.iter().chain(OWN.get().into_iter().flatten())
+}
+
 const fn registered<A: Architecture>(
     name: &'static str,
     doc: &'static str,
@@ -73,8 +114,8 @@ const fn registered<A: Architecture>(
 /// [`Error::Config`] with all names.
 pub fn find(config: &NetworkConfig) -> Result<&'static Registered, Error> {
     let name = config.architecture.as_str();
-    let names = || ARCHITECTURES.map(|own| own.name).join(", ");
-    let found = ARCHITECTURES.iter().find(|own| own.name == name);
+    let names = || all().map(|own| own.name).collect::<Vec<_>>().join(", ");
+    let found = all().find(|own| own.name == name);
     found.ok_or_else(|| Error::config("network.architecture", name, &names()))
 }
 

@@ -5,9 +5,13 @@ use pleach_baselines::dealing::{Formula, deal_schema, formula_of};
 use crate::commands::Context;
 use crate::flags::IndexArgs;
 use pleach_experiments::error::Error;
-use pleach_experiments::evaluate::workload_source::WorkloadSource;
 use pleach_experiments::index_search::{IndexSearch, by_hand};
 use pleach_experiments::run_folder::atomic_file;
+use pleach_experiments::train::verdict;
+use pleach_experiments::{SchedulingConfig, WorkloadSource};
+
+/// Jobs of a list unless somebody says otherwise.
+const NUM_JOBS: u32 = 200;
 
 /// Searches, and writes the formula.
 ///
@@ -24,6 +28,11 @@ pub fn run(args: &IndexArgs, context: &mut Context<'_>) -> Result<(), Error> {
         Some(path) => read(path)?,
         None => by_hand(),
     };
+    if !args.machine.words.quiet {
+        for line in search.splits()? {
+            context.say(&line)?;
+        }
+    }
     let mut failed = None;
     let found = search.run(&first, |generation, loss| {
         let line = format!("generation {generation}: {loss:+.4} on validation lists");
@@ -35,7 +44,14 @@ pub fn run(args: &IndexArgs, context: &mut Context<'_>) -> Result<(), Error> {
         return Err(error);
     }
     let mut formula = found.best;
-    let conditions = search.conditions.iter().map(|condition| condition.word());
+    let conditions: Vec<&str> = match &search.scheduling {
+        Some(_) => vec!["conditions of its own"],
+        None => search
+            .conditions
+            .iter()
+            .map(|condition| condition.word())
+            .collect(),
+    };
     formula.origin = format!(
         "evolution from \"{}\": seed {}, {} generations of {} on {} lists of {} at loads {:?}, {}; {:+.4} on validation lists",
         first.origin,
@@ -45,19 +61,25 @@ pub fn run(args: &IndexArgs, context: &mut Context<'_>) -> Result<(), Error> {
         search.lists,
         search.kinds.join(", "),
         search.loads,
-        conditions.collect::<Vec<_>>().join(" and "),
+        conditions.join(" and "),
         found.validation_loss
     );
     atomic_file::write_json(&args.to, &formula)?;
     if args.machine.words.quiet {
         return Ok(());
     }
-    context.say(&format!("{}\n{}", formula.text(), args.to.display()))
+    context.say(&format!("{}\n{}", formula.text(), args.to.display()))?;
+    let to_try = [
+        "more --generations and --lists".to_string(),
+        "a smaller --step from a formula that is good already (--from)".to_string(),
+    ];
+    let is_start = found.validation_loss >= 0.0;
+    verdict::in_words(is_start, None, &to_try).map_or(Ok(()), |verdict| context.say(&verdict))
 }
 
 fn search(args: &IndexArgs) -> Result<IndexSearch, Error> {
     let mut search = IndexSearch {
-        num_jobs: args.num_jobs,
+        num_jobs: args.workload.num_jobs.unwrap_or(NUM_JOBS),
         generations: args.generations,
         population: args.population.into(),
         lists: args.lists.into(),
@@ -68,12 +90,29 @@ fn search(args: &IndexArgs) -> Result<IndexSearch, Error> {
         seed: args.draws.seed,
         ..IndexSearch::default()
     };
-    if !args.workload.is_empty() {
-        search.kinds.clone_from(&args.workload);
+    if !args.workload.workload.is_empty() {
+        search.kinds.clone_from(&args.workload.workload);
     }
-    if !args.load.is_empty() {
-        search.loads.clone_from(&args.load);
-        search.loads_of_files.clone_from(&args.load);
+    let loads: Vec<f64> = args
+        .workload
+        .load
+        .into_iter()
+        .chain(args.loads.iter().copied())
+        .collect();
+    if !loads.is_empty() {
+        search.loads.clone_from(&loads);
+        search.loads_of_files = loads;
+    }
+    search.source = WorkloadSource {
+        workload: Vec::new(),
+        num_jobs: None,
+        load: None,
+        ..args.workload.clone()
+    };
+    if args.scheduling != SchedulingConfig::default() {
+        args.scheduling.check()?;
+        search.scheduling = Some(args.scheduling.clone());
+        search.conditions.truncate(1);
     }
     for name in &args.without {
         deal_schema().check_name(name).map_err(|allowed| {
@@ -81,11 +120,7 @@ fn search(args: &IndexArgs) -> Result<IndexSearch, Error> {
             Error::config("without", name, allowed, hint)
         })?;
     }
-    let whole = WorkloadSource {
-        workload: search.kinds.clone(),
-        ..WorkloadSource::default()
-    };
-    whole.check()?;
+    search.check()?;
     Ok(search)
 }
 

@@ -10,7 +10,7 @@ use pleach_scheduler::heuristics::{self, Info};
 use crate::commands::Context;
 use crate::flags::PoliciesArgs;
 use pleach_experiments::door::requirement_flags;
-use pleach_experiments::door::{DOOR, PolicySpec, label_and_place};
+use pleach_experiments::door::{DOOR, PolicySpec, label_and_place, own_planners, own_policies};
 use pleach_experiments::error::Error;
 use pleach_experiments::evaluate::table::Table;
 use pleach_experiments::run_folder::atomic_file::write;
@@ -83,10 +83,13 @@ pub fn run(args: &PoliciesArgs, context: &mut Context<'_>) -> Result<(), Error> 
     context.say(&table.to_terminal())
 }
 
-/// Everyone with a name: heuristics, then planners.
+/// Everyone with a name: heuristics, policies of the program's own, then planners.
 fn infos() -> impl Iterator<Item = (&'static Info, Option<&'static Entry>)> {
-    let heuristics = heuristics::infos().iter().map(|info| (info, None));
-    heuristics.chain(pleach_baselines::entries().map(|entry| (&entry.info, Some(entry))))
+    let heuristics = heuristics::infos().iter();
+    let own = own_policies().iter().map(|own| &own.info);
+    let planners = pleach_baselines::entries().chain(own_planners());
+    let planners = planners.map(|entry| (&entry.info, Some(entry)));
+    heuristics.chain(own).map(|info| (info, None)).chain(planners)
 }
 
 /// The flags that a planner needs.

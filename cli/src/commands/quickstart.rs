@@ -253,7 +253,7 @@ impl HeldOut {
         let role = if times == 1 { "test" } else { "longer test" };
         if times > 1 {
             let num_jobs = validation.num_jobs() * times;
-            env.workload = env.workload.resized(Some(num_jobs), None)?;
+            env.workload = env.workload.resized(Some(num_jobs), None);
         }
         let instances = episodes(&env, &seeds(args.run.seed(), role, num_lists(args, times)))?;
         let mut sim = env.sim;

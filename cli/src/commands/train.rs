@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use pleach_agents::{Device, Learner};
-use pleach_env::EnvConfig;
+use pleach_env::{EnvConfig, Expression, RewardConfig};
 
 use crate::commands::Context;
 use crate::commands::stop::Listening;
@@ -22,6 +22,8 @@ use pleach_experiments::train::settings::TrainSettings;
 use pleach_experiments::train::settings_file;
 use pleach_experiments::train::validation::Validation;
 use pleach_experiments::train::{Trained, differences_from_whole, play_unit, train};
+use pleach_experiments::{SchedulingConfig, WorkloadSource};
+use pleach_scheduler::ActionKind;
 
 /// Name of the command in the run's folder.
 const COMMAND: &str = "train";
@@ -55,6 +57,7 @@ pub fn run(args: &TrainArgs, context: &mut Context<'_>) -> Result<(), Error> {
     let validation = Validation::by(&settings.objective, &settings.env, seed, settings.num_validation)?;
     let trained = with_bar(&settings, &validation, seed, &folder, args.run.quiet(), context)?;
     let best = trained.best();
+    let verdict = trained.verdict(&settings, &validation);
     if let Some(path) = args.run.json() {
         let value = serde_json::json!({
             "schema": 1,
@@ -63,6 +66,7 @@ pub fn run(args: &TrainArgs, context: &mut Context<'_>) -> Result<(), Error> {
             "teacher": trained.teacher,
             "best_ratio": best.map(|point| point.ratio),
             "validation": trained.curve,
+            "verdict": verdict,
         });
         context.write_json(path, &value)?;
     }
@@ -78,6 +82,9 @@ pub fn run(args: &TrainArgs, context: &mut Context<'_>) -> Result<(), Error> {
                 validation.best(),
                 best.update
             ))?;
+        }
+        if let Some(verdict) = verdict {
+            context.say(&verdict)?;
         }
         context.say(&format!(
             "written to {}; {}",
@@ -212,13 +219,11 @@ fn settings(args: &TrainArgs) -> Result<(TrainSettings, u64), Error> {
 fn own_settings(args: &TrainArgs) -> Result<Option<(TrainSettings, u64)>, Error> {
     let says_nothing = args.settings.config.is_none()
         && args.settings.set.is_empty()
-        && [&args.env, &args.warm_start, &args.learner]
+        && [&args.env, &args.warm_start, &args.learner, &args.reward]
             .into_iter()
             .all(Option::is_none)
-        && [args.num_envs, args.episodes.num_jobs]
-            .into_iter()
-            .all(|num| num.is_none())
-        && (args.episodes.load.is_none() && args.env_steps.is_none() && args.fine_tune.is_none());
+        && (args.workload == WorkloadSource::default() && args.scheduling == SchedulingConfig::default())
+        && (args.num_envs.is_none() && args.env_steps.is_none() && args.fine_tune.is_none());
     let Some(out) = args
         .run
         .out
@@ -256,8 +261,30 @@ fn settings_of_flags(args: &TrainArgs) -> Result<TrainSettings, Error> {
     if let Some(id) = &args.env {
         settings.env = env_of(id, None, None)?;
     }
+    args.scheduling.check()?;
+    if !args.workload.workload.is_empty() {
+        settings.env = args.workload.env_to_learn_in(&args.scheduling)?;
+    }
     let mut settings = overrides::apply(&settings, &args.settings.set)?;
-    resize(&mut settings.env, args.episodes.num_jobs, args.episodes.load)?;
+    resize(&mut settings.env, args.workload.num_jobs, args.workload.load);
+    if args.scheduling != SchedulingConfig::default() {
+        let env = &mut settings.env;
+        env.sim = args.scheduling.over(std::slice::from_ref(&env.sim));
+        let shares = env.sim.capabilities.actions().contains(ActionKind::Share);
+        env.candidates.actions = env.candidates.actions.set(ActionKind::Share, shares);
+    }
+    if let Some(reward) = &args.reward {
+        if settings.train.learner == Learner::Evolution {
+            let hint = "They learn from metrics: --set 'objective={avg_jct_s=1.0,p99_jct_s=0.2}'.";
+            return Err(Error::config(
+                "reward",
+                reward,
+                "none with evolution strategies",
+                hint,
+            ));
+        }
+        settings.env.reward = RewardConfig::Expression(Expression::parse(reward)?);
+    }
     if let Some(num_envs) = args.num_envs {
         settings.num_envs = num_envs as usize;
     }
@@ -312,7 +339,10 @@ fn opening(settings: &TrainSettings, seed: u64) -> String {
         (None, prior, _) => format!("correcting {}", named(prior)),
     };
     let num_updates = settings.train.num_updates;
-    let env = env_description::line(&settings.env);
+    let mut env = env_description::line(&settings.env);
+    if let Some(split) = env_description::split(&settings.env) {
+        env.push_str(&format!("\n{split}"));
+    }
     format!("{learner}, {num_updates} updates, {start}, seed {seed}; on {env}")
 }
 
@@ -356,6 +386,61 @@ mod tests {
         let known = env_description::registered(&settings.env).unwrap();
         assert_eq!(known, ("Pleach/GavelMulti-v1", " --load 2.5".to_string()));
         assert_eq!(settings.env.max_steps, Some(7));
+    }
+
+    #[test]
+    fn a_workload_and_what_is_known_of_it_are_said_as_evaluate_takes_them() {
+        let flags =
+            "--workload Pleach/GavelMulti-v1 --estimates history --preemption --num-jobs 40 --load 1.25";
+        let own = settings(flags).unwrap().env;
+        let known = EnvConfig::registered("Pleach/GavelMulti-v1").unwrap();
+        let known = EnvConfig {
+            workload: known.workload.resized(Some(40), Some(1.25)),
+            ..known
+        };
+        assert_eq!(
+            (&own.workload, own.candidates, &own.reward),
+            (&known.workload, known.candidates, &known.reward)
+        );
+        assert_ne!(own.sim, known.sim);
+        // The same over an environment by its id, and over a setting.
+        let env = flags.replace("--workload", "--env");
+        assert_eq!(settings(&env).unwrap().env, own);
+        let set = format!("{flags} --set env.sim.capabilities.preemption=false");
+        assert_eq!(settings(&set).unwrap().env, own, "flags win");
+        let plain = settings("--workload Pleach/GavelMulti-v1").unwrap();
+        assert_eq!(plain, settings("--env Pleach/GavelMulti-v1").unwrap());
+        for (line, words) in [
+            ("--format philly", "--workload"),
+            ("--workload philly-like --env Pleach/Philly-v0", "cannot be used"),
+            ("--unit 1 --out a --workload a.csv", "cannot be used"),
+            ("--extend 1 --out a --preemption", "cannot be used"),
+        ] {
+            let words_of_line = ["pleach", "train"].into_iter().chain(line.split_whitespace());
+            let said = Cli::try_parse_from(words_of_line).unwrap_err().to_string();
+            assert!(said.contains(words), "{line}: {said}");
+        }
+    }
+
+    #[test]
+    fn a_reward_in_words_is_for_ppo() {
+        let own = settings("--reward -waiting_jobs_s/total_run_s")
+            .unwrap()
+            .env
+            .reward;
+        let RewardConfig::Expression(expression) = own else {
+            panic!("{own:?}");
+        };
+        assert_eq!(expression.text(), "-waiting_jobs_s/total_run_s");
+        let said = settings("--reward -waiting").unwrap_err().to_string();
+        assert!(
+            said.contains("at character 2") && said.contains("waiting_jobs_s"),
+            "{said}"
+        );
+        let said = settings("--reward jct --learner evolution")
+            .unwrap_err()
+            .to_string();
+        assert!(said.contains("objective"), "{said}");
     }
 
     #[test]

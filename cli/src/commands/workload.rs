@@ -30,9 +30,9 @@ pub fn run(args: &WorkloadArgs, context: &mut Context<'_>) -> Result<(), Error> 
 }
 
 fn list(context: &mut Context<'_>) -> Result<(), Error> {
-    let presets = GeneratorConfig::PRESETS.iter().map(|name| {
+    let presets = GeneratorConfig::names().map(|name| {
         vec![
-            (*name).to_string(),
+            name.to_string(),
             "generator".into(),
             GeneratorConfig::preset(name)
                 .map(|preset| preset.describe().to_string())

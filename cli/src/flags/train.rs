@@ -3,14 +3,36 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use clap::builder::{PossibleValuesParser, TypedValueParser as _};
+use clap::builder::{PossibleValuesParser, Resettable, TypedValueParser as _};
 use pleach_agents::Device;
+use pleach_experiments::{SchedulingConfig, WorkloadSource};
 use serde::Serialize;
 
-use super::{EpisodeFlags, RunArgs, SettingsFlags};
+use super::{RunArgs, SettingsFlags};
+
+/// Flags that say how a run is begun; clap has a group of all flags of a structure by its name.
+const OF_A_NEW_RUN: [&str; 11] = [
+    "env",
+    "reward",
+    "learner",
+    "config",
+    "set",
+    "warm_start",
+    "fine_tune",
+    "env_steps",
+    "num_envs",
+    "WorkloadSource",
+    "SchedulingConfig",
+];
 
 /// Trains a network. Everything that shapes the result is in the configuration; flags override single values of it.
 #[derive(Args, Clone, Debug, Serialize)]
+#[command(mut_arg("workload", |flag| flag.default_value(Resettable::Reset).conflicts_with("env").help("Lists of your own, presets \
+    or environment ids to train on, as evaluate plays them, repeated or with commas. Of a list the first six tenths of the jobs \
+    train, the next two choose, the last two are left for evaluate [default: that of --env]")))]
+#[command(mut_arg("format", |flag| flag.requires("workload")), mut_arg("cluster", |flag| flag.requires("workload")))]
+#[command(mut_arg("from_day", |flag| flag.requires("workload")), mut_arg("days", |flag| flag.requires("workload")))]
+#[command(mut_arg("virtual_clusters", |flag| flag.requires("workload")))]
 #[command(after_help = "\
 Examples:
   pleach train                                          imitate the best heuristic, then PPO, on Pleach/Philly-v0
@@ -20,6 +42,8 @@ Examples:
   pleach train --warm-start srtf --env-steps 0          only learn to do as a heuristic does
   pleach train --learner evolution --set 'objective={avg_jct_s=1.0,p99_jct_s=0.2}' --set train.num_updates=100
   pleach train --config train.toml
+  pleach train --workload month.csv --cluster 16x8:A100 --estimates history --preemption --learner evolution
+                                                        on a list of your own, in the words of pleach evaluate
   pleach train --fine-tune checkpoints/reference/GavelMulti-v1.ckpt --config mine.toml
                                                         go on from a network with jobs and a cluster of your own
   pleach train --device wgpu --set train.ppo.minibatch_size=8192   needs a build with --features wgpu
@@ -50,20 +74,25 @@ pub struct TrainArgs {
     /// Go on from this network, a checkpoint or a run's folder, with the jobs and the cluster given here
     #[arg(long, value_name = "PATH", conflicts_with = "warm_start")]
     pub fine_tune: Option<PathBuf>,
+    /// What PPO is paid: an expression of sums over time, such as `-jobs_in_system_s / total_run_s - 0.1 * idle_gpu_s / total_gpu_s`,
+    /// whose names and units docs/learning.md lists [default: from the configuration, or else -jct]
+    #[arg(long, value_name = "EXPRESSION", allow_hyphen_values = true)]
+    pub reward: Option<String>,
     /// Decisions to train for [default: from the configuration]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(0..=1_000_000_000_000))]
     pub env_steps: Option<u64>,
     /// Environments that step together [default: from the configuration]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65_536))]
     pub num_envs: Option<u32>,
-    /// What episodes are not as the environment has them.
+    /// Which jobs on which cluster, instead of an environment.
     #[command(flatten)]
-    #[serde(flatten)]
-    pub episodes: EpisodeFlags,
+    pub workload: WorkloadSource,
+    /// What the scheduler may do and knows.
+    #[command(flatten)]
+    pub scheduling: SchedulingConfig,
     /// Train the run in --out for so many updates or generations more, with its own settings and seed
     #[arg(long, value_name = "N", requires = "out", value_parser = clap::value_parser!(u64).range(1..=1_000_000_000_000),
-        conflicts_with_all = ["env", "learner", "config", "set", "warm_start", "fine_tune", "env_steps", "num_envs", "load",
-            "num_jobs", "force"])]
+        conflicts_with_all = OF_A_NEW_RUN, conflicts_with = "force")]
     #[serde(skip)]
     pub extend: Option<u64>,
     /// Where gradients are taken: cuda and wgpu need a build with that feature, a driver, and a minibatch of thousands of
@@ -79,8 +108,7 @@ pub struct TrainArgs {
     pub units: u32,
     /// Be such a process: play part K, 1 to N - 1, of the generations of the training in --out until that ends
     #[arg(long, value_name = "K", requires = "out", value_parser = clap::value_parser!(u32).range(1..=1023), help_heading = "Machine",
-        conflicts_with_all = ["env", "learner", "config", "set", "warm_start", "fine_tune", "env_steps", "num_envs", "load",
-            "num_jobs", "extend", "device", "units"])]
+        conflicts_with_all = OF_A_NEW_RUN, conflicts_with_all = ["extend", "device", "units"])]
     #[serde(skip)]
     pub unit: Option<u32>,
     /// Seed, output and machine.

@@ -142,8 +142,8 @@ fn bad_input_is_refused_with_the_reason_and_what_is_allowed() {
             vec!["good.cluster.toml", "workload write --cluster"],
         ),
         (
-            "distill --teacher sjf --workload good.csv --load 2",
-            vec!["load = 2", "workload write --load"],
+            "distill --teacher sjf --workload good.csv --split test",
+            vec!["split = test", "the last for judging"],
         ),
         (
             "distill --teacher sjf --objective avg_jct_s=1,jct_s=0.5",

@@ -64,6 +64,8 @@ impl World {
         self.integrals.slowdown += self.weight_in_system * dt_s;
         self.integrals.held_gpu_s += f64::from(self.cluster.num_gpus() - self.cluster.num_free()) * dt_s;
         self.integrals.waiting_s += self.cluster.num_pending() as f64 * dt_s;
+        self.integrals.idle_gpu_s += f64::from(self.cluster.num_free()) * dt_s;
+        self.integrals.elapsed_s += dt_s;
         if let Some(by_tenant) = &mut self.by_tenant {
             by_tenant.add(&self.cluster, dt_s);
         }
@@ -72,6 +74,7 @@ impl World {
     /// A job is no longer in the system, seen or not.
     pub(super) fn leave(&mut self, id: JobId) {
         self.num_left += 1;
+        self.integrals.finished_jobs += 1.0;
         self.weight_in_system -= self.truth[id.index()].weight();
     }
 }

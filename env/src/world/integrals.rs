@@ -11,6 +11,14 @@ pub struct Integrals {
     pub held_gpu_s: f64,
     /// Jobs that wait x s: the sum of all times without GPUs.
     pub waiting_s: f64,
+    /// Free GPUs x s.
+    pub idle_gpu_s: f64,
+    /// Jobs that have left.
+    pub finished_jobs: f64,
+    /// Times that a scheduler has stopped a running job.
+    pub stopped_jobs: f64,
+    /// Time, s.
+    pub elapsed_s: f64,
 }
 
 impl Integrals {
@@ -22,10 +30,14 @@ impl Integrals {
             slowdown: self.slowdown - earlier.slowdown,
             held_gpu_s: self.held_gpu_s - earlier.held_gpu_s,
             waiting_s: self.waiting_s - earlier.waiting_s,
+            idle_gpu_s: self.idle_gpu_s - earlier.idle_gpu_s,
+            finished_jobs: self.finished_jobs - earlier.finished_jobs,
+            stopped_jobs: self.stopped_jobs - earlier.stopped_jobs,
+            elapsed_s: self.elapsed_s - earlier.elapsed_s,
         }
     }
 
-    /// Names and values in a fixed order.
+    /// Names and values of the first four in a fixed order: what Python is shown.
     #[must_use]
     pub fn fields(&self) -> [(&'static str, f64); 4] {
         [

@@ -59,6 +59,8 @@ impl World {
     /// A job is stopped, which ran until now or was started in the same pass: what that leaves of its work, in seconds of the
     /// reference run. Of a save among others it owes the wait.
     pub(super) fn saves_at_stop(&mut self, id: JobId, ran: bool) -> f64 {
+        // Every stop by a scheduler comes by here.
+        self.integrals.stopped_jobs += 1.0;
         let by_class = self.cluster.capabilities().overheads == Some(Overheads::ByClass);
         let writes = by_class && ran && self.cluster.writes_at_stop(id);
         let num_writing = if writes {

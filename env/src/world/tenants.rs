@@ -60,7 +60,7 @@ mod tests {
     fn tenants_add_up_to_all_jobs_and_nothing_is_gained_where_an_episode_begins() {
         for mode in [AutoresetMode::SameStep, AutoresetMode::NextStep] {
             let mut config = EnvConfig::registered("Pleach/HeliosTenants-v1").unwrap();
-            config.workload = config.workload.resized(Some(40), Some(1.5)).unwrap();
+            config.workload = config.workload.resized(Some(40), Some(1.5));
             config.max_steps = Some(90);
             let mut envs = VecEnv::new(&config, 2, mode).unwrap();
             assert!(envs.by_tenant().all(|one| one.is_none()));

@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 
 use pleach_distill::{DistillConfig, PruneConfig};
-use pleach_env::EnvConfig;
+use pleach_env::{EnvConfig, Split};
 use pleach_scheduler::policy::TieKey;
 use pleach_scheduler::portable_math::ln;
 use pleach_scheduler::tree::Tree;
@@ -122,7 +122,7 @@ pub fn frontier(
     chosen.sort_by_key(|(place, _)| distilled.report.students[*place].leaves);
     let drawn = (seed, "distill/frontier");
     let lists = Lists::draw(
-        env,
+        &env.in_split(Split::Test),
         &REPORTED,
         drawn,
         input.num_lists,

@@ -153,22 +153,22 @@ pub struct PartRow {
 }
 
 /// An environment with lists of a kind, where an episode has `num_jobs` jobs.
-pub(super) fn env_of(env: &EnvConfig, kind: Kind, num_jobs: usize) -> Result<EnvConfig, Error> {
+pub(super) fn env_of(env: &EnvConfig, kind: Kind, num_jobs: usize) -> EnvConfig {
     let num_jobs = (kind.times > 1).then_some(kind.times * num_jobs);
-    let workload = env.workload.clone().resized(num_jobs, kind.load)?;
-    Ok(EnvConfig {
-        workload,
+    EnvConfig {
+        workload: env.workload.clone().resized(num_jobs, kind.load),
         ..env.clone()
-    })
+    }
 }
 
-/// The kinds that an environment has: jobs from a file have the load that they have, and are as many as they are.
+/// The kinds that an environment has: jobs from a file are as many as they are, and have the load that they have unless the list is
+/// split.
 #[must_use]
 pub fn kinds_of(env: &EnvConfig, kinds: &[Kind]) -> Vec<Kind> {
     let has = |kind: &&Kind| match &env.workload {
-        WorkloadConfig::File { num_jobs, .. } => {
-            let longer = env_of(env, **kind, *num_jobs);
-            kind.load.is_none() && longer.is_ok_and(|env| Source::open(&env).is_ok())
+        WorkloadConfig::File { num_jobs, split, .. } => {
+            let has_load = kind.load.is_none() || split.is_some();
+            has_load && Source::open(&env_of(env, **kind, *num_jobs)).is_ok()
         }
         WorkloadConfig::Generate(_) | WorkloadConfig::Mixture(_) => true,
     };
@@ -281,7 +281,7 @@ pub(super) fn instances(
     let num_jobs = first.jobs.len();
     let mut of_kind: Vec<std::vec::IntoIter<Instance>> = Vec::new();
     for kind in kinds {
-        let env = env_of(env, *kind, num_jobs)?;
+        let env = env_of(env, *kind, num_jobs);
         let source = Source::open(&env)?;
         let count = ((num as f64 * kind.share) as usize).max(1);
         let drawn = seeds(seed, &format!("{stream}/{}", kind.name), count);

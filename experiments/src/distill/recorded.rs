@@ -30,7 +30,7 @@ pub(super) fn recorded(
         .len();
     let ends = [rules.first(), rules.last()];
     for (number, kind) in kinds.iter().enumerate() {
-        let env = env_of(env, *kind, num_jobs)?;
+        let env = env_of(env, *kind, num_jobs);
         let source = Source::open(&env)?;
         for episode in 0..RECORDED {
             let Some((name, rule)) = ends[episode % 2] else {

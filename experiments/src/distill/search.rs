@@ -12,7 +12,7 @@ use pleach_distill::search::{
     Archive, Caller, Draft, Entry, Outcome, Question, Rows, SearchConfig, SearchState, search,
 };
 use pleach_distill::{DistillConfig, Monotone};
-use pleach_env::{EnvConfig, Seed};
+use pleach_env::{EnvConfig, Seed, Split};
 use pleach_scheduler::tree::{Tree, TreeMeta, TreePolicy};
 use pleach_scheduler::{Planner, PolicyPlanner};
 
@@ -288,7 +288,8 @@ impl Ground<'_> {
         let num_chosen = kinds_of(self.env, &CHOSEN).len();
         let mut yardsticks = best.to_vec();
         yardsticks.extend(best.last().cloned().filter(|_| num_chosen > best.len()));
-        let choice = self.lists(&CHOSEN, "search/choice", CHOICE_LISTS, Rivals::Known(&yardsticks))?;
+        let (kinds, rivals) = ((Split::Validation, &CHOSEN[..]), Rivals::Known(&yardsticks));
+        let choice = self.lists(kinds, "search/choice", CHOICE_LISTS, rivals)?;
         let of_choice = SearchConfig {
             num_parts: choice.parts.len(),
             ..config.clone()
@@ -308,7 +309,8 @@ impl Ground<'_> {
             .position(|(objective, _)| *objective <= best + TOLERANCE);
         let chosen = chosen.ok_or_else(|| Error::Failed("the search kept no tree".into()))?;
 
-        let lists = self.lists(&REPORTED, "search/acceptance", input.accept_lists, input.rivals())?;
+        let kinds = (Split::Test, &REPORTED[..]);
+        let lists = self.lists(kinds, "search/acceptance", input.accept_lists, input.rivals())?;
         let mut outcomes: Vec<Vec<Outcome>> = Vec::new();
         for (_, entry) in &frontier {
             outcomes.push(lists.all(&self.policy("tree", &entry.draft)?)?);
@@ -372,8 +374,15 @@ impl Ground<'_> {
         })
     }
 
-    fn lists(&self, kinds: &[Kind], stream: &str, num: usize, rivals: Rivals<'_>) -> Result<Lists, Error> {
-        Lists::draw(self.env, kinds, (self.seed, stream), num, rivals, self.watcher)
+    fn lists(
+        &self,
+        (split, kinds): (Split, &[Kind]),
+        stream: &str,
+        num: usize,
+        rivals: Rivals<'_>,
+    ) -> Result<Lists, Error> {
+        let (env, drawn) = (self.env.in_split(split), (self.seed, stream));
+        Lists::draw(&env, kinds, drawn, num, rivals, self.watcher)
     }
 }
 

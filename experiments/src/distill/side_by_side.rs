@@ -1,6 +1,6 @@
 //! Policies on the same lists of several kinds, each over the first.
 
-use pleach_env::{EnvConfig, SimConfig, simulate};
+use pleach_env::{EnvConfig, SimConfig, Split, simulate};
 use serde::Serialize;
 
 use super::parts::{Kind, instances, kinds_of};
@@ -62,7 +62,7 @@ pub(super) fn side_by_side(
     watcher: &Watcher,
 ) -> Result<Vec<Vec<PartOver>>, Error> {
     let kinds = kinds_of(env, kinds);
-    let lists = instances(env, &kinds, drawn, num)?;
+    let lists = instances(&env.in_split(Split::Test), &kinds, drawn, num)?;
     let runs: Vec<(usize, usize)> = (0..policies.len())
         .flat_map(|policy| (0..lists.len()).map(move |list| (policy, list)))
         .collect();

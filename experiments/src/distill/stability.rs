@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use pleach_distill::DistillConfig;
-use pleach_env::{EnvConfig, Seed, SimConfig, simulate_planner};
+use pleach_env::{EnvConfig, Seed, SimConfig, Split, simulate_planner};
 use pleach_scheduler::policy::{Policy, choice_of};
 use pleach_scheduler::tree::{Tree, TreePolicy};
 use pleach_scheduler::{DecisionPoint, PolicyError, PolicyPlanner, Watched};
@@ -99,7 +99,8 @@ pub fn stability(
         trees.push(distilled.tree);
     }
     let drawn = (seed, "distill/stability");
-    let lists = instances(env, &kinds_of(env, &KINDS), drawn, input.num_lists)?;
+    let judged = env.in_split(Split::Test);
+    let lists = instances(&judged, &kinds_of(env, &KINDS), drawn, input.num_lists)?;
     let lists: Vec<Instance> = lists.into_iter().map(|(_, list)| list).collect();
     let (alike, num_decisions) = compared(&trees, &lists, &env.sim)?;
     let agreement: Vec<Vec<f64>> = alike

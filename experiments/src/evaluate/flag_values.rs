@@ -4,6 +4,7 @@
 use std::path::Path;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
+use pleach_env::Split;
 use pleach_env::availability::AvailabilityConfig;
 use pleach_env::batch_system::BatchSystem;
 use pleach_env::failures::OutcomeModel;
@@ -73,6 +74,16 @@ fn within(text: &str, low: f64, high: f64, allowed: &str) -> Result<f64, String>
     } else {
         Err(format!("allowed is {allowed}"))
     }
+}
+
+/// Takes the parts of a list.
+pub(crate) fn split() -> impl TypedValueParser<Value = Split> {
+    PossibleValuesParser::new(Split::ALL.map(Split::word)).map(|word| {
+        Split::ALL
+            .into_iter()
+            .find(|split| split.word() == word)
+            .unwrap_or(Split::Test)
+    })
 }
 
 /// Takes the words of the formats.

@@ -7,6 +7,8 @@ pub mod evaluation;
 pub mod flag_values;
 pub mod instances;
 pub mod metric;
+#[cfg(test)]
+mod own_list_tests;
 pub mod results;
 pub mod run;
 pub mod sim_config;

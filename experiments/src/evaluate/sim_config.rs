@@ -171,33 +171,38 @@ impl SchedulingConfig {
     /// The same as settings of a simulation of these workloads, by their names.
     #[must_use]
     pub fn sim(&self, workloads: &[String]) -> SimConfig {
-        let own = of_environments(workloads);
-        let whole = agreed(&own, SimConfig::clone).unwrap_or_default();
+        self.over(&of_environments(workloads))
+    }
+
+    /// The same over the settings of these simulations; of what is not given, what all of them agree on.
+    #[must_use]
+    pub fn over(&self, own: &[SimConfig]) -> SimConfig {
+        let whole = agreed(own, SimConfig::clone).unwrap_or_default();
         let mut sim = SimConfig {
             estimates: self
                 .estimates
                 .map(EstimateSource::model)
-                .or_else(|| agreed(&own, |sim| sim.estimates))
+                .or_else(|| agreed(own, |sim| sim.estimates))
                 .unwrap_or_default(),
             ..whole
         };
         let capabilities = &mut sim.capabilities;
         let asked = self.asked();
         let is_granted = |kind: &ActionKind| {
-            asked.contains(*kind) || agreed(&own, |sim| sim.capabilities.can(*kind)) == Some(true)
+            asked.contains(*kind) || agreed(own, |sim| sim.capabilities.can(*kind)) == Some(true)
         };
         let granted = ActionSet::GRANTED.iter().filter(is_granted).collect();
         capabilities.granted = capabilities.granted.union(granted);
         capabilities.restart_cost_s = self
             .restart_cost_s
-            .or_else(|| agreed(&own, |sim| sim.capabilities.restart_cost_s))
+            .or_else(|| agreed(own, |sim| sim.capabilities.restart_cost_s))
             .unwrap_or(Capabilities::DEFAULT.restart_cost_s);
         if self.overheads.is_some() || self.restart_cost_s.is_some() {
             capabilities.overheads = self.overheads;
         }
         capabilities.sharing = self
             .sharing
-            .or_else(|| agreed(&own, |sim| sim.capabilities.sharing))
+            .or_else(|| agreed(own, |sim| sim.capabilities.sharing))
             .unwrap_or(Sharing::Off);
         capabilities.checkpoint_interval_s =
             self.checkpoint_interval_s.or(capabilities.checkpoint_interval_s);

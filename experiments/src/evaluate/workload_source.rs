@@ -9,7 +9,7 @@ use clap::{ArgAction, Args};
 use pleach_env::workload::Workload;
 use pleach_env::workload::generate::{GeneratorConfig, generate};
 use pleach_env::workload::import::{Format, ImportOptions, ImportReport, import};
-use pleach_env::{EnvConfig, Seed, WorkloadConfig};
+use pleach_env::{EnvConfig, Seed, Split, WorkloadConfig};
 use pleach_scheduler::ActionKind;
 use pleach_scheduler::cluster_spec::ClusterSpec;
 use pleach_scheduler::heuristics::nearest_of;
@@ -61,6 +61,11 @@ pub struct WorkloadSource {
     /// Make walls of a trace's virtual clusters: each keeps to its own GPUs [default: one shared cluster]
     #[arg(long)]
     pub virtual_clusters: bool,
+    /// Part of a list of one's own to take: train and validation are what a training or a distillation on the list sees, test is what
+    /// neither sees [default: all of it; of a training's own list test]
+    #[arg(long, value_name = "PART", value_parser = flag_values::split())]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub split: Option<Split>,
     /// Jobs to take or to generate, 1 to 10,000,000 [default: the workload's own]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
     pub num_jobs: Option<u32>,
@@ -86,7 +91,8 @@ impl WorkloadSource {
                 WorkloadConfig::Generate(generator) => Ok(Source::Generated(self.adjusted(generator))),
                 drawn => {
                     let num_jobs = self.num_jobs.map(|num| num as usize);
-                    let drawn = drawn.resized(num_jobs, self.load)?;
+                    let split = self.split.unwrap_or(Split::Test);
+                    let drawn = drawn.resized(num_jobs, self.load).in_split(split);
                     Ok(Source::Drawn(Box::new(drawn)))
                 }
             };
@@ -98,7 +104,7 @@ impl WorkloadSource {
         if path.is_file() {
             return Ok(Source::File(path));
         }
-        let known: Vec<&str> = EnvConfig::ids().chain(GeneratorConfig::PRESETS).collect();
+        let known: Vec<&str> = EnvConfig::ids().chain(GeneratorConfig::names()).collect();
         let allowed = format!("{}, or a file with jobs", known.join(", "));
         let nearest = nearest_of(&known, name).unwrap_or_default();
         let hint = format!("There is no such file. Did you mean {nearest}?");
@@ -113,10 +119,14 @@ impl WorkloadSource {
     pub fn check(&self) -> Result<(), Error> {
         self.check_ranges()?;
         let mut places = BTreeSet::new();
-        let mut has_file = false;
+        let (mut has_file, mut has_split) = (false, false);
         for name in &self.workload {
             let place = match self.source(name)? {
-                Source::Generated(_) | Source::Drawn(_) => PathBuf::from(name),
+                Source::Generated(_) => PathBuf::from(name),
+                Source::Drawn(drawn) => {
+                    has_split |= drawn.is_split();
+                    PathBuf::from(name)
+                }
                 Source::File(path) => {
                     has_file = true;
                     path.canonicalize().unwrap_or_else(|_| path.to_path_buf())
@@ -127,7 +137,11 @@ impl WorkloadSource {
                 return Err(Error::config("workload", name, "each workload once", hint));
             }
         }
-        match self.trace_flag() {
+        let split = self
+            .split
+            .filter(|_| !has_split)
+            .map(|split| ("split", split.to_string()));
+        match self.trace_flag().or(split) {
             Some((key, value)) if !has_file => Err(Error::config(
                 key,
                 value,
@@ -284,7 +298,17 @@ impl WorkloadSource {
             Source::File(path) => {
                 let (workload, mut report) = import(path, &self.options()?)?;
                 report.notes.extend(self.assumed()?);
-                Ok((self.loaded(workload)?, Some(report)))
+                let workload = self.loaded(workload)?;
+                let Some(split) = self.split else {
+                    return Ok((workload, Some(report)));
+                };
+                let range = split.range(&workload.jobs);
+                report.notes.push(format!(
+                    "the part {split}: {} of {} jobs",
+                    range.len(),
+                    workload.jobs.len()
+                ));
+                Ok((workload.slice(range.start, range.len()), Some(report)))
             }
         }
     }
@@ -302,13 +326,19 @@ impl WorkloadSource {
     /// An environment whose episodes are drawn from the workload.
     ///
     /// # Errors
-    /// As [`WorkloadSource::only`] and [`WorkloadSource::workload`]; a cluster for generated jobs or a load for a list,
-    /// which an environment does not take.
+    /// As [`WorkloadSource::only`] and [`WorkloadSource::workload`]; a cluster for generated jobs, which an environment does not
+    /// take; a list that is too short to be split.
     pub fn env(&self, scheduling: &SchedulingConfig) -> Result<EnvConfig, Error> {
         if self.workload.len() > 1 {
             return self.env_of_several(scheduling);
         }
         let name = self.only("learned from")?;
+        scheduling.check()?;
+        if let Some(split) = self.split {
+            let allowed =
+                "none here: the first part is for training, the next for choosing, the last for judging";
+            return Err(Error::config("split", split, allowed, "Leave it out."));
+        }
         let workload = match self.source(name)? {
             Source::Generated(generator) => {
                 if let Some(path) = &self.cluster {
@@ -319,28 +349,52 @@ impl WorkloadSource {
                 }
                 WorkloadConfig::Generate(generator)
             }
-            Source::Drawn(drawn) => *drawn,
+            Source::Drawn(drawn) => drawn.in_split(Split::Train),
             Source::File(path) => {
-                if let Some(load) = self.load {
-                    let hint =
-                        "Write the jobs at it first (pleach workload write --load), and give that file.";
-                    return Err(Error::config("load", load, "none here for a list of jobs", hint));
-                }
+                let options = ImportOptions {
+                    max_jobs: None,
+                    ..self.options()?
+                };
+                let num_jobs = match self.num_jobs {
+                    Some(num_jobs) => num_jobs as usize,
+                    None => window_of(&import(path, &options)?.0),
+                };
                 WorkloadConfig::File {
                     path: path.to_path_buf(),
-                    options: Box::new(ImportOptions {
-                        max_jobs: None,
-                        ..self.options()?
-                    }),
-                    num_jobs: self.num_jobs.map_or(300, |num| num as usize),
+                    options: Box::new(options),
+                    num_jobs,
+                    split: Some(Split::Train),
+                    load: self.load,
                 }
             }
         };
-        Ok(EnvConfig {
+        let env = EnvConfig {
             workload,
             sim: scheduling.sim(&self.workload),
             candidates: self.candidates(scheduling)?,
             ..EnvConfig::default()
+        };
+        if env.workload.is_split() {
+            pleach_env::Source::open(&env)?;
+        }
+        Ok(env)
+    }
+
+    /// The same for whoever learns from rewards: where the workload is one environment, with its rewards, columns and ends.
+    ///
+    /// # Errors
+    /// As [`WorkloadSource::env`].
+    pub fn env_to_learn_in(&self, scheduling: &SchedulingConfig) -> Result<EnvConfig, Error> {
+        let env = self.env(scheduling)?;
+        let [name] = self.workload.as_slice() else {
+            return Ok(env);
+        };
+        let own = env_named(name)?.unwrap_or_default();
+        Ok(EnvConfig {
+            workload: env.workload,
+            sim: env.sim,
+            candidates: env.candidates,
+            ..own
         })
     }
 
@@ -379,24 +433,25 @@ impl WorkloadSource {
     }
 }
 
+/// Jobs of a window where nobody says how many: 300, or a quarter of the smallest part of a list that is shorter.
+fn window_of(list: &Workload) -> usize {
+    (Split::num_jobs_min(&list.jobs) / 4).clamp(5, 300)
+}
+
 /// An environment by id with another load and number of jobs.
 ///
 /// # Errors
 /// An unknown id.
 pub fn env_of(id: &str, num_jobs: Option<u32>, load: Option<f64>) -> Result<EnvConfig, Error> {
     let mut env = EnvConfig::registered(id)?;
-    resize(&mut env, num_jobs, load)?;
+    resize(&mut env, num_jobs, load);
     Ok(env)
 }
 
 /// Gives an environment another load and number of jobs, where they are given.
-///
-/// # Errors
-/// A list of jobs, or a mixture, whose load cannot be set.
-pub fn resize(env: &mut EnvConfig, num_jobs: Option<u32>, load: Option<f64>) -> Result<(), Error> {
+pub fn resize(env: &mut EnvConfig, num_jobs: Option<u32>, load: Option<f64>) {
     let num_jobs = num_jobs.map(|num| num as usize);
-    env.workload = env.workload.clone().resized(num_jobs, load)?;
-    Ok(())
+    env.workload = env.workload.clone().resized(num_jobs, load);
 }
 
 #[cfg(test)]

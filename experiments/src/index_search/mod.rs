@@ -16,7 +16,7 @@ pub use encoding::Encoding;
 use std::collections::BTreeMap;
 
 use pleach_baselines::dealing::{DealingConfig, Formula, index_planner};
-use pleach_env::{Seed, SimConfig, simulate_planner};
+use pleach_env::{Seed, SimConfig, Split, simulate_planner};
 use pleach_scheduler::portable_math::ln;
 use pleach_scheduler::{ActionKind, ActionSet, ConfigError, Planner};
 use rayon::prelude::*;
@@ -24,8 +24,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
 use crate::evaluate::instances::Instance;
+use crate::evaluate::sim_config::SchedulingConfig;
 use crate::evaluate::workload_source::WorkloadSource;
-use crate::index_search::lists::{Lists, Use};
+use crate::index_search::lists::Lists;
 use crate::tournament::Condition;
 
 /// How a formula is searched for.
@@ -38,8 +39,12 @@ pub struct IndexSearch {
     pub loads: Vec<f64>,
     /// Offered loads of lists of one's own; empty: as they are.
     pub loads_of_files: Vec<f64>,
+    /// How lists of one's own are read, and on which cluster lists are played; its names, jobs and load are not looked at.
+    pub source: WorkloadSource,
     /// What is known and what stopping costs.
     pub conditions: Vec<Condition>,
+    /// The same in the words of an evaluation, in place of one condition.
+    pub scheduling: Option<SchedulingConfig>,
     /// Jobs of a list.
     pub num_jobs: u32,
     /// Generations, 1 to 100,000.
@@ -78,7 +83,9 @@ impl Default for IndexSearch {
             kinds: kinds.map(str::to_string).to_vec(),
             loads: vec![0.3, 0.6, 1.2, 2.0],
             loads_of_files: Vec::new(),
+            source: WorkloadSource::default(),
             conditions: vec![Condition::Ideal, Condition::Realistic],
+            scheduling: None,
             num_jobs: 200,
             generations: 90,
             population: 16,
@@ -184,6 +191,32 @@ struct Judged {
 }
 
 impl IndexSearch {
+    /// Refuses kinds that nobody knows, and what is not for them.
+    ///
+    /// # Errors
+    /// The first of these.
+    pub fn check(&self) -> Result<(), Error> {
+        let source = WorkloadSource {
+            workload: self.kinds.clone(),
+            ..self.source.clone()
+        };
+        let refused = source.window_days.map(|days| ("window_days", days.to_string()));
+        let split = source.split.map(|split| ("split", split.to_string()));
+        if let Some((key, value)) = refused.or(split) {
+            let allowed = "none here, where windows of a list are drawn: its first part is searched on, the next chooses";
+            return Err(Error::config(key, value, allowed, "Leave it out."));
+        }
+        source.check()
+    }
+
+    /// How each list of one's own is split, in a line.
+    ///
+    /// # Errors
+    /// A list that cannot be used.
+    pub fn splits(&self) -> Result<Vec<String>, Error> {
+        Ok(Lists::open(&self.kinds, &self.source, self.num_jobs)?.in_words(self.num_jobs))
+    }
+
     /// Searches from a formula; `report` hears of every look at the validation lists.
     ///
     /// # Errors
@@ -215,13 +248,13 @@ impl IndexSearch {
         let mut search = SepCma::new(what.first(), &steps, self.population);
         let mut rng = Seed(self.seed).stream("index", 0);
         let parts = self.parts();
-        let files = Lists::open(&self.kinds, self.num_jobs)?;
+        let files = Lists::open(&self.kinds, &self.source, self.num_jobs)?;
         let draws = (0..parts.len()).flat_map(|part| {
             let seed = |number: usize| Seed(self.seed).child("validation", number as u64);
             (0..self.validation_lists).map(move |number| (part, seed(number)))
         });
         let draws: Vec<_> = draws.collect();
-        let validation = self.judged(&files, &parts, Use::Validation, what, &draws)?;
+        let validation = self.judged(&files, &parts, Split::Validation, what, &draws)?;
         let mut found = Found {
             best: what.first(),
             validation_loss: 0.0,
@@ -235,7 +268,7 @@ impl IndexSearch {
                     (turn % parts.len(), seed)
                 })
                 .collect();
-            let lists = self.judged(&files, &parts, Use::Search, what, &draws)?;
+            let lists = self.judged(&files, &parts, Split::Train, what, &draws)?;
             let drawn: Vec<Vec<f64>> = (0..self.population).map(|_| search.draw(&mut rng)).collect();
             let losses = drawn.par_iter().map(|numbers| self.loss(what, numbers, &lists));
             let losses: Vec<f64> = losses.collect::<Result<_, Error>>()?;
@@ -292,13 +325,16 @@ impl IndexSearch {
         &self,
         files: &Lists,
         parts: &[Part<'_>],
-        what_for: Use,
+        what_for: Split,
         what: &impl Searched,
         draws: &[(usize, Seed)],
     ) -> Result<Vec<Judged>, Error> {
         let judged = draws.par_iter().map(|(number, seed)| {
             let part = &parts[*number];
-            let sim = part.condition.sim();
+            let sim = match &self.scheduling {
+                Some(scheduling) => scheduling.sim(&[part.kind.to_string()]),
+                None => part.condition.sim(),
+            };
             let instance = files.draw((part.kind, part.load), self.num_jobs, (what_for, *seed), &sim)?;
             let (jct_s, p99_s) = play(&sim, what.planner(&what.first())?, &instance)?;
             Ok(Judged {

@@ -1,7 +1,7 @@
 //! A small search.
 
 use super::*;
-use crate::index_search::lists::{Lists, Use};
+use crate::index_search::lists::Lists;
 
 fn small() -> IndexSearch {
     IndexSearch {
@@ -78,7 +78,7 @@ fn a_list_of_ones_own_is_searched_in_its_first_part_and_judged_on_the_rest() {
     workload.write(&path).unwrap();
     let kind = path.display().to_string();
     let kinds = [kind.clone()];
-    let files = Lists::open(&kinds, 20).unwrap();
+    let files = Lists::open(&kinds, &WorkloadSource::default(), 20).unwrap();
     let sim = Condition::Realistic.sim();
     let first_s = |what_for, number, load| {
         let drawn = files
@@ -97,21 +97,26 @@ fn a_list_of_ones_own_is_searched_in_its_first_part_and_judged_on_the_rest() {
         };
         times.iter().map(at).collect()
     };
-    let searched: Vec<f64> = (0..40).map(|number| first_s(Use::Search, number, None)).collect();
-    let validated: Vec<f64> = (0..40)
-        .map(|number| first_s(Use::Validation, number, None))
+    let searched: Vec<f64> = (0..40)
+        .map(|number| first_s(Split::Train, number, None))
         .collect();
-    assert!(places(&searched).into_iter().all(|at| at <= 50));
-    assert!(places(&validated).into_iter().all(|at| (70..=80).contains(&at)));
+    let validated: Vec<f64> = (0..40)
+        .map(|number| first_s(Split::Validation, number, None))
+        .collect();
+    assert!(places(&searched).into_iter().all(|at| at <= 40));
+    assert!(places(&validated).into_iter().all(|at| at == 60));
     let drawn = files
-        .draw((&kind, Some(0.7)), 20, (Use::Search, Seed(1)), &sim)
+        .draw((&kind, Some(0.7)), 20, (Split::Train, Seed(1)), &sim)
         .unwrap();
     assert!((drawn.workload.offered_load() - 0.7).abs() < 1e-3);
-    let short = Lists::open(&kinds, 31).unwrap_err().to_string();
+    let short = Lists::open(&kinds, &WorkloadSource::default(), 21);
+    let short = short.unwrap_err().to_string();
     assert!(
-        short.contains("at least") && short.contains("30 are for validation"),
+        short.contains("1 to 20, for the list has 60 to train on"),
         "{short}"
     );
+    let [line] = files.in_words(20).try_into().unwrap();
+    assert!(line.contains("in windows of 20: 60 to train on"), "{line}");
     let search = IndexSearch {
         kinds: kinds.to_vec(),
         num_jobs: 20,

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use super::description::RunDescription;
-use super::files::{clear, remove_if_there, remove_temporaries};
+use super::files::{clear, holds_no_results, remove_if_there, remove_results_of_nothing, remove_temporaries};
 use super::names::{CONFIG_FILE, DESCRIPTION_BYTES_MAX, RUN_FILE, SETTINGS_FILE};
 use super::verify;
 use crate::error::Error;
@@ -98,7 +98,7 @@ pub(super) fn prepare(
     }
     // What was refused before it made anything must not stand in the way of the corrected command.
     if existing == Existing::Refuse && &found != wanted && holds_no_results(path)? {
-        return remove_if_there(&path.join(SETTINGS_FILE));
+        return remove_results_of_nothing(path);
     }
     if &found != wanted {
         return Err(Error::Contract {
@@ -122,19 +122,6 @@ pub(super) fn prepare(
     }
     verify(path, &[], MEND)?;
     remove_if_there(&path.join(ARTEFACTS_FILE))
-}
-
-/// Whether a run's folder has nothing but what says which run it is.
-fn holds_no_results(path: &Path) -> Result<bool, Error> {
-    let failed = |source| Error::io("read", path, source);
-    for entry in fs::read_dir(path).map_err(failed)? {
-        let name = entry.map_err(failed)?.file_name();
-        let says_which = [RUN_FILE, CONFIG_FILE, SETTINGS_FILE, LOCK_FILE];
-        if !says_which.iter().any(|own| name == *own) {
-            return Ok(false);
-        }
-    }
-    Ok(true)
 }
 
 /// What differs from the run that is there, key by key, and how to have the same; empty where that is not known.

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use super::Artefact;
-use super::names::{DESCRIPTION_BYTES_MAX, RUN_FILE};
+use super::names::{CONFIG_FILE, DESCRIPTION_BYTES_MAX, RUN_FILE, SETTINGS_FILE};
 use crate::error::Error;
 use crate::run_folder::atomic_file;
 use crate::run_folder::lock::LOCK_FILE;
@@ -22,6 +22,9 @@ const TRAINING_STATE: [&str; 7] = [
     "timing.jsonl",
     "tensorboard",
 ];
+
+/// What training writes beside its checkpoints: worth nothing without one.
+const LOGS: [&str; 4] = ["metrics.jsonl", "histograms.jsonl", "timing.jsonl", "tensorboard"];
 
 /// Names of all files of the run in `folder` but for the logs of speed, sorted; with `/`, relative to it.
 pub(super) fn files_of(folder: &Path) -> Result<Vec<String>, Error> {
@@ -86,14 +89,48 @@ pub(super) fn clear(path: &Path) -> Result<(), Error> {
         }
     }
     for name in TRAINING_STATE {
-        let place = path.join(name);
-        if place.is_dir() {
-            fs::remove_dir_all(&place).map_err(|source| Error::io("remove", &place, source))?;
-        } else {
-            remove_if_there(&place)?;
-        }
+        remove(&path.join(name))?;
     }
     Ok(())
+}
+
+/// Whether a run's folder has nothing but what says which run it is, and logs of a training that got to no checkpoint.
+pub(super) fn holds_no_results(path: &Path) -> Result<bool, Error> {
+    let failed = |source| Error::io("read", path, source);
+    for entry in fs::read_dir(path).map_err(failed)? {
+        let name = entry.map_err(failed)?.file_name();
+        let says_which = [RUN_FILE, CONFIG_FILE, SETTINGS_FILE, LOCK_FILE];
+        if !says_which.iter().chain(&LOGS).any(|own| name == *own) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// Removes what a run without results has left but for its description, which comes last, so that what is there is ours until then.
+pub(super) fn remove_results_of_nothing(path: &Path) -> Result<(), Error> {
+    for name in LOGS.iter().chain(&[SETTINGS_FILE, CONFIG_FILE]) {
+        remove(&path.join(name))?;
+    }
+    Ok(())
+}
+
+/// Removes all that a run without results has left; the folder too where the run made it.
+pub(super) fn remove_traces(path: &Path, is_new: bool) -> Result<(), Error> {
+    remove_results_of_nothing(path)?;
+    remove_if_there(&path.join(RUN_FILE))?;
+    if is_new {
+        remove_if_there(&path.join(LOCK_FILE))?;
+        fs::remove_dir(path).map_err(|source| Error::io("remove", path, source))?;
+    }
+    Ok(())
+}
+
+fn remove(place: &Path) -> Result<(), Error> {
+    match place.is_dir() {
+        true => fs::remove_dir_all(place).map_err(|source| Error::io("remove", place, source)),
+        false => remove_if_there(place),
+    }
 }
 
 pub(super) fn remove_if_there(path: &Path) -> Result<(), Error> {

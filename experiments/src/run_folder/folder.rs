@@ -8,7 +8,7 @@ use super::Artefact;
 use super::atomic_file;
 use super::description::RunDescription;
 use super::existing::{Existing, prepare, refuse_foreign};
-use super::files::files_of;
+use super::files::{files_of, holds_no_results, remove_traces};
 use super::hash::{hash_file, hash_json};
 use super::lock::RunLock;
 use super::names::{CONFIG_FILE, RUN_FILE};
@@ -23,6 +23,8 @@ const HASH_DIGITS_IN_NAME: usize = 8;
 pub struct RunFolder {
     path: PathBuf,
     description: RunDescription,
+    /// Whether the folder itself is this run's making.
+    is_new: bool,
     /// Nobody else works in the folder until this is dropped.
     _lock: RunLock,
 }
@@ -44,9 +46,10 @@ impl RunFolder {
         let (description, text) = described(command, config, seed)?;
         let path = out.map_or_else(|| default_path(&description), Path::to_path_buf);
         refuse_foreign(&path)?;
+        let is_new = !path.exists();
         let lock = RunLock::take(&path)?;
         prepare(&path, (&description, &text), existing)?;
-        RunFolder::begin(path, description, &text, lock)
+        RunFolder::begin((path, is_new), description, &text, lock)
     }
 
     /// Opens the run of `command` in `out`, finished or not, to go on with another configuration than it had `before`.
@@ -70,11 +73,11 @@ impl RunFolder {
             described(command, before, seed)?
         };
         prepare(out, (&found, &found_text), Existing::Resume)?;
-        RunFolder::begin(out.to_path_buf(), description, &text, lock)
+        RunFolder::begin((out.to_path_buf(), false), description, &text, lock)
     }
 
     fn begin(
-        path: PathBuf,
+        (path, is_new): (PathBuf, bool),
         description: RunDescription,
         text: &str,
         lock: RunLock,
@@ -84,6 +87,7 @@ impl RunFolder {
         Ok(RunFolder {
             path,
             description,
+            is_new,
             _lock: lock,
         })
     }
@@ -161,6 +165,16 @@ impl RunFolder {
 #[must_use]
 pub fn is_finished(path: &Path) -> bool {
     path.join(ARTEFACTS_FILE).is_file()
+}
+
+/// A command that is refused, or fails, before it has made anything leaves no trace: what it was told is not a run.
+impl Drop for RunFolder {
+    fn drop(&mut self) {
+        if holds_no_results(&self.path).is_ok_and(|is_empty| is_empty) {
+            // Where a file stays, the next command takes the folder over.
+            let _ = remove_traces(&self.path, self.is_new);
+        }
+    }
 }
 
 /// What a run is, and its configuration as TOML.

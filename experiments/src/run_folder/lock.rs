@@ -2,7 +2,7 @@
 //!
 //! Two trainings in one folder would overwrite each other's checkpoints and cut each other's logs. The file `lock` in the
 //! folder is locked by whoever works there; the system lets go of it when the process ends, however it ends, so nothing has to
-//! be cleared away after a `kill -9`. The file itself stays: to remove it while another process waits for it would let two in.
+//! be cleared away after a `kill -9`. A run that came to nothing takes the file with it; who has opened that one opens anew.
 //!
 //! Where the file system knows no locks, there is none.
 
@@ -18,7 +18,7 @@ pub(crate) const LOCK_FILE: &str = "lock";
 /// The folder is ours for as long as this lives.
 #[derive(Debug)]
 pub struct RunLock {
-    _file: File,
+    file: File,
 }
 
 impl RunLock {
@@ -27,20 +27,44 @@ impl RunLock {
     /// # Errors
     /// [`Error::Temporary`] where another process works in it, or one that was killed has not quite ended; [`Error::Io`].
     pub fn take(folder: &Path) -> Result<RunLock, Error> {
+        /// Processes that come to nothing while this one comes: more are no accident.
+        const TRIES: usize = 16;
+        for _ in 1..TRIES {
+            let lock = RunLock::take_once(folder)?;
+            if lock.is_there(folder) {
+                return Ok(lock);
+            }
+        }
+        RunLock::take_once(folder)
+    }
+
+    /// Whether the file that is locked is still the one that others find.
+    #[cfg(unix)]
+    fn is_there(&self, folder: &Path) -> bool {
+        use std::os::unix::fs::MetadataExt as _;
+
+        let of = |found: std::io::Result<fs::Metadata>| found.map(|file| (file.dev(), file.ino())).ok();
+        of(self.file.metadata()) == of(fs::metadata(folder.join(LOCK_FILE)))
+    }
+
+    #[cfg(not(unix))]
+    fn is_there(&self, folder: &Path) -> bool {
+        folder.join(LOCK_FILE).exists()
+    }
+
+    fn take_once(folder: &Path) -> Result<RunLock, Error> {
         fs::create_dir_all(folder).map_err(|source| Error::io("make folder", folder, source))?;
         let path = folder.join(LOCK_FILE);
         let file = OpenOptions::new().create(true).append(true).open(&path);
         let file = file.map_err(|source| Error::io("open", &path, source))?;
         match file.try_lock() {
-            Ok(()) => Ok(RunLock { _file: file }),
+            Ok(()) => Ok(RunLock { file }),
             Err(TryLockError::WouldBlock) => Err(Error::Temporary(format!(
                 "out = {}: allowed is a folder in which no other process runs. Wait until that one has ended, or give \
                  another --out.",
                 folder.display()
             ))),
-            Err(TryLockError::Error(error)) if error.kind() == ErrorKind::Unsupported => {
-                Ok(RunLock { _file: file })
-            }
+            Err(TryLockError::Error(error)) if error.kind() == ErrorKind::Unsupported => Ok(RunLock { file }),
             Err(TryLockError::Error(source)) => Err(Error::io("lock", &path, source)),
         }
     }

@@ -101,7 +101,24 @@ fn a_run_that_was_refused_before_it_made_anything_does_not_block_the_corrected_o
     let out = root.path().join("look");
     let refused = open(&out, 0.8, Existing::Refuse).unwrap();
     refused.write(SETTINGS_FILE, b"of a training").unwrap();
+    refused.write("metrics.jsonl", b"").unwrap();
+    let left = [CONFIG_FILE, RUN_FILE, SETTINGS_FILE].map(|name| (name, fs::read(out.join(name)).unwrap()));
     drop(refused);
+    assert!(!out.exists(), "all of it was the run's");
+    // What was there before the run stays, and so does what it has made.
+    fs::create_dir(&out).unwrap();
+    drop(open(&out, 0.8, Existing::Refuse).unwrap());
+    assert_eq!(fs::read_dir(&out).unwrap().count(), 1, "the lock");
+    let broken_off = open(&out, 0.8, Existing::Refuse).unwrap();
+    broken_off.write("checkpoints/update-1.ckpt", b"").unwrap();
+    drop(broken_off);
+    assert!(out.join(RUN_FILE).is_file());
+    fs::remove_dir_all(&out).unwrap();
+    // A kill leaves what the run had written.
+    fs::create_dir(&out).unwrap();
+    for (name, bytes) in left {
+        fs::write(out.join(name), bytes).unwrap();
+    }
     // To go on in it is something else.
     assert!(open(&out, 0.9, Existing::Resume).is_err());
     let run = open(&out, 0.9, Existing::Refuse).unwrap();

@@ -119,10 +119,7 @@ impl Task {
     pub fn env_times(&self, times: usize) -> Result<EnvConfig, Error> {
         let env = self.env()?;
         let workload = env.workload.resized(Some(times * self.num_jobs), None);
-        Ok(EnvConfig {
-            workload: workload?,
-            ..env
-        })
+        Ok(EnvConfig { workload, ..env })
     }
 
     /// The same capabilities and knowledge on other jobs and another cluster.

@@ -1,6 +1,6 @@
 //! Who plays in a tournament, and on what.
 
-use crate::door::{DOOR, PolicySpec};
+use crate::door::{DOOR, PolicySpec, own_planners, own_policies};
 use crate::error::Error;
 
 /// The workloads of the default tournament: generated, so that it needs no file.
@@ -26,7 +26,10 @@ pub fn field(names: &[String]) -> Result<Vec<PolicySpec>, Error> {
     }
     let heuristics = pleach_scheduler::heuristics::names().iter().copied();
     let all = heuristics.chain(pleach_baselines::names());
+    let own = own_policies().iter().map(|own| own.info.name);
+    let own = own.chain(own_planners().iter().map(|own| own.info.name));
     let names: Vec<String> = all
+        .chain(own)
         .filter(|name| !APART.contains(name))
         .map(str::to_string)
         .collect();

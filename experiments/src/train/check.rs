@@ -18,7 +18,7 @@ impl TrainSettings {
         self.train.check()?;
         objective::check(&self.objective)?;
         self.check_device()?;
-        self.curriculum.check(&self.env)?;
+        self.curriculum.check()?;
         self.constraint.check()?;
         match self.prior.contains(',') {
             true => self
@@ -58,9 +58,7 @@ impl TrainSettings {
             let hint = "Give another --num-envs, or set group_size in --config.";
             return Err(Error::config("num_envs", self.num_envs, allowed, hint));
         }
-        let reward = &self.env.reward;
-        let pays_nothing = reward.jct == 0.0 && reward.slowdown == 0.0 && reward.utilisation == 0.0;
-        if self.train.learner == Learner::Ppo && pays_nothing {
+        if self.train.learner == Learner::Ppo && self.env.reward.pays_nothing() {
             let allowed = "at least one weight above 0 with PPO, which learns from nothing else";
             let hint = "Set env.reward.jct=1, or learn with train.learner=evolution.";
             return Err(Error::config("env.reward", "0, 0, 0", allowed, hint));

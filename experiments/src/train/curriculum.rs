@@ -9,7 +9,7 @@
 //! value(u) = first + (last - first) stage(u) / (k - 1)
 //! ```
 //!
-//! Refused: a curriculum of the load where the jobs come from a file.
+//! A load or a number of jobs out of its range is refused with its key.
 //!
 //! # Source
 //! Growing episodes: Decima (Mao et al., SIGCOMM'19), which draws their ends instead. From easy to hard lists of jobs:
@@ -58,7 +58,7 @@ impl Curriculum {
     ///
     /// # Errors
     /// The first key that is out of its range.
-    pub fn check(&self, env: &EnvConfig) -> Result<(), Error> {
+    pub fn check(&self) -> Result<(), Error> {
         let hint = "For example: curriculum = { load = [0.5, 1.5], num_jobs = [50, 300] }.";
         let refuse = |key: &str, value: String, allowed: &str| {
             Err(Error::config(format!("curriculum.{key}"), value, allowed, hint))
@@ -79,7 +79,7 @@ impl Curriculum {
         if !(self.until > 0.0 && self.until <= 1.0) {
             return refuse("until", self.until.to_string(), "above 0 to 1");
         }
-        self.env_of(env, 0).map(|_| ())
+        Ok(())
     }
 
     /// Sees whether the jobs of the first and of the last stage are there, so that no run ends half-way for want of them.
@@ -91,7 +91,7 @@ impl Curriculum {
             return Ok(());
         }
         for stage in [0, self.num_stages - 1] {
-            Source::open(&self.env_of(env, stage)?)?;
+            Source::open(&self.env_of(env, stage))?;
         }
         Ok(())
     }
@@ -109,10 +109,8 @@ impl Curriculum {
     }
 
     /// What the learner plays in at a stage.
-    ///
-    /// # Errors
-    /// A load for jobs that come from a file.
-    pub fn env_of(&self, env: &EnvConfig, stage: u64) -> Result<EnvConfig, Error> {
+    #[must_use]
+    pub fn env_of(&self, env: &EnvConfig, stage: u64) -> EnvConfig {
         let part = stage as f64 / (self.num_stages - 1) as f64;
         let between = |[first, last]: [f64; 2]| first + (last - first) * part;
         let load = self.load.map(between);
@@ -120,8 +118,8 @@ impl Curriculum {
             .num_jobs
             .map(|ends| between(ends.map(|end| end as f64)).round() as usize);
         let mut env = env.clone();
-        env.workload = env.workload.resized(num_jobs, load)?;
-        Ok(env)
+        env.workload = env.workload.resized(num_jobs, load);
+        env
     }
 }
 
@@ -165,44 +163,31 @@ mod tests {
         let env = EnvConfig::default();
         let at = |num_jobs, load| WorkloadConfig::Generate(GeneratorConfig::default().with(num_jobs, load));
         for (stage, num_jobs, load) in [(0, 100, 0.5), (1, 150, 0.75), (2, 201, 1.0), (4, 301, 1.5)] {
-            let played = GROWING.env_of(&env, stage).unwrap();
+            let played = GROWING.env_of(&env, stage);
             assert_eq!(played.workload, at(num_jobs, load), "{stage}");
             assert_eq!(played.sim, env.sim);
         }
-        assert_eq!(Curriculum::default().env_of(&env, 3).unwrap(), env);
+        assert_eq!(Curriculum::default().env_of(&env, 3), env);
     }
 
     #[test]
-    fn values_out_of_range_and_loads_of_files_are_refused_with_their_key() {
-        let env = EnvConfig::default();
-        let file = EnvConfig {
-            workload: WorkloadConfig::File {
-                path: "jobs.csv".into(),
-                options: Box::default(),
-                num_jobs: 10,
-            },
-            ..EnvConfig::default()
-        };
-        let said = |curriculum: Curriculum, env| curriculum.check(env).unwrap_err().to_string();
+    fn values_out_of_range_are_refused_with_their_key() {
+        let said = |curriculum: Curriculum| curriculum.check().unwrap_err().to_string();
         let load = Some([0.0, 1.0]);
-        assert!(said(Curriculum { load, ..GROWING }, &env).contains("curriculum.load"));
+        assert!(said(Curriculum { load, ..GROWING }).contains("curriculum.load"));
         let num_jobs = Some([0, 5]);
-        assert!(said(Curriculum { num_jobs, ..GROWING }, &env).contains("curriculum.num_jobs"));
+        assert!(said(Curriculum { num_jobs, ..GROWING }).contains("curriculum.num_jobs"));
         let num_stages = 1;
         assert!(
-            said(
-                Curriculum {
-                    num_stages,
-                    ..GROWING
-                },
-                &env
-            )
+            said(Curriculum {
+                num_stages,
+                ..GROWING
+            })
             .contains("curriculum.num_stages")
         );
         let until = f64::NAN;
-        assert!(said(Curriculum { until, ..GROWING }, &env).contains("curriculum.until"));
-        assert!(said(GROWING, &file).contains("come from a file"));
-        assert!(GROWING.check(&env).is_ok());
+        assert!(said(Curriculum { until, ..GROWING }).contains("curriculum.until"));
+        assert!(GROWING.check().is_ok());
     }
 
     #[test]
@@ -217,6 +202,8 @@ mod tests {
                 path,
                 options: Box::default(),
                 num_jobs: 10,
+                split: None,
+                load: None,
             },
             ..EnvConfig::default()
         };
@@ -226,7 +213,7 @@ mod tests {
             ..GROWING
         };
         to(20).open_ends(&env).unwrap();
-        to(21).check(&env).unwrap();
+        to(21).check().unwrap();
         assert!(to(21).open_ends(&env).is_err());
     }
 }

@@ -13,7 +13,7 @@ pub fn registered(env: &EnvConfig) -> Option<(&'static str, String)> {
     let ways = [(None, None), (num_jobs, None), (None, load), (num_jobs, load)];
     let found = |(num_jobs, load): (Option<usize>, Option<f64>), id: &'static str| {
         let known = EnvConfig::registered(id).ok()?;
-        let workload = known.workload.clone().resized(num_jobs, load).ok()?;
+        let workload = known.workload.clone().resized(num_jobs, load);
         let flags = [
             num_jobs.map(|num| format!(" --num-jobs {num}")),
             load.map(|load| format!(" --load {load}")),
@@ -79,6 +79,15 @@ pub fn line(env: &EnvConfig) -> String {
         words.push("with preemption".to_string());
     }
     format!("{name}: {}", words.join(", "))
+}
+
+/// How a list of one's own is split, in a line; none where there is none, or it cannot be read.
+#[must_use]
+pub fn split(env: &EnvConfig) -> Option<String> {
+    if !env.workload.is_split() {
+        return None;
+    }
+    Source::open(env).ok()?.split_in_words(env)
 }
 
 struct Sizes {

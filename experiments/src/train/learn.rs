@@ -45,7 +45,7 @@ enum TrainingEnv {
 
 impl TrainingEnv {
     fn open(settings: &TrainSettings, stage: u64) -> Result<TrainingEnv, Error> {
-        let env = settings.curriculum.env_of(&settings.env, stage)?;
+        let env = settings.curriculum.env_of(&settings.env, stage);
         Ok(match settings.train.learner {
             Learner::Ppo => {
                 let mode = AutoresetMode::SameStep;

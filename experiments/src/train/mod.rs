@@ -15,6 +15,7 @@ pub mod overrides;
 pub mod settings;
 pub mod settings_file;
 pub mod validation;
+pub mod verdict;
 
 mod check;
 mod curve;

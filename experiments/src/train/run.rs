@@ -9,7 +9,7 @@ use pleach_network::{Contract, Prior};
 use super::curve::CurvePoint;
 use super::extend;
 use super::trained::{CHECKPOINTS, VALIDATION_BYTES_MAX, VALIDATION_FILE};
-use crate::door::PolicySpec;
+use crate::door::{DOOR, PolicySpec};
 use crate::error::Error;
 use crate::evaluate::results::PolicyRun;
 use crate::progress::{Progress, Watcher};
@@ -164,7 +164,7 @@ impl<'a> Run<'a> {
             self.trainer.warm_start(&shown)?;
             return Ok(());
         }
-        let mut teacher = PolicySpec::heuristic(teacher)?.policy()?;
+        let mut teacher = DOOR.open_one(teacher)?.policy()?;
         let show = |envs: &mut VecEnv, index: usize, _: &_| Ok(envs.choice_of(index, &mut *teacher)?);
         let (num_steps, horizon_s) = (settings.warm_start_steps, settings.train.horizon_s);
         let of_round = |round: u32| Seed(seed).child("imitation", u64::from(round));

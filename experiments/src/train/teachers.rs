@@ -4,7 +4,7 @@ use pleach_scheduler::cluster::Capabilities;
 use pleach_scheduler::heuristics;
 use pleach_scheduler::{ActionKind, ActionSet};
 
-use crate::door::requirement_flags;
+use crate::door::{own_policies, requirement_flags};
 use crate::error::Error;
 
 /// Refuses a teacher that cannot be imitated candidate by candidate: an unknown name, or a planner that stops running jobs,
@@ -20,7 +20,8 @@ pub(crate) fn check_teacher(name: &str, capabilities: Capabilities) -> Result<()
         .map(|entry| entry.info.name)
         .collect();
     let Some(planner) = pleach_baselines::find(name) else {
-        let others: Vec<&str> = ["best", "none"].into_iter().chain(teachers).collect();
+        let own = own_policies().iter().map(|own| own.info.name);
+        let others: Vec<&str> = ["best", "none"].into_iter().chain(teachers).chain(own).collect();
         return check_heuristic("warm_start", name, &others);
     };
     let missing = planner.requirements.difference(capabilities.actions());

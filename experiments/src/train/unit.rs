@@ -56,7 +56,7 @@ impl Known {
             .as_ref()
             .is_some_and(|(of_stage, ..)| *of_stage == stage);
         if !is_open {
-            let env = settings.curriculum.env_of(&settings.env, stage)?;
+            let env = settings.curriculum.env_of(&settings.env, stage);
             self.arena = Some((stage, Source::open(&env)?, env));
         }
         let Some((_, source, env)) = &self.arena else {

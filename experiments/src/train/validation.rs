@@ -3,7 +3,7 @@
 use pleach_scheduler::portable_math::{exp, ln};
 use std::collections::BTreeMap;
 
-use pleach_env::{EnvConfig, Source};
+use pleach_env::{EnvConfig, Source, Split};
 
 use crate::door::{DOOR, PolicySpec};
 use crate::error::Error;
@@ -42,6 +42,7 @@ impl Validation {
     /// # Errors
     /// As [`Validation::new`].
     pub fn by(objective: &Objective, env: &EnvConfig, seed: u64, num: usize) -> Result<Validation, Error> {
+        let env = &env.in_split(Split::Validation);
         let of_validation = seeds(seed, "validation", num);
         let instances = episodes(env, &of_validation)?;
         let source = Source::open(env)?;

@@ -198,3 +198,31 @@ fn settings_are_for_planners_and_change_them() {
     let refused = PolicySpec::configure(&mut all, &serde_json::json!({ "mine": {} })).unwrap_err();
     assert!(refused.to_string().contains("policy-config = mine"), "{refused}");
 }
+
+#[test]
+fn a_name_that_is_taken_or_could_not_be_given_is_refused() {
+    let own = |name: &'static str| OwnPolicy {
+        info: pleach_scheduler::heuristics::Info {
+            name,
+            family: "",
+            citation: "",
+            knows: "",
+            decides: "",
+        },
+        make: || Box::new(pleach_scheduler::heuristics::HeadOfLine::fifo()),
+    };
+    for names in [
+        vec!["sjf"],
+        vec!["las-deal"],
+        vec!["gavel-las"],
+        vec!["mine", "mine"],
+        vec!["a,b"],
+        vec!["pipe:x"],
+        vec![""],
+    ] {
+        let policies = names.iter().map(|name| own(name)).collect();
+        let said = register(policies, Vec::new()).unwrap_err().to_string();
+        assert!(said.contains("that no other policy has"), "{names:?}: {said}");
+    }
+    assert!(own_policies().is_empty() && own_planners().is_empty());
+}

@@ -27,6 +27,7 @@ mod mix;
 mod openb;
 mod openb_tables;
 mod outcomes;
+mod own;
 mod pai;
 mod pai_tables;
 mod philly;
@@ -48,10 +49,11 @@ pub use helios::HeliosLikeConfig;
 pub use itp::ItpLikeConfig;
 pub use llm_site::{LlmSiteConfig, SiteGpus};
 pub use openb::OpenbLikeConfig;
+pub use own::{OwnConfig, OwnGenerator, own};
 pub use pai::PaiShareConfig;
 pub use philly::PhillyLikeConfig;
 pub use pollux::PolluxConfig;
-pub use presets::GeneratorConfig;
+pub use presets::{GeneratorConfig, register};
 pub use sia::SiaConfig;
 pub use synergy::{SynergyArrivals, SynergyConfig, SynergyRequest};
 
@@ -98,8 +100,11 @@ pub fn generate(config: &GeneratorConfig, seed: Seed) -> Result<Workload, Error>
         GeneratorConfig::SiaHelios(config) => sia::generate(config, &sia::HELIOS, seed)?,
         GeneratorConfig::SiaNewtrace(config) => sia::generate(config, &sia::NEWTRACE, seed)?,
         GeneratorConfig::Pollux(config) => pollux::generate(config, seed)?,
+        GeneratorConfig::Own(config) => config.generate(seed)?,
     };
-    workload.cluster.site_fabric = config.site_fabric().map(str::to_owned);
+    if !matches!(config, GeneratorConfig::Own(_)) {
+        workload.cluster.site_fabric = config.site_fabric().map(str::to_owned);
+    }
     workload.validate()?;
     Ok(workload)
 }

@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     AcmeLikeConfig, AlibabaConfig, GavelConfig, HeliosLikeConfig, ItpLikeConfig, LlmSiteConfig,
-    OpenbLikeConfig, PaiShareConfig, PhillyLikeConfig, PolluxConfig, SiaConfig, SynergyConfig, sia,
+    OpenbLikeConfig, OwnConfig, OwnGenerator, PaiShareConfig, PhillyLikeConfig, PolluxConfig, SiaConfig,
+    SynergyConfig, own, sia,
 };
 use crate::config;
 use crate::error::Error;
@@ -47,6 +48,8 @@ pub enum GeneratorConfig {
     SiaNewtrace(SiaConfig),
     /// 160 elastic jobs in 8 h on 64 T4: Pollux's applications, which run on any number of GPUs.
     Pollux(PolluxConfig),
+    /// A generator that the program has beside these.
+    Own(OwnConfig),
 }
 
 impl Default for GeneratorConfig {
@@ -76,6 +79,13 @@ impl GeneratorConfig {
         "pollux",
     ];
 
+    /// Names of the presets, and of the generators that the program has beside them.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        GeneratorConfig::PRESETS
+            .into_iter()
+            .chain(own::own().iter().map(|own| own.name))
+    }
+
     /// A preset with its defaults.
     ///
     /// # Errors
@@ -99,8 +109,12 @@ impl GeneratorConfig {
             "sia-newtrace" => GeneratorConfig::SiaNewtrace(SiaConfig::default()),
             "pollux" => GeneratorConfig::Pollux(PolluxConfig::default()),
             _ => {
-                let allowed = format!("one of {}", GeneratorConfig::PRESETS.join(", "));
-                let nearest = nearest_of(&GeneratorConfig::PRESETS, name).unwrap_or_default();
+                if let Some(own) = own::find(name) {
+                    return Ok(GeneratorConfig::Own((own.defaults)()));
+                }
+                let known: Vec<&str> = GeneratorConfig::names().collect();
+                let allowed = format!("one of {}", known.join(", "));
+                let nearest = nearest_of(&known, name).unwrap_or_default();
                 let hint = format!("did you mean {nearest}?");
                 return Err(config("preset", name, &allowed, &hint));
             }
@@ -127,6 +141,7 @@ impl GeneratorConfig {
             GeneratorConfig::SiaHelios(_) => "sia-helios",
             GeneratorConfig::SiaNewtrace(_) => "sia-newtrace",
             GeneratorConfig::Pollux(_) => "pollux",
+            GeneratorConfig::Own(config) => config.generator().map_or("own", |own| own.name),
         }
     }
 
@@ -151,7 +166,8 @@ impl GeneratorConfig {
             | GeneratorConfig::SiaPhilly(_)
             | GeneratorConfig::SiaHelios(_)
             | GeneratorConfig::SiaNewtrace(_)
-            | GeneratorConfig::Pollux(_) => None,
+            | GeneratorConfig::Pollux(_)
+            | GeneratorConfig::Own(_) => None,
         }
     }
 
@@ -203,6 +219,7 @@ impl GeneratorConfig {
             GeneratorConfig::Pollux(_) => {
                 "160 elastic jobs in 8 h on 64 T4: Pollux's applications, which run on any number of GPUs"
             }
+            GeneratorConfig::Own(config) => config.generator().map_or("", |own| own.describe),
         }
     }
 
@@ -234,6 +251,7 @@ impl GeneratorConfig {
                 (config.num_jobs.unwrap_or(sia::NEWTRACE.num_jobs), config.load)
             }
             GeneratorConfig::Pollux(config) => (config.num_jobs, config.load),
+            GeneratorConfig::Own(config) => (config.num_jobs, config.load),
         }
     }
 
@@ -277,6 +295,7 @@ impl GeneratorConfig {
             | GeneratorConfig::SiaHelios(config)
             | GeneratorConfig::SiaNewtrace(config) => config.num_jobs = Some(num_jobs),
             GeneratorConfig::Pollux(config) => config.num_jobs = num_jobs,
+            GeneratorConfig::Own(config) => config.num_jobs = num_jobs,
         }
         self
     }
@@ -302,6 +321,7 @@ impl GeneratorConfig {
             | GeneratorConfig::SiaHelios(config)
             | GeneratorConfig::SiaNewtrace(config) => (config.load, config.jobs_per_hour) = (load, None),
             GeneratorConfig::Pollux(config) => (config.load, config.jobs_per_hour) = (load, None),
+            GeneratorConfig::Own(config) => config.load = load,
         }
         self
     }
@@ -328,6 +348,57 @@ impl GeneratorConfig {
             | GeneratorConfig::SiaHelios(config)
             | GeneratorConfig::SiaNewtrace(config) => config.validate(),
             GeneratorConfig::Pollux(config) => config.validate(),
+            GeneratorConfig::Own(config) => config.validate(),
         }
+    }
+}
+
+/// Says which generators a program has; once, before anything is read.
+///
+/// # Errors
+/// A name that is taken; a second call.
+pub fn register(generators: Vec<OwnGenerator>) -> Result<(), Error> {
+    for (place, one) in generators.iter().enumerate() {
+        let is_taken = GeneratorConfig::PRESETS.contains(&one.name)
+            || generators[..place].iter().any(|other| other.name == one.name);
+        if is_taken || one.name.is_empty() || one.name.contains([',', '/', '.']) {
+            let allowed = "a name without commas, dots and slashes that nothing else has";
+            return Err(config("generator", one.name, allowed, "give it another name"));
+        }
+    }
+    if own::keep(generators) {
+        return Ok(());
+    }
+    let hint = "name all of them in one call";
+    Err(config("generator", "registered again", "once in a program", hint))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_taken_name_is_refused_and_so_is_one_that_this_program_does_not_have() {
+        let own = |name| OwnGenerator {
+            name,
+            describe: "",
+            defaults: || OwnConfig::new("mine"),
+            make: |_, _| Err(config("x", "x", "x", "x")),
+        };
+        for names in [vec!["pollux"], vec!["a", "a"], vec!["a.csv"]] {
+            let said = register(names.iter().map(|name| own(name)).collect()).unwrap_err();
+            assert!(
+                said.to_string().contains("that nothing else has"),
+                "{names:?}: {said}"
+            );
+        }
+        let text = "preset = 'own'\nname = 'mine'\nnum_jobs = 7\n[settings]\nburst = 3.0";
+        let parsed: GeneratorConfig = toml::from_str(text).unwrap();
+        assert_eq!(parsed.size(), (7, 0.8));
+        let said = parsed.validate().unwrap_err().to_string();
+        assert!(
+            said.contains("generator.name = mine") && said.contains("no generators of its own"),
+            "{said}"
+        );
     }
 }

@@ -19,7 +19,7 @@ pub(super) fn run(args: &DistillArgs, num_fits: u16, context: &mut Context<'_>) 
         num_fits: num_fits.into(),
         num_lists: setup.report_lists()?,
     };
-    let folder = setup.folder("stability", None)?;
+    let folder = setup.folder("stability", None, context)?;
     let (report, trees) = stability(&setup.env, &input, setup.seed, &bars(setup.quiet))?;
     for (fit, tree) in trees.iter().enumerate() {
         let name = format!("trees/fit-{}.json", fit + 1);

@@ -30,7 +30,7 @@ pub(super) fn run(args: &DistillArgs, context: &mut Context<'_>) -> Result<(), E
         num_lists: setup.report_lists()?,
         against,
     };
-    let folder = setup.folder("frontier", None)?;
+    let folder = setup.folder("frontier", None, context)?;
     let (report, trees) = frontier(&setup.env, &input, setup.seed, &bars(setup.quiet))?;
     for tree in &trees {
         let name = format!("trees/leaves-{}.json", tree.num_leaves());

@@ -11,6 +11,7 @@ use crate::progress::bars;
 use pleach_experiments::distill::search::{SearchInput, search_tree, state_file};
 use pleach_experiments::door::{DOOR, PolicySpec};
 use pleach_experiments::error::Error;
+use pleach_experiments::train::objective;
 
 /// Lists of each part on which a searched tree must beat its start.
 const ACCEPT_LISTS: u16 = 40;
@@ -62,7 +63,7 @@ pub(super) fn run(args: &DistillArgs, context: &mut Context<'_>) -> Result<(), E
             hint,
         ));
     }
-    let folder = setup.folder("distill", None)?;
+    let folder = setup.folder("distill", None, context)?;
     let input = SearchInput {
         config: search,
         accept_lists: args.accept_lists.unwrap_or(ACCEPT_LISTS).into(),
@@ -91,12 +92,16 @@ pub(super) fn run(args: &DistillArgs, context: &mut Context<'_>) -> Result<(), E
         title: "A tree from a search",
         settings: &settings,
         words: &words,
+        objective: &objective::avg_jct(),
     };
-    setup.compared(&found.tree, &folder, (page, context))?;
+    let compared = setup.compared(&found.tree, &folder, (page, context))?;
     let place = folder.path().to_path_buf();
     folder.finish()?;
     if !setup.quiet {
         context.say(&words)?;
+        if let Some(verdict) = &compared.verdict {
+            context.say(verdict)?;
+        }
         context.say(&format!("written to {}", place.display()))?;
     }
     Ok(())

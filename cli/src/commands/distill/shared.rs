@@ -1,7 +1,7 @@
 //! What every way of distilling shares: what its flags say, the run's folder, the tree's files, the comparison on test seeds.
 
 use pleach_distill::DistillConfig;
-use pleach_env::EnvConfig;
+use pleach_env::{EnvConfig, Split};
 use pleach_experiments::door::{DOOR, PolicySpec, TREE_FILE};
 use pleach_experiments::error::Error;
 use pleach_experiments::evaluate::instances::{episodes, seeds};
@@ -11,7 +11,10 @@ use pleach_experiments::evaluate::stand_in::stand_ins;
 use pleach_experiments::report::Report;
 use pleach_experiments::run_folder::RunFolder;
 use pleach_experiments::run_folder::atomic_file::read_toml;
+use pleach_experiments::train::env_description;
 use pleach_experiments::train::objective::Objective;
+use pleach_experiments::train::verdict;
+use pleach_scheduler::heuristics;
 use pleach_scheduler::tree::Tree;
 use serde::Serialize;
 
@@ -82,18 +85,27 @@ impl<'a> Setup<'a> {
         self.teacher.as_ref().ok_or_else(none)
     }
 
-    /// The folder of a run of this command.
+    /// The folder of a run of this command; says how a list of one's own is split.
     ///
     /// # Errors
     /// A folder in the way.
-    pub(super) fn folder(&self, command: &str, objective: Option<&Objective>) -> Result<RunFolder, Error> {
+    pub(super) fn folder(
+        &self,
+        command: &str,
+        objective: Option<&Objective>,
+        context: &mut Context<'_>,
+    ) -> Result<RunFolder, Error> {
         let settings = Settings {
             args: self.args,
             distill: &self.config,
             objective,
         };
         let run = &self.args.run;
-        RunFolder::open(command, &settings, self.seed, run.out.as_deref(), run.existing())
+        let folder = RunFolder::open(command, &settings, self.seed, run.out.as_deref(), run.existing())?;
+        if let Some(split) = env_description::split(&self.env).filter(|_| !self.quiet) {
+            context.say(&split)?;
+        }
+        Ok(folder)
     }
 
     /// Lists of each part of a report.
@@ -115,7 +127,7 @@ impl<'a> Setup<'a> {
         }
     }
 
-    /// The tree beside all heuristics and its teacher on test seeds: results in the folder, a report, and the tree's name there.
+    /// The tree beside all heuristics and its teacher on test seeds, with results and a report in the folder.
     ///
     /// # Errors
     /// A policy that cannot be played, a full disk.
@@ -124,7 +136,7 @@ impl<'a> Setup<'a> {
         tree: &Tree,
         folder: &RunFolder,
         (page, context): (Page<'_>, &mut Context<'_>),
-    ) -> Result<(Results, String), Error> {
+    ) -> Result<Compared, Error> {
         let teacher = self.teacher.as_ref();
         let mut policies = DOOR.open_all(&[])?;
         let others = teacher.filter(|teacher| !policies.iter().any(|policy| policy.name() == teacher.name()));
@@ -133,7 +145,8 @@ impl<'a> Setup<'a> {
         PolicySpec::tree("tree", tree.clone()).join(&mut policies);
         let tree = policies[policies.len() - 1].name().to_string();
         let num_seeds = self.args.test_seeds.unwrap_or(TEST_SEEDS);
-        let instances = episodes(&self.env, &seeds(self.seed, "test", num_seeds as usize))?;
+        let env = self.env.in_split(Split::Test);
+        let instances = episodes(&env, &seeds(self.seed, "test", num_seeds as usize))?;
         let mut sim = self.env.sim.clone();
         sim.record_utilisation = true;
         let bars = bars(self.quiet);
@@ -142,13 +155,21 @@ impl<'a> Setup<'a> {
             .run(&instances, &policies)?;
         let results = Results::new("distill", runs, teacher.map(PolicySpec::name))?
             .with_stand_ins(stand_ins(&policies, &instances, &sim));
+        let verdict = self.verdict(&results, &tree, page.objective);
+        let words = format!(
+            "{}{}",
+            page.words,
+            verdict
+                .as_deref()
+                .map_or(String::new(), |words| format!("\n{words}\n"))
+        );
         let report = Report {
             title: page.title,
             command_line: &context.command_line,
             config: page.settings,
             results: &results,
             learning: None,
-            tree: Some(page.words),
+            tree: Some(&words),
         };
         report.write(&folder.file("report.html")?)?;
         results.write_json(&folder.file("results.json")?)?;
@@ -156,7 +177,32 @@ impl<'a> Setup<'a> {
         if let Some(path) = self.args.run.json() {
             context.write_json(path, &results)?;
         }
-        Ok((results, tree))
+        Ok(Compared {
+            results,
+            tree,
+            verdict,
+        })
+    }
+
+    /// Who is ahead of the tree on the test seeds, and what to try; none where nobody is.
+    fn verdict(&self, results: &Results, tree: &str, objective: &Objective) -> Option<String> {
+        let (rival, ratio) = verdict::leader(results, tree, heuristics::names(), objective)?;
+        let mut to_try = vec!["more --leaves".to_string()];
+        match &self.teacher {
+            Some(teacher) if !self.args.search => {
+                let worth = verdict::leader(results, teacher.name(), &[&rival], objective);
+                let is_behind = worth.and_then(|(_, ratio)| verdict::ahead(&rival, ratio));
+                if let Some(is_behind) = is_behind {
+                    to_try = vec![format!(
+                        "another teacher, for of {} too {is_behind}",
+                        teacher.name()
+                    )];
+                }
+                to_try.push("a tree that is searched for (--search --teacher)".to_string());
+            }
+            _ => to_try.push("more --simulations".to_string()),
+        }
+        verdict::in_words(true, verdict::ahead(&rival, ratio), &to_try)
     }
 }
 
@@ -168,11 +214,22 @@ pub(in crate::commands) fn write_tree(folder: &RunFolder, tree: &Tree) -> Result
     Ok(())
 }
 
+/// A tree beside others on test seeds.
+pub(super) struct Compared {
+    pub(super) results: Results,
+    /// The tree's name there.
+    pub(super) tree: String,
+    /// Who is ahead of it, and what to try; none where nobody is.
+    pub(super) verdict: Option<String>,
+}
+
 /// What a report says beside the results.
 pub(super) struct Page<'a> {
     pub(super) title: &'a str,
     pub(super) settings: &'a str,
     pub(super) words: &'a str,
+    /// What the tree is compared by.
+    pub(super) objective: &'a Objective,
 }
 
 /// The settings of the flags. `leaves` are the sizes to try where neither a flag nor a file names some.

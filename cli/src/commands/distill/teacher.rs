@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use pleach_env::Split;
 use pleach_scheduler::tree::Tree;
 
 use super::shared::{CONFIG_BYTES_MAX, Page, Setup, write_tree};
@@ -35,7 +36,7 @@ pub(super) fn run(args: &DistillArgs, context: &mut Context<'_>) -> Result<(), E
     let other = Some(&objective).filter(|objective| **objective != objective::avg_jct());
     let setup = Setup::of(args, &[])?;
     let teacher = setup.teacher()?;
-    let folder = setup.folder("distill", other)?;
+    let folder = setup.folder("distill", other, context)?;
     if let Some(line) = advice(args).filter(|_| !setup.quiet) {
         context.say(&line)?;
     }
@@ -60,17 +61,26 @@ pub(super) fn run(args: &DistillArgs, context: &mut Context<'_>) -> Result<(), E
         title: "A tree from a policy",
         settings: &settings,
         words: &words,
+        objective: &objective,
     };
-    let (results, tree) = setup.compared(&distilled.tree, &folder, (page, context))?;
-    let table = Table::compare(&results, &COLUMNS);
+    let compared = setup.compared(&distilled.tree, &folder, (page, context))?;
+    let table = Table::compare(&compared.results, &COLUMNS);
     let place = folder.path().to_path_buf();
     folder.finish()?;
     if !setup.quiet {
         context.say(&table.to_terminal())?;
         if let Some(objective) = other {
-            context.say(&on_test_seeds(objective, &results, &tree, teacher.name()))?;
+            context.say(&on_test_seeds(
+                objective,
+                &compared.results,
+                &compared.tree,
+                teacher.name(),
+            ))?;
         }
         context.say(&words)?;
+        if let Some(verdict) = &compared.verdict {
+            context.say(verdict)?;
+        }
         let agreement = 100.0 * distilled.report.result.fidelity.agreement;
         context.say(&format!(
             "fidelity {agreement:.1} %; written to {}",
@@ -92,8 +102,8 @@ fn parts(
     }
     let bars = bars(setup.quiet);
     let drawn = (setup.seed, "distill/parts");
-    let (env, num_lists) = (&setup.env, num_lists.into());
-    let lists = Lists::draw(env, &PARTS, drawn, num_lists, Rivals::Heuristics, &bars)?;
+    let (env, num_lists) = (setup.env.in_split(Split::Test), num_lists.into());
+    let lists = Lists::draw(&env, &PARTS, drawn, num_lists, Rivals::Heuristics, &bars)?;
     let tree = PolicySpec::tree("tree", tree.clone());
     let mut rows = Vec::new();
     for (name, policy) in [("tree", &tree), (teacher.name(), teacher)] {

@@ -1,0 +1,239 @@
+//! The template: everything that it names works by name in every command, and so does a policy in a process.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+fn run(folder: &Path, words: &[&str]) -> (Option<i32>, String, String) {
+    let output = Command::new(env!("CARGO_BIN_EXE_pleach-own"))
+        .current_dir(folder)
+        .args(words)
+        .output()
+        .unwrap();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (output.status.code(), text(&output.stdout), text(&output.stderr))
+}
+
+fn succeed(folder: &Path, line: &str) -> String {
+    succeed_with(folder, &line.split_whitespace().collect::<Vec<_>>())
+}
+
+fn succeed_with(folder: &Path, words: &[&str]) -> String {
+    let (code, said, error) = run(folder, words);
+    assert_eq!(code, Some(0), "{words:?}: {error}");
+    said
+}
+
+/// The example in Python as a policy.
+fn pipe() -> String {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("my_policy.py");
+    format!("pipe:python3 {}", file.display())
+}
+
+fn has_row(table: &str, name: &str) -> bool {
+    table.lines().any(|line| line.starts_with(&format!("{name} ")))
+}
+
+const SMALL: &str = "\
+num_envs = 4
+warm_start_steps = 100
+num_validation = 4
+validate_every = 1
+checkpoint_every = 1
+[train]
+num_updates = 1
+num_steps = 64
+group_size = 2
+[train.network]
+hidden = 8
+context = 8
+";
+
+#[test]
+fn what_the_program_has_is_listed_compared_and_swept_by_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let here = folder.path();
+    let listed = succeed(here, "policies");
+    assert!(
+        has_row(&listed, "aged-sjf") && has_row(&listed, "widest-first"),
+        "{listed}"
+    );
+    assert!(succeed(here, "policies --show widest-first").contains("gang size"));
+    assert!(has_row(&succeed(here, "workload"), "bursty"));
+    let table = succeed(
+        here,
+        "evaluate --policy sjf,aged-sjf,deal:aged-sjf,order:aged-sjf,widest-first --workload bursty --num-jobs 40 \
+         --load 1.2 --seeds 2 --preemption",
+    );
+    for name in [
+        "sjf",
+        "aged-sjf",
+        "deal:aged-sjf",
+        "order:aged-sjf",
+        "widest-first",
+    ] {
+        assert!(has_row(&table, name), "{name}: {table}");
+    }
+    let table = succeed(
+        here,
+        "tournament --policy fifo,aged-sjf,widest-first --workload bursty --num-jobs 30 --seeds 1 --condition ideal",
+    );
+    assert!(
+        table.contains("aged-sjf") && table.contains("widest-first"),
+        "{table}"
+    );
+    let grid = "name = 's'\nseeds = 1\n[base]\nworkload = 'bursty'\nnum_jobs = 30\n[grid]\npolicy = ['fifo', 'aged-sjf']\n";
+    fs::write(here.join("grid.toml"), grid).unwrap();
+    succeed(here, "sweep plan --config grid.toml --out s/sweep.json");
+    succeed(here, "sweep run --manifest s/sweep.json --quiet");
+    succeed(here, "sweep gather --manifest s/sweep.json");
+    let table = fs::read_to_string(here.join("s/results.csv")).unwrap();
+    assert!(table.contains("aged-sjf"), "{table}");
+    // A name that is none is refused with theirs beside ours.
+    let (code, _, said) = run(here, &["evaluate", "--policy", "aged-sfj"]);
+    assert_eq!(code, Some(2));
+    assert!(said.contains("Did you mean aged-sjf?"), "{said}");
+}
+
+#[test]
+fn its_policy_teaches_networks_and_trees_and_its_reward_pays() {
+    let folder = tempfile::tempdir().unwrap();
+    let here = folder.path();
+    fs::write(here.join("small.toml"), SMALL).unwrap();
+    let mut words: Vec<&str> =
+        "train --config small.toml --workload bursty --num-jobs 20 --warm-start aged-sjf --out net --reward"
+            .split_whitespace()
+            .collect();
+    words.push("-idle_gpu_hours / 100 - jobs_in_system_s / total_run_s");
+    let said = succeed_with(here, &words);
+    assert!(said.contains("from a clone of aged-sjf"), "{said}");
+    let settings = fs::read_to_string(here.join("net/settings.toml")).unwrap();
+    assert!(
+        settings.contains("-idle_gpu_hours / 100") && settings.contains("\"own\""),
+        "{settings}"
+    );
+    let said = succeed(
+        here,
+        "distill --teacher aged-sjf --workload bursty --num-jobs 20 --leaves 4 --rounds 0 --episodes 2 --test-seeds 2 --part-lists 0 --out tree",
+    );
+    assert!(said.contains("tier"), "{said}");
+    let table = succeed(
+        here,
+        "evaluate --policy aged-sjf,net,tree --workload bursty --num-jobs 20 --seeds 2",
+    );
+    assert!(has_row(&table, "network") && has_row(&table, "tree"), "{table}");
+    *words.last_mut().unwrap() = "-idle_gpu_hour";
+    let (code, _, said) = run(here, &words);
+    assert_eq!(code, Some(2));
+    assert!(said.contains("did you mean idle_gpu_hours?"), "{said}");
+}
+
+#[test]
+fn a_policy_in_python_is_compared_played_swept_and_pruned() {
+    let folder = tempfile::tempdir().unwrap();
+    let (here, pipe) = (folder.path(), pipe());
+    let list = ["--workload", "bursty", "--num-jobs", "20"];
+    let with = |words: &[&str]| succeed_with(here, &[words, &list].concat());
+    let both = format!("sjf,mine={pipe}");
+    let table = with(&["evaluate", "--policy", &both, "--seeds", "2"]);
+    assert!(has_row(&table, "mine"), "{table}");
+    let table = with(&[
+        "tournament",
+        "--policy",
+        &pipe,
+        "--seeds",
+        "1",
+        "--condition",
+        "ideal",
+    ]);
+    assert!(table.contains("my_policy"), "{table}");
+    with(&[
+        "distill",
+        "--teacher",
+        &pipe,
+        "--leaves",
+        "4",
+        "--rounds",
+        "0",
+        "--episodes",
+        "1",
+        "--test-seeds",
+        "1",
+        "--part-lists",
+        "0",
+        "--out",
+        "tree",
+    ]);
+    let grid = format!("name = 's'\nseeds = 1\n[base]\nnum_jobs = 20\n[grid]\npolicy = ['fifo', '{pipe}']\n");
+    fs::write(here.join("grid.toml"), grid).unwrap();
+    succeed(here, "sweep plan --config grid.toml --out s/sweep.json");
+    succeed(here, "sweep run --manifest s/sweep.json --quiet");
+    // What is no policy is refused before any work.
+    let (code, _, said) = run(
+        here,
+        &[
+            "evaluate",
+            "--policy",
+            "sjf,pipe:python3 -c pass",
+            "--out",
+            "look",
+        ],
+    );
+    assert_eq!(code, Some(2), "{said}");
+    assert!(
+        said.contains("pipe:python3 -c pass") && said.contains("has ended"),
+        "{said}"
+    );
+    assert!(!here.join("look").exists());
+}
+
+/// Words of a line, as a shell has them; quotes are single ones.
+fn words(line: &str) -> Vec<String> {
+    let (mut words, mut word, mut is_quoted) = (Vec::new(), None::<String>, false);
+    for letter in line.chars() {
+        match letter {
+            '\'' => {
+                is_quoted = !is_quoted;
+                word.get_or_insert_default();
+            }
+            ' ' if !is_quoted => words.extend(word.take()),
+            letter => word.get_or_insert_default().push(letter),
+        }
+    }
+    words.extend(word);
+    words
+}
+
+#[test]
+fn what_the_tutorial_types_runs() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let page = fs::read_to_string(root.join("../../../docs/tutorials/researcher-rust.md")).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    fs::copy(root.join("my_policy.py"), folder.path().join("my_policy.py")).unwrap();
+    let lines = page.lines().filter_map(|line| line.strip_prefix("own "));
+    let mut num_lines = 0;
+    for line in lines {
+        let mut typed = words(line);
+        for (long, short) in [
+            ("50000", "1024"),
+            ("200", "40"),
+            ("5", "1"),
+            ("3", "1"),
+            ("4,8", "4"),
+        ] {
+            // The same in short.
+            for word in typed.iter_mut().filter(|word| *word == long) {
+                *word = short.to_string();
+            }
+        }
+        if typed[0] == "evaluate" && !line.contains("--seeds") {
+            typed.extend(["--seeds".to_string(), "1".to_string()]);
+        }
+        succeed_with(
+            folder.path(),
+            &typed.iter().map(String::as_str).collect::<Vec<_>>(),
+        );
+        num_lines += 1;
+    }
+    assert_eq!(num_lines, 6);
+}

@@ -183,8 +183,8 @@ check_python() {
   (cd python && "$venv/bin/python" -m mypy --strict pleach tests/typed_use.py)
 }
 check_python_libs() {
-  timeout 3600 "$venv/bin/pip" install -q torch torchrl stable-baselines3 sb3-contrib 'ray[rllib]' nbclient ipykernel matplotlib moviepy
-  (cd python/tests && PLEACH_CHECK_PYTHON_LIBS=1 timeout 3600 "$venv/bin/python" -m pytest -q -rs test_examples.py test_libraries.py test_pictures.py)
+  timeout 3600 "$venv/bin/pip" install -q torch torchrl stable-baselines3 sb3-contrib 'ray[rllib]' 'minari[create,hdf5]' nbclient ipykernel matplotlib moviepy
+  (cd python/tests && PLEACH_CHECK_PYTHON_LIBS=1 timeout 3600 "$venv/bin/python" -m pytest -q -rs test_documents.py test_examples.py test_libraries.py test_networks.py test_pictures.py)
 }
 check_ray() {
   timeout 1800 "$venv/bin/pip" install -q ray

@@ -9,10 +9,11 @@ PACKAGE = Path(__file__).parent / "pleach"
 MODULES = {
     "env": ["PleachEnv"],
     "vector": ["PleachVectorEnv"],
-    "policies": ["names", "load", "Policy"],
+    "policies": ["names", "load", "batched", "Policy"],
     "columns": ["named", "by_name", "Named"],
     "comparison": ["evaluate", "Comparison", "distill", "Distilled"],
     "training": ["train", "Trained"],
+    "networks": ["export_onnx"],
     "workloads": ["workload", "read", "simulate", "Workload", "Simulation"],
     "wrappers": [
         "flat",

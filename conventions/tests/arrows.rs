@@ -88,6 +88,7 @@ const ARROWS: [(&str, &[&str]); 21] = [
             "pleach-env",
             "pleach-distill",
             "pleach-experiments",
+            "pleach-network",
             "pleach-cli",
         ],
     ),

@@ -1,13 +1,13 @@
-"""MaskablePPO of sb3-contrib on one flat observation, compared with heuristics on workloads that it never saw."""
+"""MaskablePPO of sb3-contrib over environments that step in Rust, compared with heuristics on workloads that it never saw."""
 
 import argparse
 
 import gymnasium
 import numpy as np
 from sb3_contrib import MaskablePPO
-from stable_baselines3.common.vec_env import DummyVecEnv
 
 import pleach
+from pleach.sb3 import SB3VecEnv
 
 
 def main():
@@ -19,13 +19,11 @@ def main():
     parser.add_argument("--seeds", type=int, default=10)
     args = parser.parse_args()
     settings = {"num_jobs": args.num_jobs}
-
-    def make():
-        return pleach.wrappers.FlatObservation(gymnasium.make(args.env, disable_env_checker=True, **settings))
-
+    mode = gymnasium.vector.AutoresetMode.SAME_STEP
+    envs = gymnasium.make_vec(args.env, num_envs=args.envs, vectorization_mode="vector_entry_point", autoreset_mode=mode, **settings)
     model = MaskablePPO(
         "MlpPolicy",
-        DummyVecEnv([make] * args.envs),
+        SB3VecEnv(envs.unwrapped, is_flat=True),
         n_steps=256,
         batch_size=512,
         n_epochs=4,
@@ -37,10 +35,10 @@ def main():
     )
     model.learn(args.steps)
 
-    def learned(observation):
-        row = pleach.wrappers.flat(observation)
-        action, _ = model.predict(row, action_masks=observation["mask"].astype(bool), deterministic=True)
-        return int(action)
+    @pleach.batched
+    def learned(seen):
+        actions, _ = model.predict(pleach.wrappers.flat(seen), action_masks=seen["mask"].astype(bool), deterministic=True)
+        return actions
 
     def random(observation, rng=np.random.default_rng(1)):
         return int(rng.choice(np.flatnonzero(observation["mask"])))

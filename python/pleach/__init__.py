@@ -7,7 +7,8 @@ from pleach._pleach import __version__, env_ids, workload_names
 from pleach.columns import Named, by_name, named
 from pleach.comparison import Comparison, Distilled, distill, evaluate
 from pleach.env import PleachEnv
-from pleach.policies import Policy, load
+from pleach.networks import export_onnx
+from pleach.policies import Policy, batched, load
 from pleach.training import Trained, train
 from pleach.vector import PleachVectorEnv
 from pleach.workloads import Simulation, Workload, read, simulate, workload
@@ -25,10 +26,12 @@ __all__ = [
     "Trained",
     "Workload",
     "__version__",
+    "batched",
     "by_name",
     "distill",
     "env_ids",
     "evaluate",
+    "export_onnx",
     "load",
     "named",
     "policies",

@@ -19,12 +19,32 @@ Environment = Union["gymnasium.Env[Any, Any]", "gymnasium.vector.VectorEnv[Any, 
 #: Scores ``[C]`` of an observation's candidates, of which the largest admissible one wins, or the index of one.
 PolicyFunction = Callable[[Observation], Any]
 PolicyLike = Union["Policy", str, "os.PathLike[str]", PolicyFunction]
+#: What marks a function of N decisions.
+_MARK = "_pleach_takes_many"
 
 
 def names() -> list[str]:
     """Names of heuristics and planners, all of which can be compared and asked as experts."""
     heuristics, planners = _pleach.policy_names()
     return [*heuristics, *planners]
+
+
+def batched(function: PolicyFunction) -> PolicyFunction:
+    """Marks a function that takes the observations of N decisions at once (``global`` [N, G], ``candidates`` [N, C, F], ``mask``
+    [N, C]) and returns scores [N, C] or indices [N].
+
+    :func:`pleach.evaluate` then plays up to 64 lists side by side and asks once for all of them; elsewhere N is 1. Who is asked together
+    depends on the lists alone, so results are the same at any number of threads. They are those of the same function of one decision
+    where its rounding does not depend on N.
+    """
+
+    def many(observation: Observation) -> Any:
+        return function(observation)
+
+    many.__name__ = str(getattr(function, "__name__", type(function).__name__))
+    many.__doc__ = function.__doc__
+    setattr(many, _MARK, True)
+    return many
 
 
 class Policy:
@@ -42,7 +62,7 @@ class Policy:
         tie_key: str | None = None,
         columns: str = "decision-1",
     ) -> Policy:
-        """A function ``observation -> scores [C] or index`` as a policy.
+        """A function ``observation -> scores [C] or index`` as a policy, or one of N decisions (:func:`pleach.batched`).
 
         Without ``candidates`` it chooses among those of the environment it plays in. Others are given as the settings of the same name
         (``heads``, ``fitting``, ``templates``, ``reserve``, ``preempt``, ``share``, ``sizes``, ``cores``, ``wait_for_type``, and
@@ -53,7 +73,8 @@ class Policy:
         own = str(getattr(function, "__name__", type(function).__name__))
         like = candidates._inner if isinstance(candidates, Policy) else None
         settings = None if candidates is None or isinstance(candidates, Policy) else to_json(candidates)
-        return cls(_pleach.Policy.of_callable(name or own, function, settings, tie_key, like, columns))
+        takes_many = bool(getattr(function, _MARK, False))
+        return cls(_pleach.Policy.of_callable(name or own, function, takes_many, settings, tie_key, like, columns))
 
     @property
     def name(self) -> str:

@@ -13,7 +13,7 @@ from typing import Any, Mapping, Union
 import numpy as np
 import numpy.typing as npt
 
-from pleach import _pleach
+from pleach import _pleach, gantt
 from pleach._html import html_table
 from pleach._settings import checked_seed, checked_whole, to_json
 from pleach.policies import PolicyLike, as_inner
@@ -142,7 +142,9 @@ def read(path: str | os.PathLike[str], *, format: str | None = None, **options: 
 class Simulation:
     """What became of a workload."""
 
-    def __init__(self, found: dict[str, Any]) -> None:
+    def __init__(self, found: dict[str, Any], cluster: dict[str, Any]) -> None:
+        #: The description of the cluster.
+        self.cluster = cluster
         #: One row per job, column by column, in the order of the workload; times in s. ``nodes`` are those of its last start, as
         #: ``3:8 4:8`` for eight GPUs on each of the nodes 3 and 4, counted from 0 over the groups of the cluster.
         self.jobs: Columns = found["jobs"]
@@ -160,6 +162,11 @@ class Simulation:
     def to_arrow(self) -> Any:
         """What became of the jobs as a table of Arrow, a row per job."""
         return as_arrow(self.jobs)
+
+    def gantt(self, axes: Any = None) -> Any:
+        """Draws who ran where and when on matplotlib's ``axes``, new ones where there are none, and returns them: GPUs by node and type
+        over hours, jobs in colours."""
+        return gantt.draw(self.segments, self.cluster, axes)
 
     def __repr__(self) -> str:
         return f"<pleach.Simulation {self.metrics['num_jobs']:.0f} jobs, average JCT {self.metrics['avg_jct_s']:.0f} s>"
@@ -181,8 +188,9 @@ def simulate(
     ``scheduling`` is what the cluster can do and the scheduler knows: ``preemption``, ``restart_cost_s``, ``estimates``, ``sharing``,
     ``node_mtbf_days``, ``checkpoint_interval_s``, ``outcomes``, ``capacity``, ``mixed_types``, ``overheads``, and ``actions``, a list of names.
     """
-    inner = as_workload(jobs, cluster)._inner
-    return Simulation(_pleach.simulate(inner, as_inner(policy), to_json(scheduling), checked_seed(seed)))
+    whole = as_workload(jobs, cluster)
+    found = _pleach.simulate(whole._inner, as_inner(policy), to_json(scheduling), checked_seed(seed))
+    return Simulation(found, whole.cluster)
 
 
 def as_workload(jobs: Jobs, cluster: Mapping[str, Any] | Workload | None = None) -> Workload:

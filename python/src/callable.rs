@@ -1,4 +1,5 @@
-//! A function of Python as a policy: it is asked at every decision point, with an observation like those of environments.
+//! A function of Python as a policy: it is asked at every decision point, with an observation like those of environments, or with
+//! those of N decisions.
 //!
 //! Long work plays in threads of its own; functions are asked on the thread of the caller, where what he set for his thread holds:
 //! PyTorch's number of threads and `no_grad`, NumPy's `errstate`.
@@ -21,6 +22,7 @@ use pyo3::types::PyDict;
 
 use crate::errors::{of_experiment, refused};
 use crate::interrupt::Errands;
+use crate::lockstep::Seat;
 
 /// What the function raised, kept for its caller: errors of policies are small and say no more than that.
 pub(crate) type Failure = Arc<Mutex<Option<PyErr>>>;
@@ -38,6 +40,10 @@ pub(crate) fn offered(
 pub(crate) struct Callable {
     pub(crate) name: String,
     pub(crate) function: Arc<Py<PyAny>>,
+    /// Whether it takes observations of N decisions.
+    pub(crate) takes_many: bool,
+    /// Its place among lists that play at once.
+    pub(crate) seat: Option<Seat>,
     /// Who asks it on the thread of a caller; none where that is this thread.
     pub(crate) errands: Option<Errands>,
     /// What its observations show.
@@ -61,11 +67,47 @@ impl Callable {
         self
     }
 
-    /// Scores of the candidates that there are.
+    /// Scores of the candidates of each decision.
+    pub(crate) fn ask_all(&self, py: Python<'_>, seen: Vec<Seen>) -> PyResult<Vec<Vec<f32>>> {
+        if !self.takes_many {
+            return seen.into_iter().map(|seen| self.ask(py, seen)).collect();
+        }
+        let masks: Vec<Vec<bool>> = seen.iter().map(|seen| seen.mask.clone()).collect();
+        let num = masks.len();
+        let answer = self
+            .function
+            .call1(py, (Seen::observations(seen, py)?,))?
+            .into_bound(py);
+        let array = py.import("numpy")?.call_method1("asarray", (&answer,))?;
+        let shape: Vec<usize> = array.getattr("shape")?.extract()?;
+        let allowed =
+            || format!("shape {shape:?} for {num} decisions, of which a row or an index each is needed");
+        if shape.first() != Some(&num) || shape.len() > 2 {
+            return Err(self.refused(&allowed()));
+        }
+        let rows = masks.iter().enumerate().map(|(row, mask)| {
+            let own = array.get_item(row)?;
+            // An index is a whole number: a row of one candidate has an axis.
+            let own = if shape.len() == 1 {
+                own.call_method0("item")?
+            } else {
+                own
+            };
+            self.scores_of(py, &own, mask)
+        });
+        rows.collect()
+    }
+
+    /// Scores of the candidates of one decision.
     fn ask(&self, py: Python<'_>, seen: Seen) -> PyResult<Vec<f32>> {
         let mask = seen.mask.clone();
-        let mut scores = vec![0.0; mask.len()];
         let answer = self.function.call1(py, (seen.observation(py)?,))?.into_bound(py);
+        self.scores_of(py, &answer, &mask)
+    }
+
+    /// Scores of the candidates that there are, from an index or from as many numbers.
+    fn scores_of(&self, py: Python<'_>, answer: &Bound<'_, PyAny>, mask: &[bool]) -> PyResult<Vec<f32>> {
+        let mut scores = vec![0.0; mask.len()];
         if let Ok(index) = answer.extract::<i64>() {
             let chosen = usize::try_from(index).ok();
             let Some(chosen) = chosen.filter(|index| mask.get(*index) == Some(&true)) else {
@@ -74,9 +116,7 @@ impl Callable {
             scores[chosen] = 1.0;
             return Ok(scores);
         }
-        let array = py
-            .import("numpy")?
-            .call_method1("asarray", (&answer, "float32"))?;
+        let array = py.import("numpy")?.call_method1("asarray", (answer, "float32"))?;
         let Ok(array) = array.cast::<PyArray1<f32>>() else {
             return Err(self.refused(&format!("shape {}", array.getattr("shape")?)));
         };
@@ -97,22 +137,34 @@ impl Callable {
         Ok(scores)
     }
 
-    /// As [`Callable::ask`], on the thread that is meant.
-    fn answer(&self, seen: Seen) -> Result<PyResult<Vec<f32>>, PolicyError> {
+    /// What `ask` gets in Python on the thread of the caller, or here where nobody else is meant. A failure there goes to the caller.
+    pub(crate) fn on_the_callers_thread<T: Send + 'static>(
+        &self,
+        ask: impl FnOnce(&Callable, Python<'_>) -> PyResult<T> + Send + 'static,
+    ) -> Result<PyResult<T>, PolicyError> {
         let Some(errands) = &self.errands else {
-            return Ok(Python::attach(|py| self.ask(py, seen)));
+            return Ok(Python::attach(|py| ask(self, py)));
         };
         let (send, answer) = channel();
         let asked = self.clone();
         let errand = move |py: Python<'_>| {
             // Of a function that raises the caller hears at once, and the work by itself.
-            let _ = send.send(Ok(asked.ask(py, seen)?));
+            let _ = send.send(ask(&asked, py)?);
             Ok(())
         };
         let sent = errands.send(Box::new(errand));
         // Where the caller has left, nobody waits for the work either.
         sent.map_err(|_| PolicyError::Stopped)?;
-        answer.recv().map_err(|_| PolicyError::Stopped)
+        answer.recv().map(Ok).map_err(|_| PolicyError::Stopped)
+    }
+
+    /// The scores of a decision, from beside other lists where this is one of several.
+    fn answer(&self, seen: Seen) -> Result<PyResult<Vec<f32>>, PolicyError> {
+        if let Some(seat) = &self.seat {
+            return seat.ask(seen).map(Ok);
+        }
+        let one = move |own: &Callable, py: Python<'_>| Ok(own.ask_all(py, vec![seen])?.remove(0));
+        self.on_the_callers_thread(one)
     }
 
     fn refused(&self, found: &str) -> PyErr {
@@ -159,7 +211,7 @@ impl Policy for Callable {
 }
 
 /// An observation as environments of a view show it: rows beyond the present candidates are zero and masked.
-struct Seen {
+pub(crate) struct Seen {
     global: Vec<f32>,
     candidates: Vec<f32>,
     /// Of the candidates that there are.
@@ -187,6 +239,36 @@ impl Seen {
             mask: seen.mask.to_vec(),
             num_features,
         })
+    }
+
+    /// As a dict of arrays with a first axis of N.
+    fn observations(all: Vec<Seen>, py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
+        let (num, num_features) = (all.len(), all.first().map_or(0, |seen| seen.num_features));
+        let num_global = all.first().map_or(0, |seen| seen.global.len());
+        let (mut global, mut candidates, mut mask) =
+            (Vec::new(), Vec::new(), vec![0_i8; num * MAX_CANDIDATES]);
+        for (seen, mask) in all.into_iter().zip(mask.chunks_exact_mut(MAX_CANDIDATES)) {
+            global.extend(seen.global);
+            candidates.extend(seen.candidates);
+            for (to, from) in mask.iter_mut().zip(seen.mask) {
+                *to = i8::from(from);
+            }
+        }
+        let dict = PyDict::new(py);
+        dict.set_item(
+            "global",
+            PyArray1::from_vec(py, global).reshape([num, num_global])?,
+        )?;
+        let candidates = PyArray1::from_vec(py, candidates);
+        dict.set_item(
+            "candidates",
+            candidates.reshape([num, MAX_CANDIDATES, num_features])?,
+        )?;
+        dict.set_item(
+            "mask",
+            PyArray1::from_vec(py, mask).reshape([num, MAX_CANDIDATES])?,
+        )?;
+        Ok(dict)
     }
 
     /// As a dict of arrays.

@@ -4,21 +4,23 @@ use std::collections::BTreeMap;
 
 use pleach_distill::DistillConfig;
 use pleach_env::workload::generate::generate;
-use pleach_env::{EnvConfig, Seed, Source, Split, WorkloadConfig};
+use pleach_env::{EnvConfig, Seed, SimConfig, Source, Split, WorkloadConfig};
 use pleach_experiments::distill::prune;
 use pleach_experiments::evaluate::instances::seeds;
 use pleach_experiments::evaluate::metric::Metric;
 use pleach_experiments::train::validation::Validation;
 use pleach_experiments::{
-    Error, Evaluation, EvaluationConfig, Instance, PolicySpec, Results, Runner, Watcher, WorkloadSource,
+    Error, Evaluation, EvaluationConfig, Instance, PolicyRun, PolicySpec, Results, Runner, Watcher,
+    WorkloadSource,
 };
 use pleach_scheduler::policy::CandidateConfig;
 use pyo3::prelude::*;
 use serde::de::DeserializeOwned;
 
-use crate::callable::offered;
+use crate::callable::{Callable, offered};
 use crate::errors::{of_env, of_experiment, refused};
 use crate::interrupt::Work;
+use crate::lockstep;
 use crate::policy::Policy;
 use crate::settings::settings;
 use crate::workload::Workload;
@@ -59,14 +61,23 @@ impl Arena {
     fn run(
         self,
         config: &EvaluationConfig,
-        specs: Vec<PolicySpec>,
+        players: Vec<Player>,
         watcher: &Watcher,
     ) -> Result<Results, Error> {
+        let specs: Vec<PolicySpec> = players.iter().map(|player| player.spec.clone()).collect();
         let (instances, sim) = match self {
             Arena::Named => {
-                let evaluation = Evaluation::of(config, specs)?;
+                let evaluation = Evaluation::of(config, specs.clone())?;
                 let drawn = evaluation.instances(&mut |_| {})?;
-                return evaluation.run(&drawn, watcher);
+                if players.iter().all(|player| player.of_many.is_none()) {
+                    return evaluation.run(&drawn, watcher);
+                }
+                // The instances have their facts.
+                let sim = SimConfig {
+                    class_facts: false,
+                    ..config.scheduling.sim(&config.workload.workload)
+                };
+                (drawn, sim)
             }
             Arena::Lists(instances) => {
                 config.scheduling.check()?;
@@ -80,12 +91,55 @@ impl Arena {
         let metric = Metric::find(&config.metric)
             .ok_or_else(|| Error::config("metric", &config.metric, "a metric", "avg_jct_s is usual."))?;
         let first = specs.first().map(|spec| spec.name().to_owned());
-        let runs = Runner::new(&sim)
-            .watched("evaluate", watcher)
-            .run(&instances, &specs)?;
+        let runs = runs(&players, &instances, &sim, watcher)?;
         let reference = config.reference.clone().or(first);
         Results::by(metric, "evaluate", runs, reference.as_deref())
     }
+}
+
+/// Who is compared: a policy, and beside it the function that it is, where that takes the decisions of many lists at once.
+struct Player {
+    spec: PolicySpec,
+    of_many: Option<Callable>,
+}
+
+/// All runs, instance by instance, policy by policy.
+fn runs(
+    players: &[Player],
+    instances: &[Instance],
+    sim: &SimConfig,
+    watcher: &Watcher,
+) -> Result<Vec<PolicyRun>, Error> {
+    let alone = |player: &&Player| player.of_many.is_none();
+    let specs: Vec<PolicySpec> = players
+        .iter()
+        .filter(alone)
+        .map(|player| player.spec.clone())
+        .collect();
+    let mut of_alone = Runner::new(sim)
+        .watched("evaluate", watcher)
+        .run(instances, &specs)?
+        .into_iter();
+    let mut of_many = Vec::new();
+    for player in players {
+        let played = |function| lockstep::play(function, player.spec.name(), instances, sim, watcher);
+        of_many.push(
+            player
+                .of_many
+                .as_ref()
+                .map(played)
+                .transpose()?
+                .map(Vec::into_iter),
+        );
+    }
+    let in_order = instances
+        .iter()
+        .flat_map(|_| 0..players.len())
+        .filter_map(|place| match &mut of_many[place] {
+            Some(runs) => runs.next(),
+            None => of_alone.next(),
+        });
+    Ok(in_order.collect())
 }
 
 /// Episodes of an environment, the same as by its id where it has no other settings; one where all would be the same.
@@ -155,8 +209,16 @@ pub(crate) fn evaluate(
     for policy in &policies {
         policy.among(&offered, &own.errands).join(&mut specs);
     }
+    let of_many = policies
+        .iter()
+        .map(|policy| policy.of_many(&offered, &own.errands));
+    let players = specs
+        .into_iter()
+        .zip(of_many)
+        .map(|(spec, of_many)| Player { spec, of_many })
+        .collect();
     let watcher = own.wish.watcher();
-    let done = own.run(py, num_threads, move || arena.run(&config, specs, &watcher))?;
+    let done = own.run(py, num_threads, move || arena.run(&config, players, &watcher))?;
     let results = done.map_err(|error| raised(&policies, error))?;
     let text = |value: Result<String, serde_json::Error>| {
         value.map_err(|error| of_experiment(Error::Failed(error.to_string())))

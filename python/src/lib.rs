@@ -12,6 +12,8 @@ mod errors;
 mod explain;
 mod figures;
 mod interrupt;
+mod lockstep;
+mod networks;
 mod picture;
 mod policy;
 mod segments;
@@ -60,6 +62,7 @@ fn _pleach(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(workload_names, module)?)?;
     module.add_function(wrap_pyfunction!(policy::policy_names, module)?)?;
     module.add_function(wrap_pyfunction!(policy::columns_of, module)?)?;
+    module.add_function(wrap_pyfunction!(networks::contract, module)?)?;
     module.add_function(wrap_pyfunction!(command_line, module)?)?;
     module.add_function(wrap_pyfunction!(fault, module)?)?;
     module.add_function(wrap_pyfunction!(workload::simulate, module)?)?;

@@ -56,6 +56,12 @@ impl Policy {
         }
     }
 
+    /// The function as it plays where these are offered, where it is one that takes N decisions.
+    pub(crate) fn of_many(&self, offered: &CandidateConfig, errands: &Errands) -> Option<Callable> {
+        let function = self.function.as_ref().filter(|function| function.takes_many)?;
+        Some(function.clone().among(offered, errands))
+    }
+
     /// Calls `ask` with a policy that is ready; one that panics is not asked again.
     pub(crate) fn with_ready<T>(
         &self,
@@ -84,12 +90,13 @@ impl Policy {
         Ok(Policy::of(spec, None))
     }
 
-    /// A function of Python as a policy that chooses among what is offered where it plays, among the candidates of these
+    /// A function of Python as a policy, of one decision or of N of them, that chooses among what is offered where it plays, among the candidates of these
     /// settings (JSON), or among those of a policy that is there, whose order of equal scores it has too where none is named.
     #[staticmethod]
     fn of_callable(
         name: &str,
         function: Py<PyAny>,
+        takes_many: bool,
         candidates: Option<&str>,
         tie_key: Option<&str>,
         like: Option<PyRef<'_, Policy>>,
@@ -126,6 +133,8 @@ impl Policy {
         let function = Callable {
             name: name.to_owned(),
             function: Arc::new(function),
+            takes_many,
+            seat: None,
             errands: None,
             view,
             own,

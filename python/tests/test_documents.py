@@ -1,8 +1,13 @@
 """What documents show in Python runs as it stands, and their functions are no traps: on lists with a queue, close to shortest job
 first."""
 
+import importlib.util
 import json
+import os
 import re
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 from types import FunctionType
 
@@ -32,12 +37,21 @@ SHORT = {"num_updates=240": 'num_updates=1, num_validation=2, settings={"num_job
 BLOCKS["the notebook"] = cells("python/examples/trace_to_policy.ipynb")
 
 
+def need_torch():
+    if importlib.util.find_spec("torch") is None:
+        if os.environ.get("PLEACH_CHECK_PYTHON_LIBS") == "1":
+            pytest.fail("torch is not installed")
+        pytest.skip("torch is not installed")
+
+
 @pytest.mark.parametrize("place", BLOCKS)
 def test_a_block_runs_and_its_functions_are_within_5_percent_of_shortest_job_first(place, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     shown = []
     names = {"print": shown.append}
     block = BLOCKS[place]
+    if "import torch" in block:
+        need_torch()
     for words, others in SHORT.items():
         block = block.replace(words, others)
     exec(compile(block, place, "exec"), names)
@@ -55,5 +69,53 @@ def test_a_block_runs_and_its_functions_are_within_5_percent_of_shortest_job_fir
 
 
 def test_the_documents_show_what_they_are_meant_to():
-    assert len(blocks("docs/python.md")) == 3 and len(blocks("python/README.md")) == 1
+    assert len(blocks("docs/python.md")) == 4 and len(blocks("python/README.md")) == 1
     assert "def shortest(seen)" in blocks("docs/python.md")[1] and "def least_first(observation)" in BLOCKS["the notebook"]
+
+
+HOUR = "docs/tutorials/researcher-python.md"
+#: The same in seconds: fewer lists and decisions.
+IN_SHORT = {"seeds=20": "seeds=3", "range(400)": "range(60)", "rounds=3, episodes=24": "rounds=0, episodes=2"}
+
+
+def in_short(block):
+    for words, others in IN_SHORT.items():
+        block = block.replace(words, others)
+    return block
+
+
+def test_a_researchers_first_hour_runs_from_a_network_to_a_deployed_tree(tmp_path, monkeypatch):
+    need_torch()
+    monkeypatch.chdir(tmp_path)
+    source = blocks(HOUR)
+    assert all(words in "".join(source) for words in IN_SHORT)
+    shown = []
+    names = {"print": shown.append}
+    for place, block in enumerate(source):
+        exec(compile(in_short(block), f"{HOUR} {place}", "exec"), names)
+    found = [one for one in shown if isinstance(one, pleach.Comparison)]
+    assert [one.table["policy"][0] for one in found] == ["sjf-best-type", "best-type-delay", "mine"]
+    assert pleach.load("tree.json").kind == "tree" and pleach.load("net.onnx").kind == "network"
+    lines = re.findall(r"^```bash\n(.*?)^```", (ROOT / HOUR).read_text(), re.MULTILINE | re.DOTALL)
+    commands = [line.split() for block in lines for line in block.splitlines()]
+    assert [words[0] for words in commands] == ["pip", "pleach", "pleach-scheduler"]
+    done = subprocess.run([sys.executable, "-m", *commands[1], "--seeds", "2"], capture_output=True, text=True)
+    assert done.returncode == 0 and "net" in done.stdout, done.stderr
+    decide_on_a_pretended_slurm(commands[2])
+
+
+def decide_on_a_pretended_slurm(words):
+    """A round of the daemon beside programs that answer as a Slurm of two nodes would."""
+    program = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "debug" / words[0]
+    if not program.exists():
+        pytest.skip(f"{program} is not built: the tree was not tried on it")
+    shutil.copytree(ROOT / "daemon/tests/fake", "slurm/bin")
+    Path("slurm/jobs").mkdir()
+    for job in (1, 2, 3):
+        Path(f"slurm/jobs/{job}").write_text(f"id='{job}' gpus='{job}' user='u{job}'\n")
+    environment = {**os.environ, "PATH": f"{Path('slurm/bin').resolve()}:{os.environ['PATH']}"}
+    for policy in ("tree.json", "net.onnx"):
+        asked = [policy if word == "tree.json" else word for word in words[1:]]
+        state = ["--state-dir", f"state-{policy}"]
+        done = subprocess.run([program, *state, *asked, "--rounds", "1"], capture_output=True, text=True, env=environment, timeout=60)
+        assert done.returncode == 0 and "is number 1 of 3 in the order; only decided (shadow)" in done.stdout, done.stderr

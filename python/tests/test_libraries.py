@@ -155,3 +155,31 @@ def test_what_stable_baselines3_could_not_keep_is_refused():
     with pytest.raises(ValueError, match="copy=True"):
         SB3VecEnv(vector(copy=False))
     assert SB3VecEnv(vector(copy=False), is_flat=True).num_envs == 2
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_minari_keeps_episodes_and_finds_the_environment_again(tmp_path, monkeypatch):
+    for module in ("minari", "h5py", "jax"):
+        need(module)
+    monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path))
+    import minari
+
+    env = minari.DataCollector(gymnasium.make(ID, num_jobs=5))
+    rule, rewards = pleach.load("sjf-best-type"), []
+    for seed in range(2):
+        env.reset(seed=seed)
+        ended = False
+        while not ended:
+            _, reward, terminated, truncated, _ = env.step(rule.act(env))
+            rewards.append(reward)
+            ended = terminated or truncated
+    env.create_dataset("pleach/gavelmulti/sjf-best-type-v0")
+    dataset = minari.load_dataset("pleach/gavelmulti/sjf-best-type-v0")
+    episodes = list(dataset.iterate_episodes())
+    assert len(episodes) == 2 and np.concatenate([one.rewards for one in episodes]) == pytest.approx(rewards)
+    again = dataset.recover_environment()
+    first, _ = again.reset(seed=0)
+    assert again.spec.kwargs["num_jobs"] == 5
+    for key, value in episodes[0].observations.items():
+        np.testing.assert_array_equal(value[0], first[key])
+        assert len(value) == len(episodes[0].actions) + 1

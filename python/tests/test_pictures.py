@@ -75,3 +75,35 @@ def test_a_film_has_a_picture_for_each_step(tmp_path):
         assert abs(film.n_frames - (num_steps + 1)) <= 1 and num_steps > 10
         last = film.get_frame(film.duration - 0.05)
     assert len(np.unique((last // 32).reshape(-1, 3), axis=0)) > 3
+
+
+def test_a_schedule_is_drawn_with_its_nodes_types_and_hours():
+    ask_for("matplotlib")
+    import matplotlib
+
+    matplotlib.use("Agg")
+    found = pleach.simulate(pleach.workload(ID, num_jobs=12, seed=1), "sjf-best-type")
+    axes = found.gantt()
+    assert axes.get_xlabel() == "simulated time, h" and axes.get_ylabel() == "108 GPUs by type and node"
+    labels = [label.get_text() for label in axes.get_yticklabels()]
+    assert labels[0] == "K80, node 0" and labels[9] == "P100, node 9" and labels[26] == "V100, node 26" and len(labels) == 27
+    # As many GPU hours as the record has.
+    drawn_h = sum(box.width for bars in axes.collections for box in (path.get_extents() for path in bars.get_paths()))
+    record_h = sum((found.segments["to_s"] - found.segments["from_s"]) * found.segments["num_gpus"]) / 3600
+    assert drawn_h == pytest.approx(record_h)
+    assert found.gantt(axes) is axes
+
+
+def test_shares_of_a_gpu_lie_beside_each_other():
+    ask_for("matplotlib")
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from pleach import gantt
+
+    cluster = {"node_groups": [{"count": 2, "gpus_per_node": 2, "gpu_type": "A100"}]}
+    segments = {"job_id": ["a", "b", "c"], "nodes": ["1:0", "1:0", "0-1:0-1"], "gpu_milli": [500, 500, 1000], "from_s": [0.0, 0.0, 7200.0], "to_s": [3600.0, 7200.0, 10800.0]}
+    axes = gantt.draw(segments, cluster)
+    boxes = [path.get_extents() for bars in axes.collections for path in bars.get_paths()]
+    assert [(box.x0, box.x1, box.y0) for box in boxes[:2]] == [(0.0, 1.0, 2.0), (0.0, 2.0, 2.5)]
+    assert [box.y0 for box in boxes[2:]] == [0.0, 1.0, 2.0, 3.0] and {box.x1 for box in boxes[2:]} == {3.0}

@@ -1,6 +1,6 @@
 //! What each operator does to numbers. Sums run in the order of their terms, so results depend on nothing but the inputs.
 
-use pleach_scheduler::portable_math::{exp, exp_f32};
+use pleach_scheduler::portable_math::{self, exp, exp_f32, ln};
 
 use super::tensor::{Data, Tensor, around, axis_of, broadcast, len_of, places, refuse};
 use crate::error::Error;
@@ -47,15 +47,33 @@ pub(super) fn elementwise(
 }
 
 /// A function of each number.
-pub(super) fn unary(x: &Tensor, of: fn(f32) -> f32) -> Result<Tensor, Error> {
+pub(super) fn each(x: &Tensor, of: impl Fn(f32) -> f32) -> Result<Tensor, Error> {
     let values = x.as_floats()?.iter().map(|x| of(*x)).collect();
     Ok(Tensor::floats(x.shape.clone(), values))
 }
 
-/// Each number times `by`.
-pub(super) fn scale(x: &Tensor, by: f32) -> Result<Tensor, Error> {
-    let values = x.as_floats()?.iter().map(|x| x * by).collect();
-    Ok(Tensor::floats(x.shape.clone(), values))
+/// `ln(1 + e^x)`
+pub(super) fn softplus(x: f32) -> f32 {
+    let double = f64::from(x);
+    (double.max(0.0) + ln(1.0 + exp(-double.abs()))) as f32
+}
+
+/// `x` above 0, `alpha (e^x - 1)` below.
+pub(super) fn elu(x: f32, alpha: f32) -> f32 {
+    if x < 0.0 {
+        (f64::from(alpha) * (exp(f64::from(x)) - 1.0)) as f32
+    } else {
+        x
+    }
+}
+
+/// `x` to the power of `y`.
+pub(super) fn pow(x: f32, y: f32) -> f32 {
+    if y == 2.0 {
+        x * x
+    } else {
+        portable_math::pow(f64::from(x), f64::from(y)) as f32
+    }
 }
 
 /// The hyperbolic tangent by the exponential, which is the same on every machine.
@@ -181,11 +199,12 @@ pub(super) fn layer_normalization(inputs: &[&Tensor], axis: i64, epsilon: f32) -
     Ok(Tensor::floats(x.shape.clone(), out))
 }
 
-/// What a reduction does with the numbers of a place: starts, joins, and ends with their count.
+/// What a reduction does with the numbers of a place: starts and joins, floats and integers, and ends with their count.
 pub(super) struct Reduction {
-    pub start: f32,
-    pub join: fn(f32, f32) -> f32,
+    pub floats: (f32, fn(f32, f32) -> f32),
     pub end: fn(f32, usize) -> f32,
+    /// None where integers are not reduced so.
+    pub integers: Option<(i64, fn(i64, i64) -> i64)>,
 }
 
 /// One number for all along `axes`.
@@ -199,18 +218,37 @@ pub(super) fn reduce(x: &Tensor, axes: &[i64], keep: bool, by: &Reduction) -> Re
     let kept: Vec<usize> = (0..rank)
         .map(|axis| if is_reduced(axis) { 1 } else { x.shape[axis] })
         .collect();
-    let mut out = vec![by.start; kept.iter().product()];
-    let values = x.as_floats()?;
-    // Where each number goes is where a value of the reduced shape would be read from.
-    for (value, place) in values.iter().zip(places(&kept, &x.shape)) {
-        out[place] = (by.join)(out[place], *value);
-    }
-    let count = values.len() / out.len().max(1);
-    out.iter_mut().for_each(|value| *value = (by.end)(*value, count));
     let left = (0..rank)
         .filter(|axis| keep || !is_reduced(*axis))
         .map(|axis| kept[axis]);
-    Ok(Tensor::floats(left.collect(), out))
+    match (&x.data, by.integers) {
+        (Data::Floats(values), _) => {
+            let mut out = joined(values, &x.shape, &kept, by.floats);
+            let count = values.len() / out.len().max(1);
+            out.iter_mut().for_each(|value| *value = (by.end)(*value, count));
+            Ok(Tensor::floats(left.collect(), out))
+        }
+        (Data::Integers(values), Some(by)) => Ok(Tensor::integers(
+            left.collect(),
+            joined(values, &x.shape, &kept, by),
+        )),
+        (Data::Integers(_), None) => refuse("a mean of integers"),
+    }
+}
+
+/// The numbers of each place of `kept`, joined in their order.
+fn joined<T: Copy>(
+    values: &[T],
+    shape: &[usize],
+    kept: &[usize],
+    (start, join): (T, fn(T, T) -> T),
+) -> Vec<T> {
+    let mut out = vec![start; kept.iter().product()];
+    // Where each number goes is where a value of the reduced shape would be read from.
+    for (value, place) in values.iter().zip(places(kept, shape)) {
+        out[place] = join(out[place], *value);
+    }
+    out
 }
 
 /// Values one behind another along an axis.

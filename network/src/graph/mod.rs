@@ -18,6 +18,7 @@
 
 mod builder;
 mod kernels;
+mod logic;
 pub mod onnx_messages;
 mod onnx_read;
 mod onnx_write;

@@ -119,7 +119,9 @@ pub enum DataType {
     /// None: not written.
     Undefined = 0,
     Float = 1,
+    Int32 = 6,
     Int64 = 7,
+    Bool = 9,
     Double = 11,
 }
 
@@ -132,6 +134,8 @@ pub struct TensorProto {
     pub data_type: Option<i32>,
     #[prost(float, repeated, tag = "4")]
     pub float_data: Vec<f32>,
+    #[prost(int32, repeated, tag = "5")]
+    pub int32_data: Vec<i32>,
     #[prost(int64, repeated, tag = "7")]
     pub int64_data: Vec<i64>,
     #[prost(string, optional, tag = "8")]

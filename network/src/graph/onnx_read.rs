@@ -1,8 +1,9 @@
 //! Graphs from ONNX files, so that a network of PyTorch or of another program decides in the simulator and in daemons.
 //!
-//! A model has the inputs `candidates` (32-bit floats, `[1, N, F]`: the admissible candidates alone, so no mask is needed) and
-//! `global` (`[1, G]`), in either order, and the outputs `scores` (N numbers) and, if it likes, `value`. They are named as the
-//! observations of the Python package are. `torch.onnx.export` writes such a file with `dynamic_axes` for N.
+//! A model has the inputs `candidates` (32-bit floats, `[1, N, F]`: the admissible candidates alone) and `global` (`[1, G]`), in
+//! any order, and the outputs `scores` (N numbers) and, if it likes, `value`. An input `mask` (`[1, N]`, of any kind of numbers) may
+//! be there for a program that shows all candidates at once; here it is all ones. Names are those of the observations of the Python
+//! package, whose `export_onnx` writes such a file.
 //!
 //! # What it refuses
 //! Operators that are not listed in `op.rs`, other kinds of numbers, external data, subgraphs, and models beyond the bounds of
@@ -14,7 +15,7 @@ use prost::Message as _;
 
 use super::builder::{Builder, Value};
 use super::onnx_messages::{
-    DataType, GraphProto, Length, ModelProto, NodeProto, OperatorSetIdProto, TensorProto,
+    DataType, GraphProto, Length, ModelProto, NodeProto, OperatorSetIdProto, TensorProto, ValueInfoProto,
 };
 use super::op::Op;
 use super::tensor::refuse;
@@ -25,6 +26,8 @@ use crate::error::Error;
 pub(super) const ROWS: &str = "candidates";
 /// Name of the input with the context.
 pub(super) const CONTEXT: &str = "global";
+/// Name of the input that says which rows are admissible.
+const MASK: &str = "mask";
 /// Operator sets that are read. Before 13 squeezes and sums had their axes elsewhere.
 const OPSETS: std::ops::RangeInclusive<i64> = 13..=21;
 
@@ -73,6 +76,10 @@ pub fn from_onnx(bytes: &[u8]) -> Result<(Graph, Vec<f32>, Remarks), Error> {
     };
     reader.values.insert(ROWS.to_owned(), reader.builder.rows());
     reader.values.insert(CONTEXT.to_owned(), reader.builder.context());
+    let is_constant = |input: &&ValueInfoProto| graph.initializer.iter().any(|own| own.name == input.name);
+    for input in graph.input.iter().filter(|input| !is_constant(input)) {
+        reader.further_input(input)?;
+    }
     for initializer in &graph.initializer {
         let name = initializer.name.clone().unwrap_or_default();
         reader.constant(&name, initializer)?;
@@ -142,6 +149,31 @@ impl Reader {
         }
     }
 
+    /// An input beside rows and context: the mask, all ones, for whoever is shown here is admissible.
+    fn further_input(&mut self, input: &ValueInfoProto) -> Result<(), Error> {
+        let name = input.name.as_deref().unwrap_or_default();
+        if self.values.contains_key(name) {
+            return Ok(());
+        }
+        if name != MASK {
+            return refuse(format!(
+                "input {name:?}; a model has the inputs {ROWS}, {CONTEXT} and, if it likes, {MASK}"
+            ));
+        }
+        let kind = input.r#type.as_ref().and_then(|kind| kind.tensor_type.as_ref());
+        let is_float = kind.and_then(|kind| kind.elem_type) == Some(DataType::Float as i32);
+        let builder = &mut self.builder;
+        let (rows, two) = (builder.rows(), builder.integers(&[0, 1]));
+        let shape = builder.apply(Op::Shape, &[rows]);
+        let shape = builder.apply(Op::Gather { axis: 0 }, &[shape, two]);
+        let mut ones = builder.apply(Op::Fill { value: 1.0 }, &[shape]);
+        if !is_float {
+            ones = builder.apply(Op::Cast { to_integers: true }, &[ones]);
+        }
+        self.values.insert(name.to_owned(), ones);
+        Ok(())
+    }
+
     /// A constant: floats become a parameter, integers stay constants.
     fn constant(&mut self, name: &str, tensor: &TensorProto) -> Result<(), Error> {
         let lens = tensor.dims.iter().map(|n| usize::try_from(*n).ok());
@@ -151,16 +183,16 @@ impl Reader {
         let len = super::tensor::len_of(&shape)?;
         let value = if tensor.data_type == Some(DataType::Float as i32) {
             let floats = floats_of(tensor);
-            if floats.len() != len || floats.iter().any(|value| !value.is_finite()) {
+            // Infinity stands for "never", where rows are masked.
+            if floats.len() != len || floats.iter().any(|value| value.is_nan()) {
                 return refuse(format!(
-                    "constant {name}: {} finite floats for shape {shape:?}",
+                    "constant {name}: {} floats for shape {shape:?}",
                     floats.len()
                 ));
             }
             self.parameters.extend(floats);
             self.builder.parameter(name, &shape)
-        } else if tensor.data_type == Some(DataType::Int64 as i32) {
-            let integers = integers_of(tensor);
+        } else if let Some(integers) = integers_of(tensor) {
             if integers.len() != len {
                 return refuse(format!(
                     "constant {name}: {} integers for shape {shape:?}",
@@ -168,10 +200,16 @@ impl Reader {
                 ));
             }
             self.integers.insert(name.to_owned(), integers.clone());
-            self.builder.constant(shape, integers)
+            let constant = self.builder.constant(shape, integers);
+            if tensor.data_type == Some(DataType::Bool as i32) {
+                self.builder.apply(Op::Truth, &[constant])
+            } else {
+                constant
+            }
         } else {
             return refuse(format!(
-                "constant {name} is neither 32-bit floats (1) nor 64-bit integers (7)"
+                "constant {name} is of kind {}; 32-bit floats (1), integers (6, 7) and truth (9) are understood",
+                tensor.data_type.unwrap_or_default()
             ));
         };
         self.values.insert(name.to_owned(), value);
@@ -197,23 +235,75 @@ impl Reader {
         {
             return refuse(format!("operator {kind} of the domain {:?}", node.domain));
         }
-        let names: Vec<&str> = node
-            .input
-            .iter()
-            .map(String::as_str)
-            .take_while(|name| !name.is_empty())
-            .collect();
+        let mut names: Vec<&str> = node.input.iter().map(String::as_str).collect();
+        while names.last().is_some_and(|name| name.is_empty()) {
+            names.pop();
+        }
+        match kind {
+            "Split" => return self.split(node, &names),
+            "Clip" => return self.clip(output, &names),
+            _ => {}
+        }
         let op = self.op(kind, node, &names)?;
         // Axes of a reduction are settings of ours, and inputs from operator set 18 on.
         let most = op.num_inputs().1;
         let inputs: Result<Vec<Value>, Error> =
             names.iter().take(most).map(|name| self.value(name)).collect();
-        let value = self.builder.apply(op, &inputs?);
+        let mut value = self.builder.apply(op, &inputs?);
+        let filled = node.attribute.iter().find_map(|attribute| attribute.t.as_ref());
+        if kind == "ConstantOfShape" && filled.and_then(integers_of).is_some() {
+            value = self.builder.apply(Op::Cast { to_integers: true }, &[value]);
+        }
         self.values.insert(output.clone(), value);
         Ok(())
     }
 
+    /// A value between two ends, each of which may be left out.
+    fn clip(&mut self, output: &str, inputs: &[&str]) -> Result<(), Error> {
+        let Some((first, ends)) = inputs.split_first().filter(|(_, ends)| ends.len() <= 2) else {
+            return refuse("Clip of no value, or between more than two ends");
+        };
+        let mut value = self.value(first)?;
+        for (end, op) in ends
+            .iter()
+            .zip([Op::Max, Op::Min])
+            .filter(|(end, _)| !end.is_empty())
+        {
+            let end = self.value(end)?;
+            value = self.builder.apply(op, &[value, end]);
+        }
+        self.values.insert(output.to_owned(), value);
+        Ok(())
+    }
+
+    /// A value cut along an axis, into parts whose lengths are a constant.
+    fn split(&mut self, node: &NodeProto, inputs: &[&str]) -> Result<(), Error> {
+        let [whole, lens] = inputs else {
+            return refuse("Split: lengths of the parts as a second input are understood");
+        };
+        let (whole, Some(lens)) = (self.value(whole)?, self.integers.get(*lens).cloned()) else {
+            return refuse("Split: lengths that are computed");
+        };
+        let axis = node
+            .attribute
+            .iter()
+            .find(|own| own.name.as_deref() == Some("axis"));
+        let axis = self.builder.integers(&[axis.and_then(|own| own.i).unwrap_or(0)]);
+        let mut start = 0_i64;
+        for (output, len) in node.output.iter().zip(lens) {
+            let end = start.saturating_add(len);
+            let ends = [self.builder.integers(&[start]), self.builder.integers(&[end])];
+            let part = self.builder.apply(Op::Slice, &[whole, ends[0], ends[1], axis]);
+            self.values.insert(output.clone(), part);
+            start = end;
+        }
+        Ok(())
+    }
+
     fn op(&self, kind: &str, node: &NodeProto, inputs: &[&str]) -> Result<Op, Error> {
+        if let Some(op) = plain(kind) {
+            return Ok(op);
+        }
         let find = |name: &str| {
             node.attribute
                 .iter()
@@ -231,19 +321,12 @@ impl Reader {
         };
         let keep = int("keepdims", 1) != 0;
         Ok(match kind {
-            "Add" => Op::Add,
-            "Sub" => Op::Sub,
-            "Mul" => Op::Mul,
-            "Div" => Op::Div,
-            "Relu" => Op::Relu,
-            "Tanh" => Op::Tanh,
-            "Sigmoid" => Op::Sigmoid,
-            "Erf" => Op::Erf,
-            "Exp" => Op::Exp,
-            "Sqrt" => Op::Sqrt,
-            "Neg" => Op::Neg,
-            "Identity" | "Dropout" => Op::Identity,
-            "MatMul" => Op::MatMul,
+            "LeakyRelu" => Op::LeakyRelu {
+                alpha: float("alpha", 0.01),
+            },
+            "Elu" => Op::Elu {
+                alpha: float("alpha", 1.0),
+            },
             "Gemm" => Op::Gemm {
                 alpha: float("alpha", 1.0),
                 beta: float("beta", 1.0),
@@ -259,6 +342,7 @@ impl Reader {
             },
             "ReduceMean" => Op::ReduceMean { axes: axes()?, keep },
             "ReduceMax" => Op::ReduceMax { axes: axes()?, keep },
+            "ReduceMin" => Op::ReduceMin { axes: axes()?, keep },
             "ReduceSum" => Op::ReduceSum { axes: axes()?, keep },
             "Concat" => Op::Concat { axis: int("axis", 0) },
             "Gather" => Op::Gather { axis: int("axis", 0) },
@@ -271,35 +355,75 @@ impl Reader {
                     order: order.collect(),
                 }
             }
-            "Reshape" => Op::Reshape,
-            "Squeeze" => Op::Squeeze,
-            "Unsqueeze" => Op::Unsqueeze,
-            "Slice" => Op::Slice,
-            "Expand" => Op::Expand,
-            "Shape" => Op::Shape,
             "Cast" => match int("to", 0) {
                 1 => Op::Cast { to_integers: false },
                 6 | 7 => Op::Cast { to_integers: true },
+                9 => Op::Truth,
                 other => {
                     return refuse(format!(
-                        "Cast to kind {other}; 1 (float), 6 and 7 (integers) are understood"
+                        "Cast to kind {other}; 1 (float), 6 and 7 (integers) and 9 (truth) are understood"
                     ));
                 }
             },
             "ConstantOfShape" => {
-                let value = find("value").and_then(|own| own.t.as_ref()).map(floats_of);
-                let value = value.and_then(|floats| floats.first().copied());
+                let value = find("value").and_then(|own| own.t.as_ref());
+                let value = value.and_then(|tensor| match integers_of(tensor) {
+                    Some(integers) => integers.first().map(|value| *value as f32),
+                    None => floats_of(tensor).first().copied(),
+                });
                 Op::Fill {
                     value: value.unwrap_or(0.0),
                 }
             }
             _ => {
                 return refuse(format!(
-                    "operator {kind} is not understood; docs/policy-file.md lists those that are"
+                    "operator {kind} is not understood; docs/learning.md lists those that are"
                 ));
             }
         })
     }
+}
+
+/// An operator without settings.
+fn plain(kind: &str) -> Option<Op> {
+    Some(match kind {
+        "Add" => Op::Add,
+        "Sub" => Op::Sub,
+        "Mul" => Op::Mul,
+        "Div" => Op::Div,
+        "Relu" => Op::Relu,
+        "Tanh" => Op::Tanh,
+        "Sigmoid" => Op::Sigmoid,
+        "Erf" => Op::Erf,
+        "Exp" => Op::Exp,
+        "Sqrt" => Op::Sqrt,
+        "Neg" => Op::Neg,
+        "Log" => Op::Log,
+        "Abs" => Op::Abs,
+        "Softplus" => Op::Softplus,
+        "Pow" => Op::Pow,
+        "Mod" => Op::Mod,
+        "Max" => Op::Max,
+        "Min" => Op::Min,
+        "Equal" => Op::Equal,
+        "Greater" => Op::Greater,
+        "GreaterOrEqual" => Op::GreaterOrEqual,
+        "Less" => Op::Less,
+        "LessOrEqual" => Op::LessOrEqual,
+        "Not" => Op::Not,
+        "And" => Op::And,
+        "Or" => Op::Or,
+        "Where" => Op::Where,
+        "Identity" | "Dropout" => Op::Identity,
+        "MatMul" => Op::MatMul,
+        "Reshape" => Op::Reshape,
+        "Squeeze" => Op::Squeeze,
+        "Unsqueeze" => Op::Unsqueeze,
+        "Slice" => Op::Slice,
+        "Expand" => Op::Expand,
+        "Shape" => Op::Shape,
+        _ => return None,
+    })
 }
 
 /// The floats of a constant, whichever way they are written.
@@ -315,15 +439,33 @@ fn floats_of(tensor: &TensorProto) -> Vec<f32> {
     }
 }
 
-/// The integers of a constant, whichever way they are written.
-fn integers_of(tensor: &TensorProto) -> Vec<i64> {
-    match &tensor.raw_data {
-        Some(raw) => raw
-            .as_chunks::<8>()
-            .0
-            .iter()
-            .map(|bytes| i64::from_le_bytes(*bytes))
-            .collect(),
-        None => tensor.int64_data.clone(),
+/// The integers of a constant, whichever way they are written; none of other kinds.
+fn integers_of(tensor: &TensorProto) -> Option<Vec<i64>> {
+    let raw = tensor.raw_data.as_deref();
+    let small = || tensor.int32_data.iter().map(|value| i64::from(*value)).collect();
+    match tensor.data_type {
+        Some(kind) if kind == DataType::Int64 as i32 => Some(match raw {
+            Some(raw) => raw
+                .as_chunks::<8>()
+                .0
+                .iter()
+                .map(|bytes| i64::from_le_bytes(*bytes))
+                .collect(),
+            None => tensor.int64_data.clone(),
+        }),
+        Some(kind) if kind == DataType::Int32 as i32 => Some(match raw {
+            Some(raw) => raw
+                .as_chunks::<4>()
+                .0
+                .iter()
+                .map(|bytes| i32::from_le_bytes(*bytes).into())
+                .collect(),
+            None => small(),
+        }),
+        Some(kind) if kind == DataType::Bool as i32 => Some(match raw {
+            Some(raw) => raw.iter().map(|byte| i64::from(*byte != 0)).collect(),
+            None => small(),
+        }),
+        _ => None,
     }
 }

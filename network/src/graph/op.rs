@@ -18,6 +18,31 @@ pub enum Op {
     Exp,
     Sqrt,
     Neg,
+    Log,
+    Abs,
+    Softplus,
+    LeakyRelu {
+        alpha: f32,
+    },
+    Elu {
+        alpha: f32,
+    },
+    Pow,
+    /// What a division of integers leaves, of the sign of the divisor.
+    Mod,
+    Max,
+    Min,
+    /// Truth is an integer, 0 or 1.
+    Equal,
+    Greater,
+    GreaterOrEqual,
+    Less,
+    LessOrEqual,
+    Not,
+    And,
+    Or,
+    /// The second input where the first is true, else the third.
+    Where,
     /// The same value; also `Dropout`, which does nothing where nothing is learned.
     Identity,
     MatMul,
@@ -49,6 +74,10 @@ pub enum Op {
         axes: Vec<i64>,
         keep: bool,
     },
+    ReduceMin {
+        axes: Vec<i64>,
+        keep: bool,
+    },
     ReduceSum {
         axes: Vec<i64>,
         keep: bool,
@@ -76,6 +105,8 @@ pub enum Op {
     Cast {
         to_integers: bool,
     },
+    /// Whether a number is not 0 (`Cast` to truth).
+    Truth,
     /// So many of the first input's values, all equal (`ConstantOfShape`).
     Fill {
         value: f32,
@@ -88,7 +119,10 @@ impl Op {
     pub fn num_inputs(&self) -> (usize, usize) {
         match self {
             Op::Add | Op::Sub | Op::Mul | Op::Div | Op::MatMul | Op::Gather { .. } => (2, 2),
-            Op::Reshape | Op::Unsqueeze | Op::Expand => (2, 2),
+            Op::Reshape | Op::Unsqueeze | Op::Expand | Op::Pow | Op::Mod | Op::Max | Op::Min => (2, 2),
+            Op::Equal | Op::Greater | Op::GreaterOrEqual | Op::Less | Op::LessOrEqual => (2, 2),
+            Op::And | Op::Or => (2, 2),
+            Op::Where => (3, 3),
             Op::Gemm { .. } | Op::LayerNormalization { .. } => (2, 3),
             Op::Squeeze => (1, 2),
             Op::Slice => (3, 5),

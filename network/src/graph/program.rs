@@ -3,7 +3,7 @@
 use super::kernels::{self, Reduction};
 use super::op::Op;
 use super::tensor::{Tensor, len_of, refuse};
-use super::{Graph, WORK_MAX, shape};
+use super::{Graph, WORK_MAX, logic, shape};
 use crate::error::Error;
 use crate::matrix::{self, Panels};
 use crate::parameters::LANES;
@@ -212,13 +212,17 @@ pub(super) fn apply(
     work: &mut u64,
 ) -> Result<Tensor, Error> {
     let x = inputs[0];
-    let unary = |of| kernels::unary(x, of);
+    let unary = |of: fn(f32) -> f32| kernels::each(x, of);
     let pair = |of_floats, of_integers| kernels::elementwise(x, inputs[1], of_floats, of_integers);
-    let sum = |end| Reduction {
-        start: 0.0,
-        join: |a, b| a + b,
-        end,
+    let reduce = |axes, keep: &bool, floats, end, integers| {
+        let by = Reduction {
+            floats,
+            end,
+            integers,
+        };
+        kernels::reduce(x, axes, *keep, &by)
     };
+    let as_is: fn(f32, usize) -> f32 = |x, _| x;
     match op {
         Op::Add => pair(|a, b| a + b, i64::checked_add),
         Op::Sub => pair(|a, b| a - b, i64::checked_sub),
@@ -231,22 +235,55 @@ pub(super) fn apply(
         Op::Exp => unary(pleach_scheduler::portable_math::exp_f32),
         Op::Sqrt => unary(f32::sqrt),
         Op::Neg => unary(|x| -x),
+        Op::Log => unary(pleach_scheduler::portable_math::ln_f32),
+        Op::Abs => unary(f32::abs),
+        Op::Softplus => unary(kernels::softplus),
+        Op::LeakyRelu { alpha } => kernels::each(x, |x| if x < 0.0 { alpha * x } else { x }),
+        Op::Elu { alpha } => kernels::each(x, |x| kernels::elu(x, *alpha)),
+        Op::Pow => pair(kernels::pow, |_, _| None),
+        Op::Mod => logic::remainder(x, inputs[1]),
+        Op::Max => pair(f32::max, |a, b| Some(a.max(b))),
+        Op::Min => pair(f32::min, |a, b| Some(a.min(b))),
+        Op::Equal => logic::compare(x, inputs[1], f32::eq, i64::eq),
+        Op::Greater => logic::compare(x, inputs[1], f32::gt, i64::gt),
+        Op::GreaterOrEqual => logic::compare(x, inputs[1], f32::ge, i64::ge),
+        Op::Less => logic::compare(x, inputs[1], f32::lt, i64::lt),
+        Op::LessOrEqual => logic::compare(x, inputs[1], f32::le, i64::le),
+        Op::Not => logic::not(x),
+        Op::And => pair(|_, _| f32::NAN, |a, b| Some((a != 0 && b != 0).into())),
+        Op::Or => pair(|_, _| f32::NAN, |a, b| Some((a != 0 || b != 0).into())),
+        Op::Where => logic::choose(x, inputs[1], inputs[2]),
+        Op::Truth => Ok(logic::truth(x)),
         Op::Identity => Ok(x.clone()),
-        Op::Scale { by } => kernels::scale(x, *by),
+        Op::Scale { by } => kernels::each(x, |x| x * by),
         Op::MatMul => product(x, inputs[1], packed, work),
         Op::Gemm { .. } => gemm(op, inputs, packed, work),
         Op::Softmax { axis } => kernels::softmax(x, *axis),
         Op::LayerNormalization { axis, epsilon } => kernels::layer_normalization(inputs, *axis, *epsilon),
-        Op::ReduceMean { axes, keep } => kernels::reduce(x, axes, *keep, &sum(|x, n| x / n.max(1) as f32)),
-        Op::ReduceSum { axes, keep } => kernels::reduce(x, axes, *keep, &sum(|x, _| x)),
-        Op::ReduceMax { axes, keep } => {
-            let by = Reduction {
-                start: f32::NEG_INFINITY,
-                join: f32::max,
-                end: |x, _| x,
-            };
-            kernels::reduce(x, axes, *keep, &by)
+        Op::ReduceMean { axes, keep } => {
+            reduce(axes, keep, (0.0, |a, b| a + b), |x, n| x / n.max(1) as f32, None)
         }
+        Op::ReduceSum { axes, keep } => reduce(
+            axes,
+            keep,
+            (0.0, |a, b| a + b),
+            as_is,
+            Some((0, i64::wrapping_add)),
+        ),
+        Op::ReduceMax { axes, keep } => reduce(
+            axes,
+            keep,
+            (f32::NEG_INFINITY, f32::max),
+            as_is,
+            Some((i64::MIN, i64::max)),
+        ),
+        Op::ReduceMin { axes, keep } => reduce(
+            axes,
+            keep,
+            (f32::INFINITY, f32::min),
+            as_is,
+            Some((i64::MAX, i64::min)),
+        ),
         Op::Concat { axis } => kernels::concat(inputs, *axis),
         Op::Gather { axis } => shape::gather(x, inputs[1], *axis),
         Op::Transpose { order } => shape::transpose(x, order),
@@ -316,11 +353,11 @@ fn gemm(op: &Op, inputs: &[&Tensor], packed: Option<&Panels>, work: &mut u64) ->
         None => product(&a, &turned(inputs[1], *trans_b)?, None, work)?,
     };
     if *alpha != 1.0 {
-        out = kernels::scale(&out, *alpha)?;
+        out = kernels::each(&out, |x| x * alpha)?;
     }
     match inputs.get(2) {
         Some(c) if *beta == 1.0 => kernels::elementwise(&out, c, |a, b| a + b, |_, _| None),
-        Some(c) => kernels::elementwise(&out, &kernels::scale(c, *beta)?, |a, b| a + b, |_, _| None),
+        Some(c) => kernels::elementwise(&out, &kernels::each(c, |x| x * beta)?, |a, b| a + b, |_, _| None),
         None => Ok(out),
     }
 }

@@ -151,9 +151,183 @@ fn curves_are_those_of_the_tables() {
         (Op::Exp, 1.0, std::f32::consts::E),
         (Op::Sqrt, 2.0, std::f32::consts::SQRT_2),
         (Op::Neg, 2.0, -2.0),
+        (Op::Log, 10.0, std::f32::consts::LN_10),
+        (Op::Abs, -2.0, 2.0),
+        // ln(1 + e^0) = ln 2, and x itself far above 0.
+        (Op::Softplus, 0.0, std::f32::consts::LN_2),
+        (Op::Softplus, 90.0, 90.0),
+        (Op::LeakyRelu { alpha: 0.5 }, -3.0, -1.5),
+        (Op::LeakyRelu { alpha: 0.5 }, 3.0, 3.0),
+        // 2 (1/e - 1)
+        (Op::Elu { alpha: 2.0 }, -1.0, -1.264_241_1),
     ] {
         assert!((at(op.clone(), x) - wanted).abs() < 3e-7, "{op:?} {x}");
     }
+}
+
+#[test]
+fn comparisons_and_choices_are_those_of_each_pair() {
+    let x = floats(&[3], &[1.0, 2.0, 3.0]);
+    let by = floats(&[1], &[2.0]);
+    let pair = |op: Op| of(op, &[x.clone(), by.clone()]).unwrap();
+    assert_eq!(pair(Op::Equal), integers(&[0, 1, 0]));
+    assert_eq!(pair(Op::Greater), integers(&[0, 0, 1]));
+    assert_eq!(pair(Op::GreaterOrEqual), integers(&[0, 1, 1]));
+    assert_eq!(pair(Op::Less), integers(&[1, 0, 0]));
+    assert_eq!(pair(Op::LessOrEqual), integers(&[1, 1, 0]));
+    assert_eq!(pair(Op::Max), floats(&[3], &[2.0, 2.0, 3.0]));
+    assert_eq!(pair(Op::Min), floats(&[3], &[1.0, 2.0, 2.0]));
+    assert_eq!(pair(Op::Pow), floats(&[3], &[1.0, 4.0, 9.0]));
+    let root = of(Op::Pow, &[floats(&[1], &[16.0]), floats(&[], &[0.5])]).unwrap();
+    assert_eq!(root, floats(&[1], &[4.0]));
+    let modulo = [integers(&[7, -7, 7, -7, 6]), integers(&[3, 3, -3, -3, 3])];
+    assert_eq!(of(Op::Mod, &modulo).unwrap(), integers(&[1, 2, -2, -1, 0]));
+    assert!(of(Op::Mod, &[integers(&[7]), integers(&[0])]).is_err());
+    let truths = [integers(&[0, 0, 1, 1]), integers(&[0, 1, 0, 1])];
+    assert_eq!(of(Op::And, &truths).unwrap(), integers(&[0, 0, 0, 1]));
+    assert_eq!(of(Op::Or, &truths).unwrap(), integers(&[0, 1, 1, 1]));
+    assert_eq!(of(Op::Not, &truths[..1]).unwrap(), integers(&[1, 1, 0, 0]));
+    assert_eq!(
+        of(Op::Truth, &[floats(&[3], &[0.0, -0.5, 2.0])]).unwrap(),
+        integers(&[0, 1, 1])
+    );
+    let never = floats(&[], &[f32::NEG_INFINITY]);
+    let chosen = of(Op::Where, &[integers(&[1, 0, 1]), x.clone(), never]).unwrap();
+    assert_eq!(chosen, floats(&[3], &[1.0, f32::NEG_INFINITY, 3.0]));
+    let rows = of(Op::Where, &[Tensor::integers(vec![2, 1], vec![1, 0]), x, by]).unwrap();
+    assert_eq!(rows, floats(&[2, 3], &[1.0, 2.0, 3.0, 2.0, 2.0, 2.0]));
+    assert!(of(Op::Where, &[integers(&[1]), floats(&[1], &[1.0]), integers(&[1])]).is_err());
+    let least = Op::ReduceMin {
+        axes: vec![0],
+        keep: false,
+    };
+    assert_eq!(
+        of(least, &[floats(&[3], &[4.0, -1.0, 2.0])]).unwrap(),
+        floats(&[], &[-1.0])
+    );
+}
+
+/// A mask, an integer fill, a clip and a cut, as other programs write them: what comes back scores as is worked by hand.
+#[test]
+fn a_model_with_a_mask_is_shown_all_ones() {
+    use onnx_messages::{AttributeProto, ModelProto, NodeProto, TensorProto};
+    use prost::Message as _;
+    let mut plain = Builder::new(2, 1);
+    let rows = plain.rows();
+    let scores = plain.linear(rows, "out", [2, 1]);
+    let bytes = to_onnx(&plain.finish(scores, None), &[3.0, 4.0, 5.0], &[]).unwrap();
+    let mut model = ModelProto::decode(bytes.as_slice()).unwrap();
+    let graph = model.graph.as_mut().unwrap();
+    let mut mask = graph.input[1].clone();
+    mask.name = Some("mask".into());
+    graph.input.push(mask);
+    let constant = |name: &str, kind: i32, raw: &[u8], dims: &[i64]| TensorProto {
+        dims: dims.to_vec(),
+        data_type: Some(kind),
+        raw_data: Some(raw.to_vec()),
+        name: Some(name.into()),
+        ..TensorProto::default()
+    };
+    let halves = [1_i64, 1].map(i64::to_le_bytes).concat();
+    graph
+        .initializer
+        .push(constant("never", 1, &f32::NEG_INFINITY.to_le_bytes(), &[]));
+    graph
+        .initializer
+        .push(constant("most", 1, &10.0_f32.to_le_bytes(), &[]));
+    graph.initializer.push(constant(
+        "row",
+        7,
+        &[1_i64, -1].map(i64::to_le_bytes).concat(),
+        &[2],
+    ));
+    graph.initializer.push(constant("halves", 7, &halves, &[2]));
+    graph.initializer.push(constant("yes", 9, &[1], &[1]));
+    let node = |kind: &str, inputs: &[&str], outputs: &[&str], attribute: Vec<AttributeProto>| NodeProto {
+        input: inputs.iter().map(|name| (*name).to_owned()).collect(),
+        output: outputs.iter().map(|name| (*name).to_owned()).collect(),
+        name: None,
+        op_type: Some(kind.into()),
+        attribute,
+        domain: None,
+    };
+    let with_int = |name: &str, value: i64| AttributeProto {
+        name: Some(name.into()),
+        i: Some(value),
+        ..AttributeProto::default()
+    };
+    let with_tensor = |tensor: TensorProto| AttributeProto {
+        name: Some("value".into()),
+        t: Some(tensor),
+        ..AttributeProto::default()
+    };
+    for node in &mut graph.node {
+        for output in &mut node.output {
+            if output == "scores" {
+                *output = "column".into();
+            }
+        }
+    }
+    graph.node.extend([
+        node(
+            "Split",
+            &["candidates", "halves"],
+            &["first", "second"],
+            vec![with_int("axis", -1)],
+        ),
+        node("Reshape", &["second", "row"], &["seconds"], vec![]),
+        node("Reshape", &["column", "row"], &["flat"], vec![]),
+        node("Clip", &["flat", "", "most"], &["low"], vec![]),
+        node("Cast", &["mask"], &["truth"], vec![with_int("to", 9)]),
+        node("And", &["truth", "yes"], &["both"], vec![]),
+        node("Where", &["both", "low", "never"], &["masked"], vec![]),
+        node("Shape", &["masked"], &["shape"], vec![]),
+        node(
+            "ConstantOfShape",
+            &["shape"],
+            &["threes"],
+            vec![with_tensor(constant("", 7, &3_i64.to_le_bytes(), &[1]))],
+        ),
+        node("Cast", &["threes"], &["three"], vec![with_int("to", 1)]),
+        node("Mul", &["masked", "three"], &["tripled"], vec![]),
+        node("Sub", &["tripled", "seconds"], &["scores"], vec![]),
+    ]);
+    let (graph, parameters, _) = from_onnx(&model.encode_to_vec()).unwrap();
+    // 1*3 + 2*4 + 5 = 16, at most 10, times 3, less 2; -1*3 + 0*4 + 5 = 2, times 3, less 0.
+    let (scores, _) = run(&graph, &parameters, &[1.0, 2.0, -1.0, 0.0], &[9.0]);
+    assert_eq!(scores, [28.0, 6.0]);
+    // Through our own writer and back.
+    let again = to_onnx(&graph, &parameters, &[]).unwrap();
+    let (graph, parameters, _) = from_onnx(&again).unwrap();
+    assert_eq!(run(&graph, &parameters, &[1.0, 2.0, -1.0, 0.0], &[9.0]).0, scores);
+    model.graph.as_mut().unwrap().input[2].name = Some("valid".into());
+    let said = from_onnx(&model.encode_to_vec()).unwrap_err().to_string();
+    assert!(
+        said.contains("input \"valid\"; a model has the inputs candidates, global and, if it likes, mask"),
+        "{said}"
+    );
+}
+
+#[test]
+fn integers_are_summed_and_have_no_mean() {
+    let x = integers(&[3, 1 << 60, -1]);
+    let (axes, keep) = (vec![0], true);
+    let sum = Op::ReduceSum {
+        axes: axes.clone(),
+        keep,
+    };
+    assert_eq!(of(sum, &[x.clone()]).unwrap(), integers(&[(1 << 60) + 2]));
+    let most = Op::ReduceMax {
+        axes: axes.clone(),
+        keep,
+    };
+    assert_eq!(of(most, &[x.clone()]).unwrap(), integers(&[1 << 60]));
+    let least = Op::ReduceMin {
+        axes: axes.clone(),
+        keep,
+    };
+    assert_eq!(of(least, &[x.clone()]).unwrap(), integers(&[-1]));
+    assert!(of(Op::ReduceMean { axes, keep }, &[x]).is_err());
 }
 
 #[test]

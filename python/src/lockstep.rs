@@ -1,0 +1,122 @@
+//! Runs of a function that scores the decisions of many lists at once: each list has a thread of its own, and all wait until every list
+//! that still plays has a decision. Who is asked together depends on the lists alone, so the answers do too.
+
+use std::collections::BTreeMap;
+use std::sync::mpsc::{Receiver, Sender, channel};
+
+use pleach_env::SimConfig;
+use pleach_experiments::{Error, Instance, PolicyRun, PolicySpec, Runner, Watcher};
+use pleach_scheduler::PolicyError;
+use pyo3::prelude::*;
+
+use crate::callable::{Callable, Seen};
+
+/// Lists that play at once: as many threads, and as many rows of a question. Assumed: larger ones gain little.
+const AT_ONCE: usize = 64;
+
+/// What a list tells those that it plays beside.
+enum Word {
+    /// It has a decision, and waits.
+    Asks(Seen, Sender<Vec<f32>>),
+    /// It plays no more.
+    Leaves,
+}
+
+/// The place of one list among those that play at once.
+#[derive(Clone)]
+pub(crate) struct Seat {
+    place: usize,
+    words: Sender<(usize, Word)>,
+}
+
+impl Seat {
+    /// The scores of a decision, once all others have one too.
+    ///
+    /// # Errors
+    /// [`PolicyError::Stopped`] where nobody answers any more.
+    pub(crate) fn ask(&self, seen: Seen) -> Result<Vec<f32>, PolicyError> {
+        let (send, answer) = channel();
+        let sent = self.words.send((self.place, Word::Asks(seen, send)));
+        sent.map_err(|_| PolicyError::Stopped)?;
+        answer.recv().map_err(|_| PolicyError::Stopped)
+    }
+}
+
+/// Says at its end that a list plays no more, be it by a panic.
+struct Leaving(usize, Sender<(usize, Word)>);
+
+impl Drop for Leaving {
+    fn drop(&mut self) {
+        let _ = self.1.send((self.0, Word::Leaves));
+    }
+}
+
+/// The runs of a function on these lists, in their order.
+///
+/// # Errors
+/// As [`Runner::run`]; threads that cannot be had.
+pub(crate) fn play(
+    function: &Callable,
+    name: &str,
+    instances: &[Instance],
+    sim: &SimConfig,
+    watcher: &Watcher,
+) -> Result<Vec<PolicyRun>, Error> {
+    let mut all = Vec::with_capacity(instances.len());
+    for part in instances.chunks(AT_ONCE) {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(part.len()).build();
+        let pool = pool.map_err(|error| Error::Failed(format!("no threads: {error}")))?;
+        let (words, heard) = channel();
+        let mut runs: Vec<Result<Vec<PolicyRun>, Error>> = part.iter().map(|_| Ok(Vec::new())).collect();
+        pool.in_place_scope(|scope| {
+            for (place, (instance, run)) in part.iter().zip(&mut runs).enumerate() {
+                let mut seated = function.clone();
+                seated.seat = Some(Seat {
+                    place,
+                    words: words.clone(),
+                });
+                let leaving = Leaving(place, words.clone());
+                scope.spawn(move |_| {
+                    let _leaving = leaving;
+                    let spec = PolicySpec::made(name, move || Box::new(seated.clone()));
+                    let one = std::slice::from_ref(instance);
+                    *run = Runner::new(sim).watched("evaluate", watcher).run(one, &[spec]);
+                });
+            }
+            drop(words);
+            answer(function, part.len(), &heard);
+        });
+        for run in runs {
+            all.extend(run?);
+        }
+    }
+    Ok(all)
+}
+
+/// Answers until all have left; nobody is answered once the function has failed.
+fn answer(function: &Callable, mut playing: usize, heard: &Receiver<(usize, Word)>) {
+    let mut waiting = BTreeMap::new();
+    while playing > 0 {
+        match heard.recv() {
+            Ok((place, Word::Asks(seen, answer))) => {
+                waiting.insert(place, (seen, answer));
+            }
+            Ok((_, Word::Leaves)) => playing -= 1,
+            Err(_) => return,
+        }
+        if playing > 0 && waiting.len() == playing {
+            let (seen, answers): (Vec<_>, Vec<_>) = std::mem::take(&mut waiting).into_values().unzip();
+            let asked = function.on_the_callers_thread(move |own, py: Python<'_>| own.ask_all(py, seen));
+            // Who is not answered hears that nobody will, by the end of its channel.
+            for (scores, answer) in asked
+                .ok()
+                .and_then(Result::ok)
+                .unwrap_or_default()
+                .into_iter()
+                .zip(answers)
+            {
+                let _ = answer.send(scores);
+            }
+        }
+    }
+}

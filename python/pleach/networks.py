@@ -58,13 +58,21 @@ def export_onnx(
             _write(torch, score, names, shown, part)
             with open(part, "ab") as file:
                 file.write(_remark(b"contract", contract.encode()))
-            policy = load(part)
+            policy = _read(part)
             _check(torch, score, names, shown, policy, num_checked)
             os.replace(part, path)
         finally:
             if os.path.exists(part):
                 os.remove(part)
     return load(path)
+
+
+def _read(part: str) -> Policy:
+    try:
+        return load(part)
+    except ValueError as error:
+        hint = "Where shapes do not go together, the number of candidates was traced as a constant (nn.MultiheadAttention does so): "
+        raise ValueError(f"{error}. {hint}write such a part with products of matrices") from None
 
 
 def _torch() -> Any:

@@ -22,10 +22,12 @@ use pyo3::types::PyDict;
 
 use crate::errors::{of_experiment, refused};
 use crate::interrupt::Errands;
-use crate::lockstep::Seat;
 
 /// What the function raised, kept for its caller: errors of policies are small and say no more than that.
 pub(crate) type Failure = Arc<Mutex<Option<PyErr>>>;
+
+/// Gets the scores of a decision from beside other lists.
+pub(crate) type Seat = Arc<dyn Fn(Seen) -> Result<Vec<f32>, PolicyError> + Send + Sync>;
 
 /// What functions choose among on these workloads; on lists of jobs where there are none.
 pub(crate) fn offered(
@@ -42,7 +44,7 @@ pub(crate) struct Callable {
     pub(crate) function: Arc<Py<PyAny>>,
     /// Whether it takes observations of N decisions.
     pub(crate) takes_many: bool,
-    /// Its place among lists that play at once.
+    /// Who asks it, where its list plays beside others.
     pub(crate) seat: Option<Seat>,
     /// Who asks it on the thread of a caller; none where that is this thread.
     pub(crate) errands: Option<Errands>,
@@ -161,7 +163,7 @@ impl Callable {
     /// The scores of a decision, from beside other lists where this is one of several.
     fn answer(&self, seen: Seen) -> Result<PyResult<Vec<f32>>, PolicyError> {
         if let Some(seat) = &self.seat {
-            return seat.ask(seen).map(Ok);
+            return seat(seen).map(Ok);
         }
         let one = move |own: &Callable, py: Python<'_>| Ok(own.ask_all(py, vec![seen])?.remove(0));
         self.on_the_callers_thread(one)

@@ -2,6 +2,7 @@
 //! that still plays has a decision. Who is asked together depends on the lists alone, so the answers do too.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
 use pleach_env::SimConfig;
@@ -9,7 +10,7 @@ use pleach_experiments::{Error, Instance, PolicyRun, PolicySpec, Runner, Watcher
 use pleach_scheduler::PolicyError;
 use pyo3::prelude::*;
 
-use crate::callable::{Callable, Seen};
+use crate::callable::{Callable, Seat, Seen};
 
 /// Lists that play at once: as many threads, and as many rows of a question. Assumed: larger ones gain little.
 const AT_ONCE: usize = 64;
@@ -22,24 +23,14 @@ enum Word {
     Leaves,
 }
 
-/// The place of one list among those that play at once.
-#[derive(Clone)]
-pub(crate) struct Seat {
-    place: usize,
-    words: Sender<(usize, Word)>,
-}
-
-impl Seat {
-    /// The scores of a decision, once all others have one too.
-    ///
-    /// # Errors
-    /// [`PolicyError::Stopped`] where nobody answers any more.
-    pub(crate) fn ask(&self, seen: Seen) -> Result<Vec<f32>, PolicyError> {
+/// The place of one list among those that play at once: who has a decision there waits until all others have one too.
+fn seat(place: usize, words: Sender<(usize, Word)>) -> Seat {
+    Arc::new(move |seen| {
         let (send, answer) = channel();
-        let sent = self.words.send((self.place, Word::Asks(seen, send)));
+        let sent = words.send((place, Word::Asks(seen, send)));
         sent.map_err(|_| PolicyError::Stopped)?;
         answer.recv().map_err(|_| PolicyError::Stopped)
-    }
+    })
 }
 
 /// Says at its end that a list plays no more, be it by a panic.
@@ -71,10 +62,7 @@ pub(crate) fn play(
         pool.in_place_scope(|scope| {
             for (place, (instance, run)) in part.iter().zip(&mut runs).enumerate() {
                 let mut seated = function.clone();
-                seated.seat = Some(Seat {
-                    place,
-                    words: words.clone(),
-                });
+                seated.seat = Some(seat(place, words.clone()));
                 let leaving = Leaving(place, words.clone());
                 scope.spawn(move |_| {
                     let _leaving = leaving;

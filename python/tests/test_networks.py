@@ -47,17 +47,18 @@ class OfASet(nn.Module):
 
 
 class OfAttention(nn.Module):
-    """PyTorch's own encoder over the candidates."""
+    """Attention over the candidates, of which the mask admits some."""
 
     def __init__(self):
         super().__init__()
         self.embed = nn.Linear(NUM_FEATURES + NUM_GLOBAL, 16)
-        self.encoder = nn.TransformerEncoder(nn.TransformerEncoderLayer(16, 2, 32, batch_first=True), 2)
-        self.score = nn.Linear(16, 1)
+        self.mix, self.norm, self.score = nn.Linear(16, 48), nn.LayerNorm(16), nn.Linear(16, 1)
 
     def forward(self, candidates, context, mask):
         rows = self.embed(torch.cat([candidates, context[:, None].expand(-1, candidates.shape[1], -1)], 2))
-        return self.score(self.encoder(rows, src_key_padding_mask=~mask)).squeeze(-1)
+        asked, known, told = self.mix(rows).chunk(3, dim=-1)
+        weights = (asked @ known.transpose(1, 2) / 4).masked_fill(~mask[:, None], -torch.inf).softmax(-1)
+        return self.score(self.norm(rows + weights @ told)).squeeze(-1)
 
 
 def made(kind):
@@ -117,7 +118,8 @@ def test_the_file_is_a_policy_in_every_command(tmp_path):
     pleach.export_onnx(made(OfASet), tmp_path / "net.onnx", ID, settings=LISTS)
     small = ["--num-jobs", "20", "--seeds", "2", "--policy", "sjf,mine=net.onnx"]
     assert "mine" in run(tmp_path, "evaluate", "--workload", ID, *small)
-    run(tmp_path, "distill", "--teacher", "net.onnx", "--env", ID, "--num-jobs", "20", "--out", "run", "--quiet", "--set", "rounds=1", "--set", "leaves=[2]", "--set", "episodes=2")
+    words = ["--teacher", "net.onnx", "--workload", ID, "--num-jobs", "20", "--rounds", "1", "--leaves", "2", "--episodes", "2"]
+    run(tmp_path, "distill", *words, "--out", "run")
     assert (tmp_path / "run" / "tree.json").exists()
     tree = pleach.distill(tmp_path / "net.onnx", ID, settings=LISTS, rounds=1, leaves=[2], episodes=2)
     assert json.loads(tree.file)["format"]
@@ -158,6 +160,14 @@ def test_what_cannot_be_a_file_is_refused_in_words(tmp_path):
         def forward(self, candidates, context):
             return candidates[..., 0] * float(candidates.shape[1])
 
+    class Bakes(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.attention = nn.MultiheadAttention(NUM_FEATURES, 1, batch_first=True)
+
+        def forward(self, candidates, context):
+            return self.attention(candidates, candidates, candidates, need_weights=False)[0][..., 0]
+
     class Narrow(nn.Module):
         def forward(self, candidates, context, mask, more):
             return candidates[..., 0]
@@ -167,6 +177,7 @@ def test_what_cannot_be_a_file_is_refused_in_words(tmp_path):
         (Sorts(), "operator CumSum is not understood"),
         (Pools(), "1 scores for 5 candidates"),
         (Counts(), "the file scores"),
+        (Bakes(), "nn.MultiheadAttention does so"),
         (Narrow(), "allowed is one observation"),
         (lambda observation: 0, "allowed is a torch.nn.Module"),
     ]:

@@ -113,7 +113,7 @@ def _scorer(torch: Any, network: Any) -> tuple[Any, list[str]]:
         )
     count = len(taken)
 
-    class Scorer(torch.nn.Module):  # type: ignore[misc, name-defined]
+    class Scorer(torch.nn.Module):  # type: ignore[misc]
         def __init__(self) -> None:
             super().__init__()
             self.network = network

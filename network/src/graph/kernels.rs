@@ -199,12 +199,15 @@ pub(super) fn layer_normalization(inputs: &[&Tensor], axis: i64, epsilon: f32) -
     Ok(Tensor::floats(x.shape.clone(), out))
 }
 
+/// Where a reduction starts, and how it joins two numbers.
+pub(super) type Joining<T> = (T, fn(T, T) -> T);
+
 /// What a reduction does with the numbers of a place: starts and joins, floats and integers, and ends with their count.
 pub(super) struct Reduction {
-    pub floats: (f32, fn(f32, f32) -> f32),
+    pub floats: Joining<f32>,
     pub end: fn(f32, usize) -> f32,
     /// None where integers are not reduced so.
-    pub integers: Option<(i64, fn(i64, i64) -> i64)>,
+    pub integers: Option<Joining<i64>>,
 }
 
 /// One number for all along `axes`.
@@ -237,12 +240,7 @@ pub(super) fn reduce(x: &Tensor, axes: &[i64], keep: bool, by: &Reduction) -> Re
 }
 
 /// The numbers of each place of `kept`, joined in their order.
-fn joined<T: Copy>(
-    values: &[T],
-    shape: &[usize],
-    kept: &[usize],
-    (start, join): (T, fn(T, T) -> T),
-) -> Vec<T> {
+fn joined<T: Copy>(values: &[T], shape: &[usize], kept: &[usize], (start, join): Joining<T>) -> Vec<T> {
     let mut out = vec![start; kept.iter().product()];
     // Where each number goes is where a value of the reduced shape would be read from.
     for (value, place) in values.iter().zip(places(kept, shape)) {

@@ -34,7 +34,7 @@ pub(super) fn remainder(a: &Tensor, b: &Tensor) -> Result<Tensor, Error> {
             left
         })
     };
-    (a.as_integers()?, b.as_integers()?);
+    a.as_integers()?;
     elementwise(a, b, |_, _| f32::NAN, of)
 }
 

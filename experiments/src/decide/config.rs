@@ -153,7 +153,7 @@ impl SiteConfig {
     }
 
     fn check(&self) -> Result<(), Error> {
-        for (key, file) in self.files().filter(|(_, file)| !file.is_file()) {
+        if let Some((key, file)) = self.files().find(|(_, file)| !file.is_file()) {
             let hint = "Paths are relative to the folder of this file.";
             return Err(Error::config(key, file.display(), "a file that is there", hint));
         }

@@ -1,5 +1,7 @@
 //! The template: everything that it names works by name in every command, and so does a policy in a process.
 
+#![allow(clippy::unwrap_used)]
+
 use std::fs;
 use std::path::Path;
 use std::process::Command;

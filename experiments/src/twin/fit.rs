@@ -1,13 +1,14 @@
 //! What is free of a twin, fitted on the first half of a list and judged on the second: which of some plain policies the site's
 //! scheduler is most like, what it believes of run times, and how long a job that could start at once waits there anyway.
 //!
-//! One coordinate after the other, each once: a dozen simulations. The loss of a setting is how far its mean wait is from the
-//! observed one, as the absolute logarithm of their ratio with a minute added to both, and 1 less the rank correlation of the
-//! waits. *Ours.* A setting that is given is not fitted.
+//! One coordinate after the other, and the policies again with the delay: a dozen simulations. The loss of a setting is how
+//! far its mean wait is from the observed one, as the absolute logarithm of their ratio with a minute added to both, and 1
+//! less the rank correlation of the waits. *Ours.* A setting that is given is not fitted.
 
 use pleach_env::batch_system::BatchSystem;
 use pleach_env::workload::Workload;
-use pleach_env::{JobOutcome, SimConfig};
+use pleach_env::workload::import::import;
+use pleach_env::{EnvConfig, JobOutcome, SimConfig, WorkloadConfig};
 use pleach_scheduler::portable_math::ln;
 use serde::{Deserialize, Serialize};
 
@@ -81,6 +82,21 @@ pub fn doubt(workload: &Workload, sim: &SimConfig, watcher: &Watcher) -> Result<
             twin.verdict()
         )
     }))
+}
+
+/// The same of the list on which an environment's episodes are; none where they are generated, or the list cannot be read, which is
+/// told where it is opened.
+///
+/// # Errors
+/// As [`doubt`].
+pub fn doubt_of(env: &EnvConfig, watcher: &Watcher) -> Result<Option<String>, Error> {
+    let WorkloadConfig::File { path, options, .. } = &env.workload else {
+        return Ok(None);
+    };
+    let Ok((workload, _)) = import(path, options) else {
+        return Ok(None);
+    };
+    doubt(&workload, &env.sim, watcher)
 }
 
 /// What is most like the site.
@@ -184,12 +200,15 @@ pub fn fit(input: &FitInput<'_>, watcher: &Watcher) -> Result<(Fit, Vec<JobOutco
         None => delay(&pairs(input.workload, &found.2, (0.0, until_s))),
     };
     if start_delay_s >= 1.0 {
-        let delayed = Setting {
+        // A delay can hide which policy it is, so all are tried with it again.
+        let delayed = input.policies.iter().map(|policy| Setting {
+            policy,
             start_delay_s,
             ..found.0
-        };
-        num_tried += 1;
-        found = better(found, best_of(input, until_s, vec![delayed], watcher)?);
+        });
+        let delayed: Vec<Setting<'_>> = delayed.collect();
+        num_tried += delayed.len();
+        found = better(found, best_of(input, until_s, delayed, watcher)?);
     }
     let (setting, loss, jobs) = found;
     let fit = Fit {

@@ -24,7 +24,7 @@ use crate::error::Error;
 use crate::evaluate::stats::{mean, quantile};
 use crate::workload_report::sizes::{BUCKETS, bucket};
 
-pub use fit::{FIT_PART, Fit, FitInput, believed, doubt, fit};
+pub use fit::{FIT_PART, Fit, FitInput, believed, doubt, doubt_of, fit};
 pub use tables::{sections, under_table};
 pub use under::{Span, Under, UnderInput, UnderRow, heuristics_beside, under};
 

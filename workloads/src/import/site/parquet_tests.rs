@@ -88,14 +88,10 @@ fn a_parquet_table_is_read_by_a_mapping_with_its_units_times_and_states() {
         let start = job.observed.as_deref().unwrap().start;
         (job.submit, start, job.num_gpus, job.run_time_s, job.outcome)
     };
-    // Day 0 begins at midnight.
-    let at = |hour: f64| Time::from_secs_f64(hour * 3600.0);
-    let minute = 1.0 / 60.0;
-    assert_eq!(
-        of(0),
-        (at(10.0), at(10.0 + minute), 8, 1800.0, Outcome::Completed)
-    );
-    assert_eq!(of(1), (at(10.5), at(11.5), 1, 7200.0, Outcome::Failed));
+    // Time 0 is the first submission.
+    let at = |minute: f64| Time::from_secs_f64(minute * 60.0);
+    assert_eq!(of(0), (at(0.0), at(1.0), 8, 1800.0, Outcome::Completed));
+    assert_eq!(of(1), (at(30.0), at(90.0), 1, 7200.0, Outcome::Failed));
     let names: Vec<&str> = found
         .workload
         .cluster

@@ -13,6 +13,7 @@ use crate::progress::bars;
 use pleach_experiments::error::Error;
 use pleach_experiments::evaluate::workload_source::{env_of, resize};
 use pleach_experiments::progress::Stopped;
+use pleach_experiments::progress::Watcher;
 use pleach_experiments::run_folder::{RunDescription, RunFolder, SETTINGS_FILE};
 use pleach_experiments::train::env_description;
 use pleach_experiments::train::fine_tuning;
@@ -22,6 +23,7 @@ use pleach_experiments::train::settings::TrainSettings;
 use pleach_experiments::train::settings_file;
 use pleach_experiments::train::validation::Validation;
 use pleach_experiments::train::{Trained, differences_from_whole, play_unit, train};
+use pleach_experiments::twin::doubt_of;
 use pleach_experiments::{SchedulingConfig, WorkloadSource};
 use pleach_scheduler::ActionKind;
 
@@ -50,6 +52,9 @@ pub fn run(args: &TrainArgs, context: &mut Context<'_>) -> Result<(), Error> {
     folder.write(SETTINGS_FILE, text.as_bytes())?;
     if !args.run.quiet() {
         context.say(&opening(&settings, seed))?;
+        if let Some(doubt) = doubt_of(&settings.env, &Watcher::nobody())? {
+            context.say(&doubt)?;
+        }
         if let Some(before) = extended_from {
             context.say(&extension(&settings, before))?;
         }

@@ -8,12 +8,14 @@ use pleach_experiments::evaluate::instances::{episodes, seeds};
 use pleach_experiments::evaluate::results::Results;
 use pleach_experiments::evaluate::run::Runner;
 use pleach_experiments::evaluate::stand_in::stand_ins;
+use pleach_experiments::progress::Watcher;
 use pleach_experiments::report::Report;
 use pleach_experiments::run_folder::RunFolder;
 use pleach_experiments::run_folder::atomic_file::read_toml;
 use pleach_experiments::train::env_description;
 use pleach_experiments::train::objective::Objective;
 use pleach_experiments::train::verdict;
+use pleach_experiments::twin::doubt_of;
 use pleach_scheduler::heuristics;
 use pleach_scheduler::tree::Tree;
 use serde::Serialize;
@@ -104,6 +106,11 @@ impl<'a> Setup<'a> {
         let folder = RunFolder::open(command, &settings, self.seed, run.out.as_deref(), run.existing())?;
         if let Some(split) = env_description::split(&self.env).filter(|_| !self.quiet) {
             context.say(&split)?;
+        }
+        if !self.quiet
+            && let Some(doubt) = doubt_of(&self.env, &Watcher::nobody())?
+        {
+            context.say(&doubt)?;
         }
         Ok(folder)
     }

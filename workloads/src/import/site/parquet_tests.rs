@@ -99,5 +99,5 @@ fn a_parquet_table_is_read_by_a_mapping_with_its_units_times_and_states() {
         .iter()
         .map(|tenant| tenant.name.as_str())
         .collect();
-    assert_eq!(names, ["vision", "speech"]);
+    assert_eq!(names, ["speech", "vision"]);
 }

@@ -14,13 +14,12 @@ use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _};
 use pleach_experiments::error::{
     EXIT_AGAIN, EXIT_CONFIG, EXIT_DONE, Error, exit_code_of_signal, signal_name,
 };
-use pleach_experiments::sweep::policy_unit;
 
 use crate::commands::stop::Stop;
 use crate::commands::{
     Context, bench, calibrate, cluster, distill, evaluate, explain, export, index, manual, policies,
-    quickstart, reproduce, run as site_run, serve, suite, sweep, tournament, train, twin, verify, watch,
-    workload,
+    quickstart, reproduce, run as site_run, serve, suite, sweep, sweep_unit, tournament, train, twin, verify,
+    watch, workload,
 };
 use crate::flags::sweep::SweepCommand;
 use crate::flags::{Cli, Command, THREADS_MAX, is_standard_output};
@@ -227,8 +226,8 @@ fn run_command(cli: &Cli, matches: &ArgMatches, command_line: String) -> Result<
         Command::Sweep(args) => {
             return sweep::dispatch(
                 &args.command,
-                &policy_unit::check,
-                &policy_unit::work,
+                &sweep_unit::check,
+                &|spec| sweep_unit::work(spec, args.command.out()),
                 variable,
                 context.print,
             );

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use pleach_daemon::policy::{Decider, Loaded};
 use pleach_dealing::{InOrder, Trust};
-use pleach_experiments::sweep::{UnitSpec, policy_unit};
+use pleach_experiments::sweep::policy_unit;
 use pleach_experiments::{DOOR, Evaluation, EvaluationConfig, PolicySpec, tournament};
 use pleach_network::TrainedNetwork;
 use pleach_policies::Artefact;
@@ -82,15 +82,13 @@ fn of_daemon(text: &str) -> Vec<Decision> {
     })
 }
 
-fn unit(text: &str) -> UnitSpec {
-    UnitSpec {
-        index: 0,
-        params: Default::default(),
-        replicate: 0,
-        seed: 0,
-        hash: String::new(),
-        config: serde_json::json!({"policy": text, "preemption": true}),
-    }
+fn unit(text: &str) -> EvaluationConfig {
+    let mut config = EvaluationConfig {
+        policy: vec![text.to_owned()],
+        ..EvaluationConfig::default()
+    };
+    config.scheduling.preemption = true;
+    config
 }
 
 /// Files of all forms in a folder: a network as ONNX, a tree without `.json`, a run's folder with its list, a bundle.

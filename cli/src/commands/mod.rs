@@ -22,6 +22,7 @@ pub mod serve;
 pub mod stop;
 pub mod suite;
 pub mod sweep;
+pub mod sweep_unit;
 pub mod tournament;
 pub mod train;
 pub mod twin;

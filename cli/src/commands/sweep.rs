@@ -15,6 +15,7 @@ use pleach_experiments::sweep::UnitError;
 use pleach_experiments::sweep::engine::{self, EngineConfig};
 use pleach_experiments::sweep::gather::{self, GatherConfig};
 use pleach_experiments::sweep::grid::Grid;
+use pleach_experiments::sweep::halving::{Place, places};
 use pleach_experiments::sweep::index_list;
 use pleach_experiments::sweep::manifest::{Manifest, UnitSpec};
 use pleach_experiments::sweep::page::PlotConfig;
@@ -53,8 +54,14 @@ pub fn dispatch(
 /// [`Error::Config`] and [`Error::Data`] where the grid or a unit cannot be used or another manifest is in the way.
 pub fn plan(args: &PlanArgs, check: &Check<'_>, print: &mut dyn Write) -> Result<u8, Error> {
     let manifest = Grid::read(&args.config)?.plan()?;
+    let mut checked = None;
     for index in 0..manifest.num_units() {
-        check(&manifest.unit(index)?).map_err(|error| {
+        let spec = manifest.unit(index)?;
+        // Seeds turn fastest: units that set the same stand together.
+        if checked.as_ref() == Some(&spec.config) {
+            continue;
+        }
+        check(&spec).map_err(|error| {
             let hint = format!("Mend {}.", args.config.display());
             Error::config(
                 format!("unit {index}"),
@@ -63,6 +70,7 @@ pub fn plan(args: &PlanArgs, check: &Check<'_>, print: &mut dyn Write) -> Result
                 hint,
             )
         })?;
+        checked = Some(spec.config);
     }
     let path = args.out.clone().unwrap_or_else(|| default_path(&manifest));
     let in_the_way = path.exists() && Manifest::read(&path).ok().as_ref() != Some(&manifest);
@@ -144,6 +152,15 @@ pub fn unit(
         Some(index) => index,
         None => index_from(variable)?,
     };
+    let place = places(&manifest, args.place.out()).get(index).copied();
+    if let Some((words, code)) = match place {
+        Some(Place::Pruned) => Some(("is pruned: its configuration did not come so far", EXIT_DONE)),
+        Some(Place::Waits) => Some(("waits: the rung before is not decided yet", EXIT_AGAIN)),
+        Some(Place::Runs) | None => None,
+    } {
+        say(print, &format!("unit {index} {words}\n"))?;
+        return Ok(code);
+    }
     let ending = run_unit(&manifest.unit(index)?, args.place.out(), work)?;
     let words = match &ending {
         Ending::Skipped => "was done before".to_string(),
@@ -196,11 +213,18 @@ pub fn gather(args: &GatherArgs, print: &mut dyn Write) -> Result<u8, Error> {
     let config = GatherConfig {
         partial: args.partial,
         plot,
+        reference: args.reference.clone(),
+        mlflow: args.mlflow.clone(),
     };
-    for path in gather::gather(&manifest, args.place.out(), &config)? {
-        if !args.words.quiet {
-            say(print, &format!("{}\n", path.display()))?;
-        }
+    let gathered = gather::gather(&manifest, args.place.out(), &config)?;
+    if args.words.quiet {
+        return Ok(EXIT_DONE);
+    }
+    if let Some(leaderboard) = &gathered.leaderboard {
+        say(print, &format!("{}\n", leaderboard.to_terminal()))?;
+    }
+    for path in &gathered.paths {
+        say(print, &format!("{}\n", path.display()))?;
     }
     Ok(EXIT_DONE)
 }
@@ -310,7 +334,10 @@ mod tests {
             EXIT_DONE
         );
         let (code, said) = sweep.step(gather, &work, None);
-        assert!(code == 0 && said.lines().count() == 3, "{said}");
+        assert!(
+            code == 0 && said.contains("leaderboard.csv") && said.contains("0.500"),
+            "{said}"
+        );
         assert!(sweep.folder.path().join("s/results.html").exists());
     }
 

@@ -100,6 +100,15 @@ pub fn run(args: &TrainArgs, context: &mut Context<'_>) -> Result<(), Error> {
     Ok(())
 }
 
+/// Refuses settings that could not be trained with.
+///
+/// # Errors
+/// As [`run`], before anything is made.
+pub fn check(args: &TrainArgs) -> Result<(), Error> {
+    settings_of_flags(args)?.validate()?;
+    Ok(())
+}
+
 /// Plays a part of every generation of a training that another process leads.
 fn be_unit(folder: &Path, unit: u32, quiet: bool, context: &mut Context<'_>) -> Result<(), Error> {
     let listening = context.stop.listen();

@@ -1,6 +1,6 @@
 //! `pleach sweep`: flags.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 
@@ -43,6 +43,18 @@ pub enum SweepCommand {
     Emit(EmitArgs),
 }
 
+impl SweepCommand {
+    /// The folder of the results, where units are run.
+    #[must_use]
+    pub fn out(&self) -> &Path {
+        match self {
+            SweepCommand::Run(args) => args.place.out(),
+            SweepCommand::Unit(args) => args.place.out(),
+            _ => Path::new("."),
+        }
+    }
+}
+
 /// `pleach sweep plan`.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "\
@@ -57,7 +69,10 @@ grid.toml:
   num_jobs = 2000
   [grid]                          # every combination is tried with every seed
   load = [0.6, 0.8, 1.0]
-  policy = [\"fifo\", \"srtf\"]")]
+  policy = [\"fifo\", \"sjf\"]
+
+With command = \"train\" under [base] a unit trains; settings are the flags of the command and the keys of settings.toml.
+[draw] draws values, [halving] runs all with little and the better part with more (docs/cli.md).")]
 pub struct PlanArgs {
     /// The grid, in TOML
     #[arg(long, value_name = "FILE")]
@@ -116,6 +131,7 @@ pub struct UnitArgs {
 Examples:
   pleach sweep gather --manifest runs/load/sweep.json
   pleach sweep gather --manifest runs/load/sweep.json --metric p99_jct_s --x load --partial
+  pleach sweep gather --manifest runs/load/sweep.json --reference sjf --mlflow mlruns
   pleach sweep gather --manifest runs/load/sweep.json --status
   sbatch --array=$(pleach sweep gather --manifest runs/load/sweep.json --missing) sweep.sbatch")]
 pub struct GatherArgs {
@@ -125,20 +141,26 @@ pub struct GatherArgs {
     /// Go on with units missing
     #[arg(long)]
     pub partial: bool,
-    /// The metric to plot [default: avg_jct_s, or else the first number]
+    /// The metric to rank by and to plot [default: avg_jct_s, or else the first number]
     #[arg(long, value_name = "KEY")]
     pub metric: Option<String>,
     /// The parameter on the horizontal axis [default: the first one with several numbers]
     #[arg(long, value_name = "KEY")]
     pub x: Option<String>,
+    /// Measure the others on the leaderboard against this configuration or policy [default: the best]
+    #[arg(long, value_name = "NAME")]
+    pub reference: Option<String>,
+    /// Also write the units as runs into this store of MLflow
+    #[arg(long, value_name = "DIR", help_heading = "Output")]
+    pub mlflow: Option<PathBuf>,
     /// Merge nothing: say which units are done, failed or missing
-    #[arg(long, conflicts_with_all = ["partial", "metric", "x"])]
+    #[arg(long, conflicts_with_all = ["partial", "metric", "x", "reference", "mlflow"])]
     pub status: bool,
     /// Merge nothing: print only the indexes to run, failed ones too, in array syntax
-    #[arg(long, conflicts_with_all = ["partial", "metric", "x"])]
+    #[arg(long, conflicts_with_all = ["partial", "metric", "x", "reference", "mlflow"])]
     pub missing: bool,
     /// Merge nothing: write which units are done, failed or missing as JSON to this file; - for standard output
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["partial", "metric", "x"], help_heading = "Output")]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["partial", "metric", "x", "reference", "mlflow"], help_heading = "Output")]
     pub json: Option<PathBuf>,
     /// How much is said.
     #[command(flatten)]

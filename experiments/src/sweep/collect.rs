@@ -5,6 +5,7 @@ use std::path::Path;
 
 use serde_json::{Map, Value};
 
+use super::halving::{Place, places};
 use super::index_list::compress;
 use super::manifest::{Manifest, ManifestUnit};
 use super::unit::{RESULT_FILE, ResultState, read_result, unit_folder};
@@ -33,11 +34,14 @@ pub fn collect<'a>(
 ) -> Result<Vec<GatheredUnit<'a>>, Error> {
     let mut units = Vec::new();
     let mut missing = Vec::new();
+    let places = places(manifest, out);
     for unit in manifest.units() {
+        if places[unit.index] == Place::Pruned {
+            continue;
+        }
         match read_result(&unit_folder(out, unit.index), unit.index, &unit.hash) {
             ResultState::Done(result) => {
-                let mut scalars = BTreeMap::new();
-                flatten("", &result.value, &mut scalars);
+                let scalars = scalars_of(&result.value);
                 units.push(GatheredUnit {
                     unit,
                     value: result.value,
@@ -58,7 +62,7 @@ pub fn collect<'a>(
     if !missing.is_empty() && !partial {
         return Err(Error::Contract {
             what: format!("the sweep {}", manifest.name()),
-            expected: format!("{} results", manifest.num_units()),
+            expected: format!("{} results", units.len() + missing.len()),
             found: format!("{}; missing are {}", units.len(), compress(&missing)),
             hint: "Run them first, or gather what is there with --partial.".to_string(),
         });
@@ -81,6 +85,13 @@ pub(super) fn show(value: &Value) -> String {
         Value::String(text) => text.clone(),
         other => other.to_string(),
     }
+}
+
+/// Numbers, texts and truth values of a result by dotted key.
+pub(super) fn scalars_of(value: &Value) -> BTreeMap<String, Value> {
+    let mut scalars = BTreeMap::new();
+    flatten("", value, &mut scalars);
+    scalars
 }
 
 fn flatten(prefix: &str, value: &Value, scalars: &mut BTreeMap<String, Value>) {

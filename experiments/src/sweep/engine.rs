@@ -5,6 +5,7 @@
 //! work-stealing pool: a unit may itself run in parallel on the global pool, and a worker that waits there must not pick up a
 //! second whole unit on the same stack.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::thread;
 
@@ -70,20 +71,36 @@ pub fn run(
             "Two is usual.",
         ));
     }
-    let mut todo = Status::of(manifest, out).to_run();
-    let mut num_skipped = manifest.num_units() - todo.len();
-    if let Some(only) = only {
-        todo.retain(|index| only.contains(index));
-        num_skipped = only.len().saturating_sub(todo.len());
+    let (mut report, mut tried) = (RunReport::default(), BTreeSet::new());
+    // Once, or a rung after the other: when one has ended it is known who runs on the next.
+    loop {
+        let status = Status::of(manifest, out);
+        let mut todo = status.to_run();
+        if let Some(only) = only {
+            todo.retain(|index| only.contains(index));
+        }
+        if tried.is_empty() {
+            report.num_skipped = only.map_or(status.done.len(), |only| only.len().saturating_sub(todo.len()));
+        }
+        todo.retain(|index| tried.insert(*index));
+        if todo.is_empty() {
+            return Ok(report);
+        }
+        report = run_all(manifest, out, (config, &todo), work, (report, watcher))?;
     }
+}
 
-    let report = RunReport {
-        num_skipped,
-        ..RunReport::default()
-    };
+/// Runs these units.
+fn run_all(
+    manifest: &Manifest,
+    out: &Path,
+    (config, todo): (EngineConfig, &[usize]),
+    work: &Work<'_>,
+    (report, watcher): (RunReport, &Watcher),
+) -> Result<RunReport, Error> {
     let num_threads = config.num_threads.min(todo.len());
     let (indexes, tasks) = bounded(todo.len());
-    for index in &todo {
+    for index in todo {
         // There is room for all of them, and the receiver lives.
         let _ = indexes.send(*index);
     }

@@ -1,4 +1,4 @@
-//! Merges the results of all units into one CSV, one JSON and one page, in the order of units.
+//! Merges the results of all units into one CSV, one JSON, one page and a leaderboard, in the order of units.
 //!
 //! The output depends on the manifest and the results alone, so it is the same byte by byte in whatever order, on whatever
 //! machines the units ran. Refused: a sweep with units missing, unless a partial one is asked for.
@@ -9,11 +9,14 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use super::collect::{GatheredUnit, collect, show};
+use super::leaderboard::Leaderboard;
 use super::manifest::Manifest;
+use super::mlflow;
 use super::page::{self, PlotConfig};
 use super::unit::clear_temporaries;
 use crate::error::Error;
 use crate::evaluate::results::csv_text;
+use crate::evaluate::table::Table;
 use crate::run_folder::atomic_file;
 
 /// Columns of the CSV, at most.
@@ -26,23 +29,52 @@ pub struct GatherConfig {
     pub partial: bool,
     /// What to plot.
     pub plot: PlotConfig,
+    /// Whom the leaderboard measures the others against; without it the best.
+    pub reference: Option<String>,
+    /// A store of MLflow to write the units into.
+    pub mlflow: Option<PathBuf>,
 }
 
-/// Writes `results.csv`, `results.json` and `results.html` below `out`; returns their paths.
+/// What was gathered.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Gathered {
+    /// The files, in the order of their writing.
+    pub paths: Vec<PathBuf>,
+    /// Who is best, where there is something to compare.
+    pub leaderboard: Option<Table>,
+}
+
+/// Writes `results.csv`, `results.json`, `results.html` and, where units can be compared, `leaderboard.csv` below `out`.
 ///
 /// # Errors
 /// As `collect`, and [`Error::Io`], [`Error::Config`] where the plot asks for what is not there.
-pub fn gather(manifest: &Manifest, out: &Path, config: &GatherConfig) -> Result<Vec<PathBuf>, Error> {
+pub fn gather(manifest: &Manifest, out: &Path, config: &GatherConfig) -> Result<Gathered, Error> {
     clear_temporaries(out)?;
     let units = collect(manifest, out, config.partial)?;
     let csv = to_csv(&units)?;
     let json = to_json(manifest, &units);
-    let html = page::page(manifest, &units, &config.plot)?;
+    let metric = config.plot.metric.as_deref();
+    let leaderboard = Leaderboard::of(manifest, &units, metric, config.reference.as_deref())?;
+    let table = leaderboard.as_ref().map(Leaderboard::table);
+    let html = page::page(manifest, &units, &config.plot, table.as_ref())?;
     let paths = ["results.csv", "results.json", "results.html"].map(|name| out.join(name));
     atomic_file::write(&paths[0], csv.as_bytes())?;
     atomic_file::write_json(&paths[1], &json)?;
     atomic_file::write(&paths[2], html.as_bytes())?;
-    Ok(paths.into())
+    let mut paths = paths.to_vec();
+    if let Some(leaderboard) = &leaderboard {
+        let path = out.join("leaderboard.csv");
+        atomic_file::write(&path, leaderboard.to_csv()?.as_bytes())?;
+        paths.push(path);
+    }
+    if let Some(store) = &config.mlflow {
+        mlflow::write(store, manifest, out, &units)?;
+        paths.push(store.clone());
+    }
+    Ok(Gathered {
+        paths,
+        leaderboard: table,
+    })
 }
 
 /// One row for each unit: index, replicate, seed, its parameters as `param.KEY`, and what it found.
@@ -133,10 +165,10 @@ mod tests {
         run_in_order(two.path(), &[5, 2, 4, 0, 3, 1]);
         let first = gather(&small(), one.path(), &GatherConfig::default()).unwrap();
         let second = gather(&small(), two.path(), &GatherConfig::default()).unwrap();
-        for (a, b) in first.iter().zip(&second) {
+        for (a, b) in first.paths.iter().zip(&second.paths) {
             assert_eq!(fs::read(a).unwrap(), fs::read(b).unwrap(), "{}", a.display());
         }
-        assert_well_formed(&fs::read_to_string(&first[2]).unwrap());
+        assert_well_formed(&fs::read_to_string(&first.paths[2]).unwrap());
     }
 
     #[test]

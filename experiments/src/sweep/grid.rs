@@ -12,9 +12,17 @@
 //! [grid]                # every combination is tried with every seed
 //! load = [0.6, 0.8, 1.0]
 //! policy = ["fifo", "srtf"]
+//!
+//! draws = 20            # at the top: every draw is tried with every combination
+//! [draw]
+//! num_envs = { choice = [16, 64] }
+//!
+//! [halving]             # all with little, one in three with more
+//! setting = "train.num_updates"
+//! values = [10, 30, 90]
 //! ```
-//! Units are numbered with the last key of the grid turning fastest and seeds fastest of all; keys are taken in the order
-//! of their names. All combinations of one seed share its random numbers, so that policies can be compared in pairs.
+//! Units are numbered by rung, then by draw, with the last key of the grid turning fastest and seeds fastest of all; keys are taken
+//! in the order of their names. All combinations of one seed share its random numbers, so that policies can be compared in pairs.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -23,6 +31,8 @@ use pleach_env::Seed;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+use super::draw::Draw;
+use super::halving::{Halving, HalvingFile};
 use super::manifest::{MAX_UNITS, Manifest, ManifestUnit};
 use crate::error::Error;
 use crate::run_folder::atomic_file::{finite, read_text};
@@ -50,6 +60,15 @@ pub struct Grid {
     /// Values to try, as lists under (nested or dotted) keys.
     #[serde(default)]
     pub grid: Map<String, Value>,
+    /// Values that are drawn: how, under (nested or dotted) keys.
+    #[serde(default)]
+    pub draw: Map<String, Value>,
+    /// How often they are drawn.
+    #[serde(default)]
+    pub draws: Option<usize>,
+    /// Rungs, of which the better part goes on.
+    #[serde(default)]
+    pub halving: Option<HalvingFile>,
 }
 
 /// How many seeds, or which.
@@ -101,12 +120,24 @@ impl Grid {
     pub fn plan(&self) -> Result<Manifest, Error> {
         let mut axes = BTreeMap::new();
         flatten_lists("", &self.grid, &mut axes, 0)?;
+        let (draws, num_draws) = self.draws(&axes)?;
         let seeds = self.seeds()?;
-        let num_units = axes.values().try_fold(seeds.len(), |total, values| {
-            total
-                .checked_mul(values.len())
-                .filter(|&total| total <= MAX_UNITS)
-        });
+        let product = |total: usize, num: usize| total.checked_mul(num).filter(|&total| total <= MAX_UNITS);
+        let num_combinations = axes
+            .values()
+            .try_fold(1, |total, values| product(total, values.len()));
+        let per_rung = num_combinations
+            .and_then(|num| product(num, num_draws))
+            .and_then(|num| product(num, seeds.len()));
+        let halving = match (&self.halving, per_rung) {
+            (Some(file), Some(num)) => Some(file.plan(num / seeds.len(), seeds.len())?),
+            _ => None,
+        };
+        if let Some(halving) = &halving {
+            self.refuse_twice(halving, &axes, &draws)?;
+        }
+        let rungs = halving.as_ref().map_or(1, |halving| halving.values.len());
+        let num_units = per_rung.and_then(|num| product(num, rungs));
         let num_units = num_units.ok_or_else(|| {
             let hint = "Take fewer values or seeds, or make two sweeps.";
             Error::config(
@@ -119,7 +150,19 @@ impl Grid {
         let units = (0..num_units)
             .map(|index| {
                 let replicate = seeds[index % seeds.len()];
-                let params = combination(&axes, index / seeds.len());
+                let configuration = index / seeds.len();
+                let num_combinations = num_combinations.unwrap_or(1);
+                let mut params = combination(&axes, configuration % num_combinations);
+                let number = configuration / num_combinations % num_draws;
+                params.extend(
+                    draws
+                        .iter()
+                        .map(|(key, draw)| (key.clone(), draw.value(self.seed, key, number))),
+                );
+                if let Some(halving) = &halving {
+                    let rung = index / (num_units / rungs);
+                    params.insert(halving.setting.clone(), halving.values[rung].into());
+                }
                 ManifestUnit {
                     index,
                     params,
@@ -129,7 +172,51 @@ impl Grid {
                 }
             })
             .collect();
-        Manifest::new(self.name.clone(), self.base.clone(), units)
+        Ok(Manifest::new(self.name.clone(), self.base.clone(), units)?.with_rungs(halving))
+    }
+
+    /// How settings are drawn, and how often.
+    fn draws(&self, axes: &BTreeMap<String, Vec<Value>>) -> Result<(BTreeMap<String, Draw>, usize), Error> {
+        let draws = Draw::all(&self.draw)?;
+        if let Some(key) = draws.keys().find(|key| axes.contains_key(*key)) {
+            let hint = "List its values, or draw them.";
+            return Err(Error::config(
+                format!("draw.{key}"),
+                "given",
+                "each key once",
+                hint,
+            ));
+        }
+        match (self.draws, draws.is_empty()) {
+            (None, true) => Ok((draws, 1)),
+            (Some(num), false) if (1..=MAX_UNITS).contains(&num) => Ok((draws, num)),
+            (num, _) => {
+                let num = num.map_or_else(|| "nothing".to_string(), |num| num.to_string());
+                let allowed = format!("1 to {MAX_UNITS}, with what is drawn under [draw]");
+                let hint = "Write draws = 20 above the tables, and [draw] with a setting or more.";
+                Err(Error::config("draws", num, allowed, hint))
+            }
+        }
+    }
+
+    /// Refuses rungs over what is set elsewhere too.
+    fn refuse_twice(
+        &self,
+        halving: &Halving,
+        axes: &BTreeMap<String, Vec<Value>>,
+        draws: &BTreeMap<String, Draw>,
+    ) -> Result<(), Error> {
+        let key = &halving.setting;
+        if axes.contains_key(key) || draws.contains_key(key) || self.base.contains_key(key) {
+            let hint = "The rungs say its value: take it out elsewhere.";
+            return Err(Error::config(
+                "halving.setting",
+                key,
+                "a setting of the rungs alone",
+                hint,
+            ));
+        }
+        Ok(())
     }
 
     fn seeds(&self) -> Result<Vec<u64>, Error> {

@@ -12,6 +12,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
+use super::halving::Halving;
 use super::unit_error::UnitError;
 use crate::error::Error;
 use crate::run_folder::atomic_file::{read_json, write_json};
@@ -32,6 +33,8 @@ pub struct Manifest {
     name: String,
     version: String,
     base: Map<String, Value>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    halving: Option<Halving>,
     units: Vec<ManifestUnit>,
 }
 
@@ -66,6 +69,8 @@ pub struct UnitSpec {
     pub hash: String,
     /// The base configuration with the parameters put in.
     pub config: Value,
+    /// Whether a rung follows, so that the unit is judged on lists that choose.
+    pub is_rung: bool,
 }
 
 impl UnitSpec {
@@ -90,12 +95,19 @@ impl Manifest {
             name,
             version,
             base,
+            halving: None,
             units,
         };
         for index in 0..manifest.units.len() {
             manifest.units[index].hash = manifest.hash_of(&manifest.units[index])?;
         }
         Ok(manifest)
+    }
+
+    /// The same with rungs: units are in the order of rungs, as many on each.
+    #[must_use]
+    pub(super) fn with_rungs(self, halving: Option<Halving>) -> Manifest {
+        Manifest { halving, ..self }
     }
 
     /// Reads and checks a manifest.
@@ -122,6 +134,11 @@ impl Manifest {
                 path,
                 format!("{} units; 1 to {MAX_UNITS} allowed", manifest.units.len()),
             ));
+        }
+        if let Some(halving) = &manifest.halving {
+            halving
+                .check(&manifest)
+                .map_err(|message| Error::data(path, message))?;
         }
         for (place, unit) in manifest.units.iter().enumerate() {
             if unit.index != place {
@@ -156,6 +173,26 @@ impl Manifest {
     #[must_use]
     pub fn num_units(&self) -> usize {
         self.units.len()
+    }
+
+    /// Its rungs, where it has some.
+    #[must_use]
+    pub fn halving(&self) -> Option<&Halving> {
+        self.halving.as_ref()
+    }
+
+    /// Units of a rung; all of them where there are none.
+    #[must_use]
+    pub(super) fn units_per_rung(&self) -> usize {
+        let num_rungs = self.halving.as_ref().map_or(1, |halving| halving.values.len());
+        (self.units.len() / num_rungs).max(1)
+    }
+
+    /// Seeds of each configuration: units that set the same stand together.
+    pub(super) fn num_replicates(&self) -> usize {
+        let first = self.units.first().map(|unit| &unit.params);
+        let alike = self.units.iter().take_while(|unit| Some(&unit.params) == first);
+        alike.count().clamp(1, self.units_per_rung())
     }
 
     /// The entries, by index.
@@ -197,6 +234,8 @@ impl Manifest {
             seed: unit.seed,
             hash: unit.hash.clone(),
             config: self.config_of(unit)?,
+            is_rung: unit.index / self.units_per_rung() + 1
+                < self.halving.as_ref().map_or(1, |halving| halving.values.len()),
         })
     }
 

@@ -5,7 +5,7 @@
 //! unit K  sweep.json, K        -> units/K/result.json   one unit; exit code 0 done, 75 try again, 2 bad configuration
 //! run     sweep.json           -> all missing units, on the threads of this machine
 //! status  sweep.json, units/   -> done, failed, missing; the missing ones as an array index list
-//! gather  sweep.json, units/   -> results.csv, results.json, results.html
+//! gather  sweep.json, units/   -> results.csv, results.json, results.html, leaderboard.csv; a store for MLflow
 //! emit    sweep.json           -> a script for Slurm, a Job for Kubernetes or a driver for Ray that runs the units
 //! ```
 //! The contract is what makes this work unchanged under a Slurm job array, a Kubernetes indexed job, GNU parallel or a
@@ -17,12 +17,17 @@
 //! An engine: nothing here talks to other machines; `emit` writes files that others run. Knowledge of what a unit does: it is a function given by the caller.
 
 pub(crate) mod collect;
+mod draw;
 pub mod emit;
 pub mod engine;
 pub mod gather;
 pub mod grid;
+pub mod halving;
 pub mod index_list;
+pub mod judge;
+mod leaderboard;
 pub mod manifest;
+mod mlflow;
 pub mod page;
 pub mod policy_unit;
 pub mod status;

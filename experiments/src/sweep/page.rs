@@ -1,5 +1,5 @@
-//! The page of a sweep: one metric over one parameter, a line for each combination of the others, mean and range over
-//! seeds; and the same numbers as a table.
+//! The page of a sweep: its leaderboard; one metric over one parameter, a line for each combination of the others, means over seeds;
+//! and the same numbers as a table. How sure a difference is, paired ratios say, and not the spread of a line.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -40,7 +40,12 @@ type Cells = BTreeMap<String, Vec<(f64, Vec<f64>)>>;
 ///
 /// # Errors
 /// [`Error::Config`] where the metric or parameter asked for is not there.
-pub fn page(manifest: &Manifest, units: &[GatheredUnit<'_>], config: &PlotConfig) -> Result<String, Error> {
+pub fn page(
+    manifest: &Manifest,
+    units: &[GatheredUnit<'_>],
+    config: &PlotConfig,
+    leaderboard: Option<&Table>,
+) -> Result<String, Error> {
     let title = format!("Sweep {}", manifest.name());
     let metric = choose_metric(units, config.metric.as_deref())?;
     let x = choose_x(units, config.x.as_deref())?;
@@ -52,6 +57,7 @@ pub fn page(manifest: &Manifest, units: &[GatheredUnit<'_>], config: &PlotConfig
         units.len(),
         manifest.num_units()
     );
+    section(&mut body, "Leaderboard", leaderboard.map(html_table));
     if let Some(metric) = metric {
         let cells = group(units, &metric, x.as_deref());
         let plotted = x.as_deref().map(|x| draw(&cells, &metric, x));
@@ -165,7 +171,7 @@ fn range(values: &[f64]) -> (f64, f64) {
 fn draw(cells: &Cells, metric: &str, x: &str) -> String {
     let all = || cells.values().flatten();
     let (low_x, high_x) = range(&all().map(|cell| cell.0).collect::<Vec<_>>());
-    let (low, high) = range(&all().flat_map(|cell| cell.1.iter().copied()).collect::<Vec<_>>());
+    let (low, high) = range(&all().map(|cell| mean(&cell.1)).collect::<Vec<_>>());
     // From zero unless that would hide the differences.
     let low = if low > 0.0 && low < 0.5 * high { 0.0 } else { low };
     let mut frame = Frame::new(
@@ -177,13 +183,9 @@ fn draw(cells: &Cells, metric: &str, x: &str) -> String {
     for (series, (name, line)) in cells.iter().take(SERIES_MAX).enumerate() {
         let mut svg = String::new();
         for (place, values) in thin(&line.iter().collect::<Vec<_>>(), POINTS_MAX) {
-            let (low, high) = range(values);
             let _ = writeln!(
                 svg,
-                "<path stroke=\"{colour}\" d=\"M{px:.1} {:.1}V{:.1}\"/>\
-                 <circle r=\"3.5\" fill=\"{colour}\" cx=\"{px:.1}\" cy=\"{:.1}\"/>",
-                frame.py(low),
-                frame.py(high),
+                "<circle r=\"3.5\" fill=\"{colour}\" cx=\"{px:.1}\" cy=\"{:.1}\"/>",
                 frame.py(mean(values)),
                 colour = colour(series),
                 px = frame.px(*place)
@@ -213,13 +215,13 @@ fn draw(cells: &Cells, metric: &str, x: &str) -> String {
             "<p class=\"note\">{left_out} more combinations are in the CSV.</p>"
         );
     }
-    html + "<p class=\"note\">Dots: mean over seeds. Bars: smallest to largest.</p>\n"
+    html + "<p class=\"note\">Dots: means over seeds. Which differences are sure, the leaderboard says.</p>\n"
 }
 
 fn table(cells: &Cells, metric: &str, x: Option<&str>) -> Table {
     let last = metric.rsplit('.').next().unwrap_or(metric);
     let show = |value: f64| Metric::find(last).map_or_else(|| show_plain(value), |metric| metric.show(value));
-    let header = ["combination", x.unwrap_or("-"), "mean", "min", "max", "seeds"]
+    let header = ["combination", x.unwrap_or("-"), "mean", "seeds"]
         .map(str::to_string)
         .to_vec();
     let all = cells
@@ -228,7 +230,6 @@ fn table(cells: &Cells, metric: &str, x: Option<&str>) -> Table {
     let rows = all
         .take(ROWS_MAX)
         .map(|(name, (place, values))| {
-            let (low, high) = range(values);
             let name = if name.is_empty() { "all" } else { name.as_str() };
             let place = if x.is_some() {
                 place.to_string()
@@ -239,8 +240,6 @@ fn table(cells: &Cells, metric: &str, x: Option<&str>) -> Table {
                 name.to_string(),
                 place,
                 show(mean(values)),
-                show(low),
-                show(high),
                 values.len().to_string(),
             ];
             row.to_vec()
@@ -280,7 +279,7 @@ mod tests {
             toml::from_str("name = '<x>'\nseeds = 2\n[grid]\nload = [1, 2]\npolicy = ['<a>', 'b']").unwrap();
         let manifest = grid.plan().unwrap();
         let units = gathered(&manifest);
-        let html = page(&manifest, &units, &PlotConfig::default()).unwrap();
+        let html = page(&manifest, &units, &PlotConfig::default(), None).unwrap();
         assert_well_formed(&html);
         assert!(html.contains("policy = &lt;a&gt;") && html.contains("Dots: mean over seeds"));
         // load 1 with policy a: units 0 and 1, values 100 and 101.
@@ -300,7 +299,7 @@ mod tests {
                     .insert(STAND_IN.into(), json!("as sjf: no preemption"));
             }
         }
-        let html = page(&manifest, &units, &PlotConfig::default()).unwrap();
+        let html = page(&manifest, &units, &PlotConfig::default(), None).unwrap();
         assert!(html.contains("policy = srtf (as sjf: no preemption)"), "{html}");
         let cells = group(&units, "m.avg_jct_s", Some("load"));
         let names: Vec<&str> = cells.keys().map(String::as_str).collect();
@@ -312,7 +311,7 @@ mod tests {
         let grid: Grid = toml::from_str("name = 'x'\n[grid]\npolicy = ['a', 'b']").unwrap();
         let manifest = grid.plan().unwrap();
         let units = gathered(&manifest);
-        let html = page(&manifest, &units, &PlotConfig::default()).unwrap();
+        let html = page(&manifest, &units, &PlotConfig::default(), None).unwrap();
         assert_well_formed(&html);
         assert!(html.contains("policy = a") && !html.contains("Dots"));
         let refused = |metric: Option<&str>, x: Option<&str>| {
@@ -320,7 +319,7 @@ mod tests {
                 metric: metric.map(str::to_string),
                 x: x.map(str::to_string),
             };
-            page(&manifest, &units, &config).unwrap_err().to_string()
+            page(&manifest, &units, &config, None).unwrap_err().to_string()
         };
         assert!(refused(Some("speed"), None).contains("allowed is m.avg_jct_s"));
         assert!(refused(None, Some("policy")).contains("numbers"));

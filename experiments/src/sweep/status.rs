@@ -5,6 +5,7 @@ use std::path::Path;
 
 use serde::Serialize;
 
+use super::halving::{Place, places};
 use super::index_list::compress;
 use super::manifest::Manifest;
 use super::unit::{FailureKind, ResultState, read_failure, read_result, unit_folder};
@@ -23,6 +24,12 @@ pub struct Status {
     pub failed: Vec<Failure>,
     /// Units without a result: never tried, broken off, or with a result of another configuration.
     pub missing: Vec<usize>,
+    /// Units whose configuration did not come so far: not to be run.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub pruned: Vec<usize>,
+    /// Units of rungs that follow one that is not decided yet: not to be run now.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub waiting: Vec<usize>,
 }
 
 /// A failed unit.
@@ -45,8 +52,22 @@ impl Status {
             done: Vec::new(),
             failed: Vec::new(),
             missing: Vec::new(),
+            pruned: Vec::new(),
+            waiting: Vec::new(),
         };
+        let places = places(manifest, out);
         for unit in manifest.units() {
+            match places[unit.index] {
+                Place::Runs => {}
+                Place::Pruned => {
+                    status.pruned.push(unit.index);
+                    continue;
+                }
+                Place::Waits => {
+                    status.waiting.push(unit.index);
+                    continue;
+                }
+            }
             let folder = unit_folder(out, unit.index);
             if matches!(read_result(&folder, unit.index, &unit.hash), ResultState::Done(_)) {
                 status.done.push(unit.index);
@@ -77,12 +98,6 @@ impl Status {
     pub fn array(&self) -> String {
         compress(&self.to_run())
     }
-
-    /// Whether every unit has a result.
-    #[must_use]
-    pub(crate) fn is_complete(&self) -> bool {
-        self.done.len() == self.num_units
-    }
 }
 
 impl fmt::Display for Status {
@@ -95,6 +110,10 @@ impl fmt::Display for Status {
             self.failed.len(),
             self.missing.len()
         )?;
+        if !self.pruned.is_empty() || !self.waiting.is_empty() {
+            let (pruned, waiting) = (self.pruned.len(), self.waiting.len());
+            writeln!(out, "{pruned} pruned, {waiting} wait for the rung before theirs")?;
+        }
         for failure in self.failed.iter().take(FAILURES_SHOWN_MAX) {
             let line = failure.message.lines().next().unwrap_or_default();
             let line: String = line.chars().filter(|c| !c.is_control()).take(160).collect();
@@ -103,7 +122,7 @@ impl fmt::Display for Status {
         if self.failed.len() > FAILURES_SHOWN_MAX {
             writeln!(out, "  and {} more", self.failed.len() - FAILURES_SHOWN_MAX)?;
         }
-        if !self.is_complete() {
+        if !self.to_run().is_empty() {
             writeln!(out, "to run: {}", self.array())?;
         }
         Ok(())
@@ -149,7 +168,7 @@ mod tests {
             run_unit(&manifest.unit(index).unwrap(), out.path(), &|_| Ok(json!(1))).unwrap();
         }
         let status = Status::of(&manifest, out.path());
-        assert!(status.is_complete());
+        assert!(status.to_string().starts_with("6 of 6 units done"));
         assert_eq!(status.array(), "");
     }
 }

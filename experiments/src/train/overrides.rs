@@ -1,5 +1,6 @@
 //! `--set KEY=VALUE`: single values of a configuration, changed from the command line.
 
+use pleach_scheduler::heuristics::nearest_of;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -29,9 +30,17 @@ pub fn apply<T: Serialize + DeserializeOwned>(settings: &T, overrides: &[String]
     }
     let message = error.message();
     let removed = of_removed_keys(message);
-    let hint = format!("Here: {message}.{removed} docs/learning.md lists the keys.");
+    let nearest = nearest_key(message).map_or_else(String::new, |key| format!(" Did you mean {key}?"));
+    let hint = format!("Here: {message}.{nearest}{removed} docs/learning.md lists the keys.");
     let allowed = "keys of the settings with values of their kinds";
     Err(Error::config("set", found, allowed, hint))
+}
+
+/// Of an unknown key and those that there are, as the reader names them, the nearest.
+fn nearest_key(message: &str) -> Option<&str> {
+    let (unknown, known) = message.strip_prefix("unknown field `")?.split_once('`')?;
+    let known: Vec<&str> = known.split('`').skip(1).step_by(2).collect();
+    nearest_of(&known, unknown)
 }
 
 /// The settings as a table with the values replaced.

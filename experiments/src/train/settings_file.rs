@@ -21,6 +21,12 @@ pub(crate) const DEFAULT_ENV: &str = "Pleach/Philly-v0";
 /// Tables that a file replaces and does not complete.
 const WHOLE: [&str; 3] = ["env.workload", "env.sim.estimates", "objective"];
 
+/// Whether a file replaces the table at this key, and does not complete it.
+#[must_use]
+pub fn is_whole(key: &str) -> bool {
+    WHOLE.contains(&key)
+}
+
 /// The settings of plain `pleach train`.
 ///
 /// # Errors
@@ -114,7 +120,7 @@ fn lay_over(base: &mut Table, file: Table, prefix: &str) {
     for (name, value) in file {
         let key = format!("{prefix}{name}");
         match (base.get_mut(&name), value) {
-            (Some(Value::Table(base)), Value::Table(file)) if !WHOLE.contains(&key.as_str()) => {
+            (Some(Value::Table(base)), Value::Table(file)) if !is_whole(&key) => {
                 lay_over(base, file, &format!("{key}."));
             }
             (_, value) => {

@@ -141,7 +141,7 @@ fn nearest(name: &str) -> &'static str {
 
 /// The known name that resembles a word most, whatever its case, for "did you mean"; none if no name is known.
 #[must_use]
-pub fn nearest_of(known: &[&'static str], name: &str) -> Option<&'static str> {
+pub fn nearest_of<'a>(known: &[&'a str], name: &str) -> Option<&'a str> {
     let lower = name.to_lowercase();
     let best = known
         .iter()

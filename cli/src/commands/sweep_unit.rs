@@ -1,0 +1,491 @@
+//! A unit of a sweep as a command line: its settings are flags and keys of `settings.toml` in their own words, so whatever a command
+//! takes can be swept, and is refused as the command refuses it.
+//!
+//! `command = "train"` says which; without it a unit is one policy of `evaluate`. What a unit learned is played on lists that all
+//! units share: `judge`, in the words of `evaluate`.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Instant;
+use std::{io, iter};
+
+use clap::{ArgAction, CommandFactory as _, Parser as _};
+use pleach_experiments::EvaluationConfig;
+use pleach_experiments::door::{BEST_CHECKPOINT, TREE_FILE};
+use pleach_experiments::error::Error;
+use pleach_experiments::sweep::judge;
+use pleach_experiments::sweep::{UnitError, UnitSpec, policy_unit};
+use pleach_experiments::train::settings_file;
+use pleach_scheduler::heuristics::nearest_of;
+use serde_json::{Map, Value, json};
+
+use super::stop::Stop;
+use super::{Context, bench, calibrate, distill, index, suite, tournament, train, twin};
+use crate::flags::{Cli, Command};
+
+/// What the sweep says itself, or what has no meaning in it.
+const OWN: [&str; 17] = [
+    "out", "to", "json", "seed", "threads", "quiet", "resume", "force", "html", "csv", "schedule", "extend",
+    "unit", "units", "frontier", "fits", "set",
+];
+/// The same of the lists that units are judged on: their seed may be chosen.
+const OWN_OF_JUDGE: [&str; 8] = [
+    "out", "json", "threads", "quiet", "resume", "html", "csv", "schedule",
+];
+/// Commands that a unit may be.
+const COMMANDS: [&str; 9] = [
+    "evaluate",
+    "train",
+    "distill",
+    "index",
+    "tournament",
+    "suite",
+    "calibrate",
+    "bench",
+    "twin",
+];
+/// Tables that settings.toml has in `evaluate`, whose keys are flags.
+const TABLES: [&str; 2] = ["workload", "scheduling"];
+
+/// A unit, parsed.
+struct Unit {
+    command: Command,
+    line: Vec<String>,
+    /// Of a command that learns: where its policy is, and on what that is judged.
+    learned: Option<(PathBuf, EvaluationConfig)>,
+}
+
+/// Refuses a unit before anything runs.
+///
+/// # Errors
+/// A command, setting or value that cannot be used.
+pub fn check(spec: &UnitSpec) -> Result<(), UnitError> {
+    // Nothing is there yet, so it is judged on what is.
+    let unit = Unit::of(spec, Path::new("run"), false)?;
+    match &unit.command {
+        Command::Evaluate(args) => policy_unit::check(&args.config()),
+        Command::Train(args) => Ok(train::check(args)?),
+        _ => Ok(()),
+    }?;
+    unit.learned.map_or(Ok(()), |(_, config)| judge::check(&config))
+}
+
+/// Runs a unit; what it makes is in its folder below `out`, in a folder named after its hash.
+///
+/// # Errors
+/// As [`check`], and what the command fails by.
+pub fn work(spec: &UnitSpec, out: &Path) -> Result<Value, UnitError> {
+    let inner = format!("units/{}/run-{}", spec.index, &spec.hash[..8]);
+    let run = out.join(&inner);
+    let unit = Unit::of(spec, &run, true)?;
+    if let Command::Evaluate(args) = &unit.command {
+        return policy_unit::work(&args.config(), spec.seed);
+    }
+    let mut value = Map::new();
+    value.insert("command".into(), unit.line[0].as_str().into());
+    value.insert("run".into(), inner.into());
+    let report = unit.run()?;
+    if let Some((place, config)) = &unit.learned {
+        value.extend(judge::judge(config, place, spec.is_rung)?);
+    }
+    if !report.is_null() {
+        value.insert("report".into(), report);
+    }
+    Ok(Value::Object(value))
+}
+
+impl Unit {
+    /// `is_there` where the run's folder has what the command wrote, or will have before it is read.
+    fn of(spec: &UnitSpec, run: &Path, is_there: bool) -> Result<Unit, Error> {
+        let refuse = |hint: &str| Error::config("unit", &spec.config, "a table of settings", hint);
+        let mut config = spec
+            .config
+            .as_object()
+            .cloned()
+            .ok_or_else(|| refuse("Mend the grid."))?;
+        let judged = config.remove("judge");
+        let name = match config.remove("command") {
+            None => "evaluate".to_string(),
+            Some(Value::String(name)) if COMMANDS.contains(&name.as_str()) => name,
+            Some(other) => {
+                let known = nearest_of(&COMMANDS, &other.to_string()).unwrap_or_default();
+                let hint = format!("Did you mean {known}?");
+                return Err(Error::config("command", other, COMMANDS.join(", "), hint));
+            }
+        };
+        let mut line = vec![name.clone()];
+        line.extend(flags(&name, &config, &OWN)?);
+        let shown = |path: &Path| path.display().to_string();
+        let place = match name.as_str() {
+            "train" => Some(run.join(BEST_CHECKPOINT)),
+            "distill" => Some(run.join(TREE_FILE)),
+            "index" => Some(run.join("index.json")),
+            _ => None,
+        };
+        match name.as_str() {
+            "evaluate" if !config.contains_key("policy") => line.push("--policy=fifo".into()),
+            "train" | "distill" => line.extend([format!("--out={}", shown(run)), "--resume".into()]),
+            "index" => line.extend([
+                format!("--to={}", shown(&run.join("index.json"))),
+                "--force".into(),
+            ]),
+            _ => {}
+        }
+        let takes = |flag: &str| argument(&name, flag).is_some();
+        line.extend(takes("quiet").then(|| "--quiet".to_string()));
+        line.extend((takes("json") && name != "evaluate").then(|| "--json=-".to_string()));
+        line.extend(takes("seed").then(|| format!("--seed={}", spec.seed)));
+        let learned = match (place, judged) {
+            (Some(place), judged) => Some((place, judge_of(&name, &config, judged, run, is_there)?)),
+            (None, None) => None,
+            (None, Some(judged)) => {
+                let hint = "Only what train, distill and index learn is judged: leave it out.";
+                return Err(Error::config("judge", judged, format!("none with {name}"), hint));
+            }
+        };
+        Ok(Unit {
+            command: parsed(&line)?,
+            line,
+            learned,
+        })
+    }
+
+    /// Runs the command; what it says of itself with `--json`, null where it has no such flag.
+    fn run(&self) -> Result<Value, Error> {
+        let (mut data, began) = (Vec::new(), Instant::now());
+        let mut context = Context {
+            command_line: format!("pleach {}", self.line.join(" ")),
+            clock: &|| began.elapsed().as_secs_f64(),
+            stopwatch: &|| began.elapsed(),
+            print: &mut io::sink(),
+            data: &mut data,
+            // A sweep that is asked to end ends at once: every file is whole, and a training goes on from its newest checkpoint.
+            stop: Arc::new(Stop::default()),
+        };
+        match &self.command {
+            Command::Train(args) => train::run(args, &mut context)?,
+            Command::Distill(args) => distill::run(args, &mut context)?,
+            Command::Index(args) => index::run(args, &mut context)?,
+            Command::Tournament(args) => tournament::run(args, &mut context)?,
+            Command::Suite(args) => suite::run(args, &mut context)?,
+            Command::Calibrate(args) => calibrate::run(args, &mut context)?,
+            Command::Bench(args) => bench::run(args, &mut context)?,
+            Command::Twin(args) => twin::run(args, &mut context)?,
+            _ => return Err(Error::Failed(format!("{} is not run as a unit", self.line[0]))),
+        }
+        if data.is_empty() {
+            return Ok(Value::Null);
+        }
+        serde_json::from_slice(&data)
+            .map_err(|error| Error::Failed(format!("the results of {} are no JSON: {error}", self.line[0])))
+    }
+}
+
+/// On what a policy is judged: what `judge` says; where that names no workload, those that it was learned on.
+fn judge_of(
+    name: &str,
+    config: &Map<String, Value>,
+    judged: Option<Value>,
+    run: &Path,
+    is_there: bool,
+) -> Result<EvaluationConfig, Error> {
+    let mut table = match judged {
+        None => Map::new(),
+        Some(Value::Object(table)) => table,
+        Some(other) => {
+            let hint = "For example judge.seeds = 10, judge.policy = [\"sjf\"].";
+            return Err(Error::config(
+                "judge",
+                other,
+                "a table of flags of evaluate",
+                hint,
+            ));
+        }
+    };
+    if !table.contains_key("workload") {
+        match name {
+            "train" if is_there => {
+                table.insert("workload".into(), json!(run.join("settings.toml")));
+            }
+            "train" => {}
+            _ => {
+                let is_shared = |key: &str| {
+                    let flag = flag_of(key);
+                    name == "distill"
+                        && argument("evaluate", &flag).is_some()
+                        && !OWN.contains(&flag.as_str())
+                };
+                let of_unit = config
+                    .iter()
+                    .filter(|(key, _)| *key == "workload" || is_shared(key));
+                let of_unit: Vec<_> = of_unit.map(|(key, value)| (key.clone(), value.clone())).collect();
+                for (key, value) in of_unit {
+                    table.entry(key).or_insert(value);
+                }
+                if name == "index" {
+                    table.entry("preemption").or_insert(Value::Bool(true));
+                }
+            }
+        }
+    }
+    let mut line = vec!["evaluate".to_string()];
+    line.extend(flags("evaluate", &table, &OWN_OF_JUDGE)?);
+    match parsed(&line)? {
+        Command::Evaluate(args) => Ok(args.config()),
+        _ => Ok(EvaluationConfig::default()),
+    }
+}
+
+fn parsed(line: &[String]) -> Result<Command, Error> {
+    let words = iter::once("pleach").chain(line.iter().map(String::as_str));
+    let cli = Cli::try_parse_from(words).map_err(|error| {
+        let said = error.render().to_string();
+        let said = said.split("\n\nUsage").next().unwrap_or_default();
+        let said = said.strip_prefix("error: ").unwrap_or(said).replace('\n', " ");
+        let help = format!("pleach {} --help lists the flags.", line[0]);
+        Error::config("unit", line.join(" "), said.trim(), help)
+    })?;
+    cli.command
+        .ok_or_else(|| Error::Failed("a unit without a command".into()))
+}
+
+fn flag_of(key: &str) -> String {
+    key.replace('_', "-")
+}
+
+/// The flag of a command, if it has one of this name.
+fn argument(name: &str, flag: &str) -> Option<clap::Arg> {
+    let cli = Cli::command();
+    let command = cli.find_subcommand(name)?;
+    command
+        .get_arguments()
+        .find(|one| one.get_long() == Some(flag))
+        .cloned()
+}
+
+/// The settings of a table as flags of a command; what is none of those, as `--set` where it has that.
+fn flags(name: &str, table: &Map<String, Value>, own: &[&str]) -> Result<Vec<String>, Error> {
+    let mut line = Vec::new();
+    for (key, value) in table {
+        if let (Value::Object(inner), true) = (value, name == "evaluate" && TABLES.contains(&key.as_str())) {
+            line.extend(flags(name, inner, own)?);
+            continue;
+        }
+        let flag = flag_of(key);
+        if own.contains(&flag.as_str()) {
+            let hint = "The sweep says it itself, or a unit has no use for it: take it out.";
+            return Err(Error::config(key, show(value), "none in a unit", hint));
+        }
+        match argument(name, &flag) {
+            Some(argument) => line.extend(as_flag(key, &argument, value)?),
+            None if argument(name, "set").is_some() && settings().contains_key(key) => {
+                set(key, value, &mut line)?;
+            }
+            None => return Err(unknown(name, key, value, own)),
+        }
+    }
+    Ok(line)
+}
+
+/// The keys of settings.toml.
+fn settings() -> toml::Table {
+    let built_in = settings_file::built_in().map(|settings| toml::Table::try_from(&settings));
+    built_in.ok().and_then(Result::ok).unwrap_or_default()
+}
+
+fn unknown(name: &str, key: &str, value: &Value, own: &[&str]) -> Error {
+    let cli = Cli::command();
+    let arguments = cli
+        .find_subcommand(name)
+        .into_iter()
+        .flat_map(clap::Command::get_arguments);
+    let flags = arguments
+        .filter_map(clap::Arg::get_long)
+        .filter(|flag| !own.contains(flag));
+    let mut known: Vec<String> = flags.map(|flag| flag.replace('-', "_")).collect();
+    if argument(name, "set").is_some() {
+        known.extend(settings().keys().cloned());
+    }
+    known.retain(|known| known != "help" && known != "version");
+    known.sort();
+    known.dedup();
+    let names: Vec<&str> = known.iter().map(String::as_str).collect();
+    let nearest = nearest_of(&names, key).unwrap_or_default();
+    Error::config(
+        key,
+        show(value),
+        names.join(", "),
+        format!("Did you mean {nearest}?"),
+    )
+}
+
+fn as_flag(key: &str, argument: &clap::Arg, value: &Value) -> Result<Vec<String>, Error> {
+    let flag = flag_of(key);
+    if matches!(argument.get_action(), ArgAction::SetTrue) {
+        return match value {
+            Value::Bool(true) => Ok(vec![format!("--{flag}")]),
+            Value::Bool(false) => Ok(Vec::new()),
+            other => Err(Error::config(key, show(other), "true or false", "Mend the grid.")),
+        };
+    }
+    match (value, argument.get_value_delimiter()) {
+        (Value::Array(list), Some(delimiter)) => {
+            let words: Vec<String> = list.iter().map(show).collect();
+            Ok(vec![format!("--{flag}={}", words.join(&delimiter.to_string()))])
+        }
+        (Value::Array(list), None) => Ok(list
+            .iter()
+            .map(|value| format!("--{flag}={}", show(value)))
+            .collect()),
+        (value, _) => Ok(vec![format!("--{flag}={}", show(value))]),
+    }
+}
+
+/// `--set` for a value, or for each value of a table that is completed and not replaced.
+fn set(key: &str, value: &Value, line: &mut Vec<String>) -> Result<(), Error> {
+    match value {
+        Value::Object(table) if !settings_file::is_whole(key) => {
+            for (name, value) in table {
+                set(&format!("{key}.{name}"), value, line)?;
+            }
+        }
+        value => line.push(format!("--set={key}={}", in_toml(value))),
+    }
+    Ok(())
+}
+
+/// A value as a flag has it: texts without quotes, tables in TOML.
+fn show(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        other => in_toml(other),
+    }
+}
+
+fn in_toml(value: &Value) -> String {
+    toml::Value::try_from(value).map_or_else(|_| value.to_string(), |value| value.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spec(config: Value) -> UnitSpec {
+        UnitSpec {
+            index: 0,
+            params: Default::default(),
+            replicate: 0,
+            seed: 7,
+            hash: "0123456789".into(),
+            config,
+            is_rung: false,
+        }
+    }
+
+    fn line(config: Value) -> String {
+        Unit::of(&spec(config), Path::new("run"), true)
+            .unwrap()
+            .line
+            .join(" ")
+    }
+
+    #[test]
+    fn settings_become_flags_and_keys_of_settings_toml() {
+        assert_eq!(
+            line(
+                json!({"command": "train", "env": "Pleach/GavelMulti-v1", "env_steps": 0, "train": {"ppo": {"clip": 0.1}},
+                "objective": {"makespan_s": 1.0}, "prior": "sjf"})
+            ),
+            "train --env=Pleach/GavelMulti-v1 --env-steps=0 --set=objective={ makespan_s = 1.0 } --set=prior=\"sjf\" \
+             --set=train.ppo.clip=0.1 --out=run --resume --quiet --json=- --seed=7"
+        );
+        assert_eq!(
+            line(
+                json!({"policy": "sjf", "estimates": {"model": "user-limit", "default_s": 3600.0}, "preemption": true,
+                "virtual_clusters": false, "scheduling": {"overheads": "zero"}, "actions": ["reserve"]})
+            ),
+            "evaluate --actions=reserve --estimates={ default_s = 3600.0, model = \"user-limit\" } --policy=sjf --preemption \
+             --overheads=zero --quiet --seed=7"
+        );
+        assert!(
+            line(json!({"command": "index", "workload": ["a", "b"], "generations": 3}))
+                .contains("--workload=a,b")
+        );
+    }
+
+    #[test]
+    fn what_was_swept_before_is_read_as_it_was() {
+        let config = json!({"policy": "srtf", "workload": "philly-like", "num_jobs": 30, "load": 0.8, "from_day": 0.0,
+            "preemption": true, "actions": [], "restart_cost_s": 5.0,
+            "estimates": {"model": "log-normal", "sigma": 0.5, "bias": 1.0}});
+        let unit = Unit::of(&spec(config), Path::new("run"), false).unwrap();
+        let Command::Evaluate(args) = &unit.command else {
+            panic!()
+        };
+        let config = args.config();
+        assert_eq!(
+            (config.workload.num_jobs, config.workload.load),
+            (Some(30), Some(0.8))
+        );
+        assert_eq!(config.scheduling.restart_cost_s, Some(5.0));
+        assert!(config.scheduling.preemption && config.scheduling.estimates.is_some());
+    }
+
+    #[test]
+    fn a_setting_that_there_is_not_is_answered_with_those_that_there_are() {
+        for (config, words) in [
+            (json!({"polcy": "sjf"}), "Did you mean policy?"),
+            (json!({"command": "trian"}), "Did you mean train?"),
+            (json!({"command": "train", "learning_rte": 0.1}), "allowed is "),
+            (
+                json!({"command": "train", "trian": {"num_updates": 1}}),
+                "Did you mean train?",
+            ),
+            (
+                json!({"command": "train", "train": {"num_updtes": 1}}),
+                "Did you mean num_updates?",
+            ),
+            (
+                json!({"command": "train", "out": "x"}),
+                "The sweep says it itself",
+            ),
+            (
+                json!({"command": "train", "judge": {"sedes": 3}}),
+                "Did you mean seeds?",
+            ),
+            (
+                json!({"command": "train", "judge": {"policy": "sfj"}}),
+                "Did you mean sjf?",
+            ),
+            (
+                json!({"command": "tournament", "judge": {}}),
+                "none with tournament",
+            ),
+            (json!({"load": 99}), "0.01 to 10"),
+            (json!({"policy": ["sjf", "fifo"]}), "one policy in a unit"),
+            (json!({"preemption": 1}), "true or false"),
+        ] {
+            let said = check(&spec(config.clone())).unwrap_err();
+            assert!(said.to_string().contains(words), "{config}: {said}");
+            assert_eq!(said.exit_code(), 2, "{config}");
+        }
+    }
+
+    #[test]
+    fn a_training_of_no_steps_is_judged_beside_others_and_the_same_every_time() {
+        let folder = tempfile::tempdir().unwrap();
+        let config = json!({"command": "train", "env_steps": 0, "num_jobs": 20, "warm_start": "sjf", "num_validation": 2,
+            "imitation": {"num_steps": 1, "rounds": 0}, "judge": {"seeds": 2, "policy": ["sjf", "srtf"]}});
+        let spec = spec(config);
+        let value = work(&spec, folder.path()).unwrap();
+        assert_eq!(value["judged"].as_array().map(Vec::len), Some(6));
+        assert_eq!(value["judged"][2]["stand_in"], "as sjf: no preemption");
+        assert!(
+            value["metrics"]["avg_jct_s"]
+                .as_f64()
+                .is_some_and(|jct_s| jct_s > 0.0)
+        );
+        assert!(folder.path().join("units/0/run-01234567/network.ckpt").is_file());
+        assert_eq!(work(&spec, folder.path()).unwrap(), value);
+    }
+}

@@ -8,6 +8,7 @@ use pleach_env::{EnvConfig, Seed, SimConfig, Source, Split, WorkloadConfig};
 use pleach_experiments::distill::prune;
 use pleach_experiments::evaluate::instances::seeds;
 use pleach_experiments::evaluate::metric::Metric;
+use pleach_experiments::evaluate::stand_in::stand_ins;
 use pleach_experiments::train::validation::Validation;
 use pleach_experiments::{
     Error, Evaluation, EvaluationConfig, Instance, PolicyRun, PolicySpec, Results, Runner, Watcher,
@@ -93,7 +94,8 @@ impl Arena {
         let first = specs.first().map(|spec| spec.name().to_owned());
         let runs = runs(&players, &instances, &sim, watcher)?;
         let reference = config.reference.clone().or(first);
-        Results::by(metric, "evaluate", runs, reference.as_deref())
+        let results = Results::by(metric, "evaluate", runs, reference.as_deref())?;
+        Ok(results.with_stand_ins(stand_ins(&specs, &instances, &sim)))
     }
 }
 

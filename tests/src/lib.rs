@@ -52,9 +52,44 @@ pub fn program(names: &[&str]) -> Option<PathBuf> {
 /// Where the page cannot be written or the browser does not start.
 #[must_use]
 pub fn browser_dom(folder: &Path, page: &str, address: &str) -> Option<String> {
-    let browser = program(&["chromium", "chromium-browser", "google-chrome"])?;
     let place = folder.join("page.html");
     fs::write(&place, page).expect("a page that can be written");
+    dumped(folder, &place, address)
+}
+
+/// What is wrong with a page in a window of so many pixels: that it scrolls sideways, and text of pictures that is cut or lies on
+/// other text; none where no browser is here, as of [`program`].
+///
+/// # Panics
+/// Where the page cannot be written, the browser does not start, or the page does not load.
+#[must_use]
+pub fn browser_faults(folder: &Path, page: &str, width: u32) -> Option<Vec<String>> {
+    const LOOK: &str = include_str!("faults.js");
+    // A frame is as narrow as it is asked to be; a window is not.
+    let framed = format!(
+        "<!DOCTYPE html><html><body><ol id=\"faults\"></ol><script>addEventListener('message', (event) => {{\
+         for (const fault of [...event.data, 'that is all']) {{ const item = document.createElement('li'); item.textContent = fault;\
+         document.getElementById('faults').append(item); }} }});</script>\
+         <iframe src=\"inner.html\" style=\"width:{width}px;height:6000px;border:0\"></iframe></body></html>"
+    );
+    let inner = page.replace("</body>", &format!("<script>{LOOK}</script></body>"));
+    fs::write(folder.join("inner.html"), inner).expect("a page that can be written");
+    let dom = browser_dom(folder, &framed, "")?;
+    let list = dom
+        .split("<ol id=\"faults\">")
+        .nth(1)
+        .and_then(|rest| rest.split("</ol>").next());
+    let items = list.unwrap_or_default().split("<li>").skip(1);
+    let mut faults: Vec<String> = items
+        .map(|item| item.trim_end_matches("</li>").to_owned())
+        .collect();
+    assert_eq!(faults.pop().as_deref(), Some("that is all"), "{dom}");
+    Some(faults)
+}
+
+/// What a browser makes of a file.
+fn dumped(folder: &Path, place: &Path, address: &str) -> Option<String> {
+    let browser = program(&["chromium", "chromium-browser", "google-chrome"])?;
     let output = Command::new(browser)
         .args([
             "--headless",

@@ -8,6 +8,7 @@ use pleach_experiments::evaluate::evaluation::Evaluation;
 use pleach_experiments::evaluate::table::Table;
 use pleach_experiments::report::Report;
 use pleach_experiments::run_folder::RunFolder;
+use pleach_experiments::schedule::strips;
 
 use crate::commands::Context;
 use crate::flags::EvaluateArgs;
@@ -45,6 +46,11 @@ pub fn run(args: &EvaluateArgs, context: &mut Context<'_>) -> Result<(), Error> 
     if let Some(path) = &args.schedule {
         record.write(path)?;
     }
+    let page = args.html.is_some() || args.run.out.is_some();
+    let drawn = match args.schedule.is_some() && page {
+        true => strips(&record, &instances)?,
+        false => None,
+    };
     drop(record);
     evaluation.sim.record_segments = false;
     let table = Table::compare(&results, &evaluation.columns());
@@ -63,13 +69,23 @@ pub fn run(args: &EvaluateArgs, context: &mut Context<'_>) -> Result<(), Error> 
     }
     let config = toml::to_string_pretty(&settings).unwrap_or_default();
     let tree = evaluation.policies.iter().find_map(PolicySpec::text);
+    let tables: Vec<(&str, &Table)> = without
+        .iter()
+        .map(|table| ("One thing taken away", table))
+        .collect();
     let report = Report {
         title: "Policies compared",
         command_line: &context.command_line,
         config: &config,
         results: &results,
         learning: None,
+        tables: &tables,
         tree: tree.as_deref(),
+        picture: evaluation
+            .policies
+            .iter()
+            .find_map(|policy| Some(policy.tree_policy()?.tree())),
+        schedule: drawn.as_deref(),
     };
     if let Some(path) = &args.csv {
         results.write_csv(path)?;

@@ -15,9 +15,14 @@ pub fn plots_page(
         env!("CARGO_PKG_VERSION")
     );
     for (name, svg) in plots {
-        section(&mut body, &name, Some(svg));
+        section(
+            &mut body,
+            &name,
+            Some(format!("<div class=\"wide least\">{svg}</div>\n")),
+        );
     }
-    section(&mut body, "Table", Some(preformatted(tables)));
+    let table = preformatted(tables).replacen("<pre>", "<pre class=\"table\">", 1);
+    section(&mut body, "Table", Some(table));
     let made = made.iter().map(|text| preformatted(text)).collect();
     section(&mut body, "How this was made", Some(made));
     page(title, &body)

@@ -84,7 +84,13 @@ pub fn run(args: &QuickstartArgs, context: &mut Context<'_>) -> Result<(), Error
         config: &text,
         results: &results,
         learning: Some(&curve),
+        tables: &[
+            ("On longer lists, which nobody was trained on", &longer_table),
+            ("Where jobs may be stopped", &stopping_table),
+        ],
         tree: Some(&tree_text),
+        picture: Some(&found.tree),
+        schedule: None,
     };
     results.write_json(&folder.file("results.json")?)?;
     results.write_csv(&folder.file("results.csv")?)?;

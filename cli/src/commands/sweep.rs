@@ -15,10 +15,10 @@ use pleach_experiments::sweep::UnitError;
 use pleach_experiments::sweep::engine::{self, EngineConfig};
 use pleach_experiments::sweep::gather::{self, GatherConfig};
 use pleach_experiments::sweep::grid::Grid;
-use pleach_experiments::sweep::halving::{Place, places};
 use pleach_experiments::sweep::index_list;
 use pleach_experiments::sweep::manifest::{Manifest, UnitSpec};
 use pleach_experiments::sweep::page::PlotConfig;
+use pleach_experiments::sweep::rungs::{Place, places};
 use pleach_experiments::sweep::status::Status;
 use pleach_experiments::sweep::unit::{Ending, Work, run_unit};
 
@@ -335,7 +335,7 @@ mod tests {
         );
         let (code, said) = sweep.step(gather, &work, None);
         assert!(
-            code == 0 && said.contains("leaderboard.csv") && said.contains("0.500"),
+            code == 0 && said.contains("leaderboard.csv") && said.contains("avg JCT vs all"),
             "{said}"
         );
         assert!(sweep.folder.path().join("s/results.html").exists());

@@ -28,9 +28,22 @@ const OWN: [&str; 17] = [
     "out", "to", "json", "seed", "threads", "quiet", "resume", "force", "html", "csv", "schedule", "extend",
     "unit", "units", "frontier", "fits", "set",
 ];
-/// The same of the lists that units are judged on: their seed may be chosen.
-const OWN_OF_JUDGE: [&str; 8] = [
-    "out", "json", "threads", "quiet", "resume", "html", "csv", "schedule",
+/// What of `evaluate` compares several, of which a unit has one.
+const OF_COMPARISONS: [&str; 4] = ["ablate", "metric", "reference", "seeds"];
+/// What has no meaning for the lists that units are judged on; their seed may be chosen.
+const OWN_OF_JUDGE: [&str; 12] = [
+    "out",
+    "json",
+    "threads",
+    "quiet",
+    "resume",
+    "force",
+    "html",
+    "csv",
+    "schedule",
+    "ablate",
+    "metric",
+    "reference",
 ];
 /// Commands that a unit may be.
 const COMMANDS: [&str; 9] = [
@@ -114,7 +127,9 @@ impl Unit {
             }
         };
         let mut line = vec![name.clone()];
-        line.extend(flags(&name, &config, &OWN)?);
+        let mut own = OWN.to_vec();
+        own.extend(OF_COMPARISONS.iter().filter(|_| name == "evaluate"));
+        line.extend(flags(&name, &config, &own)?);
         let shown = |path: &Path| path.display().to_string();
         let place = match name.as_str() {
             "train" => Some(run.join(BEST_CHECKPOINT)),
@@ -329,6 +344,7 @@ fn as_flag(key: &str, argument: &clap::Arg, value: &Value) -> Result<Vec<String>
         };
     }
     match (value, argument.get_value_delimiter()) {
+        (Value::Array(list), _) if list.is_empty() => Ok(Vec::new()),
         (Value::Array(list), Some(delimiter)) => {
             let words: Vec<String> = list.iter().map(show).collect();
             Ok(vec![format!("--{flag}={}", words.join(&delimiter.to_string()))])
@@ -475,7 +491,7 @@ mod tests {
     fn a_training_of_no_steps_is_judged_beside_others_and_the_same_every_time() {
         let folder = tempfile::tempdir().unwrap();
         let config = json!({"command": "train", "env_steps": 0, "num_jobs": 20, "warm_start": "sjf", "num_validation": 2,
-            "imitation": {"num_steps": 1, "rounds": 0}, "judge": {"seeds": 2, "policy": ["sjf", "srtf"]}});
+            "train": {"imitation": {"num_epochs": 1}}, "warm_start_steps": 50, "dagger_rounds": 0, "judge": {"seeds": 2, "policy": ["sjf", "srtf"]}});
         let spec = spec(config);
         let value = work(&spec, folder.path()).unwrap();
         assert_eq!(value["judged"].as_array().map(Vec::len), Some(6));

@@ -2,6 +2,7 @@
 
 #[cfg(unix)]
 mod emits;
+mod experimenter;
 mod explain;
 mod imports;
 mod learning;

@@ -67,3 +67,29 @@ fn a_sweep_runs_and_is_gathered() {
         Some(2)
     );
 }
+
+#[test]
+fn a_sweep_takes_every_flag_of_a_simulation_and_answers_a_wrong_key_with_the_nearest() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |grid: &str| fs::write(folder.path().join("grid.toml"), grid).unwrap();
+    write(
+        "name = 's'\n[base]\nnum_jobs = 30\nworkload = 'Pleach/GavelMulti-v1'\noverheads = 'zero'\nestimates = 'history'\n\
+         [grid]\npolicy = ['sjf', 'sjf-share']\nsharing = ['off', 'mps']\n",
+    );
+    succeed(folder.path(), "sweep plan --config grid.toml --out s/sweep.json");
+    succeed(folder.path(), "sweep run --manifest s/sweep.json --quiet");
+    let said = succeed(
+        folder.path(),
+        "sweep gather --manifest s/sweep.json --mlflow mlruns",
+    );
+    assert!(said.contains("policy = sjf-share, sharing = mps"), "{said}");
+    assert_eq!(fs::read_dir(folder.path().join("mlruns")).unwrap().count(), 1);
+    write("name = 's'\n[base]\ncommand = 'train'\nlerner = 'ppo'\n");
+    let refused = pleach(folder.path(), "sweep plan --config grid.toml --out t/sweep.json");
+    let said = text(&refused.stderr);
+    assert!(
+        refused.status.code() == Some(2) && said.contains("Did you mean learner?"),
+        "{said}"
+    );
+    assert!(!folder.path().join("t").exists());
+}

@@ -10,6 +10,8 @@ use crate::evaluate::stats::Ratio;
 
 /// Mark of the best value of a column. Not a colour, so that it survives a pipe and a colour-blind reader.
 const BEST: &str = "*";
+/// Columns of a terminal.
+const TERMINAL_CHARS: usize = 80;
 /// Longest text of a cell, characters; longer ones are cut. Bounds the width of a table with hostile names.
 const CELL_CHARS_MAX: usize = 48;
 
@@ -40,22 +42,21 @@ impl Table {
         let best: Vec<Option<f64>> = metrics.iter().map(|metric| best_of(results, metric)).collect();
         let reference = results.reference();
         let mut header = vec!["policy".to_string()];
-        header.extend(metrics.iter().map(|metric| metric.label.to_string()));
         // Of averages of JCT tables say JCT, as everybody does.
         let label = match results.metric().key {
             MAIN_METRIC => "JCT",
             _ => results.metric().label,
         };
         header.extend(reference.map(|name| format!("{label} vs {name}")));
+        header.extend(metrics.iter().map(|metric| metric.label.to_string()));
         let rows = results
             .policies()
             .map(|(name, summary)| {
-                let label = results.stand_in(name);
-                let mut row = vec![label.map_or(name.to_string(), |label| format!("{name} ({label})"))];
+                let mut row = vec![results.label(name)];
+                row.extend(reference.map(|reference| ratio_cell(name, reference, summary)));
                 for (metric, best) in metrics.iter().zip(&best) {
                     row.push(cell(&summary.metrics, metric, *best));
                 }
-                row.extend(reference.map(|reference| ratio_cell(name, reference, summary)));
                 row
             })
             .collect();
@@ -88,7 +89,7 @@ impl Table {
         Table { header, rows, notes }
     }
 
-    /// Lines for a terminal.
+    /// Lines for a terminal of [`TERMINAL_CHARS`] columns: what is wider goes on in another block below, its first column again.
     #[must_use]
     pub fn to_terminal(&self) -> String {
         let width = |column: usize| {
@@ -101,29 +102,27 @@ impl Table {
         let left: Vec<bool> = (0..self.header.len())
             .map(|column| self.is_words(column))
             .collect();
-        let line = |row: &Vec<String>| {
-            let cells = row
-                .iter()
-                .zip(&widths)
-                .enumerate()
-                .map(|(column, (cell, &width))| {
-                    let cell = plain(cell);
-                    if left[column] {
-                        format!("{cell:<width$}")
-                    } else {
-                        format!("{cell:>width$}")
-                    }
-                });
+        let line = |row: &Vec<String>, columns: &[usize]| {
+            let cells = columns.iter().filter_map(|&column| {
+                let (cell, width) = (plain(row.get(column)?), widths[column]);
+                Some(if left[column] {
+                    format!("{cell:<width$}")
+                } else {
+                    format!("{cell:>width$}")
+                })
+            });
             cells.collect::<Vec<_>>().join("  ").trim_end().to_string()
         };
-        let rule = widths
-            .iter()
-            .map(|&width| "-".repeat(width))
-            .collect::<Vec<_>>()
-            .join("  ");
-        let mut lines = vec![line(&self.header), rule];
-        lines.extend(self.rows.iter().map(line));
-        lines.extend(self.notes.iter().map(|note| plain(note)));
+        let mut lines = Vec::new();
+        for columns in blocks(&widths) {
+            if !lines.is_empty() {
+                lines.push(String::new());
+            }
+            let rules: Vec<String> = columns.iter().map(|&column| "-".repeat(widths[column])).collect();
+            lines.extend([line(&self.header, &columns), rules.join("  ")]);
+            lines.extend(self.rows.iter().map(|row| line(row, &columns)));
+        }
+        lines.extend(self.notes.iter().flat_map(|note| folded(&plain(note))));
         lines.join("\n") + "\n"
     }
 
@@ -160,6 +159,43 @@ impl Table {
         }
         lines.join("\n") + "\n"
     }
+}
+
+/// Columns side by side in a terminal, the first one in every block.
+fn blocks(widths: &[usize]) -> Vec<Vec<usize>> {
+    let Some(first) = widths.first() else {
+        return Vec::new();
+    };
+    let (mut blocks, mut used) = (vec![vec![0]], *first);
+    for (column, width) in widths.iter().enumerate().skip(1) {
+        let block = blocks
+            .last_mut()
+            .filter(|block| block.len() == 1 || used + 2 + width <= TERMINAL_CHARS);
+        match block {
+            Some(block) => block.push(column),
+            None => {
+                blocks.push(vec![0, column]);
+                used = *first;
+            }
+        }
+        used += 2 + width;
+    }
+    blocks
+}
+
+/// A line under the table in lines of a terminal, broken between words.
+fn folded(note: &str) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in note.split(' ') {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= TERMINAL_CHARS => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_string()),
+        }
+    }
+    lines
 }
 
 fn plural(count: usize, noun: &str) -> String {
@@ -274,12 +310,38 @@ mod tests {
         let text = Table::compare(&results(), &["avg_jct_s", "utilisation"]).to_terminal();
         // tree: ratios 1/2 and 1/4, geometric mean 0.354, extremes of two pairs.
         let lines: Vec<&str> = text.lines().collect();
-        assert!(lines[3].contains("45.0 min*"), "{text}");
-        assert!(lines[3].ends_with("0.354 [0.250, 0.500]"), "{text}");
-        assert!(lines[2].ends_with("1 (reference)"));
+        assert!(lines[3].contains("0.354 [0.250, 0.500]  45.0 min*"), "{text}");
+        assert!(lines[2].contains("1 (reference)"));
         let lengths: Vec<usize> = lines[..4].iter().map(|line| line.chars().count()).collect();
-        assert!(lengths.iter().all(|&length| length == lengths[0]), "{text}");
+        // A value that is not the best has a blank in the place of the mark, which the end of a line does not show.
+        assert!(
+            lengths.iter().all(|&length| length.abs_diff(lengths[1]) <= 1),
+            "{text}"
+        );
         assert!(!lines[2].contains('*') && !lines[3].ends_with('*'));
+    }
+
+    #[test]
+    fn a_wide_table_goes_on_below_and_no_line_is_wider_than_a_terminal() {
+        let header: Vec<String> = (0..9).map(|column| format!("column number {column}")).collect();
+        let table = Table {
+            rows: vec![header.clone()],
+            header,
+            notes: vec!["word ".repeat(40)],
+        };
+        let text = table.to_terminal();
+        assert!(
+            text.lines().all(|line| line.chars().count() <= TERMINAL_CHARS),
+            "{text}"
+        );
+        // 15 characters and two between: three more beside the first in a block, so eight take three, header and row each.
+        assert_eq!(
+            text.lines()
+                .filter(|line| line.starts_with("column number 0"))
+                .count(),
+            6
+        );
+        assert_eq!(text.matches("column number 8").count(), 2);
     }
 
     #[test]
@@ -331,11 +393,14 @@ mod tests {
         table.rows[0][0] = "a|b<i>".to_string();
         let text = table.to_markdown();
         assert!(
-            text.starts_with("| policy | avg JCT | JCT vs fifo |\n| --- | ---: | ---: |\n"),
+            text.starts_with("| policy | JCT vs fifo | avg JCT |\n| --- | ---: | ---: |\n"),
             "{text}"
         );
-        assert!(text.contains("| a\\|b&lt;i> | 2.0 h | 1 (reference) |"), "{text}");
-        assert!(text.contains("| tree | **45.0 min** |"), "{text}");
+        assert!(text.contains("| a\\|b&lt;i> | 1 (reference) | 2.0 h |"), "{text}");
+        assert!(
+            text.contains("| tree | 0.354 [0.250, 0.500] | **45.0 min** |"),
+            "{text}"
+        );
     }
 
     #[test]

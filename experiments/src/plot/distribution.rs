@@ -1,7 +1,7 @@
 //! Distributions of durations: which part is no longer than a time, logarithmic in time.
 
 use super::axis::Axis;
-use super::frame::{Frame, legend};
+use super::frame::{Frame, at_both_widths, legend};
 use crate::evaluate::stats::quantile;
 
 /// Points of one line, at most.
@@ -35,17 +35,17 @@ pub fn plot(x: &str, y: &str, description: &str, mut curves: Vec<Curve<'_>>) -> 
     }
     let parts = (0..=4)
         .map(|i| (0.25 * f64::from(i), format!("{} %", 25 * i)))
-        .collect();
-    let mut frame = Frame::new(
-        Axis::log_time(x, low.max(LOW_S), high),
-        Axis::fixed(y, 0.0, 1.0, parts),
-        360.0,
-    );
-    for curve in &curves {
-        frame.line(curve.series, curve.name, &curve.points);
-    }
+        .collect::<Vec<(f64, String)>>();
     let names: Vec<(usize, &str)> = curves.iter().map(|curve| (curve.series, curve.name)).collect();
-    Some(frame.render(description) + &legend(&names))
+    let drawn = at_both_widths(|width| {
+        let time = Axis::log_time(x, low.max(LOW_S), high);
+        let mut frame = Frame::new(time, Axis::fixed(y, 0.0, 1.0, parts.clone()), 360.0).wide(width);
+        for curve in &curves {
+            frame.line(curve.series, curve.name, &curve.points);
+        }
+        Some(frame.render(description))
+    });
+    Some(drawn? + &legend(&names))
 }
 
 /// The distribution of ascending values as at most [`CDF_POINTS_MAX`] quantiles.

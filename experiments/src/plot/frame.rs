@@ -7,7 +7,7 @@
 use std::fmt::Write as _;
 
 use super::axis::Axis;
-use super::text::{escape, escape_name};
+use super::text::{escape, escape_name, width_of, wrapped};
 
 /// Colours before the dash changes.
 const NUM_COLOURS: usize = 6;
@@ -35,6 +35,21 @@ pub struct Frame {
 const TOP: f64 = 12.0;
 const RIGHT: f64 = 24.0;
 const BOTTOM: f64 = 44.0;
+/// Height of a line of text.
+pub(crate) const LINE: f64 = 15.0;
+/// Width of a plot, pixels.
+pub const WIDTH: f64 = 760.0;
+/// Width of the same plot for a phone: text keeps its size there.
+pub const WIDTH_NARROW: f64 = 380.0;
+
+/// A plot drawn twice, for a screen and for a phone; the page shows the one that has room.
+#[must_use]
+pub fn at_both_widths(draw: impl Fn(f64) -> Option<String>) -> Option<String> {
+    let (broad, slim) = (draw(WIDTH)?, draw(WIDTH_NARROW)?);
+    Some(format!(
+        "<div class=\"broad\">\n{broad}</div>\n<div class=\"slim\">\n{slim}</div>\n"
+    ))
+}
 
 impl Frame {
     /// An empty plot.
@@ -43,11 +58,27 @@ impl Frame {
         Frame {
             x,
             y,
-            width: 760.0,
+            width: WIDTH,
             height,
             left: 64.0,
             body: String::new(),
         }
+    }
+
+    /// The same in another width, before anything is drawn.
+    #[must_use]
+    pub fn wide(self, width: f64) -> Frame {
+        Frame { width, ..self }
+    }
+
+    /// Room above the plot: the lines of the vertical axis' title stand there, where none is cut.
+    fn top(&self) -> f64 {
+        TOP + LINE * wrapped(&self.y.title, self.width - 8.0).len() as f64
+    }
+
+    fn bottom(&self) -> f64 {
+        let lines = wrapped(&self.x.title, self.width - 8.0).len().max(1);
+        self.height - BOTTOM - LINE * (lines - 1) as f64
     }
 
     /// Horizontal pixel of `value`.
@@ -59,7 +90,8 @@ impl Frame {
     /// Vertical pixel of `value`.
     #[must_use]
     pub fn py(&self, value: f64) -> f64 {
-        self.height - BOTTOM - self.y.place(value) * (self.height - TOP - BOTTOM)
+        let (top, bottom) = (self.top(), self.bottom());
+        bottom - self.y.place(value) * (bottom - top)
     }
 
     /// Draws a line through `points` as series number `series`; its name shows on hovering.
@@ -83,7 +115,7 @@ impl Frame {
     /// Fills the area below a step function as series number `series`: each (x, y) holds until the next x.
     pub fn steps(&mut self, series: usize, name: &str, points: &[(f64, f64)]) {
         let Some(first) = points.first() else { return };
-        let floor = self.height - BOTTOM;
+        let floor = self.bottom();
         let mut path = format!("M{:.1} {floor:.1}", self.px(first.0));
         for &(x, y) in points {
             let _ = write!(path, "H{:.1}V{:.1}", self.px(x), self.py(y));
@@ -96,16 +128,35 @@ impl Frame {
         );
     }
 
+    /// Draws dashed level lines with their names above the right end, moved apart where they would cover each other.
+    pub fn levels(&mut self, levels: &[(&str, f64)]) {
+        let mut placed: Vec<(&str, f64, f64)> = levels
+            .iter()
+            .map(|(name, y)| (*name, self.py(*y), self.py(*y) - 4.0))
+            .collect();
+        placed.sort_by(|a, b| b.2.total_cmp(&a.2));
+        let mut below = f64::INFINITY;
+        for (name, y, text_y) in placed {
+            let text_y = text_y.min(below - LINE);
+            below = text_y;
+            self.level_at(name, y, text_y);
+        }
+    }
+
     /// Draws a dashed level line at `y` with its name above the right end.
     pub fn level(&mut self, name: &str, y: f64) {
-        let (y, right) = (self.py(y), self.width - RIGHT);
+        self.levels(&[(name, y)]);
+    }
+
+    fn level_at(&mut self, name: &str, y: f64, text_y: f64) {
+        let right = self.width - RIGHT;
         let _ = writeln!(
             self.body,
             "<path class=\"baseline\" d=\"M{:.1} {y:.1}H{right:.1}\"/><text class=\"name\" x=\"{:.1}\" y=\"{:.1}\" \
              text-anchor=\"end\">{}</text>",
             self.left,
             right - 2.0,
-            y - 4.0,
+            text_y,
             escape_name(name)
         );
     }
@@ -118,22 +169,28 @@ impl Frame {
     /// The SVG element; `description` is read out in place of the picture.
     #[must_use]
     pub fn render(&self, description: &str) -> String {
-        let (right, bottom) = (self.width - RIGHT, self.height - BOTTOM);
+        let (right, top, bottom) = (self.width - RIGHT, self.top(), self.bottom());
         let mut svg = format!(
             "<svg viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"{}\">\n",
             self.width,
             self.height,
             escape(description)
         );
+        let mut free_from = f64::NEG_INFINITY;
         for (value, label) in &self.x.ticks {
-            let x = self.px(*value);
-            let _ = writeln!(
-                svg,
-                "<path class=\"grid\" d=\"M{x:.1} {TOP}V{bottom:.1}\"/>\
-                 <text class=\"tick\" x=\"{x:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>",
-                bottom + 16.0,
-                escape(label)
-            );
+            let (x, half) = (self.px(*value), width_of(label) / 2.0);
+            let _ = write!(svg, "<path class=\"grid\" d=\"M{x:.1} {top:.1}V{bottom:.1}\"/>");
+            // A label that would cover the one before it, or be cut, is left out.
+            if x - half >= free_from && x + half <= self.width && x >= half {
+                free_from = x + half + 8.0;
+                let _ = write!(
+                    svg,
+                    "<text class=\"tick\" x=\"{x:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>",
+                    bottom + 16.0,
+                    escape(label)
+                );
+            }
+            svg.push('\n');
         }
         for (value, label) in &self.y.ticks {
             let y = self.py(*value);
@@ -149,24 +206,29 @@ impl Frame {
         }
         let _ = writeln!(
             svg,
-            "<path class=\"axis\" d=\"M{:.1} {bottom:.1}H{right:.1}\"/>\
-             <text class=\"title\" x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>",
-            self.left,
-            (self.left + right) / 2.0,
-            self.height - 8.0,
-            escape(&self.x.title)
+            "<path class=\"axis\" d=\"M{:.1} {bottom:.1}H{right:.1}\"/>",
+            self.left
         );
-        if !self.y.title.is_empty() {
-            let middle = (TOP + bottom) / 2.0;
-            let _ = writeln!(
-                svg,
-                "<text class=\"title\" x=\"14\" y=\"{middle:.1}\" text-anchor=\"middle\" \
-                 transform=\"rotate(-90 14 {middle:.1})\">{}</text>",
-                escape(&self.y.title)
-            );
+        for (line, text) in wrapped(&self.x.title, self.width - 8.0).iter().enumerate() {
+            // About the middle of the plot, and of the whole where that is too narrow.
+            let half = width_of(text) / 2.0;
+            let x = ((self.left + right) / 2.0).min(self.width - half).max(half);
+            let y = bottom + 36.0 + LINE * line as f64;
+            title(&mut svg, (x, y, "middle"), text);
+        }
+        for (line, text) in wrapped(&self.y.title, self.width - 8.0).iter().enumerate() {
+            title(&mut svg, (4.0, TOP + LINE * line as f64, "start"), text);
         }
         svg + &self.body + "</svg>\n"
     }
+}
+
+fn title(svg: &mut String, (x, y, anchor): (f64, f64, &str), text: &str) {
+    let text = escape(text);
+    let _ = writeln!(
+        svg,
+        "<text class=\"title\" x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\">{text}</text>"
+    );
 }
 
 /// Colour of series number `series`, as a value of `fill` or `stroke`.

@@ -2,20 +2,18 @@
 
 use crate::evaluate::results::Results;
 use crate::plot::distribution::{Curve, plot, points};
-use crate::plot::frame::SERIES_MAX;
+use crate::report::looks;
 
 /// The plot and its legend; none where no run kept its JCTs.
 #[must_use]
 pub fn render(results: &Results) -> Option<String> {
-    let curves = results
-        .policies()
-        .take(SERIES_MAX)
-        .enumerate()
-        .map(|(series, (name, _))| Curve {
-            series,
-            name,
-            points: curve(results, name),
-        });
+    let looks = looks(results);
+    let labels: Vec<String> = looks.iter().map(|(_, name)| results.label(name)).collect();
+    let curves = looks.iter().zip(&labels).map(|((series, name), label)| Curve {
+        series: *series,
+        name: label,
+        points: curve(results, name),
+    });
     plot(
         "job completion time (log scale)",
         "jobs finished within this time",

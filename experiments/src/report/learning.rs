@@ -1,11 +1,9 @@
 //! The learning curve: a metric over the steps trained, with heuristics as level lines to beat.
 
-use std::fmt::Write as _;
-
 use crate::plot::axis::Axis;
-use crate::plot::frame::{Frame, SERIES_MAX, legend};
+use crate::plot::frame::{Frame, SERIES_MAX, at_both_widths, legend};
+use crate::plot::look::series_of;
 use crate::plot::series::thin;
-use crate::plot::text::escape_name;
 
 /// Points of one series, at most.
 pub(crate) const LEARNING_POINTS_MAX: usize = 500;
@@ -24,6 +22,10 @@ pub struct LearningCurve {
 /// The plot; none where there is no point.
 #[must_use]
 pub fn render(curve: &LearningCurve) -> Option<String> {
+    at_both_widths(|width| draw(curve, width))
+}
+
+fn draw(curve: &LearningCurve, width: f64) -> Option<String> {
     let finite = |points: &[(f64, f64)]| -> Vec<(f64, f64)> {
         points
             .iter()
@@ -60,30 +62,21 @@ pub fn render(curve: &LearningCurve) -> Option<String> {
         Axis::linear("environment steps", 0.0, steps),
         Axis::linear(&curve.metric, low.min(high), high),
         320.0,
-    );
-    for (name, value) in &baselines {
-        let y = frame.py(*value);
-        let mut svg = String::new();
-        let _ = writeln!(
-            svg,
-            "<path class=\"baseline\" d=\"M{:.1} {y:.1}H{:.1}\"/><text class=\"name\" x=\"{:.1}\" y=\"{:.1}\" \
-             text-anchor=\"end\">{}</text>",
-            frame.left,
-            frame.width - 24.0,
-            frame.width - 26.0,
-            y - 4.0,
-            escape_name(name)
-        );
-        frame.add(&svg);
-    }
-    for (number, (name, points)) in series.iter().enumerate() {
-        frame.line(number, name, points);
-    }
-    let names: Vec<(usize, &str)> = series
+    )
+    .wide(width);
+    let levels: Vec<(&str, f64)> = baselines
         .iter()
-        .enumerate()
-        .map(|(number, (name, _))| (number, *name))
+        .map(|(name, value)| (name.as_str(), *value))
         .collect();
+    frame.levels(&levels);
+    let looks = series_of(series.iter().map(|(name, _)| *name));
+    let names: Vec<(usize, &str)> = looks
+        .into_iter()
+        .zip(series.iter().map(|(name, _)| *name))
+        .collect();
+    for ((look, name), (_, points)) in names.iter().zip(&series) {
+        frame.line(*look, name, points);
+    }
     Some(frame.render(&format!("{} over environment steps", curve.metric)) + &legend(&names))
 }
 
@@ -106,7 +99,7 @@ mod tests {
         let svg = render(&curve).unwrap();
         assert_well_formed(&svg);
         assert!(svg.contains("srtf") && !svg.contains("broken") && !svg.contains("NaN"));
-        assert!(svg.len() < 30_000, "{}", svg.len());
+        assert!(svg.len() < 60_000, "{}", svg.len());
         assert!(render(&LearningCurve::default()).is_none());
     }
 }

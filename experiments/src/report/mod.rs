@@ -8,7 +8,22 @@ mod cdf;
 pub(crate) mod learning;
 pub mod page;
 pub(crate) mod ratio;
+mod tree_picture;
 pub(crate) mod utilisation;
+
+use crate::evaluate::results::Results;
+use crate::plot::frame::SERIES_MAX;
+use crate::plot::look::series_of;
 
 pub use learning::LearningCurve;
 pub use page::Report;
+
+/// The policies that plots show, with their looks.
+pub(crate) fn looks(results: &Results) -> Vec<(usize, &str)> {
+    let names: Vec<&str> = results
+        .policies()
+        .take(SERIES_MAX)
+        .map(|(name, _)| name)
+        .collect();
+    series_of(names.iter().copied()).into_iter().zip(names).collect()
+}

@@ -3,8 +3,10 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
+use pleach_scheduler::tree::Tree;
+
 use super::learning::LearningCurve;
-use super::{cdf, learning, ratio, utilisation};
+use super::{cdf, learning, ratio, tree_picture, utilisation};
 use crate::error::Error;
 use crate::evaluate::metric::METRICS;
 use crate::evaluate::results::Results;
@@ -29,8 +31,14 @@ pub struct Report<'a> {
     pub results: &'a Results,
     /// How the policy learnt.
     pub learning: Option<&'a LearningCurve>,
+    /// More tables of the same command, each with its heading.
+    pub tables: &'a [(&'a str, &'a Table)],
     /// The tree in words.
     pub tree: Option<&'a str>,
+    /// The tree as a picture.
+    pub picture: Option<&'a Tree>,
+    /// Who ran where and when, as drawn by [`crate::schedule::strips`].
+    pub schedule: Option<&'a str>,
 }
 
 impl Report<'_> {
@@ -49,10 +57,23 @@ impl Report<'_> {
         );
         section(&mut body, "Summary", Some(summary(results)));
         section(&mut body, "Against the reference", ratio::render(results));
+        for (heading, table) in self.tables {
+            section(&mut body, heading, Some(html_table(table)));
+        }
         section(&mut body, "Job completion times", cdf::render(results));
         section(&mut body, "Utilisation over time", utilisation::render(results));
         section(&mut body, "Learning", self.learning.and_then(learning::render));
-        section(&mut body, "The tree", self.tree.map(preformatted));
+        let picture = self.picture.and_then(tree_picture::draw).unwrap_or_default();
+        section(
+            &mut body,
+            "The tree",
+            self.tree.map(|tree| picture + &preformatted(tree)),
+        );
+        section(
+            &mut body,
+            "Who ran where and when",
+            self.schedule.map(ToString::to_string),
+        );
         section(
             &mut body,
             "How this was made",
@@ -146,7 +167,7 @@ mod tests {
     use super::*;
     use crate::evaluate::results::PolicyRun;
     use crate::evaluate::results::tests::run;
-    use pleach_tests::assert_well_formed;
+    use pleach_tests::{assert_well_formed, browser_faults};
 
     fn results(num_policies: usize) -> Results {
         let mut runs: Vec<PolicyRun> = Vec::new();
@@ -171,6 +192,9 @@ mod tests {
             config: "load = 0.8\n[x]\n",
             results,
             learning: Some(&curve),
+            tables: &[],
+            picture: None,
+            schedule: None,
             tree: Some("if wait < 3:\n  start </pre><script>alert(1)</script>"),
         }
         .render()
@@ -190,6 +214,76 @@ mod tests {
             "tree",
         ] {
             assert!(html.contains(heading), "{heading}");
+        }
+    }
+
+    /// Names as long as they come, curves that meet, and several tables, on a phone and on a screen.
+    #[test]
+    fn in_a_browser_nothing_is_cut_or_covered_on_a_phone_or_a_screen() {
+        let mut runs: Vec<PolicyRun> = Vec::new();
+        let names = [
+            "best-type-delay",
+            "network",
+            "tree",
+            "srtf",
+            "gpu-time-reserve",
+            "mine-and-yours-and-everybodys",
+        ];
+        for (place, name) in names.iter().enumerate() {
+            for seed in 0..3 {
+                let mut one = run(
+                    name,
+                    "philly-like",
+                    seed,
+                    9e4 + 1e4 * place as f64 + 1e3 * seed as f64,
+                );
+                one.jct_s = (1..200).map(|job| 60.0 * f64::from(job * job)).collect();
+                one.utilisation = (0..100)
+                    .map(|hour| (3600.0 * f64::from(hour), f64::from(hour % 7) / 7.0))
+                    .collect();
+                runs.push(one);
+            }
+        }
+        let other = [("srtf".to_string(), "as sjf: no preemption".to_string())].into();
+        let results = Results::new("evaluate", runs, Some("best-type-delay"))
+            .unwrap()
+            .with_stand_ins(other);
+        let curve = LearningCurve {
+            metric: "average JCT over that of best-type-delay, validation workloads, learned network alone"
+                .into(),
+            series: vec![("network".into(), vec![(0.0, 1.3), (2.5e6, 0.95)])],
+            baselines: vec![
+                ("best-type-delay".into(), 1.0),
+                ("sjf-best-type".into(), 1.01),
+                ("sjf".into(), 1.02),
+            ],
+        };
+        let path = concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/../checkpoints/reference/PhillyGang-v1-tree.json"
+        );
+        let tree = Tree::from_json(&std::fs::read_to_string(path).unwrap()).unwrap();
+        let summary = Table::compare(&results, &["avg_jct_s"]);
+        let html = Report {
+            title: "Policies compared",
+            command_line: &format!("pleach evaluate --policy {}", names.join(",")),
+            config: "load = 0.8\n",
+            results: &results,
+            learning: Some(&curve),
+            tables: &[("The same again", &summary)],
+            tree: Some("if wait < 3:\n  start"),
+            picture: Some(&tree),
+            schedule: None,
+        }
+        .render();
+        assert_well_formed(&html);
+        assert!(html.contains("srtf (as sjf: no preemption)"));
+        let folder = tempfile::tempdir().unwrap();
+        for width in [400, 1280] {
+            let Some(faults) = browser_faults(folder.path(), &html, width) else {
+                return;
+            };
+            assert_eq!(faults, [] as [String; 0], "{width} px");
         }
     }
 

@@ -40,8 +40,7 @@ pub fn page(record: &Record, instances: &[Instance], command_line: &str) -> Resu
         body.push_str("<p>The record has no segments.</p>\n");
         return Ok(whole_page(title, &body));
     };
-    let alike = |run: &&Run| run.workload == first.workload && run.seed == first.seed;
-    let runs: Vec<&Run> = record.runs.iter().filter(alike).take(RUNS_MAX).collect();
+    let runs = side_by_side(record, first);
     let workload = &instances[instance_of(first, instances)?].workload;
     let _ = writeln!(
         body,
@@ -54,23 +53,55 @@ pub fn page(record: &Record, instances: &[Instance], command_line: &str) -> Resu
         runs.len(),
         record.runs.len(),
     );
-    let until_s = runs
-        .iter()
-        .flat_map(|run| &run.segments)
-        .fold(0.0, |most: f64, segment| most.max(segment.to_s));
-    let mut pair = String::from("<div class=\"pair\">\n");
-    for run in runs {
-        let (svg, left_out) = chart(run, workload, until_s);
-        let _ = writeln!(
-            pair,
-            "<div><h3>{}</h3>\n{svg}<p class=\"note\">{left_out}</p></div>",
-            escape(&run.policy)
-        );
-    }
-    section(&mut body, "Who ran where and when", Some(pair + "</div>\n"));
+    let charts = charts(&runs, workload);
+    section(
+        &mut body,
+        "Who ran where and when",
+        Some(format!("<div class=\"pair\">\n{charts}</div>\n")),
+    );
     section(&mut body, "GPU types", Some(types(workload)));
     section(&mut body, "How this was made", Some(preformatted(command_line)));
     Ok(whole_page(title, &body))
+}
+
+/// The first two policies of a record on its first workload and seed, for a page with other things; none of an empty record.
+///
+/// # Errors
+/// A run of a workload or seed that is not there.
+pub fn strips(record: &Record, instances: &[Instance]) -> Result<Option<String>, Error> {
+    let Some(first) = record.runs.first() else {
+        return Ok(None);
+    };
+    let workload = &instances[instance_of(first, instances)?].workload;
+    let charts = charts(&side_by_side(record, first), workload);
+    let note = format!(
+        "<p class=\"note\">{}, seed {}. A row is a node, a lane a GPU, a bar a time in which a job held it, pale where it made no \
+         progress. Hover for the job.</p>\n",
+        escape(&workload.name),
+        first.seed
+    );
+    Ok(Some(charts + &note))
+}
+
+fn side_by_side<'a>(record: &'a Record, first: &Run) -> Vec<&'a Run> {
+    let alike = |run: &&Run| run.workload == first.workload && run.seed == first.seed;
+    record.runs.iter().filter(alike).take(RUNS_MAX).collect()
+}
+
+/// Each run under its name, all on one clock.
+fn charts(runs: &[&Run], workload: &Workload) -> String {
+    let segments = runs.iter().flat_map(|run| &run.segments);
+    let until_s = segments.fold(0.0, |most: f64, segment| most.max(segment.to_s));
+    let mut charts = String::new();
+    for run in runs {
+        let (svg, left_out) = chart(run, workload, until_s);
+        let _ = writeln!(
+            charts,
+            "<div><h3>{}</h3>\n<div class=\"wide least\">{svg}</div><p class=\"note\">{left_out}</p></div>",
+            escape(&run.policy)
+        );
+    }
+    charts
 }
 
 /// Nodes with the number of the first lane of each and their GPU type, as far as they are drawn.

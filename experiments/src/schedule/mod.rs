@@ -18,7 +18,7 @@ use crate::error::Error;
 use crate::evaluate::instances::Instance;
 use crate::evaluate::table::Table;
 
-pub use gantt::page;
+pub use gantt::{page, strips};
 
 /// The run of a record that a simulation told.
 #[must_use]

@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
-use super::halving::{Place, places};
 use super::index_list::compress;
 use super::manifest::{Manifest, ManifestUnit};
+use super::rungs::{Place, places};
+use super::scalars::scalars_of;
 use super::unit::{RESULT_FILE, ResultState, read_result, unit_folder};
 use crate::error::Error;
 
@@ -76,41 +77,5 @@ fn altered(out: &Path, index: usize, written: String, found: String) -> Error {
         expected: format!("a value of SHA-256 {written}, with which it was written"),
         found: format!("one of {found}"),
         hint: format!("It was changed afterwards; pleach sweep run --index {index} makes it again."),
-    }
-}
-
-/// A parameter or scalar as text without quotes.
-pub(super) fn show(value: &Value) -> String {
-    match value {
-        Value::String(text) => text.clone(),
-        other => other.to_string(),
-    }
-}
-
-/// Numbers, texts and truth values of a result by dotted key.
-pub(super) fn scalars_of(value: &Value) -> BTreeMap<String, Value> {
-    let mut scalars = BTreeMap::new();
-    flatten("", value, &mut scalars);
-    scalars
-}
-
-fn flatten(prefix: &str, value: &Value, scalars: &mut BTreeMap<String, Value>) {
-    let below = |table: &Map<String, Value>, scalars: &mut BTreeMap<String, Value>| {
-        for (name, value) in table {
-            let key = if prefix.is_empty() {
-                name.clone()
-            } else {
-                format!("{prefix}.{name}")
-            };
-            flatten(&key, value, scalars);
-        }
-    };
-    match value {
-        Value::Object(table) => below(table, scalars),
-        Value::Array(_) | Value::Null => {}
-        scalar => {
-            let key = if prefix.is_empty() { "value" } else { prefix };
-            scalars.insert(key.to_string(), scalar.clone());
-        }
     }
 }

@@ -8,11 +8,12 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use super::collect::{GatheredUnit, collect, show};
+use super::collect::{GatheredUnit, collect};
 use super::leaderboard::Leaderboard;
 use super::manifest::Manifest;
 use super::mlflow;
 use super::page::{self, PlotConfig};
+use super::scalars::show;
 use super::unit::clear_temporaries;
 use crate::error::Error;
 use crate::evaluate::results::csv_text;

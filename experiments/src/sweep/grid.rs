@@ -371,6 +371,29 @@ mod tests {
     }
 
     #[test]
+    fn draws_meet_every_combination_and_seed_and_rungs_come_first() {
+        let manifest = grid(
+            "name = 'x'\nseeds = 2\ndraws = 3\n[grid]\na = [1, 2]\n[draw]\nb.c = { uniform = [0, 1] }\n\
+             [halving]\nsetting = 'n'\nvalues = [1, 4]",
+        )
+        .plan()
+        .unwrap();
+        assert_eq!(manifest.num_units(), 24);
+        let of = |index: usize| manifest.units()[index].params.clone();
+        assert_eq!((of(0)["n"].clone(), of(12)["n"].clone()), (json!(1), json!(4)));
+        assert_eq!(of(0)["b.c"], of(3)["b.c"]);
+        assert_ne!(of(0)["b.c"], of(4)["b.c"]);
+        assert_eq!(of(4)["b.c"], of(16)["b.c"]);
+        let refused = |text: &str| grid(text).plan().unwrap_err().to_string();
+        assert!(refused("name = 'x'\ndraws = 2").contains("under [draw]"));
+        assert!(refused("name = 'x'\n[draw]\na = { choice = [1] }").contains("draws = 20"));
+        let twice = "name = 'x'\ndraws = 1\n[grid]\na = [1]\n[draw]\na = { choice = [1] }";
+        assert!(refused(twice).contains("each key once"));
+        let twice = "name = 'x'\n[grid]\na = [1]\n[halving]\nsetting = 'a'\nvalues = [1, 2]";
+        assert!(refused(twice).contains("take it out elsewhere"));
+    }
+
+    #[test]
     fn a_file_with_an_unknown_key_is_refused_with_its_line() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("grid.toml");

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
-use super::policy_unit::STAND_IN;
+use super::policy_unit::{STAND_IN, means};
 use super::unit_error::UnitError;
 use crate::door::DOOR;
 use crate::error::Error;
@@ -14,7 +14,6 @@ use crate::evaluate::evaluation::{Evaluation, EvaluationConfig};
 use crate::evaluate::instances::{Instance, seeds};
 use crate::evaluate::run::Runner;
 use crate::evaluate::stand_in::stand_ins;
-use crate::evaluate::stats::mean;
 use crate::run_folder::hash::hash_json;
 
 /// Key of the runs in a result.
@@ -85,19 +84,6 @@ pub fn judge(
         means(runs.iter().step_by(num).map(|run| &run.metrics)),
     );
     Ok(value)
-}
-
-/// The mean of each metric that all runs have.
-pub(super) fn means<'a>(runs: impl Iterator<Item = &'a std::collections::BTreeMap<String, f64>>) -> Value {
-    let runs: Vec<_> = runs.collect();
-    let Some(first) = runs.first() else {
-        return json!({});
-    };
-    let of = |key: &String| {
-        let values: Option<Vec<f64>> = runs.iter().map(|run| run.get(key).copied()).collect();
-        values.map(|values| (key.clone(), json!(mean(&values))))
-    };
-    Value::Object(first.keys().filter_map(of).collect())
 }
 
 /// Which jobs on which cluster, whatever they are called.

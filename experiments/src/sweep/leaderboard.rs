@@ -10,31 +10,21 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use pleach_scheduler::portable_math::ln;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-use super::collect::{GatheredUnit, scalars_of, show};
+use super::collect::GatheredUnit;
+use super::figures::{OF_WORKLOADS, judged_key, last, own_figures, sign};
 use super::judge::{JUDGED, OWN};
 use super::manifest::Manifest;
 use super::policy_unit::STAND_IN;
+use super::scalars::show;
 use crate::error::Error;
-use crate::evaluate::metric::{Better, MAIN_METRIC, Metric, show_plain};
+use crate::evaluate::metric::{MAIN_METRIC, Metric, show_plain};
 use crate::evaluate::results::csv_text;
 use crate::evaluate::stats::{Ratio, mean};
 use crate::evaluate::table::Table;
 use crate::suite::Interval;
 
-/// Settings of an evaluation that say which jobs are played on which cluster; the others say who plays and how.
-const OF_WORKLOADS: [&str; 9] = [
-    "workload",
-    "format",
-    "cluster",
-    "from_day",
-    "days",
-    "window_days",
-    "virtual_clusters",
-    "num_jobs",
-    "load",
-];
 /// Rows of the table, at most; the CSV has the rest.
 const ROWS_MAX: usize = 50;
 
@@ -65,77 +55,6 @@ pub struct Leaderboard {
     reference: String,
     rows: Vec<(Row, Option<Paired>)>,
     num_rungs: usize,
-}
-
-/// Whether a dotted key is this name, or ends with it.
-#[must_use]
-pub(super) fn ends_with(key: &str, name: &str) -> bool {
-    key == name || key.strip_suffix(name).is_some_and(|before| before.ends_with('.'))
-}
-
-/// -1 where more is better, else 1.
-pub(super) fn sign(metric: &str) -> f64 {
-    match Metric::find(last(metric)).map(|metric| metric.better) {
-        Some(Better::Higher) => -1.0,
-        _ => 1.0,
-    }
-}
-
-fn last(key: &str) -> &str {
-    key.rsplit('.').next().unwrap_or(key)
-}
-
-/// The figures of a unit's own policy by what it was played on.
-pub(super) fn own_figures(
-    unit: &GatheredUnit<'_>,
-    config: &Value,
-    metric: &str,
-) -> Vec<((u64, String), f64)> {
-    let name = last(metric);
-    if let Some(runs) = unit.value[JUDGED].as_array() {
-        let own = runs.iter().filter(|run| run["policy"] == OWN);
-        let of = |run: &Value| Some((judged_key(unit, run), run["metrics"][name].as_f64()?));
-        let found: Vec<_> = own.filter_map(of).collect();
-        if !found.is_empty() {
-            return found;
-        }
-    }
-    let on = match config.get("command").and_then(Value::as_str) {
-        None | Some("evaluate") => {
-            let is_of_workload = |(key, _): &(&String, &Value)| OF_WORKLOADS.contains(&key.as_str());
-            let table = config.as_object().into_iter().flatten();
-            let of_workload: Map<String, Value> = table
-                .filter(is_of_workload)
-                .map(|(key, value)| (key.clone(), value.clone()))
-                .collect();
-            Value::Object(of_workload).to_string()
-        }
-        Some(_) => String::new(),
-    };
-    if let Some(runs) = unit.value["runs"].as_array() {
-        let of = |run: &Value| {
-            let key = format!("{on} {} {}", run["workload"], run["seed"]);
-            Some(((0, key), run["metrics"][name].as_f64()?))
-        };
-        return runs.iter().filter_map(of).collect();
-    }
-    let scalars = scalars_of(&unit.value);
-    let mut found = scalars.iter().filter(|(key, _)| ends_with(key, metric));
-    let figure = found.find_map(|(_, value)| value.as_f64());
-    let key = (0, format!("{on} {}", unit.unit.replicate));
-    figure.map(|figure| (key, figure)).into_iter().collect()
-}
-
-fn judged_key(unit: &GatheredUnit<'_>, run: &Value) -> (u64, String) {
-    (unit.unit.replicate, format!("{} {}", run["list"], run["seed"]))
-}
-
-/// The mean of the logarithms; none where a figure has none.
-pub(super) fn mean_log(figures: &[((u64, String), f64)]) -> Option<f64> {
-    let is_usable = |figure: f64| figure.is_finite() && figure > 0.0;
-    let all = !figures.is_empty() && figures.iter().all(|(_, figure)| is_usable(*figure));
-    let logs: Vec<f64> = figures.iter().map(|(_, figure)| ln(*figure)).collect();
-    all.then(|| mean(&logs))
 }
 
 impl Leaderboard {
@@ -310,13 +229,13 @@ fn rows(manifest: &Manifest, units: &[GatheredUnit<'_>], metric: &str) -> Result
                 row.units.extend(is_own.then_some(unit.unit.index));
             }
         };
-        put(name, own_figures(unit, &config, metric), true);
+        put(name, own_figures((unit.unit, &unit.value), &config, metric), true);
         let Some(runs) = unit.value[JUDGED].as_array() else {
             continue;
         };
         for run in runs.iter().filter(|run| run["policy"] != OWN) {
             let figure = run["metrics"][last(metric)].as_f64();
-            let figures = figure.map(|figure| (judged_key(unit, run), figure));
+            let figures = figure.map(|figure| (judged_key(unit.unit, run), figure));
             let mut name = show(&run["policy"]);
             if let Some(other) = run.get(STAND_IN) {
                 name = format!("{name} ({})", show(other));
@@ -431,4 +350,122 @@ fn paired(row: &Row, reference: &Row) -> Option<Paired> {
         interval: ratio.low.zip(ratio.high),
         num_pairs: ratio.num_pairs,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sweep::grid::Grid;
+    use crate::sweep::scalars::scalars_of;
+    use serde_json::Map;
+
+    fn planned(text: &str) -> Manifest {
+        toml::from_str::<Grid>(text).unwrap().plan().unwrap()
+    }
+
+    fn gathered(
+        manifest: &Manifest,
+        value: impl Fn(&Map<String, Value>, u64) -> Value,
+    ) -> Vec<GatheredUnit<'_>> {
+        let of = |unit| {
+            let unit: &crate::sweep::manifest::ManifestUnit = unit;
+            let config = manifest.unit(unit.index).unwrap().config;
+            let value = value(config.as_object().unwrap(), unit.replicate);
+            let scalars = scalars_of(&value);
+            GatheredUnit { unit, value, scalars }
+        };
+        manifest.units().iter().map(of).collect()
+    }
+
+    #[test]
+    fn policies_are_paired_on_workload_and_seed_and_the_difference_of_loads_does_not_blur_them() {
+        let manifest = planned("name = 'x'\nseeds = 4\n[grid]\nload = [0.5, 1]\npolicy = ['fifo', 'sjf']");
+        let units = gathered(&manifest, |config, replicate| {
+            // A load of 1 is ten times as slow, a seed up to four times; sjf takes 0.9 of fifo in all pairs.
+            let load = if config["load"] == 1 { 10.0 } else { 1.0 };
+            let policy = if config["policy"] == "sjf" { 0.9 } else { 1.0 };
+            json!({"metrics": {"avg_jct_s": 100.0 * load * policy * (replicate + 1) as f64}})
+        });
+        let board = Leaderboard::of(&manifest, &units, None, Some("fifo"))
+            .unwrap()
+            .unwrap();
+        let names: Vec<&str> = board.rows.iter().map(|(row, _)| row.name.as_str()).collect();
+        assert_eq!(names, ["sjf", "fifo"]);
+        let sjf = board.rows[0].1.unwrap();
+        let (low, high) = sjf.interval.unwrap();
+        assert!(
+            (sjf.mean - 0.9).abs() < 1e-9 && (high - low).abs() < 1e-9,
+            "{sjf:?}"
+        );
+        assert_eq!(sjf.num_pairs, 8);
+        let text = board.table().to_terminal();
+        assert!(
+            text.contains("avg JCT vs fifo") && text.contains("0.900 [0.900, 0.900]"),
+            "{text}"
+        );
+        assert!(
+            board
+                .to_csv()
+                .unwrap()
+                .starts_with("rank,configuration,ratio,low,high,pairs,rung,units,avg_jct_s\n1,sjf,")
+        );
+        let refused = Leaderboard::of(&manifest, &units, None, Some("srtf"))
+            .unwrap_err()
+            .to_string();
+        assert!(refused.contains("sjf; fifo"), "{refused}");
+    }
+
+    #[test]
+    fn what_was_learned_is_paired_by_training_seed_and_list_and_stands_beside_who_was_judged_too() {
+        let manifest =
+            planned("name = 'x'\nseeds = 2\n[base]\ncommand = 'train'\n[grid]\ntrain.ppo.clip = [0.1, 0.2]");
+        let units = gathered(&manifest, |config, replicate| {
+            let good = if config["train"]["ppo"]["clip"] == 0.2 {
+                0.8
+            } else {
+                1.2
+            };
+            let list = |policy: &str, jct_s: f64| {
+                let list = |list: u64| {
+                    let metrics = json!({"avg_jct_s": jct_s * (list + 1) as f64});
+                    json!({"policy": policy, "list": list.to_string(), "seed": list, "metrics": metrics})
+                };
+                (0..5).map(list).collect::<Vec<Value>>()
+            };
+            let own = list(OWN, 100.0 * good + replicate as f64);
+            let all = [own, list("sjf", 100.0)].concat();
+            json!({ JUDGED: all })
+        });
+        let board = Leaderboard::of(&manifest, &units, None, Some("sjf"))
+            .unwrap()
+            .unwrap();
+        let names: Vec<&str> = board.rows.iter().map(|(row, _)| row.name.as_str()).collect();
+        assert_eq!(names, ["clip = 0.2", "sjf", "clip = 0.1"]);
+        let best = board.rows[0].1.unwrap();
+        // Two trainings of 0.80 and 0.81 on each of five lists.
+        assert!(
+            (0.80..=0.81).contains(&best.mean) && best.num_pairs == 10,
+            "{best:?}"
+        );
+        let (low, high) = best.interval.unwrap();
+        assert!(
+            (low - 0.80).abs() < 1e-9 && (high - 0.81).abs() < 1e-9,
+            "{best:?}"
+        );
+        assert_eq!(board.rows[0].0.units, [2, 3]);
+    }
+
+    #[test]
+    fn a_row_that_lacks_the_hard_workloads_is_not_ahead_for_it() {
+        let manifest = planned("name = 'x'\nseeds = 2\n[grid]\npolicy = ['a', 'b']");
+        let mut units = gathered(&manifest, |config, replicate| {
+            let policy = if config["policy"] == "a" { 2.0 } else { 1.0 };
+            json!({"avg_jct_s": policy * if replicate == 1 { 1000.0 } else { 10.0 }})
+        });
+        // a has only the easy one.
+        units.remove(1);
+        let board = Leaderboard::of(&manifest, &units, None, None).unwrap().unwrap();
+        assert_eq!(board.reference, "b");
+        assert_eq!(board.rows[1].1.unwrap().num_pairs, 1);
+    }
 }

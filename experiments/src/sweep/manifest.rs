@@ -12,7 +12,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::halving::Halving;
+use super::halving::{Halving, RUNGS_MAX};
 use super::unit_error::UnitError;
 use crate::error::Error;
 use crate::run_folder::atomic_file::{read_json, write_json};
@@ -136,9 +136,7 @@ impl Manifest {
             ));
         }
         if let Some(halving) = &manifest.halving {
-            halving
-                .check(&manifest)
-                .map_err(|message| Error::data(path, message))?;
+            rungs_fit(halving, &manifest).map_err(|message| Error::data(path, message))?;
         }
         for (place, unit) in manifest.units.iter().enumerate() {
             if unit.index != place {
@@ -253,6 +251,27 @@ impl Manifest {
             &json!({"version": self.version, "config": config, "seed": unit.seed}),
         ))
     }
+}
+
+/// Whether the units of a manifest are those of its rungs: all configurations on each, in one order. Else in words, what is not so.
+fn rungs_fit(halving: &Halving, manifest: &Manifest) -> Result<(), String> {
+    let num = halving.values.len();
+    if !(2..=RUNGS_MAX).contains(&num) || !(2..=100).contains(&halving.keep) {
+        return Err(format!("{num} rungs of which one in {} goes on", halving.keep));
+    }
+    let per_rung = manifest.units_per_rung();
+    if !manifest.num_units().is_multiple_of(num) || !per_rung.is_multiple_of(manifest.num_replicates()) {
+        return Err(format!("{} units on {num} rungs", manifest.num_units()));
+    }
+    for (place, unit) in manifest.units().iter().enumerate() {
+        if unit.params.get(&halving.setting) != Some(&halving.values[place / per_rung].into()) {
+            return Err(format!(
+                "unit {place} has another {} than its rung",
+                halving.setting
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// Puts `value` under the dotted `key`, making tables on the way.

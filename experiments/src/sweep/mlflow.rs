@@ -5,16 +5,18 @@
 //! files. A result is no function of the clock, and times are 0.
 //!
 //! # Source
-//! The layout that MLflow 2 and 3 read: `EXPERIMENT/meta.yaml`, `EXPERIMENT/RUN/{meta.yaml, params, metrics, tags}`; a line of a
-//! metric is time, value, step. `mlflow.MlflowClient` 3 was seen to read it.
+//! The layout that MLflow 2 and 3 read: `EXPERIMENT/meta.yaml`, `EXPERIMENT/RUN/{meta.yaml, params, metrics, tags, artifacts}`; a line
+//! of a metric is time, value, step. MLflow 3.17 was seen to read it.
 
 use std::fmt::Write as _;
+use std::fs;
 use std::path::Path;
 
 use serde_json::Value;
 
-use super::collect::{GatheredUnit, scalars_of, show};
+use super::collect::GatheredUnit;
 use super::manifest::Manifest;
+use super::scalars::{scalars_of, show};
 use super::unit::unit_folder;
 use crate::error::Error;
 use crate::run_folder::atomic_file;
@@ -51,6 +53,10 @@ pub(super) fn write(
         let run_id = &unit.unit.hash[..32];
         let run = folder.join(run_id);
         let index = unit.unit.index;
+        for part in ["artifacts", "metrics", "params"] {
+            let folder = run.join(part);
+            fs::create_dir_all(&folder).map_err(|error| Error::io("make", &folder, error))?;
+        }
         put(
             &run.join("meta.yaml"),
             &format!(
@@ -151,7 +157,6 @@ mod tests {
     use super::*;
     use crate::sweep::manifest::tests::small;
     use serde_json::json;
-    use std::fs;
 
     #[test]
     fn a_unit_is_a_run_with_parameters_metrics_and_curves() {

@@ -6,15 +6,17 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
-use super::collect::{GatheredUnit, show};
+use super::collect::GatheredUnit;
 use super::manifest::Manifest;
 use super::policy_unit::STAND_IN;
+use super::scalars::show;
 use crate::error::Error;
 use crate::evaluate::metric::{MAIN_METRIC, Metric, show_plain};
 use crate::evaluate::stats::mean;
 use crate::evaluate::table::Table;
 use crate::plot::axis::Axis;
-use crate::plot::frame::{Frame, SERIES_MAX, colour, legend};
+use crate::plot::frame::{Frame, SERIES_MAX, at_both_widths, colour, legend};
+use crate::plot::look::series_of;
 use crate::plot::series::thin;
 use crate::plot::text::escape;
 use crate::report::page::{html_table, page as html_page, preformatted, section};
@@ -174,13 +176,49 @@ fn draw(cells: &Cells, metric: &str, x: &str) -> String {
     let (low, high) = range(&all().map(|cell| mean(&cell.1)).collect::<Vec<_>>());
     // From zero unless that would hide the differences.
     let low = if low > 0.0 && low < 0.5 * high { 0.0 } else { low };
+    let looks = series_of(cells.keys().take(SERIES_MAX).map(|name| policy_of(name)));
+    let drawn = at_both_widths(|width| {
+        Some(picture(
+            cells,
+            &looks,
+            ((low_x, high_x), (low, high)),
+            (metric, x, width),
+        ))
+    });
+    let names: Vec<(usize, &str)> = looks
+        .iter()
+        .copied()
+        .zip(cells.keys().map(String::as_str))
+        .collect();
+    let mut html = drawn.unwrap_or_default();
+    if names.iter().any(|(_, name)| !name.is_empty()) {
+        html += &legend(&names);
+    }
+    let left_out = cells.len().saturating_sub(SERIES_MAX);
+    if left_out > 0 {
+        let _ = writeln!(
+            html,
+            "<p class=\"note\">{left_out} more combinations are in the CSV.</p>"
+        );
+    }
+    html + "<p class=\"note\">Dots: means over seeds. Which differences are sure, the leaderboard says.</p>\n"
+}
+
+/// A line for each combination.
+fn picture(
+    cells: &Cells,
+    looks: &[usize],
+    ((low_x, high_x), (low, high)): ((f64, f64), (f64, f64)),
+    (metric, x, width): (&str, &str, f64),
+) -> String {
     let mut frame = Frame::new(
         Axis::linear(x, low_x, high_x),
         Axis::linear(metric, low, high),
         360.0,
-    );
+    )
+    .wide(width);
     frame.left = 84.0;
-    for (series, (name, line)) in cells.iter().take(SERIES_MAX).enumerate() {
+    for (series, (name, line)) in looks.iter().copied().zip(cells) {
         let mut svg = String::new();
         for (place, values) in thin(&line.iter().collect::<Vec<_>>(), POINTS_MAX) {
             let _ = writeln!(
@@ -198,24 +236,13 @@ fn draw(cells: &Cells, metric: &str, x: &str) -> String {
             .collect();
         frame.line(series, name, &thin(&points, POINTS_MAX));
     }
-    let names: Vec<(usize, &str)> = cells
-        .keys()
-        .take(SERIES_MAX)
-        .enumerate()
-        .map(|(series, name)| (series, name.as_str()))
-        .collect();
-    let mut html = frame.render(&format!("{metric} over {x}"));
-    if names.iter().any(|(_, name)| !name.is_empty()) {
-        html += &legend(&names);
-    }
-    let left_out = cells.len().saturating_sub(SERIES_MAX);
-    if left_out > 0 {
-        let _ = writeln!(
-            html,
-            "<p class=\"note\">{left_out} more combinations are in the CSV.</p>"
-        );
-    }
-    html + "<p class=\"note\">Dots: means over seeds. Which differences are sure, the leaderboard says.</p>\n"
+    frame.render(&format!("{metric} over {x}"))
+}
+
+/// The policy where a combination is no more than that: its colour is that of the policy on every page.
+fn policy_of(name: &str) -> &str {
+    let name = name.strip_prefix("policy = ").unwrap_or(name);
+    name.split(" (as ").next().unwrap_or(name)
 }
 
 fn table(cells: &Cells, metric: &str, x: Option<&str>) -> Table {
@@ -256,7 +283,7 @@ fn table(cells: &Cells, metric: &str, x: Option<&str>) -> Table {
 mod tests {
     use super::*;
     use crate::sweep::grid::Grid;
-    use pleach_tests::assert_well_formed;
+    use pleach_tests::{assert_well_formed, browser_faults};
     use serde_json::json;
 
     fn gathered(manifest: &Manifest) -> Vec<GatheredUnit<'_>> {
@@ -281,7 +308,7 @@ mod tests {
         let units = gathered(&manifest);
         let html = page(&manifest, &units, &PlotConfig::default(), None).unwrap();
         assert_well_formed(&html);
-        assert!(html.contains("policy = &lt;a&gt;") && html.contains("Dots: mean over seeds"));
+        assert!(html.contains("policy = &lt;a&gt;") && html.contains("Dots: means over seeds"));
         // load 1 with policy a: units 0 and 1, values 100 and 101.
         let cells = group(&units, "m.avg_jct_s", Some("load"));
         assert_eq!(cells["policy = <a>"][0], (1.0, vec![100.0, 101.0]));
@@ -323,5 +350,29 @@ mod tests {
         };
         assert!(refused(Some("speed"), None).contains("allowed is m.avg_jct_s"));
         assert!(refused(None, Some("policy")).contains("numbers"));
+    }
+
+    #[test]
+    fn in_a_browser_nothing_is_cut_or_covered_on_a_phone_or_a_screen() {
+        let grid: Grid = toml::from_str(
+            "name = 'load'\nseeds = 3\n[grid]\nload = [0.6, 0.8, 1.0, 1.2]\npolicy = ['fifo', 'sjf', 'best-type-delay']",
+        )
+        .unwrap();
+        let manifest = grid.plan().unwrap();
+        let mut units = gathered(&manifest);
+        for unit in &mut units {
+            unit.value = json!({"metrics": {"avg_jct_s": 100.0 + unit.unit.index as f64}});
+        }
+        let board = crate::sweep::leaderboard::Leaderboard::of(&manifest, &units, None, None)
+            .unwrap()
+            .unwrap();
+        let html = page(&manifest, &units, &PlotConfig::default(), Some(&board.table())).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        for width in [400, 1280] {
+            let Some(faults) = browser_faults(folder.path(), &html, width) else {
+                return;
+            };
+            assert_eq!(faults, [] as [String; 0], "{width} px");
+        }
     }
 }

@@ -1,14 +1,16 @@
 //! What a unit of an evaluation does: one policy on one workload, drawn with the unit's seed.
 
+use std::collections::BTreeMap;
+
 use pleach_env::Seed;
 use serde_json::{Value, json};
 
-use super::judge::means;
 use crate::door::DOOR;
 use crate::error::Error;
 use crate::evaluate::evaluation::{Evaluation, EvaluationConfig};
 use crate::evaluate::run::Runner;
 use crate::evaluate::stand_in::stand_ins;
+use crate::evaluate::stats::mean;
 use crate::sweep::UnitError;
 
 /// Key of a result that says whose decisions the policy's are, and why, where they are another's: `as sjf: no preemption`.
@@ -59,4 +61,17 @@ pub fn work(config: &EvaluationConfig, seed: u64) -> Result<Value, UnitError> {
         value[STAND_IN] = other.into();
     }
     Ok(value)
+}
+
+/// The mean of each metric that all runs have.
+pub(super) fn means<'a>(runs: impl Iterator<Item = &'a BTreeMap<String, f64>>) -> Value {
+    let runs: Vec<_> = runs.collect();
+    let Some(first) = runs.first() else {
+        return json!({});
+    };
+    let of = |key: &String| {
+        let values: Option<Vec<f64>> = runs.iter().map(|run| run.get(key).copied()).collect();
+        values.map(|values| (key.clone(), json!(mean(&values))))
+    };
+    Value::Object(first.keys().filter_map(of).collect())
 }

@@ -5,9 +5,9 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use super::halving::{Place, places};
 use super::index_list::compress;
 use super::manifest::Manifest;
+use super::rungs::{Place, places};
 use super::unit::{FailureKind, ResultState, read_failure, read_result, unit_folder};
 
 /// Failures that are listed one by one; the rest is counted.

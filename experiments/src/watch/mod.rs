@@ -8,12 +8,13 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use pleach_env::schedule::{Gpus, Record, Run, Segment};
+use pleach_env::schedule::{Gpus, Record, Run};
 use pleach_env::workload::Workload;
 use serde_json::{Value, json};
 
 use crate::error::Error;
 use crate::evaluate::instances::Instance;
+use crate::plot::look::series_of;
 use crate::plot::text::escape;
 use crate::report::page::{STYLE, preformatted, section};
 use crate::schedule::instance_of;
@@ -184,7 +185,11 @@ fn data(workload: &Workload, runs: &[&Run]) -> Result<Value, Error> {
         .iter()
         .flat_map(|run| &run.segments)
         .fold(last.max(1.0), |most, segment| most.max(segment.to_s));
-    let runs: Result<Vec<Value>, Error> = runs.iter().map(|run| of_run(run, &places, nodes.len())).collect();
+    let looks = series_of(runs.iter().map(|run| run.policy.as_str()));
+    let runs = runs.iter().zip(looks);
+    let runs: Result<Vec<Value>, Error> = runs
+        .map(|(run, look)| of_run(run, look, &places, nodes.len()))
+        .collect();
     let names = |names: Vec<&String>| names.into_iter().cloned().collect::<Vec<_>>();
     Ok(json!({
         "nodes": nodes,
@@ -196,7 +201,7 @@ fn data(workload: &Workload, runs: &[&Run]) -> Result<Value, Error> {
     }))
 }
 
-fn of_run(run: &Run, jobs: &BTreeMap<&str, usize>, num_nodes: usize) -> Result<Value, Error> {
+fn of_run(run: &Run, look: usize, jobs: &BTreeMap<&str, usize>, num_nodes: usize) -> Result<Value, Error> {
     let unknown = |what: &str, name: &str| {
         let hint =
             "Give --workload, --cluster and what changes the list as they were when the record was made.";
@@ -213,9 +218,16 @@ fn of_run(run: &Run, jobs: &BTreeMap<&str, usize>, num_nodes: usize) -> Result<V
         nodes.push(node.ok_or_else(|| unknown("node", name))?);
     }
     let mut segments = Vec::with_capacity(run.segments.len());
-    for segment in &run.segments {
+    for (segment, masks) in run.segments.iter().zip(lanes(run)) {
         let name = run.jobs[segment.job as usize].as_str();
         let job = jobs.get(name).ok_or_else(|| unknown("job", name))?;
+        let places = masks.into_iter().map(|(node, mask)| {
+            let (node, low, high) = (nodes[node as usize], mask as u32, (mask >> 32) as u32);
+            match high {
+                0 => json!([node, low]),
+                high => json!([node, low, high]),
+            }
+        });
         segments.push(json!([
             job,
             segment.from_s,
@@ -223,31 +235,61 @@ fn of_run(run: &Run, jobs: &BTreeMap<&str, usize>, num_nodes: usize) -> Result<V
             segment.rate,
             segment.gpu_milli,
             segment.ended.word(),
-            of_places(segment, &nodes),
+            places.collect::<Vec<Value>>(),
         ]));
     }
-    Ok(json!({ "policy": run.policy, "segments": segments }))
+    Ok(json!({ "policy": run.policy, "look": look, "segments": segments }))
 }
 
-/// Of GPUs that nobody knows, the first ones of the node.
-fn of_places(segment: &Segment, nodes: &[usize]) -> Vec<Value> {
-    let mut places = Vec::new();
-    for slice in &segment.slices {
-        let mask = match slice.gpus {
-            Gpus::Which(mask) => mask,
-            Gpus::Num(num) => u64::MAX >> (64 - num.clamp(1, 64)),
-        };
-        let (low, high) = (mask as u32, (mask >> 32) as u32);
-        for node in slice.node..slice.node + slice.num_nodes {
-            let node = nodes[node as usize];
-            places.push(if high == 0 {
-                json!([node, low])
-            } else {
-                json!([node, low, high])
-            });
+/// The GPUs of each segment as node and bits. Of GPUs that nobody knows, as in a daemon's log, the first ones of the node that no
+/// other job holds then; a job keeps them while it stays there.
+fn lanes(run: &Run) -> Vec<Vec<(u32, u64)>> {
+    let mut order: Vec<usize> = (0..run.segments.len()).collect();
+    order.sort_by(|a, b| {
+        let from_s = |place: &usize| run.segments[*place].from_s;
+        from_s(a).total_cmp(&from_s(b)).then(a.cmp(b))
+    });
+    // By node: who holds what until when.
+    let mut held: BTreeMap<u32, Vec<(f64, u32, u64)>> = BTreeMap::new();
+    let mut lanes = vec![Vec::new(); run.segments.len()];
+    for place in order {
+        let segment = &run.segments[place];
+        for slice in &segment.slices {
+            for node in slice.node..slice.node + slice.num_nodes {
+                let held = held.entry(node).or_default();
+                let own = held
+                    .iter()
+                    .find(|(to_s, job, _)| *job == segment.job && *to_s == segment.from_s);
+                let own = own.map(|(_, _, mask)| *mask);
+                held.retain(|(to_s, _, _)| *to_s > segment.from_s);
+                let mask = match slice.gpus {
+                    Gpus::Which(mask) => mask,
+                    Gpus::Num(num) => {
+                        let others = held.iter().fold(0, |all, (_, _, mask)| all | mask);
+                        let kept = own.filter(|own| own & others == 0 && own.count_ones() == num);
+                        kept.unwrap_or_else(|| first_free(others, num))
+                    }
+                };
+                held.push((segment.to_s, segment.job, mask));
+                lanes[place].push((node, mask));
+            }
         }
     }
-    places
+    lanes
+}
+
+/// The first `num` bits that are not taken; of a node that is too full to hold them, the first ones.
+fn first_free(taken: u64, num: u32) -> u64 {
+    let num = num.clamp(1, 64);
+    let free: Vec<u64> = (0..64)
+        .map(|bit| 1 << bit)
+        .filter(|bit| taken & bit == 0)
+        .take(num as usize)
+        .collect();
+    match free.len() == num as usize {
+        true => free.iter().fold(0, |all, bit| all | bit),
+        false => u64::MAX >> (64 - num),
+    }
 }
 
 /// JSON that may stand in a page: no tag begins in it.

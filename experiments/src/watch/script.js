@@ -254,7 +254,7 @@
       pen.lineWidth = 1;
       pen.strokeRect(0.5, top + 0.5, width - 1, high);
       sides.forEach((side) => {
-        pen.strokeStyle = ink.series[side.number % NUM_COLOURS];
+        pen.strokeStyle = ink.series[data.runs[side.number].look % NUM_COLOURS];
         pen.lineWidth = 1.5;
         pen.beginPath();
         let column = -1;
@@ -422,7 +422,7 @@
       item.append(...(colourBy.value === 'job' ? [] : [box]), colourBy.value === 'job' ? 'colours tell neighbouring jobs apart' : name);
       return item;
     }));
-    sides.forEach((side) => { side.element.querySelector('h2 i').style.background = ink.series[side.number % NUM_COLOURS]; });
+    sides.forEach((side) => { side.element.querySelector('h2 i').style.background = ink.series[data.runs[side.number].look % NUM_COLOURS]; });
   };
   const anew = () => { readColours(); paintLegend(); show(); };
 

@@ -1,3 +1,4 @@
+use pleach_env::schedule::Segment;
 use pleach_env::workload::{GeneratorConfig, generate};
 use pleach_env::{Seed, SimConfig, simulate};
 use pleach_tests::{assert_well_formed, browser_dom};
@@ -177,4 +178,40 @@ fn in_a_browser_a_thousand_jobs_on_512_gpus_are_drawn_within_a_frame() {
         .unwrap();
     println!("a picture takes {frame_ms} ms");
     assert!(frame_ms.parse::<f64>().unwrap() < 16.0, "{frame_ms}");
+}
+
+/// A daemon's log does not tell which GPUs of a node a job has: jobs side by side are drawn side by side.
+#[test]
+fn jobs_whose_gpus_nobody_knows_do_not_cover_each_other() {
+    let (mut record, _) = recorded(&["fifo"], 60);
+    let run = &mut record.runs[0];
+    let mut num = 0;
+    for slice in run.segments.iter_mut().flat_map(|segment| &mut segment.slices) {
+        if let Gpus::Which(mask) = slice.gpus {
+            slice.gpus = Gpus::Num(mask.count_ones());
+            num += 1;
+        }
+    }
+    assert!(num >= 60, "{num}");
+    let lanes = lanes(run);
+    for (a, one) in run.segments.iter().enumerate() {
+        for (b, other) in run.segments.iter().enumerate().skip(a + 1) {
+            let meet = one.from_s < other.to_s && other.from_s < one.to_s;
+            for (node, mask) in lanes[a].iter().filter(|_| meet) {
+                let others = lanes[b].iter().filter(|(place, _)| place == node);
+                assert!(
+                    others.fold(0, |all, (_, mask)| all | mask) & mask == 0,
+                    "{one:?} {other:?}"
+                );
+            }
+        }
+        let wanted = one.num_gpus();
+        assert_eq!(
+            lanes[a]
+                .iter()
+                .map(|(_, mask)| u64::from(mask.count_ones()))
+                .sum::<u64>(),
+            wanted
+        );
+    }
 }

@@ -28,7 +28,11 @@ pub fn render(inspection: &Inspection, command_line: &str, notes: &str) -> Strin
         .into_iter()
         .filter(|part| part.key != PROFILES)
     {
-        let content = plots(part.key, inspection) + &html_table(&part.table);
+        let pictures = plots(part.key, inspection);
+        let content = format!(
+            "<div class=\"wide least\">{pictures}</div>\n{}",
+            html_table(&part.table)
+        );
         section(&mut body, &part.heading, Some(content));
     }
     let notes = (!notes.is_empty()).then(|| preformatted(notes));

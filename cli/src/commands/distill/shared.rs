@@ -144,7 +144,7 @@ impl<'a> Setup<'a> {
         folder: &RunFolder,
         (page, context): (Page<'_>, &mut Context<'_>),
     ) -> Result<Compared, Error> {
-        let teacher = self.teacher.as_ref();
+        let (teacher, made) = (self.teacher.as_ref(), tree);
         let mut policies = DOOR.open_all(&[])?;
         let others = teacher.filter(|teacher| !policies.iter().any(|policy| policy.name() == teacher.name()));
         policies.extend(others.cloned());
@@ -176,7 +176,10 @@ impl<'a> Setup<'a> {
             config: page.settings,
             results: &results,
             learning: None,
+            tables: &[],
             tree: Some(&words),
+            picture: Some(made),
+            schedule: None,
         };
         report.write(&folder.file("report.html")?)?;
         results.write_json(&folder.file("results.json")?)?;

@@ -164,6 +164,13 @@ impl Results {
         self.stand_ins.get(policy).map(String::as_str)
     }
 
+    /// A policy as tables and plots call it: its name, with whose decisions its own are where they are another's.
+    #[must_use]
+    pub fn label(&self, policy: &str) -> String {
+        let other = self.stand_in(policy);
+        other.map_or_else(|| policy.to_string(), |other| format!("{policy} ({other})"))
+    }
+
     /// Whether more seeds would give other runs.
     #[must_use]
     pub(crate) fn is_drawn(&self) -> bool {

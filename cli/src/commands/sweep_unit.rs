@@ -237,6 +237,14 @@ fn judge_of(
                 for (key, value) in of_unit {
                     table.entry(key).or_insert(value);
                 }
+                // Of one's own list the part that nothing was learned on.
+                let is_list = |name: &Value| name.as_str().is_some_and(|name| Path::new(name).is_file());
+                if table.get("workload").is_some_and(|one| match one {
+                    Value::Array(names) => names.iter().any(is_list),
+                    one => is_list(one),
+                }) {
+                    table.entry("split").or_insert(Value::from("test"));
+                }
                 if name == "index" {
                     table.entry("preemption").or_insert(Value::Bool(true));
                 }

@@ -10,7 +10,7 @@ use crate::evaluate::metric::{Better, Metric};
 use crate::evaluate::stats::mean;
 
 /// Settings of an evaluation that say which jobs are played on which cluster; the others say who plays and how.
-pub(super) const OF_WORKLOADS: [&str; 9] = [
+pub(super) const OF_WORKLOADS: [&str; 10] = [
     "workload",
     "format",
     "cluster",
@@ -18,6 +18,7 @@ pub(super) const OF_WORKLOADS: [&str; 9] = [
     "days",
     "window_days",
     "virtual_clusters",
+    "split",
     "num_jobs",
     "load",
 ];

@@ -217,7 +217,7 @@ fn what_the_tutorial_types_runs() {
     for line in lines {
         let mut typed = words(line);
         for (long, short) in [
-            ("50000", "1024"),
+            ("16000", "1024"),
             ("200", "40"),
             ("5", "1"),
             ("3", "1"),

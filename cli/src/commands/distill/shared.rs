@@ -203,10 +203,7 @@ impl<'a> Setup<'a> {
                 let worth = verdict::leader(results, teacher.name(), &[&rival], objective);
                 let is_behind = worth.and_then(|(_, ratio)| verdict::ahead(&rival, ratio));
                 if let Some(is_behind) = is_behind {
-                    to_try = vec![format!(
-                        "another teacher, for of {} too {is_behind}",
-                        teacher.name()
-                    )];
+                    to_try = vec![format!("another teacher: {is_behind} of {} too", teacher.name())];
                 }
                 to_try.push("a tree that is searched for (--search --teacher)".to_string());
             }

@@ -4,11 +4,12 @@
 //! Slurm starts the jobs, by all of its own rules. Nothing is held, so whoever ends anywhere leaves a queue that goes on; a factor
 //! that was lost or came late is seen in the next round, which reads all factors anew.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use pleach_scheduler::ExternalId;
 
-use super::feed::{Feed, Line, refused};
+use super::feed::{Feed, Line, about, refused};
 use super::pins::Pins;
 use super::queue::Place;
 use super::rivals::Rivals;
@@ -39,21 +40,24 @@ pub(super) fn tell(
     let changed = changes(queue, order, telling.step);
     let part = &changed[..changed.len().min(telling.updates_max)];
     order.num_left = changed.len() - part.len();
-    rivals.factors(
-        part.iter()
-            .map(|(place, factor)| (queue[*place].name.as_str(), *factor)),
-    );
     let lines: Vec<Line> = part
         .iter()
         .filter_map(|(place, factor)| Line::factor(&queue[*place].name, *factor))
         .collect();
+    let told = || {
+        part.iter()
+            .map(|(place, factor)| (queue[*place].name.as_str(), *factor))
+    };
     let said = match feed.carry_out(commands, &lines) {
         Ok(said) => said,
         Err(error) => {
+            rivals.factors(told(), false);
             order.num_left = changed.len();
             return vec![format!("the order was not told, or in part: {error}")];
         }
     };
+    let stay: BTreeSet<&str> = said.iter().filter_map(|text| about(text)).collect();
+    rivals.factors(told().filter(|(name, _)| !stay.contains(name)), true);
     let written = part
         .iter()
         .map(|(place, factor)| (queue[*place].name.clone(), *factor));
@@ -160,7 +164,6 @@ mod tests {
                 ..Order::default()
             };
             let notes = tell((&mut feed, &commands), &mut rivals, &queue, &mut order, telling);
-            assert_eq!(rivals.by_factors(&queue, round), None);
             assert!(notes.is_empty(), "{notes:?}");
             assert!(order.written.len() <= BUDGET);
             let text = std::fs::read_to_string(&did).unwrap_or_default();
@@ -171,6 +174,7 @@ mod tests {
                 let job: usize = job.strip_prefix("jobid=").unwrap().parse().unwrap();
                 queue[job].factor = factor.strip_prefix("sitefactor=").unwrap().parse().unwrap();
             }
+            assert_eq!(rivals.by_factors(&queue, round), None);
             let wanted = (0..queue.len() as u64).rev();
             let right = line(&queue)
                 .into_iter()

@@ -54,15 +54,18 @@ impl Rivals {
         jobs.for_each(|job| push(starts.entry(job).or_default(), now_s));
     }
 
-    /// These factors are about to be written.
-    pub(super) fn factors<'a>(&mut self, factors: impl Iterator<Item = (&'a str, i64)>) {
+    /// These factors were written, or, where it is not known whether (`is_sure`), may have been. What was refused changes nothing.
+    pub(super) fn factors<'a>(&mut self, factors: impl Iterator<Item = (&'a str, i64)>, is_sure: bool) {
         for (name, factor) in factors {
             let known = self
                 .factors
                 .entry(name.to_owned())
                 .or_insert_with(|| Factor::of(factor));
+            if is_sure {
+                known.own.clear();
+                known.last = factor;
+            }
             push(&mut known.own, factor);
-            known.last = factor;
         }
     }
 
@@ -155,7 +158,7 @@ mod tests {
         let mut rivals = Rivals::default();
         // What a daemon before has told, and what comes with a factor of its own.
         assert_eq!(rivals.by_factors(&[place("1", 700)], 0), None);
-        rivals.factors([("1", 5), ("2", 6)].into_iter());
+        rivals.factors([("1", 5), ("2", 6)].into_iter(), false);
         assert_eq!(
             rivals.by_factors(&[place("1", 700), place("2", 6), place("3", 9)], 1),
             None
@@ -168,7 +171,7 @@ mod tests {
         assert_eq!(rivals.by_factors(&[place("1", 8)], 3), None, "an operator's hand");
         assert_eq!(rivals.by_factors(&[place("1", 8)], 4), None);
         // Written over here, and written again there.
-        rivals.factors([("1", 5)].into_iter());
+        rivals.factors([("1", 5)].into_iter(), true);
         let told = rivals.by_factors(&[place("1", 8)], 5).unwrap();
         assert!(told.contains("job 1 has the site factor 8"), "{told}");
         assert!(rivals.by_factors(&[], 603).is_some());

@@ -474,7 +474,7 @@ mod tests {
                 "The sweep says it itself",
             ),
             (
-                json!({"command": "train", "judge": {"sedes": 3}}),
+                json!({"command": "train", "judge": {"sseeds": 3}}),
                 "Did you mean seeds?",
             ),
             (

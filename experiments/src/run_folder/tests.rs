@@ -30,16 +30,16 @@ fn a_replaced_run_leaves_nothing_to_go_on_from_and_a_renewed_one_does_if_it_was_
         fs::create_dir_all(out.join("checkpoints")).unwrap();
         fs::write(&state, b"x").unwrap();
     };
-    open(0.5, Existing::Renew);
-    put();
-    open(0.5, Existing::Renew);
-    assert!(state.exists(), "broken off, same configuration");
-    open(0.6, Existing::Renew);
-    assert!(!state.exists(), "broken off, another configuration");
-    put();
-    open(0.6, Existing::Replace);
-    assert!(!state.exists(), "replaced");
-    put();
+    // A run is broken off where it ends with a state: one that ends with nothing leaves nothing.
+    let broken_off = |load, existing, was_there, words: &str| {
+        let _run = open(load, existing);
+        assert_eq!(state.exists(), was_there, "{words}");
+        put();
+    };
+    broken_off(0.5, Existing::Renew, false, "new");
+    broken_off(0.5, Existing::Renew, true, "broken off, same configuration");
+    broken_off(0.6, Existing::Renew, false, "broken off, another configuration");
+    broken_off(0.6, Existing::Replace, false, "replaced");
     open(0.6, Existing::Renew).finish().unwrap();
     open(0.6, Existing::Renew);
     assert!(!state.exists(), "finished");
@@ -142,7 +142,9 @@ fn what_killed_writers_left_is_cleared_away_and_is_not_a_run() {
     };
     // Killed before the first file had its name.
     let first = left(".run.json.4711.0.tmp");
-    open(root.path(), 0.8, Existing::Refuse).unwrap();
+    let run = open(root.path(), 0.8, Existing::Refuse).unwrap();
+    run.write("state", b"x").unwrap();
+    drop(run);
     let later = left(".validation.json.4711.12.tmp");
     let own = left("notes.tmp");
     open(root.path(), 0.8, Existing::Resume).unwrap();

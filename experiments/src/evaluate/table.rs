@@ -89,7 +89,7 @@ impl Table {
         Table { header, rows, notes }
     }
 
-    /// Lines for a terminal of [`TERMINAL_CHARS`] columns: what is wider goes on in another block below, its first column again.
+    /// Lines for a terminal of 80 columns: what is wider goes on in another block below, its first column again.
     #[must_use]
     pub fn to_terminal(&self) -> String {
         let width = |column: usize| {

@@ -34,7 +34,7 @@ CONDITIONS = {
     "realistic-250s": [*PUBLISHED, "--restart-cost-s", "250"],
     "ideal": ["--overheads", "zero"],
 }
-RATIO = re.compile(r"^(\S+)\s.*?(\d+\.\d+) \[(\d+\.\d+), (\d+\.\d+)\]$")
+RATIO = re.compile(r"^(\S+)\s.*?(\d+\.\d+) \[(\d+\.\d+), (\d+\.\d+)\]")
 
 
 def pai_lists(pleach, folder, num):

@@ -77,7 +77,7 @@ def _read(part: str) -> Policy:
 
 def _torch() -> Any:
     try:
-        import torch
+        import torch  # type: ignore[import-not-found,unused-ignore]
     except ImportError:
         raise ImportError("export_onnx writes networks of PyTorch: pip install torch") from None
     return torch
@@ -113,7 +113,7 @@ def _scorer(torch: Any, network: Any) -> tuple[Any, list[str]]:
         )
     count = len(taken)
 
-    class Scorer(torch.nn.Module):  # type: ignore[misc]
+    class Scorer(torch.nn.Module):  # type: ignore[misc,unused-ignore]
         def __init__(self) -> None:
             super().__init__()
             self.network = network

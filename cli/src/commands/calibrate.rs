@@ -18,7 +18,8 @@ use crate::progress::bars;
 /// # Errors
 /// A network that is not there, an unknown environment, a file in the way.
 pub fn run(args: &CalibrateArgs, context: &mut Context<'_>) -> Result<(), Error> {
-    check_target(&args.to, args.target.force)?;
+    check_name(&args.to)?;
+    args.target.check("to", &args.to)?;
     let network = with_rules(network_at(&args.network)?, args)?;
     let Some(env) = args.env.as_ref().filter(|_| !args.no_standby) else {
         network.save(&args.to)?;
@@ -59,23 +60,14 @@ fn with_rules(mut network: TrainedNetwork, args: &CalibrateArgs) -> Result<Train
     Ok(network)
 }
 
-/// Refuses a name that is not a checkpoint's, and a file that is there unless it may be replaced.
-fn check_target(to: &Path, force: bool) -> Result<(), Error> {
+/// Refuses a name that is not a checkpoint's.
+fn check_name(to: &Path) -> Result<(), Error> {
     let hint = "pleach evaluate --policy NAME.ckpt compares it.";
     if to.extension().is_none_or(|extension| extension != "ckpt") {
         return Err(Error::config(
             "to",
             to.display(),
             "a name that ends in .ckpt",
-            hint,
-        ));
-    }
-    if to.exists() && !force {
-        let hint = "Give another name, or --force to replace it.";
-        return Err(Error::config(
-            "to",
-            to.display(),
-            "a file that is not there yet",
             hint,
         ));
     }

@@ -32,10 +32,7 @@ pub fn run(args: &ClusterArgs, context: &mut Context<'_>) -> Result<(), Error> {
 }
 
 fn init(args: &ClusterInitArgs, context: &mut Context<'_>) -> Result<(), Error> {
-    if args.to.exists() && !args.target.force {
-        let hint = "Give --force to replace it.";
-        return Err(Error::config("to", args.to.display(), "a new file", hint));
-    }
+    args.target.check("to", &args.to)?;
     let (cluster, notes) = match (&args.nodes, &args.cluster) {
         (Some(nodes), _) => NodeTable::read(nodes)?.cluster()?,
         (None, Some(given)) => {

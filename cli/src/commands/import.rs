@@ -24,9 +24,8 @@ pub fn run(args: &WorkloadImportArgs, context: &mut Context<'_>) -> Result<(), E
     let mapping_path = mapping_path(&args.to);
     for path in [args.to.clone(), sidecar_path(&args.to), mapping_path.clone()] {
         let is_given = args.mapping.as_ref() == Some(&path);
-        if path.exists() && !args.target.force && !is_given {
-            let hint = "Give --force to replace it.";
-            return Err(Error::config("to", path.display(), "a new file", hint));
+        if !is_given {
+            args.target.check("to", &path)?;
         }
     }
     let (cluster, assumed) = match &args.cluster {

@@ -18,11 +18,7 @@ const NUM_JOBS: u32 = 200;
 /// # Errors
 /// Flags that cannot be used, simulations that fail, a file that cannot be written.
 pub fn run(args: &IndexArgs, context: &mut Context<'_>) -> Result<(), Error> {
-    if args.to.exists() && !args.target.force {
-        let hint = "Give another name, or --force to replace it.";
-        let allowed = "a file that is not there yet";
-        return Err(Error::config("to", args.to.display(), allowed, hint));
-    }
+    args.target.check("to", &args.to)?;
     let search = search(args)?;
     let first = match &args.from {
         Some(path) => read(path)?,

@@ -9,7 +9,7 @@ use pleach_experiments::run_folder::{Existing, RunFolder, atomic_file, is_finish
 use serde::Serialize;
 
 use crate::commands::Context;
-use crate::flags::SiteArgs;
+use crate::flags::{ForceFlag, SiteArgs};
 use crate::progress::bars;
 
 /// Which run it is: another file with other jobs is another run.
@@ -79,10 +79,7 @@ fn folder_of(site: &Path) -> PathBuf {
 }
 
 fn init(args: &SiteArgs, jobs: &Path, context: &mut Context<'_>) -> Result<(), Error> {
-    if args.site.exists() && !args.force {
-        let hint = "Give another name, or --force to replace it.";
-        return Err(Error::config("site", args.site.display(), "a new file", hint));
-    }
+    ForceFlag { force: args.force }.check("site", &args.site)?;
     let folder = args.site.parent().filter(|folder| !folder.as_os_str().is_empty());
     for (key, path) in [("init", Some(jobs)), ("nodes", args.nodes.as_deref())] {
         if let Some(path) = path.filter(|path| !path.is_file()) {

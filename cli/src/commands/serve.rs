@@ -1,7 +1,5 @@
 //! `pleach serve`: routers compared, searched for, and lists of requests drawn.
 
-use std::path::Path;
-
 use pleach_env::Seed;
 use pleach_experiments::error::Error;
 use pleach_experiments::run_folder::atomic_file;
@@ -35,7 +33,7 @@ fn evaluate(args: &ServeEvaluateArgs, context: &mut Context<'_>) -> Result<(), E
 }
 
 fn search(args: &ServeSearchArgs, context: &mut Context<'_>) -> Result<(), Error> {
-    check_free(&args.to, args.target.force)?;
+    args.target.check("to", &args.to)?;
     let mut settings = RoutingSearch {
         rates: args.rates.clone(),
         judge_lists: args.judge_lists.into(),
@@ -67,7 +65,7 @@ fn search(args: &ServeSearchArgs, context: &mut Context<'_>) -> Result<(), Error
 }
 
 fn generate(args: &ServeGenerateArgs, context: &mut Context<'_>) -> Result<(), Error> {
-    check_free(&args.to, args.target.force)?;
+    args.target.check("to", &args.to)?;
     let lists = args
         .serving
         .draw(Seed(args.report.seed()).child("serving", 0), 1, 1.0)?;
@@ -80,17 +78,4 @@ fn generate(args: &ServeGenerateArgs, context: &mut Context<'_>) -> Result<(), E
         "{num} requests, {rate:.1} a second\n{}",
         args.to.display()
     ))
-}
-
-fn check_free(to: &Path, force: bool) -> Result<(), Error> {
-    if to.exists() && !force {
-        let hint = "Give another name, or --force to replace it.";
-        return Err(Error::config(
-            "to",
-            to.display(),
-            "a file that is not there yet",
-            hint,
-        ));
-    }
-    Ok(())
 }

@@ -66,14 +66,7 @@ fn first_seed(seed: u64) -> Seed {
 }
 
 fn write(args: &WorkloadWriteArgs, context: &mut Context<'_>) -> Result<(), Error> {
-    if args.to.exists() && !args.target.force {
-        return Err(Error::config(
-            "to",
-            args.to.display(),
-            "a new file",
-            "Give --force to replace it.",
-        ));
-    }
+    args.target.check("to", &args.to)?;
     let source = &args.workload;
     let name = source.only("written")?;
     let (workload, report) = source.workload(name, first_seed(args.draws.seed))?;

@@ -139,6 +139,20 @@ pub struct ForceFlag {
     pub force: bool,
 }
 
+impl ForceFlag {
+    /// Refuses to write over what is there.
+    ///
+    /// # Errors
+    /// A file that is there and may not be replaced; `key` is the flag that names it.
+    pub fn check(&self, key: &'static str, path: &Path) -> Result<(), Error> {
+        if path.exists() && !self.force {
+            let hint = "Give another name, or --force to replace it.";
+            return Err(Error::config(key, path.display(), "a new file", hint));
+        }
+        Ok(())
+    }
+}
+
 /// Results for readers.
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
 pub struct PageFlag {

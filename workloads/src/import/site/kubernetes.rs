@@ -40,6 +40,7 @@ pub(super) const WHOLE: &str = "/gpu";
 const PODS_MAX: usize = 100_000;
 
 pub(super) const POD: &str = "a pod of a gang: its GPUs are added to those of its first";
+pub(super) const JOB_OF_SET: &str = "a Job of a JobSet: its GPUs are added to those of its first";
 pub(super) const OTHER: &str = "no pod and no Job";
 pub(super) const JOB_WITH_PODS: &str = "a Job whose pods are in the list: it says when they were asked for";
 
@@ -181,6 +182,9 @@ struct Gang {
     of_type: String,
     /// As its Job tells it, for whose pods are gone.
     job: Option<Pod>,
+    /// Objects that were read: more pods than are looked at, all Jobs of a JobSet.
+    num_pods: usize,
+    num_jobs: usize,
 }
 
 /// Reads the pods and Jobs of a document.
@@ -208,11 +212,10 @@ pub(super) fn read(path: &Path, reader: &mut Reader<'_>, taken: &mut Taken) -> R
         message: format!("{error}; allowed is what kubectl get pods,jobs -A -o json prints"),
     })?;
     for (name, gang) in gangs {
-        if !gang.pods.is_empty() {
-            (1..gang.pods.len()).for_each(|_| taken.leave_out(POD));
-            if gang.job.is_some() {
-                taken.leave_out(JOB_WITH_PODS);
-            }
+        (1..gang.num_pods).for_each(|_| taken.leave_out(POD));
+        match gang.num_pods {
+            0 => (1..gang.num_jobs).for_each(|_| taken.leave_out(JOB_OF_SET)),
+            _ => (0..gang.num_jobs).for_each(|_| taken.leave_out(JOB_WITH_PODS)),
         }
         match row(&name, &gang, reader) {
             Ok(row) => taken.rows.push(row),
@@ -230,6 +233,7 @@ fn take(item: &Item, line: u64, gangs: &mut BTreeMap<String, Gang>) -> Result<()
             let num_gpus = gpus_of(&item.spec)?;
             let start_s = time(&item.status.start_time).ok_or(NEVER_BEGAN)?;
             let gang = gang_of(item, line, submit_s, gangs);
+            gang.num_pods += 1;
             if gang.pods.len() < PODS_MAX {
                 gang.pods.push(Pod {
                     start_s,
@@ -263,6 +267,7 @@ fn take(item: &Item, line: u64, gangs: &mut BTreeMap<String, Gang>) -> Result<()
                 node: String::new(),
                 phase: phase.into(),
             };
+            gang.num_jobs += 1;
             // The Jobs of a JobSet are one gang.
             match &mut gang.job {
                 Some(found) => {

@@ -271,3 +271,31 @@ proptest::proptest! {
         let _ = NodeTable::of_text(&text);
     }
 }
+
+/// The Jobs of a JobSet are one gang, with pods and without, and each of them is counted.
+#[test]
+fn every_job_of_a_jobset_is_counted() {
+    let of_set = |name: &str, set: &str| {
+        let label = format!(r#""labels": {{"jobset.sigs.k8s.io/jobset-name": "{set}", "#);
+        job(name, 2, ["08:00:00", "09:00:00", "10:00:00"]).replacen(r#""labels": {"#, &label, 1)
+    };
+    let objects = [
+        of_set("llm-a", "llm"),
+        of_set("llm-b", "llm"),
+        pod(
+            "llm-0",
+            GANG,
+            EIGHT,
+            "n1",
+            ["08:00:00", "09:00:00", "10:00:00"],
+            "Succeeded",
+        ),
+        of_set("gone-a", "gone"),
+        of_set("gone-b", "gone"),
+    ];
+    let found = read(&objects, Some(NODES));
+    let words = found.report.to_string();
+    assert!(words.contains("5 rows read, 2 jobs, 3 rows excluded"), "{words}");
+    let gpus: Vec<u32> = found.workload.jobs.iter().map(|job| job.num_gpus).collect();
+    assert_eq!(gpus, [8, 4]);
+}

@@ -212,21 +212,29 @@ fn what_the_tutorial_types_runs() {
     let page = fs::read_to_string(root.join("../../../docs/tutorials/researcher-rust.md")).unwrap();
     let folder = tempfile::tempdir().unwrap();
     fs::copy(root.join("my_policy.py"), folder.path().join("my_policy.py")).unwrap();
+    // A command may go on in the next line.
+    let page = page.replace("\\\n", "");
     let lines = page.lines().filter_map(|line| line.strip_prefix("own "));
     let mut num_lines = 0;
     for line in lines {
         let mut typed = words(line);
         for (long, short) in [
-            ("16000", "1024"),
+            ("400000", "1024"),
+            ("3000", "400"),
             ("200", "40"),
-            ("5", "1"),
+            ("150", "20"),
+            ("10", "1"),
             ("3", "1"),
-            ("4,8", "4"),
+            ("4,8,16", "4"),
         ] {
             // The same in short.
             for word in typed.iter_mut().filter(|word| *word == long) {
                 *word = short.to_string();
             }
+        }
+        if typed[0] == "train" {
+            let small = "--num-envs 16 --set num_validation=8 --set warm_start_steps=200";
+            typed.extend(words(small));
         }
         if typed[0] == "evaluate" && !line.contains("--seeds") {
             typed.extend(["--seeds".to_string(), "1".to_string()]);

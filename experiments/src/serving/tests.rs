@@ -18,6 +18,18 @@ fn names(names: &[&str]) -> Vec<String> {
     names.iter().map(|name| (*name).to_string()).collect()
 }
 
+/// A flag that is not given and a key that is not there are the same.
+#[test]
+fn the_defaults_of_flags_are_those_of_the_configuration() {
+    #[derive(clap::Parser)]
+    struct Flags {
+        #[command(flatten)]
+        serving: ServingConfig,
+    }
+    let flags = <Flags as clap::Parser>::parse_from(["serve"]);
+    assert_eq!(flags.serving, ServingConfig::default());
+}
+
 #[test]
 fn a_comparison_is_paired_with_its_first_router_and_repeats_itself() {
     let routers = names(&["round-robin", "least-ttft", "round-robin"]);

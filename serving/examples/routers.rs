@@ -1,8 +1,8 @@
 //! Plays drawn requests on 16 replicas under several routers and prints hits: `cargo run -p pleach-serving --example routers 180 1`,
 //! requests a second and the age of facts in seconds.
 
-use pleach_serving::generate::RequestGenerator;
-use pleach_serving::{Fleet, Pace, ROUTERS, Targets, by_name, simulate};
+use pleach_serving::llm::generate::RequestGenerator;
+use pleach_serving::llm::{Fleet, Pace, ROUTERS, Targets, by_name, simulate};
 use pleach_workloads::Seed;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {

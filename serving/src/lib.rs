@@ -1,34 +1,13 @@
-//! Serving of large language models: requests, replicas that batch them, and the routers in front.
+//! Serving: requests with deadlines, and what shares GPUs among them. Each kind of work has a room of its own:
 //!
-//! A list of [`Requests`] comes from a file ([`mod@file`]) or a generator ([`mod@generate`]). [`simulate`] plays it on replicas
-//! ([`Replica`]) behind gateways, each of which sends its requests by a [`Router`] that reads facts of a stated age. What a policy
-//! reads are the columns of [`SCHEMA`], so trees, exports and certificates are those of training jobs.
+//! - [`llm`]: replicas of large language models under continuous batching, and the routers in front.
 //!
 //! # What is deliberately not here
-//! Jobs and clusters: a replica is an ordinary job to them. Learning: that is `pleach-experiments`. The scheduler of single steps,
-//! which belongs to the inference server.
+//! Jobs and clusters: an instance is an ordinary job to them, a batch is none. Learning: that is `pleach-experiments`.
 
 #![cfg_attr(
     test,
     allow(clippy::disallowed_methods, reason = "tests hold results to the C library's")
 )]
 
-mod columns;
-pub mod file;
-mod fleet;
-pub mod generate;
-mod outcome;
-mod replica;
-mod request;
-mod router;
-mod simulate;
-mod step_time;
-
-pub use columns::{ROUTING_1, SCHEMA};
-pub use fleet::Fleet;
-pub use outcome::{Outcome, Served, Targets};
-pub use replica::{Event, Replica, Told, Work};
-pub use request::{ARRIVAL_S_MAX, REQUESTS_MAX, Request, Requests, TOKENS_MAX};
-pub use router::{Decision, Facts, ROUTERS, Router, ScorerRouter, Sent, by_name};
-pub use simulate::simulate;
-pub use step_time::{GPUS, Gpu, MODELS, Model, Pace, ps_of_s, s_of_ps};
+pub mod llm;

@@ -1,8 +1,10 @@
 //! Fleets behind gateways: nothing is lost, facts are as old as they are said to be, and what is known of routing comes out.
 
 use pleach_scheduler::ConfigError;
-use pleach_serving::generate::RequestGenerator;
-use pleach_serving::{Decision, Fleet, Outcome, Pace, Request, Requests, Router, Targets, by_name, simulate};
+use pleach_serving::llm::generate::RequestGenerator;
+use pleach_serving::llm::{
+    Decision, Fleet, Outcome, Pace, Request, Requests, Router, Targets, by_name, simulate,
+};
 use pleach_workloads::Seed;
 use proptest::prelude::*;
 

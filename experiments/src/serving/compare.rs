@@ -1,7 +1,7 @@
 //! Routers on the same lists, with paired intervals.
 
 use pleach_env::Seed;
-use pleach_serving::{Fleet, Outcome, Requests, simulate};
+use pleach_serving::llm::{Fleet, Outcome, Requests, simulate};
 use rayon::prelude::*;
 use serde::Serialize;
 

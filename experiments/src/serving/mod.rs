@@ -15,8 +15,10 @@ use clap::Args;
 use pleach_env::Seed;
 use pleach_scheduler::ConfigError;
 use pleach_scheduler::tree::{MAX_BYTES, Tree};
-use pleach_serving::generate::RequestGenerator;
-use pleach_serving::{Fleet, Pace, Request, Requests, Router, SCHEMA, ScorerRouter, Targets, by_name, file};
+use pleach_serving::llm::generate::RequestGenerator;
+use pleach_serving::llm::{
+    Fleet, Pace, Request, Requests, Router, SCHEMA, ScorerRouter, Targets, by_name, file,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;

@@ -1,6 +1,6 @@
 //! Whom a learned router has to beat: every rule by name, with each bound beyond which it may refuse, chosen on lists of its own.
 
-use pleach_serving::{Fleet, ROUTERS, Requests};
+use pleach_serving::llm::{Fleet, ROUTERS, Requests};
 
 use super::compare::compare_on;
 use crate::error::Error;

@@ -17,7 +17,7 @@ use pleach_scheduler::policy::{Needs, TieKey};
 use pleach_scheduler::portable_math::ln;
 use pleach_scheduler::tree::{FlatTree, Node, Tree, TreeMeta};
 use pleach_scheduler::{PolicyError, Rows, Scorer};
-use pleach_serving::{Fleet, Outcome, ROUTING_1, Requests, SCHEMA, ScorerRouter, simulate};
+use pleach_serving::llm::{Fleet, Outcome, ROUTING_1, Requests, SCHEMA, ScorerRouter, simulate};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 

@@ -4,12 +4,12 @@ use std::collections::HashMap;
 
 use pleach_scheduler::ConfigError;
 
-use crate::fleet::Fleet;
-use crate::outcome::{Outcome, Served};
-use crate::replica::{Event, Replica, Told, Work};
-use crate::request::{Request, Requests};
-use crate::router::{Decision, Facts, Router, Sent};
-use crate::step_time::{ps_of_s, s_of_ps};
+use crate::llm::fleet::Fleet;
+use crate::llm::outcome::{Outcome, Served};
+use crate::llm::replica::{Event, Replica, Told, Work};
+use crate::llm::request::{Request, Requests};
+use crate::llm::router::{Decision, Facts, Router, Sent};
+use crate::llm::step_time::{ps_of_s, s_of_ps};
 
 /// What a gateway knows.
 struct Gateway {

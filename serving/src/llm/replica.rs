@@ -19,7 +19,7 @@ mod tests;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-use crate::step_time::Pace;
+use crate::llm::step_time::Pace;
 use prefixes::Prefixes;
 
 /// A request on its way through a replica.

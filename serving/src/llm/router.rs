@@ -5,7 +5,7 @@ mod scored;
 
 use pleach_scheduler::ConfigError;
 
-use crate::fleet::Fleet;
+use crate::llm::fleet::Fleet;
 
 pub use named::{ROUTERS, by_name};
 pub use scored::ScorerRouter;

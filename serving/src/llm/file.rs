@@ -15,7 +15,7 @@ use pleach_tables::clock::{TimeFormat, UTC};
 use pleach_tables::{Error, Lines, Table, replace};
 use serde::Deserialize;
 
-use crate::request::{ARRIVAL_S_MAX, Request, Requests, TOKENS_MAX};
+use crate::llm::request::{ARRIVAL_S_MAX, Request, Requests, TOKENS_MAX};
 
 /// Tokens of a block of a Mooncake list.
 const BLOCK_TOKENS: u32 = 512;
@@ -228,7 +228,7 @@ mod tests {
 
     #[test]
     fn a_written_list_is_read_as_it_was() {
-        let generator = crate::generate::RequestGenerator {
+        let generator = crate::llm::generate::RequestGenerator {
             num_requests: 500,
             turns: 3.0,
             ..Default::default()

@@ -4,8 +4,8 @@ use pleach_scheduler::features::{
     Among, Control, Feature, FeatureSchema, Group, Kinds, Relation, RowKind, Scale, View,
 };
 
-use crate::router::Decision;
-use crate::step_time::s_of_ps;
+use crate::llm::router::Decision;
+use crate::llm::step_time::s_of_ps;
 
 const fn kind(name: &'static str, does: &'static str) -> RowKind {
     RowKind {

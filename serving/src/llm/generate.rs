@@ -10,7 +10,7 @@ use pleach_workloads::normal::standard_normal;
 use rand::{Rng, RngExt as _};
 use serde::{Deserialize, Serialize};
 
-use crate::request::{Request, Requests};
+use crate::llm::request::{Request, Requests};
 
 /// Longest prompt and answer that are drawn, tokens. *Assumed*: contexts of 16,384 tokens.
 const PROMPT_TOKENS_MAX: f64 = 14_000.0;
@@ -66,7 +66,7 @@ impl RequestGenerator {
                 "num_requests",
                 f64::from(self.num_requests),
                 1.0,
-                crate::request::REQUESTS_MAX as f64,
+                crate::llm::request::REQUESTS_MAX as f64,
             ),
             ("rate_per_s", self.rate_per_s, 0.001, 1e5),
             ("burst", self.burst, 0.0, 3.0),

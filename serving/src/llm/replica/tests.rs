@@ -4,7 +4,7 @@ use pleach_workloads::Seed;
 use proptest::prelude::*;
 
 use super::*;
-use crate::step_time::{ps_of_s, s_of_ps};
+use crate::llm::step_time::{ps_of_s, s_of_ps};
 
 const PACE: Pace = Pace {
     step_ps: 1_000,

@@ -3,8 +3,8 @@
 use pleach_scheduler::ConfigError;
 use serde::{Deserialize, Serialize};
 
-use crate::outcome::Targets;
-use crate::step_time::Pace;
+use crate::llm::outcome::Targets;
+use crate::llm::step_time::Pace;
 
 /// Most replicas, and most gateways.
 const REPLICAS_MAX: usize = 4_096;

@@ -5,7 +5,7 @@ use pleach_scheduler::tree::{FlatTree, Tree};
 use pleach_scheduler::{ConfigError, PolicyError, Rows, Scorer};
 
 use super::{Decision, Router};
-use crate::columns::{self, ROW_WIDTH, SCHEMA};
+use crate::llm::columns::{self, ROW_WIDTH, SCHEMA};
 
 /// Chooses the highest score; among equal ones the least weighted sum of the tree's features, then the replica that was sent to
 /// longest ago, and refusing last.

@@ -2,7 +2,7 @@
 //! requests a second and the age of facts in seconds.
 
 use pleach_serving::llm::generate::RequestGenerator;
-use pleach_serving::llm::{Fleet, Pace, ROUTERS, Targets, by_name, simulate};
+use pleach_serving::llm::{Fleet, POLICIES, Pace, Targets, by_name, simulate};
 use pleach_workloads::Seed;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -22,7 +22,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         targets: Targets::default(),
         may_refuse: true,
     };
-    for (name, _) in ROUTERS {
+    for name in POLICIES.iter().map(|info| info.name) {
         for settings in ["", ":own=false", ":shed=1", ":shed=0.9"] {
             let outcome = simulate(&list, &fleet, by_name(&format!("{name}{settings}"), 1)?.as_mut())?;
             let ttft = |part: f64| outcome.quantile(part, |served| served.ttft_s) * 1e3;

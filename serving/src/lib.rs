@@ -11,3 +11,4 @@
 )]
 
 pub mod llm;
+mod settings;

@@ -1,6 +1,7 @@
 //! Whom a learned router has to beat: every rule by name, with each bound beyond which it may refuse, chosen on lists of its own.
 
-use pleach_serving::llm::{Fleet, ROUTERS, Requests};
+use pleach_scheduler::heuristics::Info;
+use pleach_serving::llm::{Fleet, POLICIES, Requests};
 
 use super::compare::compare_on;
 use crate::error::Error;
@@ -12,7 +13,7 @@ const TPOT_BOUNDS: [f64; 6] = [0.4, 0.5, 0.6, 0.7, 0.8, 1.0];
 /// All of them: each rule that counts its own requests alone, with each bound, and with each pair of bounds.
 pub(super) fn rivals(may_refuse: bool) -> Vec<String> {
     let mut names = Vec::new();
-    for (rule, _) in ROUTERS {
+    for Info { name: rule, .. } in POLICIES {
         names.push(rule.to_string());
         if may_refuse {
             names.extend(TPOT_BOUNDS.iter().map(|tpot| format!("{rule}:tpot={tpot}")));

@@ -23,6 +23,6 @@ pub use fleet::Fleet;
 pub use outcome::{Outcome, Served, Targets};
 pub use replica::{Event, Replica, Told, Work};
 pub use request::{ARRIVAL_S_MAX, REQUESTS_MAX, Request, Requests, TOKENS_MAX};
-pub use router::{Decision, Facts, ROUTERS, Router, ScorerRouter, Sent, by_name};
+pub use router::{Decision, Facts, POLICIES, Router, ScorerRouter, Sent, by_name};
 pub use simulate::simulate;
 pub use step_time::{GPUS, Gpu, MODELS, Model, Pace, ps_of_s, s_of_ps};

@@ -7,7 +7,7 @@ use pleach_scheduler::ConfigError;
 
 use crate::llm::fleet::Fleet;
 
-pub use named::{ROUTERS, by_name};
+pub use named::{POLICIES, by_name};
 pub use scored::ScorerRouter;
 
 /// What a replica told when a gateway looked last.

@@ -1,38 +1,75 @@
 //! Routers by name, with settings after colons: `least-tokens:shed=1`.
 
 use pleach_scheduler::ConfigError;
+use pleach_scheduler::heuristics::Info;
 use pleach_workloads::Seed;
 use rand::{Rng, RngExt as _};
 
 use super::{Decision, Router, least};
+use crate::settings::Settings;
 
-/// Names, and what each knows and does.
-pub const ROUTERS: [(&str, &str); 9] = [
-    ("round-robin", "each replica in turn; knows nothing"),
-    ("random", "any replica; knows nothing"),
-    (
+/// The rules, and what each knows of replicas.
+pub const POLICIES: &[Info] = &[
+    rule("round-robin", "nothing", "each replica in turn", "plain"),
+    rule("random", "nothing", "any replica", "plain"),
+    rule(
         "two-choices",
-        "of two random replicas that with fewer requests (Mitzenmacher 2001)",
+        "requests",
+        "of two random replicas that with fewer requests",
+        "Mitzenmacher, 2001",
     ),
-    ("least-requests", "fewest requests that wait or run"),
-    ("least-tokens", "fewest tokens of prompts to come and of contexts"),
-    (
+    rule(
+        "least-requests",
+        "requests",
+        "fewest requests that wait or run",
+        "plain",
+    ),
+    rule(
+        "least-tokens",
+        "tokens",
+        "fewest tokens of prompts to come and of contexts",
+        "plain",
+    ),
+    rule(
         "least-ttft",
+        "tokens, pace, prefixes",
         "least believed time to the first token, prefixes that are held counted",
+        "plain",
     ),
-    (
+    rule(
         "headroom",
-        "the larger of believed TTFT and TPOT over their targets is least; after llm-d's predicted-latency scorer",
+        "tokens, pace, prefixes, targets",
+        "the larger of believed TTFT and TPOT over their targets is least",
+        "after llm-d's predicted-latency scorer",
     ),
-    (
+    rule(
         "sessions",
+        "conversations, tokens",
         "where the conversation was last; a new one by least-tokens",
+        "plain",
     ),
-    (
+    rule(
         "weighted",
-        "sum of scores of queue, kv and prefix, weighed 2, 2, 3 (Gateway API inference extension)",
+        "requests, tokens, prefixes",
+        "sum of scores of queue, KV and prefix, weighed 2, 2, 3",
+        "Gateway API inference extension",
     ),
 ];
+
+const fn rule(
+    name: &'static str,
+    knows: &'static str,
+    decides: &'static str,
+    citation: &'static str,
+) -> Info {
+    Info {
+        name,
+        family: "router",
+        citation,
+        knows,
+        decides,
+    }
+}
 
 /// Weights of the scorers that the Gateway API inference extension configures by default: queue depth, KV cache use, prefix.
 const WEIGHTS: [(&str, f64); 3] = [("queue", 2.0), ("kv", 2.0), ("prefix", 3.0)];
@@ -66,39 +103,13 @@ struct Named {
 /// # Errors
 /// A name or a setting that is not there, or a value out of range.
 pub fn by_name(text: &str, seed: u64) -> Result<Box<dyn Router>, ConfigError> {
-    let mut parts = text.split(':');
-    let name = parts.next().unwrap_or_default();
-    let mut weights = WEIGHTS;
-    let (mut own, mut shed) = (true, [None; 2]);
-    for part in parts {
-        let (key, value) = part.split_once('=').unwrap_or((part, ""));
-        match key {
-            "own" => own = truth(text, value)?,
-            "shed" => shed = [Some(number(text, key, value, 0.01)?); 2],
-            "ttft" => shed[0] = Some(number(text, key, value, 0.01)?),
-            "tpot" => shed[1] = Some(number(text, key, value, 0.01)?),
-            _ => match weights
-                .iter_mut()
-                .find(|(known, _)| *known == key && name == "weighted")
-            {
-                Some((_, weight)) => *weight = number(text, key, value, 0.0)?,
-                None => {
-                    let allowed = if name == "weighted" {
-                        "own, shed, ttft, tpot, queue, kv, prefix"
-                    } else {
-                        "own, shed, ttft, tpot"
-                    };
-                    return Err(ConfigError::new(
-                        format!("router `{text}`"),
-                        key,
-                        allowed,
-                        "Try `shed=1`.",
-                    ));
-                }
-            },
-        }
+    let mut settings = Settings::of("router", text, POLICIES)?;
+    let own = settings.truth("own")?.unwrap_or(true);
+    let mut shed = [settings.number("shed", 0.01..=1e6)?; 2];
+    for (bound, key) in shed.iter_mut().zip(["ttft", "tpot"]) {
+        *bound = settings.number(key, 0.01..=1e6)?.or(*bound);
     }
-    let rule = match name {
+    let rule = match settings.name {
         "round-robin" => Rule::RoundRobin,
         "random" => Rule::Random,
         "two-choices" => Rule::TwoChoices,
@@ -107,41 +118,17 @@ pub fn by_name(text: &str, seed: u64) -> Result<Box<dyn Router>, ConfigError> {
         "least-ttft" => Rule::LeastTtft,
         "headroom" => Rule::Headroom,
         "sessions" => Rule::Sessions,
-        "weighted" => Rule::Weighted(weights.map(|(_, weight)| weight)),
         _ => {
-            let names: Vec<&str> = ROUTERS.iter().map(|(name, _)| *name).collect();
-            let allowed = format!("{}, a tree (*.json)", names.join(", "));
-            return Err(ConfigError::new("router", name, allowed, "Take one of them."));
+            let mut weights = [0.0; 3];
+            for (weight, (key, default)) in weights.iter_mut().zip(WEIGHTS) {
+                *weight = settings.number(key, 0.0..=1e6)?.unwrap_or(default);
+            }
+            Rule::Weighted(weights)
         }
     };
+    settings.end()?;
     let rng = Box::new(Seed(seed).stream("router", 0));
     Ok(Box::new(Named { rule, own, shed, rng }))
-}
-
-fn truth(text: &str, value: &str) -> Result<bool, ConfigError> {
-    value.parse().map_err(|_| {
-        ConfigError::new(
-            format!("router `{text}`: own"),
-            value,
-            "true, false",
-            "Try `own=false`.",
-        )
-    })
-}
-
-fn number(text: &str, key: &str, value: &str, min: f64) -> Result<f64, ConfigError> {
-    match value.parse::<f64>() {
-        Ok(number) if (min..=1e6).contains(&number) => Ok(number),
-        _ => {
-            let key = format!("router `{text}`: {key}");
-            Err(ConfigError::new(
-                key,
-                value,
-                format!("{min} to 1000000"),
-                "Try 1.",
-            ))
-        }
-    }
 }
 
 impl Named {

@@ -14,6 +14,7 @@ use pleach_experiments::door::{DOOR, PolicySpec, label_and_place, own_planners, 
 use pleach_experiments::error::Error;
 use pleach_experiments::evaluate::table::Table;
 use pleach_experiments::run_folder::atomic_file::write;
+use pleach_experiments::serving;
 use pleach_experiments::train::fine_tuning::network_at;
 use pleach_experiments::train::network_card;
 use pleach_experiments::tree_page;
@@ -28,6 +29,9 @@ pub fn run(args: &PoliciesArgs, context: &mut Context<'_>) -> Result<(), Error> 
         return context.say(page.trim_end());
     }
     if let Some(spec) = &args.show {
+        if let Some(info) = serving::policies().find(|info| info.name == spec) {
+            return context.say(&described(info));
+        }
         let policies = DOOR.open(spec)?;
         if let Some(path) = &args.html {
             let Some(tree) = policies.iter().find_map(PolicySpec::tree_policy) else {
@@ -49,13 +53,15 @@ pub fn run(args: &PoliciesArgs, context: &mut Context<'_>) -> Result<(), Error> 
         return Ok(());
     }
     if let Some(path) = &args.data.json {
-        let list: Vec<_> = infos()
-            .map(|(info, entry)| {
-                serde_json::json!({"name": info.name, "family": info.family, "citation": info.citation,
-                    "knows": info.knows, "decides": info.decides,
-                    "kind": if entry.is_some() { "planner" } else { "policy" },
-                    "asks": asks(entry), "defaults": entry.map(|entry| (entry.defaults)())})
-            })
+        let of = |info: &Info, kind: &str, entry: Option<&Entry>| {
+            serde_json::json!({"name": info.name, "family": info.family, "citation": info.citation,
+                "knows": info.knows, "decides": info.decides, "kind": kind,
+                "asks": asks(entry), "defaults": entry.map(|entry| (entry.defaults)())})
+        };
+        let jobs =
+            infos().map(|(info, entry)| of(info, if entry.is_some() { "planner" } else { "policy" }, entry));
+        let list: Vec<_> = jobs
+            .chain(serving::policies().map(|info| of(info, "serving", None)))
             .collect();
         context.write_json(path, &serde_json::json!({"schema": 2, "policies": list}))?;
     }
@@ -80,7 +86,20 @@ pub fn run(args: &PoliciesArgs, context: &mut Context<'_>) -> Result<(), Error> 
         rows: rows.collect(),
         notes: Vec::new(),
     };
-    context.say(&table.to_terminal())
+    let serving = Table {
+        header: ["serving", "family", "needs to know", "decides", "source"]
+            .map(str::to_string)
+            .to_vec(),
+        rows: serving::policies()
+            .map(|info| {
+                [info.name, info.family, info.knows, info.decides, info.citation]
+                    .map(str::to_string)
+                    .to_vec()
+            })
+            .collect(),
+        notes: vec!["serving: for requests, not for jobs (pleach serve, docs/serving.md)".into()],
+    };
+    context.say(&format!("{}\n{}", table.to_terminal(), serving.to_terminal()))
 }
 
 /// Everyone with a name: heuristics, policies of the program's own, then planners.
@@ -104,10 +123,7 @@ fn shown(policy: &PolicySpec) -> String {
     let Some((info, entry)) = infos().find(|(info, _)| info.name == policy.name()) else {
         return policy.name().to_string();
     };
-    let mut text = format!(
-        "{}: {}\nneeds to know: {}\ndecides: {}\nsource: {}",
-        info.name, info.family, info.knows, info.decides, info.citation
-    );
+    let mut text = described(info);
     if let Some(entry) = entry {
         let asks = asks(Some(entry)).join(" ");
         if !asks.is_empty() {
@@ -120,6 +136,13 @@ fn shown(policy: &PolicySpec) -> String {
         ));
     }
     text
+}
+
+fn described(info: &Info) -> String {
+    format!(
+        "{}: {}\nneeds to know: {}\ndecides: {}\nsource: {}",
+        info.name, info.family, info.knows, info.decides, info.citation
+    )
 }
 
 /// Settings as TOML; what is left out by default stands as a comment.

@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use pleach_env::Seed;
 use pleach_scheduler::ConfigError;
+use pleach_scheduler::heuristics::Info;
 use pleach_scheduler::tree::{MAX_BYTES, Tree};
 use pleach_serving::llm::generate::RequestGenerator;
 use pleach_serving::llm::{
@@ -185,6 +186,12 @@ fn cut(whole: &Requests, num: usize) -> Result<Vec<Requests>, Error> {
         Requests::new(rows.collect())
     });
     Ok(parts.collect::<Result<_, _>>()?)
+}
+
+/// Everyone with a name who decides about requests, room by room.
+pub fn policies() -> impl Iterator<Item = &'static Info> {
+    let rooms: [&[Info]; 1] = [pleach_serving::llm::POLICIES];
+    rooms.into_iter().flatten()
 }
 
 /// A router by name, or a tree by file.

@@ -4,6 +4,7 @@
 //! is the share of requests within both targets; refused ones are misses.
 
 mod compare;
+mod race;
 mod rivals;
 mod search;
 #[cfg(test)]

@@ -3,37 +3,25 @@
 //! Four streams of lists share nothing: on the first the strongest rival of each load is chosen among all rules and bounds, on the
 //! second trees race against it, on the third one of those that the race kept is taken, on the fourth it is judged.
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
-
-use pleach_distill::Dataset;
-use pleach_distill::search::{
-    Caller, Draft, Outcome as Judged, Question, Rows as Shown, SearchConfig, search,
-};
+use pleach_distill::search::SearchConfig;
 use pleach_env::Seed;
-use pleach_scheduler::features::FeatureSchema;
-use pleach_scheduler::key_weight::KeyWeight;
-use pleach_scheduler::policy::{Needs, TieKey};
-use pleach_scheduler::portable_math::ln;
-use pleach_scheduler::tree::{FlatTree, Node, Tree, TreeMeta};
-use pleach_scheduler::{PolicyError, Rows, Scorer};
+use pleach_scheduler::Scorer;
+use pleach_scheduler::features::{FeatureSchema, View};
+use pleach_scheduler::tree::{FlatTree, Node, Tree};
 use pleach_serving::llm::{Fleet, Outcome, ROUTING_1, Requests, SCHEMA, ScorerRouter, simulate};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::compare::{Comparison, compare_on};
+use super::race::{Game, Loss, Raced, best_of, by_hand, column, race, settings as settings_of};
 use super::rivals::strongest;
 use super::{ServingConfig, router};
 use crate::error::Error;
 use crate::evaluate::stats::{bootstrap_mean, mean};
-use crate::progress::{Progress, Watcher};
+use crate::progress::Watcher;
 
-/// Added to shares of misses, so that the last miss does not count for all. *Assumed.*
-const FLOOR: f64 = 0.002;
 /// Lists of each load for choosing the rival and the tree. *Assumed.*
 const CHOICE_LISTS: usize = 8;
-/// Rows of recorded decisions by which thresholds move.
-const ROWS_MAX: usize = 20_000;
 
 /// How a router is searched for.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -93,11 +81,32 @@ impl SearchedRouter {
     }
 }
 
+impl Game for Fleet {
+    type List = Requests;
+
+    fn schema(&self) -> (&'static FeatureSchema, View) {
+        (&SCHEMA, ROUTING_1)
+    }
+
+    fn play(&self, list: &Requests, scorer: Box<dyn Scorer>) -> Result<Loss, Error> {
+        let outcome = simulate(list, self, &mut ScorerRouter::new(scorer)?)?;
+        Ok(loss(&outcome, self))
+    }
+}
+
+fn loss(outcome: &Outcome, fleet: &Fleet) -> Loss {
+    let p99_s = outcome.quantile(0.99, |served| served.ttft_s);
+    Loss {
+        misses: 1.0 - outcome.hit_share(fleet.targets),
+        // A long one where nobody was served.
+        tail_s: if p99_s.is_finite() { p99_s } else { 1e6 },
+    }
+}
+
 /// One rate: its fleet is the same, its rival its own.
 struct Part {
     rate: f64,
     rival: String,
-    race: Vec<(Requests, f64, f64)>,
 }
 
 /// Searches.
@@ -112,127 +121,35 @@ pub fn search_router(
 ) -> Result<SearchedRouter, Error> {
     let fleet = config.fleet()?;
     let num_parts = settings.rates.len();
-    let in_parts = |lists: &usize| lists.div_ceil(num_parts.max(1)) * num_parts.max(1);
-    let search_config = SearchConfig {
-        seed: Seed(seed).child("search", 0),
-        num_parts,
-        rungs: settings.search.rungs.iter().map(in_parts).collect(),
-        ..settings.search.clone()
-    };
-    search_config.validate()?;
+    let search = settings_of(&settings.search, num_parts, seed)?;
     let root = Seed(seed).child("serving", 1);
-    let of_each = search_config.num_lists() / num_parts;
-    let rates = settings.rates.iter();
-    let parts = rates
-        .map(|rate| part(config, &fleet, *rate, of_each, root))
-        .collect::<Result<Vec<_>, Error>>()?;
-    let meta = meta("router", &search_config, &[]);
-    let starts = starts(&fleet)?;
-    let shown = recorded(&starts, &parts[num_parts / 2].race[0].0, &fleet)?;
-    let drafts = starts
-        .iter()
-        .map(|tree| (tree.meta().name.clone(), Draft::of(tree)))
-        .collect();
-
-    let mut judge = |question: Question<'_>| -> Result<Vec<Judged>, Error> {
-        let runs = question.runs.par_iter().map(|&(place, list)| {
-            let (requests, miss, p99_s) = &parts[list % num_parts].race[list / num_parts];
-            let outcome = play(requests, &fleet, question.trees[place].tree())?;
-            Ok(Judged {
-                ln_jct: ln(misses(&outcome, &fleet) / miss),
-                ln_p99: ln(p99(&outcome) / p99_s),
-            })
-        });
-        runs.collect()
-    };
-    let total = search_config.simulations;
-    let mut keep = |state: &pleach_distill::search::SearchState| -> Result<(), Error> {
-        let best = state.archive.best().map_or(0.0, |entry| entry.objective);
-        let words = format!("{} trees, best objective {best:.4}", state.archive.num_entries());
-        watcher.tell(Progress::At(state.simulations.min(total), &words));
-        Ok(())
-    };
-    let mut caller = Caller {
-        judge: &mut judge,
-        keep: &mut keep,
-    };
-    let found = watcher.part("search", total as usize, || {
-        search(drafts, (&meta, &shown), &search_config, None, &mut caller)
-    });
-    let state = found.map_err(|error| match error {
-        pleach_distill::Error::Caller(error) => error,
-        other => Error::Failed(other.to_string()),
-    })?;
-
-    let mut kept = Vec::new();
-    for entry in state.archive.entries().chain([&state.best_start]) {
-        kept.push(
-            entry
-                .draft
-                .tree(&meta, &shown)
-                .map_err(|error| Error::Failed(error.to_string()))?,
-        );
+    let stream =
+        |name: &str, rate: f64, num: usize| config.draw(root.child(name, (rate * 1e6) as u64), num, rate);
+    let (mut parts, mut raced, mut choice) = (Vec::new(), Vec::new(), Vec::new());
+    for &rate in &settings.rates {
+        let rival = strongest(&stream("tune", rate, CHOICE_LISTS)?, &fleet, root.0)?;
+        let lists = stream("race", rate, search.num_lists() / num_parts)?;
+        raced.push(against(&rival, lists, &fleet, root.0)?);
+        choice.extend(stream("choice", rate, CHOICE_LISTS)?);
+        parts.push(Part { rate, rival });
     }
-    let tree = chosen(kept, config, &fleet, &parts, root)?;
+    let kept = race(&fleet, &starts(&fleet)?, &raced, &search, watcher)?;
+    let tree = best_of(&fleet, kept, &choice)?;
     judged(tree, config, settings, &fleet, &parts, root)
 }
 
-fn part(config: &ServingConfig, fleet: &Fleet, rate: f64, of_each: usize, root: Seed) -> Result<Part, Error> {
-    let stream = |name: &str, num: usize| config.draw(root.child(name, (rate * 1e6) as u64), num, rate);
-    let rival = strongest(&stream("tune", CHOICE_LISTS)?, fleet, root.0)?;
-    let race = stream("race", of_each)?.into_par_iter().map(|requests| {
-        let outcome = simulate(&requests, fleet, router(&rival, root.0)?.as_mut())?;
-        let (miss, p99_s) = (misses(&outcome, fleet), p99(&outcome));
-        Ok((requests, miss, p99_s))
-    });
-    Ok(Part {
-        rate,
-        race: race.collect::<Result<_, Error>>()?,
-        rival,
-    })
-}
-
-fn misses(outcome: &Outcome, fleet: &Fleet) -> f64 {
-    1.0 - outcome.hit_share(fleet.targets) + FLOOR
-}
-
-/// 99th percentile of the time to the first token, s; a long one where nobody was served.
-fn p99(outcome: &Outcome) -> f64 {
-    let p99_s = outcome.quantile(0.99, |served| served.ttft_s);
-    if p99_s.is_finite() { p99_s } else { 1e6 }
-}
-
-fn play(requests: &Requests, fleet: &Fleet, tree: &Tree) -> Result<Outcome, Error> {
-    Ok(simulate(requests, fleet, &mut ScorerRouter::of_tree(tree)?)?)
-}
-
-/// The kept tree with the most hits on lists of its own.
-fn chosen(
-    trees: Vec<Tree>,
-    config: &ServingConfig,
+fn against(
+    rival: &str,
+    lists: Vec<Requests>,
     fleet: &Fleet,
-    parts: &[Part],
-    root: Seed,
-) -> Result<Tree, Error> {
-    let mut lists = Vec::new();
-    for part in parts {
-        lists.extend(config.draw(
-            root.child("choice", (part.rate * 1e6) as u64),
-            CHOICE_LISTS,
-            part.rate,
-        )?);
-    }
-    let hits = trees.par_iter().map(|tree| {
-        let each = lists
-            .iter()
-            .map(|list| Ok(play(list, fleet, tree)?.hit_share(fleet.targets)));
-        Ok(mean(&each.collect::<Result<Vec<f64>, Error>>()?))
+    seed: u64,
+) -> Result<Vec<Raced<Requests>>, Error> {
+    let raced = lists.into_par_iter().map(|requests| {
+        let outcome = simulate(&requests, fleet, router(rival, seed)?.as_mut())?;
+        let loss = loss(&outcome, fleet);
+        Ok((requests, loss))
     });
-    let hits: Vec<f64> = hits.collect::<Result<_, Error>>()?;
-    let best =
-        (0..trees.len()).max_by(|&one, &other| hits[one].total_cmp(&hits[other]).then(other.cmp(&one)));
-    let mut trees = trees;
-    Ok(trees.swap_remove(best.expect("the race kept a tree")))
+    raced.collect()
 }
 
 fn judged(
@@ -251,7 +168,10 @@ fn judged(
             part.rate,
         )?;
         let mut table = compare_on(&lists, fleet, std::slice::from_ref(&part.rival), root.0)?;
-        let outcomes = lists.par_iter().map(|list| play(list, fleet, &tree));
+        let outcomes = lists.par_iter().map(|list| {
+            let mut router = ScorerRouter::new(Box::new(FlatTree::of(&tree)))?;
+            Ok(simulate(list, fleet, &mut router)?)
+        });
         let outcomes: Vec<Outcome> = outcomes.collect::<Result<_, Error>>()?;
         table.join("tree", &outcomes, fleet);
         let row = &table.routers[1];
@@ -271,48 +191,14 @@ fn judged(
     })
 }
 
-fn meta(name: &str, search: &SearchConfig, key_weights: &[KeyWeight]) -> TreeMeta {
-    TreeMeta {
-        name: name.into(),
-        tie_key: TieKey::Index,
-        key_weights: key_weights.to_vec(),
-        needs: Needs::full(),
-        estimates: Vec::new(),
-        trained_by: BTreeMap::from([("search".to_string(), serde_json::json!(search))]),
-    }
-}
-
-/// Number of a column and its scaled value of a raw one.
-fn column(name: &str, raw: f32) -> (u16, f32) {
-    let features = SCHEMA.features.iter();
-    let number = features
-        .clone()
-        .position(|feature| feature.name == name)
-        .expect("the schema has it");
-    (number as u16, SCHEMA.features[number].encode(raw))
-}
-
 /// Rules by hand, as trees: the least of a weighted sum, alone and with a refusal where even the least believed times are late.
 fn starts(fleet: &Fleet) -> Result<Vec<Tree>, Error> {
-    let key = |terms: &[(&str, f32)]| -> Vec<KeyWeight> {
-        let mut weights: Vec<KeyWeight> = terms
-            .iter()
-            .map(|(name, weight)| KeyWeight {
-                feature: column(name, 0.0).0,
-                weight: *weight,
-            })
-            .collect();
-        weights.sort_by_key(|weight| weight.feature);
-        weights
-    };
-    let rules = [
-        ("turns", key(&[("turns", -1.0)])),
-        ("ttft", key(&[("ttft_share", 1.0)])),
-        ("both", key(&[("ttft_share", 1.0), ("tpot_share", 1.0)])),
-        (
-            "requests",
-            key(&[("running_requests", 1.0), ("sent_requests", 1.0)]),
-        ),
+    let column = |name: &str, raw: f32| column(&SCHEMA, name, raw);
+    let rules: [(&str, &[(&str, f32)]); 4] = [
+        ("turns", &[("turns", -1.0)]),
+        ("ttft", &[("ttft_share", 1.0)]),
+        ("both", &[("ttft_share", 1.0), ("tpot_share", 1.0)]),
+        ("requests", &[("running_requests", 1.0), ("sent_requests", 1.0)]),
     ];
     let (is_refuse, half) = column("is_refuse", 0.5);
     let leaf = |id: u32, score: f32| Node::Leaf {
@@ -346,53 +232,9 @@ fn starts(fleet: &Fleet) -> Result<Vec<Tree>, Error> {
     let mut trees = Vec::new();
     for (rule, weights) in &rules {
         for (words, nodes) in &shapes {
-            let name = format!("hand: {rule} {words}");
-            let made = Tree::over(
-                &SCHEMA,
-                meta(name.trim(), &SearchConfig::default(), weights),
-                nodes,
-            );
-            trees.push(made.map_err(|error| Error::Failed(error.to_string()))?);
+            let name = format!("{rule} {words}");
+            trees.push(by_hand(fleet, name.trim(), weights, nodes)?);
         }
     }
     Ok(trees)
-}
-
-/// Keeps the rows that a tree is asked about.
-struct Recorder {
-    flat: FlatTree,
-    kept: Arc<Mutex<Dataset>>,
-}
-
-impl Scorer for Recorder {
-    fn schema(&self) -> &'static FeatureSchema {
-        self.flat.schema()
-    }
-
-    fn score_rows(&mut self, rows: Rows<'_>, scores: &mut [f32]) -> Result<(), PolicyError> {
-        self.flat.score_rows(rows, scores)?;
-        let best = scores.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-        let choice = scores.iter().position(|score| *score == best).unwrap_or(0);
-        let mut kept = self
-            .kept
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner);
-        kept.offer_rows(&rows, (scores, choice), |_| [0.0; TieKey::ALL.len()]);
-        Ok(())
-    }
-}
-
-/// Rows as the rules meet them.
-fn recorded(starts: &[Tree], requests: &Requests, fleet: &Fleet) -> Result<Shown, Error> {
-    let dataset = Dataset::of(&SCHEMA, ROUTING_1, Seed(0), 200_000);
-    let kept = Arc::new(Mutex::new(dataset));
-    for tree in starts {
-        let recorder = Recorder {
-            flat: FlatTree::of(tree),
-            kept: Arc::clone(&kept),
-        };
-        simulate(requests, fleet, &mut ScorerRouter::new(Box::new(recorder))?)?;
-    }
-    let kept = kept.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-    Ok(Shown::of(&kept, ROWS_MAX))
 }

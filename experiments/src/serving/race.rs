@@ -1,0 +1,226 @@
+//! Trees changed a little, raced against a rival on drawn lists, whatever the work: what is the same for all rooms that serve.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+use pleach_distill::Dataset;
+use pleach_distill::search::{
+    Caller, Draft, Outcome, Question, Rows as Shown, SearchConfig, SearchState, search,
+};
+use pleach_env::Seed;
+use pleach_scheduler::features::{FeatureSchema, View};
+use pleach_scheduler::key_weight::KeyWeight;
+use pleach_scheduler::policy::{Needs, TieKey};
+use pleach_scheduler::portable_math::ln;
+use pleach_scheduler::tree::{FlatTree, Node, Tree, TreeMeta};
+use pleach_scheduler::{PolicyError, Rows, Scorer};
+use rayon::prelude::*;
+
+use crate::error::Error;
+use crate::progress::{Progress, Watcher};
+
+/// Added to shares of misses, so that the last miss does not count for all. *Assumed.*
+const FLOOR: f64 = 0.002;
+/// Rows of recorded decisions by which thresholds move.
+const ROWS_MAX: usize = 20_000;
+
+/// What a run comes to: less is better.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Loss {
+    /// Share of requests that miss their targets, 0 to 1.
+    pub misses: f64,
+    /// A tail of the latency, s, above 0.
+    pub tail_s: f64,
+}
+
+/// Work that something which scores rows decides about.
+pub(super) trait Game: Sync {
+    /// A drawn list of requests.
+    type List: Send + Sync;
+
+    /// What policies read.
+    fn schema(&self) -> (&'static FeatureSchema, View);
+
+    /// Plays a list.
+    ///
+    /// # Errors
+    /// A run that fails.
+    fn play(&self, list: &Self::List, scorer: Box<dyn Scorer>) -> Result<Loss, Error>;
+
+    /// The same by a tree.
+    ///
+    /// # Errors
+    /// A run that fails.
+    fn play_tree(&self, list: &Self::List, tree: &Tree) -> Result<Loss, Error> {
+        self.play(list, Box::new(FlatTree::of(tree)))
+    }
+}
+
+/// A list, and what the rival came to on it.
+pub(super) type Raced<List> = (List, Loss);
+
+/// Races trees that begin with `starts`; `parts[part][list]` is played by the trees. Gives what the race kept, the best start
+/// last.
+///
+/// # Errors
+/// Settings out of range, a run that fails.
+pub(super) fn race<G: Game>(
+    game: &G,
+    starts: &[Tree],
+    parts: &[Vec<Raced<G::List>>],
+    settings: &SearchConfig,
+    watcher: &Watcher,
+) -> Result<Vec<Tree>, Error> {
+    let meta = meta(game, settings, &[]);
+    let shown = recorded(game, starts, &parts[parts.len() / 2][0].0)?;
+    let drafts = starts
+        .iter()
+        .map(|tree| (tree.meta().name.clone(), Draft::of(tree)))
+        .collect();
+    let mut judge = |question: Question<'_>| -> Result<Vec<Outcome>, Error> {
+        let runs = question.runs.par_iter().map(|&(place, list)| {
+            let (requests, rival) = &parts[list % parts.len()][list / parts.len()];
+            let loss = game.play_tree(requests, question.trees[place].tree())?;
+            Ok(Outcome {
+                ln_jct: ln((loss.misses + FLOOR) / (rival.misses + FLOOR)),
+                ln_p99: ln(loss.tail_s / rival.tail_s),
+            })
+        });
+        runs.collect()
+    };
+    let total = settings.simulations;
+    let mut keep = |state: &SearchState| -> Result<(), Error> {
+        let best = state.archive.best().map_or(0.0, |entry| entry.objective);
+        let words = format!("{} trees, best objective {best:.4}", state.archive.num_entries());
+        watcher.tell(Progress::At(state.simulations.min(total), &words));
+        Ok(())
+    };
+    let mut caller = Caller {
+        judge: &mut judge,
+        keep: &mut keep,
+    };
+    let found = watcher.part("search", total as usize, || {
+        search(drafts, (&meta, &shown), settings, None, &mut caller)
+    });
+    let state = found.map_err(|error| match error {
+        pleach_distill::Error::Caller(error) => error,
+        other => Error::Failed(other.to_string()),
+    })?;
+    let kept = state.archive.entries().chain([&state.best_start]);
+    kept.map(|entry| {
+        let tree = entry.draft.tree(&meta, &shown);
+        tree.map_err(|error| Error::Failed(error.to_string()))
+    })
+    .collect()
+}
+
+/// Settings of a search over so many parts: each rung has as many lists of each.
+pub(super) fn settings(search: &SearchConfig, num_parts: usize, seed: u64) -> Result<SearchConfig, Error> {
+    let in_parts = |lists: &usize| lists.div_ceil(num_parts.max(1)) * num_parts.max(1);
+    let settings = SearchConfig {
+        seed: Seed(seed).child("search", 0),
+        num_parts,
+        rungs: search.rungs.iter().map(in_parts).collect(),
+        ..search.clone()
+    };
+    settings.validate()?;
+    Ok(settings)
+}
+
+/// The tree with the fewest misses on lists of its own; the first of equal ones.
+///
+/// # Errors
+/// A run that fails.
+pub(super) fn best_of<G: Game>(game: &G, mut trees: Vec<Tree>, lists: &[G::List]) -> Result<Tree, Error> {
+    let misses = trees.par_iter().map(|tree| {
+        let each = lists.iter().map(|list| Ok(game.play_tree(list, tree)?.misses));
+        each.sum::<Result<f64, Error>>()
+    });
+    let misses: Vec<f64> = misses.collect::<Result<_, Error>>()?;
+    let best = (0..trees.len()).min_by(|&one, &other| misses[one].total_cmp(&misses[other]));
+    Ok(trees.swap_remove(best.expect("the race kept a tree")))
+}
+
+fn meta<G: Game>(game: &G, search: &SearchConfig, key_weights: &[KeyWeight]) -> TreeMeta {
+    let trained_by = BTreeMap::from([("search".to_string(), serde_json::json!(search))]);
+    TreeMeta {
+        name: game.schema().0.name.into(),
+        tie_key: TieKey::Index,
+        key_weights: key_weights.to_vec(),
+        needs: Needs::full(),
+        estimates: Vec::new(),
+        trained_by,
+    }
+}
+
+/// A rule by hand: `nodes` first, ties by the least of a weighted sum of scaled columns.
+///
+/// # Errors
+/// A tree that cannot be.
+pub(super) fn by_hand<G: Game>(
+    game: &G,
+    name: &str,
+    weights: &[(&str, f32)],
+    nodes: &[Node],
+) -> Result<Tree, Error> {
+    let schema = game.schema().0;
+    let mut weights: Vec<KeyWeight> = weights
+        .iter()
+        .map(|(name, weight)| KeyWeight {
+            feature: column(schema, name, 0.0).0,
+            weight: *weight,
+        })
+        .collect();
+    weights.sort_by_key(|weight| weight.feature);
+    let mut meta = meta(game, &SearchConfig::default(), &weights);
+    meta.name = format!("hand: {name}");
+    Tree::over(schema, meta, nodes).map_err(|error| Error::Failed(error.to_string()))
+}
+
+/// Number of a column and the scaled value of a raw one.
+pub(super) fn column(schema: &FeatureSchema, name: &str, raw: f32) -> (u16, f32) {
+    let mut features = schema.features.iter();
+    let number = features
+        .position(|feature| feature.name == name)
+        .expect("the schema has it");
+    (number as u16, schema.features[number].encode(raw))
+}
+
+/// Keeps the rows that a tree is asked about.
+struct Recorder {
+    flat: FlatTree,
+    kept: Arc<Mutex<Dataset>>,
+}
+
+impl Scorer for Recorder {
+    fn schema(&self) -> &'static FeatureSchema {
+        self.flat.schema()
+    }
+
+    fn score_rows(&mut self, rows: Rows<'_>, scores: &mut [f32]) -> Result<(), PolicyError> {
+        self.flat.score_rows(rows, scores)?;
+        let best = scores.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+        let choice = scores.iter().position(|score| *score == best).unwrap_or(0);
+        let mut kept = self
+            .kept
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        kept.offer_rows(&rows, (scores, choice), |_| [0.0; TieKey::ALL.len()]);
+        Ok(())
+    }
+}
+
+/// Rows as the rules meet them.
+fn recorded<G: Game>(game: &G, starts: &[Tree], list: &G::List) -> Result<Shown, Error> {
+    let (schema, view) = game.schema();
+    let kept = Arc::new(Mutex::new(Dataset::of(schema, view, Seed(0), 200_000)));
+    for tree in starts {
+        let recorder = Recorder {
+            flat: FlatTree::of(tree),
+            kept: Arc::clone(&kept),
+        };
+        game.play(list, Box::new(recorder))?;
+    }
+    let kept = kept.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    Ok(Shown::of(&kept, ROWS_MAX))
+}

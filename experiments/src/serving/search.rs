@@ -8,7 +8,7 @@ use pleach_env::Seed;
 use pleach_scheduler::Scorer;
 use pleach_scheduler::features::{FeatureSchema, View};
 use pleach_scheduler::tree::{FlatTree, Node, Tree};
-use pleach_serving::llm::{Fleet, Outcome, ROUTING_1, Requests, SCHEMA, ScorerRouter, simulate};
+use pleach_serving::llm::{Fleet, Outcome, ROUTING_2, Requests, SCHEMA, ScorerRouter, simulate};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -85,7 +85,7 @@ impl Game for Fleet {
     type List = Requests;
 
     fn schema(&self) -> (&'static FeatureSchema, View) {
-        (&SCHEMA, ROUTING_1)
+        (&SCHEMA, ROUTING_2)
     }
 
     fn play(&self, list: &Requests, scorer: Box<dyn Scorer>) -> Result<Loss, Error> {

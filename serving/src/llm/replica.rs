@@ -98,6 +98,10 @@ pub struct Replica {
     num_recomputed: u64,
     /// Tokens of prompts that were held already.
     reused_tokens: u64,
+    /// Tokens of prompts that were computed.
+    computed_tokens: u64,
+    /// Requests whose last token is there.
+    num_ended: u64,
 }
 
 impl Replica {
@@ -122,6 +126,8 @@ impl Replica {
             prefixes: Prefixes::default(),
             num_recomputed: 0,
             reused_tokens: 0,
+            computed_tokens: 0,
+            num_ended: 0,
         }
     }
 
@@ -176,6 +182,18 @@ impl Replica {
     #[must_use]
     pub fn reused_tokens(&self) -> u64 {
         self.reused_tokens
+    }
+
+    /// Tokens of prompts that it has computed.
+    #[must_use]
+    pub fn computed_tokens(&self) -> u64 {
+        self.computed_tokens
+    }
+
+    /// Requests whose last token is there.
+    #[must_use]
+    pub fn num_ended(&self) -> u64 {
+        self.num_ended
     }
 
     /// Steps so far.
@@ -266,7 +284,7 @@ impl Replica {
     fn step_with_prompts(&mut self, told: &mut Vec<Told>) {
         self.make_room();
         let batch = self.num_running;
-        let mut room = u64::from(self.pace.tokens_max).saturating_sub(batch).max(1);
+        let mut room = self.pace.prompt_room(batch);
         let (mut prompt_tokens, mut num_done) = (0, 0);
         for prefill in &mut self.prefills {
             let taken = room.min(u64::from(prefill.left_tokens));
@@ -282,6 +300,7 @@ impl Replica {
             }
         }
         self.now_ps += self.pace.step(batch, self.context_tokens, prompt_tokens);
+        self.computed_tokens += prompt_tokens;
         self.steps += 1;
         self.context_tokens += batch;
         self.leave(told);
@@ -408,7 +427,9 @@ impl Replica {
         running
     }
 
+    /// The context of what has ended stays where there is room.
     fn keep_prefix(&mut self, work: Work) {
+        self.num_ended += 1;
         let tokens = work.prompt_tokens + work.output_tokens;
         self.prefixes.keep(work.session, tokens);
         self.prefixes

@@ -58,6 +58,12 @@ impl Requests {
         &self.rows
     }
 
+    /// By arrival, without the list.
+    #[must_use]
+    pub fn into_rows(self) -> Vec<Request> {
+        self.rows
+    }
+
     /// Requests a second, from the first to the last.
     #[must_use]
     pub fn rate_per_s(&self) -> f64 {

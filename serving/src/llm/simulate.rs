@@ -1,64 +1,32 @@
 //! A list of requests played on a fleet: gateways look and send, replicas go on, and what they tell is booked.
 
-use std::collections::HashMap;
+use std::borrow::Cow;
 
 use pleach_scheduler::ConfigError;
 
 use crate::llm::fleet::Fleet;
-use crate::llm::outcome::{Outcome, Served};
+use crate::llm::gateway::Gateway;
+use crate::llm::outcome::{Outcome, Served, Tally};
 use crate::llm::replica::{Event, Replica, Told, Work};
 use crate::llm::request::{Request, Requests};
-use crate::llm::router::{Decision, Facts, Router, Sent};
+use crate::llm::router::{Decision, Router};
 use crate::llm::step_time::{ps_of_s, s_of_ps};
 
-/// What a gateway knows.
-struct Gateway {
-    facts: Vec<Facts>,
-    sent: Vec<Sent>,
-    asked_ps: Option<u64>,
-    num_routed: u64,
-    /// Where each conversation was sent last, and the tokens of its context without the answer, which it does not count.
-    homes: HashMap<u32, (usize, u32)>,
-}
-
-impl Gateway {
-    fn new(fleet: &Fleet) -> Gateway {
-        Gateway {
-            facts: vec![Facts::default(); fleet.num_replicas],
-            sent: vec![Sent::default(); fleet.num_replicas],
-            asked_ps: None,
-            num_routed: 0,
-            homes: HashMap::new(),
-        }
-    }
-
-    /// Looks at all replicas.
-    fn ask(&mut self, replicas: &[Replica], now_ps: u64) {
-        for (facts, replica) in self.facts.iter_mut().zip(replicas) {
-            *facts = Facts {
-                waiting_requests: replica.num_waiting(),
-                waiting_tokens: replica.prompt_tokens_left(),
-                running_requests: replica.num_running(),
-                context_tokens: replica.context_tokens(),
-            };
-        }
-        for sent in &mut self.sent {
-            (sent.requests, sent.tokens) = (0, 0);
-        }
-        self.asked_ps = Some(now_ps);
-    }
-}
-
-/// A run under way.
-struct Run<'a> {
-    fleet: &'a Fleet,
-    requests: &'a [Request],
+/// A run under way: [`Run::meet`] the next request, ask for the [`Run::decision`], [`Run::send`] it, until nobody comes.
+#[derive(Clone, Debug)]
+pub(super) struct Run<'a> {
+    fleet: Cow<'a, Fleet>,
+    requests: Cow<'a, [Request]>,
     replicas: Vec<Replica>,
     gateways: Vec<Gateway>,
     /// Number of the next look, of all gateways together.
     next_look: u64,
+    /// Number of the next request, and when it arrives, ps.
+    next: usize,
+    now_ps: u64,
     told: Vec<Told>,
     first_ps: Vec<u64>,
+    tally: Tally,
     outcome: Outcome,
 }
 
@@ -67,73 +35,96 @@ struct Run<'a> {
 /// # Errors
 /// A fleet out of range; a request that fits into no replica; a router that fails.
 pub fn simulate(requests: &Requests, fleet: &Fleet, router: &mut dyn Router) -> Result<Outcome, ConfigError> {
-    fleet.check()?;
-    let rows = requests.rows();
-    let mut run = Run {
-        fleet,
-        requests: rows,
-        replicas: vec![Replica::new(fleet.pace); fleet.num_replicas],
-        gateways: (0..fleet.num_gateways).map(|_| Gateway::new(fleet)).collect(),
-        next_look: 0,
-        told: Vec::new(),
-        first_ps: vec![0; rows.len()],
-        outcome: Outcome {
-            requests: vec![None; rows.len()],
-            makespan_s: 0.0,
-            output_tokens: 0,
-            prompt_tokens: 0,
-            reused_tokens: 0,
-            num_recomputed: 0,
-            num_steps: 0,
-        },
-    };
-    for (id, request) in rows.iter().enumerate() {
-        run.arrive(id, request, router)?;
+    let mut run = Run::new(Cow::Borrowed(requests.rows()), Cow::Borrowed(fleet))?;
+    while run.meet() {
+        let chosen = router.route(&run.decision())?;
+        run.send(chosen);
     }
-    run.advance(u64::MAX);
-    for replica in &run.replicas {
-        run.outcome.reused_tokens += replica.reused_tokens();
-        run.outcome.num_recomputed += replica.num_recomputed();
-        run.outcome.num_steps += replica.num_steps();
-    }
-    Ok(run.outcome)
+    Ok(run.into_outcome())
 }
 
-impl Run<'_> {
-    fn arrive(&mut self, id: usize, request: &Request, router: &mut dyn Router) -> Result<(), ConfigError> {
-        if !self.replicas[0].takes(request.prompt_tokens, request.output_tokens) {
-            let value = format!("{} + {} tokens", request.prompt_tokens, request.output_tokens);
-            let allowed = format!("at most {}, what a replica holds", self.fleet.pace.kv_tokens);
+impl<'a> Run<'a> {
+    pub(super) fn new(requests: Cow<'a, [Request]>, fleet: Cow<'a, Fleet>) -> Result<Run<'a>, ConfigError> {
+        fleet.check()?;
+        let replica = Replica::new(fleet.pace);
+        let unfit = |row: &Request| !replica.takes(row.prompt_tokens, row.output_tokens);
+        if let Some(id) = requests.iter().position(unfit) {
+            let value = format!(
+                "{} + {} tokens",
+                requests[id].prompt_tokens, requests[id].output_tokens
+            );
+            let allowed = format!("at most {}, what a replica holds", fleet.pace.kv_tokens);
             let hint = "Take a larger GPU, or leave the request out.";
             return Err(ConfigError::new(format!("requests[{id}]"), value, allowed, hint));
         }
-        let now_ps = ps_of_s(request.arrival_s);
-        let place = request.session as usize % self.gateways.len();
-        self.look(place, now_ps);
-        let gateway = &self.gateways[place];
-        let home = gateway.homes.get(&request.session);
-        let decision = Decision {
+        Ok(Run {
+            replicas: vec![replica; fleet.num_replicas],
+            gateways: (0..fleet.num_gateways).map(|_| Gateway::new(&fleet)).collect(),
+            next_look: 0,
+            next: 0,
+            now_ps: 0,
+            told: Vec::new(),
+            first_ps: vec![0; requests.len()],
+            tally: Tally::default(),
+            outcome: Outcome {
+                requests: vec![None; requests.len()],
+                makespan_s: 0.0,
+                output_tokens: 0,
+                prompt_tokens: 0,
+                reused_tokens: 0,
+                num_recomputed: 0,
+                num_steps: 0,
+            },
+            fleet,
+            requests,
+        })
+    }
+
+    /// Goes on to the next request; false where none is left, when all that was sent has ended.
+    pub(super) fn meet(&mut self) -> bool {
+        let Some(request) = self.requests.get(self.next).copied() else {
+            self.advance(u64::MAX);
+            return false;
+        };
+        self.now_ps = ps_of_s(request.arrival_s);
+        let place = self.place();
+        self.look(place);
+        self.gateways[place].meet(&request, self.now_ps);
+        true
+    }
+
+    /// Of the request that was met.
+    fn place(&self) -> usize {
+        self.requests[self.next].session as usize % self.gateways.len()
+    }
+
+    /// What is to be decided of the request that was met.
+    pub(super) fn decision(&self) -> Decision<'_> {
+        let (request, gateway) = (&self.requests[self.next], &self.gateways[self.place()]);
+        Decision {
             prompt_tokens: request.prompt_tokens,
-            home: home.map(|(replica, tokens)| (*replica, (*tokens).min(request.prefix_tokens))),
+            home: gateway.home(request),
             facts: &gateway.facts,
             sent: &gateway.sent,
+            lately: &gateway.lately,
+            flow: gateway.flow(),
             num_routed: gateway.num_routed,
-            facts_age_s: s_of_ps(now_ps - gateway.asked_ps.unwrap_or(now_ps)),
-            fleet: self.fleet,
-        };
-        let chosen = router.route(&decision)?;
-        let gateway = &mut self.gateways[place];
+            facts_age_s: gateway.facts_age_s(self.now_ps),
+            fleet: &self.fleet,
+        }
+    }
+
+    /// Sends the request that was met to a replica, or refuses it.
+    pub(super) fn send(&mut self, chosen: Option<usize>) {
+        let (id, place) = (self.next, self.place());
+        let (request, gateway) = (self.requests[id], &mut self.gateways[place]);
+        self.next += 1;
         gateway.num_routed += 1;
         let Some(replica) = chosen else {
-            return Ok(());
+            self.tally.refused += 1;
+            return;
         };
-        let sent = &mut gateway.sent[replica];
-        sent.requests += 1;
-        sent.tokens += u64::from(request.prompt_tokens);
-        sent.last = gateway.num_routed;
-        gateway
-            .homes
-            .insert(request.session, (replica, request.prompt_tokens));
+        gateway.send(replica, &request, self.now_ps);
         self.outcome.prompt_tokens += u64::from(request.prompt_tokens);
         self.outcome.output_tokens += u64::from(request.output_tokens);
         let work = Work {
@@ -143,27 +134,26 @@ impl Run<'_> {
             prefix_tokens: request.prefix_tokens,
             output_tokens: request.output_tokens,
         };
-        self.replicas[replica].send(now_ps, work);
-        Ok(())
+        self.replicas[replica].send(self.now_ps, work);
     }
 
     /// Gateways look at the replicas as often as they were due, the last time at most now. They look one after another, evenly
     /// spread over the time between two looks of one of them.
-    fn look(&mut self, place: usize, now_ps: u64) {
+    fn look(&mut self, place: usize) {
         let (period_ps, num) = (ps_of_s(self.fleet.scrape_s), self.gateways.len() as u64);
         if period_ps == 0 {
-            self.advance(now_ps);
-            self.gateways[place].ask(&self.replicas, now_ps);
+            self.advance(self.now_ps);
+            self.gateways[place].ask(&self.replicas, &self.fleet, self.now_ps);
             return;
         }
         // Of a long time without requests only the last look of each gateway counts.
         let due = |look: u64| (u128::from(look) * u128::from(period_ps) / u128::from(num)) as u64;
-        let rounds = now_ps.saturating_sub(due(self.next_look)) / period_ps;
+        let rounds = self.now_ps.saturating_sub(due(self.next_look)) / period_ps;
         self.next_look += rounds.saturating_sub(1) * num;
-        while due(self.next_look) <= now_ps {
+        while due(self.next_look) <= self.now_ps {
             let at_ps = due(self.next_look);
             self.advance(at_ps);
-            self.gateways[(self.next_look % num) as usize].ask(&self.replicas, at_ps);
+            self.gateways[(self.next_look % num) as usize].ask(&self.replicas, &self.fleet, at_ps);
             self.next_look += 1;
         }
     }
@@ -187,11 +177,37 @@ impl Run<'_> {
                         tpot_s: s_of_ps(at_ps - self.first_ps[id]) / more.max(1.0),
                         latency_s: s_of_ps(at_ps + after_ps - arrival_ps),
                     };
+                    self.tally.book(served.is_hit(self.fleet.targets));
                     self.outcome.makespan_s = self.outcome.makespan_s.max(s_of_ps(at_ps + after_ps));
                     let old = self.outcome.requests[id].replace(served);
                     debug_assert!(old.is_none(), "request {id} ended twice");
                 }
             }
         }
+    }
+
+    /// What has been booked so far.
+    pub(super) fn tally(&self) -> Tally {
+        self.tally
+    }
+
+    /// Seconds since the beginning.
+    pub(super) fn now_s(&self) -> f64 {
+        s_of_ps(self.now_ps)
+    }
+
+    /// Requests that are not decided.
+    pub(super) fn num_left(&self) -> usize {
+        self.requests.len() - self.next
+    }
+
+    /// Of a run whose last request was sent.
+    pub(super) fn into_outcome(mut self) -> Outcome {
+        for replica in &self.replicas {
+            self.outcome.reused_tokens += replica.reused_tokens();
+            self.outcome.num_recomputed += replica.num_recomputed();
+            self.outcome.num_steps += replica.num_steps();
+        }
+        self.outcome
     }
 }

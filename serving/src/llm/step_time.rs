@@ -165,6 +165,13 @@ impl Pace {
             + self.prompt_token_ps * prompt_tokens
     }
 
+    /// Tokens of prompts for which a step has room beside a batch, at least 1.
+    #[must_use]
+    #[inline]
+    pub fn prompt_room(&self, batch: u64) -> u64 {
+        u64::from(self.tokens_max).saturating_sub(batch).max(1)
+    }
+
     /// When a prompt would have its first token, s from now, with prompts of `ahead_tokens` before it and that much running.
     #[must_use]
     pub fn first_token_s(
@@ -175,13 +182,12 @@ impl Pace {
         context_tokens: u64,
     ) -> f64 {
         let prompts = prompt_tokens + ahead_tokens;
-        let room = u64::from(self.tokens_max).saturating_sub(running).max(1);
-        let steps = prompts.div_ceil(room).max(1);
+        let steps = prompts.div_ceil(self.prompt_room(running)).max(1);
         let decodes = steps * self.step(running, context_tokens, 0);
         s_of_ps(self.before_queue_ps + decodes + prompts * self.prompt_token_ps + self.after_first_ps)
     }
 
-    /// Time of a step without prompts, s: the time between two tokens of a request.
+    /// Time of a step without prompts, s.
     #[must_use]
     pub fn token_s(&self, running: u64, context_tokens: u64) -> f64 {
         s_of_ps(self.step(running, context_tokens, 0))

@@ -198,14 +198,14 @@ impl Router for Named {
         let chosen = self.choose(decision);
         if decision.fleet.may_refuse {
             let targets = decision.fleet.targets;
-            let is_late =
-                |bound: Option<f64>, share: &dyn Fn() -> f64| bound.is_some_and(|bound| share() > bound);
-            if is_late(self.shed[0], &|| {
-                decision.ttft_s(chosen, self.own) / targets.ttft_s
-            }) || is_late(self.shed[1], &|| {
-                decision.tpot_s(chosen, self.own) / targets.tpot_s
-            }) {
-                return Ok(None);
+            let is_late = |bound: Option<f64>, share: f64| bound.is_some_and(|bound| share > bound);
+            if self.shed != [None; 2] {
+                let believed = decision.believed(chosen, self.own);
+                if is_late(self.shed[0], believed.ttft_s / targets.ttft_s)
+                    || is_late(self.shed[1], believed.tpot_s / targets.tpot_s)
+                {
+                    return Ok(None);
+                }
             }
         }
         Ok(Some(chosen))

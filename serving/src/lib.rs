@@ -1,5 +1,6 @@
 //! Serving: requests with deadlines, and what shares GPUs among them. Each kind of work has a room of its own:
 //!
+//! - [`layers`]: networks that share accelerators layer by layer;
 //! - [`llm`]: replicas of large language models under continuous batching, and the routers in front.
 //!
 //! # What is deliberately not here
@@ -10,5 +11,7 @@
     allow(clippy::disallowed_methods, reason = "tests hold results to the C library's")
 )]
 
+pub mod layers;
 pub mod llm;
+mod quantile;
 mod settings;

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::quantile::nearest_rank;
+
 /// What users expect.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Targets {
@@ -102,12 +104,7 @@ impl Outcome {
     /// A quantile of a figure of served requests, by the nearest rank; NaN where none was served.
     #[must_use]
     pub fn quantile(&self, part: f64, figure: impl Fn(&Served) -> f64) -> f64 {
-        let mut values: Vec<f64> = self.served().map(|served| figure(&served)).collect();
-        if values.is_empty() {
-            return f64::NAN;
-        }
-        let rank = ((part * values.len() as f64).ceil() as usize).clamp(1, values.len()) - 1;
-        *values.select_nth_unstable_by(rank, f64::total_cmp).1
+        nearest_rank(self.served().map(|served| figure(&served)).collect(), part)
     }
 
     /// The mean of a figure of served requests; NaN where none was served.

@@ -1,6 +1,7 @@
 //! Serving: requests with deadlines, and what shares GPUs among them. Each kind of work has a room of its own:
 //!
 //! - [`layers`]: networks that share accelerators layer by layer;
+//! - [`contexts`]: one GPU that contexts with caps of SMs share, under periodic tasks with deadlines.
 //! - [`llm`]: replicas of large language models under continuous batching, and the routers in front.
 //!
 //! # What is deliberately not here
@@ -12,6 +13,7 @@
 )]
 
 pub mod layers;
+pub mod contexts;
 pub mod llm;
 mod quantile;
 mod settings;

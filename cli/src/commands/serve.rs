@@ -3,10 +3,12 @@
 use pleach_env::Seed;
 use pleach_experiments::error::Error;
 use pleach_experiments::run_folder::atomic_file;
-use pleach_experiments::serving::{RoutingSearch, compare, search_router, write};
+use pleach_experiments::serving::{Description, RoutingSearch, compare, read, search_router, write};
 
 use crate::commands::Context;
-use crate::flags::serve::{ServeArgs, ServeCommand, ServeEvaluateArgs, ServeGenerateArgs, ServeSearchArgs};
+use crate::flags::serve::{
+    ServeArgs, ServeCommand, ServeDescribeArgs, ServeEvaluateArgs, ServeGenerateArgs, ServeSearchArgs,
+};
 use crate::progress::bars;
 
 /// Runs a step.
@@ -17,17 +19,41 @@ pub fn run(args: &ServeArgs, context: &mut Context<'_>) -> Result<(), Error> {
     match &args.command {
         ServeCommand::Evaluate(args) => evaluate(args, context),
         ServeCommand::Search(args) => search(args, context),
+        ServeCommand::Describe(args) => describe(args, context),
         ServeCommand::Generate(args) => generate(args, context),
     }
 }
 
 fn evaluate(args: &ServeEvaluateArgs, context: &mut Context<'_>) -> Result<(), Error> {
-    let comparison = compare(&args.serving, &args.router, args.report.seed())?;
+    let rates = compare(&args.serving, &args.router, &args.rates, args.report.seed())?;
     if !args.report.quiet() {
-        context.say(comparison.table().to_terminal().trim_end())?;
+        let tables = rates.0.iter().map(|(_, at)| at.table());
+        let all: Vec<String> = (rates.table().into_iter())
+            .chain(tables)
+            .map(|table| table.to_terminal().trim_end().to_string())
+            .collect();
+        context.say(&all.join("\n\n"))?;
     }
-    match args.report.json() {
-        Some(path) => context.write_json(path, &comparison),
+    if let Some(path) = &args.page.html {
+        atomic_file::write(path, rates.html(&context.command_line).as_bytes())?;
+    }
+    match (args.report.json(), rates.0.as_slice()) {
+        (Some(path), [(_, only)]) => context.write_json(path, only),
+        (Some(path), several) => context.write_json(path, &several),
+        (None, _) => Ok(()),
+    }
+}
+
+fn describe(args: &ServeDescribeArgs, context: &mut Context<'_>) -> Result<(), Error> {
+    let found = Description::of(&read(&args.requests)?);
+    if !args.words.quiet {
+        context.say(found.table().to_terminal().trim_end())?;
+    }
+    if let Some(path) = &args.page.html {
+        atomic_file::write(path, found.html(&context.command_line).as_bytes())?;
+    }
+    match &args.data.json {
+        Some(path) => context.write_json(path, &found),
         None => Ok(()),
     }
 }

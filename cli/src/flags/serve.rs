@@ -6,7 +6,7 @@ use clap::{ArgAction, Args, Subcommand};
 use pleach_experiments::evaluate::flag_values;
 use pleach_experiments::serving::ServingConfig;
 
-use super::{ForceFlag, ReportFlags};
+use super::{ForceFlag, JsonFlag, PageFlag, QuietFlag, ReportFlags};
 
 /// Serving language models: who sends a request to which replica. Compares routers on the same requests, and searches for a tree that
 /// routes (docs/serving.md).
@@ -29,6 +29,7 @@ pub enum ServeCommand {
     #[command(after_help = "\
 Examples:
   pleach serve evaluate --router round-robin,least-tokens:own=false,least-ttft
+  pleach serve evaluate --rates 0.8,1,1.2,1.4 --html routers.html
   pleach serve evaluate --requests AzureLLMInferenceTrace_conv.csv.gz --faster 36 --refuse --router least-ttft:shed=1,router.json")]
     Evaluate(ServeEvaluateArgs),
     /// Search for a tree that routes, and judge it against the strongest rule
@@ -38,6 +39,12 @@ Examples:
   pleach serve search --refuse --rate-per-s 200 --gateways 4 --to router.json
   pleach export router.json --to go")]
     Search(ServeSearchArgs),
+    /// Tell how a list of requests comes, how long its prompts and answers are, and what conversations hold
+    #[command(after_help = "\
+Examples:
+  pleach serve describe AzureLLMInferenceTrace_conv.csv.gz
+  pleach serve describe conversation_trace.jsonl.gz --html requests.html")]
+    Describe(ServeDescribeArgs),
     /// Draw a list of requests into a file
     #[command(after_help = "\
 Examples:
@@ -53,12 +60,35 @@ pub struct ServeEvaluateArgs {
     #[arg(long, value_name = "NAME|FILE", value_delimiter = ',', action = ArgAction::Append,
         default_value = "round-robin,two-choices,least-requests,least-tokens,least-ttft,headroom,sessions,weighted")]
     pub router: Vec<String>,
+    /// Rates over that of the requests, repeated or with commas: hits over the rate
+    #[arg(long, value_name = "X", value_delimiter = ',', action = ArgAction::Append, default_value = "1",
+        value_parser = flag_values::positive)]
+    pub rates: Vec<f64>,
     /// Requests and replicas.
     #[command(flatten)]
     pub serving: ServingConfig,
+    /// A page.
+    #[command(flatten)]
+    pub page: PageFlag,
     /// Seed, results as JSON, machine.
     #[command(flatten)]
     pub report: ReportFlags,
+}
+
+/// `pleach serve describe`.
+#[derive(Args, Clone, Debug)]
+pub struct ServeDescribeArgs {
+    /// A list of requests: ours, Azure's or Mooncake's (docs/serving.md)
+    pub requests: PathBuf,
+    /// A page.
+    #[command(flatten)]
+    pub page: PageFlag,
+    /// Results as JSON.
+    #[command(flatten)]
+    pub data: JsonFlag,
+    /// How much is said.
+    #[command(flatten)]
+    pub words: QuietFlag,
 }
 
 /// `pleach serve search`.

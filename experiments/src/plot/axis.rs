@@ -113,6 +113,11 @@ impl Axis {
             .filter(inside)
             .map(|&(s, name)| (s, name.to_string()))
             .collect();
+        if high <= 10.0 {
+            let marks = (-3..=1).flat_map(|power| [1.0, 2.0, 5.0].map(|digit| digit * 10f64.powi(power)));
+            let marks = marks.filter(|s| (low * 0.999..=high * 1.001).contains(s));
+            ticks = marks.map(|s| (s, short_seconds(s))).collect();
+        }
         if ticks.len() < 2 {
             ticks = vec![(low, show_seconds(low)), (high, show_seconds(high))];
         }
@@ -181,6 +186,15 @@ fn sane(low: f64, high: f64) -> (f64, f64) {
     }
 }
 
+/// `20 ms`, `5 s`.
+fn short_seconds(s: f64) -> String {
+    if s < 0.999 {
+        format!("{:.0} ms", 1e3 * s)
+    } else {
+        format!("{s:.0} s")
+    }
+}
+
 fn nice_step(rough: f64) -> f64 {
     let power = 10f64.powi(log10(rough).floor() as i32);
     let digit = [1.0, 2.0, 5.0, 10.0]
@@ -238,6 +252,8 @@ mod tests {
             labels(&axis),
             ["1 s", "10 s", "1 min", "10 min", "1 h", "6 h", "1 d"]
         );
+        let short = Axis::log_time("TPOT", 0.01, 0.12);
+        assert_eq!(labels(&short), ["10 ms", "20 ms", "50 ms", "100 ms"]);
         let gap = axis.place(600.0) - axis.place(60.0);
         assert!((axis.place(100.0) - axis.place(10.0) - gap).abs() < 1e-12);
         assert_eq!(

@@ -6,8 +6,8 @@ use crate::evaluate::stats::quantile;
 
 /// Points of one line, at most.
 pub(crate) const CDF_POINTS_MAX: usize = 400;
-/// Shortest time shown, seconds; shorter JCTs are drawn at the edge.
-const LOW_S: f64 = 1.0;
+/// Shortest time of jobs that has a place of its own, s.
+pub(crate) const JOBS_LOW_S: f64 = 1.0;
 
 /// One line: (value in seconds, part of the jobs), both ascending.
 #[derive(Clone, Debug, PartialEq)]
@@ -20,14 +20,14 @@ pub struct Curve<'a> {
     pub points: Vec<(f64, f64)>,
 }
 
-/// Distributions of durations on a logarithmic axis, with a legend; none without a point.
+/// Distributions of durations on a logarithmic axis, with a legend; none without a point. Times below `low_s` are drawn at the edge.
 #[must_use]
-pub fn plot(x: &str, y: &str, description: &str, mut curves: Vec<Curve<'_>>) -> Option<String> {
+pub fn plot(x: &str, y: &str, description: &str, low_s: f64, mut curves: Vec<Curve<'_>>) -> Option<String> {
     curves.retain(|curve| !curve.points.is_empty());
     let ends = curves
         .iter()
         .filter_map(|curve| Some((curve.points.first()?.0, curve.points.last()?.0)));
-    let (low, high) = ends.fold((f64::INFINITY, LOW_S), |(low, high), (first, last)| {
+    let (low, high) = ends.fold((f64::INFINITY, low_s), |(low, high), (first, last)| {
         (low.min(first), high.max(last))
     });
     if curves.is_empty() {
@@ -38,7 +38,7 @@ pub fn plot(x: &str, y: &str, description: &str, mut curves: Vec<Curve<'_>>) -> 
         .collect::<Vec<(f64, String)>>();
     let names: Vec<(usize, &str)> = curves.iter().map(|curve| (curve.series, curve.name)).collect();
     let drawn = at_both_widths(|width| {
-        let time = Axis::log_time(x, low.max(LOW_S), high);
+        let time = Axis::log_time(x, low.max(low_s), high);
         let mut frame = Frame::new(time, Axis::fixed(y, 0.0, 1.0, parts.clone()), 360.0).wide(width);
         for curve in &curves {
             frame.line(curve.series, curve.name, &curve.points);

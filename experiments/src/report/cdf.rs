@@ -1,7 +1,7 @@
 //! Which part of the jobs finished within a given time: one line for each policy, logarithmic in time.
 
 use crate::evaluate::results::Results;
-use crate::plot::distribution::{Curve, plot, points};
+use crate::plot::distribution::{Curve, JOBS_LOW_S, plot, points};
 use crate::report::looks;
 
 /// The plot and its legend; none where no run kept its JCTs.
@@ -18,6 +18,7 @@ pub fn render(results: &Results) -> Option<String> {
         "job completion time (log scale)",
         "jobs finished within this time",
         "Distribution of job completion times, one line for each policy",
+        JOBS_LOW_S,
         curves.collect(),
     )
 }

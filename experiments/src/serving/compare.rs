@@ -1,14 +1,17 @@
 //! Routers on the same lists, with paired intervals.
 
 use pleach_env::Seed;
-use pleach_serving::llm::{Fleet, Outcome, Requests, simulate};
+use pleach_serving::llm::{Fleet, Outcome, Requests, Served, simulate};
 use rayon::prelude::*;
 use serde::Serialize;
 
+use super::page::Rates;
 use super::{ServingConfig, router};
 use crate::error::Error;
 use crate::evaluate::stats::{bootstrap_mean, mean};
 use crate::evaluate::table::Table;
+use crate::plot::distribution::points;
+use crate::workload_report::spread::sorted;
 
 /// What one router came to, mean over lists.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -33,6 +36,12 @@ pub struct RouterRow {
     pub reused_pct: f64,
     /// Hits of each list, %.
     pub by_list: Vec<f64>,
+    /// Distribution of the time to the first token over all lists: (s, part of the served requests), for plots.
+    #[serde(skip)]
+    pub ttft_s: Vec<(f64, f64)>,
+    /// The same of the time between tokens.
+    #[serde(skip)]
+    pub tpot_s: Vec<(f64, f64)>,
 }
 
 /// A comparison.
@@ -46,17 +55,20 @@ pub struct Comparison {
     pub routers: Vec<RouterRow>,
 }
 
-/// Plays all routers on all lists.
+/// Plays all routers on all lists, at each of these times the rate.
 ///
 /// # Errors
 /// A router or a setting that cannot be used.
-pub fn compare(config: &ServingConfig, routers: &[String], seed: u64) -> Result<Comparison, Error> {
+pub fn compare(config: &ServingConfig, routers: &[String], rates: &[f64], seed: u64) -> Result<Rates, Error> {
     let fleet = config.fleet()?;
     for name in routers {
         router(name, seed)?;
     }
-    let lists = config.draw(Seed(seed).child("serving", 0), usize::from(config.lists), 1.0)?;
-    compare_on(&lists, &fleet, routers, seed)
+    let at = |rate: &f64| {
+        let lists = config.draw(Seed(seed).child("serving", 0), usize::from(config.lists), *rate)?;
+        Ok((*rate, compare_on(&lists, &fleet, routers, seed)?))
+    };
+    Ok(Rates(rates.iter().map(at).collect::<Result<_, Error>>()?))
 }
 
 /// The same on given lists.
@@ -129,7 +141,14 @@ fn row(name: &str, outcomes: &[Outcome], by_list: Vec<f64>, first: Option<&[f64]
             100.0 * outcome.reused_tokens as f64 / outcome.prompt_tokens.max(1) as f64
         }),
         by_list,
+        ttft_s: distribution(outcomes, |served| served.ttft_s),
+        tpot_s: distribution(outcomes, |served| served.tpot_s),
     }
+}
+
+fn distribution(outcomes: &[Outcome], figure: impl Fn(&Served) -> f64) -> Vec<(f64, f64)> {
+    let all = outcomes.iter().flat_map(Outcome::served);
+    points(&sorted(all.map(|served| figure(&served))))
 }
 
 impl Comparison {

@@ -4,6 +4,8 @@
 //! is the share of requests within both targets; refused ones are misses.
 
 mod compare;
+mod describe;
+mod page;
 mod race;
 mod rivals;
 mod search;
@@ -28,6 +30,8 @@ use crate::evaluate::flag_values;
 use crate::run_folder::atomic_file;
 
 pub use compare::{Comparison, RouterRow, compare};
+pub use describe::Description;
+pub use page::Rates;
 pub use search::{RoutingSearch, SearchedRouter, search_router};
 
 /// Requests, replicas and what users expect.
@@ -164,7 +168,11 @@ pub fn write(path: &Path, requests: &Requests) -> Result<(), Error> {
     Ok(file::write(path, requests).map_err(pleach_env::workload::Error::from)?)
 }
 
-fn read(path: &Path) -> Result<Requests, Error> {
+/// Reads a list in any of its forms.
+///
+/// # Errors
+/// A file that cannot be read.
+pub fn read(path: &Path) -> Result<Requests, Error> {
     Ok(file::read(path)
         .map_err(pleach_env::workload::Error::from)?
         .requests)

@@ -33,16 +33,43 @@ fn the_defaults_of_flags_are_those_of_the_configuration() {
 #[test]
 fn a_comparison_is_paired_with_its_first_router_and_repeats_itself() {
     let routers = names(&["round-robin", "least-ttft", "round-robin"]);
-    let found = compare(&small(), &routers, 1).unwrap();
-    assert_eq!(found, compare(&small(), &routers, 1).unwrap());
+    let at = |seed: u64| compare(&small(), &routers, &[1.0], seed).unwrap().0.remove(0).1;
+    let found = at(1);
+    assert_eq!(found, at(1));
     assert_eq!((found.num_lists, found.routers[0].gain_points), (3, None));
     assert_eq!(found.routers[2].gain_points, Some(0.0));
-    assert_ne!(found, compare(&small(), &routers, 2).unwrap());
+    assert_ne!(found, at(2));
     let text = found.table().to_terminal();
     assert!(
         text.contains("points over round-robin") && text.lines().all(|line| line.chars().count() <= 110),
         "{text}"
     );
+}
+
+#[test]
+fn a_page_shows_hits_over_rates_and_a_distribution_for_each() {
+    let routers = names(&["round-robin", "least-ttft"]);
+    let rates = compare(&small(), &routers, &[1.0, 2.0], 1).unwrap();
+    let table = rates.table().unwrap();
+    let hits = |column: usize| -> f64 { table.rows[0][column].parse().unwrap() };
+    assert!(hits(1) > hits(2), "more requests, fewer hits");
+    let (_, first) = &rates.0[0];
+    let ttft_s = &first.routers[0].ttft_s;
+    assert!(
+        ttft_s
+            .windows(2)
+            .all(|pair| pair[0].0 <= pair[1].0 && pair[0].1 <= pair[1].1)
+    );
+    let html = rates.html("pleach serve evaluate");
+    pleach_tests::assert_well_formed(&html);
+    assert_eq!(
+        html.matches("Distribution of the time to the first token")
+            .count()
+            % 2,
+        0,
+        "at both widths"
+    );
+    assert!(compare(&small(), &routers, &[1.0], 1).unwrap().table().is_none());
 }
 
 #[test]
@@ -103,14 +130,16 @@ fn a_searched_tree_is_judged_on_lists_of_its_own_and_plays_from_its_file() {
     let path = folder.path().join("router.json");
     std::fs::write(&path, found.tree.to_json()).unwrap();
     assert_eq!(tree(&path).unwrap(), found.tree);
-    let by_file = compare(&small(), &names(&[path.to_str().unwrap()]), 1).unwrap();
-    assert!(by_file.routers[0].hits_pct > 0.0);
+    let by_file = compare(&small(), &names(&[path.to_str().unwrap()]), &[1.0], 1).unwrap();
+    assert!(by_file.0[0].1.routers[0].hits_pct > 0.0);
 }
 
 #[test]
 fn routers_that_are_not_there_and_trees_of_jobs_are_refused() {
     for (text, expected) in [("fastest", "least-ttft"), ("nowhere.json", "nowhere.json")] {
-        let error = compare(&small(), &names(&[text]), 1).unwrap_err().to_string();
+        let error = compare(&small(), &names(&[text]), &[1.0], 1)
+            .unwrap_err()
+            .to_string();
         assert!(error.contains(expected), "{error}");
     }
     let of_jobs = concat!(env!("CARGO_MANIFEST_DIR"), "/../checkpoints/reference");
@@ -128,7 +157,7 @@ fn routers_that_are_not_there_and_trees_of_jobs_are_refused() {
         .filter(|path| path.is_file() && path.to_string_lossy().contains("tree"))
         .min();
     let tree_of_jobs = tree_of_jobs.expect("the repository has trees");
-    let error = compare(&small(), &names(&[tree_of_jobs.to_str().unwrap()]), 1)
+    let error = compare(&small(), &names(&[tree_of_jobs.to_str().unwrap()]), &[1.0], 1)
         .unwrap_err()
         .to_string();
     assert!(error.contains("tree"), "{error}");

@@ -103,6 +103,7 @@ fn distribution(x: &str, y: &str, values: &[Vec<f64>; 4]) -> Option<String> {
         x,
         y,
         &format!("{y}, one line for each gang bucket"),
+        distribution::JOBS_LOW_S,
         curves.collect(),
     )
 }

@@ -12,8 +12,8 @@
     allow(clippy::disallowed_methods, reason = "tests hold results to the C library's")
 )]
 
-pub mod layers;
 pub mod contexts;
+pub mod layers;
 pub mod llm;
 mod quantile;
 mod settings;

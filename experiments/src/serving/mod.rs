@@ -199,7 +199,8 @@ fn cut(whole: &Requests, num: usize) -> Result<Vec<Requests>, Error> {
 
 /// Everyone with a name who decides about requests, room by room.
 pub fn policies() -> impl Iterator<Item = &'static Info> {
-    let rooms: [&[Info]; 1] = [pleach_serving::llm::POLICIES];
+    use pleach_serving::{contexts, layers, llm};
+    let rooms = [llm::POLICIES, contexts::POLICIES, layers::POLICIES];
     rooms.into_iter().flatten()
 }
 

@@ -29,8 +29,13 @@ pub fn run(args: &PoliciesArgs, context: &mut Context<'_>) -> Result<(), Error> 
         return context.say(page.trim_end());
     }
     if let Some(spec) = &args.show {
-        if let Some(info) = serving::policies().find(|info| info.name == spec) {
-            return context.say(&described(info));
+        // Rooms may have rules of the same name.
+        let serving: Vec<String> = serving::policies()
+            .filter(|info| info.name == spec)
+            .map(described)
+            .collect();
+        if !serving.is_empty() && infos().all(|(info, _)| info.name != spec) {
+            return context.say(&serving.join("\n\n"));
         }
         let policies = DOOR.open(spec)?;
         if let Some(path) = &args.html {

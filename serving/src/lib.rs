@@ -1,7 +1,8 @@
 //! Serving: requests with deadlines, and what shares GPUs among them. Each kind of work has a room of its own:
 //!
 //! - [`layers`]: networks that share accelerators layer by layer;
-//! - [`contexts`]: one GPU that contexts with caps of SMs share, under periodic tasks with deadlines.
+//! - [`contexts`]: one GPU that contexts with caps of SMs share, under periodic tasks with deadlines;
+//! - [`functions`]: requests of applications, graphs of functions with one target, batched on slices of GPUs, and dispatchers;
 //! - [`llm`]: replicas of large language models under continuous batching, and the routers in front.
 //!
 //! # What is deliberately not here
@@ -13,6 +14,7 @@
 )]
 
 pub mod contexts;
+pub mod functions;
 pub mod layers;
 pub mod llm;
 mod quantile;

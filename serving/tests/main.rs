@@ -6,3 +6,4 @@ mod contexts;
 mod environment;
 mod fleet;
 mod layers;
+mod functions;

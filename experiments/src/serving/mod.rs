@@ -199,8 +199,8 @@ fn cut(whole: &Requests, num: usize) -> Result<Vec<Requests>, Error> {
 
 /// Everyone with a name who decides about requests, room by room.
 pub fn policies() -> impl Iterator<Item = &'static Info> {
-    use pleach_serving::{contexts, layers, llm};
-    let rooms = [llm::POLICIES, contexts::POLICIES, layers::POLICIES];
+    use pleach_serving::{contexts, functions, layers, llm};
+    let rooms = [llm::POLICIES, contexts::POLICIES, functions::POLICIES, layers::POLICIES];
     rooms.into_iter().flatten()
 }
 

@@ -1,0 +1,174 @@
+//! Dispatchers by name, with settings after colons: `esg:margin=0.1:shed=1.2`.
+//!
+//! Every rule has the same leave: a margin before the target, a factor of the fastest way on below which a request is dropped, and the
+//! choice of a node that knows of warm containers. So what is compared are the rules.
+
+mod batching;
+mod esg;
+mod fixed;
+
+use pleach_scheduler::ConfigError;
+use pleach_scheduler::heuristics::Info;
+use pleach_workloads::Seed;
+
+use super::app::Work;
+use super::engine::Dispatcher;
+use super::platform::{Placing, Platform};
+use super::state::State;
+use crate::settings::Settings;
+
+use batching::{Batching, Rule};
+use esg::Esg;
+use fixed::{Fixed, Planner};
+
+/// The rules.
+pub const POLICIES: &[Info] = &[
+    rule(
+        "esg",
+        "profiles, queues, slack, warm containers, inputs",
+        "the cheapest ways through a group within its share of the time left",
+        "ESG, HPDC'24",
+    ),
+    rule(
+        "infless",
+        "profiles, rate, a function's share",
+        "most throughput per resource over what stays free, by batch timeouts",
+        "INFless, ASPLOS'22",
+    ),
+    rule(
+        "fast-gshare",
+        "profiles, rate, a function's share",
+        "most requests per slice for the bulk, the smallest that suffices for the rest",
+        "FaST-GShare, ICPP'23",
+    ),
+    rule(
+        "orion",
+        "profiles, noise",
+        "the cheapest way whose 95th percentile is within the target, fixed at arrival",
+        "Orion, OSDI'22",
+    ),
+    rule(
+        "aquatope",
+        "profiles, noise",
+        "a configuration for each function, fixed by a search beforehand",
+        "Aquatope, ASPLOS'23",
+    ),
+    rule(
+        "clockwork",
+        "profiles, slack",
+        "by deadline, the largest batch that meets it",
+        "Clockwork, OSDI'20",
+    ),
+    rule(
+        "nexus",
+        "profiles, rate, a function's share",
+        "the cheapest batch that takes half a function's share",
+        "Nexus, SOSP'19",
+    ),
+    rule(
+        "edf",
+        "profiles",
+        "by deadline, the cheapest way within a part of the target, fixed",
+        "plain",
+    ),
+    rule(
+        "fastest",
+        "profiles",
+        "by deadline, the fastest configuration",
+        "plain",
+    ),
+];
+
+const fn rule(
+    name: &'static str,
+    knows: &'static str,
+    decides: &'static str,
+    citation: &'static str,
+) -> Info {
+    Info {
+        name,
+        family: "dispatcher",
+        citation,
+        knows,
+        decides,
+    }
+}
+
+/// What all rules have.
+#[derive(Clone, Copy, Debug)]
+struct Leave {
+    /// Part of the target that is kept, 0 to 0.9.
+    margin: f64,
+    /// A request is dropped where less than so many times its fastest way on is left.
+    shed: f64,
+    placing: Placing,
+}
+
+impl Leave {
+    /// Drops the doomed. A queue's first request has the least time left of all.
+    fn shed(self, state: &mut State<'_>) {
+        if self.shed == 0.0 {
+            return;
+        }
+        for step in 0..state.queues().len() {
+            let least_us = (state.work().steps[step].fastest_us as f64 * self.shed) as u64;
+            while let Some(head) = state.head(step) {
+                if head.deadline_us >= state.now_us() + least_us || !state.shed(step) {
+                    break;
+                }
+            }
+        }
+    }
+}
+
+/// The dispatcher of a name with settings: `margin` (0 to 0.9), `shed` (0 to 10, 1 where dropping is allowed; 0: never), `warm`
+/// (whether a node is chosen by inputs and warm containers); `esg` has `wait`, `cheap` and `edf`, fixed plans have `batch`.
+///
+/// # Errors
+/// A name or a setting that is not there, or a value out of range.
+pub fn by_name(
+    text: &str,
+    work: &Work,
+    platform: &Platform,
+    slo: f64,
+) -> Result<Box<dyn Dispatcher>, ConfigError> {
+    let mut settings = Settings::of("dispatcher", text, POLICIES)?;
+    let name = settings.name;
+    let margin = settings.number("margin", 0.0..=0.9)?;
+    let shed = settings.number("shed", 0.0..=10.0)?.unwrap_or(1.0);
+    let is_blind = matches!(name, "infless" | "fast-gshare");
+    let warm = settings.truth("warm")?.unwrap_or(!is_blind);
+    let leave = Leave {
+        // The plain rule plans for four parts in five; published ones as they are told.
+        margin: margin.unwrap_or(if name == "edf" { 0.2 } else { 0.0 }),
+        shed,
+        placing: if warm { Placing::Warm } else { Placing::Tight },
+    };
+    let batching = |rule: Rule| -> Box<dyn Dispatcher> { Box::new(Batching::new(rule, leave, slo)) };
+    let planner = match name {
+        "esg" => {
+            let mut esg = Esg::new(leave);
+            esg.waits = settings.truth("wait")?.unwrap_or(false);
+            esg.cheap = settings.truth("cheap")?.unwrap_or(false);
+            esg.edf = settings.truth("edf")?.unwrap_or(false);
+            settings.end()?;
+            return Ok(Box::new(esg));
+        }
+        "orion" => Planner::Percentile,
+        "aquatope" => Planner::Search(Seed(0)),
+        "edf" => Planner::Cheapest,
+        "fastest" => Planner::Fastest,
+        batches => {
+            settings.end()?;
+            return Ok(match batches {
+                "infless" => batching(Rule::Infless),
+                "fast-gshare" => batching(Rule::FastGshare),
+                "clockwork" => batching(Rule::Clockwork),
+                _ => batching(Rule::Nexus),
+            });
+        }
+    };
+    let batch = settings.number("batch", 1.0..=64.0)?.unwrap_or(1.0) as u16;
+    settings.end()?;
+    Ok(Box::new(Fixed::new(planner, leave, (work, platform, slo), batch)))
+}

@@ -5,5 +5,5 @@
 mod contexts;
 mod environment;
 mod fleet;
-mod layers;
 mod functions;
+mod layers;

@@ -7,3 +7,4 @@ mod environment;
 mod fleet;
 mod functions;
 mod layers;
+mod residents;

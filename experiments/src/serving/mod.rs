@@ -200,7 +200,13 @@ fn cut(whole: &Requests, num: usize) -> Result<Vec<Requests>, Error> {
 /// Everyone with a name who decides about requests, room by room.
 pub fn policies() -> impl Iterator<Item = &'static Info> {
     use pleach_serving::{contexts, functions, layers, llm};
-    let rooms = [llm::POLICIES, contexts::POLICIES, functions::POLICIES, layers::POLICIES];
+    let rooms = [
+        llm::POLICIES,
+        contexts::POLICIES,
+        contexts::residents::POLICIES,
+        functions::POLICIES,
+        layers::POLICIES,
+    ];
     rooms.into_iter().flatten()
 }
 

@@ -15,13 +15,14 @@ mod gpu;
 mod outcome;
 mod policy;
 pub mod released;
+pub mod residents;
 mod simulate;
 mod task;
 
 pub use capacity::Capacity;
 pub use gpu::{Context, Gpu};
 pub use outcome::Outcome;
-pub use policy::{Decision, Discipline, Held, POLICIES, Policy, by_name};
+pub use policy::{Decision, Discipline, Held, Order, POLICIES, Policy, by_name};
 pub use simulate::{Run, simulate};
 pub use task::{Network, Stage, Task};
 

@@ -9,7 +9,7 @@ pub struct Outcome {
     pub met: u64,
     /// Ended after it.
     pub late: u64,
-    /// Never begun: the frame before ended after they were due.
+    /// Never begun, for the frame before ended after they were due, or given up.
     pub skipped: u64,
     /// Frames that ended between the warm-up and the end of the run.
     pub num_in_window: u64,

@@ -83,10 +83,23 @@ impl Decision<'_> {
 pub struct Discipline {
     /// A network runs as one, not stage by stage.
     pub is_whole: bool,
-    /// Queues go by arrival, not by deadline.
-    pub is_fifo: bool,
+    /// Who goes first in a queue.
+    pub order: Order,
     /// Stages have deadlines of their own, and high ones go first; else a frame's deadline is that of its stages.
     pub has_virtual_deadlines: bool,
+    /// A frame whose rest would end late is given up when a stage of it becomes ready.
+    pub gives_up: bool,
+}
+
+/// Who goes first in a queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// Earliest deadline.
+    Deadline,
+    /// First to come.
+    Arrival,
+    /// Lowest number of the task.
+    Task,
 }
 
 /// Chooses a context for each stage that becomes ready.
@@ -124,6 +137,12 @@ pub const POLICIES: &[Info] = &[
         "edf",
         "deadlines of frames",
         "the context with the fewest stages; earliest deadline first",
+        "Liu and Layland, 1973",
+    ),
+    rule(
+        "fixed",
+        "numbers of tasks",
+        "the context with the fewest stages; the lowest task first",
         "Liu and Layland, 1973",
     ),
     rule(
@@ -171,23 +190,28 @@ struct Named {
     has_brake: bool,
 }
 
-/// The policy of a name with settings: `fifo`, `whole` and `deadlines` are those of [`Discipline`], `brake` holds early stages back.
+/// The policy of a name with settings: `whole` runs networks as one, `fifo` orders by arrival, `deadlines` and `give-up` are those of
+/// [`Discipline`], `brake` holds early stages back.
 ///
 /// # Errors
 /// A name or a setting that is not there, or a value out of range.
 pub fn by_name(text: &str) -> Result<Box<dyn Policy>, ConfigError> {
     let mut settings = Settings::of("policy", text, POLICIES)?;
-    let (choice, is_whole, is_fifo, is_sgprs) = match settings.name {
-        "sgprs" => (Choice::Sgprs, false, false, true),
-        "limit" => (Choice::Fewest, false, true, false),
-        "edf" => (Choice::Fewest, false, false, false),
-        "static" => (Choice::Pinned, false, false, false),
-        _ => (Choice::Pinned, true, true, false),
+    let (choice, order) = match settings.name {
+        "sgprs" => (Choice::Sgprs, Order::Deadline),
+        "limit" => (Choice::Fewest, Order::Arrival),
+        "edf" => (Choice::Fewest, Order::Deadline),
+        "fixed" => (Choice::Fewest, Order::Task),
+        "static" => (Choice::Pinned, Order::Deadline),
+        _ => (Choice::Pinned, Order::Arrival),
     };
+    let (is_sgprs, is_naive) = (settings.name == "sgprs", settings.name == "naive");
+    let is_fifo = settings.truth("fifo")?.unwrap_or(false);
     let discipline = Discipline {
-        is_whole: settings.truth("whole")?.unwrap_or(is_whole),
-        is_fifo: settings.truth("fifo")?.unwrap_or(is_fifo),
+        is_whole: settings.truth("whole")?.unwrap_or(is_naive),
+        order: if is_fifo { Order::Arrival } else { order },
         has_virtual_deadlines: settings.truth("deadlines")?.unwrap_or(is_sgprs),
+        gives_up: settings.truth("give-up")?.unwrap_or(false),
     };
     let has_brake = settings.truth("brake")?.unwrap_or(is_sgprs);
     settings.end()?;

@@ -10,7 +10,7 @@ use pleach_scheduler::{ConfigError, portable_math};
 use pleach_workloads::Seed;
 use rand::RngExt as _;
 
-use super::policy::{Decision, Discipline, Held, Policy};
+use super::policy::{Decision, Discipline, Held, Order, Policy};
 use super::{Gpu, Outcome, Task};
 
 /// Most tasks of a run.
@@ -112,6 +112,8 @@ struct Plan {
     stacked_us: Vec<u64>,
     /// By stage and context, µs.
     occupied_us: Vec<Vec<u64>>,
+    /// Least occupied time of a stage and those after it, µs.
+    rest_us: Vec<u64>,
     /// By context, fs of work per µs.
     speed_max: Vec<u64>,
 }
@@ -139,6 +141,10 @@ impl Plan {
             (u128::from(task.period_us) * 99 * u128::from(least(times)) / (100 * u128::from(sum.max(1))))
                 as u64
         };
+        let mut rest_us: Vec<u64> = occupied_us.iter().map(least).collect();
+        for stage in (1..rest_us.len()).rev() {
+            rest_us[stage - 1] += rest_us[stage];
+        }
         let budget_us: Vec<u64> = occupied_us.iter().map(budget).collect();
         let mut stacked = 0;
         let stack = |budget: &u64| {
@@ -152,6 +158,7 @@ impl Plan {
             is_high,
             budget_us,
             occupied_us,
+            rest_us,
         }
     }
 }
@@ -339,7 +346,7 @@ impl State<'_> {
         }
     }
 
-    /// Books a frame, and sets the release of the next one that is not more than a period late.
+    /// Books a frame that ended.
     fn end_frame(&mut self, task: usize, release_us: u64) {
         let (now_us, period_us) = (self.now_us, self.tasks[task].period_us);
         self.outcome.response_us += now_us - release_us;
@@ -351,8 +358,14 @@ impl State<'_> {
         if (self.run.warm_up_us..self.run.length_us).contains(&now_us) {
             self.outcome.num_in_window += 1;
         }
+        self.next_frame(task, release_us);
+    }
+
+    /// Sets the release of the first frame after this one that is not due yet.
+    fn next_frame(&mut self, task: usize, release_us: u64) {
+        let period_us = self.tasks[task].period_us;
         let mut next_us = release_us + period_us;
-        while next_us + period_us <= now_us {
+        while next_us + period_us <= self.now_us {
             if next_us < self.run.length_us {
                 self.outcome.released += 1;
                 self.outcome.skipped += 1;
@@ -360,13 +373,19 @@ impl State<'_> {
             next_us += period_us;
         }
         self.frames[task].release_us = next_us;
-        self.set(next_us.max(now_us), Timer::Release, task);
+        self.set(next_us.max(self.now_us), Timer::Release, task);
     }
 
     /// Gives the stages that became ready to contexts, or holds them back.
     fn place(&mut self, policy: &mut dyn Policy) -> Result<(), ConfigError> {
         for (task, was_held) in std::mem::take(&mut self.ready) {
             let (frame, plan) = (self.frames[task], &self.plans[task]);
+            let due_us = frame.release_us + self.tasks[task].period_us;
+            if self.discipline.gives_up && self.now_us + plan.rest_us[frame.stage] > due_us {
+                self.outcome.skipped += 1;
+                self.next_frame(task, frame.release_us);
+                continue;
+            }
             let decision = Decision {
                 now_us: self.now_us,
                 task,
@@ -374,7 +393,7 @@ impl State<'_> {
                 is_last: frame.stage + 1 == plan.work.len(),
                 is_high: plan.is_high[frame.stage],
                 release_us: frame.release_us,
-                due_us: frame.release_us + self.tasks[task].period_us,
+                due_us,
                 virtual_due_us: frame.release_us + plan.stacked_us[frame.stage],
                 budget_us: plan.budget_us[frame.stage],
                 occupied_us: &plan.occupied_us[frame.stage],
@@ -405,10 +424,10 @@ impl State<'_> {
             let class = u8::from(deadlines && !decision.is_high);
             let occupied_us = decision.occupied_us[context];
             let number = self.next();
-            let key = if self.discipline.is_fifo {
-                (0, 0)
-            } else {
-                (class, due_us)
+            let key = match self.discipline.order {
+                Order::Deadline => (class, due_us),
+                Order::Arrival => (0, 0),
+                Order::Task => (0, task as u64),
             };
             self.queues[context].push(Reverse((key.0, key.1, number, task)));
             self.held[context].waiting += 1;

@@ -251,30 +251,42 @@ impl Source {
                 num_jobs,
                 split,
                 load,
-            } => {
-                let (mut workload, _) = import(path, options)?;
-                if let Some(load) = load {
-                    if !(0.01..=10.0).contains(load) {
-                        let hint = "leave it out for the load of the list";
-                        let error = ConfigError::new("workload.file.load", load, "0.01 to 10", hint);
-                        return Err(Error::Config(error));
-                    }
-                    workload = workload.scaled_load(load / workload.offered_load())?;
-                }
-                if split.is_some() {
-                    Split::check(&workload.jobs, *num_jobs)?;
-                }
-                if *num_jobs == 0 || *num_jobs > workload.jobs.len() {
-                    return Err(Error::Config(ConfigError::new(
-                        "workload.file.num_jobs",
-                        num_jobs,
-                        format!("1 to {}, the jobs of the file", workload.jobs.len()),
-                        "200 to 500 jobs make a good episode",
-                    )));
-                }
-                Ok(Source(Kind::File(Arc::new(workload))))
-            }
+            } => Source::of_list(import(path, options)?.0, *num_jobs, *split, *load),
         }
+    }
+
+    /// The source of a list that was read already: of windows of `num_jobs`, from a part of it, at a load, as in
+    /// [`WorkloadConfig::File`].
+    ///
+    /// # Errors
+    /// As [`Source::open`], but for the file.
+    pub fn of_list(
+        list: Workload,
+        num_jobs: usize,
+        split: Option<Split>,
+        load: Option<f64>,
+    ) -> Result<Source, Error> {
+        let mut workload = list;
+        if let Some(load) = load {
+            if !(0.01..=10.0).contains(&load) {
+                let hint = "leave it out for the load of the list";
+                let error = ConfigError::new("workload.file.load", load, "0.01 to 10", hint);
+                return Err(Error::Config(error));
+            }
+            workload = workload.scaled_load(load / workload.offered_load())?;
+        }
+        if split.is_some() {
+            Split::check(&workload.jobs, num_jobs)?;
+        }
+        if num_jobs == 0 || num_jobs > workload.jobs.len() {
+            return Err(Error::Config(ConfigError::new(
+                "workload.file.num_jobs",
+                num_jobs,
+                format!("1 to {}, the jobs of the file", workload.jobs.len()),
+                "200 to 500 jobs make a good episode",
+            )));
+        }
+        Ok(Source(Kind::File(Arc::new(workload))))
     }
 
     /// The workload of the episode with this seed.

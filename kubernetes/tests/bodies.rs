@@ -2,7 +2,7 @@
 
 use crate::objects::{NOW_S, lists, mark, node, pod, settings};
 use k8s_openapi::ByteString;
-use pleach_daemon::policy::Loaded;
+use pleach_daemon::policy::{Decider, Loaded};
 use pleach_kubernetes::observe::{Observed, observe};
 use pleach_kubernetes::{extender, webhook};
 use serde_json::{Value, json};
@@ -420,4 +420,9 @@ fn a_policy_is_opened_by_the_door_of_the_daemons_and_refused_in_its_words() {
         assert_eq!(said, Loaded::of(place, capabilities).unwrap_err().to_string());
     }
     assert_eq!(extender::load("mine=deal:sjf", &settings).unwrap().name, "mine");
+    let network = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/networks/pytorch.onnx");
+    assert!(matches!(
+        extender::load(network, &settings).unwrap().decider,
+        Decider::Policy(_)
+    ));
 }

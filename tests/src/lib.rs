@@ -54,41 +54,56 @@ pub fn program(names: &[&str]) -> Option<PathBuf> {
 pub fn browser_dom(folder: &Path, page: &str, address: &str) -> Option<String> {
     let place = folder.join("page.html");
     fs::write(&place, page).expect("a page that can be written");
-    dumped(folder, &place, address)
+    dumped(folder, &place, address, false)
 }
 
-/// What is wrong with a page in a window of so many pixels: that it scrolls sideways, and text of pictures that is cut or lies on
-/// other text; none where no browser is here, as of [`program`].
+/// What is wrong with pages, each with its name, on a phone (400 px) and a screen (1,280 px), in light and dark: that one scrolls
+/// sideways, text that is cut, that lies on other text in a picture, or that cannot be told from what is behind it; none where no
+/// browser is here, as of [`program`].
 ///
 /// # Panics
-/// Where the page cannot be written, the browser does not start, or the page does not load.
+/// Where a page cannot be written, the browser does not start, or a page does not load.
 #[must_use]
-pub fn browser_faults(folder: &Path, page: &str, width: u32) -> Option<Vec<String>> {
+pub fn browser_faults(folder: &Path, pages: &[(&str, &str)]) -> Option<Vec<String>> {
     const LOOK: &str = include_str!("faults.js");
+    const WIDTHS: [u32; 2] = [400, 1280];
     // A frame is as narrow as it is asked to be; a window is not.
-    let framed = format!(
+    let mut frames = String::new();
+    for (number, (name, page)) in pages.iter().enumerate() {
+        let looked_at = page.replace("</body>", &format!("<script>{LOOK}</script></body>"));
+        fs::write(folder.join(format!("{number}.html")), looked_at).expect("a page that can be written");
+        for width in WIDTHS {
+            frames.push_str(&format!(
+                "<iframe name=\"{name}, {width} px\" src=\"{number}.html\" style=\"width:{width}px;height:6000px;border:0\"></iframe>"
+            ));
+        }
+    }
+    let around = format!(
         "<!DOCTYPE html><html><body><ol id=\"faults\"></ol><script>addEventListener('message', (event) => {{\
-         for (const fault of [...event.data, 'that is all']) {{ const item = document.createElement('li'); item.textContent = fault;\
-         document.getElementById('faults').append(item); }} }});</script>\
-         <iframe src=\"inner.html\" style=\"width:{width}px;height:6000px;border:0\"></iframe></body></html>"
+         const [name, ...faults] = event.data; for (const fault of [...faults, 'that is all']) {{\
+         const item = document.createElement('li'); item.textContent = `${{name}}: ${{fault}}`;\
+         document.getElementById('faults').append(item); }} }});</script>{frames}</body></html>"
     );
-    let inner = page.replace("</body>", &format!("<script>{LOOK}</script></body>"));
-    fs::write(folder.join("inner.html"), inner).expect("a page that can be written");
-    let dom = browser_dom(folder, &framed, "")?;
-    let list = dom
-        .split("<ol id=\"faults\">")
-        .nth(1)
-        .and_then(|rest| rest.split("</ol>").next());
-    let items = list.unwrap_or_default().split("<li>").skip(1);
-    let mut faults: Vec<String> = items
-        .map(|item| item.trim_end_matches("</li>").to_owned())
-        .collect();
-    assert_eq!(faults.pop().as_deref(), Some("that is all"), "{dom}");
+    let place = folder.join("pages.html");
+    fs::write(&place, around).expect("a page that can be written");
+    let mut faults = Vec::new();
+    for is_dark in [false, true] {
+        let dom = dumped(folder, &place, "", is_dark)?;
+        let list = dom.split("<ol id=\"faults\">").nth(1);
+        let list = list.and_then(|rest| rest.split("</ol>").next());
+        let items = list.unwrap_or_default().split("<li>").skip(1);
+        let (ends, found): (Vec<&str>, Vec<&str>) = items
+            .map(|item| item.trim_end_matches("</li>"))
+            .partition(|item| item.ends_with(": that is all"));
+        assert_eq!(ends.len(), pages.len() * WIDTHS.len(), "{dom}");
+        let scheme = if is_dark { "dark" } else { "light" };
+        faults.extend(found.iter().map(|fault| format!("{scheme}, {fault}")));
+    }
     Some(faults)
 }
 
 /// What a browser makes of a file.
-fn dumped(folder: &Path, place: &Path, address: &str) -> Option<String> {
+fn dumped(folder: &Path, place: &Path, address: &str, is_dark: bool) -> Option<String> {
     let browser = program(&["chromium", "chromium-browser", "google-chrome"])?;
     let output = Command::new(browser)
         .args([
@@ -97,6 +112,10 @@ fn dumped(folder: &Path, place: &Path, address: &str) -> Option<String> {
             "--disable-gpu",
             "--disable-background-networking",
         ])
+        .arg(format!(
+            "--blink-settings=preferredColorScheme={}",
+            u8::from(!is_dark)
+        ))
         .arg(format!("--user-data-dir={}", folder.join("profile").display()))
         .args(["--virtual-time-budget=5000", "--dump-dom"])
         .arg(format!("file://{}#{address}", place.display()))

@@ -19,6 +19,8 @@ use pleach_scheduler::{
 /// Decisions that are compared of each form, at least.
 const NUM_DECISIONS: usize = 200;
 const REFERENCE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../checkpoints/reference");
+/// As `pleach.export_onnx` writes it; `pytorch.py` beside it says how.
+const PYTORCH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/networks/pytorch.onnx");
 
 fn capabilities() -> Capabilities {
     Capabilities::DEFAULT.with_actions(ActionSet::of(ActionKind::Preempt))
@@ -91,7 +93,7 @@ fn unit(text: &str) -> EvaluationConfig {
     config
 }
 
-/// Files of all forms in a folder: a network as ONNX, a tree without `.json`, a run's folder with its list, a bundle.
+/// Files of all forms in a folder: networks as ONNX, a tree without `.json`, a run's folder with its list, a bundle.
 fn forms(folder: &Path) -> Vec<String> {
     let at = |name: &str| folder.join(name).display().to_string();
     let tree = format!("{REFERENCE}/PhillyGang-v1-tree.json");
@@ -107,6 +109,7 @@ fn forms(folder: &Path) -> Vec<String> {
         at("bundle"),
         format!("{REFERENCE}/index.json"),
         network,
+        PYTORCH.to_owned(),
         at("network.onnx"),
         at("run"),
     ];

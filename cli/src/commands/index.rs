@@ -25,7 +25,7 @@ pub fn run(args: &IndexArgs, context: &mut Context<'_>) -> Result<(), Error> {
         None => by_hand(),
     };
     if !args.machine.words.quiet {
-        for line in search.splits()? {
+        for line in search.beforehand()? {
             context.say(&line)?;
         }
     }

@@ -88,7 +88,7 @@ pub fn check(spec: &UnitSpec) -> Result<(), UnitError> {
 /// # Errors
 /// As [`check`], and what the command fails by.
 pub fn work(spec: &UnitSpec, out: &Path) -> Result<Value, UnitError> {
-    let inner = format!("units/{}/run-{}", spec.index, &spec.hash[..8]);
+    let inner = run_of(spec.index, &spec.hash);
     let run = out.join(&inner);
     let unit = Unit::of(spec, &run, true)?;
     if let Command::Evaluate(args) = &unit.command {
@@ -97,6 +97,9 @@ pub fn work(spec: &UnitSpec, out: &Path) -> Result<Value, UnitError> {
     let mut value = Map::new();
     value.insert("command".into(), unit.line[0].as_str().into());
     value.insert("run".into(), inner.into());
+    if let (Command::Train(args), Some((index, hash))) = (&unit.command, &spec.below) {
+        train::begin_from(args, &out.join(run_of(*index, hash)), &run)?;
+    }
     let report = unit.run()?;
     if let Some((place, config)) = &unit.learned {
         value.extend(judge::judge(config, place, spec.is_rung)?);
@@ -105,6 +108,11 @@ pub fn work(spec: &UnitSpec, out: &Path) -> Result<Value, UnitError> {
         value.insert("report".into(), report);
     }
     Ok(Value::Object(value))
+}
+
+/// Where a unit's command writes, below the sweep's folder.
+fn run_of(index: usize, hash: &str) -> String {
+    format!("units/{index}/run-{}", &hash[..8])
 }
 
 impl Unit {
@@ -403,6 +411,7 @@ mod tests {
             hash: "0123456789".into(),
             config,
             is_rung: false,
+            below: None,
         }
     }
 

@@ -109,6 +109,15 @@ pub fn check(args: &TrainArgs) -> Result<(), Error> {
     Ok(())
 }
 
+/// Lets the training of `run` begin where a shorter one has ended, where that makes no difference to its end.
+///
+/// # Errors
+/// As [`run`], and files that cannot be copied.
+pub(super) fn begin_from(args: &TrainArgs, shorter: &Path, run: &Path) -> Result<(), Error> {
+    let (settings, seed) = settings(args)?;
+    pleach_experiments::train::begin_from(shorter, &settings, seed, run).map(drop)
+}
+
 /// Plays a part of every generation of a training that another process leads.
 fn be_unit(folder: &Path, unit: u32, quiet: bool, context: &mut Context<'_>) -> Result<(), Error> {
     let listening = context.stop.listen();

@@ -51,3 +51,31 @@ fn a_list_of_ones_own_is_split_and_a_policy_of_it_is_judged_on_the_last_part() {
         assert!(!here.join("no").exists(), "{command}");
     }
 }
+
+#[test]
+fn a_search_for_an_index_says_of_a_list_whose_twin_is_not_believable_that_it_is_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let here = folder.path();
+    succeed(
+        here,
+        "workload write --workload philly-like --num-jobs 100 --to mine.csv",
+    );
+    let index = "index --to f.json --force --workload mine.csv --cluster 8x8:V100 --num-jobs 20 --generations 1 --population 4 \
+                 --lists 1 --validation-lists 1";
+    let doubt = "not believable";
+    assert!(!succeed(here, index).contains(doubt));
+    // Somebody holds all jobs back for a day.
+    let list = fs::read_to_string(here.join("mine.csv")).unwrap();
+    let seen = list.lines().enumerate().map(|(row, line)| {
+        let submit_s = line.split(',').nth(1).unwrap_or_default();
+        match row {
+            0 => format!("{line},observed_start_s\n"),
+            _ => format!("{line},{}\n", submit_s.parse::<f64>().unwrap() + 86_400.0),
+        }
+    });
+    fs::write(here.join("mine.csv"), seen.collect::<String>()).unwrap();
+    let said = succeed(here, index);
+    let line = said.lines().find(|line| line.contains(doubt)).unwrap_or_default();
+    assert!(line.contains("pleach twin --fit"), "{said}");
+    assert!(!succeed(here, &format!("{index} --quiet")).contains(doubt));
+}

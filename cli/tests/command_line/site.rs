@@ -12,6 +12,9 @@ mod synthetic_site;
 
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/tutorials/operator.md");
 
+/// Simulations of a search unless site.toml says otherwise.
+const SIMULATIONS: u32 = 4000;
+
 /// The commands of `pleach` on the page, in their order.
 fn commands() -> Vec<String> {
     let page = fs::read_to_string(PAGE).unwrap();
@@ -29,12 +32,20 @@ fn commands() -> Vec<String> {
         .collect()
 }
 
+/// The count that stands before ` simulations` in the line of the fit.
+fn num_fitted(text: &str) -> Option<&str> {
+    let line = text
+        .lines()
+        .find(|line| line.starts_with("fitted on the first"))?;
+    line.split(" simulations").next()?.rsplit(' ').next()
+}
+
 /// Fewer simulations than a person would want, but of every kind.
 fn shorten(folder: &Path) {
     let site = folder.join("site.toml");
     let text = fs::read_to_string(&site).unwrap();
     let text = text
-        .replace("# simulations = 4000", "simulations = 60")
+        .replace(&format!("# simulations = {SIMULATIONS}"), "simulations = 60")
         .replace("# accept_lists = 16", "accept_lists = 2")
         .replace("[search]\n", "[search]\nnum_jobs = 40\n");
     assert!(
@@ -71,6 +82,11 @@ fn an_operators_first_hour_goes_from_an_export_to_a_decision_without_a_refusal()
     ] {
         assert!(said.contains(words), "{words}: {said}");
     }
+    // The simulations that the page counts: those of the fit, and those of the search, which are fewer here.
+    let page = fs::read_to_string(PAGE).unwrap();
+    assert_eq!(num_fitted(&page), num_fitted(&said), "{said}");
+    assert!(page.contains(&format!("--simulations {SIMULATIONS} ")), "{page}");
+    assert!(said.contains("--simulations 60 "), "{said}");
     let decided: serde_json::Value =
         serde_json::from_slice(&fs::read(folder.join("site-run/decision.json")).unwrap()).unwrap();
     // The site is EASY backfill with time limits, and the twin finds that out.
@@ -87,6 +103,9 @@ fn an_operators_first_hour_goes_from_an_export_to_a_decision_without_a_refusal()
     let end = page.rsplit("What to do").next().unwrap();
     assert!(end.contains(words), "{verdict}: {end}");
     pleach_tests::assert_well_formed(&page);
+    if let Some(faults) = super::pages::faults(folder, &["site-run/report.html"]) {
+        assert_eq!(faults, [] as [String; 0]);
+    }
     going_on(folder, &said);
 }
 

@@ -1,6 +1,7 @@
 //! `pleach sweep`.
 
 use std::fs;
+use std::path::{Path, PathBuf};
 
 use super::{pleach, succeed, text};
 
@@ -92,4 +93,72 @@ fn a_sweep_takes_every_flag_of_a_simulation_and_answers_a_wrong_key_with_the_nea
         "{said}"
     );
     assert!(!folder.path().join("t").exists());
+}
+
+/// A search over two settings on two rungs, whose learning rate ends at `last`.
+fn two_rungs(folder: &Path, last: f64) -> PathBuf {
+    let grid = format!(
+        "name = 'h'\n[base]\ncommand = 'train'\nlearner = 'evolution'\nenv = 'Pleach/GavelMulti-v1'\nnum_jobs = 15\n\
+         num_validation = 2\nvalidate_every = 2\njudge.seeds = 2\n\
+         train.evolution = {{ num_pairs = 2, num_workloads = 1, learning_rate = 0.2, learning_rate_final = {last} }}\n\
+         [grid]\ntrain.evolution.sigma = [0.1, 0.5]\n\
+         [halving]\nsetting = 'train.num_updates'\nvalues = [2, 4]\nkeep = 2\n"
+    );
+    fs::write(folder.join("grid.toml"), grid).unwrap();
+    succeed(folder, "sweep plan --config grid.toml --out s/sweep.json");
+    for unit in 0..2 {
+        succeed(
+            folder,
+            &format!("sweep unit --manifest s/sweep.json --index {unit}"),
+        );
+    }
+    folder.join("s/units")
+}
+
+/// The run of a unit.
+fn run_of(units: &Path, unit: usize) -> Option<PathBuf> {
+    let entries = fs::read_dir(units.join(unit.to_string())).ok()?;
+    let mut paths = entries.map(|entry| entry.unwrap().path());
+    paths.find(|path| path.is_dir())
+}
+
+#[test]
+fn a_training_goes_on_from_the_rung_below_and_ends_as_one_from_the_beginning() {
+    let [one, other, falling] = [0, 1, 2].map(|_| tempfile::tempdir().unwrap());
+    // Where this file comes along, a run was gone on with.
+    let mark = |units: &Path| {
+        for unit in 0..2 {
+            let logs = run_of(units, unit).unwrap().join("tensorboard");
+            fs::write(logs.join("mark"), "").unwrap();
+        }
+    };
+    let ended = |folder: &Path| {
+        succeed(folder, "sweep run --manifest s/sweep.json --quiet");
+        let units = folder.join("s/units");
+        let unit = (2..4).find(|unit| units.join(unit.to_string()).is_dir()).unwrap();
+        let run = run_of(&units, unit).unwrap();
+        let bytes = [
+            units.join(format!("{unit}/result.json")),
+            run.join("network.ckpt"),
+            run.join("validation.json"),
+        ];
+        let bytes = bytes.map(|path| fs::read(path).unwrap());
+        (bytes, run.join("tensorboard/mark").exists())
+    };
+    mark(&two_rungs(one.path(), 0.2));
+    let units = two_rungs(other.path(), 0.2);
+    for unit in 0..2 {
+        fs::remove_dir_all(run_of(&units, unit).unwrap()).unwrap();
+    }
+    let (gone_on, whole) = (ended(one.path()), ended(other.path()));
+    assert!(gone_on.1 && !whole.1);
+    assert!(
+        gone_on.0 == whole.0,
+        "{}\n{}",
+        text(&gone_on.0[0]),
+        text(&whole.0[0])
+    );
+    // A learning rate that falls over the whole length is another one on each rung.
+    mark(&two_rungs(falling.path(), 0.1));
+    assert!(!ended(falling.path()).1);
 }

@@ -349,35 +349,45 @@ impl WorkloadSource {
                 }
                 WorkloadConfig::Generate(generator)
             }
-            Source::Drawn(drawn) => drawn.in_split(Split::Train),
+            Source::Drawn(drawn) => {
+                let workload = drawn.in_split(Split::Train);
+                let env = EnvConfig {
+                    workload,
+                    ..EnvConfig::default()
+                };
+                if env.workload.is_split() {
+                    pleach_env::Source::open(&env)?;
+                }
+                env.workload
+            }
             Source::File(path) => {
                 let options = ImportOptions {
                     max_jobs: None,
                     ..self.options()?
                 };
+                // Of a long list this is the most of the work, so it is read once.
+                let (list, _) = import(path, &options)?;
                 let num_jobs = match self.num_jobs {
                     Some(num_jobs) => num_jobs as usize,
-                    None => window_of(&import(path, &options)?.0),
+                    None => window_of(&list),
                 };
+                let (split, load) = (Some(Split::Train), self.load);
+                pleach_env::Source::of_list(list, num_jobs, split, load)?;
                 WorkloadConfig::File {
                     path: path.to_path_buf(),
                     options: Box::new(options),
                     num_jobs,
-                    split: Some(Split::Train),
-                    load: self.load,
+                    split,
+                    load,
                 }
             }
         };
-        let env = EnvConfig {
+        Ok(EnvConfig {
             workload,
             sim: scheduling.sim(&self.workload),
             candidates: self.candidates(scheduling)?,
             ..EnvConfig::default()
-        };
-        if env.workload.is_split() {
-            pleach_env::Source::open(&env)?;
-        }
-        Ok(env)
+        })
     }
 
     /// The same for whoever learns from rewards: where the workload is one environment, with its rewards, columns and ends.

@@ -44,6 +44,11 @@ impl Lists {
         self.files.iter().map(line).collect()
     }
 
+    /// The files, by name.
+    pub(super) fn files(&self) -> impl Iterator<Item = (&String, &Workload)> {
+        self.files.iter()
+    }
+
     /// A list of a kind; at the load of its own where none is given, which is possible for files alone.
     pub(super) fn draw(
         &self,

@@ -27,7 +27,9 @@ use crate::evaluate::instances::Instance;
 use crate::evaluate::sim_config::SchedulingConfig;
 use crate::evaluate::workload_source::WorkloadSource;
 use crate::index_search::lists::Lists;
+use crate::progress::Watcher;
 use crate::tournament::Condition;
+use crate::twin::doubt;
 
 /// How a formula is searched for.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -209,12 +211,23 @@ impl IndexSearch {
         source.check()
     }
 
-    /// How each list of one's own is split, in a line.
+    /// What is to be said of lists of one's own before anything is searched: how each is split, in a line, and after these which of
+    /// them has a twin that is not believable.
     ///
     /// # Errors
-    /// A list that cannot be used.
-    pub fn splits(&self) -> Result<Vec<String>, Error> {
-        Ok(Lists::open(&self.kinds, &self.source, self.num_jobs)?.in_words(self.num_jobs))
+    /// A list that cannot be used, or a simulation that fails.
+    pub fn beforehand(&self) -> Result<Vec<String>, Error> {
+        let lists = Lists::open(&self.kinds, &self.source, self.num_jobs)?;
+        let mut lines = lists.in_words(self.num_jobs);
+        // As a training on the list would be told: a twin is of the site, not of the conditions that are searched in.
+        let scheduling = self.scheduling.clone().unwrap_or_default();
+        let doubts = lists.files().map(|(kind, list)| {
+            let sim = scheduling.sim(std::slice::from_ref(kind));
+            doubt(list, &sim, &Watcher::nobody())
+        });
+        let doubts: Vec<Option<String>> = doubts.collect::<Result<_, Error>>()?;
+        lines.extend(doubts.into_iter().flatten());
+        Ok(lines)
     }
 
     /// Searches from a formula; `report` hears of every look at the validation lists.

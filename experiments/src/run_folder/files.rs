@@ -61,6 +61,22 @@ fn collect_files(root: &Path, folder: &Path, files: &mut Vec<String>) -> Result<
     Ok(())
 }
 
+/// Copies all files of a run, the logs of speed too. Links are not followed.
+pub(crate) fn copy_run(from: &Path, to: &Path) -> Result<(), Error> {
+    let failed = |source| Error::io("copy", from, source);
+    fs::create_dir_all(to).map_err(|source| Error::io("make folder", to, source))?;
+    for entry in fs::read_dir(from).map_err(failed)? {
+        let entry = entry.map_err(failed)?;
+        let (kind, name) = (entry.file_type().map_err(failed)?, entry.file_name());
+        if kind.is_dir() {
+            copy_run(&entry.path(), &to.join(name))?;
+        } else if kind.is_file() && name != LOCK_FILE && !atomic_file::is_temporary(&name) {
+            fs::copy(entry.path(), to.join(name)).map_err(failed)?;
+        }
+    }
+    Ok(())
+}
+
 /// Removes what writers that were killed left in `folder`. A run that was killed at its first file is thereby as good as
 /// none.
 pub(crate) fn remove_temporaries(folder: &Path) -> std::io::Result<()> {

@@ -27,7 +27,7 @@ mod tests;
 
 pub use self::description::RunDescription;
 pub use self::existing::Existing;
-pub(crate) use self::files::remove_temporaries;
+pub(crate) use self::files::{copy_run, remove_temporaries};
 pub use self::folder::{RunFolder, is_finished};
 pub use self::hash::sha256_of;
 pub use self::names::{CONFIG_FILE, SETTINGS_FILE};

@@ -71,6 +71,8 @@ pub struct UnitSpec {
     pub config: Value,
     /// Whether a rung follows, so that the unit is judged on lists that choose.
     pub is_rung: bool,
+    /// Place and hash of the same configuration with the same seed on the rung below, where there is one.
+    pub below: Option<(usize, String)>,
 }
 
 impl UnitSpec {
@@ -234,6 +236,10 @@ impl Manifest {
             config: self.config_of(unit)?,
             is_rung: unit.index / self.units_per_rung() + 1
                 < self.halving.as_ref().map_or(1, |halving| halving.values.len()),
+            below: unit
+                .index
+                .checked_sub(self.units_per_rung())
+                .map(|below| (below, self.units[below].hash.clone())),
         })
     }
 

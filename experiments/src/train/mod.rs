@@ -28,6 +28,7 @@ mod part;
 mod population;
 mod run;
 mod selection;
+mod shorter;
 mod task;
 mod teachers;
 #[cfg(test)]
@@ -41,5 +42,6 @@ mod units_tests;
 pub use self::curve::CurvePoint;
 pub use self::extend::differences_from_whole;
 pub use self::learn::train;
+pub use self::shorter::begin_from;
 pub use self::trained::{CHECKPOINTS, Trained};
 pub use self::unit::play_unit;

@@ -11,7 +11,7 @@
 //! The contract is what makes this work unchanged under a Slurm job array, a Kubernetes indexed job, GNU parallel or a
 //! laptop: units share nothing, a unit is a function of its configuration and seed, a result carries the hash of both, and
 //! a unit whose result is there with the right hash is skipped. So killing anything at any time and starting it again is
-//! always right.
+//! always right. A training may begin where that of the rung below has ended, for no bit of its result depends on it.
 //!
 //! # What is deliberately not here
 //! An engine: nothing here talks to other machines; `emit` writes files that others run. Knowledge of what a unit does: it is a function given by the caller.

@@ -2,7 +2,8 @@
 # Passes every test of the project, cheapest first. Needs only Rust; tests the Python package and a real Slurm too where they are.
 # PLEACH_CHECK_WGPU=1 adds the tests of devices, PLEACH_CHECK_RAY=1 a sweep on a real Ray; PLEACH_CHECK_SLURM=1 makes it an error
 # where those on a real Slurm cannot run; PLEACH_CHECK_SLURM_RELEASES=1 runs them on three releases, in roots that it makes once, and
-# installs the packages; PLEACH_CHECK_KUBERNETES=1 builds a control plane of Kubernetes and drives it.
+# installs the packages; PLEACH_CHECK_KUBERNETES=1 builds a control plane of Kubernetes and drives it; PLEACH_CHECK_ROUTERS=1 runs
+# routing trees in the endpoint pickers of inference gateways, as later runs do where these were compiled once.
 set -euo pipefail
 cd "$(dirname "$0")"
 export PATH="$PATH:/usr/sbin:/sbin"
@@ -262,6 +263,17 @@ else
   step timeout 900 kubernetes/tests/real_kubernetes.sh "${CARGO_TARGET_DIR:-target}/debug/pleach-kubernetes" "$plane"
 fi
 [ "${PLEACH_CHECK_KUBERNETES:-0}" != 1 ] || step timeout 3600 kubernetes/tests/image_kubernetes.sh
+
+# Endpoint pickers, whose first compilation takes minutes. What it leaves in Go's cache is noted here.
+pickers_compiled=${PLEACH_KUBERNETES_CACHE:-$HOME/.cache/pleach}/endpoint-pickers-compiled
+if go_is_old; then
+  skip 'trees in endpoint pickers' 'no Go is here, or one before 1.26 that fetches no newer one'
+elif [ "${PLEACH_CHECK_ROUTERS:-0}" != 1 ] && [ ! -e "$pickers_compiled" ]; then
+  skip 'trees in endpoint pickers' 'PLEACH_CHECK_ROUTERS=1 ./check.sh runs them (seven minutes of processor time, once)'
+else
+  step timeout 3600 cargo test --workspace --test serving --locked -- --ignored gateways
+  mkdir -p "$(dirname "$pickers_compiled")" && touch "$pickers_compiled"
+fi
 printf '\nall checks passed\n'
 [ -z "$slurm_skipped" ] || printf 'skipped, the tests on a real Slurm: %s\n' "$slurm_skipped"
 [ -z "$kubernetes_skipped" ] || printf 'skipped, the tests on a real control plane of Kubernetes: %s\n' "$kubernetes_skipped"

@@ -6,5 +6,6 @@ mod contexts;
 mod environment;
 mod fleet;
 mod functions;
+mod gateways;
 mod layers;
 mod residents;

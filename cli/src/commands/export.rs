@@ -1,23 +1,41 @@
 //! `pleach export`: a tree as code of other languages and for other runtimes, a network for other runtimes.
 
 use pleach_network::TrainedNetwork;
-use pleach_scheduler::tree::TreePolicy;
+use pleach_scheduler::tree::{Tree, TreePolicy};
 
 use crate::commands::Context;
 use crate::flags::{ExportArgs, FormsFlag};
 use pleach_experiments::door::DOOR;
 use pleach_experiments::error::Error;
 use pleach_experiments::run_folder::atomic_file::write;
+use pleach_experiments::serving::{EndpointPicker, is_routing_tree, tree as routing_tree};
 use pleach_experiments::train::fine_tuning::network_at;
 use pleach_experiments::tree_export::Form;
 
 /// Writes the files.
 ///
 /// # Errors
-/// An unknown form, a file that is no tree and no network of this version, a form that networks do not have, a folder that cannot
-/// be written.
+/// An unknown form, a file that is no tree and no network of this version, a form that networks or these trees do not have, a folder
+/// that cannot be written.
 pub fn run(args: &ExportArgs, context: &mut Context<'_>) -> Result<(), Error> {
-    let forms = forms(&args.forms)?;
+    let (pickers, names): (Vec<_>, Vec<_>) = args.forms.to.iter().partition(|name| picker(name).is_some());
+    let forms = names.into_iter().map(|name| form(name, &EndpointPicker::ALL));
+    let forms = forms.collect::<Result<Vec<Form>, Error>>()?;
+    if is_routing_tree(&args.file) {
+        let tree = routing_tree(&args.file)?;
+        for picker in pickers.into_iter().filter_map(|name| picker(name)) {
+            let (name, content) = args.deployment.plugin(&tree, picker)?;
+            let place = args.out.join(name);
+            write(&place, content.as_bytes())?;
+            context.say(&place.display().to_string())?;
+        }
+        return export_tree(&tree, forms, args, context);
+    }
+    if let Some(name) = pickers.first() {
+        let hint = "pleach serve search makes one.";
+        let allowed = "other forms; this one is for trees that route requests";
+        return Err(Error::config("to", name, allowed, hint));
+    }
     let policy = DOOR.open_one(&args.file.display().to_string())?;
     if policy.is_network() {
         return export_network(&network_at(&args.file)?, &forms, args, context);
@@ -31,6 +49,15 @@ pub fn run(args: &ExportArgs, context: &mut Context<'_>) -> Result<(), Error> {
             hint,
         ));
     };
+    export_tree(tree, forms, args, context)
+}
+
+fn export_tree(
+    tree: &Tree,
+    forms: Vec<Form>,
+    args: &ExportArgs,
+    context: &mut Context<'_>,
+) -> Result<(), Error> {
     for form in forms {
         for (name, content) in form.files(tree) {
             let place = args.out.join(name);
@@ -42,6 +69,12 @@ pub fn run(args: &ExportArgs, context: &mut Context<'_>) -> Result<(), Error> {
         context.say("the tree's guards are not in these files: whoever calls the score has to obey them")?;
     }
     Ok(())
+}
+
+fn picker(name: &str) -> Option<EndpointPicker> {
+    EndpointPicker::ALL
+        .into_iter()
+        .find(|picker| picker.name() == name)
 }
 
 /// A network has one form.
@@ -65,13 +98,15 @@ fn export_network(
 
 /// The forms of the flag.
 pub(super) fn forms(flag: &FormsFlag) -> Result<Vec<Form>, Error> {
-    flag.to.iter().map(|name| form(name)).collect()
+    flag.to.iter().map(|name| form(name, &[])).collect()
 }
 
-fn form(name: &str) -> Result<Form, Error> {
+/// A form by name. Pickers are only told of.
+fn form(name: &str, pickers: &[EndpointPicker]) -> Result<Form, Error> {
     let found = Form::all().find(|form| form.name() == name);
     found.ok_or_else(|| {
-        let known: Vec<&str> = Form::all().map(Form::name).collect();
+        let pickers = pickers.iter().map(|picker| picker.name());
+        let known: Vec<&str> = Form::all().map(Form::name).chain(pickers).collect();
         let hint = "Several are given with commas: --to c,python.";
         Error::config("to", name, known.join(", "), hint)
     })

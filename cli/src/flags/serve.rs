@@ -37,7 +37,7 @@ Examples:
 Examples:
   pleach serve search --to router.json                     a few minutes
   pleach serve search --refuse --rate-per-s 200 --gateways 4 --to router.json
-  pleach export router.json --to go")]
+  pleach export router.json --to gie")]
     Search(ServeSearchArgs),
     /// Tell how a list of requests comes, how long its prompts and answers are, and what conversations hold
     #[command(after_help = "\

@@ -42,6 +42,51 @@ fn a_tree_becomes_a_page_and_what_is_no_tree_does_not() {
     );
 }
 
+/// What the files say in Go is held to ours, and to the pickers, by the tests of `pleach-serving`.
+#[test]
+fn a_tree_that_routes_is_exported_as_code_and_as_plug_ins() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("router.json"), include_str!("router.json")).unwrap();
+    succeed(
+        folder.path(),
+        "export router.json --to gie,llm-d-router,go,onnx --gpu A100 --ttft-s 0.25 --refuse --out code",
+    );
+    let read = |name: &str| fs::read_to_string(folder.path().join("code").join(name)).unwrap();
+    for name in ["tree_gie.go", "tree_llm_d_router.go"] {
+        let code = read(name);
+        for part in [
+            "llama-3-8b on one A100",
+            "exportedTTFTS  = 0.25",
+            "exportedRefuse = true",
+        ] {
+            assert!(code.contains(part), "{name}: {part}");
+        }
+    }
+    assert!(read("tree.go").contains("func Score(") && folder.path().join("code/tree.onnx").is_file());
+    for (line, expected) in [
+        (
+            format!("export {REFERENCE} --to gie"),
+            "to = gie: allowed is other forms",
+        ),
+        (
+            "export router.json --to cobol".into(),
+            "sklearn, gie, llm-d-router",
+        ),
+        (
+            "export router.json --to gie --gpu B300".into(),
+            "H100, A100, L40S",
+        ),
+    ] {
+        let refused = pleach(folder.path(), &line);
+        assert_eq!(refused.status.code(), Some(2), "{}", text(&refused.stderr));
+        assert!(
+            text(&refused.stderr).contains(expected),
+            "{}",
+            text(&refused.stderr)
+        );
+    }
+}
+
 #[test]
 fn a_tree_is_exported_and_certified() {
     let folder = tempfile::tempdir().unwrap();

@@ -4,6 +4,7 @@
 //! is the share of requests within both targets; refused ones are misses.
 
 mod compare;
+mod deploy;
 mod describe;
 mod page;
 mod race;
@@ -30,8 +31,10 @@ use crate::evaluate::flag_values;
 use crate::run_folder::atomic_file;
 
 pub use compare::{Comparison, RouterRow, compare};
+pub use deploy::{DeploymentConfig, is_routing_tree};
 pub use describe::Description;
 pub use page::Rates;
+pub use pleach_serving::llm::deploy::EndpointPicker;
 pub use search::{RoutingSearch, SearchedRouter, search_router};
 
 /// Requests, replicas and what users expect.

@@ -26,8 +26,15 @@ fn the_defaults_of_flags_are_those_of_the_configuration() {
         #[command(flatten)]
         serving: ServingConfig,
     }
+    #[derive(clap::Parser)]
+    struct Exports {
+        #[command(flatten)]
+        deployment: DeploymentConfig,
+    }
     let flags = <Flags as clap::Parser>::parse_from(["serve"]);
     assert_eq!(flags.serving, ServingConfig::default());
+    let flags = <Exports as clap::Parser>::parse_from(["export"]);
+    assert_eq!(flags.deployment, DeploymentConfig::default());
 }
 
 #[test]

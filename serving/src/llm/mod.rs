@@ -9,6 +9,7 @@
 //! The scheduler of single steps, which belongs to the inference server.
 
 mod columns;
+pub mod deploy;
 mod environment;
 pub mod file;
 mod fleet;

@@ -1,0 +1,82 @@
+//! A tree that routes as the plug-in of an endpoint picker: what is baked into it, as flags.
+
+use std::path::Path;
+
+use clap::Args;
+use pleach_scheduler::ConfigError;
+use pleach_scheduler::tree::{MAX_BYTES, Tree};
+use pleach_serving::llm::deploy::{Deployment, EndpointPicker, plugin};
+use pleach_serving::llm::{Pace, SCHEMA, Targets};
+
+use super::ServingConfig;
+use crate::evaluate::flag_values;
+use crate::run_folder::atomic_file;
+
+/// What a tree is exported with for an endpoint picker.
+#[derive(Args, Clone, Debug, PartialEq)]
+pub struct DeploymentConfig {
+    /// Language model of the endpoints: llama-3-8b, mistral-7b, qwen-2.5-7b, qwen-2.5-14b
+    #[arg(
+        long,
+        value_name = "NAME",
+        default_value = "llama-3-8b",
+        help_heading = "Endpoint pickers"
+    )]
+    pub model: String,
+    /// Their GPU type: H100, A100, L40S
+    #[arg(
+        long,
+        value_name = "NAME",
+        default_value = "H100",
+        help_heading = "Endpoint pickers"
+    )]
+    pub gpu: String,
+    /// Target of the time to the first token, s; `ttftS` in the picker's configuration
+    #[arg(long, value_name = "S", default_value_t = 0.5, value_parser = flag_values::positive, help_heading = "Endpoint pickers")]
+    pub ttft_s: f64,
+    /// Target of the mean time between two later tokens, s; `tpotS` there
+    #[arg(long, value_name = "S", default_value_t = 0.03, value_parser = flag_values::positive, help_heading = "Endpoint pickers")]
+    pub tpot_s: f64,
+    /// Whether requests may be refused; `refuse` there
+    #[arg(long, help_heading = "Endpoint pickers")]
+    pub refuse: bool,
+}
+
+impl Default for DeploymentConfig {
+    fn default() -> DeploymentConfig {
+        let serving = ServingConfig::default();
+        DeploymentConfig {
+            model: serving.model,
+            gpu: serving.gpu,
+            ttft_s: serving.ttft_s,
+            tpot_s: serving.tpot_s,
+            refuse: serving.refuse,
+        }
+    }
+}
+
+impl DeploymentConfig {
+    /// The plug-in of a picker: name of the file, and its content.
+    ///
+    /// # Errors
+    /// A model or GPU that is not there, a tree that reads what no picker tells.
+    pub fn plugin(&self, tree: &Tree, picker: EndpointPicker) -> Result<(&'static str, String), ConfigError> {
+        let deployment = Deployment {
+            pace: Pace::of(&self.model, &self.gpu)?,
+            pace_of: format!("{} on one {}", self.model, self.gpu),
+            targets: Targets {
+                ttft_s: self.ttft_s,
+                tpot_s: self.tpot_s,
+            },
+            may_refuse: self.refuse,
+        };
+        Ok((picker.file_name(), plugin(tree, picker, &deployment)?))
+    }
+}
+
+/// Whether a file is a tree that says it routes requests; what cannot be read is none.
+#[must_use]
+pub fn is_routing_tree(path: &Path) -> bool {
+    let text = atomic_file::read_text(path, MAX_BYTES).unwrap_or_default();
+    serde_json::from_str::<serde_json::Value>(&text).is_ok_and(|file| file["rows"] == SCHEMA.name)
+}

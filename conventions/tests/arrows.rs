@@ -54,6 +54,7 @@ const ARROWS: [(&str, &[&str]); 21] = [
             "pleach-baselines",
             "pleach-env",
             "pleach-experiments",
+            "pleach-serving",
         ],
     ),
     (

@@ -1,9 +1,10 @@
 //! Serving: requests with deadlines, and what shares GPUs among them. Each kind of work has a room of its own:
 //!
-//! - [`layers`]: networks that share accelerators layer by layer;
 //! - [`contexts`]: one GPU that contexts with caps of SMs share, under periodic tasks with deadlines;
 //! - [`functions`]: requests of applications, graphs of functions with one target, batched on slices of GPUs, and dispatchers;
-//! - [`llm`]: replicas of large language models under continuous batching, and the routers in front.
+//! - [`layers`]: networks that share accelerators layer by layer;
+//! - [`llm`]: replicas of large language models under continuous batching, and the routers in front;
+//! - [`workflows`]: graphs of tasks on workers that keep some models in GPU memory.
 //!
 //! # What is deliberately not here
 //! Jobs and clusters: an instance is an ordinary job to them, a batch is none. Learning: that is `pleach-experiments`.
@@ -19,3 +20,4 @@ pub mod layers;
 pub mod llm;
 mod quantile;
 mod settings;
+pub mod workflows;

@@ -9,3 +9,4 @@ mod functions;
 mod gateways;
 mod layers;
 mod residents;
+mod workflows;

@@ -202,13 +202,14 @@ fn cut(whole: &Requests, num: usize) -> Result<Vec<Requests>, Error> {
 
 /// Everyone with a name who decides about requests, room by room.
 pub fn policies() -> impl Iterator<Item = &'static Info> {
-    use pleach_serving::{contexts, functions, layers, llm};
+    use pleach_serving::{contexts, functions, layers, llm, workflows};
     let rooms = [
         llm::POLICIES,
         contexts::POLICIES,
         contexts::residents::POLICIES,
         functions::POLICIES,
         layers::POLICIES,
+        workflows::POLICIES,
     ];
     rooms.into_iter().flatten()
 }

@@ -13,6 +13,8 @@ pub mod page;
 pub mod plot;
 pub mod runs;
 
+mod compass;
+mod dysta;
 mod elastic;
 mod gavel;
 mod hadar;
@@ -37,7 +39,7 @@ pub(crate) use runs::run_all;
 use pleach_experiments::error::Error;
 
 /// The lines of work.
-const LINES: [&[Benchmark]; 10] = [
+const LINES: [&[Benchmark]; 12] = [
     synergy::BENCHMARKS,
     gavel::BENCHMARKS,
     hadar::BENCHMARKS,
@@ -48,6 +50,8 @@ const LINES: [&[Benchmark]; 10] = [
     philly::BENCHMARKS,
     packing::BENCHMARKS,
     rubick::BENCHMARKS,
+    dysta::BENCHMARKS,
+    compass::BENCHMARKS,
 ];
 
 /// All benchmarks.

@@ -18,10 +18,12 @@ mod dysta;
 mod elastic;
 mod gavel;
 mod hadar;
+mod miriam;
 mod packing;
 mod philly;
 mod prediction;
 mod rubick;
+mod sgprs;
 mod sharing;
 mod synergy;
 mod tiresias;
@@ -39,7 +41,7 @@ pub(crate) use runs::run_all;
 use pleach_experiments::error::Error;
 
 /// The lines of work.
-const LINES: [&[Benchmark]; 12] = [
+const LINES: [&[Benchmark]; 14] = [
     synergy::BENCHMARKS,
     gavel::BENCHMARKS,
     hadar::BENCHMARKS,
@@ -52,6 +54,8 @@ const LINES: [&[Benchmark]; 12] = [
     rubick::BENCHMARKS,
     dysta::BENCHMARKS,
     compass::BENCHMARKS,
+    sgprs::BENCHMARKS,
+    miriam::BENCHMARKS,
 ];
 
 /// All benchmarks.

@@ -3,12 +3,14 @@
 //!
 //! A [`Task`] releases a frame each period. A frame is a chain of stages of a [`Network`] and is due one period after its release.
 //! A stage joins a context's queue, starts when a stream is free, and is not preempted. All stages in flight share the GPU's
-//! [`Capacity`]. [`simulate`] plays tasks on a [`Gpu`] under a [`Policy`]; [`released`] has what the authors of SGPRS measured.
+//! [`Capacity`]. [`simulate`] plays tasks on a [`Gpu`] under a [`Policy`]; [`released`] has what the authors of SGPRS measured, and
+//! [`residents`] two networks block by block, as in Miriam.
 //!
 //! # What is deliberately not here
 //! Contexts made or resized while tasks run: SGPRS makes its pool in advance. Memory, PCIe, several GPUs. The promotion of
 //! late chains that the paper on SGPRS describes: the released code, which made the figures, has it switched off. DARIS, its
-//! successor: its rule is not known to us beyond the abstract.
+//! successor: its rule is not known to us beyond the abstract. Columns for trees that choose a context: contexts are alike, and
+//! rules that choose them otherwise reach the same throughput (docs/serving-systems.md).
 
 mod capacity;
 mod gpu;

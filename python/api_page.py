@@ -9,6 +9,7 @@ PACKAGE = Path(__file__).parent / "pleach"
 MODULES = {
     "env": ["PleachEnv"],
     "vector": ["PleachVectorEnv"],
+    "routing": ["RoutingEnv"],
     "policies": ["names", "load", "batched", "Policy"],
     "columns": ["named", "by_name", "Named"],
     "comparison": ["evaluate", "Comparison", "distill", "Distilled"],
@@ -77,7 +78,7 @@ def section(module, node):
         if found:
             yield "\n" + "\n".join(textwrap.fill(line, 120, subsequent_indent="  ") for line in found)
     for method in methods:
-        if method.name.startswith("_") and not (method.name == "__init__" and node.name.startswith("Pleach")):
+        if method.name.startswith("_") and not (method.name == "__init__" and node.name.endswith("Env")):
             continue
         is_property = any(ast.unparse(one) == "property" for one in method.decorator_list)
         shown = f"{method.name} -> {ast.unparse(method.returns)}" if is_property else signature(method)

@@ -90,6 +90,7 @@ const ARROWS: [(&str, &[&str]); 21] = [
             "pleach-distill",
             "pleach-experiments",
             "pleach-network",
+            "pleach-serving",
             "pleach-cli",
         ],
     ),

@@ -3,12 +3,13 @@
 import gymnasium
 
 from pleach import policies, wrappers
-from pleach._pleach import __version__, env_ids, workload_names
+from pleach._pleach import __version__, env_ids, routing_names, workload_names
 from pleach.columns import Named, by_name, named
 from pleach.comparison import Comparison, Distilled, distill, evaluate
 from pleach.env import PleachEnv
 from pleach.networks import export_onnx
 from pleach.policies import Policy, batched, load
+from pleach.routing import RoutingEnv
 from pleach.training import Trained, train
 from pleach.vector import PleachVectorEnv
 from pleach.workloads import Simulation, Workload, read, simulate, workload
@@ -21,6 +22,7 @@ __all__ = [
     "PleachEnv",
     "PleachVectorEnv",
     "Policy",
+    "RoutingEnv",
     "Simulation",
     "TENANT_INTEGRALS",
     "Trained",
@@ -36,6 +38,7 @@ __all__ = [
     "named",
     "policies",
     "read",
+    "routing_ids",
     "simulate",
     "train",
     "workload",
@@ -50,6 +53,15 @@ INTEGRALS: tuple[str, ...] = ("jobs_s", "slowdown", "held_gpu_s", "waiting_s")
 #: The same of each tenant, [T], where an environment is made with ``by_tenant=True``: its waiting jobs x s, the GPUs it holds x s.
 TENANT_INTEGRALS: tuple[str, ...] = ("tenant_waiting_s", "tenant_held_gpu_s")
 
+
+def routing_ids() -> list[str]:
+    """Ids of the environments in which requests are routed."""
+    return [one for one, _ in routing_names()]
+
+
+for _id in routing_ids():
+    if _id not in gymnasium.registry:
+        gymnasium.register(_id, entry_point="pleach.routing:RoutingEnv", kwargs={"env_id": _id})
 for _id in env_ids():
     if _id not in gymnasium.registry:
         gymnasium.register(

@@ -3,12 +3,24 @@
 use numpy::{Element, PyArray1, PyArrayMethods, PyReadwriteArray1};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 
 /// The arrays, flat; Python gives them their shapes.
 pub(crate) struct Buffers {
     pub(crate) global: Py<PyArray1<f32>>,
     pub(crate) candidates: Py<PyArray1<f32>>,
     pub(crate) mask: Py<PyArray1<i8>>,
+}
+
+impl Buffers {
+    /// The arrays by name.
+    pub(crate) fn by_name<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let arrays = PyDict::new(py);
+        arrays.set_item("global", &self.global)?;
+        arrays.set_item("candidates", &self.candidates)?;
+        arrays.set_item("mask", &self.mask)?;
+        Ok(arrays)
+    }
 }
 
 /// An array for the time of a call.

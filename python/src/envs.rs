@@ -13,7 +13,7 @@ use pleach_env::Seed;
 use pleach_env::VecEnv;
 use pleach_env::expert::ExpertPlanner;
 use pleach_env::{AutoresetMode, Batch, BatchMut, VectorEnv as _};
-use pleach_scheduler::features::View;
+use pleach_scheduler::features::{FeatureSchema, View};
 use pleach_scheduler::{TreePolicy, Watched};
 use pyo3::exceptions::{PyIndexError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -151,11 +151,7 @@ impl Envs {
 
     /// The arrays by name, flat and writeable: not for users.
     fn arrays<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let arrays = PyDict::new(py);
-        arrays.set_item("global", &self.buffers.global)?;
-        arrays.set_item("candidates", &self.buffers.candidates)?;
-        arrays.set_item("mask", &self.buffers.mask)?;
-        Ok(arrays)
+        self.buffers.by_name(py)
     }
 
     /// Gives environment after environment the settings of its place (JSON), from its next reset on; where there are none it stays as it
@@ -377,7 +373,7 @@ impl Envs {
 
     /// Features of an observation: global ones, then those of a candidate.
     fn features(&self) -> [Vec<FeatureRow>; 2] {
-        figures::features(self.view)
+        figures::features(FeatureSchema::current(), self.view)
     }
 }
 

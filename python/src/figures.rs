@@ -87,8 +87,7 @@ pub(crate) fn line(cluster: &Cluster) -> String {
 }
 
 /// Features of an observation that shows a view: global ones, then those of a candidate.
-pub(crate) fn features(view: &View) -> [Vec<FeatureRow>; 2] {
-    let schema = FeatureSchema::current();
+pub(crate) fn features(schema: &FeatureSchema, view: &View) -> [Vec<FeatureRow>; 2] {
     let row = |feature: &Feature| {
         let (low, high) = (feature.encode(feature.min), feature.encode(feature.max));
         (feature.name, feature.unit, low, high)

@@ -288,7 +288,7 @@ pub(crate) fn masked(mut scores: Vec<f32>, mask: &[bool]) -> Vec<f32> {
 #[pyfunction]
 pub(crate) fn columns_of(num_global: usize, num_features: usize) -> PyResult<[Vec<FeatureRow>; 2]> {
     let view = check_widths(num_global, &[1, num_features], 1)?;
-    Ok(figures::features(view))
+    Ok(figures::features(FeatureSchema::current(), view))
 }
 
 /// A cluster for policies that do not look at it.

@@ -63,6 +63,7 @@ fn search(args: &ServeSearchArgs, context: &mut Context<'_>) -> Result<(), Error
     let mut settings = RoutingSearch {
         rates: args.rates.clone(),
         judge_lists: args.judge_lists.into(),
+        without: args.without.clone(),
         ..RoutingSearch::default()
     };
     settings.search.simulations = args.simulations;

@@ -113,6 +113,9 @@ pub struct ServeSearchArgs {
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u16).range(1..=1000),
         help_heading = "Search")]
     pub judge_lists: u16,
+    /// Columns that the tree may not read, repeated or with commas
+    #[arg(long, value_name = "COLUMN", value_delimiter = ',', action = ArgAction::Append, help_heading = "Search")]
+    pub without: Vec<String>,
     /// Requests and replicas.
     #[command(flatten)]
     pub serving: ServingConfig,

@@ -50,6 +50,14 @@ impl Rows {
         rows
     }
 
+    /// The same rows of which some columns are neither split at nor weighed.
+    #[must_use]
+    pub fn without(mut self, numbers: &[u16]) -> Rows {
+        self.of_rows.retain(|number| !numbers.contains(number));
+        self.of_context.retain(|number| !numbers.contains(number));
+        self
+    }
+
     /// No rows of a view.
     #[must_use]
     pub fn none(schema: &'static FeatureSchema, view: View) -> Rows {

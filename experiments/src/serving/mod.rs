@@ -6,10 +6,12 @@
 mod compare;
 mod deploy;
 mod describe;
+mod environments;
 mod page;
 mod race;
 mod rivals;
 mod search;
+mod starts;
 #[cfg(test)]
 mod tests;
 
@@ -33,6 +35,7 @@ use crate::run_folder::atomic_file;
 pub use compare::{Comparison, RouterRow, compare};
 pub use deploy::{DeploymentConfig, is_routing_tree};
 pub use describe::Description;
+pub use environments::{describe_routing, routing_environment, routing_ids, routing_settings};
 pub use page::Rates;
 pub use pleach_serving::llm::deploy::EndpointPicker;
 pub use search::{RoutingSearch, SearchedRouter, search_router};
@@ -142,6 +145,16 @@ impl ServingConfig {
         Ok(fleet)
     }
 
+    fn generator(&self) -> RequestGenerator {
+        RequestGenerator {
+            num_requests: self.num_requests,
+            rate_per_s: self.rate_per_s,
+            burst: self.burst,
+            turns: self.turns,
+            ..RequestGenerator::default()
+        }
+    }
+
     /// The lists, `faster` times as fast besides.
     ///
     /// # Errors
@@ -149,11 +162,8 @@ impl ServingConfig {
     pub fn draw(&self, seed: Seed, num: usize, faster: f64) -> Result<Vec<Requests>, Error> {
         let Some(path) = &self.requests else {
             let generator = RequestGenerator {
-                num_requests: self.num_requests,
                 rate_per_s: self.rate_per_s * self.faster * faster,
-                burst: self.burst,
-                turns: self.turns,
-                ..RequestGenerator::default()
+                ..self.generator()
             };
             let lists = (0..num).map(|list| generator.draw(seed.child("list", list as u64)));
             return Ok(lists.collect::<Result<_, _>>()?);

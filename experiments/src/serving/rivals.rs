@@ -1,14 +1,16 @@
 //! Whom a learned router has to beat: every rule by name, with each bound beyond which it may refuse, chosen on lists of its own.
 
+use pleach_env::Seed;
 use pleach_scheduler::heuristics::Info;
-use pleach_serving::llm::{Fleet, POLICIES, Requests};
+use pleach_serving::llm::{Fleet, POLICIES, Requests, simulate};
 
-use super::compare::compare_on;
+use super::race::halved;
+use super::router;
 use crate::error::Error;
 
 /// Bounds of the believed TTFT over its target beyond which a request is refused, and of TPOT. *Ours*, as wide as pays anywhere.
-const TTFT_BOUNDS: [f64; 9] = [0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0, 1.25, 1.5];
-const TPOT_BOUNDS: [f64; 6] = [0.4, 0.5, 0.6, 0.7, 0.8, 1.0];
+const TTFT_BOUNDS: [f64; 6] = [0.4, 0.6, 0.7, 0.8, 0.9, 1.0];
+const TPOT_BOUNDS: [f64; 7] = [0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 1.0];
 
 /// All of them: each rule that counts its own requests alone, with each bound, and with each pair of bounds.
 pub(super) fn rivals(may_refuse: bool) -> Vec<String> {
@@ -30,12 +32,11 @@ pub(super) fn rivals(may_refuse: bool) -> Vec<String> {
     names
 }
 
-/// That which is within the targets most often on some lists.
+/// That which is within the targets most often on some lists, by halving.
 pub(super) fn strongest(lists: &[Requests], fleet: &Fleet, seed: u64) -> Result<String, Error> {
-    let table = compare_on(lists, fleet, &rivals(fleet.may_refuse), seed)?;
-    let best = table
-        .routers
-        .iter()
-        .max_by(|one, other| one.hits_pct.total_cmp(&other.hits_pct));
-    Ok(best.expect("there are rivals").router.clone())
+    halved(rivals(fleet.may_refuse), lists.len(), 1, |name, list| {
+        let seed = Seed(seed).child("router", list as u64).0;
+        let outcome = simulate(&lists[list], fleet, router(name, seed)?.as_mut())?;
+        Ok(1.0 - outcome.hit_share(fleet.targets))
+    })
 }

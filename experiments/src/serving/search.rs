@@ -1,27 +1,29 @@
 //! A tree that routes, searched for: changed a little, judged on drawn lists, kept where more requests are within their targets.
 //!
 //! Four streams of lists share nothing: on the first the strongest rival of each load is chosen among all rules and bounds, on the
-//! second trees race against it, on the third one of those that the race kept is taken, on the fourth it is judged.
+//! second trees race against it, on the third one of those that the race kept is taken, on the fourth it is judged. Both are chosen
+//! by halving: all on a few lists, the best quarter on three times as many, until the lists are played.
 
 use pleach_distill::search::SearchConfig;
 use pleach_env::Seed;
 use pleach_scheduler::Scorer;
 use pleach_scheduler::features::{FeatureSchema, View};
-use pleach_scheduler::tree::{FlatTree, Node, Tree};
+use pleach_scheduler::tree::Tree;
 use pleach_serving::llm::{Fleet, Outcome, ROUTING_2, Requests, SCHEMA, ScorerRouter, simulate};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::compare::{Comparison, compare_on};
-use super::race::{Game, Loss, Raced, best_of, by_hand, column, race, settings as settings_of};
+use super::race::{Game, Loss, Raced, best_of, race, settings as settings_of};
 use super::rivals::strongest;
+use super::starts::starts;
 use super::{ServingConfig, router};
 use crate::error::Error;
 use crate::evaluate::stats::{bootstrap_mean, mean};
 use crate::progress::Watcher;
 
 /// Lists of each load for choosing the rival and the tree. *Assumed.*
-const CHOICE_LISTS: usize = 8;
+const CHOICE_LISTS: usize = 27;
 
 /// How a router is searched for.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -31,6 +33,8 @@ pub struct RoutingSearch {
     pub rates: Vec<f64>,
     /// Lists of each rate on which the result is judged.
     pub judge_lists: usize,
+    /// Columns that the tree may not read, by name.
+    pub without: Vec<String>,
     /// The search; `num_parts` and `seed` are set here.
     pub search: SearchConfig,
 }
@@ -40,10 +44,14 @@ impl Default for RoutingSearch {
         RoutingSearch {
             rates: vec![0.9, 1.0, 1.1],
             judge_lists: 20,
+            without: Vec::new(),
             search: SearchConfig {
                 simulations: 6_000,
                 rungs: vec![3, 9, 24],
+                starts: 8,
                 leaves_max: 16,
+                // A miss is a miss, however late it is.
+                tail_weight: 0.0,
                 ..SearchConfig::default()
             },
         }
@@ -55,7 +63,7 @@ impl Default for RoutingSearch {
 pub struct SearchedRouter {
     /// The tree.
     pub tree: Tree,
-    /// Of each rate: the strongest rival and the tree on fresh lists.
+    /// Of each rate: the strongest rival, the tree and the best of those that the search began with, on fresh lists.
     pub judged: Vec<(f64, Comparison)>,
     /// Points of hits over the strongest rival of each rate, mean over all fresh lists, with its interval.
     pub gain_points: f64,
@@ -81,17 +89,45 @@ impl SearchedRouter {
     }
 }
 
-impl Game for Fleet {
+/// A fleet whose router may not read some columns.
+pub(super) struct Routed<'a> {
+    pub fleet: &'a Fleet,
+    pub without: Vec<u16>,
+}
+
+impl Game for Routed<'_> {
     type List = Requests;
 
     fn schema(&self) -> (&'static FeatureSchema, View) {
         (&SCHEMA, ROUTING_2)
     }
 
-    fn play(&self, list: &Requests, scorer: Box<dyn Scorer>) -> Result<Loss, Error> {
-        let outcome = simulate(list, self, &mut ScorerRouter::new(scorer)?)?;
-        Ok(loss(&outcome, self))
+    fn without(&self) -> &[u16] {
+        &self.without
     }
+
+    fn play(&self, list: &Requests, scorer: Box<dyn Scorer>) -> Result<Loss, Error> {
+        let outcome = simulate(list, self.fleet, &mut ScorerRouter::new(scorer)?)?;
+        Ok(loss(&outcome, self.fleet))
+    }
+
+    fn play_tree(&self, list: &Requests, tree: &Tree) -> Result<Loss, Error> {
+        let outcome = simulate(list, self.fleet, &mut ScorerRouter::of_tree(tree)?)?;
+        Ok(loss(&outcome, self.fleet))
+    }
+}
+
+/// Numbers of columns by name.
+fn numbers(names: &[String]) -> Result<Vec<u16>, Error> {
+    let numbers = names.iter().map(|name| {
+        let known = || SCHEMA.features.iter().map(|feature| feature.name);
+        let number = SCHEMA.joined_index(name).ok_or_else(|| {
+            let allowed = known().collect::<Vec<_>>().join(", ");
+            Error::config("without", name, allowed, "Leave it out.")
+        });
+        Ok(number? as u16)
+    });
+    numbers.collect()
 }
 
 fn loss(outcome: &Outcome, fleet: &Fleet) -> Loss {
@@ -133,9 +169,17 @@ pub fn search_router(
         choice.extend(stream("choice", rate, CHOICE_LISTS)?);
         parts.push(Part { rate, rival });
     }
-    let kept = race(&fleet, &starts(&fleet)?, &raced, &search, watcher)?;
-    let tree = best_of(&fleet, kept, &choice)?;
-    judged(tree, config, settings, &fleet, &parts, root)
+    let game = Routed {
+        fleet: &fleet,
+        without: numbers(&settings.without)?,
+    };
+    let kept = race(&game, &starts(&game)?, &raced, &search, watcher)?;
+    // A list of each rate in turn, so that the first ones are of all rates.
+    let choice = (0..CHOICE_LISTS).flat_map(|list| choice.iter().skip(list).step_by(CHOICE_LISTS));
+    let choice: Vec<&Requests> = choice.collect();
+    let start = kept.last().cloned();
+    let tree = best_of(&game, kept, &choice, 3 * num_parts)?;
+    judged((tree, start), config, settings, &fleet, &parts, root)
 }
 
 fn against(
@@ -153,7 +197,7 @@ fn against(
 }
 
 fn judged(
-    tree: Tree,
+    (tree, start): (Tree, Option<Tree>),
     config: &ServingConfig,
     settings: &RoutingSearch,
     fleet: &Fleet,
@@ -168,12 +212,15 @@ fn judged(
             part.rate,
         )?;
         let mut table = compare_on(&lists, fleet, std::slice::from_ref(&part.rival), root.0)?;
-        let outcomes = lists.par_iter().map(|list| {
-            let mut router = ScorerRouter::new(Box::new(FlatTree::of(&tree)))?;
-            Ok(simulate(list, fleet, &mut router)?)
-        });
-        let outcomes: Vec<Outcome> = outcomes.collect::<Result<_, Error>>()?;
-        table.join("tree", &outcomes, fleet);
+        for (name, tree) in [("tree", Some(&tree)), ("best start", start.as_ref())] {
+            let Some(tree) = tree else { continue };
+            let outcomes = lists.par_iter().map(|list| {
+                let mut router = ScorerRouter::of_tree(tree)?;
+                Ok(simulate(list, fleet, &mut router)?)
+            });
+            let outcomes: Vec<Outcome> = outcomes.collect::<Result<_, Error>>()?;
+            table.join(name, &outcomes, fleet);
+        }
         let row = &table.routers[1];
         gains.extend(
             row.by_list
@@ -189,52 +236,4 @@ fn judged(
         gain_points: mean(&gains),
         gain_interval: bootstrap_mean(&gains, 0.95),
     })
-}
-
-/// Rules by hand, as trees: the least of a weighted sum, alone and with a refusal where even the least believed times are late.
-fn starts(fleet: &Fleet) -> Result<Vec<Tree>, Error> {
-    let column = |name: &str, raw: f32| column(&SCHEMA, name, raw);
-    let rules: [(&str, &[(&str, f32)]); 4] = [
-        ("turns", &[("turns", -1.0)]),
-        ("ttft", &[("ttft_share", 1.0)]),
-        ("both", &[("ttft_share", 1.0), ("tpot_share", 1.0)]),
-        ("requests", &[("running_requests", 1.0), ("sent_requests", 1.0)]),
-    ];
-    let (is_refuse, half) = column("is_refuse", 0.5);
-    let leaf = |id: u32, score: f32| Node::Leaf {
-        id,
-        score,
-        samples: 0,
-        weight: 0.0,
-    };
-    let split = |(feature, threshold): (u16, f32), left: u32, right: u32| Node::Split {
-        feature,
-        threshold,
-        left,
-        right,
-    };
-    let never = vec![split((is_refuse, half), 1, 2), leaf(0, 1.0), leaf(1, 0.0)];
-    let bounded = |shed: f32| {
-        vec![
-            split((is_refuse, half), 1, 2),
-            leaf(0, 1.0),
-            split(column("least_ttft_share", shed), 3, 4),
-            split(column("least_tpot_share", shed), 5, 6),
-            leaf(1, 2.0),
-            leaf(2, 0.0),
-            leaf(3, 2.0),
-        ]
-    };
-    let mut shapes = vec![("", never)];
-    if fleet.may_refuse {
-        shapes.extend([("refuses at 0.9", bounded(0.9)), ("refuses at 1.1", bounded(1.1))]);
-    }
-    let mut trees = Vec::new();
-    for (rule, weights) in &rules {
-        for (words, nodes) in &shapes {
-            let name = format!("{rule} {words}");
-            trees.push(by_hand(fleet, name.trim(), weights, nodes)?);
-        }
-    }
-    Ok(trees)
 }

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::llm::columns::{self, ROW_WIDTH, SCHEMA};
 use crate::llm::fleet::Fleet;
 use crate::llm::generate::RequestGenerator;
-use crate::llm::outcome::{Outcome, Tally};
+use crate::llm::outcome::{Outcome, Tally, Targets};
 use crate::llm::request::Requests;
 use crate::llm::simulate::Run;
 
@@ -114,6 +114,12 @@ impl Routing {
     #[must_use]
     pub fn num_choices(&self) -> usize {
         self.mask.len()
+    }
+
+    /// What users expect.
+    #[must_use]
+    pub fn targets(&self) -> Targets {
+        self.fleet.targets
     }
 
     /// Begins an episode. The same seed is the same episode.

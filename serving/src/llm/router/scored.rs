@@ -1,6 +1,5 @@
 //! A router that scores the columns of each choice: a tree with its weights, or any other scorer of [`SCHEMA`].
 
-use pleach_scheduler::key_weight::KeyWeight;
 use pleach_scheduler::tree::{FlatTree, Tree};
 use pleach_scheduler::{ConfigError, PolicyError, Rows, Scorer};
 
@@ -11,7 +10,8 @@ use crate::llm::columns::{self, ROW_WIDTH, SCHEMA};
 /// longest ago, and refusing last.
 pub struct ScorerRouter {
     scorer: Box<dyn Scorer>,
-    weights: Vec<KeyWeight>,
+    /// Places in a row and their weights.
+    weights: Vec<(usize, f64)>,
     rows: Vec<f32>,
     context: Vec<f32>,
     mask: Vec<bool>,
@@ -49,7 +49,10 @@ impl ScorerRouter {
     /// A tree of other columns.
     pub fn of_tree(tree: &Tree) -> Result<ScorerRouter, ConfigError> {
         let mut router = ScorerRouter::new(Box::new(FlatTree::of(tree)))?;
-        router.weights.clone_from(&tree.meta().key_weights);
+        let weights = tree.meta().key_weights.iter();
+        router.weights = weights
+            .map(|term| (SCHEMA.place(usize::from(term.feature)), f64::from(term.weight)))
+            .collect();
         Ok(router)
     }
 
@@ -87,10 +90,7 @@ impl ScorerRouter {
 
     fn weighted_sum(&self, row: &[f32]) -> f64 {
         let terms = self.weights.iter();
-        terms.fold(0.0, |sum, term| {
-            let value = row[SCHEMA.place(usize::from(term.feature))];
-            sum + f64::from(term.weight) * f64::from(value)
-        })
+        terms.fold(0.0, |sum, (place, weight)| sum + weight * f64::from(row[*place]))
     }
 }
 

@@ -1,0 +1,97 @@
+"""Requests to language models, routed one by one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium
+
+from pleach._pleach import Routes, routing_setting_names
+from pleach._settings import checked_seed, merged, nearest, to_json
+from pleach._spaces import OBSERVATION, checked_action, spaces_of, views_of
+from pleach.columns import Columns
+from pleach.env import Info, Observation
+
+
+class RoutingEnv(gymnasium.Env[Observation, Any]):
+    """Gateways in front of replicas of a language model; a step sends one request to a replica, or refuses it.
+
+    Observation: ``global`` float32 [G], ``candidates`` float32 [C, F], ``mask`` int8 [C], all 1. Rows are the replicas in their order
+    and, with ``refuse=True``, refusing last. The reward is what was booked since the last step: by default 1 for a request within
+    both targets, -1 for one served later or refused (``reward={"hit": 1, "miss": -1, "refused": -1}``); the last step books all that
+    is in the air. ``settings`` are those of ``pleach serve``: ``rate_per_s``, ``replicas``, ``gateways``, ``scrape_s``, ``refuse``,
+    ``requests`` (a list by path, of which a seed takes one of ``lists`` parts) and the rest.
+    ``copy=False`` returns read-only views that the next step overwrites.
+    """
+
+    metadata = {"render_modes": []}
+
+    def __init__(self, env_id: str, *, render_mode: None = None, copy: bool = True, **settings: Any) -> None:
+        if render_mode is not None:
+            raise ValueError(f"render_mode = {render_mode!r}: allowed is None")
+        self.render_mode, self._copy = render_mode, copy
+        self._made_of = (env_id, copy, settings)
+        self._options: dict[str, Any] = {}
+        self._open({})
+
+    def _open(self, options: dict[str, Any]) -> None:
+        env_id, _, settings = self._made_of
+        known = routing_setting_names()
+        unknown = [name for name in (*settings, *options) if name not in known]
+        if unknown:
+            allowed = ", ".join(known) + nearest(unknown[0], known)
+            text = f"an environment got an unexpected keyword argument '{unknown[0]}': allowed are the settings {allowed}"
+            raise TypeError(text) if unknown[0] in settings else ValueError(text)
+        self._routes = Routes(env_id, to_json(merged(settings, options)))
+        self.observation_space, self.action_space, self.features = spaces_of(self._routes)
+        views = views_of(self._routes, 1)
+        self._rows = {name: views[name][0] for name in OBSERVATION}
+        self._options = dict(options)
+        self._return, self._length = 0.0, 0
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # State within an episode is not kept: the copy begins with ``reset``.
+        return _remake, self._made_of
+
+    def _observation(self) -> Observation:
+        rows = self._rows
+        if not self._copy:
+            return dict(rows)
+        return {"global": rows["global"].copy(), "candidates": rows["candidates"].copy(), "mask": rows["mask"].copy()}
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Observation, Info]:
+        """Begins an episode. ``options`` are settings that hold until a later reset gives others."""
+        seed = None if seed is None else checked_seed(seed)
+        super().reset(seed=seed)
+        if options is not None and options != self._options:
+            self._open(options)
+        self._routes.reset(int(self.np_random.integers(2**63)) if seed is None else seed)
+        self._return, self._length = 0.0, 0
+        observation = self._observation()
+        return observation, {"dt_s": 0.0, "action_mask": observation["mask"]}
+
+    def step(self, action: Any) -> tuple[Observation, float, bool, bool, Info]:
+        """Routes one request. ``info`` has ``dt_s`` (s until the next request), ``action_mask``, and in the last step ``metrics``:
+        the figures of the episode, and ``r`` and ``l``, return and steps."""
+        action = action if type(action) is int else checked_action(action)
+        reward, terminated, dt_s = self._routes.step(action)
+        self._return += reward
+        self._length += 1
+        observation = self._observation()
+        info: Info = {"dt_s": dt_s, "action_mask": observation["mask"]}
+        if terminated:
+            info["metrics"] = {**(self._routes.episode() or {}), "r": self._return, "l": self._length}
+        return observation, reward, terminated, False, info
+
+    def columns(self, observation: Observation) -> tuple[Columns, Columns]:
+        """The context and the rows of an observation by name: ``rows["tpot_now_share"]`` float32 [C]; views, no copies."""
+        of_context, of_row = ({name: place for place, (name, _) in enumerate(self.features[key])} for key in OBSERVATION[:2])
+        return Columns(observation["global"], of_context), Columns(observation["candidates"], of_row)
+
+    def action_masks(self) -> Any:
+        """The mask as bool [C], under the name that MaskablePPO asks for."""
+        return self._rows["mask"] == 1
+
+
+def _remake(env_id: str, copy: bool, settings: dict[str, Any]) -> RoutingEnv:
+    return RoutingEnv(env_id, copy=copy, **settings)

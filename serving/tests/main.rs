@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod blis;
 mod contexts;
 mod environment;
 mod fleet;

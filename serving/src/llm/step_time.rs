@@ -2,9 +2,9 @@
 //!
 //! # Source
 //! The form and its factors are those of BLIS (llm-d's inference simulator; its guide to latency models, Apache-2.0): weights and
-//! keys and values are read once a step, each layer, request and step costs a fixed time. Its factor for prompts counts another
-//! basis; here a prompt takes its floating-point operations at half of the GPU's peak, *assumed*. BLIS states a mean error of
-//! 11.8 % of end-to-end and 22.8 % of TTFT over 38 measured runs; ours was not measured on a GPU.
+//! keys and values are read once a step, each layer, request and step costs a fixed time. Its factor for prompts, 0.152 of
+//! the time of their operations at the GPU's peak, is more than a GPU can; here a prompt takes them at half of the peak, *assumed*.
+//! BLIS states a mean error of 11.8 % of end-to-end and 22.8 % of TTFT over 38 measured runs; ours was not measured on a GPU.
 
 use pleach_scheduler::ConfigError;
 use serde::{Deserialize, Serialize};

@@ -186,7 +186,7 @@ fn drawn(fleet: &Fleet) -> Vec<Recorded> {
     let mut rng = Seed(5).stream("facts", 0);
     let decisions = (0..NUM_DECISIONS).map(|_| {
         let mut below = |most: u64| {
-            let most = 1 + most >> rng.random_range(0..20_u32).min(most.ilog2());
+            let most = (1 + most) >> rng.random_range(0..20_u32).min(most.ilog2());
             rng.random_range(0..=most)
         };
         let num = fleet.num_replicas;

@@ -20,7 +20,12 @@ const ARROWS: [(&str, &[&str]); 21] = [
     ),
     (
         "pleach-env",
-        &["pleach-scheduler", "pleach-tables", "pleach-workloads"],
+        &[
+            "pleach-scheduler",
+            "pleach-tables",
+            "pleach-workloads",
+            "pleach-serving",
+        ],
     ),
     ("pleach-network", &["pleach-scheduler"]),
     (

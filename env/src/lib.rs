@@ -52,6 +52,7 @@ mod error;
 pub mod expert;
 pub mod failures;
 mod metrics;
+pub mod mixed;
 pub mod occupancy;
 mod random;
 mod registered;

@@ -3,11 +3,14 @@
 use pleach_env::Seed;
 use pleach_experiments::error::Error;
 use pleach_experiments::run_folder::atomic_file;
-use pleach_experiments::serving::{Description, RoutingSearch, compare, read, search_router, write};
+use pleach_experiments::serving::{
+    Description, RoutingSearch, compare, compare_mixed, read, search_router, write,
+};
 
 use crate::commands::Context;
 use crate::flags::serve::{
-    ServeArgs, ServeCommand, ServeDescribeArgs, ServeEvaluateArgs, ServeGenerateArgs, ServeSearchArgs,
+    ServeArgs, ServeCommand, ServeDescribeArgs, ServeEvaluateArgs, ServeGenerateArgs, ServeMixedArgs,
+    ServeSearchArgs,
 };
 use crate::progress::bars;
 
@@ -20,6 +23,7 @@ pub fn run(args: &ServeArgs, context: &mut Context<'_>) -> Result<(), Error> {
         ServeCommand::Evaluate(args) => evaluate(args, context),
         ServeCommand::Search(args) => search(args, context),
         ServeCommand::Describe(args) => describe(args, context),
+        ServeCommand::Mixed(args) => mixed(args, context),
         ServeCommand::Generate(args) => generate(args, context),
     }
 }
@@ -54,6 +58,17 @@ fn describe(args: &ServeDescribeArgs, context: &mut Context<'_>) -> Result<(), E
     }
     match &args.data.json {
         Some(path) => context.write_json(path, &found),
+        None => Ok(()),
+    }
+}
+
+fn mixed(args: &ServeMixedArgs, context: &mut Context<'_>) -> Result<(), Error> {
+    let comparison = compare_mixed(&args.mixed, &args.autoscaler, args.report.seed())?;
+    if !args.report.quiet() {
+        context.say(comparison.table().to_terminal().trim_end())?;
+    }
+    match args.report.json() {
+        Some(path) => context.write_json(path, &comparison),
         None => Ok(()),
     }
 }

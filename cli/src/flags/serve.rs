@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{ArgAction, Args, Subcommand};
 use pleach_experiments::evaluate::flag_values;
-use pleach_experiments::serving::ServingConfig;
+use pleach_experiments::serving::{MixedConfig, ServingConfig};
 
 use super::{ForceFlag, JsonFlag, PageFlag, QuietFlag, ReportFlags};
 
@@ -45,6 +45,13 @@ Examples:
   pleach serve describe AzureLLMInferenceTrace_conv.csv.gz
   pleach serve describe conversation_trace.jsonl.gz --html requests.html")]
     Describe(ServeDescribeArgs),
+    /// Compare autoscalers that lease GPUs of a cluster that trains
+    #[command(after_help = "\
+Examples:
+  pleach serve mixed                                       3 days, 16 GPUs: a static split, reactive, forecast, a bound
+  pleach serve mixed --hours 6 --lists 1 --autoscaler static:replicas=8,reactive:target=1:down=300
+  pleach serve mixed --gang 4 --restart-s 180")]
+    Mixed(ServeMixedArgs),
     /// Draw a list of requests into a file
     #[command(after_help = "\
 Examples:
@@ -122,6 +129,22 @@ pub struct ServeSearchArgs {
     /// Whether a file there may be replaced.
     #[command(flatten)]
     pub target: ForceFlag,
+    /// Seed, results as JSON, machine.
+    #[command(flatten)]
+    pub report: ReportFlags,
+}
+
+/// `pleach serve mixed`.
+#[derive(Args, Clone, Debug)]
+pub struct ServeMixedArgs {
+    /// Autoscalers by name with settings after colons, repeated or with commas; the first is what others are held against: static,
+    /// reactive, forecast, lyra, oracle
+    #[arg(long, value_name = "NAME", value_delimiter = ',', action = ArgAction::Append,
+        default_value = "static:replicas=9,reactive:target=1.2,reactive:target=1,forecast:target=1.2,lyra:target=1.2,oracle:target=1.2")]
+    pub autoscaler: Vec<String>,
+    /// Requests, service and jobs.
+    #[command(flatten)]
+    pub mixed: MixedConfig,
     /// Seed, results as JSON, machine.
     #[command(flatten)]
     pub report: ReportFlags,

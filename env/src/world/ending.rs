@@ -66,6 +66,9 @@ impl World {
         self.integrals.waiting_s += self.cluster.num_pending() as f64 * dt_s;
         self.integrals.idle_gpu_s += f64::from(self.cluster.num_free()) * dt_s;
         self.integrals.elapsed_s += dt_s;
+        if let Some(leases) = &mut self.leases {
+            leases.held_gpu_s += f64::from(leases.num_gpus) * dt_s;
+        }
         if let Some(by_tenant) = &mut self.by_tenant {
             by_tenant.add(&self.cluster, dt_s);
         }

@@ -37,12 +37,13 @@ impl World {
 
     /// Draws when the present trial of a job fails, if it is to fail.
     pub(super) fn next_trial(&mut self, id: JobId) {
+        let number = u64::from(self.number_of(id));
         let truth = &mut self.truth[id.index()];
         let reason = truth.fate.and_then(|fate| fate.reason);
         truth.to_failure_s = match reason {
             Some(reason) if truth.trial_is_to_fail() => {
                 let trial = truth.num_failed_trials;
-                runtime_to_failure(self.outcome_seed, u64::from(id.0), trial, reason).as_secs_f64()
+                runtime_to_failure(self.outcome_seed, number, trial, reason).as_secs_f64()
             }
             _ => f64::INFINITY,
         };

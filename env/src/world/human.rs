@@ -20,7 +20,7 @@ impl World {
         let number = u64::from(self.cluster.job(id).num_failures);
         let mut rng = self
             .incident_seed
-            .child("human", u64::from(id.0))
+            .child("human", u64::from(self.number_of(id)))
             .stream("failure", number);
         let Some(wait_s) = site.waits_for_human_s(&mut rng) else {
             return;

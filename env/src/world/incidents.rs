@@ -16,13 +16,13 @@ impl World {
         let nodes = self.cluster.nodes();
         let whole = job.placement.iter();
         let whole = whole.filter(|slice| slice.num_gpus() == nodes[slice.node.index()].num_gpus);
-        let num_nodes = whole.count() as u32;
+        let (num_nodes, number) = (whole.count() as u32, u64::from(self.number_of(id)));
         let truth = &mut self.truth[id.index()];
         (truth.to_incident_s, truth.hangs) = (f64::INFINITY, None);
         if num_nodes > 0 && site.incidents > site.hardware {
             let mut rng = self
                 .incident_seed
-                .child("incident", u64::from(id.0))
+                .child("incident", number)
                 .stream("run", u64::from(truth.run));
             truth.to_incident_s = site.next_incident_s(num_nodes, &mut rng);
             truth.hangs = (rng.random::<f64>() < site.hang_part).then_some(false);

@@ -16,6 +16,7 @@ mod integrals;
 mod kept;
 mod kept_places;
 mod lease;
+mod leases;
 mod meeting;
 mod results;
 mod rounds;
@@ -46,6 +47,7 @@ use pleach_workloads::{Seed, Workload};
 use truth::Truth;
 
 pub use integrals::Integrals;
+pub use leases::Training;
 pub use rounds::{LeaseOutcome, LeaseTerms, RoundClock, RoundEnd, Seen};
 pub use tenants::TenantIntegrals;
 
@@ -101,6 +103,8 @@ pub struct World {
     attribution: Option<Box<Attribution>>,
     occupancy: Option<Box<Occupancy>>,
     segments: Option<Box<Segments>>,
+    /// Rows that are no jobs, where somebody leases GPUs.
+    leases: Option<Box<leases::Leases>>,
 }
 
 /// Finish events beyond which those of ended runs are thrown out: a few for each running job, so that a scheduler which
@@ -141,35 +145,16 @@ impl World {
             .map(|(job, estimate)| {
                 let speed = &workload.classes[usize::from(job.class)].speed;
                 let best = speed.iter().copied().fold(0.0, f64::max);
+                let submission = Submission {
+                    tenant: TenantId(job.tenant),
+                    class: ClassId(job.class),
+                    num_gpus: job.num_gpus,
+                    estimate_s: *estimate,
+                    resources: job.resources,
+                };
                 Truth {
-                    submit: job.submit,
-                    submission: Submission {
-                        tenant: TenantId(job.tenant),
-                        class: ClassId(job.class),
-                        num_gpus: job.num_gpus,
-                        estimate_s: *estimate,
-                        resources: job.resources,
-                    },
-                    rest_s: job.run_time_s,
-                    work_s: job.run_time_s,
-                    since: Time::ZERO,
-                    rate: 0.0,
-                    pace: 1.0,
-                    cost_left_s: 0.0,
-                    saved_s: 0.0,
-                    save_waits_s: 0.0,
-                    writes: 0,
-                    lost_s: 0.0,
-                    fate: None,
-                    num_failed_trials: 0,
-                    to_failure_s: f64::INFINITY,
-                    to_incident_s: f64::INFINITY,
-                    hangs: None,
                     outcome: job.outcome,
-                    isolated_s: job.run_time_s / best,
-                    first_begin: None,
-                    unseen: None,
-                    run: 0,
+                    ..Truth::of(job.submit, submission, job.run_time_s, job.run_time_s / best)
                 }
             })
             .collect();
@@ -206,6 +191,7 @@ impl World {
             attribution: None,
             occupancy: None,
             segments: None,
+            leases: None,
             truth,
         })
     }
@@ -350,8 +336,8 @@ impl World {
 
     fn started(&mut self, id: JobId) {
         let (now, job) = (self.cluster.now(), self.cluster.job(id));
-        // A job that was started and stopped again within one pass never ran.
-        if job.state != JobState::Running || job.run_start != now {
+        // A job that was started and stopped again within one pass never ran, and a lease has no work.
+        if job.state != JobState::Running || job.run_start != now || job.is_lease {
             return;
         }
         self.set_truth_of_start(id);

@@ -34,6 +34,7 @@ impl World {
 
     /// Sets what is true of a run that begins now beside what is believed.
     pub(super) fn set_truth_of_start(&mut self, id: JobId) {
+        let number = self.number_of(id);
         let (now, job) = (self.cluster.now(), self.cluster.job(id));
         let class = self.cluster.class(job.request.class);
         let truth = &mut self.truth[id.index()];
@@ -47,7 +48,7 @@ impl World {
             // The scheduler believes the median; the truth is drawn for every restart. A cost of the class' own is known.
             let draw = self
                 .seed
-                .child("restart", u64::from(id.0))
+                .child("restart", u64::from(number))
                 .child("run", u64::from(truth.run))
                 .0;
             let moved = moved(class, job.request.num_gpus, self.cluster.storage());
@@ -66,7 +67,7 @@ impl World {
         if let Some(truths) = &self.truths {
             let class = job.request.class.index();
             truth.pace = truths.pace(class, job.gpu_type.index(), now.as_secs_f64());
-            truth.cost_left_s *= truths.cost(id.0, truth.run);
+            truth.cost_left_s *= truths.cost(number, truth.run);
         }
         let rate = job.rate * truth.pace;
         let kept = self.begins_to_write(id, rate);

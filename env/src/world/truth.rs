@@ -67,6 +67,34 @@ pub(super) struct Truth {
 }
 
 impl Truth {
+    /// A job that has not come yet, with so much work in seconds of the reference run, which takes `isolated_s` alone at its best.
+    pub(super) fn of(submit: Time, submission: Submission, work_s: f64, isolated_s: f64) -> Truth {
+        Truth {
+            submit,
+            submission,
+            rest_s: work_s,
+            work_s,
+            since: Time::ZERO,
+            rate: 0.0,
+            pace: 1.0,
+            cost_left_s: 0.0,
+            saved_s: 0.0,
+            save_waits_s: 0.0,
+            writes: 0,
+            lost_s: 0.0,
+            fate: None,
+            num_failed_trials: 0,
+            to_failure_s: f64::INFINITY,
+            to_incident_s: f64::INFINITY,
+            hangs: None,
+            outcome: Outcome::Completed,
+            isolated_s,
+            first_begin: None,
+            unseen: None,
+            run: 0,
+        }
+    }
+
     /// What a second in the system adds to the job's slowdown.
     pub(super) fn weight(&self) -> f64 {
         1.0 / self.isolated_s.max(SLOWDOWN_BOUND_S)

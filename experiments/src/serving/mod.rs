@@ -9,6 +9,7 @@ mod describe;
 mod environments;
 mod page;
 mod race;
+mod mixed;
 mod rivals;
 mod search;
 mod starts;
@@ -38,6 +39,9 @@ pub use describe::Description;
 pub use environments::{describe_routing, routing_environment, routing_ids, routing_settings};
 pub use page::Rates;
 pub use pleach_serving::llm::deploy::EndpointPicker;
+pub use mixed::{
+    Day, MixedBench, MixedComparison, MixedConfig, MixedDay, MixedRow, compare_mixed, compare_mixed_on,
+};
 pub use search::{RoutingSearch, SearchedRouter, search_router};
 
 /// Requests, replicas and what users expect.

@@ -19,6 +19,7 @@ mod elastic;
 mod gavel;
 mod hadar;
 mod miriam;
+mod mixed;
 mod packing;
 mod philly;
 mod prediction;
@@ -41,7 +42,7 @@ pub(crate) use runs::run_all;
 use pleach_experiments::error::Error;
 
 /// The lines of work.
-const LINES: [&[Benchmark]; 14] = [
+const LINES: [&[Benchmark]; 15] = [
     synergy::BENCHMARKS,
     gavel::BENCHMARKS,
     hadar::BENCHMARKS,
@@ -56,6 +57,7 @@ const LINES: [&[Benchmark]; 14] = [
     compass::BENCHMARKS,
     sgprs::BENCHMARKS,
     miriam::BENCHMARKS,
+    mixed::BENCHMARKS,
 ];
 
 /// All benchmarks.

@@ -44,6 +44,7 @@ impl Cluster {
         let of = &self.classes[job.request.class.index()];
         let comes_back = job.num_preemptions + job.num_failures > 0;
         self.costs_by_gang
+            && !job.is_lease
             && of.restart_cost_s.is_none()
             && (comes_back || of.checkpoint_interval_s.is_none())
     }

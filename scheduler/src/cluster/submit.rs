@@ -6,7 +6,11 @@ use super::tables::{Job, JobState, Placement, Submission};
 use super::{Cluster, Demand};
 use crate::cluster_spec::Resources;
 use crate::error::ConfigError;
+use crate::estimate::{Estimate, Provenance};
 use crate::ids::{ClassId, ExternalId, GpuTypeId, JobId, Time};
+
+/// The longest that a job may be believed to run, s.
+const ESTIMATE_S_MAX: f64 = 1e10;
 
 impl Cluster {
     /// Adds a pending job at the present time, under a number that the cluster gives it.
@@ -20,6 +24,24 @@ impl Cluster {
         self.num_numbered += 1;
         let id = self.push_row(external, request, demand);
         self.enqueue(id);
+        Ok(id)
+    }
+
+    /// Adds a lease: a pending job that runs, once it is started, until whoever holds it ends it ([`Cluster::finish`]). No pass
+    /// takes its GPUs, and it is believed to go on for ever.
+    ///
+    /// # Errors
+    /// As [`Cluster::submit`].
+    pub fn submit_lease(&mut self, request: Submission) -> Result<JobId, ConfigError> {
+        let without_end = Estimate {
+            value: ESTIMATE_S_MAX,
+            provenance: Provenance::Oracle,
+        };
+        let id = self.submit(Submission {
+            estimate_s: without_end,
+            ..request
+        })?;
+        self.jobs[id.index()].is_lease = true;
         Ok(id)
     }
 
@@ -69,6 +91,7 @@ impl Cluster {
             gpu_type: GpuTypeId(0),
             is_sharing: false,
             is_forked: false,
+            is_lease: false,
             state: JobState::Pending,
             attained_gpu_s: 0.0,
             held_s: 0.0,
@@ -185,7 +208,7 @@ impl Cluster {
             );
         }
         let estimate_s = request.estimate_s.value;
-        if !(estimate_s > 0.0 && estimate_s <= 1e10) {
+        if !(estimate_s > 0.0 && estimate_s <= ESTIMATE_S_MAX) {
             return bad(
                 "estimate_s",
                 estimate_s.to_string(),

@@ -220,6 +220,10 @@ pub struct Job {
     pub gpu_type: GpuTypeId,
     /// Whether it runs as copies of itself in the present run.
     pub is_forked: bool,
+    /// Whether it is a lease: a job without end that no pass stops, ended by who holds it alone ([`Cluster::submit_lease`]).
+    ///
+    /// [`Cluster::submit_lease`]: super::Cluster::submit_lease
+    pub is_lease: bool,
     /// Whether it shares a GPU in the present run, or holds only a part of one.
     pub is_sharing: bool,
     /// GPU·s received up to the last time it stopped.

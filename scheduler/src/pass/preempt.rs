@@ -54,7 +54,7 @@ struct StoppableOfType {
 #[derive(Clone, Copy, Debug)]
 struct Running {
     job: JobId,
-    /// GPUs that are free for others then; 0 if it may not be stopped, which nobody may who started at this instant. Where
+    /// GPUs that are free for others then; 0 if it may not be stopped, which no lease may nor who started at this instant. Where
     /// jobs may share GPUs it is asked again whether all of them are.
     num_given: u32,
 }
@@ -62,7 +62,7 @@ struct Running {
 impl Running {
     fn of(cluster: &Cluster, id: JobId) -> Running {
         let job = cluster.job(id);
-        let may_stop = job.run_start < cluster.now() && job.state == JobState::Running;
+        let may_stop = job.run_start < cluster.now() && job.state == JobState::Running && !job.is_lease;
         let gives = may_stop && (cluster.may_share() || cluster.gives_back_whole_gpus(id));
         Running {
             job: id,

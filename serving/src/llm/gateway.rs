@@ -57,8 +57,10 @@ pub(super) struct Gateway {
     arrivals: [Mean; 2],
     arrived_ps: u64,
     prompt_share: f64,
-    /// Where each conversation was sent last, and the tokens of its context without the answer, which it does not count.
-    homes: HashMap<u32, (usize, u32)>,
+    /// Where each conversation was sent last, by the replica's number, and the tokens of its context without the answer, which it does not count.
+    homes: HashMap<u32, (u64, u32)>,
+    /// Number of each replica, counted from the first ever.
+    numbers: Vec<u64>,
 }
 
 impl Gateway {
@@ -74,7 +76,26 @@ impl Gateway {
             arrived_ps: 0,
             prompt_share: 0.0,
             homes: HashMap::new(),
+            numbers: (0..fleet.num_replicas as u64).collect(),
         }
+    }
+
+    /// A replica takes requests from now on; the gateway looks at it at once.
+    pub(super) fn open(&mut self, place: usize, number: u64, replica: &Replica) {
+        self.facts.insert(place, facts_of(replica));
+        self.sent.insert(place, Sent::default());
+        self.lately.insert(place, Lately::default());
+        self.rates.insert(place, [Mean::default(); 2]);
+        self.numbers.insert(place, number);
+    }
+
+    /// A replica takes no more requests.
+    pub(super) fn close(&mut self, place: usize) {
+        self.facts.remove(place);
+        self.sent.remove(place);
+        self.lately.remove(place);
+        self.rates.remove(place);
+        self.numbers.remove(place);
     }
 
     /// Looks at all replicas.
@@ -82,17 +103,7 @@ impl Gateway {
         let since_s = s_of_ps(now_ps - self.asked_ps.unwrap_or(0));
         let kept = exp(-since_s / REPLICA_S);
         for (place, replica) in replicas.iter().enumerate() {
-            let before = std::mem::replace(
-                &mut self.facts[place],
-                Facts {
-                    waiting_requests: replica.num_waiting(),
-                    waiting_tokens: replica.prompt_tokens_left(),
-                    running_requests: replica.num_running(),
-                    context_tokens: replica.context_tokens(),
-                    computed_tokens: replica.computed_tokens(),
-                    ended_requests: replica.num_ended(),
-                },
-            );
+            let before = std::mem::replace(&mut self.facts[place], facts_of(replica));
             let facts = &self.facts[place];
             if since_s > 0.0 {
                 let computed = (facts.computed_tokens - before.computed_tokens) as f64;
@@ -136,8 +147,8 @@ impl Gateway {
         sent.requests += 1;
         sent.tokens += u64::from(request.prompt_tokens);
         sent.last = self.num_routed;
-        self.homes
-            .insert(request.session, (replica, request.prompt_tokens));
+        let home = (self.numbers[replica], request.prompt_tokens);
+        self.homes.insert(request.session, home);
     }
 
     pub(super) fn facts_age_s(&self, now_ps: u64) -> f64 {
@@ -146,8 +157,9 @@ impl Gateway {
 
     /// Where the conversation's last request went, and how many tokens of this prompt stood in that one.
     pub(super) fn home(&self, request: &Request) -> Option<(usize, u32)> {
-        let (replica, tokens) = self.homes.get(&request.session)?;
-        Some((*replica, (*tokens).min(request.prefix_tokens)))
+        let (number, tokens) = self.homes.get(&request.session)?;
+        let place = self.numbers.iter().position(|other| other == number)?;
+        Some((place, (*tokens).min(request.prefix_tokens)))
     }
 
     pub(super) fn flow(&self) -> Flow {
@@ -157,6 +169,17 @@ impl Gateway {
             slow_tokens_per_s: slow,
             prompt_share: self.prompt_share,
         }
+    }
+}
+
+fn facts_of(replica: &Replica) -> Facts {
+    Facts {
+        waiting_requests: replica.num_waiting(),
+        waiting_tokens: replica.prompt_tokens_left(),
+        running_requests: replica.num_running(),
+        context_tokens: replica.context_tokens(),
+        computed_tokens: replica.computed_tokens(),
+        ended_requests: replica.num_ended(),
     }
 }
 

@@ -10,7 +10,7 @@ use pleach_workloads::normal::standard_normal;
 use rand::{Rng, RngExt as _};
 use serde::{Deserialize, Serialize};
 
-use crate::llm::request::{Request, Requests};
+use crate::llm::request::{ARRIVAL_S_MAX, Request, Requests};
 
 /// Longest prompt and answer that are drawn, tokens. *Assumed*: contexts of 16,384 tokens.
 const PROMPT_TOKENS_MAX: f64 = 14_000.0;
@@ -18,6 +18,11 @@ const OUTPUT_TOKENS_MAX: f64 = 2_000.0;
 /// The rate is drawn anew each minute and stands four parts in five on the one before. *Assumed.*
 const BURST_S: f64 = 60.0;
 const BURST_MEMORY: f64 = 0.8;
+/// Rate of each hour of a day over the day's mean, linear between: hourly counts of the Azure LLM inference list of 2024, in quarters.
+const DAY: [f64; 24] = [
+    0.25, 0.25, 0.25, 0.25, 0.5, 0.5, 0.75, 1.0, 1.25, 1.5, 1.5, 1.75, 1.75, 1.75, 1.75, 1.75, 1.5, 1.5,
+    1.25, 1.0, 0.75, 0.5, 0.5, 0.25,
+];
 /// A user reads an answer at this pace before thinking. *Assumed.*
 const READ_TOKENS_PER_S: f64 = 50.0;
 /// Conversations are drawn from so many mean lengths before the list on. *Assumed.*
@@ -41,6 +46,11 @@ pub struct RequestGenerator {
     pub turns: f64,
     /// Mean time from an answer to the user's next request, s.
     pub think_s: f64,
+    /// Whether the rate follows the hours of a day that begins at midnight; `rate_per_s` is then the day's mean.
+    pub is_daily: bool,
+    /// The list ends here, s, above 0, though it has fewer requests then.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub span_s: Option<f64>,
 }
 
 impl Default for RequestGenerator {
@@ -55,6 +65,8 @@ impl Default for RequestGenerator {
             output_log: [5.019, 0.859],
             turns: 1.0,
             think_s: 30.0,
+            is_daily: false,
+            span_s: None,
         }
     }
 }
@@ -76,6 +88,7 @@ impl RequestGenerator {
             ("output_log", self.output_log[1], 0.0, 3.0),
             ("turns", self.turns, 1.0, 100.0),
             ("think_s", self.think_s, 0.0, 1e5),
+            ("span_s", self.span_s.unwrap_or(1.0), 1e-6, ARRIVAL_S_MAX),
         ];
         for (key, value, min, max) in ranges {
             if !(min..=max).contains(&value) {
@@ -106,7 +119,8 @@ impl RequestGenerator {
             * (self.turns - 1.0)
             * (self.think_s + exp(self.output_log[0]) / READ_TOKENS_PER_S);
         let (mut minute, mut wave, mut session) = (i64::MIN, 0.0, 0);
-        while rows.len() - to_come.len() < num {
+        let span_s = self.span_s.unwrap_or(f64::INFINITY);
+        while rows.len() - to_come.len() < num && now_s < span_s {
             let next_minute = (now_s / BURST_S).floor() as i64;
             if next_minute != minute {
                 minute = next_minute;
@@ -114,7 +128,7 @@ impl RequestGenerator {
                 wave = BURST_MEMORY * wave + fresh;
             }
             // A log-normal factor of mean 1.
-            let factor = exp(self.burst * wave - self.burst * self.burst / 2.0);
+            let factor = exp(self.burst * wave - self.burst * self.burst / 2.0) * self.of_hour(now_s);
             now_s += exponential(&mut arrivals) * self.turns / (self.rate_per_s * factor);
             let first = rows.len();
             self.converse(&mut lengths, now_s, session, &mut rows);
@@ -132,8 +146,18 @@ impl RequestGenerator {
             session += 1;
         }
         rows.sort_by(|one, other| one.arrival_s.total_cmp(&other.arrival_s));
-        rows.truncate(num);
+        rows.truncate(rows.partition_point(|row| row.arrival_s < span_s).min(num));
         Requests::new(rows)
+    }
+
+    /// The rate of a time of the day over the day's mean.
+    fn of_hour(&self, now_s: f64) -> f64 {
+        if !self.is_daily {
+            return 1.0;
+        }
+        let hour = now_s.rem_euclid(86_400.0) / 3_600.0;
+        let (first, part) = (hour as usize % 24, hour - hour.floor());
+        DAY[first] + (DAY[(first + 1) % 24] - DAY[first]) * part
     }
 
     /// One conversation that begins now; what of it lies before 0 is left out.

@@ -8,6 +8,7 @@
 //! # What is deliberately not here
 //! The scheduler of single steps, which belongs to the inference server.
 
+mod autoscaler;
 mod columns;
 pub mod deploy;
 mod environment;
@@ -19,9 +20,11 @@ mod outcome;
 mod replica;
 mod request;
 mod router;
+mod service;
 mod simulate;
 mod step_time;
 
+pub use autoscaler::{AUTOSCALERS, Autoscaler, Demand, autoscaler, capacity_per_s};
 pub use columns::{ROUTING_1, ROUTING_2, SCHEMA};
 pub use environment::{Lists, Reward, Routing, Step};
 pub use fleet::Fleet;
@@ -29,5 +32,6 @@ pub use outcome::{Outcome, Served, Tally, Targets};
 pub use replica::{Event, Replica, Told, Work};
 pub use request::{ARRIVAL_S_MAX, REQUESTS_MAX, Request, Requests, TOKENS_MAX};
 pub use router::{Believed, Decision, Facts, Flow, Lately, POLICIES, Router, ScorerRouter, Sent, by_name};
+pub use service::{Load, Route, Service};
 pub use simulate::simulate;
 pub use step_time::{GPUS, Gpu, MODELS, Model, Pace, ps_of_s, s_of_ps};

@@ -202,6 +202,40 @@ impl Replica {
         self.steps
     }
 
+    /// End of the last step, or up to when it has idled, ps.
+    #[must_use]
+    pub fn now_ps(&self) -> u64 {
+        self.now_ps
+    }
+
+    /// Takes all requests out that have not ended, those of the batch first. What a request was answered so far counts as its
+    /// prompt: it has to be computed anew elsewhere.
+    pub fn take_back(&mut self) -> Vec<Work> {
+        let mut taken = Vec::new();
+        for (joined_step, slot) in std::mem::take(&mut self.order) {
+            if self.slots[slot as usize].is_some_and(|running| running.joined_step == joined_step) {
+                taken.push(self.rest_of(slot));
+            }
+        }
+        taken.extend(self.prefills.drain(..).map(|prefill| prefill.work));
+        taken.extend(self.waiting.drain(..).map(|(work, _)| work));
+        taken.extend(self.on_the_way.drain(..).map(|(_, work)| work));
+        (self.prefill_tokens, self.waiting_tokens) = (0, 0);
+        self.ends.clear();
+        taken
+    }
+
+    /// Takes a request out of the batch: what is left of it.
+    fn rest_of(&mut self, slot: u32) -> Work {
+        let running = self.remove(slot);
+        let given = (self.steps - running.joined_step + 1) as u32;
+        Work {
+            prompt_tokens: running.work.prompt_tokens + given,
+            output_tokens: running.work.output_tokens - given,
+            ..running.work
+        }
+    }
+
     /// Takes a request that arrives at `arrival_ps`, no earlier than those before it.
     ///
     /// # Panics
@@ -390,13 +424,7 @@ impl Replica {
                 continue;
             }
             let slot = self.youngest();
-            let running = self.remove(slot);
-            let given = self.steps - running.joined_step + 1;
-            let work = Work {
-                prompt_tokens: running.work.prompt_tokens + given as u32,
-                output_tokens: running.work.output_tokens - given as u32,
-                ..running.work
-            };
+            let work = self.rest_of(slot);
             self.waiting_tokens += u64::from(work.prompt_tokens);
             self.waiting.push_front((work, true));
         }

@@ -21,8 +21,10 @@ pub(super) struct Run<'a> {
     gateways: Vec<Gateway>,
     /// Number of the next look, of all gateways together.
     next_look: u64,
-    /// Number of the next request, and when it arrives, ps.
+    /// Number of the next request.
     next: usize,
+    /// The request that was met, its number, and when, ps.
+    met: (usize, Option<Request>),
     now_ps: u64,
     told: Vec<Told>,
     first_ps: Vec<u64>,
@@ -62,6 +64,7 @@ impl<'a> Run<'a> {
             gateways: (0..fleet.num_gateways).map(|_| Gateway::new(&fleet)).collect(),
             next_look: 0,
             next: 0,
+            met: (0, None),
             now_ps: 0,
             told: Vec::new(),
             first_ps: vec![0; requests.len()],
@@ -86,21 +89,31 @@ impl<'a> Run<'a> {
             self.advance(u64::MAX);
             return false;
         };
-        self.now_ps = ps_of_s(request.arrival_s);
-        let place = self.place();
-        self.look(place);
-        self.gateways[place].meet(&request, self.now_ps);
+        self.meet_again(self.next, request, ps_of_s(request.arrival_s));
         true
     }
 
-    /// Of the request that was met.
+    /// Goes on to a time at which a request is to be sent that came before, or the next one.
+    pub(super) fn meet_again(&mut self, id: usize, request: Request, now_ps: u64) {
+        (self.met, self.now_ps) = ((id, Some(request)), now_ps);
+        let place = self.place();
+        self.look(place);
+        self.gateways[place].meet(&request, now_ps);
+    }
+
+    /// The request that was met.
+    fn request(&self) -> &Request {
+        self.met.1.as_ref().expect("a request was met")
+    }
+
+    /// Its gateway.
     fn place(&self) -> usize {
-        self.requests[self.next].session as usize % self.gateways.len()
+        self.request().session as usize % self.gateways.len()
     }
 
     /// What is to be decided of the request that was met.
     pub(super) fn decision(&self) -> Decision<'_> {
-        let (request, gateway) = (&self.requests[self.next], &self.gateways[self.place()]);
+        let (request, gateway) = (self.request(), &self.gateways[self.place()]);
         Decision {
             prompt_tokens: request.prompt_tokens,
             home: gateway.home(request),
@@ -114,15 +127,15 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Sends the request that was met to a replica, or refuses it.
-    pub(super) fn send(&mut self, chosen: Option<usize>) {
-        let (id, place) = (self.next, self.place());
-        let (request, gateway) = (self.requests[id], &mut self.gateways[place]);
-        self.next += 1;
+    /// Sends the request that was met to a replica, or refuses it; its number.
+    pub(super) fn send(&mut self, chosen: Option<usize>) -> usize {
+        let (id, place) = (self.met.0, self.place());
+        let (request, gateway) = (*self.request(), &mut self.gateways[place]);
+        self.next = self.next.max(id + 1);
         gateway.num_routed += 1;
         let Some(replica) = chosen else {
             self.tally.refused += 1;
-            return;
+            return id;
         };
         gateway.send(replica, &request, self.now_ps);
         self.outcome.prompt_tokens += u64::from(request.prompt_tokens);
@@ -135,6 +148,7 @@ impl<'a> Run<'a> {
             output_tokens: request.output_tokens,
         };
         self.replicas[replica].send(self.now_ps, work);
+        id
     }
 
     /// Gateways look at the replicas as often as they were due, the last time at most now. They look one after another, evenly
@@ -159,14 +173,26 @@ impl<'a> Run<'a> {
     }
 
     /// Replicas go on to a time, and what they tell is booked.
-    fn advance(&mut self, to_ps: u64) {
+    pub(super) fn advance(&mut self, to_ps: u64) {
         for replica in &mut self.replicas {
             replica.advance(to_ps, &mut self.told);
         }
+        self.book();
+    }
+
+    /// A replica that takes no more requests goes on to a time.
+    pub(super) fn advance_one(&mut self, replica: &mut Replica, to_ps: u64) {
+        replica.advance(to_ps, &mut self.told);
+        self.book();
+    }
+
+    /// What replicas told. A request that was begun anew elsewhere had its first token before.
+    fn book(&mut self) {
         for (id, event, at_ps) in self.told.drain(..) {
             let id = id as usize;
             match event {
-                Event::First => self.first_ps[id] = at_ps,
+                Event::First if self.first_ps[id] == 0 => self.first_ps[id] = at_ps,
+                Event::First => {}
                 Event::Last => {
                     let request = &self.requests[id];
                     let arrival_ps = ps_of_s(request.arrival_s);
@@ -180,7 +206,7 @@ impl<'a> Run<'a> {
                     self.tally.book(served.is_hit(self.fleet.targets));
                     self.outcome.makespan_s = self.outcome.makespan_s.max(s_of_ps(at_ps + after_ps));
                     let old = self.outcome.requests[id].replace(served);
-                    debug_assert!(old.is_none(), "request {id} ended twice");
+                    assert!(old.is_none(), "request {id} ended twice");
                 }
             }
         }
@@ -201,12 +227,65 @@ impl<'a> Run<'a> {
         self.requests.len() - self.next
     }
 
+    /// The next request, or all that are to come.
+    pub(super) fn to_come(&self) -> &[Request] {
+        &self.requests[self.next..]
+    }
+
+    /// A request that nobody can take now is left for [`Run::meet_again`].
+    pub(super) fn put_by(&mut self) -> Option<(usize, Request)> {
+        let request = *self.requests.get(self.next)?;
+        self.next += 1;
+        Some((self.next - 1, request))
+    }
+
+    /// Replicas that take requests.
+    pub(super) fn replicas(&self) -> &[Replica] {
+        &self.replicas
+    }
+
+    /// A replica takes requests from now on, at a place among the others.
+    pub(super) fn open(&mut self, place: usize, number: u64, replica: Replica) {
+        for gateway in &mut self.gateways {
+            gateway.open(place, number, &replica);
+        }
+        self.replicas.insert(place, replica);
+    }
+
+    /// The replica at a place takes no more.
+    pub(super) fn close(&mut self, place: usize) -> Replica {
+        for gateway in &mut self.gateways {
+            gateway.close(place);
+        }
+        self.replicas.remove(place)
+    }
+
+    /// A replica leaves; its requests that have not ended, with what is left of each.
+    pub(super) fn leave(&mut self, mut replica: Replica) -> Vec<(usize, Request)> {
+        self.count(&replica);
+        let rest_of = |work: Work| {
+            self.outcome.output_tokens -= u64::from(work.output_tokens);
+            let id = work.id as usize;
+            let request = Request {
+                prompt_tokens: work.prompt_tokens,
+                output_tokens: work.output_tokens,
+                ..self.requests[id]
+            };
+            (id, request)
+        };
+        replica.take_back().into_iter().map(rest_of).collect()
+    }
+
+    fn count(&mut self, replica: &Replica) {
+        self.outcome.reused_tokens += replica.reused_tokens();
+        self.outcome.num_recomputed += replica.num_recomputed();
+        self.outcome.num_steps += replica.num_steps();
+    }
+
     /// Of a run whose last request was sent.
     pub(super) fn into_outcome(mut self) -> Outcome {
-        for replica in &self.replicas {
-            self.outcome.reused_tokens += replica.reused_tokens();
-            self.outcome.num_recomputed += replica.num_recomputed();
-            self.outcome.num_steps += replica.num_steps();
+        for replica in std::mem::take(&mut self.replicas) {
+            self.count(&replica);
         }
         self.outcome
     }

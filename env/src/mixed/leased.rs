@@ -1,0 +1,193 @@
+//! A service on leases: its replicas, whose GPUs they are, and when it acts next.
+
+use pleach_scheduler::cluster::Submission;
+use pleach_scheduler::{ConfigError, JobId, Time};
+use pleach_serving::llm::{Autoscaler, Demand, Service, ps_of_s};
+
+use super::yielding::make_room;
+use super::{Grant, ServiceResult, ServiceSpec};
+use crate::world::World;
+
+/// Picoseconds of a microsecond.
+const PS: u64 = 1_000_000;
+
+fn ps_of(time: Time) -> u64 {
+    time.0 as u64 * PS
+}
+
+/// A service and its leases.
+pub(super) struct Leased<'a> {
+    service: Service<'a>,
+    autoscaler: &'a mut dyn Autoscaler,
+    most: usize,
+    load: Time,
+    grace_ps: u64,
+    request: Submission,
+    /// Who is in each seat: its row in the cluster and its place among the grants.
+    seats: Vec<Option<(JobId, usize)>>,
+    grants: Vec<Grant>,
+    /// When replicas that were taken back leave, and their seats.
+    leaving: Vec<(Time, usize)>,
+    next_tick: Option<Time>,
+    num_preemptions: u64,
+}
+
+impl<'a> Leased<'a> {
+    pub(super) fn new(spec: ServiceSpec<'a>, request: Submission) -> Result<Leased<'a>, ConfigError> {
+        let mut service = Service::new(spec.requests, spec.fleet, spec.router)?;
+        if spec.record_routes {
+            service.record_routes();
+        }
+        Ok(Leased {
+            service,
+            most: spec.fleet.num_replicas,
+            load: Time::from_secs_f64(spec.load_s),
+            grace_ps: ps_of_s(spec.grace_s),
+            request,
+            seats: vec![None; spec.fleet.num_replicas],
+            grants: Vec::new(),
+            leaving: Vec::new(),
+            next_tick: spec.autoscaler.period_s().map(Time::from_secs_f64),
+            autoscaler: spec.autoscaler,
+            num_preemptions: 0,
+        })
+    }
+
+    /// When it acts next; none: never.
+    pub(super) fn next(&self) -> Option<Time> {
+        let leaving = self.leaving.iter().map(|(time, _)| *time);
+        leaving.chain(self.next_tick).min()
+    }
+
+    /// Whether all requests have come.
+    pub(super) fn is_through(&self) -> bool {
+        self.service.to_come().is_empty()
+    }
+
+    /// Does what is due now; true where a lease began or ended.
+    pub(super) fn serve(&mut self, world: &mut World, is_begin: bool) -> Result<bool, ConfigError> {
+        let now = world.cluster().now();
+        let is_due = self.next().is_some_and(|next| next <= now);
+        if !is_begin && !is_due {
+            return Ok(false);
+        }
+        self.service.play(ps_of(now))?;
+        let mut has_changed = self.let_leave(world, now)?;
+        let is_tick = self.next_tick.is_some_and(|tick| tick <= now);
+        if is_begin || is_tick {
+            has_changed |= self.scale(world, now, is_begin)?;
+        }
+        if let (Some(tick), Some(period_s)) = (self.next_tick.filter(|_| is_tick), self.autoscaler.period_s())
+        {
+            self.next_tick = Some(tick + Time::from_secs_f64(period_s));
+        }
+        Ok(has_changed)
+    }
+
+    /// Replicas that were taken back and are through give their GPUs back.
+    fn let_leave(&mut self, world: &mut World, now: Time) -> Result<bool, ConfigError> {
+        let mut due: Vec<(Time, usize)> = self
+            .leaving
+            .iter()
+            .copied()
+            .filter(|(time, _)| *time <= now)
+            .collect();
+        self.leaving.retain(|(time, _)| *time > now);
+        due.sort_unstable();
+        for (_, seat) in &due {
+            self.service.release(*seat, ps_of(now))?;
+            let (lease, grant) = self.seats[*seat].take().expect("somebody is there to leave");
+            world.end_lease(lease);
+            self.grants[grant].ended = Some(now);
+        }
+        Ok(!due.is_empty())
+    }
+
+    /// Asks how many replicas there should be, and makes it so.
+    fn scale(&mut self, world: &mut World, now: Time, is_begin: bool) -> Result<bool, ConfigError> {
+        let nodes = world.cluster().nodes().iter();
+        let demand = Demand {
+            now_s: now.as_secs_f64(),
+            load: self.service.load(ps_of(now)),
+            most: self.most,
+            node_gpus: nodes.map(|node| node.num_gpus).max().unwrap_or(1) as usize,
+            to_come: self.service.to_come(),
+        };
+        let wanted = self.autoscaler.want(&demand)?.min(self.most);
+        let mut has_changed = false;
+        for _ in demand.up()..wanted {
+            let Some(changed) = self.one_more(world, now, is_begin)? else {
+                break;
+            };
+            has_changed |= changed;
+        }
+        for _ in wanted..demand.up() {
+            self.one_less(now);
+        }
+        // A replica that has nothing to do leaves at once.
+        Ok(has_changed | self.let_leave(world, now)?)
+    }
+
+    /// One that was to leave is kept, or a GPU is leased, which is a change; none where there is no GPU to be had.
+    fn one_more(
+        &mut self,
+        world: &mut World,
+        now: Time,
+        is_begin: bool,
+    ) -> Result<Option<bool>, ConfigError> {
+        if let Some(seat) = self.service.last_to_leave() {
+            self.service.keep(seat);
+            self.leaving.retain(|(_, other)| *other != seat);
+            if let Some((_, grant)) = self.seats[seat] {
+                self.grants[grant].reclaimed = None;
+            }
+            return Ok(Some(false));
+        }
+        let Some(seat) = self.service.free_seat() else {
+            return Ok(None);
+        };
+        let Some((placement, num_stopped)) = make_room(world.cluster_mut(), &self.request) else {
+            return Ok(None);
+        };
+        self.num_preemptions += num_stopped;
+        let lease = world.grant(self.request, placement)?;
+        let ready = if is_begin { now } else { now + self.load };
+        self.service.grant(seat, ps_of(ready));
+        self.seats[seat] = Some((lease, self.grants.len()));
+        self.grants.push(Grant {
+            seat,
+            granted: now,
+            ready,
+            reclaimed: None,
+            ended: None,
+        });
+        Ok(Some(true))
+    }
+
+    /// The one that has least to do is taken back.
+    fn one_less(&mut self, now: Time) {
+        let Some(seat) = self.service.least_busy(ps_of(now)) else {
+            return;
+        };
+        let until_ps = self.service.reclaim(seat, ps_of(now), self.grace_ps);
+        self.leaving.push((Time(until_ps.div_ceil(PS) as i64), seat));
+        if let Some((_, grant)) = self.seats[seat] {
+            self.grants[grant].reclaimed = Some(now);
+        }
+    }
+
+    /// Requests under way are served to their end.
+    pub(super) fn finish(mut self, end: Time) -> Result<ServiceResult, ConfigError> {
+        // Routes of what comes by the end are those of the leases up to then.
+        self.service.play(ps_of(end))?;
+        let held_s = |grant: &Grant| (grant.ended.unwrap_or(end) - grant.granted).as_secs_f64();
+        Ok(ServiceResult {
+            num_returned: self.service.num_returned(),
+            routes: self.service.take_routes(),
+            leased_gpu_s: self.grants.iter().map(held_s).sum(),
+            num_preemptions: self.num_preemptions,
+            grants: self.grants,
+            outcome: self.service.finish()?,
+        })
+    }
+}

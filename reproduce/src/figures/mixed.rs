@@ -1,0 +1,88 @@
+//! Serving beside training: leases against the best static split, and what a perfect forecast would add.
+
+use pleach_env::Seed;
+use pleach_experiments::error::Error;
+use pleach_experiments::serving::{
+    Day, MixedBench, MixedComparison, MixedConfig, MixedRow, compare_mixed_on,
+};
+
+use super::{Benchmark, Effort, Figure, Reproduction, Target};
+
+/// The benchmarks of this line.
+pub(super) const BENCHMARKS: &[Benchmark] = &[Benchmark {
+    id: "M1",
+    title: "Serving and training on the same GPUs",
+    source: "an earlier simulation of ours of one day (docs/serving-mixed.md); the idea is Lyra's (EuroSys'23), whose production \
+             lists are not published",
+    setup: "16 H100 on 2 nodes, Llama-3-8B on one GPU each, days of 3.1 million requests (lengths of Azure's conversations of 2023, hours \
+            of Azure 2024), within the targets: TTFT 1 s, TPOT 50 ms. One-GPU training jobs that always wait; a model loads in 60 s, a \
+            restart costs 60 s. Asked every 15 s, down by one after 180 s",
+    run: m1,
+}];
+
+/// Shares of requests within the targets at which GPU time is compared, %.
+const HITS_PCT: [f64; 2] = [99.3, 99.9];
+
+/// Of the rows of a rule those with so many hits, that with the most training.
+fn best<'a>(table: &'a MixedComparison, rule: &str, hits_pct: f64) -> Option<&'a MixedRow> {
+    let rows = table
+        .rows
+        .iter()
+        .filter(|row| row.autoscaler.starts_with(rule) && row.hits_pct() >= hits_pct);
+    rows.max_by(|one, other| one.training_gpu_h().total_cmp(&other.training_gpu_h()))
+}
+
+/// Training of one row over that of another, day by day; NaN where one of them is missing.
+fn ratios(one: Option<&MixedRow>, other: Option<&MixedRow>, num_days: usize) -> Vec<f64> {
+    match (one, other) {
+        (Some(one), Some(other)) => {
+            let days = one.days.iter().zip(&other.days);
+            days.map(|(one, other)| one.training_gpu_h / other.training_gpu_h)
+                .collect()
+        }
+        _ => vec![f64::NAN; num_days],
+    }
+}
+
+fn m1(effort: &Effort) -> Result<Reproduction, Error> {
+    let config = MixedConfig {
+        hours: effort.size(24.0, 0.5),
+        ..MixedConfig::default()
+    };
+    let bench = MixedBench::new(&config)?;
+    let seeds = effort.seeds(3);
+    let days = seeds.iter().map(|seed: &Seed| bench.day(*seed));
+    let days: Vec<Day> = days.collect::<Result<_, Error>>()?;
+    let mut names: Vec<String> = effort
+        .size(5..=12, 8..=9)
+        .map(|replicas| format!("static:replicas={replicas}"))
+        .collect();
+    for rule in ["reactive", "oracle"] {
+        let targets = effort.size(vec![1.5, 1.35, 1.2, 1.1, 1.0, 0.85], vec![1.0]);
+        names.extend(targets.iter().map(|target| format!("{rule}:target={target}")));
+    }
+    let table = compare_mixed_on(&bench, &days, &names)?;
+    let mut reproduction = Reproduction::default();
+    for hits_pct in HITS_PCT {
+        let [split, reactive] = ["static", "reactive"].map(|rule| best(&table, rule, hits_pct));
+        reproduction.figures.push(Figure::of(
+            format!("training of reactive leases over the best static split, at least {hits_pct} % hits"),
+            &ratios(reactive, split, days.len()),
+            Target::Between {
+                low: 1.46,
+                high: 1.79,
+            },
+        ));
+    }
+    let [reactive, oracle] = ["reactive", "oracle"].map(|rule| best(&table, rule, 99.9));
+    reproduction.figures.push(Figure::of(
+        "training with the next 75 s known over reactive leases, at least 99.9 % hits",
+        &ratios(oracle, reactive, days.len()),
+        Target::Within {
+            value: 1.096,
+            part: 0.03,
+        },
+    ));
+    reproduction.tables.push(("Autoscalers".into(), table.table()));
+    Ok(reproduction)
+}

@@ -10,7 +10,7 @@ use super::{Benchmark, Effort, Figure, Reproduction, Target};
 
 /// The benchmarks of this line.
 pub(super) const BENCHMARKS: &[Benchmark] = &[Benchmark {
-    id: "M1",
+    id: "mixed",
     title: "Serving and training on the same GPUs",
     source: "an earlier simulation of ours of one day (docs/serving-mixed.md); the idea is Lyra's (EuroSys'23), whose production \
              lists are not published",

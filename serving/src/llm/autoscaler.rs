@@ -271,3 +271,97 @@ impl Autoscaler for Reactive {
         Ok(if is_long { up - unit.min(up - wanted) } else { up })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::llm::outcome::Targets;
+    use crate::llm::step_time::Pace;
+
+    /// At a time so many have come, so many replicas are up, out of 16.
+    fn demand(now_s: f64, arrived: u64, up: usize) -> Demand<'static> {
+        Demand {
+            now_s,
+            load: Load {
+                arrived,
+                open: up,
+                ..Load::default()
+            },
+            most: 16,
+            node_gpus: 8,
+            to_come: &[],
+        }
+    }
+
+    /// 10 requests a second, of which a replica serves 2 at a target of 1: five; the average is 20 after one period of 30 a second:
+    /// ten. Then nobody comes: 10, 5 a second are five and three, but only after 30 s one goes at a time.
+    #[test]
+    fn reactive_goes_up_at_once_and_down_by_one_after_a_while() {
+        let mut rule = autoscaler("reactive:target=1:period=10:down=20", 2.0).unwrap();
+        assert_eq!(rule.period_s(), Some(10.0));
+        assert_eq!(rule.want(&demand(0.0, 0, 0)).unwrap(), 6);
+        let asked = [
+            (10.0, 100, 6),
+            (20.0, 400, 5),
+            (30.0, 400, 10),
+            (40.0, 400, 10),
+            (50.0, 400, 10),
+            (60.0, 400, 9),
+        ];
+        let wanted = asked.map(|(now_s, arrived, up)| rule.want(&demand(now_s, arrived, up)).unwrap());
+        // 10 a second: five would do, from 10 s on. 20 a second: ten. Then 10, 5, 2.5 and 1.25.
+        assert_eq!(wanted, [6, 10, 10, 10, 9, 8]);
+        let mut whole = autoscaler("lyra:target=1:period=10:down=0", 2.0).unwrap();
+        assert_eq!(whole.want(&demand(10.0, 200, 8)).unwrap(), 16);
+    }
+
+    #[test]
+    fn a_replica_serves_what_its_own_capacity_says_and_not_a_quarter_more() {
+        let fleet = Fleet {
+            pace: Pace::of("llama-3-8b", "H100").unwrap(),
+            num_replicas: 16,
+            num_gateways: 1,
+            scrape_s: 1.0,
+            targets: Targets {
+                ttft_s: 1.0,
+                tpot_s: 0.05,
+            },
+            may_refuse: false,
+        };
+        let capacity = capacity_per_s(&fleet, &RequestGenerator::default()).unwrap();
+        let hits = |rate_per_s: f64| {
+            let list = RequestGenerator {
+                num_requests: 4_000,
+                rate_per_s,
+                burst: 0.0,
+                ..RequestGenerator::default()
+            };
+            let alone = Fleet {
+                num_replicas: 1,
+                ..fleet.clone()
+            };
+            let list = list.draw(Seed(7)).unwrap();
+            let outcome = simulate(&list, &alone, by_name("random", 0).unwrap().as_mut()).unwrap();
+            outcome.hit_share(fleet.targets)
+        };
+        assert!((2.0..40.0).contains(&capacity), "{capacity}");
+        assert!(
+            hits(0.9 * capacity) > 0.97 && hits(1.25 * capacity) < 0.97,
+            "{capacity}"
+        );
+    }
+
+    #[test]
+    fn names_and_settings_that_are_not_there_are_refused() {
+        for (text, part) in [
+            ("keda", "reactive"),
+            ("static:target=1", "replicas"),
+            ("oracle:ahead=-1", "ahead"),
+        ] {
+            let Err(error) = autoscaler(text, 1.0) else {
+                panic!("{text} is taken");
+            };
+            assert!(error.to_string().contains(part), "{error}");
+        }
+    }
+}

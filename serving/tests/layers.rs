@@ -1,8 +1,13 @@
 //! Networks layer by layer: nothing is lost, queues whose waits are known, and the best order by brute force.
 
 use pleach_scheduler::ConfigError;
+use pleach_scheduler::features::FeatureSchema;
+use pleach_scheduler::key_weight::KeyWeight;
+use pleach_scheduler::policy::{Needs, TieKey};
+use pleach_scheduler::tree::{Node, Tree, TreeMeta};
 use pleach_serving::layers::{
-    Model, POLICIES, Profiles, Queue, Request, RequestGenerator, Requests, Scheduler, by_name, simulate,
+    Model, POLICIES, Profiles, Queue, Request, RequestGenerator, Requests, SCHEMA, Scheduler, ScorerLayers,
+    by_name, simulate,
 };
 use pleach_workloads::Seed;
 use proptest::prelude::*;
@@ -110,7 +115,7 @@ fn round_robin_of_short_layers_is_processor_sharing() {
         correlation: 0.9,
     };
     let generator = RequestGenerator {
-        num_requests: 40_000,
+        num_requests: 100_000,
         rate_per_s: 60.0,
         multiplier: 10.0,
         hot: None,
@@ -124,8 +129,8 @@ fn round_robin_of_short_layers_is_processor_sharing() {
     );
 }
 
-/// Requests A (three layers of 10 us) and B (two) at 0, C (one) at 15. Round robin: A 0-10, B 10-20, C waits since 15 and A since 10:
-/// A 20-30, C 30-40, B 40-50, A 50-60.
+/// Requests A (three layers of 10 us) and B (two) at 0, C (one) at 15. Round robin: A 0-10, B 10-20, C waits since 15 and A
+/// since 10: A 20-30, C 30-40, B 40-50, A 50-60.
 #[test]
 fn turns_are_as_worked_by_hand() {
     let list = toy(
@@ -199,4 +204,58 @@ fn who_chooses_nobody_is_refused_and_so_are_no_accelerators() {
     assert!(error.contains("a place below 1"), "{error}");
     let error = simulate(&list, 0, &mut RoundRobin).unwrap_err().to_string();
     assert!(error.contains("num_accelerators"), "{error}");
+}
+
+/// One leaf: all is decided by the least of a weighted sum of columns.
+fn by_sum(schema: &'static FeatureSchema, column: &str) -> Tree {
+    let place = schema
+        .features
+        .iter()
+        .position(|feature| feature.name == column)
+        .unwrap();
+    let meta = TreeMeta {
+        name: column.into(),
+        tie_key: TieKey::Index,
+        key_weights: vec![KeyWeight {
+            feature: place as u16,
+            weight: 1.0,
+        }],
+        needs: Needs::full(),
+        estimates: Vec::new(),
+        trained_by: std::collections::BTreeMap::new(),
+    };
+    let leaf = Node::Leaf {
+        id: 0,
+        score: 0.0,
+        samples: 1,
+        weight: 1.0,
+    };
+    Tree::over(schema, meta, &[leaf]).unwrap()
+}
+
+/// The least believed rest is DySta's rule without slack and idle time. Columns have 32 bits, so that equal rests may be taken in
+/// another order.
+#[test]
+fn a_tree_over_the_rest_is_dysta_without_beta() {
+    let list = drawn("attention-1", 500, 32.0, 5);
+    let mut tree = ScorerLayers::of_tree(&by_sum(&SCHEMA, "rest")).unwrap();
+    let ours = simulate(&list, 1, &mut tree).unwrap();
+    let rule = simulate(&list, 1, by_name("dysta:beta=0").unwrap().as_mut()).unwrap();
+    assert!(
+        (ours.antt() / rule.antt() - 1.0).abs() < 0.01,
+        "{} {}",
+        ours.antt(),
+        rule.antt()
+    );
+    let mut tree = ScorerLayers::of_tree(&by_sum(&SCHEMA, "slack_share")).unwrap();
+    let late = simulate(&list, 1, &mut tree).unwrap();
+    assert!(
+        late.antt() > 1.2 * rule.antt(),
+        "by slack {} by rest {}",
+        late.antt(),
+        rule.antt()
+    );
+    let other = by_sum(&pleach_serving::llm::SCHEMA, "ttft_share");
+    let error = ScorerLayers::of_tree(&other).err().unwrap().to_string();
+    assert!(error.contains("routing") && error.contains("layers"), "{error}");
 }

@@ -73,8 +73,8 @@ fn latency_us(system: &System, placer: &mut dyn Placer) -> u64 {
         .finish_us
 }
 
-/// A (10 ms) gives 4 kB to B (20 ms) and C (30 ms), both give 4 kB to D (10 ms). On two workers C stays with A: 10-40. B moves: 14-34.
-/// D with C: B's output is there at 38, so 40-50. All on one: 10 + 20 + 30 + 10 = 70.
+/// A (10 ms) gives 4 kB to B (20 ms) and C (30 ms), both give 4 kB to D (10 ms). On two workers C stays with A: 10-40. B moves:
+/// 14-34. D with C: B's output is there at 38, so 40-50. All on one: 10 + 20 + 30 + 10 = 70.
 #[test]
 fn a_diamond_is_placed_as_worked_by_hand() {
     let models = models(1, 0);
@@ -193,8 +193,8 @@ fn toy(drawn: &Drawn) -> System {
     System::new(models, vec![workflow], workers(2, 10)).unwrap()
 }
 
-/// No rule is better than the best of all placements. Ranks are a heuristic (HEFT): within Graham's bound of list scheduling for two
-/// workers where nothing is moved, and mostly the best.
+/// No rule is better than the best of all placements. Ranks are a heuristic (HEFT): within Graham's bound of list scheduling
+/// for two workers where nothing is moved, and mostly the best.
 #[test]
 fn placements_by_rank_are_held_to_all_placements() {
     let task = (1_u64..30, 0_u64..4, 0_u8..8);

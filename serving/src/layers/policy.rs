@@ -228,8 +228,8 @@ fn least(waiting: &[Waiting], figure: impl Fn(&Waiting) -> f64) -> usize {
     best.1
 }
 
-/// Tokens grow at each decision by the idle time since the request last ran, as in DySta's released code; a new request begins with
-/// its priority.
+/// Tokens grow at each decision by the idle time since the request last ran, as in DySta's released code; a new request
+/// begins with its priority.
 fn prema(now_us: u64, waiting: &mut [Waiting]) -> usize {
     let mut most: f64 = 0.0;
     for row in waiting.iter_mut() {

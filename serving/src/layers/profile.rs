@@ -142,7 +142,7 @@ impl Profiles {
     /// # Errors
     /// A name that is not there.
     pub fn by_name(name: &str) -> Result<Profiles, ConfigError> {
-        // Deviations of means between layers and of samples are *assumed*; the correlation is DySta's "highly linearly correlated".
+        // Deviations of means between layers and of samples are *assumed*; the correlation is DySta's "highly linear" one.
         match name {
             "attention-1" => Profiles::drawn(&ATTENTION, &[1.0], 0.3, 0.25),
             "cnn-1" => Profiles::drawn(&CNN, &PATTERNS, 0.6, 0.15),

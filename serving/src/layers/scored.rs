@@ -7,7 +7,7 @@ use pleach_scheduler::{ConfigError, PolicyError, Rows, Scorer};
 use crate::layers::columns::{self, ROW_WIDTH, SCHEMA};
 use crate::layers::policy::{Queue, Scheduler};
 
-/// Runs the request of the highest score; among equal ones that of the least weighted sum of the tree's features, then the oldest.
+/// Runs the request of the highest score; among equal ones that of the least weighted sum of features, then the oldest.
 pub struct ScorerLayers {
     scorer: Box<dyn Scorer>,
     weights: Vec<KeyWeight>,

@@ -5,8 +5,8 @@ use std::collections::VecDeque;
 /// Rules of a worker's GPU memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Memory {
-    /// The model whose next use in the worker's queue is furthest gives way (Belady, 1966, as far as the queue tells); else the one
-    /// used longest ago.
+    /// The model whose next use in the worker's queue is furthest gives way (Belady, 1966, as far as the queue tells); else
+    /// the one used longest ago.
     pub looks_ahead: bool,
     /// The next model of the queue that is not there is loaded while a task runs.
     pub prefetches: bool,
@@ -29,8 +29,8 @@ pub(crate) struct Load {
 }
 
 impl Memory {
-    /// What to load next, if anything. `queue` are models in the order of their use, `running` is the one in use now. A model gives
-    /// way only if nobody needs it sooner: where the best victim is one of those, it is waited for.
+    /// What to load next, if anything. `queue` are models in the order of their use, `running` is the one in use now. A model
+    /// gives way only if nobody needs it sooner: where the best victim is one of those, it is waited for.
     pub(crate) fn next(
         self,
         held: &[Held],

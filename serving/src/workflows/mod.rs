@@ -5,8 +5,8 @@
 //! ([`by_name`]).
 //!
 //! # What is deliberately not here
-//! Batches of tasks, several tasks at once on one GPU, models spread over GPUs, workers that fail. Measured times: Compass' are not
-//! public in numbers, ours are assumed.
+//! Batches of tasks, several tasks at once on one GPU, models spread over GPUs, workers that fail. Measured times: ours are
+//! assumed.
 
 mod memory;
 mod outcome;

@@ -283,8 +283,7 @@ impl Placer for Named {
 mod tests {
     use super::*;
 
-    /// Five workers free at once with nothing in memory: the root stays, a branch goes along, since only there is its model's load
-    /// the same and nothing moves.
+    /// Five free workers that have all models: the root stays, and so does the branch of the highest rank.
     #[test]
     fn branches_spread_where_that_ends_sooner() {
         let system = System::compass(0).unwrap();

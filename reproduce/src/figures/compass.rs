@@ -237,10 +237,10 @@ const FINDINGS: [&str; 5] = [
     "Hit rates of jit and hash are missed. Ours counts loads in jit's estimate, as in compass; where it does not (jit:loads=false) half of \
      the tasks find their model. Hash gives each model one worker, so it loads each once: its loss is balance alone, and the worker with \
      the largest model is overloaded from 2/s on. HEFT, which sees no loads, is a little below the published range.",
-    "At low load hash is ahead of heft: loads cost more than queues.",
+    "At 0.5/s hash is ahead of heft: loads cost more than queues.",
     "At 3/s jit and compass are equal: what a plan at arrival gains in transfers, which take microseconds here, queues take back. There \
      compass' hit rate is below 90 %, for queues are longer than loads.",
     "Look-ahead in place of least recently used gives nothing: queues are two or three tasks long, and what they do not name goes by last \
-     use in both. Loading ahead gives more, a quarter of the slowdown at 3/s; re-planning 2 to 4 %.",
+     use in both. Without loading ahead the slowdown is a third higher at 3/s; re-planning 2 to 4 %.",
     "Views hurt gradually, not from a second on: the tasks take half a second, so after one second a queue is another.",
 ];

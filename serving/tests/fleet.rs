@@ -94,7 +94,7 @@ fn refusing_late_requests_serves_more_in_time_where_there_are_too_many() {
         may_refuse: true,
         ..fleet(16, 1, 0.0)
     };
-    let [plain, sheds] = ["least-ttft", "least-ttft:tpot=0.5"].map(|router| play(&list, &fleet, router));
+    let [plain, sheds] = ["least-ttft", "least-ttft:shed=0.9"].map(|router| play(&list, &fleet, router));
     let targets = Targets::default();
     let [all, some] = [&plain, &sheds].map(|outcome| outcome.hit_share(targets));
     assert!(sheds.refused_share() > 0.0 && plain.refused_share() == 0.0);

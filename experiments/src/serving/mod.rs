@@ -7,10 +7,11 @@ mod compare;
 mod deploy;
 mod describe;
 mod environments;
+mod mixed;
 mod page;
 mod race;
-mod mixed;
 mod rivals;
+mod routed;
 mod search;
 mod starts;
 #[cfg(test)]
@@ -37,11 +38,11 @@ pub use compare::{Comparison, RouterRow, compare};
 pub use deploy::{DeploymentConfig, is_routing_tree};
 pub use describe::Description;
 pub use environments::{describe_routing, routing_environment, routing_ids, routing_settings};
-pub use page::Rates;
-pub use pleach_serving::llm::deploy::EndpointPicker;
 pub use mixed::{
     Day, MixedBench, MixedComparison, MixedConfig, MixedDay, MixedRow, compare_mixed, compare_mixed_on,
 };
+pub use page::Rates;
+pub use pleach_serving::llm::deploy::EndpointPicker;
 pub use search::{RoutingSearch, SearchedRouter, search_router};
 
 /// Requests, replicas and what users expect.

@@ -6,16 +6,15 @@
 
 use pleach_distill::search::SearchConfig;
 use pleach_env::Seed;
-use pleach_scheduler::Scorer;
-use pleach_scheduler::features::{FeatureSchema, View};
 use pleach_scheduler::tree::Tree;
-use pleach_serving::llm::{Fleet, Outcome, ROUTING_2, Requests, SCHEMA, ScorerRouter, simulate};
+use pleach_serving::llm::{Fleet, Outcome, Requests, SCHEMA, ScorerRouter, simulate};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::compare::{Comparison, compare_on};
-use super::race::{Game, Loss, Raced, best_of, race, settings as settings_of};
+use super::race::{Raced, best_of, race, settings as settings_of};
 use super::rivals::strongest;
+use super::routed::{Routed, loss};
 use super::starts::starts;
 use super::{ServingConfig, router};
 use crate::error::Error;
@@ -89,34 +88,6 @@ impl SearchedRouter {
     }
 }
 
-/// A fleet whose router may not read some columns.
-pub(super) struct Routed<'a> {
-    pub fleet: &'a Fleet,
-    pub without: Vec<u16>,
-}
-
-impl Game for Routed<'_> {
-    type List = Requests;
-
-    fn schema(&self) -> (&'static FeatureSchema, View) {
-        (&SCHEMA, ROUTING_2)
-    }
-
-    fn without(&self) -> &[u16] {
-        &self.without
-    }
-
-    fn play(&self, list: &Requests, scorer: Box<dyn Scorer>) -> Result<Loss, Error> {
-        let outcome = simulate(list, self.fleet, &mut ScorerRouter::new(scorer)?)?;
-        Ok(loss(&outcome, self.fleet))
-    }
-
-    fn play_tree(&self, list: &Requests, tree: &Tree) -> Result<Loss, Error> {
-        let outcome = simulate(list, self.fleet, &mut ScorerRouter::of_tree(tree)?)?;
-        Ok(loss(&outcome, self.fleet))
-    }
-}
-
 /// Numbers of columns by name.
 fn numbers(names: &[String]) -> Result<Vec<u16>, Error> {
     let numbers = names.iter().map(|name| {
@@ -128,15 +99,6 @@ fn numbers(names: &[String]) -> Result<Vec<u16>, Error> {
         Ok(number? as u16)
     });
     numbers.collect()
-}
-
-fn loss(outcome: &Outcome, fleet: &Fleet) -> Loss {
-    let p99_s = outcome.quantile(0.99, |served| served.ttft_s);
-    Loss {
-        misses: 1.0 - outcome.hit_share(fleet.targets),
-        // A long one where nobody was served.
-        tail_s: if p99_s.is_finite() { p99_s } else { 1e6 },
-    }
 }
 
 /// One rate: its fleet is the same, its rival its own.

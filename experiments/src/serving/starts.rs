@@ -9,7 +9,7 @@ use pleach_scheduler::tree::{Node, Tree};
 use pleach_serving::llm::{Fleet, SCHEMA, s_of_ps};
 
 use super::race::{by_hand, column};
-use super::search::Routed;
+use super::routed::Routed;
 use crate::error::Error;
 
 /// What is late for a prompt, over what is late for a short one: less by a slope for each unit of the logarithm of its tokens over

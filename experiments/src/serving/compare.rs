@@ -5,7 +5,6 @@ use pleach_serving::llm::{Fleet, Outcome, Requests, Served, simulate};
 use rayon::prelude::*;
 use serde::Serialize;
 
-use super::page::Rates;
 use super::{ServingConfig, router};
 use crate::error::Error;
 use crate::evaluate::stats::{bootstrap_mean, mean};
@@ -53,6 +52,32 @@ pub struct Comparison {
     pub num_lists: usize,
     /// In the order given.
     pub routers: Vec<RouterRow>,
+}
+
+/// Comparisons of the same routers at several rates.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Rates(pub Vec<(f64, Comparison)>);
+
+impl Rates {
+    /// Hits of each router at each rate, where there are several.
+    #[must_use]
+    pub fn table(&self) -> Option<Table> {
+        let (_, first) = self.0.first().filter(|_| self.0.len() > 1)?;
+        let mut header = vec!["router, hits %".to_string()];
+        header.extend(self.0.iter().map(|(_, at)| format!("{:.0}/s", at.rate_per_s)));
+        let rows = first.routers.iter().enumerate().map(|(place, router)| {
+            let hits = self
+                .0
+                .iter()
+                .map(|(_, at)| format!("{:.2}", at.routers[place].hits_pct));
+            [router.router.clone()].into_iter().chain(hits).collect()
+        });
+        Some(Table {
+            header,
+            rows: rows.collect(),
+            notes: Vec::new(),
+        })
+    }
 }
 
 /// Plays all routers on all lists, at each of these times the rate.

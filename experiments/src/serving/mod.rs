@@ -34,14 +34,13 @@ use crate::error::Error;
 use crate::evaluate::flag_values;
 use crate::run_folder::atomic_file;
 
-pub use compare::{Comparison, RouterRow, compare};
+pub use compare::{Comparison, Rates, RouterRow, compare};
 pub use deploy::{DeploymentConfig, is_routing_tree};
 pub use describe::Description;
 pub use environments::{describe_routing, routing_environment, routing_ids, routing_settings};
 pub use mixed::{
     Day, MixedBench, MixedComparison, MixedConfig, MixedDay, MixedRow, compare_mixed, compare_mixed_on,
 };
-pub use page::Rates;
 pub use pleach_serving::llm::deploy::EndpointPicker;
 pub use search::{RoutingSearch, SearchedRouter, search_router};
 

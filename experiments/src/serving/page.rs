@@ -1,7 +1,6 @@
 //! A comparison of routers as one HTML page: tables, hits over the rate, distributions of latencies.
 
-use super::compare::Comparison;
-use crate::evaluate::table::Table;
+use super::compare::{Comparison, Rates};
 use crate::plot::axis::Axis;
 use crate::plot::distribution::{Curve, plot};
 use crate::plot::frame::{Frame, at_both_widths, legend};
@@ -11,31 +10,7 @@ use crate::report::page::{html_table, page, preformatted, section};
 /// Shortest latency that has a place of its own in a plot, s.
 const LOW_S: f64 = 0.01;
 
-/// Comparisons of the same routers at several rates.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Rates(pub Vec<(f64, Comparison)>);
-
 impl Rates {
-    /// Hits of each router at each rate, where there are several.
-    #[must_use]
-    pub fn table(&self) -> Option<Table> {
-        let (_, first) = self.0.first().filter(|_| self.0.len() > 1)?;
-        let mut header = vec!["router, hits %".to_string()];
-        header.extend(self.0.iter().map(|(_, at)| format!("{:.0}/s", at.rate_per_s)));
-        let rows = first.routers.iter().enumerate().map(|(place, router)| {
-            let hits = self
-                .0
-                .iter()
-                .map(|(_, at)| format!("{:.2}", at.routers[place].hits_pct));
-            [router.router.clone()].into_iter().chain(hits).collect()
-        });
-        Some(Table {
-            header,
-            rows: rows.collect(),
-            notes: Vec::new(),
-        })
-    }
-
     /// The page.
     #[must_use]
     pub fn html(&self, command_line: &str) -> String {

@@ -14,10 +14,12 @@
     allow(clippy::disallowed_methods, reason = "tests hold results to the C library's")
 )]
 
+mod columns;
 pub mod contexts;
 pub mod functions;
 pub mod layers;
 pub mod llm;
 mod quantile;
+mod scoring;
 mod settings;
 pub mod workflows;

@@ -157,6 +157,7 @@ impl State<'_> {
         let waiting = Waiting {
             request: id,
             ready_us: self.now_us,
+            arrival_us: request.arrival_us,
             deadline_us: request.deadline_us,
             home,
         };

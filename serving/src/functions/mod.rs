@@ -9,20 +9,24 @@
 
 mod app;
 mod arrivals;
+mod columns;
 mod engine;
 mod fronts;
 mod outcome;
 mod platform;
 mod policies;
 mod profile;
+mod scored;
 mod state;
 pub mod surface;
 
 pub use app::{App, Graph, Step, Work};
 pub use arrivals::{Arrivals, Gaps, SETTINGS};
+pub use columns::{DISPATCHING_1, SCHEMA};
 pub use engine::{Dispatcher, simulate};
 pub use outcome::{Latencies, Outcome};
 pub use platform::{Late, Placing, Platform, Sharing};
 pub use policies::{POLICIES, by_name};
 pub use profile::{Configuration, Function};
+pub use scored::ScorerDispatcher;
 pub use state::{Queue, State, Waiting};

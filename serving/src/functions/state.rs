@@ -16,6 +16,8 @@ pub struct Waiting {
     pub(super) request: u32,
     /// Since when, us.
     pub ready_us: u64,
+    /// When it came, us.
+    pub arrival_us: u64,
     /// End of its target, us.
     pub deadline_us: u64,
     /// Node of its input; none at the first step, 65,535 where it lies on several.
@@ -145,6 +147,12 @@ impl<'a> State<'a> {
     #[must_use]
     pub fn free(&self) -> (u32, u32) {
         self.slots.free()
+    }
+
+    /// Batches that run.
+    #[must_use]
+    pub fn num_running(&self) -> usize {
+        self.batches.len() - self.free_batches.len()
     }
 
     /// Whether a node has room.

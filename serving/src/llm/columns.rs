@@ -1,21 +1,10 @@
 //! The columns of a routing decision: a row for each replica, and one for refusing where that is allowed.
 
-use pleach_scheduler::features::{
-    Among, Control, Feature, FeatureSchema, Group, Kinds, Relation, RowKind, Scale, View,
-};
+use pleach_scheduler::features::{Among, Feature, FeatureSchema, Group, Kinds, RowKind, Scale, View};
 
+use crate::columns::{column, kind};
 use crate::llm::router::Decision;
 use crate::llm::step_time::s_of_ps;
-
-const fn kind(name: &'static str, does: &'static str) -> RowKind {
-    RowKind {
-        name,
-        does,
-        action: None,
-        is_about_a_job: true,
-        waits: false,
-    }
-}
 
 const KINDS: [RowKind; 2] = [
     kind("send", "send the request to this replica"),
@@ -23,31 +12,6 @@ const KINDS: [RowKind; 2] = [
 ];
 const SEND: Among = Among::Varies(Kinds::of(&[0]));
 const ALL: Among = Among::Varies(Kinds::of(&[0, 1]));
-
-/// A column of a row or of the context: name, unit, range from 0, scale, meaning.
-const fn column(
-    group: Group,
-    among: Among,
-    name: &'static str,
-    unit: &'static str,
-    max: f32,
-    scale: Scale,
-    doc: &'static str,
-) -> Feature {
-    Feature {
-        name,
-        unit,
-        min: 0.0,
-        max,
-        scale,
-        doc,
-        group,
-        among,
-        moves: [Relation::Equal, Relation::Equal],
-        control: Control::Cluster,
-        is_whole: matches!(among, Among::Flag(_)),
-    }
-}
 
 const ONE: Scale = Scale::Linear(1.0);
 use Group::{Context, Row};

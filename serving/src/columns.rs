@@ -1,0 +1,39 @@
+//! What the columns of all rooms have in common: from 0 upwards, and nobody's choice.
+
+use pleach_scheduler::features::{Among, Control, Feature, Group, Relation, RowKind, Scale};
+
+/// A kind of rows.
+pub(crate) const fn kind(name: &'static str, does: &'static str) -> RowKind {
+    RowKind {
+        name,
+        does,
+        action: None,
+        is_about_a_job: true,
+        waits: false,
+    }
+}
+
+/// A column of a row or of the context: name, unit, range from 0, scale, meaning.
+pub(crate) const fn column(
+    group: Group,
+    among: Among,
+    name: &'static str,
+    unit: &'static str,
+    max: f32,
+    scale: Scale,
+    doc: &'static str,
+) -> Feature {
+    Feature {
+        name,
+        unit,
+        min: 0.0,
+        max,
+        scale,
+        doc,
+        group,
+        among,
+        moves: [Relation::Equal, Relation::Equal],
+        control: Control::Cluster,
+        is_whole: matches!(among, Among::Flag(_)),
+    }
+}

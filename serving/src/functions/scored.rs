@@ -1,0 +1,70 @@
+//! A dispatcher that scores the columns of each choice: a tree with its weights, or any other scorer of [`SCHEMA`].
+
+use pleach_scheduler::tree::Tree;
+use pleach_scheduler::{ConfigError, Scorer};
+
+use super::columns::{Choice, ROW_WIDTH, SCHEMA, Short, Table, short};
+use super::engine::Dispatcher;
+use super::state::State;
+use crate::scoring::Scoring;
+
+/// Does what has the highest score, again and again until that is to wait or nothing fits; among equal ones the least weighted sum of the
+/// tree's features, then the first queue.
+pub struct ScorerDispatcher {
+    scoring: Scoring,
+    short: Short,
+    table: Table,
+}
+
+impl ScorerDispatcher {
+    /// Over the columns of [`SCHEMA`].
+    ///
+    /// # Errors
+    /// A scorer of other columns.
+    pub fn new(scorer: Box<dyn Scorer>) -> Result<ScorerDispatcher, ConfigError> {
+        Scoring::new("dispatcher", scorer, &SCHEMA).map(ScorerDispatcher::of)
+    }
+
+    /// A tree with the weights of its key.
+    ///
+    /// # Errors
+    /// A tree of other columns.
+    pub fn of_tree(tree: &Tree) -> Result<ScorerDispatcher, ConfigError> {
+        Scoring::of_tree("dispatcher", tree, &SCHEMA).map(ScorerDispatcher::of)
+    }
+
+    fn of(scoring: Scoring) -> ScorerDispatcher {
+        ScorerDispatcher {
+            scoring,
+            short: Short::new(),
+            table: Table::default(),
+        }
+    }
+}
+
+impl Dispatcher for ScorerDispatcher {
+    fn pass(&mut self, state: &mut State<'_>) -> Result<(), ConfigError> {
+        if self.short.is_empty() {
+            self.short = short(state);
+        }
+        loop {
+            self.table.write(state, &self.short);
+            if self.table.choices.is_empty() {
+                return Ok(());
+            }
+            let first = self
+                .scoring
+                .first((&self.table.rows, ROW_WIDTH), &self.table.context, |_| 0);
+            let first = first.map_err(|error| {
+                ConfigError::new("dispatcher", error, "finite scores", "Take another one.")
+            })?;
+            match self.table.choices[first] {
+                Choice::Run { step, k, node } => state.dispatch(step, &k, node),
+                Choice::Shed(step) => {
+                    state.shed(step);
+                }
+                Choice::Wait => return Ok(()),
+            }
+        }
+    }
+}

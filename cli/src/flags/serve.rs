@@ -140,7 +140,7 @@ pub struct ServeMixedArgs {
     /// Autoscalers by name with settings after colons, repeated or with commas; the first is what others are held against: static,
     /// reactive, forecast, lyra, oracle
     #[arg(long, value_name = "NAME", value_delimiter = ',', action = ArgAction::Append,
-        default_value = "static:replicas=9,reactive:target=1.2,reactive:target=1,forecast:target=1.2,lyra:target=1.2,oracle:target=1.2")]
+        default_value = "static:replicas=8,reactive:target=0.85,reactive:target=0.7,forecast:target=0.85,lyra:target=0.85,oracle:target=0.85")]
     pub autoscaler: Vec<String>,
     /// Requests, service and jobs.
     #[command(flatten)]

@@ -58,7 +58,7 @@ fn m1(effort: &Effort) -> Result<Reproduction, Error> {
         .map(|replicas| format!("static:replicas={replicas}"))
         .collect();
     for rule in ["reactive", "oracle"] {
-        let targets = effort.size(vec![1.5, 1.35, 1.2, 1.1, 1.0, 0.85], vec![1.0]);
+        let targets = effort.size(vec![1.0, 0.85, 0.75, 0.7, 0.65, 0.6], vec![1.0]);
         names.extend(targets.iter().map(|target| format!("{rule}:target={target}")));
     }
     let table = compare_mixed_on(&bench, &days, &names)?;

@@ -284,7 +284,7 @@ fn settings_out_of_range_and_names_that_are_not_there_are_refused() {
     };
     assert!(refused("fifo").contains("esg, infless, fast-gshare"));
     assert!(refused("esg:margin=1").contains("0 to 0.9"));
-    assert!(refused("nexus:wait=true").contains("margin, shed, warm"));
+    assert!(refused("nexus:wait=true").contains("margin, shed, warm, cold"));
     let small = Platform {
         cores: 8,
         ..Platform::default()

@@ -3,14 +3,15 @@
 use pleach_env::Seed;
 use pleach_experiments::error::Error;
 use pleach_experiments::run_folder::atomic_file;
+use pleach_experiments::serving::functions::{DispatchSearch, compare_dispatchers, search_dispatcher};
 use pleach_experiments::serving::{
     Description, RoutingSearch, compare, compare_mixed, read, search_router, write,
 };
 
 use crate::commands::Context;
 use crate::flags::serve::{
-    ServeArgs, ServeCommand, ServeDescribeArgs, ServeEvaluateArgs, ServeGenerateArgs, ServeMixedArgs,
-    ServeSearchArgs,
+    ServeArgs, ServeCommand, ServeDescribeArgs, ServeEvaluateArgs, ServeFunctionsArgs, ServeGenerateArgs,
+    ServeMixedArgs, ServeSearchArgs,
 };
 use crate::progress::bars;
 
@@ -25,6 +26,7 @@ pub fn run(args: &ServeArgs, context: &mut Context<'_>) -> Result<(), Error> {
         ServeCommand::Describe(args) => describe(args, context),
         ServeCommand::Mixed(args) => mixed(args, context),
         ServeCommand::Generate(args) => generate(args, context),
+        ServeCommand::Functions(args) => functions(args, context),
     }
 }
 
@@ -120,4 +122,35 @@ fn generate(args: &ServeGenerateArgs, context: &mut Context<'_>) -> Result<(), E
         "{num} requests, {rate:.1} a second\n{}",
         args.to.display()
     ))
+}
+
+fn functions(args: &ServeFunctionsArgs, context: &mut Context<'_>) -> Result<(), Error> {
+    let seed = args.report.seed();
+    let (table, words) = match (args.search, &args.to) {
+        (Some(simulations), Some(to)) => {
+            args.target.check("to", to)?;
+            let mut settings = DispatchSearch {
+                judge_lists: args.judge_lists.into(),
+                ..DispatchSearch::default()
+            };
+            settings.search.simulations = simulations;
+            let watcher = bars(args.report.quiet());
+            let found = search_dispatcher(&args.functions, &settings, seed, &watcher)?;
+            atomic_file::write(to, found.tree.to_json().as_bytes())?;
+            let text = found.tree.to_text();
+            let words = format!("\n\n{}\n{}\n{}", text.trim_end(), found.verdict(), to.display());
+            (found.judged, words)
+        }
+        _ => (
+            compare_dispatchers(&args.functions, &args.policy, seed)?,
+            String::new(),
+        ),
+    };
+    if !args.report.quiet() {
+        context.say(&format!("{}{words}", table.table().to_terminal().trim_end()))?;
+    }
+    match args.report.json() {
+        Some(path) => context.write_json(path, &table),
+        None => Ok(()),
+    }
 }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{ArgAction, Args, Subcommand};
 use pleach_experiments::evaluate::flag_values;
 use pleach_experiments::serving::{MixedConfig, ServingConfig};
+use pleach_experiments::serving::functions::FunctionsConfig;
 
 use super::{ForceFlag, JsonFlag, PageFlag, QuietFlag, ReportFlags};
 
@@ -57,6 +58,43 @@ Examples:
 Examples:
   pleach serve generate --rate-per-s 50 --num-requests 100000 --to requests.csv")]
     Generate(ServeGenerateArgs),
+    /// Compare dispatchers of applications, graphs of functions on slices of GPUs, or search for a tree that dispatches
+    #[command(after_help = "\
+Examples:
+  pleach serve functions --setting strict-light
+  pleach serve functions --surface infless --policy esg,esg:wait=true,nexus,edf
+  pleach serve functions --load 1.4 --late shed --search 2000 --to dispatcher.json")]
+    Functions(ServeFunctionsArgs),
+}
+
+/// `pleach serve functions`.
+#[derive(Args, Clone, Debug)]
+pub struct ServeFunctionsArgs {
+    /// Dispatchers by name with settings after colons, or trees by file, repeated or with commas: esg, infless, fast-gshare, orion,
+    /// aquatope, clockwork, nexus, edf, fastest
+    #[arg(long, value_name = "NAME|FILE", value_delimiter = ',', action = ArgAction::Append,
+        default_value = "esg,infless,fast-gshare,orion,aquatope,clockwork,nexus,edf,fastest")]
+    pub policy: Vec<String>,
+    /// Search for a tree instead, playing so many lists at least, and judge it against the best tuned rule
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=10_000_000), requires = "to",
+        help_heading = "Search")]
+    pub search: Option<u64>,
+    /// Tree to write, NAME.json
+    #[arg(long, value_name = "FILE", requires = "search", help_heading = "Search")]
+    pub to: Option<PathBuf>,
+    /// Lists on which the tree is judged
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u16).range(1..=1000),
+        help_heading = "Search")]
+    pub judge_lists: u16,
+    /// Requests and machines.
+    #[command(flatten)]
+    pub functions: FunctionsConfig,
+    /// Whether a file there may be replaced.
+    #[command(flatten)]
+    pub target: ForceFlag,
+    /// Seed, results as JSON, machine.
+    #[command(flatten)]
+    pub report: ReportFlags,
 }
 
 /// `pleach serve evaluate`.

@@ -8,6 +8,7 @@ mod deploy;
 mod describe;
 mod environments;
 mod mixed;
+pub mod functions;
 mod page;
 mod race;
 mod rivals;

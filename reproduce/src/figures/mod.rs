@@ -16,6 +16,7 @@ pub mod runs;
 mod compass;
 mod dysta;
 mod elastic;
+mod esg;
 mod gavel;
 mod hadar;
 mod miriam;
@@ -42,7 +43,7 @@ pub(crate) use runs::run_all;
 use pleach_experiments::error::Error;
 
 /// The lines of work.
-const LINES: [&[Benchmark]; 15] = [
+const LINES: [&[Benchmark]; 16] = [
     synergy::BENCHMARKS,
     gavel::BENCHMARKS,
     hadar::BENCHMARKS,
@@ -58,6 +59,7 @@ const LINES: [&[Benchmark]; 15] = [
     sgprs::BENCHMARKS,
     miriam::BENCHMARKS,
     mixed::BENCHMARKS,
+    esg::BENCHMARKS,
 ];
 
 /// All benchmarks.

@@ -99,6 +99,8 @@ impl Platform {
 pub enum Placing {
     /// Where its input lies, if a container is warm there; else where one is warm; else the freest (ESG's dispatch).
     Warm,
+    /// The same, but never a cold start while the function has a container anywhere. *Ours.*
+    Kept,
     /// The fullest node on which it fits, whatever is warm.
     Tight,
 }
@@ -124,6 +126,8 @@ pub(crate) struct Slots {
     nodes: Vec<Node>,
     sharing: Sharing,
     whole: (u16, u16),
+    /// Of each function: batches that run.
+    running: Vec<u32>,
     cores: u32,
     slices: u32,
 }
@@ -147,6 +151,7 @@ impl Slots {
             nodes: vec![node; usize::from(platform.nodes)],
             sharing: platform.sharing,
             whole: (platform.cores, platform.slices),
+            running: vec![0; num_functions],
             cores: u32::from(platform.cores) * u32::from(platform.nodes),
             slices: u32::from(platform.slices) * u32::from(platform.nodes),
         }
@@ -199,7 +204,7 @@ impl Slots {
         match placing {
             // The first of equal ones: the lowest number.
             Placing::Tight => fitting.min_by_key(|node| free(*node)),
-            Placing::Warm => {
+            Placing::Warm | Placing::Kept => {
                 let is_warm = |node: usize| self.is_warm(node, function, k, now_us);
                 if let Some(home) = home.filter(|home| self.fits(*home, k) && is_warm(*home)) {
                     return Some(home);
@@ -211,9 +216,21 @@ impl Slots {
                         best = Some((key, node));
                     }
                 }
-                best.map(|(_, node)| node)
+                let is_kept = placing == Placing::Kept && self.has_container(function, now_us);
+                best.filter(|((is_warm, _), _)| *is_warm || !is_kept)
+                    .map(|(_, node)| node)
             }
         }
+    }
+
+    /// Whether a container of a function runs or waits anywhere.
+    fn has_container(&self, function: usize, now_us: u64) -> bool {
+        let idle = |node: &Node| {
+            node.idle[function]
+                .back()
+                .is_some_and(|idle| idle.until_us >= now_us)
+        };
+        self.running[function] > 0 || self.nodes.iter().any(idle)
     }
 
     /// Holds what a configuration needs. Whether a container had to be made.
@@ -221,6 +238,7 @@ impl Slots {
         debug_assert!(self.fits(node, k), "node {node} is full");
         self.cores -= u32::from(k.cores);
         self.slices -= u32::from(k.slices);
+        self.running[function] += 1;
         let sharing = self.sharing;
         let node = &mut self.nodes[node];
         node.cores -= k.cores;
@@ -248,6 +266,7 @@ impl Slots {
     pub(crate) fn give(&mut self, node: usize, function: usize, (cores, slices): (u16, u16), until_us: u64) {
         self.cores += u32::from(cores);
         self.slices += u32::from(slices);
+        self.running[function] -= 1;
         let node = &mut self.nodes[node];
         node.cores += cores;
         node.slices += slices;
@@ -360,5 +379,23 @@ mod tests {
         assert_eq!(place(&slots, None, Placing::Tight), Some(1), "fullest");
         slots.take(1, 0, &k(6), 0);
         assert_eq!(place(&slots, Some(1), Placing::Tight), Some(0), "full");
+        assert_eq!(place(&slots, None, Placing::Kept), Some(0), "warm");
+        slots.take(0, 0, &k(1), 5);
+        assert_eq!(
+            place(&slots, None, Placing::Kept),
+            None,
+            "one runs, so none is made"
+        );
+        assert_eq!(
+            slots.place((1, &k(2)), None, Placing::Kept, 5),
+            None,
+            "its only one runs too"
+        );
+        slots.give(1, 1, (1, 1), 0);
+        assert_eq!(
+            slots.place((1, &k(2)), None, Placing::Kept, 5),
+            Some(0),
+            "its time is past: one is made"
+        );
     }
 }

@@ -122,7 +122,7 @@ impl Leave {
 }
 
 /// The dispatcher of a name with settings: `margin` (0 to 0.9), `shed` (0 to 10, 1 where dropping is allowed; 0: never), `warm`
-/// (whether a node is chosen by inputs and warm containers); `esg` has `wait`, `cheap` and `edf`, fixed plans have `batch`.
+/// (whether a node is chosen by inputs and warm containers), `cold` (whether a container is made while the function has others); `esg` has `wait`, `cheap` and `edf`, fixed plans have `batch`.
 ///
 /// # Errors
 /// A name or a setting that is not there, or a value out of range.
@@ -138,11 +138,16 @@ pub fn by_name(
     let shed = settings.number("shed", 0.0..=10.0)?.unwrap_or(1.0);
     let is_blind = matches!(name, "infless" | "fast-gshare");
     let warm = settings.truth("warm")?.unwrap_or(!is_blind);
+    let cold = settings.truth("cold")?.unwrap_or(true);
     let leave = Leave {
         // The plain rule plans for four parts in five; published ones as they are told.
         margin: margin.unwrap_or(if name == "edf" { 0.2 } else { 0.0 }),
         shed,
-        placing: if warm { Placing::Warm } else { Placing::Tight },
+        placing: match (warm, cold) {
+            (true, true) => Placing::Warm,
+            (true, false) => Placing::Kept,
+            _ => Placing::Tight,
+        },
     };
     let batching = |rule: Rule| -> Box<dyn Dispatcher> { Box::new(Batching::new(rule, leave, slo)) };
     let planner = match name {

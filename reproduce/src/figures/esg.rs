@@ -1,0 +1,210 @@
+//! ESG (HPDC'24): hits at the edge of saturation, cost on the measured surface, and what neither shows.
+
+use pleach_env::Seed;
+use pleach_experiments::error::Error;
+use pleach_experiments::evaluate::stats::mean;
+use pleach_experiments::evaluate::table::Table;
+use pleach_experiments::serving::functions::FunctionsConfig;
+use pleach_serving::functions::Outcome;
+
+use super::figure::show;
+use super::{Benchmark, Effort, Figure, Reproduction, Target};
+
+/// The benchmarks of this line.
+pub(super) const BENCHMARKS: &[Benchmark] = &[
+    Benchmark {
+        id: "esg-hits",
+        title: "ESG's hit rate over load against planners without its dispatch",
+        source: "Hui et al., ESG, HPDC'24, abstract: hit rates 61 to 80 % higher",
+        setup: "four applications of six functions, 16 nodes of 16 cores and 7 slices, three warm containers of each function on each, \
+                targets and gaps of the three settings as remembered, profiles assumed, late requests served; heavy at 100 to 150 % of its load",
+        run: hits,
+    },
+    Benchmark {
+        id: "esg-cost",
+        title: "ESG's cost against planners with fixed shares",
+        source: "Hui et al., ESG, HPDC'24, abstract: 47 to 187 % saved, read as rivals' cost over ESG's of 1.47 to 2.87",
+        setup: "three functions measured by INFless, its traffic pipeline and three applications of ours, twice their reference time as target, \
+                gaps of 8 to 13.4 ms, all warm",
+        run: cost,
+    },
+];
+
+/// Systems that ESG is compared with, and two that show what decides.
+const RIVALS: [&str; 4] = ["infless", "fast-gshare", "orion", "aquatope"];
+
+/// Outcomes `[policy][seed]`.
+fn play(
+    (surface, setting, load): (&str, &str, f64),
+    policies: &[&str],
+    num_requests: u32,
+    seeds: &[Seed],
+) -> Result<Vec<Vec<Outcome>>, Error> {
+    let config = FunctionsConfig {
+        surface: surface.into(),
+        setting: setting.into(),
+        num_requests,
+        ..FunctionsConfig::default()
+    };
+    let policies: Vec<String> = policies.iter().map(|name| (*name).to_string()).collect();
+    config.setup(load)?.play_all(&policies, seeds)
+}
+
+fn hit_pct(outcomes: &[Outcome]) -> Vec<f64> {
+    outcomes
+        .iter()
+        .map(|outcome| 100.0 * outcome.hit_share())
+        .collect()
+}
+
+fn usd(outcomes: &[Outcome]) -> Vec<f64> {
+    outcomes.iter().map(Outcome::usd_per_1000).collect()
+}
+
+/// Of each seed, one over the other.
+fn ratios(one: &[f64], other: &[f64]) -> Vec<f64> {
+    one.iter().zip(other).map(|(one, other)| one / other).collect()
+}
+
+fn hits(effort: &Effort) -> Result<Reproduction, Error> {
+    let num_requests = effort.size(10_000, 200);
+    let seeds = effort.seeds(5);
+    let policies = [
+        &["esg", "esg:margin=0.1", "esg:cold=false"][..],
+        &RIVALS,
+        &["clockwork", "nexus", "edf", "edf:cold=false", "fastest"],
+    ];
+    let policies = policies.concat();
+    let points = [
+        ("strict-light", 1.0),
+        ("moderate-normal", 1.0),
+        ("relaxed-heavy", 1.0),
+        ("relaxed-heavy", 1.05),
+        ("relaxed-heavy", 1.2),
+        ("relaxed-heavy", 1.35),
+        ("relaxed-heavy", 1.5),
+    ];
+    let header = points.iter().map(|(setting, load)| format!("{setting} x{load}"));
+    let mut table = Table {
+        header: std::iter::once("dispatcher".to_string()).chain(header).collect(),
+        rows: policies.iter().map(|name| vec![(*name).to_string()]).collect(),
+        notes: vec!["hits %, $ per 1,000 requests".into()],
+    };
+    let mut figures = Vec::new();
+    for (setting, load) in points {
+        let all = play(("assumed", setting, load), &policies, num_requests, &seeds)?;
+        for (row, outcomes) in table.rows.iter_mut().zip(&all) {
+            row.push(format!(
+                "{} at {}",
+                show(mean(&hit_pct(outcomes))),
+                show(mean(&usd(outcomes)))
+            ));
+        }
+        let of = |name: &str| {
+            let place = policies.iter().position(|policy| *policy == name).unwrap_or(0);
+            hit_pct(&all[place])
+        };
+        if setting == "strict-light" {
+            let wins: Vec<bool> = of("edf")
+                .iter()
+                .zip(of("esg"))
+                .map(|(edf, esg)| *edf > esg)
+                .collect();
+            figures.push(Figure::claim(
+                "strict-light: a fixed plan for 80 % of the target hits more than ESG without a margin",
+                &wins,
+            ));
+        }
+        if load == 1.2 {
+            for rival in RIVALS.iter().chain(&["clockwork", "nexus", "edf", "fastest"]) {
+                let what =
+                    format!("heavy x1.2: ESG's hits over {rival}'s; published 1.61 to 1.8 over four rivals");
+                figures.push(Figure::of(
+                    what,
+                    &ratios(&of("esg"), &of(rival)),
+                    Target::AtLeast(1.6),
+                ));
+            }
+            let what = "heavy x1.2: hits of a fixed plan that never starts cold over ESG's";
+            figures.push(Figure::of(
+                what,
+                &ratios(&of("edf:cold=false"), &of("esg")),
+                Target::Record,
+            ));
+        }
+    }
+    Ok(Reproduction {
+        figures,
+        tables: vec![("Hits and cost by setting and load".into(), table)],
+        plots: Vec::new(),
+        findings: [
+            "The published size comes out at the edge of saturation only: below it all who leave a tenth of the target are at 99 to 100 %. \
+             The paper's load relative to capacity is not known to us.",
+            "What collapses there is not the plan but its cold starts: a fourth container on a node takes 4 to 22 s, holds slices meanwhile, \
+             and makes the next one. One rule, never to start cold while the function has a container, gives ESG 98 % and a fixed plan more.",
+            "Planning takes 1.4 to 1.7 us with fronts and 2 to 6 ms with the published search (three functions of 256 configurations, one busy \
+             core, measured beforehand); published below 10 ms. Tests hold both to the same answers.",
+        ]
+        .map(String::from)
+        .to_vec(),
+    })
+}
+
+fn cost(effort: &Effort) -> Result<Reproduction, Error> {
+    let num_requests = effort.size(10_000, 200);
+    let seeds = effort.seeds(5);
+    let policies = [
+        &["esg", "esg:margin=0.1:wait=true"][..],
+        &RIVALS,
+        &["clockwork", "nexus", "edf", "fastest"],
+    ]
+    .concat();
+    let mut tables = Vec::new();
+    let mut figures = Vec::new();
+    for (setting, words) in [
+        ("strict-light", "1.2"),
+        ("moderate-normal", "2"),
+        ("relaxed-heavy", "3"),
+    ] {
+        let all = play(("infless", setting, 1.0), &policies, num_requests, &seeds)?;
+        let least = usd(&all[0]);
+        let mut table = Table {
+            header: ["dispatcher", "hits %", "$ per 1,000", "over ESG's"]
+                .map(String::from)
+                .to_vec(),
+            ..Table::default()
+        };
+        for (name, outcomes) in policies.iter().zip(&all) {
+            let over = ratios(&usd(outcomes), &least);
+            let row = [mean(&hit_pct(outcomes)), mean(&usd(outcomes)), mean(&over)].map(show);
+            table
+                .rows
+                .push(std::iter::once((*name).to_string()).chain(row).collect());
+            if setting == "moderate-normal" && !name.starts_with("esg") {
+                let what = format!(
+                    "measured, 2 L: cost of {name} over ESG's; published 1.47 to 2.87 over four rivals"
+                );
+                figures.push(Figure::of(what, &over, Target::AtLeast(1.47)));
+                let what = format!("measured, 2 L: hits of {name}, %");
+                figures.push(Figure::of(what, &hit_pct(outcomes), Target::AtLeast(99.0)));
+            }
+        }
+        tables.push((
+            format!("Measured surface, {words} times the reference time"),
+            table,
+        ));
+    }
+    Ok(Reproduction {
+        figures,
+        tables,
+        plots: Vec::new(),
+        findings: [
+            "On the assumed law costs per request of all sane configurations lie within 1.45 of one another, so no planner can cost 1.47 times \
+             another; the measured surface is flatter in slices and cores, and there configurations differ up to 18 times.",
+            "Whoever optimises cost within the whole target without batches (aquatope, clockwork) finds ESG's configuration: cores alone, \
+             batch 1. What costs more is a share for each function.",
+        ]
+        .map(String::from)
+        .to_vec(),
+    })
+}

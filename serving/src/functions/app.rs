@@ -1,10 +1,11 @@
 //! Applications: graphs of functions with one target from end to end, cut into groups that are planned together.
 //!
 //! # The cut
-//! ESG (HPDC'24) distributes the target by dominators. A function on every path of a graph stands in its chain; what lies between two
-//! of the chain is a region, whose branches are treated alike, and stretched until they are as long as its longest. Three functions
-//! of a chain in a row are a group. The share of a group is its part of the way that is left. How deep to cut and how to stretch
-//! short branches is *ours*; the names and the size of a group are as remembered of the paper.
+//! ESG (HPDC'24) distributes the target by dominators. A function on every path of a graph stands in its chain; what lies
+//! between two of the chain is a region, whose branches are treated alike, and stretched until they are as long as its
+//! longest. Three functions of a chain in a row are a group. The share of a group is its part of the way that is left.
+//! How deep to cut and how to stretch short branches is *ours*; the names and the size of a group are as remembered of
+//! the paper.
 
 use pleach_scheduler::ConfigError;
 

@@ -32,8 +32,8 @@ pub struct Arrivals {
 /// Settings by name: gaps (ms) and targets.
 ///
 /// # Source
-/// ESG (HPDC'24) as remembered: strict, moderate and relaxed targets under light, normal and heavy load, gaps counted over all
-/// applications together. Those of the measured surface, whose functions are faster, are *assumed*.
+/// ESG (HPDC'24) as remembered: strict, moderate and relaxed targets under light, normal and heavy load, gaps counted
+/// over all applications together. Those of the measured surface, whose functions are faster, are *assumed*.
 pub const SETTINGS: [&str; 3] = ["strict-light", "moderate-normal", "relaxed-heavy"];
 const PUBLISHED: [(f64, f64, f64); 3] = [(40.0, 67.2, 0.8), (20.0, 33.6, 1.0), (10.0, 16.8, 1.2)];
 const MEASURED: [(f64, f64, f64); 3] = [(20.0, 33.6, 1.2), (8.0, 13.4, 2.0), (4.0, 6.72, 3.0)];

@@ -1,5 +1,5 @@
-//! The columns of a dispatching decision: a row for each queue and configuration that fits now, one for dropping the first request of
-//! each queue where that is allowed, and one for waiting.
+//! The columns of a dispatching decision: a row for each queue and configuration that fits now, one for dropping the
+//! first request of each queue where that is allowed, and one for waiting.
 
 use pleach_scheduler::features::{Among, Feature, FeatureSchema, Group, Kinds, RowKind, Scale, View};
 

@@ -1,7 +1,7 @@
 //! The engine: one heap of events at whole microseconds, queues by deadline, batches that end.
 //!
-//! All events of one instant come before the dispatcher is asked. A queue has at most one wake to come, the earliest asked for.
-//! Requests and batches lie in slabs, so memory is what is in flight.
+//! All events of one instant come before the dispatcher is asked. A queue has at most one wake to come, the earliest
+//! asked for. Requests and batches lie in slabs, so memory is what is in flight.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};

@@ -1,8 +1,9 @@
-//! The cheapest way on: exact fronts of time and cost over the rest of a group of functions, and the cheapest first configurations.
+//! The cheapest way on: exact fronts of time and cost over the rest of a group of functions, and the cheapest first
+//! configurations.
 //!
-//! ESG (HPDC'24) searches paths with A* and two bounds each time a queue is looked at. What comes after the first function does not
-//! depend on the queue, so its front is made once, and each first configuration is one binary search. The answers are those of the
-//! published search, which the tests keep as their oracle.
+//! ESG (HPDC'24) searches paths with A* and two bounds each time a queue is looked at. What comes after the first
+//! function does not depend on the queue, so its front is made once, and each first configuration is one binary search.
+//! The answers are those of the published search, which the tests keep as their oracle.
 
 use super::profile::Configuration;
 
@@ -14,7 +15,8 @@ pub(crate) struct Point {
     pub usd: f64,
 }
 
-/// All ways through functions that none beats in both time and cost: slower ones are cheaper. Of no function: one way for nothing.
+/// All ways through functions that none beats in both time and cost: slower ones are cheaper. Of no function: one way for
+/// nothing.
 pub(crate) fn front(lists: &[&[Configuration]]) -> Vec<Point> {
     let mut front = vec![Point {
         latency_us: 0,
@@ -51,8 +53,8 @@ pub(crate) fn cheapest(front: &[Point], within_us: u64) -> Option<f64> {
     num.checked_sub(1).map(|last| front[last].usd)
 }
 
-/// The first configurations of the cheapest whole ways within a time, cheapest first, at most `num`: their place in the list and
-/// what the way costs, $. Only batches up to `batch_max`.
+/// The first configurations of the cheapest whole ways within a time, cheapest first, at most `num`: their place in the
+/// list and what the way costs, $. Only batches up to `batch_max`.
 pub(crate) fn plan(
     first: &[Configuration],
     rest: &[Point],

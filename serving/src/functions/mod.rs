@@ -1,8 +1,9 @@
 //! Requests of applications: graphs of functions with one target from end to end, batched on slices of GPUs.
 //!
-//! Functions ([`Function`]) have profiles: configurations of batch, cores and slices with their latency. Applications ([`Work`]) are
-//! graphs of them; each function of each application has a queue. [`simulate`] plays requests ([`Arrivals`]) on machines
-//! ([`Platform`]) under a [`Dispatcher`], which chooses queue, configuration and node, and may drop requests.
+//! Functions ([`Function`]) have profiles: configurations of batch, cores and slices with their latency. Applications
+//! ([`Work`]) are graphs of them; each function of each application has a queue. [`simulate`] plays requests
+//! ([`Arrivals`]) on machines ([`Platform`]) under a [`Dispatcher`], which chooses queue, configuration and node, and may
+//! drop requests.
 //!
 //! # What is deliberately not here
 //! Interference between slices, memory, and the link: a fetch takes the time it is told. Placing of long-lived replicas.

@@ -13,7 +13,8 @@ use super::profile::Configuration;
 pub enum Sharing {
     /// Shares of MPS: a container may be given any number of slices anew at each batch. Nothing isolates them.
     Mps,
-    /// Instances of MIG: a container keeps the slices that it was made with, idle or not, and any other number is a cold start.
+    /// Instances of MIG: a container keeps the slices that it was made with, idle or not, and any other number is a cold
+    /// start.
     Mig,
 }
 
@@ -54,8 +55,8 @@ pub struct Platform {
 }
 
 impl Default for Platform {
-    /// ESG's testbed (HPDC'24): 16 nodes of 16 cores and an A100 of seven slices; OpenWhisk's ten minutes. Noise, the fetch (5 MB at
-    /// 1 GB/s) and three warm containers are *assumed*.
+    /// ESG's testbed (HPDC'24): 16 nodes of 16 cores and an A100 of seven slices; OpenWhisk's ten minutes. Noise, the
+    /// fetch (5 MB at 1 GB/s) and three warm containers are *assumed*.
     fn default() -> Platform {
         Platform {
             nodes: 16,

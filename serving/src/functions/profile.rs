@@ -67,8 +67,8 @@ pub struct Function {
 }
 
 impl Function {
-    /// Checks a profile. A shape is a number of cores and of slices; each has latencies of consecutive batches among those of the
-    /// function, and a partial batch takes the time of the next larger one.
+    /// Checks a profile. A shape is a number of cores and of slices; each has latencies of consecutive batches among
+    /// those of the function, and a partial batch takes the time of the next larger one.
     ///
     /// # Errors
     /// A number out of range, a configuration that stands there twice, a hole, a latency that falls with more work: by name.

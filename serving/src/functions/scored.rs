@@ -8,8 +8,8 @@ use super::engine::Dispatcher;
 use super::state::State;
 use crate::scoring::Scoring;
 
-/// Does what has the highest score, again and again until that is to wait or nothing fits; among equal ones the least weighted sum of the
-/// tree's features, then the first queue.
+/// Does what has the highest score, again and again until that is to wait or nothing fits; among equal ones the least
+/// weighted sum of the tree's features, then the first queue.
 pub struct ScorerDispatcher {
     scoring: Scoring,
     short: Short,

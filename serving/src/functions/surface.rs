@@ -99,7 +99,8 @@ const MEASURED_BATCHES: [u16; 6] = [1, 2, 4, 8, 16, 32];
 /// Cold start of a measured function. *Assumed.*
 const MEASURED_COLD_US: u64 = 5_000_000;
 
-/// The traffic pipeline of INFless (ASPLOS'22), and applications of its three functions that are *ours*, one with a fork and a join.
+/// The traffic pipeline of INFless (ASPLOS'22), and applications of its three functions that are *ours*, one with a fork
+/// and a join.
 fn measured() -> Result<Work, ConfigError> {
     let function = |(name, rows): (&str, &[Measured])| {
         let all = rows.iter().flat_map(|&(cores, slices, first, latencies_ms)| {
@@ -132,9 +133,9 @@ fn measured() -> Result<Work, ConfigError> {
     Work::new(functions, &graphs)
 }
 
-// Latencies (ms) of a batch of 1, 2, 4, .. requests by threads and tenths of the multiprocessors of an RTX 2080 Ti under MPS, a tenth read
-// as a slice. Source: profiles released with INFless (TankLabTJU/INFless); cells above 5 s, batches that the threads could not feed,
-// are left out.
+// Latencies (ms) of a batch of 1, 2, 4, .. requests by threads and tenths of the multiprocessors of an RTX 2080 Ti under
+// MPS, a tenth read as a slice. Source: profiles released with INFless (TankLabTJU/INFless); cells above 5 s, batches
+// that the threads could not feed, are left out.
 const RESNET_50: &[Measured] = &[
     (2, 0, 0, &[152, 230, 403]),
     (2, 1, 0, &[60, 72, 112]),

@@ -1,8 +1,10 @@
-//! A tree that dispatches, searched for: changed a little, judged on drawn lists, kept where more requests meet their targets.
+//! A tree that dispatches, searched for: changed a little, judged on drawn lists, kept where more requests meet their
+//! targets.
 //!
-//! Four streams of lists share nothing: rivals are tuned on the first, trees race on the second, one that the race kept is taken on the
-//! third, and the fourth judges it. Whom it has to beat is the best of all rules, each with its margins, its bounds for dropping
-//! requests, and a rule against cold starts, which alone is worth more than all the rest where there is too much work.
+//! Four streams of lists share nothing: rivals are tuned on the first, trees race on the second, one that the race kept
+//! is taken on the third, and the fourth judges it. Whom it has to beat is the best of all rules, each with its margins,
+//! its bounds for dropping requests, and a rule against cold starts, which alone is worth more than all the rest where
+//! there is too much work.
 
 use pleach_distill::search::SearchConfig;
 use pleach_env::Seed;

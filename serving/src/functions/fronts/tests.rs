@@ -34,9 +34,9 @@ impl Ord for Open {
     }
 }
 
-/// ESG's search: A* on cost, with one blade on time (even the fastest rest is too late) and one on cost (even the cheapest rest is
-/// above the upper bounds of enough others). An upper bound is kept for each first configuration: bounds of paths alone lose all but
-/// the cheapest. Also how many paths were taken up.
+/// ESG's search: A* on cost, with one blade on time (even the fastest rest is too late) and one on cost (even the
+/// cheapest rest is above the upper bounds of enough others). An upper bound is kept for each first configuration: bounds
+/// of paths alone lose all but the cheapest. Also how many paths were taken up.
 fn astar(
     lists: &[&[Configuration]],
     (batch_max, within_us, num): (usize, u64, usize),

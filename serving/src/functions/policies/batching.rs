@@ -11,10 +11,11 @@ use crate::functions::state::State;
 /// How a configuration is chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Rule {
-    /// INFless's resource efficiency: throughput per resource over the part of the node that stays free; a batch takes at most half of
-    /// its share, and fills at the rate that comes.
+    /// INFless's resource efficiency: throughput per resource over the part of the node that stays free; a batch takes at
+    /// most half of its share, and fills at the rate that comes.
     Infless,
-    /// FaST-GShare: the most requests per slice and time while the queue fills a batch, else the fewest slices that keep up with the rate.
+    /// FaST-GShare: the most requests per slice and time while the queue fills a batch, else the fewest slices that keep
+    /// up with the rate.
     FastGshare,
     /// Clockwork: the largest batch that ends within the share of the time left.
     Clockwork,
@@ -22,8 +23,8 @@ pub(super) enum Rule {
     Nexus,
 }
 
-/// Weights of a core and of a slice: single-precision throughput of a thread, and of a hundredth of an RTX 2080 Ti's multiprocessors, ten
-/// of which are read as a slice (INFless's code).
+/// Weights of a core and of a slice: single-precision throughput of a thread, and of a hundredth of an RTX 2080 Ti's
+/// multiprocessors, ten of which are read as a slice (INFless's code).
 const CORE_WEIGHT: f64 = 64.0;
 const SLICE_WEIGHT: f64 = 10.0 * 142.0;
 

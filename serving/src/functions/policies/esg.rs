@@ -1,4 +1,5 @@
-//! ESG (HPDC'24): for each queue the cheapest ways through its group within its share of the time left, placed by input and warmth.
+//! ESG (HPDC'24): for each queue the cheapest ways through its group within its share of the time left, placed by input
+//! and warmth.
 
 use pleach_scheduler::ConfigError;
 

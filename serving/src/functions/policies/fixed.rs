@@ -17,11 +17,11 @@ use crate::functions::state::State;
 pub(super) enum Planner {
     /// The cheapest way within the time.
     Cheapest,
-    /// The cheapest way whose 95th percentile is within it (Orion). Latencies of functions are independent, so that variances add up,
-    /// and the sum is taken as normal.
+    /// The cheapest way whose 95th percentile is within it (Orion). Latencies of functions are independent, so that
+    /// variances add up, and the sum is taken as normal.
     Percentile,
-    /// A search by trial: a function is given another configuration, which stays where the way is cheaper and its 95th percentile
-    /// within the time. In place of Aquatope's Bayesian optimisation, whose aim it has.
+    /// A search by trial: a function is given another configuration, which stays where the way is cheaper and its 95th
+    /// percentile within the time. In place of Aquatope's Bayesian optimisation, whose aim it has.
     Search(Seed),
     /// The fastest, whatever it costs.
     Fastest,

@@ -1,7 +1,7 @@
 //! Dispatchers by name, with settings after colons: `esg:margin=0.1:shed=1.2`.
 //!
-//! Every rule has the same leave: a margin before the target, a factor of the fastest way on below which a request is dropped, and the
-//! choice of a node that knows of warm containers. So what is compared are the rules.
+//! Every rule has the same leave: a margin before the target, a factor of the fastest way on below which a request is
+//! dropped, and the choice of a node that knows of warm containers. So what is compared are the rules.
 
 mod batching;
 mod esg;
@@ -121,8 +121,9 @@ impl Leave {
     }
 }
 
-/// The dispatcher of a name with settings: `margin` (0 to 0.9), `shed` (0 to 10, 1 where dropping is allowed; 0: never), `warm`
-/// (whether a node is chosen by inputs and warm containers), `cold` (whether a container is made while the function has others); `esg` has `wait`, `cheap` and `edf`, fixed plans have `batch`.
+/// The dispatcher of a name with settings: `margin` (0 to 0.9), `shed` (0 to 10, 1 where dropping is allowed; 0: never),
+/// `warm` (whether a node is chosen by inputs and warm containers), `cold` (whether a container is made while the
+/// function has others); `esg` has `wait`, `cheap` and `edf`, fixed plans have `batch`.
 ///
 /// # Errors
 /// A name or a setting that is not there, or a value out of range.

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use clap::{ArgAction, Args, Subcommand};
 use pleach_experiments::evaluate::flag_values;
-use pleach_experiments::serving::{MixedConfig, ServingConfig};
 use pleach_experiments::serving::functions::FunctionsConfig;
+use pleach_experiments::serving::{MixedConfig, ServingConfig};
 
 use super::{ForceFlag, JsonFlag, PageFlag, QuietFlag, ReportFlags};
 

@@ -4,8 +4,8 @@ use pleach_scheduler::cluster::Submission;
 use pleach_scheduler::{ConfigError, JobId, Time};
 use pleach_serving::llm::{Autoscaler, Demand, Service, ps_of_s};
 
+use super::service::{Grant, ServiceResult, ServiceSpec};
 use super::yielding::make_room;
-use super::{Grant, ServiceResult, ServiceSpec};
 use crate::world::World;
 
 /// Picoseconds of a microsecond.

@@ -16,6 +16,7 @@
 //! Nodes that fail, jobs that share GPUs, a batch system's delays, replicas of several GPUs. They are refused.
 
 mod leased;
+mod service;
 #[cfg(test)]
 mod tests;
 mod yielding;
@@ -25,7 +26,6 @@ use pleach_scheduler::cluster_spec::{LocalityFactors, ModelClass, Resources, Ten
 use pleach_scheduler::pass::Pass;
 use pleach_scheduler::policy::Policy;
 use pleach_scheduler::{ClassId, ConfigError, Estimate, Provenance, TenantId, Time};
-use pleach_serving::llm::{Autoscaler, Fleet, Outcome, Requests, Route, Router};
 use pleach_workloads::{Seed, Workload};
 
 use crate::availability::AvailabilityConfig;
@@ -35,60 +35,12 @@ use crate::simulate::SimConfig;
 use crate::world::{Advance, Training, World};
 use leased::Leased;
 
+pub use service::{Grant, ServiceResult, ServiceSpec};
+
 /// Who pays for leases.
 const TENANT: &str = "serving";
 /// What leases run.
 const CLASS: &str = "serving";
-
-/// A service and how it leases.
-pub struct ServiceSpec<'a> {
-    /// What is asked of it.
-    pub requests: &'a Requests,
-    /// Its replicas, at most as many at once, and its gateways.
-    pub fleet: &'a Fleet,
-    /// Who sends a request where.
-    pub router: &'a mut dyn Router,
-    /// Who says how many replicas there should be.
-    pub autoscaler: &'a mut dyn Autoscaler,
-    /// From the grant of a GPU until the model is loaded and takes requests, s.
-    pub load_s: f64,
-    /// What a replica that is taken back is given to serve what it has, s.
-    pub grace_s: f64,
-    /// Whether to write down who is sent where.
-    pub record_routes: bool,
-}
-
-/// One replica's lease.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Grant {
-    /// Seat in the service.
-    pub seat: usize,
-    /// When it got its GPU.
-    pub granted: Time,
-    /// When it takes requests.
-    pub ready: Time,
-    /// When it was told to take no more; none: never, or it was kept after all.
-    pub reclaimed: Option<Time>,
-    /// When it gave its GPU back; none: not before the end.
-    pub ended: Option<Time>,
-}
-
-/// What became of a service.
-#[derive(Clone, Debug, PartialEq)]
-pub struct ServiceResult {
-    /// Its requests.
-    pub outcome: Outcome,
-    /// Its leases, by when they were granted.
-    pub grants: Vec<Grant>,
-    /// GPU·s that they held.
-    pub leased_gpu_s: f64,
-    /// Jobs that were stopped for it.
-    pub num_preemptions: u64,
-    /// Requests that went back to the gateways because a grace was over.
-    pub num_returned: u64,
-    /// Who was sent to which seat and when, by time; empty unless it is recorded.
-    pub routes: Vec<Route>,
-}
 
 /// What became of a cluster.
 #[derive(Clone, Debug, PartialEq)]

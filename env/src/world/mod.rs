@@ -17,6 +17,7 @@ mod kept;
 mod kept_places;
 mod lease;
 mod leases;
+mod leasing;
 mod meeting;
 mod results;
 mod rounds;

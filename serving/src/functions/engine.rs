@@ -4,7 +4,6 @@
 //! asked for. Requests and batches lie in slabs, so memory is what is in flight.
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
 
 use pleach_scheduler::ConfigError;
 use pleach_scheduler::portable_math::exp;
@@ -13,9 +12,10 @@ use pleach_workloads::normal::standard_normal;
 
 use super::app::{STAGES_MAX, Work};
 use super::arrivals::Arrivals;
+use super::events::Event;
 use super::outcome::Outcome;
 use super::platform::{Late, Platform};
-use super::state::{Batch, Copies, Queue, Request, State, Waiting};
+use super::state::{Batch, Copies, Request, State, Waiting};
 
 /// Weight of the last gap in a queue's mean gap between requests. *Assumed.*
 const GAP_WEIGHT: f64 = 0.1;
@@ -27,28 +27,6 @@ pub trait Dispatcher: Send {
     /// # Errors
     /// A policy that cannot decide.
     fn pass(&mut self, state: &mut State<'_>) -> Result<(), ConfigError>;
-}
-
-/// What happens.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Event {
-    Arrive,
-    Wake(u32),
-    End(u32),
-}
-
-/// Events to come, by time and then in the order in which they were put there.
-#[derive(Debug, Default)]
-pub(super) struct Events {
-    heap: BinaryHeap<Reverse<(u64, u64, Event)>>,
-    num: u64,
-}
-
-impl Events {
-    pub(super) fn put(&mut self, at_us: u64, event: Event) {
-        self.num += 1;
-        self.heap.push(Reverse((at_us, self.num, event)));
-    }
 }
 
 /// Plays requests. Deterministic in all arguments.
@@ -295,15 +273,4 @@ impl State<'_> {
         let factor = exp(self.platform.noise * standard_normal(&mut self.rng));
         (profile_us as f64 * factor) as u64
     }
-}
-
-/// An empty queue for each step.
-pub(super) fn queues(work: &Work) -> Vec<Queue> {
-    let queue = Queue {
-        waiting: VecDeque::new(),
-        gap_us: 0.0,
-        last_us: None,
-        wake_us: None,
-    };
-    vec![queue; work.steps.len()]
 }

@@ -12,6 +12,7 @@ mod app;
 mod arrivals;
 mod columns;
 mod engine;
+mod events;
 mod fronts;
 mod outcome;
 mod platform;

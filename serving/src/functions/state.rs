@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use rand::Rng;
 
 use super::app::{STAGES_MAX, Work};
-use super::engine::{Event, Events, queues};
+use super::events::{Event, Events};
 use super::outcome::Outcome;
 use super::platform::{Late, Placing, Platform, Slots};
 use super::profile::Configuration;
@@ -264,4 +264,15 @@ impl<'a> State<'a> {
         queue.wake_us = Some(at_us);
         self.events.put(at_us, Event::Wake(step as u32));
     }
+}
+
+/// An empty queue for each step.
+fn queues(work: &Work) -> Vec<Queue> {
+    let queue = Queue {
+        waiting: VecDeque::new(),
+        gap_us: 0.0,
+        last_us: None,
+        wake_us: None,
+    };
+    vec![queue; work.steps.len()]
 }

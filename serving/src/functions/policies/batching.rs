@@ -2,8 +2,7 @@
 
 use pleach_scheduler::ConfigError;
 
-use super::Leave;
-use super::fixed::by_deadline;
+use super::leave::{Leave, by_deadline};
 use crate::functions::engine::Dispatcher;
 use crate::functions::profile::Configuration;
 use crate::functions::state::State;

@@ -3,8 +3,7 @@
 
 use pleach_scheduler::ConfigError;
 
-use super::Leave;
-use super::fixed::by_deadline;
+use super::leave::{Leave, by_deadline};
 use crate::functions::engine::Dispatcher;
 use crate::functions::fronts::plan;
 use crate::functions::profile::Configuration;

@@ -4,7 +4,7 @@ use pleach_scheduler::ConfigError;
 use pleach_workloads::Seed;
 use rand::{Rng, RngExt as _};
 
-use super::Leave;
+use super::leave::{Leave, by_deadline};
 use crate::functions::app::{App, Work};
 use crate::functions::engine::Dispatcher;
 use crate::functions::fronts::{Point, front, plan};
@@ -86,18 +86,6 @@ impl Dispatcher for Fixed {
         }
         Ok(())
     }
-}
-
-/// Queues that are not empty, by a figure of their first request's deadline.
-pub(super) fn by_deadline(
-    state: &State<'_>,
-    order: &mut Vec<(u64, usize)>,
-    figure: impl Fn(usize, u64) -> u64,
-) {
-    order.clear();
-    let heads = (0..state.queues().len()).filter_map(|step| Some((step, state.head(step)?)));
-    order.extend(heads.map(|(step, head)| (figure(step, head.deadline_us), step)));
-    order.sort_unstable();
 }
 
 /// What may be planned for an application.

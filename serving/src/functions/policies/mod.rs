@@ -6,6 +6,7 @@
 mod batching;
 mod esg;
 mod fixed;
+mod leave;
 
 use pleach_scheduler::ConfigError;
 use pleach_scheduler::heuristics::Info;
@@ -14,12 +15,12 @@ use pleach_workloads::Seed;
 use super::app::Work;
 use super::engine::Dispatcher;
 use super::platform::{Placing, Platform};
-use super::state::State;
 use crate::settings::Settings;
 
 use batching::{Batching, Rule};
 use esg::Esg;
 use fixed::{Fixed, Planner};
+use leave::Leave;
 
 /// The rules.
 pub const POLICIES: &[Info] = &[
@@ -91,33 +92,6 @@ const fn rule(
         citation,
         knows,
         decides,
-    }
-}
-
-/// What all rules have.
-#[derive(Clone, Copy, Debug)]
-struct Leave {
-    /// Part of the target that is kept, 0 to 0.9.
-    margin: f64,
-    /// A request is dropped where less than so many times its fastest way on is left.
-    shed: f64,
-    placing: Placing,
-}
-
-impl Leave {
-    /// Drops the doomed. A queue's first request has the least time left of all.
-    fn shed(self, state: &mut State<'_>) {
-        if self.shed == 0.0 {
-            return;
-        }
-        for step in 0..state.queues().len() {
-            let least_us = (state.work().steps[step].fastest_us as f64 * self.shed) as u64;
-            while let Some(head) = state.head(step) {
-                if head.deadline_us >= state.now_us() + least_us || !state.shed(step) {
-                    break;
-                }
-            }
-        }
     }
 }
 

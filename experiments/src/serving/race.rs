@@ -52,13 +52,11 @@ pub(super) trait Game: Sync {
     /// A run that fails.
     fn play(&self, list: &Self::List, scorer: Box<dyn Scorer>) -> Result<Loss, Error>;
 
-    /// The same by a tree.
+    /// The same by a tree, ties by the weights of its key.
     ///
     /// # Errors
     /// A run that fails.
-    fn play_tree(&self, list: &Self::List, tree: &Tree) -> Result<Loss, Error> {
-        self.play(list, Box::new(FlatTree::of(tree)))
-    }
+    fn play_tree(&self, list: &Self::List, tree: &Tree) -> Result<Loss, Error>;
 }
 
 /// A list, and what the rival came to on it.

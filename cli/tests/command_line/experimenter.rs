@@ -7,9 +7,9 @@ use std::process::Command;
 const PAGE: &str = include_str!("../../../docs/tutorials/experimenter.md");
 
 /// The blocks of a language, in their order.
-fn blocks(language: &str) -> Vec<&'static str> {
+pub(super) fn blocks<'a>(page: &'a str, language: &str) -> Vec<&'a str> {
     let fence = format!("```{language}\n");
-    let blocks = PAGE.split(fence.as_str()).skip(1);
+    let blocks = page.split(fence.as_str()).skip(1);
     blocks.filter_map(|rest| rest.split("```").next()).collect()
 }
 
@@ -22,7 +22,7 @@ fn shorter(text: &str, changes: &[(&str, &str)]) -> String {
 }
 
 /// Runs a line as a shell does, with the program on the path.
-fn run(folder: &Path, line: &str) -> String {
+pub(super) fn run(folder: &Path, line: &str) -> String {
     let program = Path::new(env!("CARGO_BIN_EXE_pleach")).parent().unwrap();
     let path = std::env::var_os("PATH").unwrap_or_default();
     let path = std::env::join_paths(
@@ -46,7 +46,7 @@ fn run(folder: &Path, line: &str) -> String {
 #[test]
 fn the_first_hour_of_an_experimenter_goes_as_it_is_told() {
     let folder = tempfile::tempdir().unwrap();
-    let files = blocks("toml");
+    let files = blocks(PAGE, "toml");
     assert_eq!(files.len(), 1);
     let search = shorter(
         files[0],
@@ -60,7 +60,7 @@ fn the_first_hour_of_an_experimenter_goes_as_it_is_told() {
         ],
     );
     fs::write(folder.path().join("search.toml"), search).unwrap();
-    let lines = blocks("bash");
+    let lines = blocks(PAGE, "bash");
     assert_eq!(lines.len(), 5, "every block is one line of a shell");
     let said: Vec<String> = lines
         .iter()

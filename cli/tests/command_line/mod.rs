@@ -13,6 +13,7 @@ mod processors;
 mod refusals;
 mod refused;
 mod schedules;
+mod serve_and_train;
 mod site;
 mod speed;
 mod sweeps;

@@ -1,6 +1,7 @@
 //! Functions on slices: queueing theory, chains worked by hand, and nothing lost whatever the rule.
 
 use pleach_scheduler::ConfigError;
+use pleach_scheduler::portable_math::exp;
 use pleach_serving::functions::{
     Arrivals, Configuration, Dispatcher, Function, Gaps, Graph, Late, Outcome, POLICIES, Platform, Sharing,
     State, Work, by_name, simulate, surface,
@@ -55,8 +56,8 @@ fn one_slot_waits_as_theory_says() {
     for (noise, load) in [(0.0, 0.7), (0.0, 0.9), (0.5, 0.7)] {
         let platform = Platform { noise, ..one_slot() };
         let (mean_us, square) = (
-            10_000.0 * (noise * noise / 2.0_f64).exp(),
-            1e8 * (2.0 * noise * noise).exp(),
+            10_000.0 * exp(noise * noise / 2.0),
+            1e8 * exp(2.0 * noise * noise),
         );
         let arrivals = Arrivals {
             num_requests: 400_000,

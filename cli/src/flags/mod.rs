@@ -136,7 +136,7 @@ pub enum Command {
     Twin(TwinArgs),
     /// Write, check and show descriptions of clusters
     Cluster(ClusterArgs),
-    /// Compare and search for routers of requests to language models
+    /// Compare who serves requests: routers, autoscalers beside training, dispatchers of functions
     Serve(Box<ServeArgs>),
 }
 

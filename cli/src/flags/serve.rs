@@ -9,8 +9,8 @@ use pleach_experiments::serving::{MixedConfig, ServingConfig};
 
 use super::{ForceFlag, JsonFlag, PageFlag, QuietFlag, ReportFlags};
 
-/// Serving language models: who sends a request to which replica. Compares routers on the same requests, and searches for a tree that
-/// routes (docs/serving.md).
+/// Serving: who sends a request to which replica of a language model, how many GPUs a service leases beside training jobs, who runs
+/// functions on which slices of GPUs (docs/serving.md).
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "\
 Examples:

@@ -1,9 +1,26 @@
-//! A policy's name with settings after colons: `least-ttft:own=false:tpot=0.5`.
+//! Policies by name, with settings after colons: `least-ttft:own=false:tpot=0.5`.
 
 use std::ops::RangeInclusive;
 
 use pleach_scheduler::ConfigError;
 use pleach_scheduler::heuristics::Info;
+
+/// A line of a room's table of policies.
+pub(crate) const fn rule(
+    family: &'static str,
+    name: &'static str,
+    knows: &'static str,
+    decides: &'static str,
+    citation: &'static str,
+) -> Info {
+    Info {
+        name,
+        family,
+        citation,
+        knows,
+        decides,
+    }
+}
 
 /// What was asked for, setting by setting. Whoever opens a policy takes the settings that it has and ends with
 /// [`Settings::end`], which refuses the others.

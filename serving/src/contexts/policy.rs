@@ -4,7 +4,7 @@ use pleach_scheduler::ConfigError;
 use pleach_scheduler::heuristics::Info;
 
 use super::Gpu;
-use crate::settings::Settings;
+use crate::settings::{Settings, rule};
 
 /// What a context has in hand.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -119,60 +119,53 @@ pub trait Policy: Send {
     fn choose(&mut self, decision: &Decision<'_>) -> Result<usize, ConfigError>;
 }
 
+/// Of all rules here.
+const FAMILY: &str = "contexts";
 /// The rules, and what each knows.
 pub const POLICIES: &[Info] = &[
     rule(
+        FAMILY,
         "sgprs",
         "stages, their occupied times, deadlines",
         "an empty context in time, else the first to finish; early stages wait",
         "SGPRS, DATE'24, released code",
     ),
     rule(
+        FAMILY,
         "limit",
         "stages in flight",
         "the context with the fewest stages; first come, first served",
         "plain",
     ),
     rule(
+        FAMILY,
         "edf",
         "deadlines of frames",
         "the context with the fewest stages; earliest deadline first",
         "Liu and Layland, 1973",
     ),
     rule(
+        FAMILY,
         "fixed",
         "numbers of tasks",
         "the context with the fewest stages; the lowest task first",
         "Liu and Layland, 1973",
     ),
     rule(
+        FAMILY,
         "static",
         "deadlines of frames",
         "each task has its context; earliest deadline first",
         "plain",
     ),
     rule(
+        FAMILY,
         "naive",
         "nothing",
         "each task has its context; whole networks, first come, first served",
         "baseline of SGPRS, DATE'24",
     ),
 ];
-
-const fn rule(
-    name: &'static str,
-    knows: &'static str,
-    decides: &'static str,
-    citation: &'static str,
-) -> Info {
-    Info {
-        name,
-        family: "contexts",
-        citation,
-        knows,
-        decides,
-    }
-}
 
 /// How a context is chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

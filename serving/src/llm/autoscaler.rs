@@ -13,56 +13,47 @@ use crate::llm::request::Request;
 use crate::llm::router::by_name;
 use crate::llm::service::Load;
 use crate::llm::simulate::simulate;
-use crate::settings::Settings;
+use crate::settings::{Settings, rule};
 
 /// Time in which a backlog is to be worked off beside what comes, s. *Assumed.*
 const BACKLOG_S: f64 = 30.0;
 /// What the next rate weighs in the moving average. *Assumed.*
 const RATE_WEIGHT: f64 = 0.5;
 
+/// Of all rules here.
+const FAMILY: &str = "autoscaler";
 /// The rules, and what each knows.
 pub const AUTOSCALERS: &[Info] = &[
-    rule("static", "nothing", "always `replicas`: a split", "plain"),
+    rule(FAMILY, "static", "nothing", "always `replicas`: a split", "plain"),
     rule(
+        FAMILY,
         "reactive",
         "rate, backlog",
         "moving average of the rate and the backlog over what replicas serve; down by one after `down` s",
         "as Kubernetes' HorizontalPodAutoscaler with a stabilisation window",
     ),
     rule(
+        FAMILY,
         "forecast",
         "rate, backlog",
         "the same for the larger of the average and a linear trend `ahead` s on",
         "Holt, 1957",
     ),
     rule(
+        FAMILY,
         "lyra",
         "rate, backlog, GPUs of a node",
         "as reactive in whole nodes, so that what is lent to training are idle servers",
         "after Lyra, EuroSys'23; when servers are asked back is assumed",
     ),
     rule(
+        FAMILY,
         "oracle",
         "all requests of the next `ahead` s",
         "their rate over what replicas serve: a bound",
         "ours",
     ),
 ];
-
-const fn rule(
-    name: &'static str,
-    knows: &'static str,
-    decides: &'static str,
-    citation: &'static str,
-) -> Info {
-    Info {
-        name,
-        family: "autoscaler",
-        citation,
-        knows,
-        decides,
-    }
-}
 
 /// What an autoscaler may know.
 #[derive(Clone, Copy, Debug)]

@@ -3,7 +3,7 @@
 use pleach_scheduler::ConfigError;
 use pleach_scheduler::heuristics::Info;
 
-use crate::settings::Settings;
+use crate::settings::{Settings, rule};
 use crate::workflows::memory::Memory;
 use crate::workflows::system::{System, Workflow};
 
@@ -72,48 +72,39 @@ pub trait Placer: Send {
     fn memory(&self) -> Memory;
 }
 
+/// Of all rules here.
+const FAMILY: &str = "workflow placer";
 /// The rules.
 pub const POLICIES: &[Info] = &[
     rule(
+        FAMILY,
         "compass",
         "waits, models in memory, links",
         "by rank the earliest end, loads counted; anew where the wait has grown",
         "arXiv 2402.17652",
     ),
     rule(
+        FAMILY,
         "jit",
         "waits, models in memory, links",
         "the earliest end when its inputs are there",
         "baseline of Compass",
     ),
     rule(
+        FAMILY,
         "heft",
         "waits, links",
         "by rank the earliest end when the query comes",
         "Topcuoglu et al., TPDS'02",
     ),
     rule(
+        FAMILY,
         "hash",
         "nothing",
         "each model has one worker",
         "baseline of Compass",
     ),
 ];
-
-const fn rule(
-    name: &'static str,
-    knows: &'static str,
-    decides: &'static str,
-    citation: &'static str,
-) -> Info {
-    Info {
-        name,
-        family: "workflow placer",
-        citation,
-        knows,
-        decides,
-    }
-}
 
 /// Growth of a wait beyond which a task is planned anew. *Assumed*.
 const THETA: f64 = 2.0;

@@ -3,7 +3,7 @@
 use pleach_scheduler::ConfigError;
 use pleach_scheduler::heuristics::Info;
 
-use crate::settings::Settings;
+use crate::settings::{Settings, rule};
 
 /// Longest block of an elastic kernel, µs (Miriam: a shard in flight ends within about 0.1 ms).
 const BLOCK_US: f64 = 100.0;
@@ -25,48 +25,39 @@ pub enum Rule {
     },
 }
 
+/// Of all rules here.
+const FAMILY: &str = "residents";
 /// The rules, and what each knows.
 pub const POLICIES: &[Info] = &[
     rule(
+        FAMILY,
         "miriam",
         "blocks, issue and bandwidth of kernels",
         "best effort in short blocks, as many as the critical kernel leaves room for",
         "Miriam, SenSys'23",
     ),
     rule(
+        FAMILY,
         "sequential",
         "nothing",
         "one network after another, in turn",
         "plain",
     ),
     rule(
+        FAMILY,
         "streams",
         "which is critical",
         "both at once, critical blocks first",
         "CUDA's stream priorities",
     ),
     rule(
+        FAMILY,
         "barriers",
         "ends of kernels",
         "kernels in pairs that wait for each other",
         "baseline of Miriam, SenSys'23",
     ),
 ];
-
-const fn rule(
-    name: &'static str,
-    knows: &'static str,
-    decides: &'static str,
-    citation: &'static str,
-) -> Info {
-    Info {
-        name,
-        family: "residents",
-        citation,
-        knows,
-        decides,
-    }
-}
 
 /// The rule of a name; `miriam` has `block-us`, its longest block in µs.
 ///

@@ -18,6 +18,8 @@ pub(super) struct Process {
     child: Child,
     questions: Sender<String>,
     answers: Receiver<Result<String, String>>,
+    /// Whether it was asked anything yet.
+    has_asked: bool,
 }
 
 impl Process {
@@ -44,6 +46,7 @@ impl Process {
             child,
             questions,
             answers,
+            has_asked: false,
         })
     }
 
@@ -52,7 +55,10 @@ impl Process {
     /// # Errors
     /// In words: an answer before the question, none in time, none any more, one that is no line of text.
     pub(super) fn ask(&mut self, line: String, deadline: Duration) -> Result<String, String> {
-        if let Ok(early) = self.answers.try_recv() {
+        // What it says first is its greeting, whether it waited for ours or not: which of the two came first is chance.
+        let early = self.has_asked.then(|| self.answers.try_recv());
+        self.has_asked = true;
+        if let Some(Ok(early)) = early {
             let early = early.unwrap_or_else(|_| String::new());
             if !early.is_empty() {
                 return Err(format!(

@@ -196,10 +196,10 @@ const MOVES: usize = 2;
 const EVERY: Among = Varies(Kinds::of(&[WAITS, STAYS, MOVES]));
 const STAYING: Among = Varies(Kinds::of(&[STAYS]));
 
-const STILL: [Relation; 2] = [Equal, Equal];
-const WITH_TIME: [Relation; 2] = [Up, Equal];
-const WITH_ESTIMATE: [Relation; 2] = [Equal, Down];
-const UNKNOWN: [Relation; 2] = [Equal, Any];
+const STILL: [Relation; 3] = [Equal, Equal, Equal];
+const WITH_TIME: [Relation; 3] = [Up, Equal, Equal];
+const WITH_ESTIMATE: [Relation; 3] = [Equal, Down, Equal];
+const UNKNOWN: [Relation; 3] = [Equal, Any, Equal];
 
 columns! {
     job service ["ln s"] 4.0..25.0, EVERY, STILL, History, Unread,

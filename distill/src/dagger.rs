@@ -295,6 +295,24 @@ fn select<E>(
     Ok((taken, result, path))
 }
 
+/// A tree of each size, fitted on what was recorded and is not held out.
+///
+/// # Errors
+/// [`Error::NothingRecorded`] without a decision to learn from; a tree that cannot be.
+pub fn fitted<E>(dataset: &Dataset, config: &DistillConfig, meta: &TreeMeta) -> Result<Vec<Tree>, Error<E>> {
+    let (learn, _) = dataset.split(config.held_out);
+    if learn.is_empty() {
+        return Err(Error::NothingRecorded {
+            episodes: config.episodes,
+        });
+    }
+    let trees = fit(dataset, &learn, config).into_iter().map(|(leaves, grown)| {
+        let nodes = grown.nodes_with(leaves);
+        Ok(Tree::over(dataset.schema(), meta.clone(), &nodes)?)
+    });
+    trees.collect()
+}
+
 /// Fits a tree of each size on some points; a size that cannot be reached is left out. Each comes with the number of its
 /// leaves.
 pub(crate) fn fit(dataset: &Dataset, points: &[usize], config: &DistillConfig) -> Vec<(usize, Grown)> {

@@ -34,7 +34,7 @@ mod test_trees;
 mod without_leaf;
 
 pub use config::{DistillConfig, Monotone, PruneConfig};
-pub use dagger::{Distilled, Episode, Label, Recording, distill};
+pub use dagger::{Distilled, Episode, Label, Recording, distill, fitted};
 pub use dataset::{Dataset, Point};
 pub use error::Error;
 pub use fidelity::Fidelity;

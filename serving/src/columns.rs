@@ -32,8 +32,16 @@ pub(crate) const fn column(
         doc,
         group,
         among,
-        moves: [Relation::Equal, Relation::Equal],
+        moves: [Relation::Equal; 3],
         control: Control::Cluster,
         is_whole: matches!(among, Among::Flag(_)),
+    }
+}
+
+/// The same, of what is no more where there is less to do ([`Stimulus::Relief`](pleach_scheduler::features::Stimulus)).
+pub(crate) const fn falls(feature: Feature) -> Feature {
+    Feature {
+        moves: [Relation::Equal, Relation::Equal, Relation::Down],
+        ..feature
     }
 }

@@ -1,7 +1,7 @@
 //! Architectures held to their operators, to differences, and to what is learned.
 
 use arrayvec::ArrayString;
-use pleach_network::{Contract, LearnedPolicy, TrainedNetwork};
+use pleach_network::{Contract, TrainedNetwork};
 use pleach_scheduler::policy::CandidateConfig;
 
 use super::*;
@@ -149,7 +149,7 @@ fn what_was_trained_is_deployed_from_its_file_without_its_architecture() {
     };
     let contract = Contract::current(PLAIN, CandidateConfig::default(), "test");
     let mut trainer = Trainer::new(config, contract, Seed(3)).unwrap();
-    let rank = |members: &[LearnedPolicy], _: Seed| {
+    let rank = |members: &[Inference], _: Seed| {
         let fitness = (0..members.len()).map(|index| index as f64).collect();
         Ok::<_, Error>((fitness, 1))
     };

@@ -1,40 +1,36 @@
 //! One generation of evolution strategies.
 
 use pleach_env::Seed;
-use pleach_network::{Inference, LearnedPolicy};
+use pleach_network::Inference;
 
 use super::state::Trainer;
 use crate::error::Error;
 use crate::evolution::{self, GenerationStats};
 
 impl Trainer {
-    /// The policies of the next generation and the seed of the workloads that all of them play. Both follow from the checkpoint.
+    /// The networks of the next generation and the seed of the workloads that all of them play. Both follow from the checkpoint.
     ///
     /// # Errors
-    /// As [`LearnedPolicy::new`].
-    pub fn population(&self) -> Result<(Vec<LearnedPolicy>, Seed), Error> {
+    /// As [`Inference::new`].
+    pub fn population(&self) -> Result<(Vec<Inference>, Seed), Error> {
         let seed = self.seed.child("update", self.update);
         let scales = evolution::scales(&self.layout);
         let members = evolution::population(&self.parameters, &scales, &self.config.evolution, seed);
-        let policies = members.iter().map(|parameters| {
-            let inference = Inference::new(&self.layout, parameters)?;
-            Ok(LearnedPolicy::new(&self.contract, inference)?)
-        });
-        Ok((
-            policies.collect::<Result<Vec<_>, Error>>()?,
-            seed.child("arrivals", 0),
-        ))
+        let networks = members
+            .iter()
+            .map(|parameters| Ok(Inference::new(&self.layout, parameters)?));
+        Ok((networks.collect::<Result<_, Error>>()?, seed.child("arrivals", 0)))
     }
 
-    /// One generation of evolution strategies: `fitness` gets the policies of the population and the seed of the workloads that
-    /// all of them play, and returns one fitness each, larger being better, with what counts as frames.
+    /// One generation of evolution strategies: `fitness` gets the networks of the population, makes of them what plays, and the
+    /// seed of the workloads that all of them play; it returns one fitness each, larger being better, with what counts as frames.
     ///
     /// # Errors
-    /// What `fitness` returns, [`Error::Contract`] for another number of figures than policies, [`Error::NotFinite`] for a
+    /// What `fitness` returns, [`Error::Contract`] for another number of figures than networks, [`Error::NotFinite`] for a
     /// fitness that is not finite. The parameters and Adam are then those before.
     pub fn evolve<E: From<Error>>(
         &mut self,
-        fitness: impl FnOnce(&[LearnedPolicy], Seed) -> Result<(Vec<f64>, u64), E>,
+        fitness: impl FnOnce(&[Inference], Seed) -> Result<(Vec<f64>, u64), E>,
     ) -> Result<GenerationStats, E> {
         let seed = self.seed.child("update", self.update);
         let config = self.config.evolution;
@@ -104,7 +100,7 @@ mod tests {
         let contract = Contract::current(spaces, CandidateConfig::default(), "test");
         let mut trainer = Trainer::new(config, contract, Seed(3)).unwrap();
         let before = trainer.parameters().to_vec();
-        let equal = |members: &[LearnedPolicy], _: Seed| Ok::<_, Error>((vec![1.0; members.len()], 7));
+        let equal = |members: &[Inference], _: Seed| Ok::<_, Error>((vec![1.0; members.len()], 7));
         assert_eq!(trainer.evolve(equal).unwrap().num_frames, 7);
         for (index, (before, after)) in before.iter().zip(trainer.parameters()).enumerate() {
             assert!(

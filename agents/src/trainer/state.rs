@@ -117,6 +117,12 @@ impl Trainer {
         &self.config
     }
 
+    /// What its networks see, choose among and correct.
+    #[must_use]
+    pub fn contract(&self) -> &Contract {
+        &self.contract
+    }
+
     /// Updates made so far.
     #[must_use]
     pub fn num_updates(&self) -> u64 {

@@ -1,17 +1,22 @@
 //! `pleach serve`: routers compared, searched for, and lists of requests drawn.
 
+use std::sync::Arc;
+
+use pleach_agents::Learner;
 use pleach_env::Seed;
 use pleach_experiments::error::Error;
+use pleach_experiments::progress::Stopped;
 use pleach_experiments::run_folder::atomic_file;
 use pleach_experiments::serving::functions::{DispatchSearch, compare_dispatchers, search_dispatcher};
 use pleach_experiments::serving::{
-    Description, RoutingSearch, compare, compare_mixed, read, search_router, write,
+    Comparison, Description, RoutingSearch, RoutingTraining, certificates, compare, compare_mixed, read,
+    search_router, train_router, tree, write,
 };
 
 use crate::commands::Context;
 use crate::flags::serve::{
-    ServeArgs, ServeCommand, ServeDescribeArgs, ServeEvaluateArgs, ServeFunctionsArgs, ServeGenerateArgs,
-    ServeMixedArgs, ServeSearchArgs,
+    ServeArgs, ServeCheckArgs, ServeCommand, ServeDescribeArgs, ServeEvaluateArgs, ServeFunctionsArgs,
+    ServeGenerateArgs, ServeMixedArgs, ServeSearchArgs, ServeTrainArgs,
 };
 use crate::progress::bars;
 
@@ -23,6 +28,8 @@ pub fn run(args: &ServeArgs, context: &mut Context<'_>) -> Result<(), Error> {
     match &args.command {
         ServeCommand::Evaluate(args) => evaluate(args, context),
         ServeCommand::Search(args) => search(args, context),
+        ServeCommand::Check(args) => check(args, context),
+        ServeCommand::Train(args) => train(args, context),
         ServeCommand::Describe(args) => describe(args, context),
         ServeCommand::Mixed(args) => mixed(args, context),
         ServeCommand::Generate(args) => generate(args, context),
@@ -89,12 +96,7 @@ fn search(args: &ServeSearchArgs, context: &mut Context<'_>) -> Result<(), Error
     let found = search_router(&args.serving, &settings, args.report.seed(), &watcher)?;
     atomic_file::write(&args.to, found.tree.to_json().as_bytes())?;
     if !args.report.quiet() {
-        for (rate, table) in &found.judged {
-            context.say(&format!(
-                "\n{rate} times the rate\n{}",
-                table.table().to_terminal().trim_end()
-            ))?;
-        }
+        say_judged(&found.judged, context)?;
         context.say(&format!(
             "\n{}\n{}\n{}",
             found.tree.to_text().trim_end(),
@@ -106,6 +108,64 @@ fn search(args: &ServeSearchArgs, context: &mut Context<'_>) -> Result<(), Error
         Some(path) => context.write_json(path, &found.judged),
         None => Ok(()),
     }
+}
+
+fn check(args: &ServeCheckArgs, context: &mut Context<'_>) -> Result<(), Error> {
+    let tree = tree(&args.tree)?;
+    let found = certificates(&tree);
+    if !args.words.quiet {
+        let words = found
+            .iter()
+            .map(|(said, verdict)| verdict.in_words(said, tree.schema()));
+        let words: Vec<String> = [tree.to_text().trim_end().to_string()]
+            .into_iter()
+            .chain(words)
+            .collect();
+        context.say(&words.join("\n"))?;
+    }
+    match &args.data.json {
+        Some(path) => context.write_json(path, &found),
+        None => Ok(()),
+    }
+}
+
+fn train(args: &ServeTrainArgs, context: &mut Context<'_>) -> Result<(), Error> {
+    let mut settings = RoutingTraining {
+        rates: args.rates.clone(),
+        teacher: args.teacher.clone(),
+        leaves: args.leaves.into(),
+        judge_lists: args.judge_lists.into(),
+        ..RoutingTraining::default()
+    };
+    if args.learner == "ppo" {
+        settings.train.learner = Learner::Ppo;
+    }
+    settings.train.num_updates = args.updates;
+    settings.train.evolution.num_pairs = args.pairs.into();
+    settings.train.network.hidden = args.hidden.into();
+    settings.train.network.context = args.hidden.into();
+    let listening = context.stop.listen();
+    let stop = Arc::clone(&context.stop);
+    let watcher =
+        bars(args.report.quiet()).stopped_by(move |_, _| stop.asked().map(|signal| Stopped { signal }));
+    let found = train_router(&args.serving, &settings, args.report.seed(), &args.to, &watcher)?;
+    drop(listening);
+    if !args.report.quiet() {
+        say_judged(&found.judged, context)?;
+        context.say(&format!("\n{}\n{}", found.verdict(), args.to.display()))?;
+    }
+    match args.report.json() {
+        Some(path) => context.write_json(path, &found.judged),
+        None => Ok(()),
+    }
+}
+
+fn say_judged(judged: &[(f64, Comparison)], context: &mut Context<'_>) -> Result<(), Error> {
+    for (rate, table) in judged {
+        let table = table.table().to_terminal();
+        context.say(&format!("\n{rate} times the rate\n{}", table.trim_end()))?;
+    }
+    Ok(())
 }
 
 fn generate(args: &ServeGenerateArgs, context: &mut Context<'_>) -> Result<(), Error> {

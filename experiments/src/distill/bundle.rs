@@ -24,7 +24,11 @@ impl Drop for Unfinished {
 
 /// The files of a bundle but for the manifest: the tree for programs and for readers, its certificates in words, exports.
 fn files_of(tree: &Tree, forms: &[Form]) -> Vec<(String, Vec<u8>)> {
-    let certificates: Vec<String> = tree.certify().iter().map(|own| own.in_words() + "\n").collect();
+    let certificates: Vec<String> = tree
+        .certify()
+        .iter()
+        .map(|own| own.in_words(tree.schema()) + "\n")
+        .collect();
     let mut files = vec![
         (BUNDLED_TREE.to_string(), tree.to_json().into_bytes()),
         ("tree.txt".into(), tree.to_text().into_bytes()),

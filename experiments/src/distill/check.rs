@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use pleach_env::EnvConfig;
+use pleach_scheduler::features::FeatureSchema;
 use pleach_scheduler::tree::{Certificate, Tree};
 use serde::Serialize;
 use std::mem::discriminant;
@@ -78,17 +79,18 @@ fn lacking(text: &str, other: &str) -> Vec<String> {
 /// Certificates whose verdict is of another kind, matched by what they say; leaves that nothing comes to are new ones or gone.
 fn changed(before: &[Certificate], after: &[Certificate]) -> Vec<[String; 2]> {
     let kind = |own: &Certificate| discriminant(&own.verdict);
+    let words = |own: &Certificate| own.in_words(FeatureSchema::current());
     let mut changes = Vec::new();
     for own in before {
         let other = after.iter().find(|other| other.property == own.property);
         if other.map(kind) != Some(kind(own)) {
-            let now = other.map_or_else(|| "not said of this tree".into(), Certificate::in_words);
-            changes.push([own.in_words(), now]);
+            let now = other.map_or_else(|| "not said of this tree".into(), words);
+            changes.push([words(own), now]);
         }
     }
     for own in after {
         if before.iter().all(|other| other.property != own.property) {
-            changes.push(["not said of this tree".into(), own.in_words()]);
+            changes.push(["not said of this tree".into(), words(own)]);
         }
     }
     changes

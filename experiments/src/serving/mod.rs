@@ -8,6 +8,8 @@ mod deploy;
 mod describe;
 mod environments;
 pub mod functions;
+mod gain;
+mod learn;
 mod mixed;
 mod page;
 mod race;
@@ -17,11 +19,17 @@ mod search;
 mod starts;
 #[cfg(test)]
 mod tests;
+mod train;
+#[cfg(test)]
+mod train_tests;
+mod vector;
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use pleach_env::Seed;
+use pleach_network::{NetworkScorer, TrainedNetwork};
 use pleach_scheduler::ConfigError;
 use pleach_scheduler::heuristics::Info;
 use pleach_scheduler::tree::{MAX_BYTES, Tree};
@@ -39,11 +47,14 @@ pub use compare::{Comparison, Rates, RouterRow, compare};
 pub use deploy::{DeploymentConfig, is_routing_tree};
 pub use describe::Description;
 pub use environments::{describe_routing, routing_environment, routing_ids, routing_settings};
+pub use gain::Gain;
 pub use mixed::{
     Day, MixedBench, MixedComparison, MixedConfig, MixedDay, MixedRow, compare_mixed, compare_mixed_on,
 };
+pub use pleach_serving::llm::certificates;
 pub use pleach_serving::llm::deploy::EndpointPicker;
 pub use search::{RoutingSearch, SearchedRouter, search_router};
+pub use train::{RoutingTraining, TrainedRouter, train_router};
 
 /// Requests, replicas and what users expect.
 #[derive(Args, Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -229,16 +240,20 @@ pub fn policies() -> impl Iterator<Item = &'static Info> {
     rooms.into_iter().flatten()
 }
 
-/// A router by name, or a tree by file.
+/// A router by name, or by file: a tree, or a network that was trained here or elsewhere.
 ///
 /// # Errors
-/// A name that is not there, a file that is no tree of requests.
+/// A name that is not there, a file that is of other rows than those of requests.
 pub fn router(text: &str, seed: u64) -> Result<Box<dyn Router>, Error> {
     let path = Path::new(text);
-    if path.extension().is_some_and(|extension| extension == "json") {
-        return Ok(Box::new(ScorerRouter::of_tree(&tree(path)?)?));
+    match path.extension().and_then(OsStr::to_str) {
+        Some("json") => Ok(Box::new(ScorerRouter::of_tree(&tree(path)?)?)),
+        Some("ckpt" | "onnx") => {
+            let scorer = NetworkScorer::over(&SCHEMA, &TrainedNetwork::load(path)?)?;
+            Ok(Box::new(ScorerRouter::new(Box::new(scorer))?))
+        }
+        _ => Ok(by_name(text, seed)?),
     }
-    Ok(by_name(text, seed)?)
 }
 
 /// A tree that routes.

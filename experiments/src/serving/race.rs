@@ -1,7 +1,7 @@
 //! Trees changed a little, raced against a rival on drawn lists, whatever the work: what is the same for all rooms that serve.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pleach_distill::Dataset;
 use pleach_distill::search::{
@@ -15,12 +15,13 @@ use pleach_scheduler::portable_math::ln;
 use pleach_scheduler::tree::{FlatTree, Node, Tree, TreeMeta};
 use pleach_scheduler::{PolicyError, Rows, Scorer};
 use rayon::prelude::*;
+use serde_json::Value;
 
 use crate::error::Error;
 use crate::progress::{Progress, Watcher};
 
 /// Added to shares of misses, so that the last miss does not count for all. *Assumed.*
-const FLOOR: f64 = 0.002;
+pub(super) const FLOOR: f64 = 0.002;
 /// Rows of recorded decisions by which thresholds move.
 const ROWS_MAX: usize = 20_000;
 
@@ -40,6 +41,9 @@ pub(super) trait Game: Sync {
 
     /// What policies read.
     fn schema(&self) -> (&'static FeatureSchema, View);
+
+    /// Rows of a decision, as far as is known before.
+    fn num_rows(&self) -> usize;
 
     /// Numbers of the columns that trees may not read.
     fn without(&self) -> &[u16] {
@@ -182,7 +186,12 @@ pub(super) fn halved<C: Send + Sync>(
 }
 
 fn meta<G: Game>(game: &G, search: &SearchConfig, key_weights: &[KeyWeight]) -> TreeMeta {
-    let trained_by = BTreeMap::from([("search".to_string(), serde_json::json!(search))]);
+    meta_by(game, ("search", serde_json::json!(search)), key_weights)
+}
+
+/// What a tree's file says beside the tree, of how it came about among others.
+pub(super) fn meta_by<G: Game>(game: &G, (key, how): (&str, Value), key_weights: &[KeyWeight]) -> TreeMeta {
+    let trained_by = BTreeMap::from([(key.to_string(), how)]);
     TreeMeta {
         name: game.schema().0.name.into(),
         tie_key: TieKey::Index,
@@ -226,28 +235,44 @@ pub(super) fn column(schema: &FeatureSchema, name: &str, raw: f32) -> (u16, f32)
     (number as u16, schema.features[number].encode(raw))
 }
 
-/// Keeps the rows that a tree is asked about.
-struct Recorder {
-    flat: FlatTree,
-    kept: Arc<Mutex<Dataset>>,
+/// What is done with the rows of a decision and the scores that they were given.
+type See = dyn FnMut(&Rows<'_>, &[f32]) -> Result<(), PolicyError> + Send;
+
+/// Shows somebody the rows that a scorer is asked about.
+pub(super) struct Watched {
+    pub actor: Box<dyn Scorer>,
+    pub see: Box<See>,
 }
 
-impl Scorer for Recorder {
+impl Scorer for Watched {
     fn schema(&self) -> &'static FeatureSchema {
-        self.flat.schema()
+        self.actor.schema()
     }
 
     fn score_rows(&mut self, rows: Rows<'_>, scores: &mut [f32]) -> Result<(), PolicyError> {
-        self.flat.score_rows(rows, scores)?;
-        let best = scores.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-        let choice = scores.iter().position(|score| *score == best).unwrap_or(0);
-        let mut kept = self
-            .kept
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner);
-        kept.offer_rows(&rows, (scores, choice), |_| [0.0; TieKey::ALL.len()]);
-        Ok(())
+        self.actor.score_rows(rows, scores)?;
+        (self.see)(&rows, scores)
     }
+}
+
+/// The first of the best.
+pub(super) fn best_row(scores: &[f32]) -> usize {
+    let best = scores.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+    scores.iter().position(|score| *score == best).unwrap_or(0)
+}
+
+/// What several runs add to.
+pub(super) type Shared<T> = Arc<Mutex<T>>;
+
+/// To be added to.
+pub(super) fn locked<T>(shared: &Shared<T>) -> MutexGuard<'_, T> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Keeps decisions as somebody scores them.
+pub(super) fn keep(kept: &Shared<Dataset>, rows: &Rows<'_>, scores: &[f32]) {
+    let choice = best_row(scores);
+    locked(kept).offer_rows(rows, (scores, choice), |_| [0.0; TieKey::ALL.len()]);
 }
 
 /// Rows as the rules meet them, one list each in turn.
@@ -255,12 +280,15 @@ fn recorded<G: Game>(game: &G, starts: &[Tree], lists: &[&G::List]) -> Result<Sh
     let (schema, view) = game.schema();
     let kept = Arc::new(Mutex::new(Dataset::of(schema, view, Seed(0), 200_000)));
     for (place, tree) in starts.iter().enumerate() {
-        let recorder = Recorder {
-            flat: FlatTree::of(tree),
-            kept: Arc::clone(&kept),
+        let shared = Arc::clone(&kept);
+        let recorder = Watched {
+            actor: Box::new(FlatTree::of(tree)),
+            see: Box::new(move |rows, scores| {
+                keep(&shared, rows, scores);
+                Ok(())
+            }),
         };
         game.play(lists[place % lists.len()], Box::new(recorder))?;
     }
-    let kept = kept.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-    Ok(Shown::of(&kept, ROWS_MAX).without(game.without()))
+    Ok(Shown::of(&locked(&kept), ROWS_MAX).without(game.without()))
 }

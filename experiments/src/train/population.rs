@@ -1,7 +1,7 @@
 //! What the members of a population are worth: whole episodes, played as deployed policies play them.
 
 use pleach_env::{EnvConfig, Seed, SimConfig, Source, simulate};
-use pleach_network::LearnedPolicy;
+use pleach_network::{Contract, Inference, LearnedPolicy};
 use pleach_scheduler::policy::Policy;
 use rayon::prelude::*;
 
@@ -43,6 +43,17 @@ pub(crate) struct Play {
     pub(crate) num_passes: u64,
     /// Its excess over each bound, see [`Constraint::excess`]; empty without any.
     pub(crate) excess: Vec<f64>,
+}
+
+/// Networks as policies.
+///
+/// # Errors
+/// As [`LearnedPolicy::new`].
+pub(crate) fn policies(contract: &Contract, networks: &[Inference]) -> Result<Vec<LearnedPolicy>, Error> {
+    let policies = networks
+        .iter()
+        .map(|network| Ok(LearnedPolicy::new(contract, network.clone())?));
+    policies.collect()
 }
 
 /// A population and the workloads on which it is judged, in an environment whose source of workloads is open. All members play

@@ -16,7 +16,7 @@ use crate::progress::{Progress, Watcher};
 use crate::run_folder::atomic_file;
 use crate::train::fine_tuning::network_at;
 use crate::train::imitation;
-use crate::train::population::{Bounded, Generation};
+use crate::train::population::{Bounded, Generation, policies};
 use crate::train::settings::TrainSettings;
 use crate::train::units::Units;
 use crate::train::validation::Validation;
@@ -216,13 +216,15 @@ impl<'a> Run<'a> {
         let mut excess = Vec::new();
         let checkpoint = self.units.is_some().then(|| self.trainer.checkpoint());
         let (units, clock) = (self.units.as_mut(), self.clock);
-        let stats = self.trainer.evolve(|members, seed| {
+        let contract = self.trainer.contract().clone();
+        let stats = self.trainer.evolve(|networks, seed| {
+            let members = policies(&contract, networks)?;
             let generation = Generation {
                 source,
                 env,
                 objective: &settings.objective,
                 num_workloads,
-                members,
+                members: &members,
                 bounded,
                 seed,
             };

@@ -8,7 +8,7 @@ use pleach_env::{EnvConfig, Source};
 use serde::Serialize;
 
 use super::part::Part;
-use super::population::{Bounded, Generation, Play};
+use super::population::{Bounded, Generation, Play, policies};
 use super::settings::TrainSettings;
 use super::settings_file;
 use super::task::Task;
@@ -62,7 +62,8 @@ impl Known {
         let Some((_, source, env)) = &self.arena else {
             return Err(Error::Failed("the environment is not open".into()));
         };
-        let (members, seed) = trainer.population()?;
+        let (networks, seed) = trainer.population()?;
+        let members = policies(trainer.contract(), &networks)?;
         let baseline = task.baseline.as_deref().map(PolicySpec::heuristic).transpose()?;
         let present = trainer.policy()?;
         let bounded = baseline.as_ref().map(|baseline| Bounded {

@@ -9,7 +9,7 @@ use pleach_network::{Contract, LearnedPolicy, Prior};
 
 use super::constraint::Constraint;
 use super::part::{Part, replayed};
-use super::population::{Bounded, Generation, Play};
+use super::population::{Bounded, Generation, Play, policies};
 use super::settings::TrainSettings;
 use super::task::Task;
 use super::tests::moving;
@@ -46,7 +46,8 @@ impl Training {
             weight: settings.prior_weight,
         });
         let trainer = Trainer::new(settings.train, contract, Seed(7)).unwrap();
-        let (members, seed) = trainer.population().unwrap();
+        let (networks, seed) = trainer.population().unwrap();
+        let members = policies(trainer.contract(), &networks).unwrap();
         let mut training = Training {
             source: Source::open(&settings.env).unwrap(),
             members,

@@ -144,7 +144,7 @@ pub(super) fn certificates(certificates: &[Certificate]) -> String {
             Verdict::Open(reason) => ("open", format!("<p class=\"note\">{}</p>", escape(reason))),
             Verdict::Refuted(witness) if witness.first.is_empty() => ("refuted", String::new()),
             Verdict::Refuted(witness) => {
-                let words = own.in_words();
+                let words = own.in_words(FeatureSchema::current());
                 let lines = words
                     .lines()
                     .skip(1)

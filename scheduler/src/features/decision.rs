@@ -71,7 +71,7 @@ macro_rules! columns {
         /// All columns, by their numbers.
         pub(crate) const FEATURES: &[Feature] = &[$($(#[$when])* Feature {
             name: $name, unit: $unit, min: $min, max: $max, scale: $scale, doc: $doc, group: group!($group), among: $among,
-            moves: $moves, control: $control, is_whole: is_whole!($($whole)?),
+            moves: [$moves[0], $moves[1], Relation::Equal], control: $control, is_whole: is_whole!($($whole)?),
         }),*];
 
         pub(super) const WRITERS: &[&str] = &[$($(#[$when])* stringify!($writer)),*];

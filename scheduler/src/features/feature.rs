@@ -191,13 +191,15 @@ pub enum Relation {
     Any,
 }
 
-/// What may befall a job that waits, for each of which a feature says how it moves.
+/// What may befall a job that waits, or whatever else a row is about, for each of which a feature says how it moves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stimulus {
     /// It has waited longer, all else being equal.
     Waiting,
     /// Its estimate is shorter, all else being equal.
     Estimate,
+    /// What a row would use, a replica or a machine, has less to do, all else being equal. Not of jobs.
+    Relief,
 }
 
 /// One number that a policy may read.
@@ -220,7 +222,7 @@ pub struct Feature {
     /// What it is among rows of each kind. Certificates rest on it.
     pub among: Among,
     /// How it moves under each [`Stimulus`]. Certificates rest on it: a wrong one makes them unsound.
-    pub moves: [Relation; 2],
+    pub moves: [Relation; 3],
     /// Who could make it another number.
     pub control: Control,
     /// Whole numbers; so are flags.

@@ -281,7 +281,7 @@ impl FeatureSchema {
                 Scale::Linear(divisor) => format!("linear {divisor}"),
                 Scale::Log(divisor) => format!("log {divisor}"),
             };
-            let [waiting, estimate] = feature
+            let [waiting, estimate, _] = feature
                 .moves
                 .map(|relation| format!("{relation:?}").to_lowercase());
             let control = format!("{:?}", feature.control).to_lowercase();

@@ -23,7 +23,7 @@ const fn column(name: &'static str, group: Group, among: Among) -> Feature {
         doc: "A number of a lease.",
         group,
         among,
-        moves: [Relation::Equal, Relation::Equal],
+        moves: [Relation::Equal; 3],
         control: Control::Fixed,
         is_whole: false,
     }

@@ -124,7 +124,8 @@ fn pair(draws: &mut Draws, stimulus: Stimulus) -> [Vec<(String, Vec<f32>)>; 2] {
         let mut cluster = cluster.clone();
         let (submit_s, run_s) = match stimulus {
             Stimulus::Waiting => (later_s - if is_after { step_s } else { 0.0 }, run_s),
-            Stimulus::Estimate => (later_s, if is_after { shorter_s } else { run_s }),
+            Stimulus::Estimate if is_after => (later_s, shorter_s),
+            Stimulus::Estimate | Stimulus::Relief => (later_s, run_s),
         };
         cluster.advance(Time::from_secs_f64(submit_s));
         let own = submit(&mut cluster, (gpus, class, run_s));

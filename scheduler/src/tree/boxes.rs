@@ -9,7 +9,7 @@
 
 use super::Tree;
 use super::reach::leaf_ranges;
-use crate::features::{FeatureSchema, Law, Relation};
+use crate::features::{FeatureSchema, Group, Law, Relation};
 
 /// Relative slack of products of features.
 const SLACK: f64 = 1e-4;
@@ -49,6 +49,15 @@ impl LeafBox {
             place: 0,
             ranges,
         }
+    }
+
+    /// Whether a row lies here and keeps what is known to hold between its columns.
+    pub(super) fn has(&self, row: &[f32]) -> bool {
+        let point = LeafBox {
+            ranges: row.iter().map(|value| (*value, *value)).collect(),
+            ..*self
+        };
+        self.holds(row) && point.has_a_row()
     }
 
     /// Raw bounds of a feature; unbounded where its range ends, for there it was clamped.
@@ -128,9 +137,12 @@ impl LeafBox {
             }
         }
         for law in self.schema.laws {
-            if let Law::AtMost { most, .. } = *law {
-                // Room for any of those that it bounds.
-                base[most] = self.ranges[most].1;
+            if let Law::AtMost { least, most, .. } = *law {
+                // Room for any of those that it bounds, or that bound it.
+                match self.schema.features[least].group {
+                    Group::Context => base[least] = self.ranges[least].0,
+                    Group::Row => base[most] = self.ranges[most].1,
+                }
             }
         }
         for (index, value) in fixed {

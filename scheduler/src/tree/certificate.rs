@@ -15,6 +15,9 @@ pub enum Property {
     /// A job with a shorter estimate, all else equal, never comes in a worse tier. What follows from the estimate moves together:
     /// rest, duration and GPU time, its ranks, the response ratio, the drain time and the least GPU time of the queue.
     MonotoneInEstimate,
+    /// What a row would use, a replica or a machine, has less to do, all else equal: then the row never comes later, neither in a
+    /// worse tier nor, within a tier, by a larger key. Which columns move then, the schema says.
+    MonotoneInRelief,
     /// Of two jobs that could start, one that waited at least so long is in a better tier than one that waited at most so long.
     WaitingOutranks {
         /// s
@@ -83,6 +86,9 @@ impl fmt::Display for Property {
                     out,
                     "a job with a shorter estimate, all else equal, never comes in a worse tier"
                 )
+            }
+            Property::MonotoneInRelief => {
+                write!(out, "what has less to do, all else equal, never comes later")
             }
             Property::WaitingOutranks {
                 at_least_s,

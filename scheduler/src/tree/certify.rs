@@ -27,6 +27,15 @@ const OUTRANKS: Property = Property::WaitingOutranks {
     at_most_s: 3_600.0,
 };
 
+/// Rows of a kind whose columns lie within bounds.
+#[derive(Clone, Debug)]
+pub struct RowSet<'a> {
+    /// Place in the kinds of the schema.
+    pub kind: usize,
+    /// Numbers of columns with the least and the largest raw value.
+    pub within: &'a [(usize, f32, f32)],
+}
+
 /// Which two rows a property compares.
 #[derive(Clone, Copy, Debug)]
 enum Pair {
@@ -64,6 +73,7 @@ impl Property {
         match self {
             Property::MonotoneInWaiting => Some(Stimulus::Waiting),
             Property::MonotoneInEstimate => Some(Stimulus::Estimate),
+            Property::MonotoneInRelief => Some(Stimulus::Relief),
             _ => None,
         }
     }
@@ -74,10 +84,29 @@ impl Tree {
     /// hour, starts before holding, bounds of the scores, and each leaf that nothing can come to.
     #[must_use]
     pub fn certify(&self) -> Vec<Certificate> {
-        let mut properties = vec![Property::MonotoneInWaiting, Property::MonotoneInEstimate];
-        if self.is_of_decisions() {
-            properties.extend([OUTRANKS, Property::StartsBeforeHolding]);
-        }
+        let mut properties = if self.is_of_decisions() {
+            vec![
+                Property::MonotoneInWaiting,
+                Property::MonotoneInEstimate,
+                OUTRANKS,
+                Property::StartsBeforeHolding,
+            ]
+        } else {
+            let features = &self.schema().features;
+            let of = |property: &Property| {
+                let stimulus = property.stimulus();
+                stimulus.is_some_and(|stimulus| {
+                    let mut all = features.iter();
+                    all.any(|feature| feature.relation(stimulus) != Relation::Equal)
+                })
+            };
+            let all = [
+                Property::MonotoneInWaiting,
+                Property::MonotoneInEstimate,
+                Property::MonotoneInRelief,
+            ];
+            all.into_iter().filter(of).collect()
+        };
         let reached = self.reached();
         let scores = || reached.iter().map(|place| self.score_at(*place));
         properties.push(Property::ScoresWithin {
@@ -104,8 +133,9 @@ impl Tree {
     #[must_use]
     pub fn verdict(&self, property: Property) -> Verdict {
         match property {
-            Property::MonotoneInWaiting => self.with_key(self.about_jobs(Stimulus::Waiting)),
-            Property::MonotoneInEstimate => self.about_jobs(Stimulus::Estimate),
+            Property::MonotoneInWaiting => self.with_key(Stimulus::Waiting),
+            Property::MonotoneInRelief => self.with_key(Stimulus::Relief),
+            Property::MonotoneInEstimate => self.about_rows(Stimulus::Estimate),
             Property::WaitingOutranks { .. } | Property::StartsBeforeHolding if !self.is_of_decisions() => {
                 Verdict::Open("it is about decisions of a pass".into())
             }
@@ -114,9 +144,11 @@ impl Tree {
                 at_most_s,
             } => self.outranks(at_least_s, at_most_s),
             Property::StartsBeforeHolding => {
-                let holds = LeafBox::of(self, CandidateKind::Hold as usize);
-                let starts = LeafBox::of(self, CandidateKind::Start as usize);
-                self.broken(&holds, &starts, Pair::OfOneMoment, |hold, start| start < hold)
+                let [holds, starts] = [CandidateKind::Hold, CandidateKind::Start].map(|kind| RowSet {
+                    kind: kind as usize,
+                    within: &[],
+                });
+                self.never(&holds, &starts, |hold, start| start < hold)
             }
             Property::ScoresWithin { min, max } => {
                 let is_within = |place: &usize| (min..=max).contains(&self.score_at(*place));
@@ -167,11 +199,19 @@ impl Tree {
         places
     }
 
+    /// The kinds of rows that a stimulus may befall.
+    fn kinds_moved_by(&self, stimulus: Stimulus) -> Vec<usize> {
+        match stimulus {
+            Stimulus::Waiting | Stimulus::Estimate => self.kinds_about_waiting_jobs().collect(),
+            Stimulus::Relief => self.kinds_of_rows().collect(),
+        }
+    }
+
     /// That the second of two rows of one job, which stand to each other as said, is never in a worse tier.
-    fn about_jobs(&self, stimulus: Stimulus) -> Verdict {
+    fn about_rows(&self, stimulus: Stimulus) -> Verdict {
         let pair = Pair::OfOneJob(stimulus);
         let mut open = None;
-        for kind in self.kinds_about_waiting_jobs() {
+        for kind in self.kinds_moved_by(stimulus) {
             let boxes = LeafBox::of(self, kind);
             match self.broken(&boxes, &boxes, pair, |first, second| second < first) {
                 Verdict::Proved => {}
@@ -182,26 +222,34 @@ impl Tree {
         open.map_or(Verdict::Proved, Verdict::Open)
     }
 
-    /// The same for the order within a tier, in which only what grows with waiting can differ.
-    fn with_key(&self, tiers: Verdict) -> Verdict {
-        let pair = Pair::OfOneJob(Stimulus::Waiting);
-        let grows = |term: &&crate::key_weight::KeyWeight| {
-            pair.relation(self.schema(), term.feature.into()) == Relation::Up && term.weight > 0.0
-        };
+    /// The same for the order within a tier too, in which only what moves with the stimulus can differ.
+    fn with_key(&self, stimulus: Stimulus) -> Verdict {
+        let tiers = self.about_rows(stimulus);
+        let pair = Pair::OfOneJob(stimulus);
+        let grows =
+            |term: &&crate::key_weight::KeyWeight| match pair.relation(self.schema(), term.feature.into()) {
+                Relation::Up => term.weight > 0.0,
+                Relation::Down => term.weight < 0.0,
+                Relation::Equal | Relation::Any => false,
+            };
         let Some(term) = self.meta().key_weights.iter().find(grows) else {
             return tiers;
         };
         if tiers != Verdict::Proved {
             return tiers;
         }
-        // The one that waited longer has the larger key wherever both end in one leaf and this feature alone weighs.
-        for kind in self.kinds_about_waiting_jobs() {
+        // The second has the larger key wherever both end in one leaf and this feature alone weighs.
+        for kind in self.kinds_moved_by(stimulus) {
             for leaf in LeafBox::of(self, kind) {
                 let rows = leaf.rows(&[]);
                 for first in &rows {
-                    let later = rows.iter().find(|second| {
+                    // All that moves, as far as the leaf goes, where that could be a row.
+                    let moved = Some(self.moved(first, &leaf, pair)).filter(|row| leaf.has(row));
+                    let later = rows.iter().chain(&moved).find(|second| {
                         let key = |row: &[f32]| weighted_sum(&self.meta().key_weights, row);
-                        self.stand(first, second, pair) && key(second) > key(first)
+                        self.stand(first, second, pair)
+                            && self.moves_together(first, second, pair)
+                            && key(second) > key(first)
                     });
                     if let Some(second) = later {
                         return Verdict::Refuted(self.witness(first, second));
@@ -211,25 +259,59 @@ impl Tree {
         }
         let name = self.feature(term.feature).name;
         Verdict::Open(format!(
-            "the key puts more {name} later, and no pair of candidates was found that shows it"
+            "the key puts who has moved later by its {name}, and no pair of candidates was found that shows it"
         ))
+    }
+
+    /// A row with all that moves at the end of the leaf towards which it moves.
+    fn moved(&self, row: &[f32], leaf: &LeafBox, pair: Pair) -> Vec<f32> {
+        let values = row.iter().zip(&leaf.ranges).enumerate();
+        values
+            .map(
+                |(index, (value, (low, high)))| match pair.relation(self.schema(), index) {
+                    Relation::Up => *high,
+                    Relation::Down => *low,
+                    Relation::Equal | Relation::Any => *value,
+                },
+            )
+            .collect()
     }
 
     fn outranks(&self, at_least_s: f32, at_most_s: f32) -> Verdict {
         let wait = Id::WaitS as usize;
-        let encode = |raw: f32| self.schema().features[wait].encode(raw);
-        let starts = || LeafBox::of(self, CandidateKind::Start as usize).into_iter();
-        let long = starts().map(|mut leaf| {
-            leaf.ranges[wait].0 = leaf.ranges[wait].0.max(encode(at_least_s));
-            leaf
+        let starts = |least_s: f32, most_s: f32| [(wait, least_s, most_s)];
+        let (long, short) = (starts(at_least_s, f32::MAX), starts(0.0, at_most_s));
+        let [long, short] = [&long, &short].map(|within| RowSet {
+            kind: CandidateKind::Start as usize,
+            within,
         });
-        let short = starts().map(|mut leaf| {
-            leaf.ranges[wait].1 = leaf.ranges[wait].1.min(encode(at_most_s));
+        self.never(&long, &short, |long, short| short >= long)
+    }
+
+    /// That in no decision a row of the first set and one of the second have scores that break something.
+    #[must_use]
+    pub fn never(
+        &self,
+        first: &RowSet<'_>,
+        second: &RowSet<'_>,
+        breaks: impl Fn(f32, f32) -> bool,
+    ) -> Verdict {
+        let [firsts, seconds] = [first, second].map(|set| self.boxes_of(set));
+        self.broken(&firsts, &seconds, Pair::OfOneMoment, breaks)
+    }
+
+    /// The leaves that rows of a set come to, cut to its bounds.
+    fn boxes_of(&self, set: &RowSet<'_>) -> Vec<LeafBox> {
+        let cut = |mut leaf: LeafBox| {
+            for (index, least, most) in set.within {
+                let feature = &self.schema().features[*index];
+                let (low, high) = leaf.ranges[*index];
+                leaf.ranges[*index] = (low.max(feature.encode(*least)), high.min(feature.encode(*most)));
+            }
             leaf
-        });
-        let long: Vec<LeafBox> = long.filter(LeafBox::has_a_row).collect();
-        let short: Vec<LeafBox> = short.filter(LeafBox::has_a_row).collect();
-        self.broken(&long, &short, Pair::OfOneMoment, |long, short| short >= long)
+        };
+        let leaves = LeafBox::of(self, set.kind).into_iter().map(cut);
+        leaves.filter(LeafBox::has_a_row).collect()
     }
 
     /// That no two rows that stand to each other as said have scores that break the property.
@@ -329,10 +411,16 @@ impl Tree {
 impl Certificate {
     /// The property, whether it holds, and where it does not the two candidates that show it, in raw units.
     #[must_use]
-    pub fn in_words(&self) -> String {
-        let property = &self.property;
+    pub fn in_words(&self, schema: &FeatureSchema) -> String {
+        self.verdict.in_words(&self.property.to_string(), schema)
+    }
+}
+
+impl Verdict {
+    /// Whether what is said holds, and where it does not the two rows that show it, in raw units.
+    #[must_use]
+    pub fn in_words(&self, said: &str, schema: &FeatureSchema) -> String {
         let shown = |values: &BTreeMap<String, f32>| -> String {
-            let schema = FeatureSchema::current();
             let known = values.iter().filter_map(|(name, scaled)| {
                 let found = schema.joined(schema.joined_index(name)?)?;
                 Some(format!(
@@ -342,12 +430,12 @@ impl Certificate {
             });
             known.collect::<Vec<_>>().join(", ")
         };
-        match &self.verdict {
-            Verdict::Proved => format!("proved: {property}"),
-            Verdict::Open(reason) => format!("open: {property}: {reason}"),
-            Verdict::Refuted(Witness { first, .. }) if first.is_empty() => format!("refuted: {property}"),
+        match self {
+            Verdict::Proved => format!("proved: {said}"),
+            Verdict::Open(reason) => format!("open: {said}: {reason}"),
+            Verdict::Refuted(Witness { first, .. }) if first.is_empty() => format!("refuted: {said}"),
             Verdict::Refuted(witness) => format!(
-                "refuted: {property}\n  one ends in leaf {}: {}\n  the other in leaf {}: {}",
+                "refuted: {said}\n  one ends in leaf {}: {}\n  the other in leaf {}: {}",
                 witness.leaves.0,
                 shown(&witness.first),
                 witness.leaves.1,

@@ -52,6 +52,7 @@ pub use bundle::{
     BUNDLE_FORMAT, BUNDLE_VERSION, BUNDLED_TREE, Bundle, BundleError, BundledFile, MANIFEST_FILE, Manifest,
 };
 pub use certificate::{Certificate, Property, Verdict, Witness};
+pub use certify::RowSet;
 pub use contrast::{Contrast, Parting};
 pub use counterfactual::{Change, Counterfactual};
 pub use error::{KeyError, NodeError, TreeError};

@@ -32,7 +32,7 @@ const KINDS: [RowKind; 3] = [
     kind("grant", "give a lease to whoever has none", true),
 ];
 
-const fn column(name: &'static str, max: f32, group: Group, among: Among, moves: [Relation; 2]) -> Feature {
+const fn column(name: &'static str, max: f32, group: Group, among: Among, moves: [Relation; 3]) -> Feature {
     Feature {
         name,
         unit: "",
@@ -48,14 +48,20 @@ const fn column(name: &'static str, max: f32, group: Group, among: Among, moves:
     }
 }
 
-const STILL: [Relation; 2] = [Relation::Equal, Relation::Equal];
+const STILL: [Relation; 3] = [Relation::Equal, Relation::Equal, Relation::Equal];
 const OWN: Among = Among::Varies(Kinds::of(&[RENEW, GRANT]));
 
 /// A column of a row stands behind the first one of the context, as later columns do.
 const FEATURES: [Feature; 7] = [
     column("is_renew", 1.0, Group::Row, Among::Flag(RENEW), STILL),
     column("size", 4.0, Group::Row, OWN, STILL),
-    column("waited", 4.0, Group::Row, OWN, [Relation::Up, Relation::Equal]),
+    column(
+        "waited",
+        4.0,
+        Group::Row,
+        OWN,
+        [Relation::Up, Relation::Equal, Relation::Equal],
+    ),
     column(
         "load",
         4.0,
@@ -63,8 +69,20 @@ const FEATURES: [Feature; 7] = [
         Among::Varies(Kinds::of(&[IDLE, RENEW, GRANT])),
         STILL,
     ),
-    column("left", 4.0, Group::Row, OWN, [Relation::Equal, Relation::Down]),
-    column("work", 16.0, Group::Row, OWN, [Relation::Equal, Relation::Down]),
+    column(
+        "left",
+        4.0,
+        Group::Row,
+        OWN,
+        [Relation::Equal, Relation::Down, Relation::Equal],
+    ),
+    column(
+        "work",
+        16.0,
+        Group::Row,
+        OWN,
+        [Relation::Equal, Relation::Down, Relation::Equal],
+    ),
     column("held", 4.0, Group::Row, Among::Varies(Kinds::of(&[RENEW])), STILL),
 ];
 const LAWS: [Law; 1] = [Law::Product {

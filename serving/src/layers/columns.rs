@@ -32,7 +32,7 @@ const fn column(
         doc,
         group,
         among: RUN,
-        moves: [Relation::Equal, Relation::Equal],
+        moves: [Relation::Equal; 3],
         control: Control::Cluster,
         is_whole: false,
     }

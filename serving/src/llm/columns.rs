@@ -1,8 +1,8 @@
 //! The columns of a routing decision: a row for each replica, and one for refusing where that is allowed.
 
-use pleach_scheduler::features::{Among, Feature, FeatureSchema, Group, Kinds, RowKind, Scale, View};
+use pleach_scheduler::features::{Among, Feature, FeatureSchema, Group, Kinds, Law, RowKind, Scale, View};
 
-use crate::columns::{column, kind};
+use crate::columns::{column, falls, kind};
 use crate::llm::router::Decision;
 use crate::llm::step_time::s_of_ps;
 
@@ -36,7 +36,7 @@ const FEATURES: [Feature; 24] = [
         ONE,
         "1: the request is refused.",
     ),
-    column(
+    falls(column(
         Row,
         SEND,
         "waiting_requests",
@@ -44,8 +44,8 @@ const FEATURES: [Feature; 24] = [
         1e4,
         Scale::Log(4.0),
         "Requests that waited when the gateway looked.",
-    ),
-    column(
+    )),
+    falls(column(
         Row,
         SEND,
         "waiting_prompt_s",
@@ -53,8 +53,8 @@ const FEATURES: [Feature; 24] = [
         1e3,
         Scale::Log(3.0),
         "Time that the prompts not computed then take by themselves.",
-    ),
-    column(
+    )),
+    falls(column(
         Row,
         SEND,
         "running_requests",
@@ -62,8 +62,8 @@ const FEATURES: [Feature; 24] = [
         1e3,
         Scale::Log(3.0),
         "Requests in the batch then.",
-    ),
-    column(
+    )),
+    falls(column(
         Row,
         SEND,
         "kv_share",
@@ -71,8 +71,8 @@ const FEATURES: [Feature; 24] = [
         1.0,
         ONE,
         "Share of the memory for keys and values that was taken then.",
-    ),
-    column(
+    )),
+    falls(column(
         Row,
         SEND,
         "sent_requests",
@@ -80,8 +80,8 @@ const FEATURES: [Feature; 24] = [
         1e4,
         Scale::Log(4.0),
         "Requests that this gateway has sent there since.",
-    ),
-    column(
+    )),
+    falls(column(
         Row,
         SEND,
         "sent_prompt_s",
@@ -89,8 +89,8 @@ const FEATURES: [Feature; 24] = [
         1e3,
         Scale::Log(3.0),
         "Time that their prompts take by themselves.",
-    ),
-    column(
+    )),
+    falls(column(
         Row,
         SEND,
         "ttft_share",
@@ -98,8 +98,8 @@ const FEATURES: [Feature; 24] = [
         1e3,
         Scale::Log(3.0),
         "Believed time to the first token there over its target, what was sent since counted.",
-    ),
-    column(
+    )),
+    falls(column(
         Row,
         SEND,
         "tpot_share",
@@ -107,7 +107,7 @@ const FEATURES: [Feature; 24] = [
         1e2,
         Scale::Log(2.0),
         "Believed time between two tokens there over its target.",
-    ),
+    )),
     column(
         Row,
         SEND,
@@ -144,7 +144,7 @@ const FEATURES: [Feature; 24] = [
         Scale::Log(2.0),
         "Time that the prompt takes by itself.",
     ),
-    column(
+    falls(column(
         Context,
         ALL,
         "least_ttft_share",
@@ -152,8 +152,8 @@ const FEATURES: [Feature; 24] = [
         1e3,
         Scale::Log(3.0),
         "The least of all replicas' ttft_share.",
-    ),
-    column(
+    )),
+    falls(column(
         Context,
         ALL,
         "least_tpot_share",
@@ -161,8 +161,8 @@ const FEATURES: [Feature; 24] = [
         1e2,
         Scale::Log(2.0),
         "The least of all replicas' tpot_share.",
-    ),
-    column(
+    )),
+    falls(column(
         Row,
         SEND,
         "ttft_now_share",
@@ -170,8 +170,8 @@ const FEATURES: [Feature; 24] = [
         1e3,
         Scale::Log(3.0),
         "Time to the first token there over its target, what has been computed since the look taken off.",
-    ),
-    column(
+    )),
+    falls(column(
         Row,
         SEND,
         "tpot_now_share",
@@ -179,7 +179,7 @@ const FEATURES: [Feature; 24] = [
         1e2,
         Scale::Log(2.0),
         "Time between two tokens there over its target, prompts in the same steps counted, what has ended taken off.",
-    ),
+    )),
     column(
         Row,
         SEND,
@@ -198,7 +198,7 @@ const FEATURES: [Feature; 24] = [
         ONE,
         "Share of its time that prompts took there in the last ten seconds.",
     ),
-    column(
+    falls(column(
         Context,
         ALL,
         "least_ttft_now_share",
@@ -206,8 +206,8 @@ const FEATURES: [Feature; 24] = [
         1e3,
         Scale::Log(3.0),
         "The least of all replicas' ttft_now_share.",
-    ),
-    column(
+    )),
+    falls(column(
         Context,
         ALL,
         "least_tpot_now_share",
@@ -215,7 +215,7 @@ const FEATURES: [Feature; 24] = [
         1e2,
         Scale::Log(2.0),
         "The least of all replicas' tpot_now_share.",
-    ),
+    )),
     column(
         Context,
         ALL,
@@ -236,6 +236,17 @@ const FEATURES: [Feature; 24] = [
     ),
 ];
 
+/// No replica's share is below the least of all.
+const LAWS: [Law; 4] = [at_most(14, 8), at_most(15, 9), at_most(20, 16), at_most(21, 17)];
+
+const fn at_most(least: usize, most: usize) -> Law {
+    Law::AtMost {
+        least,
+        most,
+        among: Kinds::of(&[0]),
+    }
+}
+
 /// Numbers of a row, and of the context.
 pub(crate) const ROW_WIDTH: usize = ROUTING_2.num_row;
 const CONTEXT_WIDTH: usize = ROUTING_2.num_context;
@@ -246,7 +257,7 @@ pub const ROUTING_1: View = View::of("routing-1", &FEATURES, 16);
 pub const ROUTING_2: View = View::of("routing-2", &FEATURES, FEATURES.len());
 /// What policies that route requests read.
 pub static SCHEMA: FeatureSchema =
-    FeatureSchema::new("routing", &KINDS, &FEATURES, &[], &[ROUTING_1, ROUTING_2]);
+    FeatureSchema::new("routing", &KINDS, &FEATURES, &LAWS, &[ROUTING_1, ROUTING_2]);
 
 /// The columns of a group, by their places in it.
 const fn of_group<const WIDTH: usize>(is_row: bool) -> [Feature; WIDTH] {

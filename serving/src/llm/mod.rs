@@ -9,6 +9,7 @@
 //! The scheduler of single steps, which belongs to the inference server.
 
 mod autoscaler;
+mod certify;
 mod columns;
 pub mod deploy;
 mod environment;
@@ -25,6 +26,7 @@ mod simulate;
 mod step_time;
 
 pub use autoscaler::{AUTOSCALERS, Autoscaler, Demand, autoscaler, capacity_per_s};
+pub use certify::certificates;
 pub use columns::{ROUTING_1, ROUTING_2, SCHEMA};
 pub use environment::{Lists, Reward, Routing, Step};
 pub use fleet::Fleet;

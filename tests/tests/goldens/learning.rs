@@ -5,7 +5,7 @@ use pleach_agents::ppo::PpoConfig;
 use pleach_agents::{Error, Learner, TrainConfig, Trainer};
 use pleach_env::workload::generate::{GeneratorConfig, PhillyLikeConfig, generate};
 use pleach_env::{AutoresetMode, EnvConfig, Seed, SimConfig, VecEnv, WorkloadConfig, simulate};
-use pleach_network::{Contract, LearnedPolicy, NetworkConfig, Prior};
+use pleach_network::{Contract, Inference, LearnedPolicy, NetworkConfig, Prior};
 use rayon::prelude::*;
 
 use pleach_tests::golden::{Digest, Row, hold};
@@ -88,8 +88,14 @@ fn ppo(name: &str, config: TrainConfig, prior: Option<Prior>) -> Vec<Row> {
 }
 
 /// Minus the average JCT of each member, over the same workloads.
-fn fitness(members: &[LearnedPolicy], seed: Seed, num: u64) -> Result<(Vec<f64>, u64), Error> {
-    let one = |member: &LearnedPolicy| {
+fn fitness(
+    contract: &Contract,
+    members: &[Inference],
+    seed: Seed,
+    num: u64,
+) -> Result<(Vec<f64>, u64), Error> {
+    let one = |member: &Inference| {
+        let member = LearnedPolicy::new(contract, member.clone()).unwrap();
         let jct_s = |number| {
             let workload = generate(&generator(), seed.child("workload", number)).unwrap();
             let result = simulate(&workload, &SimConfig::default(), &mut member.clone()).unwrap();
@@ -107,8 +113,9 @@ fn evolution() -> Vec<Row> {
     };
     let mut trainer = trainer(config, None);
     let generation = |number| {
-        let play =
-            |members: &[LearnedPolicy], seed| fitness(members, seed, config.evolution.num_workloads as u64);
+        let contract = trainer.contract().clone();
+        let num = config.evolution.num_workloads as u64;
+        let play = |members: &[Inference], seed| fitness(&contract, members, seed, num);
         let stats = trainer.evolve(play).unwrap();
         let mut digest = Digest::new();
         digest.f32s(trainer.parameters());

@@ -147,7 +147,11 @@ fn report(
     let mut report = Report {
         schema: 1,
         tree_hash: tree.hash(),
-        certificates: tree.certify().iter().map(|own| own.in_words()).collect(),
+        certificates: tree
+            .certify()
+            .iter()
+            .map(|own| own.in_words(tree.schema()))
+            .collect(),
         before: None,
         ablation: None,
         guards: None,

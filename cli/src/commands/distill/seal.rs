@@ -66,7 +66,7 @@ pub(super) fn run(args: &SealArgs, context: &mut Context<'_>) -> Result<(), Erro
 /// What stands in the file from now on.
 fn say(sealed: &Tree, context: &mut Context<'_>) -> Result<(), Error> {
     for own in sealed.certificates() {
-        context.say(&own.in_words())?;
+        context.say(&own.in_words(sealed.schema()))?;
     }
     let golden = sealed.golden();
     context.say(&format!(

@@ -90,6 +90,10 @@ impl Game for Setup {
         (&SCHEMA, DISPATCHING_1)
     }
 
+    fn num_rows(&self) -> usize {
+        64
+    }
+
     fn play(&self, list: &Seed, scorer: Box<dyn Scorer>) -> Result<Loss, Error> {
         let mut dispatcher = ScorerDispatcher::new(scorer)?;
         Ok(loss(&Setup::play(self, &mut dispatcher, *list)?))

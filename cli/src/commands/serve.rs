@@ -9,14 +9,14 @@ use pleach_experiments::progress::Stopped;
 use pleach_experiments::run_folder::atomic_file;
 use pleach_experiments::serving::functions::{DispatchSearch, compare_dispatchers, search_dispatcher};
 use pleach_experiments::serving::{
-    Comparison, Description, RoutingSearch, RoutingTraining, certificates, compare, compare_mixed, read,
-    search_router, train_router, tree, write,
+    Comparison, Description, RoutingSearch, RoutingTraining, certificates, compare, compare_mixed, explain,
+    read, search_router, train_router, tree, write,
 };
 
 use crate::commands::Context;
 use crate::flags::serve::{
-    ServeArgs, ServeCheckArgs, ServeCommand, ServeDescribeArgs, ServeEvaluateArgs, ServeFunctionsArgs,
-    ServeGenerateArgs, ServeMixedArgs, ServeSearchArgs, ServeTrainArgs,
+    ServeArgs, ServeCheckArgs, ServeCommand, ServeDescribeArgs, ServeEvaluateArgs, ServeExplainArgs,
+    ServeFunctionsArgs, ServeGenerateArgs, ServeMixedArgs, ServeSearchArgs, ServeTrainArgs,
 };
 use crate::progress::bars;
 
@@ -28,6 +28,7 @@ pub fn run(args: &ServeArgs, context: &mut Context<'_>) -> Result<(), Error> {
     match &args.command {
         ServeCommand::Evaluate(args) => evaluate(args, context),
         ServeCommand::Search(args) => search(args, context),
+        ServeCommand::Explain(args) => tell(args, context),
         ServeCommand::Check(args) => check(args, context),
         ServeCommand::Train(args) => train(args, context),
         ServeCommand::Describe(args) => describe(args, context),
@@ -106,6 +107,17 @@ fn search(args: &ServeSearchArgs, context: &mut Context<'_>) -> Result<(), Error
     }
     match args.report.json() {
         Some(path) => context.write_json(path, &found.judged),
+        None => Ok(()),
+    }
+}
+
+fn tell(args: &ServeExplainArgs, context: &mut Context<'_>) -> Result<(), Error> {
+    let told = explain(&args.serving, &args.tree, args.request, args.report.seed())?;
+    if !args.report.quiet() {
+        context.say(told.in_words().trim_end())?;
+    }
+    match args.report.json() {
+        Some(path) => context.write_json(path, &told),
         None => Ok(()),
     }
 }

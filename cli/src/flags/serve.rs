@@ -40,6 +40,12 @@ Examples:
   pleach serve search --refuse --rate-per-s 200 --gateways 4 --to router.json
   pleach export router.json --to gie")]
     Search(ServeSearchArgs),
+    /// Tell why a routing tree sent a request where it did, and each other replica why it came after
+    #[command(after_help = "\
+Examples:
+  pleach serve explain router.json --request 1000
+  pleach serve explain router.json --request 1000 --refuse --rate-per-s 220 --json -")]
+    Explain(ServeExplainArgs),
     /// Train a network that routes, judge it against the strongest rule, and make a tree of it
     #[command(after_help = "\
 Examples:
@@ -179,6 +185,23 @@ pub struct ServeSearchArgs {
     /// Whether a file there may be replaced.
     #[command(flatten)]
     pub target: ForceFlag,
+    /// Seed, results as JSON, machine.
+    #[command(flatten)]
+    pub report: ReportFlags,
+}
+
+/// `pleach serve explain`.
+#[derive(Args, Clone, Debug)]
+pub struct ServeExplainArgs {
+    /// A tree that routes
+    #[arg(value_name = "FILE")]
+    pub tree: PathBuf,
+    /// Number of a request in the first list, from 0
+    #[arg(long, value_name = "N", default_value_t = 1_000)]
+    pub request: usize,
+    /// Requests and replicas.
+    #[command(flatten)]
+    pub serving: ServingConfig,
     /// Seed, results as JSON, machine.
     #[command(flatten)]
     pub report: ReportFlags,

@@ -35,7 +35,8 @@ use pleach_scheduler::heuristics::Info;
 use pleach_scheduler::tree::{MAX_BYTES, Tree};
 use pleach_serving::llm::generate::RequestGenerator;
 use pleach_serving::llm::{
-    Fleet, Pace, Request, Requests, Router, SCHEMA, ScorerRouter, Targets, by_name, file,
+    Explaining, Fleet, Pace, Request, RequestTold, Requests, Router, SCHEMA, ScorerRouter, Targets, by_name,
+    file, simulate,
 };
 use serde::{Deserialize, Serialize};
 
@@ -187,6 +188,20 @@ impl ServingConfig {
         let whole = read(path)?.faster(self.faster * faster)?;
         cut(&whole, num)
     }
+}
+
+/// Why a tree sent a request of the first list where it did, by its number there.
+///
+/// # Errors
+/// A file that is no tree of requests, a number that is not in the list, a run that fails.
+pub fn explain(config: &ServingConfig, path: &Path, request: usize, seed: u64) -> Result<RequestTold, Error> {
+    let lists = config.draw(Seed(seed).child("serving", 0), usize::from(config.lists), 1.0)?;
+    let mut router = Explaining::new(&tree(path)?, request)?;
+    simulate(&lists[0], &config.fleet()?, &mut router)?;
+    router.into_told().ok_or_else(|| {
+        let allowed = format!("0 to {}", lists[0].rows().len().saturating_sub(1));
+        Error::config("request", request, allowed, "Take one of the list.")
+    })
 }
 
 /// Writes a list.

@@ -173,7 +173,9 @@ impl Tree {
         }
     }
 
-    fn score_at(&self, place: usize) -> f32 {
+    /// Score of the leaf at a place; NaN of a split.
+    #[must_use]
+    pub fn score_at(&self, place: usize) -> f32 {
         match self.nodes()[place] {
             Node::Leaf { score, .. } => score,
             Node::Split { .. } => f32::NAN,

@@ -183,7 +183,11 @@ impl TreePolicy {
 
 impl Tree {
     /// Id of the leaf where a joined row ends, and the conditions that it met on the way.
-    fn path(&self, row: &[f32]) -> (u32, Vec<Condition>) {
+    ///
+    /// # Panics
+    /// If the row is shorter than the joined row of the schema.
+    #[must_use]
+    pub fn path(&self, row: &[f32]) -> (u32, Vec<Condition>) {
         let mut path = Vec::new();
         let mut place = 0;
         loop {

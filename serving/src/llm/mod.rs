@@ -13,6 +13,7 @@ mod certify;
 mod columns;
 pub mod deploy;
 mod environment;
+mod explain;
 pub mod file;
 mod fleet;
 mod gateway;
@@ -29,6 +30,7 @@ pub use autoscaler::{AUTOSCALERS, Autoscaler, Demand, autoscaler, capacity_per_s
 pub use certify::certificates;
 pub use columns::{ROUTING_1, ROUTING_2, SCHEMA};
 pub use environment::{Lists, Reward, Routing, Step};
+pub use explain::{Explaining, RequestTold, RowTold};
 pub use fleet::Fleet;
 pub use outcome::{Outcome, Served, Tally, Targets};
 pub use replica::{Event, Replica, Told, Work};

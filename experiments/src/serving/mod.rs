@@ -177,6 +177,12 @@ impl ServingConfig {
     /// # Errors
     /// A file that cannot be read, a setting out of range.
     pub fn draw(&self, seed: Seed, num: usize, faster: f64) -> Result<Vec<Requests>, Error> {
+        self.draw_of((0.0, 1.0), seed, num, faster)
+    }
+
+    /// The same of a part of a given list, from a share of its requests to another: who learns and who is judged play no request
+    /// in common. Drawn lists differ by their seeds.
+    fn draw_of(&self, part: (f64, f64), seed: Seed, num: usize, faster: f64) -> Result<Vec<Requests>, Error> {
         let Some(path) = &self.requests else {
             let generator = RequestGenerator {
                 rate_per_s: self.rate_per_s * self.faster * faster,
@@ -186,7 +192,7 @@ impl ServingConfig {
             return Ok(lists.collect::<Result<_, _>>()?);
         };
         let whole = read(path)?.faster(self.faster * faster)?;
-        cut(&whole, num)
+        cut(&whole, part, num)
     }
 }
 
@@ -222,9 +228,10 @@ pub fn read(path: &Path) -> Result<Requests, Error> {
         .requests)
 }
 
-/// Consecutive parts of as many requests; each begins at 0.
-fn cut(whole: &Requests, num: usize) -> Result<Vec<Requests>, Error> {
-    let rows = whole.rows();
+/// Consecutive parts, of as many requests, of the rows between two shares; each begins at 0.
+fn cut(whole: &Requests, (from, to): (f64, f64), num: usize) -> Result<Vec<Requests>, Error> {
+    let at = |share: f64| (share * whole.rows().len() as f64).round() as usize;
+    let rows = &whole.rows()[at(from)..at(to)];
     if num > rows.len() {
         let allowed = format!("at most the list's {} requests", rows.len());
         return Err(Error::config("lists", num, allowed, "Try fewer."));

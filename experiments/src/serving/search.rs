@@ -24,6 +24,13 @@ use crate::progress::Watcher;
 /// Lists of each load for choosing the rival and the tree. *Assumed.*
 const CHOICE_LISTS: usize = 27;
 
+/// Lists by name, and from where to where in a given list.
+type Stream = (&'static str, (f64, f64));
+const TUNE: Stream = ("tune", (0.0, 0.2));
+const RACE: Stream = ("race", (0.2, 0.6));
+const CHOICE: Stream = ("choice", (0.6, 0.8));
+const JUDGE: Stream = ("judge", (0.8, 1.0));
+
 /// How a router is searched for.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -121,14 +128,15 @@ pub fn search_router(
     let num_parts = settings.rates.len();
     let search = settings_of(&settings.search, num_parts, seed)?;
     let root = Seed(seed).child("serving", 1);
-    let stream =
-        |name: &str, rate: f64, num: usize| config.draw(root.child(name, (rate * 1e6) as u64), num, rate);
+    let stream = |(name, part): Stream, rate: f64, num: usize| {
+        config.draw_of(part, root.child(name, (rate * 1e6) as u64), num, rate)
+    };
     let (mut parts, mut raced, mut choice) = (Vec::new(), Vec::new(), Vec::new());
     for &rate in &settings.rates {
-        let rival = strongest(&stream("tune", rate, CHOICE_LISTS)?, &fleet, root.0)?;
-        let lists = stream("race", rate, search.num_lists() / num_parts)?;
+        let rival = strongest(&stream(TUNE, rate, CHOICE_LISTS)?, &fleet, root.0)?;
+        let lists = stream(RACE, rate, search.num_lists() / num_parts)?;
         raced.push(against(&rival, lists, &fleet, root.0)?);
-        choice.extend(stream("choice", rate, CHOICE_LISTS)?);
+        choice.extend(stream(CHOICE, rate, CHOICE_LISTS)?);
         parts.push(Part { rate, rival });
     }
     let game = Routed {
@@ -168,8 +176,10 @@ fn judged(
 ) -> Result<SearchedRouter, Error> {
     let (mut tables, mut gains) = (Vec::new(), Vec::new());
     for part in parts {
-        let lists = config.draw(
-            root.child("judge", (part.rate * 1e6) as u64),
+        let (name, share) = JUDGE;
+        let lists = config.draw_of(
+            share,
+            root.child(name, (part.rate * 1e6) as u64),
             settings.judge_lists,
             part.rate,
         )?;

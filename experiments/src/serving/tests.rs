@@ -102,6 +102,9 @@ fn a_file_is_cut_into_consecutive_parts() {
             .iter()
             .all(|part| part.rows().len() == 200 && part.rows()[0].arrival_s == 0.0)
     );
+    // Who learns on the first part and is judged on the last plays no request in common with it.
+    let [first, last] = [(0.0, 0.8), (0.8, 1.0)].map(|part| config.draw_of(part, Seed(1), 2, 1.0).unwrap());
+    assert_eq!(prompts(&[first, last].concat()), prompts(&drawn));
     let error = config.draw(Seed(1), 601, 1.0).unwrap_err().to_string();
     assert!(
         error.contains("lists = 601: allowed is at most the list's 600 requests"),

@@ -130,6 +130,16 @@ impl TrainedRouter {
     }
 }
 
+/// From where to where in a given list the lists of a stream are.
+fn part_of(name: &str) -> (f64, f64) {
+    match name {
+        "validation" => (0.5, 0.65),
+        "choice" => (0.65, 0.8),
+        "judge" => (0.8, 1.0),
+        _ => (0.0, 0.5),
+    }
+}
+
 /// What a folder was asked for.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -149,7 +159,7 @@ struct Drawn<'a> {
 impl Drawn<'_> {
     fn at(&self, name: &str, rate: f64, number: u64, num: usize) -> Result<Vec<Requests>, Error> {
         let seed = self.root.child(name, (rate * 1e6) as u64).child("number", number);
-        self.config.draw(seed, num, rate)
+        self.config.draw_of(part_of(name), seed, num, rate)
     }
 
     /// So many of each rate, a list of each in turn.

@@ -3,18 +3,19 @@
 import gymnasium
 
 from pleach import policies, wrappers
-from pleach._pleach import __version__, env_ids, routing_names, workload_names
+from pleach._pleach import __version__, autoscaling_names, env_ids, routing_names, workload_names
 from pleach.columns import Named, by_name, named
 from pleach.comparison import Comparison, Distilled, distill, evaluate
 from pleach.env import PleachEnv
 from pleach.networks import export_onnx
 from pleach.policies import Policy, batched, load
-from pleach.routing import RoutingEnv
+from pleach.routing import AutoscalingEnv, RoutingEnv
 from pleach.training import Trained, train
 from pleach.vector import PleachVectorEnv
 from pleach.workloads import Simulation, Workload, read, simulate, workload
 
 __all__ = [
+    "AutoscalingEnv",
     "Comparison",
     "Distilled",
     "INTEGRALS",
@@ -28,6 +29,7 @@ __all__ = [
     "Trained",
     "Workload",
     "__version__",
+    "autoscaling_ids",
     "batched",
     "by_name",
     "distill",
@@ -59,9 +61,15 @@ def routing_ids() -> list[str]:
     return [one for one, _ in routing_names()]
 
 
-for _id in routing_ids():
-    if _id not in gymnasium.registry:
-        gymnasium.register(_id, entry_point="pleach.routing:RoutingEnv", kwargs={"env_id": _id})
+def autoscaling_ids() -> list[str]:
+    """Ids of the environments in which a service leases GPUs beside training."""
+    return [one for one, _ in autoscaling_names()]
+
+
+for _ids, _entry in ((routing_ids(), "RoutingEnv"), (autoscaling_ids(), "AutoscalingEnv")):
+    for _id in _ids:
+        if _id not in gymnasium.registry:
+            gymnasium.register(_id, entry_point=f"pleach.routing:{_entry}", kwargs={"env_id": _id})
 for _id in env_ids():
     if _id not in gymnasium.registry:
         gymnasium.register(

@@ -1,4 +1,4 @@
-"""Requests to language models, routed one by one."""
+"""Requests to language models, routed one by one; and a service of them that leases GPUs beside training."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import gymnasium
 
-from pleach._pleach import Routes, routing_setting_names
+from pleach._pleach import Routes, autoscaling_setting_names, routing_setting_names
 from pleach._settings import checked_seed, merged, nearest, to_json
 from pleach._spaces import OBSERVATION, checked_action, spaces_of, views_of
 from pleach.columns import Columns
@@ -25,6 +25,7 @@ class RoutingEnv(gymnasium.Env[Observation, Any]):
     """
 
     metadata = {"render_modes": []}
+    _setting_names = staticmethod(routing_setting_names)
 
     def __init__(self, env_id: str, *, render_mode: None = None, copy: bool = True, **settings: Any) -> None:
         if render_mode is not None:
@@ -36,7 +37,7 @@ class RoutingEnv(gymnasium.Env[Observation, Any]):
 
     def _open(self, options: dict[str, Any]) -> None:
         env_id, _, settings = self._made_of
-        known = routing_setting_names()
+        known = self._setting_names()
         unknown = [name for name in (*settings, *options) if name not in known]
         if unknown:
             allowed = ", ".join(known) + nearest(unknown[0], known)
@@ -51,7 +52,7 @@ class RoutingEnv(gymnasium.Env[Observation, Any]):
 
     def __reduce__(self) -> tuple[Any, ...]:
         # State within an episode is not kept: the copy begins with ``reset``.
-        return _remake, self._made_of
+        return _remake, (type(self), *self._made_of)
 
     def _observation(self) -> Observation:
         rows = self._rows
@@ -93,5 +94,19 @@ class RoutingEnv(gymnasium.Env[Observation, Any]):
         return self._rows["mask"] == 1
 
 
-def _remake(env_id: str, copy: bool, settings: dict[str, Any]) -> RoutingEnv:
-    return RoutingEnv(env_id, copy=copy, **settings)
+class AutoscalingEnv(RoutingEnv):
+    """A service of a language model that leases GPUs of a cluster that trains; a step, each 15 s of a day, changes the number of
+    replicas by up to four.
+
+    Observation as :class:`RoutingEnv`'s; rows are the numbers of replicas that are offered, fewest first, and ``mask`` is 0 beyond them.
+    The reward, GPU h, is what trains until the next step, less what stopping jobs for new replicas loses, less ``price_gpu_s`` (18)
+    for each request outside of a target; the last step corrects the sum, so that the return is the day's training that was done and
+    kept less the price of all misses. ``settings`` are those of ``pleach serve mixed``: ``rate_per_s``, ``hours``, ``gang``,
+    ``restart_s``, ``load_s`` and the rest.
+    """
+
+    _setting_names = staticmethod(autoscaling_setting_names)
+
+
+def _remake(cls: type[RoutingEnv], env_id: str, copy: bool, settings: dict[str, Any]) -> RoutingEnv:
+    return cls(env_id, copy=copy, **settings)

@@ -63,6 +63,8 @@ fn _pleach(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(settings::setting_names, module)?)?;
     module.add_function(wrap_pyfunction!(routes::routing_names, module)?)?;
     module.add_function(wrap_pyfunction!(routes::routing_setting_names, module)?)?;
+    module.add_function(wrap_pyfunction!(routes::autoscaling_names, module)?)?;
+    module.add_function(wrap_pyfunction!(routes::autoscaling_setting_names, module)?)?;
     module.add_function(wrap_pyfunction!(workload_names, module)?)?;
     module.add_function(wrap_pyfunction!(policy::policy_names, module)?)?;
     module.add_function(wrap_pyfunction!(policy::columns_of, module)?)?;

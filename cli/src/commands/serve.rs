@@ -9,8 +9,8 @@ use pleach_experiments::progress::Stopped;
 use pleach_experiments::run_folder::atomic_file;
 use pleach_experiments::serving::functions::{DispatchSearch, compare_dispatchers, search_dispatcher};
 use pleach_experiments::serving::{
-    Comparison, Description, RoutingSearch, RoutingTraining, certificates, compare, compare_mixed, explain,
-    read, search_router, train_router, tree, write,
+    AutoscalerSearch, Comparison, Description, RoutingSearch, RoutingTraining, certificates, compare,
+    compare_mixed, explain, read, search_autoscaler, search_router, train_router, tree, write,
 };
 
 use crate::commands::Context;
@@ -73,9 +73,32 @@ fn describe(args: &ServeDescribeArgs, context: &mut Context<'_>) -> Result<(), E
 }
 
 fn mixed(args: &ServeMixedArgs, context: &mut Context<'_>) -> Result<(), Error> {
-    let comparison = compare_mixed(&args.mixed, &args.autoscaler, args.report.seed())?;
+    let seed = args.report.seed();
+    let (comparison, words) = match (args.search, &args.to) {
+        (Some(simulations), Some(to)) => {
+            args.target.check("to", to)?;
+            let mut settings = AutoscalerSearch {
+                hits_pct: args.hits_pct,
+                tune_days: args.tune_days.into(),
+                judge_days: args.judge_days.into(),
+                without: args.without.clone(),
+                ..AutoscalerSearch::default()
+            };
+            settings.search.simulations = simulations;
+            let watcher = bars(args.report.quiet());
+            let found = search_autoscaler(&args.mixed, &settings, seed, &watcher)?;
+            atomic_file::write(to, found.tree.to_json().as_bytes())?;
+            let text = found.tree.to_text();
+            let words = format!("\n\n{}\n{}\n{}", text.trim_end(), found.verdict(), to.display());
+            (found.judged, words)
+        }
+        _ => (compare_mixed(&args.mixed, &args.autoscaler, seed)?, String::new()),
+    };
     if !args.report.quiet() {
-        context.say(comparison.table().to_terminal().trim_end())?;
+        context.say(&format!("{}{words}", comparison.table().to_terminal().trim_end()))?;
+    }
+    if let Some(path) = &args.page.html {
+        atomic_file::write(path, comparison.html(&context.command_line).as_bytes())?;
     }
     match args.report.json() {
         Some(path) => context.write_json(path, &comparison),

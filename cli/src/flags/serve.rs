@@ -69,7 +69,8 @@ Examples:
 Examples:
   pleach serve mixed                                       3 days, 16 GPUs: a static split, reactive, forecast, a bound
   pleach serve mixed --hours 6 --lists 1 --autoscaler static:replicas=8,reactive:target=1:down=300
-  pleach serve mixed --gang 4 --restart-s 180")]
+  pleach serve mixed --gang 4 --restart-s 180
+  pleach serve mixed --search 400 --to autoscaler.json     an autoscaler that is learned, against tuned rules")]
     Mixed(ServeMixedArgs),
     /// Draw a list of requests into a file
     #[command(after_help = "\
@@ -268,14 +269,41 @@ pub struct ServeTrainArgs {
 /// `pleach serve mixed`.
 #[derive(Args, Clone, Debug)]
 pub struct ServeMixedArgs {
-    /// Autoscalers by name with settings after colons, repeated or with commas; the first is what others are held against: static,
-    /// reactive, forecast, lyra, oracle
-    #[arg(long, value_name = "NAME", value_delimiter = ',', action = ArgAction::Append,
+    /// Autoscalers by name with settings after colons, or trees by file, repeated or with commas; the first is what others are held
+    /// against: static, reactive, forecast, seasonal, lyra, oracle
+    #[arg(long, value_name = "NAME|FILE", value_delimiter = ',', action = ArgAction::Append,
         default_value = "static:replicas=8,reactive:target=0.85,reactive:target=0.7,forecast:target=0.85,lyra:target=0.85,oracle:target=0.85")]
     pub autoscaler: Vec<String>,
+    /// Search for a tree instead, playing so many days at least, and judge it against the tuned rules at equal hits
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=10_000_000), requires = "to",
+        help_heading = "Search")]
+    pub search: Option<u64>,
+    /// Tree to write, NAME.json
+    #[arg(long, value_name = "FILE", requires = "search", help_heading = "Search")]
+    pub to: Option<PathBuf>,
+    /// Share of requests within both targets at which training is compared, %
+    #[arg(long, value_name = "X", default_value_t = 99.9, value_parser = flag_values::positive, help_heading = "Search")]
+    pub hits_pct: f64,
+    /// Days on which rules are tuned, and on which the tree is chosen
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..=100),
+        help_heading = "Search")]
+    pub tune_days: u16,
+    /// Days on which the tree is judged
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..=1000),
+        help_heading = "Search")]
+    pub judge_days: u16,
+    /// Columns that the tree may not read, repeated or with commas
+    #[arg(long, value_name = "COLUMN", value_delimiter = ',', action = ArgAction::Append, help_heading = "Search")]
+    pub without: Vec<String>,
     /// Requests, service and jobs.
     #[command(flatten)]
     pub mixed: MixedConfig,
+    /// Whether a file there may be replaced.
+    #[command(flatten)]
+    pub target: ForceFlag,
+    /// A page.
+    #[command(flatten)]
+    pub page: PageFlag,
     /// Seed, results as JSON, machine.
     #[command(flatten)]
     pub report: ReportFlags,

@@ -2,12 +2,14 @@
 
 use pleach_scheduler::cluster::Submission;
 use pleach_scheduler::{ConfigError, JobId, Time};
-use pleach_serving::llm::{Autoscaler, Demand, Service, ps_of_s};
+use pleach_serving::llm::{Autoscaler, Beside, Demand, Service, ps_of_s};
 
 use super::service::{Grant, ServiceResult, ServiceSpec};
-use super::yielding::make_room;
+use super::yielding::{make_room, yields};
 use crate::world::World;
 
+/// Jobs that would yield of which an autoscaler is told. *Assumed.*
+const YIELDS_MAX: usize = 4;
 /// Picoseconds of a microsecond.
 const PS: u64 = 1_000_000;
 
@@ -19,6 +21,7 @@ fn ps_of(time: Time) -> u64 {
 pub(super) struct Leased<'a> {
     service: Service<'a>,
     autoscaler: &'a mut dyn Autoscaler,
+    usual_per_s: &'a [f64],
     most: usize,
     load: Time,
     grace_ps: u64,
@@ -40,6 +43,7 @@ impl<'a> Leased<'a> {
         }
         Ok(Leased {
             service,
+            usual_per_s: spec.usual_per_s,
             most: spec.fleet.num_replicas,
             load: Time::from_secs_f64(spec.load_s),
             grace_ps: ps_of_s(spec.grace_s),
@@ -57,6 +61,11 @@ impl<'a> Leased<'a> {
     pub(super) fn next(&self) -> Option<Time> {
         let leaving = self.leaving.iter().map(|(time, _)| *time);
         leaving.chain(self.next_tick).min()
+    }
+
+    /// GPUs that it holds.
+    pub(super) fn num_leased(&self) -> usize {
+        self.seats.iter().filter(|seat| seat.is_some()).count()
     }
 
     /// Whether all requests have come.
@@ -105,12 +114,27 @@ impl<'a> Leased<'a> {
 
     /// Asks how many replicas there should be, and makes it so.
     fn scale(&mut self, world: &mut World, now: Time, is_begin: bool) -> Result<bool, ConfigError> {
-        let nodes = world.cluster().nodes().iter();
+        let cluster = world.cluster();
+        let nodes = cluster.nodes().iter();
+        let yields = yields(cluster, YIELDS_MAX);
+        let waiting_gpus = cluster.pending().map(|id| cluster.job(id).request.num_gpus).min();
         let demand = Demand {
             now_s: now.as_secs_f64(),
             load: self.service.load(ps_of(now)),
             most: self.most,
             node_gpus: nodes.map(|node| node.num_gpus).max().unwrap_or(1) as usize,
+            usual_per_s: self.usual_per_s,
+            beside: Beside {
+                training_gpus: cluster
+                    .running()
+                    .map(|id| cluster.job(id))
+                    .filter(|job| !job.is_lease)
+                    .map(|job| job.num_held as usize)
+                    .sum(),
+                idle_gpus: cluster.num_free() as usize,
+                waiting_gpus: waiting_gpus.unwrap_or(0) as usize,
+                yields: &yields,
+            },
             to_come: self.service.to_come(),
         };
         let wanted = self.autoscaler.want(&demand)?.min(self.most);

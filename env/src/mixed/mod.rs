@@ -49,6 +49,8 @@ pub struct MixedResult {
     pub jobs: Vec<JobOutcome>,
     /// What training had and did.
     pub training: Training,
+    /// GPUs that jobs held, from when on, at each change.
+    pub training_gpus: Vec<(Time, u32)>,
     /// In the order given.
     pub services: Vec<ServiceResult>,
     /// GPU·s that nobody held.
@@ -96,6 +98,7 @@ pub fn simulate_mixed(
         services: services.collect::<Result<_, ConfigError>>()?,
         world,
         until,
+        training_gpus: Vec::new(),
         num_passes: 0,
     }
     .run(policy)
@@ -152,6 +155,7 @@ struct Mixed<'a> {
     world: World,
     services: Vec<Leased<'a>>,
     until: Option<Time>,
+    training_gpus: Vec<(Time, u32)>,
     num_passes: u64,
 }
 
@@ -175,8 +179,23 @@ impl Mixed<'_> {
             self.num_passes += u64::from(self.world.cluster().num_pending() > 0);
             pass.run(self.world.cluster_mut(), policy)?;
             self.world.carry_out();
+            self.note();
         }
         self.end()
+    }
+
+    /// Writes down how many GPUs jobs hold, where that has changed.
+    fn note(&mut self) {
+        let cluster = self.world.cluster();
+        let leased: usize = self.services.iter().map(Leased::num_leased).sum();
+        let gpus = cluster.num_gpus() - cluster.num_free() - leased as u32;
+        if self
+            .training_gpus
+            .last()
+            .is_none_or(|(_, before)| *before != gpus)
+        {
+            self.training_gpus.push((cluster.now(), gpus));
+        }
     }
 
     fn is_over(&self) -> bool {
@@ -213,6 +232,7 @@ impl Mixed<'_> {
             services: services.collect::<Result<_, ConfigError>>()?,
             jobs: self.world.outcomes().copied().collect(),
             training,
+            training_gpus: self.training_gpus,
             idle_gpu_s: integrals.idle_gpu_s,
             span_s: integrals.elapsed_s,
             num_passes: self.num_passes,

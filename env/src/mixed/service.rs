@@ -17,6 +17,8 @@ pub struct ServiceSpec<'a> {
     pub load_s: f64,
     /// What a replica that is taken back is given to serve what it has, s.
     pub grace_s: f64,
+    /// Usual rates of equal parts of a day, 1/s, from midnight on, as other days have them; empty: nothing is known.
+    pub usual_per_s: &'a [f64],
     /// Whether to write down who is sent where.
     pub record_routes: bool,
 }

@@ -4,7 +4,8 @@ use pleach_scheduler::cluster::Capabilities;
 use pleach_scheduler::{ActionKind, ConfigError, Time, heuristics};
 use pleach_serving::llm::generate::RequestGenerator;
 use pleach_serving::llm::{
-    Autoscaler, Demand, Fleet, Pace, Request, Requests, Targets, autoscaler, by_name, simulate as serve,
+    Autoscaler, Demand, Fleet, Pace, Request, Requests, Targets, Yield, autoscaler, by_name,
+    simulate as serve,
 };
 use pleach_workloads::{GeneratorConfig, JobSpec, Seed, Workload, generate};
 
@@ -69,6 +70,7 @@ impl Play<'_> {
             autoscaler,
             load_s: self.load_s,
             grace_s: self.grace_s,
+            usual_per_s: &[],
             record_routes: true,
         };
         let mut policy = heuristics::by_name(self.policy).unwrap();
@@ -324,6 +326,67 @@ fn one_gpu_of_a_gang_costs_the_whole_gang() {
     assert_eq!(ends(vec![gang], 4), [1_140.0]);
 }
 
+/// Keeps what it is told of training beside.
+struct Spy(Vec<(usize, usize, usize, Vec<Yield>)>);
+
+impl Autoscaler for Spy {
+    fn period_s(&self) -> Option<f64> {
+        Some(50.0)
+    }
+
+    fn want(&mut self, demand: &Demand<'_>) -> Result<usize, ConfigError> {
+        let beside = demand.beside;
+        self.0.push((
+            beside.training_gpus,
+            beside.idle_gpus,
+            beside.waiting_gpus,
+            beside.yields.to_vec(),
+        ));
+        Ok(usize::from(demand.now_s >= 100.0))
+    }
+}
+
+/// A single job and a gang of four on six GPUs, and a pair that waits. What each stop loses is a restart of 30 s on its GPUs; the
+/// replica from 100 s on takes the GPU that is idle.
+#[test]
+fn an_autoscaler_is_told_who_would_yield_first_and_what_is_idle() {
+    let jobs = vec![
+        job("single", 0.0, 1, 1_000.0),
+        job("gang", 0.0, 4, 1_000.0),
+        job("pair", 0.0, 2, 100.0),
+    ];
+    let mut three = workload(jobs);
+    three.cluster = pleach_scheduler::cluster_spec::ClusterSpec::uniform(1, 6, 1);
+    let list = Requests::new(vec![one_request(1.0, 10)]).unwrap();
+    let fleet = fleet(2, 1, 0.0);
+    let play = Play {
+        workload: &three,
+        config: preempting(30.0),
+        policy: "fifo",
+        requests: &list,
+        fleet: &fleet,
+        load_s: 0.0,
+        grace_s: 0.0,
+        until: Some(Time::from_secs_f64(200.0)),
+    };
+    let mut spy = Spy(Vec::new());
+    let mixed = play.under(&mut spy);
+    let yields = vec![
+        Yield {
+            gpus: 1,
+            loss_gpu_s: 30.0,
+        },
+        Yield {
+            gpus: 4,
+            loss_gpu_s: 120.0,
+        },
+    ];
+    let at = |idle: usize| (5, idle, 2, yields.clone());
+    assert_eq!(spy.0[1..], [at(1), at(1), at(0)]);
+    assert_eq!(mixed.training_gpus, [(Time::ZERO, 5)]);
+    assert_eq!(mixed.services[0].num_preemptions, 0);
+}
+
 /// A long answer at a replica that is taken back at once goes on at the other one: served once, with the first token it had.
 #[test]
 fn what_a_grace_cuts_off_goes_on_elsewhere_with_the_tokens_that_it_has() {
@@ -420,6 +483,7 @@ fn what_is_not_modelled_is_refused_by_name() {
             autoscaler: scaler.as_mut(),
             load_s: 1.0,
             grace_s,
+            usual_per_s: &[],
             record_routes: false,
         };
         let mut policy = heuristics::by_name("fifo").unwrap();

@@ -1,4 +1,15 @@
-//! Training jobs and a service of a language model on the same GPUs: autoscalers on the same lists, with paired intervals.
+//! Training jobs and a service of a language model on the same GPUs: days, and autoscalers that play them.
+
+mod compare;
+mod environment;
+mod page;
+mod search;
+#[cfg(test)]
+mod tests;
+mod timeline;
+mod tuned;
+
+use std::path::Path;
 
 use clap::Args;
 use pleach_env::mixed::{MixedResult, ServiceSpec, simulate_mixed};
@@ -8,20 +19,36 @@ use pleach_scheduler::cluster::Capabilities;
 use pleach_scheduler::cluster_spec::{ClusterSpec, LocalityFactors, ModelClass};
 use pleach_scheduler::{Time, heuristics};
 use pleach_serving::llm::generate::RequestGenerator;
-use pleach_serving::llm::{Autoscaler, Fleet, Pace, Requests, Targets, autoscaler, by_name, capacity_per_s};
+use pleach_serving::llm::{
+    AUTOSCALING, Autoscaler, Fleet, Pace, Requests, ScorerAutoscaler, Targets, autoscaler, by_name,
+    capacity_per_s,
+};
 use rand::RngExt as _;
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
+use super::tree_over;
 use crate::error::Error;
 use crate::evaluate::flag_values;
-use crate::evaluate::stats::{bootstrap_mean, mean};
-use crate::evaluate::table::Table;
+
+use timeline::Played;
+
+pub use compare::{MixedComparison, MixedRow, compare_mixed, compare_mixed_on};
+pub use environment::{Scaling, ScalingStep};
+pub use search::{AutoscalerSearch, SearchedAutoscaler, search_autoscaler};
+pub use timeline::{MixedDay, Timeline};
 
 /// Shortest and longest training job, h. *Assumed.*
 const JOB_H: [f64; 2] = [2.0, 6.0];
 /// Work of all jobs over what the GPUs could do in the time, so that jobs always wait. *Assumed.*
 const WORK: f64 = 1.25;
+
+/// Days before of which the usual rates are the mean, parts of a day, and requests that are drawn of each such day: the rate is
+/// scaled down to them, and what is counted up again. *Assumed.*
+const DAYS_BEFORE: u64 = 7;
+const PARTS: usize = 96;
+const REQUESTS_BEFORE: f64 = 50_000.0;
+/// A day, s.
+const DAY_S: f64 = 86_400.0;
 
 /// A cluster, a day of requests and the jobs beside them.
 #[derive(Args, Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -89,6 +116,9 @@ pub struct MixedConfig {
     /// What a restart costs a job, s
     #[arg(long, value_name = "S", default_value_t = 60.0, value_parser = flag_values::not_negative, help_heading = "Training")]
     pub restart_s: f64,
+    /// Work between two checkpoints, s: a job that is stopped loses what it did since [default: it saves first]
+    #[arg(long, value_name = "S", value_parser = flag_values::positive, help_heading = "Training")]
+    pub checkpoint_s: Option<f64>,
     /// Who schedules the jobs on the GPUs that are left: a heuristic by name
     #[arg(long, value_name = "NAME", default_value = "fifo", help_heading = "Training")]
     pub policy: String,
@@ -113,6 +143,7 @@ impl Default for MixedConfig {
             gpus_per_node: 8,
             gang: 1,
             restart_s: 60.0,
+            checkpoint_s: None,
             policy: "fifo".into(),
         }
     }
@@ -121,24 +152,26 @@ impl Default for MixedConfig {
 /// A day: its requests and its jobs.
 pub struct Day {
     requests: Requests,
+    /// Rates of the parts of a day, 1/s, as the days before had them.
+    usual_per_s: Vec<f64>,
     workload: Workload,
     seed: u64,
 }
 
 /// A cluster with its service, ready to play days.
-pub struct MixedBench<'a> {
-    config: &'a MixedConfig,
+pub struct MixedBench {
+    config: MixedConfig,
     fleet: Fleet,
     /// Requests a second that a replica serves within the targets.
     pub capacity_per_s: f64,
 }
 
-impl<'a> MixedBench<'a> {
+impl MixedBench {
     /// Checks the settings and measures what a replica serves.
     ///
     /// # Errors
     /// A setting that cannot be used.
-    pub fn new(config: &'a MixedConfig) -> Result<MixedBench<'a>, Error> {
+    pub fn new(config: &MixedConfig) -> Result<MixedBench, Error> {
         let num_gpus = config.nodes * config.gpus_per_node;
         if config.gang > num_gpus {
             let allowed = format!("1 to {num_gpus}");
@@ -160,7 +193,7 @@ impl<'a> MixedBench<'a> {
         fleet.check()?;
         let capacity_per_s = capacity_per_s(&fleet, &RequestGenerator::default())?;
         Ok(MixedBench {
-            config,
+            config: config.clone(),
             fleet,
             capacity_per_s,
         })
@@ -182,6 +215,7 @@ impl<'a> MixedBench<'a> {
         };
         Ok(Day {
             requests: generator.draw(seed.child("requests", 0))?,
+            usual_per_s: usual(&generator, seed)?,
             workload: self.jobs(seed),
             seed: seed.child("router", 0).0,
         })
@@ -189,7 +223,7 @@ impl<'a> MixedBench<'a> {
 
     /// More work than the GPUs can do, all of it there at the beginning.
     fn jobs(&self, seed: Seed) -> Workload {
-        let (config, mut rng) = (self.config, seed.stream("jobs", 0));
+        let (config, mut rng) = (&self.config, seed.stream("jobs", 0));
         let num_gpus = f64::from(config.nodes * config.gpus_per_node);
         let mut left_gpu_h = WORK * num_gpus * config.hours;
         let mut jobs = Vec::new();
@@ -205,6 +239,9 @@ impl<'a> MixedBench<'a> {
             classes: vec![ModelClass {
                 name: "training".into(),
                 speed: vec![1.0],
+                // Stopped jobs are given no time: any state is too much to save.
+                checkpoint_interval_s: config.checkpoint_s,
+                state_gib: f64::from(u8::from(config.checkpoint_s.is_some())),
                 locality: LocalityFactors::NONE,
                 ..ModelClass::default()
             }],
@@ -216,12 +253,14 @@ impl<'a> MixedBench<'a> {
     ///
     /// # Errors
     /// A policy that fails.
-    pub fn play(&self, day: &Day, autoscaler: &mut dyn Autoscaler) -> Result<MixedDay, Error> {
+    pub fn play(&self, day: &Day, autoscaler: &mut dyn Autoscaler) -> Result<Played, Error> {
         let mut router = by_name(&self.config.router, day.seed)?;
         let mut policy = heuristics::by_name(&self.config.policy)?;
         let sim = SimConfig {
             capabilities: Capabilities {
                 restart_cost_s: self.config.restart_s,
+                checkpoint_interval_s: self.config.checkpoint_s,
+                stop_grace_s: self.config.checkpoint_s.map(|_| 0.0),
                 ..Capabilities::DEFAULT
             },
             ..SimConfig::default()
@@ -233,11 +272,14 @@ impl<'a> MixedBench<'a> {
             autoscaler,
             load_s: self.config.load_s,
             grace_s: self.config.grace_s,
+            usual_per_s: &day.usual_per_s,
             record_routes: false,
         };
         let until = Some(Time::from_secs_f64(3_600.0 * self.config.hours));
         let result = simulate_mixed(&day.workload, &sim, &mut policy, vec![service], until)?;
-        Ok(self.figures(&result))
+        let num_gpus = self.config.nodes * self.config.gpus_per_node;
+        let timeline = Timeline::of(&result, &day.requests, self.fleet.targets, num_gpus);
+        Ok((self.figures(&result), timeline))
     }
 
     fn figures(&self, result: &MixedResult) -> MixedDay {
@@ -257,192 +299,40 @@ impl<'a> MixedBench<'a> {
         }
     }
 
-    /// The autoscaler of a name.
+    /// GPUs x hours of a day.
+    fn gpu_h(&self) -> f64 {
+        f64::from(self.config.nodes * self.config.gpus_per_node) * self.config.hours
+    }
+
+    /// The autoscaler of a name, or a tree by file.
     ///
     /// # Errors
     /// One that is not there.
     pub fn autoscaler(&self, name: &str) -> Result<Box<dyn Autoscaler>, Error> {
+        let path = Path::new(name);
+        if path.extension().is_some_and(|extension| extension == "json") {
+            let tree = tree_over(&AUTOSCALING, path)?;
+            return Ok(Box::new(ScorerAutoscaler::of_tree(&tree, self.capacity_per_s)?));
+        }
         Ok(autoscaler(name, self.capacity_per_s)?)
     }
 }
 
-/// What a day came to.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct MixedDay {
-    /// Requests.
-    pub num_requests: f64,
-    /// Share of requests within both targets, %.
-    pub hits_pct: f64,
-    /// Work of jobs that was done and kept, GPU·h.
-    pub training_gpu_h: f64,
-    /// Held by jobs, GPU·h.
-    pub held_gpu_h: f64,
-    /// Held by replicas, GPU·h.
-    pub serving_gpu_h: f64,
-    /// Held by nobody, GPU·h.
-    pub idle_gpu_h: f64,
-    /// Held by jobs for starts and for work that was lost again, GPU·h.
-    pub lost_gpu_h: f64,
-    /// GPUs that were leased, one after another.
-    pub moves: f64,
-    /// Jobs that were stopped for them.
-    pub preemptions: f64,
-    /// Requests that went back to the gateway.
-    pub returned: f64,
-}
-
-/// An autoscaler on all days.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct MixedRow {
-    /// Its name.
-    pub autoscaler: String,
-    /// Of each day.
-    pub days: Vec<MixedDay>,
-    /// Training over the first row's, less 1, %, mean of days; none for the first.
-    pub more_training_pct: Option<f64>,
-    /// Its 95 % interval; none with one day.
-    pub more_training_interval: Option<(f64, f64)>,
-}
-
-impl MixedRow {
-    fn over(&self, figure: impl Fn(&MixedDay) -> f64) -> f64 {
-        mean(&self.days.iter().map(figure).collect::<Vec<_>>())
-    }
-
-    /// Mean share of hits, %.
-    #[must_use]
-    pub fn hits_pct(&self) -> f64 {
-        self.over(|day| day.hits_pct)
-    }
-
-    /// Mean training, GPU·h.
-    #[must_use]
-    pub fn training_gpu_h(&self) -> f64 {
-        self.over(|day| day.training_gpu_h)
-    }
-}
-
-/// A comparison.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct MixedComparison {
-    /// Requests a second that a replica serves within the targets.
-    pub capacity_per_s: f64,
-    /// GPUs x hours of a day.
-    pub gpu_h: f64,
-    /// In the order given.
-    pub rows: Vec<MixedRow>,
-}
-
-/// Plays all autoscalers on all days.
-///
-/// # Errors
-/// An autoscaler or a setting that cannot be used.
-pub fn compare_mixed(config: &MixedConfig, names: &[String], seed: u64) -> Result<MixedComparison, Error> {
-    let bench = MixedBench::new(config)?;
-    for name in names {
-        bench.autoscaler(name)?;
-    }
-    let seeds = (0..u64::from(config.lists)).map(|list| Seed(seed).child("mixed", list));
-    let days = seeds.map(|seed| bench.day(seed)).collect::<Result<Vec<_>, _>>()?;
-    compare_mixed_on(&bench, &days, names)
-}
-
-/// The same on given days.
-///
-/// # Errors
-/// An autoscaler that cannot be used.
-pub fn compare_mixed_on(
-    bench: &MixedBench<'_>,
-    days: &[Day],
-    names: &[String],
-) -> Result<MixedComparison, Error> {
-    let runs: Vec<(&String, &Day)> = names
-        .iter()
-        .flat_map(|name| days.iter().map(move |day| (name, day)))
-        .collect();
-    let played = runs
-        .par_iter()
-        .map(|(name, day)| bench.play(day, bench.autoscaler(name)?.as_mut()));
-    let played: Vec<MixedDay> = played.collect::<Result<_, Error>>()?;
-    let first: Vec<f64> = played[..days.len()]
-        .iter()
-        .map(|day| day.training_gpu_h)
-        .collect();
-    let rows = names
-        .iter()
-        .zip(played.chunks(days.len()))
-        .enumerate()
-        .map(|(place, (name, of_days))| {
-            let more: Vec<f64> = of_days
-                .iter()
-                .zip(&first)
-                .map(|(day, first)| 100.0 * (day.training_gpu_h / first - 1.0))
-                .collect();
-            MixedRow {
-                autoscaler: name.clone(),
-                days: of_days.to_vec(),
-                more_training_pct: (place > 0).then(|| mean(&more)),
-                more_training_interval: bootstrap_mean(&more, 0.95).filter(|_| place > 0),
-            }
-        });
-    Ok(MixedComparison {
-        capacity_per_s: bench.capacity_per_s,
-        gpu_h: f64::from(bench.config.nodes * bench.config.gpus_per_node) * bench.config.hours,
-        rows: rows.collect(),
-    })
-}
-
-impl MixedComparison {
-    /// Hits and training first.
-    #[must_use]
-    pub fn table(&self) -> Table {
-        let first = &self.rows[0].autoscaler;
-        let header = [
-            "autoscaler",
-            "hits %",
-            "training GPU h",
-            "% over the first",
-            "serving GPU h",
-            "moves",
-            "preempted",
-            "lost GPU h",
-            "returned",
-        ];
-        let rows = self.rows.iter().map(|row| {
-            let more = match (row.more_training_pct, row.more_training_interval) {
-                (Some(more), Some((low, high))) => format!("{more:+.1} [{low:+.1}, {high:+.1}]"),
-                (Some(more), None) => format!("{more:+.1}"),
-                _ => String::new(),
-            };
-            vec![
-                row.autoscaler.clone(),
-                format!("{:.2}", row.hits_pct()),
-                format!("{:.1}", row.training_gpu_h()),
-                more,
-                format!("{:.1}", row.over(|day| day.serving_gpu_h)),
-                format!("{:.0}", row.over(|day| day.moves)),
-                format!("{:.0}", row.over(|day| day.preemptions)),
-                format!("{:.1}", row.over(|day| day.lost_gpu_h)),
-                format!("{:.0}", row.over(|day| day.returned)),
-            ]
-        });
-        let num_requests = self.rows[0].over(|day| day.num_requests);
-        Table {
-            header: header.map(str::to_string).to_vec(),
-            rows: rows.collect(),
-            notes: vec![
-                format!(
-                    "mean over {} days of {:.0} requests and {:.0} GPU h; the first is {first}",
-                    self.rows[0].days.len(),
-                    num_requests,
-                    self.gpu_h
-                ),
-                format!(
-                    "a replica serves {:.2} requests a second within the targets; training: work done and kept; lost: starts \
-                     and lost work",
-                    self.capacity_per_s
-                ),
-            ],
+/// The rates that are usual at each part of a day: the mean of the days before.
+fn usual(day: &RequestGenerator, seed: Seed) -> Result<Vec<f64>, Error> {
+    let factor = (day.rate_per_s * DAY_S / REQUESTS_BEFORE).max(1.0);
+    let before = RequestGenerator {
+        rate_per_s: day.rate_per_s / factor,
+        span_s: Some(DAY_S),
+        ..day.clone()
+    };
+    let part_s = DAY_S / PARTS as f64;
+    let mut rates = vec![0.0; PARTS];
+    for number in 0..DAYS_BEFORE {
+        let list = before.draw(seed.child("days before", number))?;
+        for request in list.rows() {
+            rates[(request.arrival_s / part_s) as usize % PARTS] += factor / (part_s * DAYS_BEFORE as f64);
         }
     }
+    Ok(rates)
 }

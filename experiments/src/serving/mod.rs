@@ -31,6 +31,7 @@ use clap::Args;
 use pleach_env::Seed;
 use pleach_network::{NetworkScorer, TrainedNetwork};
 use pleach_scheduler::ConfigError;
+use pleach_scheduler::features::FeatureSchema;
 use pleach_scheduler::heuristics::Info;
 use pleach_scheduler::tree::{MAX_BYTES, Tree};
 use pleach_serving::llm::generate::RequestGenerator;
@@ -47,10 +48,14 @@ use crate::run_folder::atomic_file;
 pub use compare::{Comparison, Rates, RouterRow, compare};
 pub use deploy::{DeploymentConfig, is_routing_tree};
 pub use describe::Description;
-pub use environments::{describe_routing, routing_environment, routing_ids, routing_settings};
+pub use environments::{
+    describe_serving, routing_environment, routing_ids, routing_settings, scaling_environment, scaling_ids,
+    scaling_settings,
+};
 pub use gain::Gain;
 pub use mixed::{
-    Day, MixedBench, MixedComparison, MixedConfig, MixedDay, MixedRow, compare_mixed, compare_mixed_on,
+    AutoscalerSearch, Day, MixedBench, MixedComparison, MixedConfig, MixedDay, MixedRow, Scaling,
+    ScalingStep, SearchedAutoscaler, compare_mixed, compare_mixed_on, search_autoscaler,
 };
 pub use pleach_serving::llm::certificates;
 pub use pleach_serving::llm::deploy::EndpointPicker;
@@ -283,6 +288,11 @@ pub fn router(text: &str, seed: u64) -> Result<Box<dyn Router>, Error> {
 /// # Errors
 /// A file that is none.
 pub fn tree(path: &Path) -> Result<Tree, Error> {
+    tree_over(&SCHEMA, path)
+}
+
+/// A tree of a schema.
+fn tree_over(schema: &'static FeatureSchema, path: &Path) -> Result<Tree, Error> {
     let text = atomic_file::read_text(path, MAX_BYTES)?;
-    Tree::from_json_over(&SCHEMA, &text).map_err(|error| Error::data(path, error.to_string()))
+    Tree::from_json_over(schema, &text).map_err(|error| Error::data(path, error.to_string()))
 }

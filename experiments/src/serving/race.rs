@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pleach_distill::Dataset;
 use pleach_distill::search::{
-    Caller, Draft, Outcome, Question, Rows as Shown, SearchConfig, SearchState, search,
+    Branch, Caller, Draft, Outcome, Question, Rows as Shown, SearchConfig, SearchState, search,
 };
 use pleach_env::Seed;
 use pleach_scheduler::features::{FeatureSchema, View};
@@ -28,7 +28,7 @@ const ROWS_MAX: usize = 20_000;
 /// What a run comes to: less is better.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Loss {
-    /// Share of requests that miss their targets, 0 to 1.
+    /// Share of requests that miss their targets, 0 to 1, or what else is to be little.
     pub misses: f64,
     /// A tail of the latency, s, above 0.
     pub tail_s: f64,
@@ -233,6 +233,51 @@ pub(super) fn column(schema: &FeatureSchema, name: &str, raw: f32) -> (u16, f32)
         .position(|feature| feature.name == name)
         .expect("the schema has it");
     (number as u16, schema.features[number].encode(raw))
+}
+
+/// A split at a raw value.
+pub(super) fn split(schema: &FeatureSchema, name: &str, raw: f32, up_to: Branch, beyond: Branch) -> Branch {
+    let (feature, threshold) = column(schema, name, raw);
+    Branch::split(feature, threshold, up_to, beyond)
+}
+
+/// As files have it: the root first, each level after the one above.
+pub(super) fn nodes(root: &Branch) -> Vec<Node> {
+    let (mut found, mut level, mut num_leaves) = (Vec::new(), vec![root], 0);
+    while !level.is_empty() {
+        let mut next_child = (found.len() + level.len()) as u32;
+        let mut below = Vec::new();
+        for branch in level {
+            found.push(match branch {
+                Branch::Leaf(rank) => {
+                    num_leaves += 1;
+                    Node::Leaf {
+                        id: num_leaves - 1,
+                        score: *rank as f32,
+                        samples: 0,
+                        weight: 0.0,
+                    }
+                }
+                Branch::Split {
+                    feature,
+                    threshold,
+                    left,
+                    right,
+                } => {
+                    next_child += 2;
+                    below.extend([left.as_ref(), right.as_ref()]);
+                    Node::Split {
+                        feature: *feature,
+                        threshold: *threshold,
+                        left: next_child - 2,
+                        right: next_child - 1,
+                    }
+                }
+            });
+        }
+        level = below;
+    }
+    found
 }
 
 /// What is done with the rows of a decision and the scores that they were given.

@@ -5,10 +5,10 @@
 
 use pleach_distill::search::Branch;
 use pleach_scheduler::portable_math::exp;
-use pleach_scheduler::tree::{Node, Tree};
+use pleach_scheduler::tree::Tree;
 use pleach_serving::llm::{Fleet, SCHEMA, s_of_ps};
 
-use super::race::{by_hand, column};
+use super::race::{by_hand, column, nodes, split};
 use super::routed::Routed;
 use crate::error::Error;
 
@@ -102,45 +102,5 @@ fn guarded(fleet: &Fleet, [ttft, tpot]: [&str; 2], bound: f32, slope: f64) -> Br
 
 /// A split at a raw value.
 fn when(name: &str, raw: f32, up_to: Branch, beyond: Branch) -> Branch {
-    let (feature, threshold) = column(&SCHEMA, name, raw);
-    Branch::split(feature, threshold, up_to, beyond)
-}
-
-/// As files have it: the root first, each level after the one above.
-fn nodes(root: &Branch) -> Vec<Node> {
-    let (mut found, mut level, mut num_leaves) = (Vec::new(), vec![root], 0);
-    while !level.is_empty() {
-        let mut next_child = (found.len() + level.len()) as u32;
-        let mut below = Vec::new();
-        for branch in level {
-            found.push(match branch {
-                Branch::Leaf(rank) => {
-                    num_leaves += 1;
-                    Node::Leaf {
-                        id: num_leaves - 1,
-                        score: *rank as f32,
-                        samples: 0,
-                        weight: 0.0,
-                    }
-                }
-                Branch::Split {
-                    feature,
-                    threshold,
-                    left,
-                    right,
-                } => {
-                    next_child += 2;
-                    below.extend([left.as_ref(), right.as_ref()]);
-                    Node::Split {
-                        feature: *feature,
-                        threshold: *threshold,
-                        left: next_child - 2,
-                        right: next_child - 1,
-                    }
-                }
-            });
-        }
-        level = below;
-    }
-    found
+    split(&SCHEMA, name, raw, up_to, beyond)
 }

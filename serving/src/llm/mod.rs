@@ -26,7 +26,10 @@ mod service;
 mod simulate;
 mod step_time;
 
-pub use autoscaler::{AUTOSCALERS, Autoscaler, Demand, autoscaler, capacity_per_s};
+pub use autoscaler::{
+    AUTOSCALERS, AUTOSCALING, AUTOSCALING_1, Autoscaler, Beside, Changes, Demand, ScorerAutoscaler, Yield,
+    autoscaler, capacity_per_s,
+};
 pub use certify::certificates;
 pub use columns::{ROUTING_1, ROUTING_2, SCHEMA};
 pub use environment::{Lists, Reward, Routing, Step};

@@ -45,6 +45,8 @@ struct Seat {
 pub struct Load {
     /// Requests that have come so far.
     pub arrived: u64,
+    /// Requests that were served outside of a target so far.
+    pub missed: u64,
     /// Requests whose prompt has not been taken up, at replicas and at the gateways.
     pub waiting: u64,
     /// Requests of all batches.
@@ -251,6 +253,7 @@ impl<'a> Service<'a> {
         self.run.advance(now_ps);
         let mut load = Load {
             arrived: (self.requests.len() - self.run.num_left()) as u64,
+            missed: self.run.tally().misses,
             waiting: self.held.len() as u64,
             open: self.open.len(),
             ..Load::default()

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use clap::Args;
 use pleach_env::Seed;
-use pleach_scheduler::tree::{MAX_BYTES, Tree};
+use pleach_scheduler::tree::Tree;
 use pleach_serving::functions::{
     Arrivals, Dispatcher, Late, Outcome, Platform, SCHEMA, ScorerDispatcher, Sharing, Work, by_name,
     simulate, surface,
@@ -20,7 +20,7 @@ use crate::error::Error;
 use crate::evaluate::flag_values;
 use crate::evaluate::stats::{bootstrap_mean, mean};
 use crate::evaluate::table::Table;
-use crate::run_folder::atomic_file;
+use crate::serving::tree_over;
 
 pub use search::{DispatchSearch, SearchedDispatcher, search_dispatcher};
 
@@ -174,8 +174,7 @@ impl Setup {
 /// # Errors
 /// A file that is none.
 fn tree(path: &Path) -> Result<Tree, Error> {
-    let text = atomic_file::read_text(path, MAX_BYTES)?;
-    Tree::from_json_over(&SCHEMA, &text).map_err(|error| Error::data(path, error.to_string()))
+    tree_over(&SCHEMA, path)
 }
 
 /// Seeds of lists that are drawn; streams by name share nothing.

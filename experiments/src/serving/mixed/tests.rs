@@ -1,0 +1,141 @@
+//! Days in small: searches, steps and pages.
+
+use super::search::with_reserve;
+use super::tuned::{Rule, missed, worth_gpu_h};
+use super::*;
+use crate::progress::Watcher;
+
+/// Six minutes on one node of eight GPUs.
+fn small() -> MixedConfig {
+    MixedConfig {
+        hours: 0.1,
+        rate_per_s: 80.0,
+        lists: 2,
+        nodes: 1,
+        gang: 2,
+        ..MixedConfig::default()
+    }
+}
+
+#[test]
+fn a_searched_tree_plays_from_its_file_as_it_was_judged() {
+    let mut settings = AutoscalerSearch {
+        hits_pct: 90.0,
+        tune_days: 1,
+        judge_days: 2,
+        ..AutoscalerSearch::default()
+    };
+    settings.search.simulations = 30;
+    settings.search.rungs = vec![1, 2];
+    settings.search.survivors = vec![2];
+    let search = || search_autoscaler(&small(), &settings, 5, &Watcher::nobody()).unwrap();
+    let (found, again) = (search(), search());
+    assert_eq!(
+        (found.tree.to_json(), &found.judged),
+        (again.tree.to_json(), &again.judged)
+    );
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("autoscaler.json");
+    std::fs::write(&path, found.tree.to_json()).unwrap();
+    let bench = MixedBench::new(&small()).unwrap();
+    let root = Seed(5).child("autoscaler", 0);
+    let days = [0, 1].map(|day| bench.day(root.child("judge", day)).unwrap());
+    let file = [path.to_str().unwrap().to_string()];
+    let played = compare_mixed_on(&bench, &days, &file).unwrap();
+    assert_eq!(played.rows[0].days, found.judged.rows[2].days);
+    assert!(found.price_gpu_s > 0.0 && found.verdict().contains("% of training"));
+    let larger = with_reserve(&found.tree, 1.5).unwrap();
+    assert_ne!(larger.nodes(), found.tree.nodes());
+    assert_eq!(
+        with_reserve(&found.tree, 1.0).unwrap().nodes(),
+        found.tree.nodes()
+    );
+}
+
+#[test]
+fn steps_earn_training_less_the_price_of_misses_and_a_day_may_be_left() {
+    let mut env = Scaling::new(&small(), 36.0).unwrap();
+    assert!(env.step(0).is_err(), "nothing has begun");
+    let play = |env: &mut Scaling, seed: u64| {
+        env.reset(seed).unwrap();
+        let (mut sum, mut steps) = (0.0, 0);
+        loop {
+            // The last row that is offered: as many as may be, then the fewest.
+            let offered = env.rows().mask.iter().filter(|may| **may).count();
+            let step = env.step(if steps % 2 == 0 { offered - 1 } else { 0 }).unwrap();
+            (sum, steps) = (sum + step.reward, steps + 1);
+            if step.is_last {
+                let (day, missed) = env.take_day().unwrap();
+                return (sum, steps, day, missed);
+            }
+        }
+    };
+    let (sum, steps, day, misses) = play(&mut env, 3);
+    assert_eq!(
+        steps, 23,
+        "every 15 s of six minutes, but for the beginning and the end"
+    );
+    assert!(
+        (sum - (day.training_gpu_h - misses / 100.0)).abs() < 1e-9,
+        "{sum}"
+    );
+    assert_eq!(misses, missed(&day));
+    assert!((worth_gpu_h(&day, 36.0) - sum).abs() < 1e-9);
+    env.reset(4).unwrap();
+    env.step(0).unwrap();
+    assert_eq!(play(&mut env, 3).2, day, "the day before was left");
+    env.reset(1).unwrap();
+    let beyond = env.rows().mask.len();
+    assert!(env.step(beyond).unwrap_err().to_string().contains("mask"));
+}
+
+#[test]
+fn a_page_shows_the_first_day_of_each() {
+    let names = ["static:replicas=4", "reactive:target=0.7"].map(str::to_string);
+    let found = compare_mixed(&small(), &names, 1).unwrap();
+    let html = found.html("pleach serve mixed");
+    pleach_tests::assert_well_formed(&html);
+    for words in [
+        "replicas that take requests",
+        "GPUs that train",
+        "by quarter of an hour",
+    ] {
+        assert!(html.matches(words).count() >= 2, "{words}");
+    }
+    assert!(!serde_json::to_string(&found).unwrap().contains("timeline"));
+}
+
+/// Hours of night have a quarter of the mean rate, hours of the afternoon seven quarters.
+#[test]
+fn the_days_before_tell_what_is_usual() {
+    let bench = MixedBench::new(&small()).unwrap();
+    let usual = bench.day(Seed(1)).unwrap().usual_per_s;
+    let mean = |hours: std::ops::Range<usize>| {
+        let parts = &usual[4 * hours.start..4 * hours.end];
+        parts.iter().sum::<f64>() / parts.len() as f64
+    };
+    for (hours, expected) in [(0..24, 80.0), (1..3, 20.0), (12..15, 140.0)] {
+        let found = mean(hours.clone());
+        assert!((found / expected - 1.0).abs() < 0.15, "{hours:?}: {found}");
+    }
+}
+
+#[test]
+fn a_setting_at_the_end_of_what_is_tried_is_named() {
+    let rule = Rule::plain();
+    assert_eq!(rule.edges(), Vec::<&str>::new());
+    assert!(
+        rule.text(1.0).starts_with("reactive:target=0.74:down=180:"),
+        "{}",
+        rule.text(1.0)
+    );
+    let steps = |rung: isize| rule.moved(&[(0, rung)]);
+    let lowest = (-100..0).find_map(steps).unwrap();
+    assert_eq!(lowest.edges(), ["target"]);
+    assert!(lowest.moved(&[(0, -1)]).is_none());
+    assert_eq!(
+        rule.staffed().seasonal().edges(),
+        Vec::<&str>::new(),
+        "no reserve of roots is a limit"
+    );
+}

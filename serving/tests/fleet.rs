@@ -3,7 +3,7 @@
 use pleach_scheduler::ConfigError;
 use pleach_serving::llm::generate::RequestGenerator;
 use pleach_serving::llm::{
-    Decision, Fleet, Outcome, Pace, Request, Requests, Router, Targets, by_name, simulate,
+    Blocks, Decision, Fleet, Outcome, Pace, Request, Requests, Router, Targets, by_name, simulate,
 };
 use pleach_workloads::Seed;
 use proptest::prelude::*;
@@ -149,6 +149,7 @@ fn a_request_that_no_replica_can_hold_is_refused_with_its_place() {
         output_tokens: 20_000,
         session: 0,
         prefix_tokens: 0,
+        blocks: Blocks::default(),
     };
     let list = Requests::new(vec![row]).unwrap();
     let error = simulate(&list, &fleet(1, 1, 0.0), by_name("random", 0).unwrap().as_mut()).unwrap_err();

@@ -3,11 +3,13 @@
 #![allow(clippy::unwrap_used)]
 
 mod blis;
+mod blocks;
 mod contexts;
 mod environment;
 mod fleet;
 mod functions;
 mod gateways;
 mod layers;
+mod pools;
 mod residents;
 mod workflows;

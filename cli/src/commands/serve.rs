@@ -39,7 +39,13 @@ pub fn run(args: &ServeArgs, context: &mut Context<'_>) -> Result<(), Error> {
 }
 
 fn evaluate(args: &ServeEvaluateArgs, context: &mut Context<'_>) -> Result<(), Error> {
-    let rates = compare(&args.serving, &args.router, &args.rates, args.report.seed())?;
+    let rates = compare(
+        &args.serving,
+        &args.pools,
+        &args.router,
+        &args.rates,
+        args.report.seed(),
+    )?;
     if !args.report.quiet() {
         let tables = rates.0.iter().map(|(_, at)| at.table());
         let all: Vec<String> = (rates.table().into_iter())

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{ArgAction, Args, Subcommand};
 use pleach_experiments::evaluate::flag_values;
 use pleach_experiments::serving::functions::FunctionsConfig;
-use pleach_experiments::serving::{MixedConfig, ServingConfig};
+use pleach_experiments::serving::{MixedConfig, PoolsConfig, ServingConfig};
 
 use super::{ForceFlag, JsonFlag, PageFlag, QuietFlag, ReportFlags};
 
@@ -31,6 +31,8 @@ pub enum ServeCommand {
 Examples:
   pleach serve evaluate --router round-robin,least-tokens:own=false,least-ttft
   pleach serve evaluate --rates 0.8,1,1.2,1.4 --html routers.html
+  pleach serve evaluate --tpot-s 0.015 --pools 4:12,6:10,8:8 --router least-ttft
+  pleach serve evaluate --model llama-3-70b --replica-gpus 4 --replicas 4 --rate-per-s 20
   pleach serve evaluate --requests AzureLLMInferenceTrace_conv.csv.gz --faster 36 --refuse --router least-ttft:shed=1,router.json")]
     Evaluate(ServeEvaluateArgs),
     /// Search for a tree that routes, and judge it against the strongest rule
@@ -131,6 +133,9 @@ pub struct ServeEvaluateArgs {
     /// Requests and replicas.
     #[command(flatten)]
     pub serving: ServingConfig,
+    /// Pools.
+    #[command(flatten)]
+    pub pools: PoolsConfig,
     /// A page.
     #[command(flatten)]
     pub page: PageFlag,

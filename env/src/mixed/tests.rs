@@ -4,7 +4,7 @@ use pleach_scheduler::cluster::Capabilities;
 use pleach_scheduler::{ActionKind, ConfigError, Time, heuristics};
 use pleach_serving::llm::generate::RequestGenerator;
 use pleach_serving::llm::{
-    Autoscaler, Demand, Fleet, Pace, Request, Requests, Targets, Yield, autoscaler, by_name,
+    Autoscaler, Blocks, Demand, Fleet, Pace, Request, Requests, Targets, Yield, autoscaler, by_name,
     simulate as serve,
 };
 use pleach_workloads::{GeneratorConfig, JobSpec, Seed, Workload, generate};
@@ -45,6 +45,7 @@ fn one_request(arrival_s: f64, output_tokens: u32) -> Request {
         output_tokens,
         session: 0,
         prefix_tokens: 0,
+        blocks: Blocks::default(),
     }
 }
 

@@ -1,11 +1,11 @@
-//! Routers on the same lists, with paired intervals.
+//! Routers on the same lists, on whole replicas and on pools, with paired intervals.
 
 use pleach_env::Seed;
-use pleach_serving::llm::{Fleet, Outcome, Requests, Served, simulate};
+use pleach_serving::llm::{Fleet, Outcome, Pools, Requests, Served, simulate, simulate_pools};
 use rayon::prelude::*;
 use serde::Serialize;
 
-use super::{ServingConfig, router};
+use super::{PoolsConfig, ServingConfig, router};
 use crate::error::Error;
 use crate::evaluate::stats::{bootstrap_mean, mean};
 use crate::evaluate::table::Table;
@@ -15,10 +15,16 @@ use crate::workload_report::spread::sorted;
 /// What one router came to, mean over lists.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RouterRow {
-    /// Name or file.
+    /// Name or file; on pools, which, after it.
     pub router: String,
+    /// Replicas that compute prompts and that decode; none where each does both.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pools: Option<(usize, usize)>,
     /// Share of requests within both targets, %.
     pub hits_pct: f64,
+    /// Share within the target of the time to the first token, and within that of the time between tokens, %; told beside pools.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hits_by_target_pct: Option<[f64; 2]>,
     /// By how many points that is above the first router's, on the same lists; none for the first.
     pub gain_points: Option<f64>,
     /// Its 95 % interval; none with fewer than two lists.
@@ -50,6 +56,9 @@ pub struct Comparison {
     pub rate_per_s: f64,
     /// Lists.
     pub num_lists: usize,
+    /// Whether the lists tell blocks, so that replicas keep prompts by block.
+    #[serde(skip)]
+    pub by_block: bool,
     /// In the order given.
     pub routers: Vec<RouterRow>,
 }
@@ -80,18 +89,24 @@ impl Rates {
     }
 }
 
-/// Plays all routers on all lists, at each of these times the rate.
+/// Plays all routers on all lists, at each of these times the rate, and on each of the pools.
 ///
 /// # Errors
 /// A router or a setting that cannot be used.
-pub fn compare(config: &ServingConfig, routers: &[String], rates: &[f64], seed: u64) -> Result<Rates, Error> {
-    let fleet = config.fleet()?;
+pub fn compare(
+    config: &ServingConfig,
+    pools: &PoolsConfig,
+    routers: &[String],
+    rates: &[f64],
+    seed: u64,
+) -> Result<Rates, Error> {
+    let (fleet, pools) = (config.fleet()?, pools.of(config)?);
     for name in routers {
         router(name, seed)?;
     }
     let at = |rate: &f64| {
         let lists = config.draw(Seed(seed).child("serving", 0), usize::from(config.lists), *rate)?;
-        Ok((*rate, compare_on(&lists, &fleet, routers, seed)?))
+        Ok((*rate, compare_on(&lists, &fleet, &pools, routers, seed)?))
     };
     Ok(Rates(rates.iter().map(at).collect::<Result<_, Error>>()?))
 }
@@ -100,40 +115,67 @@ pub fn compare(config: &ServingConfig, routers: &[String], rates: &[f64], seed: 
 pub(super) fn compare_on(
     lists: &[Requests],
     fleet: &Fleet,
+    pools: &[Pools],
     routers: &[String],
     seed: u64,
 ) -> Result<Comparison, Error> {
-    let runs: Vec<(usize, usize)> = (0..routers.len())
-        .flat_map(|router| (0..lists.len()).map(move |list| (router, list)))
+    let forms: Vec<Option<&Pools>> = std::iter::once(None).chain(pools.iter().map(Some)).collect();
+    let entries: Vec<(Option<&Pools>, &str)> = forms
+        .iter()
+        .flat_map(|form| routers.iter().map(move |name| (*form, name.as_str())))
         .collect();
-    let played = runs.par_iter().map(|&(place, list)| {
+    let runs: Vec<(usize, usize)> = (0..entries.len())
+        .flat_map(|entry| (0..lists.len()).map(move |list| (entry, list)))
+        .collect();
+    let played = runs.par_iter().map(|&(entry, list)| {
+        let (pools, name) = entries[entry];
         let seed = Seed(seed).child("router", list as u64).0;
-        Ok(simulate(
-            &lists[list],
-            fleet,
-            router(&routers[place], seed)?.as_mut(),
-        )?)
+        let mut first = router(name, seed)?;
+        let Some(pools) = pools else {
+            return Ok(simulate(&lists[list], fleet, first.as_mut())?);
+        };
+        let mut second = router(name, Seed(seed).child("decode", 0).0)?;
+        let pooled = simulate_pools(&lists[list], fleet, pools, [first.as_mut(), second.as_mut()])?;
+        Ok(pooled.outcome)
     });
     let outcomes: Vec<Outcome> = played.collect::<Result<_, Error>>()?;
     let of_each: Vec<&[Outcome]> = outcomes.chunks(lists.len()).collect();
     let first = hits(of_each[0], fleet);
-    let rows = routers
-        .iter()
-        .zip(&of_each)
-        .enumerate()
-        .map(|(place, (name, outcomes))| {
-            row(
-                name,
-                outcomes,
-                hits(outcomes, fleet),
-                (place > 0).then_some(first.as_slice()),
-            )
-        });
+    let rows = entries.iter().zip(&of_each).enumerate();
+    let rows = rows.map(|(place, ((form, name), outcomes))| {
+        let paired = (place > 0).then_some(first.as_slice());
+        let mut row = row(name, outcomes, hits(outcomes, fleet), paired);
+        if !pools.is_empty() {
+            row.hits_by_target_pct = Some(hits_by_target(outcomes, fleet));
+        }
+        if let Some(pools) = form {
+            row.router = format!("{name}, {}:{}", pools.num_prefill, pools.num_decode);
+            row.pools = Some((pools.num_prefill, pools.num_decode));
+        }
+        row
+    });
     Ok(Comparison {
         rate_per_s: mean(&lists.iter().map(Requests::rate_per_s).collect::<Vec<_>>()),
         num_lists: lists.len(),
+        by_block: lists.iter().any(|list| !list.block_ids().is_empty()),
         routers: rows.collect(),
     })
+}
+
+/// Of all requests those within either target, mean over lists, %.
+fn hits_by_target(outcomes: &[Outcome], fleet: &Fleet) -> [f64; 2] {
+    let targets = fleet.targets;
+    let share = |is_hit: &dyn Fn(&Served) -> bool| {
+        let of_list = |outcome: &Outcome| {
+            let hits = outcome.served().filter(|served| is_hit(served)).count();
+            100.0 * hits as f64 / outcome.requests.len() as f64
+        };
+        mean(&outcomes.iter().map(of_list).collect::<Vec<_>>())
+    };
+    [
+        share(&|served| served.ttft_s <= targets.ttft_s),
+        share(&|served| served.tpot_s <= targets.tpot_s),
+    ]
 }
 
 /// Of each list, %.
@@ -155,7 +197,9 @@ fn row(name: &str, outcomes: &[Outcome], by_list: Vec<f64>, first: Option<&[f64]
     });
     RouterRow {
         router: name.to_string(),
+        pools: None,
         hits_pct: mean(&by_list),
+        hits_by_target_pct: None,
         gain_points: gains.as_deref().map(mean),
         gain_interval: gains.as_deref().and_then(|gains| bootstrap_mean(gains, 0.95)),
         refused_pct: over(&|outcome| 100.0 * outcome.refused_share()),
@@ -187,39 +231,70 @@ impl Comparison {
     /// The decisive column first.
     #[must_use]
     pub fn table(&self) -> Table {
-        let first = &self.routers[0].router;
-        let header = [
-            "router",
-            "hits %",
-            &format!("points over {first}"),
-            "refused %",
-            "TTFT p50 ms",
-            "p99 ms",
-            "TPOT p99 ms",
-        ];
+        let is_split = self.routers.iter().any(|row| row.hits_by_target_pct.is_some());
+        let gained = format!("points over {}", self.routers[0].router);
+        let mut header = vec!["router", "hits %"];
+        if is_split {
+            header.extend(["by TTFT %", "by TPOT %"]);
+        }
+        if self.by_block {
+            header.push("held %");
+        }
+        header.extend([&*gained, "refused %", "TTFT p50 ms", "p99 ms", "TPOT p99 ms"]);
         let rows = self.routers.iter().map(|row| {
             let gain = match (row.gain_points, row.gain_interval) {
                 (Some(gain), Some((low, high))) => format!("{gain:+.2} [{low:+.2}, {high:+.2}]"),
                 (Some(gain), None) => format!("{gain:+.2}"),
                 _ => String::new(),
             };
-            vec![
-                row.router.clone(),
-                format!("{:.2}", row.hits_pct),
+            let mut cells = vec![row.router.clone(), format!("{:.2}", row.hits_pct)];
+            let by_target = row.hits_by_target_pct.iter().flatten();
+            cells.extend(by_target.map(|hits| format!("{hits:.2}")));
+            if self.by_block {
+                cells.push(format!("{:.1}", row.reused_pct));
+            }
+            cells.extend([
                 gain,
                 format!("{:.2}", row.refused_pct),
                 format!("{:.0}", 1e3 * row.ttft_p50_s),
                 format!("{:.0}", 1e3 * row.ttft_p99_s),
                 format!("{:.1}", 1e3 * row.tpot_p99_s),
-            ]
+            ]);
+            cells
         });
+        let mut notes = vec![format!(
+            "mean over {} lists of {:.0} requests a second; hits: within both targets, refused requests are misses",
+            self.num_lists, self.rate_per_s
+        )];
+        notes.extend(self.best_pools());
         Table {
-            header: header.map(str::to_string).to_vec(),
+            header: header.into_iter().map(str::to_string).collect(),
             rows: rows.collect(),
-            notes: vec![format!(
-                "mean over {} lists of {:.0} requests a second; hits: within both targets, refused requests are misses",
-                self.num_lists, self.rate_per_s
-            )],
+            notes,
         }
+    }
+
+    /// The best pools beside the best router on whole replicas, in a sentence.
+    fn best_pools(&self) -> Option<String> {
+        let best = |is_pools: bool| {
+            let rows = self.routers.iter();
+            rows.filter(|row| row.pools.is_some() == is_pools)
+                .max_by(|one, other| one.hits_pct.total_cmp(&other.hits_pct))
+        };
+        let (pools, whole) = (best(true)?, best(false)?);
+        let gains: Vec<f64> = pools
+            .by_list
+            .iter()
+            .zip(&whole.by_list)
+            .map(|(one, other)| one - other)
+            .collect();
+        let interval = bootstrap_mean(&gains, 0.95)
+            .map_or_else(String::new, |(low, high)| format!(" [{low:+.2}, {high:+.2}]"));
+        Some(format!(
+            "best pools: {}, {:+.2}{interval} points over {} on whole replicas",
+            pools.router,
+            mean(&gains),
+            whole.router
+        ))
     }
 }

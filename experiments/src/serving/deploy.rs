@@ -15,7 +15,7 @@ use crate::run_folder::atomic_file;
 /// What a tree is exported with for an endpoint picker.
 #[derive(Args, Clone, Debug, PartialEq)]
 pub struct DeploymentConfig {
-    /// Language model of the endpoints: llama-3-8b, mistral-7b, qwen-2.5-7b, qwen-2.5-14b
+    /// Language model of the endpoints: llama-3-8b, mistral-7b, qwen-2.5-7b, qwen-2.5-14b, llama-3-70b, mixtral-8x7b
     #[arg(
         long,
         value_name = "NAME",
@@ -31,6 +31,10 @@ pub struct DeploymentConfig {
         help_heading = "Endpoint pickers"
     )]
     pub gpu: String,
+    /// GPUs of an endpoint, among which the model is split: 1, 2, 4, 8
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=8),
+        help_heading = "Endpoint pickers")]
+    pub replica_gpus: u32,
     /// Target of the time to the first token, s; `ttftS` in the picker's configuration
     #[arg(long, value_name = "S", default_value_t = 0.5, value_parser = flag_values::positive, help_heading = "Endpoint pickers")]
     pub ttft_s: f64,
@@ -48,6 +52,7 @@ impl Default for DeploymentConfig {
         DeploymentConfig {
             model: serving.model,
             gpu: serving.gpu,
+            replica_gpus: serving.replica_gpus,
             ttft_s: serving.ttft_s,
             tpot_s: serving.tpot_s,
             refuse: serving.refuse,
@@ -61,9 +66,13 @@ impl DeploymentConfig {
     /// # Errors
     /// A model or GPU that is not there, a tree that reads what no picker tells.
     pub fn plugin(&self, tree: &Tree, picker: EndpointPicker) -> Result<(&'static str, String), ConfigError> {
+        let gpus = match self.replica_gpus {
+            1 => "one".to_string(),
+            num => num.to_string(),
+        };
         let deployment = Deployment {
-            pace: Pace::of(&self.model, &self.gpu)?,
-            pace_of: format!("{} on one {}", self.model, self.gpu),
+            pace: Pace::split(&self.model, &self.gpu, self.replica_gpus)?,
+            pace_of: format!("{} on {gpus} {}", self.model, self.gpu),
             targets: Targets {
                 ttft_s: self.ttft_s,
                 tpot_s: self.tpot_s,

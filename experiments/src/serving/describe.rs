@@ -45,6 +45,9 @@ pub struct Description {
     pub turns: Summary,
     /// Tokens of prompts that stood in their conversations before, over all.
     pub prefix_share: f64,
+    /// Tokens of prompts in blocks that came before, over all; none where the list tells no blocks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub block_share: Option<f64>,
 }
 
 impl Description {
@@ -84,6 +87,7 @@ impl Description {
             num_sessions: turns.len(),
             turns: Summary::of(&sorted(turns.values().map(|turns| f64::from(*turns)))),
             prefix_share: prefixes / prompts,
+            block_share: requests.block_share(),
         }
     }
 
@@ -116,6 +120,9 @@ impl Description {
                 show_plain(variation)
             )
         });
+        let blocks = self.block_share.map_or_else(String::new, |share| {
+            format!("; {:.1} % stand in blocks that came before in any", 100.0 * share)
+        });
         let header = ["", "mean", "p10", "p50", "p90", "p99", "largest"];
         Table {
             header: header.map(str::to_string).to_vec(),
@@ -123,7 +130,7 @@ impl Description {
             notes: vec![
                 format!("{}{bursts}{variation}", self.size()),
                 format!(
-                    "{} conversations; {:.1} % of the tokens of prompts stood in them before",
+                    "{} conversations; {:.1} % of the tokens of prompts stood in them before{blocks}",
                     self.num_sessions,
                     100.0 * self.prefix_share
                 ),
@@ -170,7 +177,7 @@ impl Description {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pleach_serving::llm::Request;
+    use pleach_serving::llm::{Blocks, Request};
     use pleach_tests::assert_well_formed;
 
     #[test]
@@ -181,6 +188,7 @@ mod tests {
             output_tokens: 10,
             session,
             prefix_tokens,
+            blocks: Blocks::default(),
         };
         let rows = vec![
             request(100.0, 100, 1, 0),
@@ -213,6 +221,7 @@ mod tests {
             output_tokens: 1,
             session: 0,
             prefix_tokens: 0,
+            blocks: Blocks::default(),
         };
         let found = Description::of(&Requests::new(vec![one]).unwrap());
         assert_eq!((found.variance_to_mean, found.gap_s.mean), (None, None));

@@ -1,7 +1,7 @@
 //! Serving language models: routers compared on the same requests, and trees searched for that route.
 //!
-//! A list is drawn ([`ServingConfig`]) or a file's, cut into consecutive parts, so that there are pairs to compare. What is to be much
-//! is the share of requests within both targets; refused ones are misses.
+//! A list is drawn ([`ServingConfig`]) or a file's, cut into consecutive parts, so that there are pairs to compare. What is to
+//! be much is the share of requests within both targets; refused ones are misses.
 
 mod compare;
 mod deploy;
@@ -12,6 +12,7 @@ mod gain;
 mod learn;
 mod mixed;
 mod page;
+mod pools;
 mod race;
 mod rivals;
 mod routed;
@@ -59,6 +60,7 @@ pub use mixed::{
 };
 pub use pleach_serving::llm::certificates;
 pub use pleach_serving::llm::deploy::EndpointPicker;
+pub use pools::PoolsConfig;
 pub use search::{RoutingSearch, SearchedRouter, search_router};
 pub use train::{RoutingTraining, TrainedRouter, train_router};
 
@@ -89,7 +91,7 @@ pub struct ServingConfig {
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..=1000),
         help_heading = "Requests")]
     pub lists: u16,
-    /// Language model: llama-3-8b, mistral-7b, qwen-2.5-7b, qwen-2.5-14b
+    /// Language model: llama-3-8b, mistral-7b, qwen-2.5-7b, qwen-2.5-14b, llama-3-70b, mixtral-8x7b
     #[arg(
         long,
         value_name = "NAME",
@@ -100,7 +102,11 @@ pub struct ServingConfig {
     /// GPU type of a replica: H100, A100, L40S
     #[arg(long, value_name = "NAME", default_value = "H100", help_heading = "Replicas")]
     pub gpu: String,
-    /// Replicas of one GPU each, 1 to 4,096
+    /// GPUs of a replica, among which the model is split: 1, 2, 4, 8
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=8),
+        help_heading = "Replicas")]
+    pub replica_gpus: u32,
+    /// Replicas, 1 to 4,096
     #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u16).range(1..=4096),
         help_heading = "Replicas")]
     pub replicas: u16,
@@ -136,6 +142,7 @@ impl Default for ServingConfig {
             lists: 5,
             model: "llama-3-8b".into(),
             gpu: "H100".into(),
+            replica_gpus: 1,
             replicas: 16,
             gateways: 1,
             scrape_s: 1.0,
@@ -153,7 +160,7 @@ impl ServingConfig {
     /// A model or GPU that is not there, a number out of range.
     pub fn fleet(&self) -> Result<Fleet, ConfigError> {
         let fleet = Fleet {
-            pace: Pace::of(&self.model, &self.gpu)?,
+            pace: Pace::split(&self.model, &self.gpu, self.replica_gpus)?,
             num_replicas: usize::from(self.replicas),
             num_gateways: usize::from(self.gateways),
             scrape_s: self.scrape_s,
@@ -248,7 +255,7 @@ fn cut(whole: &Requests, (from, to): (f64, f64), num: usize) -> Result<Vec<Reque
             arrival_s: row.arrival_s - begins_s,
             ..*row
         });
-        Requests::new(rows.collect())
+        whole.of_rows(rows.collect())
     });
     Ok(parts.collect::<Result<_, _>>()?)
 }

@@ -183,7 +183,7 @@ fn judged(
             settings.judge_lists,
             part.rate,
         )?;
-        let mut table = compare_on(&lists, fleet, std::slice::from_ref(&part.rival), root.0)?;
+        let mut table = compare_on(&lists, fleet, &[], std::slice::from_ref(&part.rival), root.0)?;
         for (name, tree) in [("tree", Some(&tree)), ("best start", start.as_ref())] {
             let Some(tree) = tree else { continue };
             let outcomes = lists.par_iter().map(|list| {

@@ -33,6 +33,13 @@ fn the_defaults_of_flags_are_those_of_the_configuration() {
     }
     let flags = <Flags as clap::Parser>::parse_from(["serve"]);
     assert_eq!(flags.serving, ServingConfig::default());
+    #[derive(clap::Parser)]
+    struct Split {
+        #[command(flatten)]
+        pools: PoolsConfig,
+    }
+    let flags = <Split as clap::Parser>::parse_from(["serve"]);
+    assert_eq!(flags.pools, PoolsConfig::default());
     let flags = <Exports as clap::Parser>::parse_from(["export"]);
     assert_eq!(flags.deployment, DeploymentConfig::default());
 }
@@ -40,7 +47,13 @@ fn the_defaults_of_flags_are_those_of_the_configuration() {
 #[test]
 fn a_comparison_is_paired_with_its_first_router_and_repeats_itself() {
     let routers = names(&["round-robin", "least-ttft", "round-robin"]);
-    let at = |seed: u64| compare(&small(), &routers, &[1.0], seed).unwrap().0.remove(0).1;
+    let at = |seed: u64| {
+        compare(&small(), &PoolsConfig::default(), &routers, &[1.0], seed)
+            .unwrap()
+            .0
+            .remove(0)
+            .1
+    };
     let found = at(1);
     assert_eq!(found, at(1));
     assert_eq!((found.num_lists, found.routers[0].gain_points), (3, None));
@@ -54,9 +67,53 @@ fn a_comparison_is_paired_with_its_first_router_and_repeats_itself() {
 }
 
 #[test]
+fn pools_stand_beside_the_fleet_with_hits_by_either_target() {
+    let routers = names(&["least-tokens", "round-robin"]);
+    let split = |pools: &[&str]| PoolsConfig {
+        pools: names(pools),
+        ..PoolsConfig::default()
+    };
+    let at = |pools: &PoolsConfig| compare(&small(), pools, &routers, &[1.0], 1);
+    let whole = at(&split(&[])).unwrap().0.remove(0).1;
+    let found = at(&split(&["1:3", "2:2"])).unwrap().0.remove(0).1;
+    let told: Vec<&str> = found.routers.iter().map(|row| row.router.as_str()).collect();
+    assert_eq!(
+        told,
+        [
+            "least-tokens",
+            "round-robin",
+            "least-tokens, 1:3",
+            "round-robin, 1:3",
+            "least-tokens, 2:2",
+            "round-robin, 2:2"
+        ]
+    );
+    for (row, alone) in found.routers.iter().zip(&whole.routers) {
+        assert_eq!((row.hits_pct, alone.hits_by_target_pct), (alone.hits_pct, None));
+    }
+    for row in &found.routers {
+        let [ttft, tpot] = row.hits_by_target_pct.unwrap();
+        assert!(row.hits_pct <= ttft.min(tpot) + 1e-9, "{}", row.router);
+    }
+    let text = found.table().to_terminal();
+    assert!(
+        text.contains("by TTFT %") && text.contains("best pools: "),
+        "{text}"
+    );
+    assert!(!whole.table().to_terminal().contains("pools"));
+    for wrong in ["4", "0:4", "3:2", "x:1"] {
+        let error = at(&split(&[wrong])).unwrap_err().to_string();
+        assert!(
+            error.contains("P + D = 4") && error.contains("Try 2:2"),
+            "{error}"
+        );
+    }
+}
+
+#[test]
 fn a_page_shows_hits_over_rates_and_a_distribution_for_each() {
     let routers = names(&["round-robin", "least-ttft"]);
-    let rates = compare(&small(), &routers, &[1.0, 2.0], 1).unwrap();
+    let rates = compare(&small(), &PoolsConfig::default(), &routers, &[1.0, 2.0], 1).unwrap();
     let table = rates.table().unwrap();
     let hits = |column: usize| -> f64 { table.rows[0][column].parse().unwrap() };
     assert!(hits(1) > hits(2), "more requests, fewer hits");
@@ -76,7 +133,12 @@ fn a_page_shows_hits_over_rates_and_a_distribution_for_each() {
         0,
         "at both widths"
     );
-    assert!(compare(&small(), &routers, &[1.0], 1).unwrap().table().is_none());
+    assert!(
+        compare(&small(), &PoolsConfig::default(), &routers, &[1.0], 1)
+            .unwrap()
+            .table()
+            .is_none()
+    );
 }
 
 #[test]
@@ -140,14 +202,21 @@ fn a_searched_tree_is_judged_on_lists_of_its_own_and_plays_from_its_file() {
     let path = folder.path().join("router.json");
     std::fs::write(&path, found.tree.to_json()).unwrap();
     assert_eq!(tree(&path).unwrap(), found.tree);
-    let by_file = compare(&small(), &names(&[path.to_str().unwrap()]), &[1.0], 1).unwrap();
+    let by_file = compare(
+        &small(),
+        &PoolsConfig::default(),
+        &names(&[path.to_str().unwrap()]),
+        &[1.0],
+        1,
+    )
+    .unwrap();
     assert!(by_file.0[0].1.routers[0].hits_pct > 0.0);
 }
 
 #[test]
 fn routers_that_are_not_there_and_trees_of_jobs_are_refused() {
     for (text, expected) in [("fastest", "least-ttft"), ("nowhere.json", "nowhere.json")] {
-        let error = compare(&small(), &names(&[text]), &[1.0], 1)
+        let error = compare(&small(), &PoolsConfig::default(), &names(&[text]), &[1.0], 1)
             .unwrap_err()
             .to_string();
         assert!(error.contains(expected), "{error}");
@@ -167,8 +236,14 @@ fn routers_that_are_not_there_and_trees_of_jobs_are_refused() {
         .filter(|path| path.is_file() && path.to_string_lossy().contains("tree"))
         .min();
     let tree_of_jobs = tree_of_jobs.expect("the repository has trees");
-    let error = compare(&small(), &names(&[tree_of_jobs.to_str().unwrap()]), &[1.0], 1)
-        .unwrap_err()
-        .to_string();
+    let error = compare(
+        &small(),
+        &PoolsConfig::default(),
+        &names(&[tree_of_jobs.to_str().unwrap()]),
+        &[1.0],
+        1,
+    )
+    .unwrap_err()
+    .to_string();
     assert!(error.contains("tree"), "{error}");
 }

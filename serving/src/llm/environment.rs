@@ -131,7 +131,7 @@ impl Routing {
             Lists::Drawn(generator) => generator.draw(Seed(seed))?,
             Lists::Given(lists) => lists[(seed % lists.len() as u64) as usize].clone(),
         };
-        let mut run = Run::new(Cow::Owned(list.into_rows()), Cow::Owned(self.fleet.clone()))?;
+        let mut run = Run::new(Cow::Owned(list), Cow::Owned(self.fleet.clone()))?;
         run.meet();
         columns::write(&run.decision(), &mut self.rows, &mut self.context);
         self.run = Some(run);

@@ -10,15 +10,16 @@
 
 use std::collections::HashMap;
 use std::path::Path;
+use std::sync::Arc;
 
 use pleach_tables::clock::{TimeFormat, UTC};
 use pleach_tables::{Error, Lines, Table, replace};
 use serde::Deserialize;
 
-use crate::llm::request::{ARRIVAL_S_MAX, Request, Requests, TOKENS_MAX};
+use crate::llm::request::{ARRIVAL_S_MAX, BLOCK_TOKENS, Blocks, Request, Requests, TOKENS_MAX};
 
-/// Tokens of a block of a Mooncake list.
-const BLOCK_TOKENS: u32 = 512;
+/// Most blocks of a list: as many as there are tokens in its prompts at most, within numbers of 32 bits.
+const BLOCKS_MAX: usize = 100_000_000;
 /// So many blocks in common make one conversation: the first is often a system prompt that all share. *Assumed.*
 const COMMON_BLOCKS_MIN: usize = 2;
 /// What to do about a row.
@@ -44,18 +45,24 @@ pub fn read(path: &Path) -> Result<Read, Error> {
     let is_json = lines
         .next_line()?
         .is_some_and(|line| line.trim_start().starts_with('{'));
-    let (rows, format, num_left_out) = if is_json { mooncake(path)? } else { table(path)? };
+    let mut block_ids = Vec::new();
+    let (rows, format, num_left_out) = if is_json {
+        mooncake(path, &mut block_ids)?
+    } else {
+        table(path)?
+    };
     let first_s = rows.iter().map(|row| row.arrival_s).fold(f64::INFINITY, f64::min);
     let rows = rows.into_iter().map(|row| Request {
         arrival_s: row.arrival_s - first_s,
         ..row
     });
-    let requests = Requests::new(rows.collect()).map_err(|error| Error::Data {
-        file: path.display().to_string(),
-        line: 0,
-        column: "-".into(),
-        message: error.to_string(),
-    })?;
+    let requests =
+        Requests::with_blocks(rows.collect(), Arc::from(block_ids)).map_err(|error| Error::Data {
+            file: path.display().to_string(),
+            line: 0,
+            column: "-".into(),
+            message: error.to_string(),
+        })?;
     Ok(Read {
         requests,
         format,
@@ -105,6 +112,7 @@ fn table(path: &Path) -> Result<Rows, Error> {
                 table.number(session, 0.0, f64::from(u32::MAX), FIX)? as u32
             },
             prefix_tokens,
+            blocks: Blocks::default(),
         });
     }
     Ok((rows, "ours", num_left_out))
@@ -137,6 +145,7 @@ fn azure(table: &mut Table) -> Result<Rows, Error> {
             output_tokens,
             session: rows.len() as u32,
             prefix_tokens: 0,
+            blocks: Blocks::default(),
         });
     }
     Ok((rows, "Azure LLM inference", num_left_out))
@@ -151,9 +160,11 @@ struct Line {
     hash_ids: Vec<u64>,
 }
 
-/// A block's id stands for all text up to its end, so a known id is a prefix of one that came before.
-fn mooncake(path: &Path) -> Result<Rows, Error> {
+/// A block's id stands for all text up to its end, so a known id is a prefix of one that came before. Whole blocks of each
+/// prompt are added to `block_ids`, numbered as they come.
+fn mooncake(path: &Path, block_ids: &mut Vec<u32>) -> Result<Rows, Error> {
     let mut lines = Lines::open(path)?;
+    let mut numbers: HashMap<u64, u32> = HashMap::new();
     let (mut rows, mut num_left_out, mut num_sessions) = (Vec::new(), 0, 0);
     let mut homes: HashMap<u64, u32> = HashMap::new();
     while let Some(text) = lines.next_line()? {
@@ -180,18 +191,35 @@ fn mooncake(path: &Path) -> Result<Rows, Error> {
         let prefix_tokens = (common as u32)
             .saturating_mul(BLOCK_TOKENS)
             .min(line.input_length - 1);
+        let num_whole = (line.input_length / BLOCK_TOKENS) as usize;
+        let whole = &line.hash_ids[..num_whole.min(line.hash_ids.len())];
+        if block_ids.len() + whole.len() > BLOCKS_MAX {
+            return Err(lines.error(
+                "hash_ids",
+                format!("more than {BLOCKS_MAX} blocks; give a part of the list"),
+            ));
+        }
+        let blocks = Blocks {
+            first: block_ids.len() as u32,
+            num: whole.len() as u32,
+        };
+        for id in whole {
+            let next = numbers.len() as u32;
+            block_ids.push(*numbers.entry(*id).or_insert(next));
+        }
         rows.push(Request {
             arrival_s: line.timestamp / 1e3,
             prompt_tokens: line.input_length,
             output_tokens: line.output_length,
             session,
             prefix_tokens,
+            blocks,
         });
     }
     Ok((rows, "Mooncake", num_left_out))
 }
 
-/// Writes a list in our format.
+/// Writes a list in our format, without blocks.
 ///
 /// # Errors
 /// What the system says; nothing is left behind then.
@@ -205,6 +233,7 @@ pub fn write(path: &Path, requests: &Requests) -> Result<(), Error> {
                 output_tokens,
                 session,
                 prefix_tokens,
+                blocks: _,
             } = row;
             writeln!(
                 out,
@@ -276,6 +305,16 @@ mod tests {
             seen.collect::<Vec<_>>(),
             [(0, 0, 0.0), (0, 1536, 2.5), (1, 0, 3.0)]
         );
+        // Whole blocks, as they come: 2 of 1,400 tokens, 3 of 2,000, 1 of 700; of 4,100 tokens 2 x 512 + 512 came before.
+        let ids = read.requests.block_ids();
+        let of_each: Vec<&[u32]> = read
+            .requests
+            .rows()
+            .iter()
+            .map(|row| row.blocks.of(ids))
+            .collect();
+        assert_eq!(of_each, [&[0, 1][..], &[0, 1, 2], &[0]]);
+        assert_eq!(read.requests.block_share(), Some(1536.0 / 4100.0));
     }
 
     #[test]

@@ -10,7 +10,7 @@ use pleach_workloads::normal::standard_normal;
 use rand::{Rng, RngExt as _};
 use serde::{Deserialize, Serialize};
 
-use crate::llm::request::{ARRIVAL_S_MAX, Request, Requests};
+use crate::llm::request::{ARRIVAL_S_MAX, Blocks, Request, Requests};
 
 /// Longest prompt and answer that are drawn, tokens. *Assumed*: contexts of 16,384 tokens.
 const PROMPT_TOKENS_MAX: f64 = 14_000.0;
@@ -173,6 +173,7 @@ impl RequestGenerator {
                     output_tokens,
                     session,
                     prefix_tokens: said_tokens,
+                    blocks: Blocks::default(),
                 });
             }
             said_tokens += new_tokens + output_tokens;

@@ -1,8 +1,9 @@
 //! Large language models: requests, replicas that batch them, and the routers in front.
 //!
 //! A list of [`Requests`] comes from a file ([`mod@file`]) or a generator ([`mod@generate`]). [`simulate`] plays it on replicas
-//! ([`Replica`]) behind gateways, each of which sends its requests by a [`Router`] that reads facts of a stated age; [`Routing`] is
-//! the same loop in steps, for learners. What a policy reads are the columns of [`SCHEMA`], so trees, exports and certificates are
+//! ([`Replica`]) behind gateways, each of which sends its requests by a [`Router`] that reads facts of a stated age, and
+//! [`simulate_pools`] on replicas that compute prompts and others that decode; [`Routing`] is the loop of the former in steps,
+//! for learners. What a policy reads are the columns of [`SCHEMA`], so trees, exports and certificates are
 //! those of training jobs.
 //!
 //! # What is deliberately not here
@@ -18,7 +19,9 @@ pub mod file;
 mod fleet;
 mod gateway;
 pub mod generate;
+mod link;
 mod outcome;
+mod pools;
 mod replica;
 mod request;
 mod router;
@@ -35,9 +38,11 @@ pub use columns::{ROUTING_1, ROUTING_2, SCHEMA};
 pub use environment::{Lists, Reward, Routing, Step};
 pub use explain::{Explaining, RequestTold, RowTold};
 pub use fleet::Fleet;
+pub use link::Link;
 pub use outcome::{Outcome, Served, Tally, Targets};
+pub use pools::{Pooled, Pools, simulate_pools};
 pub use replica::{Event, Replica, Told, Work};
-pub use request::{ARRIVAL_S_MAX, REQUESTS_MAX, Request, Requests, TOKENS_MAX};
+pub use request::{ARRIVAL_S_MAX, BLOCK_TOKENS, Blocks, REQUESTS_MAX, Request, Requests, TOKENS_MAX};
 pub use router::{Believed, Decision, Facts, Flow, Lately, POLICIES, Router, ScorerRouter, Sent, by_name};
 pub use service::{Load, Route, Service};
 pub use simulate::simulate;

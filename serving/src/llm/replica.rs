@@ -5,58 +5,32 @@
 //! that sum is what the steps would add up to, to the last digit.
 //!
 //! # Rules (those of vLLM's scheduler, version 1, in short)
-//! Requests are taken up in the order of arrival, while the batch has a place and the prompt's keys and values fit; what an answer
-//! will need is not reserved. Where the next tokens do not fit, the youngest request of the batch gives up its place, and its prompt
-//! and answer so far are computed anew. A prefix that the replica still holds is not computed.
+//! Requests are taken up in the order of arrival, while the batch has a place and the prompt's keys and values fit; what an
+//! answer will need is not reserved. Where the next tokens do not fit, the youngest request of the batch gives up its place,
+//! and its prompt and answer so far are computed anew. A prefix that the replica still holds is not computed: by block where
+//! the list tells the blocks of prompts, which requests then share, else the context of the conversation's last request. A
+//! prompt that was computed elsewhere joins the batch with its first token as soon as its keys and values fit.
 //!
 //! # What is deliberately not here
-//! Blocks of keys and values (a token is the unit), prefixes that different conversations share, speculative decoding, several GPUs.
+//! Blocks of what a request uses alone (a token is the unit), blocks of answers (no list tells them), speculative decoding.
 
+mod blocks;
+mod kept;
 mod prefixes;
+mod series;
 #[cfg(test)]
 mod tests;
+mod work;
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
+use std::sync::Arc;
 
 use crate::llm::step_time::Pace;
-use prefixes::Prefixes;
-
-/// A request on its way through a replica.
-#[derive(Clone, Copy, Debug)]
-pub struct Work {
-    /// Whose it is, for the caller.
-    pub id: u32,
-    /// Conversation.
-    pub session: u32,
-    /// Prompt, and what had been answered where it is computed anew.
-    pub prompt_tokens: u32,
-    /// Of which the replica may hold so many already.
-    pub prefix_tokens: u32,
-    /// Tokens still to come, at least 1.
-    pub output_tokens: u32,
-}
-
-/// What a replica tells of a request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Event {
-    /// The first token is there.
-    First,
-    /// The last token is there.
-    Last,
-}
-
-/// Told events: whose, what, when (ps).
-pub type Told = (u32, Event, u64);
-
-/// A request whose prompt is being computed.
-#[derive(Clone, Copy, Debug)]
-struct Prefill {
-    work: Work,
-    left_tokens: u32,
-    /// It has had its first token before.
-    is_anew: bool,
-}
+use kept::Kept;
+use series::{series, steps_until};
+use work::Prefill;
+pub use work::{Event, Told, Work};
 
 /// A request of the batch, in the order in which it joined.
 #[derive(Clone, Copy, Debug)]
@@ -93,7 +67,7 @@ pub struct Replica {
     prefill_tokens: u64,
     /// Tokens of prompts that wait, on the way among them.
     waiting_tokens: u64,
-    prefixes: Prefixes,
+    kept: Kept,
     /// Times that a request gave up its place.
     num_recomputed: u64,
     /// Tokens of prompts that were held already.
@@ -105,9 +79,15 @@ pub struct Replica {
 }
 
 impl Replica {
-    /// An empty one.
+    /// An empty one that keeps what has ended by conversation.
     #[must_use]
     pub fn new(pace: Pace) -> Replica {
+        Replica::with_blocks(pace, &Arc::default())
+    }
+
+    /// An empty one that keeps prompts by these blocks, or by conversation where there are none.
+    #[must_use]
+    pub fn with_blocks(pace: Pace, ids: &Arc<[u32]>) -> Replica {
         Replica {
             pace,
             now_ps: 0,
@@ -123,7 +103,7 @@ impl Replica {
             context_tokens: 0,
             prefill_tokens: 0,
             waiting_tokens: 0,
-            prefixes: Prefixes::default(),
+            kept: Kept::of(ids),
             num_recomputed: 0,
             reused_tokens: 0,
             computed_tokens: 0,
@@ -232,11 +212,12 @@ impl Replica {
         Work {
             prompt_tokens: running.work.prompt_tokens + given,
             output_tokens: running.work.output_tokens - given,
+            is_computed: false,
             ..running.work
         }
     }
 
-    /// Takes a request that arrives at `arrival_ps`, no earlier than those before it.
+    /// Takes a request that arrives at `arrival_ps`.
     ///
     /// # Panics
     /// Where it never fits ([`Replica::takes`]).
@@ -246,8 +227,12 @@ impl Replica {
             "{work:?} never fits"
         );
         self.waiting_tokens += u64::from(work.prompt_tokens);
-        self.on_the_way
-            .push_back((arrival_ps + self.pace.before_queue_ps, work));
+        let ready_ps = arrival_ps + self.pace.before_queue_ps;
+        // Nearly always the last.
+        let later = self.on_the_way.iter().rev();
+        let later = later.take_while(|(other_ps, _)| *other_ps > ready_ps).count();
+        let place = self.on_the_way.len() - later;
+        self.on_the_way.insert(place, (ready_ps, work));
     }
 
     /// Goes on to the first end of a step at or after `to_ps`; `told` gets what happened, in order of time.
@@ -264,9 +249,9 @@ impl Replica {
                 .is_some_and(|(ready_ps, _)| *ready_ps <= self.now_ps)
             {
                 let (_, work) = self.on_the_way.pop_front().expect("there is a front");
-                self.waiting.push_back((work, false));
+                self.waiting.push_back((work, work.is_computed));
             }
-            self.take_up();
+            self.take_up(told);
             let until_ps = self
                 .on_the_way
                 .front()
@@ -287,30 +272,48 @@ impl Replica {
         }
     }
 
+    /// Tokens of all contexts, blocks that several have in common once.
     fn kv_used(&self) -> u64 {
-        self.context_tokens + self.prefill_tokens
+        self.context_tokens + self.prefill_tokens - self.kept.shared_tokens()
+    }
+
+    /// Tokens for which nobody needs the memory.
+    fn kv_left(&self) -> u64 {
+        self.pace.kv_tokens.saturating_sub(self.kv_used())
     }
 
     /// Takes up waiting requests, in their order, while there is room.
-    fn take_up(&mut self) {
+    fn take_up(&mut self, told: &mut Vec<Told>) {
         while let Some((work, is_anew)) = self.waiting.front().copied() {
-            let has_place = self.num_running() < u64::from(self.pace.batch_max);
+            if self.num_running() >= u64::from(self.pace.batch_max) {
+                return;
+            }
+            let (held_blocks, shared_tokens) = self.kept.find(&work);
             // The next token of each must fit beside the prompt.
-            let needed = self.kv_used() + self.num_running + u64::from(work.prompt_tokens) + 1;
-            if !has_place || (needed > self.pace.kv_tokens && self.num_running() > 0) {
+            let needed =
+                self.kv_used() + self.num_running + u64::from(work.prompt_tokens) + 1 - shared_tokens;
+            if needed > self.pace.kv_tokens && self.num_running() > 0 {
                 return;
             }
             self.waiting.pop_front();
             self.waiting_tokens -= u64::from(work.prompt_tokens);
             self.prefill_tokens += u64::from(work.prompt_tokens);
-            self.prefixes.shrink(self.pace.kv_tokens - self.kv_used());
-            let held = self.prefixes.take(work.session).min(work.prefix_tokens);
-            self.reused_tokens += u64::from(held);
-            self.prefills.push_back(Prefill {
+            self.kept.hold(work.blocks, 0, held_blocks);
+            self.kept.shrink(self.kv_left());
+            let mut prefill = Prefill {
                 work,
-                left_tokens: work.prompt_tokens - held,
+                left_tokens: 0,
+                held_blocks,
                 is_anew,
-            });
+            };
+            if work.is_computed {
+                self.join(prefill, told);
+                continue;
+            }
+            let held = self.kept.reuse(&work, held_blocks);
+            self.reused_tokens += u64::from(held);
+            prefill.left_tokens = work.prompt_tokens - held;
+            self.prefills.push_back(prefill);
         }
     }
 
@@ -336,7 +339,7 @@ impl Replica {
         self.now_ps += self.pace.step(batch, self.context_tokens, prompt_tokens);
         self.computed_tokens += prompt_tokens;
         self.steps += 1;
-        self.context_tokens += batch;
+        self.grow(batch);
         self.leave(told);
         for _ in 0..num_done {
             let prefill = self.prefills.pop_front().expect("as many were counted");
@@ -348,12 +351,14 @@ impl Replica {
     fn join(&mut self, prefill: Prefill, told: &mut Vec<Told>) {
         let work = prefill.work;
         self.prefill_tokens -= u64::from(work.prompt_tokens);
+        self.kept.hold(work.blocks, prefill.held_blocks, work.blocks.num);
         if !prefill.is_anew {
             told.push((work.id, Event::First, self.now_ps));
         }
         if work.output_tokens == 1 {
             told.push((work.id, Event::Last, self.now_ps));
-            self.keep_prefix(work);
+            self.kept.release(work.blocks, work.blocks.num);
+            self.keep(work);
             return;
         }
         let running = Running {
@@ -390,8 +395,14 @@ impl Replica {
             .min(steps_until(first, more, until_ps.saturating_sub(self.now_ps)));
         self.now_ps += series(first, more, steps) as u64;
         self.steps += steps;
-        self.context_tokens += steps * batch;
+        self.grow(steps * batch);
         self.leave(told);
+    }
+
+    /// Contexts have so many tokens more.
+    fn grow(&mut self, tokens: u64) {
+        self.context_tokens += tokens;
+        self.kept.shrink_blocks(self.kv_left());
     }
 
     /// Those whose last token is there leave.
@@ -408,7 +419,7 @@ impl Replica {
             }
             let running = self.remove(slot);
             told.push((running.work.id, Event::Last, self.now_ps));
-            self.keep_prefix(running.work);
+            self.keep(running.work);
         }
     }
 
@@ -419,6 +430,7 @@ impl Replica {
             if let Some(prefill) = self.prefills.pop_back() {
                 let tokens = u64::from(prefill.work.prompt_tokens);
                 self.prefill_tokens -= tokens;
+                self.kept.release(prefill.work.blocks, prefill.held_blocks);
                 self.waiting_tokens += tokens;
                 self.waiting.push_front((prefill.work, prefill.is_anew));
                 continue;
@@ -445,6 +457,7 @@ impl Replica {
         self.num_running -= 1;
         let given = self.steps - running.joined_step + 1;
         self.context_tokens -= u64::from(running.work.prompt_tokens) + given;
+        self.kept.release(running.work.blocks, running.work.blocks.num);
         // Ended ones at the front would be kept for ever.
         while let Some(&(joined_step, slot)) = self.order.front() {
             if self.slots[slot as usize].is_some_and(|running| running.joined_step == joined_step) {
@@ -456,34 +469,9 @@ impl Replica {
     }
 
     /// The context of what has ended stays where there is room.
-    fn keep_prefix(&mut self, work: Work) {
+    fn keep(&mut self, work: Work) {
         self.num_ended += 1;
-        let tokens = work.prompt_tokens + work.output_tokens;
-        self.prefixes.keep(work.session, tokens);
-        self.prefixes
-            .shrink(self.pace.kv_tokens.saturating_sub(self.kv_used()));
+        self.kept.keep(&work);
+        self.kept.shrink(self.kv_left());
     }
-}
-
-/// The sum of `steps` terms, the first of which is `first` and each later one larger by `more`, ps.
-fn series(first: u64, more: u64, steps: u64) -> u128 {
-    let steps = u128::from(steps);
-    steps * u128::from(first) + u128::from(more) * (steps * steps.saturating_sub(1) / 2)
-}
-
-/// The least number of terms, at least 1, whose sum is `span` or more.
-fn steps_until(first: u64, more: u64, span: u64) -> u64 {
-    if more == 0 {
-        return span.div_ceil(first).max(1);
-    }
-    let (middle, more_f) = (first as f64 - more as f64 / 2.0, more as f64);
-    let root = (middle * middle + 2.0 * more_f * span as f64).sqrt();
-    let mut steps = (((root - middle) / more_f) as u64).max(1);
-    while series(first, more, steps) < u128::from(span) {
-        steps += 1;
-    }
-    while steps > 1 && series(first, more, steps - 1) >= u128::from(span) {
-        steps -= 1;
-    }
-    steps
 }

@@ -1,5 +1,8 @@
 //! Requests and lists of them.
 
+use std::collections::HashSet;
+use std::sync::Arc;
+
 use pleach_scheduler::ConfigError;
 
 /// Most requests of a list.
@@ -8,6 +11,26 @@ pub const REQUESTS_MAX: usize = 10_000_000;
 pub const ARRIVAL_S_MAX: f64 = 8_640_000.0;
 /// Most tokens of a prompt or an answer.
 pub const TOKENS_MAX: u32 = 2_000_000;
+
+/// Tokens of a block of a prompt (Mooncake's).
+pub const BLOCK_TOKENS: u32 = 512;
+
+/// The whole blocks of a prompt: a part of [`Requests::block_ids`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Blocks {
+    /// Place of the first.
+    pub first: u32,
+    /// 0 where a list tells none.
+    pub num: u32,
+}
+
+impl Blocks {
+    /// Their ids among those of a list.
+    #[must_use]
+    pub fn of(self, ids: &[u32]) -> &[u32] {
+        &ids[self.first as usize..(self.first + self.num) as usize]
+    }
+}
 
 /// What a user asks of a model.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -22,12 +45,15 @@ pub struct Request {
     pub session: u32,
     /// The first so many tokens of the prompt stood in the conversation's last request and its answer.
     pub prefix_tokens: u32,
+    /// Whole blocks of the prompt, where the list tells them.
+    pub blocks: Blocks,
 }
 
 /// Requests by arrival.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Requests {
     rows: Vec<Request>,
+    block_ids: Arc<[u32]>,
 }
 
 impl Requests {
@@ -35,7 +61,16 @@ impl Requests {
     ///
     /// # Errors
     /// Numbers out of range, named by their place.
-    pub fn new(mut rows: Vec<Request>) -> Result<Requests, ConfigError> {
+    pub fn new(rows: Vec<Request>) -> Result<Requests, ConfigError> {
+        Requests::with_blocks(rows, Arc::default())
+    }
+
+    /// The same with the ids of the blocks of their prompts. An id stands for all text up to the end of its block, so prompts
+    /// with an id in common begin alike.
+    ///
+    /// # Errors
+    /// Numbers out of range, named by their place.
+    pub fn with_blocks(mut rows: Vec<Request>, block_ids: Arc<[u32]>) -> Result<Requests, ConfigError> {
         if rows.is_empty() || rows.len() > REQUESTS_MAX {
             let allowed = format!("1 to {REQUESTS_MAX} requests");
             return Err(ConfigError::new(
@@ -46,10 +81,18 @@ impl Requests {
             ));
         }
         for (place, row) in rows.iter().enumerate() {
-            check(place, row)?;
+            check(place, row, block_ids.len())?;
         }
         rows.sort_by(|one, other| one.arrival_s.total_cmp(&other.arrival_s));
-        Ok(Requests { rows })
+        Ok(Requests { rows, block_ids })
+    }
+
+    /// Other requests with these blocks.
+    ///
+    /// # Errors
+    /// Numbers out of range, named by their place.
+    pub fn of_rows(&self, rows: Vec<Request>) -> Result<Requests, ConfigError> {
+        Requests::with_blocks(rows, Arc::clone(&self.block_ids))
     }
 
     /// By arrival.
@@ -58,10 +101,26 @@ impl Requests {
         &self.rows
     }
 
-    /// By arrival, without the list.
+    /// Ids of all prompts' blocks; none where the list tells none.
     #[must_use]
-    pub fn into_rows(self) -> Vec<Request> {
-        self.rows
+    pub fn block_ids(&self) -> &Arc<[u32]> {
+        &self.block_ids
+    }
+
+    /// Share of the tokens of prompts that stand in blocks of requests that came before: what one cache without bound would hold,
+    /// 0 to 1; none where the list tells no blocks.
+    #[must_use]
+    pub fn block_share(&self) -> Option<f64> {
+        let mut seen: HashSet<u32> = HashSet::new();
+        let (mut all, mut held) = (0, 0);
+        for row in &self.rows {
+            let ids = row.blocks.of(&self.block_ids);
+            let num = ids.iter().take_while(|id| seen.contains(id)).count() as u32;
+            held += u64::from((num * BLOCK_TOKENS).min(row.prompt_tokens - 1));
+            all += u64::from(row.prompt_tokens);
+            seen.extend(ids);
+        }
+        (!self.block_ids.is_empty()).then(|| held as f64 / all as f64)
     }
 
     /// Requests a second, from the first to the last.
@@ -83,11 +142,11 @@ impl Requests {
             arrival_s: row.arrival_s / factor,
             ..*row
         });
-        Requests::new(rows.collect())
+        self.of_rows(rows.collect())
     }
 }
 
-fn check(place: usize, row: &Request) -> Result<(), ConfigError> {
+fn check(place: usize, row: &Request, num_ids: usize) -> Result<(), ConfigError> {
     let refuse = |key: &str, value: String, allowed: String| {
         let key = format!("requests[{place}].{key}");
         Err(ConfigError::new(
@@ -115,6 +174,12 @@ fn check(place: usize, row: &Request) -> Result<(), ConfigError> {
     if row.prefix_tokens >= row.prompt_tokens {
         let allowed = format!("less than the prompt's {}", row.prompt_tokens);
         return refuse("prefix_tokens", row.prefix_tokens.to_string(), allowed);
+    }
+    let Blocks { first, num } = row.blocks;
+    let is_there = first as usize + num as usize <= num_ids;
+    if !is_there || num > row.prompt_tokens / BLOCK_TOKENS {
+        let allowed = format!("whole blocks of the prompt, among {num_ids} ids");
+        return refuse("blocks", format!("{num} from {first}"), allowed);
     }
     Ok(())
 }

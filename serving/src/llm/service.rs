@@ -68,7 +68,6 @@ pub type Route = (u32, usize, u64);
 pub struct Service<'a> {
     run: Run<'a>,
     requests: &'a [Request],
-    fleet: &'a Fleet,
     router: &'a mut dyn Router,
     seats: Vec<Seat>,
     /// Seats that take requests, lowest first: the order of the run's replicas.
@@ -93,7 +92,7 @@ impl<'a> Service<'a> {
         fleet: &'a Fleet,
         router: &'a mut dyn Router,
     ) -> Result<Service<'a>, ConfigError> {
-        let mut run = Run::new(Cow::Borrowed(requests.rows()), Cow::Borrowed(fleet))?;
+        let mut run = Run::new(Cow::Borrowed(requests), Cow::Borrowed(fleet))?;
         while !run.replicas().is_empty() {
             run.close(0);
         }
@@ -104,7 +103,6 @@ impl<'a> Service<'a> {
         Ok(Service {
             run,
             requests: requests.rows(),
-            fleet,
             router,
             seats: (0..fleet.num_replicas).map(seat).collect(),
             open: Vec::new(),
@@ -166,7 +164,7 @@ impl<'a> Service<'a> {
     /// If nobody is there who takes or will take requests.
     pub fn reclaim(&mut self, seat: usize, now_ps: u64, grace_ps: u64) -> u64 {
         let (until_ps, replica) = match &self.seats[seat].state {
-            State::Loading(_) => (now_ps, Replica::new(self.fleet.pace)),
+            State::Loading(_) => (now_ps, self.run.replica()),
             State::Open => {
                 let replica = self.close(seat);
                 // Nothing more will come to it, so a copy tells what is going to be.
@@ -319,10 +317,8 @@ impl<'a> Service<'a> {
         while let Some(ready_ps) = self.loaded_ps.filter(|ready_ps| *ready_ps <= now_ps) {
             let is_it = |seat: &Seat| matches!(seat.state, State::Loading(at_ps) if at_ps == ready_ps);
             let seat = self.seats.iter().position(is_it);
-            self.open(
-                seat.expect("it is the time of a seat"),
-                Replica::new(self.fleet.pace),
-            );
+            let replica = self.run.replica();
+            self.open(seat.expect("it is the time of a seat"), replica);
             self.next_loaded();
             while let Some((id, request)) = self.held.pop_front() {
                 self.route(id, request, ready_ps)?;

@@ -6,17 +6,18 @@ use pleach_scheduler::ConfigError;
 
 use crate::llm::fleet::Fleet;
 use crate::llm::gateway::Gateway;
+use crate::llm::link::Link;
 use crate::llm::outcome::{Outcome, Served, Tally};
 use crate::llm::replica::{Event, Replica, Told, Work};
 use crate::llm::request::{Request, Requests};
 use crate::llm::router::{Decision, Router};
-use crate::llm::step_time::{ps_of_s, s_of_ps};
+use crate::llm::step_time::{Pace, ps_of_s, s_of_ps};
 
 /// A run under way: [`Run::meet`] the next request, ask for the [`Run::decision`], [`Run::send`] it, until nobody comes.
 #[derive(Clone, Debug)]
 pub(super) struct Run<'a> {
     fleet: Cow<'a, Fleet>,
-    requests: Cow<'a, [Request]>,
+    requests: Cow<'a, Requests>,
     replicas: Vec<Replica>,
     gateways: Vec<Gateway>,
     /// Number of the next look, of all gateways together.
@@ -28,6 +29,8 @@ pub(super) struct Run<'a> {
     now_ps: u64,
     told: Vec<Told>,
     first_ps: Vec<u64>,
+    /// By which keys and values of computed prompts come.
+    link: Option<Link>,
     tally: Tally,
     outcome: Outcome,
 }
@@ -37,7 +40,7 @@ pub(super) struct Run<'a> {
 /// # Errors
 /// A fleet out of range; a request that fits into no replica; a router that fails.
 pub fn simulate(requests: &Requests, fleet: &Fleet, router: &mut dyn Router) -> Result<Outcome, ConfigError> {
-    let mut run = Run::new(Cow::Borrowed(requests.rows()), Cow::Borrowed(fleet))?;
+    let mut run = Run::new(Cow::Borrowed(requests), Cow::Borrowed(fleet))?;
     while run.meet() {
         let chosen = router.route(&run.decision())?;
         run.send(chosen);
@@ -46,15 +49,13 @@ pub fn simulate(requests: &Requests, fleet: &Fleet, router: &mut dyn Router) -> 
 }
 
 impl<'a> Run<'a> {
-    pub(super) fn new(requests: Cow<'a, [Request]>, fleet: Cow<'a, Fleet>) -> Result<Run<'a>, ConfigError> {
+    pub(super) fn new(requests: Cow<'a, Requests>, fleet: Cow<'a, Fleet>) -> Result<Run<'a>, ConfigError> {
         fleet.check()?;
-        let replica = Replica::new(fleet.pace);
+        let rows = requests.rows();
+        let replica = Replica::with_blocks(fleet.pace, requests.block_ids());
         let unfit = |row: &Request| !replica.takes(row.prompt_tokens, row.output_tokens);
-        if let Some(id) = requests.iter().position(unfit) {
-            let value = format!(
-                "{} + {} tokens",
-                requests[id].prompt_tokens, requests[id].output_tokens
-            );
+        if let Some(id) = rows.iter().position(unfit) {
+            let value = format!("{} + {} tokens", rows[id].prompt_tokens, rows[id].output_tokens);
             let allowed = format!("at most {}, what a replica holds", fleet.pace.kv_tokens);
             let hint = "Take a larger GPU, or leave the request out.";
             return Err(ConfigError::new(format!("requests[{id}]"), value, allowed, hint));
@@ -67,10 +68,11 @@ impl<'a> Run<'a> {
             met: (0, None),
             now_ps: 0,
             told: Vec::new(),
-            first_ps: vec![0; requests.len()],
+            first_ps: vec![0; rows.len()],
+            link: None,
             tally: Tally::default(),
             outcome: Outcome {
-                requests: vec![None; requests.len()],
+                requests: vec![None; rows.len()],
                 makespan_s: 0.0,
                 output_tokens: 0,
                 prompt_tokens: 0,
@@ -83,9 +85,38 @@ impl<'a> Run<'a> {
         })
     }
 
+    /// Replicas that decode what others have computed by then, ps; 0: nothing. They believe that prompts take no time.
+    pub(super) fn of_decodes(
+        requests: &'a Requests,
+        fleet: Fleet,
+        link: Link,
+        first_ps: Vec<u64>,
+    ) -> Result<Run<'a>, ConfigError> {
+        let pace = Pace {
+            before_queue_ps: 0,
+            ..fleet.pace
+        };
+        let believed = Pace {
+            prompt_token_ps: 0,
+            ..pace
+        };
+        let fleet = Fleet {
+            pace: believed,
+            may_refuse: false,
+            ..fleet
+        };
+        let num_replicas = fleet.num_replicas;
+        Ok(Run {
+            replicas: vec![Replica::new(pace); num_replicas],
+            first_ps,
+            link: Some(link),
+            ..Run::new(Cow::Borrowed(requests), Cow::Owned(fleet))?
+        })
+    }
+
     /// Goes on to the next request; false where none is left, when all that was sent has ended.
     pub(super) fn meet(&mut self) -> bool {
-        let Some(request) = self.requests.get(self.next).copied() else {
+        let Some(request) = self.requests.rows().get(self.next).copied() else {
             self.advance(u64::MAX);
             return false;
         };
@@ -146,8 +177,11 @@ impl<'a> Run<'a> {
             prompt_tokens: request.prompt_tokens,
             prefix_tokens: request.prefix_tokens,
             output_tokens: request.output_tokens,
+            blocks: request.blocks,
+            is_computed: self.link.is_some(),
         };
-        self.replicas[replica].send(self.now_ps, work);
+        let move_ps = self.link.map_or(0, |link| link.move_ps(request.prompt_tokens));
+        self.replicas[replica].send(self.now_ps + move_ps, work);
         id
     }
 
@@ -194,7 +228,7 @@ impl<'a> Run<'a> {
                 Event::First if self.first_ps[id] == 0 => self.first_ps[id] = at_ps,
                 Event::First => {}
                 Event::Last => {
-                    let request = &self.requests[id];
+                    let request = &self.requests.rows()[id];
                     let arrival_ps = ps_of_s(request.arrival_s);
                     let after_ps = self.fleet.pace.after_first_ps;
                     let more = f64::from(request.output_tokens - 1);
@@ -212,6 +246,11 @@ impl<'a> Run<'a> {
         }
     }
 
+    /// When each request had its first token, ps; 0: not yet.
+    pub(super) fn first_ps(&self) -> &[u64] {
+        &self.first_ps
+    }
+
     /// What has been booked so far.
     pub(super) fn tally(&self) -> Tally {
         self.tally
@@ -224,19 +263,24 @@ impl<'a> Run<'a> {
 
     /// Requests that are not decided.
     pub(super) fn num_left(&self) -> usize {
-        self.requests.len() - self.next
+        self.requests.rows().len() - self.next
     }
 
     /// The next request, or all that are to come.
     pub(super) fn to_come(&self) -> &[Request] {
-        &self.requests[self.next..]
+        &self.requests.rows()[self.next..]
     }
 
     /// A request that nobody can take now is left for [`Run::meet_again`].
     pub(super) fn put_by(&mut self) -> Option<(usize, Request)> {
-        let request = *self.requests.get(self.next)?;
+        let request = *self.requests.rows().get(self.next)?;
         self.next += 1;
         Some((self.next - 1, request))
+    }
+
+    /// An empty one for these requests.
+    pub(super) fn replica(&self) -> Replica {
+        Replica::with_blocks(self.fleet.pace, self.requests.block_ids())
     }
 
     /// Replicas that take requests.
@@ -269,7 +313,7 @@ impl<'a> Run<'a> {
             let request = Request {
                 prompt_tokens: work.prompt_tokens,
                 output_tokens: work.output_tokens,
-                ..self.requests[id]
+                ..self.requests.rows()[id]
             };
             (id, request)
         };

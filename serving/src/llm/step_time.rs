@@ -3,8 +3,13 @@
 //! # Source
 //! The form and its factors are those of BLIS (llm-d's inference simulator; its guide to latency models, Apache-2.0): weights and
 //! keys and values are read once a step, each layer, request and step costs a fixed time. Its factor for prompts, 0.152 of
-//! the time of their operations at the GPU's peak, is more than a GPU can; here a prompt takes them at half of the peak, *assumed*.
-//! BLIS states a mean error of 11.8 % of end-to-end and 22.8 % of TTFT over 38 measured runs; ours was not measured on a GPU.
+//! the time of their operations at the GPU's peak, is more than a GPU can; here a prompt takes them at half of the peak,
+//! *assumed*. A replica of g GPUs divides weights, keys and values and operations by g (tensor parallelism) and adds two
+//! all-reduces a layer for each token of the step, as BLIS does (`sim/latency/trained_physics_model.go`): 2 layers x width x 2
+//! bytes x 2 (g - 1) / g over
+//! *memory* bandwidth, with a factor that stands for links between GPUs of one node; nothing for their latency. A mixture of
+//! experts reads all of them each step, and a prompt computes those of its tokens. BLIS states a mean error of 11.8 % of
+//! end-to-end and 22.8 % of TTFT over 38 measured runs; ours was not measured on a GPU.
 
 use pleach_scheduler::ConfigError;
 use serde::{Deserialize, Serialize};
@@ -18,6 +23,8 @@ const PROMPT_MFU: f64 = 0.5;
 /// Of the weights, of keys and values, both over memory bandwidth (BLIS).
 const WEIGHTS_FACTOR: f64 = 1.4;
 const KV_FACTOR: f64 = 1.9;
+/// Of all-reduces among the GPUs of a replica, over memory bandwidth (BLIS).
+const ALL_REDUCE_FACTOR: f64 = 0.75;
 /// Of each layer, of each request in a batch, of each step, s (BLIS).
 const LAYER_S: f64 = 32e-6;
 const REQUEST_S: f64 = 4e-6;
@@ -33,8 +40,14 @@ pub struct Model {
     pub name: &'static str,
     /// Parameters, in thousands of millions.
     pub params_g: f64,
+    /// Of which a token uses so many: fewer in a mixture of experts.
+    pub active_g: f64,
     /// Layers.
     pub num_layers: u32,
+    /// Numbers of a token between two layers.
+    pub width: u32,
+    /// Heads of keys; the GPUs of a replica have as many each.
+    pub num_kv_heads: u32,
     /// Keys and values of a token, bytes: 2 x layers x heads of keys x width of a head x 2.
     pub kv_bytes_per_token: u32,
 }
@@ -53,11 +66,13 @@ pub struct Gpu {
 }
 
 /// Models by name, from their published configurations.
-pub const MODELS: [Model; 4] = [
-    model("llama-3-8b", 8.03, 32, 131_072),
-    model("mistral-7b", 7.25, 32, 131_072),
-    model("qwen-2.5-7b", 7.62, 28, 57_344),
-    model("qwen-2.5-14b", 14.77, 48, 196_608),
+pub const MODELS: [Model; 6] = [
+    model("llama-3-8b", [8.03, 8.03], 32, 4_096, 8, 131_072),
+    model("mistral-7b", [7.25, 7.25], 32, 4_096, 8, 131_072),
+    model("qwen-2.5-7b", [7.62, 7.62], 28, 3_584, 4, 57_344),
+    model("qwen-2.5-14b", [14.77, 14.77], 48, 5_120, 8, 196_608),
+    model("llama-3-70b", [70.55, 70.55], 80, 8_192, 8, 327_680),
+    model("mixtral-8x7b", [46.70, 12.88], 32, 4_096, 8, 131_072),
 ];
 /// GPU types by name, from their data sheets.
 pub const GPUS: [Gpu; 3] = [
@@ -66,11 +81,21 @@ pub const GPUS: [Gpu; 3] = [
     gpu("L40S", 362.0, 0.864, 48.0),
 ];
 
-const fn model(name: &'static str, params_g: f64, num_layers: u32, kv_bytes_per_token: u32) -> Model {
+const fn model(
+    name: &'static str,
+    [params_g, active_g]: [f64; 2],
+    num_layers: u32,
+    width: u32,
+    num_kv_heads: u32,
+    kv_bytes_per_token: u32,
+) -> Model {
     Model {
         name,
         params_g,
+        active_g,
         num_layers,
+        width,
+        num_kv_heads,
         kv_bytes_per_token,
     }
 }
@@ -107,46 +132,99 @@ pub struct Pace {
     pub tokens_max: u32,
 }
 
+impl Model {
+    /// The model of a name.
+    ///
+    /// # Errors
+    /// A name that is not there.
+    pub fn of(name: &str) -> Result<&'static Model, ConfigError> {
+        MODELS
+            .iter()
+            .find(|known| known.name.eq_ignore_ascii_case(name))
+            .ok_or_else(|| unknown("model", name, MODELS.iter().map(|model| model.name)))
+    }
+
+    /// Memory for keys and values in a replica of so many GPUs, GB; below 0 where not even the weights fit.
+    fn kv_gb(&self, gpu: &Gpu, num_gpus: u32) -> f64 {
+        MEMORY_SHARE * f64::from(num_gpus) * gpu.memory_gb
+            - 2.0 * self.params_g
+            - WORKSPACE_GB * f64::from(num_gpus)
+    }
+
+    /// Numbers of GPUs among which its heads can be split.
+    fn splits(&self) -> impl Iterator<Item = u32> {
+        (1..=self.num_kv_heads).filter(|num| self.num_kv_heads.is_multiple_of(*num))
+    }
+
+    fn does_not_fit(&self, gpu: &Gpu, num_gpus: u32) -> ConfigError {
+        let value = match num_gpus {
+            1 => format!("{} on one {}", self.name, gpu.name),
+            _ => format!("{} on {num_gpus} {}", self.name, gpu.name),
+        };
+        let most_gb = self.kv_gb(gpu, num_gpus) + 2.0 * self.params_g;
+        let allowed = format!("weights of at most {most_gb:.0} GB");
+        let fits = self.splits().find(|num| self.kv_gb(gpu, *num) > 0.0);
+        let hint = match fits {
+            Some(num) => format!("Its weights take {:.0} GB: {num} fit.", 2.0 * self.params_g),
+            None => format!(
+                "Its weights take {:.0} GB: take a larger GPU.",
+                2.0 * self.params_g
+            ),
+        };
+        ConfigError::new("model", value, allowed, hint)
+    }
+}
+
+fn unknown(key: &str, name: &str, known: impl Iterator<Item = &'static str>) -> ConfigError {
+    let allowed: Vec<&str> = known.collect();
+    ConfigError::new(key, name, allowed.join(", "), "Take one of them.")
+}
+
 impl Pace {
     /// The pace of a model on one GPU, both by name. The batch and the tokens of a step are vLLM's defaults, 256 and 2,048.
     ///
     /// # Errors
     /// A name that is not there; a model that does not fit.
     pub fn of(model: &str, gpu: &str) -> Result<Pace, ConfigError> {
-        let names = |names: Vec<&str>| names.join(", ");
-        let Some(model) = MODELS.iter().find(|known| known.name.eq_ignore_ascii_case(model)) else {
-            let allowed = names(MODELS.iter().map(|model| model.name).collect());
-            return Err(ConfigError::new("model", model, allowed, "Take one of them."));
-        };
-        let Some(gpu) = GPUS.iter().find(|known| known.name.eq_ignore_ascii_case(gpu)) else {
-            let allowed = names(GPUS.iter().map(|gpu| gpu.name).collect());
-            return Err(ConfigError::new("gpu", gpu, allowed, "Take one of them."));
-        };
-        Pace::of_parts(model, gpu)
+        Pace::split(model, gpu, 1)
     }
 
-    fn of_parts(model: &Model, gpu: &Gpu) -> Result<Pace, ConfigError> {
-        let weights_gb = 2.0 * model.params_g;
-        let kv_gb = MEMORY_SHARE * gpu.memory_gb - weights_gb - WORKSPACE_GB;
+    /// The same where a replica has several GPUs, among which the heads of keys are split evenly.
+    ///
+    /// # Errors
+    /// A name that is not there; GPUs among which the heads cannot be split; a model that does not fit.
+    pub fn split(model: &str, gpu: &str, num_gpus: u32) -> Result<Pace, ConfigError> {
+        let model = Model::of(model)?;
+        let Some(gpu) = GPUS.iter().find(|known| known.name.eq_ignore_ascii_case(gpu)) else {
+            return Err(unknown("gpu", gpu, GPUS.iter().map(|gpu| gpu.name)));
+        };
+        if !model.splits().any(|num| num == num_gpus) {
+            let allowed: Vec<String> = model.splits().map(|num| num.to_string()).collect();
+            let allowed = format!("{} for {}", allowed.join(", "), model.name);
+            let hint = "Its heads of keys are split evenly.";
+            return Err(ConfigError::new("replica_gpus", num_gpus, allowed, hint));
+        }
+        let kv_gb = model.kv_gb(gpu, num_gpus);
         let kv_tokens = kv_gb * 1e9 / f64::from(model.kv_bytes_per_token);
         if kv_tokens < 1.0 {
-            let value = format!("{} on one {}", model.name, gpu.name);
-            let allowed = format!(
-                "weights of at most {:.0} GB",
-                MEMORY_SHARE * gpu.memory_gb - WORKSPACE_GB
-            );
-            return Err(ConfigError::new("model", value, allowed, "Take a larger GPU."));
+            return Err(model.does_not_fit(gpu, num_gpus));
         }
-        let step_s = WEIGHTS_FACTOR * weights_gb / (gpu.tb_per_s * 1e3)
+        let gpus = f64::from(num_gpus);
+        let bytes_per_s = gpus * gpu.tb_per_s * 1e12;
+        let all_reduce_s = {
+            let bytes = 2.0 * 2.0 * f64::from(model.num_layers) * f64::from(model.width) * 2.0;
+            ALL_REDUCE_FACTOR * bytes * (gpus - 1.0) / gpus / (gpu.tb_per_s * 1e12)
+        };
+        let step_s = WEIGHTS_FACTOR * 2.0 * model.params_g / (gpus * gpu.tb_per_s * 1e3)
             + LAYER_S * f64::from(model.num_layers)
             + STEP_S;
-        let kv_s = KV_FACTOR * f64::from(model.kv_bytes_per_token) / (gpu.tb_per_s * 1e12);
-        let prompt_s = 2.0 * model.params_g * 1e9 / (PROMPT_MFU * gpu.tflops * 1e12);
+        let kv_s = KV_FACTOR * f64::from(model.kv_bytes_per_token) / bytes_per_s;
+        let prompt_s = 2.0 * model.active_g * 1e9 / (PROMPT_MFU * gpus * gpu.tflops * 1e12);
         Ok(Pace {
             step_ps: ps_of_s(step_s),
-            request_ps: ps_of_s(REQUEST_S),
+            request_ps: ps_of_s(REQUEST_S + all_reduce_s),
             context_token_ps: ps_of_s(kv_s),
-            prompt_token_ps: ps_of_s(prompt_s),
+            prompt_token_ps: ps_of_s(prompt_s + all_reduce_s),
             before_queue_ps: ps_of_s(BEFORE_QUEUE_S),
             after_first_ps: ps_of_s(AFTER_FIRST_S),
             kv_tokens: kv_tokens as u64,
@@ -210,8 +288,8 @@ pub fn s_of_ps(ps: u64) -> f64 {
 mod tests {
     use super::*;
 
-    /// Worked by hand from the constants: 1.4 x 16.06 / 3350 + 32 x 32e-6 + 126e-6 = 7.862 ms; 1.9 x 131072 / 3.35e12 = 74.339 ns;
-    /// 2 x 8.03e9 / (0.5 x 989.5e12) = 32.46 us; (72 - 16.06 - 2) GB / 131072 = 411,529 tokens.
+    /// Worked by hand from the constants: 1.4 x 16.06 / 3350 + 32 x 32e-6 + 126e-6 = 7.862 ms; 1.9 x 131072 / 3.35e12 = 74.339
+    /// ns; 2 x 8.03e9 / (0.5 x 989.5e12) = 32.46 us; (72 - 16.06 - 2) GB / 131072 = 411,529 tokens.
     #[test]
     fn an_8b_model_on_an_h100_has_the_pace_worked_by_hand() {
         let pace = Pace::of("llama-3-8b", "h100").unwrap();
@@ -226,28 +304,57 @@ mod tests {
         );
     }
 
+    /// 1.4 x 141.1 / (4 x 3350) + 80 x 32e-6 + 126e-6 = 17.4277 ms; an all-reduce of a token 0.75 x 2 x 80 x 8192 x 2 x 2 x 3/4 /
+    /// 3.35e12 = 0.88033 us; 2 x 70.55e9 / (0.5 x 4 x 989.5e12) = 71.299 us; 1.9 x 327680 / 13.4e12 = 46.462 ns;
+    /// (4 x 72 - 141.1 - 8) GB / 327680 = 423,889 tokens.
+    #[test]
+    fn a_70b_model_on_four_gpus_has_the_pace_worked_by_hand() {
+        let pace = Pace::split("llama-3-70b", "H100", 4).unwrap();
+        assert!((s_of_ps(pace.step_ps) - 17.4277e-3).abs() < 1e-6);
+        assert!((s_of_ps(pace.request_ps) - 4.88033e-6).abs() < 1e-10);
+        assert!((s_of_ps(pace.prompt_token_ps) - (71.299e-6 + 0.88033e-6)).abs() < 1e-9);
+        assert_eq!((pace.context_token_ps, pace.kv_tokens), (46_462, 423_889));
+        // A mixture of experts reads 46.7 and computes 12.88 thousand million parameters: 1.4 x 93.4 / 6700 + 32 x 32e-6 +
+        // 126e-6.
+        let experts = Pace::split("mixtral-8x7b", "H100", 2).unwrap();
+        assert!((s_of_ps(experts.step_ps) - 20.6664e-3).abs() < 1e-6);
+        assert!((s_of_ps(experts.prompt_token_ps) - (26.034e-6 + 0.11739e-6)).abs() < 1e-8);
+    }
+
     #[test]
     fn a_model_that_does_not_fit_and_names_that_are_not_there_are_refused() {
-        let big = Model {
-            params_g: 70.6,
-            ..MODELS[0]
+        let refusal = |model: &str, gpu: &str, num_gpus: u32| {
+            let refused = Pace::split(model, gpu, num_gpus);
+            refused.unwrap_err().to_string()
         };
-        let error = Pace::of_parts(&big, &GPUS[0]).unwrap_err().to_string();
-        assert!(
-            error.contains("llama-3-8b on one H100") && error.contains("70 GB"),
-            "{error}"
-        );
-        assert!(
-            Pace::of("llama", "H100")
-                .unwrap_err()
-                .to_string()
-                .contains("llama-3-8b")
-        );
-        assert!(
-            Pace::of("llama-3-8b", "B300")
-                .unwrap_err()
-                .to_string()
-                .contains("H100, A100, L40S")
-        );
+        for (model, gpu, num_gpus, parts) in [
+            (
+                "llama-3-70b",
+                "H100",
+                1,
+                ["llama-3-70b on one H100", "at most 70 GB", "141 GB: 4 fit"],
+            ),
+            (
+                "llama-3-70b",
+                "H100",
+                2,
+                ["llama-3-70b on 2 H100", "at most 140 GB", "141 GB: 4 fit"],
+            ),
+            (
+                "llama-3-8b",
+                "H100",
+                3,
+                ["replica_gpus = 3", "1, 2, 4, 8 for llama-3-8b", ""],
+            ),
+            ("qwen-2.5-7b", "H100", 8, ["replica_gpus = 8", "1, 2, 4 for", ""]),
+            ("llama", "H100", 1, ["llama-3-8b", "mixtral-8x7b", ""]),
+            ("llama-3-8b", "B300", 1, ["H100, A100, L40S", "", ""]),
+        ] {
+            let said = refusal(model, gpu, num_gpus);
+            assert!(
+                parts.iter().all(|part| said.contains(part)),
+                "{model} {num_gpus}: {said}"
+            );
+        }
     }
 }

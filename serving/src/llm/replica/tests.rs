@@ -4,6 +4,7 @@ use pleach_workloads::Seed;
 use proptest::prelude::*;
 
 use super::*;
+use crate::llm::request::{BLOCK_TOKENS, Blocks};
 use crate::llm::step_time::{ps_of_s, s_of_ps};
 
 const PACE: Pace = Pace {
@@ -23,13 +24,16 @@ fn work(id: u32, prompt_tokens: u32, output_tokens: u32) -> Work {
         id,
         session: id,
         prompt_tokens,
-        prefix_tokens: 0,
         output_tokens,
+        ..Work::default()
     }
 }
 
 fn run(pace: Pace, list: &[(u64, Work)], most: u64) -> (Vec<Told>, Replica) {
-    let mut replica = Replica::new(pace);
+    run_on(Replica::new(pace), list, most)
+}
+
+fn run_on(mut replica: Replica, list: &[(u64, Work)], most: u64) -> (Vec<Told>, Replica) {
     for (at_ps, work) in list {
         replica.send(*at_ps, *work);
     }
@@ -62,7 +66,8 @@ fn a_long_prompt_is_cut_and_shares_its_steps_with_answers() {
     assert_eq!(&told[1..3], [(1, Event::First, third), (1, Event::Last, third)]);
 }
 
-/// Two of 400 + 200 tokens do not fit into 1,000: the younger gives up its place where 1,000 is reached, and still has all its tokens.
+/// Two of 400 + 200 tokens do not fit into 1,000: the younger gives up its place where 1,000 is reached, and still has all its
+/// tokens.
 #[test]
 fn the_youngest_gives_up_its_place_where_memory_runs_out() {
     let pace = Pace {
@@ -97,6 +102,56 @@ fn a_prefix_that_is_held_is_not_computed() {
     let (told, replica) = run(PACE, &list, u64::MAX);
     assert_eq!(replica.reused_tokens(), 60);
     assert_eq!(told[2], (1, Event::First, 1_000_000 + 1_000 + 30 * 5));
+}
+
+/// A prompt of 50 tokens that was computed elsewhere, with its first token, costs no step: two more tokens with 51, then 52 in
+/// context.
+#[test]
+fn a_prompt_that_was_computed_elsewhere_joins_the_batch_with_its_first_token() {
+    let moved = Work {
+        is_computed: true,
+        ..work(7, 50, 3)
+    };
+    let (told, replica) = run(PACE, &[(400, moved)], u64::MAX);
+    assert_eq!(told, [(7, Event::Last, 400 + 1_061 + 1_062)]);
+    assert_eq!((replica.num_steps(), replica.computed_tokens()), (2, 0));
+    // A later request whose keys and values are there sooner is not held up by it.
+    let sooner = Work { id: 8, ..moved };
+    let mut replica = Replica::new(PACE);
+    replica.send(5_000, moved);
+    replica.send(10, sooner);
+    let mut told = Vec::new();
+    replica.advance(u64::MAX, &mut told);
+    assert_eq!(told[0], (8, Event::Last, 10 + 1_061 + 1_062));
+}
+
+/// Two prompts of 1,100 tokens with their first block of 512 in common. The second comes when the first is computed: it
+/// computes 588 tokens, and while both run the block is there once. A third begins alike when nobody is here.
+#[test]
+fn a_block_that_is_held_is_not_computed_and_is_there_once() {
+    let pace = Pace {
+        kv_tokens: 2_000,
+        tokens_max: 2_000,
+        ..PACE
+    };
+    let ids = Arc::from([0, 1, 0, 2]);
+    let of = |id: u32, first: u32, output_tokens: u32| Work {
+        blocks: Blocks { first, num: 2 },
+        ..work(id, 1_100, output_tokens)
+    };
+    // The first takes 1,000 + 1,100 x 5 = 6,500 ps.
+    let list = [(0, of(0, 0, 90)), (6_400, of(1, 2, 3)), (500_000, of(2, 0, 1))];
+    let (told, replica) = run_on(Replica::with_blocks(pace, &ids), &list, u64::MAX);
+    assert_eq!(replica.reused_tokens(), 512 + 1_024);
+    assert_eq!(told[0], (0, Event::First, 6_500));
+    // With 1,101 and 1,102 tokens in the context of the first: taken up after its first token, at the end of the first step.
+    assert_eq!(told[1], (1, Event::First, 6_500 + 1_000 + 10 + 1_101 + 588 * 5));
+    let third = told.iter().find(|told| told.0 == 2);
+    assert_eq!(third, Some(&(2, Event::First, 500_000 + 1_000 + 76 * 5)));
+    // 1,100 + 1,100 tokens fit into 2,000 as 512 of them are one block; without blocks the second waits for the first.
+    assert_eq!(replica.num_recomputed(), 0);
+    let (alone, _) = run(pace, &list, u64::MAX);
+    assert_eq!(alone[1].0, 0, "{alone:?}");
 }
 
 fn random_list(seed: u64, num: u32, gap_ps: u64, prompt: u32, output: u32) -> Vec<(u64, Work)> {
@@ -135,6 +190,50 @@ proptest! {
         prop_assert!(fast.slots.iter().all(Option::is_none) && fast.ends.is_empty());
     }
 
+    /// The same where some prompts, or all, were computed elsewhere; these are computed here only where memory ran out.
+    #[test]
+    fn computed_prompts_join_step_by_step_as_in_sums(
+        seed in 0_u64..1_000_000, gap_ps in 0_u64..40_000, kv_tokens in 300_u64..3_000, every in 1_u32..4,
+    ) {
+        let pace = Pace { kv_tokens, ..PACE };
+        let mut list = random_list(seed, 60, gap_ps, 200, 100);
+        for (_, work) in &mut list {
+            work.is_computed = work.id % every == 0;
+        }
+        let (one_by_one, _) = run(pace, &list, 1);
+        let (at_once, fast) = run(pace, &list, u64::MAX);
+        prop_assert_eq!(&one_by_one, &at_once);
+        let count = |event: Event| at_once.iter().filter(|told| told.1 == event).count();
+        prop_assert_eq!(count(Event::Last), 60);
+        prop_assert_eq!(count(Event::First), list.iter().filter(|(_, work)| !work.is_computed).count());
+        prop_assert!(every > 1 || fast.num_recomputed() > 0 || fast.computed_tokens() == 0);
+        prop_assert_eq!(fast.context_tokens() + fast.prompt_tokens_left() + fast.num_running() + fast.num_waiting(), 0);
+    }
+
+    /// The same where prompts begin alike, block by block, and memory has room for a few.
+    #[test]
+    fn prompts_in_blocks_are_the_same_step_by_step_and_leave_nothing_in_use(
+        seed in 0_u64..1_000_000, gap_ps in 0_u64..400_000, kv_tokens in 3_600_u64..20_000,
+    ) {
+        let pace = Pace { kv_tokens, tokens_max: 2_048, ..PACE };
+        let mut rng = Seed(seed).stream("blocks", 0);
+        let (mut ids, mut list) = (Vec::new(), random_list(seed, 60, gap_ps, 3_000, 100));
+        for (_, work) in &mut list {
+            let blocks = Blocks { first: ids.len() as u32, num: work.prompt_tokens / BLOCK_TOKENS };
+            // One of three texts up to some block, then its own.
+            let (text, own) = (rng.random_range(0..3_u32), rng.random_range(0..=blocks.num));
+            ids.extend((0..blocks.num).map(|place| if place < own { 10 * text + place } else { 1_000 + 10 * work.id + place }));
+            work.blocks = blocks;
+        }
+        let ids: Arc<[u32]> = Arc::from(ids);
+        let (one_by_one, slow) = run_on(Replica::with_blocks(pace, &ids), &list, 1);
+        let (at_once, fast) = run_on(Replica::with_blocks(pace, &ids), &list, u64::MAX);
+        prop_assert_eq!(&one_by_one, &at_once);
+        prop_assert_eq!(slow.reused_tokens(), fast.reused_tokens());
+        prop_assert_eq!(at_once.len(), 120);
+        prop_assert_eq!(fast.context_tokens() + fast.kept.shared_tokens() + fast.kv_used(), 0);
+    }
+
     /// Looking in between changes nothing but for the steps in which requests are seen.
     #[test]
     fn stops_on_the_way_change_nothing(seed in 0_u64..1_000_000, stop_ps in 1_u64..50_000) {
@@ -154,7 +253,8 @@ proptest! {
     }
 }
 
-/// One at a time with one token: a queue with a single server. Mean wait by Pollaczek and Khinchine: rate x E[S²] / (2 (1 − load)).
+/// One at a time with one token: a queue with a single server. Mean wait by Pollaczek and Khinchine: rate x E[S²] / (2 (1 −
+/// load)).
 #[test]
 fn one_at_a_time_waits_as_a_queue_with_one_server_does() {
     let pace = Pace {
@@ -194,7 +294,8 @@ fn one_at_a_time_waits_as_a_queue_with_one_server_does() {
     }
 }
 
-/// A step that takes a time for each request gives all the same share: mean time in the system E[S] / (1 − load), whatever the lengths.
+/// A step that takes a time for each request gives all the same share: mean time in the system E[S] / (1 − load), whatever the
+/// lengths.
 #[test]
 fn a_batch_that_costs_by_request_shares_the_processor() {
     let pace = Pace {

@@ -323,7 +323,7 @@ fn judged(
     for &rate in &settings.rates {
         let rival = strongest(&drawn.at("tune", rate, 0, CHOICE_LISTS)?, fleet, drawn.root.0)?;
         let lists = drawn.at("judge", rate, 0, settings.judge_lists)?;
-        let mut table = compare_on(&lists, fleet, &[rival], drawn.root.0)?;
+        let mut table = compare_on(&lists, fleet, &[], &[rival], drawn.root.0)?;
         for (name, router) in players {
             let outcomes = lists
                 .par_iter()

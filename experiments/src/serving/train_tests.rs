@@ -64,7 +64,10 @@ fn a_training_that_was_stopped_ends_as_one_that_was_not() {
         // Both files route, and what was trained is what plays.
         let file = |name: &str| whole.path().join(name).to_str().unwrap().to_string();
         let routers = [file("network.ckpt"), file("tree.json")];
-        let table = &compare(&small(), &routers, &[1.0], 1).unwrap().0[0].1;
+        let table = &compare(&small(), &PoolsConfig::default(), &routers, &[1.0], 1)
+            .unwrap()
+            .0[0]
+            .1;
         assert!(table.routers.iter().all(|row| row.hits_pct > 20.0), "{table:?}");
         // Another training is not mixed with this one.
         let other = train_router(&small(), &settings(learner), 4, whole.path(), &Watcher::nobody());

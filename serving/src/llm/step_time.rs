@@ -165,7 +165,10 @@ impl Model {
         let allowed = format!("weights of at most {most_gb:.0} GB");
         let fits = self.splits().find(|num| self.kv_gb(gpu, *num) > 0.0);
         let hint = match fits {
-            Some(num) => format!("Its weights take {:.0} GB: {num} fit.", 2.0 * self.params_g),
+            Some(num) => format!(
+                "Its weights take {:.0} GB: a replica of {num} holds it.",
+                2.0 * self.params_g
+            ),
             None => format!(
                 "Its weights take {:.0} GB: take a larger GPU.",
                 2.0 * self.params_g
@@ -332,13 +335,21 @@ mod tests {
                 "llama-3-70b",
                 "H100",
                 1,
-                ["llama-3-70b on one H100", "at most 70 GB", "141 GB: 4 fit"],
+                [
+                    "llama-3-70b on one H100",
+                    "at most 70 GB",
+                    "141 GB: a replica of 4",
+                ],
             ),
             (
                 "llama-3-70b",
                 "H100",
                 2,
-                ["llama-3-70b on 2 H100", "at most 140 GB", "141 GB: 4 fit"],
+                [
+                    "llama-3-70b on 2 H100",
+                    "at most 140 GB",
+                    "141 GB: a replica of 4",
+                ],
             ),
             (
                 "llama-3-8b",

@@ -106,7 +106,7 @@ impl Capture {
             .iter()
             .map(|node| (node.name.as_str(), node.gpu_type.as_str()))
             .collect();
-        for seen in &snapshot.jobs {
+        for seen in snapshot.jobs.iter().filter(|job| !job.terms.is_lease) {
             if let Phase::Foreign { .. } = seen.phase {
                 self.live.remove(&seen.id);
                 self.foreign.insert(seen.id);

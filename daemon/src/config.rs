@@ -114,6 +114,9 @@ pub struct RoundSettings {
     pub preemption: bool,
     /// What a restart is believed to cost a job, s, 0 to 1e6.
     pub restart_cost_s: f64,
+    /// Work after which jobs are believed to have written a checkpoint, s; none: a stop loses nothing. It is a key of leases.
+    #[serde(skip)]
+    pub checkpoint_interval_s: Option<f64>,
     /// What is known of GPU types, by their names in the batch system.
     pub gpu_types: BTreeMap<String, GpuType>,
     /// GPUs that are an account's by right; other accounts share the rest.
@@ -226,6 +229,7 @@ impl Default for RoundSettings {
             nodes_per_rack: 1_000_000,
             preemption: false,
             restart_cost_s: 30.0,
+            checkpoint_interval_s: None,
             gpu_types: BTreeMap::new(),
             tenants: BTreeMap::new(),
             estimates: EstimateSettings::default(),
@@ -373,10 +377,16 @@ impl Settings {
                 + 1;
             let shown = text.lines().nth(line - 1).unwrap_or("").trim();
             let shown: String = shown.chars().take(100).collect();
+            let is_of_leases = error.message().starts_with("unknown field `leases`");
+            let hint = is_of_leases.then_some("; leases are pods, which pleach-kubernetes drives");
+            let hint = hint.unwrap_or_default();
             Error::Text {
                 path: path.to_owned(),
                 line,
-                reason: format!("{shown:?}: {}", error.message().trim_end().replace('\n', " ")),
+                reason: format!(
+                    "{shown:?}: {}{hint}",
+                    error.message().trim_end().replace('\n', " ")
+                ),
             }
         })?;
         settings.validate()?;
@@ -443,6 +453,7 @@ impl Settings {
             nodes_per_rack: self.nodes_per_rack,
             preemption: self.preemption,
             restart_cost_s: self.restart_cost_s,
+            checkpoint_interval_s: None,
             gpu_types: self.gpu_types.clone(),
             tenants: self.tenants.clone(),
             estimates: self.estimates,
@@ -528,6 +539,7 @@ mod tests {
             ("drive = 'place'", "`order-and-place`"),
             ("order_step = 0", "order_step = 0: allowed is 1 to 100000"),
             ("order_updates_max = 0", "order_updates_max"),
+            ("[leases]\nnamespaces = ['x']", "leases are pods"),
             ("[gpu_types.a100]\nspeed = -1", "gpu_types.a100"),
             ("[tenants]\n'*' = 3", "tenants"),
             ("[estimates]\nfrom = 'oracle'", "`history`"),

@@ -122,7 +122,8 @@ impl Dealing {
             };
             (job.external, progress)
         };
-        memory.running = cluster.running().map(progress).collect();
+        let jobs = cluster.running().filter(|id| !cluster.job(*id).is_lease);
+        memory.running = jobs.map(progress).collect();
         let trust = memory.trust;
         let now_s = snapshot.taken_s;
         let lasts = |refused_s: i64| (refused_s..refused_s + REFUSED_S).contains(&now_s);
@@ -170,7 +171,8 @@ impl Dealing {
     ) -> Result<Vec<(Decision, String)>, PolicyError> {
         let before = cluster.clone();
         let scores = self.dealer.scores(&before, turn.trust, turn.moves)?;
-        let stays: Vec<JobId> = turn.stays.iter().filter_map(|job| cluster.find(*job)).collect();
+        let mut stays: Vec<JobId> = turn.stays.iter().filter_map(|job| cluster.find(*job)).collect();
+        stays.extend(cluster.running().filter(|id| cluster.job(*id).is_lease));
         self.dealer.deal(cluster, turn.trust, turn.moves, &stays)?;
         let mut decisions = Vec::new();
         cluster.take_decisions(&mut decisions);

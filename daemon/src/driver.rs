@@ -13,6 +13,7 @@ use crate::config::RoundSettings;
 use crate::drive::Drive;
 use crate::error::Error;
 use crate::learning::Learning;
+use crate::leases::LeaseStatus;
 use crate::memory::Memory;
 use crate::metrics::Metrics;
 use crate::order::Order;
@@ -286,7 +287,7 @@ impl<S: BatchSystem> Driver<S> {
         match &plan.order {
             Some(order) => self.status.told_order(order),
             None => {
-                let num_done = plan.decisions.iter().filter(is_done).count();
+                let num_done = plan.of_policy().iter().filter(is_done).count();
                 self.status.carried_out(&plan, num_done as u64);
             }
         }
@@ -321,11 +322,13 @@ impl<S: BatchSystem> Driver<S> {
     }
 
     fn count(&mut self, snapshot: &Snapshot) {
-        let num = |is: &dyn Fn(&Phase) -> bool| snapshot.jobs.iter().filter(|job| is(&job.phase)).count();
+        let jobs = || snapshot.jobs.iter().filter(|job| !job.terms.is_lease);
+        let num = |is: &dyn Fn(&Phase) -> bool| jobs().filter(|job| is(&job.phase)).count();
         self.status.num_waiting =
             num(&|phase| matches!(phase, Phase::Waiting | Phase::Loose | Phase::Blocked { .. }));
         self.status.num_placed = num(&|phase| matches!(phase, Phase::Running | Phase::Released { .. }));
         self.status.num_foreign = num(&|phase| matches!(phase, Phase::Foreign { .. }));
+        self.status.leases = LeaseStatus::of(snapshot, self.status.leases.as_ref());
     }
 
     /// What is remembered of what was sent.
@@ -336,6 +339,9 @@ impl<S: BatchSystem> Driver<S> {
             if let (Some(fleet), Some(planned)) = (&plan.fleet, found) {
                 self.memory.preempted(&fleet.cluster, *job, planned.decision.row);
             }
+        }
+        if let Some(status) = &mut self.status.leases {
+            status.hear(&plan.decisions[..plan.num_for_leases], &mut self.memory, now_s);
         }
         self.policy.hear(&plan.decisions, now_s);
         remember_refusals(&plan.decisions, &mut self.memory, now_s);

@@ -11,7 +11,7 @@ mod placed;
 
 use std::collections::BTreeMap;
 
-use pleach_scheduler::cluster::NodeState;
+use pleach_scheduler::cluster::{NodeState, Slice};
 use pleach_scheduler::cluster_spec::{GpuTypeSpec, NodeGroup, TenantSpec};
 use pleach_scheduler::snapshot::{JobRecord, RunRecord};
 use pleach_scheduler::{
@@ -22,7 +22,7 @@ use pleach_scheduler::{
 pub use self::hosts::closed_to;
 
 use self::hosts::Hosts;
-use self::offer::{Inputs, Kind, Offer, named};
+use self::offer::{Inputs, Kind, Offer, named, offers};
 use crate::bars::Bars;
 use crate::config::RoundSettings;
 use crate::error::Error;
@@ -40,6 +40,8 @@ pub struct Fleet {
     pub gpu_types: Vec<String>,
     /// Jobs that take no part in this round, and why.
     pub left_out: BTreeMap<ExternalId, String>,
+    /// Leases that wait, by arrival: no policy is shown them.
+    pub leases: Vec<JobRecord>,
 }
 
 /// What the cluster can do, by the settings.
@@ -47,6 +49,9 @@ pub struct Fleet {
 pub fn capabilities(settings: &RoundSettings) -> Capabilities {
     let mut capabilities = Capabilities {
         restart_cost_s: settings.restart_cost_s,
+        checkpoint_interval_s: settings.checkpoint_interval_s,
+        // Who writes checkpoints at times of its own writes none when it is stopped.
+        stop_grace_s: settings.checkpoint_interval_s.map(|_| 0.0),
         consolidated: true,
         lowest_gpu: true,
         ..Capabilities::DEFAULT
@@ -93,19 +98,13 @@ pub fn build_without(
     let spec = spec(&offers, &kinds, settings);
     let mut cluster = Cluster::new(&spec, &classes, capabilities(settings))?;
     cluster.advance(Time(snapshot.taken_s.max(0).saturating_mul(1_000_000)));
-    for (row, offer) in offers.iter().enumerate() {
-        let node = NodeId(row as u32);
-        let Inputs { num_cpus, memory_mib } = offer.of_others;
-        cluster.set_aside(node, num_cpus.saturating_mul(1000), memory_mib);
-        if offer.state != NodeState::Up {
-            cluster.set_node_state(node, offer.state, &mut Vec::new());
-        }
-    }
+    take_of_others(&mut cluster, &offers);
     let mut fleet = Fleet {
         cluster,
         nodes: offers.iter().map(|offer| offer.seen.name.clone()).collect(),
         gpu_types: kinds.iter().map(|kind| named(*kind)).collect(),
         left_out: BTreeMap::new(),
+        leases: Vec::new(),
     };
     let mut left = hosts::Left::of(&fleet.cluster);
     let mut runs = placed::placements(snapshot, (&offers, &mut left), memory, &mut fleet.left_out);
@@ -117,13 +116,7 @@ pub fn build_without(
         .map(|allowance| allowance.left)
         .collect();
     for (row, job) in snapshot.jobs.iter().enumerate() {
-        let takes_part = match &job.phase {
-            Phase::Running | Phase::Released { .. } => true,
-            Phase::Loose => is_shadow,
-            Phase::Waiting => snapshot.taken_s >= job.not_before_s,
-            Phase::Blocked { .. } | Phase::Foreign { .. } => false,
-        };
-        if !takes_part || fleet.left_out.contains_key(&job.id) {
+        if !takes_part(job, snapshot.taken_s, is_shadow) || fleet.left_out.contains_key(&job.id) {
             continue;
         }
         if let Some(why) = bars.jobs.get(&job.id) {
@@ -158,7 +151,15 @@ pub fn build_without(
             cost_left_s: cost_s(&record, settings),
             ..run
         });
-        if let Err(error) = fleet.cluster.admit(&record) {
+        let admitted = match (job.terms.is_lease, &record.run) {
+            (true, None) => {
+                fleet.leases.push(record);
+                continue;
+            }
+            (true, Some(_)) => fleet.cluster.admit_lease(&record),
+            (false, _) => fleet.cluster.admit(&record),
+        };
+        if let Err(error) = admitted {
             let why = match closed_to(job, snapshot, Some(memory)) {
                 why if why.is_empty() || job.is_placed() => error.to_string(),
                 why => format!("no node is open to it: {why}"),
@@ -166,7 +167,45 @@ pub fn build_without(
             fleet.left_out.insert(job.id, why);
         }
     }
+    // Nobody holds in the tables what somebody is being stopped on.
+    for (node, name) in (0..).map(NodeId).zip(&fleet.nodes) {
+        keep(
+            &mut fleet.cluster,
+            node,
+            snapshot.site.leaving.get(name).copied().unwrap_or(0),
+        );
+    }
     Ok(Some(fleet))
+}
+
+/// Nodes as others leave them: what they have of CPUs and memory, and whether jobs may come.
+fn take_of_others(cluster: &mut Cluster, offers: &[Offer<'_>]) {
+    for (row, offer) in offers.iter().enumerate() {
+        let node = NodeId(row as u32);
+        let Inputs { num_cpus, memory_mib } = offer.of_others;
+        cluster.set_aside(node, num_cpus.saturating_mul(1000), memory_mib);
+        if offer.state != NodeState::Up {
+            cluster.set_node_state(node, offer.state, &mut Vec::new());
+        }
+    }
+}
+
+/// Keeps at most so many free GPUs of a node from everybody.
+pub(crate) fn keep(cluster: &mut Cluster, node: NodeId, num_gpus: u32) {
+    let row = &cluster.nodes()[node.index()];
+    let gpus = row.lowest_free(num_gpus.min(row.num_free()));
+    if gpus != 0 {
+        cluster.keep(&[Slice { node, gpus }]);
+    }
+}
+
+fn takes_part(job: &JobSeen, now_s: i64, is_shadow: bool) -> bool {
+    match &job.phase {
+        Phase::Running | Phase::Released { .. } => true,
+        Phase::Loose => is_shadow,
+        Phase::Waiting => now_s >= job.not_before_s,
+        Phase::Blocked { .. } | Phase::Foreign { .. } => false,
+    }
 }
 
 /// The tables of a snapshot's nodes without any job, whoever holds what and whatever their states.
@@ -207,54 +246,6 @@ pub(crate) fn whole_nodes(snapshot: &Snapshot) -> Vec<String> {
         .iter()
         .map(|offer| offer.seen.name.clone())
         .collect()
-}
-
-/// Nodes with what is left of them, and the GPU types that they are of.
-fn offers(snapshot: &Snapshot) -> (Vec<Offer<'_>>, Vec<Kind<'_>>) {
-    let mut own: BTreeMap<&str, (u32, Inputs, bool)> = BTreeMap::new();
-    for job in snapshot.jobs.iter().filter(|job| job.is_placed()) {
-        for node in &job.nodes {
-            let entry = own.entry(node).or_default();
-            // Who is not running yet holds nothing that is counted.
-            if hosts::holds(job) {
-                entry.0 += job.gpus_per_node;
-                entry.1.add(Inputs::of(job));
-            }
-            entry.2 = true;
-        }
-    }
-    let mut kinds: Vec<Kind<'_>> = Vec::new();
-    let mut offers = Vec::new();
-    for seen in &snapshot.nodes {
-        let (used, ours, has_jobs) = own.get(seen.name.as_str()).copied().unwrap_or_default();
-        let num_gpus = match seen.shared {
-            None => seen.num_gpus - seen.num_gpus_used.saturating_sub(used).min(seen.num_gpus),
-            Some(shared) => seen.num_gpus - shared.gpus_taken.count_ones().min(seen.num_gpus),
-        };
-        if num_gpus == 0 {
-            continue;
-        }
-        let own_kind = (seen.gpu_type.as_str(), seen.shared.is_some());
-        let kind = kinds
-            .iter()
-            .position(|kind| *kind == own_kind)
-            .unwrap_or_else(|| {
-                kinds.push(own_kind);
-                kinds.len() - 1
-            });
-        offers.push(Offer {
-            seen,
-            kind,
-            num_gpus,
-            of_others: Inputs::of_others(seen, ours),
-            // The batch system will say what becomes of the jobs of a node that is down.
-            state: match seen.state {
-                NodeState::Down if has_jobs => NodeState::Draining,
-                state => state,
-            },
-        });
-    }
-    (offers, kinds)
 }
 
 /// Whether a job may run on a GPU type by its own word.
@@ -379,6 +370,7 @@ fn classes(masks: &[u64], kinds: &[Kind<'_>], settings: &RoundSettings) -> Vec<M
     let speed = |kind: &str| settings.gpu_types.get(kind).map_or(1.0, |gpu| gpu.speed);
     let class = |mask: &u64| ModelClass {
         name: format!("types-{mask:x}"),
+        checkpoint_interval_s: settings.checkpoint_interval_s,
         speed: kinds
             .iter()
             .enumerate()

@@ -239,6 +239,10 @@ impl History {
         let mut live = BTreeMap::new();
         for job in &snapshot.jobs {
             let known = before.remove(&job.id);
+            // A lease has no run time to learn from.
+            if job.terms.is_lease {
+                continue;
+            }
             let (predicted_s, seen) = known.map_or((None, None), |live| (live.predicted_s, live.run));
             let run = match (&job.phase, job.start_s) {
                 (phase, _) if !matches!(phase, Phase::Foreign { .. }) => Some(watch(

@@ -295,3 +295,24 @@ fn a_watch_that_is_cut_off_behind_any_look_and_goes_on_tells_the_same() {
         assert_eq!(script(Some(cut)), whole, "cut off behind look {cut}");
     }
 }
+
+#[test]
+fn leases_teach_nothing_and_are_told_nothing() {
+    let mut watch = Watch::new(settings());
+    let lease = |number: u64, start_s: Option<i64>| {
+        let mut lease = job(number, "ann", start_s);
+        lease.terms.is_lease = true;
+        lease
+    };
+    watch.look(0, &[lease(1, Some(0)), job(2, "ann", Some(0))]);
+    watch.ended(1, end(Some(0), 5_000, false));
+    watch.ended(2, end(Some(0), 100, false));
+    let told = watch.look(5_001, &[job(3, "ann", None), lease(4, None)]);
+    assert!(is_near(told[0], 100.0) && told[1].is_none(), "{told:?}");
+    // A job that becomes one, by the settings, is not learned from either.
+    watch.look(5_010, &[job(5, "ann", Some(5_002))]);
+    watch.look(5_020, &[lease(5, Some(5_002))]);
+    watch.ended(5, end(Some(5_002), 9_000, false));
+    let told = watch.look(9_001, &[job(6, "ann", None)]);
+    assert!(is_near(told[0], 100.0), "{told:?}");
+}

@@ -18,6 +18,7 @@ pub mod fleet;
 pub mod history;
 mod journal;
 mod learning;
+pub mod leases;
 pub mod log;
 pub mod memory;
 pub mod metrics;

@@ -15,6 +15,10 @@ use serde::{Deserialize, Serialize};
 use crate::refusals::Refusals;
 use crate::snapshot::{Phase, Snapshot};
 
+/// Time for which a job that could not be stopped for a lease is left alone while others yield, s. *Ours*: budgets of disruption
+/// change in minutes, and each time costs one refusal.
+const STAYS_S: i64 = 60;
+
 /// What is remembered of jobs that wait or run, no others.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -41,6 +45,9 @@ pub struct Past {
     /// What it will have received once the preemption that was sent is carried out.
     #[serde(skip_serializing_if = "Option::is_none")]
     stop: Option<Received>,
+    /// It could not be stopped for a lease, and is not asked again before this, Unix time, s.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) stays_until_s: Option<i64>,
     /// Nodes that would not take it since it last ran.
     #[serde(skip_serializing_if = "Refusals::is_empty")]
     pub refusals: Refusals,
@@ -131,6 +138,9 @@ impl Memory {
         for job in &snapshot.jobs {
             let mut past = before.remove(&job.id).unwrap_or_default();
             past.refusals.forget(snapshot.taken_s);
+            // One that lasts for longer than any comes from a clock that was ahead.
+            let lasts = |until_s: &i64| (1..=STAYS_S).contains(&until_s.saturating_sub(snapshot.taken_s));
+            past.stays_until_s = past.stays_until_s.filter(lasts);
             match (&job.phase, job.start_s) {
                 (Phase::Running, Some(start_s)) => {
                     if past.run.is_some_and(|run| run.start_s != start_s) {
@@ -181,6 +191,18 @@ impl Memory {
     #[must_use]
     pub fn refusals(&self, job: ExternalId) -> Option<&Refusals> {
         Some(&self.jobs.get(&job)?.refusals)
+    }
+
+    /// Whether a job could not be stopped for a lease a short time ago.
+    #[must_use]
+    pub fn stays(&self, job: ExternalId) -> bool {
+        let past = self.jobs.get(&job);
+        past.is_some_and(|past| past.stays_until_s.is_some())
+    }
+
+    /// A job could not be stopped for a lease at Unix time `now_s`.
+    pub fn not_stopped(&mut self, job: ExternalId, now_s: i64) {
+        self.jobs.entry(job).or_default().stays_until_s = Some(now_s.saturating_add(STAYS_S));
     }
 
     /// A preemption of a job was sent; `row` is the job as the cluster has it after the pass.

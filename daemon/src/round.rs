@@ -2,7 +2,7 @@
 //!
 //! A policy that fails or is still deciding at the deadline is replaced for this round: the tables are made anew and the
 //! fallback decides. It is a simple heuristic, whose time needs no bound of its own. A round that would start more jobs
-//! than a limit allows is decided again (`allowances.rs`).
+//! than a limit allows is decided again (`allowances.rs`). Leases go before all of that (`leases.rs`).
 
 use pleach_scheduler::decision::Action;
 use pleach_scheduler::pass::{Pass, PassState};
@@ -15,6 +15,7 @@ use crate::dealing::Turn;
 use crate::decided::{Decided, leaves, planned};
 use crate::error::Error;
 use crate::fleet::{self, Fleet};
+use crate::leases;
 use crate::memory::Memory;
 use crate::order::Order;
 use crate::ordering;
@@ -27,6 +28,8 @@ use crate::snapshot::Snapshot;
 pub struct Plan {
     /// The decisions, in their order; where no more than an order is told, what the policy would do now.
     pub decisions: Vec<Planned>,
+    /// How many of these, the first ones, are for leases: not the policy's.
+    pub num_for_leases: usize,
     /// The order of the waiting jobs, where that is what is told.
     pub order: Option<Order>,
     /// The tables as the decisions left them; none without any node.
@@ -47,6 +50,7 @@ impl Plan {
     fn of(settled: Settled, fallback: Option<String>) -> Plan {
         Plan {
             decisions: settled.decided.planned,
+            num_for_leases: settled.num_for_leases,
             order: settled.decided.order,
             fleet: settled.fleet,
             fallback,
@@ -55,6 +59,12 @@ impl Plan {
             turn: settled.decided.turn,
             bars: settled.bars,
         }
+    }
+
+    /// What the policy decided, or who answered in its place.
+    #[must_use]
+    pub fn of_policy(&self) -> &[Planned] {
+        self.decisions.get(self.num_for_leases..).unwrap_or_default()
     }
 }
 
@@ -133,6 +143,7 @@ pub fn bars(
 #[derive(Debug, Default)]
 struct Settled {
     decided: Decided,
+    num_for_leases: usize,
     fleet: Option<Fleet>,
     aside: Option<String>,
     bars: Bars,
@@ -153,6 +164,7 @@ fn settle(
         let Some(mut fleet) = fleet::build_without(snapshot, memory, settings, all_wait, &bars)? else {
             return Ok(Some(Settled::default()));
         };
+        let for_leases = leases::place(&mut fleet, snapshot, memory, settings);
         let is_asked = fleet.cluster.num_pending() > 0;
         let aside = loaded.aside(&fleet.cluster).filter(|_| is_asked);
         let Some(mut decided) = decide(snapshot, &mut fleet, loaded, is_late)? else {
@@ -160,8 +172,11 @@ fn settle(
         };
         match allowances::next(&bars, snapshot, &mut decided.planned) {
             None => {
+                let num_for_leases = for_leases.len();
+                decided.planned.splice(0..0, for_leases);
                 return Ok(Some(Settled {
                     decided,
+                    num_for_leases,
                     fleet: Some(fleet),
                     aside,
                     bars,

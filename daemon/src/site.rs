@@ -4,6 +4,8 @@
 //! A rule is written down once with its reason, and jobs refer to it: features, nodes that a user names or shuns, reservations to
 //! come. So the tables have each rule as a set of nodes, and `why-not` its words.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 /// The rules of a site at one moment.
@@ -16,13 +18,17 @@ pub struct Site {
     /// Sums of which those who refer to them may take what is left.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub allowances: Vec<Allowance>,
+    /// GPUs of nodes, by name, that are held by who is being stopped and are promised to nobody: where there are leases, which wait
+    /// for them rather than stop somebody else.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub leaving: BTreeMap<String, u32>,
 }
 
 impl Site {
-    /// Whether there are no rules.
+    /// Whether there is nothing to say.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.rules.is_empty() && self.allowances.is_empty()
+        *self == Site::default()
     }
 }
 
@@ -71,6 +77,9 @@ pub struct Terms {
     /// Rows of [`Site::allowances`], ascending, and how much of each it takes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub takes: Vec<(u32, u64)>,
+    /// Whether its operator has made it a lease: it runs without end, goes before all jobs and is stopped for none.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_lease: bool,
 }
 
 impl Terms {

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::drive::Drive;
 use crate::error::Error;
 use crate::files;
+use crate::leases::LeaseStatus;
 use crate::order::Order;
 use crate::round::Plan;
 use crate::system::Words;
@@ -60,6 +61,9 @@ pub struct Status {
     pub num_placed: usize,
     /// Jobs that are left to Slurm.
     pub num_foreign: usize,
+    /// Leases; none where there never were any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub leases: Option<LeaseStatus>,
     /// What is to be said of jobs beyond the policy; empty where there are none.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub standing: String,
@@ -108,7 +112,7 @@ impl OrderStatus {
 impl Status {
     /// Takes in who decided a round; what an operator should know of that.
     pub fn decided(&mut self, plan: &Plan) -> Option<String> {
-        let is_asked = plan.aside.is_some() || !plan.decisions.is_empty();
+        let is_asked = plan.aside.is_some() || !plan.of_policy().is_empty();
         if is_asked && plan.fallback.is_none() {
             self.aside.clone_from(&plan.aside);
         }
@@ -118,7 +122,7 @@ impl Status {
         Some(why)
     }
 
-    /// Counts what was carried out of a plan, `num` starts and preemptions.
+    /// Counts what was carried out of a plan for others than leases, `num` starts and preemptions.
     pub fn carried_out(&mut self, plan: &Plan, num: u64) {
         self.num_starts += num;
         if plan.fallback.is_some() || plan.aside.is_some() {
@@ -186,6 +190,7 @@ impl Status {
             text += &format!("\norder: {first}; {written} factors written, {left} to write");
         }
         text += &self.truth.told();
+        text += &self.leases.as_ref().map_or_else(String::new, LeaseStatus::told);
         if !self.standing.is_empty() {
             text += &format!("\n{}", self.standing);
         }

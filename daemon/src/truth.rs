@@ -61,13 +61,14 @@ impl Truth {
     pub fn read(&mut self, look: &impl Look, plan: &Plan) {
         let snapshot = look.snapshot();
         let waits = |phase: &Phase| matches!(phase, Phase::Waiting | Phase::Loose);
-        let waiting = snapshot.jobs.iter().filter(|job| waits(&job.phase));
+        let jobs = || snapshot.jobs.iter().filter(|job| !job.terms.is_lease);
+        let waiting = jobs().filter(|job| waits(&job.phase));
         let oldest = waiting.min_by_key(|job| job.arrival());
         self.oldest = oldest.map(|job| Oldest {
             name: look.name(job.id),
             wait_s: (snapshot.taken_s - job.submit_s).max(0),
         });
-        let runs = snapshot.jobs.iter().filter(|job| job.phase == Phase::Running);
+        let runs = jobs().filter(|job| job.phase == Phase::Running);
         let running: BTreeSet<ExternalId> = runs.map(|job| job.id).collect();
         if let Some(before) = &self.running {
             self.num_started += running.difference(before).count() as u64;

@@ -11,6 +11,7 @@ use pleach_scheduler::{DecisionPoint, ExternalId, JobId};
 use crate::config::RoundSettings;
 use crate::error::Error;
 use crate::fleet::{self, Fleet};
+use crate::leases;
 use crate::memory::Memory;
 use crate::ordering;
 use crate::policy::{Decider, Loaded};
@@ -34,11 +35,12 @@ pub fn answer(
     let Some(job) = snapshot.jobs.iter().find(|job| job.id == id) else {
         return Ok(format!("Job {id} is not in the queue, or asks for no GPUs."));
     };
+    let what = if job.terms.is_lease { "Lease" } else { "Job" };
     let text = match &job.phase {
-        Phase::Running => return Ok(format!("Job {id} runs on {}.", job.nodes.join(","))),
+        Phase::Running => return Ok(format!("{what} {id} runs on {}.", job.nodes.join(","))),
         Phase::Released { .. } => {
             return Ok(format!(
-                "Job {id} was let go to {} and is about to start.",
+                "{what} {id} was let go to {} and is about to start.",
                 job.nodes.join(",")
             ));
         }
@@ -50,6 +52,14 @@ pub fn answer(
     let Some(mut fleet) = fleet::build_without(snapshot, memory, settings, true, &bars)? else {
         return Ok(text + "No node has a GPU to give.");
     };
+    let for_leases = leases::place(&mut fleet, snapshot, memory, settings);
+    if let Some(planned) = for_leases.iter().find(|planned| planned.job() == id) {
+        let does = match planned.decision.action {
+            Action::Reserve => "GPUs are being freed for it".to_owned(),
+            _ => format!("It starts in the present round on {}", planned.nodes.join(",")),
+        };
+        return Ok(text + &format!("{does}: {}", planned.why));
+    }
     match (fleet.left_out.get(&id), fleet.cluster.find(id)) {
         (Some(reason), _) => Ok(text + &format!("It takes no part in this round: {reason}.")),
         (None, None) => Ok(text + "It takes no part in this round."),

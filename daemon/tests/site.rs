@@ -248,6 +248,7 @@ fn site_of(nodes: &[NodeDraw], rules: &[u8; 3], left: u64) -> (Vec<NodeSeen>, Si
             what: "GrpTRES=gres/gpu of account a1".into(),
             left,
         }],
+        ..Site::default()
     };
     (nodes.collect(), site)
 }
@@ -264,6 +265,7 @@ fn job_of(number: u64, draw: &JobDraw) -> JobSeen {
             } else {
                 Vec::new()
             },
+            ..Terms::default()
         },
         ..job(number, *gpus, *num_nodes)
     }

@@ -423,6 +423,10 @@ impl system::Hands for Hands<'_> {
 
     async fn stop(&mut self, job: &JobSeen, planned: &Planned) -> Result<(), NotSent> {
         let pods = self.pods_of(job)?;
+        if let Some(pod) = pods.pods.iter().find(|pod| !pod.is_owned) {
+            let why = format!("no controller would make {} anew", pod.name);
+            return Err(NotSent::refused(why));
+        }
         self.claims.iter().for_each(|claims| claims.stopped(job.id));
         self.evict(&pods.pods).await.map_err(NotSent::refused)?;
         let nodes = planned.nodes.iter().map(|unit| node_of(unit).to_owned());

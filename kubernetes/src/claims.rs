@@ -186,9 +186,9 @@ impl Claims {
     }
 }
 
-/// The namespace of a job, which no user can choose but by right, and its pods.
+/// The namespace of a job, which no user can choose but by right, and its pods; none of a lease, which tells nothing of run times.
 fn named<'a>(job: &JobSeen, jobs: &'a BTreeMap<ExternalId, JobPods>) -> Option<(String, &'a JobPods)> {
-    let pods = jobs.get(&job.id)?;
+    let pods = jobs.get(&job.id).filter(|_| !job.terms.is_lease)?;
     let (namespace, _) = pods.name.split_once('/')?;
     Some((namespace.to_owned(), pods))
 }

@@ -12,6 +12,7 @@ use pleach_scheduler::ConfigError;
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
+use crate::leases::LeaseSettings;
 use crate::mark::Key;
 
 /// Largest configuration file that is read, bytes.
@@ -96,6 +97,8 @@ pub struct Settings {
     pub log_bytes_max: u64,
     /// Days for which the decision log is kept, 1 to 3660.
     pub log_days: u32,
+    /// Which pods are leases.
+    pub leases: LeaseSettings,
     /// Webhook, extender and metrics; none: nobody listens.
     pub server: Option<ServerSettings>,
 }
@@ -216,6 +219,7 @@ impl Default for Settings {
             marks: Key::default(),
             log_bytes_max: LogSettings::default().bytes_max,
             log_days: LogSettings::default().days,
+            leases: LeaseSettings::default(),
             server: None,
         }
     }
@@ -287,6 +291,8 @@ impl Settings {
                 hint,
             ));
         }
+        self.leases
+            .validate(&|namespace| self.drives(namespace), self.drive)?;
         self.server.as_ref().map_or(Ok(()), ServerSettings::validate)
     }
 
@@ -311,6 +317,7 @@ impl Settings {
     pub fn rounds(&self) -> RoundSettings {
         RoundSettings {
             drive: self.drive,
+            checkpoint_interval_s: self.leases.checkpoint_s,
             ..self.rounds.clone()
         }
     }
@@ -427,6 +434,22 @@ mod tests {
             ("[rounds]\npartition = 'x'".to_owned(), "partition"),
             ("gpu_resources = []".to_owned(), "gpu_resources"),
             (server.to_owned(), "client_authority"),
+            // Not to be said so that any user could be one.
+            ("[leases]\npriority_classes = ['high']".to_owned(), "any user"),
+            ("[leases]\nnamespaces = ['*']".to_owned(), "one by one"),
+            (
+                "namespaces = ['a']\n[leases]\nnamespaces = ['b']".to_owned(),
+                "are driven",
+            ),
+            (
+                "drive = 'order'\n[leases]\nnamespaces = ['b']".to_owned(),
+                "drive",
+            ),
+            ("[leases]\nlabels = ['x']".to_owned(), "labels"),
+            (
+                "[leases]\nnamespaces = ['b']\ncheckpoint_s = 0".to_owned(),
+                "checkpoint_s",
+            ),
             (
                 format!("{server}client_authority = 'a'\ntoken = 't'"),
                 "client_authority",

@@ -76,6 +76,10 @@ pub fn ended(pods: &[Pod], mut jobs: Vec<Job>, settings: &Settings) -> BTreeMap<
             continue;
         };
         let member = index.of(pod, &seen);
+        // A replica that was taken back says nothing of how long jobs run.
+        if seen.is_lease && member.size == Some(1) {
+            continue;
+        }
         runs.entry(member.id).or_default().push(Run {
             seen,
             pod,

@@ -15,6 +15,7 @@ pub mod job_pods;
 pub mod kueue;
 pub mod late;
 pub mod lease;
+pub mod leases;
 pub mod line;
 mod look;
 pub mod mark;

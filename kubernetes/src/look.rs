@@ -77,7 +77,9 @@ pub(crate) fn job(group: Group<'_>, before: &[(String, i64)], sight: &mut Sight<
         .collect();
     pods.retain(|(seen, _)| !is_out(seen));
     let seen: Vec<PodSeen> = pods.iter().map(|(seen, _)| seen.clone()).collect();
+    let is_lease = member.size == Some(1) && matches!(&seen[..], [pod] if pod.is_lease);
     let gang = Gang {
+        is_lease,
         size: member.size,
         lost: before,
         takes_jobs: sight.takes_jobs,
@@ -95,6 +97,9 @@ pub(crate) fn job(group: Group<'_>, before: &[(String, i64)], sight: &mut Sight<
     let first = pods.first().map(|(_, pod)| *pod);
     let mut job = described(&member, first, &seen, &stand, sight);
     job.gpu_types = gpu_types;
+    if is_lease {
+        (job.terms.is_lease, job.limit_s) = (true, None);
+    }
     let mut duty = stand.duty;
     // What no cluster of these nodes could give it by the tables' rules is not held for something that never comes.
     if matches!(job.phase, Phase::Waiting | Phase::Loose)
@@ -107,7 +112,8 @@ pub(crate) fn job(group: Group<'_>, before: &[(String, i64)], sight: &mut Sight<
     let claim = claim(&member, &seen);
     let remark = member
         .remark
-        .or_else(|| remark(&name, &job, &stand.seats, &seen, settings));
+        .or_else(|| remark(&name, &job, &stand.seats, &seen, settings))
+        .or_else(|| (!is_lease).then(|| no_lease(&name, &seen)).flatten());
     Look {
         pods: JobPods {
             name,
@@ -185,6 +191,12 @@ fn described(
         predicted_s: None,
         terms: Terms::default(),
     }
+}
+
+/// What is to be said of a gang where pods are leases.
+fn no_lease(name: &str, pods: &[PodSeen]) -> Option<String> {
+    let has_leases = pods.iter().any(|pod| pod.is_lease);
+    has_leases.then(|| format!("{name} is a gang and no lease: it waits as jobs do"))
 }
 
 /// What is to be said of a gang that runs without all its pods.

@@ -46,6 +46,10 @@ pub struct PodSeen {
     pub decided: Option<Decided>,
     /// Whether it is being deleted.
     pub is_ending: bool,
+    /// When it is to be gone, if it is being deleted, Unix time, s.
+    pub gone_s: Option<i64>,
+    /// Whether its operator's settings make it a lease.
+    pub is_lease: bool,
     /// Whether a controller owns it, which makes another one in its place.
     pub is_owned: bool,
     /// The run time that its user believes in, s: [`PodSeen::claim_s`], else [`PodSeen::deadline_s`].
@@ -275,6 +279,8 @@ pub fn read(pod: &Pod, settings: &Settings) -> Option<PodSeen> {
         unbound: unbound.map(|text| text.chars().take(names::WORD_MAX).collect()),
         decided,
         is_ending: meta.deletion_timestamp.is_some(),
+        gone_s: seconds(meta.deletion_timestamp.as_ref()),
+        is_lease: settings.leases.has(pod),
         is_owned: meta
             .owner_references
             .iter()

@@ -38,6 +38,8 @@ pub struct Gang<'a> {
     pub size: Option<u32>,
     /// Places that were lost by the last look.
     pub lost: &'a [(String, i64)],
+    /// Whether it is no gang but a lease, which nobody stops.
+    pub is_lease: bool,
     /// Whether a unit takes jobs.
     pub takes_jobs: &'a dyn Fn(&str) -> bool,
     /// The settings.
@@ -150,7 +152,8 @@ fn not_held(pods: &[PodSeen], gang: &Gang<'_>) -> Stand {
         .filter_map(|pod| pod.decided.as_ref())
         .map(|mark| mark.at_s)
         .max();
-    if is_bound && (!settings.rounds.preemption || is_decided && pods.iter().all(|pod| pod.is_owned)) {
+    let may_be_stopped = settings.rounds.preemption && !gang.is_lease;
+    if is_bound && (!may_be_stopped || is_decided && pods.iter().all(|pod| pod.is_owned)) {
         return running(pods, gang);
     }
     if is_bound && !pods.iter().all(|pod| pod.is_owned) {

@@ -75,6 +75,15 @@ impl Usage {
         held.saturating_sub(of(&self.starting))
     }
 
+    /// GPUs of a unit with so many that `num_ending` of which pods that are ending hold leave to nobody in particular.
+    #[must_use]
+    pub fn leaving(&self, unit: &str, num_gpus: u32, num_ending: u32) -> u32 {
+        let of = |map: &BTreeMap<String, u32>| map.get(unit).copied().unwrap_or(0);
+        let staying = of(&self.by_pods).saturating_sub(num_ending);
+        let left = num_gpus.saturating_sub(staying.saturating_add(of(&self.promised)));
+        num_ending.min(left)
+    }
+
     /// GPUs that are left of a unit with so many for pods that nobody decided about.
     #[must_use]
     pub fn left(&self, unit: &str, num_gpus: u32) -> u32 {

@@ -12,6 +12,7 @@ mod gangs;
 mod golden;
 mod hostile;
 mod lease;
+mod leases;
 mod manifests;
 mod marks;
 mod objects;

@@ -14,6 +14,7 @@ use pleach_daemon::RoundSettings;
 use pleach_kubernetes::Settings;
 use pleach_kubernetes::api::Cluster;
 use pleach_kubernetes::controller::{Controller, Kubernetes, hand_back};
+use pleach_kubernetes::leases::LeaseSettings;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde_json::{Value, json};
@@ -70,6 +71,8 @@ struct Fate {
     rate: f64,
     activity: f64,
     is_quiet: bool,
+    /// Whether every third pod is a lease, if it is alone.
+    has_leases: bool,
     now_s: i64,
     num_requests: u64,
     num_faults: u64,
@@ -108,7 +111,7 @@ async fn no_answer() -> Response<Body> {
 }
 
 impl Sim {
-    fn new(seed: u64) -> Sim {
+    fn new(seed: u64, has_leases: bool) -> Sim {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let rate = [0.0, 0.02, 0.1, 0.25][rng.random_range(0..4)];
         let activity = [0.05, 0.15, 0.4][rng.random_range(0..3)];
@@ -127,6 +130,7 @@ impl Sim {
                 rate,
                 activity,
                 is_quiet: false,
+                has_leases,
                 now_s: NOW_S,
                 num_requests: 0,
                 num_faults: 0,
@@ -298,6 +302,9 @@ fn submit(fate: &mut Fate, world: &mut World) {
     for rank in 0..size {
         let mut new = pod(&format!("p{gang}-{rank}"), gpus);
         new["metadata"]["creationTimestamp"] = json!(crate::objects::time(fate.now_s));
+        if fate.has_leases && size == 1 && gang.is_multiple_of(3) {
+            new["spec"]["priorityClassName"] = json!("serving");
+        }
         let mut annotations = json!({ "life-ms": life_ms.to_string() });
         if size > 1 {
             annotations["pleach/gang"] = json!(format!("g{gang}"));
@@ -442,7 +449,7 @@ impl Play {
     }
 }
 
-async fn play(seed: u64) -> Result<(u64, u64, u64), String> {
+async fn play(seed: u64, has_leases: bool) -> Result<(u64, u64, u64), String> {
     let folder = tempfile::tempdir().unwrap();
     let settings = Settings {
         state_dir: folder.path().join("state"),
@@ -452,13 +459,21 @@ async fn play(seed: u64) -> Result<(u64, u64, u64), String> {
         page: 7,
         rounds: RoundSettings {
             deadline_s: 600.0,
-            preemption: seed.is_multiple_of(5),
+            preemption: seed.is_multiple_of(5) || has_leases && seed.is_multiple_of(2),
             ..RoundSettings::default()
+        },
+        leases: match has_leases {
+            true => LeaseSettings {
+                namespaces: vec!["team".into()],
+                priority_classes: vec!["serving".into()],
+                checkpoint_s: Some(60.0),
+            },
+            false => LeaseSettings::default(),
         },
         ..Settings::default()
     };
     let mut play = Play {
-        sim: Sim::new(seed),
+        sim: Sim::new(seed, has_leases),
         settings,
         policy: ["sjf", "fifo", "easy", "las-deal"][(seed % 4) as usize],
         controller: None,
@@ -485,8 +500,18 @@ async fn play(seed: u64) -> Result<(u64, u64, u64), String> {
 
 #[test]
 fn whatever_goes_wrong_every_pod_ends_once_and_nothing_of_others_is_touched() {
+    play_all(false, ROUNDS_CHECKED, (100, 20));
+}
+
+#[test]
+fn so_it_is_where_some_pods_are_leases_for_which_others_are_stopped() {
+    play_all(true, ROUNDS_CHECKED / 2, (30, 5));
+}
+
+/// Worlds until so many rounds are over, with more than so many faults and kills.
+fn play_all(has_leases: bool, rounds_checked: u64, least: (u64, u64)) {
     let first: u64 = std::env::var("PLEACH_SEED").map_or(0, |seed| seed.parse().unwrap());
-    let rounds_max: u64 = std::env::var("PLEACH_ROUNDS").map_or(ROUNDS_CHECKED, |num| num.parse().unwrap());
+    let rounds_max: u64 = std::env::var("PLEACH_ROUNDS").map_or(rounds_checked, |num| num.parse().unwrap());
     let (mut num_rounds, mut num_faults, mut num_kills) = (0, 0, 0);
     for seed in first.. {
         if num_rounds >= rounds_max {
@@ -497,11 +522,13 @@ fn whatever_goes_wrong_every_pod_ends_once_and_nothing_of_others_is_touched() {
             .start_paused(true)
             .build()
             .unwrap();
-        let (rounds, faults, kills) = runtime.block_on(play(seed)).unwrap_or_else(|why| panic!("{why}"));
+        let (rounds, faults, kills) = runtime
+            .block_on(play(seed, has_leases))
+            .unwrap_or_else(|why| panic!("{why}"));
         num_rounds += rounds;
         num_faults += faults;
         num_kills += kills;
     }
     println!("{num_rounds} rounds, {num_faults} faults, {num_kills} kills");
-    assert!(rounds_max < ROUNDS_CHECKED || (num_faults > 100 && num_kills > 20));
+    assert!(rounds_max < rounds_checked || (num_faults > least.0 && num_kills > least.1));
 }

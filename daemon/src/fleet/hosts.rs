@@ -10,7 +10,7 @@ use pleach_scheduler::{AllowedNodes, Cluster, NodeId, Resources, Tasks};
 
 use super::offer::{Inputs, Offer};
 use crate::memory::Memory;
-use crate::snapshot::{JobSeen, NodeSeen, Phase, Snapshot};
+use crate::snapshot::{JobSeen, NodeSeen, Snapshot};
 use pleach_tables::slurm::expand;
 
 /// Capacity of a node in the tables: cores and GiB; 0 where it was not looked at.
@@ -109,10 +109,16 @@ impl<'a> Hosts<'a> {
         let per_gpu = if self.is_known { per_gpu(job) } else { (0.0, 0.0) };
         let tasks = match tasks {
             // Gangs that are counted node by node lie on one node by their own word.
-            Tasks::ANY if job.share.is_none() && (self.is_known || !nodes.is_all()) => Tasks {
-                nodes_max: 1,
-                ..Tasks::ANY
-            },
+            // So do leases: a replica is one part.
+            Tasks::ANY
+                if job.share.is_none()
+                    && (self.is_known || !nodes.is_all() || job.terms.is_lease && job.num_gpus() > 1) =>
+            {
+                Tasks {
+                    nodes_max: 1,
+                    ..Tasks::ANY
+                }
+            }
             tasks => tasks,
         };
         Resources {
@@ -225,9 +231,4 @@ pub fn closed_to(job: &JobSeen, snapshot: &Snapshot, memory: Option<&Memory>) ->
     };
     let lines: Vec<String> = reasons.into_iter().map(line).collect();
     lines.join("; ")
-}
-
-/// Whether a job holds CPUs and memory that its node no longer counts as free.
-pub(super) fn holds(job: &JobSeen) -> bool {
-    job.phase == Phase::Running
 }

@@ -1,8 +1,10 @@
 //! What a node has left to give, and its GPUs by their numbers in the tables.
 
+use std::collections::BTreeMap;
+
 use pleach_scheduler::cluster::NodeState;
 
-use crate::snapshot::{JobSeen, NodeSeen};
+use crate::snapshot::{JobSeen, NodeSeen, Phase, Snapshot};
 
 /// A GPU type of the tables: its name in the batch system, and whether its GPUs are given in shares.
 pub(super) type Kind<'a> = (&'a str, bool);
@@ -66,4 +68,56 @@ impl Inputs {
             memory_mib: rest(host.memory_mib, host.memory_mib_free, ours.memory_mib),
         }
     }
+}
+
+/// Nodes with what is left of them, and the GPU types that they are of.
+pub(super) fn offers(snapshot: &Snapshot) -> (Vec<Offer<'_>>, Vec<Kind<'_>>) {
+    let mut own: BTreeMap<&str, (u32, Inputs, bool)> = BTreeMap::new();
+    for job in snapshot.jobs.iter().filter(|job| job.is_placed()) {
+        for node in &job.nodes {
+            let entry = own.entry(node).or_default();
+            // Who is not running yet holds nothing that is counted.
+            if job.phase == Phase::Running {
+                entry.0 += job.gpus_per_node;
+                entry.1.add(Inputs::of(job));
+            }
+            entry.2 = true;
+        }
+    }
+    let mut kinds: Vec<Kind<'_>> = Vec::new();
+    let mut offers = Vec::new();
+    for seen in &snapshot.nodes {
+        let (used, ours, has_jobs) = own.get(seen.name.as_str()).copied().unwrap_or_default();
+        let num_gpus = match seen.shared {
+            None => {
+                let leaving = snapshot.site.leaving.get(&seen.name).copied().unwrap_or(0);
+                let of_others = seen.num_gpus_used.saturating_sub(used).saturating_sub(leaving);
+                seen.num_gpus - of_others.min(seen.num_gpus)
+            }
+            Some(shared) => seen.num_gpus - shared.gpus_taken.count_ones().min(seen.num_gpus),
+        };
+        if num_gpus == 0 {
+            continue;
+        }
+        let own_kind = (seen.gpu_type.as_str(), seen.shared.is_some());
+        let kind = kinds
+            .iter()
+            .position(|kind| *kind == own_kind)
+            .unwrap_or_else(|| {
+                kinds.push(own_kind);
+                kinds.len() - 1
+            });
+        offers.push(Offer {
+            seen,
+            kind,
+            num_gpus,
+            of_others: Inputs::of_others(seen, ours),
+            // The batch system will say what becomes of the jobs of a node that is down.
+            state: match seen.state {
+                NodeState::Down if has_jobs => NodeState::Draining,
+                state => state,
+            },
+        });
+    }
+    (offers, kinds)
 }

@@ -76,6 +76,7 @@ impl Past {
             && self.first_start_us == was.first_start_us
             && self.gpus == was.gpus
             && self.stop == was.stop
+            && self.stays_until_s == was.stays_until_s
             && self.refusals == was.refusals
     }
 }

@@ -5,6 +5,7 @@
 mod compare;
 mod gangs;
 mod late;
+mod leases;
 mod players;
 mod same;
 mod world;

@@ -190,7 +190,7 @@ pub fn shown(
             terms: Terms {
                 memory_mib: memory_mib * size / num_nodes,
                 rules: rules.get(&job.external).cloned().unwrap_or_default(),
-                takes: Vec::new(),
+                ..Terms::default()
             },
         });
     }

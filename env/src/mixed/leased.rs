@@ -2,10 +2,9 @@
 
 use pleach_scheduler::cluster::Submission;
 use pleach_scheduler::{ConfigError, JobId, Time};
-use pleach_serving::llm::{Autoscaler, Beside, Demand, Service, ps_of_s};
+use pleach_serving::llm::{Autoscaler, Beside, Demand, Service, Yield, ps_of_s};
 
 use super::service::{Grant, ServiceResult, ServiceSpec};
-use super::yielding::{make_room, yields};
 use crate::world::World;
 
 /// Jobs that would yield of which an autoscaler is told. *Assumed.*
@@ -116,7 +115,13 @@ impl<'a> Leased<'a> {
     fn scale(&mut self, world: &mut World, now: Time, is_begin: bool) -> Result<bool, ConfigError> {
         let cluster = world.cluster();
         let nodes = cluster.nodes().iter();
-        let yields = yields(cluster, YIELDS_MAX);
+        let first = cluster.yielding(&|_| true).into_iter().take(YIELDS_MAX);
+        let yields: Vec<Yield> = first
+            .map(|job| Yield {
+                gpus: cluster.job(job.id).num_held as usize,
+                loss_gpu_s: job.loss_gpu_s,
+            })
+            .collect();
         let waiting_gpus = cluster.pending().map(|id| cluster.job(id).request.num_gpus).min();
         let demand = Demand {
             now_s: now.as_secs_f64(),
@@ -170,11 +175,12 @@ impl<'a> Leased<'a> {
         let Some(seat) = self.service.free_seat() else {
             return Ok(None);
         };
-        let Some((placement, num_stopped)) = make_room(world.cluster_mut(), &self.request) else {
+        let demand = world.cluster_mut().demand_of(&self.request)?;
+        let Some(room) = world.cluster_mut().make_room(demand, &|_| true) else {
             return Ok(None);
         };
-        self.num_preemptions += num_stopped;
-        let lease = world.grant(self.request, placement)?;
+        self.num_preemptions += room.stopped.len() as u64;
+        let lease = world.grant(self.request, room.placement)?;
         let ready = if is_begin { now } else { now + self.load };
         self.service.grant(seat, ps_of(ready));
         self.seats[seat] = Some((lease, self.grants.len()));

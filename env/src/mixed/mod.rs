@@ -7,7 +7,7 @@
 //!
 //! # Rules (*ours*)
 //! - Serving comes before training, an earlier service before a later one. Where no GPU is free, jobs yield, the least loss first
-//!   (`yielding.rs`).
+//!   ([`Cluster::make_room`](pleach_scheduler::Cluster::make_room)).
 //! - A granted replica takes requests once its model is loaded. Replicas of the first instant are loaded already.
 //! - A replica that is taken back takes no more requests and leaves when it has served what it had, or when its grace is over: then
 //!   the rest goes back to the gateways. One that is wanted again before takes requests at once.
@@ -19,7 +19,6 @@ mod leased;
 mod service;
 #[cfg(test)]
 mod tests;
-mod yielding;
 
 use pleach_scheduler::cluster::{Sharing, Submission};
 use pleach_scheduler::cluster_spec::{LocalityFactors, ModelClass, Resources, TenantSpec};

@@ -43,6 +43,8 @@ pub struct World {
     /// UIDs whose gate was lifted.
     pub lifted: Vec<String>,
     pub num_evicted: u64,
+    /// Pods that a disruption budget keeps.
+    pub budgeted: BTreeSet<String>,
     /// Pods that vanish when they are patched next.
     pub vanish: BTreeSet<String>,
     /// The time of the API server, Unix, s, where pods are to be bound and made with one.
@@ -214,8 +216,15 @@ impl World {
         if *wanted != pod["metadata"]["uid"] {
             return Err((409, "the UID in the precondition is another one"));
         }
+        if self.budgeted.contains(&key.1) {
+            return Err((
+                429,
+                "Cannot evict pod as it would violate the pod's disruption budget.",
+            ));
+        }
         if pod["metadata"]["deletionTimestamp"].is_null() {
-            pod["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
+            let now = self.now_s.map(super::time);
+            pod["metadata"]["deletionTimestamp"] = json!(now.unwrap_or("2026-01-01T00:00:00Z".into()));
             self.num_evicted += 1;
         }
         Ok(())

@@ -7,7 +7,7 @@ import threading
 
 from plane import ADMIN, Failed
 
-TEAM, OTHER = "team-a", "team-b"
+TEAM, OTHER, SERVE = "team-a", "team-b", "serve-a"
 MERGE = "application/merge-patch+json"
 GATE = "pleach/hold"
 PRODUCT = "A100-SXM4-80GB"

@@ -6,7 +6,7 @@ import signal
 import sys
 import time
 
-from api import GATE, MERGE, OTHER, TEAM, Client, gates, notes
+from api import GATE, MERGE, OTHER, SERVE, TEAM, Client, gates, notes, template
 from plane import DEPLOY, Failed, Plane, wait_for
 from watcher import Watcher
 
@@ -33,9 +33,10 @@ class Steps:
         plane.start_api()
         self.wait_for_api()
         self.apply_manifests()
-        for name, labels in ((TEAM, {"pleach/drive": "true"}), (OTHER, {})):
+        for name, labels in ((TEAM, {"pleach/drive": "true"}), (SERVE, {"pleach/drive": "true"}), (OTHER, {})):
             client.must("POST", "/api/v1/namespaces", {"metadata": {"name": name, "labels": labels}})
-        plane.start_manager("job-controller", "disruption-controller", "pod-garbage-collector-controller")
+        plane.start_manager("job-controller", "disruption-controller", "pod-garbage-collector-controller",
+                            "deployment-controller", "replicaset-controller")
         plane.start_kwok()
         for name, num in NODES.items():
             client.add_node(name, num)
@@ -285,6 +286,52 @@ class Steps:
         self.plane.write_settings()
         self.start_ours()
 
+    def leases(self):
+        """Replicas of a Deployment go before jobs: of those that lose least one yields that no budget keeps, once. A user's pod that
+        calls itself a lease waits. What is scaled down is the jobs' again."""
+        self.plane.kill("pleach")
+        self.plane.write_settings(rounds=f'preemption = true\nrestart_cost_s = 1.0\n[leases]\nnamespaces = ["{SERVE}"]')
+        self.start_ours()
+        budget = {"metadata": {"name": "kept"}, "spec": {"minAvailable": 1, "selector": {"matchLabels": {"kind": "kept"}}}}
+        path = f"/apis/policy/v1/namespaces/{TEAM}/poddisruptionbudgets"
+        self.client.must("POST", path, budget)
+        wide = dict(self.add_job("train", 1, 8, life_s=40, estimate_s=40) for _ in range(3))
+        small, kept = self.add_job("small", 1, 4, life_s=40, estimate_s=40, labels={"kind": "kept"})
+        names = [pods[0] for pods in (*wide.values(), kept)]
+        wait_for("training runs", lambda: all(self.watcher.node_of(name) for name in names))
+        time.sleep(1.1)  # clocks of pods count whole seconds
+        enemy = self.add("enemy", 1, life_s=0.3, labels={"app": "chat", "pleach/lease": "true"})
+        time.sleep(1.5)
+        expect(self.watcher.is_held(enemy) and all(self.watcher.named(name) for name in names), "a user's pod made room for itself")
+        replica = template(1, labels={"app": "chat"})
+        replica["metadata"]["annotations"] = {}
+        replica["spec"] |= {"restartPolicy": "Always", "terminationGracePeriodSeconds": 5}
+        deployments = f"/apis/apps/v1/namespaces/{SERVE}/deployments"
+        self.client.must("POST", deployments, {"metadata": {"name": "chat"}, "spec": {
+            "replicas": 1, "selector": {"matchLabels": {"app": "chat"}}, "template": replica}})
+        wait_for("the replica runs", lambda: len(self.replicas()) == 1)
+        expect("disruption budget" in self.plane.log("pleach"), "the budget of the job that loses least was not asked")
+        yielded = [job for job, pods in wide.items() if self.until_held_or_same(job, pods)]
+        expect(len(yielded) == 1 and self.watcher.of_job(small) == kept, f"{yielded} yielded, and of {small} {kept}")
+        self.client.must("PATCH", f"{deployments}/chat", {"spec": {"replicas": 3}}, MERGE)
+        wait_for("three replicas run", lambda: len(self.replicas()) == 3)
+        expect(len(set(self.replicas().values())) == 1, f"replicas are on {self.replicas()}")
+        leases = self.status()["leases"]
+        expect(leases["num_stopped"] == 1, f"stopped for leases: {leases}")
+        self.client.must("PATCH", f"{deployments}/chat", {"spec": {"replicas": 0}}, MERGE)
+        wait_for("the replicas are gone", lambda: not self.replicas())
+        self.client.must("DELETE", f"{path}/kept")
+        self.until_all_ended()
+        self.plane.kill("pleach")
+        self.plane.write_settings()
+        self.start_ours()
+
+    def replicas(self):
+        """Nodes of the replicas that are bound and not being stopped, by name."""
+        pods = [pod for pod in self.watcher.all() if pod["metadata"]["namespace"] == SERVE]
+        pods = [pod for pod in pods if "deletionTimestamp" not in pod["metadata"] and pod["spec"].get("nodeName")]
+        return {pod["metadata"]["name"]: pod["spec"]["nodeName"] for pod in pods}
+
     def until_held_or_same(self, job, old):
         """Whether a Job has another pod than before; one that it has was held."""
         wait_for(f"{job} has its pod", lambda: self.watcher.of_job(job))
@@ -404,6 +451,7 @@ def main():
             ("the same, with kube-scheduler and the API server killed", steps.restarts),
             ("a controller that hangs", steps.hangs),
             ("preemption, and a disruption budget that forbids it", steps.preemption),
+            ("replicas of a Deployment go before jobs", steps.leases),
             ("a node that is lost after pods were pinned to it", steps.lost_node),
             ("gangs and pods that the tables have no place for", steps.without_place),
             ("a gang that loses a pod", steps.lost_pod),

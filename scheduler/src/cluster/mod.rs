@@ -43,6 +43,7 @@ mod task_limits;
 mod tasks;
 mod type_advantage;
 mod wide;
+mod yielding;
 
 pub use allowed::AllowedSets;
 pub use capabilities::{Capabilities, Sharing, moved};
@@ -53,6 +54,7 @@ pub use queue::Demand;
 pub use shape::{Shape, ShapeId};
 pub use shared::{PACKED_MAX, Resident, SharedGpu};
 pub use tables::{Job, JobState, Node, NodeState, Placement, Rack, Slice, Submission, Tenant};
+pub use yielding::{Room, Yielding};
 
 pub(crate) use free_counts::FreeCounts;
 pub(crate) use queue::{

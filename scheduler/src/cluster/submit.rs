@@ -1,6 +1,7 @@
 //! How jobs come: what a request must fulfil, and the row that it gets.
 
 use super::goodput_cache::WaitingPace;
+use super::record::JobRecord;
 use super::shape::{Shape, ShapeId, units};
 use super::tables::{Job, JobState, Placement, Submission};
 use super::{Cluster, Demand};
@@ -11,6 +12,18 @@ use crate::ids::{ClassId, ExternalId, GpuTypeId, JobId, Time};
 
 /// The longest that a job may be believed to run, s.
 const ESTIMATE_S_MAX: f64 = 1e10;
+
+/// The request of a lease.
+fn without_end(request: Submission) -> Submission {
+    let estimate_s = Estimate {
+        value: ESTIMATE_S_MAX,
+        provenance: Provenance::Oracle,
+    };
+    Submission {
+        estimate_s,
+        ..request
+    }
+}
 
 impl Cluster {
     /// Adds a pending job at the present time, under a number that the cluster gives it.
@@ -33,14 +46,21 @@ impl Cluster {
     /// # Errors
     /// As [`Cluster::submit`].
     pub fn submit_lease(&mut self, request: Submission) -> Result<JobId, ConfigError> {
-        let without_end = Estimate {
-            value: ESTIMATE_S_MAX,
-            provenance: Provenance::Oracle,
+        let id = self.submit(without_end(request))?;
+        self.jobs[id.index()].is_lease = true;
+        Ok(id)
+    }
+
+    /// As [`Cluster::admit`], a lease ([`Cluster::submit_lease`]), whatever its record believes of its run time.
+    ///
+    /// # Errors
+    /// As [`Cluster::admit`].
+    pub fn admit_lease(&mut self, record: &JobRecord) -> Result<JobId, ConfigError> {
+        let record = JobRecord {
+            request: without_end(record.request),
+            ..record.clone()
         };
-        let id = self.submit(Submission {
-            estimate_s: without_end,
-            ..request
-        })?;
+        let id = self.admit(&record)?;
         self.jobs[id.index()].is_lease = true;
         Ok(id)
     }
@@ -118,7 +138,7 @@ impl Cluster {
     ///
     /// # Errors
     /// As [`Cluster::submit`].
-    pub(super) fn demand_of(&mut self, request: &Submission) -> Result<Demand, ConfigError> {
+    pub fn demand_of(&mut self, request: &Submission) -> Result<Demand, ConfigError> {
         request.resources.validate("job.resources")?;
         request.resources.tasks.validate_gang("job", request.num_gpus)?;
         if !self.allowed.knows(request.resources.nodes) {

@@ -43,7 +43,7 @@ impl Cluster {
     }
 
     /// GPUs for whole tasks of a shape on a node that had so much to spare.
-    fn room_in(&self, id: NodeId, spare: Spare, shape: Shape) -> u32 {
+    pub(super) fn room_in(&self, id: NodeId, spare: Spare, shape: Shape) -> u32 {
         if !self.allows(shape.nodes, id) {
             return 0;
         }
@@ -107,11 +107,7 @@ impl Cluster {
             let (id, is_up) = (NodeId(id as u32), node.state == NodeState::Up);
             let (more, mut spare) = given.get(&id).copied().unwrap_or_default();
             let gpus = node.free | more;
-            spare.add(Spare {
-                num_gpus: num_in(node.free),
-                cpu_milli: node.cpu_milli_free,
-                memory_mib: node.memory_mib_free,
-            });
+            spare.add(Spare::left_of(node));
             spare.num_gpus = num_in(gpus);
             let room = self.room_in(id, spare, shape);
             if node.gpu_type == kind && is_up && room > 0 {
@@ -155,15 +151,24 @@ fn fill(nodes: &[(bool, u32, NodeId, u64)], (tasks, num_gpus): (Tasks, u32), out
 
 /// What a node has to spare.
 #[derive(Clone, Copy, Debug, Default)]
-struct Spare {
+pub(super) struct Spare {
     num_gpus: u32,
     cpu_milli: u32,
     memory_mib: u32,
 }
 
 impl Spare {
+    /// What nobody has of a node.
+    pub(super) fn left_of(node: &Node) -> Spare {
+        Spare {
+            num_gpus: node.num_free(),
+            cpu_milli: node.cpu_milli_free,
+            memory_mib: node.memory_mib_free,
+        }
+    }
+
     /// So many GPUs with what comes with each of them.
-    fn of(shape: Shape, num_gpus: u32) -> Spare {
+    pub(super) fn of(shape: Shape, num_gpus: u32) -> Spare {
         Spare {
             num_gpus,
             cpu_milli: shape.cpu_milli * num_gpus,
@@ -171,7 +176,7 @@ impl Spare {
         }
     }
 
-    fn add(&mut self, more: Spare) {
+    pub(super) fn add(&mut self, more: Spare) {
         self.num_gpus += more.num_gpus;
         self.cpu_milli += more.cpu_milli;
         self.memory_mib += more.memory_mib;
@@ -199,11 +204,7 @@ impl TaskRoom {
     /// As they are now.
     pub(crate) fn now(cluster: &Cluster, kind: GpuTypeId, (shape, num_gpus): (Shape, u32)) -> TaskRoom {
         let of_node = |node: &Node| match node.gpu_type == kind {
-            true => Spare {
-                num_gpus: node.num_free(),
-                cpu_milli: node.cpu_milli_free,
-                memory_mib: node.memory_mib_free,
-            },
+            true => Spare::left_of(node),
             false => Spare::default(),
         };
         let free: Vec<Spare> = cluster.nodes.iter().map(of_node).collect();

@@ -1,0 +1,244 @@
+//! Leases: replicas of services, which run without end, go before all jobs, and are stopped for none.
+//!
+//! Who is a lease is for an operator to say, and for a batch system to tell ([`Terms::is_lease`]). Those that wait are placed before
+//! the policy is asked, an earlier one before a later one: on free GPUs; else they wait for GPUs that somebody is already being
+//! stopped on; else, where jobs may be stopped, on those of the jobs whose stop loses least, by the simulator's rule
+//! ([`Cluster::make_room`]); else free GPUs of one node are kept for them. A lease for which jobs are stopped is let go in a later
+//! round, once the GPUs are free: nothing is lost where a driver ends in between.
+//!
+//! [`Terms::is_lease`]: crate::snapshot::Terms::is_lease
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use pleach_scheduler::cluster::{Demand, Placement, Room, Slice};
+use pleach_scheduler::decision::Action;
+use pleach_scheduler::snapshot::JobRecord;
+use pleach_scheduler::{Cluster, JobId, NodeId};
+use serde::{Deserialize, Serialize};
+
+use crate::config::RoundSettings;
+use crate::decided::planned;
+use crate::fleet::{Fleet, keep};
+use crate::memory::Memory;
+use crate::record::Planned;
+use crate::snapshot::{JobSeen, Phase, Snapshot};
+
+/// Leases of the last round, for an operator.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct LeaseStatus {
+    /// Leases that run or were let go.
+    pub num_placed: usize,
+    /// GPUs that these hold.
+    pub num_gpus: u32,
+    /// Leases that wait.
+    pub num_waiting: usize,
+    /// Jobs that were stopped for leases since the driver began.
+    pub num_stopped: u64,
+}
+
+impl LeaseStatus {
+    /// Of a snapshot; none where there are no leases and never were.
+    #[must_use]
+    pub fn of(snapshot: &Snapshot, before: Option<&LeaseStatus>) -> Option<LeaseStatus> {
+        let mut leases = snapshot.jobs.iter().filter(|job| job.terms.is_lease).peekable();
+        if before.is_none() && leases.peek().is_none() {
+            return None;
+        }
+        let mut status = LeaseStatus {
+            num_stopped: before.map_or(0, |before| before.num_stopped),
+            ..LeaseStatus::default()
+        };
+        for lease in leases {
+            match lease.phase {
+                Phase::Running | Phase::Released { .. } => {
+                    status.num_placed += 1;
+                    status.num_gpus = status.num_gpus.saturating_add(lease.num_gpus());
+                }
+                Phase::Waiting | Phase::Loose => status.num_waiting += 1,
+                Phase::Blocked { .. } | Phase::Foreign { .. } => {}
+            }
+        }
+        Some(status)
+    }
+
+    /// Takes in what became of what was to be done for leases; who would not be stopped is remembered.
+    pub(crate) fn hear(&mut self, planned: &[Planned], memory: &mut Memory, now_s: i64) {
+        let stops = planned
+            .iter()
+            .filter(|planned| planned.decision.action == Action::Preempt);
+        for planned in stops {
+            if planned.outcome == "sent" {
+                self.num_stopped += 1;
+            } else if planned.outcome.starts_with("refused") {
+                memory.not_stopped(planned.job(), now_s);
+            }
+        }
+    }
+
+    /// What an operator reads of it.
+    #[must_use]
+    pub fn told(&self) -> String {
+        format!(
+            "\nleases: {} hold {} GPU(s), {} wait; {} job(s) were stopped for leases",
+            self.num_placed, self.num_gpus, self.num_waiting, self.num_stopped
+        )
+    }
+}
+
+/// Places the leases that wait in the tables, and says what is to be done for them, in its order. Who is left waiting stands in
+/// [`Fleet::left_out`].
+///
+/// [`Fleet::left_out`]: crate::fleet::Fleet::left_out
+#[must_use]
+pub fn place(
+    fleet: &mut Fleet,
+    snapshot: &Snapshot,
+    memory: &Memory,
+    settings: &RoundSettings,
+) -> Vec<Planned> {
+    let waiting = std::mem::take(&mut fleet.leases);
+    if waiting.is_empty() {
+        return Vec::new();
+    }
+    let may_be_stopped = |job: &&JobSeen| job.phase == Phase::Running && !memory.stays(job.id);
+    let running = snapshot.jobs.iter().filter(|_| settings.preemption);
+    let running = running.filter(may_be_stopped);
+    let mut round = Leases {
+        stoppable: running.filter_map(|job| fleet.cluster.find(job.id)).collect(),
+        leaving: (0..)
+            .map(NodeId)
+            .zip(&fleet.nodes)
+            .filter_map(|(id, name)| Some((id, *snapshot.site.leaving.get(name)?)))
+            .collect(),
+        vacated: BTreeMap::new(),
+        planned: Vec::new(),
+    };
+    for record in &waiting {
+        if let Err(why) = round.place(fleet, record) {
+            fleet.left_out.insert(record.job, why);
+        }
+    }
+    // What else these jobs held is the policy's once they have left.
+    for (node, gpus) in round.vacated {
+        let gpus = gpus & fleet.cluster.nodes()[node.index()].free;
+        if gpus != 0 {
+            fleet.cluster.keep(&[Slice { node, gpus }]);
+        }
+    }
+    round.planned
+}
+
+/// The leases of a round under way.
+struct Leases {
+    /// Jobs that may be stopped.
+    stoppable: BTreeSet<JobId>,
+    /// GPUs that somebody is being stopped on and that no lease of this round waits for.
+    leaving: BTreeMap<NodeId, u32>,
+    /// GPUs of jobs that are stopped in this round.
+    vacated: BTreeMap<NodeId, u64>,
+    planned: Vec<Planned>,
+}
+
+impl Leases {
+    /// Places a lease; why it waits, where it does.
+    fn place(&mut self, fleet: &mut Fleet, record: &JobRecord) -> Result<(), String> {
+        let cluster = &mut fleet.cluster;
+        let demand = cluster.demand_of(&record.request);
+        let demand = demand.map_err(|error| format!("it is a lease, and {error}"))?;
+        if let Some(room) = cluster.make_room(demand, &|_| false) {
+            return self.grant(fleet, record, &room);
+        }
+        if let Some(node) = self.leaving_for(cluster, demand) {
+            let why = format!(
+                "it is a lease and waits for GPUs of {}",
+                fleet.nodes[node.index()]
+            );
+            return Err(why + " that are being given back");
+        }
+        if let Some(room) = cluster.make_room(demand, &|id| self.stoppable.contains(&id)) {
+            return self.grant(fleet, record, &room);
+        }
+        let kept = keep_most(cluster, demand, &self.leaving);
+        let on = kept.map_or_else(String::new, |node| {
+            let name = &fleet.nodes[node.index()];
+            format!("; free GPUs of {name} are kept for it")
+        });
+        Err(format!("it is a lease, and no node has the GPUs for it{on}"))
+    }
+
+    /// Starts a lease in the tables. Jobs that were stopped for it, or for one before it, have to leave first.
+    fn grant(&mut self, fleet: &mut Fleet, record: &JobRecord, room: &Room) -> Result<(), String> {
+        let cluster = &mut fleet.cluster;
+        let admitted = cluster.admit_lease(record).map_err(|error| error.to_string())?;
+        cluster.start(admitted, room.placement.clone());
+        let mut decisions = Vec::new();
+        cluster.take_decisions(&mut decisions);
+        let stops = decisions
+            .iter()
+            .filter(|decision| decision.action == Action::Preempt);
+        for slice in stops.flat_map(|decision| &decision.placement) {
+            *self.vacated.entry(slice.node).or_default() |= slice.gpus;
+        }
+        let is_vacated =
+            |slice: &Slice| self.vacated.get(&slice.node).copied().unwrap_or(0) & slice.gpus != 0;
+        let waits = room.placement.iter().any(is_vacated);
+        for mut decision in decisions {
+            let loss = room.stopped.iter().find(|(id, _)| *id == decision.row);
+            let why = match (loss, waits) {
+                (Some((_, loss_gpu_s)), _) => format!(
+                    "stopped for the lease {}: of the jobs that could make room for it this loses least, {loss_gpu_s:.0} GPU s\n",
+                    record.job
+                ),
+                (None, true) => {
+                    decision.action = Action::Reserve;
+                    decision.placement = Placement::new();
+                    "a lease, before all jobs: let go once its GPUs are free\n".to_owned()
+                }
+                (None, false) => "a lease, before all jobs, on free GPUs\n".to_owned(),
+            };
+            let planned = planned(fleet, decision, &why);
+            self.planned.push(Planned {
+                // Of a lease nothing is believed.
+                estimate_s: planned.estimate_s.filter(|_| loss.is_some()),
+                ..planned
+            });
+        }
+        Ok(())
+    }
+
+    /// The node where least of what is being given back is enough for a lease, with what is free there, which is kept for it.
+    fn leaving_for(&mut self, cluster: &mut Cluster, demand: Demand) -> Option<NodeId> {
+        let wanted = |node: NodeId| {
+            demand
+                .num_gpus
+                .saturating_sub(cluster.nodes()[node.index()].num_free())
+        };
+        let open = self.leaving.iter().filter(|(node, num)| {
+            let wanted = wanted(**node);
+            cluster.is_open_to(demand, **node) && wanted <= **num
+        });
+        let (num, node) = open.map(|(node, _)| (wanted(*node), *node)).min()?;
+        if let Some(left) = self.leaving.get_mut(&node) {
+            *left -= num;
+        }
+        keep(cluster, node, demand.num_gpus);
+        Some(node)
+    }
+}
+
+/// Keeps the free GPUs of the node for a lease that lacks fewest of them; none where no node could have it or has anything free.
+fn keep_most(cluster: &mut Cluster, demand: Demand, leaving: &BTreeMap<NodeId, u32>) -> Option<NodeId> {
+    let nodes = (0..).map(NodeId).zip(cluster.nodes());
+    let open = nodes.filter(|(id, node)| {
+        let is_large = node.num_gpus >= demand.num_gpus && node.num_free() > 0;
+        is_large && cluster.is_open_to(demand, *id)
+    });
+    let has = |(id, node): (NodeId, &pleach_scheduler::cluster::Node)| {
+        let num = node.num_free() + leaving.get(&id).copied().unwrap_or(0);
+        (std::cmp::Reverse(num), id)
+    };
+    let (_, node) = open.map(has).min()?;
+    keep(cluster, node, demand.num_gpus);
+    Some(node)
+}

@@ -1,0 +1,85 @@
+//! Which pods are leases: replicas of services, which go before all jobs. An operator says so, in the settings; nothing that a user
+//! may write into a pod makes it one.
+//!
+//! The namespace is what is trusted: who may make pods in it is for the API server's rights to say, and how many for its quotas.
+//! A priority class only narrows that, for any user may name one. So there is no way to say leases without namespaces.
+//!
+//! # What is deliberately not here
+//! How many replicas there are: that is the Deployment's, and of who scales it. Gangs as leases: a replica is one pod.
+
+use k8s_openapi::api::core::v1::Pod;
+use pleach_daemon::Drive;
+use pleach_daemon::config::in_ranges;
+use pleach_scheduler::ConfigError;
+use serde::{Deserialize, Serialize};
+
+/// What makes a pod a lease.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct LeaseSettings {
+    /// Namespaces whose pods are leases, by name; none: nothing is. They are driven too.
+    pub namespaces: Vec<String>,
+    /// Of these, only pods with one of these priority classes; empty: all.
+    pub priority_classes: Vec<String>,
+    /// Work after which training jobs are believed to have written a checkpoint, s of their run time, 1 to 1e9: who is stopped loses
+    /// what was done since. None: they save all when they are stopped.
+    pub checkpoint_s: Option<f64>,
+}
+
+impl LeaseSettings {
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_none(&self) -> bool {
+        self.namespaces.is_empty()
+    }
+
+    /// Whether a pod is one.
+    #[must_use]
+    pub fn has(&self, pod: &Pod) -> bool {
+        let namespace = pod.metadata.namespace.as_deref().unwrap_or_default();
+        let class = || {
+            pod.spec
+                .as_ref()
+                .and_then(|spec| spec.priority_class_name.as_deref())
+        };
+        let is_named = |class: &str| self.priority_classes.iter().any(|name| name == class);
+        self.namespaces.iter().any(|name| name == namespace)
+            && (self.priority_classes.is_empty() || class().is_some_and(is_named))
+    }
+
+    /// Checks them beside the namespaces that are driven and the way of driving.
+    ///
+    /// # Errors
+    /// Leases without namespaces, of all namespaces, of one that is not driven, beside `drive = "order"`, a time out of its range.
+    pub fn validate(&self, drives: &dyn Fn(&str) -> bool, drive: Drive) -> Result<(), ConfigError> {
+        if self.is_none() && *self != LeaseSettings::default() {
+            return Err(ConfigError::new(
+                "leases.namespaces",
+                "[]",
+                "names of namespaces, at least one",
+                "any user may name a priority class: say in which namespaces leases are",
+            ));
+        }
+        let is_name = |name: &String| !name.is_empty() && name != "*";
+        let is_driven = |name: &String| is_name(name) && drives(name);
+        if let Some(name) = self.namespaces.iter().find(|name| !is_driven(name)) {
+            let value = format!("{name:?}");
+            let allowed = "names of namespaces that are driven, one by one";
+            let hint = "whoever may make pods there goes before all jobs; name it in `namespaces` too";
+            return Err(ConfigError::new("leases.namespaces", value, allowed, hint));
+        }
+        if !self.is_none() && drive.is_order() {
+            let hint = "leases are pods that are held: `drive = \"hold\"`";
+            return Err(ConfigError::new(
+                "leases",
+                "given",
+                "none beside drive = \"order\"",
+                hint,
+            ));
+        }
+        match self.checkpoint_s {
+            Some(checkpoint_s) => in_ranges(&[("leases.checkpoint_s", checkpoint_s, 1.0, 1e9)]),
+            None => Ok(()),
+        }
+    }
+}

@@ -279,11 +279,16 @@ fn judged(
 }
 
 /// The rules at their best for a price: `reactive` as it is, with roots in reserve and units, and `seasonal`, each from where the one
-/// before stands.
+/// before stands and from there in patience.
 fn tuned(level: &Level<'_>, days: &[Day], price_gpu_s: f64) -> Result<[Rule; 3], Error> {
-    let plain = level.climbed(Rule::plain(), days, price_gpu_s)?;
-    let staffed = level.climbed(plain.staffed(), days, price_gpu_s)?;
-    let seasonal = level.climbed(staffed.seasonal(), days, price_gpu_s)?;
+    let best_from = |start: Rule| -> Result<Rule, Error> {
+        let [one, other] = [start.patient(), start].map(|start| level.climbed(start, days, price_gpu_s));
+        let (one, other) = (one?, other?);
+        Ok(if one.0 > other.0 { one.1 } else { other.1 })
+    };
+    let plain = best_from(Rule::plain())?;
+    let staffed = best_from(plain.staffed())?;
+    let seasonal = best_from(staffed.seasonal())?;
     Ok([plain, staffed, seasonal])
 }
 

@@ -86,6 +86,9 @@ const SEASONAL: [Ladder; 2] = [
     },
 ];
 
+/// Time after which a rule takes replicas back at its second start, s. *Assumed.*
+const PATIENT_S: f64 = 900.0;
+
 /// Where a rule stands on its ladders.
 #[derive(Clone)]
 pub(super) struct Rule {
@@ -104,6 +107,21 @@ impl Rule {
     /// The same with a reserve of roots, and in units.
     pub(super) fn staffed(&self) -> Rule {
         self.joined("reactive", &STAFFED)
+    }
+
+    /// The same that takes replicas back after a quarter of an hour: a second start, for single steps stop where two would help.
+    pub(super) fn patient(&self) -> Rule {
+        let mut new = self.clone();
+        for (ladder, rung) in &mut new.rungs {
+            if ladder.key == "down" {
+                *rung = ladder
+                    .values
+                    .iter()
+                    .position(|value| *value == PATIENT_S)
+                    .unwrap_or(*rung);
+            }
+        }
+        new
     }
 
     /// The same that knows the hours.
@@ -240,8 +258,13 @@ impl Level<'_> {
         Ok(3_600.0 * slope_h.max(0.01) / allowed.max(1.0))
     }
 
-    /// The best of a rule's settings at a price, one step on one ladder at a time.
-    pub(super) fn climbed(&self, mut rule: Rule, days: &[Day], price_gpu_s: f64) -> Result<Rule, Error> {
+    /// The best of a rule's settings at a price, one step on one ladder at a time, and what it is worth, GPU·h.
+    pub(super) fn climbed(
+        &self,
+        mut rule: Rule,
+        days: &[Day],
+        price_gpu_s: f64,
+    ) -> Result<(f64, Rule), Error> {
         let worth = |rule: &Rule| -> Result<f64, Error> {
             let played = self.play(days, &rule.text(1.0))?;
             Ok(mean_of(&played, |day| worth_gpu_h(day, price_gpu_s)))
@@ -260,7 +283,7 @@ impl Level<'_> {
                 }
             }
             if best == before {
-                return Ok(rule);
+                return Ok((best, rule));
             }
         }
     }

@@ -9,7 +9,7 @@ PACKAGE = Path(__file__).parent / "pleach"
 MODULES = {
     "env": ["PleachEnv"],
     "vector": ["PleachVectorEnv"],
-    "routing": ["RoutingEnv"],
+    "serving": ["ServingEnv"],
     "policies": ["names", "load", "batched", "Policy"],
     "columns": ["named", "by_name", "Named"],
     "comparison": ["evaluate", "Comparison", "distill", "Distilled"],

@@ -3,19 +3,18 @@
 import gymnasium
 
 from pleach import policies, wrappers
-from pleach._pleach import __version__, autoscaling_names, env_ids, routing_names, workload_names
+from pleach._pleach import __version__, env_ids, serving_names, workload_names
 from pleach.columns import Named, by_name, named
 from pleach.comparison import Comparison, Distilled, distill, evaluate
 from pleach.env import PleachEnv
 from pleach.networks import export_onnx
 from pleach.policies import Policy, batched, load
-from pleach.routing import AutoscalingEnv, RoutingEnv
+from pleach.serving import ServingEnv
 from pleach.training import Trained, train
 from pleach.vector import PleachVectorEnv
 from pleach.workloads import Simulation, Workload, read, simulate, workload
 
 __all__ = [
-    "AutoscalingEnv",
     "Comparison",
     "Distilled",
     "INTEGRALS",
@@ -23,13 +22,12 @@ __all__ = [
     "PleachEnv",
     "PleachVectorEnv",
     "Policy",
-    "RoutingEnv",
+    "ServingEnv",
     "Simulation",
     "TENANT_INTEGRALS",
     "Trained",
     "Workload",
     "__version__",
-    "autoscaling_ids",
     "batched",
     "by_name",
     "distill",
@@ -40,7 +38,7 @@ __all__ = [
     "named",
     "policies",
     "read",
-    "routing_ids",
+    "serving_ids",
     "simulate",
     "train",
     "workload",
@@ -56,20 +54,14 @@ INTEGRALS: tuple[str, ...] = ("jobs_s", "slowdown", "held_gpu_s", "waiting_s")
 TENANT_INTEGRALS: tuple[str, ...] = ("tenant_waiting_s", "tenant_held_gpu_s")
 
 
-def routing_ids() -> list[str]:
-    """Ids of the environments in which requests are routed."""
-    return [one for one, _ in routing_names()]
+def serving_ids() -> list[str]:
+    """Ids of the environments in which requests are served."""
+    return [one for one, _ in serving_names()]
 
 
-def autoscaling_ids() -> list[str]:
-    """Ids of the environments in which a service leases GPUs beside training."""
-    return [one for one, _ in autoscaling_names()]
-
-
-for _ids, _entry in ((routing_ids(), "RoutingEnv"), (autoscaling_ids(), "AutoscalingEnv")):
-    for _id in _ids:
-        if _id not in gymnasium.registry:
-            gymnasium.register(_id, entry_point=f"pleach.routing:{_entry}", kwargs={"env_id": _id})
+for _id in serving_ids():
+    if _id not in gymnasium.registry:
+        gymnasium.register(_id, entry_point="pleach.serving:ServingEnv", kwargs={"env_id": _id})
 for _id in env_ids():
     if _id not in gymnasium.registry:
         gymnasium.register(

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium.spaces import Box, Dict, Discrete, MultiBinary
 
-from pleach._pleach import Envs, Routes, setting_names
+from pleach._pleach import Envs, Serving, setting_names
 from pleach._settings import are_same, checked_num_threads, checked_whole, merged, nearest, to_json
 from pleach.workloads import as_workload
 
@@ -80,7 +80,7 @@ def made_of_settings(env: Any) -> tuple[str, dict[str, Any]] | None:
     return (place[0] if isinstance(place, tuple) else place), dict(own._present)
 
 
-def spaces_of(envs: Envs | Routes) -> tuple[Any, Any, dict[str, list[tuple[str, str]]]]:
+def spaces_of(envs: Envs | Serving) -> tuple[Any, Any, dict[str, list[tuple[str, str]]]]:
     """Observation space, action space, and the names and units of features."""
     _, num_candidates, _ = envs.sizes()
     rows = envs.features()
@@ -101,7 +101,7 @@ def spaces_of(envs: Envs | Routes) -> tuple[Any, Any, dict[str, list[tuple[str, 
     return observation, Discrete(num_candidates), names
 
 
-def views_of(envs: Envs | Routes, num_envs: int) -> dict[str, npt.NDArray[Any]]:
+def views_of(envs: Envs | Serving, num_envs: int) -> dict[str, npt.NDArray[Any]]:
     """Views of the buffers in their shapes, which nobody can make writeable; the mask as int8, as ``Discrete.sample`` asks."""
     _, num_candidates, num_features = envs.sizes()
     shapes: dict[str, tuple[int, ...]] = {"global": (num_envs, -1), "candidates": (num_envs, num_candidates, num_features), "mask": (num_envs, num_candidates)}

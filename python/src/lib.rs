@@ -16,8 +16,8 @@ mod lockstep;
 mod networks;
 mod picture;
 mod policy;
-mod routes;
 mod segments;
+mod serving;
 mod settings;
 mod train;
 mod workload;
@@ -55,16 +55,14 @@ fn fault(text: &str) -> PyResult<()> {
 #[pymodule]
 fn _pleach(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<envs::Envs>()?;
-    module.add_class::<routes::Routes>()?;
+    module.add_class::<serving::Serving>()?;
     module.add_class::<policy::Policy>()?;
     module.add_class::<workload::Workload>()?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_function(wrap_pyfunction!(env_ids, module)?)?;
     module.add_function(wrap_pyfunction!(settings::setting_names, module)?)?;
-    module.add_function(wrap_pyfunction!(routes::routing_names, module)?)?;
-    module.add_function(wrap_pyfunction!(routes::routing_setting_names, module)?)?;
-    module.add_function(wrap_pyfunction!(routes::autoscaling_names, module)?)?;
-    module.add_function(wrap_pyfunction!(routes::autoscaling_setting_names, module)?)?;
+    module.add_function(wrap_pyfunction!(serving::serving_names, module)?)?;
+    module.add_function(wrap_pyfunction!(serving::serving_setting_names, module)?)?;
     module.add_function(wrap_pyfunction!(workload_names, module)?)?;
     module.add_function(wrap_pyfunction!(policy::policy_names, module)?)?;
     module.add_function(wrap_pyfunction!(policy::columns_of, module)?)?;

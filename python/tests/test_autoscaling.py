@@ -36,7 +36,7 @@ def enough(env, observation):
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_gymnasium_accepts_it():
-    assert pleach.autoscaling_ids() == [ID]
+    assert ID in pleach.serving_ids()
     check_env(gymnasium.make(ID, **SHORT).unwrapped)
 
 
@@ -57,14 +57,14 @@ def test_more_replicas_serve_more_and_train_less():
 
 
 def test_a_row_that_is_not_offered_is_refused_and_a_copy_begins_anew():
-    env = pleach.AutoscalingEnv(ID, **SHORT)
+    env = pleach.ServingEnv(ID, **SHORT)
     observation, _ = env.reset(seed=1)
     copy = pickle.loads(pickle.dumps(env))
-    assert type(copy) is pleach.AutoscalingEnv
+    assert type(copy) is pleach.ServingEnv
     np.testing.assert_array_equal(copy.reset(seed=1)[0]["candidates"], observation["candidates"])
     with pytest.raises(ValueError, match="mask"):
         env.step(9)
     with pytest.raises(TypeError, match="rate_per_s"):
-        pleach.AutoscalingEnv(ID, rate=3)
+        pleach.ServingEnv(ID, rate=3)
     with pytest.raises(ValueError, match="price_gpu_s = -1"):
-        pleach.AutoscalingEnv(ID, price_gpu_s=-1)
+        pleach.ServingEnv(ID, price_gpu_s=-1)

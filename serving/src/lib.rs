@@ -16,6 +16,7 @@
 
 mod columns;
 pub mod contexts;
+mod environment;
 pub mod functions;
 pub mod layers;
 pub mod llm;
@@ -23,3 +24,5 @@ mod quantile;
 mod scoring;
 mod settings;
 pub mod workflows;
+
+pub use environment::{Environment, Reward, Step, Tally};

@@ -5,9 +5,10 @@ use std::sync::{Arc, Mutex};
 use pleach_scheduler::ConfigError;
 use pleach_serving::llm::generate::RequestGenerator;
 use pleach_serving::llm::{
-    Decision, Fleet, Lists, Outcome, Pace, Requests, Reward, Router, Routing, SCHEMA, Served, Targets,
-    by_name, simulate,
+    Decision, Fleet, Lists, Outcome, Pace, Requests, Router, Routing, SCHEMA, Served, Targets, by_name,
+    simulate,
 };
+use pleach_serving::{Environment, Reward};
 use pleach_workloads::Seed;
 use proptest::prelude::*;
 
@@ -126,7 +127,7 @@ fn an_episode_is_its_seed_and_steps_out_of_turn_are_refused() {
     let first = play(3);
     assert_ne!(first, play(4));
     assert_eq!(first, play(3));
-    assert_eq!(env.num_choices(), 8);
+    assert_eq!(env.rows().mask.len(), 8);
     for (choice, expected) in [(8, "Reset it"), (0, "Reset it")] {
         assert!(env.step(choice).unwrap_err().to_string().contains(expected));
     }

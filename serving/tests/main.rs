@@ -12,4 +12,5 @@ mod gateways;
 mod layers;
 mod pools;
 mod residents;
+mod steps;
 mod workflows;

@@ -1,6 +1,7 @@
 //! `pleach bench`: speed on this machine. The only command whose output depends on the clock.
 
 mod devices;
+mod dispatch;
 mod environment;
 mod planning;
 mod rate;
@@ -94,6 +95,14 @@ pub fn run(args: &BenchArgs, context: &mut Context<'_>) -> Result<(), Error> {
             plan_ms.insert(point.name, [point.median_ms, point.mean_ms, point.max_ms]);
         }
         measured.key("plan_ms", json!(plan_ms));
+        for (name, plan_us) in dispatch::measure(args)? {
+            measured.row(
+                format!("plan ESG's group, {name}"),
+                plan_us,
+                "µs, published < 10,000",
+            );
+            measured.key(format!("esg_plan_us {name}"), json!(plan_us));
+        }
     }
     // Only where it is asked for: a device may take a minute to start.
     if args.only.contains(&BenchPart::Devices) {

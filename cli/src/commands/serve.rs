@@ -1,17 +1,23 @@
 //! `pleach serve`: routers compared, searched for, and lists of requests drawn.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use pleach_agents::Learner;
 use pleach_env::Seed;
 use pleach_experiments::error::Error;
+use pleach_experiments::evaluate::table::Table;
 use pleach_experiments::progress::Stopped;
 use pleach_experiments::run_folder::atomic_file;
-use pleach_experiments::serving::functions::{DispatchSearch, compare_dispatchers, search_dispatcher};
+use pleach_experiments::serving::functions::{
+    CallsDescription, DispatchSearch, compare_dispatchers, search_dispatcher,
+};
 use pleach_experiments::serving::{
     AutoscalerSearch, Comparison, Description, RoutingSearch, RoutingTraining, certificates, compare,
     compare_mixed, explain, read, search_autoscaler, search_router, train_router, tree, write,
 };
+
+use serde::Serialize;
 
 use crate::commands::Context;
 use crate::flags::serve::{
@@ -48,11 +54,7 @@ fn evaluate(args: &ServeEvaluateArgs, context: &mut Context<'_>) -> Result<(), E
     )?;
     if !args.report.quiet() {
         let tables = rates.0.iter().map(|(_, at)| at.table());
-        let all: Vec<String> = (rates.table().into_iter())
-            .chain(tables)
-            .map(|table| table.to_terminal().trim_end().to_string())
-            .collect();
-        context.say(&all.join("\n\n"))?;
+        say_tables(rates.table().into_iter().chain(tables), context)?;
     }
     if let Some(path) = &args.page.html {
         atomic_file::write(path, rates.html(&context.command_line).as_bytes())?;
@@ -65,15 +67,29 @@ fn evaluate(args: &ServeEvaluateArgs, context: &mut Context<'_>) -> Result<(), E
 }
 
 fn describe(args: &ServeDescribeArgs, context: &mut Context<'_>) -> Result<(), Error> {
-    let found = Description::of(&read(&args.requests)?);
+    let line = context.command_line.clone();
+    match CallsDescription::read(&args.requests)? {
+        Some(found) => described(args, context, (&found, &found.table(), &found.html(&line))),
+        None => {
+            let found = Description::of(&read(&args.requests)?);
+            described(args, context, (&found, &found.table(), &found.html(&line)))
+        }
+    }
+}
+
+fn described<T: Serialize>(
+    args: &ServeDescribeArgs,
+    context: &mut Context<'_>,
+    (found, table, html): (&T, &Table, &str),
+) -> Result<(), Error> {
     if !args.words.quiet {
-        context.say(found.table().to_terminal().trim_end())?;
+        context.say(table.to_terminal().trim_end())?;
     }
     if let Some(path) = &args.page.html {
-        atomic_file::write(path, found.html(&context.command_line).as_bytes())?;
+        atomic_file::write(path, html.as_bytes())?;
     }
     match &args.data.json {
-        Some(path) => context.write_json(path, &found),
+        Some(path) => context.write_json(path, found),
         None => Ok(()),
     }
 }
@@ -226,32 +242,58 @@ fn generate(args: &ServeGenerateArgs, context: &mut Context<'_>) -> Result<(), E
 }
 
 fn functions(args: &ServeFunctionsArgs, context: &mut Context<'_>) -> Result<(), Error> {
-    let seed = args.report.seed();
-    let (table, words) = match (args.search, &args.to) {
-        (Some(simulations), Some(to)) => {
-            args.target.check("to", to)?;
-            let mut settings = DispatchSearch {
-                judge_lists: args.judge_lists.into(),
-                ..DispatchSearch::default()
-            };
-            settings.search.simulations = simulations;
-            let watcher = bars(args.report.quiet());
-            let found = search_dispatcher(&args.functions, &settings, seed, &watcher)?;
-            atomic_file::write(to, found.tree.to_json().as_bytes())?;
-            let text = found.tree.to_text();
-            let words = format!("\n\n{}\n{}\n{}", text.trim_end(), found.verdict(), to.display());
-            (found.judged, words)
-        }
-        _ => (
-            compare_dispatchers(&args.functions, &args.policy, seed)?,
-            String::new(),
-        ),
-    };
+    if let (Some(simulations), Some(to)) = (args.search, &args.to) {
+        return search_functions(args, (simulations, to), context);
+    }
+    let loads = compare_dispatchers(&args.functions, &args.policy, &args.loads, args.report.seed())?;
     if !args.report.quiet() {
-        context.say(&format!("{}{words}", table.table().to_terminal().trim_end()))?;
+        let tables = loads.at.iter().map(|(_, at)| at.table());
+        say_tables(loads.table().into_iter().chain(tables), context)?;
+    }
+    if let Some(path) = &args.page.html {
+        atomic_file::write(path, loads.html(&context.command_line).as_bytes())?;
+    }
+    match (args.report.json(), loads.at.as_slice()) {
+        (Some(path), [(_, only)]) => context.write_json(path, only),
+        (Some(path), several) => context.write_json(path, &several),
+        (None, _) => Ok(()),
+    }
+}
+
+fn say_tables(tables: impl Iterator<Item = Table>, context: &mut Context<'_>) -> Result<(), Error> {
+    let all: Vec<String> = tables
+        .map(|table| table.to_terminal().trim_end().to_string())
+        .collect();
+    context.say(&all.join("\n\n"))
+}
+
+fn search_functions(
+    args: &ServeFunctionsArgs,
+    (simulations, to): (u64, &Path),
+    context: &mut Context<'_>,
+) -> Result<(), Error> {
+    args.target.check("to", to)?;
+    let mut settings = DispatchSearch {
+        judge_lists: args.judge_lists.into(),
+        without: args.without.clone(),
+        ..DispatchSearch::default()
+    };
+    settings.search.simulations = simulations;
+    let watcher = bars(args.report.quiet());
+    let found = search_dispatcher(&args.functions, &settings, args.report.seed(), &watcher)?;
+    atomic_file::write(to, found.tree.to_json().as_bytes())?;
+    if !args.report.quiet() {
+        let (table, text) = (found.judged.table().to_terminal(), found.tree.to_text());
+        context.say(&format!(
+            "{}\n\n{}\n{}\n{}",
+            table.trim_end(),
+            text.trim_end(),
+            found.verdict(),
+            to.display()
+        ))?;
     }
     match args.report.json() {
-        Some(path) => context.write_json(path, &table),
+        Some(path) => context.write_json(path, &found.judged),
         None => Ok(()),
     }
 }

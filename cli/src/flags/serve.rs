@@ -60,11 +60,12 @@ Examples:
 Examples:
   pleach serve check router.json                           among others: whom it may refuse")]
     Check(ServeCheckArgs),
-    /// Tell how a list of requests comes, how long its prompts and answers are, and what conversations hold
+    /// Tell how a list of requests or of calls comes, how long they are, and what conversations hold
     #[command(after_help = "\
 Examples:
   pleach serve describe AzureLLMInferenceTrace_conv.csv.gz
-  pleach serve describe conversation_trace.jsonl.gz --html requests.html")]
+  pleach serve describe conversation_trace.jsonl.gz --html requests.html
+  pleach serve describe 1000_inv.csv.gz                    Azure Functions 2019, run times beside it")]
     Describe(ServeDescribeArgs),
     /// Compare autoscalers that lease GPUs of a cluster that trains
     #[command(after_help = "\
@@ -84,6 +85,8 @@ Examples:
 Examples:
   pleach serve functions --setting strict-light
   pleach serve functions --surface infless --policy esg,esg:wait=true,nexus,edf
+  pleach serve functions --loads 0.8,1,1.2,1.4 --html dispatchers.html
+  pleach serve functions --requests lora_request_trace.csv.gz --nodes 2 --sharing mig --policy edf,edf:cold=false
   pleach serve functions --load 1.4 --late shed --search 2000 --to dispatcher.json")]
     Functions(ServeFunctionsArgs),
 }
@@ -96,9 +99,13 @@ pub struct ServeFunctionsArgs {
     #[arg(long, value_name = "NAME|FILE", value_delimiter = ',', action = ArgAction::Append,
         default_value = "esg,infless,fast-gshare,orion,aquatope,clockwork,nexus,edf,fastest")]
     pub policy: Vec<String>,
+    /// Times the load, repeated or with commas: hits and cost over the load
+    #[arg(long, value_name = "X", value_delimiter = ',', action = ArgAction::Append, default_value = "1",
+        value_parser = flag_values::positive)]
+    pub loads: Vec<f64>,
     /// Search for a tree instead, playing so many lists at least, and judge it against the best tuned rule
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=10_000_000), requires = "to",
-        help_heading = "Search")]
+        conflicts_with_all = ["loads", "html"], help_heading = "Search")]
     pub search: Option<u64>,
     /// Tree to write, NAME.json
     #[arg(long, value_name = "FILE", requires = "search", help_heading = "Search")]
@@ -107,12 +114,19 @@ pub struct ServeFunctionsArgs {
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u16).range(1..=1000),
         help_heading = "Search")]
     pub judge_lists: u16,
+    /// Columns that the tree may not read, repeated or with commas
+    #[arg(long, value_name = "COLUMN", value_delimiter = ',', action = ArgAction::Append, requires = "search",
+        help_heading = "Search")]
+    pub without: Vec<String>,
     /// Requests and machines.
     #[command(flatten)]
     pub functions: FunctionsConfig,
     /// Whether a file there may be replaced.
     #[command(flatten)]
     pub target: ForceFlag,
+    /// A page.
+    #[command(flatten)]
+    pub page: PageFlag,
     /// Seed, results as JSON, machine.
     #[command(flatten)]
     pub report: ReportFlags,
@@ -147,7 +161,7 @@ pub struct ServeEvaluateArgs {
 /// `pleach serve describe`.
 #[derive(Args, Clone, Debug)]
 pub struct ServeDescribeArgs {
-    /// A list of requests: ours, Azure's or Mooncake's (docs/serving.md)
+    /// A list of requests (docs/serving.md) or of calls of functions (docs/serving-functions.md)
     pub requests: PathBuf,
     /// A page.
     #[command(flatten)]

@@ -5,6 +5,7 @@ use pleach_serving::llm::{Fleet, Outcome, Pools, Requests, Served, simulate, sim
 use rayon::prelude::*;
 use serde::Serialize;
 
+use super::gain::{Gain, cell};
 use super::{PoolsConfig, ServingConfig, router};
 use crate::error::Error;
 use crate::evaluate::stats::{bootstrap_mean, mean};
@@ -188,20 +189,14 @@ fn hits(outcomes: &[Outcome], fleet: &Fleet) -> Vec<f64> {
 
 fn row(name: &str, outcomes: &[Outcome], by_list: Vec<f64>, first: Option<&[f64]>) -> RouterRow {
     let over = |figure: &dyn Fn(&Outcome) -> f64| mean(&outcomes.iter().map(figure).collect::<Vec<_>>());
-    let gains = first.map(|first| -> Vec<f64> {
-        by_list
-            .iter()
-            .zip(first)
-            .map(|(own, first)| own - first)
-            .collect()
-    });
+    let gain = first.map(|first| Gain::of(&by_list, first));
     RouterRow {
         router: name.to_string(),
         pools: None,
         hits_pct: mean(&by_list),
         hits_by_target_pct: None,
-        gain_points: gains.as_deref().map(mean),
-        gain_interval: gains.as_deref().and_then(|gains| bootstrap_mean(gains, 0.95)),
+        gain_points: gain.map(|gain| gain.mean),
+        gain_interval: gain.and_then(|gain| gain.interval),
         refused_pct: over(&|outcome| 100.0 * outcome.refused_share()),
         ttft_p50_s: over(&|outcome| outcome.quantile(0.5, |served| served.ttft_s)),
         ttft_p99_s: over(&|outcome| outcome.quantile(0.99, |served| served.ttft_s)),
@@ -242,11 +237,7 @@ impl Comparison {
         }
         header.extend([&*gained, "refused %", "TTFT p50 ms", "p99 ms", "TPOT p99 ms"]);
         let rows = self.routers.iter().map(|row| {
-            let gain = match (row.gain_points, row.gain_interval) {
-                (Some(gain), Some((low, high))) => format!("{gain:+.2} [{low:+.2}, {high:+.2}]"),
-                (Some(gain), None) => format!("{gain:+.2}"),
-                _ => String::new(),
-            };
+            let gain = cell(row.gain_points, row.gain_interval, 2);
             let mut cells = vec![row.router.clone(), format!("{:.2}", row.hits_pct)];
             let by_target = row.hits_by_target_pct.iter().flatten();
             cells.extend(by_target.map(|hits| format!("{hits:.2}")));

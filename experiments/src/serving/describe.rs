@@ -155,23 +155,28 @@ impl Description {
     pub fn html(&self, command_line: &str) -> String {
         let mut body = String::from("<h1>Requests</h1>\n");
         section(&mut body, "Figures", Some(html_table(&self.table())));
-        section(&mut body, "Arrivals", Some(self.arrivals()));
+        section(
+            &mut body,
+            "Arrivals",
+            Some(arrivals(&self.by_minute, self.span_s)),
+        );
         section(&mut body, "How this was made", Some(preformatted(command_line)));
         page("Requests", &body)
     }
+}
 
-    fn arrivals(&self) -> String {
-        let counts = self.by_minute.iter().enumerate();
-        let rates: Vec<(f64, f64)> = counts
-            .map(|(minute, count)| (MINUTE_S * minute as f64, f64::from(*count) / MINUTE_S))
-            .collect();
-        let shown = averaged(&rates, POINTS_MAX);
-        let top = shown.iter().map(|point| point.1).fold(0.0, f64::max);
-        let time = Axis::time("time since the first request", self.span_s);
-        let mut frame = Frame::new(time, Axis::linear("requests a second", 0.0, top), 260.0);
-        frame.steps(0, "requests a second", &shown);
-        frame.render("Requests a second over time, by minute")
-    }
+/// Requests a second over time, from counts by minute.
+pub(super) fn arrivals(by_minute: &[u32], span_s: f64) -> String {
+    let counts = by_minute.iter().enumerate();
+    let rates: Vec<(f64, f64)> = counts
+        .map(|(minute, count)| (MINUTE_S * minute as f64, f64::from(*count) / MINUTE_S))
+        .collect();
+    let shown = averaged(&rates, POINTS_MAX);
+    let top = shown.iter().map(|point| point.1).fold(0.0, f64::max);
+    let time = Axis::time("time since the first request", span_s);
+    let mut frame = Frame::new(time, Axis::linear("requests a second", 0.0, top), 260.0);
+    frame.steps(0, "requests a second", &shown);
+    frame.render("Requests a second over time, by minute")
 }
 
 #[cfg(test)]

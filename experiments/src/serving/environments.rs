@@ -1,78 +1,159 @@
-//! Registered environments of routing and of autoscaling. A change that alters results bumps the version in the id.
+//! Registered environments of work that serves. A change that alters results bumps the version in the id.
 
 use pleach_env::Seed;
 use pleach_scheduler::ConfigError;
 use pleach_scheduler::heuristics::nearest_of;
+use pleach_serving::contexts::{Placing, Run, released};
+use pleach_serving::functions::Dispatching;
 use pleach_serving::llm::generate::RequestGenerator;
-use pleach_serving::llm::{Lists, Reward, Routing};
-use serde::Serialize;
+use pleach_serving::llm::{Lists, Routing};
+use pleach_serving::{Environment, Reward};
 use serde::de::DeserializeOwned;
-use serde_json::{Map, Value};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, to_value};
 
+use super::functions::FunctionsConfig;
 use super::{MixedConfig, Scaling, ServingConfig};
 use crate::error::Error;
 
-type Registered<Config> = (&'static str, &'static str, fn() -> Config);
+type Opened = Result<Box<dyn Environment>, Error>;
 
-/// Those of routing: id, one line, settings.
-const ROUTING: [Registered<ServingConfig>; 2] = [
-    (
-        "Pleach/LlmRouting-v0",
-        "conversations of three turns on 16 replicas behind four gateways, facts a second old, nobody is refused",
-        conversations,
-    ),
-    (
-        "Pleach/ServingBursts-v0",
-        "bursts of requests above capacity on 16 replicas behind four gateways, facts a second old, requests may be refused",
-        bursts,
-    ),
+/// An environment by name.
+struct Registered {
+    id: &'static str,
+    line: &'static str,
+    /// Its settings.
+    settings: fn() -> serde_json::Result<Value>,
+    /// Of such settings.
+    open: fn(Value) -> Opened,
+}
+
+/// All of them.
+const ALL: [Registered; 6] = [
+    Registered {
+        id: "Pleach/LlmRouting-v0",
+        line: "conversations of three turns on 16 replicas behind four gateways, facts a second old, nobody is refused",
+        settings: || to_value(rewarded(conversations())),
+        open: routing,
+    },
+    Registered {
+        id: "Pleach/ServingBursts-v0",
+        line: "bursts of requests above capacity on 16 replicas behind four gateways, facts a second old, requests may be refused",
+        settings: || to_value(rewarded(bursts())),
+        open: routing,
+    },
+    Registered {
+        id: "Pleach/EsgSaturated-v0",
+        line: "chains of functions that ask for 105 to 150 % of the slices of 16 GPUs, requests may be dropped",
+        settings: || to_value(Dispatch::saturated()),
+        open: dispatching,
+    },
+    Registered {
+        id: "Pleach/EsgPublished-v0",
+        line: "the same at ESG's heavy load as published, where a fixed plan hits 100 %: nothing is left to win",
+        settings: || to_value(Dispatch::default()),
+        open: dispatching,
+    },
+    Registered {
+        id: "Pleach/Sgprs-v0",
+        line: "24 cameras on three contexts of a GPU; giving one up hits 95.8 %, and no order more than 97: little is left to win",
+        settings: || to_value(Cameras::default()),
+        open: placing,
+    },
+    Registered {
+        id: "Pleach/Mixed-v0",
+        line: "a day of requests to replicas that lease GPUs of 16 on which gangs of four train",
+        settings: || to_value(Priced::default()),
+        open: scaling,
+    },
 ];
 
-/// Those of autoscaling.
-const SCALING: [Registered<MixedConfig>; 1] = [(
-    "Pleach/Mixed-v0",
-    "a day of requests to replicas that lease GPUs of 16 on which gangs of four train",
-    beside_gangs,
-)];
-/// What a miss costs where nothing is said, GPU·s of training: about what it is worth to rules at 99.9 % (docs/serving-mixed.md).
-const PRICE_GPU_S: f64 = 18.0;
-
-/// Ids of the environments of routing.
-pub fn routing_ids() -> impl Iterator<Item = &'static str> {
-    ROUTING.iter().map(|(id, ..)| *id)
+/// Ids of the environments.
+pub fn serving_ids() -> impl Iterator<Item = &'static str> {
+    ALL.iter().map(|registered| registered.id)
 }
 
-/// Ids of the environments of autoscaling.
-pub fn scaling_ids() -> impl Iterator<Item = &'static str> {
-    SCALING.iter().map(|(id, ..)| *id)
+/// What an environment is, in one line.
+///
+/// # Errors
+/// An id that is not there.
+pub fn describe_environment(id: &str) -> Result<&'static str, ConfigError> {
+    Ok(registered(id)?.line)
 }
 
-/// What an environment of routing or autoscaling is, in one line.
-#[must_use]
-pub fn describe_serving(id: &str) -> Option<&'static str> {
-    let routing = ROUTING.iter().map(|(known, line, _)| (*known, *line));
-    let mut all = routing.chain(SCALING.iter().map(|(known, line, _)| (*known, *line)));
-    all.find(|(known, _)| *known == id).map(|(_, line)| line)
+/// The settings of an environment by name.
+///
+/// # Errors
+/// An id that is not there.
+pub fn environment_settings(id: &str) -> Result<Vec<String>, ConfigError> {
+    let whole = (registered(id)?.settings)().unwrap_or_default();
+    let keys = whole.as_object().into_iter().flat_map(Map::keys);
+    Ok(keys.cloned().collect())
 }
 
-/// The settings of an environment of routing by name: those of [`ServingConfig`], and `reward`.
-#[must_use]
-pub fn routing_settings() -> Vec<String> {
-    names_of(&ServingConfig::default(), "reward")
+fn registered(id: &str) -> Result<&'static Registered, ConfigError> {
+    ALL.iter().find(|registered| registered.id == id).ok_or_else(|| {
+        let known: Vec<&str> = serving_ids().collect();
+        let hint = format!("did you mean {}?", nearest_of(&known, id).unwrap_or_default());
+        ConfigError::new("env id", id, known.join(", "), hint)
+    })
 }
 
-/// The settings of an environment of autoscaling by name: those of [`MixedConfig`], and `price_gpu_s`.
-#[must_use]
-pub fn scaling_settings() -> Vec<String> {
-    names_of(&MixedConfig::default(), "price_gpu_s")
-}
-
-/// The environment of an id with other settings, in JSON. A list that is given is cut into `lists` parts; a seed takes one.
+/// The environment of an id with other settings, in JSON.
 ///
 /// # Errors
 /// An id or a setting that is not there, a value out of range, a list that cannot be read.
-pub fn routing_environment(id: &str, changes: &str) -> Result<Routing, Error> {
-    let (config, reward) = changed(&ROUTING, id, changes, "reward", &routing_settings())?;
+pub fn serving_environment(id: &str, changes: &str) -> Opened {
+    let registered = registered(id)?;
+    let changes: Map<String, Value> = parsed(id, serde_json::from_str(changes))?;
+    let mut whole = parsed(id, (registered.settings)())?;
+    if let Some(whole) = whole.as_object_mut() {
+        if let Some(unknown) = changes.keys().find(|key| !whole.contains_key(*key)) {
+            return Err(refused(id, format!("unknown field `{unknown}`")).into());
+        }
+        whole.extend(changes);
+    }
+    (registered.open)(whole)
+}
+
+fn refused(id: &str, error: impl std::fmt::Display) -> ConfigError {
+    let allowed = environment_settings(id).unwrap_or_default().join(", ");
+    ConfigError::new("settings of the environment", error, allowed, "Leave it out.")
+}
+
+fn parsed<T>(id: &str, value: serde_json::Result<T>) -> Result<T, ConfigError> {
+    value.map_err(|error| refused(id, error))
+}
+
+/// Settings of a kind.
+fn config<T: DeserializeOwned>(settings: Value) -> Result<T, ConfigError> {
+    serde_json::from_value(settings).map_err(|error| {
+        let hint = "Leave it out for its default.";
+        ConfigError::new(
+            "settings of the environment",
+            error,
+            "what it has by default",
+            hint,
+        )
+    })
+}
+
+/// Settings with what requests earn.
+#[derive(Serialize, Deserialize)]
+struct Rewarded<Config> {
+    #[serde(flatten)]
+    config: Config,
+    reward: Reward,
+}
+
+fn rewarded(config: ServingConfig) -> Rewarded<ServingConfig> {
+    let reward = Reward::default();
+    Rewarded { config, reward }
+}
+
+/// A list that is given is cut into `lists` parts; a seed takes one.
+fn routing(settings: Value) -> Opened {
+    let Rewarded { config, reward } = config::<Rewarded<ServingConfig>>(settings)?;
     let lists = match &config.requests {
         Some(_) => Lists::Given(config.draw(Seed(0), usize::from(config.lists), 1.0)?),
         None => Lists::Drawn(RequestGenerator {
@@ -80,56 +161,7 @@ pub fn routing_environment(id: &str, changes: &str) -> Result<Routing, Error> {
             ..config.generator()
         }),
     };
-    Ok(Routing::new(
-        config.fleet()?,
-        lists,
-        reward.unwrap_or_else(Reward::default),
-    )?)
-}
-
-/// The environment of an id with other settings, in JSON; a seed is a day, `lists` says nothing.
-///
-/// # Errors
-/// An id or a setting that is not there, a value out of range.
-pub fn scaling_environment(id: &str, changes: &str) -> Result<Scaling, Error> {
-    let (config, price_gpu_s) = changed(&SCALING, id, changes, "price_gpu_s", &scaling_settings())?;
-    Scaling::new(&config, price_gpu_s.unwrap_or(PRICE_GPU_S))
-}
-
-fn names_of(config: &impl Serialize, own: &str) -> Vec<String> {
-    let whole = serde_json::to_value(config).unwrap_or_default();
-    let keys = whole.as_object().into_iter().flat_map(Map::keys).cloned();
-    keys.chain([own.to_string()]).collect()
-}
-
-/// The settings of an id with changes, and the change of one that is none of the configuration.
-fn changed<Config: Serialize + DeserializeOwned, Own: DeserializeOwned>(
-    all: &[Registered<Config>],
-    id: &str,
-    changes: &str,
-    own: &str,
-    settings: &[String],
-) -> Result<(Config, Option<Own>), Error> {
-    let Some((_, _, config)) = all.iter().find(|(known, ..)| *known == id) else {
-        let known: Vec<&str> = all.iter().map(|(known, ..)| *known).collect();
-        let hint = format!("did you mean {}?", nearest_of(&known, id).unwrap_or_default());
-        return Err(ConfigError::new("env id", id, known.join(", "), hint).into());
-    };
-    let refuse = |error: serde_json::Error| {
-        let allowed = settings.join(", ");
-        ConfigError::new("settings of the environment", error, allowed, "Leave it out.")
-    };
-    let mut changes: Map<String, Value> = serde_json::from_str(changes).map_err(refuse)?;
-    let own = changes
-        .remove(own)
-        .map(serde_json::from_value)
-        .transpose()
-        .map_err(refuse)?;
-    let mut whole = serde_json::to_value(config()).map_err(refuse)?;
-    if let Some(whole) = whole.as_object_mut() {
-        whole.extend(changes);
-    }
-    Ok((serde_json::from_value(whole).map_err(refuse)?, own))
+    Ok(Box::new(Routing::new(config.fleet()?, lists, reward)?))
 }
 
 fn conversations() -> ServingConfig {
@@ -153,11 +185,118 @@ fn bursts() -> ServingConfig {
     }
 }
 
-fn beside_gangs() -> MixedConfig {
-    MixedConfig {
-        gang: 4,
-        restart_s: 180.0,
-        load_s: 180.0,
-        ..MixedConfig::default()
+/// Requests of applications on slices of GPUs: those of [`FunctionsConfig`] with a range of loads.
+#[derive(Default, Serialize, Deserialize)]
+struct Dispatch {
+    #[serde(flatten)]
+    functions: FunctionsConfig,
+    /// Most times the setting's load; an episode's is drawn evenly from `load` on. 0: `load` itself.
+    load_max: f64,
+    reward: Reward,
+}
+
+/// Times the heavy load at which one request at a time on one slice would hold 105 and 150 % of all slices; at once it is 79 %.
+const LOADS: (f64, f64) = (1.33, 1.9);
+
+impl Dispatch {
+    fn saturated() -> Dispatch {
+        Dispatch {
+            functions: FunctionsConfig {
+                load: LOADS.0,
+                late: "shed".into(),
+                ..FunctionsConfig::default()
+            },
+            load_max: LOADS.1,
+            reward: Reward::default(),
+        }
     }
+}
+
+fn dispatching(settings: Value) -> Opened {
+    let Dispatch {
+        functions,
+        load_max,
+        reward,
+    } = config(settings)?;
+    if functions.requests.is_some() {
+        let hint = "Leave it out: episodes are drawn.";
+        return Err(Error::config("requests", "a recorded list", "none", hint));
+    }
+    let setup = functions.setup(1.0)?;
+    let most = if load_max > 0.0 {
+        load_max / functions.load
+    } else {
+        1.0
+    };
+    let env = Dispatching::new(setup.work, setup.platform, setup.arrivals, (1.0, most), reward)?;
+    Ok(Box::new(env))
+}
+
+/// Cameras on a GPU that is parted into contexts.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Cameras {
+    /// Cameras of 30 frames a second.
+    cameras: u16,
+    /// Contexts.
+    contexts: u16,
+    /// Sum of their SMs over those of the GPU.
+    oversubscription: f64,
+    /// Length of an episode, s.
+    length_s: f64,
+    /// Whose units and order in queues contexts have: a rule by name.
+    order: String,
+    reward: Reward,
+}
+
+impl Default for Cameras {
+    /// The set-up of SGPRS's best published figure, one camera past what it bears here.
+    fn default() -> Cameras {
+        Cameras {
+            cameras: 24,
+            contexts: 3,
+            oversubscription: 1.5,
+            length_s: 10.0,
+            order: "sgprs".into(),
+            reward: Reward::default(),
+        }
+    }
+}
+
+fn placing(settings: Value) -> Opened {
+    let of: Cameras = config(settings)?;
+    let (gpu, policy) = released::set_up(&of.order, of.contexts.into(), of.oversubscription, None)?;
+    let run = Run::new(of.length_s, 0.0, Seed(0))?;
+    let env = Placing::new(gpu, policy.discipline(), of.cameras.into(), run, of.reward)?;
+    Ok(Box::new(env))
+}
+
+/// Days with what a miss costs.
+#[derive(Serialize, Deserialize)]
+struct Priced {
+    #[serde(flatten)]
+    mixed: MixedConfig,
+    /// GPU·s of training.
+    price_gpu_s: f64,
+}
+
+impl Default for Priced {
+    /// The price is about what a miss is worth to rules at 99.9 % (docs/serving-mixed.md).
+    fn default() -> Priced {
+        Priced {
+            mixed: MixedConfig {
+                gang: 4,
+                restart_s: 180.0,
+                load_s: 180.0,
+                ..MixedConfig::default()
+            },
+            price_gpu_s: 18.0,
+        }
+    }
+}
+
+/// A seed is a day, `lists` says nothing.
+fn scaling(settings: Value) -> Opened {
+    let Priced { mixed, price_gpu_s } = config(settings)?;
+    Ok(Box::new(Scaling::new(&mixed, price_gpu_s)?))
 }

@@ -35,10 +35,15 @@ impl Gain {
 
 impl fmt::Display for Gain {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "{:+.2}", self.mean)?;
-        match self.interval {
-            Some((low, high)) => write!(out, " [{low:+.2}, {high:+.2}]"),
-            None => Ok(()),
-        }
+        out.write_str(&cell(Some(self.mean), self.interval, 2))
+    }
+}
+
+/// `+1.23 [+1.00, +1.46]`, with so many places; empty where nothing is compared.
+pub(super) fn cell(mean: Option<f64>, interval: Option<(f64, f64)>, places: usize) -> String {
+    match (mean, interval) {
+        (Some(mean), Some((low, high))) => format!("{mean:+.places$} [{low:+.places$}, {high:+.places$}]"),
+        (Some(mean), None) => format!("{mean:+.places$}"),
+        _ => String::new(),
     }
 }

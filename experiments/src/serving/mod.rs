@@ -49,10 +49,7 @@ use crate::run_folder::atomic_file;
 pub use compare::{Comparison, Rates, RouterRow, compare};
 pub use deploy::{DeploymentConfig, is_routing_tree};
 pub use describe::Description;
-pub use environments::{
-    describe_serving, routing_environment, routing_ids, routing_settings, scaling_environment, scaling_ids,
-    scaling_settings,
-};
+pub use environments::{describe_environment, environment_settings, serving_environment, serving_ids};
 pub use gain::Gain;
 pub use mixed::{
     AutoscalerSearch, Day, MixedBench, MixedComparison, MixedConfig, MixedDay, MixedRow, Scaling,

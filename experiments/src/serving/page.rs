@@ -35,35 +35,65 @@ impl Rates {
     }
 
     fn hits(&self) -> String {
-        let rates = || self.0.iter().map(|(_, at)| at.rate_per_s);
-        let (low, high) = rates().fold((f64::INFINITY, 0.0_f64), |(low, high), rate| {
-            (low.min(rate), high.max(rate))
+        let rates: Vec<f64> = self.0.iter().map(|(_, at)| at.rate_per_s).collect();
+        let names = self.0[0].1.routers.iter().map(|row| row.router.as_str());
+        let lines = Lines {
+            x: "requests a second",
+            at: &rates,
+            names: names.collect(),
+            is_share: true,
+        };
+        lines.plot(
+            "within both targets (%)",
+            "Requests within both targets over the rate, one line for each router",
+            |at, router| self.0[at].1.routers[router].hits_pct,
+        )
+    }
+}
+
+/// Figures over something, one line for each policy.
+pub(super) struct Lines<'a> {
+    /// Of what, and where.
+    pub x: &'a str,
+    pub at: &'a [f64],
+    /// Of the policies.
+    pub names: Vec<&'a str>,
+    /// Figures are up to 100 %, and the axis begins at a whole ten; else it begins at 0.
+    pub is_share: bool,
+}
+
+impl Lines<'_> {
+    /// The plot with its legend; figures that are not finite are left out.
+    pub(super) fn plot(&self, y: &str, description: &str, figure: impl Fn(usize, usize) -> f64) -> String {
+        let (low, high) = (self.at.iter()).fold((f64::INFINITY, 0.0_f64), |(low, high), at| {
+            (low.min(*at), high.max(*at))
         });
-        let all = self.0.iter().flat_map(|(_, at)| &at.routers);
-        // From a whole ten on, so that routers that are close are seen apart.
-        let least = 10.0 * (all.map(|row| row.hits_pct).fold(100.0, f64::min) / 10.0).floor();
-        let names: Vec<&str> = self.0[0]
-            .1
-            .routers
-            .iter()
-            .map(|row| row.router.as_str())
-            .collect();
-        let looks = series_of(names.iter().copied());
+        let of = |policy: usize| -> Vec<(f64, f64)> {
+            let all = self
+                .at
+                .iter()
+                .enumerate()
+                .map(|(place, at)| (*at, figure(place, policy)));
+            all.filter(|(_, value)| value.is_finite()).collect()
+        };
+        let lines: Vec<Vec<(f64, f64)>> = (0..self.names.len()).map(of).collect();
+        let all = || lines.iter().flatten().map(|point| point.1);
+        let (least, most) = if self.is_share {
+            // From a whole ten on, so that policies that are close are seen apart.
+            (10.0 * (all().fold(100.0, f64::min) / 10.0).floor(), 100.0)
+        } else {
+            (0.0, all().fold(0.0, f64::max))
+        };
+        let looks = series_of(self.names.iter().copied());
         let drawn = at_both_widths(|width| {
-            let rate = Axis::linear("requests a second", low, high);
-            let mut frame =
-                Frame::new(rate, Axis::linear("within both targets (%)", least, 100.0), 320.0).wide(width);
-            for (place, (name, series)) in names.iter().zip(&looks).enumerate() {
-                let points: Vec<(f64, f64)> = self
-                    .0
-                    .iter()
-                    .map(|(_, at)| (at.rate_per_s, at.routers[place].hits_pct))
-                    .collect();
-                frame.line(*series, name, &points);
+            let x = Axis::linear(self.x, low, high);
+            let mut frame = Frame::new(x, Axis::linear(y, least, most), 320.0).wide(width);
+            for ((name, series), points) in self.names.iter().zip(&looks).zip(&lines) {
+                frame.line(*series, name, points);
             }
-            Some(frame.render("Requests within both targets over the rate, one line for each router"))
+            Some(frame.render(description))
         });
-        let legends: Vec<(usize, &str)> = looks.iter().copied().zip(names.iter().copied()).collect();
+        let legends: Vec<(usize, &str)> = looks.iter().copied().zip(self.names.iter().copied()).collect();
         drawn.unwrap_or_default() + &legend(&legends)
     }
 }

@@ -241,6 +241,19 @@ pub(super) fn split(schema: &FeatureSchema, name: &str, raw: f32, up_to: Branch,
     Branch::split(feature, threshold, up_to, beyond)
 }
 
+/// Numbers of columns by name.
+pub(super) fn numbers(schema: &FeatureSchema, names: &[String]) -> Result<Vec<u16>, Error> {
+    let numbers = names.iter().map(|name| {
+        let known = || schema.features.iter().map(|feature| feature.name);
+        let number = schema.joined_index(name).ok_or_else(|| {
+            let allowed = known().collect::<Vec<_>>().join(", ");
+            Error::config("without", name, allowed, "Leave it out.")
+        });
+        Ok(number? as u16)
+    });
+    numbers.collect()
+}
+
 /// As files have it: the root first, each level after the one above.
 pub(super) fn nodes(root: &Branch) -> Vec<Node> {
     let (mut found, mut level, mut num_leaves) = (Vec::new(), vec![root], 0);

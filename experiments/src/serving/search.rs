@@ -12,7 +12,7 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::compare::{Comparison, compare_on};
-use super::race::{Raced, best_of, race, settings as settings_of};
+use super::race::{Raced, best_of, numbers, race, settings as settings_of};
 use super::rivals::strongest;
 use super::routed::{Routed, loss};
 use super::starts::starts;
@@ -95,19 +95,6 @@ impl SearchedRouter {
     }
 }
 
-/// Numbers of columns by name.
-fn numbers(names: &[String]) -> Result<Vec<u16>, Error> {
-    let numbers = names.iter().map(|name| {
-        let known = || SCHEMA.features.iter().map(|feature| feature.name);
-        let number = SCHEMA.joined_index(name).ok_or_else(|| {
-            let allowed = known().collect::<Vec<_>>().join(", ");
-            Error::config("without", name, allowed, "Leave it out.")
-        });
-        Ok(number? as u16)
-    });
-    numbers.collect()
-}
-
 /// One rate: its fleet is the same, its rival its own.
 struct Part {
     rate: f64,
@@ -141,7 +128,7 @@ pub fn search_router(
     }
     let game = Routed {
         fleet: &fleet,
-        without: numbers(&settings.without)?,
+        without: numbers(&SCHEMA, &settings.without)?,
     };
     let kept = race(&game, &starts(&game)?, &raced, &search, watcher)?;
     // A list of each rate in turn, so that the first ones are of all rates.

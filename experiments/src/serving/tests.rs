@@ -14,7 +14,7 @@ fn small() -> ServingConfig {
     }
 }
 
-fn names(names: &[&str]) -> Vec<String> {
+pub(super) fn names(names: &[&str]) -> Vec<String> {
     names.iter().map(|name| (*name).to_string()).collect()
 }
 
@@ -22,26 +22,47 @@ fn names(names: &[&str]) -> Vec<String> {
 #[test]
 fn the_defaults_of_flags_are_those_of_the_configuration() {
     #[derive(clap::Parser)]
-    struct Flags {
+    struct Flags<Config: clap::Args> {
         #[command(flatten)]
-        serving: ServingConfig,
+        config: Config,
     }
-    #[derive(clap::Parser)]
-    struct Exports {
-        #[command(flatten)]
-        deployment: DeploymentConfig,
+    fn same<Config: clap::Args + Default + PartialEq + std::fmt::Debug>() {
+        let flags = <Flags<Config> as clap::Parser>::parse_from(["serve"]);
+        assert_eq!(flags.config, Config::default());
     }
-    let flags = <Flags as clap::Parser>::parse_from(["serve"]);
-    assert_eq!(flags.serving, ServingConfig::default());
-    #[derive(clap::Parser)]
-    struct Split {
-        #[command(flatten)]
-        pools: PoolsConfig,
+    same::<ServingConfig>();
+    same::<DeploymentConfig>();
+    same::<PoolsConfig>();
+    same::<functions::FunctionsConfig>();
+}
+
+/// Each but that of autoscaling, which has tests of its own, opens with its own settings, is described in a line, and refuses what it has not.
+#[test]
+fn registered_environments_open_and_refuse_by_name() {
+    for id in serving_ids().filter(|id| *id != "Pleach/Mixed-v0") {
+        assert!(describe_environment(id).unwrap().len() < 130, "{id}");
+        let mut env = serving_environment(id, "{}").unwrap();
+        env.reset(1).unwrap();
+        let rows = env.rows();
+        assert!(rows.mask.contains(&true) && rows.rows.len() == rows.mask.len() * env.view().num_row);
+        let said = |changes: &str| serving_environment(id, changes).err().unwrap().to_string();
+        assert!(said("{\"loaf\": 3}").contains("loaf"), "{id}");
+        assert!(
+            said("{\"reward\": {\"hit\": 1e9}}").contains("reward.hit"),
+            "{id}"
+        );
+        assert!(environment_settings(id).unwrap().contains(&"reward".to_string()));
     }
-    let flags = <Split as clap::Parser>::parse_from(["serve"]);
-    assert_eq!(flags.pools, PoolsConfig::default());
-    let flags = <Exports as clap::Parser>::parse_from(["export"]);
-    assert_eq!(flags.deployment, DeploymentConfig::default());
+    let said = serving_environment("Pleach/Sgprs-v1", "{}")
+        .err()
+        .unwrap()
+        .to_string();
+    assert!(said.contains("did you mean Pleach/Sgprs-v0"), "{said}");
+    let said = serving_environment("Pleach/EsgSaturated-v0", "{\"load_max\": 0.5}")
+        .err()
+        .unwrap()
+        .to_string();
+    assert!(said.contains("ascending"), "{said}");
 }
 
 #[test]

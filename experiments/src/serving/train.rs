@@ -12,8 +12,9 @@ use pleach_agents::{Checkpoint, Learner, TrainConfig, Trainer};
 use pleach_env::Seed;
 use pleach_network::{Inference, NetworkConfig, TrainedNetwork};
 use pleach_scheduler::tree::Tree;
+use pleach_serving::Reward;
 use pleach_serving::llm::generate::RequestGenerator;
-use pleach_serving::llm::{Fleet, Lists, Requests, Reward, Router, Routing, ScorerRouter, simulate};
+use pleach_serving::llm::{Fleet, Lists, Requests, Router, Routing, ScorerRouter, simulate};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 

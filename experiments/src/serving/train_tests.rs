@@ -4,7 +4,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use pleach_agents::Learner;
 use pleach_env::{Batch, VectorEnv as _};
-use pleach_serving::llm::{Lists, Reward, Routing};
+use pleach_serving::llm::{Lists, Routing};
+use pleach_serving::{Environment as _, Reward};
 
 use super::vector::Routings;
 use super::*;

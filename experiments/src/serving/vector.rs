@@ -1,6 +1,7 @@
 //! Environments of routing that step together, for learners that want rewards.
 
 use pleach_env::{Batch, Error, Seed, Spaces, StepError, VectorEnv};
+use pleach_serving::Environment as _;
 use pleach_serving::llm::{ROUTING_2, Routing};
 
 /// Environments with as many rows each; an episode that ends is followed by the next in the same step.
@@ -14,7 +15,7 @@ pub(super) struct Routings {
 impl Routings {
     /// At least one.
     pub(super) fn new(envs: Vec<Routing>) -> Routings {
-        let num_rows = envs.first().map_or(0, Routing::num_choices);
+        let num_rows = envs.first().map_or(0, |env| env.rows().mask.len());
         Routings {
             streams: vec![(Seed(0), 0); envs.len()],
             spaces: Spaces::of(&ROUTING_2, num_rows),

@@ -9,12 +9,15 @@
 //! # What is deliberately not here
 //! Contexts made or resized while tasks run: SGPRS makes its pool in advance. Memory, PCIe, several GPUs. The promotion of
 //! late chains that the paper on SGPRS describes: the released code, which made the figures, has it switched off. DARIS, its
-//! successor: its rule is not known to us beyond the abstract. Columns for trees that choose a context: contexts are alike, and
-//! rules that choose them otherwise reach the same throughput (docs/serving-systems.md).
+//! successor: its rule is not known to us beyond the abstract. A search for trees: contexts are alike, and rules that choose them
+//! otherwise reach the same throughput (docs/serving-systems.md). [`Placing`] is for learners who want to try.
 
 mod capacity;
+mod columns;
+mod environment;
 mod gpu;
 mod outcome;
+mod plan;
 mod policy;
 pub mod released;
 pub mod residents;
@@ -22,6 +25,8 @@ mod simulate;
 mod task;
 
 pub use capacity::Capacity;
+pub use columns::{PLACING_1, SCHEMA};
+pub use environment::Placing;
 pub use gpu::{Context, Gpu};
 pub use outcome::Outcome;
 pub use policy::{Decision, Discipline, Held, Order, POLICIES, Policy, by_name};

@@ -40,6 +40,8 @@ pub struct Decision<'a> {
     pub is_last: bool,
     /// It goes before other stages.
     pub is_high: bool,
+    /// It was held back already.
+    pub was_held: bool,
     /// Release of the frame, µs.
     pub release_us: u64,
     /// Deadline of the frame, µs.
@@ -48,6 +50,8 @@ pub struct Decision<'a> {
     pub virtual_due_us: u64,
     /// Its part of the period, µs.
     pub budget_us: u64,
+    /// Least time of it and the stages after it while all streams are busy, µs.
+    pub rest_us: u64,
     /// Its time in each context while all streams are busy, µs.
     pub occupied_us: &'a [u64],
     /// What each context has in hand.
@@ -68,6 +72,12 @@ impl Decision<'_> {
             self.now_us
         };
         from + held.occupied_us + self.occupied_us[context]
+    }
+
+    /// Its budget ahead of its own schedule: no later than then need it begin, µs.
+    #[must_use]
+    pub fn begin_us(&self) -> u64 {
+        self.virtual_due_us.saturating_sub(2 * self.budget_us)
     }
 
     /// The context with the least of a figure; among equal ones the first.
@@ -227,7 +237,7 @@ impl Policy for Named {
         if !may_wait || decision.held.iter().any(Held::is_empty) {
             return 0;
         }
-        decision.virtual_due_us.saturating_sub(2 * decision.budget_us)
+        decision.begin_us()
     }
 
     fn choose(&mut self, decision: &Decision<'_>) -> Result<usize, ConfigError> {

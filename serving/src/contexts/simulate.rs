@@ -3,13 +3,15 @@
 //! Time is whole microseconds and work whole femtoseconds, and a speed is rounded once for each number of stages in flight, so
 //! what is left of a stage is exact. A stage ends at the first whole microsecond at which nothing is left.
 
+use std::borrow::Cow;
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, VecDeque};
 
 use pleach_scheduler::{ConfigError, portable_math};
 use pleach_workloads::Seed;
 use rand::RngExt as _;
 
+use super::plan::Plan;
 use super::policy::{Decision, Discipline, Held, Order, Policy};
 use super::{Gpu, Outcome, Task};
 
@@ -102,75 +104,14 @@ struct Frame {
     occupied_us: u64,
 }
 
-/// What is the same for all frames of a task.
-struct Plan {
-    /// Mean work of each unit, fs.
-    work: Vec<u64>,
-    is_high: Vec<bool>,
-    /// Budgets by stage, and their sums, µs.
-    budget_us: Vec<u64>,
-    stacked_us: Vec<u64>,
-    /// By stage and context, µs.
-    occupied_us: Vec<Vec<u64>>,
-    /// Least occupied time of a stage and those after it, µs.
-    rest_us: Vec<u64>,
-    /// By context, fs of work per µs.
-    speed_max: Vec<u64>,
-}
-
-impl Plan {
-    /// Budgets are parts of 99 % of the period by occupied times in the largest context (SGPRS's released code).
-    fn new(task: &Task, gpu: &Gpu, is_whole: bool, num_tasks: usize) -> Plan {
-        let network = &task.network;
-        let whole = gpu.work(network);
-        let (work, is_high): (Vec<u64>, Vec<bool>) = if is_whole {
-            (vec![whole], vec![false])
-        } else {
-            let of = |stage: &super::Stage| (whole / 1_000 * u64::from(stage.permille), stage.is_high);
-            network.stages().iter().map(of).unzip()
-        };
-        let contexts = 0..gpu.contexts().len();
-        let of_stage = |work: &u64| -> Vec<u64> {
-            let time = |context| gpu.occupied_us(network, context, *work, num_tasks);
-            contexts.clone().map(time).collect()
-        };
-        let occupied_us: Vec<Vec<u64>> = work.iter().map(of_stage).collect();
-        let least = |times: &Vec<u64>| times.iter().copied().min().unwrap_or(1);
-        let sum: u64 = occupied_us.iter().map(least).sum();
-        let budget = |times: &Vec<u64>| {
-            (u128::from(task.period_us) * 99 * u128::from(least(times)) / (100 * u128::from(sum.max(1))))
-                as u64
-        };
-        let mut rest_us: Vec<u64> = occupied_us.iter().map(least).collect();
-        for stage in (1..rest_us.len()).rev() {
-            rest_us[stage - 1] += rest_us[stage];
-        }
-        let budget_us: Vec<u64> = occupied_us.iter().map(budget).collect();
-        let mut stacked = 0;
-        let stack = |budget: &u64| {
-            stacked += budget;
-            stacked
-        };
-        Plan {
-            stacked_us: budget_us.iter().map(stack).collect(),
-            speed_max: contexts.map(|context| gpu.speed_max(network, context)).collect(),
-            work,
-            is_high,
-            budget_us,
-            occupied_us,
-            rest_us,
-        }
-    }
-}
-
 /// Place in a context's queue: class, deadline or arrival, number of the entry; then the task.
 type Queued = Reverse<(u8, u64, u64, usize)>;
 
 /// A run under way.
-struct State<'a> {
-    gpu: &'a Gpu,
-    tasks: &'a [Task],
-    run: &'a Run,
+pub(super) struct State<'a> {
+    gpu: Cow<'a, Gpu>,
+    tasks: Cow<'a, [Task]>,
+    run: Run,
     discipline: Discipline,
     plans: Vec<Plan>,
     now_us: u64,
@@ -185,7 +126,7 @@ struct State<'a> {
     /// Timers and entries of queues so far.
     sequence: u64,
     /// Stages that became ready at this instant, and whether they were held back already.
-    ready: Vec<(usize, bool)>,
+    ready: VecDeque<(usize, bool)>,
     outcome: Outcome,
 }
 
@@ -199,45 +140,165 @@ pub fn simulate(
     policy: &mut dyn Policy,
     run: &Run,
 ) -> Result<Outcome, ConfigError> {
-    if !(1..=TASKS_MAX).contains(&tasks.len()) {
-        let allowed = format!("1 to {TASKS_MAX}");
-        let hint = "A GPU of SGPRS's kind bears 24 cameras.";
-        return Err(ConfigError::new("tasks", tasks.len(), allowed, hint));
-    }
     let discipline = policy.discipline();
-    let plan = |task| Plan::new(task, gpu, discipline.is_whole, tasks.len());
-    let num_contexts = gpu.contexts().len();
-    let mut state = State {
-        gpu,
-        tasks,
-        run,
-        discipline,
-        plans: tasks.iter().map(plan).collect(),
-        now_us: 0,
-        frames: vec![Frame::default(); tasks.len()],
-        running: Vec::new(),
-        queues: (0..num_contexts).map(|_| BinaryHeap::new()).collect(),
-        held: vec![Held::default(); num_contexts],
-        timers: BinaryHeap::new(),
-        sequence: 0,
-        ready: Vec::new(),
-        outcome: Outcome {
-            window_us: run.length_us - run.warm_up_us,
-            ..Outcome::default()
-        },
-    };
-    for (id, task) in tasks.iter().enumerate() {
-        state.set(task.offset_us, Timer::Release, id);
-        state.frames[id].release_us = task.offset_us;
-    }
-    while state.step() {
-        state.place(policy)?;
-        state.start();
+    let mut state = State::new(Cow::Borrowed(gpu), Cow::Borrowed(tasks), discipline, *run)?;
+    while state.meet() {
+        let decision = state.decision();
+        let not_before_us = policy.not_before_us(&decision);
+        if not_before_us > decision.now_us && !decision.was_held {
+            state.hold(not_before_us);
+        } else {
+            let context = policy.choose(&decision)?;
+            state.join(context)?;
+        }
     }
     Ok(state.outcome)
 }
 
-impl State<'_> {
+impl<'a> State<'a> {
+    /// # Errors
+    /// No task, or too many.
+    pub(super) fn new(
+        gpu: Cow<'a, Gpu>,
+        tasks: Cow<'a, [Task]>,
+        discipline: Discipline,
+        run: Run,
+    ) -> Result<State<'a>, ConfigError> {
+        if !(1..=TASKS_MAX).contains(&tasks.len()) {
+            let allowed = format!("1 to {TASKS_MAX}");
+            let hint = "A GPU of SGPRS's kind bears 24 cameras.";
+            return Err(ConfigError::new("tasks", tasks.len(), allowed, hint));
+        }
+        let plan = |task| Plan::new(task, &gpu, discipline.is_whole, tasks.len());
+        let num_contexts = gpu.contexts().len();
+        let mut state = State {
+            run,
+            discipline,
+            plans: tasks.iter().map(plan).collect(),
+            now_us: 0,
+            frames: vec![Frame::default(); tasks.len()],
+            running: Vec::new(),
+            queues: (0..num_contexts).map(|_| BinaryHeap::new()).collect(),
+            held: vec![Held::default(); num_contexts],
+            timers: BinaryHeap::new(),
+            sequence: 0,
+            ready: VecDeque::new(),
+            outcome: Outcome {
+                window_us: run.length_us - run.warm_up_us,
+                ..Outcome::default()
+            },
+            gpu,
+            tasks,
+        };
+        for id in 0..state.tasks.len() {
+            let offset_us = state.tasks[id].offset_us;
+            state.set(offset_us, Timer::Release, id);
+            state.frames[id].release_us = offset_us;
+        }
+        Ok(state)
+    }
+
+    /// Goes on to the next stage that needs a context. False where nothing more happens.
+    pub(super) fn meet(&mut self) -> bool {
+        loop {
+            while let Some((task, _)) = self.ready.front().copied() {
+                let (frame, rest_us) = (self.frames[task], &self.plans[task].rest_us);
+                let due_us = frame.release_us + self.tasks[task].period_us;
+                if !self.discipline.gives_up || self.now_us + rest_us[frame.stage] <= due_us {
+                    return true;
+                }
+                self.give_up();
+            }
+            self.start();
+            if !self.step() {
+                return false;
+            }
+        }
+    }
+
+    /// The stage that needs a context.
+    ///
+    /// # Panics
+    /// If none does.
+    pub(super) fn decision(&self) -> Decision<'_> {
+        let (task, was_held) = self.ready[0];
+        let (frame, plan) = (self.frames[task], &self.plans[task]);
+        Decision {
+            now_us: self.now_us,
+            task,
+            stage: frame.stage,
+            is_last: frame.stage + 1 == plan.work.len(),
+            is_high: plan.is_high[frame.stage],
+            was_held,
+            release_us: frame.release_us,
+            due_us: frame.release_us + self.tasks[task].period_us,
+            virtual_due_us: frame.release_us + plan.stacked_us[frame.stage],
+            budget_us: plan.budget_us[frame.stage],
+            rest_us: plan.rest_us[frame.stage],
+            occupied_us: &plan.occupied_us[frame.stage],
+            held: &self.held,
+            gpu: &self.gpu,
+        }
+    }
+
+    /// Holds it back until then.
+    pub(super) fn hold(&mut self, until_us: u64) {
+        if let Some((task, _)) = self.ready.pop_front() {
+            self.set(until_us, Timer::Wake, task);
+        }
+    }
+
+    /// Ends its frame without the rest.
+    pub(super) fn give_up(&mut self) {
+        if let Some((task, _)) = self.ready.pop_front() {
+            self.outcome.skipped += 1;
+            self.next_frame(task, self.frames[task].release_us);
+        }
+    }
+
+    /// Puts it into a context's queue.
+    ///
+    /// # Errors
+    /// A context that is not there.
+    pub(super) fn join(&mut self, context: usize) -> Result<(), ConfigError> {
+        if context >= self.held.len() {
+            let allowed = format!("below {}", self.held.len());
+            let hint = "Choose one that is there.";
+            return Err(ConfigError::new("context", context, allowed, hint));
+        }
+        let decision = self.decision();
+        let deadlines = self.discipline.has_virtual_deadlines;
+        let due_us = if deadlines {
+            decision.virtual_due_us
+        } else {
+            decision.due_us
+        };
+        let (task, class) = (decision.task, u8::from(deadlines && !decision.is_high));
+        let occupied_us = decision.occupied_us[context];
+        self.ready.pop_front();
+        let number = self.next();
+        let key = match self.discipline.order {
+            Order::Deadline => (class, due_us),
+            Order::Arrival => (0, 0),
+            Order::Task => (0, task as u64),
+        };
+        self.queues[context].push(Reverse((key.0, key.1, number, task)));
+        self.held[context].waiting += 1;
+        self.held[context].occupied_us += occupied_us;
+        self.frames[task].context = context;
+        self.frames[task].occupied_us = occupied_us;
+        Ok(())
+    }
+
+    pub(super) fn now_us(&self) -> u64 {
+        self.now_us
+    }
+
+    /// What became of frames so far.
+    pub(super) fn outcome(&self) -> Outcome {
+        self.outcome
+    }
+
     fn next(&mut self) -> u64 {
         self.sequence += 1;
         self.sequence
@@ -289,7 +350,7 @@ impl State<'_> {
             self.timers.pop();
             match timer {
                 Timer::Release => self.release(task),
-                Timer::Wake => self.ready.push((task, true)),
+                Timer::Wake => self.ready.push_back((task, true)),
             }
         }
         true
@@ -302,7 +363,7 @@ impl State<'_> {
             self.outcome.released += 1;
             self.frames[task].stage = 0;
             self.frames[task].left = self.work(task);
-            self.ready.push((task, false));
+            self.ready.push_back((task, false));
         }
     }
 
@@ -340,7 +401,7 @@ impl State<'_> {
         self.frames[task].stage += 1;
         if self.frames[task].stage < self.plans[task].work.len() {
             self.frames[task].left = self.work(task);
-            self.ready.push((task, false));
+            self.ready.push_back((task, false));
         } else {
             self.end_frame(task, frame.release_us);
         }
@@ -374,68 +435,6 @@ impl State<'_> {
         }
         self.frames[task].release_us = next_us;
         self.set(next_us.max(self.now_us), Timer::Release, task);
-    }
-
-    /// Gives the stages that became ready to contexts, or holds them back.
-    fn place(&mut self, policy: &mut dyn Policy) -> Result<(), ConfigError> {
-        for (task, was_held) in std::mem::take(&mut self.ready) {
-            let (frame, plan) = (self.frames[task], &self.plans[task]);
-            let due_us = frame.release_us + self.tasks[task].period_us;
-            if self.discipline.gives_up && self.now_us + plan.rest_us[frame.stage] > due_us {
-                self.outcome.skipped += 1;
-                self.next_frame(task, frame.release_us);
-                continue;
-            }
-            let decision = Decision {
-                now_us: self.now_us,
-                task,
-                stage: frame.stage,
-                is_last: frame.stage + 1 == plan.work.len(),
-                is_high: plan.is_high[frame.stage],
-                release_us: frame.release_us,
-                due_us,
-                virtual_due_us: frame.release_us + plan.stacked_us[frame.stage],
-                budget_us: plan.budget_us[frame.stage],
-                occupied_us: &plan.occupied_us[frame.stage],
-                held: &self.held,
-                gpu: self.gpu,
-            };
-            let not_before_us = policy.not_before_us(&decision);
-            if !was_held && not_before_us > self.now_us {
-                self.set(not_before_us, Timer::Wake, task);
-                continue;
-            }
-            let context = policy.choose(&decision)?;
-            if context >= self.held.len() {
-                let allowed = format!("below {}", self.held.len());
-                return Err(ConfigError::new(
-                    "context",
-                    context,
-                    allowed,
-                    "Choose one that is there.",
-                ));
-            }
-            let deadlines = self.discipline.has_virtual_deadlines;
-            let due_us = if deadlines {
-                decision.virtual_due_us
-            } else {
-                decision.due_us
-            };
-            let class = u8::from(deadlines && !decision.is_high);
-            let occupied_us = decision.occupied_us[context];
-            let number = self.next();
-            let key = match self.discipline.order {
-                Order::Deadline => (class, due_us),
-                Order::Arrival => (0, 0),
-                Order::Task => (0, task as u64),
-            };
-            self.queues[context].push(Reverse((key.0, key.1, number, task)));
-            self.held[context].waiting += 1;
-            self.held[context].occupied_us += occupied_us;
-            self.frames[task].context = context;
-            self.frames[task].occupied_us = occupied_us;
-        }
-        Ok(())
     }
 
     /// Starts what waits while streams are free.

@@ -3,6 +3,7 @@
 
 use pleach_scheduler::features::{Among, Feature, FeatureSchema, Group, Kinds, RowKind, Scale, View};
 
+use super::app::{Step, Work};
 use super::fronts::cheapest;
 use super::platform::{Late, Placing};
 use super::profile::Configuration;
@@ -187,10 +188,24 @@ pub(super) enum Choice {
     Wait,
 }
 
+impl Choice {
+    /// Does it. False where nothing more is started now.
+    pub fn take(self, state: &mut State<'_>) -> bool {
+        match self {
+            Choice::Run { step, k, node } => state.dispatch(step, &k, node),
+            Choice::Shed(step) => {
+                state.shed(step);
+            }
+            Choice::Wait => return false,
+        }
+        true
+    }
+}
+
 /// Of each function, slices by slices: the cheapest cores for each batch, batches ascending.
 pub(super) type Short = Vec<Vec<Vec<Configuration>>>;
 
-pub(super) fn short(state: &State<'_>) -> Short {
+pub(super) fn short(work: &Work) -> Short {
     let of_function = |function: &super::Function| {
         let all = function.configurations();
         let most = all.iter().map(|k| k.slices).max().unwrap_or(0);
@@ -206,11 +221,16 @@ pub(super) fn short(state: &State<'_>) -> Short {
         });
         of_slices.filter(|kept| !kept.is_empty()).collect()
     };
-    state.work().functions.iter().map(of_function).collect()
+    work.functions.iter().map(of_function).collect()
+}
+
+/// Rows at most: of each queue one request and a full batch for each number of slices, and dropping; and waiting.
+pub(super) fn rows_max(work: &Work, short: &Short) -> usize {
+    let of_step = |step: &Step| 2 * short[step.function].len() + 1;
+    work.steps.iter().map(of_step).sum::<usize>() + 1
 }
 
 /// Rows, context and what the rows stand for.
-#[derive(Default)]
 pub(super) struct Table {
     pub rows: Vec<f32>,
     pub context: Vec<f32>,
@@ -218,6 +238,14 @@ pub(super) struct Table {
 }
 
 impl Table {
+    pub(super) fn new() -> Table {
+        Table {
+            rows: Vec::new(),
+            context: vec![0.0; FEATURES.len() - ROW_WIDTH],
+            choices: Vec::new(),
+        }
+    }
+
     fn push(&mut self, choice: Choice, raw: [f64; ROW_WIDTH]) {
         self.choices.push(choice);
         let columns = FEATURES.iter().zip(raw);
@@ -228,7 +256,6 @@ impl Table {
     /// Writes all that may be done now; nothing where only waiting is left.
     pub(super) fn write(&mut self, state: &State<'_>, short: &Short) {
         self.rows.clear();
-        self.context.clear();
         self.choices.clear();
         let mut waiting = 0;
         for step in 0..state.queues().len() {
@@ -250,8 +277,9 @@ impl Table {
         let all = f64::from(state.platform().slices) * f64::from(state.platform().nodes);
         let raw = [f64::from(state.free().1) / all, waiting as f64 / all];
         let columns = FEATURES[ROW_WIDTH..].iter().zip(raw);
-        self.context
-            .extend(columns.map(|(feature, raw)| feature.encode(raw as f32)));
+        for (place, (feature, raw)) in columns.enumerate() {
+            self.context[place] = feature.encode(raw as f32);
+        }
     }
 
     fn of_queue(&mut self, state: &State<'_>, short: &Short, step: usize) {

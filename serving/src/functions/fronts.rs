@@ -3,7 +3,11 @@
 //!
 //! ESG (HPDC'24) searches paths with A* and two bounds each time a queue is looked at. What comes after the first
 //! function does not depend on the queue, so its front is made once, and each first configuration is one binary search.
-//! The answers are those of the published search, which the tests keep as their oracle.
+//! The answers are those of the published search, which is kept beside as an oracle and for its time.
+
+mod search;
+#[cfg(test)]
+mod tests;
 
 use super::profile::Configuration;
 
@@ -81,6 +85,3 @@ pub(crate) fn plan(
         found.truncate(num);
     }
 }
-
-#[cfg(test)]
-mod tests;

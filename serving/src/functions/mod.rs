@@ -10,9 +10,12 @@
 
 mod app;
 mod arrivals;
+mod calls;
 mod columns;
 mod engine;
+mod environment;
 mod events;
+mod file;
 mod fronts;
 mod outcome;
 mod platform;
@@ -21,14 +24,19 @@ mod profile;
 mod scored;
 mod state;
 pub mod surface;
+mod timeline;
 
 pub use app::{App, Graph, Step, Work};
 pub use arrivals::{Arrivals, Gaps, SETTINGS};
+pub use calls::{Call, Called, Calls};
 pub use columns::{DISPATCHING_1, SCHEMA};
-pub use engine::{Dispatcher, simulate};
+pub use engine::{Dispatcher, replay, simulate};
+pub use environment::Dispatching;
+pub use file::{is_calls, read};
 pub use outcome::{Latencies, Outcome};
 pub use platform::{Late, Placing, Platform, Sharing};
 pub use policies::{POLICIES, by_name};
 pub use profile::{Configuration, Function};
 pub use scored::ScorerDispatcher;
 pub use state::{Queue, State, Waiting};
+pub use timeline::{Interval, Timeline};

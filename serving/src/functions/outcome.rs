@@ -2,6 +2,8 @@
 
 use serde::Serialize;
 
+use super::timeline::Timeline;
+
 /// Buckets of an octave: a quantile is right to half a percent.
 const STEPS: u64 = 128;
 
@@ -101,12 +103,18 @@ pub struct Outcome {
     pub refused: u64,
     /// Slices held times time, us.
     pub slice_us: f64,
+    /// Cores held times time, us.
+    pub core_us: f64,
+    /// Time that containers were warm and idle, us.
+    pub idle_us: u64,
     /// End of the last batch, us.
     pub makespan_us: u64,
     /// Most requests at once.
     pub in_flight_max: usize,
     /// Of requests that were served.
     pub latencies: Latencies,
+    /// What was held and waited over time.
+    pub timeline: Timeline,
 }
 
 impl Outcome {
@@ -125,9 +133,12 @@ impl Outcome {
             asked: 0,
             refused: 0,
             slice_us: 0.0,
+            core_us: 0.0,
+            idle_us: 0,
             makespan_us: 0,
             in_flight_max: 0,
             latencies: Latencies::new(),
+            timeline: Timeline::new(),
         }
     }
 

@@ -109,6 +109,7 @@ pub enum Placing {
 /// An idle container.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Idle {
+    since_us: u64,
     until_us: u64,
     slices: u16,
 }
@@ -131,11 +132,14 @@ pub(crate) struct Slots {
     running: Vec<u32>,
     cores: u32,
     slices: u32,
+    /// Time that containers were warm and idle, those that are so now left out, us.
+    idle_us: u64,
 }
 
 impl Slots {
     pub(crate) fn new(platform: &Platform, num_functions: usize) -> Slots {
         let warm = Idle {
+            since_us: 0,
             until_us: u64::MAX,
             slices: 0,
         };
@@ -155,6 +159,7 @@ impl Slots {
             running: vec![0; num_functions],
             cores: u32::from(platform.cores) * u32::from(platform.nodes),
             slices: u32::from(platform.slices) * u32::from(platform.nodes),
+            idle_us: 0,
         }
     }
 
@@ -245,26 +250,41 @@ impl Slots {
         node.cores -= k.cores;
         node.slices -= k.slices;
         let idle = &mut node.idle[function];
-        while idle.front().is_some_and(|idle| idle.until_us < now_us) {
-            idle.pop_front();
+        while let Some(past) = idle.pop_front_if(|idle| idle.until_us < now_us) {
+            self.idle_us += past.until_us - past.since_us;
         }
-        match sharing {
-            Sharing::Mps => idle.pop_back().is_none(),
+        let taken = match sharing {
+            Sharing::Mps => idle.pop_back(),
             Sharing::Mig => {
                 let same = idle.iter().rposition(|idle| idle.slices == k.slices);
-                match same {
-                    Some(place) => {
-                        idle.remove(place);
-                    }
-                    None => node.make_room(),
+                let taken = same.and_then(|place| idle.remove(place));
+                if taken.is_none() {
+                    self.idle_us += node.make_room(now_us);
                 }
-                same.is_none()
+                taken
             }
-        }
+        };
+        self.idle_us += taken.map_or(0, |idle| now_us - idle.since_us);
+        taken.is_none()
+    }
+
+    /// Time that containers have been warm and idle up to now, us.
+    pub(crate) fn idle_us(&self, now_us: u64) -> u64 {
+        let idle = self.nodes.iter().flat_map(|node| node.idle.iter().flatten());
+        self.idle_us
+            + idle
+                .map(|idle| idle.until_us.min(now_us) - idle.since_us)
+                .sum::<u64>()
     }
 
     /// Gives it back; the container stays warm for a while.
-    pub(crate) fn give(&mut self, node: usize, function: usize, (cores, slices): (u16, u16), until_us: u64) {
+    pub(crate) fn give(
+        &mut self,
+        node: usize,
+        function: usize,
+        (cores, slices): (u16, u16),
+        (since_us, until_us): (u64, u64),
+    ) {
         self.cores += u32::from(cores);
         self.slices += u32::from(slices);
         self.running[function] -= 1;
@@ -273,13 +293,19 @@ impl Slots {
         node.slices += slices;
         let idle = &mut node.idle[function];
         let at = idle.partition_point(|idle| idle.until_us <= until_us);
-        idle.insert(at, Idle { until_us, slices });
+        let container = Idle {
+            since_us,
+            until_us,
+            slices,
+        };
+        idle.insert(at, container);
     }
 }
 
 impl Node {
-    /// Idle instances that end first go, until those that are left fit beside what runs.
-    fn make_room(&mut self) {
+    /// Idle instances that end first go, until those that are left fit beside what runs. How long they were idle, us.
+    fn make_room(&mut self, now_us: u64) -> u64 {
+        let mut idle_us = 0;
         let held = |idle: &[VecDeque<Idle>]| {
             idle.iter()
                 .flatten()
@@ -298,10 +324,13 @@ impl Node {
                 .enumerate()
                 .filter_map(|(function, idle)| Some((first(idle)?, function)));
             let Some(((_, place), function)) = ends.min() else {
-                return;
+                break;
             };
-            self.idle[function].remove(place);
+            if let Some(gone) = self.idle[function].remove(place) {
+                idle_us += gone.until_us.min(now_us) - gone.since_us;
+            }
         }
+        idle_us
     }
 }
 
@@ -333,7 +362,7 @@ mod tests {
     fn containers_are_warm_for_their_time_and_shares_of_mps_are_any() {
         let mut slots = slots(Sharing::Mps, 0);
         assert!(slots.take(0, 0, &k(2), 0), "none was there");
-        slots.give(0, 0, (1, 2), 100);
+        slots.give(0, 0, (1, 2), (0, 100));
         assert!(slots.is_warm(0, 0, &k(4), 100) && !slots.is_warm(0, 0, &k(4), 101));
         assert!(!slots.is_warm(0, 1, &k(2), 50) && !slots.is_warm(1, 0, &k(2), 50));
         assert!(!slots.take(0, 0, &k(4), 100), "warm");
@@ -344,11 +373,11 @@ mod tests {
     fn an_instance_of_mig_keeps_its_slices_and_goes_where_room_is_needed() {
         let mut slots = slots(Sharing::Mig, 5);
         assert!(slots.take(0, 0, &k(3), 0), "nothing is made beforehand");
-        slots.give(0, 0, (1, 3), 100);
+        slots.give(0, 0, (1, 3), (0, 100));
         assert!(slots.is_warm(0, 0, &k(3), 1) && !slots.is_warm(0, 0, &k(4), 1));
         assert!(slots.take(0, 1, &k(4), 1), "beside the idle three");
         assert!(slots.is_warm(0, 0, &k(3), 1));
-        slots.give(0, 1, (1, 4), 200);
+        slots.give(0, 1, (1, 4), (0, 200));
         assert!(
             slots.take(0, 1, &k(2), 2),
             "seven idle slices: that which ends first goes"
@@ -367,10 +396,10 @@ mod tests {
         );
         slots.take(1, 0, &k(1), 0);
         slots.take(1, 1, &k(1), 0);
-        slots.give(1, 0, (1, 1), 100);
+        slots.give(1, 0, (1, 1), (0, 100));
         assert_eq!(place(&slots, None, Placing::Warm), Some(1), "warm");
         slots.take(0, 0, &k(1), 0);
-        slots.give(0, 0, (1, 1), 100);
+        slots.give(0, 0, (1, 1), (0, 100));
         assert_eq!(
             place(&slots, None, Placing::Warm),
             Some(0),
@@ -392,7 +421,7 @@ mod tests {
             None,
             "its only one runs too"
         );
-        slots.give(1, 1, (1, 1), 0);
+        slots.give(1, 1, (1, 1), (0, 0));
         assert_eq!(
             slots.place((1, &k(2)), None, Placing::Kept, 5),
             Some(0),

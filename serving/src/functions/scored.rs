@@ -3,7 +3,7 @@
 use pleach_scheduler::tree::Tree;
 use pleach_scheduler::{ConfigError, Scorer};
 
-use super::columns::{Choice, ROW_WIDTH, SCHEMA, Short, Table, short};
+use super::columns::{ROW_WIDTH, SCHEMA, Short, Table, short};
 use super::engine::Dispatcher;
 use super::state::State;
 use crate::scoring::Scoring;
@@ -37,7 +37,7 @@ impl ScorerDispatcher {
         ScorerDispatcher {
             scoring,
             short: Short::new(),
-            table: Table::default(),
+            table: Table::new(),
         }
     }
 }
@@ -45,7 +45,7 @@ impl ScorerDispatcher {
 impl Dispatcher for ScorerDispatcher {
     fn pass(&mut self, state: &mut State<'_>) -> Result<(), ConfigError> {
         if self.short.is_empty() {
-            self.short = short(state);
+            self.short = short(state.work());
         }
         loop {
             self.table.write(state, &self.short);
@@ -58,12 +58,8 @@ impl Dispatcher for ScorerDispatcher {
             let first = first.map_err(|error| {
                 ConfigError::new("dispatcher", error, "finite scores", "Take another one.")
             })?;
-            match self.table.choices[first] {
-                Choice::Run { step, k, node } => state.dispatch(step, &k, node),
-                Choice::Shed(step) => {
-                    state.shed(step);
-                }
-                Choice::Wait => return Ok(()),
+            if !self.table.choices[first].take(state) {
+                return Ok(());
             }
         }
     }

@@ -2,14 +2,15 @@
 
 use std::borrow::Cow;
 
+use pleach_scheduler::features::View;
 use pleach_scheduler::{ConfigError, Rows};
 use pleach_workloads::Seed;
-use serde::{Deserialize, Serialize};
 
-use crate::llm::columns::{self, ROW_WIDTH, SCHEMA};
+use crate::environment::{Environment, Reward, Step, Tally, not_a_row, not_in_an_episode};
+use crate::llm::columns::{self, ROUTING_2, ROW_WIDTH, SCHEMA};
 use crate::llm::fleet::Fleet;
 use crate::llm::generate::RequestGenerator;
-use crate::llm::outcome::{Outcome, Tally, Targets};
+use crate::llm::outcome::Outcome;
 use crate::llm::request::Requests;
 use crate::llm::simulate::Run;
 
@@ -20,59 +21,6 @@ pub enum Lists {
     Drawn(RequestGenerator),
     /// One of these, at least one, by the episode's seed.
     Given(Vec<Requests>),
-}
-
-/// What a request earns when it is booked.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Reward {
-    /// Served within both targets.
-    pub hit: f64,
-    /// Served later.
-    pub miss: f64,
-    /// Refused.
-    pub refused: f64,
-}
-
-impl Default for Reward {
-    /// The return is hits less all others.
-    fn default() -> Reward {
-        Reward {
-            hit: 1.0,
-            miss: -1.0,
-            refused: -1.0,
-        }
-    }
-}
-
-impl Reward {
-    fn check(self) -> Result<(), ConfigError> {
-        for (key, value) in [("hit", self.hit), ("miss", self.miss), ("refused", self.refused)] {
-            if !(-1e6..=1e6).contains(&value) {
-                let key = format!("reward.{key}");
-                return Err(ConfigError::new(key, value, "-1000000 to 1000000", "Try 1."));
-            }
-        }
-        Ok(())
-    }
-
-    fn of(self, now: Tally, before: Tally) -> f64 {
-        let gained = |figure: fn(&Tally) -> u64| (figure(&now) - figure(&before)) as f64;
-        self.hit * gained(|tally| tally.hits)
-            + self.miss * gained(|tally| tally.misses)
-            + self.refused * gained(|tally| tally.refused)
-    }
-}
-
-/// What a step came to.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Step {
-    /// Of what was booked since the last step; the last one books all that was in the air.
-    pub reward: f64,
-    /// Until the next request, s; 0 in the last step.
-    pub dt_s: f64,
-    /// No request is left.
-    pub is_last: bool,
 }
 
 /// The environment: the loop of [`simulate`](crate::llm::simulate), one request at a time.
@@ -110,23 +58,24 @@ impl Routing {
         })
     }
 
-    /// Rows of a decision: replicas in their order, and refusing where it is allowed.
-    #[must_use]
-    pub fn num_choices(&self) -> usize {
-        self.mask.len()
+    /// Of an episode that has ended, once; none before.
+    pub fn take_outcome(&mut self) -> Option<Outcome> {
+        self.run.take_if(|run| run.num_left() == 0).map(Run::into_outcome)
     }
 
-    /// What users expect.
+    /// What has been booked in this episode.
     #[must_use]
-    pub fn targets(&self) -> Targets {
-        self.fleet.targets
+    pub fn tally(&self) -> Tally {
+        self.run.as_ref().map_or(Tally::default(), Run::tally)
+    }
+}
+
+impl Environment for Routing {
+    fn view(&self) -> View {
+        ROUTING_2
     }
 
-    /// Begins an episode. The same seed is the same episode.
-    ///
-    /// # Errors
-    /// A list that cannot be drawn, or that no replica can hold.
-    pub fn reset(&mut self, seed: u64) -> Result<(), ConfigError> {
+    fn reset(&mut self, seed: u64) -> Result<(), ConfigError> {
         let list = match &self.lists {
             Lists::Drawn(generator) => generator.draw(Seed(seed))?,
             Lists::Given(lists) => lists[(seed % lists.len() as u64) as usize].clone(),
@@ -138,9 +87,7 @@ impl Routing {
         Ok(())
     }
 
-    /// What is to be decided: rows `[C, F]` and context `[G]` of [`SCHEMA`], all of them admissible.
-    #[must_use]
-    pub fn rows(&self) -> Rows<'_> {
+    fn rows(&self) -> Rows<'_> {
         Rows {
             schema: &SCHEMA,
             rows: &self.rows,
@@ -150,23 +97,13 @@ impl Routing {
         }
     }
 
-    /// Takes a row. In the last step the rows stay as they were.
-    ///
-    /// # Errors
-    /// A row that is not there; a step before the first episode or after the last request.
-    pub fn step(&mut self, choice: usize) -> Result<Step, ConfigError> {
-        let num_choices = self.num_choices();
+    fn step(&mut self, choice: usize) -> Result<Step, ConfigError> {
+        let num_choices = self.mask.len();
         let Some(run) = self.run.as_mut().filter(|run| run.num_left() > 0) else {
-            return Err(ConfigError::new(
-                "step",
-                choice,
-                "a step of an episode",
-                "Reset it.",
-            ));
+            return Err(not_in_an_episode(choice));
         };
         if choice >= num_choices {
-            let allowed = format!("0 to {}", num_choices - 1);
-            return Err(ConfigError::new("action", choice, allowed, "Take a row."));
+            return Err(not_a_row(choice, num_choices));
         }
         let (before, then_s) = (run.tally(), run.now_s());
         run.send((choice < self.fleet.num_replicas).then_some(choice));
@@ -181,14 +118,20 @@ impl Routing {
         })
     }
 
-    /// Of an episode that has ended, once; none before.
-    pub fn take_outcome(&mut self) -> Option<Outcome> {
-        self.run.take_if(|run| run.num_left() == 0).map(Run::into_outcome)
-    }
-
-    /// What has been booked in this episode.
-    #[must_use]
-    pub fn tally(&self) -> Tally {
-        self.run.as_ref().map_or(Tally::default(), Run::tally)
+    fn take_figures(&mut self) -> Option<Vec<(&'static str, f64)>> {
+        let targets = self.fleet.targets;
+        let outcome = self.take_outcome()?;
+        let ttft_s = |part: f64| outcome.quantile(part, |served| served.ttft_s);
+        let reused = outcome.reused_tokens as f64 / outcome.prompt_tokens.max(1) as f64;
+        Some(vec![
+            ("num_requests", outcome.requests.len() as f64),
+            ("hits_pct", 100.0 * outcome.hit_share(targets)),
+            ("refused_pct", 100.0 * outcome.refused_share()),
+            ("ttft_p50_s", ttft_s(0.5)),
+            ("ttft_p99_s", ttft_s(0.99)),
+            ("tpot_p99_s", outcome.quantile(0.99, |served| served.tpot_s)),
+            ("reused_pct", 100.0 * reused),
+            ("makespan_s", outcome.makespan_s),
+        ])
     }
 }

@@ -35,11 +35,11 @@ pub use autoscaler::{
 };
 pub use certify::certificates;
 pub use columns::{ROUTING_1, ROUTING_2, SCHEMA};
-pub use environment::{Lists, Reward, Routing, Step};
+pub use environment::{Lists, Routing};
 pub use explain::{Explaining, RequestTold, RowTold};
 pub use fleet::Fleet;
 pub use link::Link;
-pub use outcome::{Outcome, Served, Tally, Targets};
+pub use outcome::{Outcome, Served, Targets};
 pub use pools::{Pooled, Pools, simulate_pools};
 pub use replica::{Event, Replica, Told, Work};
 pub use request::{ARRIVAL_S_MAX, BLOCK_TOKENS, Blocks, REQUESTS_MAX, Request, Requests, TOKENS_MAX};

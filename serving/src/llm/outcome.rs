@@ -42,27 +42,6 @@ impl Served {
     }
 }
 
-/// What has become of requests so far.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Tally {
-    /// Served within both targets.
-    pub hits: u64,
-    /// Served later.
-    pub misses: u64,
-    /// Refused.
-    pub refused: u64,
-}
-
-impl Tally {
-    pub(crate) fn book(&mut self, is_hit: bool) {
-        if is_hit {
-            self.hits += 1;
-        } else {
-            self.misses += 1;
-        }
-    }
-}
-
 /// A whole list.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {

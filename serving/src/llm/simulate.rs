@@ -4,10 +4,11 @@ use std::borrow::Cow;
 
 use pleach_scheduler::ConfigError;
 
+use crate::environment::Tally;
 use crate::llm::fleet::Fleet;
 use crate::llm::gateway::Gateway;
 use crate::llm::link::Link;
-use crate::llm::outcome::{Outcome, Served, Tally};
+use crate::llm::outcome::{Outcome, Served};
 use crate::llm::replica::{Event, Replica, Told, Work};
 use crate::llm::request::{Request, Requests};
 use crate::llm::router::{Decision, Router};

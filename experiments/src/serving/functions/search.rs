@@ -6,20 +6,22 @@
 //! its bounds for dropping requests, and a rule against cold starts, which alone is worth more than all the rest where
 //! there is too much work.
 
-use pleach_distill::search::SearchConfig;
+use pleach_distill::search::{Branch, SearchConfig};
 use pleach_env::Seed;
 use pleach_scheduler::Scorer;
 use pleach_scheduler::features::{FeatureSchema, View};
-use pleach_scheduler::tree::{Node, Tree};
+use pleach_scheduler::tree::Tree;
 use pleach_serving::functions::{DISPATCHING_1, Dispatcher, Outcome, SCHEMA, ScorerDispatcher};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::{DispatcherComparison, FunctionsConfig, Setup, lists};
 use crate::error::Error;
-use crate::evaluate::stats::{bootstrap_mean, mean};
 use crate::progress::Watcher;
-use crate::serving::race::{Game, Loss, Raced, best_of, by_hand, column, race, settings as settings_of};
+use crate::serving::gain::Gain;
+use crate::serving::race::{
+    Game, Loss, Raced, best_of, by_hand, column, nodes, numbers, race, settings as settings_of,
+};
 
 /// Lists on which rivals are tuned. *Assumed.*
 const TUNE_LISTS: usize = 4;
@@ -32,6 +34,8 @@ const CHOICE_LISTS: usize = 12;
 pub struct DispatchSearch {
     /// Lists on which the result is judged.
     pub judge_lists: usize,
+    /// Columns that the tree may not read, by name.
+    pub without: Vec<String>,
     /// The search; `num_parts` and `seed` are set here.
     pub search: SearchConfig,
 }
@@ -40,6 +44,7 @@ impl Default for DispatchSearch {
     fn default() -> DispatchSearch {
         DispatchSearch {
             judge_lists: 20,
+            without: Vec::new(),
             search: SearchConfig {
                 simulations: 2_000,
                 rungs: vec![2, 6, 12],
@@ -57,8 +62,8 @@ pub struct SearchedDispatcher {
     pub tree: Tree,
     /// The best tuned rule, tuned ESG as published, the tree: on fresh lists.
     pub judged: DispatcherComparison,
-    /// Points of hits over the best tuned rule, and over tuned ESG, with their intervals.
-    pub gains: [(f64, Option<(f64, f64)>); 2],
+    /// Points of hits over the best tuned rule, and over tuned ESG.
+    pub gains: [Gain; 2],
 }
 
 impl SearchedDispatcher {
@@ -66,14 +71,15 @@ impl SearchedDispatcher {
     #[must_use]
     pub fn verdict(&self) -> String {
         let words = |place: usize| {
-            let (gain, interval) = self.gains[place];
-            let interval = interval.map_or(String::new(), |(low, high)| format!(" [{low:+.2}, {high:+.2}]"));
-            format!(
-                "{gain:+.2} points of hits{interval} against {}",
-                self.judged.policies[place].policy
-            )
+            let policy = &self.judged.policies[place].policy;
+            let gain = self.gains[place].to_string();
+            let (points, interval) = gain.split_once(' ').unwrap_or((&gain, ""));
+            format!("{points} points of hits {interval}")
+                .trim_end()
+                .to_string()
+                + &format!(" against {policy}")
         };
-        let wins = self.gains[0].1.is_some_and(|(low, _)| low > 0.0);
+        let wins = self.gains[0].is_sure();
         let first = if wins {
             "The tree is ahead of every rule"
         } else {
@@ -83,7 +89,13 @@ impl SearchedDispatcher {
     }
 }
 
-impl Game for Setup {
+/// A setup whose dispatcher may not read some columns.
+struct Dispatched<'a> {
+    setup: &'a Setup,
+    without: Vec<u16>,
+}
+
+impl Game for Dispatched<'_> {
     type List = Seed;
 
     fn schema(&self) -> (&'static FeatureSchema, View) {
@@ -94,14 +106,18 @@ impl Game for Setup {
         64
     }
 
+    fn without(&self) -> &[u16] {
+        &self.without
+    }
+
     fn play(&self, list: &Seed, scorer: Box<dyn Scorer>) -> Result<Loss, Error> {
         let mut dispatcher = ScorerDispatcher::new(scorer)?;
-        Ok(loss(&Setup::play(self, &mut dispatcher, *list)?))
+        Ok(loss(&self.setup.play(&mut dispatcher, *list)?))
     }
 
     fn play_tree(&self, list: &Seed, tree: &Tree) -> Result<Loss, Error> {
         let mut dispatcher = ScorerDispatcher::of_tree(tree)?;
-        Ok(loss(&Setup::play(self, &mut dispatcher, *list)?))
+        Ok(loss(&self.setup.play(&mut dispatcher, *list)?))
     }
 }
 
@@ -170,6 +186,15 @@ pub fn search_dispatcher(
     watcher: &Watcher,
 ) -> Result<SearchedDispatcher, Error> {
     let setup = config.setup(1.0)?;
+    if config.requests.is_some() {
+        let hint = "Leave it out: trees are searched for on drawn lists.";
+        return Err(Error::config(
+            "requests",
+            "a recorded list",
+            "none with a search",
+            hint,
+        ));
+    }
     let search = settings_of(&settings.search, 1, seed)?;
     let tune = lists(seed, "tune", TUNE_LISTS);
     let rivals = [
@@ -179,9 +204,23 @@ pub fn search_dispatcher(
     let raced = lists(seed, "race", search.num_lists());
     let of_rival = setup.play_all(&rivals[..1], &raced)?;
     let raced: Vec<Raced<Seed>> = raced.into_iter().zip(of_rival[0].iter().map(loss)).collect();
-    let kept = race(&setup, &starts(&setup)?, &[raced], &search, watcher)?;
+    let game = Dispatched {
+        setup: &setup,
+        without: numbers(&SCHEMA, &settings.without)?,
+    };
+    let starts = starts(&game)?;
+    if starts.is_empty() {
+        let hint = "Leave the tree a column of cost or of time.";
+        return Err(Error::config(
+            "without",
+            settings.without.join(", "),
+            "fewer columns",
+            hint,
+        ));
+    }
+    let kept = race(&game, &starts, &[raced], &search, watcher)?;
     let choice = lists(seed, "choice", CHOICE_LISTS);
-    let tree = best_of(&setup, kept, &choice.iter().collect::<Vec<_>>(), 3)?;
+    let tree = best_of(&game, kept, &choice.iter().collect::<Vec<_>>(), 3)?;
     judged(tree, &setup, rivals, &lists(seed, "judge", settings.judge_lists))
 }
 
@@ -199,47 +238,30 @@ fn judged(
     outcomes.push(of_tree.collect::<Result<_, Error>>()?);
     let [best, esg] = rivals;
     let judged = DispatcherComparison::of(&[best, esg, "tree".into()], &outcomes);
-    let gains = [0, 1].map(|rival| {
-        let pairs = judged.policies[2]
-            .by_list
-            .iter()
-            .zip(&judged.policies[rival].by_list);
-        let gains: Vec<f64> = pairs.map(|(own, rival)| own - rival).collect();
-        (mean(&gains), bootstrap_mean(&gains, 0.95))
-    });
+    let gains = [0, 1].map(|rival| Gain::of(&judged.policies[2].by_list, &judged.policies[rival].by_list));
     Ok(SearchedDispatcher { tree, judged, gains })
 }
 
-/// Rules by hand, as trees: orders and prices, each with a bound for dropping requests, with cold starts and without.
-fn starts(setup: &Setup) -> Result<Vec<Tree>, Error> {
-    let column = |name: &str, raw: f32| column(&SCHEMA, name, raw);
-    let leaf = |id: u32, score: f32| Node::Leaf {
-        id,
-        score,
-        samples: 0,
-        weight: 0.0,
-    };
-    let split = |(feature, threshold): (u16, f32), left: u32, right: u32| Node::Split {
-        feature,
-        threshold,
-        left,
-        right,
+/// Rules by hand, as trees: orders and prices, each with a bound for dropping requests, with cold starts and without; those of which
+/// a column is left.
+fn starts(game: &Dispatched<'_>) -> Result<Vec<Tree>, Error> {
+    let is_allowed = |name: &str| !game.without.contains(&column(&SCHEMA, name, 0.0).0);
+    // Where the column may not be read the second one holds.
+    let when = |name: &str, raw: f32, up_to: Branch, beyond: Branch| {
+        let (feature, threshold) = column(&SCHEMA, name, raw);
+        if is_allowed(name) {
+            Branch::split(feature, threshold, up_to, beyond)
+        } else {
+            beyond
+        }
     };
     // Dropping below a bound, waiting before what is cold or late, else running.
-    let shape = |shed: f32, cold: f32| {
-        vec![
-            split(column("is_shed", 0.5), 1, 2),
-            split(column("is_wait", 0.5), 3, 4),
-            split(column("slack_share", shed), 5, 6),
-            split(column("is_warm", 0.5), 7, 8),
-            leaf(0, 0.0),
-            leaf(1, 2.0),
-            leaf(2, -2.0),
-            leaf(3, cold),
-            split(column("end_share", 1.0), 9, 10),
-            leaf(4, 1.0),
-            leaf(5, 0.5),
-        ]
+    let shape = |shed: f32, cold: u32| {
+        let in_time = when("end_share", 1.0, Branch::Leaf(5), Branch::Leaf(3));
+        let run = when("is_warm", 0.5, Branch::Leaf(cold), in_time);
+        let act = when("is_wait", 0.5, run, Branch::Leaf(2));
+        let shed = when("slack_share", shed, Branch::Leaf(6), Branch::Leaf(0));
+        nodes(&when("is_shed", 0.5, act, shed))
     };
     let rules: [(&str, &[(&str, f32)]); 5] = [
         (
@@ -265,9 +287,17 @@ fn starts(setup: &Setup) -> Result<Vec<Tree>, Error> {
     ];
     let mut trees = Vec::new();
     for (rule, weights) in &rules {
-        for (words, shed, cold) in [("", 1.2, -1.0), ("early", 5.5, -1.0), ("cold starts", 1.2, 0.8)] {
+        let weights: Vec<(&str, f32)> = weights
+            .iter()
+            .copied()
+            .filter(|(name, _)| is_allowed(name))
+            .collect();
+        if weights.is_empty() {
+            continue;
+        }
+        for (words, shed, cold) in [("", 1.2, 1), ("early", 5.5, 1), ("cold starts", 1.2, 4)] {
             let name = format!("{rule} {words}");
-            trees.push(by_hand(setup, name.trim(), weights, &shape(shed, cold))?);
+            trees.push(by_hand(game, name.trim(), &weights, &shape(shed, cold))?);
         }
     }
     Ok(trees)

@@ -9,6 +9,7 @@ use super::{Day, MixedBench, MixedConfig};
 use crate::error::Error;
 use crate::evaluate::stats::{bootstrap_mean, mean};
 use crate::evaluate::table::Table;
+use crate::serving::gain::cell;
 
 /// An autoscaler on all days.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -136,11 +137,7 @@ impl MixedComparison {
             "returned",
         ];
         let rows = self.rows.iter().map(|row| {
-            let more = match (row.more_training_pct, row.more_training_interval) {
-                (Some(more), Some((low, high))) => format!("{more:+.1} [{low:+.1}, {high:+.1}]"),
-                (Some(more), None) => format!("{more:+.1}"),
-                _ => String::new(),
-            };
+            let more = cell(row.more_training_pct, row.more_training_interval, 1);
             vec![
                 row.autoscaler.clone(),
                 format!("{:.2}", row.hits_pct()),

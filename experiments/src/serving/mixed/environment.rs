@@ -13,8 +13,10 @@ use std::thread::JoinHandle;
 
 use crossbeam_channel::{Receiver, Sender, bounded};
 use pleach_env::Seed;
+use pleach_scheduler::features::View;
 use pleach_scheduler::{ConfigError, Rows};
 use pleach_serving::llm::{AUTOSCALING, AUTOSCALING_1, Autoscaler, Changes, Demand};
+use pleach_serving::{Environment, Step};
 
 use super::tuned::{missed, worth_gpu_h};
 use super::{MixedBench, MixedConfig, MixedDay};
@@ -253,5 +255,54 @@ impl Scaling {
 impl Drop for Scaling {
     fn drop(&mut self) {
         self.leave();
+    }
+}
+
+impl Environment for Scaling {
+    fn view(&self) -> View {
+        AUTOSCALING_1
+    }
+
+    fn reset(&mut self, seed: u64) -> Result<(), ConfigError> {
+        Scaling::reset(self, seed).map_err(of_episode)
+    }
+
+    fn rows(&self) -> Rows<'_> {
+        Scaling::rows(self)
+    }
+
+    fn step(&mut self, choice: usize) -> Result<Step, ConfigError> {
+        let step = Scaling::step(self, choice).map_err(of_episode)?;
+        Ok(Step {
+            reward: step.reward,
+            dt_s: step.dt_s,
+            is_last: step.is_last,
+        })
+    }
+
+    fn take_figures(&mut self) -> Option<Vec<(&'static str, f64)>> {
+        let (day, missed) = self.take_day()?;
+        Some(vec![
+            ("num_requests", day.num_requests),
+            ("missed_requests", missed),
+            ("hits_pct", day.hits_pct),
+            ("training_gpu_h", day.training_gpu_h),
+            ("serving_gpu_h", day.serving_gpu_h),
+            ("lost_gpu_h", day.lost_gpu_h),
+            ("moves", day.moves),
+            ("preemptions", day.preemptions),
+        ])
+    }
+}
+
+fn of_episode(error: Error) -> ConfigError {
+    match error {
+        Error::Config(error) => *error,
+        other => ConfigError::new(
+            "episode",
+            other,
+            "a run that does not fail",
+            "Take other settings.",
+        ),
     }
 }

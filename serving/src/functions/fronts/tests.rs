@@ -1,107 +1,11 @@
 //! Fronts against the published search and against all ways.
 
-use std::cmp::Ordering;
-use std::collections::BinaryHeap;
-
 use pleach_workloads::Seed;
 use proptest::prelude::*;
 
+use super::search::astar;
 use super::*;
 use crate::functions::surface;
-
-struct Open {
-    bound: f64,
-    depth: usize,
-    latency_us: u64,
-    usd: f64,
-    first: usize,
-}
-
-impl PartialEq for Open {
-    fn eq(&self, other: &Open) -> bool {
-        self.cmp(other).is_eq()
-    }
-}
-impl Eq for Open {}
-impl PartialOrd for Open {
-    fn partial_cmp(&self, other: &Open) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-impl Ord for Open {
-    fn cmp(&self, other: &Open) -> Ordering {
-        other.bound.total_cmp(&self.bound)
-    }
-}
-
-/// ESG's search: A* on cost, with one blade on time (even the fastest rest is too late) and one on cost (even the
-/// cheapest rest is above the upper bounds of enough others). An upper bound is kept for each first configuration: bounds
-/// of paths alone lose all but the cheapest. Also how many paths were taken up.
-fn astar(
-    lists: &[&[Configuration]],
-    (batch_max, within_us, num): (usize, u64, usize),
-) -> (Vec<(usize, f64)>, usize) {
-    let depths = lists.len();
-    let (mut fast_us, mut least, mut at_fastest) =
-        (vec![0; depths + 1], vec![0.0; depths + 1], vec![0.0; depths + 1]);
-    for depth in (0..depths).rev() {
-        fast_us[depth] = fast_us[depth + 1] + lists[depth][0].latency_us;
-        least[depth] = least[depth + 1]
-            + lists[depth]
-                .iter()
-                .map(Configuration::usd)
-                .fold(f64::INFINITY, f64::min);
-        at_fastest[depth] = at_fastest[depth + 1] + lists[depth][0].usd();
-    }
-    let mut upper = vec![f64::INFINITY; lists[0].len()];
-    let mut open = BinaryHeap::from([Open {
-        bound: least[0],
-        depth: 0,
-        latency_us: 0,
-        usd: 0.0,
-        first: 0,
-    }]);
-    let (mut found, mut taken): (Vec<(usize, f64)>, usize) = (Vec::new(), 0);
-    while let Some(path) = open.pop() {
-        taken += 1;
-        if path.depth == depths {
-            if found.iter().all(|(first, _)| *first != path.first) {
-                found.push((path.first, path.usd));
-                if found.len() == num {
-                    break;
-                }
-            }
-            continue;
-        }
-        let mut sorted = upper.clone();
-        sorted.sort_by(f64::total_cmp);
-        let most = sorted.get(num - 1).copied().unwrap_or(f64::INFINITY);
-        for (place, k) in lists[path.depth].iter().enumerate() {
-            if path.depth == 0 && usize::from(k.batch) > batch_max {
-                continue;
-            }
-            let latency_us = path.latency_us + k.latency_us;
-            if latency_us + fast_us[path.depth + 1] > within_us {
-                break;
-            }
-            let usd = path.usd + k.usd();
-            let bound = usd + least[path.depth + 1];
-            if bound > most * (1.0 + 1e-12) {
-                continue;
-            }
-            let first = if path.depth == 0 { place } else { path.first };
-            upper[first] = upper[first].min(usd + at_fastest[path.depth + 1]);
-            open.push(Open {
-                bound,
-                depth: path.depth + 1,
-                latency_us,
-                usd,
-                first,
-            });
-        }
-    }
-    (found, taken)
-}
 
 /// Of each first configuration the cheapest of all ways; the cheapest first.
 fn brute(lists: &[&[Configuration]], (batch_max, within_us, num): (usize, u64, usize)) -> Vec<(usize, f64)> {
@@ -183,22 +87,20 @@ fn fronts_and_the_published_search_agree_on_whole_groups() {
     let mut rng = Seed(3).stream("plans", 0);
     let mut taken = 0;
     for plan in 0..100 {
-        let step = &work.steps[rng.random_range(0..work.steps.len())];
-        let lists: Vec<&[Configuration]> = step
-            .group
+        let step = rng.random_range(0..work.steps.len());
+        let fastest = work
+            .group(step)
             .iter()
-            .map(|step| work.functions[work.steps[*step].function].pareto())
-            .collect();
-        let fastest: u64 = lists.iter().map(|list| list[0].latency_us).sum();
+            .map(|list| list[0].latency_us)
+            .sum::<u64>();
         let part: f64 = rng.random();
         let asked = (
             rng.random_range(1..=8),
             (fastest as f64 * (0.8 + 6.0 * part)) as u64,
             5,
         );
-        let mut found = Vec::new();
-        super::plan(lists[0], &step.after, asked, &mut found);
-        let (published, paths) = astar(&lists, asked);
+        let found = work.ways(step, asked);
+        let (published, paths) = work.ways_by_search(step, asked);
         assert!(
             same(&costs(&found), &costs(&published)),
             "plan {plan}: {found:?} {published:?}"

@@ -14,7 +14,7 @@ pub(super) enum Rule {
     /// most half of its share, and fills at the rate that comes.
     Infless,
     /// FaST-GShare: the most requests per slice and time while the queue fills a batch, else the fewest slices that keep
-    /// up with the rate.
+    /// up with what comes beyond whole instances of that.
     FastGshare,
     /// Clockwork: the largest batch that ends within the share of the time left.
     Clockwork,
@@ -107,22 +107,30 @@ impl Batching {
                 let per_slice = |k: &Configuration| {
                     f64::from(k.batch) / (k.latency_us as f64 * f64::from(k.slices.max(1)))
                 };
-                // Cores are not in its model: as few as there are profiles of.
-                let least = |k: &&Configuration| {
-                    let mut others = function.configurations().iter();
-                    !others.any(|other| {
-                        (other.batch, other.slices) == (k.batch, k.slices) && other.cores < k.cores
-                    })
+                // Cores are not in its model: a slice brings its part of the node's, *ours*.
+                let platform = state.platform();
+                let in_part = |k: &&Configuration| {
+                    let part = k.slices * platform.cores / platform.slices;
+                    let same = function.configurations().iter();
+                    let mut same = same.filter(|other| (other.batch, other.slices) == (k.batch, k.slices));
+                    if k.cores <= part {
+                        !same.any(|other| other.cores <= part && other.cores > k.cores)
+                    } else {
+                        !same.any(|other| other.cores < k.cores)
+                    }
                 };
-                let all: Vec<&Configuration> = all.filter(least).collect();
+                let all: Vec<&Configuration> = all.filter(in_part).collect();
                 let most = |one: &&&Configuration, other: &&&Configuration| {
                     per_slice(one)
                         .total_cmp(&per_slice(other))
                         .then(other.cores.cmp(&one.cores))
                 };
                 let bulk = all.iter().max_by(most);
+                // What comes beyond that which whole instances of the bulk serve.
+                let per_us = |k: &Configuration| f64::from(k.batch) / k.latency_us as f64;
                 let rate = 1.0 / state.queues()[step].gap_us;
-                let keeps_up = |k: &&&Configuration| f64::from(k.batch) / k.latency_us as f64 >= rate;
+                let rest_rate = bulk.map_or(rate, |k| rate % per_us(k));
+                let keeps_up = |k: &&&Configuration| per_us(k) >= rest_rate;
                 let smallest = |k: &&&Configuration| (k.slices, k.cores, k.batch);
                 let rest = all.iter().filter(keeps_up).min_by_key(smallest);
                 let bulk_fills = bulk.filter(|k| num >= usize::from(k.batch));

@@ -1,4 +1,4 @@
-"""Requests to language models, routed one by one; and a service of them that leases GPUs beside training."""
+"""Requests that are served, one choice at a time."""
 
 from __future__ import annotations
 
@@ -6,26 +6,29 @@ from typing import Any
 
 import gymnasium
 
-from pleach._pleach import Routes, autoscaling_setting_names, routing_setting_names
+from pleach._pleach import Serving, serving_setting_names
 from pleach._settings import checked_seed, merged, nearest, to_json
 from pleach._spaces import OBSERVATION, checked_action, spaces_of, views_of
 from pleach.columns import Columns
 from pleach.env import Info, Observation
 
 
-class RoutingEnv(gymnasium.Env[Observation, Any]):
-    """Gateways in front of replicas of a language model; a step sends one request to a replica, or refuses it.
+class ServingEnv(gymnasium.Env[Observation, Any]):
+    """Work that serves (``pleach.serving_ids()``); a step takes one of the rows that the mask allows.
 
-    Observation: ``global`` float32 [G], ``candidates`` float32 [C, F], ``mask`` int8 [C], all 1. Rows are the replicas in their order
-    and, with ``refuse=True``, refusing last. The reward is what was booked since the last step: by default 1 for a request within
-    both targets, -1 for one served later or refused (``reward={"hit": 1, "miss": -1, "refused": -1}``); the last step books all that
-    is in the air. ``settings`` are those of ``pleach serve``: ``rate_per_s``, ``replicas``, ``gateways``, ``scrape_s``, ``refuse``,
-    ``requests`` (a list by path, of which a seed takes one of ``lists`` parts) and the rest.
+    Observation: ``global`` float32 [G], ``candidates`` float32 [C, F], ``mask`` int8 [C]; rows that there are not are zero.
+    ``LlmRouting`` and ``ServingBursts``: rows are the replicas in their order and, with ``refuse=True``, refusing last. ``Esg``: a
+    batch of a queue in a configuration, dropping a queue's first request, starting nothing more now. ``Sgprs``: the contexts, holding
+    the stage back, giving its frame up. ``Mixed``: the numbers of replicas that are offered, fewest first; its reward, GPU h, is what
+    trains until the next step, less what stopping jobs loses, less ``price_gpu_s`` (18) a miss (docs/serving-mixed.md).
+    The reward is what was booked since the last step: by default 1 for a request within its targets, -1 for one served later, refused
+    or dropped (``reward={"hit": 1, "miss": -1, "refused": -1}``); the last step books all that is in the air. ``settings`` are those
+    of ``pleach serve`` (``rate_per_s``, ``replicas``, ``requests``, ...) and of ``pleach serve functions`` (``load``, ``nodes``,
+    ...), and those of the cameras (``cameras``, ``contexts``, ...); an unknown one is told all there are.
     ``copy=False`` returns read-only views that the next step overwrites.
     """
 
     metadata = {"render_modes": []}
-    _setting_names = staticmethod(routing_setting_names)
 
     def __init__(self, env_id: str, *, render_mode: None = None, copy: bool = True, **settings: Any) -> None:
         if render_mode is not None:
@@ -37,22 +40,22 @@ class RoutingEnv(gymnasium.Env[Observation, Any]):
 
     def _open(self, options: dict[str, Any]) -> None:
         env_id, _, settings = self._made_of
-        known = self._setting_names()
+        known = serving_setting_names(env_id)
         unknown = [name for name in (*settings, *options) if name not in known]
         if unknown:
             allowed = ", ".join(known) + nearest(unknown[0], known)
             text = f"an environment got an unexpected keyword argument '{unknown[0]}': allowed are the settings {allowed}"
             raise TypeError(text) if unknown[0] in settings else ValueError(text)
-        self._routes = Routes(env_id, to_json(merged(settings, options)))
-        self.observation_space, self.action_space, self.features = spaces_of(self._routes)
-        views = views_of(self._routes, 1)
+        self._served = Serving(env_id, to_json(merged(settings, options)))
+        self.observation_space, self.action_space, self.features = spaces_of(self._served)
+        views = views_of(self._served, 1)
         self._rows = {name: views[name][0] for name in OBSERVATION}
         self._options = dict(options)
         self._return, self._length = 0.0, 0
 
     def __reduce__(self) -> tuple[Any, ...]:
         # State within an episode is not kept: the copy begins with ``reset``.
-        return _remake, (type(self), *self._made_of)
+        return _remake, self._made_of
 
     def _observation(self) -> Observation:
         rows = self._rows
@@ -66,26 +69,26 @@ class RoutingEnv(gymnasium.Env[Observation, Any]):
         super().reset(seed=seed)
         if options is not None and options != self._options:
             self._open(options)
-        self._routes.reset(int(self.np_random.integers(2**63)) if seed is None else seed)
+        self._served.reset(int(self.np_random.integers(2**63)) if seed is None else seed)
         self._return, self._length = 0.0, 0
         observation = self._observation()
         return observation, {"dt_s": 0.0, "action_mask": observation["mask"]}
 
     def step(self, action: Any) -> tuple[Observation, float, bool, bool, Info]:
-        """Routes one request. ``info`` has ``dt_s`` (s until the next request), ``action_mask``, and in the last step ``metrics``:
+        """Takes a row. ``info`` has ``dt_s`` (s until the next choice), ``action_mask``, and in the last step ``metrics``:
         the figures of the episode, and ``r`` and ``l``, return and steps."""
         action = action if type(action) is int else checked_action(action)
-        reward, terminated, dt_s = self._routes.step(action)
+        reward, terminated, dt_s = self._served.step(action)
         self._return += reward
         self._length += 1
         observation = self._observation()
         info: Info = {"dt_s": dt_s, "action_mask": observation["mask"]}
         if terminated:
-            info["metrics"] = {**(self._routes.episode() or {}), "r": self._return, "l": self._length}
+            info["metrics"] = {**(self._served.episode() or {}), "r": self._return, "l": self._length}
         return observation, reward, terminated, False, info
 
     def columns(self, observation: Observation) -> tuple[Columns, Columns]:
-        """The context and the rows of an observation by name: ``rows["tpot_now_share"]`` float32 [C]; views, no copies."""
+        """The context and the rows of an observation by name: ``rows["slack_share"]`` float32 [C]; views, no copies."""
         of_context, of_row = ({name: place for place, (name, _) in enumerate(self.features[key])} for key in OBSERVATION[:2])
         return Columns(observation["global"], of_context), Columns(observation["candidates"], of_row)
 
@@ -94,19 +97,5 @@ class RoutingEnv(gymnasium.Env[Observation, Any]):
         return self._rows["mask"] == 1
 
 
-class AutoscalingEnv(RoutingEnv):
-    """A service of a language model that leases GPUs of a cluster that trains; a step, each 15 s of a day, changes the number of
-    replicas by up to four.
-
-    Observation as :class:`RoutingEnv`'s; rows are the numbers of replicas that are offered, fewest first, and ``mask`` is 0 beyond them.
-    The reward, GPU h, is what trains until the next step, less what stopping jobs for new replicas loses, less ``price_gpu_s`` (18)
-    for each request outside of a target; the last step corrects the sum, so that the return is the day's training that was done and
-    kept less the price of all misses. ``settings`` are those of ``pleach serve mixed``: ``rate_per_s``, ``hours``, ``gang``,
-    ``restart_s``, ``load_s`` and the rest.
-    """
-
-    _setting_names = staticmethod(autoscaling_setting_names)
-
-
-def _remake(cls: type[RoutingEnv], env_id: str, copy: bool, settings: dict[str, Any]) -> RoutingEnv:
-    return cls(env_id, copy=copy, **settings)
+def _remake(env_id: str, copy: bool, settings: dict[str, Any]) -> ServingEnv:
+    return ServingEnv(env_id, copy=copy, **settings)

@@ -1,4 +1,4 @@
-"""Environments in which requests are routed, as Gymnasium wants them."""
+"""Environments of work that serves, as Gymnasium wants them."""
 
 import pickle
 
@@ -10,6 +10,8 @@ from gymnasium.utils.env_checker import check_env
 import pleach
 
 IDS = ["Pleach/LlmRouting-v0", "Pleach/ServingBursts-v0"]
+ESG = ["Pleach/EsgSaturated-v0", "Pleach/EsgPublished-v0"]
+SGPRS = "Pleach/Sgprs-v0"
 
 
 def play(env, choose, seed):
@@ -25,8 +27,31 @@ def play(env, choose, seed):
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize("env_id", IDS)
 def test_gymnasium_accepts_every_id(env_id):
-    assert pleach.routing_ids() == IDS
     check_env(gymnasium.make(env_id, num_requests=200).unwrapped)
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("env_id", [*ESG, SGPRS])
+def test_rows_that_may_not_be_taken_are_masked_and_whoever_takes_others_ends_with_figures(env_id):
+    assert {*IDS, *ESG, SGPRS} <= set(pleach.serving_ids())
+    small = {"length_s": 0.5} if env_id == SGPRS else {"num_requests": 60}
+    env = gymnasium.make(env_id, **small)
+
+    def any_of_them(observation, step):
+        assert env.observation_space.contains(observation)
+        rows = observation["candidates"]
+        assert env_id == SGPRS or not rows[observation["mask"] == 0].any()
+        return int(np.flatnonzero(observation["mask"])[step % observation["mask"].sum()])
+
+    total, steps, seconds, metrics = play(env, any_of_them, 3)
+    num = metrics.get("num_requests", metrics.get("num_frames"))
+    hits = metrics["hits_pct"] / 100 * num
+    assert total == pytest.approx(hits - (num - hits)) == metrics["r"]
+    assert steps >= num and seconds > 0
+    assert play(env, any_of_them, 3)[0] == total
+    env.reset(seed=1)
+    with pytest.raises(ValueError, match="action = 9999"):
+        env.unwrapped.step(9999)
 
 
 @pytest.mark.parametrize("env_id", IDS)
@@ -76,12 +101,12 @@ def test_vectors_of_gymnasium_step_it_and_copies_begin_anew():
 
 def test_what_cannot_be_used_is_refused_with_what_can():
     with pytest.raises(TypeError, match="rate_per_s"):
-        pleach.RoutingEnv(IDS[0], rate=3)
+        pleach.ServingEnv(IDS[0], rate=3)
     with pytest.raises(ValueError, match="did you mean Pleach/LlmRouting-v0"):
-        pleach.RoutingEnv("Pleach/LlmRouting-v9")
+        pleach.ServingEnv("Pleach/LlmRouting-v9")
     with pytest.raises(ValueError, match="num_replicas = 0"):
-        pleach.RoutingEnv(IDS[0], replicas=0)
-    env = pleach.RoutingEnv(IDS[0], num_requests=20)
+        pleach.ServingEnv(IDS[0], replicas=0)
+    env = pleach.ServingEnv(IDS[0], num_requests=20)
     env.reset(seed=0, options={"refuse": True, "num_requests": 30})
     assert env.action_space.n == 17
     with pytest.raises(ValueError, match="allowed is 0 to 16"):

@@ -1,0 +1,198 @@
+//! Dispatching and placing in steps: they are the loops of `simulate`, and their returns are what was booked.
+
+use pleach_scheduler::features::FeatureSchema;
+use pleach_scheduler::{ConfigError, PolicyError, Rows, Scorer};
+use pleach_serving::contexts::{self, Decision, Discipline, Placing, Policy, Run, released};
+use pleach_serving::functions::{
+    self, Arrivals, Dispatching, Late, Platform, SCHEMA, ScorerDispatcher, surface,
+};
+use pleach_serving::{Environment, Reward, Step};
+use pleach_workloads::Seed;
+use proptest::prelude::*;
+use std::sync::{Arc, Mutex};
+
+/// A weighted sum of a row's columns; the first of equal ones is taken.
+struct Weighted(Vec<f32>);
+
+impl Weighted {
+    fn score(&self, row: &[f32]) -> f32 {
+        row.iter()
+            .zip(&self.0)
+            .map(|(value, weight)| value * weight)
+            .sum()
+    }
+
+    fn best(&self, rows: &Rows<'_>) -> usize {
+        let scores = (0..rows.mask.len()).map(|row| (row, self.score(rows.row(row))));
+        let allowed = scores.filter(|(row, _)| rows.mask[*row]);
+        let best = allowed.reduce(|best, next| if next.1 > best.1 { next } else { best });
+        best.unwrap().0
+    }
+}
+
+impl Scorer for Weighted {
+    fn schema(&self) -> &'static FeatureSchema {
+        &SCHEMA
+    }
+
+    fn score_rows(&mut self, rows: Rows<'_>, scores: &mut [f32]) -> Result<(), PolicyError> {
+        for (row, score) in scores.iter_mut().enumerate() {
+            *score = self.score(rows.row(row));
+        }
+        Ok(())
+    }
+}
+
+/// Plays an episode: the sum of rewards, and whether each step but the last went on.
+fn steps(
+    env: &mut dyn Environment,
+    seed: u64,
+    mut choose: impl FnMut(&Rows<'_>, usize) -> usize,
+) -> (f64, f64, usize) {
+    env.reset(seed).unwrap();
+    let (mut sum, mut span_s, mut num) = (0.0, 0.0, 0);
+    loop {
+        let rows = env.rows();
+        let choice = choose(&rows, num);
+        let Step {
+            reward,
+            dt_s,
+            is_last,
+        } = env.step(choice).unwrap();
+        (sum, span_s, num) = (sum + reward, span_s + dt_s, num + 1);
+        if is_last {
+            return (sum, span_s, num);
+        }
+    }
+}
+
+const REWARD: Reward = Reward {
+    hit: 1.0,
+    miss: -0.5,
+    refused: -0.25,
+};
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn dispatching_in_steps_is_the_loop_of_simulate_and_the_return_is_what_was_booked(
+        seed in 0_u64..1_000, load in 0.5_f64..2.5, late in prop_oneof![Just(Late::Serve), Just(Late::Expire), Just(Late::Shed)],
+        weights in prop::collection::vec(-1.0_f32..1.0, 18),
+    ) {
+        let platform = Platform { late, nodes: 6, ..Platform::default() };
+        let mut arrivals = Arrivals::of_setting("relaxed-heavy", "infless", 400).unwrap();
+        arrivals.load = load;
+        let work = surface::work("infless").unwrap();
+        let mut dispatcher = ScorerDispatcher::new(Box::new(Weighted(weights.clone()))).unwrap();
+        let whole = functions::simulate(&work, &platform, &arrivals, &mut dispatcher, Seed(seed)).unwrap();
+
+        let rule = Weighted(weights);
+        let mut env = Dispatching::new(work, platform, arrivals, (1.0, 1.0), REWARD).unwrap();
+        // An episode before must leave nothing behind.
+        steps(&mut env, seed + 1, |rows, _| rule.best(rows));
+        prop_assert!(env.take_outcome().is_some() && env.take_outcome().is_none());
+        let (sum, span_s, _) = steps(&mut env, seed, |rows, _| {
+            let num = rows.mask.iter().take_while(|may| **may).count();
+            assert!(rows.mask[num..].iter().all(|may| !may));
+            assert!(rows.rows[num * rows.width..].iter().all(|value| *value == 0.0));
+            rule.best(rows)
+        });
+        let tally = env.tally();
+        let outcome = env.take_outcome().unwrap();
+        prop_assert_eq!(&outcome, &whole);
+        prop_assert_eq!(tally.hits + tally.misses + tally.refused, 400);
+        let expected = tally.hits as f64 - 0.5 * tally.misses as f64 - 0.25 * tally.refused as f64;
+        prop_assert!((sum - expected).abs() < 1e-9 && tally.hits == whole.hits);
+        prop_assert!(span_s > 0.0);
+    }
+
+    #[test]
+    fn placing_in_steps_is_the_loop_of_simulate_under_each_named_rule(
+        seed in 0_u64..1_000, cameras in 1_usize..30, spread in prop_oneof![Just(0.0), Just(0.2)],
+        rule in prop_oneof![
+            Just("sgprs"), Just("limit"), Just("edf"), Just("fixed"), Just("static"), Just("naive"), Just("sgprs:give-up=true"),
+        ],
+    ) {
+        let run = Run { seed: Seed(seed), ..Run::new(1.0, 0.2, Seed(0)).unwrap() }.with_spread(spread).unwrap();
+        let (gpu, policy) = released::set_up(rule, 3, 1.5, None).unwrap();
+        let discipline = policy.discipline();
+        let noted = Arc::new(Mutex::new(Vec::new()));
+        let mut noting = Noting { rule: policy, noted: Arc::clone(&noted), num_contexts: gpu.contexts().len() };
+        let tasks = released::cameras(cameras, Seed(seed)).unwrap();
+        let whole = contexts::simulate(&gpu, &tasks, &mut noting, &run).unwrap();
+
+        let noted = noted.lock().unwrap();
+        let mut env = Placing::new(gpu, discipline, cameras, run, REWARD).unwrap();
+        let (sum, _, num) = steps(&mut env, seed, |rows, num| {
+            assert!(rows.mask[noted[num]], "a rule's choice is allowed");
+            noted[num]
+        });
+        prop_assert_eq!(num, noted.len());
+        let outcome = env.take_outcome().unwrap();
+        prop_assert_eq!(outcome, whole);
+        prop_assert_eq!(outcome.met + outcome.late + outcome.skipped, outcome.released);
+        let expected = outcome.met as f64 - 0.5 * outcome.late as f64 - 0.25 * outcome.skipped as f64;
+        prop_assert!((sum - expected).abs() < 1e-9);
+    }
+}
+
+/// Notes what a rule chooses, as a row.
+struct Noting {
+    rule: Box<dyn Policy>,
+    noted: Arc<Mutex<Vec<usize>>>,
+    num_contexts: usize,
+}
+
+impl Policy for Noting {
+    fn discipline(&self) -> Discipline {
+        self.rule.discipline()
+    }
+
+    fn not_before_us(&mut self, decision: &Decision<'_>) -> u64 {
+        let until_us = self.rule.not_before_us(decision);
+        if !decision.was_held && until_us > decision.now_us {
+            self.noted.lock().unwrap().push(self.num_contexts);
+        }
+        until_us
+    }
+
+    fn choose(&mut self, decision: &Decision<'_>) -> Result<usize, ConfigError> {
+        let chosen = self.rule.choose(decision)?;
+        self.noted.lock().unwrap().push(chosen);
+        Ok(chosen)
+    }
+}
+
+/// One camera that is always given up has no hits, and one that is never is always in time.
+#[test]
+fn frames_that_are_given_up_are_counted_and_steps_out_of_turn_are_refused() {
+    let (gpu, policy) = released::set_up("sgprs", 3, 1.5, None).unwrap();
+    let run = Run::new(1.0, 0.0, Seed(0)).unwrap();
+    let mut env = Placing::new(gpu.clone(), policy.discipline(), 1, run, Reward::default()).unwrap();
+    assert!(env.step(0).unwrap_err().to_string().contains("Reset it"));
+    let (sum, _, num) = steps(&mut env, 4, |rows, _| rows.mask.len() - 1);
+    let outcome = env.take_outcome().unwrap();
+    assert_eq!((outcome.met, outcome.late, outcome.skipped), (0, 0, num as u64));
+    assert_eq!(sum, -(num as f64));
+    assert!(
+        (28..=30).contains(&outcome.released),
+        "30 a second from an offset within two periods"
+    );
+    let (_, _, stages) = steps(&mut env, 4, |_, _| 0);
+    let outcome = env.take_outcome().unwrap();
+    assert_eq!(
+        (outcome.met, outcome.late, stages),
+        (outcome.released, 0, 6 * num)
+    );
+    env.reset(4).unwrap();
+    for (choice, expected) in [
+        (5, "action = 5: allowed is 0 to 4"),
+        (3, "a row but holding back"),
+    ] {
+        let error = env.step(choice).unwrap_err().to_string();
+        assert!(error.contains(expected), "{error}");
+    }
+    let none = Placing::new(gpu, policy.discipline(), 0, run, Reward::default());
+    assert!(none.err().unwrap().to_string().contains("tasks = 0"));
+}

@@ -116,5 +116,5 @@ pub(crate) fn serving_names() -> Vec<(&'static str, &'static str)> {
 /// The keys of an environment's settings.
 #[pyfunction]
 pub(crate) fn serving_setting_names(id: &str) -> PyResult<Vec<String>> {
-    environment_settings(id).map_err(|error| of_experiment(error))
+    environment_settings(id).map_err(of_experiment)
 }

@@ -13,16 +13,16 @@ use pleach_experiments::serving::functions::{
     CallsDescription, DispatchSearch, compare_dispatchers, search_dispatcher,
 };
 use pleach_experiments::serving::{
-    AutoscalerSearch, Comparison, Description, RoutingSearch, RoutingTraining, certificates, compare,
-    compare_mixed, explain, read, search_autoscaler, search_router, train_router, tree, write,
+    AutoscalerSearch, Comparison, Description, RoutingSearch, RoutingTraining, compare, compare_mixed,
+    explain, is_routing_tree, read, search_autoscaler, search_router, train_router, write,
 };
 
 use serde::Serialize;
 
 use crate::commands::Context;
 use crate::flags::serve::{
-    ServeArgs, ServeCheckArgs, ServeCommand, ServeDescribeArgs, ServeEvaluateArgs, ServeExplainArgs,
-    ServeFunctionsArgs, ServeGenerateArgs, ServeMixedArgs, ServeSearchArgs, ServeTrainArgs,
+    ServeArgs, ServeCommand, ServeDescribeArgs, ServeEvaluateArgs, ServeFunctionsArgs, ServeGenerateArgs,
+    ServeMixedArgs, ServeSearchArgs,
 };
 use crate::progress::bars;
 
@@ -34,9 +34,6 @@ pub fn run(args: &ServeArgs, context: &mut Context<'_>) -> Result<(), Error> {
     match &args.command {
         ServeCommand::Evaluate(args) => evaluate(args, context),
         ServeCommand::Search(args) => search(args, context),
-        ServeCommand::Explain(args) => tell(args, context),
-        ServeCommand::Check(args) => check(args, context),
-        ServeCommand::Train(args) => train(args, context),
         ServeCommand::Describe(args) => describe(args, context),
         ServeCommand::Mixed(args) => mixed(args, context),
         ServeCommand::Generate(args) => generate(args, context),
@@ -55,6 +52,13 @@ fn evaluate(args: &ServeEvaluateArgs, context: &mut Context<'_>) -> Result<(), E
     if !args.report.quiet() {
         let tables = rates.0.iter().map(|(_, at)| at.table());
         say_tables(rates.table().into_iter().chain(tables), context)?;
+    }
+    if let Some(request) = args.explain {
+        let is_tree = |name: &&String| is_routing_tree(Path::new(name));
+        for tree in args.router.iter().filter(is_tree) {
+            let told = explain(&args.serving, Path::new(tree), request, args.report.seed())?;
+            context.say(&format!("\n{tree}, {}", told.in_words().trim_end()))?;
+        }
     }
     if let Some(path) = &args.page.html {
         atomic_file::write(path, rates.html(&context.command_line).as_bytes())?;
@@ -129,6 +133,9 @@ fn mixed(args: &ServeMixedArgs, context: &mut Context<'_>) -> Result<(), Error> 
 }
 
 fn search(args: &ServeSearchArgs, context: &mut Context<'_>) -> Result<(), Error> {
+    if let Some(learner) = &args.learner {
+        return train(args, learner, context);
+    }
     args.target.check("to", &args.to)?;
     let mut settings = RoutingSearch {
         rates: args.rates.clone(),
@@ -156,37 +163,7 @@ fn search(args: &ServeSearchArgs, context: &mut Context<'_>) -> Result<(), Error
     }
 }
 
-fn tell(args: &ServeExplainArgs, context: &mut Context<'_>) -> Result<(), Error> {
-    let told = explain(&args.serving, &args.tree, args.request, args.report.seed())?;
-    if !args.report.quiet() {
-        context.say(told.in_words().trim_end())?;
-    }
-    match args.report.json() {
-        Some(path) => context.write_json(path, &told),
-        None => Ok(()),
-    }
-}
-
-fn check(args: &ServeCheckArgs, context: &mut Context<'_>) -> Result<(), Error> {
-    let tree = tree(&args.tree)?;
-    let found = certificates(&tree);
-    if !args.words.quiet {
-        let words = found
-            .iter()
-            .map(|(said, verdict)| verdict.in_words(said, tree.schema()));
-        let words: Vec<String> = [tree.to_text().trim_end().to_string()]
-            .into_iter()
-            .chain(words)
-            .collect();
-        context.say(&words.join("\n"))?;
-    }
-    match &args.data.json {
-        Some(path) => context.write_json(path, &found),
-        None => Ok(()),
-    }
-}
-
-fn train(args: &ServeTrainArgs, context: &mut Context<'_>) -> Result<(), Error> {
+fn train(args: &ServeSearchArgs, learner: &str, context: &mut Context<'_>) -> Result<(), Error> {
     let mut settings = RoutingTraining {
         rates: args.rates.clone(),
         teacher: args.teacher.clone(),
@@ -194,7 +171,7 @@ fn train(args: &ServeTrainArgs, context: &mut Context<'_>) -> Result<(), Error> 
         judge_lists: args.judge_lists.into(),
         ..RoutingTraining::default()
     };
-    if args.learner == "ppo" {
+    if learner == "ppo" {
         settings.train.learner = Learner::Ppo;
     }
     settings.train.num_updates = args.updates;

@@ -35,31 +35,14 @@ Examples:
   pleach serve evaluate --model llama-3-70b --replica-gpus 4 --replicas 4 --rate-per-s 20
   pleach serve evaluate --requests AzureLLMInferenceTrace_conv.csv.gz --faster 36 --refuse --router least-ttft:shed=1,router.json")]
     Evaluate(ServeEvaluateArgs),
-    /// Search for a tree that routes, and judge it against the strongest rule
+    /// Search for a tree that routes, or train a network, and judge it against the strongest rule
     #[command(after_help = "\
 Examples:
   pleach serve search --to router.json                     a few minutes
   pleach serve search --refuse --rate-per-s 200 --gateways 4 --to router.json
+  pleach serve search --learner evolution --to routed      a network, and a tree made of it
   pleach export router.json --to gie")]
     Search(ServeSearchArgs),
-    /// Tell why a routing tree sent a request where it did, and each other replica why it came after
-    #[command(after_help = "\
-Examples:
-  pleach serve explain router.json --request 1000
-  pleach serve explain router.json --request 1000 --refuse --rate-per-s 220 --json -")]
-    Explain(ServeExplainArgs),
-    /// Train a network that routes, judge it against the strongest rule, and make a tree of it
-    #[command(after_help = "\
-Examples:
-  pleach serve train --to routed                           imitation, then 40 generations of evolution
-  pleach serve train --refuse --rate-per-s 190 --gateways 4 --learner ppo --updates 20 --to routed
-  pleach serve evaluate --router least-ttft,routed/network.ckpt,routed/tree.json")]
-    Train(ServeTrainArgs),
-    /// Say what holds for every decision that a routing tree will ever take: proved, refuted with two rows that show it, or open
-    #[command(after_help = "\
-Examples:
-  pleach serve check router.json                           among others: whom it may refuse")]
-    Check(ServeCheckArgs),
     /// Tell how a list of requests or of calls comes, how long they are, and what conversations hold
     #[command(after_help = "\
 Examples:
@@ -144,6 +127,9 @@ pub struct ServeEvaluateArgs {
     #[arg(long, value_name = "X", value_delimiter = ',', action = ArgAction::Append, default_value = "1",
         value_parser = flag_values::positive)]
     pub rates: Vec<f64>,
+    /// Tell of a request of the first list, by its number, why each tree among the routers sent it where it did
+    #[arg(long, value_name = "N")]
+    pub explain: Option<usize>,
     /// Requests and replicas.
     #[command(flatten)]
     pub serving: ServingConfig,
@@ -177,7 +163,7 @@ pub struct ServeDescribeArgs {
 /// `pleach serve search`.
 #[derive(Args, Clone, Debug)]
 pub struct ServeSearchArgs {
-    /// Tree to write, NAME.json
+    /// Tree to write, NAME.json; with --learner the folder of a training, where one that was stopped goes on
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub to: PathBuf,
     /// Lists to play at least
@@ -199,87 +185,31 @@ pub struct ServeSearchArgs {
     /// Columns that the tree may not read, repeated or with commas
     #[arg(long, value_name = "COLUMN", value_delimiter = ',', action = ArgAction::Append, help_heading = "Search")]
     pub without: Vec<String>,
+    /// A network, and a tree made of it, in place of a search. evolution: strategies over whole lists; ppo: rewards of each request
+    #[arg(long, value_name = "NAME", value_parser = ["evolution", "ppo"], conflicts_with_all = ["without", "simulations"],
+        help_heading = "Training")]
+    pub learner: Option<String>,
+    /// Generations, or updates of PPO, 0 to 100,000; 0: imitation alone
+    #[arg(long, value_name = "N", default_value_t = 40, value_parser = clap::value_parser!(u64).range(0..=100_000),
+        requires = "learner", help_heading = "Training")]
+    pub updates: u64,
+    /// Antithetic pairs of a generation, 1 to 4,096
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..=4096),
+        requires = "learner", help_heading = "Training")]
+    pub pairs: u16,
+    /// Width of the network, a multiple of 8 from 8 to 1,024
+    #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u16).range(8..=1024),
+        requires = "learner", help_heading = "Training")]
+    pub hidden: u16,
+    /// Tree to imitate first [default: the best rule by hand]
+    #[arg(long, value_name = "FILE", requires = "learner", help_heading = "Training")]
+    pub teacher: Option<PathBuf>,
     /// Requests and replicas.
     #[command(flatten)]
     pub serving: ServingConfig,
     /// Whether a file there may be replaced.
     #[command(flatten)]
     pub target: ForceFlag,
-    /// Seed, results as JSON, machine.
-    #[command(flatten)]
-    pub report: ReportFlags,
-}
-
-/// `pleach serve explain`.
-#[derive(Args, Clone, Debug)]
-pub struct ServeExplainArgs {
-    /// A tree that routes
-    #[arg(value_name = "FILE")]
-    pub tree: PathBuf,
-    /// Number of a request in the first list, from 0
-    #[arg(long, value_name = "N", default_value_t = 1_000)]
-    pub request: usize,
-    /// Requests and replicas.
-    #[command(flatten)]
-    pub serving: ServingConfig,
-    /// Seed, results as JSON, machine.
-    #[command(flatten)]
-    pub report: ReportFlags,
-}
-
-/// `pleach serve check`.
-#[derive(Args, Clone, Debug)]
-pub struct ServeCheckArgs {
-    /// A tree that routes
-    #[arg(value_name = "FILE")]
-    pub tree: PathBuf,
-    /// Results as JSON.
-    #[command(flatten)]
-    pub data: JsonFlag,
-    /// How much is said.
-    #[command(flatten)]
-    pub words: QuietFlag,
-}
-
-/// `pleach serve train`.
-#[derive(Args, Clone, Debug)]
-pub struct ServeTrainArgs {
-    /// Folder of the training; one that was stopped goes on there
-    #[arg(long, value_name = "FOLDER", help_heading = "Output")]
-    pub to: PathBuf,
-    /// evolution: strategies over whole lists; ppo: rewards of each request
-    #[arg(long, value_name = "NAME", default_value = "evolution", value_parser = ["evolution", "ppo"], help_heading = "Training")]
-    pub learner: String,
-    /// Generations, or updates of PPO, 0 to 100,000; 0: imitation alone
-    #[arg(long, value_name = "N", default_value_t = 40, value_parser = clap::value_parser!(u64).range(0..=100_000),
-        help_heading = "Training")]
-    pub updates: u64,
-    /// Antithetic pairs of a generation, 1 to 4,096
-    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..=4096),
-        help_heading = "Training")]
-    pub pairs: u16,
-    /// Width of the network, a multiple of 8 from 8 to 1,024
-    #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u16).range(8..=1024),
-        help_heading = "Training")]
-    pub hidden: u16,
-    /// Tree to imitate first [default: the best rule by hand]
-    #[arg(long, value_name = "FILE", help_heading = "Training")]
-    pub teacher: Option<PathBuf>,
-    /// Rates over that of the requests, repeated or with commas
-    #[arg(long, value_name = "X", value_delimiter = ',', action = ArgAction::Append, default_value = "0.9,1,1.1",
-        value_parser = flag_values::positive, help_heading = "Training")]
-    pub rates: Vec<f64>,
-    /// Most leaves of the tree that is made of the network, 2 to 256
-    #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u16).range(2..=256),
-        help_heading = "Training")]
-    pub leaves: u16,
-    /// Lists of each rate on which the result is judged
-    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u16).range(1..=1000),
-        help_heading = "Training")]
-    pub judge_lists: u16,
-    /// Requests and replicas.
-    #[command(flatten)]
-    pub serving: ServingConfig,
     /// Seed, results as JSON, machine.
     #[command(flatten)]
     pub report: ReportFlags,

@@ -194,7 +194,7 @@ pub(super) fn learn<G: Game>(
                 }
             }
             let at = trainer.num_updates();
-            if at % LOOK_EVERY == 0 || trainer.is_finished() {
+            if at.is_multiple_of(LOOK_EVERY) || trainer.is_finished() {
                 let loss = look(game, trainer, &choice, keeper)?;
                 let words = format!("misses {:.2} %", 100.0 * (exp(loss) - FLOOR));
                 watcher.tell(Progress::At(at, &words));

@@ -260,7 +260,7 @@ fn learned(
     let mut trainer = if training.exists() {
         Trainer::resume(Checkpoint::load(&training)?)?
     } else {
-        let mut trainer = trainer(game, settings.train, "pleach serve train", drawn.root)?;
+        let mut trainer = trainer(game, settings.train, "pleach serve search", drawn.root)?;
         let lists = drawn.of_all("shown", 0, SHOWN_LISTS)?;
         watcher.part("imitate", 0, || {
             trainer
@@ -300,6 +300,9 @@ fn environments(settings: &RoutingTraining, fleet: &Fleet, drawn: &Drawn<'_>) ->
     Ok(Routings::new(envs.collect::<Result<_, _>>()?))
 }
 
+/// Makes a router anew.
+type Open<'a> = dyn Fn() -> Result<Box<dyn Router>, Error> + Sync + 'a;
+
 fn judged(
     game: &Routed<'_>,
     [teacher, made]: [&Tree; 2],
@@ -315,7 +318,7 @@ fn judged(
     };
     let of_tree =
         |tree: &Tree| -> Result<Box<dyn Router>, Error> { Ok(Box::new(ScorerRouter::of_tree(tree)?)) };
-    let players: [(&str, &(dyn Fn() -> Result<Box<dyn Router>, Error> + Sync)); 3] = [
+    let players: [(&str, &Open<'_>); 3] = [
         ("imitated tree", &|| of_tree(teacher)),
         ("network", &of_network),
         ("its tree", &|| of_tree(made)),

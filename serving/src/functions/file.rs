@@ -35,7 +35,8 @@ pub fn read(path: &Path, seed: Seed) -> Result<Calls, Error> {
     } else if has("gmt_create") && has("checkpoint_model_version_id") {
         alibaba::genai(path, table)?
     } else if has("instance_sn") && has("deletion_time") {
-        let text = "instances with the days that they live, no calls: import them as jobs (pleach import)";
+        let text =
+            "instances with the days that they live, no calls: import them as jobs (pleach workload import)";
         return Err(table.error("-", text.into()));
     } else {
         ours(Table::open(path, &["arrival_s", "function", "run_s"])?)?

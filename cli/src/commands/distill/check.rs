@@ -22,6 +22,7 @@ use pleach_experiments::evaluate::instances::Instance;
 use pleach_experiments::plot::text::escape;
 use pleach_experiments::run_folder::RunFolder;
 use pleach_experiments::run_folder::atomic_file::read_text;
+use pleach_experiments::serving::{certificates, is_routing_tree, tree};
 use pleach_experiments::{SchedulingConfig, Watcher, WorkloadSource};
 
 /// Policies beside a tree under guards if nobody says which.
@@ -56,6 +57,9 @@ struct Report {
 /// # Errors
 /// Flags that cannot be used, a file that is no tree, a guard that it cannot obey, a folder in the way, a run that fails.
 pub(super) fn run(args: &CheckArgs, context: &mut Context<'_>) -> Result<(), Error> {
+    if is_routing_tree(&args.file) {
+        return routing(args, context);
+    }
     let tree = read(&args.file)?;
     let before = args.before.as_deref().map(read).transpose()?;
     refuse_guards(args, &tree)?;
@@ -103,6 +107,16 @@ pub(super) fn run(args: &CheckArgs, context: &mut Context<'_>) -> Result<(), Err
         if !quiet {
             context.say(&format!("written to {}", place.display()))?;
         }
+    }
+    Ok(())
+}
+
+/// What is certain of a tree that routes requests. All other parts are of jobs.
+fn routing(args: &CheckArgs, context: &mut Context<'_>) -> Result<(), Error> {
+    let tree = tree(&args.file)?;
+    context.say(tree.to_text().trim_end())?;
+    for (said, verdict) in certificates(&tree) {
+        context.say(&verdict.in_words(&said, tree.schema()))?;
     }
     Ok(())
 }

@@ -108,7 +108,7 @@ fn over_time(
         let time = Axis::time("time since the first request", end_s);
         let mut frame = Frame::new(time, Axis::linear(y, 0.0, top), 220.0).wide(width);
         for ((name, series), points) in names.iter().zip(&looks).zip(&lines) {
-            frame.steps(*series, name, points);
+            frame.line(*series, name, points);
         }
         Some(frame.render(&format!(
             "{y} over time on the first list, one line for each dispatcher"

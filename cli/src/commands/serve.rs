@@ -13,8 +13,8 @@ use pleach_experiments::serving::functions::{
     CallsDescription, DispatchSearch, compare_dispatchers, search_dispatcher,
 };
 use pleach_experiments::serving::{
-    AutoscalerSearch, Comparison, Description, RoutingSearch, RoutingTraining, compare, compare_mixed,
-    explain, is_routing_tree, read, search_autoscaler, search_router, train_router, write,
+    AutoscalerSearch, Comparison, Description, RequestTold, RoutingSearch, RoutingTraining, compare,
+    compare_mixed, explain, is_routing_tree, read, search_autoscaler, search_router, train_router, write,
 };
 
 use serde::Serialize;
@@ -42,6 +42,7 @@ pub fn run(args: &ServeArgs, context: &mut Context<'_>) -> Result<(), Error> {
 }
 
 fn evaluate(args: &ServeEvaluateArgs, context: &mut Context<'_>) -> Result<(), Error> {
+    let told = told(args)?;
     let rates = compare(
         &args.serving,
         &args.pools,
@@ -53,10 +54,8 @@ fn evaluate(args: &ServeEvaluateArgs, context: &mut Context<'_>) -> Result<(), E
         let tables = rates.0.iter().map(|(_, at)| at.table());
         say_tables(rates.table().into_iter().chain(tables), context)?;
     }
-    if let Some(request) = args.explain {
-        let is_tree = |name: &&String| is_routing_tree(Path::new(name));
-        for tree in args.router.iter().filter(is_tree) {
-            let told = explain(&args.serving, Path::new(tree), request, args.report.seed())?;
+    if !args.report.quiet() {
+        for (tree, told) in &told {
             context.say(&format!("\n{tree}, {}", told.in_words().trim_end()))?;
         }
     }
@@ -68,6 +67,29 @@ fn evaluate(args: &ServeEvaluateArgs, context: &mut Context<'_>) -> Result<(), E
         (Some(path), several) => context.write_json(path, &several),
         (None, _) => Ok(()),
     }
+}
+
+/// Of each tree among the routers why it sent the request that is asked about where it did.
+fn told(args: &ServeEvaluateArgs) -> Result<Vec<(&str, RequestTold)>, Error> {
+    let Some(request) = args.explain else {
+        return Ok(Vec::new());
+    };
+    let trees = args.router.iter().filter(|name| is_routing_tree(Path::new(name)));
+    let told = trees.map(|tree| {
+        let told = explain(&args.serving, Path::new(tree), request, args.report.seed())?;
+        Ok((tree.as_str(), told))
+    });
+    let told: Vec<_> = told.collect::<Result<_, Error>>()?;
+    if told.is_empty() {
+        let allowed = "given with a tree among the routers";
+        return Err(Error::config(
+            "explain",
+            request,
+            allowed,
+            "Add --router tree.json.",
+        ));
+    }
+    Ok(told)
 }
 
 fn describe(args: &ServeDescribeArgs, context: &mut Context<'_>) -> Result<(), Error> {

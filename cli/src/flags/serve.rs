@@ -242,7 +242,8 @@ pub struct ServeMixedArgs {
         help_heading = "Search")]
     pub judge_days: u16,
     /// Columns that the tree may not read, repeated or with commas
-    #[arg(long, value_name = "COLUMN", value_delimiter = ',', action = ArgAction::Append, help_heading = "Search")]
+    #[arg(long, value_name = "COLUMN", value_delimiter = ',', action = ArgAction::Append, requires = "search",
+        help_heading = "Search")]
     pub without: Vec<String>,
     /// Requests, service and jobs.
     #[command(flatten)]

@@ -12,6 +12,7 @@ mod pages;
 mod processors;
 mod refusals;
 mod refused;
+mod routers;
 mod schedules;
 mod serve_and_train;
 mod site;

@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::gain::{Gain, cell};
 use super::{PoolsConfig, ServingConfig, router};
 use crate::error::Error;
-use crate::evaluate::stats::{bootstrap_mean, mean};
+use crate::evaluate::stats::mean;
 use crate::evaluate::table::Table;
 use crate::plot::distribution::points;
 use crate::workload_report::spread::sorted;
@@ -273,19 +273,10 @@ impl Comparison {
                 .max_by(|one, other| one.hits_pct.total_cmp(&other.hits_pct))
         };
         let (pools, whole) = (best(true)?, best(false)?);
-        let gains: Vec<f64> = pools
-            .by_list
-            .iter()
-            .zip(&whole.by_list)
-            .map(|(one, other)| one - other)
-            .collect();
-        let interval = bootstrap_mean(&gains, 0.95)
-            .map_or_else(String::new, |(low, high)| format!(" [{low:+.2}, {high:+.2}]"));
+        let gain = Gain::of(&pools.by_list, &whole.by_list);
         Some(format!(
-            "best pools: {}, {:+.2}{interval} points over {} on whole replicas",
-            pools.router,
-            mean(&gains),
-            whole.router
+            "best pools: {}, {gain} points over {} on whole replicas",
+            pools.router, whole.router
         ))
     }
 }

@@ -26,19 +26,19 @@ const ROWS_MAX: usize = 300_000;
 /// Lists of a stream by name, and by a number within it: the same name and number are the same lists.
 pub(super) type Draw<'a, L> = &'a (dyn Fn(&str, u64) -> Result<Vec<L>, Error> + Sync);
 
-/// A training that has not begun: a network over the rows of a game.
+/// A training that has not begun: a network over the rows of a game, of which a decision has so many.
 ///
 /// # Errors
 /// Settings out of range.
 pub(super) fn trainer<G: Game>(
     game: &G,
+    num_rows: usize,
     config: TrainConfig,
-    trained_on: &str,
     seed: Seed,
 ) -> Result<Trainer, Error> {
     let (schema, view) = game.schema();
-    let spaces = Spaces::of(&view, game.num_rows());
-    let contract = Contract::over(schema, spaces, CandidateConfig::default(), trained_on);
+    let spaces = Spaces::of(&view, num_rows);
+    let contract = Contract::over(schema, spaces, CandidateConfig::default(), schema.name);
     Ok(Trainer::new(config, contract, seed)?)
 }
 
@@ -103,8 +103,12 @@ impl Scorer for Keyed {
 ///
 /// # Errors
 /// A run that fails.
-pub(super) fn shown<G: Game>(game: &G, teacher: &Tree, lists: &[G::List]) -> Result<Demonstrations, Error> {
-    let spaces = Spaces::of(&game.schema().1, game.num_rows());
+pub(super) fn shown<G: Game>(
+    game: &G,
+    spaces: Spaces,
+    teacher: &Tree,
+    lists: &[G::List],
+) -> Result<Demonstrations, Error> {
     let all = Arc::new(Mutex::new(Demonstrations::new(spaces)));
     for list in lists {
         let shared = Arc::clone(&all);

@@ -37,8 +37,8 @@ use pleach_scheduler::heuristics::Info;
 use pleach_scheduler::tree::{MAX_BYTES, Tree};
 use pleach_serving::llm::generate::RequestGenerator;
 use pleach_serving::llm::{
-    Explaining, Fleet, Pace, Request, RequestTold, Requests, Router, SCHEMA, ScorerRouter, Targets, by_name,
-    file, simulate,
+    Explaining, Fleet, Pace, Request, Requests, Router, SCHEMA, ScorerRouter, Targets, by_name, file,
+    simulate,
 };
 use serde::{Deserialize, Serialize};
 
@@ -55,8 +55,8 @@ pub use mixed::{
     AutoscalerSearch, Day, MixedBench, MixedComparison, MixedConfig, MixedDay, MixedRow, Scaling,
     ScalingStep, SearchedAutoscaler, compare_mixed, compare_mixed_on, search_autoscaler,
 };
-pub use pleach_serving::llm::certificates;
 pub use pleach_serving::llm::deploy::EndpointPicker;
+pub use pleach_serving::llm::{RequestTold, certificates};
 pub use pools::PoolsConfig;
 pub use search::{RoutingSearch, SearchedRouter, search_router};
 pub use train::{RoutingTraining, TrainedRouter, train_router};
@@ -215,7 +215,7 @@ pub fn explain(config: &ServingConfig, path: &Path, request: usize, seed: u64) -
     simulate(&lists[0], &config.fleet()?, &mut router)?;
     router.into_told().ok_or_else(|| {
         let allowed = format!("0 to {}", lists[0].rows().len().saturating_sub(1));
-        Error::config("request", request, allowed, "Take one of the list.")
+        Error::config("explain", request, allowed, "Take one of the list.")
     })
 }
 

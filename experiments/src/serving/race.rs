@@ -42,9 +42,6 @@ pub(super) trait Game: Sync {
     /// What policies read.
     fn schema(&self) -> (&'static FeatureSchema, View);
 
-    /// Rows of a decision, as far as is known before.
-    fn num_rows(&self) -> usize;
-
     /// Numbers of the columns that trees may not read.
     fn without(&self) -> &[u16] {
         &[]

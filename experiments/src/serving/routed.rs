@@ -21,10 +21,6 @@ impl Game for Routed<'_> {
         (&SCHEMA, ROUTING_2)
     }
 
-    fn num_rows(&self) -> usize {
-        self.fleet.num_replicas + usize::from(self.fleet.may_refuse)
-    }
-
     fn without(&self) -> &[u16] {
         &self.without
     }

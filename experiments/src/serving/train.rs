@@ -53,13 +53,11 @@ pub struct RoutingTraining {
     pub rates: Vec<f64>,
     /// A tree that is imitated; none: the best rule by hand.
     pub teacher: Option<PathBuf>,
-    /// Lists of each rate that a member of a population plays in a generation.
-    pub lists: usize,
     /// Most leaves of the tree that is made of the network.
     pub leaves: usize,
     /// Lists of each rate on which the result is judged.
     pub judge_lists: usize,
-    /// The learner and the network.
+    /// The learner and the network; `evolution.num_workloads` are lists of each rate.
     pub train: TrainConfig,
 }
 
@@ -68,7 +66,6 @@ impl Default for RoutingTraining {
         RoutingTraining {
             rates: vec![0.9, 1.0, 1.1],
             teacher: None,
-            lists: 1,
             leaves: 16,
             judge_lists: 20,
             train: TrainConfig {
@@ -192,6 +189,7 @@ pub fn train_router(
         training: settings.clone(),
         seed,
     };
+    settings.train.check()?;
     enter(folder, &asked)?;
     let drawn = Drawn {
         config,
@@ -260,12 +258,13 @@ fn learned(
     let mut trainer = if training.exists() {
         Trainer::resume(Checkpoint::load(&training)?)?
     } else {
-        let mut trainer = trainer(game, settings.train, "pleach serve search", drawn.root)?;
+        let fleet = game.fleet;
+        let num_rows = fleet.num_replicas + usize::from(fleet.may_refuse);
+        let mut trainer = trainer(game, num_rows, settings.train, drawn.root)?;
         let lists = drawn.of_all("shown", 0, SHOWN_LISTS)?;
         watcher.part("imitate", 0, || {
-            trainer
-                .warm_start(&shown(game, teacher, &lists)?)
-                .map_err(Error::from)
+            let shown = shown(game, trainer.contract().spaces, teacher, &lists)?;
+            trainer.warm_start(&shown).map_err(Error::from)
         })?;
         trainer
     };
@@ -273,7 +272,7 @@ fn learned(
         let num = if name == "validation" {
             VALIDATION_LISTS
         } else {
-            settings.lists
+            settings.train.evolution.num_workloads
         };
         drawn.of_all(name, number, num)
     };
@@ -285,19 +284,24 @@ fn learned(
     learn(game, &mut trainer, &mut envs, &draw, &mut keeper, watcher)
 }
 
-/// What PPO steps through: lists of as many requests as it takes steps in an update.
+/// What PPO steps through: lists of as many requests as it takes steps in an update, or parts of a list that is given.
 fn environments(settings: &RoutingTraining, fleet: &Fleet, drawn: &Drawn<'_>) -> Result<Routings, Error> {
     let num_requests = settings.train.num_steps as u32;
-    let envs = settings.rates.iter().flat_map(|rate| {
-        let generator = RequestGenerator {
-            num_requests,
-            rate_per_s: drawn.config.rate_per_s * drawn.config.faster * rate,
-            ..drawn.config.generator()
+    let mut envs = Vec::new();
+    for &rate in &settings.rates {
+        let lists = match &drawn.config.requests {
+            Some(_) => Lists::Given(drawn.at("generation", rate, 0, ENVS)?),
+            None => Lists::Drawn(RequestGenerator {
+                num_requests,
+                rate_per_s: drawn.config.rate_per_s * drawn.config.faster * rate,
+                ..drawn.config.generator()
+            }),
         };
-        (0..ENVS)
-            .map(move |_| Routing::new(fleet.clone(), Lists::Drawn(generator.clone()), Reward::default()))
-    });
-    Ok(Routings::new(envs.collect::<Result<_, _>>()?))
+        for _ in 0..ENVS {
+            envs.push(Routing::new(fleet.clone(), lists.clone(), Reward::default())?);
+        }
+    }
+    Ok(Routings::new(envs))
 }
 
 /// Makes a router anew.

@@ -35,7 +35,7 @@ pub(super) fn measure(args: &BenchArgs) -> Result<[(&'static str, f64); 2], Erro
             };
             num += 1;
         }
-        assert!(num_ways > 0, "some targets can be met");
+        std::hint::black_box(num_ways);
         1e6 * begin.elapsed().as_secs_f64() / num as f64
     };
     Ok([("fronts", plans(false)), ("its search", plans(true))])

@@ -113,12 +113,35 @@ pub(super) fn run(args: &CheckArgs, context: &mut Context<'_>) -> Result<(), Err
 
 /// What is certain of a tree that routes requests. All other parts are of jobs.
 fn routing(args: &CheckArgs, context: &mut Context<'_>) -> Result<(), Error> {
-    let tree = tree(&args.file)?;
-    context.say(tree.to_text().trim_end())?;
-    for (said, verdict) in certificates(&tree) {
-        context.say(&verdict.in_words(&said, tree.schema()))?;
+    let given = [
+        ("before", args.before.is_some()),
+        ("ablate", args.ablate),
+        ("after", !args.after.is_empty()),
+        ("floor", !args.floor.is_empty()),
+        ("drift", args.drift),
+        ("out", args.run.out.is_some()),
+    ];
+    if let Some((flag, _)) = given.iter().find(|(_, is_given)| *is_given) {
+        let value = args.file.display();
+        return Err(Error::config(
+            *flag,
+            value,
+            "a tree of jobs",
+            "Leave the flag out.",
+        ));
     }
-    Ok(())
+    let tree = tree(&args.file)?;
+    let found = certificates(&tree);
+    if !args.run.quiet() {
+        context.say(tree.to_text().trim_end())?;
+        for (said, verdict) in &found {
+            context.say(&verdict.in_words(said, tree.schema()))?;
+        }
+    }
+    match args.run.json() {
+        Some(path) => context.write_json(path, &found),
+        None => Ok(()),
+    }
 }
 
 /// A tree whose certificates, which an edit makes void, are not asked for.

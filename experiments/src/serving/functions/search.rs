@@ -102,10 +102,6 @@ impl Game for Dispatched<'_> {
         (&SCHEMA, DISPATCHING_1)
     }
 
-    fn num_rows(&self) -> usize {
-        64
-    }
-
     fn without(&self) -> &[u16] {
         &self.without
     }

@@ -10,7 +10,7 @@ use pleach_env::Seed;
 use pleach_scheduler::Scorer;
 use pleach_scheduler::features::{FeatureSchema, View};
 use pleach_scheduler::tree::{Node, Tree};
-use pleach_serving::llm::{AUTOSCALING, AUTOSCALING_1, Changes, ScorerAutoscaler};
+use pleach_serving::llm::{AUTOSCALING, AUTOSCALING_1, ScorerAutoscaler};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -143,10 +143,6 @@ impl Game for Scaled<'_> {
 
     fn schema(&self) -> (&'static FeatureSchema, View) {
         (&AUTOSCALING, AUTOSCALING_1)
-    }
-
-    fn num_rows(&self) -> usize {
-        Changes::NUM_MAX
     }
 
     fn without(&self) -> &[u16] {

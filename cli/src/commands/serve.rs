@@ -71,12 +71,17 @@ fn evaluate(args: &ServeEvaluateArgs, context: &mut Context<'_>) -> Result<(), E
 
 /// Of each tree among the routers why it sent the request that is asked about where it did.
 fn told(args: &ServeEvaluateArgs) -> Result<Vec<(&str, RequestTold)>, Error> {
-    let Some(request) = args.explain else {
+    let (Some(request), Some(&rate)) = (args.explain, args.rates.first()) else {
         return Ok(Vec::new());
     };
     let trees = args.router.iter().filter(|name| is_routing_tree(Path::new(name)));
     let told = trees.map(|tree| {
-        let told = explain(&args.serving, Path::new(tree), request, args.report.seed())?;
+        let told = explain(
+            &args.serving,
+            Path::new(tree),
+            (request, rate),
+            args.report.seed(),
+        )?;
         Ok((tree.as_str(), told))
     });
     let told: Vec<_> = told.collect::<Result<_, Error>>()?;

@@ -88,14 +88,14 @@ pub struct ServeFunctionsArgs {
     pub loads: Vec<f64>,
     /// Search for a tree instead, playing so many lists at least, and judge it against the best tuned rule
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=10_000_000), requires = "to",
-        conflicts_with_all = ["loads", "html"], help_heading = "Search")]
+        conflicts_with_all = ["loads", "html", "policy"], help_heading = "Search")]
     pub search: Option<u64>,
     /// Tree to write, NAME.json
     #[arg(long, value_name = "FILE", requires = "search", help_heading = "Search")]
     pub to: Option<PathBuf>,
     /// Lists on which the tree is judged
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u16).range(1..=1000),
-        help_heading = "Search")]
+        requires = "search", help_heading = "Search")]
     pub judge_lists: u16,
     /// Columns that the tree may not read, repeated or with commas
     #[arg(long, value_name = "COLUMN", value_delimiter = ',', action = ArgAction::Append, requires = "search",
@@ -127,7 +127,7 @@ pub struct ServeEvaluateArgs {
     #[arg(long, value_name = "X", value_delimiter = ',', action = ArgAction::Append, default_value = "1",
         value_parser = flag_values::positive)]
     pub rates: Vec<f64>,
-    /// Tell of a request of the first list, by its number, why each tree among the routers sent it where it did
+    /// Tell of a request of the first list of the first rate, by its number, why each tree among the routers sent it where it did
     #[arg(long, value_name = "N")]
     pub explain: Option<usize>,
     /// Requests and replicas.
@@ -225,21 +225,22 @@ pub struct ServeMixedArgs {
     pub autoscaler: Vec<String>,
     /// Search for a tree instead, playing so many days at least, and judge it against the tuned rules at equal hits
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=10_000_000), requires = "to",
-        help_heading = "Search")]
+        conflicts_with = "autoscaler", help_heading = "Search")]
     pub search: Option<u64>,
     /// Tree to write, NAME.json
     #[arg(long, value_name = "FILE", requires = "search", help_heading = "Search")]
     pub to: Option<PathBuf>,
     /// Share of requests within both targets at which training is compared, %
-    #[arg(long, value_name = "X", default_value_t = 99.9, value_parser = flag_values::positive, help_heading = "Search")]
+    #[arg(long, value_name = "X", default_value_t = 99.9, value_parser = flag_values::positive,
+        requires = "search", help_heading = "Search")]
     pub hits_pct: f64,
     /// Days on which rules are tuned, and on which the tree is chosen
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..=100),
-        help_heading = "Search")]
+        requires = "search", help_heading = "Search")]
     pub tune_days: u16,
     /// Days on which the tree is judged
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..=1000),
-        help_heading = "Search")]
+        requires = "search", help_heading = "Search")]
     pub judge_days: u16,
     /// Columns that the tree may not read, repeated or with commas
     #[arg(long, value_name = "COLUMN", value_delimiter = ',', action = ArgAction::Append, requires = "search",

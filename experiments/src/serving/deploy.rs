@@ -4,13 +4,12 @@ use std::path::Path;
 
 use clap::Args;
 use pleach_scheduler::ConfigError;
-use pleach_scheduler::tree::{MAX_BYTES, Tree};
+use pleach_scheduler::tree::Tree;
 use pleach_serving::llm::deploy::{Deployment, EndpointPicker, plugin};
 use pleach_serving::llm::{Pace, SCHEMA, Targets};
 
 use super::ServingConfig;
 use crate::evaluate::flag_values;
-use crate::run_folder::atomic_file;
 
 /// What a tree is exported with for an endpoint picker.
 #[derive(Args, Clone, Debug, PartialEq)]
@@ -86,6 +85,5 @@ impl DeploymentConfig {
 /// Whether a file is a tree that says it routes requests; what cannot be read is none.
 #[must_use]
 pub fn is_routing_tree(path: &Path) -> bool {
-    let text = atomic_file::read_text(path, MAX_BYTES).unwrap_or_default();
-    serde_json::from_str::<serde_json::Value>(&text).is_ok_and(|file| file["rows"] == SCHEMA.name)
+    super::rows_of(path) == SCHEMA.name
 }

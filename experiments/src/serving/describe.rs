@@ -94,21 +94,13 @@ impl Description {
     /// Figures with their mean, quantiles and largest; below, what is one number.
     #[must_use]
     pub fn table(&self) -> Table {
-        let row = |name: &str, summary: &Summary, show: fn(f64) -> String| {
-            let cell = |value: Option<f64>| value.map_or_else(|| "-".into(), show);
-            let quantiles = [10, 50, 90, 99].map(|percent| cell(summary.at(percent)));
-            let mut cells = vec![name.to_string(), cell(summary.mean)];
-            cells.extend(quantiles);
-            cells.push(cell(summary.max));
-            cells
-        };
         let milli = |s: f64| show_plain(1e3 * s);
         let rows = vec![
-            row("requests a minute", &self.minutes, show_plain),
-            row("gap (ms)", &self.gap_s, milli),
-            row("prompt (tokens)", &self.prompt_tokens, show_plain),
-            row("answer (tokens)", &self.output_tokens, show_plain),
-            row("turns of a conversation", &self.turns, show_plain),
+            cells("requests a minute", &self.minutes, show_plain),
+            cells("gap (ms)", &self.gap_s, milli),
+            cells("prompt (tokens)", &self.prompt_tokens, show_plain),
+            cells("answer (tokens)", &self.output_tokens, show_plain),
+            cells("turns of a conversation", &self.turns, show_plain),
         ];
         let bursts = self.variance_to_mean.map_or_else(String::new, |ratio| {
             let ratio = show_plain(ratio);
@@ -123,9 +115,8 @@ impl Description {
         let blocks = self.block_share.map_or_else(String::new, |share| {
             format!("; {:.1} % stand in blocks that came before in any", 100.0 * share)
         });
-        let header = ["", "mean", "p10", "p50", "p90", "p99", "largest"];
         Table {
-            header: header.map(str::to_string).to_vec(),
+            header: HEADER.map(str::to_string).to_vec(),
             rows,
             notes: vec![
                 format!("{}{bursts}{variation}", self.size()),
@@ -153,30 +144,55 @@ impl Description {
     /// Table and arrivals as a page.
     #[must_use]
     pub fn html(&self, command_line: &str) -> String {
-        let mut body = String::from("<h1>Requests</h1>\n");
-        section(&mut body, "Figures", Some(html_table(&self.table())));
-        section(
-            &mut body,
-            "Arrivals",
-            Some(arrivals(&self.by_minute, self.span_s)),
-        );
-        section(&mut body, "How this was made", Some(preformatted(command_line)));
-        page("Requests", &body)
+        page_of(
+            ("Requests", "requests"),
+            &self.table(),
+            (&self.by_minute, self.span_s),
+            command_line,
+        )
     }
 }
 
-/// Requests a second over time, from counts by minute.
-pub(super) fn arrivals(by_minute: &[u32], span_s: f64) -> String {
+/// Figures of a list, each with its mean, quantiles and largest.
+pub(super) const HEADER: [&str; 7] = ["", "mean", "p10", "p50", "p90", "p99", "largest"];
+
+/// The cells of a figure under [`HEADER`].
+pub(super) fn cells(name: &str, summary: &Summary, show: fn(f64) -> String) -> Vec<String> {
+    let cell = |value: Option<f64>| value.map_or_else(|| "-".into(), show);
+    let quantiles = [10, 50, 90, 99].map(|percent| cell(summary.at(percent)));
+    let mut cells = vec![name.to_string(), cell(summary.mean)];
+    cells.extend(quantiles);
+    cells.push(cell(summary.max));
+    cells
+}
+
+/// A page with the figures of a list and its arrivals.
+pub(super) fn page_of(
+    (title, noun): (&str, &str),
+    table: &Table,
+    (by_minute, span_s): (&[u32], f64),
+    command_line: &str,
+) -> String {
+    let mut body = format!("<h1>{title}</h1>\n");
+    section(&mut body, "Figures", Some(html_table(table)));
+    section(&mut body, "Arrivals", Some(arrivals(noun, by_minute, span_s)));
+    section(&mut body, "How this was made", Some(preformatted(command_line)));
+    page(title, &body)
+}
+
+/// Requests or calls a second over time, from counts by minute.
+fn arrivals(noun: &str, by_minute: &[u32], span_s: f64) -> String {
     let counts = by_minute.iter().enumerate();
     let rates: Vec<(f64, f64)> = counts
         .map(|(minute, count)| (MINUTE_S * minute as f64, f64::from(*count) / MINUTE_S))
         .collect();
     let shown = averaged(&rates, POINTS_MAX);
     let top = shown.iter().map(|point| point.1).fold(0.0, f64::max);
-    let time = Axis::time("time since the first request", span_s);
-    let mut frame = Frame::new(time, Axis::linear("requests a second", 0.0, top), 260.0);
-    frame.steps(0, "requests a second", &shown);
-    frame.render("Requests a second over time, by minute")
+    let time = Axis::time("time since the first one", span_s);
+    let what = format!("{noun} a second");
+    let mut frame = Frame::new(time, Axis::linear(&what, 0.0, top), 260.0);
+    frame.steps(0, &what, &shown);
+    frame.render(&format!("{what} over time, by minute"))
 }
 
 #[cfg(test)]

@@ -20,9 +20,15 @@ impl Gain {
     #[must_use]
     pub fn of(own: &[f64], other: &[f64]) -> Gain {
         let gains: Vec<f64> = own.iter().zip(other).map(|(own, other)| own - other).collect();
+        Gain::of_differences(&gains)
+    }
+
+    /// Of differences of the same lists.
+    #[must_use]
+    pub fn of_differences(gains: &[f64]) -> Gain {
         Gain {
-            mean: mean(&gains),
-            interval: bootstrap_mean(&gains, 0.95),
+            mean: mean(gains),
+            interval: bootstrap_mean(gains, 0.95),
         }
     }
 

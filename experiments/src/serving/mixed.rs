@@ -33,7 +33,7 @@ use crate::evaluate::flag_values;
 use timeline::Played;
 
 pub use compare::{MixedComparison, MixedRow, compare_mixed, compare_mixed_on};
-pub use environment::{Scaling, ScalingStep};
+pub use environment::Scaling;
 pub use search::{AutoscalerSearch, SearchedAutoscaler, search_autoscaler};
 pub use timeline::{MixedDay, Timeline};
 
@@ -172,10 +172,22 @@ impl MixedBench {
     /// # Errors
     /// A setting that cannot be used.
     pub fn new(config: &MixedConfig) -> Result<MixedBench, Error> {
-        let num_gpus = config.nodes * config.gpus_per_node;
-        if config.gang > num_gpus {
-            let allowed = format!("1 to {num_gpus}");
-            return Err(Error::config("gang", config.gang, allowed, "Take more nodes."));
+        // Settings come by flags, which have these ranges, and by name, which have none.
+        let num_gpus = config.nodes.saturating_mul(config.gpus_per_node);
+        for (key, value, most) in [
+            ("nodes", config.nodes, 512),
+            ("gpus_per_node", config.gpus_per_node, 8),
+            ("gang", config.gang, num_gpus.min(4_096)),
+        ] {
+            if !(1..=most).contains(&value) {
+                let allowed = format!("1 to {most}");
+                return Err(Error::config(
+                    key,
+                    value,
+                    allowed,
+                    "Take more nodes, or smaller gangs.",
+                ));
+            }
         }
         heuristics::by_name(&config.policy)?;
         by_name(&config.router, 0)?;

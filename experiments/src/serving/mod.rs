@@ -34,7 +34,7 @@ use pleach_network::{NetworkScorer, TrainedNetwork};
 use pleach_scheduler::ConfigError;
 use pleach_scheduler::features::FeatureSchema;
 use pleach_scheduler::heuristics::Info;
-use pleach_scheduler::tree::{MAX_BYTES, Tree};
+use pleach_scheduler::tree::{MAX_BYTES, Tree, Verdict};
 use pleach_serving::llm::generate::RequestGenerator;
 use pleach_serving::llm::{
     Explaining, Fleet, Pace, Request, Requests, Router, SCHEMA, ScorerRouter, Targets, by_name, file,
@@ -53,10 +53,10 @@ pub use environments::{describe_environment, environment_settings, serving_envir
 pub use gain::Gain;
 pub use mixed::{
     AutoscalerSearch, Day, MixedBench, MixedComparison, MixedConfig, MixedDay, MixedRow, Scaling,
-    ScalingStep, SearchedAutoscaler, compare_mixed, compare_mixed_on, search_autoscaler,
+    SearchedAutoscaler, compare_mixed, compare_mixed_on, search_autoscaler,
 };
+pub use pleach_serving::llm::RequestTold;
 pub use pleach_serving::llm::deploy::EndpointPicker;
-pub use pleach_serving::llm::{RequestTold, certificates};
 pub use pools::PoolsConfig;
 pub use search::{RoutingSearch, SearchedRouter, search_router};
 pub use train::{RoutingTraining, TrainedRouter, train_router};
@@ -192,7 +192,24 @@ impl ServingConfig {
     /// The same of a part of a given list, from a share of its requests to another: who learns and who is judged play no request
     /// in common. Drawn lists differ by their seeds.
     fn draw_of(&self, part: (f64, f64), seed: Seed, num: usize, faster: f64) -> Result<Vec<Requests>, Error> {
-        let Some(path) = &self.requests else {
+        self.of_whole(self.whole()?.as_ref(), part, seed, num, faster)
+    }
+
+    /// The list that is given, where one is.
+    fn whole(&self) -> Result<Option<Requests>, Error> {
+        self.requests.as_deref().map(read).transpose()
+    }
+
+    /// [`ServingConfig::draw_of`] where the list has been read.
+    fn of_whole(
+        &self,
+        whole: Option<&Requests>,
+        part: (f64, f64),
+        seed: Seed,
+        num: usize,
+        faster: f64,
+    ) -> Result<Vec<Requests>, Error> {
+        let Some(whole) = whole else {
             let generator = RequestGenerator {
                 rate_per_s: self.rate_per_s * self.faster * faster,
                 ..self.generator()
@@ -200,17 +217,21 @@ impl ServingConfig {
             let lists = (0..num).map(|list| generator.draw(seed.child("list", list as u64)));
             return Ok(lists.collect::<Result<_, _>>()?);
         };
-        let whole = read(path)?.faster(self.faster * faster)?;
-        cut(&whole, part, num)
+        cut(&whole.faster(self.faster * faster)?, part, num)
     }
 }
 
-/// Why a tree sent a request of the first list where it did, by its number there.
+/// Why a tree sent a request of the first list, so many times as fast, where it did, by its number there.
 ///
 /// # Errors
 /// A file that is no tree of requests, a number that is not in the list, a run that fails.
-pub fn explain(config: &ServingConfig, path: &Path, request: usize, seed: u64) -> Result<RequestTold, Error> {
-    let lists = config.draw(Seed(seed).child("serving", 0), usize::from(config.lists), 1.0)?;
+pub fn explain(
+    config: &ServingConfig,
+    path: &Path,
+    (request, faster): (usize, f64),
+    seed: u64,
+) -> Result<RequestTold, Error> {
+    let lists = config.draw(Seed(seed).child("serving", 0), usize::from(config.lists), faster)?;
     let mut router = Explaining::new(&tree(path)?, request)?;
     simulate(&lists[0], &config.fleet()?, &mut router)?;
     router.into_told().ok_or_else(|| {
@@ -293,6 +314,40 @@ pub fn router(text: &str, seed: u64) -> Result<Box<dyn Router>, Error> {
 /// A file that is none.
 pub fn tree(path: &Path) -> Result<Tree, Error> {
     tree_over(&SCHEMA, path)
+}
+
+/// A tree of a room that serves, with what is known for certain of it; none where the file is of something else.
+///
+/// # Errors
+/// A file that says that it is one, and is not.
+pub fn certified(path: &Path) -> Result<Option<(Tree, Vec<(String, Verdict)>)>, Error> {
+    use pleach_serving::{contexts, functions, layers, llm};
+    let schemas: [&'static FeatureSchema; 5] = [
+        &llm::SCHEMA,
+        &llm::AUTOSCALING,
+        &functions::SCHEMA,
+        &contexts::SCHEMA,
+        &layers::SCHEMA,
+    ];
+    let rows = rows_of(path);
+    let Some(schema) = schemas.into_iter().find(|schema| schema.name == rows) else {
+        return Ok(None);
+    };
+    let tree = tree_over(schema, path)?;
+    let found = if schema.name == SCHEMA.name {
+        llm::certificates(&tree)
+    } else {
+        let all = tree.certify().into_iter();
+        all.map(|own| (own.property.to_string(), own.verdict)).collect()
+    };
+    Ok(Some((tree, found)))
+}
+
+/// The name of the rows that a tree's file says it reads; empty where it is none.
+fn rows_of(path: &Path) -> String {
+    let text = atomic_file::read_text(path, MAX_BYTES).unwrap_or_default();
+    let file: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
+    file["rows"].as_str().unwrap_or_default().into()
 }
 
 /// A tree of a schema.

@@ -12,13 +12,13 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::compare::{Comparison, compare_on};
+use super::gain::Gain;
 use super::race::{Raced, best_of, numbers, race, settings as settings_of};
 use super::rivals::strongest;
 use super::routed::{Routed, loss};
 use super::starts::starts;
 use super::{ServingConfig, router};
 use crate::error::Error;
-use crate::evaluate::stats::{bootstrap_mean, mean};
 use crate::progress::Watcher;
 
 /// Lists of each load for choosing the rival and the tree. *Assumed.*
@@ -71,27 +71,25 @@ pub struct SearchedRouter {
     pub tree: Tree,
     /// Of each rate: the strongest rival, the tree and the best of those that the search began with, on fresh lists.
     pub judged: Vec<(f64, Comparison)>,
-    /// Points of hits over the strongest rival of each rate, mean over all fresh lists, with its interval.
-    pub gain_points: f64,
-    /// 95 %.
-    pub gain_interval: Option<(f64, f64)>,
+    /// Points of hits over the strongest rival of each rate, over all fresh lists.
+    pub gain: Gain,
 }
 
 impl SearchedRouter {
     /// The result in a sentence.
     #[must_use]
     pub fn verdict(&self) -> String {
-        let gain = self.gain_points;
-        match self.gain_interval {
-            Some((low, high)) if low > 0.0 => format!(
-                "The tree is {gain:.2} points of hits ahead [{low:.2}, {high:.2}] of the strongest rule of each rate."
-            ),
-            Some((low, high)) => format!(
-                "Nothing was learned: the tree is {gain:+.2} points [{low:+.2}, {high:+.2}] of the strongest rule of each rate. \
-                 Try higher rates, older facts or more gateways, --refuse, or more --simulations."
-            ),
-            None => format!("{gain:+.2} points against the strongest rule, on too few lists to tell."),
+        let gain = self.gain;
+        if gain.interval.is_none() {
+            return format!("{gain} points against the strongest rule, on too few lists to tell.");
         }
+        if gain.is_sure() {
+            return format!("The tree is ahead of the strongest rule of each rate: {gain} points of hits.");
+        }
+        format!(
+            "Nothing was learned: {gain} points of hits over the strongest rule of each rate. Try higher rates, older facts or more \
+             gateways, --refuse, or more --simulations."
+        )
     }
 }
 
@@ -161,7 +159,7 @@ fn judged(
     parts: &[Part],
     root: Seed,
 ) -> Result<SearchedRouter, Error> {
-    let (mut tables, mut gains) = (Vec::new(), Vec::new());
+    let (mut tables, mut hits) = (Vec::new(), [const { Vec::new() }; 2]);
     for part in parts {
         let (name, share) = JUDGE;
         let lists = config.draw_of(
@@ -180,19 +178,14 @@ fn judged(
             let outcomes: Vec<Outcome> = outcomes.collect::<Result<_, Error>>()?;
             table.join(name, &outcomes, fleet);
         }
-        let row = &table.routers[1];
-        gains.extend(
-            row.by_list
-                .iter()
-                .zip(&table.routers[0].by_list)
-                .map(|(own, rival)| own - rival),
-        );
+        for (hits, row) in hits.iter_mut().zip(&table.routers) {
+            hits.extend_from_slice(&row.by_list);
+        }
         tables.push((part.rate, table));
     }
     Ok(SearchedRouter {
         tree,
         judged: tables,
-        gain_points: mean(&gains),
-        gain_interval: bootstrap_mean(&gains, 0.95),
+        gain: Gain::of(&hits[1], &hits[0]),
     })
 }

@@ -34,6 +34,7 @@ fn the_defaults_of_flags_are_those_of_the_configuration() {
     same::<DeploymentConfig>();
     same::<PoolsConfig>();
     same::<functions::FunctionsConfig>();
+    same::<MixedConfig>();
 }
 
 /// Each but that of autoscaling, which has tests of its own, opens with its own settings, is described in a line, and refuses what it has not.
@@ -217,7 +218,7 @@ fn a_searched_tree_is_judged_on_lists_of_its_own_and_plays_from_its_file() {
         .iter()
         .map(|(_, table)| table.routers[1].gain_points.unwrap())
         .collect();
-    assert!((found.gain_points - (gains[0] + gains[1]) / 2.0).abs() < 1e-9);
+    assert!((found.gain.mean - (gains[0] + gains[1]) / 2.0).abs() < 1e-9);
 
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("router.json");

@@ -1,8 +1,10 @@
 //! A network that routes: it imitates the best rule by hand, is evolved or learns by PPO, is judged against the strongest rule, and
 //! becomes a tree.
 //!
-//! Lists of the streams share nothing: rivals and the teacher are chosen on `tune` and `teacher`, the network learns on
-//! `generation`, the best one and the best tree are taken on `validation` and `choice`, and all are judged on `judge`.
+//! Drawn lists of the streams share nothing: rivals and the teacher are chosen on `tune` and `teacher`, the network learns on
+//! `generation`, the best one and the best tree are taken on `validation` and `choice`, and all are judged on `judge`. Of a list that
+//! is given all that learns or chooses rivals has the first half, the same in each generation; the other three have parts of
+//! their own.
 
 use std::path::{Path, PathBuf};
 
@@ -151,13 +153,16 @@ struct Asked {
 struct Drawn<'a> {
     config: &'a ServingConfig,
     rates: &'a [f64],
+    /// A list that is given, read once.
+    whole: Option<Requests>,
     root: Seed,
 }
 
 impl Drawn<'_> {
     fn at(&self, name: &str, rate: f64, number: u64, num: usize) -> Result<Vec<Requests>, Error> {
         let seed = self.root.child(name, (rate * 1e6) as u64).child("number", number);
-        self.config.draw_of(part_of(name), seed, num, rate)
+        self.config
+            .of_whole(self.whole.as_ref(), part_of(name), seed, num, rate)
     }
 
     /// So many of each rate, a list of each in turn.
@@ -194,6 +199,7 @@ pub fn train_router(
     let drawn = Drawn {
         config,
         rates: &settings.rates,
+        whole: config.whole()?,
         root: Seed(seed).child("serving", 2),
     };
     let game = Routed {

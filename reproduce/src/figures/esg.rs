@@ -30,7 +30,7 @@ pub(super) const BENCHMARKS: &[Benchmark] = &[
     },
 ];
 
-/// Systems that ESG is compared with, and two that show what decides.
+/// Systems that ESG is compared with.
 const RIVALS: [&str; 4] = ["infless", "fast-gshare", "orion", "aquatope"];
 
 /// Outcomes `[policy][seed]`.

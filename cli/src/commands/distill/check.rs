@@ -4,7 +4,7 @@ use std::path::Path;
 
 use pleach_env::SimConfig;
 use pleach_scheduler::Guards;
-use pleach_scheduler::tree::{MAX_BYTES, Tree};
+use pleach_scheduler::tree::{MAX_BYTES, Tree, Verdict};
 use serde::Serialize;
 
 use crate::commands::Context;
@@ -22,7 +22,7 @@ use pleach_experiments::evaluate::instances::Instance;
 use pleach_experiments::plot::text::escape;
 use pleach_experiments::run_folder::RunFolder;
 use pleach_experiments::run_folder::atomic_file::read_text;
-use pleach_experiments::serving::{certificates, is_routing_tree, tree};
+use pleach_experiments::serving::certified;
 use pleach_experiments::{SchedulingConfig, Watcher, WorkloadSource};
 
 /// Policies beside a tree under guards if nobody says which.
@@ -57,8 +57,8 @@ struct Report {
 /// # Errors
 /// Flags that cannot be used, a file that is no tree, a guard that it cannot obey, a folder in the way, a run that fails.
 pub(super) fn run(args: &CheckArgs, context: &mut Context<'_>) -> Result<(), Error> {
-    if is_routing_tree(&args.file) {
-        return routing(args, context);
+    if let Some(found) = certified(&args.file)? {
+        return of_a_room(args, &found, context);
     }
     let tree = read(&args.file)?;
     let before = args.before.as_deref().map(read).transpose()?;
@@ -111,8 +111,12 @@ pub(super) fn run(args: &CheckArgs, context: &mut Context<'_>) -> Result<(), Err
     Ok(())
 }
 
-/// What is certain of a tree that routes requests. All other parts are of jobs.
-fn routing(args: &CheckArgs, context: &mut Context<'_>) -> Result<(), Error> {
+/// What is certain of a tree of a room that serves. All other parts are of jobs.
+fn of_a_room(
+    args: &CheckArgs,
+    (tree, found): &(Tree, Vec<(String, Verdict)>),
+    context: &mut Context<'_>,
+) -> Result<(), Error> {
     let given = [
         ("before", args.before.is_some()),
         ("ablate", args.ablate),
@@ -130,16 +134,14 @@ fn routing(args: &CheckArgs, context: &mut Context<'_>) -> Result<(), Error> {
             "Leave the flag out.",
         ));
     }
-    let tree = tree(&args.file)?;
-    let found = certificates(&tree);
     if !args.run.quiet() {
         context.say(tree.to_text().trim_end())?;
-        for (said, verdict) in &found {
+        for (said, verdict) in found {
             context.say(&verdict.in_words(said, tree.schema()))?;
         }
     }
     match args.run.json() {
-        Some(path) => context.write_json(path, &found),
+        Some(path) => context.write_json(path, found),
         None => Ok(()),
     }
 }

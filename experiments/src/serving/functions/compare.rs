@@ -252,11 +252,7 @@ impl DispatcherComparison {
                 cell(row.gain_points, row.gain_interval, 2),
                 format!("{:.2}", row.dropped_pct),
             ];
-            let [usd, latencies] = [
-                format!("{:.4}", row.usd_per_1000_hits),
-                format!("{:.0}", row.p50_ms),
-            ];
-            let p99 = format!("{:.0}", row.p99_ms);
+            let [usd, p50, p99] = [(row.usd_per_1000_hits, 4), (row.p50_ms, 0), (row.p99_ms, 0)].map(shown);
             cells.extend(match row.warmth {
                 Some(warmth) => {
                     let paid_s = if warmth.gpu_s > 0.0 {
@@ -270,21 +266,14 @@ impl DispatcherComparison {
                         format!("{paid_s:.2}"),
                         format!("{:.1}", warmth.idle_s),
                         usd,
-                        latencies,
+                        p50,
                         p99,
                     ]
                 }
                 None => {
                     let cold = format!("{:.1}", row.cold_pct);
-                    let batch = format!("{:.2}", row.batch);
-                    [
-                        format!("{:.4}", row.usd_per_1000),
-                        usd,
-                        cold,
-                        latencies,
-                        p99,
-                        batch,
-                    ]
+                    let batch = shown((row.batch, 2));
+                    [format!("{:.4}", row.usd_per_1000), usd, cold, p50, p99, batch]
                 }
             });
             cells
@@ -303,6 +292,15 @@ impl DispatcherComparison {
             rows: rows.collect(),
             notes,
         }
+    }
+}
+
+/// A number with so many places; a dash where nobody was served.
+fn shown((value, places): (f64, usize)) -> String {
+    if value.is_finite() {
+        format!("{value:.places$}")
+    } else {
+        "-".into()
     }
 }
 

@@ -9,8 +9,7 @@ use serde::Serialize;
 use crate::error::Error;
 use crate::evaluate::metric::{show_plain, show_seconds};
 use crate::evaluate::table::Table;
-use crate::report::page::{html_table, page, preformatted, section};
-use crate::serving::describe::arrivals;
+use crate::serving::describe::{HEADER, cells, page_of};
 use crate::workload_report::spread::{Summary, sorted};
 
 /// Keep-alives after which a call finds no container, s.
@@ -99,15 +98,6 @@ impl CallsDescription {
     /// Figures with their mean, quantiles and largest; below, what is one number.
     #[must_use]
     pub fn table(&self) -> Table {
-        let row = |name: &str, summary: &Summary| {
-            let cell = |value: Option<f64>| value.map_or_else(|| "-".into(), show_plain);
-            let quantiles = [10, 50, 90, 99].map(|percent| cell(summary.at(percent)));
-            let mut cells = vec![name.to_string(), cell(summary.mean)];
-            cells.extend(quantiles);
-            cells.push(cell(summary.max));
-            cells
-        };
-        let header = ["", "mean", "p10", "p50", "p90", "p99", "largest"];
         let after = self
             .after_pct
             .map(|(keep_s, pct)| format!("{pct:.1} % after {}", show_seconds(keep_s)));
@@ -124,12 +114,12 @@ impl CallsDescription {
         ];
         notes.extend(self.notes.iter().cloned());
         Table {
-            header: header.map(str::to_string).to_vec(),
+            header: HEADER.map(str::to_string).to_vec(),
             rows: vec![
-                row("calls a minute", &self.minutes),
-                row("run time (s)", &self.run_s),
-                row("since the call before (s)", &self.gap_s),
-                row("calls of a function", &self.calls),
+                cells("calls a minute", &self.minutes, show_plain),
+                cells("run time (s)", &self.run_s, show_plain),
+                cells("since the call before (s)", &self.gap_s, show_plain),
+                cells("calls of a function", &self.calls, show_plain),
             ],
             notes,
         }
@@ -138,14 +128,7 @@ impl CallsDescription {
     /// Table and arrivals as a page.
     #[must_use]
     pub fn html(&self, command_line: &str) -> String {
-        let mut body = String::from("<h1>Calls</h1>\n");
-        section(&mut body, "Figures", Some(html_table(&self.table())));
-        section(
-            &mut body,
-            "Arrivals",
-            Some(arrivals(&self.by_minute, self.span_s)),
-        );
-        section(&mut body, "How this was made", Some(preformatted(command_line)));
-        page("Calls", &body)
+        let arrivals = (self.by_minute.as_slice(), self.span_s);
+        page_of(("Calls", "calls"), &self.table(), arrivals, command_line)
     }
 }

@@ -72,12 +72,7 @@ impl SearchedDispatcher {
     pub fn verdict(&self) -> String {
         let words = |place: usize| {
             let policy = &self.judged.policies[place].policy;
-            let gain = self.gains[place].to_string();
-            let (points, interval) = gain.split_once(' ').unwrap_or((&gain, ""));
-            format!("{points} points of hits {interval}")
-                .trim_end()
-                .to_string()
-                + &format!(" against {policy}")
+            format!("{} points of hits against {policy}", self.gains[place])
         };
         let wins = self.gains[0].is_sure();
         let first = if wins {
@@ -181,7 +176,6 @@ pub fn search_dispatcher(
     seed: u64,
     watcher: &Watcher,
 ) -> Result<SearchedDispatcher, Error> {
-    let setup = config.setup(1.0)?;
     if config.requests.is_some() {
         let hint = "Leave it out: trees are searched for on drawn lists.";
         return Err(Error::config(
@@ -191,6 +185,7 @@ pub fn search_dispatcher(
             hint,
         ));
     }
+    let setup = config.setup(1.0)?;
     let search = settings_of(&settings.search, 1, seed)?;
     let tune = lists(seed, "tune", TUNE_LISTS);
     let rivals = [
@@ -204,17 +199,7 @@ pub fn search_dispatcher(
         setup: &setup,
         without: numbers(&SCHEMA, &settings.without)?,
     };
-    let starts = starts(&game)?;
-    if starts.is_empty() {
-        let hint = "Leave the tree a column of cost or of time.";
-        return Err(Error::config(
-            "without",
-            settings.without.join(", "),
-            "fewer columns",
-            hint,
-        ));
-    }
-    let kept = race(&game, &starts, &[raced], &search, watcher)?;
+    let kept = race(&game, &starts(&game)?, &[raced], &search, watcher)?;
     let choice = lists(seed, "choice", CHOICE_LISTS);
     let tree = best_of(&game, kept, &choice.iter().collect::<Vec<_>>(), 3)?;
     judged(tree, &setup, rivals, &lists(seed, "judge", settings.judge_lists))

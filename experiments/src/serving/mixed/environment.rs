@@ -81,17 +81,6 @@ impl Autoscaler for Asking {
     }
 }
 
-/// What a step came to.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct ScalingStep {
-    /// GPU·h.
-    pub reward: f64,
-    /// Until the next question, s; 0 in the last step.
-    pub dt_s: f64,
-    /// The day is over.
-    pub is_last: bool,
-}
-
 /// The environment.
 pub struct Scaling {
     bench: Arc<MixedBench>,
@@ -132,12 +121,6 @@ impl Scaling {
             earned_gpu_h: 0.0,
             ended: None,
         })
-    }
-
-    /// Rows of a question, those that may not be chosen counted.
-    #[must_use]
-    pub fn num_choices(&self) -> usize {
-        self.mask.len()
     }
 
     /// Begins a day. The same seed is the same day.
@@ -183,7 +166,7 @@ impl Scaling {
     ///
     /// # Errors
     /// A row that may not be chosen; a step before the first episode or after the last question; a run that fails.
-    pub fn step(&mut self, choice: usize) -> Result<ScalingStep, Error> {
+    pub fn step(&mut self, choice: usize) -> Result<Step, Error> {
         let (Some(episode), Some(before)) = (&self.episode, &self.question) else {
             return Err(Error::config("step", choice, "a step of an episode", "Reset it."));
         };
@@ -207,7 +190,7 @@ impl Scaling {
             (None, None) => (0.0, 0.0),
         };
         self.earned_gpu_h += reward;
-        Ok(ScalingStep {
+        Ok(Step {
             reward,
             dt_s,
             is_last: self.question.is_none(),
@@ -272,12 +255,7 @@ impl Environment for Scaling {
     }
 
     fn step(&mut self, choice: usize) -> Result<Step, ConfigError> {
-        let step = Scaling::step(self, choice).map_err(of_episode)?;
-        Ok(Step {
-            reward: step.reward,
-            dt_s: step.dt_s,
-            is_last: step.is_last,
-        })
+        Scaling::step(self, choice).map_err(of_episode)
     }
 
     fn take_figures(&mut self) -> Option<Vec<(&'static str, f64)>> {

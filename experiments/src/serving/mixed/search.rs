@@ -19,11 +19,15 @@ use super::timeline::{MixedDay, Played};
 use super::tuned::{Level, Rule, mean_of, worth_gpu_h};
 use super::{Day, MixedBench, MixedComparison, MixedConfig};
 use crate::error::Error;
-use crate::evaluate::stats::{bootstrap_mean, mean};
 use crate::progress::Watcher;
+use crate::serving::gain::Gain;
 use crate::serving::race::{
-    Game, Loss, Raced, best_of, by_hand, column, nodes, race, settings as settings_of, split,
+    Game, Loss, Raced, best_of, by_hand, column, nodes, numbers, race, settings as settings_of, split,
 };
+
+/// By how much less a tree may hit on fresh days and still be called ahead, points. *Assumed*: both sides are brought to the same
+/// share on days that choose.
+const HITS_SLACK_PCT: f64 = 0.05;
 
 /// How an autoscaler is searched for.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -68,8 +72,8 @@ pub struct SearchedAutoscaler {
     pub tree: Tree,
     /// Tuned `reactive`, the best tuned rule, the tree, and what the search began with: on fresh days.
     pub judged: MixedComparison,
-    /// Training of the tree over that of the two rules, less 1, %, with its interval.
-    pub gains: [(f64, Option<(f64, f64)>); 2],
+    /// Training of the tree over that of the two rules, less 1, %.
+    pub gains: [Gain; 2],
     /// Training that a miss was worth in the search, GPU·s.
     pub price_gpu_s: f64,
     /// Settings of the two rules at the end of what was tried.
@@ -81,12 +85,12 @@ impl SearchedAutoscaler {
     #[must_use]
     pub fn verdict(&self) -> String {
         let words = |place: usize| {
-            let (gain, interval) = self.gains[place];
-            let interval = interval.map_or(String::new(), |(low, high)| format!(" [{low:+.2}, {high:+.2}]"));
             let rule = &self.judged.rows[place].autoscaler;
-            format!("{gain:+.2} % of training{interval} against {rule}")
+            format!("{} % of training against {rule}", self.gains[place])
         };
-        let wins = self.gains[1].1.is_some_and(|(low, _)| low > 0.0);
+        let hits_pct = |place: usize| self.judged.rows[place].hits_pct();
+        // More training for fewer hits is no win.
+        let wins = self.gains[1].is_sure() && hits_pct(2) >= hits_pct(1) - HITS_SLACK_PCT;
         let first = if wins {
             "The tree is ahead of every rule"
         } else {
@@ -99,9 +103,11 @@ impl SearchedAutoscaler {
         };
         let price = self.price_gpu_s;
         format!(
-            "{first}: {}; {}. A miss cost {price:.1} GPU s; {edges}.",
+            "{first}: {}; {}. Hits: the tree {:.2} %, that rule {:.2} %. A miss cost {price:.1} GPU s; {edges}.",
             words(0),
-            words(1)
+            words(1),
+            hits_pct(2),
+            hits_pct(1)
         )
     }
 }
@@ -168,6 +174,16 @@ pub fn search_autoscaler(
     seed: u64,
     watcher: &Watcher,
 ) -> Result<SearchedAutoscaler, Error> {
+    let hits_pct = settings.hits_pct;
+    if !(hits_pct > 0.0 && hits_pct < 100.0) {
+        return Err(Error::config(
+            "hits-pct",
+            hits_pct,
+            "above 0, below 100",
+            "Try 99.9.",
+        ));
+    }
+    let without = numbers(&AUTOSCALING, &settings.without)?;
     let bench = MixedBench::new(config)?;
     let search = settings_of(&settings.search, 1, seed)?;
     let root = Seed(seed).child("autoscaler", 0);
@@ -177,7 +193,7 @@ pub fn search_autoscaler(
     };
     let level = Level {
         bench: &bench,
-        hits_pct: settings.hits_pct,
+        hits_pct,
     };
     let tune = draw("tune", settings.tune_days)?;
     let price_gpu_s = watcher.part("price of a miss", 0, || level.price_gpu_s(&tune))?;
@@ -186,7 +202,7 @@ pub fn search_autoscaler(
     let game = Scaled {
         bench: &bench,
         price_gpu_s,
-        without: numbers(&settings.without)?,
+        without,
     };
     let choice = draw("choice", settings.tune_days)?;
     let rivals = watcher.part("rules at the hits", 0, || rivals(&level, &rules, &choice))?;
@@ -257,7 +273,7 @@ fn judged(
     let judged = MixedComparison::of(game.bench, &names, played);
     let gains = [0, 1].map(|rival| {
         let gains = more_training_pct(&judged.rows[2].days, &judged.rows[rival].days);
-        (mean(&gains), bootstrap_mean(&gains, 0.95))
+        Gain::of_differences(&gains)
     });
     let words = |rival: &Rival| -> Vec<String> {
         let edges = rival.edges.iter();
@@ -286,23 +302,6 @@ fn tuned(level: &Level<'_>, days: &[Day], price_gpu_s: f64) -> Result<[Rule; 3],
     let staffed = best_from(plain.staffed())?;
     let seasonal = best_from(staffed.seasonal())?;
     Ok([plain, staffed, seasonal])
-}
-
-/// Numbers of columns by name.
-fn numbers(names: &[String]) -> Result<Vec<u16>, Error> {
-    let numbers = names.iter().map(|name| {
-        let known = || AUTOSCALING.features.iter().map(|feature| feature.name);
-        let number = AUTOSCALING.joined_index(name).ok_or_else(|| {
-            Error::config(
-                "without",
-                name,
-                known().collect::<Vec<_>>().join(", "),
-                "Leave it out.",
-            )
-        });
-        Ok(number? as u16)
-    });
-    numbers.collect()
 }
 
 /// Columns that say how much of what replicas serve is taken: the larger the reserve the lower their thresholds.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use pleach_serving::contexts::{
     Capacity, Context, Decision, Gpu, Held, Network, Outcome, POLICIES, Run, Stage, Task, by_name, released,
-    simulate,
+    simulate, timeline,
 };
 use pleach_workloads::Seed;
 use proptest::prelude::*;
@@ -57,6 +57,14 @@ fn stages_in_flight_share_the_capacity_as_worked_by_hand() {
     assert_eq!((outcome.released, outcome.met, outcome.late), (2, 1, 1));
     assert_eq!(outcome.response_us, 1_200 + 1_200);
     assert_eq!(outcome.in_flight_max, 2);
+    let mut naive = by_name("naive").unwrap();
+    let (same, runs) = timeline(&gpu, &tasks, naive.as_mut(), &run_us(1_000)).unwrap();
+    assert_eq!(same, outcome);
+    let times: Vec<_> = runs
+        .iter()
+        .map(|run| (run.task, run.start_us, run.end_us, run.due_us))
+        .collect();
+    assert_eq!(times, [(0, 0, 1_200, 1_200), (1, 400, 1_600, 1_599)]);
 
     // With one stream the second begins at 1,000 and ends at 2,000.
     let gpu = one_context(1, Capacity::constant());

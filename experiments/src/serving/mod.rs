@@ -316,11 +316,19 @@ pub fn tree(path: &Path) -> Result<Tree, Error> {
     tree_over(&SCHEMA, path)
 }
 
+/// A tree of a room that serves, and what is known for certain of it by the property's name.
+pub struct Certified {
+    /// The tree.
+    pub tree: Tree,
+    /// What is known, by name.
+    pub verdicts: Vec<(String, Verdict)>,
+}
+
 /// A tree of a room that serves, with what is known for certain of it; none where the file is of something else.
 ///
 /// # Errors
 /// A file that says that it is one, and is not.
-pub fn certified(path: &Path) -> Result<Option<(Tree, Vec<(String, Verdict)>)>, Error> {
+pub fn certified(path: &Path) -> Result<Option<Certified>, Error> {
     use pleach_serving::{contexts, functions, layers, llm};
     let schemas: [&'static FeatureSchema; 5] = [
         &llm::SCHEMA,
@@ -334,13 +342,13 @@ pub fn certified(path: &Path) -> Result<Option<(Tree, Vec<(String, Verdict)>)>, 
         return Ok(None);
     };
     let tree = tree_over(schema, path)?;
-    let found = if schema.name == SCHEMA.name {
+    let verdicts = if schema.name == SCHEMA.name {
         llm::certificates(&tree)
     } else {
         let all = tree.certify().into_iter();
         all.map(|own| (own.property.to_string(), own.verdict)).collect()
     };
-    Ok(Some((tree, found)))
+    Ok(Some(Certified { tree, verdicts }))
 }
 
 /// The name of the rows that a tree's file says it reads; empty where it is none.

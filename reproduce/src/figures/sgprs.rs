@@ -5,10 +5,12 @@ use pleach_experiments::error::Error;
 use pleach_experiments::evaluate::run::in_parallel;
 use pleach_experiments::evaluate::stats::mean;
 use pleach_experiments::evaluate::table::Table;
+use pleach_scheduler::ConfigError;
 use pleach_serving::contexts::released::{self, PERIOD_S};
-use pleach_serving::contexts::{Outcome, Run, simulate};
+use pleach_serving::contexts::{Gpu, Outcome, Policy, Run, StageRun, Task, simulate, timeline};
 
 use super::figure::show;
+use super::plot::Bar;
 use super::{Benchmark, Effort, Figure, Reproduction, Series, Target, plot};
 
 /// The benchmarks of this line.
@@ -26,6 +28,8 @@ pub(super) const BENCHMARKS: &[Benchmark] = &[Benchmark {
 
 /// Length of a run, and what of it does not count as throughput, s. Every camera has begun after two periods.
 const RUN_S: (f64, f64) = (2.0, 0.1);
+/// What the plots of contexts show of it, ms: three periods.
+const SHOWN_MS: (f64, f64) = (500.0, 600.0);
 const OVERSUBSCRIPTION: [f64; 3] = [1.0, 1.5, 2.0];
 /// Within which a throughput holds, and a number of cameras; stated beforehand.
 const FPS_PART: f64 = 0.07;
@@ -95,13 +99,48 @@ impl Case {
         }
     }
 
-    fn outcome(&self, num: usize, seed: Seed) -> Result<Outcome, Error> {
+    fn played<T>(
+        &self,
+        (num, seed): (usize, Seed),
+        play: impl FnOnce(&Gpu, &[Task], &mut dyn Policy, &Run) -> Result<T, ConfigError>,
+    ) -> Result<T, Error> {
         let capacity = self.plateau_fps.map(released::plateau).transpose()?;
         let (gpu, mut policy) = released::set_up(self.rule, self.contexts, self.oversubscription, capacity)?;
         let seed = seed.child("cameras", num as u64);
         let run = Run::new(RUN_S.0, RUN_S.1, seed)?.with_spread(self.spread)?;
         let tasks = released::cameras(num, seed)?;
-        Ok(simulate(&gpu, &tasks, policy.as_mut(), &run)?)
+        Ok(play(&gpu, &tasks, policy.as_mut(), &run)?)
+    }
+
+    fn outcome(&self, num: usize, seed: Seed) -> Result<Outcome, Error> {
+        self.played((num, seed), simulate)
+    }
+
+    /// Who ran where in [`SHOWN_MS`], as a plot.
+    fn timeline(&self, num: usize, seed: Seed) -> Result<String, Error> {
+        let (_, mut runs) = self.played((num, seed), timeline)?;
+        runs.sort_by_key(|run| (run.start_us, run.end_us));
+        let bar = |run: &StageRun| {
+            let (from, to) = (run.start_us as f64 / 1e3, run.end_us as f64 / 1e3);
+            Bar {
+                group: run.context,
+                from,
+                to,
+                series: usize::from(run.end_us > run.due_us),
+                title: format!(
+                    "camera {}, stage {}, {from} to {to} ms",
+                    run.task + 1,
+                    run.stage + 1
+                ),
+            }
+        };
+        let bars: Vec<Bar> = runs.iter().map(bar).collect();
+        let num_groups = bars.iter().map(|bar| bar.group + 1).max().unwrap_or(0);
+        let groups: Vec<String> = (1..=num_groups)
+            .map(|number| format!("context {number}"))
+            .collect();
+        let names = ["before its frame is due", "after"];
+        Ok(plot::lanes("time (ms)", SHOWN_MS, &groups, &bars, &names))
     }
 }
 
@@ -325,9 +364,10 @@ const ABLATION: [(&str, &str); 13] = [
     ("fixed", "six stages, the lowest camera first"),
     ("fixed:give-up=true", "the same that gives up what would be late"),
 ];
-/// Places of `sgprs`, `limit` and `fixed` there.
+/// Places of `sgprs`, `limit`, `naive` and `fixed` there.
 const SGPRS: usize = 0;
 const LIMIT: usize = 5;
+const NAIVE: usize = 9;
 const FIXED: usize = 11;
 
 fn ablation(effort: &Effort, reproduction: &mut Reproduction) -> Result<(), Error> {
@@ -390,6 +430,11 @@ fn ablation(effort: &Effort, reproduction: &mut Reproduction) -> Result<(), Erro
         notes: vec!["recorded capacity; most cameras without a miss; missed in %".into()],
     };
     reproduction.tables.push(("What of SGPRS matters".into(), table));
+    for (rule, does) in [ABLATION[SGPRS], ABLATION[NAIVE]] {
+        let heading = format!("24 cameras in three contexts, 1.5x, stage by stage: {rule} ({does})");
+        let svg = case((rule, does)).timeline(24, effort.seeds(1)[0])?;
+        reproduction.plots.push((heading, svg));
+    }
     Ok(())
 }
 

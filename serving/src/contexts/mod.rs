@@ -28,9 +28,9 @@ pub use capacity::Capacity;
 pub use columns::{PLACING_1, SCHEMA};
 pub use environment::Placing;
 pub use gpu::{Context, Gpu};
-pub use outcome::Outcome;
+pub use outcome::{Outcome, StageRun};
 pub use policy::{Decision, Discipline, Held, Order, POLICIES, Policy, by_name};
-pub use simulate::{Run, simulate};
+pub use simulate::{Run, simulate, timeline};
 pub use task::{Network, Stage, Task};
 
 /// Work of a microsecond alone on the whole GPU, in the femtoseconds in which work is counted.

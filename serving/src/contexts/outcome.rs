@@ -36,3 +36,20 @@ impl Outcome {
         1.0 - self.met as f64 / self.released.max(1) as f64
     }
 }
+
+/// A stage from its start to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StageRun {
+    /// Whose frame it is of.
+    pub task: usize,
+    /// Its place in the network.
+    pub stage: usize,
+    /// Where it ran.
+    pub context: usize,
+    /// When it took a stream.
+    pub start_us: u64,
+    /// When it ended.
+    pub end_us: u64,
+    /// When its frame is due.
+    pub due_us: u64,
+}

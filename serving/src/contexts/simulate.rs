@@ -13,7 +13,7 @@ use rand::RngExt as _;
 
 use super::plan::Plan;
 use super::policy::{Decision, Discipline, Held, Order, Policy};
-use super::{Gpu, Outcome, Task};
+use super::{Gpu, Outcome, StageRun, Task};
 
 /// Most tasks of a run.
 const TASKS_MAX: usize = 10_000;
@@ -128,6 +128,8 @@ pub(super) struct State<'a> {
     /// Stages that became ready at this instant, and whether they were held back already.
     ready: VecDeque<(usize, bool)>,
     outcome: Outcome,
+    /// Stages that ended, where they are kept.
+    stage_runs: Option<Vec<StageRun>>,
 }
 
 /// Plays tasks on a GPU under a policy. Deterministic in all of them and the seed of the run.
@@ -142,6 +144,29 @@ pub fn simulate(
 ) -> Result<Outcome, ConfigError> {
     let discipline = policy.discipline();
     let mut state = State::new(Cow::Borrowed(gpu), Cow::Borrowed(tasks), discipline, *run)?;
+    play(&mut state, policy)?;
+    Ok(state.outcome)
+}
+
+/// [`simulate`] with all stages that ran, by their ends.
+///
+/// # Errors
+/// As it.
+pub fn timeline(
+    gpu: &Gpu,
+    tasks: &[Task],
+    policy: &mut dyn Policy,
+    run: &Run,
+) -> Result<(Outcome, Vec<StageRun>), ConfigError> {
+    let discipline = policy.discipline();
+    let mut state = State::new(Cow::Borrowed(gpu), Cow::Borrowed(tasks), discipline, *run)?;
+    state.stage_runs = Some(Vec::new());
+    play(&mut state, policy)?;
+    Ok((state.outcome, state.stage_runs.unwrap_or_default()))
+}
+
+/// Plays a run to its end.
+fn play(state: &mut State<'_>, policy: &mut dyn Policy) -> Result<(), ConfigError> {
     while state.meet() {
         let decision = state.decision();
         let not_before_us = policy.not_before_us(&decision);
@@ -152,7 +177,7 @@ pub fn simulate(
             state.join(context)?;
         }
     }
-    Ok(state.outcome)
+    Ok(())
 }
 
 impl<'a> State<'a> {
@@ -187,6 +212,7 @@ impl<'a> State<'a> {
                 window_us: run.length_us - run.warm_up_us,
                 ..Outcome::default()
             },
+            stage_runs: None,
             gpu,
             tasks,
         };
@@ -340,8 +366,8 @@ impl<'a> State<'a> {
             .copied()
             .partition(|(task, _)| frames[*task].left == 0);
         self.running = running;
-        for (task, _) in ended {
-            self.end_stage(task);
+        for (task, start_us) in ended {
+            self.end_stage(task, start_us);
         }
         while let Some(Reverse((at_us, _, timer, task))) = self.timers.peek().copied() {
             if at_us > to_us {
@@ -386,8 +412,18 @@ impl<'a> State<'a> {
         ((mean as f64 * factor).round() as u64).max(1)
     }
 
-    fn end_stage(&mut self, task: usize) {
+    fn end_stage(&mut self, task: usize, start_us: u64) {
         let frame = self.frames[task];
+        if let Some(runs) = &mut self.stage_runs {
+            runs.push(StageRun {
+                task,
+                stage: frame.stage,
+                context: frame.context,
+                start_us,
+                end_us: self.now_us,
+                due_us: frame.release_us + self.tasks[task].period_us,
+            });
+        }
         let held = &mut self.held[frame.context];
         held.running -= 1;
         held.occupied_us -= frame.occupied_us;

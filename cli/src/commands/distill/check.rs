@@ -4,7 +4,7 @@ use std::path::Path;
 
 use pleach_env::SimConfig;
 use pleach_scheduler::Guards;
-use pleach_scheduler::tree::{MAX_BYTES, Tree, Verdict};
+use pleach_scheduler::tree::{MAX_BYTES, Tree};
 use serde::Serialize;
 
 use crate::commands::Context;
@@ -22,7 +22,7 @@ use pleach_experiments::evaluate::instances::Instance;
 use pleach_experiments::plot::text::escape;
 use pleach_experiments::run_folder::RunFolder;
 use pleach_experiments::run_folder::atomic_file::read_text;
-use pleach_experiments::serving::certified;
+use pleach_experiments::serving::{Certified, certified};
 use pleach_experiments::{SchedulingConfig, Watcher, WorkloadSource};
 
 /// Policies beside a tree under guards if nobody says which.
@@ -112,11 +112,7 @@ pub(super) fn run(args: &CheckArgs, context: &mut Context<'_>) -> Result<(), Err
 }
 
 /// What is certain of a tree of a room that serves. All other parts are of jobs.
-fn of_a_room(
-    args: &CheckArgs,
-    (tree, found): &(Tree, Vec<(String, Verdict)>),
-    context: &mut Context<'_>,
-) -> Result<(), Error> {
+fn of_a_room(args: &CheckArgs, found: &Certified, context: &mut Context<'_>) -> Result<(), Error> {
     let given = [
         ("before", args.before.is_some()),
         ("ablate", args.ablate),
@@ -135,13 +131,13 @@ fn of_a_room(
         ));
     }
     if !args.run.quiet() {
-        context.say(tree.to_text().trim_end())?;
-        for (said, verdict) in found {
-            context.say(&verdict.in_words(said, tree.schema()))?;
+        context.say(found.tree.to_text().trim_end())?;
+        for (said, verdict) in &found.verdicts {
+            context.say(&verdict.in_words(said, found.tree.schema()))?;
         }
     }
     match args.run.json() {
-        Some(path) => context.write_json(path, found),
+        Some(path) => context.write_json(path, &found.verdicts),
         None => Ok(()),
     }
 }

@@ -139,3 +139,29 @@ fn a_setting_at_the_end_of_what_is_tried_is_named() {
         "no reserve of roots is a limit"
     );
 }
+
+/// Settings by name have no ranges of their own: a gang of nobody was drawn without end.
+#[test]
+fn sizes_that_cannot_be_are_refused_however_they_come() {
+    type Change = fn(&mut MixedConfig);
+    let cases: [(&str, Change); 4] = [
+        ("gang = 0", |config| config.gang = 0),
+        ("gang = 9", |config| config.gang = 9),
+        ("nodes = 4294967295", |config| config.nodes = u32::MAX),
+        ("gpus_per_node = 0", |config| config.gpus_per_node = 0),
+    ];
+    for (words, change) in cases {
+        let mut config = small();
+        change(&mut config);
+        let Err(error) = MixedBench::new(&config) else {
+            panic!("{words} is taken");
+        };
+        assert!(error.to_string().contains(words), "{error}");
+    }
+    let settings = AutoscalerSearch {
+        hits_pct: 150.0,
+        ..AutoscalerSearch::default()
+    };
+    let error = search_autoscaler(&small(), &settings, 1, &Watcher::nobody()).unwrap_err();
+    assert!(error.to_string().contains("hits-pct = 150"), "{error}");
+}

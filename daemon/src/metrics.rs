@@ -16,6 +16,7 @@ use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::{Registry, Unit};
 
 use crate::error::Error;
+use crate::leases::LeaseStatus;
 use crate::state::Status;
 use crate::truth::DecidedBy;
 
@@ -40,6 +41,8 @@ pub struct Metrics {
     last_round: Gauge,
     drift: Gauge<f64, AtomicU64>,
     times: [Histogram; 3],
+    /// Told from the first round with leases on; only a driver that knows leases has any.
+    leases: Option<(Counter, [Gauge; 3])>,
 }
 
 impl Metrics {
@@ -124,6 +127,7 @@ impl Metrics {
             last_round,
             drift,
             times,
+            leases: None,
         }
     }
 
@@ -203,10 +207,40 @@ impl Metrics {
         for (histogram, time_s) in self.times.iter().zip(times).filter(|_| !is_failed) {
             histogram.observe(time_s);
         }
+        if let Some(leases) = &status.leases {
+            self.publish_leases(leases);
+        }
         let mut text = String::new();
         // A `String` takes all that is written to it.
         if encode(&mut text, &self.registry).is_ok() {
             *self.text.lock().unwrap_or_else(PoisonError::into_inner) = text;
+        }
+    }
+}
+
+impl Metrics {
+    fn publish_leases(&mut self, leases: &LeaseStatus) {
+        let registry = &mut self.registry;
+        let (stopped, gauges) = self.leases.get_or_insert_with(|| {
+            let stopped = Counter::default();
+            let help = "Jobs that were stopped so that replicas of services have GPUs";
+            registry.register("jobs_stopped_for_leases", help, stopped.clone());
+            let gauges = [
+                ("leases_waiting", "Replicas of services that wait for GPUs"),
+                ("leases_placed", "Replicas of services that run or were let go"),
+                ("gpus_leased", "GPUs that these hold"),
+            ];
+            let gauges = gauges.map(|(name, help)| {
+                let gauge = Gauge::default();
+                registry.register(name, help, gauge.clone());
+                gauge
+            });
+            (stopped, gauges)
+        });
+        stopped.inner().store(leases.num_stopped, Ordering::Relaxed);
+        let nums = [leases.num_waiting, leases.num_placed, leases.num_gpus as usize];
+        for (gauge, num) in gauges.iter().zip(nums) {
+            gauge.set(i64::try_from(num).unwrap_or(i64::MAX));
         }
     }
 }
@@ -304,6 +338,12 @@ mod tests {
                 at_s: 1_795_000_000,
                 drift_psi: (rounds == 2).then_some(0.25),
                 decide_s: 0.002,
+                leases: (rounds == 2).then_some(LeaseStatus {
+                    num_placed: 3,
+                    num_gpus: 12,
+                    num_waiting: 2,
+                    num_stopped: 5,
+                }),
                 ..Status::default()
             });
         }
@@ -315,6 +355,10 @@ mod tests {
             "pleach_last_round_seconds 1795000000",
             "pleach_decide_seconds_count 2",
             "pleach_drift_psi 0.25",
+            "pleach_jobs_stopped_for_leases_total 5",
+            "pleach_leases_waiting 2",
+            "pleach_leases_placed 3",
+            "pleach_gpus_leased 12",
             "# EOF",
         ] {
             assert!(text.contains(line), "{line} is not in {text}");

@@ -8,6 +8,7 @@ use std::net::TcpStream;
 use std::path::Path;
 use std::process::Command;
 
+use pleach_daemon::leases::LeaseStatus;
 use pleach_daemon::metrics::Metrics;
 use pleach_daemon::slurm::Slurm;
 use pleach_daemon::state::Status;
@@ -36,7 +37,10 @@ fn told() -> BTreeSet<String> {
     let mut text = String::new();
     caller.read_to_string(&mut text).unwrap();
     let mut kubernetes = Metrics::new(("jobs_left_alone", "Jobs that are left to the batch system"));
-    kubernetes.publish(&Status::default());
+    kubernetes.publish(&Status {
+        leases: Some(LeaseStatus::default()),
+        ..Status::default()
+    });
     let mut names = samples(&text);
     assert!(names.len() > 15, "{text}");
     names.extend(samples(&kubernetes.text().lock().unwrap()));

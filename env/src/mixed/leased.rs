@@ -1,7 +1,8 @@
 //! A service on leases: its replicas, whose GPUs they are, and when it acts next.
 
 use pleach_scheduler::cluster::Submission;
-use pleach_scheduler::{ConfigError, JobId, Time};
+use pleach_scheduler::cluster_spec::{Resources, Tasks};
+use pleach_scheduler::{ClassId, ConfigError, Estimate, JobId, Provenance, TenantId, Time};
 use pleach_serving::llm::{Autoscaler, Beside, Demand, Service, Yield, ps_of_s};
 
 use super::service::{Grant, ServiceResult, ServiceSpec};
@@ -24,6 +25,7 @@ pub(super) struct Leased<'a> {
     most: usize,
     load: Time,
     grace_ps: u64,
+    /// What a replica asks of the cluster.
     request: Submission,
     /// Who is in each seat: its row in the cluster and its place among the grants.
     seats: Vec<Option<(JobId, usize)>>,
@@ -35,7 +37,24 @@ pub(super) struct Leased<'a> {
 }
 
 impl<'a> Leased<'a> {
-    pub(super) fn new(spec: ServiceSpec<'a>, request: Submission) -> Result<Leased<'a>, ConfigError> {
+    pub(super) fn new(
+        spec: ServiceSpec<'a>,
+        tenant: TenantId,
+        class: ClassId,
+    ) -> Result<Leased<'a>, ConfigError> {
+        let request = Submission {
+            tenant,
+            class,
+            num_gpus: u32::from(spec.replica_gpus),
+            estimate_s: Estimate {
+                value: 1.0,
+                provenance: Provenance::Oracle,
+            },
+            resources: Resources {
+                tasks: Tasks::of(spec.replica_gpus),
+                ..Resources::default()
+            },
+        };
         let mut service = Service::new(spec.requests, spec.fleet, spec.router)?;
         if spec.record_routes {
             service.record_routes();
@@ -60,11 +79,6 @@ impl<'a> Leased<'a> {
     pub(super) fn next(&self) -> Option<Time> {
         let leaving = self.leaving.iter().map(|(time, _)| *time);
         leaving.chain(self.next_tick).min()
-    }
-
-    /// GPUs that it holds.
-    pub(super) fn num_leased(&self) -> usize {
-        self.seats.iter().filter(|seat| seat.is_some()).count()
     }
 
     /// Whether all requests have come.
@@ -113,7 +127,7 @@ impl<'a> Leased<'a> {
 
     /// Asks how many replicas there should be, and makes it so.
     fn scale(&mut self, world: &mut World, now: Time, is_begin: bool) -> Result<bool, ConfigError> {
-        let cluster = world.cluster();
+        let (cluster, gpus) = (world.cluster(), self.request.num_gpus);
         let nodes = cluster.nodes().iter();
         let first = cluster.yielding(&|_| true).into_iter().take(YIELDS_MAX);
         let yields: Vec<Yield> = first
@@ -127,15 +141,11 @@ impl<'a> Leased<'a> {
             now_s: now.as_secs_f64(),
             load: self.service.load(ps_of(now)),
             most: self.most,
-            node_gpus: nodes.map(|node| node.num_gpus).max().unwrap_or(1) as usize,
+            replica_gpus: gpus as usize,
+            node_replicas: nodes.map(|node| node.num_gpus / gpus).max().unwrap_or(1).max(1) as usize,
             usual_per_s: self.usual_per_s,
             beside: Beside {
-                training_gpus: cluster
-                    .running()
-                    .map(|id| cluster.job(id))
-                    .filter(|job| !job.is_lease)
-                    .map(|job| job.num_held as usize)
-                    .sum(),
+                training_gpus: world.training_gpus() as usize,
                 idle_gpus: cluster.num_free() as usize,
                 waiting_gpus: waiting_gpus.unwrap_or(0) as usize,
                 yields: &yields,
@@ -157,7 +167,7 @@ impl<'a> Leased<'a> {
         Ok(has_changed | self.let_leave(world, now)?)
     }
 
-    /// One that was to leave is kept, or a GPU is leased, which is a change; none where there is no GPU to be had.
+    /// One that was to leave is kept, or GPUs are leased, which is a change; none where there are none to be had.
     fn one_more(
         &mut self,
         world: &mut World,
@@ -214,7 +224,7 @@ impl<'a> Leased<'a> {
         Ok(ServiceResult {
             num_returned: self.service.num_returned(),
             routes: self.service.take_routes(),
-            leased_gpu_s: self.grants.iter().map(held_s).sum(),
+            leased_gpu_s: f64::from(self.request.num_gpus) * self.grants.iter().map(held_s).sum::<f64>(),
             num_preemptions: self.num_preemptions,
             grants: self.grants,
             outcome: self.service.finish()?,

@@ -1,30 +1,32 @@
 //! One cluster for both: training jobs, and services of language models on the same GPUs, by *leases*.
 //!
 //! A lease is a job without end: a row of the cluster with a placement, granted and taken back from outside. One replica of a service
-//! is one lease of one GPU. The world knows nothing of requests and a service nothing of jobs; what they share is the clock and the
+//! is one lease, of GPUs of one node. The world knows nothing of requests and a service nothing of jobs; what they share is the clock and the
 //! leases. At each instant jobs leave and come first, then replicas that have been taken back leave, then services are asked how many
 //! replicas they want, then the scheduler decides about jobs with the GPUs that are left.
 //!
 //! # Rules (*ours*)
-//! - Serving comes before training, an earlier service before a later one. Where no GPU is free, jobs yield, the least loss first
+//! - Serving comes before training, an earlier service before a later one. Where no node has enough free GPUs, jobs yield, the least loss first
 //!   ([`Cluster::make_room`](pleach_scheduler::Cluster::make_room)).
 //! - A granted replica takes requests once its model is loaded. Replicas of the first instant are loaded already.
 //! - A replica that is taken back takes no more requests and leaves when it has served what it had, or when its grace is over: then
 //!   the rest goes back to the gateways. One that is wanted again before takes requests at once.
 //!
 //! # What is deliberately not here
-//! Nodes that fail, jobs that share GPUs, a batch system's delays, replicas of several GPUs. They are refused.
+//! Nodes that fail, jobs that share GPUs, a batch system's delays. They are refused.
 
 mod leased;
 mod service;
 #[cfg(test)]
+mod several_gpus_tests;
+#[cfg(test)]
 mod tests;
 
-use pleach_scheduler::cluster::{Sharing, Submission};
-use pleach_scheduler::cluster_spec::{LocalityFactors, ModelClass, Resources, TenantSpec};
+use pleach_scheduler::cluster::Sharing;
+use pleach_scheduler::cluster_spec::{LocalityFactors, ModelClass, TenantSpec};
 use pleach_scheduler::pass::Pass;
 use pleach_scheduler::policy::Policy;
-use pleach_scheduler::{ClassId, ConfigError, Estimate, Provenance, TenantId, Time};
+use pleach_scheduler::{ClassId, ConfigError, TenantId, Time};
 use pleach_workloads::{Seed, Workload};
 
 use crate::availability::AvailabilityConfig;
@@ -76,23 +78,15 @@ pub fn simulate_mixed(
     workload.validate()?;
     check(workload, config, &services)?;
     let seed = Seed(config.seed);
-    let request = Submission {
-        tenant: TenantId(workload.cluster.tenants.len() as u16),
-        class: ClassId(workload.classes.len() as u16),
-        num_gpus: 1,
-        estimate_s: Estimate {
-            value: 1.0,
-            provenance: Provenance::Oracle,
-        },
-        resources: Resources::default(),
-    };
+    let tenant = TenantId(workload.cluster.tenants.len() as u16);
+    let class = ClassId(workload.classes.len() as u16);
     let mut world = if services.is_empty() {
         config.world(workload, seed, seed)?
     } else {
         config.world(&with_leases(workload), seed, seed)?
     };
     world.set_tick(policy.needs().tick);
-    let services = services.into_iter().map(|spec| Leased::new(spec, request));
+    let services = services.into_iter().map(|spec| Leased::new(spec, tenant, class));
     Mixed {
         services: services.collect::<Result<_, ConfigError>>()?,
         world,
@@ -139,11 +133,23 @@ fn check(workload: &Workload, config: &SimConfig, services: &[ServiceSpec<'_>]) 
     if !workload.cluster.borrowing {
         return refuse("cluster.borrowing = false", "Leases borrow what tenants leave.");
     }
+    let groups = workload.cluster.node_groups.iter();
+    let most = groups.map(|group| group.gpus_per_node).max().unwrap_or(0);
     for service in services {
         for (key, value) in [("load_s", service.load_s), ("grace_s", service.grace_s)] {
             if !(0.0..=86_400.0).contains(&value) {
                 return Err(ConfigError::new(key, value, "0 to 86400", "Try 30."));
             }
+        }
+        if !(1..=most).contains(&u32::from(service.replica_gpus)) {
+            let allowed = format!("1 to {most}, the GPUs of a node");
+            let hint = "A replica is on one node.";
+            return Err(ConfigError::new(
+                "replica_gpus",
+                service.replica_gpus,
+                allowed,
+                hint,
+            ));
         }
     }
     Ok(())
@@ -185,15 +191,13 @@ impl Mixed<'_> {
 
     /// Writes down how many GPUs jobs hold, where that has changed.
     fn note(&mut self) {
-        let cluster = self.world.cluster();
-        let leased: usize = self.services.iter().map(Leased::num_leased).sum();
-        let gpus = cluster.num_gpus() - cluster.num_free() - leased as u32;
+        let gpus = self.world.training_gpus();
         if self
             .training_gpus
             .last()
             .is_none_or(|(_, before)| *before != gpus)
         {
-            self.training_gpus.push((cluster.now(), gpus));
+            self.training_gpus.push((self.world.cluster().now(), gpus));
         }
     }
 

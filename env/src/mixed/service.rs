@@ -9,11 +9,13 @@ pub struct ServiceSpec<'a> {
     pub requests: &'a Requests,
     /// Its replicas, at most as many at once, and its gateways.
     pub fleet: &'a Fleet,
+    /// GPUs of a replica, all of one node: 1 to 64.
+    pub replica_gpus: u8,
     /// Who sends a request where.
     pub router: &'a mut dyn Router,
     /// Who says how many replicas there should be.
     pub autoscaler: &'a mut dyn Autoscaler,
-    /// From the grant of a GPU until the model is loaded and takes requests, s.
+    /// From the grant of its GPUs until the model is loaded and takes requests, s.
     pub load_s: f64,
     /// What a replica that is taken back is given to serve what it has, s.
     pub grace_s: f64,
@@ -28,13 +30,13 @@ pub struct ServiceSpec<'a> {
 pub struct Grant {
     /// Seat in the service.
     pub seat: usize,
-    /// When it got its GPU.
+    /// When it got its GPUs.
     pub granted: Time,
     /// When it takes requests.
     pub ready: Time,
     /// When it was told to take no more; none: never, or it was kept after all.
     pub reclaimed: Option<Time>,
-    /// When it gave its GPU back; none: not before the end.
+    /// When it gave its GPUs back; none: not before the end.
     pub ended: Option<Time>,
 }
 

@@ -67,6 +67,7 @@ impl Play<'_> {
         let service = ServiceSpec {
             requests: self.requests,
             fleet: self.fleet,
+            replica_gpus: 1,
             router: router.as_mut(),
             autoscaler,
             load_s: self.load_s,
@@ -480,6 +481,7 @@ fn what_is_not_modelled_is_refused_by_name() {
         let service = ServiceSpec {
             requests: &list,
             fleet: &fleet,
+            replica_gpus: 1,
             router: router.as_mut(),
             autoscaler: scaler.as_mut(),
             load_s: 1.0,

@@ -15,15 +15,15 @@ mod incidents;
 mod integrals;
 mod kept;
 mod kept_places;
-mod lease;
 mod leases;
-mod leasing;
 mod meeting;
 mod results;
+mod round_clock;
 mod rounds;
 mod store;
 mod telling;
 mod tenants;
+mod training;
 mod true_pace;
 mod truth;
 
@@ -48,9 +48,9 @@ use pleach_workloads::{Seed, Workload};
 use truth::Truth;
 
 pub use integrals::Integrals;
-pub use leases::Training;
 pub use rounds::{LeaseOutcome, LeaseTerms, RoundClock, RoundEnd, Seen};
 pub use tenants::TenantIntegrals;
+pub use training::Training;
 
 /// What the next instant brings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,14 +98,14 @@ pub struct World {
     by_tenant: Option<Box<TenantIntegrals>>,
     utilisation: Option<Vec<(f64, f64)>>,
     /// The clock of a scheduler that decides in rounds.
-    rounds: Option<lease::Rounds>,
+    rounds: Option<round_clock::Rounds>,
     /// The batch system between decisions and what comes of them.
     batch: Option<Box<delays::Batch>>,
     attribution: Option<Box<Attribution>>,
     occupancy: Option<Box<Occupancy>>,
     segments: Option<Box<Segments>>,
     /// Rows that are no jobs, where somebody leases GPUs.
-    leases: Option<Box<leases::Leases>>,
+    leases: Option<Box<training::Leases>>,
 }
 
 /// Finish events beyond which those of ended runs are thrown out: a few for each running job, so that a scheduler which

@@ -11,9 +11,9 @@ use std::cmp::Reverse;
 use pleach_scheduler::{GpuTypeId, JobId, Time};
 
 use super::World;
-use super::lease::{Lease, Rounds};
+use super::round_clock::{Lease, Rounds};
 
-pub use super::lease::{LeaseOutcome, LeaseTerms, RoundClock, RoundEnd, Seen};
+pub use super::round_clock::{LeaseOutcome, LeaseTerms, RoundClock, RoundEnd, Seen};
 
 impl World {
     /// Lets the scheduler decide in rounds; to be called before anything runs.

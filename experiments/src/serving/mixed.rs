@@ -67,7 +67,7 @@ pub struct MixedConfig {
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..=100),
         help_heading = "Requests")]
     pub lists: u16,
-    /// Language model: llama-3-8b, mistral-7b, qwen-2.5-7b, qwen-2.5-14b
+    /// Language model: llama-3-8b, mistral-7b, qwen-2.5-7b, qwen-2.5-14b, llama-3-70b, mixtral-8x7b
     #[arg(
         long,
         value_name = "NAME",
@@ -78,6 +78,10 @@ pub struct MixedConfig {
     /// GPU type of the cluster: H100, A100, L40S
     #[arg(long, value_name = "NAME", default_value = "H100", help_heading = "Service")]
     pub gpu: String,
+    /// GPUs of a replica, all of one node
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=8),
+        help_heading = "Service")]
+    pub replica_gpus: u8,
     /// Router by name with settings after colons
     #[arg(
         long,
@@ -133,6 +137,7 @@ impl Default for MixedConfig {
             lists: 3,
             model: "llama-3-8b".into(),
             gpu: "H100".into(),
+            replica_gpus: 1,
             router: "least-tokens".into(),
             scrape_s: 1.0,
             load_s: 60.0,
@@ -178,6 +183,7 @@ impl MixedBench {
             ("nodes", config.nodes, 512),
             ("gpus_per_node", config.gpus_per_node, 8),
             ("gang", config.gang, num_gpus.min(4_096)),
+            ("replica_gpus", config.replica_gpus.into(), config.gpus_per_node),
         ] {
             if !(1..=most).contains(&value) {
                 let allowed = format!("1 to {most}");
@@ -192,8 +198,8 @@ impl MixedBench {
         heuristics::by_name(&config.policy)?;
         by_name(&config.router, 0)?;
         let fleet = Fleet {
-            pace: Pace::of(&config.model, &config.gpu)?,
-            num_replicas: num_gpus as usize,
+            pace: Pace::split(&config.model, &config.gpu, u32::from(config.replica_gpus))?,
+            num_replicas: (config.nodes * (config.gpus_per_node / u32::from(config.replica_gpus))) as usize,
             num_gateways: 1,
             scrape_s: config.scrape_s,
             targets: Targets {
@@ -280,6 +286,7 @@ impl MixedBench {
         let service = ServiceSpec {
             requests: &day.requests,
             fleet: &self.fleet,
+            replica_gpus: self.config.replica_gpus,
             router: router.as_mut(),
             autoscaler,
             load_s: self.config.load_s,

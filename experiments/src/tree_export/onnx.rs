@@ -15,7 +15,7 @@ use super::columns::columns;
 use pleach_network::graph::onnx_messages::{
     AttributeProto, AttributeType, DataType, DimensionProto, GraphProto, Length, ModelProto, NodeProto,
     OperatorSetIdProto, StringStringEntryProto, TensorProto, TensorShapeProto, TensorTypeProto, TypeProto,
-    ValueInfoProto,
+    ValueInfoProto, attribute, int, ints,
 };
 
 /// Version of the file's own format: the one that came with operator set 17.
@@ -175,28 +175,6 @@ fn operator(name: &str, inputs: &[&str], output: &str) -> NodeProto {
         name: Some(format!("{name} of {output}")),
         op_type: Some(name.into()),
         ..NodeProto::default()
-    }
-}
-
-fn attribute(name: &str, kind: AttributeType) -> AttributeProto {
-    AttributeProto {
-        name: Some(name.into()),
-        r#type: Some(kind.into()),
-        ..AttributeProto::default()
-    }
-}
-
-fn int(name: &str, value: i64) -> AttributeProto {
-    AttributeProto {
-        i: Some(value),
-        ..attribute(name, AttributeType::Int)
-    }
-}
-
-fn ints(name: &str, values: Vec<i64>) -> AttributeProto {
-    AttributeProto {
-        ints: values,
-        ..attribute(name, AttributeType::Ints)
     }
 }
 

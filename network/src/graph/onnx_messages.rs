@@ -97,6 +97,34 @@ pub struct AttributeProto {
     pub r#type: Option<i32>,
 }
 
+/// An attribute of a kind, without its value.
+#[must_use]
+pub fn attribute(name: &str, kind: AttributeType) -> AttributeProto {
+    AttributeProto {
+        name: Some(name.into()),
+        r#type: Some(kind.into()),
+        ..AttributeProto::default()
+    }
+}
+
+/// An integer attribute.
+#[must_use]
+pub fn int(name: &str, value: i64) -> AttributeProto {
+    AttributeProto {
+        i: Some(value),
+        ..attribute(name, AttributeType::Int)
+    }
+}
+
+/// An attribute of several integers.
+#[must_use]
+pub fn ints(name: &str, values: Vec<i64>) -> AttributeProto {
+    AttributeProto {
+        ints: values,
+        ..attribute(name, AttributeType::Ints)
+    }
+}
+
 /// Kinds of attributes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Enumeration)]
 #[repr(i32)]

@@ -6,7 +6,7 @@ use super::Graph;
 use super::onnx_messages::{
     AttributeProto, AttributeType, DataType, DimensionProto, GraphProto, Length, ModelProto, NodeProto,
     OperatorSetIdProto, StringStringEntryProto, TensorProto, TensorShapeProto, TensorTypeProto, TypeProto,
-    ValueInfoProto,
+    ValueInfoProto, attribute, int, ints,
 };
 use super::onnx_read::{CONTEXT, ROWS};
 use super::op::Op;
@@ -251,28 +251,6 @@ fn integers(name: &str, shape: &[usize], values: &[i64]) -> TensorProto {
         raw_data: Some(values.iter().flat_map(|value| value.to_le_bytes()).collect()),
         name: Some(name.to_owned()),
         ..TensorProto::default()
-    }
-}
-
-fn attribute(name: &str, kind: AttributeType) -> AttributeProto {
-    AttributeProto {
-        name: Some(name.into()),
-        r#type: Some(kind.into()),
-        ..AttributeProto::default()
-    }
-}
-
-fn int(name: &str, value: i64) -> AttributeProto {
-    AttributeProto {
-        i: Some(value),
-        ..attribute(name, AttributeType::Int)
-    }
-}
-
-fn ints(name: &str, values: Vec<i64>) -> AttributeProto {
-    AttributeProto {
-        ints: values,
-        ..attribute(name, AttributeType::Ints)
     }
 }
 

@@ -165,3 +165,39 @@ fn sizes_that_cannot_be_are_refused_however_they_come() {
     let error = search_autoscaler(&small(), &settings, 1, &Watcher::nobody()).unwrap_err();
     assert!(error.to_string().contains("hits-pct = 150"), "{error}");
 }
+
+/// A model of 70B on four GPUs beside one gang of four, on two nodes of four: two replicas leave it nothing.
+#[test]
+fn a_replica_of_four_gpus_takes_them_all_from_training() {
+    let config = MixedConfig {
+        model: "llama-3-70b".into(),
+        replica_gpus: 4,
+        nodes: 2,
+        gpus_per_node: 4,
+        gang: 4,
+        rate_per_s: 2.0,
+        ..small()
+    };
+    let names = ["static:replicas=0", "static:replicas=1", "static:replicas=9"].map(String::from);
+    let played = compare_mixed(&config, &names, 1).unwrap();
+    let held: Vec<(f64, f64)> = played
+        .rows
+        .iter()
+        .map(|row| (row.days[0].serving_gpu_h, row.days[0].held_gpu_h))
+        .collect();
+    for ((serving, training), expected) in held.into_iter().zip([(0.0, 0.4), (0.4, 0.4), (0.8, 0.0)]) {
+        let near = |found: f64, expected: f64| (found - expected).abs() < 1e-9;
+        assert!(
+            near(serving, expected.0) && near(training, expected.1),
+            "{serving} {training}"
+        );
+    }
+    let odd = MixedConfig {
+        replica_gpus: 3,
+        ..config
+    };
+    let Err(error) = MixedBench::new(&odd) else {
+        panic!("three GPUs are taken");
+    };
+    assert!(error.to_string().contains("replica_gpus = 3"), "{error}");
+}

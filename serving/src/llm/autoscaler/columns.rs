@@ -311,14 +311,15 @@ fn of_number(
     let (up, each) = (demand.up(), replicas as f64);
     let (leaving, coming) = (up.saturating_sub(replicas), replicas.saturating_sub(up));
     let is = |truth: bool| f64::from(u8::from(truth));
-    let free = demand.beside.idle_gpus + leaving;
+    let gpus = demand.replica_gpus;
+    let free = demand.beside.idle_gpus + leaving * gpus;
     let gained = if leaving > 0 && demand.beside.waiting_gpus > 0 {
         free - free % demand.beside.waiting_gpus
     } else {
         0
     };
     // Those that were to leave are kept first, then idle GPUs are taken.
-    let needed = coming.saturating_sub(demand.load.draining);
+    let needed = coming.saturating_sub(demand.load.draining) * gpus;
     let stopped = stopped(
         demand.beside.yields,
         needed.saturating_sub(demand.beside.idle_gpus),

@@ -18,8 +18,10 @@ pub struct Demand<'a> {
     pub load: Load,
     /// Most replicas that may be.
     pub most: usize,
-    /// GPUs of a node.
-    pub node_gpus: usize,
+    /// GPUs of a replica.
+    pub replica_gpus: usize,
+    /// Replicas that a node has room for.
+    pub node_replicas: usize,
     /// Usual rates of equal parts of a day, 1/s, from midnight on; empty: nothing is known of other days.
     pub usual_per_s: &'a [f64],
     /// Training on the other GPUs.

@@ -136,7 +136,7 @@ impl Autoscaler for Reactive {
         let Some(rate) = self.rate(demand) else {
             return Ok(demand.most.div_ceil(3));
         };
-        let unit = self.unit.unwrap_or(demand.node_gpus);
+        let unit = self.unit.unwrap_or(demand.node_replicas);
         let load = rate / self.served_per_s;
         let wanted = (load + self.spare * load.sqrt())
             .ceil()

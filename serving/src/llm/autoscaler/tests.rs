@@ -19,7 +19,8 @@ fn demand(now_s: f64, arrived: u64, up: usize) -> Demand<'static> {
             ..Load::default()
         },
         most: 16,
-        node_gpus: 8,
+        replica_gpus: 1,
+        node_replicas: 8,
         usual_per_s: &[],
         beside: Beside::default(),
         to_come: &[],

@@ -1,4 +1,4 @@
-//! Leases and the clock of rounds: the conventions in which round-based simulators differ.
+//! The clock of rounds and the leases of a round: the conventions in which round-based simulators differ.
 
 use pleach_scheduler::{JobId, Time};
 

@@ -8,12 +8,10 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::halving::{Halving, RUNGS_MAX};
-use super::unit_error::UnitError;
 use crate::error::Error;
 use crate::run_folder::atomic_file::{read_json, write_json};
 use crate::run_folder::hash::hash_json;
@@ -73,16 +71,6 @@ pub struct UnitSpec {
     pub is_rung: bool,
     /// Place and hash of the same configuration with the same seed on the rung below, where there is one.
     pub below: Option<(usize, String)>,
-}
-
-impl UnitSpec {
-    /// The configuration as a struct of the caller; give it `deny_unknown_fields`, so that a misspelt key is found.
-    ///
-    /// # Errors
-    /// [`UnitError::Config`] where it does not fit.
-    pub fn config_as<T: DeserializeOwned>(&self) -> Result<T, UnitError> {
-        serde_json::from_value(self.config.clone()).map_err(|error| UnitError::Config(error.to_string()))
-    }
 }
 
 impl Manifest {

@@ -451,6 +451,10 @@ mod tests {
                 "checkpoint_s",
             ),
             (
+                "[leases]\nnamespaces = ['b']\ngrace_max_s = -1".to_owned(),
+                "grace_max_s",
+            ),
+            (
                 format!("{server}client_authority = 'a'\ntoken = 't'"),
                 "client_authority",
             ),

@@ -14,7 +14,7 @@ use pleach_scheduler::ConfigError;
 use serde::{Deserialize, Serialize};
 
 /// What makes a pod a lease.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct LeaseSettings {
     /// Namespaces whose pods are leases, by name; none: nothing is. They are driven too.
@@ -24,6 +24,21 @@ pub struct LeaseSettings {
     /// Work after which training jobs are believed to have written a checkpoint, s of their run time, 1 to 1e9: who is stopped loses
     /// what was done since. None: they save all when they are stopped.
     pub checkpoint_s: Option<f64>,
+    /// Longest time for which a lease waits for GPUs of a pod that is being stopped, s from when it was asked to, 0 to 86,400, with
+    /// `release_limit_s` beside; then others yield. A pod's `terminationGracePeriodSeconds` is its user's to write.
+    pub grace_max_s: i64,
+}
+
+impl Default for LeaseSettings {
+    fn default() -> LeaseSettings {
+        LeaseSettings {
+            namespaces: Vec::new(),
+            priority_classes: Vec::new(),
+            checkpoint_s: None,
+            // For so long the cluster autoscaler waits for pods of a node that it takes away (`--max-graceful-termination-sec`).
+            grace_max_s: 600,
+        }
+    }
 }
 
 impl LeaseSettings {
@@ -50,7 +65,7 @@ impl LeaseSettings {
     /// Checks them beside the namespaces that are driven and the way of driving.
     ///
     /// # Errors
-    /// Leases without namespaces, of all namespaces, of one that is not driven, beside `drive = "order"`, a time out of its range.
+    /// Leases without namespaces, of all namespaces, of one that is not driven, beside `drive = "order"`, times out of their ranges.
     pub fn validate(&self, drives: &dyn Fn(&str) -> bool, drive: Drive) -> Result<(), ConfigError> {
         if self.is_none() && *self != LeaseSettings::default() {
             return Err(ConfigError::new(
@@ -77,9 +92,9 @@ impl LeaseSettings {
                 hint,
             ));
         }
-        match self.checkpoint_s {
-            Some(checkpoint_s) => in_ranges(&[("leases.checkpoint_s", checkpoint_s, 1.0, 1e9)]),
-            None => Ok(()),
-        }
+        in_ranges(&[
+            ("leases.checkpoint_s", self.checkpoint_s.unwrap_or(1.0), 1.0, 1e9),
+            ("leases.grace_max_s", self.grace_max_s as f64, 0.0, 86_400.0),
+        ])
     }
 }

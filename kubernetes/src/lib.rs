@@ -16,6 +16,7 @@ pub mod kueue;
 pub mod late;
 pub mod lease;
 pub mod leases;
+mod leaving;
 pub mod line;
 mod look;
 pub mod mark;

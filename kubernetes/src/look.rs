@@ -9,7 +9,6 @@ use pleach_daemon::snapshot::{JobSeen, NodeSeen, Phase, Terms};
 use crate::config::Settings;
 use crate::gang::Membership;
 use crate::job_pods::{Claim, JobPods};
-use crate::node::unit_name;
 use crate::pod::{self, PodSeen};
 use crate::reach::Reach;
 use crate::seats::{Lost, Seats};
@@ -37,8 +36,8 @@ pub(crate) struct Look {
     pub job: JobSeen,
     pub pods: JobPods,
     pub lost: Lost,
-    /// Units of its pods that are ending while others are there.
-    pub ending: Vec<String>,
+    /// Its pods that are ending while others are there.
+    pub ending: Vec<PodSeen>,
 }
 
 fn began_s(pod: &PodSeen) -> i64 {
@@ -72,9 +71,7 @@ pub(crate) fn job(group: Group<'_>, before: &[(String, i64)], sight: &mut Sight<
     let has_live = pods.iter().any(|(seen, _)| !seen.is_ending);
     let is_out = |seen: &PodSeen| seen.is_ending == has_live;
     let out = pods.iter().filter(|(seen, _)| is_out(seen));
-    let ending = out
-        .filter_map(|(seen, _)| Some(unit_name(seen.node.as_deref()?, &seen.resource, settings)))
-        .collect();
+    let ending = out.map(|(seen, _)| seen.clone()).collect();
     pods.retain(|(seen, _)| !is_out(seen));
     let seen: Vec<PodSeen> = pods.iter().map(|(seen, _)| seen.clone()).collect();
     let is_lease = member.size == Some(1) && matches!(&seen[..], [pod] if pod.is_lease);

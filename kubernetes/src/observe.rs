@@ -15,11 +15,12 @@ use crate::arrival::by_name;
 use crate::config::Settings;
 use crate::gang::{Jobs, Key};
 use crate::job_pods::JobPods;
+use crate::leaving;
 use crate::line::{self, KueueLists, Line, Place};
 use crate::look::{Group, Look, Sight, job};
 use crate::names;
 use crate::node::{self, Unit, unit_name};
-use crate::pod::{self, PodSeen};
+use crate::pod;
 use crate::reach::Reach;
 use crate::seats::Lost;
 use crate::usage::Usage;
@@ -127,7 +128,7 @@ pub fn observe_after(
             line::admitted(&mut job, &mut pods);
         }
         usage.add_job(&job.phase, &pods, &ending, settings);
-        count_leaving(&pods, (settings, now_s), &mut leaving);
+        leaving::count(&job.phase, (&pods, &ending), (settings, now_s), &mut leaving);
         if !seats.is_empty() {
             lost.insert(id, seats);
         }
@@ -256,26 +257,6 @@ fn count(pod: &Pod, settings: &Settings, hosts: &mut BTreeMap<String, Host>, usa
         let (cpu_milli, memory_bytes) = pod::host(spec);
         host.cpu_milli_free = host.cpu_milli_free.saturating_sub(cpu_milli);
         host.memory_bytes_free = host.memory_bytes_free.saturating_sub(memory_bytes);
-    }
-}
-
-/// Where there are leases: GPUs that the pods of a job hold which is being stopped as a whole, by unit. Whoever does not go in
-/// time is not waited for.
-fn count_leaving(job: &JobPods, (settings, now_s): (&Settings, i64), leaving: &mut BTreeMap<String, u32>) {
-    let goes = |pod: &&PodSeen| {
-        pod.gone_s
-            .is_some_and(|gone_s| now_s <= gone_s.saturating_add(settings.release_limit_s))
-    };
-    if settings.leases.is_none() {
-        return;
-    }
-    for pod in job.pods.iter().filter(goes) {
-        if let Some(node) = &pod.node {
-            let entry = leaving
-                .entry(unit_name(node, &pod.resource, settings))
-                .or_default();
-            *entry = entry.saturating_add(pod.num_gpus);
-        }
     }
 }
 

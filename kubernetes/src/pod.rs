@@ -48,6 +48,8 @@ pub struct PodSeen {
     pub is_ending: bool,
     /// When it is to be gone, if it is being deleted, Unix time, s.
     pub gone_s: Option<i64>,
+    /// The time that it was given to end from when that was asked for, s; 0 where it is not being deleted.
+    pub grace_s: i64,
     /// Whether its operator's settings make it a lease.
     pub is_lease: bool,
     /// Whether a controller owns it, which makes another one in its place.
@@ -280,6 +282,7 @@ pub fn read(pod: &Pod, settings: &Settings) -> Option<PodSeen> {
         decided,
         is_ending: meta.deletion_timestamp.is_some(),
         gone_s: seconds(meta.deletion_timestamp.as_ref()),
+        grace_s: meta.deletion_grace_period_seconds.unwrap_or(0).max(0),
         is_lease: settings.leases.has(pod),
         is_owned: meta
             .owner_references

@@ -7,6 +7,7 @@ use pleach_daemon::snapshot::Phase;
 use crate::config::Settings;
 use crate::job_pods::JobPods;
 use crate::node::unit_name;
+use crate::pod::PodSeen;
 
 /// What is taken of each unit, GPUs.
 #[derive(Clone, Debug, Default)]
@@ -32,8 +33,8 @@ impl Usage {
         add(&mut self.by_pods, unit, num);
     }
 
-    /// A job stands so. Pods of it that are ending, on `ending`, hold the places of those that are to come.
-    pub fn add_job(&mut self, phase: &Phase, job: &JobPods, ending: &[String], settings: &Settings) {
+    /// A job stands so. Pods of it that are ending while others are there hold the places of those that are to come.
+    pub fn add_job(&mut self, phase: &Phase, job: &JobPods, ending: &[PodSeen], settings: &Settings) {
         let Some(gpus) = job.pods.first().map(|pod| pod.num_gpus) else {
             return;
         };
@@ -54,7 +55,11 @@ impl Usage {
             return;
         }
         for (unit, num) in &job.seats {
-            let num_ending = ending.iter().filter(|other| *other == unit).count();
+            let is_there = |pod: &&PodSeen| {
+                let node = pod.node.as_deref();
+                node.is_some_and(|node| unit_name(node, &pod.resource, settings) == *unit)
+            };
+            let num_ending = ending.iter().filter(is_there).count();
             let gone = of(&bound, unit).saturating_add(u32::try_from(num_ending).unwrap_or(u32::MAX));
             let open = num.saturating_sub(gone).saturating_mul(gpus);
             let num_pinned = of(&pinned, unit).saturating_mul(gpus);

@@ -11,7 +11,7 @@ use pleach_kubernetes::observe::observe;
 use serde_json::{Value, json};
 
 /// Leases are in namespace `serve`.
-fn leases() -> LeaseSettings {
+pub fn leases() -> LeaseSettings {
     LeaseSettings {
         namespaces: vec!["serve".into()],
         ..LeaseSettings::default()
@@ -32,14 +32,14 @@ fn settings(folder: &tempfile::TempDir) -> Settings {
 }
 
 /// A replica that its Deployment's ReplicaSet has made.
-fn replica(name: &str, gpus: u32) -> Value {
+pub fn replica(name: &str, gpus: u32) -> Value {
     let mut pod = owned(pod(name, gpus));
     pod["metadata"]["namespace"] = json!("serve");
     pod["metadata"]["creationTimestamp"] = json!(time(NOW_S));
     pod
 }
 
-fn world(nodes: &[(&str, u32)]) -> World {
+pub fn world(nodes: &[(&str, u32)]) -> World {
     let mut world = World {
         life_ms: 1_000_000_000,
         now_s: Some(NOW_S),
@@ -52,16 +52,16 @@ fn world(nodes: &[(&str, u32)]) -> World {
 }
 
 /// A cluster whose clock the test has, and its controller.
-struct Site {
-    fake: Fake,
+pub struct Site {
+    pub fake: Fake,
     settings: Settings,
-    controller: Controller,
+    pub controller: Controller,
     now_s: i64,
     _folder: tempfile::TempDir,
 }
 
 impl Site {
-    async fn new(world: World, policy: &str, change: impl FnOnce(&mut Settings)) -> Site {
+    pub async fn new(world: World, policy: &str, change: impl FnOnce(&mut Settings)) -> Site {
         let folder = tempfile::tempdir().unwrap();
         let mut settings = settings(&folder);
         change(&mut settings);
@@ -78,23 +78,23 @@ impl Site {
     }
 
     /// A round, so many seconds later.
-    async fn round(&mut self, after_s: i64) -> Vec<String> {
+    pub async fn round(&mut self, after_s: i64) -> Vec<String> {
         self.now_s += after_s;
         self.fake.world.lock().unwrap().now_s = Some(self.now_s);
         self.controller.round(self.now_s).await
     }
 
     /// Schedulers, kubelets and controllers look once.
-    fn tick(&self) {
+    pub fn tick(&self) {
         self.fake.world.lock().unwrap().tick();
     }
 
-    fn add(&self, pod: Value) {
+    pub fn add(&self, pod: Value) {
         self.fake.world.lock().unwrap().add_pod(pod);
     }
 
     /// Jobs that start one after the other, each so many seconds after the one before, and run.
-    async fn run(&mut self, jobs: &[(&str, u32, i64)]) {
+    pub async fn run(&mut self, jobs: &[(&str, u32, i64)]) {
         for (name, gpus, after_s) in jobs {
             self.add(owned(pod(name, *gpus)));
             self.round(*after_s).await;
@@ -107,20 +107,20 @@ impl Site {
         }
     }
 
-    fn node_of(&self, start: &str) -> Option<String> {
+    pub fn node_of(&self, start: &str) -> Option<String> {
         self.fake.world.lock().unwrap().node_of(start).map(str::to_owned)
     }
 
-    fn num_evicted(&self) -> u64 {
+    pub fn num_evicted(&self) -> u64 {
         self.fake.world.lock().unwrap().num_evicted
     }
 
-    fn lifted(&self) -> Vec<String> {
+    pub fn lifted(&self) -> Vec<String> {
         self.fake.world.lock().unwrap().lifted.clone()
     }
 
     /// Pods that are being stopped, by name.
-    fn ending(&self) -> Vec<String> {
+    pub fn ending(&self) -> Vec<String> {
         let world = self.fake.world.lock().unwrap();
         let ending = world.pods.iter();
         let ending = ending.filter(|(_, pod)| !pod["metadata"]["deletionTimestamp"].is_null());

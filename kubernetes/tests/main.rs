@@ -21,3 +21,4 @@ mod operator;
 mod order;
 mod server;
 mod simulated;
+mod yielding;

@@ -467,6 +467,7 @@ async fn play(seed: u64, has_leases: bool) -> Result<(u64, u64, u64), String> {
                 namespaces: vec!["team".into()],
                 priority_classes: vec!["serving".into()],
                 checkpoint_s: Some(60.0),
+                ..LeaseSettings::default()
             },
             false => LeaseSettings::default(),
         },

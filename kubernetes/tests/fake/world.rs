@@ -43,6 +43,8 @@ pub struct World {
     /// UIDs whose gate was lifted.
     pub lifted: Vec<String>,
     pub num_evicted: u64,
+    /// Whether controllers make a pod anew when it is told to end, as those of Jobs do, and not when it has ended.
+    pub makes_anew_at_once: bool,
     /// Pods that a disruption budget keeps.
     pub budgeted: BTreeSet<String>,
     /// Pods that vanish when they are patched next.
@@ -223,9 +225,15 @@ impl World {
             ));
         }
         if pod["metadata"]["deletionTimestamp"].is_null() {
-            let now = self.now_s.map(super::time);
-            pod["metadata"]["deletionTimestamp"] = json!(now.unwrap_or("2026-01-01T00:00:00Z".into()));
+            let grace_s = pod["spec"]["terminationGracePeriodSeconds"].as_i64().unwrap_or(0);
+            let gone = self.now_s.map(|now_s| super::time(now_s + grace_s));
+            pod["metadata"]["deletionTimestamp"] = json!(gone.unwrap_or("2026-01-01T00:00:00Z".into()));
+            pod["metadata"]["deletionGracePeriodSeconds"] = json!(grace_s);
             self.num_evicted += 1;
+            if self.makes_anew_at_once && !pod["metadata"]["ownerReferences"].is_null() {
+                let pod = pod.clone();
+                self.make_anew(pod);
+            }
         }
         Ok(())
     }
@@ -242,7 +250,7 @@ impl World {
             }
             if !pod["metadata"]["deletionTimestamp"].is_null() {
                 self.pods.remove(&key);
-                if !pod["metadata"]["ownerReferences"].is_null() {
+                if !self.makes_anew_at_once && !pod["metadata"]["ownerReferences"].is_null() {
                     self.make_anew(pod);
                 }
             } else if let Some(end) = self.ends.get(&uid) {
@@ -267,7 +275,9 @@ impl World {
             .to_owned();
         meta["name"] = json!(format!("{name}x{}", self.number));
         meta["uid"] = json!(format!("123e4567-e89b-42d3-b456-{:012x}", self.number));
-        meta.as_object_mut().unwrap().remove("deletionTimestamp");
+        for key in ["deletionTimestamp", "deletionGracePeriodSeconds"] {
+            meta.as_object_mut().unwrap().remove(key);
+        }
         meta["annotations"]
             .as_object_mut()
             .map(|all| all.remove("pleach/decided"));

@@ -51,6 +51,21 @@ impl Cluster {
         shape.tasks.num_on(spare.num_gpus.min(served))
     }
 
+    /// What jobs would give back of each node: GPUs, and what comes with them.
+    pub(super) fn given_by(&self, jobs: impl Iterator<Item = JobId>) -> BTreeMap<NodeId, (u64, Spare)> {
+        let mut given: BTreeMap<NodeId, (u64, Spare)> = BTreeMap::new();
+        for id in jobs {
+            let job = &self.jobs[id.index()];
+            let with = self.shape(job.granted);
+            for slice in &job.placement {
+                let (gpus, spare) = given.entry(slice.node).or_default();
+                *gpus |= slice.gpus;
+                spare.add(Spare::of(with, slice.num_gpus()));
+            }
+        }
+        given
+    }
+
     fn count_room(&self, kind: GpuTypeId, tasks: Tasks) -> TypeRoom {
         let room = |node: &Node| tasks.num_on(node.num_gpus);
         let nodes = self.nodes.iter().filter(|node| node.gpu_type == kind);
@@ -90,17 +105,7 @@ impl Cluster {
         if tasks.is_any() {
             return self.place_over(kind, num_gpus, victims, out);
         }
-        // What victims give back: GPUs, and what comes with them.
-        let mut given: BTreeMap<NodeId, (u64, Spare)> = BTreeMap::new();
-        for victim in victims {
-            let job = &self.jobs[victim.index()];
-            let with = self.shape(job.granted);
-            for slice in &job.placement {
-                let (gpus, spare) = given.entry(slice.node).or_default();
-                *gpus |= slice.gpus;
-                spare.add(Spare::of(with, slice.num_gpus()));
-            }
-        }
+        let given = self.given_by(victims.iter().copied());
         // Whether nobody gives way there, GPUs for whole tasks, the node and its GPUs.
         let mut nodes: Vec<(bool, u32, NodeId, u64)> = Vec::new();
         for (id, node) in self.nodes.iter().enumerate() {
@@ -150,11 +155,11 @@ fn fill(nodes: &[(bool, u32, NodeId, u64)], (tasks, num_gpus): (Tasks, u32), out
 }
 
 /// What a node has to spare.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Spare {
-    num_gpus: u32,
-    cpu_milli: u32,
-    memory_mib: u32,
+    pub(super) num_gpus: u32,
+    pub(super) cpu_milli: u32,
+    pub(super) memory_mib: u32,
 }
 
 impl Spare {
@@ -180,6 +185,20 @@ impl Spare {
         self.num_gpus += more.num_gpus;
         self.cpu_milli += more.cpu_milli;
         self.memory_mib += more.memory_mib;
+    }
+
+    /// What is still missing to so much.
+    pub(super) fn lacks(self, wanted: Spare) -> Spare {
+        Spare {
+            num_gpus: wanted.num_gpus.saturating_sub(self.num_gpus),
+            cpu_milli: wanted.cpu_milli.saturating_sub(self.cpu_milli),
+            memory_mib: wanted.memory_mib.saturating_sub(self.memory_mib),
+        }
+    }
+
+    /// Whether it is as much of each.
+    pub(super) fn covers(self, wanted: Spare) -> bool {
+        self.lacks(wanted) == Spare::default()
     }
 
     fn take(&mut self, less: Spare) {

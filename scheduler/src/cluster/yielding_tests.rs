@@ -12,6 +12,17 @@ use crate::ids::{ClassId, TenantId};
 
 /// Nodes of 4 GPUs, a rack each; a restart costs 30 s, a checkpoint is written after 100 s of work each time, and none at a stop.
 fn cluster(num_nodes: u32) -> Cluster {
+    cluster_of(&ClusterSpec::uniform(num_nodes, 4, 1))
+}
+
+/// The same with 16 cores and 64 GiB on each of the nodes, of 6 GPUs.
+fn cluster_with_hosts(num_nodes: u32) -> Cluster {
+    let mut spec = ClusterSpec::uniform(num_nodes, 6, 1);
+    (spec.node_groups[0].cpu_cores, spec.node_groups[0].memory_gib) = (16.0, 64.0);
+    cluster_of(&spec)
+}
+
+fn cluster_of(spec: &ClusterSpec) -> Cluster {
     let class = ModelClass {
         name: "any".into(),
         speed: vec![1.0],
@@ -25,12 +36,17 @@ fn cluster(num_nodes: u32) -> Cluster {
         stop_grace_s: Some(0.0),
         ..Capabilities::DEFAULT.with(ActionKind::Preempt)
     };
-    Cluster::new(&ClusterSpec::uniform(num_nodes, 4, 1), &[class], capabilities).unwrap()
+    Cluster::new(spec, &[class], capabilities).unwrap()
 }
 
 fn demand(cluster: &mut Cluster, num_gpus: u32) -> Demand {
+    cluster.demand_of(&request(num_gpus, (0, 0))).unwrap()
+}
+
+/// So many GPUs on one node, each with so many cores and GiB.
+fn request(num_gpus: u32, (cores, gib): (u32, u32)) -> Submission {
     let nodes_max = u16::from(num_gpus > 1);
-    let request = Submission {
+    Submission {
         tenant: TenantId(0),
         class: ClassId(0),
         num_gpus,
@@ -43,10 +59,11 @@ fn demand(cluster: &mut Cluster, num_gpus: u32) -> Demand {
                 nodes_max,
                 ..Tasks::ANY
             },
+            cpu_cores: f64::from(cores),
+            memory_gib: f64::from(gib),
             ..Resources::WHOLE_GPU
         },
-    };
-    cluster.demand_of(&request).unwrap()
+    }
 }
 
 /// Jobs of so many GPUs, each started so many seconds after the one before, as far as they fit.
@@ -88,7 +105,61 @@ fn least(cluster: &Cluster, num_gpus: u32) -> Option<f64> {
     best
 }
 
+/// The least loss of all sets of running jobs without which a demand is placed, each tried out.
+fn least_tried(cluster: &Cluster, demand: Demand) -> Option<f64> {
+    let running: Vec<JobId> = cluster.running().collect();
+    let mut best: Option<f64> = None;
+    for set in 0..1_u32 << running.len() {
+        let stopped = running.iter().enumerate().filter(|(at, _)| set >> at & 1 == 1);
+        let stopped: Vec<JobId> = stopped.map(|(_, id)| *id).collect();
+        let loss: f64 = stopped.iter().map(|id| cluster.stop_loss_gpu_s(*id)).sum();
+        if best.is_some_and(|best| loss >= best) {
+            continue;
+        }
+        let mut tables = cluster.clone();
+        stopped.iter().for_each(|id| tables.preempt(*id));
+        best = tables.place_demand(demand).map(|_| loss).or(best);
+    }
+    best
+}
+
 proptest! {
+    #[test]
+    fn where_cpu_and_memory_are_scarcer_than_gpus_nobody_yields_in_vain_and_no_others_would_lose_less(
+        jobs in proptest::collection::vec((1_u32..=3, 0_u32..250, 0_u32..=8, 0_u32..=30), 1..9),
+        num_gpus in 1_u32..=3,
+        inputs in (0_u32..=8, 0_u32..=30),
+    ) {
+        let mut cluster = cluster_with_hosts(2);
+        for (num_gpus, after_s, cores, gib) in jobs {
+            cluster.advance(Time(cluster.now().0 + i64::from(after_s) * 1_000_000));
+            // Beyond a node's it is refused.
+            let Ok(id) = cluster.submit(request(num_gpus, (cores, gib))) else { continue };
+            let mut slices = Vec::new();
+            match cluster.place_job(Template::Fragments, crate::GpuTypeId(0), id, &mut slices) {
+                true => cluster.start(id, Placement::from_slice(&slices)),
+                false => cluster.withdraw(id),
+            }
+        }
+        cluster.advance(Time(cluster.now().0 + 70_000_000));
+        let Ok(demand) = cluster.demand_of(&request(num_gpus, inputs)) else { return Ok(()) };
+        let wanted = least_tried(&cluster, demand);
+        let before = cluster.num_running();
+        let room = cluster.make_room(demand, &|_| true);
+        let loss = room.as_ref().map(|room| room.stopped.iter().map(|(_, loss)| loss).sum::<f64>());
+        let is_same = match (loss, wanted) {
+            (Some(loss), Some(wanted)) => (loss - wanted).abs() < 1e-6,
+            (loss, wanted) => loss.is_none() && wanted.is_none(),
+        };
+        prop_assert!(is_same, "{room:?} instead of {wanted:?}");
+        prop_assert_eq!(before - cluster.num_running(), room.as_ref().map_or(0, |room| room.stopped.len()));
+        if let Some(room) = room {
+            let id = cluster.submit(request(num_gpus, inputs)).unwrap();
+            cluster.start(id, room.placement);
+        }
+        cluster.check();
+    }
+
     #[test]
     fn no_other_jobs_would_lose_less_than_those_that_are_stopped(
         jobs in proptest::collection::vec((1_u32..=6, 0_u32..250), 1..10),
@@ -186,4 +257,61 @@ fn leases_and_nodes_that_take_no_jobs_make_room_for_nobody() {
     let before = tables.num_running();
     assert_eq!(tables.make_room(wide, &|_| true), None);
     assert_eq!(tables.num_running(), before);
+}
+
+/// A node of 6 GPUs and 16 cores runs a job of one GPU with 8 cores and one with 6. GPUs are free: for these alone nobody would be
+/// stopped.
+#[test]
+fn a_node_that_lacks_cpus_alone_is_made_room_for_on() {
+    let mut cluster = cluster_with_hosts(1);
+    let ids = [(8, 0b1), (6, 0b10)].map(|(cores, gpus)| {
+        let id = cluster.submit(request(1, (cores, 1))).unwrap();
+        let node = NodeId(0);
+        cluster.start(id, Placement::from_slice(&[Slice { node, gpus }]));
+        cluster.advance(Time(cluster.now().0 + 10_000_000));
+        id
+    });
+    let demand = cluster.demand_of(&request(1, (8, 1))).unwrap();
+    let room = cluster.find_room(demand, &|_| true).unwrap();
+    // 2 cores are free: both would do, and the later one has less to lose.
+    assert_eq!(room.stopped, [(ids[1], 40.0)]);
+    assert_eq!(room.placement[0].gpus, 0b10);
+    // Of 10 cores only the first gives enough alone.
+    let demand = cluster.demand_of(&request(1, (10, 1))).unwrap();
+    assert_eq!(
+        cluster.find_room(demand, &|_| true).unwrap().stopped,
+        [(ids[0], 50.0)]
+    );
+    let demand = cluster.demand_of(&request(1, (16, 1))).unwrap();
+    let both = cluster.find_room(demand, &|_| true).unwrap();
+    assert_eq!(both.stopped, [(ids[1], 40.0), (ids[0], 50.0)]);
+    assert_eq!(cluster.find_room(demand, &|id| id == ids[0]), None);
+    assert_eq!(cluster.num_running(), 2);
+}
+
+#[test]
+fn of_more_jobs_than_all_choices_are_kept_of_some_make_room_all_the_same() {
+    let spare = |num_gpus, cpu_milli, memory_mib| Spare {
+        num_gpus,
+        cpu_milli,
+        memory_mib,
+    };
+    let gives: Vec<Give> = (0..64_u32)
+        .map(|at| Give {
+            loss_gpu_s: f64::from(1 + at * 37 % 64),
+            spare: spare(1, 1 + at * 29 % 61, 1 + at * 43 % 59),
+        })
+        .collect();
+    let need = spare(20, 900, 900);
+    let (loss, chosen) = cheapest_of_all(&gives, need).unwrap();
+    let mut given = Spare::default();
+    let mut sum = 0.0;
+    for (at, give) in gives.iter().enumerate().filter(|(at, _)| chosen >> at & 1 == 1) {
+        assert!(at < 64);
+        given.add(give.spare);
+        sum += give.loss_gpu_s;
+    }
+    assert!(given.covers(need) && (sum - loss).abs() < 1e-9);
+    let all = spare(64, u32::MAX, 0);
+    assert!(cheapest_of_all(&gives, all).is_none());
 }

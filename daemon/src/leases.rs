@@ -3,8 +3,9 @@
 //! Who is a lease is for an operator to say, and for a batch system to tell ([`Terms::is_lease`]). Those that wait are placed before
 //! the policy is asked, an earlier one before a later one: on free GPUs; else they wait for GPUs that somebody is already being
 //! stopped on; else, where jobs may be stopped, on those of the jobs whose stop loses least, by the simulator's rule
-//! ([`Cluster::make_room`]); else free GPUs of one node are kept for them. A lease for which jobs are stopped is let go in a later
-//! round, once the GPUs are free: nothing is lost where a driver ends in between.
+//! ([`Cluster::find_room`]); else free GPUs of one node are kept for them. A lease for which jobs are stopped is let go in a later
+//! round, once the GPUs are free: nothing is lost where a driver ends in between. Nobody is stopped for a lease that then cannot be
+//! had, and whoever is stopped waits for the next round: it still runs in this one.
 //!
 //! [`Terms::is_lease`]: crate::snapshot::Terms::is_lease
 
@@ -22,6 +23,11 @@ use crate::fleet::{Fleet, keep};
 use crate::memory::Memory;
 use crate::record::Planned;
 use crate::snapshot::{JobSeen, Phase, Snapshot};
+
+/// Most times that a round looks for jobs to stop; leases beyond that get free GPUs alone, and are looked at first in the next
+/// round, where the earlier ones wait for GPUs that are being given back. *Ours*: each is a look at every job that runs, and each
+/// stop a request to the batch system. A count and not a time: a round that was written down is decided again to the same bits.
+const SEARCHES_MAX: usize = 100;
 
 /// Leases of the last round, for an operator.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -86,8 +92,8 @@ impl LeaseStatus {
     }
 }
 
-/// Places the leases that wait in the tables, and says what is to be done for them, in its order. Who is left waiting stands in
-/// [`Fleet::left_out`].
+/// Places the leases that wait in the tables, and says what is to be done for them, in its order; none if it was too late, which is
+/// asked before each. Who is left waiting, or is stopped, stands in [`Fleet::left_out`].
 ///
 /// [`Fleet::left_out`]: crate::fleet::Fleet::left_out
 #[must_use]
@@ -96,10 +102,11 @@ pub fn place(
     snapshot: &Snapshot,
     memory: &Memory,
     settings: &RoundSettings,
-) -> Vec<Planned> {
+    is_late: &mut dyn FnMut() -> bool,
+) -> Option<Vec<Planned>> {
     let waiting = std::mem::take(&mut fleet.leases);
     if waiting.is_empty() {
-        return Vec::new();
+        return Some(Vec::new());
     }
     let may_be_stopped = |job: &&JobSeen| job.phase == Phase::Running && !memory.stays(job.id);
     let running = snapshot.jobs.iter().filter(|_| settings.preemption);
@@ -112,9 +119,14 @@ pub fn place(
             .filter_map(|(id, name)| Some((id, *snapshot.site.leaving.get(name)?)))
             .collect(),
         vacated: BTreeMap::new(),
+        hopeless: BTreeSet::new(),
+        searches_left: SEARCHES_MAX,
         planned: Vec::new(),
     };
     for record in &waiting {
+        if is_late() {
+            return None;
+        }
         if let Err(why) = round.place(fleet, record) {
             fleet.left_out.insert(record.job, why);
         }
@@ -126,7 +138,15 @@ pub fn place(
             fleet.cluster.keep(&[Slice { node, gpus }]);
         }
     }
-    round.planned
+    // They run until they have left: nothing of theirs can start before.
+    for planned in &round.planned {
+        if planned.decision.action == Action::Preempt {
+            fleet.cluster.withdraw(planned.decision.row);
+            let why = "it is being stopped for a lease";
+            fleet.left_out.insert(planned.job(), why.to_owned());
+        }
+    }
+    Some(round.planned)
 }
 
 /// The leases of a round under way.
@@ -137,6 +157,10 @@ struct Leases {
     leaving: BTreeMap<NodeId, u32>,
     /// GPUs of jobs that are stopped in this round.
     vacated: BTreeMap<NodeId, u64>,
+    /// What nobody can make room for, as long as nobody else is stopped.
+    hopeless: BTreeSet<Demand>,
+    /// How often jobs to stop may still be looked for.
+    searches_left: usize,
     planned: Vec<Planned>,
 }
 
@@ -146,18 +170,28 @@ impl Leases {
         let cluster = &mut fleet.cluster;
         let demand = cluster.demand_of(&record.request);
         let demand = demand.map_err(|error| format!("it is a lease, and {error}"))?;
-        if let Some(room) = cluster.make_room(demand, &|_| false) {
-            return self.grant(fleet, record, &room);
-        }
-        if let Some(node) = self.leaving_for(cluster, demand) {
-            let why = format!(
-                "it is a lease and waits for GPUs of {}",
-                fleet.nodes[node.index()]
-            );
-            return Err(why + " that are being given back");
-        }
-        if let Some(room) = cluster.make_room(demand, &|id| self.stoppable.contains(&id)) {
-            return self.grant(fleet, record, &room);
+        if !self.hopeless.contains(&demand) {
+            if let Some(room) = cluster.find_room(demand, &|_| false) {
+                return self.grant(fleet, record, &room);
+            }
+            if let Some(node) = self.leaving_for(cluster, demand) {
+                let why = format!(
+                    "it is a lease and waits for GPUs of {}",
+                    fleet.nodes[node.index()]
+                );
+                return Err(why + " that are being given back");
+            }
+            if !self.stoppable.is_empty() {
+                let Some(left) = self.searches_left.checked_sub(1) else {
+                    let why = "it is a lease, and for earlier ones jobs to stop were looked for";
+                    return Err(format!("{why} {SEARCHES_MAX} times, as often as in a round"));
+                };
+                self.searches_left = left;
+            }
+            if let Some(room) = cluster.find_room(demand, &|id| self.stoppable.contains(&id)) {
+                return self.grant(fleet, record, &room);
+            }
+            self.hopeless.insert(demand);
         }
         let kept = keep_most(cluster, demand, &self.leaving);
         let on = kept.map_or_else(String::new, |node| {
@@ -167,10 +201,16 @@ impl Leases {
         Err(format!("it is a lease, and no node has the GPUs for it{on}"))
     }
 
-    /// Starts a lease in the tables. Jobs that were stopped for it, or for one before it, have to leave first.
+    /// Starts a lease in the tables, and stops the jobs that have to leave before it can. Nothing has changed where it is refused.
     fn grant(&mut self, fleet: &mut Fleet, record: &JobRecord, room: &Room) -> Result<(), String> {
         let cluster = &mut fleet.cluster;
-        let admitted = cluster.admit_lease(record).map_err(|error| error.to_string())?;
+        let admitted = cluster.admit_lease(record);
+        let admitted = admitted.map_err(|error| format!("it is a lease, and {error}"))?;
+        for (job, _) in &room.stopped {
+            cluster.preempt(*job);
+            // More may be free now than the lease takes.
+            self.hopeless.clear();
+        }
         cluster.start(admitted, room.placement.clone());
         let mut decisions = Vec::new();
         cluster.take_decisions(&mut decisions);

@@ -164,7 +164,9 @@ fn settle(
         let Some(mut fleet) = fleet::build_without(snapshot, memory, settings, all_wait, &bars)? else {
             return Ok(Some(Settled::default()));
         };
-        let for_leases = leases::place(&mut fleet, snapshot, memory, settings);
+        let Some(for_leases) = leases::place(&mut fleet, snapshot, memory, settings, is_late) else {
+            return Ok(None);
+        };
         let is_asked = fleet.cluster.num_pending() > 0;
         let aside = loaded.aside(&fleet.cluster).filter(|_| is_asked);
         let Some(mut decided) = decide(snapshot, &mut fleet, loaded, is_late)? else {

@@ -52,7 +52,8 @@ pub fn answer(
     let Some(mut fleet) = fleet::build_without(snapshot, memory, settings, true, &bars)? else {
         return Ok(text + "No node has a GPU to give.");
     };
-    let for_leases = leases::place(&mut fleet, snapshot, memory, settings);
+    let for_leases = leases::place(&mut fleet, snapshot, memory, settings, &mut || false);
+    let for_leases = for_leases.unwrap_or_default();
     if let Some(planned) = for_leases.iter().find(|planned| planned.job() == id) {
         let does = match planned.decision.action {
             Action::Reserve => "GPUs are being freed for it".to_owned(),

@@ -15,13 +15,22 @@ fn lease(number: u64, gpus_per_node: u32) -> JobSeen {
 }
 
 fn planned(snapshot: &Snapshot, memory: &Memory, settings: &RoundSettings) -> round::Plan {
+    planned_until(snapshot, memory, settings, &mut || false)
+}
+
+fn planned_until(
+    snapshot: &Snapshot,
+    memory: &Memory,
+    settings: &RoundSettings,
+    is_late: &mut dyn FnMut() -> bool,
+) -> round::Plan {
     let mut policy = Loaded::heuristic("fifo-skip").unwrap();
     let mut fallback = Loaded::heuristic("fifo").unwrap();
     let mut deciders = Deciders {
         policy: &mut policy,
         fallback: &mut fallback,
     };
-    round::plan(snapshot, memory, &mut deciders, settings, false, &mut || false).unwrap()
+    round::plan(snapshot, memory, &mut deciders, settings, false, is_late).unwrap()
 }
 
 /// What the simulator asks for where a service wants one more replica.
@@ -97,10 +106,11 @@ fn the_simulator_and_the_daemon_stop_the_same_jobs_for_a_lease() {
         snapshot.jobs.push(lease(100_000 + number, wanted));
         let plan = planned(&snapshot, &memory, &settings);
         let ours = plan.decisions[..plan.num_for_leases].iter();
-        let ours: Vec<ExternalId> = ours
+        let stops: Vec<_> = ours
             .filter(|planned| planned.decision.action == Action::Preempt)
-            .map(|planned| planned.job())
+            .map(|planned| planned.decision.clone())
             .collect();
+        let ours: Vec<ExternalId> = stops.iter().map(|stop| stop.job).collect();
         let mut tables = cluster.clone();
         let demand = tables.demand_of(&request(wanted)).unwrap();
         let room = tables.make_room(demand, &|_| true).unwrap();
@@ -116,9 +126,9 @@ fn the_simulator_and_the_daemon_stop_the_same_jobs_for_a_lease() {
         // Now and then it is carried out: jobs with a past come back.
         if numbers.next(4) == 0 {
             let fleet = plan.fleet.unwrap();
-            for job in &ours {
-                memory.preempted(&fleet.cluster, *job, fleet.cluster.find(*job).unwrap());
-                cluster.preempt(cluster.find(*job).unwrap());
+            for stop in &stops {
+                memory.preempted(&fleet.cluster, stop.job, stop.row);
+                cluster.preempt(cluster.find(stop.job).unwrap());
             }
             cluster.take_decisions(&mut Vec::new());
         }
@@ -140,7 +150,11 @@ fn runs(number: u64, gpus: u32, node: &str, since_s: i64) -> JobSeen {
 }
 
 fn full(jobs: Vec<JobSeen>) -> Snapshot {
-    let mut snapshot = empty(2);
+    full_of(2, jobs)
+}
+
+fn full_of(num_nodes: usize, jobs: Vec<JobSeen>) -> Snapshot {
+    let mut snapshot = empty(num_nodes);
     for job in jobs.iter().filter(|job| job.phase == Phase::Running) {
         let row = snapshot.nodes.iter().position(|node| node.name == job.nodes[0]);
         snapshot.nodes[row.unwrap()].num_gpus_used += job.num_gpus();
@@ -270,4 +284,112 @@ fn who_could_not_be_stopped_is_left_alone_for_a_minute_and_others_yield() {
         told(&planned(&snapshot, &memory, &settings)),
         ["Preempt 2 g1", "Reserve 4 "]
     );
+}
+
+#[test]
+fn nobody_is_stopped_for_a_lease_that_is_refused_then() {
+    let (memory, settings) = (Memory::default(), settings());
+    // A job of the lease's own number runs.
+    let snapshot = full(vec![
+        runs(1, 4, "g0", 10),
+        runs(2, 4, "g1", 100),
+        waiting(3, 1, 1, 100),
+        lease(1, 1),
+    ]);
+    let plan = planned(&snapshot, &memory, &settings);
+    assert_eq!(told(&plan), [""; 0]);
+    let fleet = plan.fleet.unwrap();
+    assert_eq!((fleet.cluster.num_running(), fleet.cluster.num_free()), (2, 0));
+    assert!(fleet.left_out[&ExternalId::number(1)].starts_with("it is a lease, and "));
+}
+
+#[test]
+fn who_is_stopped_for_a_lease_is_not_started_elsewhere_in_the_same_round() {
+    let (memory, settings) = (Memory::default(), settings());
+    // A GPU of g0 stays free, and job 2 would fit there.
+    let jobs = [
+        runs(1, 3, "g0", 100),
+        runs(2, 1, "g1", 100),
+        runs(5, 2, "g1", 100),
+    ];
+    let snapshot = full(jobs.into_iter().chain([lease(4, 2)]).collect());
+    for policy in ["fifo-skip", "las-deal"] {
+        let mut policy = Loaded::driving(policy, &settings).unwrap();
+        let mut fallback = Loaded::heuristic("fifo").unwrap();
+        let mut deciders = Deciders {
+            policy: &mut policy,
+            fallback: &mut fallback,
+        };
+        let plan = round::plan(&snapshot, &memory, &mut deciders, &settings, false, &mut || false).unwrap();
+        assert_eq!(told(&plan), ["Preempt 2 g1", "Reserve 4 "]);
+        let fleet = plan.fleet.unwrap();
+        assert_eq!(
+            fleet.left_out[&ExternalId::number(2)],
+            "it is being stopped for a lease"
+        );
+        // What it had received is remembered from its row.
+        assert!(fleet.cluster.job(plan.decisions[0].decision.row).attained_gpu_s > 0.0);
+        fleet.cluster.check();
+    }
+    // Who waited before has the free GPU.
+    let mut snapshot = snapshot;
+    snapshot.jobs.push(waiting(6, 1, 1, 100));
+    let plan = planned(&snapshot, &memory, &settings);
+    assert_eq!(told(&plan), ["Preempt 2 g1", "Reserve 4 ", "Start 6 g0"]);
+}
+
+#[test]
+fn leases_have_the_time_of_a_round_and_no_more() {
+    let (memory, settings) = (Memory::default(), settings());
+    let snapshot = full(vec![runs(1, 4, "g0", 10), lease(4, 1), lease(5, 1), lease(6, 1)]);
+    let mut num_asked = 0;
+    let plan = planned_until(&snapshot, &memory, &settings, &mut || {
+        num_asked += 1;
+        num_asked > 2
+    });
+    // The third lease is too late, so the fallback answers, of whom nobody asks.
+    assert_eq!(num_asked, 3);
+    assert!(plan.fallback.unwrap().contains("was not done within"));
+    assert_eq!(plan.num_for_leases, 3);
+}
+
+#[test]
+fn a_round_stops_jobs_for_a_hundred_leases_and_the_others_are_looked_at_in_the_next_one() {
+    let (memory, settings) = (Memory::default(), settings());
+    let num_nodes = 120;
+    let running = (0..num_nodes).map(|node| runs(1 + node as u64, 4, &format!("g{node}"), 100));
+    let leases = (0..110).map(|number| lease(1000 + number, 4));
+    let mut snapshot = full_of(num_nodes, running.chain(leases).collect());
+    let num_stops = |plan: &round::Plan| {
+        let decisions = plan.decisions.iter();
+        decisions
+            .filter(|planned| planned.decision.action == Action::Preempt)
+            .count()
+    };
+    let plan = planned(&snapshot, &memory, &settings);
+    assert_eq!(num_stops(&plan), 100);
+    let left_out = &plan.fleet.as_ref().unwrap().left_out;
+    assert!(left_out[&ExternalId::number(1100)].contains("looked for 100 times"));
+    // They end, and the first hundred wait for them.
+    for planned in &plan.decisions {
+        if planned.decision.action == Action::Preempt {
+            snapshot.jobs.retain(|job| job.id != planned.job());
+            snapshot.site.leaving.insert(planned.nodes[0].clone(), 4);
+        }
+    }
+    let plan = planned(&snapshot, &memory, &settings);
+    assert_eq!(num_stops(&plan), 10);
+    // Three hundred that cannot be had are one look, and do not keep others out.
+    let mut snapshot = full(vec![runs(1, 4, "g0", 10), runs(2, 4, "g1", 10)]);
+    snapshot
+        .jobs
+        .extend((0..300).map(|number| lease(1000 + number, 4)));
+    snapshot.jobs.push(lease(2000, 1));
+    let mut held = lease(3000, 4);
+    (held.phase, held.start_s, held.nodes) = (Phase::Running, Some(EPOCH_S - 9), vec!["g0".into()]);
+    snapshot.jobs[0] = held;
+    let plan = planned(&snapshot, &memory, &settings);
+    assert_eq!(told(&plan), ["Preempt 2 g1", "Reserve 1000 "]);
+    let left_out = &plan.fleet.as_ref().unwrap().left_out;
+    assert!(left_out[&ExternalId::number(2000)].contains("no node has the GPUs for it"));
 }

@@ -2,9 +2,10 @@
 
 use pleach_scheduler::ConfigError;
 use pleach_scheduler::portable_math::exp;
+use pleach_serving::Reward;
 use pleach_serving::functions::{
-    Arrivals, Configuration, Dispatcher, Function, Gaps, Graph, Late, Outcome, POLICIES, Platform, Sharing,
-    State, Work, by_name, simulate, surface,
+    Arrivals, Configuration, Dispatcher, Dispatching, Function, Gaps, Graph, Late, Outcome, POLICIES,
+    Platform, Sharing, State, Work, by_name, simulate, surface,
 };
 use pleach_workloads::Seed;
 use proptest::prelude::*;
@@ -226,7 +227,7 @@ proptest! {
     #[test]
     fn no_request_is_lost_or_served_twice_whatever_the_rule(
         seed in any::<u64>(), place in 0_usize..9, load in 0.2_f64..4.0, late in 0_usize..3, is_mig in any::<bool>(),
-        nodes in 1_u16..20, prewarmed in 0_u16..4, surface in 0_usize..2,
+        nodes in 1_u16..20, prewarmed in 0_u16..4, surface in 0_usize..2, keeps in any::<bool>(),
     ) {
         let work = surface::work(["assumed", "infless"][surface]).unwrap();
         let platform = Platform {
@@ -238,7 +239,8 @@ proptest! {
         };
         let mut arrivals = Arrivals::of_setting("moderate-normal", ["assumed", "infless"][surface], 300).unwrap();
         arrivals.load = load;
-        let name = POLICIES[place].name;
+        // Who makes no container while the function has others gets one all the same where those never take the batch.
+        let name = &format!("{}{}", POLICIES[place].name, if keeps { ":warm=true:cold=false" } else { "" });
         let inner = by_name(name, &work, &platform, arrivals.slo).unwrap();
         let mut witness = Witness { inner, most_waiting: 0 };
         let outcome = simulate(&work, &platform, &arrivals, &mut witness, Seed(seed)).unwrap();
@@ -285,6 +287,13 @@ fn settings_out_of_range_and_names_that_are_not_there_are_refused() {
     };
     assert!(refused("fifo").contains("esg, infless, fast-gshare"));
     assert!(refused("esg:margin=1").contains("0 to 0.9"));
+    for text in ["esg:warm=false:cold=false", "infless:cold=false"] {
+        let said = refused(text);
+        assert!(
+            said.contains(text) && said.contains("cold = false") && said.contains("`warm=true`"),
+            "{said}"
+        );
+    }
     assert!(refused("nexus:wait=true").contains("margin, shed, warm, cold"));
     let small = Platform {
         cores: 8,
@@ -307,6 +316,20 @@ fn settings_out_of_range_and_names_that_are_not_there_are_refused() {
         .unwrap_err()
         .to_string();
     assert!(error.contains("nodes = 0: allowed is 1 to 1024"), "{error}");
+    for loads in [(1e-9, 1.0), (0.5, 1e3 + 1.0)] {
+        let env = Dispatching::new(
+            work.clone(),
+            Platform::default(),
+            arrivals,
+            loads,
+            Reward::default(),
+        );
+        let error = env.err().unwrap().to_string();
+        assert!(
+            error.contains("load = ") && error.contains("0.001 to 1000"),
+            "{error}"
+        );
+    }
     assert!(
         Arrivals::of_setting("light", "assumed", 1)
             .unwrap_err()

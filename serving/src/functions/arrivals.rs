@@ -65,6 +65,14 @@ impl Arrivals {
         })
     }
 
+    /// The same at so many times the load.
+    pub(super) fn times(self, load: f64) -> Arrivals {
+        Arrivals {
+            load: self.load * load,
+            ..self
+        }
+    }
+
     pub(crate) fn check(&self) -> Result<(), ConfigError> {
         let (low, high) = match self.gaps {
             Gaps::Uniform(low, high) => (low, high),

@@ -51,6 +51,10 @@ impl Dispatching {
             let hint = "Give the least and the most times the load.";
             return Err(ConfigError::new("loads", given, "above 0, ascending", hint));
         }
+        // An episode's load lies between the two, so both ends being allowed is all that it takes.
+        for end in [loads.0, loads.1] {
+            arrivals.times(end).check()?;
+        }
         let short = short(&work);
         let num_rows = rows_max(&work, &short);
         let env = Dispatching {
@@ -77,10 +81,7 @@ impl Dispatching {
         let seed = Seed(seed);
         let (least, most) = self.loads;
         let part: f64 = seed.stream("load", 0).random();
-        let arrivals = Arrivals {
-            load: self.arrivals.load * (least + (most - least) * part),
-            ..self.arrivals
-        };
+        let arrivals = self.arrivals.times(least + (most - least) * part);
         let (work, platform) = (Cow::Owned(self.work.clone()), Cow::Owned(self.platform.clone()));
         Run::drawn(work, platform, &arrivals, seed)
     }

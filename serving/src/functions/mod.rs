@@ -34,7 +34,7 @@ pub use engine::{Dispatcher, replay, simulate};
 pub use environment::Dispatching;
 pub use file::{is_calls, read};
 pub use outcome::{Latencies, Outcome};
-pub use platform::{Late, Placing, Platform, Sharing};
+pub use platform::{GPU_SLICES, Late, Placing, Platform, Sharing};
 pub use policies::{POLICIES, by_name};
 pub use profile::{Configuration, Function};
 pub use scored::ScorerDispatcher;

@@ -7,6 +7,9 @@ use serde::{Deserialize, Serialize};
 
 use super::profile::Configuration;
 
+/// Slices of a whole GPU, the most that a node has: instances of an A100.
+pub const GPU_SLICES: u16 = 7;
+
 /// How slices are made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -79,7 +82,7 @@ impl Platform {
         let ranges = [
             ("nodes", f64::from(self.nodes), 1.0, 1024.0),
             ("cores", f64::from(self.cores), 1.0, 1024.0),
-            ("slices", f64::from(self.slices), 1.0, 7.0),
+            ("slices", f64::from(self.slices), 1.0, f64::from(GPU_SLICES)),
             ("noise", self.noise, 0.0, 1.0),
             ("fetch_us", self.fetch_us as f64, 0.0, 1e9),
             ("prewarmed", f64::from(self.prewarmed), 0.0, 1000.0),
@@ -128,8 +131,8 @@ pub(crate) struct Slots {
     nodes: Vec<Node>,
     sharing: Sharing,
     whole: (u16, u16),
-    /// Of each function: batches that run.
-    running: Vec<u32>,
+    /// Of each function: batches that run, with MIG by slices.
+    running: Vec<[u32; GPU_SLICES as usize + 1]>,
     cores: u32,
     slices: u32,
     /// Time that containers were warm and idle, those that are so now left out, us.
@@ -156,7 +159,7 @@ impl Slots {
             nodes: vec![node; usize::from(platform.nodes)],
             sharing: platform.sharing,
             whole: (platform.cores, platform.slices),
-            running: vec![0; num_functions],
+            running: vec![[0; GPU_SLICES as usize + 1]; num_functions],
             cores: u32::from(platform.cores) * u32::from(platform.nodes),
             slices: u32::from(platform.slices) * u32::from(platform.nodes),
             idle_us: 0,
@@ -222,21 +225,25 @@ impl Slots {
                         best = Some((key, node));
                     }
                 }
-                let is_kept = placing == Placing::Kept && self.has_container(function, now_us);
+                let is_kept = placing == Placing::Kept && self.has_container(function, k, now_us);
                 best.filter(|((is_warm, _), _)| *is_warm || !is_kept)
                     .map(|(_, node)| node)
             }
         }
     }
 
-    /// Whether a container of a function runs or waits anywhere.
-    fn has_container(&self, function: usize, now_us: u64) -> bool {
-        let idle = |node: &Node| {
-            node.idle[function]
-                .back()
-                .is_some_and(|idle| idle.until_us >= now_us)
-        };
-        self.running[function] > 0 || self.nodes.iter().any(idle)
+    /// Whether a container of a function that can take the configuration, now or later, runs or waits anywhere.
+    fn has_container(&self, function: usize, k: &Configuration, now_us: u64) -> bool {
+        let is_warm = |node: usize| self.is_warm(node, function, k, now_us);
+        self.running[function][self.kind_of(k.slices)] > 0 || (0..self.nodes.len()).any(is_warm)
+    }
+
+    /// Containers of one kind take one another's batches: with MPS all do, with MIG those of as many slices.
+    fn kind_of(&self, slices: u16) -> usize {
+        match self.sharing {
+            Sharing::Mps => 0,
+            Sharing::Mig => usize::from(slices),
+        }
     }
 
     /// Holds what a configuration needs. Whether a container had to be made.
@@ -244,14 +251,15 @@ impl Slots {
         debug_assert!(self.fits(node, k), "node {node} is full");
         self.cores -= u32::from(k.cores);
         self.slices -= u32::from(k.slices);
-        self.running[function] += 1;
+        let kind = self.kind_of(k.slices);
+        self.running[function][kind] += 1;
         let sharing = self.sharing;
         let node = &mut self.nodes[node];
         node.cores -= k.cores;
         node.slices -= k.slices;
         let idle = &mut node.idle[function];
         while let Some(past) = idle.pop_front_if(|idle| idle.until_us < now_us) {
-            self.idle_us += past.until_us - past.since_us;
+            self.idle_us = self.idle_us.saturating_add(past.until_us - past.since_us);
         }
         let taken = match sharing {
             Sharing::Mps => idle.pop_back(),
@@ -259,22 +267,21 @@ impl Slots {
                 let same = idle.iter().rposition(|idle| idle.slices == k.slices);
                 let taken = same.and_then(|place| idle.remove(place));
                 if taken.is_none() {
-                    self.idle_us += node.make_room(now_us);
+                    self.idle_us = self.idle_us.saturating_add(node.make_room(now_us));
                 }
                 taken
             }
         };
-        self.idle_us += taken.map_or(0, |idle| now_us - idle.since_us);
+        let idle_us = taken.map_or(0, |idle| now_us - idle.since_us);
+        self.idle_us = self.idle_us.saturating_add(idle_us);
         taken.is_none()
     }
 
-    /// Time that containers have been warm and idle up to now, us.
+    /// Time that containers have been warm and idle up to now, us; at most what 64 bits hold.
     pub(crate) fn idle_us(&self, now_us: u64) -> u64 {
         let idle = self.nodes.iter().flat_map(|node| node.idle.iter().flatten());
-        self.idle_us
-            + idle
-                .map(|idle| idle.until_us.min(now_us) - idle.since_us)
-                .sum::<u64>()
+        let spans_us = idle.map(|idle| idle.until_us.min(now_us) - idle.since_us);
+        spans_us.fold(self.idle_us, u64::saturating_add)
     }
 
     /// Gives it back; the container stays warm for a while.
@@ -287,7 +294,8 @@ impl Slots {
     ) {
         self.cores += u32::from(cores);
         self.slices += u32::from(slices);
-        self.running[function] -= 1;
+        let kind = self.kind_of(slices);
+        self.running[function][kind] -= 1;
         let node = &mut self.nodes[node];
         node.cores += cores;
         node.slices += slices;
@@ -383,6 +391,32 @@ mod tests {
             "seven idle slices: that which ends first goes"
         );
         assert!(!slots.is_warm(0, 0, &k(3), 2) && slots.is_warm(0, 1, &k(4), 2));
+    }
+
+    #[test]
+    fn idle_times_that_no_64_bits_hold_stay_at_the_most_that_they_do() {
+        let mut slots = slots(Sharing::Mps, 1_000);
+        assert_eq!(slots.idle_us(10), 2 * 2 * 1_000 * 10);
+        assert_eq!(slots.idle_us(u64::MAX / 2), u64::MAX);
+        for _ in 0..3 {
+            assert!(!slots.take(0, 0, &k(1), u64::MAX / 2));
+        }
+        assert_eq!(slots.idle_us(u64::MAX / 2), u64::MAX);
+    }
+
+    #[test]
+    fn an_instance_of_other_slices_keeps_no_batch_of_mig_waiting() {
+        let mut slots = slots(Sharing::Mig, 0);
+        let place = |slots: &Slots, slices| slots.place((0, &k(slices)), None, Placing::Kept, 5);
+        assert!(slots.take(0, 0, &k(2), 0));
+        assert_eq!(place(&slots, 2), None, "one of two slices runs and is waited for");
+        assert_eq!(
+            place(&slots, 3),
+            Some(1),
+            "none of three ever comes unless one is made"
+        );
+        slots.give(0, 0, (1, 2), (0, 100));
+        assert_eq!((place(&slots, 2), place(&slots, 3)), (Some(0), Some(0)), "idle");
     }
 
     #[test]

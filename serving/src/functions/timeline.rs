@@ -7,7 +7,7 @@ const INTERVALS_MAX: usize = 400;
 /// Their first length, us.
 const FIRST_US: u64 = 1_000;
 
-/// Sums over an interval.
+/// Sums over an interval, at most what 64 bits hold.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Interval {
     /// Cores held times time, us.
@@ -18,6 +18,15 @@ pub struct Interval {
     pub waiting_us: u64,
     /// Containers that had to be made.
     pub cold_starts: u64,
+}
+
+impl Interval {
+    fn add(&mut self, more: Interval) {
+        self.core_us = self.core_us.saturating_add(more.core_us);
+        self.slice_us = self.slice_us.saturating_add(more.slice_us);
+        self.waiting_us = self.waiting_us.saturating_add(more.waiting_us);
+        self.cold_starts += more.cold_starts;
+    }
 }
 
 /// Intervals from the beginning on.
@@ -42,9 +51,12 @@ impl Timeline {
             let place = self.place(to_us - 1, at_us);
             let end_us = to_us.min((place as u64 + 1) * self.length_us);
             let (span_us, interval) = (end_us - at_us, &mut self.intervals[place]);
-            interval.core_us += cores * span_us;
-            interval.slice_us += slices * span_us;
-            interval.waiting_us += waiting * span_us;
+            interval.add(Interval {
+                core_us: cores.saturating_mul(span_us),
+                slice_us: slices.saturating_mul(span_us),
+                waiting_us: waiting.saturating_mul(span_us),
+                cold_starts: 0,
+            });
             at_us = end_us;
         }
     }
@@ -58,12 +70,9 @@ impl Timeline {
     fn place(&mut self, last_us: u64, at_us: u64) -> usize {
         while last_us / self.length_us >= INTERVALS_MAX as u64 {
             let pairs = self.intervals.chunks(2).map(|pair| {
-                pair.iter().fold(Interval::default(), |sum, one| Interval {
-                    core_us: sum.core_us + one.core_us,
-                    slice_us: sum.slice_us + one.slice_us,
-                    waiting_us: sum.waiting_us + one.waiting_us,
-                    cold_starts: sum.cold_starts + one.cold_starts,
-                })
+                let mut sum = pair[0];
+                pair[1..].iter().for_each(|one| sum.add(*one));
+                sum
             });
             self.intervals = pairs.collect();
             self.length_us *= 2;
@@ -117,5 +126,16 @@ mod tests {
             (sum(|one| one.waiting_us), sum(|one| one.cold_starts)),
             (10_000, 1)
         );
+    }
+
+    #[test]
+    fn sums_that_no_64_bits_hold_stay_at_the_most_that_they_do() {
+        let mut timeline = Timeline::new();
+        for day in 0..3 {
+            let span = (day * 10_u64.pow(15), (day + 1) * 10_u64.pow(15));
+            timeline.book(span, (1_000_000, 7_168), 100_000_000);
+        }
+        let most = timeline.intervals.iter().map(|one| one.waiting_us).max();
+        assert_eq!(most, Some(u64::MAX), "10^8 wait for 8 * 10^12 us");
     }
 }

@@ -93,7 +93,7 @@ pub const POLICIES: &[Info] = &[
 
 /// The dispatcher of a name with settings: `margin` (0 to 0.9), `shed` (0 to 10, 1 where dropping is allowed; 0: never),
 /// `warm` (whether a node is chosen by inputs and warm containers), `cold` (whether a container is made while the
-/// function has others); `esg` has `wait`, `cheap` and `edf`, fixed plans have `batch`.
+/// function has others that can take the batch; false needs `warm`); `esg` has `wait`, `cheap` and `edf`, fixed plans have `batch`.
 ///
 /// # Errors
 /// A name or a setting that is not there, or a value out of range.
@@ -117,7 +117,12 @@ pub fn by_name(
         placing: match (warm, cold) {
             (true, true) => Placing::Warm,
             (true, false) => Placing::Kept,
-            _ => Placing::Tight,
+            (false, true) => Placing::Tight,
+            (false, false) => {
+                let allowed = "true; false only with warm=true, which knows of containers";
+                let key = format!("dispatcher `{text}`: cold");
+                return Err(ConfigError::new(key, cold, allowed, "Add `warm=true`."));
+            }
         },
     };
     let batching = |rule: Rule| -> Box<dyn Dispatcher> { Box::new(Batching::new(rule, leave, slo)) };

@@ -76,17 +76,27 @@ pub(super) fn whole(path: &Path, message: &str) -> Error {
 pub(super) struct Names(HashMap<String, u32>);
 
 impl Names {
-    /// The number of a name, and whether it is new.
-    pub(super) fn number(&mut self, name: &str) -> Option<(u32, bool)> {
-        let num = self.0.len();
-        if let Some(number) = self.0.get(name) {
-            return Some((*number, false));
+    /// The number of a name in a list, to which a function that is new is added; `column` is what the name stands in.
+    ///
+    /// # Errors
+    /// One function too many; a new one that cannot be read.
+    pub(super) fn number(
+        &mut self,
+        list: &mut Calls,
+        (table, column): (&Table, Option<usize>),
+        name: String,
+        called: impl FnOnce(String) -> Result<Called, Error>,
+    ) -> Result<u32, Error> {
+        if let Some(number) = self.0.get(&name) {
+            return Ok(*number);
         }
+        let num = list.functions.len();
         if num == FUNCTIONS_MAX {
-            return None;
+            return Err(table.refuse(column, &format!("at most {FUNCTIONS_MAX} functions"), FIX));
         }
-        self.0.insert(name.to_string(), num as u32);
-        Some((num as u32, true))
+        self.0.insert(name.clone(), num as u32);
+        list.functions.push(called(name)?);
+        Ok(num as u32)
     }
 }
 

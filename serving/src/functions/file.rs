@@ -4,7 +4,7 @@
 //! |---|---|---|---|
 //! | ours | columns `arrival_s`, `function`, `run_s`; also `cold_s`, `slices` | each call's | the list's |
 //! | Azure Functions 2021 | `app`, `func`, `end_timestamp`, `duration` (s) | each call's | *assumed* |
-//! | Azure Functions 2019 | `HashFunction` and a column a minute; beside it the file of run times | drawn by percentiles | *assumed* |
+//! | Azure Functions 2019 | `HashApp`, `HashFunction`, a column a minute; run times beside | drawn by percentiles | *assumed* |
 //! | Alibaba GenAI 2026 | `gmt_create`, `exec_time_seconds`, `checkpoint_model_version_id`, `num_lora` | each call's | measured, files beside |
 //!
 //! Text may be gzipped. Rows that are left out or mended are counted.
@@ -19,7 +19,8 @@ use std::path::Path;
 use pleach_tables::{Error, Table};
 use pleach_workloads::Seed;
 
-use super::calls::{ARRIVAL_S_MAX, COLD_S, Called, Calls, FIX, FUNCTIONS_MAX, Names, RUN_S_MAX, whole};
+use super::calls::{ARRIVAL_S_MAX, COLD_S, Called, Calls, FIX, Names, RUN_S_MAX, whole};
+use super::platform::GPU_SLICES;
 
 /// Reads a list in any of the formats. Where it has counts alone, times are drawn by the seed.
 ///
@@ -71,17 +72,16 @@ fn ours(mut table: Table) -> Result<Calls, Error> {
         ["arrival_s", "function", "run_s", "cold_s", "slices"].map(|name| table.column(name));
     let (mut list, mut names, mut num_mended) = (Calls::new("ours"), Names::default(), 0);
     while table.next_row()? {
-        let name = table.name(function)?;
-        let Some((number, is_new)) = names.number(&name) else {
-            return Err(table.refuse(function, &format!("at most {FUNCTIONS_MAX} functions"), FIX));
-        };
-        if is_new {
-            list.functions.push(Called {
+        let called = |name: String| -> Result<Called, Error> {
+            let slices = table.optional(slices, 0.0, f64::from(GPU_SLICES), FIX)?;
+            Ok(Called {
                 name,
-                slices: table.optional(slices, 0.0, 7.0, FIX)?.unwrap_or(0.0) as u16,
+                slices: slices.unwrap_or(0.0) as u16,
                 cold_s: table.optional(cold, 0.0, RUN_S_MAX, FIX)?,
-            });
-        }
+            })
+        };
+        let name = table.name(function)?;
+        let number = names.number(&mut list, (&table, function), name, called)?;
         let at_s = table.number(arrival, 0.0, ARRIVAL_S_MAX, FIX)?;
         let run_s = table.number(run, 0.0, RUN_S_MAX, FIX)?;
         num_mended += u64::from(list.push(&table, at_s, number, run_s)?);

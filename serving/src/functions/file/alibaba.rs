@@ -9,15 +9,18 @@ use std::path::Path;
 use pleach_tables::clock::{TimeFormat, UTC};
 use pleach_tables::{Error, Table};
 
-use crate::functions::calls::{Called, Calls, FIX, FUNCTIONS_MAX, Names, RUN_S_MAX};
+use crate::functions::calls::{ARRIVAL_S_MAX, Called, Calls, FIX, Names, RUN_S_MAX};
+use crate::functions::platform::GPU_SLICES;
 
-/// Slices of a whole GPU.
-const WHOLE: u16 = 7;
+/// 365 days, s.
+const YEAR_S: f64 = 86_400.0 * 365.0;
 /// Files of switching times: of a base model, of its adapters.
 const SWITCHES: [&str; 2] = [
     "basemodel_update_latency_anon.csv",
     "lora_update_latency_anon.csv",
 ];
+/// Times of such a file at most; the published ones have up to 27,415.
+const SWITCHES_MAX: usize = 1_000_000;
 
 pub(super) fn genai(path: &Path, mut table: Table) -> Result<Calls, Error> {
     let [time, run, status, model, adapters] = [
@@ -46,28 +49,23 @@ pub(super) fn genai(path: &Path, mut table: Table) -> Result<Calls, Error> {
         if has_adapters {
             name.push_str("+lora");
         }
-        let Some((number, is_new)) = names.number(&name) else {
-            return Err(table.refuse(model, &format!("at most {FUNCTIONS_MAX} models"), FIX));
-        };
-        if is_new {
-            let more_s = if has_adapters {
-                adapter_s.unwrap_or(0.0)
-            } else {
-                0.0
-            };
-            list.functions.push(Called {
+        let called = |name: String| {
+            let more_s = adapter_s.filter(|_| has_adapters).unwrap_or(0.0);
+            Ok(Called {
                 name,
-                slices: WHOLE,
+                slices: GPU_SLICES,
                 cold_s: base_s.map(|base_s| base_s + more_s),
-            });
-        }
+            })
+        };
+        let number = names.number(&mut list, (&table, model), name, called)?;
         let Some(at_s) = TimeFormat::Iso.read(table.text(time), &UTC) else {
             return Err(table.refuse(time, "a time such as 2024-11-15 16:57:50", FIX));
         };
-        // Rows need not come in order; a day before the first is time enough.
-        let begin_s = *first_s.get_or_insert(at_s - 86_400.0 * 365.0);
-        if at_s < begin_s {
-            return Err(table.refuse(time, "a time less than a year before the first row's", FIX));
+        // Rows need not come in order; a year before the first is time enough.
+        let begin_s = *first_s.get_or_insert(at_s - YEAR_S);
+        if !(0.0..=ARRIVAL_S_MAX).contains(&(at_s - begin_s)) {
+            let allowed = format!("a time in the {ARRIVAL_S_MAX} s from a year before the first row's on");
+            return Err(table.refuse(time, &allowed, FIX));
         }
         list.push(&table, at_s - begin_s, number, run_s)?;
     }
@@ -95,6 +93,10 @@ fn median_s(path: &Path, name: &str) -> Result<Option<f64>, Error> {
     let value = table.column("value");
     let mut all = Vec::new();
     while table.next_row()? {
+        if all.len() == SWITCHES_MAX {
+            let allowed = format!("one of {SWITCHES_MAX} times at most");
+            return Err(table.refuse(value, &allowed, "give a part of the file"));
+        }
         all.push(table.number(value, 0.0, 1e3 * RUN_S_MAX, FIX)?);
     }
     all.sort_by(f64::total_cmp);

@@ -1,4 +1,5 @@
 //! Azure's lists of functions: calls with their times (2021), and counts by minute beside percentiles of run times (2019).
+//! A function is its application's name and its own, for the latter is its own within the application alone.
 //!
 //! # Source
 //! M. Shahrad et al., *Serverless in the Wild*, ATC'20, and Y. Zhang et al., SOSP'21; AzurePublicDataset, CC BY 4.0.
@@ -24,26 +25,36 @@ const BESIDE: [(&str, &str); 2] = [
 /// Longest run time that a list may have, ms: a day.
 const RUN_MS_MAX: f64 = 86_400_000.0;
 
-fn on_a_core(name: &str) -> Called {
-    Called {
-        name: name.into(),
+/// Columns of a function's application and of its own name (2019).
+const KEYS: [&str; 2] = ["HashApp", "HashFunction"];
+/// What is said of a row whose function another row had.
+const ONCE: &str = "each function of an application once";
+
+fn on_a_core(name: String) -> Result<Called, Error> {
+    Ok(Called {
+        name,
         slices: 0,
         cold_s: None,
-    }
+    })
+}
+
+/// The whole name of a row's function; a sample may have left applications out.
+fn name(table: &Table, [app, function]: [Option<usize>; 2]) -> Result<String, Error> {
+    let name = table.name(function)?;
+    Ok(match app {
+        Some(_) => format!("{}/{name}", table.name(app)?),
+        None => name,
+    })
 }
 
 /// Calls with their ends and durations.
 pub(super) fn timed(mut table: Table) -> Result<Calls, Error> {
-    let [function, end, duration] = ["func", "end_timestamp", "duration"].map(|name| table.column(name));
+    let [app, function, end, duration] =
+        ["app", "func", "end_timestamp", "duration"].map(|name| table.column(name));
     let (mut list, mut names, mut num_mended) = (Calls::new("Azure Functions 2021"), Names::default(), 0);
     while table.next_row()? {
-        let name = table.name(function)?;
-        let Some((number, is_new)) = names.number(&name) else {
-            return Err(table.refuse(function, &format!("at most {FUNCTIONS_MAX} functions"), FIX));
-        };
-        if is_new {
-            list.functions.push(on_a_core(&name));
-        }
+        let name = name(&table, [app, function])?;
+        let number = names.number(&mut list, (&table, function), name, on_a_core)?;
         let end_s = table.number(end, 0.0, ARRIVAL_S_MAX, FIX)?;
         let run_s = table.number(duration, 0.0, 1e-3 * RUN_MS_MAX, FIX)?;
         let is_before = end_s < run_s;
@@ -57,10 +68,11 @@ pub(super) fn timed(mut table: Table) -> Result<Calls, Error> {
     Ok(list)
 }
 
-/// Counts by minute. A call comes at an even time within its minute and runs as long as the percentiles of its function say.
+/// Counts by minute. A call comes at an even time within its minute and runs as long as the percentiles of its function say, both
+/// drawn by the function's name, wherever its row stands.
 pub(super) fn counted(path: &Path, mut table: Table, seed: Seed) -> Result<Calls, Error> {
-    let runs = percentiles(&beside(path)?)?;
-    let function = table.column("HashFunction");
+    let keys = KEYS.map(|name| table.column(name));
+    let runs = percentiles(&beside(path)?, keys[0].is_some())?;
     let minute = |number: usize| {
         let named = table.column(&format!("minute_{number}"));
         named.or_else(|| table.column(&number.to_string()))
@@ -73,18 +85,17 @@ pub(super) fn counted(path: &Path, mut table: Table, seed: Seed) -> Result<Calls
     (list.is_counted, list.notes) = (true, vec!["times within minutes and run times are drawn".into()]);
     let (mut num_mended, mut num_left_out) = (0, 0);
     while table.next_row()? {
-        let name = table.name(function)?;
+        let name = name(&table, keys)?;
         let Some(row) = runs.get(&name) else {
             num_left_out += 1;
             continue;
         };
-        let Some((number, is_new)) = names.number(&name) else {
-            return Err(table.refuse(function, &format!("at most {FUNCTIONS_MAX} functions"), FIX));
-        };
-        if is_new {
-            list.functions.push(on_a_core(&name));
+        let mut rng = seed.stream(&format!("calls of {name}"), 0);
+        let num = list.functions.len();
+        let number = names.number(&mut list, (&table, keys[1]), name, on_a_core)?;
+        if list.functions.len() == num {
+            return Err(table.refuse(keys[1], ONCE, FIX));
         }
-        let mut rng = seed.stream("calls", u64::from(number));
         for (place, column) in minutes.iter().enumerate() {
             let num = table.number(*column, 0.0, CALLS_MAX as f64, FIX)? as u64;
             for _ in 0..num {
@@ -116,14 +127,14 @@ fn beside(path: &Path) -> Result<PathBuf, Error> {
     })
 }
 
-/// Of each function, ms.
-fn percentiles(path: &Path) -> Result<HashMap<String, [f64; 7]>, Error> {
-    let mut table = Table::open(path, &["HashFunction"])?;
-    let function = table.column("HashFunction");
+/// Of each function, ms; with applications where the counts have them.
+fn percentiles(path: &Path, has_apps: bool) -> Result<HashMap<String, [f64; 7]>, Error> {
+    let mut table = Table::open(path, &KEYS[usize::from(!has_apps)..])?;
+    let mut keys = KEYS.map(|name| table.column(name));
+    keys[0] = keys[0].filter(|_| has_apps);
     let columns = PERCENTILES.map(|percent| table.column(&format!("percentile_Average_{percent}")));
     let mut found = HashMap::new();
     while table.next_row()? {
-        let name = table.name(function)?;
         let mut row = [0.0; 7];
         for (value, column) in row.iter_mut().zip(columns) {
             *value = table.number(column, 0.0, RUN_MS_MAX, FIX)?;
@@ -132,9 +143,11 @@ fn percentiles(path: &Path) -> Result<HashMap<String, [f64; 7]>, Error> {
             return Err(table.refuse(columns[0], "percentiles that do not fall", FIX));
         }
         if found.len() == FUNCTIONS_MAX {
-            return Err(table.refuse(function, &format!("at most {FUNCTIONS_MAX} functions"), FIX));
+            return Err(table.refuse(keys[1], &format!("at most {FUNCTIONS_MAX} functions"), FIX));
         }
-        found.insert(name, row);
+        if found.insert(name(&table, keys)?, row).is_some() {
+            return Err(table.refuse(keys[1], ONCE, FIX));
+        }
     }
     Ok(found)
 }

@@ -1,10 +1,11 @@
 //! Pools of replicas: nothing is lost, one request at a time is served as by one replica, and prompts wait as in a queue.
 
+use pleach_scheduler::ConfigError;
 use pleach_scheduler::portable_math::ln;
 use pleach_serving::llm::generate::RequestGenerator;
 use pleach_serving::llm::{
-    Blocks, Fleet, Link, Pace, Pooled, Pools, Request, Requests, Targets, by_name, ps_of_s, s_of_ps,
-    simulate, simulate_pools,
+    Blocks, Decision, Fleet, Link, Pace, Pooled, Pools, Request, Requests, Router, Targets, by_name, ps_of_s,
+    s_of_ps, simulate, simulate_pools,
 };
 use pleach_workloads::Seed;
 use proptest::prelude::*;
@@ -90,6 +91,33 @@ fn a_transfer_takes_its_bytes_over_the_link_and_is_between_the_first_two_tokens(
     assert!((3.0 * (slow.tpot_s - fast.tpot_s) - moved_s).abs() < 1e-9);
     let error = Link::of("llama-3-8b", 1, 0.0).unwrap_err().to_string();
     assert!(error.contains("link_gb_s = 0"), "{error}");
+    let error = Link::of("llama-3-8b", 0, 50.0).unwrap_err().to_string();
+    assert!(
+        error.contains("replica_gpus = 0: allowed is 1, 2, 4, 8"),
+        "{error}"
+    );
+}
+
+/// A router that fails would be asked for the first prompt.
+#[test]
+fn who_decodes_is_checked_before_a_prompt_is_played() {
+    struct Failing;
+    impl Router for Failing {
+        fn route(&mut self, _: &Decision<'_>) -> Result<Option<usize>, ConfigError> {
+            Err(ConfigError::new("router", "asked", "nothing", "Check first."))
+        }
+    }
+    let refused = |list: Vec<Request>, num_decode: usize| {
+        let (list, fleet) = (Requests::new(list).unwrap(), fleet(1, 1, 0.0));
+        let pools = pools(1, num_decode, AT_ONCE);
+        let played = simulate_pools(&list, &fleet, &pools, [&mut Failing, &mut Failing]);
+        played.unwrap_err().to_string()
+    };
+    let none = refused(vec![request(0.0, 10, 2)], 0);
+    assert!(none.contains("num_replicas = 0"), "{none}");
+    let kv_tokens = Pace::of("llama-3-8b", "H100").unwrap().kv_tokens as u32;
+    let long = refused(vec![request(0.0, 10, 2), request(1.0, 10, kv_tokens)], 1);
+    assert!(long.contains("requests[1]"), "{long}");
 }
 
 proptest! {

@@ -1,7 +1,6 @@
 //! Why a request went where it went: all rows of one decision under a tree, in the tree's order.
 
 use pleach_scheduler::ConfigError;
-use pleach_scheduler::features::Group;
 use pleach_scheduler::key_weight::weighted_sum;
 use pleach_scheduler::tree::Tree;
 use serde::Serialize;
@@ -107,13 +106,7 @@ impl Explaining {
         write(decision, &mut rows, &mut context);
         let num_replicas = decision.facts.len();
         let placed = rows.chunks_exact(ROW_WIDTH).enumerate().map(|(choice, row)| {
-            let columns = SCHEMA.features.iter().enumerate();
-            let joined: Vec<f32> = columns
-                .map(|(index, feature)| match feature.group {
-                    Group::Row => row[SCHEMA.place(index)],
-                    Group::Context => context[SCHEMA.place(index)],
-                })
-                .collect();
+            let joined = SCHEMA.joined_row(row, &context);
             let score = self.tree.score_at(self.tree.walk(&joined));
             Placed {
                 replica: (choice < num_replicas).then_some(choice),
@@ -143,7 +136,9 @@ impl Explaining {
             None if first.key < row.key => {
                 format!("its key is {:.4}, that of the first {:.4}", row.key, first.key)
             }
-            None => "the first was sent to longer ago".into(),
+            None if row.replica.is_none() => "nothing else parts them, and refusing comes last".into(),
+            None if first.turn < row.turn => "the first was sent to longer ago".into(),
+            None => "nothing else parts them, and the first has the lower number".into(),
         }
     }
 }

@@ -22,13 +22,15 @@ impl Link {
     /// Of a model by name, where each of the `num_gpus` GPUs of a replica moves so many GB/s: NVLink 600, InfiniBand 50, PCIe 64.
     ///
     /// # Errors
-    /// A name that is not there, a link out of range.
+    /// A name that is not there, a link out of range, GPUs among which the heads cannot be split.
     pub fn of(model: &str, num_gpus: u32, gb_per_s: f64) -> Result<Link, ConfigError> {
         if !GB_PER_S.contains(&gb_per_s) {
             let allowed = format!("{} to {}", GB_PER_S.start(), GB_PER_S.end());
             return Err(ConfigError::new("link_gb_s", gb_per_s, allowed, "Try 50."));
         }
-        let bytes = f64::from(Model::of(model)?.kv_bytes_per_token) / f64::from(num_gpus);
+        let model = Model::of(model)?;
+        model.check_split(num_gpus)?;
+        let bytes = f64::from(model.kv_bytes_per_token) / f64::from(num_gpus);
         Ok(Link {
             transfer_ps: ps_of_s(TRANSFER_S),
             token_ps: ps_of_s(bytes / (gb_per_s * 1e9)),

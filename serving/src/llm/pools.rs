@@ -62,12 +62,14 @@ pub fn simulate_pools(
         num_replicas,
         ..fleet.clone()
     };
+    // Whole requests fit into no less than their prompts, so who decodes is checked before anything is played.
+    let mut run = Run::of_decodes(requests, of(pools.num_decode), pools.link)?;
     let (first_ps, prompts) = compute(requests, of(pools.num_prefill), prefill)?;
     let mut order: Vec<usize> = (0..first_ps.len()).filter(|id| first_ps[*id] > 0).collect();
     order.sort_by_key(|id| first_ps[*id]);
 
     let rows = requests.rows();
-    let mut run = Run::of_decodes(requests, of(pools.num_decode), pools.link, first_ps.clone())?;
+    run.computed(first_ps.clone());
     let (mut num_moved, mut moved_ps) = (0, 0);
     for id in order {
         if rows[id].output_tokens > 1 {

@@ -86,12 +86,11 @@ impl<'a> Run<'a> {
         })
     }
 
-    /// Replicas that decode what others have computed by then, ps; 0: nothing. They believe that prompts take no time.
+    /// Replicas that decode what others are going to compute ([`Run::computed`]). They believe that prompts take no time.
     pub(super) fn of_decodes(
         requests: &'a Requests,
         fleet: Fleet,
         link: Link,
-        first_ps: Vec<u64>,
     ) -> Result<Run<'a>, ConfigError> {
         let pace = Pace {
             before_queue_ps: 0,
@@ -109,10 +108,14 @@ impl<'a> Run<'a> {
         let num_replicas = fleet.num_replicas;
         Ok(Run {
             replicas: vec![Replica::new(pace); num_replicas],
-            first_ps,
             link: Some(link),
             ..Run::new(Cow::Borrowed(requests), Cow::Owned(fleet))?
         })
+    }
+
+    /// When others gave the first token of each request, ps; 0: never.
+    pub(super) fn computed(&mut self, first_ps: Vec<u64>) {
+        self.first_ps = first_ps;
     }
 
     /// Goes on to the next request; false where none is left, when all that was sent has ended.

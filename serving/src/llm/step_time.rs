@@ -156,6 +156,18 @@ impl Model {
         (1..=self.num_kv_heads).filter(|num| self.num_kv_heads.is_multiple_of(*num))
     }
 
+    /// # Errors
+    /// GPUs among which the heads cannot be split.
+    pub(super) fn check_split(&self, num_gpus: u32) -> Result<(), ConfigError> {
+        if self.splits().any(|num| num == num_gpus) {
+            return Ok(());
+        }
+        let allowed: Vec<String> = self.splits().map(|num| num.to_string()).collect();
+        let allowed = format!("{} for {}", allowed.join(", "), self.name);
+        let hint = "Its heads of keys are split evenly.";
+        Err(ConfigError::new("replica_gpus", num_gpus, allowed, hint))
+    }
+
     fn does_not_fit(&self, gpu: &Gpu, num_gpus: u32) -> ConfigError {
         let value = match num_gpus {
             1 => format!("{} on one {}", self.name, gpu.name),
@@ -201,12 +213,7 @@ impl Pace {
         let Some(gpu) = GPUS.iter().find(|known| known.name.eq_ignore_ascii_case(gpu)) else {
             return Err(unknown("gpu", gpu, GPUS.iter().map(|gpu| gpu.name)));
         };
-        if !model.splits().any(|num| num == num_gpus) {
-            let allowed: Vec<String> = model.splits().map(|num| num.to_string()).collect();
-            let allowed = format!("{} for {}", allowed.join(", "), model.name);
-            let hint = "Its heads of keys are split evenly.";
-            return Err(ConfigError::new("replica_gpus", num_gpus, allowed, hint));
-        }
+        model.check_split(num_gpus)?;
         let kv_gb = model.kv_gb(gpu, num_gpus);
         let kv_tokens = kv_gb * 1e9 / f64::from(model.kv_bytes_per_token);
         if kv_tokens < 1.0 {

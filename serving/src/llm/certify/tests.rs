@@ -292,6 +292,32 @@ fn what_is_explained_is_what_is_done() {
     assert_eq!(beyond.into_told(), None);
 }
 
+/// Where a tree has one leaf and no key, turns decide, before the first one the numbers, and refusing is last.
+#[test]
+fn of_equal_rows_it_is_told_what_parts_them() {
+    let list = RequestGenerator {
+        num_requests: 20,
+        ..RequestGenerator::default()
+    };
+    let list = list.draw(Seed(5)).unwrap();
+    let reasons = |request: usize| {
+        let mut explaining = Explaining::new(&tree(&[Leaf(1.0)], &[]), request).unwrap();
+        simulate(&list, &fleet(), &mut explaining).unwrap();
+        let rows = explaining.into_told().unwrap().rows;
+        let words = rows.iter().skip(1).map(|row| row.why.join("; "));
+        words.collect::<Vec<_>>()
+    };
+    let said = |words: &[String], all: [&str; 4]| {
+        assert!(
+            words.iter().zip(all).all(|(why, part)| why.contains(part)),
+            "{words:#?}"
+        );
+    };
+    let [number, turn, last] = ["lower number", "longer ago", "refusing comes last"];
+    said(&reasons(0), [number, number, number, last]);
+    said(&reasons(19), [turn, turn, turn, last]);
+}
+
 /// Notes where requests go.
 #[derive(Default)]
 struct Chosen(Vec<Option<usize>>);

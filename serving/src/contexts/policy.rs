@@ -132,49 +132,18 @@ pub trait Policy: Send {
 /// Of all rules here.
 const FAMILY: &str = "contexts";
 /// The rules, and what each knows.
+#[rustfmt::skip]
 pub const POLICIES: &[Info] = &[
-    rule(
-        FAMILY,
-        "sgprs",
-        "stages, their occupied times, deadlines",
-        "an empty context in time, else the first to finish; early stages wait",
-        "SGPRS, DATE'24, released code",
-    ),
-    rule(
-        FAMILY,
-        "limit",
-        "stages in flight",
-        "the context with the fewest stages; first come, first served",
-        "plain",
-    ),
-    rule(
-        FAMILY,
-        "edf",
-        "deadlines of frames",
-        "the context with the fewest stages; earliest deadline first",
-        "Liu and Layland, 1973",
-    ),
-    rule(
-        FAMILY,
-        "fixed",
-        "numbers of tasks",
-        "the context with the fewest stages; the lowest task first",
-        "Liu and Layland, 1973",
-    ),
-    rule(
-        FAMILY,
-        "static",
-        "deadlines of frames",
-        "each task has its context; earliest deadline first",
-        "plain",
-    ),
-    rule(
-        FAMILY,
-        "naive",
-        "nothing",
-        "each task has its context; whole networks, first come, first served",
-        "baseline of SGPRS, DATE'24",
-    ),
+    rule(FAMILY, "sgprs", "stages, their occupied times, deadlines",
+        "an empty context in time, else the first to finish; early stages wait", "SGPRS, DATE'24, released code"),
+    rule(FAMILY, "limit", "stages in flight", "the context with the fewest stages; first come, first served", "plain"),
+    rule(FAMILY, "edf", "deadlines of frames",
+        "the context with the fewest stages; earliest deadline first", "Liu and Layland, 1973"),
+    rule(FAMILY, "fixed", "numbers of tasks",
+        "the context with the fewest stages; the lowest task first", "Liu and Layland, 1973"),
+    rule(FAMILY, "static", "deadlines of frames", "each task has its context; earliest deadline first", "plain"),
+    rule(FAMILY, "naive", "nothing",
+        "each task has its context; whole networks, first come, first served", "baseline of SGPRS, DATE'24"),
 ];
 
 /// How a context is chosen.

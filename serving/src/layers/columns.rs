@@ -1,40 +1,24 @@
 //! The columns of a layer decision: a row for each request that waits.
 
-use pleach_scheduler::features::{
-    Among, Control, Feature, FeatureSchema, Group, Kinds, Relation, RowKind, Scale, View,
-};
+use pleach_scheduler::features::{Among, Feature, FeatureSchema, Group, Kinds, RowKind, Scale, View};
 
+use crate::columns;
 use crate::layers::policy::{Queue, Waiting};
 
-const KINDS: [RowKind; 1] = [RowKind {
-    name: "run",
-    does: "run the request's next layer",
-    action: None,
-    is_about_a_job: true,
-    waits: false,
-}];
+const KINDS: [RowKind; 1] = [columns::kind("run", "run the request's next layer")];
 const RUN: Among = Among::Varies(Kinds::of(&[0]));
 
 /// A column: name, range, scale, meaning.
 const fn column(
     group: Group,
     name: &'static str,
-    range: [f32; 2],
+    [min, max]: [f32; 2],
     scale: Scale,
     doc: &'static str,
 ) -> Feature {
     Feature {
-        name,
-        unit: "",
-        min: range[0],
-        max: range[1],
-        scale,
-        doc,
-        group,
-        among: RUN,
-        moves: [Relation::Equal; 3],
-        control: Control::Cluster,
-        is_whole: false,
+        min,
+        ..columns::column(group, RUN, name, "", max, scale, doc)
     }
 }
 
@@ -42,79 +26,29 @@ const ONE: Scale = Scale::Linear(1.0);
 use Group::{Context, Row};
 
 /// **Lines are only ever added at the end.** Times are told over means of models, so that one tree may serve fast and slow ones.
+#[rustfmt::skip]
 const FEATURES: [Feature; 11] = [
-    column(
-        Row,
-        "rest",
-        [0.0, 1e2],
-        Scale::Log(2.0),
-        "Believed rest, densities of layers that ran counted, over the mean isolated time of those that wait.",
-    ),
-    column(
-        Row,
-        "rest_share",
-        [0.0, 10.0],
-        Scale::Log(1.0),
-        "Believed rest over the request's own isolated mean.",
-    ),
-    column(
-        Row,
-        "slack_share",
-        [-1.0, 1.0],
-        ONE,
-        "Time to the deadline without the believed rest, over the whole target; at least -1: late by as much as the target.",
-    ),
-    column(
-        Row,
-        "slack",
-        [0.0, 1e3],
-        Scale::Log(3.0),
-        "The same over the mean isolated time of those that wait, 0 where it is late.",
-    ),
-    column(
-        Row,
-        "gamma",
-        [0.0, 4.0],
-        Scale::Linear(4.0),
-        "Density of the layers that ran over their mean; 1 before any.",
-    ),
+    column(Row, "rest", [0.0, 1e2], Scale::Log(2.0),
+        "Believed rest, densities of layers that ran counted, over the mean isolated time of those that wait."),
+    column(Row, "rest_share", [0.0, 10.0], Scale::Log(1.0), "Believed rest over the request's own isolated mean."),
+    column(Row, "slack_share", [-1.0, 1.0], ONE,
+        "Time to the deadline without the believed rest, over the whole target; at least -1: late by as much as the target."),
+    column(Row, "slack", [0.0, 1e3], Scale::Log(3.0),
+        "The same over the mean isolated time of those that wait, 0 where it is late."),
+    column(Row, "gamma", [0.0, 4.0], Scale::Linear(4.0), "Density of the layers that ran over their mean; 1 before any."),
     column(Row, "layers_ran", [0.0, 1e3], Scale::Log(3.0), "Layers that ran."),
-    column(
-        Row,
-        "idle",
-        [0.0, 1e3],
-        Scale::Log(3.0),
-        "Time since its last layer, or its arrival, over its isolated mean.",
-    ),
-    column(
-        Row,
-        "wait",
-        [0.0, 1e4],
-        Scale::Log(4.0),
-        "Time since its arrival over its isolated mean.",
-    ),
+    column(Row, "idle", [0.0, 1e3], Scale::Log(3.0), "Time since its last layer, or its arrival, over its isolated mean."),
+    column(Row, "wait", [0.0, 1e4], Scale::Log(4.0), "Time since its arrival over its isolated mean."),
     column(Row, "priority", [0.0, 9.0], Scale::Linear(9.0), "Its priority."),
-    column(
-        Context,
-        "requests",
-        [0.0, 1e4],
-        Scale::Log(4.0),
-        "Requests that wait or run.",
-    ),
-    column(
-        Context,
-        "late_share",
-        [0.0, 1.0],
-        ONE,
-        "Share of those that wait whose slack is used up.",
-    ),
+    column(Context, "requests", [0.0, 1e4], Scale::Log(4.0), "Requests that wait or run."),
+    column(Context, "late_share", [0.0, 1.0], ONE, "Share of those that wait whose slack is used up."),
 ];
 
 /// Numbers of a row and of the context.
-pub(crate) const ROW_WIDTH: usize = 9;
+pub(crate) const ROW_WIDTH: usize = LAYERS_1.num_row;
 
 /// All columns.
-pub const LAYERS_1: View = View::of("layers-1", &FEATURES, 11);
+pub const LAYERS_1: View = View::of("layers-1", &FEATURES, FEATURES.len());
 /// What policies that choose layers read.
 pub static SCHEMA: FeatureSchema = FeatureSchema::new("layers", &KINDS, &FEATURES, &[], &[LAYERS_1]);
 

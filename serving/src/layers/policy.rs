@@ -74,50 +74,19 @@ pub trait Scheduler: Send {
 /// Of all rules here.
 const FAMILY: &str = "layer scheduler";
 /// The rules.
+#[rustfmt::skip]
 pub const POLICIES: &[Info] = &[
     rule(FAMILY, "fcfs", "arrivals", "the oldest request", "plain"),
-    rule(
-        FAMILY,
-        "sjf",
-        "means of models",
-        "the least mean rest",
-        "plain; baseline of DySta",
-    ),
-    rule(
-        FAMILY,
-        "prema",
-        "means of models, priorities",
-        "the least mean rest of those with many tokens, which waiting gives",
-        "Choi and Rhu, HPCA'20",
-    ),
-    rule(
-        FAMILY,
-        "sdrm3",
-        "means of models, deadlines",
-        "rest over time left, and idle time over the next layer",
-        "Kim et al., 2022",
-    ),
-    rule(
-        FAMILY,
-        "planaria",
-        "means of models, deadlines, priorities",
-        "priority over slack",
-        "Ghodrati et al., MICRO'20, as a rule for one accelerator",
-    ),
-    rule(
-        FAMILY,
-        "dysta",
-        "means of patterns, deadlines, densities of layers that ran",
-        "least rest by densities, and little of its slack and idle time",
-        "Fan et al., MICRO'23",
-    ),
-    rule(
-        FAMILY,
-        "oracle",
-        "true latencies, deadlines",
-        "as dysta, with the true rest",
-        "Fan et al., MICRO'23",
-    ),
+    rule(FAMILY, "sjf", "means of models", "the least mean rest", "plain; baseline of DySta"),
+    rule(FAMILY, "prema", "means of models, priorities",
+        "the least mean rest of those with many tokens, which waiting gives", "Choi and Rhu, HPCA'20"),
+    rule(FAMILY, "sdrm3", "means of models, deadlines",
+        "rest over time left, and idle time over the next layer", "Kim et al., 2022"),
+    rule(FAMILY, "planaria", "means of models, deadlines, priorities",
+        "priority over slack", "Ghodrati et al., MICRO'20, as a rule for one accelerator"),
+    rule(FAMILY, "dysta", "means of patterns, deadlines, densities of layers that ran",
+        "least rest by densities, and little of its slack and idle time", "Fan et al., MICRO'23"),
+    rule(FAMILY, "oracle", "true latencies, deadlines", "as dysta, with the true rest", "Fan et al., MICRO'23"),
 ];
 
 /// Weight of slack and idle time in DySta's score. Source: its released code.

@@ -29,43 +29,21 @@ pub use scored::{Changes, ScorerAutoscaler};
 /// Of all rules here.
 const FAMILY: &str = "autoscaler";
 /// The rules, and what each knows.
+#[rustfmt::skip]
 pub const AUTOSCALERS: &[Info] = &[
     rule(FAMILY, "static", "nothing", "always `replicas`: a split", "plain"),
-    rule(
-        FAMILY,
-        "reactive",
-        "rate, backlog",
+    rule(FAMILY, "reactive", "rate, backlog",
         "moving average of the rate and the backlog over what replicas serve; down by one after `down` s",
-        "as Kubernetes' HorizontalPodAutoscaler with a stabilisation window",
-    ),
-    rule(
-        FAMILY,
-        "forecast",
-        "rate, backlog",
-        "the same for the larger of the average and a linear trend `ahead` s on",
-        "Holt, 1957",
-    ),
-    rule(
-        FAMILY,
-        "seasonal",
-        "rate, backlog, usual rates of the hours",
+        "as Kubernetes' HorizontalPodAutoscaler with a stabilisation window"),
+    rule(FAMILY, "forecast", "rate, backlog",
+        "the same for the larger of the average and a linear trend `ahead` s on", "Holt, 1957"),
+    rule(FAMILY, "seasonal", "rate, backlog, usual rates of the hours",
         "the same for a rate that comes back to what is usual at that hour; of its ratio `keep` is left after `ahead` s",
-        "ours, after Holt, 1957, and Winters, 1960",
-    ),
-    rule(
-        FAMILY,
-        "lyra",
-        "rate, backlog, GPUs of a node",
+        "ours, after Holt, 1957, and Winters, 1960"),
+    rule(FAMILY, "lyra", "rate, backlog, GPUs of a node",
         "as reactive in whole nodes, so that what is lent to training are idle servers",
-        "after Lyra, EuroSys'23; when servers are asked back is assumed",
-    ),
-    rule(
-        FAMILY,
-        "oracle",
-        "all requests of the next `ahead` s",
-        "their rate over what replicas serve: a bound",
-        "ours",
-    ),
+        "after Lyra, EuroSys'23; when servers are asked back is assumed"),
+    rule(FAMILY, "oracle", "all requests of the next `ahead` s", "their rate over what replicas serve: a bound", "ours"),
 ];
 
 /// The rate of requests that a replica serves within the targets, 1/s: the largest at which 99 % of 4,000 requests are, whose

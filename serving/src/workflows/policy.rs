@@ -75,35 +75,13 @@ pub trait Placer: Send {
 /// Of all rules here.
 const FAMILY: &str = "workflow placer";
 /// The rules.
+#[rustfmt::skip]
 pub const POLICIES: &[Info] = &[
-    rule(
-        FAMILY,
-        "compass",
-        "waits, models in memory, links",
-        "by rank the earliest end, loads counted; anew where the wait has grown",
-        "arXiv 2402.17652",
-    ),
-    rule(
-        FAMILY,
-        "jit",
-        "waits, models in memory, links",
-        "the earliest end when its inputs are there",
-        "baseline of Compass",
-    ),
-    rule(
-        FAMILY,
-        "heft",
-        "waits, links",
-        "by rank the earliest end when the query comes",
-        "Topcuoglu et al., TPDS'02",
-    ),
-    rule(
-        FAMILY,
-        "hash",
-        "nothing",
-        "each model has one worker",
-        "baseline of Compass",
-    ),
+    rule(FAMILY, "compass", "waits, models in memory, links",
+        "by rank the earliest end, loads counted; anew where the wait has grown", "arXiv 2402.17652"),
+    rule(FAMILY, "jit", "waits, models in memory, links", "the earliest end when its inputs are there", "baseline of Compass"),
+    rule(FAMILY, "heft", "waits, links", "by rank the earliest end when the query comes", "Topcuoglu et al., TPDS'02"),
+    rule(FAMILY, "hash", "nothing", "each model has one worker", "baseline of Compass"),
 ];
 
 /// Growth of a wait beyond which a task is planned anew. *Assumed*.

@@ -1,6 +1,6 @@
 //! Dispatchers on the same lists, with paired intervals.
 
-use pleach_serving::functions::{Outcome, Platform, Timeline};
+use pleach_serving::functions::{GPU_SLICES, Outcome, Platform, Timeline};
 use serde::Serialize;
 
 use super::{FunctionsConfig, lists};
@@ -8,9 +8,6 @@ use crate::error::Error;
 use crate::evaluate::stats::mean;
 use crate::evaluate::table::Table;
 use crate::serving::gain::{Gain, cell};
-
-/// Slices of a GPU.
-const SLICES_OF_A_GPU: f64 = 7.0;
 
 /// What one dispatcher came to, mean over lists.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -74,7 +71,7 @@ impl Warmth {
         };
         Warmth {
             cold_calls_pct: over(&|outcome| 100.0 * outcome.cold_starts as f64),
-            gpu_s: over(&|outcome| 1e-6 * outcome.slice_us / SLICES_OF_A_GPU),
+            gpu_s: over(&|outcome| 1e-6 * outcome.slice_us / f64::from(GPU_SLICES)),
             core_s: over(&|outcome| 1e-6 * outcome.core_us),
             idle_s: over(&|outcome| 1e-6 * outcome.idle_us as f64),
         }

@@ -28,35 +28,13 @@ pub enum Rule {
 /// Of all rules here.
 const FAMILY: &str = "residents";
 /// The rules, and what each knows.
+#[rustfmt::skip]
 pub const POLICIES: &[Info] = &[
-    rule(
-        FAMILY,
-        "miriam",
-        "blocks, issue and bandwidth of kernels",
-        "best effort in short blocks, as many as the critical kernel leaves room for",
-        "Miriam, SenSys'23",
-    ),
-    rule(
-        FAMILY,
-        "sequential",
-        "nothing",
-        "one network after another, in turn",
-        "plain",
-    ),
-    rule(
-        FAMILY,
-        "streams",
-        "which is critical",
-        "both at once, critical blocks first",
-        "CUDA's stream priorities",
-    ),
-    rule(
-        FAMILY,
-        "barriers",
-        "ends of kernels",
-        "kernels in pairs that wait for each other",
-        "baseline of Miriam, SenSys'23",
-    ),
+    rule(FAMILY, "miriam", "blocks, issue and bandwidth of kernels",
+        "best effort in short blocks, as many as the critical kernel leaves room for", "Miriam, SenSys'23"),
+    rule(FAMILY, "sequential", "nothing", "one network after another, in turn", "plain"),
+    rule(FAMILY, "streams", "which is critical", "both at once, critical blocks first", "CUDA's stream priorities"),
+    rule(FAMILY, "barriers", "ends of kernels", "kernels in pairs that wait for each other", "baseline of Miriam, SenSys'23"),
 ];
 
 /// The rule of a name; `miriam` has `block-us`, its longest block in µs.

@@ -25,70 +25,23 @@ use leave::Leave;
 /// Of all rules here.
 const FAMILY: &str = "dispatcher";
 /// The rules.
+#[rustfmt::skip]
 pub const POLICIES: &[Info] = &[
-    rule(
-        FAMILY,
-        "esg",
-        "profiles, queues, slack, warm containers, inputs",
-        "the cheapest ways through a group within its share of the time left",
-        "ESG, HPDC'24",
-    ),
-    rule(
-        FAMILY,
-        "infless",
-        "profiles, rate, a function's share",
-        "most throughput per resource over what stays free, by batch timeouts",
-        "INFless, ASPLOS'22",
-    ),
-    rule(
-        FAMILY,
-        "fast-gshare",
-        "profiles, rate, a function's share",
-        "most requests per slice for the bulk, the smallest that suffices for the rest",
-        "FaST-GShare, ICPP'23",
-    ),
-    rule(
-        FAMILY,
-        "orion",
-        "profiles, noise",
-        "the cheapest way whose 95th percentile is within the target, fixed at arrival",
-        "Orion, OSDI'22",
-    ),
-    rule(
-        FAMILY,
-        "aquatope",
-        "profiles, noise",
-        "a configuration for each function, fixed by a search beforehand",
-        "Aquatope, ASPLOS'23",
-    ),
-    rule(
-        FAMILY,
-        "clockwork",
-        "profiles, slack",
-        "by deadline, the largest batch that meets it",
-        "Clockwork, OSDI'20",
-    ),
-    rule(
-        FAMILY,
-        "nexus",
-        "profiles, rate, a function's share",
-        "the cheapest batch that takes half a function's share",
-        "Nexus, SOSP'19",
-    ),
-    rule(
-        FAMILY,
-        "edf",
-        "profiles",
-        "by deadline, the cheapest way within a part of the target, fixed",
-        "plain",
-    ),
-    rule(
-        FAMILY,
-        "fastest",
-        "profiles",
-        "by deadline, the fastest configuration",
-        "plain",
-    ),
+    rule(FAMILY, "esg", "profiles, queues, slack, warm containers, inputs",
+        "the cheapest ways through a group within its share of the time left", "ESG, HPDC'24"),
+    rule(FAMILY, "infless", "profiles, rate, a function's share",
+        "most throughput per resource over what stays free, by batch timeouts", "INFless, ASPLOS'22"),
+    rule(FAMILY, "fast-gshare", "profiles, rate, a function's share",
+        "most requests per slice for the bulk, the smallest that suffices for the rest", "FaST-GShare, ICPP'23"),
+    rule(FAMILY, "orion", "profiles, noise",
+        "the cheapest way whose 95th percentile is within the target, fixed at arrival", "Orion, OSDI'22"),
+    rule(FAMILY, "aquatope", "profiles, noise",
+        "a configuration for each function, fixed by a search beforehand", "Aquatope, ASPLOS'23"),
+    rule(FAMILY, "clockwork", "profiles, slack", "by deadline, the largest batch that meets it", "Clockwork, OSDI'20"),
+    rule(FAMILY, "nexus", "profiles, rate, a function's share",
+        "the cheapest batch that takes half a function's share", "Nexus, SOSP'19"),
+    rule(FAMILY, "edf", "profiles", "by deadline, the cheapest way within a part of the target, fixed", "plain"),
+    rule(FAMILY, "fastest", "profiles", "by deadline, the fastest configuration", "plain"),
 ];
 
 /// The dispatcher of a name with settings: `margin` (0 to 0.9), `shed` (0 to 10, 1 where dropping is allowed; 0: never),

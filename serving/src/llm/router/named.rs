@@ -11,58 +11,20 @@ use crate::settings::{Settings, rule};
 /// Of all rules here.
 const FAMILY: &str = "router";
 /// The rules, and what each knows of replicas.
+#[rustfmt::skip]
 pub const POLICIES: &[Info] = &[
     rule(FAMILY, "round-robin", "nothing", "each replica in turn", "plain"),
     rule(FAMILY, "random", "nothing", "any replica", "plain"),
-    rule(
-        FAMILY,
-        "two-choices",
-        "requests",
-        "of two random replicas that with fewer requests",
-        "Mitzenmacher, 2001",
-    ),
-    rule(
-        FAMILY,
-        "least-requests",
-        "requests",
-        "fewest requests that wait or run",
-        "plain",
-    ),
-    rule(
-        FAMILY,
-        "least-tokens",
-        "tokens",
-        "fewest tokens of prompts to come and of contexts",
-        "plain",
-    ),
-    rule(
-        FAMILY,
-        "least-ttft",
-        "tokens, pace, prefixes",
-        "least believed time to the first token, prefixes that are held counted",
-        "plain",
-    ),
-    rule(
-        FAMILY,
-        "headroom",
-        "tokens, pace, prefixes, targets",
-        "the larger of believed TTFT and TPOT over their targets is least",
-        "after llm-d's predicted-latency scorer",
-    ),
-    rule(
-        FAMILY,
-        "sessions",
-        "conversations, tokens",
-        "where the conversation was last; a new one by least-tokens",
-        "plain",
-    ),
-    rule(
-        FAMILY,
-        "weighted",
-        "requests, tokens, prefixes",
-        "sum of scores of queue, KV and prefix, weighed 2, 2, 3",
-        "Gateway API inference extension",
-    ),
+    rule(FAMILY, "two-choices", "requests", "of two random replicas that with fewer requests", "Mitzenmacher, 2001"),
+    rule(FAMILY, "least-requests", "requests", "fewest requests that wait or run", "plain"),
+    rule(FAMILY, "least-tokens", "tokens", "fewest tokens of prompts to come and of contexts", "plain"),
+    rule(FAMILY, "least-ttft", "tokens, pace, prefixes",
+        "least believed time to the first token, prefixes that are held counted", "plain"),
+    rule(FAMILY, "headroom", "tokens, pace, prefixes, targets",
+        "the larger of believed TTFT and TPOT over their targets is least", "after llm-d's predicted-latency scorer"),
+    rule(FAMILY, "sessions", "conversations, tokens", "where the conversation was last; a new one by least-tokens", "plain"),
+    rule(FAMILY, "weighted", "requests, tokens, prefixes",
+        "sum of scores of queue, KV and prefix, weighed 2, 2, 3", "Gateway API inference extension"),
 ];
 
 /// Weights of the scorers that the Gateway API inference extension configures by default: queue depth, KV cache use, prefix.

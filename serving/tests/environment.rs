@@ -5,8 +5,7 @@ use std::sync::{Arc, Mutex};
 use pleach_scheduler::ConfigError;
 use pleach_serving::llm::generate::RequestGenerator;
 use pleach_serving::llm::{
-    Decision, Fleet, Lists, Outcome, Pace, Requests, Router, Routing, SCHEMA, Served, Targets, by_name,
-    simulate,
+    Decision, Fleet, Lists, Outcome, Requests, Router, Routing, SCHEMA, Served, by_name, simulate,
 };
 use pleach_serving::{Environment, Reward};
 use pleach_workloads::Seed;
@@ -14,12 +13,8 @@ use proptest::prelude::*;
 
 fn fleet(num_gateways: usize, scrape_s: f64, may_refuse: bool) -> Fleet {
     Fleet {
-        pace: Pace::of("llama-3-8b", "H100").unwrap(),
-        num_replicas: 8,
-        num_gateways,
-        scrape_s,
-        targets: Targets::default(),
         may_refuse,
+        ..crate::fleet::fleet(8, num_gateways, scrape_s)
     }
 }
 

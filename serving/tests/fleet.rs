@@ -8,7 +8,7 @@ use pleach_serving::llm::{
 use pleach_workloads::Seed;
 use proptest::prelude::*;
 
-fn fleet(num_replicas: usize, num_gateways: usize, scrape_s: f64) -> Fleet {
+pub fn fleet(num_replicas: usize, num_gateways: usize, scrape_s: f64) -> Fleet {
     Fleet {
         pace: Pace::of("llama-3-8b", "H100").unwrap(),
         num_replicas,

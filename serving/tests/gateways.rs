@@ -17,7 +17,7 @@ use pleach_scheduler::tree::{Node, Tree, TreeMeta};
 use pleach_serving::llm::deploy::{Deployment, EndpointPicker, plugin};
 use pleach_serving::llm::generate::RequestGenerator;
 use pleach_serving::llm::{
-    Decision, Facts, Fleet, Outcome, Pace, Requests, Router, SCHEMA, ScorerRouter, Targets, by_name, simulate,
+    Decision, Facts, Fleet, Outcome, Requests, Router, SCHEMA, ScorerRouter, by_name, simulate,
 };
 use pleach_workloads::Seed;
 
@@ -71,12 +71,8 @@ fn told() -> Tree {
 
 fn fleet(may_refuse: bool) -> Fleet {
     Fleet {
-        pace: Pace::of("llama-3-8b", "H100").unwrap(),
-        num_replicas: 16,
-        num_gateways: 1,
-        scrape_s: 1.0,
-        targets: Targets::default(),
         may_refuse,
+        ..crate::fleet::fleet(16, 1, 1.0)
     }
 }
 

@@ -10,21 +10,12 @@ use pleach_serving::llm::{
 use pleach_workloads::Seed;
 use proptest::prelude::*;
 
+use crate::fleet::fleet;
+
 const AT_ONCE: Link = Link {
     transfer_ps: 0,
     token_ps: 0,
 };
-
-fn fleet(num_replicas: usize, num_gateways: usize, scrape_s: f64) -> Fleet {
-    Fleet {
-        pace: Pace::of("llama-3-8b", "H100").unwrap(),
-        num_replicas,
-        num_gateways,
-        scrape_s,
-        targets: Targets::default(),
-        may_refuse: false,
-    }
-}
 
 fn pools(num_prefill: usize, num_decode: usize, link: Link) -> Pools {
     Pools {

@@ -6,6 +6,8 @@ use pleach_scheduler::{ConfigError, PolicyError, Rows, Scorer};
 
 /// A scorer with its key, and room to work in.
 pub(crate) struct Scoring {
+    /// Stands in errors.
+    what: &'static str,
     scorer: Box<dyn Scorer>,
     /// Places in a row and their weights.
     weights: Vec<(usize, f64)>,
@@ -17,7 +19,7 @@ impl Scoring {
     /// # Errors
     /// A scorer of other columns; `what` stands in the error.
     pub(crate) fn new(
-        what: &str,
+        what: &'static str,
         scorer: Box<dyn Scorer>,
         schema: &FeatureSchema,
     ) -> Result<Scoring, ConfigError> {
@@ -26,6 +28,7 @@ impl Scoring {
             return Err(ConfigError::new(what, scorer.schema().name, schema.name, hint));
         }
         Ok(Scoring {
+            what,
             scorer,
             weights: Vec::new(),
             mask: Vec::new(),
@@ -37,7 +40,11 @@ impl Scoring {
     ///
     /// # Errors
     /// A tree of other columns.
-    pub(crate) fn of_tree(what: &str, tree: &Tree, schema: &FeatureSchema) -> Result<Scoring, ConfigError> {
+    pub(crate) fn of_tree(
+        what: &'static str,
+        tree: &Tree,
+        schema: &FeatureSchema,
+    ) -> Result<Scoring, ConfigError> {
         let mut scoring = Scoring::new(what, Box::new(FlatTree::of(tree)), schema)?;
         let weights = tree.meta().key_weights.iter();
         scoring.weights = weights
@@ -55,7 +62,7 @@ impl Scoring {
         (rows, width): (&[f32], usize),
         context: &[f32],
         turn: impl Fn(usize) -> u64,
-    ) -> Result<usize, PolicyError> {
+    ) -> Result<usize, ConfigError> {
         let schema = self.scorer.schema();
         let num = rows.len() / width;
         self.mask.clear();
@@ -69,8 +76,10 @@ impl Scoring {
             context,
             mask: &self.mask,
         };
-        self.scorer.score_rows(rows, &mut self.scores)?;
-        PolicyError::check_finite(&self.scores)?;
+        let scored = self.scorer.score_rows(rows, &mut self.scores);
+        scored
+            .and_then(|()| PolicyError::check_finite(&self.scores))
+            .map_err(|error| ConfigError::new(self.what, error, "finite scores", "Take another one."))?;
         let mut best = (f32::NEG_INFINITY, f64::INFINITY, u64::MAX, 0);
         for choice in 0..num {
             let score = self.scores[choice];

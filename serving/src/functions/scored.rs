@@ -54,10 +54,7 @@ impl Dispatcher for ScorerDispatcher {
             }
             let first = self
                 .scoring
-                .first((&self.table.rows, ROW_WIDTH), &self.table.context, |_| 0);
-            let first = first.map_err(|error| {
-                ConfigError::new("dispatcher", error, "finite scores", "Take another one.")
-            })?;
+                .first((&self.table.rows, ROW_WIDTH), &self.table.context, |_| 0)?;
             if !self.table.choices[first].take(state) {
                 return Ok(());
             }

@@ -56,7 +56,7 @@ impl Autoscaler for Asking {
 
     fn want(&mut self, demand: &Demand<'_>) -> Result<usize, ConfigError> {
         let Some((rows, context)) = self.changes.ask(demand) else {
-            return Ok(Changes::first(demand));
+            return Ok(demand.at_first());
         };
         let losses = AUTOSCALING.joined_index("stopped_gpu_s").map(|column| {
             let rows = rows.chunks_exact(AUTOSCALING_1.num_row);

@@ -59,6 +59,12 @@ impl Demand<'_> {
         self.load.open + self.load.loading
     }
 
+    /// Replicas at the very beginning: a third, which is loaded before.
+    #[must_use]
+    pub fn at_first(&self) -> usize {
+        self.most.div_ceil(3)
+    }
+
     /// The usual rate of a time, 1/s, linear between the middles of the parts of the day; none where nothing is known, or nobody
     /// usually comes.
     pub(super) fn usual_per_s_at(&self, at_s: f64) -> Option<f64> {

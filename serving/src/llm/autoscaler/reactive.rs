@@ -134,7 +134,7 @@ impl Autoscaler for Reactive {
         let up = demand.up();
         // Nothing has been seen yet: a third, which is loaded before the beginning.
         let Some(rate) = self.rate(demand) else {
-            return Ok(demand.most.div_ceil(3));
+            return Ok(demand.at_first());
         };
         let unit = self.unit.unwrap_or(demand.node_replicas);
         let load = rate / self.served_per_s;

@@ -109,7 +109,7 @@ impl Changes {
     }
 
     /// What is asked: rows `[C, F]`, fewest replicas first, and context `[G]` of [`AUTOSCALING`]. None at the very beginning, when
-    /// nothing has been seen: then there are [`Changes::first`] replicas.
+    /// nothing has been seen: then there are [`Demand::at_first`] replicas.
     pub fn ask(&mut self, demand: &Demand<'_>) -> Option<(&[f32], &[f32])> {
         let belief = self.sense.look(demand)?;
         columns::write(
@@ -119,12 +119,6 @@ impl Changes {
             (&mut self.rows, &mut self.context),
         );
         Some((&self.rows, &self.context))
-    }
-
-    /// Replicas at the very beginning: a third, which is loaded before.
-    #[must_use]
-    pub fn first(demand: &Demand<'_>) -> usize {
-        demand.most.div_ceil(3)
     }
 
     /// The number of replicas of a row.
@@ -173,11 +167,9 @@ impl Autoscaler for ScorerAutoscaler {
 
     fn want(&mut self, demand: &Demand<'_>) -> Result<usize, ConfigError> {
         let Some((rows, context)) = self.changes.ask(demand) else {
-            return Ok(Changes::first(demand));
+            return Ok(demand.at_first());
         };
-        let first = self.scoring.first((rows, ROW_WIDTH), context, |_| 0);
-        let first = first
-            .map_err(|error| ConfigError::new("autoscaler", error, "finite scores", "Take another one."))?;
+        let first = self.scoring.first((rows, ROW_WIDTH), context, |_| 0)?;
         Ok(self.changes.take(demand, first))
     }
 }

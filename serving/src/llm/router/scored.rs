@@ -45,9 +45,7 @@ impl Router for ScorerRouter {
     fn route(&mut self, decision: &Decision<'_>) -> Result<Option<usize>, ConfigError> {
         columns::write(decision, &mut self.rows, &mut self.context);
         let turn = |choice: usize| decision.sent.get(choice).map_or(u64::MAX, |sent| sent.last);
-        let first = self.scoring.first((&self.rows, ROW_WIDTH), &self.context, turn);
-        let first =
-            first.map_err(|error| ConfigError::new("router", error, "finite scores", "Take another one."))?;
+        let first = self.scoring.first((&self.rows, ROW_WIDTH), &self.context, turn)?;
         Ok((first < decision.facts.len()).then_some(first))
     }
 }

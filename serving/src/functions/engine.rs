@@ -186,7 +186,7 @@ impl<'a> Run<'a> {
                 continue;
             }
             if self.platform.late != Late::Serve {
-                self.state().expire();
+                self.state().expire(at_us);
             }
             if self.flight.num_waiting > 0 {
                 return true;
@@ -385,29 +385,19 @@ impl State<'_> {
         self.leave(id);
     }
 
-    /// Drops requests whose deadline is past.
-    fn expire(&mut self) {
+    /// Drops requests whose deadline is before a time.
+    fn expire(&mut self, before_us: u64) {
         for step in 0..self.flight.queues.len() {
-            while let Some(head) = self.flight.queues[step].waiting.front() {
-                if head.deadline_us >= self.flight.now_us {
-                    break;
-                }
-                let id = head.request;
+            while let Some(head) = self.head(step).filter(|head| head.deadline_us < before_us) {
                 self.flight.outcome.expired += 1;
-                self.drop_request(step, id);
+                self.drop_request(step, head.request);
             }
         }
     }
 
     /// Drops all that waits.
     pub(super) fn close(&mut self) {
-        for step in 0..self.flight.queues.len() {
-            while let Some(head) = self.flight.queues[step].waiting.front() {
-                let id = head.request;
-                self.flight.outcome.expired += 1;
-                self.drop_request(step, id);
-            }
-        }
+        self.expire(u64::MAX);
     }
 
     /// True latency of a batch: the profile's times a log-normal factor of median 1.

@@ -4,6 +4,8 @@ use pleach_scheduler::features::View;
 use pleach_scheduler::{ConfigError, Rows};
 use serde::{Deserialize, Serialize};
 
+use crate::settings::within;
+
 /// What has become of requests so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
@@ -51,10 +53,7 @@ impl Default for Reward {
 impl Reward {
     pub(crate) fn check(self) -> Result<(), ConfigError> {
         for (key, value) in [("hit", self.hit), ("miss", self.miss), ("refused", self.refused)] {
-            if !(-1e6..=1e6).contains(&value) {
-                let key = format!("reward.{key}");
-                return Err(ConfigError::new(key, value, "-1000000 to 1000000", "Try 1."));
-            }
+            within(&format!("reward.{key}"), value, -1e6, 1e6)?;
         }
         Ok(())
     }

@@ -1,9 +1,27 @@
 //! Policies by name, with settings after colons: `least-ttft:own=false:tpot=0.5`.
 
+use std::fmt::Display;
 use std::ops::RangeInclusive;
 
 use pleach_scheduler::ConfigError;
 use pleach_scheduler::heuristics::Info;
+
+/// Whether a number lies in its range.
+///
+/// # Errors
+/// It does not.
+pub(crate) fn within<T: PartialOrd + Display + Copy>(
+    key: &str,
+    value: T,
+    min: T,
+    max: T,
+) -> Result<(), ConfigError> {
+    if (min..=max).contains(&value) {
+        return Ok(());
+    }
+    let hint = "Give a value of that range.";
+    Err(ConfigError::new(key, value, format!("{min} to {max}"), hint))
+}
 
 /// A line of a room's table of policies.
 pub(crate) const fn rule(

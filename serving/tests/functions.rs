@@ -316,6 +316,18 @@ fn settings_out_of_range_and_names_that_are_not_there_are_refused() {
         .unwrap_err()
         .to_string();
     assert!(error.contains("nodes = 0: allowed is 1 to 1024"), "{error}");
+    let ages = Arrivals {
+        num_requests: 100_000_000,
+        load: 1e-3,
+        ..every(1e9, 1, 1.0)
+    };
+    let error = simulate(&work, &Platform::default(), &ages, esg.as_mut(), Seed(0))
+        .unwrap_err()
+        .to_string();
+    assert!(
+        error.contains("num_requests * gaps / load = 100000000000000000000"),
+        "{error}"
+    );
     for loads in [(1e-9, 1.0), (0.5, 1e3 + 1.0)] {
         let env = Dispatching::new(
             work.clone(),

@@ -14,6 +14,7 @@ use rand::RngExt as _;
 use super::plan::Plan;
 use super::policy::{Decision, Discipline, Held, Order, Policy};
 use super::{Gpu, Outcome, StageRun, Task};
+use crate::settings::within;
 
 /// Most tasks of a run.
 const TASKS_MAX: usize = 10_000;
@@ -47,15 +48,7 @@ impl Run {
             spread: 0.0,
             seed,
         };
-        if !(1e-6..=RUN_S_MAX).contains(&length_s) {
-            let allowed = format!("1e-6 to {RUN_S_MAX} s");
-            return Err(ConfigError::new(
-                "length_s",
-                length_s,
-                allowed,
-                "SGPRS's runs have 1 to 2 s.",
-            ));
-        }
+        within("length_s", length_s, 1e-6, RUN_S_MAX)?;
         if warm_up_s < 0.0 || run.warm_up_us >= run.length_us {
             let allowed = format!("0 to below {length_s} s");
             return Err(ConfigError::new(

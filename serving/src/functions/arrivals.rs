@@ -6,6 +6,8 @@ use pleach_workloads::Seed;
 use rand::RngExt as _;
 use serde::{Deserialize, Serialize};
 
+use crate::settings::within;
+
 /// Times between two requests.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -84,12 +86,16 @@ impl Arrivals {
             ("gaps", high, 1e-3, 1e12),
             ("load", self.load, 1e-3, 1e3),
             ("slo", self.slo, 0.01, 1e3),
+            // Far below what 64 bits hold, us.
+            (
+                "num_requests * gaps / load",
+                f64::from(self.num_requests) * high / self.load,
+                0.0,
+                1e17,
+            ),
         ];
         for (key, value, min, max) in ranges {
-            if !(min..=max).contains(&value) {
-                let hint = "Leave it out for its default.";
-                return Err(ConfigError::new(key, value, format!("{min} to {max}"), hint));
-            }
+            within(key, value, min, max)?;
         }
         Ok(())
     }

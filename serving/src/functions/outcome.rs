@@ -31,7 +31,7 @@ impl Latencies {
         }
         self.counts[bucket] += 1;
         self.num += 1;
-        self.sum_us += latency_us;
+        self.sum_us = self.sum_us.saturating_add(latency_us);
     }
 
     /// Mean, us; NaN of none.

@@ -6,6 +6,7 @@ use pleach_scheduler::ConfigError;
 use serde::{Deserialize, Serialize};
 
 use super::profile::Configuration;
+use crate::settings::within;
 
 /// Slices of a whole GPU, the most that a node has: instances of an A100.
 pub const GPU_SLICES: u16 = 7;
@@ -89,10 +90,7 @@ impl Platform {
             ("keep_us", self.keep_us as f64, 0.0, 1e12),
         ];
         for (key, value, min, max) in ranges {
-            if !(min..=max).contains(&value) {
-                let hint = "Leave it out for its default.";
-                return Err(ConfigError::new(key, value, format!("{min} to {max}"), hint));
-            }
+            within(key, value, min, max)?;
         }
         Ok(())
     }

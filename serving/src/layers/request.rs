@@ -7,6 +7,7 @@ use pleach_workloads::normal::standard_normal;
 use rand::RngExt as _;
 
 use crate::layers::profile::Profiles;
+use crate::settings::within;
 
 /// Most requests of a list.
 pub const REQUESTS_MAX: usize = 1_000_000;
@@ -54,15 +55,7 @@ impl Requests {
     /// # Errors
     /// A request of a model, pattern or number of layers that is not there, or out of range; named by its place.
     pub fn new(profiles: Profiles, mut rows: Vec<Request>) -> Result<Requests, ConfigError> {
-        if rows.is_empty() || rows.len() > REQUESTS_MAX {
-            let allowed = format!("1 to {REQUESTS_MAX} requests");
-            return Err(ConfigError::new(
-                "requests",
-                rows.len(),
-                allowed,
-                "Give another list.",
-            ));
-        }
+        within("requests", rows.len(), 1, REQUESTS_MAX)?;
         for (place, row) in rows.iter().enumerate() {
             let refused = |what: &str, value: String, allowed: String| {
                 let hint = "Give what the profiles have.";
@@ -186,10 +179,6 @@ impl RequestGenerator {
     }
 
     fn check(&self, profiles: &Profiles) -> Result<(), ConfigError> {
-        let within = |key: &str, value: f64, low: f64, high: f64| {
-            let refused = || ConfigError::new(key, value, format!("{low} to {high}"), "Give another value.");
-            (low..=high).contains(&value).then_some(()).ok_or_else(refused)
-        };
         within("num_requests", self.num_requests as f64, 1.0, REQUESTS_MAX as f64)?;
         within("rate_per_s", self.rate_per_s, 1e-3, 1e6)?;
         within("multiplier", self.multiplier, 0.01, 1e6)?;

@@ -8,6 +8,7 @@ use pleach_scheduler::ConfigError;
 use crate::layers::outcome::{Outcome, Served};
 use crate::layers::policy::{Queue, Scheduler, Waiting};
 use crate::layers::request::Requests;
+use crate::settings::within;
 
 /// Most accelerators.
 const ACCELERATORS_MAX: usize = 10_000;
@@ -38,15 +39,7 @@ pub fn simulate(
     num_accelerators: usize,
     scheduler: &mut dyn Scheduler,
 ) -> Result<Outcome, ConfigError> {
-    if num_accelerators == 0 || num_accelerators > ACCELERATORS_MAX {
-        let allowed = format!("1 to {ACCELERATORS_MAX}");
-        return Err(ConfigError::new(
-            "num_accelerators",
-            num_accelerators,
-            allowed,
-            "Give another number.",
-        ));
-    }
+    within("num_accelerators", num_accelerators, 1, ACCELERATORS_MAX)?;
     let rows = requests.rows();
     let mut run = Run {
         requests,

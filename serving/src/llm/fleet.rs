@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::llm::outcome::Targets;
 use crate::llm::step_time::Pace;
+use crate::settings::within;
 
 /// Most replicas, and most gateways.
 const REPLICAS_MAX: usize = 4_096;
@@ -35,19 +36,9 @@ impl Fleet {
     /// # Errors
     /// A number that is out of its range.
     pub fn check(&self) -> Result<(), ConfigError> {
-        let allowed = format!("1 to {REPLICAS_MAX}");
-        for (key, value) in [
-            ("num_replicas", self.num_replicas),
-            ("num_gateways", self.num_gateways),
-        ] {
-            if !(1..=REPLICAS_MAX).contains(&value) {
-                return Err(ConfigError::new(key, value, allowed, "Try 16."));
-            }
-        }
-        if !(0.0..=SCRAPE_S_MAX).contains(&self.scrape_s) {
-            let allowed = format!("0 to {SCRAPE_S_MAX}");
-            return Err(ConfigError::new("scrape_s", self.scrape_s, allowed, "Try 1."));
-        }
+        within("num_replicas", self.num_replicas, 1, REPLICAS_MAX)?;
+        within("num_gateways", self.num_gateways, 1, REPLICAS_MAX)?;
+        within("scrape_s", self.scrape_s, 0.0, SCRAPE_S_MAX)?;
         for (key, value) in [("ttft_s", self.targets.ttft_s), ("tpot_s", self.targets.tpot_s)] {
             if !(value.is_finite() && value > 0.0) {
                 return Err(ConfigError::new(key, value, "above 0", "Try 0.5."));

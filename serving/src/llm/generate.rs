@@ -11,6 +11,7 @@ use rand::{Rng, RngExt as _};
 use serde::{Deserialize, Serialize};
 
 use crate::llm::request::{ARRIVAL_S_MAX, Blocks, Request, Requests};
+use crate::settings::within;
 
 /// Longest prompt and answer that are drawn, tokens. *Assumed*: contexts of 16,384 tokens.
 const PROMPT_TOKENS_MAX: f64 = 14_000.0;
@@ -91,14 +92,7 @@ impl RequestGenerator {
             ("span_s", self.span_s.unwrap_or(1.0), 1e-6, ARRIVAL_S_MAX),
         ];
         for (key, value, min, max) in ranges {
-            if !(min..=max).contains(&value) {
-                return Err(ConfigError::new(
-                    key,
-                    value,
-                    format!("{min} to {max}"),
-                    "Leave it out for its default.",
-                ));
-            }
+            within(key, value, min, max)?;
         }
         Ok(())
     }

@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use pleach_scheduler::ConfigError;
 
+use crate::settings::within;
+
 /// Most requests of a list.
 pub const REQUESTS_MAX: usize = 10_000_000;
 /// Latest arrival, s: a hundred days, within the range of a clock of picoseconds.
@@ -71,15 +73,7 @@ impl Requests {
     /// # Errors
     /// Numbers out of range, named by their place.
     pub fn with_blocks(mut rows: Vec<Request>, block_ids: Arc<[u32]>) -> Result<Requests, ConfigError> {
-        if rows.is_empty() || rows.len() > REQUESTS_MAX {
-            let allowed = format!("1 to {REQUESTS_MAX} requests");
-            return Err(ConfigError::new(
-                "requests",
-                rows.len(),
-                allowed,
-                "Give another list.",
-            ));
-        }
+        within("requests", rows.len(), 1, REQUESTS_MAX)?;
         for (place, row) in rows.iter().enumerate() {
             check(place, row, block_ids.len())?;
         }

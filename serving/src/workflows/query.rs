@@ -6,6 +6,7 @@ use pleach_workloads::Seed;
 use pleach_workloads::normal::standard_normal;
 use rand::RngExt as _;
 
+use crate::settings::within;
 use crate::workflows::system::{System, TIME_US_MAX};
 
 /// Most queries of a list.
@@ -36,15 +37,7 @@ impl Queries {
     /// # Errors
     /// What the system does not have, named by its place.
     pub fn new(mut rows: Vec<Query>, system: &System) -> Result<Queries, ConfigError> {
-        if rows.is_empty() || rows.len() > QUERIES_MAX {
-            let allowed = format!("1 to {QUERIES_MAX} queries");
-            return Err(ConfigError::new(
-                "queries",
-                rows.len(),
-                allowed,
-                "Give another list.",
-            ));
-        }
+        within("queries", rows.len(), 1, QUERIES_MAX)?;
         for (place, row) in rows.iter().enumerate() {
             let refused = |what: &str, value: String, allowed: String| {
                 let hint = "Give what the system has.";
@@ -110,10 +103,6 @@ impl QueryGenerator {
     /// # Errors
     /// Settings out of range.
     pub fn draw(&self, system: &System, seed: Seed) -> Result<Queries, ConfigError> {
-        let within = |key: &str, value: f64, low: f64, high: f64| {
-            let refused = || ConfigError::new(key, value, format!("{low} to {high}"), "Give another value.");
-            (low..=high).contains(&value).then_some(()).ok_or_else(refused)
-        };
         within("num_queries", self.num_queries as f64, 1.0, QUERIES_MAX as f64)?;
         within("rate_per_s", self.rate_per_s, 1e-3, 1e6)?;
         within("spread", self.spread, 0.0, 2.0)?;

@@ -2,6 +2,8 @@
 
 use pleach_scheduler::ConfigError;
 
+use crate::settings::within;
+
 /// Most models of a system: they are told as bits of one number.
 pub(crate) const MODELS_MAX: usize = 64;
 /// Most tasks of a workflow.
@@ -63,15 +65,7 @@ impl Workflow {
         models: &[Model],
     ) -> Result<Workflow, ConfigError> {
         let key = |task: &str, what: &str| format!("workflows.{name}.{task}{what}");
-        if tasks.is_empty() || tasks.len() > TASKS_MAX {
-            let allowed = format!("1 to {TASKS_MAX} tasks");
-            return Err(ConfigError::new(
-                format!("workflows.{name}"),
-                tasks.len(),
-                allowed,
-                "Give its tasks.",
-            ));
-        }
+        within(&format!("workflows.{name}.tasks"), tasks.len(), 1, TASKS_MAX)?;
         let names: Vec<&str> = tasks.iter().map(|task| task.0).collect();
         let mut checked = Vec::with_capacity(tasks.len());
         for (number, (task, model, run_us, output_kb, after)) in tasks.iter().enumerate() {
@@ -92,15 +86,7 @@ impl Workflow {
                     "Add the model.",
                 ));
             };
-            if *run_us == 0 || *run_us > TIME_US_MAX {
-                let allowed = format!("1 to {TIME_US_MAX} us");
-                return Err(ConfigError::new(
-                    key(task, ".run_us"),
-                    run_us,
-                    allowed,
-                    "Give another time.",
-                ));
-            }
+            within(&key(task, ".run_us"), *run_us, 1, TIME_US_MAX)?;
             let number_of = |before: &&str| {
                 let refused = || {
                     ConfigError::new(
@@ -263,13 +249,9 @@ impl System {
         workflows: Vec<Workflow>,
         workers: Workers,
     ) -> Result<System, ConfigError> {
-        let within = |key: &str, value: u64, low: u64, high: u64| {
-            let refused = || ConfigError::new(key, value, format!("{low} to {high}"), "Give another number.");
-            (low..=high).contains(&value).then_some(()).ok_or_else(refused)
-        };
-        within("models", models.len() as u64, 1, MODELS_MAX as u64)?;
-        within("workflows", workflows.len() as u64, 1, 1_000)?;
-        within("workers.num", workers.num as u64, 1, WORKERS_MAX as u64)?;
+        within("models", models.len(), 1, MODELS_MAX)?;
+        within("workflows", workflows.len(), 1, 1_000)?;
+        within("workers.num", workers.num, 1, WORKERS_MAX)?;
         within(
             "workers.link_kb_per_ms",
             workers.link_kb_per_ms,

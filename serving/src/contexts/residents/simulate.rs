@@ -11,6 +11,7 @@ use rand::RngExt as _;
 
 use super::kernel::ISSUE_PER_BLOCK;
 use super::{Device, Kernel, Network, Rule};
+use crate::settings::within;
 
 /// From the end of a kernel to the first block of the next one, and of a shard after another, ns. *Assumed*, a usual launch.
 const LAUNCH_NS: u64 = 5_000;
@@ -123,25 +124,9 @@ struct State<'a> {
 /// # Errors
 /// A length or a rate out of range.
 pub fn simulate(device: &Device, mix: &Mix, rule: Rule) -> Result<Outcome, ConfigError> {
-    if !(1e-6..=LENGTH_S_MAX).contains(&mix.length_s) {
-        let allowed = format!("1e-6 to {LENGTH_S_MAX} s");
-        return Err(ConfigError::new(
-            "length_s",
-            mix.length_s,
-            allowed,
-            "A few seconds do.",
-        ));
-    }
-    if let Arrivals::Uniform(rate_hz) | Arrivals::Poisson(rate_hz) = mix.arrivals
-        && !(1e-3..=RATE_HZ_MAX).contains(&rate_hz)
-    {
-        let allowed = format!("0.001 to {RATE_HZ_MAX}");
-        return Err(ConfigError::new(
-            "rate_hz",
-            rate_hz,
-            allowed,
-            "Miriam's critical requests come at 10.",
-        ));
+    within("length_s", mix.length_s, 1e-6, LENGTH_S_MAX)?;
+    if let Arrivals::Uniform(rate_hz) | Arrivals::Poisson(rate_hz) = mix.arrivals {
+        within("rate_hz", rate_hz, 1e-3, RATE_HZ_MAX)?;
     }
     let mut state = State {
         device,

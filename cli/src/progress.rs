@@ -50,10 +50,7 @@ impl Bar {
         } else {
             ProgressBar::new(num_steps)
         };
-        let template = "{prefix:<10} [{bar:30}] {pos}/{len} {eta:>5} left  {msg}";
-        if let Ok(style) = ProgressStyle::with_template(template) {
-            bar.set_style(style.progress_chars("=> "));
-        }
+        set_style(&bar, num_steps);
         bar.set_prefix(label.to_string());
         let is_plain = !quiet && bar.is_hidden();
         if !is_plain {
@@ -82,6 +79,7 @@ impl Bar {
     /// Steps in all, where that is known only on the way.
     fn out_of(&self, num_steps: u64) {
         self.bar.set_length(num_steps);
+        set_style(&self.bar, num_steps);
     }
 
     /// One line on standard error that stays, whether there is a bar or not.
@@ -108,6 +106,18 @@ impl Bar {
     }
 }
 
+/// A bar; where nobody knows the number of steps, those that are done and the time.
+fn set_style(bar: &ProgressBar, num_steps: u64) {
+    let template = if num_steps == 0 {
+        "{prefix:<10} {pos} {elapsed:>5} so far  {msg}"
+    } else {
+        "{prefix:<10} [{bar:30}] {pos}/{len} {eta:>5} left  {msg}"
+    };
+    if let Ok(style) = ProgressStyle::with_template(template) {
+        bar.set_style(style.progress_chars("=> "));
+    }
+}
+
 /// A line on standard error. Nobody is stopped where that cannot be written.
 fn say(line: &str) {
     let _ = writeln!(io::stderr(), "pleach: {line}");
@@ -130,12 +140,13 @@ impl Pace {
     }
 }
 
-/// `train 40/200, 20 %, 00:01:00 so far, JCT 0.912 of sjf`.
+/// `train 40/200, 20 %, 00:01:00 so far, JCT 0.912 of sjf`; `train 40, 00:01:00 so far` where nobody knows how many there are.
 fn plain_line(label: &str, (done, of): (u64, u64), elapsed: Duration, message: &str) -> String {
-    let percent = (100 * done).checked_div(of).unwrap_or(0);
+    let percent = (100 * done).checked_div(of);
+    let steps = percent.map_or_else(|| done.to_string(), |percent| format!("{done}/{of}, {percent} %"));
     let seconds = elapsed.as_secs();
     let (h, min, s) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
-    let mut line = format!("{label} {done}/{of}, {percent} %, {h:02}:{min:02}:{s:02} so far");
+    let mut line = format!("{label} {steps}, {h:02}:{min:02}:{s:02} so far");
     if !message.is_empty() {
         line += &format!(", {message}");
     }
@@ -167,8 +178,8 @@ mod tests {
             "train 40/200, 20 %, 00:01:01 so far, JCT 0.912 of sjf"
         );
         assert_eq!(
-            plain_line("distill", (0, 0), minutes, ""),
-            "distill 0/0, 0 %, 00:01:01 so far"
+            plain_line("distill", (7, 0), minutes, ""),
+            "distill 7, 00:01:01 so far"
         );
     }
 

@@ -19,7 +19,7 @@ use super::timeline::{MixedDay, Played};
 use super::tuned::{Level, Rule, mean_of, worth_gpu_h};
 use super::{Day, MixedBench, MixedComparison, MixedConfig};
 use crate::error::Error;
-use crate::progress::Watcher;
+use crate::progress::{Progress, Watcher};
 use crate::serving::gain::Gain;
 use crate::serving::race::{
     Game, Loss, Raced, best_of, by_hand, column, nodes, numbers, race, settings as settings_of, split,
@@ -194,6 +194,7 @@ pub fn search_autoscaler(
     let level = Level {
         bench: &bench,
         hits_pct,
+        watcher,
     };
     let tune = draw("tune", settings.tune_days)?;
     let price_gpu_s = watcher.part("price of a miss", 0, || level.price_gpu_s(&tune))?;
@@ -249,6 +250,7 @@ fn brought(game: &Scaled<'_>, level: &Level<'_>, kept: Vec<Tree>, days: &[Day]) 
         let (tree, _) = level.least(|reserve| {
             let tree = with_reserve(&tree, reserve)?;
             let played = game.play_days(days, &tree)?;
+            level.watcher.tell(Progress::Step);
             Ok((tree, played))
         })?;
         Ok(tree)

@@ -10,6 +10,7 @@ use super::timeline::{MixedDay, Played};
 use super::{Day, MixedBench};
 use crate::error::Error;
 use crate::evaluate::stats::mean;
+use crate::progress::{Progress, Watcher};
 
 /// The values of a setting that are tried.
 struct Ladder {
@@ -201,6 +202,8 @@ pub(super) struct Level<'a> {
     pub bench: &'a MixedBench,
     /// Least share of hits over all days, %.
     pub hits_pct: f64,
+    /// Is told of each setting that was played.
+    pub watcher: &'a Watcher,
 }
 
 impl Level<'_> {
@@ -209,7 +212,9 @@ impl Level<'_> {
             let mut autoscaler = self.bench.autoscaler(name)?;
             self.bench.play(day, autoscaler.as_mut())
         });
-        played.collect()
+        let played = played.collect();
+        self.watcher.tell(Progress::Step);
+        played
     }
 
     fn is_met(&self, days: &[Played]) -> bool {

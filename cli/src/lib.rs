@@ -155,7 +155,7 @@ fn hear_signals(stop: &Arc<Stop>, command: Option<&Command>) -> Result<(), Error
                 ""
             };
             complain(&format!(
-                "stopped by {}; every file is whole, and a run goes on from its newest checkpoint{again}",
+                "stopped by {}; every file is whole, and what keeps checkpoints goes on from its newest{again}",
                 signal_name(signal)
             ));
             std::process::exit(i32::from(code));

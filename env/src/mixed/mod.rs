@@ -1,13 +1,13 @@
 //! One cluster for both: training jobs, and services of language models on the same GPUs, by *leases*.
 //!
-//! A lease is a job without end: a row of the cluster with a placement, granted and taken back from outside. One replica of a service
-//! is one lease, of GPUs of one node. The world knows nothing of requests and a service nothing of jobs; what they share is the clock and the
-//! leases. At each instant jobs leave and come first, then replicas that have been taken back leave, then services are asked how many
-//! replicas they want, then the scheduler decides about jobs with the GPUs that are left.
+//! A lease is a job without end: a row of the cluster with a placement, granted and taken back from outside. One replica of a
+//! service is one lease, of GPUs of one node. The world knows nothing of requests and a service nothing of jobs; what they share
+//! is the clock and the leases. At each instant jobs leave and come first, then replicas that have been taken back leave, then
+//! services are asked how many replicas they want, then the scheduler decides about jobs with the GPUs that are left.
 //!
 //! # Rules (*ours*)
-//! - Serving comes before training, an earlier service before a later one. Where no node has enough free GPUs, jobs yield, the least loss first
-//!   ([`Cluster::make_room`](pleach_scheduler::Cluster::make_room)).
+//! - Serving comes before training, an earlier service before a later one. Where no node has enough free GPUs, jobs yield, the
+//!   least loss first ([`Cluster::make_room`](pleach_scheduler::Cluster::make_room)).
 //! - A granted replica takes requests once its model is loaded. Replicas of the first instant are loaded already.
 //! - A replica that is taken back takes no more requests and leaves when it has served what it had, or when its grace is over: then
 //!   the rest goes back to the gateways. One that is wanted again before takes requests at once.

@@ -191,7 +191,7 @@ impl MixedBench {
                     key,
                     value,
                     allowed,
-                    "Take more nodes, or smaller gangs.",
+                    "Take more or larger nodes, or smaller gangs and replicas.",
                 ));
             }
         }

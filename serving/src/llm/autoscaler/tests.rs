@@ -203,6 +203,19 @@ fn a_row_tells_what_a_change_does_to_both() {
     assert_eq!(of("stopped_gpus")[5..], [0.0, 0.0, 0.0, 1.0]);
     assert_eq!(of("stopped_gpu_s")[5..], [0.0, 0.0, 0.0, 60.0]);
     assert_eq!(of("idle_gpus"), [3.0, 2.0, 1.0, 0.0, 3.0, 2.0, 1.0, 0.0, 0.0]);
+
+    // Replicas of four GPUs: each that leaves is a gang's, and the first that comes takes what is idle and a single job's.
+    let mut changes = Changes::new(2.0);
+    let (rows, _) = changes
+        .ask(&Demand {
+            replica_gpus: 4,
+            ..now
+        })
+        .unwrap();
+    let of = |name: &str| -> Vec<f64> { (0..9).map(|row| told(rows, row, name)).collect() };
+    assert_eq!(of("gained_gpus"), [16.0, 12.0, 8.0, 4.0, 0.0, 0.0, 0.0, 0.0, 0.0]);
+    assert_eq!(of("stopped_gpus")[5..], [1.0, 5.0, 5.0, 5.0]);
+    assert_eq!(of("idle_gpus"), [3.0, 3.0, 3.0, 3.0, 3.0, 0.0, 0.0, 0.0, 0.0]);
 }
 
 /// Enough at 0.7 of what replicas serve, else the last row: the first of equal scores.

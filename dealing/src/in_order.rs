@@ -8,8 +8,8 @@
 //! Slurm's main scheduler with its backfill, where only an order comes from outside (`sched/backfill`); holding back for the first
 //! job alone is EASY's rule (Lifka, JSSPP'95), and Slurm's with `bf_max_job_test` large may hold back for more.
 
-use pleach_scheduler::cluster::{Cluster, Demand};
-use pleach_scheduler::pass::{Reservation, believed_end};
+use pleach_scheduler::cluster::{Cluster, Placement};
+use pleach_scheduler::pass::Reservation;
 use pleach_scheduler::{JobId, Planner, PolicyError, Time};
 
 use crate::allocate_by_priority::tightest;
@@ -69,24 +69,17 @@ fn start_in_order(cluster: &mut Cluster, order: &[JobId]) {
     let mut held: Option<Reservation> = None;
     let mut slices = Vec::new();
     for &id in order {
-        let Some(placement) = tightest(cluster, id, &mut slices) else {
-            if held.is_none() {
-                held = Reservation::earliest(cluster, id);
+        let Some(held) = &mut held else {
+            match tightest(cluster, id, &mut slices) {
+                Some(placement) => cluster.start(id, placement),
+                None => held = Reservation::earliest(cluster, id),
             }
             continue;
         };
-        if let Some(held) = &mut held {
-            let facts = cluster.job_facts(id, &placement);
-            let end = believed_end(cluster, id, facts.rate);
-            let demand = Demand {
-                num_gpus: facts.num_gpus,
-                ..cluster.demand(id)
-            };
-            if !held.allows(&demand, facts.gpu_type, end) {
-                continue;
-            }
-            held.book(&demand, facts.gpu_type, end);
+        if let Some(facts) = held.place(cluster, id, &mut slices) {
+            let asked = cluster.shape(cluster.job(id).shape);
+            held.book(cluster, id, (&slices, asked), &facts);
+            cluster.start(id, Placement::from_slice(&slices));
         }
-        cluster.start(id, placement);
     }
 }

@@ -9,6 +9,7 @@ mod batch_system;
 mod bounds;
 mod brute_force;
 mod changed_envs;
+mod easy;
 mod elastic_published;
 mod every_choice;
 mod numeric_edges;

@@ -81,6 +81,7 @@ fn what_is_not_allowed_makes_nobody_overdue() {
     let mut cluster = cluster_of(&ClusterSpec::uniform(1, 4, 1));
     let victim = submit(&mut cluster, 4, 1000.0);
     start(&mut cluster, victim, 0b1111);
+    cluster.advance(Time(1));
     cluster.preempt(victim);
     start(&mut cluster, victim, 0b1111);
     let (first, second) = (submit(&mut cluster, 4, 10.0), submit(&mut cluster, 2, 10.0));
@@ -152,6 +153,7 @@ fn who_was_stopped_often_enough_is_not_resized_either() {
         ..Guards::NONE
     };
     assert_eq!(guards(1).allowed(&cluster, &set) & 0b11, 0b11);
+    cluster.advance(Time(1));
     cluster.preempt(job);
     start(&mut cluster, job, 0b11);
     assert_eq!(guards(1).allowed(&cluster, &set) & 0b11, 0b01);

@@ -360,6 +360,30 @@ mod tests {
     }
 
     #[test]
+    fn a_job_that_is_started_and_stopped_in_one_round_did_not_run() {
+        // 8 GPUs, quotas of 4. VC 0 has node 0 and half of node 1. Its next job of 2 starts and makes the cluster full; then VC 1's gang
+        // of 4, which has tried once, gets node 1 back: from the job of this round and from that before it.
+        let mut cluster = racks(2, &[4, 4]);
+        put(&mut cluster, 0, &[(0, 0b1111)]);
+        put(&mut cluster, 0, &[(1, 0b11)]);
+        let due = submit_for(&mut cluster, 1, 4, 1e3);
+        let mut planner = philly();
+        assert_eq!(at(&mut planner, &mut cluster, 0.0), [0, 1]);
+        cluster.advance(Time::from_secs_f64(150.0));
+        let late = submit_for(&mut cluster, 0, 2, 1e3);
+        let mut decisions = Vec::new();
+        cluster.take_decisions(&mut decisions);
+        decisions.clear();
+        assert_eq!(at(&mut planner, &mut cluster, 200.0), [0, due.0]);
+        assert_eq!(cluster.job(JobId(1)).num_preemptions, 1);
+        let row = cluster.job(late);
+        assert_eq!((row.num_preemptions, row.first_start), (0, None));
+        cluster.take_decisions(&mut decisions);
+        let told: Vec<JobId> = decisions.iter().map(|decision| decision.row).collect();
+        assert_eq!(told, [JobId(1), due]);
+    }
+
+    #[test]
     fn nobody_is_stopped_on_a_cluster_that_is_not_full() {
         // 10 of 12 GPUs are used: 83 %. A due gang of 4 waits although VC 0 is above its quota of 4.
         let mut cluster = racks(3, &[4, 8]);

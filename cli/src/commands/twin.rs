@@ -1,7 +1,7 @@
 //! `pleach twin`: a site's list as it went and as it is simulated, and as it would have gone under other policies.
 
 use pleach_env::workload::Workload;
-use pleach_env::{SimConfig, simulate};
+use pleach_env::{SimConfig, simulate_planner};
 use pleach_experiments::door::{DOOR, PolicySpec};
 use pleach_experiments::error::Error;
 use pleach_experiments::evaluate::instances::seeds;
@@ -57,7 +57,7 @@ pub fn run(args: &TwinArgs, context: &mut Context<'_>) -> Result<(), Error> {
             let is_seen = workload.jobs.iter().any(|job| job.observed.is_some());
             let twin = match is_seen || args.under.is_empty() {
                 true => {
-                    let result = simulate(&workload, &sim, &mut site.policy()?)?;
+                    let result = simulate_planner(&workload, &sim, site.make_planner()?.as_mut())?;
                     Some(Twin::of(site.name(), &workload, &result.jobs)?)
                 }
                 false => None,

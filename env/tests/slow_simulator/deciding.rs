@@ -6,14 +6,14 @@ use super::{Slow, State};
 /// Jobs at the head of the queue that a preemptive policy looks at.
 const HEADS: usize = 8;
 
-/// GPUs that are kept for one job.
+/// Nodes that are kept for one job.
 struct Kept {
     job: usize,
     kind: usize,
     /// When it is believed to fit.
     shadow: f64,
-    /// GPUs of the type that are free then and not needed by it.
-    extra: u32,
+    /// The nodes on which it starts then, with the GPUs of each that are free then and not needed by it.
+    spare: Vec<Part>,
     /// What its tenant's quota leaves besides it.
     room: u32,
 }
@@ -371,11 +371,18 @@ impl Slow {
             let enough = running.iter().map(end).filter(|time| free_at(*time) >= row.gang);
             let shadow = enough.min_by(f64::total_cmp).unwrap();
             if best.as_ref().is_none_or(|other| shadow < other.shadow) {
+                let gone = |node: usize| -> u32 {
+                    let gone = running.iter().filter(|other| end(other) <= shadow);
+                    gone.map(|other| self.held_on(node, *other)).sum()
+                };
+                let free_then = |node: usize| self.nodes[node].num_free() + gone(node);
+                let place = self.place_among(row.gang, kind, free_then);
+                let spare = place.into_iter().map(|(node, need)| (node, free_then(node) - need));
                 best = Some(Kept {
                     job,
                     kind,
                     shadow,
-                    extra: free_at(shadow) - row.gang,
+                    spare: spare.collect(),
                     room: self.room_of(row.tenant).saturating_sub(row.gang),
                 });
             }
@@ -395,15 +402,15 @@ impl Slow {
         queue.extend(self.queue(fill_order));
         queue.retain(|job| *job != kept.job);
         for job in queue {
-            if let Some((kind, placement)) = self.place_beside(kept, job) {
+            if let Some(placement) = self.place_beside(kept, job) {
                 if patience.is_some_and(|patience| self.waits(job, &placement, patience)) {
                     continue;
                 }
                 let end = self.believed_end(job, self.rate(job, &placement));
                 let row = &self.jobs[job];
                 if end > kept.shadow {
-                    if kind == kept.kind {
-                        kept.extra = kept.extra.saturating_sub(row.gang);
+                    for (node, spare) in &mut kept.spare {
+                        *spare -= placement.iter().filter(|part| part.0 == *node).map(|part| part.1).sum::<u32>();
                     }
                     if row.tenant == self.jobs[kept.job].tenant {
                         kept.room = kept.room.saturating_sub(row.gang);
@@ -416,18 +423,28 @@ impl Slow {
         false
     }
 
-    fn place_beside(&self, kept: &Kept, job: usize) -> Option<(usize, Vec<Part>)> {
+    /// Where it would go anyway, if it is in time there; else where it leaves the kept nodes what is needed.
+    fn place_beside(&self, kept: &Kept, job: usize) -> Option<Vec<Part>> {
         let row = &self.jobs[job];
-        let harmless = |kind: usize, rate: f64| {
-            let in_time = self.believed_end(job, rate) <= kept.shadow;
-            let other_gpus = kind != kept.kind || row.gang <= kept.extra;
-            let other_quota = row.tenant != self.jobs[kept.job].tenant || row.gang <= kept.room;
-            in_time || (other_gpus && other_quota)
+        let in_time = |rate: f64| self.believed_end(job, rate) <= kept.shadow;
+        let other_quota = row.tenant != self.jobs[kept.job].tenant || row.gang <= kept.room;
+        let open = |node: usize| {
+            let spare = kept.spare.iter().find(|part| part.0 == node);
+            spare.map_or(u32::MAX, |part| part.1).min(self.nodes[node].num_free())
+        };
+        let beside = |kind: usize| {
+            let free: u32 = self.nodes_of(kind).map(open).sum();
+            (other_quota && free >= row.gang).then(|| self.place_among(row.gang, kind, open))
         };
         let mut kinds = self.fitting_kinds(job);
-        kinds.retain(|kind| harmless(*kind, row.class.speed[*kind]));
+        kinds.retain(|kind| in_time(row.class.speed[*kind]) || beside(*kind).is_some());
         let kind = self.fastest(job, &kinds)?;
         let placement = self.place(row.gang, kind);
-        harmless(kind, self.rate(job, &placement)).then_some((kind, placement))
+        let is_open = |part: &Part| part.1 <= open(part.0);
+        let harmless = in_time(self.rate(job, &placement)) || (other_quota && placement.iter().all(is_open));
+        if harmless {
+            return Some(placement);
+        }
+        beside(kind)
     }
 }

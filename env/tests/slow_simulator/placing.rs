@@ -6,7 +6,7 @@ use super::Slow;
 pub(super) type Part = (usize, u32);
 
 impl Slow {
-    fn nodes_of(&self, kind: usize) -> impl Iterator<Item = usize> + '_ {
+    pub(super) fn nodes_of(&self, kind: usize) -> impl Iterator<Item = usize> + '_ {
         (0..self.nodes.len()).filter(move |node| self.nodes[*node].kind == kind)
     }
 
@@ -34,7 +34,7 @@ impl Slow {
     }
 
     /// GPUs of a node that a job holds.
-    fn held_on(&self, node: usize, job: usize) -> u32 {
+    pub(super) fn held_on(&self, node: usize, job: usize) -> u32 {
         let owners = self.nodes[node].owners.iter();
         owners.filter(|owner| **owner == Some(job)).count() as u32
     }
@@ -57,10 +57,12 @@ impl Slow {
     /// The tightest placement on free GPUs of a type: one node, the fullest that will do; else one rack, the one that
     /// needs the fewest nodes and then the fullest; else the emptiest nodes of all.
     pub(super) fn place(&self, gang: u32, kind: usize) -> Vec<Part> {
-        let all: Vec<Part> = self
-            .nodes_of(kind)
-            .map(|node| (node, self.nodes[node].num_free()))
-            .collect();
+        self.place_among(gang, kind, |node| self.nodes[node].num_free())
+    }
+
+    /// The same on so many GPUs of each node.
+    pub(super) fn place_among(&self, gang: u32, kind: usize, free: impl Fn(usize) -> u32) -> Vec<Part> {
+        let all: Vec<Part> = self.nodes_of(kind).map(|node| (node, free(node))).collect();
         let one = all.iter().filter(|(_, free)| *free >= gang);
         if let Some((node, _)) = one.min_by_key(|(node, free)| (*free, *node)) {
             return vec![(*node, gang)];

@@ -45,7 +45,7 @@ pub struct Capabilities {
     /// paid of it is not lost by another stop; otherwise it is time at the beginning of each later run.
     pub restart_cost_is_work: bool,
     /// A gang runs only on whole nodes and one node for the rest, and waits while the free GPUs lie scattered; for jobs
-    /// that ask for whole GPUs and nothing else. Counts of GPUs (reservations, victims) do not see it and may promise too
+    /// that ask for whole GPUs and nothing else. Counts of GPUs (of victims) do not see it and may promise too
     /// much.
     pub consolidated: bool,
     /// Of a node that is chosen a share comes from the GPU with the lowest index that has room, shared or free, because the
@@ -287,7 +287,13 @@ pub(super) fn class_cost_s(
         }
         None => (capabilities.start_cost_s, capabilities.restart_cost_s),
     };
-    (start_s, class.restart_cost_s.unwrap_or(restart_s))
+    match (class.restart_cost_s, &capabilities.overheads) {
+        // A measured restart has a start in it, whatever a model makes of that.
+        (Some(measured_s), Some(model)) if !matches!(model, Overheads::Fixed(_)) => {
+            (start_s.min(measured_s), measured_s)
+        }
+        (measured_s, _) => (start_s, measured_s.unwrap_or(restart_s)),
+    }
 }
 
 /// What the overhead models look at in a gang of a class.

@@ -103,11 +103,15 @@ impl Cluster {
             .push(Decision::of(Action::Start, id, job, placement, shape));
     }
 
-    /// Takes a running job's gang away and puts it back into the queue with its progress.
+    /// Takes a running job's gang away and puts it back into the queue with its progress. A start that was decided at this instant and
+    /// not carried out yet is undone: nothing happened, and nothing is paid.
     ///
     /// # Panics
     /// If the job does not run.
     pub fn preempt(&mut self, id: JobId) {
+        if self.undo_start(id) {
+            return;
+        }
         let job = &self.jobs[id.index()];
         let mut decision = Decision::of(
             Action::Preempt,
@@ -132,6 +136,27 @@ impl Cluster {
         job.num_preemptions += 1;
         self.enqueue(id);
         self.decisions.push(decision);
+    }
+
+    /// Takes the start of a job out of the journal, if it is there and no time has passed since; the job waits as before.
+    fn undo_start(&mut self, id: JobId) -> bool {
+        let is_start = |decision: &Decision| decision.row == id && decision.action == Action::Start;
+        let started = match self.jobs[id.index()].run_start == self.now {
+            true => self.decisions.iter().rposition(is_start),
+            false => None,
+        };
+        let Some(at) = started else { return false };
+        let decision = self.decisions.remove(at);
+        let placement = self.stop(id);
+        self.put_by(decision.placement);
+        self.put_by(placement);
+        let job = &mut self.jobs[id.index()];
+        job.state = JobState::Pending;
+        if job.num_preemptions + job.num_failures == 0 {
+            job.first_start = None;
+        }
+        self.enqueue(id);
+        true
     }
 
     /// Journals that GPUs are held back for a pending job.

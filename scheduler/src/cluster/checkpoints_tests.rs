@@ -128,3 +128,22 @@ fn without_its_settings_a_class_with_facts_is_as_one_without() {
         assert_eq!(cluster.checkpoint_interval_s(ClassId(0)), None);
     }
 }
+
+#[test]
+fn a_first_start_costs_no_more_than_a_restart_that_was_measured() {
+    // By the law a first start on 4 GPUs takes 32 + 2.0108 + 10 = 44.0108 s. Sia measured 25 s for the whole restart of deepspeech2, and
+    // 120 s for bert's.
+    for (name, measured_s, first_s) in [("deepspeech2", 25.0, 25.0), ("bert", 120.0, 44.0108)] {
+        let class = ModelClass {
+            name: name.into(),
+            warm_up_s: 10.0,
+            restart_cost_s: Some(measured_s),
+            ..large()
+        };
+        let spec = ClusterSpec::uniform(8, 8, 8);
+        let mut cluster = Cluster::new(&spec, &[class], by_class()).unwrap();
+        let id = submit(&mut cluster, 4, 1e5);
+        assert!((cluster.resume_cost_s(id) - first_s).abs() < 1e-9, "{name}");
+        assert_eq!(cluster.restart_cost_s(id), measured_s);
+    }
+}

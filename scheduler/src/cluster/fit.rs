@@ -3,6 +3,9 @@
 //! Plain jobs are counted against the free GPUs of a type; every other shape is looked up node by node, because GPUs
 //! without cores, or cores without GPUs, are of no use to it. Ties go to the lowest node and GPU.
 
+use std::cmp::Reverse;
+use std::ops::Range;
+
 use super::queue::Demand;
 use super::shape::{Shape, ShapeId, units};
 use super::tables::{Node, NodeState, Slice, Submission};
@@ -10,6 +13,9 @@ use super::task_limits::NodeRooms;
 use super::{Cluster, SharedGpu, Template, bits};
 use crate::ActionKind;
 use crate::ids::{GpuTypeId, JobId, NodeId, RackId};
+
+/// GPUs of a gang that a node takes, the node and its rack.
+pub(super) type NodeRoom = (u32, NodeId, RackId);
 
 impl Cluster {
     /// Whether a gang of this demand fits on a type now, quotas apart.
@@ -72,7 +78,7 @@ impl Cluster {
     }
 
     /// GPUs of a node that could each take one unit of the shape now, in whole tasks.
-    fn hosts(&self, id: NodeId, node: &Node, shape: Shape) -> u32 {
+    pub(super) fn hosts(&self, id: NodeId, node: &Node, shape: Shape) -> u32 {
         if node.state != NodeState::Up || !self.allows(shape.nodes, id) {
             return 0;
         }
@@ -203,62 +209,109 @@ impl Cluster {
         num_gpus: u32,
         out: &mut Vec<Slice>,
     ) -> bool {
-        if num_gpus == 1 && shape.is_fractional() && self.place_part(kind, shape, out) {
+        if num_gpus == 1 && shape.is_fractional() && self.place_part(kind, shape, |_| true, out) {
             return true;
         }
-        let mut nodes: Vec<(u32, NodeId, RackId)> = Vec::new();
+        let hosts = |id, node: &Node| self.hosts(id, node, shape);
+        self.place_on_hosts(template, (kind, shape, num_gpus), hosts, out)
+    }
+
+    /// Writes the placement of a gang on nodes that take so many of its GPUs each; false (and nothing written) if they hold too few.
+    pub(super) fn place_on_hosts(
+        &self,
+        template: Template,
+        (kind, shape, num_gpus): (GpuTypeId, Shape, u32),
+        hosts: impl Fn(NodeId, &Node) -> u32,
+        out: &mut Vec<Slice>,
+    ) -> bool {
+        let mut nodes: Vec<NodeRoom> = Vec::new();
         for (id, node) in self.nodes.iter().enumerate() {
             if node.gpu_type == kind {
-                let hosts = self.hosts(NodeId(id as u32), node, shape);
+                let hosts = hosts(NodeId(id as u32), node);
                 if hosts > 0 {
                     nodes.push((hosts, NodeId(id as u32), node.rack));
                 }
             }
         }
         let rooms = NodeRooms::of(nodes.iter().map(|(hosts, ..)| *hosts));
-        if rooms.most(shape.tasks) < num_gpus {
-            return false;
+        let holds = rooms.hold(shape.tasks, self.whole_gpus(kind, shape), num_gpus);
+        if holds {
+            let turn = self.in_turn(template, (kind, shape, num_gpus), &mut nodes);
+            self.fill(turn, shape, num_gpus, out);
         }
+        holds
+    }
+
+    /// GPUs of the nodes that a gang takes whole but for one, where it is placed so.
+    pub(super) fn whole_gpus(&self, kind: GpuTypeId, shape: Shape) -> Option<u32> {
+        let is_consolidated = self.capabilities.consolidated && shape == Shape::PLAIN;
+        is_consolidated.then(|| self.free.node_gpus_max[kind.index()])
+    }
+
+    /// Of nodes with room for a gang, which together hold it, those that it fills in their order; sorts them for that.
+    pub(super) fn in_turn<'a>(
+        &self,
+        template: Template,
+        (kind, shape, num_gpus): (GpuTypeId, Shape, u32),
+        nodes: &'a mut [NodeRoom],
+    ) -> &'a [NodeRoom] {
         let most_nodes = shape.tasks.most_nodes().min(nodes.len());
-        if template == Template::Fragments {
+        let whole = self.whole_gpus(kind, shape);
+        if template == Template::Fragments && whole.is_none() {
             nodes.sort_unstable();
             // The most fragmented that are few enough.
-            let holds = |nodes: &[(u32, NodeId, RackId)]| {
+            let holds = |nodes: &[NodeRoom]| {
                 nodes.iter().map(|(hosts, ..)| u64::from(*hosts)).sum::<u64>() >= u64::from(num_gpus)
             };
             let first = nodes.windows(most_nodes).position(holds).unwrap_or(0);
-            self.fill(&nodes[first..], shape, num_gpus, out);
-            return true;
+            return &nodes[first..];
         }
-        let single = nodes.iter().filter(|(hosts, ..)| *hosts >= num_gpus).min();
-        if let Some(best) = single {
-            self.fill(&[*best], shape, num_gpus, out);
-            return true;
+        let rooms = nodes.iter().enumerate();
+        let single = rooms.filter(|(_, (hosts, ..))| *hosts >= num_gpus);
+        if let Some((at, _)) = single.min_by_key(|(_, room)| **room) {
+            return &nodes[at..=at];
         }
         // Several nodes: the rack that needs the fewest of them; else the fewest nodes anywhere.
-        nodes.sort_unstable_by_key(|(hosts, node, rack)| (*rack, std::cmp::Reverse(*hosts), *node));
-        let racks = nodes.chunk_by(|a, b| a.2 == b.2);
-        let best = racks
-            .filter_map(|rack| Some((nodes_needed(rack, num_gpus)?, rack)))
-            .filter(|(needed, _)| *needed <= most_nodes)
-            .min_by_key(|(needed, rack)| (*needed, rack[0].2));
-        match best {
-            Some((_, rack)) => self.fill(rack, shape, num_gpus, out),
-            None => {
-                nodes.sort_unstable_by_key(|(hosts, node, _)| (std::cmp::Reverse(*hosts), *node));
-                self.fill(&nodes, shape, num_gpus, out);
+        nodes.sort_unstable_by_key(|(hosts, node, rack)| (*rack, Reverse(*hosts), *node));
+        let mut best: Option<((usize, u32), Range<usize>)> = None;
+        let mut first = 0;
+        for rack in nodes.chunk_by(|a, b| a.2 == b.2) {
+            let here = first..first + rack.len();
+            first = here.end;
+            let Some(needed) = nodes_needed(rack, num_gpus).filter(|needed| *needed <= most_nodes) else {
+                continue;
+            };
+            // Of racks that need as few, the one with the fewest GPUs to spare, where GPUs alone count.
+            let room: u32 = rack.iter().map(|(hosts, ..)| hosts).sum();
+            let key = (needed, if shape == Shape::PLAIN { room } else { 0 });
+            if best.as_ref().is_none_or(|(other, _)| key < *other) {
+                best = Some((key, here));
             }
         }
-        true
+        let is_allowed =
+            |rack: &[NodeRoom]| whole.is_none_or(|size| num_partial(rack, num_gpus, size) <= 1);
+        if let Some((_, rack)) = best.filter(|(_, rack)| is_allowed(&nodes[rack.clone()])) {
+            return &nodes[rack];
+        }
+        nodes.sort_unstable_by_key(|(hosts, node, _)| (Reverse(*hosts), *node));
+        nodes
     }
 
-    /// A part of the shared GPU that has the least left; where the batch system chooses, of the lowest open GPU beside it.
-    fn place_part(&self, kind: GpuTypeId, shape: Shape, out: &mut Vec<Slice>) -> bool {
+    /// A part of the shared GPU that has the least left, on a node that is open; where the batch system chooses, of the lowest open
+    /// GPU beside it.
+    pub(super) fn place_part(
+        &self,
+        kind: GpuTypeId,
+        shape: Shape,
+        is_open: impl Fn(NodeId) -> bool,
+        out: &mut Vec<Slice>,
+    ) -> bool {
         let facts = self.type_facts[kind.index()];
         let mut parts = self.shared.partial_of(kind, shape.gpu_milli);
         let found = parts.find(|gpu| {
             let node = &self.nodes[gpu.node.index()];
             node.state == NodeState::Up
+                && is_open(gpu.node)
                 && self.allows(shape.nodes, gpu.node)
                 && shape.served_by(node.cpu_milli_free, node.memory_mib_free) > 0
                 && facts.joins(gpu, shape)
@@ -273,7 +326,7 @@ impl Cluster {
         found.is_some()
     }
 
-    fn fill(&self, nodes: &[(u32, NodeId, RackId)], shape: Shape, num_gpus: u32, out: &mut Vec<Slice>) {
+    fn fill(&self, nodes: &[NodeRoom], shape: Shape, num_gpus: u32, out: &mut Vec<Slice>) {
         let mut rest = num_gpus;
         for (hosts, node, _) in nodes {
             if rest == 0 {
@@ -294,16 +347,20 @@ impl Cluster {
     #[must_use]
     pub(crate) fn gpus_freed_by(&self, id: JobId) -> u32 {
         let job = self.job(id);
-        if !job.is_sharing && !job.is_forked && !self.capabilities.can(ActionKind::MixTypes) {
+        let is_apart = job.is_sharing || job.is_forked || self.num_not_up > 0;
+        if !is_apart && !self.capabilities.can(ActionKind::MixTypes) {
             return job.num_held;
         }
-        self.slices_freed_by(id).map(Slice::num_gpus).sum()
+        self.slices_freed_by(id).map(|(_, freed)| freed.num_gpus()).sum()
     }
 
-    /// The same node by node; slices may be empty.
-    pub(crate) fn slices_freed_by(&self, id: JobId) -> impl Iterator<Item = Slice> + '_ {
+    /// The same node by node: what it holds of each node that takes jobs, and what of that is free then, which may be nothing.
+    pub(crate) fn slices_freed_by(&self, id: JobId) -> impl Iterator<Item = (Slice, Slice)> + '_ {
         let job = self.job(id);
-        let of_type = |slice: &&Slice| self.nodes[slice.node.index()].gpu_type == job.gpu_type;
+        let of_type = |slice: &&Slice| {
+            let node = &self.nodes[slice.node.index()];
+            node.gpu_type == job.gpu_type && node.state == NodeState::Up
+        };
         let is_last = move |row: u32| match self.shared.get(row) {
             None => true,
             Some(gpu) => {
@@ -314,16 +371,17 @@ impl Cluster {
         job.placement.iter().filter(of_type).map(move |slice| {
             let first = self.nodes[slice.node.index()].first_gpu;
             let freed = bits(slice.gpus).filter(|gpu| is_last(first + gpu));
-            Slice {
+            let freed = Slice {
                 node: slice.node,
                 gpus: freed.fold(0, |gpus, gpu| gpus | 1 << gpu),
-            }
+            };
+            (*slice, freed)
         })
     }
 }
 
 /// How many of the nodes, taken in this order, hold the gang; none if all together do not.
-fn nodes_needed(nodes: &[(u32, NodeId, RackId)], num_gpus: u32) -> Option<usize> {
+fn nodes_needed(nodes: &[NodeRoom], num_gpus: u32) -> Option<usize> {
     let mut rest = num_gpus;
     for (position, (hosts, ..)) in nodes.iter().enumerate() {
         rest = rest.saturating_sub(*hosts);
@@ -332,4 +390,15 @@ fn nodes_needed(nodes: &[(u32, NodeId, RackId)], num_gpus: u32) -> Option<usize>
         }
     }
     None
+}
+
+/// How many of the nodes, taken in this order, a gang fills with less than so many GPUs.
+fn num_partial(nodes: &[NodeRoom], num_gpus: u32, size: u32) -> usize {
+    let (mut rest, mut num) = (num_gpus, 0);
+    for (hosts, ..) in nodes {
+        let take = rest.min(*hosts);
+        num += usize::from(take > 0 && take < size);
+        rest -= take;
+    }
+    num
 }

@@ -12,9 +12,9 @@ use crate::physics::links::{Fabric, Spread, StepCost};
 use crate::physics::pace::Pace;
 
 /// How a gang lies, without what others leave it.
-struct Lay {
+pub(super) struct Lay {
     /// With the share that it has by itself.
-    alone: Spread,
+    pub(super) alone: Spread,
     wants: SmallVec<[Want; 8]>,
 }
 
@@ -141,7 +141,7 @@ impl Cluster {
         class.step.filter(|_| !is_apart).map(|step| (links, step))
     }
 
-    fn lay_of(&self, links: &Links, placement: &[Slice]) -> Lay {
+    pub(super) fn lay_of(&self, links: &Links, placement: &[Slice]) -> Lay {
         self.lay(links, placement, self.num_racks(placement), num_gpus(placement))
     }
 
@@ -216,7 +216,7 @@ impl Cluster {
     }
 
     /// How the gang would lie at its tightest: as few nodes, racks and pods as it can, all but the last of them full.
-    fn tightest_spread(
+    pub(super) fn tightest_spread(
         &self,
         links: &Links,
         types: u64,
@@ -243,17 +243,17 @@ impl Cluster {
             false => between.nics_per_node.min(in_node),
         };
         let num_racks = num_gpus.div_ceil(in_rack);
-        let num_pods = match between.racks_per_pod {
-            0 => 1,
-            racks => num_racks.div_ceil(racks),
-        };
-        // Where racks are full, so are their uplinks.
-        let share = |num_parts: u32, over: f64| {
-            let most = num_domains.div_ceil(num_parts);
-            let beyond = f64::from(num_domains - most) / f64::from(num_domains.max(2) - 1);
+        // A part that fills its rack (or pod) wants most of its uplinks, beside what the links of the rest carry.
+        let share = |full: u32, over: f64| {
+            let beyond = f64::from(num_domains.saturating_sub(full)) / f64::from(num_domains.max(2) - 1);
             1.0 / (over * beyond).max(1.0)
         };
-        let share_racks = share(num_racks, between.rack_oversubscription);
+        let rack_domains = in_rack.div_ceil(in_domain);
+        let pod_domains = match between.racks_per_pod {
+            0 => num_domains,
+            racks => rack_domains.saturating_mul(racks),
+        };
+        let share_racks = share(rack_domains, between.rack_oversubscription);
         Spread {
             num_gpus,
             num_domains,
@@ -261,7 +261,7 @@ impl Cluster {
             domain_nics_min: rest / in_node * nics_in_node + (rest % in_node).min(nics_in_node),
             is_one_island: num_gpus.min(in_node) <= nvlink,
             is_one_rack: num_racks == 1,
-            share: share_racks.min(share(num_pods, between.pod_oversubscription)),
+            share: share_racks.min(share(pod_domains, between.pod_oversubscription)),
         }
     }
 

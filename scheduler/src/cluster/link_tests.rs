@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::estimate::{Estimate, Provenance};
-use crate::ids::{ClassId, NodeId, TenantId};
+use crate::ids::{ClassId, GpuTypeId, NodeId, TenantId};
 use crate::physics::links::{Between, Fabric, Inside, Spread, StepCost};
 
 /// No latency and no root: PCIe of 10 GB/s with islands at 5, one NIC of 2 GB/s a node.
@@ -199,6 +199,61 @@ fn pods_have_links_of_their_own_and_gangs_wider_than_a_rack_pay_for_leaving_one(
     let sync_s = 1.5 / 1.94;
     let share = 1000.0 / 1333.0;
     close(cluster.job(wide).rate, (1.0 + sync_s) / (1.0 + sync_s / share));
+}
+
+#[test]
+fn a_gang_wider_than_its_rack_is_held_to_full_racks_and_not_to_equal_parts() {
+    // Racks of four nodes with one GPU and one NIC of 2 GB/s, 4:1: one NIC's worth leaves a rack. Five nodes are tightest as 4 + 1:
+    // all four send 1/4 of what they send to the fifth, 1 NIC; it sends all to them, 1 NIC. W = 1.6 GB at 0.97 x 2 GB/s.
+    let mut spec = ClusterSpec::uniform(8, 1, 4);
+    spec.fabric = Some(fabric());
+    if let Some(fabric) = &mut spec.fabric {
+        fabric.between.rack_oversubscription = 4.0;
+    }
+    let rate = |spec: &ClusterSpec, nodes: &[u32]| {
+        let mut cluster = cluster(spec);
+        let slices: Vec<(u32, u64)> = nodes.iter().map(|node| (*node, 1)).collect();
+        let id = start(&mut cluster, &slices);
+        cluster.job(id).rate
+    };
+    let sync_s = 1.6 / 1.94;
+    close(rate(&spec, &[0, 1, 2, 3, 4]), 1.0);
+    // As 3 + 2: three want 3 x 2/4 and two 2 x 3/4, 1.5 NICs of 1.
+    close(rate(&spec, &[0, 1, 2, 4, 5]), (1.0 + sync_s) / (1.0 + sync_s * 1.5));
+    // Racks of two, two a pod, 4:1 at the core: the same of pods.
+    spec = ClusterSpec::uniform(8, 1, 2);
+    spec.fabric = Some(fabric());
+    if let Some(fabric) = &mut spec.fabric {
+        (fabric.between.racks_per_pod, fabric.between.pod_oversubscription) = (2, 4.0);
+    }
+    close(rate(&spec, &[0, 1, 2, 3, 4]), 1.0);
+    close(rate(&spec, &[0, 1, 2, 4, 5]), (1.0 + sync_s) / (1.0 + sync_s * 1.5));
+}
+
+proptest! {
+    #[test]
+    fn on_an_empty_cluster_a_gang_of_whole_nodes_runs_at_its_best_where_it_is_placed_and_nowhere_faster_in_equal_parts(
+        num_nodes in 1_u32..17, per_rack in 1_u32..6, racks_per_pod in 0_u32..3,
+        rack_over in 1.0_f64..5.0, pod_over in 1.0_f64..9.0,
+    ) {
+        // The reference share is that of the place itself, worked out link by link: no placement is held to a slower one.
+        let per_all = per_rack * racks_per_pod.max(1);
+        let mut spec = ClusterSpec::uniform(20_u32.next_multiple_of(per_all), 4, per_rack);
+        let mut links = fabric();
+        links.inside.islands_gb_per_s = None;
+        (links.between.nics_per_node, links.between.rack_oversubscription) = (4, rack_over);
+        (links.between.racks_per_pod, links.between.pod_oversubscription) = (racks_per_pod, pod_over);
+        spec.fabric = Some(links);
+        let cluster = cluster(&spec);
+        let mut placement = Vec::new();
+        assert!(cluster.place(Template::Fastest, GpuTypeId(0), num_nodes * 4, &mut placement));
+        let links = cluster.links.as_ref().unwrap();
+        let gang = (num_nodes * 4, crate::cluster_spec::Tasks::ANY);
+        let share = cluster.tightest_spread(links, 1, &placement, gang).share;
+        let placed = cluster.lay_of(links, &placement).alone.share;
+        // Wants are whole thousandths of a NIC.
+        prop_assert!((placed / share - 1.0).abs() < 2e-3, "{share} {placed}");
+    }
 }
 
 #[test]

@@ -9,6 +9,7 @@ mod allowed;
 mod alternatives;
 mod attained_service;
 mod believe;
+mod beside;
 mod build;
 mod capabilities;
 mod changes;
@@ -46,6 +47,7 @@ mod wide;
 mod yielding;
 
 pub use allowed::AllowedSets;
+pub use beside::HeldNodes;
 pub use capabilities::{Capabilities, Sharing, moved};
 pub use goodput_cache::WaitingPace;
 pub use ordered_set::{Member, OrderedSet};

@@ -386,8 +386,9 @@ fn a_decision_is_complete_and_comes_back_from_its_text() {
     let later = submit(&mut cluster, 2, 10.0);
     let policy = &mut by_name("easy").unwrap();
     Pass::new().run(&mut cluster, policy.as_mut()).unwrap();
-    cluster.preempt(later);
     let mut decisions = Vec::new();
+    cluster.take_decisions(&mut decisions);
+    cluster.preempt(later);
     cluster.take_decisions(&mut decisions);
     let actions: Vec<Action> = decisions.iter().map(|decision| decision.action).collect();
     assert_eq!(

@@ -36,6 +36,22 @@ impl NodeRooms {
         most
     }
 
+    /// Whether they hold a gang of such tasks; one that takes its nodes `whole`, of so many GPUs, may have one that is not.
+    pub(super) fn hold(&self, tasks: Tasks, whole: Option<u32>, num_gpus: u32) -> bool {
+        match whole {
+            Some(size) => self.hold_whole(size, num_gpus),
+            None => self.most(tasks) >= num_gpus,
+        }
+    }
+
+    fn hold_whole(&self, size: u32, num_gpus: u32) -> bool {
+        let (size, most) = (size.max(1), self.0.len() as u32 - 1);
+        let num_whole = (size..=most).map(|room| self.0[room as usize]).sum::<u32>();
+        let (wanted, rest) = (num_gpus / size, num_gpus % size);
+        let others = (1..size.min(most + 1)).rev().find(|room| self.0[*room as usize] > 0);
+        num_whole > wanted || (num_whole == wanted && others.unwrap_or(0) >= rest)
+    }
+
     /// GPUs of the roomiest node.
     pub(super) fn largest(&self) -> u32 {
         (1..self.0.len())

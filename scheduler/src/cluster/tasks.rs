@@ -3,10 +3,12 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use super::Cluster;
+use super::beside::HeldNodes;
+use super::fit::NodeRoom;
 use super::shape::Shape;
 use super::tables::{Node, NodeState, Slice, lowest, num_in};
 use super::task_limits::{NodeRooms, TypeRoom};
+use super::{Cluster, Template};
 use crate::cluster_spec::Tasks;
 use crate::ids::{GpuTypeId, JobId, NodeId};
 
@@ -206,9 +208,14 @@ impl Spare {
         self.cpu_milli -= less.cpu_milli;
         self.memory_mib -= less.memory_mib;
     }
+
+    /// What is left of it, no less than nothing.
+    pub(super) fn less(self, less: Spare) -> Spare {
+        less.lacks(self)
+    }
 }
 
-/// What nodes of a type have free, as it would be if some running jobs had ended, for one gang of tasks with whole GPUs.
+/// What nodes of a type have free, as it would be if some running jobs had ended, for one gang with whole GPUs.
 #[derive(Clone, Debug)]
 pub(crate) struct TaskRoom {
     kind: GpuTypeId,
@@ -217,29 +224,50 @@ pub(crate) struct TaskRoom {
     /// `[node]`
     free: Vec<Spare>,
     rooms: NodeRooms,
+    /// GPUs of the nodes that it takes whole but for one; none if it need not.
+    whole: Option<u32>,
+    /// Nodes of a place for the gang.
+    nodes: Vec<NodeRoom>,
+}
+
+impl Default for TaskRoom {
+    fn default() -> TaskRoom {
+        TaskRoom {
+            kind: GpuTypeId(0),
+            shape: Shape::PLAIN,
+            num_gpus: 0,
+            free: Vec::new(),
+            rooms: NodeRooms::NONE,
+            whole: None,
+            nodes: Vec::new(),
+        }
+    }
 }
 
 impl TaskRoom {
     /// As they are now.
-    pub(crate) fn now(cluster: &Cluster, kind: GpuTypeId, (shape, num_gpus): (Shape, u32)) -> TaskRoom {
-        let of_node = |node: &Node| match node.gpu_type == kind {
+    pub(crate) fn now(cluster: &Cluster, kind: GpuTypeId, gang: (Shape, u32)) -> TaskRoom {
+        let mut room = TaskRoom::default();
+        room.begin(cluster, kind, gang);
+        room
+    }
+
+    /// As they are now, for another gang.
+    pub(crate) fn begin(&mut self, cluster: &Cluster, kind: GpuTypeId, (shape, num_gpus): (Shape, u32)) {
+        (self.kind, self.shape, self.num_gpus) = (kind, shape, num_gpus);
+        self.whole = cluster.whole_gpus(kind, shape);
+        self.free.clear();
+        self.free.extend(cluster.nodes.iter().map(|node| match node.gpu_type == kind {
             true => Spare::left_of(node),
             false => Spare::default(),
-        };
-        let free: Vec<Spare> = cluster.nodes.iter().map(of_node).collect();
-        let nodes = (0..).map(NodeId).zip(&free);
-        TaskRoom {
-            kind,
-            shape,
-            num_gpus,
-            rooms: NodeRooms::of(nodes.map(|(id, spare)| cluster.room_in(id, *spare, shape))),
-            free,
-        }
+        }));
+        let nodes = (0..).map(NodeId).zip(&self.free);
+        self.rooms = NodeRooms::of(nodes.map(|(id, spare)| cluster.room_in(id, *spare, shape)));
     }
 
     /// Whether the gang fits.
     pub(crate) fn fits(&self) -> bool {
-        self.rooms.most(self.shape.tasks) >= self.num_gpus
+        self.rooms.hold(self.shape.tasks, self.whole, self.num_gpus)
     }
 
     /// A job gives GPUs back, with what comes with them; those of other types and of nodes that take no jobs do not count.
@@ -248,6 +276,18 @@ impl TaskRoom {
         self.change(cluster, slice.node, |free| {
             free.add(Spare::of(with, slice.num_gpus()))
         });
+    }
+
+    /// A job ends: what it shares with others that end later stays theirs.
+    pub(crate) fn end(&mut self, cluster: &Cluster, job: JobId) {
+        let with = cluster.shape(cluster.job(job).granted);
+        for (slice, freed) in cluster.slices_freed_by(job) {
+            let given = Spare {
+                num_gpus: freed.num_gpus(),
+                ..Spare::of(with, slice.num_gpus())
+            };
+            self.change(cluster, slice.node, |free| free.add(given));
+        }
     }
 
     /// What was given back is not after all.
@@ -269,35 +309,29 @@ impl TaskRoom {
         self.rooms.add(cluster.room_in(id, *free, self.shape), 1);
     }
 
-    /// GPUs that others may take, wherever they take them, so that the gang fits all the same; a lower bound where tasks are limited
-    /// on a node or nodes of the gang. It must fit.
-    pub(crate) fn num_spare(&self, cluster: &Cluster) -> u32 {
-        let tasks = self.shape.tasks;
-        let each = u32::from(tasks.gpus_per_task).max(1);
-        let rooms = (0..).map(NodeId).zip(&self.free).map(|(id, free)| {
+    /// Holds the nodes on which the gang, which fits, would start: those of [`Cluster::place`] at its tightest. Where links decide among
+    /// racks, those with most room. Returns the GPUs that all nodes have beside it.
+    pub(crate) fn hold(&mut self, cluster: &Cluster, held: &mut HeldNodes) -> u32 {
+        self.nodes.clear();
+        for (id, free) in (0..).map(NodeId).zip(&self.free) {
             let room = cluster.room_in(id, *free, self.shape);
-            // Whoever takes a GPU may take all the CPU beside it: none of the others counts as left over.
-            let free = if self.shape.has_inputs() {
-                room
-            } else {
-                free.num_gpus
-            };
-            (room, free)
-        });
-        let mut rooms: Vec<(u32, u32)> = rooms.filter(|(room, _)| *room > 0).collect();
-        rooms.sort_unstable_by_key(|(room, _)| Reverse(*room));
-        rooms.truncate(tasks.most_nodes());
-        let all: u32 = rooms.iter().map(|(room, _)| room).sum();
-        // The gang no longer fits once so many tasks find no room. The first of a node is lost with all that is left over there and
-        // one GPU, each further one with all of its own.
-        let num_lost = ((all - self.num_gpus) / each + 1) as usize;
-        let mut firsts: Vec<u32> = rooms
-            .iter()
-            .map(|(room, free)| each.min(free - room + 1))
-            .collect();
-        firsts.sort_unstable();
-        let num_firsts = num_lost.min(firsts.len());
-        let others = (num_lost - num_firsts) as u32 * each;
-        firsts[..num_firsts].iter().sum::<u32>() + others - 1
+            if room > 0 {
+                self.nodes.push((room, id, cluster.nodes[id.index()].rack));
+            }
+        }
+        let gang = (self.kind, self.shape, self.num_gpus);
+        let mut rest = self.num_gpus;
+        held.clear();
+        for (room, id, _) in cluster.in_turn(Template::Fastest, gang, &mut self.nodes) {
+            let take = rest.min(*room);
+            if take > 0 {
+                let need = Spare::of(self.shape, take);
+                held.add(*id, self.free[id.index()].less(need));
+                rest -= take;
+            }
+        }
+        held.sort();
+        let all: u32 = self.free.iter().map(|free| free.num_gpus).sum();
+        all.saturating_sub(self.num_gpus)
     }
 }

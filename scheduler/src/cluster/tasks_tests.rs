@@ -191,24 +191,35 @@ proptest! {
     }
 
     #[test]
-    fn what_is_spare_beside_a_gang_may_be_taken_anywhere(taken in masks(), (num_gpus, tasks) in any_tasks()) {
-        let (cluster, _) = cluster(&taken[..taken.len().min(4)]);
-        let room = TaskRoom::now(&cluster, KIND, (cut(tasks), num_gpus));
-        let free = free_of(&cluster);
-        prop_assert_eq!(room.fits(), fewest(&free, num_gpus, tasks).is_some());
+    fn beside_held_nodes_what_is_let_through_leaves_the_gang_its_place(
+        taken in masks(), (num_gpus, tasks) in any_tasks(), (other, cut_other) in any_tasks(), is_any in any::<bool>(),
+    ) {
+        // Once all have ended, nothing but what was let through stands in the gang's way; where nothing is let through, every place for
+        // the other is in its way on the held nodes.
+        let (cluster, _) = cluster(&taken);
+        let mut room = TaskRoom::now(&cluster, KIND, (cut(tasks), num_gpus));
+        cluster.running().for_each(|id| room.end(&cluster, id));
         prop_assume!(room.fits());
-        let spare = room.num_spare(&cluster);
-        let after = |num: u32| {
-            // What is left of the nodes once so many GPUs are taken, in every way.
-            let one = Tasks::ANY;
-            let taken = ways(&free, num, one).into_iter();
-            taken.map(|taken| free.iter().zip(taken).map(|(free, taken)| free - taken).collect::<Vec<u32>>())
-        };
-        let mut left = after(spare);
-        prop_assert!(left.all(|free| fewest(&free, num_gpus, tasks).is_some()), "{spare} beside {num_gpus}");
-        if tasks.tasks_per_node_max == 0 && tasks.nodes_max == 0 {
-            let mut left = after(spare + 1);
-            prop_assert!(left.any(|free| fewest(&free, num_gpus, tasks).is_none()), "more than {spare}");
+        let mut held = HeldNodes::default();
+        let extra = room.hold(&cluster, &mut held);
+        prop_assert_eq!(extra, 8 * taken.len() as u32 - num_gpus);
+        let needed: Vec<u32> = held.iter().map(|(_, spare)| 8 - spare).collect();
+        prop_assert!(tasks.allow(needed.iter().copied()) && needed.iter().sum::<u32>() == num_gpus);
+        let cut_other = if is_any { Tasks::ANY } else { cut_other };
+        let shape = cut(cut_other);
+        let mut slices = Vec::new();
+        let placed = cluster.place_beside(&held, Template::Fastest, (KIND, shape, other), &mut slices);
+        let open: Vec<u32> = (0..).map(NodeId).zip(free_of(&cluster)).map(|(id, free)| {
+            let spare = held.iter().find(|(node, _)| *node == id);
+            spare.map_or(free, |(_, spare)| spare.min(free))
+        }).collect();
+        let fits = if is_any { open.iter().sum::<u32>() >= other } else { fewest(&open, other, cut_other).is_some() };
+        prop_assert_eq!(placed, fits);
+        if placed {
+            prop_assert!(held.allows(shape, &slices));
+            let on = |id: NodeId| slices.iter().filter(|slice| slice.node == id).map(|slice| slice.num_gpus()).sum::<u32>();
+            prop_assert!(held.iter().all(|(id, spare)| on(id) <= spare));
+            prop_assert_eq!(slices.iter().map(|slice| slice.num_gpus()).sum::<u32>(), other);
         }
     }
 

@@ -95,6 +95,45 @@ fn attained_service_and_progress_follow_the_clock() {
 }
 
 #[test]
+fn a_start_that_is_taken_back_before_it_was_carried_out_never_was() {
+    let capabilities = Capabilities {
+        restart_cost_s: 20.0,
+        ..Capabilities::DEFAULT.with(ActionKind::Preempt)
+    };
+    let spec = ClusterSpec::uniform(1, 4, 1);
+    let mut cluster = Cluster::new(&spec, &[ModelClass::default()], capabilities).unwrap();
+    let job = submit(&mut cluster, 2, 100.0);
+    let start = |cluster: &mut Cluster| {
+        let slice = Slice {
+            node: NodeId(0),
+            gpus: 0b11,
+        };
+        cluster.start(job, [slice].into_iter().collect());
+    };
+    let mut decisions = Vec::new();
+    start(&mut cluster);
+    cluster.preempt(job);
+    cluster.check();
+    cluster.take_decisions(&mut decisions);
+    let row = cluster.job(job);
+    assert_eq!((row.state, row.num_preemptions, row.first_start), (JobState::Pending, 0, None));
+    assert_eq!((decisions.len(), cluster.resume_cost_s(job)), (0, 0.0));
+    // A start that was carried out is stopped, at whatever age.
+    start(&mut cluster);
+    cluster.take_decisions(&mut decisions);
+    cluster.preempt(job);
+    assert_eq!((cluster.job(job).num_preemptions, cluster.resume_cost_s(job)), (1, 20.0));
+    // What was stopped before stays so.
+    start(&mut cluster);
+    cluster.preempt(job);
+    cluster.check();
+    cluster.take_decisions(&mut decisions);
+    let row = cluster.job(job);
+    assert_eq!((row.num_preemptions, row.first_start), (1, Some(Time::ZERO)));
+    assert_eq!(decisions.len(), 2, "start, preempt");
+}
+
+#[test]
 fn a_restart_that_costs_work_counts_as_remaining_time_and_is_not_lost_again() {
     // 100 s of work, 20 s for each restart. 30 s run: 70 + 20 are left. 5 s more: 85 + 20. Nothing is paid at a start.
     let capabilities = Capabilities {

@@ -7,13 +7,12 @@ use crate::error::PolicyError;
 use crate::lens::{Lens, LensSet, first_with_room};
 use crate::policy::{DecisionPoint, Needs, Policy};
 
-/// Starts the head of an order as long as it fits. When it does not, reserves its GPUs once in the pass and starts, in
+/// Starts the head of an order as long as it fits. When it does not, reserves its nodes once in the pass and starts, in
 /// the second order, what is believed not to delay it.
 ///
 /// # Source
-/// EASY backfill (Lifka, JSSPP'95): shadow time and extra GPUs as in [`crate::pass::Reservation`]. Deviations: GPUs are
-/// counted by type, so the reservation is for a number of GPUs and not for given nodes; on a cluster that cannot
-/// reserve, nothing is backfilled and the head blocks the queue, because otherwise it could starve.
+/// EASY backfill (Lifka, JSSPP'95), on nodes as in Slurm: shadow time and nodes as in [`crate::pass::Reservation`]. Deviation: on a
+/// cluster that cannot reserve, nothing is backfilled and the head blocks the queue, because otherwise it could starve.
 #[derive(Clone, Debug)]
 pub struct Backfill {
     name: &'static str,

@@ -7,7 +7,7 @@ use super::colocate::push_beside;
 use super::gangs::{self, Gang};
 use super::opportunity::{Alternatives, NEVER_S, fill_opportunity_costs};
 use super::preempt::{Overs, Stoppable, push_preempts};
-use super::reservation::{Ends, Reservation, believed_end, facts_unless_delaying};
+use super::reservation::{Beside, Ends, Reservation, Wanted, believed_end, place_undelaying};
 use super::scan::Scan;
 use crate::actions::ActionKind;
 use crate::candidate::{Candidate, CandidateKind, CandidateSet, MAX_CANDIDATES};
@@ -34,22 +34,20 @@ pub(crate) struct Scratch {
 }
 
 impl Scratch {
-    /// The earliest believed fit of a job, on one type if that is given, with what the last enumeration found of the running
-    /// jobs' ends; the cluster is as it was then.
-    pub(crate) fn earliest(
+    /// Holds nodes for a job, on one type if that is given, with what the last enumeration found of the running jobs' ends; the
+    /// cluster is as it was then.
+    pub(crate) fn reserve(
         &mut self,
         cluster: &Cluster,
         job: JobId,
         kind: Option<GpuTypeId>,
     ) -> Option<Reservation> {
-        let mut fit = |kind, demand| self.ends.earliest(cluster, kind, demand);
-        match kind {
-            Some(kind) => {
-                let fit = fit(kind, cluster.demand(job))?;
-                Some(Reservation::on(cluster, job, kind, fit))
-            }
-            None => Reservation::earliest_by(cluster, job, fit),
-        }
+        self.ends.reserve(cluster, job, kind)
+    }
+
+    /// A reservation is over.
+    pub(crate) fn recycle(&mut self, held: Reservation) {
+        self.ends.recycle(held);
     }
 
     /// These jobs were stopped in this pass.
@@ -160,13 +158,14 @@ fn pick_jobs(cluster: &Cluster, needs: &Needs, reservation: Option<&Reservation>
         reservation.is_none(),
     );
     if let Some(held) = reservation {
+        let beside = Beside::of(cluster, held);
         let at_any_end = |demand: &Demand, types| {
             let mut kinds = cluster.types_in(types);
-            !needs.templates.is_empty() && kinds.all(|kind| held.allows(demand, kind, Time::MAX))
+            !needs.templates.is_empty() && kinds.all(|kind| beside.is_open(cluster, demand, kind))
         };
-        let rest_max = |demand: &Demand, types| rest_us_max(cluster, held, demand, types);
+        let rest_max = |demand: &Demand, types| rest_us_max(cluster, beside, demand, types);
         scan.run_allowed(cluster, needs, (at_any_end, rest_max), |job, types| {
-            may_backfill(cluster, needs, held, (job, types), slices)
+            may_backfill(cluster, needs, beside, (job, types), slices)
         });
     }
     for rank in 0..needs.heads.max(needs.fitting) {
@@ -200,30 +199,17 @@ fn pick(picks: &mut Vec<(JobId, LensSet)>, picked: &mut [u32], job: JobId, heads
     }
 }
 
-/// The types among `types` on which the job would not delay the reserved one at full speed. A type that is refused then
-/// is refused at any placement, and must not hide one that would do.
-fn open_types(cluster: &Cluster, reservation: Option<&Reservation>, job: JobId, types: u64) -> u64 {
-    let Some(held) = reservation else { return types };
-    let demand = cluster.demand(job);
-    let speed = &cluster.class(cluster.job(job).request.class).speed;
-    let open = cluster.types_in(types).filter(|kind| {
-        let end = believed_end(cluster, job, speed[kind.index()]);
-        held.allows(&demand, *kind, end)
-    });
-    open.fold(0, |mask, kind| mask | 1 << kind.0)
-}
-
 /// Whether some template has a start for the job that does not delay the reserved one.
 fn may_backfill(
     cluster: &Cluster,
     needs: &Needs,
-    held: &Reservation,
+    beside: Beside<'_>,
     (job, types): (JobId, u64),
     slices: &mut Vec<Slice>,
 ) -> bool {
+    let (held, demand) = (beside.held, cluster.demand(job));
     let request = &cluster.job(job).request;
-    let shape = cluster.shape(cluster.job(job).shape);
-    let types = open_types(cluster, Some(held), job, types);
+    let types = beside.open_types(cluster, job, types);
     let Some(first) = needs.templates.first() else {
         return false;
     };
@@ -234,24 +220,32 @@ fn may_backfill(
     let class = cluster.class(request.class);
     let loosest = class.locality.more_nodes.min(class.locality.cross_rack);
     let end = believed_end(cluster, job, class.speed[kind.index()] * loosest);
-    if held.allows(&cluster.demand(job), kind, end) {
+    if end <= held.shadow || beside.is_open(cluster, &demand, kind) {
         return true;
     }
+    let wanted = Wanted {
+        job,
+        shape: cluster.shape(demand.shape),
+        num_gpus: demand.num_gpus,
+    };
     needs.templates.iter().any(|template| {
         slices.clear();
         let kind = cluster.preferred_type(*template, request.class, types);
-        kind.is_some_and(|kind| cluster.place_job(*template, kind, job, slices))
-            && facts_unless_delaying(cluster, Some(held), job, slices, shape).is_some()
+        let place = |kind| {
+            let place = (*template, kind);
+            place_undelaying(cluster, Some(held), place, wanted, |_, _| false, slices)
+        };
+        kind.and_then(place).is_some()
     })
 }
 
 /// A believed remaining time, µs, beyond which the reservation lets no job of a demand start on any of the types, were it of
 /// the fastest class; the largest number where it lets jobs through whenever they end.
-fn rest_us_max(cluster: &Cluster, held: &Reservation, demand: &Demand, types: u64) -> i64 {
-    let until_us = (held.shadow - cluster.now()).0 as f64;
+fn rest_us_max(cluster: &Cluster, beside: Beside<'_>, demand: &Demand, types: u64) -> i64 {
+    let until_us = (beside.held.shadow - cluster.now()).0 as f64;
     let kinds = cluster.types_in(types);
     let of_type = kinds.map(|kind| {
-        if held.allows(demand, kind, Time::MAX) {
+        if beside.is_open(cluster, demand, kind) {
             return i64::MAX;
         }
         // Ends are rounded to a microsecond and remaining times to what a float tells apart; a second more is no loss, for
@@ -282,7 +276,9 @@ fn push_starts(
         }
         return;
     }
-    let types = open_types(cluster, reservation, job, types);
+    let types = reservation.map_or(types, |held| {
+        Beside::of(cluster, held).open_types(cluster, job, types)
+    });
     let gang = Gang::asked(cluster, job);
     gangs::push_gang(cluster, needs, reservation, (job, types), gang, heads, set);
     if reservation.is_none() {
@@ -303,9 +299,8 @@ fn push_reserve(
     let asked = (demand.types, demand.num_gpus, tasks);
     let place = known.fits.iter().find(|(key, _)| *key == asked);
     let fit = place.map(|(_, fit)| *fit).unwrap_or_else(|| {
-        let fit = |kind, demand| ends.earliest(cluster, kind, demand);
-        let found = Reservation::earliest_by(cluster, job, fit);
-        let fit = found.map(|found| ((found.shadow - cluster.now()).as_secs_f64(), found.gpu_type));
+        let found = ends.earliest_of_all(cluster, job);
+        let fit = found.map(|(shadow, kind)| ((shadow - cluster.now()).as_secs_f64(), kind));
         known.fits.push((asked, fit));
         fit
     });

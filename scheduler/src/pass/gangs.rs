@@ -6,10 +6,10 @@
 
 use smallvec::SmallVec;
 
-use super::reservation::{Reservation, facts_unless_delaying};
+use super::reservation::{Reservation, Wanted, place_undelaying};
 use crate::actions::ActionKind;
 use crate::candidate::{Candidate, CandidateKind, CandidateSet};
-use crate::cluster::{Cluster, Demand, Shape, Template};
+use crate::cluster::{Cluster, Demand, Shape, Slice, Template};
 use crate::ids::JobId;
 use crate::lens::LensSet;
 use crate::policy::Needs;
@@ -125,19 +125,18 @@ pub(super) fn push_gang(
             tight |= 1 << kind.0;
         }
         let start = set.slices.len();
-        if !cluster.place_gang(*template, kind, gang.shape, gang.num_gpus, &mut set.slices) {
-            continue;
-        }
-        let known = set.rows[first..]
-            .iter()
-            .any(|row| set.slices[row.placement.clone()] == set.slices[start..]);
-        let facts = if known {
-            None
-        } else {
-            facts_unless_delaying(cluster, reservation, job, &set.slices[start..], gang.shape)
+        let wanted = Wanted {
+            job,
+            shape: gang.shape,
+            num_gpus: gang.num_gpus,
         };
-        let Some(facts) = facts else {
-            set.slices.truncate(start);
+        let (place, rows) = ((*template, kind), &set.rows[first..]);
+        let is_known = |before: &[Slice], placement: &[Slice]| {
+            let mut others = rows.iter();
+            others.any(|row| before[row.placement.clone()] == *placement)
+        };
+        let slices = &mut set.slices;
+        let Some(facts) = place_undelaying(cluster, reservation, place, wanted, is_known, slices) else {
             continue;
         };
         let mut candidate = Candidate::new(CandidateKind::Start, Some(job));

@@ -23,7 +23,7 @@ use enumerate::{Scratch, enumerate};
 use crate::actions::{About, Effect};
 use crate::candidate::{CandidateSet, MAX_CANDIDATES};
 use crate::cluster::decision::HeldBack;
-use crate::cluster::{Cluster, Demand};
+use crate::cluster::Cluster;
 use crate::error::PolicyError;
 use crate::observation::Observation;
 use crate::policy::{DecisionPoint, Needs, Policy, choice_of};
@@ -71,7 +71,10 @@ impl Pass {
 
     /// Opens a pass at the cluster's present time: forgets the last reservation and enumerates.
     pub fn open(&mut self, cluster: &Cluster, needs: &Needs) -> PassState {
-        (self.reservation, self.leaf) = (None, None);
+        self.leaf = None;
+        if let Some(held) = self.reservation.take() {
+            self.scratch.recycle(held);
+        }
         self.scratch.forget();
         self.enumerate(cluster, needs)
     }
@@ -115,7 +118,7 @@ impl Pass {
         match (candidate.kind.row().effect, candidate.job) {
             (Effect::End, _) | (_, None) => return PassState::Closed,
             (Effect::HoldBack, Some(job)) => {
-                self.reservation = self.scratch.earliest(cluster, job, kind);
+                self.reservation = self.scratch.reserve(cluster, job, kind);
                 if let Some(held) = &self.reservation {
                     cluster.hold_back(job, HeldBack::from(held));
                 }
@@ -130,15 +133,13 @@ impl Pass {
                     cluster.preempt(job);
                     self.scratch.stopped(&[job]);
                 }
+                let slices = &self.set.slices[candidate.placement.clone()];
                 if let (Some(facts), Some(reservation)) = (candidate.facts, &mut self.reservation) {
-                    let end = believed_end(cluster, job, facts.rate);
-                    let demand = Demand {
-                        num_gpus: facts.num_gpus,
-                        ..cluster.demand(job)
-                    };
-                    reservation.book(&demand, facts.gpu_type, end);
+                    let asked = || cluster.shape(cluster.job(job).shape);
+                    let granted = candidate.granted.unwrap_or_else(asked);
+                    reservation.book(cluster, job, (slices, granted), &facts);
                 }
-                let placement = cluster.placement_of(&self.set.slices[candidate.placement.clone()]);
+                let placement = cluster.placement_of(slices);
                 // Only shapes that have a number, or can have one, are offered.
                 match candidate.granted.and_then(|shape| cluster.number_shape(shape)) {
                     Some(granted) => cluster.start_with(job, placement, granted),

@@ -77,7 +77,7 @@ impl Alternatives {
                 0.0
             } else {
                 let fit = ends.earliest(cluster, kind, demand);
-                fit.map_or(NEVER_S, |(at, _)| (at - cluster.now()).as_secs_f64())
+                fit.map_or(NEVER_S, |at| (at - cluster.now()).as_secs_f64())
             };
             let rate = cluster.class(class).speed[kind.index()] * cluster.asked_input_speed(job, kind);
             let end_s = wait_s + cluster.resume_cost_s(job) + remaining_s / rate;

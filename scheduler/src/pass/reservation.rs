@@ -1,18 +1,17 @@
-//! A reservation: GPUs held back for a job that does not fit yet, as in EASY backfill.
+//! A reservation: nodes held for a job that does not fit yet, as in EASY backfill.
 //!
 //! # Source
-//! EASY: at the *shadow time* enough running jobs are believed to have ended for the reserved gang; what is free then
-//! beyond the gang is *extra*. Another job may start if it is believed to end before the shadow time, or if it takes
-//! only extra GPUs. The count is of GPUs of one type, not of nodes, so a fragmented cluster may still make the gang
-//! loose, never late by the estimates. For a gang that is cut into tasks nodes are counted: what is extra are so many GPUs as may
-//! be taken anywhere while all of its tasks find room.
+//! EASY (Lifka, JSSPP'95): at the *shadow time* enough running jobs are believed to have ended for the reserved gang. As Slurm's
+//! `sched/backfill` does, it is then given the nodes on which it would start. Another job may start if it is believed to end before
+//! the shadow time, or if it leaves the gang what it needs of each of those nodes. So a gang is never late by the estimates, and of
+//! nodes that it does not need all that is free may be taken. A job whose own place would delay the gang goes where it does not.
 
 use crate::cluster::decision::HeldBack;
-use crate::cluster::{Cluster, Demand, PlacementFacts, Shape, Slice, TaskRoom};
+use crate::cluster::{Cluster, Demand, HeldNodes, PlacementFacts, Shape, Slice, TaskRoom, Template};
 use crate::ids::{GpuTypeId, JobId, TenantId, Time};
 
-/// GPUs held back for one job.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// Nodes held for one job.
+#[derive(Clone, Debug, PartialEq)]
 pub struct Reservation {
     /// The job.
     pub job: JobId,
@@ -20,77 +19,123 @@ pub struct Reservation {
     pub gpu_type: GpuTypeId,
     /// When it is believed to fit.
     pub shadow: Time,
-    /// GPUs of the type that others may take without delaying it.
+    /// GPUs of the type that are free then beside it, on whatever nodes.
     pub extra: u32,
+    /// The nodes on which it would start then, and what others may take of them beyond that time.
+    pub nodes: HeldNodes,
     /// The tenant that owns it.
     pub tenant: TenantId,
     /// Quota that its tenant's other jobs may take without delaying it; without limit where borrowing is allowed.
     pub room: u32,
 }
 
+/// A start that is looked for behind a reservation: of a job, with so many GPUs, each with what the shape says.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Wanted {
+    pub(super) job: JobId,
+    pub(super) shape: Shape,
+    pub(super) num_gpus: u32,
+}
+
 impl Reservation {
     /// The earliest believed fit of a job over its types; none if no type holds the gang.
     #[must_use]
     pub fn earliest(cluster: &Cluster, job: JobId) -> Option<Reservation> {
-        let mut ends = Ends::default();
-        Reservation::earliest_by(cluster, job, |kind, demand| ends.earliest(cluster, kind, demand))
+        Ends::default().reserve(cluster, job, None)
     }
 
-    /// As [`Reservation::earliest`], with what is known of each type's earliest fit.
-    pub(super) fn earliest_by(
-        cluster: &Cluster,
-        job: JobId,
-        mut earliest_fit: impl FnMut(GpuTypeId, Demand) -> Option<(Time, u32)>,
-    ) -> Option<Reservation> {
-        let demand = cluster.demand(job);
-        let mut best: Option<Reservation> = None;
-        for kind in cluster.types_in(demand.types) {
-            if let Some(fit) = earliest_fit(kind, demand)
-                && best.is_none_or(|other| fit.0 < other.shadow)
-            {
-                best = Some(Reservation::on(cluster, job, kind, fit));
-            }
-        }
-        best
-    }
-
-    /// A reservation on a type, where the gang is believed to fit at a time and so many GPUs to be free then.
-    pub(super) fn on(
-        cluster: &Cluster,
-        job: JobId,
-        kind: GpuTypeId,
-        (shadow, free): (Time, u32),
-    ) -> Reservation {
-        let demand = cluster.demand(job);
-        Reservation {
-            job,
-            gpu_type: kind,
-            shadow,
-            extra: free - demand.num_gpus,
-            tenant: demand.tenant,
-            room: cluster.quota_left(demand.tenant).saturating_sub(demand.num_gpus),
-        }
-    }
-
-    /// Whether a start on `kind` that is believed to end at `end` leaves the reserved job its GPUs and its quota in time.
+    /// Whether a start of a job on this placement leaves the reserved job its nodes and its quota in time; `granted` is what each of
+    /// its GPUs comes with.
     #[must_use]
-    pub fn allows(&self, demand: &Demand, kind: GpuTypeId, end: Time) -> bool {
-        let gpus = kind != self.gpu_type || demand.num_gpus <= self.extra;
-        let quota = demand.tenant != self.tenant || demand.num_gpus <= self.room;
-        end <= self.shadow || (gpus && quota)
+    pub fn allows(
+        &self,
+        cluster: &Cluster,
+        job: JobId,
+        (placement, granted): (&[Slice], Shape),
+        facts: &PlacementFacts,
+    ) -> bool {
+        believed_end(cluster, job, facts.rate) <= self.shadow
+            || (self.leaves_quota(cluster.job(job).request.tenant, facts.num_gpus)
+                && self.nodes.allows(granted, placement))
     }
 
     /// Books a start that [`Reservation::allows`] let through.
-    pub fn book(&mut self, demand: &Demand, kind: GpuTypeId, end: Time) {
-        if end <= self.shadow {
+    pub fn book(
+        &mut self,
+        cluster: &Cluster,
+        job: JobId,
+        (placement, granted): (&[Slice], Shape),
+        facts: &PlacementFacts,
+    ) {
+        if believed_end(cluster, job, facts.rate) <= self.shadow {
             return;
         }
-        if kind == self.gpu_type {
-            self.extra = self.extra.saturating_sub(demand.num_gpus);
+        if facts.gpu_type == self.gpu_type {
+            self.extra = self.extra.saturating_sub(facts.num_gpus);
         }
-        if demand.tenant == self.tenant {
-            self.room = self.room.saturating_sub(demand.num_gpus);
+        self.nodes.book(granted, placement);
+        if cluster.job(job).request.tenant == self.tenant {
+            self.room = self.room.saturating_sub(facts.num_gpus);
         }
+    }
+
+    /// The placement of a job on the fastest type on which it may start now, and leaves the reserved job its nodes; none if there is
+    /// none.
+    #[must_use]
+    pub fn place(&self, cluster: &Cluster, job: JobId, slices: &mut Vec<Slice>) -> Option<PlacementFacts> {
+        let beside = Beside::of(cluster, self);
+        let class = cluster.job(job).request.class;
+        let types = beside.open_types(cluster, job, cluster.fitting_types(cluster.demand(job)));
+        let kind = cluster.preferred_type(Template::Fastest, class, types)?;
+        slices.clear();
+        let demand = cluster.demand(job);
+        let wanted = Wanted {
+            job,
+            shape: cluster.shape(demand.shape),
+            num_gpus: demand.num_gpus,
+        };
+        let place = (Template::Fastest, kind);
+        place_undelaying(cluster, Some(self), place, wanted, |_, _| false, slices)
+    }
+
+    fn leaves_quota(&self, tenant: TenantId, num_gpus: u32) -> bool {
+        tenant != self.tenant || num_gpus <= self.room
+    }
+}
+
+/// A reservation as it stands in one look at the queue.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Beside<'a> {
+    pub(super) held: &'a Reservation,
+    /// Free GPUs of its type that others may take whenever they end.
+    num_free: u32,
+}
+
+impl Beside<'_> {
+    pub(super) fn of<'a>(cluster: &Cluster, held: &'a Reservation) -> Beside<'a> {
+        Beside {
+            held,
+            num_free: cluster.num_free_beside(&held.nodes, held.gpu_type),
+        }
+    }
+
+    /// Whether a job of a demand that fits on a type may start there whenever it ends.
+    pub(super) fn is_open(&self, cluster: &Cluster, demand: &Demand, kind: GpuTypeId) -> bool {
+        let held = self.held;
+        held.leaves_quota(demand.tenant, demand.num_gpus)
+            && (kind != held.gpu_type || cluster.fits_beside(&held.nodes, kind, demand, self.num_free))
+    }
+
+    /// The types among `types` on which the job would not delay the reserved one at full speed. A type that is refused then
+    /// is refused at any placement, and must not hide one that would do.
+    pub(super) fn open_types(&self, cluster: &Cluster, job: JobId, types: u64) -> u64 {
+        let demand = cluster.demand(job);
+        let speed = &cluster.class(cluster.job(job).request.class).speed;
+        let open = cluster.types_in(types).filter(|kind| {
+            believed_end(cluster, job, speed[kind.index()]) <= self.held.shadow
+                || self.is_open(cluster, &demand, *kind)
+        });
+        open.fold(0, |mask, kind| mask | 1 << kind.0)
     }
 }
 
@@ -112,24 +157,38 @@ pub fn believed_end(cluster: &Cluster, job: JobId, rate: f64) -> Time {
     cluster.now() + Time::from_secs_f64(cost_s + row.remaining_s_at(cluster.now()) / rate)
 }
 
-/// Facts of the placement of a start; none if it would delay the reserved job.
-pub(super) fn facts_unless_delaying(
+/// Writes a placement that does not delay the reserved job and is not known yet: the one without a reservation if that will do, else
+/// one beside what is held; its facts. None, and nothing written, if there is none.
+pub(super) fn place_undelaying(
     cluster: &Cluster,
     reservation: Option<&Reservation>,
-    job: JobId,
-    slices: &[Slice],
-    granted: Shape,
+    (template, kind): (Template, GpuTypeId),
+    Wanted { job, shape, num_gpus }: Wanted,
+    is_known: impl Fn(&[Slice], &[Slice]) -> bool,
+    out: &mut Vec<Slice>,
 ) -> Option<PlacementFacts> {
-    let facts = cluster.facts_of(job, slices, granted);
-    let allowed = reservation.is_none_or(|held| {
-        let end = believed_end(cluster, job, facts.rate);
-        let demand = Demand {
-            num_gpus: facts.num_gpus,
-            ..cluster.demand(job)
-        };
-        held.allows(&demand, facts.gpu_type, end)
-    });
-    allowed.then_some(facts)
+    let start = out.len();
+    let facts_if_allowed = |out: &mut Vec<Slice>| {
+        let (before, placement) = out.split_at(start);
+        let new = !is_known(before, placement);
+        let facts = new.then(|| cluster.facts_of(job, placement, shape));
+        let facts = facts.filter(|facts| {
+            reservation.is_none_or(|held| held.allows(cluster, job, (placement, shape), facts))
+        });
+        if facts.is_none() {
+            out.truncate(start);
+        }
+        facts
+    };
+    if !cluster.place_gang(template, kind, shape, num_gpus, out) {
+        return None;
+    }
+    facts_if_allowed(out).or_else(|| {
+        let held = reservation.filter(|held| held.gpu_type == kind)?;
+        let gang = (kind, shape, num_gpus);
+        let is_placed = cluster.place_beside(&held.nodes, template, gang, out);
+        is_placed.then(|| facts_if_allowed(out)).flatten()
+    })
 }
 
 /// How many GPUs of each type are free after each believed end; worked out only as far as it is asked for, and once for
@@ -137,6 +196,9 @@ pub(super) fn facts_unless_delaying(
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ends {
     types: Vec<EndsOfType>,
+    room: TaskRoom,
+    /// Memory of a reservation that is over.
+    nodes: HeldNodes,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -156,26 +218,72 @@ impl Ends {
         }
     }
 
-    /// When a gang is believed to fit on a type, and how many GPUs are free then; of a gang of tasks its own and those that others
-    /// may take.
-    pub(crate) fn earliest(
+    /// Holds nodes for a job, on the type where it is believed to fit first or on one that is given.
+    pub(crate) fn reserve(
         &mut self,
         cluster: &Cluster,
-        kind: GpuTypeId,
-        demand: Demand,
-    ) -> Option<(Time, u32)> {
-        let shape = cluster.shape(demand.shape);
-        if shape.tasks.is_any() {
-            return self.earliest_fit(cluster, kind, demand.num_gpus);
-        }
-        earliest_fit_of_tasks(cluster, kind, (shape, demand.num_gpus))
+        job: JobId,
+        kind: Option<GpuTypeId>,
+    ) -> Option<Reservation> {
+        let demand = cluster.demand(job);
+        let (shadow, kind) = match kind {
+            Some(kind) => (self.earliest(cluster, kind, demand)?, kind),
+            None => self.earliest_of_all(cluster, job)?,
+        };
+        let (shape, num_gpus) = (cluster.shape(demand.shape), demand.num_gpus);
+        let mut nodes = std::mem::take(&mut self.nodes);
+        nodes.clear();
+        // Where a gang is not believed to find its cores and memory, its GPUs are held.
+        let of_gpus = Shape {
+            tasks: shape.tasks,
+            ..Shape::PLAIN
+        };
+        let fit = self.fit_of_nodes(cluster, kind, (shape, num_gpus));
+        let fit = fit.or_else(|| self.fit_of_nodes(cluster, kind, (of_gpus, num_gpus)));
+        let extra = fit.map_or(0, |_| self.room.hold(cluster, &mut nodes));
+        Some(Reservation {
+            job,
+            gpu_type: kind,
+            shadow: fit.unwrap_or(shadow),
+            extra,
+            nodes,
+            tenant: demand.tenant,
+            room: cluster.quota_left(demand.tenant).saturating_sub(num_gpus),
+        })
     }
 
-    /// When `num_gpus` of a type are believed to be free, and how many are free then.
-    fn earliest_fit(&mut self, cluster: &Cluster, kind: GpuTypeId, num_gpus: u32) -> Option<(Time, u32)> {
-        let free = cluster.num_free_of(kind);
-        if free >= num_gpus {
-            return Some((cluster.now(), free));
+    /// A reservation is over.
+    pub(crate) fn recycle(&mut self, held: Reservation) {
+        self.nodes = held.nodes;
+    }
+
+    /// The earliest believed fit of a job over its types; none if no type holds the gang.
+    pub(crate) fn earliest_of_all(&mut self, cluster: &Cluster, job: JobId) -> Option<(Time, GpuTypeId)> {
+        let demand = cluster.demand(job);
+        let mut best: Option<(Time, GpuTypeId)> = None;
+        for kind in cluster.types_in(demand.types) {
+            if let Some(shadow) = self.earliest(cluster, kind, demand)
+                && best.is_none_or(|(other, _)| shadow < other)
+            {
+                best = Some((shadow, kind));
+            }
+        }
+        best
+    }
+
+    /// When a gang is believed to fit on a type. Of what comes with GPUs only tasks count here.
+    pub(crate) fn earliest(&mut self, cluster: &Cluster, kind: GpuTypeId, demand: Demand) -> Option<Time> {
+        let shape = cluster.shape(demand.shape);
+        if shape.tasks.is_any() && !cluster.capabilities().consolidated {
+            return self.earliest_count(cluster, kind, demand.num_gpus);
+        }
+        self.fit_of_nodes(cluster, kind, (shape, demand.num_gpus))
+    }
+
+    /// When `num_gpus` of a type are believed to be free.
+    fn earliest_count(&mut self, cluster: &Cluster, kind: GpuTypeId, num_gpus: u32) -> Option<Time> {
+        if cluster.num_free_of(kind) >= num_gpus {
+            return Some(cluster.now());
         }
         if self.types.len() < cluster.num_types() {
             self.types.resize_with(cluster.num_types(), EndsOfType::default);
@@ -185,34 +293,33 @@ impl Ends {
             ends.extend(cluster, kind, num_gpus);
         }
         let at = ends.rows.partition_point(|(_, free)| *free < num_gpus);
-        ends.rows.get(at).copied()
+        ends.rows.get(at).map(|(end, _)| *end)
+    }
+
+    /// When nodes of a type are believed to hold a gang; leaves what they have free then.
+    fn fit_of_nodes(&mut self, cluster: &Cluster, kind: GpuTypeId, gang: (Shape, u32)) -> Option<Time> {
+        let room = &mut self.room;
+        room.begin(cluster, kind, gang);
+        if room.fits() {
+            return Some(cluster.now());
+        }
+        let (soon, mut running) = (soon(cluster), cluster.running_of(kind).iter().peekable());
+        while let Some((end, job)) = running.next() {
+            room.end(cluster, *job);
+            // Jobs that end together free their GPUs together.
+            let end = (*end).max(soon);
+            let is_last = running.peek().is_none_or(|(next, _)| *next > end);
+            if is_last && room.fits() {
+                return Some(end);
+            }
+        }
+        None
     }
 }
 
 /// A job that has outlived its estimate is believed to end in a second.
 fn soon(cluster: &Cluster) -> Time {
     cluster.now() + Time::from_secs_f64(1.0)
-}
-
-/// When a gang of tasks is believed to fit on a type; its GPUs, and those that others may take beside it.
-fn earliest_fit_of_tasks(cluster: &Cluster, kind: GpuTypeId, gang: (Shape, u32)) -> Option<(Time, u32)> {
-    let mut room = TaskRoom::now(cluster, kind, gang);
-    if room.fits() {
-        return Some((cluster.now(), gang.1 + room.num_spare(cluster)));
-    }
-    let (soon, mut running) = (soon(cluster), cluster.running_of(kind).iter().peekable());
-    while let Some((end, job)) = running.next() {
-        cluster
-            .slices_freed_by(*job)
-            .for_each(|slice| room.give(cluster, *job, slice));
-        // Jobs that end together free their GPUs together.
-        let end = (*end).max(soon);
-        let is_last = running.peek().is_none_or(|(next, _)| *next > end);
-        if is_last && room.fits() {
-            return Some((end, gang.1 + room.num_spare(cluster)));
-        }
-    }
-    None
 }
 
 impl EndsOfType {

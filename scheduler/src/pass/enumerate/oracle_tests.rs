@@ -4,12 +4,12 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::ActionKind;
-use crate::cluster::{Capabilities, JobState, Submission};
+use crate::cluster::{Capabilities, HeldNodes, JobState, Submission};
 use crate::cluster_spec::Resources;
 use crate::estimate::{Estimate, Provenance};
 use crate::heuristics::by_name;
 use crate::heuristics::tests::world::{cluster_with, events, happen, pending, watched_pass};
-use crate::ids::{ClassId, TenantId};
+use crate::ids::{ClassId, NodeId, TenantId};
 use crate::lens::first_jobs;
 use crate::policy::CandidateConfig;
 
@@ -69,18 +69,21 @@ proptest! {
             let Some(held) = jobs.iter().find_map(|job| Reservation::earliest(&cluster, *job)) else {
                 continue;
             };
-            let tight = Reservation { extra: 0, room: 0, shadow: cluster.now() + Time::from_secs_f64(wait_s), ..held };
+            let all = (0..cluster.nodes().len()).map(|node| NodeId(node as u32));
+            let shadow = cluster.now() + Time::from_secs_f64(wait_s);
+            let tight = Reservation { extra: 0, room: 0, shadow, nodes: HeldNodes::whole(all), ..held.clone() };
             for held in [held, tight] {
                 scratch.forget();
                 pick_jobs(&cluster, &needs, Some(&held), &mut scratch);
+                let beside = Beside::of(&cluster, &held);
                 let fits = |demand: &Demand| cluster.fitting_types(*demand) != 0;
                 let mut allowed = |job: JobId| {
                     let types = cluster.fitting_types(cluster.demand(job));
-                    may_backfill(&cluster, &needs, &held, (job, types), &mut slices)
+                    may_backfill(&cluster, &needs, beside, (job, types), &mut slices)
                 };
                 for job in jobs.iter().filter(|job| fits(&cluster.demand(**job))) {
                     let demand = cluster.demand(*job);
-                    let most = rest_us_max(&cluster, &held, &demand, cluster.fitting_types(demand));
+                    let most = rest_us_max(&cluster, beside, &demand, cluster.fitting_types(demand));
                     let rest = Time::from_secs_f64(cluster.job(*job).remaining_s_at(cluster.now()));
                     prop_assert!(rest.0 <= most || !allowed(*job), "{:?} is passed over", job);
                 }

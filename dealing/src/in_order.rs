@@ -83,3 +83,28 @@ fn start_in_order(cluster: &mut Cluster, order: &[JobId]) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test_clusters::{place, preemptive_cluster, running, submit};
+
+    #[test]
+    fn along_an_order_what_takes_nothing_from_the_first_ones_nodes_starts() {
+        // Node 0 is full until 100 s, node 1 has 3 GPUs free beside a job that ends at 100 s too, node 2 beside one of 1,000 s. The gang
+        // of 14 is next: at 100 s it gets nodes 0 and 1, and 2 GPUs of node 1 are spare. Of three jobs of 2 for 500 s the first takes
+        // those and the second goes to node 2; the third would take one that the gang needs. A job of 90 s may: it is over by then.
+        let mut cluster = preemptive_cluster(3, 8);
+        for (num_gpus, run_s) in [(8, 100.0), (5, 100.0), (5, 1000.0)] {
+            let id = submit(&mut cluster, num_gpus, run_s);
+            place(&mut cluster, id);
+        }
+        for (num_gpus, run_s) in [(14, 50.0), (2, 500.0), (2, 500.0), (2, 500.0), (1, 90.0)] {
+            submit(&mut cluster, num_gpus, run_s);
+        }
+        let mut planner = InOrder::new("order", Ranker::by_order("arrival", |_, _| 0.0));
+        planner.plan(&mut cluster).unwrap();
+        cluster.check();
+        assert_eq!(running(&cluster), [0, 1, 2, 4, 5, 7]);
+    }
+}

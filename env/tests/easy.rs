@@ -167,7 +167,10 @@ impl Slow<'_> {
         let running = std::mem::take(&mut self.running);
         for (job, place) in running {
             if self.end(job, self.rows[job].run) == self.now {
-                self.free.iter_mut().zip(&place).for_each(|(free, held)| *free += held);
+                self.free
+                    .iter_mut()
+                    .zip(&place)
+                    .for_each(|(free, held)| *free += held);
             } else {
                 self.running.push((job, place));
             }
@@ -175,7 +178,10 @@ impl Slow<'_> {
     }
 
     fn start(&mut self, job: usize, place: Place) {
-        self.free.iter_mut().zip(&place).for_each(|(free, held)| *free -= held);
+        self.free
+            .iter_mut()
+            .zip(&place)
+            .for_each(|(free, held)| *free -= held);
         self.starts[job] = Some(self.now);
         self.running.push((job, place));
     }
@@ -220,12 +226,21 @@ impl Slow<'_> {
             let in_time = self.now + row.limit <= shadow;
             let fits = |place: &Place| place.iter().zip(&spare).all(|(taken, spare)| taken <= spare);
             let tight = place(&self.free, row).filter(|place| in_time || fits(place));
-            let left: Vec<u32> = self.free.iter().zip(&spare).map(|(free, spare)| *free.min(spare)).collect();
+            let left: Vec<u32> = self
+                .free
+                .iter()
+                .zip(&spare)
+                .map(|(free, spare)| *free.min(spare))
+                .collect();
             let Some(place) = tight.or_else(|| place(&left, row)) else {
                 continue;
             };
             if !in_time {
-                for (spare, taken) in spare.iter_mut().zip(&place).filter(|(spare, _)| **spare < u32::MAX) {
+                for (spare, taken) in spare
+                    .iter_mut()
+                    .zip(&place)
+                    .filter(|(spare, _)| **spare < u32::MAX)
+                {
                     *spare -= taken;
                 }
             }

@@ -9,7 +9,6 @@ const HEADS: usize = 8;
 /// Nodes that are kept for one job.
 struct Kept {
     job: usize,
-    kind: usize,
     /// When it is believed to fit.
     shadow: f64,
     /// The nodes on which it starts then, with the GPUs of each that are free then and not needed by it.
@@ -377,10 +376,11 @@ impl Slow {
                 };
                 let free_then = |node: usize| self.nodes[node].num_free() + gone(node);
                 let place = self.place_among(row.gang, kind, free_then);
-                let spare = place.into_iter().map(|(node, need)| (node, free_then(node) - need));
+                let spare = place
+                    .into_iter()
+                    .map(|(node, need)| (node, free_then(node) - need));
                 best = Some(Kept {
                     job,
-                    kind,
                     shadow,
                     spare: spare.collect(),
                     room: self.room_of(row.tenant).saturating_sub(row.gang),
@@ -410,7 +410,11 @@ impl Slow {
                 let row = &self.jobs[job];
                 if end > kept.shadow {
                     for (node, spare) in &mut kept.spare {
-                        *spare -= placement.iter().filter(|part| part.0 == *node).map(|part| part.1).sum::<u32>();
+                        *spare -= placement
+                            .iter()
+                            .filter(|part| part.0 == *node)
+                            .map(|part| part.1)
+                            .sum::<u32>();
                     }
                     if row.tenant == self.jobs[kept.job].tenant {
                         kept.room = kept.room.saturating_sub(row.gang);
@@ -430,7 +434,9 @@ impl Slow {
         let other_quota = row.tenant != self.jobs[kept.job].tenant || row.gang <= kept.room;
         let open = |node: usize| {
             let spare = kept.spare.iter().find(|part| part.0 == node);
-            spare.map_or(u32::MAX, |part| part.1).min(self.nodes[node].num_free())
+            spare
+                .map_or(u32::MAX, |part| part.1)
+                .min(self.nodes[node].num_free())
         };
         let beside = |kind: usize| {
             let free: u32 = self.nodes_of(kind).map(open).sum();

@@ -288,8 +288,7 @@ impl Cluster {
                 best = Some((key, here));
             }
         }
-        let is_allowed =
-            |rack: &[NodeRoom]| whole.is_none_or(|size| num_partial(rack, num_gpus, size) <= 1);
+        let is_allowed = |rack: &[NodeRoom]| whole.is_none_or(|size| num_partial(rack, num_gpus, size) <= 1);
         if let Some((_, rack)) = best.filter(|(_, rack)| is_allowed(&nodes[rack.clone()])) {
             return &nodes[rack];
         }

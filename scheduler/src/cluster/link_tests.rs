@@ -219,7 +219,10 @@ fn a_gang_wider_than_its_rack_is_held_to_full_racks_and_not_to_equal_parts() {
     let sync_s = 1.6 / 1.94;
     close(rate(&spec, &[0, 1, 2, 3, 4]), 1.0);
     // As 3 + 2: three want 3 x 2/4 and two 2 x 3/4, 1.5 NICs of 1.
-    close(rate(&spec, &[0, 1, 2, 4, 5]), (1.0 + sync_s) / (1.0 + sync_s * 1.5));
+    close(
+        rate(&spec, &[0, 1, 2, 4, 5]),
+        (1.0 + sync_s) / (1.0 + sync_s * 1.5),
+    );
     // Racks of two, two a pod, 4:1 at the core: the same of pods.
     spec = ClusterSpec::uniform(8, 1, 2);
     spec.fabric = Some(fabric());
@@ -227,7 +230,10 @@ fn a_gang_wider_than_its_rack_is_held_to_full_racks_and_not_to_equal_parts() {
         (fabric.between.racks_per_pod, fabric.between.pod_oversubscription) = (2, 4.0);
     }
     close(rate(&spec, &[0, 1, 2, 3, 4]), 1.0);
-    close(rate(&spec, &[0, 1, 2, 4, 5]), (1.0 + sync_s) / (1.0 + sync_s * 1.5));
+    close(
+        rate(&spec, &[0, 1, 2, 4, 5]),
+        (1.0 + sync_s) / (1.0 + sync_s * 1.5),
+    );
 }
 
 proptest! {

@@ -48,7 +48,9 @@ impl NodeRooms {
         let (size, most) = (size.max(1), self.0.len() as u32 - 1);
         let num_whole = (size..=most).map(|room| self.0[room as usize]).sum::<u32>();
         let (wanted, rest) = (num_gpus / size, num_gpus % size);
-        let others = (1..size.min(most + 1)).rev().find(|room| self.0[*room as usize] > 0);
+        let others = (1..size.min(most + 1))
+            .rev()
+            .find(|room| self.0[*room as usize] > 0);
         num_whole > wanted || (num_whole == wanted && others.unwrap_or(0) >= rest)
     }
 

@@ -257,10 +257,11 @@ impl TaskRoom {
         (self.kind, self.shape, self.num_gpus) = (kind, shape, num_gpus);
         self.whole = cluster.whole_gpus(kind, shape);
         self.free.clear();
-        self.free.extend(cluster.nodes.iter().map(|node| match node.gpu_type == kind {
-            true => Spare::left_of(node),
-            false => Spare::default(),
-        }));
+        self.free
+            .extend(cluster.nodes.iter().map(|node| match node.gpu_type == kind {
+                true => Spare::left_of(node),
+                false => Spare::default(),
+            }));
         let nodes = (0..).map(NodeId).zip(&self.free);
         self.rooms = NodeRooms::of(nodes.map(|(id, spare)| cluster.room_in(id, *spare, shape)));
     }

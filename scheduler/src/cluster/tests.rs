@@ -116,13 +116,19 @@ fn a_start_that_is_taken_back_before_it_was_carried_out_never_was() {
     cluster.check();
     cluster.take_decisions(&mut decisions);
     let row = cluster.job(job);
-    assert_eq!((row.state, row.num_preemptions, row.first_start), (JobState::Pending, 0, None));
+    assert_eq!(
+        (row.state, row.num_preemptions, row.first_start),
+        (JobState::Pending, 0, None)
+    );
     assert_eq!((decisions.len(), cluster.resume_cost_s(job)), (0, 0.0));
     // A start that was carried out is stopped, at whatever age.
     start(&mut cluster);
     cluster.take_decisions(&mut decisions);
     cluster.preempt(job);
-    assert_eq!((cluster.job(job).num_preemptions, cluster.resume_cost_s(job)), (1, 20.0));
+    assert_eq!(
+        (cluster.job(job).num_preemptions, cluster.resume_cost_s(job)),
+        (1, 20.0)
+    );
     // What was stopped before stays so.
     start(&mut cluster);
     cluster.preempt(job);

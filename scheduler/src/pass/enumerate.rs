@@ -12,7 +12,7 @@ use super::scan::Scan;
 use crate::actions::ActionKind;
 use crate::candidate::{Candidate, CandidateKind, CandidateSet, MAX_CANDIDATES};
 use crate::cluster::{Cluster, Demand, Slice};
-use crate::ids::{GpuTypeId, JobId, Time};
+use crate::ids::{GpuTypeId, JobId};
 use crate::lens::{Lens, LensSet};
 use crate::policy::Needs;
 
@@ -344,7 +344,7 @@ mod tests {
     use crate::cluster::tests::{cluster_of, submit};
     use crate::cluster_spec::ClusterSpec;
     use crate::heuristics::by_name;
-    use crate::ids::NodeId;
+    use crate::ids::{NodeId, Time};
     use crate::pass::Pass;
 
     fn start(cluster: &mut Cluster, node: u32, gpus: u64, run_s: f64) -> JobId {

@@ -22,8 +22,8 @@ use enumerate::{Scratch, enumerate};
 
 use crate::actions::{About, Effect};
 use crate::candidate::{CandidateSet, MAX_CANDIDATES};
-use crate::cluster::decision::HeldBack;
 use crate::cluster::Cluster;
+use crate::cluster::decision::HeldBack;
 use crate::error::PolicyError;
 use crate::observation::Observation;
 use crate::policy::{DecisionPoint, Needs, Policy, choice_of};

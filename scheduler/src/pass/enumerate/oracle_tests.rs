@@ -9,7 +9,7 @@ use crate::cluster_spec::Resources;
 use crate::estimate::{Estimate, Provenance};
 use crate::heuristics::by_name;
 use crate::heuristics::tests::world::{cluster_with, events, happen, pending, watched_pass};
-use crate::ids::{ClassId, NodeId, TenantId};
+use crate::ids::{ClassId, NodeId, TenantId, Time};
 use crate::lens::first_jobs;
 use crate::policy::CandidateConfig;
 

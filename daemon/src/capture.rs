@@ -321,14 +321,12 @@ impl Capture {
             },
         });
         let of = (self.policy.as_str(), &settings);
-        Ok(
-            match schedule::write(place, of, nodes, self.first_s(), told)? {
-                0 => String::new(),
-                num => format!(
-                    "\n{num} runs were on nodes that the list's cluster does not have, and are not in the schedule"
-                ),
-            },
-        )
+        Ok(match schedule::write(place, of, nodes, self.first_s(), told)? {
+            0 => String::new(),
+            num => format!(
+                "\n{num} runs were on nodes that the list's cluster does not have, and are not in the schedule"
+            ),
+        })
     }
 
     /// The first submission of the list, Unix time, s.

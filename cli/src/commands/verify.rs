@@ -23,7 +23,13 @@ pub fn run(args: &VerifyArgs, context: &mut Context<'_>) -> Result<(), Error> {
     let (sim, instances) = settings.instances(&mut |note| notes.push(note))?;
     let mut checked = check(&record, &instances, &sim, settings.observed || args.observed)?;
     if args.replay {
-        replay(&record, &settings, &instances, &bars(args.report.quiet()), &mut checked)?;
+        replay(
+            &record,
+            &settings,
+            &instances,
+            &bars(args.report.quiet()),
+            &mut checked,
+        )?;
     }
     if let Some(path) = &args.page.html {
         let html = page(&record, &instances, &context.command_line)?;

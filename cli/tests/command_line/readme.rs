@@ -37,7 +37,10 @@ const SHORTER: [(&str, &str); 8] = [
         "learner = \"evolution\"\\nnum_jobs = 15\\nnum_validation = 2\\ntrain.num_updates = 1\\ntrain.evolution.num_pairs = 2\\n\
          judge.seeds = 2\\n[grid]",
     ),
-    ("tournament --load 2", "tournament --load 2 --policy fifo,sjf --num-jobs 20 --seeds 1"),
+    (
+        "tournament --load 2",
+        "tournament --load 2 --policy fifo,sjf --num-jobs 20 --seeds 1",
+    ),
 ];
 
 /// The lines that a shell runs with `pleach` alone.
@@ -56,7 +59,10 @@ fn the_blocks_of_the_readme_run_one_after_the_other_in_one_folder() {
     let commands = commands();
     assert!(commands.len() >= 18, "{commands:#?}");
     for (long, _) in SHORTER {
-        assert!(commands.iter().any(|line| line.contains(long)), "{long} is not in README.md");
+        assert!(
+            commands.iter().any(|line| line.contains(long)),
+            "{long} is not in README.md"
+        );
     }
     for line in &commands {
         let short = SHORTER
@@ -64,7 +70,14 @@ fn the_blocks_of_the_readme_run_one_after_the_other_in_one_folder() {
             .fold(line.clone(), |line, (long, short)| line.replace(long, short));
         run(folder, &short);
     }
-    for made in ["jobs.csv", "site.toml", "runs/tree/tree.json", "ran.parquet", "watch.html", "tournament.html"] {
+    for made in [
+        "jobs.csv",
+        "site.toml",
+        "runs/tree/tree.json",
+        "ran.parquet",
+        "watch.html",
+        "tournament.html",
+    ] {
         assert!(fs::exists(folder.join(made)).unwrap(), "{made}");
     }
 }

@@ -93,7 +93,8 @@ impl Subject {
 
     /// The job of a name.
     pub(super) fn find(&self, key: &str, name: &str) -> Result<JobId, Error> {
-        let hint = || Ok("The trace file, or the list that `pleach workload write` makes, has the ids.".to_string());
+        let hint =
+            || Ok("The trace file, or the list that `pleach workload write` makes, has the ids.".to_string());
         self.find_or(key, name, hint)
     }
 

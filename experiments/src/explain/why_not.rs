@@ -16,7 +16,7 @@ use super::replay::{Seen, replay};
 use super::subject::{Moment, Subject, Told, clock, waited};
 use crate::error::Error;
 
-/// Jobs that are named to who asks of one that was not passed over.
+/// Jobs that are named where one was not passed over.
 const SHOWN_MAX: usize = 5;
 
 /// A decision at which a job waited and something else was chosen.
@@ -45,7 +45,7 @@ pub(super) fn answer(
     name: &str,
     moment: Option<Moment>,
 ) -> Result<Told<WhyNotReport>, Error> {
-    let job = subject.find_or("why-not", name, || who_waited(subject))?;
+    let job = subject.find_or("why-not", name, || longest_waits(subject))?;
     match moment {
         Some(moment) => at(subject, job, moment),
         None => first(subject, job),
@@ -125,14 +125,14 @@ fn first(subject: &Subject, job: JobId) -> Result<Told<WhyNotReport>, Error> {
             reason: format!(
                 "Job {} was never passed over: it started at the first decision after it came. {}",
                 subject.name(job),
-                who_waited(subject)?
+                longest_waits(subject)?
             ),
         },
     })
 }
 
-/// The jobs that waited longest, for who asks of one that did not.
-fn who_waited(subject: &Subject) -> Result<String, Error> {
+/// The jobs that waited longest: what a question about another job may have meant.
+fn longest_waits(subject: &Subject) -> Result<String, Error> {
     let mut planner = PolicyPlanner::new(subject.policy.clone());
     let result = simulate_planner(&subject.workload, &subject.sim, &mut planner)?;
     let waits = result.jobs.iter().map(|job| job.first_start_s - job.submit_s);
@@ -147,7 +147,10 @@ fn who_waited(subject: &Subject) -> Result<String, Error> {
         0 => "No job of this list waited: none was passed over.".to_string(),
         num => {
             let shown: Vec<String> = shown.collect();
-            format!("Of the {num} jobs that waited, these did longest: {}.", shown.join(", "))
+            format!(
+                "Of the {num} jobs that waited, these did longest: {}.",
+                shown.join(", ")
+            )
         }
     })
 }

@@ -28,14 +28,21 @@ pub fn replay(
 ) -> Result<(), Error> {
     if settings.observed {
         let hint = "Leave --replay out: nothing says what would have happened there.";
-        return Err(Error::config("replay", "a record of a real cluster", "a simulated one", hint));
+        return Err(Error::config(
+            "replay",
+            "a record of a real cluster",
+            "a simulated one",
+            hint,
+        ));
     }
     let again = play(record, settings, instances, watcher)?;
     let known: BTreeMap<(&str, &str, u64), &Run> = again.runs.iter().map(|run| (name(run), run)).collect();
     for (run, checked) in record.runs.iter().zip(checked) {
         // A record by hand names no workload and is of the only one.
         let workload = match run.workload.as_str() {
-            "" => instances.first().map_or("", |instance| instance.workload.name.as_str()),
+            "" => instances
+                .first()
+                .map_or("", |instance| instance.workload.name.as_str()),
             named => named,
         };
         let seed = match run.workload.as_str() {
@@ -44,11 +51,16 @@ pub fn replay(
         };
         let found = match known.get(&(run.policy.as_str(), workload, seed)) {
             Some(played) => difference(run, played),
-            None => Some(format!("{} was not played on {workload} with seed {seed}", run.policy)),
+            None => Some(format!(
+                "{} was not played on {workload} with seed {seed}",
+                run.policy
+            )),
         };
         if let Some(found) = found {
             checked.num_faults += 1;
-            checked.faults.push((REPLAY.to_string(), format!("{REPLAY}: {found}")));
+            checked
+                .faults
+                .push((REPLAY.to_string(), format!("{REPLAY}: {found}")));
         }
     }
     Ok(())
@@ -110,7 +122,11 @@ fn difference(told: &Run, played: &Run) -> Option<String> {
         }
     }
     played_segments.next().map(|missing| {
-        format!("{} goes on with {}, and the record ends", told.policy, words(played, missing))
+        format!(
+            "{} goes on with {}, and the record ends",
+            told.policy,
+            words(played, missing)
+        )
     })
 }
 
@@ -121,7 +137,11 @@ fn row(run: &Run, segment: &Segment) -> (String, String, Segment) {
         slices: Vec::new(),
         ..segment.clone()
     };
-    (run.jobs[segment.job as usize].clone(), run.nodes_text(segment), plain)
+    (
+        run.jobs[segment.job as usize].clone(),
+        run.nodes_text(segment),
+        plain,
+    )
 }
 
 fn words(run: &Run, segment: &Segment) -> String {

@@ -89,7 +89,9 @@ pub fn run(
         if let Some(only) = only {
             todo.retain(|index| only.contains(index));
         }
-        report.num_elsewhere = elsewhere.intersection(&status.done.iter().copied().collect()).count();
+        report.num_elsewhere = elsewhere
+            .intersection(&status.done.iter().copied().collect())
+            .count();
         if std::mem::take(&mut is_first) {
             report.num_skipped = only.map_or(status.done.len(), |only| only.len().saturating_sub(todo.len()));
         }
@@ -274,7 +276,11 @@ mod tests {
             both.map(|worker| worker.join().unwrap())
         });
         for report in &reports {
-            assert_eq!(report.failed, [], "a unit that another worker has is not a failed one");
+            assert_eq!(
+                report.failed,
+                [],
+                "a unit that another worker has is not a failed one"
+            );
         }
         assert_eq!(reports[0].num_done + reports[1].num_done, 4 + 2 + 1);
         let mut indexes = ran.into_inner().unwrap();
@@ -282,7 +288,10 @@ mod tests {
         indexes.dedup();
         assert_eq!(indexes.len(), 7, "each unit was run once");
         let status = Status::of(&manifest, out.path());
-        assert!(status.to_run().is_empty() && status.waiting.is_empty(), "{status}");
+        assert!(
+            status.to_run().is_empty() && status.waiting.is_empty(),
+            "{status}"
+        );
     }
 
     #[test]

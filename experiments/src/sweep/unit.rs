@@ -120,7 +120,7 @@ pub(crate) fn unit_folder(out: &Path, index: usize) -> PathBuf {
 /// [`Error::Io`] where the result or the reason of a failure cannot be written.
 pub fn run_unit(spec: &UnitSpec, out: &Path, work: &Work<'_>) -> Result<Ending, Error> {
     let folder = unit_folder(out, spec.index);
-    // Held until the result is there: whoever takes it next finds that.
+    // Held until the result is there: the next holder finds it.
     let _lock = match RunLock::take(&folder) {
         Ok(lock) => lock,
         Err(Error::Temporary(_)) => return Ok(Ending::Busy),

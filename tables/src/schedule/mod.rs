@@ -51,7 +51,7 @@ pub const TIME_S_MAX: f64 = 1e12;
 pub struct Record {
     /// Run by run.
     pub runs: Vec<Run>,
-    /// How it was made, as whoever wrote it says; empty: it does not say. Without a segment, or longer than [`SETTINGS_BYTES_MAX`], it
+    /// How it was made, as its writer says; empty: it does not say. Without a segment, or longer than [`SETTINGS_BYTES_MAX`], it
     /// is not written.
     pub settings: String,
 }

@@ -88,7 +88,9 @@ impl<'a> Checker<'a> {
             }
             let may_lose = match segment.ended {
                 Ended::AttemptFailed | Ended::NodeFailed => lose || conditions.restarts_are_work,
-                Ended::Preempted | Ended::Resized | Ended::Moved => stops_lose || conditions.restarts_are_work,
+                Ended::Preempted | Ended::Resized | Ended::Moved => {
+                    stops_lose || conditions.restarts_are_work
+                }
                 _ => false,
             };
             let what = if !may_lose {

@@ -345,7 +345,8 @@ impl Facts {
         }
         let fabric = cluster.fabric.map(|table| {
             table.try_into().map_err(|error: toml::de::Error| {
-                let fix = "write all its keys, as `pleach workload` does; names of presets are not known here";
+                let fix =
+                    "write all its keys, as `pleach workload` does; names of presets are not known here";
                 Error::Cluster(format!("fabric: {}; {fix}", error.message()))
             })
         });

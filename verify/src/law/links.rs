@@ -103,7 +103,10 @@ pub(super) fn lay(facts: &Facts, fabric: &Fabric, places: &[(u32, Gpus)]) -> Spr
         let at = node.rack_first + (number - node.rack_first) / per_domain * per_domain;
         let num_nics = gpus.num().min(between.nics_per_node);
         let is_new = !domains.contains_key(&at);
-        for part in [domains.entry(at).or_default(), racks.entry(node.rack).or_default()] {
+        for part in [
+            domains.entry(at).or_default(),
+            racks.entry(node.rack).or_default(),
+        ] {
             part.num_gpus += gpus.num();
             part.num_nics += num_nics;
         }
@@ -133,7 +136,11 @@ fn share(facts: &Facts, fabric: &Fabric, num_domains: u32, racks: BTreeMap<u32, 
         let shares = parts.iter().map(|(number, part)| {
             let elsewhere = f64::from(num_domains - part.num_domains) / f64::from(num_domains - 1);
             let racks = number * per_part..(number + 1) * per_part;
-            let nodes = facts.nodes.iter().filter(|node| racks.contains(&node.rack)).count();
+            let nodes = facts
+                .nodes
+                .iter()
+                .filter(|node| racks.contains(&node.rack))
+                .count();
             let has = nodes as f64 * f64::from(between.nics_per_node) / over;
             (has / (f64::from(part.num_nics) * elsewhere)).min(1.0)
         });
@@ -170,7 +177,10 @@ pub(super) fn tightest(
 ) -> Spread {
     let (inside, between) = (&fabric.inside, &fabric.between);
     let in_rack = room.rack.max(room.node);
-    let in_domain = room.node.saturating_mul(inside.nodes_per_domain.max(1)).min(in_rack);
+    let in_domain = room
+        .node
+        .saturating_mul(inside.nodes_per_domain.max(1))
+        .min(in_rack);
     let num_domains = num_gpus.div_ceil(in_domain);
     let rest = num_gpus - (num_domains - 1) * in_domain;
     let num_racks = num_gpus.div_ceil(in_rack);

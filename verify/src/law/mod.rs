@@ -97,7 +97,10 @@ impl Law {
         let tightest = self.tightest(facts, job, num_gpus);
         if let (Some(fabric), Some(step)) = (&facts.fabric, &class.step) {
             let here = links::step_s(fabric, step, &links::lay(facts, fabric, places));
-            let best = tightest.spreads.iter().map(|lay| links::step_s(fabric, step, lay));
+            let best = tightest
+                .spreads
+                .iter()
+                .map(|lay| links::step_s(fabric, step, lay));
             let best = best.fold(0.0, f64::max);
             return ((best / here).clamp(FACTOR_MIN, 1.0), ROUNDING_OF_LINKS);
         }
@@ -177,9 +180,19 @@ fn input(facts: &Facts, class: &Class, segment: &Segment, places: &[(u32, Gpus)]
         if node.cpu_milli == 0 || node.memory_mib == 0 {
             return 1.0;
         }
-        let part = |held: f64, has: f64| if held > 0.0 { held } else { has / f64::from(node.num_gpus) };
+        let part = |held: f64, has: f64| {
+            if held > 0.0 {
+                held
+            } else {
+                has / f64::from(node.num_gpus)
+            }
+        };
         let cores = part(segment.cpu_cores, node.cpu_milli as f64 / 1000.0);
-        speed_at(surface, cores, part(segment.memory_gib, node.memory_mib as f64 / 1024.0))
+        speed_at(
+            surface,
+            cores,
+            part(segment.memory_gib, node.memory_mib as f64 / 1024.0),
+        )
     });
     speeds.fold(f64::INFINITY, f64::min).max(FACTOR_MIN)
 }

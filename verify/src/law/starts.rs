@@ -70,7 +70,9 @@ impl Starts {
             } => (init_s, init_s + state_gb / gb_per_s * (1.0 + stall)),
             Starts::Drawn => (2.0, 2.0),
             Starts::BySiaModel => {
-                let of = SIA_S.iter().find(|(kind, _)| class.name.eq_ignore_ascii_case(kind));
+                let of = SIA_S
+                    .iter()
+                    .find(|(kind, _)| class.name.eq_ignore_ascii_case(kind));
                 let restart_s = of.map_or(SIA_OTHER_S, |(_, seconds)| *seconds);
                 (0.75 * restart_s, restart_s)
             }

@@ -3,8 +3,8 @@
 use super::search::with_reserve;
 use super::tuned::{Rule, missed, worth_gpu_h};
 use super::*;
-use std::sync::Arc;
 use crate::progress::Watcher;
+use std::sync::Arc;
 
 /// Six minutes on one node of eight GPUs.
 fn small() -> MixedConfig {

@@ -59,31 +59,141 @@ two,1,2:5,1000,0,0,0,0,40,1,0,completed
 
 /// (what was done to the record, text, other text, the rule that finds it)
 const INJECTED: [(&str, &str, &str, Rule); 24] = [
-    ("a GPU twice for a microsecond", "one,1,2:4,1000,0,0,0,0,40,1", "one,1,2:3,1000,0,0,0,49.999999,89.999999,1", Rule::Gpus),
-    ("a microsecond before it arrives", "stopped,1,1:2-3,1000,0,0,0,10,40", "stopped,1,1:2-3,1000,0,0,0,9.999999,39.999999", Rule::Arrival),
-    ("work that is short by 5e-8", "two,1,2:5,1000,0,0,0,0,40,1", "two,1,2:5,1000,0,0,0,0,40,0.99999995", Rule::Work),
-    ("a gang that is short of a GPU", "near,1,0:0-1 1:0-1", "near,1,0:0-1 1:0", Rule::Gang),
+    (
+        "a GPU twice for a microsecond",
+        "one,1,2:4,1000,0,0,0,0,40,1",
+        "one,1,2:3,1000,0,0,0,49.999999,89.999999,1",
+        Rule::Gpus,
+    ),
+    (
+        "a microsecond before it arrives",
+        "stopped,1,1:2-3,1000,0,0,0,10,40",
+        "stopped,1,1:2-3,1000,0,0,0,9.999999,39.999999",
+        Rule::Arrival,
+    ),
+    (
+        "work that is short by 5e-8",
+        "two,1,2:5,1000,0,0,0,0,40,1",
+        "two,1,2:5,1000,0,0,0,0,40,0.99999995",
+        Rule::Work,
+    ),
+    (
+        "a gang that is short of a GPU",
+        "near,1,0:0-1 1:0-1",
+        "near,1,0:0-1 1:0",
+        Rule::Gang,
+    ),
     ("a stop where none is lawful", "", "", Rule::Stopping),
-    ("a job that is missing", "one,1,2:4,1000,0,0,0,0,40,1,0,completed\n", "", Rule::Completion),
-    ("a job that is doubled", "one,1,2:4,1000,0,0,0,0,40,1,0,completed\n", "one,1,2:4,1000,0,0,0,0,40,1,0,completed\none,1,2:6,1000,0,0,0,0,40,1,0,completed\n", Rule::Attempt),
-    ("a tenant above its quota", "one,0,1,40,red,plain", "one,0,1,40,blue,plain", Rule::Quota),
-    ("a GPU type that the class cannot use", "blue,1,2:2-3", "blue,1,3:2-3", Rule::Type),
-    ("more host memory than the node has", "near,1,0:0-1 1:0-1,1000,0,2,8", "near,1,0:0-1 1:0-1,1000,0,2,40", Rule::Memory),
-    ("another share than was asked for", "other,1,3:0,500", "other,1,3:0,400", Rule::Request),
-    ("a third job on a GPU", "two,1,2:5,1000,0,0,0,0,40,1", "two,1,3:0,1000,0,0,0,0,80,0.5", Rule::Shares),
+    (
+        "a job that is missing",
+        "one,1,2:4,1000,0,0,0,0,40,1,0,completed\n",
+        "",
+        Rule::Completion,
+    ),
+    (
+        "a job that is doubled",
+        "one,1,2:4,1000,0,0,0,0,40,1,0,completed\n",
+        "one,1,2:4,1000,0,0,0,0,40,1,0,completed\none,1,2:6,1000,0,0,0,0,40,1,0,completed\n",
+        Rule::Attempt,
+    ),
+    (
+        "a tenant above its quota",
+        "one,0,1,40,red,plain",
+        "one,0,1,40,blue,plain",
+        Rule::Quota,
+    ),
+    (
+        "a GPU type that the class cannot use",
+        "blue,1,2:2-3",
+        "blue,1,3:2-3",
+        Rule::Type,
+    ),
+    (
+        "more host memory than the node has",
+        "near,1,0:0-1 1:0-1,1000,0,2,8",
+        "near,1,0:0-1 1:0-1,1000,0,2,40",
+        Rule::Memory,
+    ),
+    (
+        "another share than was asked for",
+        "other,1,3:0,500",
+        "other,1,3:0,400",
+        Rule::Request,
+    ),
+    (
+        "a third job on a GPU",
+        "two,1,2:5,1000,0,0,0,0,40,1",
+        "two,1,3:0,1000,0,0,0,0,80,0.5",
+        Rule::Shares,
+    ),
     ("a node that is down", "", "", Rule::Availability),
-    ("two jobs that swap their GPUs and clash", "near,1,0:0-1 1:0-1", "near,1,0:2-3 1:2-3", Rule::Gpus),
-    ("two jobs that swap their times and clash", "stopped,2,1:4-5,1000,0,0,0,50,80,0,0,continued", "stopped,2,1:4-5,1000,0,0,0,20,80,0,0,continued", Rule::Attempt),
-    ("two attempts that swap their nodes", "stopped,2,1:4-5,1000,0,0,0,80,150,1", "stopped,2,1:2-3,1000,0,0,0,80,150,1", Rule::Attempt),
+    (
+        "two jobs that swap their GPUs and clash",
+        "near,1,0:0-1 1:0-1",
+        "near,1,0:2-3 1:2-3",
+        Rule::Gpus,
+    ),
+    (
+        "two jobs that swap their times and clash",
+        "stopped,2,1:4-5,1000,0,0,0,50,80,0,0,continued",
+        "stopped,2,1:4-5,1000,0,0,0,20,80,0,0,continued",
+        Rule::Attempt,
+    ),
+    (
+        "two attempts that swap their nodes",
+        "stopped,2,1:4-5,1000,0,0,0,80,150,1",
+        "stopped,2,1:2-3,1000,0,0,0,80,150,1",
+        Rule::Attempt,
+    ),
     // What passed before rates, costs and ends were held to the settings.
-    ("a job a thousand times as fast", "one,1,2:4,1000,0,0,0,0,40,1", "one,1,2:4,1000,0,0,0,0,0.04,1000", Rule::Rate),
-    ("a loose gang at full speed", "apart,1,0:2-3 2:0-1,1000,0,0,0,0,100,0.6", "apart,1,0:2-3 2:0-1,1000,0,0,0,0,60,1", Rule::Rate),
-    ("a restart at no cost", "stopped,2,1:4-5,1000,0,0,0,50,80,0,0,continued\nstopped,2,1:4-5,1000,0,0,0,80,150,1", "stopped,2,1:4-5,1000,0,0,0,50,120,1", Rule::Start),
-    ("killed after a second where nothing kills", "one,1,2:4,1000,0,0,0,0,40,1,0,completed", "one,1,2:4,1000,0,0,0,0,1,1,0,killed", Rule::Ending),
-    ("failed after a second where nothing fails", "one,1,2:4,1000,0,0,0,0,40,1,0,completed", "one,1,2:4,1000,0,0,0,0,1,1,0,failed", Rule::Ending),
-    ("cut off after a second where nothing ends", "one,1,2:4,1000,0,0,0,0,40,1,0,completed", "one,1,2:4,1000,0,0,0,0,1,1,0,horizon", Rule::Ending),
-    ("work that is lost without a failure", "1:2-3,1000,0,0,0,10,40,1,0,preempted", "1:2-3,1000,0,0,0,10,40,1,1000,preempted", Rule::Loss),
-    ("cores and memory that were asked for and are not held", "near,1,0:0-1 1:0-1,1000,0,2,8", "near,1,0:0-1 1:0-1,1000,0,0,0", Rule::Request),
+    (
+        "a job a thousand times as fast",
+        "one,1,2:4,1000,0,0,0,0,40,1",
+        "one,1,2:4,1000,0,0,0,0,0.04,1000",
+        Rule::Rate,
+    ),
+    (
+        "a loose gang at full speed",
+        "apart,1,0:2-3 2:0-1,1000,0,0,0,0,100,0.6",
+        "apart,1,0:2-3 2:0-1,1000,0,0,0,0,60,1",
+        Rule::Rate,
+    ),
+    (
+        "a restart at no cost",
+        "stopped,2,1:4-5,1000,0,0,0,50,80,0,0,continued\nstopped,2,1:4-5,1000,0,0,0,80,150,1",
+        "stopped,2,1:4-5,1000,0,0,0,50,120,1",
+        Rule::Start,
+    ),
+    (
+        "killed after a second where nothing kills",
+        "one,1,2:4,1000,0,0,0,0,40,1,0,completed",
+        "one,1,2:4,1000,0,0,0,0,1,1,0,killed",
+        Rule::Ending,
+    ),
+    (
+        "failed after a second where nothing fails",
+        "one,1,2:4,1000,0,0,0,0,40,1,0,completed",
+        "one,1,2:4,1000,0,0,0,0,1,1,0,failed",
+        Rule::Ending,
+    ),
+    (
+        "cut off after a second where nothing ends",
+        "one,1,2:4,1000,0,0,0,0,40,1,0,completed",
+        "one,1,2:4,1000,0,0,0,0,1,1,0,horizon",
+        Rule::Ending,
+    ),
+    (
+        "work that is lost without a failure",
+        "1:2-3,1000,0,0,0,10,40,1,0,preempted",
+        "1:2-3,1000,0,0,0,10,40,1,1000,preempted",
+        Rule::Loss,
+    ),
+    (
+        "cores and memory that were asked for and are not held",
+        "near,1,0:0-1 1:0-1,1000,0,2,8",
+        "near,1,0:0-1 1:0-1,1000,0,0,0",
+        Rule::Request,
+    ),
 ];
 
 #[test]
@@ -123,5 +233,10 @@ fn each_fault_that_was_ever_put_into_a_record_is_found_by_its_rule() {
             missed.push((what, rule, faults));
         }
     }
-    assert!(missed.is_empty(), "{} of {} missed: {missed:#?}", missed.len(), INJECTED.len());
+    assert!(
+        missed.is_empty(),
+        "{} of {} missed: {missed:#?}",
+        missed.len(),
+        INJECTED.len()
+    );
 }

@@ -51,16 +51,12 @@ impl VerifyArgs {
     /// What flags hold the record to.
     #[must_use]
     pub fn settings(&self) -> RecordSettings {
-        let config = EvaluationConfig {
+        RecordSettings::of(&EvaluationConfig {
             workload: self.workload.clone(),
             scheduling: self.scheduling.clone(),
             seeds: self.seeds,
             seed: self.report.seed(),
             ..EvaluationConfig::default()
-        };
-        RecordSettings {
-            observed: self.observed,
-            ..RecordSettings::of(&config)
-        }
+        })
     }
 }

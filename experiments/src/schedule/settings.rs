@@ -117,3 +117,64 @@ fn differences(own: &Value, usual: &Value, name: &str, parts: &mut Vec<String>) 
         _ => parts.push(format!("{name} = {own}")),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record(settings: &str) -> Record {
+        Record {
+            settings: settings.into(),
+            ..Record::default()
+        }
+    }
+
+    fn nothing() -> RecordSettings {
+        RecordSettings::of(&EvaluationConfig::default())
+    }
+
+    #[test]
+    fn a_record_is_held_to_flags_then_to_what_it_says_then_to_the_defaults() {
+        let config = EvaluationConfig {
+            seeds: 3,
+            seed: 7,
+            ..EvaluationConfig::default()
+        };
+        let own = RecordSettings::of(&config);
+        let (held, told) = RecordSettings::of_record(&record(&own.text()), nothing()).unwrap();
+        assert_eq!(
+            (held, told.as_deref()),
+            (own.clone(), Some("as the record says: seed = 7, seeds = 3"))
+        );
+        let given = RecordSettings { seed: 9, ..nothing() };
+        let held = RecordSettings::of_record(&record(&own.text()), given.clone()).unwrap();
+        assert_eq!(held, (given, None));
+        let held = RecordSettings::of_record(&record(""), nothing()).unwrap();
+        assert_eq!(held, (nothing(), None));
+    }
+
+    #[test]
+    fn settings_of_a_daemon_are_read_and_those_of_strangers_are_refused() {
+        // As `capture --schedule` writes them.
+        let text = r#"{"observed":true,"evaluation":{"scheduling":{"preemption":true},"seeds":1,"workload":{"workload":["week.csv"]}}}"#;
+        let (held, _) = RecordSettings::of_record(&record(text), nothing()).unwrap();
+        assert!(held.observed && held.evaluation.scheduling.preemption);
+        assert_eq!(held.evaluation.workload.workload, ["week.csv"]);
+        for text in ["{", "{\"evaluation\": {\"polcy\": []}}", "[]"] {
+            let said = RecordSettings::of_record(&record(text), nothing()).unwrap_err();
+            assert!(
+                said.exit_code() == 2 && said.to_string().contains("Give --workload"),
+                "{said}"
+            );
+        }
+    }
+
+    #[test]
+    fn settings_too_long_for_a_line_are_left_out() {
+        let config = EvaluationConfig {
+            policy: vec!["fifo".into(); SETTINGS_BYTES_MAX / 4],
+            ..EvaluationConfig::default()
+        };
+        assert_eq!(RecordSettings::of(&config).text(), "");
+    }
+}

@@ -30,7 +30,7 @@ const SHORTER: [(&str, &str); 8] = [
     ("serve mixed", "serve mixed --hours 0.2 --lists 2"),
     (
         "serve search --refuse",
-        "serve search --requests 200 --lists 2 --simulations 20 --judge-lists 2 --refuse",
+        "serve search --num-requests 200 --rate-per-s 36 --rates 1 --lists 2 --simulations 20 --judge-lists 2 --refuse",
     ),
     (
         "learner = \"evolution\"\\n[grid]",

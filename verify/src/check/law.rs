@@ -26,7 +26,8 @@ impl<'a> Checker<'a> {
         let job = self.job(segment);
         let places: Vec<_> = self.places(segment).collect();
         let (most, rounding) = self.law.rate_max(self.facts, job, segment, &places);
-        if segment.rate > most * (1.0 + rounding) {
+        // Where it cannot run at all the rule of types says so.
+        if most > 0.0 && segment.rate > most * (1.0 + rounding) {
             let what = format!(
                 "does {} s of work in a second, and can do {most} there at most",
                 segment.rate

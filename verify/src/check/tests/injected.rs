@@ -72,9 +72,9 @@ const INJECTED: [(&str, &str, &str, Rule); 24] = [
         Rule::Arrival,
     ),
     (
-        "work that is short by 5e-8",
+        "work that is short by a ten-millionth",
         "two,1,2:5,1000,0,0,0,0,40,1",
-        "two,1,2:5,1000,0,0,0,0,40,0.99999995",
+        "two,1,2:5,1000,0,0,0,0,40,0.9999999",
         Rule::Work,
     ),
     (

@@ -168,14 +168,21 @@ fn starts_cost_what_their_model_says_at_least() {
 
 #[test]
 fn a_failure_loses_what_was_done_at_most_and_only_where_the_settings_let_it() {
-    let fault = broken(
-        Rule::Loss,
-        "5,45,1,10,attempt-failed\ngang,2,0:0-7 1:0-3,1000,0,2,16,0,60,130",
-        "5,45,1,41,attempt-failed\ngang,2,0:0-7 1:0-3,1000,0,2,16,0,60,161",
-    );
+    let text = RECORD
+        .replacen("5,45,1,10,attempt-failed", "5,45,1,41,attempt-failed", 1)
+        .replacen(
+            "gang,2,0:0-7 1:0-3,1000,0,2,16,0,60,130",
+            "gang,2,0:0-7 1:0-3,1000,0,2,16,0,60,161",
+            1,
+        );
+    let open = Conditions {
+        closed: Vec::new(),
+        ..conditions()
+    };
+    let found = faults(&open, &text);
     assert!(
-        fault.what.contains("loses 41 s of work, and had done 40 s"),
-        "{fault}"
+        found.len() == 1 && found[0].what.contains("loses 41 s of work, and had done 40 s"),
+        "{found:?}"
     );
     let kept = Conditions {
         failures: Failures {

@@ -125,8 +125,9 @@ fn a_record_of_what_its_settings_make_impossible_is_refused_whatever_the_setting
     );
     let record = fs::read_to_string(here.join("a.csv")).unwrap();
     let lines: Vec<&str> = record.lines().collect();
-    let is_whole = |line: &&str| line.ends_with(",completed,") && line.contains(",1,0,completed,");
-    let at = lines.iter().position(|line| is_whole(&line)).unwrap();
+    // Lists of GPUs with commas are quoted: of those no field is changed here.
+    let is_whole = |line: &&str| line.ends_with(",1,0,completed,") && !line.contains('"');
+    let at = lines.iter().position(is_whole).unwrap();
     for (rule, what, change) in IMPOSSIBLE {
         let mut row: Vec<String> = lines[at].split(',').map(str::to_owned).collect();
         change(&mut row);
@@ -141,25 +142,20 @@ fn a_record_of_what_its_settings_make_impossible_is_refused_whatever_the_setting
         );
     }
     // A restart that costs nothing: the segment of the second attempt in which it makes no progress is left out.
-    let is_restart = |line: &&str| line.contains(",2,") && line.contains(",0,0,continued,");
-    let at = lines
-        .iter()
-        .position(|line| is_restart(&line))
-        .expect("a job starts again");
-    let row: Vec<&str> = lines[at].split(',').collect();
-    let end = row[13].to_owned();
-    let mut changed: Vec<String> = lines.iter().map(ToString::to_string).collect();
-    changed.remove(at);
-    let next = changed
-        .iter_mut()
-        .find(|line| line.split(',').nth(12) == Some(&end) && line.split(',').nth(3) == Some(row[3]));
+    let rows: Vec<Vec<&str>> = lines.iter().map(|line| line.split(',').collect()).collect();
+    let is_restart =
+        |row: &Vec<&str>| row.len() == 18 && row[4] == "2" && row[14] == "0" && row[16] == "continued";
+    let at = rows.iter().position(is_restart).expect("a job starts again");
+    let (job, from_s, until_s) = (rows[at][3], rows[at][12], rows[at][13]);
+    let next = rows.iter().position(|row| row[3] == job && row[12] == until_s);
     let next = next.expect("the attempt goes on");
-    let mut fields: Vec<String> = next.split(',').map(str::to_owned).collect();
-    let to_s: f64 = fields[13].parse().unwrap();
-    let (from_s, paid_s): (f64, f64) = (row[12].parse().unwrap(), end.parse::<f64>().unwrap());
-    fields[12] = from_s.to_string();
-    fields[13] = (to_s - (paid_s - from_s)).to_string();
-    *next = fields.join(",");
+    let number = |text: &str| text.parse::<f64>().unwrap();
+    let mut row: Vec<String> = rows[next].iter().map(ToString::to_string).collect();
+    row[12] = from_s.to_string();
+    row[13] = (number(&row[13]) - (number(until_s) - number(from_s))).to_string();
+    let mut changed: Vec<String> = lines.iter().map(ToString::to_string).collect();
+    changed[next] = row.join(",");
+    changed.remove(at);
     fs::write(here.join("changed.csv"), changed.join("\n")).unwrap();
     let said = text(&pleach(here, "verify changed.csv").stdout);
     assert!(said.contains("start: at "), "{said}");

@@ -121,11 +121,7 @@ fn num_threads(flag: Option<u16>, variable: impl Fn(&str) -> Option<String>) -> 
 /// Exit code of a command that a signal ends at once: a unit is worth another try, anything else says by what it ended.
 fn exit_code_when_stopped(command: Option<&Command>, signal: i32) -> u8 {
     match command {
-        Some(Command::Sweep(args))
-            if matches!(args.command, SweepCommand::Unit(_) | SweepCommand::Run(_)) =>
-        {
-            EXIT_AGAIN
-        }
+        Some(Command::Sweep(args)) if matches!(args.command, SweepCommand::Unit(_)) => EXIT_AGAIN,
         _ => exit_code_of_signal(signal),
     }
 }

@@ -286,7 +286,7 @@ impl Capture {
         put(Path::new(&format!("{name}.cluster.toml")), &sidecar)?;
         put(path, &self.rows(&widest.nodes))?;
         let schedule = match schedule {
-            Some(place) => self.write_schedule(place, &fleet::whole_nodes(&widest))?,
+            Some(place) => self.write_schedule(place, path, &fleet::whole_nodes(&widest))?,
             None => String::new(),
         };
         let stopped = match self.num_stopped {
@@ -305,20 +305,28 @@ impl Capture {
     }
 
     /// Writes the record of the schedule, and says what of it is left out.
-    fn write_schedule(&self, place: &Path, nodes: &[String]) -> Result<String, Error> {
+    fn write_schedule(&self, place: &Path, list: &Path, nodes: &[String]) -> Result<String, Error> {
         let told = self.ended.iter().map(|ended| Told {
             id: ended.seen.id,
             seen: &ended.seen,
             pieces: &ended.pieces,
         });
-        Ok(
-            match schedule::write(place, &self.policy, nodes, self.first_s(), told)? {
-                0 => String::new(),
-                num => format!(
-                    "\n{num} runs were on nodes that the list's cluster does not have, and are not in the schedule"
-                ),
+        // As `pleach verify` and `pleach watch` read it.
+        let settings = serde_json::json!({
+            "observed": true,
+            "evaluation": {
+                "workload": { "workload": [list.display().to_string()] },
+                "scheduling": { "preemption": true },
+                "seeds": 1,
             },
-        )
+        });
+        let of = (self.policy.as_str(), &settings);
+        Ok(match schedule::write(place, of, nodes, self.first_s(), told)? {
+            0 => String::new(),
+            num => format!(
+                "\n{num} runs were on nodes that the list's cluster does not have, and are not in the schedule"
+            ),
+        })
     }
 
     /// The first submission of the list, Unix time, s.

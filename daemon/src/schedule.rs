@@ -68,7 +68,7 @@ pub(crate) struct Told<'a> {
 /// Writes the runs of jobs; says how many were on nodes that the cluster of the list does not have.
 pub(crate) fn write<'a>(
     path: &Path,
-    policy: &str,
+    (policy, settings): (&str, &serde_json::Value),
     nodes: &[String],
     first_s: i64,
     jobs: impl Iterator<Item = Told<'a>>,
@@ -121,7 +121,10 @@ pub(crate) fn write<'a>(
             });
         }
     }
-    let record = Record { runs: vec![run] };
+    let record = Record {
+        runs: vec![run],
+        settings: settings.to_string(),
+    };
     record.write(path).map_err(|error| Error::Capture {
         path: path.to_owned(),
         reason: error.to_string(),

@@ -228,7 +228,14 @@ fn the_record_of_a_log_is_a_possible_schedule_of_its_list() {
         );
         let cluster = std::fs::read_to_string(list.with_extension("cluster.toml")).unwrap();
         let facts = pleach_verify::Facts::read(&list, &cluster).unwrap();
-        let verdict = pleach_verify::verify(&facts, &pleach_verify::Conditions::default(), run).unwrap();
+        let conditions = pleach_verify::Conditions {
+            is_observed: true,
+            ..pleach_verify::Conditions::default()
+        };
+        let verdict = pleach_verify::verify(&facts, &conditions, run).unwrap();
+        let path = serde_json::json!(list.display().to_string());
+        let settings: serde_json::Value = serde_json::from_str(&record.settings).unwrap();
+        assert_eq!(settings["evaluation"]["workload"]["workload"][0], path);
         assert_eq!(verdict.faults, [], "{name}");
     }
 }

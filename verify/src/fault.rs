@@ -37,11 +37,19 @@ pub enum Rule {
     Work,
     /// Every job of the list leaves, unless the record ends before.
     Completion,
+    /// Nothing runs faster than its class can on what it holds.
+    Rate,
+    /// An attempt makes no progress before its start is paid.
+    Start,
+    /// Jobs, attempts and nodes fail, and records end early, only where the settings say so.
+    Ending,
+    /// Work is lost only where the settings say so, and never more than was done.
+    Loss,
 }
 
 impl Rule {
     /// All rules.
-    pub const ALL: [Rule; 16] = [
+    pub const ALL: [Rule; 20] = [
         Rule::Gpus,
         Rule::Shares,
         Rule::GpuMemory,
@@ -58,6 +66,10 @@ impl Rule {
         Rule::Stopping,
         Rule::Work,
         Rule::Completion,
+        Rule::Rate,
+        Rule::Start,
+        Rule::Ending,
+        Rule::Loss,
     ];
 
     /// Its word.
@@ -80,6 +92,10 @@ impl Rule {
             Rule::Stopping => "stopping",
             Rule::Work => "work",
             Rule::Completion => "completion",
+            Rule::Rate => "rate",
+            Rule::Start => "start",
+            Rule::Ending => "ending",
+            Rule::Loss => "loss",
         }
     }
 }

@@ -22,16 +22,19 @@
 //! ```
 //!
 //! # What is deliberately not here
-//! Whether a schedule is good, and whether a job could have run at the rate that the record gives it: only that it did the work.
+//! Whether a schedule is good, and whether a policy would have made it: `pleach verify --replay` plays the policy again. Rates are
+//! held to an upper bound: what neighbours on a GPU or a link take is left to the record.
 
 mod check;
 mod conditions;
 mod error;
 mod facts;
 mod fault;
+mod law;
 
 pub use check::{FAULTS_MAX, Verdict, verify};
-pub use conditions::{Closed, Conditions};
+pub use conditions::{Closed, Conditions, Failures};
 pub use error::Error;
 pub use facts::{Facts, Job, Node, Tenant};
 pub use fault::{Fault, Party, Rule};
+pub use law::Starts;

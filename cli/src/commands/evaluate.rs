@@ -8,7 +8,7 @@ use pleach_experiments::evaluate::evaluation::Evaluation;
 use pleach_experiments::evaluate::table::Table;
 use pleach_experiments::report::Report;
 use pleach_experiments::run_folder::RunFolder;
-use pleach_experiments::schedule::strips;
+use pleach_experiments::schedule::{RecordSettings, strips};
 
 use crate::commands::Context;
 use crate::flags::EvaluateArgs;
@@ -42,8 +42,9 @@ pub fn run(args: &EvaluateArgs, context: &mut Context<'_>) -> Result<(), Error> 
     }
     evaluation.sim.record_utilisation = args.html.is_some() || args.run.out.is_some();
     evaluation.sim.record_segments = args.schedule.is_some();
-    let (results, record) = evaluation.run_recorded(&instances, &bars(quiet))?;
+    let (results, mut record) = evaluation.run_recorded(&instances, &bars(quiet))?;
     if let Some(path) = &args.schedule {
+        record.settings = RecordSettings::of(&settings).text();
         record.write(path)?;
     }
     let page = args.html.is_some() || args.run.out.is_some();

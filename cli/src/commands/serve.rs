@@ -145,7 +145,11 @@ fn mixed(args: &ServeMixedArgs, context: &mut Context<'_>) -> Result<(), Error> 
             let words = format!("\n\n{}\n{}\n{}", text.trim_end(), found.verdict(), to.display());
             (found.judged, words)
         }
-        _ => (compare_mixed(&args.mixed, &args.autoscaler, seed)?, String::new()),
+        _ => {
+            let watcher = bars(args.report.quiet());
+            let compared = compare_mixed(&args.mixed, &args.autoscaler, seed, &watcher)?;
+            (compared, String::new())
+        }
     };
     if !args.report.quiet() {
         context.say(&format!("{}{words}", comparison.table().to_terminal().trim_end()))?;

@@ -61,14 +61,11 @@ pub fn plan(args: &PlanArgs, check: &Check<'_>, print: &mut dyn Write) -> Result
         if checked.as_ref() == Some(&spec.config) {
             continue;
         }
+        // The error names key, value and what is allowed: it stands behind the place, in the words that it has.
         check(&spec).map_err(|error| {
-            let hint = format!("Mend {}.", args.config.display());
-            Error::config(
-                format!("unit {index}"),
-                error,
-                "a configuration that can run",
-                hint,
-            )
+            let said = error.to_string();
+            let said = said.strip_prefix("config: ").unwrap_or(&said);
+            Error::data(&args.config, format!("unit {index}: {said}"))
         })?;
         checked = Some(spec.config);
     }
@@ -118,9 +115,13 @@ pub fn run(args: &SweepRunArgs, work: &Work<'_>, print: &mut dyn Write) -> Resul
     let report = engine::run(&manifest, args.place.out(), config, only.as_deref(), work, &bars)?;
     if !args.machine.words.quiet {
         let (done, before, failed) = (report.num_done, report.num_skipped, report.failed.len());
+        let elsewhere = match report.num_elsewhere {
+            0 => String::new(),
+            num => format!(", {num} by other processes"),
+        };
         say(
             print,
-            &format!("{done} units done, {before} were done before, {failed} failed\n"),
+            &format!("{done} units done, {before} were done before{elsewhere}, {failed} failed\n"),
         )?;
         say(print, &Status::of(&manifest, args.place.out()).to_string())?;
     }
@@ -165,6 +166,7 @@ pub fn unit(
     let words = match &ending {
         Ending::Skipped => "was done before".to_string(),
         Ending::Done => "done".to_string(),
+        Ending::Busy => "is left to another process, which is at work on it".to_string(),
         Ending::Failed(error) => format!("failed: {error}"),
     };
     say(print, &format!("unit {index} {words}\n"))?;
@@ -346,7 +348,7 @@ mod tests {
         let sweep = Sweep::new("name = 'x'\n[grid]\nload = [0.5, 0]");
         let (code, said) = sweep.step("plan --config @/grid.toml --out @/sweep.json", &work, None);
         assert!(
-            code == 2 && said.contains("unit 1 = load must be above 0"),
+            code == 2 && said.contains("grid.toml: unit 1: load must be above 0"),
             "{said}"
         );
         assert!(!sweep.folder.path().join("sweep.json").exists());

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::Instant;
 use std::{io, iter};
 
+use clap::error::{ContextKind, ContextValue};
 use clap::{ArgAction, CommandFactory as _, Parser as _};
 use pleach_experiments::EvaluationConfig;
 use pleach_experiments::door::{BEST_CHECKPOINT, TREE_FILE};
@@ -269,15 +270,37 @@ fn judge_of(
 
 fn parsed(line: &[String]) -> Result<Command, Error> {
     let words = iter::once("pleach").chain(line.iter().map(String::as_str));
-    let cli = Cli::try_parse_from(words).map_err(|error| {
-        let said = error.render().to_string();
-        let said = said.split("\n\nUsage").next().unwrap_or_default();
-        let said = said.strip_prefix("error: ").unwrap_or(said).replace('\n', " ");
-        let help = format!("pleach {} --help lists the flags.", line[0]);
-        Error::config("unit", line.join(" "), said.trim(), help)
-    })?;
+    let cli = Cli::try_parse_from(words).map_err(|error| refused(&error, &line[0]))?;
     cli.command
         .ok_or_else(|| Error::Failed("a unit without a command".into()))
+}
+
+/// What is wrong with a flag, by the name of the setting that it is.
+fn refused(error: &clap::Error, command: &str) -> Error {
+    let of = |kind| error.get(kind).map(ToString::to_string);
+    let said = error.render().to_string();
+    let said = said.split("\n\nUsage").next().unwrap_or_default();
+    let said = said.split("\n\nFor more information").next().unwrap_or_default();
+    let said = said.strip_prefix("error: ").unwrap_or(said);
+    let help = format!("pleach {command} --help lists the flags.");
+    let (Some(flag), Some(value)) = (of(ContextKind::InvalidArg), of(ContextKind::InvalidValue)) else {
+        return Error::config("command", command, said.replace('\n', " ").trim(), help);
+    };
+    let key = flag.split_whitespace().next().unwrap_or_default();
+    let key = key.trim_start_matches("--").replace('-', "_");
+    let allowed = match error.get(ContextKind::ValidValue) {
+        Some(ContextValue::Strings(values)) if !values.is_empty() => values.join(", "),
+        // What a parser of ours says stands behind the flag.
+        _ => {
+            let said = said.split_once("': ").map_or(said, |(_, said)| said);
+            said.replace('\n', " ").trim().to_string()
+        }
+    };
+    let hint = match of(ContextKind::SuggestedValue) {
+        Some(nearest) => format!("Did you mean {nearest}?"),
+        None => help,
+    };
+    Error::config(key, value, allowed, hint)
 }
 
 fn flag_of(key: &str) -> String {

@@ -2,12 +2,12 @@
 
 use pleach_env::schedule::Record;
 use pleach_experiments::error::Error;
-use pleach_experiments::evaluate::instances::seeds;
 use pleach_experiments::run_folder::atomic_file;
-use pleach_experiments::schedule::{Checked, check, page, table};
+use pleach_experiments::schedule::{Checked, RecordSettings, check, page, replay, table};
 
 use crate::commands::Context;
 use crate::flags::VerifyArgs;
+use crate::progress::bars;
 
 /// Faults of a run that are printed.
 const FAULTS_SHOWN_MAX: usize = 20;
@@ -18,15 +18,19 @@ const FAULTS_SHOWN_MAX: usize = 20;
 /// Files that cannot be used; a run that breaks a rule, once all are told.
 pub fn run(args: &VerifyArgs, context: &mut Context<'_>) -> Result<(), Error> {
     let record = Record::read(&args.record)?;
-    args.workload.check()?;
-    args.scheduling.check()?;
-    let sim = args.scheduling.sim(&args.workload.workload);
-    let mut notes = Vec::new();
-    let drawn = seeds(args.report.seed(), "test", args.seeds as usize);
-    let instances = args
-        .workload
-        .instances(&sim, &drawn, &mut |note| notes.push(note))?;
-    let checked = check(&record, &instances, &sim)?;
+    let (settings, told) = RecordSettings::of_record(&record, args.settings())?;
+    let mut notes: Vec<String> = told.into_iter().collect();
+    let (sim, instances) = settings.instances(&mut |note| notes.push(note))?;
+    let mut checked = check(&record, &instances, &sim, settings.observed || args.observed)?;
+    if args.replay {
+        replay(
+            &record,
+            &settings,
+            &instances,
+            &bars(args.report.quiet()),
+            &mut checked,
+        )?;
+    }
     if let Some(path) = &args.page.html {
         let html = page(&record, &instances, &context.command_line)?;
         atomic_file::write(path, html.as_bytes())?;

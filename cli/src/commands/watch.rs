@@ -2,8 +2,8 @@
 
 use pleach_env::schedule::Record;
 use pleach_experiments::error::Error;
-use pleach_experiments::evaluate::instances::seeds;
 use pleach_experiments::run_folder::atomic_file;
+use pleach_experiments::schedule::RecordSettings;
 use pleach_experiments::watch::page;
 
 use crate::commands::Context;
@@ -15,14 +15,9 @@ use crate::flags::WatchArgs;
 /// Files that cannot be used; a record that is not of this list, or larger than a page.
 pub fn run(args: &WatchArgs, context: &mut Context<'_>) -> Result<(), Error> {
     let record = Record::read(&args.record)?;
-    args.workload.check()?;
-    args.scheduling.check()?;
-    let sim = args.scheduling.sim(&args.workload.workload);
-    let drawn = seeds(args.draws.seed, "test", args.seeds as usize);
-    let mut notes = Vec::new();
-    let instances = args
-        .workload
-        .instances(&sim, &drawn, &mut |note| notes.push(note))?;
+    let (settings, told) = RecordSettings::of_record(&record, args.settings())?;
+    let mut notes: Vec<String> = told.into_iter().collect();
+    let (_, instances) = settings.instances(&mut |note| notes.push(note))?;
     let html = page(&record, &instances, &context.command_line)?;
     atomic_file::write(&args.out, html.as_bytes())?;
     if !args.quiet.quiet {

@@ -3,18 +3,21 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use pleach_experiments::{SchedulingConfig, WorkloadSource};
+use pleach_experiments::schedule::RecordSettings;
+use pleach_experiments::{EvaluationConfig, SchedulingConfig, WorkloadSource};
 
 use super::{PageFlag, ReportFlags};
 
 /// Checks the record of a schedule against its cluster and its jobs, with a validator that is no part of the simulator: who held
-/// what, whole gangs, arrivals, types, memory, quotas, work. The flags are those of the `pleach evaluate` that wrote it.
+/// what, whole gangs, arrivals, types, memory, quotas, work, rates, costs of starts, ends. A record of this version says itself how
+/// it was made. Flags go before that; of an older record give those of the `pleach evaluate` that wrote it.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "\
 Examples:
   pleach evaluate --workload philly-like --policy fifo,srtf --preemption --seeds 2 --schedule schedule.parquet
-  pleach verify schedule.parquet --workload philly-like --preemption --seeds 2
-  pleach verify schedule.csv --workload jobs.csv --cluster cluster.toml --html schedule.html
+  pleach verify schedule.parquet
+  pleach verify schedule.parquet --replay
+  pleach verify old.csv --workload jobs.csv --cluster cluster.toml --html schedule.html
 
 Exits with 1 where a rule is broken, with 2 where a file cannot be used. Columns and rules: docs/schedule-record.md.")]
 pub struct VerifyArgs {
@@ -30,10 +33,30 @@ pub struct VerifyArgs {
     /// Seeds that the record was made with, 1 to 10,000
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub seeds: u32,
+    /// Also play the policies that the record names again, and refuse a record that they do not make
+    #[arg(long)]
+    pub replay: bool,
+    /// The record was taken from a real cluster: believe its rates, the costs of its starts, how jobs ended and what they lost
+    #[arg(long, conflicts_with = "replay")]
+    pub observed: bool,
     /// The schedule drawn: a row for each node, a lane for each GPU, the first two policies one above the other.
     #[command(flatten)]
     pub page: PageFlag,
     /// Seed, results as JSON, machine.
     #[command(flatten)]
     pub report: ReportFlags,
+}
+
+impl VerifyArgs {
+    /// What flags hold the record to.
+    #[must_use]
+    pub fn settings(&self) -> RecordSettings {
+        RecordSettings::of(&EvaluationConfig {
+            workload: self.workload.clone(),
+            scheduling: self.scheduling.clone(),
+            seeds: self.seeds,
+            seed: self.report.seed(),
+            ..EvaluationConfig::default()
+        })
+    }
 }

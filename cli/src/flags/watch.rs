@@ -3,18 +3,19 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use pleach_experiments::{SchedulingConfig, WorkloadSource};
+use pleach_experiments::schedule::RecordSettings;
+use pleach_experiments::{EvaluationConfig, SchedulingConfig, WorkloadSource};
 
 use super::{QuietFlag, SeedFlag};
 
 /// Makes a page on which a schedule can be watched: a time to slide along or to play, the GPUs of all nodes, the queue beside them,
-/// figures running along, two policies in step. Whoever clicks a job reads where it stands. The flags are those of the `pleach
-/// evaluate` that wrote the record.
+/// figures running along, two policies in step. Whoever clicks a job reads where it stands. A record of this version says
+/// itself how it was made. Flags go before that; of an older record give those of the `pleach evaluate` that wrote it.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "\
 Examples:
   pleach evaluate --workload philly-like --policy fifo,srtf --preemption --num-jobs 1000 --seeds 1 --schedule schedule.csv
-  pleach watch schedule.csv --workload philly-like --preemption --num-jobs 1000 --out watch.html
+  pleach watch schedule.csv --out watch.html
 
 The page needs a browser and no network. Its address may name a moment and a job: watch.html#t=3600&job=17. Of several lists or seeds
 the first is shown; at most six policies, 300,000 segments and 16,384 GPUs.")]
@@ -40,4 +41,18 @@ pub struct WatchArgs {
     /// Nothing but errors.
     #[command(flatten)]
     pub quiet: QuietFlag,
+}
+
+impl WatchArgs {
+    /// What flags say of how the record was made.
+    #[must_use]
+    pub fn settings(&self) -> RecordSettings {
+        RecordSettings::of(&EvaluationConfig {
+            workload: self.workload.clone(),
+            scheduling: self.scheduling.clone(),
+            seeds: self.seeds,
+            seed: self.draws.seed,
+            ..EvaluationConfig::default()
+        })
+    }
 }

@@ -56,6 +56,29 @@ fn a_job_passed_over_is_told_what_would_have_brought_it_first() {
     );
     let never = succeed(folder.path(), &line("--why-not 17"));
     assert!(never.contains("Job 17 was never passed over"), "{never}");
+    // A question about the wrong job names the right ones.
+    assert!(
+        never.contains(" jobs that waited, these did longest: "),
+        "{never}"
+    );
+    let named = never
+        .split("longest: ")
+        .nth(1)
+        .unwrap()
+        .split(' ')
+        .next()
+        .unwrap();
+    let of_named = succeed(folder.path(), &line(&format!("--why-not {named}")));
+    assert!(
+        of_named.contains(&format!("Job {named} was passed over at decision")),
+        "{of_named}"
+    );
+    let unknown = pleach(folder.path(), &line("--why-not nobody"));
+    let said = text(&unknown.stderr);
+    assert!(
+        unknown.status.code() == Some(2) && said.contains("these did longest: "),
+        "{said}"
+    );
     let there = succeed(folder.path(), &line("--why-not 40 --decision 1"));
     assert!(there.contains("job 40 has not come yet"), "{there}");
 }

@@ -10,6 +10,8 @@ mod networks;
 mod own_lists;
 mod pages;
 mod processors;
+#[cfg(unix)]
+mod readme;
 mod refusals;
 mod refused;
 mod routers;

@@ -26,19 +26,29 @@ fn a_schedule_is_written_verified_and_drawn_and_a_change_of_it_is_found() {
     );
     let trace: serde_json::Value = serde_json::from_slice(&fs::read(here.join("d.json")).unwrap()).unwrap();
     assert!(trace["traceEvents"].as_array().unwrap().len() > 100);
-    let said = succeed(here, &format!("verify a.csv {ON} --html page.html"));
+    // The record says itself how it was made.
+    let said = succeed(here, "verify a.csv --html page.html");
     assert_eq!(said.matches("none").count(), 4, "{said}");
+    assert!(
+        said.contains("as the record says: seed = 0") && said.contains("num_jobs = 60"),
+        "{said}"
+    );
+    let by_flags = succeed(here, &format!("verify a.csv {ON}"));
+    assert_eq!(
+        by_flags.lines().collect::<Vec<_>>(),
+        said.lines().skip(1).collect::<Vec<_>>()
+    );
     let page = fs::read_to_string(here.join("page.html")).unwrap();
     pleach_tests::assert_well_formed(&page);
     assert!(page.contains("2 of the 4 schedules") && page.contains("<h3>srtf</h3>"));
-    let words = succeed(here, &format!("watch a.csv {ON} --out watch.html"));
+    let words = succeed(here, "watch a.csv --out watch.html");
     assert!(words.contains("watch.html: open it in a browser"), "{words}");
     let page = fs::read_to_string(here.join("watch.html")).unwrap();
     pleach_tests::assert_well_formed(&page);
     assert!(page.contains("2 of the 4 schedules") && page.contains("\"policy\":\"srtf\""));
     for name in ["b.csv.gz", "c.parquet"] {
-        assert_eq!(succeed(here, &format!("verify {name} {ON}")), said);
-        succeed(here, &format!("watch {name} {ON} --out {name}.html --quiet"));
+        assert_eq!(succeed(here, &format!("verify {name}")), said);
+        succeed(here, &format!("watch {name} --out {name}.html --quiet"));
         let other = fs::read_to_string(here.join(format!("{name}.html"))).unwrap();
         assert_eq!(
             other.split("<script").nth(1),
@@ -51,14 +61,14 @@ fn a_schedule_is_written_verified_and_drawn_and_a_change_of_it_is_found() {
     let mut lines: Vec<String> = record.lines().map(str::to_owned).collect();
     let at = lines
         .iter()
-        .position(|line| line.ends_with(",completed"))
+        .position(|line| line.ends_with(",completed,"))
         .unwrap();
     let mut fields: Vec<String> = lines[at].split(',').map(str::to_owned).collect();
     let to_s: f64 = fields[13].parse().unwrap();
     fields[13] = (to_s - 0.5).to_string();
     lines[at] = fields.join(",");
     fs::write(here.join("short.csv"), lines.join("\n")).unwrap();
-    let found = pleach(here, &format!("verify short.csv {ON} --json found.json"));
+    let found = pleach(here, "verify short.csv --json found.json");
     assert_eq!(found.status.code(), Some(1));
     assert!(
         text(&found.stderr).contains("1 faults in 1 of 4 schedules"),
@@ -75,6 +85,145 @@ fn a_schedule_is_written_verified_and_drawn_and_a_change_of_it_is_found() {
         .map(|run| run["num_faults"].as_u64().unwrap())
         .sum();
     assert_eq!(num_faults, 1);
+}
+
+/// A record of this list, row by row behind its header, with what the settings make impossible: (what, how a row is changed).
+type Change = fn(&mut [String]);
+const IMPOSSIBLE: [(&str, &str, Change); 8] = [
+    ("rate", "a thousand times as fast", |row| {
+        let (from_s, to_s): (f64, f64) = (row[12].parse().unwrap(), row[13].parse().unwrap());
+        row[13] = (from_s + (to_s - from_s) / 1000.0).to_string();
+        row[14] = (row[14].parse::<f64>().unwrap() * 1000.0).to_string();
+    }),
+    ("rate", "faster than a loose gang", |row| {
+        row[14] = "1.000005".into()
+    }),
+    ("ending", "killed where nothing kills", |row| {
+        row[16] = "killed".into()
+    }),
+    ("ending", "failed where nothing fails", |row| {
+        row[16] = "failed".into()
+    }),
+    ("ending", "a node that failed where none does", |row| {
+        row[16] = "node-failed".into()
+    }),
+    ("ending", "cut off", |row| row[16] = "horizon".into()),
+    ("loss", "work lost without a failure", |row| {
+        row[15] = "1000".into()
+    }),
+    ("work", "half of the work", |row| row[14] = "0.5".into()),
+];
+
+#[test]
+fn a_record_of_what_its_settings_make_impossible_is_refused_whatever_the_settings_would_allow_elsewhere() {
+    let folder = tempfile::tempdir().unwrap();
+    let here = folder.path();
+    let on = "--workload philly-like --num-jobs 40 --load 1.2 --seeds 1 --preemption --restart-cost-s 30";
+    succeed(
+        here,
+        &format!("evaluate {on} --policy srtf --schedule a.csv --quiet"),
+    );
+    let record = fs::read_to_string(here.join("a.csv")).unwrap();
+    let lines: Vec<&str> = record.lines().collect();
+    // Lists of GPUs with commas are quoted: of those no field is changed here.
+    let is_whole = |line: &&str| line.ends_with(",1,0,completed,") && !line.contains('"');
+    let at = lines.iter().position(is_whole).unwrap();
+    for (rule, what, change) in IMPOSSIBLE {
+        let mut row: Vec<String> = lines[at].split(',').map(str::to_owned).collect();
+        change(&mut row);
+        let mut changed: Vec<String> = lines.iter().map(ToString::to_string).collect();
+        changed[at] = row.join(",");
+        fs::write(here.join("changed.csv"), changed.join("\n")).unwrap();
+        let found = pleach(here, "verify changed.csv");
+        let said = text(&found.stdout);
+        assert!(
+            found.status.code() == Some(1) && said.contains(&format!("{rule}: at ")),
+            "{what}: {said}"
+        );
+    }
+    // A restart that costs nothing: the segment of the second attempt in which it makes no progress is left out.
+    let rows: Vec<Vec<&str>> = lines.iter().map(|line| line.split(',').collect()).collect();
+    let is_restart =
+        |row: &Vec<&str>| row.len() == 18 && row[4] == "2" && row[14] == "0" && row[16] == "continued";
+    let at = rows.iter().position(is_restart).expect("a job starts again");
+    let (job, from_s, until_s) = (rows[at][3], rows[at][12], rows[at][13]);
+    let next = rows.iter().position(|row| row[3] == job && row[12] == until_s);
+    let next = next.expect("the attempt goes on");
+    let number = |text: &str| text.parse::<f64>().unwrap();
+    let mut row: Vec<String> = rows[next].iter().map(ToString::to_string).collect();
+    row[12] = from_s.to_string();
+    row[13] = (number(&row[13]) - (number(until_s) - number(from_s))).to_string();
+    let mut changed: Vec<String> = lines.iter().map(ToString::to_string).collect();
+    changed[next] = row.join(",");
+    changed.remove(at);
+    fs::write(here.join("changed.csv"), changed.join("\n")).unwrap();
+    let said = text(&pleach(here, "verify changed.csv").stdout);
+    assert!(said.contains("start: at "), "{said}");
+}
+
+#[test]
+fn a_replay_plays_the_policy_that_a_record_names_and_refuses_the_record_of_another() {
+    let folder = tempfile::tempdir().unwrap();
+    let here = folder.path();
+    let on = "--workload philly-like --num-jobs 60 --load 1.2 --seeds 2";
+    fs::write(here.join("own.toml"), "[tiresias]\nquantum_gpu_s = 500\n").unwrap();
+    succeed(
+        here,
+        &format!(
+            "evaluate {on} --policy sjf,tiresias --policy-config own.toml --preemption --schedule own.csv --quiet"
+        ),
+    );
+    // Planners are played with the settings that the record names.
+    let said = succeed(here, "verify own.csv --replay");
+    assert_eq!(said.matches("none").count(), 4, "{said}");
+    succeed(
+        here,
+        &format!("evaluate {on} --policy sjf --schedule sjf.csv --quiet"),
+    );
+    let record = fs::read_to_string(here.join("sjf.csv")).unwrap();
+    let forged = record
+        .replace("\nsjf,", "\nfifo,")
+        .replace("\"\"sjf\"\"", "\"\"fifo\"\"");
+    assert_ne!(forged, record);
+    fs::write(here.join("fifo.csv"), &forged).unwrap();
+    succeed(here, "verify fifo.csv");
+    let found = pleach(here, "verify fifo.csv --replay");
+    let said = text(&found.stdout);
+    assert!(
+        found.status.code() == Some(1) && said.contains("replay: fifo plays "),
+        "{said}"
+    );
+    // Where the name is another one than the settings have, the name counts; and an old record has no settings.
+    fs::write(here.join("named.csv"), record.replace("\nsjf,", "\nfifo,")).unwrap();
+    assert_eq!(pleach(here, "verify named.csv --replay").status.code(), Some(1));
+    let old = |text: &str| -> String {
+        let rows = text.lines().map(|line| line.split(",\"{").next().unwrap_or(line));
+        rows.map(|line| format!("{}\n", line.trim_end_matches(",settings").trim_end_matches(',')))
+            .collect()
+    };
+    fs::write(here.join("old.csv"), old(&record)).unwrap();
+    fs::write(here.join("old-forged.csv"), old(&forged)).unwrap();
+    succeed(here, &format!("verify old.csv {on} --replay"));
+    assert_eq!(
+        pleach(here, &format!("verify old-forged.csv {on} --replay"))
+            .status
+            .code(),
+        Some(1)
+    );
+    let refused = pleach(here, "verify old.csv");
+    let said = text(&refused.stderr);
+    assert!(
+        refused.status.code() == Some(2) && said.contains("Give --workload, --seed, --seeds"),
+        "{said}"
+    );
+    let broken = record.replacen("{\"\"pleach", "{\"\"plech", 1);
+    fs::write(here.join("broken.csv"), broken).unwrap();
+    let refused = pleach(here, "verify broken.csv");
+    let said = text(&refused.stderr);
+    assert!(
+        refused.status.code() == Some(2) && said.contains("settings") && said.contains("Give --workload"),
+        "{said}"
+    );
 }
 
 #[test]

@@ -8,7 +8,7 @@ use super::{files, pleach, succeed, text};
 
 #[allow(dead_code)] // Its `main`.
 #[path = "../../../env/examples/synthetic_site.rs"]
-mod synthetic_site;
+pub(super) mod synthetic_site;
 
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/tutorials/operator.md");
 

@@ -88,7 +88,7 @@ fn what_keeps_no_state_ends_at_once_and_a_unit_asks_for_another_try() {
     for (line, code) in [
         ("evaluate --policy sjf --num-jobs 300000 --seeds 20 --quiet", 143),
         ("sweep unit --manifest s/sweep.json --index 0", 75),
-        ("sweep run --manifest s/sweep.json --quiet", 75),
+        ("sweep run --manifest s/sweep.json --quiet", 143),
     ] {
         let mut command = tiny_run::pleach(folder.path());
         let child = command

@@ -93,6 +93,18 @@ impl Subject {
 
     /// The job of a name.
     pub(super) fn find(&self, key: &str, name: &str) -> Result<JobId, Error> {
+        let hint =
+            || Ok("The trace file, or the list that `pleach workload write` makes, has the ids.".to_string());
+        self.find_or(key, name, hint)
+    }
+
+    /// The same with another hint where there is none.
+    pub(super) fn find_or(
+        &self,
+        key: &str,
+        name: &str,
+        hint: impl FnOnce() -> Result<String, Error>,
+    ) -> Result<JobId, Error> {
         let jobs = &self.workload.jobs;
         if let Some(row) = jobs.iter().position(|job| job.id == name) {
             return Ok(JobId(row as u32));
@@ -109,7 +121,7 @@ impl Subject {
                 end(jobs.first()),
                 end(jobs.last())
             ),
-            "The trace file, or the list that `pleach workload write` makes, has the ids.",
+            hint()?,
         ))
     }
 

@@ -3,17 +3,21 @@
 use std::fmt;
 use std::ops::ControlFlow;
 
+use pleach_env::simulate_planner;
 use pleach_scheduler::candidate::CandidateKind;
 use pleach_scheduler::cluster::JobState;
 use pleach_scheduler::pass::why_absent;
-use pleach_scheduler::tree::PassedOver;
-use pleach_scheduler::{JobId, Policy as _, PolicyError, Time};
+use pleach_scheduler::tree::{PassedOver, quantity};
+use pleach_scheduler::{JobId, Policy as _, PolicyError, PolicyPlanner, Time};
 use serde::Serialize;
 
 use super::decision::{action, find, refused};
 use super::replay::{Seen, replay};
 use super::subject::{Moment, Subject, Told, clock, waited};
 use crate::error::Error;
+
+/// Jobs that are named where one was not passed over.
+const SHOWN_MAX: usize = 5;
 
 /// A decision at which a job waited and something else was chosen.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -41,7 +45,7 @@ pub(super) fn answer(
     name: &str,
     moment: Option<Moment>,
 ) -> Result<Told<WhyNotReport>, Error> {
-    let job = subject.find("why-not", name)?;
+    let job = subject.find_or("why-not", name, || longest_waits(subject))?;
     match moment {
         Some(moment) => at(subject, job, moment),
         None => first(subject, job),
@@ -119,10 +123,35 @@ fn first(subject: &Subject, job: JobId) -> Result<Told<WhyNotReport>, Error> {
         Some((_, report)) => Told::Report(Box::new(report)),
         None => Told::Nothing {
             reason: format!(
-                "Job {} was never passed over: it started at the first decision after it came.",
-                subject.name(job)
+                "Job {} was never passed over: it started at the first decision after it came. {}",
+                subject.name(job),
+                longest_waits(subject)?
             ),
         },
+    })
+}
+
+/// The jobs that waited longest: what a question about another job may have meant.
+fn longest_waits(subject: &Subject) -> Result<String, Error> {
+    let mut planner = PolicyPlanner::new(subject.policy.clone());
+    let result = simulate_planner(&subject.workload, &subject.sim, &mut planner)?;
+    let waits = result.jobs.iter().map(|job| job.first_start_s - job.submit_s);
+    let mut waited: Vec<(f64, usize)> = waits.zip(0..).filter(|(wait_s, _)| *wait_s > 0.0).collect();
+    waited.sort_by(|one, other| other.0.total_cmp(&one.0).then(one.1.cmp(&other.1)));
+    let num_waited = waited.len();
+    let shown = waited.iter().take(SHOWN_MAX).map(|(wait_s, row)| {
+        let name = subject.name(JobId(*row as u32));
+        format!("{name} ({})", quantity(*wait_s, "s"))
+    });
+    Ok(match num_waited {
+        0 => "No job of this list waited: none was passed over.".to_string(),
+        num => {
+            let shown: Vec<String> = shown.collect();
+            format!(
+                "Of the {num} jobs that waited, these did longest: {}.",
+                shown.join(", ")
+            )
+        }
     })
 }
 

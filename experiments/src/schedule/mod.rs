@@ -1,6 +1,8 @@
 //! Schedules written down, checked and drawn: the record of a comparison, what a record is held to, and the page of a record.
 
 mod gantt;
+mod replay;
+mod settings;
 
 use std::collections::BTreeMap;
 
@@ -10,8 +12,9 @@ use pleach_env::schedule::{Record, Run, Segment};
 use pleach_env::workload::Workload;
 use pleach_scheduler::ActionKind;
 use pleach_scheduler::ActionSet;
-use pleach_scheduler::cluster::{NodeState, Sharing};
-use pleach_verify::{Closed, Conditions, Facts, Fault, Rule, Verdict, verify};
+use pleach_scheduler::cluster::{Capabilities, NodeState, Sharing};
+use pleach_scheduler::physics::overheads::Overheads;
+use pleach_verify::{Closed, Conditions, Facts, Failures, Fault, Rule, Starts, Verdict, verify};
 use serde::Serialize;
 
 use crate::error::Error;
@@ -19,6 +22,8 @@ use crate::evaluate::instances::Instance;
 use crate::evaluate::table::Table;
 
 pub use gantt::{page, strips};
+pub use replay::{REPLAY, replay};
+pub use settings::RecordSettings;
 
 /// The run of a record that a simulation told.
 #[must_use]
@@ -55,6 +60,49 @@ pub fn conditions_of(sim: &SimConfig) -> Conditions {
         mixed_types: can.contains(ActionKind::MixTypes),
         stopping: !can.intersection(ActionSet::STOPPING).is_empty(),
         closed: closed(&sim.capacity),
+        is_observed: false,
+        failures: failures(sim),
+        starts: starts(&sim.capabilities),
+        starts_deviation: sim.beliefs.map_or(0.0, |errors| errors.costs),
+        restarts_are_work: sim.capabilities.restart_cost_is_work,
+    }
+}
+
+/// What fails under these settings, and what is lost by it.
+fn failures(sim: &SimConfig) -> Failures {
+    let (capabilities, capacity) = (&sim.capabilities, &sim.capacity);
+    let writes = capabilities.checkpoint_interval_s.is_some() || capabilities.class_checkpoints;
+    let is_taken = |state| state == NodeState::Down;
+    Failures {
+        jobs: sim.outcomes.is_some(),
+        incidents: capacity.site.is_some(),
+        nodes: capacity.node_mtbf_s.is_some()
+            || capacity.site.is_some()
+            || capacity.changes.iter().any(|change| is_taken(change.state)),
+        lose: writes,
+        stops_lose: writes && capabilities.stop_grace_s.is_some(),
+    }
+}
+
+/// What starts cost, in the validator's words.
+fn starts(capabilities: &Capabilities) -> Starts {
+    match capabilities.overheads {
+        None => Starts::Each {
+            start_s: capabilities.start_cost_s,
+            restart_s: capabilities.restart_cost_s,
+        },
+        Some(Overheads::Fixed(fixed)) => Starts::Each {
+            start_s: fixed.start_s,
+            restart_s: fixed.checkpoint_s + fixed.restore_s,
+        },
+        Some(Overheads::ByStateSize(by)) => Starts::ByStateSize {
+            gb_per_s: by.storage_gb_per_s,
+            init_s: by.init_s,
+            stall: by.stall,
+        },
+        Some(Overheads::TaccEmpirical) => Starts::Drawn,
+        Some(Overheads::SiaModel) => Starts::BySiaModel,
+        Some(Overheads::ByClass) => Starts::ByClass,
     }
 }
 
@@ -105,12 +153,21 @@ pub struct Checked {
     pub faults: Vec<(String, String)>,
 }
 
-/// Checks every run of a record against the workload of its name and seed.
+/// Checks every run of a record against the workload of its name and seed. Whatever a real cluster showed (`is_observed`) was
+/// possible: its rates, costs, ends and losses are believed.
 ///
 /// # Errors
 /// A run of a workload or seed that is not there; a job or a node that is not there.
-pub fn check(record: &Record, instances: &[Instance], sim: &SimConfig) -> Result<Vec<Checked>, Error> {
-    let conditions = conditions_of(sim);
+pub fn check(
+    record: &Record,
+    instances: &[Instance],
+    sim: &SimConfig,
+    is_observed: bool,
+) -> Result<Vec<Checked>, Error> {
+    let conditions = Conditions {
+        is_observed,
+        ..conditions_of(sim)
+    };
     // Runs stand workload by workload, so the facts of one are read once.
     let mut facts: Option<(usize, Facts)> = None;
     let mut checked = Vec::new();
@@ -163,11 +220,11 @@ pub(crate) fn instance_of(run: &Run, instances: &[Instance]) -> Result<usize, Er
 pub fn table(checked: &[Checked]) -> Table {
     let header = ["policy", "workload", "seed", "jobs", "segments", "faults"];
     let rows = checked.iter().map(|run| {
-        let num_of = |rule: &Rule| run.faults.iter().filter(|(word, _)| word == rule.word()).count();
-        let by_rule: Vec<String> = Rule::ALL
-            .iter()
-            .filter(|rule| num_of(rule) > 0)
-            .map(|rule| format!("{} {}", num_of(rule), rule.word()))
+        let num_of = |rule: &str| run.faults.iter().filter(|(word, _)| word == rule).count();
+        let words = Rule::ALL.iter().map(|rule| rule.word()).chain([REPLAY]);
+        let by_rule: Vec<String> = words
+            .filter(|word| num_of(word) > 0)
+            .map(|word| format!("{} {word}", num_of(word)))
             .collect();
         let faults = match by_rule.is_empty() {
             true => "none".to_string(),

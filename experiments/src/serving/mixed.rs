@@ -17,11 +17,11 @@ use pleach_env::workload::JobSpec;
 use pleach_env::{Seed, SimConfig, Workload};
 use pleach_scheduler::cluster::Capabilities;
 use pleach_scheduler::cluster_spec::{ClusterSpec, LocalityFactors, ModelClass};
-use pleach_scheduler::{Time, heuristics};
+use pleach_scheduler::{ConfigError, Time, heuristics};
 use pleach_serving::llm::generate::RequestGenerator;
 use pleach_serving::llm::{
-    AUTOSCALING, Autoscaler, Fleet, Pace, Requests, ScorerAutoscaler, Targets, autoscaler, by_name,
-    capacity_per_s,
+    AUTOSCALING, Autoscaler, Decision, Fleet, Pace, Requests, Router, ScorerAutoscaler, Targets, autoscaler,
+    by_name, capacity_per_s,
 };
 use rand::RngExt as _;
 use serde::{Deserialize, Serialize};
@@ -29,6 +29,7 @@ use serde::{Deserialize, Serialize};
 use super::tree_over;
 use crate::error::Error;
 use crate::evaluate::flag_values;
+use crate::progress::{Progress, Watcher};
 
 use timeline::Played;
 
@@ -163,6 +164,33 @@ pub struct Day {
     seed: u64,
 }
 
+/// Requests of a step that is told. *Ours*: some hundredths of a second.
+const STEP_REQUESTS: usize = 4_096;
+
+impl Day {
+    /// Steps that its play tells.
+    fn num_steps(&self) -> usize {
+        self.requests.rows().len() / STEP_REQUESTS
+    }
+}
+
+/// A router that tells how far a day is.
+struct Counted<'a> {
+    inner: Box<dyn Router>,
+    num_routed: usize,
+    watcher: &'a Watcher,
+}
+
+impl Router for Counted<'_> {
+    fn route(&mut self, decision: &Decision<'_>) -> Result<Option<usize>, ConfigError> {
+        self.num_routed += 1;
+        if self.num_routed.is_multiple_of(STEP_REQUESTS) {
+            self.watcher.tell(Progress::Step);
+        }
+        self.inner.route(decision)
+    }
+}
+
 /// A cluster with its service, ready to play days.
 pub struct MixedBench {
     config: MixedConfig,
@@ -272,7 +300,24 @@ impl MixedBench {
     /// # Errors
     /// A policy that fails.
     pub fn play(&self, day: &Day, autoscaler: &mut dyn Autoscaler) -> Result<Played, Error> {
-        let mut router = by_name(&self.config.router, day.seed)?;
+        self.play_watched(day, autoscaler, &Watcher::nobody())
+    }
+
+    /// The same, with a step told for every [`STEP_REQUESTS`] that are routed.
+    ///
+    /// # Errors
+    /// As [`MixedBench::play`].
+    fn play_watched(
+        &self,
+        day: &Day,
+        autoscaler: &mut dyn Autoscaler,
+        watcher: &Watcher,
+    ) -> Result<Played, Error> {
+        let mut router = Counted {
+            inner: by_name(&self.config.router, day.seed)?,
+            num_routed: 0,
+            watcher,
+        };
         let mut policy = heuristics::by_name(&self.config.policy)?;
         let sim = SimConfig {
             capabilities: Capabilities {
@@ -287,7 +332,7 @@ impl MixedBench {
             requests: &day.requests,
             fleet: &self.fleet,
             replica_gpus: self.config.replica_gpus,
-            router: router.as_mut(),
+            router: &mut router,
             autoscaler,
             load_s: self.config.load_s,
             grace_s: self.config.grace_s,

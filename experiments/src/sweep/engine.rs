@@ -4,10 +4,14 @@
 //! they send how it ended through another, of bounded length, to the one thread that counts. Plain threads and not a
 //! work-stealing pool: a unit may itself run in parallel on the global pool, and a worker that waits there must not pick up a
 //! second whole unit on the same stack.
+//!
+//! Several processes may work on one sweep. A unit that another one is at work on is left to it, and looked at again until it has
+//! ended there or is free: so each of them ends when the sweep is done, and what one leaves that was killed is run by another.
 
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::thread;
+use std::time::Duration;
 
 use crossbeam_channel::{Receiver, Sender, bounded};
 
@@ -20,6 +24,9 @@ use crate::progress::{Progress, Watcher};
 
 /// Threads, at most.
 const THREADS_MAX: usize = 1024;
+
+/// Time between two looks at units that other processes are at work on.
+const LOOK_EVERY: Duration = Duration::from_millis(200);
 
 /// How to run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,6 +44,8 @@ pub struct RunReport {
     pub num_done: usize,
     /// Units whose result was there before.
     pub num_skipped: usize,
+    /// Units that another process was at work on and brought to their result.
+    pub num_elsewhere: usize,
     /// Units that failed, by index, with the reason.
     pub failed: Vec<(usize, UnitError)>,
 }
@@ -72,6 +81,7 @@ pub fn run(
         ));
     }
     let (mut report, mut tried) = (RunReport::default(), BTreeSet::new());
+    let (mut is_first, mut elsewhere) = (true, BTreeSet::new());
     // Once, or a rung after the other: when one has ended it is known who runs on the next.
     loop {
         let status = Status::of(manifest, out);
@@ -79,25 +89,37 @@ pub fn run(
         if let Some(only) = only {
             todo.retain(|index| only.contains(index));
         }
-        if tried.is_empty() {
+        report.num_elsewhere = elsewhere
+            .intersection(&status.done.iter().copied().collect())
+            .count();
+        if std::mem::take(&mut is_first) {
             report.num_skipped = only.map_or(status.done.len(), |only| only.len().saturating_sub(todo.len()));
         }
         todo.retain(|index| tried.insert(*index));
         if todo.is_empty() {
             return Ok(report);
         }
-        report = run_all(manifest, out, (config, &todo), work, (report, watcher))?;
+        let busy;
+        (report, busy) = run_all(manifest, out, (config, &todo), work, (report, watcher))?;
+        for index in &busy {
+            tried.remove(index);
+        }
+        elsewhere.retain(|index| !todo.contains(index));
+        elsewhere.extend(&busy);
+        if busy.len() == todo.len() {
+            thread::sleep(LOOK_EVERY);
+        }
     }
 }
 
-/// Runs these units.
+/// Runs these units; says which of them other processes are at work on.
 fn run_all(
     manifest: &Manifest,
     out: &Path,
     (config, todo): (EngineConfig, &[usize]),
     work: &Work<'_>,
     (report, watcher): (RunReport, &Watcher),
-) -> Result<RunReport, Error> {
+) -> Result<(RunReport, Vec<usize>), Error> {
     let num_threads = config.num_threads.min(todo.len());
     let (indexes, tasks) = bounded(todo.len());
     for index in todo {
@@ -135,13 +157,18 @@ fn work_off(tasks: &Receiver<usize>, endings: &Sender<Ended>, run: impl Fn(usize
 }
 
 /// Counts how the units end. After an error the channel is closed, so that workers begin no further unit.
-fn collect(results: Receiver<Ended>, mut report: RunReport, watcher: &Watcher) -> Result<RunReport, Error> {
-    let mut num_ended = 0;
+fn collect(
+    results: Receiver<Ended>,
+    mut report: RunReport,
+    watcher: &Watcher,
+) -> Result<(RunReport, Vec<usize>), Error> {
+    let (mut num_ended, mut busy) = (0, Vec::new());
     let mut message = String::new();
     for (index, ending) in &results {
         match ending? {
             Ending::Done => report.num_done += 1,
             Ending::Skipped => report.num_skipped += 1,
+            Ending::Busy => busy.push(index),
             Ending::Failed(error) => {
                 report.failed.push((index, error));
                 message = format!("{} failed", report.failed.len());
@@ -151,7 +178,7 @@ fn collect(results: Receiver<Ended>, mut report: RunReport, watcher: &Watcher) -
         watcher.tell(Progress::At(num_ended, &message));
     }
     report.failed.sort_by_key(|(index, _)| *index);
-    Ok(report)
+    Ok((report, busy))
 }
 
 fn run_with_retries(
@@ -175,6 +202,7 @@ fn run_with_retries(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sweep::grid::Grid;
     use crate::sweep::manifest::UnitSpec;
     use crate::sweep::manifest::tests::small;
     use serde_json::{Value, json};
@@ -225,6 +253,45 @@ mod tests {
         indexes.sort_unstable();
         assert_eq!(indexes, [1, 2, 3, 4, 5]);
         assert_eq!((report.num_done, report.num_skipped), (5, 1));
+    }
+
+    #[test]
+    fn two_workers_share_a_sweep_with_rungs_and_both_end_with_all_of_it_done() {
+        let text = "name = 'x'\n[grid]\nquality = [4, 2, 3, 1]\n[halving]\nsetting = 'n'\nvalues = [1, 2, 4]\nkeep = 2";
+        let manifest = toml::from_str::<Grid>(text).unwrap().plan().unwrap();
+        let out = tempfile::tempdir().unwrap();
+        let ran = Mutex::new(Vec::new());
+        let work = |spec: &UnitSpec| {
+            thread::sleep(Duration::from_millis(30));
+            ran.lock().unwrap().push(spec.index);
+            Ok(json!({"avg_jct_s": spec.config["quality"]}))
+        };
+        let one = EngineConfig {
+            num_threads: 1,
+            num_retries: 0,
+        };
+        let worker = || run(&manifest, out.path(), one, None, &work, &Watcher::nobody()).unwrap();
+        let reports = thread::scope(|scope| {
+            let both = [scope.spawn(worker), scope.spawn(worker)];
+            both.map(|worker| worker.join().unwrap())
+        });
+        for report in &reports {
+            assert_eq!(
+                report.failed,
+                [],
+                "a unit that another worker has is not a failed one"
+            );
+        }
+        assert_eq!(reports[0].num_done + reports[1].num_done, 4 + 2 + 1);
+        let mut indexes = ran.into_inner().unwrap();
+        indexes.sort_unstable();
+        indexes.dedup();
+        assert_eq!(indexes.len(), 7, "each unit was run once");
+        let status = Status::of(&manifest, out.path());
+        assert!(
+            status.to_run().is_empty() && status.waiting.is_empty(),
+            "{status}"
+        );
     }
 
     #[test]

@@ -13,9 +13,10 @@ use serde_json::Value;
 
 use super::manifest::{ManifestUnit, UnitSpec};
 use super::unit_error::UnitError;
-use crate::error::{EXIT_DONE, Error};
+use crate::error::{EXIT_AGAIN, EXIT_DONE, Error};
 use crate::run_folder::atomic_file::{read_json, write_json};
 use crate::run_folder::hash::hash_json;
+use crate::run_folder::lock::RunLock;
 use crate::run_folder::remove_temporaries;
 
 /// Name of a result in the folder of its unit.
@@ -43,6 +44,8 @@ fn kind_of(error: &UnitError) -> FailureKind {
 pub enum Ending {
     /// Its result was there already.
     Skipped,
+    /// Another process is at work on it.
+    Busy,
     /// It ran.
     Done,
     /// It failed; the reason is in its error file.
@@ -55,6 +58,7 @@ impl Ending {
     pub fn exit_code(&self) -> u8 {
         match self {
             Ending::Skipped | Ending::Done => EXIT_DONE,
+            Ending::Busy => EXIT_AGAIN,
             Ending::Failed(error) => error.exit_code(),
         }
     }
@@ -110,12 +114,18 @@ pub(crate) fn unit_folder(out: &Path, index: usize) -> PathBuf {
     out.join("units").join(index.to_string())
 }
 
-/// Runs one unit unless its result is there; a panic of the work is a failure of the unit.
+/// Runs one unit unless its result is there, or another process is at work on it; a panic of the work is a failure of the unit.
 ///
 /// # Errors
 /// [`Error::Io`] where the result or the reason of a failure cannot be written.
 pub fn run_unit(spec: &UnitSpec, out: &Path, work: &Work<'_>) -> Result<Ending, Error> {
     let folder = unit_folder(out, spec.index);
+    // Held until the result is there: the next holder finds it.
+    let _lock = match RunLock::take(&folder) {
+        Ok(lock) => lock,
+        Err(Error::Temporary(_)) => return Ok(Ending::Busy),
+        Err(error) => return Err(error),
+    };
     clear_temporaries(&folder)?;
     if matches!(read_result(&folder, spec.index, &spec.hash), ResultState::Done(_)) {
         remove_error(&folder)?;

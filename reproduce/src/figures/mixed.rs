@@ -2,6 +2,7 @@
 
 use pleach_env::Seed;
 use pleach_experiments::error::Error;
+use pleach_experiments::progress::Watcher;
 use pleach_experiments::serving::{
     Day, MixedBench, MixedComparison, MixedConfig, MixedDay, MixedRow, compare_mixed_on,
 };
@@ -78,7 +79,7 @@ fn m1(effort: &Effort) -> Result<Reproduction, Error> {
         let targets = effort.size(vec![1.0, 0.85, 0.75, 0.7, 0.65, 0.6], vec![0.6]);
         names.extend(targets.iter().map(|target| format!("{rule}:target={target}")));
     }
-    let table = compare_mixed_on(&bench, &days, &names)?;
+    let table = compare_mixed_on(&bench, &days, &names, &Watcher::nobody())?;
     let mut reproduction = Reproduction::default();
     let shared = Target::Between {
         low: 1.46,

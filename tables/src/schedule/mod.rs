@@ -38,6 +38,11 @@ pub const COLUMNS: [&str; 17] = [
 /// Columns that a file must have; of the others the defaults are those of a whole-GPU gang of one run.
 pub const REQUIRED: [&str; 6] = ["job_id", "nodes", "from_s", "to_s", "rate", "ended"];
 
+/// A column that a file may have last: in its first row how the record was made ([`Record::settings`]), elsewhere nothing.
+pub const SETTINGS: &str = "settings";
+/// Longest settings that are written, bytes: quoted, they fit into a line.
+pub const SETTINGS_BYTES_MAX: usize = 16_384;
+
 /// Latest time of a record, s: what Unix time and the longest simulation are below.
 pub const TIME_S_MAX: f64 = 1e12;
 
@@ -46,6 +51,9 @@ pub const TIME_S_MAX: f64 = 1e12;
 pub struct Record {
     /// Run by run.
     pub runs: Vec<Run>,
+    /// How it was made, as its writer says; empty: it does not say. Without a segment, or longer than [`SETTINGS_BYTES_MAX`], it
+    /// is not written.
+    pub settings: String,
 }
 
 /// The schedule of one policy on one workload with one seed.

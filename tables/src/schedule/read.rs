@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::places::{NODES_MAX, NodeNames, of_text};
-use super::{Ended, Names, REQUIRED, Record, Run, Segment, Slice, TIME_S_MAX};
+use super::{Ended, Names, REQUIRED, Record, Run, SETTINGS, Segment, Slice, TIME_S_MAX};
 use crate::{Error, ROWS_MAX, Table};
 
 /// Most slices of a file. *Ours*: they fit into memory.
@@ -51,6 +51,8 @@ impl Record {
     pub fn read(path: &Path) -> Result<Record, Error> {
         let mut table = Table::open(path, &REQUIRED)?;
         let columns = Columns::of(&table);
+        let settings_at = table.column(SETTINGS);
+        let mut settings = String::new();
         let mut by_name: BTreeMap<(String, String, u64), usize> = BTreeMap::new();
         let mut runs: Vec<Reading> = Vec::new();
         let (mut num_rows, mut num_slices, mut num_names) = (0, 0, 0);
@@ -59,6 +61,9 @@ impl Record {
             num_rows += 1;
             if num_rows > ROWS_MAX {
                 return Err(table.error("-", format!("more than {ROWS_MAX} segments; cut the record")));
+            }
+            if num_rows == 1 {
+                settings = table.text(settings_at).to_owned();
             }
             let name = run_name(&table, &columns)?;
             let index = match by_name.get(&name) {
@@ -93,7 +98,7 @@ impl Record {
             runs[index].run.segments.push(segment);
         }
         let runs = runs.into_iter().map(|reading| reading.run).collect();
-        Ok(Record { runs })
+        Ok(Record { runs, settings })
     }
 }
 

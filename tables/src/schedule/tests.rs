@@ -67,6 +67,7 @@ fn record(segments: Vec<Segment>) -> Record {
     let runs = runs.into_iter().filter(|(_, segments)| !segments.is_empty());
     Record {
         runs: runs.map(|(policy, segments)| run(policy, segments)).collect(),
+        settings: "{\"seed\": 3, \"of\": \"a, \\n\"}".into(),
     }
 }
 

@@ -7,7 +7,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 
 use super::places::to_text;
-use super::{COLUMNS, Record, Run, Segment};
+use super::{COLUMNS, Record, Run, SETTINGS, SETTINGS_BYTES_MAX, Segment};
 use crate::{Column, Error, Values, is_gzip_name, is_parquet_name, quoted, replace, to_parquet};
 
 /// Endings that [`Record::write`] knows.
@@ -66,10 +66,19 @@ impl Record {
         })
     }
 
-    /// Every segment with its run.
-    fn rows(&self) -> Vec<(&Run, &Segment)> {
+    /// Every segment with its run, and with the settings beside the first.
+    fn rows(&self) -> Vec<(&Run, &Segment, &str)> {
         let of = |run| Run::rows(run);
-        self.runs.iter().flat_map(of).collect()
+        let mut rows: Vec<_> = self.runs.iter().flat_map(of).collect();
+        if let Some(first) = rows.first_mut() {
+            first.2 = self.written_settings().unwrap_or_default();
+        }
+        rows
+    }
+
+    fn written_settings(&self) -> Option<&str> {
+        let fit = (1..=SETTINGS_BYTES_MAX).contains(&self.settings.len());
+        fit.then_some(self.settings.as_str())
     }
 
     /// Writes the record as CSV.
@@ -77,7 +86,11 @@ impl Record {
     /// # Errors
     /// What the writer says.
     pub fn write_csv(&self, out: &mut dyn Write) -> std::io::Result<()> {
-        writeln!(out, "{}", COLUMNS.join(","))?;
+        let mut settings = self.written_settings();
+        match settings {
+            Some(_) => writeln!(out, "{},{SETTINGS}", COLUMNS.join(","))?,
+            None => writeln!(out, "{}", COLUMNS.join(","))?,
+        }
         for run in &self.runs {
             for segment in &run.segments {
                 let nodes = to_text(&segment.slices, &run.nodes);
@@ -92,7 +105,7 @@ impl Record {
                     quoted(&nodes),
                     segment.num_gpus(),
                 )?;
-                writeln!(
+                write!(
                     out,
                     "{},{},{},{},{},{},{},{},{},{}",
                     segment.gpu_milli,
@@ -106,41 +119,49 @@ impl Record {
                     segment.lost_s,
                     segment.ended.word(),
                 )?;
+                match settings {
+                    Some(text) => writeln!(out, ",{}", quoted(text))?,
+                    None => writeln!(out)?,
+                }
+                settings = settings.map(|_| "");
             }
         }
         Ok(())
     }
 
     fn parquet(&self, path: &Path) -> Result<Vec<u8>, Error> {
-        type Row<'a> = (&'a Run, &'a Segment);
+        type Row<'a> = (&'a Run, &'a Segment, &'a str);
         let rows = self.rows();
         let count = |num: u64| u32::try_from(num).unwrap_or(u32::MAX);
-        let values: [Values<'_, Row<'_>>; 17] = [
-            Values::Text(Box::new(|(run, _)| run.policy.as_str().into())),
-            Values::Text(Box::new(|(run, _)| run.workload.as_str().into())),
+        let values: [Values<'_, Row<'_>>; 18] = [
+            Values::Text(Box::new(|(run, ..)| run.policy.as_str().into())),
+            Values::Text(Box::new(|(run, ..)| run.workload.as_str().into())),
             // As text, for no number of Parquet holds every seed.
-            Values::Text(Box::new(|(run, _)| run.seed.to_string().into())),
-            Values::Text(Box::new(|(run, segment)| {
+            Values::Text(Box::new(|(run, ..)| run.seed.to_string().into())),
+            Values::Text(Box::new(|(run, segment, _)| {
                 run.jobs[segment.job as usize].as_str().into()
             })),
-            Values::Count(Box::new(|(_, segment)| segment.attempt)),
-            Values::Text(Box::new(|(run, segment)| {
+            Values::Count(Box::new(|(_, segment, _)| segment.attempt)),
+            Values::Text(Box::new(|(run, segment, _)| {
                 to_text(&segment.slices, &run.nodes).into()
             })),
-            Values::Count(Box::new(move |(_, segment)| count(segment.num_gpus()))),
-            Values::Count(Box::new(|(_, segment)| u32::from(segment.gpu_milli))),
-            Values::Number(Box::new(|(_, segment)| segment.gpu_memory_gib)),
-            Values::Number(Box::new(|(_, segment)| segment.cpu_cores)),
-            Values::Number(Box::new(|(_, segment)| segment.memory_gib)),
-            Values::Count(Box::new(|(_, segment)| segment.copies)),
-            Values::Number(Box::new(|(_, segment)| segment.from_s)),
-            Values::Number(Box::new(|(_, segment)| segment.to_s)),
-            Values::Number(Box::new(|(_, segment)| segment.rate)),
-            Values::Number(Box::new(|(_, segment)| segment.lost_s)),
-            Values::Text(Box::new(|(_, segment)| segment.ended.word().into())),
+            Values::Count(Box::new(move |(_, segment, _)| count(segment.num_gpus()))),
+            Values::Count(Box::new(|(_, segment, _)| u32::from(segment.gpu_milli))),
+            Values::Number(Box::new(|(_, segment, _)| segment.gpu_memory_gib)),
+            Values::Number(Box::new(|(_, segment, _)| segment.cpu_cores)),
+            Values::Number(Box::new(|(_, segment, _)| segment.memory_gib)),
+            Values::Count(Box::new(|(_, segment, _)| segment.copies)),
+            Values::Number(Box::new(|(_, segment, _)| segment.from_s)),
+            Values::Number(Box::new(|(_, segment, _)| segment.to_s)),
+            Values::Number(Box::new(|(_, segment, _)| segment.rate)),
+            Values::Number(Box::new(|(_, segment, _)| segment.lost_s)),
+            Values::Text(Box::new(|(_, segment, _)| segment.ended.word().into())),
+            Values::Text(Box::new(|(.., settings)| (*settings).into())),
         ];
+        let own = self.written_settings().map(|_| SETTINGS);
         let columns: Vec<Column<'_, Row<'_>>> = COLUMNS
             .into_iter()
+            .chain(own)
             .zip(values)
             .map(|(name, values)| Column { name, values })
             .collect();
@@ -149,8 +170,8 @@ impl Record {
 }
 
 impl Run {
-    fn rows(&self) -> impl Iterator<Item = (&Run, &Segment)> {
-        self.segments.iter().map(move |segment| (self, segment))
+    fn rows(&self) -> impl Iterator<Item = (&Run, &Segment, &str)> {
+        self.segments.iter().map(move |segment| (self, segment, ""))
     }
 
     /// The nodes of a segment as text, as in a file.

@@ -8,9 +8,9 @@ use super::{Checker, us};
 use crate::{Fault, Party, Rule};
 
 /// What a time may be wrong by, s: half a microsecond at both ends of each of two segments.
-const TIME_TOLERANCE_S: f64 = 2e-6;
+pub(super) const TIME_TOLERANCE_S: f64 = 2e-6;
 /// What a sum of work may be wrong by, relative to what was done: rounding of millions of terms.
-const WORK_TOLERANCE: f64 = 1e-9;
+pub(super) const WORK_TOLERANCE: f64 = 1e-9;
 
 impl<'a> Checker<'a> {
     pub(super) fn check_jobs(&mut self) {
@@ -26,6 +26,7 @@ impl<'a> Checker<'a> {
             self.check_attempts(segments);
             self.check_end(segments, ends_early);
             self.check_work(segments);
+            self.check_law(segments);
         }
         if !ends_early {
             self.check_all_ran();
@@ -76,7 +77,29 @@ impl<'a> Checker<'a> {
             );
             self.fault(Rule::Request, at_s, None, (segment, None), what);
         }
+        self.check_set_aside(segment);
         self.check_types(segment, &places);
+    }
+
+    /// Cores and memory that were asked for. Fewer are a slower job where its class says how slow, and nothing that a real cluster's
+    /// record tells.
+    fn check_set_aside(&mut self, segment: &Segment) {
+        let job = self.job(segment);
+        let can_have_less = self.facts.classes[job.class].sensitivity.is_some();
+        if can_have_less || self.conditions.is_observed {
+            return;
+        }
+        let (cpu_milli, memory_mib) = (segment.cpu_cores * 1000.0, segment.memory_gib * 1024.0);
+        let (cpu_milli, memory_mib) = (cpu_milli.round() as u64, memory_mib.round() as u64);
+        if cpu_milli < job.cpu_milli || memory_mib < job.memory_mib {
+            let what = format!(
+                "holds {} cores and {memory_mib} MiB of host memory with each GPU and asked for {} and {}",
+                cpu_milli as f64 / 1000.0,
+                job.cpu_milli as f64 / 1000.0,
+                job.memory_mib
+            );
+            self.fault(Rule::Request, segment.from_s, None, (segment, None), what);
+        }
     }
 
     /// Counted node by node.

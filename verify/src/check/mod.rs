@@ -2,12 +2,14 @@
 
 mod held;
 mod jobs;
+mod law;
 mod node;
 
 use std::collections::BTreeSet;
 
 use pleach_tables::schedule::{Run, Segment};
 
+use crate::law::Law;
 use crate::{Conditions, Error, Facts, Fault, Job, Party, Rule};
 
 /// Most faults that are kept; the others are counted.
@@ -50,6 +52,7 @@ struct Checker<'a> {
     jobs: Vec<&'a Job>,
     /// Numbers in the cluster by index into [`Run::nodes`].
     nodes: Vec<u32>,
+    law: Law,
     verdict: Verdict,
 }
 
@@ -92,6 +95,7 @@ impl<'a> Checker<'a> {
             run,
             jobs: run.jobs.iter().map(job).collect::<Result<_, _>>()?,
             nodes: run.nodes.iter().map(node).collect::<Result<_, _>>()?,
+            law: Law::default(),
             verdict: Verdict::default(),
         })
     }

@@ -9,6 +9,7 @@ use super::{Day, MixedBench, MixedConfig};
 use crate::error::Error;
 use crate::evaluate::stats::{bootstrap_mean, mean};
 use crate::evaluate::table::Table;
+use crate::progress::Watcher;
 use crate::serving::gain::cell;
 
 /// An autoscaler on all days.
@@ -60,14 +61,19 @@ pub struct MixedComparison {
 ///
 /// # Errors
 /// An autoscaler or a setting that cannot be used.
-pub fn compare_mixed(config: &MixedConfig, names: &[String], seed: u64) -> Result<MixedComparison, Error> {
+pub fn compare_mixed(
+    config: &MixedConfig,
+    names: &[String],
+    seed: u64,
+    watcher: &Watcher,
+) -> Result<MixedComparison, Error> {
     let bench = MixedBench::new(config)?;
     for name in names {
         bench.autoscaler(name)?;
     }
     let seeds = (0..u64::from(config.lists)).map(|list| Seed(seed).child("mixed", list));
     let days = seeds.map(|seed| bench.day(seed)).collect::<Result<Vec<_>, _>>()?;
-    compare_mixed_on(&bench, &days, names)
+    compare_mixed_on(&bench, &days, names, watcher)
 }
 
 /// The same on given days.
@@ -78,15 +84,20 @@ pub fn compare_mixed_on(
     bench: &MixedBench,
     days: &[Day],
     names: &[String],
+    watcher: &Watcher,
 ) -> Result<MixedComparison, Error> {
     let runs: Vec<(&String, &Day)> = names
         .iter()
         .flat_map(|name| days.iter().map(move |day| (name, day)))
         .collect();
-    let played = runs
-        .par_iter()
-        .map(|(name, day)| bench.play(day, bench.autoscaler(name)?.as_mut()));
-    let played: Vec<Played> = played.collect::<Result<_, Error>>()?;
+    let num_steps = runs.iter().map(|(_, day)| day.num_steps()).sum();
+    let play = |(name, day): &(&String, &Day)| {
+        let mut autoscaler = bench.autoscaler(name)?;
+        bench.play_watched(day, autoscaler.as_mut(), watcher)
+    };
+    let played: Result<Vec<Played>, Error> =
+        watcher.part("mixed", num_steps, || runs.par_iter().map(play).collect());
+    let played = played?;
     let of_each = played.chunks(days.len()).map(<[_]>::to_vec);
     Ok(MixedComparison::of(bench, names, of_each.collect()))
 }

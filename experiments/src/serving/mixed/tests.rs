@@ -4,6 +4,7 @@ use super::search::with_reserve;
 use super::tuned::{Rule, missed, worth_gpu_h};
 use super::*;
 use crate::progress::Watcher;
+use std::sync::Arc;
 
 /// Six minutes on one node of eight GPUs.
 fn small() -> MixedConfig {
@@ -15,6 +16,23 @@ fn small() -> MixedConfig {
         gang: 2,
         ..MixedConfig::default()
     }
+}
+
+#[test]
+fn a_comparison_of_days_tells_steps_whatever_the_autoscaler_is_asked() {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    let (told, of) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let (steps, begun) = (Arc::clone(&told), Arc::clone(&of));
+    let watcher = Watcher::new(move |progress| match progress {
+        Progress::Begun("mixed", num) => begun.store(num as usize, Ordering::SeqCst),
+        Progress::Step => drop(steps.fetch_add(1, Ordering::SeqCst)),
+        _ => {}
+    });
+    // One that is asked once, at the beginning.
+    compare_mixed(&small(), &["fixed:4".to_string()], 1, &watcher).unwrap();
+    let (told, of) = (told.load(Ordering::SeqCst), of.load(Ordering::SeqCst));
+    assert!(of >= 10 && told >= of, "{told} of {of}");
 }
 
 #[test]
@@ -41,7 +59,7 @@ fn a_searched_tree_plays_from_its_file_as_it_was_judged() {
     let root = Seed(5).child("autoscaler", 0);
     let days = [0, 1].map(|day| bench.day(root.child("judge", day)).unwrap());
     let file = [path.to_str().unwrap().to_string()];
-    let played = compare_mixed_on(&bench, &days, &file).unwrap();
+    let played = compare_mixed_on(&bench, &days, &file, &Watcher::nobody()).unwrap();
     assert_eq!(played.rows[0].days, found.judged.rows[2].days);
     assert!(found.price_gpu_s > 0.0 && found.verdict().contains("% of training"));
     let larger = with_reserve(&found.tree, 1.5).unwrap();
@@ -92,7 +110,7 @@ fn steps_earn_training_less_the_price_of_misses_and_a_day_may_be_left() {
 #[test]
 fn a_page_shows_the_first_day_of_each() {
     let names = ["static:replicas=4", "reactive:target=0.7"].map(str::to_string);
-    let found = compare_mixed(&small(), &names, 1).unwrap();
+    let found = compare_mixed(&small(), &names, 1, &Watcher::nobody()).unwrap();
     let html = found.html("pleach serve mixed");
     pleach_tests::assert_well_formed(&html);
     for words in [
@@ -179,7 +197,7 @@ fn a_replica_of_four_gpus_takes_them_all_from_training() {
         ..small()
     };
     let names = ["static:replicas=0", "static:replicas=1", "static:replicas=9"].map(String::from);
-    let played = compare_mixed(&config, &names, 1).unwrap();
+    let played = compare_mixed(&config, &names, 1, &Watcher::nobody()).unwrap();
     let held: Vec<(f64, f64)> = played
         .rows
         .iter()

@@ -199,10 +199,14 @@ fn a_job_does_its_work_and_no_more() {
     broken(
         Rule::Work,
         "share,1,2:0,400,8,0,0,0,0,60,1",
-        "share,1,2:0,400,8,0,0,0,0,60,1.001",
+        "share,1,2:0,400,8,0,0,0,0,60.1,1",
     );
     broken(Rule::Work, "5,45,1,10,", "5,45,1,9.9,");
-    broken(Rule::Work, "0,40,1,0,killed", "0,40,20,0,killed");
+    broken(
+        Rule::Work,
+        "killed,1,2:3,1000,0,0,0,0,0,40",
+        "killed,1,3:0,1000,0,0,0,0,0,600",
+    );
     broken(Rule::Work, "0,40,1,0,killed", "0,40,1,0,completed");
     // Half a microsecond is nothing.
     let text = RECORD.replacen(
@@ -222,5 +226,9 @@ fn every_job_leaves_unless_the_record_ends_before() {
     broken(Rule::Completion, "0,40,1,0,killed", "0,40,1,0,preempted");
     broken(Rule::Completion, "0,40,1,0,killed", "0,40,1,0,continued");
     let cut = without.replacen("80,160,1,0,completed", "80,100,1,0,horizon", 1);
-    assert_eq!(faults(&conditions(), &cut), []);
+    let observed = Conditions {
+        is_observed: true,
+        ..conditions()
+    };
+    assert_eq!(faults(&observed, &cut), []);
 }

@@ -1,13 +1,15 @@
 //! Records by hand: a schedule that is possible, and for each rule a change of it that breaks this rule and no other.
 
 mod gpus;
+mod injected;
 mod jobs;
 mod lanes;
+mod law;
 
 use pleach_tables::schedule::{Ended, Gpus, Record, Slice};
 
 use super::*;
-use crate::Closed;
+use crate::{Closed, Failures};
 
 const CLUSTER: &str = "
 [[classes]]
@@ -18,8 +20,8 @@ name = 'big'
 speed = [1.0, 0.0]
 [[classes]]
 name = 'elastic'
-speed = [1.0, 1.0]
-elastic = { gpus_max = 6 }
+speed = [2.0, 2.0]
+elastic = { gpus_max = 6, sizes = [[1, 1.0], [2, 1.0]] }
 [[classes]]
 name = 'small'
 speed = [1.0, 1.0]
@@ -56,7 +58,7 @@ other,0,1,60,red,plain,600,8,0,0,,,
 flex,10,2,100,blue,elastic,1000,0,0,0,,,
 killed,0,1,500,red,plain,1000,0,0,0,,,
 copied,0,2,100,red,plain,1000,0,0,0,,,
-cut,0,6,40,red,plain,1000,0,0,0,2,2,2
+cut,0,6,10,red,plain,1000,0,0,0,2,2,2
 ";
 
 /// `gang` fails and starts again, `late` is stopped, `flex` is resized, `share` and `other` are on one GPU, `killed` leaves before its
@@ -77,7 +79,7 @@ flex,2,2:1,1000,0,0,0,0,70,130,1,0,completed
 killed,1,2:3,1000,0,0,0,0,0,40,1,0,killed
 copied,1,1:6-7 2:3,1000,0,0,0,2,200,260,1.5,0,moved
 copied,2,2:3,1000,0,0,0,1,260,280,0.5,0,completed
-cut,1,0:0-3 1:0-1,1000,0,0,0,0,47,57,4,0,completed
+cut,1,0:0-3 1:0-1,1000,0,0,0,0,47,57,1,0,completed
 ";
 
 fn facts() -> Facts {
@@ -87,6 +89,11 @@ fn facts() -> Facts {
 fn conditions() -> Conditions {
     Conditions {
         stopping: true,
+        failures: Failures {
+            jobs: true,
+            lose: true,
+            ..Failures::default()
+        },
         closed: vec![
             Closed {
                 node: 0,

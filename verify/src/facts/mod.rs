@@ -3,6 +3,8 @@
 //! The list of jobs is `NAME.csv` (or Parquet) and the cluster `NAME.cluster.toml`, as docs/workload-file.md has them. Keys that no
 //! rule needs are passed over.
 
+pub(crate) mod class;
+
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -10,6 +12,7 @@ use pleach_tables::Table;
 use serde::Deserialize;
 
 use crate::Error;
+use class::{Class, Fabric};
 
 /// Most GPUs of a cluster. *Ours*: tables of that many fit into memory.
 const NUM_GPUS_MAX: u64 = 4_000_000;
@@ -27,6 +30,12 @@ pub struct Facts {
     pub tenants: Vec<Tenant>,
     /// Whether quotas do not bind.
     pub borrowing: bool,
+    /// Links between GPUs; none: classes say what a loose placement costs.
+    pub fabric: Option<Fabric>,
+    /// What all jobs together can read of the site's store, GB/s.
+    pub read_gb_s: f64,
+    /// Classes; at least one.
+    pub classes: Vec<Class>,
     /// Jobs by name.
     pub jobs: BTreeMap<String, Job>,
 }
@@ -42,6 +51,12 @@ pub struct Node {
     pub cpu_milli: u64,
     /// Host memory, MiB.
     pub memory_mib: u64,
+    /// Its rack; racks are counted over the groups.
+    pub rack: u32,
+    /// The first node of its rack.
+    pub rack_first: u32,
+    /// GPUs that NVLink joins.
+    pub nvlink_gpus: u32,
 }
 
 /// A tenant.
@@ -80,7 +95,7 @@ pub struct Job {
     pub memory_mib: u64,
     /// Index into [`Facts::tenants`].
     pub tenant: usize,
-    /// Its model class.
+    /// Its model class, an index into [`Facts::classes`].
     pub class: usize,
     /// GPU memory of a program that jobs of its class are fused into, MiB: once, and for each job; none: they cannot be fused.
     pub fused_mib: Option<(u64, u64)>,
@@ -92,7 +107,7 @@ pub struct Job {
 struct File {
     cluster: ClusterFile,
     #[serde(default)]
-    classes: Vec<ClassFile>,
+    classes: Vec<Class>,
 }
 
 #[derive(Deserialize)]
@@ -102,6 +117,14 @@ struct ClusterFile {
     tenants: Vec<Tenant>,
     #[serde(default = "yes")]
     borrowing: bool,
+    fabric: Option<toml::Value>,
+    storage: Option<StorageFile>,
+}
+
+#[derive(Deserialize)]
+struct StorageFile {
+    #[serde(default = "shared")]
+    read_gb_s: f64,
 }
 
 #[derive(Deserialize)]
@@ -119,29 +142,24 @@ struct GroupFile {
     cpu_cores: f64,
     #[serde(default)]
     memory_gib: f64,
-}
-
-#[derive(Deserialize)]
-struct ClassFile {
-    name: String,
-    speed: Vec<f64>,
-    elastic: Option<ElasticFile>,
-    fusion: Option<FusionFile>,
-}
-
-#[derive(Deserialize)]
-struct FusionFile {
-    framework_gib: f64,
-    job_gib: f64,
-}
-
-#[derive(Deserialize)]
-struct ElasticFile {
-    gpus_max: u32,
+    #[serde(default = "sixteen")]
+    nodes_per_rack: u32,
+    #[serde(default)]
+    nvlink_gpus: u32,
 }
 
 fn yes() -> bool {
     true
+}
+
+/// Nodes of a rack where a description does not say.
+fn sixteen() -> u32 {
+    16
+}
+
+/// What a good shared store reads, GB/s.
+fn shared() -> f64 {
+    50.0
 }
 
 /// What there is of a quantity, in whole units; the tolerance is that of decimal fractions.
@@ -172,7 +190,8 @@ impl Facts {
     }
 
     fn of_table(mut table: Table, cluster: &str) -> Result<Facts, Error> {
-        let (mut facts, classes) = Facts::of_cluster(cluster)?;
+        let mut facts = Facts::of_cluster(cluster)?;
+        let classes = std::mem::take(&mut facts.classes);
         let tenants: BTreeMap<String, usize> = facts
             .tenants
             .iter()
@@ -220,7 +239,7 @@ impl Facts {
             let tenant = index("tenant", nobody, &|name| tenants.get(name).copied())?;
             let class = index("class", Some(0), &|name| by_name.get(name).copied())?;
             let gpu_milli = amount("gpu_milli", 1000.0, "1 to 1000")?;
-            let of = classes.get(class);
+            let of = &classes[class];
             let whole = |name, otherwise: u32, least: u32, most: u32| match table.text(column(name)) {
                 "" => Ok(otherwise),
                 text => match text.parse::<u32>() {
@@ -238,9 +257,7 @@ impl Facts {
                 nodes_max: whole("nodes_max", 0, 0, 65_535)?,
                 submit_s: table.number(column("submit_s"), 0.0, 2e9, "give seconds")?,
                 num_gpus: table.count(column("num_gpus"), "give the size of the gang")?,
-                gpus_max: of
-                    .and_then(|class| class.elastic.as_ref())
-                    .map(|elastic| elastic.gpus_max),
+                gpus_max: of.elastic.as_ref().map(|elastic| elastic.gpus_max),
                 work_s: table.number(column("run_time_s"), 0.0, 1e9, "give seconds")?,
                 gpu_milli: gpu_milli as u16,
                 gpu_memory_mib: demand(amount("gpu_memory_gib", 0.0, "GiB")?, 1024.0),
@@ -248,14 +265,11 @@ impl Facts {
                 memory_mib: demand(amount("memory_gib", 0.0, "GiB")?, 1024.0),
                 tenant,
                 class,
-                fused_mib: of.and_then(|class| class.fusion.as_ref()).map(|fusion| {
+                fused_mib: of.fusion.map(|fusion| {
                     let job_mib = demand(fusion.job_gib, 1024.0).max(1);
                     (demand(fusion.framework_gib, 1024.0), job_mib)
                 }),
-                types: match of {
-                    Some(class) => class.speed.iter().map(|speed| *speed > 0.0).collect(),
-                    None => vec![true; facts.gpu_types.len()],
-                },
+                types: of.speed.iter().map(|speed| *speed > 0.0).collect(),
             };
             if facts.jobs.insert(name, job).is_some() {
                 return Err(table
@@ -267,10 +281,11 @@ impl Facts {
                     .into());
             }
         }
+        facts.classes = classes;
         Ok(facts)
     }
 
-    fn of_cluster(text: &str) -> Result<(Facts, Vec<ClassFile>), Error> {
+    fn of_cluster(text: &str) -> Result<Facts, Error> {
         let file: File = toml::from_str(text).map_err(|error| Error::Cluster(error.to_string()))?;
         let cluster = file.cluster;
         let refuse = |text: String| Err(Error::Cluster(text));
@@ -285,7 +300,7 @@ impl Facts {
         if cluster.tenants.is_empty() {
             return refuse("no tenants; name one that owns the cluster".into());
         }
-        let mut nodes = Vec::new();
+        let (mut nodes, mut num_racks) = (Vec::new(), 0);
         for group in &cluster.node_groups {
             if !(1..=64).contains(&group.gpus_per_node) {
                 return refuse(format!(
@@ -303,13 +318,22 @@ impl Facts {
                     group.gpu_type
                 ));
             };
-            let node = Node {
+            let first = nodes.len() as u32;
+            let in_rack = group.nodes_per_rack.max(1);
+            let node = |number: u32| Node {
                 gpu_type,
                 num_gpus: group.gpus_per_node,
                 cpu_milli: capacity(group.cpu_cores, 1000.0),
                 memory_mib: capacity(group.memory_gib, 1024.0),
+                rack: num_racks + number / in_rack,
+                rack_first: first + number / in_rack * in_rack,
+                nvlink_gpus: match group.nvlink_gpus {
+                    0 => group.gpus_per_node,
+                    some => some,
+                },
             };
-            nodes.extend(std::iter::repeat_n(node, group.count as usize));
+            nodes.extend((0..group.count).map(node));
+            num_racks += group.count.div_ceil(in_rack);
         }
         let num_types = cluster.gpu_types.len();
         if let Some(class) = file.classes.iter().find(|class| class.speed.len() != num_types) {
@@ -319,16 +343,32 @@ impl Facts {
                 class.speed.len()
             ));
         }
+        let fabric = cluster.fabric.map(|table| {
+            table.try_into().map_err(|error: toml::de::Error| {
+                let fix =
+                    "write all its keys, as `pleach workload` does; names of presets are not known here";
+                Error::Cluster(format!("fabric: {}; {fix}", error.message()))
+            })
+        });
+        let mut classes = file.classes;
+        if classes.is_empty() {
+            classes.push(Class {
+                speed: vec![1.0; num_types],
+                ..Class::default()
+            });
+        }
         let types = cluster.gpu_types.into_iter();
-        let facts = Facts {
+        Ok(Facts {
             nodes,
             gpu_types: types
                 .map(|kind| (kind.name, capacity(kind.memory_gib, 1024.0)))
                 .collect(),
             tenants: cluster.tenants,
             borrowing: cluster.borrowing,
+            fabric: fabric.transpose()?,
+            read_gb_s: cluster.storage.map_or_else(shared, |storage| storage.read_gb_s),
+            classes,
             jobs: BTreeMap::new(),
-        };
-        Ok((facts, file.classes))
+        })
     }
 }

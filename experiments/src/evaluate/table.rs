@@ -50,7 +50,7 @@ impl Table {
         header.extend(reference.map(|name| format!("{label} vs {name}")));
         header.extend(metrics.iter().map(|metric| metric.label.to_string()));
         let rows = results
-            .policies()
+            .shown()
             .map(|(name, summary)| {
                 let mut row = vec![results.label(name)];
                 row.extend(reference.map(|reference| ratio_cell(name, reference, summary)));
@@ -86,6 +86,7 @@ impl Table {
                 format!("{label} vs {name}: geometric mean of paired ratios, 95 % bootstrap interval; {side} 1 is better")
             });
         }
+        notes.extend(results.left_out());
         Table { header, rows, notes }
     }
 

@@ -138,3 +138,20 @@ fn a_full_site_gets_a_policy_that_passes_the_tests_of_the_verdict_and_an_idle_on
     let (found, said) = decided(folder.path(), &list(800, 0.3));
     assert_eq!(found.verdict.decision, Decision::NothingToWin, "{said}");
 }
+
+#[test]
+fn where_nothing_goes_on_no_command_names_nothing_to_play() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut list = list(300, 0.05);
+    for job in &mut list.jobs {
+        job.num_gpus = 1;
+        job.observed.as_mut().unwrap().start = job.submit;
+    }
+    let (found, said) = decided(folder.path(), &list);
+    assert_eq!(found.judged.rows.len(), 1, "{said}");
+    let page = std::fs::read_to_string(folder.path().join("run/report.html")).unwrap();
+    for text in [&said, &page] {
+        assert!(!text.contains("--under --") && !text.contains("--under  "), "{text}");
+    }
+    assert!(said.contains("nothing goes on beside easy"), "{said}");
+}

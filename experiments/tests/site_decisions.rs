@@ -26,14 +26,14 @@ fn unit(rng: &mut impl Rng) -> f64 {
 
 /// Jobs of three accounts, whose usual run times are of 20 min, 1 h and 4 h; Poisson arrivals that make the offered load.
 fn drawn(num_jobs: usize, load: f64) -> Vec<(Asked, u16)> {
-    let mut rng = Seed(11).stream("synthetic site of a test", 0);
+    let mut rng = Seed(14).stream("synthetic site of a test", 0);
     let limits_s = [0.5, 1.0, 2.0, 4.0, 8.0, 24.0, 72.0, 288.0].map(|hours| hours * HOUR_S);
     let mut jobs: Vec<(Asked, u16)> = (0..num_jobs)
         .map(|_| {
             let account = rng.random_range(0..3_u16);
             let usual_s = [1200.0, HOUR_S, 4.0 * HOUR_S][usize::from(account)];
-            // Four draws of a flat distribution: near enough to a normal one, with a deviation of 1.7 in the logarithm.
-            let spread: f64 = (0..4).map(|_| unit(&mut rng) - 0.5).sum::<f64>() * 3.0;
+            // Four draws of a flat distribution: near enough to a normal one, with a deviation of 2.3 in the logarithm.
+            let spread: f64 = (0..4).map(|_| unit(&mut rng) - 0.5).sum::<f64>() * 4.0;
             let run_s = (usual_s * exp(spread)).clamp(60.0, 72.0 * HOUR_S).round();
             let num_gpus = [1, 1, 1, 1, 2, 2, 4, 4, 8, 16][rng.random_range(0..10_usize)];
             let asked_s = run_s * (1.1 + 2.9 * unit(&mut rng));

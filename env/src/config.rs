@@ -41,6 +41,9 @@ pub enum WorkloadConfig {
         /// Offered load of the whole list, 0.01 to 10: its times are stretched to it. None = its own.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         load: Option<f64>,
+        /// Whether a window begins with the jobs before it that have not ended ([`Workload::slice_with_running`]).
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        keep_running: bool,
     },
     /// One of these for every episode, drawn by its seed with equal chances: several loads, sizes of cluster, kinds of jobs
     /// or hardware. What a cluster can do and what a scheduler is told is the same for all. One that is listed twice comes
@@ -66,12 +69,14 @@ impl WorkloadConfig {
                 num_jobs: own_jobs,
                 split,
                 load: own_load,
+                keep_running,
             } => WorkloadConfig::File {
                 path,
                 options,
                 num_jobs: num_jobs.unwrap_or(own_jobs),
                 split,
                 load: load.or(own_load),
+                keep_running,
             },
         }
     }
@@ -89,6 +94,16 @@ impl WorkloadConfig {
             }
         }
         self
+    }
+
+    /// Whether episodes are windows of a list, or of a mixture with one.
+    #[must_use]
+    pub fn is_list(&self) -> bool {
+        match self {
+            WorkloadConfig::Generate(_) => false,
+            WorkloadConfig::File { .. } => true,
+            WorkloadConfig::Mixture(parts) => parts.iter().any(WorkloadConfig::is_list),
+        }
     }
 
     /// Whether it has a list that is split.
@@ -251,6 +266,7 @@ impl Source {
                 num_jobs,
                 split,
                 load,
+                ..
             } => Source::of_list(import(path, options)?.0, *num_jobs, *split, *load),
         }
     }
@@ -323,11 +339,22 @@ impl Source {
                 let part = self.part(seed).unwrap_or(0);
                 sources[part].draw(&parts[part], seed)
             }
-            (Kind::File(all), WorkloadConfig::File { num_jobs, split, .. }) => {
+            (
+                Kind::File(all),
+                WorkloadConfig::File {
+                    num_jobs,
+                    split,
+                    keep_running,
+                    ..
+                },
+            ) => {
                 let of = split.map_or(0..all.jobs.len(), |split| split.range(&all.jobs));
                 let last = of.end.saturating_sub(*num_jobs).max(of.start);
                 let start = seed.stream("window", 0).random_range(of.start..=last);
-                Ok(all.slice(start, *num_jobs))
+                Ok(match keep_running {
+                    true => all.slice_with_running(start, *num_jobs),
+                    false => all.slice(start, *num_jobs),
+                })
             }
             (_, WorkloadConfig::Generate(generator)) => Ok(generate(generator, seed.child("workload", 0))?),
             (_, WorkloadConfig::File { .. } | WorkloadConfig::Mixture(_)) => {
@@ -396,6 +423,7 @@ mod tests {
             num_jobs,
             split,
             load,
+            keep_running: false,
         };
         let whole = WorkloadConfig::Mixture(vec![of_jobs(10), file(20, None, None)]);
         let expected = WorkloadConfig::Mixture(vec![of_jobs(30), file(30, None, None)]);

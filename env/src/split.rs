@@ -155,6 +155,7 @@ mod tests {
                 num_jobs,
                 split: Some(Split::Train),
                 load: None,
+                keep_running: false,
             },
             ..EnvConfig::default()
         }

@@ -4,4 +4,5 @@
 
 mod reference;
 mod schedules;
+mod site_decisions;
 mod wide_gangs;

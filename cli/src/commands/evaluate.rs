@@ -5,6 +5,8 @@ use pleach_experiments::door::PolicySpec;
 use pleach_experiments::error::Error;
 use pleach_experiments::evaluate::ablation::ablations;
 use pleach_experiments::evaluate::evaluation::Evaluation;
+use pleach_experiments::WorkloadSource;
+use pleach_experiments::evaluate::idle::idle_runs;
 use pleach_experiments::evaluate::table::Table;
 use pleach_experiments::report::Report;
 use pleach_experiments::run_folder::RunFolder;
@@ -57,6 +59,12 @@ pub fn run(args: &EvaluateArgs, context: &mut Context<'_>) -> Result<(), Error> 
     let table = Table::compare(&results, &evaluation.columns());
     if !quiet {
         context.say(&table.to_terminal())?;
+        let source = &settings.workload;
+        let is_list = source.workload.iter().any(|name| WorkloadSource::is_file(name));
+        let is_part = source.window_days.is_some() || source.num_jobs.is_some();
+        if let Some(idle) = idle_runs(results.runs(), is_list).filter(|_| is_part || !is_list) {
+            context.say(&idle)?;
+        }
     }
     let without = match args.ablate {
         true => Some(ablations(&evaluation, &instances, &results, &bars(quiet))?),

@@ -6,6 +6,8 @@ use crate::commands::Context;
 use crate::flags::TournamentArgs;
 use crate::progress::bars;
 use pleach_experiments::error::Error;
+use pleach_experiments::WorkloadSource;
+use pleach_experiments::evaluate::idle::idle;
 use pleach_experiments::evaluate::instances::seeds;
 use pleach_experiments::evaluate::run::{Grants, Runner};
 use pleach_experiments::run_folder::atomic_file;
@@ -34,6 +36,10 @@ pub fn run(args: &TournamentArgs, context: &mut Context<'_>) -> Result<(), Error
             // What the importer mended is the same under every condition.
             if number == 0 && !args.report.quiet() {
                 notes.iter().try_for_each(|note| context.say(note))?;
+            }
+            let is_list = source.workload.iter().any(|name| WorkloadSource::is_file(name));
+            if let Some(idle) = idle(&instances, &sim, is_list)?.filter(|_| !args.report.quiet()) {
+                context.say(&format!("{name}: {idle}"))?;
             }
             let num_jobs = instances
                 .iter()

@@ -4,13 +4,14 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use pleach_agents::{Device, Learner};
-use pleach_env::{EnvConfig, Expression, RewardConfig};
+use pleach_env::{EnvConfig, Expression, RewardConfig, Split};
 
 use crate::commands::Context;
 use crate::commands::stop::Listening;
 use crate::flags::TrainArgs;
 use crate::progress::bars;
 use pleach_experiments::error::Error;
+use pleach_experiments::evaluate::idle::idle_env;
 use pleach_experiments::evaluate::workload_source::{env_of, resize};
 use pleach_experiments::progress::Stopped;
 use pleach_experiments::progress::Watcher;
@@ -58,6 +59,11 @@ pub fn run(args: &TrainArgs, context: &mut Context<'_>) -> Result<(), Error> {
         if let Some(before) = extended_from {
             context.say(&extension(&settings, before))?;
         }
+    }
+    if !args.run.quiet()
+        && let Some(idle) = idle_env(&settings.env.in_split(Split::Train), seed)?
+    {
+        context.say(&idle)?;
     }
     let validation = Validation::by(&settings.objective, &settings.env, seed, settings.num_validation)?;
     let trained = with_bar(&settings, &validation, seed, &folder, args.run.quiet(), context)?;

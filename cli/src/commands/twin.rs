@@ -7,7 +7,7 @@ use pleach_experiments::error::Error;
 use pleach_experiments::evaluate::instances::seeds;
 use pleach_experiments::evaluate::sim_config::DAY_S;
 use pleach_experiments::twin::{
-    Fit, FitInput, Span, Twin, Under, UnderInput, believed, fit, heuristics_beside, sections, under,
+    Fit, FitInput, Span, Twin, Under, UnderInput, believed, candidates_beside, fit, sections, under,
     under_table,
 };
 use serde::Serialize;
@@ -134,12 +134,16 @@ fn others(
     names: &[String],
     (workload, sim, site): (&Workload, &SimConfig, &PolicySpec),
 ) -> Result<Under, Error> {
-    let others = match names {
-        [all] if all == "all" => heuristics_beside(workload, sim, site)?,
-        names => DOOR.open_all(names)?,
+    let named: Vec<String> = names.iter().filter(|name| *name != "all").cloned().collect();
+    let mut others = match named.len() == names.len() {
+        true => Vec::new(),
+        false => candidates_beside(workload, sim, site)?,
     };
-    for policy in &others {
-        policy.check(sim.capabilities)?;
+    if !named.is_empty() {
+        for policy in DOOR.open_all(&named)? {
+            policy.check(sim.capabilities)?;
+            policy.join(&mut others);
+        }
     }
     let since_s = args.since_day.unwrap_or(0.0) * DAY_S;
     let input = UnderInput {

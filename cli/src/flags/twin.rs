@@ -36,7 +36,7 @@ pub struct TwinArgs {
     #[arg(long, help_heading = "Scheduling")]
     pub fit: bool,
     /// Print what these policies would have made of the same jobs, as ratios with intervals over days or weeks: names, files or
-    /// LABEL=PATH, with commas; all for all heuristics
+    /// LABEL=PATH, with commas; all for all heuristics and dealers
     #[arg(long, value_name = "NAME|PATH", value_delimiter = ',', action = ArgAction::Append)]
     pub under: Vec<String>,
     /// With --under: compare jobs that came on this day of the list or later, from 0; the list is played from its beginning

@@ -7,7 +7,7 @@ use std::path::Path;
 use super::{files, pleach, succeed, text};
 
 #[allow(dead_code)] // Its `main`.
-#[path = "../../../env/examples/synthetic_site.rs"]
+#[path = "../../../env/examples/synthetic_site/main.rs"]
 pub(super) mod synthetic_site;
 
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/tutorials/operator.md");

@@ -16,7 +16,7 @@ pub struct Decided {
     pub parts: Parts,
     /// The twin.
     pub twin: TwinStep,
-    /// All heuristics on the part in which is chosen.
+    /// All candidates on the part in which is chosen.
     pub compared: Under,
     /// What was chosen, on the part that judges.
     pub judged: Under,

@@ -11,6 +11,7 @@ use pleach_env::{SimConfig, Source};
 
 use super::Parts;
 use super::found::TwinStep;
+use super::verdict::Choice;
 use super::site::{ARTEFACT_BYTES_MAX, Say, Site, TREE, flags_of, step};
 use crate::distill::search::{SearchInput, search_tree, state_file};
 use crate::door::{DOOR, PolicySpec};
@@ -86,6 +87,11 @@ impl<'a> Ground<'a> {
         )
     }
 
+    fn compare_command(&self) -> String {
+        let (all, parts) = (self.site.all_candidates(), self.parts);
+        self.under_command(Some(parts.choose_days), parts.learn_days, &all)
+    }
+
     fn tree_file(&self) -> PathBuf {
         self.site.file("tree.json")
     }
@@ -94,12 +100,12 @@ impl<'a> Ground<'a> {
     pub(super) fn commands(&self, strongest: &str, has_tree: bool) -> Vec<String> {
         let mut all = vec![
             self.site.import_command(),
-            self.under_command(Some(self.parts.choose_days), self.parts.learn_days, "all"),
+            self.compare_command(),
         ];
         if has_tree {
             all.push(self.search_command());
         }
-        all.push(self.judge_command(strongest, has_tree));
+        all.extend(self.judge_command(strongest, has_tree));
         all
     }
 
@@ -117,11 +123,10 @@ impl<'a> Ground<'a> {
 
     pub(super) fn compared(&self, say: Say<'_>) -> Result<Under, Error> {
         let parts = self.parts;
-        let command = self.under_command(Some(parts.choose_days), parts.learn_days, "all");
-        say(&step(4, "heuristics", &command))?;
+        say(&step(4, "candidates", &self.compare_command()))?;
         let before = parts.before_judging(self.workload);
         let found = self.site.kept("compare.json", || {
-            let others = twin::heuristics_beside(&before, &self.sim, &self.policy)?;
+            let others = self.site.candidates(&before, &self.sim, &self.policy)?;
             self.under(&before, parts.learn_days, &others)
         })?;
         say(twin::under_table(&found).to_terminal().trim_end())?;
@@ -160,7 +165,7 @@ impl<'a> Ground<'a> {
             _ if !is_believed && !search.without_twin => {
                 "nothing is learned from a list whose twin is not believable (search.without_twin)"
             }
-            Some(Trust::NoQueue) => "nobody waits",
+            Some(Trust::NoQueue) => "no job waits",
             _ => "",
         };
         if !reason.is_empty() {
@@ -219,10 +224,14 @@ impl<'a> Ground<'a> {
         })
     }
 
-    /// Whether the tree is ahead of the strongest heuristic where is chosen.
-    pub(super) fn chosen(&self, tree: &PolicySpec, strongest: &str, say: Say<'_>) -> Result<bool, Error> {
-        let parts = self.parts;
-        let others = format!("{TREE}={},{strongest}", self.tree_file().display());
+    /// Whether the tree goes on beside what was chosen.
+    pub(super) fn chosen(&self, tree: &PolicySpec, choice: &Choice, say: Say<'_>) -> Result<bool, Error> {
+        let (parts, strongest) = (self.parts, choice.policy.as_str());
+        let others = format!(
+            "{TREE}={},{}",
+            self.tree_file().display(),
+            self.site.place_of(strongest)
+        );
         let command = self.under_command(Some(parts.choose_days), parts.learn_days, &others);
         say(&step(6, "which goes on", &command))?;
         let before = parts.before_judging(self.workload);
@@ -231,36 +240,42 @@ impl<'a> Ground<'a> {
             others.extend(self.strongest(strongest)?);
             self.under(&before, parts.learn_days, &others)
         })?;
+        let goes_on = choice.gives_way(&found, TREE);
         let jct = |name: &str| found.row(name).map_or(f64::INFINITY, |row| row.avg_jct_s);
         let ratio = jct(TREE) / jct(strongest);
-        let is_ahead = ratio < 1.0;
-        say(&match is_ahead {
-            true => format!("the tree is at {ratio:.3} of {strongest} where is chosen and goes on"),
-            false => format!(
+        say(&match (goes_on, ratio < 1.0) {
+            (true, _) => format!("the tree is at {ratio:.3} of {strongest} where is chosen and goes on"),
+            (false, true) => format!(
+                "the tree is at {ratio:.3} of {strongest} where is chosen, but worse than {} in p99, slowdown or fairness",
+                self.policy.name()
+            ),
+            (false, false) => format!(
                 "nothing was learned; {strongest} is {:.1} % ahead where is chosen",
                 100.0 * (ratio - 1.0)
             ),
         })?;
-        Ok(is_ahead)
+        Ok(goes_on)
     }
 
-    /// The strongest heuristic, where it is not the site's own policy.
+    /// The candidate that was chosen, where it is not the site's own policy.
     fn strongest(&self, name: &str) -> Result<Option<PolicySpec>, Error> {
         if name == self.policy.name() {
             return Ok(None);
         }
-        Ok(Some(DOOR.open_one(name)?))
+        Ok(Some(DOOR.open_one(&self.site.place_of(name))?))
     }
 
-    fn judge_command(&self, strongest: &str, has_tree: bool) -> String {
+    /// The command that judges; none where nothing goes on.
+    fn judge_command(&self, strongest: &str, has_tree: bool) -> Option<String> {
         let mut others = Vec::new();
         if has_tree {
             others.push(format!("{TREE}={}", self.tree_file().display()));
         }
         if strongest != self.policy.name() {
-            others.push(strongest.to_owned());
+            others.push(self.site.place_of(strongest));
         }
-        self.under_command(None, self.parts.choose_days, &others.join(","))
+        let since = self.parts.choose_days;
+        (!others.is_empty()).then(|| self.under_command(None, since, &others.join(",")))
     }
 
     pub(super) fn judged(
@@ -269,11 +284,9 @@ impl<'a> Ground<'a> {
         strongest: &str,
         say: Say<'_>,
     ) -> Result<Under, Error> {
-        say(&step(
-            7,
-            "the judge",
-            &self.judge_command(strongest, tree.is_some()),
-        ))?;
+        let nothing = || format!("nothing goes on beside {}", self.policy.name());
+        let command = self.judge_command(strongest, tree.is_some());
+        say(&step(7, "the judge", &command.unwrap_or_else(nothing)))?;
         let found = self.site.kept("judge.json", || {
             let mut others: Vec<PolicySpec> = tree.cloned().into_iter().collect();
             others.extend(self.strongest(strongest)?);
@@ -283,13 +296,20 @@ impl<'a> Ground<'a> {
         Ok(found)
     }
 
-    /// Where the tree and the heuristic part, on the days in which was chosen.
+    /// Where the tree and another policy part, on the days in which was chosen: what was chosen where that answers decision by
+    /// decision, else the site's policy.
     pub(super) fn explained(&self, strongest: &str, say: Say<'_>) -> Result<String, Error> {
         let (site, parts) = (self.site, self.parts);
+        let place = site.place_of(strongest);
+        let rival = match DOOR.open_one(&place)?.is_planner() {
+            true if self.policy.is_planner() => return Ok(String::new()),
+            true => self.policy.name().to_owned(),
+            false => place,
+        };
         let list = site.file("list.csv");
         let days = ((parts.choose_days - parts.learn_days) * 10.0).round() / 10.0;
         let command = format!(
-            "pleach explain {} --against {strongest} --workload {} --from-day {} --days {days}{}",
+            "pleach explain {} --against {rival} --workload {} --from-day {} --days {days}{}",
             self.tree_file().display(),
             list.display(),
             parts.learn_days,
@@ -308,7 +328,7 @@ impl<'a> Ground<'a> {
                 scheduling: self.scheduling.clone(),
                 seed: site.config.seed,
             };
-            let question = Question::Against(strongest.to_owned());
+            let question = Question::Against(rival);
             let answer = explain(&config, &question, &mut |_| {})?;
             atomic_file::write(&path, answer.to_string().as_bytes())?;
         }

@@ -17,6 +17,7 @@ use crate::evaluate::cluster_flag::cluster_of;
 use crate::evaluate::table::Table;
 use crate::run_folder::atomic_file;
 use crate::twin::{self, FitInput, Twin};
+use crate::workload_report::load::by_type;
 use crate::workload_report::{Inspection, tables};
 
 impl Site<'_> {
@@ -120,8 +121,16 @@ impl Site<'_> {
                 .map(|section| (section.heading, section.table));
             Ok(sections.collect::<Vec<_>>())
         })?;
+        let of_types: Vec<String> = by_type(workload)
+            .iter()
+            .map(|of| format!("{} {:.2}", of.name, of.offered.unwrap_or(f64::INFINITY)))
+            .collect();
+        let of_types = match of_types.is_empty() {
+            true => String::new(),
+            false => format!(" ({})", of_types.join(", ")),
+        };
         say(&format!(
-            "{} nodes, {} GPUs, offered load {:.2}",
+            "{} nodes, {} GPUs, offered load {:.2}{of_types}",
             workload
                 .cluster
                 .node_groups

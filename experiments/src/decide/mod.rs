@@ -1,13 +1,14 @@
 //! From a site's files to a decision: import, describe, twin, compare, search, judge, explain, one page that ends in *deploy*, *do not
 //! deploy* or *nothing to win here*.
 //!
-//! The time of the list is cut in three parts that do not overlap: trees are searched for in the first, whether a tree or a
-//! heuristic goes on is chosen in the second, and what goes on is judged once in the third. Each step leaves an artefact in the
+//! The time of the list is cut in three parts that do not overlap: trees are searched for in the first, which candidate goes on
+//! is chosen in the second by the tests of the verdict, and what goes on is judged once in the third. Each step leaves an artefact in the
 //! run's folder and names the command that does the same alone; a run that is begun again goes on behind the last artefact.
 //!
 //! # What is deliberately not here
 //! Training of networks (`pleach train`), and deploying: what is written is for a shadow first.
 
+mod candidates;
 mod config;
 mod found;
 mod ground;
@@ -25,4 +26,4 @@ pub use parts::Parts;
 pub use run::decide;
 pub use shadow::scheduler_config;
 pub use site::Site;
-pub use verdict::{Decision, Evidence, Verdict, verdict};
+pub use verdict::{Choice, Decision, Evidence, Verdict, verdict};

@@ -65,7 +65,7 @@ pub(super) fn render(decided: &Decided, told: &Told<'_>) -> String {
     let compared = html_table(&under_table(&decided.compared));
     section(
         &mut body,
-        "Heuristics on the days in which was chosen",
+        "Candidates on the days in which was chosen",
         Some(compared),
     );
     section(&mut body, "The tree", told.tree.as_deref().map(preformatted));

@@ -5,10 +5,11 @@ use super::ground::Ground;
 use super::page::{self, Told};
 use super::shadow::scheduler_config;
 use super::site::{Say, Site, TREE};
-use super::verdict::{Evidence, Verdict, verdict};
+use super::verdict::{Choice, Evidence, Verdict, verdict};
 use crate::door::PolicySpec;
 use crate::error::Error;
 use crate::run_folder::atomic_file;
+use crate::twin::Under;
 
 /// All steps.
 ///
@@ -20,29 +21,27 @@ pub fn decide(site: &Site<'_>, say: Say<'_>) -> Result<Decided, Error> {
     let twin = site.twin(&workload, say)?;
     let ground = Ground::of(site, &workload, parts, &twin)?;
     let compared = ground.compared(say)?;
-    let strongest = compared
-        .best()
-        .filter(|best| best.avg_jct_s < compared.rows[0].avg_jct_s);
-    let strongest = strongest.map_or(&twin.policy, |row| &row.policy).clone();
+    let choice = Choice::of(&compared);
+    say(&in_words(&choice, &compared))?;
     let searched = ground.searched(say)?;
     let learned = match &searched {
-        Some(tree) => ground.chosen(tree, &strongest, say)?,
+        Some(tree) => ground.chosen(tree, &choice, say)?,
         None => false,
     };
     let tree = searched.filter(|_| learned);
-    let judged = ground.judged(tree.as_ref(), &strongest, say)?;
+    let judged = ground.judged(tree.as_ref(), &choice.policy, say)?;
     let found = verdict(&Evidence {
         trust: twin.trust,
         judged: &judged,
-        strongest: &strongest,
+        choice: &choice,
         learned: tree.as_ref().map(PolicySpec::name),
     });
     let explained = match &tree {
-        Some(_) => ground.explained(&strongest, say)?,
+        Some(_) => ground.explained(&choice.policy, say)?,
         None => String::new(),
     };
     let shadow = shadow(site, &found);
-    let commands = ground.commands(&strongest, tree.is_some());
+    let commands = ground.commands(&choice.policy, tree.is_some());
     let decided = Decided {
         verdict: found,
         parts,
@@ -73,11 +72,27 @@ pub fn decide(site: &Site<'_>, say: Say<'_>) -> Result<Decided, Error> {
     Ok(decided)
 }
 
+/// Which candidate goes on, in a line.
+fn in_words(choice: &Choice, compared: &Under) -> String {
+    let site = &compared.rows[0].policy;
+    let name = &choice.policy;
+    match choice.against.as_slice() {
+        [] if name == site => format!("no candidate is ahead of {site}"),
+        [] => format!(
+            "{name} goes on: of those that are no worse in p99, slowdown and fairness it has the least completion time"
+        ),
+        against => format!(
+            "none that is ahead passes; {name} is furthest ahead, and will not be deployed: {}",
+            against.join(", ")
+        ),
+    }
+}
+
 /// How the shadow of what is to be deployed begins.
 fn shadow(site: &Site<'_>, verdict: &Verdict) -> Option<String> {
     let policy = match verdict.policy.as_deref()? {
         TREE => site.file("tree.json").display().to_string(),
-        name => name.to_owned(),
+        name => site.deployed(name),
     };
     Some(format!(
         "pleach-scheduler --config {} --state-dir shadow run --policy {policy} --shadow",

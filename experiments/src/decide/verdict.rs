@@ -1,6 +1,7 @@
 //! The rules by which a run ends in *deploy*, *do not deploy* or *nothing to win here*. They stand in docs/import.md too.
 //!
-//! *Ours*, and conservative: who deploys what does not help has lost more than who waits another month.
+//! *Ours*, and conservative: to deploy what does not help costs more than to wait another month. The same tests choose the candidate
+//! that goes on ([`Choice`]) and judge it on later days.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,7 +16,7 @@ const ROUGH_HIGH_MAX: f64 = 0.9;
 const WORSE_MAX: f64 = 0.02;
 /// Parts of the judging part on which an interval must rest.
 const PARTS_MIN: usize = 10;
-/// Mean wait over mean completion time below which nobody waits.
+/// Observed mean wait over mean completion time below which there is no queue.
 const WAIT_MIN: f64 = 0.01;
 
 /// What is to be done.
@@ -54,6 +55,57 @@ impl Verdict {
     }
 }
 
+/// The candidate that goes on from the part in which is chosen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Choice {
+    /// Its name; the site's policy where no candidate is ahead of it.
+    pub policy: String,
+    /// What speaks against it there; nothing where one passed the tests.
+    pub against: Vec<String>,
+}
+
+impl Choice {
+    /// Of the candidates that are ahead of the site's policy, the first row, and no worse in p99, slowdown and fairness, the
+    /// one with the least mean completion time. Where none passes, the one that is furthest ahead, with what speaks
+    /// against it.
+    #[must_use]
+    pub fn of(compared: &Under) -> Choice {
+        let site = &compared.rows[0];
+        let ahead = compared.rows[1..]
+            .iter()
+            .filter(|row| row.avg_jct_s < site.avg_jct_s);
+        let judged = ahead.map(|row| (row, worse(row, site)));
+        let best = judged.min_by(|a, b| {
+            let fails = a.1.is_empty().cmp(&b.1.is_empty()).reverse();
+            fails.then(a.0.avg_jct_s.total_cmp(&b.0.avg_jct_s))
+        });
+        match best {
+            Some((row, against)) => Choice {
+                policy: row.policy.clone(),
+                against,
+            },
+            None => Choice {
+                policy: site.policy.clone(),
+                against: Vec::new(),
+            },
+        }
+    }
+
+    /// Whether a tree goes on beside it: where it passes the tests, and is ahead of what was chosen, or of the site's policy
+    /// where that did not pass.
+    #[must_use]
+    pub fn gives_way(&self, compared: &Under, tree: &str) -> bool {
+        let site = &compared.rows[0];
+        let rival = match self.against.is_empty() {
+            true => compared.row(&self.policy).unwrap_or(site),
+            false => site,
+        };
+        compared
+            .row(tree)
+            .is_some_and(|row| row.avg_jct_s < rival.avg_jct_s && worse(row, site).is_empty())
+    }
+}
+
 /// What the rules look at.
 #[derive(Clone, Copy, Debug)]
 pub struct Evidence<'a> {
@@ -61,26 +113,17 @@ pub struct Evidence<'a> {
     pub trust: Option<Trust>,
     /// The part that judges, the site's policy first.
     pub judged: &'a Under,
-    /// The heuristic that was strongest where was chosen.
-    pub strongest: &'a str,
-    /// The tree, where it was ahead of that there.
+    /// The candidate that went on.
+    pub choice: &'a Choice,
+    /// The tree, where it went on too.
     pub learned: Option<&'a str>,
 }
 
-/// Decides.
+/// Decides. Whether the simulation can be believed comes before all that it says.
 #[must_use]
 pub fn verdict(evidence: &Evidence<'_>) -> Verdict {
-    let rows = &evidence.judged.rows;
+    let (rows, choice) = (&evidence.judged.rows, evidence.choice);
     let site = &rows[0];
-    if evidence.trust == Some(Trust::NoQueue) || site.avg_wait_s < WAIT_MIN * site.avg_jct_s {
-        return told(
-            Decision::NothingToWin,
-            vec![format!(
-                "nobody waits: {:.1} % of the mean completion time is waiting",
-                100.0 * site.avg_wait_s / site.avg_jct_s.max(1e-9)
-            )],
-        );
-    }
     match evidence.trust {
         None => {
             return refused(
@@ -90,6 +133,18 @@ pub fn verdict(evidence: &Evidence<'_>) -> Verdict {
         Some(Trust::No) => return refused("the twin is not believable"),
         Some(Trust::Close | Trust::Roughly | Trust::NoQueue) => {}
     }
+    // Where it is not known of these days what jobs waited, the believed simulation stands in.
+    let wait_s = evidence.judged.observed_wait_s.unwrap_or(site.avg_wait_s);
+    let part = wait_s / (wait_s + site.avg_jct_s - site.avg_wait_s).max(1e-9);
+    if evidence.trust == Some(Trust::NoQueue) || part < WAIT_MIN {
+        return told(
+            Decision::NothingToWin,
+            vec![format!(
+                "no job waits: {:.1} % of the mean completion time is waiting",
+                100.0 * part
+            )],
+        );
+    }
     let num_parts = site.jct_parts_s.len();
     if num_parts < PARTS_MIN {
         return refused(&format!(
@@ -98,21 +153,17 @@ pub fn verdict(evidence: &Evidence<'_>) -> Verdict {
     }
     let is_rough = evidence.trust == Some(Trust::Roughly);
     let mut against = Vec::new();
-    let learned = evidence.learned.filter(|name| *name != evidence.strongest);
-    for name in learned.into_iter().chain([evidence.strongest]) {
+    let learned = evidence.learned.filter(|name| *name != choice.policy);
+    for name in learned.into_iter().chain([choice.policy.as_str()]) {
         let Some(row) = evidence.judged.row(name).filter(|row| row.policy != site.policy) else {
             continue;
         };
         let mut reasons = objections(row, site, is_rough);
-        if Some(name) == learned && evidence.strongest != site.policy {
-            let ratio = evidence.judged.between(name, evidence.strongest);
-            if ratio.is_none_or(|ratio| ratio.high.is_none_or(|high| high >= 1.0)) {
-                reasons.push(format!(
-                    "it is not surely ahead of {}{}",
-                    evidence.strongest,
-                    shown(ratio)
-                ));
-            }
+        if Some(name) == learned {
+            reasons.extend(not_ahead(evidence, name));
+        } else {
+            let before = choice.against.iter();
+            reasons.extend(before.map(|reason| format!("where was chosen {reason}")));
         }
         if reasons.is_empty() {
             let mut reasons = vec![format!(
@@ -143,6 +194,17 @@ pub fn verdict(evidence: &Evidence<'_>) -> Verdict {
     told(Decision::DoNotDeploy, against)
 }
 
+/// That a tree is not surely ahead of what was chosen beside it, where that could be deployed.
+fn not_ahead(evidence: &Evidence<'_>, name: &str) -> Option<String> {
+    let (rival, site) = (&evidence.choice.policy, &evidence.judged.rows[0].policy);
+    if rival == site || !evidence.choice.against.is_empty() {
+        return None;
+    }
+    let ratio = evidence.judged.between(name, rival);
+    let is_ahead = ratio.is_some_and(|ratio| ratio.high.is_some_and(|high| high < 1.0));
+    (!is_ahead).then(|| format!("it is not surely ahead of {rival}{}", shown(ratio)))
+}
+
 /// What speaks against a policy in place of the site's.
 fn objections(row: &UnderRow, site: &UnderRow, is_rough: bool) -> Vec<String> {
     let mut found = Vec::new();
@@ -162,6 +224,13 @@ fn objections(row: &UnderRow, site: &UnderRow, is_rough: bool) -> Vec<String> {
             shown(ratio)
         )),
     }
+    found.extend(worse(row, site));
+    found
+}
+
+/// In what a policy is worse than the site's though the mean be better: the tail, short jobs, fairness.
+fn worse(row: &UnderRow, site: &UnderRow) -> Vec<String> {
+    let mut found = Vec::new();
     for (what, own, of_site) in [
         ("p99 JCT", row.p99_jct_s, site.p99_jct_s),
         ("slowdown", row.avg_slowdown, site.avg_slowdown),
@@ -229,8 +298,8 @@ mod tests {
         }
     }
 
-    fn decided(trust: Option<Trust>, rows: Vec<UnderRow>, learned: bool) -> Verdict {
-        let judged = Under {
+    fn under(rows: Vec<UnderRow>) -> Under {
+        Under {
             span: Span {
                 since_s: 0.0,
                 part_days: 1.0,
@@ -238,13 +307,86 @@ mod tests {
             num_jobs: 100,
             observed_wait_s: None,
             rows,
-        };
+        }
+    }
+
+    fn decided(trust: Option<Trust>, rows: Vec<UnderRow>, learned: bool) -> Verdict {
         verdict(&Evidence {
             trust,
-            judged: &judged,
-            strongest: "sjf",
+            judged: &under(rows),
+            choice: &Choice {
+                policy: "sjf".into(),
+                against: Vec::new(),
+            },
             learned: learned.then_some("tree"),
         })
+    }
+
+    #[test]
+    fn the_best_candidate_that_passes_the_tests_of_the_verdict_goes_on() {
+        let unfair = || UnderRow {
+            fairness: 0.6,
+            ..row("sjf", 0.35, 0.1)
+        };
+        let (near, best) = (row("fifo-skip", 0.9, 0.1), row("gpu-time-reserve", 0.4, 0.1));
+        let choice = |rows: Vec<UnderRow>| {
+            let site = vec![row("easy", 1.0, 0.0)];
+            Choice::of(&under(site.into_iter().chain(rows).collect()))
+        };
+        let found = choice(vec![near, unfair(), best]);
+        assert_eq!((found.policy.as_str(), found.against.len()), ("gpu-time-reserve", 0));
+        // Where none passes, the one that is furthest ahead is judged, and not deployed whatever the judge finds.
+        let late = UnderRow {
+            p99_jct_s: 6000.0,
+            ..row("fifo-skip", 0.5, 0.1)
+        };
+        let found = choice(vec![late, unfair()]);
+        assert_eq!(found.policy, "sjf");
+        assert_eq!(found.against, ["fairness falls from 0.900 to 0.600"]);
+        let judged = under(vec![row("easy", 1.0, 0.0), row("sjf", 0.5, 0.1)]);
+        let refused = verdict(&Evidence {
+            trust: Some(Trust::Close),
+            judged: &judged,
+            choice: &found,
+            learned: None,
+        });
+        let words = "do not deploy: sjf: where was chosen fairness falls";
+        assert!(refused.line().starts_with(words), "{}", refused.line());
+        // A tree that passes goes on beside it, and need not be ahead of what cannot be deployed.
+        let with_tree = |part: f64| under(vec![row("easy", 1.0, 0.0), unfair(), row("tree", part, 0.1)]);
+        assert!(found.gives_way(&with_tree(0.8), "tree") && !found.gives_way(&with_tree(1.1), "tree"));
+        // None is ahead of the site's own.
+        assert_eq!(choice(vec![row("sjf", 1.1, 0.1)]).policy, "easy");
+    }
+
+    #[test]
+    fn a_twin_that_is_not_believed_never_says_that_no_job_waits_and_observed_waits_decide_it() {
+        let idle = || {
+            let mut rows = vec![row("easy", 1.0, 0.0), row("sjf", 0.99, 0.0)];
+            rows[0].avg_wait_s = 1.0;
+            rows
+        };
+        for trust in [None, Some(Trust::No)] {
+            let found = decided(trust, idle(), false);
+            assert_eq!(found.decision, Decision::DoNotDeploy, "{}", found.line());
+        }
+        // A tenth of the time that was observed is waiting, whatever is simulated; and the other way round.
+        let seen = |wait_s: f64, rows: Vec<UnderRow>| {
+            let judged = Under {
+                observed_wait_s: Some(wait_s),
+                ..under(rows)
+            };
+            let choice = Choice::of(&judged);
+            verdict(&Evidence {
+                trust: Some(Trust::Roughly),
+                judged: &judged,
+                choice: &choice,
+                learned: None,
+            })
+        };
+        assert!(!seen(111.0, idle()).line().contains("waits"));
+        let found = seen(1.0, vec![row("easy", 1.0, 0.0), row("sjf", 0.5, 0.1)]);
+        assert!(found.line().contains("no job waits: 0.2 %"), "{}", found.line());
     }
 
     #[test]
@@ -292,7 +434,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_deployed_on_a_twin_that_nobody_believes_or_on_few_days() {
+    fn nothing_is_deployed_on_a_twin_that_is_not_believable_or_on_few_days() {
         let rows = || vec![row("easy", 1.0, 0.0), row("sjf", 0.5, 0.1)];
         for (trust, words) in [(None, "not known"), (Some(Trust::No), "not believable")] {
             let found = decided(trust, rows(), false);
@@ -308,11 +450,11 @@ mod tests {
     }
 
     #[test]
-    fn where_nobody_waits_or_nothing_is_better_there_is_nothing_to_win() {
+    fn where_no_job_waits_or_nothing_is_better_there_is_nothing_to_win() {
         let mut idle = vec![row("easy", 1.0, 0.0), row("sjf", 0.9, 0.0)];
         idle[0].avg_wait_s = 5.0;
         let found = decided(Some(Trust::Close), idle, false);
-        assert!(found.decision == Decision::NothingToWin && found.line().contains("nobody waits"));
+        assert!(found.decision == Decision::NothingToWin && found.line().contains("no job waits"));
         let level = vec![row("easy", 1.0, 0.0), row("sjf", 0.99, 0.1)];
         let found = decided(Some(Trust::Close), level, false);
         assert!(found.decision == Decision::NothingToWin && found.line().contains("0.990"));

@@ -94,6 +94,11 @@ impl WorkloadSource {
 
     /// Cuts a list into windows of equal length; windows without jobs are left out.
     fn windows(&self, whole: Workload) -> Result<Vec<Workload>, Error> {
+        if self.keep_running && self.window_days.is_none() {
+            let hint = "Add --window-days, or leave it out.";
+            let allowed = "windows of a list: a whole list has no jobs before it";
+            return Err(Error::config("keep_running", true, allowed, hint));
+        }
         let (Some(days), Some(first), Some(last)) = (self.window_days, whole.jobs.first(), whole.jobs.last())
         else {
             return Ok(vec![whole]);
@@ -113,7 +118,11 @@ impl WorkloadSource {
         }
         let edge_s = |number: usize| first_s + number as f64 * length_s;
         let cut = |number: usize| {
-            let mut window = whole.window(edge_s(number), edge_s(number + 1));
+            let (from_s, to_s) = (edge_s(number), edge_s(number + 1));
+            let mut window = whole.window(from_s, to_s);
+            if self.keep_running && !window.jobs.is_empty() {
+                window = whole.window_with_running(from_s, to_s);
+            }
             window.name = format!("{}#{number}", whole.name);
             window
         };
@@ -252,6 +261,24 @@ mod tests {
         );
         let fewest = days(0.0101).windows(list_of(&[0.0, 8_640_000.0])).unwrap();
         assert_eq!(fewest.len(), 2);
+    }
+
+    #[test]
+    fn windows_may_begin_with_what_still_runs_and_a_whole_list_may_not() {
+        let mut list = list_of(&[0.0, 50_000.0, 90_000.0]);
+        list.jobs[1].run_time_s = 86_400.0;
+        let source = |window_days| WorkloadSource {
+            window_days,
+            keep_running: true,
+            ..WorkloadSource::default()
+        };
+        let windows = source(Some(1.0)).windows(list.clone()).unwrap();
+        // At the end of the first day 50,000 s of the second job are left.
+        let second: Vec<f64> = windows[1].jobs.iter().map(|job| job.submit.as_secs_f64()).collect();
+        assert_eq!((windows[0].jobs.len(), second.as_slice()), (2, &[0.0, 3600.0][..]));
+        assert!((windows[1].jobs[0].run_time_s - 50_000.0).abs() < 1e-6);
+        let refused = source(None).windows(list).unwrap_err().to_string();
+        assert!(refused.contains("keep_running"), "{refused}");
     }
 
     #[test]

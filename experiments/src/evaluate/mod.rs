@@ -5,6 +5,7 @@ pub mod cluster_flag;
 pub mod estimate_source;
 pub mod evaluation;
 pub mod flag_values;
+pub mod idle;
 pub mod instances;
 pub mod metric;
 #[cfg(test)]

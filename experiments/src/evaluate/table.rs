@@ -50,7 +50,7 @@ impl Table {
         header.extend(reference.map(|name| format!("{label} vs {name}")));
         header.extend(metrics.iter().map(|metric| metric.label.to_string()));
         let rows = results
-            .policies()
+            .shown()
             .map(|(name, summary)| {
                 let mut row = vec![results.label(name)];
                 row.extend(reference.map(|reference| ratio_cell(name, reference, summary)));
@@ -86,6 +86,7 @@ impl Table {
                 format!("{label} vs {name}: geometric mean of paired ratios, 95 % bootstrap interval; {side} 1 is better")
             });
         }
+        notes.extend(results.left_out());
         Table { header, rows, notes }
     }
 
@@ -122,7 +123,7 @@ impl Table {
             lines.extend([line(&self.header, &columns), rules.join("  ")]);
             lines.extend(self.rows.iter().map(|row| line(row, &columns)));
         }
-        lines.extend(self.notes.iter().flat_map(|note| folded(&plain(note))));
+        lines.extend(self.notes.iter().flat_map(|note| folded(&plain_note(note))));
         lines.join("\n") + "\n"
     }
 
@@ -155,7 +156,7 @@ impl Table {
         lines.extend(self.rows.iter().map(line));
         for note in &self.notes {
             lines.push(String::new());
-            lines.push(plain(note).replace(BEST, "bold:"));
+            lines.push(plain_note(note).replace(BEST, "bold:"));
         }
         lines.join("\n") + "\n"
     }
@@ -289,6 +290,11 @@ fn plain(text: &str) -> String {
     }
 }
 
+/// A line under the table: as long as it is, with each word as [`plain`] has it.
+fn plain_note(text: &str) -> String {
+    text.split(' ').map(plain).collect::<Vec<_>>().join(" ")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -410,6 +416,25 @@ mod tests {
         let text = table.to_terminal();
         assert!(!text.contains('\u{1b}'));
         assert!(text.lines().all(|line| line.chars().count() < 300));
+    }
+
+    #[test]
+    fn rows_that_decided_alike_are_one_and_a_line_names_them_all() {
+        let mut runs = vec![run("first", "w", 0, 2.0), run("own", "w", 0, 1.0)];
+        runs.extend((0..40).map(|number| run(&format!("policy-{number}"), "w", 0, 2.0)));
+        let table = |reference| {
+            let results = Results::new("evaluate", runs.clone(), Some(reference)).unwrap();
+            Table::compare(&results, &["avg_jct_s"])
+        };
+        let text = table("first").to_terminal();
+        assert_eq!(text.lines().filter(|line| line.contains("2.0 s")).count(), 1, "{text}");
+        let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(words.contains("decided alike: policy-0 as first,"), "{text}");
+        assert!(words.contains("policy-39 as first"), "{text}");
+        // The reference keeps its row.
+        let rows = table("policy-7").rows;
+        let names: Vec<&str> = rows.iter().map(|row| row[0].as_str()).collect();
+        assert_eq!(names, ["own", "policy-7"]);
     }
 
     #[test]

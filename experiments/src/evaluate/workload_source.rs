@@ -24,6 +24,8 @@ use crate::evaluate::sim_config::{DAY_S, SchedulingConfig};
 
 /// What is played where nobody says what.
 pub(crate) const DEFAULT_WORKLOAD: &str = "Pleach/Philly-v0";
+/// What becomes of a list of which windows are drawn.
+const LEARNED_FROM: &str = "learned from";
 /// Where jobs come from, once the name is known to be a preset, an environment or a file.
 #[derive(Clone, Debug)]
 pub(crate) enum Source<'a> {
@@ -58,6 +60,11 @@ pub struct WorkloadSource {
     /// come in more pairs
     #[arg(long, value_name = "DAYS", value_parser = flag_values::positive)]
     pub window_days: Option<f64>,
+    /// Begin windows of a list with the jobs before them that still ran or waited, with what is left of their work: for evaluate
+    /// those of --window-days, for train, distill and index all [default: windows begin in an empty cluster]
+    #[arg(long)]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub keep_running: bool,
     /// Make walls of a trace's virtual clusters: each keeps to its own GPUs [default: one shared cluster]
     #[arg(long)]
     pub virtual_clusters: bool,
@@ -200,6 +207,10 @@ impl WorkloadSource {
             .or_else(|| days("days", self.days))
             .or_else(|| days("window_days", self.window_days))
             .or_else(|| {
+                let running = ("keep_running", "true".to_string());
+                self.keep_running.then_some(running)
+            })
+            .or_else(|| {
                 let walls = ("virtual_clusters", "true".to_string());
                 self.virtual_clusters.then_some(walls)
             })
@@ -215,6 +226,10 @@ impl WorkloadSource {
             let allowed = format!("none here: one workload is {done}");
             let hint = "Give --from-day and --days.";
             return Err(Error::config("window_days", days, allowed, hint));
+        }
+        if self.keep_running && done != LEARNED_FROM {
+            let allowed = format!("none here: a whole list is {done}, and no job comes before it");
+            return Err(Error::config("keep_running", true, allowed, "Leave it out."));
         }
         match self.workload.as_slice() {
             [name] => Ok(name),
@@ -332,7 +347,7 @@ impl WorkloadSource {
         if self.workload.len() > 1 {
             return self.env_of_several(scheduling);
         }
-        let name = self.only("learned from")?;
+        let name = self.only(LEARNED_FROM)?;
         scheduling.check()?;
         if let Some(split) = self.split {
             let allowed =
@@ -379,6 +394,7 @@ impl WorkloadSource {
                     num_jobs,
                     split,
                     load,
+                    keep_running: self.keep_running,
                 }
             }
         };

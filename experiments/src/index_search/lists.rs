@@ -70,7 +70,10 @@ impl Lists {
         let of = split.range(&workload.jobs);
         let last = of.end - num_jobs as usize;
         let start = seed.stream("window", 0).random_range(of.start..=last);
-        let mut window = workload.slice(start, num_jobs as usize);
+        let mut window = match self.source.keep_running {
+            true => workload.slice_with_running(start, num_jobs as usize),
+            false => workload.slice(start, num_jobs as usize),
+        };
         if let Some(load) = load {
             window = window.scaled_load(load / window.offered_load())?;
         }

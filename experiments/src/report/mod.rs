@@ -21,7 +21,7 @@ pub use page::Report;
 /// The policies that plots show, with their looks.
 pub(crate) fn looks(results: &Results) -> Vec<(usize, &str)> {
     let names: Vec<&str> = results
-        .policies()
+        .shown()
         .take(SERIES_MAX)
         .map(|(name, _)| name)
         .collect();

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::error::Error;
 use crate::evaluate::metric::{METRICS, show_plain};
-use crate::evaluate::results::Results;
+use crate::evaluate::results::{Results, folded};
 use crate::evaluate::run::TimedRun;
 use crate::evaluate::table::{Table, absent};
 
@@ -84,7 +84,15 @@ pub fn table(standings: &[Standing]) -> Table {
     let mut header = vec!["policy".to_string(), "JCT vs best".to_string()];
     header.extend(columns.iter().map(|metric| metric.label.to_string()));
     header.push("ms/plan".into());
-    let rows = standings.iter().map(|standing| {
+    let first = |standing: &Standing| {
+        let same = |other: &&Standing| other.metrics == standing.metrics;
+        let first = standings.iter().find(same);
+        first.map_or("", |first| first.policy.as_str())
+    };
+    let alike = standings.iter().filter(|row| first(row) != row.policy);
+    let alike = folded(alike.map(|row| format!("{} as {}", row.policy, first(row))));
+    let shown = standings.iter().filter(|row| first(row) == row.policy);
+    let rows = shown.map(|standing| {
         let ratio = standing
             .ratio_to_best
             .map_or_else(String::new, |ratio| match (ratio.low, ratio.high) {
@@ -110,9 +118,11 @@ pub fn table(standings: &[Standing]) -> Table {
     Table {
         header,
         rows: rows.collect(),
-        notes: vec![
+        notes: std::iter::once(
             "JCT vs best: geometric mean of paired ratios of average JCT, 95 % bootstrap interval; ms/plan depends on the machine"
                 .into(),
-        ],
+        )
+        .chain(alike)
+        .collect(),
     }
 }

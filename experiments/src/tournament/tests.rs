@@ -49,4 +49,14 @@ fn everyone_meets_the_same_jobs_with_what_it_asks_for_and_the_best_stands_first(
     assert_eq!(standings[0].ratio_to_best.unwrap().mean, 1.0);
     assert!(standings.iter().all(|row| row.metrics["avg_jct_gap"] >= 0.0));
     assert!(standings.iter().all(|row| row.plan_ms >= 1.0));
+    // A rival that decided the same is named under the table, and has no row.
+    let twin = Standing {
+        policy: "copy".into(),
+        ..standings[0].clone()
+    };
+    let both = [&standings[..], &[twin]].concat();
+    let shown = table(&both);
+    assert_eq!(shown.rows.len(), 4);
+    let note = format!("copy as {}", standings[0].policy);
+    assert!(shown.notes[1].ends_with(&note), "{:?}", shown.notes);
 }

@@ -204,6 +204,7 @@ mod tests {
                 num_jobs: 10,
                 split: None,
                 load: None,
+                keep_running: false,
             },
             ..EnvConfig::default()
         };

@@ -132,14 +132,7 @@ fn a_list_under_another_policy_has_the_waits_that_are_worked_by_hand() {
         all.between("sjf", "fifo").unwrap().mean,
         (207.0 + 210.0) / (297.0 + 210.0),
     );
-    assert_eq!(
-        (
-            all.num_jobs,
-            all.observed_wait_s,
-            all.best().unwrap().policy.as_str()
-        ),
-        (3, None, "sjf")
-    );
+    assert_eq!((all.num_jobs, all.observed_wait_s), (3, None));
     // Of jobs that came later alone, with the queue that was there before them.
     near(compare(2.0).rows[1].wait.unwrap().mean, 98.0 / 198.0);
 }

@@ -26,7 +26,7 @@ use crate::workload_report::sizes::{BUCKETS, bucket};
 
 pub use fit::{FIT_PART, Fit, FitInput, believed, doubt, doubt_of, fit};
 pub use tables::{sections, under_table};
-pub use under::{Span, Under, UnderInput, UnderRow, heuristics_beside, under};
+pub use under::{Span, Under, UnderInput, UnderRow, candidates_beside, under};
 
 const WEEK_S: f64 = 7.0 * 86_400.0;
 /// Weeks that are shown.
@@ -178,7 +178,7 @@ impl Twin {
                 "not believable: another policy (--policy), or the site does something that is not simulated (priorities, \
                  limits, reservations, jobs without GPUs, another cluster); learn nothing from it before that is mended"
             }
-            Trust::NoQueue => "nobody waits: no policy can win anything here",
+            Trust::NoQueue => "no job waits: no policy can win anything here",
         };
         format!("{told}. {words}")
     }

@@ -2,6 +2,7 @@
 
 use super::{Twin, Under, UnderRow, WaitFigures};
 use crate::evaluate::metric::show_seconds;
+use crate::evaluate::results::folded;
 use crate::evaluate::stats::Ratio;
 use crate::evaluate::table::Table;
 
@@ -85,9 +86,7 @@ pub fn under_table(under: &Under) -> Table {
             .map_or("", |first| first.policy.as_str())
     };
     let alike = under.rows.iter().filter(|row| first(row) != row.policy);
-    let alike: Vec<String> = alike
-        .map(|row| format!("{} as {}", row.policy, first(row)))
-        .collect();
+    let alike = folded(alike.map(|row| format!("{} as {}", row.policy, first(row))));
     let shown = under
         .rows
         .iter()
@@ -120,11 +119,7 @@ pub fn under_table(under: &Under) -> Table {
                 .into(),
         ],
     };
-    if !alike.is_empty() {
-        table
-            .notes
-            .push(format!("not shown, for they decided alike: {}", alike.join(", ")));
-    }
+    table.notes.extend(alike);
     table
 }
 

@@ -103,13 +103,6 @@ impl Under {
         self.rows.iter().find(|row| row.policy == policy)
     }
 
-    /// Of the others, the one with the lowest mean completion time.
-    #[must_use]
-    pub fn best(&self) -> Option<&UnderRow> {
-        let others = self.rows.iter().skip(1);
-        others.min_by(|a, b| a.avg_jct_s.total_cmp(&b.avg_jct_s))
-    }
-
     /// Mean completion time of one over that of another, part by part.
     #[must_use]
     pub fn between(&self, policy: &str, reference: &str) -> Option<Ratio> {
@@ -191,21 +184,25 @@ pub fn under(input: &UnderInput<'_>, watcher: &Watcher) -> Result<Under, Error> 
     })
 }
 
-/// All heuristics beside the site's policy; those that decide as another one does here, and those that may not be, are left out.
+/// All heuristics and dealers beside the site's policy; those that decide as another one does here, and those that may not be, are
+/// left out.
 ///
 /// # Errors
 /// Not in practice.
-pub fn heuristics_beside(
+pub fn candidates_beside(
     workload: &Workload,
     sim: &SimConfig,
     site: &PolicySpec,
 ) -> Result<Vec<PolicySpec>, Error> {
-    let all = DOOR.open_all(&[])?;
+    let mut all = DOOR.open_all(&[])?;
     let instance = [Instance {
         workload: workload.clone(),
         seed: sim.seed,
     }];
     let same = stand_ins(&all, &instance, sim);
+    for dealer in pleach_baselines::dealing::ENTRIES {
+        all.push(DOOR.open_one(dealer.info.name)?);
+    }
     let fits = |policy: &PolicySpec| {
         policy.name() != site.name()
             && !same.contains_key(policy.name())

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use pleach_env::workload::Workload;
+use pleach_env::workload::{Workload, num_gpus_by_type};
 use pleach_scheduler::Time;
 use serde::Serialize;
 
@@ -45,12 +45,25 @@ pub struct Unconstrained {
     pub series: Vec<(f64, f64)>,
 }
 
+/// What is asked of a GPU type.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct TypeLoad {
+    /// Its name.
+    pub name: String,
+    /// Its GPUs.
+    pub num_gpus: u32,
+    /// Its part of the load ([`Workload::offered_load_by_type`]).
+    pub offered: Option<f64>,
+}
+
 /// The load of a workload.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Load {
     /// Work over capacity between the first and the last submission.
     pub offered: Option<f64>,
-    /// GPUs, each counted at the mean speed of the jobs on its type.
+    /// The same of each GPU type; empty where there is one.
+    pub by_type: Vec<TypeLoad>,
+    /// GPUs, each counted at the mean speed on its type of the jobs that may use it.
     pub capacity_gpus: f64,
     /// (number of the day from time zero, work submitted that day over the capacity of a day).
     pub per_day: Vec<(usize, f64)>,
@@ -102,6 +115,7 @@ impl Load {
         Load {
             offered: Some(workload.offered_load())
                 .filter(|load| load.is_finite() && !workload.jobs.is_empty()),
+            by_type: by_type(workload),
             capacity_gpus,
             per_day: per_day.collect(),
             num_jobs_with_user: workload.jobs.iter().filter(|job| job.user.is_some()).count(),
@@ -113,6 +127,21 @@ impl Load {
             unconstrained: Unconstrained::of(workload, capacity_gpus),
         }
     }
+}
+
+/// What is asked of each GPU type; nothing of the only one.
+#[must_use]
+pub fn by_type(workload: &Workload) -> Vec<TypeLoad> {
+    let kinds = workload.cluster.gpu_types.iter();
+    let num_gpus = num_gpus_by_type(&workload.cluster);
+    let loads = workload.offered_load_by_type();
+    let all = kinds.zip(num_gpus).zip(loads).map(|((kind, num_gpus), load)| TypeLoad {
+        name: kind.name.clone(),
+        num_gpus,
+        offered: Some(load).filter(|load| load.is_finite()),
+    });
+    let all: Vec<TypeLoad> = all.filter(|of| of.num_gpus > 0).collect();
+    if all.len() < 2 { Vec::new() } else { all }
 }
 
 fn tenant_loads(

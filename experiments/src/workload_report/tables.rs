@@ -6,7 +6,7 @@ mod run;
 use super::Inspection;
 use super::arrivals::Arrivals;
 use super::cluster::ClusterFigures;
-use super::load::{Load, TenantLoad};
+use super::load::{Load, TenantLoad, TypeLoad};
 use super::outcomes::OutcomeRow;
 use super::sizes::{BUCKETS, Sizes};
 use super::spread::{Concentration, Summary};
@@ -292,8 +292,10 @@ fn load(load: &Load) -> Table {
     if load.tenants.iter().all(|tenant| tenant.num_jobs == 0) {
         return Table::default();
     }
-    let mut rows = vec![
-        ("offered load, first to last submission", plain(load.offered)),
+    let types: Vec<(String, String)> = load.by_type.iter().map(of_type).collect();
+    let mut rows = vec![("offered load, first to last submission", plain(load.offered))];
+    rows.extend(types.iter().map(|(name, of)| (name.as_str(), of.clone())));
+    rows.extend([
         (
             "submitted by day: min, p50, p90, max",
             [days.min, days.at(50), days.at(90), days.max]
@@ -310,7 +312,7 @@ fn load(load: &Load) -> Table {
             "GPUs held if none waited: too many, % of the time",
             percent(unconstrained.above_capacity),
         ),
-    ];
+    ]);
     let mut notes =
         vec!["load 1 = all GPUs busy all the time; Gini 0 = all the same, 1 = one has all".to_string()];
     rows.push((
@@ -331,6 +333,11 @@ fn load(load: &Load) -> Table {
         notes,
         ..key_values(rows)
     }
+}
+
+fn of_type(kind: &TypeLoad) -> (String, String) {
+    let name = format!("offered load of {} ({} GPUs)", kind.name, kind.num_gpus);
+    (name, plain(kind.offered))
 }
 
 fn tenants(load: &Load) -> Table {

@@ -2,7 +2,9 @@
 
 use pleach_env::workload::{JobSpec, Outcome, Workload};
 use pleach_env::{SimConfig, simulate};
-use pleach_scheduler::cluster_spec::{ClusterSpec, LocalityFactors, ModelClass, Resources, TenantSpec};
+use pleach_scheduler::cluster_spec::{
+    ClusterSpec, GpuTypeSpec, LocalityFactors, ModelClass, NodeGroup, Resources, TenantSpec,
+};
 use pleach_scheduler::{Time, heuristics};
 
 use super::simulated::Simulated;
@@ -192,6 +194,35 @@ fn load_and_outcomes_of_five_jobs() {
         ("failed", Some(0.2), Some(10_800.0 / 41_000.0))
     );
     assert_eq!(failed.by_bucket, [Some(0.0), Some(1.0 / 3.0), Some(0.0), None]);
+}
+
+#[test]
+fn the_offered_load_stands_for_each_gpu_type_where_there_are_several() {
+    let rows = |table: &str| {
+        let mut site = by_hand();
+        if table == "two" {
+            site.cluster.gpu_types.push(GpuTypeSpec {
+                name: "fast".into(),
+                ..site.cluster.gpu_types[0].clone()
+            });
+            site.cluster.node_groups.push(NodeGroup {
+                gpu_type: "fast".into(),
+                ..site.cluster.node_groups[0].clone()
+            });
+            site.classes[0].speed = vec![1.0, 0.0];
+        }
+        let all = tables::sections(&Inspection::of(&site));
+        let rows = all.into_iter().flat_map(|section| section.table.rows);
+        let loads = rows.filter(|row| row[0].starts_with("offered load"));
+        loads.map(|row| row.join(": ")).collect::<Vec<_>>()
+    };
+    assert_eq!(rows("one"), ["offered load, first to last submission: 0.702"]);
+    let of_two = [
+        "offered load, first to last submission: 0.702",
+        "offered load of GPU (8 GPUs): 0.702",
+        "offered load of fast (8 GPUs): 0",
+    ];
+    assert_eq!(rows("two"), of_two);
 }
 
 #[test]

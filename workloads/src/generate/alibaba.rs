@@ -33,8 +33,7 @@ pub struct AlibabaConfig {
     pub num_nodes: u32,
     /// Nodes in each rack, 1 or more.
     pub nodes_per_rack: u32,
-    /// Work over capacity between the first and the last arrival, 0.001 to 100. A GPU counts at the part of the work that its type
-    /// can do, so 3.7 keeps 0.86 of all GPUs busy.
+    /// Work over capacity between the first and the last arrival, 0.001 to 100; 0.86 is the published rate.
     pub load: f64,
     /// Largest gang; larger ones are drawn again. The cluster's size where absent.
     pub gang_max: Option<u32>,
@@ -56,7 +55,7 @@ impl Default for AlibabaConfig {
             num_jobs: 1000,
             num_nodes: 854,
             nodes_per_rack: 32,
-            load: 3.7,
+            load: 0.86,
             gang_max: None,
             run_time_s_max: 15_897_600.0,
             daily_profile: true,

@@ -9,7 +9,8 @@ use super::mix::{Mix, Run};
 use super::{limits, span_for, unit};
 use crate::error::Error;
 use crate::seed::Seed;
-use crate::{JobSpec, Workload, num_gpus_by_type};
+use crate::select::capacity_gpus;
+use crate::{JobSpec, Workload};
 
 /// Everything that is settled before jobs are drawn.
 pub(super) struct Plan<'a> {
@@ -88,22 +89,6 @@ fn job(plan: &Plan<'_>, mix: &Mix, run: &Run, member: usize, position: usize, su
         resources: kind.resources,
         observed: None,
     }
-}
-
-/// GPUs of the cluster, each counted at the mean speed of the classes on its type, weighted by their `work`.
-fn capacity_gpus(cluster: &ClusterSpec, classes: &[ModelClass], work: &[f64]) -> f64 {
-    let total: f64 = work.iter().sum();
-    let by_type = num_gpus_by_type(cluster).into_iter().enumerate();
-    by_type
-        .map(|(kind, num_gpus)| {
-            let weighted: f64 = classes
-                .iter()
-                .zip(work)
-                .map(|(class, work)| class.speed[kind] * work)
-                .sum();
-            f64::from(num_gpus) * (weighted / total)
-        })
-        .sum()
 }
 
 /// One time per job, run by run, not yet sorted.

@@ -139,8 +139,10 @@ mod tests {
             assert_eq!(first, generate(&config, Seed(5)).unwrap());
             assert_ne!(first, generate(&config, Seed(6)).unwrap());
             assert_eq!(first.jobs.len(), 300);
+            // Three classes of Gavel's cannot run on K80, and its lists are laid by the mean over all classes.
+            let near = if name.starts_with("gavel") { 5e-3 } else { 1e-3 };
             assert!(
-                (first.offered_load() - 0.85).abs() < 1e-3,
+                (first.offered_load() - 0.85).abs() < near,
                 "{name} {}",
                 first.offered_load()
             );

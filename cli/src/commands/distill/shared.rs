@@ -4,6 +4,7 @@ use pleach_distill::DistillConfig;
 use pleach_env::{EnvConfig, Split};
 use pleach_experiments::door::{DOOR, PolicySpec, TREE_FILE};
 use pleach_experiments::error::Error;
+use pleach_experiments::evaluate::idle::idle_env;
 use pleach_experiments::evaluate::instances::{episodes, seeds};
 use pleach_experiments::evaluate::results::Results;
 use pleach_experiments::evaluate::run::Runner;
@@ -111,6 +112,11 @@ impl<'a> Setup<'a> {
             && let Some(doubt) = doubt_of(&self.env, &Watcher::nobody())?
         {
             context.say(&doubt)?;
+        }
+        if !self.quiet
+            && let Some(idle) = idle_env(&self.env, self.seed)?
+        {
+            context.say(&idle)?;
         }
         Ok(folder)
     }

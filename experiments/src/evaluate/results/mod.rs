@@ -43,6 +43,9 @@ pub struct Results {
     /// By policy: whose decisions its own are, and why; see [`crate::evaluate::stand_in`].
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     stand_ins: BTreeMap<String, String>,
+    /// By policy: the one that it decided alike with in every run.
+    #[serde(skip)]
+    alike: BTreeMap<String, String>,
     #[serde(skip)]
     reference: Option<String>,
     #[serde(skip)]
@@ -53,6 +56,35 @@ pub struct Results {
     runs: Vec<PolicyRun>,
     #[serde(skip)]
     is_drawn: bool,
+}
+
+/// The line under a table whose rows of policies that decided alike are folded, `sjf-share as sjf` and so on; none without any.
+#[must_use]
+pub fn folded(rows: impl Iterator<Item = String>) -> Option<String> {
+    let rows: Vec<String> = rows.collect();
+    (!rows.is_empty()).then(|| format!("not shown, for they decided alike: {}", rows.join(", ")))
+}
+
+/// By policy: the first one, the reference before all, whose runs are the same in every job.
+fn alike<'a>(
+    order: &[String],
+    reference: Option<&str>,
+    of: impl Fn(&str) -> Vec<&'a PolicyRun>,
+) -> BTreeMap<String, String> {
+    let mut firsts: Vec<(&str, Vec<&PolicyRun>)> = reference.map(|name| (name, of(name))).into_iter().collect();
+    let mut found = BTreeMap::new();
+    for name in order.iter().filter(|name| reference != Some(name.as_str())) {
+        let own = of(name);
+        let is_same = |(_, runs): &&(&str, Vec<&PolicyRun>)| {
+            let mut pairs = runs.iter().zip(&own);
+            pairs.all(|(one, other)| one.metrics == other.metrics && one.jct_s == other.jct_s)
+        };
+        match firsts.iter().find(is_same) {
+            Some((first, _)) => drop(found.insert(name.clone(), (*first).to_owned())),
+            None => firsts.push((name, own)),
+        }
+    }
+    found
 }
 
 impl Results {
@@ -126,11 +158,13 @@ impl Results {
                 )
             })
             .collect();
+        let alike = alike(&order, reference, of);
         let lower_bounds = order.iter().find_map(|name| mean_bounds(&of(name)));
         let workloads: BTreeSet<&str> = common.iter().map(|pair| pair.0).collect();
         let seeds: BTreeSet<u64> = common.iter().map(|pair| pair.1).collect();
         Ok(Results {
             stand_ins: BTreeMap::new(),
+            alike,
             schema: SCHEMA,
             command: command.to_string(),
             workloads: workloads.into_iter().map(str::to_string).collect(),
@@ -169,6 +203,25 @@ impl Results {
     pub fn label(&self, policy: &str) -> String {
         let other = self.stand_in(policy);
         other.map_or_else(|| policy.to_string(), |other| format!("{policy} ({other})"))
+    }
+
+    /// Policies of which tables and plots have a row: of those that decided alike in every run the reference, or else the
+    /// first.
+    pub fn shown(&self) -> impl Iterator<Item = (&str, &Summary)> {
+        self.policies().filter(|(name, _)| !self.alike.contains_key(*name))
+    }
+
+    /// Which rows are left out for that, in a line; none where none is.
+    #[must_use]
+    pub fn left_out(&self) -> Option<String> {
+        let all = self.order.iter().filter_map(|name| {
+            let other = self.alike.get(name)?;
+            Some(match self.stand_in(name).and_then(|said| said.split_once(": ")) {
+                Some((other, missing)) => format!("{name} {other} ({missing})"),
+                None => format!("{name} as {other}"),
+            })
+        });
+        folded(all)
     }
 
     /// Whether more seeds would give other runs.

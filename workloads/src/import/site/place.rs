@@ -63,7 +63,7 @@ impl Placing {
                 cluster
             }
             (None, None) => {
-                let (mut cluster, note) = seen::cluster(jobs, types);
+                let (mut cluster, note) = seen::cluster(jobs, types)?;
                 rename(&mut cluster, mapping);
                 notes.push(note);
                 cluster

@@ -7,6 +7,7 @@ use pleach_tables::slurm::expand;
 
 use super::merge::SiteJob;
 use crate::cluster::assume;
+use crate::error::Error;
 
 /// Most mentions of nodes that are counted; those behind are not looked at. *Ours*: some minutes of work.
 const MENTIONS_MAX: usize = 5_000_000;
@@ -14,6 +15,8 @@ const MENTIONS_MAX: usize = 5_000_000;
 const TYPE: &str = "GPU";
 /// Mean use of the cluster where no node is named. *Assumed*, as for published lists without a size.
 const LOAD: f64 = 0.7;
+/// Most GPUs of a node that is guessed from its jobs. *Assumed*: servers of today have 4 to 16.
+const GUESSED_GPUS_MAX: u32 = 16;
 
 /// A node as its jobs show it.
 #[derive(Default)]
@@ -24,7 +27,10 @@ struct SeenNode {
 }
 
 /// The cluster, and a note on where it comes from.
-pub(super) fn cluster(jobs: &[SiteJob], types: &[String]) -> (ClusterSpec, String) {
+///
+/// # Errors
+/// Nodes that would have more than [`GUESSED_GPUS_MAX`] GPUs.
+pub(super) fn cluster(jobs: &[SiteJob], types: &[String]) -> Result<(ClusterSpec, String), Error> {
     let mut nodes: BTreeMap<String, SeenNode> = BTreeMap::new();
     let mut num_mentions = 0;
     for job in jobs {
@@ -50,7 +56,7 @@ pub(super) fn cluster(jobs: &[SiteJob], types: &[String]) -> (ClusterSpec, Strin
         }
     }
     if nodes.is_empty() {
-        return sized(jobs, types);
+        return Ok(sized(jobs, types));
     }
     let mut num_by_size: BTreeMap<(Option<u16>, u32), u32> = BTreeMap::new();
     for node in nodes.values_mut() {
@@ -70,6 +76,17 @@ pub(super) fn cluster(jobs: &[SiteJob], types: &[String]) -> (ClusterSpec, Strin
             .node_groups
             .push(group(count, gpus_per_node, name_of(of_type, types)));
     }
+    if cluster
+        .node_groups
+        .iter()
+        .any(|group| group.gpus_per_node > GUESSED_GPUS_MAX)
+    {
+        let allowed = format!("guessed nodes of at most {GUESSED_GPUS_MAX} GPUs");
+        let hint = "The most GPUs in use at once on a node say so, which wide jobs or a wrong column may have caused. Give the \
+                    list of nodes (scontrol show node -o > nodes.txt; --nodes nodes.txt, or nodes in site.toml) or the \
+                    cluster (--cluster 12x8:A100).";
+        return Err(crate::config("nodes", words(&cluster), &allowed, hint));
+    }
     let assumed = assume(&mut cluster);
     let note = format!(
         "cluster: seen in the list, {}: nodes on which jobs ran, GPUs of a node by the most in use at once (assumed); give the \
@@ -77,7 +94,7 @@ pub(super) fn cluster(jobs: &[SiteJob], types: &[String]) -> (ClusterSpec, Strin
         words(&cluster),
         assumed.unwrap_or_default()
     );
-    (cluster, note)
+    Ok((cluster, note))
 }
 
 /// Nodes of 8 GPUs that hold the largest job and keep the mean use from the first submission to the last end at or below [`LOAD`].

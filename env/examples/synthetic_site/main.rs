@@ -1,19 +1,19 @@
-//! A site that does not exist: twelve nodes of eight GPUs of two types, driven for some weeks by EASY backfill with time limits, and
-//! what its `sacct` and `scontrol` would print, with the dirt that real ones have (docs/tutorials/operator.md).
+//! A site that does not exist: twelve nodes of eight GPUs of two types, driven for some weeks by EASY backfill with time limits (a
+//! batch system of its own, `easy.rs`), and what its `sacct` and `scontrol` would print, with the dirt that real ones have
+//! (docs/tutorials/operator.md).
 //!
 //! `cargo run --release -p pleach-env --example synthetic_site -- FOLDER [DAYS]` writes `sacct.txt` and `nodes.txt`.
 
 use std::fmt::Write as _;
 use std::path::Path;
 
-use pleach_env::batch_system::BatchSystem;
-use pleach_env::schedule::Segment;
-use pleach_env::workload::estimates::EstimateModel;
-use pleach_env::{JobSpec, Seed, SimConfig, Workload, simulate};
-use pleach_scheduler::cluster_spec::{ClusterSpec, GpuTypeSpec, NodeGroup, TenantSpec};
+use pleach_env::Seed;
 use pleach_scheduler::portable_math::{exp, ln};
-use pleach_scheduler::{ModelClass, Time, heuristics};
 use rand::{Rng, RngExt as _};
+
+mod easy;
+
+use easy::{Asked, Ran};
 
 /// Midnight of 1 March 2026, UTC, as the clock of the list.
 const HEADER: &str = "JobID|User|Account|Partition|QOS|Submit|Eligible|Start|End|Elapsed|Timelimit|State|ReqTRES|AllocTRES|NodeList\n";
@@ -47,38 +47,16 @@ fn between(rng: &mut impl Rng, low: f64, high: f64) -> f64 {
     low + (high - low) * rng.random_range(0.0..1.0)
 }
 
-/// The cluster: six nodes of each type.
-fn cluster() -> ClusterSpec {
-    let group = |name: &str| NodeGroup {
-        count: 6,
-        gpus_per_node: 8,
-        gpu_type: name.into(),
-        nodes_per_rack: 6,
-        ..NodeGroup::default()
-    };
-    ClusterSpec {
-        gpu_types: TYPES
-            .iter()
-            .map(|name| GpuTypeSpec {
-                name: (*name).into(),
-                memory_gib: 40.0,
-                mig: None,
-            })
-            .collect(),
-        node_groups: TYPES.iter().map(|name| group(name)).collect(),
-        tenants: ACCOUNTS
-            .iter()
-            .map(|name| TenantSpec {
-                name: (*name).into(),
-                quota_gpus: 32,
-            })
-            .collect(),
-        ..ClusterSpec::default()
-    }
+/// A job, and whose it is.
+struct Job {
+    asked: Asked,
+    user: u64,
+    /// Whether it is of the partition that has the nodes of the first type alone.
+    is_fast: bool,
 }
 
 /// Jobs of thirty users with habits, more of them by day than by night and at weekends.
-fn jobs(days: f64) -> Vec<JobSpec> {
+fn jobs(days: f64) -> Vec<Job> {
     let mut rng = Seed(7).stream("synthetic site", 0);
     let limits_s = [1.0, 2.0, 4.0, 8.0, 12.0, 24.0, 48.0, 96.0].map(|hours| hours * 3600.0);
     let mut jobs = Vec::new();
@@ -104,104 +82,58 @@ fn jobs(days: f64) -> Vec<JobSpec> {
             .into_iter()
             .find(|limit| *limit >= asked_s)
             .unwrap_or(limits_s[7]);
-        let mut job = JobSpec::new(
-            format!("{}", jobs.len() + 1),
-            Time::from_secs_f64(at_s.floor()),
+        let is_fast = rng.random_range(0..6_u32) == 0;
+        let asked = Asked {
+            submit_s: at_s.floor(),
             num_gpus,
             run_s,
-        );
-        job.estimate_s = Some(limit_s);
-        job.tenant = (user % 3) as u16;
-        job.class = u16::from(rng.random_range(0..6_u32) == 0);
-        job.user = Some(format!("user{user:02}"));
-        jobs.push(job);
+            limit_s,
+            pools: if is_fast { vec![0..6] } else { vec![0..6, 6..12] },
+        };
+        jobs.push(Job { asked, user, is_fast });
     }
     jobs
 }
 
 /// `a01,a02` of what a job held.
-fn nodes(segment: &Segment) -> Vec<String> {
-    let each = segment
-        .slices
-        .iter()
-        .flat_map(|slice| slice.node..slice.node + slice.num_nodes);
-    each.map(|node| format!("{}{:02}", &TYPES[node as usize / 6][..1], node % 6 + 1))
-        .collect()
+fn nodes(ran: &Ran) -> Vec<String> {
+    let name = |(node, _): &(usize, u32)| format!("{}{:02}", &TYPES[node / 6][..1], node % 6 + 1);
+    ran.held.iter().map(name).collect()
 }
 
 /// What `sacct -P -D` prints at the end of so many days, and `scontrol show node -o`.
 #[must_use]
 pub fn exports(days: f64) -> (String, String) {
-    let any = ModelClass {
-        speed: vec![1.0, 1.0],
-        ..ModelClass::default()
-    };
-    let fast = ModelClass {
-        name: "fast".into(),
-        speed: vec![1.0, 0.0],
-        ..ModelClass::default()
-    };
-    let workload = Workload {
-        name: "site".into(),
-        cluster: cluster(),
-        classes: vec![any, fast],
-        jobs: jobs(days),
-    };
-    let sim = SimConfig {
-        estimates: EstimateModel::UserLimit { default_s: DAY_S },
-        batch_system: Some(BatchSystem {
-            tick_s: 30.0,
-            start_delay_s: 5.0,
-            ..BatchSystem::default()
-        }),
-        record_segments: true,
-        ..SimConfig::default()
-    };
-    let mut policy = heuristics::by_name("easy").expect("it is a heuristic");
-    let result = simulate(&workload, &sim, policy.as_mut()).expect("the list can be played");
+    let jobs = jobs(days);
+    let asked: Vec<Asked> = jobs.iter().map(|job| job.asked.clone()).collect();
+    let all = easy::play(&asked, 12, 8, 30.0);
     let now_s = days * DAY_S;
     let mut out = HEADER.to_owned();
     let mut rng = Seed(7).stream("dirt", 0);
-    // A start that takes a moment is a segment of its own.
-    let whole = |segment: &&Segment| {
-        !result
-            .segments
-            .iter()
-            .any(|other| other.job == segment.job && other.from_s < segment.from_s)
-    };
-    for segment in result.segments.iter().filter(whole) {
-        let job = &workload.jobs[segment.job as usize];
-        let (submit_s, start_s, end_s) = (
-            job.submit.as_secs_f64(),
-            segment.from_s.floor(),
-            result.jobs[segment.job as usize].finish_s.floor(),
-        );
-        let names = nodes(segment);
-        let (of_type, account) = (
-            if names[0].starts_with('a') { 0 } else { 1 },
-            ACCOUNTS[usize::from(job.tenant)],
-        );
-        let partition = ["gpu", "fast"][usize::from(job.class)];
+    for (number, (job, ran)) in jobs.iter().zip(&all).enumerate() {
+        // From the decision to the start it takes a moment.
+        let start_s = ran.start_s + 5.0;
+        let end_s = start_s + job.asked.run_s;
+        let names = nodes(ran);
+        let (of_type, account) = (ran.held[0].0 / 6, ACCOUNTS[(job.user % 3) as usize]);
+        let partition = ["gpu", "fast"][usize::from(job.is_fast)];
         // Every tenth is a task of an array.
-        let number = 4000 + segment.job;
+        let number = 4000 + number;
         let id = if number % 10 == 0 {
             format!("{number}_7")
         } else {
             number.to_string()
         };
-        let at = clock(submit_s);
+        let at = clock(job.asked.submit_s);
         let asked = format!(
             "billing=8,cpu={},gres/gpu={},mem=64G,node={}",
-            4 * job.num_gpus,
-            job.num_gpus,
+            4 * job.asked.num_gpus,
+            job.asked.num_gpus,
             names.len()
         );
-        let had = format!("{asked},gres/gpu:{}={}", TYPES[of_type], job.num_gpus);
-        let limit = span(job.estimate_s.unwrap_or(DAY_S));
-        let head = format!(
-            "{}|{account}|{partition}|normal|{at}|{at}",
-            job.user.as_deref().unwrap_or("-")
-        );
+        let had = format!("{asked},gres/gpu:{}={}", TYPES[of_type], job.asked.num_gpus);
+        let limit = span(job.asked.limit_s);
+        let head = format!("user{:02}|{account}|{partition}|normal|{at}|{at}", job.user);
         let (state, ended, ran_s) = match rng.random_range(0..12_u32) {
             _ if start_s >= now_s => ("PENDING", "Unknown".into(), 0.0),
             _ if end_s >= now_s => ("RUNNING", "Unknown".into(), now_s - start_s),

@@ -1,0 +1,157 @@
+//! What `pleach run` says of sites whose lists a batch system apart from the simulator has driven.
+
+use std::path::Path;
+
+use pleach_env::workload::{JobSpec, Observed, Workload};
+use pleach_env::Seed;
+use pleach_experiments::decide::{Decided, Decision, SearchPart, Site, SiteConfig, decide};
+use pleach_experiments::progress::Watcher;
+use pleach_scheduler::cluster_spec::{ClusterSpec, TenantSpec};
+use pleach_scheduler::portable_math::{exp, ln};
+use pleach_scheduler::{ModelClass, Time};
+use rand::{Rng, RngExt as _};
+
+#[path = "../../env/examples/synthetic_site/easy.rs"]
+mod easy;
+
+use easy::Asked;
+
+const NODES: usize = 8;
+const GPUS: u32 = 8;
+const HOUR_S: f64 = 3600.0;
+
+fn unit(rng: &mut impl Rng) -> f64 {
+    rng.random_range(0.0..1.0)
+}
+
+/// Jobs of three accounts, whose usual run times are of 20 min, 1 h and 4 h; Poisson arrivals that make the offered load.
+fn drawn(num_jobs: usize, load: f64) -> Vec<(Asked, u16)> {
+    let mut rng = Seed(14).stream("synthetic site of a test", 0);
+    let limits_s = [0.5, 1.0, 2.0, 4.0, 8.0, 24.0, 72.0, 288.0].map(|hours| hours * HOUR_S);
+    let mut jobs: Vec<(Asked, u16)> = (0..num_jobs)
+        .map(|_| {
+            let account = rng.random_range(0..3_u16);
+            let usual_s = [1200.0, HOUR_S, 4.0 * HOUR_S][usize::from(account)];
+            // Four draws of a flat distribution: near enough to a normal one, with a deviation of 2.3 in the logarithm.
+            let spread: f64 = (0..4).map(|_| unit(&mut rng) - 0.5).sum::<f64>() * 4.0;
+            let run_s = (usual_s * exp(spread)).clamp(60.0, 72.0 * HOUR_S).round();
+            let num_gpus = [1, 1, 1, 1, 2, 2, 4, 4, 8, 16][rng.random_range(0..10_usize)];
+            let asked_s = run_s * (1.1 + 2.9 * unit(&mut rng));
+            let limit_s = limits_s.into_iter().find(|limit| *limit >= asked_s);
+            let asked = Asked {
+                submit_s: -ln(1.0 - unit(&mut rng)),
+                num_gpus,
+                run_s,
+                limit_s: limit_s.unwrap_or(limits_s[7]),
+                pools: vec![0..NODES],
+            };
+            (asked, account)
+        })
+        .collect();
+    let work: f64 = jobs.iter().map(|(job, _)| f64::from(job.num_gpus) * job.run_s).sum();
+    let span_s = work / (load * NODES as f64 * f64::from(GPUS));
+    let gaps: f64 = jobs.iter().map(|(job, _)| job.submit_s).sum();
+    let mut at_s = 0.0;
+    for (job, _) in &mut jobs {
+        at_s += job.submit_s * span_s / gaps;
+        job.submit_s = at_s.floor();
+    }
+    jobs
+}
+
+/// The list of such a site as it went.
+fn list(num_jobs: usize, load: f64) -> Workload {
+    let drawn = drawn(num_jobs, load);
+    let asked: Vec<Asked> = drawn.iter().map(|(job, _)| job.clone()).collect();
+    let ran = easy::play(&asked, NODES, GPUS, 30.0);
+    let at = Time::from_secs_f64;
+    let jobs = drawn.iter().zip(ran).enumerate().map(|(number, ((job, account), ran))| {
+        let mut spec = JobSpec::new(format!("{number}"), at(job.submit_s), job.num_gpus, job.run_s);
+        spec.estimate_s = Some(job.limit_s);
+        spec.tenant = *account;
+        spec.observed = Some(Box::new(Observed {
+            start: at(ran.start_s),
+            end: Some(at(ran.start_s + job.run_s)),
+            nodes: String::new(),
+            partition: String::new(),
+            qos: String::new(),
+        }));
+        spec
+    });
+    let tenant = |name: &str, quota_gpus| TenantSpec {
+        name: name.into(),
+        quota_gpus,
+    };
+    Workload {
+        name: "site".into(),
+        cluster: ClusterSpec {
+            tenants: vec![tenant("short", 22), tenant("usual", 21), tenant("long", 21)],
+            ..ClusterSpec::uniform(NODES as u32, GPUS, NODES as u32)
+        },
+        classes: vec![ModelClass::default()],
+        jobs: jobs.collect(),
+    }
+}
+
+fn decided(folder: &Path, list: &Workload) -> (Decided, String) {
+    let path = folder.join("jobs.csv");
+    list.write(&path).unwrap();
+    let config = SiteConfig {
+        jobs: path,
+        search: SearchPart {
+            simulations: 0,
+            ..SearchPart::default()
+        },
+        ..SiteConfig::default()
+    };
+    let site = Site {
+        config: &config,
+        folder: &folder.join("run"),
+        watcher: &Watcher::nobody(),
+    };
+    let mut said = String::new();
+    let found = decide(&site, &mut |line| {
+        said += line;
+        said.push('\n');
+        Ok(())
+    });
+    (found.unwrap(), said)
+}
+
+#[test]
+fn a_full_site_gets_a_policy_that_passes_the_tests_of_the_verdict_and_an_idle_one_has_nothing_to_win() {
+    let folder = tempfile::tempdir().unwrap();
+    let (found, said) = decided(folder.path(), &list(2400, 1.0));
+    println!("{said}\n{}", found.verdict.line());
+    assert_eq!(found.verdict.decision, Decision::Deploy, "{said}");
+    let policy = found.verdict.policy.as_deref().unwrap();
+    let (own, reserve) = (
+        found.compared.row(policy).unwrap(),
+        found.compared.row("gpu-time-reserve").unwrap(),
+    );
+    assert!(own.avg_jct_s <= reserve.avg_jct_s, "{said}");
+    // The one with the least mean completion time of all was not fair, or has a longer tail.
+    for name in ["GavelMultiRealistic-v0", "las-deal", "index"] {
+        assert!(found.compared.row(name).is_some(), "{name}: {said}");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let (found, said) = decided(folder.path(), &list(800, 0.3));
+    assert_eq!(found.verdict.decision, Decision::NothingToWin, "{said}");
+}
+
+#[test]
+fn where_nothing_goes_on_no_command_names_nothing_to_play() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut list = list(300, 0.05);
+    for job in &mut list.jobs {
+        job.num_gpus = 1;
+        job.observed.as_mut().unwrap().start = job.submit;
+    }
+    let (found, said) = decided(folder.path(), &list);
+    assert_eq!(found.judged.rows.len(), 1, "{said}");
+    let page = std::fs::read_to_string(folder.path().join("run/report.html")).unwrap();
+    for text in [&said, &page] {
+        assert!(!text.contains("--under --") && !text.contains("--under  "), "{text}");
+    }
+    assert!(said.contains("nothing goes on beside easy"), "{said}");
+}

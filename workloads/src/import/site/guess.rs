@@ -2,12 +2,13 @@
 
 use std::path::Path;
 
+use pleach_tables::Delimiter;
 use pleach_tables::clock::guess as guess_format;
-use pleach_tables::{Delimiter, Lines, ParquetRows};
 
 use super::mapping::Mapping;
 use super::role::Role;
 use super::row::is_nothing;
+use super::table_rows::free_text;
 use crate::error::Error;
 use crate::table::{Table, shorten};
 
@@ -29,7 +30,7 @@ pub struct Guess {
 /// A file that cannot be read; a table in which no column says when a job was submitted, how many GPUs it had or how long it ran,
 /// with the columns that it has.
 pub fn guess(path: &Path) -> Result<Guess, Error> {
-    let between = delimiter(path)?;
+    let between = Table::delimiter(path)?;
     let mut table = Table::open_loosely(path, between)?;
     let mut mapping = by_names(table.header());
     mapping.delimiter = name(between).into();
@@ -57,12 +58,14 @@ pub(in crate::import) fn is_readable(header: &[String]) -> bool {
     by_names(header).missing().is_empty()
 }
 
+/// Letters and digits of a column's name.
+pub(super) fn plain(name: &str) -> String {
+    let letters = name.chars().filter(char::is_ascii_alphanumeric);
+    letters.collect::<String>().to_ascii_lowercase()
+}
+
 /// The columns of a header by their names.
 fn by_names(header: &[String]) -> Mapping {
-    let plain = |name: &String| -> String {
-        let letters = name.chars().filter(char::is_ascii_alphanumeric);
-        letters.collect::<String>().to_ascii_lowercase()
-    };
     let header: Vec<(String, &String)> = header.iter().map(|name| (plain(name), name)).collect();
     let mut mapping = Mapping::default();
     for (role, names) in Role::NAMES {
@@ -108,28 +111,6 @@ fn unit(plain: &str, otherwise: &'static str) -> &'static str {
     .map_or(otherwise, |(_, unit)| unit)
 }
 
-fn delimiter(path: &Path) -> Result<Delimiter, Error> {
-    if ParquetRows::is_one(path)? {
-        return Ok(Delimiter::Comma);
-    }
-    let mut lines = Lines::open(path)?;
-    let Some(first) = lines.next_line()? else {
-        return Err(lines
-            .error("-", "the file is empty; it must start with a header".into())
-            .into());
-    };
-    let num = |sign: char| first.matches(sign).count();
-    let most = [
-        ('|', Delimiter::Bar),
-        ('\t', Delimiter::Tab),
-        (';', Delimiter::Semicolon),
-        (',', Delimiter::Comma),
-    ]
-    .into_iter()
-    .max_by_key(|(sign, _)| num(*sign));
-    Ok(most.map_or(Delimiter::Comma, |(_, between)| between))
-}
-
 fn name(between: Delimiter) -> &'static str {
     match between {
         Delimiter::Bar => "|",
@@ -149,7 +130,14 @@ fn formats(table: &mut Table, mapping: &mut Mapping, notes: &mut Vec<String>) ->
     let mut sample = Vec::new();
     let columns = [Role::Submit, Role::Start, Role::End]
         .map(|role| mapping.columns.get(&role).and_then(|name| table.column(name)));
+    if let Some(column) = free_text(table.header(), mapping) {
+        table.set_free_text(column);
+    }
     while sample.len() < SAMPLE_ROWS * columns.len() && table.next_row()? {
+        // A row that is cut has other texts where times should be.
+        if !table.is_whole() {
+            continue;
+        }
         let texts = columns.iter().map(|column| table.text(*column));
         sample.extend(texts.filter(|text| !is_nothing(text)).map(str::to_owned));
     }

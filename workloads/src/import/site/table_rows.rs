@@ -2,14 +2,41 @@
 
 use std::path::Path;
 
+use pleach_tables::Delimiter;
 use pleach_tables::clock::{self, TimeFormat};
 
 use super::Mapping;
+use super::guess::plain;
 use super::role::Role;
 use super::row::{Facts, RAGGED, Reader, is_nothing};
 use super::taken::Taken;
 use crate::error::Error;
 use crate::table::{Table, shorten};
+
+/// Columns of `sacct` in which users write what they like, letters alone.
+const FREE_TEXT: [&str; 9] = [
+    "jobname",
+    "comment",
+    "admincomment",
+    "systemcomment",
+    "workdir",
+    "submitline",
+    "constraints",
+    "extra",
+    "reason",
+];
+const NAME_CUT: &str = "a delimiter or a line break in its name: the pieces are put together";
+
+/// The one column of free text of a table without quotes; none where it has several, for then nothing says which was cut.
+pub(super) fn free_text(header: &[String], mapping: &Mapping) -> Option<usize> {
+    if mapping.between() != Delimiter::Bar {
+        return None;
+    }
+    let is_free = |name: &String| FREE_TEXT.contains(&plain(name).as_str());
+    let mut free = header.iter().enumerate().filter(|(_, name)| is_free(name));
+    let (place, _) = free.next()?;
+    free.next().is_none().then_some(place)
+}
 
 /// Reads the rows of a table; what is none goes to `taken` with its reason.
 pub(super) fn read(
@@ -43,6 +70,9 @@ pub(super) fn read(
         clock::zone(&mapping.time_zone),
     );
     let (format, zone) = (format.unwrap_or(TimeFormat::Iso), zone.unwrap_or(clock::UTC));
+    if let Some(column) = free_text(table.header(), mapping) {
+        table.set_free_text(column);
+    }
     while table.next_row()? {
         taken.count_row()?;
         if !table.is_whole() {
@@ -50,17 +80,23 @@ pub(super) fn read(
             continue;
         }
         let text = |role: Role| table.text(place(role));
-        let time = |role: Role| {
-            let text = text(role);
+        let read = |text: &str| {
             // Numbers are read in whatever format: `SLURM_TIME_FORMAT=%s` prints some columns so.
             let number = || TimeFormat::Number(1).read(text, &zone).filter(|time| *time > 1e8);
-            if is_nothing(text) {
-                return None;
-            }
-            format
-                .read(text, &zone)
-                .or_else(number)
+            format.read(text, &zone).or_else(number)
+        };
+        let time = |role: Role| {
+            let text = Some(text(role)).filter(|text| !is_nothing(text));
+            text.and_then(read)
                 .filter(|time| *time != 0.0 || !mapping.slurm_ids)
+        };
+        let unread = |role: Role| {
+            let text = text(role);
+            if is_nothing(text) || text == "0" || read(text).is_some() {
+                ""
+            } else {
+                text
+            }
         };
         let facts = Facts {
             id: text(Role::JobId),
@@ -68,6 +104,7 @@ pub(super) fn read(
             eligible_s: time(Role::Eligible),
             start_s: time(Role::Start),
             end_s: time(Role::End),
+            unread: [Role::Submit, Role::Start, Role::End].map(unread),
             tells_starts: place(Role::Start).is_some(),
             run_time: text(Role::RunTime),
             time_limit: text(Role::TimeLimit),
@@ -84,7 +121,12 @@ pub(super) fn read(
             qos: text(Role::Qos),
         };
         match reader.row(table.line(), &facts) {
-            Ok(row) => taken.rows.push(row),
+            Ok(mut row) => {
+                if table.is_mended() {
+                    row.mended.push(NAME_CUT);
+                }
+                taken.rows.push(row);
+            }
             Err(reason) => taken.leave_out(reason),
         }
     }

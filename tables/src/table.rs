@@ -73,8 +73,6 @@ pub struct Table {
     is_ahead: bool,
     /// Whether rows that are no rows of the header are given out, to be counted.
     is_loose: bool,
-    /// Column of names that users choose, in a table whose fields have no quotes.
-    free_text: Option<usize>,
     /// A row that was read to learn whether the one before goes on in it.
     next: Option<Vec<String>>,
     is_mended: bool,
@@ -166,20 +164,13 @@ impl Table {
             fields: Vec::new(),
             is_ahead: false,
             is_loose: true,
-            free_text: None,
             next: None,
             is_mended: false,
             is_ended,
         })
     }
 
-    /// Says in which column users write what they like. A delimiter or a line break there makes no other row: the pieces are put
-    /// together again, as far as that column alone can have been cut.
-    pub fn set_free_text(&mut self, column: usize) {
-        self.free_text = Some(column).filter(|column| *column < self.header.len());
-    }
-
-    /// Whether the present row was put together from pieces.
+    /// Whether the present row was put together from several lines, because there are line breaks in a name.
     pub fn is_mended(&self) -> bool {
         self.is_mended
     }
@@ -199,7 +190,6 @@ impl Table {
             fields: Vec::new(),
             is_ahead: false,
             is_loose: false,
-            free_text: None,
             next: None,
             is_mended: false,
             is_ended: false,
@@ -222,7 +212,6 @@ impl Table {
             fields: Vec::new(),
             is_ahead: false,
             is_loose: false,
-            free_text: None,
             next: None,
             is_mended: false,
             is_ended: false,
@@ -276,9 +265,8 @@ impl Table {
         if self.is_loose {
             self.is_mended = false;
             let is_row = self.read_loosely()?;
-            if let (true, Some(column)) = (is_row, self.free_text) {
-                self.mend_break(column)?;
-                self.mend_delimiters(column);
+            if is_row && matches!(self.source, Source::Text(_, Delimiter::Bar)) {
+                self.mend_break()?;
             }
             return Ok(is_row);
         }
@@ -313,11 +301,11 @@ impl Table {
         Ok(true)
     }
 
-    /// Puts a row together that goes on in the lines below it, because there are line breaks in its free text.
-    fn mend_break(&mut self, column: usize) -> Result<(), Error> {
+    /// Puts a row together that goes on in the lines below it: fields between bars have no quotes, and names may have line breaks.
+    fn mend_break(&mut self) -> Result<(), Error> {
         let whole = self.header.len();
         for _ in 0..BREAKS_MAX {
-            if self.fields.len() <= column || self.fields.len() >= whole {
+            if self.fields.is_empty() || self.fields.len() >= whole {
                 return Ok(());
             }
             let mut start = std::mem::take(&mut self.fields);
@@ -338,17 +326,6 @@ impl Table {
             self.is_mended = true;
         }
         Ok(())
-    }
-
-    /// Puts a free text together that has delimiters in it.
-    fn mend_delimiters(&mut self, column: usize) {
-        let num = self.fields.len().saturating_sub(self.header.len());
-        if num > 0 {
-            let pieces = self.fields.drain(column..=column + num);
-            let text = pieces.collect::<Vec<_>>().join("|");
-            self.fields.insert(column, text);
-            self.is_mended = true;
-        }
     }
 
     fn read_fields(&mut self) -> Result<bool, Error> {
@@ -525,13 +502,12 @@ pub fn shorten(text: &str) -> String {
 mod tests {
     use super::*;
 
-    /// The fields of each row of a table with bars whose second column is free text, and whether the row is mended.
+    /// The fields of each row of a table with bars, and whether the row is mended.
     fn loose(text: &str) -> Vec<(Vec<String>, bool)> {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.txt");
         std::fs::write(&path, text).unwrap();
         let mut table = Table::open_loosely(&path, Delimiter::Bar).unwrap();
-        table.set_free_text(1);
         let mut rows = Vec::new();
         while table.next_row().unwrap() {
             rows.push((table.fields.clone(), table.is_mended()));
@@ -540,25 +516,24 @@ mod tests {
     }
 
     #[test]
-    fn a_name_with_delimiters_or_line_breaks_is_put_together_and_spoils_no_other_row() {
+    fn a_name_with_line_breaks_is_put_together_and_spoils_no_other_row() {
         let of = |fields: [&str; 4], is_mended| (fields.map(str::to_owned).to_vec(), is_mended);
-        for head in ["id|name|start|end\n", "id|name|start|end|\n"] {
-            let end = if head.ends_with("|\n") { "|\n" } else { "\n" };
-            let text = [
+        for (head, end) in [("id|name|start|end\n", "\n"), ("id|name|start|end|\n", "|\n")] {
+            let rows = [
                 "1|a|2|3",
                 "2|x|y|2|3",
                 "3|two\nlines|2|3",
-                "4|th\n\nree|or|s\no|2|3",
+                "4|th\n\nr\nee|2|3",
                 "5|b|2|3",
-            ]
-            .join(end);
-            let rows = loose(&format!("{head}{text}{end}"));
-            assert_eq!(rows[0], of(["1", "a", "2", "3"], false));
-            assert_eq!(rows[1], of(["2", "x|y", "2", "3"], true));
-            assert_eq!(rows[2], of(["3", "two lines", "2", "3"], true));
-            assert_eq!(rows.last(), Some(&of(["5", "b", "2", "3"], false)), "{rows:?}");
+            ];
+            let found = loose(&format!("{head}{}{end}", rows.join(end)));
+            assert_eq!(found[0], of(["1", "a", "2", "3"], false));
+            assert_eq!((found[1].0.len(), found[1].1), (5, false), "{found:?}");
+            assert_eq!(found[2], of(["3", "two lines", "2", "3"], true));
+            assert_eq!(found[3], of(["4", "th r ee", "2", "3"], true));
+            assert_eq!(found[4..], [of(["5", "b", "2", "3"], false)], "{found:?}");
         }
-        // Rows that are cut elsewhere take none with them.
+        // Rows that are cut take no whole one with them.
         let rows = loose("id|name|start|end\n1|a|2\n2|b|2|3\nx\n3|c|2|3\n4|d");
         let lens: Vec<usize> = rows.iter().map(|(fields, _)| fields.len()).collect();
         assert_eq!(lens, [3, 4, 1, 4, 2], "{rows:?}");

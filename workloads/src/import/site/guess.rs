@@ -8,7 +8,6 @@ use pleach_tables::clock::guess as guess_format;
 use super::mapping::Mapping;
 use super::role::Role;
 use super::row::is_nothing;
-use super::table_rows::free_text;
 use crate::error::Error;
 use crate::table::{Table, shorten};
 
@@ -59,7 +58,7 @@ pub(in crate::import) fn is_readable(header: &[String]) -> bool {
 }
 
 /// Letters and digits of a column's name.
-pub(super) fn plain(name: &str) -> String {
+fn plain(name: &str) -> String {
     let letters = name.chars().filter(char::is_ascii_alphanumeric);
     letters.collect::<String>().to_ascii_lowercase()
 }
@@ -130,9 +129,6 @@ fn formats(table: &mut Table, mapping: &mut Mapping, notes: &mut Vec<String>) ->
     let mut sample = Vec::new();
     let columns = [Role::Submit, Role::Start, Role::End]
         .map(|role| mapping.columns.get(&role).and_then(|name| table.column(name)));
-    if let Some(column) = free_text(table.header(), mapping) {
-        table.set_free_text(column);
-    }
     while sample.len() < SAMPLE_ROWS * columns.len() && table.next_row()? {
         // A row that is cut has other texts where times should be.
         if !table.is_whole() {

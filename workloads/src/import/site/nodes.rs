@@ -96,7 +96,7 @@ impl NodeTable {
         let mut table = NodeTable::default();
         let mut places: BTreeMap<String, Option<usize>> = BTreeMap::new();
         for entry in entries {
-            let Some(names) = expand(&entry.names) else {
+            let Ok(names) = expand(&entry.names) else {
                 table.account.rows_read += 1;
                 table.account.leave_out_for(NAME_UNREAD, &entry.names);
                 continue;

@@ -242,7 +242,10 @@ impl Placing {
             return one(&told);
         }
         if !self.node_types.is_empty() && !nodes.is_empty() {
-            let names = expand(nodes).unwrap_or_default();
+            // Who ran on nodes that cannot be read may have run on any that it may have.
+            let Ok(names) = expand(nodes) else {
+                return one(allowed);
+            };
             let types = names.iter().filter_map(|name| self.node_types.get(name).copied());
             return one(&types.collect());
         }
@@ -296,7 +299,11 @@ impl Placing {
 /// Names of the nodes on which jobs ran.
 fn nodes_of(jobs: &[SiteJob]) -> BTreeSet<String> {
     let lists: BTreeSet<&str> = jobs.iter().map(|job| job.row.nodes.as_str()).collect();
-    lists.into_iter().filter_map(expand).flatten().collect()
+    lists
+        .into_iter()
+        .filter_map(|list| expand(list).ok())
+        .flatten()
+        .collect()
 }
 
 /// Core hours that rows without GPUs held on nodes with GPUs, and a note on them.

@@ -389,7 +389,7 @@ fn nodes_of<'a>(text: &'a str, mended: &mut Vec<&'static str>) -> &'a str {
     if is_nothing(text) {
         return "";
     }
-    let is_kept = text.len() <= NODES_BYTES_MAX && num_nodes(text).is_some_and(|num| num <= NODES_MAX);
+    let is_kept = text.len() <= NODES_BYTES_MAX && num_nodes(text).is_ok_and(|num| num <= NODES_MAX);
     if !is_kept {
         mended.push(NODES_UNREAD);
     }

@@ -2,41 +2,16 @@
 
 use std::path::Path;
 
-use pleach_tables::Delimiter;
 use pleach_tables::clock::{self, TimeFormat};
 
 use super::Mapping;
-use super::guess::plain;
 use super::role::Role;
 use super::row::{Facts, RAGGED, Reader, is_nothing};
 use super::taken::Taken;
 use crate::error::Error;
 use crate::table::{Table, shorten};
 
-/// Columns of `sacct` in which users write what they like, letters alone.
-const FREE_TEXT: [&str; 9] = [
-    "jobname",
-    "comment",
-    "admincomment",
-    "systemcomment",
-    "workdir",
-    "submitline",
-    "constraints",
-    "extra",
-    "reason",
-];
-const NAME_CUT: &str = "a delimiter or a line break in its name: the pieces are put together";
-
-/// The one column of free text of a table without quotes; none where it has several, for then nothing says which was cut.
-pub(super) fn free_text(header: &[String], mapping: &Mapping) -> Option<usize> {
-    if mapping.between() != Delimiter::Bar {
-        return None;
-    }
-    let is_free = |name: &String| FREE_TEXT.contains(&plain(name).as_str());
-    let mut free = header.iter().enumerate().filter(|(_, name)| is_free(name));
-    let (place, _) = free.next()?;
-    free.next().is_none().then_some(place)
-}
+const NAME_CUT: &str = "a line break in its name: its lines are put together";
 
 /// Reads the rows of a table; what is none goes to `taken` with its reason.
 pub(super) fn read(
@@ -70,9 +45,6 @@ pub(super) fn read(
         clock::zone(&mapping.time_zone),
     );
     let (format, zone) = (format.unwrap_or(TimeFormat::Iso), zone.unwrap_or(clock::UTC));
-    if let Some(column) = free_text(table.header(), mapping) {
-        table.set_free_text(column);
-    }
     while table.next_row()? {
         taken.count_row()?;
         if !table.is_whole() {

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _};
+use clap::{ArgMatches, FromArgMatches as _};
 use pleach_experiments::error::{
     EXIT_AGAIN, EXIT_CONFIG, EXIT_DONE, Error, exit_code_of_signal, signal_name,
 };
@@ -42,7 +42,7 @@ const THREAD_VARIABLES: [&str; 2] = ["RAYON_NUM_THREADS", "RAYON_RS_NUM_CPUS"];
 /// Runs a command line, whose first word is the name of the program, and returns its exit code. Once in a process: it sets
 /// up the thread pool and hears signals, and a signal may end the process.
 pub fn run(words: Vec<OsString>) -> u8 {
-    let parsed = Cli::command().try_get_matches_from(&words);
+    let parsed = flags::command().try_get_matches_from(&words);
     let parsed = parsed.and_then(|matches| Ok((Cli::from_arg_matches(&matches)?, matches)));
     let (cli, matches) = match parsed {
         Ok(parsed) => parsed,

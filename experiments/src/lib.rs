@@ -40,6 +40,7 @@ pub mod door;
 pub mod error;
 pub mod evaluate;
 pub mod explain;
+pub mod file_kind;
 pub mod index_search;
 pub mod plot;
 pub mod progress;

@@ -413,7 +413,7 @@ fn a_policy_is_opened_by_the_door_of_the_daemons_and_refused_in_its_words() {
     for (place, words) in [
         ("sfj", "Did you mean sjf?"),
         ("tiresias", "in the simulator alone"),
-        ("no/such/tree.json", "there is no such name or file"),
+        ("no/such/tree.json", "there is no such file"),
     ] {
         let said = extender::load(place, &settings).unwrap_err().to_string();
         assert!(said.contains(words), "{said}");

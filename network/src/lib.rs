@@ -35,6 +35,7 @@ pub use error::{Error, SETTING_MAX};
 pub use folding::{FeatureRanges, Watched, fold};
 pub use forward::{Inference, Scratch};
 pub use normaliser::Normaliser;
+pub use onnx_file::FIRST_BYTE as ONNX_FIRST_BYTE;
 pub use parameters::{Layout, NetworkConfig, SET};
 pub use policy::LearnedPolicy;
 pub use policy_file::{Provenance, TrainedNetwork};

@@ -21,7 +21,7 @@ use crate::policy_file::{Provenance, TrainedNetwork};
 /// Largest file that is read, bytes: 16 million parameters. *Assumed.*
 const BYTES_MAX: u64 = 1 << 26;
 /// The first byte of an ONNX file: the tag of its version.
-pub(crate) const FIRST_BYTE: u8 = 0x08;
+pub const FIRST_BYTE: u8 = 0x08;
 /// Key of the remark that holds the contract.
 const CONTRACT: &str = "contract";
 /// Candidates of a decision where the file does not say: the simulator's most.
@@ -41,11 +41,15 @@ pub(crate) fn load(path: &Path) -> Result<TrainedNetwork, Error> {
     if bytes.len() as u64 > BYTES_MAX {
         return Err(Error::file(path, format!("larger than {BYTES_MAX} bytes")));
     }
-    read(&bytes).map_err(|error| Error::file(path, error))
+    let folder = path.parent().map(|folder| match folder.as_os_str().is_empty() {
+        true => Path::new("."),
+        false => folder,
+    });
+    read(&bytes, folder).map_err(|error| Error::file(path, error))
 }
 
-fn read(bytes: &[u8]) -> Result<TrainedNetwork, Error> {
-    let (graph, parameters, remarks) = graph::from_onnx(bytes)?;
+fn read(bytes: &[u8], folder: Option<&Path>) -> Result<TrainedNetwork, Error> {
+    let (graph, parameters, remarks) = graph::from_onnx_in(bytes, folder)?;
     let remark = remarks.iter().find(|(key, _)| key == CONTRACT);
     let contract = match remark {
         Some((_, text)) => serde_json::from_str(text).map_err(|error| Error::Graph {
@@ -154,10 +158,10 @@ mod tests {
         let network = trained(Spaces::new(3, 64, 5), FeatureSchema::current().hash());
         let mut operators = set_operators(network.config, 3, 5);
         let bytes = |operators: &graph::Graph| graph::to_onnx(operators, &network.parameters, &[]).unwrap();
-        let said = read(&bytes(&operators)).unwrap_err().to_string();
+        let said = read(&bytes(&operators), None).unwrap_err().to_string();
         assert!(said.contains("found 3 global and 5 candidate features"), "{said}");
         operators.value = None;
-        assert!(read(&bytes(&operators)).is_err());
+        assert!(read(&bytes(&operators), None).is_err());
     }
 
     #[test]

@@ -11,7 +11,7 @@ use crate::file::PolicyFile;
 use crate::names::own_names;
 use crate::own::{self, OwnPolicy, own_planners, own_policies};
 use crate::pipe::Pipe;
-use crate::place::{DEALT, prefix_and_place, words_of};
+use crate::place::{DEALT, is_path, prefix_and_place, words_of};
 use crate::refusal::Refusal;
 use crate::spec::PolicySpec;
 use crate::{IN_FOLDERS, USE_THE_FILE, artefacts, label_and_place};
@@ -235,8 +235,23 @@ fn several(text: &str) -> Refusal {
     Refusal::config("policy", text, "a place of one policy", hint)
 }
 
-/// A name that nobody has: the known ones, and a guess where it looks like a name.
+/// A name that nobody has: the known ones, and a guess; of what is written as a path, that it is not there.
 fn unknown(place: &str) -> Refusal {
+    if is_path(place) {
+        let folder = Path::new(place)
+            .parent()
+            .filter(|folder| !folder.as_os_str().is_empty());
+        let hint = match folder.filter(|folder| !folder.is_dir()) {
+            Some(folder) => format!("There is no folder {} either.", folder.display()),
+            None => "Names of policies: pleach policies.".to_owned(),
+        };
+        return Refusal::config(
+            "policy",
+            format!("{place} (there is no such file)"),
+            "a checkpoint, an ONNX model, a policy file or the folder of a run that is there, or a name",
+            hint,
+        );
+    }
     let known = Door::names();
     let nearest = heuristics::nearest_of(&known, place).unwrap_or("fifo");
     Refusal::config(

@@ -5,13 +5,17 @@ use std::io::{BufReader, Read};
 use std::path::Path;
 
 use pleach_dealing::Formula;
-use pleach_network::LearnedPolicy;
+use pleach_network::{LearnedPolicy, ONNX_FIRST_BYTE};
 use pleach_scheduler::tree::{MAX_BYTES, Tree, TreeError};
 
 use crate::refusal::Refusal;
 
 /// What to do about a policy of another version.
 const MAKE_ANEW: &str = "Make it anew with this version: pleach train, pleach distill.";
+/// What to do about a network of another program.
+const EXPORT_ANEW: &str = "Export it anew: docs/learning.md, A network of another program.";
+/// What to do about a file of another kind.
+const NO_POLICY: &str = "Lists of jobs are for --workload, settings for --config or --policy-config.";
 /// What to do about a tree that somebody wrote in.
 const MEND_IT: &str = "Mend it there: docs/policy-file.md, Editing by hand.";
 
@@ -50,7 +54,19 @@ impl PolicyFile {
             let tree = Tree::load(path).map_err(refused_tree)?;
             return Ok(PolicyFile::Tree(Box::new(tree)));
         }
-        let policy = LearnedPolicy::load(path).map_err(|error| refused(error.to_string(), MAKE_ANEW))?;
+        let policy = LearnedPolicy::load(path).map_err(|error| match first {
+            Some(ONNX_FIRST_BYTE) => Refusal::Contract {
+                what: format!("ONNX model {}", path.display()),
+                expected: "operators and numbers that are understood here".into(),
+                found: error.to_string(),
+                hint: EXPORT_ANEW.into(),
+            },
+            // What is text is no network of another version.
+            Some(byte) if byte.is_ascii_graphic() && byte != b'P' => {
+                refused(format!("text, and no policy ({error})"), NO_POLICY)
+            }
+            _ => refused(error.to_string(), MAKE_ANEW),
+        })?;
         Ok(PolicyFile::Network(Box::new(policy)))
     }
 }

@@ -20,6 +20,23 @@ pub fn prefix_and_place(place: &str) -> (Option<&'static str>, &str) {
         .unwrap_or((None, place))
 }
 
+/// Whether a text is written as a path and not as a name: with folders, from `.` or `~` on, or with an ending that files have.
+/// Environments have names such as `Pleach/Philly-v0`.
+#[must_use]
+pub fn is_path(text: &str) -> bool {
+    const ENDINGS: [&str; 14] = [
+        "csv", "tsv", "txt", "json", "jsonl", "parquet", "gz", "swf", "trace", "toml", "onnx", "ckpt", "pt",
+        "log",
+    ];
+    let has_folder = text.contains(['/', '\\']) && !text.starts_with("Pleach/");
+    let ending = Path::new(text)
+        .extension()
+        .map(|ending| ending.to_string_lossy().to_lowercase());
+    has_folder
+        || text.starts_with(['.', '~'])
+        || ending.is_some_and(|ending| ENDINGS.contains(&ending.as_str()))
+}
+
 /// The two parts of `LABEL=PLACE`; all of it is the place where there is no label. A label has no `/`, `\` and `:`, so a path may
 /// have a `=` in it behind its first folder.
 #[must_use]

@@ -1,11 +1,12 @@
 //! What can go wrong when a scheduler is configured or asked to decide. Operating errors only; a broken invariant of
 //! ours is an assertion.
 
+use std::fmt;
+
 use thiserror::Error;
 
 /// A configuration value that cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("config: {key} = {value}: allowed is {allowed}. {hint}")]
 pub struct ConfigError {
     /// Path of the key.
     pub key: String,
@@ -15,6 +16,22 @@ pub struct ConfigError {
     pub allowed: String,
     /// How to mend it.
     pub hint: String,
+}
+
+impl fmt::Display for ConfigError {
+    /// A guess comes first: what is allowed may be a long list.
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ConfigError {
+            key,
+            value,
+            allowed,
+            hint,
+        } = self;
+        match hint.starts_with("Did you mean ") {
+            true => write!(out, "config: {key} = {value}: {hint} Allowed is {allowed}."),
+            false => write!(out, "config: {key} = {value}: allowed is {allowed}. {hint}"),
+        }
+    }
 }
 
 impl ConfigError {

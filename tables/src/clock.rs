@@ -29,6 +29,36 @@ pub fn day_text(unix_s: f64) -> String {
     at.strftime("%F").to_string()
 }
 
+/// Seconds of a span in words: `2d`, `1.5 h`, `1h30m`, `2 days`, `1 day, 02:03:04`. None where a number has no unit, or there is
+/// anything else.
+#[must_use]
+pub fn words_s(text: &str) -> Option<f64> {
+    let mut rest = text.trim();
+    let mut sum_s = 0.0;
+    while !rest.is_empty() {
+        let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.')?;
+        let (number, behind) = rest.split_at(end);
+        if sum_s > 0.0 && behind.starts_with(':') {
+            return Some(sum_s + crate::slurm::span_s(rest)?);
+        }
+        let behind = behind.trim_start();
+        let unit = behind
+            .find(|c: char| !c.is_ascii_alphabetic())
+            .unwrap_or(behind.len());
+        let (unit, behind) = behind.split_at(unit);
+        let unit_s = match unit.to_ascii_lowercase().as_str() {
+            "d" | "day" | "days" => 86_400.0,
+            "h" | "hr" | "hrs" | "hour" | "hours" => 3600.0,
+            "m" | "min" | "mins" | "minute" | "minutes" => 60.0,
+            "s" | "sec" | "secs" | "second" | "seconds" => 1.0,
+            _ => return None,
+        };
+        sum_s += number.parse::<f64>().ok()? * unit_s;
+        rest = behind.trim_start_matches([',', ' ']);
+    }
+    Some(sum_s).filter(|sum_s| sum_s.is_finite() && !text.trim().is_empty())
+}
+
 /// How times are written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TimeFormat {
@@ -107,42 +137,53 @@ impl TimeFormat {
     }
 }
 
-/// The format of a column from some of its texts: the first that reads them all. Of days and months that could be either the month
-/// is taken to stand first, and then the second value is true. None where no format reads them, or there are none.
+/// The format of a column from some of its texts: the first that reads them all, else the one that reads the most of them, if that
+/// are more than half. Of days and months that could be either the month is taken to stand first, and then the second value is true.
+/// None where no format reads as many, or there are none.
 #[must_use]
 pub fn guess(sample: &[&str]) -> Option<(TimeFormat, bool)> {
-    if sample.is_empty() {
-        return None;
-    }
-    let reads = |format: &TimeFormat| {
-        sample
-            .iter()
-            .all(|text| format.read(text, &TimeZone::UTC).is_some())
+    let num_read = |format: &TimeFormat| {
+        let read = |text: &&&str| format.read(text, &TimeZone::UTC).is_some();
+        sample.iter().filter(read).count()
     };
-    let numbers: Option<Vec<f64>> = sample.iter().map(|text| text.parse().ok()).collect();
-    if let Some(numbers) = numbers.filter(|numbers| numbers.iter().all(|number| number.is_finite())) {
-        // 1e11 s is the year 5138; 1e11 ms is March 1973.
-        let largest = numbers
-            .iter()
-            .fold(0.0, |most: f64, number| most.max(number.abs()));
-        let per_second = match largest {
-            _ if largest < 1e11 => 1,
-            _ if largest < 1e14 => 1000,
-            _ => 1_000_000,
-        };
-        let format = TimeFormat::Number(per_second);
-        return reads(&format).then_some((format, false));
-    }
-    if reads(&TimeFormat::Iso) {
-        return Some((TimeFormat::Iso, false));
-    }
-    let mut fitting = PATTERNS
+    let numbers = sample.iter().filter_map(|text| text.parse::<f64>().ok());
+    let mut numbers: Vec<f64> = numbers
+        .map(f64::abs)
+        .filter(|number| number.is_finite())
+        .collect();
+    numbers.sort_unstable_by(f64::total_cmp);
+    // 1e11 s is the year 5138; 1e11 ms is March 1973. One odd number among them says nothing.
+    let per_second = match numbers.get(numbers.len() / 2) {
+        Some(middle) if *middle >= 1e14 => 1_000_000,
+        Some(middle) if *middle >= 1e11 => 1000,
+        _ => 1,
+    };
+    let patterns = PATTERNS
         .iter()
-        .map(|pattern| TimeFormat::Pattern((*pattern).to_owned()))
-        .filter(reads);
-    let first = fitting.next()?;
-    let is_open = first.name().starts_with("%m/%d") && fitting.any(|other| other.name().starts_with("%d/%m"));
-    Some((first, is_open))
+        .map(|pattern| TimeFormat::Pattern((*pattern).to_owned()));
+    let formats = [TimeFormat::Number(per_second), TimeFormat::Iso]
+        .into_iter()
+        .chain(patterns);
+    let mut best: Option<(TimeFormat, usize)> = None;
+    let mut is_open = false;
+    for format in formats {
+        let is_settled =
+            |(format, num): &(TimeFormat, usize)| *num == sample.len() && !format.name().starts_with("%m/%d");
+        if best.as_ref().is_some_and(is_settled) {
+            break;
+        }
+        let num = num_read(&format);
+        let most = best.as_ref().map_or(sample.len() / 2, |(_, most)| *most);
+        if num > most {
+            best = Some((format, num));
+            is_open = false;
+        } else if let Some((first, _)) = &best
+            && num == most
+        {
+            is_open |= first.name().starts_with("%m/%d") && format.name().starts_with("%d/%m");
+        }
+    }
+    best.map(|(format, _)| (format, is_open))
 }
 
 /// A time on the text's own clock, and its distance from UTC where it says one.
@@ -283,6 +324,26 @@ mod tests {
     }
 
     #[test]
+    fn spans_in_words_have_a_unit_for_each_number() {
+        for (text, seconds) in [
+            ("2d", 172_800.0),
+            ("1.5 h", 5400.0),
+            ("1h30m", 5400.0),
+            ("2 days", 172_800.0),
+            ("1 day, 2:03:04", 93_784.0),
+            ("1d 02:03:04", 93_784.0),
+            ("90 Min", 5400.0),
+        ] {
+            assert_eq!(words_s(text), Some(seconds), "{text}");
+        }
+        for text in [
+            "", "2", "d", "2x", "2d3", "1.2.3h", "soon", "2d,x", "-2d", "2d 99", "1e3h",
+        ] {
+            assert_eq!(words_s(text), None, "{text}");
+        }
+    }
+
+    #[test]
     fn a_column_tells_its_format() {
         let name =
             |sample: &[&str]| guess(sample).map(|(format, is_open)| (format.name().to_owned(), is_open));
@@ -308,6 +369,13 @@ mod tests {
             name(&["03/04/2024 01:02", "05/26/2024 01:02"]),
             of("%m/%d/%Y %H:%M", false)
         );
+        // One cell that is no time spoils no column.
+        assert_eq!(
+            name(&["13.03.2024 01:02", "gpu", "14.03.2024 01:02"]),
+            of("%d.%m.%Y %H:%M", false)
+        );
+        assert_eq!(name(&["1709294400", "lab", "1709294401"]), of("unix_s", false));
+        assert_eq!(name(&["2024-03-01T13:00:00", "x"]), None);
         assert_eq!(name(&["soon"]), None);
         assert_eq!(name(&[]), None);
     }
@@ -320,6 +388,7 @@ mod tests {
             name in "[A-Z<>a-z0-9/,.:+Mé-]{0,40}",
         ) {
             let _ = zone(&name);
+            let _ = words_s(&text);
             let _ = guess(&[&text]);
             if let Some(format) = TimeFormat::of(&pattern) {
                 let _ = format.read(&text, &TimeZone::UTC);

@@ -7,6 +7,7 @@
 //! # What is deliberately not here
 //! What a list of jobs means, and whether a schedule is possible: no crate of ours lies below this one.
 
+mod account;
 pub mod clock;
 mod error;
 mod lines;
@@ -21,6 +22,7 @@ mod table;
 mod without_parquet;
 mod write;
 
+pub use account::{Account, Repair};
 pub use error::Error;
 pub use lines::{LINE_BYTES_MAX, LINES_MAX, Lines, open_unpacked};
 #[cfg(feature = "parquet")]

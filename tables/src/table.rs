@@ -25,6 +25,21 @@ pub enum Delimiter {
 }
 
 impl Delimiter {
+    /// What stands between the names of a header most often; a comma where nothing does.
+    #[must_use]
+    pub fn of_header(line: &str) -> Delimiter {
+        let signs = [
+            (',', Delimiter::Comma),
+            ('|', Delimiter::Bar),
+            ('\t', Delimiter::Tab),
+            (';', Delimiter::Semicolon),
+        ];
+        let num = |sign: char| line.matches(sign).count();
+        // The first of equals.
+        let most = signs.into_iter().rev().max_by_key(|(sign, _)| num(*sign));
+        most.map_or(Delimiter::Comma, |(_, between)| between)
+    }
+
     fn split(self, line: &str, out: &mut Vec<String>) -> Result<(), &'static str> {
         match self {
             Delimiter::Comma => split(line, ',', out),
@@ -58,12 +73,28 @@ pub struct Table {
     is_ahead: bool,
     /// Whether rows that are no rows of the header are given out, to be counted.
     is_loose: bool,
+    /// A row that was read to learn whether the one before goes on in it.
+    next: Option<Vec<String>>,
+    is_mended: bool,
+    /// Whether a delimiter ends the header, and so each row.
+    is_ended: bool,
 }
+
+/// Lines over which the breaks in one name may spread.
+const BREAKS_MAX: usize = 8;
 
 impl Table {
     /// Opens comma-separated text with a header, or Parquet (recognised by its first bytes), and checks that all of
     /// `required` are there.
     pub fn open(path: &Path, required: &[&str]) -> Result<Table, Error> {
+        Table::open_with(path, Delimiter::Comma, required)
+    }
+
+    /// The same with another delimiter.
+    ///
+    /// # Errors
+    /// As [`Table::open`].
+    pub fn open_with(path: &Path, between: Delimiter, required: &[&str]) -> Result<Table, Error> {
         let mut header = Vec::new();
         let source = if ParquetRows::is_one(path)? {
             let rows = ParquetRows::open(path)?;
@@ -71,10 +102,25 @@ impl Table {
             Source::Parquet(Box::new(rows))
         } else {
             let mut lines = Lines::open(path)?;
-            read_header(&mut lines, required, &mut header)?;
-            Source::Text(lines, Delimiter::Comma)
+            read_header(&mut lines, between, required, &mut header)?;
+            Source::Text(lines, between)
         };
         Table::of(source, header, required)
+    }
+
+    /// What stands between the fields of a file with a header; a comma for Parquet, where nothing does.
+    ///
+    /// # Errors
+    /// A file that cannot be read or is empty.
+    pub fn delimiter(path: &Path) -> Result<Delimiter, Error> {
+        if ParquetRows::is_one(path)? {
+            return Ok(Delimiter::Comma);
+        }
+        let mut lines = Lines::open(path)?.lossy();
+        match lines.next_line()? {
+            Some(first) => Ok(Delimiter::of_header(first)),
+            None => Err(lines.error("-", "the file is empty; it must start with a header".into())),
+        }
     }
 
     /// The table of a text with commas and a header; `name` is for messages.
@@ -83,7 +129,7 @@ impl Table {
     /// As [`Table::open`].
     pub fn of_text(name: &str, text: Vec<u8>, required: &[&str]) -> Result<Table, Error> {
         let (mut lines, mut header) = (Lines::of_text(name, text), Vec::new());
-        read_header(&mut lines, required, &mut header)?;
+        read_header(&mut lines, Delimiter::Comma, required, &mut header)?;
         Table::of(Source::Text(lines, Delimiter::Comma), header, required)
     }
 
@@ -108,7 +154,8 @@ impl Table {
         for name in &mut header {
             *name = name.trim().to_owned();
         }
-        if header.len() > 1 && header.last().is_some_and(String::is_empty) {
+        let is_ended = header.len() > 1 && header.last().is_some_and(String::is_empty);
+        if is_ended {
             header.pop();
         }
         Ok(Table {
@@ -117,7 +164,15 @@ impl Table {
             fields: Vec::new(),
             is_ahead: false,
             is_loose: true,
+            next: None,
+            is_mended: false,
+            is_ended,
         })
+    }
+
+    /// Whether the present row was put together from several lines, because there are line breaks in a name.
+    pub fn is_mended(&self) -> bool {
+        self.is_mended
     }
 
     /// Whether the present row has as many fields as the header; only a table that was opened loosely has others.
@@ -135,6 +190,9 @@ impl Table {
             fields: Vec::new(),
             is_ahead: false,
             is_loose: false,
+            next: None,
+            is_mended: false,
+            is_ended: false,
         };
         table.check_header(required)?;
         Ok(table)
@@ -154,6 +212,9 @@ impl Table {
             fields: Vec::new(),
             is_ahead: false,
             is_loose: false,
+            next: None,
+            is_mended: false,
+            is_ended: false,
         };
         if table.read_fields()? {
             let num_fields = table.fields.len();
@@ -201,15 +262,16 @@ impl Table {
         if std::mem::take(&mut self.is_ahead) {
             return Ok(true);
         }
+        if self.is_loose {
+            self.is_mended = false;
+            let is_row = self.read_loosely()?;
+            if is_row && matches!(self.source, Source::Text(_, Delimiter::Bar)) {
+                self.mend_break()?;
+            }
+            return Ok(is_row);
+        }
         if !self.read_fields()? {
             return Ok(false);
-        }
-        if self.is_loose {
-            let is_ended = self.fields.len() == self.header.len() + 1;
-            if is_ended && self.fields.last().is_some_and(String::is_empty) {
-                self.fields.pop();
-            }
-            return Ok(true);
         }
         if self.fields.len() != self.header.len() {
             let text = format!(
@@ -220,6 +282,50 @@ impl Table {
             return Err(self.error("-", text));
         }
         Ok(true)
+    }
+
+    /// The fields of a row of a loose table, without the empty one behind a delimiter at its end.
+    fn read_loosely(&mut self) -> Result<bool, Error> {
+        if let Some(fields) = self.next.take() {
+            self.fields = fields;
+            return Ok(true);
+        }
+        if !self.read_fields()? {
+            return Ok(false);
+        }
+        let is_longer = self.fields.len() > self.header.len();
+        let may_end = self.is_ended || self.fields.len() == self.header.len() + 1;
+        if is_longer && may_end && self.fields.last().is_some_and(String::is_empty) {
+            self.fields.pop();
+        }
+        Ok(true)
+    }
+
+    /// Puts a row together that goes on in the lines below it: fields between bars have no quotes, and names may have line breaks.
+    fn mend_break(&mut self) -> Result<(), Error> {
+        let whole = self.header.len();
+        for _ in 0..BREAKS_MAX {
+            if self.fields.is_empty() || self.fields.len() >= whole {
+                return Ok(());
+            }
+            let mut start = std::mem::take(&mut self.fields);
+            let is_row = self.read_loosely()?;
+            let joined = start.len() + self.fields.len() - usize::from(!self.fields.is_empty());
+            if !is_row || self.fields.is_empty() || self.fields.len() >= whole || joined > whole {
+                self.next = is_row.then(|| std::mem::take(&mut self.fields));
+                self.fields = start;
+                return Ok(());
+            }
+            let mut rest = std::mem::take(&mut self.fields).into_iter();
+            if let (Some(last), Some(more)) = (start.last_mut(), rest.next()) {
+                last.push(' ');
+                last.push_str(&more);
+            }
+            start.extend(rest);
+            self.fields = start;
+            self.is_mended = true;
+        }
+        Ok(())
     }
 
     fn read_fields(&mut self) -> Result<bool, Error> {
@@ -330,7 +436,12 @@ impl Table {
 }
 
 /// Reads the names of the columns.
-fn read_header(lines: &mut Lines, required: &[&str], header: &mut Vec<String>) -> Result<(), Error> {
+fn read_header(
+    lines: &mut Lines,
+    between: Delimiter,
+    required: &[&str],
+    header: &mut Vec<String>,
+) -> Result<(), Error> {
     let Some(first) = lines.next_line()? else {
         let text = format!(
             "the file is empty; it must start with a header that names {}",
@@ -338,7 +449,7 @@ fn read_header(lines: &mut Lines, required: &[&str], header: &mut Vec<String>) -
         );
         return Err(lines.error("-", text));
     };
-    let parsed = split(first, ',', header);
+    let parsed = between.split(first, header);
     parsed.map_err(|text| lines.error("-", text.into()))
 }
 
@@ -390,6 +501,57 @@ pub fn shorten(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The fields of each row of a table with bars, and whether the row is mended.
+    fn loose(text: &str) -> Vec<(Vec<String>, bool)> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.txt");
+        std::fs::write(&path, text).unwrap();
+        let mut table = Table::open_loosely(&path, Delimiter::Bar).unwrap();
+        let mut rows = Vec::new();
+        while table.next_row().unwrap() {
+            rows.push((table.fields.clone(), table.is_mended()));
+        }
+        rows
+    }
+
+    #[test]
+    fn a_name_with_line_breaks_is_put_together_and_spoils_no_other_row() {
+        let of = |fields: [&str; 4], is_mended| (fields.map(str::to_owned).to_vec(), is_mended);
+        for (head, end) in [("id|name|start|end\n", "\n"), ("id|name|start|end|\n", "|\n")] {
+            let rows = [
+                "1|a|2|3",
+                "2|x|y|2|3",
+                "3|two\nlines|2|3",
+                "4|th\n\nr\nee|2|3",
+                "5|b|2|3",
+            ];
+            let found = loose(&format!("{head}{}{end}", rows.join(end)));
+            assert_eq!(found[0], of(["1", "a", "2", "3"], false));
+            assert_eq!((found[1].0.len(), found[1].1), (5, false), "{found:?}");
+            assert_eq!(found[2], of(["3", "two lines", "2", "3"], true));
+            assert_eq!(found[3], of(["4", "th r ee", "2", "3"], true));
+            assert_eq!(found[4..], [of(["5", "b", "2", "3"], false)], "{found:?}");
+        }
+        // Rows that are cut take no whole one with them.
+        let rows = loose("id|name|start|end\n1|a|2\n2|b|2|3\nx\n3|c|2|3\n4|d");
+        let lens: Vec<usize> = rows.iter().map(|(fields, _)| fields.len()).collect();
+        assert_eq!(lens, [3, 4, 1, 4, 2], "{rows:?}");
+        assert!(rows.iter().all(|(_, is_mended)| !is_mended));
+    }
+
+    #[test]
+    fn the_delimiter_of_a_header_is_what_stands_there_most_often() {
+        for (header, between) in [
+            ("a,b;c,d", Delimiter::Comma),
+            ("a;b;c", Delimiter::Semicolon),
+            ("a\tb", Delimiter::Tab),
+            ("a|b|", Delimiter::Bar),
+            ("a", Delimiter::Comma),
+        ] {
+            assert_eq!(Delimiter::of_header(header), between, "{header}");
+        }
+    }
 
     #[test]
     fn quoted_fields_may_hold_delimiters_and_quotes() {

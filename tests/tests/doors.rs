@@ -233,7 +233,7 @@ fn what_is_refused_is_refused_in_the_same_words_at_every_door() {
         ("mine=sfj".to_owned(), "Did you mean sjf?"),
         ("deal:sfj".to_owned(), "Did you mean sjf?"),
         ("deal:las-deal".to_owned(), "leave `deal:` out"),
-        (at("missing/tree.json"), "there is no such name or file"),
+        (at("missing/tree.json"), "there is no such file"),
         (at("noise.ckpt"), "does not begin with"),
         (at("empty"), "policy file"),
         (at("cut.json"), "line 2"),

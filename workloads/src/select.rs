@@ -129,9 +129,12 @@ impl Workload {
                 .take()
                 .map(|observed| Box::new(observed.since(origin)));
         }
+        let mut cluster = self.cluster.clone();
+        let time_0 = &mut cluster.seen.time_0_unix_s;
+        *time_0 = time_0.map(|before| before + origin.as_secs_f64());
         Workload {
             name: self.name.clone(),
-            cluster: self.cluster.clone(),
+            cluster,
             classes: self.classes.clone(),
             jobs,
         }
@@ -153,6 +156,9 @@ impl Workload {
             ));
         }
         let mut scaled = self.clone();
+        if factor != 1.0 {
+            scaled.cluster.seen.time_0_unix_s = None;
+        }
         for job in &mut scaled.jobs {
             job.submit = Time::from_secs_f64(job.submit.as_secs_f64() / factor);
             // At another load it would have gone otherwise.

@@ -7,7 +7,9 @@ use pleach_env::workload::import::ImportOptions;
 use pleach_env::workload::import::site::{Mapping, NodeTable, SiteImport, SiteOptions, guess, import_site};
 use pleach_experiments::error::Error;
 use pleach_experiments::evaluate::cluster_flag::cluster_of;
+use pleach_experiments::evaluate::day::Day;
 use pleach_experiments::evaluate::sim_config::DAY_S;
+use pleach_experiments::file_kind::FileKind;
 use pleach_experiments::run_folder::atomic_file;
 
 use crate::commands::Context;
@@ -35,22 +37,24 @@ pub fn run(args: &WorkloadImportArgs, context: &mut Context<'_>) -> Result<(), E
         }
         None => (None, None),
     };
-    let from_s = args.from_day.map(|day| day * DAY_S);
+    let (from_s, dated) = args.from_day.map(Day::begins_s).unzip();
     let options = SiteOptions {
         mapping: mapping(args)?,
-        nodes: args.nodes.as_deref().map(NodeTable::read).transpose()?,
+        nodes: args.nodes.as_deref().map(nodes).transpose()?,
         import: ImportOptions {
             cluster,
             from_s,
             to_s: args.days.map(|days| from_s.unwrap_or(0.0) + days * DAY_S),
+            dated: dated.unwrap_or(false),
             ..ImportOptions::default()
         },
+        ..SiteOptions::default()
     };
     let SiteImport {
         workload,
         mut report,
         mapping,
-    } = import_site(&args.from, &options)?;
+    } = import_site(&args.from, &options).map_err(|error| FileKind::Jobs.or_other(&args.from, error))?;
     report.notes.extend(assumed);
     context.say(report.to_string().trim_end())?;
     workload.write(&args.to)?;
@@ -71,6 +75,11 @@ pub fn run(args: &WorkloadImportArgs, context: &mut Context<'_>) -> Result<(), E
     context.say(&format!(
         "next: pleach workload describe --workload {to}; pleach evaluate --workload {to} --policy fifo,easy,sjf"
     ))
+}
+
+/// The site's nodes.
+fn nodes(path: &Path) -> Result<NodeTable, Error> {
+    NodeTable::read(path).map_err(|error| FileKind::Nodes.or_other(path, error))
 }
 
 /// The mapping that is given, else a guessed one where a flag changes it.

@@ -3,8 +3,12 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use pleach_env::workload::import::Format;
+use pleach_env::workload::import::site::NodeTable;
 use pleach_experiments::decide::{Site, SiteConfig, decide};
 use pleach_experiments::error::Error;
+use pleach_experiments::evaluate::cluster_flag::cluster_of;
+use pleach_experiments::file_kind::FileKind;
 use pleach_experiments::run_folder::{Existing, RunFolder, atomic_file, is_finished, sha256_of};
 use serde::Serialize;
 
@@ -83,9 +87,23 @@ fn init(args: &SiteArgs, jobs: &Path, context: &mut Context<'_>) -> Result<(), E
     let folder = args.site.parent().filter(|folder| !folder.as_os_str().is_empty());
     for (key, path) in [("init", Some(jobs)), ("nodes", args.nodes.as_deref())] {
         if let Some(path) = path.filter(|path| !path.is_file()) {
-            let hint = "There is no such file.";
-            return Err(Error::config(key, path.display(), "a file that is there", hint));
+            let hint = "Give the file itself.";
+            let what = if path.is_dir() {
+                "is a folder"
+            } else {
+                "there is no such file"
+            };
+            let value = format!("{} ({what})", path.display());
+            return Err(Error::config(key, value, "a file that is there", hint));
         }
+    }
+    // What cannot be read is told now and not at the first run.
+    Format::of_file(jobs).map_err(|error| FileKind::Jobs.or_other(jobs, error))?;
+    if let Some(nodes) = &args.nodes {
+        NodeTable::read(nodes).map_err(|error| FileKind::Nodes.or_other(nodes, error))?;
+    }
+    if let Some(cluster) = &args.cluster {
+        cluster_of(cluster)?;
     }
     // In the file paths are relative to its folder.
     let seen = |path: &Path| match folder {

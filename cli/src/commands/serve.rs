@@ -13,8 +13,8 @@ use pleach_experiments::serving::functions::{
     CallsDescription, DispatchSearch, compare_dispatchers, search_dispatcher,
 };
 use pleach_experiments::serving::{
-    AutoscalerSearch, Comparison, Description, RequestTold, RoutingSearch, RoutingTraining, compare,
-    compare_mixed, explain, is_routing_tree, read, search_autoscaler, search_router, train_router, write,
+    AutoscalerSearch, Comparison, Description, RequestTold, RoutingSearch, RoutingTraining, ServingConfig,
+    compare, compare_mixed, explain, is_routing_tree, search_autoscaler, search_router, train_router, write,
 };
 
 use serde::Serialize;
@@ -41,7 +41,16 @@ pub fn run(args: &ServeArgs, context: &mut Context<'_>) -> Result<(), Error> {
     }
 }
 
+/// Says what was read of a list of requests, and what was left out.
+fn say_account(config: &ServingConfig, quiet: bool, context: &mut Context<'_>) -> Result<(), Error> {
+    match config.requests {
+        Some(_) if !quiet => context.say(&config.account()?.join("\n")),
+        _ => Ok(()),
+    }
+}
+
 fn evaluate(args: &ServeEvaluateArgs, context: &mut Context<'_>) -> Result<(), Error> {
+    say_account(&args.serving, args.report.quiet(), context)?;
     let told = told(args)?;
     let rates = compare(
         &args.serving,
@@ -102,7 +111,7 @@ fn describe(args: &ServeDescribeArgs, context: &mut Context<'_>) -> Result<(), E
     match CallsDescription::read(&args.requests)? {
         Some(found) => described(args, context, (&found, &found.table(), &found.html(&line))),
         None => {
-            let found = Description::of(&read(&args.requests)?);
+            let found = Description::read(&args.requests)?;
             described(args, context, (&found, &found.table(), &found.html(&line)))
         }
     }
@@ -168,6 +177,7 @@ fn search(args: &ServeSearchArgs, context: &mut Context<'_>) -> Result<(), Error
         return train(args, learner, context);
     }
     args.target.check("to", &args.to)?;
+    say_account(&args.serving, args.report.quiet(), context)?;
     let mut settings = RoutingSearch {
         rates: args.rates.clone(),
         judge_lists: args.judge_lists.into(),
@@ -209,6 +219,7 @@ fn train(args: &ServeSearchArgs, learner: &str, context: &mut Context<'_>) -> Re
     settings.train.evolution.num_pairs = args.pairs.into();
     settings.train.network.hidden = args.hidden.into();
     settings.train.network.context = args.hidden.into();
+    say_account(&args.serving, args.report.quiet(), context)?;
     let listening = context.stop.listen();
     let stop = Arc::clone(&context.stop);
     let watcher =
@@ -235,6 +246,7 @@ fn say_judged(judged: &[(f64, Comparison)], context: &mut Context<'_>) -> Result
 
 fn generate(args: &ServeGenerateArgs, context: &mut Context<'_>) -> Result<(), Error> {
     args.target.check("to", &args.to)?;
+    say_account(&args.serving, args.report.quiet(), context)?;
     let lists = args
         .serving
         .draw(Seed(args.report.seed()).child("serving", 0), 1, 1.0)?;

@@ -4,6 +4,7 @@ use pleach_env::workload::Workload;
 use pleach_env::{SimConfig, simulate_planner};
 use pleach_experiments::door::{DOOR, PolicySpec};
 use pleach_experiments::error::Error;
+use pleach_experiments::evaluate::day::Day;
 use pleach_experiments::evaluate::instances::seeds;
 use pleach_experiments::evaluate::sim_config::DAY_S;
 use pleach_experiments::twin::{
@@ -38,6 +39,7 @@ pub fn run(args: &TwinArgs, context: &mut Context<'_>) -> Result<(), Error> {
     let policies = policies(args, &sim)?;
     let seed = seeds(args.report.seed(), "test", 1)[0];
     let (workload, report) = source.workload(name, seed)?;
+    let since_s = since_s(args, &workload)?;
     let mut sim = SimConfig { seed: seed.0, ..sim };
     let quiet = args.report.quiet();
     if let Some(report) = report.filter(|_| !quiet) {
@@ -67,7 +69,7 @@ pub fn run(args: &TwinArgs, context: &mut Context<'_>) -> Result<(), Error> {
     };
     let other = match args.under.as_slice() {
         [] => None,
-        names => Some(others(args, names, (&workload, &sim, &site))?),
+        names => Some(others(args, names, (&workload, &sim, &site), since_s)?),
     };
     if !quiet {
         if let Some(twin) = &twin {
@@ -129,10 +131,45 @@ fn fitted(
     Ok((found, twin))
 }
 
+/// From when on jobs are compared, s.
+fn since_s(args: &TwinArgs, workload: &Workload) -> Result<f64, Error> {
+    let Some(day) = args.since_day else {
+        return Ok(0.0);
+    };
+    let time_0 = workload.cluster.seen.time_0_unix_s;
+    let last_s = workload.jobs.last().map_or(0.0, |job| job.submit.as_secs_f64());
+    let mut allowed = format!("0 to {:.1}, the days of the list", last_s / DAY_S);
+    if let Some(time_0) = time_0 {
+        let (first, last) = (Day::Date(time_0), Day::Date(time_0 + last_s));
+        allowed.push_str(&format!(", or {first} to {last}"));
+    }
+    match day.on_clock(time_0) {
+        // The first date may begin before the list does.
+        Some(at_s) if (-DAY_S..=last_s).contains(&at_s) && args.under.is_empty() => {
+            let hint = "It is for a comparison: give --under sjf.";
+            Err(Error::config("since_day", day, "given with --under", hint))
+        }
+        Some(at_s) if (-DAY_S..=last_s).contains(&at_s) => Ok(at_s.max(0.0)),
+        Some(_) => Err(Error::config(
+            "since_day",
+            day,
+            allowed,
+            "Give a day on which jobs came.",
+        )),
+        None => Err(Error::config(
+            "since_day",
+            day,
+            allowed,
+            "The list does not say which date its day 0 is.",
+        )),
+    }
+}
+
 fn others(
     args: &TwinArgs,
     names: &[String],
     (workload, sim, site): (&Workload, &SimConfig, &PolicySpec),
+    since_s: f64,
 ) -> Result<Under, Error> {
     let named: Vec<String> = names.iter().filter(|name| *name != "all").cloned().collect();
     let mut others = match named.len() == names.len() {
@@ -145,7 +182,6 @@ fn others(
             policy.join(&mut others);
         }
     }
-    let since_s = args.since_day.unwrap_or(0.0) * DAY_S;
     let input = UnderInput {
         workload,
         sim,

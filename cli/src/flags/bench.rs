@@ -27,13 +27,13 @@ pub struct BenchArgs {
     #[arg(long, value_name = "S", default_value_t = 3.0, value_parser = flag_values::positive)]
     pub seconds: f64,
     /// Environments that step together
-    #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=65_536))]
+    #[arg(long, value_name = "N", default_value_t = 16, value_parser = flag_values::whole::<u32>(1..=65_536))]
     pub num_envs: u32,
     /// Also the scaling curve: 10,000 jobs on 1,000 GPUs up to 1,000,000 on 100,000, minutes in all
     #[arg(long)]
     pub scaling: bool,
     /// Also every heuristic and a reference network on ever longer lists for 1,000 GPUs, up to so many jobs, at loads 0.9 and 5
-    #[arg(long, value_name = "JOBS", value_parser = clap::value_parser!(u32).range(10_000..=10_000_000))]
+    #[arg(long, value_name = "JOBS", value_parser = flag_values::whole::<u32>(10_000..=10_000_000))]
     pub queues: Option<u32>,
     /// The Philly list to simulate [default: a generated one like it]
     #[arg(long, value_name = "FILE")]

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use pleach_experiments::evaluate::flag_values;
 
 use super::{ForceFlag, ReportFlags};
 
@@ -26,13 +27,13 @@ pub struct CalibrateArgs {
     #[arg(long)]
     pub unopposed: bool,
     /// Let sjf-reserve decide where the jobs that run and wait have more than so many nodes each in the mean
-    #[arg(long, value_name = "NODES")]
+    #[arg(long, value_name = "NODES", value_parser = flag_values::not_negative)]
     pub wide_gangs: Option<f64>,
     /// Try no standby: what the network has stays
     #[arg(long, conflicts_with_all = ["env", "lists", "seed", "json"])]
     pub no_standby: bool,
     /// Lists of each part
-    #[arg(long, value_name = "N", default_value_t = 24, value_parser = clap::value_parser!(u16).range(2..=1000))]
+    #[arg(long, value_name = "N", default_value_t = 24, value_parser = flag_values::whole::<u16>(2..=1000))]
     pub lists: u16,
     /// Checkpoint to write, NAME.ckpt
     #[arg(long, value_name = "FILE")]

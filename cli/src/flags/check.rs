@@ -44,10 +44,11 @@ pub struct CheckArgs {
     #[arg(long, value_name = "TIME", value_delimiter = ',', action = ArgAction::Append, value_parser = humantime::parse_duration)]
     pub after: Vec<Duration>,
     /// Shares of its quota, above 0 to 1, repeated or with commas: under each the tenant that holds least below it comes first
-    #[arg(long, value_name = "SHARE", value_delimiter = ',', action = ArgAction::Append)]
+    #[arg(long, value_name = "SHARE", value_delimiter = ',', action = ArgAction::Append,
+        value_parser = flag_values::share)]
     pub floor: Vec<f64>,
     /// Lists as long as the task's; half as many longer ones
-    #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u16).range(2..=1000))]
+    #[arg(long, value_name = "N", default_value_t = 16, value_parser = flag_values::whole::<u16>(2..=1000))]
     pub lists: u16,
     /// Others beside the tree under guards.
     #[command(flatten)]
@@ -57,13 +58,13 @@ pub struct CheckArgs {
     #[arg(long, help_heading = "Drift")]
     pub drift: bool,
     /// Decisions of a window; it slides by a twentieth
-    #[arg(long, value_name = "N", requires = "drift", default_value_t = WINDOW_DEFAULT, help_heading = "Drift", value_parser = clap::value_parser!(u32).range(i64::from(WINDOW_DECISIONS.0)..=i64::from(WINDOW_DECISIONS.1)))]
+    #[arg(long, value_name = "N", requires = "drift", default_value_t = WINDOW_DEFAULT, help_heading = "Drift", value_parser = flag_values::whole::<u32>(u64::from(WINDOW_DECISIONS.0)..=u64::from(WINDOW_DECISIONS.1)))]
     pub window: u32,
     /// Index above which a window has drifted
     #[arg(long, value_name = "PSI", requires = "drift", default_value_t = PSI_LIMIT_DEFAULT, help_heading = "Drift", value_parser = flag_values::positive)]
     pub limit: f64,
     /// Lists of each workload that is generated
-    #[arg(long, value_name = "N", requires = "drift", default_value_t = 20, help_heading = "Drift", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(long, value_name = "N", requires = "drift", default_value_t = 20, help_heading = "Drift", value_parser = flag_values::whole::<u32>(1..=1000))]
     pub seeds: u32,
     /// Which jobs on which cluster.
     #[command(flatten)]

@@ -22,7 +22,7 @@ pub fn is_standard_output(path: &Path) -> bool {
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct SeedFlag {
     /// Root of all randomness. The same seed gives the same bytes
-    #[arg(long, value_name = "S", default_value_t = 0)]
+    #[arg(long, value_name = "S", default_value_t = 0, value_parser = flag_values::whole::<u64>(0..=u64::MAX))]
     pub seed: u64,
 }
 
@@ -46,7 +46,7 @@ pub struct QuietFlag {
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
 pub struct MachineFlags {
     /// Threads to use [default: all cores]. Results do not depend on it
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024), help_heading = "Machine")]
+    #[arg(long, value_name = "N", value_parser = flag_values::whole::<u16>(1..=1024), help_heading = "Machine")]
     pub threads: Option<u16>,
     /// How much is said.
     #[command(flatten)]
@@ -168,7 +168,7 @@ pub struct EpisodeFlags {
     #[arg(long, value_name = "LOAD", value_parser = flag_values::load)]
     pub load: Option<f64>,
     /// Jobs in an episode [default: the environment's]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(10..=1_000_000))]
+    #[arg(long, value_name = "N", value_parser = flag_values::whole::<u32>(10..=1_000_000))]
     pub num_jobs: Option<u32>,
 }
 

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{ArgAction, Args, Subcommand, ValueEnum};
 use pleach_distill::Monotone;
+use pleach_experiments::evaluate::flag_values;
 use pleach_experiments::{SchedulingConfig, WorkloadSource};
 use serde::Serialize;
 
@@ -48,20 +49,20 @@ pub struct DistillArgs {
     pub config: Option<PathBuf>,
     /// Sizes to try, in leaves, repeated or with commas: the smallest that is nearly as good as the best is taken [default:
     /// 4,8,16,32; with --frontier 2,4,8,16,32,64,128]; with --search the most [default: 12]
-    #[arg(long, value_name = "N", value_delimiter = ',', action = ArgAction::Append, value_parser = clap::value_parser!(u16).range(2..=256))]
+    #[arg(long, value_name = "N", value_delimiter = ',', action = ArgAction::Append, value_parser = flag_values::whole::<u16>(2..=256))]
     pub leaves: Vec<u16>,
     /// Questions from the root to a leaf, at most [default: from the configuration]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
+    #[arg(long, value_name = "N", value_parser = flag_values::whole::<u16>(1..=256))]
     pub depth: Option<u16>,
     /// What the tree is made monotone in, so that it can be proved, repeated or with commas; not with --search
     #[arg(long, value_name = "WHAT", value_delimiter = ',', action = ArgAction::Append)]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub monotone: Vec<MonotoneFlag>,
     /// Rounds of DAgger after the teacher's own: the tree drives, the teacher labels what it meets [default: 3]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(0..=100))]
+    #[arg(long, value_name = "N", value_parser = flag_values::whole::<u16>(0..=100))]
     pub rounds: Option<u16>,
     /// Episodes to play in each round [default: 8]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    #[arg(long, value_name = "N", value_parser = flag_values::whole::<u32>(1..=100_000))]
     pub episodes: Option<u32>,
     /// What trees are compared by: metrics and their weights as in the objective of train, repeated or with commas
     /// [default: avg_jct_s=1]
@@ -69,11 +70,11 @@ pub struct DistillArgs {
     #[serde(skip)]
     pub objective: Vec<String>,
     /// Seeds that the result is reported on [default: 10]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(long, value_name = "N", value_parser = flag_values::whole::<u32>(1..=1000))]
     pub test_seeds: Option<u32>,
     /// Lists of each part (as long, twice as long, load 0.6, load 0.3) on which the trees of a teacher are judged too; 0 = none
     /// [default: 12; with --frontier or --fits 16]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(0..=1000))]
+    #[arg(long, value_name = "N", value_parser = flag_values::whole::<u16>(0..=1000))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub part_lists: Option<u16>,
     /// One tree of each of --leaves, the best of its size, on lists that nothing was chosen by, beside the teacher and --against
@@ -81,7 +82,7 @@ pub struct DistillArgs {
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub frontier: bool,
     /// Distil so often, each time with a seed drawn from --seed: on how many decisions do the trees choose alike, what is each worth?
-    #[arg(long, value_name = "N", conflicts_with = "search", help_heading = "Reports", value_parser = clap::value_parser!(u16).range(2..=100))]
+    #[arg(long, value_name = "N", conflicts_with = "search", help_heading = "Reports", value_parser = flag_values::whole::<u16>(2..=100))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fits: Option<u16>,
     /// Search in the simulator: change trees a little, keep what schedules better. Begins at hand rules, and at the trees of
@@ -95,7 +96,7 @@ pub struct DistillArgs {
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub deal: bool,
     /// Lists of jobs to simulate in the search [default: 30000]
-    #[arg(long, value_name = "N", requires = "search", help_heading = "Search", value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
+    #[arg(long, value_name = "N", requires = "search", help_heading = "Search", value_parser = flag_values::whole::<u64>(1..=100_000_000))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub simulations: Option<u64>,
     /// Policy files to begin at too, repeated or with commas
@@ -103,7 +104,7 @@ pub struct DistillArgs {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub start: Vec<String>,
     /// Lists of each part on which the tree must beat its start, and which nothing was chosen by [default: 40]
-    #[arg(long, value_name = "N", requires = "search", help_heading = "Search", value_parser = clap::value_parser!(u16).range(2..=1000))]
+    #[arg(long, value_name = "N", requires = "search", help_heading = "Search", value_parser = flag_values::whole::<u16>(2..=1000))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub accept_lists: Option<u16>,
     /// Others beside the tree.

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use pleach_experiments::evaluate::flag_values;
 
 use super::sweep_place::SweepPlace;
 use super::{ForceFlag, QuietFlag};
@@ -42,13 +43,13 @@ pub struct EmitArgs {
     #[arg(long, value_name = "PROGRAM", default_value = "pleach")]
     pub program: String,
     /// Units at a time, at most
-    #[arg(long, value_name = "P", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    #[arg(long, value_name = "P", default_value_t = 64, value_parser = flag_values::whole::<u32>(1..=10_000))]
     pub parallel: u32,
     /// How often to run a unit again that asks for another try (75) or was killed
-    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u16).range(0..=100))]
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = flag_values::whole::<u16>(0..=100))]
     pub retries: u16,
     /// Cores of a unit, and its threads
-    #[arg(long, value_name = "C", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1024))]
+    #[arg(long, value_name = "C", default_value_t = 1, value_parser = flag_values::whole::<u16>(1..=1024))]
     pub cpus: u16,
     /// Whether another file of that name, which you may have changed, may be replaced.
     #[command(flatten)]

@@ -31,7 +31,7 @@ pub struct ExplainArgs {
     #[arg(long, value_name = "S", value_parser = flag_values::not_negative, conflicts_with_all = ["decision", "against"])]
     pub at: Option<f64>,
     /// Explain this decision, counted from 1
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), conflicts_with = "against")]
+    #[arg(long, value_name = "N", value_parser = flag_values::whole::<u64>(1..=u64::MAX), conflicts_with = "against")]
     pub decision: Option<u64>,
     /// Explain why this job was passed over, and find the nearest change with which it would have been chosen: the first time, or
     /// at --at or --decision

@@ -38,16 +38,16 @@ pub struct IndexArgs {
     #[command(flatten)]
     pub conditions: ConditionFlag,
     /// Generations
-    #[arg(long, value_name = "N", default_value_t = 90, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    #[arg(long, value_name = "N", default_value_t = 90, value_parser = flag_values::whole::<u32>(1..=100_000))]
     pub generations: u32,
     /// Candidates of a generation
-    #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u16).range(4..=1000))]
+    #[arg(long, value_name = "N", default_value_t = 16, value_parser = flag_values::whole::<u16>(4..=1000))]
     pub population: u16,
     /// Lists of a generation
-    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = flag_values::whole::<u16>(1..=1000))]
     pub lists: u16,
     /// Validation lists of each kind and load
-    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = flag_values::whole::<u16>(1..=1000))]
     pub validation_lists: u16,
     /// Columns of a deal that are to weigh nothing, repeated or with commas
     #[arg(long, value_name = "COLUMN", value_delimiter = ',', action = ArgAction::Append)]

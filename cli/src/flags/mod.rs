@@ -31,7 +31,7 @@ pub mod workload;
 
 use std::path::PathBuf;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, Parser, Subcommand};
 
 /// Threads, at most, by flag or by variable.
 pub const THREADS_MAX: u16 = 1024;
@@ -140,10 +140,28 @@ pub enum Command {
     Serve(Box<ServeArgs>),
 }
 
+/// The command line. Numbers below 0 are values, so that a flag says what it allows and no number passes for a flag.
+#[must_use]
+pub fn command() -> clap::Command {
+    with_negative_numbers(Cli::command())
+}
+
+fn with_negative_numbers(command: clap::Command) -> clap::Command {
+    let names: Vec<String> = command
+        .get_subcommands()
+        .map(|inner| inner.get_name().to_owned())
+        .collect();
+    let command = command.mut_args(|flag| match flag.get_action().takes_values() {
+        true => flag.allow_negative_numbers(true),
+        false => flag,
+    });
+    let inner = |command: clap::Command, name: String| command.mut_subcommand(name, with_negative_numbers);
+    names.into_iter().fold(command, inner)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory as _;
     use std::path::PathBuf;
 
     /// Every command below `command` with its path: `["sweep", "plan"]`.

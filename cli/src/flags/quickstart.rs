@@ -1,6 +1,7 @@
 //! `pleach quickstart`: flags.
 
 use clap::Args;
+use pleach_experiments::evaluate::flag_values;
 use serde::Serialize;
 
 use super::{EpisodeFlags, RunArgs};
@@ -24,16 +25,16 @@ pub struct QuickstartArgs {
     #[serde(flatten)]
     pub episodes: EpisodeFlags,
     /// Generations to train for; 0 leaves the network at the heuristic that it corrects
-    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u64).range(0..=1_000_000))]
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = flag_values::whole::<u64>(0..=1_000_000))]
     pub updates: u64,
     /// Leaves of the tree, at most
-    #[arg(long, value_name = "N", default_value_t = 12, value_parser = clap::value_parser!(u16).range(2..=256))]
+    #[arg(long, value_name = "N", default_value_t = 12, value_parser = flag_values::whole::<u16>(2..=256))]
     pub leaves: u16,
     /// Lists to simulate in the search for the tree, at least
-    #[arg(long, value_name = "N", default_value_t = 12_000, value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
+    #[arg(long, value_name = "N", default_value_t = 12_000, value_parser = flag_values::whole::<u64>(1..=100_000_000))]
     pub simulations: u64,
     /// Held-out workloads to compare on
-    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = flag_values::whole::<u32>(1..=1000))]
     pub seeds: u32,
     /// Seed, output and machine.
     #[command(flatten)]

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use pleach_experiments::evaluate::flag_values;
 
 use super::{PageFlag, ReportFlags};
 
@@ -21,7 +22,7 @@ pub struct ReproduceArgs {
     #[arg(value_name = "ID")]
     pub ids: Vec<String>,
     /// Seeds for each point [default: the benchmark's own]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(long, value_name = "N", value_parser = flag_values::whole::<u32>(1..=1000))]
     pub seeds: Option<u32>,
     /// A few small points only: to see that it runs, not to trust the figures
     #[arg(long)]

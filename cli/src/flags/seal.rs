@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
+use pleach_experiments::evaluate::flag_values;
 use pleach_experiments::{SchedulingConfig, WorkloadSource};
 
 use super::{FormsFlag, SeedFlag};
@@ -33,19 +34,19 @@ pub struct SealArgs {
     #[arg(long, value_name = "NAME")]
     pub fallback: Option<String>,
     /// Most GPU types of a cluster on which the tree decides; on others its fallback does [default: what the file says]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
+    #[arg(long, value_name = "N", value_parser = flag_values::whole::<u32>(1..=64))]
     pub gpu_types_max: Option<u32>,
     /// A guard: a job that has waited so long, 1min to 3years, comes before everything else [default: what the file says]
     #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
     pub overdue: Option<Duration>,
     /// A guard: a tenant that holds less than this share of its quota comes first [default: what the file says]
-    #[arg(long, value_name = "SHARE")]
+    #[arg(long, value_name = "SHARE", value_parser = flag_values::share)]
     pub floor: Option<f64>,
     /// Record on the lists of --workload in which leaves candidates end [default: what the file has]
     #[arg(long)]
     pub visits: bool,
     /// Lists to record of each workload that is generated
-    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = flag_values::whole::<u32>(1..=1000))]
     pub seeds: u32,
     /// Where draws come from.
     #[command(flatten)]

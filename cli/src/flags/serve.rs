@@ -87,14 +87,14 @@ pub struct ServeFunctionsArgs {
         value_parser = flag_values::positive)]
     pub loads: Vec<f64>,
     /// Search for a tree instead, playing so many lists at least, and judge it against the best tuned rule
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=10_000_000), requires = "to",
+    #[arg(long, value_name = "N", value_parser = flag_values::whole::<u64>(1..=10_000_000), requires = "to",
         conflicts_with_all = ["loads", "html", "policy"], help_heading = "Search")]
     pub search: Option<u64>,
     /// Tree to write, NAME.json
     #[arg(long, value_name = "FILE", requires = "search", help_heading = "Search")]
     pub to: Option<PathBuf>,
     /// Lists on which the tree is judged
-    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u16).range(1..=1000),
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = flag_values::whole::<u16>(1..=1000),
         requires = "search", help_heading = "Search")]
     pub judge_lists: u16,
     /// Columns that the tree may not read, repeated or with commas
@@ -128,7 +128,7 @@ pub struct ServeEvaluateArgs {
         value_parser = flag_values::positive)]
     pub rates: Vec<f64>,
     /// Tell of a request of the first list of the first rate, by its number, why each tree among the routers sent it where it did
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = flag_values::whole::<usize>(0..=10_000_000))]
     pub explain: Option<usize>,
     /// Requests and replicas.
     #[command(flatten)]
@@ -167,11 +167,11 @@ pub struct ServeSearchArgs {
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub to: PathBuf,
     /// Lists to play at least
-    #[arg(long, value_name = "N", default_value_t = 6_000, value_parser = clap::value_parser!(u64).range(1..=10_000_000),
+    #[arg(long, value_name = "N", default_value_t = 6_000, value_parser = flag_values::whole::<u64>(1..=10_000_000),
         help_heading = "Search")]
     pub simulations: u64,
     /// Most leaves, 2 to 256
-    #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u16).range(2..=256),
+    #[arg(long, value_name = "N", default_value_t = 16, value_parser = flag_values::whole::<u16>(2..=256),
         help_heading = "Search")]
     pub leaves: u16,
     /// Rates over that of the requests, repeated or with commas
@@ -179,7 +179,7 @@ pub struct ServeSearchArgs {
         value_parser = flag_values::positive, help_heading = "Search")]
     pub rates: Vec<f64>,
     /// Lists of each rate on which the result is judged
-    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u16).range(1..=1000),
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = flag_values::whole::<u16>(1..=1000),
         help_heading = "Search")]
     pub judge_lists: u16,
     /// Columns that the tree may not read, repeated or with commas
@@ -190,15 +190,15 @@ pub struct ServeSearchArgs {
         help_heading = "Training")]
     pub learner: Option<String>,
     /// Generations, or updates of PPO, 0 to 100,000; 0: imitation alone
-    #[arg(long, value_name = "N", default_value_t = 40, value_parser = clap::value_parser!(u64).range(0..=100_000),
+    #[arg(long, value_name = "N", default_value_t = 40, value_parser = flag_values::whole::<u64>(0..=100_000),
         requires = "learner", help_heading = "Training")]
     pub updates: u64,
     /// Antithetic pairs of a generation, 1 to 4,096
-    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..=4096),
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = flag_values::whole::<u16>(1..=4096),
         requires = "learner", help_heading = "Training")]
     pub pairs: u16,
     /// Width of the network, a multiple of 8 from 8 to 1,024
-    #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u16).range(8..=1024),
+    #[arg(long, value_name = "N", default_value_t = 16, value_parser = flag_values::whole::<u16>(8..=1024),
         requires = "learner", help_heading = "Training")]
     pub hidden: u16,
     /// Tree to imitate first [default: the best rule by hand]
@@ -224,7 +224,7 @@ pub struct ServeMixedArgs {
         default_value = "static:replicas=8,reactive:target=0.85,reactive:target=0.7,forecast:target=0.85,lyra:target=0.85,oracle:target=0.85")]
     pub autoscaler: Vec<String>,
     /// Search for a tree instead, playing so many days at least, and judge it against the tuned rules at equal hits
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=10_000_000), requires = "to",
+    #[arg(long, value_name = "N", value_parser = flag_values::whole::<u64>(1..=10_000_000), requires = "to",
         conflicts_with = "autoscaler", help_heading = "Search")]
     pub search: Option<u64>,
     /// Tree to write, NAME.json
@@ -235,11 +235,11 @@ pub struct ServeMixedArgs {
         requires = "search", help_heading = "Search")]
     pub hits_pct: f64,
     /// Days on which rules are tuned, and on which the tree is chosen
-    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..=100),
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = flag_values::whole::<u16>(1..=100),
         requires = "search", help_heading = "Search")]
     pub tune_days: u16,
     /// Days on which the tree is judged
-    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..=1000),
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = flag_values::whole::<u16>(1..=1000),
         requires = "search", help_heading = "Search")]
     pub judge_days: u16,
     /// Columns that the tree may not read, repeated or with commas

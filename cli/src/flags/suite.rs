@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{ArgAction, Args};
+use pleach_experiments::evaluate::flag_values;
 use serde::Serialize;
 
 use super::{ReportFlags, SettingsFlags};
@@ -26,13 +27,13 @@ pub struct SuiteArgs {
     #[arg(long, value_name = "ID", value_delimiter = ',', action = ArgAction::Append)]
     pub task: Vec<String>,
     /// Trainings of each task, each with a seed of its own
-    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=100))]
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = flag_values::whole::<u32>(1..=100))]
     pub trainings: u32,
     /// Held-out workloads of each kind; half as many of the long ones
-    #[arg(long, value_name = "N", default_value_t = 40, value_parser = clap::value_parser!(u32).range(2..=10_000))]
+    #[arg(long, value_name = "N", default_value_t = 40, value_parser = flag_values::whole::<u32>(2..=10_000))]
     pub workloads: u32,
     /// Stages of a training: 1 for lists as long as the task's only, 2 to go on with lists three times as long
-    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u8).range(1..=2))]
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = flag_values::whole::<u8>(1..=2))]
     pub stages: u8,
     /// Settings of the learner [default of --config: experiments/configs/suite.toml]; the environment in it is not used.
     #[command(flatten)]

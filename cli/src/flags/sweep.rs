@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
+use pleach_experiments::evaluate::flag_values;
 
 use super::emit::EmitArgs;
 use super::sweep_place::SweepPlace;
@@ -102,7 +103,7 @@ pub struct SweepRunArgs {
     #[arg(long, value_name = "LIST")]
     pub index: Option<String>,
     /// How often to run a unit again that asks for another try
-    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u8).range(0..=100))]
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = flag_values::whole::<u8>(0..=100))]
     pub retries: u8,
     /// Units at a time, as many as threads.
     #[command(flatten)]
@@ -121,7 +122,7 @@ pub struct UnitArgs {
     #[command(flatten)]
     pub place: SweepPlace,
     /// Index of the unit [default: SLURM_ARRAY_TASK_ID, or else JOB_COMPLETION_INDEX]
-    #[arg(long, value_name = "K")]
+    #[arg(long, value_name = "K", value_parser = flag_values::whole::<usize>(0..=100_000))]
     pub index: Option<usize>,
 }
 

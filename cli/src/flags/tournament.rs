@@ -3,6 +3,7 @@
 use clap::builder::Resettable;
 use clap::{ArgAction, Args, ValueEnum};
 use pleach_experiments::WorkloadSource;
+use pleach_experiments::evaluate::flag_values;
 use pleach_experiments::tournament::{Condition, WORKLOADS};
 
 use super::{PageFlag, ReportFlags};
@@ -32,7 +33,7 @@ pub struct TournamentArgs {
     #[command(flatten)]
     pub conditions: ConditionFlag,
     /// Seeds for each workload
-    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = flag_values::whole::<u32>(1..=1000))]
     pub seeds: u32,
     /// Which jobs on which cluster.
     #[command(flatten)]

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, Resettable, TypedValueParser as _};
 use pleach_agents::Device;
+use pleach_experiments::evaluate::flag_values;
 use pleach_experiments::{SchedulingConfig, WorkloadSource};
 use serde::Serialize;
 
@@ -79,10 +80,10 @@ pub struct TrainArgs {
     #[arg(long, value_name = "EXPRESSION", allow_hyphen_values = true)]
     pub reward: Option<String>,
     /// Decisions to train for [default: from the configuration]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(0..=1_000_000_000_000))]
+    #[arg(long, value_name = "N", value_parser = flag_values::whole::<u64>(0..=1_000_000_000_000))]
     pub env_steps: Option<u64>,
     /// Environments that step together [default: from the configuration]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65_536))]
+    #[arg(long, value_name = "N", value_parser = flag_values::whole::<u32>(1..=65_536))]
     pub num_envs: Option<u32>,
     /// Which jobs on which cluster, instead of an environment.
     #[command(flatten)]
@@ -91,7 +92,7 @@ pub struct TrainArgs {
     #[command(flatten)]
     pub scheduling: SchedulingConfig,
     /// Train the run in --out for so many updates or generations more, with its own settings and seed
-    #[arg(long, value_name = "N", requires = "out", value_parser = clap::value_parser!(u64).range(1..=1_000_000_000_000),
+    #[arg(long, value_name = "N", requires = "out", value_parser = flag_values::whole::<u64>(1..=1_000_000_000_000),
         conflicts_with_all = OF_A_NEW_RUN, conflicts_with = "force")]
     #[serde(skip)]
     pub extend: Option<u64>,
@@ -103,11 +104,11 @@ pub struct TrainArgs {
     pub device: Device,
     /// Processes that play each generation of evolution together, this one among them; the others are started with --unit. The
     /// result does not depend on them
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1024), help_heading = "Machine")]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = flag_values::whole::<u32>(1..=1024), help_heading = "Machine")]
     #[serde(skip)]
     pub units: u32,
     /// Be such a process: play part K, 1 to N - 1, of the generations of the training in --out until that ends
-    #[arg(long, value_name = "K", requires = "out", value_parser = clap::value_parser!(u32).range(1..=1023), help_heading = "Machine",
+    #[arg(long, value_name = "K", requires = "out", value_parser = flag_values::whole::<u32>(1..=1023), help_heading = "Machine",
         conflicts_with_all = OF_A_NEW_RUN, conflicts_with_all = ["extend", "device", "units"])]
     #[serde(skip)]
     pub unit: Option<u32>,

@@ -1,7 +1,7 @@
 //! `pleach twin`: flags.
 
 use clap::{ArgAction, Args};
-use pleach_experiments::evaluate::flag_values;
+use pleach_experiments::evaluate::day::Day;
 use pleach_experiments::{SchedulingConfig, WorkloadSource};
 
 use super::ReportFlags;
@@ -39,9 +39,10 @@ pub struct TwinArgs {
     /// LABEL=PATH, with commas; all for all heuristics and dealers
     #[arg(long, value_name = "NAME|PATH", value_delimiter = ',', action = ArgAction::Append)]
     pub under: Vec<String>,
-    /// With --under: compare jobs that came on this day of the list or later, from 0; the list is played from its beginning
-    #[arg(long, value_name = "DAY", requires = "under", value_parser = flag_values::not_negative)]
-    pub since_day: Option<f64>,
+    /// With --under: compare jobs that came on this day of the list or later, from 0, or from its date on (UTC); the list is played
+    /// from its beginning
+    #[arg(long, value_name = "DAY|DATE", value_parser = Day::read)]
+    pub since_day: Option<Day>,
     /// What the scheduler may do and knows.
     #[command(flatten)]
     pub scheduling: SchedulingConfig,

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use pleach_experiments::evaluate::flag_values;
 use pleach_experiments::schedule::RecordSettings;
 use pleach_experiments::{EvaluationConfig, SchedulingConfig, WorkloadSource};
 
@@ -31,7 +32,7 @@ pub struct VerifyArgs {
     #[command(flatten)]
     pub scheduling: SchedulingConfig,
     /// Seeds that the record was made with, 1 to 10,000
-    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = flag_values::whole::<u32>(1..=10_000))]
     pub seeds: u32,
     /// Also play the policies that the record names again, and refuse a record that they do not make
     #[arg(long)]

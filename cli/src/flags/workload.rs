@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
+use pleach_experiments::evaluate::day::{self, Day};
+use pleach_experiments::evaluate::flag_values;
 use pleach_experiments::{SchedulingConfig, WorkloadSource};
 use serde::Serialize;
 
@@ -84,7 +86,7 @@ pub struct WorkloadDescribeArgs {
         long,
         value_name = "N",
         default_value_t = 200_000,
-        value_parser = clap::value_parser!(u32).range(1..=10_000_000),
+        value_parser = flag_values::whole::<u32>(1..=10_000_000),
         help_heading = "Scheduling"
     )]
     pub sim_jobs: u32,
@@ -132,11 +134,11 @@ pub struct WorkloadImportArgs {
     /// Zone of times that name none: UTC, +01:00, Europe/Berlin or a rule of POSIX [default: the mapping's, else UTC]
     #[arg(long, value_name = "ZONE", allow_hyphen_values = true)]
     pub time_zone: Option<String>,
-    /// First day to take, from 0: the day of the first submission
-    #[arg(long, value_name = "DAY")]
-    pub from_day: Option<f64>,
-    /// Days to take, above 0
-    #[arg(long, value_name = "DAYS")]
+    /// First day to take, from 0: the day of the first submission; or its date (UTC)
+    #[arg(long, value_name = "DAY|DATE", value_parser = Day::read)]
+    pub from_day: Option<Day>,
+    /// Days to take, above 0, or a length such as 36h
+    #[arg(long, value_name = "DAYS", value_parser = day::days)]
     pub days: Option<f64>,
     /// File to write, by its ending .parquet, .csv.gz (gzipped) or .csv; NAME.cluster.toml and NAME.mapping.toml go beside it
     #[arg(long, value_name = "FILE", help_heading = "Output")]

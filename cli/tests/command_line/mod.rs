@@ -7,6 +7,7 @@ mod explain;
 mod imports;
 mod learning;
 mod networks;
+mod odd_inputs;
 mod own_lists;
 mod pages;
 mod processors;

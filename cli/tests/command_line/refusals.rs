@@ -71,7 +71,7 @@ fn bad_input_is_refused_with_the_reason_and_what_is_allowed() {
         ("evaluate --policy network.ckpt", vec!["network.ckpt"]),
         (
             "evaluate --workload nothing.csv",
-            vec!["nothing.csv", "Pleach/Philly-v0"],
+            vec!["nothing.csv (there is no such file)"],
         ),
         (
             "evaluate --workload zero.csv",

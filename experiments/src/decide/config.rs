@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
 use crate::evaluate::sim_config::SchedulingConfig;
+use crate::file_kind::FileKind;
 use crate::run_folder::atomic_file::read_toml;
 
 /// Largest `site.toml`, bytes.
@@ -111,7 +112,8 @@ impl SiteConfig {
     /// # Errors
     /// A file that cannot be read, keys that nobody knows, values out of range, files that it names and that are not there.
     pub fn read(path: &Path) -> Result<SiteConfig, Error> {
-        let mut config: SiteConfig = read_toml(path, CONFIG_BYTES_MAX)?;
+        let read = read_toml(path, CONFIG_BYTES_MAX);
+        let mut config: SiteConfig = read.map_err(|error| FileKind::Site.or_other(path, error))?;
         let folder = path.parent().unwrap_or(Path::new(""));
         config.jobs = folder.join(&config.jobs);
         for file in [&mut config.nodes, &mut config.mapping].into_iter().flatten() {

@@ -16,6 +16,7 @@ use super::site::{ARTEFACT_BYTES_MAX, Say, Site, TREE, flags_of, step};
 use crate::distill::search::{SearchInput, search_tree, state_file};
 use crate::door::{DOOR, PolicySpec};
 use crate::error::Error;
+use crate::evaluate::day::Day;
 use crate::evaluate::sim_config::{DAY_S, SchedulingConfig};
 use crate::evaluate::workload_source::WorkloadSource;
 use crate::explain::{ExplainConfig, Question, explain};
@@ -321,7 +322,7 @@ impl<'a> Ground<'a> {
             let config = ExplainConfig {
                 tree: self.tree_file().display().to_string(),
                 workload: WorkloadSource {
-                    from_day: Some(parts.learn_days),
+                    from_day: Some(Day::Number(parts.learn_days)),
                     days: Some(days),
                     ..WorkloadSource::of(&list.display().to_string())
                 },

@@ -88,6 +88,7 @@ impl Site<'_> {
                 mapping: mapping.transpose()?,
                 nodes: config.nodes.as_deref().map(NodeTable::read).transpose()?,
                 import: options,
+                ..SiteOptions::default()
             };
             let found = import_site(&config.jobs, &options)?;
             if let Some(mapping) = found.mapping {

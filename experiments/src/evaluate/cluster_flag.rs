@@ -7,6 +7,7 @@ use pleach_env::workload::cluster;
 use pleach_scheduler::cluster_spec::ClusterSpec;
 
 use crate::error::Error;
+use crate::file_kind::FileKind;
 use crate::run_folder::atomic_file::{finite, read_text};
 
 /// Largest cluster description, bytes.
@@ -23,9 +24,14 @@ pub fn cluster_of(given: &Path) -> Result<(ClusterSpec, Option<String>), Error> 
             return Ok(cluster::of_short(&text)?);
         }
         let allowed = "a file in TOML or JSON, or nodes x GPUs : type such as 16x8:A100,4x4:V100";
-        let hint = "There is no such file; `pleach cluster init` writes one.";
-        return Err(Error::config("cluster", text, allowed, hint));
+        let hint = "`pleach cluster init` writes a file.";
+        let value = format!("{text} (there is no such file)");
+        return Err(Error::config("cluster", value, allowed, hint));
     }
+    read(given).map_err(|error| FileKind::Cluster.or_other(given, error))
+}
+
+fn read(given: &Path) -> Result<(ClusterSpec, Option<String>), Error> {
     let file = given.display().to_string();
     let text = read_text(given, CLUSTER_BYTES_MAX)?;
     if given.extension().is_some_and(|extension| extension == "json") {

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::evaluate::flag_values;
 use clap::builder::PossibleValuesParser;
 use clap::{ArgAction, Args};
 use pleach_env::SimConfig;
@@ -70,7 +71,7 @@ pub struct EvaluationConfig {
     pub scheduling: SchedulingConfig,
     /// Seeds to run each policy and workload with, 1 to 10,000; one run is made where nothing is drawn, as of a trace with known run
     /// times
-    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = flag_values::whole::<u32>(1..=10_000))]
     pub seeds: u32,
     /// Root of all randomness. It is read, and not written: what is written of a run has it beside the configuration.
     #[arg(skip)]

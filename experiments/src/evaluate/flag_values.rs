@@ -1,6 +1,7 @@
 //! Values of flags and how they are read: numbers with their ranges, names, small files. What is wrong is refused with the allowed set
 //! and a hint.
 
+use std::ops::RangeInclusive;
 use std::path::Path;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -62,6 +63,40 @@ pub fn load(text: &str) -> Result<f64, String> {
 /// A sentence with the allowed set.
 pub fn step(text: &str) -> Result<f64, String> {
     within(text, 0.01, 10.0, "0.01 to 10, try 0.3")
+}
+
+/// Takes whole numbers of a range.
+pub fn whole<T>(
+    range: RangeInclusive<u64>,
+) -> impl Fn(&str) -> Result<T, String> + Clone + Send + Sync + 'static
+where
+    T: TryFrom<u64> + 'static,
+{
+    move |text| {
+        let number = text
+            .trim()
+            .parse::<u64>()
+            .ok()
+            .filter(|number| range.contains(number));
+        let value = number.and_then(|number| T::try_from(number).ok());
+        value.ok_or_else(|| match (range.start(), range.end()) {
+            (least, &u64::MAX) => format!("allowed is a whole number of at least {least}"),
+            (least, most) => format!("allowed is a whole number from {least} to {most}"),
+        })
+    }
+}
+
+/// A share above 0.
+///
+/// # Errors
+/// A sentence with the allowed set.
+pub fn share(text: &str) -> Result<f64, String> {
+    within(
+        text,
+        f64::MIN_POSITIVE,
+        1.0,
+        "a share above 0, at most 1, try 0.5",
+    )
 }
 
 fn within(text: &str, low: f64, high: f64, allowed: &str) -> Result<f64, String> {
@@ -144,6 +179,15 @@ mod tests {
         assert!(load("0").unwrap_err().contains("0.01 to 10"));
         assert!(positive("NaN").is_err() && positive("0").is_err() && positive("inf").is_err());
         assert_eq!(not_negative("0"), Ok(0.0));
+        let seeds = whole::<u32>(1..=1000);
+        assert_eq!(seeds("10"), Ok(10));
+        for text in ["ten", "-1", "1.5", "0", "1001", ""] {
+            assert_eq!(
+                seeds(text),
+                Err("allowed is a whole number from 1 to 1000".into()),
+                "{text}"
+            );
+        }
         assert!(not_negative("-1").is_err() && not_negative("x").unwrap_err().contains("not a number"));
     }
 }

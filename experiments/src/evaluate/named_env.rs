@@ -5,6 +5,7 @@ use std::path::Path;
 use pleach_env::EnvConfig;
 
 use crate::error::Error;
+use crate::file_kind::FileKind;
 use crate::run_folder::atomic_file::read_toml;
 
 /// Largest settings of a training, bytes.
@@ -26,7 +27,7 @@ pub(crate) fn env_named(name: &str) -> Result<Option<EnvConfig>, Error> {
     let mut settings: toml::Table = read_toml(path, SETTINGS_BYTES_MAX)?;
     let Some(env) = settings.remove("env") else {
         let message = "there is no table `env`: as a workload, settings of a training are taken (settings.toml of its folder)";
-        return Err(Error::data(path, message));
+        return Err(FileKind::Settings.or_other(path, Error::data(path, message)));
     };
     let env: EnvConfig = env
         .try_into()

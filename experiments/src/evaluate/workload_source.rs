@@ -10,6 +10,7 @@ use pleach_env::workload::Workload;
 use pleach_env::workload::generate::{GeneratorConfig, generate};
 use pleach_env::workload::import::{Format, ImportOptions, ImportReport, import};
 use pleach_env::{EnvConfig, Seed, Split, WorkloadConfig};
+use pleach_policies::place::is_path;
 use pleach_scheduler::ActionKind;
 use pleach_scheduler::cluster_spec::ClusterSpec;
 use pleach_scheduler::heuristics::nearest_of;
@@ -18,9 +19,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
 use crate::evaluate::cluster_flag::cluster_of;
+use crate::evaluate::day::{self, Day};
 use crate::evaluate::flag_values;
 use crate::evaluate::named_env::{env_named, is_settings};
 use crate::evaluate::sim_config::{DAY_S, SchedulingConfig};
+use crate::file_kind::FileKind;
 
 /// What is played where nobody says what.
 pub(crate) const DEFAULT_WORKLOAD: &str = "Pleach/Philly-v0";
@@ -50,15 +53,15 @@ pub struct WorkloadSource {
     /// Cluster: a description in TOML or JSON, or nodes x GPUs : type, as in 16x8:A100,4x4:V100 [default: the workload's own]
     #[arg(long, value_name = "FILE|NxG:TYPE")]
     pub cluster: Option<PathBuf>,
-    /// First day of a trace to take, from 0
-    #[arg(long, value_name = "DAY", value_parser = flag_values::not_negative)]
-    pub from_day: Option<f64>,
-    /// Days of a trace to take, above 0
-    #[arg(long, value_name = "DAYS", value_parser = flag_values::positive)]
+    /// First day of a trace to take, from 0, or its date (UTC)
+    #[arg(long, value_name = "DAY|DATE", value_parser = Day::read)]
+    pub from_day: Option<Day>,
+    /// Days of a trace to take, above 0, or a length such as 36h
+    #[arg(long, value_name = "DAYS", value_parser = day::days)]
     pub days: Option<f64>,
     /// Cut a trace into windows of so many days, above 0, at most 10,000 of them; each becomes a workload of its own, so results
     /// come in more pairs
-    #[arg(long, value_name = "DAYS", value_parser = flag_values::positive)]
+    #[arg(long, value_name = "DAYS", value_parser = day::days)]
     pub window_days: Option<f64>,
     /// Begin windows of a list with the jobs before them that still ran or waited, with what is left of their work: for evaluate
     /// those of --window-days, for train, distill and index all [default: windows begin in an empty cluster]
@@ -74,7 +77,7 @@ pub struct WorkloadSource {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub split: Option<Split>,
     /// Jobs to take or to generate, 1 to 10,000,000 [default: the workload's own]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
+    #[arg(long, value_name = "N", value_parser = flag_values::whole::<u32>(1..=10_000_000))]
     pub num_jobs: Option<u32>,
     /// Offered load, 0.01 to 10: stretches the times between arrivals so that the mean demand is this part of the cluster that is
     /// played on [default: the workload's own]
@@ -111,11 +114,27 @@ impl WorkloadSource {
         if path.is_file() {
             return Ok(Source::File(path));
         }
+        if path.is_dir() || is_path(name) {
+            let what = if path.is_dir() {
+                "is a folder"
+            } else {
+                "there is no such file"
+            };
+            let allowed = "a file with jobs that is there, or a name";
+            let hint = "Names of workloads: pleach workload.";
+            return Err(Error::config(
+                "workload",
+                format!("{name} ({what})"),
+                allowed,
+                hint,
+            ));
+        }
         let known: Vec<&str> = EnvConfig::ids().chain(GeneratorConfig::names()).collect();
         let allowed = format!("{}, or a file with jobs", known.join(", "));
         let nearest = nearest_of(&known, name).unwrap_or_default();
-        let hint = format!("There is no such file. Did you mean {nearest}?");
-        Err(Error::config("workload", name, allowed, hint))
+        let hint = format!("Did you mean {nearest}?");
+        let value = format!("{name} (there is no such name or file)");
+        Err(Error::config("workload", value, allowed, hint))
     }
 
     /// Refuses what would only be found out after the work: an unknown name, a workload that is listed twice, and flags
@@ -161,14 +180,7 @@ impl WorkloadSource {
 
     fn check_ranges(&self) -> Result<(), Error> {
         let above_0 = |value: f64| value.is_finite() && value > 0.0;
-        let at_least_0 = |value: f64| value.is_finite() && value >= 0.0;
         let numbers = [
-            (
-                "from_day",
-                self.from_day,
-                at_least_0(self.from_day.unwrap_or(0.0)),
-                "at least 0",
-            ),
             ("days", self.days, above_0(self.days.unwrap_or(1.0)), "above 0"),
             (
                 "window_days",
@@ -203,7 +215,7 @@ impl WorkloadSource {
         let days = |key, value: Option<f64>| value.map(|value| (key, value.to_string()));
         self.format
             .map(|format| ("format", format.word().to_string()))
-            .or_else(|| days("from_day", self.from_day))
+            .or_else(|| self.from_day.map(|day| ("from_day", day.to_string())))
             .or_else(|| days("days", self.days))
             .or_else(|| days("window_days", self.window_days))
             .or_else(|| {
@@ -269,7 +281,7 @@ impl WorkloadSource {
     }
 
     fn options(&self) -> Result<ImportOptions, Error> {
-        let from_s = self.from_day.map(|day| day * DAY_S);
+        let (from_s, dated) = self.from_day.map(Day::begins_s).unzip();
         let to_s = self.days.map(|days| from_s.unwrap_or(0.0) + days * DAY_S);
         Ok(ImportOptions {
             format: self.format,
@@ -277,6 +289,7 @@ impl WorkloadSource {
             virtual_clusters: self.virtual_clusters,
             from_s,
             to_s,
+            dated: dated.unwrap_or(false),
             max_jobs: self.num_jobs.map(|num| num as usize),
         })
     }
@@ -311,7 +324,8 @@ impl WorkloadSource {
                 Ok((workload, None))
             }
             Source::File(path) => {
-                let (workload, mut report) = import(path, &self.options()?)?;
+                let read = import(path, &self.options()?);
+                let (workload, mut report) = read.map_err(|error| FileKind::Jobs.or_other(path, error))?;
                 report.notes.extend(self.assumed()?);
                 let workload = self.loaded(workload)?;
                 let Some(split) = self.split else {

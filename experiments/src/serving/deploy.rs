@@ -31,7 +31,7 @@ pub struct DeploymentConfig {
     )]
     pub gpu: String,
     /// GPUs of an endpoint, among which the model is split: 1, 2, 4, 8
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=8),
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = flag_values::whole::<u32>(1..=8),
         help_heading = "Endpoint pickers")]
     pub replica_gpus: u32,
     /// Target of the time to the first token, s; `ttftS` in the picker's configuration

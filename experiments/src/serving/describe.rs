@@ -1,10 +1,12 @@
 //! What a list of requests is like: how they come, how long they are, what conversations hold.
 
 use std::collections::HashMap;
+use std::path::Path;
 
 use pleach_serving::llm::Requests;
 use serde::Serialize;
 
+use crate::error::Error;
 use crate::evaluate::metric::{show_plain, show_seconds};
 use crate::evaluate::table::Table;
 use crate::plot::axis::Axis;
@@ -48,9 +50,23 @@ pub struct Description {
     /// Tokens of prompts in blocks that came before, over all; none where the list tells no blocks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub block_share: Option<f64>,
+    /// Rows of the file that were read, kept and left out, by reason.
+    pub notes: Vec<String>,
 }
 
 impl Description {
+    /// Of a file.
+    ///
+    /// # Errors
+    /// A list that cannot be read.
+    pub fn read(path: &Path) -> Result<Description, Error> {
+        let read = super::read(path)?;
+        Ok(Description {
+            notes: super::lines_of(&read),
+            ..Description::of(&read.requests)
+        })
+    }
+
     /// Of a list.
     #[must_use]
     pub fn of(requests: &Requests) -> Description {
@@ -88,6 +104,7 @@ impl Description {
             turns: Summary::of(&sorted(turns.values().map(|turns| f64::from(*turns)))),
             prefix_share: prefixes / prompts,
             block_share: requests.block_share(),
+            notes: Vec::new(),
         }
     }
 
@@ -115,17 +132,19 @@ impl Description {
         let blocks = self.block_share.map_or_else(String::new, |share| {
             format!("; {:.1} % stand in blocks that came before in any", 100.0 * share)
         });
+        let mut notes = vec![
+            format!("{}{bursts}{variation}", self.size()),
+            format!(
+                "{} conversations; {:.1} % of the tokens of prompts stood in them before{blocks}",
+                self.num_sessions,
+                100.0 * self.prefix_share
+            ),
+        ];
+        notes.extend(self.notes.iter().cloned());
         Table {
             header: HEADER.map(str::to_string).to_vec(),
             rows,
-            notes: vec![
-                format!("{}{bursts}{variation}", self.size()),
-                format!(
-                    "{} conversations; {:.1} % of the tokens of prompts stood in them before{blocks}",
-                    self.num_sessions,
-                    100.0 * self.prefix_share
-                ),
-            ],
+            notes,
         }
     }
 

@@ -65,7 +65,7 @@ pub struct MixedConfig {
     #[arg(long, value_name = "X", default_value_t = 0.22, value_parser = flag_values::not_negative, help_heading = "Requests")]
     pub burst: f64,
     /// Days to draw, 1 to 100
-    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..=100),
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = flag_values::whole::<u16>(1..=100),
         help_heading = "Requests")]
     pub lists: u16,
     /// Language model: llama-3-8b, mistral-7b, qwen-2.5-7b, qwen-2.5-14b, llama-3-70b, mixtral-8x7b
@@ -80,7 +80,7 @@ pub struct MixedConfig {
     #[arg(long, value_name = "NAME", default_value = "H100", help_heading = "Service")]
     pub gpu: String,
     /// GPUs of a replica, all of one node
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=8),
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = flag_values::whole::<u8>(1..=8),
         help_heading = "Service")]
     pub replica_gpus: u8,
     /// Router by name with settings after colons
@@ -107,15 +107,15 @@ pub struct MixedConfig {
     #[arg(long, value_name = "S", default_value_t = 0.05, value_parser = flag_values::positive, help_heading = "Targets")]
     pub tpot_s: f64,
     /// Nodes
-    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=512),
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = flag_values::whole::<u32>(1..=512),
         help_heading = "Training")]
     pub nodes: u32,
     /// GPUs of each node
-    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=8),
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = flag_values::whole::<u32>(1..=8),
         help_heading = "Training")]
     pub gpus_per_node: u32,
     /// GPUs of each training job
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=4096),
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = flag_values::whole::<u32>(1..=4096),
         help_heading = "Training")]
     pub gang: u32,
     /// What a restart costs a job, s

@@ -69,7 +69,7 @@ pub struct ServingConfig {
     #[arg(long, value_name = "FILE", help_heading = "Requests")]
     pub requests: Option<PathBuf>,
     /// Requests of a drawn list, 1 to 10,000,000
-    #[arg(long, value_name = "N", default_value_t = 20_000, value_parser = clap::value_parser!(u32).range(1..=10_000_000),
+    #[arg(long, value_name = "N", default_value_t = 20_000, value_parser = flag_values::whole::<u32>(1..=10_000_000),
         help_heading = "Requests")]
     pub num_requests: u32,
     /// Requests a second of a drawn list
@@ -85,7 +85,7 @@ pub struct ServingConfig {
     #[arg(long, value_name = "X", default_value_t = 1.0, value_parser = flag_values::positive, help_heading = "Requests")]
     pub faster: f64,
     /// Lists to draw, or consecutive parts into which a file is cut, 1 to 1,000
-    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..=1000),
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = flag_values::whole::<u16>(1..=1000),
         help_heading = "Requests")]
     pub lists: u16,
     /// Language model: llama-3-8b, mistral-7b, qwen-2.5-7b, qwen-2.5-14b, llama-3-70b, mixtral-8x7b
@@ -100,15 +100,15 @@ pub struct ServingConfig {
     #[arg(long, value_name = "NAME", default_value = "H100", help_heading = "Replicas")]
     pub gpu: String,
     /// GPUs of a replica, among which the model is split: 1, 2, 4, 8
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=8),
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = flag_values::whole::<u32>(1..=8),
         help_heading = "Replicas")]
     pub replica_gpus: u32,
     /// Replicas, 1 to 4,096
-    #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u16).range(1..=4096),
+    #[arg(long, value_name = "N", default_value_t = 16, value_parser = flag_values::whole::<u16>(1..=4096),
         help_heading = "Replicas")]
     pub replicas: u16,
     /// Gateways, 1 to 4,096; each knows of its own requests only
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=4096),
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = flag_values::whole::<u16>(1..=4096),
         help_heading = "Gateways")]
     pub gateways: u16,
     /// Time between two looks of a gateway at all replicas, s; 0: it looks at each request
@@ -197,7 +197,17 @@ impl ServingConfig {
 
     /// The list that is given, where one is.
     fn whole(&self) -> Result<Option<Requests>, Error> {
-        self.requests.as_deref().map(read).transpose()
+        let read = self.requests.as_deref().map(read).transpose()?;
+        Ok(read.map(|read| read.requests))
+    }
+
+    /// Rows read, kept and left out of the list that is given, a line each; none where lists are drawn.
+    ///
+    /// # Errors
+    /// As [`read`].
+    pub fn account(&self) -> Result<Vec<String>, Error> {
+        let read = self.requests.as_deref().map(read).transpose()?;
+        Ok(read.map(|read| lines_of(&read)).unwrap_or_default())
     }
 
     /// [`ServingConfig::draw_of`] where the list has been read.
@@ -252,10 +262,14 @@ pub fn write(path: &Path, requests: &Requests) -> Result<(), Error> {
 ///
 /// # Errors
 /// A file that cannot be read.
-pub fn read(path: &Path) -> Result<Requests, Error> {
-    Ok(file::read(path)
-        .map_err(pleach_env::workload::Error::from)?
-        .requests)
+pub fn read(path: &Path) -> Result<file::Read, Error> {
+    Ok(file::read(path).map_err(pleach_env::workload::Error::from)?)
+}
+
+/// What a list is, and its account.
+fn lines_of(read: &file::Read) -> Vec<String> {
+    let first = format!("{} list: {}", read.format, read.account.sums("rows"));
+    [first].into_iter().chain(read.account.lines("rows")).collect()
 }
 
 /// Consecutive parts, of as many requests, of the rows between two shares; each begins at 0.

@@ -35,6 +35,7 @@ use super::draw::Draw;
 use super::halving::{Halving, HalvingFile};
 use super::manifest::{MAX_UNITS, Manifest, ManifestUnit};
 use crate::error::Error;
+use crate::file_kind::FileKind;
 use crate::run_folder::atomic_file::{finite, read_text};
 
 /// Bound on the size of a grid file.
@@ -93,6 +94,10 @@ impl Grid {
     /// # Errors
     /// [`Error::Io`], or [`Error::Data`] with line and column.
     pub fn read(path: &Path) -> Result<Grid, Error> {
+        Grid::read_toml(path).map_err(|error| FileKind::Grid.or_other(path, error))
+    }
+
+    fn read_toml(path: &Path) -> Result<Grid, Error> {
         let text = read_text(path, GRID_BYTES_MAX)?;
         let grid = toml::from_str(&text).map_err(|error| {
             let at = error.span().map_or(0, |span| span.start).min(text.len());

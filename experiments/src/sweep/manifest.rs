@@ -13,6 +13,7 @@ use serde_json::{Map, Value, json};
 
 use super::halving::{Halving, RUNGS_MAX};
 use crate::error::Error;
+use crate::file_kind::FileKind;
 use crate::run_folder::atomic_file::{read_json, write_json};
 use crate::run_folder::hash::hash_json;
 
@@ -105,7 +106,8 @@ impl Manifest {
     /// # Errors
     /// [`Error::Io`], [`Error::Data`] where it is not a manifest, [`Error::Contract`] where it does not fit this program.
     pub fn read(path: &Path) -> Result<Manifest, Error> {
-        let manifest: Manifest = read_json(path, MANIFEST_BYTES_MAX)?;
+        let read = read_json(path, MANIFEST_BYTES_MAX);
+        let manifest: Manifest = read.map_err(|error| FileKind::Manifest.or_other(path, error))?;
         let unfit = |what: &str, expected: String, found: String| Error::Contract {
             what: format!("{what} of {}", path.display()),
             expected,

@@ -108,6 +108,8 @@ pub struct Twin {
     pub rank_correlation: Option<f64>,
     /// The verdict.
     pub trust: Trust,
+    /// Core hours that jobs without GPUs held on the nodes and that are not simulated; 0 = none known.
+    pub core_hours_without_gpus: f64,
 }
 
 /// A job seen both ways.
@@ -154,7 +156,19 @@ impl Twin {
             weeks: weeks(workload, jobs),
             rank_correlation,
             trust: trust(observed_s, simulated_s, rank_correlation),
+            core_hours_without_gpus: workload.cluster.seen.core_hours_without_gpus,
         })
+    }
+
+    /// What is known of the list and not simulated, in words; empty where the simulation is close without it.
+    fn cause(&self) -> String {
+        let core_h = self.core_hours_without_gpus;
+        match self.trust {
+            Trust::No | Trust::Roughly if core_h > 0.0 => format!(
+                ". A cause that is known: jobs without GPUs held {core_h:.0} core hours on nodes with GPUs, and none of it is simulated"
+            ),
+            _ => String::new(),
+        }
     }
 
     /// What the figures mean, in words.
@@ -180,7 +194,7 @@ impl Twin {
             }
             Trust::NoQueue => "no job waits: no policy can win anything here",
         };
-        format!("{told}. {words}")
+        format!("{told}. {words}{}", self.cause())
     }
 }
 

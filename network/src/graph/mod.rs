@@ -19,7 +19,9 @@
 mod builder;
 mod kernels;
 mod logic;
+mod onnx_data;
 pub mod onnx_messages;
+mod onnx_numbers;
 mod onnx_read;
 mod onnx_write;
 mod op;
@@ -31,7 +33,7 @@ mod tensor;
 mod tests;
 
 pub use builder::{Builder, Value};
-pub use onnx_read::{Remarks, from_onnx};
+pub use onnx_read::{Remarks, from_onnx, from_onnx_in};
 pub use onnx_write::to_onnx;
 pub use op::Op;
 pub use program::{Program, Workspace};

@@ -172,6 +172,12 @@ pub struct TensorProto {
     pub raw_data: Option<Vec<u8>>,
     #[prost(double, repeated, tag = "10")]
     pub double_data: Vec<f64>,
+    /// Where its numbers are in another file: `location`, `offset`, `length`.
+    #[prost(message, repeated, tag = "13")]
+    pub external_data: Vec<StringStringEntryProto>,
+    /// 0: in this file, 1: in another.
+    #[prost(int32, optional, tag = "14")]
+    pub data_location: Option<i32>,
 }
 
 /// Name and type of an input or output.

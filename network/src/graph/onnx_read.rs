@@ -6,20 +6,23 @@
 //! package, whose `export_onnx` writes such a file.
 //!
 //! # What it refuses
-//! Operators that are not listed in `op.rs`, other kinds of numbers, external data, subgraphs, and models beyond the bounds of
-//! graphs; each by its name.
+//! Operators that are not listed in `op.rs`, other kinds of numbers, subgraphs, and models beyond the bounds of graphs; each by its
+//! name.
 
 use std::collections::HashMap;
+use std::path::Path;
 
 use prost::Message as _;
 
 use super::builder::{Builder, Value};
+use super::onnx_data::fetch;
+use super::onnx_numbers::{floats_of, integers_of, kind_name};
 use super::onnx_messages::{
     DataType, GraphProto, Length, ModelProto, NodeProto, OperatorSetIdProto, TensorProto, ValueInfoProto,
 };
 use super::op::Op;
 use super::tensor::refuse;
-use super::{Graph, NODES_MAX};
+use super::{Graph, NODES_MAX, PARAMETERS_MAX};
 use crate::error::Error;
 
 /// Name of the input with the rows.
@@ -28,8 +31,11 @@ pub(super) const ROWS: &str = "candidates";
 pub(super) const CONTEXT: &str = "global";
 /// Name of the input that says which rows are admissible.
 const MASK: &str = "mask";
-/// Operator sets that are read. Before 13 squeezes and sums had their axes elsewhere.
-const OPSETS: std::ops::RangeInclusive<i64> = 13..=21;
+/// Operator sets that are read. Before 13 squeezes and sums had their axes elsewhere; 22 to 25 add kinds of numbers and operators,
+/// and leave these as they were.
+const OPSETS: std::ops::RangeInclusive<i64> = 13..=25;
+/// Bytes of weights in files beside a model, at most.
+const DATA_BYTES_MAX: u64 = 4 * PARAMETERS_MAX as u64;
 
 /// Keys and values that a model says of itself.
 pub type Remarks = Vec<(String, String)>;
@@ -39,6 +45,14 @@ pub type Remarks = Vec<(String, String)>;
 /// # Errors
 /// [`Error::Graph`] for bytes that are no model, and for whatever a graph cannot hold.
 pub fn from_onnx(bytes: &[u8]) -> Result<(Graph, Vec<f32>, Remarks), Error> {
+    from_onnx_in(bytes, None)
+}
+
+/// The same of a model whose weights may lie in files of its folder.
+///
+/// # Errors
+/// As [`from_onnx`]; a file of weights that is not there or elsewhere.
+pub fn from_onnx_in(bytes: &[u8], folder: Option<&Path>) -> Result<(Graph, Vec<f32>, Remarks), Error> {
     let model = match ModelProto::decode(bytes) {
         Ok(model) => model,
         Err(error) => return refuse(format!("not an ONNX model: {error}")),
@@ -53,12 +67,12 @@ pub fn from_onnx(bytes: &[u8]) -> Result<(Graph, Vec<f32>, Remarks), Error> {
         let found = opset.map_or("none".to_owned(), |version| version.to_string());
         let (least, most) = (OPSETS.start(), OPSETS.end());
         return refuse(format!(
-            "operator set {found}; versions {least} to {most} are read"
+            "operator set {found}; versions {least} to {most} are read: give opset_version to the exporter"
         ));
     }
     let remarks = model.metadata_props.into_iter();
     let remarks = remarks.map(|remark| (remark.key.unwrap_or_default(), remark.value.unwrap_or_default()));
-    let Some(graph) = model.graph else {
+    let Some(mut graph) = model.graph else {
         return refuse("an ONNX model without a graph");
     };
     if graph.node.len() > NODES_MAX || graph.initializer.len() > NODES_MAX {
@@ -67,6 +81,7 @@ pub fn from_onnx(bytes: &[u8]) -> Result<(Graph, Vec<f32>, Remarks), Error> {
             graph.node.len()
         ));
     }
+    fetch(&mut graph, folder, DATA_BYTES_MAX)?;
     let (num_features, num_context) = (width(&graph, ROWS)?, width(&graph, CONTEXT)?);
     let mut reader = Reader {
         builder: Builder::new(num_features, num_context),
@@ -184,7 +199,12 @@ impl Reader {
         let value = if tensor.data_type == Some(DataType::Float as i32) {
             let floats = floats_of(tensor);
             // Infinity stands for "never", where rows are masked.
-            if floats.len() != len || floats.iter().any(|value| value.is_nan()) {
+            if floats.iter().any(|value| value.is_nan()) {
+                return refuse(format!(
+                    "constant {name} holds NaN: its training diverged, so train it anew where it comes from"
+                ));
+            }
+            if floats.len() != len {
                 return refuse(format!(
                     "constant {name}: {} floats for shape {shape:?}",
                     floats.len()
@@ -207,9 +227,10 @@ impl Reader {
                 constant
             }
         } else {
+            let kind = kind_name(tensor.data_type.unwrap_or_default());
             return refuse(format!(
-                "constant {name} is of kind {}; 32-bit floats (1), integers (6, 7) and truth (9) are understood",
-                tensor.data_type.unwrap_or_default()
+                "constant {name} is of {kind}; understood are 32-bit floats, integers of 32 and 64 bits and truth values: convert the \
+                 network before it is exported (in PyTorch: module.float())"
             ));
         };
         self.values.insert(name.to_owned(), value);
@@ -375,6 +396,11 @@ impl Reader {
                     value: value.unwrap_or(0.0),
                 }
             }
+            "Gelu" => {
+                return refuse(
+                    "operator Gelu is not understood: export with opset_version=18, which writes it as Erf, Mul and Add",
+                );
+            }
             _ => {
                 return refuse(format!(
                     "operator {kind} is not understood; docs/learning.md lists those that are"
@@ -424,48 +450,4 @@ fn plain(kind: &str) -> Option<Op> {
         "Shape" => Op::Shape,
         _ => return None,
     })
-}
-
-/// The floats of a constant, whichever way they are written.
-fn floats_of(tensor: &TensorProto) -> Vec<f32> {
-    match &tensor.raw_data {
-        Some(raw) => raw
-            .as_chunks::<4>()
-            .0
-            .iter()
-            .map(|bytes| f32::from_le_bytes(*bytes))
-            .collect(),
-        None => tensor.float_data.clone(),
-    }
-}
-
-/// The integers of a constant, whichever way they are written; none of other kinds.
-fn integers_of(tensor: &TensorProto) -> Option<Vec<i64>> {
-    let raw = tensor.raw_data.as_deref();
-    let small = || tensor.int32_data.iter().map(|value| i64::from(*value)).collect();
-    match tensor.data_type {
-        Some(kind) if kind == DataType::Int64 as i32 => Some(match raw {
-            Some(raw) => raw
-                .as_chunks::<8>()
-                .0
-                .iter()
-                .map(|bytes| i64::from_le_bytes(*bytes))
-                .collect(),
-            None => tensor.int64_data.clone(),
-        }),
-        Some(kind) if kind == DataType::Int32 as i32 => Some(match raw {
-            Some(raw) => raw
-                .as_chunks::<4>()
-                .0
-                .iter()
-                .map(|bytes| i32::from_le_bytes(*bytes).into())
-                .collect(),
-            None => small(),
-        }),
-        Some(kind) if kind == DataType::Bool as i32 => Some(match raw {
-            Some(raw) => raw.iter().map(|byte| i64::from(*byte != 0)).collect(),
-            None => small(),
-        }),
-        _ => None,
-    }
 }

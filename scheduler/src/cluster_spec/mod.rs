@@ -6,10 +6,12 @@
 
 mod allowed;
 mod class;
+mod seen;
 mod tasks;
 
 pub use allowed::AllowedNodes;
 pub use class::{ElasticJob, Load, LocalityFactors, ModelClass, Resources};
+pub use seen::Seen;
 pub use tasks::Tasks;
 
 use serde::de::Error as _;
@@ -52,6 +54,9 @@ pub struct ClusterSpec {
     /// Measured speeds of pairs of model classes on one GPU.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pairs: Vec<PairEntry>,
+    /// What the list that it came with says of the site.
+    #[serde(default, skip_serializing_if = "Seen::is_empty")]
+    pub seen: Seen,
 }
 
 impl Default for ClusterSpec {
@@ -67,6 +72,7 @@ impl Default for ClusterSpec {
             storage: None,
             interference: Interference::default(),
             pairs: Vec::new(),
+            seen: Seen::default(),
         }
     }
 }
@@ -207,6 +213,9 @@ impl ClusterSpec {
         if self.site_fabric.is_none() {
             self.site_fabric.clone_from(&other.site_fabric);
         }
+        if self.seen.is_empty() {
+            self.seen.clone_from(&other.seen);
+        }
         self
     }
 
@@ -245,6 +254,7 @@ impl ClusterSpec {
         if let Some(storage) = &self.storage {
             faults.extend(storage.validate().err());
         }
+        faults.extend(self.seen.faults());
         let capacity = self.num_gpus();
         if capacity == 0 || capacity > NUM_GPUS_MAX {
             faults.push(ConfigError::new(

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use pleach_scheduler::ConfigError;
-use pleach_tables::{Error, Table};
+use pleach_tables::{Account, Error, Table};
 use pleach_workloads::Seed;
 use rand::seq::SliceRandom as _;
 
@@ -57,7 +57,9 @@ pub struct Calls {
     pub calls: Vec<Call>,
     /// Times were drawn within minutes, by counts: a part has some functions for the whole time, not all for some of it.
     pub is_counted: bool,
-    /// What was left out, mended or assumed.
+    /// Rows read, left out and mended, by reason.
+    pub account: Account,
+    /// What was assumed.
     pub notes: Vec<String>,
 }
 
@@ -108,6 +110,7 @@ impl Calls {
             calls: Vec::new(),
             is_counted: false,
             notes: Vec::new(),
+            account: Account::default(),
         }
     }
 
@@ -134,11 +137,13 @@ impl Calls {
         Ok(run_us != (1e6 * run_s).round())
     }
 
-    /// Says how many rows something was done about.
-    pub(super) fn note(&mut self, num: u64, what: &str) {
-        if num > 0 {
-            self.notes.push(format!("{num} {what}"));
-        }
+    /// What was left out, mended and assumed, a line each.
+    #[must_use]
+    pub fn told(&self) -> Vec<String> {
+        let rows = [self.account.sums("rows")]
+            .into_iter()
+            .chain(self.account.lines("rows"));
+        rows.chain(self.notes.iter().cloned()).collect()
     }
 
     /// The functions as profiles: each its median run time on a core and its slices.

@@ -72,6 +72,7 @@ fn ours(mut table: Table) -> Result<Calls, Error> {
         ["arrival_s", "function", "run_s", "cold_s", "slices"].map(|name| table.column(name));
     let (mut list, mut names, mut num_mended) = (Calls::new("ours"), Names::default(), 0);
     while table.next_row()? {
+        list.account.rows_read += 1;
         let called = |name: String| -> Result<Called, Error> {
             let slices = table.optional(slices, 0.0, f64::from(GPU_SLICES), FIX)?;
             Ok(Called {
@@ -86,6 +87,7 @@ fn ours(mut table: Table) -> Result<Calls, Error> {
         let run_s = table.number(run, 0.0, RUN_S_MAX, FIX)?;
         num_mended += u64::from(list.push(&table, at_s, number, run_s)?);
     }
-    list.note(num_mended, "run times below a microsecond are taken for one");
+    list.account
+        .mend("its run time is below a microsecond: taken for one", num_mended);
     Ok(list)
 }

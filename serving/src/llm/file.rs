@@ -6,14 +6,15 @@
 //! | Azure LLM inference | columns `TIMESTAMP`, `ContextTokens`, `GeneratedTokens` | Patel et al., ISCA'24; AzurePublicDataset |
 //! | Mooncake | a JSON object a line with `timestamp` (ms), `input_length`, `output_length`, `hash_ids` | Qin et al., FAST'25 |
 //!
-//! Text may be gzipped. Rows without a prompt or an answer are left out and counted.
+//! Text may be gzipped. Rows without a prompt or an answer are left out and counted, and in a Mooncake list those whose blocks are
+//! not those of their prompt.
 
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
 use pleach_tables::clock::{TimeFormat, UTC};
-use pleach_tables::{Error, Lines, Table, replace};
+use pleach_tables::{Account, Error, Lines, Table, replace};
 use serde::Deserialize;
 
 use crate::llm::request::{ARRIVAL_S_MAX, BLOCK_TOKENS, Blocks, Request, Requests, TOKENS_MAX};
@@ -32,9 +33,13 @@ pub struct Read {
     pub requests: Requests,
     /// The format.
     pub format: &'static str,
-    /// Rows without a prompt or an answer, which are left out.
-    pub num_left_out: u64,
+    /// Rows read, and those that were left out, by reason.
+    pub account: Account,
 }
+
+const NO_PROMPT: &str = "no token in its prompt";
+const NO_ANSWER: &str = "no token in its answer: it failed, or nothing was asked for";
+const OTHER_BLOCKS: &str = "as many blocks as its prompt has not: a block holds 512 tokens";
 
 /// Reads a list in any of the formats.
 ///
@@ -45,37 +50,60 @@ pub fn read(path: &Path) -> Result<Read, Error> {
     let is_json = lines
         .next_line()?
         .is_some_and(|line| line.trim_start().starts_with('{'));
-    let mut block_ids = Vec::new();
-    let (rows, format, num_left_out) = if is_json {
-        mooncake(path, &mut block_ids)?
+    let (mut block_ids, mut account) = (Vec::new(), Account::default());
+    let (rows, format) = if is_json {
+        (mooncake(path, &mut block_ids, &mut account)?, "Mooncake")
     } else {
-        table(path)?
+        table(path, &mut account)?
     };
+    if rows.is_empty() {
+        let lines: Vec<String> = account.lines("rows").collect();
+        let message = format!(
+            "no request is left: {}; {}",
+            account.sums("rows"),
+            lines.join("; ")
+        );
+        return Err(whole(path, message));
+    }
     let first_s = rows.iter().map(|row| row.arrival_s).fold(f64::INFINITY, f64::min);
     let rows = rows.into_iter().map(|row| Request {
         arrival_s: row.arrival_s - first_s,
         ..row
     });
-    let requests =
-        Requests::with_blocks(rows.collect(), Arc::from(block_ids)).map_err(|error| Error::Data {
-            file: path.display().to_string(),
-            line: 0,
-            column: "-".into(),
-            message: error.to_string(),
-        })?;
+    let requests = Requests::with_blocks(rows.collect(), Arc::from(block_ids))
+        .map_err(|error| whole(path, error.to_string()))?;
     Ok(Read {
         requests,
         format,
-        num_left_out,
+        account,
     })
 }
 
-type Rows = (Vec<Request>, &'static str, u64);
+/// A complaint about a file as a whole.
+fn whole(path: &Path, message: String) -> Error {
+    Error::Data {
+        file: path.display().to_string(),
+        line: 0,
+        column: "-".into(),
+        message,
+    }
+}
 
-fn table(path: &Path) -> Result<Rows, Error> {
+/// Whether a row is a request; what is none is counted.
+fn is_request(prompt_tokens: u32, output_tokens: u32, account: &mut Account) -> bool {
+    account.rows_read += 1;
+    match (prompt_tokens, output_tokens) {
+        (0, _) => account.leave_out(NO_PROMPT, 1),
+        (_, 0) => account.leave_out(NO_ANSWER, 1),
+        _ => return true,
+    }
+    false
+}
+
+fn table(path: &Path, account: &mut Account) -> Result<(Vec<Request>, &'static str), Error> {
     let mut table = Table::open(path, &[])?;
     if table.column("ContextTokens").is_some() {
-        return azure(&mut table);
+        return Ok((azure(&mut table, account)?, "Azure LLM inference"));
     }
     table = Table::open(path, &["arrival_s", "prompt_tokens", "output_tokens"])?;
     let [arrival, prompt, output, session, prefix] = [
@@ -86,12 +114,11 @@ fn table(path: &Path) -> Result<Rows, Error> {
         "prefix_tokens",
     ]
     .map(|name| table.column(name));
-    let (mut rows, mut num_left_out) = (Vec::new(), 0);
+    let mut rows = Vec::new();
     while table.next_row()? {
         let arrival_s = table.number(arrival, 0.0, ARRIVAL_S_MAX, FIX)?;
         let [prompt_tokens, output_tokens] = [count(&table, prompt)?, count(&table, output)?];
-        if prompt_tokens == 0 || output_tokens == 0 {
-            num_left_out += 1;
+        if !is_request(prompt_tokens, output_tokens, account) {
             continue;
         }
         let prefix_tokens = if table.text(prefix).is_empty() {
@@ -115,7 +142,7 @@ fn table(path: &Path) -> Result<Rows, Error> {
             blocks: Blocks::default(),
         });
     }
-    Ok((rows, "ours", num_left_out))
+    Ok((rows, "ours"))
 }
 
 fn count(table: &Table, column: Option<usize>) -> Result<u32, Error> {
@@ -125,18 +152,17 @@ fn count(table: &Table, column: Option<usize>) -> Result<u32, Error> {
 }
 
 /// Each request is a conversation of its own: the list names none.
-fn azure(table: &mut Table) -> Result<Rows, Error> {
+fn azure(table: &mut Table, account: &mut Account) -> Result<Vec<Request>, Error> {
     let [time, prompt, output] =
         ["TIMESTAMP", "ContextTokens", "GeneratedTokens"].map(|name| table.column(name));
-    let (mut rows, mut num_left_out, mut first_s) = (Vec::new(), 0, None);
+    let (mut rows, mut first_s) = (Vec::new(), None);
     while table.next_row()? {
         let Some(at_s) = TimeFormat::Iso.read(table.text(time), &UTC) else {
             return Err(table.refuse(time, "a time such as 2023-11-16 18:15:46.68", FIX));
         };
         let arrival_s = at_s - *first_s.get_or_insert(at_s);
         let [prompt_tokens, output_tokens] = [count(table, prompt)?, count(table, output)?];
-        if prompt_tokens == 0 || output_tokens == 0 {
-            num_left_out += 1;
+        if !is_request(prompt_tokens, output_tokens, account) {
             continue;
         }
         rows.push(Request {
@@ -148,7 +174,7 @@ fn azure(table: &mut Table) -> Result<Rows, Error> {
             blocks: Blocks::default(),
         });
     }
-    Ok((rows, "Azure LLM inference", num_left_out))
+    Ok(rows)
 }
 
 /// A line of a Mooncake list.
@@ -162,16 +188,20 @@ struct Line {
 
 /// A block's id stands for all text up to its end, so a known id is a prefix of one that came before. Whole blocks of each
 /// prompt are added to `block_ids`, numbered as they come.
-fn mooncake(path: &Path, block_ids: &mut Vec<u32>) -> Result<Rows, Error> {
+fn mooncake(path: &Path, block_ids: &mut Vec<u32>, account: &mut Account) -> Result<Vec<Request>, Error> {
     let mut lines = Lines::open(path)?;
     let mut numbers: HashMap<u64, u32> = HashMap::new();
-    let (mut rows, mut num_left_out, mut num_sessions) = (Vec::new(), 0, 0);
+    let (mut rows, mut num_sessions) = (Vec::new(), 0);
     let mut homes: HashMap<u64, u32> = HashMap::new();
     while let Some(text) = lines.next_line()? {
         let parsed = serde_json::from_str::<Line>(text).map_err(|error| error.to_string());
         let line = parsed.map_err(|error| lines.error("-", format!("{error}; {FIX}")))?;
-        if line.input_length == 0 || line.output_length == 0 {
-            num_left_out += 1;
+        if !is_request(line.input_length, line.output_length, account) {
+            continue;
+        }
+        if line.hash_ids.len() != line.input_length.div_ceil(BLOCK_TOKENS) as usize {
+            let cell = format!("{} blocks for {} tokens", line.hash_ids.len(), line.input_length);
+            account.leave_out_for(OTHER_BLOCKS, &cell);
             continue;
         }
         let known = line
@@ -216,7 +246,7 @@ fn mooncake(path: &Path, block_ids: &mut Vec<u32>) -> Result<Rows, Error> {
             blocks,
         });
     }
-    Ok((rows, "Mooncake", num_left_out))
+    Ok(rows)
 }
 
 /// Writes a list in our format, without blocks.
@@ -279,7 +309,8 @@ mod tests {
         let text = "TIMESTAMP,ContextTokens,GeneratedTokens\n\
             2023-11-16 18:15:46.6805900,374,44\n2023-11-16 18:15:50.9951690,396,0\n2023-11-16 18:15:51.2224670,879,55\n";
         let read = read_text("azure.csv", text).unwrap();
-        assert_eq!((read.format, read.num_left_out), ("Azure LLM inference", 1));
+        assert_eq!(read.format, "Azure LLM inference");
+        assert_eq!(read.account.sums("rows"), "3 rows read, 2 kept, 1 left out");
         let rows = read.requests.rows();
         assert_eq!((rows[0].prompt_tokens, rows[1].output_tokens), (374, 55));
         assert!(
@@ -315,6 +346,39 @@ mod tests {
             .collect();
         assert_eq!(of_each, [&[0, 1][..], &[0, 1, 2], &[0]]);
         assert_eq!(read.requests.block_share(), Some(1536.0 / 4100.0));
+    }
+
+    /// Of 20 tokens there is one block of 512, of 1,025 there are three.
+    #[test]
+    fn requests_without_an_answer_or_with_blocks_of_another_size_are_left_out_and_counted() {
+        let text = "arrival_s,prompt_tokens,output_tokens\n0,100,10\n1,200,0\n2,0,30\n3,5,5\n";
+        let read = read_text("ours.csv", text).unwrap();
+        assert_eq!(read.requests.rows().len(), 2);
+        let lines: Vec<String> = read.account.lines("rows").collect();
+        assert_eq!(
+            (read.account.sums("rows").as_str(), lines.len()),
+            ("4 rows read, 2 kept, 2 left out", 2)
+        );
+        let line = |length: u32, ids: &str| {
+            format!(
+                "{{\"timestamp\": 0, \"input_length\": {length}, \"output_length\": 5, \"hash_ids\": {ids}}}\n"
+            )
+        };
+        let text = [line(10, "[0]"), line(20, "[0, 1]"), line(1025, "[0, 1, 2]")].concat();
+        let read = read_text("mooncake.jsonl", &text).unwrap();
+        let lines: Vec<String> = read.account.lines("rows").collect();
+        assert_eq!(read.account.sums("rows"), "3 rows read, 2 kept, 1 left out");
+        assert!(
+            lines[0].contains("such as `2 blocks for 20 tokens`: 1 rows"),
+            "{lines:?}"
+        );
+        let refused = read_text("mooncake.jsonl", &line(64, "[0, 1, 2, 3]"))
+            .unwrap_err()
+            .to_string();
+        assert!(
+            refused.contains("no request is left") && refused.contains("512 tokens"),
+            "{refused}"
+        );
     }
 
     #[test]

@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 use pleach_scheduler::cluster_spec::{ClusterSpec, ModelClass};
 use serde::{Deserialize, Serialize};
 
-pub(crate) use read::read_draft;
+pub(crate) use read::{cluster_beside, read_draft};
 
 /// Columns in the order in which they are written.
 pub const COLUMNS: [&str; 9] = [
@@ -72,6 +72,12 @@ struct Sidecar {
 #[must_use]
 pub fn sidecar_path(jobs: &Path) -> PathBuf {
     jobs.with_file_name(format!("{}.cluster.toml", super::import::draft::name_of(jobs)))
+}
+
+/// The sidecar that is there: `jobs.txt` may have `jobs.cluster.toml` too.
+pub(crate) fn sidecar_beside(jobs: &Path) -> Option<PathBuf> {
+    let found = [sidecar_path(jobs), jobs.with_extension("cluster.toml")];
+    found.into_iter().find(|path| path.is_file())
 }
 
 #[cfg(test)]

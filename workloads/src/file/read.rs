@@ -3,13 +3,15 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{ErrorKind, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use pleach_scheduler::cluster_spec::{ClusterSpec, ModelClass, Resources};
 use pleach_scheduler::{ConfigError, Tasks, Time};
 
 use super::trainings::TrainingEntry;
-use super::{OBSERVED_COLUMNS, REQUIRED, RESOURCE_COLUMNS, Sidecar, TASK_COLUMNS, sidecar_path};
+use super::{
+    OBSERVED_COLUMNS, REQUIRED, RESOURCE_COLUMNS, Sidecar, TASK_COLUMNS, sidecar_beside, sidecar_path,
+};
 use crate::error::Error;
 use crate::import::{Draft, ImportOptions, RawRow, Site, SiteOf, Tenancy};
 use crate::table::Table;
@@ -26,7 +28,7 @@ const TRAININGS_MAX: usize = 1000;
 
 /// Reads the rows; the cluster comes from the caller or else from the sidecar.
 pub(crate) fn read_draft(path: &Path, options: &ImportOptions) -> Result<Draft, Error> {
-    let mut table = Table::open(path, &REQUIRED)?;
+    let mut table = Table::open_with(path, Table::delimiter(path)?, &REQUIRED)?;
     let sidecar = read_sidecar(path)?;
     let mut notes = Vec::new();
     let (name, classes, trainings, cluster, is_given) = match (sidecar, &options.cluster) {
@@ -84,8 +86,10 @@ pub(crate) fn read_draft(path: &Path, options: &ImportOptions) -> Result<Draft, 
             hint,
         ));
     }
+    let clock_0_unix_s = cluster.seen.time_0_unix_s;
     let site = site(cluster, classes.clone(), is_given, notes);
     let mut draft = Draft::new(path, site);
+    draft.clock_0_unix_s = clock_0_unix_s;
     draft.strict = true;
     draft.name = name.unwrap_or(draft.name);
     while table.next_row()? {
@@ -103,7 +107,7 @@ pub(crate) fn read_draft(path: &Path, options: &ImportOptions) -> Result<Draft, 
             return Err(table.error("-", message).into());
         }
         draft.rows.push(row);
-        draft.rows_read += 1;
+        draft.account.rows_read += 1;
     }
     Ok(draft)
 }
@@ -116,7 +120,7 @@ fn read_row(
     let column = |name: &str| table.column(name);
     let id = match column("job_id") {
         Some(_) => table.name(column("job_id"))?,
-        None => draft.rows_read.to_string(),
+        None => draft.account.rows_read.to_string(),
     };
     let fix = "give seconds from the start of the workload";
     let submit_s = table.number(column("submit_s"), 0.0, SUBMIT_S_MAX, fix)?;
@@ -288,8 +292,17 @@ fn refused(jobs: &Path, line: u64, error: &ConfigError) -> Error {
 /// The sidecar, and its trainings with the lines at which they begin.
 type SidecarRead = (Sidecar, Vec<(u64, TrainingEntry)>);
 
+/// The cluster beside a list, and its file; none where there is none.
+pub(crate) fn cluster_beside(jobs: &Path) -> Result<Option<(PathBuf, ClusterSpec)>, Error> {
+    let Some(path) = sidecar_beside(jobs) else {
+        return Ok(None);
+    };
+    let found = read_sidecar(jobs)?;
+    Ok(found.map(|(sidecar, _)| (path, sidecar.cluster)))
+}
+
 fn read_sidecar(jobs: &Path) -> Result<Option<SidecarRead>, Error> {
-    let path = sidecar_path(jobs);
+    let path = sidecar_beside(jobs).unwrap_or_else(|| sidecar_path(jobs));
     let io = |source| Error::Io {
         path: path.clone(),
         source,

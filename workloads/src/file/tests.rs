@@ -229,7 +229,11 @@ fn three_columns_and_a_cluster_from_the_caller_are_enough() {
     assert_eq!(workload.jobs.len(), 2);
     assert_eq!(workload.jobs[0].run_time_s, 7.0);
     assert_eq!(workload.jobs[1].submit, Time(2_500_000));
-    assert_eq!(report.rows_of("submitted before the row above it"), 1, "{report}");
+    assert_eq!(
+        report.account.rows_of("submitted before the row above it"),
+        1,
+        "{report}"
+    );
 }
 
 #[test]

@@ -9,11 +9,13 @@ use pleach_scheduler::{ClassId, Time};
 
 use super::draft::{Draft, Mended, RawRow};
 use super::fits;
+use super::site::DATES_FROM_S;
 use super::tenants::{assign_tenants, unknown_tenant};
 use super::{Format, ImportOptions, ImportReport};
 use crate::error::Error;
 use crate::{GangLimits, JobSpec, SUBMIT_S_MAX, Workload, config};
 
+const OUTSIDE: &str = "outside the window";
 /// Most tenants; the limit of a cluster description.
 const NUM_TENANTS_MAX: usize = 10_000;
 
@@ -24,9 +26,7 @@ pub(super) fn build(
     options: &ImportOptions,
 ) -> Result<(Workload, ImportReport), Error> {
     let file = path.display().to_string();
-    let mut report = ImportReport::new(format);
-    report.rows_read = draft.rows_read;
-    report.repairs = std::mem::take(&mut draft.repairs);
+    let mut report = ImportReport::new(format, std::mem::take(&mut draft.account));
     let mut rows = std::mem::take(&mut draft.rows);
     if draft.tenants.len() > NUM_TENANTS_MAX {
         let value = format!("{} names", draft.tenants.len());
@@ -37,6 +37,11 @@ pub(super) fn build(
             "is the right column read as tenant?",
         ));
     }
+    let own_clock = rows
+        .first()
+        .is_some_and(|row| row.submit.as_secs_f64() >= DATES_FROM_S);
+    let clock_0_unix_s = draft.clock_0_unix_s;
+    let options = &options.on_clock(clock_0_unix_s.or(own_clock.then_some(0.0)))?;
     refuse_duplicates(&file, &rows)?;
     let mut mended: Mended = std::mem::take(&mut draft.mended)
         .into_iter()
@@ -61,6 +66,7 @@ pub(super) fn build(
         None => first,
     };
     report.origin_s = origin.as_secs_f64();
+    site.cluster.seen.time_0_unix_s = clock_0_unix_s.map(|clock_0| clock_0 + report.origin_s);
     let gangs = GangLimits::new(&site.cluster, &site.classes);
     let mut cluster = Cluster::new(&site.cluster, &site.classes, Capabilities::DEFAULT)?;
     let mut jobs = Vec::with_capacity(rows.len());
@@ -70,12 +76,14 @@ pub(super) fn build(
             if draft.strict {
                 return Err(unknown_tenant(&file, &row, &draft.tenants, &site.cluster));
             }
-            report.exclude("its virtual cluster is not named or holds no GPUs here", 1);
+            report
+                .account
+                .leave_out("its virtual cluster is not named or holds no GPUs here", 1);
             left_out.insert(row.line);
             continue;
         };
         if let Some(reason) = too_large(&file, &row, tenant, draft.strict, &gangs, &mut cluster)? {
-            report.exclude(reason, 1);
+            report.account.leave_out(reason, 1);
             left_out.insert(row.line);
             continue;
         }
@@ -83,7 +91,7 @@ pub(super) fn build(
     }
     for (line, rule) in mended {
         if !left_out.contains(&line) {
-            report.mend(rule, 1);
+            report.account.mend(rule, 1);
         }
     }
     check_window(file, &jobs, &report)?;
@@ -97,7 +105,7 @@ pub(super) fn build(
     report.jobs = workload.jobs.len() as u64;
     report.gpu_hours = workload.demand_gpu_s() / 3600.0;
     report.offered_load = Some(workload.offered_load()).filter(|load| load.is_finite());
-    debug_assert_eq!(report.rows_read, report.jobs + report.rows_excluded());
+    debug_assert_eq!(report.account.rows_read, report.jobs + report.account.left_out());
     Ok((workload, report))
 }
 
@@ -145,13 +153,13 @@ fn too_large(
 /// Refuses a window without jobs and one that is too long.
 fn check_window(file: String, jobs: &[JobSpec], report: &ImportReport) -> Result<(), Error> {
     let Some(last) = jobs.last() else {
-        let message = if report.rows_read == 0 {
+        let message = if report.account.rows_read == 0 {
             "no job is left to run: there is a header and no row; is the file whole?".to_owned()
         } else {
-            let told = report.to_string();
             format!(
-                "no job is left to run ({}); widen the window or enlarge the cluster",
-                told.trim_end()
+                "no job is left to run ({}); {}",
+                report.to_string().trim_end(),
+                way_out(report)
             )
         };
         return Err(Error::Data {
@@ -171,6 +179,24 @@ fn check_window(file: String, jobs: &[JobSpec], report: &ImportReport) -> Result
         ));
     }
     Ok(())
+}
+
+/// What to do about a list of which nothing is left, by the rule that took the most rows.
+fn way_out(report: &ImportReport) -> &'static str {
+    let most = report.account.repairs.iter().filter(|repair| repair.excluded);
+    let rule = most
+        .max_by_key(|repair| repair.rows)
+        .map_or("", |repair| repair.rule.as_str());
+    if rule == OUTSIDE {
+        "widen the window"
+    } else if rule.starts_with("needs more") || rule.starts_with("asks for more") || rule.contains("cluster")
+    {
+        "enlarge the cluster"
+    } else if rule.contains("understood") || rule.contains("read as a time") {
+        "mend these cells, or say in a mapping how they are written (docs/import.md)"
+    } else {
+        "docs/import.md says what a row needs"
+    }
 }
 
 fn refuse_duplicates(file: &str, rows: &[RawRow]) -> Result<(), Error> {
@@ -198,7 +224,7 @@ fn select(rows: &mut Vec<RawRow>, options: &ImportOptions, report: &mut ImportRe
     let to = options.to_s.map_or(Time::MAX, Time::from_secs_f64);
     let before = rows.len();
     rows.retain(|row| row.submit >= from && row.submit < to);
-    report.exclude("outside the window", (before - rows.len()) as u64);
+    report.account.leave_out(OUTSIDE, (before - rows.len()) as u64);
     let late = rows.windows(2).filter(|pair| pair[1].submit < pair[0].submit);
     let rule = "submitted before the row above it: sorted by submission";
     mended.extend(late.map(|pair| (pair[1].line, rule)));
@@ -206,7 +232,9 @@ fn select(rows: &mut Vec<RawRow>, options: &ImportOptions, report: &mut ImportRe
     if let Some(max_jobs) = options.max_jobs
         && rows.len() > max_jobs
     {
-        report.exclude("after the first max_jobs jobs", (rows.len() - max_jobs) as u64);
+        report
+            .account
+            .leave_out("after the first max_jobs jobs", (rows.len() - max_jobs) as u64);
         rows.truncate(max_jobs);
     }
     if rows.len() < before && !mended.is_empty() {

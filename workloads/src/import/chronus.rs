@@ -48,7 +48,7 @@ pub(super) fn read(path: &Path, options: &ImportOptions) -> Result<Draft, Error>
     plan.notes = vec!["times are taken as minutes (inferred); deadlines are not read".into()];
     let mut draft = Draft::new(path, plan.site(options));
     while table.next_row()? {
-        draft.rows_read += 1;
+        draft.account.rows_read += 1;
         if table.text(columns.num_gpus) == "0" {
             draft.exclude("asks for no GPU");
             continue;

@@ -3,14 +3,14 @@
 use std::io::Read as _;
 use std::path::Path;
 
-use pleach_tables::{LINE_BYTES_MAX, open_unpacked};
+use pleach_tables::{Delimiter, LINE_BYTES_MAX, open_unpacked};
 
 use super::{
     Format, chronus, dlrm, eva, gavel, itp, lingjun, muri, openb, pai, philly, pollux, rejected, rubick,
     shockwave, site, swf, thetagpu, tiresias, venus,
 };
 use crate::error::Error;
-use crate::file::REQUIRED;
+use crate::file::{REQUIRED, sidecar_beside};
 use crate::table::{Lines, ParquetRows, Table, shorten, split};
 
 /// Lines looked at where the first does not tell.
@@ -38,6 +38,14 @@ const HEADERS: [(Format, &[&str]); 15] = [
 ];
 
 impl Format {
+    /// What a list is; a table whose columns say enough is one too.
+    ///
+    /// # Errors
+    /// As for a list that cannot be read.
+    pub fn of_file(path: &Path) -> Result<Format, Error> {
+        Format::detect(path).or_else(|_| site::guess(path).map(|_| Format::Table))
+    }
+
     /// Recognises a list by its first lines; the name of the file does not matter.
     ///
     /// # Errors
@@ -86,6 +94,9 @@ impl Format {
                 Err(sentence) => return Err(lines.error("-", sentence).into()),
             }
         }
+        if is_own(path, &first) {
+            return Ok(Format::Canonical);
+        }
         // Whatever it is, its columns may say enough.
         match site::guess(path) {
             Ok(guessed) if guessed.mapping.slurm_ids => Ok(Format::Sacct),
@@ -93,6 +104,22 @@ impl Format {
             Err(_) => Err(lines.error("-", unknown(&first)).into()),
         }
     }
+}
+
+/// Whether a header is that of our own file with another delimiter, and its cluster lies beside it.
+fn is_own(path: &Path, header: &str) -> bool {
+    let sign = match Delimiter::of_header(header) {
+        Delimiter::Tab => '\t',
+        Delimiter::Semicolon => ';',
+        Delimiter::Bar => '|',
+        Delimiter::Comma | Delimiter::Blanks => return false,
+    };
+    let has = |wanted: &&str| {
+        header
+            .split(sign)
+            .any(|name| name.trim().trim_matches('"') == *wanted)
+    };
+    REQUIRED.iter().all(has) && sidecar_beside(path).is_some()
 }
 
 /// What a document of a site is, by its first lines.

@@ -48,7 +48,7 @@ pub(super) fn read(path: &Path, options: &ImportOptions) -> Result<Draft, Error>
         vec!["nodes have cores and memory for 8 of the largest instances (assumed): they never bind".into()];
     let mut draft = Draft::new(path, plan.site(options));
     while table.next_row()? {
-        draft.rows_read += 1;
+        draft.account.rows_read += 1;
         if let Some(row) = read_row(&table, &mut draft)? {
             draft.rows.push(row);
         }

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use pleach_scheduler::Time;
 use pleach_scheduler::cluster_spec::{ClusterSpec, ModelClass, Resources};
+use pleach_tables::Account;
 
-use super::report::{Repair, count};
 use crate::error::Error;
 use crate::table::Table;
 use crate::{JobSpec, Observed, Outcome};
@@ -84,13 +84,14 @@ pub(crate) struct Draft {
     /// Class names in order of appearance.
     pub(super) classes: Vec<String>,
     class_index: BTreeMap<String, u16>,
-    /// Rows left out by the reader.
-    pub repairs: Vec<Repair>,
+    /// Rows read, and those that the reader left out.
+    pub account: Account,
     /// Rules that mended a row: position in [`Draft::rows`] and the rule.
     pub(super) mended: Vec<(usize, &'static str)>,
-    pub rows_read: u64,
     /// The cluster, from the rows that are left (sizes are estimated from them where none is published).
     pub site: SiteOf,
+    /// When the list's own clock says 0, s since 1970 in UTC; none where its times are no dates.
+    pub clock_0_unix_s: Option<f64>,
     /// This project's own file: what does not fit is an error, and time 0 is time 0.
     pub strict: bool,
 }
@@ -104,10 +105,10 @@ impl Draft {
             tenant_index: BTreeMap::new(),
             classes: Vec::new(),
             class_index: BTreeMap::new(),
-            repairs: Vec::new(),
+            account: Account::default(),
             mended: Vec::new(),
-            rows_read: 0,
             site,
+            clock_0_unix_s: None,
             strict: false,
         }
     }
@@ -168,7 +169,7 @@ impl Draft {
 
     /// Counts a row that is left out.
     pub(crate) fn exclude(&mut self, rule: &str) {
-        count(&mut self.repairs, rule, 1, true);
+        self.account.leave_out(rule, 1);
         while self
             .mended
             .last()
@@ -180,7 +181,7 @@ impl Draft {
 }
 
 /// Endings that are no part of a workload's name.
-const EXTENSIONS: [&str; 5] = ["csv", "json", "parquet", "swf", "trace"];
+const EXTENSIONS: [&str; 6] = ["csv", "json", "parquet", "swf", "trace", "tsv"];
 
 /// The file's name without `.gz` and its extension.
 pub(crate) fn name_of(path: &Path) -> String {

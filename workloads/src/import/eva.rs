@@ -100,7 +100,7 @@ pub(super) fn read(path: &Path, options: &ImportOptions) -> Result<Draft, Error>
     let mut draft = Draft::new(path, plan.site(options));
     let (mut at, mut line) = (0, 1);
     for (key, job) in jobs {
-        draft.rows_read += 1;
+        draft.account.rows_read += 1;
         // The line on which the job's key stands: keys come in the order of the file.
         let found = text[at..]
             .find(&format!("\"{key}\""))

@@ -9,7 +9,11 @@ use crate::Outcome;
 
 fn read(text: &str) -> (Workload, ImportReport) {
     let (workload, report) = of_text(text, &ImportOptions::default()).unwrap();
-    assert_eq!(report.rows_read, report.jobs + report.rows_excluded(), "{report}");
+    assert_eq!(
+        report.account.rows_read,
+        report.jobs + report.account.left_out(),
+        "{report}"
+    );
     (workload, report)
 }
 
@@ -29,8 +33,8 @@ fn openb_pods_ask_for_shares_cores_memory_and_types() {
     ));
     assert_eq!(report.format, Format::Openb);
     // c asks for no GPU, d never ran, e for a type that the cluster lacks; f ran for 0 s.
-    assert_eq!((report.rows_read, report.jobs), (6, 3), "{report}");
-    assert_eq!(report.rows_of("run time below 1 s"), 1);
+    assert_eq!((report.account.rows_read, report.jobs), (6, 3), "{report}");
+    assert_eq!(report.account.rows_of("run time below 1 s"), 1);
     let [a, b, f] = workload.jobs.as_slice() else {
         panic!("{report}");
     };
@@ -76,7 +80,7 @@ fn a_cluster_that_models_no_cores_forgets_them_and_a_small_one_excludes() {
         ),
         (0.0, 0.0)
     );
-    assert_eq!(report.rows_of("asks for CPU cores"), 2);
+    assert_eq!(report.account.rows_of("asks for CPU cores"), 2);
     if let Some(cluster) = &mut options.cluster {
         (
             cluster.node_groups[0].cpu_cores,
@@ -88,7 +92,11 @@ fn a_cluster_that_models_no_cores_forgets_them_and_a_small_one_excludes() {
         (workload.jobs.len(), workload.jobs[0].resources.cpu_cores),
         (1, 6.0)
     );
-    assert_eq!(report.rows_of("asks for more CPU or memory"), 1, "{report}");
+    assert_eq!(
+        report.account.rows_of("asks for more CPU or memory"),
+        1,
+        "{report}"
+    );
 }
 
 #[test]
@@ -103,8 +111,8 @@ fn only_mended_rows_that_became_jobs_are_counted() {
             ..ImportOptions::default()
         };
         let (_, report) = of_text(text, &options).unwrap();
-        let late = report.rows_of("submitted before the row above it");
-        (report.jobs, report.rows_of("run time below 1 s"), late)
+        let late = report.account.rows_of("submitted before the row above it");
+        (report.jobs, report.account.rows_of("run time below 1 s"), late)
     };
     assert_eq!(of(None, None), (5, 2, 1));
     assert_eq!(of(Some(4), None), (4, 1, 1));
@@ -119,7 +127,7 @@ fn pai_and_venus_share_columns_and_are_told_apart_by_the_ids() {
         "{head}ali-x-worker#1,100,172800,2\nali-y-ps#2,160,60,1\n"
     ));
     assert_eq!(
-        (report.format, report.rows_of("run time cut at 48 h")),
+        (report.format, report.account.rows_of("run time cut at 48 h")),
         (Format::Pai, 1)
     );
     assert_eq!(
@@ -138,7 +146,7 @@ fn lingjun_jobs_run_in_the_published_racks() {
         "{head}0,60.0,CLOS,512,512,0.0\n1,120.0,CLOS,8,8,600.0\n"
     ));
     assert_eq!(
-        (report.format, report.rows_of("run time below 1 s")),
+        (report.format, report.account.rows_of("run time below 1 s")),
         (Format::Lingjun, 1)
     );
     assert_eq!(
@@ -206,8 +214,8 @@ fn dlrms_instances_are_cut_to_the_window_and_counted() {
     assert_eq!(spans, [(0.0, 300.0), (100.0, 100.0), (2_678_000.0, 300.0)]);
     assert_eq!(
         (
-            report.rows_of("created before"),
-            report.rows_of("outlives the list")
+            report.account.rows_of("created before"),
+            report.account.rows_of("outlives the list")
         ),
         (1, 1)
     );
@@ -255,7 +263,7 @@ fn tiresias_muri_and_chronus_differ_by_columns_and_by_the_unit_of_time() {
         (report.format, minutes.jobs[0].run_time_s),
         (Format::Chronus, 5400.0)
     );
-    assert_eq!(report.rows_of("asks for no GPU"), 1);
+    assert_eq!(report.account.rows_of("asks for no GPU"), 1);
     assert_eq!(minutes.cluster.tenants[0].name, "vc_b");
     let text = refusal(&format!("{head}0,vc_b,1,10,9,,90,1,159,10,0,soft\n"));
     assert!(text.contains("column model_name: ``"), "{text}");
@@ -276,7 +284,7 @@ fn pollux_lists_get_the_middle_of_the_published_category_and_say_so() {
     // sqrt(1 x 10) = 3.162 GPU h over 4 GPUs; sqrt(100 x 1000) = 316.2 GPU h over 16.
     assert!((workload.jobs[0].run_time_s - 3600.0 * 3.162_277_66 / 4.0).abs() < 1e-3);
     assert!((workload.jobs[1].run_time_s - 3600.0 * 316.227_766 / 16.0).abs() < 1e-2);
-    assert_eq!(report.rows_of("run time not in the list"), 2);
+    assert_eq!(report.account.rows_of("run time not in the list"), 2);
     let text = refusal(&format!("{head}gpt-0,10,gpt,4,384\n"));
     assert!(
         text.contains("column application: `gpt`") && text.contains("no run times"),
@@ -293,7 +301,7 @@ fn rubicks_jobs_ask_for_cpus_and_belong_to_a_service_level() {
         "{head}t5-0,0,30,t5,4,32,0,ga,9,1\nvit-1,5,0.5,vit,1,8,0,zero-dp,9,0\n"
     ));
     assert_eq!(
-        (report.format, report.rows_of("run time below 1 s")),
+        (report.format, report.account.rows_of("run time below 1 s")),
         (Format::Rubick, 1)
     );
     assert_eq!(workload.jobs[0].resources.cpu_cores, 8.0);
@@ -379,7 +387,7 @@ fn batch_logs_take_processors_as_gpus_and_requested_times_as_estimates() {
                5 8 -1 50 2 -1 -1 2 60 -1 3 3 1 1 1 1 -1 -1\n";
     let (workload, report) = read(log);
     assert_eq!(
-        (report.format, report.rows_read, report.jobs),
+        (report.format, report.account.rows_read, report.jobs),
         (Format::Swf, 5, 2),
         "{report}"
     );
@@ -402,8 +410,8 @@ fn batch_logs_take_processors_as_gpus_and_requested_times_as_estimates() {
         ),
         (4, 1.0, None, None)
     );
-    assert_eq!(report.rows_of("part of a job"), 1);
-    assert_eq!(report.rows_of("its processors or its run time"), 2);
+    assert_eq!(report.account.rows_of("part of a job"), 1);
+    assert_eq!(report.account.rows_of("its processors or its run time"), 2);
     // 32 processors on 4 nodes; placement costs nothing.
     let group = &workload.cluster.node_groups[0];
     assert_eq!((group.count, group.gpus_per_node), (4, 8));
@@ -467,7 +475,7 @@ fn evas_tasks_are_one_gang() {
     );
     let (workload, report) = read(&text);
     assert_eq!(
-        (report.format, report.rows_read, report.jobs),
+        (report.format, report.account.rows_read, report.jobs),
         (Format::Eva, 3, 2)
     );
     let gang = &workload.jobs[1];

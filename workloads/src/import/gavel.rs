@@ -51,7 +51,7 @@ pub(super) fn read(path: &Path, options: &ImportOptions) -> Result<Draft, Error>
     let is_seven = table.column("priority").is_none();
     let mut draft = Draft::new(path, site(options, is_seven)?);
     while table.next_row()? {
-        draft.rows_read += 1;
+        draft.account.rows_read += 1;
         let row = read_row(&table, &mut draft)?;
         draft.rows.push(row);
     }
@@ -79,7 +79,7 @@ fn read_row(table: &Table, draft: &mut Draft) -> Result<RawRow, Error> {
     }
     Ok(RawRow {
         line: table.line(),
-        id: (draft.rows_read - 1).to_string(),
+        id: (draft.account.rows_read - 1).to_string(),
         submit: Time::from_secs_f64(arrival_s),
         num_gpus,
         run_time_s,

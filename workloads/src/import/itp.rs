@@ -30,7 +30,7 @@ pub(super) fn read(path: &Path, options: &ImportOptions) -> Result<Draft, Error>
     let plan = Plan::sized(Box::new(|rows| sized_for(rows, ("GPU", 32.0), NODES)));
     let mut draft = Draft::new(path, plan.site(options));
     while table.next_row()? {
-        draft.rows_read += 1;
+        draft.account.rows_read += 1;
         let row = columns.read(&table, &mut draft)?;
         draft.rows.push(row);
     }

@@ -56,7 +56,7 @@ pub(super) fn read(path: &Path, options: &ImportOptions) -> Result<Draft, Error>
     plan.notes = vec!["the list explains an eighth of the cluster's capacity: jobs are missing".into()];
     let mut draft = Draft::new(path, plan.site(options));
     while table.next_row()? {
-        draft.rows_read += 1;
+        draft.account.rows_read += 1;
         let row = columns.read(&table, &mut draft)?;
         draft.rows.push(row);
     }

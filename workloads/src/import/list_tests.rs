@@ -16,7 +16,7 @@ fn check(
 ) -> Option<(Workload, ImportReport)> {
     let (workload, report) = read(relative, &ImportOptions::default())?;
     assert_eq!(
-        (report.format, report.rows_read, report.jobs),
+        (report.format, report.account.rows_read, report.jobs),
         (format, rows, jobs),
         "{report}"
     );
@@ -30,8 +30,8 @@ fn openb_has_its_pods_fractions_and_machines() {
     let Some((workload, report)) = check(name, Format::Openb, 8152, 6203, 51_471.0) else {
         return;
     };
-    assert_eq!(report.rows_of("asks for no GPU"), 1088);
-    assert_eq!(report.rows_of("never scheduled"), 861);
+    assert_eq!(report.account.rows_of("asks for no GPU"), 1088);
+    assert_eq!(report.account.rows_of("never scheduled"), 861);
     assert_eq!(workload.cluster.num_gpus(), 6212);
     assert_eq!(workload.cluster.site_fabric.as_deref(), Some("ethernet-25"));
     let fractional = workload.jobs.iter().filter(|job| job.resources.is_fractional());
@@ -131,7 +131,7 @@ fn pai_is_told_from_venus_and_keeps_its_sample() {
     let Some((workload, report)) = check(name, Format::Pai, 60_105, 60_105, 687_854.2) else {
         return;
     };
-    assert_eq!(report.rows_of("run time cut at 48 h"), 90);
+    assert_eq!(report.account.rows_of("run time cut at 48 h"), 90);
     assert_eq!(
         (workload.cluster.num_gpus(), workload.jobs[0].outcome),
         (6742, Outcome::Completed)
@@ -144,7 +144,7 @@ fn lingjun_has_its_jobs_and_48_racks() {
     let Some((workload, report)) = check(name, Format::Lingjun, 2498, 2498, 313_063.05) else {
         return;
     };
-    assert_eq!(report.rows_of("run time below 1 s"), 241);
+    assert_eq!(report.account.rows_of("run time below 1 s"), 241);
     let groups = &workload.cluster.node_groups;
     assert_eq!(groups.iter().map(|group| group.count).sum::<u32>(), 847);
     let racks: u32 = groups
@@ -162,8 +162,8 @@ fn thetagpu_has_its_jobs_and_every_requested_wall_time() {
     let Some((workload, report)) = check(name, Format::ThetaGpu, 22_606, 22_606, 486_811.39) else {
         return;
     };
-    assert_eq!(report.rows_of("run time below 1 s"), 1);
-    assert_eq!(report.rows_of("submitted before the row above it"), 6607);
+    assert_eq!(report.account.rows_of("run time below 1 s"), 1);
+    assert_eq!(report.account.rows_of("submitted before the row above it"), 6607);
     let jobs = &workload.jobs;
     assert!(jobs.iter().all(|job| {
         job.estimate_s
@@ -189,10 +189,10 @@ fn dlrm_has_its_gpu_instances_cut_to_the_window() {
     let Some((workload, report)) = check(name, Format::Dlrm, 23_871, 7386, 2_376_668.15) else {
         return;
     };
-    assert_eq!(report.rows_of("asks for no GPU"), 16_485);
-    assert_eq!(report.rows_of("created before the list"), 3123);
-    assert_eq!(report.rows_of("outlives the list"), 3322);
-    assert_eq!(report.rows_of("run time below 1 s"), 16);
+    assert_eq!(report.account.rows_of("asks for no GPU"), 16_485);
+    assert_eq!(report.account.rows_of("created before the list"), 3123);
+    assert_eq!(report.account.rows_of("outlives the list"), 3322);
+    assert_eq!(report.account.rows_of("run time below 1 s"), 16);
     assert!(
         workload
             .jobs
@@ -238,7 +238,7 @@ fn chronus_has_three_mixes_over_a_fortnight() {
         let Some((workload, report)) = check(&name, Format::Chronus, 30_940, jobs, gpu_hours) else {
             return;
         };
-        assert_eq!(report.rows_of("asks for no GPU"), 30_940 - jobs);
+        assert_eq!(report.account.rows_of("asks for no GPU"), 30_940 - jobs);
         assert_eq!((workload.cluster.tenants.len(), workload.classes.len()), (11, 5));
         // 20,150 minutes between the first and the last submission.
         assert_eq!(workload.arrival_span_s(), 20_150.0 * 60.0);
@@ -253,7 +253,7 @@ fn rubick_eva_and_tiresias_have_their_jobs() {
         let Some((workload, report)) = check(&name, Format::Rubick, 406, 406, 618.12) else {
             return;
         };
-        assert_eq!(report.rows_of("run time below 1 s"), 96);
+        assert_eq!(report.account.rows_of("run time below 1 s"), 96);
         let cpus: f64 = workload
             .jobs
             .iter()
@@ -270,7 +270,7 @@ fn rubick_eva_and_tiresias_have_their_jobs() {
         181,
         3192.91,
     ) {
-        assert_eq!(report.rows_of("asks for no GPU"), 19);
+        assert_eq!(report.account.rows_of("asks for no GPU"), 19);
         assert_eq!(workload.classes.len(), 9);
     }
     if let Some((workload, _)) = check(
@@ -377,8 +377,8 @@ fn every_published_file_is_read_whole_or_refused_for_what_it_is() {
         match import(&path, &ImportOptions::default()) {
             Ok((_, report)) => {
                 assert_eq!(
-                    report.rows_read,
-                    report.jobs + report.rows_excluded(),
+                    report.account.rows_read,
+                    report.jobs + report.account.left_out(),
                     "{name}: {report}"
                 );
                 num_read += 1;

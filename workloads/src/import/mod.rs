@@ -38,7 +38,8 @@ use std::path::Path;
 
 pub use format::Format;
 pub use options::ImportOptions;
-pub use report::{ImportReport, Repair};
+pub use pleach_tables::{Account, Repair};
+pub use report::ImportReport;
 
 pub(crate) use draft::{Draft, RawRow, Site, SiteOf, Tenancy};
 pub(crate) use gavel::gavel_cluster;

@@ -43,7 +43,7 @@ pub(super) fn read(path: &Path, options: &ImportOptions) -> Result<Draft, Error>
     );
     let mut draft = Draft::new(path, plan.site(options));
     while table.next_row()? {
-        draft.rows_read += 1;
+        draft.account.rows_read += 1;
         let mut row = columns.read(&table, &mut draft)?;
         row.class = draft.class(&table, model)?;
         draft.rows.push(row);

@@ -87,7 +87,7 @@ pub(super) fn read(path: &Path, options: &ImportOptions) -> Result<Draft, Error>
     };
     let mut draft = Draft::new(path, site(cluster.clone(), options.cluster.is_some()));
     while table.next_row()? {
-        draft.rows_read += 1;
+        draft.account.rows_read += 1;
         if let Some(row) = read_row(&table, &mut draft, &cluster)? {
             draft.rows.push(row);
         }

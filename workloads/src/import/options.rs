@@ -1,6 +1,7 @@
 //! What to take from a list and how.
 
 use pleach_scheduler::cluster_spec::ClusterSpec;
+use pleach_tables::clock::day_text;
 use serde::{Deserialize, Serialize};
 
 use super::Format;
@@ -23,6 +24,8 @@ pub struct ImportOptions {
     pub from_s: Option<f64>,
     /// Only jobs submitted before this time, s on the list's own clock.
     pub to_s: Option<f64>,
+    /// Whether these two are seconds since 1970 in UTC, and not on the list's own clock.
+    pub dated: bool,
     /// Only the first so many jobs of those that are left.
     pub max_jobs: Option<usize>,
 }
@@ -47,6 +50,14 @@ impl ImportOptions {
             let allowed = format!("a time after from_s = {from_s}");
             return Err(config("import.to_s", to_s, &allowed, "swap the two"));
         }
+        if self.dated && self.from_s.is_none() && self.to_s.is_none() {
+            return Err(config(
+                "import.dated",
+                true,
+                "false",
+                "give from_s or to_s with it",
+            ));
+        }
         if self.max_jobs == Some(0) {
             return Err(config(
                 "import.max_jobs",
@@ -59,5 +70,27 @@ impl ImportOptions {
             cluster.validate()?;
         }
         Ok(())
+    }
+
+    /// The same window on the clock of a list whose time 0 is at `clock_0_unix_s`.
+    ///
+    /// # Errors
+    /// Dates for a list that does not say when its time 0 is.
+    pub(super) fn on_clock(&self, clock_0_unix_s: Option<f64>) -> Result<ImportOptions, Error> {
+        if !self.dated {
+            return Ok(self.clone());
+        }
+        let Some(clock_0) = clock_0_unix_s else {
+            let date = self.from_s.or(self.to_s).map(day_text).unwrap_or_default();
+            let allowed = "a number of days from 0 on: the list does not say which date its day 0 is";
+            let hint = "Lists with dates that pleach workload import has read say it.";
+            return Err(config("from_day", date, allowed, hint));
+        };
+        Ok(ImportOptions {
+            from_s: self.from_s.map(|from_s| from_s - clock_0),
+            to_s: self.to_s.map(|to_s| to_s - clock_0),
+            dated: false,
+            ..self.clone()
+        })
     }
 }

@@ -71,7 +71,7 @@ pub(super) fn read(path: &Path, options: &ImportOptions) -> Result<Draft, Error>
     ];
     let mut draft = Draft::new(path, plan.site(options));
     while table.next_row()? {
-        draft.rows_read += 1;
+        draft.account.rows_read += 1;
         let mut row = columns.read(&table, &mut draft)?;
         if !row.id.starts_with(ID_START) {
             let fix = "is this Venus's four-column list?";

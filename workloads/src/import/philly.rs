@@ -49,7 +49,7 @@ pub(super) fn read(path: &Path, options: &ImportOptions) -> Result<Draft, Error>
     };
     let mut draft = Draft::new(path, site(options));
     while table.next_row()? {
-        draft.rows_read += 1;
+        draft.account.rows_read += 1;
         let row = columns.read(&table, &mut draft)?;
         let outcome = match table.text(state) {
             "COMPLETED" => Outcome::Completed,

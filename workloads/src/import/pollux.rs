@@ -56,7 +56,7 @@ pub(super) fn read(path: &Path, options: &ImportOptions) -> Result<Draft, Error>
     );
     let mut draft = Draft::new(path, plan.site(options));
     while table.next_row()? {
-        draft.rows_read += 1;
+        draft.account.rows_read += 1;
         let submit_s = table.number(time, -SUBMIT_S_MAX, SUBMIT_S_MAX, "give seconds")?;
         let num_gpus = table.count(replicas, "give the number of GPUs")?;
         if num_gpus == 0 {

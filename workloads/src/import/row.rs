@@ -79,7 +79,7 @@ impl Columns {
     fn id(&self, table: &Table, draft: &Draft) -> Result<String, Error> {
         match self.id {
             Some(_) => Ok(table.name(self.id)?),
-            None => Ok(draft.rows_read.saturating_sub(1).to_string()),
+            None => Ok(draft.account.rows_read.saturating_sub(1).to_string()),
         }
     }
 

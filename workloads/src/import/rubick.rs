@@ -123,7 +123,7 @@ pub(super) fn read(path: &Path, options: &ImportOptions) -> Result<Draft, Error>
     plan.has_tenants = true;
     let mut draft = Draft::new(path, with_plans(plan.site(options)));
     while table.next_row()? {
-        draft.rows_read += 1;
+        draft.account.rows_read += 1;
         let mut row = columns.read(&table, &mut draft)?;
         let cpu_cores = table.number(cpus, 0.0, 1e6, "give the CPUs of the whole job")?;
         row.resources.cpu_cores = cpu_cores / f64::from(row.num_gpus);

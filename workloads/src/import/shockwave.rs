@@ -48,7 +48,7 @@ pub(super) fn read(path: &Path, options: &ImportOptions) -> Result<Draft, Error>
     let mode = table.column("mode");
     let mut draft = Draft::new(path, site(options)?);
     while table.next_row()? {
-        draft.rows_read += 1;
+        draft.account.rows_read += 1;
         if !matches!(table.text(mode), "static" | "accordion" | "gns") {
             return Err(table
                 .refuse(mode, "static, accordion or gns", "correct the row")

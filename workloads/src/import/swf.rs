@@ -45,7 +45,7 @@ pub(super) fn read(path: &Path, options: &ImportOptions) -> Result<Draft, Error>
     let columns = Columns::named(&table, ["job", "submit_s", "requested_processors", "run_s"]);
     let mut draft = Draft::new(path, plan(machine).site(options));
     while table.next_row()? {
-        draft.rows_read += 1;
+        draft.account.rows_read += 1;
         let number = |column| table.number(column, -1.0, 1e12, "-1 is not known");
         let is_known = |column| number(column).map(|value| value > 0.0);
         let outcome = match table.text(status) {
@@ -66,6 +66,10 @@ pub(super) fn read(path: &Path, options: &ImportOptions) -> Result<Draft, Error>
         let num_gpus = if is_known(requested)? { requested } else { given };
         if !is_known(num_gpus)? || number(columns.run_time)? < 0.0 {
             draft.exclude("its processors or its run time are not known");
+            continue;
+        }
+        if number(columns.submit)? < 0.0 {
+            draft.exclude("its submission is not known");
             continue;
         }
         let columns = Columns {

@@ -13,7 +13,11 @@ pub(super) fn list(relative: &str) -> Option<PathBuf> {
 pub(super) fn read(relative: &str, options: &ImportOptions) -> Option<(Workload, ImportReport)> {
     let path = list(relative)?;
     let (workload, report) = import(&path, options).unwrap_or_else(|error| panic!("{error}"));
-    assert_eq!(report.rows_read, report.jobs + report.rows_excluded(), "{report}");
+    assert_eq!(
+        report.account.rows_read,
+        report.jobs + report.account.left_out(),
+        "{report}"
+    );
     eprintln!("{report}");
     Some((workload, report))
 }
@@ -24,8 +28,8 @@ fn philly_has_the_published_jobs_and_work() {
         return;
     };
     assert_eq!(report.format, Format::Philly);
-    assert_eq!((report.rows_read, report.jobs), (111_549, 111_549));
-    assert_eq!(report.rows_of("run time below 1 s"), 10);
+    assert_eq!((report.account.rows_read, report.jobs), (111_549, 111_549));
+    assert_eq!(report.account.rows_of("run time below 1 s"), 10);
     assert!(
         (report.gpu_hours - 3_622_168.0).abs() < 1.0,
         "{}",
@@ -75,7 +79,7 @@ fn phillys_virtual_clusters_can_be_walls() {
     assert!(!workload.cluster.borrowing);
     assert_eq!(workload.cluster.num_gpus(), 2816);
     // 6,858 jobs name no virtual cluster and 18 belong to four tiny ones.
-    assert_eq!(report.rows_of("its virtual cluster"), 6876);
+    assert_eq!(report.account.rows_of("its virtual cluster"), 6876);
 }
 
 #[test]
@@ -87,8 +91,8 @@ fn venus_has_the_published_jobs_and_says_which_run_times_are_cut() {
         return;
     };
     assert_eq!(report.format, Format::Venus);
-    assert_eq!((report.rows_read, report.jobs), (125_303, 125_303));
-    assert_eq!(report.rows_of("run time cut at 48 h"), 1250);
+    assert_eq!((report.account.rows_read, report.jobs), (125_303, 125_303));
+    assert_eq!(report.account.rows_of("run time cut at 48 h"), 1250);
     assert_eq!(report.origin_s, -1_195_252.0);
     assert!(
         (report.gpu_hours - 2_911_538.4).abs() < 1.0,
@@ -103,7 +107,7 @@ fn venus_has_the_published_jobs_and_says_which_run_times_are_cut() {
     let Some((_, walled)) = read("helios_venus/venus_gpu_jobs_joined.csv.gz", &walls) else {
         return;
     };
-    assert_eq!(walled.rows_of("its virtual cluster"), 61_432);
+    assert_eq!(walled.account.rows_of("its virtual cluster"), 61_432);
     let Some((_, four)) = read(
         "helios_venus/orig_4col_venus_gpu_jobs.csv.gz",
         &ImportOptions::default(),
@@ -177,7 +181,7 @@ fn an_imported_list_survives_the_projects_own_file() {
     let Some((workload, report)) = read("philly/philly_jobs_joined.csv.gz", &options) else {
         return;
     };
-    assert_eq!(report.rows_of("after the first max_jobs"), 111_049);
+    assert_eq!(report.account.rows_of("after the first max_jobs"), 111_049);
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("philly.csv.gz");
     workload.write(&path).unwrap();
@@ -201,7 +205,10 @@ fn repairs_are_counted_and_told() {
     };
     let text = format!("{PHILLY}a,10,1,0,COMPLETED,x,\nb,5,2,7,FAILED,,u\nc,20,8,7,CANCELLED,x,\n");
     let (workload, report) = of_text(&text, &small).unwrap();
-    assert_eq!((report.rows_read, report.jobs, report.rows_excluded()), (3, 2, 1));
+    assert_eq!(
+        (report.account.rows_read, report.jobs, report.account.left_out()),
+        (3, 2, 1)
+    );
     assert_eq!(workload.jobs[0].id, "b");
     assert_eq!(workload.jobs[1].run_time_s, 1.0);
     let told = report.to_string();
@@ -227,7 +234,7 @@ fn windows_move_the_clock_and_nothing_left_is_an_error() {
     let (workload, report) = of_text(&text, &window(15.0, 30.0)).unwrap();
     assert_eq!(workload.jobs.len(), 1);
     assert_eq!(workload.jobs[0].submit.as_secs_f64(), 5.0);
-    assert_eq!(report.rows_of("outside the window"), 2);
+    assert_eq!(report.account.rows_of("outside the window"), 2);
     let text = of_text(&text, &window(100.0, 200.0)).unwrap_err();
     assert!(
         text.contains("no job is left") && text.contains("3 rows read"),

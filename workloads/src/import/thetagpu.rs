@@ -51,7 +51,7 @@ pub(super) fn read(path: &Path, options: &ImportOptions) -> Result<Draft, Error>
     ];
     let mut draft = Draft::new(path, plan.site(options));
     while table.next_row()? {
-        draft.rows_read += 1;
+        draft.account.rows_read += 1;
         // 0 stands for a hidden project or user.
         let columns = Columns {
             tenant: project.filter(|column| table.text(Some(*column)) != "0"),

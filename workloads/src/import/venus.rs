@@ -69,7 +69,7 @@ pub(super) fn read(path: &Path, options: &ImportOptions) -> Result<Draft, Error>
     };
     let mut draft = Draft::new(path, site(options));
     while table.next_row()? {
-        draft.rows_read += 1;
+        draft.account.rows_read += 1;
         let is_known = !table.text(duration).is_empty();
         let run_time = if is_known { duration } else { columns.run_time };
         let row = Columns { run_time, ..columns }.read(&table, &mut draft)?;

@@ -91,7 +91,7 @@ impl CallsDescription {
             gap_s: Summary::of(&sorted(gaps.into_iter())),
             calls: Summary::of(&sorted(num_calls.iter().map(|count| f64::from(*count)))),
             busy: 1e-6 * busy_us / span_s.max(1e-6),
-            notes: list.notes.clone(),
+            notes: list.told(),
         }
     }
 

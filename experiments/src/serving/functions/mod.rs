@@ -58,11 +58,11 @@ pub struct FunctionsConfig {
     #[arg(long, value_name = "X", default_value_t = 1.0, value_parser = flag_values::positive, help_heading = "Requests")]
     pub load: f64,
     /// Requests of a drawn list, 1 to 100,000,000
-    #[arg(long, value_name = "N", default_value_t = 4_000, value_parser = clap::value_parser!(u32).range(1..=100_000_000),
+    #[arg(long, value_name = "N", default_value_t = 4_000, value_parser = flag_values::whole::<u32>(1..=100_000_000),
         help_heading = "Requests")]
     pub num_requests: u32,
     /// Lists to draw, or parts into which a list is cut: consecutive ones, or by functions where it has counts alone, 1 to 1,000
-    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..=1000),
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = flag_values::whole::<u16>(1..=1000),
         help_heading = "Requests")]
     pub lists: u16,
     /// What becomes of late requests: serve; expire: dropped past their deadline; shed: dispatchers may drop them before
@@ -72,11 +72,11 @@ pub struct FunctionsConfig {
     #[arg(long, value_name = "NAME", default_value = "mps", help_heading = "Machines")]
     pub sharing: String,
     /// Nodes of 16 cores and 7 slices, 1 to 1,024
-    #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u16).range(1..=1024),
+    #[arg(long, value_name = "N", default_value_t = 16, value_parser = flag_values::whole::<u16>(1..=1024),
         help_heading = "Machines")]
     pub nodes: u16,
     /// Warm containers of each function on each node at the beginning, 0 to 1,000 [default: 3, of a list 0]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(0..=1000), help_heading = "Machines")]
+    #[arg(long, value_name = "N", value_parser = flag_values::whole::<u16>(0..=1000), help_heading = "Machines")]
     pub prewarmed: Option<u16>,
     /// How long an idle container is kept warm, s
     #[arg(long, value_name = "S", default_value_t = 600.0, value_parser = flag_values::not_negative, help_heading = "Machines")]
@@ -197,7 +197,7 @@ impl FunctionsConfig {
         }
         let (num, functions) = (list.calls.len(), list.functions.len());
         let mut notes = vec![format!("{}: {num} calls of {functions} functions", list.format)];
-        notes.extend(list.notes.iter().cloned());
+        notes.extend(list.told());
         Ok((Recorded { parts, notes }, list.work()?))
     }
 }

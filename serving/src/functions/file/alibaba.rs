@@ -33,15 +33,16 @@ pub(super) fn genai(path: &Path, mut table: Table) -> Result<Calls, Error> {
     .map(|name| table.column(name));
     let [base_s, adapter_s] = [median_s(path, SWITCHES[0])?, median_s(path, SWITCHES[1])?];
     let (mut list, mut names) = (Calls::new("Alibaba GenAI 2026"), Names::default());
-    let (mut num_failed, mut num_empty, mut first_s) = (0, 0, None);
+    let mut first_s = None;
     while table.next_row()? {
+        list.account.rows_read += 1;
         if status.is_some() && table.text(status) != "SUCCEED" {
-            num_failed += 1;
+            list.account.leave_out("not ended, or failed", 1);
             continue;
         }
         let run_s = table.optional(run, 0.0, RUN_S_MAX, FIX)?.unwrap_or(0.0);
         if run_s == 0.0 || table.text(model).is_empty() {
-            num_empty += 1;
+            list.account.leave_out("no run time or no model", 1);
             continue;
         }
         let has_adapters = table.optional(adapters, 0.0, 1e3, FIX)?.unwrap_or(0.0) > 0.0;
@@ -69,8 +70,6 @@ pub(super) fn genai(path: &Path, mut table: Table) -> Result<Calls, Error> {
         }
         list.push(&table, at_s - begin_s, number, run_s)?;
     }
-    list.note(num_failed, "requests left out: not ended, or failed");
-    list.note(num_empty, "requests left out: no run time or no model");
     match (base_s, adapter_s) {
         (Some(base_s), adapter_s) => {
             let more = adapter_s.map_or(String::new(), |s| format!(", {s:.1} s more with adapters"));

@@ -53,6 +53,7 @@ pub(super) fn timed(mut table: Table) -> Result<Calls, Error> {
         ["app", "func", "end_timestamp", "duration"].map(|name| table.column(name));
     let (mut list, mut names, mut num_mended) = (Calls::new("Azure Functions 2021"), Names::default(), 0);
     while table.next_row()? {
+        list.account.rows_read += 1;
         let name = name(&table, [app, function])?;
         let number = names.number(&mut list, (&table, function), name, on_a_core)?;
         let end_s = table.number(end, 0.0, ARRIVAL_S_MAX, FIX)?;
@@ -61,10 +62,8 @@ pub(super) fn timed(mut table: Table) -> Result<Calls, Error> {
         let is_mended = list.push(&table, (end_s - run_s).max(0.0), number, run_s)?;
         num_mended += u64::from(is_mended || is_before);
     }
-    list.note(
-        num_mended,
-        "calls mended: no run time, above an hour, or begun before the list",
-    );
+    list.account
+        .mend("no run time, above an hour, or begun before the list", num_mended);
     Ok(list)
 }
 
@@ -83,11 +82,12 @@ pub(super) fn counted(path: &Path, mut table: Table, seed: Seed) -> Result<Calls
     }
     let (mut list, mut names) = (Calls::new("Azure Functions 2019"), Names::default());
     (list.is_counted, list.notes) = (true, vec!["times within minutes and run times are drawn".into()]);
-    let (mut num_mended, mut num_left_out) = (0, 0);
+    let mut num_mended = 0;
     while table.next_row()? {
+        list.account.rows_read += 1;
         let name = name(&table, keys)?;
         let Some(row) = runs.get(&name) else {
-            num_left_out += 1;
+            list.account.leave_out("a function without run times", 1);
             continue;
         };
         let mut rng = seed.stream(&format!("calls of {name}"), 0);
@@ -105,11 +105,11 @@ pub(super) fn counted(path: &Path, mut table: Table, seed: Seed) -> Result<Calls
             }
         }
     }
-    list.note(num_left_out, "functions left out: no run times");
-    list.note(
-        num_mended,
-        "run times mended: below a microsecond or above an hour",
-    );
+    if num_mended > 0 {
+        list.notes.push(format!(
+            "{num_mended} run times mended: below a microsecond or above an hour"
+        ));
+    }
     Ok(list)
 }
 

@@ -35,9 +35,10 @@ fn our_lists_and_azures_of_2021_are_read_from_the_first_call_on() {
     };
     assert_eq!((list.functions.len(), &list.functions[0]), (2, &b));
     assert_eq!(
-        list.notes,
+        list.told(),
         [
-            "1 run times below a microsecond are taken for one",
+            "3 rows read, 3 kept, 0 left out",
+            "mended: its run time is below a microsecond: taken for one: 1 rows",
             "assumed: cold starts of 1 s"
         ]
     );
@@ -51,7 +52,12 @@ fn our_lists_and_azures_of_2021_are_read_from_the_first_call_on() {
     // Begun at 0 (it was before the list), 1 and 10.
     let times: Vec<u64> = list.calls.iter().map(|call| call.at_us).collect();
     assert_eq!(times, [0, 1_000_000, 10_000_000]);
-    assert!(list.notes[0].starts_with("1 calls mended"), "{:?}", list.notes);
+    assert_eq!(
+        list.account.rows_of("no run time, above an hour"),
+        1,
+        "{:?}",
+        list.told()
+    );
 }
 
 #[test]
@@ -63,10 +69,8 @@ fn counts_by_minute_are_drawn_within_their_minutes_and_percentiles() {
     let list = read_files(&[("day_inv.csv", inv), ("day_run.csv", &run)]).unwrap();
     let of = |number: u32| list.calls.iter().filter(move |call| call.function == number);
     assert_eq!((of(0).count(), of(1).count(), list.calls.len()), (300, 3, 303));
-    assert!(
-        list.notes
-            .contains(&"1 functions left out: no run times".to_string())
-    );
+    assert_eq!(list.account.sums("rows"), "3 rows read, 2 kept, 1 left out");
+    assert_eq!(list.account.rows_of("a function without run times"), 1);
     let first_us = of(1).map(|call| call.at_us).min().unwrap();
     assert_eq!(first_us, 0, "the first of all calls");
     // Between the first minute's end and the second's, 0 to 60 s after the first call more or less.
@@ -151,7 +155,7 @@ fn requests_to_models_have_the_measured_switching_times() {
         (list.calls[0].run_us, list.calls[1].at_us),
         (20_000_000, 10_000_000)
     );
-    assert_eq!(list.notes.len(), 3, "{:?}", list.notes);
+    assert_eq!(list.account.sums("rows"), "4 rows read, 2 kept, 2 left out");
     let alone = read_files(&[("requests.csv", &text)]).unwrap();
     assert!(alone.notes.contains(&"assumed: cold starts of 1 s".to_string()));
 }

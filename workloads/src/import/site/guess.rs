@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
+use pleach_tables::Delimiter;
 use pleach_tables::clock::guess as guess_format;
-use pleach_tables::{Delimiter, Lines, ParquetRows};
 
 use super::mapping::Mapping;
 use super::role::Role;
@@ -29,7 +29,7 @@ pub struct Guess {
 /// A file that cannot be read; a table in which no column says when a job was submitted, how many GPUs it had or how long it ran,
 /// with the columns that it has.
 pub fn guess(path: &Path) -> Result<Guess, Error> {
-    let between = delimiter(path)?;
+    let between = Table::delimiter(path)?;
     let mut table = Table::open_loosely(path, between)?;
     let mut mapping = by_names(table.header());
     mapping.delimiter = name(between).into();
@@ -57,12 +57,14 @@ pub(in crate::import) fn is_readable(header: &[String]) -> bool {
     by_names(header).missing().is_empty()
 }
 
+/// Letters and digits of a column's name.
+fn plain(name: &str) -> String {
+    let letters = name.chars().filter(char::is_ascii_alphanumeric);
+    letters.collect::<String>().to_ascii_lowercase()
+}
+
 /// The columns of a header by their names.
 fn by_names(header: &[String]) -> Mapping {
-    let plain = |name: &String| -> String {
-        let letters = name.chars().filter(char::is_ascii_alphanumeric);
-        letters.collect::<String>().to_ascii_lowercase()
-    };
     let header: Vec<(String, &String)> = header.iter().map(|name| (plain(name), name)).collect();
     let mut mapping = Mapping::default();
     for (role, names) in Role::NAMES {
@@ -108,28 +110,6 @@ fn unit(plain: &str, otherwise: &'static str) -> &'static str {
     .map_or(otherwise, |(_, unit)| unit)
 }
 
-fn delimiter(path: &Path) -> Result<Delimiter, Error> {
-    if ParquetRows::is_one(path)? {
-        return Ok(Delimiter::Comma);
-    }
-    let mut lines = Lines::open(path)?;
-    let Some(first) = lines.next_line()? else {
-        return Err(lines
-            .error("-", "the file is empty; it must start with a header".into())
-            .into());
-    };
-    let num = |sign: char| first.matches(sign).count();
-    let most = [
-        ('|', Delimiter::Bar),
-        ('\t', Delimiter::Tab),
-        (';', Delimiter::Semicolon),
-        (',', Delimiter::Comma),
-    ]
-    .into_iter()
-    .max_by_key(|(sign, _)| num(*sign));
-    Ok(most.map_or(Delimiter::Comma, |(_, between)| between))
-}
-
 fn name(between: Delimiter) -> &'static str {
     match between {
         Delimiter::Bar => "|",
@@ -150,6 +130,10 @@ fn formats(table: &mut Table, mapping: &mut Mapping, notes: &mut Vec<String>) ->
     let columns = [Role::Submit, Role::Start, Role::End]
         .map(|role| mapping.columns.get(&role).and_then(|name| table.column(name)));
     while sample.len() < SAMPLE_ROWS * columns.len() && table.next_row()? {
+        // A row that is cut has other texts where times should be.
+        if !table.is_whole() {
+            continue;
+        }
         let texts = columns.iter().map(|column| table.text(*column));
         sample.extend(texts.filter(|text| !is_nothing(text)).map(str::to_owned));
     }

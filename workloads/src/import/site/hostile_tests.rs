@@ -10,7 +10,11 @@ fn outcome(text: &[u8], options: &SiteOptions) {
     std::fs::write(&path, text).unwrap();
     if let Ok(read) = import_site(&path, options) {
         let report = &read.report;
-        assert_eq!(report.rows_read, report.jobs + report.rows_excluded(), "{report}");
+        assert_eq!(
+            report.account.rows_read,
+            report.jobs + report.account.left_out(),
+            "{report}"
+        );
         read.workload.validate().unwrap();
     }
 }

@@ -21,7 +21,7 @@ use std::io::Read as _;
 
 use super::document::{BYTES_MAX, in_list};
 use super::row::{Facts, NEVER_BEGAN, NO_GPU, PART_OF_GPU, Reader};
-use super::taken::Taken;
+use super::taken::{Reason, Taken};
 use crate::error::Error;
 
 const QUEUE: &str = "kueue.x-k8s.io/queue-name";
@@ -41,6 +41,7 @@ const PODS_MAX: usize = 100_000;
 
 pub(super) const POD: &str = "a pod of a gang: its GPUs are added to those of its first";
 pub(super) const JOB_OF_SET: &str = "a Job of a JobSet: its GPUs are added to those of its first";
+const CLAIMS: &str = "asks for GPUs or other devices by resource claims, which are not read";
 pub(super) const OTHER: &str = "no pod and no Job";
 pub(super) const JOB_WITH_PODS: &str = "a Job whose pods are in the list: it says when they were asked for";
 
@@ -75,6 +76,7 @@ struct Owner {
 #[serde(default, rename_all = "camelCase")]
 struct Spec {
     containers: Option<Vec<Container>>,
+    resource_claims: Option<Vec<IgnoredAny>>,
     node_name: Option<String>,
     node_selector: Option<BTreeMap<String, String>>,
     active_deadline_seconds: Option<f64>,
@@ -197,7 +199,7 @@ pub(super) fn read(path: &Path, reader: &mut Reader<'_>, taken: &mut Taken) -> R
             refused = Some(error);
             return false;
         }
-        if let Err(reason) = take(item, taken.rows_read, &mut gangs) {
+        if let Err(reason) = take(item, taken.account.rows_read, &mut gangs) {
             taken.leave_out(reason);
         }
         true
@@ -326,7 +328,7 @@ fn gang_of<'a>(
     gang
 }
 
-fn row(name: &str, gang: &Gang, reader: &mut Reader<'_>) -> Result<super::row::Row, &'static str> {
+fn row(name: &str, gang: &Gang, reader: &mut Reader<'_>) -> Result<super::row::Row, Reason> {
     let alone = gang.job.as_ref();
     let pods: Vec<&Pod> = match gang.pods.is_empty() {
         true => alone.into_iter().collect(),
@@ -430,6 +432,7 @@ fn gpus_of(spec: &Spec) -> Result<u32, &'static str> {
     }
     match num as u32 {
         0 if is_part => Err(PART_OF_GPU),
+        0 if spec.resource_claims.iter().flatten().next().is_some() => Err(CLAIMS),
         0 => Err(NO_GPU),
         num => Ok(num),
     }

@@ -9,14 +9,18 @@ use serde::Deserialize;
 
 use super::document::in_list;
 use super::kubernetes::{Metadata, PRODUCT, Quantity, WHOLE};
+use super::node_state::Out;
 
 /// A node of `kubectl get nodes -o json`: its name, GPU type, GPUs, cores and memory in MiB.
 pub(super) struct KubernetesNode {
     pub name: String,
     pub gpu_type: String,
     pub num_gpus: u32,
-    pub num_cpus: u32,
-    pub memory_mib: f64,
+    /// None where it is told in a way that is not understood.
+    pub num_cpus: Option<u32>,
+    pub memory_mib: Option<f64>,
+    /// Why it takes no pods.
+    pub out: Option<Out>,
 }
 
 /// The nodes of a document, or why it is none; other objects are passed over.
@@ -26,12 +30,25 @@ pub(super) fn nodes(text: &str) -> Result<Vec<KubernetesNode>, String> {
     struct Shown {
         kind: String,
         metadata: Metadata,
+        spec: Spec,
         status: Holds,
+    }
+    #[derive(Debug, Default, Deserialize)]
+    #[serde(default)]
+    struct Spec {
+        unschedulable: bool,
+    }
+    #[derive(Debug, Default, Deserialize)]
+    #[serde(default)]
+    struct Condition {
+        r#type: String,
+        status: String,
     }
     #[derive(Debug, Default, Deserialize)]
     #[serde(default)]
     struct Holds {
         capacity: BTreeMap<String, Quantity>,
+        conditions: Vec<Condition>,
     }
     let mut found = Vec::new();
     in_list(text.as_bytes(), "items", &mut |shown: &Shown| {
@@ -47,7 +64,14 @@ pub(super) fn nodes(text: &str) -> Result<Vec<KubernetesNode>, String> {
             .labels
             .as_ref()
             .and_then(|labels| labels.get(PRODUCT));
+        let mut conditions = shown.status.conditions.iter();
+        let is_silent = conditions.any(|own| own.r#type == "Ready" && own.status != "True");
         found.push(KubernetesNode {
+            out: match (is_silent, shown.spec.unschedulable) {
+                (true, _) => Some(Out::NotReady),
+                (false, true) => Some(Out::Cordoned),
+                (false, false) => None,
+            },
             name: shown.metadata.name.clone(),
             gpu_type: product.cloned().unwrap_or_default(),
             num_gpus: holds(&|name| name.ends_with(WHOLE)).parse().unwrap_or(0),
@@ -60,16 +84,20 @@ pub(super) fn nodes(text: &str) -> Result<Vec<KubernetesNode>, String> {
     Ok(found)
 }
 
-/// `128` or `127500m` as whole cores.
-fn cores(text: &str) -> u32 {
+/// `128` or `127500m` as whole cores; 0 where nothing is told.
+fn cores(text: &str) -> Option<u32> {
     match text.strip_suffix('m') {
-        Some(milli) => milli.parse::<u32>().unwrap_or(0) / 1000,
-        None => text.parse().unwrap_or(0),
+        Some(milli) => milli.parse::<u32>().ok().map(|milli| milli / 1000),
+        None if text.is_empty() => Some(0),
+        None => text.parse().ok(),
     }
 }
 
-/// `1056289712Ki` as MiB; 0 where it is none that a node has.
-fn mib(text: &str) -> f64 {
+/// `1056289712Ki` as MiB, 0 where nothing is told; none where it is none that a node has.
+fn mib(text: &str) -> Option<f64> {
+    if text.is_empty() {
+        return Some(0.0);
+    }
     let units = [
         ("Ki", 1.0 / 1024.0),
         ("Mi", 1.0),
@@ -80,6 +108,6 @@ fn mib(text: &str) -> f64 {
         .iter()
         .find_map(|(unit, factor)| Some((text.strip_suffix(unit)?, *factor)));
     let (number, factor) = of_unit.unwrap_or((text, 1.0 / 1_048_576.0));
-    let mib = number.parse::<f64>().unwrap_or(0.0) * factor;
-    if (0.0..=1e9).contains(&mib) { mib } else { 0.0 }
+    let mib = number.parse::<f64>().ok()? * factor;
+    (0.0..=1e9).contains(&mib).then_some(mib)
 }

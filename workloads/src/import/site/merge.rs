@@ -24,7 +24,6 @@ pub(super) const EARLY: &str = "began before it was submitted: submitted when it
 pub(super) const ELIGIBLE: &str =
     "waited for another job or for a time first: submitted when it became eligible";
 pub(super) const ID_AGAIN: &str = "has the id of an earlier job: a number is added to it";
-pub(super) const STATE_UNKNOWN: &str = "its state is no word that is known: outcome unknown";
 
 /// A job as the site saw it.
 #[derive(Clone, Debug)]
@@ -53,10 +52,7 @@ pub(super) fn merge(taken: &mut Taken, latest_s: f64) -> Vec<SiteJob> {
 }
 
 fn job_of(row: Row, latest_s: f64) -> Result<SiteJob, &'static str> {
-    let mut mended = Vec::new();
-    if row.is_state_unknown {
-        mended.push(STATE_UNKNOWN);
-    }
+    let mut mended = row.mended.clone();
     let is_running = row.fate == Fate::Running;
     let between = |end: f64| row.start_s.map(|start| end - start);
     let run_s = if is_running {
@@ -150,8 +146,14 @@ fn join_components(jobs: Vec<SiteJob>, taken: &mut Taken) -> Vec<SiteJob> {
             continue;
         };
         let first = &mut joined[*index];
+        let each = |row: &Row| row.num_gpus.checked_div(row.num_nodes);
+        // As many on each node, or its GPUs are cut as they may be.
+        let is_even = each(&first.row).is_some() && each(&first.row) == each(&job.row);
         first.row.num_gpus = first.row.num_gpus.saturating_add(job.row.num_gpus);
-        first.row.num_nodes = first.row.num_nodes.saturating_add(job.row.num_nodes);
+        first.row.num_nodes = match is_even {
+            true => first.row.num_nodes.saturating_add(job.row.num_nodes),
+            false => 0,
+        };
         first.row.ran_on.extend(job.row.ran_on);
         first.row.ran_on.sort_unstable();
         first.row.ran_on.dedup();

@@ -14,6 +14,7 @@ mod kubernetes;
 mod kubernetes_nodes;
 mod mapping;
 mod merge;
+mod node_state;
 mod nodes;
 mod options;
 mod place;
@@ -27,6 +28,7 @@ mod taken;
 
 use std::path::Path;
 
+use pleach_tables::Account;
 use pleach_tables::clock::day_text;
 
 pub use guess::{Guess, guess};
@@ -45,11 +47,12 @@ use super::draft::Draft;
 use super::{Format, ImportReport};
 use crate::Workload;
 use crate::error::Error;
-use row::Reader;
+use crate::file::cluster_beside;
+use row::{NO_GPU, Reader};
 use taken::Taken;
 
 /// Before this time a number is no date but seconds of a list's own clock, s: March 1973.
-const DATES_FROM_S: f64 = 1e8;
+pub(super) const DATES_FROM_S: f64 = 1e8;
 const DAY_S: f64 = 86_400.0;
 
 /// A site's list as a workload.
@@ -75,7 +78,7 @@ pub fn import_site(path: &Path, options: &SiteOptions) -> Result<SiteImport, Err
             Some(mapping) if mapping.slurm_ids => Format::Sacct,
             Some(_) => Format::Table,
             // What is no list that is known is told what its columns lack.
-            None => Format::detect(path).or_else(|_| guess(path).map(|_| Format::Table))?,
+            None => Format::of_file(path)?,
         },
     };
     // A published list is a table like any other here.
@@ -99,6 +102,10 @@ pub(super) fn draft(
     options: &SiteOptions,
 ) -> Result<(Draft, Option<Mapping>), Error> {
     let is_json = matches!(format, Format::SacctJson | Format::Kubernetes);
+    let options = &match format {
+        Format::Table => with_cluster_beside(path, options)?,
+        _ => options.clone(),
+    };
     let mut notes = Vec::new();
     let mapping = match &options.mapping {
         Some(mapping) => mapping.clone(),
@@ -135,14 +142,25 @@ pub(super) fn draft(
     if base_s > 0.0 {
         notes.push(format!("day 0 is {} (UTC)", day_text(base_s)));
     }
-    let placed = place::Placing::new(&jobs, &reader.types, &mapping, options)?;
+    if jobs.is_empty()
+        && mapping.slurm_ids
+        && let Some(message) = no_gpus(&taken.account, &reader, options)
+    {
+        return Err(Error::Data {
+            file: path.display().to_string(),
+            line: 0,
+            column: "-".into(),
+            message,
+        });
+    }
+    let placed = place::Placing::new(&jobs, (&reader.types, &reader.others), &mapping, options)?;
     notes.extend(placed.notes());
     let mut draft = Draft::new(
         path,
         placed.site(&mapping, options.import.cluster.is_some(), notes),
     );
-    draft.rows_read = taken.rows_read;
-    draft.repairs = taken.left_out;
+    draft.account = taken.account;
+    draft.clock_0_unix_s = Some(base_s).filter(|base_s| *base_s > 0.0);
     for job in jobs {
         let mended = job.mended.clone();
         match placed.row(job, base_s, &mapping, &mut draft) {
@@ -160,11 +178,51 @@ pub(super) fn draft(
     Ok((draft, (!is_json).then_some(mapping)))
 }
 
+/// The same options, with the cluster that lies beside the list where they name neither cluster nor nodes.
+fn with_cluster_beside(path: &Path, options: &SiteOptions) -> Result<SiteOptions, Error> {
+    let mut options = options.clone();
+    let is_given = options.import.cluster.is_some() || options.nodes.is_some();
+    if !is_given && let Some((beside, cluster)) = cluster_beside(path)? {
+        options.import.cluster = Some(cluster);
+        options.beside = Some(beside);
+    }
+    Ok(options)
+}
+
+/// What to say of a list of Slurm's of which no row that ran names a GPU; none for other lists.
+fn no_gpus(account: &Account, reader: &Reader<'_>, options: &SiteOptions) -> Option<String> {
+    let num = account.rows_of(NO_GPU);
+    if num == 0 {
+        return None;
+    }
+    let place = options.nodes.as_ref().map(|nodes| {
+        let partitions = reader.partitions.iter().map(|name| (name, nodes.gpus_of(name)));
+        match partitions
+            .max_by_key(|(_, gpus)| *gpus)
+            .filter(|(_, gpus)| *gpus > 0)
+        {
+            Some((name, gpus)) => format!(", although the nodes of partition `{name}` have {gpus} GPUs"),
+            None => format!(", although {} nodes have GPUs", nodes.num_nodes()),
+        }
+    });
+    Some(format!(
+        "none of {num} rows names a GPU (gres/gpu){}: Slurm records GPUs only where gres/gpu is in AccountingStorageTRES (slurm.conf), \
+         and only of jobs from then on. Until then: a column AllocGRES or ReqGRES if sacct has it (before Slurm 20.11), or a column of \
+         your own with the GPUs of each job, named as gpus in a mapping (docs/import.md); a job that held whole nodes had their GPUs. {}",
+        place.unwrap_or_default(),
+        account.sums("rows")
+    ))
+}
+
 #[cfg(test)]
 mod hostile_tests;
 #[cfg(test)]
 mod kubernetes_tests;
 #[cfg(test)]
+mod nodes_tests;
+#[cfg(test)]
 mod parquet_tests;
+#[cfg(test)]
+mod reported_tests;
 #[cfg(test)]
 mod tests;

@@ -6,10 +6,11 @@ use std::io::Read as _;
 use std::path::Path;
 
 use pleach_scheduler::cluster_spec::{ClusterSpec, NodeGroup};
-use pleach_tables::open_unpacked;
-use pleach_tables::slurm::{devices, expand};
+use pleach_tables::slurm::{devices, expand, is_null};
+use pleach_tables::{Account, open_unpacked};
 use serde::Deserialize;
 
+use super::node_state::Out;
 use super::{kubernetes, kubernetes_nodes};
 use crate::cluster::assume;
 use crate::error::Error;
@@ -19,20 +20,27 @@ use crate::table::shorten;
 const BYTES_MAX: u64 = 1 << 28;
 /// Most nodes of a list.
 const NODES_MAX: usize = 100_000;
+/// Most GPUs of a node.
+const GPUS_MAX: u32 = 64;
 /// MiB in a GiB.
 const GIB_MIB: f64 = 1024.0;
 
 /// What of a document tells whose it is, bytes.
 const START_BYTES: usize = 4096;
 
-const HOW: &str = "allowed is what `scontrol show node` prints, or `sinfo -N -o '%N|%G|%c|%m|%P'`";
+const NAME_UNREAD: &str = "its name is not understood";
+const GPUS_UNREAD: &str = "its GPUs are not understood";
+const CORES_UNREAD: &str = "its cores are not understood: not modelled";
+const MEMORY_UNREAD: &str = "its memory is not understood: not modelled";
+
+const HOW: &str = "allowed is what `scontrol show node` prints, or `sinfo -N -o '%N|%G|%c|%m|%P|%T'`";
 
 /// A site's nodes with GPUs.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct NodeTable {
     nodes: Vec<Node>,
-    /// What was left out or assumed.
-    notes: Vec<String>,
+    /// Nodes read, and those that were left out.
+    account: Account,
 }
 
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -43,6 +51,8 @@ struct Node {
     num_cpus: u32,
     memory_mib: f64,
     partitions: BTreeSet<String>,
+    /// Why it runs no jobs now.
+    out: Option<Out>,
 }
 
 impl NodeTable {
@@ -84,63 +94,110 @@ impl NodeTable {
             of_table(text)?
         };
         let mut table = NodeTable::default();
-        let mut places: BTreeMap<String, usize> = BTreeMap::new();
-        let (mut num_without, mut num_mixed) = (BTreeSet::new(), BTreeSet::new());
+        let mut places: BTreeMap<String, Option<usize>> = BTreeMap::new();
         for entry in entries {
-            for name in expand(&entry.names).map_err(|error| error.to_string())? {
-                let partitions = entry
-                    .partitions
-                    .split(',')
-                    .map(|name| name.trim_end_matches('*').to_owned());
-                let partitions = partitions.filter(|name| !name.is_empty());
+            let Ok(names) = expand(&entry.names) else {
+                table.account.rows_read += 1;
+                table.account.leave_out_for(NAME_UNREAD, &entry.names);
+                continue;
+            };
+            for name in names {
                 if let Some(place) = places.get(&name) {
-                    table.nodes[*place].partitions.extend(partitions);
+                    let known = place.and_then(|place| table.nodes.get_mut(place));
+                    known
+                        .into_iter()
+                        .for_each(|node| node.partitions.extend(entry.partitions()));
                     continue;
                 }
-                let gpus: Vec<_> = devices(&entry.gres)
-                    .into_iter()
-                    .filter(|device| device.kind == "gpu")
-                    .collect();
-                let Some(most) = gpus
-                    .iter()
-                    .max_by_key(|device| device.num)
-                    .filter(|device| device.num > 0)
-                else {
-                    num_without.insert(name);
-                    continue;
-                };
-                if gpus.len() > 1 {
-                    num_mixed.insert(name.clone());
+                if places.len() == NODES_MAX {
+                    return Err(format!("more than {NODES_MAX} nodes; cut the list"));
                 }
-                if table.nodes.len() == NODES_MAX {
-                    return Err(format!("more than {NODES_MAX} nodes with GPUs; cut the list"));
-                }
-                places.insert(name.clone(), table.nodes.len());
-                table.nodes.push(Node {
-                    name,
-                    gpu_type: most.of_type.unwrap_or("gpu").to_owned(),
-                    num_gpus: most.num.min(64),
-                    num_cpus: entry.num_cpus,
-                    memory_mib: entry.memory_mib,
-                    partitions: partitions.collect(),
-                });
+                let node = table.node(&name, &entry);
+                places.insert(name, node.is_some().then_some(table.nodes.len()));
+                table.nodes.extend(node);
             }
         }
         if table.nodes.is_empty() {
-            return Err(format!("the list has no node with GPUs; {HOW}"));
-        }
-        for (names, words) in [
-            (num_without, "nodes have no GPUs: left out"),
-            (
-                num_mixed,
-                "nodes have GPUs of several types: those of the most are taken",
-            ),
-        ] {
-            if !names.is_empty() {
-                table.notes.push(format!("{} {words}", names.len()));
-            }
+            let lines: Vec<String> = table.account.lines("nodes").collect();
+            let told = if lines.is_empty() {
+                String::new()
+            } else {
+                format!(" ({})", lines.join("; "))
+            };
+            return Err(format!("the list has no node with GPUs{told}; {HOW}"));
         }
         Ok(table)
+    }
+
+    /// A node of an entry; none where it is left out.
+    fn node(&mut self, name: &str, entry: &Entry) -> Option<Node> {
+        let account = &mut self.account;
+        account.rows_read += 1;
+        let all = devices(&entry.gres);
+        let gpus: Vec<_> = all.iter().filter(|device| device.kind == "gpu").collect();
+        let Some(most) = gpus
+            .iter()
+            .max_by_key(|device| device.num)
+            .filter(|most| most.num > 0)
+        else {
+            let is_unread =
+                gpus.is_empty() && !is_null(&entry.gres) && (all.is_empty() || entry.gres.contains("gpu:"));
+            match is_unread && entry.gres.parse() != Ok(0_u32) {
+                true => account.leave_out_for(GPUS_UNREAD, &entry.gres),
+                false => account.leave_out("no GPUs", 1),
+            }
+            return None;
+        };
+        if entry.out == Some(Out::Future) {
+            account.leave_out_for("FUTURE: they do not exist yet", name);
+            return None;
+        }
+        if gpus.len() > 1 {
+            account.mend("GPUs of several types: those of the most are taken", 1);
+        }
+        account.mend(CORES_UNREAD, u64::from(entry.num_cpus.is_none()));
+        account.mend(MEMORY_UNREAD, u64::from(entry.memory_mib.is_none()));
+        if most.num > GPUS_MAX {
+            account.mend("more GPUs than 64: 64 are taken", 1);
+        }
+        Some(Node {
+            name: name.to_owned(),
+            gpu_type: most.of_type.unwrap_or("gpu").to_owned(),
+            num_gpus: most.num.min(GPUS_MAX),
+            num_cpus: entry.num_cpus.unwrap_or(0),
+            memory_mib: entry.memory_mib.unwrap_or(0.0),
+            partitions: entry.partitions().collect(),
+            out: entry.out,
+        })
+    }
+
+    /// The nodes that were there while a list lasted: one that is out of service now counts if a job of the list ran on it. Where the
+    /// list names no nodes at all, every node counts.
+    #[must_use]
+    pub fn in_service(&self, ran_on: &BTreeSet<String>) -> NodeTable {
+        let mut table = self.clone();
+        let account = &mut table.account;
+        table.nodes.retain(|node| {
+            let Some(out) = node.out else { return true };
+            let is_kept = ran_on.is_empty() || ran_on.contains(&node.name);
+            let word = out.word();
+            match is_kept {
+                true => account.mend(
+                    &format!("{word} now: kept, for it may have run jobs of the list"),
+                    1,
+                ),
+                false => account.leave_out_for(
+                    &format!("{word} now, and no job of the list ran on it"),
+                    &node.name,
+                ),
+            }
+            is_kept
+        });
+        // Nothing is left where all nodes are out and the list is of others.
+        match table.nodes.is_empty() {
+            true => self.in_service(&BTreeSet::new()),
+            false => table,
+        }
     }
 
     /// The cluster of these nodes, equal ones in a row as a group, and what was assumed.
@@ -168,7 +225,8 @@ impl NodeTable {
                 None => cluster.node_groups.push(group),
             }
         }
-        let mut notes = self.notes.clone();
+        let mut notes = vec![self.account.sums("nodes")];
+        notes.extend(self.account.lines("nodes"));
         notes.extend(assume(&mut cluster));
         cluster.validate()?;
         Ok((cluster, notes))
@@ -180,6 +238,20 @@ impl NodeTable {
             .iter()
             .map(|node| (node.name.as_str(), node.gpu_type.as_str()))
             .collect()
+    }
+
+    /// Names of the nodes.
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+        self.nodes.iter().map(|node| node.name.as_str())
+    }
+
+    /// GPUs of the nodes of a partition.
+    pub(super) fn gpus_of(&self, partition: &str) -> u64 {
+        let nodes = self
+            .nodes
+            .iter()
+            .filter(|node| node.partitions.contains(partition));
+        nodes.map(|node| u64::from(node.num_gpus)).sum()
     }
 
     /// The GPU types of each partition.
@@ -200,14 +272,34 @@ impl NodeTable {
     }
 }
 
-/// A line, a block or an object of a list.
-#[derive(Default)]
+/// A line, a block or an object of a list. Cores and memory are 0 where it does not tell them, and none where it does in a way that
+/// is not understood.
 struct Entry {
     names: String,
     gres: String,
-    num_cpus: u32,
-    memory_mib: f64,
+    num_cpus: Option<u32>,
+    memory_mib: Option<f64>,
     partitions: String,
+    out: Option<Out>,
+}
+
+impl Entry {
+    fn of(names: &str) -> Entry {
+        Entry {
+            names: names.into(),
+            gres: String::new(),
+            num_cpus: Some(0),
+            memory_mib: Some(0.0),
+            partitions: String::new(),
+            out: None,
+        }
+    }
+
+    fn partitions(&self) -> impl Iterator<Item = String> {
+        let names = self.partitions.split(',');
+        let names = names.map(|name| name.trim_end_matches('*').to_owned());
+        names.filter(|name| !name.is_empty())
+    }
 }
 
 /// `NodeName=g1 Arch=x86_64 ... Gres=gpu:a100:8(S:0-1) ... Partitions=gpu`, over several lines or in one.
@@ -215,16 +307,14 @@ fn of_blocks(text: &str) -> Vec<Entry> {
     let mut entries: Vec<Entry> = Vec::new();
     for (key, value) in text.split_whitespace().filter_map(|word| word.split_once('=')) {
         if key == "NodeName" {
-            entries.push(Entry {
-                names: value.into(),
-                ..Entry::default()
-            });
+            entries.push(Entry::of(value));
         }
         let Some(entry) = entries.last_mut() else { continue };
         match key {
             "Gres" => entry.gres = value.into(),
-            "CPUTot" => entry.num_cpus = value.parse().unwrap_or(0),
+            "CPUTot" => entry.num_cpus = value.parse().ok(),
             "RealMemory" => entry.memory_mib = number(value),
+            "State" => entry.out = Out::of_slurm(value),
             "Partitions" => entry.partitions = value.into(),
             _ => {}
         }
@@ -260,10 +350,11 @@ fn of_table(text: &str) -> Result<Vec<Entry>, String> {
         ));
     };
     let cpus = column(&["CPUS", "CPUS(A/I/O/T)", "CPU"]);
-    let (memory, partition) = (
+    let [memory, partition, state] = [
         column(&["MEMORY", "REAL_MEMORY"]),
         column(&["PARTITION", "PARTITIONS"]),
-    );
+        column(&["STATE", "STATELONG", "STATECOMPACT", "STATECOMPLETE"]),
+    ];
     let entry = |line: &str| {
         let fields = fields(line);
         let text = |place: Option<usize>| {
@@ -274,10 +365,14 @@ fn of_table(text: &str) -> Result<Vec<Entry>, String> {
         let all = text(cpus).rsplit('/').next().unwrap_or_default();
         Entry {
             names: text(Some(nodes)).into(),
-            gres: text(Some(gres)).into(),
-            num_cpus: all.trim_end_matches('+').parse().unwrap_or(0),
+            gres: gres_of(text(Some(gres))),
+            num_cpus: match all.trim_end_matches('+') {
+                "" => Some(0),
+                all => all.parse().ok(),
+            },
             memory_mib: number(text(memory)),
             partitions: text(partition).into(),
+            out: Out::of_slurm(text(state)),
         }
     };
     Ok(lines.map(entry).collect())
@@ -299,15 +394,40 @@ fn of_json(text: &str) -> Result<Vec<Entry>, String> {
         real_memory: f64,
         #[serde(default)]
         partitions: Vec<String>,
+        #[serde(default)]
+        state: Words,
+        #[serde(default)]
+        state_flags: Words,
+    }
+    /// A word, or several.
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Words {
+        One(String),
+        Many(Vec<String>),
+    }
+    impl Default for Words {
+        fn default() -> Words {
+            Words::Many(Vec::new())
+        }
+    }
+    impl Words {
+        fn text(self) -> String {
+            match self {
+                Words::One(word) => word,
+                Words::Many(words) => words.join("+"),
+            }
+        }
     }
     let document: Document = serde_json::from_str(text)
         .map_err(|error| format!("{error}; {HOW}, or `scontrol show nodes --json`"))?;
     let entry = |shown: Shown| Entry {
-        names: shown.name,
         gres: shown.gres,
-        num_cpus: shown.cpus,
-        memory_mib: shown.real_memory,
+        num_cpus: Some(shown.cpus),
+        memory_mib: Some(shown.real_memory),
         partitions: shown.partitions.join(","),
+        out: Out::of_slurm(&format!("{}+{}", shown.state.text(), shown.state_flags.text())),
+        names: shown.name,
     };
     Ok(document.nodes.into_iter().map(entry).collect())
 }
@@ -325,91 +445,24 @@ fn of_kubernetes(text: &str) -> Result<Vec<Entry>, String> {
         num_cpus: node.num_cpus,
         memory_mib: node.memory_mib,
         partitions: String::new(),
+        out: node.out,
     };
     Ok(nodes.into_iter().map(entry).collect())
 }
 
-/// A number of MiB; 0 where it is none that a node has.
-fn number(text: &str) -> f64 {
-    let number = text.trim_end_matches('+').parse::<f64>().unwrap_or(0.0);
-    if (0.0..=1e9).contains(&number) {
-        number
-    } else {
-        0.0
+/// A column of devices; where it is a plain number, so many GPUs.
+fn gres_of(text: &str) -> String {
+    match text.parse::<u32>() {
+        Ok(num) if num > 0 => format!("gpu:{num}"),
+        _ => text.to_owned(),
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const BLOCKS: &str = "NodeName=g1 Arch=x86_64 CoresPerSocket=32\n   CPUAlloc=0 CPUTot=128 CPULoad=0.01\n   \
-        Gres=gpu:a100:8(S:0-1)\n   RealMemory=1030000 AllocMem=0 State=IDLE\n   Partitions=gpu,debug\n\n\
-        NodeName=g2 Arch=x86_64\n   CPUTot=128 Gres=gpu:a100:8(S:0-1) RealMemory=1030000 Partitions=gpu\n\n\
-        NodeName=v1 CPUTot=64 Gres=gpu:v100:4 RealMemory=500000 Partitions=old\nNodeName=c1 CPUTot=64 Gres=(null)\n";
-    const TABLE: &str = "NODELIST|GRES|CPUS|MEMORY|PARTITION\ng1|gpu:a100:8(S:0-1)|128|1030000|gpu*\n\
-        g1|gpu:a100:8(S:0-1)|128|1030000|debug\ng2|gpu:a100:8(S:0-1)|128|1030000|gpu*\nv1|gpu:v100:4|64|500000|old\n\
-        c1|(null)|64|1000|gpu*\n";
-
-    #[test]
-    fn blocks_tables_and_json_tell_of_the_same_nodes() {
-        let blocks = NodeTable::of_text(BLOCKS).unwrap();
-        assert_eq!(NodeTable::of_text(TABLE).unwrap(), blocks);
-        assert_eq!(NodeTable::of_text(&BLOCKS.replace("\n   ", " ")).unwrap(), blocks);
-        let json = r#"{"nodes": [
-            {"name": "g1", "gres": "gpu:a100:8(S:0-1)", "cpus": 128, "real_memory": 1030000, "partitions": ["gpu", "debug"]},
-            {"name": "g2", "gres": "gpu:a100:8(S:0-1)", "cpus": 128, "real_memory": 1030000, "partitions": ["gpu"]},
-            {"name": "v1", "gres": "gpu:v100:4", "cpus": 64, "real_memory": 500000, "partitions": ["old"]},
-            {"name": "c1", "gres": ""}]}"#;
-        assert_eq!(NodeTable::of_text(json).unwrap(), blocks);
-        let (cluster, notes) = blocks.cluster().unwrap();
-        let groups: Vec<_> = cluster
-            .node_groups
-            .iter()
-            .map(|group| {
-                (
-                    group.count,
-                    group.gpus_per_node,
-                    group.gpu_type.as_str(),
-                    group.cpu_cores,
-                    group.memory_gib,
-                )
-            })
-            .collect();
-        assert_eq!(
-            groups,
-            [(2, 8, "a100", 128.0, 1005.0), (1, 4, "v100", 64.0, 488.0)]
-        );
-        assert!(notes[0].starts_with("1 nodes have no GPUs"), "{notes:?}");
-        assert_eq!(blocks.partitions()["debug"], BTreeSet::from(["a100"]));
+/// A number of MiB, 0 where nothing is told; none where it is none that a node has.
+fn number(text: &str) -> Option<f64> {
+    if is_null(text) {
+        return Some(0.0);
     }
-
-    #[test]
-    fn compressed_lists_are_expanded_and_other_texts_refused_with_a_command() {
-        let table = NodeTable::of_text("NODELIST  GRES  CPUS\ng[01-12]  gpu:a100:8  128\n").unwrap();
-        assert_eq!(table.num_nodes(), 12);
-        for text in [
-            "",
-            "hello\n",
-            "{}",
-            "NODELIST|STATE\ng1|idle\n",
-            "NODELIST|GRES\ng1|(null)\n",
-        ] {
-            assert!(
-                NodeTable::of_text(text)
-                    .unwrap_err()
-                    .contains("scontrol show node"),
-                "{text}"
-            );
-        }
-    }
-
-    proptest::proptest! {
-        #[test]
-        fn no_text_panics(text in "[Nodeame=grsgpu:|()\\[\\],0-9\n A-Z{}\"é]{0,200}") {
-            if let Ok(table) = NodeTable::of_text(&text) {
-                let _ = table.cluster();
-            }
-        }
-    }
+    let number = text.trim_end_matches('+').parse::<f64>().ok();
+    number.filter(|number| (0.0..=1e9).contains(number))
 }

@@ -1,5 +1,7 @@
 //! How a site's list is read.
 
+use std::path::PathBuf;
+
 use super::{Mapping, NodeTable};
 use crate::import::ImportOptions;
 
@@ -12,4 +14,16 @@ pub struct SiteOptions {
     pub nodes: Option<NodeTable>,
     /// Window, cluster, walls.
     pub import: ImportOptions,
+    /// The file beside the list from which the cluster of the options was read; found by the reader.
+    pub beside: Option<PathBuf>,
+}
+
+impl SiteOptions {
+    /// Where the cluster of the options comes from.
+    pub(super) fn cluster_note(&self) -> String {
+        match &self.beside {
+            Some(path) => format!("cluster: {}, beside the list", path.display()),
+            None => "cluster: given by the caller".to_owned(),
+        }
+    }
 }

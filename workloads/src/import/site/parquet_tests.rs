@@ -82,7 +82,10 @@ fn a_parquet_table_is_read_by_a_mapping_with_its_units_times_and_states() {
     };
     let found = import_site(&path, &options).unwrap();
     assert_eq!(found.report.format, Format::Table);
-    assert_eq!((found.report.jobs, found.report.rows_of("never began")), (2, 1));
+    assert_eq!(
+        (found.report.jobs, found.report.account.rows_of("never began")),
+        (2, 1)
+    );
     let of = |place: usize| {
         let job = &found.workload.jobs[place];
         let start = job.observed.as_deref().unwrap().start;

@@ -7,6 +7,7 @@ use pleach_scheduler::{Tasks, Time};
 use pleach_tables::slurm::expand;
 
 use super::merge::SiteJob;
+use super::row::Others;
 use super::{Mapping, SiteOptions, seen};
 use crate::error::Error;
 use crate::import::draft::{Draft, RawRow, Site, SiteOf};
@@ -42,14 +43,18 @@ pub(super) struct Placing {
 impl Placing {
     pub(super) fn new(
         jobs: &[SiteJob],
-        types: &[String],
+        (types, others): (&[String], &BTreeMap<String, Others>),
         mapping: &Mapping,
         options: &SiteOptions,
     ) -> Result<Placing, Error> {
         let mut notes = Vec::new();
-        let cluster = match (&options.import.cluster, &options.nodes) {
+        let nodes = options
+            .nodes
+            .as_ref()
+            .map(|nodes| nodes.in_service(&nodes_of(jobs)));
+        let mut cluster = match (&options.import.cluster, &nodes) {
             (Some(cluster), _) => {
-                notes.push("cluster: given by the caller".to_owned());
+                notes.push(options.cluster_note());
                 cluster.clone()
             }
             (None, Some(nodes)) => {
@@ -69,11 +74,18 @@ impl Placing {
                 cluster
             }
         };
+        let on_gpu_nodes = match &nodes {
+            Some(nodes) => nodes.names().map(str::to_owned).collect(),
+            None => nodes_of(jobs),
+        };
+        let (held, note) = held_beside(others, &on_gpu_nodes, jobs, &cluster);
+        cluster.seen.core_hours_without_gpus = held;
+        notes.extend(note);
         let find = |name: &str| find_type(&cluster, mapping, name);
         let type_of: Vec<Option<usize>> = types.iter().map(|name| find(name)).collect();
         let mut node_types = BTreeMap::new();
         let mut partitions: BTreeMap<String, Allowed> = BTreeMap::new();
-        if let Some(nodes) = &options.nodes {
+        if let Some(nodes) = &nodes {
             for (name, of_type) in nodes.types() {
                 node_types.extend(find(of_type).map(|of_type| (name.to_owned(), of_type)));
             }
@@ -282,6 +294,62 @@ impl Placing {
             }
         })
     }
+}
+
+/// Names of the nodes on which jobs ran.
+fn nodes_of(jobs: &[SiteJob]) -> BTreeSet<String> {
+    let lists: BTreeSet<&str> = jobs.iter().map(|job| job.row.nodes.as_str()).collect();
+    lists
+        .into_iter()
+        .filter_map(|list| expand(list).ok())
+        .flatten()
+        .collect()
+}
+
+/// Core hours that rows without GPUs held on nodes with GPUs, and a note on them.
+fn held_beside(
+    others: &BTreeMap<String, Others>,
+    gpu_nodes: &BTreeSet<String>,
+    jobs: &[SiteJob],
+    cluster: &ClusterSpec,
+) -> (f64, Option<String>) {
+    let (mut rows, mut core_s) = (0, 0.0);
+    for (nodes, held) in others {
+        let names = expand(nodes).unwrap_or_default();
+        let num = names.iter().filter(|name| gpu_nodes.contains(*name)).count();
+        if num > 0 {
+            rows += held.rows;
+            core_s += held.core_s * num as f64 / names.len() as f64;
+        }
+    }
+    if rows == 0 {
+        return (0.0, None);
+    }
+    let core_h = core_s / 3600.0;
+    let first_s = jobs
+        .iter()
+        .map(|job| job.row.submit_s)
+        .fold(f64::INFINITY, f64::min);
+    let end_s = |job: &SiteJob| job.end_s.unwrap_or(job.row.submit_s + job.run_s);
+    let last_s = jobs.iter().map(end_s).fold(f64::NEG_INFINITY, f64::max);
+    let groups = cluster.node_groups.iter();
+    let cores: f64 = groups.map(|group| f64::from(group.count) * group.cpu_cores).sum();
+    let there_h = cores * (last_s - first_s) / 3600.0;
+    let share = match there_h > 0.0 {
+        true => format!(
+            ", {:.0} % of their cores while the list lasts",
+            100.0 * core_h / there_h
+        ),
+        false => String::new(),
+    };
+    let held = match core_h > 0.0 {
+        true => format!("held {core_h:.0} core hours on nodes with GPUs{share}"),
+        false => "ran on nodes with GPUs, with how many cores is not told".to_owned(),
+    };
+    let note = format!(
+        "{rows} rows without GPUs {held}: they are not simulated, so jobs may wait less than they did"
+    );
+    (core_h, Some(note))
 }
 
 /// Seconds on the list's own clock.

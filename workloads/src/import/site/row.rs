@@ -1,10 +1,12 @@
 //! One row of a site's accounting, whatever printed it, and the reasons for which a row is left out.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
+use pleach_tables::clock::words_s;
 use pleach_tables::slurm::{devices, gpus_of_tres, job_id, num_nodes, span_s, tres_of};
 
 use super::mapping::unit_s;
+use super::taken::Reason;
 use super::{Fate, Mapping};
 
 /// Most GPU types that a list may name. *Ours*: a cluster has at most 64.
@@ -19,11 +21,28 @@ pub(super) const NO_ID: &str = "has no id that Slurm gives";
 pub(super) const NEVER_BEGAN: &str = "never began";
 pub(super) const NO_GPU: &str = "asks for no GPU";
 pub(super) const PART_OF_GPU: &str = "asks for parts of a GPU";
+pub(super) const GPUS_UNREAD: &str = "its GPUs are not understood";
 pub(super) const NO_SUBMISSION: &str = "its submission cannot be read as a time";
+pub(super) const START_UNREAD: &str = "its start cannot be read as a time";
+pub(super) const END_UNREAD: &str = "its end cannot be read as a time";
+pub(super) const RUN_TIME_UNREAD: &str = "its run time is not understood";
 pub(super) const NO_END: &str = "when it ended is not known";
 pub(super) const BACKWARDS: &str = "ends before it begins";
 pub(super) const RAGGED: &str = "has another number of fields than the header";
 pub(super) const TOO_LONG: &str = "ran longer than 31 years: is the unit of its run time right?";
+
+pub(super) const STATE_UNKNOWN: &str = "its state is no word that is known: outcome unknown";
+pub(super) const ASKED_UNREAD: &str = "what it asked for is not understood: what it had is taken";
+const RUN_TIME_MENDED: &str = "its run time is not understood: the time from its start to its end is taken";
+const LIMIT_UNREAD: &str = "its time limit is not understood: none is taken";
+const NUM_NODES_UNREAD: &str = "its number of nodes is not understood: its GPUs may lie on any";
+const NODES_UNREAD: &str = "its nodes are not understood: they are not kept";
+/// What Slurm prints for a limit that is none.
+const NO_LIMIT: [&str; 5] = ["UNLIMITED", "PARTITION_LIMIT", "INVALID", "NOT_SET", "INFINITE"];
+/// Most lists of nodes whose jobs without GPUs are remembered one by one. *Ours*.
+const OTHERS_MAX: usize = 1_000_000;
+/// Most of their partitions. *Ours*.
+const PARTITIONS_MAX: usize = 1000;
 
 /// What a row says, as text and times.
 #[derive(Clone, Copy, Debug, Default)]
@@ -33,6 +52,8 @@ pub(super) struct Facts<'a> {
     pub eligible_s: Option<f64>,
     pub start_s: Option<f64>,
     pub end_s: Option<f64>,
+    /// Submission, start and end as they are written where they cannot be read; else empty.
+    pub unread: [&'a str; 3],
     /// Whether the source says when jobs began at all.
     pub tells_starts: bool,
     pub run_time: &'a str,
@@ -77,8 +98,16 @@ pub(super) struct Row {
     pub class: Option<String>,
     pub partition: Option<String>,
     pub qos: Option<String>,
-    /// Whether its state is a word that nobody knows.
-    pub is_state_unknown: bool,
+    /// What could not be read, and what was taken instead.
+    pub mended: Vec<&'static str>,
+}
+
+/// What jobs without GPUs held on some nodes.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Others {
+    pub rows: u64,
+    /// Core seconds, as far as rows say how many cores they had.
+    pub core_s: f64,
 }
 
 /// Reads rows by a mapping, and remembers the GPU types that they name.
@@ -89,6 +118,10 @@ pub(super) struct Reader<'a> {
     index: BTreeMap<String, u16>,
     /// The latest time that any row names, s: no later than the export.
     pub latest_s: f64,
+    /// Rows without GPUs, by the nodes on which they ran.
+    pub others: BTreeMap<String, Others>,
+    /// Partitions in which they ran.
+    pub partitions: BTreeSet<String>,
 }
 
 impl<'a> Reader<'a> {
@@ -98,14 +131,17 @@ impl<'a> Reader<'a> {
             types: Vec::new(),
             index: BTreeMap::new(),
             latest_s: f64::NEG_INFINITY,
+            others: BTreeMap::new(),
+            partitions: BTreeSet::new(),
         }
     }
 
     /// A run, or why the row is none.
-    pub(super) fn row(&mut self, line: u64, facts: &Facts<'_>) -> Result<Row, &'static str> {
+    pub(super) fn row(&mut self, line: u64, facts: &Facts<'_>) -> Result<Row, Reason> {
         for time in [facts.submit_s, facts.start_s, facts.end_s].into_iter().flatten() {
             self.latest_s = self.latest_s.max(time);
         }
+        let mut mended = Vec::new();
         let (id, component) = self.id(line, facts)?;
         let known = self
             .mapping
@@ -113,38 +149,36 @@ impl<'a> Reader<'a> {
             .get(facts.state)
             .copied()
             .or_else(|| Fate::of(facts.state));
-        let fate = known.unwrap_or(Fate::Unknown);
-        let run_s = self.run_s(facts);
-        let has_begun = fate != Fate::Waiting
-            && (facts.start_s.is_some() || !facts.tells_starts)
-            // Who is cancelled while he waits is told to have started at that moment, on no node.
-            && !(run_s == Some(0.0) && facts.gpus.is_empty() && is_nothing(facts.nodes));
-        if !has_begun {
-            return Err(NEVER_BEGAN);
+        if known.is_none() {
+            mended.push(STATE_UNKNOWN);
         }
-        let nodes_told = self.num_nodes(facts);
-        let gpus = read_gpus(facts.gpus, nodes_told)?;
-        let asked = read_gpus(facts.gpus_asked, nodes_told)?;
-        let Some((num_gpus, ran_on)) = gpus.or_else(|| asked.clone()) else {
-            return Err(NO_GPU);
+        let fate = known.unwrap_or(Fate::Unknown);
+        let run_s = span(facts.run_time, &self.mapping.run_time_unit);
+        has_begun(facts, fate, run_s)?;
+        let num_nodes = self.num_nodes(facts, &mut mended);
+        let (num_gpus, types, asked) = match gpus_of(facts, num_nodes, &mut mended) {
+            Ok(gpus) => gpus,
+            Err(reason) => {
+                if reason.rule == NO_GPU {
+                    self.remember(facts, run_s);
+                }
+                return Err(reason);
+            }
         };
-        let submit_s = facts.submit_s.ok_or(NO_SUBMISSION)?;
-        let mut ran_on: Vec<u16> = ran_on.iter().filter_map(|name| self.type_of(name)).collect();
+        let submit_s = match facts.submit_s {
+            Some(at) => at,
+            None => return Err(Reason::cell(NO_SUBMISSION, facts.unread[0])),
+        };
+        check_run_time(facts, fate, run_s, &mut mended)?;
+        let mut ran_on: Vec<u16> = types.iter().filter_map(|name| self.type_of(name)).collect();
         if ran_on.is_empty() && !is_nothing(facts.gpu_type) {
             ran_on.extend(self.type_of(facts.gpu_type));
         }
-        let asked = match asked.as_ref().map(|(_, types)| types.as_slice()) {
-            Some([name]) => self.type_of(name),
-            _ => None,
-        };
+        let asked = asked.and_then(|name| self.type_of(name));
         // Who asks for a type runs on it.
         if ran_on.is_empty() {
             ran_on.extend(asked);
         }
-        let limit_s = span(facts.time_limit, &self.mapping.time_limit_unit);
-        let is_kept = facts.nodes.len() <= NODES_BYTES_MAX && !is_nothing(facts.nodes);
-        let is_kept = is_kept && num_nodes(facts.nodes).is_ok_and(|num| num <= NODES_MAX);
-        let nodes = if is_kept { facts.nodes } else { "" };
         Ok(Row {
             line,
             id,
@@ -156,42 +190,77 @@ impl<'a> Reader<'a> {
             start_s: facts.start_s,
             end_s: facts.end_s,
             run_s,
-            limit_s: limit_s.filter(|limit| *limit > 0.0),
+            limit_s: self.limit_s(facts, &mut mended),
             num_gpus,
             ran_on,
             asked,
-            num_nodes: nodes_told,
-            nodes: nodes.to_owned(),
+            num_nodes,
+            nodes: nodes_of(facts.nodes, &mut mended).to_owned(),
             tenant: tidy(facts.tenant),
             user: tidy(facts.user),
             class: tidy(facts.class),
             partition: tidy(facts.partition),
             qos: tidy(facts.qos),
-            is_state_unknown: known.is_none(),
+            mended,
         })
     }
 
-    fn id(&self, line: u64, facts: &Facts<'_>) -> Result<(String, Option<u32>), &'static str> {
+    /// Notes what a row without GPUs held, and where.
+    fn remember(&mut self, facts: &Facts<'_>, run_s: Option<f64>) {
+        if self.partitions.len() < PARTITIONS_MAX {
+            self.partitions.extend(tidy(facts.partition));
+        }
+        let run_s = run_s
+            .or_else(|| Some(facts.end_s? - facts.start_s?))
+            .unwrap_or(0.0);
+        if is_nothing(facts.nodes) || run_s <= 0.0 || facts.nodes.len() > NODES_BYTES_MAX {
+            return;
+        }
+        if self.others.len() == OTHERS_MAX && !self.others.contains_key(facts.nodes) {
+            return;
+        }
+        let cores = [facts.gpus, facts.gpus_asked]
+            .into_iter()
+            .find_map(|text| tres_of(text, "cpu")?.parse::<f64>().ok());
+        let cores = cores.filter(|cores| (0.0..=1e9).contains(cores));
+        let held = self.others.entry(facts.nodes.to_owned()).or_default();
+        held.rows += 1;
+        held.core_s += cores.unwrap_or(0.0) * run_s;
+    }
+
+    fn limit_s(&self, facts: &Facts<'_>, mended: &mut Vec<&'static str>) -> Option<f64> {
+        let text = facts.time_limit;
+        let limit_s = span(text, &self.mapping.time_limit_unit);
+        let is_none = is_nothing(text) || NO_LIMIT.contains(&text.to_ascii_uppercase().as_str());
+        if limit_s.is_none() && !is_none {
+            mended.push(LIMIT_UNREAD);
+        }
+        limit_s.filter(|limit| *limit > 0.0)
+    }
+
+    fn id(&self, line: u64, facts: &Facts<'_>) -> Result<(String, Option<u32>), Reason> {
         if !self.mapping.slurm_ids {
             return Ok((tidy(facts.id).unwrap_or_else(|| line.to_string()), None));
         }
-        let id = job_id(facts.id).ok_or(NO_ID)?;
+        let no_id = || Reason::cell(NO_ID, facts.id);
+        let id = job_id(facts.id).ok_or_else(no_id)?;
         if id.is_step {
-            return Err(STEP);
+            return Err(STEP.into());
         }
         if id.is_rest_of_array {
-            return Err(REST_OF_ARRAY);
+            return Err(REST_OF_ARRAY.into());
         }
-        Ok((tidy(id.job).ok_or(NO_ID)?, id.component))
+        Ok((tidy(id.job).ok_or_else(no_id)?, id.component))
     }
 
-    fn run_s(&self, facts: &Facts<'_>) -> Option<f64> {
-        span(facts.run_time, &self.mapping.run_time_unit)
-    }
-
-    fn num_nodes(&self, facts: &Facts<'_>) -> u32 {
+    /// 0 where it is not known.
+    fn num_nodes(&self, facts: &Facts<'_>, mended: &mut Vec<&'static str>) -> u32 {
         let of_tres = || tres_of(facts.gpus, "node").and_then(|text| text.parse().ok());
-        facts.num_nodes.parse().ok().or_else(of_tres).unwrap_or(0)
+        let told = facts.num_nodes.parse().ok();
+        if told.is_none() && !is_nothing(facts.num_nodes) {
+            mended.push(NUM_NODES_UNREAD);
+        }
+        told.or_else(of_tres).unwrap_or(0)
     }
 
     fn type_of(&mut self, name: &str) -> Option<u16> {
@@ -208,35 +277,126 @@ impl<'a> Reader<'a> {
     }
 }
 
+/// Whether a run began, or why it is none.
+fn has_begun(facts: &Facts<'_>, fate: Fate, run_s: Option<f64>) -> Result<(), Reason> {
+    // Who is cancelled while he waits is told to have started at that moment, on no node.
+    let is_empty = run_s == Some(0.0) && facts.gpus.is_empty() && is_nothing(facts.nodes);
+    let [_, start, _] = facts.unread;
+    if fate != Fate::Waiting && !start.is_empty() {
+        return Err(Reason::cell(START_UNREAD, start));
+    }
+    let has_start = facts.start_s.is_some() || !facts.tells_starts;
+    match fate != Fate::Waiting && has_start && !is_empty {
+        true => Ok(()),
+        false => Err(NEVER_BEGAN.into()),
+    }
+}
+
+/// Refuses a row whose cells on its run time cannot be read where nothing else tells it.
+fn check_run_time(
+    facts: &Facts<'_>,
+    fate: Fate,
+    run_s: Option<f64>,
+    mended: &mut Vec<&'static str>,
+) -> Result<(), Reason> {
+    let is_told = !is_nothing(facts.run_time);
+    let [_, _, end] = facts.unread;
+    if run_s.is_some() || fate == Fate::Running {
+        return Ok(());
+    }
+    if facts.start_s.is_some() && facts.end_s.is_some() {
+        if is_told {
+            mended.push(RUN_TIME_MENDED);
+        }
+        return Ok(());
+    }
+    match (is_told, end.is_empty()) {
+        (true, _) => Err(Reason::cell(RUN_TIME_UNREAD, facts.run_time)),
+        (false, false) => Err(Reason::cell(END_UNREAD, end)),
+        (false, true) => Ok(()),
+    }
+}
+
 /// Number of GPUs and the names of their types.
 type Gpus<'a> = Option<(u32, Vec<&'a str>)>;
 
+/// GPUs of a row, their types, and the type that it asked for.
+fn gpus_of<'a>(
+    facts: &Facts<'a>,
+    num_nodes: u32,
+    mended: &mut Vec<&'static str>,
+) -> Result<(u32, Vec<&'a str>, Option<&'a str>), Reason> {
+    let gpus = read_gpus(facts.gpus, num_nodes)?;
+    let asked = match read_gpus(facts.gpus_asked, num_nodes) {
+        Err(reason) if gpus.is_some() && reason.rule == GPUS_UNREAD => {
+            mended.push(ASKED_UNREAD);
+            None
+        }
+        other => other?,
+    };
+    let of_type = match asked.as_ref().map(|(_, types)| types.as_slice()) {
+        Some([name]) => Some(*name),
+        _ => None,
+    };
+    let (num, types) = gpus.or(asked).ok_or(NO_GPU)?;
+    Ok((num, types, of_type))
+}
+
 /// A number, `gres/gpu=2,gres/gpu:a100=2`, or for each of the nodes `gpu:a100:4`.
-fn read_gpus(text: &str, num_nodes: u32) -> Result<Gpus<'_>, &'static str> {
+fn read_gpus(text: &str, num_nodes: u32) -> Result<Gpus<'_>, Reason> {
+    let unread = || Reason::cell(GPUS_UNREAD, text);
+    if is_nothing(text) {
+        return Ok(None);
+    }
     if let Ok(number) = text.parse::<f64>() {
         return match number {
-            _ if number.fract() != 0.0 && number > 0.0 => Err(PART_OF_GPU),
+            0.0 => Ok(None),
+            _ if number.fract() != 0.0 && number > 0.0 => Err(PART_OF_GPU.into()),
             _ if number >= 1.0 && number <= f64::from(u32::MAX) => Ok(Some((number as u32, Vec::new()))),
-            _ => Ok(None),
+            _ => Err(unread()),
         };
     }
     if text.contains("gres/gpu") {
-        let found = gpus_of_tres(text);
-        return Ok(found.map(|(num, types)| (num, types.into_iter().map(|(name, _)| name).collect())));
+        let Some((num, types)) = gpus_of_tres(text) else {
+            let is_gpus = |name: &str| matches!(name.strip_prefix("gres/gpu"), Some(rest) if rest.is_empty() || rest.starts_with(':'));
+            let mut parts = text.split(',').filter_map(|part| part.trim().split_once('='));
+            let is_unread = parts.any(|(name, num)| is_gpus(name) && num.parse() != Ok(0_u32));
+            return if is_unread { Err(unread()) } else { Ok(None) };
+        };
+        return Ok(Some((num, types.into_iter().map(|(name, _)| name).collect())));
     }
     if text.contains("gres/shard") || text.contains("gres/mps") {
-        return Err(PART_OF_GPU);
+        return Err(PART_OF_GPU.into());
     }
-    let each = devices(text).into_iter().filter(|device| device.kind == "gpu");
+    // Cores, memory, licences: no GPU among what it had.
+    if text.contains('=') {
+        return Ok(None);
+    }
+    let devices = devices(text);
+    if devices.is_empty() {
+        return Err(unread());
+    }
     let (mut num, mut types) = (0_u32, Vec::new());
-    for device in each {
+    for device in devices.into_iter().filter(|device| device.kind == "gpu") {
         num = num.saturating_add(device.num.saturating_mul(num_nodes.max(1)));
         types.extend(device.of_type);
     }
     Ok((num > 0).then_some((num, types)))
 }
 
-/// Seconds of a span: Slurm's form, or a number of `unit`.
+/// Nodes as they are kept; empty where they are not understood or are too many.
+fn nodes_of<'a>(text: &'a str, mended: &mut Vec<&'static str>) -> &'a str {
+    if is_nothing(text) {
+        return "";
+    }
+    let is_kept = text.len() <= NODES_BYTES_MAX && num_nodes(text).is_ok_and(|num| num <= NODES_MAX);
+    if !is_kept {
+        mended.push(NODES_UNREAD);
+    }
+    if is_kept { text } else { "" }
+}
+
+/// Seconds of a span: Slurm's form, a number of `unit`, or words such as `2d`.
 fn span(text: &str, unit: &str) -> Option<f64> {
     let number = || {
         text.parse::<f64>()
@@ -248,6 +408,7 @@ fn span(text: &str, unit: &str) -> Option<f64> {
     } else {
         number().or_else(|| span_s(text))
     };
+    let span = span.or_else(|| words_s(text));
     span.filter(|span| span.is_finite() && *span >= 0.0)
 }
 

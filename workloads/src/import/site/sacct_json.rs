@@ -11,7 +11,7 @@ use serde::{Deserialize, Deserializer};
 
 use super::document::{BYTES_MAX, in_list};
 use super::row::{Facts, Reader};
-use super::taken::Taken;
+use super::taken::{Reason, Taken};
 use crate::error::Error;
 
 /// A number, plain or as `{"set": true, "infinite": false, "number": 7}`; none where it is not set.
@@ -146,7 +146,7 @@ pub(super) fn read(path: &Path, reader: &mut Reader<'_>, taken: &mut Taken) -> R
             refused = Some(error);
             return false;
         }
-        let line = taken.rows_read;
+        let line = taken.account.rows_read;
         match row(line, job, reader) {
             Ok(row) => taken.rows.push(row),
             Err(reason) => taken.leave_out(reason),
@@ -165,7 +165,7 @@ pub(super) fn read(path: &Path, reader: &mut Reader<'_>, taken: &mut Taken) -> R
     })
 }
 
-fn row(line: u64, job: &Job, reader: &mut Reader<'_>) -> Result<super::row::Row, &'static str> {
+fn row(line: u64, job: &Job, reader: &mut Reader<'_>) -> Result<super::row::Row, Reason> {
     let whole = |number: Number| {
         number
             .0
@@ -199,6 +199,7 @@ fn row(line: u64, job: &Job, reader: &mut Reader<'_>) -> Result<super::row::Row,
         eligible_s: time(job.time.eligible),
         start_s: time(job.time.start).filter(|_| !is_waiting),
         end_s: time(job.time.end),
+        unread: [""; 3],
         tells_starts: true,
         run_time: &job
             .time

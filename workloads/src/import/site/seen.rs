@@ -32,7 +32,7 @@ struct SeenNode {
 /// Nodes that would have more than [`GUESSED_GPUS_MAX`] GPUs.
 pub(super) fn cluster(jobs: &[SiteJob], types: &[String]) -> Result<(ClusterSpec, String), Error> {
     let mut nodes: BTreeMap<String, SeenNode> = BTreeMap::new();
-    let mut num_mentions = 0;
+    let (mut num_mentions, mut num_behind) = (0, 0);
     for job in jobs {
         let (Some(start), false) = (job.row.start_s, job.row.nodes.is_empty()) else {
             continue;
@@ -43,6 +43,7 @@ pub(super) fn cluster(jobs: &[SiteJob], types: &[String]) -> Result<(ClusterSpec
         };
         num_mentions += names.len();
         if names.is_empty() || num_mentions > MENTIONS_MAX {
+            num_behind += u32::from(!names.is_empty());
             continue;
         }
         let each = i64::from(job.row.num_gpus).div_euclid(names.len() as i64).max(1);
@@ -88,12 +89,17 @@ pub(super) fn cluster(jobs: &[SiteJob], types: &[String]) -> Result<(ClusterSpec
         return Err(crate::config("nodes", words(&cluster), &allowed, hint));
     }
     let assumed = assume(&mut cluster);
-    let note = format!(
+    let mut note = format!(
         "cluster: seen in the list, {}: nodes on which jobs ran, GPUs of a node by the most in use at once (assumed); give the \
          list of nodes or a cluster for the true one; {}",
         words(&cluster),
         assumed.unwrap_or_default()
     );
+    if num_behind > 0 {
+        note.push_str(&format!(
+            "; the nodes of {num_behind} jobs behind {MENTIONS_MAX} mentions of nodes are not looked at"
+        ));
+    }
     Ok((cluster, note))
 }
 

@@ -11,6 +11,8 @@ use super::taken::Taken;
 use crate::error::Error;
 use crate::table::{Table, shorten};
 
+const NAME_CUT: &str = "a line break in its name: its lines are put together";
+
 /// Reads the rows of a table; what is none goes to `taken` with its reason.
 pub(super) fn read(
     path: &Path,
@@ -50,17 +52,23 @@ pub(super) fn read(
             continue;
         }
         let text = |role: Role| table.text(place(role));
-        let time = |role: Role| {
-            let text = text(role);
+        let read = |text: &str| {
             // Numbers are read in whatever format: `SLURM_TIME_FORMAT=%s` prints some columns so.
             let number = || TimeFormat::Number(1).read(text, &zone).filter(|time| *time > 1e8);
-            if is_nothing(text) {
-                return None;
-            }
-            format
-                .read(text, &zone)
-                .or_else(number)
+            format.read(text, &zone).or_else(number)
+        };
+        let time = |role: Role| {
+            let text = Some(text(role)).filter(|text| !is_nothing(text));
+            text.and_then(read)
                 .filter(|time| *time != 0.0 || !mapping.slurm_ids)
+        };
+        let unread = |role: Role| {
+            let text = text(role);
+            if is_nothing(text) || text == "0" || read(text).is_some() {
+                ""
+            } else {
+                text
+            }
         };
         let facts = Facts {
             id: text(Role::JobId),
@@ -68,6 +76,7 @@ pub(super) fn read(
             eligible_s: time(Role::Eligible),
             start_s: time(Role::Start),
             end_s: time(Role::End),
+            unread: [Role::Submit, Role::Start, Role::End].map(unread),
             tells_starts: place(Role::Start).is_some(),
             run_time: text(Role::RunTime),
             time_limit: text(Role::TimeLimit),
@@ -84,7 +93,12 @@ pub(super) fn read(
             qos: text(Role::Qos),
         };
         match reader.row(table.line(), &facts) {
-            Ok(row) => taken.rows.push(row),
+            Ok(mut row) => {
+                if table.is_mended() {
+                    row.mended.push(NAME_CUT);
+                }
+                taken.rows.push(row);
+            }
             Err(reason) => taken.leave_out(reason),
         }
     }

@@ -1,23 +1,50 @@
 //! Rows that are taken from a source, and why others are not.
 
+use pleach_tables::Account;
+
 use super::row::Row;
 use crate::NUM_JOBS_MAX;
 use crate::error::Error;
-use crate::import::report::{Repair, count};
+
+/// Why a row is left out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Reason {
+    /// In words.
+    pub rule: &'static str,
+    /// The cell that cannot be read; empty where it is not about one.
+    pub cell: String,
+}
+
+impl Reason {
+    pub(super) fn cell(rule: &'static str, cell: &str) -> Reason {
+        Reason {
+            rule,
+            cell: cell.trim().to_owned(),
+        }
+    }
+}
+
+impl From<&'static str> for Reason {
+    fn from(rule: &'static str) -> Reason {
+        Reason {
+            rule,
+            cell: String::new(),
+        }
+    }
+}
 
 /// Rows that are taken, and how many were not, by reason.
 #[derive(Debug, Default)]
 pub(super) struct Taken {
     pub rows: Vec<Row>,
-    pub rows_read: u64,
-    pub left_out: Vec<Repair>,
+    pub account: Account,
     /// Whether a row of an id that was there before can be a further run.
     pub mapping_is_slurm: bool,
 }
 
 impl Taken {
     pub(super) fn count_row(&mut self) -> Result<(), Error> {
-        self.rows_read += 1;
+        self.account.rows_read += 1;
         if self.rows.len() < NUM_JOBS_MAX {
             return Ok(());
         }
@@ -25,7 +52,11 @@ impl Taken {
         Err(crate::config("jobs", value, "at most 10,000,000", "cut the list"))
     }
 
-    pub(super) fn leave_out(&mut self, reason: &str) {
-        count(&mut self.left_out, reason, 1, true);
+    pub(super) fn leave_out(&mut self, reason: impl Into<Reason>) {
+        let Reason { rule, cell } = reason.into();
+        match cell.as_str() {
+            "" => self.account.leave_out(rule, 1),
+            cell => self.account.leave_out_for(rule, cell),
+        }
     }
 }

@@ -33,7 +33,11 @@ fn of_text(text: &str, options: &SiteOptions) -> Result<SiteImport, String> {
 fn read(text: &str) -> SiteImport {
     let read = of_text(text, &SiteOptions::default()).unwrap();
     let report = &read.report;
-    assert_eq!(report.rows_read, report.jobs + report.rows_excluded(), "{report}");
+    assert_eq!(
+        report.account.rows_read,
+        report.jobs + report.account.left_out(),
+        "{report}"
+    );
     read
 }
 
@@ -120,7 +124,11 @@ fn rows_that_are_no_job_are_left_out_by_their_reason() {
         .replace("|||||||||", "||||||||||")
         .as_str();
     let SiteImport { workload, report, .. } = read(&text);
-    assert_eq!((report.rows_read, workload.jobs.len()), (10, 1), "{report}");
+    assert_eq!(
+        (report.account.rows_read, workload.jobs.len()),
+        (10, 1),
+        "{report}"
+    );
     for (reason, rows) in [
         ("a step of a job", 2),
         ("tasks of an array that had not begun", 1),
@@ -130,7 +138,7 @@ fn rows_that_are_no_job_are_left_out_by_their_reason() {
         ("has another number of fields", 1),
         ("has no id that Slurm gives", 1),
     ] {
-        assert_eq!(report.rows_of(reason), rows, "{reason}: {report}");
+        assert_eq!(report.account.rows_of(reason), rows, "{reason}: {report}");
     }
 }
 
@@ -198,8 +206,12 @@ fn tasks_of_an_array_are_jobs_and_runs_after_a_requeue_are_one() {
         (seen.start.as_secs_f64(), seen.end.unwrap().as_secs_f64()),
         (3600.0, 7200.0)
     );
-    assert_eq!(report.rows_of("a further run of a job"), 1, "{report}");
-    assert_eq!(report.rows_of("has the id of an earlier job"), 1, "{report}");
+    assert_eq!(report.account.rows_of("a further run of a job"), 1, "{report}");
+    assert_eq!(
+        report.account.rows_of("has the id of an earlier job"),
+        1,
+        "{report}"
+    );
 }
 
 #[test]
@@ -221,7 +233,7 @@ fn components_of_a_heterogeneous_job_are_one_gang() {
     };
     assert_eq!((job.id.as_str(), job.num_gpus, job.run_time_s), ("9", 6, 3600.0));
     assert_eq!(job.observed.as_deref().unwrap().nodes, "g1,g2");
-    assert_eq!(report.rows_of("a component of a heterogeneous job"), 1);
+    assert_eq!(report.account.rows_of("a component of a heterogeneous job"), 1);
 }
 
 #[test]
@@ -283,10 +295,16 @@ fn days_turn_clocks_change_and_jobs_still_run() {
     };
     let plain = read(&text);
     assert_eq!(run_times(&plain), [1800.0, 3600.0, 3600.0, 3600.0, 600.0]);
-    assert_eq!(plain.report.rows_of("its start and its end lie on two sides"), 1);
-    assert_eq!(plain.report.rows_of("still runs"), 1);
-    assert_eq!(plain.report.rows_of("its state is no word"), 1);
-    assert_eq!(plain.report.rows_of("waited for another job"), 1);
+    assert_eq!(
+        plain
+            .report
+            .account
+            .rows_of("its start and its end lie on two sides"),
+        1
+    );
+    assert_eq!(plain.report.account.rows_of("still runs"), 1);
+    assert_eq!(plain.report.account.rows_of("its state is no word"), 1);
+    assert_eq!(plain.report.account.rows_of("waited for another job"), 1);
     let last = &plain.workload.jobs[4];
     let wait = last.observed.as_deref().unwrap().start - last.submit;
     assert_eq!(wait.as_secs_f64(), 600.0);
@@ -301,7 +319,13 @@ fn days_turn_clocks_change_and_jobs_still_run() {
     };
     let zoned = of_text(&text, &options).unwrap();
     assert_eq!(run_times(&zoned), run_times(&plain));
-    assert_eq!(zoned.report.rows_of("its start and its end lie on two sides"), 0);
+    assert_eq!(
+        zoned
+            .report
+            .account
+            .rows_of("its start and its end lie on two sides"),
+        0
+    );
 }
 
 #[test]
@@ -385,7 +409,9 @@ fn types_come_from_requests_partitions_and_nodes_and_speeds_from_the_mapping() {
         (vec![1.0, 0.5], vec![0.0, 0.5], vec![1.0, 0.0])
     );
     assert_eq!(
-        report.rows_of("asks for GPU types that the cluster does not have"),
+        report
+            .account
+            .rows_of("asks for GPU types that the cluster does not have"),
         1
     );
     assert_eq!(workload.cluster.node_groups[0].memory_gib, 500.0);
@@ -423,7 +449,7 @@ fn json_tells_of_the_same_job_in_old_and_new_releases() {
         (Some(86_400.0), Tasks::of(8))
     );
     assert_eq!(job.observed.as_deref().unwrap().nodes, "g[1-2]");
-    assert_eq!(told.report.rows_of("never began"), 1);
+    assert_eq!(told.report.account.rows_of("never began"), 1);
     let old = new
         .replace(r#"{"set": true, "infinite": false, "number": 7}"#, "7")
         .replace(r#"["COMPLETED"]"#, r#""COMPLETED""#)

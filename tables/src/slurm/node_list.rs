@@ -1,4 +1,4 @@
-//! Slurm's lists of nodes, `g[1-3,7],h01`, as names.
+//! Slurm's lists of nodes, `g[1-3,7],h01`, as names. A unit of a Kubernetes node, `n1/nvidia.com/mig-1g.10gb`, is a name too.
 
 /// Most nodes that one list may name.
 const NODES_MAX: usize = 100_000;
@@ -34,7 +34,7 @@ fn walk<'a>(text: &'a str, show: &mut impl FnMut(&'a str, Option<Range>)) -> Opt
         let prefix = &rest[..end];
         if !prefix
             .chars()
-            .all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c))
+            .all(|c| c.is_ascii_alphanumeric() || "-_./".contains(c))
         {
             return None;
         }
@@ -117,6 +117,7 @@ mod tests {
             "n[08-11]",
             "n[8-9],n[10-12]",
             "a,b,a1",
+            "n[1-2],n1/nvidia.com/mig-1g.10gb,gke-a-1f3b.example.com",
         ] {
             assert_eq!(expand(&of(list)), expand(list), "{list}");
         }

@@ -181,3 +181,36 @@ async fn a_node_that_takes_no_more_pods_is_passed_over() {
     let mut site = Site::new(world, "fifo", plain).await;
     assert_eq!(placed(&mut site, &["train"]).await, ["g2"]);
 }
+
+/// One device of a node of the gang fails, all of them do, or the node is deleted.
+#[tokio::test]
+async fn what_a_gang_holds_elsewhere_stays_its_own_when_one_of_its_nodes_shrinks() {
+    for left in [Some("7"), Some("0"), None] {
+        let mut site = Site::new(nodes(8), "fifo", plain).await;
+        for rank in 0..4 {
+            let mut pod = owned(pod(&format!("w{rank}"), 8));
+            pod["metadata"]["annotations"] = json!({ "pleach/gang": "g", "pleach/gang-size": "4" });
+            site.add(pod);
+        }
+        let gang = placed(&mut site, &["w0", "w1", "w2", "w3"]).await;
+        {
+            let mut world = site.fake.world.lock().unwrap();
+            match left {
+                Some(num) => {
+                    let node = world.nodes.get_mut(&gang[0]).unwrap();
+                    node["status"]["allocatable"]["nvidia.com/gpu"] = json!(num);
+                }
+                None => drop(world.nodes.remove(&gang[0])),
+            }
+        }
+        let jobs = ["j1", "j2", "j3", "j4", "j5"];
+        for name in jobs {
+            site.add(of_job(name, 8));
+        }
+        let found = placed(&mut site, &jobs).await;
+        let started: BTreeSet<&String> = found.iter().filter(|node| !node.is_empty()).collect();
+        assert_eq!(started.len(), 4, "{left:?}: {found:?}");
+        assert!(gang.iter().all(|node| !started.contains(node)), "{left:?}: {found:?}");
+        assert_eq!((pinned(&site).len(), site.num_evicted()), (0, 0), "{left:?}");
+    }
+}

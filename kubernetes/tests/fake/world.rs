@@ -409,7 +409,8 @@ impl World {
             text(pod, "/spec/nodeName") == name
                 && !matches!(text(pod, "/status/phase"), "Succeeded" | "Failed")
         };
-        all - self.pods.values().filter(holds).map(gpus).sum::<u32>()
+        // A device that fails leaves its pod where it is.
+        all.saturating_sub(self.pods.values().filter(holds).map(gpus).sum::<u32>())
     }
 
     fn change(&mut self, key: &(String, String), change: impl FnOnce(&mut Value)) {

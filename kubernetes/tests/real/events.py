@@ -142,6 +142,23 @@ class Events:
         steps.until_all_ended()
         self.restart()
 
+    def shrinks(self):
+        """A device of a running gang fails: what the gang holds elsewhere stays its own, and nobody is sent there."""
+        steps = self.steps
+        gang, pods = steps.add_job("shrink", 2, 8, life_s=8, estimate_s=1)
+        wait_for("the gang runs", lambda: all(self.watcher.node_of(name) for name in pods.values()))
+        first, second = (self.watcher.node_of(pods[rank]) for rank in (0, 1))
+        self.client.set_node(first, {"allocatable": {"nvidia.com/gpu": "7"}})
+        time.sleep(1)
+        others = [steps.add("other", 8, life_s=1, estimate_s=1) for _ in range(2)]
+        wait_for("one of two others runs", lambda: any(self.watcher.node_of(name) for name in others))
+        time.sleep(1)
+        sent = [name for name in others if not self.watcher.is_held(name)]
+        expect(len(sent) == 1 and self.watcher.node_of(sent[0]) not in (first, second), f"{sent} were let go beside the gang")
+        self.client.set_node(first, {"allocatable": {"nvidia.com/gpu": "8"}})
+        steps.until_all_ended()
+        expect(steps.take(gang) == pods, "a pod of the gang was evicted")
+
     def pages(self):
         """Pods of others that are longer than an answer may be, all together, fail no round."""
         self.restart(answer_bytes_max=1 << 20)

@@ -462,6 +462,7 @@ def main():
             ("a tainted pool", events.taints),
             ("volumes, ports, devices, and what a pod asks for as a whole", events.places),
             ("nodes that refused a pod are not tried again for the one in its place", events.refused),
+            ("a device of a running gang fails", events.shrinks),
             ("pods that are longer than an answer", events.pages),
             ("a Lease that is renewed beside the rounds", events.lease),
             ("Jobs complete under `guarded` while no controller answers", events.guarded),

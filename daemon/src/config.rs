@@ -434,9 +434,10 @@ impl Settings {
                 let (allowed, hint) = ("none where Slurm starts the jobs", "set `drive = \"hold\"`");
                 return Err(ConfigError::new(key, value, allowed, hint));
             }
-            if expand(list).is_none() {
+            if let Err(error) = expand(list) {
                 let allowed = "a list of names such as g[1-4],h2";
-                return Err(ConfigError::new(key, value, allowed, "leave it out for none"));
+                let hint = format!("{error}; leave it out for none");
+                return Err(ConfigError::new(key, value, allowed, hint));
             }
         }
         Ok(())
@@ -472,13 +473,13 @@ impl Settings {
         }
     }
 
-    /// Names of the nodes whose GPUs are given in shares.
+    /// Names of the nodes whose GPUs are given in shares; none where the list was refused when it was checked.
     #[must_use]
     pub fn share_nodes(&self) -> Vec<String> {
         expand(&self.share_nodes).unwrap_or_default()
     }
 
-    /// Names of the nodes that are set aside.
+    /// Names of the nodes that are set aside; none where the list was refused when it was checked.
     #[must_use]
     pub fn spare_nodes(&self) -> Vec<String> {
         expand(&self.spare_nodes).unwrap_or_default()

@@ -147,9 +147,9 @@ pub fn build_without(
             placement,
         );
         let mut record = record(job, (snapshot.taken_s, asked), class, memory, settings);
-        record.run = runs.remove(&row).map(|run| RunRecord {
+        record.run = runs.get(&row).map(|run| RunRecord {
             cost_left_s: cost_s(&record, settings),
-            ..run
+            ..run.clone()
         });
         let admitted = match (job.terms.is_lease, &record.run) {
             (true, None) => {
@@ -165,7 +165,12 @@ pub fn build_without(
                 why => format!("no node is open to it: {why}"),
             };
             fleet.left_out.insert(job.id, why);
+        } else {
+            runs.remove(&row);
         }
+    }
+    for (row, run) in &runs {
+        placed::hold(&mut fleet.cluster, &offers, &snapshot.jobs[*row], run);
     }
     // Nobody holds in the tables what somebody is being stopped on.
     for (node, name) in (0..).map(NodeId).zip(&fleet.nodes) {

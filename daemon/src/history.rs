@@ -22,7 +22,7 @@ use crate::memory::Memory;
 use crate::snapshot::{JobSeen, Phase, Snapshot};
 
 /// What the key `version` of the file says. A change of the format is a new number.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// Gang sizes that are told apart, of each user and of all together: assumed; few users have more than five.
 const NUM_GANGS: usize = 16;

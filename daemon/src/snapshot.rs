@@ -4,6 +4,7 @@
 //! ([`crate::memory::Memory`]), so a snapshot that was written down is decided again to the same bits.
 
 use pleach_scheduler::cluster::NodeState;
+use pleach_scheduler::history::believed_s;
 use pleach_scheduler::{Estimate, ExternalId, Provenance};
 use serde::{Deserialize, Serialize};
 
@@ -184,14 +185,14 @@ impl JobSeen {
         self.share.map_or(1000, |share| share.gpu_milli)
     }
 
-    /// What a policy is told of its run time, s: the prediction where it is below the time limit, else the limit, which is
-    /// `default_limit_s` for a job without one. At least 1 s.
+    /// What a policy is told of its run time, s: the prediction where it is below the time limit, and no less than a hundredth of that,
+    /// else the limit, which is `default_limit_s` for a job without one. At least 1 s.
     #[must_use]
     pub fn estimate_s(&self, default_limit_s: i64) -> Estimate {
         let limit_s = self.limit_s.unwrap_or(default_limit_s).max(1) as f64;
         match self.predicted_s {
             Some(predicted_s) if predicted_s < limit_s => Estimate {
-                value: predicted_s.max(1.0),
+                value: believed_s(predicted_s, limit_s).max(1.0),
                 provenance: Provenance::Predicted,
             },
             _ => Estimate {

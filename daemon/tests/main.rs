@@ -10,6 +10,7 @@ mod deploy;
 mod driver;
 #[cfg(unix)]
 mod fake_slurm;
+mod held;
 mod history;
 mod parity;
 #[cfg(unix)]

@@ -101,10 +101,46 @@ scheduler hand-back
 scancel "$own"
 go 4
 wait_for 60 'both' queue_is_empty
-echo '5. Nodes are named too: a user keeps his own, all others are lifted again, and everybody starts'
+
+echo '5. Short jobs leave the queue in every way, ask for two days there and come back at once: they start behind all honest ones'
+start_daemon
+submit_as_user() { "${as_user[@]}" sbatch --parsable -D / -o /dev/null -e /dev/null "$@"; }
+by_user() { "${as_user[@]}" scontrol "$@"; }
+priority_of() { squeue -h -r -j "$1" -O PriorityLong:\| | tr -d '|\n'; } # JOB
+is_low() { [ "$(priority_of "$1")" -le 1 ]; }                             # JOB
+filler=$(submit_as_user --gres=gpu:v100:8 -t 9 "$dir/until.sh" 5)
+wait_for 30 'the filler runs' grep -q "^$filler " "$dir/starts"
+behind=$(submit_as_user --gres=gpu:v100:8 -t 1 "$dir/job.sh" 0.2)
+held=$(submit_as_user --gres=gpu:v100:8 -t 1 "$dir/job.sh" 0.2)
+later=$(submit_as_user --gres=gpu:v100:8 -t 1 "$dir/job.sh" 0.2)
+array=$(submit_as_user --array=0-1 --gres=gpu:v100:8 -t 1 "$dir/job.sh" 0.2)
+wait_for 30 'all four are ranked' all_ranked "$behind" "$held" "$later" "$array"
+by_user update jobid="$behind" dependency=afterany:"$filler"
+by_user hold "$held,${array}_1"
+by_user update jobid="$later" starttime=now+3600
+for job in "$behind" "$held" "$later" "${array}_1"; do by_user update jobid="$job" timelimit=2-00:00:00; done
+honest=(); for minutes in 30 10 20; do honest+=("$(submit --gres=gpu:v100:8 -t $minutes "$dir/job.sh" 0.2)"); done
+wait_for 30 'the honest ones are ranked' all_ranked "${honest[@]}"
+wait_for 30 'the one behind another job has no factor' is_low "$behind"
+wait_for 30 'the one that begins later has no factor' is_low "$later"
+# A look at the held ones, of which Slurm tells no priority, and their factors are written in the same round.
+sleep 3
+by_user release "$held,${array}_1"
+by_user update jobid="$later" starttime=now
+is_low "$held" || fail "the job that was held has priority $(priority_of "$held")"
+is_low "${array}_1" || fail "the task that was held has priority $(priority_of "${array}_1")"
+# What the others wait for ends in the same moment.
+go 5
+wait_for 120 'honest jobs and the others' queue_is_empty
+order=$(order_of 8 | cut -d' ' -f 1-4)
+# The array's other task is as short as it says, and comes first.
+[ "${order#* }" = "${honest[1]} ${honest[2]} ${honest[0]}" ] || fail "started in the order $(order_of 8), honest are ${honest[*]}"
+kill_daemon
+
+echo '6. Nodes are named too: a user keeps his own, all others are lifted again, and everybody starts'
 sed -i 's/^drive = .*/drive = "order-and-place"/' "$dir/pleach.toml"
 start_daemon
-filler=$(submit --gres=gpu:v100:8 -t 9 "$dir/until.sh" 5)
+filler=$(submit --gres=gpu:v100:8 -t 9 "$dir/until.sh" 6)
 wait_for 30 'the filler runs' grep -q "^$filler " "$dir/starts"
 # One CPU job fills each of the other nodes, which the policy cannot see: it would start jobs there, and Slurm does not.
 busy=("$(submit -w g1 -n 16 -t 9 "$dir/until.sh" never)" "$(submit -w g2 -n 16 -t 9 "$dir/until.sh" never)")
@@ -117,7 +153,7 @@ is_lifted() { ! is_named; }
 wait_for 30 'nodes are named' is_named
 wait_for 30 'they are lifted' is_lifted
 [ "$(required "$own")" = 'g3|' ] || fail "the nodes that a user had named are now $(required "$own")"
-go 5
+go 6
 wait_for 60 'the one whose nodes did not take it, on another node' grep -q "^$named .* g3 " "$dir/starts"
 kill_daemon
 scheduler hand-back

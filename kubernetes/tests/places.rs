@@ -210,7 +210,10 @@ async fn what_a_gang_holds_elsewhere_stays_its_own_when_one_of_its_nodes_shrinks
         let found = placed(&mut site, &jobs).await;
         let started: BTreeSet<&String> = found.iter().filter(|node| !node.is_empty()).collect();
         assert_eq!(started.len(), 4, "{left:?}: {found:?}");
-        assert!(gang.iter().all(|node| !started.contains(node)), "{left:?}: {found:?}");
+        assert!(
+            gang.iter().all(|node| !started.contains(node)),
+            "{left:?}: {found:?}"
+        );
         assert_eq!((pinned(&site).len(), site.num_evicted()), (0, 0), "{left:?}");
     }
 }

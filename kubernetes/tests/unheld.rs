@@ -75,27 +75,24 @@ async fn namespaces_that_the_webhook_is_not_to_see_have_none() {
 }
 
 /// `check` as an operator runs it, with the manifests' Lease, against this server.
-fn check(fake: &Fake, folder: &Path, settings: &str) -> (bool, String) {
+async fn check(fake: &Fake, folder: &Path, settings: &str) -> (bool, String) {
     let config = json!({ "apiVersion": "v1", "kind": "Config", "current-context": "c",
         "clusters": [{ "name": "c", "cluster": { "server": format!("http://{}", fake.address) } }],
         "users": [{ "name": "u", "user": {} }],
         "contexts": [{ "name": "c", "context": { "cluster": "c", "user": "u" } }] });
     std::fs::write(folder.join("kubeconfig"), config.to_string()).unwrap();
     std::fs::write(folder.join("pleach.toml"), settings).unwrap();
-    let output = Command::new(env!("CARGO_BIN_EXE_pleach-kubernetes"))
-        .arg("--config")
-        .arg(folder.join("pleach.toml"))
-        .arg("--state-dir")
-        .arg(folder)
-        .arg("check")
-        .env("KUBECONFIG", folder.join("kubeconfig"))
-        .output()
-        .unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_pleach-kubernetes"));
+    command.arg("--config").arg(folder.join("pleach.toml"));
+    command.arg("--state-dir").arg(folder).arg("check");
+    command.env("KUBECONFIG", folder.join("kubeconfig"));
+    let ran = tokio::task::spawn_blocking(move || command.output());
+    let output = ran.await.unwrap().unwrap();
     let text = String::from_utf8(output.stdout).unwrap() + &String::from_utf8_lossy(&output.stderr);
     (output.status.success(), text)
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn check_asks_for_the_lease_where_it_is_and_names_what_came_unheld() {
     let folder = tempfile::tempdir().unwrap();
     let mut world = World::default();
@@ -103,14 +100,11 @@ async fn check_asks_for_the_lease_where_it_is_and_names_what_came_unheld() {
     world.labelled.insert("team".into());
     let fake = Fake::still(world).await;
     let lease = "namespaces = ['team']\nlease = 'pleach/pleach'\n";
-    let (is_well, text) = check(&fake, folder.path(), lease);
+    let (is_well, text) = check(&fake, folder.path(), lease).await;
     assert!(is_well && text.contains("update leases: allowed"), "{text}");
     assert!(!text.contains("warning") && !text.contains("ERROR"), "{text}");
-    let (is_well, text) = check(
-        &fake,
-        folder.path(),
-        &format!("{lease}tick_s = 600\nlease_s = 2\n"),
-    );
+    let slow = format!("{lease}tick_s = 600\nlease_s = 2\n");
+    let (is_well, text) = check(&fake, folder.path(), &slow).await;
     assert!(
         is_well && text.contains("tick_s = 600 is not below lease_s = 2"),
         "{text}"
@@ -121,7 +115,7 @@ async fn check_asks_for_the_lease_where_it_is_and_names_what_came_unheld() {
         .as_secs();
     let fast = free("fast", i64::try_from(now_s).unwrap() - 60);
     fake.world.lock().unwrap().add_pod(fast);
-    let (is_well, text) = check(&fake, folder.path(), lease);
+    let (is_well, text) = check(&fake, folder.path(), lease).await;
     assert!(
         !is_well && text.contains("ERROR: 1 GPU pod(s)") && text.contains("team/fast"),
         "{text}"

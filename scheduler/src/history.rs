@@ -1,13 +1,14 @@
 //! Run times of ended jobs, and what they let expect of jobs like them.
 //!
-//! The prediction for a job is the geometric mean of the run times of the last few ended jobs that are most like it: of the
-//! same user and gang size, else of the same user, else of the same gang size, else of anyone. The simulator and the daemon
+//! The prediction for a job comes from the last few ended jobs that are most like it: of the same user and gang size, else of the
+//! same user, else of the same gang size, else of anyone. It is the run time up to which a quarter of their GPU time went: users
+//! cannot lower it with many jobs that do nothing, as they could a mean in which each job counts alike. The simulator and the daemon
 //! learn by this one type, so the same jobs ended in the same order give the same bits in both.
 //!
-//! It knows no clock and no queue: who calls it says when a job counts as ended, and what of a run counts.
+//! It knows no clock and no queue: the caller says when a job counts as ended, and what of a run counts.
 //!
 //! # Source
-//! The idea is QSSF's rolling estimate (Hu et al., SC'21): users repeat their jobs. The mean of logarithms, the number of
+//! The idea is QSSF's rolling estimate (Hu et al., SC'21): users repeat their jobs. The quantile, its weights, the number of
 //! jobs and the order of the groups are ours.
 
 use std::collections::{BTreeMap, VecDeque};
@@ -19,6 +20,20 @@ use crate::portable_math::{exp, ln};
 
 /// Largest size of a logarithm that is read from a file: run times from 1e-10 s to 1e10 s.
 const LOG_MAX: f64 = 23.1;
+
+/// Part of the GPU time of a group up to which run times are looked at for its prediction. *Ours*.
+const QUANTILE: f64 = 0.25;
+
+/// Part of a job's time limit below which no prediction is believed. *Ours*: a job of two days counts as one of half an hour at least,
+/// however short all others of its user were.
+const LIMIT_SHARE: f64 = 0.01;
+
+/// What is believed of the run time of a job with a time limit where `predicted_s` is predicted, s: no less than a hundredth of the
+/// limit.
+#[must_use]
+pub fn believed_s(predicted_s: f64, limit_s: f64) -> f64 {
+    predicted_s.max(limit_s * LIMIT_SHARE)
+}
 
 /// How much is kept. What was added to longest ago is forgotten first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,16 +108,16 @@ impl<Who: Ord + Clone> RunTimes<Who> {
             run_time_s.is_finite() && run_time_s > 0.0,
             "a run time of {run_time_s} s"
         );
-        let (log, keep) = (ln(run_time_s), self.keep);
+        let (run, keep) = (Run(ln(run_time_s), num_gpus), self.keep);
         let user = self.users.newest(who, keep.num_users);
         user.gangs
             .newest(&num_gpus, keep.num_gangs)
-            .push(log, keep.num_last);
-        user.all.push(log, keep.num_last);
+            .push(run, keep.num_last);
+        user.all.push(run, keep.num_last);
         self.gangs
             .newest(&num_gpus, keep.num_gangs)
-            .push(log, keep.num_last);
-        self.all.push(log, keep.num_last);
+            .push(run, keep.num_last);
+        self.all.push(run, keep.num_last);
     }
 
     /// What a job of `who` on `num_gpus` GPUs is expected to take, s; none until anything has ended.
@@ -115,7 +130,7 @@ impl<Who: Ord + Clone> RunTimes<Who> {
             self.gangs.get(&num_gpus),
             Some(&self.all),
         ];
-        likes.into_iter().flatten().find_map(Last::geometric_mean)
+        likes.into_iter().flatten().find_map(Last::quantile_s)
     }
 
     /// The same by jobs of `who` alone; none until one has ended.
@@ -123,7 +138,7 @@ impl<Who: Ord + Clone> RunTimes<Who> {
     pub fn predict_own(&self, who: &Who, num_gpus: u32) -> Option<f64> {
         let user = self.users.get(who)?;
         let likes = [user.gangs.get(&num_gpus), Some(&user.all)];
-        likes.into_iter().flatten().find_map(Last::geometric_mean)
+        likes.into_iter().flatten().find_map(Last::quantile_s)
     }
 
     /// The same with other bounds: what is too much by them is forgotten.
@@ -157,54 +172,73 @@ impl<Who: Ord + Clone> RunTimes<Who> {
         let users = self.users.known.values();
         let own = users.clone().flat_map(|(_, user)| user.gangs.known.values());
         let gangs = own.chain(self.gangs.known.values());
-        let all = users.map(|(_, user)| user.all.logs.len());
-        gangs.map(|(_, last)| last.logs.len()).sum::<usize>() + all.sum::<usize>() + self.all.logs.len()
+        let all = users.map(|(_, user)| user.all.runs.len());
+        gangs.map(|(_, last)| last.runs.len()).sum::<usize>() + all.sum::<usize>() + self.all.runs.len()
     }
 }
 
-/// Logarithms of the run times of the last jobs of a group, the newest last.
+/// The logarithm of the run time of a job that ended, and its GPUs.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+struct Run(f64, u32);
+
+impl Run {
+    fn gpu_s(self) -> f64 {
+        exp(self.0) * f64::from(self.1.max(1))
+    }
+}
+
+/// The last jobs of a group, the newest last.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(try_from = "VecDeque<f64>", into = "VecDeque<f64>")]
+#[serde(try_from = "VecDeque<Run>", into = "VecDeque<Run>")]
 struct Last {
-    logs: VecDeque<f64>,
+    runs: VecDeque<Run>,
 }
 
 impl Last {
-    fn push(&mut self, log: f64, num_last: usize) {
-        if self.logs.len() == num_last {
-            self.logs.pop_front();
+    fn push(&mut self, run: Run, num_last: usize) {
+        if self.runs.len() == num_last {
+            self.runs.pop_front();
         }
-        self.logs.push_back(log);
+        self.runs.push_back(run);
     }
 
     fn shorten(&mut self, num_last: usize) {
-        let num_more = self.logs.len().saturating_sub(num_last);
-        self.logs.drain(..num_more);
+        let num_more = self.runs.len().saturating_sub(num_last);
+        self.runs.drain(..num_more);
     }
 
-    fn geometric_mean(&self) -> Option<f64> {
+    /// The shortest run time such that jobs up to it had [`QUANTILE`] of the GPU time of all, s; none of no jobs.
+    fn quantile_s(&self) -> Option<f64> {
+        let mut runs: Vec<Run> = self.runs.iter().copied().collect();
+        runs.sort_by(|one, other| one.0.total_cmp(&other.0).then(one.1.cmp(&other.1)));
         // Summed anew each time: a running sum would drift.
-        let sum: f64 = self.logs.iter().sum();
-        (!self.logs.is_empty()).then(|| exp(sum / self.logs.len() as f64))
+        let all: f64 = runs.iter().map(|run| run.gpu_s()).sum();
+        let mut sum = 0.0;
+        let reaches = |run: &&Run| {
+            sum += run.gpu_s();
+            sum >= QUANTILE * all
+        };
+        let found = runs.iter().find(reaches).or(runs.last());
+        found.map(|run| exp(run.0))
     }
 }
 
-impl TryFrom<VecDeque<f64>> for Last {
+impl TryFrom<VecDeque<Run>> for Last {
     type Error = String;
 
-    fn try_from(logs: VecDeque<f64>) -> Result<Last, String> {
-        match logs.iter().find(|log| !(-LOG_MAX..=LOG_MAX).contains(*log)) {
-            Some(log) => Err(format!(
+    fn try_from(runs: VecDeque<Run>) -> Result<Last, String> {
+        match runs.iter().find(|run| !(-LOG_MAX..=LOG_MAX).contains(&run.0)) {
+            Some(Run(log, _)) => Err(format!(
                 "{log} is no logarithm of a run time; allowed is ±{LOG_MAX}"
             )),
-            None => Ok(Last { logs }),
+            None => Ok(Last { runs }),
         }
     }
 }
 
-impl From<Last> for VecDeque<f64> {
-    fn from(last: Last) -> VecDeque<f64> {
-        last.logs
+impl From<Last> for VecDeque<Run> {
+    fn from(last: Last) -> VecDeque<Run> {
+        last.runs
     }
 }
 
@@ -313,10 +347,25 @@ mod tests {
         times.learn(&"ann", 1, 40.0);
         times.learn(&"ann", 2, 100.0);
         times.learn(&"bob", 4, 5.0);
-        near(times.predict(&"ann", 1), 20.0);
-        near(times.predict(&"ann", 8), 40_000_f64.cbrt()); // The same user: 10 x 40 x 100.
+        near(times.predict(&"ann", 1), 40.0); // A quarter of 50 GPU s is beyond the first ten.
+        near(times.predict(&"ann", 8), 100.0); // The same user: 10, 40 and 2 x 100; a quarter is 62.5.
         near(times.predict(&"cem", 2), 100.0); // The same gang.
-        near(times.predict(&"cem", 8), 200_000_f64.powf(0.25)); // Anyone.
+        near(times.predict(&"cem", 8), 40.0); // Anyone: 4 x 5 more; a quarter is 67.5, and 20 + 10 + 40 reach it.
+    }
+
+    #[test]
+    fn jobs_that_do_nothing_hide_no_long_one_and_no_limit() {
+        let mut times = RunTimes::new(Keep::all(10));
+        times.learn(&"eve", 8, 86_400.0);
+        for _ in 0..9 {
+            times.learn(&"eve", 8, 0.2);
+        }
+        near(times.predict(&"eve", 8), 86_400.0);
+        // The tenth is all that is known of eve.
+        times.learn(&"eve", 8, 0.2);
+        near(times.predict(&"eve", 8), 0.2);
+        near(Some(believed_s(0.2, 172_800.0)), 1728.0);
+        near(Some(believed_s(2000.0, 172_800.0)), 2000.0);
     }
 
     #[test]
@@ -325,8 +374,8 @@ mod tests {
         for run_time_s in [1.0, 4.0, 9.0] {
             times.learn(&"ann", 1, run_time_s);
         }
-        near(times.predict(&"ann", 1), 6.0);
-        near(times.predict(&"bob", 7), 6.0);
+        near(times.predict(&"ann", 1), 4.0); // A quarter of 13 s.
+        near(times.predict(&"bob", 7), 4.0);
     }
 
     #[test]
@@ -343,11 +392,11 @@ mod tests {
         times.learn(&"cem", 2, 30.0); // In the place of bob.
         assert_eq!(times.num_users(), 2);
         near(times.predict(&"ann", 1), 10.0);
-        near(times.predict(&"bob", 1), 2000_f64.cbrt()); // As anyone with one GPU.
+        near(times.predict(&"bob", 1), 10.0); // As anyone with one GPU: 10, 20, 10; a quarter is 10.
         times.learn(&"ann", 2, 90.0);
         times.learn(&"ann", 4, 90.0); // In the place of ann's single GPUs, and of everybody's.
-        near(times.predict(&"ann", 1), 81_000_f64.cbrt()); // The last three of ann.
-        near(times.predict(&"dan", 1), 243_000_f64.cbrt()); // The last three of anyone.
+        near(times.predict(&"ann", 1), 90.0); // The last three of ann: 10, 2 x 90 and 4 x 90.
+        near(times.predict(&"dan", 1), 90.0); // The last three of anyone: 2 x 30, 2 x 90 and 4 x 90; a quarter is 150.
         // However many come, no more is kept: 2 users with 3 groups each, 2 gangs, all.
         for number in 0..1000_u32 {
             let name = ["eve", "fay", "gus"][number as usize % 3];
@@ -397,10 +446,10 @@ mod tests {
     fn files_that_cannot_be_are_refused() {
         let read =
             |text: &str| serde_json::from_str::<RunTimes<String>>(text).map_err(|error| error.to_string());
-        read(r#"{"users":[],"gangs":[[1,[0.5]]],"all":[0.5]}"#).unwrap();
-        let twice = read(r#"{"users":[],"gangs":[[1,[0.5]],[1,[0.5]]],"all":[0.5]}"#).unwrap_err();
+        read(r#"{"users":[],"gangs":[[1,[[0.5,1]]]],"all":[[0.5,1]]}"#).unwrap();
+        let twice = read(r#"{"users":[],"gangs":[[1,[[0.5,1]]],[1,[[0.5,1]]]],"all":[]}"#).unwrap_err();
         assert!(twice.contains("twice"), "{twice}");
-        let far = read(r#"{"users":[],"gangs":[],"all":[700.0]}"#).unwrap_err();
+        let far = read(r#"{"users":[],"gangs":[],"all":[[700.0,1]]}"#).unwrap_err();
         assert!(far.contains("700 is no logarithm"), "{far}");
     }
 }

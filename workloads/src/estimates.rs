@@ -2,6 +2,7 @@
 //!
 //! One estimate per job, fixed when the job arrives, so a policy cannot learn the truth by asking twice.
 
+use pleach_scheduler::history::believed_s;
 use pleach_scheduler::portable_math::exp;
 use pleach_scheduler::{Estimate, Provenance};
 use serde::{Deserialize, Serialize};
@@ -30,7 +31,8 @@ pub enum EstimateModel {
         /// Median of the error, above 0; 1 = right in the median.
         bias: f64,
     },
-    /// Learned from the jobs that have ended so far: the geometric mean of the last few that are most like the job.
+    /// Learned from the jobs that have ended so far: the run time up to which a quarter of the GPU time of the last few went that are
+    /// most like the job, and no less than a hundredth of its own `estimate_s` (the time limit), where it has one.
     History {
         /// Jobs that count, 1 to 10,000.
         num_last: usize,
@@ -92,7 +94,12 @@ impl EstimateModel {
                 let z = standard_normal(&mut seed.stream("estimate", position as u64));
                 (job.run_time_s * bias * exp(sigma * z), Provenance::Predicted)
             }
-            EstimateModel::History { default_s, .. } => (learned.unwrap_or(default_s), Provenance::Predicted),
+            EstimateModel::History { default_s, .. } => {
+                let learned_s = learned.unwrap_or(default_s);
+                let believed_s = |limit_s| believed_s(learned_s, limit_s);
+                let value = job.estimate_s.map_or(learned_s, believed_s);
+                (value, Provenance::Predicted)
+            }
         };
         // The scheduler takes estimates in (0, 1e10] s; the clamp also holds for extreme draws.
         let value = value.clamp(1e-6, 1e10);
@@ -129,6 +136,10 @@ mod tests {
         job.estimate_s = Some(360.0);
         assert_eq!(told(limit, &job).value, 360.0);
         assert_eq!(told(limit, &job).provenance, Provenance::UserLimit);
+        // The limit of 360 s bounds what ended jobs let expect from below.
+        let history = |learned| EstimateModel::HISTORY.estimate(&job, 0, Some(learned), Seed(1));
+        assert_eq!((history(0.2).value, history(40.0).value), (3.6, 40.0));
+        assert_eq!(history(0.2).provenance, Provenance::Predicted);
         let exact = EstimateModel::LogNormal {
             sigma: 0.0,
             bias: 2.0,

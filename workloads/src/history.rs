@@ -56,13 +56,13 @@ mod tests {
             by("ann", "a", 0.0, 1, 10.0),
             by("ann", "b", 5.0, 1, 1000.0), // a has not ended: the default
             by("ann", "c", 10.0, 1, 40.0),  // a has, at this very instant
-            by("ann", "d", 50.0, 1, 1.0),   // sqrt(10 x 40) = 20
-            by("ann", "e", 60.0, 2, 1.0),   // same user, another gang: a, c and d: cube root of 400
+            by("ann", "d", 50.0, 1, 1.0),   // a and c, a quarter of whose 50 GPU s is beyond a
+            by("ann", "e", 60.0, 2, 1.0),   // same user, another gang: a, c and d: a quarter of 51 GPU s
             by("bob", "f", 70.0, 2, 1.0),   // same gang, another user: e
-            by("bob", "g", 70.5, 4, 1.0),   // anyone: a, c, d, e
+            by("bob", "g", 70.5, 4, 1.0),   // anyone: a, c, d, e: a quarter of 53 GPU s is beyond a, d and e
         ];
         let found = predictions(&jobs, 10, 99.0);
-        let expected = [99.0, 99.0, 10.0, 20.0, 400_f64.cbrt(), 1.0, 400_f64.powf(0.25)];
+        let expected = [99.0, 99.0, 10.0, 40.0, 40.0, 1.0, 40.0];
         for (found, expected) in found.iter().zip(expected) {
             assert!((found - expected).abs() < 1e-9, "{found} {expected}");
         }
@@ -76,6 +76,12 @@ mod tests {
         jobs.push(by("ann", "x", 10.0, 1, 100.0));
         jobs.push(by("ann", "y", 200.0, 1, 1.0));
         assert!((predictions(&jobs, 1, 9.0)[6] - 100.0).abs() < 1e-9);
-        assert!((predictions(&jobs, 2, 9.0)[6] - 50_f64.sqrt()).abs() < 1e-9);
+        assert!((predictions(&jobs, 2, 9.0)[6] - 100.0).abs() < 1e-9);
+        jobs.truncate(5);
+        jobs.push(by("ann", "z", 10.0, 1, 1.0));
+        assert!(
+            (predictions(&jobs, 2, 9.0)[5] - 0.5).abs() < 1e-9,
+            "the rest is short"
+        );
     }
 }

@@ -39,12 +39,13 @@ impl<'a> Hosts<'a> {
     pub(super) fn new(snapshot: &'a Snapshot, offers: &[Offer<'a>]) -> Hosts<'a> {
         let names = offers.iter().map(|offer| offer.seen.name.as_str());
         let rows: BTreeMap<&str, NodeId> = names.zip((0..).map(NodeId)).collect();
-        let closed = |closed: &str| {
-            let names = expand(closed).unwrap_or_default();
-            names
+        // A list that cannot be read closes every node: who names it waits, and is told why.
+        let closed = |closed: &str| match expand(closed) {
+            Ok(names) => names
                 .iter()
                 .filter_map(|name| rows.get(name.as_str()).copied())
-                .collect()
+                .collect(),
+            Err(_) => rows.values().copied().collect(),
         };
         Hosts {
             is_known: snapshot.nodes.iter().any(|node| node.host.is_some()),
@@ -182,20 +183,22 @@ impl Left {
 /// nothing does.
 #[must_use]
 pub fn closed_to(job: &JobSeen, snapshot: &Snapshot, memory: Option<&Memory>) -> String {
-    let closed: Vec<(BTreeSet<String>, &str)> = job
+    let closed: Vec<(Option<BTreeSet<String>>, &str)> = job
         .terms
         .rules
         .iter()
         .filter_map(|rule| snapshot.site.rules.get(*rule as usize))
         .map(|rule| {
-            let names = expand(&rule.closed).unwrap_or_default();
-            (names.into_iter().collect(), rule.why.as_str())
+            let names = expand(&rule.closed).ok();
+            (names.map(|names| names.into_iter().collect()), rule.why.as_str())
         })
         .collect();
     let asks = Inputs::of(job);
     let mut reasons: BTreeMap<String, Vec<&str>> = BTreeMap::new();
     for node in &snapshot.nodes {
-        let of_rule = closed.iter().find(|(names, _)| names.contains(&node.name));
+        let closes =
+            |names: &Option<BTreeSet<String>>| names.as_ref().is_none_or(|names| names.contains(&node.name));
+        let of_rule = closed.iter().find(|(names, _)| closes(names));
         let refusal = memory
             .and_then(|memory| memory.refusals(job))
             .and_then(|refusals| refusals.of(&node.name, snapshot.taken_s));

@@ -1,13 +1,16 @@
 //! On which GPUs of the tables jobs run: as the batch system told, as was decided, else as it is known to choose.
+//!
+//! A node may be gone, or offer fewer GPUs than are held on it: one broke, a device plugin began anew. What a job holds on the
+//! others stays held, and a node that offers fewer than are held there is full.
 
 use std::collections::BTreeMap;
 
-use pleach_scheduler::cluster::{Placement, Slice};
+use pleach_scheduler::cluster::{NodeState, Placement, Slice};
 use pleach_scheduler::snapshot::RunRecord;
-use pleach_scheduler::{ExternalId, NodeId, Time};
+use pleach_scheduler::{Cluster, ExternalId, NodeId, Time};
 
 use super::hosts::Left;
-use super::offer::Offer;
+use super::offer::{Inputs, Offer};
 use crate::memory::Memory;
 use crate::snapshot::{JobSeen, Phase, Snapshot};
 
@@ -25,26 +28,22 @@ impl Free {
         open.fold(0, |mask, (row, _)| mask | 1 << row)
     }
 
-    /// So many whole GPUs: those that are the job's own, else the lowest. None: there are too few.
-    fn whole(&self, own: u64, num_gpus: u32) -> Option<u64> {
+    /// So many whole GPUs: those that are the job's own, else the lowest. Fewer where there are too few.
+    fn whole(&self, own: u64, num_gpus: u32) -> u64 {
         let free = self.with(1000);
-        if free.count_ones() < num_gpus {
-            return None;
-        }
         let mut rest = free;
-        for _ in 0..num_gpus {
+        for _ in 0..num_gpus.min(free.count_ones()) {
             rest &= rest - 1;
         }
-        let is_his = own & !free == 0 && own.count_ones() == num_gpus;
-        Some(if is_his { own } else { free & !rest })
+        let is_own = own & !free == 0 && own.count_ones() == num_gpus;
+        if is_own { own } else { free & !rest }
     }
 
-    /// A part of a GPU: the job's own, else the lowest that has room. None: no GPU has.
-    fn part(&self, own: u64, milli: u16) -> Option<u64> {
+    /// A part of a GPU: the job's own, else the lowest that has room. 0: no GPU has.
+    fn part(&self, own: u64, milli: u16) -> u64 {
         let open = self.with(milli);
-        let is_his = own & !open == 0 && own.count_ones() == 1;
-        let lowest = open & open.wrapping_neg();
-        (open != 0).then_some(if is_his { own } else { lowest })
+        let is_own = own & !open == 0 && own.count_ones() == 1;
+        if is_own { own } else { open & open.wrapping_neg() }
     }
 
     fn take(&mut self, gpus: u64, milli: u16) {
@@ -57,7 +56,7 @@ impl Free {
 }
 
 /// GPUs of the jobs that have some: those that were decided, else the lowest that are left, in the order in which they came to
-/// them. By row of the snapshot.
+/// them. By row of the snapshot. A job with fewer than it holds stands in `left_out`.
 pub(super) fn placements(
     snapshot: &Snapshot,
     (offers, left): (&[Offer<'_>], &mut Left),
@@ -70,56 +69,40 @@ pub(super) fn placements(
         .map(|(row, offer)| (offer.seen.name.as_str(), row))
         .collect();
     let mut free: Vec<Free> = offers.iter().map(Free::of).collect();
-    let since = |job: &JobSeen| match job.phase {
-        Phase::Released { since_s } => since_s,
-        _ => job.start_s.unwrap_or(snapshot.taken_s),
-    };
-    let placed = snapshot
-        .jobs
-        .iter()
-        .enumerate()
-        .filter(|(_, job)| job.is_placed());
-    let mut placed: Vec<_> = placed
-        .map(|(row, job)| (job.phase != Phase::Running, since(job), row, job))
-        .collect();
-    placed.sort_by_key(|(is_released, since_s, row, _)| (*is_released, *since_s, *row));
     let mut runs = BTreeMap::new();
-    for (number, (_, since_s, row, job)) in placed.into_iter().enumerate() {
+    for (number, (since_s, row, job)) in in_order(snapshot).into_iter().enumerate() {
         let mut placement = Placement::new();
         let past = memory.past(job.id);
-        let shares = shares(job);
-        for (name, num_gpus) in &shares {
+        let mut num_short = 0;
+        for (name, num_gpus) in shares(job) {
             let Some(node) = rows.get(name).copied() else {
-                break;
+                num_short += num_gpus;
+                continue;
             };
-            let own = past.gpus.get(*name).copied().unwrap_or(0);
+            let own = past.gpus.get(name).copied().unwrap_or(0);
             let gpus = match job.share {
-                None => free[node].whole(own, *num_gpus),
+                None => free[node].whole(own, num_gpus),
                 Some(share) => {
                     let told = share.gpu.and_then(|index| offers[node].row_of(index));
                     free[node].part(told.map_or(own, |row| 1 << row), share.gpu_milli)
                 }
             };
-            let Some(gpus) = gpus else { break };
+            free[node].take(gpus, job.gpu_milli());
+            num_short += num_gpus.saturating_sub(gpus.count_ones());
+            // A slice of no GPUs names the node all the same.
             placement.push(Slice {
                 node: NodeId(node as u32),
                 gpus,
             });
         }
-        if placement.len() != shares.len() || placement.is_empty() {
-            left_out.insert(
-                job.id,
-                format!(
-                    "its nodes ({}) are not there or have no GPUs for it",
-                    job.nodes.join(",")
-                ),
-            );
-            continue;
+        let (mut cpu_milli_per_gpu, mut memory_mib_per_gpu) = (0, 0);
+        if num_short > 0 || placement.is_empty() {
+            let nodes = job.nodes.join(",");
+            let why = format!("its nodes ({nodes}) have {num_short} GPUs less than it holds");
+            left_out.insert(job.id, why);
+        } else {
+            (cpu_milli_per_gpu, memory_mib_per_gpu) = left.take(job, &placement);
         }
-        for slice in &placement {
-            free[slice.node.index()].take(slice.gpus, job.gpu_milli());
-        }
-        let (cpu_milli_per_gpu, memory_mib_per_gpu) = left.take(job, &placement);
         let start = Time(
             since_s
                 .clamp(0, snapshot.taken_s.max(0))
@@ -142,6 +125,37 @@ pub(super) fn placements(
         );
     }
     runs
+}
+
+/// Placed jobs in the order in which they came to their GPUs, those that run first: since when, row of the snapshot, job.
+fn in_order(snapshot: &Snapshot) -> Vec<(i64, usize, &JobSeen)> {
+    let since = |job: &JobSeen| match job.phase {
+        Phase::Released { since_s } => since_s,
+        _ => job.start_s.unwrap_or(snapshot.taken_s),
+    };
+    let jobs = snapshot.jobs.iter().enumerate();
+    let placed = jobs.filter(|(_, job)| job.is_placed());
+    let mut placed: Vec<_> = placed.map(|(row, job)| (since(job), row, job)).collect();
+    placed.sort_by_key(|(since_s, row, job)| (job.phase != Phase::Running, *since_s, *row));
+    placed
+}
+
+/// Keeps from all others what a placed job holds that is not in the tables: its GPUs, CPUs and host memory on each of its nodes.
+/// Where GPUs are given in shares the node takes no more jobs, for its other residents may be on the same GPU.
+pub(super) fn hold(cluster: &mut Cluster, offers: &[Offer<'_>], job: &JobSeen, run: &RunRecord) {
+    for slice in &run.placement {
+        let row = slice.node.index();
+        let parts = job.nodes.iter().filter(|name| **name == offers[row].seen.name);
+        let (parts, inputs) = (parts.count() as u32, Inputs::of(job));
+        let cpu_milli = inputs.num_cpus.saturating_mul(1000).saturating_mul(parts);
+        cluster.set_aside(slice.node, cpu_milli, inputs.memory_mib.saturating_mul(parts));
+        let gpus = slice.gpus & cluster.nodes()[row].free;
+        if offers[row].seen.shared.is_some() {
+            cluster.set_node_state(slice.node, NodeState::Draining, &mut Vec::new());
+        } else if gpus != 0 {
+            cluster.keep(&[Slice { gpus, ..*slice }]);
+        }
+    }
 }
 
 /// The nodes of a placed job in their order, and its GPUs on each.

@@ -68,8 +68,7 @@ pub fn read(text: &str) -> Result<Vec<EndedJob>, Error> {
             num_gpus,
             start_s,
             end_s,
-            nodes: expand(nodes)
-                .ok_or_else(|| Error::garbage(SACCT, row + 1, line, "names nodes that cannot be"))?,
+            nodes: expand(nodes).map_err(|error| Error::garbage(SACCT, row + 1, line, error.to_string()))?,
         });
     }
     Ok(jobs)

@@ -94,9 +94,9 @@ pub(super) fn steps<'a, 'b>(
                 )
             }
             _ if !stands.may_begin => (None, "and may not begin yet".to_owned()),
-            Standing::Held | Standing::Refused => match off {
-                Some(off) => {
-                    let own_nodes = expand(own).unwrap_or_default();
+            // Where what its user shuns cannot be read, no other nodes are written in its place.
+            Standing::Held | Standing::Refused => match off.zip(expand(own).ok()) {
+                Some((off, own_nodes)) => {
                     let off = off
                         .iter()
                         .chain(&own_nodes)
@@ -139,7 +139,10 @@ fn waits(job: &JobSeen, left: &[u64]) -> bool {
 
 /// Whether nodes, as a list, are all of those that a job is to be kept off.
 fn covers(shunned: &str, off: &Option<BTreeSet<String>>) -> bool {
-    let shunned: BTreeSet<String> = expand(shunned).unwrap_or_default().into_iter().collect();
+    let Ok(shunned) = expand(if is_null(shunned) { "" } else { shunned }) else {
+        return false;
+    };
+    let shunned: BTreeSet<String> = shunned.into_iter().collect();
     off.as_ref().is_some_and(|off| off.is_subset(&shunned))
 }
 

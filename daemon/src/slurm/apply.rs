@@ -75,11 +75,16 @@ impl Hands for Scontrol<'_> {
             return Vec::new();
         };
         let mut writes = self.writes.lock().unwrap_or_else(PoisonError::into_inner);
-        let Writes { feed, pins, rivals } = &mut *writes;
-        let queue = &self.seen.queue;
-        let mut notes = ranking::tell((feed, self.commands), rivals, queue, order, telling);
+        let Writes {
+            feed,
+            pins,
+            rivals,
+            outside,
+        } = &mut *writes;
+        let waiting = &self.seen.waiting;
+        let mut notes = ranking::tell((feed, self.commands), (rivals, outside), waiting, order, telling);
         if telling.places {
-            let seen = (queue.as_slice(), self.seen.snapshot.jobs.as_slice());
+            let seen = (waiting.queue.as_slice(), self.seen.snapshot.jobs.as_slice());
             notes.extend(pins.tell((feed, self.commands), seen, now));
         }
         notes

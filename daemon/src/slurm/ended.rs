@@ -53,8 +53,7 @@ pub fn read(text: &str) -> Result<BTreeMap<ExternalId, End>, Error> {
             start_s: start_s.filter(|_| has_run),
             end_s,
             is_cut: CUT.contains(&state),
-            nodes: nodes
-                .ok_or_else(|| Error::garbage(SQUEUE, row + 1, line, "names nodes that cannot be"))?,
+            nodes: nodes.map_err(|error| Error::garbage(SQUEUE, row + 1, line, error.to_string()))?,
         };
         ends.insert(id, end);
     }

@@ -16,16 +16,16 @@ use pleach_scheduler::ExternalId;
 use super::apart::Step;
 use super::feed::{Feed, Line, about, is_gone, refused};
 use super::parts::{self, whole_of};
-use super::reason::reasons;
+use super::reason::{is_overdue, is_unlooked, reasons, why_late};
 use super::rivals::Rivals;
 use super::seen::Seen;
 use crate::error::Error;
 use crate::record::Planned;
 use crate::slurm::command::Commands;
 use crate::slurm::job::is_to_give_back;
-use crate::slurm::mark::{Mark, PAUSE_S_MAX};
+use crate::slurm::mark::Mark;
 use crate::snapshot::{JobSeen, Phase};
-use crate::system::{Kept, Late, NotSent};
+use crate::system::{Kept, NotSent};
 
 /// Jobs of one list. *Ours*: a tenth of a second, and well within the limit of a command on a machine that is forty times as slow.
 const LIST: usize = 50;
@@ -44,22 +44,6 @@ const TASKS_BACK_MAX: usize = 8;
 
 /// Other jobs that are taken back in one round.
 const BACK_MAX: usize = 50;
-
-/// Beginnings of Slurm's reasons that are those of the node to which a job was let go: another one may take it. All others (limits
-/// of accounts, QOS and partitions, licences) are the same everywhere.
-///
-/// # Source
-/// Seen on Slurm 22.05 for jobs with a node by name: CPUs, memory or GPUs taken, a reservation to come, `--exclusive` on a used
-/// node, a node drained or down.
-const REASONS_OF_NODES: [&str; 7] = [
-    "None",
-    "Resources",
-    "Priority",
-    "ReqNodeNotAvail",
-    "Nodes required",
-    "Nodes_required",
-    "NodeDown",
-];
 
 /// What writes, with what was seen.
 pub(super) struct Holding<'a> {
@@ -244,6 +228,16 @@ impl Holding<'_> {
         let names: Vec<String> = ids.iter().map(ToString::to_string).collect();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         for (job, name) in late.iter().zip(&names) {
+            let reason = reasons.get(&job.id).map_or("", String::as_str);
+            if is_unlooked(job, reason, (snapshot.taken_s, self.release_limit_s)) {
+                continue;
+            }
+            if reason.starts_with("BeginTime") {
+                // It began, was requeued, and waits for Slurm: nothing refused it, and its start ended the tries before.
+                let wish = self.seen.named.wish(job.id);
+                lines.extend(Line::taken_back(name, Mark::HELD, wish, None));
+                continue;
+            }
             let tries = job.num_tries.saturating_add(1);
             let told = why_late(job, reasons.get(&job.id), tries, self.release_limit_s);
             let until_s = snapshot.taken_s + told.pause_s;
@@ -464,28 +458,4 @@ pub fn hand_back(commands: &Commands) -> Result<(u64, Vec<String>), Error> {
     }
     let num = (of_users.len() + jobs.len()).saturating_sub(refused.len());
     Ok((num as u64, refused))
-}
-
-/// A node that refused is remembered, so its job may go to another one at once. Who would be refused everywhere pauses.
-///
-/// Of several nodes Slurm does not say which one it was: the first is taken for it, and if it was not, the next try with the others
-/// shows that.
-fn why_late(job: &JobSeen, reason: Option<&String>, tries: u32, release_limit_s: i64) -> Late {
-    let is_of_node =
-        reason.is_none_or(|reason| REASONS_OF_NODES.iter().any(|words| reason.starts_with(words)));
-    let node = job.nodes.first().filter(|_| is_of_node);
-    Late {
-        job: job.id,
-        node: node.cloned(),
-        reason: reason.map_or("Slurm gives no reason", String::as_str).to_owned(),
-        pause_s: match node {
-            Some(_) => 0,
-            None => (release_limit_s << tries.min(10)).min(PAUSE_S_MAX),
-        },
-    }
-}
-
-/// Time since a release; one that lies in the future comes from a clock that was set back, and is over.
-fn is_overdue(since_s: i64, now_s: i64, limit_s: i64) -> bool {
-    now_s - since_s > limit_s || since_s > now_s + limit_s
 }

@@ -86,7 +86,7 @@ pub(super) fn job<'a>(
     let by_unit = [all[3], all[4], all[5], all[6]];
     let (num_nodes, num_cpus, nodes, required_text, mark) = (all[7], all[8], all[9], all[10], all[11]);
     let (reason, limit, submit, start, restarts) = (all[12], all[13], all[14], all[15], all[16]);
-    let (over, contiguous, feature, dependency) = (all[17], all[18], all[19], all[20]);
+    let (over, contiguous, feature, has_dependency) = (all[17], all[18], all[19], !is_null(all[20].trim()));
     let (reservation, licenses, of, user, account) = (all[21], all[22], all[23], all[24], all[25]);
     let bad = |text: &str| Error::garbage(SQUEUE, row, line, text);
     if id.contains('+') || by_unit.iter().all(|text| is_null(text)) {
@@ -99,7 +99,7 @@ pub(super) fn job<'a>(
     let submit_s = time("submit time", submit)?.ok_or_else(|| bad("has no submit time"))?;
     let start_s = time("start time", start)?;
     let limit_s = time_limit(limit).map_err(|()| bad("has no time limit that Slurm prints"))?;
-    let placed = |text| expand(&named(text)).ok_or_else(|| bad("names nodes that cannot be"));
+    let placed = |text| expand(&named(text)).map_err(|error| bad(&error.to_string()));
     let (runs_on, required) = (placed(nodes)?, placed(look.wished(id, required_text))?);
     let wish = placed(look.wish(mark_text, required_text))?;
     let [tres, qos, cpus_per_gpu, eligible] = more;
@@ -122,7 +122,7 @@ pub(super) fn job<'a>(
                 mark,
                 mark_text,
                 reason,
-                dependency,
+                has_dependency,
                 begin_s: look.begin_s(eligible, submit_s, restarts),
             };
             pending.stands(look, strange, unsaid)
@@ -338,7 +338,7 @@ struct Pending<'a> {
     mark: Mark,
     mark_text: &'a str,
     reason: &'a str,
-    dependency: &'a str,
+    has_dependency: bool,
     /// The time to come before which it may not begin.
     begin_s: Option<i64>,
 }
@@ -355,7 +355,7 @@ impl Pending<'_> {
             is_held,
             mark_text,
             reason,
-            dependency,
+            has_dependency,
             begin_s,
             ..
         } = self;
@@ -369,14 +369,14 @@ impl Pending<'_> {
         let standing = standing(is_held, (mark, mark_text), reason).filter(|_| look.has_rules);
         let stands = standing.map(|standing| Stands {
             standing,
-            may_begin: begin_s.is_none() && is_null(dependency),
+            may_begin: begin_s.is_none() && !has_dependency,
             is_marked: mark != Mark::None,
         });
         let is_users = is_held && stands.is_none() && mark != Mark::Apart;
         let phase = match unsaid.filter(|_| !is_users) {
             Some(reason) => Phase::Foreign { reason },
             None => not_before(
-                pending(is_held, mark, strange, reason, dependency),
+                pending(is_held, mark, strange, reason, has_dependency),
                 begin_s,
                 reason,
             ),
@@ -386,7 +386,7 @@ impl Pending<'_> {
 }
 
 /// Where a pending job stands.
-fn pending(is_held: bool, mark: Mark, strange: Option<String>, reason: &str, dependency: &str) -> Phase {
+fn pending(is_held: bool, mark: Mark, strange: Option<String>, reason: &str, has_dependency: bool) -> Phase {
     match (is_held, mark, strange) {
         // Held for the daemon, which cannot decide about it: it is given back.
         (true, Mark::Held { .. } | Mark::Decided { .. } | Mark::Apart, Some(reason)) => Phase::Foreign {
@@ -402,8 +402,8 @@ fn pending(is_held: bool, mark: Mark, strange: Option<String>, reason: &str, dep
         },
         // Its user has changed it: it is held anew, with the nodes that are his to shun.
         (_, Mark::Apart, None) => Phase::Loose,
-        (true, _, None) if !is_null(dependency) => Phase::Blocked {
-            reason: format!("waits for {}", dependency.chars().take(100).collect::<String>()),
+        (true, _, None) if has_dependency => Phase::Blocked {
+            reason: "waits for another job (its dependency)".into(),
         },
         (true, _, None) => Phase::Waiting,
         (false, Mark::Decided { since_s, .. }, None) => Phase::Released { since_s },

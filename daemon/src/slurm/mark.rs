@@ -133,11 +133,19 @@ pub fn is_last(mark: &str) -> bool {
     words(mark).any(|word| word == "last")
 }
 
-/// Whether a job that is held with a mark is held by its user, by Slurm's reason. Slurm says so too of who was held by the script as he
-/// came, whose mark says nothing more; whatever the daemon marks it holds as an operator.
+/// Whether a job that is held with a mark is held by its user, by Slurm's reason. Slurm says so too of a job that the script held as it
+/// came, whose mark is none that the daemon writes; whatever the daemon marks it holds as an operator.
 #[must_use]
 pub fn is_held_by_user(mark: &str, reason: &str) -> bool {
-    reason.starts_with("JobHeldUser") && words(mark).count() > 1
+    let has = |key: &str| words(mark).any(|word| word.starts_with(key));
+    let is_written = match Mark::read(mark) {
+        Mark::None => words(mark).count() > 1,
+        Mark::Off => false,
+        Mark::Held { .. } => has("tries=") && has("until=") || has("at="),
+        Mark::Decided { .. } => true,
+        Mark::Apart => has("exc=") || is_last(mark),
+    };
+    reason.starts_with("JobHeldUser") && is_written
 }
 
 /// Whether nodes that the daemon named stand there although the job is not let go: it was stopped while it ran.
@@ -175,6 +183,18 @@ mod tests {
     fn who_was_held_as_he_came_is_not_held_by_his_user() {
         assert!(!is_held_by_user("pleach:held", "JobHeldUser"));
         assert!(is_held_by_user("pleach:decided;at=5;tries=0", "JobHeldUser"));
+        assert!(is_held_by_user("pleach:held;tries=1;until=9;req=", "JobHeldUser"));
+        for edited in [
+            "pleach:held by ops",
+            "pleach:held tries=0",
+            "pleach:held;see ticket 7",
+            "pleach:apart please",
+        ] {
+            assert!(
+                !is_held_by_user(edited, "JobHeldUser"),
+                "{edited}: an operator's words are no daemon's"
+            );
+        }
         assert!(!is_held_by_user("pleach:held;tries=0;until=0", "JobHeldAdmin"));
     }
 

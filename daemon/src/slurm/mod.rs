@@ -12,6 +12,7 @@ pub mod lua;
 pub mod mark;
 mod node;
 pub mod observe;
+mod outside;
 pub(crate) mod parts;
 mod pins;
 pub mod queue;
@@ -46,6 +47,7 @@ use crate::system::{BatchSystem, Words};
 use self::apply::Scontrol;
 use self::command::Commands;
 use self::feed::Feed;
+use self::outside::Outsiders;
 use self::pins::Pins;
 use self::ranking::{Telling, Writes};
 use self::rivals::Rivals;
@@ -111,6 +113,7 @@ impl Slurm {
                 feed: Feed::default(),
                 pins: Pins::of(&settings.state_dir),
                 rivals: Rivals::default(),
+                outside: Outsiders::default(),
             }),
         })
     }
@@ -207,7 +210,7 @@ impl BatchSystem for Slurm {
         }
         let writes = self.writes.get_mut().unwrap_or_else(PoisonError::into_inner);
         let mut seen = observe::observe_queue(&self.commands, &self.partition, writes.pins.names(), now_s)?;
-        seen.rival = writes.rivals.by_factors(&seen.queue, now_s);
+        seen.rival = writes.rivals.by_factors(&seen.waiting.queue, now_s);
         Ok(seen)
     }
 

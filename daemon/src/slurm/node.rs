@@ -21,7 +21,7 @@ pub(super) const SINFO: &str = "sinfo";
 pub(super) fn node(row: usize, line: &str) -> Result<Option<(NodeSeen, u32)>, Error> {
     let [name, state, gres, used, cpus, _] = fields::<NUM_NODE_FIELDS>(SINFO, row, line)?;
     let bad = |text: &str| Error::garbage(SINFO, row, line, text);
-    if expand(name).is_none_or(|names| names != [name]) {
+    if expand(name).map_or(true, |names| names != [name]) {
         return Err(bad("begins with no node"));
     }
     let mut gpus = devices(gres).into_iter().filter(|device| device.kind == "gpu");

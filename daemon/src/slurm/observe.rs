@@ -1,7 +1,8 @@
 //! Observes Slurm by its own commands, `squeue -O` and `sinfo -O`, whose fields are separated by `|` and not padded.
 //!
 //! The queue is read before the nodes: a job that ends or starts between the two makes a node look fuller, never emptier. A
-//! text that is not what the command prints is refused as a whole, with its line. Proved on Slurm 22.05.
+//! text that is not what the command prints is refused with its line; a job whose line cannot be read is left alone and told, and
+//! what it holds counts as others'. Proved on Slurm 22.05.
 //!
 //! A job that cannot be carried over into tables without loss (reservations, GPUs by task or socket, shares of GPUs where no nodes
 //! are set apart for them; features, licences and nodes by name where rules of the site are not read) is left to Slurm's own scheduler, and the GPUs that it takes
@@ -15,7 +16,8 @@ use super::apart::{Steps, steps};
 use super::job::{HELD, Look, job, more_fields, rule_fields};
 use super::node::{NODE_FIELDS, Nodes, rule_node_fields};
 use super::parts;
-use super::queue;
+use super::queue::{self, Waiting};
+use super::records;
 use super::rules::{self, Asks, RuleTexts};
 use super::scope::{Reach, SHOW_PARTITIONS, Scope, beside, check_spare};
 use super::seen::{Named, Seen};
@@ -23,7 +25,7 @@ use super::shares;
 use super::site::check_partition;
 use super::table::{JOB_FIELDS, SQUEUE, job_lines};
 use crate::error::Error;
-use crate::slurm::command::Commands;
+use crate::slurm::command::{Commands, Records};
 use crate::snapshot::{JobSeen, NodeSeen, Phase, Site, Snapshot, VERSION};
 
 /// Slurm as it is now, for the jobs and nodes of one partition.
@@ -40,26 +42,31 @@ pub fn observe(
     let told = RulesTold::ask(commands, scope);
     let text = nodes(commands, scope.partition, &rule_node_fields())?;
     let details = match share_nodes {
-        [] => String::new(),
-        _ => commands.run("scontrol", &["-o", "-d", "show", "job"])?,
+        [] => Records::default(),
+        _ => commands.records("scontrol", &["-o", "-d", "show", "job"], "\n")?,
     };
     let shares = SharesText {
         nodes: share_nodes,
-        details: &details,
+        details: &details.text,
     };
-    let read = read_rules(&jobs, &text, scope, &shares, &told.texts(), now_s)?;
+    let read = read_rules(&jobs.text, &text, scope, &shares, &told.texts(), now_s)?;
     let bare: Vec<&str> = jobs
+        .text
         .lines()
         .filter_map(|line| Some(more_fields(1, line).ok()?.1))
         .collect();
     Ok(Seen {
         snapshot: read.snapshot,
         parts: parts::held(&bare.join("\n")),
-        queue: Vec::new(),
+        waiting: Waiting::default(),
         named: read.named,
         apart: read.apart,
         rival: None,
-        notes: told.notes,
+        notes: [jobs.notes(SQUEUE), read.note, details.notes("scontrol")]
+            .into_iter()
+            .flatten()
+            .chain(told.notes)
+            .collect(),
     })
 }
 
@@ -74,17 +81,19 @@ pub fn observe_queue(
     pinned: &BTreeSet<String>,
     now_s: i64,
 ) -> Result<Seen, Error> {
-    let queue = queue::observe(commands, partition)?;
+    let mut waiting = queue::observe(commands, partition)?;
     let jobs = job_lines(commands, &[], JOB_FIELDS)?;
     let text = nodes(commands, partition, NODE_FIELDS)?;
+    let read = read_pinned(&jobs.text, &text, partition, pinned, now_s)?;
+    let notes = std::mem::take(&mut waiting.notes).into_iter();
     Ok(Seen {
-        snapshot: read_queue(&jobs, &text, partition, pinned, now_s)?,
-        parts: parts::left_over(&jobs),
-        queue,
+        snapshot: read.snapshot,
+        parts: parts::left_over(&jobs.text),
+        waiting,
         named: Named::default(),
         apart: Steps::default(),
         rival: None,
-        notes: Vec::new(),
+        notes: notes.chain(jobs.notes(SQUEUE)).chain(read.note).collect(),
     })
 }
 
@@ -134,6 +143,7 @@ impl RulesTold {
         };
         let reservations = run("scontrol", &["-o", "show", "reservation"]);
         let limits = run("scontrol", &["-o", "show", "assoc_mgr", "flags=assoc,qos"]);
+        told.notes.extend(rules::unread(&partitions, &reservations));
         told.texts = [wishes, partitions, gpu_nodes, reservations, licences, limits];
         told
     }
@@ -208,6 +218,8 @@ pub struct Read {
     pub named: Named,
     /// What is done about jobs that the tables cannot say.
     pub apart: Steps,
+    /// What is to be said of lines that could not be read.
+    pub note: Option<String>,
 }
 
 /// As [`read_with`], with rules of the site.
@@ -247,6 +259,16 @@ pub fn read_queue(
     pinned: &BTreeSet<String>,
     now_s: i64,
 ) -> Result<Snapshot, Error> {
+    Ok(read_pinned(jobs, nodes, partition, pinned, now_s)?.snapshot)
+}
+
+fn read_pinned(
+    jobs: &str,
+    nodes: &str,
+    partition: &str,
+    pinned: &BTreeSet<String>,
+    now_s: i64,
+) -> Result<Read, Error> {
     let reach = Reach::only(partition);
     let look = Look {
         reach: &reach,
@@ -256,7 +278,7 @@ pub fn read_queue(
         now_s,
     };
     let nodes = Nodes::read(nodes, false)?;
-    Ok(read_look(jobs, nodes, look, (&SharesText::default(), None))?.snapshot)
+    read_look(jobs, nodes, look, (&SharesText::default(), None))
 }
 
 fn read_look(
@@ -267,14 +289,14 @@ fn read_look(
 ) -> Result<Read, Error> {
     let mut seen = Vec::new();
     let mut asks: BTreeMap<ExternalId, Asks<'_>> = BTreeMap::new();
-    for (row, line) in jobs.lines().enumerate() {
-        if let Some((job, ask)) = job(row + 1, line, look)? {
-            if asks.insert(job.id, ask).is_some() {
-                let words = "names a job for the second time";
-                return Err(Error::garbage(SQUEUE, row + 1, line, words));
-            }
-            seen.push(job);
+    let (found, note) = records::each(jobs, |row, line| Ok((row, line, job(row, line, look)?)))?;
+    for (row, line, found) in found {
+        let Some((job, ask)) = found else { continue };
+        if asks.insert(job.id, ask).is_some() {
+            let words = "names a job for the second time";
+            return Err(Error::garbage(SQUEUE, row, line, words));
         }
+        seen.push(job);
     }
     seen.sort_by_key(JobSeen::arrival);
     nodes.tables.retain(|node| !look.reach.spare.contains(&node.name));
@@ -322,6 +344,7 @@ fn read_look(
         snapshot,
         named,
         apart,
+        note,
     })
 }
 

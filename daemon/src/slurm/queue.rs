@@ -1,13 +1,15 @@
-//! The queue of a partition as Slurm orders it: every job that waits, of whatever kind, with the factor that it has.
+//! What waits in a partition as Slurm orders it, of whatever kind, with the factor that it has.
 //!
-//! Two commands tell it: `squeue` who waits and why, `sprio` the factors. Who is held, and who may not start yet (a begin time), is
-//! not in it: no factor does anything for it.
+//! Two commands tell it: `squeue` the jobs that wait and why, `sprio` the factors of those that Slurm may start. A job that is held,
+//! waits for another one or for a time is not in the queue, and keeps the factor that it had: it lies outside, and has to lose that
+//! factor before its user has changed it and it may start.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use pleach_scheduler::ExternalId;
 
 use super::parts::{is_name, whole};
+use super::records;
 use super::table::{fields, number};
 use crate::error::Error;
 use crate::slurm::command::Commands;
@@ -33,62 +35,121 @@ pub struct Place {
     pub reason: String,
 }
 
-/// The queue by arrival.
+/// A job that waits and has no place in the queue.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outside {
+    /// Its name as `scontrol` takes it.
+    pub name: String,
+    /// Its present `SiteFactor`; none: Slurm does not tell it.
+    pub factor: Option<i64>,
+}
+
+/// What waits in a partition.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Waiting {
+    /// What Slurm may start, by arrival.
+    pub queue: Vec<Place>,
+    /// What it may not start yet: held, or behind another job or a time; and tasks that stand in the line of their array though they
+    /// are jobs of their own by now, with limits that the line does not show.
+    pub outside: Vec<Outside>,
+    /// Factors other than 0 of jobs that wait in other partitions, by name.
+    pub elsewhere: BTreeMap<String, i64>,
+    /// What could not be read.
+    pub notes: Vec<String>,
+}
+
+/// What waits in a partition.
 ///
 /// # Errors
 /// A command that fails or takes too long, or output that it cannot have printed.
-pub fn observe(commands: &Commands, partition: &str) -> Result<Vec<Place>, Error> {
-    let jobs = commands.run(
-        SQUEUE,
-        &["-h", "-a", "-t", "PENDING", "-p", partition, "-O", FIELDS],
-    )?;
-    let factors = match jobs.trim().is_empty() {
-        true => String::new(),
-        false => commands.run(SPRIO, &["-h", "-o", "%i|%S|"])?,
-    };
-    read(&jobs, &factors)
+pub fn observe(commands: &Commands, partition: &str) -> Result<Waiting, Error> {
+    let args = ["-h", "-a", "-t", "PENDING", "-p", partition, "-O"];
+    let jobs = records::ask(commands, SQUEUE, &args, FIELDS)?;
+    let factors = commands.run(SPRIO, &["-h", "-o", "%i|%S|%r|"])?;
+    let mut waiting = read(&jobs.text, &factors, partition)?;
+    waiting.notes.extend(jobs.notes(SQUEUE));
+    Ok(waiting)
 }
 
-/// The queue that two texts tell of.
+/// What two texts tell of a partition.
 ///
 /// # Errors
-/// A line that the command cannot have printed.
-pub fn read(jobs: &str, factors: &str) -> Result<Vec<Place>, Error> {
-    let factors = read_factors(factors)?;
+/// A text that the command cannot have printed.
+pub fn read(jobs: &str, factors: &str, partition: &str) -> Result<Waiting, Error> {
+    let mut factors = read_factors(factors)?;
+    let (jobs, note) = records::each(jobs, line)?;
+    let mut waiting = Waiting {
+        notes: note.into_iter().collect(),
+        ..Waiting::default()
+    };
     let mut queue: BTreeMap<(i64, u64), Place> = BTreeMap::new();
-    for (row, line) in jobs.lines().enumerate() {
-        let row = row + 1;
-        let [id, name, priority, submit, reason] = fields::<5>(SQUEUE, row, line)?;
-        let id: u64 = number(SQUEUE, row, line, "job number", id)?;
-        let priority: u64 = number(SQUEUE, row, line, "priority", priority)?;
-        let submit_s: i64 = number(SQUEUE, row, line, "submit time", submit)?;
-        let (is_array, name) = (name.contains('['), whole(name));
-        if !is_name(name) {
-            return Err(Error::garbage(SQUEUE, row, line, "names no job"));
+    for (id, priority, submit_s, mut place) in jobs {
+        match factors.remove(&id) {
+            Some(Factor { factor, .. }) if priority > 0 => {
+                place.factor = factor;
+                queue.insert((submit_s, id), place);
+            }
+            known => waiting.outside.push(Outside {
+                name: place.name,
+                factor: known.map(|known| known.factor),
+            }),
         }
-        let Some(factor) = factors.get(&id).filter(|_| priority > 0) else {
-            continue;
-        };
-        let place = Place {
-            name: name.to_owned(),
-            job: name.parse().ok(),
-            is_array,
-            factor: *factor,
-            reason: reason.to_owned(),
-        };
-        queue.insert((submit_s, id), place);
     }
-    Ok(queue.into_values().collect())
+    waiting.queue = queue.into_values().collect();
+    for (id, Factor { factor, partitions }) in factors.into_iter().filter(|(_, of)| of.factor != 0) {
+        let name = id.to_string();
+        match partitions.contains(partition) {
+            true => waiting.outside.push(Outside {
+                name,
+                factor: Some(factor),
+            }),
+            false => {
+                waiting.elsewhere.insert(name, factor);
+            }
+        }
+    }
+    Ok(waiting)
+}
+
+/// A job of a line: number, priority, when it came, and itself without its factor.
+fn line(row: usize, line: &str) -> Result<(u64, u64, i64, Place), Error> {
+    let [id, name, priority, submit, reason] = fields::<5>(SQUEUE, row, line)?;
+    let id = number(SQUEUE, row, line, "job number", id)?;
+    let priority = number(SQUEUE, row, line, "priority", priority)?;
+    let submit_s = number(SQUEUE, row, line, "submit time", submit)?;
+    let (is_array, name) = (name.contains('['), whole(name));
+    if !is_name(name) {
+        return Err(Error::garbage(SQUEUE, row, line, "names no job"));
+    }
+    let place = Place {
+        name: name.to_owned(),
+        job: name.parse().ok(),
+        is_array,
+        factor: 0,
+        reason: reason.to_owned(),
+    };
+    Ok((id, priority, submit_s, place))
+}
+
+/// A job's factor, and the partitions in which it waits.
+struct Factor<'a> {
+    factor: i64,
+    partitions: BTreeSet<&'a str>,
 }
 
 /// Factors by job number. A job of several partitions has a line for each, with one factor.
-fn read_factors(text: &str) -> Result<BTreeMap<u64, i64>, Error> {
-    let factor = |(row, line): (usize, &str)| {
-        let [id, factor] = fields::<2>(SPRIO, row + 1, line)?;
+fn read_factors(text: &str) -> Result<BTreeMap<u64, Factor<'_>>, Error> {
+    let mut factors: BTreeMap<u64, Factor<'_>> = BTreeMap::new();
+    for (row, line) in text.lines().enumerate() {
+        let [id, factor, partition] = fields::<3>(SPRIO, row + 1, line)?;
         let id = number(SPRIO, row + 1, line, "job number", id.trim())?;
-        Ok((id, number(SPRIO, row + 1, line, "factor", factor.trim())?))
-    };
-    text.lines().enumerate().map(factor).collect()
+        let factor = number(SPRIO, row + 1, line, "factor", factor.trim())?;
+        let partitions = BTreeSet::new();
+        let of = factors.entry(id).or_insert(Factor { factor, partitions });
+        of.factor = factor;
+        of.partitions.insert(partition.trim());
+    }
+    Ok(factors)
 }
 
 #[cfg(test)]
@@ -96,11 +157,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_that_wait_are_in_the_queue_by_arrival_and_those_that_are_held_are_not() {
+    fn all_that_wait_are_in_the_queue_by_arrival_and_those_that_slurm_may_not_start_lie_outside() {
         let jobs = "6|6|1|1795000003|Priority|\n5|5_[0-9%2]|1|1795000002|Priority|\n4|4_[1-9]|500|1795000001|Resources|\n\
                     8|7+1|1|1795000004|Resources|\n3|3|0|1795000000|JobHeldUser|\n12|4_0|1|1795000001|Resources|\n\
                     13|13|1|1795000005|BeginTime|\n";
-        let queue = read(jobs, "6|0|\n4|500|\n5|-7|\n8|700|\n8|700|\n12|3|\n3|9|\n").unwrap();
+        let factors = "6|0|main|\n4|500|main|\n5|-7|main|\n8|700|low|\n8|700|main|\n12|3|main|\n3|9|main|\n\
+                       14|0|main|\n15|8|main|\n16|6|low|\n17|0|low|\n";
+        let waiting = read(jobs, factors, "main").unwrap();
+        let outside = |name: &str, factor| Outside {
+            name: name.into(),
+            factor,
+        };
+        // Held, behind a time, and a task that stands in its array's line with a limit of its own.
+        assert_eq!(
+            waiting.outside,
+            [outside("3", Some(9)), outside("13", None), outside("15", Some(8))]
+        );
+        assert_eq!(waiting.elsewhere, BTreeMap::from([("16".to_owned(), 6)]));
+        let queue = waiting.queue;
         let names: Vec<(&str, i64)> = queue
             .iter()
             .map(|place| (place.name.as_str(), place.factor))
@@ -109,14 +183,25 @@ mod tests {
         assert_eq!(queue[0].job, Some(ExternalId::number(4)));
         assert_eq!((queue[1].job, queue[4].job), (Some(ExternalId::task(4, 0)), None));
         assert_eq!(queue[0].reason, "Resources");
-        assert!(read("", "").unwrap().is_empty());
+        assert_eq!(read("", "", "main").unwrap(), Waiting::default());
+        let one = read(
+            "6|6; shutdown|1|1795000003|Priority|\n7|7|1|1795000003|Priority|\n",
+            "7|0|main|\n",
+            "main",
+        )
+        .unwrap();
+        assert_eq!(
+            (one.queue.len(), one.notes.len()),
+            (1, 1),
+            "a line that names no job costs itself alone"
+        );
         for (jobs, factors) in [
             ("slurm_load_jobs error: Invalid", ""),
-            ("6|6; shutdown|1|1795000003|Priority|\n", "6|0|\n"),
+            ("6|6; shutdown|1|1795000003|Priority|\n", "6|0|main|\n"),
             ("6|6|1|1795000003|Priority|\n", "sprio: error\n"),
-            ("6|6|x|1795000003|Priority|\n", "6|0|\n"),
+            ("6|6|x|1795000003|Priority|\n", "6|0|main|\n"),
         ] {
-            assert!(read(jobs, factors).is_err(), "{jobs}");
+            assert!(read(jobs, factors, "main").is_err(), "{jobs}");
         }
     }
 }

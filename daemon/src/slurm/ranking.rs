@@ -10,8 +10,9 @@ use std::path::Path;
 use pleach_scheduler::ExternalId;
 
 use super::feed::{Feed, Line, about, refused};
+use super::outside::Outsiders;
 use super::pins::Pins;
-use super::queue::Place;
+use super::queue::{Place, Waiting};
 use super::rivals::Rivals;
 use crate::error::Error;
 use crate::factors;
@@ -30,37 +31,46 @@ pub struct Telling {
 }
 
 /// Writes the factors that are wrong, as many as a round may, and notes them in the order; what an operator should know of it.
+///
+/// Those outside the queue that lose theirs are written last: what was written of an array is so of all its tasks. Each of the two
+/// may have half of the round, and what the other one leaves.
 pub(super) fn tell(
     (feed, commands): (&mut Feed, &Commands),
-    rivals: &mut Rivals,
-    queue: &[Place],
+    (rivals, outsiders): (&mut Rivals, &mut Outsiders),
+    waiting: &Waiting,
     order: &mut Order,
     telling: Telling,
 ) -> Vec<String> {
+    let queue = &waiting.queue;
     let changed = changes(queue, order, telling.step);
-    let part = &changed[..changed.len().min(telling.updates_max)];
-    order.num_left = changed.len() - part.len();
-    let lines: Vec<Line> = part
+    let due = outsiders.due(waiting);
+    let most = telling.updates_max;
+    let num = changed.len().min(most - due.len().min(most / 2));
+    let part = changed[..num]
         .iter()
-        .filter_map(|(place, factor)| Line::factor(&queue[*place].name, *factor))
+        .map(|(place, factor)| (queue[*place].name.as_str(), *factor));
+    let none = due.iter().take(most - num).map(|name| (name.as_str(), 0));
+    let told: Vec<(&str, i64)> = part.clone().chain(none.clone()).collect();
+    let num_all = changed.len() + due.len();
+    order.num_left = num_all - told.len();
+    let lines: Vec<Line> = told
+        .iter()
+        .filter_map(|(name, factor)| Line::factor(name, *factor))
         .collect();
-    let told = || {
-        part.iter()
-            .map(|(place, factor)| (queue[*place].name.as_str(), *factor))
-    };
+    outsiders.ranked(part.clone());
     let said = match feed.carry_out(commands, &lines) {
         Ok(said) => said,
         Err(error) => {
-            rivals.factors(told(), false);
-            order.num_left = changed.len();
+            rivals.factors(part, false);
+            order.num_left = num_all;
             return vec![format!("the order was not told, or in part: {error}")];
         }
     };
     let stay: BTreeSet<&str> = said.iter().filter_map(|text| about(text)).collect();
-    rivals.factors(told().filter(|(name, _)| !stay.contains(name)), true);
-    let written = part
-        .iter()
-        .map(|(place, factor)| (queue[*place].name.clone(), *factor));
+    let is_told = |name: &str| !stay.contains(name);
+    rivals.factors(part.filter(|(name, _)| is_told(name)), true);
+    outsiders.cleared(none.map(|(name, _)| name).filter(|name| is_told(name)));
+    let written = told.iter().map(|(name, factor)| ((*name).to_owned(), *factor));
     order.written = written.collect();
     refused(&said).into_iter().collect()
 }
@@ -74,15 +84,20 @@ fn changes(queue: &[Place], order: &Order, step: i64) -> Vec<(usize, i64)> {
     changed.map(|(at, factor)| (wanted[at], factor)).collect()
 }
 
-/// Sets the factors of a queue back to a new job's, and lifts the nodes that a daemon has named, as the folder has them; how many, and
-/// what was refused.
+/// Sets the factors of all that wait back to a new job's, and lifts the nodes that a daemon has named, as the folder has them; how many,
+/// and what was refused.
 ///
 /// # Errors
 /// A `scontrol` that does not answer; a folder that cannot be written to.
-pub fn take_back(commands: &Commands, queue: &[Place], folder: &Path) -> Result<(u64, Vec<String>), Error> {
+pub fn take_back(commands: &Commands, waiting: &Waiting, folder: &Path) -> Result<(u64, Vec<String>), Error> {
     Pins::of(folder).lift(commands)?;
-    let others = queue.iter().filter(|place| place.factor != 0);
-    let lines: Vec<Line> = others.filter_map(|place| Line::factor(&place.name, 0)).collect();
+    let others = waiting.queue.iter().filter(|place| place.factor != 0);
+    let outside = waiting.outside.iter().filter(|job| job.factor != Some(0));
+    // Those outside come last: what is written of an array is so of all its tasks.
+    let names = others
+        .map(|place| &place.name)
+        .chain(outside.map(|job| &job.name));
+    let lines: Vec<Line> = names.filter_map(|name| Line::factor(name, 0)).collect();
     let (mut feed, mut refusals) = (Feed::default(), Vec::new());
     for part in lines.chunks(500) {
         refusals.extend(refused(&feed.carry_out(commands, part)?));
@@ -96,6 +111,7 @@ pub(crate) struct Writes {
     pub(crate) feed: Feed,
     pub(crate) pins: Pins,
     pub(crate) rivals: Rivals,
+    pub(crate) outside: Outsiders,
 }
 
 #[cfg(test)]
@@ -151,11 +167,16 @@ mod tests {
             updates_max: BUDGET,
             places: false,
         };
-        let mut queue: Vec<Place> = (0..NUM as u64).map(|job| place(job, 0)).collect();
+        let mut waiting = Waiting {
+            queue: (0..NUM as u64).map(|job| place(job, 0)).collect(),
+            ..Waiting::default()
+        };
+        let mut outsiders = Outsiders::default();
         // The newest first; of them a thousand are ranked.
         let (mut feed, mut rivals) = (Feed::default(), Rivals::default());
         let mut num_right = 0;
         for round in 0..15 {
+            let queue = &waiting.queue;
             let jobs: Vec<ExternalId> = (0..queue.len() as u64).rev().map(ExternalId::number).collect();
             let mut order = Order {
                 num_jobs: jobs.len(),
@@ -163,9 +184,11 @@ mod tests {
                 num_ranked: 1000,
                 ..Order::default()
             };
-            let notes = tell((&mut feed, &commands), &mut rivals, &queue, &mut order, telling);
+            let kept = (&mut rivals, &mut outsiders);
+            let notes = tell((&mut feed, &commands), kept, &waiting, &mut order, telling);
             assert!(notes.is_empty(), "{notes:?}");
             assert!(order.written.len() <= BUDGET);
+            let queue = &mut waiting.queue;
             let text = std::fs::read_to_string(&did).unwrap_or_default();
             let _ = std::fs::remove_file(&did);
             assert_eq!(text.lines().count(), order.written.len());
@@ -174,9 +197,9 @@ mod tests {
                 let job: usize = job.strip_prefix("jobid=").unwrap().parse().unwrap();
                 queue[job].factor = factor.strip_prefix("sitefactor=").unwrap().parse().unwrap();
             }
-            assert_eq!(rivals.by_factors(&queue, round), None);
+            assert_eq!(rivals.by_factors(queue, round), None);
             let wanted = (0..queue.len() as u64).rev();
-            let right = line(&queue)
+            let right = line(queue)
                 .into_iter()
                 .zip(wanted)
                 .take_while(|(is, wanted)| is == wanted)
@@ -193,7 +216,7 @@ mod tests {
             queue.extend((next..next + 10).map(|job| place(job, 0)));
         }
         assert_eq!(num_right, 1000);
-        let behind: Vec<u64> = line(&queue).split_off(1010);
+        let behind: Vec<u64> = line(&waiting.queue).split_off(1010);
         assert!(
             behind.is_sorted(),
             "the others start in the order in which they came"

@@ -1,87 +1,128 @@
-//! Lines of jobs that no user can break: a text of a user's may hold an end of line, and all that could stand behind it.
+//! Records of jobs that no user can break: a text of a user's may hold an end of line, and all that could stand behind it.
 //!
 //! Where accounts are not enforced, `sbatch --account` takes any text. So what is asked for ends in a word that nobody knows before
-//! the answer is there, and a line is what stands before that word.
+//! the answer is there, and a record is what stands before that word. Each is read by itself: one that cannot be read, or is longer
+//! than any has to be, is left out and told, and its job is left alone.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 
 use crate::error::Error;
-use crate::slurm::command::Commands;
+use crate::slurm::command::{Commands, Records};
 
 /// A word that nobody can guess, for one question.
 fn word() -> String {
     format!("end-{:016x}", RandomState::new().build_hasher().finish())
 }
 
-/// Runs a command whose last argument is a list of fields, each with `|` behind it: its lines, one for each record, in which control
+/// Runs a command whose last argument is a list of fields, each with a separator behind it: its records as lines, in which control
 /// characters are `?`.
 ///
 /// # Errors
-/// As [`Commands::run`], without the word.
-pub(super) fn ask(commands: &Commands, program: &str, args: &[&str], fields: &str) -> Result<String, Error> {
+/// As [`Commands::records`], without the word.
+pub(super) fn ask(commands: &Commands, program: &str, args: &[&str], fields: &str) -> Result<Records, Error> {
     let word = word();
     let asked = format!("{fields}{word}|");
-    let told = commands.run(program, &[args, &[&asked]].concat());
-    match told {
-        Ok(text) => Ok(unbroken(text, &format!("{word}|\n"))),
-        Err(Error::Command { command, reason }) => Err(Error::Command {
+    let told = commands.records(program, &[args, &[&asked]].concat(), &format!("{word}|\n"));
+    let told = told.and_then(
+        |records| match (records.text.is_empty(), records.rest.is_empty()) {
+            (false, false) => Err(Error::Command {
+                command: format!("{program} {} {asked}", args.join(" ")),
+                reason: "its output was cut".into(),
+            }),
+            // No records at all: who reads them refuses it.
+            (true, false) => Ok(Records {
+                text: records.rest,
+                ..Records::default()
+            }),
+            _ => Ok(records),
+        },
+    );
+    told.map_err(|error| match error {
+        Error::Command { command, reason } => Error::Command {
             command: command.replace(&asked, fields),
             reason: reason.replace(&asked, fields),
-        }),
-        Err(Error::Deadline { command, limit }) => Err(Error::Deadline {
+        },
+        Error::Deadline { command, limit } => Error::Deadline {
             command: command.replace(&asked, fields),
             limit,
-        }),
-        Err(other) => Err(other),
-    }
+        },
+        other => other,
+    })
 }
 
-/// The records that end so, as lines. What has no such end was cut, or was never a record, and is left as it is.
-fn unbroken(text: String, end: &str) -> String {
-    if !text.contains(end) {
-        return text;
-    }
-    let mut lines = String::with_capacity(text.len());
-    for part in text.split_inclusive(end) {
-        match part.strip_suffix(end) {
-            None => lines += part,
-            Some(record) => {
-                match record.bytes().any(|byte| byte.is_ascii_control()) {
-                    true => lines += &record.replace(|c: char| c.is_ascii_control(), "?"),
-                    false => lines += record,
-                }
-                lines.push('\n');
+/// Reads lines one by one, numbered from 1; what is to be said of those that cannot be read.
+///
+/// # Errors
+/// The first that cannot be read, where none can: what was printed is something else.
+pub(super) fn each<'a, T>(
+    text: &'a str,
+    mut read: impl FnMut(usize, &'a str) -> Result<T, Error>,
+) -> Result<(Vec<T>, Option<String>), Error> {
+    let (mut found, mut num_unread, mut first) = (Vec::new(), 0, None);
+    for (row, line) in text.lines().enumerate() {
+        match read(row + 1, line) {
+            Ok(one) => found.push(one),
+            Err(error) => {
+                num_unread += 1;
+                first.get_or_insert(error);
             }
         }
     }
-    lines
+    match first {
+        Some(error) if found.is_empty() => Err(error),
+        Some(error) => Ok((
+            found,
+            Some(format!(
+                "{num_unread} job(s) cannot be read and are left alone: {error}"
+            )),
+        )),
+        None => Ok((found, None)),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_record_ends_at_the_word_and_nowhere_before() {
-        let text = "7|main|a|end-1|\n8|main|x|\n9|PENDING|0|\r|end-1|\n10|ma";
-        assert_eq!(
-            unbroken(text.into(), "end-1|\n"),
-            "7|main|a|\n8|main|x|?9|PENDING|0|?|\n10|ma"
-        );
-        // Words of an error are no records.
-        let text = "slurm_load_jobs error\nagain\n";
-        assert_eq!(unbroken(text.into(), "end-1|\n"), text);
-        assert_ne!(word(), word());
-    }
-
-    #[test]
-    fn errors_name_what_was_asked_for_without_the_word() {
+    fn sh(script: &str) -> Result<Records, Error> {
         let commands = Commands {
             limit: std::time::Duration::from_secs(20),
             ..crate::Settings::default().commands()
         };
-        let args = ["-c", "echo \"bad $0\" >&2; exit 1"];
-        let error = ask(&commands, "sh", &args, "Account:|").unwrap_err().to_string();
+        ask(&commands, "sh", &["-c", script], "Account:|")
+    }
+
+    #[test]
+    fn records_end_at_a_word_that_changes_and_what_was_cut_is_refused() {
+        let whole = sh("end=${0#Account:|}; printf '7|a|%s\\n8|b|\\n9|%s\\n' \"$end\" \"$end\"").unwrap();
+        assert_eq!(whole.text, "7|a|\n8|b|?9|\n");
+        let cut = sh("end=${0#Account:|}; printf '7|a|%s\\n8|b' \"$end\"")
+            .unwrap_err()
+            .to_string();
+        assert!(cut.contains("was cut") && !cut.contains("end-"), "{cut}");
+        assert_eq!(sh("echo error").unwrap().text, "error\n");
+        assert_ne!(word(), word());
+    }
+
+    #[test]
+    fn a_line_that_cannot_be_read_costs_itself_alone_unless_none_can_be() {
+        let number = |row, line: &str| {
+            line.parse::<u32>()
+                .map_err(|_| Error::garbage("squeue", row, line, "no number"))
+        };
+        assert_eq!(each("1\n2\n", number).unwrap(), (vec![1, 2], None));
+        let (found, note) = each("1\nx\n2\ny\n", number).unwrap();
+        assert_eq!(found, [1, 2]);
+        assert!(
+            note.unwrap()
+                .starts_with("2 job(s) cannot be read and are left alone: ")
+        );
+        assert!(each("x\ny\n", number).is_err() && each("", number).unwrap().0.is_empty());
+    }
+
+    #[test]
+    fn errors_name_what_was_asked_for_without_the_word() {
+        let error = sh("echo \"bad $0\" >&2; exit 1").unwrap_err().to_string();
         assert!(
             error.contains("bad Account:|") && !error.contains("end-"),
             "{error}"

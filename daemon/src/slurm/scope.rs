@@ -119,6 +119,8 @@ impl Reach {
                 reach.own = Some(limits);
                 continue;
             }
+            // Of which the nodes cannot be read all jobs are left to Slurm.
+            let Ok(nodes) = nodes else { continue };
             let (here, others): (BTreeSet<String>, BTreeSet<String>) =
                 nodes.into_iter().partition(|node| reach.nodes.contains(node));
             let is_left = scope.left_partitions.iter().any(|left| left == name);
@@ -189,13 +191,13 @@ impl Reach {
 /// Partitions that hold nodes of the driven one, as Slurm tells of them, itself first; and whether one of the others holds further
 /// nodes, of which has to be asked which have GPUs.
 pub(super) fn beside<'t>(scope: &Scope<'t>, text: &'t str) -> (Vec<&'t str>, bool) {
-    let all = partitions(text);
-    let own = all
-        .get(scope.partition)
-        .map_or(&[][..], |(_, nodes)| nodes.as_slice());
-    let own: BTreeSet<&String> = own.iter().collect();
+    let all: BTreeMap<&str, Vec<String>> = partitions(text)
+        .into_iter()
+        .filter_map(|(name, (_, nodes))| Some((name, nodes.ok()?)))
+        .collect();
+    let own: BTreeSet<&String> = all.get(scope.partition).into_iter().flatten().collect();
     let (mut names, mut reaches) = (vec![scope.partition], false);
-    for (name, (_, nodes)) in &all {
+    for (name, nodes) in &all {
         let num_here = nodes.iter().filter(|node| own.contains(node)).count();
         let is_left = scope.left_partitions.iter().any(|left| left == name);
         if *name != scope.partition && num_here > 0 && !is_left {

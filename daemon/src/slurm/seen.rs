@@ -6,7 +6,7 @@ use pleach_scheduler::ExternalId;
 
 use super::apart::Steps;
 use super::parts;
-use super::queue::Place;
+use super::queue::Waiting;
 use crate::snapshot::Snapshot;
 use crate::system::Look;
 
@@ -18,8 +18,8 @@ pub struct Seen {
     /// What has to be given back: parts of heterogeneous jobs that are held for the daemon; where Slurm starts the jobs itself, what a
     /// daemon before has left behind.
     pub parts: Vec<parts::Named>,
-    /// Where Slurm is told an order: every job of the partition that waits, by arrival.
-    pub queue: Vec<Place>,
+    /// Where Slurm is told an order: every job of the partition that waits.
+    pub waiting: Waiting,
     /// Whose nodes by name are whose, where jobs are held.
     pub named: Named,
     /// What is done about jobs that the tables cannot say.
@@ -63,17 +63,14 @@ impl Look for Seen {
     }
 
     fn says(&self, job: ExternalId) -> Option<String> {
-        let place = self.queue.iter().find(|place| place.job == Some(job))?;
-        let higher = self
-            .queue
-            .iter()
-            .filter(|other| other.factor > place.factor)
-            .count();
+        let queue = &self.waiting.queue;
+        let place = queue.iter().find(|place| place.job == Some(job))?;
+        let higher = queue.iter().filter(|other| other.factor > place.factor).count();
         Some(format!(
             "Slurm: {}; site factor {}, which {higher} of {} that wait exceed.",
             place.reason,
             place.factor,
-            self.queue.len()
+            queue.len()
         ))
     }
 

@@ -77,6 +77,7 @@ pub(super) fn held_gpus(text: &str) -> BTreeMap<ExternalId, BTreeMap<String, Mas
         let mut present: Vec<String> = Vec::new();
         for word in line.split_ascii_whitespace() {
             if let Some(names) = word.strip_prefix("Nodes=") {
+                // On which GPUs of these nodes it is stays unknown: they take no jobs.
                 present = expand(names).unwrap_or_default();
             } else if let Some(gres) = word.strip_prefix("GRES=") {
                 for name in present.drain(..) {

@@ -1,7 +1,7 @@
 //! Lines that a command of Slurm's was asked to print: fields that are separated by `|` and not padded.
 
 use crate::error::Error;
-use crate::slurm::command::Commands;
+use crate::slurm::command::{Commands, Records};
 use crate::slurm::records;
 
 pub(super) use pleach_tables::slurm::is_null;
@@ -9,10 +9,11 @@ pub(super) use pleach_tables::slurm::is_null;
 /// The command that shows jobs.
 pub(super) const SQUEUE: &str = "squeue";
 
-/// What is asked of it about each job. The account is last: it may be any text.
+/// What is asked of it about each job. The account is last: it may be any text. Of a dependency it is asked whether there is one, in as
+/// many characters as `(null)` has: an array of a thousand tasks may wait for thousands of jobs each.
 pub(super) const JOB_FIELDS: &str = "JobArrayID:|,State:|,PriorityLong:|,tres-per-node:|,tres-per-job:|,tres-per-task:|,\
 tres-per-socket:|,NumNodes:|,NumCPUs:|,NodeList:|,ReqNodes:|,admin_comment:|,Reason:|,TimeLimit:|,SubmitTime:|,StartTime:|,\
-RestartCnt:|,OverSubscribe:|,Contiguous:|,Feature:|,Dependency:|,Reservation:|,Licenses:|,Partition:|,UserName:|,Account:|";
+RestartCnt:|,OverSubscribe:|,Contiguous:|,Feature:|,Dependency:6|,Reservation:|,Licenses:|,Partition:|,UserName:|,Account:|";
 pub(super) const NUM_JOB_FIELDS: usize = 26;
 /// Places among them, from 0: nodes by name, the mark, the reason.
 pub(super) const NODES_FIELD: usize = 10;
@@ -24,7 +25,7 @@ pub(super) const REASON_FIELD: usize = 12;
 /// Who wants nodes for itself is `NO` in `OverSubscribe` up to Slurm 24.11. In 26.05 everybody is who does not share, and the field
 /// `Exclusive` tells it; before there is none. So where there is a `NO`, it is asked whether there is one, once; then the word is
 /// `NO/NO` of a job that takes a part of a node.
-pub(super) fn job_lines(commands: &Commands, more: &[&str], fields: &str) -> Result<String, Error> {
+pub(super) fn job_lines(commands: &Commands, more: &[&str], fields: &str) -> Result<Records, Error> {
     let ask = |fields: &str| {
         records::ask(
             commands,
@@ -38,11 +39,11 @@ pub(super) fn job_lines(commands: &Commands, more: &[&str], fields: &str) -> Res
     if known == Some(&true) {
         return newer();
     }
-    let text = ask(fields)?;
+    let told = ask(fields)?;
     let place = fields.split(',').position(|field| field == "OverSubscribe:|");
     let is_open = |line: &str| place.and_then(|place| line.split('|').nth(place)) == Some("NO");
-    if known.is_some() || !text.lines().any(is_open) {
-        return Ok(text);
+    if known.is_some() || !told.text.lines().any(is_open) {
+        return Ok(told);
     }
     // Slurm 22.05 complains of a field that it does not know, prints nothing for it, and ends well.
     let lacks = |line: &str| {
@@ -50,17 +51,17 @@ pub(super) fn job_lines(commands: &Commands, more: &[&str], fields: &str) -> Res
         word.is_some_and(|word| word.ends_with('/'))
     };
     match newer() {
-        Ok(newer) if newer.lines().any(lacks) => {
+        Ok(newer) if newer.text.lines().any(lacks) => {
             let _ = commands.shows_exclusive.set(false);
-            Ok(text)
+            Ok(told)
         }
-        Ok(text) => {
+        Ok(newer) => {
             let _ = commands.shows_exclusive.set(true);
-            Ok(text)
+            Ok(newer)
         }
         Err(Error::Command { reason, .. }) if reason.contains("Invalid job format") => {
             let _ = commands.shows_exclusive.set(false);
-            Ok(text)
+            Ok(told)
         }
         Err(error) => Err(error),
     }
@@ -163,7 +164,7 @@ mod tests {
         commands.model = Some(Arc::clone(&squeue) as Arc<dyn Model>);
         let look = |word: &&'static str| {
             *squeue.word.lock().unwrap() = *word;
-            let text = job_lines(&commands, &[], JOB_FIELDS).unwrap();
+            let text = job_lines(&commands, &[], JOB_FIELDS).unwrap().text;
             let own = is_exclusive(text.split('|').nth(OVER_FIELD).unwrap());
             (own, squeue.num_asked.swap(0, Ordering::Relaxed))
         };

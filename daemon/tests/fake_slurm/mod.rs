@@ -10,6 +10,7 @@ mod heartbeat;
 mod hostile;
 mod lasting;
 mod learning;
+mod leaving;
 mod order;
 mod ordering;
 mod policies;

@@ -6,11 +6,11 @@ use std::process::Command;
 use super::fake::{Fake, out};
 
 /// Jobs whose shortest-first order is 4, 2, 3, 1, where all nodes are full.
-const WAITING: [(u32, &str); 4] = [(4, "4:00:00"), (3, "20:00"), (4, "1:00:00"), (1, "10:00")];
+pub(super) const WAITING: [(u32, &str); 4] = [(4, "4:00:00"), (3, "20:00"), (4, "1:00:00"), (1, "10:00")];
 const SHORTEST_FIRST: [usize; 4] = [4, 2, 3, 1];
 
 /// Whether nothing but factors was ever written.
-fn only_factors(fake: &Fake) -> bool {
+pub(super) fn only_factors(fake: &Fake) -> bool {
     let log = fake.read("scontrol.log");
     let mut lines = log.lines().filter(|line| !line.starts_with("pleach-end"));
     lines.all(|line| {
@@ -18,7 +18,7 @@ fn only_factors(fake: &Fake) -> bool {
     })
 }
 
-fn num_written(fake: &Fake) -> usize {
+pub(super) fn num_written(fake: &Fake) -> usize {
     let log = fake.read("scontrol.log");
     log.lines().filter(|line| line.contains("sitefactor=")).count()
 }

@@ -98,7 +98,8 @@ fn queue<'a>(
                 _ => of_job(first, name)?,
             };
             text += &value;
-            text += end;
+            // A field may have a width.
+            text += end.trim_start_matches(|c: char| c.is_ascii_digit());
         }
         text.push('\n');
     }
@@ -188,11 +189,11 @@ fn factors(world: &World) -> String {
             (Some((array, _)), true) => array,
             _ => job.number,
         };
-        lines.insert(number, job.factor);
+        lines.insert(number, (job.factor, job.partition));
     }
     lines
         .iter()
-        .map(|(number, factor)| format!("{number}|{factor}|\n"))
+        .map(|(number, (factor, partition))| format!("{number}|{factor}|{partition}|\n"))
         .collect()
 }
 

@@ -79,7 +79,10 @@ impl Cluster {
         let against = |budget: PodDisruptionBudget| {
             let selector = budget.spec?.selector?;
             let num = pods.iter().filter(|pod| selects(&selector, pod)).count();
-            let allowed = budget.status.and_then(|status| status.disruptions_allowed).unwrap_or(0);
+            let allowed = budget
+                .status
+                .and_then(|status| status.disruptions_allowed)
+                .unwrap_or(0);
             let allowed = usize::try_from(allowed).unwrap_or(0);
             let name = budget.metadata.name.unwrap_or_default();
             (num > allowed).then(|| {

@@ -11,7 +11,7 @@ mod span;
 
 pub use devices::{Device, devices, gpus_of_tres, tres_of};
 pub use job_id::{JobId, job_id};
-pub use node_list::{expand, fold, num_nodes};
+pub use node_list::{ListError, expand, fold, num_nodes};
 pub use span::span_s;
 
 /// Whether a field says that there is nothing.

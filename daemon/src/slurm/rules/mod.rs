@@ -24,7 +24,7 @@ use crate::snapshot::{JobSeen, NodeSeen, Phase, Site, Terms};
 use pleach_tables::slurm::{expand, fold};
 
 pub(crate) use self::lines::sums;
-pub(crate) use self::partition::{Partition, partitions};
+pub(crate) use self::partition::{Partition, partitions, unread};
 
 /// What Slurm told of its rules.
 #[derive(Clone, Copy, Debug, Default)]
@@ -246,7 +246,7 @@ impl<'a> Rules<'a> {
             book.closes(&others, format!("is not among those that it names ({wish})"));
         }
         // What is no list Slurm judges at the start.
-        if !is_null(shunned) && expand(shunned).is_some() {
+        if !is_null(shunned) && expand(shunned).is_ok() {
             book.closes(shunned, "is excluded by its user".to_owned());
         }
         for reservation in &self.reservations {
@@ -319,10 +319,10 @@ fn whole_nodes(reservations: Vec<Reservation>, nodes: &[NodeSeen]) -> Vec<Reserv
         })
         .collect();
     let is_whole = |reservation: &Reservation| {
-        let names: BTreeSet<String> = expand(&reservation.nodes)
-            .unwrap_or_default()
-            .into_iter()
-            .collect();
+        let Ok(names) = expand(&reservation.nodes) else {
+            return false;
+        };
+        let names: BTreeSet<String> = names.into_iter().collect();
         let ours: Vec<u64> = names
             .iter()
             .filter_map(|name| cpus.get(name.as_str()).copied())

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::lines::values;
 use crate::slurm::request::time_limit;
-use pleach_tables::slurm::expand;
+use pleach_tables::slurm::{ListError, expand};
 
 /// A partition's limits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -17,12 +17,12 @@ pub(crate) struct Partition {
     pub(crate) cpus_per_node_max: Option<u32>,
 }
 
-/// Partitions by their names, each with its nodes, from what `scontrol -o show partition` printed.
-pub(crate) fn partitions(text: &str) -> BTreeMap<&str, (Partition, Vec<String>)> {
+/// Partitions by their names, each with its nodes or why they cannot be read, from what `scontrol -o show partition` printed.
+pub(crate) fn partitions(text: &str) -> BTreeMap<&str, (Partition, Result<Vec<String>, ListError>)> {
     let one = |line| {
         let values = values(line);
         let nodes = values.get("Nodes").filter(|nodes| !nodes.starts_with('('));
-        let nodes = nodes.and_then(|nodes| expand(nodes)).unwrap_or_default();
+        let nodes = expand(nodes.copied().unwrap_or_default());
         Some((*values.get("PartitionName")?, (Partition::of(&values), nodes)))
     };
     text.lines().filter_map(one).collect()
@@ -65,6 +65,21 @@ impl Partition {
         over(self.nodes_max, num_nodes, "nodes")
             .or_else(|| over(self.cpus_per_node_max, cpus_per_node, "CPUs on a node"))
     }
+}
+
+/// What cannot be read of the nodes of partitions and reservations, and what follows from that.
+pub(crate) fn unread(partitions_text: &str, reservations_text: &str) -> Vec<String> {
+    let all = partitions(partitions_text);
+    let unread = all.iter().filter_map(|(name, (_, nodes))| {
+        let error = nodes.as_ref().err()?;
+        Some(format!("partition {name}: {error}; its jobs are left to Slurm"))
+    });
+    let all = reservations(reservations_text).into_iter();
+    let reserved = all.filter_map(|Reservation { name, nodes, .. }| {
+        let error = expand(&nodes).err()?;
+        Some(format!("reservation {name}: {error}; Slurm keeps it alone"))
+    });
+    unread.chain(reserved).collect()
 }
 
 /// Nodes that are set apart for a time.
@@ -126,8 +141,8 @@ mod tests {
         let text = "PartitionName=main MaxNodes=2 MaxTime=1-00:00:00 MaxCPUsPerNode=UNLIMITED State=UP Nodes=g[1-2]\n\
                     PartitionName=low State=DOWN Nodes=(null)\n";
         let all = partitions(text);
-        assert_eq!(all["main"].1, ["g1", "g2"]);
-        assert!(!all["low"].0.is_up && all["low"].1.is_empty());
+        assert_eq!(all["main"].1.as_ref().unwrap(), &["g1", "g2"]);
+        assert!(!all["low"].0.is_up && all["low"].1.as_ref().unwrap().is_empty());
         let found = all["main"].0;
         assert_eq!((found.limit_s_max, found.nodes_max), (Some(86_400), Some(2)));
         assert!(found.is_up && found.forbids(Some(86_400), 2, 99).is_none());
@@ -137,6 +152,25 @@ mod tests {
         assert!(partitions("slurm_load_partitions error").is_empty());
         let nothing = Partition::UNLIMITED;
         assert!(nothing.is_up && nothing.forbids(None, 1000, 1000).is_none());
+    }
+
+    #[test]
+    fn lists_of_nodes_that_cannot_be_read_are_told_and_lists_of_several_brackets_are_read() {
+        let reserved = |nodes| {
+            format!(
+                "ReservationName=maint StartTime=1000 EndTime=2000 Nodes={nodes} CoreCnt=16 State=INACTIVE\n"
+            )
+        };
+        let racks = "PartitionName=main State=UP Nodes=rack[0-1]_blade[0-1]\nPartitionName=low State=UP Nodes=n[1-2]-ib\n";
+        let all = partitions(racks);
+        assert_eq!(all["main"].1.as_ref().map(Vec::len), Ok(4));
+        assert_eq!(all["low"].1.as_ref().unwrap(), &["n1-ib", "n2-ib"]);
+        assert!(unread(racks, &reserved("g[1-2]x")).is_empty());
+        let told = unread("PartitionName=main State=UP Nodes=g[1\n", &reserved("g[2-1]"));
+        assert!(
+            told[0].starts_with("partition main: ") && told[1].starts_with("reservation maint: "),
+            "{told:?}"
+        );
     }
 
     #[test]

@@ -87,7 +87,7 @@ impl NodeTable {
         let mut places: BTreeMap<String, usize> = BTreeMap::new();
         let (mut num_without, mut num_mixed) = (BTreeSet::new(), BTreeSet::new());
         for entry in entries {
-            for name in expand(&entry.names).unwrap_or_default() {
+            for name in expand(&entry.names).map_err(|error| error.to_string())? {
                 let partitions = entry
                     .partitions
                     .split(',')

@@ -230,7 +230,10 @@ impl Placing {
             return one(&told);
         }
         if !self.node_types.is_empty() && !nodes.is_empty() {
-            let names = expand(nodes).unwrap_or_default();
+            // Who ran on nodes that cannot be read may have run on any that it may have.
+            let Ok(names) = expand(nodes) else {
+                return one(allowed);
+            };
             let types = names.iter().filter_map(|name| self.node_types.get(name).copied());
             return one(&types.collect());
         }

@@ -143,7 +143,7 @@ impl<'a> Reader<'a> {
         }
         let limit_s = span(facts.time_limit, &self.mapping.time_limit_unit);
         let is_kept = facts.nodes.len() <= NODES_BYTES_MAX && !is_nothing(facts.nodes);
-        let is_kept = is_kept && num_nodes(facts.nodes).is_some_and(|num| num <= NODES_MAX);
+        let is_kept = is_kept && num_nodes(facts.nodes).is_ok_and(|num| num <= NODES_MAX);
         let nodes = if is_kept { facts.nodes } else { "" };
         Ok(Row {
             line,

@@ -31,7 +31,10 @@ pub(super) fn cluster(jobs: &[SiteJob], types: &[String]) -> (ClusterSpec, Strin
         let (Some(start), false) = (job.row.start_s, job.row.nodes.is_empty()) else {
             continue;
         };
-        let names = expand(&job.row.nodes).unwrap_or_default();
+        // A list that cannot be read was not kept with its row.
+        let Ok(names) = expand(&job.row.nodes) else {
+            continue;
+        };
         num_mentions += names.len();
         if names.is_empty() || num_mentions > MENTIONS_MAX {
             continue;

@@ -109,8 +109,11 @@ fn in_turn(
     let Phase::Foreign { reason } = &job.phase else {
         return None;
     };
+    if stand.duty != Duty::GiveBack {
+        return None;
+    }
     let seen: Vec<PodSeen> = pods.iter().map(|(seen, _)| seen.clone()).collect();
-    let mut shown = turn::stand_in(job, &seen).filter(|_| stand.duty == Duty::GiveBack)?;
+    let mut shown = turn::stand_in(job, &seen)?;
     let of_most = |(seen, _): &&(PodSeen, &Pod)| seen.is_held() && seen.num_gpus == shown.gpus_per_node;
     let largest = pods.iter().find(of_most)?;
     match places(std::slice::from_ref(largest), sight) {

@@ -293,24 +293,23 @@ fn count(pod: &Pod, settings: &Settings, hosts: &mut BTreeMap<String, Host>, usa
     }
 }
 
-/// What pods that wait tolerate, each list once.
+/// What driven GPU pods tolerate, each list once.
 fn tolerations<'a>(lists: &'a Lists, settings: &Settings) -> Vec<&'a [Toleration]> {
-    let is_driven = |pod: &&Pod| settings.drives(pod.metadata.namespace.as_deref().unwrap_or_default());
+    let is_driven = |pod: &&Pod| {
+        !pod::has_ended(pod) && settings.drives(pod.metadata.namespace.as_deref().unwrap_or_default())
+    };
     let pods = lists
         .pods
         .iter()
         .filter(is_driven)
         .filter_map(|pod| pod.spec.as_ref());
-    let waiting = pods.filter(|spec| spec.node_name.is_none());
     let workloads = lists.kueue.iter().flat_map(|kueue| &kueue.workloads);
     let sets = workloads.flat_map(|workload| &workload.spec.pod_sets);
     let templates = sets.filter_map(|set| set.template.spec.as_ref());
     let mut different: Vec<&[Toleration]> = Vec::new();
-    for own in waiting
-        .chain(templates)
-        .filter_map(|spec| spec.tolerations.as_deref())
-    {
-        if !different.contains(&own) {
+    for spec in pods.chain(templates) {
+        let own = spec.tolerations.as_deref().unwrap_or_default();
+        if !own.is_empty() && !different.contains(&own) && !pod::gpus(spec, settings).is_empty() {
             different.push(own);
         }
     }

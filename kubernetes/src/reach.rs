@@ -1,7 +1,7 @@
 //! The nodes on which a pod may run: by its own word, by its volumes, by what it asks for beside GPUs.
 //!
 //! GPU types say most of it. Where a pod may run on some nodes of a type and not on others, the others are closed to it by a rule,
-//! as a site's rules close nodes on Slurm. Nodes with a taint that no waiting pod tolerates count for nothing.
+//! as a site's rules close nodes on Slurm. Nodes with a taint that no GPU pod tolerates count for nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -94,7 +94,7 @@ pub struct Reachable {
     pub never: Arc<BTreeSet<String>>,
 }
 
-/// For each node, whether it has a taint that keeps all jobs away: none that is expected, and no pod that waits tolerates it.
+/// For each node, whether it has a taint that keeps all jobs away: none that is expected, and none of these tolerates it.
 #[must_use]
 pub fn barred(nodes: &[Node], tolerations: &[&[Toleration]], settings: &Settings) -> Vec<bool> {
     let is_barred = |node: &Node| {

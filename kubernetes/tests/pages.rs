@@ -37,7 +37,7 @@ async fn driven(folder: &tempfile::TempDir, fake: &Fake) -> Controller {
 async fn pods_of_a_megabyte_each_fail_no_round() {
     let folder = tempfile::tempdir().unwrap();
     // Five times an answer in all.
-    let fake = Fake::start(fat(50, 100_000)).await;
+    let fake = Fake::still(fat(50, 100_000)).await;
     let mut controller = driven(&folder, &fake).await;
     controller.round(NOW_S).await;
     let status = controller.status();
@@ -63,7 +63,7 @@ async fn pods_of_a_megabyte_each_fail_no_round() {
 #[tokio::test]
 async fn one_pod_that_is_longer_than_an_answer_fails_the_round_with_words() {
     let folder = tempfile::tempdir().unwrap();
-    let fake = Fake::start(fat(3, 2 << 20)).await;
+    let fake = Fake::still(fat(3, 2 << 20)).await;
     let mut controller = driven(&folder, &fake).await;
     let notes = controller.round(NOW_S).await;
     assert_eq!(controller.status().num_failed, 1);

@@ -6,11 +6,12 @@ use crate::fake::{World, owned};
 use crate::leases::{Site, world};
 use crate::objects::{NOW_S, node, pod, time, uid};
 use pleach_kubernetes::Settings;
+use pleach_kubernetes::leases::LeaseSettings;
 use serde_json::{Value, json};
 
 fn plain(settings: &mut Settings) {
     settings.rounds.preemption = false;
-    settings.leases = Default::default();
+    settings.leases = LeaseSettings::default();
 }
 
 fn nodes(num: u32) -> World {
@@ -38,7 +39,7 @@ async fn a_pod_that_is_made_anew_does_not_go_back_to_the_nodes_that_could_not_ta
     })
     .await;
     let mut tried = Vec::new();
-    // A round, the look of kube-scheduler, and the controller of the Job, which takes its time: meanwhile no pod is listed.
+    // A round, and the look of kube-scheduler and the controller of the Job.
     for _ in 0..40 {
         site.round(1).await;
         tried.extend(pinned(&site));
@@ -151,6 +152,8 @@ async fn every_resource_that_a_pod_asks_for_is_looked_for() {
         // Of the one device that there is the other pod waits for its end.
         assert_eq!(site.lifted(), [uid("one")], "{name}");
         site.end("one");
+        // It was refused in the very round in which the first one got the device, and that is remembered for a minute.
+        site.round(70).await;
         assert_eq!(placed(&mut site, &["two"]).await, ["g8"], "{name}");
         assert_eq!(site.num_evicted(), 0);
     }

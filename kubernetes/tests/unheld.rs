@@ -6,6 +6,7 @@ use std::process::Command;
 use crate::fake::{Fake, World};
 use crate::leases::{Site, world};
 use crate::objects::{NOW_S, node, pod, time};
+use pleach_kubernetes::leases::LeaseSettings;
 use serde_json::{Value, json};
 
 /// A pod without a gate, which kube-scheduler has bound at once.
@@ -21,7 +22,7 @@ async fn site(labelled: &[&str]) -> Site {
     world.labelled = labelled.iter().map(|name| (*name).to_owned()).collect();
     world.add_pod(free("before", NOW_S - 500));
     let mut site = Site::new(world, "fifo", |settings| {
-        settings.leases = Default::default();
+        settings.leases = LeaseSettings::default();
         settings.rounds.preemption = false;
         settings.server =
             toml::from_str("address = '127.0.0.1:0'\ncertificate = 'c'\nkey = 'k'\nclient_authority = 'a'\n")

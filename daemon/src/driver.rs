@@ -280,7 +280,7 @@ impl<S: BatchSystem> Driver<S> {
             (None, true) => carry_out(&mut hands, (snapshot, now_s), &mut plan.decisions, &self.pulse).await,
         };
         drop(hands);
-        self.remember(&plan, &stopped, now_s);
+        self.remember((&plan, snapshot), &stopped, now_s);
         self.status.truth.read(&*look, &plan);
         self.status.apply_s = began.elapsed().as_secs_f64();
         let is_done = |planned: &&Planned| round::is_carried_out(planned) && is_sent(planned);
@@ -312,6 +312,7 @@ impl<S: BatchSystem> Driver<S> {
         notes.extend(unread.or(note));
         notes.extend(look.notes().iter().cloned());
         self.status.standing = look.standing().to_owned();
+        self.status.num_unheld = look.num_unheld();
         self.status.rival = look.rival().map(str::to_owned);
         notes.extend(look.rival().map(str::to_owned));
         let look = Arc::new(look);
@@ -332,7 +333,7 @@ impl<S: BatchSystem> Driver<S> {
     }
 
     /// What is remembered of what was sent.
-    fn remember(&mut self, plan: &Plan, stopped: &[ExternalId], now_s: i64) {
+    fn remember(&mut self, (plan, snapshot): (&Plan, &Snapshot), stopped: &[ExternalId], now_s: i64) {
         for job in stopped {
             self.learning.stopped(*job);
             let found = plan.decisions.iter().find(|planned| planned.job() == *job);
@@ -344,7 +345,7 @@ impl<S: BatchSystem> Driver<S> {
             status.hear(&plan.decisions[..plan.num_for_leases], &mut self.memory, now_s);
         }
         self.policy.hear(&plan.decisions, now_s);
-        remember_refusals(&plan.decisions, &mut self.memory, now_s);
+        remember_refusals(&plan.decisions, snapshot, &mut self.memory, now_s);
         let started =
             |planned: &&Planned| planned.decision.action == Action::Start && planned.outcome == "sent";
         for planned in plan.decisions.iter().filter(started) {
@@ -450,7 +451,7 @@ fn take_in(kept: Kept, look: &impl Look, memory: &mut Memory, now_s: i64) -> Vec
         let name = look.name(job);
         notes.push(match node {
             Some(node) => {
-                let lasts_s = memory.refused(job, &node, &reason, now_s);
+                let lasts_s = memory.refused(look.snapshot().refused_as(job), &node, &reason, now_s);
                 format!(
                     "{name} was let go to {node} and did not start: {reason}; not there again for {lasts_s} s"
                 )

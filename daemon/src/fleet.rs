@@ -310,8 +310,8 @@ impl Sizes {
 /// Why a job gets no place even where all GPUs of these nodes are free, as what "it" does; none where it may get one, and where no
 /// node is of a type that it asks for.
 #[must_use]
-pub fn never_fits(job: &JobSeen, nodes: &[NodeSeen]) -> Option<String> {
-    let mut sizes: BTreeMap<&str, Sizes> = BTreeMap::new();
+pub fn never_fits<'a>(job: &JobSeen, nodes: impl IntoIterator<Item = &'a NodeSeen>) -> Option<String> {
+    let mut sizes: BTreeMap<&'a str, Sizes> = BTreeMap::new();
     for node in nodes {
         if node.shared.is_some() == job.share.is_some() && names(job, &node.gpu_type) {
             sizes

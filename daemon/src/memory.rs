@@ -1,5 +1,5 @@
-//! What Slurm does not keep: what jobs received in runs that were cut short, and which nodes would not take them. Everything else
-//! is read anew in each round.
+//! What Slurm does not keep: what jobs received in runs that were cut short, and which nodes would not take them or what their
+//! owner made in their place. Everything else is read anew in each round.
 //!
 //! It is written beside the log after each round. Lost, it costs nothing but the progress that policies believe such jobs to
 //! have, who count as jobs that begin anew, and one more try on each node that refused one.
@@ -13,13 +13,14 @@ use pleach_scheduler::{Cluster, ExternalId, JobId};
 use serde::{Deserialize, Serialize};
 
 use crate::refusals::Refusals;
-use crate::snapshot::{Phase, Snapshot};
+use crate::snapshot::{JobSeen, Phase, Snapshot};
 
 /// Time for which a job that could not be stopped for a lease is left alone while others yield, s. *Ours*: budgets of disruption
 /// change in minutes, and each time costs one refusal.
 const STAYS_S: i64 = 60;
 
-/// What is remembered of jobs that wait or run, no others.
+/// What is remembered of jobs that wait or run; of others, only the nodes that would not take them, for as long as that counts: a
+/// job that was evicted is not listed until its owner has made it anew.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Memory {
@@ -132,7 +133,7 @@ impl Memory {
         self.jobs.is_empty()
     }
 
-    /// Takes in what a snapshot shows; forgets jobs that are gone.
+    /// Takes in what a snapshot shows; forgets jobs that are gone, but for their refusals.
     pub fn observe(&mut self, snapshot: &Snapshot) {
         let mut before = std::mem::take(&mut self.jobs);
         for job in &snapshot.jobs {
@@ -167,6 +168,16 @@ impl Memory {
                 self.jobs.insert(job.id, past);
             }
         }
+        for (job, Past { mut refusals, .. }) in before {
+            refusals.forget(snapshot.taken_s);
+            if !refusals.is_empty() {
+                let past = Past {
+                    refusals,
+                    ..Past::default()
+                };
+                self.jobs.insert(job, past);
+            }
+        }
     }
 
     /// A start of a job was sent, to nodes of these names, one for each slice.
@@ -178,7 +189,8 @@ impl Memory {
         self.jobs.entry(job).or_default().gpus = gpus.collect();
     }
 
-    /// A node would not take a job at Unix time `now_s`; for how long it is not chosen for it, s.
+    /// A node would not take a job at Unix time `now_s`; for how long it is not chosen for it, s. `job` is
+    /// [`JobSeen::refused_as`].
     pub fn refused(&mut self, job: ExternalId, node: &str, reason: &str, now_s: i64) -> i64 {
         self.jobs
             .entry(job)
@@ -189,8 +201,8 @@ impl Memory {
 
     /// The nodes that would not take a job; none where nothing is remembered of it.
     #[must_use]
-    pub fn refusals(&self, job: ExternalId) -> Option<&Refusals> {
-        Some(&self.jobs.get(&job)?.refusals)
+    pub fn refusals(&self, job: &JobSeen) -> Option<&Refusals> {
+        Some(&self.jobs.get(&job.refused_as())?.refusals)
     }
 
     /// Whether a job could not be stopped for a lease a short time ago.

@@ -43,6 +43,8 @@ pub struct Metrics {
     times: [Histogram; 3],
     /// Told from the first round with leases on; only a driver that knows leases has any.
     leases: Option<(Counter, [Gauge; 3])>,
+    /// Told where it is known.
+    unheld: Option<Gauge>,
 }
 
 impl Metrics {
@@ -128,6 +130,7 @@ impl Metrics {
             drift,
             times,
             leases: None,
+            unheld: None,
         }
     }
 
@@ -206,6 +209,15 @@ impl Metrics {
         // The times of a round that failed are those of the round before.
         for (histogram, time_s) in self.times.iter().zip(times).filter(|_| !is_failed) {
             histogram.observe(time_s);
+        }
+        if let Some(num) = status.num_unheld {
+            let gauge = self.unheld.get_or_insert_with(|| {
+                let gauge = Gauge::default();
+                let help = "Jobs that came and were not held, and went ahead of the others";
+                self.registry.register("jobs_unheld", help, gauge.clone());
+                gauge
+            });
+            gauge.set(i64::try_from(num).unwrap_or(i64::MAX));
         }
         if let Some(leases) = &status.leases {
             self.publish_leases(leases);

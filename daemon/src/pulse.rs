@@ -54,12 +54,18 @@ impl Pulse {
         self.signs().step = Some((Instant::now(), most));
     }
 
+    /// Whether the loop has taken a step within `stuck`, beside the time that it said the step may take.
+    #[must_use]
+    pub fn lives(&self, stuck: Duration) -> bool {
+        let step = self.signs().step;
+        step.is_some_and(|(step, most)| step.elapsed() <= stuck.saturating_add(most))
+    }
+
     /// The Unix time, s, where the loop has said something within `stuck`.
     fn now_s(&self, stuck: Duration) -> Option<i64> {
-        let signs = self.signs();
-        let ((step, most), (told_s, told)) = (signs.step?, signs.told?);
+        let (told_s, told) = self.signs().told?;
         let since_s = i64::try_from(told.elapsed().as_secs()).unwrap_or(i64::MAX);
-        (step.elapsed() <= stuck.saturating_add(most)).then_some(told_s.saturating_add(since_s))
+        self.lives(stuck).then_some(told_s.saturating_add(since_s))
     }
 }
 

@@ -220,11 +220,12 @@ impl Planned {
     }
 }
 
-/// Lets the memory know which nodes would not take the jobs that were sent to them at Unix time `now_s`.
-pub fn remember_refusals(decisions: &[Planned], memory: &mut Memory, now_s: i64) {
+/// Lets the memory know which nodes would not take the jobs of a look that were sent to them at Unix time `now_s`.
+pub fn remember_refusals(decisions: &[Planned], snapshot: &Snapshot, memory: &mut Memory, now_s: i64) {
     for planned in decisions {
         for node in &planned.refused_by {
-            memory.refused(planned.job(), node, &planned.outcome, now_s);
+            let job = snapshot.refused_as(planned.job());
+            memory.refused(job, node, &planned.outcome, now_s);
         }
     }
 }

@@ -3,7 +3,7 @@
 //! What a batch system refuses the tables did not know: a rule of the site that is not read, something that happened since the look.
 //! The policy would choose the node again in every round. So a refusal is kept with its reason, for a minute at first and for twice
 //! as long each time that it is repeated; the node is none that the job may have then. It is part of [`crate::memory::Memory`]:
-//! written down, logged with each round, and forgotten with the job.
+//! written down, logged with each round, and forgotten some time after it is over, whether or not the job is still listed.
 
 use std::collections::BTreeMap;
 

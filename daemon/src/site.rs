@@ -6,6 +6,8 @@
 
 use std::collections::BTreeMap;
 
+use pleach_scheduler::ExternalId;
+use pleach_tables::slurm::fold;
 use serde::{Deserialize, Serialize};
 
 /// The rules of a site at one moment.
@@ -40,6 +42,17 @@ pub struct Rule {
     pub closed: String,
     /// Why they are closed, as what is said of a node: "lacks the feature nvme".
     pub why: String,
+}
+
+impl Rule {
+    /// Closes nodes of these names.
+    #[must_use]
+    pub fn closes<'a>(names: impl IntoIterator<Item = &'a str>, why: &str) -> Rule {
+        Rule {
+            closed: fold(names),
+            why: why.to_owned(),
+        }
+    }
 }
 
 /// A sum that jobs share.
@@ -80,6 +93,9 @@ pub struct Terms {
     /// Whether its operator has made it a lease: it runs without end, goes before all jobs and is stopped for none.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_lease: bool,
+    /// What makes it anew under another id when it is stopped: refusals of nodes are remembered by that id. None: it keeps its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub owner: Option<ExternalId>,
 }
 
 impl Terms {

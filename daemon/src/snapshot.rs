@@ -31,6 +31,14 @@ pub struct Snapshot {
     pub site: Site,
 }
 
+impl Snapshot {
+    /// The id by which refusals of a job are remembered.
+    pub(crate) fn refused_as(&self, job: ExternalId) -> ExternalId {
+        let seen = self.jobs.iter().find(|seen| seen.id == job);
+        seen.map_or(job, JobSeen::refused_as)
+    }
+}
+
 /// A node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -192,6 +200,12 @@ impl JobSeen {
                 provenance: Provenance::UserLimit,
             },
         }
+    }
+
+    /// The id by which refusals of nodes are remembered: its owner's, else its own.
+    #[must_use]
+    pub fn refused_as(&self) -> ExternalId {
+        self.terms.owner.unwrap_or(self.id)
     }
 
     /// Whether it holds GPUs that the daemon gave to it.

@@ -70,6 +70,9 @@ pub struct Status {
     /// What another driver of the same jobs was seen to do; none: nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rival: Option<String>,
+    /// Jobs that came and were not held, and went ahead of the others; none where that is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub num_unheld: Option<usize>,
     /// Lines that the log could not take.
     pub num_lines_lost: u64,
     /// The last error; empty where there was none.
@@ -193,6 +196,12 @@ impl Status {
         text += &self.leases.as_ref().map_or_else(String::new, LeaseStatus::told);
         if !self.standing.is_empty() {
             text += &format!("\n{}", self.standing);
+        }
+        if let Some(num @ 1..) = self.num_unheld {
+            text += &format!(
+                "\nERROR: {num} GPU {} arrived unheld and went ahead of the others: the log names them",
+                words.held
+            );
         }
         if let Some(rival) = &self.rival {
             text += &format!("\nWARNING: {rival}");

@@ -58,6 +58,11 @@ pub trait Look {
         ""
     }
 
+    /// Jobs that came to what is driven and were not held, where that is an error; none where it is not known.
+    fn num_unheld(&self) -> Option<usize> {
+        None
+    }
+
     /// What another driver of the same jobs was seen to do; none: nothing.
     fn rival(&self) -> Option<&str> {
         None

@@ -100,7 +100,7 @@ fn stand(job: &JobSeen, memory: &Memory, snapshot: &Snapshot) -> String {
         let _ = writeln!(text, "Closed to it now: {closed}.");
     }
     text + &memory
-        .refusals(job.id)
+        .refusals(job)
         .map_or_else(String::new, |refusals| refusals.told(now_s))
 }
 

@@ -39,6 +39,7 @@ fn told() -> BTreeSet<String> {
     let mut kubernetes = Metrics::new(("jobs_left_alone", "Jobs that are left to the batch system"));
     kubernetes.publish(&Status {
         leases: Some(LeaseStatus::default()),
+        num_unheld: Some(0),
         ..Status::default()
     });
     let mut names = samples(&text);

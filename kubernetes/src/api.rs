@@ -1,6 +1,9 @@
 //! The API server, through `kube`: every request has a limit of time, every list has pages and an end, every answer a size.
 
 mod ends;
+mod pages;
+mod stops;
+mod volumes;
 
 use std::collections::BTreeSet;
 use std::fmt::Debug;
@@ -12,16 +15,17 @@ use k8s_openapi::api::authorization::v1::{
 };
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::coordination::v1::Lease;
-use k8s_openapi::api::core::v1::{Node, Pod};
-use k8s_openapi::api::policy::v1::Eviction;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{DeleteOptions, ObjectMeta, Preconditions};
+use k8s_openapi::api::core::v1::{Namespace, Node, Pod};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::api::{ListParams, Patch, PatchParams, PostParams};
 use kube::client::ClientBuilder;
 use kube::{Api, Client, Config, Resource};
+use pleach_daemon::pulse::Pulse;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tower::util::MapResponseLayer;
 
+use self::pages::{Pages, is_too_long};
 use crate::config::Settings;
 use crate::error::Error;
 use crate::kueue::{Workload, WorkloadSpec};
@@ -36,14 +40,14 @@ const MANAGER: &str = "pleach-kubernetes";
 const ENDED: &str = "status.phase!=Pending,status.phase!=Running,status.phase!=Unknown";
 /// Jobs that are asked for one by one in a round; more are listed all at once. *Ours*.
 const MISSING_MAX: usize = 50;
-/// Most bytes of an eviction's or a patch's name in a message.
-const NAME_MAX: usize = 300;
 
 /// The API server.
 #[derive(Clone)]
 pub struct Cluster {
     client: Client,
     settings: Arc<Settings>,
+    pages: Pages,
+    pulse: Option<Pulse>,
 }
 
 impl Debug for Cluster {
@@ -92,6 +96,17 @@ impl Cluster {
         Cluster {
             client,
             settings: Arc::new(settings.clone()),
+            pages: Pages::default(),
+            pulse: None,
+        }
+    }
+
+    /// The same, for which each answer is a life sign of the loop that asks.
+    #[must_use]
+    pub fn beating(self, pulse: &Pulse) -> Cluster {
+        Cluster {
+            pulse: Some(pulse.clone()),
+            ..self
         }
     }
 
@@ -106,12 +121,31 @@ impl Cluster {
             true => Some(self.kueue().await?),
             false => None,
         };
-        Ok(Lists {
+        let mut lists = Lists {
             nodes,
             pods,
             jobs,
             kueue,
-        })
+            ..Lists::default()
+        };
+        if !self.settings.drive.is_order() {
+            self.read_volumes(&mut lists).await?;
+        }
+        Ok(lists)
+    }
+
+    /// Names of the namespaces whose pods the webhook is to see, by their label.
+    ///
+    /// # Errors
+    /// As [`Cluster::lists`]; 403 without the right to it.
+    pub async fn labelled(&self) -> Result<BTreeSet<String>, Error> {
+        let params = ListParams::default().labels(&format!("{}=true", names::DRIVE));
+        let found = self
+            .list("namespaces", params, |one: &mut Namespace| {
+                bare(&mut one.metadata)
+            })
+            .await?;
+        Ok(found.into_iter().filter_map(|one| one.metadata.name).collect())
     }
 
     /// What Kueue has.
@@ -262,18 +296,30 @@ impl Cluster {
         self.list("nodes", ListParams::default(), trim).await
     }
 
-    /// All pages of a list; of each object what `trim` leaves is kept.
+    /// All pages of a list; of each object what `trim` leaves is kept. A page that is too long is asked for again, half as long; so
+    /// is one that does not come in time, once.
     async fn list<K>(&self, what: &str, params: ListParams, trim: impl Fn(&mut K)) -> Result<Vec<K>, Error>
     where
         K: Clone + DeserializeOwned + Debug + Resource<DynamicType = ()>,
     {
         let api: Api<K> = Api::all(self.client.clone());
-        let mut params = params.limit(self.settings.page);
         let what = format!("list of {what}");
+        let most = self.settings.page;
+        let mut size = self.pages.size(&what, most);
+        let mut params = params.limit(size);
         let mut items: Vec<K> = Vec::new();
+        let mut is_late = false;
         // With a selector pages may be empty and yet not the last ones.
         for _ in 0..=self.settings.objects_max {
-            let mut page = self.ask(&what, api.list(&params)).await?;
+            let mut page = match self.ask(&what, api.list(&params)).await {
+                Err(error) if is_too_long(&error) || !is_late && matches!(error, Error::Deadline { .. }) => {
+                    is_late |= matches!(error, Error::Deadline { .. });
+                    size = self.pages.halve(&what, size).ok_or(error)?;
+                    params = params.limit(size);
+                    continue;
+                }
+                page => page?,
+            };
             page.items.iter_mut().for_each(&trim);
             items.extend(page.items);
             if items.len() > self.settings.objects_max as usize {
@@ -281,7 +327,10 @@ impl Cluster {
             }
             match page.metadata.continue_.filter(|token| !token.is_empty()) {
                 Some(token) => params = params.continue_token(&token),
-                None => return Ok(items),
+                None => {
+                    self.pages.complete(&what, most);
+                    return Ok(items);
+                }
             }
         }
         Err(Error::TooMany {
@@ -333,34 +382,6 @@ impl Cluster {
             .map(drop)
     }
 
-    /// Evicts the very pod that was read: disruption budgets hold, and its Job can tell it from a failure.
-    ///
-    /// # Errors
-    /// A refusal; 429 where a budget forbids it, 404 where it is gone, 409 where another pod has its name.
-    pub async fn evict(&self, pod: &PodSeen) -> Result<(), Error> {
-        let what = format!("eviction of {}/{}", pod.namespace, pod.name);
-        let what: String = what.chars().take(NAME_MAX).collect();
-        // `Api::evict` writes `delete_options`, which the API server does not read: the precondition would be lost.
-        let eviction = Eviction {
-            delete_options: Some(DeleteOptions {
-                preconditions: Some(Preconditions {
-                    uid: Some(pod.uid.clone()),
-                    resource_version: None,
-                }),
-                ..DeleteOptions::default()
-            }),
-            metadata: ObjectMeta {
-                name: Some(pod.name.clone()),
-                namespace: Some(pod.namespace.clone()),
-                ..ObjectMeta::default()
-            },
-        };
-        let api = self.pods_of(&pod.namespace);
-        let params = PostParams::default();
-        let sent = api.create_subresource::<Eviction, Value>("eviction", &pod.name, &params, &eviction);
-        self.ask(&what, sent).await.map(drop)
-    }
-
     /// A Lease as it is now; none where there is none.
     ///
     /// # Errors
@@ -389,7 +410,7 @@ impl Cluster {
         }
     }
 
-    /// Whether the API server lets this program do something in all namespaces.
+    /// Whether the API server lets this program do something in a namespace, or in all.
     ///
     /// # Errors
     /// No answer, or a strange one.
@@ -399,6 +420,7 @@ impl Cluster {
         group: &str,
         resource: &str,
         subresource: &str,
+        namespace: Option<&str>,
     ) -> Result<bool, Error> {
         let of = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
         let review = SelfSubjectAccessReview {
@@ -408,6 +430,7 @@ impl Cluster {
                     group: of(group),
                     resource: of(resource),
                     subresource: of(subresource),
+                    namespace: namespace.map(str::to_owned),
                     ..ResourceAttributes::default()
                 }),
                 ..SelfSubjectAccessReviewSpec::default()
@@ -429,7 +452,10 @@ impl Cluster {
     async fn ask<T>(&self, what: &str, request: impl Future<Output = kube::Result<T>>) -> Result<T, Error> {
         let limit = self.settings.request_limit();
         match tokio::time::timeout(limit, request).await {
-            Ok(Ok(answer)) => Ok(answer),
+            Ok(Ok(answer)) => {
+                self.pulse.iter().for_each(Pulse::beat);
+                Ok(answer)
+            }
             Ok(Err(source)) => Err(Error::Api {
                 what: what.to_owned(),
                 source: Box::new(source),

@@ -4,8 +4,11 @@
 //! server refuses if the pod is not the one that was read. The pods of a gang are all marked first, each with the seats of all,
 //! and then let go one by one; the next round finishes what was cut short.
 
+mod room;
+mod stop;
+
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use pleach_daemon::order::Order;
 use pleach_daemon::record::Planned;
@@ -29,8 +32,6 @@ use crate::ranking;
 use crate::seats::{self, rest};
 use crate::stand::Duty;
 
-/// Pause between two looks whether a pod is bound.
-const LOOK: Duration = Duration::from_millis(20);
 /// Requests without an answer, one after the other, after which a round sends no more.
 const SILENCE_MAX: u32 = 3;
 /// Releases that are under way at once. *Ours*: far less than an API server takes of one client.
@@ -116,13 +117,17 @@ impl<'a> Hands<'a> {
     async fn keep_all(&mut self, now_s: i64) -> Kept {
         let mut kept = Kept::default();
         let notes = &mut kept.notes;
+        // Jobs are listed by arrival.
+        let mut is_turn = true;
         for job in &self.observed.snapshot.jobs {
+            is_turn &= job.phase != Phase::Waiting;
             let Some(pods) = self.observed.jobs.get(&job.id) else {
                 continue;
             };
             let result = match (&pods.duty, &job.phase) {
                 (Duty::Finish, phase) => self.finish(pods, *phase == Phase::Running, now_s).await,
-                (Duty::GiveBack, Phase::Foreign { reason }) => {
+                (Duty::GiveBackInTurn, _) if !is_turn => continue,
+                (Duty::GiveBack | Duty::GiveBackInTurn, Phase::Foreign { reason }) => {
                     let given = self.give_back(pods, reason).await;
                     given.map(|()| Some(format!("{} is left to kube-scheduler: it {reason}", pods.name)))
                 }
@@ -207,16 +212,6 @@ impl<'a> Hands<'a> {
     async fn make_anew(&mut self, pods: &[PodSeen]) -> Result<(), Error> {
         if self.settings.recreate && pods.iter().all(|pod| pod.is_owned) {
             self.evict(pods).await?;
-        }
-        Ok(())
-    }
-
-    async fn evict(&mut self, pods: &[PodSeen]) -> Result<(), Error> {
-        for pod in pods {
-            match self.cluster.evict(pod).await {
-                Err(error) if error.code() == Some(404) => {}
-                sent => self.hear(sent)?,
-            }
         }
         Ok(())
     }
@@ -351,58 +346,6 @@ impl<'a> Hands<'a> {
         let pods = self.observed.jobs.get(&job.id);
         pods.ok_or_else(|| NotSent::put_off("its pods were not seen"))
     }
-
-    /// The first node that lacks CPUs or host memory for pods that go there, and what; the tables do not know of them.
-    fn lacking<'b>(&self, places: impl Iterator<Item = (&'b PodSeen, &'b str)>) -> Option<(String, String)> {
-        let mut needed: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
-        for (pod, seat) in places {
-            let entry = needed.entry(node_of(seat)).or_default();
-            entry.0 = entry.0.saturating_add(pod.cpu_milli);
-            entry.1 = entry.1.saturating_add(pod.memory_bytes);
-        }
-        for (node, (cpu_milli, memory_bytes)) in needed {
-            let Some(host) = self.hosts.get(node) else {
-                return Some((node.to_owned(), format!("{node} is not there")));
-            };
-            let is_short = host.cpu_milli_free < cpu_milli || host.memory_bytes_free < memory_bytes;
-            if is_short && !self.emptied.contains(node) {
-                let why = format!(
-                    "{node} has {} of {cpu_milli} thousandths of CPUs and {} of {memory_bytes} bytes of memory",
-                    host.cpu_milli_free, host.memory_bytes_free
-                );
-                return Some((node.to_owned(), why));
-            }
-        }
-        None
-    }
-
-    /// Waits until the pods that were let go to a node before are bound; a pod that is not.
-    async fn is_waited_for(&mut self, node: &str) -> Option<String> {
-        if self.settings.bind_wait_s <= 0.0 || self.emptied.contains(node) {
-            return None;
-        }
-        while let Some((namespace, name)) = self.unbound.get(node).and_then(|list| list.last()).cloned() {
-            let began = Instant::now();
-            let shown = format!("{namespace}/{name}");
-            let is_bound = match self.cluster.pod(&namespace, &name).await {
-                Ok(None) => true,
-                Ok(Some(pod)) => pod.spec.as_ref().is_some_and(|spec| spec.node_name.is_some()),
-                Err(_) => return Some(shown),
-            };
-            if is_bound {
-                if let Some(list) = self.unbound.get_mut(node) {
-                    list.pop();
-                }
-                continue;
-            }
-            if self.wait_left.is_zero() {
-                return Some(shown);
-            }
-            tokio::time::sleep(LOOK).await;
-            self.wait_left = self.wait_left.saturating_sub(began.elapsed());
-        }
-        None
-    }
 }
 
 impl system::Hands for Hands<'_> {
@@ -427,6 +370,7 @@ impl system::Hands for Hands<'_> {
             let why = format!("no controller would make {} anew", pod.name);
             return Err(NotSent::refused(why));
         }
+        self.may_be_evicted(&pods.pods).await?;
         self.claims.iter().for_each(|claims| claims.stopped(job.id));
         self.evict(&pods.pods).await.map_err(NotSent::refused)?;
         let nodes = planned.nodes.iter().map(|unit| node_of(unit).to_owned());
@@ -436,6 +380,9 @@ impl system::Hands for Hands<'_> {
 
     async fn start(&mut self, job: &JobSeen, planned: &Planned, now_s: i64) -> Result<(), NotSent> {
         let pods = self.pods_of(job)?;
+        if let Some(reason) = &pods.turn {
+            return self.give_back(pods, reason).await.map_err(NotSent::refused);
+        }
         let seats = seats::placed(job, &pods.pods, planned).map_err(NotSent::put_off)?;
         let places: Vec<&str> = seats
             .iter()
@@ -473,8 +420,7 @@ impl system::Hands for Hands<'_> {
         }
         for (pod, seat) in pods.pods.iter().zip(&places) {
             if let Some(host) = self.hosts.get_mut(node_of(seat)) {
-                host.cpu_milli_free = host.cpu_milli_free.saturating_sub(pod.cpu_milli);
-                host.memory_bytes_free = host.memory_bytes_free.saturating_sub(pod.memory_bytes);
+                host.take(&pod.asks, &pod.ports);
             }
         }
         Ok(())

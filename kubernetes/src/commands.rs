@@ -13,12 +13,16 @@ use pleach_kubernetes::kueue;
 use pleach_kubernetes::mark::Key;
 use pleach_kubernetes::observe::{Observed, observe};
 use pleach_kubernetes::server::{Pem, Shared};
+use pleach_kubernetes::unheld::{self, Unheld};
 use pleach_kubernetes::view::View;
 use pleach_kubernetes::{Error, Settings};
 use pleach_scheduler::ExternalId;
 
 use crate::arguments::{Check, WhyNot};
 use crate::host::now_s;
+
+/// Pods of so long are looked at by `check` for those that came by the webhook, s. *Ours*.
+const UNHELD_S: i64 = 600;
 
 pub fn status(settings: &Settings) -> Result<ExitCode, Error> {
     let now_s = now_s();
@@ -100,6 +104,13 @@ pub async fn check(settings: &Settings, args: &Check) -> Result<ExitCode, Error>
     settings.validate()?;
     Key::find(settings.key_place())?;
     say("settings: well")?;
+    if settings.lease.is_some() && settings.tick_s >= f64::from(settings.lease_s) {
+        let (tick_s, lease_s) = (settings.tick_s, settings.lease_s);
+        say(&format!(
+            "  warning: tick_s = {tick_s} is not below lease_s = {lease_s}: a controller that stands by looks at the Lease once a \
+             round, and takes over that much later"
+        ))?;
+    }
     if let Some(policy) = &args.policy {
         let loaded = Loaded::driving(policy, &settings.rounds())?;
         say(&format!("policy: {}", loaded.name))?;
@@ -130,6 +141,12 @@ pub async fn check(settings: &Settings, args: &Check) -> Result<ExitCode, Error>
         ("get", "", "pods", ""),
         ("patch", "", "pods", ""),
         ("create", "", "pods", "eviction"),
+        ("list", "policy", "poddisruptionbudgets", ""),
+        ("get", "", "persistentvolumeclaims", ""),
+        ("list", "", "persistentvolumeclaims", ""),
+        ("get", "", "persistentvolumes", ""),
+        ("list", "", "persistentvolumes", ""),
+        ("list", "", "namespaces", ""),
     ];
     let orders: &[_] = &[
         ("get", kueue::GROUP, "workloads", ""),
@@ -149,9 +166,13 @@ pub async fn check(settings: &Settings, args: &Check) -> Result<ExitCode, Error>
         ("create", "coordination.k8s.io", "leases", ""),
         ("update", "coordination.k8s.io", "leases", ""),
     ];
-    let lease = if settings.lease.is_some() { lease } else { &[] };
-    for (verb, group, resource, subresource) in looks.iter().chain(does).chain(lease).copied() {
-        let is_allowed = cluster.may(verb, group, resource, subresource).await?;
+    let of_lease = settings.lease.as_ref().and_then(|lease| lease.split_once('/'));
+    let own = of_lease.map(|(namespace, _)| namespace);
+    let lease = if own.is_some() { lease } else { &[] };
+    let everywhere = looks.iter().chain(does).map(|right| (right, None));
+    for (right, namespace) in everywhere.chain(lease.iter().map(|right| (right, own))) {
+        let (verb, group, resource, subresource) = *right;
+        let is_allowed = cluster.may(verb, group, resource, subresource, namespace).await?;
         is_well &= is_allowed;
         let what = if subresource.is_empty() {
             resource.to_owned()
@@ -161,7 +182,7 @@ pub async fn check(settings: &Settings, args: &Check) -> Result<ExitCode, Error>
         let mark = if is_allowed {
             "allowed"
         } else {
-            "NOT ALLOWED: see the ClusterRole in kubernetes/deploy"
+            "NOT ALLOWED: see the roles in kubernetes/deploy"
         };
         say(&format!("{verb} {what}: {mark}"))?;
     }
@@ -177,5 +198,22 @@ pub async fn check(settings: &Settings, args: &Check) -> Result<ExitCode, Error>
     for note in &observed.notes {
         say(&format!("  {note}"))?;
     }
-    Ok(ExitCode::SUCCESS)
+    let told = match settings.drive.is_order() {
+        true => None,
+        false => lately_unheld(&cluster, &observed).await?,
+    };
+    if let Some(text) = &told {
+        say(&format!("ERROR: {text}"))?;
+    }
+    Ok(code(told.is_none()))
+}
+
+/// What is to be said of pods of the last minutes that came by the webhook.
+async fn lately_unheld(cluster: &Cluster, observed: &Observed) -> Result<Option<String>, Error> {
+    let since_s = observed.snapshot.taken_s - UNHELD_S;
+    let pods = unheld::without_gate(observed, since_s);
+    if pods.is_empty() {
+        return Ok(None);
+    }
+    Ok(Unheld::of(&pods, &cluster.labelled().await?).told())
 }

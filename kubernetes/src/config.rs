@@ -56,7 +56,7 @@ pub struct Settings {
     pub gpu_type_labels: Vec<String>,
     /// Labels that a node must have to be driven; empty: none.
     pub node_selector: BTreeMap<String, String>,
-    /// Keys of taints with which a node still takes jobs.
+    /// Keys of taints with which a node counts as one that takes jobs though no GPU pod tolerates it.
     pub taints_expected: Vec<String>,
     /// Pod label that tells the account; none: the namespace does.
     pub tenant_label: Option<String>,

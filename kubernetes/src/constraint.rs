@@ -7,16 +7,14 @@
 use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::{
-    Node, NodeSelectorRequirement, NodeSelectorTerm, PodSpec, Taint, Toleration,
+    Node, NodeSelector, NodeSelectorRequirement, NodeSelectorTerm, PodSpec, Taint, Toleration,
 };
 
-use crate::names;
 use crate::node::{is_hard, labels};
 
-/// What keeps a pod from being described to the policy; none where selectors, required node affinity and tolerations are all. A
-/// node that we chose is none of its own wishes.
+/// What keeps a pod from being described to the policy; none where selectors, required node affinity and tolerations are all.
 #[must_use]
-pub fn strange(spec: &PodSpec, is_pinned_by_us: bool) -> Option<&'static str> {
+pub fn strange(spec: &PodSpec) -> Option<&'static str> {
     let affinity = spec.affinity.as_ref();
     let required = |has: bool, why| has.then_some(why);
     let pods = affinity.and_then(|all| all.pod_affinity.as_ref());
@@ -25,18 +23,10 @@ pub fn strange(spec: &PodSpec, is_pinned_by_us: bool) -> Option<&'static str> {
     let list = |len: Option<&Vec<_>>| is_required(len.map(Vec::len));
     let spread = spec.topology_spread_constraints.iter().flatten();
     required(
-        !is_pinned_by_us
-            && spec
-                .node_selector
-                .as_ref()
-                .is_some_and(|all| all.contains_key(names::HOSTNAME)),
-        "asks for a node by name",
-    )
-    .or(required(
         list(pods.and_then(|of| of.required_during_scheduling_ignored_during_execution.as_ref()))
             || list(anti.and_then(|of| of.required_during_scheduling_ignored_during_execution.as_ref())),
         "asks for its place by where other pods are",
-    ))
+    )
     .or(required(
         spread
             .into_iter()
@@ -68,26 +58,30 @@ pub fn may_run(spec: &PodSpec, node: &Node) -> bool {
         .all(|(key, value)| labels.get(key) == Some(value));
     let affinity = spec.affinity.as_ref().and_then(|all| all.node_affinity.as_ref());
     let required = affinity.and_then(|of| of.required_during_scheduling_ignored_during_execution.as_ref());
+    selected
+        && required.is_none_or(|terms| is_in(terms, node))
+        && hard_taints(node).all(|taint| is_tolerated(spec.tolerations.as_deref(), taint))
+}
+
+/// Whether a selector of nodes takes a node.
+#[must_use]
+pub fn is_in(selector: &NodeSelector, node: &Node) -> bool {
     let name = node.metadata.name.as_deref().unwrap_or_default();
-    let is_near = required.is_none_or(|terms| {
-        terms
-            .node_selector_terms
-            .iter()
-            .any(|term| meets_term(term, labels, name))
-    });
+    let mut terms = selector.node_selector_terms.iter();
+    terms.any(|term| meets_term(term, labels(node), name))
+}
+
+/// The taints of a node that keep pods away which do not tolerate them.
+pub fn hard_taints(node: &Node) -> impl Iterator<Item = &Taint> {
     let taints = node.spec.as_ref().and_then(|spec| spec.taints.as_ref());
-    let is_tolerated = |taint: &Taint| {
-        spec.tolerations
-            .iter()
-            .flatten()
-            .any(|toleration| tolerates(toleration, taint))
-    };
-    let tolerated = taints
-        .into_iter()
-        .flatten()
-        .filter(|taint| is_hard(taint))
-        .all(is_tolerated);
-    selected && is_near && tolerated
+    taints.into_iter().flatten().filter(|taint| is_hard(taint))
+}
+
+/// Whether one of these tolerations is for a taint.
+#[must_use]
+pub fn is_tolerated(tolerations: Option<&[Toleration]>, taint: &Taint) -> bool {
+    let mut all = tolerations.into_iter().flatten();
+    all.any(|toleration| tolerates(toleration, taint))
 }
 
 fn meets_term(term: &NodeSelectorTerm, labels: &BTreeMap<String, String>, name: &str) -> bool {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use pleach_daemon::Driver;
 use pleach_daemon::history::{End, EndedJob};
+use pleach_daemon::pulse::Pulse;
 use pleach_daemon::snapshot::Snapshot;
 use pleach_daemon::state::State;
 use pleach_daemon::system::{BatchSystem, Look, Words};
@@ -24,6 +25,7 @@ use crate::observe::{self, Observed};
 use crate::pod;
 use crate::ranking;
 use crate::seats::Lost;
+use crate::unheld::{self, Unheld};
 use crate::view::View;
 
 /// A day, s.
@@ -37,6 +39,8 @@ pub type Controller = Driver<Kubernetes>;
 pub struct Kubernetes {
     settings: Settings,
     cluster: Cluster,
+    /// Life signs: each answer of the API server is one.
+    pulse: Pulse,
     /// Places that running gangs have lost.
     lost: BTreeMap<ExternalId, Lost>,
     /// What is believed of what users say.
@@ -44,6 +48,11 @@ pub struct Kubernetes {
     /// None: whoever runs drives.
     lease: Option<Held>,
     view: View,
+    is_shadow: bool,
+    /// When it first looked, Unix time, s.
+    began_s: Option<i64>,
+    /// What was last said of pods that came by the webhook.
+    unheld: Unheld,
 }
 
 impl Kubernetes {
@@ -68,13 +77,18 @@ impl Kubernetes {
         let claims = Claims::begin(&settings.state_dir, &rounds.estimates);
         // In shadow mode nobody is in anybody's way.
         let lease = Held::of(&settings).filter(|_| !is_shadow);
+        let pulse = Pulse::default();
         let system = Kubernetes {
             lease,
             settings,
-            cluster,
+            cluster: cluster.beating(&pulse),
+            pulse,
             lost: BTreeMap::new(),
             claims,
             view: View::default(),
+            is_shadow,
+            began_s: None,
+            unheld: Unheld::default(),
         };
         Ok(Driver::new(system, rounds, state, None, (policy, is_shadow))?)
     }
@@ -88,6 +102,42 @@ impl Kubernetes {
             Some(lease) => lease.give_back(&self.cluster).await,
             None => Ok(()),
         }
+    }
+
+    /// Looks for pods that came by the webhook, where pods are held; what is new of them is an error in the log.
+    async fn look_for_unheld(&mut self, observed: &mut Observed) -> Result<(), Error> {
+        let now_s = observed.snapshot.taken_s;
+        let began_s = *self.began_s.get_or_insert(now_s);
+        if self.is_shadow || self.settings.drive.is_order() || self.settings.server.is_none() {
+            return Ok(());
+        }
+        let pods = unheld::without_gate(observed, began_s);
+        let labelled = match pods.is_empty() {
+            true => Ok(BTreeSet::new()),
+            false => self.cluster.labelled().await,
+        };
+        let found = match labelled {
+            Err(error) if error.code() == Some(403) => {
+                let why = "whether GPU pods arrive unheld is not known";
+                observed.notes.push(format!("{why}: {error}"));
+                return Ok(());
+            }
+            labelled => Unheld::of(&pods, &labelled?),
+        };
+        if !found.pods.is_subset(&self.unheld.pods)
+            && let Some(text) = found.told()
+        {
+            tracing::error!("{text}");
+        }
+        self.unheld = found.clone();
+        observed.unheld = Some(found);
+        Ok(())
+    }
+
+    /// The Lease, to be renewed beside the rounds; none where there is none.
+    #[must_use]
+    pub fn lease(&self) -> Option<Held> {
+        self.lease.clone()
     }
 
     /// The settings, with the key of marks.
@@ -120,6 +170,10 @@ impl Look for Observed {
     fn notes(&self) -> &[String] {
         &self.notes
     }
+
+    fn num_unheld(&self) -> Option<usize> {
+        self.unheld.as_ref().map(|unheld| unheld.pods.len())
+    }
 }
 
 impl BatchSystem for Kubernetes {
@@ -143,7 +197,7 @@ impl BatchSystem for Kubernetes {
     }
 
     async fn observe(&mut self, now_s: i64) -> Result<Observed, Error> {
-        let right = match &mut self.lease {
+        let right = match &self.lease {
             Some(lease) => lease.hold(&self.cluster, now_s).await,
             None => Ok(()),
         };
@@ -159,7 +213,12 @@ impl BatchSystem for Kubernetes {
             }
             return Err(error);
         }
+        self.look_for_unheld(&mut observed).await?;
         Ok(observed)
+    }
+
+    fn pulse(&self) -> Pulse {
+        self.pulse.clone()
     }
 
     fn show(&self, observed: &Arc<Observed>) {

@@ -277,7 +277,7 @@ fn alone(seen: &PodSeen, now_s: i64) -> JobSeen {
         gpu_type: None,
         share: None,
         gpu_types: Vec::new(),
-        num_cpus: u32::try_from(seen.cpu_milli.div_ceil(1000)).unwrap_or(u32::MAX),
+        num_cpus: u32::try_from(seen.cpu_milli().div_ceil(1000)).unwrap_or(u32::MAX),
         nodes: Vec::new(),
         num_restarts: 0,
         num_tries: 0,

@@ -35,6 +35,8 @@ pub struct Membership {
     pub id: ExternalId,
     /// Pods in all; none where nobody tells.
     pub size: Option<u32>,
+    /// What makes it anew under another id.
+    pub owner: Option<ExternalId>,
     /// When its owner was made, Unix time, s.
     pub created_s: Option<i64>,
     /// What its owner allows it to run, s.
@@ -111,6 +113,7 @@ impl<'a> Jobs<'a> {
             id: id(&[&key.namespace, key.by, &key.name]),
             key,
             size: own_size.or(size),
+            owner: None,
             created_s,
             limit_s,
             remark: None,
@@ -152,11 +155,13 @@ impl<'a> Jobs<'a> {
             };
         }
         let key = key("pod", &seen.name);
+        let has_own_id = job.is_some() && seen.index.is_some();
         Membership {
+            owner: seen.owner.as_deref().filter(|_| !has_own_id).map(of_uid),
             // An index of a Job keeps its id when its pod is made anew.
             id: match (job.and_then(|job| job.metadata.uid.as_deref()), seen.index) {
                 (Some(uid), Some(index)) => id(&[uid, &index.to_string()]),
-                _ => seen.uid.parse().unwrap_or_else(|_| id(&[&seen.uid])),
+                _ => of_uid(&seen.uid),
             },
             key,
             size: Some(1),
@@ -246,6 +251,11 @@ fn asks_for_devices(job: &Job) -> bool {
                 .chain(resources.requests.iter().flatten());
             names.into_iter().any(|(name, _)| name.contains('/'))
         })
+}
+
+/// The id of an object.
+fn of_uid(uid: &str) -> ExternalId {
+    uid.parse().unwrap_or_else(|_| id(&[uid]))
 }
 
 /// An id of words: a UUID of version 8, the hash of them.

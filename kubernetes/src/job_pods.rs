@@ -17,6 +17,8 @@ pub struct JobPods {
     pub duty: Duty,
     /// What is said of its run time and nothing holds it to; none where nobody says anything.
     pub claim: Option<Claim>,
+    /// Why it is left to kube-scheduler once it is its turn; none where the tables say all of it.
+    pub turn: Option<String>,
     /// What its user or an operator should know of it.
     pub remark: Option<String>,
 }

@@ -1,31 +1,44 @@
 //! The Lease of the controller that drives. Whoever does not hold it stands by: it looks, so that its server can answer, and touches
 //! nothing.
 //!
+//! It is renewed beside the rounds, however long their lists take, for as long as rounds go on: a loop that hangs leaves it to
+//! another controller.
+//!
 //! # Source
 //! The rules of client-go's leader election: who holds it is believed gone when its record has not changed for as long as the Lease
 //! lasts by the clock of whoever looks, for clocks of others may be wrong; each change is for the very version that was read.
 
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta};
 use k8s_openapi::jiff::Timestamp;
+use pleach_daemon::pulse::{Pulse, STUCK};
 
 use crate::api::Cluster;
 use crate::config::Settings;
 use crate::error::Error;
 
-/// The Lease, as this controller knows it.
-#[derive(Debug)]
+/// The Lease, as this controller knows it; a clone is the same.
+#[derive(Clone, Debug)]
 pub struct Held {
     namespace: String,
     name: String,
     identity: String,
     lasts: Duration,
+    /// When it was last renewed by us.
+    renewed: Arc<Mutex<Option<Instant>>>,
+    /// One request after the other, whoever sends it.
+    turn: Arc<tokio::sync::Mutex<Turn>>,
+}
+
+#[derive(Debug, Default)]
+struct Turn {
     /// Holder and version that were last seen, and since when they are the same.
     seen: Option<(String, String, Instant)>,
-    /// When it was last renewed by us.
-    renewed: Option<Instant>,
+    /// It was given back, and is not taken again.
+    is_over: bool,
 }
 
 impl Held {
@@ -38,16 +51,30 @@ impl Held {
             name: name.to_owned(),
             identity: settings.identity.clone(),
             lasts: Duration::from_secs(u64::from(settings.lease_s)),
-            seen: None,
-            renewed: None,
+            renewed: Arc::default(),
+            turn: Arc::default(),
         })
     }
 
-    /// Takes it or renews it at Unix time `now_s`.
+    fn renewed(&self) -> MutexGuard<'_, Option<Instant>> {
+        self.renewed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Time between two renewals: two may fail.
+    fn period(&self) -> Duration {
+        self.lasts / 5
+    }
+
+    /// Takes it or renews it at Unix time `now_s`, unless that was done a moment ago.
     ///
     /// # Errors
     /// [`Error::StandsBy`] where another one holds it; an API server that refuses or does not answer.
-    pub async fn hold(&mut self, cluster: &Cluster, now_s: i64) -> Result<(), Error> {
+    pub async fn hold(&self, cluster: &Cluster, now_s: i64) -> Result<(), Error> {
+        let mut turn = self.turn.lock().await;
+        let is_fresh = self.renewed().is_some_and(|at| at.elapsed() < self.period());
+        if is_fresh || turn.is_over {
+            return Ok(());
+        }
         // The time before it was asked: what was sent late must not count as longer.
         let began = Instant::now();
         let found = cluster.lease(&self.namespace, &self.name).await?;
@@ -56,24 +83,23 @@ impl Held {
             .and_then(|lease| lease.metadata.resource_version.clone());
         let spec = found.and_then(|lease| lease.spec).unwrap_or_default();
         let holder = spec.holder_identity.clone().unwrap_or_default();
-        if !holder.is_empty() && holder != self.identity && self.lives(&holder, version.as_deref(), began) {
-            self.renewed = None;
+        let is_other = !holder.is_empty() && holder != self.identity;
+        if is_other && turn.lives(self.lasts, &holder, version.as_deref(), began) {
+            *self.renewed() = None;
             return Err(Error::StandsBy {
                 lease: format!("{}/{}", self.namespace, self.name),
                 holder,
             });
         }
-        let sent = cluster
-            .take_lease(&self.record(&spec, &holder, version, now_s))
-            .await;
-        match sent {
+        let record = self.record(&spec, &holder, version, now_s);
+        match cluster.take_lease(&record).await {
             Ok(()) => {
-                self.renewed = Some(began);
+                *self.renewed() = Some(began);
                 Ok(())
             }
             // Somebody else was sooner.
             Err(error) if error.code() == Some(409) => {
-                self.renewed = None;
+                *self.renewed() = None;
                 Err(Error::StandsBy {
                     lease: format!("{}/{}", self.namespace, self.name),
                     holder: "another controller".into(),
@@ -83,22 +109,21 @@ impl Held {
         }
     }
 
+    /// Renews it for as long as this is polled and the loop of `pulse` gives life signs. What goes wrong the next round tells.
+    pub async fn renew(&self, cluster: &Cluster, pulse: &Pulse, now_s: impl Fn() -> i64) {
+        loop {
+            tokio::time::sleep(self.period()).await;
+            // It is for a round to take it.
+            if self.is_ours() && pulse.lives(STUCK) {
+                let _ = self.hold(cluster, now_s()).await;
+            }
+        }
+    }
+
     /// Whether it is ours still: two thirds of it are counted, for the last request that is sent has to arrive.
     #[must_use]
     pub fn is_ours(&self) -> bool {
-        self.renewed.is_some_and(|at| at.elapsed() < self.lasts * 2 / 3)
-    }
-
-    /// Whether another holder has shown itself lately.
-    fn lives(&mut self, holder: &str, version: Option<&str>, now: Instant) -> bool {
-        let version = version.unwrap_or_default();
-        match &self.seen {
-            Some((who, last, since)) if who == holder && last == version => since.elapsed() < self.lasts,
-            _ => {
-                self.seen = Some((holder.to_owned(), version.to_owned(), now));
-                true
-            }
-        }
+        self.renewed().is_some_and(|at| at.elapsed() < self.lasts * 2 / 3)
     }
 
     fn record(&self, before: &LeaseSpec, holder: &str, version: Option<String>, now_s: i64) -> Lease {
@@ -132,7 +157,9 @@ impl Held {
     /// # Errors
     /// An API server that refuses or does not answer.
     pub async fn give_back(&self, cluster: &Cluster) -> Result<(), Error> {
-        if self.renewed.is_none() {
+        let mut turn = self.turn.lock().await;
+        turn.is_over = true;
+        if self.renewed().take().is_none() {
             return Ok(());
         }
         let found = cluster.lease(&self.namespace, &self.name).await?;
@@ -145,5 +172,19 @@ impl Held {
         }
         spec.holder_identity = Some(String::new());
         cluster.take_lease(&lease).await
+    }
+}
+
+impl Turn {
+    /// Whether another holder has shown itself lately.
+    fn lives(&mut self, lasts: Duration, holder: &str, version: Option<&str>, now: Instant) -> bool {
+        let version = version.unwrap_or_default();
+        match &self.seen {
+            Some((who, last, since)) if who == holder && last == version => since.elapsed() < lasts,
+            _ => {
+                self.seen = Some((holder.to_owned(), version.to_owned(), now));
+                true
+            }
+        }
     }
 }

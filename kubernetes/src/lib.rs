@@ -3,6 +3,7 @@
 pub mod api;
 pub mod apply;
 pub mod arrival;
+pub mod asks;
 pub mod claims;
 pub mod config;
 pub mod constraint;
@@ -30,8 +31,11 @@ pub mod reach;
 pub mod seats;
 pub mod server;
 pub mod stand;
+mod turn;
+pub mod unheld;
 pub mod usage;
 pub mod view;
+pub mod volume;
 pub mod webhook;
 
 pub use config::Settings;

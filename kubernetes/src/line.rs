@@ -16,12 +16,13 @@ use pleach_daemon::snapshot::{JobSeen, NodeSeen, Phase};
 use pleach_scheduler::ExternalId;
 
 use crate::arrival::by_name;
+use crate::asks;
 use crate::config::Settings;
 use crate::job_pods::{Claim, JobPods};
 use crate::kueue::{ClusterQueue, LocalQueue, POD_CLASSES, PodSet, Workload, WorkloadPriorityClass};
 use crate::names;
 use crate::pod::{self, seconds};
-use crate::reach::Reach;
+use crate::reach::{Asks, Reach};
 use crate::stand::Duty;
 
 /// What the API server showed of Kueue.
@@ -153,6 +154,7 @@ pub(crate) fn waiting(
             seats: Vec::new(),
             duty: Duty::None,
             claim,
+            turn: None,
             remark: None,
         };
         Some((job, pods))
@@ -184,7 +186,7 @@ fn described(
     let count = |set: &&PodSet| u32::try_from(set.count).unwrap_or(0);
     let num_pods = sets.iter().map(count).fold(0, u32::saturating_add);
     let cpus = |set: &&PodSet| {
-        let each = set.template.spec.as_ref().map_or(0, |spec| pod::host(spec).0);
+        let each = set.template.spec.as_ref().map_or(0, |spec| asks::of(spec, "cpu"));
         each.saturating_mul(u64::from(count(set)))
     };
     let cpu_milli = sets.iter().map(cpus).fold(0, u64::saturating_add);
@@ -199,7 +201,9 @@ fn described(
     let deadline_s = pod::deadline_s(spec).or(workload.spec.maximum_execution_time_seconds.map(i64::from));
     let claim = pod::claim_s(&alike).map(|claim_s| Claim { claim_s, deadline_s });
     // Where it may go is Kueue's and kube-scheduler's: types that cannot be told keep nobody from a place in the order.
-    let gpu_types = reach.types(spec, resource);
+    let gpu_types = reach
+        .of(&Asks::of_template(spec, resource))
+        .map(|found| found.types);
     let mut job = JobSeen {
         id,
         phase: Phase::Loose,

@@ -1,18 +1,22 @@
 //! One job: its pods, where it stands, and what the tables and an operator are told of it.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
-use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::api::core::v1::{Node, Pod, Taint};
 use pleach_daemon::fleet;
 use pleach_daemon::snapshot::{JobSeen, NodeSeen, Phase, Terms};
 
+use crate::asks::{Amounts, HostPort};
 use crate::config::Settings;
+use crate::constraint;
 use crate::gang::Membership;
 use crate::job_pods::{Claim, JobPods};
 use crate::pod::{self, PodSeen};
-use crate::reach::Reach;
+use crate::reach::{Asks, Reach, Reachable};
 use crate::seats::{Lost, Seats};
-use crate::stand::{self, Gang, Stand};
+use crate::stand::{self, Duty, Gang, Stand};
+use crate::turn;
+use crate::volume::Volumes;
 
 /// Pods of one job.
 pub(crate) struct Group<'a> {
@@ -25,7 +29,9 @@ pub(crate) struct Group<'a> {
 /// What jobs are looked at with.
 pub(crate) struct Sight<'a> {
     pub reach: Reach<'a>,
-    pub takes_jobs: &'a dyn Fn(&str) -> bool,
+    pub volumes: Volumes<'a>,
+    /// Units that take jobs, and their nodes.
+    pub up: &'a BTreeMap<&'a str, &'a Node>,
     pub nodes: &'a [NodeSeen],
     pub settings: &'a Settings,
     pub now_s: i64,
@@ -46,19 +52,82 @@ fn began_s(pod: &PodSeen) -> i64 {
 }
 
 /// Where its pods may run, or where it stands instead of waiting.
-fn types(pods: &[(PodSeen, &Pod)], reach: &mut Reach<'_>) -> Result<Vec<String>, Phase> {
-    let specs = pods.iter().filter_map(|(_, pod)| pod.spec.as_ref());
-    let keys: BTreeSet<String> = specs.map(crate::constraint::key).collect();
-    match (
-        pods.first()
-            .and_then(|(seen, pod)| Some((seen, pod.spec.as_ref()?))),
-        keys.len(),
-    ) {
-        (Some((first, spec)), 1) => reach.types(spec, &first.resource),
-        _ => Err(Phase::Foreign {
-            reason: "has pods that may run on different nodes".into(),
-        }),
+fn places(pods: &[(PodSeen, &Pod)], sight: &mut Sight<'_>) -> Result<Reachable, Phase> {
+    let foreign = || Phase::Foreign {
+        reason: "has pods that may run on different nodes".into(),
+    };
+    let first = pods
+        .first()
+        .and_then(|(seen, pod)| Some((seen, pod.spec.as_ref()?)));
+    let (first, spec) = first.ok_or_else(foreign)?;
+    let near = |seen: &PodSeen| sight.volumes.of(&seen.namespace, &seen.claims);
+    let (own, volumes) = (constraint::key(spec), near(first));
+    let is_alike = |(seen, pod): &(PodSeen, &Pod)| {
+        pod.spec.as_ref().is_some_and(|spec| constraint::key(spec) == own) && near(seen) == volumes
+    };
+    if !pods.iter().all(is_alike) {
+        return Err(foreign());
     }
+    let mut amounts = Amounts::new();
+    for (name, amount) in pods.iter().flat_map(|(seen, _)| &seen.asks) {
+        let most = amounts.entry(name.clone()).or_default();
+        *most = (*most).max(*amount);
+    }
+    sight.reach.of(&Asks {
+        spec,
+        resource: &first.resource,
+        amounts,
+        ports: &first.ports,
+        volumes,
+    })
+}
+
+/// Whether two pods take the same port of a host, so that each needs a node of its own.
+fn share_ports(pods: &[PodSeen]) -> bool {
+    let mut taken: Vec<&HostPort> = Vec::new();
+    for pod in pods {
+        if pod
+            .ports
+            .iter()
+            .any(|port| taken.iter().any(|other| port.meets(other)))
+        {
+            return true;
+        }
+        taken.extend(&pod.ports);
+    }
+    false
+}
+
+/// The job that the policy is shown in the place of one that the tables cannot express, and why they cannot; none where it is none
+/// that waits, and where no node has a place for it.
+fn in_turn(
+    (job, stand): (&JobSeen, &Stand),
+    pods: &[(PodSeen, &Pod)],
+    gang: &Gang<'_>,
+    sight: &mut Sight<'_>,
+) -> Option<(JobSeen, String)> {
+    let Phase::Foreign { reason } = &job.phase else {
+        return None;
+    };
+    if stand.duty != Duty::GiveBack {
+        return None;
+    }
+    let seen: Vec<PodSeen> = pods.iter().map(|(seen, _)| seen.clone()).collect();
+    let mut shown = turn::stand_in(job, &seen)?;
+    let of_most = |(seen, _): &&(PodSeen, &Pod)| seen.is_held() && seen.num_gpus == shown.gpus_per_node;
+    let largest = pods.iter().find(of_most)?;
+    match places(std::slice::from_ref(largest), sight) {
+        Ok(found) => (shown.gpu_types, shown.terms.rules) = (found.types, found.rules),
+        Err(phase) => shown.phase = phase,
+    }
+    if seen.iter().all(PodSeen::is_held)
+        && let Some(phase @ Phase::Blocked { .. }) = stand::whole(&seen, gang)
+    {
+        shown.phase = phase;
+    }
+    fleet::never_fits(&shown, sight.nodes)
+        .is_none()
+        .then(|| (shown, reason.clone()))
 }
 
 /// Looks at a job; `before` are the places that it had lost by the last look.
@@ -75,49 +144,71 @@ pub(crate) fn job(group: Group<'_>, before: &[(String, i64)], sight: &mut Sight<
     pods.retain(|(seen, _)| !is_out(seen));
     let seen: Vec<PodSeen> = pods.iter().map(|(seen, _)| seen.clone()).collect();
     let is_lease = member.size == Some(1) && matches!(&seen[..], [pod] if pod.is_lease);
+    let tolerations = pods
+        .first()
+        .and_then(|(_, pod)| pod.spec.as_ref()?.tolerations.as_deref());
+    let up = sight.up;
+    let takes_jobs = |unit: &str| {
+        let mut taints = up.get(unit).map(|node| constraint::hard_taints(node));
+        let is_tolerated = |taint: &Taint| constraint::is_tolerated(tolerations, taint);
+        taints.as_mut().is_some_and(|taints| taints.all(is_tolerated))
+    };
     let gang = Gang {
         is_lease,
         size: member.size,
         lost: before,
-        takes_jobs: sight.takes_jobs,
+        takes_jobs: &takes_jobs,
         settings,
         now_s: sight.now_s,
     };
     let mut stand = stand::of(&seen, &gang);
-    let mut gpu_types = Vec::new();
+    let mut reachable = Reachable::default();
     if matches!(stand.phase, Phase::Waiting | Phase::Loose) {
-        match types(&pods, &mut sight.reach) {
-            Ok(types) => gpu_types = types,
+        match places(&pods, sight) {
+            Ok(found) => reachable = found,
             Err(phase) => stand = Stand::without_seats(phase, &seen),
         }
     }
     let first = pods.first().map(|(_, pod)| *pod);
     let mut job = described(&member, first, &seen, &stand, sight);
-    job.gpu_types = gpu_types;
+    (job.gpu_types, job.terms.rules) = (reachable.types, reachable.rules);
+    job.terms.owner = member.owner;
     if is_lease {
         (job.terms.is_lease, job.limit_s) = (true, None);
     }
-    let mut duty = stand.duty;
     // What no cluster of these nodes could give it by the tables' rules is not held for something that never comes.
+    let open = sight
+        .nodes
+        .iter()
+        .filter(|node| !reachable.never.contains(&node.name));
     if matches!(job.phase, Phase::Waiting | Phase::Loose)
-        && let Some(reason) = fleet::never_fits(&job, sight.nodes)
+        && let Some(reason) = fleet::never_fits(&job, open)
     {
-        let stand = Stand::without_seats(Phase::Foreign { reason }, &seen);
-        (job.phase, duty) = (stand.phase, stand.duty);
+        stand = Stand::without_seats(Phase::Foreign { reason }, &seen);
+        job.phase = stand.phase.clone();
+    }
+    let mut turn = None;
+    if let Some((shown, reason)) = in_turn((&job, &stand), &pods, &gang, sight) {
+        (job, stand.duty, turn) = (shown, Duty::None, Some(reason));
+    } else if stand.duty == Duty::GiveBack && turn::stand_in(&job, &seen).is_some() {
+        stand.duty = Duty::GiveBackInTurn;
     }
     let name = format!("{}/{}", member.key.namespace, member.key.name);
     let claim = claim(&member, &seen);
     let remark = member
         .remark
         .or_else(|| remark(&name, &job, &stand.seats, &seen, settings))
+        .or_else(|| turn.as_deref().map(|why| in_turn_words(&name, why)))
+        .or_else(|| deadline(&name, &job, &seen, member.limit_s))
         .or_else(|| (!is_lease).then(|| no_lease(&name, &seen)).flatten());
     Look {
         pods: JobPods {
             name,
             pods: seen,
             seats: stand.seats,
-            duty,
+            duty: stand.duty,
             claim,
+            turn,
             remark,
         },
         job,
@@ -155,7 +246,7 @@ fn described(
         .max(1);
     let cpu_milli = seen
         .iter()
-        .fold(0_u64, |sum, pod| sum.saturating_add(pod.cpu_milli));
+        .fold(0_u64, |sum, pod| sum.saturating_add(pod.cpu_milli()));
     let created_s = seen.iter().map(|pod| pod.created_s).min();
     let limit_s = seen.iter().filter_map(|pod| pod.limit_s).max().or(member.limit_s);
     JobSeen {
@@ -172,7 +263,7 @@ fn described(
         limit_s,
         num_nodes: num_pods,
         gpus_per_node: seen.first().map_or(1, |pod| pod.num_gpus.max(1)),
-        is_packed: num_pods > 1,
+        is_packed: num_pods > 1 && !share_ports(seen),
         share: None,
         gpu_type: None,
         gpu_types: Vec::new(),
@@ -188,6 +279,21 @@ fn described(
         predicted_s: None,
         terms: Terms::default(),
     }
+}
+
+/// What is to be said of a job whose deadline runs while it is held: that of its Job, which begins when the Job does.
+fn deadline(name: &str, job: &JobSeen, pods: &[PodSeen], of_job: Option<i64>) -> Option<String> {
+    let is_held = !job.is_placed() && pods.iter().any(PodSeen::is_held);
+    let limit_s = of_job.filter(|_| is_held)?;
+    Some(format!(
+        "{name} is held and its Job's activeDeadlineSeconds ({limit_s} s) runs: it may be ended before it starts. In the pod \
+         template the same field counts from the start"
+    ))
+}
+
+/// What is to be said of a job that the tables cannot express.
+fn in_turn_words(name: &str, why: &str) -> String {
+    format!("{name} waits for its turn and is then left to kube-scheduler: it {why}")
 }
 
 /// What is to be said of a gang where pods are leases.

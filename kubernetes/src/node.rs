@@ -62,19 +62,16 @@ pub fn labels(node: &Node) -> &BTreeMap<String, String> {
     node.metadata.labels.as_ref().unwrap_or(&NONE)
 }
 
-/// Whether it takes jobs: down where its kubelet is not ready, draining where it is cordoned or has a taint that is not expected.
+/// Whether it takes jobs: down where its kubelet is not ready, draining where it is cordoned. Its taints are for pods to tolerate.
 #[must_use]
-pub fn state(node: &Node, settings: &Settings) -> NodeState {
+pub fn state(node: &Node) -> NodeState {
     let conditions = node.status.as_ref().and_then(|status| status.conditions.as_ref());
     let is_ready = conditions
         .into_iter()
         .flatten()
         .any(|condition| condition.type_ == "Ready" && condition.status == "True");
-    let spec = node.spec.clone().unwrap_or_default();
-    let is_odd = |taint: &Taint| is_hard(taint) && !settings.taints_expected.contains(&taint.key);
-    let is_leaving = spec.unschedulable == Some(true)
-        || node.metadata.deletion_timestamp.is_some()
-        || spec.taints.iter().flatten().any(is_odd);
+    let is_cordoned = node.spec.as_ref().and_then(|spec| spec.unschedulable) == Some(true);
+    let is_leaving = is_cordoned || node.metadata.deletion_timestamp.is_some();
     match (is_ready, is_leaving) {
         (false, _) => NodeState::Down,
         (true, true) => NodeState::Draining,
@@ -123,7 +120,7 @@ pub fn units(nodes: &[Node], settings: &Settings) -> (Vec<Unit>, Vec<String>) {
                 resource: resource.clone(),
                 gpu_type: gpu_type(labels, resource, settings),
                 num_gpus,
-                state: state(node, settings),
+                state: state(node),
             });
         }
     }

@@ -6,12 +6,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use k8s_openapi::api::batch::v1::Job;
-use k8s_openapi::api::core::v1::{Node, Pod};
+use k8s_openapi::api::core::v1::{Node, PersistentVolume, PersistentVolumeClaim, Pod, Toleration};
 use pleach_daemon::snapshot::{NodeSeen, Site, Snapshot, VERSION};
 use pleach_scheduler::ExternalId;
 use pleach_scheduler::cluster::NodeState;
 
 use crate::arrival::by_name;
+use crate::asks::{self, Amounts, HostPort};
 use crate::config::Settings;
 use crate::gang::{Jobs, Key};
 use crate::job_pods::JobPods;
@@ -21,9 +22,11 @@ use crate::look::{Group, Look, Sight, job};
 use crate::names;
 use crate::node::{self, Unit, unit_name};
 use crate::pod;
-use crate::reach::Reach;
+use crate::reach::{self, Reach};
 use crate::seats::Lost;
+use crate::unheld::Unheld;
 use crate::usage::Usage;
+use crate::volume::Volumes;
 
 /// Most Jobs of a look that something is said about.
 const REMARKS_MAX: usize = 100;
@@ -37,6 +40,12 @@ pub struct Lists {
     pub pods: Vec<Pod>,
     /// All Jobs.
     pub jobs: Vec<Job>,
+    /// Claims of pods that wait.
+    pub claims: Vec<PersistentVolumeClaim>,
+    /// Volumes that these are bound to.
+    pub volumes: Vec<PersistentVolume>,
+    /// What could not be read and a round does without.
+    pub unread: Vec<String>,
     /// What Kueue has, where it is told an order.
     pub kueue: Option<KueueLists>,
 }
@@ -46,10 +55,24 @@ pub struct Lists {
 pub struct Host {
     /// Its label [`names::HOSTNAME`].
     pub hostname: String,
-    /// CPUs that no pod asked for, thousandths.
-    pub cpu_milli_free: u64,
-    /// Host memory that no pod asked for, bytes.
-    pub memory_bytes_free: u64,
+    /// What it has for pods.
+    pub has: Amounts,
+    /// What of that no pod asked for.
+    pub free: Amounts,
+    /// Ports that pods have taken.
+    pub ports: Vec<HostPort>,
+}
+
+impl Host {
+    /// A pod with these asks takes its part.
+    pub fn take(&mut self, asks: &Amounts, ports: &[HostPort]) {
+        for (name, amount) in asks {
+            if let Some(free) = self.free.get_mut(name) {
+                *free = free.saturating_sub(*amount);
+            }
+        }
+        self.ports.extend_from_slice(ports);
+    }
 }
 
 /// A round's view of the cluster.
@@ -67,6 +90,8 @@ pub struct Observed {
     pub lost: BTreeMap<ExternalId, Lost>,
     /// Workloads that wait for Kueue, by arrival; none where it is told no order.
     pub line: Vec<Place>,
+    /// Pods that came by the webhook; none where it is not known.
+    pub unheld: Option<Unheld>,
     /// What an operator should know.
     pub notes: Vec<String>,
 }
@@ -85,21 +110,27 @@ pub fn observe_after(
     settings: &Settings,
     now_s: i64,
 ) -> Observed {
-    let (units, mut notes) = node::units(&lists.nodes, settings);
+    let (mut units, mut notes) = node::units(&lists.nodes, settings);
+    notes.extend(lists.unread.iter().cloned());
     let mut hosts = hosts(&lists.nodes);
     let mut usage = Usage::default();
     for pod in lists.pods.iter().filter(|pod| !pod::has_ended(pod)) {
         count(pod, settings, &mut hosts, &mut usage);
     }
+    let barred = reach::barred(&lists.nodes, &tolerations(lists, settings), settings);
+    reach::close(&mut units, &barred);
     let up = units.iter().filter(|unit| unit.state == NodeState::Up);
-    let up: BTreeSet<&str> = up.map(|unit| unit.name.as_str()).collect();
+    let up: BTreeMap<&str, &Node> = up
+        .map(|unit| (unit.name.as_str(), &lists.nodes[unit.row]))
+        .collect();
     let mut nodes: Vec<NodeSeen> = units.iter().map(|unit| seen(unit, lists, &hosts)).collect();
     let index = Jobs::new(&lists.jobs, settings.parallel_jobs);
     let line = lists.kueue.as_ref().map(|kueue| Line::read(kueue, settings));
     let groups = groups(lists, &index, line.as_ref(), settings);
     let mut sight = Sight {
-        reach: Reach::new(&units, &lists.nodes, settings),
-        takes_jobs: &|unit| up.contains(unit),
+        reach: Reach::new(&units, &lists.nodes, &hosts, &barred),
+        volumes: Volumes::new(&lists.claims, &lists.volumes),
+        up: &up,
         nodes: &nodes,
         settings,
         now_s,
@@ -149,6 +180,7 @@ pub fn observe_after(
         notes.extend(line.notes);
         places = line.places;
     }
+    let rules = sight.reach.into_rules();
     list.sort_by(|a, b| a.0.cmp(&b.0).then_with(|| by_name(&a.1, &b.1)));
     notes.extend(some(remarks));
     let mut free = BTreeMap::new();
@@ -166,6 +198,7 @@ pub fn observe_after(
             taken_s: now_s,
             site: Site {
                 leaving,
+                rules,
                 ..Site::default()
             },
             nodes,
@@ -176,6 +209,7 @@ pub fn observe_after(
         free,
         lost,
         line: places,
+        unheld: None,
         notes,
     }
 }
@@ -227,17 +261,18 @@ fn hosts(nodes: &[Node]) -> BTreeMap<String, Host> {
             .status
             .as_ref()
             .and_then(|status| status.allocatable.as_ref());
-        let of = |name: &str| {
-            free.and_then(|free| free.get(name))
-                .map_or(0, crate::quantity::milli)
-        };
+        let all = free.into_iter().flatten();
+        let has: Amounts = all
+            .map(|(name, quantity)| (name.clone(), crate::quantity::milli(quantity)))
+            .collect();
         let host = Host {
             hostname: node::labels(node)
                 .get(names::HOSTNAME)
                 .cloned()
                 .unwrap_or_default(),
-            cpu_milli_free: of("cpu"),
-            memory_bytes_free: of("memory") / 1000,
+            free: has.clone(),
+            has,
+            ports: Vec::new(),
         };
         Some((node.metadata.name.clone()?, host))
     };
@@ -254,16 +289,38 @@ fn count(pod: &Pod, settings: &Settings, hosts: &mut BTreeMap<String, Host>, usa
         usage.add_pod(&unit_name(node, &resource, settings), num);
     }
     if let Some(host) = hosts.get_mut(node) {
-        let (cpu_milli, memory_bytes) = pod::host(spec);
-        host.cpu_milli_free = host.cpu_milli_free.saturating_sub(cpu_milli);
-        host.memory_bytes_free = host.memory_bytes_free.saturating_sub(memory_bytes);
+        host.take(&asks::amounts(spec, settings), &asks::ports(spec));
     }
+}
+
+/// What driven GPU pods tolerate, each list once.
+fn tolerations<'a>(lists: &'a Lists, settings: &Settings) -> Vec<&'a [Toleration]> {
+    let is_driven = |pod: &&Pod| {
+        !pod::has_ended(pod) && settings.drives(pod.metadata.namespace.as_deref().unwrap_or_default())
+    };
+    let pods = lists
+        .pods
+        .iter()
+        .filter(is_driven)
+        .filter_map(|pod| pod.spec.as_ref());
+    let workloads = lists.kueue.iter().flat_map(|kueue| &kueue.workloads);
+    let sets = workloads.flat_map(|workload| &workload.spec.pod_sets);
+    let templates = sets.filter_map(|set| set.template.spec.as_ref());
+    let mut different: Vec<&[Toleration]> = Vec::new();
+    for spec in pods.chain(templates) {
+        let own = spec.tolerations.as_deref().unwrap_or_default();
+        if !own.is_empty() && !different.contains(&own) && !pod::gpus(spec, settings).is_empty() {
+            different.push(own);
+        }
+    }
+    different
 }
 
 /// A unit as if nobody held GPUs of it.
 fn seen(unit: &Unit, lists: &Lists, hosts: &BTreeMap<String, Host>) -> NodeSeen {
     let name = lists.nodes[unit.row].metadata.name.as_deref().unwrap_or_default();
-    let cpu_milli_free = hosts.get(name).map_or(0, |host| host.cpu_milli_free);
+    let cpu_milli_free = hosts.get(name).and_then(|host| host.free.get("cpu"));
+    let cpu_milli_free = cpu_milli_free.copied().unwrap_or(0);
     NodeSeen {
         name: unit.name.clone(),
         gpu_type: unit.gpu_type.clone(),

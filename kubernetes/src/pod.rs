@@ -2,14 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use k8s_openapi::api::core::v1::{Container, Pod, PodSpec, ResourceRequirements};
+use k8s_openapi::api::core::v1::{Pod, PodSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
+use crate::asks::{self, Amounts, HostPort};
 use crate::config::Settings;
 use crate::constraint;
 use crate::mark::{Decided, TEXT_MAX};
 use crate::names;
 use crate::quantity;
+use crate::volume;
 
 /// What of a pod a round works with.
 #[derive(Clone, Debug)]
@@ -28,10 +30,12 @@ pub struct PodSeen {
     pub resource: String,
     /// Devices of it.
     pub num_gpus: u32,
-    /// CPUs that it asks for, thousandths.
-    pub cpu_milli: u64,
-    /// Host memory that it asks for, bytes.
-    pub memory_bytes: u64,
+    /// What else it asks of a node.
+    pub asks: Amounts,
+    /// Ports of the host that it takes.
+    pub ports: Vec<HostPort>,
+    /// Claims to volumes, by name.
+    pub claims: Vec<String>,
     /// All its scheduling gates.
     pub gates: Vec<String>,
     /// The node that it is bound to.
@@ -54,6 +58,12 @@ pub struct PodSeen {
     pub is_lease: bool,
     /// Whether a controller owns it, which makes another one in its place.
     pub is_owned: bool,
+    /// The UID of that controller's object.
+    pub owner: Option<String>,
+    /// Its labels.
+    pub labels: BTreeMap<String, String>,
+    /// Whether it was left to kube-scheduler by its annotation.
+    pub is_left: bool,
     /// The run time that its user believes in, s: [`PodSeen::claim_s`], else [`PodSeen::deadline_s`].
     pub limit_s: Option<i64>,
     /// What its user says of it, which nothing holds it to, s.
@@ -62,11 +72,19 @@ pub struct PodSeen {
     pub deadline_s: Option<i64>,
     /// Why the policy cannot be told of it; none where it can.
     pub strange: Option<&'static str>,
+    /// Whether it is for a scheduler that is not driven.
+    pub is_of_others: bool,
     /// Index in its Indexed Job.
     pub index: Option<u64>,
 }
 
 impl PodSeen {
+    /// CPUs that it asks for, thousandths.
+    #[must_use]
+    pub fn cpu_milli(&self) -> u64 {
+        self.asks.get("cpu").copied().unwrap_or(0)
+    }
+
     /// Whether our gate holds it.
     #[must_use]
     pub fn is_held(&self) -> bool {
@@ -122,6 +140,11 @@ pub fn trim(pod: &mut Pod, tenant_label: Option<&str>) {
     };
     annotations.retain(|name, text| match name.as_str() {
         names::DECIDED => text.len() <= TEXT_MAX,
+        // That it is there is read, and not what it says.
+        names::LEFT => {
+            text.clear();
+            true
+        }
         name => text.len() <= names::WORD_MAX && (names::is_read(name) || tenant_label == Some(name)),
     });
 }
@@ -142,69 +165,16 @@ pub fn seconds(time: Option<&Time>) -> Option<i64> {
 /// GPUs that a pod asks for, by resource. A resource that is no whole number counts as one device.
 #[must_use]
 pub fn gpus(spec: &PodSpec, settings: &Settings) -> BTreeMap<String, u32> {
-    let mut names: Vec<&String> = Vec::new();
-    for container in spec
-        .containers
-        .iter()
-        .chain(spec.init_containers.iter().flatten())
-    {
-        if let Some(resources) = &container.resources {
-            names.extend(resources.limits.iter().flatten().map(|(name, _)| name));
-            names.extend(resources.requests.iter().flatten().map(|(name, _)| name));
-        }
-    }
+    let mut names = asks::names(spec);
     names.retain(|name| settings.is_gpu(name));
-    names.sort_unstable();
-    names.dedup();
     let num = |name: &String| {
-        let most = of_pod(spec, &|resources| {
-            let quantity = asked(resources, name);
+        let most = asks::of_containers(spec, &|resources| {
+            let quantity = asks::asked(resources, name);
             quantity.map_or(0, |quantity| u64::from(quantity::count(quantity).unwrap_or(1)))
         });
         (name.clone(), u32::try_from(most).unwrap_or(u32::MAX))
     };
     names.into_iter().map(num).filter(|(_, num)| *num > 0).collect()
-}
-
-fn asked<'a>(
-    resources: &'a ResourceRequirements,
-    name: &str,
-) -> Option<&'a k8s_openapi::apimachinery::pkg::api::resource::Quantity> {
-    let of = |map: &'a Option<BTreeMap<String, _>>| map.as_ref().and_then(|map| map.get(name));
-    of(&resources.requests).or_else(|| of(&resources.limits))
-}
-
-/// What a pod holds of something: its containers at once, or an init container beside the sidecars that began before it.
-///
-/// # Source
-/// "Resource sharing within containers" of the Kubernetes page on sidecar containers.
-fn of_pod(spec: &PodSpec, of: &dyn Fn(&ResourceRequirements) -> u64) -> u64 {
-    let each = |container: &Container| container.resources.as_ref().map_or(0, of);
-    let (mut sidecars, mut most) = (0_u64, 0_u64);
-    for container in spec.init_containers.iter().flatten() {
-        if container.restart_policy.as_deref() == Some("Always") {
-            sidecars = sidecars.saturating_add(each(container));
-            most = most.max(sidecars);
-        } else {
-            most = most.max(sidecars.saturating_add(each(container)));
-        }
-    }
-    let at_once = spec.containers.iter().map(each);
-    most.max(at_once.fold(sidecars, u64::saturating_add))
-}
-
-/// What a pod asks for of CPUs (thousandths) and host memory (bytes), with its overhead.
-#[must_use]
-pub fn host(spec: &PodSpec) -> (u64, u64) {
-    let of = |name: &'static str| {
-        let scale = |value: u64| if name == "cpu" { value } else { value / 1000 };
-        let sum = of_pod(spec, &|resources| {
-            asked(resources, name).map_or(0, quantity::milli)
-        });
-        let overhead = spec.overhead.as_ref().and_then(|all| all.get(name));
-        scale(sum.saturating_add(overhead.map_or(0, quantity::milli)))
-    };
-    (of("cpu"), of("memory"))
 }
 
 /// What the user of a pod says of its run time, s.
@@ -243,19 +213,21 @@ pub fn read(pod: &Pod, settings: &Settings) -> Option<PodSeen> {
         .first_key_value()
         .map_or((String::new(), 0), |(name, num)| (name.clone(), *num));
     let status = pod.status.as_ref();
-    let (cpu_milli, memory_bytes) = host(spec);
     let scheduler = spec.scheduler_name.as_deref().unwrap_or("default-scheduler");
+    let is_of_others = !settings.scheduler_names.iter().any(|name| name == scheduler);
     let strange = if gpus.len() != 1 {
         Some(if gpus.is_empty() {
             "asks for no GPUs"
         } else {
             "asks for GPUs of two resources"
         })
-    } else if !settings.scheduler_names.iter().any(|name| name == scheduler) {
+    } else if is_of_others {
         Some("names another scheduler")
     } else {
-        constraint::strange(spec, decided.is_some() && !is_held)
+        constraint::strange(spec)
     };
+    let mut owners = meta.owner_references.iter().flatten();
+    let owner = owners.find(|owner| owner.controller == Some(true));
     let conditions = status.and_then(|status| status.conditions.as_ref());
     let mut conditions = conditions.into_iter().flatten();
     let scheduled = conditions.find(|one| one.type_ == "PodScheduled");
@@ -272,8 +244,9 @@ pub fn read(pod: &Pod, settings: &Settings) -> Option<PodSeen> {
         created_s: seconds(meta.creation_timestamp.as_ref()).unwrap_or(0),
         resource,
         num_gpus,
-        cpu_milli,
-        memory_bytes,
+        asks: asks::amounts(spec, settings),
+        ports: asks::ports(spec),
+        claims: volume::claims(pod),
         gates,
         node: spec.node_name.clone().filter(|name| !name.is_empty()),
         start_s: start_s.or(bound_s),
@@ -284,15 +257,18 @@ pub fn read(pod: &Pod, settings: &Settings) -> Option<PodSeen> {
         gone_s: seconds(meta.deletion_timestamp.as_ref()),
         grace_s: meta.deletion_grace_period_seconds.unwrap_or(0).max(0),
         is_lease: settings.leases.has(pod),
-        is_owned: meta
-            .owner_references
-            .iter()
-            .flatten()
-            .any(|owner| owner.controller == Some(true)),
+        is_owned: owner.is_some(),
+        owner: owner.map(|owner| owner.uid.clone()),
+        labels: meta.labels.clone().unwrap_or_default(),
+        is_left: meta
+            .annotations
+            .as_ref()
+            .is_some_and(|all| all.contains_key(names::LEFT)),
         limit_s: claim_s(pod).or(deadline_s(spec)),
         claim_s: claim_s(pod),
         deadline_s: deadline_s(spec),
         strange,
+        is_of_others,
         index: number(pod, names::JOB_INDEX).and_then(|index| u64::try_from(index).ok()),
     })
 }

@@ -5,9 +5,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use pleach_daemon::operator::RunArgs;
+use pleach_daemon::pulse::Pulse;
 use pleach_daemon::rounds::{self, Host, Wish};
 use pleach_kubernetes::api::Cluster;
 use pleach_kubernetes::controller::Kubernetes;
+use pleach_kubernetes::lease::Held;
 use pleach_kubernetes::server::{Server, Shared};
 use pleach_kubernetes::{Error, Settings};
 use tokio::runtime::Runtime;
@@ -108,6 +110,9 @@ async fn drive(
     if let Some(shared) = &shared {
         serve(shared.clone())?;
     }
+    if let Some(lease) = driver.system().lease() {
+        renew(lease, driver.system().settings().clone(), driver.pulse());
+    }
     let changes = shared.as_ref().map_or_else(Arc::default, Shared::arrivals);
     let mut around = Around {
         wishes,
@@ -125,6 +130,20 @@ async fn drive(
         tracing::warn!("the Lease was not given back, and ends by itself: {error}");
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Renews the Lease on a thread of its own, with a client of its own: a list that takes long, or is long to read, delays it not.
+fn renew(lease: Held, settings: Settings, pulse: Pulse) {
+    std::thread::spawn(move || {
+        let renewed = block_on(async {
+            let cluster = Cluster::infer(&settings).await?;
+            lease.renew(&cluster, &pulse, now_s).await;
+            Ok(())
+        });
+        if let Err(error) = renewed {
+            tracing::error!("the Lease is renewed by rounds alone: {error}");
+        }
+    });
 }
 
 /// Starts the server; an address that cannot be had is told before the first round.

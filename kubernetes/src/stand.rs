@@ -14,8 +14,10 @@ pub enum Duty {
     None,
     /// Some of its pods were let go and others not: a release that was cut short, or pods made anew.
     Finish,
-    /// The policy cannot be told of it: to be let go without a node.
+    /// It is not for the policy: to be let go without a node.
     GiveBack,
+    /// The tables have no place for it: to be let go without a node once no job that came before it waits.
+    GiveBackInTurn,
 }
 
 /// Where a job stands.
@@ -110,7 +112,7 @@ pub fn of(pods: &[PodSeen], gang: &Gang<'_>) -> Stand {
 }
 
 /// What keeps a gang from being decided: gates of others, pods that are still missing.
-fn whole(pods: &[PodSeen], gang: &Gang<'_>) -> Option<Phase> {
+pub(crate) fn whole(pods: &[PodSeen], gang: &Gang<'_>) -> Option<Phase> {
     let Gang {
         size,
         settings,

@@ -72,7 +72,11 @@ fn what_the_tables_have_no_place_for_on_empty_nodes_is_given_back_with_the_true_
             told.contains("is left alone: it ") && told.contains(words),
             "{told}"
         );
-        assert_eq!(observed.jobs[&job.id].duty, Duty::GiveBack, "{num} x {gpus}");
+        assert_eq!(
+            observed.jobs[&job.id].duty,
+            Duty::GiveBackInTurn,
+            "{num} x {gpus}"
+        );
         // Once its gates are lifted it is still nothing that waits for the policy.
         for pod in &mut pods {
             pod["spec"]["schedulingGates"] = json!([]);
@@ -184,7 +188,7 @@ fn a_gang_that_lost_a_pod_keeps_its_place_for_a_while_and_finds_it_again() {
     let going = look(&again, &[whole[0].clone(), pinned], NOW_S + 12);
     assert_eq!(of_gang(&going).phase, Phase::Running);
     assert_eq!(gpus(&going), [(8, 0), (8, 0)]);
-    // Nobody came in time: the place is given up, and who comes later is left to kube-scheduler.
+    // Nobody came in time: the place is given up, and who comes later waits for its turn.
     let late = look(&short, &whole[..1], NOW_S + 121);
     assert_eq!(
         (of_gang(&late).nodes.join(","), gpus(&late)),
@@ -192,8 +196,16 @@ fn a_gang_that_lost_a_pod_keeps_its_place_for_a_while_and_finds_it_again() {
     );
     let later = look(&late, &both, NOW_S + 200);
     let job = of_gang(&later);
-    assert!(why_not(&later, job).contains("made anew after their places were given to others"));
-    assert_eq!(later.jobs[&job.id].duty, Duty::GiveBack);
+    assert_eq!(
+        (&job.phase, job.num_nodes),
+        (&Phase::Waiting, 1),
+        "it waits for its turn"
+    );
+    let turn = later.jobs[&job.id].turn.as_deref().unwrap();
+    assert!(
+        turn.contains("made anew after their places were given to others"),
+        "{turn}"
+    );
 }
 
 #[test]

@@ -107,6 +107,11 @@ impl Site {
         }
     }
 
+    /// A pod ends well.
+    pub fn end(&self, start: &str) {
+        self.fake.world.lock().unwrap().end(start);
+    }
+
     pub fn node_of(&self, start: &str) -> Option<String> {
         self.fake.world.lock().unwrap().node_of(start).map(str::to_owned)
     }
@@ -564,4 +569,34 @@ async fn leases_that_end_teach_nobody_how_long_jobs_run() {
         (estimate_s.value, estimate_s.provenance),
         (5.0, pleach_scheduler::Provenance::UserLimit)
     );
+}
+
+/// A budget that allows one of two ranks to go. A dry run of each passes, and one rank alone would be of no use.
+#[tokio::test]
+async fn all_ranks_of_a_gang_yield_to_a_lease_or_none() {
+    for (allowed, num_evicted) in [(0, 0), (1, 0), (2, 2)] {
+        let mut world = world(&[("n1", 8)]);
+        world.budgets = vec![json!({ "metadata": { "name": "keep", "namespace": "team" },
+            "spec": { "selector": { "matchLabels": { "app": "train" } } },
+            "status": { "disruptionsAllowed": allowed, "currentHealthy": 2, "desiredHealthy": 1, "expectedPods": 2 } })];
+        let mut site = Site::new(world, "fifo", |_| ()).await;
+        for rank in 0..2 {
+            let mut pod = owned(pod(&format!("w{rank}"), 4));
+            pod["metadata"]["labels"] = json!({ "app": "train" });
+            pod["metadata"]["annotations"] = json!({ "pleach/gang": "g", "pleach/gang-size": "2" });
+            site.add(pod);
+        }
+        site.round(2).await;
+        site.tick();
+        assert!(site.node_of("w0").is_some() && site.node_of("w1").is_some());
+        site.add(replica("chat", 1));
+        let mut notes = site.round(10).await;
+        // It is not asked again within a minute, nor stopped by halves then.
+        notes.extend(site.round(70).await);
+        assert_eq!(site.num_evicted(), num_evicted, "{allowed} allowed: {notes:?}");
+        let is_told = notes
+            .iter()
+            .any(|note| note.contains("the disruption budget keep allows"));
+        assert_eq!(is_told, num_evicted == 0, "{notes:?}");
+    }
 }

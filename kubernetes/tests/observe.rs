@@ -237,25 +237,20 @@ fn a_release_that_was_cut_short_is_to_be_finished_on_the_seats_of_its_mark() {
     let mut more = gang(5, &labels, &json!({ "pleach/gang-size": "3" }));
     more[1] = pods[1].clone();
     let observed = see(&[node("n1", 2), node("n2", 4)], &more, &[]);
-    assert_eq!(observed.jobs[&one(&observed).id].duty, Duty::GiveBack);
+    assert_eq!(observed.jobs[&one(&observed).id].duty, Duty::GiveBackInTurn);
 }
 
 #[test]
-fn what_the_tables_cannot_say_is_given_back() {
+fn what_the_tables_cannot_say_waits_to_be_given_back_and_nodes_by_name_are_decided() {
     let change = |change: &dyn Fn(&mut Value)| {
         let mut pod = pod("p", 2);
         change(&mut pod);
         pod
     };
-    let cases = [
-        (
-            change(&|pod| pod["spec"]["nodeSelector"] = json!({ "kubernetes.io/hostname": "n1" })),
-            "by name",
-        ),
-        (
-            change(&|pod| pod["spec"]["nodeSelector"] = json!({ "rack": "r1" })),
-            "apart",
-        ),
+    let mut racked = node("n1", 8);
+    racked["metadata"]["labels"]["rack"] = json!("r1");
+    let see = |pod: Value| see(&[racked.clone(), node("n2", 8)], &[pod], &[]);
+    let in_turn = [
         (
             change(&|pod| {
                 pod["spec"]["affinity"] = json!({ "podAntiAffinity": {
@@ -273,19 +268,43 @@ fn what_the_tables_cannot_say_is_given_back() {
             }),
             "two resources",
         ),
-        (
-            change(&|pod| pod["spec"]["containers"][0]["resources"] = json!({})),
-            "no GPUs",
-        ),
     ];
-    let mut racked = node("n1", 8);
-    racked["metadata"]["labels"]["rack"] = json!("r1");
-    for (pod, word) in cases {
-        let observed = see(&[racked.clone(), node("n2", 8)], &[pod], &[]);
+    for (pod, word) in in_turn {
+        let observed = see(pod);
         let job = one(&observed);
-        assert!(reason(job).contains(word), "{word}: {}", reason(job));
-        assert_eq!(observed.jobs[&job.id].duty, Duty::GiveBack, "{word}");
+        let pods = &observed.jobs[&job.id];
+        assert_eq!((&job.phase, pods.duty), (&Phase::Waiting, Duty::None), "{word}");
+        assert!(
+            pods.turn.as_deref().unwrap().contains(word),
+            "{word}: {:?}",
+            pods.turn
+        );
     }
+    for label in ["kubernetes.io/hostname", "rack"] {
+        let value = if label == "rack" { "r1" } else { "n1" };
+        let observed = see(change(&|pod| {
+            pod["spec"]["nodeSelector"] = json!({ label: value })
+        }));
+        let job = one(&observed);
+        assert_eq!(
+            (&job.phase, &observed.jobs[&job.id].turn),
+            (&Phase::Waiting, &None)
+        );
+        let rules = job
+            .terms
+            .rules
+            .iter()
+            .map(|row| &observed.snapshot.site.rules[*row as usize]);
+        let closed: Vec<&str> = rules.map(|rule| rule.closed.as_str()).collect();
+        assert_eq!(closed, ["n2"], "{label}");
+    }
+    // What takes no GPUs takes no turn.
+    let observed = see(change(&|pod| {
+        pod["spec"]["containers"][0]["resources"] = json!({})
+    }));
+    let job = one(&observed);
+    assert!(reason(job).contains("no GPUs"));
+    assert_eq!(observed.jobs[&job.id].duty, Duty::GiveBack);
 }
 
 #[test]

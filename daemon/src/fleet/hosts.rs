@@ -69,7 +69,7 @@ impl<'a> Hosts<'a> {
         now_s: i64,
         placement: Option<&[Slice]>,
     ) -> AllowedNodes {
-        let refusals = memory.refusals(job.id).into_iter();
+        let refusals = memory.refusals(job).into_iter();
         let refused = refusals.flat_map(|refusals| refusals.at(now_s));
         let refused: Vec<NodeId> = refused
             .filter_map(|(node, _)| self.rows.get(node).copied())
@@ -200,7 +200,7 @@ pub fn closed_to(job: &JobSeen, snapshot: &Snapshot, memory: Option<&Memory>) ->
             |names: &Option<BTreeSet<String>>| names.as_ref().is_none_or(|names| names.contains(&node.name));
         let of_rule = closed.iter().find(|(names, _)| closes(names));
         let refusal = memory
-            .and_then(|memory| memory.refusals(job.id))
+            .and_then(|memory| memory.refusals(job))
             .and_then(|refusals| refusals.of(&node.name, snapshot.taken_s));
         let why = match (of_rule, refusal, node.host) {
             (Some((_, why)), ..) => (*why).to_owned(),

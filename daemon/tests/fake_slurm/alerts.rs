@@ -19,6 +19,9 @@ use super::fake::{Fake, QUEUE};
 /// When the first round is, Unix time, s.
 const BEGIN_S: i64 = 1_795_001_000;
 
+/// Figures that the daemon for Slurm does not tell.
+const OF_KUBERNETES: [&str; 1] = ["pleach_jobs_unheld"];
+
 /// Expressions by the names of their alerts.
 fn rules() -> BTreeMap<String, String> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("deploy/alerts.yaml");
@@ -56,6 +59,8 @@ impl Moment {
             .and_then(|rest| rest.split_once('['))
         {
             Some((name, _)) => self.value(name) - before.value(name),
+            // A figure that is not there fires nothing.
+            None if OF_KUBERNETES.contains(&text) => *self.figures.get(text).unwrap_or(&f64::NAN),
             None => self.value(text),
         }
     }
@@ -104,7 +109,10 @@ impl Moment {
     /// After a round of a driver.
     fn after(driver: &mut Driver<Slurm>, now_s: i64) -> Moment {
         block_on(driver.round(now_s));
-        let text = driver.metrics_text().lock().unwrap().clone();
+        Moment::of(&driver.metrics_text().lock().unwrap(), now_s)
+    }
+
+    fn of(text: &str, now_s: i64) -> Moment {
         let figure = |line: &str| {
             let (name, value) = line.split_once(' ')?;
             Some((name.to_owned(), value.parse().ok()?))
@@ -139,6 +147,24 @@ fn where_all_is_well_no_alert_fires_and_silence_and_failures_are_told() {
     fs::write(run.fake.at("garbage"), "").unwrap();
     (4..7).for_each(|after_s| drop(run.round(after_s)));
     assert_eq!(run.round(7).alerts(&well), ["PleachRoundsFail"]);
+}
+
+#[test]
+fn pods_that_arrive_unheld_are_told() {
+    let mut metrics = Metrics::new(("jobs_left_alone", "Jobs that are left alone"));
+    let mut alerts = |num_unheld| {
+        let (at_s, num_rounds) = (BEGIN_S, 1);
+        metrics.publish(&Status {
+            at_s,
+            num_rounds,
+            num_unheld,
+            ..Status::default()
+        });
+        let moment = Moment::of(&metrics.text().lock().unwrap(), BEGIN_S);
+        moment.alerts(&moment)
+    };
+    assert_eq!((alerts(None), alerts(Some(0))), (vec![], vec![]));
+    assert_eq!(alerts(Some(2)), ["PleachJobsUnheld"]);
 }
 
 #[test]

@@ -4,6 +4,7 @@
 //! version in a patch are preconditions. The toy scheduler binds pods without gates to a node that they select and that has
 //! the GPUs; the toy kubelet ends them after a while; the toy controller makes a pod anew that was evicted and is owned.
 
+mod around;
 mod faults;
 mod world;
 
@@ -85,6 +86,7 @@ pub fn router(world: Arc<Mutex<World>>) -> Router {
         .route("/api/v1/nodes", get(nodes))
         .route("/api/v1/pods", get(pods))
         .route("/apis/batch/v1/jobs", get(jobs))
+        .merge(around::routes())
         .route(
             "/apis/coordination.k8s.io/v1/namespaces/{ns}/leases",
             post(make_lease),
@@ -142,6 +144,8 @@ fn list(kind: &str, mut items: Vec<Value>, query: &HashMap<String, String>) -> R
 }
 
 async fn nodes(State(world): Shared, Query(query): Query<HashMap<String, String>>) -> Response {
+    let pause = world.lock().unwrap().list_pause;
+    tokio::time::sleep(pause).await;
     let items = world.lock().unwrap().nodes.values().cloned().collect();
     list("Node", items, &query)
 }
@@ -293,14 +297,22 @@ async fn patch(State(world): Shared, Path(key): Path<(String, String)>, body: St
     }
 }
 
-async fn evict(State(world): Shared, Path(key): Path<(String, String)>, body: Body) -> Response {
+async fn evict(
+    State(world): Shared,
+    Path(key): Path<(String, String)>,
+    Query(query): Query<HashMap<String, String>>,
+    body: Body,
+) -> Response {
     let bytes = axum::body::to_bytes(body, 1 << 20).await.unwrap();
     let eviction: Value = serde_json::from_slice(&bytes).unwrap();
     assert_eq!(
         (&eviction["apiVersion"], &eviction["kind"]),
         (&json!("policy/v1"), &json!("Eviction"))
     );
-    match world.lock().unwrap().evict(&key, &eviction) {
+    let is_dry = query.get("dryRun").map(String::as_str) == Some("All");
+    let told = &eviction["deleteOptions"]["dryRun"];
+    assert_eq!(is_dry, *told == json!(["All"]), "{query:?} beside {eviction}");
+    match world.lock().unwrap().evict(&key, &eviction, is_dry) {
         Ok(()) => status(201, "", "created"),
         Err((code, why)) => status(code, "Refused", why),
     }

@@ -47,6 +47,15 @@ pub struct World {
     pub makes_anew_at_once: bool,
     /// Pods that a disruption budget keeps.
     pub budgeted: BTreeSet<String>,
+    /// Disruption budgets, claims and volumes as objects, and namespaces with the label that the webhook looks for.
+    pub budgets: Vec<Value>,
+    pub claims: Vec<Value>,
+    pub volumes: Vec<Value>,
+    pub labelled: BTreeSet<String>,
+    /// Nodes that alone take pods whose names begin so, for a reason that no object shows.
+    pub takes: BTreeMap<String, Vec<String>>,
+    /// How long the list of nodes takes.
+    pub list_pause: Duration,
     /// Pods that vanish when they are patched next.
     pub vanish: BTreeSet<String>,
     /// The time of the API server, Unix, s, where pods are to be bound and made with one.
@@ -208,7 +217,12 @@ impl World {
         waiting.into_iter().map(name).collect()
     }
 
-    pub fn evict(&mut self, key: &(String, String), eviction: &Value) -> Result<(), (u16, &'static str)> {
+    pub fn evict(
+        &mut self,
+        key: &(String, String),
+        eviction: &Value,
+        is_dry: bool,
+    ) -> Result<(), (u16, &'static str)> {
         let pod = self.pods.get_mut(key).ok_or((404, "pods not found"))?;
         let wanted = &eviction["deleteOptions"]["preconditions"]["uid"];
         assert!(
@@ -218,11 +232,28 @@ impl World {
         if *wanted != pod["metadata"]["uid"] {
             return Err((409, "the UID in the precondition is another one"));
         }
-        if self.budgeted.contains(&key.1) {
+        // A dry run counts nothing, so each pod of a gang passes alone.
+        let selects = |budget: &&mut Value| {
+            let labels = budget["spec"]["selector"]["matchLabels"].as_object();
+            let mut labels = labels.into_iter().flatten();
+            labels.all(|(name, value)| pod["metadata"]["labels"][name] == *value)
+        };
+        let mut is_kept = self.budgeted.contains(&key.1);
+        for budget in self.budgets.iter_mut().filter(selects) {
+            let left = budget["status"]["disruptionsAllowed"].as_u64().unwrap();
+            is_kept |= left == 0;
+            if !is_dry {
+                budget["status"]["disruptionsAllowed"] = json!(left.saturating_sub(1));
+            }
+        }
+        if is_kept {
             return Err((
                 429,
                 "Cannot evict pod as it would violate the pod's disruption budget.",
             ));
+        }
+        if is_dry {
+            return Ok(());
         }
         if pod["metadata"]["deletionTimestamp"].is_null() {
             let grace_s = pod["spec"]["terminationGracePeriodSeconds"].as_i64().unwrap_or(0);
@@ -301,9 +332,15 @@ impl World {
 
     fn bind(&mut self, key: &(String, String), pod: &Value, uid: &str) {
         let wanted = pod["spec"]["nodeSelector"]["kubernetes.io/hostname"].as_str();
+        let own = text(pod, "/metadata/name");
+        let takes = self
+            .takes
+            .iter()
+            .find(|(start, _)| own.starts_with(start.as_str()));
         let name = self.nodes.keys().find(|name| {
             let node = &self.nodes[*name];
-            wanted.is_none_or(|wanted| wanted == *name)
+            takes.is_none_or(|(_, nodes)| nodes.contains(*name))
+                && wanted.is_none_or(|wanted| wanted == *name)
                 && node["spec"]["unschedulable"] != true
                 && node["status"]["conditions"][0]["status"] == "True"
                 && self.free(name) >= gpus(pod)
@@ -372,7 +409,8 @@ impl World {
             text(pod, "/spec/nodeName") == name
                 && !matches!(text(pod, "/status/phase"), "Succeeded" | "Failed")
         };
-        all - self.pods.values().filter(holds).map(gpus).sum::<u32>()
+        // A device that fails leaves its pod where it is.
+        all.saturating_sub(self.pods.values().filter(holds).map(gpus).sum::<u32>())
     }
 
     fn change(&mut self, key: &(String, String), change: impl FnOnce(&mut Value)) {

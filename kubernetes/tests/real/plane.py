@@ -27,6 +27,11 @@ class Failed(Exception):
     """What was expected did not happen."""
 
 
+def expect(is_so, what):
+    if not is_so:
+        raise Failed(what)
+
+
 def wait_for(what, is_so, limit_s=LIMIT_S, pause_s=0.05):
     """Waits until something holds; what it was."""
     end = time.monotonic() + limit_s
@@ -224,6 +229,10 @@ class Plane:
     def start_manager(self, *controllers):
         self.start("kube-controller-manager", self.binary("kube-controller-manager"), f"--kubeconfig={self.manager_config}",
                    f"--controllers={','.join(controllers)}", "--leader-elect=false", "--secure-port=0")
+
+    def start_manager_of_volumes(self):
+        self.start("volume-manager", self.binary("kube-controller-manager"), f"--kubeconfig={self.manager_config}",
+                   "--controllers=persistentvolume-binder-controller", "--leader-elect=false", "--secure-port=0")
 
     def start_kwok(self):
         """Makes nodes ready, runs pods, and ends them by their annotation `test/run`."""

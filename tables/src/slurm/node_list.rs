@@ -1,4 +1,5 @@
-//! Slurm's lists of nodes, `g[1-3,7],h01`, `rack[0-1]_blade[0-3]`, `n[1-2]-ib`, as names.
+//! Slurm's lists of nodes, `g[1-3,7],h01`, `rack[0-1]_blade[0-3]`, `n[1-2]-ib`, as names. A unit of a Kubernetes node,
+//! `n1/nvidia.com/mig-1g.10gb`, is a name too.
 
 use std::fmt;
 
@@ -106,7 +107,7 @@ fn entries(text: &str) -> Result<Vec<Vec<Part<'_>>>, ListError> {
                     let (text, behind) = rest.split_at(rest.find(['[', ',']).unwrap_or(rest.len()));
                     rest = behind;
                     length += text.len();
-                    let is_name = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+                    let is_name = |c: char| c.is_ascii_alphanumeric() || "-_./".contains(c);
                     if !text.chars().all(is_name) {
                         return Err(refused("a character that no name has"));
                     }
@@ -192,6 +193,7 @@ mod tests {
             "n[08-11]",
             "n[8-9],n[10-12]",
             "a,b,a1",
+            "n[1-2],n1/nvidia.com/mig-1g.10gb,gke-a-1f3b.example.com",
         ] {
             assert_eq!(expand(&of(list)), expand(list), "{list}");
         }

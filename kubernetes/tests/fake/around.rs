@@ -1,0 +1,85 @@
+//! What is read beside nodes, pods and Jobs: namespaces, volumes, disruption budgets, rights.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+
+use axum::Router;
+use axum::extract::{Path, Query, State};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use serde_json::{Value, json};
+
+use super::{Shared, World, list, status};
+
+pub fn routes() -> Router<Arc<Mutex<World>>> {
+    Router::new()
+        .route("/api/v1/namespaces", get(namespaces))
+        .route("/api/v1/persistentvolumeclaims", get(claims))
+        .route(
+            "/api/v1/namespaces/{ns}/persistentvolumeclaims/{name}",
+            get(claim),
+        )
+        .route("/api/v1/persistentvolumes", get(volumes))
+        .route("/api/v1/persistentvolumes/{name}", get(volume))
+        .route(
+            "/apis/policy/v1/namespaces/{ns}/poddisruptionbudgets",
+            get(budgets),
+        )
+        .route(
+            "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
+            post(review),
+        )
+}
+
+type Asked = Query<HashMap<String, String>>;
+
+async fn namespaces(State(world): Shared, Query(query): Asked) -> Response {
+    assert_eq!(query["labelSelector"], "pleach/drive=true");
+    let world = world.lock().unwrap();
+    let object = |name: &String| json!({ "metadata": { "name": name } });
+    list("Namespace", world.labelled.iter().map(object).collect(), &query)
+}
+
+async fn claims(State(world): Shared, Query(query): Asked) -> Response {
+    list(
+        "PersistentVolumeClaim",
+        world.lock().unwrap().claims.clone(),
+        &query,
+    )
+}
+
+async fn claim(State(world): Shared, Path((ns, name)): Path<(String, String)>) -> Response {
+    one(&world.lock().unwrap().claims, |meta| {
+        meta["namespace"] == *ns && meta["name"] == *name
+    })
+}
+
+async fn volumes(State(world): Shared, Query(query): Asked) -> Response {
+    list("PersistentVolume", world.lock().unwrap().volumes.clone(), &query)
+}
+
+async fn volume(State(world): Shared, Path(name): Path<String>) -> Response {
+    one(&world.lock().unwrap().volumes, |meta| meta["name"] == *name)
+}
+
+async fn budgets(State(world): Shared, Path(ns): Path<String>, Query(query): Asked) -> Response {
+    let world = world.lock().unwrap();
+    let of_space = |budget: &&Value| budget["metadata"]["namespace"] == *ns;
+    let found = world.budgets.iter().filter(of_space).cloned().collect();
+    list("PodDisruptionBudget", found, &query)
+}
+
+fn one(objects: &[Value], is_it: impl Fn(&Value) -> bool) -> Response {
+    match objects.iter().find(|object| is_it(&object["metadata"])) {
+        Some(found) => axum::Json(found.clone()).into_response(),
+        None => status(404, "NotFound", "not found"),
+    }
+}
+
+/// As RBAC of the manifests has it: rights to Leases in their namespace alone.
+async fn review(axum::Json(mut review): axum::Json<Value>) -> Response {
+    let asked = &review["spec"]["resourceAttributes"];
+    let allowed = asked["resource"] != "leases" || asked["namespace"] == "pleach";
+    review["status"] = json!({ "allowed": allowed });
+    axum::Json(review).into_response()
+}

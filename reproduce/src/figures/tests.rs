@@ -1,5 +1,7 @@
 //! Every benchmark runs, is described, and shows what it found.
 
+use std::sync::OnceLock;
+
 use pleach_experiments::progress::Watcher;
 
 use super::*;
@@ -18,24 +20,73 @@ fn ids_are_unique_and_found_in_any_case() {
     assert!(find("nothing").unwrap_err().to_string().contains("lists them"));
 }
 
-#[test]
-fn every_benchmark_runs_small_and_shows_its_figures() {
-    let effort = Effort {
+fn smoke() -> Effort {
+    Effort {
         seed: 0,
         num_seeds: None,
         smoke: true,
         data: None,
         watcher: Watcher::nobody(),
-    };
-    let mut done = Vec::new();
-    for benchmark in benchmarks() {
-        let reproduction = (benchmark.run)(&effort).unwrap();
+    }
+}
+
+/// All of them, run small once for all tests.
+fn done() -> &'static [(&'static Benchmark, Reproduction)] {
+    static DONE: OnceLock<Vec<(&'static Benchmark, Reproduction)>> = OnceLock::new();
+    let run = |benchmark: &'static Benchmark| (benchmark, (benchmark.run)(&smoke()).unwrap());
+    DONE.get_or_init(|| benchmarks().map(run).collect())
+}
+
+#[test]
+fn every_benchmark_runs_small_and_shows_its_figures() {
+    for (benchmark, reproduction) in done() {
         assert!(!reproduction.figures.is_empty(), "{} shows nothing", benchmark.id);
         for figure in &reproduction.figures {
             assert!(figure.ours.is_finite(), "{}: {figure:?}", benchmark.id);
         }
         assert!(reproduction.text(benchmark).contains(benchmark.id));
-        done.push((benchmark, reproduction));
     }
-    assert_well_formed(&Reproduction::html(&done, "pleach reproduce all"));
+    assert_well_formed(&Reproduction::html(done(), "pleach reproduce all"));
+}
+
+/// Bounds with one side, and the claims in whose words they stand.
+const CLAIMED: [(&str, &str); 4] = [
+    ("B2", "gains"),
+    ("G2", "worse near saturation"),
+    ("compass", "views older than a second hurt"),
+    ("miriam", "streams have the most"),
+];
+
+#[test]
+fn a_figure_that_is_far_off_on_the_better_side_is_missed_unless_a_bound_was_claimed() {
+    let mut claimed = Vec::new();
+    for (benchmark, reproduction) in done() {
+        for figure in &reproduction.figures {
+            let at = |value: f64| figure.target.is_met_by(value);
+            match figure.target {
+                Target::Record | Target::MostSeeds => {}
+                Target::ClaimedAtLeast { claim, .. } => claimed.push((benchmark.id, claim)),
+                _ => assert_eq!(
+                    [at(-1e9), at(1e9)],
+                    [Some(false); 2],
+                    "{}: {}",
+                    benchmark.id,
+                    figure.what
+                ),
+            }
+        }
+    }
+    claimed.sort_unstable();
+    claimed.dedup();
+    assert_eq!(claimed, CLAIMED, "the bounds that were claimed");
+}
+
+#[test]
+fn above_capacity_no_figure_of_esg_is_held_to_a_published_one() {
+    let (_, hits) = done().iter().find(|(benchmark, _)| benchmark.id == "esg-hits").unwrap();
+    let hits = &hits.figures;
+    let above = hits.iter().filter(|figure| figure.what.contains(" x1.")).collect::<Vec<_>>();
+    assert!(above.len() >= 8 && above.iter().all(|figure| figure.holds.is_none()));
+    let published = hits.iter().filter(|figure| figure.target == Target::Between { low: 1.61, high: 1.8 });
+    assert_eq!(published.count(), 12, "four rivals in three settings");
 }

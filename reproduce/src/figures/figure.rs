@@ -130,7 +130,7 @@ impl Figure {
             None if self.num_seeds == 0 => "nothing is drawn".into(),
             None => "one seed".into(),
             Some((low, high)) if low == high => "alike in all seeds".into(),
-            Some((low, high)) => format!("{} to {}", show(low), show(high)),
+            Some((low, high)) => format!("[{}, {}]", show(low), show(high)),
         };
         let verdict = match self.holds {
             Some(true) => "holds",

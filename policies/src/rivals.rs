@@ -8,7 +8,6 @@ use pleach_scheduler::heuristics::Info;
 use pleach_scheduler::tree::Tree;
 use serde_json::Value;
 
-use crate::door::Door;
 use crate::refusal::Refusal;
 use crate::spec::PolicySpec;
 
@@ -56,8 +55,9 @@ impl Rival {
         let name = self.info.name;
         let refused = |error: String| Refusal::config("policy", name, "a policy file of this version", error);
         let value: Value = serde_json::from_str(self.text).map_err(|error| refused(error.to_string()))?;
-        if value.get("weights").is_some() {
-            return Ok(Door::CLUSTER.planner("index", value)?.named(Some(name)));
+        let index = pleach_dealing::ENTRIES.iter().find(|entry| entry.info.name == "index");
+        if let (true, Some(index)) = (value.get("weights").is_some(), index) {
+            return Ok(PolicySpec::planner(index, value)?.named(Some(name)));
         }
         let tree = Tree::from_json(self.text).map_err(|error| refused(error.to_string()))?;
         Ok(PolicySpec::tree(name, tree))

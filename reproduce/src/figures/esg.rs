@@ -157,7 +157,7 @@ fn hits(effort: &Effort) -> Result<Reproduction, Error> {
 /// How the ratio above capacity grows with the length of the list.
 fn by_length(effort: &Effort, seeds: &[Seed]) -> Result<Vec<Figure>, Error> {
     let lengths: &[u32] = effort.size(&[1_000, 4_000], &[100]);
-    let of = |num_requests: &u32| {
+    let of = |num_requests: &u32| -> Result<Figure, Error> {
         let all = play(("assumed", "relaxed-heavy", 1.2), &["esg", "infless"], *num_requests, seeds)?;
         let what = format!("relaxed-heavy x1.2: ESG's hits over infless's, lists of {num_requests}");
         Ok(Figure::of(what, &ratios(&hit_pct(&all[0]), &hit_pct(&all[1])), Target::Record))

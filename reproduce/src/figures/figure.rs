@@ -129,7 +129,7 @@ impl Figure {
         let interval = match self.interval {
             None if self.num_seeds == 0 => "nothing is drawn".into(),
             None => "one seed".into(),
-            Some((low, high)) if low == high => "alike in all seeds".into(),
+            Some((low, high)) if show(low) == show(high) => "alike in all seeds".into(),
             Some((low, high)) => format!("[{}, {}]", show(low), show(high)),
         };
         let verdict = match self.holds {

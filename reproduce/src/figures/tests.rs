@@ -49,23 +49,21 @@ fn every_benchmark_runs_small_and_shows_its_figures() {
     assert_well_formed(&Reproduction::html(done(), "pleach reproduce all"));
 }
 
-/// Bounds with one side, and the claims in whose words they stand.
+/// Files with bounds of one side, and the claims in whose words they stand.
 const CLAIMED: [(&str, &str); 4] = [
-    ("B2", "gains"),
-    ("G2", "worse near saturation"),
-    ("compass", "views older than a second hurt"),
-    ("miriam", "streams have the most"),
+    ("compass.rs", "views older than a second hurt"),
+    ("gavel.rs", "worse near saturation"),
+    ("miriam.rs", "streams have the most"),
+    ("synergy.rs", "gains"),
 ];
 
 #[test]
 fn a_figure_that_is_far_off_on_the_better_side_is_missed_unless_a_bound_was_claimed() {
-    let mut claimed = Vec::new();
     for (benchmark, reproduction) in done() {
         for figure in &reproduction.figures {
             let at = |value: f64| figure.target.is_met_by(value);
             match figure.target {
-                Target::Record | Target::MostSeeds => {}
-                Target::ClaimedAtLeast { claim, .. } => claimed.push((benchmark.id, claim)),
+                Target::Record | Target::MostSeeds | Target::ClaimedAtLeast { .. } => {}
                 _ => assert_eq!(
                     [at(-1e9), at(1e9)],
                     [Some(false); 2],
@@ -76,9 +74,22 @@ fn a_figure_that_is_far_off_on_the_better_side_is_missed_unless_a_bound_was_clai
             }
         }
     }
+    // A small run does not come to all of them; the sources have them all.
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/src/figures");
+    let mut claimed = Vec::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        let text = std::fs::read_to_string(&path).unwrap();
+        let claims = text.split("Target::ClaimedAtLeast {").skip(1);
+        let claims = claims.filter_map(|rest| rest.split("claim: \"").nth(1)?.split('"').next());
+        if !["figure.rs", "tests.rs"].contains(&name.as_str()) {
+            claimed.extend(claims.map(|claim| (name.clone(), claim.to_string())));
+        }
+    }
     claimed.sort_unstable();
-    claimed.dedup();
-    assert_eq!(claimed, CLAIMED, "the bounds that were claimed");
+    let listed = CLAIMED.map(|(file, claim)| (file.to_string(), claim.to_string()));
+    assert_eq!(claimed, listed, "the bounds that were claimed");
 }
 
 #[test]

@@ -141,7 +141,8 @@ fn hits(effort: &Effort) -> Result<Reproduction, Error> {
         tables: vec![("Hits and cost by setting and load".into(), table)],
         plots: Vec::new(),
         findings: [
-            "The published size does not come out. Below capacity all that leave a tenth of the target are at 99 to 100 %. Above it \
+            "The published size does not come out. Below capacity all that leave a tenth of the target are at 99 to 100 %, but for \
+             fast-gshare, which finds no room at the heavy load. Above it \
              the ratio grows with the length of the list, and at 1.1 times the heavy load infless hits more than ESG. \
              The paper's load relative to capacity is not known to us.",
             "What collapses there is not the plan but its cold starts: a fourth container on a node takes 4 to 22 s, holds slices meanwhile, \

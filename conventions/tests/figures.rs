@@ -26,7 +26,19 @@ const SETTINGS: [&str; 2] = ["flag", "key"];
 const COUNTED: [&str; 5] = ["lists", "seeds", "windows", "days", "runs"];
 /// What a number after it is not a figure of.
 const VERSIONED: [&str; 14] = [
-    "python", "kubernetes", "slurm", "go", "debian", "vllm", "section", "version", "rust", "lua", "cuda", "gymnasium", "onnx",
+    "python",
+    "kubernetes",
+    "slurm",
+    "go",
+    "debian",
+    "vllm",
+    "section",
+    "version",
+    "rust",
+    "lua",
+    "cuda",
+    "gymnasium",
+    "onnx",
     "than",
 ];
 
@@ -80,13 +92,21 @@ fn mark(line: &str) -> Option<Mark> {
     }
     let given = ["exact: ", "published: ", "setting: "];
     if let Some(kind) = given.iter().find(|kind| inner.starts_with(**kind)) {
-        return Some(if inner.len() > kind.len() + 3 { Mark::Given } else { Mark::Unread });
+        return Some(if inner.len() > kind.len() + 3 {
+            Mark::Given
+        } else {
+            Mark::Unread
+        });
     }
     let mut words = inner.split([' ', ',', ':']);
     let number = words.next()?.parse::<u32>().ok()?;
     let is_counted = words.next().is_some_and(|word| COUNTED.contains(&word));
     let has_interval = inner.contains("95 % interval") || inner.contains("lowest to highest");
-    Some(if is_counted && has_interval { Mark::Lists(number) } else { Mark::Unread })
+    Some(if is_counted && has_interval {
+        Mark::Lists(number)
+    } else {
+        Mark::Unread
+    })
 }
 
 fn parts(text: &str) -> Vec<Part> {
@@ -150,7 +170,10 @@ fn figures(text: &str) -> Vec<String> {
     let words: Vec<&str> = text.split_whitespace().collect();
     let mut found = Vec::new();
     for (place, word) in words.iter().enumerate() {
-        let before = place.checked_sub(1).map_or("", |before| words[before]).to_lowercase();
+        let before = place
+            .checked_sub(1)
+            .map_or("", |before| words[before])
+            .to_lowercase();
         // A number that begins in the middle of a word is of a name.
         let word = word.trim_start_matches(|sign: char| !sign.is_alphanumeric());
         let word = word.trim_end_matches(|sign: char| !sign.is_ascii_digit() && sign != '%');
@@ -158,7 +181,8 @@ fn figures(text: &str) -> Vec<String> {
             .split_once('.')
             .is_some_and(|(whole, part)| is_number(whole) && is_number(part));
         let next = words.get(place + 1).copied().unwrap_or_default();
-        let is_percent = is_number(word.trim_end_matches('%')) && (next.starts_with('%') || word.ends_with('%'));
+        let is_percent =
+            is_number(word.trim_end_matches('%')) && (next.starts_with('%') || word.ends_with('%'));
         let is_version = VERSIONED.contains(&before.trim_start_matches('('));
         if (is_decimal || is_percent) && !is_version {
             found.push(word.to_string());
@@ -178,20 +202,32 @@ fn has_interval(text: &str) -> bool {
         let word = word.strip_prefix('-').unwrap_or(word);
         word.chars().next().is_some_and(|first| first.is_ascii_digit())
     };
-    [('[', ']', ", "), ('(', ')', " to ")].iter().any(|(open, close, between)| {
-        text.split(*open).skip(1).any(|rest| {
-            let inside = rest.split(*close).next().unwrap_or_default();
-            inside.split_once(between).is_some_and(|(low, high)| is_end(low) && is_end(high))
+    [('[', ']', ", "), ('(', ')', " to ")]
+        .iter()
+        .any(|(open, close, between)| {
+            text.split(*open).skip(1).any(|rest| {
+                let inside = rest.split(*close).next().unwrap_or_default();
+                inside
+                    .split_once(between)
+                    .is_some_and(|(low, high)| is_end(low) && is_end(high))
+            })
         })
-    })
 }
 
 /// Words of a row that has no interval to show.
 const NEEDLESS: [&str; 3] = ["(reference)", "nothing is drawn", "alike in all seeds"];
 
 /// Words of a result of one draw.
-const SINGLE: [&str; 8] =
-    ["one list", "one seed", "a single list", "a single seed", "single-seed", "one training", "1 list,", "1 seed,"];
+const SINGLE: [&str; 8] = [
+    "one list",
+    "one seed",
+    "a single list",
+    "a single seed",
+    "single-seed",
+    "one training",
+    "1 list,",
+    "1 seed,",
+];
 
 /// What is wrong with a document.
 fn faults(text: &str) -> Vec<String> {
@@ -203,14 +239,19 @@ fn faults(text: &str) -> Vec<String> {
         for (place, part) in section.iter().enumerate() {
             match part {
                 Part::Heading => {}
-                Part::Mark(line, Mark::Unread) => wrong.push(format!("line {line}: a mark that says neither")),
+                Part::Mark(line, Mark::Unread) => {
+                    wrong.push(format!("line {line}: a mark that says neither"))
+                }
                 Part::Mark(line, Mark::Lists(number)) if *number < 2 => {
                     wrong.push(format!("line {line}: a figure of {number} list"));
                 }
                 Part::Mark(..) => {}
                 Part::Table(line, rows) => {
                     let first = rows[0].trim_start_matches("| ");
-                    if SETTINGS.iter().any(|word| first.starts_with(&format!("{word} |"))) {
+                    if SETTINGS
+                        .iter()
+                        .any(|word| first.starts_with(&format!("{word} |")))
+                    {
                         continue;
                     }
                     let rows = rows.iter().enumerate().skip(2);
@@ -218,9 +259,13 @@ fn faults(text: &str) -> Vec<String> {
                     match section.get(place + 1) {
                         _ if with.is_empty() => {}
                         Some(Part::Mark(_, Mark::Lists(_))) => {
-                            let bare = |row: &str| !has_interval(row) && !NEEDLESS.iter().any(|words| row.contains(words));
+                            let bare = |row: &str| {
+                                !has_interval(row) && !NEEDLESS.iter().any(|words| row.contains(words))
+                            };
                             let bare = with.iter().filter(|(_, row)| bare(row));
-                            wrong.extend(bare.map(|(row, _)| format!("line {}: a row without interval", line + row)));
+                            wrong.extend(
+                                bare.map(|(row, _)| format!("line {}: a row without interval", line + row)),
+                            );
                         }
                         Some(Part::Mark(..)) => {}
                         _ => wrong.push(format!("line {line}: a table without a mark below it")),
@@ -232,9 +277,15 @@ fn faults(text: &str) -> Vec<String> {
                         continue;
                     }
                     if !has_mark && !has_interval(words) {
-                        wrong.push(format!("line {line}: {} without interval or mark", found.join(" ")));
+                        wrong.push(format!(
+                            "line {line}: {} without interval or mark",
+                            found.join(" ")
+                        ));
                     }
-                    if let Some(single) = SINGLE.iter().find(|single| words.to_lowercase().contains(**single)) {
+                    if let Some(single) = SINGLE
+                        .iter()
+                        .find(|single| words.to_lowercase().contains(**single))
+                    {
                         wrong.push(format!("line {line}: {} of {single}", found.join(" ")));
                     }
                 }

@@ -54,7 +54,12 @@ impl Door {
         let own = own_policies().iter().map(|own| own.info.name);
         let own = own.chain(own_planners().iter().map(|own| own.info.name));
         let rivals = RIVALS.iter().map(|rival| rival.info.name);
-        heuristics.chain(SIMULATED).chain(dealers).chain(rivals).chain(own).collect()
+        heuristics
+            .chain(SIMULATED)
+            .chain(dealers)
+            .chain(rivals)
+            .chain(own)
+            .collect()
     }
 
     fn find(self, name: &str) -> Option<&'static Entry> {

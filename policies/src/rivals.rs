@@ -55,7 +55,9 @@ impl Rival {
         let name = self.info.name;
         let refused = |error: String| Refusal::config("policy", name, "a policy file of this version", error);
         let value: Value = serde_json::from_str(self.text).map_err(|error| refused(error.to_string()))?;
-        let index = pleach_dealing::ENTRIES.iter().find(|entry| entry.info.name == "index");
+        let index = pleach_dealing::ENTRIES
+            .iter()
+            .find(|entry| entry.info.name == "index");
         if let (true, Some(index)) = (value.get("weights").is_some(), index) {
             return Ok(PolicySpec::planner(index, value)?.named(Some(name)));
         }

@@ -10,7 +10,9 @@ use pleach_scheduler::heuristics::{self, Info};
 use crate::commands::Context;
 use crate::flags::PoliciesArgs;
 use pleach_experiments::door::requirement_flags;
-use pleach_experiments::door::{DOOR, PolicySpec, RIVALS, Rival, label_and_place, own_planners, own_policies};
+use pleach_experiments::door::{
+    DOOR, PolicySpec, RIVALS, Rival, label_and_place, own_planners, own_policies,
+};
 use pleach_experiments::error::Error;
 use pleach_experiments::evaluate::table::Table;
 use pleach_experiments::run_folder::atomic_file::write;
@@ -114,7 +116,11 @@ fn infos() -> impl Iterator<Item = (&'static Info, Option<&'static Entry>)> {
     let planners = pleach_baselines::entries().chain(own_planners());
     let planners = planners.map(|entry| (&entry.info, Some(entry)));
     let rivals = RIVALS.iter().map(|rival| &rival.info);
-    heuristics.chain(rivals).chain(own).map(|info| (info, None)).chain(planners)
+    heuristics
+        .chain(rivals)
+        .chain(own)
+        .map(|info| (info, None))
+        .chain(planners)
 }
 
 /// The flags that a planner needs.

@@ -37,7 +37,10 @@ const RIVALS: [&str; 4] = ["infless", "fast-gshare", "orion", "aquatope"];
 const NUM_REQUESTS: u32 = 10_000;
 /// Published over these rivals: 61 to 80 % more hits; 47 to 187 % of the cost saved, read as rivals' cost over ESG's.
 const MORE_HITS: Target = Target::Between { low: 1.61, high: 1.8 };
-const MORE_COST: Target = Target::Between { low: 1.47, high: 2.87 };
+const MORE_COST: Target = Target::Between {
+    low: 1.47,
+    high: 2.87,
+};
 
 /// Outcomes `[policy][seed]`.
 fn play(
@@ -159,9 +162,18 @@ fn hits(effort: &Effort) -> Result<Reproduction, Error> {
 fn by_length(effort: &Effort, seeds: &[Seed]) -> Result<Vec<Figure>, Error> {
     let lengths: &[u32] = effort.size(&[1_000, 4_000], &[100]);
     let of = |num_requests: &u32| -> Result<Figure, Error> {
-        let all = play(("assumed", "relaxed-heavy", 1.2), &["esg", "infless"], *num_requests, seeds)?;
+        let all = play(
+            ("assumed", "relaxed-heavy", 1.2),
+            &["esg", "infless"],
+            *num_requests,
+            seeds,
+        )?;
         let what = format!("relaxed-heavy x1.2: ESG's hits over infless's, lists of {num_requests}");
-        Ok(Figure::of(what, &ratios(&hit_pct(&all[0]), &hit_pct(&all[1])), Target::Record))
+        Ok(Figure::of(
+            what,
+            &ratios(&hit_pct(&all[0]), &hit_pct(&all[1])),
+            Target::Record,
+        ))
     };
     lengths.iter().map(of).collect()
 }

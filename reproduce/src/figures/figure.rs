@@ -181,7 +181,10 @@ mod tests {
         assert_eq!(Figure::of("x", &[2.3, 2.3], within).holds, Some(false));
         assert_eq!(Target::Between { low: 1.0, high: 2.0 }.is_met_by(2.0), Some(true));
         let claim = "is worse";
-        assert_eq!(Target::ClaimedAtLeast { value: 1.0, claim }.is_met_by(0.9), Some(false));
+        assert_eq!(
+            Target::ClaimedAtLeast { value: 1.0, claim }.is_met_by(0.9),
+            Some(false)
+        );
         assert_eq!(Target::Record.is_met_by(0.9), None);
         let figure = Figure::claim("order", &[true, true, false]);
         assert_eq!((show(figure.ours), figure.holds), ("0.67".into(), Some(true)));

@@ -245,10 +245,7 @@ fn rounds(effort: &Effort) -> Result<Reproduction, Error> {
         let ratio = |seed: usize| jcts[3][number][seed] / jcts[0][number][seed];
         let ratios: Vec<f64> = (0..jcts[0][number].len()).map(ratio).collect();
         let target = if *load < 6.0 {
-            Target::Between {
-                low: 0.8,
-                high: 1.25,
-            }
+            Target::Between { low: 0.8, high: 1.25 }
         } else {
             Target::ClaimedAtLeast {
                 value: 1.0,

@@ -94,10 +94,18 @@ fn a_figure_that_is_far_off_on_the_better_side_is_missed_unless_a_bound_was_clai
 
 #[test]
 fn above_capacity_no_figure_of_esg_is_held_to_a_published_one() {
-    let (_, hits) = done().iter().find(|(benchmark, _)| benchmark.id == "esg-hits").unwrap();
+    let (_, hits) = done()
+        .iter()
+        .find(|(benchmark, _)| benchmark.id == "esg-hits")
+        .unwrap();
     let hits = &hits.figures;
-    let above = hits.iter().filter(|figure| figure.what.contains(" x1.")).collect::<Vec<_>>();
+    let above = hits
+        .iter()
+        .filter(|figure| figure.what.contains(" x1."))
+        .collect::<Vec<_>>();
     assert!(above.len() >= 8 && above.iter().all(|figure| figure.holds.is_none()));
-    let published = hits.iter().filter(|figure| figure.target == Target::Between { low: 1.61, high: 1.8 });
+    let published = hits
+        .iter()
+        .filter(|figure| figure.target == Target::Between { low: 1.61, high: 1.8 });
     assert_eq!(published.count(), 12, "four rivals in three settings");
 }

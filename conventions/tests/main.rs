@@ -6,6 +6,7 @@ mod arrows;
 mod cargo;
 mod circles;
 mod documents;
+mod figures;
 mod hardening;
 mod licences;
 mod programs;

@@ -80,10 +80,11 @@ fn jobs_of_8_and_of_1024_gpus_meet_incidents_as_often_as_published() {
 }
 
 #[test]
-fn effective_time_of_large_runs_is_as_published() {
-    // GPUs, rate, minutes until a run goes on, minutes between checkpoints: Meta's projections for 2,048 and 4,096 GPUs, Llama 3 on
-    // 16,384 (over 90 %), ByteRobust on 9,600 (97 %).
-    for (num_gpus, hardware, again_min, interval_min, published) in [
+fn effective_time_of_large_runs_follows_the_formula_at_published_rates() {
+    // GPUs, rate, minutes until a run goes on, minutes between checkpoints, as published of RSC-1, Llama 3 and ByteRobust; the last is
+    // ours, (1 - nodes x rate x (time to go on + half an interval)). What was published of the effective time is bounds: over .9,
+    // over .90, .97. docs/gpu-model.md has what the presets give.
+    for (num_gpus, hardware, again_min, interval_min, formula) in [
         (2048, 6.5, 10.0, 60.0, 0.954),
         (4096, 6.5, 10.0, 60.0, 0.908),
         (16_384, 3.8, 10.0, 15.0, 0.905),
@@ -102,8 +103,8 @@ fn effective_time_of_large_runs_is_as_published() {
         let jobs = play(1, num_nodes, work_s, capabilities, site);
         let effective = work_s / jobs[0].held_s;
         assert!(
-            (effective - published).abs() < 0.012,
-            "{num_gpus}: {effective} {published}"
+            (effective - formula).abs() < 0.012,
+            "{num_gpus}: {effective} {formula}"
         );
     }
 }

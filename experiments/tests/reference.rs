@@ -53,7 +53,6 @@ fn the_formula_among_the_reference_policies_is_the_one_that_the_planner_has() {
 
 #[test]
 fn on_several_gpu_types_it_is_far_ahead_of_the_best_heuristic() {
-    // 0.81 in docs/lab/suite.md, over 40 workloads.
     let ratio = ratio("Pleach/GavelMulti-v1", "sjf-best-type", 4);
     assert!(ratio < 0.95, "{ratio}");
 }

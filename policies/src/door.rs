@@ -13,6 +13,7 @@ use crate::own::{self, OwnPolicy, own_planners, own_policies};
 use crate::pipe::Pipe;
 use crate::place::{DEALT, is_path, prefix_and_place, words_of};
 use crate::refusal::Refusal;
+use crate::rivals::{RIVALS, Rival};
 use crate::spec::PolicySpec;
 use crate::{IN_FOLDERS, USE_THE_FILE, artefacts, label_and_place};
 
@@ -52,7 +53,13 @@ impl Door {
         let heuristics = heuristics::names().iter().copied();
         let own = own_policies().iter().map(|own| own.info.name);
         let own = own.chain(own_planners().iter().map(|own| own.info.name));
-        heuristics.chain(SIMULATED).chain(dealers).chain(own).collect()
+        let rivals = RIVALS.iter().map(|rival| rival.info.name);
+        heuristics
+            .chain(SIMULATED)
+            .chain(dealers)
+            .chain(rivals)
+            .chain(own)
+            .collect()
     }
 
     fn find(self, name: &str) -> Option<&'static Entry> {
@@ -96,6 +103,9 @@ impl Door {
         }
         if heuristics::names().contains(&place) {
             return Ok(vec![PolicySpec::heuristic(place)?.named(label)]);
+        }
+        if let Some(rival) = Rival::find(place) {
+            return Ok(vec![rival.open()?.named(label)]);
         }
         if let Some(own) = own_policies().iter().find(|own| own.info.name == place) {
             return Ok(vec![PolicySpec::made(place, own.make).named(label)]);

@@ -29,6 +29,7 @@ mod own;
 mod pipe;
 pub mod place;
 mod refusal;
+mod rivals;
 mod spec;
 
 pub use artefacts::{ARTEFACTS_FILE, Artefact, hash_reader, is_inside, verify};
@@ -36,6 +37,7 @@ pub use door::{Door, SIMULATED, register};
 pub use own::{OwnPolicy, own_planners, own_policies};
 pub use place::label_and_place;
 pub use refusal::Refusal;
+pub use rivals::{RIVALS, Rival};
 pub use spec::{PolicySpec, requirement_flags};
 
 /// The network that a training run found best, in its folder.

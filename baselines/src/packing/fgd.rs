@@ -51,6 +51,9 @@ pub enum Score {
     DotProduct,
     /// A shared GPU before a free one on a node in use before an idle node; within that, the least left.
     GpuPacking,
+    /// A node whose tasks all ask for as many GPUs and as much of each, then one with some such, an idle one, the others; within that,
+    /// the least left.
+    GpuClustering,
     /// The lowest node, the lowest GPU.
     FirstFit,
 }
@@ -202,12 +205,17 @@ impl Fgd {
             (Score::Fgd, Some(known)) => known,
             _ => 0.0,
         };
+        let tier = match self.config.score {
+            Score::GpuClustering => rivals::cluster_tier(cluster, node, class),
+            _ => 0.0,
+        };
         let node = &cluster.nodes()[node.index()];
         let score = |gpus: u64| match self.config.score {
             Score::Fgd => room.without(class, gpus).fragmentation(mix) - before,
             Score::BestFit => rivals::best_fit(&room.without(class, gpus), largest),
             Score::DotProduct => rivals::dot_product(room, class, largest),
             Score::GpuPacking => rivals::gpu_packing(room, node.num_gpus, gpus),
+            Score::GpuClustering => tier + f64::from(room.gpus.iter().sum::<u32>()),
             Score::FirstFit => 0.0,
         };
         let scored = candidates.into_iter().map(|gpus| Choice {

@@ -4,6 +4,7 @@
 //! Weng et al. (ATC'23), section 6.1, names them; their formulas here are ours after its words: resources are parts of the
 //! largest node's, weighted alike.
 
+use pleach_scheduler::NodeId;
 use pleach_scheduler::cluster::Cluster;
 
 use super::fragment::{Room, TaskClass};
@@ -51,6 +52,26 @@ pub(super) fn gpu_packing(room: &Room, num_gpus: u32, gpus: u64) -> f64 {
     };
     let rest = if first < 1000 { first } else { left };
     tier * 1e6 + f64::from(rest)
+}
+
+/// How alike a task and those of a node are, by GPUs and the part of each: all of them, some, no task there, none.
+///
+/// # Source
+/// hkust-adsl/kubernetes-scheduler-simulator (Apache-2.0), read for its behaviour: bands of a score, the fuller node first within one.
+pub(super) fn cluster_tier(cluster: &Cluster, node: NodeId, class: &TaskClass) -> f64 {
+    let mut jobs = Vec::new();
+    cluster.jobs_of(node, &mut jobs);
+    let is_alike = |id: &pleach_scheduler::JobId| {
+        let there = TaskClass::of(cluster, cluster.demand(*id), 0.0);
+        (there.num_gpus, there.gpu_milli) == (class.num_gpus, class.gpu_milli)
+    };
+    let tier = match jobs.iter().filter(|id| is_alike(id)).count() {
+        _ if jobs.is_empty() => 2.0,
+        num if num == jobs.len() => 0.0,
+        0 => 3.0,
+        _ => 1.0,
+    };
+    tier * 1e6
 }
 
 #[cfg(test)]

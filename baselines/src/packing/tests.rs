@@ -196,3 +196,26 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn clustering_keeps_tasks_of_one_kind_together_and_leaves_idle_nodes_to_others() {
+    let mut cluster = cluster(3, 2, 0.0);
+    let mut planner = Fgd::new(FgdConfig {
+        score: Score::GpuClustering,
+        ..FgdConfig::default()
+    })
+    .unwrap();
+    // Half a GPU opens node 0. A whole one finds no task of its kind: an idle node before one of others. The next half goes to its
+    // kind, the next whole one too.
+    let tasks: Vec<JobId> = [(1, 500, 0.0), (1, 1000, 0.0), (1, 500, 0.0), (1, 1000, 0.0)]
+        .into_iter()
+        .map(|task| submit(&mut cluster, task))
+        .collect();
+    planner.plan(&mut cluster).unwrap();
+    let nodes: Vec<u32> = tasks.iter().map(|id| place(&cluster, *id).0).collect();
+    assert_eq!(nodes, [0, 1, 0, 1]);
+    // Two GPUs at once: the idle node, not the free GPU of node 0.
+    let gang = submit(&mut cluster, (2, 1000, 0.0));
+    planner.plan(&mut cluster).unwrap();
+    assert_eq!(place(&cluster, gang).0, 2);
+}

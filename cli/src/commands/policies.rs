@@ -10,7 +10,9 @@ use pleach_scheduler::heuristics::{self, Info};
 use crate::commands::Context;
 use crate::flags::PoliciesArgs;
 use pleach_experiments::door::requirement_flags;
-use pleach_experiments::door::{DOOR, PolicySpec, label_and_place, own_planners, own_policies};
+use pleach_experiments::door::{
+    DOOR, PolicySpec, RIVALS, Rival, label_and_place, own_planners, own_policies,
+};
 use pleach_experiments::error::Error;
 use pleach_experiments::evaluate::table::Table;
 use pleach_experiments::run_folder::atomic_file::write;
@@ -107,13 +109,18 @@ pub fn run(args: &PoliciesArgs, context: &mut Context<'_>) -> Result<(), Error> 
     context.say(&format!("{}\n{}", table.to_terminal(), serving.to_terminal()))
 }
 
-/// Everyone with a name: heuristics, policies of the program's own, then planners.
+/// Everyone with a name: heuristics, rivals, policies of the program's own, then planners.
 fn infos() -> impl Iterator<Item = (&'static Info, Option<&'static Entry>)> {
     let heuristics = heuristics::infos().iter();
     let own = own_policies().iter().map(|own| &own.info);
     let planners = pleach_baselines::entries().chain(own_planners());
     let planners = planners.map(|entry| (&entry.info, Some(entry)));
-    heuristics.chain(own).map(|info| (info, None)).chain(planners)
+    let rivals = RIVALS.iter().map(|rival| &rival.info);
+    heuristics
+        .chain(rivals)
+        .chain(own)
+        .map(|info| (info, None))
+        .chain(planners)
 }
 
 /// The flags that a planner needs.
@@ -123,7 +130,10 @@ fn asks(entry: Option<&Entry>) -> Vec<&'static str> {
 
 fn shown(policy: &PolicySpec) -> String {
     if let Some(text) = policy.text() {
-        return text;
+        return match Rival::find(policy.name()) {
+            Some(rival) => format!("{}\n\n{text}", described(&rival.info)),
+            None => text,
+        };
     }
     let Some((info, entry)) = infos().find(|(info, _)| info.name == policy.name()) else {
         return policy.name().to_string();

@@ -15,8 +15,12 @@ Examples:
   pleach policies --show tree.json --html tree.html     the same as a page that folds, with a path for values that you enter
   pleach policies --show runs/mine                      a network: where it was trained, what it chooses among, its size
   pleach policies --show tiresias                       a planner with its settings
+  pleach policies --show best-gavel-multi               a named rival: a rule by hand, as a tree
   pleach policies --json policies.json
-  pleach policies --features                            what networks and trees read: docs/features.md")]
+  pleach policies --features                            what networks and trees read: docs/features.md
+
+Rivals (best-gavel-multi, gain-or-wait, five-thresholds, shortest-hold, refuse-slow-day, best-elastic, index-mix) are rules written
+by hand, or found by short searches on lists of their own. What is learned is to be ahead of them.")]
 pub struct PoliciesArgs {
     /// Show this policy, by name or file
     #[arg(long, value_name = "NAME|PATH")]

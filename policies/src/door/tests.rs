@@ -226,3 +226,23 @@ fn a_name_that_is_taken_or_could_not_be_given_is_refused() {
     }
     assert!(own_policies().is_empty() && own_planners().is_empty());
 }
+
+#[test]
+fn named_rivals_open_by_name_as_their_files_do() {
+    for rival in RIVALS {
+        let name = rival.info.name;
+        assert!(Door::names().contains(&name));
+        let opened = Door::CLUSTER.open_one(name).unwrap();
+        assert_eq!((opened.name(), opened.own_name()), (name, name));
+        let file = format!("{}/src/rivals/{name}.json", env!("CARGO_MANIFEST_DIR"));
+        let of_file = Door::CLUSTER.open_one(&format!("{name}={file}")).unwrap();
+        assert_eq!(opened.text(), of_file.text(), "{name}");
+        let labelled = Door::CLUSTER.open_one(&format!("mine={name}")).unwrap();
+        assert_eq!(labelled.name(), "mine");
+    }
+    let of = |name: &str| Door::CLUSTER.open_one(name).unwrap();
+    assert!(of("index-mix").is_planner() && of("index-mix").round_dealer().is_ok());
+    assert!(!of("best-gavel-multi").is_planner() && of("deal:best-gavel-multi").is_planner());
+    let refused = Door::CLUSTER.open("best-gavel").unwrap_err().to_string();
+    assert!(refused.contains("Did you mean best-gavel-multi?"), "{refused}");
+}

@@ -137,7 +137,10 @@ fn run(effort: &Effort) -> Result<Reproduction, Error> {
                     high: 1.05,
                 }
             } else {
-                Target::AtLeast(1.05)
+                Target::ClaimedAtLeast {
+                    value: 1.05,
+                    claim: "views older than a second hurt",
+                }
             };
             let what =
                 format!("slowdown of compass with views {age_s} s old over {REFRESH_S} s, {RATE_OF_AGES}/s");
@@ -195,7 +198,10 @@ fn orders(rate: f64, grid: &Grid) -> Vec<Figure> {
 fn hits(grid: &Grid) -> Vec<Figure> {
     let of = |(rule, name): (usize, &&str)| {
         let target = if rule == 0 {
-            Target::AtLeast(90.0)
+            Target::Between {
+                low: 90.0,
+                high: 100.0,
+            }
         } else {
             Target::Between {
                 low: 50.0,

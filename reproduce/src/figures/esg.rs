@@ -17,7 +17,8 @@ pub(super) const BENCHMARKS: &[Benchmark] = &[
         title: "ESG's hit rate over load against planners without its dispatch",
         source: "Hui et al., ESG, HPDC'24, abstract: hit rates 61 to 80 % higher",
         setup: "four applications of six functions, 16 nodes of 16 cores and 7 slices, three warm containers of each function on each, \
-                targets and gaps of the three settings as remembered, profiles assumed, late requests served; heavy at 100 to 150 % of its load",
+                targets and gaps of the three settings as remembered, profiles assumed, late requests served; lists of 10,000 requests; the \
+                published figure is for the three settings at their own loads, below capacity; heavy also at 110 to 150 % of its load",
         run: hits,
     },
     Benchmark {
@@ -30,8 +31,16 @@ pub(super) const BENCHMARKS: &[Benchmark] = &[
     },
 ];
 
-/// Systems that ESG is compared with.
+/// Systems that ESG is compared with in the paper.
 const RIVALS: [&str; 4] = ["infless", "fast-gshare", "orion", "aquatope"];
+/// Requests of a list.
+const NUM_REQUESTS: u32 = 10_000;
+/// Published over these rivals: 61 to 80 % more hits; 47 to 187 % of the cost saved, read as rivals' cost over ESG's.
+const MORE_HITS: Target = Target::Between { low: 1.61, high: 1.8 };
+const MORE_COST: Target = Target::Between {
+    low: 1.47,
+    high: 2.87,
+};
 
 /// Outcomes `[policy][seed]`.
 fn play(
@@ -67,7 +76,7 @@ fn ratios(one: &[f64], other: &[f64]) -> Vec<f64> {
 }
 
 fn hits(effort: &Effort) -> Result<Reproduction, Error> {
-    let num_requests = effort.size(10_000, 200);
+    let num_requests = effort.size(NUM_REQUESTS, 200);
     let seeds = effort.seeds(5);
     let policies = [
         &["esg", "esg:margin=0.1", "esg:cold=false"][..],
@@ -79,9 +88,8 @@ fn hits(effort: &Effort) -> Result<Reproduction, Error> {
         ("strict-light", 1.0),
         ("moderate-normal", 1.0),
         ("relaxed-heavy", 1.0),
-        ("relaxed-heavy", 1.05),
+        ("relaxed-heavy", 1.1),
         ("relaxed-heavy", 1.2),
-        ("relaxed-heavy", 1.35),
         ("relaxed-heavy", 1.5),
     ];
     let header = points.iter().map(|(setting, load)| format!("{setting} x{load}"));
@@ -104,6 +112,12 @@ fn hits(effort: &Effort) -> Result<Reproduction, Error> {
             let place = policies.iter().position(|policy| *policy == name).unwrap_or(0);
             hit_pct(&all[place])
         };
+        // Above capacity hits fall with the length of a list, so that any ratio can be had there.
+        let target = if load > 1.0 { Target::Record } else { MORE_HITS };
+        for rival in RIVALS {
+            let what = format!("{setting} x{load}: ESG's hits over {rival}'s");
+            figures.push(Figure::of(what, &ratios(&of("esg"), &of(rival)), target));
+        }
         if setting == "strict-light" {
             let wins: Vec<bool> = of("edf")
                 .iter()
@@ -116,16 +130,7 @@ fn hits(effort: &Effort) -> Result<Reproduction, Error> {
             ));
         }
         if load == 1.2 {
-            for rival in RIVALS.iter().chain(&["clockwork", "nexus", "edf", "fastest"]) {
-                let what =
-                    format!("heavy x1.2: ESG's hits over {rival}'s; published 1.61 to 1.8 over four rivals");
-                figures.push(Figure::of(
-                    what,
-                    &ratios(&of("esg"), &of(rival)),
-                    Target::AtLeast(1.6),
-                ));
-            }
-            let what = "heavy x1.2: hits of a fixed plan that never starts cold over ESG's";
+            let what = "relaxed-heavy x1.2: hits of a fixed plan that never starts cold over ESG's";
             figures.push(Figure::of(
                 what,
                 &ratios(&of("edf:cold=false"), &of("esg")),
@@ -133,12 +138,15 @@ fn hits(effort: &Effort) -> Result<Reproduction, Error> {
             ));
         }
     }
+    figures.extend(by_length(effort, &seeds)?);
     Ok(Reproduction {
         figures,
         tables: vec![("Hits and cost by setting and load".into(), table)],
         plots: Vec::new(),
         findings: [
-            "The published size comes out at the edge of saturation only: below it all who leave a tenth of the target are at 99 to 100 %. \
+            "The published size does not come out. Below capacity all that leave a tenth of the target are at 99 to 100 %, but for \
+             fast-gshare, which finds no room at the heavy load. Above it \
+             the ratio grows with the length of the list, and at 1.1 times the heavy load infless hits more than ESG. \
              The paper's load relative to capacity is not known to us.",
             "What collapses there is not the plan but its cold starts: a fourth container on a node takes 4 to 22 s, holds slices meanwhile, \
              and makes the next one. One rule, never to start cold while the function has a container, gives ESG 98 % and a fixed plan more.",
@@ -150,8 +158,28 @@ fn hits(effort: &Effort) -> Result<Reproduction, Error> {
     })
 }
 
+/// How the ratio above capacity grows with the length of the list.
+fn by_length(effort: &Effort, seeds: &[Seed]) -> Result<Vec<Figure>, Error> {
+    let lengths: &[u32] = effort.size(&[1_000, 4_000], &[100]);
+    let of = |num_requests: &u32| -> Result<Figure, Error> {
+        let all = play(
+            ("assumed", "relaxed-heavy", 1.2),
+            &["esg", "infless"],
+            *num_requests,
+            seeds,
+        )?;
+        let what = format!("relaxed-heavy x1.2: ESG's hits over infless's, lists of {num_requests}");
+        Ok(Figure::of(
+            what,
+            &ratios(&hit_pct(&all[0]), &hit_pct(&all[1])),
+            Target::Record,
+        ))
+    };
+    lengths.iter().map(of).collect()
+}
+
 fn cost(effort: &Effort) -> Result<Reproduction, Error> {
-    let num_requests = effort.size(10_000, 200);
+    let num_requests = effort.size(NUM_REQUESTS, 200);
     let seeds = effort.seeds(5);
     let policies = [
         &["esg", "esg:margin=0.1:wait=true"][..],
@@ -181,12 +209,12 @@ fn cost(effort: &Effort) -> Result<Reproduction, Error> {
                 .rows
                 .push(std::iter::once((*name).to_string()).chain(row).collect());
             if setting == "moderate-normal" && !name.starts_with("esg") {
-                let what = format!(
-                    "measured, 2 L: cost of {name} over ESG's; published 1.47 to 2.87 over four rivals"
-                );
-                figures.push(Figure::of(what, &over, Target::AtLeast(1.47)));
+                let what = format!("measured, 2 L: cost of {name} over ESG's");
+                let is_named = RIVALS.contains(name);
+                let target = if is_named { MORE_COST } else { Target::Record };
+                figures.push(Figure::of(what, &over, target));
                 let what = format!("measured, 2 L: hits of {name}, %");
-                figures.push(Figure::of(what, &hit_pct(outcomes), Target::AtLeast(99.0)));
+                figures.push(Figure::of(what, &hit_pct(outcomes), Target::Record));
             }
         }
         tables.push((

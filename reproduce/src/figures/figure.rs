@@ -1,4 +1,7 @@
 //! One published figure beside ours.
+//!
+//! A target has two sides, so that a figure that is far off on the better side is a miss too. One side is enough only where what
+//! was published is a bound itself, and then its words stand with it.
 
 use serde::Serialize;
 
@@ -25,10 +28,13 @@ pub enum Target {
         /// Upper end.
         high: f64,
     },
-    /// At least so much.
-    AtLeast(f64),
-    /// At most so much.
-    AtMost(f64),
+    /// What was published is itself a lower bound, in the words of the claim.
+    ClaimedAtLeast {
+        /// Published.
+        value: f64,
+        /// What was claimed.
+        claim: &'static str,
+    },
     /// A claim that is true or false, from seed to seed: it is to be true in most.
     MostSeeds,
     /// Published nowhere, or not comparable: ours is shown for the record.
@@ -42,8 +48,7 @@ impl Target {
         match self {
             Target::Within { value, part } => Some((ours - value).abs() <= part * value.abs()),
             Target::Between { low, high } => Some((low..=high).contains(&ours)),
-            Target::AtLeast(low) => Some(ours >= low),
-            Target::AtMost(high) => Some(ours <= high),
+            Target::ClaimedAtLeast { value, .. } => Some(ours >= value),
             Target::MostSeeds => Some(ours > 0.5),
             Target::Record => None,
         }
@@ -57,8 +62,9 @@ impl Target {
             Target::Between { low, high } => {
                 (format!("{} to {}", show(low), show(high)), "in the range".into())
             }
-            Target::AtLeast(low) => (show(low), "at least".into()),
-            Target::AtMost(high) => (show(high), "at most".into()),
+            Target::ClaimedAtLeast { value, claim } => {
+                (format!("\"{claim}\""), format!("at least {}", show(value)))
+            }
             Target::MostSeeds => ("claimed".into(), "in most seeds".into()),
             Target::Record => ("-".into(), "for the record".into()),
         }
@@ -74,9 +80,9 @@ pub struct Figure {
     pub target: Target,
     /// Mean of ours.
     pub ours: f64,
-    /// 95 % bootstrap interval of the mean; none with one seed.
+    /// 95 % bootstrap interval of the mean; none with one seed or without any.
     pub interval: Option<(f64, f64)>,
-    /// Number of seeds.
+    /// Number of seeds; 0 where nothing is drawn.
     pub num_seeds: usize,
     /// Whether the mean meets the target; none where there is nothing to meet.
     pub holds: Option<bool>,
@@ -97,6 +103,15 @@ impl Figure {
         }
     }
 
+    /// A figure of which nothing is drawn, so that every seed gives it.
+    #[must_use]
+    pub fn exact(what: impl Into<String>, value: f64, target: Target) -> Figure {
+        Figure {
+            num_seeds: 0,
+            ..Figure::of(what, &[value], target)
+        }
+    }
+
     /// A claim that is true or false, such as an order; ours is the part of the seeds in which it is true.
     #[must_use]
     pub fn claim(what: impl Into<String>, is_true: &[bool]) -> Figure {
@@ -112,8 +127,10 @@ impl Figure {
     pub fn row(&self) -> Vec<String> {
         let (published, tolerance) = self.target.words();
         let interval = match self.interval {
-            Some((low, high)) => format!("{} to {}", show(low), show(high)),
+            None if self.num_seeds == 0 => "nothing is drawn".into(),
             None => "one seed".into(),
+            Some((low, high)) if show(low) == show(high) => "alike in all seeds".into(),
+            Some((low, high)) => format!("[{}, {}]", show(low), show(high)),
         };
         let verdict = match self.holds {
             Some(true) => "holds",
@@ -163,8 +180,11 @@ mod tests {
         assert_eq!(Figure::of("x", &[1.9, 2.3], within).holds, Some(true));
         assert_eq!(Figure::of("x", &[2.3, 2.3], within).holds, Some(false));
         assert_eq!(Target::Between { low: 1.0, high: 2.0 }.is_met_by(2.0), Some(true));
-        assert_eq!(Target::AtLeast(1.0).is_met_by(0.9), Some(false));
-        assert_eq!(Target::AtMost(1.0).is_met_by(0.9), Some(true));
+        let claim = "is worse";
+        assert_eq!(
+            Target::ClaimedAtLeast { value: 1.0, claim }.is_met_by(0.9),
+            Some(false)
+        );
         assert_eq!(Target::Record.is_met_by(0.9), None);
         let figure = Figure::claim("order", &[true, true, false]);
         assert_eq!((show(figure.ours), figure.holds), ("0.67".into(), Some(true)));

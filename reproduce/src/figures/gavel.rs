@@ -245,9 +245,12 @@ fn rounds(effort: &Effort) -> Result<Reproduction, Error> {
         let ratio = |seed: usize| jcts[3][number][seed] / jcts[0][number][seed];
         let ratios: Vec<f64> = (0..jcts[0][number].len()).map(ratio).collect();
         let target = if *load < 6.0 {
-            Target::AtMost(1.25)
+            Target::Between { low: 0.8, high: 1.25 }
         } else {
-            Target::AtLeast(1.0)
+            Target::ClaimedAtLeast {
+                value: 1.0,
+                claim: "worse near saturation",
+            }
         };
         let what = format!("mean JCT, rounds of 2,880 s over 360 s, at {load} jobs/h");
         reproduction.figures.push(Figure::of(what, &ratios, target));

@@ -27,11 +27,12 @@ pub(super) const BENCHMARKS: &[Benchmark] = &[Benchmark {
     run: fill_up,
 }];
 
-const SCORES: [(&str, Score); 5] = [
+const SCORES: [(&str, Score); 6] = [
     ("FGD", Score::Fgd),
     ("best fit", Score::BestFit),
     ("dot product", Score::DotProduct),
     ("GPU packing", Score::GpuPacking),
+    ("GPU clustering", Score::GpuClustering),
     ("first fit", Score::FirstFit),
 ];
 

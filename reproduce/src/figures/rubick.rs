@@ -103,27 +103,27 @@ fn steps(_: &Effort) -> Result<Reproduction, Error> {
     ] {
         let (ratio, rms) = error_of(gpus_per_node);
         let what = format!("law over measured step on {nodes}, geometric mean");
-        figures.push(Figure::of(
+        figures.push(Figure::exact(
             what,
-            &[ratio],
+            ratio,
             Target::Within {
                 value: 1.0,
                 part: 0.15,
             },
         ));
         let what = format!("root mean square of its logarithm on {nodes}");
-        figures.push(Figure::of(what, &[rms], Target::AtMost(0.2)));
+        figures.push(Figure::exact(what, rms, Target::Between { low: 0.0, high: 0.2 }));
     }
     for wanted in [64, 32, 16] {
         let what = format!("slowest over fastest plan on {wanted} GPUs");
         let value = spread(wanted, &|(row, _)| row.4);
         let target = Target::Within { value, part: 0.25 };
-        figures.push(Figure::of(what, &[spread(wanted, &|(_, law)| *law)], target));
+        figures.push(Figure::exact(what, spread(wanted, &|(_, law)| *law), target));
         let what = format!(
             "measured step of the plan that the law takes for the fastest on {wanted}, over the fastest"
         );
         let lost = chosen(wanted).1 / fastest(wanted).0;
-        figures.push(Figure::of(what, &[lost], Target::AtMost(1.1)));
+        figures.push(Figure::exact(what, lost, Target::Between { low: 1.0, high: 1.1 }));
     }
     let header = [
         "stages x tensor x copies",

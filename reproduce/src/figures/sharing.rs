@@ -237,9 +237,9 @@ fn w1(effort: &Effort) -> Result<Reproduction, Error> {
         &ratios(&jcts[0], &jcts[1]),
         Target::Record,
     ));
-    reproduction.figures.push(Figure::of(
+    reproduction.figures.push(Figure::exact(
         "factor at which two equal jobs stop sharing",
-        &[crossover()?],
+        crossover()?,
         Target::Within {
             value: 1.5,
             part: 1e-4,

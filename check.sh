@@ -189,6 +189,13 @@ check_python_libs() {
   timeout 3600 "$venv/bin/pip" install -q torch torchrl stable-baselines3 sb3-contrib 'ray[rllib]' 'minari[create,hdf5]' nbclient ipykernel matplotlib moviepy
   (cd python/tests && PLEACH_CHECK_PYTHON_LIBS=1 timeout 3600 "$venv/bin/python" -m pytest -q -rs test_documents.py test_examples.py test_libraries.py test_networks.py test_pictures.py)
 }
+# The tutorial in an environment that has what it tells to install, and pytest.
+check_python_tutorial() {
+  local own="$PWD/target/python-tutorial-venv"
+  rm -rf "$own" && python3 -m venv "$own"
+  timeout 3600 "$own/bin/pip" install -q "$(ls target/wheels/pleach-*.whl)[torch]" pytest
+  (cd python/tests && PLEACH_CHECK_PYTHON_LIBS=1 timeout 1800 "$own/bin/python" -m pytest -q -rs -p no:cacheprovider test_documents.py -k first_hour)
+}
 check_ray() {
   timeout 1800 "$venv/bin/pip" install -q ray
   cargo build --workspace --bin pleach --locked
@@ -201,6 +208,7 @@ elif [ -z "$has_python_tools" ]; then
 else
   step check_python
   if [ "${PLEACH_CHECK_PYTHON_LIBS:-0}" = 1 ]; then
+    step check_python_tutorial
     step check_python_libs
   else
     skip 'the Python examples with PyTorch, Stable-Baselines3 and RLlib' 'PLEACH_CHECK_PYTHON_LIBS=1 ./check.sh runs them'

@@ -112,6 +112,21 @@ impl VecEnv {
         Ok(())
     }
 
+    /// The same environments in the middle of the same episodes.
+    #[must_use]
+    pub fn fork(&self) -> VecEnv {
+        let of = |slot: &Slot| Slot {
+            env: slot.env.clone(),
+            by_tenant: slot.by_tenant.clone(),
+            error: None,
+            ..*slot
+        };
+        VecEnv {
+            slots: self.slots.iter().map(of).collect(),
+            ..*self
+        }
+    }
+
     /// The environments, for callers that need more than batches.
     #[must_use]
     pub fn envs(&self) -> impl ExactSizeIterator<Item = &Env> {

@@ -12,6 +12,7 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 from gymnasium.spaces import Box, Dict, Discrete, MultiBinary
+from gymnasium.wrappers import TimeLimit
 
 from pleach._pleach import Envs, Serving, setting_names
 from pleach._settings import are_same, checked_num_threads, checked_whole, merged, nearest, to_json
@@ -74,10 +75,22 @@ def made_of_settings(env: Any) -> tuple[str, dict[str, Any]] | None:
     own: Any = getattr(env, "unwrapped", None)
     if not hasattr(own, "_made_of"):
         return None
+    if not hasattr(own, "_present"):
+        raise ValueError(f"{own._made_of[0]} serves requests: allowed are environments of jobs; pleach serve compares what serves")
     if not all(one is own._present or are_same(one, own._present) for one in getattr(own, "_each", [])):
         raise ValueError("environments with settings of their own each: allowed are those that have the same; give one of them")
     place = own._made_of[0]
     return (place[0] if isinstance(place, tuple) else place), dict(own._present)
+
+
+def check_whole_episodes(what: str, env: Any, settings: Mapping[str, Any]) -> None:
+    """Refuses an environment that ends episodes early, where lists are played to their end."""
+    if (most := settings.get("max_steps")) is not None:
+        raise ValueError(f"max_steps = {most!r} of the environment: allowed is none, for {what} plays lists to their end; make it without")
+    while (inside := getattr(env, "env", None)) is not None:
+        if isinstance(env, TimeLimit):
+            raise ValueError(f"a TimeLimit around the environment: allowed is none, for {what} plays lists to their end; give it unwrapped")
+        env = inside
 
 
 def spaces_of(envs: Envs | Serving) -> tuple[Any, Any, dict[str, list[tuple[str, str]]]]:

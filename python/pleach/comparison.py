@@ -8,9 +8,9 @@ from typing import Any, Iterable, Mapping, Union
 from pleach import _pleach
 from pleach._html import html_table
 from pleach._settings import checked_num_threads, checked_seed, checked_whole, merged, to_json
-from pleach._spaces import made_of_settings, with_jobs
+from pleach._spaces import check_whole_episodes, made_of_settings, with_jobs
 from pleach.policies import Environment, Policy, PolicyLike, as_inner, load
-from pleach.workloads import Jobs, Workload, as_arrow, as_pandas, as_workload
+from pleach.workloads import Cluster, Jobs, Workload, as_arrow, as_pandas, as_workload
 
 Policies = Union[Mapping[str, PolicyLike], Iterable[PolicyLike]]
 
@@ -81,7 +81,7 @@ def evaluate(
     load: float | None = None,
     metric: str = "avg_jct_s",
     reference: str | None = None,
-    cluster: Mapping[str, Any] | Workload | None = None,
+    cluster: Cluster | None = None,
     num_threads: int = 0,
     **scheduling: Any,
 ) -> Comparison:
@@ -108,6 +108,7 @@ def evaluate(
         beside = [name for name, value in own.items() if value is not None]
         if beside:
             raise ValueError(f"{', '.join(beside)} beside an environment, which has its own: make it with these settings")
+        check_whole_episodes("evaluate", workload, made_of[1])
         config["seeds"] = checked_whole("seeds", seeds, 1, 10_000)
         with with_jobs(made_of[1]) as settings:
             found = _pleach.evaluate(inner, to_json(config), [], (made_of[0], to_json(settings)), num_threads)
@@ -172,6 +173,8 @@ def distill(
     env_id, own = (env, {}) if isinstance(env, str) else made_of_settings(env) or (None, {})
     if env_id is None:
         raise ValueError(f"env is a {type(env).__name__}: allowed are an id and an environment of this package")
-    with with_jobs(merged(own, dict(settings or {}))) as changes:
+    own = merged(own, dict(settings or {}))
+    check_whole_episodes("distill", env, own)
+    with with_jobs(own) as changes:
         found = _pleach.distill(as_inner(teacher), env_id, to_json(changes), to_json(config), seed, num_threads)
     return Distilled(found[0], found[1], json.loads(found[2]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy as copies
 from collections.abc import Callable, Mapping
 from importlib.util import find_spec
 from typing import Any, Literal
@@ -92,10 +93,36 @@ class PleachEnv(gymnasium.Env[Observation, Any]):
         # A copy, so that a caller who changes his own dict is heard.
         self._options = kept(options)
         self._rows = {name: self._views[name][0] for name in OBSERVATION}
+        #: The seed of the present episode and what was done in it: actions, and None where a random one was drawn.
+        self._seed: int | None = None
+        self._taken: list[int | None] = []
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> PleachEnv:
+        """An environment that goes on from here; a planner that was asked as an expert begins anew in it."""
+        other = self.__class__.__new__(self.__class__)
+        memo[id(self)] = other
+        # What is never changed in place is shared, and a window is not shown twice.
+        anew = {name: self.__dict__[name] for name in ("_made_of", "_present", "_options", "_reward_fn")}
+        envs = self._envs.fork()
+        views = views_of(envs, 1)
+        anew |= {"_window": None, "_envs": envs, "_views": views, "_rows": {name: views[name][0] for name in OBSERVATION}}
+        for name, value in self.__dict__.items():
+            other.__dict__[name] = anew[name] if name in anew else copies.deepcopy(value, memo)
+        return other
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # State within an episode is not kept: the copy begins with ``reset``.
-        return _remake, self._made_of
+        # An episode is its seed and what was done in it.
+        names = ("_options", "_seed", "_taken", "_return", "_length", "_closed", "_np_random", "_np_random_seed")
+        return _remake, self._made_of, {name: getattr(self, name) for name in names}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        if state["_options"]:
+            self._open(state["_options"])
+        if state["_seed"] is not None:
+            self._envs.reset([state["_seed"]])
+            for action in state["_taken"]:
+                self._envs.random_action() if action is None else self._envs.step_one(action)
+        self.__dict__.update(state)
 
     def _observation(self) -> Observation:
         if not self._copy:
@@ -114,7 +141,9 @@ class PleachEnv(gymnasium.Env[Observation, Any]):
         super().reset(seed=seed)
         if options is not None and not are_same(options, self._options):
             self._open(options)
-        self._envs.reset([int(self.np_random.integers(2**63)) if seed is None else seed])
+        seed = int(self.np_random.integers(2**63)) if seed is None else seed
+        self._envs.reset([seed])
+        self._seed, self._taken = seed, []
         self._return, self._length = 0.0, 0
         observation = self._observation()
         if self.render_mode == "human":
@@ -126,12 +155,13 @@ class PleachEnv(gymnasium.Env[Observation, Any]):
         and ``r`` and ``l``, return and steps. ``info["episode"]`` is left to ``RecordEpisodeStatistics``."""
         if self._closed:
             self._check_open()
-        envs = self._envs
         action = action if type(action) is int else checked_action(action)
+        envs = self._envs
         try:
             reward, terminated, truncated, dt_s = envs.step_one(action)
         except OverflowError:
             raise ValueError(f"action = {action}: allowed is 0 to {len(self._rows['mask']) - 1}") from None
+        self._taken.append(action)
         observation = self._observation()
         info: Info = {"dt_s": dt_s, "action_mask": observation["mask"]}
         if self._reward_fn is not None:
@@ -150,6 +180,7 @@ class PleachEnv(gymnasium.Env[Observation, Any]):
 
     def random_action(self) -> int:
         """A random admissible action, which the seed of the last reset decides."""
+        self._taken.append(None)
         return self._envs.random_action()
 
     def gained(self) -> dict[str, Any]:

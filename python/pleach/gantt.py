@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from pleach._libraries import needed
+
 #: Colours of jobs, which repeat.
 NUM_COLOURS = 20
 #: Labels of nodes, at most: beyond, those of the types alone.
@@ -16,13 +18,12 @@ def draw(segments: Mapping[str, Any], cluster: Mapping[str, Any], axes: Any = No
 
     A row is a GPU, from the first node up, and a bar a time on it in the colour of its job; a share of a GPU is as high as it is large.
     """
-    from matplotlib import colormaps, pyplot  # type: ignore[import-not-found,unused-ignore]
-
+    matplotlib, pyplot = needed("gantt", "plot", "matplotlib", "matplotlib.pyplot")
     first, of_type = rows_of(cluster)
     num_gpus = first[-1]
     if axes is None:
         _, axes = pyplot.subplots(figsize=(10, min(2 + 0.08 * num_gpus, 14)))
-    colours, of_job = colormaps["tab20"], {job: place for place, job in enumerate(dict.fromkeys(segments["job_id"]))}
+    colours, of_job = matplotlib.colormaps["tab20"], {job: place for place, job in enumerate(dict.fromkeys(segments["job_id"]))}
     shares: dict[str, list[tuple[float, float]]] = {}
     for place, words in enumerate(segments["nodes"]):
         begin_h, end_h = segments["from_s"][place] / 3600, segments["to_s"][place] / 3600

@@ -12,6 +12,7 @@ from typing import Any, Iterator
 import numpy as np
 
 from pleach import _pleach
+from pleach._libraries import needed
 from pleach._settings import checked_whole, merged, to_json
 from pleach._spaces import made_of_settings, with_jobs
 from pleach.env import PleachEnv
@@ -40,7 +41,8 @@ def export_onnx(
     offers: its columns, and its candidates, which the policy chooses among wherever it decides. ``num_checked`` decisions of it are
     scored by both; another score is an error, and so is an operator that Pleach does not run. ``settings`` as in :func:`distill`.
     """
-    torch = _torch()
+    # PyTorch writes the file with the package onnx.
+    torch, _ = needed("export_onnx", "torch", "torch", "onnx")
     num_checked = checked_whole("num_checked", num_checked, 1, 100_000)
     env_id, own = (env, {}) if isinstance(env, str) else made_of_settings(env) or (None, {})
     if env_id is None:
@@ -73,14 +75,6 @@ def _read(part: str) -> Policy:
     except ValueError as error:
         hint = "Where shapes do not go together, the number of candidates was traced as a constant (nn.MultiheadAttention does so): "
         raise ValueError(f"{error}. {hint}write such a part with products of matrices") from None
-
-
-def _torch() -> Any:
-    try:
-        import torch  # type: ignore[import-not-found,unused-ignore]
-    except ImportError:
-        raise ImportError("export_onnx writes networks of PyTorch: pip install torch") from None
-    return torch
 
 
 @contextmanager
@@ -143,7 +137,6 @@ def _write(torch: Any, score: Callable[..., Any], names: list[str], env: PleachE
     if tuple(found.shape) != (1, 5):
         raise ValueError(f"the network gives {found.numel()} scores for 5 candidates: allowed is one for each")
     free = {name: {1: "N"} for name in (*names, "scores") if name != "global"}
-    # The exporter by traces needs no package beside PyTorch.
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         torch.onnx.export(

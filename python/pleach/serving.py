@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import gymnasium
 
@@ -25,21 +25,33 @@ class ServingEnv(gymnasium.Env[Observation, Any]):
     or dropped (``reward={"hit": 1, "miss": -1, "refused": -1}``); the last step books all that is in the air. ``settings`` are those
     of ``pleach serve`` (``rate_per_s``, ``replicas``, ``requests``, ...) and of ``pleach serve functions`` (``load``, ``nodes``,
     ...), and those of the cameras (``cameras``, ``contexts``, ...); an unknown one is told all there are.
+    ``inadmissible="first"`` takes the first admissible row instead of one that is masked, as checkers ask.
     ``copy=False`` returns read-only views that the next step overwrites.
     """
 
     metadata = {"render_modes": []}
 
-    def __init__(self, env_id: str, *, render_mode: None = None, copy: bool = True, **settings: Any) -> None:
+    def __init__(
+        self,
+        env_id: str,
+        *,
+        inadmissible: Literal["raise", "first"] = "raise",
+        render_mode: None = None,
+        copy: bool = True,
+        **settings: Any,
+    ) -> None:
         if render_mode is not None:
             raise ValueError(f"render_mode = {render_mode!r}: allowed is None")
-        self.render_mode, self._copy = render_mode, copy
-        self._made_of = (env_id, copy, settings)
+        if inadmissible not in ("raise", "first"):
+            raise ValueError(f"inadmissible = {inadmissible!r}: allowed is 'raise', 'first'. first is for checkers, which draw without a mask")
+        self.render_mode, self._copy, self._takes_first = render_mode, copy, inadmissible == "first"
+        self._made_of = (env_id, inadmissible, copy, settings)
+        self._closed = False
         self._options: dict[str, Any] = {}
         self._open({})
 
     def _open(self, options: dict[str, Any]) -> None:
-        env_id, _, settings = self._made_of
+        env_id, *_, settings = self._made_of
         known = serving_setting_names(env_id)
         unknown = [name for name in (*settings, *options) if name not in known]
         if unknown:
@@ -57,6 +69,10 @@ class ServingEnv(gymnasium.Env[Observation, Any]):
         # State within an episode is not kept: the copy begins with ``reset``.
         return _remake, self._made_of
 
+    def _check_open(self) -> None:
+        if self._closed:
+            raise ValueError("the environment is closed: make another one")
+
     def _observation(self) -> Observation:
         rows = self._rows
         if not self._copy:
@@ -65,6 +81,7 @@ class ServingEnv(gymnasium.Env[Observation, Any]):
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Observation, Info]:
         """Begins an episode. ``options`` are settings that hold until a later reset gives others."""
+        self._check_open()
         seed = None if seed is None else checked_seed(seed)
         super().reset(seed=seed)
         if options is not None and options != self._options:
@@ -77,8 +94,15 @@ class ServingEnv(gymnasium.Env[Observation, Any]):
     def step(self, action: Any) -> tuple[Observation, float, bool, bool, Info]:
         """Takes a row. ``info`` has ``dt_s`` (s until the next choice), ``action_mask``, and in the last step ``metrics``:
         the figures of the episode, and ``r`` and ``l``, return and steps."""
+        self._check_open()
         action = action if type(action) is int else checked_action(action)
-        reward, terminated, dt_s = self._served.step(action)
+        mask = self._rows["mask"]
+        if self._takes_first and 0 <= action < len(mask) and not mask[action]:
+            action = int(mask.argmax())
+        try:
+            reward, terminated, dt_s = self._served.step(action)
+        except OverflowError:
+            raise ValueError(f"action = {action}: allowed is 0 to {len(mask) - 1}") from None
         self._return += reward
         self._length += 1
         observation = self._observation()
@@ -96,6 +120,10 @@ class ServingEnv(gymnasium.Env[Observation, Any]):
         """The mask as bool [C], under the name that MaskablePPO asks for."""
         return self._rows["mask"] == 1
 
+    def close(self) -> None:
+        """Ends the environment. Arrays that were handed out stay good."""
+        self._closed = True
 
-def _remake(env_id: str, copy: bool, settings: dict[str, Any]) -> ServingEnv:
-    return ServingEnv(env_id, copy=copy, **settings)
+
+def _remake(env_id: str, inadmissible: Literal["raise", "first"], copy: bool, settings: dict[str, Any]) -> ServingEnv:
+    return ServingEnv(env_id, inadmissible=inadmissible, copy=copy, **settings)

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from pleach import _pleach
 from pleach._settings import checked_num_threads, checked_seed, checked_whole, merged, to_json
-from pleach._spaces import made_of_settings, with_jobs
+from pleach._spaces import check_whole_episodes, made_of_settings, with_jobs
 from pleach.policies import Environment, Policy, load
 
 
@@ -68,9 +68,12 @@ def train(
     env_id, own = (env, {}) if isinstance(env, str) else made_of_settings(env) or (None, {})
     if env_id is None:
         raise ValueError(f"env is a {type(env).__name__}: allowed are an id and an environment of this package")
+    own = merged(own, dict(settings or {}))
+    # PPO collects episodes that end early; evolution judges whole ones.
+    check_whole_episodes("train", env, {} if learner == "ppo" else own)
     if num_updates is not None:
         config = merged(config, {"train": {"num_updates": checked_whole("num_updates", num_updates, 0, 2**63 - 1)}})
-    with tempfile.TemporaryDirectory() as folder, with_jobs(merged(own, dict(settings or {}))) as changes:
+    with tempfile.TemporaryDirectory() as folder, with_jobs(own) as changes:
         place = os.path.join(folder, learner) if out is None else os.fspath(out)
         found = _pleach.train(env_id, to_json(changes), to_json(config), learner, seed, num_threads, place, existing, tell)
         return Trained(load(place), json.loads(found), None if out is None else place)

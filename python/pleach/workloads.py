@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from pleach import _pleach, gantt
 from pleach._html import html_table
+from pleach._libraries import needed
 from pleach._settings import checked_seed, checked_whole, to_json
 from pleach.policies import PolicyLike, as_inner
 
@@ -22,6 +23,8 @@ Columns = dict[str, Any]
 #: A path, a workload, or a table: a dict of columns, a DataFrame of pandas or Polars, a table of Arrow or what exports one, a
 #: structured array.
 Jobs = Union["Workload", str, "os.PathLike[str]", Any]
+#: A dict, nodes x GPUs : type as ``27x4:V100,4x8:A100``, the path of a description in TOML or JSON, or the workload that has it.
+Cluster = Union[Mapping[str, Any], str, "os.PathLike[str]", "Workload"]
 
 #: Columns that a table of jobs must have.
 REQUIRED = ("submit_s", "num_gpus", "run_time_s")
@@ -39,14 +42,15 @@ class Workload:
         self.report = report
 
     @classmethod
-    def from_table(cls, table: Any, cluster: Mapping[str, Any] | Workload | None) -> Workload:
+    def from_table(cls, table: Any, cluster: Cluster | None) -> Workload:
         """Jobs of a table: columns ``submit_s`` (s), ``num_gpus`` and ``run_time_s`` (s), and any of those that :attr:`columns` gives.
 
-        ``cluster`` is a dict as :attr:`cluster` gives it, or the workload whose cluster and classes of models are meant.
+        ``cluster`` is a dict as :attr:`cluster` gives it, nodes x GPUs : type as ``27x4:V100,4x8:A100``, the path of a description, or
+        the workload whose cluster and classes of models are meant.
         """
         columns = _columns_of(table)
         if cluster is None:
-            raise ValueError("a table of jobs needs a cluster: give cluster=, for example pleach.workload('philly-like').cluster")
+            raise ValueError("a table of jobs needs a cluster: give cluster=, for example '27x4:V100' or pleach.workload('philly-like').cluster")
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "table.csv")
             options: dict[str, Any] = {}
@@ -54,7 +58,7 @@ class Workload:
                 # What lies beside its jobs says more than a cluster: which classes of models they are.
                 cluster.write(path)
             else:
-                options["cluster"] = dict(cluster)
+                options["cluster"] = cluster
             with open(path, "w", newline="", encoding="utf-8") as file:
                 writer = csv.writer(file)
                 writer.writerow(columns)
@@ -133,10 +137,17 @@ def workload(name: str, *, num_jobs: int | None = None, load: float | None = Non
 def read(path: str | os.PathLike[str], *, format: str | None = None, **options: Any) -> Workload:
     """Reads a list of jobs in our own format or a published one, which is recognised where ``format`` is None.
 
-    ``options`` are ``cluster`` (a dict), ``virtual_clusters``, ``from_s``, ``to_s`` and ``max_jobs``.
+    ``options`` are ``cluster`` (a dict, the short form ``27x4:V100``, a file), ``virtual_clusters``, ``from_s``, ``to_s`` and
+    ``max_jobs``.
     """
+    assumed = ""
+    if isinstance(cluster := options.get("cluster"), (str, os.PathLike)):
+        described, assumed = _pleach.cluster(os.fspath(cluster))
+        options["cluster"] = json.loads(described)
+    elif isinstance(cluster, Mapping):
+        options["cluster"] = dict(cluster)
     inner, report = _pleach.Workload.read(os.fspath(path), to_json({"format": format, **options}))
-    return Workload(inner, report)
+    return Workload(inner, "\n".join(filter(None, (report, assumed))))
 
 
 class Simulation:
@@ -179,7 +190,7 @@ def simulate(
     jobs: Jobs,
     policy: PolicyLike,
     *,
-    cluster: Mapping[str, Any] | Workload | None = None,
+    cluster: Cluster | None = None,
     seed: int = 0,
     **scheduling: Any,
 ) -> Simulation:
@@ -193,7 +204,7 @@ def simulate(
     return Simulation(found, whole.cluster)
 
 
-def as_workload(jobs: Jobs, cluster: Mapping[str, Any] | Workload | None = None) -> Workload:
+def as_workload(jobs: Jobs, cluster: Cluster | None = None) -> Workload:
     """A workload of anything that stands for one."""
     if isinstance(jobs, Workload):
         if cluster is not None:
@@ -202,21 +213,19 @@ def as_workload(jobs: Jobs, cluster: Mapping[str, Any] | Workload | None = None)
     if isinstance(jobs, (str, os.PathLike)):
         if isinstance(cluster, Workload):
             cluster = cluster.cluster
-        return read(jobs) if cluster is None else read(jobs, cluster=dict(cluster))
+        return read(jobs) if cluster is None else read(jobs, cluster=cluster)
     return Workload.from_table(jobs, cluster)
 
 
 def as_pandas(columns: Mapping[str, Any]) -> Any:
     """Columns as a DataFrame of pandas."""
-    import pandas  # type: ignore[import-untyped,unused-ignore]
-
+    (pandas,) = needed("to_pandas", "pandas", "pandas")
     return pandas.DataFrame(dict(columns))
 
 
 def as_arrow(columns: Mapping[str, Any]) -> Any:
     """Columns as a table of Arrow."""
-    import pyarrow  # type: ignore[import-untyped,unused-ignore]
-
+    (pyarrow,) = needed("to_arrow", "pandas", "pyarrow")
     return pyarrow.table(dict(columns))
 
 
@@ -232,8 +241,7 @@ def _columns_of(table: Any) -> dict[str, list[Any]]:
     elif hasattr(table, "to_dict") and hasattr(table, "columns"):
         columns = {str(name): table[name] for name in table.columns}
     elif hasattr(table, "__arrow_c_stream__"):
-        import pyarrow
-
+        (pyarrow,) = needed("a table of Arrow", "pandas", "pyarrow")
         columns = pyarrow.table(table).to_pydict()
     else:
         raise ValueError(f"a table is a {type(table).__name__}: allowed are a dict of columns, a DataFrame, a table of Arrow")

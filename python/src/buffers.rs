@@ -21,6 +21,20 @@ impl Buffers {
         arrays.set_item("mask", &self.mask)?;
         Ok(arrays)
     }
+
+    /// Arrays of their own that hold the same.
+    pub(crate) fn copied(&self, py: Python<'_>) -> PyResult<Buffers> {
+        Ok(Buffers {
+            global: copied(py, &self.global)?,
+            candidates: copied(py, &self.candidates)?,
+            mask: copied(py, &self.mask)?,
+        })
+    }
+}
+
+fn copied<T: Element + Copy>(py: Python<'_>, array: &Py<PyArray1<T>>) -> PyResult<Py<PyArray1<T>>> {
+    let lent = lend(py, array)?;
+    Ok(PyArray1::from_slice(py, lent.as_slice()?).unbind())
 }
 
 /// An array for the time of a call.

@@ -143,6 +143,21 @@ impl Envs {
         })
     }
 
+    /// The same in the middle of the same episodes, with arrays of its own. Planners that were asked as experts begin anew in it.
+    fn fork(&self, py: Python<'_>) -> PyResult<Envs> {
+        Ok(Envs {
+            envs: self.envs.fork(),
+            buffers: self.buffers.copied(py)?,
+            batch: self.batch.clone(),
+            returns: self.returns.clone(),
+            pool: None,
+            experts: self.experts.iter().map(|_| Mutex::default()).collect(),
+            random: self.random.clone(),
+            strip: self.strip.clone(),
+            ..*self
+        })
+    }
+
     /// G, C, F.
     fn sizes(&self) -> (usize, usize, usize) {
         let spaces = self.envs.spaces();

@@ -66,6 +66,7 @@ fn _pleach(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(workload_names, module)?)?;
     module.add_function(wrap_pyfunction!(policy::policy_names, module)?)?;
     module.add_function(wrap_pyfunction!(policy::columns_of, module)?)?;
+    module.add_function(wrap_pyfunction!(workload::cluster, module)?)?;
     module.add_function(wrap_pyfunction!(networks::contract, module)?)?;
     module.add_function(wrap_pyfunction!(command_line, module)?)?;
     module.add_function(wrap_pyfunction!(fault, module)?)?;

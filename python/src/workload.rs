@@ -9,6 +9,7 @@ use pleach_env::Seed;
 use pleach_env::workload::import::{ImportOptions, import};
 use pleach_env::workload::{JobSpec, Workload as Jobs};
 use pleach_env::{SimConfig, SimResult, simulate_planner};
+use pleach_experiments::evaluate::cluster_flag::cluster_of;
 use pleach_experiments::schedule::run_of;
 use pleach_experiments::{SchedulingConfig, WorkloadSource};
 use pleach_scheduler::Planner;
@@ -22,10 +23,19 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::callable::offered;
-use crate::errors::{of_env, of_experiment, of_workload, refused};
+use crate::errors::{guarded, of_env, of_experiment, of_workload, refused};
 use crate::interrupt::{Wish, Work};
 use crate::policy::Policy;
 use crate::segments;
+
+/// A cluster by file or short form as JSON, and what was assumed where it says nothing.
+#[pyfunction]
+pub(crate) fn cluster(py: Python<'_>, given: PathBuf) -> PyResult<(String, String)> {
+    let found = py.detach(|| guarded(|| cluster_of(&given)))?;
+    let (spec, assumed) = found.map_err(of_experiment)?;
+    let text = serde_json::to_string(&spec).map_err(|error| PyValueError::new_err(error.to_string()))?;
+    Ok((text, assumed.unwrap_or_default()))
+}
 
 /// Jobs and the cluster they run on.
 #[pyclass(module = "pleach._pleach", frozen)]

@@ -1,6 +1,7 @@
 """What documents show in Python runs as it stands, and their functions are no traps: on lists with a queue, close to shortest job
 first."""
 
+import importlib.metadata
 import importlib.util
 import json
 import os
@@ -9,7 +10,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from types import FunctionType
+from types import FunctionType, ModuleType
 
 import pytest
 
@@ -71,6 +72,32 @@ def test_a_block_runs_and_its_functions_are_within_5_percent_of_shortest_job_fir
 def test_the_documents_show_what_they_are_meant_to():
     assert len(blocks("docs/python.md")) == 4 and len(blocks("python/README.md")) == 1
     assert "def shortest(seen)" in blocks("docs/python.md")[1] and "def least_first(observation)" in BLOCKS["the notebook"]
+
+
+def test_what_the_documents_tell_to_install_brings_what_their_blocks_need():
+    required = importlib.metadata.requires("pleach")
+    extras = {re.split("[<>=; ]", line)[0]: line.split("extra == ")[1].strip("\"' ") for line in required if "extra ==" in line}
+    assert extras == {"torch": "torch", "onnx": "torch", "pandas": "pandas", "pyarrow": "pandas", "matplotlib": "plot", "pygame": "plot"}
+    for name in (HOUR, "docs/python.md"):
+        assert '"./python[torch' in (ROOT / name).read_text(), name
+
+
+@pytest.mark.parametrize(
+    "missing, call",
+    {
+        "torch": lambda: pleach.export_onnx(None, "net.onnx"),
+        "onnx": lambda: pleach.export_onnx(None, "net.onnx"),
+        "pandas": lambda: pleach.workload("philly-like", num_jobs=2).to_pandas(),
+        "pyarrow": lambda: pleach.workload("philly-like", num_jobs=2).to_arrow(),
+        "matplotlib": lambda: pleach.simulate(pleach.workload("philly-like", num_jobs=2), "sjf").gantt(),
+    }.items(),
+)
+def test_a_package_that_is_missing_is_named_with_the_line_that_installs_it(missing, call, monkeypatch):
+    if missing == "onnx":
+        monkeypatch.setitem(sys.modules, "torch", ModuleType("torch"))
+    monkeypatch.setitem(sys.modules, missing, None)
+    with pytest.raises(ImportError, match=rf"needs {missing}: pip install {missing}, or .* pip install './python\[\w+\]'"):
+        call()
 
 
 HOUR = "docs/tutorials/researcher-python.md"

@@ -33,11 +33,28 @@ def assert_same(left, right):
         np.testing.assert_array_equal(left[name], right[name], err_msg=name)
 
 
+#: Short episodes, and pictures where there are some.
+JOBS = {"num_jobs": 20, "render_mode": "rgb_array"}
+REQUESTS = {"num_requests": 60}
+SHORT = {**{env_id: REQUESTS for env_id in pleach.serving_ids()}, "Pleach/Sgprs-v0": {"length_s": 0.5}, "Pleach/Mixed-v0": {}}
+
+
 @pytest.mark.filterwarnings("ignore::UserWarning")
-@pytest.mark.parametrize("env_id", pleach.env_ids())
-def test_gymnasium_accepts_every_id(env_id):
-    env = gymnasium.make(env_id, num_jobs=20, inadmissible="first", render_mode="rgb_array")
-    check_env(env.unwrapped, skip_render_check=False)
+@pytest.mark.parametrize("env_id", [*pleach.env_ids(), *pleach.serving_ids()])
+def test_gymnasium_accepts_every_id_and_no_id_takes_what_it_cannot_use(env_id):
+    env = gymnasium.make(env_id, inadmissible="first", **SHORT.get(env_id, JOBS)).unwrapped
+    check_env(env, skip_render_check=not env.metadata["render_modes"])
+    env.reset(seed=1)
+    for action in (2**70, -(2**70), -1, env.action_space.n, 0.5, "0"):
+        with pytest.raises(ValueError, match="action"):
+            env.step(action)
+    env.step(0)
+    with pytest.raises(ValueError, match="inadmissible = 'last': allowed is"):
+        gymnasium.make(env_id, inadmissible="last")
+    env.close()
+    for call in (env.reset, lambda: env.step(0)):
+        with pytest.raises(ValueError, match="the environment is closed"):
+            call()
 
 
 def test_an_episode_ends_with_its_figures_and_observations_are_within_their_bounds():

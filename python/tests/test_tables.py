@@ -130,3 +130,25 @@ def test_columns_that_cannot_be_used_are_named(jobs, column, values, words):
         pleach.Workload.from_table(bad, jobs)
     with pytest.raises(ValueError, match=words):
         pleach.PleachEnv(ID).reset(options={"jobs": bad, "cluster": jobs.cluster})
+
+
+def test_a_cluster_is_named_as_on_the_command_line_wherever_one_is_given(tmp_path):
+    table = {"submit_s": [0.0, 1.0, 2.0], "num_gpus": [4, 8, 1], "run_time_s": [60.0, 60.0, 60.0]}
+    whole = pleach.Workload.from_table(table, "2x4:V100,1x8:A100")
+    assert whole.num_gpus == 16 and [group["count"] for group in whole.cluster["node_groups"]] == [2, 1]
+    whole.write(tmp_path / "described.csv")
+    described, path = tmp_path / "described.cluster.toml", tmp_path / "jobs.csv"
+    pandas.DataFrame(table).to_csv(path, index=False)
+    expected = pleach.simulate(table, "sjf", cluster=whole.cluster).metrics
+    for cluster in ("2x4:V100,1x8:A100", described, str(described), whole):
+        for jobs in (table, path):
+            assert pleach.simulate(jobs, "sjf", cluster=cluster).metrics == expected, (cluster, jobs)
+        found = pleach.evaluate(["sjf"], table, cluster=cluster)
+        assert found.table["avg_jct_s"] == [expected["avg_jct_s"]]
+        env = pleach.PleachEnv(ID, jobs=table, cluster=cluster, inadmissible="first")
+        env.reset(seed=1)
+        env.reset(seed=1, options={"jobs": table, "cluster": cluster})
+    assert pleach.read(path, cluster="2x4:V100").num_gpus == 8
+    for wrong in ("2x4", "2x0:V100", "none.toml"):
+        with pytest.raises(ValueError, match="cluster"):
+            pleach.simulate(table, "sjf", cluster=wrong)

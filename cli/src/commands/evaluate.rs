@@ -94,6 +94,7 @@ pub fn run(args: &EvaluateArgs, context: &mut Context<'_>) -> Result<(), Error> 
             .policies
             .iter()
             .find_map(|policy| Some(policy.tree_policy()?.tree())),
+        next: None,
         schedule: drawn.as_deref(),
     };
     if let Some(path) = &args.csv {

@@ -9,12 +9,12 @@ use pleach_scheduler::ActionKind;
 use pleach_scheduler::tree::Tree;
 
 use crate::commands::Context;
-use crate::commands::distill::write_tree;
+use crate::commands::distill::{next_steps, write_tree};
 use crate::commands::train::with_bar;
 use crate::flags::QuickstartArgs;
 use crate::progress::bars;
 use pleach_experiments::distill::search::{SearchInput, SearchReport, Searched, search_tree, state_file};
-use pleach_experiments::door::{DOOR, PolicySpec};
+use pleach_experiments::door::{DOOR, PolicySpec, TREE_FILE};
 use pleach_experiments::error::Error;
 use pleach_experiments::evaluate::evaluation::COLUMNS;
 use pleach_experiments::evaluate::instances::{Instance, episodes, seeds};
@@ -90,6 +90,7 @@ pub fn run(args: &QuickstartArgs, context: &mut Context<'_>) -> Result<(), Error
         ],
         tree: Some(&tree_text),
         picture: Some(&found.tree),
+        next: Some(&next_steps(Path::new(TREE_FILE))),
         schedule: None,
     };
     results.write_json(&folder.file("results.json")?)?;
@@ -174,12 +175,13 @@ fn closing(found: &Searched, [trained_s, searched_s, compared_s]: [f64; 3], plac
         format!("the best start, \"{start}\"; {simulations} simulations found none that is surely better")
     };
     let num_leaves = found.tree.num_leaves();
+    let next = next_steps(&place.join(TREE_FILE));
     let place = place.display();
     format!(
         "tree: {num_leaves} leaves, {which} ({verdict})\n\
          trained in {trained_s:.0} s, searched in {searched_s:.0} s, compared in {compared_s:.0} s\n\
          written to {place}: open {place}/report.html\n\
-         on jobs of your own: pleach evaluate --workload FILE --policy fifo,sjf,{place}"
+         {next}"
     )
 }
 

@@ -41,6 +41,19 @@ fn a_quickstart_makes_the_same_bytes_at_any_number_of_threads_and_its_policies_c
     // Few rows, and none that repeats another for lack of what sets it apart.
     assert!(results["policies"].as_object().unwrap().len() <= 8, "{said}");
     assert!(results.get("stand_ins").is_none(), "{said}");
+    // Terminal and page say what to do with the tree, in commands.
+    let page = fs::read_to_string(folder.path().join("a/report.html")).unwrap();
+    for (name, text, tree) in [("terminal", &said, "a/tree.json"), ("page", &page, "tree.json")] {
+        for command in [
+            format!("pleach evaluate --workload jobs.csv --policy fifo,sjf,{tree}"),
+            format!("pleach explain {tree} --workload jobs.csv --why-not ID"),
+            format!("pleach-scheduler run --policy {tree} --shadow"),
+            format!("pleach-kubernetes run --policy {tree} --shadow"),
+            "pleach run site.toml --init".to_string(),
+        ] {
+            assert!(text.contains(&command), "{name}, {command}: {text}");
+        }
+    }
     // Terminal, file, graph and page say where holding lies.
     for (name, text) in [
         ("terminal", said),

@@ -288,6 +288,41 @@ fn impossible_settings_are_refused_with_their_key() {
 }
 
 #[test]
+fn a_start_that_is_far_behind_the_best_one_is_run_on_the_first_lists_alone() {
+    let rows = rows();
+    let at = |threshold: f32| {
+        let root = Branch::split(
+            feature("gpu_fraction"),
+            threshold,
+            Branch::Leaf(1),
+            Branch::Leaf(0),
+        );
+        draft(root)
+    };
+    let starts = || {
+        let starts = [("best", 0.3), ("near", 0.32), ("far", 0.9)];
+        starts.map(|(name, threshold)| (name.to_string(), at(threshold)))
+    };
+    let meta = starts()[0].1.plain_meta("test");
+    let mut asked = 0;
+    let found = search::<Infallible>(
+        starts().into(),
+        (&meta, &rows),
+        &config(1),
+        None,
+        &mut Caller {
+            judge: &mut |question| Ok(judged(question, &mut asked)),
+            keep: &mut |_| Ok(()),
+        },
+    );
+    // Three on the 4 lists of the first rung, two on the 12 others.
+    let found = found.unwrap();
+    assert_eq!((asked, found.simulations), (36, 36));
+    let origins: Vec<&str> = found.archive.entries().map(|entry| entry.origin.as_str()).collect();
+    assert_eq!(origins, ["best", "near"]);
+}
+
+#[test]
 fn a_judgement_that_is_not_a_number_is_an_error() {
     let rows = Rows::of(&Dataset::new(Seed(1), 100), 100);
     let meta = starts()[0].1.plain_meta("test");

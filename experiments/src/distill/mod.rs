@@ -2,8 +2,10 @@
 //! tree; and the parts on which trees are judged.
 
 pub mod ablate;
+mod baselines;
 pub mod bundle;
 pub mod check;
+mod choice;
 pub mod drift;
 pub mod frontier;
 pub mod guard;

@@ -11,6 +11,7 @@ use pleach_scheduler::portable_math::{exp, ln};
 use rayon::prelude::*;
 use serde::Serialize;
 
+use super::baselines::baselines;
 use crate::door::{DOOR, PolicySpec};
 use crate::error::Error;
 use crate::evaluate::instances::{Instance, seeds};
@@ -80,7 +81,7 @@ pub enum Rivals<'a> {
 }
 
 impl Rivals<'_> {
-    fn open(self) -> Result<Vec<PolicySpec>, Error> {
+    pub(super) fn open(self) -> Result<Vec<PolicySpec>, Error> {
         let names: Vec<String> = match self {
             Rivals::Heuristics => return Ok(DOOR.open_all(&[])?),
             Rivals::Dealers => DEALERS.map(str::to_string).to_vec(),
@@ -309,46 +310,6 @@ pub(super) fn instances(
     Ok(instances)
 }
 
-/// The best heuristic of each part, and what it does on each list.
-fn baselines(
-    env: &EnvConfig,
-    num_parts: usize,
-    instances: &[(usize, Instance)],
-    rivals: Rivals<'_>,
-    watcher: &Watcher,
-) -> Result<(Vec<String>, Vec<Figures>), Error> {
-    let policies = rivals.open()?;
-    let place_of = |policy: usize, list: usize| policy * instances.len() + list;
-    let is_asked = |policy: usize, part: usize| !matches!(rivals, Rivals::Known(_)) || policy == part;
-    let runs: Vec<(usize, usize)> = (0..policies.len())
-        .flat_map(|policy| (0..instances.len()).map(move |list| (policy, list)))
-        .collect();
-    let done = crate::evaluate::run::in_parallel("baselines", watcher, &runs, |(policy, list)| {
-        let (part, instance) = &instances[*list];
-        if !is_asked(*policy, *part) {
-            return Ok(None);
-        }
-        run(instance, &env.sim, policies[*policy].make_planner()?.as_mut()).map(Some)
-    })?;
-    let lists_of = |part: usize| (0..instances.len()).filter(move |list| instances[*list].0 == part);
-    let mut best = Vec::new();
-    for part in 0..num_parts {
-        let sum = |policy: usize| -> f64 {
-            let own = lists_of(part).filter_map(|list| done[place_of(policy, list)]);
-            own.map(|figures: Figures| ln(figures.avg_jct_s)).sum()
-        };
-        let asked = (0..policies.len()).filter(|policy| is_asked(*policy, part));
-        let first = asked.min_by(|a, b| sum(*a).total_cmp(&sum(*b)));
-        best.push(first.unwrap_or(0));
-    }
-    let base = instances.iter().enumerate().map(|(list, (part, _))| {
-        done[place_of(best[*part], list)].ok_or_else(|| Error::Failed("a part without a baseline".into()))
-    });
-    let base = base.collect::<Result<Vec<Figures>, Error>>()?;
-    let names = best.iter().map(|place| policies[*place].name().to_string());
-    Ok((names.collect(), base))
-}
-
 /// Ratio of average JCT of one policy to another over the same lists, with its paired interval.
 #[must_use]
 pub fn paired(own: &[Outcome], other: &[Outcome]) -> Option<Ratio> {
@@ -360,7 +321,7 @@ pub fn paired(own: &[Outcome], other: &[Outcome]) -> Option<Ratio> {
     Ratio::of_pairs(&pairs)
 }
 
-fn run(instance: &Instance, sim: &SimConfig, planner: &mut dyn Planner) -> Result<Figures, Error> {
+pub(super) fn run(instance: &Instance, sim: &SimConfig, planner: &mut dyn Planner) -> Result<Figures, Error> {
     let sim = SimConfig {
         seed: instance.seed,
         ..sim.clone()
@@ -448,6 +409,19 @@ mod tests {
         assert_eq!(known.best, lists.best);
         let bases = |lists: &Lists| -> Vec<Figures> { lists.lists.iter().map(|list| list.base).collect() };
         assert_eq!(bases(&known), bases(&lists));
+        // Rivals that are far behind on the first lists of a part are run on no more of them, and the best is the best of all.
+        let kinds = &REPORTED[3..];
+        let many = Lists::draw(&env, kinds, (3, "more"), 16, Rivals::Heuristics, &Watcher::nobody()).unwrap();
+        for (part, best) in many.best.iter().enumerate() {
+            let sum = |name: &str| -> f64 {
+                let own = many.all(&PolicySpec::heuristic(name).unwrap()).unwrap();
+                many.of_part(&own, part).iter().map(|own| own.ln_jct).sum()
+            };
+            assert_eq!(sum(best), 0.0);
+            for policy in DOOR.open_all(&[]).unwrap() {
+                assert!(sum(policy.name()) >= 0.0, "{} on part {part}", policy.name());
+            }
+        }
         // Low loads are low: as many jobs come over a longer time.
         let span_s = |part: usize| -> f64 {
             let own = lists.lists.iter().filter(|list| list.part == part);

@@ -9,13 +9,14 @@ use std::path::{Path, PathBuf};
 
 use pleach_baselines::dealing::policy_planner;
 use pleach_distill::search::{
-    Archive, Caller, Draft, Entry, Outcome, Question, Rows, SearchConfig, SearchState, search,
+    Caller, Draft, Outcome, Question, Rows, SearchConfig, SearchState, search,
 };
 use pleach_distill::{DistillConfig, Monotone};
 use pleach_env::{EnvConfig, Seed, Split};
 use pleach_scheduler::tree::{Tree, TreeMeta, TreePolicy};
 use pleach_scheduler::{Planner, PolicyPlanner};
 
+use super::choice::{best_of_each_size, candidates, judged};
 use super::narrow::narrowed;
 use super::parts::{CHOSEN, Kind, Lists, PartRow, REPORTED, Rivals, SEARCHED, kinds_of, paired};
 use super::provenance;
@@ -294,12 +295,11 @@ impl Ground<'_> {
             num_parts: choice.parts.len(),
             ..config.clone()
         };
-        let mut judged: Vec<(f64, Entry)> = Vec::new();
-        for entry in candidates(&found.archive) {
-            let outcomes = choice.all(&self.policy("tree", &entry.draft)?)?;
-            judged.push((of_choice.objective(&outcomes), entry.clone()));
-        }
-        let frontier = best_of_each_size(judged);
+        let entries = candidates(&found.archive);
+        let trees = entries.iter().map(|entry| Ok(TreePolicy::new(self.tree(&entry.draft)?)));
+        let trees = trees.collect::<Result<Vec<_>, Error>>()?;
+        let planner = |place: usize| self.planner(&trees[place]);
+        let frontier = best_of_each_size(judged(&entries, planner, &choice, &of_choice)?);
         let best = frontier
             .iter()
             .map(|(objective, _)| *objective)
@@ -392,36 +392,6 @@ fn sizes(wanted: &[usize], leaves_max: usize) -> Vec<usize> {
     sizes.sort_unstable();
     sizes.dedup();
     sizes
-}
-
-/// What one of the kept trees is chosen among: all that are within a percent of the best of their size and below.
-fn candidates(archive: &Archive) -> Vec<&Entry> {
-    let near = |entry: &&Entry| {
-        let up_to = archive
-            .entries()
-            .filter(|other| other.draft.size() <= entry.draft.size());
-        entry.objective <= up_to.map(|other| other.objective).fold(f64::INFINITY, f64::min) + 0.01
-    };
-    archive.entries().filter(near).collect()
-}
-
-/// The best of each number of leaves, where it is better than all with fewer, smallest first.
-fn best_of_each_size(judged: Vec<(f64, Entry)>) -> Vec<(f64, Entry)> {
-    let mut found: Vec<(f64, Entry)> = Vec::new();
-    let mut sizes: BTreeMap<usize, (f64, Entry)> = BTreeMap::new();
-    for (objective, entry) in judged {
-        let leaves = entry.draft.root.num_leaves();
-        let is_better = sizes.get(&leaves).is_none_or(|(other, _)| objective < *other);
-        if is_better {
-            sizes.insert(leaves, (objective, entry));
-        }
-    }
-    for (objective, entry) in sizes.into_values() {
-        if found.last().is_none_or(|(other, _)| objective < *other) {
-            found.push((objective, entry));
-        }
-    }
-    found
 }
 
 /// Accepted is what loses on no part against the best heuristic by more than luck and one percent, and beats the best start by its

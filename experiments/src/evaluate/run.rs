@@ -14,6 +14,7 @@ use rayon::prelude::*;
 
 use super::instances::Instance;
 use super::results::PolicyRun;
+use super::stand_in::doubles;
 use crate::door::PolicySpec;
 use crate::error::Error;
 use crate::progress::{Progress, Watcher};
@@ -83,14 +84,33 @@ impl<'a> Runner<'a> {
         }
     }
 
-    /// Runs every policy on every instance. Results are in the order instance by instance, policy by policy, whatever the
+    /// Runs every policy on every instance, those that decide as another of them ([`stand_ins`](super::stand_in::stand_ins)) once
+    /// for both. Results are in the order instance by instance, policy by policy, whatever the
     /// number of threads.
     ///
     /// # Errors
     /// The first run, in that order, that failed, or that was better than its workload's lower bound.
     pub fn run(&self, instances: &[Instance], policies: &[PolicySpec]) -> Result<Vec<PolicyRun>, Error> {
-        let runs = self.run_timed(instances, policies, &|| Duration::ZERO)?;
-        Ok(runs.into_iter().map(|timed| timed.run).collect())
+        let workloads: Vec<&Workload> = instances.iter().map(|instance| &instance.workload).collect();
+        let doubles = match self.grants {
+            Grants::OfCluster => doubles(policies, &workloads, self.sim),
+            Grants::AsAsked => (0..policies.len()).collect(),
+        };
+        let is_own = |place: &usize| doubles[*place] == *place;
+        let own: Vec<usize> = (0..policies.len()).filter(is_own).collect();
+        let played: Vec<PolicySpec> = own.iter().map(|place| policies[*place].clone()).collect();
+        let runs = self.run_timed(instances, &played, &|| Duration::ZERO)?;
+        let mut all = Vec::with_capacity(instances.len() * policies.len());
+        for runs in runs.chunks(own.len().max(1)) {
+            for (policy, double) in policies.iter().zip(&doubles) {
+                let run = &runs[own.partition_point(|place| place < double)].run;
+                all.push(PolicyRun {
+                    policy: policy.name().to_string(),
+                    ..run.clone()
+                });
+            }
+        }
+        Ok(all)
     }
 
     /// As [`Runner::run`], with the times of plans.

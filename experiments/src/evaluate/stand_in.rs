@@ -1,10 +1,11 @@
 //! Heuristics that are another one where the cluster or the jobs lack what sets them apart: `srtf` that may stop nobody is `sjf`.
 //!
-//! They run all the same, for a heuristic does without what it cannot have, and tables say whose decisions theirs are.
+//! Tables say whose decisions theirs are, and their runs are the other's: nothing is simulated twice.
 
 use std::collections::BTreeMap;
 
 use pleach_env::SimConfig;
+use pleach_env::availability::AvailabilityConfig;
 use pleach_env::workload::Workload;
 use pleach_scheduler::ActionKind;
 use pleach_scheduler::cluster::Sharing;
@@ -19,17 +20,36 @@ pub fn stand_ins(
     instances: &[Instance],
     sim: &SimConfig,
 ) -> BTreeMap<String, String> {
+    let workloads: Vec<&Workload> = instances.iter().map(|instance| &instance.workload).collect();
     let found = policies.iter().filter_map(|one| {
-        let (other, missing) = stand_in(one.heuristic_name()?, instances, sim)?;
+        let (other, missing) = stand_in(one.heuristic_name()?, &workloads, sim)?;
         Some((one.name().to_string(), format!("as {other}: {missing}")))
     });
     found.collect()
 }
 
-fn stand_in(name: &str, instances: &[Instance], sim: &SimConfig) -> Option<(&'static str, &'static str)> {
+/// For each policy the place of the one whose runs are its own to the last bit: mostly its own place. One that is another's stand-in
+/// need not be simulated. Where jobs fail or nodes go, a job may come back with service behind it, and all are run.
+pub(crate) fn doubles(policies: &[PolicySpec], workloads: &[&Workload], sim: &SimConfig) -> Vec<usize> {
+    let comes_back =
+        sim.outcomes.is_some() || sim.capacity != AvailabilityConfig::default() || sim.batch_system.is_some();
+    let place_of = |name: &str| {
+        policies
+            .iter()
+            .position(|policy| policy.heuristic_name() == Some(name))
+    };
+    let double = |place: usize| {
+        let (other, _) = stand_in(policies[place].heuristic_name()?, workloads, sim)?;
+        place_of(other).filter(|_| !comes_back)
+    };
+    (0..policies.len())
+        .map(|place| double(place).unwrap_or(place))
+        .collect()
+}
+
+fn stand_in(name: &str, workloads: &[&Workload], sim: &SimConfig) -> Option<(&'static str, &'static str)> {
     let capabilities = &sim.capabilities;
-    let in_all =
-        |lacks: &dyn Fn(&Workload) -> bool| instances.iter().all(|instance| lacks(&instance.workload));
+    let in_all = |lacks: &dyn Fn(&Workload) -> bool| workloads.iter().all(|workload| lacks(workload));
     let (other, missing, is_missing) = match name {
         "srtf" => ("sjf", "no preemption", !capabilities.can(ActionKind::Preempt)),
         "las" => (
@@ -65,6 +85,8 @@ fn stand_in(name: &str, instances: &[Instance], sim: &SimConfig) -> Option<(&'st
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use pleach_env::EnvConfig;
 
     use super::*;
@@ -73,13 +95,19 @@ mod tests {
     use crate::evaluate::results::Results;
     use crate::evaluate::run::Runner;
     use crate::evaluate::table::Table;
+    use crate::progress::{Progress, Watcher};
 
     fn played(id: &str, preemption: bool) -> (Results, BTreeMap<String, String>) {
         let mut env = EnvConfig::registered(id).unwrap();
         env.sim.capabilities.grant(ActionKind::Preempt, preemption);
         let instances = episodes(&env, &seeds(0, "test", 2)).unwrap();
         let policies = DOOR.open_all(&[]).unwrap();
-        let runs = Runner::new(&env.sim).run(&instances, &policies).unwrap();
+        // Timed runs are all played.
+        let runs = Runner::new(&env.sim)
+            .run_timed(&instances, &policies, &|| Duration::ZERO)
+            .unwrap();
+        let runs: Vec<_> = runs.into_iter().map(|timed| timed.run).collect();
+        assert_eq!(Runner::new(&env.sim).run(&instances, &policies).unwrap(), runs);
         let said = stand_ins(&policies, &instances, &env.sim);
         let results = Results::new("evaluate", runs, Some("sjf")).unwrap();
         for (name, said) in &said {
@@ -120,6 +148,28 @@ mod tests {
         assert!(table.contains(folded) && table.contains("srtf as sjf (no preemption)"), "{table}");
         let json = serde_json::to_string(&results).unwrap();
         assert!(json.contains("\"srtf\":\"as sjf: no preemption\""), "{json}");
+    }
+
+    #[test]
+    fn nothing_is_simulated_twice_unless_jobs_may_come_back() {
+        let mut env = EnvConfig::registered("Pleach/GavelMulti-v1").unwrap();
+        let instances = episodes(&env, &seeds(0, "test", 2)).unwrap();
+        let policies = DOOR.open_all(&[]).unwrap();
+        let simulated = |sim: &SimConfig| {
+            let (sender, told) = std::sync::mpsc::channel();
+            let watcher = Watcher::new(move |progress| {
+                if let Progress::Step = progress {
+                    sender.send(()).unwrap();
+                }
+            });
+            let runs = Runner::new(sim).watched("all", &watcher);
+            let runs = runs.run(&instances, &policies).unwrap();
+            assert_eq!(runs.len(), 2 * policies.len());
+            told.try_iter().count()
+        };
+        assert_eq!(simulated(&env.sim), 2 * (policies.len() - 6));
+        env.sim.capacity.node_mtbf_s = Some(30.0 * 86_400.0);
+        assert_eq!(simulated(&env.sim), 2 * policies.len());
     }
 
     #[test]

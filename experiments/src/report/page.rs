@@ -37,6 +37,8 @@ pub struct Report<'a> {
     pub tree: Option<&'a str>,
     /// The tree as a picture.
     pub picture: Option<&'a Tree>,
+    /// What to do with the tree.
+    pub next: Option<&'a str>,
     /// Who ran where and when, as drawn by [`crate::schedule::strips`].
     pub schedule: Option<&'a str>,
 }
@@ -69,6 +71,7 @@ impl Report<'_> {
             "The tree",
             self.tree.map(|tree| picture + &preformatted(tree)),
         );
+        section(&mut body, "What to do with the tree", self.next.map(preformatted));
         section(
             &mut body,
             "Who ran where and when",
@@ -194,6 +197,7 @@ mod tests {
             learning: Some(&curve),
             tables: &[],
             picture: None,
+            next: None,
             schedule: None,
             tree: Some("if wait < 3:\n  start </pre><script>alert(1)</script>"),
         }
@@ -273,6 +277,7 @@ mod tests {
             tables: &[("The same again", &summary)],
             tree: Some("if wait < 3:\n  start"),
             picture: Some(&tree),
+            next: Some("pleach explain tree.json"),
             schedule: None,
         }
         .render();

@@ -33,7 +33,7 @@ impl Cluster {
     #[must_use]
     pub fn resume_cost_s(&self, id: JobId) -> f64 {
         let job = &self.jobs[id.index()];
-        let (start_s, restart_s) = self.costs_s(job.request.class, job.request.num_gpus);
+        let (start_s, restart_s) = job.costs_s;
         if job.first_start.is_none() {
             start_s
         } else if self.capabilities.restart_cost_is_work {
@@ -46,8 +46,7 @@ impl Cluster {
     /// What a restart of a job costs, s.
     #[must_use]
     pub fn restart_cost_s(&self, id: JobId) -> f64 {
-        let request = &self.jobs[id.index()].request;
-        self.costs_s(request.class, request.num_gpus).1
+        self.jobs[id.index()].costs_s.1
     }
 
     /// Work that stopping a job adds to it, in seconds of the reference run; 0 where a restart costs time instead.

@@ -96,9 +96,9 @@ impl Cluster {
     pub(super) fn push_row(&mut self, external: ExternalId, request: Submission, demand: Demand) -> JobId {
         let (types, shape) = (demand.types, demand.shape);
         let id = JobId(self.jobs.len() as u32);
+        let costs_s = self.costs_s(request.class, request.num_gpus);
         if self.costs_by_gang {
-            let restart_s = self.costs_s(request.class, request.num_gpus).1;
-            self.restart_cost_s_most = self.restart_cost_s_most.max(restart_s);
+            self.restart_cost_s_most = self.restart_cost_s_most.max(costs_s.1);
         }
         self.jobs.push(Job {
             external,
@@ -106,6 +106,7 @@ impl Cluster {
             request,
             types,
             shape,
+            costs_s,
             granted: shape,
             num_held: 0,
             gpu_type: GpuTypeId(0),

@@ -212,6 +212,10 @@ pub struct Job {
     pub types: u64,
     /// What each of its GPUs comes with, as asked for.
     pub shape: ShapeId,
+    /// What its first start and a restart cost, s ([`Cluster::costs_s`]): the same for the whole of its life.
+    ///
+    /// [`Cluster::costs_s`]: super::Cluster::costs_s
+    pub costs_s: (f64, f64),
     /// What each of its GPUs comes with in the present run; a planner may give more CPU and memory than was asked for.
     pub granted: ShapeId,
     /// GPUs that it holds in the present run; an elastic job may hold others than it asked for. 0 while it does not run.

@@ -8,7 +8,7 @@ mod search;
 mod shared;
 mod teacher;
 
-pub(super) use self::shared::write_tree;
+pub(super) use self::shared::{next_steps, write_tree};
 use crate::commands::Context;
 use crate::flags::{DistillArgs, DistillCommand};
 use pleach_experiments::error::Error;

@@ -1,5 +1,7 @@
 //! What every way of distilling shares: what its flags say, the run's folder, the tree's files, the comparison on test seeds.
 
+use std::path::Path;
+
 use pleach_distill::DistillConfig;
 use pleach_env::{EnvConfig, Split};
 use pleach_experiments::door::{DOOR, PolicySpec, TREE_FILE};
@@ -185,6 +187,7 @@ impl<'a> Setup<'a> {
             tables: &[],
             tree: Some(&words),
             picture: Some(made),
+            next: Some(&next_steps(Path::new(TREE_FILE))),
             schedule: None,
         };
         report.write(&folder.file("report.html")?)?;
@@ -225,6 +228,19 @@ pub(in crate::commands) fn write_tree(folder: &RunFolder, tree: &Tree) -> Result
     folder.write("tree.txt", tree.to_text().as_bytes())?;
     folder.write("tree.dot", tree.to_dot().as_bytes())?;
     Ok(())
+}
+
+/// What to do with a tree, a command a line.
+pub(in crate::commands) fn next_steps(tree: &Path) -> String {
+    let tree = tree.display();
+    format!(
+        "The scheduler reads {tree}; tree.txt beside it says it in words.\n\
+         on jobs of your own        pleach evaluate --workload jobs.csv --policy fifo,sjf,{tree}\n\
+         why a job was passed over  pleach explain {tree} --workload jobs.csv --why-not ID\n\
+         beside Slurm               pleach-scheduler run --policy {tree} --shadow     (starts nothing; docs/deploy-slurm.md)\n\
+         beside Kubernetes          pleach-kubernetes run --policy {tree} --shadow    (docs/deploy-kubernetes.md)\n\
+         a tree for your cluster    pleach run site.toml --init sacct.txt --nodes nodes.txt"
+    )
 }
 
 /// A tree beside others on test seeds.

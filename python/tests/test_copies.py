@@ -1,0 +1,71 @@
+"""Copies of an environment in the middle of an episode go on as it does, and leave it alone."""
+
+import copy
+import pickle
+
+import gymnasium
+import numpy as np
+import pytest
+
+import pleach
+
+WAYS = {"deepcopy": copy.deepcopy, "pickle": lambda env: pickle.loads(pickle.dumps(env))}
+
+
+def reward_of_waiting(gained):
+    return -gained["waiting_s"] / 3600
+
+
+def one(env):
+    """A drawn action and all that its step returns, as bytes."""
+    action = env.random_action()
+    observation, *rest = env.step(action)
+    return action, [value.tobytes() for value in observation.values()], repr(rest)
+
+
+@pytest.mark.parametrize("env_id", pleach.env_ids())
+@pytest.mark.parametrize("way", WAYS)
+def test_a_copy_in_the_middle_of_an_episode_goes_on_bit_by_bit(way, env_id):
+    env = pleach.PleachEnv(env_id, num_jobs=12, reward_fn=reward_of_waiting, by_tenant=True, render_mode="rgb_array")
+    env.reset(seed=1)
+    env.reset(options={"max_steps": 60})
+    for _ in range(15):
+        one(env)
+    others = [WAYS[way](env), WAYS[way](env)]
+    before = others[0].action_masks().tobytes(), others[0].render().tobytes()
+    own = [one(env) for _ in range(15)]
+    assert (others[0].action_masks().tobytes(), others[0].render().tobytes()) == before
+    for other in others:
+        assert [one(other) for _ in range(15)] == own
+    np.testing.assert_array_equal(env.render(), others[0].render())
+    # Also what follows is the same: the next list, and that the options hold.
+    seen, _ = env.reset()
+    for name, value in others[1].reset()[0].items():
+        np.testing.assert_array_equal(seen[name], value)
+    assert not others[1].step(others[1].random_action())[3]
+    for _ in range(58):
+        if any(others[1].step(others[1].random_action())[2:4]):
+            return
+    assert others[1].step(others[1].random_action())[3]
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_copies_before_an_episode_at_its_end_and_within_wrappers_are_what_they_copy(way):
+    env = pleach.PleachEnv("Pleach/GavelMulti-v1", num_jobs=5)
+    with pytest.raises(ValueError, match="no episode has begun"):
+        WAYS[way](env).step(0)
+    env.reset(seed=2)
+    while not env.step(env.random_action())[2]:
+        pass
+    for other in (env, WAYS[way](env)):
+        with pytest.raises(ValueError, match="the episode is over"):
+            other.step(0)
+    env.close()
+    with pytest.raises(ValueError, match="closed"):
+        WAYS[way](env).reset()
+    wrapped = gymnasium.make("Pleach/GavelMulti-v1", num_jobs=5, max_episode_steps=3)
+    wrapped.reset(seed=3)
+    wrapped.step(wrapped.unwrapped.random_action())
+    other = copy.deepcopy(wrapped)
+    assert [other.step(other.unwrapped.random_action())[3] for _ in range(2)] == [False, True]
+    assert not wrapped.step(wrapped.unwrapped.random_action())[3]

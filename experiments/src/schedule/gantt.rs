@@ -308,7 +308,10 @@ mod tests {
             let segments = simulate(&workload, &sim, &mut policy).unwrap().segments;
             run_of(&format!("{name}<&>"), &workload, 1, segments)
         });
-        let record = Record { runs: runs.collect() };
+        let record = Record {
+            settings: String::new(),
+            runs: runs.collect(),
+        };
         (record, vec![Instance { workload, seed: 1 }])
     }
 

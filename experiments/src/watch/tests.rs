@@ -17,7 +17,10 @@ fn recorded(policies: &[&str], num_jobs: usize) -> (Record, Vec<Instance>) {
         let segments = simulate(&workload, &sim, &mut policy).unwrap().segments;
         run_of(&format!("{name}</script><b>"), &workload, 1, segments)
     });
-    let record = Record { runs: runs.collect() };
+    let record = Record {
+        settings: String::new(),
+        runs: runs.collect(),
+    };
     (record, vec![Instance { workload, seed: 1 }])
 }
 
@@ -164,7 +167,10 @@ fn in_a_browser_a_thousand_jobs_on_512_gpus_are_drawn_within_a_frame() {
             simulate(&workload, &sim, &mut policy).unwrap().segments,
         )
     });
-    let record = Record { runs: runs.to_vec() };
+    let record = Record {
+        settings: String::new(),
+        runs: runs.to_vec(),
+    };
     let html = page(&record, &[Instance { workload, seed: 2 }], "").unwrap();
     assert!(html.len() < 4 << 20, "{}", html.len());
     let folder = tempfile::tempdir().unwrap();

@@ -16,10 +16,10 @@ use prost::Message as _;
 
 use super::builder::{Builder, Value};
 use super::onnx_data::fetch;
-use super::onnx_numbers::{floats_of, integers_of, kind_name};
 use super::onnx_messages::{
     DataType, GraphProto, Length, ModelProto, NodeProto, OperatorSetIdProto, TensorProto, ValueInfoProto,
 };
+use super::onnx_numbers::{floats_of, integers_of, kind_name};
 use super::op::Op;
 use super::tensor::refuse;
 use super::{Graph, NODES_MAX, PARAMETERS_MAX};

@@ -285,6 +285,9 @@ impl<'a> Ground<'a> {
 
     /// Where the tree and the heuristic part, on the days in which was chosen.
     pub(super) fn explained(&self, strongest: &str, say: Say<'_>) -> Result<String, Error> {
+        // A planner chooses among no candidates: what it would have done here in place of the tree cannot be asked.
+        let is_planner = strongest == self.policy.name() && self.policy.is_planner();
+        let strongest = if is_planner { "easy" } else { strongest };
         let (site, parts) = (self.site, self.parts);
         let list = site.file("list.csv");
         let days = ((parts.choose_days - parts.learn_days) * 10.0).round() / 10.0;

@@ -179,6 +179,11 @@ fn two_months_of_a_site_are_imported_described_and_simulated_without_a_refusal()
     let figures: serde_json::Value =
         serde_json::from_slice(&fs::read(folder.path().join("twin.json")).unwrap()).unwrap();
     assert_eq!(figures["groups"][0]["num_jobs"], 1400);
+    // A site that plans every waiting job may be what the twin is held to, and what is fitted.
+    let said = say("twin --workload month.csv --policy conservative");
+    assert!(said.contains("simulated under conservative"), "{said}");
+    let said = say("twin --workload month.csv --policy conservative,fifo --fit");
+    assert!(said.contains("fitted on the first"), "{said}");
     // The mapping that was written reads the same list.
     let again = say(
         "workload import sacct.txt --nodes nodes.txt --mapping month.mapping.toml --to month.csv --force",

@@ -297,6 +297,9 @@ impl<'a> Ground<'a> {
     /// Where the tree and another policy part, on the days in which was chosen: what was chosen where that answers decision by
     /// decision, else the site's policy.
     pub(super) fn explained(&self, strongest: &str, say: Say<'_>) -> Result<String, Error> {
+        // A planner chooses among no candidates: what it would have done here in place of the tree cannot be asked.
+        let is_planner = strongest == self.policy.name() && self.policy.is_planner();
+        let strongest = if is_planner { "easy" } else { strongest };
         let (site, parts) = (self.site, self.parts);
         let place = site.place_of(strongest);
         let rival = match DOOR.open_one(&place)?.is_planner() {

@@ -69,7 +69,11 @@ fn killed_behind_any_call_it_learns_every_end_once() {
         fake.rounds("sjf", "--live", "2");
         let history = fake.read("state/history.json");
         let all = history.split("\"all\":").last().unwrap();
-        assert_eq!(all.split(',').count(), 2, "killed behind call {call}: {history}");
+        assert_eq!(
+            all.split("],[").count(),
+            2,
+            "killed behind call {call}: {history}"
+        );
         if !was_killed {
             assert!(call > 3, "three calls start two jobs, {call}");
             break;
@@ -92,7 +96,7 @@ fn accounting_is_read_once_where_nothing_was_learned_yet() {
     fs::remove_dir_all(fake.at("state")).unwrap();
     fake.end(1);
     fake.end(2);
-    fake.submit_by("ann", 3, 4, "4:00:00");
+    fake.submit_by("ann", 3, 4, "1:00:00");
     fake.submit_by("bob", 4, 4, "3:00:00");
     let line = |user: &str, run_s: i64| {
         let end_s = 1_795_000_000 + run_s;

@@ -11,7 +11,7 @@ const LEAVES: [(&str, &str); 2] = [("dep=aftero", "dep="), ("prio=0", "prio=1")]
 #[test]
 fn a_job_that_leaves_the_queue_loses_its_place_and_comes_back_with_its_new_limit() {
     for (leave, back) in LEAVES {
-        let fake = Fake::ordered(&WAITING);
+        let fake = Fake::ordered(&[(4, "4:00:00"), (4, "20:00"), (4, "1:00:00"), (4, "10:00")]);
         fake.rounds("sjf", "--live", "1");
         assert!(fake.factor(4) > fake.factor(2), "{leave}: the shortest is first");
         fake.change(4, leave);

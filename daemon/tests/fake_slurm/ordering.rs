@@ -181,8 +181,8 @@ fn what_users_do_with_their_own_jobs_stays_slurms_affair() {
     fake.rounds("sjf", "--live", "2");
     assert_eq!(
         num_written(&fake),
-        4,
-        "a factor is not written against a user's word"
+        5,
+        "what is held loses its factor, and no other is written against a user's word"
     );
     assert_eq!(fake.line(), [3, 1, 4]);
     let told = out(&fake.scheduler(&["why-not", "2", "--policy", "sjf"]));
@@ -232,7 +232,10 @@ fn jobs_that_were_held_before_are_given_back() {
     assert_eq!(fake.line(), [1, 2, 3]);
     fake.come(4, 1, "1:00", "prio=0");
     fake.rounds("sjf", "--live", "1");
-    assert!(fake.job(4).contains("prio=0"), "what its user holds stays his");
+    assert!(
+        fake.job(4).contains("prio='0'") && fake.factor(4) == 0,
+        "what its user holds stays his"
+    );
 }
 
 #[test]

@@ -261,7 +261,7 @@ mod tests {
         let manifest = toml::from_str::<Grid>(text).unwrap().plan().unwrap();
         let out = tempfile::tempdir().unwrap();
         let ran = Mutex::new(Vec::new());
-        let work = |spec: &UnitSpec| {
+        let work = |spec: &UnitSpec| -> Result<Value, UnitError> {
             thread::sleep(Duration::from_millis(30));
             ran.lock().unwrap().push(spec.index);
             Ok(json!({"avg_jct_s": spec.config["quality"]}))

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use pleach_env::workload::{JobSpec, Observed, Workload};
 use pleach_env::Seed;
+use pleach_env::workload::{JobSpec, Observed, Workload};
 use pleach_experiments::decide::{Decided, Decision, SearchPart, Site, SiteConfig, decide};
 use pleach_experiments::progress::Watcher;
 use pleach_scheduler::cluster_spec::{ClusterSpec, TenantSpec};
@@ -48,7 +48,10 @@ fn drawn(num_jobs: usize, load: f64) -> Vec<(Asked, u16)> {
             (asked, account)
         })
         .collect();
-    let work: f64 = jobs.iter().map(|(job, _)| f64::from(job.num_gpus) * job.run_s).sum();
+    let work: f64 = jobs
+        .iter()
+        .map(|(job, _)| f64::from(job.num_gpus) * job.run_s)
+        .sum();
     let span_s = work / (load * NODES as f64 * f64::from(GPUS));
     let gaps: f64 = jobs.iter().map(|(job, _)| job.submit_s).sum();
     let mut at_s = 0.0;
@@ -65,19 +68,23 @@ fn list(num_jobs: usize, load: f64) -> Workload {
     let asked: Vec<Asked> = drawn.iter().map(|(job, _)| job.clone()).collect();
     let ran = easy::play(&asked, NODES, GPUS, 30.0);
     let at = Time::from_secs_f64;
-    let jobs = drawn.iter().zip(ran).enumerate().map(|(number, ((job, account), ran))| {
-        let mut spec = JobSpec::new(format!("{number}"), at(job.submit_s), job.num_gpus, job.run_s);
-        spec.estimate_s = Some(job.limit_s);
-        spec.tenant = *account;
-        spec.observed = Some(Box::new(Observed {
-            start: at(ran.start_s),
-            end: Some(at(ran.start_s + job.run_s)),
-            nodes: String::new(),
-            partition: String::new(),
-            qos: String::new(),
-        }));
-        spec
-    });
+    let jobs = drawn
+        .iter()
+        .zip(ran)
+        .enumerate()
+        .map(|(number, ((job, account), ran))| {
+            let mut spec = JobSpec::new(format!("{number}"), at(job.submit_s), job.num_gpus, job.run_s);
+            spec.estimate_s = Some(job.limit_s);
+            spec.tenant = *account;
+            spec.observed = Some(Box::new(Observed {
+                start: at(ran.start_s),
+                end: Some(at(ran.start_s + job.run_s)),
+                nodes: String::new(),
+                partition: String::new(),
+                qos: String::new(),
+            }));
+            spec
+        });
     let tenant = |name: &str, quota_gpus| TenantSpec {
         name: name.into(),
         quota_gpus,
@@ -151,7 +158,10 @@ fn where_nothing_goes_on_no_command_names_nothing_to_play() {
     assert_eq!(found.judged.rows.len(), 1, "{said}");
     let page = std::fs::read_to_string(folder.path().join("run/report.html")).unwrap();
     for text in [&said, &page] {
-        assert!(!text.contains("--under --") && !text.contains("--under  "), "{text}");
+        assert!(
+            !text.contains("--under --") && !text.contains("--under  "),
+            "{text}"
+        );
     }
     assert!(said.contains("nothing goes on beside easy"), "{said}");
 }

@@ -167,7 +167,10 @@ impl Workload {
 /// GPUs of a cluster, each counted at the mean speed on its type of the classes that may use it, weighted by their `work`.
 pub(crate) fn capacity_gpus(cluster: &ClusterSpec, classes: &[ModelClass], work: &[f64]) -> f64 {
     let of_type = |(kind, num_gpus): (usize, u32)| {
-        let may = classes.iter().zip(work).filter(|(class, _)| class.speed[kind] > 0.0);
+        let may = classes
+            .iter()
+            .zip(work)
+            .filter(|(class, _)| class.speed[kind] > 0.0);
         let (weighted, total) = may.fold((0.0, 0.0), |(weighted, total), (class, work)| {
             (weighted + class.speed[kind] * work, total + work)
         });
@@ -176,18 +179,29 @@ pub(crate) fn capacity_gpus(cluster: &ClusterSpec, classes: &[ModelClass], work:
             false => 0.0,
         }
     };
-    num_gpus_by_type(cluster).into_iter().enumerate().map(of_type).sum()
+    num_gpus_by_type(cluster)
+        .into_iter()
+        .enumerate()
+        .map(of_type)
+        .sum()
 }
 
 /// What is left of a job at an instant after its submission, submitted at 0; none of one that has ended.
 fn left_at(job: &JobSpec, at: Time) -> Option<JobSpec> {
-    let begin = job.observed.as_ref().map_or(job.submit, |observed| observed.start);
+    let begin = job
+        .observed
+        .as_ref()
+        .map_or(job.submit, |observed| observed.start);
     let end = job.observed.as_ref().and_then(|observed| observed.end);
     let end = end.unwrap_or(begin + Time::from_secs_f64(job.run_time_s));
     if end <= at {
         return None;
     }
-    let ran_s = if at > begin { (at - begin).as_secs_f64() } else { 0.0 };
+    let ran_s = if at > begin {
+        (at - begin).as_secs_f64()
+    } else {
+        0.0
+    };
     let left = 1.0 - ran_s / (end - begin).as_secs_f64();
     let run_time_s = (job.run_time_s * left).max(RUN_TIME_S_MIN);
     Some(JobSpec {
@@ -201,8 +215,8 @@ fn left_at(job: &JobSpec, at: Time) -> Option<JobSpec> {
 
 #[cfg(test)]
 mod tests {
-    use crate::{Observed, Workload};
     use crate::tests::{job, workload};
+    use crate::{Observed, Workload};
     use pleach_scheduler::Time;
     use pleach_scheduler::cluster_spec::{GpuTypeSpec, NodeGroup};
 
@@ -313,7 +327,12 @@ mod tests {
             .map(|job| (job.id.as_str(), job.submit.as_secs_f64(), job.run_time_s))
             .collect();
         // Of 16 s from 2 s on, 8 are left at 10 s; of its limit of 20 s, 12.
-        let expected = [("long", 0.0, 8.0), ("late", 0.0, 8.0), ("a", 0.0, 1.0), ("b", 2.0, 1.0)];
+        let expected = [
+            ("long", 0.0, 8.0),
+            ("late", 0.0, 8.0),
+            ("a", 0.0, 1.0),
+            ("b", 2.0, 1.0),
+        ];
         assert_eq!(seen, expected);
         assert_eq!(slice.jobs[0].estimate_s, Some(12.0));
         slice.validate().unwrap();

@@ -1,11 +1,11 @@
 //! `pleach evaluate`: policies against each other on the same workloads.
 
 use pleach_env::schedule::{ENDINGS, Record};
+use pleach_experiments::WorkloadSource;
 use pleach_experiments::door::PolicySpec;
 use pleach_experiments::error::Error;
 use pleach_experiments::evaluate::ablation::ablations;
 use pleach_experiments::evaluate::evaluation::Evaluation;
-use pleach_experiments::WorkloadSource;
 use pleach_experiments::evaluate::idle::idle_runs;
 use pleach_experiments::evaluate::table::Table;
 use pleach_experiments::report::Report;

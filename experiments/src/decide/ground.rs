@@ -11,8 +11,8 @@ use pleach_env::{SimConfig, Source};
 
 use super::Parts;
 use super::found::TwinStep;
-use super::verdict::Choice;
 use super::site::{ARTEFACT_BYTES_MAX, Say, Site, TREE, flags_of, step};
+use super::verdict::Choice;
 use crate::distill::search::{SearchInput, search_tree, state_file};
 use crate::door::{DOOR, PolicySpec};
 use crate::error::Error;
@@ -98,10 +98,7 @@ impl<'a> Ground<'a> {
 
     /// The command of each step, for the page.
     pub(super) fn commands(&self, strongest: &str, has_tree: bool) -> Vec<String> {
-        let mut all = vec![
-            self.site.import_command(),
-            self.compare_command(),
-        ];
+        let mut all = vec![self.site.import_command(), self.compare_command()];
         if has_tree {
             all.push(self.search_command());
         }

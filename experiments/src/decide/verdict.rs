@@ -334,7 +334,10 @@ mod tests {
             Choice::of(&under(site.into_iter().chain(rows).collect()))
         };
         let found = choice(vec![near, unfair(), best]);
-        assert_eq!((found.policy.as_str(), found.against.len()), ("gpu-time-reserve", 0));
+        assert_eq!(
+            (found.policy.as_str(), found.against.len()),
+            ("gpu-time-reserve", 0)
+        );
         // Where none passes, the one that is furthest ahead is judged, and not deployed whatever the judge finds.
         let late = UnderRow {
             p99_jct_s: 6000.0,

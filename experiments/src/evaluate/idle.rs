@@ -52,7 +52,9 @@ pub fn idle_runs(runs: &[PolicyRun], is_list: bool) -> Option<String> {
 
 fn in_words<'a>(runs: impl Iterator<Item = &'a PolicyRun> + Clone, is_list: bool) -> Option<String> {
     let of = |key: &str| {
-        let values = runs.clone().map(|run| run.metrics.get(key).copied().unwrap_or(0.0));
+        let values = runs
+            .clone()
+            .map(|run| run.metrics.get(key).copied().unwrap_or(0.0));
         mean(&values.collect::<Vec<_>>())
     };
     if of("avg_wait_s") >= WAIT_MIN * of("avg_jct_s") {
@@ -83,6 +85,9 @@ mod tests {
         assert_eq!(of(10.0), None);
         let said = of(9.0).unwrap();
         let words = "GPUs are 11 % in use and no job waits in these windows";
-        assert!(said.starts_with(words) && said.contains("--keep-running"), "{said}");
+        assert!(
+            said.starts_with(words) && said.contains("--keep-running"),
+            "{said}"
+        );
     }
 }

@@ -274,8 +274,15 @@ mod tests {
         };
         let windows = source(Some(1.0)).windows(list.clone()).unwrap();
         // At the end of the first day 50,000 s of the second job are left.
-        let second: Vec<f64> = windows[1].jobs.iter().map(|job| job.submit.as_secs_f64()).collect();
-        assert_eq!((windows[0].jobs.len(), second.as_slice()), (2, &[0.0, 3600.0][..]));
+        let second: Vec<f64> = windows[1]
+            .jobs
+            .iter()
+            .map(|job| job.submit.as_secs_f64())
+            .collect();
+        assert_eq!(
+            (windows[0].jobs.len(), second.as_slice()),
+            (2, &[0.0, 3600.0][..])
+        );
         assert!((windows[1].jobs[0].run_time_s - 50_000.0).abs() < 1e-6);
         let refused = source(None).windows(list).unwrap_err().to_string();
         assert!(refused.contains("keep_running"), "{refused}");

@@ -117,7 +117,10 @@ mod tests {
         assert_ne!(jct_of(&results, "sjf-best-type"), jct_of(&results, "sjf"));
         let table = Table::compare(&results, &["avg_jct_s"]).to_markdown();
         let folded = "not shown, for they decided alike: ";
-        assert!(table.contains(folded) && table.contains("srtf as sjf (no preemption)"), "{table}");
+        assert!(
+            table.contains(folded) && table.contains("srtf as sjf (no preemption)"),
+            "{table}"
+        );
         let json = serde_json::to_string(&results).unwrap();
         assert!(json.contains("\"srtf\":\"as sjf: no preemption\""), "{json}");
     }

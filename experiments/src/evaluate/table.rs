@@ -427,7 +427,11 @@ mod tests {
             Table::compare(&results, &["avg_jct_s"])
         };
         let text = table("first").to_terminal();
-        assert_eq!(text.lines().filter(|line| line.contains("2.0 s")).count(), 1, "{text}");
+        assert_eq!(
+            text.lines().filter(|line| line.contains("2.0 s")).count(),
+            1,
+            "{text}"
+        );
         let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(words.contains("decided alike: policy-0 as first,"), "{text}");
         assert!(words.contains("policy-39 as first"), "{text}");

@@ -20,10 +20,6 @@ pub use page::Report;
 
 /// The policies that plots show, with their looks.
 pub(crate) fn looks(results: &Results) -> Vec<(usize, &str)> {
-    let names: Vec<&str> = results
-        .shown()
-        .take(SERIES_MAX)
-        .map(|(name, _)| name)
-        .collect();
+    let names: Vec<&str> = results.shown().take(SERIES_MAX).map(|(name, _)| name).collect();
     series_of(names.iter().copied()).into_iter().zip(names).collect()
 }

@@ -135,11 +135,14 @@ pub fn by_type(workload: &Workload) -> Vec<TypeLoad> {
     let kinds = workload.cluster.gpu_types.iter();
     let num_gpus = num_gpus_by_type(&workload.cluster);
     let loads = workload.offered_load_by_type();
-    let all = kinds.zip(num_gpus).zip(loads).map(|((kind, num_gpus), load)| TypeLoad {
-        name: kind.name.clone(),
-        num_gpus,
-        offered: Some(load).filter(|load| load.is_finite()),
-    });
+    let all = kinds
+        .zip(num_gpus)
+        .zip(loads)
+        .map(|((kind, num_gpus), load)| TypeLoad {
+            name: kind.name.clone(),
+            num_gpus,
+            offered: Some(load).filter(|load| load.is_finite()),
+        });
     let all: Vec<TypeLoad> = all.filter(|of| of.num_gpus > 0).collect();
     if all.len() < 2 { Vec::new() } else { all }
 }

@@ -59,7 +59,11 @@ fn mean_gpus(workload: &Workload) -> f64 {
         let weighted: f64 = classes.map(|(class, work)| class.speed[kind] * work).sum();
         f64::from(num_gpus) * (weighted / total)
     };
-    num_gpus_by_type(&workload.cluster).into_iter().enumerate().map(of_type).sum()
+    num_gpus_by_type(&workload.cluster)
+        .into_iter()
+        .enumerate()
+        .map(of_type)
+        .sum()
 }
 
 /// Checks an arrival rate, where there is one.

@@ -71,7 +71,8 @@ fn alike<'a>(
     reference: Option<&str>,
     of: impl Fn(&str) -> Vec<&'a PolicyRun>,
 ) -> BTreeMap<String, String> {
-    let mut firsts: Vec<(&str, Vec<&PolicyRun>)> = reference.map(|name| (name, of(name))).into_iter().collect();
+    let mut firsts: Vec<(&str, Vec<&PolicyRun>)> =
+        reference.map(|name| (name, of(name))).into_iter().collect();
     let mut found = BTreeMap::new();
     for name in order.iter().filter(|name| reference != Some(name.as_str())) {
         let own = of(name);
@@ -208,7 +209,8 @@ impl Results {
     /// Policies of which tables and plots have a row: of those that decided alike in every run the reference, or else the
     /// first.
     pub fn shown(&self) -> impl Iterator<Item = (&str, &Summary)> {
-        self.policies().filter(|(name, _)| !self.alike.contains_key(*name))
+        self.policies()
+            .filter(|(name, _)| !self.alike.contains_key(*name))
     }
 
     /// Which rows are left out for that, in a line; none where none is.

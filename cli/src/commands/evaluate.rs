@@ -56,15 +56,15 @@ pub fn run(args: &EvaluateArgs, context: &mut Context<'_>) -> Result<(), Error> 
     };
     drop(record);
     evaluation.sim.record_segments = false;
-    let table = Table::compare(&results, &evaluation.columns());
+    let mut table = Table::compare(&results, &evaluation.columns());
+    let source = &settings.workload;
+    let is_list = source.workload.iter().any(|name| WorkloadSource::is_file(name));
+    let is_part = source.window_days.is_some() || source.num_jobs.is_some();
+    if is_part || !is_list {
+        table.notes.extend(idle_runs(results.runs(), is_list));
+    }
     if !quiet {
         context.say(&table.to_terminal())?;
-        let source = &settings.workload;
-        let is_list = source.workload.iter().any(|name| WorkloadSource::is_file(name));
-        let is_part = source.window_days.is_some() || source.num_jobs.is_some();
-        if let Some(idle) = idle_runs(results.runs(), is_list).filter(|_| is_part || !is_list) {
-            context.say(&idle)?;
-        }
     }
     let without = match args.ablate {
         true => Some(ablations(&evaluation, &instances, &results, &bars(quiet))?),

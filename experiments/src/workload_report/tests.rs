@@ -216,10 +216,10 @@ fn the_offered_load_stands_for_each_gpu_type_where_there_are_several() {
         let loads = rows.filter(|row| row[0].starts_with("offered load"));
         loads.map(|row| row.join(": ")).collect::<Vec<_>>()
     };
-    assert_eq!(rows("one"), ["offered load, first to last submission: 0.702"]);
+    assert_eq!(rows("one"), ["offered load, first to last submission: 0.70"]);
     let of_two = [
-        "offered load, first to last submission: 0.702",
-        "offered load of GPU (8 GPUs): 0.702",
+        "offered load, first to last submission: 0.70",
+        "offered load of GPU (8 GPUs): 0.70",
         "offered load of fast (8 GPUs): 0",
     ];
     assert_eq!(rows("two"), of_two);

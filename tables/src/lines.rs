@@ -116,6 +116,15 @@ impl Lines {
                 break;
             }
         }
+        let is_utf_16 = [[0xff, 0xfe], [0xfe, 0xff]]
+            .iter()
+            .any(|mark| self.buffer.starts_with(mark));
+        if self.line == 1 && (is_utf_16 || self.buffer.contains(&0)) {
+            return Err(self.error(
+                "-",
+                "the text is not UTF-8 but UTF-16, or no text; save the file as UTF-8 text".into(),
+            ));
+        }
         if self.is_lossy && std::str::from_utf8(&self.buffer).is_err() {
             self.buffer = String::from_utf8_lossy(&self.buffer).into_owned().into_bytes();
         }

@@ -119,9 +119,9 @@ const FILES: &[Odd] = &[
         &["pollux"],
     ),
     (
-        "evaluate --policy .",
+        "evaluate --policy nothing-in-it",
         2,
-        &["policy = .: allowed is a folder with"],
+        &["policy = nothing-in-it: allowed is a folder with"],
         &["pollux"],
     ),
     ("run nowhere.toml", 2, &["nowhere.toml", "No such file"], &[]),

@@ -4,6 +4,12 @@ use std::fs;
 
 use super::{SMALL, assert_same_files, files, pleach, succeed, text};
 
+/// Whether a line under a table says that a policy decided as another one.
+fn is_folded(table: &str, policy: &str) -> bool {
+    let words: Vec<&str> = table.split_whitespace().collect();
+    words.windows(2).any(|pair| pair == [policy, "as"])
+}
+
 #[test]
 fn a_quickstart_makes_the_same_bytes_at_any_number_of_threads_and_its_policies_can_be_used() {
     let folder = tempfile::tempdir().unwrap();
@@ -21,7 +27,7 @@ fn a_quickstart_makes_the_same_bytes_at_any_number_of_threads_and_its_policies_c
     let stopping = fs::read_to_string(folder.path().join("a/table-stopping.md")).unwrap();
     for policy in ["network", "las-deal", "belief-deal", "index"] {
         assert!(
-            stopping.contains(&format!("| {policy} |")),
+            stopping.contains(&format!("| {policy} |")) || is_folded(&stopping, policy),
             "{policy}: {stopping}"
         );
     }
@@ -82,7 +88,7 @@ fn a_quickstart_makes_the_same_bytes_at_any_number_of_threads_and_its_policies_c
     );
     for name in ["fifo", "network", "tree", "best"] {
         assert!(
-            table.lines().any(|line| line.starts_with(name)),
+            table.lines().any(|line| line.starts_with(name)) || is_folded(&table, name),
             "{name}: {table}"
         );
     }

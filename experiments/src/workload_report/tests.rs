@@ -220,7 +220,7 @@ fn the_offered_load_stands_for_each_gpu_type_where_there_are_several() {
     let of_two = [
         "offered load, first to last submission: 0.70",
         "offered load of GPU (8 GPUs): 0.70",
-        "offered load of fast (8 GPUs): 0",
+        "offered load of fast (8 GPUs): 0.00",
     ];
     assert_eq!(rows("two"), of_two);
 }

@@ -56,7 +56,7 @@ impl Default for OpenbLikeConfig {
             num_jobs: 1000,
             num_nodes: 24,
             nodes_per_rack: 16,
-            load: 0.5,
+            load: 0.8,
             typed_share: 0.34,
             run_time_s_max: 2_592_000.0,
             daily_profile: true,

@@ -11,7 +11,7 @@ static OPENB: LazyLock<Vec<Workload>> = LazyLock::new(|| {
     let config = GeneratorConfig::OpenbLike(OpenbLikeConfig {
         num_jobs: 20_000,
         num_nodes: 1213,
-        load: 0.0062,
+        load: 0.0042,
         ..OpenbLikeConfig::default()
     });
     (0..4)

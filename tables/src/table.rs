@@ -293,9 +293,8 @@ impl Table {
         if !self.read_fields()? {
             return Ok(false);
         }
-        let is_longer = self.fields.len() > self.header.len();
-        let may_end = self.is_ended || self.fields.len() == self.header.len() + 1;
-        if is_longer && may_end && self.fields.last().is_some_and(String::is_empty) {
+        let is_one_more = self.fields.len() == self.header.len() + 1;
+        if (self.is_ended || is_one_more) && self.fields.last().is_some_and(String::is_empty) {
             self.fields.pop();
         }
         Ok(true)

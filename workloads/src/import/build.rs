@@ -9,7 +9,7 @@ use pleach_scheduler::{ClassId, Time};
 
 use super::draft::{Draft, Mended, RawRow};
 use super::fits;
-use super::site::DATES_FROM_S;
+use super::options::DATES_FROM_S;
 use super::tenants::{assign_tenants, unknown_tenant};
 use super::{Format, ImportOptions, ImportReport};
 use crate::error::Error;

@@ -8,6 +8,9 @@ use super::Format;
 use crate::error::Error;
 use crate::{SUBMIT_S_MAX, config};
 
+/// Before this time a number is no date but seconds of a list's own clock, s: March 1973.
+pub(super) const DATES_FROM_S: f64 = 1e8;
+
 /// What to take from a list and how.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]

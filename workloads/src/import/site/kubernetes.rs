@@ -20,8 +20,9 @@ use serde::{Deserialize, Deserializer};
 use std::io::Read as _;
 
 use super::document::{BYTES_MAX, in_list};
+use super::reason::Reason;
 use super::row::{Facts, NEVER_BEGAN, NO_GPU, PART_OF_GPU, Reader};
-use super::taken::{Reason, Taken};
+use super::taken::Taken;
 use crate::error::Error;
 
 const QUEUE: &str = "kueue.x-k8s.io/queue-name";

@@ -18,6 +18,7 @@ mod node_state;
 mod nodes;
 mod options;
 mod place;
+mod reason;
 mod role;
 mod row;
 mod sacct_json;
@@ -44,6 +45,7 @@ pub(super) use sacct_json::is_start;
 
 use super::build::build;
 use super::draft::Draft;
+use super::options::DATES_FROM_S;
 use super::{Format, ImportReport};
 use crate::Workload;
 use crate::error::Error;
@@ -51,8 +53,6 @@ use crate::file::cluster_beside;
 use row::{NO_GPU, Reader};
 use taken::Taken;
 
-/// Before this time a number is no date but seconds of a list's own clock, s: March 1973.
-pub(super) const DATES_FROM_S: f64 = 1e8;
 const DAY_S: f64 = 86_400.0;
 
 /// A site's list as a workload.

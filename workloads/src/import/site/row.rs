@@ -6,7 +6,7 @@ use pleach_tables::clock::words_s;
 use pleach_tables::slurm::{devices, gpus_of_tres, job_id, num_nodes, span_s, tres_of};
 
 use super::mapping::unit_s;
-use super::taken::Reason;
+use super::reason::Reason;
 use super::{Fate, Mapping};
 
 /// Most GPU types that a list may name. *Ours*: a cluster has at most 64.

@@ -10,8 +10,9 @@ use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer};
 
 use super::document::{BYTES_MAX, in_list};
+use super::reason::Reason;
 use super::row::{Facts, Reader};
-use super::taken::{Reason, Taken};
+use super::taken::Taken;
 use crate::error::Error;
 
 /// A number, plain or as `{"set": true, "infinite": false, "number": 7}`; none where it is not set.

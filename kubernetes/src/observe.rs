@@ -110,9 +110,8 @@ pub fn observe_after(
         settings,
         now_s,
     };
-    let mut jobs = BTreeMap::new();
+    let (mut jobs, mut lost) = (BTreeMap::new(), BTreeMap::new());
     let mut list = Vec::new();
-    let mut lost = BTreeMap::new();
     let mut remarks: BTreeSet<String> = BTreeSet::new();
     let mut leaving = BTreeMap::new();
     for group in groups.into_values() {

@@ -2,6 +2,7 @@
 
 mod ends;
 mod pages;
+mod rights;
 mod stops;
 mod volumes;
 
@@ -10,12 +11,9 @@ use std::fmt::Debug;
 use std::sync::Arc;
 
 use http_body_util::Limited;
-use k8s_openapi::api::authorization::v1::{
-    ResourceAttributes, SelfSubjectAccessReview, SelfSubjectAccessReviewSpec,
-};
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::coordination::v1::Lease;
-use k8s_openapi::api::core::v1::{Namespace, Node, Pod};
+use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::api::{ListParams, Patch, PatchParams, PostParams};
 use kube::client::ClientBuilder;
@@ -132,20 +130,6 @@ impl Cluster {
             self.read_volumes(&mut lists).await?;
         }
         Ok(lists)
-    }
-
-    /// Names of the namespaces whose pods the webhook is to see, by their label.
-    ///
-    /// # Errors
-    /// As [`Cluster::lists`]; 403 without the right to it.
-    pub async fn labelled(&self) -> Result<BTreeSet<String>, Error> {
-        let params = ListParams::default().labels(&format!("{}=true", names::DRIVE));
-        let found = self
-            .list("namespaces", params, |one: &mut Namespace| {
-                bare(&mut one.metadata)
-            })
-            .await?;
-        Ok(found.into_iter().filter_map(|one| one.metadata.name).collect())
     }
 
     /// What Kueue has.
@@ -408,41 +392,6 @@ impl Cluster {
                 .await
                 .map(drop),
         }
-    }
-
-    /// Whether the API server lets this program do something in a namespace, or in all.
-    ///
-    /// # Errors
-    /// No answer, or a strange one.
-    pub async fn may(
-        &self,
-        verb: &str,
-        group: &str,
-        resource: &str,
-        subresource: &str,
-        namespace: Option<&str>,
-    ) -> Result<bool, Error> {
-        let of = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
-        let review = SelfSubjectAccessReview {
-            spec: SelfSubjectAccessReviewSpec {
-                resource_attributes: Some(ResourceAttributes {
-                    verb: of(verb),
-                    group: of(group),
-                    resource: of(resource),
-                    subresource: of(subresource),
-                    namespace: namespace.map(str::to_owned),
-                    ..ResourceAttributes::default()
-                }),
-                ..SelfSubjectAccessReviewSpec::default()
-            },
-            ..SelfSubjectAccessReview::default()
-        };
-        let api: Api<SelfSubjectAccessReview> = Api::all(self.client.clone());
-        let what = format!("right to {verb} {resource}");
-        let answer = self
-            .ask(&what, api.create(&PostParams::default(), &review))
-            .await?;
-        Ok(answer.status.is_some_and(|status| status.allowed))
     }
 
     fn pods_of(&self, namespace: &str) -> Api<Pod> {

@@ -18,6 +18,7 @@ use pleach_scheduler::ExternalId;
 use tokio::task::JoinSet;
 
 use crate::api::{Cluster, Lift};
+use crate::asks::Host;
 use crate::claims::Claims;
 use crate::config::Settings;
 use crate::error::Error;
@@ -26,7 +27,7 @@ use crate::late::late;
 use crate::lease::Held;
 use crate::mark::Decided;
 use crate::node::node_of;
-use crate::observe::{Host, Observed};
+use crate::observe::Observed;
 use crate::pod::PodSeen;
 use crate::ranking;
 use crate::seats::{self, rest};

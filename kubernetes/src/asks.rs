@@ -166,3 +166,28 @@ pub fn words(name: &str, milli: u64) -> String {
         _ => format!("{} of {name}", milli / 1000),
     }
 }
+
+/// A node as the controller has to know it beside its units.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Host {
+    /// Its label [`crate::names::HOSTNAME`].
+    pub hostname: String,
+    /// What it has for pods.
+    pub has: Amounts,
+    /// What of that no pod asked for.
+    pub free: Amounts,
+    /// Ports that pods have taken.
+    pub ports: Vec<HostPort>,
+}
+
+impl Host {
+    /// A pod with these asks takes its part.
+    pub fn take(&mut self, asks: &Amounts, ports: &[HostPort]) {
+        for (name, amount) in asks {
+            if let Some(free) = self.free.get_mut(name) {
+                *free = free.saturating_sub(*amount);
+            }
+        }
+        self.ports.extend_from_slice(ports);
+    }
+}

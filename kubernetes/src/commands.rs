@@ -130,6 +130,31 @@ pub async fn check(settings: &Settings, args: &Check) -> Result<ExitCode, Error>
         }
     }
     let cluster = Cluster::infer(settings).await?;
+    let is_well = rights(settings, &cluster).await?;
+    if !is_well {
+        return Ok(ExitCode::FAILURE);
+    }
+    let observed = observe(&cluster.lists().await?, settings, now_s());
+    say(&format!(
+        "{} nodes with GPUs, {} jobs that ask for some",
+        observed.snapshot.nodes.len(),
+        observed.snapshot.jobs.len()
+    ))?;
+    for note in &observed.notes {
+        say(&format!("  {note}"))?;
+    }
+    let told = match settings.drive.is_order() {
+        true => None,
+        false => lately_unheld(&cluster, &observed).await?,
+    };
+    if let Some(text) = &told {
+        say(&format!("ERROR: {text}"))?;
+    }
+    Ok(code(told.is_none()))
+}
+
+/// Says which rights there are; whether all that are needed.
+async fn rights(settings: &Settings, cluster: &Cluster) -> Result<bool, Error> {
     let mut is_well = true;
     let looks = [
         ("list", "", "nodes", ""),
@@ -186,32 +211,13 @@ pub async fn check(settings: &Settings, args: &Check) -> Result<ExitCode, Error>
         };
         say(&format!("{verb} {what}: {mark}"))?;
     }
-    if !is_well {
-        return Ok(ExitCode::FAILURE);
-    }
-    let observed = observe(&cluster.lists().await?, settings, now_s());
-    say(&format!(
-        "{} nodes with GPUs, {} jobs that ask for some",
-        observed.snapshot.nodes.len(),
-        observed.snapshot.jobs.len()
-    ))?;
-    for note in &observed.notes {
-        say(&format!("  {note}"))?;
-    }
-    let told = match settings.drive.is_order() {
-        true => None,
-        false => lately_unheld(&cluster, &observed).await?,
-    };
-    if let Some(text) = &told {
-        say(&format!("ERROR: {text}"))?;
-    }
-    Ok(code(told.is_none()))
+    Ok(is_well)
 }
 
 /// What is to be said of pods of the last minutes that came by the webhook.
 async fn lately_unheld(cluster: &Cluster, observed: &Observed) -> Result<Option<String>, Error> {
     let since_s = observed.snapshot.taken_s - UNHELD_S;
-    let pods = unheld::without_gate(observed, since_s);
+    let pods = unheld::without_gate(observed.jobs.values(), since_s);
     if pods.is_empty() {
         return Ok(None);
     }

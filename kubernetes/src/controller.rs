@@ -111,7 +111,7 @@ impl Kubernetes {
         if self.is_shadow || self.settings.drive.is_order() || self.settings.server.is_none() {
             return Ok(());
         }
-        let pods = unheld::without_gate(observed, began_s);
+        let pods = unheld::without_gate(observed.jobs.values(), began_s);
         let labelled = match pods.is_empty() {
             true => Ok(BTreeSet::new()),
             false => self.cluster.labelled().await,

@@ -116,18 +116,23 @@ fn in_turn(
     let mut shown = turn::stand_in(job, &seen)?;
     let of_most = |(seen, _): &&(PodSeen, &Pod)| seen.is_held() && seen.num_gpus == shown.gpus_per_node;
     let largest = pods.iter().find(of_most)?;
+    let mut reachable = Reachable::default();
     match places(std::slice::from_ref(largest), sight) {
-        Ok(found) => (shown.gpu_types, shown.terms.rules) = (found.types, found.rules),
+        Ok(found) => reachable = found,
         Err(phase) => shown.phase = phase,
     }
+    (shown.gpu_types, shown.terms.rules) = (reachable.types, reachable.rules);
     if seen.iter().all(PodSeen::is_held)
         && let Some(phase @ Phase::Blocked { .. }) = stand::whole(&seen, gang)
     {
         shown.phase = phase;
     }
-    fleet::never_fits(&shown, sight.nodes)
-        .is_none()
-        .then(|| (shown, reason.clone()))
+    let open = sight.nodes.iter();
+    let open = open.filter(|node| !reachable.never.contains(&node.name));
+    match fleet::never_fits(&shown, open) {
+        None => Some((shown, reason.clone())),
+        Some(_) => None,
+    }
 }
 
 /// Looks at a job; `before` are the places that it had lost by the last look.

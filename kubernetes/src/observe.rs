@@ -12,7 +12,7 @@ use pleach_scheduler::ExternalId;
 use pleach_scheduler::cluster::NodeState;
 
 use crate::arrival::by_name;
-use crate::asks::{self, Amounts, HostPort};
+use crate::asks::{self, Amounts, Host};
 use crate::config::Settings;
 use crate::gang::{Jobs, Key};
 use crate::job_pods::JobPods;
@@ -48,31 +48,6 @@ pub struct Lists {
     pub unread: Vec<String>,
     /// What Kueue has, where it is told an order.
     pub kueue: Option<KueueLists>,
-}
-
-/// A node as the controller has to know it beside its units.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Host {
-    /// Its label [`names::HOSTNAME`].
-    pub hostname: String,
-    /// What it has for pods.
-    pub has: Amounts,
-    /// What of that no pod asked for.
-    pub free: Amounts,
-    /// Ports that pods have taken.
-    pub ports: Vec<HostPort>,
-}
-
-impl Host {
-    /// A pod with these asks takes its part.
-    pub fn take(&mut self, asks: &Amounts, ports: &[HostPort]) {
-        for (name, amount) in asks {
-            if let Some(free) = self.free.get_mut(name) {
-                *free = free.saturating_sub(*amount);
-            }
-        }
-        self.ports.extend_from_slice(ports);
-    }
 }
 
 /// A round's view of the cluster.
@@ -135,9 +110,8 @@ pub fn observe_after(
         settings,
         now_s,
     };
-    let mut jobs = BTreeMap::new();
+    let (mut jobs, mut lost) = (BTreeMap::new(), BTreeMap::new());
     let mut list = Vec::new();
-    let mut lost = BTreeMap::new();
     let mut remarks: BTreeSet<String> = BTreeSet::new();
     let mut leaving = BTreeMap::new();
     for group in groups.into_values() {
@@ -183,15 +157,7 @@ pub fn observe_after(
     let rules = sight.reach.into_rules();
     list.sort_by(|a, b| a.0.cmp(&b.0).then_with(|| by_name(&a.1, &b.1)));
     notes.extend(some(remarks));
-    let mut free = BTreeMap::new();
-    for node in &mut nodes {
-        node.num_gpus_used = usage.in_tables(&node.name).min(node.num_gpus);
-        free.insert(node.name.clone(), usage.left(&node.name, node.num_gpus));
-        if let Some(num) = leaving.get_mut(&node.name) {
-            *num = usage.leaving(&node.name, node.num_gpus, *num);
-        }
-    }
-    leaving.retain(|_, num| *num > 0);
+    let free = counted(&mut nodes, &usage, &mut leaving);
     Observed {
         snapshot: Snapshot {
             version: VERSION,
@@ -212,6 +178,24 @@ pub fn observe_after(
         unheld: None,
         notes,
     }
+}
+
+/// Writes into units what of them is in use, and into `leaving` what is given back to nobody in particular; what is free of each.
+fn counted(
+    nodes: &mut [NodeSeen],
+    usage: &Usage,
+    leaving: &mut BTreeMap<String, u32>,
+) -> BTreeMap<String, u32> {
+    let mut free = BTreeMap::new();
+    for node in nodes {
+        node.num_gpus_used = usage.in_tables(&node.name).min(node.num_gpus);
+        free.insert(node.name.clone(), usage.left(&node.name, node.num_gpus));
+        if let Some(num) = leaving.get_mut(&node.name) {
+            *num = usage.leaving(&node.name, node.num_gpus, *num);
+        }
+    }
+    leaving.retain(|_, num| *num > 0);
+    free
 }
 
 /// The first of many remarks, and how many more there are.

@@ -11,11 +11,10 @@ use pleach_daemon::site::Rule;
 use pleach_daemon::snapshot::Phase;
 use pleach_scheduler::cluster::NodeState;
 
-use crate::asks::{self, Amounts, HostPort};
+use crate::asks::{self, Amounts, Host, HostPort};
 use crate::config::Settings;
 use crate::constraint::{self, hard_taints, is_tolerated};
 use crate::node::Unit;
-use crate::observe::Host;
 
 /// Why a node is closed to pods by their own word.
 const NOT_ALLOWED: &str = "is not allowed by its node selector, affinity or tolerations";

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::observe::Observed;
+use crate::job_pods::JobPods;
 use crate::pod::PodSeen;
 
 /// Time after the first look in which the API server may not have heard of the webhook yet, s. *Ours*: it reads configurations anew
@@ -24,7 +24,7 @@ pub struct Unheld {
 
 /// Pods without gate, mark and reason that were made after Unix time `since_s`, of whatever namespace.
 #[must_use]
-pub fn without_gate(observed: &Observed, since_s: i64) -> Vec<&PodSeen> {
+pub fn without_gate<'a>(jobs: impl IntoIterator<Item = &'a JobPods>, since_s: i64) -> Vec<&'a PodSeen> {
     let is_it = |pod: &&PodSeen| {
         let is_decided = pod.is_held() || pod.decided.is_some() || pod.is_left;
         !is_decided
@@ -32,7 +32,7 @@ pub fn without_gate(observed: &Observed, since_s: i64) -> Vec<&PodSeen> {
             && pod.num_gpus > 0
             && pod.created_s > since_s.saturating_add(BEGIN_S)
     };
-    let pods = observed.jobs.values().flat_map(|job| &job.pods);
+    let pods = jobs.into_iter().flat_map(|job| &job.pods);
     pods.filter(is_it).collect()
 }
 

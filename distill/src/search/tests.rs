@@ -318,7 +318,11 @@ fn a_start_that_is_far_behind_the_best_one_is_run_on_the_first_lists_alone() {
     // Three on the 4 lists of the first rung, two on the 12 others.
     let found = found.unwrap();
     assert_eq!((asked, found.simulations), (36, 36));
-    let origins: Vec<&str> = found.archive.entries().map(|entry| entry.origin.as_str()).collect();
+    let origins: Vec<&str> = found
+        .archive
+        .entries()
+        .map(|entry| entry.origin.as_str())
+        .collect();
     assert_eq!(origins, ["best", "near"]);
 }
 

@@ -45,7 +45,10 @@ pub(super) fn baselines(
             let lists: Vec<usize> = lists_of(part).collect();
             let (first, rest) = lists.split_at(FIRST_LISTS.max(lists.len() / 4).min(lists.len()));
             let lists = if is_first { first } else { rest };
-            runs.extend(left.iter().flat_map(|policy| lists.iter().map(move |list| (*policy, *list))));
+            runs.extend(
+                left.iter()
+                    .flat_map(|policy| lists.iter().map(move |list| (*policy, *list))),
+            );
         }
         let found = in_parallel("baselines", watcher, &runs, |(policy, list)| {
             let planner = &mut policies[*policy].make_planner()?;
@@ -74,10 +77,7 @@ pub(super) fn baselines(
 
 /// Sorts rivals by their mean logarithm of average JCT, among equals by their place, and drops those that are far behind the first.
 fn keep_the_near(rivals: &mut Vec<usize>, logs: impl Fn(usize) -> Vec<f64>) {
-    let mut means: Vec<(f64, usize)> = rivals
-        .iter()
-        .map(|rival| (mean(&logs(*rival)), *rival))
-        .collect();
+    let mut means: Vec<(f64, usize)> = rivals.iter().map(|rival| (mean(&logs(*rival)), *rival)).collect();
     means.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
     let least = means.first().map_or(0.0, |(mean, _)| *mean);
     means.retain(|(mean, _)| *mean <= least + BEHIND_MAX);

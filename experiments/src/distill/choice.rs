@@ -68,7 +68,9 @@ pub(super) fn judged(
     order.sort_by(|a, b| a.0.total_cmp(&b.0));
     let mut of_size: BTreeMap<usize, usize> = BTreeMap::new();
     order.retain(|(_, place)| {
-        let num = of_size.entry(entries[*place].draft.root.num_leaves()).or_insert(0);
+        let num = of_size
+            .entry(entries[*place].draft.root.num_leaves())
+            .or_insert(0);
         *num += 1;
         *num <= 2
     });

@@ -411,7 +411,15 @@ mod tests {
         assert_eq!(bases(&known), bases(&lists));
         // Rivals that are far behind on the first lists of a part are run on no more of them, and the best is the best of all.
         let kinds = &REPORTED[3..];
-        let many = Lists::draw(&env, kinds, (3, "more"), 16, Rivals::Heuristics, &Watcher::nobody()).unwrap();
+        let many = Lists::draw(
+            &env,
+            kinds,
+            (3, "more"),
+            16,
+            Rivals::Heuristics,
+            &Watcher::nobody(),
+        )
+        .unwrap();
         for (part, best) in many.best.iter().enumerate() {
             let sum = |name: &str| -> f64 {
                 let own = many.all(&PolicySpec::heuristic(name).unwrap()).unwrap();

@@ -8,9 +8,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use pleach_baselines::dealing::policy_planner;
-use pleach_distill::search::{
-    Caller, Draft, Outcome, Question, Rows, SearchConfig, SearchState, search,
-};
+use pleach_distill::search::{Caller, Draft, Outcome, Question, Rows, SearchConfig, SearchState, search};
 use pleach_distill::{DistillConfig, Monotone};
 use pleach_env::{EnvConfig, Seed, Split};
 use pleach_scheduler::tree::{Tree, TreeMeta, TreePolicy};
@@ -296,7 +294,9 @@ impl Ground<'_> {
             ..config.clone()
         };
         let entries = candidates(&found.archive);
-        let trees = entries.iter().map(|entry| Ok(TreePolicy::new(self.tree(&entry.draft)?)));
+        let trees = entries
+            .iter()
+            .map(|entry| Ok(TreePolicy::new(self.tree(&entry.draft)?)));
         let trees = trees.collect::<Result<Vec<_>, Error>>()?;
         let planner = |place: usize| self.planner(&trees[place]);
         let frontier = best_of_each_size(judged(&entries, planner, &choice, &of_choice)?);

@@ -158,9 +158,15 @@ mod tests {
             let text = element.split(['>', '<']).nth(1).unwrap();
             let (x, y) = (number(element, "x"), number(element, "y"));
             // Letters of 12 px: 11 above the line that they stand on, 3 below.
-            assert!(y >= 11.0 && y + 3.0 <= height, "{name}: {text:?} at {y} of {height}");
+            assert!(
+                y >= 11.0 && y + 3.0 <= height,
+                "{name}: {text:?} at {y} of {height}"
+            );
             let end = x + width_of(text.replace("&lt;", "<").as_str());
-            assert!(x >= 0.0 && end <= width, "{name}: {text:?} ends at {end} of {width}");
+            assert!(
+                x >= 0.0 && end <= width,
+                "{name}: {text:?} ends at {end} of {width}"
+            );
             words.push_str(text);
             words.push(' ');
         }

@@ -132,11 +132,11 @@ fn two_months_of_a_site_are_imported_described_and_simulated_without_a_refusal()
     let say = |line: &str| succeed(folder.path(), line);
     let said = say("workload import sacct.txt --nodes nodes.txt --to month.csv");
     for words in [
-        "1543 rows read, 1400 jobs, 143 rows excluded",
-        "excluded: a step of a job, whose job has a row of its own: 140 rows",
-        "excluded: tasks of an array that had not begun: 1 rows",
-        "excluded: never began: 1 rows",
-        "excluded: asks for no GPU: 1 rows",
+        "1543 rows read, 1400 kept, 143 left out",
+        "left out: a step of a job, whose job has a row of its own: 140 rows",
+        "left out: tasks of an array that had not begun: 1 rows",
+        "left out: never began: 1 rows",
+        "left out: asks for no GPU: 1 rows",
         "day 0 is 2024-03-01",
         "cluster: the 12 nodes of the list of nodes",
         "submit = Submit",

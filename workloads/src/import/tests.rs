@@ -217,7 +217,7 @@ fn repairs_are_counted_and_told() {
         "{told}"
     );
     assert!(
-        told.contains("excluded: needs more GPUs than its tenant or one GPU type"),
+        told.contains("left out: needs more GPUs than its tenant or one GPU type"),
         "{told}"
     );
     assert!(told.contains("sorted by submission: 1 rows"), "{told}");

@@ -141,7 +141,7 @@ fn pods_become_gangs_and_what_is_left_out_is_counted() {
     let found = read(&objects(), Some(NODES));
     let words = found.report.to_string();
     for said in [
-        "11 rows read, 5 jobs, 6 rows excluded",
+        "11 rows read, 5 kept, 6 left out",
         "a pod of a gang: its GPUs are added to those of its first: 1 rows",
         "a Job whose pods are in the list: it says when they were asked for: 1 rows",
         "asks for no GPU: 1 rows",
@@ -295,7 +295,7 @@ fn every_job_of_a_jobset_is_counted() {
     ];
     let found = read(&objects, Some(NODES));
     let words = found.report.to_string();
-    assert!(words.contains("5 rows read, 2 jobs, 3 rows excluded"), "{words}");
+    assert!(words.contains("5 rows read, 2 kept, 3 left out"), "{words}");
     let gpus: Vec<u32> = found.workload.jobs.iter().map(|job| job.num_gpus).collect();
     assert_eq!(gpus, [8, 4]);
 }

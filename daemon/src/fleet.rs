@@ -119,15 +119,9 @@ pub fn build_without(
         if !takes_part(job, snapshot.taken_s, is_shadow) || fleet.left_out.contains_key(&job.id) {
             continue;
         }
-        if let Some(why) = bars.jobs.get(&job.id) {
-            fleet.left_out.insert(job.id, why.clone());
-            continue;
-        }
-        if let Some(row) = job.terms.lacking(&allowances).filter(|_| !job.is_placed()) {
-            let Allowance { what, left } = &snapshot.site.allowances[row];
-            fleet
-                .left_out
-                .insert(job.id, format!("{left} is left of {what}, and it takes more"));
+        let why = bars.jobs.get(&job.id).cloned();
+        if let Some(why) = why.or_else(|| beyond_allowance(job, &allowances, snapshot)) {
+            fleet.left_out.insert(job.id, why);
             continue;
         }
         let mask = masks_of(job, &kinds, &sizes);
@@ -181,6 +175,13 @@ pub fn build_without(
         );
     }
     Ok(Some(fleet))
+}
+
+/// What a waiting job takes more of than is left, in words.
+fn beyond_allowance(job: &JobSeen, left: &[u64], snapshot: &Snapshot) -> Option<String> {
+    let row = job.terms.lacking(left).filter(|_| !job.is_placed())?;
+    let Allowance { what, left } = &snapshot.site.allowances[row];
+    Some(format!("{left} is left of {what}, and it takes more"))
 }
 
 /// Nodes as others leave them: what they have of CPUs and memory, and whether jobs may come.

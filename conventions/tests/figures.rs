@@ -25,7 +25,8 @@ const SETTINGS: [&str; 2] = ["flag", "key"];
 /// What is counted.
 const COUNTED: [&str; 5] = ["lists", "seeds", "windows", "days", "runs"];
 /// What a number after it is not a figure of.
-const VERSIONED: [&str; 14] = [
+const VERSIONED: [&str; 15] = [
+    "pytorch",
     "python",
     "kubernetes",
     "slurm",

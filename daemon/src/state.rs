@@ -334,8 +334,8 @@ mod tests {
         let text = std::fs::read_to_string(&path).unwrap();
         for (other, word) in [
             (
-                text.replace("\"version\":1", "\"version\":9"),
-                "version = 9: allowed is 1",
+                text.replace("\"version\":2", "\"version\":9"),
+                "version = 9: allowed is 2",
             ),
             (text[..text.len() / 2].to_owned(), "EOF"),
         ] {

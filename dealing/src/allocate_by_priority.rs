@@ -185,6 +185,8 @@ mod tests {
         let order: Vec<JobId> = order.iter().map(|id| JobId(*id)).collect();
         allocate_by_priority(cluster, &order, rules, |_, _, _| true);
         cluster.check();
+        // What was decided is carried out: a later stop is one.
+        cluster.take_decisions(&mut Vec::new());
         running(cluster)
     }
 

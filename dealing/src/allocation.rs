@@ -127,12 +127,15 @@ mod tests {
         };
         apply(&mut cluster, &allocation(&[(0, 0b1), (1, 0b10), (2, 0b1100)]));
         assert_eq!(running(&cluster), [0, 1, 2]);
+        // Starts that were not carried out yet would only be taken back.
+        cluster.take_decisions(&mut Vec::new());
         // Job 0 stays, job 1 moves, job 2 gives way to job 3.
         let num_stopped = apply(&mut cluster, &allocation(&[(0, 0b1), (1, 0b1000), (3, 0b110)]));
         cluster.check();
         assert_eq!((num_stopped, running(&cluster)), (2, vec![0, 1, 3]));
         let preemptions = [0, 1, 2].map(|id| cluster.job(JobId(id)).num_preemptions);
         assert_eq!(preemptions, [0, 1, 1]);
+        cluster.take_decisions(&mut Vec::new());
         // Stops first: job 0 would move and waits for that; job 2, which did not run, starts.
         let num_stopped = apply_stops_first(&mut cluster, &allocation(&[(0, 0b10), (1, 0b1000), (2, 0b101)]));
         cluster.check();

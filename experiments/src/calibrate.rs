@@ -9,7 +9,8 @@ use pleach_network::{LearnedPolicy, Standby, TrainedNetwork};
 use pleach_scheduler::portable_math::ln;
 use serde::Serialize;
 
-use crate::distill::parts::{Lists, PARTS, PartRow, REPORTED, Rivals};
+use crate::distill::parts::{Lists, PARTS, PartRow, REPORTED};
+use crate::distill::plays::Rivals;
 use crate::door::PolicySpec;
 use crate::error::Error;
 use crate::progress::Watcher;

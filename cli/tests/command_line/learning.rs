@@ -215,8 +215,9 @@ fn a_tree_can_be_the_teacher_of_a_tree() {
         first.starts_with("t was made for") && first.ends_with(objective),
         "{said}"
     );
-    for name in ["tree ", "tree-2"] {
-        assert!(said.lines().any(|line| line.starts_with(name)), "{name}: {said}");
+    for name in ["tree", "tree-2"] {
+        let has_row = said.lines().any(|line| line.starts_with(&format!("{name} ")));
+        assert!(has_row || is_folded(&said, name), "{name}: {said}");
     }
 }
 

@@ -54,6 +54,8 @@ fn lay_out(folder: &Path) {
     super::succeed(folder, "workload write --workload good.csv --to packed.csv.gz");
     let packed = fs::read(folder.join("packed.csv.gz")).unwrap();
     write("torn.csv.gz", &packed[..packed.len() / 2]);
+    write("torn.cluster.toml", &cluster);
+    fs::create_dir(folder.join("nothing-in-it")).unwrap();
     write(
         "cells.csv",
         b"submit,duration,gpus\n0,2d,1\n0,3600,many\n5,soon,2\n0,1h30m,4\n",

@@ -118,7 +118,7 @@ const IMPOSSIBLE: [(&str, &str, Change); 8] = [
 fn a_record_of_what_its_settings_make_impossible_is_refused_whatever_the_settings_would_allow_elsewhere() {
     let folder = tempfile::tempdir().unwrap();
     let here = folder.path();
-    let on = "--workload philly-like --num-jobs 40 --load 1.2 --seeds 1 --preemption --restart-cost-s 30";
+    let on = "--workload philly-like --num-jobs 40 --load 5 --cluster 4x8:A100 --seeds 1 --preemption --restart-cost-s 30";
     succeed(
         here,
         &format!("evaluate {on} --policy srtf --schedule a.csv --quiet"),

@@ -6,7 +6,7 @@ use pleach_env::EnvConfig;
 use pleach_env::workload::Workload;
 use pleach_scheduler::portable_math::ln;
 
-use super::parts::{Figures, Rivals, run};
+use super::plays::{Figures, Rivals, run};
 use crate::error::Error;
 use crate::evaluate::instances::Instance;
 use crate::evaluate::run::in_parallel;

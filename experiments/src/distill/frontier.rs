@@ -10,7 +10,8 @@ use pleach_scheduler::portable_math::ln;
 use pleach_scheduler::tree::Tree;
 use serde::Serialize;
 
-use super::parts::{Lists, PartRow, REPORTED, Rivals, in_words, markdown, paired};
+use super::parts::{Lists, PartRow, REPORTED, in_words, markdown, paired};
+use super::plays::Rivals;
 use super::prune;
 use crate::door::PolicySpec;
 use crate::error::Error;

@@ -11,6 +11,7 @@ pub mod frontier;
 pub mod guard;
 pub mod narrow;
 pub mod parts;
+pub mod plays;
 mod recorded;
 pub mod search;
 mod search_report;

@@ -5,14 +5,15 @@
 //! luck in choosing is on the baseline's side.
 
 use pleach_distill::search::Outcome;
-use pleach_env::{EnvConfig, Seed, SimConfig, Source, WorkloadConfig, simulate_planner};
+use pleach_env::{EnvConfig, Seed, SimConfig, Source, WorkloadConfig};
 use pleach_scheduler::Planner;
-use pleach_scheduler::portable_math::{exp, ln};
+use pleach_scheduler::portable_math::exp;
 use rayon::prelude::*;
 use serde::Serialize;
 
 use super::baselines::baselines;
-use crate::door::{DOOR, PolicySpec};
+use super::plays::{Figures, Rivals, run};
+use crate::door::PolicySpec;
 use crate::error::Error;
 use crate::evaluate::instances::{Instance, seeds};
 use crate::evaluate::stats::{Ratio, mean};
@@ -68,56 +69,6 @@ pub const REPORTED: [Kind; 5] = [
     PARTS[2],
     PARTS[3],
 ];
-
-/// Of whom the best on each part is the baseline.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Rivals<'a> {
-    /// All heuristics.
-    Heuristics,
-    /// The planners that deal in a classic order.
-    Dealers,
-    /// Those known to be the best of each part, by name.
-    Known(&'a [String]),
-}
-
-impl Rivals<'_> {
-    pub(super) fn open(self) -> Result<Vec<PolicySpec>, Error> {
-        let names: Vec<String> = match self {
-            Rivals::Heuristics => return Ok(DOOR.open_all(&[])?),
-            Rivals::Dealers => DEALERS.map(str::to_string).to_vec(),
-            Rivals::Known(names) => names.to_vec(),
-        };
-        let opened = names.iter().map(|name| DOOR.open(name));
-        Ok(opened.collect::<Result<Vec<_>, _>>()?.concat())
-    }
-}
-
-/// The planners that deal in an order that nobody learned.
-const DEALERS: [&str; 5] = [
-    "belief-deal",
-    "gittins-deal",
-    "las-deal",
-    "rate-deal",
-    "srtf-deal",
-];
-
-/// Figures of one run: average JCT and its 99th percentile, s.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Figures {
-    /// Average JCT, s.
-    pub avg_jct_s: f64,
-    /// 99th percentile of JCT, s.
-    pub p99_jct_s: f64,
-}
-
-impl Figures {
-    fn against(self, base: Figures) -> Outcome {
-        Outcome {
-            ln_jct: ln(self.avg_jct_s / base.avg_jct_s),
-            ln_p99: ln(self.p99_jct_s / base.p99_jct_s),
-        }
-    }
-}
 
 /// One list of jobs, its part, and what the part's best heuristic does on it.
 #[derive(Clone, Debug)]
@@ -321,18 +272,6 @@ pub fn paired(own: &[Outcome], other: &[Outcome]) -> Option<Ratio> {
     Ratio::of_pairs(&pairs)
 }
 
-pub(super) fn run(instance: &Instance, sim: &SimConfig, planner: &mut dyn Planner) -> Result<Figures, Error> {
-    let sim = SimConfig {
-        seed: instance.seed,
-        ..sim.clone()
-    };
-    let metrics = simulate_planner(&instance.workload, &sim, planner)?.metrics;
-    Ok(Figures {
-        avg_jct_s: metrics.avg_jct_s,
-        p99_jct_s: metrics.p99_jct_s,
-    })
-}
-
 /// Tables as Markdown: a line for each policy with its size, a column for each part; average JCT over that of the part's best
 /// heuristic, its interval, and the 99th percentile.
 #[must_use]
@@ -366,6 +305,7 @@ pub fn in_words(ratio: &Ratio) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::door::DOOR;
     use crate::evaluate::workload_source::env_of;
 
     #[test]

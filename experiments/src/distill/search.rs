@@ -16,7 +16,8 @@ use pleach_scheduler::{Planner, PolicyPlanner};
 
 use super::choice::{best_of_each_size, candidates, judged};
 use super::narrow::narrowed;
-use super::parts::{CHOSEN, Kind, Lists, PartRow, REPORTED, Rivals, SEARCHED, kinds_of, paired};
+use super::parts::{CHOSEN, Kind, Lists, PartRow, REPORTED, SEARCHED, kinds_of, paired};
+use super::plays::Rivals;
 use super::provenance;
 use super::recorded::recorded;
 pub use super::search_report::{FrontierRow, OtherRow, SearchReport};

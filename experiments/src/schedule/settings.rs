@@ -59,7 +59,9 @@ impl RecordSettings {
         if record.settings.is_empty() || given != nothing {
             return Ok((given, None));
         }
-        let mut own: RecordSettings = serde_json::from_str(&record.settings).map_err(|error| {
+        // By their names: a list would be read as their values in turn.
+        let named = serde_json::from_str(&record.settings).map(Value::Object);
+        let mut own: RecordSettings = named.and_then(serde_json::from_value).map_err(|error| {
             let hint = "Give --workload, --seed, --seeds and the flags of scheduling as they were, or write the record anew.";
             let value: String = record.settings.chars().take(60).collect();
             let allowed = format!("settings as `evaluate --schedule` writes them ({error})");

@@ -316,11 +316,12 @@ mod tests {
             run_unit(&spec, out.path(), &|_| Ok(json!(1))).unwrap(),
             Ending::Done
         );
-        // And nothing is left of it.
-        let names: Vec<_> = fs::read_dir(&folder)
+        // And nothing is left of it; the lock stays, as that of a run does.
+        let mut names: Vec<_> = fs::read_dir(&folder)
             .unwrap()
             .map(|entry| entry.unwrap().file_name())
             .collect();
-        assert_eq!(names, ["result.json"]);
+        names.sort();
+        assert_eq!(names, ["lock", "result.json"]);
     }
 }

@@ -7,7 +7,7 @@ use super::queue::Demand;
 use super::shape::{Shape, ShapeId};
 use super::tables::{Node, Slice};
 use super::task_limits::NodeRooms;
-use super::tasks::Spare;
+use super::tasks::{Spare, TaskRoom};
 use super::{Cluster, Template};
 use crate::ids::{GpuTypeId, NodeId};
 
@@ -71,6 +71,34 @@ impl HeldNodes {
                 *spare = spare.less(Spare::of(shape, slice.num_gpus()));
             }
         }
+    }
+}
+
+impl TaskRoom {
+    /// Holds the nodes on which the gang, which fits, would start: those of [`Cluster::place`] at its tightest. Where links decide among
+    /// racks, those with most room. Returns the GPUs that all nodes have beside it.
+    pub(crate) fn hold(&mut self, cluster: &Cluster, held: &mut HeldNodes) -> u32 {
+        self.nodes.clear();
+        for (id, free) in (0..).map(NodeId).zip(&self.free) {
+            let room = cluster.room_in(id, *free, self.shape);
+            if room > 0 {
+                self.nodes.push((room, id, cluster.nodes[id.index()].rack));
+            }
+        }
+        let gang = (self.kind, self.shape, self.num_gpus);
+        let mut rest = self.num_gpus;
+        held.clear();
+        for (room, id, _) in cluster.in_turn(Template::Fastest, gang, &mut self.nodes) {
+            let take = rest.min(*room);
+            if take > 0 {
+                let need = Spare::of(self.shape, take);
+                held.add(*id, self.free[id.index()].less(need));
+                rest -= take;
+            }
+        }
+        held.sort();
+        let all: u32 = self.free.iter().map(|free| free.num_gpus).sum();
+        all.saturating_sub(self.num_gpus)
     }
 }
 

@@ -6,6 +6,8 @@
 use std::cmp::Reverse;
 use std::ops::Range;
 
+use smallvec::SmallVec;
+
 use super::queue::Demand;
 use super::shape::{Shape, ShapeId, units};
 use super::tables::{Node, NodeState, Slice, Submission};
@@ -224,7 +226,8 @@ impl Cluster {
         hosts: impl Fn(NodeId, &Node) -> u32,
         out: &mut Vec<Slice>,
     ) -> bool {
-        let mut nodes: Vec<NodeRoom> = Vec::new();
+        // On the stack but on large clusters: behind a reservation this is the step path.
+        let mut nodes: SmallVec<[NodeRoom; 64]> = SmallVec::new();
         for (id, node) in self.nodes.iter().enumerate() {
             if node.gpu_type == kind {
                 let hosts = hosts(NodeId(id as u32), node);

@@ -3,12 +3,11 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use super::beside::HeldNodes;
+use super::Cluster;
 use super::fit::NodeRoom;
 use super::shape::Shape;
 use super::tables::{Node, NodeState, Slice, lowest, num_in};
 use super::task_limits::{NodeRooms, TypeRoom};
-use super::{Cluster, Template};
 use crate::cluster_spec::Tasks;
 use crate::ids::{GpuTypeId, JobId, NodeId};
 
@@ -218,16 +217,16 @@ impl Spare {
 /// What nodes of a type have free, as it would be if some running jobs had ended, for one gang with whole GPUs.
 #[derive(Clone, Debug)]
 pub(crate) struct TaskRoom {
-    kind: GpuTypeId,
-    shape: Shape,
-    num_gpus: u32,
+    pub(super) kind: GpuTypeId,
+    pub(super) shape: Shape,
+    pub(super) num_gpus: u32,
     /// `[node]`
-    free: Vec<Spare>,
+    pub(super) free: Vec<Spare>,
     rooms: NodeRooms,
     /// GPUs of the nodes that it takes whole but for one; none if it need not.
     whole: Option<u32>,
     /// Nodes of a place for the gang.
-    nodes: Vec<NodeRoom>,
+    pub(super) nodes: Vec<NodeRoom>,
 }
 
 impl Default for TaskRoom {
@@ -308,31 +307,5 @@ impl TaskRoom {
         self.rooms.remove(cluster.room_in(id, *free, self.shape));
         change(free);
         self.rooms.add(cluster.room_in(id, *free, self.shape), 1);
-    }
-
-    /// Holds the nodes on which the gang, which fits, would start: those of [`Cluster::place`] at its tightest. Where links decide among
-    /// racks, those with most room. Returns the GPUs that all nodes have beside it.
-    pub(crate) fn hold(&mut self, cluster: &Cluster, held: &mut HeldNodes) -> u32 {
-        self.nodes.clear();
-        for (id, free) in (0..).map(NodeId).zip(&self.free) {
-            let room = cluster.room_in(id, *free, self.shape);
-            if room > 0 {
-                self.nodes.push((room, id, cluster.nodes[id.index()].rack));
-            }
-        }
-        let gang = (self.kind, self.shape, self.num_gpus);
-        let mut rest = self.num_gpus;
-        held.clear();
-        for (room, id, _) in cluster.in_turn(Template::Fastest, gang, &mut self.nodes) {
-            let take = rest.min(*room);
-            if take > 0 {
-                let need = Spare::of(self.shape, take);
-                held.add(*id, self.free[id.index()].less(need));
-                rest -= take;
-            }
-        }
-        held.sort();
-        let all: u32 = self.free.iter().map(|free| free.num_gpus).sum();
-        all.saturating_sub(self.num_gpus)
     }
 }

@@ -4,10 +4,17 @@ use std::collections::BTreeMap;
 
 use pleach_tables::schedule::Gpus;
 
-use super::Room;
 use super::goodput::power;
 use crate::Facts;
 use crate::facts::class::{Fabric, Inside, Step};
+
+/// GPUs for whole tasks.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Room {
+    pub(super) node: u32,
+    pub(super) rack: u32,
+    pub(super) all: u32,
+}
 
 /// How a gang lies.
 #[derive(Clone, Copy, Debug)]

@@ -13,7 +13,7 @@ use pleach_tables::schedule::{Gpus, Segment};
 
 use crate::facts::class::{Class, Sensitivity};
 use crate::{Facts, Job};
-use links::Spread;
+use links::{Room, Spread};
 
 pub use starts::Starts;
 
@@ -39,14 +39,6 @@ struct Tightest {
     is_one_rack: bool,
     /// On each type that could hold it.
     spreads: Vec<Spread>,
-}
-
-/// GPUs for whole tasks.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Room {
-    pub(super) node: u32,
-    pub(super) rack: u32,
-    pub(super) all: u32,
 }
 
 impl Law {

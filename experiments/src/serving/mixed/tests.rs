@@ -30,7 +30,11 @@ fn a_comparison_of_days_tells_steps_whatever_the_autoscaler_is_asked() {
         _ => {}
     });
     // One that is asked once, at the beginning.
-    compare_mixed(&small(), &["static:replicas=4".to_string()], 1, &watcher).unwrap();
+    let long = MixedConfig {
+        hours: 0.5,
+        ..small()
+    };
+    compare_mixed(&long, &["static:replicas=4".to_string()], 1, &watcher).unwrap();
     let (told, of) = (told.load(Ordering::SeqCst), of.load(Ordering::SeqCst));
     assert!(of >= 10 && told + 2 >= of, "{told} of {of}");
 }

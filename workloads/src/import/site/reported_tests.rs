@@ -59,7 +59,11 @@ fn a_bar_or_a_line_break_in_one_name_costs_that_job_at_most_and_no_format() {
         for end in ["\n", "|\n"] {
             let mut rows = vec![HEADER.trim_end().to_owned()];
             let of = |id: u32| if id == 5 { name } else { "plain" };
-            rows.extend((1..=9).map(|id| row(&id.to_string(), of(id), &gpus(2), "n1").trim_end().to_owned()));
+            rows.extend((1..=9).map(|id| {
+                row(&id.to_string(), of(id), &gpus(2), &format!("n{id}"))
+                    .trim_end()
+                    .to_owned()
+            }));
             let read = read(&(rows.join(end) + end));
             let words = read.report.to_string();
             assert_eq!(read.workload.jobs.len(), num, "{name:?}: {words}");
@@ -169,10 +173,10 @@ fn a_site_that_tracks_no_gpus_is_told_what_it_has_to_turn_on() {
 #[test]
 fn whole_nodes_and_devices_of_nodes_are_read_as_slurm_prints_them() {
     // Given whole nodes, it has 8 GPUs on each although it asked for none.
-    let exclusive = row("61", "a", "cpu=96,gres/gpu=16,mem=1800G,node=2", "n[1-2]");
+    let exclusive = row("61", "a", "cpu=96,gres/gpu=16,mem=1800G,node=2", "n[1,5]");
     let nodes = "NodeName=n1 CPUTot=48 Gres=gpu:h200:8(S:0-1) Partitions=batch\nNodeName=n2 CPUTot=48 Gres=gpu:8 Partitions=batch\n\
         NodeName=n3 CPUTot=48 Gres=gpu:h200:4(S:0),gpu:l4:2(S:1) Partitions=batch\nNodeName=n4 CPUTot=48 Gres=gpu:h200:4,shard:32\n\
-        NodeName=c1 CPUTot=48 Gres=(null)\n";
+        NodeName=n5 CPUTot=48 Gres=gpu:h200:8 Partitions=batch\nNodeName=c1 CPUTot=48 Gres=(null)\n";
     let read = of_text("list", &format!("{HEADER}{exclusive}"), Some(nodes)).unwrap();
     let first = job(&read, "61");
     assert_eq!((first.num_gpus, first.resources.tasks.gpus_per_task), (16, 8));
@@ -183,9 +187,9 @@ fn whole_nodes_and_devices_of_nodes_are_read_as_slurm_prints_them() {
         .iter()
         .map(|group| group.count * group.gpus_per_node)
         .sum();
-    assert_eq!(sizes, 8 + 8 + 4 + 4);
+    assert_eq!(sizes, 8 + 8 + 4 + 4 + 8);
     let words = read.report.to_string();
-    assert!(words.contains("5 nodes read, 4 kept, 1 left out"), "{words}");
+    assert!(words.contains("6 nodes read, 5 kept, 1 left out"), "{words}");
     assert!(
         words.contains("GPUs of several types: those of the most are taken: 1 nodes"),
         "{words}"

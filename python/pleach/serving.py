@@ -43,7 +43,8 @@ class ServingEnv(gymnasium.Env[Observation, Any]):
         if render_mode is not None:
             raise ValueError(f"render_mode = {render_mode!r}: allowed is None")
         if inadmissible not in ("raise", "first"):
-            raise ValueError(f"inadmissible = {inadmissible!r}: allowed is 'raise', 'first'. first is for checkers, which draw without a mask")
+            hint = "first is for checkers, which draw without a mask."
+            raise ValueError(f"config: inadmissible = {inadmissible}: allowed is raise, first. {hint}")
         self.render_mode, self._copy, self._takes_first = render_mode, copy, inadmissible == "first"
         self._made_of = (env_id, inadmissible, copy, settings)
         self._closed = False

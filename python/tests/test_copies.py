@@ -26,7 +26,7 @@ def one(env):
 @pytest.mark.parametrize("env_id", pleach.env_ids())
 @pytest.mark.parametrize("way", WAYS)
 def test_a_copy_in_the_middle_of_an_episode_goes_on_bit_by_bit(way, env_id):
-    env = pleach.PleachEnv(env_id, num_jobs=12, reward_fn=reward_of_waiting, by_tenant=True, render_mode="rgb_array")
+    env = pleach.PleachEnv(env_id, num_jobs=40, reward_fn=reward_of_waiting, by_tenant=True, render_mode="rgb_array")
     env.reset(seed=1)
     env.reset(options={"max_steps": 60})
     for _ in range(15):

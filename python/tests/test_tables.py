@@ -149,6 +149,8 @@ def test_a_cluster_is_named_as_on_the_command_line_wherever_one_is_given(tmp_pat
         env.reset(seed=1)
         env.reset(seed=1, options={"jobs": table, "cluster": cluster})
     assert pleach.read(path, cluster="2x4:V100").num_gpus == 8
-    for wrong in ("2x4", "2x0:V100", "none.toml"):
+    # A type is not needed where there is one.
+    assert pleach.Workload.from_table(table, "2x8").cluster["gpu_types"][0]["name"] == "GPU"
+    for wrong in ("2x4:", "2x0:V100", "none.toml"):
         with pytest.raises(ValueError, match="cluster"):
             pleach.simulate(table, "sjf", cluster=wrong)

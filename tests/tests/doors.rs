@@ -276,11 +276,11 @@ fn names_open_everywhere_but_for_planners_that_need_the_simulator_and_these_are_
         chosen.difference(ActionSet::IN_DAEMONS).is_empty()
     };
     let heuristics = heuristics::names().iter().filter(is_carried_out);
-    // A rule that chooses sizes is for the simulator, as the heuristics that do are.
+    // Rules that choose sizes too: where no job is elastic, there is one size.
     let rivals = pleach_policies::RIVALS.iter().map(|rival| &rival.info.name);
     let on_clusters: Vec<&str> = heuristics
         .chain(&pleach_dealing::RoundDealer::NAMES)
-        .chain(rivals.filter(|name| **name != "best-elastic"))
+        .chain(rivals)
         .copied()
         .collect();
     for name in pleach_policies::Door::names() {

@@ -492,7 +492,7 @@ mod tests {
         for (config, words) in [
             (json!({"polcy": "sjf"}), "Did you mean policy?"),
             (json!({"command": "trian"}), "Did you mean train?"),
-            (json!({"command": "train", "learning_rte": 0.1}), "allowed is "),
+            (json!({"command": "train", "learning_rte": 0.1}), "Allowed is "),
             (
                 json!({"command": "train", "trian": {"num_updates": 1}}),
                 "Did you mean train?",

@@ -210,11 +210,8 @@ fn a_tree_can_be_the_teacher_of_a_tree() {
         "{said}"
     );
     let said = succeed(folder.path(), &format!("distill --teacher t {flags} --out again"));
-    let first = said.lines().next().unwrap();
-    assert!(
-        first.starts_with("t was made for") && first.ends_with(objective),
-        "{said}"
-    );
+    let is_warned = |line: &str| line.starts_with("t was made for") && line.ends_with(objective);
+    assert!(said.lines().any(is_warned), "{said}");
     for name in ["tree", "tree-2"] {
         let has_row = said.lines().any(|line| line.starts_with(&format!("{name} ")));
         assert!(has_row || is_folded(&said, name), "{name}: {said}");

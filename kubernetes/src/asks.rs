@@ -161,7 +161,7 @@ pub fn lacking<'a>(free: &Amounts, asked: &'a Amounts) -> Option<(&'a str, u64, 
 #[must_use]
 pub fn words(name: &str, milli: u64) -> String {
     match name {
-        "cpu" => format!("{milli} thousandths of CPUs"),
+        "cpu" => format!("{} CPUs", milli as f64 / 1000.0),
         "memory" => format!("{} bytes of memory", milli / 1000),
         _ => format!("{} of {name}", milli / 1000),
     }

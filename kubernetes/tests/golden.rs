@@ -123,7 +123,8 @@ async fn a_run_that_learns_is_refused_and_fails_once_leaves_the_same_bytes() {
         pod["metadata"]["annotations"]["pleach/gang-size"] = json!("2");
         world.add_pod(pod);
     }
-    let mut odd = waiting("odd", 1, "300", 2);
+    // It waits for its turn, which is the last.
+    let mut odd = waiting("odd", 1, "90000", 2);
     odd["spec"]["resourceClaims"] = json!([{ "name": "gpu" }]);
     world.add_pod(odd);
     let learns = |settings: &mut Settings| {

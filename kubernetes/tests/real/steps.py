@@ -138,10 +138,10 @@ class Steps:
         self.start_ours()
         wait_for("the webhook holds a pod", lambda: GATE in gates(self.client.pod(self.add("probe", 1, life_s=0.1))), pause_s=0.5)
         self.until_all_ended()
-        self.plane.kill("pleach", signal.SIGTERM)
 
     def shadow(self):
         """Nothing is held and nothing is touched."""
+        self.plane.kill("pleach", signal.SIGTERM)
         self.start_ours("--shadow")
         name = self.add("shadow", 2, life_s=0.2)
         expect(gates(self.client.pod(name)) == [], "the shadow holds a pod")

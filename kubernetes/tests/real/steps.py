@@ -22,7 +22,7 @@ class Steps:
     def __init__(self, plane, policy):
         self.plane, self.policy = plane, policy
         self.client = Client(plane)
-        self.num_made, self.names = 0, set()
+        self.num_made, self.names, self.webhooks = 0, set(), {}
 
     def up(self):
         """Starts etcd, the API server, the manifests, the nodes, and kube-scheduler."""
@@ -53,6 +53,7 @@ class Steps:
             objects = json.loads(text)["items"]
             args = [one["spec"]["template"]["spec"]["containers"][0]["args"] for one in objects if one["kind"] == "Deployment"]
             kinds = [one["kind"] for one in objects]
+            self.webhooks[folder] = [one["webhooks"][0] for one in objects if one["kind"] == "MutatingWebhookConfiguration"]
             expect(len(objects) == num and "--live" in args[0], f"apply -k {folder}: {kinds}, {args}")
 
     def wait_for_api(self):

@@ -43,7 +43,7 @@ fn drawn(num_jobs: usize, load: f64) -> Vec<(Asked, u16)> {
                 num_gpus,
                 run_s,
                 limit_s: limit_s.unwrap_or(limits_s[7]),
-                pools: vec![0..NODES],
+                pools: Vec::from([0..NODES]),
             };
             (asked, account)
         })
@@ -131,7 +131,7 @@ fn a_full_site_gets_a_policy_that_passes_the_tests_of_the_verdict_and_an_idle_on
     let (found, said) = decided(folder.path(), &list(2400, 1.0));
     println!("{said}\n{}", found.verdict.line());
     // What goes on passes on the second part and has the least mean completion time of those that do, `gpu-time-reserve` among them.
-    let policy = found.verdict.policy.as_deref().unwrap();
+    let policy = found.judged.rows[1].policy.as_str();
     let (own, reserve, site) = (
         found.compared.row(policy).unwrap(),
         found.compared.row("gpu-time-reserve").unwrap(),
@@ -148,7 +148,7 @@ fn a_full_site_gets_a_policy_that_passes_the_tests_of_the_verdict_and_an_idle_on
     let judged = found.judged.row(policy).unwrap();
     let before = found.judged.row("easy").unwrap();
     assert!(judged.avg_jct_s < 0.7 * before.avg_jct_s, "{said}");
-    let is_tail_longer = judged.p99_jct_s > before.p99_jct_s * 1.05;
+    let is_tail_longer = judged.p99_jct_s > before.p99_jct_s * 1.02;
     let expected = if is_tail_longer {
         Decision::DoNotDeploy
     } else {

@@ -16,6 +16,9 @@ use crate::config::Settings;
 use crate::constraint::{self, hard_taints, is_tolerated};
 use crate::node::Unit;
 
+/// A unit, its node, and why it is closed for ever.
+type Closed<'a> = (&'a Unit, &'a Host, Option<String>);
+
 /// Why a node is closed to pods by their own word.
 const NOT_ALLOWED: &str = "is not allowed by its node selector, affinity or tolerations";
 
@@ -166,7 +169,7 @@ impl<'a> Reach<'a> {
 
     fn look(&mut self, asks: &Asks<'_>) -> Result<Reachable, Phase> {
         // Units of each type, and why each is closed for ever.
-        let mut types: BTreeMap<&str, Vec<(&Unit, &Host, Option<String>)>> = BTreeMap::new();
+        let mut types: BTreeMap<&str, Vec<Closed<'_>>> = BTreeMap::new();
         for (unit, node, host) in self
             .units
             .iter()

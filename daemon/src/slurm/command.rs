@@ -81,7 +81,7 @@ impl Commands {
             self.pulse.rest(self.limit);
             return model.run(program, args);
         }
-        let bytes = self.read(program, args, |pipe| whole(pipe))?;
+        let bytes = self.read(program, args, whole)?;
         if bytes.len() as u64 > OUTPUT_MAX {
             return Err(too_much(program, args, OUTPUT_MAX));
         }

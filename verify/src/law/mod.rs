@@ -74,7 +74,7 @@ impl Law {
         }
         let rate = |num_gpus: u32| {
             let rows = elastic.sizes.iter().flatten().rev();
-            let held = rows.map(|row| *row).find(|(size, _)| *size <= num_gpus);
+            let held = rows.copied().find(|(size, _)| *size <= num_gpus);
             held.map_or(0.0, |(_, rate)| rate)
         };
         let asked = rate(job.num_gpus);

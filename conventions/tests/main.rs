@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod arrows;
+mod budgets;
 mod cargo;
 mod circles;
 mod documents;

@@ -90,7 +90,7 @@ impl<'a> Asks<'a> {
 pub struct Reachable {
     /// GPU types on which its pods may run; empty: all.
     pub types: Vec<String>,
-    /// Rows of [`Reach::rules`] that hold for it, ascending.
+    /// Rows of the rules of the look that hold for it, ascending.
     pub rules: Vec<u32>,
     /// Units of these types that never take it.
     pub never: Arc<BTreeSet<String>>,

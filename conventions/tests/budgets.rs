@@ -108,7 +108,10 @@ fn num_tokens(text: &str) -> usize {
             }
         } else if is_word(letter) {
             let is_number = letter.is_numeric();
-            while letters.get(end).is_some_and(|&next| is_word(next) || is_number && next == '.') {
+            while letters
+                .get(end)
+                .is_some_and(|&next| is_word(next) || is_number && next == '.')
+            {
                 end += 1;
             }
         }
@@ -127,7 +130,9 @@ fn tokens() -> BTreeMap<String, usize> {
         let Some((room, file)) = name.split_once("/src/") else {
             continue;
         };
-        let is_test = |part: &str| part == "tests" || part == "test" || part.ends_with("_tests") || part.ends_with("_test");
+        let is_test = |part: &str| {
+            part == "tests" || part == "test" || part.ends_with("_tests") || part.ends_with("_test")
+        };
         if file.trim_end_matches(".rs").split('/').any(is_test) {
             continue;
         }
@@ -170,7 +175,9 @@ fn faults(what: &str, budgets: &BTreeMap<String, usize>, counted: &BTreeMap<Stri
     for (name, &num) in counted {
         match budgets.get(name) {
             None => found.push(format!("{what} of {name}: {num}, without a budget")),
-            Some(&budget) if num > budget => found.push(format!("{what} of {name}: {num}, above the budget of {budget}")),
+            Some(&budget) if num > budget => {
+                found.push(format!("{what} of {name}: {num}, above the budget of {budget}"))
+            }
             Some(&budget) if budget as f64 > num as f64 * (1.0 + SLACK) + 20.0 => {
                 found.push(format!("{what} of {name}: {num}; lower the budget of {budget}"));
             }
@@ -184,7 +191,12 @@ fn faults(what: &str, budgets: &BTreeMap<String, usize>, counted: &BTreeMap<Stri
 
 /// Budgets that never rise: each the least of itself and what is counted; what is new gets what it has.
 fn lowered(budgets: &BTreeMap<String, usize>, counted: &BTreeMap<String, usize>) -> BTreeMap<String, usize> {
-    let least = |(name, &num): (&String, &usize)| (name.clone(), budgets.get(name).map_or(num, |&budget| budget.min(num)));
+    let least = |(name, &num): (&String, &usize)| {
+        (
+            name.clone(),
+            budgets.get(name).map_or(num, |&budget| budget.min(num)),
+        )
+    };
     counted.iter().map(least).collect()
 }
 
@@ -204,7 +216,11 @@ fn no_crate_document_or_command_line_is_above_its_budget() {
             tokens: lowered(&budgets.tokens, &counted.tokens),
             words: lowered(&budgets.words, &counted.words),
         };
-        let header: String = text.lines().take_while(|line| line.starts_with('#')).map(|line| format!("{line}\n")).collect();
+        let header: String = text
+            .lines()
+            .take_while(|line| line.starts_with('#'))
+            .map(|line| format!("{line}\n"))
+            .collect();
         std::fs::write(&path, header + "\n" + &toml::to_string(&budgets).unwrap()).unwrap();
     }
     let mut found = faults("number", &budgets.command_line, &counted.command_line);
@@ -230,8 +246,18 @@ fn tokens_change_neither_with_layout_nor_with_comments_or_tests() {
 
 #[test]
 fn a_number_above_its_budget_or_far_below_it_is_a_fault_and_writing_only_lowers() {
-    let budgets = BTreeMap::from([("a".to_string(), 1000), ("b".to_string(), 1000), ("c".to_string(), 1000), ("gone".to_string(), 1)]);
-    let counted = BTreeMap::from([("a".to_string(), 1001), ("b".to_string(), 999), ("c".to_string(), 900), ("new".to_string(), 5)]);
+    let budgets = BTreeMap::from([
+        ("a".to_string(), 1000),
+        ("b".to_string(), 1000),
+        ("c".to_string(), 1000),
+        ("gone".to_string(), 1),
+    ]);
+    let counted = BTreeMap::from([
+        ("a".to_string(), 1001),
+        ("b".to_string(), 999),
+        ("c".to_string(), 900),
+        ("new".to_string(), 5),
+    ]);
     let found = faults("words", &budgets, &counted);
     assert_eq!(
         found,
@@ -243,5 +269,13 @@ fn a_number_above_its_budget_or_far_below_it_is_a_fault_and_writing_only_lowers(
         ]
     );
     let written = lowered(&budgets, &counted);
-    assert_eq!(written, BTreeMap::from([("a".into(), 1000), ("b".into(), 999), ("c".into(), 900), ("new".into(), 5)]));
+    assert_eq!(
+        written,
+        BTreeMap::from([
+            ("a".into(), 1000),
+            ("b".into(), 999),
+            ("c".into(), 900),
+            ("new".into(), 5)
+        ])
+    );
 }

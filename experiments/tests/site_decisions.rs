@@ -43,7 +43,7 @@ fn drawn(num_jobs: usize, load: f64) -> Vec<(Asked, u16)> {
                 num_gpus,
                 run_s,
                 limit_s: limit_s.unwrap_or(limits_s[7]),
-                pools: Vec::from([0..NODES]),
+                pools: std::iter::once(0..NODES).collect(),
             };
             (asked, account)
         })

@@ -24,12 +24,12 @@ const ROUNDING_OF_LINKS: f64 = 2e-3;
 /// No factor of a placement or of an input counts as less.
 const FACTOR_MIN: f64 = 1e-3;
 
-/// What tight placements have, worked out once for each class, size and cut into tasks.
+/// What tight placements have, worked out once for each class, size, cut into tasks, cores and memory.
 #[derive(Default)]
 pub(crate) struct Law {
-    tightest: BTreeMap<(usize, u32, [u32; 3]), Tightest>,
-    /// Largest ratio of goodput, by class, GPUs and nodes that it holds, and GPUs that it asked for.
-    ratios: BTreeMap<(usize, u32, u32, u32), f64>,
+    tightest: BTreeMap<(usize, u32, [u32; 3], [u64; 2]), Tightest>,
+    /// Largest ratio of goodput, by class and by GPUs and nodes: those that it holds, and those that it asked for.
+    ratios: BTreeMap<(usize, [u32; 4]), f64>,
 }
 
 /// How a gang lies where it lies best.
@@ -67,9 +67,10 @@ impl Law {
             return (speed * part, rounding);
         };
         if let Some(profile) = &elastic.profile {
-            let key = (job.class, num_gpus, places.len() as u32, job.num_gpus);
-            let asked_nodes = self.tightest(facts, job, job.num_gpus).num_nodes;
-            let ratio = || goodput::ratio_max(profile, (num_gpus, key.2), (job.num_gpus, asked_nodes));
+            let (num_nodes, asked) = (places.len() as u32, job.num_gpus);
+            let asked_nodes = self.tightest(facts, job, asked).num_nodes;
+            let key = (job.class, [num_gpus, num_nodes, asked, asked_nodes]);
+            let ratio = || goodput::ratio_max(profile, (num_gpus, num_nodes), (asked, asked_nodes));
             return (speed * *self.ratios.entry(key).or_insert_with(ratio), ROUNDING);
         }
         let rate = |num_gpus: u32| {
@@ -115,7 +116,8 @@ impl Law {
                 num_nodes: u32::MAX,
                 ..Tightest::default()
             };
-            for kind in (0..facts.gpu_types.len()).filter(|kind| job.types[*kind]) {
+            for kind in (0..facts.gpu_types.len()).filter(|kind| job.types[*kind] && holds(facts, *kind, job))
+            {
                 let room = room(facts, kind, tasks);
                 if room.all < num_gpus || room.node == 0 {
                     continue;
@@ -130,9 +132,23 @@ impl Law {
             }
             tightest
         };
-        let key = (job.class, num_gpus, tasks);
+        let key = (job.class, num_gpus, tasks, [job.cpu_milli, job.memory_mib]);
         self.tightest.entry(key).or_insert_with(worked_out)
     }
+}
+
+/// Whether the empty nodes of a type have the GPUs that a job asks for, each with its cores and memory.
+fn holds(facts: &Facts, kind: usize, job: &Job) -> bool {
+    let serves = |has: u64, with_each: u64| match (has, with_each) {
+        (0, _) | (_, 0) => u64::MAX,
+        _ => has / with_each,
+    };
+    let of_type = facts.nodes.iter().filter(|node| node.gpu_type == kind);
+    let rooms = of_type.map(|node| {
+        let served = serves(node.cpu_milli, job.cpu_milli).min(serves(node.memory_mib, job.memory_mib));
+        u64::from(node.num_gpus).min(served)
+    });
+    rooms.sum::<u64>() >= u64::from(job.num_gpus)
 }
 
 /// What the empty nodes of a type have for tasks: GPUs of each, most on a node, most nodes.

@@ -173,7 +173,7 @@ printf '[estimates]\nfrom = "history"\n' >> "$dir/pleach.toml"
 tree=sjf
 start_daemon
 sleep 2
-submit --gres=gpu:v100:8 -t 60 "$dir/job.sh" 0.2 > /dev/null
+submit --gres=gpu:v100:8 -t 8 "$dir/job.sh" 0.2 > /dev/null
 submit --gres=gpu:v100:7 -t 5 "$dir/job.sh" 7 > /dev/null
 wait_for 60 'two jobs to learn from' queue_is_empty
 wait_for 20 'both are learned' grep -q '\[7,\[' "$dir/pleach/history.json"
@@ -181,7 +181,7 @@ filler=$(submit --gres=gpu:v100:8 -t 60 "$dir/job.sh" 4)
 wait_for 30 'the filler runs' grep -q "^$filler " "$dir/starts"
 never=$(submit --gres=gpu:v100:6 -t 1 "$dir/job.sh" 0)
 long=$(submit --gres=gpu:v100:7 -t 5 "$dir/job.sh" 1)
-short=$(submit --gres=gpu:v100:8 -t 60 "$dir/job.sh" 0.2)
+short=$(submit --gres=gpu:v100:8 -t 8 "$dir/job.sh" 0.2)
 scancel "$never"
 wait_for 60 'both jobs' queue_is_empty
 order=$(tail -n 2 "$dir/starts" | awk '{ print $1 }' | tr '\n' ' ')

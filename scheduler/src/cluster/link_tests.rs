@@ -257,8 +257,8 @@ proptest! {
         let gang = (num_nodes * 4, crate::cluster_spec::Tasks::ANY);
         let share = cluster.tightest_spread(links, 1, &placement, gang).share;
         let placed = cluster.lay_of(links, &placement).alone.share;
-        // Wants are whole thousandths of a NIC.
-        prop_assert!((placed / share - 1.0).abs() < 2e-3, "{share} {placed}");
+        // Wants are whole thousandths of a NIC, a hundredth of the smallest share.
+        prop_assert!((placed / share - 1.0).abs() < 1e-2, "{share} {placed}");
     }
 }
 

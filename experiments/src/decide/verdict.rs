@@ -5,6 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::evaluate::idle::WAIT_MIN;
 use crate::evaluate::stats::Ratio;
 use crate::twin::{Trust, Under, UnderRow};
 
@@ -16,8 +17,6 @@ const ROUGH_HIGH_MAX: f64 = 0.9;
 const WORSE_MAX: f64 = 0.02;
 /// Parts of the judging part on which an interval must rest.
 const PARTS_MIN: usize = 10;
-/// Observed mean wait over mean completion time below which there is no queue.
-const WAIT_MIN: f64 = 0.01;
 
 /// What is to be done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -11,8 +11,8 @@ use crate::door::PolicySpec;
 use crate::error::Error;
 use pleach_env::{EnvConfig, SimConfig};
 
-/// Mean wait over mean completion time below which no job waits; as in the verdict of `pleach run`.
-const WAIT_MIN: f64 = 0.01;
+/// Mean wait over mean completion time below which there is no queue; in the verdict of `pleach run` too. *Assumed*.
+pub(crate) const WAIT_MIN: f64 = 0.01;
 /// Windows that are played, at most.
 const WINDOWS_MAX: usize = 8;
 /// The plain rule that plays them: it holds nothing back, and no wide job blocks others.

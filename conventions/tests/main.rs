@@ -9,6 +9,7 @@ mod circles;
 mod documents;
 mod figures;
 mod hardening;
+mod includes;
 mod licences;
 mod programs;
 mod shared_artefacts;

@@ -7,12 +7,13 @@ use std::path::{Path, PathBuf};
 
 const FILE_LINES_MAX: usize = 500;
 const FUNCTION_LINES_MAX: usize = 100;
-fn root() -> &'static Path {
+
+pub fn root() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
 }
 
 /// All files below `src` of every crate but this one, without those of tests.
-fn product_files() -> Vec<PathBuf> {
+pub fn product_files() -> Vec<PathBuf> {
     let mut folders: Vec<PathBuf> = std::fs::read_dir(root())
         .unwrap()
         .map(|entry| entry.unwrap().path())
@@ -51,7 +52,7 @@ fn end(lines: &[&str], start: usize) -> usize {
 }
 
 /// The lines of a file without its modules of tests.
-fn product_lines(text: &str) -> Vec<&str> {
+pub fn product_lines(text: &str) -> Vec<&str> {
     let lines: Vec<&str> = text.lines().collect();
     let mut kept = Vec::new();
     let mut at = 0;

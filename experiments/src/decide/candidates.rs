@@ -15,11 +15,12 @@ use crate::twin;
 
 macro_rules! shipped {
     ($($name:literal),+) => {
-        [$(($name, include_bytes!(concat!("../../../checkpoints/reference/", $name, ".ckpt")).as_slice())),+]
+        [$(($name, include_bytes!(concat!("../../networks/", $name, ".ckpt")).as_slice())),+]
     };
 }
 
 /// The shipped networks: for several GPU types, for gangs and for tenants, each with the one that was trained on long queues.
+/// `networks` links to their files in `checkpoints/reference`; a crate that is published alone has them in place of the links.
 const NETWORKS: [(&str, &[u8]); 7] = shipped!(
     "GavelMultiRealistic-v0",
     "GavelMultiRealistic-v0-longer",
@@ -71,10 +72,8 @@ impl Site<'_> {
     ) -> Result<Vec<PolicySpec>, Error> {
         let mut found = twin::candidates_beside(workload, sim, policy)?;
         for (name, bytes) in NETWORKS {
-            let path = self.network_file(name);
-            if !path.is_file() {
-                atomic_file::write(&path, bytes)?;
-            }
+            // A file that is there may be an older program's.
+            atomic_file::write(&self.network_file(name), bytes)?;
             let network = DOOR.open_one(&self.place_of(name))?;
             if network.check(sim.capabilities).is_ok() {
                 found.push(network);

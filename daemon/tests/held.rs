@@ -246,9 +246,6 @@ proptest! {
         for (number, draw) in nodes.iter().enumerate().filter(|(_, draw): &(usize, &NodeDraw)| draw.2) {
             let (had, left, _, is_shared, keeps_type, others) = *draw;
             let num_gpus = had.min(left).max(1);
-            // Two shares on one GPU of a node that is not set apart count as two GPUs there: such a node is not drawn.
-            let name = format!("g{number}");
-            let is_shared = is_shared || listed.iter().any(|job| job.share.is_some() && job.nodes.contains(&name));
             let of_running = running.get(&format!("g{number}")).map_or(0, |milli| milli.div_ceil(1000));
             there.push(NodeSeen {
                 num_gpus_used: (of_running as u32 + others).min(num_gpus),

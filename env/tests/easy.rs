@@ -19,6 +19,17 @@ struct Row {
     limit: u32,
 }
 
+/// A job of one task, with a limit of its run time: (submission, GPUs, run time).
+fn on_one_node((submit, num_gpus, run): (u32, u32, u32)) -> Row {
+    Row {
+        submit,
+        num_gpus,
+        each: num_gpus,
+        run,
+        limit: run,
+    }
+}
+
 /// Nodes of 8 GPUs in one rack.
 fn workload(num_nodes: u32, rows: &[Row]) -> Workload {
     let jobs = rows.iter().enumerate().map(|(id, row)| JobSpec {
@@ -75,23 +86,16 @@ fn of_the_seven_jobs_those_that_take_nothing_from_the_reserved_node_start_at_onc
     // when R1 ends. B, C and D run for 50 hours on the 6 GPUs that R2 and R3 leave, and are in nobody's way; a real Slurm starts them
     // when they come. An EASY that reserves 8 GPUs anywhere keeps B and D for ten hours.
     let rows = [
-        // (submission, GPUs, GPUs of a task, run time)
-        (0, 8, 8, 36_000),
-        (0, 5, 5, 36_000),
-        (0, 5, 5, 360_000),
-        (10, 8, 8, 3_600),
-        (20, 2, 2, 180_000),
-        (30, 1, 1, 180_000),
-        (40, 1, 1, 180_000),
+        // (submission, GPUs, run time)
+        (0, 8, 36_000),
+        (0, 5, 36_000),
+        (0, 5, 360_000),
+        (10, 8, 3_600),
+        (20, 2, 180_000),
+        (30, 1, 180_000),
+        (40, 1, 180_000),
     ];
-    let rows = rows.map(|(submit, num_gpus, each, run)| Row {
-        submit,
-        num_gpus,
-        each,
-        run,
-        limit: run,
-    });
-    let workload = workload(3, &rows);
+    let workload = workload(3, &rows.map(on_one_node));
     let expected = [0, 0, 0, 36_000, 20, 30, 40];
     assert_eq!(easy(&workload), expected);
     let make = pleach_baselines::find("conservative").unwrap().make;
@@ -106,22 +110,17 @@ fn a_job_goes_round_the_reserved_node_if_its_tightest_place_is_there() {
     // Job 3 (1 GPU for 500 s) would best fill node 0 and goes to node 1; job 4 (1 GPU for 50 s) is over by then and fills node 0;
     // job 5 (1 GPU for 500 s) takes what is left of node 1; job 6 waits until job 4 has gone and job 2 too.
     let rows = [
-        (0, 7, 7, 100),
-        (0, 6, 6, 1000),
-        (0, 8, 8, 100),
-        (0, 1, 1, 500),
-        (0, 1, 1, 50),
-        (0, 1, 1, 500),
-        (0, 1, 1, 500),
+        // (submission, GPUs, run time)
+        (0, 7, 100),
+        (0, 6, 1000),
+        (0, 8, 100),
+        (0, 1, 500),
+        (0, 1, 50),
+        (0, 1, 500),
+        (0, 1, 500),
     ];
-    let rows = rows.map(|(submit, num_gpus, each, run)| Row {
-        submit,
-        num_gpus,
-        each,
-        run,
-        limit: run,
-    });
-    assert_eq!(easy(&workload(2, &rows)), [0, 0, 100, 0, 0, 0, 200]);
+    let workload = workload(2, &rows.map(on_one_node));
+    assert_eq!(easy(&workload), [0, 0, 100, 0, 0, 0, 200]);
 }
 
 /// So many GPUs of each node.

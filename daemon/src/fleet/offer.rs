@@ -76,9 +76,10 @@ pub(super) fn offers(snapshot: &Snapshot) -> (Vec<Offer<'_>>, Vec<Kind<'_>>) {
     for job in snapshot.jobs.iter().filter(|job| job.is_placed()) {
         for node in &job.nodes {
             let entry = own.entry(node).or_default();
-            // Who is not running yet holds nothing that is counted.
+            // What is not running yet holds nothing that is counted.
             if job.phase == Phase::Running {
-                entry.0 += job.gpus_per_node;
+                // Several shares may be one GPU of those that are counted: none is taken out of what others have.
+                entry.0 += job.share.map_or(job.gpus_per_node, |_| 0);
                 entry.1.add(Inputs::of(job));
             }
             entry.2 = true;

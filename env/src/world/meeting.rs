@@ -30,11 +30,10 @@ impl World {
             let (mut num_saves, mut writing) = (0_usize, store.writing);
             for decision in decisions.iter().filter(|each| each.action == Action::Preempt) {
                 let truth = &self.truth[decision.row.index()];
-                // One that was started and stopped again in this pass never ran.
+                // One that hangs, or whose end or dead node is not seen yet, writes nothing.
                 if truth.rate > 0.0 && self.cluster.writes_at_stop(decision.row) {
                     num_saves += 1;
-                    // Stopped, started and stopped again in one pass it would be taken out twice.
-                    writing = writing.saturating_sub(truth.writes);
+                    writing -= truth.writes;
                 }
             }
             let saving = store.saves_until.len() + num_saves.saturating_sub(1);
@@ -56,8 +55,8 @@ impl World {
         self.store.loads_until.push(until);
     }
 
-    /// A job is stopped, which ran until now or was started in the same pass: what that leaves of its work, in seconds of the
-    /// reference run. Of a save among others it owes the wait.
+    /// A job is stopped, which ran until now or stood still: what that leaves of its work, in seconds of the reference run. Of a save
+    /// among others it owes the wait.
     pub(super) fn saves_at_stop(&mut self, id: JobId, ran: bool) -> f64 {
         // Every stop by a scheduler comes by here.
         self.integrals.stopped_jobs += 1.0;

@@ -24,10 +24,10 @@ const ROUNDING_OF_LINKS: f64 = 2e-3;
 /// No factor of a placement or of an input counts as less.
 const FACTOR_MIN: f64 = 1e-3;
 
-/// What tight placements have, worked out once for each class, size, cut into tasks, cores and memory.
+/// What tight placements have, worked out once for each class, size held, size asked for, cut into tasks, and what comes with a GPU.
 #[derive(Default)]
 pub(crate) struct Law {
-    tightest: BTreeMap<(usize, u32, [u32; 3], [u64; 2]), Tightest>,
+    tightest: BTreeMap<(usize, [u32; 2], [u32; 3], [u64; 3]), Tightest>,
     /// Largest ratio of goodput, by class and by GPUs and nodes: those that it holds, and those that it asked for.
     ratios: BTreeMap<(usize, [u32; 4]), f64>,
 }
@@ -94,7 +94,8 @@ impl Law {
                 .spreads
                 .iter()
                 .map(|lay| links::step_s(fabric, step, lay));
-            let best = best.fold(0.0, f64::max);
+            // A gang that only several types together hold lies nowhere tighter.
+            let best = best.reduce(f64::max).unwrap_or(here);
             return ((best / here).clamp(FACTOR_MIN, 1.0), ROUNDING_OF_LINKS);
         }
         let first = facts.nodes[places[0].0 as usize].rack;
@@ -132,12 +133,13 @@ impl Law {
             }
             tightest
         };
-        let key = (job.class, num_gpus, tasks, [job.cpu_milli, job.memory_mib]);
+        let with_each = [job.cpu_milli, job.memory_mib, job.gpu_memory_mib];
+        let key = (job.class, [num_gpus, job.num_gpus], tasks, with_each);
         self.tightest.entry(key).or_insert_with(worked_out)
     }
 }
 
-/// Whether the empty nodes of a type have the GPUs that a job asks for, each with its cores and memory.
+/// Whether the empty nodes of a type have the GPUs that a job asks for, each with its memory, and with its cores and host memory.
 fn holds(facts: &Facts, kind: usize, job: &Job) -> bool {
     let serves = |has: u64, with_each: u64| match (has, with_each) {
         (0, _) | (_, 0) => u64::MAX,
@@ -148,7 +150,7 @@ fn holds(facts: &Facts, kind: usize, job: &Job) -> bool {
         let served = serves(node.cpu_milli, job.cpu_milli).min(serves(node.memory_mib, job.memory_mib));
         u64::from(node.num_gpus).min(served)
     });
-    rooms.sum::<u64>() >= u64::from(job.num_gpus)
+    facts.gpu_types[kind].1 >= job.gpu_memory_mib && rooms.sum::<u64>() >= u64::from(job.num_gpus)
 }
 
 /// What the empty nodes of a type have for tasks: GPUs of each, most on a node, most nodes.
@@ -210,10 +212,8 @@ fn speed_at(surface: &Sensitivity, cores: f64, memory_gib: f64) -> f64 {
     let width = surface.memory_gib.len();
     let (row, down, least_cores) = between(&surface.cores, cores);
     let (column, right, least_memory) = between(&surface.memory_gib, memory_gib);
-    let at = |row: usize, column: usize| {
-        let (row, column) = (row.min(surface.cores.len() - 1), column.min(width - 1));
-        surface.speed.get(row * width + column).copied().unwrap_or(0.0)
-    };
+    // What lies beyond the last level counts with a part of 0.
+    let at = |row: usize, column: usize| surface.speed.get(row * width + column).copied().unwrap_or(0.0);
     let along = |row: usize| at(row, column) * (1.0 - right) + at(row, column + 1) * right;
     (along(row) * (1.0 - down) + along(row + 1) * down) * least_cores * least_memory
 }

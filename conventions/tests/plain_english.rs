@@ -168,8 +168,8 @@ fn help(text: &str) -> String {
             line.starts_with("///") || line.starts_with("#[")
         });
         let indent = line.len() - line.trim_start().len();
-        let is_end = |line: &&str| line.trim() == "}" && line.len() == indent + 1;
-        let num_lines = lines[place..].iter().position(|line| is_end(&line)).unwrap_or(0);
+        let is_end = |line: &str| line.trim() == "}" && line.len() == indent + 1;
+        let num_lines = lines[place..].iter().position(|line| is_end(line)).unwrap_or(0);
         for inside in &mut is_help[place - before.count()..place + num_lines] {
             *inside = true;
         }

@@ -18,7 +18,7 @@
 use std::path::{Path, PathBuf};
 
 /// Documents that are not under this rule yet. The list only shrinks: what conforms is taken out of it, and nothing is put in.
-const NOT_YET: [&str; 2] = ["docs/deploy-kubernetes.md", "docs/deploy-slurm.md"];
+const NOT_YET: [&str; 0] = [];
 
 /// First columns of tables that say what may be set.
 const SETTINGS: [&str; 2] = ["flag", "key"];

@@ -237,7 +237,10 @@ impl Ground<'_> {
     ) -> Result<SearchState, Error> {
         let mut judge = |question: Question<'_>| -> Result<Vec<Outcome>, Error> {
             let planner = |place: usize| self.planner(&question.trees[place]);
-            race.outcomes(planner, question.runs)
+            match question.standing {
+                Some(standing) => race.raced(planner, question.runs, standing),
+                None => race.outcomes(planner, question.runs),
+            }
         };
         let watcher = self.watcher;
         let mut keep = |state: &SearchState| -> Result<(), Error> {
@@ -273,7 +276,7 @@ impl Ground<'_> {
     fn planner(&self, tree: &TreePolicy) -> Result<Box<dyn Planner>, Error> {
         Ok(match self.deals {
             true => Box::new(policy_planner("tree", tree.clone())?),
-            false => Box::new(PolicyPlanner::new(tree.clone())),
+            false => Box::new(PolicyPlanner::of_one_cluster(tree.clone().sparing())),
         })
     }
 

@@ -1,7 +1,5 @@
 //! How often what decides a placement has changed, so that a placement need not be worked out again where nothing has.
 
-use super::{Cluster, Sharing};
-use crate::ActionKind;
 use crate::ids::GpuTypeId;
 
 /// Counts of changes. They only grow, so that equal sums mean that nothing changed.
@@ -28,18 +26,9 @@ impl PlaceChanges {
     pub(super) fn note_speeds(&mut self) {
         self.of_speeds += 1;
     }
-}
 
-impl Cluster {
-    /// Equal at two times where a gang of whole GPUs that is not elastic would be placed alike on these types, and run as fast
-    /// there, with its links to itself. None where that depends on more: on who shares a GPU, or on other types.
-    pub(crate) fn num_place_changes(&self, types: u64) -> Option<u64> {
-        if self.capabilities.sharing != Sharing::Off || self.capabilities.can(ActionKind::MixTypes) {
-            return None;
-        }
-        let of_types = self
-            .types_in(types)
-            .map(|kind| self.changes.of_type[kind.index()]);
-        Some(self.changes.of_speeds + of_types.sum::<u64>())
+    /// Of believed speeds, and of the nodes of some types.
+    pub(super) fn among(&self, kinds: impl Iterator<Item = GpuTypeId>) -> u64 {
+        self.of_speeds + kinds.map(|kind| self.of_type[kind.index()]).sum::<u64>()
     }
 }

@@ -40,6 +40,28 @@ impl FromIterator<usize> for ColumnSet {
     }
 }
 
+/// The columns of one writer, of which the writer of each column is given.
+pub(super) const fn set_of(writers: &[&str], writer: &str) -> ColumnSet {
+    let (mut found, mut at) = (ColumnSet::NONE, 0);
+    while at < writers.len() {
+        if is_same(writers[at], writer) {
+            found = found.with(at);
+        }
+        at += 1;
+    }
+    found
+}
+
+/// Whether two words are the same.
+pub(super) const fn is_same(one: &str, other: &str) -> bool {
+    let (one, other) = (one.as_bytes(), other.as_bytes());
+    let mut at = 0;
+    while at < one.len() && at < other.len() && one[at] == other[at] {
+        at += 1;
+    }
+    at == one.len() && at == other.len()
+}
+
 /// What a writer asks of each column: is it wanted? Known where this is compiled for a writer of all columns.
 pub(crate) trait Wanted: Copy {
     /// Whether a column is.

@@ -12,7 +12,7 @@
 //! `stop`: of candidates that stop jobs. `cost`: of what else the job could have. `action`: of every candidate about a job. `any`: of
 //! every candidate. `context`: once for each decision.
 
-use super::columns::{ColumnSet, Wanted};
+use super::columns::{ColumnSet, Wanted, is_same, set_of};
 use super::feature::Among::{Flag, Varies};
 use super::feature::Control::{Cluster, Fixed, History, Operator, Queue, Time, User};
 use super::feature::Group::{Context, Row};
@@ -82,9 +82,9 @@ macro_rules! columns {
         /// Columns of ranks.
         pub(crate) const RANK_COLUMNS: [Id; count_of("rank")] = columns_of("rank");
         /// Times of a candidate.
-        pub(crate) const TIMES: ColumnSet = set_of("time");
+        pub(crate) const TIMES: ColumnSet = set_of(WRITERS, "time");
         /// What is said of what else a job could have.
-        pub(crate) const COSTS: ColumnSet = set_of("cost").with(Id::BestTypeWaitS as usize);
+        pub(crate) const COSTS: ColumnSet = set_of(WRITERS, "cost").with(Id::BestTypeWaitS as usize);
         const ALL: &[Id] = &[$($(#[$when])* Id::$id),*];
 
         /// Reads what is scaled of one job, in the order of [`JOB_COLUMNS`], and what is ranked, in that of [`RANK_COLUMNS`].
@@ -339,15 +339,6 @@ columns! {
         "Another one.", by context |facts| 1.0 + facts.cluster.num_gpus() as f32;
 }
 
-const fn is_same(one: &str, other: &str) -> bool {
-    let (one, other) = (one.as_bytes(), other.as_bytes());
-    let mut at = 0;
-    while at < one.len() && at < other.len() && one[at] == other[at] {
-        at += 1;
-    }
-    at == one.len() && at == other.len()
-}
-
 /// Number of columns of a writer.
 const fn count_of(writer: &str) -> usize {
     let (mut at, mut num) = (0, 0);
@@ -365,18 +356,6 @@ const fn columns_of<const N: usize>(writer: &str) -> [Id; N] {
         if is_same(WRITERS[at], writer) {
             found[num] = ALL[at];
             num += 1;
-        }
-        at += 1;
-    }
-    found
-}
-
-/// The same as a set.
-const fn set_of(writer: &str) -> ColumnSet {
-    let (mut found, mut at) = (ColumnSet::NONE, 0);
-    while at < WRITERS.len() {
-        if is_same(WRITERS[at], writer) {
-            found = found.with(at);
         }
         at += 1;
     }

@@ -9,7 +9,7 @@
 use std::collections::BTreeMap;
 
 use pleach_scheduler::candidate::MAX_CANDIDATES;
-use pleach_scheduler::features::FeatureSchema;
+use pleach_scheduler::features::{ColumnSet, FeatureSchema};
 use pleach_scheduler::policy::{self, DecisionPoint, Needs, Policy, TieKey};
 use pleach_scheduler::tree::{Tree, TreeMeta, TreePolicy};
 use pleach_scheduler::{PolicyError, Provenance};
@@ -101,6 +101,7 @@ impl Policy for Recording<'_> {
     fn needs(&self) -> Needs {
         Needs {
             observation: true,
+            columns: ColumnSet::ALL,
             ..self.teacher.needs()
         }
     }

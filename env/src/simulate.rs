@@ -11,6 +11,7 @@ use crate::attribution::{Attribution, Waits};
 use crate::availability::AvailabilityConfig;
 use crate::batch_system::BatchSystem;
 use crate::beliefs::BeliefErrors;
+use crate::bound::LowerBounds;
 use crate::error::Error;
 use crate::failures::OutcomeModel;
 use crate::metrics::{JobOutcome, Metrics};
@@ -94,11 +95,13 @@ pub fn simulate(
 ) -> Result<SimResult, Error> {
     let mut world = open(workload, config)?;
     world.set_tick(policy.needs().tick);
-    let (name, mut pass) = (policy.name().to_string(), Pass::new());
-    run(world, &name, |cluster| {
+    let (name, mut pass) = (policy.name().to_string(), Pass::of_one_cluster());
+    let plan = |cluster: &mut Cluster| {
         pass.run(cluster, policy)?;
         Ok(None)
-    })
+    };
+    let found = run(world, &name, plan, |_| false)?;
+    Ok(found.expect("a run that is never hopeless is not broken off"))
 }
 
 /// Plans in a row that a planner may ask for between two events of jobs. *Assumed*: with a plan every minute 19 years in which no
@@ -116,14 +119,55 @@ pub fn simulate_planner(
     config: &SimConfig,
     planner: &mut dyn Planner,
 ) -> Result<SimResult, Error> {
+    let found = simulate_planner_within(workload, config, planner, f64::INFINITY)?;
+    Ok(found.expect("nothing is above infinity"))
+}
+
+/// Plans between two looks at whether a run is still within its bound. *Assumed*: a look costs as much as a plan or less.
+const PLANS_PER_LOOK: u64 = 16;
+
+/// As [`simulate_planner`], but broken off, with no result, once the average JCT is sure to come out above `avg_jct_s_max`. It is sure
+/// where what has been spent, and the rest of every job at the best speed that its class has anywhere, come to more. A run that ends
+/// between two looks has its result all the same; beside a batch system there are no looks.
+///
+/// # Errors
+/// As [`simulate_planner`], of what was simulated.
+pub fn simulate_planner_within(
+    workload: &Workload,
+    config: &SimConfig,
+    planner: &mut dyn Planner,
+    avg_jct_s_max: f64,
+) -> Result<Option<SimResult>, Error> {
     let name = planner.name().to_string();
     check_tasks(workload, planner)?;
-    run(open(workload, config)?, &name, |cluster| {
+    let sum_s_max = avg_jct_s_max * workload.jobs.len() as f64 * (1.0 + 1e-9);
+    let least_times = if sum_s_max.is_finite() && config.batch_system.is_none() {
+        least_times(workload, config)
+    } else {
+        Vec::new()
+    };
+    let mut num_plans = 0;
+    let is_hopeless = |world: &World| {
+        num_plans += 1;
+        !least_times.is_empty()
+            && num_plans % PLANS_PER_LOOK == 0
+            && world.jct_sum_s_min(&least_times) > sum_s_max
+    };
+    let plan = |cluster: &mut Cluster| {
         planner.plan(cluster)?;
         // The account of occupancy sums from event to event, and its last places depend on how many there are.
         let rests = planner.rests() && !config.record_occupancy;
         Ok(planner.wake_at(cluster).filter(|_| !rests))
-    })
+    };
+    run(open(workload, config)?, &name, plan, is_hopeless)
+}
+
+/// The least time that a second of each job's work can take, s; zeros where jobs may end before their work is done.
+fn least_times(workload: &Workload, config: &SimConfig) -> Vec<f64> {
+    if config.outcomes.is_some() {
+        return vec![0.0; workload.jobs.len()];
+    }
+    LowerBounds::least_times(workload, &config.capabilities)
 }
 
 /// Refuses a planner that would cut tasks in two.
@@ -259,12 +303,14 @@ impl Wakes {
     }
 }
 
-/// Drives a world to its end; `plan` decides, and says when it wants to be woken. `name` is who plans.
+/// Drives a world to its end; `plan` decides, and says when it wants to be woken. `name` is who plans. None where `is_hopeless` said
+/// so after a plan.
 fn run(
     mut world: World,
     name: &str,
     mut plan: impl FnMut(&mut Cluster) -> Result<Option<Time>, PolicyError>,
-) -> Result<SimResult, Error> {
+    mut is_hopeless: impl FnMut(&World) -> bool,
+) -> Result<Option<SimResult>, Error> {
     let (mut num_passes, mut wake, mut wakes) = (0, None, Wakes::default());
     while !world.is_over() {
         world.wake_at(wake);
@@ -284,10 +330,13 @@ fn run(
         if wake.is_some() {
             wakes.count(&mut world, name)?;
         }
+        if is_hopeless(&world) {
+            return Ok(None);
+        }
     }
     let jobs: Vec<JobOutcome> = world.outcomes().copied().collect();
     assert_littles_law(world.integrals().jobs_s, &jobs);
-    Ok(SimResult {
+    Ok(Some(SimResult {
         metrics: world.metrics(),
         jobs,
         utilisation: world.take_utilisation(),
@@ -295,7 +344,7 @@ fn run(
         occupancy: world.take_occupancy(),
         segments: world.take_segments(),
         num_passes,
-    })
+    }))
 }
 
 /// Little's law, which holds for every run from empty to empty: the time integral of the number of jobs in the system is

@@ -3,13 +3,14 @@
 use crate::brute_force::{Pool, Row, least_makespan_s, least_sum_jct_s};
 use crate::scenario;
 use pleach_env::bound::LowerBounds;
-use pleach_env::simulate;
+use pleach_env::workload::generate::{GeneratorConfig, generate};
 use pleach_env::workload::{JobSpec, Outcome, Workload};
-use pleach_scheduler::cluster::Capabilities;
+use pleach_env::{Seed, SimConfig, simulate, simulate_planner_within};
+use pleach_scheduler::cluster::{Capabilities, Cluster};
 use pleach_scheduler::cluster_spec::{
     ClusterSpec, GpuTypeSpec, LocalityFactors, ModelClass, NodeGroup, Resources,
 };
-use pleach_scheduler::{Time, heuristics};
+use pleach_scheduler::{Planner, PolicyError, PolicyPlanner, Time, heuristics};
 use proptest::prelude::*;
 
 /// Rounding of the clock and of the bounds, s: half a microsecond and 1e-9 of the value.
@@ -150,5 +151,37 @@ fn the_bounds_are_within_a_sixth_of_the_optimum_on_small_instances() {
         let (jct, makespan) = mean_tightness(num_gpus);
         assert!(jct > 0.83 && jct <= 1.0, "{num_gpus} GPUs: {jct}");
         assert!(makespan > 0.83 && makespan <= 1.0, "{num_gpus} GPUs: {makespan}");
+    }
+}
+
+#[test]
+fn a_run_that_cannot_come_under_its_bound_is_broken_off_long_before_its_end() {
+    let preset = GeneratorConfig::preset("gavel-multi").unwrap().with(300, 2.0);
+    let (workload, config) = (generate(&preset, Seed(4)).unwrap(), SimConfig::default());
+    // The jobs that have come when a run ends or is broken off.
+    let run = |name: &str, most: f64| {
+        let mut planner = Counting(PolicyPlanner::new(heuristics::by_name(name).unwrap()), 0);
+        let found = simulate_planner_within(&workload, &config, &mut planner, most).unwrap();
+        (found.map(|found| found.metrics.avg_jct_s), planner.1)
+    };
+    let (good, all) = run("sjf-best-type", f64::INFINITY);
+    assert_eq!((run("sjf-best-type", good.unwrap()).0, all), (good, 300));
+    let (bad, _) = run("fifo", f64::INFINITY);
+    assert!(bad > good.map(|good| 1.3 * good), "{bad:?} {good:?}");
+    let (broken_off, come) = run("fifo", good.unwrap());
+    assert!(broken_off.is_none() && come < 280, "{broken_off:?} {come}");
+}
+
+/// Counts the jobs that have come.
+struct Counting<P>(P, usize);
+
+impl<P: Planner> Planner for Counting<P> {
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+
+    fn plan(&mut self, cluster: &mut Cluster) -> Result<(), PolicyError> {
+        self.1 = cluster.jobs().len();
+        self.0.plan(cluster)
     }
 }

@@ -50,16 +50,20 @@ impl Dense {
     /// `out = x weight + bias` for the rows of `x`, through a rectifier where `rectify`. `bias` replaces the layer's.
     #[inline(always)]
     fn apply(&self, x: &[f32], bias: &[f32], rectify: bool, out: &mut [f32]) {
-        let whole = x.len() / (BLOCK * self.inputs) * BLOCK;
-        let (x, x_rest) = x.split_at(whole * self.inputs);
-        let (out, out_rest) = out.split_at_mut(whole * self.outputs);
-        let blocks = out.chunks_exact_mut(BLOCK * self.outputs);
-        for (x, out) in x.chunks_exact(BLOCK * self.inputs).zip(blocks) {
-            self.four_rows(x, bias, rectify, out);
+        let num = x.len() / self.inputs;
+        let whole = num / BLOCK * BLOCK;
+        let (x_of, out_of) = (self.inputs, self.outputs);
+        for row in (0..whole).step_by(BLOCK) {
+            let rows = &x[row * x_of..][..BLOCK * x_of];
+            self.four_rows(rows, bias, rectify, &mut out[row * out_of..][..BLOCK * out_of]);
         }
-        let rows = out_rest.chunks_exact_mut(self.outputs);
-        for (x, out) in x_rest.chunks_exact(self.inputs).zip(rows) {
-            self.one_row(x, bias, rectify, out);
+        for row in whole..num {
+            self.one_row(
+                &x[row * x_of..][..x_of],
+                bias,
+                rectify,
+                &mut out[row * out_of..][..out_of],
+            );
         }
     }
 
@@ -69,11 +73,8 @@ impl Dense {
         let (x_0, x) = x.split_at(self.inputs);
         let (x_1, x) = x.split_at(self.inputs);
         let (x_2, x_3) = x.split_at(self.inputs);
-        let panels = self
-            .panels
-            .chunks_exact(self.inputs)
-            .zip(bias.as_chunks::<LANES>().0);
-        for (index, (panel, bias)) in panels.enumerate() {
+        for (index, bias) in bias.as_chunks::<LANES>().0.iter().enumerate() {
+            let panel = self.panel(index);
             let (mut sum_0, mut sum_1, mut sum_2, mut sum_3) = (*bias, *bias, *bias, *bias);
             for ((((weights, a), b), c), d) in panel.iter().zip(x_0).zip(x_1).zip(x_2).zip(x_3) {
                 add_scaled(&mut sum_0, *a, weights);
@@ -90,17 +91,20 @@ impl Dense {
 
     #[inline(always)]
     fn one_row(&self, x: &[f32], bias: &[f32], rectify: bool, out: &mut [f32]) {
-        let panels = self
-            .panels
-            .chunks_exact(self.inputs)
-            .zip(bias.as_chunks::<LANES>().0);
-        for ((panel, bias), out) in panels.zip(out.chunks_exact_mut(LANES)) {
+        for (index, bias) in bias.as_chunks::<LANES>().0.iter().enumerate() {
             let mut sum = *bias;
-            for (weights, value) in panel.iter().zip(x) {
+            for (weights, value) in self.panel(index).iter().zip(x) {
                 add_scaled(&mut sum, *value, weights);
             }
-            store(&sum, rectify, out);
+            store(&sum, rectify, &mut out[index * LANES..][..LANES]);
         }
+    }
+
+    /// Eight columns of the weights. Lists are cut by hand and not zipped chunk by chunk: to pair chunks of a length that is not
+    /// known is a division and a call out of the vector code.
+    #[inline(always)]
+    fn panel(&self, index: usize) -> &[[f32; LANES]] {
+        &self.panels[index * self.inputs..][..self.inputs]
     }
 }
 
@@ -122,13 +126,25 @@ fn store(sum: &[f32; LANES], rectify: bool, out: &mut [f32]) {
 /// Sum of products in eight running sums, added in a fixed order. The lengths are equal multiples of eight.
 #[inline(always)]
 fn dot(a: &[f32], b: &[f32]) -> f32 {
+    let (a, b) = (a.as_chunks::<LANES>().0, b.as_chunks::<LANES>().0);
     let mut sums = [0.0_f32; LANES];
-    for (a, b) in a.chunks_exact(LANES).zip(b.chunks_exact(LANES)) {
-        for ((sum, a), b) in sums.iter_mut().zip(a).zip(b) {
-            *sum += a * b;
-        }
+    for (a, b) in a.iter().zip(b) {
+        add_products(&mut sums, a, b);
     }
-    sums.iter().sum()
+    let [first, rest @ ..] = sums;
+    let mut total = first;
+    for sum in rest {
+        total += sum;
+    }
+    total
+}
+
+/// `sum += a * b`
+#[inline(always)]
+fn add_products(sum: &mut [f32; LANES], a: &[f32; LANES], b: &[f32; LANES]) {
+    for ((sum, a), b) in sum.iter_mut().zip(a).zip(b) {
+        *sum += a * b;
+    }
 }
 
 /// Buffers of one forward pass; one per thread.
@@ -322,9 +338,8 @@ impl SetNetwork {
             .apply(context, &self.pointer_context.bias, false, &mut scratch.shared);
         self.pointer_candidate
             .apply(encoded, &scratch.shared, true, first);
-        let hidden = first.chunks_exact(h).zip(row.prior);
-        for (logit, (hidden, prior)) in logits[..n].iter_mut().zip(hidden) {
-            *logit = dot(hidden, &self.pointer_out) + prior;
+        for (index, (logit, prior)) in logits[..n].iter_mut().zip(row.prior).enumerate() {
+            *logit = dot(&first[index * h..][..h], &self.pointer_out) + prior;
         }
         self.value
             .apply(context, &self.value.bias, true, &mut scratch.value);
@@ -362,17 +377,17 @@ fn queries(layout: &Layout, parameters: &[f32]) -> Vec<f32> {
 #[inline(always)]
 fn attend(encoded: &[f32], query: &[f32], weights: &mut [f32], out: &mut [f32]) {
     out.fill(0.0);
-    let rows = || encoded.chunks_exact(query.len());
+    let h = query.len();
     let mut largest = f32::NEG_INFINITY;
-    for (weight, row) in weights.iter_mut().zip(rows()) {
-        *weight = dot(row, query);
+    for (index, weight) in weights.iter_mut().enumerate() {
+        *weight = dot(&encoded[index * h..][..h], query);
         largest = largest.max(*weight);
     }
     let mut total = 0.0;
-    for (weight, row) in weights.iter_mut().zip(rows()) {
+    for (index, weight) in weights.iter_mut().enumerate() {
         *weight = exp_f32(*weight - largest);
         total += *weight;
-        add_all(out, *weight, row);
+        add_all(out, *weight, &encoded[index * h..][..h]);
     }
     if total > 0.0 {
         out.iter_mut().for_each(|out| *out /= total);
@@ -405,7 +420,8 @@ fn pool(encoded: &[f32], h: usize, queries: &[f32], weights: &mut [f32], pooled:
         *mean /= num_rows;
     }
     let weights = &mut weights[..encoded.len() / h];
-    for (query, out) in queries.chunks_exact(h).zip(attended.chunks_exact_mut(h)) {
+    for head in 0..queries.len() / h {
+        let (query, out) = (&queries[head * h..][..h], &mut attended[head * h..][..h]);
         attend(encoded, query, weights, out);
     }
 }

@@ -6,6 +6,7 @@
 //! refused where one of them is another one here. Scales are fixed here and not learned from data, so the network in training and
 //! the tree in production see the same numbers. `docs/features.md` is generated from this table.
 
+mod columns;
 pub(crate) mod decision;
 mod feature;
 mod law;
@@ -15,6 +16,8 @@ mod schema;
 #[doc(hidden)]
 pub mod toy;
 
+pub use columns::ColumnSet;
+pub(crate) use columns::{All, Wanted};
 pub use decision::{CONTEXT_WIDTH, DECISION_1, ROW_WIDTH};
 pub use feature::{Among, Control, Feature, Group, Kinds, Relation, RowKind, Scale, Stimulus, log10_1p};
 pub use law::Law;

@@ -7,7 +7,7 @@
 use crate::candidate::{Candidate, CandidateSet, MAX_CANDIDATES, OpportunityCost};
 use crate::cluster::Cluster;
 use crate::features::decision::{self, DECISION_2, FEATURES, Id};
-use crate::features::{CONTEXT_WIDTH, DECISION_1, FeatureSchema, ROW_WIDTH};
+use crate::features::{All, CONTEXT_WIDTH, ColumnSet, DECISION_1, FeatureSchema, ROW_WIDTH, Wanted};
 use crate::ids::JobId;
 use crate::lens::oldest_two;
 use crate::pass::reservation::Reservation;
@@ -83,15 +83,36 @@ impl Default for Observation {
 impl Observation {
     /// Writes the facts of a decision point, all columns.
     pub fn fill(&mut self, cluster: &Cluster, set: &CandidateSet, reservation: Option<&Reservation>) {
+        self.fill_wanted(cluster, set, reservation, All);
+    }
+
+    /// Writes some columns, and leaves the others undefined.
+    pub(crate) fn fill_columns(
+        &mut self,
+        cluster: &Cluster,
+        set: &CandidateSet,
+        reservation: Option<&Reservation>,
+        columns: ColumnSet,
+    ) {
+        if columns == ColumnSet::ALL {
+            self.fill(cluster, set, reservation);
+        } else {
+            self.fill_wanted(cluster, set, reservation, columns);
+        }
+    }
+
+    fn fill_wanted(
+        &mut self,
+        cluster: &Cluster,
+        set: &CandidateSet,
+        reservation: Option<&Reservation>,
+        wanted: impl Wanted,
+    ) {
         self.clear(set);
         self.filled = true;
-        self.scratch.write_rows::<ROW_WIDTH>(
-            cluster,
-            set,
-            reservation,
-            &mut self.global,
-            &mut self.candidates,
-        );
+        let out = (&mut self.global[..], &mut self.candidates[..]);
+        self.scratch
+            .write_rows::<ROW_WIDTH>(cluster, set, reservation, wanted, out);
     }
 
     /// Notes the number of candidates without features, for policies that read only typed facts.
@@ -175,11 +196,11 @@ impl WriterScratch {
         const FIRST: usize = DECISION_1.num_row;
         const SECOND: usize = DECISION_2.num_row;
         match width {
-            FIRST => self.write_rows::<FIRST>(cluster, set, reservation, global, candidates),
-            SECOND => self.write_rows::<SECOND>(cluster, set, reservation, global, candidates),
+            FIRST => self.write_rows::<FIRST>(cluster, set, reservation, All, (global, candidates)),
+            SECOND => self.write_rows::<SECOND>(cluster, set, reservation, All, (global, candidates)),
             // In tests there are columns after those of the last view.
             _ if width == ROW_WIDTH => {
-                self.write_rows::<ROW_WIDTH>(cluster, set, reservation, global, candidates)
+                self.write_rows::<ROW_WIDTH>(cluster, set, reservation, All, (global, candidates))
             }
             _ => panic!("no view has {width} columns of a candidate"),
         }
@@ -190,8 +211,8 @@ impl WriterScratch {
         cluster: &Cluster,
         set: &CandidateSet,
         reservation: Option<&Reservation>,
-        global: &mut [f32],
-        candidates: &mut [f32],
+        wanted: impl Wanted,
+        (global, candidates): (&mut [f32], &mut [f32]),
     ) {
         let oldest = oldest_two(cluster);
         let context = ContextFacts {
@@ -199,8 +220,8 @@ impl WriterScratch {
             reservation,
             oldest: oldest[0],
         };
-        decision::write_context(&context, global);
-        self.gather(cluster, set);
+        decision::write_context(&context, wanted, global);
+        self.gather(cluster, set, wanted.set());
         let (free, oldest) = (cluster.num_free(), Oldest::of(cluster, oldest));
         let row_facts = |job, num_left: u32| RowFacts {
             num_left: num_left as f32,
@@ -209,7 +230,7 @@ impl WriterScratch {
         };
         // Candidates of one job stand together and share what is said of the job.
         let mut shared = [0.0; W];
-        decision::write_cost(&OpportunityCost::PLAIN, &mut shared);
+        decision::write_cost(&OpportunityCost::PLAIN, wanted, &mut shared);
         let mut known = None;
         let num = set.rows.len().min(MAX_CANDIDATES);
         let (rows, _) = candidates.as_chunks_mut::<W>();
@@ -219,7 +240,7 @@ impl WriterScratch {
             let Some(job) = candidate.job else {
                 row.fill(0.0);
                 decision::write(row, flag, 1.0);
-                decision::write_any(&row_facts(None, free), row);
+                decision::write_any(&row_facts(None, free), wanted, row);
                 continue;
             };
             if known != Some(place.job) {
@@ -228,19 +249,20 @@ impl WriterScratch {
             }
             *row = shared;
             decision::write(row, flag, 1.0);
-            self.write_action(candidate, *place, row);
+            self.write_action(candidate, *place, wanted, row);
             if let Some(cost) = set.opportunity_costs.get(index) {
-                decision::write_cost(cost, row);
+                decision::write_cost(cost, wanted, row);
             }
             let taken = candidate.facts.map_or(0, |facts| facts.num_gpus);
             let left = (free + candidate.stopped.num_gpus).saturating_sub(taken);
-            decision::write_any(&row_facts(Some(job), left), row);
+            decision::write_any(&row_facts(Some(job), left), wanted, row);
         }
     }
 
     /// Reads the facts of the offered jobs, each once, and scales the times of all candidates.
-    fn gather(&mut self, cluster: &Cluster, set: &CandidateSet) {
+    fn gather(&mut self, cluster: &Cluster, set: &CandidateSet, columns: ColumnSet) {
         self.jobs.clear();
+        let has_any_time = columns.meets(decision::TIMES);
         let (mut at, mut last, mut num_times) = (0, None, 0);
         for (index, (candidate, place)) in set.rows.iter().zip(&mut self.places).enumerate() {
             let Some(job) = candidate.job else { continue };
@@ -249,6 +271,13 @@ impl WriterScratch {
                 at = self.jobs.read(cluster, job);
             }
             let first = num_times;
+            if !has_any_time {
+                *place = Place {
+                    job: at as u8,
+                    ..Place::default()
+                };
+                continue;
+            }
             let rate = candidate
                 .facts
                 .as_ref()
@@ -269,23 +298,29 @@ impl WriterScratch {
                 has_times,
             };
         }
-        self.jobs.encode();
+        self.jobs.encode(columns);
         let feature = &FEATURES[Id::DurationS as usize];
         jobs::encode(feature, &self.times_s, &mut self.times, num_times);
     }
 
     #[inline]
-    fn write_action<const W: usize>(&self, candidate: &Candidate, place: Place, row: &mut [f32; W]) {
+    fn write_action<const W: usize>(
+        &self,
+        candidate: &Candidate,
+        place: Place,
+        wanted: impl Wanted,
+        row: &mut [f32; W],
+    ) {
         decision::write_times(place.has_times, &self.times[usize::from(place.time)..], row);
         let facts = ActionFacts { candidate };
         if let Some(found) = candidate.facts {
             let best = self.jobs.best_speed(usize::from(place.job));
-            decision::write_place(&(found, best), row);
+            decision::write_place(&(found, best), wanted, row);
         }
         if !candidate.victims.is_empty() {
-            decision::write_stop(&facts, row);
+            decision::write_stop(&facts, wanted, row);
         }
-        decision::write_action(&facts, row);
+        decision::write_action(&facts, wanted, row);
     }
 }
 

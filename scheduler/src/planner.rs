@@ -57,6 +57,15 @@ impl<P: Policy> PolicyPlanner<P> {
         }
     }
 
+    /// A planner that is only ever shown one cluster: [`Pass::of_one_cluster`].
+    #[must_use]
+    pub fn of_one_cluster(policy: P) -> PolicyPlanner<P> {
+        PolicyPlanner {
+            policy,
+            pass: Pass::of_one_cluster(),
+        }
+    }
+
     /// The policy.
     #[must_use]
     pub fn policy(&self) -> &P {

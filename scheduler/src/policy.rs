@@ -6,6 +6,8 @@ use crate::actions::{ActionKind, ActionSet};
 use crate::candidate::{Candidate, CandidateKind, CandidateSet, MAX_CANDIDATES};
 use crate::cluster::{Cluster, Template};
 use crate::error::{ConfigError, PolicyError};
+use crate::features::ColumnSet;
+use crate::features::decision::COSTS;
 use crate::guards::Guards;
 use crate::ids::Time;
 use crate::key_weight::{KeyWeight, weighted_sum_of_row};
@@ -42,6 +44,9 @@ pub struct Needs {
     pub actions: ActionSet,
     /// Fill the features.
     pub observation: bool,
+    /// Which of them, where they are filled: what else the observation holds means nothing. A policy that asks for some reads
+    /// nothing of what else a job could have beside them.
+    pub columns: ColumnSet,
     /// Decide at least this often even without an event; for orders that change while nothing happens.
     pub tick: Option<Time>,
 }
@@ -52,6 +57,9 @@ impl Needs {
         const READERS: ActionSet = ActionSet::of(ActionKind::Sizes)
             .with(ActionKind::GrantCores)
             .with(ActionKind::WaitForType);
+        if self.columns != ColumnSet::ALL {
+            return self.observation && self.columns.meets(COSTS);
+        }
         self.observation || !self.actions.intersection(READERS).is_empty()
     }
 
@@ -66,6 +74,7 @@ impl Needs {
             templates: &[Template::Fastest, Template::BestValue, Template::Fragments],
             actions: ActionSet::of(ActionKind::Reserve).with(ActionKind::Preempt),
             observation: true,
+            columns: ColumnSet::ALL,
             tick: None,
         }
     }
@@ -81,6 +90,7 @@ impl Needs {
             templates: &[Template::Fastest],
             actions: ActionSet::NONE,
             observation: false,
+            columns: ColumnSet::ALL,
             tick: None,
         }
     }

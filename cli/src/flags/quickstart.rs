@@ -10,7 +10,7 @@ use super::{EpisodeFlags, RunArgs};
 #[derive(Args, Clone, Debug, Serialize)]
 #[command(after_help = "\
 Examples:
-  pleach quickstart                                     about four minutes on a laptop
+  pleach quickstart                                     about three minutes on a laptop
   pleach quickstart --updates 4 --num-jobs 60 --simulations 500      a smoke test
   pleach quickstart --env Pleach/PhillyGang-v1 --seed 1 --out runs/first
 

@@ -16,6 +16,14 @@ pub struct Outcome {
     pub ln_p99: f64,
 }
 
+impl Outcome {
+    /// Of a list that was broken off, because its tree is out of the race ([`Standing`](super::Standing)).
+    pub const BROKEN_OFF: Outcome = Outcome {
+        ln_jct: f64::INFINITY,
+        ln_p99: f64::INFINITY,
+    };
+}
+
 /// What a tree is worth on the lists of one part.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PartValue {
@@ -33,7 +41,8 @@ pub struct SearchConfig {
     pub seed: Seed,
     /// Parts that the lists are of, in turn.
     pub num_parts: usize,
-    /// Lists to be simulated at least, starts included; the batch in which they are reached is finished.
+    /// Lists to be simulated at least, starts included and those that are broken off; the batch in which they are reached is
+    /// finished.
     pub simulations: u64,
     /// Starts that are run on all lists: those that are best on the first rung.
     pub starts: usize,

@@ -11,6 +11,7 @@ use super::config::{Outcome, SearchConfig};
 use super::draft::Draft;
 use super::moves::{Move, changed};
 use super::rows::Rows;
+use super::standing::Standing;
 use crate::error::Error;
 
 /// What a start may be behind the best one in the objective, on the lists of the first rung: with four parts, a tenth of average
@@ -28,7 +29,7 @@ pub struct SearchState {
     pub schema: u32,
     /// Batches that are done.
     pub batch: u64,
-    /// Lists that were simulated.
+    /// Lists that were simulated, to their ends or until a tree was out of its race.
     pub simulations: u64,
     /// The trees that are kept.
     pub archive: Archive,
@@ -68,6 +69,9 @@ pub struct Question<'a> {
     pub trees: &'a [TreePolicy],
     /// (place of the tree, number of the list), to be answered in this order.
     pub runs: &'a [(usize, usize)],
+    /// In a race: when a run may be broken off and answered with [`Outcome::BROKEN_OFF`]. A judge that does not ask runs
+    /// everything to its end and finds the same.
+    pub standing: Option<&'a Standing<'a>>,
 }
 
 /// How the caller takes part in a search.
@@ -98,11 +102,12 @@ impl Field<'_> {
         Ok(TreePolicy::new(draft.tree(self.meta, self.rows)?))
     }
 
-    /// Runs drafts on lists `from..to`. The outcomes of each, in order.
+    /// Runs drafts on lists `from..to`. The outcomes of each, in order; in a race those of trees that are out may be broken off.
     pub(super) fn judged<E>(
         &self,
         drafts: &[&Draft],
         lists: std::ops::Range<usize>,
+        standing: Option<&Standing<'_>>,
         caller: &mut Caller<'_, E>,
     ) -> Result<Vec<Vec<Outcome>>, Error<E>> {
         let trees: Vec<TreePolicy> = drafts
@@ -115,10 +120,12 @@ impl Field<'_> {
         let question = Question {
             trees: &trees,
             runs: &runs,
+            standing,
         };
         let outcomes = (caller.judge)(question).map_err(Error::Caller)?;
         for (outcome, (tree, _)) in outcomes.iter().zip(&runs) {
-            if !(outcome.ln_jct.is_finite() && outcome.ln_p99.is_finite()) {
+            let is_broken_off = standing.is_some() && *outcome == Outcome::BROKEN_OFF;
+            if !(is_broken_off || outcome.ln_jct.is_finite() && outcome.ln_p99.is_finite()) {
                 return Err(Error::Judgement {
                     leaves: trees[*tree].tree().num_leaves(),
                     ratio: outcome.ln_jct,
@@ -138,7 +145,7 @@ impl Field<'_> {
         let first = self.config.rungs.first().copied().unwrap_or(0);
         let lists = self.config.num_lists();
         let drafts: Vec<&Draft> = starts.iter().map(|(_, draft)| draft).collect();
-        let on_first = self.judged(&drafts, 0..first, caller)?;
+        let on_first = self.judged(&drafts, 0..first, None, caller)?;
         let mut order: Vec<usize> = (0..starts.len()).collect();
         let objective = |place: &usize| self.config.objective(&on_first[*place]);
         order.sort_by(|a, b| objective(a).total_cmp(&objective(b)));
@@ -146,7 +153,7 @@ impl Field<'_> {
         let least = order.first().map_or(0.0, objective);
         order.retain(|place| objective(place) <= least + START_BEHIND_MAX);
         let drafts: Vec<&Draft> = order.iter().map(|place| &starts[*place].1).collect();
-        let on_others = self.judged(&drafts, first..lists, caller)?;
+        let on_others = self.judged(&drafts, first..lists, None, caller)?;
         let simulations = (starts.len() * first + order.len() * (lists - first)) as u64;
         let mut archive = Archive::default();
         let mut best_start: Option<Entry> = None;

@@ -21,6 +21,7 @@ mod field;
 mod moves;
 mod race;
 mod rows;
+mod standing;
 
 use pleach_scheduler::tree::TreeMeta;
 
@@ -30,6 +31,7 @@ pub use draft::{Branch, Draft};
 pub use field::{Caller, Question, STATE_SCHEMA, SearchState};
 pub use moves::{Move, changed};
 pub use rows::Rows;
+pub use standing::Standing;
 
 use crate::error::Error;
 use crate::search::field::Field;

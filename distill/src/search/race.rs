@@ -3,6 +3,7 @@
 use super::archive::Entry;
 use super::config::Outcome;
 use super::field::{Caller, Child, Field, SearchState};
+use super::standing::{Standing, behind, standard_error};
 use crate::error::Error;
 
 /// A child on its way.
@@ -32,7 +33,19 @@ pub(super) fn race<E>(
     let mut done = 0;
     for (rung, num_lists) in config.rungs.iter().enumerate() {
         let drafts: Vec<_> = runners.iter().map(|runner| &runner.child.draft).collect();
-        let new = field.judged(&drafts, done..*num_lists, caller)?;
+        // In the last rung all are run to the end: each may take the place of another one.
+        let standing = config.survivors.get(rung).map(|_| {
+            let mut standing = Standing::new(config);
+            for runner in &runners {
+                let opponent = opponent(field, runner, state);
+                standing.push(
+                    opponent.map(|entry| &entry.outcomes[..*num_lists]),
+                    &runner.outcomes,
+                );
+            }
+            standing
+        });
+        let new = field.judged(&drafts, done..*num_lists, standing.as_ref(), caller)?;
         state.simulations += (runners.len() * (num_lists - done)) as u64;
         for (runner, new) in runners.iter_mut().zip(new) {
             runner.outcomes.extend(new);
@@ -76,31 +89,20 @@ pub(super) fn race<E>(
 /// room in its size, that is the best of its size and below. None for one
 /// that does what a kept tree does, and for one that is behind by more than one standard error of the paired difference.
 fn lead(field: &Field<'_>, runner: &Runner, state: &SearchState) -> Option<f64> {
-    let (config, own) = (field.config, &runner.outcomes);
-    let size = runner.child.draft.size();
-    if state.archive.has_done(own, size) {
+    let own = &runner.outcomes;
+    if own.contains(&Outcome::BROKEN_OFF) || state.archive.has_done(own, runner.child.draft.size()) {
         return None;
     }
-    let kept = state.archive.of_size(size);
-    let opponent = match kept.get(config.of_each_size - 1) {
-        Some(last) => last,
-        // There is room; but what is behind smaller trees is worth none.
-        None => state.archive.best_up_to(size).or_else(|| state.archive.best())?,
-    };
-    let theirs = &opponent.outcomes[..own.len()];
-    let behind = config.objective(own) - config.objective(theirs);
+    let theirs = &opponent(field, runner, state)?.outcomes[..own.len()];
+    let behind = behind(field.config, own, theirs);
     (behind <= standard_error(own, theirs)).then_some(behind)
 }
 
-/// Standard error of the mean paired difference of the logarithms of average JCT.
-fn standard_error(own: &[Outcome], theirs: &[Outcome]) -> f64 {
-    let differences: Vec<f64> = own
-        .iter()
-        .zip(theirs)
-        .map(|(own, theirs)| own.ln_jct - theirs.ln_jct)
-        .collect();
-    let num = differences.len() as f64;
-    let mean = differences.iter().sum::<f64>() / num;
-    let square: f64 = differences.iter().map(|value| (value - mean).powi(2)).sum();
-    (square / (num - 1.0).max(1.0) / num).sqrt()
+/// The tree that a runner would have to replace, or where there is room the best of its size and below: what is behind smaller trees
+/// is worth no place.
+fn opponent<'a>(field: &Field<'_>, runner: &Runner, state: &'a SearchState) -> Option<&'a Entry> {
+    let size = runner.child.draft.size();
+    let last = state.archive.of_size(size).get(field.config.of_each_size - 1);
+    let best = || state.archive.best_up_to(size).or_else(|| state.archive.best());
+    last.or_else(best)
 }

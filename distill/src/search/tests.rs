@@ -348,3 +348,36 @@ fn a_judgement_that_is_not_a_number_is_an_error() {
     );
     assert!(found.unwrap_err().to_string().contains("judged NaN"));
 }
+
+#[test]
+fn a_race_whose_hopeless_runs_are_broken_off_finds_the_same() {
+    let (config, rows) = (config(900), rows());
+    let (whole, _) = run(&config, None, &mut Vec::new());
+    let meta = starts()[0].1.plain_meta("test");
+    let (mut num_asked, mut num_broken_off) = (0, 0);
+    let found = search::<Infallible>(
+        starts(),
+        (&meta, &rows),
+        &config,
+        None,
+        &mut Caller {
+            judge: &mut |question| {
+                let outcomes = judged(question, &mut num_asked);
+                let Some(standing) = question.standing else {
+                    return Ok(outcomes);
+                };
+                let ran = |(run, outcome): (&(usize, usize), Outcome)| {
+                    let most = standing.ln_jct_max(*run, |_| -1.0);
+                    let outcome = most.is_some_and(|most| outcome.ln_jct <= most).then_some(outcome);
+                    standing.note(*run, outcome);
+                    num_broken_off += u64::from(outcome.is_none());
+                    outcome.unwrap_or(Outcome::BROKEN_OFF)
+                };
+                Ok(question.runs.iter().zip(outcomes).map(ran).collect())
+            },
+            keep: &mut |_| Ok(()),
+        },
+    );
+    assert_eq!(found.unwrap(), whole);
+    assert!(num_broken_off > num_asked / 10, "{num_broken_off} of {num_asked}");
+}

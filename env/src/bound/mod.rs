@@ -94,6 +94,19 @@ impl LowerBounds {
     }
 }
 
+impl LowerBounds {
+    /// The least time that a second of each job's work in the reference run can take on the cluster, s: one over the best rate that
+    /// the bounds allow it. `[num_jobs]`
+    #[must_use]
+    pub fn least_times(workload: &Workload, capabilities: &Capabilities) -> Vec<f64> {
+        let machine = Machine::of(workload, capabilities);
+        let ones = vec![1.0; machine.pools.len()];
+        let rate = |job: &JobSpec| machine.gains.get(job).rate * machine.best_speed(job, &ones);
+        let least = |rate: f64| if rate > 0.0 { 1.0 / rate } else { 0.0 };
+        workload.jobs.iter().map(|job| least(rate(job))).collect()
+    }
+}
+
 /// What of the cluster and the jobs counts for the bounds.
 struct Machine<'a> {
     workload: &'a Workload,

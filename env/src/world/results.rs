@@ -10,6 +10,23 @@ use crate::metrics::{JobOutcome, Metrics};
 use crate::occupancy::Occupancy;
 
 impl World {
+    /// What the sum of all JCTs comes to at least, s: what was spent, and the rest of each job where a second of its work takes
+    /// `least_times` of a second. `[num_jobs]`
+    pub(crate) fn jct_sum_s_min(&self, least_times: &[f64]) -> f64 {
+        /// The clock counts whole microseconds.
+        const TICK_S: f64 = 1e-6;
+        let now = self.cluster.now();
+        let left = |id: usize| self.outcomes[id].is_none();
+        let jobs = self
+            .truth
+            .iter()
+            .zip(least_times)
+            .enumerate()
+            .filter(|(id, _)| left(*id));
+        let rests = jobs.map(|(_, (truth, least))| (truth.rest_s_at(now) * least - TICK_S).max(0.0));
+        self.integrals.jobs_s + rests.sum::<f64>()
+    }
+
     /// Outcomes of the jobs that have left, in order of submission.
     pub fn outcomes(&self) -> impl Iterator<Item = &JobOutcome> {
         self.outcomes.iter().flatten()

@@ -95,6 +95,16 @@ impl Truth {
         }
     }
 
+    /// Work that is left, in seconds of the reference run.
+    pub(super) fn rest_s_at(&self, now: Time) -> f64 {
+        let ran_s = (now.since(self.since).as_secs_f64() - self.cost_left_s).max(0.0);
+        if self.rate > 0.0 {
+            (self.rest_s - ran_s * self.rate).max(0.0)
+        } else {
+            self.rest_s
+        }
+    }
+
     /// What a second in the system adds to the job's slowdown.
     pub(super) fn weight(&self) -> f64 {
         1.0 / self.isolated_s.max(SLOWDOWN_BOUND_S)

@@ -4,15 +4,16 @@
 //! Every list has a baseline: of the heuristics, or of the planners that deal, the one that is best over the lists of its part. So
 //! luck in choosing is on the baseline's side.
 
-use pleach_distill::search::Outcome;
+use pleach_distill::search::{Outcome, Standing};
+use pleach_env::bound::LowerBounds;
 use pleach_env::{EnvConfig, Seed, SimConfig, Source, WorkloadConfig};
 use pleach_scheduler::Planner;
-use pleach_scheduler::portable_math::exp;
+use pleach_scheduler::portable_math::{exp, ln};
 use rayon::prelude::*;
 use serde::Serialize;
 
 use super::baselines::baselines;
-use super::plays::{Figures, Rivals, run};
+use super::plays::{Figures, Rivals, run, run_within};
 use crate::door::PolicySpec;
 use crate::error::Error;
 use crate::evaluate::instances::{Instance, seeds};
@@ -77,6 +78,8 @@ pub struct List {
     pub part: usize,
     instance: Instance,
     base: Figures,
+    /// Logarithm of the least average JCT that any schedule has, over the baseline's; a very small number where there is no bound.
+    ln_floor: f64,
 }
 
 /// Lists of several parts.
@@ -154,10 +157,13 @@ impl Lists {
         let kinds = kinds_of(env, kinds);
         let instances = instances(env, &kinds, (seed, stream), num)?;
         let (best, base) = baselines(env, kinds.len(), &instances, rivals, watcher)?;
-        let lists = instances
-            .into_iter()
-            .zip(base)
-            .map(|((part, instance), base)| List { part, instance, base });
+        let lists = instances.into_par_iter().zip(base);
+        let lists = lists.map(|((part, instance), base)| List {
+            part,
+            ln_floor: ln_floor(&instance, &env.sim, base),
+            instance,
+            base,
+        });
         Ok(Lists {
             parts: kinds.iter().map(|kind| kind.name).collect(),
             lists: lists.collect(),
@@ -183,6 +189,43 @@ impl Lists {
         };
         let done: Vec<Result<Outcome, Error>> = runs.par_iter().map(one).collect();
         done.into_iter().collect()
+    }
+
+    /// As [`Lists::outcomes`], of trees in a race: what cannot save its tree is broken off. Each tree plays its short lists first.
+    ///
+    /// # Errors
+    /// As [`Lists::outcomes`], of the runs in the order of their trees and lengths.
+    pub fn raced(
+        &self,
+        planner: impl Fn(usize) -> Result<Box<dyn Planner>, Error> + Sync,
+        runs: &[(usize, usize)],
+        standing: &Standing<'_>,
+    ) -> Result<Vec<Outcome>, Error> {
+        let floor = |list: usize| self.lists[list].ln_floor;
+        let one = |place: &usize| {
+            let (run, list) = (runs[*place], &self.lists[runs[*place].1]);
+            let found = match standing.ln_jct_max(run, floor) {
+                None => None,
+                Some(most) => {
+                    let avg_jct_s_max = list.base.avg_jct_s * exp(most);
+                    let mut planner = planner(run.0)?;
+                    run_within(&list.instance, &self.sim, planner.as_mut(), avg_jct_s_max)?
+                }
+            };
+            let outcome = found.map(|figures| figures.against(list.base));
+            standing.note(run, outcome);
+            Ok((*place, outcome.unwrap_or(Outcome::BROKEN_OFF)))
+        };
+        let mut order: Vec<usize> = (0..runs.len()).collect();
+        let num_jobs = |list: usize| self.lists[list].instance.workload.jobs.len();
+        order.sort_by_key(|place| (runs[*place].0, num_jobs(runs[*place].1), runs[*place].1));
+        let done: Vec<Result<(usize, Outcome), Error>> = order.par_iter().map(one).collect();
+        let mut outcomes = vec![Outcome::BROKEN_OFF; runs.len()];
+        for done in done {
+            let (place, outcome) = done?;
+            outcomes[place] = outcome;
+        }
+        Ok(outcomes)
     }
 
     /// Runs a policy on all lists.
@@ -221,6 +264,19 @@ impl Lists {
             .collect()
     }
 }
+
+/// Logarithm of the least average JCT of a list over a baseline's; [`LN_FLOOR_MIN`] where jobs may end before their work is done.
+fn ln_floor(instance: &Instance, sim: &SimConfig, base: Figures) -> f64 {
+    if sim.outcomes.is_some() {
+        return LN_FLOOR_MIN;
+    }
+    let least = LowerBounds::of(&instance.workload, &sim.capabilities);
+    // Less a little, for rounding.
+    ln(least.avg_jct_s / base.avg_jct_s).max(LN_FLOOR_MIN) - 1e-6
+}
+
+/// Less than the logarithm of any ratio of average JCTs.
+const LN_FLOOR_MIN: f64 = -50.0;
 
 /// Draws `num` lists of each kind, less where it has a smaller share, in turn one of each with the place of its kind.
 pub(super) fn instances(

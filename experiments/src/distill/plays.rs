@@ -1,7 +1,7 @@
 //! What a policy is compared with on one list, and what came of it.
 
 use pleach_distill::search::Outcome;
-use pleach_env::{SimConfig, simulate_planner};
+use pleach_env::{SimConfig, simulate_planner_within};
 use pleach_scheduler::Planner;
 use pleach_scheduler::portable_math::ln;
 
@@ -61,13 +61,24 @@ impl Figures {
 
 /// Plays an instance, with the seed that is its own.
 pub(super) fn run(instance: &Instance, sim: &SimConfig, planner: &mut dyn Planner) -> Result<Figures, Error> {
+    let found = run_within(instance, sim, planner, f64::INFINITY)?;
+    found.ok_or_else(|| Error::Failed("a run without a bound was broken off".into()))
+}
+
+/// The same, broken off once its average JCT is sure to be above a bound, s.
+pub(super) fn run_within(
+    instance: &Instance,
+    sim: &SimConfig,
+    planner: &mut dyn Planner,
+    avg_jct_s_max: f64,
+) -> Result<Option<Figures>, Error> {
     let sim = SimConfig {
         seed: instance.seed,
         ..sim.clone()
     };
-    let metrics = simulate_planner(&instance.workload, &sim, planner)?.metrics;
-    Ok(Figures {
-        avg_jct_s: metrics.avg_jct_s,
-        p99_jct_s: metrics.p99_jct_s,
-    })
+    let found = simulate_planner_within(&instance.workload, &sim, planner, avg_jct_s_max)?;
+    Ok(found.map(|result| Figures {
+        avg_jct_s: result.metrics.avg_jct_s,
+        p99_jct_s: result.metrics.p99_jct_s,
+    }))
 }

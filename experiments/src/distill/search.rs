@@ -237,7 +237,10 @@ impl Ground<'_> {
     ) -> Result<SearchState, Error> {
         let mut judge = |question: Question<'_>| -> Result<Vec<Outcome>, Error> {
             let planner = |place: usize| self.planner(&question.trees[place]);
-            race.outcomes(planner, question.runs)
+            match question.standing {
+                Some(standing) => race.raced(planner, question.runs, standing),
+                None => race.outcomes(planner, question.runs),
+            }
         };
         let watcher = self.watcher;
         let mut keep = |state: &SearchState| -> Result<(), Error> {
@@ -265,15 +268,17 @@ impl Ground<'_> {
         draft.tree(&self.meta, &self.rows).map_err(failed)
     }
 
-    fn policy(&self, name: &str, draft: &Draft) -> Result<PolicySpec, Error> {
-        let tree = PolicySpec::tree(name, self.tree(draft)?);
-        Ok(if self.deals { tree.dealt()? } else { tree })
+    /// A tree on all lists.
+    fn played(&self, lists: &Lists, draft: &Draft) -> Result<Vec<Outcome>, Error> {
+        let tree = TreePolicy::new(self.tree(draft)?);
+        let runs: Vec<(usize, usize)> = (0..lists.lists.len()).map(|list| (0, list)).collect();
+        lists.outcomes(|_| self.planner(&tree), &runs)
     }
 
     fn planner(&self, tree: &TreePolicy) -> Result<Box<dyn Planner>, Error> {
         Ok(match self.deals {
             true => Box::new(policy_planner("tree", tree.clone())?),
-            false => Box::new(PolicyPlanner::new(tree.clone())),
+            false => Box::new(PolicyPlanner::of_one_cluster(tree.clone().sparing())),
         })
     }
 
@@ -314,14 +319,18 @@ impl Ground<'_> {
         let lists = self.lists(kinds, "search/acceptance", input.accept_lists, input.rivals())?;
         let mut outcomes: Vec<Vec<Outcome>> = Vec::new();
         for (_, entry) in &frontier {
-            outcomes.push(lists.all(&self.policy("tree", &entry.draft)?)?);
+            outcomes.push(self.played(&lists, &entry.draft)?);
         }
-        let start = self.policy("the best start", &found.best_start.draft)?;
-        let of_start = lists.all(&start)?;
+        let of_start = self.played(&lists, &found.best_start.draft)?;
+        let start = if self.deals {
+            "deal:the best start"
+        } else {
+            "the best start"
+        };
         let tree_over_start = paired(&outcomes[chosen], &of_start);
         let rows = lists.rows(&outcomes[chosen]);
         let (accepted, verdict) = verdict(tree_over_start, &rows, &lists.rows(&of_start));
-        let mut others = vec![other(&lists, start.name(), &of_start, &outcomes[chosen])];
+        let mut others = vec![other(&lists, start, &of_start, &outcomes[chosen])];
         for policy in &input.against {
             let own = lists.all(policy)?;
             others.push(other(&lists, policy.name(), &own, &outcomes[chosen]));

@@ -17,6 +17,7 @@ impl Cluster {
             row[kind.index()]
         );
         row[kind.index()] = speed;
+        self.changes.note_speeds();
         self.class_speed_max[class.index()] = row.iter().copied().fold(0.0, f64::max);
         let on_type = || self.classes.iter().map(|class| class.speed[kind.index()]);
         self.type_speed_max[kind.index()] = on_type().fold(0.0, f64::max);

@@ -11,6 +11,7 @@ use super::free::FreeIndex;
 use super::goodput_cache::FirstGoodput;
 use super::links::Links;
 use super::ordered_set::OrderedSet;
+use super::place_changes::PlaceChanges;
 use super::queue::Queue;
 use super::shape::{Shapes, capacity};
 use super::shared::{SharedGpus, TypeFacts};
@@ -120,6 +121,7 @@ impl Cluster {
             decisions: Vec::new(),
             rerated: Vec::new(),
             spare: Vec::new(),
+            changes: PlaceChanges::new(num_types),
         })
     }
 }

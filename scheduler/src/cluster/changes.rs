@@ -313,6 +313,7 @@ impl Cluster {
         mig_start: impl Fn(u32) -> Option<u8>,
     ) {
         assert!(slice.gpus != 0, "{slice:?} of {id:?} is empty");
+        self.changes.note_type(self.nodes[slice.node.index()].gpu_type);
         let free = self.nodes[slice.node.index()].free;
         let whole = if shape.is_fractional() {
             0
@@ -343,6 +344,7 @@ impl Cluster {
 
     fn give_back(&mut self, id: JobId, slice: Slice, shape: Shape) {
         let node = &mut self.nodes[slice.node.index()];
+        self.changes.note_type(node.gpu_type);
         let num = slice.num_gpus();
         node.cpu_milli_free += shape.cpu_milli * num;
         node.memory_mib_free += shape.memory_mib * num;

@@ -30,6 +30,7 @@ mod nodes;
 mod ordered_set;
 mod packing;
 mod place;
+mod place_changes;
 mod queries;
 mod queue;
 mod rates;
@@ -72,6 +73,7 @@ use decision::Decision;
 use free::FreeIndex;
 use goodput_cache::FirstGoodput;
 use links::Links;
+use place_changes::PlaceChanges;
 use shape::Shapes;
 use shared::{SharedGpus, TypeFacts};
 use task_limits::TaskLimits;
@@ -153,6 +155,8 @@ pub struct Cluster {
     rerated: Vec<JobId>,
     /// Empty placements with memory for many nodes.
     spare: Vec<Placement>,
+    /// Changes so far of where a gang could go and how fast it would be there.
+    changes: PlaceChanges,
 }
 
 impl Cluster {

@@ -8,6 +8,7 @@ impl Cluster {
     /// CPU in thousandths of a core and host memory in MiB of a node are others', who are not in the tables: no more than is free
     /// there, and nothing where it is not modelled. A snapshot of the cluster does not tell it: who knows of others makes tables anew.
     pub fn set_aside(&mut self, node: NodeId, cpu_milli: u32, memory_mib: u32) {
+        self.changes.note_type(self.nodes[node.index()].gpu_type);
         let node = &mut self.nodes[node.index()];
         let (cpu_milli, memory_mib) = (
             cpu_milli.min(node.cpu_milli_free),
@@ -30,6 +31,7 @@ impl Cluster {
                 self.fail(*job);
             }
         }
+        self.changes.note_type(self.nodes[id.index()].gpu_type);
         let node = &mut self.nodes[id.index()];
         let idle = node.free | node.withheld;
         if state != NodeState::Up {
@@ -77,6 +79,7 @@ impl Cluster {
             return;
         }
         let node = &mut self.nodes[id.index()];
+        self.changes.note_type(node.gpu_type);
         let before = node.num_free();
         if !give {
             node.free &= !gpus;

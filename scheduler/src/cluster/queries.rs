@@ -6,10 +6,19 @@ use super::tables::{Job, Node, Rack, Tenant};
 use super::{
     Capabilities, Cluster, Demand, Kept, Order, OrderedSet, Queue, ShapeId, SharedGpu, Sharing, bits,
 };
+use crate::ActionKind;
 use crate::cluster_spec::{ClusterSpec, ModelClass};
 use crate::ids::{ClassId, GpuTypeId, JobId, TenantId, Time};
 
 impl Cluster {
+    /// Equal at two times where a gang of whole GPUs that is not elastic would be placed alike on these types, and run as fast
+    /// there, with its links to itself. None where that depends on more: on who shares a GPU, or on other types.
+    pub(crate) fn num_place_changes(&self, types: u64) -> Option<u64> {
+        let is_more =
+            self.capabilities.sharing != Sharing::Off || self.capabilities.can(ActionKind::MixTypes);
+        (!is_more).then(|| self.changes.among(self.types_in(types)))
+    }
+
     /// What a job asks for.
     #[must_use]
     #[inline]

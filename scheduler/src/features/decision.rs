@@ -12,6 +12,7 @@
 //! `stop`: of candidates that stop jobs. `cost`: of what else the job could have. `action`: of every candidate about a job. `any`: of
 //! every candidate. `context`: once for each decision.
 
+use super::columns::{ColumnSet, Wanted, is_same, set_of};
 use super::feature::Among::{Flag, Varies};
 use super::feature::Control::{Cluster, Fixed, History, Operator, Queue, Time, User};
 use super::feature::Group::{Context, Row};
@@ -80,6 +81,10 @@ macro_rules! columns {
         pub(crate) const JOB_COLUMNS: [Id; count_of("job")] = columns_of("job");
         /// Columns of ranks.
         pub(crate) const RANK_COLUMNS: [Id; count_of("rank")] = columns_of("rank");
+        /// Times of a candidate.
+        pub(crate) const TIMES: ColumnSet = set_of(WRITERS, "time");
+        /// What is said of what else a job could have.
+        pub(crate) const COSTS: ColumnSet = set_of(WRITERS, "cost").with(Id::BestTypeWaitS as usize);
         const ALL: &[Id] = &[$($(#[$when])* Id::$id),*];
 
         /// Reads what is scaled of one job, in the order of [`JOB_COLUMNS`], and what is ranked, in that of [`RANK_COLUMNS`].
@@ -117,38 +122,40 @@ macro_rules! columns {
         }
 
         #[inline(always)]
-        pub(crate) fn write_place<const W: usize>(place: &(PlacementFacts, f64), row: &mut [f32; W]) {
-            $($(#[$when])* { $(only!(place, $writer => { let $facts = place; put(row, Id::$id, $value); });)? })*
+        pub(crate) fn write_place<const W: usize>(place: &(PlacementFacts, f64), wanted: impl Wanted, row: &mut [f32; W]) {
+            $($(#[$when])* { $(only!(place, $writer => { if wanted.wants(Id::$id as usize) { let $facts = place; put(row, Id::$id, $value); } });)? })*
         }
 
         #[inline(always)]
-        pub(crate) fn write_stop<const W: usize>(facts: &ActionFacts<'_>, row: &mut [f32; W]) {
-            $($(#[$when])* { $(only!(stop, $writer => { let $facts = facts; put(row, Id::$id, $value); });)? })*
+        pub(crate) fn write_stop<const W: usize>(facts: &ActionFacts<'_>, wanted: impl Wanted, row: &mut [f32; W]) {
+            $($(#[$when])* { $(only!(stop, $writer => { if wanted.wants(Id::$id as usize) { let $facts = facts; put(row, Id::$id, $value); } });)? })*
         }
 
         #[inline(always)]
-        pub(crate) fn write_cost<const W: usize>(cost: &OpportunityCost, row: &mut [f32; W]) {
-            $($(#[$when])* { $(only!(cost, $writer => { let $facts = cost; put(row, Id::$id, $value); });)? })*
+        pub(crate) fn write_cost<const W: usize>(cost: &OpportunityCost, wanted: impl Wanted, row: &mut [f32; W]) {
+            $($(#[$when])* { $(only!(cost, $writer => { if wanted.wants(Id::$id as usize) { let $facts = cost; put(row, Id::$id, $value); } });)? })*
         }
 
         #[inline(always)]
-        pub(crate) fn write_action<const W: usize>(facts: &ActionFacts<'_>, row: &mut [f32; W]) {
+        pub(crate) fn write_action<const W: usize>(facts: &ActionFacts<'_>, wanted: impl Wanted, row: &mut [f32; W]) {
             $($(#[$when])* { $(
-                only!(action, $writer => { let $facts = facts; put(row, Id::$id, $value); });
+                only!(action, $writer => { if wanted.wants(Id::$id as usize) { let $facts = facts; put(row, Id::$id, $value); } });
                 only!(flag, $writer => { let $facts = facts; write(row, Id::$id, f32::from($value)); });
             )? })*
         }
 
         #[inline(always)]
-        pub(crate) fn write_any<const W: usize>(facts: &RowFacts, row: &mut [f32; W]) {
-            $($(#[$when])* { $(only!(any, $writer => { let $facts = facts; put(row, Id::$id, $value); });)? })*
+        pub(crate) fn write_any<const W: usize>(facts: &RowFacts, wanted: impl Wanted, row: &mut [f32; W]) {
+            $($(#[$when])* { $(only!(any, $writer => { if wanted.wants(Id::$id as usize) { let $facts = facts; put(row, Id::$id, $value); } });)? })*
         }
 
         /// Writes the context, as far as the buffer goes.
-        pub(crate) fn write_context(facts: &ContextFacts<'_>, context: &mut [f32]) {
+        pub(crate) fn write_context(facts: &ContextFacts<'_>, wanted: impl Wanted, context: &mut [f32]) {
             $($(#[$when])* { $(only!(context, $writer => {
                 let $facts = facts;
-                if let Some(place) = context.get_mut(const { place(Id::$id) }) {
+                if wanted.wants(Id::$id as usize)
+                    && let Some(place) = context.get_mut(const { place(Id::$id) })
+                {
                     *place = FEATURES[Id::$id as usize].encode($value);
                 }
             });)? })*
@@ -330,15 +337,6 @@ columns! {
     #[cfg(debug_assertions)]
     context TestContext "test_context" [""] 0.0..1e4 Log(2.0), Varies(EVERY), STILL, Fixed,
         "Another one.", by context |facts| 1.0 + facts.cluster.num_gpus() as f32;
-}
-
-const fn is_same(one: &str, other: &str) -> bool {
-    let (one, other) = (one.as_bytes(), other.as_bytes());
-    let mut at = 0;
-    while at < one.len() && at < other.len() && one[at] == other[at] {
-        at += 1;
-    }
-    at == one.len() && at == other.len()
 }
 
 /// Number of columns of a writer.

@@ -4,8 +4,8 @@
 use super::facts::JobFacts;
 use crate::candidate::MAX_CANDIDATES;
 use crate::cluster::Cluster;
-use crate::features::decision::{self, FEATURES, JOB_COLUMNS, RANK_COLUMNS};
-use crate::features::{Feature, Scale, log10_1p};
+use crate::features::decision::{self, FEATURES, Id, JOB_COLUMNS, RANK_COLUMNS};
+use crate::features::{ColumnSet, Feature, Scale, log10_1p};
 use crate::ids::JobId;
 
 /// One number of each offered job or candidate.
@@ -68,14 +68,17 @@ impl JobTable {
         at
     }
 
-    /// Scales and ranks what was read.
-    pub(super) fn encode(&mut self) {
+    /// Scales and ranks what was read, of these columns; what the others hold means nothing.
+    pub(super) fn encode(&mut self, columns: ColumnSet) {
         let num = self.num;
-        for ((column, raw), encoded) in JOB_COLUMNS.iter().zip(&self.raw).zip(&mut self.encoded) {
+        let is_wanted = |column: &Id| columns.contains(*column as usize);
+        let scaled = JOB_COLUMNS.iter().zip(&self.raw).zip(&mut self.encoded);
+        for ((column, raw), encoded) in scaled.filter(|((column, _), _)| is_wanted(column)) {
             encode(&FEATURES[*column as usize], raw, encoded, num);
         }
         let others = num.saturating_sub(1).max(1) as f32;
-        for (ranked, ranks) in self.ranked.iter().zip(&mut self.ranks) {
+        let ranked = RANK_COLUMNS.iter().zip(&self.ranked).zip(&mut self.ranks);
+        for ((_, ranked), ranks) in ranked.filter(|((column, _), _)| is_wanted(column)) {
             rank(ranked, num, others, ranks);
         }
     }

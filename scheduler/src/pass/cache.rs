@@ -2,14 +2,16 @@
 //! time stands still, and whom a reservation lets through.
 //!
 //! All of it is forgotten rather than mended: starts and fits with every enumeration, the ratios when a pass opens or time goes
-//! on, the verdicts with every look at the queue.
+//! on, the verdicts with every look at the queue. Only where a pass always sees the same cluster, as in a simulation, starts are
+//! kept until something changes on their GPU types.
 
 use std::ops::Range;
 
-use crate::cluster::{Cluster, Demand, Head, Kept, Row, ShapeId};
+use crate::candidate::{Candidate, CandidateKind, CandidateSet};
+use crate::cluster::{Cluster, Demand, Head, Kept, PlacementFacts, Row, ShapeId, Slice};
 use crate::cluster_spec::Tasks;
 use crate::ids::{ClassId, GpuTypeId, JobId, Time};
-use crate::lens::ratio_heads;
+use crate::lens::{LensSet, ratio_heads};
 
 /// What was worked out for one job and holds for all that ask for the same. Placements are ranges of the candidate
 /// set, and shared.
@@ -18,6 +20,87 @@ pub(super) struct Known {
     pub(super) starts: Vec<(Ask, Range<usize>)>,
     /// When a gang of this size, cut so, is believed to fit on one of these types.
     pub(super) fits: Vec<((u64, u32, Tasks), Option<Fit>)>,
+}
+
+/// Starts of one cluster from pass to pass: of jobs that ask for the same, on types where no GPU was taken or given back since.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct KeptStarts {
+    /// `[class]`
+    rows: Vec<Vec<StartsOf>>,
+}
+
+/// All starts of jobs that ask for the same, one for each template that differs.
+#[derive(Clone, Debug)]
+struct StartsOf {
+    ask: Ask,
+    /// Types on which they fit.
+    types: u64,
+    /// [`Cluster::num_place_changes`] of those types when this was worked out.
+    num_changes: u64,
+    starts: Vec<(PlacementFacts, Range<usize>)>,
+    slices: Vec<Slice>,
+}
+
+impl KeptStarts {
+    /// Offers the starts of a job as they were offered before; false where something has changed.
+    pub(super) fn offer(
+        &self,
+        (ask, types, num_changes): (Ask, u64, u64),
+        (job, heads): (JobId, LensSet),
+        set: &mut CandidateSet,
+    ) -> bool {
+        let rows = self.rows.get(ask.class.index()).map_or(&[][..], Vec::as_slice);
+        let is_same =
+            |row: &&StartsOf| row.ask == ask && row.types == types && row.num_changes == num_changes;
+        let Some(known) = rows.iter().find(is_same) else {
+            return false;
+        };
+        let first = set.slices.len();
+        set.slices.extend_from_slice(&known.slices);
+        for (facts, placement) in &known.starts {
+            let mut candidate = Candidate::new(CandidateKind::Start, Some(job));
+            candidate.facts = Some(*facts);
+            candidate.heads = heads;
+            candidate.placement = first + placement.start..first + placement.end;
+            set.rows.push(candidate);
+        }
+        true
+    }
+
+    /// Keeps what was worked out: the last candidates of a set, from a row on.
+    pub(super) fn keep(
+        &mut self,
+        (ask, types, num_changes): (Ask, u64, u64),
+        from: usize,
+        set: &CandidateSet,
+    ) {
+        let class = ask.class.index();
+        if self.rows.len() <= class {
+            self.rows.resize_with(class + 1, Vec::new);
+        }
+        let rows = &mut self.rows[class];
+        let place = rows.iter().position(|row| row.ask == ask).unwrap_or_else(|| {
+            rows.push(StartsOf {
+                ask,
+                types,
+                num_changes,
+                starts: Vec::new(),
+                slices: Vec::new(),
+            });
+            rows.len() - 1
+        });
+        let row = &mut rows[place];
+        (row.types, row.num_changes) = (types, num_changes);
+        row.starts.clear();
+        row.slices.clear();
+        for candidate in &set.rows[from..] {
+            if let Some(facts) = candidate.facts {
+                let first = row.slices.len();
+                row.slices.extend_from_slice(set.placement(candidate));
+                row.starts.push((facts, first..row.slices.len()));
+            }
+        }
+    }
 }
 
 /// Believed time until a gang is free, s, and on which type.

@@ -2,10 +2,10 @@
 
 mod resize;
 
-use super::cache::{Ask, Known};
+use super::cache::{Ask, KeptStarts, Known};
 use super::colocate::push_beside;
 use super::gangs::{self, Gang};
-use super::opportunity::{Alternatives, NEVER_S, fill_opportunity_costs};
+use super::opportunity::{KnownAlternatives, NEVER_S, fill_opportunity_costs};
 use super::preempt::{Overs, Stoppable, push_preempts};
 use super::reservation::{Beside, Ends, Reservation, Wanted, believed_end, place_undelaying};
 use super::scan::Scan;
@@ -31,6 +31,9 @@ pub(crate) struct Scratch {
     stoppable: Stoppable,
     overs: Overs,
     known: Known,
+    alternatives: KnownAlternatives,
+    /// Starts from pass to pass, where all passes are of one cluster.
+    pub(crate) kept: Option<KeptStarts>,
 }
 
 impl Scratch {
@@ -89,10 +92,13 @@ pub(crate) fn enumerate(
         stoppable,
         overs,
         known,
+        alternatives,
+        kept,
         ..
     } = scratch;
     ends.forget();
     known.forget();
+    alternatives.forget();
     overs.forget();
     stoppable.changed(cluster);
     let beside = reservation.is_none() && offered(ActionKind::Share);
@@ -105,14 +111,22 @@ pub(crate) fn enumerate(
             push_beside(cluster, *job, *heads, set);
         }
         if types != 0 {
-            push_starts(cluster, needs, reservation, (*job, types), *heads, known, set);
+            push_starts(
+                cluster,
+                needs,
+                reservation,
+                (*job, types),
+                *heads,
+                (known, kept.as_mut()),
+                set,
+            );
         }
         if offered(ActionKind::Sizes) || offered(ActionKind::GrantCores) {
             gangs::push_others(cluster, needs, reservation, *job, *heads, set);
         }
         if types != 0 {
             if offered(ActionKind::WaitForType) && offered(ActionKind::Reserve) && reservation.is_none() {
-                push_wait(cluster, (*job, types), *heads, ends, set);
+                push_wait(cluster, (*job, types), *heads, (ends, alternatives), set);
             }
         } else {
             if offered(ActionKind::Reserve) && reservation.is_none() {
@@ -130,7 +144,7 @@ pub(crate) fn enumerate(
     }
     set.rows.truncate(MAX_CANDIDATES);
     if needs.opportunity_costs() {
-        fill_opportunity_costs(cluster, ends, set);
+        fill_opportunity_costs(cluster, (ends, alternatives), set);
     }
     set.hold_refused = cluster.num_running() == 0 && set.rows.len() > 1;
 }
@@ -261,7 +275,7 @@ fn push_starts(
     reservation: Option<&Reservation>,
     (job, types): (JobId, u64),
     heads: LensSet,
-    known: &mut Known,
+    (known, kept): (&mut Known, Option<&mut KeptStarts>),
     set: &mut CandidateSet,
 ) {
     let first = set.rows.len();
@@ -276,14 +290,24 @@ fn push_starts(
         }
         return;
     }
-    let types = reservation.map_or(types, |held| {
-        Beside::of(cluster, held).open_types(cluster, job, types)
-    });
     let gang = Gang::asked(cluster, job);
-    gangs::push_gang(cluster, needs, reservation, (job, types), gang, heads, set);
-    if reservation.is_none() {
-        known.starts.push((ask, first..set.rows.len()));
+    if let Some(held) = reservation {
+        let types = Beside::of(cluster, held).open_types(cluster, job, types);
+        gangs::push_gang(cluster, needs, reservation, (job, types), gang, heads, set);
+        return;
     }
+    let kept = kept.filter(|_| ask.alone.is_none());
+    match kept.and_then(|kept| Some((kept, cluster.num_place_changes(types)?))) {
+        Some((kept, num_changes)) => {
+            let asked = (ask, types, num_changes);
+            if !kept.offer(asked, (job, heads), set) {
+                gangs::push_gang(cluster, needs, None, (job, types), gang, heads, set);
+                kept.keep(asked, first, set);
+            }
+        }
+        None => gangs::push_gang(cluster, needs, None, (job, types), gang, heads, set),
+    }
+    known.starts.push((ask, first..set.rows.len()));
 }
 
 fn push_reserve(
@@ -318,10 +342,10 @@ fn push_wait(
     cluster: &Cluster,
     (job, types): (JobId, u64),
     heads: LensSet,
-    ends: &mut Ends,
+    (ends, alternatives): (&mut Ends, &mut KnownAlternatives),
     set: &mut CandidateSet,
 ) {
-    if let Some(best) = Alternatives::of(cluster, ends, job).first
+    if let Some(best) = alternatives.of(cluster, ends, job).first
         && types >> best.kind.0 & 1 == 0
         && best.wait_s > 0.0
         && best.wait_s < NEVER_S

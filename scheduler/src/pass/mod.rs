@@ -18,6 +18,7 @@ mod top_k;
 pub use absence::why_absent;
 pub use reservation::{Reservation, believed_end};
 
+use cache::KeptStarts;
 use enumerate::{Scratch, enumerate};
 
 use crate::actions::{About, Effect};
@@ -67,6 +68,15 @@ impl Pass {
             scores: vec![0.0; MAX_CANDIDATES],
             leaf: None,
         }
+    }
+
+    /// A pass that always sees the same cluster, and policies with the same needs: it may keep what does not change from one pass to
+    /// the next, and decides alike.
+    #[must_use]
+    pub fn of_one_cluster() -> Pass {
+        let mut pass = Pass::new();
+        pass.scratch.kept = Some(KeptStarts::default());
+        pass
     }
 
     /// Opens a pass at the cluster's present time: forgets the last reservation and enumerates.
@@ -175,7 +185,7 @@ impl Pass {
         let needs = policy.needs();
         if needs.observation {
             self.observation
-                .fill(cluster, &self.set, self.reservation.as_ref());
+                .fill_columns(cluster, &self.set, self.reservation.as_ref(), needs.columns);
         } else {
             self.observation.clear(&self.set);
         }
@@ -223,7 +233,7 @@ mod tests {
     use crate::candidate::{Candidate, Stopped};
     use crate::cluster::{Capabilities, Sharing};
     use crate::heuristics::tests::world::{cluster_with, events, happen};
-    use crate::ids::JobId;
+    use crate::ids::{ClassId, GpuTypeId, JobId};
     use crate::policy::CandidateConfig;
 
     /// All that a policy can see of a candidate, and all that carrying it out depends on.
@@ -277,6 +287,8 @@ mod tests {
             choices in proptest::collection::vec(0_usize..64, 1..40),
             share in any::<bool>(),
             wait_for_type in any::<bool>(),
+            is_of_one in any::<bool>(),
+            believed in proptest::option::of(0.1..2.0_f64),
         ) {
             let mut needs = CandidateConfig::default().needs();
             needs.actions = needs
@@ -284,9 +296,15 @@ mod tests {
                 .set(ActionKind::Share, share)
                 .set(ActionKind::WaitForType, wait_for_type);
             let (mut pass, mut choices) = (Pass::new(), choices.into_iter().cycle());
+            if is_of_one {
+                pass = Pass::of_one_cluster();
+            }
             let (mut scratch, mut set) = (Scratch::default(), CandidateSet::default());
             for event in events {
                 happen(&mut cluster, event);
+                if let Some(speed) = believed.filter(|_| cluster.num_running() == 1) {
+                    cluster.believe_speed(ClassId(0), GpuTypeId(0), speed);
+                }
                 let mut state = pass.open(&cluster, &needs);
                 // A pass of preemptions ends by itself, for nobody who started in it is stopped.
                 while state == PassState::Open {

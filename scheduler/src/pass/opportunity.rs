@@ -13,6 +13,25 @@ use crate::ids::{GpuTypeId, JobId};
 /// A wait for what never comes, s: the upper end of every feature of a time.
 pub(super) const NEVER_S: f64 = 1e8;
 
+/// What jobs could have instead, as far as one enumeration has asked: waiting for a type and the features ask the same.
+#[derive(Clone, Debug, Default)]
+pub(super) struct KnownAlternatives(Vec<(JobId, Alternatives)>);
+
+impl KnownAlternatives {
+    pub(super) fn forget(&mut self) {
+        self.0.clear();
+    }
+
+    pub(super) fn of(&mut self, cluster: &Cluster, ends: &mut Ends, job: JobId) -> Alternatives {
+        if let Some((_, known)) = self.0.iter().find(|(other, _)| *other == job) {
+            return *known;
+        }
+        let found = Alternatives::of(cluster, ends, job);
+        self.0.push((job, found));
+        found
+    }
+}
+
 /// What is the same for all candidates of one job, as it asked to run.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Alternatives {
@@ -35,21 +54,25 @@ pub(super) struct Alternative {
 }
 
 /// Writes the [`OpportunityCost`]s of all candidates; none where all are plain.
-pub(super) fn fill_opportunity_costs(cluster: &Cluster, ends: &mut Ends, set: &mut CandidateSet) {
+pub(super) fn fill_opportunity_costs(
+    cluster: &Cluster,
+    (ends, known): (&mut Ends, &mut KnownAlternatives),
+    set: &mut CandidateSet,
+) {
     if !cluster.has_choice() {
         return;
     }
-    let mut known: Option<(JobId, Alternatives)> = None;
+    let mut last: Option<(JobId, Alternatives)> = None;
     for row in &set.rows {
         let Some(job) = row.job else {
             set.opportunity_costs.push(OpportunityCost::PLAIN);
             continue;
         };
-        let others = match known {
+        let others = match last {
             Some((other, others)) if other == job => others,
-            _ => Alternatives::of(cluster, ends, job),
+            _ => known.of(cluster, ends, job),
         };
-        known = Some((job, others));
+        last = Some((job, others));
         let placement = &set.slices[row.placement.clone()];
         set.opportunity_costs
             .push(opportunity_cost(cluster, job, row, placement, &others));
@@ -57,7 +80,7 @@ pub(super) fn fill_opportunity_costs(cluster: &Cluster, ends: &mut Ends, set: &m
 }
 
 impl Alternatives {
-    pub(super) fn of(cluster: &Cluster, ends: &mut Ends, job: JobId) -> Alternatives {
+    fn of(cluster: &Cluster, ends: &mut Ends, job: JobId) -> Alternatives {
         let mut found = Alternatives {
             fastest: None,
             first: None,

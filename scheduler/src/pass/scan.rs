@@ -3,7 +3,7 @@
 use super::cache::{Ratios, Verdicts};
 use super::top_k::TopK;
 use crate::cluster::{Cluster, Demand, Head, Kept, Order, Queue, Rekey, Row, Waiting, rest_weight};
-use crate::ids::JobId;
+use crate::ids::{JobId, TenantId};
 use crate::lens::{Lens, LensSet, SCAN_MAX, deficit_key, ratio_heads};
 use crate::policy::Needs;
 
@@ -155,6 +155,14 @@ impl Scan {
         self.find_blocked(cluster, needs);
         self.ratios.at(cluster.now(), queue.num_rows());
         for lens in Lens::ALL {
+            if lens == Lens::TenantDeficit && self.is_arrival(cluster, needs) {
+                let key = deficit_key(cluster, TenantId(0));
+                for lists in [&mut self.heads, &mut self.fitting] {
+                    let (before, own) = lists.split_at_mut(lens as usize);
+                    own[0].copy_under(key, &before[Lens::Arrival as usize]);
+                }
+                continue;
+            }
             let (heads, fitting) = (&mut self.heads[lens as usize], &mut self.fitting[lens as usize]);
             heads.reset(needs.heads);
             fitting.reset(num_fitting);
@@ -188,6 +196,14 @@ impl Scan {
                 None => lists.look_at_deficits(cluster, &mut self.buffer),
             }
         }
+    }
+
+    /// Whether the tenants' order is that of arrival, which has been looked at: there is one tenant, which nothing blocks.
+    fn is_arrival(&self, cluster: &Cluster, needs: &Needs) -> bool {
+        let both = [Lens::Arrival, Lens::TenantDeficit];
+        cluster.tenants().len() == 1
+            && self.blocked.is_empty()
+            && both.into_iter().all(|lens| needs.lenses.contains(lens))
     }
 
     /// Finds the tenants whose first job of an order has no room.

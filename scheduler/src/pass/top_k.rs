@@ -36,6 +36,16 @@ impl TopK {
         self.bar = if num == 0 { BEST } else { WORST };
     }
 
+    /// Takes the rows of another list, all under one key, in their order, which is that of the jobs.
+    pub(super) fn copy_under(&mut self, key: i64, other: &TopK) {
+        self.rows.clone_from(&other.rows);
+        self.len = other.len;
+        for row in &mut self.rows[..other.len] {
+            row.0 = key;
+        }
+        self.bar = self.rows.last().copied().unwrap_or(BEST);
+    }
+
     /// The rows, at most as many as are wanted.
     #[inline]
     pub(super) fn rows(&self) -> &[Row] {

@@ -10,6 +10,7 @@ use super::error::TreeError;
 use crate::actions::{ActionKind, ActionSet};
 use crate::candidate::MAX_CANDIDATES;
 use crate::cluster::{Capabilities, Template};
+use crate::features::ColumnSet;
 use crate::ids::Time;
 use crate::lens::{Lens, LensSet};
 use crate::policy::Needs;
@@ -208,6 +209,7 @@ impl WrittenNeeds {
                 (ActionKind::WaitForType, self.wait_for_type),
             ])),
             observation: true,
+            columns: ColumnSet::ALL,
             tick: self.tick_s.map(Time::from_secs_f64),
         };
         check(&needs)?;

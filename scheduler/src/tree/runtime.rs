@@ -2,7 +2,7 @@
 
 use super::{Node, Tree, aside};
 use crate::error::PolicyError;
-use crate::features::{FeatureSchema, Group};
+use crate::features::{ColumnSet, FeatureSchema, Group};
 use crate::heuristics::Ranking;
 use crate::observation::ObservationRef;
 use crate::policy::{ChoiceRule, DecisionPoint, Needs, Policy};
@@ -188,6 +188,8 @@ pub struct TreePolicy {
     flat: FlatTree,
     /// Who decides on clusters that are left to the fallback.
     ranking: Option<Ranking>,
+    /// Columns that it asks for.
+    columns: ColumnSet,
 }
 
 impl TreePolicy {
@@ -197,8 +199,22 @@ impl TreePolicy {
         TreePolicy {
             flat: FlatTree::of(&tree),
             ranking: tree.ranking(),
+            columns: ColumnSet::ALL,
             tree,
         }
+    }
+
+    /// The same, which asks for no columns but those that it reads: for simulations by the thousand, whose observations nothing
+    /// else reads. It decides alike. A tree with guards or a fallback asks for all, because those read more.
+    #[must_use]
+    pub fn sparing(mut self) -> TreePolicy {
+        if self.ranking.is_none() && self.tree.guards().is_none() {
+            let splits = self.flat.feature.iter();
+            let weights = self.tree.meta().key_weights.iter();
+            let read = splits.copied().chain(weights.map(|term| term.feature));
+            self.columns = read.map(usize::from).collect();
+        }
+        self
     }
 
     /// The tree.
@@ -253,7 +269,10 @@ impl Policy for TreePolicy {
     }
 
     fn needs(&self) -> Needs {
-        self.tree.meta().needs
+        Needs {
+            columns: self.columns,
+            ..self.tree.meta().needs
+        }
     }
 
     fn choice_rule(&self) -> ChoiceRule<'_> {
@@ -298,12 +317,15 @@ impl Policy for TreePolicy {
 
 #[cfg(test)]
 mod tests {
+    use super::super::TreeMeta;
     use super::super::tests::{any_tree, keyed_tree, leaf, meta, small_tree};
     use super::*;
+    use crate::actions::ActionKind;
     use crate::cluster::tests::{cluster_of, submit};
     use crate::cluster_spec::ClusterSpec;
     use crate::features::decision::FEATURES;
     use crate::features::{CONTEXT_WIDTH, ROW_WIDTH};
+    use crate::heuristics::tests::world::{cluster, events, happen};
     use crate::pass::Pass;
     use proptest::prelude::*;
 
@@ -420,6 +442,32 @@ mod tests {
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
+
+        #[test]
+        fn a_sparing_tree_decides_as_one_that_is_shown_everything(
+            tree in any_tree(),
+            mut cluster in cluster(2, any::<bool>().boxed()),
+            events in events(40),
+            wait_for_type in any::<bool>(),
+        ) {
+            let needs = tree.meta().needs;
+            let actions = needs.actions.set(ActionKind::WaitForType, wait_for_type);
+            let meta = TreeMeta { needs: Needs { actions, ..needs }, ..tree.meta().clone() };
+            let tree = Tree::new(meta, tree.nodes()).unwrap();
+            let (mut all, mut sparing) = (TreePolicy::new(tree.clone()), TreePolicy::new(tree).sparing());
+            prop_assert!(sparing.needs().columns != ColumnSet::ALL);
+            let (mut pass, mut spared) = (Pass::new(), Pass::of_one_cluster());
+            for event in events {
+                happen(&mut cluster, event);
+                let mut other = cluster.clone();
+                pass.run(&mut cluster, &mut all).unwrap();
+                spared.run(&mut other, &mut sparing).unwrap();
+                let (mut made, mut made_by_other) = (Vec::new(), Vec::new());
+                cluster.take_decisions(&mut made);
+                other.take_decisions(&mut made_by_other);
+                prop_assert_eq!(made, made_by_other);
+            }
+        }
 
         #[test]
         fn what_is_chosen_is_the_first_of_the_sorted_list(tree in any_tree(), draws in prop::collection::vec(any::<u32>(), 1..12)) {

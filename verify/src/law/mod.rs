@@ -24,10 +24,13 @@ const ROUNDING_OF_LINKS: f64 = 2e-3;
 /// No factor of a placement or of an input counts as less.
 const FACTOR_MIN: f64 = 1e-3;
 
+/// Class, sizes, cut into tasks, and what comes with a GPU.
+type Wish = (usize, [u32; 2], [u32; 3], [u64; 3]);
+
 /// What tight placements have, worked out once for each class, size held, size asked for, cut into tasks, and what comes with a GPU.
 #[derive(Default)]
 pub(crate) struct Law {
-    tightest: BTreeMap<(usize, [u32; 2], [u32; 3], [u64; 3]), Tightest>,
+    tightest: BTreeMap<Wish, Tightest>,
     /// Largest ratio of goodput, by class and by GPUs and nodes: those that it holds, and those that it asked for.
     ratios: BTreeMap<(usize, [u32; 4]), f64>,
 }

@@ -18,7 +18,7 @@ mod refused;
 mod routers;
 mod schedules;
 mod serve_and_train;
-pub(crate) mod site;
+pub mod site;
 mod speed;
 mod sweeps;
 mod trees;

@@ -9,6 +9,10 @@ use super::killing::{self, Killed, RUN, compare};
 use super::tiny_run::{self, SETTINGS};
 use crate::command_line::site::{shorten, synthetic_site};
 
+/// A training of what routes, which goes on where it was stopped.
+const ROUTED: &str = "serve search --num-requests 300 --replicas 3 --rate-per-s 36 --refuse --learner evolution --updates 6 \
+                      --pairs 2 --hidden 8 --judge-lists 2 --rates 1 --to run --quiet";
+
 /// Updates that the newest checkpoint holds; None before the first.
 fn updates_saved(run: &Path) -> Option<u64> {
     let latest = Checkpoint::latest_good(&run.join("checkpoints")).unwrap();
@@ -96,9 +100,7 @@ fn also_a_sites_run_from_its_files_to_its_decision() {
 
 #[test]
 fn also_a_training_of_what_routes() {
-    let line = "serve search --num-requests 300 --replicas 3 --rate-per-s 36 --refuse --learner evolution --updates 6 \
-                --pairs 2 --hidden 8 --judge-lists 2 --rates 1 --to run --quiet";
-    kill(&|_| (), line, 6, 8);
+    kill(&|_| (), ROUTED, 6, 8);
 }
 
 #[test]
@@ -112,6 +114,34 @@ fn checkpoints_amid_episodes_from_which_no_run_goes_on_exactly_are_refused() {
         said.contains("checkpoint_every = 1") && said.contains("train.restart_every = 3"),
         "{said}"
     );
+}
+
+/// A file that is half written when a run is killed may lie in any folder of it.
+#[test]
+fn half_written_files_go_wherever_they_lie() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = folder.path().join(RUN);
+    let half = |name: &str| {
+        let path = run.join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, b"half").unwrap();
+    };
+    half(".settings.json.7.0.tmp");
+    let mut train = tiny_run::pleach(folder.path());
+    train.args(ROUTED.split_whitespace());
+    tiny_run::succeed(&mut train);
+    half(".tree.json.7.1.tmp");
+    tiny_run::succeed(&mut train);
+    assert_eq!(tiny_run::files(&run).len(), 4, "{:?}", tiny_run::files(&run));
+    std::fs::remove_dir_all(&run).unwrap();
+    tiny_run::succeed(&mut tiny_run::train(folder.path(), RUN, SETTINGS));
+    std::fs::remove_file(run.join("artefacts.json")).unwrap();
+    half("networks/.network.ckpt.7.0.tmp");
+    tiny_run::succeed(&mut tiny_run::train(folder.path(), RUN, SETTINGS));
+    let left = tiny_run::files(&run)
+        .into_iter()
+        .find(|path| path.starts_with(run.join("networks")));
+    assert_eq!(left, None);
 }
 
 /// Moments that are too short to be met by chance.

@@ -64,7 +64,6 @@ pub const READERS: [Reader; 11] = [
                 reservations: part(),
                 licences: part(),
                 limits: part(),
-                ..RuleTexts::default()
             };
             let read = read_rules(
                 &jobs,

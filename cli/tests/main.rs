@@ -3,4 +3,5 @@
 #![allow(clippy::unwrap_used)]
 
 mod command_line;
+mod goldens;
 mod trust;

@@ -5,4 +5,5 @@
 mod doors;
 mod feature_page;
 mod goldens;
+mod hostile;
 mod operator;

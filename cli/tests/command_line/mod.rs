@@ -18,7 +18,7 @@ mod refused;
 mod routers;
 mod schedules;
 mod serve_and_train;
-mod site;
+pub mod site;
 mod speed;
 mod sweeps;
 mod trees;
@@ -69,7 +69,7 @@ fn assert_same_files(one: &Path, other: &Path) {
     }
 }
 
-fn succeed(folder: &Path, line: &str) -> String {
+pub(crate) fn succeed(folder: &Path, line: &str) -> String {
     let output = pleach(folder, line);
     assert_eq!(output.status.code(), Some(0), "{line}: {}", text(&output.stderr));
     text(&output.stdout)

@@ -8,7 +8,7 @@ use super::{files, pleach, succeed, text};
 
 #[allow(dead_code)] // Its `main`.
 #[path = "../../../env/examples/synthetic_site/main.rs"]
-pub(super) mod synthetic_site;
+pub(crate) mod synthetic_site;
 
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/tutorials/operator.md");
 
@@ -41,7 +41,7 @@ fn num_fitted(text: &str) -> Option<&str> {
 }
 
 /// Fewer simulations than a person would want, but of every kind.
-fn shorten(folder: &Path) {
+pub(crate) fn shorten(folder: &Path) {
     let site = folder.join("site.toml");
     let text = fs::read_to_string(&site).unwrap();
     let text = text

@@ -1,77 +1,17 @@
-//! `kill -9` at random moments, sixty times, and the same bytes at the end.
-//!
-//! Moments are drawn over the time that a whole run takes, from a seed; where a run is when its moment comes is the
-//! machine's affair. Every other kill waits from its moment on until a file is half written. Nothing is asserted of how far
-//! a run came, only of what it is worth when it is finished.
+//! What is killed, sixty times a training and some times each of what else goes on: a search, a sweep, a site's run, what serves
+//! ([`killing`]).
 
-use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
-use std::process::Child;
-use std::time::Instant;
 
 use pleach_agents::Checkpoint;
-use pleach_env::Seed;
-use rand::RngExt as _;
 
+use super::killing::{self, Killed, RUN, compare};
 use super::tiny_run::{self, SETTINGS};
+use crate::command_line::site::{shorten, synthetic_site};
 
-const SIGKILL: i32 = 9;
-
-/// Starts the run of `settings` again and again, kills it `num_kills` times, and compares it with an uninterrupted one each
-/// time that it comes to its end. Odd starts have one thread, even ones two.
-fn kill_and_compare(settings: &str, num_kills: usize, seed: u64) {
-    let folder = tempfile::tempdir().unwrap();
-    let (whole, killed) = (folder.path().join("whole"), folder.path().join("killed"));
-    let began = Instant::now();
-    tiny_run::succeed(&mut tiny_run::train(folder.path(), "whole", settings));
-    let mut time = began.elapsed();
-    let mut random = Seed(seed).stream("moments", 0);
-    let (mut saved, mut num_starts, mut num_compared) = (Vec::new(), 0, 0);
-    while saved.len() < num_kills || num_compared == 0 {
-        num_starts += 1;
-        let mut command = tiny_run::train(folder.path(), "killed", settings);
-        command.args(["--threads", if num_starts % 2 == 1 { "1" } else { "2" }]);
-        let (anew, began) = (!killed.exists(), Instant::now());
-        let mut child = command.spawn().unwrap();
-        if saved.len() < num_kills {
-            std::thread::sleep(time.mul_f64(random.random::<f64>()));
-            if saved.len() % 2 == 1 {
-                wait_for_half_a_file(&mut child, &killed);
-            }
-            child.kill().unwrap();
-        }
-        let status = child.wait().unwrap();
-        if status.signal() == Some(SIGKILL) {
-            saved.push(updates_saved(&killed));
-            continue;
-        }
-        assert_eq!(status.code(), Some(0), "start {num_starts}");
-        if anew {
-            // The first run was slow; moments beyond the end kill nobody.
-            time = time.min(began.elapsed());
-        }
-        compare(&whole, &killed);
-        std::fs::remove_dir_all(&killed).unwrap();
-        num_compared += 1;
-    }
-    saved.sort_unstable();
-    eprintln!("{num_kills} kills in {num_starts} starts, {num_compared} whole runs compared");
-    let counts = saved.chunk_by(|a, b| a == b);
-    let counts: Vec<_> = counts.map(|same| (same[0], same.len())).collect();
-    eprintln!("(updates saved, kills): {counts:?}");
-}
-
-/// Returns as soon as a temporary file is there, or when the run has ended.
-fn wait_for_half_a_file(child: &mut Child, run: &Path) {
-    while child.try_wait().unwrap().is_none() {
-        for folder in [run, &run.join("checkpoints")] {
-            let mut names = std::fs::read_dir(folder).into_iter().flatten().flatten();
-            if names.any(|entry| entry.path().extension().is_some_and(|end| end == "tmp")) {
-                return;
-            }
-        }
-    }
-}
+/// A training of what routes, which goes on where it was stopped.
+const ROUTED: &str = "serve search --num-requests 300 --replicas 3 --rate-per-s 36 --refuse --learner evolution --updates 6 \
+                      --pairs 2 --hidden 8 --judge-lists 2 --rates 1 --to run --quiet";
 
 /// Updates that the newest checkpoint holds; None before the first.
 fn updates_saved(run: &Path) -> Option<u64> {
@@ -80,18 +20,32 @@ fn updates_saved(run: &Path) -> Option<u64> {
     latest.good.map(|(_, checkpoint)| checkpoint.update)
 }
 
-fn compare(whole: &Path, killed: &Path) {
-    tiny_run::assert_same(whole, killed);
-    let timing = |folder: &Path| tiny_run::steps(&folder.join("timing.jsonl"));
-    assert_eq!(timing(whole), timing(killed));
-    for path in tiny_run::files(killed) {
-        assert!(!path.to_string_lossy().ends_with(".tmp"), "{path:?} is left");
+fn kill_training(settings: &str, num_kills: usize, seed: u64) {
+    Killed {
+        lay_out: &|_| (),
+        command: &|folder| tiny_run::train(folder, RUN, settings),
+        look: &updates_saved,
     }
+    .ends_the_same(num_kills, seed);
+}
+
+/// Of a command that has no settings of its own.
+fn kill(lay_out: &dyn Fn(&Path), line: &str, num_kills: usize, seed: u64) {
+    Killed {
+        lay_out,
+        command: &|folder| {
+            let mut command = tiny_run::pleach(folder);
+            command.args(line.split_whitespace());
+            command
+        },
+        look: &killing::num_whole,
+    }
+    .ends_the_same(num_kills, seed);
 }
 
 #[test]
 fn a_run_killed_at_random_moments_ends_in_the_same_bytes() {
-    kill_and_compare(SETTINGS, 24, 1);
+    kill_training(SETTINGS, 24, 1);
 }
 
 /// And where the network corrects a heuristic instead of replacing it.
@@ -102,18 +56,51 @@ fn also_where_several_updates_are_lost_with_each_kill_and_episodes_go_on_over_up
         .replace("[train]", "[train]\nrestart_every = 3")
         .replace("warm_start =", "prior =")
         .replace("validate_every = 1", "validate_every = 4");
-    kill_and_compare(&settings, 16, 2);
+    kill_training(&settings, 16, 2);
 }
 
 #[test]
 fn also_where_the_next_rollout_is_played_during_an_update() {
     let settings = SETTINGS.replace("[train]", "[train]\noverlap = true");
-    kill_and_compare(&settings, 10, 4);
+    kill_training(&settings, 10, 4);
 }
 
 #[test]
 fn also_with_evolution_strategies() {
-    kill_and_compare(&tiny_run::evolution(), 10, 3);
+    kill_training(&tiny_run::evolution(), 10, 3);
+}
+
+#[test]
+fn also_a_search_for_a_tree() {
+    let line = "distill --search --simulations 60 --num-jobs 20 --quiet --resume --out run";
+    kill(&|_| (), line, 6, 5);
+}
+
+#[test]
+fn also_a_sweep() {
+    let grid = "name = 's'\nseeds = 4\n[base]\nworkload = 'Pleach/PhillyGang-v1'\nnum_jobs = 100\n[grid]\nload = [2, 4]\n";
+    let lay_out = |folder: &Path| {
+        std::fs::write(folder.join("grid.toml"), grid).unwrap();
+        let plan = "sweep plan --config grid.toml --out run/sweep.json --quiet";
+        tiny_run::succeed(tiny_run::pleach(folder).args(plan.split(' ')));
+    };
+    kill(&lay_out, "sweep run --manifest run/sweep.json --quiet", 8, 6);
+}
+
+#[test]
+fn also_a_sites_run_from_its_files_to_its_decision() {
+    let lay_out = |folder: &Path| {
+        synthetic_site::write(folder, 20.0).unwrap();
+        let init = "run site.toml --init sacct.txt --nodes nodes.txt --quiet";
+        tiny_run::succeed(tiny_run::pleach(folder).args(init.split(' ')));
+        shorten(folder);
+    };
+    kill(&lay_out, "run site.toml --out run --quiet", 6, 7);
+}
+
+#[test]
+fn also_a_training_of_what_routes() {
+    kill(&|_| (), ROUTED, 6, 8);
 }
 
 #[test]
@@ -127,6 +114,34 @@ fn checkpoints_amid_episodes_from_which_no_run_goes_on_exactly_are_refused() {
         said.contains("checkpoint_every = 1") && said.contains("train.restart_every = 3"),
         "{said}"
     );
+}
+
+/// A file that is half written when a run is killed may lie in any folder of it.
+#[test]
+fn half_written_files_go_wherever_they_lie() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = folder.path().join(RUN);
+    let half = |name: &str| {
+        let path = run.join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, b"half").unwrap();
+    };
+    half(".settings.json.7.0.tmp");
+    let mut train = tiny_run::pleach(folder.path());
+    train.args(ROUTED.split_whitespace());
+    tiny_run::succeed(&mut train);
+    half(".tree.json.7.1.tmp");
+    tiny_run::succeed(&mut train);
+    assert_eq!(tiny_run::files(&run).len(), 4, "{:?}", tiny_run::files(&run));
+    std::fs::remove_dir_all(&run).unwrap();
+    tiny_run::succeed(&mut tiny_run::train(folder.path(), RUN, SETTINGS));
+    std::fs::remove_file(run.join("artefacts.json")).unwrap();
+    half("networks/.network.ckpt.7.0.tmp");
+    tiny_run::succeed(&mut tiny_run::train(folder.path(), RUN, SETTINGS));
+    let left = tiny_run::files(&run)
+        .into_iter()
+        .find(|path| path.starts_with(run.join("networks")));
+    assert_eq!(left, None);
 }
 
 /// Moments that are too short to be met by chance.

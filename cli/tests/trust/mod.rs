@@ -9,6 +9,8 @@ mod kept;
 #[cfg(unix)]
 mod killed;
 #[cfg(unix)]
+mod killing;
+#[cfg(unix)]
 mod no_room;
 mod not_finite;
 mod threads;

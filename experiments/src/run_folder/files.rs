@@ -77,12 +77,15 @@ pub(crate) fn copy_run(from: &Path, to: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-/// Removes what writers that were killed left in `folder`. A run that was killed at its first file is thereby as good as
-/// none.
+/// Removes what writers that were killed left in `folder` and the folders in it. A run that was killed at its first file is
+/// thereby as good as none. Links are not followed.
 pub(crate) fn remove_temporaries(folder: &Path) -> std::io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
-        if atomic_file::is_temporary(&entry.file_name()) && entry.file_type()?.is_file() {
+        let kind = entry.file_type()?;
+        if kind.is_dir() {
+            remove_temporaries(&entry.path())?;
+        } else if atomic_file::is_temporary(&entry.file_name()) && kind.is_file() {
             fs::remove_file(entry.path())?;
         }
     }

@@ -31,7 +31,7 @@ use super::vector::Routings;
 use super::{ServingConfig, tree};
 use crate::error::Error;
 use crate::progress::Watcher;
-use crate::run_folder::atomic_file;
+use crate::run_folder::{atomic_file, remove_temporaries};
 
 /// Lists of each load on which rivals and trees are chosen. *Assumed.*
 const CHOICE_LISTS: usize = 9;
@@ -226,13 +226,16 @@ pub fn train_router(
 /// Makes the folder of a training, or finds that it is of this one.
 fn enter(folder: &Path, asked: &Asked) -> Result<(), Error> {
     let path = folder.join(FILES[0]);
+    std::fs::create_dir_all(folder).map_err(|error| Error::io("make", folder, error))?;
+    // What a training before was killed at.
+    let clear = || remove_temporaries(folder).map_err(|error| Error::io("read", folder, error));
     if !path.exists() {
-        std::fs::create_dir_all(folder).map_err(|error| Error::io("make", folder, error))?;
+        clear()?;
         return atomic_file::write_json(&path, asked);
     }
     let found: Asked = atomic_file::read_json(&path, SETTINGS_BYTES_MAX)?;
     if found == *asked {
-        return Ok(());
+        return clear();
     }
     let allowed = "a folder of the same requests, fleet, settings and seed, or a new one";
     let hint = format!(

@@ -3,12 +3,18 @@
 use pleach_tests::golden::{Golden, digest_of};
 
 /// Golden files, and nothing else lies in their folder.
-const FILES: [&str; 10] = [
+const FILES: [&str; 16] = [
     "columns",
     "dealt",
     "environments",
     "evaluation",
     "exports",
+    "json-evaluate",
+    "json-mixed",
+    "json-serve",
+    "json-site",
+    "json-suite",
+    "json-sweep",
     "learning",
     "networks",
     "schedulers",

@@ -1,9 +1,8 @@
-//! Lists that are broken, cut short or no lists: refused where they stand, without a panic.
+//! Lists that are broken, cut short or no lists: refused where they stand. What chance finds is tried in tests/tests/hostile.
 
 use std::io::Write as _;
 
 use super::format_tests::{EVA_START, OPENB, refusal};
-use super::tests::of_text;
 use super::*;
 
 #[test]
@@ -130,31 +129,5 @@ fn gzip_that_ends_too_early_is_refused_in_every_format() {
             "{error}"
         );
         assert_eq!(is_other, first.contains("name"), "{error}");
-    }
-}
-
-proptest::proptest! {
-    #![proptest_config(proptest::prelude::ProptestConfig::with_cases(256))]
-
-    #[test]
-    fn no_rows_make_an_importer_panic(
-        kind in 0_usize..12,
-        rows in proptest::collection::vec("([0-9.,-]|NaN|inf|1e99|\"|\t| |a){0,60}", 0..6),
-    ) {
-        let head = [
-            OPENB.trim_end(),
-            "job_id,arrival_s,service_sec,gpu_count\nali-1,0,5,1",
-            "#job id,arrival time (sec),topology,shape,size,duration (sec)",
-            "job,user,project,node_num,submit_time,run_time,wall_time,new_status",
-            "instance_sn,app_name,cpu_request,gpu_request,memory_request,creation_time,scheduled_time,deletion_time",
-            "job_id,num_gpu,submit_time,model_name,duration",
-            "job_id,user,num_gpu,submit_time,model_name,duration,expect_time_list",
-            "name,time,application,num_replicas,batch_size",
-            "name,submission_time,duration,application,num_gpus,num_cpus,exec_plan,is_sla",
-            "LM (batch size 20)\tx\td\t-n\t1\t500\t2\tgns\t1\t-1.0\t5\t55",
-            "; MaxProcs: 10",
-            EVA_START,
-        ][kind];
-        let _ = of_text(&format!("{head}\n{}\n", rows.join("\n")), &ImportOptions::default());
     }
 }

@@ -1,0 +1,148 @@
+//! Settings and results: what a command is given in TOML, and what a run left in its folder.
+
+use std::path::Path;
+
+use clap::{Args as _, Command};
+use pleach_experiments::decide::SiteConfig;
+use pleach_experiments::evaluate::evaluation::Evaluation;
+use pleach_experiments::run_folder::{Existing, RunDescription, RunFolder, is_finished};
+use pleach_experiments::sweep::gather::{GatherConfig, gather};
+use pleach_experiments::sweep::grid::Grid;
+use pleach_experiments::sweep::manifest::Manifest;
+use pleach_experiments::train::{CurvePoint, settings_file};
+use pleach_experiments::{EvaluationConfig, SchedulingConfig, TrainSettings};
+
+use super::Reader;
+
+fn flag(flag: &str, path: &Path) -> Result<(), String> {
+    let command = SchedulingConfig::augment_args(Command::new("pleach"));
+    let path = path.display().to_string();
+    let parsed = command.try_get_matches_from(["pleach", flag, &path]);
+    parsed.map(drop).map_err(|error| error.to_string())
+}
+
+pub const READERS: [Reader; 10] = [
+    Reader {
+        name: "training",
+        beside: &[],
+        sources: &["experiments/src/train/settings_file.rs"],
+        read: |path| {
+            let settings: TrainSettings = settings_file::read(path).map_err(|error| error.to_string())?;
+            settings.validate().map_err(|error| error.to_string())
+        },
+    },
+    Reader {
+        name: "evaluations",
+        beside: &[],
+        sources: &["experiments/src/run_folder/atomic_file.rs"],
+        read: |path| {
+            let read = pleach_experiments::run_folder::atomic_file::read_toml(path, 1 << 20);
+            let config: EvaluationConfig = read.map_err(|error| error.to_string())?;
+            // Words of commands are no words here.
+            match config.policy.iter().any(|policy| policy.contains("pipe")) {
+                true => Ok(()),
+                false => Evaluation::open(&config)
+                    .map(drop)
+                    .map_err(|error| error.to_string()),
+            }
+        },
+    },
+    Reader {
+        name: "grids",
+        beside: &[],
+        sources: &["experiments/src/sweep/grid.rs"],
+        read: |path| {
+            let grid = Grid::read(path).map_err(|error| error.to_string())?;
+            grid.plan().map(drop).map_err(|error| error.to_string())
+        },
+    },
+    Reader {
+        name: "manifests",
+        beside: &[],
+        sources: &["experiments/src/sweep/manifest.rs"],
+        read: |path| Manifest::read(path).map(drop).map_err(|error| error.to_string()),
+    },
+    Reader {
+        name: "unit-results",
+        beside: &[
+            ("sweep.json", "manifests/sweep.json"),
+            ("other.json", "unit-results/result.json"),
+        ],
+        sources: &[],
+        read: |path| {
+            let folder = path.parent().unwrap();
+            let manifest = Manifest::read(&folder.join("sweep.json")).unwrap();
+            for unit in manifest.units() {
+                let place = folder.join(format!("units/{}", unit.index));
+                std::fs::create_dir_all(&place).unwrap();
+                let from = if unit.index == 0 {
+                    path.to_owned()
+                } else {
+                    folder.join("other.json")
+                };
+                std::fs::copy(from, place.join("result.json")).unwrap();
+            }
+            let config = GatherConfig {
+                partial: true,
+                ..GatherConfig::default()
+            };
+            gather(&manifest, folder, &config)
+                .map(drop)
+                .map_err(|error| error.to_string())
+        },
+    },
+    Reader {
+        name: "sites",
+        beside: &[
+            ("sacct.txt", "accounting/sacct.txt"),
+            ("nodes.txt", "nodes/scontrol.txt"),
+        ],
+        sources: &[],
+        read: |path| {
+            SiteConfig::read(path)
+                .map(drop)
+                .map_err(|error| error.to_string())
+        },
+    },
+    Reader {
+        name: "runs",
+        beside: &[("config.toml", "training/settings.toml")],
+        sources: &["experiments/src/run_folder/existing.rs"],
+        read: |path| {
+            let folder = path.parent().unwrap();
+            std::fs::copy(path, folder.join("run.json")).unwrap();
+            let _ = is_finished(folder);
+            let described = RunDescription::read(folder).map_err(|error| error.to_string())?;
+            let Some(described) = described else { return Ok(()) };
+            let config = EvaluationConfig::default();
+            let (command, seed) = (&described.command, described.seed);
+            let opened = RunFolder::open(command, &config, seed, Some(folder), Existing::Resume);
+            // It is a run of other settings.
+            let words = opened.err().map(|error| error.to_string());
+            assert!(words.is_none_or(|words| !words.is_empty()));
+            Ok(())
+        },
+    },
+    Reader {
+        name: "curves",
+        beside: &[],
+        sources: &[],
+        read: |path| {
+            let read = pleach_experiments::run_folder::atomic_file::read_json(path, 1 << 20);
+            let read: Result<Vec<CurvePoint>, _> = read;
+            read.map(drop).map_err(|error| error.to_string())
+        },
+    },
+    Reader {
+        name: "capacities",
+        beside: &[],
+        sources: &[],
+        read: |path| flag("--capacity", path),
+    },
+    Reader {
+        name: "batch-systems",
+        beside: &[],
+        sources: &[],
+        read: |path| flag("--batch-system", path),
+    },
+];

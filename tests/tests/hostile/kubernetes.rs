@@ -1,0 +1,108 @@
+//! What Kubernetes sends and lists, and what the controller keeps.
+
+use pleach_daemon::EstimateSettings;
+use pleach_kubernetes::claims::Claims;
+use pleach_kubernetes::mark::{Decided, Key};
+use pleach_kubernetes::observe::{Lists, observe};
+use pleach_kubernetes::{Settings, extender, node, pod, webhook};
+use serde_json::{Value, from_value};
+
+use super::Reader;
+
+const NOW_S: i64 = 1_750_000_000;
+
+/// The items of a list that are of this kind; what is none is left out, as a client does.
+fn items<T: serde::de::DeserializeOwned>(list: &Value, kind: &str) -> Vec<T> {
+    let items = list["items"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let of_kind = items.iter().filter(|item| item["kind"] == kind);
+    of_kind.filter_map(|item| from_value(item.clone()).ok()).collect()
+}
+
+pub const READERS: [Reader; 6] = [
+    Reader {
+        name: "controller-settings",
+        beside: &[],
+        sources: &["kubernetes/src/config.rs"],
+        read: |path| Settings::load(path).map(drop).map_err(|error| error.to_string()),
+    },
+    Reader {
+        name: "reviews",
+        beside: &[],
+        sources: &["kubernetes/src/webhook.rs"],
+        read: |path| {
+            let body = std::fs::read(path).unwrap();
+            let settings = Settings {
+                namespaces: vec!["*".into()],
+                ..Settings::default()
+            };
+            let alive = webhook::review(&body, &settings, true);
+            webhook::review(&body, &settings, false).and(alive).map(drop)
+        },
+    },
+    Reader {
+        name: "extender-calls",
+        beside: &[],
+        sources: &["kubernetes/src/extender.rs"],
+        read: |path| {
+            let args = extender::read(&std::fs::read(path).unwrap())?;
+            let _ = args.names();
+            let _ = extender::filter(args, None, &Settings::default());
+            Ok(())
+        },
+    },
+    Reader {
+        name: "objects",
+        beside: &[],
+        sources: &[],
+        read: |path| {
+            let text = std::fs::read(path).unwrap();
+            let list: Value = serde_json::from_slice(&text).map_err(|error| error.to_string())?;
+            let settings = Settings::default();
+            let lists = Lists {
+                nodes: items(&list, "Node"),
+                pods: items(&list, "Pod"),
+                jobs: items(&list, "Job"),
+                claims: items(&list, "PersistentVolumeClaim"),
+                volumes: items(&list, "PersistentVolume"),
+                ..Lists::default()
+            };
+            let _ = observe(&lists, &settings, NOW_S);
+            let _ = node::units(&lists.nodes, &settings);
+            for one in &lists.pods {
+                let _ = pod::read(one, &settings);
+            }
+            Ok(())
+        },
+    },
+    Reader {
+        name: "marks",
+        beside: &[],
+        sources: &["kubernetes/src/mark.rs"],
+        read: |path| {
+            let text = String::from_utf8_lossy(&std::fs::read(path).unwrap()).into_owned();
+            // What others wrote is no mark, and nothing is said of it.
+            let _ = Decided::read(
+                text.trim_end(),
+                "uid",
+                &Key::of(b"a key of thirty-two bytes at least"),
+            );
+            let folder = path.parent().unwrap();
+            std::fs::copy(path, folder.join("marks.key")).unwrap();
+            Key::find((None, folder))
+                .map(drop)
+                .map_err(|error| error.to_string())
+        },
+    },
+    Reader {
+        name: "claims",
+        beside: &[],
+        sources: &["kubernetes/src/claims.rs"],
+        read: |path| {
+            let folder = path.parent().unwrap().join("state");
+            std::fs::create_dir_all(&folder).unwrap();
+            std::fs::copy(path, folder.join("claims.json")).unwrap();
+            let _ = Claims::begin(&folder, &EstimateSettings::default());
+            Ok(())
+        },
+    },
+];

@@ -1,0 +1,151 @@
+//! Words: of flags, of settings on a command line, and of cells. Each line of a seed is one.
+
+use std::path::Path;
+
+use pleach_env::Expression;
+use pleach_experiments::evaluate::{cluster_flag::cluster_of, day, day::Day, estimate_source, flag_values};
+use pleach_experiments::sweep::index_list;
+use pleach_experiments::train::{objective, overrides, settings_file};
+use pleach_experiments::{DOOR, TrainSettings, serving};
+use pleach_scheduler::ExternalId;
+use pleach_tables::clock::{self, TimeFormat};
+use pleach_tables::{slurm, split};
+
+use super::Reader;
+
+/// A file's lines, each given to a reader of one; what is refused has words.
+fn each(path: &Path, read: impl Fn(&str) -> Result<(), String>) -> Result<(), String> {
+    let text = String::from_utf8_lossy(&std::fs::read(path).unwrap()).into_owned();
+    for line in text.split('\n') {
+        if read(line).is_err_and(|words| words.trim().is_empty()) {
+            return Err(String::new());
+        }
+    }
+    Ok(())
+}
+
+fn is_well<T, E: ToString>(read: Result<T, E>) -> Result<(), String> {
+    read.map(drop).map_err(|error| error.to_string())
+}
+
+pub const READERS: [Reader; 9] = [
+    Reader {
+        name: "words-numbers",
+        beside: &[],
+        sources: &[],
+        read: |path| {
+            let numbers: [fn(&str) -> Result<f64, String>; 6] = [
+                flag_values::positive,
+                flag_values::not_negative,
+                flag_values::load,
+                flag_values::step,
+                flag_values::share,
+                day::days,
+            ];
+            each(path, |word| {
+                let read = numbers.iter().map(|number| is_well(number(word)));
+                let read = read.chain([is_well(Day::read(word))]);
+                let refused: Vec<String> = read.filter_map(Result::err).collect();
+                match refused.iter().any(String::is_empty) {
+                    true => Err(String::new()),
+                    false => Ok(()),
+                }
+            })
+        },
+    },
+    Reader {
+        name: "words-cells",
+        beside: &[],
+        sources: &[],
+        read: |path| {
+            each(path, |word| {
+                let _ = slurm::devices(word);
+                let _ = slurm::tres_of(word, "gres/gpu");
+                let _ = slurm::gpus_of_tres(word);
+                let _ = slurm::job_id(word);
+                let _ = slurm::span_s(word);
+                let _ = clock::words_s(word);
+                let _ = clock::guess(&[word]);
+                if let (Some(format), Some(zone)) = (TimeFormat::of(word), clock::zone("Europe/Berlin")) {
+                    let _ = format.read(word, &zone);
+                }
+                let _ = clock::zone(word);
+                let _ = split(word, '|', &mut Vec::new());
+                is_well(word.parse::<ExternalId>())
+            })
+        },
+    },
+    Reader {
+        name: "words-hosts",
+        beside: &[],
+        sources: &[],
+        read: |path| {
+            each(path, |word| {
+                let num = slurm::num_nodes(word);
+                let names = slurm::expand(word);
+                if let Ok(names) = &names {
+                    assert_eq!(num.ok(), Some(names.len()), "{word}");
+                    let _ = slurm::fold(names.iter().map(String::as_str));
+                }
+                is_well(names)
+            })
+        },
+    },
+    Reader {
+        name: "words-rewards",
+        beside: &[],
+        sources: &[],
+        read: |path| {
+            each(path, |word| {
+                is_well(Expression::parse(word))?;
+                Ok(())
+            })
+        },
+    },
+    Reader {
+        name: "words-clusters",
+        beside: &[],
+        sources: &[],
+        read: |path| each(path, |word| is_well(cluster_of(Path::new(word)))),
+    },
+    Reader {
+        name: "words-estimates",
+        beside: &[],
+        sources: &["experiments/src/evaluate/estimate_source.rs"],
+        read: |path| {
+            each(path, |word| {
+                is_well(word.parse::<estimate_source::EstimateSource>())
+            })
+        },
+    },
+    Reader {
+        name: "words-settings",
+        beside: &[],
+        sources: &["experiments/src/train/overrides.rs"],
+        read: |path| {
+            let settings: TrainSettings = settings_file::built_in().unwrap();
+            each(path, |word| {
+                is_well(objective::parse(&[word.to_owned()]))?;
+                is_well(overrides::apply(&settings, &[word.to_owned()]))
+            })
+        },
+    },
+    Reader {
+        name: "words-policies",
+        beside: &[],
+        sources: &["policies/src/rivals.rs"],
+        read: |path| {
+            each(path, |word| match word.contains("pipe") {
+                // It would be run.
+                true => Ok(()),
+                false => is_well(DOOR.open(word)).and(is_well(serving::router(word, 0))),
+            })
+        },
+    },
+    Reader {
+        name: "words-units",
+        beside: &[],
+        sources: &[],
+        read: |path| each(path, |word| is_well(index_list::expand(word, 1000))),
+    },
+];

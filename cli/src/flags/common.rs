@@ -210,7 +210,7 @@ impl AgainstFlag {
 /// Forms of a tree outside the program.
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
 pub struct FormsFlag {
-    /// Forms to write, repeated or with commas: c, rust, go, python, lua, sql, mermaid, markdown, onnx, sklearn; of a network onnx alone
+    /// Forms to write, repeated or with commas: c, rust, go, python, onnx; of a network onnx alone
     #[arg(long, value_name = "FORM", value_delimiter = ',', action = ArgAction::Append)]
     pub to: Vec<String>,
 }

@@ -108,7 +108,7 @@ pub enum Command {
     Index(IndexArgs),
     /// Prune a teacher into a decision tree, chosen by what it does in the simulator
     Distill(DistillArgs),
-    /// Write a tree as C, Rust, Go, Python, Lua or SQL, for ONNX or scikit-learn, as a chart or as a table of rules
+    /// Write a tree as C, Rust, Go, Python or ONNX, or a network as ONNX
     Export(ExportArgs),
     /// Tell in words why a tree did what it did on a list of jobs
     Explain(ExplainArgs),

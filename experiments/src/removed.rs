@@ -5,7 +5,7 @@
 //! Policies (`pleach_policies`) and what daemons take, which answer for themselves.
 
 /// A word as it was written, and what to do instead.
-const REMOVED: [(&str, &str); 7] = [
+const REMOVED: [(&str, &str); 9] = [
     (
         "gradients",
         "ppo.gradients and imitation.gradients are gone: the CPU takes plain gradients, another --device Burn's. Take the key out.",
@@ -14,6 +14,15 @@ const REMOVED: [(&str, &str); 7] = [
         "entities",
         "env.entities is gone: networks that also saw running jobs and groups of nodes were no better. Take the key out, and train \
          anew.",
+    ),
+    (
+        "overlap",
+        "train.overlap is gone: an update of staleness cost more than the time was worth. Take the key out.",
+    ),
+    (
+        "average_reward",
+        "train.average_reward is gone: a long time constant does as well (train.horizon_s = 1e6, the default of pleach train). Take \
+         the key out.",
     ),
     (
         "lua",

@@ -127,8 +127,13 @@ mod tests {
     fn a_file_with_one_key_differs_from_no_file_in_that_key() {
         let mut expected = built_in().unwrap();
         assert_eq!(parse("").unwrap(), expected);
-        for learner in ["ppo", "imitation"] {
-            let said = parse(&format!("[train.{learner}]\ngradients = \"burn\"")).unwrap_err();
+        for removed in [
+            "ppo.gradients = 'burn'",
+            "imitation.gradients = 'burn'",
+            "overlap = true",
+            "average_reward = false",
+        ] {
+            let said = parse(&format!("[train]\n{removed}")).unwrap_err();
             assert!(said.contains("Take the key out"), "{said}");
         }
         expected.train.num_updates = 7;
@@ -161,7 +166,6 @@ mod tests {
                 ..TrainSettings::default()
             };
             settings.env.max_steps = Some(9);
-            settings.train.overlap = true;
             let text = toml::to_string_pretty(&settings).unwrap();
             assert_eq!(parse(&text).unwrap(), settings, "{id}");
         }

@@ -335,28 +335,6 @@ fn a_network_is_given_a_standby_that_stands_in_its_card() {
 }
 
 #[test]
-fn a_frontier_has_a_table_plots_and_a_tree_of_each_size() {
-    let folder = tempfile::tempdir().unwrap();
-    let line = "distill --frontier --teacher gpu-time-reserve --workload Pleach/PhillyGang-v1 --num-jobs 40 --leaves 2,4 --part-lists 2 \
-                --rounds 0 --episodes 2 --against fifo --out frontier --json all.json";
-    let said = succeed(folder.path(), line);
-    assert!(
-        said.contains("| *gpu-time-reserve* |") && said.contains("| *fifo* |"),
-        "{said}"
-    );
-    let read = |name: &str| fs::read_to_string(folder.path().join(name)).unwrap();
-    let report: serde_json::Value = serde_json::from_str(&read("all.json")).unwrap();
-    assert_eq!(report["lines"][1]["policy"], "fifo");
-    for size in report["sizes"].as_array().unwrap() {
-        let tree = read(&format!("frontier/trees/leaves-{}.json", size["leaves"]));
-        assert!(tree.contains("\"format\": \"pleach-tree\""));
-    }
-    let html = read("frontier/frontier.html");
-    assert_eq!(html.matches("role=\"img\"").count(), 5);
-    assert!(html.contains("four times as long") && said.contains(read("frontier/frontier.md").trim_end()));
-}
-
-#[test]
 fn guards_are_priced_and_the_one_that_is_chosen_stands_in_the_file() {
     let folder = tempfile::tempdir().unwrap();
     fs::copy(REFERENCE, folder.path().join("tree.json")).unwrap();

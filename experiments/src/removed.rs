@@ -18,7 +18,7 @@ pub enum Place {
 }
 
 /// A word as it was written, and what to do instead.
-const REMOVED: [(Place, &str, &str); 20] = [
+const REMOVED: [(Place, &str, &str); 21] = [
     (
         Place::Command,
         "features",
@@ -56,6 +56,11 @@ const REMOVED: [(Place, &str, &str); 20] = [
     ),
     (Place::Command, "stability", FITS),
     (Place::Command, "frontier", FRONTIER),
+    (
+        Place::Flag,
+        "html",
+        "Of verify it is gone: pleach watch FILE --out PAGE draws a record, at any time and with every policy.",
+    ),
     (Place::Flag, "fits", FITS),
     (Place::Flag, "frontier", FRONTIER),
     (

@@ -114,7 +114,7 @@ pub enum Command {
     Explain(ExplainArgs),
     /// Compare policies on the same workloads and seeds
     Evaluate(EvaluateArgs),
-    /// Check the record of a schedule against its cluster and its jobs, and draw it
+    /// Check the record of a schedule against its cluster and its jobs
     Verify(Box<VerifyArgs>),
     /// Make a page on which the record of a schedule can be watched
     Watch(Box<WatchArgs>),

@@ -187,6 +187,10 @@ fn bad_input_is_refused_with_the_reason_and_what_is_allowed() {
                 "command = \"distill\" and seeds = 5",
             ],
         ),
+        (
+            "verify record.csv --html page.html",
+            vec!["pleach watch FILE --out PAGE"],
+        ),
         ("sweep status", vec!["sweep gather --status"]),
         (
             "distill --teacher sjf --frontier",

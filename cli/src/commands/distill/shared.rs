@@ -167,7 +167,6 @@ impl<'a> Setup<'a> {
             tree: Some(&words),
             picture: Some(made),
             next: Some(&next_steps(Path::new(TREE_FILE))),
-            schedule: None,
         };
         report.write(&folder.file("report.html")?)?;
         results.write_json(&folder.file("results.json")?)?;

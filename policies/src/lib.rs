@@ -12,7 +12,7 @@
 //! # Ok::<(), pleach_policies::Refusal>(())
 //! ```
 //!
-//! A place is `[LABEL=][deal:|order:]PLACE` ([`place`]), or `pipe:COMMAND` for a process of one's own. Names come first, then folders, then files, which are told apart by what is in
+//! A place is `[LABEL=][deal:|order:]PLACE` ([`place`]). Names come first, then folders, then files, which are told apart by what is in
 //! them. What is opened is a [`PolicySpec`], of which fresh policies and planners are made; who drives a cluster asks it for a
 //! dealer that works in rounds. Every refusal is a [`Refusal`], in the same words at every door.
 //!
@@ -26,7 +26,6 @@ mod door;
 mod file;
 mod names;
 mod own;
-mod pipe;
 pub mod place;
 mod refusal;
 mod rivals;

@@ -143,8 +143,8 @@ impl Checkpoint {
         let mut numbers = container.numbers();
         let mut take = || numbers.by_ref().take(count).collect::<Vec<f32>>();
         let (parameters, mean, square) = (take(), take(), take());
-        let mut lists = [&parameters, &mean, &square].into_iter().flatten();
-        if !lists.all(|number| number.is_finite()) {
+        let lists = [&parameters, &mean, &square].into_iter();
+        if !lists.flatten().all(|number| number.is_finite()) {
             return Err(refuse(path, "a parameter is not finite"));
         }
         Ok(Checkpoint {

@@ -50,7 +50,8 @@ pub fn run(words: Vec<OsString>) -> u8 {
         Ok(parsed) => parsed,
         Err(error) => {
             // Where it cannot be written, the exit code has to do.
-            let _ = answered(error).print();
+            let error = answered(error);
+            let _ = error.print();
             return u8::try_from(error.exit_code()).unwrap_or(EXIT_CONFIG);
         }
     };

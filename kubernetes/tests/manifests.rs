@@ -13,7 +13,7 @@ use pleach_daemon::Drive;
 use pleach_kubernetes::{Settings, names};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 fn deploy() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("deploy")

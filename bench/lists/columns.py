@@ -34,7 +34,6 @@ CONDITIONS = {
     "realistic-250s": [*PUBLISHED, "--restart-cost-s", "250"],
     "ideal": ["--overheads", "zero"],
 }
-RATIO = re.compile(r"^(\S+)\s.*?(\d+\.\d+) \[(\d+\.\d+), (\d+\.\d+)\]")
 
 
 def pai_lists(pleach, folder, num):
@@ -88,15 +87,15 @@ def evaluate(args, workload, condition):
         words = [args.pleach, "evaluate", *workload, "--preemption", "--sharing", "mps", *CONDITIONS[condition]]
         words += ["--policy", args.policies, "--reference", args.reference, "--json", file.name]
         print(shlex.join(map(str, words)), file=sys.stderr)
-        said = subprocess.run(words, check=True, capture_output=True, text=True).stdout
+        subprocess.run(words, check=True, capture_output=True)
         policies = json.load(open(file.name))["policies"]
     base = policies[args.reference]
     found = {args.reference: (1.0, 1.0, 1.0, 1.0, 1.0, 1.0, base["preemptions"])}
-    for match in filter(None, map(RATIO.match, said.splitlines())):
-        name, ratio, low, high = match.groups()
-        mine = policies[name]
-        more = [mine[key] / base[key] for key in ("p99_jct_s", "avg_slowdown", "fairness")]
-        found[name] = (float(ratio), float(low), float(high), *more, mine["preemptions"])
+    for name, mine in policies.items():
+        ratio = mine["ratio_vs_reference"]
+        if ratio and name != args.reference:
+            more = [mine[key] / base[key] for key in ("p99_jct_s", "avg_slowdown", "fairness")]
+            found[name] = (ratio["mean"], ratio["low"], ratio["high"], *more, mine["preemptions"])
     return found
 
 

@@ -11,7 +11,7 @@ const FORMS: &str = "Forms to write, repeated or with commas: c, rust, go, pytho
                      routes requests also gie, llm-d-router (docs/serving.md)";
 
 /// Writes a tree as source code of other languages or for the runtimes of ONNX. What runs
-/// answers bit for bit as the tree; the rows are the features of docs/features.md, scaled. A network is written for the runtimes of
+/// answers bit for bit as the tree; the rows are the features of `pleach policies --features`, scaled. A network is written for the runtimes of
 /// ONNX, which round differently; such a file, ours or of another program, is a policy here too.
 #[derive(Args, Clone, Debug)]
 #[command(mut_arg("to", |to| to.required(true).help(FORMS)))]

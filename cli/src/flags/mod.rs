@@ -240,7 +240,7 @@ mod tests {
     }
 
     /// Documents and sources of the whole workspace.
-    fn texts() -> Vec<(PathBuf, String)> {
+    pub(super) fn texts() -> Vec<(PathBuf, String)> {
         let mut folders = vec![PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))];
         let mut found = Vec::new();
         while let Some(folder) = folders.pop() {

@@ -329,6 +329,13 @@ mod tests {
         newer[8] = 2;
         assert!(reason(&newer).contains("format version 2; this program reads version 1"));
         assert!(reason(b"{\"weights\": []}").contains("does not begin with PLEACHCK"));
+        // A run whose settings this version does not know.
+        let older = Container::encode(MAGIC, FORMAT_VERSION, br#"{"config": {"overlap": true}}"#, &[]);
+        let said = reason(&older);
+        assert!(
+            said.contains("unknown field `overlap`") && said.contains("a run of another version, which goes on with that"),
+            "{said}"
+        );
         std::fs::write(&path, &good).unwrap();
         let found = Checkpoint::load(&path).unwrap();
         let error = Error::from(found.contract.check_schema("schema-b").unwrap_err());

@@ -11,6 +11,7 @@ mod figures;
 mod hardening;
 mod includes;
 mod licences;
+mod plain_english;
 mod programs;
 mod shared_artefacts;
 mod sizes;

@@ -1,10 +1,10 @@
 //! Dealing: all jobs that wait or run are scored, GPUs are counted out by score, gangs are seated tightly, losers join as guests.
 //!
 //! A deal has three steps. [`count`](self) gives GPUs to jobs by number alone, best score first, over all pairs of a job and a
-//! GPU type. Then gangs are seated, the larger ones first: each keeps its seat unless it is loose. Then those who got nothing
-//! share the GPUs of a gang of their size where the believed sum of speeds pays. An elastic job is counted out size by size,
-//! and CPU and host memory that are left over go to those whom they speed up most. Deals happen at events, a minimum interval
-//! apart; in between free GPUs are filled and nobody is stopped.
+//! GPU type. Then gangs are seated, the larger ones first: each keeps its seat unless it is loose. Then jobs that got nothing
+//! share the GPUs of a gang of their size where the believed sum of speeds pays. An elastic job is counted out size by size.
+//! Spare CPU and host memory go to the jobs that gain most. Deals happen at events, a minimum interval apart; in between free
+//! GPUs are filled and no job is stopped.
 //!
 //! What differs between planners is only the score ([`Order`]): least attained service, shortest rest, Gittins index, rate per
 //! GPU, a learned [`Formula`], or the turn in which a policy chooses a job ([`PassOrder`]).
@@ -15,10 +15,10 @@
 //! the sum of speeds is Gavel's (OSDI'20), moving spread gangs Gandiva's (OSDI'18). Their combination is ours.
 //!
 //! [`Ranker`] makes an order of all waiting jobs of any policy or dealer, and [`InOrder`] starts jobs along it, as a batch system does
-//! that is told the order and nothing else.
+//! that receives the order and nothing else.
 //!
-//! The modules that are public are what planners of any kind share: what would be free if jobs were stopped ([`what_if`]), how a
-//! plan is carried out ([`allocation`]), how jobs scale and what they make of CPU and memory ([`scaling`], [`profile`]).
+//! Planners of any kind share the public modules: what would be free if jobs were stopped ([`what_if`]), how a plan is carried out
+//! ([`allocation`]), and how jobs scale with GPUs, CPU and memory ([`scaling`], [`profile`]).
 //!
 //! # What is deliberately not here
 //! Solvers and random numbers: a daemon deals too. Published planners (`pleach-baselines`).

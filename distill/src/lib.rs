@@ -1,10 +1,10 @@
 //! From a teacher to a tree: any [`Policy`](pleach_scheduler::policy::Policy) becomes one decision tree that a person can
 //! read and a daemon can run.
 //!
-//! The way: the teacher schedules a few episodes and its scores are recorded at every decision point ([`Recording`],
-//! [`Dataset`]); a regression tree is fitted on them ([`cart`]); the tree schedules, the teacher corrects (DAgger,
-//! [`distill`]); of all the trees the smallest that *performs* well in simulation is kept and pruned ([`PruneConfig`]). Or trees are
-//! changed a little and judged in the simulator, again and again ([`search`]).
+//! The teacher schedules a few episodes, and its scores are recorded at every decision point ([`Recording`], [`Dataset`]). A
+//! regression tree is fitted on them ([`cart`]). The tree schedules, and the teacher corrects (DAgger, [`distill`]). The smallest tree
+//! that *performs* well in simulation is kept and pruned ([`PruneConfig`]). Alternatively a [`search`] changes trees a little and
+//! judges them in the simulator, again and again.
 //! `docs/distilling.md` has the recipe and its sources.
 //!
 //! ```no_run

@@ -12,13 +12,13 @@
 //! # Ok::<(), pleach_policies::Refusal>(())
 //! ```
 //!
-//! A place is `[LABEL=][deal:|order:]PLACE` ([`place`]). Names come first, then folders, then files, which are told apart by what is in
-//! them. What is opened is a [`PolicySpec`], of which fresh policies and planners are made; who drives a cluster asks it for a
-//! dealer that works in rounds. Every refusal is a [`Refusal`], in the same words at every door.
+//! A place is `[LABEL=][deal:|order:]PLACE` ([`place`]). Names come first, then folders, then files, which are recognised by their
+//! content. Opening gives a [`PolicySpec`], which makes fresh policies and planners; a daemon asks it for a dealer that works in
+//! rounds. Every refusal is a [`Refusal`], in the same words at every door.
 //!
 //! # What is deliberately not here
-//! Published planners: they need solvers and random numbers, and who has them gives them to the door ([`Door::with`]). A door
-//! without them knows their names and says where they run. Who has policies of a program's own names them once ([`register`]).
+//! Published planners: they need solvers and random numbers, so the crate that has them gives them to the door ([`Door::with`]). A
+//! door without them has their names and says where they run. A program names its own policies once ([`register`]).
 //! Simulation and training.
 
 mod artefacts;

@@ -1,6 +1,6 @@
 //! The deployable scheduler: what it can know, what it may do, and the loop that ties the two.
 //!
-//! A [`Cluster`] is told what happens, a [`Planner`] decides, and a journal says what it decided:
+//! A [`Cluster`] follows what happens, a [`Planner`] decides, and a journal records the decisions:
 //!
 //! ```
 //! use pleach_scheduler::decision::Action;

@@ -1,8 +1,8 @@
-//! Files of rows that nobody vouches for, and the one format in which a schedule is written down.
+//! Files of rows from untrusted sources, and the one format in which a schedule is written down.
 //!
 //! Text with delimiters, plain or gzipped, and Parquet are read row by row, bounded, with complaints that name file, line and
 //! column ([`Table`]); rows are written as CSV or Parquet, whole or not at all ([`replace`]). On these stands the record of a
-//! schedule ([`schedule`]): who ran where and when. Times of day ([`clock`]) and what Slurm prints ([`slurm`]) are read here too.
+//! schedule ([`schedule`]): which job ran where and when. Times of day ([`clock`]) and what Slurm prints ([`slurm`]) are read here too.
 //!
 //! # What is deliberately not here
 //! What a list of jobs means, and whether a schedule is possible: no crate of ours lies below this one.

@@ -2,7 +2,7 @@
 //!
 //! A [`Workload`] comes from a file ([`mod@file`]), from a published list of jobs ([`import`]) or from a generator
 //! ([`mod@generate`]); all three end in the same checked, sorted table, so that nothing downstream knows the difference.
-//! What the scheduler is *told* about run times is a separate matter ([`estimates`]).
+//! What the scheduler *believes* about run times is a separate matter ([`estimates`]).
 //!
 //! Refused: jobs that can never run, run times that are not positive, ids that repeat, a clock that runs backwards.
 

@@ -2,7 +2,7 @@
 //!
 //! A [`GeneratorConfig`] names a preset and its parameters; [`generate`] draws a workload from it and one seed. The
 //! offered load is met exactly: run times are drawn first, then the arrivals are laid over the span in which that work
-//! makes the wanted load. What each preset embeds, from where, and how closely it is held: docs/workloads.md.
+//! makes the wanted load. What each preset embeds, from where, and how closely it is held: docs/lab/generator-fits.md.
 //!
 //! Not here: correlations that no source publishes.
 

@@ -333,7 +333,8 @@ mod tests {
         let older = Container::encode(MAGIC, FORMAT_VERSION, br#"{"config": {"overlap": true}}"#, &[]);
         let said = reason(&older);
         assert!(
-            said.contains("unknown field `overlap`") && said.contains("a run of another version, which goes on with that"),
+            said.contains("unknown field `overlap`")
+                && said.contains("a run of another version, which goes on with that"),
             "{said}"
         );
         std::fs::write(&path, &good).unwrap();

@@ -138,7 +138,7 @@ class Plane:
 
     def write_scheduler_config(self):
         """The configuration of a plain kube-scheduler."""
-        path = self.folder / "etc" / "scheduler.json"
+        path = self.folder / "etc" / "scheduler-config.json"
         path.write_text(json.dumps({
             "apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration",
             "leaderElection": {"leaderElect": False}, "clientConnection": {"kubeconfig": self.scheduler_kubeconfig}}))

@@ -154,7 +154,7 @@ fn anchors(text: &str) -> Vec<String> {
 }
 
 /// Pages of the site that are made from the programs: the tests that make them hold the links into them.
-const GENERATED: [&str; 3] = ["docs/features.md", "docs/flags.md", "docs/python-api.md"];
+const GENERATED: [&str; 3] = ["features.md", "flags.md", "python-api.md"];
 
 #[test]
 fn every_link_leads_to_a_file_and_a_heading() {
@@ -170,7 +170,7 @@ fn every_link_leads_to_a_file_and_a_heading() {
                 _ => document.parent().unwrap().join(file),
             };
             let from = document.display();
-            if GENERATED.iter().any(|page| found.ends_with(page)) {
+            if GENERATED.iter().any(|page| found.ends_with(page)) && !found.exists() {
                 continue;
             }
             assert!(found.exists(), "{from} links to {target}, which does not exist");

@@ -172,7 +172,7 @@ else
   fi
 fi
 if command -v mdbook >/dev/null; then
-  step mdbook build
+  step conventions/site.sh --made
 else
   skip 'the site' 'cargo install mdbook --locked'
 fi

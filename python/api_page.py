@@ -1,4 +1,4 @@
-"""Writes docs/python-api.md from the package's signatures and docstrings: python python/api_page.py > docs/python-api.md"""
+"""Prints python-api.md of the site, from the package's signatures and docstrings (conventions/site.sh)."""
 
 import ast
 import textwrap
@@ -88,7 +88,7 @@ def section(module, node):
 def page():
     """The whole page."""
     global SOURCE
-    parts = ["# Python, name by name\n\nWritten by `python/api_page.py` from the package; a test holds the two together. [Python](python.md) says how they"]
+    parts = ["# Python, name by name\n\nWritten by `python/api_page.py` from the package. [Python](python.md) says how they"]
     parts = [parts[0] + "\nbelong together."]
     for module, names in MODULES.items():
         SOURCE = (PACKAGE / f"{module}.py").read_text(encoding="utf-8")

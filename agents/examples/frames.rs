@@ -7,7 +7,6 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-use pleach_agents::advantage::Criterion;
 use pleach_agents::gradients::Workspace;
 use pleach_agents::ppo::{self, Experience, PpoConfig, Schedule};
 use pleach_agents::{Adam, Device, Rollout, TrainConfig, Trainer, initial_parameters};
@@ -86,7 +85,6 @@ fn main() -> Result<(), Error> {
             target_kl: 0.0,
             ..PpoConfig::default()
         },
-        overlap: settings.get("overlap", false)?,
         num_updates: u64::MAX,
         ..TrainConfig::default()
     };
@@ -121,10 +119,7 @@ fn main() -> Result<(), Error> {
     let collected = repeat(if what == "update" { seconds } else { 0.0 }, || {
         collect(&mut rollout)
     })?;
-    let criterion = Criterion::Discounted {
-        horizon_s: config.horizon_s,
-    };
-    let decisions = rollout.decisions(criterion, config.gae_lambda, 1);
+    let decisions = rollout.decisions(config.horizon_s, config.gae_lambda, 1);
     let mut experience = Experience {
         returns: decisions
             .returns
@@ -140,7 +135,6 @@ fn main() -> Result<(), Error> {
     let num_rows = experience.rows.len();
     let candidates_mean = experience.rows.num_candidates() as f64 / num_rows as f64;
     let schedule = Schedule {
-        is_stale: false,
         learning_rate: 1e-4,
         entropy_coef: 0.01,
         value_only: false,

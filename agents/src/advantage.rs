@@ -13,20 +13,9 @@
 //! the sum but keeps the value of the observation it was cut at. `lambda` counts decisions, not seconds. A reward is
 //! taken as paid at the start of its interval.
 //!
-//! Where the long-run average counts ([`Criterion::Average`]), nothing is discounted; each second costs the rate of reward
-//! `rho` instead, and V is what a state is worth over the average (*differential* values):
-//!
-//! ```text
-//! delta_t = r_t - rho dt_t + V(s_{t+1}) - V(s_t)
-//! A_t     = delta_t + lambda A_{t+1}
-//! ```
-//!
-//! A terminated episode is then followed by the next one, whose first observation is `s_{t+1}`; only the sum ends there.
-//!
 //! # Source
 //! Schulman et al., ICLR'16 (GAE); Bradtke and Duff, NIPS'94 (discounting by the time between decisions);
-//! Mao et al., ICLR'19 (baselines that depend on the arrivals); Zhang and Ross, ICML'21 (on-policy learning with
-//! differential advantages), with Howard's `rho dt` for decisions that take time (Puterman, 1994, section 11.4).
+//! Mao et al., ICLR'19 (baselines that depend on the arrivals).
 
 use pleach_scheduler::portable_math::exp;
 
@@ -43,15 +32,16 @@ pub struct Steps<'a> {
     pub terminated: &'a [bool],
     /// The episode was cut in this step.
     pub truncated: &'a [bool],
-    /// V of the observation after the step, that of the next episode where one terminated; read where an episode was
-    /// truncated, and in the last step.
+    /// V of the observation after the step; read where an episode was truncated, and in the last step.
     pub bootstrap: &'a [f32],
 }
 
 impl Steps<'_> {
-    /// V of the observation after step `t` where time goes on: behind a terminated episode the next one begins.
-    pub(crate) fn value_after(&self, t: usize) -> f64 {
-        if self.truncated[t] && !self.terminated[t] || t + 1 == self.value.len() {
+    /// V of the observation after step `t`, which a terminated episode has none of.
+    fn value_after(&self, t: usize) -> f64 {
+        if self.terminated[t] {
+            0.0
+        } else if self.truncated[t] || t + 1 == self.value.len() {
             f64::from(self.bootstrap[t])
         } else {
             f64::from(self.value[t + 1])
@@ -59,44 +49,17 @@ impl Steps<'_> {
     }
 }
 
-/// What later rewards count.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Criterion {
-    /// Less the later they are paid.
-    Discounted {
-        /// Time constant, s.
-        horizon_s: f64,
-    },
-    /// All the same, over the long-run average.
-    Average {
-        /// Reward per second, rho.
-        rate_per_s: f64,
-    },
-}
-
-/// Writes the advantages `A_t`. The returns are `A_t + V(s_t)`.
-pub fn estimate(steps: Steps<'_>, criterion: Criterion, lambda: f64, advantages: &mut [f32]) {
+/// Writes the advantages `A_t` with a time constant of `horizon_s`. The returns are `A_t + V(s_t)`.
+pub fn estimate(steps: Steps<'_>, horizon_s: f64, lambda: f64, advantages: &mut [f32]) {
     let num_steps = steps.value.len();
     let mut next_advantage = 0.0;
     for t in (0..num_steps).rev() {
-        let reward = f64::from(steps.reward[t]);
-        let (discount, reward, next_value) = match criterion {
-            Criterion::Average { rate_per_s } => {
-                (1.0, reward - rate_per_s * steps.dt_s[t], steps.value_after(t))
-            }
-            Criterion::Discounted { horizon_s } => {
-                let next_value = if steps.terminated[t] {
-                    0.0
-                } else {
-                    steps.value_after(t)
-                };
-                (exp(-steps.dt_s[t] / horizon_s), reward, next_value)
-            }
-        };
+        let discount = exp(-steps.dt_s[t] / horizon_s);
         if steps.terminated[t] || steps.truncated[t] {
             next_advantage = 0.0;
         }
-        let delta = reward + discount * next_value - f64::from(steps.value[t]);
+        let future = discount * steps.value_after(t);
+        let delta = f64::from(steps.reward[t]) + future - f64::from(steps.value[t]);
         next_advantage = delta + discount * lambda * next_advantage;
         advantages[t] = next_advantage as f32;
     }
@@ -183,7 +146,7 @@ pub fn explained_variance(values: &[f32], returns: &[f32]) -> f64 {
 mod tests {
     use super::*;
 
-    const TEN_S: Criterion = Criterion::Discounted { horizon_s: 10.0 };
+    const TEN_S: f64 = 10.0;
 
     fn close(found: &[f32], expected: &[f64]) {
         for (found, expected) in found.iter().zip(expected) {
@@ -208,30 +171,6 @@ mod tests {
         let a2 = -2.0 + d * 4.0 - 3.0;
         let a1 = (0.0 + 3.0 - 2.0) + 0.5 * a2;
         let a0 = (-1.0 + d * 2.0 - 1.0) + d * 0.5 * a1;
-        close(&advantages, &[a0, a1, a2]);
-    }
-
-    #[test]
-    fn differential_advantages_worked_by_hand() {
-        // rho = -0.5 a second: 10 s give back 5. The episode of step 1 terminates, and step 2 begins the next one.
-        let steps = Steps {
-            value: &[1.0, 2.0, 3.0],
-            reward: &[-4.0, -1.0, -2.0],
-            dt_s: &[10.0, 0.0, 2.0],
-            terminated: &[false, true, false],
-            truncated: &[false; 3],
-            bootstrap: &[99.0, 99.0, 4.0],
-        };
-        let mut advantages = [0.0; 3];
-        estimate(
-            steps,
-            Criterion::Average { rate_per_s: -0.5 },
-            0.5,
-            &mut advantages,
-        );
-        let a2 = (-2.0 + 1.0) + 4.0 - 3.0;
-        let a1 = -1.0 + 3.0 - 2.0;
-        let a0 = (-4.0 + 5.0) + 2.0 - 1.0 + 0.5 * a1;
         close(&advantages, &[a0, a1, a2]);
     }
 

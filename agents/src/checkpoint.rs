@@ -4,9 +4,8 @@
 //! A [`Container`] with the magic `PLEACHCK`, version 1:
 //!
 //! ```text
-//! header    JSON: configuration, contract, seed, update, frames, best score, Adam's steps, normaliser, reward rate, multipliers, sizes
-//! f32 ...   parameters, Adam's means, Adam's squares: num_parameters each; where another network plays the next rollout, also
-//!           its parameters
+//! header    JSON: configuration, contract, seed, update, frames, best score, Adam's steps, normaliser, multipliers, sizes
+//! f32 ...   parameters, Adam's means, Adam's squares: num_parameters each
 //! ```
 //!
 //! All settings are read back, so a file whose settings this version does not know is refused: a run goes on with the version
@@ -19,10 +18,8 @@ use pleach_network::{Container, Contract, Normaliser};
 use serde::{Deserialize, Serialize};
 
 use crate::adam::Adam;
-use crate::behaviour::Behaviour;
 use crate::error::Error;
 use crate::networks;
-use crate::reward_rate::RewardRate;
 use crate::train_config::TrainConfig;
 
 /// How the name of a checkpoint ends, and how while it is written.
@@ -31,6 +28,8 @@ const TEMPORARY_EXTENSION: &str = "ckpt.tmp";
 const MAGIC: [u8; 8] = *b"PLEACHCK";
 /// Version of the format that this crate writes and reads.
 pub const FORMAT_VERSION: u32 = 1;
+/// Parameters, Adam's means, Adam's squares.
+const NUM_LISTS: usize = 3;
 
 /// State of a training run between two updates.
 #[derive(Clone, Debug, PartialEq)]
@@ -49,16 +48,12 @@ pub struct Checkpoint {
     pub best_score: Option<f64>,
     /// Scale of the value head.
     pub normaliser: Normaliser,
-    /// Reward per second, where average rewards are learnt.
-    pub reward_rate: RewardRate,
     /// Multipliers of the caller's constraints, see [`Trainer::multipliers`](crate::trainer::Trainer::multipliers).
     pub multipliers: Vec<f64>,
     /// All parameters, in [`Layout`](pleach_network::Layout)'s order.
     pub parameters: Vec<f32>,
     /// The optimiser.
     pub adam: Adam,
-    /// Who plays the next rollout, where it is not this network.
-    pub behaviour: Option<Behaviour>,
 }
 
 /// What [`Checkpoint::latest_good`] found.
@@ -81,14 +76,8 @@ struct Header {
     best_score: Option<f64>,
     adam_num_steps: u64,
     normaliser: Normaliser,
-    /// Absent where it was never observed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    reward_rate: Option<RewardRate>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     multipliers: Vec<f64>,
-    /// Absent where this network plays its own rollouts.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    behaviour_normaliser: Option<Normaliser>,
     num_parameters: usize,
 }
 
@@ -107,15 +96,11 @@ impl Checkpoint {
             best_score: self.best_score,
             adam_num_steps: self.adam.num_steps,
             normaliser: self.normaliser,
-            reward_rate: Some(self.reward_rate).filter(|rate| rate.num_batches > 0),
             multipliers: self.multipliers.clone(),
-            behaviour_normaliser: self.behaviour.as_ref().map(|network| network.normaliser),
             num_parameters: self.parameters.len(),
         };
         let header = serde_json::to_vec(&header).map_err(|error| refuse(path, error))?;
-        let behaviour = self.behaviour.as_ref().map(|network| &network.parameters);
-        let lists = [&self.parameters, &self.adam.mean, &self.adam.square];
-        let lists: Vec<&[f32]> = lists.into_iter().chain(behaviour).map(Vec::as_slice).collect();
+        let lists = [&self.parameters, &self.adam.mean, &self.adam.square].map(Vec::as_slice);
         Ok(Container::encode(MAGIC, FORMAT_VERSION, &header, &lists))
     }
 
@@ -136,7 +121,9 @@ impl Checkpoint {
         let opened = Container::open(path, &[(MAGIC, FORMAT_VERSION)])?;
         let header = serde_json::from_slice(&opened.header);
         let header: Header = header.map_err(|error| {
-            let reason = format!("header: {error}; the file is damaged or of another version");
+            let reason = format!(
+                "header: {error}; the file is damaged, or a run of another version, which goes on with that"
+            );
             refuse(path, reason)
         })?;
         header.config.check().map_err(|error| refuse(path, error))?;
@@ -147,22 +134,16 @@ impl Checkpoint {
             let reason = format!("{count} parameters in its header; the network has {fits}");
             return Err(refuse(path, reason));
         }
-        let num_lists = 3 + usize::from(header.behaviour_normaliser.is_some());
-        let container = opened.read(fits, num_lists)?;
+        let container = opened.read(fits, NUM_LISTS)?;
         let held = container.num_numbers().unwrap_or(0);
-        if held != num_lists * count {
-            let reason = format!("{held} numbers; {num_lists} lists of {count} are expected");
+        if held != NUM_LISTS * count {
+            let reason = format!("{held} numbers; {NUM_LISTS} lists of {count} are expected");
             return Err(refuse(path, reason));
         }
         let mut numbers = container.numbers();
         let mut take = || numbers.by_ref().take(count).collect::<Vec<f32>>();
         let (parameters, mean, square) = (take(), take(), take());
-        let behaviour = header.behaviour_normaliser.map(|normaliser| Behaviour {
-            parameters: take(),
-            normaliser,
-        });
-        let others = behaviour.iter().map(|network| &network.parameters);
-        let lists = [&parameters, &mean, &square].into_iter().chain(others);
+        let lists = [&parameters, &mean, &square].into_iter();
         if !lists.flatten().all(|number| number.is_finite()) {
             return Err(refuse(path, "a parameter is not finite"));
         }
@@ -174,7 +155,6 @@ impl Checkpoint {
             num_frames: header.num_frames,
             best_score: header.best_score,
             normaliser: header.normaliser,
-            reward_rate: header.reward_rate.unwrap_or_default(),
             multipliers: header.multipliers,
             parameters,
             adam: Adam {
@@ -182,7 +162,6 @@ impl Checkpoint {
                 square,
                 num_steps: header.adam_num_steps,
             },
-            behaviour,
         })
     }
 
@@ -310,14 +289,7 @@ mod tests {
         };
         checkpoint.normaliser.mean = -1.0e300 / 3.0;
         checkpoint.multipliers = vec![0.1 + 0.2, 0.0];
-        checkpoint.reward_rate.observe(std::iter::empty());
         checkpoint.adam.mean[3] = f32::MIN_POSITIVE / 4.0;
-        let normaliser = Normaliser::default();
-        let parameters = checkpoint.parameters.iter().map(|x| x / 3.0).collect();
-        checkpoint.behaviour = (update == 3).then_some(Behaviour {
-            parameters,
-            normaliser,
-        });
         checkpoint
     }
 
@@ -357,6 +329,14 @@ mod tests {
         newer[8] = 2;
         assert!(reason(&newer).contains("format version 2; this program reads version 1"));
         assert!(reason(b"{\"weights\": []}").contains("does not begin with PLEACHCK"));
+        // A run whose settings this version does not know.
+        let older = Container::encode(MAGIC, FORMAT_VERSION, br#"{"config": {"overlap": true}}"#, &[]);
+        let said = reason(&older);
+        assert!(
+            said.contains("unknown field `overlap`")
+                && said.contains("a run of another version, which goes on with that"),
+            "{said}"
+        );
         std::fs::write(&path, &good).unwrap();
         let found = Checkpoint::load(&path).unwrap();
         let error = Error::from(found.contract.check_schema("schema-b").unwrap_err());

@@ -121,7 +121,7 @@ fn a_run_goes_on_on_another_device() {
 #[test]
 fn ppo_finds_the_best_arm_of_a_masked_contextual_bandit_on_every_device() {
     for device in present() {
-        let share = bandit_share(false, device);
+        let share = bandit_share(device);
         assert!(share > 0.95, "{}: {share}", device.name());
     }
 }

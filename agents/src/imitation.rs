@@ -160,16 +160,6 @@ impl Demonstrations {
         Ok(())
     }
 
-    /// The same decisions, of which nobody knows what followed.
-    #[must_use]
-    pub(crate) fn without_returns(&self) -> Demonstrations {
-        Demonstrations {
-            rows: self.rows.clone(),
-            choices: self.choices.clone(),
-            returns: vec![f32::NAN; self.returns.len()],
-        }
-    }
-
     /// Adds all decisions of another list.
     pub fn extend(&mut self, other: &Demonstrations) {
         self.rows.extend(&other.rows);

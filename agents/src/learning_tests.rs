@@ -60,22 +60,13 @@ fn greedy(
 
 #[test]
 fn ppo_finds_the_best_arm_of_a_masked_contextual_bandit() {
-    for overlap in [false, true] {
-        let share = bandit_share(overlap, Device::Cpu);
-        assert!(
-            share > 0.95,
-            "overlap {overlap}: {share} of the way from chance to the best"
-        );
-    }
+    let share = bandit_share(Device::Cpu);
+    assert!(share > 0.95, "{share} of the way from chance to the best");
 }
 
 /// How far from chance (0) to the best arm (1) the bandit's learned policy is.
-pub(crate) fn bandit_share(overlap: bool, device: Device) -> f32 {
-    let config = TrainConfig {
-        overlap,
-        ..config(30, 64)
-    };
-    bandit_share_of(config, device)
+pub(crate) fn bandit_share(device: Device) -> f32 {
+    bandit_share_of(config(30, 64), device)
 }
 
 /// The same of a training of these settings.
@@ -184,24 +175,8 @@ fn a_cloned_policy_survives_the_updates_in_which_only_the_value_learns() {
     );
 }
 
-#[test]
-fn what_a_rollout_that_is_one_update_behind_differs_by_does_not_stop_the_epochs() {
-    let mut config = config(12, 64);
-    (config.overlap, config.ppo.target_kl, config.ppo.learning_rate) = (true, 0.004, 1e-2);
-    let (mut env, mut trainer) = (Many::<Bandit>::new(16), trainer::<Bandit>(config));
-    let (mut num_far, mut num_stopped) = (0, 0);
-    while !trainer.is_finished() {
-        let stats = trainer.update(&mut env).unwrap().ppo;
-        assert!(stats.num_steps > 0, "{stats:?}");
-        num_far += u32::from(stats.approx_kl > 1.5 * config.ppo.target_kl);
-        num_stopped += u32::from(stats.early_stop);
-    }
-    // It does differ, and steps of this update that go too far still stop them.
-    assert!(num_far > 3 && num_stopped > 0, "{num_far} {num_stopped}");
-}
-
 /// Final checkpoint of a run that stops, saves and loads after `stops` updates, on `num_threads` threads.
-fn run(num_threads: usize, stops: &[u64], overlap: bool) -> (Checkpoint, Vec<UpdateStats>) {
+fn run(num_threads: usize, stops: &[u64]) -> (Checkpoint, Vec<UpdateStats>) {
     let pool = rayon::ThreadPoolBuilder::new()
         .num_threads(num_threads)
         .build()
@@ -210,7 +185,6 @@ fn run(num_threads: usize, stops: &[u64], overlap: bool) -> (Checkpoint, Vec<Upd
         let folder = tempfile::tempdir().unwrap();
         let config = TrainConfig {
             group_size: 2,
-            overlap,
             ..config(6, 50)
         };
         let (mut env, mut trainer) = (Many::<TwoQueues>::new(8), trainer::<TwoQueues>(config));
@@ -229,70 +203,13 @@ fn run(num_threads: usize, stops: &[u64], overlap: bool) -> (Checkpoint, Vec<Upd
 
 #[test]
 fn a_resumed_run_equals_a_straight_one_bit_for_bit_at_any_number_of_threads() {
-    for overlap in [false, true] {
-        let straight = run(1, &[], overlap);
-        assert_eq!(straight.0, run(1, &[0, 2, 5], overlap).0);
-        for num_threads in [2, 4] {
-            let other = run(num_threads, &[3], overlap);
-            assert_eq!(straight.0, other.0);
-            assert_eq!(format!("{:?}", straight.1), format!("{:?}", other.1));
-        }
+    let straight = run(1, &[]);
+    assert_eq!(straight.0, run(1, &[0, 2, 5]).0);
+    for num_threads in [2, 4] {
+        let other = run(num_threads, &[3]);
+        assert_eq!(straight.0, other.0);
+        assert_eq!(format!("{:?}", straight.1), format!("{:?}", other.1));
     }
-}
-
-#[test]
-fn with_overlap_each_rollout_is_played_by_the_network_of_the_update_before() {
-    let settings = |overlap| TrainConfig {
-        overlap,
-        ..config(3, 50)
-    };
-    let (mut env, mut trainer) = (Many::<TwoQueues>::new(8), trainer::<TwoQueues>(settings(true)));
-    let (mut networks, mut stats) = (vec![trainer.checkpoint()], Vec::new());
-    while !trainer.is_finished() {
-        stats.push(trainer.update(&mut env).unwrap());
-        networks.push(trainer.checkpoint());
-    }
-    let behind = |k: usize| networks[k].behaviour.as_ref().map(|network| &network.parameters);
-    assert_eq!(behind(0), None);
-    assert_eq!(behind(1), Some(&networks[0].parameters));
-    assert_eq!(behind(2), Some(&networks[1].parameters));
-    assert_eq!(behind(3), None, "nothing is played that nobody learns from");
-    // What update k meets is what a trainer without overlap meets there with the network of update k - 1.
-    for (k, behaviour) in [(0, 0), (1, 0), (2, 1)] {
-        let straight = Checkpoint {
-            config: settings(false),
-            update: k,
-            behaviour: None,
-            ..networks[behaviour].clone()
-        };
-        let mut straight = Trainer::resume(straight).unwrap();
-        let wanted = straight.update(&mut Many::<TwoQueues>::new(8)).unwrap();
-        let met = |stats: &UpdateStats| (stats.num_episodes, stats.episodic_return, stats.episodic_length);
-        assert_eq!(met(&stats[k as usize]), met(&wanted), "update {k}");
-    }
-    assert_ne!(stats[1].episodic_return, stats[2].episodic_return);
-}
-
-#[test]
-fn an_environment_that_fails_ahead_leaves_the_last_good_state() {
-    let settings = TrainConfig {
-        overlap: true,
-        ..config(10, 20)
-    };
-    let (mut env, mut trainer) = (Many::<TwoQueues>::new(4), trainer::<TwoQueues>(settings));
-    trainer.update(&mut env).unwrap();
-    let good = trainer.checkpoint();
-    env.nan_at = Some(30);
-    // What is learnt from has been played already, so the loss is found an update later.
-    trainer.update(&mut env).unwrap();
-    let later = trainer.checkpoint();
-    assert_ne!(later, good);
-    let error = trainer.update(&mut env).unwrap_err();
-    assert!(matches!(error, Error::NotFinite { update: 2 }), "{error}");
-    assert_eq!(trainer.checkpoint(), later);
-    env.nan_at = None;
-    trainer.update(&mut env).unwrap();
-    assert_eq!(trainer.num_updates(), 3);
 }
 
 #[test]

@@ -29,7 +29,6 @@
 
 mod adam;
 pub mod advantage;
-mod behaviour;
 mod checkpoint;
 mod device;
 mod error;
@@ -42,14 +41,12 @@ pub mod networks;
 pub mod ppo;
 mod probe;
 mod random;
-mod reward_rate;
 mod rollout;
 mod tensorboard;
 mod train_config;
 mod trainer;
 
 pub use adam::Adam;
-pub use behaviour::Behaviour;
 pub use checkpoint::Checkpoint;
 pub use device::Device;
 pub use error::Error;
@@ -57,7 +54,6 @@ pub use histogram::Histogram;
 pub use imitation::{Demonstrations, ImitationConfig, ImitationStats};
 pub use log::Logger;
 pub use random::initial_parameters;
-pub use reward_rate::RewardRate;
 pub use rollout::Rollout;
 pub use train_config::{Learner, TrainConfig};
 pub use trainer::{Trainer, UpdateStats};

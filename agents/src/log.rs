@@ -221,9 +221,6 @@ pub fn tags(stats: &UpdateStats) -> Vec<(String, f64)> {
     ]
     .map(|(tag, value)| (tag.to_owned(), value))
     .into();
-    if let Some(rate_per_s) = stats.reward_rate_per_s {
-        tags.push(("losses/reward_rate_per_s".to_owned(), rate_per_s));
-    }
     let count = stats.episodes.len() as f64;
     if let Some(first) = stats.episodes.first() {
         for (index, (name, _)) in first.fields().into_iter().enumerate() {

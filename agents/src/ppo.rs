@@ -140,9 +140,6 @@ pub struct Schedule {
     pub entropy_coef: f64,
     /// Only the value head learns.
     pub value_only: bool,
-    /// Another network played the rollout: its divergence from the one that learns is there before the first step, and is no
-    /// reason to stop.
-    pub is_stale: bool,
 }
 
 /// Figures of one update, means over its minibatches.
@@ -231,7 +228,6 @@ pub fn improve(
     let coefficients = (config.clip as f32, schedule.entropy_coef as f32);
     let mut sums = [0.0; 7];
     let (mut num_minibatches, mut stats) = (0.0, PpoStats::default());
-    let mut kl_before = None;
     'epochs: for _ in 0..config.num_epochs {
         let order = shuffled(experience.rows.len(), random);
         for decisions in order.chunks(config.minibatch_size) {
@@ -270,8 +266,7 @@ pub fn improve(
             }
             sums[6] += norm;
             let kl = figures[3] * f64::from(share);
-            let kl_before = *kl_before.get_or_insert(if schedule.is_stale { kl } else { 0.0 });
-            if config.target_kl > 0.0 && kl - kl_before > 1.5 * config.target_kl {
+            if config.target_kl > 0.0 && kl > 1.5 * config.target_kl {
                 stats.early_stop = true;
                 break 'epochs;
             }

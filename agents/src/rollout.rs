@@ -13,7 +13,7 @@ use pleach_scheduler::policy::Policy;
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 
-use crate::advantage::{self, Clock, Criterion, Steps};
+use crate::advantage::{self, Clock, Steps};
 use crate::error::Error;
 use crate::histogram::Histogram;
 use crate::random::uniform;
@@ -290,8 +290,6 @@ impl Rollout {
                 track.terminated.push(terminated);
                 track.truncated.push(truncated);
                 let bootstrap = match (terminated, truncated) {
-                    // The next episode's: average rewards go on there.
-                    (true, _) if last => track.value(inference, normaliser, view(batch, spaces, i)),
                     (true, _) => 0.0,
                     (false, true) => track.value(inference, normaliser, final_view(batch, spaces, i)),
                     (false, false) if last => track.value(inference, normaliser, view(batch, spaces, i)),
@@ -314,15 +312,10 @@ impl Rollout {
         Ok(())
     }
 
-    /// What was collected, environment after environment.
-    pub fn steps(&self) -> impl Iterator<Item = Steps<'_>> {
-        self.tracks.iter().map(Track::steps)
-    }
-
-    /// Advantages and returns of what was collected. Groups of `group_size` neighbouring environments, which share
+    /// Advantages and returns of what was collected, discounted with `horizon_s`. Groups of `group_size` neighbouring environments, which share
     /// their arrivals, are centred.
     #[must_use]
-    pub fn decisions(&mut self, criterion: Criterion, lambda: f64, group_size: usize) -> Decisions {
+    pub fn decisions(&mut self, horizon_s: f64, lambda: f64, group_size: usize) -> Decisions {
         let mut all = Decisions {
             rows: DecisionBatch::new(self.spaces),
             choices: Vec::new(),
@@ -334,7 +327,7 @@ impl Rollout {
         for track in &mut self.tracks {
             let mut advantages = std::mem::take(&mut track.advantages);
             advantages.resize(track.values.len(), 0.0);
-            advantage::estimate(track.steps(), criterion, lambda, &mut advantages);
+            advantage::estimate(track.steps(), horizon_s, lambda, &mut advantages);
             track.advantages = advantages;
             all.rows.extend(&track.rows);
             all.choices.extend_from_slice(&track.choices);

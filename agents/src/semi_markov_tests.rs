@@ -105,28 +105,6 @@ fn improved(rule: Option<&dyn Fn(State) -> usize>, worth: impl Fn(State, usize) 
     State::all().map(of_state).collect()
 }
 
-/// Long-run reward per second under a rule, or under the best one, by relative value iteration on the process that is cut
-/// into steps of equal length (Schweitzer, 1971; Puterman, 1994, section 11.5): with a step of half a second, action a keeps
-/// its state but for a share `0.5 / dt(a)` and pays `r / dt(a)`.
-fn rate_per_s(rule: Option<&dyn Fn(State) -> usize>) -> f64 {
-    let mut values = vec![0.0; State::all().count()];
-    loop {
-        let next = improved(rule, |state, action| {
-            let (dt_s, next) = outcome(&values, state, action);
-            let own = values[state.index()];
-            state.reward(dt_s) / dt_s + 0.5 / dt_s * (next - own) + own
-        });
-        let moves: Vec<f64> = next.iter().zip(&values).map(|(a, b)| a - b).collect();
-        let least = moves.iter().copied().fold(f64::INFINITY, f64::min);
-        let most = moves.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        // The rate lies between the least and the largest move.
-        if most - least < 1e-9 {
-            return f64::midpoint(least, most);
-        }
-        values = next.iter().map(|value| value - next[0]).collect();
-    }
-}
-
 /// Discounted value of every state under a rule, or of the best one, by iteration to convergence.
 fn values(rule: Option<&dyn Fn(State) -> usize>) -> Vec<f64> {
     let mut values = vec![0.0; State::all().count()];
@@ -298,45 +276,6 @@ fn trained(config: TrainConfig) -> Trainer {
         trainer.update(&mut envs).unwrap();
     }
     trainer
-}
-
-#[test]
-fn a_rate_is_known_where_nothing_happens_and_is_the_limit_of_long_horizons() {
-    // Under the rule that only waits both queues fill up for ever: six jobs wait.
-    assert!((rate_per_s(Some(&|_| 0)) + 6.0).abs() < 1e-6);
-    // Nobody does better than the best rule, and the discounted optimum is not quite it.
-    let best = rate_per_s(None);
-    for (name, rule) in fixed_rules() {
-        assert!(rate_per_s(Some(&rule)) < best, "{name}");
-    }
-    // Tauber: (1 - exp(-dt / H)) / dt times the discounted value goes to the rate; at 120 s, in units of 1 / 120 s, it is near.
-    let discounted = values(None).iter().sum::<f64>() / values(None).len() as f64 / HORIZON_S;
-    assert!((discounted / best - 1.0).abs() < 0.1, "{discounted} {best}");
-}
-
-#[test]
-fn average_rewards_come_within_three_percent_of_the_best_rate_and_their_own_estimate_is_near_it() {
-    let trainer = trained(TrainConfig {
-        average_reward: true,
-        num_updates: 80,
-        gae_lambda: 0.9,
-        ..config()
-    });
-    let inference = trainer.inference().unwrap();
-    let best = rate_per_s(None);
-    let learned = rate_per_s(Some(&|state| likeliest(&inference, state)));
-    let estimate = trainer.reward_rate_per_s().unwrap();
-    eprintln!("best {best:.4} a second, learned {learned:.4}, estimated {estimate:.4}");
-    // Rates are costs with a minus sign.
-    assert!(
-        learned <= best + 1e-9 && learned > 1.03 * best,
-        "{learned} {best}"
-    );
-    assert!((estimate / learned - 1.0).abs() < 0.05, "{estimate} {learned}");
-    for (name, rule) in fixed_rules() {
-        let fixed = rate_per_s(Some(&rule));
-        assert!(learned > fixed, "{name} {fixed}, learned {learned}");
-    }
 }
 
 #[test]

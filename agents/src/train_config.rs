@@ -44,19 +44,11 @@ pub struct TrainConfig {
     /// Updates between restarts of the environments. With more than 1, later parts of episodes that are longer than
     /// `num_steps` are seen, and a resumed run is bit-equal only where the checkpoint was taken at a multiple.
     pub restart_every: u64,
-    /// The next rollout is played while the learner learns from this one, by the network as it was before: one update
-    /// behind. For PPO with `restart_every` 1.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub overlap: bool,
     /// Neighbouring environments that share their arrivals, and whose advantages are centred; 1 for none. Divides the
     /// number of environments.
     pub group_size: usize,
     /// Time constant of the discount, s: a reward this far away counts 1/e. *Assumed* default: a day.
     pub horizon_s: f64,
-    /// Later rewards count as much as present ones, over their long-run average ([`Criterion::Average`](crate::advantage::Criterion::Average)); `horizon_s` is then
-    /// not used. For PPO, on streams of jobs: an episode that runs to its last job is better the longer it takes.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub average_reward: bool,
     /// Decay of the advantage's sum per decision, 0 to 1.
     pub gae_lambda: f64,
     /// In the first updates only the value head learns, so that an imitated policy is not spoiled by wild values.
@@ -78,10 +70,8 @@ impl Default for TrainConfig {
             num_updates: 200,
             num_steps: 256,
             restart_every: 1,
-            overlap: false,
             group_size: 1,
             horizon_s: 86_400.0,
-            average_reward: false,
             gae_lambda: 0.95,
             value_warmup_updates: 0,
             network: NetworkConfig::default(),
@@ -117,14 +107,6 @@ impl TrainConfig {
         }
         if !(0.0..=1.0).contains(&self.gae_lambda) {
             return refuse("gae_lambda", self.gae_lambda.to_string(), "0 to 1");
-        }
-        if self.average_reward && self.learner == Learner::Evolution {
-            let allowed = "false with evolution strategies, which see figures of episodes and no rewards";
-            return refuse("average_reward", "true".to_owned(), allowed);
-        }
-        if self.overlap && (self.learner == Learner::Evolution || self.restart_every != 1) {
-            let allowed = "false with evolution strategies, and with restart_every above 1";
-            return refuse("overlap", "true".to_owned(), allowed);
         }
         self.network.check()?;
         self.ppo.check()?;

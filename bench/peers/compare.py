@@ -22,8 +22,6 @@ def commands(args, hidden):
     pairs = [f"{key}={value}" for key, value in sizes.items()]
     flags = [word for key, value in sizes.items() for word in (f"--{key}", str(value))] + ["--threads", str(args.threads)]
     yield "pleach", [str(FRAMES), "update", *pairs]
-    if args.threads > 1:
-        yield "pleach-overlap", [str(FRAMES), "update", "overlap=true", *pairs]
     for name in ("torch", "sb3"):
         script = [sys.executable, str(HERE / f"{name}_ppo.py"), *flags]
         yield f"{name}-ragged", [*script, "--ragged"]

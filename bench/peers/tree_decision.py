@@ -1,4 +1,4 @@
-"""One decision of a tree over 64 candidates: ours beside ONNX Runtime and scikit-learn, in turn, on one thread.
+"""One decision of a tree over 64 candidates: ours beside ONNX Runtime, in turn, on one thread.
 
     cargo build --release --workspace --example tree_cost && cargo build --release --workspace --bin pleach
     python bench/peers/tree_decision.py TREE.json
@@ -8,7 +8,6 @@ import argparse
 import json
 import pathlib
 import subprocess
-import sys
 import tempfile
 import time
 
@@ -36,26 +35,20 @@ def main():
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         release = ROOT / "target/release"
-        export = [release / "pleach", "export", args.tree, "--to", "onnx,sklearn", "--out", folder]
+        export = [release / "pleach", "export", args.tree, "--to", "onnx", "--out", folder]
         subprocess.run(export, check=True, stdout=subprocess.DEVNULL)
         files = {path.name: path for path in pathlib.Path(folder).rglob("*")}
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = options.inter_op_num_threads = 1
         session = onnxruntime.InferenceSession(str(files["tree.onnx"]), options)
         width = session.get_inputs()[0].shape[1]
-        sys.path.insert(0, str(files["tree_sklearn.py"].parent))
-        import tree_sklearn
-
-        regressor = tree_sklearn.load(str(files["tree_sklearn.json"]))
         rows = numpy.random.default_rng(1).random((CANDIDATES, width), numpy.float32)
-        runs = {"ours": [], "ONNX Runtime": [], "scikit-learn, predict": [], "scikit-learn, tree_.predict": []}
+        runs = {"ours": [], "ONNX Runtime": []}
         for _ in range(args.rounds):
             ours = subprocess.run([release / "examples/tree_cost", args.tree, "1"], capture_output=True, check=True)
             answer = json.loads(ours.stdout)
             runs["ours"] += answer["decision_ns"]
             runs["ONNX Runtime"].append(per_call_ns(lambda: session.run(["score"], {"rows": rows})))
-            runs["scikit-learn, predict"].append(per_call_ns(lambda: regressor.predict(rows)))
-            runs["scikit-learn, tree_.predict"].append(per_call_ns(lambda: regressor.tree_.predict(rows)))
     medians = {name: numpy.median(times) for name, times in runs.items()}
     print(f"{answer['leaves']} leaves, {CANDIDATES} candidates, median of {args.rounds} rounds in turn")
     for name, median in medians.items():

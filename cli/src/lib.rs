@@ -10,10 +10,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{ArgMatches, FromArgMatches as _};
 use pleach_experiments::error::{
     EXIT_AGAIN, EXIT_CONFIG, EXIT_DONE, Error, exit_code_of_signal, signal_name,
 };
+use pleach_experiments::removed::{Place, instead};
 
 use crate::commands::stop::Stop;
 use crate::commands::{
@@ -47,7 +49,8 @@ pub fn run(words: Vec<OsString>) -> u8 {
     let (cli, matches) = match parsed {
         Ok(parsed) => parsed,
         Err(error) => {
-            // Where nobody can read it, the exit code has to do.
+            // Where it cannot be written, the exit code has to do.
+            let error = answered(error);
             let _ = error.print();
             return u8::try_from(error.exit_code()).unwrap_or(EXIT_CONFIG);
         }
@@ -59,6 +62,25 @@ pub fn run(words: Vec<OsString>) -> u8 {
             error.exit_code()
         }
     }
+}
+
+/// An error about a flag or a command that earlier versions took says what does the same.
+fn answered(mut error: clap::Error) -> clap::Error {
+    let (place, kind) = match error.kind() {
+        ErrorKind::UnknownArgument => (Place::Flag, ContextKind::InvalidArg),
+        ErrorKind::InvalidSubcommand => (Place::Command, ContextKind::InvalidSubcommand),
+        _ => return error,
+    };
+    let word = error.get(kind).map(ToString::to_string).unwrap_or_default();
+    if let Some(instead) = instead(place, word.trim_start_matches('-')) {
+        error.remove(ContextKind::SuggestedArg);
+        error.remove(ContextKind::SuggestedSubcommand);
+        error.insert(
+            ContextKind::Suggested,
+            ContextValue::StyledStrs(vec![instead.into()]),
+        );
+    }
+    error
 }
 
 /// One line on standard error. Where that cannot be written the exit code has to do.

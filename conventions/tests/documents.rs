@@ -153,6 +153,9 @@ fn anchors(text: &str) -> Vec<String> {
         .collect()
 }
 
+/// Pages of the site that are made from the programs: the tests that make them hold the links into them.
+const GENERATED: [&str; 3] = ["features.md", "flags.md", "python-api.md"];
+
 #[test]
 fn every_link_leads_to_a_file_and_a_heading() {
     for document in documents() {
@@ -167,6 +170,9 @@ fn every_link_leads_to_a_file_and_a_heading() {
                 _ => document.parent().unwrap().join(file),
             };
             let from = document.display();
+            if GENERATED.iter().any(|page| found.ends_with(page)) && !found.exists() {
+                continue;
+            }
             assert!(found.exists(), "{from} links to {target}, which does not exist");
             if !anchor.is_empty() {
                 let there = anchors(&std::fs::read_to_string(&found).unwrap());

@@ -17,21 +17,13 @@ pub enum Wish {
     Reload,
 }
 
-/// The program around a driver: its clock, its signals, whoever else has the policy.
+/// The program around a driver: its clock and its signals.
 pub trait Host {
     /// The time, Unix, s.
     fn now_s(&self) -> i64;
 
     /// Waits for so long, or until a signal wishes something.
     fn pause(&mut self, most: Duration) -> impl Future<Output = Option<Wish>>;
-
-    /// The driver has read its policy again: whoever else has it reads it too.
-    ///
-    /// # Errors
-    /// A policy that does not fit there; the present one stays.
-    fn reload(&mut self) -> Result<(), Error> {
-        Ok(())
-    }
 }
 
 /// Runs a driver with a time of `tick` between rounds, `most` rounds if that is told.
@@ -51,7 +43,7 @@ pub async fn run<S: BatchSystem>(
     let mut wish = host.pause(Duration::ZERO).await;
     while wish != Some(Wish::End) {
         if wish == Some(Wish::Reload) {
-            reload(driver, host);
+            reload(driver);
         }
         let began = Instant::now();
         let notes = driver.round(host.now_s()).await;
@@ -78,19 +70,13 @@ pub async fn run<S: BatchSystem>(
     Ok(())
 }
 
-fn reload<S: BatchSystem>(driver: &mut Driver<S>, host: &mut impl Host) {
-    if let Err(error) = driver.reload() {
-        return tracing::error!("the policy stays: {}", one_line(&error.to_string()));
-    }
-    match host.reload() {
+fn reload<S: BatchSystem>(driver: &mut Driver<S>) {
+    match driver.reload() {
         Ok(()) => tracing::info!(
             "the policy was read again: {}; the configuration is that of the start",
             driver.status().policy
         ),
-        Err(error) => tracing::error!(
-            "decisions are the new policy's and answers of the server the old one's, reload again: {}",
-            one_line(&error.to_string())
-        ),
+        Err(error) => tracing::error!("the policy stays: {}", one_line(&error.to_string())),
     }
 }
 

@@ -317,7 +317,7 @@ pub(crate) fn numbers_of(stage: Stage) -> impl Iterator<Item = usize> {
     (0..STAGES.len()).filter(move |number| STAGES[*number] == stage)
 }
 
-/// The columns as the second part of `docs/features.md`.
+/// The columns as the second part of `features.md` of the site.
 #[must_use]
 pub fn deal_markdown() -> String {
     let mut text = format!(

@@ -156,7 +156,7 @@ impl Formula {
     }
 }
 
-const NAMES_HINT: &str = "docs/features.md lists the columns of a deal, as `pleach policies --features` does";
+const NAMES_HINT: &str = "`pleach policies --features` lists the columns of a deal";
 
 /// Largest file that is read, bytes: thirty weights and definitions, each on a line.
 const FILE_MAX: u64 = 1 << 20;

@@ -148,7 +148,7 @@ impl DistillConfig {
     pub fn view(&self) -> Result<&'static View, ConfigError> {
         let view = FeatureSchema::current().view_named(&self.columns);
         view.map_err(|known| {
-            let hint = "docs/features.md lists the columns of each";
+            let hint = "`pleach policies --features` lists the columns of each";
             ConfigError::new("distill.columns", &self.columns, known, hint)
         })
     }

@@ -44,6 +44,7 @@ pub mod file_kind;
 pub mod index_search;
 pub mod plot;
 pub mod progress;
+pub mod removed;
 pub mod report;
 pub mod run_folder;
 pub mod schedule;

@@ -1,5 +1,5 @@
 //! The controller's own time of a round at 1,000 nodes and 1,000 waiting pods, from the lists of the API server (as they are
-//! read) to the decisions, and the extender's time for a pod. Requests are not in it.
+//! read) to the decisions. Requests are not in it.
 
 use std::collections::BTreeMap;
 
@@ -14,8 +14,8 @@ use pleach_daemon::fleet;
 use pleach_daemon::memory::Memory;
 use pleach_daemon::policy::Loaded;
 use pleach_daemon::round::{self, Deciders};
+use pleach_kubernetes::Settings;
 use pleach_kubernetes::observe::{Lists, observe};
-use pleach_kubernetes::{Settings, extender};
 
 const NOW_S: i64 = 1_795_000_000;
 const REFERENCE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../checkpoints/reference/");
@@ -140,20 +140,6 @@ fn rounds(criterion: &mut Criterion) {
                     "too little was decided"
                 );
                 Ok::<usize, pleach_daemon::Error>(plan.decisions.len())
-            });
-        });
-        let observed = observe(&lists, &settings, NOW_S);
-        let args = extender::Args {
-            pod: pod(9_999, 2, None),
-            nodes: None,
-            node_names: Some((0..num).map(|number| format!("n{number:04}")).collect()),
-        };
-        criterion.bench_function(&format!("extender prioritize/{name}/1000"), |bencher| {
-            bencher.iter(|| {
-                let scores =
-                    extender::prioritize(&args, Some(&observed), &mut policy, &settings, &mut || false)?;
-                assert_eq!(scores.len(), num);
-                Ok::<usize, pleach_kubernetes::Error>(scores.len())
             });
         });
     }

@@ -1,7 +1,7 @@
-//! Many clients at once ask the server of webhook and extender over mutual TLS, with every node of the cluster in the request:
+//! Many clients at once ask the webhook over mutual TLS:
 //!
 //! ```sh
-//! cargo run -p pleach-kubernetes --example load -- [CLIENTS] [REQUESTS] [NODES] [POLICY]
+//! cargo run -p pleach-kubernetes --example load -- [CLIENTS] [REQUESTS]
 //! ```
 //!
 //! The server is a process of its own, so that its memory is its own; both are on this machine and share its cores. Every answer
@@ -15,10 +15,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use pleach_kubernetes::config::ServerSettings;
-use pleach_kubernetes::observe::{Lists, Observed, observe};
+use pleach_kubernetes::observe::{Lists, observe};
 use pleach_kubernetes::server::{Server, Shared};
 use pleach_kubernetes::view::View;
-use pleach_kubernetes::{Settings, extender, webhook};
+use pleach_kubernetes::{Settings, webhook};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
@@ -31,23 +31,20 @@ use tokio_rustls::client::TlsStream;
 type Error = Box<dyn std::error::Error + Send + Sync>;
 
 const NOW_S: i64 = 1_795_000_000;
-/// What a kubelet writes into a node's status beside what we read: about as long as a real one's list of images.
-const IMAGES: usize = 20;
 
 fn main() -> Result<(), Error> {
     let args: Vec<String> = std::env::args().skip(1).collect();
     if args.first().is_some_and(|word| word == "serve") {
-        return serve(Path::new(&args[1]), args[2].parse()?, args[3].parse()?, &args[4]);
+        return serve(Path::new(&args[1]), args[2].parse()?);
     }
     let number = |at: usize, default: usize| args.get(at).map_or(Ok(default), |text| text.parse());
-    let (clients, requests, nodes) = (number(0, 64)?, number(1, 20)?, number(2, 1000)?);
-    let policy = args.get(3).map_or("sjf", String::as_str).to_owned();
+    let (clients, requests) = (number(0, 64)?, number(1, 20)?);
     let folder = tempfile::tempdir()?;
     make_keys(folder.path())?;
     let mut server = Command::new(std::env::current_exe()?)
         .arg("serve")
         .arg(folder.path())
-        .args([clients.to_string(), nodes.to_string(), policy.clone()])
+        .arg(clients.to_string())
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()?;
@@ -56,7 +53,7 @@ fn main() -> Result<(), Error> {
     let ran = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?
-        .block_on(ask_all(folder.path(), address, clients, requests, nodes, &policy));
+        .block_on(ask_all(folder.path(), address, clients, requests));
     // Its end of the pipe is closed: the server tells its memory and ends.
     drop(server.stdin.take());
     for line in lines {
@@ -66,22 +63,8 @@ fn main() -> Result<(), Error> {
     ran
 }
 
-fn settings() -> Settings {
-    Settings::default()
-}
-
-fn observed(nodes: usize) -> Result<Observed, Error> {
-    let lists = Lists {
-        nodes: (0..nodes)
-            .map(|number| serde_json::from_value(node(number)))
-            .collect::<Result<_, _>>()?,
-        ..Lists::default()
-    };
-    Ok(observe(&lists, &settings(), NOW_S))
-}
-
-/// The process of the server: the real one, with the view of a cluster that is as full as its number says.
-fn serve(folder: &Path, clients: usize, nodes: usize, policy: &str) -> Result<(), Error> {
+/// The process of the server: the real one, beside a controller that lives.
+fn serve(folder: &Path, clients: usize) -> Result<(), Error> {
     let settings = Settings {
         server: Some(ServerSettings {
             address: "127.0.0.1:0".parse()?,
@@ -95,12 +78,12 @@ fn serve(folder: &Path, clients: usize, nodes: usize, policy: &str) -> Result<()
             request_limit_s: 60,
             patience_s: 60,
         }),
-        ..settings()
+        ..Settings::default()
     };
     let view = View::default();
-    let seen = Arc::new(observed(nodes)?);
+    let seen = Arc::new(observe(&Lists::default(), &settings, NOW_S));
     view.show(Arc::clone(&seen));
-    let shared = Shared::new(&settings, policy, view.clone(), Arc::default(), false)?.ok_or("no server")?;
+    let shared = Shared::new(&settings, view.clone(), Arc::default(), false)?.ok_or("no server")?;
     std::thread::spawn(move || {
         let run = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let served: Result<(), Error> = run.map_err(Error::from).and_then(|run| {
@@ -154,21 +137,6 @@ fn make_keys(folder: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-fn node(number: usize) -> Value {
-    let name = format!("n{number:04}");
-    let images: Vec<Value> = (0..IMAGES)
-        .map(|image| json!({ "names": [format!("registry.example/team/image-{image}@sha256:{number:064x}")], "sizeBytes": 1 }))
-        .collect();
-    let room = json!({ "cpu": "64", "memory": "512Gi", "pods": "110", "nvidia.com/gpu": (number % 8 + 1).to_string() });
-    json!({
-        "metadata": { "name": name, "resourceVersion": "1", "labels": {
-            "kubernetes.io/hostname": name, "nvidia.com/gpu.product": "A100-SXM4-80GB" } },
-        "spec": {},
-        "status": { "capacity": room, "allocatable": room, "images": images,
-            "conditions": [{ "type": "Ready", "status": "True" }] },
-    })
-}
-
 fn pod() -> Value {
     json!({
         "metadata": { "name": "p", "namespace": "team", "uid": "u-1", "resourceVersion": "1",
@@ -179,99 +147,49 @@ fn pod() -> Value {
     })
 }
 
-/// What is asked: its name, its path, its body, and the answer that is right.
+/// What is asked: the body, and the answer that is right.
 struct Question {
-    name: &'static str,
-    path: &'static str,
     body: String,
     answer: Value,
 }
 
-fn questions(nodes: usize, policy: &str) -> Result<Vec<Question>, Error> {
-    let (settings, seen) = (settings(), observed(nodes)?);
-    let review = json!({ "apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": {
+fn question() -> Result<Question, Error> {
+    let body = json!({ "apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": {
         "uid": "r1", "kind": { "group": "", "version": "v1", "kind": "Pod" },
         "resource": { "group": "", "version": "v1", "resource": "pods" },
         "name": "p", "namespace": "team", "operation": "CREATE", "userInfo": {}, "object": pod() } })
     .to_string();
-    let names: Vec<String> = (0..nodes).map(|number| format!("n{number:04}")).collect();
-    let by_name = json!({ "Pod": pod(), "Nodes": null, "NodeNames": names }).to_string();
-    let items: Vec<Value> = (0..nodes).map(node).collect();
-    let whole =
-        json!({ "Pod": pod(), "Nodes": { "metadata": {}, "items": items }, "NodeNames": null }).to_string();
-    let filtered = |body: &str| -> Result<Value, Error> {
-        let args = extender::read(body.as_bytes())?;
-        Ok(serde_json::to_value(extender::filter(
-            args,
-            Some(&seen),
-            &settings,
-        ))?)
-    };
-    let scored = |body: &str| -> Result<Value, Error> {
-        let (args, mut policy) = (
-            extender::read(body.as_bytes())?,
-            extender::load(policy, &settings)?,
-        );
-        let scores = extender::prioritize(&args, Some(&seen), &mut policy, &settings, &mut || false)?;
-        Ok(serde_json::to_value(scores)?)
-    };
-    let question = |name, path, body: &String, answer| Question {
-        name,
-        path,
-        body: body.clone(),
-        answer,
-    };
-    Ok(vec![
-        question(
-            "webhook",
-            "/webhook",
-            &review,
-            webhook::review(review.as_bytes(), &settings, true)?,
-        ),
-        question("filter, names", "/filter", &by_name, filtered(&by_name)?),
-        question("prioritize, names", "/prioritize", &by_name, scored(&by_name)?),
-        question("filter, nodes", "/filter", &whole, filtered(&whole)?),
-        question("prioritize, nodes", "/prioritize", &whole, scored(&whole)?),
-    ])
+    let answer = webhook::review(body.as_bytes(), &Settings::default(), true)?;
+    Ok(Question { body, answer })
 }
 
-async fn ask_all(
-    folder: &Path,
-    address: SocketAddr,
-    clients: usize,
-    requests: usize,
-    nodes: usize,
-    policy: &str,
-) -> Result<(), Error> {
+async fn ask_all(folder: &Path, address: SocketAddr, clients: usize, requests: usize) -> Result<(), Error> {
     let connector = connector(folder)?;
-    println!("{clients} clients, {requests} requests each, {nodes} nodes, policy {policy}");
-    println!("question, body bytes, answers, all right, refused, p50 ms, p99 ms, most ms, answers/s");
-    for question in questions(nodes, policy)? {
-        let question = Arc::new(question);
-        let began = Instant::now();
-        let tasks: Vec<_> = (0..clients)
-            .map(|_| tokio::spawn(ask(connector.clone(), address, Arc::clone(&question), requests)))
-            .collect();
-        let (mut times, mut num_refused) = (Vec::new(), 0);
-        for task in tasks {
-            let (part, refused) = task.await??;
-            times.extend(part);
-            num_refused += refused;
-        }
-        let took_s = began.elapsed().as_secs_f64();
-        times.sort_by(f64::total_cmp);
-        let at = |share: f64| times[((times.len() - 1) as f64 * share) as usize] * 1e3;
-        println!(
-            "{}, {}, {}, yes, {num_refused}, {:.1}, {:.1}, {:.1}, {:.0}",
-            question.name,
-            question.body.len(),
-            times.len(),
-            at(0.5),
-            at(0.99),
-            at(1.0),
-            times.len() as f64 / took_s
-        );
+    println!("{clients} clients, {requests} requests each");
+    println!("body bytes, answers, all right, refused, p50 ms, p99 ms, most ms, answers/s");
+    let question = Arc::new(question()?);
+    let began = Instant::now();
+    let tasks: Vec<_> = (0..clients)
+        .map(|_| tokio::spawn(ask(connector.clone(), address, Arc::clone(&question), requests)))
+        .collect();
+    let (mut times, mut num_refused) = (Vec::new(), 0);
+    for task in tasks {
+        let (part, refused) = task.await??;
+        times.extend(part);
+        num_refused += refused;
     }
+    let took_s = began.elapsed().as_secs_f64();
+    times.sort_by(f64::total_cmp);
+    let at = |share: f64| times[((times.len() - 1) as f64 * share) as usize] * 1e3;
+    println!(
+        "{}, {}, yes, {num_refused}, {:.1}, {:.1}, {:.1}, {:.0}",
+        question.body.len(),
+        times.len(),
+        at(0.5),
+        at(0.99),
+        at(1.0),
+        times.len() as f64 / took_s
+    );
     Ok(())
 }
 
@@ -298,18 +216,18 @@ async fn ask(
                 tokio::time::sleep(Duration::from_millis(10)).await;
                 continue;
             }
-            _ => return Err(format!("{}: {code}", question.name).into()),
+            _ => return Err(format!("the webhook answers {code}").into()),
         }
         if serde_json::from_slice::<Value>(&body)? != question.answer {
-            return Err(format!("{}: another answer than without a server", question.name).into());
+            return Err("another answer than without a server".into());
         }
     }
     Ok((times, num_refused))
 }
 
 async fn exchange(stream: &mut TlsStream<TcpStream>, question: &Question) -> Result<(u16, Vec<u8>), Error> {
-    let (path, num) = (question.path, question.body.len());
-    let head = format!("POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {num}\r\n\r\n");
+    let num = question.body.len();
+    let head = format!("POST /webhook HTTP/1.1\r\nHost: localhost\r\nContent-Length: {num}\r\n\r\n");
     stream.write_all(head.as_bytes()).await?;
     stream.write_all(question.body.as_bytes()).await?;
     stream.flush().await?;

@@ -119,10 +119,10 @@ pub async fn check(settings: &Settings, args: &Check) -> Result<ExitCode, Error>
         }
     }
     match &settings.server {
-        None => say("server: none; no webhook holds pods, no extender answers")?,
+        None => say("server: none; no webhook holds pods")?,
         Some(server) => {
             Pem::read(server)?.config()?;
-            Shared::new(settings, "fifo", View::default(), std::sync::Arc::default(), true)?;
+            Shared::new(settings, View::default(), std::sync::Arc::default(), true)?;
             say(&format!(
                 "server: {}, certificates and token well",
                 server.address

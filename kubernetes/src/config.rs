@@ -99,7 +99,7 @@ pub struct Settings {
     pub log_days: u32,
     /// Which pods are leases.
     pub leases: LeaseSettings,
-    /// Webhook, extender and metrics; none: nobody listens.
+    /// Webhook and metrics; none: nobody listens.
     pub server: Option<ServerSettings>,
 }
 
@@ -114,7 +114,7 @@ pub enum ParallelJobs {
     Gang,
 }
 
-/// The server of the webhook, the extender and the metrics. There is no form without TLS, and none without a proof of who asks.
+/// The server of the webhook and the metrics. There is no form without TLS, and none without a proof of who asks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ServerSettings {

@@ -10,7 +10,6 @@ pub mod constraint;
 pub mod controller;
 pub mod ended;
 pub mod error;
-pub mod extender;
 pub mod gang;
 pub mod job_pods;
 pub mod kueue;

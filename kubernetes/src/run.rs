@@ -22,10 +22,9 @@ const SETTLE: Duration = Duration::from_millis(100);
 /// Least time between the beginnings of two rounds because somebody came or ended. *Ours*: a quarter of the default of `tick_s`.
 const SOONEST: Duration = Duration::from_millis(500);
 
-/// Signals, and the server, which has the policy too.
+/// Signals, and what has changed.
 struct Around {
     wishes: mpsc::Receiver<Wish>,
-    shared: Option<Shared>,
     /// Where is told that the webhook has held a pod, or that a pod has ended.
     changes: Arc<Notify>,
     tick: Duration,
@@ -61,10 +60,6 @@ impl Host for Around {
             tokio::time::sleep(most.saturating_sub(began.elapsed())).await;
         }
         wish
-    }
-
-    fn reload(&mut self) -> Result<(), pleach_daemon::Error> {
-        self.shared.as_ref().map_or(Ok(()), Shared::reload)
     }
 }
 
@@ -106,7 +101,7 @@ async fn drive(
     let mut driver = Kubernetes::driver(settings, cluster, &args.policy, args.shadow)?;
     let text = driver.metrics_text();
     let system = driver.system();
-    let shared = Shared::new(system.settings(), &args.policy, system.view(), text, args.shadow)?;
+    let shared = Shared::new(system.settings(), system.view(), text, args.shadow)?;
     if let Some(shared) = &shared {
         serve(shared.clone())?;
     }
@@ -116,7 +111,6 @@ async fn drive(
     let changes = shared.as_ref().map_or_else(Arc::default, Shared::arrivals);
     let mut around = Around {
         wishes,
-        shared,
         changes: Arc::clone(&changes),
         tick,
     };

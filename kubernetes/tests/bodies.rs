@@ -1,13 +1,11 @@
-//! Bodies of the webhook and the extender: what kube-apiserver and kube-scheduler send, and what nobody should.
+//! Bodies of the webhook: what kube-apiserver sends, and what nothing should.
 
-use crate::objects::{NOW_S, lists, mark, node, pod, settings};
+use crate::objects::settings;
 use k8s_openapi::ByteString;
 use pleach_daemon::policy::{Decider, Loaded};
-use pleach_kubernetes::observe::{Observed, observe};
-use pleach_kubernetes::{extender, webhook};
+use pleach_kubernetes::webhook;
 use serde_json::{Value, json};
 
-const ARGS: &str = include_str!("golden/extender_args.json");
 const REVIEW: &str = include_str!("golden/admission_review.json");
 
 /// The operations of the answer's patch.
@@ -163,117 +161,6 @@ fn the_label_that_keeps_a_pod_out_counts_where_it_may() {
     }
 }
 
-/// g1 with 8 GPUs of which a job that was let go has 6, g2 with 4, g3 with 2.
-fn seen() -> Observed {
-    let mut released = pod("r", 6);
-    released["spec"]["schedulingGates"] = json!([]);
-    let mark = mark(&released, NOW_S, "g1", &[("g1", 1)]);
-    released["metadata"]["annotations"] = json!({ "pleach/decided": mark });
-    let nodes = [node("g1", 8), node("g2", 4), node("g3", 2)];
-    observe(&lists(&nodes, &[released], &[]), &settings(), NOW_S)
-}
-
-fn prioritize(args: &extender::Args, observed: Option<&Observed>) -> String {
-    let mut policy = Loaded::heuristic("fifo").unwrap();
-    let scores = extender::prioritize(args, observed, &mut policy, &settings(), &mut || false).unwrap();
-    serde_json::to_string(&scores).unwrap()
-}
-
-#[test]
-fn the_captured_request_is_answered_in_both_forms_of_its_nodes() {
-    let args = extender::read(ARGS.as_bytes()).unwrap();
-    assert_eq!(args.names(), ["g2", "g3", "g1"]);
-    let observed = seen();
-    // On g1 two GPUs are left beside those of the job that was let go, as many as on g3: the first one of the tables wins.
-    let scores = r#"[{"Host":"g2","Score":5},{"Host":"g3","Score":7},{"Host":"g1","Score":10}]"#;
-    assert_eq!(prioritize(&args, Some(&observed)), scores);
-    let result = extender::filter(args.clone(), Some(&observed), &settings());
-    assert_eq!(
-        serde_json::to_string(&result).unwrap(),
-        r#"{"Nodes":null,"NodeNames":["g2","g3","g1"],"FailedNodes":{},"FailedAndUnresolvableNodes":{},"Error":""}"#
-    );
-    let mut big: Value = serde_json::from_str(ARGS).unwrap();
-    for key in ["limits", "requests"] {
-        big["Pod"]["spec"]["containers"][0]["resources"][key]["nvidia.com/gpu"] = json!("3");
-    }
-    let items: Vec<Value> = ["g1", "g2", "g3"].map(|name| node(name, 8)).to_vec();
-    big["Nodes"] = json!({ "metadata": {}, "items": items });
-    big["NodeNames"] = Value::Null;
-    let args = extender::read(big.to_string().as_bytes()).unwrap();
-    let result = serde_json::to_value(extender::filter(args.clone(), Some(&observed), &settings())).unwrap();
-    assert_eq!(result["NodeNames"], Value::Null);
-    assert_eq!(
-        result["Nodes"]["items"],
-        json!([items[1]]),
-        "nodes come back as they were sent"
-    );
-    assert!(
-        result["FailedNodes"]["g1"]
-            .as_str()
-            .unwrap()
-            .starts_with("2 GPU(s) of 3")
-    );
-    assert_eq!(
-        prioritize(&args, Some(&observed)),
-        r#"[{"Host":"g1","Score":0},{"Host":"g2","Score":10},{"Host":"g3","Score":0}]"#
-    );
-    // Lower-case keys are Go's as well; without a view everything is left and nothing is preferred.
-    let lower = ARGS
-        .replace("\"Pod\":", "\"pod\":")
-        .replace("NodeNames", "nodenames")
-        .replace("\"Nodes\"", "\"nodes\"");
-    let args = extender::read(lower.as_bytes()).unwrap();
-    assert_eq!(
-        prioritize(&args, None),
-        r#"[{"Host":"g2","Score":0},{"Host":"g3","Score":0},{"Host":"g1","Score":0}]"#
-    );
-    assert_eq!(
-        extender::filter(args, None, &settings())
-            .node_names
-            .unwrap()
-            .len(),
-        3
-    );
-}
-
-#[test]
-fn a_pod_that_was_let_go_has_one_node_left() {
-    let mut args: Value = serde_json::from_str(ARGS).unwrap();
-    let signed = mark(&args["Pod"], NOW_S, "g1", &[("g1", 1)]);
-    args["Pod"]["metadata"]["annotations"] = json!({ "pleach/decided": signed });
-    let args = extender::read(args.to_string().as_bytes()).unwrap();
-    let result = extender::filter(args, Some(&seen()), &settings());
-    assert_eq!(result.node_names.unwrap(), ["g1"]);
-    assert_eq!(result.failed["g2"], "the pod was let go to g1");
-}
-
-#[test]
-fn a_thousand_nodes_are_scored_each_once_and_in_their_order() {
-    let names: Vec<String> = (0..1000).map(|number| format!("n{number:04}")).collect();
-    let nodes: Vec<Value> = names.iter().map(|name| node(name, 8)).collect();
-    let observed = observe(&lists(&nodes, &[], &[]), &settings(), NOW_S);
-    let mut args: Value = serde_json::from_str(ARGS).unwrap();
-    args["NodeNames"] = json!(names);
-    let args = extender::read(args.to_string().as_bytes()).unwrap();
-    let scores: Value = serde_json::from_str(&prioritize(&args, Some(&observed))).unwrap();
-    let hosts: Vec<&str> = scores
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|line| line["Host"].as_str().unwrap())
-        .collect();
-    assert_eq!(hosts, names);
-    let of = |score: i64| {
-        scores
-            .as_array()
-            .unwrap()
-            .iter()
-            .filter(|line| line["Score"] == score)
-            .count()
-    };
-    assert_eq!((of(10), of(1)), (1, 999));
-}
-
 /// A stream of numbers from one seed.
 struct Numbers(u64);
 
@@ -358,52 +245,20 @@ fn memory_peak_kib() -> u64 {
 fn mutated_bodies_are_answered_or_refused_and_never_more() {
     let num = std::env::var("PLEACH_FUZZ_BODIES").map_or(3000, |text| text.parse().unwrap());
     let mut numbers = Numbers(0x9e37_79b9_7f4a_7c15);
-    let observed = seen();
     let settings = settings();
-    let mut policy = Loaded::heuristic("fifo").unwrap();
-    let with_nodes = {
-        let mut args: Value = serde_json::from_str(ARGS).unwrap();
-        args["Nodes"] = json!({ "metadata": {}, "items": [node("g1", 8), node("g2", 4)] });
-        args["NodeNames"] = Value::Null;
-        args.to_string()
-    };
-    let (mut num_read, mut num_reviewed) = (0_u64, 0_u64);
+    let mut num_reviewed = 0_u64;
     let before = memory_peak_kib();
-    for number in 0..num {
-        if number % 2 == 0 {
-            let body = mutate(REVIEW, &mut numbers);
-            if let Ok(answer) = webhook::review(&body, &settings, true) {
-                num_reviewed += 1;
-                assert_eq!(answer["response"]["allowed"], json!(true));
-            }
-            continue;
+    for _ in 0..num {
+        let body = mutate(REVIEW, &mut numbers);
+        if let Ok(answer) = webhook::review(&body, &settings, true) {
+            num_reviewed += 1;
+            assert_eq!(answer["response"]["allowed"], json!(true));
         }
-        let body = mutate(if number % 4 == 1 { ARGS } else { &with_nodes }, &mut numbers);
-        let Ok(args) = extender::read(&body) else { continue };
-        num_read += 1;
-        let asked: Vec<String> = args.names().into_iter().map(str::to_owned).collect();
-        let scores =
-            extender::prioritize(&args, Some(&observed), &mut policy, &settings, &mut || false).unwrap();
-        assert_eq!(scores.len(), asked.len());
-        assert!(scores.iter().all(|line| (0..=10).contains(&line.score)));
-        let result = extender::filter(args, Some(&observed), &settings);
-        assert!(
-            result
-                .node_names
-                .into_iter()
-                .flatten()
-                .all(|name| asked.contains(&name))
-        );
     }
-    assert!(
-        num_read > num / 50 && num_reviewed > num / 50,
-        "{num_read} and {num_reviewed} of {num} could be read"
-    );
+    assert!(num_reviewed > num / 50, "{num_reviewed} of {num} could be read");
     let grown = memory_peak_kib().saturating_sub(before);
     assert!(grown < 64 << 10, "{grown} KiB more");
-    println!(
-        "{num} bodies: {num_reviewed} reviews and {num_read} requests could be read, {grown} KiB more at the most"
-    );
+    println!("{num} bodies: {num_reviewed} reviews could be read, {grown} KiB more at the most");
 }
 
 #[test]
@@ -415,14 +270,17 @@ fn a_policy_is_opened_by_the_door_of_the_daemons_and_refused_in_its_words() {
         ("tiresias", "in the simulator alone"),
         ("no/such/tree.json", "there is no such file"),
     ] {
-        let said = extender::load(place, &settings).unwrap_err().to_string();
+        let said = Loaded::driving(place, &settings.rounds).unwrap_err().to_string();
         assert!(said.contains(words), "{said}");
         assert_eq!(said, Loaded::of(place, capabilities).unwrap_err().to_string());
     }
-    assert_eq!(extender::load("mine=deal:sjf", &settings).unwrap().name, "mine");
+    assert_eq!(
+        Loaded::driving("mine=deal:sjf", &settings.rounds).unwrap().name,
+        "mine"
+    );
     let network = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/networks/pytorch.onnx");
     assert!(matches!(
-        extender::load(network, &settings).unwrap().decider,
+        Loaded::driving(network, &settings.rounds).unwrap().decider,
         Decider::Policy(_)
     ));
 }

@@ -13,7 +13,7 @@ use pleach_daemon::Drive;
 use pleach_kubernetes::{Settings, names};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 fn deploy() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("deploy")
@@ -406,62 +406,4 @@ fn the_guarded_folder_fails_closed_and_asks_about_updates() {
     };
     let (kinds, args) = kustomized(&program, &deploy().join("guarded"));
     assert_eq!((kinds.len(), args[7].as_str()), (11, "--live"), "{kinds:?}");
-}
-
-/// `KubeSchedulerConfiguration` is no type of the API server's; its fields as `kube-scheduler/config/v1` has them.
-#[test]
-fn the_configuration_of_kube_scheduler_has_no_unknown_fields_and_verbs_that_are_served() {
-    let config = documents("scheduler-config.yaml").remove(0);
-    let keys = |value: &Value| -> Vec<String> { value.as_object().unwrap().keys().cloned().collect() };
-    assert_eq!(config["apiVersion"], "kubescheduler.config.k8s.io/v1");
-    assert!(
-        keys(&config)
-            .iter()
-            .all(|key| ["apiVersion", "kind", "extenders"].contains(&key.as_str()))
-    );
-    let extender = &config["extenders"][0];
-    let known = [
-        "urlPrefix",
-        "filterVerb",
-        "preemptVerb",
-        "prioritizeVerb",
-        "weight",
-        "bindVerb",
-        "enableHTTPS",
-        "tlsConfig",
-        "httpTimeout",
-        "nodeCacheCapable",
-        "managedResources",
-        "ignorable",
-    ];
-    assert!(
-        keys(extender).iter().all(|key| known.contains(&key.as_str())),
-        "{:?}",
-        keys(extender)
-    );
-    let known = [
-        "insecure",
-        "serverName",
-        "certFile",
-        "keyFile",
-        "caFile",
-        "certData",
-        "keyData",
-        "caData",
-    ];
-    assert!(
-        keys(&extender["tlsConfig"])
-            .iter()
-            .all(|key| known.contains(&key.as_str()))
-    );
-    assert_eq!(extender["enableHTTPS"], json!(true));
-    assert_eq!(extender["ignorable"], json!(true));
-    assert_eq!(
-        (&extender["filterVerb"], &extender["prioritizeVerb"]),
-        (&json!("filter"), &json!("prioritize"))
-    );
-    assert!(
-        extender["weight"].as_i64().unwrap() >= 141,
-        "one point outranks the plugins"
-    );
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Drives a real kube-apiserver, etcd, Job controller and kube-scheduler on loopback, with pleach-kubernetes as webhook, controller
-# and extender. Nodes and pods are kwok's: no container runs.
+# Drives a real kube-apiserver, etcd, Job controller and kube-scheduler on loopback, with pleach-kubernetes as webhook and
+# controller. Nodes and pods are kwok's: no container runs.
 #   kubernetes/tests/real_kubernetes.sh PLEACH_KUBERNETES FOLDER [POLICY]
 # PLEACH_KUBERNETES is the built program. FOLDER holds kube-apiserver, kube-controller-manager, kube-scheduler, kubectl, etcd and
 # kwok (or they are in the path): those that kubernetes/tests/plane/build.sh makes, or a release of Kubernetes 1.27 or later.

@@ -9,7 +9,7 @@ use pleach_kubernetes::config::ServerSettings;
 use pleach_kubernetes::observe::observe;
 use pleach_kubernetes::server::{Server, Shared};
 use pleach_kubernetes::view::View;
-use pleach_kubernetes::{Error, Settings};
+use pleach_kubernetes::{Error, Settings, webhook};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
@@ -113,7 +113,7 @@ async fn start_with(with_token: bool, change: impl FnOnce(&mut ServerSettings)) 
     };
     let view = View::default();
     let metrics = Arc::new(Mutex::new("# EOF\n".to_owned()));
-    let shared = Shared::new(&settings, "fifo", view.clone(), metrics, false)
+    let shared = Shared::new(&settings, view.clone(), metrics, false)
         .unwrap()
         .unwrap();
     let server = Server::listen(shared).await.unwrap();
@@ -180,7 +180,10 @@ async fn only_clients_with_a_certificate_of_the_authority_get_in() {
     let _ = plain.read_to_end(&mut answer).await;
     assert!(!answer.starts_with(b"HTTP"), "{answer:?}");
     assert_eq!(running.ask(Some("ours"), "GET /", "").await.unwrap().0, 404);
-    assert_eq!(running.ask(Some("ours"), "GET /filter", "").await.unwrap().0, 405);
+    assert_eq!(
+        running.ask(Some("ours"), "GET /webhook", "").await.unwrap().0,
+        405
+    );
 }
 
 #[tokio::test]
@@ -232,25 +235,16 @@ async fn the_webhook_holds_pods_only_while_the_controller_lives() {
 }
 
 #[tokio::test]
-async fn the_extender_answers_in_the_words_of_kube_scheduler() {
-    let running = start(false).await;
-    let nodes = [node("g1", 8), node("g2", 2)];
-    running.view.show(Arc::new(observe(
-        &lists(&nodes, &[], &[]),
-        &Settings::default(),
-        NOW_S,
-    )));
-    let args = json!({ "Pod": ungated(), "Nodes": null, "NodeNames": ["g1", "g2"] }).to_string();
-    let (_, body) = running
-        .ask(Some("ours"), "POST /prioritize", &args)
-        .await
-        .unwrap();
-    assert_eq!(body, r#"[{"Host":"g1","Score":1},{"Host":"g2","Score":10}]"#);
-    let (_, body) = running.ask(Some("ours"), "POST /filter", &args).await.unwrap();
-    assert_eq!(
-        body,
-        r#"{"Nodes":null,"NodeNames":["g1","g2"],"FailedNodes":{},"FailedAndUnresolvableNodes":{},"Error":""}"#
-    );
+async fn kube_scheduler_that_still_asks_the_extender_is_answered_with_what_to_do() {
+    let running = start(true).await;
+    for verb in ["filter", "prioritize"] {
+        let path = format!("POST /token/{TOKEN}/{verb}");
+        let (code, body) = running.ask(None, &path, "{}").await.unwrap();
+        assert!(
+            code == 410 && body.contains("take `extenders` out"),
+            "{code} {body}"
+        );
+    }
 }
 
 #[tokio::test]
@@ -260,16 +254,15 @@ async fn bodies_are_read_up_to_their_own_bound_and_to_no_other() {
         server.request_limit_s = 60;
     })
     .await;
-    let mut big = node("g1", 8);
+    let mut big = ungated();
     big["metadata"]["annotations"] = json!({ "x": "y".repeat(3 << 20) });
-    let args = |node: &Value| json!({ "Pod": ungated(), "Nodes": { "items": [node] } }).to_string();
-    let (code, body) = running
-        .ask(Some("ours"), "POST /filter", &args(&big))
+    let (code, _) = running
+        .ask(Some("ours"), "POST /webhook", &review(&big))
         .await
         .unwrap();
-    assert_eq!((code, body.len() > 3 << 20), (200, true));
+    assert_eq!(code, 200);
     big["metadata"]["annotations"] = json!({ "x": "y".repeat(5 << 20) });
-    let answer = running.ask(Some("ours"), "POST /filter", &args(&big)).await;
+    let answer = running.ask(Some("ours"), "POST /webhook", &review(&big)).await;
     // It may close before the client has sent all of it.
     assert!(answer.is_none_or(|(code, _)| code == 413));
 }
@@ -356,7 +349,7 @@ async fn begun(running: &Running, body: &str) -> TlsStream<TcpStream> {
     let mut stream = running.connect(Some("ours")).await.unwrap();
     let num = body.len() + 1;
     let head = format!(
-        "POST /filter HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: {num}\r\n\r\n{body}"
+        "POST /webhook HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: {num}\r\n\r\n{body}"
     );
     stream.write_all(head.as_bytes()).await.unwrap();
     stream.flush().await.unwrap();
@@ -377,7 +370,7 @@ async fn requests_beyond_the_bound_are_refused_one_by_one_and_none_is_lost() {
         &Settings::default(),
         NOW_S,
     )));
-    let args = json!({ "Pod": ungated(), "Nodes": null, "NodeNames": ["g1"] }).to_string();
+    let args = review(&ungated());
     // Two requests take both places, and are not over before they are ended.
     let (text, last) = args.split_at(args.len() - 1);
     let mut begun = [begun(&running, text).await, begun(&running, text).await];
@@ -391,7 +384,7 @@ async fn requests_beyond_the_bound_are_refused_one_by_one_and_none_is_lost() {
                 let (running, args) = (Arc::clone(&running), args.clone());
                 tokio::spawn(async move {
                     loop {
-                        let answer = running.ask(Some("ours"), "POST /filter", &args).await.unwrap();
+                        let answer = running.ask(Some("ours"), "POST /webhook", &args).await.unwrap();
                         if answer.0 != 503 || !until_right {
                             return answer;
                         }
@@ -411,10 +404,9 @@ async fn requests_beyond_the_bound_are_refused_one_by_one_and_none_is_lost() {
         refused.iter().all(|answer| *answer == (503, String::new())),
         "{refused:?}"
     );
-    let right = (
-        200,
-        r#"{"Nodes":null,"NodeNames":["g1"],"FailedNodes":{},"FailedAndUnresolvableNodes":{},"Error":""}"#,
-    );
+    let reviewed = webhook::review(args.as_bytes(), &Settings::default(), true);
+    let reviewed = reviewed.unwrap().to_string();
+    let right = (200, reviewed.as_str());
     for stream in &mut begun {
         stream.write_all(last.as_bytes()).await.unwrap();
         let mut answer = Vec::new();
@@ -443,7 +435,7 @@ async fn short_tokens_strange_certificates_and_taken_addresses_are_refused_with_
             ..Settings::default()
         };
         async move {
-            let shared = Shared::new(&settings, "fifo", View::default(), Arc::default(), false);
+            let shared = Shared::new(&settings, View::default(), Arc::default(), false);
             let served = match shared {
                 Ok(shared) => Server::listen(shared.unwrap()).await.map(drop),
                 Err(error) => Err(error),

@@ -10,7 +10,6 @@ use serde_json::Value;
 use crate::file::PolicyFile;
 use crate::names::own_names;
 use crate::own::{self, OwnPolicy, own_planners, own_policies};
-use crate::pipe::Pipe;
 use crate::place::{DEALT, is_path, prefix_and_place, words_of};
 use crate::refusal::Refusal;
 use crate::rivals::{RIVALS, Rival};
@@ -29,6 +28,10 @@ pub const SIMULATED: [&str; 39] = [
     "hadare", "pollux", "sia", "elastic-dp", "bftrainer", "sjf-ffs", "sjf-bsbf", "gandiva", "indolent", "hfta", "muri",
     "fgd", "a-srpt",
 ];
+
+/// What to do in place of a process over a pipe, which earlier versions asked.
+const OVER_A_PIPE: &str = "Policies over a pipe are gone: pleach.evaluate and pleach.distill of Python take a function, a network of \
+                           another program is an ONNX file, and a program of your own registers policies (docs/tutorials).";
 
 /// Who opens policies: heuristics, dealers, files and folders, and what else it was given.
 #[derive(Clone, Copy, Debug)]
@@ -79,7 +82,7 @@ impl Door {
         }
     }
 
-    /// Opens `NAME`, `PATH` or `pipe:COMMAND`, any of them after `deal:` or `order:`, or any of these after `LABEL=`. A path is a checkpoint, an ONNX model, a policy
+    /// Opens `NAME` or `PATH`, any of them after `deal:` or `order:`, or any of these after `LABEL=`. A path is a checkpoint, an ONNX model, a policy
     /// file, a formula, or the folder of a run or a bundle with any of them.
     ///
     /// # Errors
@@ -109,10 +112,6 @@ impl Door {
         }
         if let Some(own) = own_policies().iter().find(|own| own.info.name == place) {
             return Ok(vec![PolicySpec::made(place, own.make).named(label)]);
-        }
-        if let Some(pipe) = Pipe::of(place)? {
-            pipe.check()?;
-            return Ok(vec![PolicySpec::pipe(pipe).named(label)]);
         }
         let is_name = self.find(place).is_some() || SIMULATED.contains(&place);
         let path = Path::new(place);
@@ -247,7 +246,8 @@ fn several(text: &str) -> Refusal {
 
 /// A name that nobody has: the known ones, and a guess; of what is written as a path, that it is not there.
 fn unknown(place: &str) -> Refusal {
-    if is_path(place) {
+    let is_pipe = place.starts_with("pipe:") || place.starts_with("pipe@");
+    if is_path(place) && !is_pipe {
         let folder = Path::new(place)
             .parent()
             .filter(|folder| !folder.as_os_str().is_empty());
@@ -263,15 +263,21 @@ fn unknown(place: &str) -> Refusal {
         );
     }
     let known = Door::names();
-    let nearest = heuristics::nearest_of(&known, place).unwrap_or("fifo");
+    let hint = match is_pipe {
+        true => OVER_A_PIPE.to_owned(),
+        false => {
+            let nearest = heuristics::nearest_of(&known, place).unwrap_or("fifo");
+            format!("Did you mean {nearest}?")
+        }
+    };
     Refusal::config(
         "policy",
         format!("{place} (there is no such name or file)"),
         format!(
-            "{}, or a checkpoint, a policy file, a run's folder or pipe:COMMAND",
+            "{}, or a checkpoint, a policy file or a run's folder",
             known.join(", ")
         ),
-        format!("Did you mean {nearest}?"),
+        hint,
     )
 }
 

@@ -26,7 +26,6 @@ mod door;
 mod file;
 mod names;
 mod own;
-mod pipe;
 pub mod place;
 mod refusal;
 mod rivals;

@@ -13,7 +13,6 @@ use pleach_scheduler::tree::{Tree, TreePolicy};
 use pleach_scheduler::{ActionSet, Planner, PolicyPlanner, heuristics};
 use serde_json::Value;
 
-use crate::pipe::Pipe;
 use crate::place::{DEALT, ORDERED};
 use crate::refusal::Refusal;
 
@@ -39,7 +38,6 @@ enum Kind {
     Tree(Box<TreePolicy>),
     Planner(&'static Entry, Value),
     Made(Maker),
-    Pipe(Pipe),
     /// Deals by the passes of another.
     Dealt(Box<PolicySpec>),
     /// Starts jobs in the order of another.
@@ -106,12 +104,6 @@ impl PolicySpec {
     #[must_use]
     pub fn made(name: &str, make: impl Fn() -> Box<dyn Policy> + Send + Sync + 'static) -> PolicySpec {
         PolicySpec::of(name, Kind::Made(Maker(Arc::new(make))))
-    }
-
-    /// A process of its own.
-    #[must_use]
-    pub(crate) fn pipe(pipe: Pipe) -> PolicySpec {
-        PolicySpec::of(pipe.name(), Kind::Pipe(pipe.clone()))
     }
 
     /// What deals by its passes, as if all leases had ended ([`pleach_dealing::PassOrder`]).
@@ -265,7 +257,6 @@ impl PolicySpec {
             Kind::Network(policy) => Box::new((**policy).clone()),
             Kind::Tree(policy) => Box::new((**policy).clone()),
             Kind::Made(maker) => (maker.0)(),
-            Kind::Pipe(pipe) => Box::new(pipe.policy()),
             Kind::Planner(..) | Kind::Dealt(_) | Kind::Ordered(_) => {
                 let hint = format!("{} plans whole rounds; pleach evaluate compares it.", self.name);
                 return Err(Refusal::config("policy", &self.name, CHOOSES, hint));
@@ -308,7 +299,7 @@ impl PolicySpec {
             Kind::Dealt(inner) => inner.check(capabilities),
             // What it would do besides is not carried out anywhere.
             Kind::Ordered(inner) => inner.check(capabilities.with_actions(inner.lost_in_order()?)),
-            Kind::Heuristic(_) | Kind::Network(_) | Kind::Made(_) | Kind::Pipe(_) => Ok(()),
+            Kind::Heuristic(_) | Kind::Network(_) | Kind::Made(_) => Ok(()),
         }
     }
 
@@ -317,11 +308,6 @@ impl PolicySpec {
     /// # Errors
     /// The first such kind of action, in words.
     pub fn check_in_daemons(&self) -> Result<(), Refusal> {
-        if self.asks_a_process() {
-            let allowed = "on a cluster a policy that cannot be late";
-            let hint = "A process over a pipe is for the simulator: prune it into a tree (pleach distill --teacher).";
-            return Err(Refusal::config("policy", &self.name, allowed, hint));
-        }
         let chooses = match self.is_planner() {
             true => ActionSet::NONE,
             false => self.policy()?.needs().actions,
@@ -329,14 +315,6 @@ impl PolicySpec {
         match chooses.difference(ActionSet::IN_DAEMONS).iter().next() {
             None => Ok(()),
             Some(kind) => Err(Refusal::not_in_daemons(self.own_name(), kind.phrase())),
-        }
-    }
-
-    fn asks_a_process(&self) -> bool {
-        match &self.kind {
-            Kind::Pipe(_) => true,
-            Kind::Dealt(inner) | Kind::Ordered(inner) => inner.asks_a_process(),
-            _ => false,
         }
     }
 
@@ -397,7 +375,7 @@ impl PolicySpec {
         match &self.kind {
             Kind::Heuristic(_) | Kind::Planner(..) | Kind::Dealt(_) | Kind::Ordered(_) => true,
             Kind::Network(policy) => policy.reads_cluster(),
-            Kind::Tree(_) | Kind::Made(_) | Kind::Pipe(_) => false,
+            Kind::Tree(_) | Kind::Made(_) => false,
         }
     }
 

@@ -77,9 +77,6 @@ pub enum PolicyError {
     /// A policy of the caller's own failed; the caller knows why.
     #[error("a policy of the caller's own failed")]
     Foreign,
-    /// A policy outside of the program failed; it said how.
-    #[error("{0}")]
-    Told(&'static str),
     /// Somebody asked the work to end.
     #[error("the work was asked to end")]
     Stopped,

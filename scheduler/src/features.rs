@@ -4,7 +4,7 @@
 //! trees, exports and views may hold on to it. A [`View`] is a frozen beginning of the list: what an environment shows and what a
 //! network reads. A joined row has the columns by their numbers. A policy file carries the lines of the columns that it reads and is
 //! refused where one of them is another one here. Scales are fixed here and not learned from data, so the network in training and
-//! the tree in production see the same numbers. `docs/features.md` is generated from this table.
+//! the tree in production see the same numbers. `pleach policies --features` prints this table.
 
 mod columns;
 pub(crate) mod decision;

@@ -1,14 +1,26 @@
-//! `docs/features.md` is generated.
+//! `features.md` of the site is made from the schema.
 
 use pleach_baselines::dealing::deal_markdown;
 use pleach_scheduler::features::FeatureSchema;
 
+/// Where `conventions/site.sh` takes generated pages from.
+const PAGES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../target/pages");
+
 #[test]
-fn the_feature_page_is_the_schema() {
-    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/features.md");
-    assert_eq!(
-        std::fs::read_to_string(page).unwrap(),
-        FeatureSchema::current().markdown() + &deal_markdown(),
-        "write it anew with: pleach policies --features > docs/features.md"
-    );
+fn the_page_of_features_is_made_for_the_site_with_a_row_for_each_column() {
+    let page = FeatureSchema::current().markdown() + &deal_markdown();
+    let schema = FeatureSchema::current();
+    let shown = schema
+        .features
+        .iter()
+        .filter(|feature| !feature.name.starts_with("test"));
+    for feature in shown {
+        assert!(
+            page.contains(&format!("| `{}` |", feature.name)),
+            "{}",
+            feature.name
+        );
+    }
+    std::fs::create_dir_all(PAGES).unwrap();
+    std::fs::write(format!("{PAGES}/features.md"), page).unwrap();
 }

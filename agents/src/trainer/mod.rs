@@ -5,7 +5,6 @@
 //! update, group), so nothing of an environment needs to be saved, and N updates equal k updates, a save, a load and
 //! N - k updates, bit for bit, on one machine at any number of threads.
 
-mod collection;
 mod evolve;
 mod state;
 mod update;

@@ -7,7 +7,6 @@ use pleach_network::{
 };
 
 use crate::adam::Adam;
-use crate::behaviour::Behaviour;
 use crate::checkpoint::Checkpoint;
 use crate::device::Device;
 use crate::error::Error;
@@ -16,7 +15,6 @@ use crate::histogram::Histogram;
 use crate::imitation::{Demonstrations, ImitationStats, clone_teacher};
 use crate::networks;
 use crate::random::initial_parameters;
-use crate::reward_rate::RewardRate;
 use crate::rollout::Rollout;
 use crate::train_config::TrainConfig;
 
@@ -31,17 +29,12 @@ pub struct Trainer {
     pub(super) parameters: Vec<f32>,
     pub(super) adam: Adam,
     pub(super) normaliser: Normaliser,
-    pub(super) reward_rate: RewardRate,
     pub(super) multipliers: Vec<f64>,
     pub(super) update: u64,
     pub(super) num_frames: u64,
     pub(super) best_score: Option<f64>,
-    /// Who plays the next rollout, where it is not the present network.
-    pub(super) behaviour: Option<Behaviour>,
     /// What the last update learnt from.
     pub(super) running: Option<(Rollout, Batch)>,
-    /// What the next one will, where it has been played.
-    pub(super) ahead: Option<(Rollout, Batch)>,
     pub(super) workspace: Workspace,
 }
 
@@ -70,14 +63,11 @@ impl Trainer {
             device: Device::Cpu,
             parameters,
             normaliser: Normaliser::default(),
-            reward_rate: RewardRate::default(),
             multipliers: Vec::new(),
             update: 0,
             num_frames: 0,
             best_score: None,
-            behaviour: None,
             running: None,
-            ahead: None,
             workspace: Workspace::default(),
         })
     }
@@ -147,12 +137,6 @@ impl Trainer {
         &self.parameters
     }
 
-    /// The estimated long-run reward per second, where average rewards are learnt.
-    #[must_use]
-    pub(crate) fn reward_rate_per_s(&self) -> Option<f64> {
-        self.config.average_reward.then_some(self.reward_rate.per_s)
-    }
-
     /// Multipliers of the caller's constraints, none at first. What they price is the caller's affair; here they are kept with
     /// the run, so that one that is resumed goes on with them.
     #[must_use]
@@ -217,19 +201,13 @@ impl Trainer {
         self.best_score = score;
     }
 
-    /// Clones a teacher. Adam starts afresh. Where average rewards are learnt, the discounted returns that it had teach
-    /// nothing.
+    /// Clones a teacher. Adam starts afresh.
     ///
     /// # Errors
     /// As `clone_teacher`; the trainer is then as before.
     pub fn warm_start(&mut self, demonstrations: &Demonstrations) -> Result<ImitationStats, Error> {
         let (mut parameters, mut normaliser) = (self.parameters.clone(), self.normaliser);
         let config = &self.config.imitation;
-        let without_returns = self
-            .config
-            .average_reward
-            .then(|| demonstrations.without_returns());
-        let demonstrations = without_returns.as_ref().unwrap_or(demonstrations);
         let stats = clone_teacher(
             (&self.layout, self.device),
             &mut parameters,
@@ -285,11 +263,9 @@ impl Trainer {
             num_frames: self.num_frames,
             best_score: self.best_score,
             normaliser: self.normaliser,
-            reward_rate: self.reward_rate,
             multipliers: self.multipliers.clone(),
             parameters: self.parameters.clone(),
             adam: self.adam.clone(),
-            behaviour: self.behaviour.clone(),
         }
     }
 
@@ -301,13 +277,12 @@ impl Trainer {
     pub fn resume(checkpoint: Checkpoint) -> Result<Trainer, Error> {
         let mut trainer = Trainer::new(checkpoint.config, checkpoint.contract, checkpoint.seed)?;
         let expected = trainer.parameters.len();
-        let behaviour = checkpoint.behaviour.as_ref().map(|network| &network.parameters);
         let lists = [
             &checkpoint.parameters,
             &checkpoint.adam.mean,
             &checkpoint.adam.square,
         ];
-        for found in lists.into_iter().chain(behaviour).map(Vec::len) {
+        for found in lists.map(Vec::len) {
             if found != expected {
                 return Err(Error::contract("number of parameters", expected, found));
             }
@@ -315,8 +290,7 @@ impl Trainer {
         (trainer.parameters, trainer.adam) = (checkpoint.parameters, checkpoint.adam);
         (trainer.update, trainer.num_frames) = (checkpoint.update, checkpoint.num_frames);
         (trainer.normaliser, trainer.best_score) = (checkpoint.normaliser, checkpoint.best_score);
-        (trainer.reward_rate, trainer.multipliers) = (checkpoint.reward_rate, checkpoint.multipliers);
-        trainer.behaviour = checkpoint.behaviour;
+        trainer.multipliers = checkpoint.multipliers;
         Ok(trainer)
     }
 

@@ -1,14 +1,12 @@
 //! One update of PPO.
 
-use pleach_env::{Metrics, Spaces, VectorEnv};
+use pleach_env::{Batch, Metrics, Seed, Spaces, VectorEnv};
 use pleach_network::PriorPolicy;
 use serde::{Deserialize, Serialize};
 
-use super::collection::Collection;
 use super::state::Trainer;
 use crate::adam::Adam;
-use crate::advantage::{self, Criterion};
-use crate::behaviour::Behaviour;
+use crate::advantage;
 use crate::error::Error;
 use crate::ppo::{self, Experience, PpoStats, Schedule};
 use crate::rollout::{Episode, Rollout};
@@ -27,8 +25,6 @@ pub struct UpdateStats {
     pub ppo: PpoStats,
     /// Share of the returns' variance that the values explained; NaN where returns did not vary.
     pub explained_variance: f64,
-    /// Estimated reward per second, where average rewards are learnt.
-    pub reward_rate_per_s: Option<f64>,
     /// Episodes that ended in this update.
     pub num_episodes: usize,
     /// Their mean sum of rewards; NaN without episodes.
@@ -40,30 +36,17 @@ pub struct UpdateStats {
 }
 
 impl Trainer {
-    /// One update: a rollout of `num_steps` steps per environment, and PPO on it. With `overlap` the next rollout is played
-    /// meanwhile, by the network as it was before.
+    /// One update: a rollout of `num_steps` steps per environment, and PPO on it.
     ///
     /// # Errors
     /// What the environments return, [`Error::Contract`] where sizes do not agree, [`Error::NotFinite`] for a loss or
     /// gradient that is not finite. The parameters, Adam and the normaliser are then those before the update.
     pub fn update(&mut self, env: &mut dyn VectorEnv) -> Result<UpdateStats, Error> {
-        let before = (
-            self.parameters.clone(),
-            self.adam.clone(),
-            self.normaliser,
-            self.reward_rate,
-            self.behaviour.clone(),
-        );
+        let before = (self.parameters.clone(), self.adam.clone(), self.normaliser);
         let result = self.try_update(env);
         if result.is_err() {
-            (
-                self.parameters,
-                self.adam,
-                self.normaliser,
-                self.reward_rate,
-                self.behaviour,
-            ) = before;
-            (self.running, self.ahead) = (None, None);
+            (self.parameters, self.adam, self.normaliser) = before;
+            self.running = None;
         }
         result.map_err(|error| self.name_update(error))
     }
@@ -71,18 +54,7 @@ impl Trainer {
     fn try_update(&mut self, env: &mut dyn VectorEnv) -> Result<UpdateStats, Error> {
         self.check_env(env)?;
         let seed = self.seed.child("update", self.update);
-        let present = Behaviour {
-            parameters: self.parameters.clone(),
-            normaliser: self.normaliser,
-        };
-        let (mut rollout, batch) = match self.ahead.take() {
-            Some((rollout, batch)) if batch.reward.len() == env.num_envs() => (rollout, batch),
-            _ => {
-                let behaviour = self.behaviour.as_ref().unwrap_or(&present);
-                let buffers = self.running.take();
-                self.collection_of(self.update)?.run(behaviour, env, buffers)?
-            }
-        };
+        let (mut rollout, batch) = self.collect(env, seed)?;
         let (experience, explained_variance) = self.experience(&mut rollout)?;
         if self.update > 0 && self.update == self.config.value_warmup_updates {
             // The policy's moments are zero and Adam has counted the value head's steps: with those its first steps would be
@@ -90,27 +62,21 @@ impl Trainer {
             self.adam = Adam::new(self.parameters.len());
         }
         let schedule = self.schedule();
-        let num_updates = self.config.num_updates;
-        let next = (self.config.overlap && self.update + 1 < num_updates).then_some(self.update + 1);
-        let next = next.map(|update| self.collection_of(update)).transpose()?;
-        let (buffers, is_ahead) = (self.running.take_if(|_| next.is_some()), next.is_some());
         let (parameters, adam, workspace) = (&mut self.parameters, &mut self.adam, &mut self.workspace);
-        let (layout, device, config) = (&self.layout, self.device, &self.config.ppo);
-        let learn = || {
-            let random = &mut seed.stream("minibatch", 0);
-            let on = (layout, device, workspace);
-            ppo::improve(on, parameters, adam, &experience, config, schedule, random)
-        };
-        let (ppo, ahead) = rayon::join(learn, || {
-            next.map(|collection| collection.run(&present, env, buffers))
-                .transpose()
-        });
-        let ppo = ppo?;
+        let on = (&self.layout, self.device, workspace);
+        let random = &mut seed.stream("minibatch", 0);
+        let ppo = ppo::improve(
+            on,
+            parameters,
+            adam,
+            &experience,
+            &self.config.ppo,
+            schedule,
+            random,
+        )?;
         if !self.parameters.iter().all(|parameter| parameter.is_finite()) {
             return Err(Error::NotFinite { update: self.update });
         }
-        self.ahead = ahead?;
-        self.behaviour = is_ahead.then_some(present);
         self.num_frames += experience.rows.len() as u64;
         let stats = self.stats(ppo, explained_variance, schedule.learning_rate, &rollout.episodes);
         self.running = Some((rollout, batch));
@@ -122,19 +88,11 @@ impl Trainer {
     fn experience(&mut self, rollout: &mut Rollout) -> Result<(Experience, f64), Error> {
         let TrainConfig {
             horizon_s,
-            average_reward,
             gae_lambda,
             group_size,
             ..
         } = self.config;
-        let criterion = if average_reward {
-            self.reward_rate.observe(rollout.steps());
-            let rate_per_s = self.reward_rate.per_s;
-            Criterion::Average { rate_per_s }
-        } else {
-            Criterion::Discounted { horizon_s }
-        };
-        let mut decisions = rollout.decisions(criterion, gae_lambda, group_size);
+        let mut decisions = rollout.decisions(horizon_s, gae_lambda, group_size);
         if !decisions.returns.iter().all(|value| value.is_finite()) {
             return Err(Error::NotFinite { update: self.update });
         }
@@ -170,17 +128,33 @@ impl Trainer {
         Ok(())
     }
 
-    /// How the rollout of an update is played.
-    fn collection_of(&self, update: u64) -> Result<Collection, Error> {
-        Ok(Collection {
-            layout: self.layout.clone(),
-            spaces: self.contract.spaces,
-            prior: self.contract.prior.as_ref().map(PriorPolicy::new).transpose()?,
-            group_size: self.config.group_size,
-            num_steps: self.config.num_steps,
-            restart: update.is_multiple_of(self.config.restart_every),
-            seed: self.seed.child("update", update),
-        })
+    /// Plays the rollout of this update in the buffers of an earlier one, if they fit.
+    fn collect(&mut self, env: &mut dyn VectorEnv, seed: Seed) -> Result<(Rollout, Batch), Error> {
+        let (spaces, num_envs) = (self.contract.spaces, env.num_envs());
+        let inference = self.inference()?;
+        let buffers = self.running.take();
+        let buffers = buffers.filter(|(_, batch)| batch.reward.len() == num_envs);
+        let restart = buffers.is_none() || self.update.is_multiple_of(self.config.restart_every);
+        let (mut rollout, mut batch) = match buffers {
+            Some(buffers) => buffers,
+            None => {
+                let prior = self.contract.prior.as_ref().map(PriorPolicy::new).transpose()?;
+                let plain = Rollout::new(spaces, num_envs, &inference);
+                let rollout = prior.iter().fold(plain, Rollout::with_prior);
+                (rollout, Batch::new(spaces, num_envs))
+            }
+        };
+        if restart {
+            let group = |i: usize| (i / self.config.group_size) as u64;
+            let seeds: Vec<u64> = (0..num_envs)
+                .map(|i| seed.child("arrivals", group(i)).0)
+                .collect();
+            env.reset(&seeds, &mut batch)?;
+            rollout.restart();
+        }
+        let values = &self.normaliser;
+        rollout.collect(env, &mut batch, &inference, values, self.config.num_steps, seed)?;
+        Ok((rollout, batch))
     }
 
     /// Updates the normaliser and keeps the values what they were.
@@ -204,7 +178,6 @@ impl Trainer {
             learning_rate: self.between(ppo.learning_rate, ppo.learning_rate_final),
             entropy_coef: self.between(ppo.entropy_coef, ppo.entropy_coef_final),
             value_only: self.update < self.config.value_warmup_updates,
-            is_stale: self.behaviour.is_some(),
         }
     }
 
@@ -222,7 +195,6 @@ impl Trainer {
             learning_rate,
             ppo,
             explained_variance,
-            reward_rate_per_s: self.reward_rate_per_s(),
             num_episodes: episodes.len(),
             episodic_return: episodes.iter().map(|e| e.episodic_return).sum::<f64>() / count,
             episodic_length: episodes.iter().map(|e| e.episodic_length as f64).sum::<f64>() / count,

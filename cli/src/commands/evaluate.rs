@@ -10,7 +10,7 @@ use pleach_experiments::evaluate::idle::idle_runs;
 use pleach_experiments::evaluate::table::Table;
 use pleach_experiments::report::Report;
 use pleach_experiments::run_folder::RunFolder;
-use pleach_experiments::schedule::{RecordSettings, strips};
+use pleach_experiments::schedule::RecordSettings;
 
 use crate::commands::Context;
 use crate::flags::EvaluateArgs;
@@ -49,11 +49,6 @@ pub fn run(args: &EvaluateArgs, context: &mut Context<'_>) -> Result<(), Error> 
         record.settings = RecordSettings::of(&settings).text();
         record.write(path)?;
     }
-    let page = args.html.is_some() || args.run.out.is_some();
-    let drawn = match args.schedule.is_some() && page {
-        true => strips(&record, &instances)?,
-        false => None,
-    };
     drop(record);
     evaluation.sim.record_segments = false;
     let mut table = Table::compare(&results, &evaluation.columns());
@@ -95,7 +90,6 @@ pub fn run(args: &EvaluateArgs, context: &mut Context<'_>) -> Result<(), Error> 
             .iter()
             .find_map(|policy| Some(policy.tree_policy()?.tree())),
         next: None,
-        schedule: drawn.as_deref(),
     };
     if let Some(path) = &args.csv {
         results.write_csv(path)?;

@@ -7,6 +7,7 @@ use crate::commands::Context;
 use crate::flags::{ExportArgs, FormsFlag};
 use pleach_experiments::door::DOOR;
 use pleach_experiments::error::Error;
+use pleach_experiments::removed::{Place, instead};
 use pleach_experiments::run_folder::atomic_file::write;
 use pleach_experiments::serving::{EndpointPicker, is_routing_tree, tree as routing_tree};
 use pleach_experiments::train::fine_tuning::network_at;
@@ -59,11 +60,10 @@ fn export_tree(
     context: &mut Context<'_>,
 ) -> Result<(), Error> {
     for form in forms {
-        for (name, content) in form.files(tree) {
-            let place = args.out.join(name);
-            write(&place, &content)?;
-            context.say(&place.display().to_string())?;
-        }
+        let (name, content) = form.file(tree);
+        let place = args.out.join(name);
+        write(&place, &content)?;
+        context.say(&place.display().to_string())?;
     }
     if !tree.guards().is_none() {
         context.say("the tree's guards are not in these files: whoever calls the score has to obey them")?;
@@ -107,7 +107,7 @@ fn form(name: &str, pickers: &[EndpointPicker]) -> Result<Form, Error> {
     found.ok_or_else(|| {
         let pickers = pickers.iter().map(|picker| picker.name());
         let known: Vec<&str> = Form::all().map(Form::name).chain(pickers).collect();
-        let hint = "Several are given with commas: --to c,python.";
+        let hint = instead(Place::Form, name).unwrap_or("Several are given with commas: --to c,python.");
         Error::config("to", name, known.join(", "), hint)
     })
 }

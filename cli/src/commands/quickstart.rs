@@ -91,7 +91,6 @@ pub fn run(args: &QuickstartArgs, context: &mut Context<'_>) -> Result<(), Error
         tree: Some(&tree_text),
         picture: Some(&found.tree),
         next: Some(&next_steps(Path::new(TREE_FILE))),
-        schedule: None,
     };
     results.write_json(&folder.file("results.json")?)?;
     results.write_csv(&folder.file("results.csv")?)?;

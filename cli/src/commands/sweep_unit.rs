@@ -14,6 +14,7 @@ use clap::{ArgAction, CommandFactory as _, Parser as _};
 use pleach_experiments::EvaluationConfig;
 use pleach_experiments::door::{BEST_CHECKPOINT, TREE_FILE};
 use pleach_experiments::error::Error;
+use pleach_experiments::removed::{Place, instead};
 use pleach_experiments::sweep::judge;
 use pleach_experiments::sweep::{UnitError, UnitSpec, policy_unit};
 use pleach_experiments::train::settings_file;
@@ -25,9 +26,9 @@ use super::{Context, bench, calibrate, distill, index, suite, tournament, train,
 use crate::flags::{Cli, Command};
 
 /// What the sweep says itself, or what has no meaning in it.
-const OWN: [&str; 17] = [
+const OWN: [&str; 15] = [
     "out", "to", "json", "seed", "threads", "quiet", "resume", "force", "html", "csv", "schedule", "extend",
-    "unit", "units", "frontier", "fits", "set",
+    "unit", "units", "set",
 ];
 /// What of `evaluate` compares several, of which a unit has one.
 const OF_COMPARISONS: [&str; 4] = ["ablate", "metric", "reference", "seeds"];
@@ -365,12 +366,8 @@ fn unknown(name: &str, key: &str, value: &Value, own: &[&str]) -> Error {
     known.dedup();
     let names: Vec<&str> = known.iter().map(String::as_str).collect();
     let nearest = nearest_of(&names, key).unwrap_or_default();
-    Error::config(
-        key,
-        show(value),
-        names.join(", "),
-        format!("Did you mean {nearest}?"),
-    )
+    let hint = instead(Place::Flag, key).map_or_else(|| format!("Did you mean {nearest}?"), str::to_owned);
+    Error::config(key, show(value), names.join(", "), hint)
 }
 
 fn as_flag(key: &str, argument: &clap::Arg, value: &Value) -> Result<Vec<String>, Error> {

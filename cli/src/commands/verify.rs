@@ -1,9 +1,8 @@
-//! `pleach verify`: a record of a schedule, checked and drawn.
+//! `pleach verify`: a record of a schedule, checked.
 
 use pleach_env::schedule::Record;
 use pleach_experiments::error::Error;
-use pleach_experiments::run_folder::atomic_file;
-use pleach_experiments::schedule::{Checked, RecordSettings, check, page, replay, table};
+use pleach_experiments::schedule::{Checked, RecordSettings, check, replay, table};
 
 use crate::commands::Context;
 use crate::flags::VerifyArgs;
@@ -30,10 +29,6 @@ pub fn run(args: &VerifyArgs, context: &mut Context<'_>) -> Result<(), Error> {
             &bars(args.report.quiet()),
             &mut checked,
         )?;
-    }
-    if let Some(path) = &args.page.html {
-        let html = page(&record, &instances, &context.command_line)?;
-        atomic_file::write(path, html.as_bytes())?;
     }
     if !args.report.quiet() {
         notes.iter().try_for_each(|note| context.say(note))?;

@@ -186,8 +186,7 @@ pub struct SettingsFlags {
 /// Policies beside the one that it is about.
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct AgainstFlag {
-    /// Policies to show beside, repeated or with commas [default: with --frontier sjf,gpu-time-reserve; with --after or --floor
-    /// fifo,easy,gpu-time-reserve]
+    /// Policies to show beside, repeated or with commas [default: with --after or --floor fifo,easy,gpu-time-reserve]
     #[arg(long, value_name = "NAME|PATH", value_delimiter = ',', action = ArgAction::Append)]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub against: Vec<String>,
@@ -210,7 +209,7 @@ impl AgainstFlag {
 /// Forms of a tree outside the program.
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
 pub struct FormsFlag {
-    /// Forms to write, repeated or with commas: c, rust, go, python, lua, sql, mermaid, markdown, onnx, sklearn; of a network onnx alone
+    /// Forms to write, repeated or with commas: c, rust, go, python, onnx; of a network onnx alone
     #[arg(long, value_name = "FORM", value_delimiter = ',', action = ArgAction::Append)]
     pub to: Vec<String>,
 }

@@ -25,17 +25,14 @@ Examples:
                                                         a tree of which both are certain; `pleach distill check` proves it
   pleach distill --teacher runs/mine --objective avg_jct_s=1,p99_jct_s=0.2
                                                         a tree that is chosen by its tail too
-  pleach distill --teacher runs/mine --frontier         what each size is worth, in place of one tree
-  pleach distill --teacher runs/mine --fits 5           how much the trees of five seeds differ
   pleach distill --search --workload Pleach/GavelMulti-v1
                                                         a tree that is found in the simulator, without a teacher
   pleach distill --search --teacher runs/mine --start mine.json
                                                         the same from a teacher's trees and from one of your own
 
 In the folder: tree.json (the policy file, for evaluate and for the scheduler), tree.txt (to read), report.html;
-of a search also search.md (what each size is worth) and the trees of all sizes in frontier. With --frontier: frontier.json,
-frontier.md, frontier.html (a plot for each part), trees/leaves-N.json. With --fits: stability.json, stability.md, trees/fit-N.json;
-where fits disagree much and are worth the same, take the one that agrees most with the others.")]
+of a search also search.md (what each size is worth) and the trees of all sizes in frontier. What each size is worth without a
+search, and how much trees of several seeds differ, a sweep says (docs/distilling.md).")]
 pub struct DistillArgs {
     /// What else is done with a tree.
     #[command(subcommand)]
@@ -48,7 +45,7 @@ pub struct DistillArgs {
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
     /// Sizes to try, in leaves, repeated or with commas: the smallest that is nearly as good as the best is taken [default:
-    /// 4,8,16,32; with --frontier 2,4,8,16,32,64,128]; with --search the most [default: 12]
+    /// 4,8,16,32]; with --search the most [default: 12]
     #[arg(long, value_name = "N", value_delimiter = ',', action = ArgAction::Append, value_parser = flag_values::whole::<u16>(2..=256))]
     pub leaves: Vec<u16>,
     /// Questions from the root to a leaf, at most [default: from the configuration]
@@ -73,18 +70,10 @@ pub struct DistillArgs {
     #[arg(long, value_name = "N", value_parser = flag_values::whole::<u32>(1..=1000))]
     pub test_seeds: Option<u32>,
     /// Lists of each part (as long, twice as long, load 0.6, load 0.3) on which the trees of a teacher are judged too; 0 = none
-    /// [default: 12; with --frontier or --fits 16]
+    /// [default: 12]
     #[arg(long, value_name = "N", value_parser = flag_values::whole::<u16>(0..=1000))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub part_lists: Option<u16>,
-    /// One tree of each of --leaves, the best of its size, on lists that nothing was chosen by, beside the teacher and --against
-    #[arg(long, conflicts_with_all = ["search", "fits"], help_heading = "Reports")]
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub frontier: bool,
-    /// Distil so often, each time with a seed drawn from --seed: on how many decisions do the trees choose alike, what is each worth?
-    #[arg(long, value_name = "N", conflicts_with = "search", help_heading = "Reports", value_parser = flag_values::whole::<u16>(2..=100))]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub fits: Option<u16>,
     /// Search in the simulator: change trees a little, keep what schedules better. Begins at hand rules, and at the trees of
     /// --teacher and --start
     #[arg(long, help_heading = "Search")]

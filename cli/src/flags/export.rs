@@ -7,18 +7,18 @@ use pleach_experiments::serving::DeploymentConfig;
 
 use super::FormsFlag;
 
-const FORMS: &str = "Forms to write, repeated or with commas: c, rust, go, python, lua, sql, mermaid, markdown, onnx, sklearn; \
-                     of a network onnx alone; of a tree that routes requests also gie, llm-d-router (docs/serving.md)";
+const FORMS: &str = "Forms to write, repeated or with commas: c, rust, go, python, onnx; of a network onnx alone; of a tree that \
+                     routes requests also gie, llm-d-router (docs/serving.md)";
 
-/// Writes a tree as source code of other languages, for the runtimes of ONNX and scikit-learn, or as pages for readers. What runs
-/// answers bit for bit as the tree; the rows are the features of docs/features.md, scaled. A network is written for the runtimes of
+/// Writes a tree as source code of other languages or for the runtimes of ONNX. What runs
+/// answers bit for bit as the tree; the rows are the features of `pleach policies --features`, scaled. A network is written for the runtimes of
 /// ONNX, which round differently; such a file, ours or of another program, is a policy here too.
 #[derive(Args, Clone, Debug)]
 #[command(mut_arg("to", |to| to.required(true).help(FORMS)))]
 #[command(after_help = "\
 Examples:
   pleach export runs/mine/tree.json --to c,python --out export
-  pleach export tree.json --to c,rust,go,python,lua,sql,onnx,sklearn,mermaid,markdown --out export
+  pleach export tree.json --to c,rust,go,python,onnx --out export
   pleach export runs/mine/network.ckpt --to onnx
   pleach export router.json --to gie --model llama-3-8b --gpu H100 --refuse    a plug-in of the inference gateway's picker
   pleach evaluate --workload Pleach/Philly-v0 --policy sjf,network.onnx    a network of PyTorch decides as well as ours")]

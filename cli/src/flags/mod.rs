@@ -108,13 +108,13 @@ pub enum Command {
     Index(IndexArgs),
     /// Prune a teacher into a decision tree, chosen by what it does in the simulator
     Distill(DistillArgs),
-    /// Write a tree as C, Rust, Go, Python, Lua or SQL, for ONNX or scikit-learn, as a chart or as a table of rules
+    /// Write a tree as C, Rust, Go, Python or ONNX, or a network as ONNX
     Export(ExportArgs),
     /// Tell in words why a tree did what it did on a list of jobs
     Explain(ExplainArgs),
     /// Compare policies on the same workloads and seeds
     Evaluate(EvaluateArgs),
-    /// Check the record of a schedule against its cluster and its jobs, and draw it
+    /// Check the record of a schedule against its cluster and its jobs
     Verify(Box<VerifyArgs>),
     /// Make a page on which the record of a schedule can be watched
     Watch(Box<WatchArgs>),
@@ -240,7 +240,7 @@ mod tests {
     }
 
     /// Documents and sources of the whole workspace.
-    fn texts() -> Vec<(PathBuf, String)> {
+    pub(super) fn texts() -> Vec<(PathBuf, String)> {
         let mut folders = vec![PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))];
         let mut found = Vec::new();
         while let Some(folder) = folders.pop() {

@@ -17,7 +17,7 @@ Examples:
   pleach policies --show tiresias                       a planner with its settings
   pleach policies --show best-gavel-multi               a named rival: a rule by hand, as a tree
   pleach policies --json policies.json
-  pleach policies --features                            what networks and trees read: docs/features.md
+  pleach policies --features                            what networks and trees read
 
 Rivals (best-gavel-multi, gain-or-wait, five-thresholds, shortest-hold, refuse-slow-day, best-elastic, index-mix) are rules written
 by hand, or found by short searches on lists of their own. What is learned is to be ahead of them.")]

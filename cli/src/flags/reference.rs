@@ -1,18 +1,16 @@
-//! The tables of flags in `docs/cli.md`, made from the flags: between `<!-- flags: NAME -->` and `<!-- end of flags -->`.
-//!
-//! `PLEACH_WRITE_DOCS=1 cargo test -p pleach-cli --lib reference` writes the page anew.
+//! The page of flags, made from the flags: `flags.md` of the site, which `conventions/site.sh` takes from `target/pages`.
 
 use std::collections::BTreeSet;
 
 use clap::{Arg, ArgAction, Args, Command, CommandFactory as _};
 use pleach_experiments::{SchedulingConfig, WorkloadSource};
 
+use super::Cli;
 use super::common::{ReportFlags, RunArgs};
 use super::sweep_place::SweepPlace;
-use super::{Cli, tests::walk};
+use super::tests::{texts, walk};
 
-const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/cli.md");
-const END: &str = "<!-- end of flags -->";
+const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 
 /// Flags that stand on the page once: name of their block, where they stand, and the flags.
 fn shared() -> [(&'static str, &'static str, Command); 5] {
@@ -107,47 +105,76 @@ fn of_command(command: &Command) -> String {
     text
 }
 
-/// All blocks by name.
-fn blocks() -> Vec<(String, String)> {
-    let mut blocks = Vec::new();
+/// The page: a section for what commands share, then one for each command.
+fn page() -> String {
+    let mut page = String::from(
+        "# Flags\n\nWhat `pleach COMMAND --help` says of flags, command by command. [The command line](cli.md) has the rest.\n",
+    );
     for (name, _, group) in shared() {
         if name != "every report" {
-            blocks.push((name.to_string(), table(flags(&group))));
+            let heading = name[..1].to_uppercase() + &name[1..];
+            page.push_str(&format!("\n## {heading}\n\n{}", table(flags(&group))));
         }
     }
     walk(&Cli::command(), &[], &mut |path, command| {
         let text = of_command(command);
         if !text.is_empty() {
-            blocks.push((["pleach", &path.join(" ")].join(" ").trim().to_string(), text));
+            let name = ["pleach", &path.join(" ")].join(" ");
+            page.push_str(&format!("\n## `{}`\n\n{text}", name.trim()));
         }
     });
-    blocks
+    page
 }
 
 #[test]
-fn the_tables_of_flags_on_the_page_are_made_from_the_flags() {
-    let page = std::fs::read_to_string(PAGE).unwrap();
-    let mut made = page.clone();
-    for (name, text) in blocks() {
-        let begin = format!("<!-- flags: {name} -->\n");
-        let (before, rest) = made
-            .split_once(&begin)
-            .unwrap_or_else(|| panic!("docs/cli.md has no line {begin}"));
-        let (_, after) = rest.split_once(END).unwrap();
-        made = format!("{before}{begin}\n{text}\n{END}{after}");
-    }
-    let num_blocks = made.matches("<!-- flags: ").count();
-    assert_eq!(num_blocks, blocks().len(), "a block of docs/cli.md is of nothing");
-    if page == made {
-        return;
-    }
-    if std::env::var("PLEACH_WRITE_DOCS").is_ok() {
-        std::fs::write(PAGE, made).unwrap();
-        panic!("docs/cli.md is written anew; read it and commit it");
-    }
-    let differs = page.lines().zip(made.lines()).find(|(old, new)| old != new);
-    panic!(
-        "docs/cli.md is not what the flags say: {differs:?}\n\
-         PLEACH_WRITE_DOCS=1 cargo test -p pleach-cli --lib reference writes it anew"
+fn the_page_of_flags_is_made_for_the_site_and_links_into_it_arrive() {
+    let page = page();
+    std::fs::create_dir_all(format!("{ROOT}/target/pages")).unwrap();
+    std::fs::write(format!("{ROOT}/target/pages/flags.md"), &page).unwrap();
+    let headings = page.lines().filter_map(|line| line.strip_prefix("## "));
+    let anchors: Vec<String> = headings
+        .map(|heading| heading.to_lowercase().replace('`', "").replace(' ', "-"))
+        .collect();
+    assert!(
+        anchors.iter().any(|anchor| anchor == "pleach-sweep-plan"),
+        "{anchors:?}"
     );
+    let own = ("flags.md", page.clone());
+    let others = texts();
+    let others = others
+        .iter()
+        .map(|(path, text)| (path.to_str().unwrap_or_default(), text.clone()));
+    for (path, text) in others.filter(|(path, _)| path.ends_with(".md")).chain([own]) {
+        for target in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
+            let (file, anchor) = target.split_once('#').unwrap_or((target, ""));
+            let arrives = match file {
+                "" => path != "flags.md",
+                file => !file.ends_with("flags.md") || anchor.is_empty(),
+            };
+            assert!(
+                arrives || anchors.iter().any(|known| known == anchor),
+                "{path} links to {target}"
+            );
+        }
+    }
+}
+
+/// As `conventions/tests/budgets.rs` holds all other numbers.
+#[test]
+fn there_are_no_more_flags_than_their_budget() {
+    let mut names = BTreeSet::new();
+    walk(&Cli::command(), &[], &mut |_, command| {
+        names.extend(flags(command).filter_map(|flag| flag.get_long().map(str::to_owned)));
+    });
+    let path = format!("{ROOT}/conventions/budgets.toml");
+    let text = std::fs::read_to_string(&path).unwrap();
+    let line = text.lines().find(|line| line.starts_with("flags = ")).unwrap();
+    let (num, budget) = (names.len(), line["flags = ".len()..].parse::<usize>().unwrap());
+    assert!(
+        num <= budget,
+        "{num} flags, above the budget of {budget}: one that is there may do"
+    );
+    if num < budget && std::env::var_os("PLEACH_WRITE_DOCS").is_some() {
+        std::fs::write(path, text.replace(line, &format!("flags = {num}"))).unwrap();
+    }
 }

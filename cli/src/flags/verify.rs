@@ -7,7 +7,7 @@ use pleach_experiments::evaluate::flag_values;
 use pleach_experiments::schedule::RecordSettings;
 use pleach_experiments::{EvaluationConfig, SchedulingConfig, WorkloadSource};
 
-use super::{PageFlag, ReportFlags};
+use super::ReportFlags;
 
 /// Checks the record of a schedule against its cluster and its jobs, with a validator that is no part of the simulator: who held
 /// what, whole gangs, arrivals, types, memory, quotas, work, rates, costs of starts, ends. A record of this version says itself how
@@ -18,7 +18,7 @@ Examples:
   pleach evaluate --workload philly-like --policy fifo,srtf --preemption --seeds 2 --schedule schedule.parquet
   pleach verify schedule.parquet
   pleach verify schedule.parquet --replay
-  pleach verify old.csv --workload jobs.csv --cluster cluster.toml --html schedule.html
+  pleach verify old.csv --workload jobs.csv --cluster cluster.toml
 
 Exits with 1 where a rule is broken, with 2 where a file cannot be used. Columns and rules: docs/schedule-record.md.")]
 pub struct VerifyArgs {
@@ -40,9 +40,6 @@ pub struct VerifyArgs {
     /// The record was taken from a real cluster: believe its rates, the costs of its starts, how jobs ended and what they lost
     #[arg(long, conflicts_with = "replay")]
     pub observed: bool,
-    /// The schedule drawn: a row for each node, a lane for each GPU, the first two policies one above the other.
-    #[command(flatten)]
-    pub page: PageFlag,
     /// Seed, results as JSON, machine.
     #[command(flatten)]
     pub report: ReportFlags,

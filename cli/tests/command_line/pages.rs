@@ -36,7 +36,6 @@ fn in_a_browser_nothing_is_cut_or_covered_or_too_pale_on_any_page() {
         "workload describe --workload philly-like --num-jobs 120 --out describe",
         &format!("evaluate {list} --policy fifo,sjf --schedule record.csv --quiet"),
         &format!("watch record.csv {list} --out watch.html --quiet"),
-        &format!("verify record.csv {list} --html verify.html --quiet"),
         &format!("policies --show {TREE} --html tree.html"),
         "reproduce R1 L1 --smoke --html reproduce.html --quiet",
     ] {
@@ -46,7 +45,6 @@ fn in_a_browser_nothing_is_cut_or_covered_or_too_pale_on_any_page() {
         "tournament.html",
         "describe/report.html",
         "watch.html",
-        "verify.html",
         "tree.html",
         "reproduce.html",
     ];

@@ -179,9 +179,22 @@ fn bad_input_is_refused_with_the_reason_and_what_is_allowed() {
             "distill --teacher sjf --workload philly-like --against fifo",
             vec!["against = given", "of a teacher alone"],
         ),
+        // What earlier versions took.
         (
-            "distill --teacher sjf --fits 2 --test-seeds 3",
-            vec!["test-seeds = given", "with --fits"],
+            "distill --teacher sjf --fits 2",
+            vec![
+                "unexpected argument '--fits'",
+                "command = \"distill\" and seeds = 5",
+            ],
+        ),
+        (
+            "verify record.csv --html page.html",
+            vec!["pleach watch FILE --out PAGE"],
+        ),
+        ("sweep status", vec!["sweep gather --status"]),
+        (
+            "distill --teacher sjf --frontier",
+            vec!["unexpected argument '--frontier'", "a grid of leaves"],
         ),
         ("train --config folder.toml", vec!["folder.toml"]),
         ("train --fine-tune network.ckpt", vec!["network.ckpt", "PLEACHCK"]),

@@ -60,12 +60,6 @@ fn also_where_several_updates_are_lost_with_each_kill_and_episodes_go_on_over_up
 }
 
 #[test]
-fn also_where_the_next_rollout_is_played_during_an_update() {
-    let settings = SETTINGS.replace("[train]", "[train]\noverlap = true");
-    kill_training(&settings, 10, 4);
-}
-
-#[test]
 fn also_with_evolution_strategies() {
     kill_training(&tiny_run::evolution(), 10, 3);
 }

@@ -34,10 +34,8 @@ fn files_of(tree: &Tree, forms: &[Form]) -> Vec<(String, Vec<u8>)> {
         ("tree.txt".into(), tree.to_text().into_bytes()),
         ("certificates.txt".into(), certificates.concat().into_bytes()),
     ];
-    for form in forms {
-        let own = form.files(tree).into_iter();
-        files.extend(own.map(|(name, content)| (name.to_string(), content)));
-    }
+    let exports = forms.iter().map(|form| form.file(tree));
+    files.extend(exports.map(|(name, content)| (name.to_string(), content)));
     files
 }
 
@@ -121,17 +119,10 @@ mod tests {
     fn a_bundle_is_whole_or_absent_and_the_same_bytes_each_time() {
         let root = tempfile::tempdir().unwrap();
         let out = root.path().join("deep/one");
-        let forms = [Form::Text(Export::C), Form::Sklearn];
+        let forms = [Form::Text(Export::C), Form::Onnx];
         let manifest = bundle(&tree(), &forms, Some("v1".into()), &out).unwrap();
         let names: Vec<&str> = manifest.files.iter().map(|file| file.file.as_str()).collect();
-        let expected = [
-            "tree.json",
-            "tree.txt",
-            "certificates.txt",
-            "tree.h",
-            "tree_sklearn.json",
-            "tree_sklearn.py",
-        ];
+        let expected = ["tree.json", "tree.txt", "certificates.txt", "tree.h", "tree.onnx"];
         assert_eq!(names, expected);
         let found = Bundle::open(&out).unwrap();
         assert_eq!((&found.tree, &found.manifest), (&tree(), &manifest));

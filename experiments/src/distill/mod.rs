@@ -7,7 +7,6 @@ pub mod bundle;
 pub mod check;
 mod choice;
 pub mod drift;
-pub mod frontier;
 pub mod guard;
 pub mod narrow;
 pub mod parts;
@@ -17,7 +16,6 @@ pub mod search;
 mod search_report;
 mod shuffled;
 pub mod side_by_side;
-pub mod stability;
 pub mod starts;
 pub mod visits;
 

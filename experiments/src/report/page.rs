@@ -39,8 +39,6 @@ pub struct Report<'a> {
     pub picture: Option<&'a Tree>,
     /// What to do with the tree.
     pub next: Option<&'a str>,
-    /// Who ran where and when, as drawn by [`crate::schedule::strips`].
-    pub schedule: Option<&'a str>,
 }
 
 impl Report<'_> {
@@ -72,11 +70,6 @@ impl Report<'_> {
             self.tree.map(|tree| picture + &preformatted(tree)),
         );
         section(&mut body, "What to do with the tree", self.next.map(preformatted));
-        section(
-            &mut body,
-            "Who ran where and when",
-            self.schedule.map(ToString::to_string),
-        );
         section(
             &mut body,
             "How this was made",
@@ -198,7 +191,6 @@ mod tests {
             tables: &[],
             picture: None,
             next: None,
-            schedule: None,
             tree: Some("if wait < 3:\n  start </pre><script>alert(1)</script>"),
         }
         .render()
@@ -278,7 +270,6 @@ mod tests {
             tree: Some("if wait < 3:\n  start"),
             picture: Some(&tree),
             next: Some("pleach explain tree.json"),
-            schedule: None,
         }
         .render();
         assert_well_formed(&html);

@@ -1,6 +1,5 @@
-//! Schedules written down, checked and drawn: the record of a comparison, what a record is held to, and the page of a record.
+//! Schedules written down and checked: the record of a comparison, and what a record is held to.
 
-mod gantt;
 mod replay;
 mod settings;
 
@@ -21,7 +20,6 @@ use crate::error::Error;
 use crate::evaluate::instances::Instance;
 use crate::evaluate::table::Table;
 
-pub use gantt::{page, strips};
 pub use replay::{REPLAY, replay};
 pub use settings::RecordSettings;
 

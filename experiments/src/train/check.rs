@@ -35,20 +35,6 @@ impl TrainSettings {
                 return Err(Error::config("dagger_rounds", self.dagger_rounds, allowed, hint));
             }
         }
-        if self.train.average_reward && self.env.max_steps.is_none() {
-            let hint = "An episode that runs to its last job has a better average the longer it takes; cut it before.";
-            let allowed = "a number of steps with train.average_reward";
-            return Err(Error::config("env.max_steps", "none", allowed, hint));
-        }
-        if self.train.overlap && !self.curriculum.is_default() {
-            let hint = "The next rollout is played before its stage begins; leave out curriculum or overlap.";
-            return Err(Error::config(
-                "train.overlap",
-                true,
-                "false with a curriculum",
-                hint,
-            ));
-        }
         if !(self.prior_weight.is_finite() && self.prior_weight > 0.0) {
             let hint = "1 is a good start; more keeps the network closer to the heuristic.";
             return Err(Error::config("prior_weight", self.prior_weight, "above 0", hint));

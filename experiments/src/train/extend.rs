@@ -119,11 +119,6 @@ pub fn differences_from_whole(settings: &TrainSettings, before: u64) -> Vec<Stri
         differences
             .push("the stages of curriculum are parts of all updates: they are gone through again".into());
     }
-    if train.overlap {
-        differences.push(format!(
-            "train.overlap: no rollout was played ahead during update {before}, so the next one is played by the newest network"
-        ));
-    }
     if !before.is_multiple_of(train.restart_every) {
         let every = train.restart_every;
         differences.push(format!(

@@ -5,8 +5,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::error::Error;
+use crate::removed::instead_of_key;
 use crate::run_folder::atomic_file::finite;
-use crate::train::settings_file::of_removed_keys;
 
 /// `settings` with the value at each dotted key replaced: `train.evolution.sigma=0.3`. A value is TOML; what is no TOML is
 /// taken as text, so that `prior=sjf` needs no quotes.
@@ -29,9 +29,10 @@ pub fn apply<T: Serialize + DeserializeOwned>(settings: &T, overrides: &[String]
         }
     }
     let message = error.message();
-    let removed = of_removed_keys(message);
-    let nearest = nearest_key(message).map_or_else(String::new, |key| format!(" Did you mean {key}?"));
-    let hint = format!("Here: {message}.{nearest}{removed} docs/learning.md lists the keys.");
+    let nearest = || nearest_key(message).map(|key| format!("Did you mean {key}? "));
+    let next = instead_of_key(message).map(|instead| format!("{instead} "));
+    let next = next.or_else(nearest).unwrap_or_default();
+    let hint = format!("Here: {message}. {next}docs/learning.md lists the keys.");
     let allowed = "keys of the settings with values of their kinds";
     Err(Error::config("set", found, allowed, hint))
 }

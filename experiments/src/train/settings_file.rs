@@ -11,6 +11,7 @@ use pleach_env::EnvConfig;
 use toml::{Table, Value};
 
 use crate::error::Error;
+use crate::removed::instead_of_key;
 use crate::run_folder::atomic_file::{finite, read_text};
 use crate::train::settings::TrainSettings;
 
@@ -86,7 +87,7 @@ pub fn read(path: &Path) -> Result<TrainSettings, Error> {
 pub fn parse(text: &str) -> Result<TrainSettings, String> {
     // Alone first: the message of an unknown key then has its line.
     toml::from_str::<TrainSettings>(text)
-        .map_err(|error| format!("{error}{}", of_removed_keys(error.message())))?;
+        .map_err(|error| format!("{error}{}", instead_of_key(error.message()).unwrap_or_default()))?;
     let file: Table = toml::from_str(text).map_err(|error| error.to_string())?;
     finite(&file)?;
     let built_in = built_in().map_err(|error| error.to_string())?;
@@ -94,25 +95,6 @@ pub fn parse(text: &str) -> Result<TrainSettings, String> {
     lay_over(&mut base, file, "");
     base.try_into()
         .map_err(|error: toml::de::Error| error.message().to_string())
-}
-
-/// What to say besides of a key that earlier versions had.
-#[must_use]
-pub(crate) fn of_removed_keys(message: &str) -> &'static str {
-    const REMOVED: [(&str, &str); 2] = [
-        (
-            "unknown field `gradients`",
-            " ppo.gradients and imitation.gradients are gone: the CPU takes plain gradients, another --device Burn's. Take the \
-             key out.",
-        ),
-        (
-            "unknown field `entities`",
-            " env.entities is gone: networks that also saw running jobs and groups of nodes were no better. Take the key out, \
-             and train anew.",
-        ),
-    ];
-    let removed = REMOVED.into_iter().find(|(key, _)| message.contains(key));
-    removed.map_or("", |(_, said)| said)
 }
 
 /// Values of `file` over those of `base`, table by table. `prefix` is the dotted key of both with a dot at its end.
@@ -145,8 +127,13 @@ mod tests {
     fn a_file_with_one_key_differs_from_no_file_in_that_key() {
         let mut expected = built_in().unwrap();
         assert_eq!(parse("").unwrap(), expected);
-        for learner in ["ppo", "imitation"] {
-            let said = parse(&format!("[train.{learner}]\ngradients = \"burn\"")).unwrap_err();
+        for removed in [
+            "ppo.gradients = 'burn'",
+            "imitation.gradients = 'burn'",
+            "overlap = true",
+            "average_reward = false",
+        ] {
+            let said = parse(&format!("[train]\n{removed}")).unwrap_err();
             assert!(said.contains("Take the key out"), "{said}");
         }
         expected.train.num_updates = 7;
@@ -179,7 +166,6 @@ mod tests {
                 ..TrainSettings::default()
             };
             settings.env.max_steps = Some(9);
-            settings.train.overlap = true;
             let text = toml::to_string_pretty(&settings).unwrap();
             assert_eq!(parse(&text).unwrap(), settings, "{id}");
         }

@@ -217,51 +217,12 @@ fn a_curriculum_changes_what_is_learned_and_goes_on_in_its_stage() {
 }
 
 #[test]
-fn rollouts_ahead_go_on_after_a_stop_and_are_refused_where_they_would_be_others() {
-    let mut settings = moving(Learner::Ppo);
-    let plain = goes_on_from(2, &settings);
-    settings.train.overlap = true;
-    assert_ne!(goes_on_from(2, &settings).parameters, plain.parameters);
-    let refused = |change: &dyn Fn(&mut TrainSettings), allowed: &str| {
-        let mut settings = settings.clone();
-        change(&mut settings);
-        let said = settings.validate().unwrap_err().to_string();
-        assert!(said.contains("overlap") && said.contains(allowed), "{said}");
-    };
-    refused(
-        &|settings| settings.train.restart_every = 3,
-        "restart_every above 1",
-    );
-    refused(
-        &|settings| settings.train.learner = Learner::Evolution,
-        "evolution strategies",
-    );
-    refused(
-        &|settings| settings.curriculum.load = Some([0.5, 2.0]),
-        "false with a curriculum",
-    );
-}
-
-#[test]
 fn networks_with_attention_learn_and_go_on_after_a_stop_whoever_learns() {
     for learner in [Learner::Ppo, Learner::Evolution] {
         let mut settings = moving(learner);
         settings.train.network.heads = 1;
         assert_ne!(goes_on_from(2, &settings).num_frames, 0);
     }
-}
-
-#[test]
-fn average_rewards_go_on_with_their_rate() {
-    let mut settings = moving(Learner::Ppo);
-    settings.train.average_reward = true;
-    let said = settings.validate().unwrap_err().to_string();
-    assert!(said.contains("env.max_steps"), "{said}");
-    settings.env.max_steps = Some(30);
-    let end = goes_on_from(2, &settings);
-    assert!(end.reward_rate.num_batches == 4 && end.reward_rate.per_s < 0.0);
-    settings.train.learner = Learner::Evolution;
-    assert!(settings.validate().is_err());
 }
 
 #[test]

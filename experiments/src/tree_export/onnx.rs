@@ -11,7 +11,6 @@
 use pleach_scheduler::tree::{Node, Tree};
 use prost::Message as _;
 
-use super::columns::columns;
 use pleach_network::graph::onnx_messages::{
     AttributeProto, AttributeType, DataType, DimensionProto, GraphProto, Length, ModelProto, NodeProto,
     OperatorSetIdProto, StringStringEntryProto, TensorProto, TensorShapeProto, TensorTypeProto, TypeProto,
@@ -215,4 +214,10 @@ fn value(name: &str, kind: DataType, num_columns: usize) -> ValueInfoProto {
             }),
         }),
     }
+}
+
+/// Names of the columns of a row, in order: as many as the tree needs.
+fn columns(tree: &Tree) -> Vec<&'static str> {
+    let features = tree.schema().features[..tree.width()].iter();
+    features.map(|feature| feature.name).collect()
 }

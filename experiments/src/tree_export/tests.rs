@@ -6,7 +6,6 @@ use pleach_scheduler::tree::{Node, TreeMeta};
 use prost::Message as _;
 use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
-use serde_json::Value;
 
 use super::*;
 use pleach_network::graph::onnx_messages::{AttributeProto, AttributeType, DataType, ModelProto, NodeProto};
@@ -84,8 +83,9 @@ fn answer(tree: &Tree, row: &[f32]) -> (f32, f64) {
 }
 
 fn file(form: Form, tree: &Tree, name: &str) -> Vec<u8> {
-    let files = form.files(tree);
-    files.into_iter().find(|(found, _)| *found == name).unwrap().1
+    let (found, content) = form.file(tree);
+    assert_eq!(found, name);
+    content
 }
 
 fn decoded(tree: &Tree) -> ModelProto {
@@ -307,47 +307,14 @@ fn an_onnx_file_says_its_versions_shapes_and_columns() {
 }
 
 #[test]
-fn arrays_walked_as_scikit_learn_walks_them_answer_bit_for_bit_as_the_tree() {
-    for tree in trees() {
-        let arrays: Value = serde_json::from_slice(&file(Form::Sklearn, &tree, "tree_sklearn.json")).unwrap();
-        let at = |name: &str, place: usize| arrays[name][place].as_f64().unwrap();
-        assert_eq!(arrays["features"].as_array().unwrap().len(), DECISION_1.len);
-        assert_eq!(arrays["max_depth"], tree.depth());
-        for row in tree.golden_rows(NUM_ROWS) {
-            let mut place = 0;
-            while at("children_left", place) != -1.0 {
-                let is_left = f64::from(row[at("feature", place) as usize]) <= at("threshold", place);
-                let side = if is_left {
-                    "children_left"
-                } else {
-                    "children_right"
-                };
-                place = at(side, place) as usize;
-            }
-            assert_eq!((at("feature", place), at("threshold", place)), (-2.0, -2.0));
-            let score = f64::from(answer(&tree, &row).0);
-            assert_eq!(at("value", place).to_bits(), score.to_bits());
-        }
-        let leaves = tree.nodes().iter().filter_map(|node| match node {
-            Node::Leaf { samples, .. } => Some(*samples),
-            Node::Split { .. } => None,
-        });
-        assert_eq!(arrays["n_node_samples"][0], leaves.sum::<u64>());
-    }
-}
-
-#[test]
 fn every_form_has_a_name_and_files_of_its_own() {
     let tree = random_tree(3, &[], 1);
     let mut names: Vec<&str> = Form::all().map(Form::name).collect();
-    let mut files: Vec<&str> = Form::all()
-        .flat_map(|form| form.files(&tree))
-        .map(|(name, _)| name)
-        .collect();
+    let mut files: Vec<&str> = Form::all().map(|form| form.file(&tree).0).collect();
     let (num_names, num_files) = (names.len(), files.len());
     assert_eq!(
         (num_names, num_files),
-        (Export::ALL.len() + 2, Export::ALL.len() + 3)
+        (Export::ALL.len() + 1, Export::ALL.len() + 1)
     );
     names.sort_unstable();
     names.dedup();

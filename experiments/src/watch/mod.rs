@@ -118,7 +118,7 @@ fn refuse_too_large(workload: &Workload, runs: &[&Run]) -> Result<(), Error> {
         .map(|group| u64::from(group.count) * u64::from(group.gpus_per_node))
         .sum();
     let num_segments: usize = runs.iter().map(|run| run.segments.len()).sum();
-    let hint = "Record a shorter list or fewer policies; `pleach verify --html` draws a part of any record.";
+    let hint = "Record a shorter list or fewer policies.";
     if num_gpus > GPUS_MAX {
         return Err(Error::config(
             "cluster",

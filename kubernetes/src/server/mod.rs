@@ -1,4 +1,4 @@
-//! The server of the webhook, the extender and the metrics: TLS only, one address, and a bound on everything that a client can
+//! The server of the webhook and the metrics: TLS only, one address, and a bound on everything that a client can
 //! make it do.
 
 mod room;

@@ -1,7 +1,7 @@
 //! What is answered where, and to whom.
 
 use std::sync::{Arc, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use axum::body::{Body, Bytes, to_bytes};
 use axum::extract::{DefaultBodyLimit, Request, State};
@@ -15,25 +15,23 @@ use subtle::ConstantTimeEq;
 
 use super::room::Guest;
 use super::shared::Shared;
-use crate::{extender, webhook};
+use crate::webhook;
 
-/// How old a view may be that the extender answers from, in rounds, and at least.
-const ROUNDS_MAX: f64 = 3.0;
-const AGE_MIN_S: f64 = 10.0;
-/// Longest time for the policy's choice of a node.
-const CHOICE: Duration = Duration::from_millis(200);
+/// What kube-scheduler is told that still asks the extender of earlier versions.
+const NO_EXTENDER: &str =
+    "there is no scheduler extender any more: take `extenders` out of the configuration of kube-scheduler";
 
 /// All routes, with their bounds before them.
 pub fn router(shared: Shared) -> Router {
     let routes = Router::new()
         .route("/webhook", post(hold))
-        .route("/filter", post(filter))
-        .route("/prioritize", post(prioritize))
+        .route("/filter", post(gone))
+        .route("/prioritize", post(gone))
         .route("/metrics", get(metrics));
     Router::new()
         .merge(routes.clone())
         .nest("/token/{token}", routes)
-        // The guard bounds bodies by the settings; axum's own limit of 2 MB is less than a thousand nodes take.
+        // The guard bounds bodies by the settings; axum's own limit of 2 MB may be less.
         .layer(DefaultBodyLimit::disable())
         .layer(middleware::from_fn_with_state(shared.clone(), guard))
         .with_state(shared)
@@ -99,14 +97,6 @@ fn answer(result: Result<impl Serialize, String>) -> Response {
     }
 }
 
-impl Shared {
-    /// The last view, if it is fresh enough to answer from.
-    fn seen(&self) -> Option<std::sync::Arc<crate::observe::Observed>> {
-        let age_s = (self.settings.tick_s * ROUNDS_MAX).max(AGE_MIN_S);
-        self.view.last(Duration::from_secs_f64(age_s))
-    }
-}
-
 async fn hold(State(shared): State<Shared>, body: Bytes) -> Response {
     let patience = Duration::from_secs(u64::from(shared.server.patience_s));
     // In shadow mode nobody would lift a gate.
@@ -121,28 +111,9 @@ async fn hold(State(shared): State<Shared>, body: Bytes) -> Response {
     answer(reviewed)
 }
 
-async fn filter(State(shared): State<Shared>, body: Bytes) -> Response {
-    let seen = shared.seen();
-    let read = extender::read(&body);
-    answer(read.map(|args| extender::filter(args, seen.as_deref(), &shared.settings)))
-}
-
-async fn prioritize(State(shared): State<Shared>, body: Bytes) -> Response {
-    let args = match extender::read(&body) {
-        Ok(args) => args,
-        Err(reason) => return answer(Err::<(), _>(reason)),
-    };
-    let seen = shared.seen();
-    let began = Instant::now();
-    let mut policy = shared.policy.lock().unwrap_or_else(PoisonError::into_inner);
-    let is_late = &mut || began.elapsed() > CHOICE;
-    match extender::prioritize(&args, seen.as_deref(), &mut policy, &shared.settings, is_late) {
-        Ok(scores) => answer(Ok(scores)),
-        Err(error) => {
-            tracing::warn!(%error, "no scores");
-            (StatusCode::INTERNAL_SERVER_ERROR, error.to_string()).into_response()
-        }
-    }
+async fn gone() -> Response {
+    tracing::warn!("{NO_EXTENDER}");
+    (StatusCode::GONE, NO_EXTENDER).into_response()
 }
 
 async fn metrics(State(shared): State<Shared>) -> Response {

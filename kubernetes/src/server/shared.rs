@@ -1,14 +1,12 @@
-//! What all requests share: settings, the token, the policy, the last view.
+//! What all requests share: settings, the token, the last view.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use pleach_daemon::files;
-use pleach_daemon::policy::Loaded;
 use tokio::sync::{Notify, Semaphore};
 
 use crate::config::{ServerSettings, Settings};
 use crate::error::Error;
-use crate::extender;
 use crate::view::View;
 
 /// Largest token file, bytes.
@@ -20,8 +18,6 @@ pub struct Shared {
     pub(super) settings: Arc<Settings>,
     pub(super) server: Arc<ServerSettings>,
     pub(super) token: Option<Arc<str>>,
-    pub(super) policy: Arc<Mutex<Loaded>>,
-    pub(super) policy_text: Arc<str>,
     pub(super) view: View,
     pub(super) metrics: Arc<Mutex<String>>,
     pub(super) requests: Arc<Semaphore>,
@@ -30,13 +26,12 @@ pub struct Shared {
 }
 
 impl Shared {
-    /// Reads the token and the policy.
+    /// Reads the token.
     ///
     /// # Errors
-    /// Settings without a server, a token that is too short or has other letters, a policy that does not fit.
+    /// Settings without a server, a token that is too short or has other letters.
     pub fn new(
         settings: &Settings,
-        policy: &str,
         view: View,
         metrics: Arc<Mutex<String>>,
         is_shadow: bool,
@@ -64,8 +59,6 @@ impl Shared {
             settings: Arc::new(settings.clone()),
             server: Arc::new(server.clone()),
             token: token.transpose()?,
-            policy: Arc::new(Mutex::new(extender::load(policy, settings)?)),
-            policy_text: policy.into(),
             view,
             metrics,
             requests: Arc::new(Semaphore::new(server.requests_max)),
@@ -78,15 +71,5 @@ impl Shared {
     #[must_use]
     pub fn arrivals(&self) -> Arc<Notify> {
         Arc::clone(&self.arrivals)
-    }
-
-    /// Reads the policy again; the present one stays where that fails.
-    ///
-    /// # Errors
-    /// A policy that does not fit.
-    pub fn reload(&self) -> Result<(), pleach_daemon::Error> {
-        let loaded = extender::load(&self.policy_text, &self.settings)?;
-        *self.policy.lock().unwrap_or_else(PoisonError::into_inner) = loaded;
-        Ok(())
     }
 }

@@ -41,16 +41,9 @@ class System:
 
 
 class FieldPlane(Plane):
-    """A plane whose kube-scheduler is configured by default, and whose API server counts requests by user."""
+    """A plane whose API server counts requests by user."""
 
     TRIED = {}
-
-    def write_scheduler_config(self):
-        path = self.folder / "etc" / "scheduler-config.json"
-        path.write_text(json.dumps({
-            "apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration",
-            "leaderElection": {"leaderElect": False}, "clientConnection": {"kubeconfig": self.scheduler_kubeconfig}}))
-        self.scheduler_config = str(path)
 
     def start_counted_api(self):
         etc = self.folder / "etc"

@@ -26,15 +26,6 @@ class Events:
         self.plane.write_settings(**keys)
         self.steps.start_ours()
 
-    def until_ended(self, names):
-        """Of a pod that the extender refused while the last other one ended kube-scheduler asks again once something happens."""
-        for _ in range(20):
-            if all(name in self.watcher.ends for name in names):
-                break
-            time.sleep(2)
-            self.steps.add("cpu", 0, life_s=0.1)
-        self.steps.until_all_ended()
-
     def turns(self):
         """Six older jobs wait for three nodes: whatever others ask for that the tables cannot say, they come after them."""
         steps = self.steps
@@ -60,7 +51,7 @@ class Events:
         patched = steps.add("patched", 8, life_s=0.3, estimate_s=100)
         self.client.must("PATCH", f"/api/v1/namespaces/{TEAM}/pods/{patched}",
                          {"spec": {"nodeSelector": {"kubernetes.io/hostname": "g1"}}}, MERGE)
-        self.until_ended([*older, *newer, patched])
+        steps.until_all_ended()
         order = self.watcher.lifts[begin:]
         last = max(order.index(name) for name in older)
         early = [name for name in (*newer, patched) if order.index(name) < last]

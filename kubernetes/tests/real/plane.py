@@ -137,16 +137,11 @@ class Plane:
         self.write_settings()
 
     def write_scheduler_config(self):
-        """kubernetes/deploy/scheduler-config.yaml with this plane's address and keys."""
-        text = (DEPLOY / "scheduler-config.yaml").read_text()
-        for key, value in (("urlPrefix", f"https://127.0.0.1:{self.ours_port}"), ("caFile", self.at("servers.crt")),
-                           ("certFile", self.at("client.crt")), ("keyFile", self.at("client.key"))):
-            text, num = re.subn(rf"{key}: .*", f"{key}: {value}", text)
-            if num != 1:
-                raise Failed(f"scheduler-config.yaml has {num} lines with {key}")
-        text += f"\nleaderElection:\n  leaderElect: false\nclientConnection:\n  kubeconfig: {self.scheduler_kubeconfig}\n"
-        path = self.folder / "etc" / "scheduler.yaml"
-        path.write_text(text)
+        """The configuration of a plain kube-scheduler."""
+        path = self.folder / "etc" / "scheduler-config.json"
+        path.write_text(json.dumps({
+            "apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration",
+            "leaderElection": {"leaderElect": False}, "clientConnection": {"kubeconfig": self.scheduler_kubeconfig}}))
         self.scheduler_config = str(path)
 
     def write_settings(self, rounds="", **keys):

@@ -152,18 +152,6 @@ class Steps:
         self.plane.kill("pleach", signal.SIGTERM)
         self.start_ours()
 
-    def extender(self):
-        """Pods that no gate holds go to the node that the extender chooses: the fullest that has room, where kube-scheduler alone
-        takes the emptiest."""
-        fill = [self.add("fill", 4, life_s=4, labels={"pleach/drive": "false"}, spec={"nodeName": "g2"})]
-        wait_for("a node is filled in part", lambda: self.watcher.node_of(fill[0]) == "g2")
-        time.sleep(0.6)  # three rounds: the extender answers from the last view
-        loose = self.add("loose", 4, life_s=0.5, labels={"pleach/drive": "false"})
-        expect(gates(self.client.pod(loose)) == [], "a pod with pleach/drive=false is held")
-        node = wait_for("the free pod is bound", lambda: self.watcher.node_of(loose))
-        expect(node in ("g2", "g4"), f"the extender left the free pod to {node}")
-        self.until_all_ended()
-
     def order(self):
         """Jobs that need the whole of a node start one after the other, the shortest first, whatever the order of arrival."""
         blockers = [self.add("wide", 8, life_s=3, estimate_s=1) for _ in range(3)]
@@ -248,15 +236,14 @@ class Steps:
         expect(self.status()["num_failed"] > before, "no round failed while the API server was away")
 
     def hangs(self):
-        """A controller that hangs holds nobody up: new pods go in free, the extender is passed over, and what was held goes on
-        once it answers again."""
+        """A controller that hangs holds nobody up: new pods go in free, and what was held goes on once it answers again."""
         wide = [self.add("wide", 8, life_s=2, estimate_s=1) for _ in range(3)]
         wait_for("the nodes are full", lambda: all(self.watcher.node_of(name) for name in wide))
         held = self.add("held", 8, life_s=0.3)
         self.plane.pause("pleach")
         free = self.add("free", 2, life_s=0.3)
         expect(gates(self.client.pod(free)) == [], "a pod is held by nobody")
-        wait_for("the free pod is bound without an extender", lambda: self.watcher.node_of(free))
+        wait_for("the free pod is bound", lambda: self.watcher.node_of(free))
         expect(self.watcher.is_held(held), "the held pod was let go by nobody")
         self.plane.processes["pleach"].send_signal(signal.SIGCONT)
         self.until_all_ended()
@@ -367,13 +354,6 @@ class Steps:
         nodes = {self.watcher.node_of(name) for name in pair}
         expect(len(nodes) == 2, f"two pods of 5 ran on {nodes}")
         names = [self.add("odd", 5, life_s=0.3, gang=("odd", 4)) for _ in range(4)]
-        # The extender's view is a round old. Of a pod that it refused in the moment when the last other one ended, kube-scheduler
-        # asks again once something happens, or after five minutes.
-        for _ in range(6):
-            if all(name in self.watcher.ends for name in names):
-                break
-            time.sleep(2)
-            self.add("cpu", 0, life_s=0.1)
         self.until_all_ended()
         for name in names:
             left = notes(self.watcher.named(name)).get("pleach/left", "")
@@ -447,7 +427,6 @@ def main():
             ("the rights of the manifest are those that the program asks for", steps.rights),
             ("the webhook holds and the controller lets go", steps.holds),
             ("shadow mode holds and touches nothing", steps.shadow),
-            ("the extender chooses nodes for pods that nobody holds", steps.extender),
             ("six jobs start in the policy's order", steps.order),
             ("thirty jobs and gangs", steps.whole),
             ("the same, with a controller that is killed eight times", steps.killed),

@@ -246,3 +246,11 @@ fn named_rivals_open_by_name_as_their_files_do() {
     let refused = Door::CLUSTER.open("best-gavel").unwrap_err().to_string();
     assert!(refused.contains("Did you mean best-gavel-multi?"), "{refused}");
 }
+
+#[test]
+fn a_process_over_a_pipe_is_answered_with_what_does_the_same() {
+    for place in ["pipe:python3 my_policy.py", "pipe@2.5:./mine", "mine=deal:pipe:x"] {
+        let said = Door::CLUSTER.open(place).unwrap_err().to_string();
+        assert!(said.contains("Policies over a pipe are gone"), "{said}");
+    }
+}

@@ -229,12 +229,12 @@ impl FeatureSchema {
         joined
     }
 
-    /// The schema as a Markdown page; `docs/features.md` is this text.
+    /// The schema as a Markdown page, `features.md` of the site.
     #[must_use]
     pub fn markdown(&self) -> String {
         let mut text = String::from(
-            "# Features\n\nWhat a network or a tree may read. This page is the output of `pleach policies --features`; a test holds the \
-             two together.\nThe number of a column never changes: lines are added at the end only, and a joined row has the columns by \
+            "# Features\n\nWhat a network or a tree may read. This page is the output of `pleach policies --features`.\n\
+             The number of a column never changes: lines are added at the end only, and a joined row has the columns by \
              their numbers.\nA raw value is clamped to its range and then scaled: *linear d* is raw / d, *log d* is log10(1 + raw) \
              / d.\nA column is 0 in rows of other kinds than those that are named. It stands equal, up or down where the same job \
              has waited\nlonger, and where its estimate is shorter, all else being equal.\n\n",

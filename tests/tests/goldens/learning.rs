@@ -134,9 +134,7 @@ fn all() -> Vec<Row> {
         policy: "sjf".into(),
         weight: 1.0,
     };
-    let ahead = TrainConfig {
-        overlap: true,
-        average_reward: true,
+    let attentive = TrainConfig {
         network: NetworkConfig {
             heads: 2,
             ..config().network
@@ -144,11 +142,7 @@ fn all() -> Vec<Row> {
         ..config()
     };
     let mut rows = ppo("PPO", config(), None);
-    rows.extend(ppo(
-        "PPO that corrects sjf, ahead, average rewards, heads",
-        ahead,
-        Some(prior),
-    ));
+    rows.extend(ppo("PPO that corrects sjf, heads", attentive, Some(prior)));
     rows.extend(evolution());
     rows
 }

@@ -26,12 +26,6 @@ fn succeed_with(folder: &Path, words: &[&str]) -> String {
     said
 }
 
-/// The example in Python as a policy.
-fn pipe() -> String {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("my_policy.py");
-    format!("pipe:python3 {}", file.display())
-}
-
 fn has_row(table: &str, name: &str) -> bool {
     table.lines().any(|line| line.starts_with(&format!("{name} ")))
 }
@@ -137,65 +131,6 @@ fn its_policy_teaches_networks_and_trees_and_its_reward_pays() {
     let (code, _, said) = run(here, &words);
     assert_eq!(code, Some(2));
     assert!(said.contains("did you mean idle_gpu_hours?"), "{said}");
-}
-
-#[test]
-fn a_policy_in_python_is_compared_played_swept_and_pruned() {
-    let folder = tempfile::tempdir().unwrap();
-    let (here, pipe) = (folder.path(), pipe());
-    let list = ["--workload", "bursty", "--num-jobs", "20"];
-    let with = |words: &[&str]| succeed_with(here, &[words, &list].concat());
-    let both = format!("sjf,mine={pipe}");
-    let table = with(&["evaluate", "--policy", &both, "--seeds", "2"]);
-    assert!(is_compared(&table, "mine"), "{table}");
-    let table = with(&[
-        "tournament",
-        "--policy",
-        &pipe,
-        "--seeds",
-        "1",
-        "--condition",
-        "ideal",
-    ]);
-    assert!(table.contains("my_policy"), "{table}");
-    with(&[
-        "distill",
-        "--teacher",
-        &pipe,
-        "--leaves",
-        "4",
-        "--rounds",
-        "0",
-        "--episodes",
-        "1",
-        "--test-seeds",
-        "1",
-        "--part-lists",
-        "0",
-        "--out",
-        "tree",
-    ]);
-    let grid = format!("name = 's'\nseeds = 1\n[base]\nnum_jobs = 20\n[grid]\npolicy = ['fifo', '{pipe}']\n");
-    fs::write(here.join("grid.toml"), grid).unwrap();
-    succeed(here, "sweep plan --config grid.toml --out s/sweep.json");
-    succeed(here, "sweep run --manifest s/sweep.json --quiet");
-    // What is no policy is refused before any work.
-    let (code, _, said) = run(
-        here,
-        &[
-            "evaluate",
-            "--policy",
-            "sjf,pipe:python3 -c pass",
-            "--out",
-            "look",
-        ],
-    );
-    assert_eq!(code, Some(2), "{said}");
-    assert!(
-        said.contains("pipe:python3 -c pass") && said.contains("has ended"),
-        "{said}"
-    );
-    assert!(!here.join("look").exists());
 }
 
 /// Words of a line, as a shell has them; quotes are single ones.

@@ -1,8 +1,6 @@
 //! `pleach distill`: a tree from any policy, or from a search, and what else is done with one.
 
 mod check;
-mod fits;
-mod frontier;
 mod seal;
 mod search;
 mod shared;
@@ -24,17 +22,15 @@ pub fn run(args: &DistillArgs, context: &mut Context<'_>) -> Result<(), Error> {
         None => {}
     }
     refuse_unused(args)?;
-    match (args.search, args.frontier, args.fits) {
-        (true, ..) => search::run(args, context),
-        (_, true, _) => frontier::run(args, context),
-        (.., Some(num_fits)) => fits::run(args, num_fits, context),
-        _ => teacher::run(args, context),
+    match args.search {
+        true => search::run(args, context),
+        false => teacher::run(args, context),
     }
 }
 
-/// Refuses flags of distilling that a search or a report does not look at.
+/// Refuses flags of distilling that a search does not look at, and those of a search alone.
 fn refuse_unused(args: &DistillArgs) -> Result<(), Error> {
-    let (of_search, of_report) = (args.search, args.frontier || args.fits.is_some());
+    let of_search = args.search;
     let alone = of_search && args.teacher.is_none();
     let unused = [
         ("depth", of_search && args.depth.is_some()),
@@ -43,21 +39,12 @@ fn refuse_unused(args: &DistillArgs) -> Result<(), Error> {
         ("episodes", alone && args.episodes.is_some()),
         ("config", alone && args.config.is_some()),
         ("monotone", of_search && !args.monotone.is_empty()),
-        (
-            "objective",
-            (of_search || of_report) && !args.objective.is_empty(),
-        ),
-        ("test-seeds", of_report && args.test_seeds.is_some()),
-        (
-            "against",
-            !(of_search || args.frontier || args.beside.against.is_empty()),
-        ),
+        ("objective", of_search && !args.objective.is_empty()),
+        ("against", !(of_search || args.beside.against.is_empty())),
     ];
-    let way = match (args.search, args.frontier, args.fits) {
-        (true, ..) => "with --search (rounds, episodes and config only with --teacher)",
-        (_, true, _) => "with --frontier",
-        (.., Some(_)) => "with --fits",
-        _ => "of a teacher alone",
+    let way = match args.search {
+        true => "with --search (rounds, episodes and config only with --teacher)",
+        false => "of a teacher alone",
     };
     match unused.iter().find(|(_, is_given)| *is_given) {
         Some((flag, _)) => Err(Error::config(

@@ -29,8 +29,6 @@ use crate::progress::bars;
 
 /// Largest configuration, bytes.
 pub(super) const CONFIG_BYTES_MAX: u64 = 1 << 20;
-/// Lists of each part of a report unless somebody says otherwise.
-const REPORT_LISTS: u16 = 16;
 /// Seeds that a tree is reported on unless somebody says otherwise.
 const TEST_SEEDS: u32 = 10;
 
@@ -123,25 +121,6 @@ impl<'a> Setup<'a> {
         Ok(folder)
     }
 
-    /// Lists of each part of a report.
-    ///
-    /// # Errors
-    /// Fewer than two, of which there is no interval.
-    pub(super) fn report_lists(&self) -> Result<usize, Error> {
-        match self.args.part_lists.unwrap_or(REPORT_LISTS) {
-            few @ 0..2 => {
-                let hint = "Leave it out for 16.";
-                Err(Error::config(
-                    "part-lists",
-                    few,
-                    "2 to 1000 with --frontier or --fits",
-                    hint,
-                ))
-            }
-            num => Ok(num.into()),
-        }
-    }
-
     /// The tree beside all heuristics and its teacher on test seeds, with results and a report in the folder.
     ///
     /// # Errors
@@ -188,7 +167,6 @@ impl<'a> Setup<'a> {
             tree: Some(&words),
             picture: Some(made),
             next: Some(&next_steps(Path::new(TREE_FILE))),
-            schedule: None,
         };
         report.write(&folder.file("report.html")?)?;
         results.write_json(&folder.file("results.json")?)?;

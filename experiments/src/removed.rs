@@ -1,0 +1,149 @@
+//! Words that earlier versions took, and what does the same now: a command, a setting, a flag or a form that is gone is refused as any
+//! unknown one, with the way on as its hint.
+//!
+//! # What is deliberately not here
+//! Policies (`pleach_policies`) and what daemons take, which answer for themselves.
+
+/// Where a word stood.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// A command.
+    Command,
+    /// A flag, without its dashes.
+    Flag,
+    /// A form of `pleach export --to`.
+    Form,
+    /// A key of settings.toml.
+    Key,
+}
+
+/// A word as it was written, and what to do instead.
+const REMOVED: [(Place, &str, &str); 21] = [
+    (
+        Place::Command,
+        "features",
+        "It is pleach policies --features now.",
+    ),
+    (
+        Place::Command,
+        "status",
+        "It is pleach sweep gather --status now.",
+    ),
+    (
+        Place::Command,
+        "certify",
+        "pleach distill check FILE certifies now.",
+    ),
+    (
+        Place::Command,
+        "ablate",
+        "It is pleach distill check FILE --ablate now.",
+    ),
+    (
+        Place::Command,
+        "guard",
+        "It is pleach distill check FILE --after now.",
+    ),
+    (
+        Place::Command,
+        "drift",
+        "It is pleach distill check FILE --drift now.",
+    ),
+    (
+        Place::Command,
+        "bundle",
+        "It is pleach distill seal FILE --bundle DIR now.",
+    ),
+    (Place::Command, "stability", FITS),
+    (Place::Command, "frontier", FRONTIER),
+    (
+        Place::Flag,
+        "html",
+        "Of verify it is gone: pleach watch FILE --out PAGE draws a record, at any time and with every policy.",
+    ),
+    (Place::Flag, "fits", FITS),
+    (Place::Flag, "frontier", FRONTIER),
+    (
+        Place::Form,
+        "lua",
+        "That form is gone: --to c or --to python is the same tree, to translate from.",
+    ),
+    (
+        Place::Form,
+        "sql",
+        "That form is gone: --to python has the tree's conditions, for a CASE of your own.",
+    ),
+    (
+        Place::Form,
+        "mermaid",
+        "That form is gone: pleach policies --show TREE --html FILE draws the tree.",
+    ),
+    (
+        Place::Form,
+        "markdown",
+        "That form is gone: pleach policies --show TREE prints the rules.",
+    ),
+    (
+        Place::Form,
+        "sklearn",
+        "That form is gone: --to onnx runs in Python with the same bits, and --to python needs no library.",
+    ),
+    (
+        Place::Key,
+        "gradients",
+        "ppo.gradients and imitation.gradients are gone: the CPU takes plain gradients, another --device Burn's. Take the key out.",
+    ),
+    (
+        Place::Key,
+        "entities",
+        "env.entities is gone: networks that also saw running jobs and groups of nodes were no better. Take the key out, and train \
+         anew.",
+    ),
+    (
+        Place::Key,
+        "overlap",
+        "train.overlap is gone: an update of staleness cost more than the time was worth. Take the key out.",
+    ),
+    (
+        Place::Key,
+        "average_reward",
+        "train.average_reward is gone: a long time constant does as well (train.horizon_s = 1e6, the default of pleach train). Take \
+         the key out.",
+    ),
+];
+const FITS: &str = "It is gone: a sweep with command = \"distill\" and seeds = 5 plays the trees of five seeds side by side.";
+const FRONTIER: &str =
+    "It is gone: a sweep with command = \"distill\" and a grid of leaves plays a tree of each size.";
+
+/// What to do in place of a word that earlier versions took; none of other words.
+#[must_use]
+pub fn instead(place: Place, word: &str) -> Option<&'static str> {
+    let removed = REMOVED
+        .into_iter()
+        .find(|(stood, removed, _)| (*stood, *removed) == (place, word));
+    removed.map(|(.., instead)| instead)
+}
+
+/// The same of the key that a message of serde calls unknown.
+#[must_use]
+pub fn instead_of_key(message: &str) -> Option<&'static str> {
+    let (_, rest) = message.split_once("unknown field `")?;
+    instead(Place::Key, rest.split('`').next()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_that_is_gone_is_found_in_the_message_and_others_are_not() {
+        let said = instead_of_key("unknown field `entities`, expected one of `env`").unwrap();
+        assert!(said.contains("Take the key out"), "{said}");
+        for other in [
+            "unknown field `entity`, expected `entities`",
+            "invalid type: string",
+        ] {
+            assert_eq!(instead_of_key(other), None, "{other}");
+        }
+    }
+}

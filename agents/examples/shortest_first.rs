@@ -2,6 +2,7 @@
 
 use std::time::SystemTime;
 
+use pleach_agents::learner::Stats;
 use pleach_agents::{Logger, TrainConfig, Trainer};
 use pleach_env::{Batch, Error, Seed, Spaces, VectorEnv};
 use pleach_network::Contract;
@@ -62,7 +63,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     while !trainer.is_finished() {
         let start_s = now_s();
         let stats = trainer.update(&mut env)?;
-        logger.update(&stats, now_s(), 1024.0 / (now_s() - start_s))?;
+        let learned = Stats::Update(stats.clone());
+        logger.update(&learned, now_s(), 1024.0 / (now_s() - start_s))?;
         println!(
             "update {:2}: mean length {:.3}",
             stats.update, -stats.episodic_return

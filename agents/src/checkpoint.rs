@@ -4,7 +4,7 @@
 //! A [`Container`] with the magic `PLEACHCK`, version 1:
 //!
 //! ```text
-//! header    JSON: configuration, contract, seed, update, frames, best score, Adam's steps, normaliser, multipliers, sizes
+//! header    JSON: configuration, contract, seed, update, frames, best score, Adam's steps, normaliser, multipliers, own, sizes
 //! f32 ...   parameters, Adam's means, Adam's squares: num_parameters each
 //! ```
 //!
@@ -50,6 +50,8 @@ pub struct Checkpoint {
     pub normaliser: Normaliser,
     /// Multipliers of the caller's constraints, see [`Trainer::multipliers`](crate::trainer::Trainer::multipliers).
     pub multipliers: Vec<f64>,
+    /// State of a learner of one's own, see [`Trainer::own`](crate::trainer::Trainer::own).
+    pub own: Vec<f64>,
     /// All parameters, in [`Layout`](pleach_network::Layout)'s order.
     pub parameters: Vec<f32>,
     /// The optimiser.
@@ -78,6 +80,8 @@ struct Header {
     normaliser: Normaliser,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     multipliers: Vec<f64>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    own: Vec<f64>,
     num_parameters: usize,
 }
 
@@ -97,6 +101,7 @@ impl Checkpoint {
             adam_num_steps: self.adam.num_steps,
             normaliser: self.normaliser,
             multipliers: self.multipliers.clone(),
+            own: self.own.clone(),
             num_parameters: self.parameters.len(),
         };
         let header = serde_json::to_vec(&header).map_err(|error| refuse(path, error))?;
@@ -156,6 +161,7 @@ impl Checkpoint {
             best_score: header.best_score,
             normaliser: header.normaliser,
             multipliers: header.multipliers,
+            own: header.own,
             parameters,
             adam: Adam {
                 mean,
@@ -289,6 +295,7 @@ mod tests {
         };
         checkpoint.normaliser.mean = -1.0e300 / 3.0;
         checkpoint.multipliers = vec![0.1 + 0.2, 0.0];
+        checkpoint.own = vec![0.7 - 0.1];
         checkpoint.adam.mean[3] = f32::MIN_POSITIVE / 4.0;
         checkpoint
     }

@@ -54,6 +54,9 @@ pub enum Error {
     /// Anything else of the network.
     #[error(transparent)]
     Network(pleach_network::Error),
+    /// What a learner plays in failed, in the caller's own words.
+    #[error(transparent)]
+    Play(Box<dyn std::error::Error + Send + Sync>),
     /// A loss or a gradient that is not a number: the parameters are those before the update.
     #[error(
         "update {update}: the loss is not finite; the parameters before the update are kept. The same settings would fail \

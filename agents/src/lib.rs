@@ -36,6 +36,7 @@ pub mod evolution;
 pub mod gradients;
 mod histogram;
 mod imitation;
+pub mod learner;
 mod log;
 pub mod networks;
 pub mod ppo;
@@ -52,10 +53,11 @@ pub use device::Device;
 pub use error::Error;
 pub use histogram::Histogram;
 pub use imitation::{Demonstrations, ImitationConfig, ImitationStats};
+pub use learner::Learner;
 pub use log::Logger;
 pub use random::initial_parameters;
 pub use rollout::Rollout;
-pub use train_config::{Learner, TrainConfig};
+pub use train_config::TrainConfig;
 pub use trainer::{Trainer, UpdateStats};
 
 #[cfg(all(test, any(feature = "cuda", feature = "wgpu")))]

@@ -12,6 +12,7 @@ use serde_json::{Map, Value};
 use crate::error::Error;
 use crate::evolution::GenerationStats;
 use crate::histogram::Histogram;
+use crate::learner::Stats;
 use crate::tensorboard::EventFile;
 use crate::trainer::UpdateStats;
 
@@ -62,36 +63,18 @@ impl Logger {
         write_line(&mut self.metrics, 0, values)
     }
 
-    /// Notes an update; `frames_per_s` is `charts/SPS`.
+    /// Notes an update of any learner; `frames_per_s` is `charts/SPS`.
     ///
     /// # Errors
     /// [`Error::Io`] where a file cannot be written.
-    pub fn update(&mut self, stats: &UpdateStats, now_unix_s: f64, frames_per_s: f64) -> Result<(), Error> {
-        self.scalars(stats.num_frames, now_unix_s, tags(stats))?;
-        self.speed(stats.num_frames, now_unix_s, frames_per_s)
-    }
-
-    /// Notes a generation of evolution strategies.
-    ///
-    /// # Errors
-    /// [`Error::Io`] where a file cannot be written.
-    pub fn generation(
-        &mut self,
-        stats: &GenerationStats,
-        now_unix_s: f64,
-        frames_per_s: f64,
-    ) -> Result<(), Error> {
-        let tags = [
-            ("charts/update", stats.update as f64),
-            ("charts/learning_rate", stats.learning_rate),
-            ("losses/fitness_mean", stats.fitness_mean),
-            ("losses/fitness_deviation", stats.fitness_deviation),
-            ("losses/fitness_best", stats.fitness_best),
-            ("losses/grad_norm", stats.grad_norm),
-        ];
-        let tags = tags.map(|(tag, value)| (tag.to_owned(), value)).into();
-        self.scalars(stats.num_frames, now_unix_s, tags)?;
-        self.speed(stats.num_frames, now_unix_s, frames_per_s)
+    pub fn update(&mut self, stats: &Stats, now_unix_s: f64, frames_per_s: f64) -> Result<(), Error> {
+        let tags = match stats {
+            Stats::Update(stats) => tags(stats),
+            Stats::Generation(stats) => tags_of_generation(stats),
+            Stats::Own(_, figures) => figures.clone(),
+        };
+        self.scalars(stats.num_frames(), now_unix_s, tags)?;
+        self.speed(stats.num_frames(), now_unix_s, frames_per_s)
     }
 
     fn speed(&mut self, num_frames: u64, now_unix_s: f64, frames_per_s: f64) -> Result<(), Error> {
@@ -235,6 +218,18 @@ pub fn tags(stats: &UpdateStats) -> Vec<(String, f64)> {
     tags
 }
 
+fn tags_of_generation(stats: &GenerationStats) -> Vec<(String, f64)> {
+    let tags = [
+        ("charts/update", stats.update as f64),
+        ("charts/learning_rate", stats.learning_rate),
+        ("losses/fitness_mean", stats.fitness_mean),
+        ("losses/fitness_deviation", stats.fitness_deviation),
+        ("losses/fitness_best", stats.fitness_best),
+        ("losses/grad_norm", stats.grad_norm),
+    ];
+    tags.map(|(tag, value)| (tag.to_owned(), value)).into()
+}
+
 fn write_line(
     (path, file): &mut (PathBuf, File),
     step: u64,
@@ -312,7 +307,7 @@ mod tests {
     fn figures_go_to_both_files_and_speed_only_where_nothing_is_compared() {
         let folder = tempfile::tempdir().unwrap();
         let mut logger = Logger::open(folder.path(), None, 7.0).unwrap();
-        logger.update(&stats(0), 7.5, 1234.0).unwrap();
+        logger.update(&Stats::Update(stats(0)), 7.5, 1234.0).unwrap();
         logger
             .evaluation(100, 7.5, &[("avg_jct_s".to_owned(), 5.0)])
             .unwrap();
@@ -341,12 +336,12 @@ mod tests {
     fn a_resumed_run_drops_the_lines_that_it_will_write_again() {
         let folder = tempfile::tempdir().unwrap();
         let mut logger = Logger::open(folder.path(), None, 7.0).unwrap();
-        (0..3).for_each(|update| logger.update(&stats(update), 9.0, 1.0).unwrap());
+        (0..3).for_each(|update| logger.update(&Stats::Update(stats(update)), 9.0, 1.0).unwrap());
         let path = folder.path().join("metrics.jsonl");
         let straight = std::fs::read_to_string(&path).unwrap();
         std::fs::write(&path, format!("{straight}{{\"step\": 3")).unwrap();
         let mut resumed = Logger::open(folder.path(), Some(100), 8.0).unwrap();
-        (1..3).for_each(|update| resumed.update(&stats(update), 9.0, 1.0).unwrap());
+        (1..3).for_each(|update| resumed.update(&Stats::Update(stats(update)), 9.0, 1.0).unwrap());
         assert_eq!(std::fs::read_to_string(&path).unwrap(), straight);
     }
 
@@ -386,7 +381,10 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         std::os::unix::fs::symlink("/dev/full", folder.path().join("metrics.jsonl")).unwrap();
         let mut logger = Logger::open(folder.path(), Some(0), 7.0).unwrap();
-        let error = logger.update(&stats(0), 7.5, 1.0).unwrap_err().to_string();
+        let error = logger
+            .update(&Stats::Update(stats(0)), 7.5, 1.0)
+            .unwrap_err()
+            .to_string();
         assert!(error.contains("metrics.jsonl: No space left"), "{error}");
         logger.sync().unwrap();
     }

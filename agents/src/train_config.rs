@@ -7,29 +7,8 @@ use pleach_network::NetworkConfig;
 use crate::error::{Error, SETTING_MAX};
 use crate::evolution::EvolutionConfig;
 use crate::imitation::ImitationConfig;
+use crate::learner::Learner;
 use crate::ppo::PpoConfig;
-
-/// How a run learns.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Learner {
-    /// Proximal policy optimisation, [`Trainer::update`](crate::trainer::Trainer::update).
-    #[default]
-    Ppo,
-    /// Evolution strategies, [`Trainer::evolve`](crate::trainer::Trainer::evolve).
-    Evolution,
-}
-
-impl Learner {
-    /// Its name in the configuration.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Learner::Ppo => "ppo",
-            Learner::Evolution => "evolution",
-        }
-    }
-}
 
 /// All settings of a training run. Written next to everything it produced.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -66,7 +45,7 @@ pub struct TrainConfig {
 impl Default for TrainConfig {
     fn default() -> Self {
         TrainConfig {
-            learner: Learner::Ppo,
+            learner: Learner::PPO,
             num_updates: 200,
             num_steps: 256,
             restart_every: 1,
@@ -108,6 +87,7 @@ impl TrainConfig {
         if !(0.0..=1.0).contains(&self.gae_lambda) {
             return refuse("gae_lambda", self.gae_lambda.to_string(), "0 to 1");
         }
+        self.learner.check(self)?;
         self.network.check()?;
         self.ppo.check()?;
         self.imitation.check()?;

@@ -1,4 +1,4 @@
-//! What a program of one's own has beside ours: policies, planners, rewards, generators, architectures, by name in every command.
+//! What a program of one's own has beside ours: policies, planners, rewards, generators, architectures, learners, by name in every command.
 //!
 //! ```no_run
 //! use pleach_cli::{Plugins, main_with};
@@ -19,6 +19,7 @@
 
 use std::process::ExitCode;
 
+use pleach_agents::learner::{Learning, register_learners};
 use pleach_agents::networks::{Registered, register_architectures};
 use pleach_baselines::Entry;
 use pleach_env::workload::generate::{self, OwnGenerator};
@@ -37,6 +38,7 @@ pub struct Plugins {
     rewards: Vec<OwnReward>,
     generators: Vec<OwnGenerator>,
     architectures: Vec<Registered>,
+    learners: Vec<&'static dyn Learning>,
 }
 
 impl Plugins {
@@ -86,12 +88,20 @@ impl Plugins {
         self
     }
 
+    /// A way to learn (`train --learner NAME`).
+    #[must_use]
+    pub fn learner(mut self, learner: &'static dyn Learning) -> Plugins {
+        self.learners.push(learner);
+        self
+    }
+
     /// Names all of it, once in a program.
     fn register(self) -> Result<(), Error> {
         door::register(self.policies, self.planners)?;
         register_rewards(self.rewards)?;
         generate::register(self.generators)?;
-        Ok(register_architectures(self.architectures)?)
+        register_architectures(self.architectures)?;
+        Ok(register_learners(self.learners)?)
     }
 }
 

@@ -200,9 +200,19 @@ impl From<pleach_network::Error> for Error {
     }
 }
 
+impl From<Error> for AgentError {
+    fn from(error: Error) -> AgentError {
+        AgentError::Play(Box::new(error))
+    }
+}
+
 impl From<AgentError> for Error {
     fn from(error: AgentError) -> Error {
         match error {
+            // What an update played in is ours.
+            AgentError::Play(error) => error
+                .downcast()
+                .map_or_else(|other| Error::Failed(other.to_string()), |own| *own),
             AgentError::Config(error) => Error::Config(Box::new(error)),
             AgentError::Contract {
                 what,

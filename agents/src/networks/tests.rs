@@ -6,10 +6,11 @@ use pleach_scheduler::policy::CandidateConfig;
 
 use super::*;
 use crate::gradients::{Workspace, sum_of_gradients};
+use crate::learner::Learner;
 use crate::learning_tests::{bandit_share_of, config, demonstrations};
 use crate::test_networks::{PLAIN, rows};
 use crate::toy::{Many, Toy as _, TwoQueues};
-use crate::train_config::{Learner, TrainConfig};
+use crate::train_config::TrainConfig;
 use crate::trainer::Trainer;
 
 fn of(name: &str, hidden: usize, heads: usize) -> NetworkConfig {
@@ -143,7 +144,7 @@ fn what_was_trained_is_deployed_from_its_file_without_its_architecture() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("network.ckpt");
     let config = TrainConfig {
-        learner: Learner::Evolution,
+        learner: Learner::EVOLUTION,
         network: of("attention", 16, 1),
         ..TrainConfig::default()
     };

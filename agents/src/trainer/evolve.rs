@@ -80,14 +80,15 @@ mod tests {
 
     use super::*;
     use crate::evolution::EvolutionConfig;
-    use crate::train_config::{Learner, TrainConfig};
+    use crate::learner::Learner;
+    use crate::train_config::TrainConfig;
     use pleach_network::Contract;
 
     #[test]
     fn where_nobody_is_better_only_the_decay_moves_parameters() {
         let spaces = Spaces::new(2, 4, 3);
         let config = TrainConfig {
-            learner: Learner::Evolution,
+            learner: Learner::EVOLUTION,
             evolution: EvolutionConfig {
                 num_pairs: 2,
                 learning_rate: 0.5,

@@ -30,6 +30,7 @@ pub struct Trainer {
     pub(super) adam: Adam,
     pub(super) normaliser: Normaliser,
     pub(super) multipliers: Vec<f64>,
+    pub(super) own: Vec<f64>,
     pub(super) update: u64,
     pub(super) num_frames: u64,
     pub(super) best_score: Option<f64>,
@@ -64,6 +65,7 @@ impl Trainer {
             parameters,
             normaliser: Normaliser::default(),
             multipliers: Vec::new(),
+            own: Vec::new(),
             update: 0,
             num_frames: 0,
             best_score: None,
@@ -117,6 +119,44 @@ impl Trainer {
     #[must_use]
     pub fn num_updates(&self) -> u64 {
         self.update
+    }
+
+    /// Environment steps of the run so far, or what its learner counts as such.
+    #[must_use]
+    pub fn num_frames(&self) -> u64 {
+        self.num_frames
+    }
+
+    /// The seed of all that the next update draws.
+    #[must_use]
+    pub fn update_seed(&self) -> Seed {
+        self.seed.child("update", self.update)
+    }
+
+    /// State of a learner of one's own beside the parameters, nothing at first: a run that is resumed goes on with it.
+    #[must_use]
+    pub fn own(&self) -> &[f64] {
+        &self.own
+    }
+
+    /// An update by a learner of one's own: its parameters, its state, and the frames that it took.
+    ///
+    /// # Errors
+    /// [`Error::Contract`] for another number of parameters, [`Error::NotFinite`] for one that is no number, or a state that has one.
+    /// The trainer is then as before.
+    pub fn replace(&mut self, parameters: Vec<f32>, own: Vec<f64>, num_frames: u64) -> Result<(), Error> {
+        if parameters.len() != self.parameters.len() {
+            let (own, found) = (self.parameters.len(), parameters.len());
+            return Err(Error::contract("number of parameters", own, found));
+        }
+        let is_finite = parameters.iter().all(|parameter| parameter.is_finite());
+        if !is_finite || !own.iter().all(|number| number.is_finite()) {
+            return Err(Error::NotFinite { update: self.update });
+        }
+        (self.parameters, self.own) = (parameters, own);
+        self.num_frames += num_frames;
+        self.update += 1;
+        Ok(())
     }
 
     /// All updates of the configuration have been made.
@@ -264,6 +304,7 @@ impl Trainer {
             best_score: self.best_score,
             normaliser: self.normaliser,
             multipliers: self.multipliers.clone(),
+            own: self.own.clone(),
             parameters: self.parameters.clone(),
             adam: self.adam.clone(),
         }
@@ -290,7 +331,7 @@ impl Trainer {
         (trainer.parameters, trainer.adam) = (checkpoint.parameters, checkpoint.adam);
         (trainer.update, trainer.num_frames) = (checkpoint.update, checkpoint.num_frames);
         (trainer.normaliser, trainer.best_score) = (checkpoint.normaliser, checkpoint.best_score);
-        trainer.multipliers = checkpoint.multipliers;
+        (trainer.multipliers, trainer.own) = (checkpoint.multipliers, checkpoint.own);
         Ok(trainer)
     }
 

@@ -212,9 +212,7 @@ fn train(args: &ServeSearchArgs, learner: &str, context: &mut Context<'_>) -> Re
         judge_lists: args.judge_lists.into(),
         ..RoutingTraining::default()
     };
-    if learner == "ppo" {
-        settings.train.learner = Learner::Ppo;
-    }
+    settings.train.learner = Learner::find(learner).unwrap_or_default();
     settings.train.num_updates = args.updates;
     settings.train.evolution.num_pairs = args.pairs.into();
     settings.train.network.hidden = args.hidden.into();

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use clap::builder::{PossibleValuesParser, Resettable, TypedValueParser as _};
-use pleach_agents::Device;
+use clap::builder::{PossibleValue, PossibleValuesParser, Resettable, TypedValueParser as _};
+use pleach_agents::{Device, Learner};
 use pleach_experiments::evaluate::flag_values;
 use pleach_experiments::{SchedulingConfig, WorkloadSource};
 use serde::Serialize;
@@ -61,9 +61,8 @@ pub struct TrainArgs {
     /// Environment id [default: from the configuration, or else Pleach/Philly-v0]
     #[arg(long, value_name = "ID")]
     pub env: Option<String>,
-    /// Who learns, with all settings that go with it: PPO begins as a clone of the best heuristic, evolution corrects it and
-    /// keeps to a bound on the tail [default: ppo]
-    #[arg(long, value_name = "LEARNER", value_parser = ["ppo", "evolution"], conflicts_with = "config")]
+    /// Learning algorithm; selects its default settings [default: ppo]
+    #[arg(long, value_name = "LEARNER", value_parser = learners(), conflicts_with = "config")]
     pub learner: Option<String>,
     /// Settings of the learner.
     #[command(flatten)]
@@ -116,4 +115,12 @@ pub struct TrainArgs {
     #[command(flatten)]
     #[serde(skip)]
     pub run: RunArgs,
+}
+
+/// Names of learners, those of a program's own among them, each with what it does.
+fn learners() -> PossibleValuesParser {
+    Learner::all()
+        .map(|learner| PossibleValue::new(learner.name()).help(learner.doc()))
+        .collect::<Vec<_>>()
+        .into()
 }

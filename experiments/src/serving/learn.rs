@@ -2,7 +2,8 @@
 
 use std::sync::{Arc, Mutex};
 
-use pleach_agents::{Demonstrations, Learner, TrainConfig, Trainer};
+use pleach_agents::learner::{Play, Plays};
+use pleach_agents::{Demonstrations, Error as AgentError, TrainConfig, Trainer};
 use pleach_distill::{Dataset, DistillConfig, fitted};
 use pleach_env::{Seed, Spaces, VectorEnv};
 use pleach_network::{Contract, Inference, NetworkScorer, TrainedNetwork};
@@ -152,14 +153,17 @@ fn loss<G: Game>(
 fn generation<G: Game>(game: &G, trainer: &mut Trainer, draw: Draw<'_, G::List>) -> Result<(), Error> {
     let lists = draw("generation", trainer.num_updates())?;
     let contract = trainer.contract().clone();
-    trainer.evolve(|members, _| {
+    let played = |members: &[Inference], _: Seed| {
         let fitness = members
             .par_iter()
             .map(|member| Ok(-loss(game, &contract, member, &lists)?));
         let fitness = fitness.collect::<Result<Vec<f64>, Error>>()?;
         let num_lists = (fitness.len() * lists.len()) as u64;
         Ok::<_, Error>((fitness, num_lists))
-    })?;
+    };
+    let mut judge = |members: &[Inference], seed: Seed| played(members, seed).map_err(AgentError::from);
+    let learner = trainer.config().learner;
+    learner.update(trainer, Play::Episodes(&mut judge))?;
     Ok(())
 }
 
@@ -191,10 +195,11 @@ pub(super) fn learn<G: Game>(
             look(game, trainer, &choice, keeper)?;
         }
         while !trainer.is_finished() {
-            match trainer.config().learner {
-                Learner::Evolution => generation(game, trainer, draw)?,
-                Learner::Ppo => {
-                    trainer.update(envs)?;
+            let learner = trainer.config().learner;
+            match learner.plays() {
+                Plays::Episodes => generation(game, trainer, draw)?,
+                Plays::Steps => {
+                    learner.update(trainer, Play::Steps(envs))?;
                 }
             }
             let at = trainer.num_updates();

@@ -71,7 +71,7 @@ impl Default for RoutingTraining {
             leaves: 16,
             judge_lists: 20,
             train: TrainConfig {
-                learner: Learner::Evolution,
+                learner: Learner::EVOLUTION,
                 num_updates: 40,
                 // Whole episodes of PPO.
                 num_steps: 4_096,

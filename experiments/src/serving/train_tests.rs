@@ -47,7 +47,7 @@ fn bytes(folder: &Path) -> Vec<Vec<u8>> {
 /// Stopped after its second update and gone on with, a training ends in the same bytes.
 #[test]
 fn a_training_that_was_stopped_ends_as_one_that_was_not() {
-    for learner in [Learner::Evolution, Learner::Ppo] {
+    for learner in [Learner::EVOLUTION, Learner::PPO] {
         let (whole, parts) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let train =
             |folder: &Path, watcher: &Watcher| train_router(&small(), &settings(learner), 3, folder, watcher);
@@ -81,7 +81,7 @@ fn a_training_that_was_stopped_ends_as_one_that_was_not() {
 #[test]
 fn a_network_learns_to_do_what_the_tree_does() {
     let folder = tempfile::tempdir().unwrap();
-    let mut settings = settings(Learner::Evolution);
+    let mut settings = settings(Learner::EVOLUTION);
     settings.train.num_updates = 0;
     settings.train.network.hidden = 16;
     settings.train.network.context = 16;

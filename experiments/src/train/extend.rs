@@ -8,7 +8,7 @@ use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::Path;
 
-use pleach_agents::{Checkpoint, Learner};
+use pleach_agents::Checkpoint;
 use pleach_network::TrainedNetwork;
 use serde_json::Value;
 
@@ -99,21 +99,8 @@ pub fn differences_from_whole(settings: &TrainSettings, before: u64) -> Vec<Stri
             ));
         }
     };
-    match train.learner {
-        Learner::Ppo => {
-            let ppo = &train.ppo;
-            falls(
-                "train.ppo.learning_rate",
-                ppo.learning_rate,
-                ppo.learning_rate_final,
-            );
-            falls("train.ppo.entropy_coef", ppo.entropy_coef, ppo.entropy_coef_final);
-        }
-        Learner::Evolution => {
-            let evolution = &train.evolution;
-            let ends = (evolution.learning_rate, evolution.learning_rate_final);
-            falls("train.evolution.learning_rate", ends.0, ends.1);
-        }
+    for (key, first, last) in train.learner.annealed(train) {
+        falls(key, first, last);
     }
     if !settings.curriculum.is_default() {
         differences

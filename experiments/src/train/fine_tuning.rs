@@ -81,7 +81,7 @@ mod tests {
             num_validation: 3,
             ..TrainSettings::default()
         };
-        settings.train.learner = Learner::Evolution;
+        settings.train.learner = Learner::EVOLUTION;
         settings.train.num_updates = num_updates;
         settings.train.network.hidden = 8;
         settings.train.evolution.num_pairs = 2;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use pleach_agents::Learner;
+use pleach_agents::learner::{Play, Plays};
 use pleach_env::{AutoresetMode, EnvConfig, Source, VecEnv};
 
 use super::objective;
@@ -46,12 +46,12 @@ enum TrainingEnv {
 impl TrainingEnv {
     fn open(settings: &TrainSettings, stage: u64) -> Result<TrainingEnv, Error> {
         let env = settings.curriculum.env_of(&settings.env, stage);
-        Ok(match settings.train.learner {
-            Learner::Ppo => {
+        Ok(match settings.train.learner.plays() {
+            Plays::Steps => {
                 let mode = AutoresetMode::SameStep;
                 TrainingEnv::Steps(VecEnv::new(&env, settings.num_envs, mode)?)
             }
-            Learner::Evolution => TrainingEnv::Episodes(Source::open(&env)?, Box::new(env)),
+            Plays::Episodes => TrainingEnv::Episodes(Source::open(&env)?, Box::new(env)),
         })
     }
 }
@@ -72,7 +72,7 @@ fn learn(run: &mut Run<'_>, watcher: &Watcher) -> Result<(), Error> {
             env_of_stage = TrainingEnv::open(settings, stage)?;
         }
         let (mut figures, frames_per_s) = match &mut env_of_stage {
-            TrainingEnv::Steps(envs) => (Vec::new(), run.update(envs)?),
+            TrainingEnv::Steps(envs) => (Vec::new(), run.update(Play::Steps(envs))?),
             TrainingEnv::Episodes(source, env) => run.evolve(source, env)?,
         };
         if !settings.curriculum.is_default() {

@@ -113,7 +113,7 @@ mod tests {
         ])
         .unwrap();
         let mut expected = TrainSettings::default();
-        expected.train.learner = Learner::Evolution;
+        expected.train.learner = Learner::EVOLUTION;
         expected.train.evolution.sigma = 0.25;
         expected.prior = "sjf".into();
         expected.objective.insert("p99_jct_s".into(), 0.2);

@@ -2,9 +2,10 @@
 
 use std::path::Path;
 
-use pleach_agents::{Checkpoint, Demonstrations, Device, Logger, Trainer};
+use pleach_agents::learner::{Play, Stats};
+use pleach_agents::{Checkpoint, Demonstrations, Device, Error as AgentError, Logger, Trainer};
 use pleach_env::{AutoresetMode, EnvConfig, Seed, Source, VecEnv};
-use pleach_network::{Contract, Prior};
+use pleach_network::{Contract, Inference, Prior};
 
 use super::curve::CurvePoint;
 use super::extend;
@@ -183,12 +184,16 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// One update of PPO; gives frames per second.
-    pub(super) fn update(&mut self, envs: &mut VecEnv) -> Result<f64, Error> {
+    /// One update; gives frames per second.
+    pub(super) fn update(&mut self, play: Play<'_>) -> Result<f64, Error> {
         let started_s = (self.clock)();
-        let stats = self.trainer.update(envs)?;
-        let frames_per_s = self.frames_per_s(started_s, stats.num_frames);
-        self.logger.update(&stats, (self.clock)(), frames_per_s)?;
+        let stats = self.settings.train.learner.update(&mut self.trainer, play)?;
+        self.noted(&stats, started_s)
+    }
+
+    fn noted(&mut self, stats: &Stats, started_s: f64) -> Result<f64, Error> {
+        let frames_per_s = self.frames_per_s(started_s, stats.num_frames());
+        self.logger.update(stats, (self.clock)(), frames_per_s)?;
         Ok(frames_per_s)
     }
 
@@ -197,7 +202,7 @@ impl<'a> Run<'a> {
         self.settings.stage(self.trainer.num_updates())
     }
 
-    /// One generation of evolution strategies; gives what there is to say of the bounds, and decided passes per second.
+    /// One update from episodes; gives what there is to say of the bounds, and decided passes per second.
     pub(super) fn evolve(
         &mut self,
         source: &Source,
@@ -215,9 +220,9 @@ impl<'a> Run<'a> {
         });
         let mut excess = Vec::new();
         let checkpoint = self.units.is_some().then(|| self.trainer.checkpoint());
-        let (units, clock) = (self.units.as_mut(), self.clock);
+        let (mut units, clock) = (self.units.as_mut(), self.clock);
         let contract = self.trainer.contract().clone();
-        let stats = self.trainer.evolve(|networks, seed| {
+        let mut played = |networks: &[Inference], seed: Seed| {
             let members = policies(&contract, networks)?;
             let generation = Generation {
                 source,
@@ -228,14 +233,17 @@ impl<'a> Run<'a> {
                 bounded,
                 seed,
             };
-            let plays = match (units, checkpoint) {
-                (Some(units), Some(checkpoint)) => units.play(&generation, &checkpoint, clock)?,
+            let plays = match (&mut units, &checkpoint) {
+                (Some(units), Some(checkpoint)) => units.play(&generation, checkpoint, clock)?,
                 _ => generation.plays(&generation.all())?,
             };
             let judged = generation.judge(&plays);
             excess = judged.excess;
             Ok::<_, Error>((judged.fitness, judged.num_passes))
-        })?;
+        };
+        let mut judge = |networks: &[Inference], seed: Seed| played(networks, seed).map_err(AgentError::from);
+        let learner = settings.train.learner;
+        let stats = learner.update(&mut self.trainer, Play::Episodes(&mut judge))?;
         let multipliers = constraint.stepped(&multipliers, &excess);
         let mut figures = Vec::new();
         for (key, (excess, multiplier)) in constraint.metrics.keys().zip(excess.iter().zip(&multipliers)) {
@@ -243,9 +251,7 @@ impl<'a> Run<'a> {
             figures.push((format!("losses/multiplier_{key}"), *multiplier));
         }
         self.trainer.set_multipliers(multipliers);
-        let frames_per_s = self.frames_per_s(started_s, stats.num_frames);
-        self.logger.generation(&stats, (self.clock)(), frames_per_s)?;
-        Ok((figures, frames_per_s))
+        Ok((figures, self.noted(&stats, started_s)?))
     }
 
     fn frames_per_s(&mut self, started_s: f64, num_frames: u64) -> f64 {

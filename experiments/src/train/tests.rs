@@ -21,7 +21,7 @@ use crate::train::{CHECKPOINTS, Trained, train};
 
 #[test]
 fn dagger_asks_the_teacher_about_what_its_clone_runs_into() {
-    let mut settings = settings(Learner::Ppo);
+    let mut settings = settings(Learner::PPO);
     settings.prior = "none".into();
     settings.warm_start = "sjf".into();
     settings.warm_start_steps = 40;
@@ -116,7 +116,7 @@ fn goes_on_from(update: u64, settings: &TrainSettings) -> Checkpoint {
 
 #[test]
 fn a_network_that_corrects_a_heuristic_begins_as_that_heuristic_run_for_run() {
-    for learner in [Learner::Ppo, Learner::Evolution] {
+    for learner in [Learner::PPO, Learner::EVOLUTION] {
         let (settings, folder) = (settings(learner), tempfile::tempdir().unwrap());
         let network = PolicySpec::network("learned", trained(&settings, folder.path()).policy);
         let both = [PolicySpec::heuristic("sjf-reserve").unwrap(), network];
@@ -132,7 +132,7 @@ fn a_network_that_corrects_a_heuristic_begins_as_that_heuristic_run_for_run() {
 
 #[test]
 fn the_network_that_is_kept_is_the_best_by_the_objective_whoever_learns() {
-    for learner in [Learner::Ppo, Learner::Evolution] {
+    for learner in [Learner::PPO, Learner::EVOLUTION] {
         let mut settings = moving(learner);
         settings.objective = [("makespan_s".to_string(), 1.0), ("utilisation".to_string(), 0.5)].into();
         settings.validate_every = 1;
@@ -163,7 +163,7 @@ fn the_network_that_is_kept_is_the_best_by_the_objective_whoever_learns() {
 
 #[test]
 fn both_learners_move_away_from_it_and_repeat_themselves() {
-    for learner in [Learner::Ppo, Learner::Evolution] {
+    for learner in [Learner::PPO, Learner::EVOLUTION] {
         let mut settings = settings(learner);
         settings.train.num_updates = 2;
         settings.train.value_warmup_updates = 0;
@@ -196,7 +196,7 @@ fn both_learners_move_away_from_it_and_repeat_themselves() {
 
 #[test]
 fn a_curriculum_changes_what_is_learned_and_goes_on_in_its_stage() {
-    for learner in [Learner::Ppo, Learner::Evolution] {
+    for learner in [Learner::PPO, Learner::EVOLUTION] {
         let plain = moving(learner);
         let grown = TrainSettings {
             curriculum: Curriculum {
@@ -210,7 +210,7 @@ fn a_curriculum_changes_what_is_learned_and_goes_on_in_its_stage() {
         let grown = goes_on_from(2, &grown);
         assert_ne!(grown.parameters, goes_on_from(2, &plain).parameters);
         // The first stages are a quarter as long, so there is less to decide in them.
-        if learner == Learner::Evolution {
+        if learner == Learner::EVOLUTION {
             assert!(grown.num_frames < goes_on_from(3, &plain).num_frames);
         }
     }
@@ -218,7 +218,7 @@ fn a_curriculum_changes_what_is_learned_and_goes_on_in_its_stage() {
 
 #[test]
 fn networks_with_attention_learn_and_go_on_after_a_stop_whoever_learns() {
-    for learner in [Learner::Ppo, Learner::Evolution] {
+    for learner in [Learner::PPO, Learner::EVOLUTION] {
         let mut settings = moving(learner);
         settings.train.network.heads = 1;
         assert_ne!(goes_on_from(2, &settings).num_frames, 0);
@@ -234,7 +234,7 @@ fn a_mixture_is_trained_on_and_judged_part_by_part() {
         };
         WorkloadConfig::Generate(GeneratorConfig::PhillyLike(config).with(20, load))
     };
-    let mut settings = moving(Learner::Evolution);
+    let mut settings = moving(Learner::EVOLUTION);
     settings.env.workload = WorkloadConfig::Mixture(vec![part(2, 1.5), part(6, 3.0)]);
     settings.num_validation = 8;
     let folder = tempfile::tempdir().unwrap();
@@ -259,7 +259,7 @@ fn a_mixture_is_trained_on_and_judged_part_by_part() {
 
 #[test]
 fn a_network_that_breaks_the_constraint_is_not_kept_and_the_multiplier_grows() {
-    let mut settings = moving(Learner::Evolution);
+    let mut settings = moving(Learner::EVOLUTION);
     settings.validate_every = 1;
     settings.constraint = Constraint {
         metrics: [("p99_jct_s".to_string(), 0.5)].into(),
@@ -289,7 +289,7 @@ fn a_network_that_breaks_the_constraint_is_not_kept_and_the_multiplier_grows() {
 
 #[test]
 fn a_planner_is_imitated_where_candidates_can_show_its_plans_and_refused_where_they_cannot() {
-    let mut settings = settings(Learner::Ppo);
+    let mut settings = settings(Learner::PPO);
     settings.prior = "none".into();
     settings.env = env_of("Pleach/GavelMulti-v0", Some(40), Some(2.0)).unwrap();
     settings.warm_start_steps = 60;
@@ -317,7 +317,7 @@ fn a_planner_is_imitated_where_candidates_can_show_its_plans_and_refused_where_t
 
 #[test]
 fn a_damaged_checkpoint_that_is_passed_over_is_noted_in_one_line() {
-    let (settings, folder) = (moving(Learner::Evolution), tempfile::tempdir().unwrap());
+    let (settings, folder) = (moving(Learner::EVOLUTION), tempfile::tempdir().unwrap());
     let (_, notes) = told(&settings, folder.path());
     assert!(notes.is_empty(), "{notes:?}");
     let end = latest(folder.path());
@@ -333,7 +333,7 @@ fn a_damaged_checkpoint_that_is_passed_over_is_noted_in_one_line() {
 
 #[test]
 fn the_network_that_is_kept_does_not_read_what_never_varied() {
-    let (settings, folder) = (moving(Learner::Evolution), tempfile::tempdir().unwrap());
+    let (settings, folder) = (moving(Learner::EVOLUTION), tempfile::tempdir().unwrap());
     let before = trained(&settings, folder.path()).policy;
     let path = folder.path().join(BEST_CHECKPOINT);
     let kept = TrainedNetwork::load(&path).unwrap();
@@ -353,7 +353,7 @@ fn the_network_that_is_kept_does_not_read_what_never_varied() {
 
 #[test]
 fn a_network_that_has_met_one_gpu_type_leaves_clusters_with_several_to_the_heuristic() {
-    let (settings, folder) = (moving(Learner::Evolution), tempfile::tempdir().unwrap());
+    let (settings, folder) = (moving(Learner::EVOLUTION), tempfile::tempdir().unwrap());
     trained(&settings, folder.path());
     // Weights that are large enough to be heard above the heuristic.
     let mut moved = network_at(folder.path()).unwrap();

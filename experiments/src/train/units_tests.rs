@@ -35,7 +35,7 @@ struct Training {
 
 impl Training {
     fn new() -> Training {
-        let mut settings = moving(Learner::Evolution);
+        let mut settings = moving(Learner::EVOLUTION);
         settings.constraint = Constraint {
             metrics: [("p99_jct_s".to_string(), 1.05)].into(),
             ..Constraint::default()

@@ -108,7 +108,7 @@ fn fitness(
 
 fn evolution() -> Vec<Row> {
     let config = TrainConfig {
-        learner: Learner::Evolution,
+        learner: Learner::EVOLUTION,
         ..config()
     };
     let mut trainer = trainer(config, None);

@@ -1,14 +1,16 @@
-//! `pleach` with more in it: a policy, an order, a reward and a generator of one's own, by name in every command.
+//! `pleach` with more in it: a policy, an order, a reward, a generator and a learner of one's own, by name in every command.
 //!
 //! ```text
 //! own evaluate --policy sjf,aged-sjf,deal:aged-sjf,widest-first --workload bursty --preemption
 //! own train --workload bursty --warm-start aged-sjf --reward '-idle_gpu_hours - jobs_in_system_s / total_run_s'
+//! own train --learner bandit --workload bursty
 //! own distill --teacher aged-sjf --workload bursty
 //! ```
 //!
 //! Each stands in a file of its own; here they get their names.
 
 mod generator;
+mod learner;
 mod order;
 mod policy;
 mod reward;
@@ -22,6 +24,7 @@ fn main() -> ExitCode {
         .policy(policy::INFO, policy::make)
         .planner(order::ENTRY)
         .reward("idle_gpu_hours", reward::idle_gpu_hours)
-        .generator(generator::BURSTY);
+        .generator(generator::BURSTY)
+        .learner(&learner::Bandit);
     main_with(own)
 }

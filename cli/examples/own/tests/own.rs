@@ -133,6 +133,31 @@ fn its_policy_teaches_networks_and_trees_and_its_reward_pays() {
     assert!(said.contains("did you mean idle_gpu_hours?"), "{said}");
 }
 
+#[test]
+fn its_learner_is_listed_learns_and_goes_on_from_a_checkpoint_with_the_same_bytes() {
+    let folder = tempfile::tempdir().unwrap();
+    let here = folder.path();
+    assert!(succeed(here, "train --help").contains("bandit"));
+    let begin = "train --learner bandit --workload bursty --num-jobs 20 --set num_validation=2 --set train.network.hidden=8 \
+                 --set train.network.context=8 --set checkpoint_every=1 --set validate_every=1 --quiet --set train.num_updates=";
+    succeed(here, &format!("{begin}4 --out whole"));
+    succeed(here, &format!("{begin}2 --out parts"));
+    succeed(here, "train --out parts --extend 2 --quiet");
+    let bytes = |run: &str| fs::read(here.join(run).join("checkpoints/update-00000004.ckpt")).unwrap();
+    assert!(
+        fs::read_to_string(here.join("whole/settings.toml"))
+            .unwrap()
+            .contains("learner = \"bandit\"")
+    );
+    assert!(bytes("whole") == bytes("parts"));
+    let (code, _, said) = run(here, &["train", "--learner", "bandid"]);
+    assert_eq!(code, Some(2));
+    assert!(
+        said.contains("bandit") && said.contains("evolution") && said.contains("imitation"),
+        "{said}"
+    );
+}
+
 /// Words of a line, as a shell has them; quotes are single ones.
 fn words(line: &str) -> Vec<String> {
     let (mut words, mut word, mut is_quoted) = (Vec::new(), None::<String>, false);

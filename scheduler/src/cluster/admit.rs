@@ -24,17 +24,17 @@ impl Cluster {
         self.check_name(record.job)?;
         let id = self.admit_row(record)?;
         let Some(run) = &record.run else {
-            self.names.insert(record.job, id);
+            self.jobs.names.insert(record.job, id);
             self.enqueue(id);
             return Ok(id);
         };
         if let Err(error) = self.resume(id, record, run) {
-            self.jobs.pop();
+            self.jobs.rows.pop();
             return Err(error);
         }
-        self.names.insert(record.job, id);
+        self.jobs.names.insert(record.job, id);
         self.settle_rate(id);
-        let placement = self.jobs[id.index()].placement.clone();
+        let placement = self.jobs.rows[id.index()].placement.clone();
         let mut touched = Vec::new();
         self.on_links_of(id, &mut touched);
         self.rerate_neighbours(&placement, id, touched);
@@ -46,7 +46,7 @@ impl Cluster {
         record.validate(self.now)?;
         let demand = self.demand_of(&record.request)?;
         let id = self.push_row(record.job, record.request, demand);
-        let job = &mut self.jobs[id.index()];
+        let job = &mut self.jobs.rows[id.index()];
         job.submit = record.submit;
         (job.attained_gpu_s, job.held_s) = (record.attained_gpu_s, record.held_s);
         (job.executed_s, job.added_s, job.saved_s) = (record.executed_s, record.added_s, record.saved_s);
@@ -102,7 +102,7 @@ impl Cluster {
             return Err(record.refuse("run.placement", rate_alone, "GPUs on which it makes progress"));
         }
         self.occupy(id, run, (gpu_type, num_gpus), granted);
-        self.jobs[id.index()].rate_alone = rate_alone;
+        self.jobs.rows[id.index()].rate_alone = rate_alone;
         Ok(())
     }
 
@@ -113,14 +113,14 @@ impl Cluster {
         record: &JobRecord,
         run: &RunRecord,
     ) -> Result<(GpuTypeId, u32), ConfigError> {
-        let job = &self.jobs[id.index()];
-        let class = &self.classes[job.request.class.index()];
+        let job = &self.jobs.rows[id.index()];
+        let class = &self.facts.classes[job.request.class.index()];
         let mut nodes = Vec::with_capacity(run.placement.len());
         let mut found: Option<GpuTypeId> = None;
         let mut num_gpus = 0;
         for slice in &run.placement {
-            let Some(node) = self.nodes.get(slice.node.index()) else {
-                let allowed = format!("0 to {}", self.nodes.len() - 1);
+            let Some(node) = self.places.nodes.get(slice.node.index()) else {
+                let allowed = format!("0 to {}", self.places.nodes.len() - 1);
                 return Err(record.refuse("run.placement.node", slice.node.0, allowed));
             };
             let present = u64::MAX >> (64 - node.num_gpus);
@@ -139,7 +139,7 @@ impl Cluster {
             // Of several types the slowest sets the pace; copies name that of the first.
             found = match found {
                 Some(other) if other != node.gpu_type && !run.is_forked => {
-                    if !self.capabilities.can(ActionKind::MixTypes) {
+                    if !self.facts.capabilities.can(ActionKind::MixTypes) {
                         return Err(record.refuse(
                             "run.placement.node",
                             slice.node.0,
@@ -198,7 +198,7 @@ impl Cluster {
         slice: Slice,
         shape: Shape,
     ) -> Result<(), ConfigError> {
-        let node = &self.nodes[slice.node.index()];
+        let node = &self.places.nodes[slice.node.index()];
         if slice.num_gpus() > shape.served_by(node.cpu_milli_free, node.memory_mib_free) {
             let value = format!(
                 "{} thousandths of a core and {} MiB",
@@ -219,7 +219,7 @@ impl Cluster {
                 let others = self.residents(slice.node, gpu);
                 let others = others
                     .iter()
-                    .map(|other| self.jobs[other.index()].external.to_string());
+                    .map(|other| self.jobs.rows[other.index()].external.to_string());
                 let others = others.collect::<Vec<_>>().join(", ");
                 let allowed = if others.is_empty() {
                     "a GPU that serves its share and memory".into()
@@ -246,12 +246,12 @@ impl Cluster {
 
     /// Whether a GPU can have one more resident that is there already, whatever the state of its node.
     fn takes_admitted(&self, id: JobId, slice: Slice, gpu: u32, shape: Shape, start: Option<u8>) -> bool {
-        let node = &self.nodes[slice.node.index()];
+        let node = &self.places.nodes[slice.node.index()];
         let row = node.first_gpu + gpu;
-        let facts = self.type_facts[node.gpu_type.index()];
+        let facts = self.facts.of_types[node.gpu_type.index()];
         let is_idle = (node.free | node.withheld) >> gpu & 1 == 1;
         if shape.is_fractional() {
-            let shared = self.shared.get(row);
+            let shared = self.places.shared.get(row);
             let open = match shared {
                 Some(shared) => facts.joins(shared, shape),
                 None => is_idle && facts.serves(shape),
@@ -267,17 +267,17 @@ impl Cluster {
             return start.is_none();
         }
         let others = self.residents(slice.node, gpu);
-        let whole = |other: &JobId| self.jobs[other.index()].request.resources.gpu_milli == 1000;
+        let whole = |other: &JobId| self.jobs.rows[other.index()].request.resources.gpu_milli == 1000;
         let mib = |id: JobId| {
             u64::from(super::shape::units(
-                self.jobs[id.index()].request.resources.gpu_memory_gib,
+                self.jobs.rows[id.index()].request.resources.gpu_memory_gib,
                 1024.0,
             ))
         };
         let memory_mib: u64 = others.iter().map(|other| mib(*other)).sum::<u64>() + mib(id);
         let packs = others.len() < PACKED_MAX && memory_mib <= u64::from(facts.memory_mib);
         start.is_none()
-            && self.capabilities.sharing != Sharing::Off
+            && self.facts.capabilities.sharing != Sharing::Off
             && others.iter().all(whole)
             && (packs || self.can_join(id, slice.node, gpu))
     }
@@ -291,7 +291,7 @@ impl Cluster {
         granted: ShapeId,
     ) {
         let own = self.placement_of(&run.placement);
-        let job = &mut self.jobs[id.index()];
+        let job = &mut self.jobs.rows[id.index()];
         job.state = JobState::Running;
         (job.granted, job.num_held, job.is_forked) = (granted, num_gpus, run.is_forked);
         (job.gpu_type, job.run_start, job.rate_since) = (gpu_type, run.start, run.rate_since);
@@ -299,11 +299,11 @@ impl Cluster {
         (job.cost_left_s, job.start_number) = (run.cost_left_s, run.start_number);
         job.placement = own;
         let (tenant, milli) = (job.request.tenant, job.milli_held());
-        self.num_starts = self.num_starts.max(run.start_number.saturating_add(1));
+        self.jobs.num_starts = self.jobs.num_starts.max(run.start_number.saturating_add(1));
         let shape = self.shape(granted);
         for slice in &run.placement {
             // A node that drains offers nothing, and keeps the jobs that it has.
-            let state = self.nodes[slice.node.index()].state;
+            let state = self.places.nodes[slice.node.index()].state;
             if state != NodeState::Up {
                 self.set_node_state(slice.node, NodeState::Up, &mut Vec::new());
             }
@@ -313,21 +313,21 @@ impl Cluster {
             }
         }
         self.load_links(id, &run.placement, true, &mut Vec::new());
-        self.tenants[tenant.index()].used_milli += milli;
-        self.num_running += 1;
+        self.jobs.tenants[tenant.index()].used_milli += milli;
+        self.jobs.num_running += 1;
     }
 
     /// Gives a job that was put on its GPUs its rate beside others, and lists it among the running.
     pub(super) fn settle_rate(&mut self, id: JobId) {
         let (rate, is_sharing) = (self.rate_among_others(id), self.is_among_others(id));
-        let job = &mut self.jobs[id.index()];
+        let job = &mut self.jobs.rows[id.index()];
         (job.rate, job.is_sharing) = (rate, is_sharing);
         let finish = self.believed_finish(id);
-        let job = &mut self.jobs[id.index()];
+        let job = &mut self.jobs.rows[id.index()];
         job.expected_finish = finish;
         let (gpu_type, service) = (job.gpu_type, RunningService::of(id, job));
-        self.running[gpu_type.index()].insert((finish, id));
-        self.attained_service.begin(gpu_type, service);
+        self.jobs.running[gpu_type.index()].insert((finish, id));
+        self.jobs.attained_service.begin(gpu_type, service);
     }
 }
 

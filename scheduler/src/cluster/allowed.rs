@@ -47,7 +47,7 @@ impl Cluster {
     /// The set of these nodes, for [`crate::Resources::nodes`]; the same number for the same nodes. None if there are more than
     /// 65,535 sets. Nodes that are not there count for nothing.
     pub fn allow(&mut self, nodes: impl IntoIterator<Item = NodeId>) -> Option<AllowedNodes> {
-        let num_nodes = self.nodes.len();
+        let num_nodes = self.places.nodes.len();
         let mut words = vec![0_u64; num_nodes.div_ceil(64)];
         let mut num = 0;
         for node in nodes.into_iter().filter(|node| node.index() < num_nodes) {
@@ -57,7 +57,7 @@ impl Cluster {
         }
         match num == num_nodes {
             true => Some(AllowedNodes::ALL),
-            false => self.allowed.number(words.into()),
+            false => self.jobs.allowed.number(words.into()),
         }
     }
 
@@ -65,22 +65,22 @@ impl Cluster {
     #[must_use]
     #[inline]
     pub fn allows(&self, set: AllowedNodes, node: NodeId) -> bool {
-        self.allowed.allow(set, node)
+        self.jobs.allowed.allow(set, node)
     }
 
     /// The sets that were told.
     #[must_use]
     pub fn allowed(&self) -> &AllowedSets {
-        &self.allowed
+        &self.jobs.allowed
     }
 
     /// The nodes of each set, by their numbers from 1 on.
     pub(super) fn allowed_sets(&self) -> Vec<Vec<NodeId>> {
         let of_set = |set: usize| {
-            let rows = (0..self.nodes.len()).map(|row| NodeId(row as u32));
+            let rows = (0..self.places.nodes.len()).map(|row| NodeId(row as u32));
             rows.filter(|node| self.allows(AllowedNodes(set as u16), *node))
                 .collect()
         };
-        (1..=self.allowed.rows.len()).map(of_set).collect()
+        (1..=self.jobs.allowed.rows.len()).map(of_set).collect()
     }
 }

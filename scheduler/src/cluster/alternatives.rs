@@ -13,24 +13,24 @@ impl Cluster {
     /// [`Template::BestValue`](super::Template::BestValue) makes most of. 1 with one type.
     #[must_use]
     pub fn type_advantage(&self, class: ClassId, kind: GpuTypeId) -> f64 {
-        self.worth.advantage(class, kind)
+        self.facts.worth.advantage(class, kind)
     }
 
     /// The type on which the average class is fastest.
     #[must_use]
     pub(crate) fn fastest_type(&self) -> GpuTypeId {
-        self.worth.fastest
+        self.facts.worth.fastest
     }
 
     /// Whether jobs can have anything else than what they ask for: another GPU type, another size, other cores.
     #[must_use]
     pub fn has_choice(&self) -> bool {
-        self.worth.has_choice
+        self.facts.worth.has_choice
     }
 
     /// Some node of a type.
     pub(crate) fn node_of(&self, kind: GpuTypeId) -> Option<NodeId> {
-        let of_type = self.racks.iter().find(|rack| rack.gpu_type == kind);
+        let of_type = self.places.racks.iter().find(|rack| rack.gpu_type == kind);
         of_type.map(|rack| rack.first_node)
     }
 
@@ -38,7 +38,7 @@ impl Cluster {
     /// reserves none, and where CPU is not modelled.
     #[must_use]
     pub(crate) fn cores_ratio(&self, shape: Shape, node: NodeId) -> f64 {
-        let node = &self.nodes[node.index()];
+        let node = &self.places.nodes[node.index()];
         if shape.cpu_milli == 0 || node.cpu_milli == 0 {
             return 1.0;
         }
@@ -49,7 +49,7 @@ impl Cluster {
     /// same GPUs; 1 for a class without a surface. (0, 1]
     #[must_use]
     pub(crate) fn demand_rate_ratio(&self, class: ClassId, shape: Shape, placement: &[Slice]) -> f64 {
-        let Some(surface) = &self.classes[class.index()].sensitivity else {
+        let Some(surface) = &self.facts.classes[class.index()].sensitivity else {
             return 1.0;
         };
         let last = |axis: &[f64], per: f64| units(axis.last().copied().unwrap_or(0.0), per);
@@ -64,8 +64,11 @@ impl Cluster {
 
     /// What the CPU and memory that a job asks for make of its speed on a type, as on some node of it.
     pub(crate) fn asked_input_speed(&self, id: JobId, kind: GpuTypeId) -> f64 {
-        let job = &self.jobs[id.index()];
-        if self.classes[job.request.class.index()].sensitivity.is_none() {
+        let job = &self.jobs.rows[id.index()];
+        if self.facts.classes[job.request.class.index()]
+            .sensitivity
+            .is_none()
+        {
             return 1.0;
         }
         let slice = self.node_of(kind).map(|node| Slice { node, gpus: 1 });
@@ -77,15 +80,15 @@ impl Cluster {
     /// fraction of a GPU, and where CPU or memory is not modelled.
     #[must_use]
     pub(crate) fn saturating_shape(&self, id: JobId, kind: GpuTypeId) -> Option<Shape> {
-        let request = &self.jobs[id.index()].request;
-        let surface = self.classes[request.class.index()].sensitivity.as_ref()?;
+        let request = &self.jobs.rows[id.index()].request;
+        let surface = self.facts.classes[request.class.index()].sensitivity.as_ref()?;
         if request.resources.is_fractional() {
             return None;
         }
         // Nodes of a rack are alike; each GPU of the gang can have its part of the roomiest node.
         let (mut most, mut roomiest) = ((0, 0), None);
-        for rack in self.racks.iter().filter(|rack| rack.gpu_type == kind) {
-            let node = &self.nodes[rack.first_node.index()];
+        for rack in self.places.racks.iter().filter(|rack| rack.gpu_type == kind) {
+            let node = &self.places.nodes[rack.first_node.index()];
             let gpus = request.num_gpus.min(node.num_gpus);
             let part = (node.cpu_milli / gpus, node.memory_mib / gpus);
             if part > most && part.1 > 0 {
@@ -125,21 +128,21 @@ impl Cluster {
 
     /// Whether there is a number left for a shape.
     pub(crate) fn can_number(&self, shape: Shape) -> bool {
-        self.shapes.can_number(shape)
+        self.jobs.shapes.can_number(shape)
     }
 
     /// What is looked up of an elastic job while it waits; plain for others.
     pub(super) fn waiting_pace(&mut self, id: JobId) -> WaitingPace {
-        let mut first = std::mem::take(&mut self.first_goodput);
+        let mut first = std::mem::take(&mut self.facts.first_goodput);
         let pace = self.pace_with(&mut first, id);
-        self.first_goodput = first;
+        self.facts.first_goodput = first;
         pace
     }
 
     fn pace_with(&self, first: &mut FirstGoodput, id: JobId) -> WaitingPace {
-        let job = &self.jobs[id.index()];
+        let job = &self.jobs.rows[id.index()];
         let class = job.request.class;
-        let Some(elastic) = &self.classes[class.index()].elastic else {
+        let Some(elastic) = &self.facts.classes[class.index()].elastic else {
             return WaitingPace::NONE;
         };
         let profile = &elastic.profile;

@@ -10,19 +10,19 @@ impl Cluster {
     /// # Panics
     /// If the class cannot run there, or the speed is not a number above 0.
     pub fn believe_speed(&mut self, class: ClassId, kind: GpuTypeId, speed: f64) {
-        let row = &mut self.classes[class.index()].speed;
+        let row = &mut self.facts.classes[class.index()].speed;
         assert!(
             row[kind.index()] > 0.0 && speed > 0.0 && speed.is_finite(),
             "a speed of {speed} in place of {}",
             row[kind.index()]
         );
         row[kind.index()] = speed;
-        self.class_speed_max[class.index()] = row.iter().copied().fold(0.0, f64::max);
-        let on_type = || self.classes.iter().map(|class| class.speed[kind.index()]);
-        self.type_speed_max[kind.index()] = on_type().fold(0.0, f64::max);
-        self.type_value[kind.index()] = on_type().sum::<f64>() / self.classes.len() as f64;
-        let speeds = &self.classes[class.index()].speed;
-        self.worth.learn(class, speeds, &self.type_value);
+        self.facts.class_speed_max[class.index()] = row.iter().copied().fold(0.0, f64::max);
+        let on_type = || self.facts.classes.iter().map(|class| class.speed[kind.index()]);
+        self.facts.type_speed_max[kind.index()] = on_type().fold(0.0, f64::max);
+        self.facts.type_value[kind.index()] = on_type().sum::<f64>() / self.facts.classes.len() as f64;
+        let speeds = &self.facts.classes[class.index()].speed;
+        self.facts.worth.learn(class, speeds, &self.facts.type_value);
     }
 }
 
@@ -66,7 +66,7 @@ mod tests {
                 );
             }
         }
-        assert_eq!(learned.type_value, known.type_value);
-        assert_eq!(learned.type_speed_max, known.type_speed_max);
+        assert_eq!(learned.facts.type_value, known.facts.type_value);
+        assert_eq!(learned.facts.type_speed_max, known.facts.type_speed_max);
     }
 }

@@ -82,7 +82,7 @@ impl TaskRoom {
         for (id, free) in (0..).map(NodeId).zip(&self.free) {
             let room = cluster.room_in(id, *free, self.shape);
             if room > 0 {
-                self.nodes.push((room, id, cluster.nodes[id.index()].rack));
+                self.nodes.push((room, id, cluster.places.nodes[id.index()].rack));
             }
         }
         let gang = (self.kind, self.shape, self.num_gpus);
@@ -106,7 +106,7 @@ impl Cluster {
     /// Free GPUs of a type, less those of held nodes that are not for others.
     pub(crate) fn num_free_beside(&self, held: &HeldNodes, kind: GpuTypeId) -> u32 {
         let kept = held.rows.iter().map(|(id, spare)| {
-            let node = &self.nodes[id.index()];
+            let node = &self.places.nodes[id.index()];
             let free = if node.gpu_type == kind { node.num_free() } else { 0 };
             free.saturating_sub(spare.num_gpus)
         });
@@ -125,11 +125,11 @@ impl Cluster {
         if demand.num_gpus > num_free && self.shape(demand.shape).is_of_whole_gpus() {
             return false;
         }
-        if demand.shape == ShapeId::PLAIN && !self.capabilities.consolidated {
+        if demand.shape == ShapeId::PLAIN && !self.facts.capabilities.consolidated {
             return true;
         }
         let shape = self.shape(demand.shape);
-        let nodes = (0..).map(NodeId).zip(&self.nodes);
+        let nodes = (0..).map(NodeId).zip(&self.places.nodes);
         let nodes = nodes.filter(|(_, node)| node.gpu_type == kind);
         let rooms = NodeRooms::of(nodes.map(|(id, node)| self.hosts_beside(held, id, node, shape)));
         rooms.hold(shape.tasks, self.whole_gpus(kind, shape), demand.num_gpus)

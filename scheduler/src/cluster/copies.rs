@@ -20,19 +20,19 @@ impl Cluster {
     /// If the placement is empty.
     #[must_use]
     pub(crate) fn copies_facts(&self, id: JobId, placement: &[Slice], copies: &Copies) -> PlacementFacts {
-        let job = &self.jobs[id.index()];
-        let speed = &self.classes[job.request.class.index()].speed;
+        let job = &self.jobs.rows[id.index()];
+        let speed = &self.facts.classes[job.request.class.index()].speed;
         let rates: Vec<f64> = placement
             .iter()
             .map(|slice| {
-                let node = &self.nodes[slice.node.index()];
+                let node = &self.places.nodes[slice.node.index()];
                 let part = f64::from(slice.num_gpus()) / f64::from(job.request.num_gpus);
                 speed[node.gpu_type.index()] * part.min(1.0)
             })
             .collect();
-        let left = |slice: &Slice| (self.nodes[slice.node.index()].free & !slice.gpus).count_ones();
+        let left = |slice: &Slice| (self.places.nodes[slice.node.index()].free & !slice.gpus).count_ones();
         PlacementFacts {
-            gpu_type: self.nodes[placement[0].node.index()].gpu_type,
+            gpu_type: self.places.nodes[placement[0].node.index()].gpu_type,
             num_gpus: placement.iter().map(|slice| slice.num_gpus()).sum(),
             num_nodes: placement.len() as u32,
             num_nodes_min: 1,
@@ -50,7 +50,7 @@ impl Cluster {
     /// As [`Cluster::start`]; or if a copy is larger than the gang, or all together would stand still.
     pub fn start_copies(&mut self, id: JobId, placement: Placement, copies: &Copies) {
         let facts = self.copies_facts(id, &placement, copies);
-        let job = &self.jobs[id.index()];
+        let job = &self.jobs.rows[id.index()];
         let fits = |slice: &Slice| slice.num_gpus() <= job.request.num_gpus;
         assert!(
             placement.iter().all(fits),

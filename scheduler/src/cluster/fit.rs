@@ -42,8 +42,8 @@ impl Cluster {
 
     #[inline]
     fn fits_plain(&self, kind: GpuTypeId, num_gpus: u32) -> bool {
-        self.free.num_free[kind.index()] >= num_gpus
-            && (!self.capabilities.consolidated || self.free.fits_consolidated(kind, num_gpus))
+        self.places.free.num_free[kind.index()] >= num_gpus
+            && (!self.facts.capabilities.consolidated || self.places.free.fits_consolidated(kind, num_gpus))
     }
 
     #[inline(never)]
@@ -67,13 +67,13 @@ impl Cluster {
     /// What a shape's number stands for.
     #[must_use]
     pub fn shape(&self, id: ShapeId) -> Shape {
-        self.shapes.get(id)
+        self.jobs.shapes.get(id)
     }
 
     /// What each node of a type could take now; of whole GPUs nodes without a free one are passed over.
     fn hosts_of(&self, kind: GpuTypeId, shape: Shape) -> impl Iterator<Item = u32> + '_ {
         let is_open = move |node: &Node| node.gpu_type == kind && (node.free != 0 || shape.is_fractional());
-        let nodes = (0..).map(NodeId).zip(&self.nodes);
+        let nodes = (0..).map(NodeId).zip(&self.places.nodes);
         nodes
             .filter(move |(_, node)| is_open(node))
             .map(move |(id, node)| self.hosts(id, node, shape))
@@ -85,13 +85,13 @@ impl Cluster {
             return 0;
         }
         let served = shape.served_by(node.cpu_milli_free, node.memory_mib_free);
-        let facts = self.type_facts[node.gpu_type.index()];
+        let facts = self.facts.of_types[node.gpu_type.index()];
         if served == 0 || !facts.serves(shape) {
             return 0;
         }
         let mut gpus = node.num_free();
         if shape.is_fractional() {
-            let shared = self.shared.of_node(node.first_gpu, node.num_gpus);
+            let shared = self.places.shared.of_node(node.first_gpu, node.num_gpus);
             gpus += shared.filter(|gpu| facts.joins(gpu, shape)).count() as u32;
         }
         shape.tasks.num_on(gpus.min(served))
@@ -103,10 +103,10 @@ impl Cluster {
     pub fn takes_gpu(&self, id: JobId, node: NodeId, gpu: u32) -> bool {
         let shape = self.shape(self.job(id).shape);
         let is_allowed = self.allows(shape.nodes, node);
-        let node = &self.nodes[node.index()];
-        let facts = self.type_facts[node.gpu_type.index()];
+        let node = &self.places.nodes[node.index()];
+        let facts = self.facts.of_types[node.gpu_type.index()];
         let served = shape.served_by(node.cpu_milli_free, node.memory_mib_free) > 0;
-        let shared = || self.shared.get(node.first_gpu + gpu);
+        let shared = || self.places.shared.get(node.first_gpu + gpu);
         node.state == NodeState::Up
             && is_allowed
             && served
@@ -116,14 +116,14 @@ impl Cluster {
 
     /// The shared GPUs of a node, lowest first.
     pub fn shared_gpus_of(&self, node: NodeId) -> impl Iterator<Item = &SharedGpu> {
-        let node = &self.nodes[node.index()];
-        self.shared.of_node(node.first_gpu, node.num_gpus)
+        let node = &self.places.nodes[node.index()];
+        self.places.shared.of_node(node.first_gpu, node.num_gpus)
     }
 
     /// GPUs of an empty node that could each take one unit of the shape, in whole tasks.
     pub(super) fn hosts_when_empty(&self, id: NodeId, node: &Node, shape: Shape) -> u32 {
         let served = shape.served_by(node.cpu_milli, node.memory_mib);
-        if self.allows(shape.nodes, id) && self.type_facts[node.gpu_type.index()].serves(shape) {
+        if self.allows(shape.nodes, id) && self.facts.of_types[node.gpu_type.index()].serves(shape) {
             shape.tasks.num_on(served.min(node.num_gpus))
         } else {
             0
@@ -133,14 +133,14 @@ impl Cluster {
     /// Whether a request could run if nobody else did, on the nodes that are up and on one GPU type.
     #[must_use]
     pub fn could_run(&self, request: &Submission) -> bool {
-        let Some(class_types) = self.class_types.get(request.class.index()) else {
+        let Some(class_types) = self.facts.class_types.get(request.class.index()) else {
             return false;
         };
         let shape = Shape::of(&request.resources);
         let memory_mib = units(request.resources.gpu_memory_gib, 1024.0);
         self.types_in(*class_types).any(|kind| {
             let most = self.gang_max(kind, shape, |node| node.state == NodeState::Up);
-            memory_mib <= self.type_facts[kind.index()].memory_mib && most >= request.num_gpus
+            memory_mib <= self.facts.of_types[kind.index()].memory_mib && most >= request.num_gpus
         })
     }
 
@@ -148,12 +148,13 @@ impl Cluster {
     /// the batch system chooses, the lowest of both.
     fn pick(&self, node: &Node, shape: Shape, num: u32) -> u64 {
         let (mut taken, mut rest) = (0_u64, num);
-        if shape.is_fractional() && self.capabilities.lowest_gpu {
+        if shape.is_fractional() && self.facts.capabilities.lowest_gpu {
             return self.lowest_open(node, shape, num);
         }
         if shape.is_fractional() {
-            let facts = self.type_facts[node.gpu_type.index()];
+            let facts = self.facts.of_types[node.gpu_type.index()];
             let mut parts: Vec<(u16, u32)> = self
+                .places
                 .shared
                 .of_node(node.first_gpu, node.num_gpus)
                 .filter(|gpu| facts.joins(gpu, shape))
@@ -170,8 +171,8 @@ impl Cluster {
 
     /// The `num` GPUs of a node with the lowest indices that have room for one unit of a fraction each.
     fn lowest_open(&self, node: &Node, shape: Shape, num: u32) -> u64 {
-        let facts = self.type_facts[node.gpu_type.index()];
-        let shared = self.shared.of_node(node.first_gpu, node.num_gpus);
+        let facts = self.facts.of_types[node.gpu_type.index()];
+        let shared = self.places.shared.of_node(node.first_gpu, node.num_gpus);
         let joined = shared.filter(|gpu| facts.joins(gpu, shape));
         let mut rest = joined.fold(node.free, |open, gpu| open | 1 << gpu.gpu);
         let mut taken = 0;
@@ -228,7 +229,7 @@ impl Cluster {
     ) -> bool {
         // On the stack but on large clusters: behind a reservation this is the step path.
         let mut nodes: SmallVec<[NodeRoom; 64]> = SmallVec::new();
-        for (id, node) in self.nodes.iter().enumerate() {
+        for (id, node) in self.places.nodes.iter().enumerate() {
             if node.gpu_type == kind {
                 let hosts = hosts(NodeId(id as u32), node);
                 if hosts > 0 {
@@ -247,8 +248,8 @@ impl Cluster {
 
     /// GPUs of the nodes that a gang takes whole but for one, where it is placed so.
     pub(super) fn whole_gpus(&self, kind: GpuTypeId, shape: Shape) -> Option<u32> {
-        let is_consolidated = self.capabilities.consolidated && shape == Shape::PLAIN;
-        is_consolidated.then(|| self.free.node_gpus_max[kind.index()])
+        let is_consolidated = self.facts.capabilities.consolidated && shape == Shape::PLAIN;
+        is_consolidated.then(|| self.places.free.node_gpus_max[kind.index()])
     }
 
     /// Of nodes with room for a gang, which together hold it, those that it fills in their order; sorts them for that.
@@ -308,10 +309,10 @@ impl Cluster {
         is_open: impl Fn(NodeId) -> bool,
         out: &mut Vec<Slice>,
     ) -> bool {
-        let facts = self.type_facts[kind.index()];
-        let mut parts = self.shared.partial_of(kind, shape.gpu_milli);
+        let facts = self.facts.of_types[kind.index()];
+        let mut parts = self.places.shared.partial_of(kind, shape.gpu_milli);
         let found = parts.find(|gpu| {
-            let node = &self.nodes[gpu.node.index()];
+            let node = &self.places.nodes[gpu.node.index()];
             node.state == NodeState::Up
                 && is_open(gpu.node)
                 && self.allows(shape.nodes, gpu.node)
@@ -319,8 +320,8 @@ impl Cluster {
                 && facts.joins(gpu, shape)
         });
         if let Some(gpu) = found {
-            let gpus = match self.capabilities.lowest_gpu {
-                true => self.lowest_open(&self.nodes[gpu.node.index()], shape, 1),
+            let gpus = match self.facts.capabilities.lowest_gpu {
+                true => self.lowest_open(&self.places.nodes[gpu.node.index()], shape, 1),
                 false => 1 << gpu.gpu,
             };
             out.push(Slice { node: gpu.node, gpus });
@@ -337,7 +338,7 @@ impl Cluster {
             let take = rest.min(*hosts);
             out.push(Slice {
                 node: *node,
-                gpus: self.pick(&self.nodes[node.index()], shape, take),
+                gpus: self.pick(&self.places.nodes[node.index()], shape, take),
             });
             rest -= take;
         }
@@ -349,8 +350,8 @@ impl Cluster {
     #[must_use]
     pub(crate) fn gpus_freed_by(&self, id: JobId) -> u32 {
         let job = self.job(id);
-        let is_apart = job.is_sharing || job.is_forked || self.num_not_up > 0;
-        if !is_apart && !self.capabilities.can(ActionKind::MixTypes) {
+        let is_apart = job.is_sharing || job.is_forked || self.places.num_not_up > 0;
+        if !is_apart && !self.facts.capabilities.can(ActionKind::MixTypes) {
             return job.num_held;
         }
         self.slices_freed_by(id).map(|(_, freed)| freed.num_gpus()).sum()
@@ -360,10 +361,10 @@ impl Cluster {
     pub(crate) fn slices_freed_by(&self, id: JobId) -> impl Iterator<Item = (Slice, Slice)> + '_ {
         let job = self.job(id);
         let of_type = |slice: &&Slice| {
-            let node = &self.nodes[slice.node.index()];
+            let node = &self.places.nodes[slice.node.index()];
             node.gpu_type == job.gpu_type && node.state == NodeState::Up
         };
-        let is_last = move |row: u32| match self.shared.get(row) {
+        let is_last = move |row: u32| match self.places.shared.get(row) {
             None => true,
             Some(gpu) => {
                 let key = |id: JobId| (self.job(id).expected_finish, id);
@@ -371,7 +372,7 @@ impl Cluster {
             }
         };
         job.placement.iter().filter(of_type).map(move |slice| {
-            let first = self.nodes[slice.node.index()].first_gpu;
+            let first = self.places.nodes[slice.node.index()].first_gpu;
             let freed = bits(slice.gpus).filter(|gpu| is_last(first + gpu));
             let freed = Slice {
                 node: slice.node,

@@ -20,11 +20,11 @@ impl Cluster {
     /// [`Cluster::find`] knows the new one. Nothing is freed while decisions wait to be taken, which name rows. Not to be called within an open
     /// pass, nor under a planner that remembers jobs by their rows from one instant to the next; policies do not.
     pub fn forget_ended(&mut self) -> usize {
-        let num_live = self.jobs.len() - self.num_ended;
-        if self.num_ended <= num_live.max(ENDED_MIN) || !self.decisions.is_empty() {
+        let num_live = self.jobs.rows.len() - self.jobs.num_ended;
+        if self.jobs.num_ended <= num_live.max(ENDED_MIN) || !self.jobs.decisions.is_empty() {
             return 0;
         }
-        let num_freed = self.num_ended;
+        let num_freed = self.jobs.num_ended;
         self.move_rows();
         self.move_shapes();
         self.requeue();
@@ -35,11 +35,11 @@ impl Cluster {
     #[must_use]
     pub fn find(&self, external: ExternalId) -> Option<JobId> {
         match external.own_number() {
-            None => self.names.get(&external).copied(),
+            None => self.jobs.names.get(&external).copied(),
             // Numbers grow with the rows, but for jobs under names between them.
             Some(_) => {
                 let is_it = |job: &Job| job.external == external && job.state != JobState::Finished;
-                Some(JobId(self.jobs.iter().position(is_it)? as u32))
+                Some(JobId(self.jobs.rows.iter().position(is_it)? as u32))
             }
         }
     }
@@ -48,6 +48,7 @@ impl Cluster {
         let mut num_live = 0;
         let rows: Vec<Option<JobId>> = self
             .jobs
+            .rows
             .iter()
             .map(|job| {
                 let row = (job.state != JobState::Finished).then_some(JobId(num_live));
@@ -56,30 +57,30 @@ impl Cluster {
             })
             .collect();
         let row_of = |id: JobId| rows[id.index()].unwrap_or(id);
-        self.jobs.retain(|job| job.state != JobState::Finished);
-        self.num_ended = 0;
-        for job in &self.jobs {
+        self.jobs.rows.retain(|job| job.state != JobState::Finished);
+        self.jobs.num_ended = 0;
+        for job in &self.jobs.rows {
             for slice in &job.placement {
-                let first = self.nodes[slice.node.index()].first_gpu;
+                let first = self.places.nodes[slice.node.index()].first_gpu;
                 for gpu in bits(slice.gpus) {
-                    if let Some(owner) = &mut self.gpus[(first + gpu) as usize] {
+                    if let Some(owner) = &mut self.places.gpus[(first + gpu) as usize] {
                         *owner = row_of(*owner);
                     }
                 }
             }
         }
-        self.shared.rename(row_of);
-        if let Some(links) = &mut self.links {
+        self.places.shared.rename(row_of);
+        if let Some(links) = &mut self.places.links {
             links.rename(row_of);
         }
-        for running in &mut self.running {
+        for running in &mut self.jobs.running {
             running.rename(|(end, id)| (end, row_of(id)));
         }
-        self.attained_service.rename(self.jobs.len(), row_of);
-        self.names.values_mut().for_each(|id| *id = row_of(*id));
+        self.jobs.attained_service.rename(self.jobs.rows.len(), row_of);
+        self.jobs.names.values_mut().for_each(|id| *id = row_of(*id));
         // Once each is enough for whoever asks, and nobody may ask.
-        let mut seen = vec![false; self.jobs.len()];
-        self.rerated.retain_mut(|id| match rows[id.index()] {
+        let mut seen = vec![false; self.jobs.rows.len()];
+        self.jobs.rerated.retain_mut(|id| match rows[id.index()] {
             Some(row) => {
                 *id = row;
                 !std::mem::replace(&mut seen[row.index()], true)
@@ -92,6 +93,7 @@ impl Cluster {
     fn move_shapes(&mut self) {
         let mut used: Vec<ShapeId> = self
             .jobs
+            .rows
             .iter()
             .flat_map(|job| [job.shape, job.granted])
             .collect();
@@ -101,32 +103,32 @@ impl Cluster {
         let mut shapes = Shapes::new();
         let mut gpus_max = Vec::with_capacity(used.len());
         for old in &used {
-            shapes.number(self.shapes.get(*old));
-            gpus_max.push(std::mem::take(&mut self.shape_gpus_max[usize::from(old.0)]));
+            shapes.number(self.jobs.shapes.get(*old));
+            gpus_max.push(std::mem::take(&mut self.jobs.shape_gpus_max[usize::from(old.0)]));
         }
-        (self.shapes, self.shape_gpus_max) = (shapes, gpus_max);
-        self.task_limits.retain(|tasks, _| {
+        (self.jobs.shapes, self.jobs.shape_gpus_max) = (shapes, gpus_max);
+        self.jobs.task_limits.retain(|tasks, _| {
             let mut kept = used
                 .iter()
                 .enumerate()
-                .map(|(number, _)| self.shapes.get(ShapeId(number as u16)));
+                .map(|(number, _)| self.jobs.shapes.get(ShapeId(number as u16)));
             kept.any(|shape| shape.tasks == *tasks)
         });
         // Numbered one by one from the plain shape, which is the first of both.
         let number_of = |old: ShapeId| ShapeId(used.partition_point(|other| *other < old) as u16);
-        for job in &mut self.jobs {
+        for job in &mut self.jobs.rows {
             (job.shape, job.granted) = (number_of(job.shape), number_of(job.granted));
         }
     }
 
     /// Fills the queue anew; tenants and paces know of nothing.
     fn requeue(&mut self) {
-        self.queue = Queue::default();
-        for row in 0..self.jobs.len() {
+        self.jobs.pending = Queue::default();
+        for row in 0..self.jobs.rows.len() {
             let id = JobId(row as u32);
-            if self.jobs[row].state == JobState::Pending {
+            if self.jobs.rows[row].state == JobState::Pending {
                 let (demand, keys) = (self.demand(id), self.queue_keys(id));
-                self.queue.insert(demand, id, keys);
+                self.jobs.pending.insert(demand, id, keys);
             }
         }
     }

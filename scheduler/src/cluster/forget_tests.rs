@@ -66,13 +66,13 @@ fn pass_through(num: u64) {
         decisions.drain(..).for_each(|decision| cluster.recycle(decision));
         cluster.forget_ended();
         let sizes = [
-            cluster.jobs.len(),
-            cluster.jobs.capacity() / 2,
-            cluster.names.len(),
-            cluster.shape_gpus_max.len() / 2,
-            cluster.queue.num_rows(),
-            cluster.rerated.len(),
-            cluster.spare.len(),
+            cluster.jobs.rows.len(),
+            cluster.jobs.rows.capacity() / 2,
+            cluster.jobs.names.len(),
+            cluster.jobs.shape_gpus_max.len() / 2,
+            cluster.jobs.pending.num_rows(),
+            cluster.jobs.rerated.len(),
+            cluster.places.spare.len(),
         ];
         let bound = 2 * live_max.max(64) + 8;
         assert!(

@@ -24,8 +24,8 @@ impl FreeCounts {
         let of_node = |node: &Node| if node.gpu_type == kind { node.num_free() } else { 0 };
         let of_rack = |rack: &Rack| if rack.gpu_type == kind { rack.num_free } else { 0 };
         FreeCounts {
-            nodes: cluster.nodes.iter().map(of_node).collect(),
-            racks: cluster.racks.iter().map(of_rack).collect(),
+            nodes: cluster.places.nodes.iter().map(of_node).collect(),
+            racks: cluster.places.racks.iter().map(of_rack).collect(),
             taken: Vec::new(),
         }
     }
@@ -52,7 +52,7 @@ impl FreeCounts {
 
     fn give_up(&mut self, cluster: &Cluster, node: usize, num_gpus: u32) {
         self.nodes[node] -= num_gpus;
-        self.racks[cluster.nodes[node].rack.index()] -= num_gpus;
+        self.racks[cluster.places.nodes[node].rack.index()] -= num_gpus;
     }
 
     /// Writes the tightest place of a gang: one node, or the nodes of one rack, or any. Its racks; none if it does not fit, or if
@@ -82,7 +82,7 @@ impl FreeCounts {
         let (nodes, num_racks) = match best {
             Some((_, _, rack)) => (nodes_of(cluster, rack), 1),
             // Links tell apart what these counts do not.
-            None if cluster.links.is_some() => return None,
+            None if cluster.places.links.is_some() => return None,
             None => (0..self.nodes.len(), 2),
         };
         self.fill(nodes, num_gpus).then_some(num_racks)
@@ -106,6 +106,6 @@ impl FreeCounts {
 
 /// The nodes of a rack.
 fn nodes_of(cluster: &Cluster, rack: usize) -> Range<usize> {
-    let rack = &cluster.racks[rack];
+    let rack = &cluster.places.racks[rack];
     rack.first_node.index()..rack.first_node.index() + rack.num_nodes as usize
 }

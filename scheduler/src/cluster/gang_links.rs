@@ -35,23 +35,26 @@ impl Cluster {
         num_racks: u32,
         (num_gpus, tasks): (u32, Tasks),
     ) -> Option<f64> {
-        let (links, step) = (self.links.as_ref()?, self.classes[class.index()].step?);
+        let (links, step) = (
+            self.places.links.as_ref()?,
+            self.facts.classes[class.index()].step?,
+        );
         if let [only] = placement {
-            let island = self.nodes[only.node.index()].nvlink_gpus;
+            let island = self.places.nodes[only.node.index()].nvlink_gpus;
             let (first, last) = (only.gpus.trailing_zeros(), 63 - only.gpus.leading_zeros());
             if first / island == last / island {
                 return Some(1.0);
             }
         }
         let spread = self.lay(links, placement, num_racks, num_gpus).alone;
-        let types = self.class_types[class.index()];
+        let types = self.facts.class_types[class.index()];
         let tightest = self.tightest_spread(links, types, placement, (num_gpus, tasks));
         Some(locality(&links.fabric, step, spread, tightest))
     }
 
     /// Whether links decide what a placement of a class is worth.
     pub(super) fn is_by_links(&self, class: ClassId) -> bool {
-        self.links.is_some() && self.classes[class.index()].step.is_some()
+        self.places.links.is_some() && self.facts.classes[class.index()].step.is_some()
     }
 
     /// Speed of a running gang among the others on its links, as a part of its speed with its links to itself. (0, 1]
@@ -59,7 +62,7 @@ impl Cluster {
         let Some((links, step)) = self.links_of(id) else {
             return 1.0;
         };
-        let job = &self.jobs[id.index()];
+        let job = &self.jobs.rows[id.index()];
         let lay = self.lay_of(links, &job.placement);
         among(&links.fabric, step, lay.alone, links.share(&lay.wants))
     }
@@ -71,7 +74,7 @@ impl Cluster {
         };
         let at = self.lay_of(links, placement);
         let own = match self.links_of(id) {
-            Some(_) => self.lay_of(links, &self.jobs[id.index()].placement).wants,
+            Some(_) => self.lay_of(links, &self.jobs.rows[id.index()].placement).wants,
             None => SmallVec::new(),
         };
         let shares = at.wants.iter().map(|(number, want)| {
@@ -94,7 +97,9 @@ impl Cluster {
             return;
         };
         let wants = self.lay_of(links, placement).wants;
-        let Some(links) = &mut self.links else { return };
+        let Some(links) = &mut self.places.links else {
+            return;
+        };
         for (number, wanted) in wants {
             let link = &mut links.links[number as usize];
             let before = link.share();
@@ -116,7 +121,7 @@ impl Cluster {
         let Some((links, _)) = self.links_of(id) else {
             return;
         };
-        let job = &self.jobs[id.index()];
+        let job = &self.jobs.rows[id.index()];
         let lay = self.lay_of(links, &job.placement);
         let gangs = lay
             .wants
@@ -126,14 +131,18 @@ impl Cluster {
     }
 
     fn links_of(&self, id: JobId) -> Option<(&Links, StepCost)> {
-        self.links_of_placed(id, &self.jobs[id.index()].placement)
+        self.links_of_placed(id, &self.jobs.rows[id.index()].placement)
     }
 
     /// The links that could slow a job on a placement. Goodput and copies have their own cost of being spread.
     fn links_of_placed(&self, id: JobId, placement: &[Slice]) -> Option<(&Links, StepCost)> {
-        let links = self.links.as_ref().filter(|links| !links.links.is_empty())?;
-        let job = &self.jobs[id.index()];
-        let class = &self.classes[job.request.class.index()];
+        let links = self
+            .places
+            .links
+            .as_ref()
+            .filter(|links| !links.links.is_empty())?;
+        let job = &self.jobs.rows[id.index()];
+        let class = &self.facts.classes[job.request.class.index()];
         let is_goodput = class
             .elastic
             .is_some_and(|elastic| matches!(elastic.profile, Pace::Goodput(_)));
@@ -152,10 +161,10 @@ impl Cluster {
         let mut is_one_island = true;
         let per_domain = links.fabric.inside.nodes_per_domain;
         for slice in placement {
-            let node = &self.nodes[slice.node.index()];
+            let node = &self.places.nodes[slice.node.index()];
             let (first, last) = (slice.gpus.trailing_zeros(), 63 - slice.gpus.leading_zeros());
             is_one_island &= first / node.nvlink_gpus == last / node.nvlink_gpus;
-            let rack = &self.racks[node.rack.index()];
+            let rack = &self.places.racks[node.rack.index()];
             let number = (slice.node.0 - rack.first_node.0) / per_domain;
             let num_gpus = slice.num_gpus();
             parts.push(Part {
@@ -192,7 +201,7 @@ impl Cluster {
         };
         if num_racks > 1 && (links.can_racks || links.can_pods) {
             for part in &mut parts {
-                part.at = self.nodes[part.at as usize].rack.0;
+                part.at = self.places.nodes[part.at as usize].rack.0;
             }
             merge(&mut parts, true);
             if links.can_racks {
@@ -236,7 +245,7 @@ impl Cluster {
         let in_domain = (in_node * inside.nodes_per_domain).min(in_rack.max(in_node));
         let num_domains = num_gpus.div_ceil(in_domain);
         let rest = num_gpus - (num_domains - 1) * in_domain;
-        let nvlink = self.nodes[placement[0].node.index()].nvlink_gpus;
+        let nvlink = self.places.nodes[placement[0].node.index()].nvlink_gpus;
         // Tasks may leave GPUs of a full node, and their NICs, to others.
         let nics_in_node = match tasks.is_any() {
             true => between.nics_per_node,
@@ -267,9 +276,9 @@ impl Cluster {
 
     /// Checks that links carry what the running gangs want of them, counted anew.
     pub(super) fn check_links(&self) {
-        let Some(links) = &self.links else { return };
+        let Some(links) = &self.places.links else { return };
         let mut wanted = vec![(0, Vec::new()); links.links.len()];
-        for (row, job) in self.jobs.iter().enumerate() {
+        for (row, job) in self.jobs.rows.iter().enumerate() {
             let id = JobId(row as u32);
             if job.state != JobState::Running || self.links_of(id).is_none() {
                 continue;

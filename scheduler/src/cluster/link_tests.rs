@@ -253,7 +253,7 @@ proptest! {
         let cluster = cluster(&spec);
         let mut placement = Vec::new();
         assert!(cluster.place(Template::Fastest, GpuTypeId(0), num_nodes * 4, &mut placement));
-        let links = cluster.links.as_ref().unwrap();
+        let links = cluster.places.links.as_ref().unwrap();
         let gang = (num_nodes * 4, crate::cluster_spec::Tasks::ANY);
         let share = cluster.tightest_spread(links, 1, &placement, gang).share;
         let placed = cluster.lay_of(links, &placement).alone.share;
@@ -324,7 +324,7 @@ fn rate_from_scratch(cluster: &Cluster, spec: &ClusterSpec, id: JobId) -> f64 {
         }
         share
     };
-    let running: Vec<JobId> = (0..cluster.jobs.len() as u32)
+    let running: Vec<JobId> = (0..cluster.jobs.rows.len() as u32)
         .map(JobId)
         .filter(|job| cluster.job(*job).state == JobState::Running)
         .collect();

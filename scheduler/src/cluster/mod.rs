@@ -85,37 +85,19 @@ use crate::physics::storage::Storage;
 /// The tables and their indexes.
 #[derive(Clone, Debug)]
 pub struct Cluster {
+    facts: Facts,
+    places: Places,
+    jobs: Jobs,
+    now: Time,
+}
+
+/// What never changes while jobs come and go: what the cluster was made from, and what follows from it alone.
+#[derive(Clone, Debug)]
+struct Facts {
     /// What it was made from.
     spec: Arc<ClusterSpec>,
     classes: Vec<ModelClass>,
-    nodes: Vec<Node>,
-    racks: Vec<Rack>,
-    /// Who has a GPU to itself; none for free and for shared ones.
-    gpus: Vec<Option<JobId>>,
-    shared: SharedGpus,
-    shapes: Shapes,
-    allowed: AllowedSets,
-    /// Largest gang of each shape on each type of the empty cluster. `[shape][type]`
-    shape_gpus_max: Vec<Vec<u32>>,
-    /// What the empty cluster has for gangs that are cut into tasks.
-    task_limits: TaskLimits,
-    type_facts: Vec<TypeFacts>,
-    tenants: Vec<Tenant>,
-    jobs: Vec<Job>,
-    /// Jobs that wait or run and were submitted under a name.
-    names: BTreeMap<ExternalId, JobId>,
-    /// Jobs that were submitted without one: the next number.
-    num_numbered: u64,
-    /// Rows of jobs that have left.
-    num_ended: usize,
-    /// Starts so far.
-    num_starts: u64,
-    free: FreeIndex,
-    queue: Queue,
-    /// Running jobs of each GPU type by believed end. `[type]`
-    running: Vec<OrderedSet<(Time, JobId)>>,
-    num_running: usize,
-    attained_service: AttainedService,
+    of_types: Vec<TypeFacts>,
     /// Bit mask of the types on which each class can run.
     class_types: Vec<u64>,
     /// Best speed of each class on any type. `[class]`
@@ -131,28 +113,64 @@ pub struct Cluster {
     class_costs_s: Vec<(f64, f64)>,
     /// Whether they depend on the size of the gang too.
     costs_by_gang: bool,
-    /// The dearest restart of any job that has come, s; kept where costs are by gang.
-    restart_cost_s_most: f64,
     /// Where checkpoints lie.
     storage: Storage,
     /// The cheapest restart of any class, s.
     restart_cost_s_min: f64,
     /// Whether all classes cost that.
     restarts_cost_the_same: bool,
-    /// The links between GPUs, where the cluster has a fabric.
-    links: Option<Links>,
     pairs: PairTable,
     interference: Interference,
     borrowing: bool,
     capabilities: Capabilities,
-    now: Time,
+}
+
+/// Nodes, their GPUs and links, and what of them is free.
+#[derive(Clone, Debug)]
+struct Places {
+    nodes: Vec<Node>,
+    racks: Vec<Rack>,
+    /// The job that has a GPU to itself; none for free and for shared ones.
+    gpus: Vec<Option<JobId>>,
+    shared: SharedGpus,
+    free: FreeIndex,
+    /// The links between GPUs, where the cluster has a fabric.
+    links: Option<Links>,
     /// Nodes that are draining or down.
     num_not_up: usize,
+    /// Empty placements with memory for many nodes.
+    spare: Vec<Placement>,
+}
+
+/// Jobs that wait or run, in all orders in which they are asked for, and what their tenants hold.
+#[derive(Clone, Debug)]
+struct Jobs {
+    rows: Vec<Job>,
+    /// Jobs that wait or run and were submitted under a name.
+    names: BTreeMap<ExternalId, JobId>,
+    /// Jobs that were submitted without one: the next number.
+    num_numbered: u64,
+    /// Rows of jobs that have left.
+    num_ended: usize,
+    /// Starts so far.
+    num_starts: u64,
+    shapes: Shapes,
+    allowed: AllowedSets,
+    /// Largest gang of each shape on each type of the empty cluster. `[shape][type]`
+    shape_gpus_max: Vec<Vec<u32>>,
+    /// What the empty cluster has for gangs that are cut into tasks.
+    task_limits: TaskLimits,
+    tenants: Vec<Tenant>,
+    pending: Queue,
+    /// Running jobs of each GPU type by believed end. `[type]`
+    running: Vec<OrderedSet<(Time, JobId)>>,
+    num_running: usize,
+    attained_service: AttainedService,
+    /// The dearest restart of any job that has come, s; kept where costs are by gang.
+    restart_cost_s_most: f64,
     decisions: Vec<Decision>,
     /// Running jobs whose rate has changed through others since this was last asked.
     rerated: Vec<JobId>,
-    /// Empty placements with memory for many nodes.
-    spare: Vec<Placement>,
 }
 
 impl Cluster {

@@ -8,7 +8,7 @@ impl Cluster {
     /// CPU in thousandths of a core and host memory in MiB of a node are others', who are not in the tables: no more than is free
     /// there, and nothing where it is not modelled. A snapshot of the cluster does not tell it: who knows of others makes tables anew.
     pub fn set_aside(&mut self, node: NodeId, cpu_milli: u32, memory_mib: u32) {
-        let node = &mut self.nodes[node.index()];
+        let node = &mut self.places.nodes[node.index()];
         let (cpu_milli, memory_mib) = (
             cpu_milli.min(node.cpu_milli_free),
             memory_mib.min(node.memory_mib_free),
@@ -30,7 +30,7 @@ impl Cluster {
                 self.fail(*job);
             }
         }
-        let node = &mut self.nodes[id.index()];
+        let node = &mut self.places.nodes[id.index()];
         let idle = node.free | node.withheld;
         if state != NodeState::Up {
             node.kept = 0;
@@ -41,23 +41,23 @@ impl Cluster {
             0
         };
         let (before, rack) = (node.num_free(), node.rack);
-        self.num_not_up -= usize::from(node.state != NodeState::Up);
-        self.num_not_up += usize::from(state != NodeState::Up);
+        self.places.num_not_up -= usize::from(node.state != NodeState::Up);
+        self.places.num_not_up += usize::from(state != NodeState::Up);
         node.state = state;
         (node.free, node.withheld) = (offered, idle & !offered);
         let after = node.num_free();
-        let rack = &mut self.racks[rack.index()];
+        let rack = &mut self.places.racks[rack.index()];
         rack.num_free = rack.num_free - before + after;
-        self.free.moved(id, node, before);
+        self.places.free.moved(id, node, before);
     }
 
     /// The jobs that hold GPUs of a node, lowest first.
     pub fn jobs_of(&self, id: NodeId, out: &mut Vec<JobId>) {
         let start = out.len();
-        let node = &self.nodes[id.index()];
+        let node = &self.places.nodes[id.index()];
         let rows = node.first_gpu..node.first_gpu + node.num_gpus;
-        out.extend(rows.filter_map(|row| self.gpus[row as usize]));
-        for gpu in self.shared.of_node(node.first_gpu, node.num_gpus) {
+        out.extend(rows.filter_map(|row| self.places.gpus[row as usize]));
+        for gpu in self.places.shared.of_node(node.first_gpu, node.num_gpus) {
             out.extend(gpu.residents.iter().map(|resident| resident.job));
         }
         out[start..].sort_unstable();
@@ -76,7 +76,7 @@ impl Cluster {
         if gpus == 0 {
             return;
         }
-        let node = &mut self.nodes[id.index()];
+        let node = &mut self.places.nodes[id.index()];
         let before = node.num_free();
         if !give {
             node.free &= !gpus;
@@ -86,9 +86,9 @@ impl Cluster {
             node.withheld |= gpus;
         }
         let after = node.num_free();
-        let rack = &mut self.racks[node.rack.index()];
+        let rack = &mut self.places.racks[node.rack.index()];
         rack.num_free = rack.num_free - before + after;
-        self.free.moved(id, node, before);
+        self.places.free.moved(id, node, before);
     }
 
     /// Keeps free GPUs from everybody until they are given up. A node that leaves loses what is kept there.
@@ -97,10 +97,10 @@ impl Cluster {
     /// If one of them is not free.
     pub fn keep(&mut self, slices: &[Slice]) {
         for slice in slices {
-            let node = &self.nodes[slice.node.index()];
+            let node = &self.places.nodes[slice.node.index()];
             assert_eq!(slice.gpus & !node.free, 0, "{slice:?} is not free to be kept");
             self.move_free(slice.node, slice.gpus, false);
-            let node = &mut self.nodes[slice.node.index()];
+            let node = &mut self.places.nodes[slice.node.index()];
             (node.withheld, node.kept) = (node.withheld | slice.gpus, node.kept | slice.gpus);
         }
     }
@@ -111,7 +111,7 @@ impl Cluster {
     /// If one of them is not kept.
     pub fn give_up_kept(&mut self, slices: &[Slice]) {
         for slice in slices {
-            let node = &mut self.nodes[slice.node.index()];
+            let node = &mut self.places.nodes[slice.node.index()];
             assert_eq!(slice.gpus & !node.kept, 0, "{slice:?} is not kept");
             (node.withheld, node.kept) = (node.withheld & !slice.gpus, node.kept & !slice.gpus);
             self.move_free(slice.node, slice.gpus, true);
@@ -121,7 +121,7 @@ impl Cluster {
     /// GPUs that nobody may use now because their nodes are draining or down, or because they are kept, and nobody holds them.
     #[must_use]
     pub fn num_withheld(&self) -> u32 {
-        let withheld = self.nodes.iter().map(|node| node.withheld);
+        let withheld = self.places.nodes.iter().map(|node| node.withheld);
         withheld.map(u64::count_ones).sum()
     }
 }

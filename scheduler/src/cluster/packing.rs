@@ -18,8 +18,8 @@ impl Cluster {
     /// Whether a pending whole-GPU job may be put beside a running one, on exactly its GPUs.
     #[must_use]
     pub fn can_pack(&self, id: JobId, partner: JobId) -> bool {
-        let (job, other) = (&self.jobs[id.index()], &self.jobs[partner.index()]);
-        if self.capabilities.sharing == Sharing::Off
+        let (job, other) = (&self.jobs.rows[id.index()], &self.jobs.rows[partner.index()]);
+        if self.facts.capabilities.sharing == Sharing::Off
             || other.state != JobState::Running
             || other.is_sharing
             || self.shape(job.shape) != Shape::PLAIN
@@ -28,7 +28,7 @@ impl Cluster {
             return false;
         }
         let open = |slice: &Slice| {
-            let node = &self.nodes[slice.node.index()];
+            let node = &self.places.nodes[slice.node.index()];
             node.state == NodeState::Up && job.types >> node.gpu_type.0 & 1 == 1
         };
         other.num_held == job.request.num_gpus
@@ -44,16 +44,17 @@ impl Cluster {
         if self.fused(id, &[other], kind).is_some() {
             return true;
         }
-        let is_gang = |id: JobId| self.jobs[id.index()].request.num_gpus > 1;
-        if self.interference.guard.is_some()
+        let is_gang = |id: JobId| self.jobs.rows[id.index()].request.num_gpus > 1;
+        if self.facts.interference.guard.is_some()
             && (is_gang(id) || is_gang(other) || !self.host_memory_holds([id, other], kind))
         {
             return false;
         }
-        let memory_gib = f64::from(self.type_facts[kind.index()].memory_mib) / 1024.0;
+        let memory_gib = f64::from(self.facts.of_types[kind.index()].memory_mib) / 1024.0;
         let pair = [self.resident_of(id), self.resident_of(other)];
-        self.interference
-            .can_share(&pair, kind.index(), memory_gib, Some(&self.pairs))
+        self.facts
+            .interference
+            .can_share(&pair, kind.index(), memory_gib, Some(&self.facts.pairs))
             .is_ok()
     }
 
@@ -61,20 +62,20 @@ impl Cluster {
     /// known.
     fn host_memory_holds(&self, pair: [JobId; 2], kind: GpuTypeId) -> bool {
         let needs_gib = pair.map(|id| {
-            let class = self.jobs[id.index()].request.class;
-            self.classes[class.index()].host_memory_gib
+            let class = self.jobs.rows[id.index()].request.class;
+            self.facts.classes[class.index()].host_memory_gib
         });
         needs_gib.contains(&0.0)
-            || needs_gib[0] + needs_gib[1] <= self.type_facts[kind.index()].host_memory_gib
+            || needs_gib[0] + needs_gib[1] <= self.facts.of_types[kind.index()].host_memory_gib
     }
 
     /// Who lives on a GPU: nobody, one whole-GPU job, or the residents of a shared one. In order of arrival.
     #[must_use]
     pub fn residents(&self, node: NodeId, gpu: u32) -> SmallVec<[JobId; PACKED_MAX]> {
-        let row = self.nodes[node.index()].first_gpu + gpu;
-        match self.shared.get(row) {
+        let row = self.places.nodes[node.index()].first_gpu + gpu;
+        match self.places.shared.get(row) {
             Some(shared) => shared.residents.iter().map(|resident| resident.job).collect(),
-            None => self.gpus[row as usize].into_iter().collect(),
+            None => self.places.gpus[row as usize].into_iter().collect(),
         }
     }
 
@@ -83,8 +84,8 @@ impl Cluster {
     /// looked at ([`Cluster::has_room`]).
     #[must_use]
     pub fn joinable(&self, id: JobId, node: NodeId) -> u64 {
-        let (job, of) = (&self.jobs[id.index()], &self.nodes[node.index()]);
-        if self.capabilities.sharing == Sharing::Off
+        let (job, of) = (&self.jobs.rows[id.index()], &self.places.nodes[node.index()]);
+        if self.facts.capabilities.sharing == Sharing::Off
             || of.state != NodeState::Up
             || job.types >> of.gpu_type.0 & 1 == 0
             || self.shape(job.shape) != Shape::PLAIN
@@ -101,13 +102,13 @@ impl Cluster {
     pub(super) fn can_join(&self, id: JobId, node: NodeId, gpu: u32) -> bool {
         let others = self.residents(node, gpu);
         let packable = |other: &JobId| {
-            let other = &self.jobs[other.index()];
+            let other = &self.jobs.rows[other.index()];
             self.shape(other.granted) == Shape::PLAIN && !other.is_forked
         };
         if others.is_empty() || !others.iter().all(packable) {
             return false;
         }
-        let kind = self.nodes[node.index()].gpu_type;
+        let kind = self.places.nodes[node.index()].gpu_type;
         self.fused(id, &others, kind).is_some()
             || (others.len() < PACKED_MAX
                 && others.iter().all(|other| self.can_live_beside(id, *other, kind)))
@@ -115,14 +116,14 @@ impl Cluster {
 
     /// How a job runs fused with others on a GPU of a type; none if they cannot be fused, or are too many for its memory.
     pub(super) fn fused(&self, id: JobId, others: &[JobId], kind: GpuTypeId) -> Option<&Fusion> {
-        let request = &self.jobs[id.index()].request;
-        let fusion = self.classes[request.class.index()].fusion.as_ref()?;
+        let request = &self.jobs.rows[id.index()].request;
+        let fusion = self.facts.classes[request.class.index()].fusion.as_ref()?;
         let alike = |id: JobId| {
-            let other = &self.jobs[id.index()].request;
+            let other = &self.jobs.rows[id.index()].request;
             other.class == request.class && other.num_gpus == 1 && other.resources.gpu_milli == 1000
         };
         let (framework_mib, job_mib) = fused_mib(fusion);
-        let room_mib = self.type_facts[kind.index()]
+        let room_mib = self.facts.of_types[kind.index()]
             .memory_mib
             .saturating_sub(framework_mib);
         let most = room_mib / job_mib;
@@ -132,7 +133,7 @@ impl Cluster {
 
     /// Notes whether those who live on a GPU run as one program, after somebody has come or left.
     pub(super) fn settle(&mut self, row: u32) {
-        let Some(gpu) = self.shared.get(row) else {
+        let Some(gpu) = self.places.shared.get(row) else {
             return;
         };
         let jobs: SmallVec<[JobId; PACKED_MAX]> = gpu.residents.iter().map(|resident| resident.job).collect();
@@ -140,7 +141,7 @@ impl Cluster {
             && let Some(fusion) = self.fused(*first, others, gpu.gpu_type)
         {
             let (framework_mib, job_mib) = fused_mib(fusion);
-            self.shared.fuse(row, framework_mib, job_mib);
+            self.places.shared.fuse(row, framework_mib, job_mib);
         }
     }
 }

@@ -52,14 +52,14 @@ impl Cluster {
     /// If the placement is empty, or mixes GPU types where the cluster cannot.
     #[must_use]
     pub fn facts(&self, class: ClassId, tasks: Tasks, placement: &[Slice]) -> PlacementFacts {
-        let first = &self.nodes[placement[0].node.index()];
+        let first = &self.places.nodes[placement[0].node.index()];
         let (mut gpu_type, mut num_gpus, mut num_left) = (first.gpu_type, 0, 0);
-        let speed = &self.classes[class.index()].speed;
+        let speed = &self.facts.classes[class.index()].speed;
         for slice in placement {
-            let node = &self.nodes[slice.node.index()];
+            let node = &self.places.nodes[slice.node.index()];
             if node.gpu_type != gpu_type {
                 assert!(
-                    self.capabilities.can(ActionKind::MixTypes),
+                    self.facts.capabilities.can(ActionKind::MixTypes),
                     "a gang stays on one GPU type"
                 );
                 // The slowest member sets the pace; of two equally slow types the first.
@@ -72,9 +72,9 @@ impl Cluster {
         }
         let num_racks = self.num_racks(placement);
         let num_nodes = placement.len() as u32;
-        let (num_nodes_min, one_rack) = self.tightest(self.class_types[class.index()], num_gpus, tasks);
+        let (num_nodes_min, one_rack) = self.tightest(self.facts.class_types[class.index()], num_gpus, tasks);
         let by_links = self.locality_by_links(class, placement, num_racks, (num_gpus, tasks));
-        let class = &self.classes[class.index()];
+        let class = &self.facts.classes[class.index()];
         let tiers = || tier_factor(class, (num_nodes, num_racks), (num_nodes_min, one_rack));
         let locality = by_links.unwrap_or_else(tiers);
         let rate = class.speed[gpu_type.index()] * locality;
@@ -98,23 +98,23 @@ impl Cluster {
         num_gpus: u32,
         (num_nodes, num_racks): (u32, u32),
     ) -> Option<f64> {
-        let tightest = self.tightest(self.class_types[class.index()], num_gpus, Tasks::ANY);
+        let tightest = self.tightest(self.facts.class_types[class.index()], num_gpus, Tasks::ANY);
         let is_by_links = num_gpus > 1 && self.is_by_links(class);
-        let class = &self.classes[class.index()];
+        let class = &self.facts.classes[class.index()];
         (!is_by_links).then(|| tier_factor(class, (num_nodes, num_racks), tightest))
     }
 
     /// Number of different racks.
     pub(super) fn num_racks(&self, placement: &[Slice]) -> u32 {
-        let rack_of = |slice: &Slice| self.nodes[slice.node.index()].rack;
+        let rack_of = |slice: &Slice| self.places.nodes[slice.node.index()].rack;
         if placement.len() == 1 {
             return 1;
         }
-        if self.racks.len() <= 64 {
+        if self.places.racks.len() <= 64 {
             let seen = |seen, slice| seen | 1_u64 << rack_of(slice).index();
             return placement.iter().fold(0, seen).count_ones();
         }
-        if placement.len() <= RACK_WORDS || self.racks.len() > RACK_WORDS * 64 {
+        if placement.len() <= RACK_WORDS || self.places.racks.len() > RACK_WORDS * 64 {
             let is_new = |at: usize| {
                 let rack = rack_of(&placement[at]);
                 placement[..at].iter().all(|other| rack_of(other) != rack)
@@ -146,9 +146,9 @@ impl Cluster {
     /// The type that a template prefers among `types`, or none if the mask is empty.
     #[must_use]
     pub fn preferred_type(&self, template: Template, class: ClassId, types: u64) -> Option<GpuTypeId> {
-        let speed = &self.classes[class.index()].speed;
+        let speed = &self.facts.classes[class.index()].speed;
         let worth = |kind: GpuTypeId| match template {
-            Template::BestValue => speed[kind.index()] / self.type_value[kind.index()].max(1e-12),
+            Template::BestValue => speed[kind.index()] / self.facts.type_value[kind.index()].max(1e-12),
             Template::Fastest | Template::Fragments => speed[kind.index()],
         };
         // Strictly better only: the lowest type wins a tie.
@@ -160,28 +160,28 @@ impl Cluster {
 
     /// Writes the placement of a gang, cut as it comes, on one type; false (and nothing written) if it does not fit there.
     pub fn place(&self, template: Template, kind: GpuTypeId, num_gpus: u32, out: &mut Vec<Slice>) -> bool {
-        if num_gpus == 0 || self.free.num_free[kind.index()] < num_gpus {
+        if num_gpus == 0 || self.places.free.num_free[kind.index()] < num_gpus {
             return false;
         }
-        if self.capabilities.consolidated {
+        if self.facts.capabilities.consolidated {
             return self.place_consolidated(kind, num_gpus, out);
         }
         match template {
-            Template::Fragments => self.place_in_order(kind, num_gpus, self.free.levels(kind), out),
+            Template::Fragments => self.place_in_order(kind, num_gpus, self.places.free.levels(kind), out),
             Template::Fastest | Template::BestValue => self.place_tight(kind, num_gpus, out),
         }
         true
     }
 
     pub(super) fn place_tight(&self, kind: GpuTypeId, num_gpus: u32, out: &mut Vec<Slice>) {
-        if let Some(node) = self.free.best_fit(kind, num_gpus) {
-            let gpus = self.nodes[node.index()].lowest_free(num_gpus);
+        if let Some(node) = self.places.free.best_fit(kind, num_gpus) {
+            let gpus = self.places.nodes[node.index()].lowest_free(num_gpus);
             out.push(Slice { node, gpus });
             return;
         }
         // Several nodes: the rack that needs the fewest of them, then the one with the fewest GPUs to spare.
         let mut best: Option<(u32, u32, usize)> = None;
-        for (id, rack) in self.racks.iter().enumerate() {
+        for (id, rack) in self.places.racks.iter().enumerate() {
             if rack.gpu_type == kind && rack.num_free >= num_gpus {
                 let key = (
                     self.nodes_needed(rack.first_node, rack.num_nodes, num_gpus),
@@ -198,16 +198,16 @@ impl Cluster {
                 let taken = self.fill_rack(kind, RackId(id as u32), num_gpus, out);
                 debug_assert_eq!(taken, num_gpus, "the rack was chosen because it holds the gang");
             }
-            None if self.links.is_some() => self.place_over_racks(kind, num_gpus, out),
+            None if self.places.links.is_some() => self.place_over_racks(kind, num_gpus, out),
             None => {
-                self.place_in_order(kind, num_gpus, self.free.levels(kind).rev(), out);
+                self.place_in_order(kind, num_gpus, self.places.free.levels(kind).rev(), out);
             }
         }
     }
 
     fn nodes_needed(&self, first: NodeId, num_nodes: u32, num_gpus: u32) -> u32 {
         let (mut histogram, mut largest) = ([0_u32; 65], 0);
-        for node in &self.nodes[first.index()..first.index() + num_nodes as usize] {
+        for node in &self.places.nodes[first.index()..first.index() + num_nodes as usize] {
             let free = node.num_free();
             histogram[free as usize] += 1;
             largest = largest.max(free);
@@ -234,7 +234,7 @@ impl Cluster {
     ) {
         let mut rest = num_gpus;
         for free in order {
-            for node in self.free.with_free(kind, free) {
+            for node in self.places.free.with_free(kind, free) {
                 if rest == 0 {
                     return;
                 }
@@ -245,7 +245,7 @@ impl Cluster {
     }
 
     pub(super) fn push_slice(&self, node: NodeId, wanted: u32, out: &mut Vec<Slice>) -> u32 {
-        let row = &self.nodes[node.index()];
+        let row = &self.places.nodes[node.index()];
         let take = wanted.min(row.num_free());
         out.push(Slice {
             node,
@@ -267,7 +267,7 @@ impl Cluster {
         // The victims' nodes with all that would be free there, gathered in place at the end of `out`.
         let mut seen = SeenNodes::default();
         for victim in victims {
-            for slice in &self.jobs[victim.index()].placement {
+            for slice in &self.jobs.rows[victim.index()].placement {
                 let known = match seen.insert(slice.node) {
                     true => out[start..].iter_mut().find(|other| other.node == slice.node),
                     false => None,
@@ -275,7 +275,7 @@ impl Cluster {
                 match known {
                     Some(other) => other.gpus |= slice.gpus,
                     None => {
-                        let free = self.nodes[slice.node.index()].free;
+                        let free = self.places.nodes[slice.node.index()].free;
                         out.push(Slice {
                             node: slice.node,
                             gpus: slice.gpus | free,
@@ -311,8 +311,8 @@ impl Cluster {
         if rest == 0 {
             return true;
         }
-        'fill: for free in self.free.levels(kind).rev() {
-            for node in self.free.with_free(kind, free) {
+        'fill: for free in self.places.free.levels(kind).rev() {
+            for node in self.places.free.with_free(kind, free) {
                 if rest == 0 {
                     break 'fill;
                 }

@@ -28,29 +28,31 @@ impl Cluster {
             }
         }
         for (demand, num) in demands {
-            self.queue.reserve(demand, num);
+            self.jobs.pending.reserve(demand, num);
         }
-        self.jobs.reserve(num_jobs);
-        for (running, num_gpus) in self.running.iter_mut().zip(&self.free.num_gpus) {
+        self.jobs.rows.reserve(num_jobs);
+        for (running, num_gpus) in self.jobs.running.iter_mut().zip(&self.places.free.num_gpus) {
             running.reserve(num_jobs.min(*num_gpus as usize));
         }
         let running_of = self
+            .places
             .free
             .num_gpus
             .iter()
             .map(|num_gpus| num_jobs.min(*num_gpus as usize));
-        self.attained_service.reserve(num_jobs, running_of);
-        let num_running = num_jobs.min(self.gpus.len());
+        self.jobs.attained_service.reserve(num_jobs, running_of);
+        let num_running = num_jobs.min(self.places.gpus.len());
         // A pass may hold GPUs back once besides.
-        self.decisions.reserve(num_running + 2);
+        self.jobs.decisions.reserve(num_running + 2);
         // A placement leaves its row from the third node on.
-        let num_placements = num_running.min(self.gpus.len() / 3).min(PLACEMENTS_MAX);
-        let len = largest.min(self.nodes.len());
+        let num_placements = num_running.min(self.places.gpus.len() / 3).min(PLACEMENTS_MAX);
+        let len = largest.min(self.places.nodes.len());
         if len > Placement::new().inline_size() {
             // As many again lie in the journal until they are carried out.
             let num_placements = 2 * num_placements + 1;
-            self.spare.reserve(num_placements);
-            self.spare
+            self.places.spare.reserve(num_placements);
+            self.places
+                .spare
                 .extend((0..num_placements).map(|_| Placement::with_capacity(len)));
         }
     }
@@ -58,7 +60,7 @@ impl Cluster {
     /// The placement of these slices, with memory from the stock.
     pub(crate) fn placement_of(&mut self, slices: &[Slice]) -> Placement {
         let mut placement = if slices.len() > Placement::new().inline_size() {
-            self.spare.pop().unwrap_or_default()
+            self.places.spare.pop().unwrap_or_default()
         } else {
             Placement::new()
         };
@@ -69,9 +71,9 @@ impl Cluster {
     /// Puts the memory of a placement back into the stock.
     pub(super) fn put_by(&mut self, mut placement: Placement) {
         // More are never out at once, however many callers bring along.
-        if placement.spilled() && self.spare.len() < self.gpus.len() {
+        if placement.spilled() && self.places.spare.len() < self.places.gpus.len() {
             placement.clear();
-            self.spare.push(placement);
+            self.places.spare.push(placement);
         }
     }
 

@@ -97,7 +97,11 @@ fn observation_of(cluster: &Cluster) -> (Vec<String>, Vec<u32>) {
 
 /// All that is known of the jobs and of who shares GPUs, by the jobs' names and without the numbers of shapes.
 fn rows_of(cluster: &Cluster) -> Vec<String> {
-    let live = cluster.jobs.iter().filter(|job| job.state != JobState::Finished);
+    let live = cluster
+        .jobs
+        .rows
+        .iter()
+        .filter(|job| job.state != JobState::Finished);
     let jobs = live.map(|job| {
         let shapes = (cluster.shape(job.shape), cluster.shape(job.granted));
         let mut job = job.clone();

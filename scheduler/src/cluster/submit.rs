@@ -33,8 +33,8 @@ impl Cluster {
     /// positive number, an unknown tenant or class.
     pub fn submit(&mut self, request: Submission) -> Result<JobId, ConfigError> {
         let demand = self.demand_of(&request)?;
-        let external = ExternalId::own(self.num_numbered);
-        self.num_numbered += 1;
+        let external = ExternalId::own(self.jobs.num_numbered);
+        self.jobs.num_numbered += 1;
         let id = self.push_row(external, request, demand);
         self.enqueue(id);
         Ok(id)
@@ -47,7 +47,7 @@ impl Cluster {
     /// As [`Cluster::submit`].
     pub fn submit_lease(&mut self, request: Submission) -> Result<JobId, ConfigError> {
         let id = self.submit(without_end(request))?;
-        self.jobs[id.index()].is_lease = true;
+        self.jobs.rows[id.index()].is_lease = true;
         Ok(id)
     }
 
@@ -61,7 +61,7 @@ impl Cluster {
             ..record.clone()
         };
         let id = self.admit(&record)?;
-        self.jobs[id.index()].is_lease = true;
+        self.jobs.rows[id.index()].is_lease = true;
         Ok(id)
     }
 
@@ -73,14 +73,14 @@ impl Cluster {
         self.check_name(external)?;
         let demand = self.demand_of(&request)?;
         let id = self.push_row(external, request, demand);
-        self.names.insert(external, id);
+        self.jobs.names.insert(external, id);
         self.enqueue(id);
         Ok(id)
     }
 
     /// Whether a new job can have this name.
     pub(super) fn check_name(&self, external: ExternalId) -> Result<(), ConfigError> {
-        let taken = self.names.contains_key(&external);
+        let taken = self.jobs.names.contains_key(&external);
         if !taken && external.own_number().is_none() {
             return Ok(());
         }
@@ -95,12 +95,12 @@ impl Cluster {
     /// The row of a new job that neither waits nor runs yet.
     pub(super) fn push_row(&mut self, external: ExternalId, request: Submission, demand: Demand) -> JobId {
         let (types, shape) = (demand.types, demand.shape);
-        let id = JobId(self.jobs.len() as u32);
+        let id = JobId(self.jobs.rows.len() as u32);
         let costs_s = self.costs_s(request.class, request.num_gpus);
-        if self.costs_by_gang {
-            self.restart_cost_s_most = self.restart_cost_s_most.max(costs_s.1);
+        if self.facts.costs_by_gang {
+            self.jobs.restart_cost_s_most = self.jobs.restart_cost_s_most.max(costs_s.1);
         }
-        self.jobs.push(Job {
+        self.jobs.rows.push(Job {
             external,
             submit: self.now,
             request,
@@ -142,7 +142,7 @@ impl Cluster {
     pub fn demand_of(&mut self, request: &Submission) -> Result<Demand, ConfigError> {
         request.resources.validate("job.resources")?;
         request.resources.tasks.validate_gang("job", request.num_gpus)?;
-        if !self.allowed.knows(request.resources.nodes) {
+        if !self.jobs.allowed.knows(request.resources.nodes) {
             return Err(ConfigError::new(
                 "job.resources.nodes",
                 request.resources.nodes.0,
@@ -171,8 +171,8 @@ impl Cluster {
         let bad = |key: &str, value: String, allowed: String, hint: &str| {
             Err(ConfigError::new(format!("job.{key}"), value, allowed, hint))
         };
-        let Some(tenant) = self.tenants.get(request.tenant.index()) else {
-            let allowed = format!("0 to {}", self.tenants.len() - 1);
+        let Some(tenant) = self.jobs.tenants.get(request.tenant.index()) else {
+            let allowed = format!("0 to {}", self.jobs.tenants.len() - 1);
             return bad(
                 "tenant",
                 request.tenant.0.to_string(),
@@ -180,8 +180,8 @@ impl Cluster {
                 "declare the tenant in the cluster",
             );
         };
-        let Some(types) = self.class_types.get(request.class.index()) else {
-            let allowed = format!("0 to {}", self.classes.len() - 1);
+        let Some(types) = self.facts.class_types.get(request.class.index()) else {
+            let allowed = format!("0 to {}", self.facts.classes.len() - 1);
             return bad(
                 "class",
                 request.class.0.to_string(),
@@ -191,10 +191,10 @@ impl Cluster {
         };
         let most = self
             .types_in(*types)
-            .map(|kind| self.shape_gpus_max[usize::from(shape.0)][kind.index()])
+            .map(|kind| self.jobs.shape_gpus_max[usize::from(shape.0)][kind.index()])
             .max()
             .unwrap_or(0);
-        let most = if self.borrowing {
+        let most = if self.facts.borrowing {
             most
         } else {
             let quota_milli = u64::from(tenant.quota_gpus) * 1000;
@@ -211,7 +211,7 @@ impl Cluster {
             );
         }
         let tasks = request.resources.tasks;
-        let elastic = self.classes[request.class.index()].elastic;
+        let elastic = self.facts.classes[request.class.index()].elastic;
         if elastic.is_some() && !tasks.is_any() {
             return bad(
                 "resources.tasks",
@@ -239,8 +239,8 @@ impl Cluster {
         }
         let memory_mib = units(request.resources.gpu_memory_gib, 1024.0);
         let fits = |kind: &GpuTypeId| {
-            self.shape_gpus_max[usize::from(shape.0)][kind.index()] >= request.num_gpus
-                && memory_mib <= self.type_facts[kind.index()].memory_mib
+            self.jobs.shape_gpus_max[usize::from(shape.0)][kind.index()] >= request.num_gpus
+                && memory_mib <= self.facts.of_types[kind.index()].memory_mib
         };
         let open = self
             .types_in(*types)
@@ -264,12 +264,12 @@ impl Cluster {
         let Some(shape) = self.number_shape(Shape::of(resources)) else {
             return 0;
         };
-        let Some(types) = self.class_types.get(class.index()) else {
+        let Some(types) = self.facts.class_types.get(class.index()) else {
             return 0;
         };
         self.types_in(*types)
-            .filter(|kind| memory_mib <= self.type_facts[kind.index()].memory_mib)
-            .map(|kind| self.shape_gpus_max[usize::from(shape.0)][kind.index()])
+            .filter(|kind| memory_mib <= self.facts.of_types[kind.index()].memory_mib)
+            .map(|kind| self.jobs.shape_gpus_max[usize::from(shape.0)][kind.index()])
             .max()
             .unwrap_or(0)
     }
@@ -277,14 +277,17 @@ impl Cluster {
     /// Number of a shape, for [`Cluster::start_with`]; its largest gangs are counted when it is first seen. None if there are
     /// more than 65,536 shapes.
     pub fn number_shape(&mut self, shape: Shape) -> Option<ShapeId> {
-        let id = self.shapes.number(shape)?;
-        while self.shape_gpus_max.len() <= usize::from(id.0) {
-            let shape = self.shapes.get(ShapeId(self.shape_gpus_max.len() as u16));
+        let id = self.jobs.shapes.number(shape)?;
+        while self.jobs.shape_gpus_max.len() <= usize::from(id.0) {
+            let shape = self
+                .jobs
+                .shapes
+                .get(ShapeId(self.jobs.shape_gpus_max.len() as u16));
             let mut most = vec![0_u32; self.num_types()];
             for (kind, most) in most.iter_mut().enumerate() {
                 *most = self.gang_max(GpuTypeId(kind as u8), shape, |_| true);
             }
-            self.shape_gpus_max.push(most);
+            self.jobs.shape_gpus_max.push(most);
             self.know_tasks(shape.tasks);
         }
         Some(id)

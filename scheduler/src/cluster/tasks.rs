@@ -17,12 +17,12 @@ impl Cluster {
     pub(super) fn type_room(&self, kind: GpuTypeId, tasks: Tasks) -> TypeRoom {
         if tasks.is_any() {
             return TypeRoom {
-                node: self.free.node_gpus_max[kind.index()],
-                rack: self.free.rack_gpus_max[kind.index()],
-                all: self.free.num_gpus[kind.index()],
+                node: self.places.free.node_gpus_max[kind.index()],
+                rack: self.places.free.rack_gpus_max[kind.index()],
+                all: self.places.free.num_gpus[kind.index()],
             };
         }
-        match self.task_limits.get(&tasks) {
+        match self.jobs.task_limits.get(&tasks) {
             Some(rooms) => rooms[kind.index()],
             None => self.count_room(kind, tasks),
         }
@@ -31,15 +31,15 @@ impl Cluster {
     /// Whether some gang that has come is cut into tasks.
     #[must_use]
     pub fn has_tasks(&self) -> bool {
-        !self.task_limits.is_empty()
+        !self.jobs.task_limits.is_empty()
     }
 
     /// Notes what the types have for gangs of such tasks.
     pub(super) fn know_tasks(&mut self, tasks: Tasks) {
-        if !tasks.is_any() && !self.task_limits.contains_key(&tasks) {
+        if !tasks.is_any() && !self.jobs.task_limits.contains_key(&tasks) {
             let kinds = (0..self.num_types()).map(|kind| GpuTypeId(kind as u8));
             let rooms = kinds.map(|kind| self.count_room(kind, tasks)).collect();
-            self.task_limits.insert(tasks, rooms);
+            self.jobs.task_limits.insert(tasks, rooms);
         }
     }
 
@@ -56,7 +56,7 @@ impl Cluster {
     pub(super) fn given_by(&self, jobs: impl Iterator<Item = JobId>) -> BTreeMap<NodeId, (u64, Spare)> {
         let mut given: BTreeMap<NodeId, (u64, Spare)> = BTreeMap::new();
         for id in jobs {
-            let job = &self.jobs[id.index()];
+            let job = &self.jobs.rows[id.index()];
             let with = self.shape(job.granted);
             for slice in &job.placement {
                 let (gpus, spare) = given.entry(slice.node).or_default();
@@ -69,12 +69,12 @@ impl Cluster {
 
     fn count_room(&self, kind: GpuTypeId, tasks: Tasks) -> TypeRoom {
         let room = |node: &Node| tasks.num_on(node.num_gpus);
-        let nodes = self.nodes.iter().filter(|node| node.gpu_type == kind);
+        let nodes = self.places.nodes.iter().filter(|node| node.gpu_type == kind);
         let all = NodeRooms::of(nodes.map(room));
-        let racks = self.racks.iter().filter(|rack| rack.gpu_type == kind);
+        let racks = self.places.racks.iter().filter(|rack| rack.gpu_type == kind);
         let in_rack = racks.map(|rack| {
             let first = rack.first_node.index();
-            let nodes = &self.nodes[first..first + rack.num_nodes as usize];
+            let nodes = &self.places.nodes[first..first + rack.num_nodes as usize];
             NodeRooms::of(nodes.iter().map(room)).most(tasks)
         });
         TypeRoom {
@@ -87,8 +87,8 @@ impl Cluster {
     /// What the free GPUs of a type have for whole tasks.
     pub(super) fn free_rooms(&self, kind: GpuTypeId, tasks: Tasks) -> NodeRooms {
         let mut rooms = NodeRooms::NONE;
-        for free in self.free.levels(kind) {
-            rooms.add(tasks.num_on(free), self.free.num_nodes_with(kind, free));
+        for free in self.places.free.levels(kind) {
+            rooms.add(tasks.num_on(free), self.places.free.num_nodes_with(kind, free));
         }
         rooms
     }
@@ -109,7 +109,7 @@ impl Cluster {
         let given = self.given_by(victims.iter().copied());
         // Whether nobody gives way there, GPUs for whole tasks, the node and its GPUs.
         let mut nodes: Vec<(bool, u32, NodeId, u64)> = Vec::new();
-        for (id, node) in self.nodes.iter().enumerate() {
+        for (id, node) in self.places.nodes.iter().enumerate() {
             let (id, is_up) = (NodeId(id as u32), node.state == NodeState::Up);
             let (more, mut spare) = given.get(&id).copied().unwrap_or_default();
             let gpus = node.free | more;
@@ -256,11 +256,16 @@ impl TaskRoom {
         (self.kind, self.shape, self.num_gpus) = (kind, shape, num_gpus);
         self.whole = cluster.whole_gpus(kind, shape);
         self.free.clear();
-        self.free
-            .extend(cluster.nodes.iter().map(|node| match node.gpu_type == kind {
-                true => Spare::left_of(node),
-                false => Spare::default(),
-            }));
+        self.free.extend(
+            cluster
+                .places
+                .nodes
+                .iter()
+                .map(|node| match node.gpu_type == kind {
+                    true => Spare::left_of(node),
+                    false => Spare::default(),
+                }),
+        );
         let nodes = (0..).map(NodeId).zip(&self.free);
         self.rooms = NodeRooms::of(nodes.map(|(id, spare)| cluster.room_in(id, *spare, shape)));
     }
@@ -299,7 +304,7 @@ impl TaskRoom {
     }
 
     fn change(&mut self, cluster: &Cluster, id: NodeId, change: impl Fn(&mut Spare)) {
-        let node = &cluster.nodes[id.index()];
+        let node = &cluster.places.nodes[id.index()];
         if node.gpu_type != self.kind || node.state != NodeState::Up {
             return;
         }

@@ -12,7 +12,7 @@ impl Cluster {
     /// rack that holds it with the fewest to spare. Ties go to the lowest.
     pub(super) fn place_over_racks(&self, kind: GpuTypeId, num_gpus: u32, out: &mut Vec<Slice>) {
         let mut racks: Vec<(u32, u32, u32)> = Vec::new();
-        for (id, rack) in self.racks.iter().enumerate() {
+        for (id, rack) in self.places.racks.iter().enumerate() {
             if rack.gpu_type == kind && rack.num_free > 0 {
                 racks.push((self.pod_of(id as u32), rack.num_free, id as u32));
             }
@@ -49,12 +49,12 @@ impl Cluster {
 
     /// Takes up to so many free GPUs of a rack, its emptiest nodes first; how many it took.
     pub(super) fn fill_rack(&self, kind: GpuTypeId, rack: RackId, wanted: u32, out: &mut Vec<Slice>) -> u32 {
-        let rack = &self.racks[rack.index()];
+        let rack = &self.places.racks[rack.index()];
         let nodes = rack.first_node.index()..(rack.first_node.0 + rack.num_nodes) as usize;
         let mut rest = wanted;
-        for free in (1..=self.free.node_gpus_max[kind.index()]).rev() {
+        for free in (1..=self.places.free.node_gpus_max[kind.index()]).rev() {
             for node in nodes.clone() {
-                if rest > 0 && self.nodes[node].num_free() == free {
+                if rest > 0 && self.places.nodes[node].num_free() == free {
                     rest -= self.push_slice(crate::ids::NodeId(node as u32), rest, out);
                 }
             }
@@ -64,6 +64,7 @@ impl Cluster {
 
     fn pod_of(&self, rack: u32) -> u32 {
         let per_pod = self
+            .places
             .links
             .as_ref()
             .map_or(0, |links| links.fabric.between.racks_per_pod);

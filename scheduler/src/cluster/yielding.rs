@@ -57,7 +57,7 @@ impl Cluster {
     /// Whether a node takes jobs and could be that of a demand, if its GPUs were free.
     #[must_use]
     pub fn is_open_to(&self, demand: Demand, node: NodeId) -> bool {
-        let row = &self.nodes[node.index()];
+        let row = &self.places.nodes[node.index()];
         row.state == NodeState::Up
             && demand.types >> row.gpu_type.0 & 1 == 1
             && self.allows(self.shape(demand.shape).nodes, node)
@@ -96,7 +96,7 @@ impl Cluster {
     fn place_without(&self, demand: Demand, jobs: impl Iterator<Item = JobId>) -> Option<Placement> {
         let (shape, given) = (self.shape(demand.shape), self.given_by(jobs));
         let open = given.into_iter().filter_map(|(id, (gpus, mut spare))| {
-            let node = &self.nodes[id.index()];
+            let node = &self.places.nodes[id.index()];
             spare.add(Spare::left_of(node));
             let room = self.room_in(id, spare, shape);
             let is_open = self.is_open_to(demand, id) && room >= demand.num_gpus;
@@ -153,7 +153,7 @@ impl Cluster {
         }
         let mut best: Option<(f64, Vec<usize>)> = None;
         for (id, held) in held {
-            let node = &self.nodes[id.index()];
+            let node = &self.places.nodes[id.index()];
             let is_open = self.is_open_to(demand, id);
             if !is_open || self.hosts_when_empty(id, node, shape) < demand.num_gpus {
                 continue;

@@ -253,7 +253,7 @@ fn leases_and_nodes_that_take_no_jobs_make_room_for_nobody() {
     assert_eq!((room.placement[0].node, room.stopped.len()), (NodeId(1), 1));
     tables.start(room.stopped[0].0, room.placement.clone());
     let id = tables.running().last().unwrap();
-    tables.jobs[id.index()].is_lease = true;
+    tables.jobs.rows[id.index()].is_lease = true;
     let before = tables.num_running();
     assert_eq!(tables.make_room(wide, &|_| true), None);
     assert_eq!(tables.num_running(), before);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::attained_service::RunningService;
+use super::jobs::attained_service::RunningService;
 use super::{Cluster, JobState, Kept, NodeState, bits};
 use crate::ids::{JobId, NodeId, Time};
 

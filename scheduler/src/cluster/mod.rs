@@ -4,78 +4,47 @@
 //! provenance), never hidden truth. Every change keeps the invariants that [`Cluster::check`] asserts: no GPU belongs to
 //! two jobs, a gang holds all its GPUs or none, quotas bind where borrowing is off.
 
-mod admit;
-mod allowed;
-mod alternatives;
-mod attained_service;
-mod believe;
-mod beside;
 mod build;
 mod capabilities;
-mod changes;
 mod check;
-mod checkpoints;
-mod consolidated;
-mod copies;
 pub mod decision;
-mod fit;
-mod forget;
-mod free;
-mod free_counts;
-mod gang_links;
-mod goodput_cache;
-mod links;
-mod node_set;
-mod nodes;
-mod ordered_set;
-mod packing;
-mod place;
+mod jobs;
+mod places;
 mod queries;
-mod queue;
 mod rates;
-mod record;
-mod reserve;
-mod shape;
-mod shared;
 pub mod snapshot;
-mod submit;
 mod tables;
-mod task_limits;
-mod tasks;
-mod type_advantage;
-mod wide;
-mod yielding;
 
-pub use allowed::AllowedSets;
-pub use beside::HeldNodes;
 pub use capabilities::{Capabilities, Sharing, moved};
-pub use goodput_cache::WaitingPace;
-pub use ordered_set::{Member, OrderedSet};
-pub use place::{PlacementFacts, Template};
-pub use queue::Demand;
-pub use shape::{Shape, ShapeId};
-pub use shared::{PACKED_MAX, Resident, SharedGpu};
+pub use jobs::allowed::AllowedSets;
+pub use jobs::ordered_set::{Member, OrderedSet};
+pub use jobs::queue::Demand;
+pub use jobs::shape::{Shape, ShapeId};
+pub use jobs::yielding::{Room, Yielding};
+pub use places::beside::HeldNodes;
+pub use places::place::{PlacementFacts, Template};
+pub use places::shared::{PACKED_MAX, Resident, SharedGpu};
+pub use rates::goodput_cache::WaitingPace;
 pub use tables::{Job, JobState, Node, NodeState, Placement, Rack, Slice, Submission, Tenant};
-pub use yielding::{Room, Yielding};
 
-pub(crate) use free_counts::FreeCounts;
-pub(crate) use queue::{
+pub(crate) use jobs::queue::{
     Head, Kept, Order, Queue, Rekey, Row, Waiting, has_passed_first_class, rest_weight, service_class,
 };
-pub(crate) use tasks::TaskRoom;
+pub(crate) use places::free_counts::FreeCounts;
+pub(crate) use places::tasks::TaskRoom;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use attained_service::AttainedService;
 use decision::Decision;
-use free::FreeIndex;
-use goodput_cache::FirstGoodput;
-use links::Links;
-use shape::Shapes;
-use shared::{SharedGpus, TypeFacts};
-use task_limits::TaskLimits;
-use type_advantage::TypeWorth;
+use jobs::attained_service::AttainedService;
+use jobs::shape::Shapes;
+use places::free::FreeIndex;
+use places::links::Links;
+use places::shared::{SharedGpus, TypeFacts};
+use places::task_limits::TaskLimits;
+use rates::goodput_cache::FirstGoodput;
+use rates::type_advantage::TypeWorth;
 
 use crate::cluster_spec::{ClusterSpec, ModelClass};
 use crate::ids::{ExternalId, JobId, Time};
@@ -199,20 +168,6 @@ pub(crate) fn bits(mut mask: u64) -> impl Iterator<Item = u32> {
 }
 
 #[cfg(test)]
-mod consolidated_tests;
-#[cfg(test)]
-mod forget_tests;
-#[cfg(test)]
-mod link_tests;
-#[cfg(test)]
-mod mixed_tests;
-#[cfg(test)]
-mod packing_tests;
-#[cfg(test)]
-mod rate_tests;
-#[cfg(test)]
 mod snapshot_tests;
-#[cfg(test)]
-mod tasks_tests;
 #[cfg(test)]
 pub(crate) mod tests;

@@ -1,7 +1,7 @@
 //! Questions that a scheduler may ask of its cluster.
 
-use super::attained_service::RunningService;
 use super::decision::Decision;
+use super::jobs::attained_service::RunningService;
 use super::tables::{Job, Node, Rack, Tenant};
 use super::{
     Capabilities, Cluster, Demand, Kept, Order, OrderedSet, Queue, ShapeId, SharedGpu, Sharing, bits,

@@ -10,10 +10,10 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-pub use super::record::{Instance, JobRecord, RunRecord};
+pub use super::jobs::record::{Instance, JobRecord, RunRecord};
 
-use super::record::COUNT_MAX;
-use super::shape::Shape;
+use super::jobs::record::COUNT_MAX;
+use super::jobs::shape::Shape;
 use super::tables::{JobState, NodeState};
 use super::{Capabilities, Cluster};
 use crate::cluster_spec::{ClusterSpec, ModelClass};

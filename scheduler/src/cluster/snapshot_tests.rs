@@ -4,7 +4,7 @@
 use proptest::prelude::*;
 
 use super::decision::{Action, Decision};
-use super::mixed_tests::{Move, carry_out, cluster, moves};
+use super::rates::mixed_tests::{Move, carry_out, cluster, moves};
 use super::snapshot::{ClusterSnapshot, SnapshotError};
 use super::tests::{cluster_of, submit};
 use super::*;
@@ -307,7 +307,7 @@ fn another_version_is_refused_and_both_are_named() {
 
 #[test]
 fn a_job_that_runs_already_is_admitted_with_its_past_or_refused_by_value() {
-    use super::record::{JobRecord, RunRecord};
+    use super::jobs::record::{JobRecord, RunRecord};
     let mut cluster = running();
     let now = cluster.now();
     let request = Submission {

@@ -3,21 +3,21 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::Cluster;
-use super::allowed::AllowedSets;
-use super::attained_service::AttainedService;
 use super::capabilities::{Capabilities, Sharing, class_cost_s};
-use super::free::FreeIndex;
-use super::goodput_cache::FirstGoodput;
-use super::links::Links;
-use super::ordered_set::OrderedSet;
-use super::place_changes::PlaceChanges;
-use super::queue::Queue;
-use super::shape::{Shapes, capacity};
-use super::shared::{SharedGpus, TypeFacts};
+use super::jobs::allowed::AllowedSets;
+use super::jobs::attained_service::AttainedService;
+use super::jobs::ordered_set::OrderedSet;
+use super::jobs::queue::Queue;
+use super::jobs::shape::{Shapes, capacity};
+use super::places::free::FreeIndex;
+use super::places::links::Links;
+use super::places::place_changes::PlaceChanges;
+use super::places::shared::{SharedGpus, TypeFacts};
+use super::places::task_limits::TaskLimits;
+use super::rates::goodput_cache::FirstGoodput;
+use super::rates::type_advantage::TypeWorth;
 use super::tables::{Node, NodeState, Rack, Tenant};
-use super::task_limits::TaskLimits;
-use super::type_advantage::TypeWorth;
+use super::{Cluster, Facts, Jobs, Places};
 use crate::cluster_spec::{ClusterSpec, GpuTypeSpec, ModelClass, NodeGroup, TenantSpec};
 use crate::error::ConfigError;
 use crate::ids::{GpuTypeId, NodeId, RackId, Time};
@@ -61,38 +61,14 @@ impl Cluster {
             .collect();
         let fastest = |speeds: &mut dyn Iterator<Item = f64>| speeds.fold(0.0, f64::max);
         let free = FreeIndex::new(num_types, &nodes, &racks);
-        Ok(Cluster {
+        let facts = Facts {
             spec: Arc::new(spec.clone()),
             classes: classes.to_vec(),
-            worth: TypeWorth::new(classes, &type_value, &free.num_gpus),
-            first_goodput: FirstGoodput::new(classes, num_gpus),
-            free,
-            links: spec
-                .fabric
-                .map(|fabric| Links::new(fabric, &nodes, &racks, capabilities.sharing)),
-            nodes,
-            racks,
-            gpus: vec![None; num_gpus as usize],
-            shared: SharedGpus::default(),
-            shapes: Shapes::new(),
-            allowed: AllowedSets::default(),
-            shape_gpus_max: Vec::new(),
-            task_limits: TaskLimits::new(),
-            type_facts: spec
+            of_types: spec
                 .gpu_types
                 .iter()
                 .map(|gpu| facts_of_type(gpu, &spec.node_groups))
                 .collect(),
-            tenants: spec.tenants.iter().map(idle_tenant).collect(),
-            jobs: Vec::new(),
-            names: BTreeMap::new(),
-            num_numbered: 0,
-            num_ended: 0,
-            num_starts: 0,
-            queue: Queue::default(),
-            running: vec![OrderedSet::default(); num_types],
-            num_running: 0,
-            attained_service: AttainedService::new(num_types),
             class_types: classes.iter().map(types_of).collect(),
             class_speed_max: classes
                 .iter()
@@ -101,28 +77,67 @@ impl Cluster {
             type_speed_max: (0..num_types)
                 .map(|kind| fastest(&mut classes.iter().map(|class| class.speed[kind])))
                 .collect(),
+            worth: TypeWorth::new(classes, &type_value, &free.num_gpus),
             type_value,
-            pairs: pairs(spec, classes, capabilities.sharing)?,
+            first_goodput: FirstGoodput::new(classes, num_gpus),
             restart_cost_s_min: classes
                 .iter()
                 .map(|class| class_cost_s_min(class, storage, &capabilities))
                 .fold(f64::INFINITY, f64::min),
             restarts_cost_the_same: !costs_by_gang
                 && class_costs_s.windows(2).all(|pair| pair[0].1 == pair[1].1),
-            costs_by_gang,
-            restart_cost_s_most: 0.0,
-            storage,
             class_costs_s,
+            costs_by_gang,
+            storage,
+            pairs: pairs(spec, classes, capabilities.sharing)?,
             interference: spec.interference,
             borrowing: spec.borrowing,
             capabilities,
-            now: Time::ZERO,
+        };
+        let places = Places {
+            free,
+            links: spec
+                .fabric
+                .map(|fabric| Links::new(fabric, &nodes, &racks, capabilities.sharing)),
+            nodes,
+            racks,
+            gpus: vec![None; num_gpus as usize],
+            shared: SharedGpus::default(),
             num_not_up: 0,
-            decisions: Vec::new(),
-            rerated: Vec::new(),
             spare: Vec::new(),
             changes: PlaceChanges::new(num_types),
+        };
+        Ok(Cluster {
+            facts,
+            places,
+            jobs: Jobs::none(spec),
+            now: Time::ZERO,
         })
+    }
+}
+
+impl Jobs {
+    fn none(spec: &ClusterSpec) -> Jobs {
+        let num_types = spec.gpu_types.len();
+        Jobs {
+            rows: Vec::new(),
+            names: BTreeMap::new(),
+            num_numbered: 0,
+            num_ended: 0,
+            num_starts: 0,
+            shapes: Shapes::new(),
+            allowed: AllowedSets::default(),
+            shape_gpus_max: Vec::new(),
+            task_limits: TaskLimits::new(),
+            tenants: spec.tenants.iter().map(idle_tenant).collect(),
+            pending: Queue::default(),
+            running: vec![OrderedSet::default(); num_types],
+            num_running: 0,
+            attained_service: AttainedService::new(num_types),
+            restart_cost_s_most: 0.0,
+            decisions: Vec::new(),
+            rerated: Vec::new(),
+        }
     }
 }
 

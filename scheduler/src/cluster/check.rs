@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::attained_service::RunningService;
+use super::jobs::attained_service::RunningService;
 use super::{Cluster, JobState, Kept, NodeState, bits};
 use crate::ids::{JobId, NodeId, Time};
 
@@ -20,9 +20,9 @@ impl Cluster {
     }
 
     fn check_gpus(&self) {
-        let mut holders: Vec<Vec<JobId>> = vec![Vec::new(); self.gpus.len()];
-        let mut reserved = vec![(0_u32, 0_u32); self.nodes.len()];
-        for (id, job) in self.jobs.iter().enumerate() {
+        let mut holders: Vec<Vec<JobId>> = vec![Vec::new(); self.places.gpus.len()];
+        let mut reserved = vec![(0_u32, 0_u32); self.places.nodes.len()];
+        for (id, job) in self.jobs.rows.iter().enumerate() {
             let running = job.state == JobState::Running;
             assert_eq!(
                 running,
@@ -32,7 +32,8 @@ impl Cluster {
             if running {
                 let held: u32 = job.placement.iter().map(|slice| slice.num_gpus()).sum();
                 assert_eq!(held, job.num_held, "job {id} holds what it was given");
-                let elastic = self.classes[job.request.class.index()].elastic.is_some() || job.is_forked;
+                let elastic =
+                    self.facts.classes[job.request.class.index()].elastic.is_some() || job.is_forked;
                 assert!(
                     elastic || held == job.request.num_gpus,
                     "job {id} holds its whole gang"
@@ -43,7 +44,7 @@ impl Cluster {
             }
             let shape = self.shape(job.granted);
             for slice in &job.placement {
-                let node = &self.nodes[slice.node.index()];
+                let node = &self.places.nodes[slice.node.index()];
                 assert_ne!(
                     node.state,
                     NodeState::Down,
@@ -63,25 +64,25 @@ impl Cluster {
                 *memory += shape.memory_mib * slice.num_gpus();
             }
         }
-        for (row, gpu) in self.shared.iter() {
+        for (row, gpu) in self.places.shared.iter() {
             let jobs: Vec<JobId> = gpu.residents.iter().map(|resident| resident.job).collect();
             let is_fused = self.fused(jobs[0], &jobs[1..], gpu.gpu_type).is_some();
             assert_eq!(gpu.is_fused, is_fused, "GPU row {row} runs one program");
         }
         for (row, holders) in holders.iter_mut().enumerate() {
-            let mut residents: Vec<JobId> = match self.shared.get(row as u32) {
+            let mut residents: Vec<JobId> = match self.places.shared.get(row as u32) {
                 Some(gpu) => gpu.residents.iter().map(|resident| resident.job).collect(),
-                None => self.gpus[row].into_iter().collect(),
+                None => self.places.gpus[row].into_iter().collect(),
             };
             assert!(
-                self.gpus[row].is_none() || self.shared.get(row as u32).is_none(),
+                self.places.gpus[row].is_none() || self.places.shared.get(row as u32).is_none(),
                 "GPU row {row} is owned and shared"
             );
             holders.sort_unstable();
             residents.sort_unstable();
             assert_eq!(*holders, residents, "GPU row {row} knows who holds it");
         }
-        for (id, (node, (cpu, memory))) in self.nodes.iter().zip(reserved).enumerate() {
+        for (id, (node, (cpu, memory))) in self.places.nodes.iter().zip(reserved).enumerate() {
             assert_eq!(node.cpu_milli_free + cpu, node.cpu_milli, "CPU of node {id}");
             assert_eq!(
                 node.memory_mib_free + memory,
@@ -89,16 +90,16 @@ impl Cluster {
                 "memory of node {id}"
             );
         }
-        self.shared.check(&self.type_facts);
+        self.places.shared.check(&self.facts.of_types);
     }
 
     fn check_free(&self) {
         let mut free_of = vec![0_u32; self.num_types()];
-        for (id, node) in self.nodes.iter().enumerate() {
+        for (id, node) in self.places.nodes.iter().enumerate() {
             for gpu in 0..node.num_gpus {
                 let free = (node.free | node.withheld) >> gpu & 1 == 1;
                 let row = node.first_gpu + gpu;
-                let held = self.gpus[row as usize].is_some() || self.shared.get(row).is_some();
+                let held = self.places.gpus[row as usize].is_some() || self.places.shared.get(row).is_some();
                 assert_eq!(free, !held, "free mask of node {id}");
             }
             assert_eq!(node.free & node.withheld, 0, "node {id} offers what it withholds");
@@ -112,34 +113,38 @@ impl Cluster {
                 "node {id} offers GPUs exactly while it is up and they are not kept"
             );
             free_of[node.gpu_type.index()] += node.num_free();
-            let mut indexed = self.free.with_free(node.gpu_type, node.num_free());
+            let mut indexed = self.places.free.with_free(node.gpu_type, node.num_free());
             assert!(
                 indexed.any(|other| other == NodeId(id as u32)),
                 "node {id} is indexed under its free GPUs"
             );
         }
-        assert_eq!(free_of, self.free.num_free, "free GPUs of each type");
+        assert_eq!(free_of, self.places.free.num_free, "free GPUs of each type");
         assert_eq!(
             free_of.iter().max(),
-            Some(&self.free.num_free_max),
+            Some(&self.places.free.num_free_max),
             "most free GPUs of a type"
         );
-        let not_up = self.nodes.iter().filter(|node| node.state != NodeState::Up);
-        assert_eq!(not_up.count(), self.num_not_up, "nodes that are not up");
+        let not_up = self
+            .places
+            .nodes
+            .iter()
+            .filter(|node| node.state != NodeState::Up);
+        assert_eq!(not_up.count(), self.places.num_not_up, "nodes that are not up");
         for kind in self.types_in(u64::MAX >> (64 - self.num_types())) {
-            let nodes = self.nodes.iter().filter(|node| node.gpu_type == kind);
+            let nodes = self.places.nodes.iter().filter(|node| node.gpu_type == kind);
             let levels: BTreeSet<u32> = nodes
                 .map(super::Node::num_free)
                 .filter(|free| *free > 0)
                 .collect();
             assert!(
-                self.free.levels(kind).eq(levels),
+                self.places.free.levels(kind).eq(levels),
                 "levels of free GPUs of {kind:?}"
             );
         }
-        for (id, rack) in self.racks.iter().enumerate() {
+        for (id, rack) in self.places.racks.iter().enumerate() {
             let first = rack.first_node.index();
-            let nodes = &self.nodes[first..first + rack.num_nodes as usize];
+            let nodes = &self.places.nodes[first..first + rack.num_nodes as usize];
             let free: u32 = nodes.iter().map(super::Node::num_free).sum();
             assert_eq!(free, rack.num_free, "free GPUs of rack {id}");
         }
@@ -149,14 +154,15 @@ impl Cluster {
         let mut num_pending = 0;
         let mut num_running = 0;
         let mut num_held = 0;
-        for (id, job) in self.jobs.iter().enumerate() {
+        for (id, job) in self.jobs.rows.iter().enumerate() {
             let id = JobId(id as u32);
             match job.state {
                 JobState::Pending => {
                     num_pending += 1;
                     let demand = self.demand(id);
                     let group = self
-                        .queue
+                        .jobs
+                        .pending
                         .groups()
                         .find(|(other, _)| **other == demand)
                         .map(|(_, group)| group);
@@ -172,12 +178,12 @@ impl Cluster {
                     num_running += 1;
                     let kind = job.gpu_type;
                     assert!(
-                        self.running[kind.index()].contains(&(job.expected_finish, id)),
+                        self.jobs.running[kind.index()].contains(&(job.expected_finish, id)),
                         "{id:?} is listed"
                     );
                     let service = RunningService::of(id, job);
                     assert!(
-                        self.attained_service.of(kind).contains(&service),
+                        self.jobs.attained_service.of(kind).contains(&service),
                         "the service of {id:?} is kept"
                     );
                     assert!(job.run_start <= job.rate_since && job.rate_since <= self.now);
@@ -191,16 +197,16 @@ impl Cluster {
                 JobState::Finished => assert_eq!(job.expected_finish, Time::MAX),
             }
         }
-        let num_ended = self.jobs.len() - num_pending - num_running - num_held;
-        assert_eq!(num_ended, self.num_ended, "jobs that have left");
-        for (name, id) in &self.names {
+        let num_ended = self.jobs.rows.len() - num_pending - num_running - num_held;
+        assert_eq!(num_ended, self.jobs.num_ended, "jobs that have left");
+        for (name, id) in &self.jobs.names {
             let job = self.job(*id);
             assert!(
                 job.external == *name && job.state != JobState::Finished,
                 "{id:?} waits or runs as {name}"
             );
         }
-        assert_eq!(num_pending, self.queue.len(), "pending jobs");
+        assert_eq!(num_pending, self.jobs.pending.len(), "pending jobs");
         let gpu_time = self.pending().map(|id| {
             let remaining = self.queue_keys(id).remaining.0;
             i128::from(remaining) * i128::from(self.job(id).request.num_gpus)
@@ -210,17 +216,21 @@ impl Cluster {
             self.pending_gpu_s(),
             "GPU time of pending jobs"
         );
-        assert_eq!(num_running, self.num_running, "running jobs");
+        assert_eq!(num_running, self.jobs.num_running, "running jobs");
         assert_eq!(
             num_running,
-            self.running.iter().map(super::OrderedSet::len).sum::<usize>()
+            self.jobs
+                .running
+                .iter()
+                .map(super::OrderedSet::len)
+                .sum::<usize>()
         );
     }
 
     fn check_tenants(&self) {
-        for (id, tenant) in self.tenants.iter().enumerate() {
+        for (id, tenant) in self.jobs.tenants.iter().enumerate() {
             let of_tenant = |state| {
-                let jobs = self.jobs.iter().filter(move |job| job.state == state);
+                let jobs = self.jobs.rows.iter().filter(move |job| job.state == state);
                 jobs.filter(|job| job.request.tenant.index() == id)
                     .map(|job| (job.milli_held(), u64::from(job.request.num_gpus)))
                     .fold((0, 0), |sum, gpus| (sum.0 + gpus.0, sum.1 + gpus.1))
@@ -236,7 +246,7 @@ impl Cluster {
                 "GPUs that tenant {id} waits for"
             );
             assert!(
-                self.borrowing || tenant.used_milli <= u64::from(tenant.quota_gpus) * 1000,
+                self.facts.borrowing || tenant.used_milli <= u64::from(tenant.quota_gpus) * 1000,
                 "tenant {id} exceeds its quota"
             );
         }

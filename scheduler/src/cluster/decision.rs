@@ -6,7 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::shape::Shape;
+use super::jobs::shape::Shape;
 use super::tables::{Job, Placement};
 use crate::ids::{ExternalId, GpuTypeId, JobId, Time};
 

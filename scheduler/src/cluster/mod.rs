@@ -4,80 +4,48 @@
 //! provenance), never hidden truth. Every change keeps the invariants that [`Cluster::check`] asserts: no GPU belongs to
 //! two jobs, a gang holds all its GPUs or none, quotas bind where borrowing is off.
 
-mod admit;
-mod allowed;
-mod alternatives;
-mod attained_service;
-mod believe;
-mod beside;
 mod build;
 mod capabilities;
-mod changes;
 mod check;
-mod checkpoints;
-mod consolidated;
-mod copies;
 pub mod decision;
-mod fit;
-mod forget;
-mod free;
-mod free_counts;
-mod gang_links;
-mod goodput_cache;
-mod links;
-mod node_set;
-mod nodes;
-mod ordered_set;
-mod packing;
-mod place;
-mod place_changes;
+mod jobs;
+mod places;
 mod queries;
-mod queue;
 mod rates;
-mod record;
-mod reserve;
-mod shape;
-mod shared;
 pub mod snapshot;
-mod submit;
 mod tables;
-mod task_limits;
-mod tasks;
-mod type_advantage;
-mod wide;
-mod yielding;
 
-pub use allowed::AllowedSets;
-pub use beside::HeldNodes;
 pub use capabilities::{Capabilities, Sharing, moved};
-pub use goodput_cache::WaitingPace;
-pub use ordered_set::{Member, OrderedSet};
-pub use place::{PlacementFacts, Template};
-pub use queue::Demand;
-pub use shape::{Shape, ShapeId};
-pub use shared::{PACKED_MAX, Resident, SharedGpu};
+pub use jobs::allowed::AllowedSets;
+pub use jobs::ordered_set::{Member, OrderedSet};
+pub use jobs::queue::Demand;
+pub use jobs::shape::{Shape, ShapeId};
+pub use jobs::yielding::{Room, Yielding};
+pub use places::beside::HeldNodes;
+pub use places::place::{PlacementFacts, Template};
+pub use places::shared::{PACKED_MAX, Resident, SharedGpu};
+pub use rates::goodput_cache::WaitingPace;
 pub use tables::{Job, JobState, Node, NodeState, Placement, Rack, Slice, Submission, Tenant};
-pub use yielding::{Room, Yielding};
 
-pub(crate) use free_counts::FreeCounts;
-pub(crate) use queue::{
+pub(crate) use jobs::queue::{
     Head, Kept, Order, Queue, Rekey, Row, Waiting, has_passed_first_class, rest_weight, service_class,
 };
-pub(crate) use tasks::TaskRoom;
+pub(crate) use places::free_counts::FreeCounts;
+pub(crate) use places::tasks::TaskRoom;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use attained_service::AttainedService;
 use decision::Decision;
-use free::FreeIndex;
-use goodput_cache::FirstGoodput;
-use links::Links;
-use place_changes::PlaceChanges;
-use shape::Shapes;
-use shared::{SharedGpus, TypeFacts};
-use task_limits::TaskLimits;
-use type_advantage::TypeWorth;
+use jobs::attained_service::AttainedService;
+use jobs::shape::Shapes;
+use places::free::FreeIndex;
+use places::links::Links;
+use places::place_changes::PlaceChanges;
+use places::shared::{SharedGpus, TypeFacts};
+use places::task_limits::TaskLimits;
+use rates::goodput_cache::FirstGoodput;
+use rates::type_advantage::TypeWorth;
 
 use crate::cluster_spec::{ClusterSpec, ModelClass};
 use crate::ids::{ExternalId, JobId, Time};
@@ -87,37 +55,19 @@ use crate::physics::storage::Storage;
 /// The tables and their indexes.
 #[derive(Clone, Debug)]
 pub struct Cluster {
+    facts: Facts,
+    places: Places,
+    jobs: Jobs,
+    now: Time,
+}
+
+/// What never changes while jobs come and go: what the cluster was made from, and what follows from it alone.
+#[derive(Clone, Debug)]
+struct Facts {
     /// What it was made from.
     spec: Arc<ClusterSpec>,
     classes: Vec<ModelClass>,
-    nodes: Vec<Node>,
-    racks: Vec<Rack>,
-    /// Who has a GPU to itself; none for free and for shared ones.
-    gpus: Vec<Option<JobId>>,
-    shared: SharedGpus,
-    shapes: Shapes,
-    allowed: AllowedSets,
-    /// Largest gang of each shape on each type of the empty cluster. `[shape][type]`
-    shape_gpus_max: Vec<Vec<u32>>,
-    /// What the empty cluster has for gangs that are cut into tasks.
-    task_limits: TaskLimits,
-    type_facts: Vec<TypeFacts>,
-    tenants: Vec<Tenant>,
-    jobs: Vec<Job>,
-    /// Jobs that wait or run and were submitted under a name.
-    names: BTreeMap<ExternalId, JobId>,
-    /// Jobs that were submitted without one: the next number.
-    num_numbered: u64,
-    /// Rows of jobs that have left.
-    num_ended: usize,
-    /// Starts so far.
-    num_starts: u64,
-    free: FreeIndex,
-    queue: Queue,
-    /// Running jobs of each GPU type by believed end. `[type]`
-    running: Vec<OrderedSet<(Time, JobId)>>,
-    num_running: usize,
-    attained_service: AttainedService,
+    of_types: Vec<TypeFacts>,
     /// Bit mask of the types on which each class can run.
     class_types: Vec<u64>,
     /// Best speed of each class on any type. `[class]`
@@ -133,30 +83,66 @@ pub struct Cluster {
     class_costs_s: Vec<(f64, f64)>,
     /// Whether they depend on the size of the gang too.
     costs_by_gang: bool,
-    /// The dearest restart of any job that has come, s; kept where costs are by gang.
-    restart_cost_s_most: f64,
     /// Where checkpoints lie.
     storage: Storage,
     /// The cheapest restart of any class, s.
     restart_cost_s_min: f64,
     /// Whether all classes cost that.
     restarts_cost_the_same: bool,
-    /// The links between GPUs, where the cluster has a fabric.
-    links: Option<Links>,
     pairs: PairTable,
     interference: Interference,
     borrowing: bool,
     capabilities: Capabilities,
-    now: Time,
+}
+
+/// Nodes, their GPUs and links, and what of them is free.
+#[derive(Clone, Debug)]
+struct Places {
+    nodes: Vec<Node>,
+    racks: Vec<Rack>,
+    /// The job that has a GPU to itself; none for free and for shared ones.
+    gpus: Vec<Option<JobId>>,
+    shared: SharedGpus,
+    free: FreeIndex,
+    /// The links between GPUs, where the cluster has a fabric.
+    links: Option<Links>,
     /// Nodes that are draining or down.
     num_not_up: usize,
-    decisions: Vec<Decision>,
-    /// Running jobs whose rate has changed through others since this was last asked.
-    rerated: Vec<JobId>,
     /// Empty placements with memory for many nodes.
     spare: Vec<Placement>,
     /// Changes so far of where a gang could go and how fast it would be there.
     changes: PlaceChanges,
+}
+
+/// Jobs that wait or run, in all orders in which they are asked for, and what their tenants hold.
+#[derive(Clone, Debug)]
+struct Jobs {
+    rows: Vec<Job>,
+    /// Jobs that wait or run and were submitted under a name.
+    names: BTreeMap<ExternalId, JobId>,
+    /// Jobs that were submitted without one: the next number.
+    num_numbered: u64,
+    /// Rows of jobs that have left.
+    num_ended: usize,
+    /// Starts so far.
+    num_starts: u64,
+    shapes: Shapes,
+    allowed: AllowedSets,
+    /// Largest gang of each shape on each type of the empty cluster. `[shape][type]`
+    shape_gpus_max: Vec<Vec<u32>>,
+    /// What the empty cluster has for gangs that are cut into tasks.
+    task_limits: TaskLimits,
+    tenants: Vec<Tenant>,
+    pending: Queue,
+    /// Running jobs of each GPU type by believed end. `[type]`
+    running: Vec<OrderedSet<(Time, JobId)>>,
+    num_running: usize,
+    attained_service: AttainedService,
+    /// The dearest restart of any job that has come, s; kept where costs are by gang.
+    restart_cost_s_most: f64,
+    decisions: Vec<Decision>,
+    /// Running jobs whose rate has changed through others since this was last asked.
+    rerated: Vec<JobId>,
 }
 
 impl Cluster {
@@ -185,20 +171,6 @@ pub(crate) fn bits(mut mask: u64) -> impl Iterator<Item = u32> {
 }
 
 #[cfg(test)]
-mod consolidated_tests;
-#[cfg(test)]
-mod forget_tests;
-#[cfg(test)]
-mod link_tests;
-#[cfg(test)]
-mod mixed_tests;
-#[cfg(test)]
-mod packing_tests;
-#[cfg(test)]
-mod rate_tests;
-#[cfg(test)]
 mod snapshot_tests;
-#[cfg(test)]
-mod tasks_tests;
 #[cfg(test)]
 pub(crate) mod tests;

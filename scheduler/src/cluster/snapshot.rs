@@ -10,10 +10,10 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-pub use super::record::{Instance, JobRecord, RunRecord};
+pub use super::jobs::record::{Instance, JobRecord, RunRecord};
 
-use super::record::COUNT_MAX;
-use super::shape::Shape;
+use super::jobs::record::COUNT_MAX;
+use super::jobs::shape::Shape;
 use super::tables::{JobState, NodeState};
 use super::{Capabilities, Cluster};
 use crate::cluster_spec::{ClusterSpec, ModelClass};
@@ -132,21 +132,27 @@ impl Cluster {
     /// Writes the cluster down as it is now.
     #[must_use]
     pub fn snapshot(&self) -> ClusterSnapshot {
-        let live = || self.jobs.iter().filter(|job| job.state != JobState::Finished);
+        let live = || {
+            self.jobs
+                .rows
+                .iter()
+                .filter(|job| job.state != JobState::Finished)
+        };
         let shapes: BTreeSet<_> = live().flat_map(|job| [job.shape, job.granted]).collect();
         let not_up = self
+            .places
             .nodes
             .iter()
             .enumerate()
             .filter(|(_, node)| node.state != NodeState::Up);
-        let rows = (0..self.jobs.len()).map(|row| JobId(row as u32));
-        let rows = rows.filter(|id| self.jobs[id.index()].state != JobState::Finished);
+        let rows = (0..self.jobs.rows.len()).map(|row| JobId(row as u32));
+        let rows = rows.filter(|id| self.jobs.rows[id.index()].state != JobState::Finished);
         ClusterSnapshot {
             version: VERSION,
             now: self.now,
-            spec: (*self.spec).clone(),
-            classes: self.classes.clone(),
-            capabilities: self.capabilities,
+            spec: (*self.facts.spec).clone(),
+            classes: self.facts.classes.clone(),
+            capabilities: self.facts.capabilities,
             nodes: not_up
                 .map(|(row, node)| NodeRecord {
                     node: NodeId(row as u32),
@@ -155,13 +161,13 @@ impl Cluster {
                 .collect(),
             allowed: self.allowed_sets(),
             shapes: shapes.into_iter().map(|id| self.shape(id)).collect(),
-            num_numbered: self.num_numbered,
+            num_numbered: self.jobs.num_numbered,
             jobs: rows.map(|id| self.record_of(id)).collect(),
         }
     }
 
     fn record_of(&self, id: JobId) -> JobRecord {
-        let job = &self.jobs[id.index()];
+        let job = &self.jobs.rows[id.index()];
         JobRecord {
             attained_gpu_s: job.attained_gpu_s,
             held_s: job.held_s,
@@ -177,7 +183,7 @@ impl Cluster {
     }
 
     fn run_of(&self, id: JobId) -> RunRecord {
-        let job = &self.jobs[id.index()];
+        let job = &self.jobs.rows[id.index()];
         let granted = self.shape(job.granted);
         let mut instances = Vec::new();
         for slice in &job.placement {
@@ -230,8 +236,8 @@ impl Cluster {
         }
         cluster.now = snapshot.now;
         for record in &snapshot.nodes {
-            if record.node.index() >= cluster.nodes.len() {
-                let allowed = format!("0 to {}", cluster.nodes.len() - 1);
+            if record.node.index() >= cluster.places.nodes.len() {
+                let allowed = format!("0 to {}", cluster.places.nodes.len() - 1);
                 return refuse("nodes.node", record.node.0.to_string(), allowed);
             }
             cluster.set_node_state(record.node, record.state, &mut Vec::new());
@@ -244,7 +250,7 @@ impl Cluster {
             }
         }
         for shape in &snapshot.shapes {
-            if !cluster.allowed.knows(shape.nodes) {
+            if !cluster.jobs.allowed.knows(shape.nodes) {
                 let allowed = format!("0 to {}", snapshot.allowed.len());
                 return refuse("shapes.nodes", shape.nodes.0.to_string(), allowed);
             }
@@ -269,10 +275,10 @@ impl Cluster {
             }
             let id = cluster.admit_row(record)?;
             if record.job.own_number().is_none() {
-                cluster.names.insert(record.job, id);
+                cluster.jobs.names.insert(record.job, id);
             }
         }
-        cluster.num_numbered = snapshot.num_numbered;
+        cluster.jobs.num_numbered = snapshot.num_numbered;
         cluster.resume_all(&snapshot.jobs)?;
         Ok(cluster)
     }

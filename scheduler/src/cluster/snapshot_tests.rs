@@ -4,7 +4,7 @@
 use proptest::prelude::*;
 
 use super::decision::{Action, Decision};
-use super::mixed_tests::{Move, carry_out, cluster, moves};
+use super::rates::mixed_tests::{Move, carry_out, cluster, moves};
 use super::snapshot::{ClusterSnapshot, SnapshotError};
 use super::tests::{cluster_of, submit};
 use super::*;
@@ -97,7 +97,11 @@ fn observation_of(cluster: &Cluster) -> (Vec<String>, Vec<u32>) {
 
 /// All that is known of the jobs and of who shares GPUs, by the jobs' names and without the numbers of shapes.
 fn rows_of(cluster: &Cluster) -> Vec<String> {
-    let live = cluster.jobs.iter().filter(|job| job.state != JobState::Finished);
+    let live = cluster
+        .jobs
+        .rows
+        .iter()
+        .filter(|job| job.state != JobState::Finished);
     let jobs = live.map(|job| {
         let shapes = (cluster.shape(job.shape), cluster.shape(job.granted));
         let mut job = job.clone();
@@ -303,7 +307,7 @@ fn another_version_is_refused_and_both_are_named() {
 
 #[test]
 fn a_job_that_runs_already_is_admitted_with_its_past_or_refused_by_value() {
-    use super::record::{JobRecord, RunRecord};
+    use super::jobs::record::{JobRecord, RunRecord};
     let mut cluster = running();
     let now = cluster.now();
     let request = Submission {

@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 
-use super::goodput_cache::WaitingPace;
-use super::shape::ShapeId;
+use super::jobs::shape::ShapeId;
+use super::rates::goodput_cache::WaitingPace;
 use crate::cluster_spec::Resources;
 use crate::estimate::Estimate;
 use crate::ids::{ClassId, ExternalId, GpuTypeId, NodeId, RackId, TenantId, Time};

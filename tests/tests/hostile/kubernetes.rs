@@ -4,7 +4,7 @@ use pleach_daemon::EstimateSettings;
 use pleach_kubernetes::claims::Claims;
 use pleach_kubernetes::mark::{Decided, Key};
 use pleach_kubernetes::observe::{Lists, observe};
-use pleach_kubernetes::{Settings, extender, node, pod, webhook};
+use pleach_kubernetes::{Settings, node, pod, webhook};
 use serde_json::{Value, from_value};
 
 use super::Reader;
@@ -18,7 +18,7 @@ fn items<T: serde::de::DeserializeOwned>(list: &Value, kind: &str) -> Vec<T> {
     of_kind.filter_map(|item| from_value(item.clone()).ok()).collect()
 }
 
-pub const READERS: [Reader; 6] = [
+pub const READERS: [Reader; 5] = [
     Reader {
         name: "controller-settings",
         beside: &[],
@@ -37,17 +37,6 @@ pub const READERS: [Reader; 6] = [
             };
             let alive = webhook::review(&body, &settings, true);
             webhook::review(&body, &settings, false).and(alive).map(drop)
-        },
-    },
-    Reader {
-        name: "extender-calls",
-        beside: &[],
-        sources: &["kubernetes/src/extender.rs"],
-        read: |path| {
-            let args = extender::read(&std::fs::read(path).unwrap())?;
-            let _ = args.names();
-            let _ = extender::filter(args, None, &Settings::default());
-            Ok(())
         },
     },
     Reader {

@@ -21,7 +21,7 @@ const CALLS: [&str; 10] = [
 ];
 
 /// What is read elsewhere, and where.
-const ELSEWHERE: [(&str, &str); 22] = [
+const ELSEWHERE: [(&str, &str); 21] = [
     (
         "cli/src/commands/distill/teacher.rs",
         "settings of a run, as the reader `training` has them",
@@ -58,10 +58,6 @@ const ELSEWHERE: [(&str, &str); 22] = [
     (
         "experiments/src/train/unit.rs",
         "the exchange of units: cli/tests/trust/units.rs",
-    ),
-    (
-        "policies/src/pipe/protocol.rs",
-        "answers of a process: policies/src/pipe",
     ),
     (
         "python/src/compare.rs",

@@ -7,7 +7,7 @@ use pleach_network::NetworkConfig;
 use crate::error::{Error, SETTING_MAX};
 use crate::evolution::EvolutionConfig;
 use crate::imitation::ImitationConfig;
-use crate::learner::Learner;
+use crate::learner_name::Learner;
 use crate::ppo::PpoConfig;
 
 /// All settings of a training run. Written next to everything it produced.
@@ -87,7 +87,6 @@ impl TrainConfig {
         if !(0.0..=1.0).contains(&self.gae_lambda) {
             return refuse("gae_lambda", self.gae_lambda.to_string(), "0 to 1");
         }
-        self.learner.check(self)?;
         self.network.check()?;
         self.ppo.check()?;
         self.imitation.check()?;

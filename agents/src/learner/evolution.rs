@@ -1,6 +1,6 @@
 //! Evolution strategies, by name.
 
-use super::{Learning, Play, Plays, Stats, other_play};
+use super::learning::{Learning, Play, Plays, Stats, other_play};
 use crate::error::Error;
 use crate::train_config::TrainConfig;
 use crate::trainer::Trainer;

@@ -1,6 +1,6 @@
 //! Cloning alone, by name: the network does as its teacher (`warm_start`), and nothing is learned after that.
 
-use super::{Learning, Play, Plays, Stats};
+use super::learning::{Learning, Play, Plays, Stats};
 use crate::error::Error;
 use crate::train_config::TrainConfig;
 use crate::trainer::Trainer;

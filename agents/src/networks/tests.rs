@@ -6,7 +6,7 @@ use pleach_scheduler::policy::CandidateConfig;
 
 use super::*;
 use crate::gradients::{Workspace, sum_of_gradients};
-use crate::learner::Learner;
+use crate::learner_name::Learner;
 use crate::learning_tests::{bandit_share_of, config, demonstrations};
 use crate::test_networks::{PLAIN, rows};
 use crate::toy::{Many, Toy as _, TwoQueues};

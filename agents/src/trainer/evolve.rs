@@ -80,7 +80,7 @@ mod tests {
 
     use super::*;
     use crate::evolution::EvolutionConfig;
-    use crate::learner::Learner;
+    use crate::learner_name::Learner;
     use crate::train_config::TrainConfig;
     use pleach_network::Contract;
 

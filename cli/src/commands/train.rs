@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use pleach_agents::learner::Plays;
+use pleach_agents::learner::{Plays, way};
 use pleach_agents::{Device, Learner};
 use pleach_env::{EnvConfig, Expression, RewardConfig, Split};
 
@@ -232,7 +232,7 @@ fn settings(args: &TrainArgs) -> Result<(TrainSettings, u64), Error> {
     };
     settings.device = args.device;
     settings.num_units = args.units as usize;
-    if settings.num_units > 1 && !settings.train.learner.is_divided() {
+    if settings.num_units > 1 && !way(settings.train.learner).is_divided() {
         let hint = "Add --learner evolution: PPO's updates are not divided.";
         return Err(Error::config(
             "units",
@@ -302,7 +302,7 @@ fn settings_of_flags(args: &TrainArgs) -> Result<TrainSettings, Error> {
         env.candidates.actions = env.candidates.actions.set(ActionKind::Share, shares);
     }
     if let Some(reward) = &args.reward {
-        if settings.train.learner.plays() == Plays::Episodes {
+        if way(settings.train.learner).plays() == Plays::Episodes {
             let hint = "They learn from metrics: --set 'objective={avg_jct_s=1.0,p99_jct_s=0.2}'.";
             return Err(Error::config(
                 "reward",
@@ -331,7 +331,7 @@ fn settings_of_flags(args: &TrainArgs) -> Result<TrainSettings, Error> {
     }
     fine_tuning::adopt(&mut settings)?;
     if let Some(env_steps) = args.env_steps {
-        if settings.train.learner.plays() == Plays::Episodes {
+        if way(settings.train.learner).plays() == Plays::Episodes {
             let hint = "Give the number of generations: --set train.num_updates=100.";
             return Err(Error::config(
                 "env-steps",
@@ -347,7 +347,7 @@ fn settings_of_flags(args: &TrainArgs) -> Result<TrainSettings, Error> {
 
 /// What is about to happen, in one line.
 fn opening(settings: &TrainSettings, seed: u64) -> String {
-    let learner = settings.train.learner.title();
+    let learner = way(settings.train.learner).title();
     let named = |name: &str| match name {
         "best" => "the best heuristic".to_string(),
         names if names.contains(',') => format!("the best of {names}"),

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, Resettable, TypedValueParser as _};
-use pleach_agents::{Device, Learner};
+use pleach_agents::Device;
 use pleach_experiments::evaluate::flag_values;
 use pleach_experiments::{SchedulingConfig, WorkloadSource};
 use serde::Serialize;
@@ -119,7 +119,7 @@ pub struct TrainArgs {
 
 /// Names of learners, those of a program's own among them, each with what it does.
 fn learners() -> PossibleValuesParser {
-    Learner::all()
+    pleach_agents::learner::all()
         .map(|learner| PossibleValue::new(learner.name()).help(learner.doc()))
         .collect::<Vec<_>>()
         .into()

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use super::Artefact;
-use super::names::{CONFIG_FILE, DESCRIPTION_BYTES_MAX, RUN_FILE, SETTINGS_FILE};
+use super::names::{CONFIG_FILE, DESCRIPTION_BYTES_MAX, EXCHANGE, RUN_FILE, SETTINGS_FILE};
 use crate::error::Error;
 use crate::run_folder::atomic_file;
 use crate::run_folder::lock::LOCK_FILE;
@@ -78,12 +78,13 @@ pub(crate) fn copy_run(from: &Path, to: &Path) -> Result<(), Error> {
 }
 
 /// Removes what writers that were killed left in `folder` and the folders in it. A run that was killed at its first file is
-/// thereby as good as none. Links are not followed.
+/// thereby as good as none. Links are not followed, and the exchange of a training with other processes is left alone: they write
+/// there while one of them begins again.
 pub(crate) fn remove_temporaries(folder: &Path) -> std::io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
         let kind = entry.file_type()?;
-        if kind.is_dir() {
+        if kind.is_dir() && entry.file_name() != EXCHANGE {
             remove_temporaries(&entry.path())?;
         } else if atomic_file::is_temporary(&entry.file_name()) && kind.is_file() {
             fs::remove_file(entry.path())?;
@@ -157,5 +158,30 @@ pub(super) fn remove_if_there(path: &Path) -> Result<(), Error> {
         Ok(()) => Ok(()),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
         Err(source) => Err(Error::io("remove", path, source)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn half_written_files_go_but_for_those_of_other_processes_in_the_exchange() {
+        let folder = tempfile::tempdir().unwrap();
+        let half = [
+            ".a.json.7.0.tmp",
+            "networks/.b.ckpt.7.0.tmp",
+            "units/.part-1.json.8.0.tmp",
+        ];
+        for name in half {
+            let path = folder.path().join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, "half").unwrap();
+        }
+        remove_temporaries(folder.path()).unwrap();
+        assert_eq!(
+            half.map(|name| folder.path().join(name).is_file()),
+            [false, false, true]
+        );
     }
 }

@@ -30,6 +30,7 @@ pub use self::existing::Existing;
 pub(crate) use self::files::{copy_run, remove_temporaries};
 pub use self::folder::{RunFolder, is_finished};
 pub use self::hash::sha256_of;
+pub(crate) use self::names::EXCHANGE;
 pub use self::names::{CONFIG_FILE, SETTINGS_FILE};
 pub use pleach_policies::Artefact;
 pub(crate) use pleach_policies::{ARTEFACTS_FILE, verify};

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use pleach_agents::learner::{Play, Plays};
+use pleach_agents::learner::{Play, Plays, way};
 use pleach_agents::{Demonstrations, Error as AgentError, TrainConfig, Trainer};
 use pleach_distill::{Dataset, DistillConfig, fitted};
 use pleach_env::{Seed, Spaces, VectorEnv};
@@ -162,7 +162,7 @@ fn generation<G: Game>(game: &G, trainer: &mut Trainer, draw: Draw<'_, G::List>)
         Ok::<_, Error>((fitness, num_lists))
     };
     let mut judge = |members: &[Inference], seed: Seed| played(members, seed).map_err(AgentError::from);
-    let learner = trainer.config().learner;
+    let learner = way(trainer.config().learner);
     learner.update(trainer, Play::Episodes(&mut judge))?;
     Ok(())
 }
@@ -195,7 +195,7 @@ pub(super) fn learn<G: Game>(
             look(game, trainer, &choice, keeper)?;
         }
         while !trainer.is_finished() {
-            let learner = trainer.config().learner;
+            let learner = way(trainer.config().learner);
             match learner.plays() {
                 Plays::Episodes => generation(game, trainer, draw)?,
                 Plays::Steps => {

@@ -1,7 +1,7 @@
 //! Refuses settings of a training that cannot be used, before anything runs.
 
 use pleach_agents::Device;
-use pleach_agents::learner::Plays;
+use pleach_agents::learner::{Plays, way};
 
 use super::memory;
 use super::objective;
@@ -45,7 +45,7 @@ impl TrainSettings {
             let hint = "Give another --num-envs, or set group_size in --config.";
             return Err(Error::config("num_envs", self.num_envs, allowed, hint));
         }
-        if self.train.learner.plays() == Plays::Steps && self.env.reward.pays_nothing() {
+        if way(self.train.learner).plays() == Plays::Steps && self.env.reward.pays_nothing() {
             let allowed = "at least one weight above 0 with PPO, which learns from nothing else";
             let hint = "Set env.reward.jct=1, or learn with train.learner=evolution.";
             return Err(Error::config("env.reward", "0, 0, 0", allowed, hint));
@@ -74,6 +74,7 @@ impl TrainSettings {
                 ));
             }
         }
+        way(train.learner).check(train)?;
         memory::check(self)?;
         let restart_every = self.train.restart_every;
         if !self.checkpoint_every.is_multiple_of(restart_every) {
@@ -92,7 +93,7 @@ impl TrainSettings {
     /// Whether this build has the device, and the learner a use for it.
     fn check_device(&self) -> Result<(), Error> {
         let name = self.device.name();
-        if self.device != Device::Cpu && self.train.learner.plays() == Plays::Episodes {
+        if self.device != Device::Cpu && way(self.train.learner).plays() == Plays::Episodes {
             let hint = "They take no gradients. Leave out --device, or learn with --set train.learner=ppo.";
             return Err(Error::config(
                 "device",

@@ -9,6 +9,7 @@ use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::Path;
 
 use pleach_agents::Checkpoint;
+use pleach_agents::learner::way;
 use pleach_network::TrainedNetwork;
 use serde_json::Value;
 
@@ -99,7 +100,7 @@ pub fn differences_from_whole(settings: &TrainSettings, before: u64) -> Vec<Stri
             ));
         }
     };
-    for (key, first, last) in train.learner.annealed(train) {
+    for (key, first, last) in way(train.learner).annealed(train) {
         falls(key, first, last);
     }
     if !settings.curriculum.is_default() {

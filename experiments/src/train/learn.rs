@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use pleach_agents::learner::{Play, Plays};
+use pleach_agents::learner::{Play, Plays, way};
 use pleach_env::{AutoresetMode, EnvConfig, Source, VecEnv};
 
 use super::objective;
@@ -46,7 +46,7 @@ enum TrainingEnv {
 impl TrainingEnv {
     fn open(settings: &TrainSettings, stage: u64) -> Result<TrainingEnv, Error> {
         let env = settings.curriculum.env_of(&settings.env, stage);
-        Ok(match settings.train.learner.plays() {
+        Ok(match way(settings.train.learner).plays() {
             Plays::Steps => {
                 let mode = AutoresetMode::SameStep;
                 TrainingEnv::Steps(VecEnv::new(&env, settings.num_envs, mode)?)

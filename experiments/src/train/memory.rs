@@ -1,6 +1,6 @@
 //! What a training holds in memory, bounded before it begins: two numbers that are allowed can multiply to more than there is.
 
-use pleach_agents::learner::Plays;
+use pleach_agents::learner::{Plays, way};
 
 use crate::error::Error;
 use crate::train::settings::TrainSettings;
@@ -29,7 +29,9 @@ pub fn check(settings: &TrainSettings) -> Result<(), Error> {
             format!("Set warm_start_steps={steps} or less, or fewer num_envs."),
         ));
     }
-    if settings.train.learner.plays() == Plays::Steps && num_envs.saturating_mul(num_steps) > DECISIONS_MAX {
+    if way(settings.train.learner).plays() == Plays::Steps
+        && num_envs.saturating_mul(num_steps) > DECISIONS_MAX
+    {
         let steps = DECISIONS_MAX / num_envs;
         return Err(Error::config(
             "num_envs x train.num_steps",

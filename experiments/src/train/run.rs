@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use pleach_agents::learner::{Play, Stats};
+use pleach_agents::learner::{Play, Stats, way};
 use pleach_agents::{Checkpoint, Demonstrations, Device, Error as AgentError, Logger, Trainer};
 use pleach_env::{AutoresetMode, EnvConfig, Seed, Source, VecEnv};
 use pleach_network::{Contract, Inference, Prior};
@@ -187,7 +187,7 @@ impl<'a> Run<'a> {
     /// One update; gives frames per second.
     pub(super) fn update(&mut self, play: Play<'_>) -> Result<f64, Error> {
         let started_s = (self.clock)();
-        let stats = self.settings.train.learner.update(&mut self.trainer, play)?;
+        let stats = way(self.settings.train.learner).update(&mut self.trainer, play)?;
         self.noted(&stats, started_s)
     }
 
@@ -242,7 +242,7 @@ impl<'a> Run<'a> {
             Ok::<_, Error>((judged.fitness, judged.num_passes))
         };
         let mut judge = |networks: &[Inference], seed: Seed| played(networks, seed).map_err(AgentError::from);
-        let learner = settings.train.learner;
+        let learner = way(settings.train.learner);
         let stats = learner.update(&mut self.trainer, Play::Episodes(&mut judge))?;
         let multipliers = constraint.stepped(&multipliers, &excess);
         let mut figures = Vec::new();

@@ -21,11 +21,10 @@ use super::population::{Generation, Play};
 use super::task::Task;
 use crate::door::PolicySpec;
 use crate::error::Error;
+pub(super) use crate::run_folder::EXCHANGE as UNITS;
 use crate::run_folder::hash::hash_file;
 use crate::run_folder::{SETTINGS_FILE, atomic_file};
 
-/// Folder of the exchange within a run; it is gone when the training has ended.
-pub(super) const UNITS: &str = "units";
 /// The state before a generation.
 pub(super) const STATE_FILE: &str = "generation.ckpt";
 /// What is to be played.

@@ -1,6 +1,6 @@
 //! Whether anything was learned, in words: a number above 1 after 0 updates tells those who know how it is made, and nobody else.
 
-use pleach_agents::learner::Plays;
+use pleach_agents::learner::{Plays, way};
 
 use super::settings::TrainSettings;
 use super::trained::Trained;
@@ -42,7 +42,7 @@ impl Trained {
         let is_start = best.update == 0 && settings.train.num_updates > 0;
         let mut to_try = Vec::new();
         let heuristic = validation.best();
-        if settings.train.learner.plays() == Plays::Steps {
+        if way(settings.train.learner).plays() == Plays::Steps {
             to_try.push("--learner evolution, which begins as the best heuristic".to_string());
         } else if settings.fine_tune.is_none() && !["best", heuristic].contains(&settings.prior.as_str()) {
             to_try.push(format!("to begin as it with --set prior={heuristic}"));

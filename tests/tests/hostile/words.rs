@@ -28,13 +28,15 @@ fn is_well<T, E: ToString>(read: Result<T, E>) -> Result<(), String> {
     read.map(drop).map_err(|error| error.to_string())
 }
 
+type ReadNumber = fn(&str) -> Result<f64, String>;
+
 pub const READERS: [Reader; 9] = [
     Reader {
         name: "words-numbers",
         beside: &[],
         sources: &[],
         read: |path| {
-            let numbers: [fn(&str) -> Result<f64, String>; 6] = [
+            let numbers: [ReadNumber; 6] = [
                 flag_values::positive,
                 flag_values::not_negative,
                 flag_values::load,

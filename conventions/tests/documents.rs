@@ -249,5 +249,5 @@ fn documents_that_everybody_reads_stay_short() {
         num_words("ARCHITECTURE.md")
     );
     let lines = read("README.md").lines().count();
-    assert!((60..=110).contains(&lines), "README.md has {lines} lines");
+    assert!((60..=90).contains(&lines), "README.md has {lines} lines");
 }

@@ -77,10 +77,10 @@ pub struct Lua {
     /// Hold nothing once the daemon was silent for so long, s.
     #[arg(long, default_value_t = 60, value_parser = clap::value_parser!(u32).range(5..=86_400))]
     pub patience_s: u32,
-    /// Hold jobs without a daemon too: whoever stops it takes this script away, then `hand-back`.
+    /// Hold jobs without a daemon too: to stop it, take this script away, then `hand-back`.
     #[arg(long)]
     pub guarded: bool,
-    /// Number of the account as which the daemon runs, where that is neither root nor Slurm's `SlurmUser`, who are let release
+    /// Number of the account as which the daemon runs, where that is neither root nor Slurm's `SlurmUser`, which may release
     /// jobs anyway. With it nothing is asked of Slurm.
     #[arg(long, value_name = "NUMBER")]
     pub uid: Option<u32>,

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum Drive {
-    /// The order alone: no job is held, the batch system starts them by its own rules, in the order that it is told.
+    /// The order alone: no job is held, the batch system starts them by its own rules, in the order of their priorities.
     Order,
     /// The order, and the nodes of the jobs that would start now.
     OrderAndPlace,

@@ -99,7 +99,7 @@ pub struct CaptureArgs {
     /// The list to write, NAME.csv.
     #[arg(long, value_name = "FILE")]
     pub to: PathBuf,
-    /// Also write who ran where and when, by the ending as .csv, .csv.gz, or .json for Perfetto: `pleach verify` checks it against the
+    /// Also write which job ran where and when, by the ending as .csv, .csv.gz, or .json for Perfetto: `pleach verify` checks it against the
     /// list.
     #[arg(long, value_name = "FILE")]
     pub schedule: Option<PathBuf>,

@@ -7,7 +7,7 @@ use pleach_experiments::evaluate::flag_values;
 
 use super::{ForceFlag, ReportFlags};
 
-/// Chooses who decides while the queue is short: the network, or a heuristic in its place. A network learns what to do where jobs
+/// Chooses what decides while the queue is short: the network, or a heuristic in its place. A network learns what to do where jobs
 /// wait; on an almost empty cluster its habits can cost. Judged on lists as long as the environment's, twice as
 /// long, and at loads 0.6 and 0.3; reported on others. Two rules more can be written into the network besides, or alone.
 #[derive(Args, Clone, Debug)]
@@ -23,7 +23,7 @@ pub struct CalibrateArgs {
     /// Environment whose lists judge; `pleach workload` names them
     #[arg(long, value_name = "ID", required_unless_present = "no_standby")]
     pub env: Option<String>,
-    /// Let the network make unopposed starts: where nobody else wants the GPUs it neither holds nor places a job looser than it could
+    /// Let the network make unopposed starts: where no other job wants the GPUs it neither holds nor places a job looser than it could
     #[arg(long)]
     pub unopposed: bool,
     /// Let sjf-reserve decide where the jobs that run and wait have more than so many nodes each in the mean

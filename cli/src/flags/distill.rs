@@ -38,7 +38,7 @@ pub struct DistillArgs {
     #[command(subcommand)]
     #[serde(skip)]
     pub command: Option<DistillCommand>,
-    /// Whom to learn from: a training run, a policy file, or a heuristic's name. A search needs nobody
+    /// Teacher: a training run, a policy file, or a heuristic's name. A search needs none
     #[arg(long, value_name = "NAME|PATH", required_unless_present = "search")]
     pub teacher: Option<String>,
     /// Configuration in TOML; unknown keys are refused; flags override it [default: the built-in one]

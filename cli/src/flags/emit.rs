@@ -76,7 +76,7 @@ pub enum EmitSystem {
     Ray,
 }
 
-/// What only Slurm is told.
+/// Options of Slurm alone.
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Slurm")]
 pub struct SlurmFlags {
@@ -94,7 +94,7 @@ pub struct SlurmFlags {
     pub no_gather: bool,
 }
 
-/// What only Kubernetes is told.
+/// Options of Kubernetes alone.
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Kubernetes")]
 pub struct KubernetesFlags {
@@ -116,7 +116,7 @@ pub struct KubernetesFlags {
     /// Memory of a unit, requested and its limit, as 2Gi [default: none]
     #[arg(long, value_name = "AMOUNT")]
     pub memory: Option<String>,
-    /// Namespace of the Job [default: that of whoever applies it]
+    /// Namespace of the Job [default: that of kubectl's context]
     #[arg(long, value_name = "NAME")]
     pub namespace: Option<String>,
 }

@@ -36,7 +36,7 @@ pub struct EvaluateArgs {
     /// Also write the report to this file; with --out it is in its folder anyway
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub html: Option<PathBuf>,
-    /// Also write who ran where and when, by the ending as .csv, .csv.gz, .parquet, or .json for Perfetto: `pleach verify` checks it,
+    /// Also write which job ran where and when, by the ending as .csv, .csv.gz, .parquet, or .json for Perfetto: `pleach verify` checks it,
     /// `pleach watch` shows it
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub schedule: Option<PathBuf>,

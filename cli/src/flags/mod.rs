@@ -102,7 +102,7 @@ pub enum Command {
     Quickstart(QuickstartArgs),
     /// Train a network to schedule, by reinforcement or by imitation
     Train(TrainArgs),
-    /// Choose who decides while the queue is short: a network, or a heuristic in its place
+    /// Choose what decides while the queue is short: a network, or a heuristic in its place
     Calibrate(CalibrateArgs),
     /// Learn the formula by which a planner deals GPUs
     Index(IndexArgs),
@@ -136,7 +136,7 @@ pub enum Command {
     Twin(TwinArgs),
     /// Write, check and show descriptions of clusters
     Cluster(ClusterArgs),
-    /// Compare who serves requests: routers, autoscalers beside training, dispatchers of functions
+    /// Compare what serves requests: routers, autoscalers beside training, dispatchers of functions
     Serve(Box<ServeArgs>),
 }
 

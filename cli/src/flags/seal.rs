@@ -10,7 +10,7 @@ use pleach_experiments::{SchedulingConfig, WorkloadSource};
 use super::{FormsFlag, SeedFlag};
 
 /// Makes a tree ready to be deployed: puts certificates, golden vectors and the fallback into its file. Golden vectors are rows on and
-/// beside every threshold with what the tree says of them, as one hash: whoever reads the file checks it. With --visits also how often
+/// beside every threshold with what the tree says of them, as one hash: every reader of the file checks it. With --visits also how often
 /// candidates end in each leaf on the lists of --workload, by which the daemon tells drift. With --bundle also a folder with everything
 /// that is deployed (the policy file, the tree and its certificates in words, exports) and a manifest with the SHA-256 of each file: the
 /// daemon takes the folder as its policy and refuses it where a file was changed, is missing, or was added.

@@ -9,8 +9,8 @@ use pleach_experiments::serving::{MixedConfig, PoolsConfig, ServingConfig};
 
 use super::{ForceFlag, JsonFlag, PageFlag, QuietFlag, ReportFlags};
 
-/// Serving: who sends a request to which replica of a language model, how many GPUs a service leases beside training jobs, who runs
-/// functions on which slices of GPUs (docs/serving.md).
+/// Serving: which replica of a language model gets a request, how many GPUs a service leases beside training jobs, which slices of
+/// GPUs run functions (docs/serving.md).
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "\
 Examples:

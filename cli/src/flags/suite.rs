@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::{ReportFlags, SettingsFlags};
 
 /// Trains on several kinds of clusters and plays the result against every scheduler with the same knowledge and capabilities, on
-/// held-out workloads, on lists four times as long, and on jobs of a kind that nobody was trained on.
+/// held-out workloads, on lists four times as long, and on jobs of a kind that no network was trained on.
 #[derive(Args, Clone, Debug, Serialize)]
 #[command(after_help = "\
 Examples:

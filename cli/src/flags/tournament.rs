@@ -23,10 +23,10 @@ Examples:
   pleach tournament --workload gavel-multi --policy srtf,tiresias --condition ideal
   pleach tournament --workload trace.csv --format philly --from-day 30 --days 2 --seeds 1
 
-Without --workload six presets are played; 200 jobs of one that is generated, at load 1.2, so that somebody waits. A trace keeps its
+Without --workload six presets are played; 200 jobs of one that is generated, at load 1.2, so that jobs wait. A trace keeps its
 jobs and its load.")]
 pub struct TournamentArgs {
-    /// Who plays, repeated or with commas [default: every heuristic and planner but hadare, whose jobs train as averaged copies]
+    /// Policies, repeated or with commas [default: every heuristic and planner but hadare, whose jobs train as averaged copies]
     #[arg(long, value_name = "NAME|PATH", value_delimiter = ',', action = ArgAction::Append)]
     pub policy: Vec<String>,
     /// Conditions.

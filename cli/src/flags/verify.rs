@@ -9,8 +9,8 @@ use pleach_experiments::{EvaluationConfig, SchedulingConfig, WorkloadSource};
 
 use super::ReportFlags;
 
-/// Checks the record of a schedule against its cluster and its jobs, with a validator that is no part of the simulator: who held
-/// what, whole gangs, arrivals, types, memory, quotas, work, rates, costs of starts, ends. A record of this version says itself how
+/// Checks the record of a schedule against its cluster and its jobs, with a validator that is no part of the simulator: what each
+/// job held, whole gangs, arrivals, types, memory, quotas, work, rates, costs of starts, ends. A record of this version says itself how
 /// it was made. Flags go before that; of an older record give those of the `pleach evaluate` that wrote it.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "\

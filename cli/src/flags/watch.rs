@@ -10,7 +10,7 @@ use pleach_experiments::{EvaluationConfig, SchedulingConfig, WorkloadSource};
 use super::{QuietFlag, SeedFlag};
 
 /// Makes a page on which a schedule can be watched: a time to slide along or to play, the GPUs of all nodes, the queue beside them,
-/// figures running along, two policies in step. Whoever clicks a job reads where it stands. A record of this version says
+/// figures running along, two policies in step. A click on a job says where it stands. A record of this version says
 /// itself how it was made. Flags go before that; of an older record give those of the `pleach evaluate` that wrote it.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "\

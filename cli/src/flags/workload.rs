@@ -27,7 +27,7 @@ pub struct WorkloadArgs {
 /// What to do with workloads.
 #[derive(Clone, Debug, Subcommand)]
 pub enum WorkloadCommand {
-    /// Show a workload and its cluster as the Philly study did: sizes, arrivals, load, outcomes, and who waits why
+    /// Show a workload and its cluster as the Philly study did: sizes, arrivals, load, outcomes, and which jobs wait why
     #[command(after_help = "\
 Examples:
   pleach workload describe --workload philly-like --num-jobs 10000 --out runs/philly-like

@@ -124,7 +124,7 @@ pub struct MixedConfig {
     /// Work between two checkpoints, s: a job that is stopped loses what it did since [default: it saves first]
     #[arg(long, value_name = "S", value_parser = flag_values::positive, help_heading = "Training")]
     pub checkpoint_s: Option<f64>,
-    /// Who schedules the jobs on the GPUs that are left: a heuristic by name
+    /// Scheduler of the jobs on the GPUs that are left: a heuristic by name
     #[arg(long, value_name = "NAME", default_value = "fifo", help_heading = "Training")]
     pub policy: String,
 }

@@ -34,6 +34,10 @@ fn cluster(class: &str, links: &str) -> String {
 /// The largest rate that a job of so many GPUs may have on these nodes without a fault, to a hundredth of a per cent.
 fn rate_max(cluster: &str, num_gpus: u32, nodes: &str, cores: f64) -> f64 {
     let list = format!("job_id,submit_s,num_gpus,run_time_s\na,0,{num_gpus},1e9\n");
+    rate_max_of(cluster, list, nodes, cores)
+}
+
+fn rate_max_of(cluster: &str, list: String, nodes: &str, cores: f64) -> f64 {
     let facts = Facts::of_text("jobs", list.into(), cluster).unwrap();
     let is_sound = |rate: f64| {
         let rows = format!(
@@ -103,6 +107,19 @@ fn links_price_a_loose_gang_and_a_wide_one_is_compared_with_full_racks() {
         2.0 * (0.1 + tight_ms) / (0.1 + loose_ms),
         3e-3,
     );
+}
+
+#[test]
+fn a_type_whose_nodes_lack_the_cores_of_a_gang_is_no_tight_place_for_it() {
+    // Type B has nodes of 16 GPUs and 16 cores: a gang of 8 lies there on one node, unless each of its GPUs comes with 4 cores.
+    let text = "[[classes]]\nname = 'it'\nspeed = [2.0, 2.0]\nlocality = { more_nodes = 0.8, cross_rack = 0.5 }\n[cluster]\n\
+        gpu_types = [{ name = 'A', memory_gib = 40.0 }, { name = 'B', memory_gib = 40.0 }]\n\
+        tenants = [{ name = 't', quota_gpus = 64 }]\n[[cluster.node_groups]]\ncount = 4\ngpus_per_node = 4\ngpu_type = 'A'\n\
+        nodes_per_rack = 4\ncpu_cores = 32\nmemory_gib = 256\n[[cluster.node_groups]]\ncount = 1\ngpus_per_node = 16\n\
+        gpu_type = 'B'\nnodes_per_rack = 4\ncpu_cores = 16\nmemory_gib = 256\n";
+    let list = |cores: f64| format!("job_id,submit_s,num_gpus,run_time_s,cpu_cores\na,0,8,1e9,{cores}\n");
+    is_near(rate_max_of(text, list(1.0), "0:0-3 1:0-3", 1.0), 1.6, 1e-3);
+    is_near(rate_max_of(text, list(4.0), "0:0-3 1:0-3", 4.0), 2.0, 1e-3);
 }
 
 #[test]

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use pleach_scheduler::ExternalId;
 use pleach_scheduler::decision::Action;
 
-use crate::bars::Bars;
+use crate::exclusions::Exclusions;
 use crate::record::Planned;
 use crate::snapshot::{JobSeen, Snapshot};
 
@@ -21,7 +21,11 @@ const ATTEMPTS_MAX: u32 = 4;
 
 /// What is kept out of the next attempt at a round that would decide so; none: these decisions stand, those that were taken out
 /// of them apart.
-pub(crate) fn next(bars: &Bars, snapshot: &Snapshot, decisions: &mut Vec<Planned>) -> Option<Bars> {
+pub(crate) fn next(
+    bars: &Exclusions,
+    snapshot: &Snapshot,
+    decisions: &mut Vec<Planned>,
+) -> Option<Exclusions> {
     if snapshot.site.allowances.is_empty() {
         return None;
     }
@@ -66,7 +70,7 @@ pub(crate) fn next(bars: &Bars, snapshot: &Snapshot, decisions: &mut Vec<Planned
             format!("those that come before it take what is left of {what}"),
         ))
     });
-    Some(Bars {
+    Some(Exclusions {
         jobs: bars.jobs.clone().into_iter().chain(barred).collect(),
         num_attempts: bars.num_attempts + 1,
     })

@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 use pleach_scheduler::ExternalId;
 use pleach_scheduler::decision::Action;
 
-use crate::carry::carry_out;
 use crate::config::RoundSettings;
 use crate::drive::Drive;
 use crate::error::Error;
+use crate::execution::carry_out;
 use crate::learning::Learning;
 use crate::leases::LeaseStatus;
 use crate::memory::Memory;

@@ -23,9 +23,9 @@ pub use self::hosts::closed_to;
 
 use self::hosts::Hosts;
 use self::offer::{Inputs, Kind, Offer, named, offers};
-use crate::bars::Bars;
 use crate::config::RoundSettings;
 use crate::error::Error;
+use crate::exclusions::Exclusions;
 use crate::memory::Memory;
 use crate::snapshot::{Allowance, JobSeen, NodeSeen, Phase, SharedNode, Site, Snapshot};
 
@@ -71,7 +71,7 @@ pub fn build(
     settings: &RoundSettings,
     is_shadow: bool,
 ) -> Result<Option<Fleet>, Error> {
-    build_without(snapshot, memory, settings, is_shadow, &Bars::default())
+    build_without(snapshot, memory, settings, is_shadow, &Exclusions::default())
 }
 
 /// Makes the tables without what is kept out of a round.
@@ -83,7 +83,7 @@ pub fn build_without(
     memory: &Memory,
     settings: &RoundSettings,
     is_shadow: bool,
-    bars: &Bars,
+    bars: &Exclusions,
 ) -> Result<Option<Fleet>, Error> {
     let (offers, kinds) = offers(snapshot);
     if offers.is_empty() {

@@ -1,9 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 mod allowances;
-pub mod bars;
 pub mod capture;
-mod carry;
 pub mod config;
 pub mod dealing;
 mod decided;
@@ -12,6 +10,8 @@ pub mod drift;
 pub mod drive;
 pub mod driver;
 pub mod error;
+pub mod exclusions;
+mod execution;
 pub mod factors;
 pub mod files;
 pub mod fleet;
@@ -32,6 +32,7 @@ pub mod record;
 pub mod refusals;
 pub mod replay;
 pub mod round;
+pub mod round_facts;
 pub mod rounds;
 mod schedule;
 pub mod site;
@@ -40,7 +41,6 @@ pub mod snapshot;
 pub mod state;
 pub mod status;
 pub mod system;
-pub mod truth;
 pub mod wait;
 pub mod watch;
 pub mod why_not;

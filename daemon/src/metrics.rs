@@ -17,8 +17,8 @@ use prometheus_client::registry::{Registry, Unit};
 
 use crate::error::Error;
 use crate::leases::LeaseStatus;
+use crate::round_facts::DecidedBy;
 use crate::state::Status;
-use crate::truth::DecidedBy;
 
 /// Longest request that is read, bytes.
 const REQUEST_MAX: usize = 4096;

@@ -9,11 +9,11 @@ use pleach_scheduler::pass::{Pass, PassState};
 use pleach_scheduler::{DecisionPoint, PolicyError};
 
 use crate::allowances;
-use crate::bars::Bars;
 use crate::config::RoundSettings;
 use crate::dealing::Turn;
 use crate::decided::{Decided, leaves, planned};
 use crate::error::Error;
+use crate::exclusions::Exclusions;
 use crate::fleet::{self, Fleet};
 use crate::leases;
 use crate::memory::Memory;
@@ -43,7 +43,7 @@ pub struct Plan {
     /// What a dealer's deal hung on beside the tables; none where another one decided.
     pub turn: Option<Turn>,
     /// What was kept out because others take what a limit leaves.
-    pub bars: Bars,
+    pub bars: Exclusions,
 }
 
 impl Plan {
@@ -134,7 +134,7 @@ pub fn bars(
     loaded: &mut Loaded,
     settings: &RoundSettings,
     is_shadow: bool,
-) -> Result<Bars, Error> {
+) -> Result<Exclusions, Error> {
     let settled = settle(snapshot, memory, loaded, settings, is_shadow, &mut || false)?;
     Ok(settled.unwrap_or_default().bars)
 }
@@ -146,7 +146,7 @@ struct Settled {
     num_for_leases: usize,
     fleet: Option<Fleet>,
     aside: Option<String>,
-    bars: Bars,
+    bars: Exclusions,
 }
 
 /// Decides until no limit is exceeded; none if it was too late. A dealer takes one turn for all attempts.
@@ -158,7 +158,7 @@ fn settle(
     is_shadow: bool,
     is_late: &mut dyn FnMut() -> bool,
 ) -> Result<Option<Settled>, Error> {
-    let mut bars = Bars::default();
+    let mut bars = Exclusions::default();
     loop {
         let all_wait = is_shadow || settings.drive.is_order();
         let Some(mut fleet) = fleet::build_without(snapshot, memory, settings, all_wait, &bars)? else {

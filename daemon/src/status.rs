@@ -10,8 +10,8 @@ use crate::files;
 use crate::leases::LeaseStatus;
 use crate::order::Order;
 use crate::round::Plan;
+use crate::round_facts::RoundFacts;
 use crate::system::Words;
-use crate::truth::Truth;
 
 /// Largest status that is read, bytes: its warnings are sentences.
 const STATUS_MAX: u64 = 1 << 20;
@@ -44,7 +44,7 @@ pub struct Status {
     pub num_failed: u64,
     /// Rounds that the fallback answered, and those that the policy itself left to it.
     pub num_fallbacks: u64,
-    /// Starts that were sent; in shadow mode, that were decided. Where an order is told nobody is sent: [`Truth`] has those seen.
+    /// Starts that were sent; in shadow mode, that were decided. Where an order is told nobody is sent: [`RoundFacts`] has those seen.
     pub num_starts: u64,
     /// Those of them that the fallback decided.
     pub num_starts_by_fallback: u64,
@@ -54,7 +54,7 @@ pub struct Status {
     /// Why the policy left the last round in which there was something to decide to another rule; none where it decided.
     pub aside: Option<String>,
     /// What the last round showed.
-    pub truth: Truth,
+    pub truth: RoundFacts,
     /// Jobs that wait for the daemon.
     pub num_waiting: usize,
     /// Jobs that run or were let go.

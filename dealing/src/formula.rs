@@ -20,11 +20,11 @@ use super::belief::Belief;
 use super::columns::{
     self, ESTIMATES, Estimates, JobFacts, Stage, StepFacts, TypeFacts, deal_schema, numbers_of,
 };
-use super::once::Once;
 use super::order::Order;
 use super::rules::DealingRules;
 use super::sizes::Step;
 use super::trust::{Trust, Watch};
+use super::unique_keys::UniqueKeys;
 use crate::settings::check;
 
 /// Version of the file that is written.
@@ -65,7 +65,7 @@ impl Formula {
     /// # Errors
     /// As [`Formula::is_in`]; a key that stands twice.
     pub fn value_in(path: &Path) -> Result<serde_json::Value, ConfigError> {
-        read::<Once>(path).map(|once| once.0)
+        read::<UniqueKeys>(path).map(|once| once.0)
     }
 
     /// A formula of these weights, for this program's columns.

@@ -44,7 +44,6 @@ mod formula;
 pub mod gittins;
 mod guests;
 mod in_order;
-mod once;
 mod order;
 pub mod pair_speeds;
 mod passes;
@@ -67,6 +66,7 @@ pub mod test_clusters;
 #[cfg(test)]
 mod tests;
 mod trust;
+mod unique_keys;
 pub mod what_if;
 
 pub use columns::{deal_markdown, deal_schema};

@@ -27,10 +27,10 @@ use self::pages::{Pages, is_too_long};
 use crate::config::Settings;
 use crate::error::Error;
 use crate::kueue::{Workload, WorkloadSpec};
-use crate::line::{KueueLists, Place};
 use crate::names;
 use crate::observe::Lists;
 use crate::pod::{self, PodSeen};
+use crate::workload_queue::{KueueLists, Place};
 
 /// Who changes pods, for the API server's own notes about fields.
 const MANAGER: &str = "pleach-kubernetes";

@@ -23,15 +23,15 @@ use crate::claims::Claims;
 use crate::config::Settings;
 use crate::error::Error;
 use crate::job_pods::JobPods;
-use crate::late::late;
 use crate::lease::Held;
 use crate::mark::Decided;
+use crate::missing_pods::late;
 use crate::node::node_of;
 use crate::observe::Observed;
 use crate::pod::PodSeen;
 use crate::ranking;
 use crate::seats::{self, rest};
-use crate::stand::Duty;
+use crate::standing::Duty;
 
 /// Requests without an answer, one after the other, after which a round sends no more.
 const SILENCE_MAX: u32 = 3;

@@ -19,7 +19,6 @@ use crate::config::Settings;
 use crate::ended;
 use crate::error::Error;
 use crate::lease::Held;
-use crate::line::Line;
 use crate::mark::Key;
 use crate::observe::{self, Observed};
 use crate::pod;
@@ -27,6 +26,7 @@ use crate::ranking;
 use crate::seats::Lost;
 use crate::unheld::{self, Unheld};
 use crate::view::View;
+use crate::workload_queue::Workloads;
 
 /// A day, s.
 const DAY_S: i64 = 86_400;
@@ -278,6 +278,6 @@ pub async fn hand_back(cluster: &Cluster, settings: &Settings) -> Result<(u64, V
 /// # Errors
 /// A list that cannot be had.
 pub async fn take_back(cluster: &Cluster, settings: &Settings) -> Result<(u64, Vec<String>), Error> {
-    let line = Line::read(&cluster.kueue().await?, settings);
+    let line = Workloads::read(&cluster.kueue().await?, settings);
     Ok(ranking::take_back(cluster, &line.places).await)
 }

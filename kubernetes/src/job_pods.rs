@@ -2,7 +2,7 @@
 
 use crate::pod::PodSeen;
 use crate::seats::Seats;
-use crate::stand::Duty;
+use crate::standing::Duty;
 
 /// The pods of a job.
 #[derive(Clone, Debug)]

@@ -14,11 +14,10 @@ use pleach_scheduler::cluster::NodeState;
 use crate::arrival::by_name;
 use crate::asks::{self, Amounts, Host};
 use crate::config::Settings;
+use crate::driven_job::{DrivenJob, Group, Sight, job};
 use crate::gang::{Jobs, Key};
 use crate::job_pods::JobPods;
 use crate::leaving;
-use crate::line::{self, KueueLists, Line, Place};
-use crate::look::{Group, Look, Sight, job};
 use crate::names;
 use crate::node::{self, Unit, unit_name};
 use crate::pod;
@@ -27,6 +26,7 @@ use crate::seats::Lost;
 use crate::unheld::Unheld;
 use crate::usage::Usage;
 use crate::volume::Volumes;
+use crate::workload_queue::{self, KueueLists, Place, Workloads};
 
 /// Most Jobs of a look that something is said about.
 const REMARKS_MAX: usize = 100;
@@ -100,7 +100,7 @@ pub fn observe_after(
         .collect();
     let mut nodes: Vec<NodeSeen> = units.iter().map(|unit| seen(unit, lists, &hosts)).collect();
     let index = Jobs::new(&lists.jobs, settings.parallel_jobs);
-    let line = lists.kueue.as_ref().map(|kueue| Line::read(kueue, settings));
+    let line = lists.kueue.as_ref().map(|kueue| Workloads::read(kueue, settings));
     let groups = groups(lists, &index, line.as_ref(), settings);
     let mut sight = Sight {
         reach: Reach::new(&units, &lists.nodes, &hosts, &barred),
@@ -116,7 +116,7 @@ pub fn observe_after(
     let mut leaving = BTreeMap::new();
     for group in groups.into_values() {
         let id = group.member.id;
-        let Look {
+        let DrivenJob {
             mut job,
             mut pods,
             lost: seats,
@@ -130,7 +130,7 @@ pub fn observe_after(
             continue;
         }
         if line.is_some() {
-            line::admitted(&mut job, &mut pods);
+            workload_queue::admitted(&mut job, &mut pods);
         }
         usage.add_job(&job.phase, &pods, &ending, settings);
         leaving::count(&job.phase, (&pods, &ending), (settings, now_s), &mut leaving);
@@ -143,7 +143,7 @@ pub fn observe_after(
     }
     let mut places = Vec::new();
     if let (Some(kueue), Some(line)) = (&lists.kueue, line) {
-        for (job, pods) in line::waiting(kueue, &line, sight.nodes, &mut sight.reach, settings) {
+        for (job, pods) in workload_queue::waiting(kueue, &line, sight.nodes, &mut sight.reach, settings) {
             // Pods of an attempt before are still ending.
             if jobs.contains_key(&job.id) {
                 continue;
@@ -214,7 +214,7 @@ fn some(remarks: BTreeSet<String>) -> Vec<String> {
 fn groups<'a>(
     lists: &'a Lists,
     index: &Jobs<'_>,
-    line: Option<&Line>,
+    line: Option<&Workloads>,
     settings: &Settings,
 ) -> BTreeMap<Key, Group<'a>> {
     let mut groups: BTreeMap<Key, Group<'_>> = BTreeMap::new();

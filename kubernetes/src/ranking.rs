@@ -9,7 +9,7 @@ use pleach_scheduler::ExternalId;
 
 use crate::api::Cluster;
 use crate::error::Error;
-use crate::line::Place;
+use crate::workload_queue::Place;
 
 /// Requests without an answer, one after the other, after which a round sends no more.
 const SILENCE_MAX: u32 = 3;

@@ -12,7 +12,7 @@ use pleach_kubernetes::Settings;
 use pleach_kubernetes::config::ParallelJobs;
 use pleach_kubernetes::controller::{Controller, Kubernetes};
 use pleach_kubernetes::observe::{Observed, observe, observe_after};
-use pleach_kubernetes::stand::Duty;
+use pleach_kubernetes::standing::Duty;
 use serde_json::{Value, json};
 
 /// Pods of a gang with owners, which came 100 s ago.

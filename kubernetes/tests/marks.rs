@@ -3,7 +3,7 @@
 use crate::objects::{NOW_S, let_go, lists, node, pod, settings};
 use pleach_daemon::snapshot::{JobSeen, Phase};
 use pleach_kubernetes::observe::{Observed, observe};
-use pleach_kubernetes::stand::Duty;
+use pleach_kubernetes::standing::Duty;
 use serde_json::{Value, json};
 
 fn reason(job: &JobSeen) -> &str {

@@ -4,7 +4,7 @@ use crate::objects::{self, NOW_S, job, let_go, lists, node, pod, settings};
 use pleach_daemon::snapshot::{JobSeen, Phase};
 use pleach_kubernetes::Settings;
 use pleach_kubernetes::observe::{Observed, observe};
-use pleach_kubernetes::stand::Duty;
+use pleach_kubernetes::standing::Duty;
 use pleach_scheduler::cluster::NodeState;
 use serde_json::{Value, json};
 

@@ -6,9 +6,9 @@ use std::fs;
 use std::path::Path;
 
 use pleach_daemon::metrics::Metrics;
+use pleach_daemon::round_facts::DecidedBy;
 use pleach_daemon::slurm::Slurm;
 use pleach_daemon::state::Status;
-use pleach_daemon::truth::DecidedBy;
 use pleach_daemon::wait::block_on;
 use pleach_daemon::{BatchSystem, Driver, Settings};
 use serde_json::Value;

@@ -11,13 +11,13 @@
 mod candidates;
 mod config;
 mod found;
-mod ground;
 mod list;
 mod page;
 mod parts;
 mod run;
 mod shadow;
 mod site;
+mod trials;
 mod verdict;
 
 pub use config::{PartsConfig, SearchPart, SiteConfig};

@@ -1,10 +1,10 @@
 //! All steps of a run, one after the other.
 
 use super::found::Decided;
-use super::ground::Ground;
 use super::page::{self, Told};
 use super::shadow::scheduler_config;
 use super::site::{Say, Site, TREE};
+use super::trials::Trials;
 use super::verdict::{Choice, Evidence, Verdict, verdict};
 use crate::door::PolicySpec;
 use crate::error::Error;
@@ -19,7 +19,7 @@ pub fn decide(site: &Site<'_>, say: Say<'_>) -> Result<Decided, Error> {
     let (workload, parts) = site.list(say)?;
     let described = site.described(&workload, say)?;
     let twin = site.twin(&workload, say)?;
-    let ground = Ground::of(site, &workload, parts, &twin)?;
+    let ground = Trials::of(site, &workload, parts, &twin)?;
     let compared = ground.compared(say)?;
     let choice = Choice::of(&compared);
     say(&in_words(&choice, &compared))?;

@@ -23,7 +23,7 @@ use crate::kueue::{ClusterQueue, LocalQueue, POD_CLASSES, PodSet, Workload, Work
 use crate::names;
 use crate::pod::{self, seconds};
 use crate::reach::{Asks, Reach};
-use crate::stand::Duty;
+use crate::standing::Duty;
 
 /// What the API server showed of Kueue.
 #[derive(Clone, Debug, Default)]
@@ -61,7 +61,7 @@ pub struct Place {
 
 /// Those that wait, and whose pods belong to whom.
 #[derive(Clone, Debug, Default)]
-pub struct Line {
+pub struct Workloads {
     /// Who waits in queues that are driven, by arrival.
     pub places: Vec<Place>,
     /// Jobs and what people call them, by namespace, kind and name of what a workload was made for.
@@ -70,10 +70,10 @@ pub struct Line {
     pub notes: Vec<String>,
 }
 
-impl Line {
+impl Workloads {
     /// Reads the line.
     #[must_use]
-    pub fn read(lists: &KueueLists, settings: &Settings) -> Line {
+    pub fn read(lists: &KueueLists, settings: &Settings) -> Workloads {
         let (queues, notes) = queues(lists, settings);
         let values = Values::new(lists);
         let (mut owners, mut places) = (BTreeMap::new(), Vec::new());
@@ -110,7 +110,7 @@ impl Line {
         }
         // As Kueue does: the time, then the UID.
         places.sort_by(|a, b| (a.0, &a.1.uid).cmp(&(b.0, &b.1.uid)));
-        Line {
+        Workloads {
             places: places.into_iter().map(|(_, place)| place).collect(),
             owners,
             notes,
@@ -138,7 +138,7 @@ impl Line {
 /// What the policy is told of those that wait, and how people call them.
 pub(crate) fn waiting(
     lists: &KueueLists,
-    line: &Line,
+    line: &Workloads,
     nodes: &[NodeSeen],
     reach: &mut Reach<'_>,
     settings: &Settings,

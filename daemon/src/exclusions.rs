@@ -6,7 +6,7 @@ use pleach_scheduler::ExternalId;
 
 /// What is kept out of a round.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Bars {
+pub struct Exclusions {
     /// Jobs that wait, and why.
     pub jobs: BTreeMap<ExternalId, String>,
     /// Attempts at the round before the present one.

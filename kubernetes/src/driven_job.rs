@@ -14,7 +14,7 @@ use crate::job_pods::{Claim, JobPods};
 use crate::pod::{self, PodSeen};
 use crate::reach::{Asks, Reach, Reachable};
 use crate::seats::{Lost, Seats};
-use crate::stand::{self, Duty, Gang, Stand};
+use crate::standing::{self, Duty, Gang, Standing};
 use crate::turn;
 use crate::volume::Volumes;
 
@@ -38,7 +38,7 @@ pub(crate) struct Sight<'a> {
 }
 
 /// A job as it was seen.
-pub(crate) struct Look {
+pub(crate) struct DrivenJob {
     pub job: JobSeen,
     pub pods: JobPods,
     pub lost: Lost,
@@ -101,7 +101,7 @@ fn share_ports(pods: &[PodSeen]) -> bool {
 /// The job that the policy is shown in the place of one that the tables cannot express, and why they cannot; none where it is none
 /// that waits, and where no node has a place for it.
 fn in_turn(
-    (job, stand): (&JobSeen, &Stand),
+    (job, stand): (&JobSeen, &Standing),
     pods: &[(PodSeen, &Pod)],
     gang: &Gang<'_>,
     sight: &mut Sight<'_>,
@@ -123,7 +123,7 @@ fn in_turn(
     }
     (shown.gpu_types, shown.terms.rules) = (reachable.types, reachable.rules);
     if seen.iter().all(PodSeen::is_held)
-        && let Some(phase @ Phase::Blocked { .. }) = stand::whole(&seen, gang)
+        && let Some(phase @ Phase::Blocked { .. }) = standing::whole(&seen, gang)
     {
         shown.phase = phase;
     }
@@ -136,7 +136,7 @@ fn in_turn(
 }
 
 /// Looks at a job; `before` are the places that it had lost by the last look.
-pub(crate) fn job(group: Group<'_>, before: &[(String, i64)], sight: &mut Sight<'_>) -> Look {
+pub(crate) fn job(group: Group<'_>, before: &[(String, i64)], sight: &mut Sight<'_>) -> DrivenJob {
     let Group { member, mut pods } = group;
     let settings = sight.settings;
     pods.sort_by(|(a, _), (b, _)| {
@@ -166,12 +166,12 @@ pub(crate) fn job(group: Group<'_>, before: &[(String, i64)], sight: &mut Sight<
         settings,
         now_s: sight.now_s,
     };
-    let mut stand = stand::of(&seen, &gang);
+    let mut stand = standing::of(&seen, &gang);
     let mut reachable = Reachable::default();
     if matches!(stand.phase, Phase::Waiting | Phase::Loose) {
         match places(&pods, sight) {
             Ok(found) => reachable = found,
-            Err(phase) => stand = Stand::without_seats(phase, &seen),
+            Err(phase) => stand = Standing::without_seats(phase, &seen),
         }
     }
     let first = pods.first().map(|(_, pod)| *pod);
@@ -189,7 +189,7 @@ pub(crate) fn job(group: Group<'_>, before: &[(String, i64)], sight: &mut Sight<
     if matches!(job.phase, Phase::Waiting | Phase::Loose)
         && let Some(reason) = fleet::never_fits(&job, open)
     {
-        stand = Stand::without_seats(Phase::Foreign { reason }, &seen);
+        stand = Standing::without_seats(Phase::Foreign { reason }, &seen);
         job.phase = stand.phase.clone();
     }
     let mut turn = None;
@@ -206,7 +206,7 @@ pub(crate) fn job(group: Group<'_>, before: &[(String, i64)], sight: &mut Sight<
         .or_else(|| turn.as_deref().map(|why| in_turn_words(&name, why)))
         .or_else(|| deadline(&name, &job, &seen, member.limit_s))
         .or_else(|| (!is_lease).then(|| no_lease(&name, &seen)).flatten());
-    Look {
+    DrivenJob {
         pods: JobPods {
             name,
             pods: seen,
@@ -237,7 +237,7 @@ fn described(
     member: &Membership,
     first: Option<&Pod>,
     seen: &[PodSeen],
-    stand: &Stand,
+    stand: &Standing,
     sight: &Sight<'_>,
 ) -> JobSeen {
     let (settings, now_s) = (sight.settings, sight.now_s);

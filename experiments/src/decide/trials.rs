@@ -27,7 +27,7 @@ use crate::twin::{self, Span, Trust, Under, UnderInput, under};
 const JOBS_MIN: usize = 200;
 
 /// Where policies are compared: the site as its twin has it.
-pub(super) struct Ground<'a> {
+pub(super) struct Trials<'a> {
     site: &'a Site<'a>,
     workload: &'a Workload,
     parts: Parts,
@@ -37,14 +37,14 @@ pub(super) struct Ground<'a> {
     policy: PolicySpec,
 }
 
-impl<'a> Ground<'a> {
+impl<'a> Trials<'a> {
     /// Where policies are compared.
     pub(super) fn of(
         site: &'a Site<'a>,
         workload: &'a Workload,
         parts: Parts,
         twin: &'a TwinStep,
-    ) -> Result<Ground<'a>, Error> {
+    ) -> Result<Trials<'a>, Error> {
         let mut scheduling = SchedulingConfig {
             estimates: Some(twin.estimates),
             ..site.config.scheduling.clone()
@@ -55,7 +55,7 @@ impl<'a> Ground<'a> {
                 ..BatchSystem::default()
             });
         }
-        Ok(Ground {
+        Ok(Trials {
             site,
             workload,
             parts,

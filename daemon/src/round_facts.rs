@@ -38,7 +38,7 @@ pub struct Oldest {
 /// What the last round showed.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Truth {
+pub struct RoundFacts {
     /// The job that waits for the driver longest; none: nobody waits.
     pub oldest: Option<Oldest>,
     /// Jobs that were seen to begin to run since the daemon began.
@@ -56,7 +56,7 @@ pub struct Truth {
     running: Option<BTreeSet<ExternalId>>,
 }
 
-impl Truth {
+impl RoundFacts {
     /// Takes in a round that was carried out.
     pub fn read(&mut self, look: &impl Look, plan: &Plan) {
         let snapshot = look.snapshot();

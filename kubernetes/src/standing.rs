@@ -22,7 +22,7 @@ pub enum Duty {
 
 /// Where a job stands.
 #[derive(Clone, Debug)]
-pub struct Stand {
+pub struct Standing {
     /// For the policy.
     pub phase: Phase,
     /// Pods on each unit, where it runs or was let go to, with the places that are kept for pods that were lost.
@@ -50,16 +50,16 @@ pub struct Gang<'a> {
     pub now_s: i64,
 }
 
-impl Stand {
+impl Standing {
     /// A job without places. One that is left to kube-scheduler gives its gates back.
     #[must_use]
-    pub fn without_seats(phase: Phase, pods: &[PodSeen]) -> Stand {
+    pub fn without_seats(phase: Phase, pods: &[PodSeen]) -> Standing {
         let is_foreign = matches!(phase, Phase::Foreign { .. });
         let duty = match is_foreign && pods.iter().any(PodSeen::is_held) {
             true => Duty::GiveBack,
             false => Duty::None,
         };
-        Stand {
+        Standing {
             phase,
             seats: Vec::new(),
             duty,
@@ -70,23 +70,23 @@ impl Stand {
 
 /// Where the pods of a job stand.
 #[must_use]
-pub fn of(pods: &[PodSeen], gang: &Gang<'_>) -> Stand {
+pub fn of(pods: &[PodSeen], gang: &Gang<'_>) -> Standing {
     let foreign = |reason: &str| Phase::Foreign {
         reason: reason.into(),
     };
     let Some(first) = pods.first() else {
-        return Stand::without_seats(foreign("has no pods"), pods);
+        return Standing::without_seats(foreign("has no pods"), pods);
     };
     if pods.iter().any(|pod| pod.is_ending) {
         let reason = "is being stopped".into();
-        return Stand::without_seats(Phase::Blocked { reason }, &[]);
+        return Standing::without_seats(Phase::Blocked { reason }, &[]);
     }
     if let Some(why) = pods.iter().find_map(|pod| pod.strange) {
-        return Stand::without_seats(foreign(why), pods);
+        return Standing::without_seats(foreign(why), pods);
     }
     let is_even = |pod: &PodSeen| pod.resource == first.resource && pod.num_gpus == first.num_gpus;
     if !pods.iter().all(is_even) {
-        return Stand::without_seats(foreign("has pods that ask for different GPUs"), pods);
+        return Standing::without_seats(foreign("has pods that ask for different GPUs"), pods);
     }
     let num = |is: &dyn Fn(&PodSeen) -> bool| pods.iter().filter(|pod| is(pod)).count();
     let num_held = num(&PodSeen::is_held);
@@ -106,9 +106,9 @@ pub fn of(pods: &[PodSeen], gang: &Gang<'_>) -> Stand {
         return half_released(pods, gang);
     }
     if num_held < pods.len() {
-        return Stand::without_seats(foreign("has pods that were never held"), pods);
+        return Standing::without_seats(foreign("has pods that were never held"), pods);
     }
-    Stand::without_seats(whole(pods, gang).unwrap_or(Phase::Waiting), pods)
+    Standing::without_seats(whole(pods, gang).unwrap_or(Phase::Waiting), pods)
 }
 
 /// What keeps a gang from being decided: gates of others, pods that are still missing.
@@ -142,7 +142,7 @@ pub(crate) fn whole(pods: &[PodSeen], gang: &Gang<'_>) -> Option<Phase> {
 }
 
 /// Pods that nobody of us holds.
-fn not_held(pods: &[PodSeen], gang: &Gang<'_>) -> Stand {
+fn not_held(pods: &[PodSeen], gang: &Gang<'_>) -> Standing {
     let Gang { settings, now_s, .. } = *gang;
     let foreign = |reason: &str| Phase::Foreign {
         reason: reason.into(),
@@ -159,20 +159,20 @@ fn not_held(pods: &[PodSeen], gang: &Gang<'_>) -> Stand {
         return running(pods, gang);
     }
     if is_bound && !pods.iter().all(|pod| pod.is_owned) {
-        return Stand::without_seats(
+        return Standing::without_seats(
             foreign("would be lost if it were stopped: no controller owns it"),
             pods,
         );
     }
     if is_bound {
         // Nobody who was not started by the policy may be stopped by it.
-        return Stand::without_seats(foreign("was not started by the policy"), pods);
+        return Standing::without_seats(foreign("was not started by the policy"), pods);
     }
     if is_decided && seats::has_come_back(pods) {
         return running(pods, gang);
     }
     if is_decided {
-        return Stand {
+        return Standing {
             phase: Phase::Released {
                 since_s: since_s.unwrap_or(now_s),
             },
@@ -182,13 +182,13 @@ fn not_held(pods: &[PodSeen], gang: &Gang<'_>) -> Stand {
         };
     }
     if pods.iter().any(|pod| pod.node.is_some() || pod.decided.is_some()) {
-        return Stand::without_seats(foreign("has pods that were never held"), pods);
+        return Standing::without_seats(foreign("has pods that were never held"), pods);
     }
-    Stand::without_seats(whole(pods, gang).unwrap_or(Phase::Loose), pods)
+    Standing::without_seats(whole(pods, gang).unwrap_or(Phase::Loose), pods)
 }
 
 /// A gang that runs. Places of pods that were lost are kept for a while, for those that are made in their stead.
-fn running(pods: &[PodSeen], gang: &Gang<'_>) -> Stand {
+fn running(pods: &[PodSeen], gang: &Gang<'_>) -> Standing {
     let Gang { settings, now_s, .. } = *gang;
     let mut gone = pods.iter().filter(|pod| !pod.is_held());
     let mut seats = seats::of(gone.clone(), settings);
@@ -213,13 +213,13 @@ fn running(pods: &[PodSeen], gang: &Gang<'_>) -> Stand {
             false => "has pods that were made anew, and the nodes of the lost ones take no jobs",
         };
         let reason = reason.into();
-        return Stand {
+        return Standing {
             lost,
-            ..Stand::without_seats(Phase::Foreign { reason }, pods)
+            ..Standing::without_seats(Phase::Foreign { reason }, pods)
         };
     }
     kept.into_iter().for_each(|unit| seats::add(&mut seats, unit));
-    Stand {
+    Standing {
         phase: Phase::Running,
         seats,
         duty: if num_held > 0 { Duty::Finish } else { Duty::None },
@@ -228,12 +228,12 @@ fn running(pods: &[PodSeen], gang: &Gang<'_>) -> Stand {
 }
 
 /// A gang of which some pods were let go: the controller ended in the middle, or pods were made anew.
-fn half_released(pods: &[PodSeen], gang: &Gang<'_>) -> Stand {
+fn half_released(pods: &[PodSeen], gang: &Gang<'_>) -> Standing {
     let gone: Vec<&PodSeen> = pods.iter().filter(|pod| !pod.is_held()).collect();
     let num_held = pods.len() - gone.len();
     let foreign = |reason: &str| {
         let reason = reason.into();
-        Stand::without_seats(Phase::Foreign { reason }, pods)
+        Standing::without_seats(Phase::Foreign { reason }, pods)
     };
     let Some(mark) = seats::newest(pods) else {
         return foreign("has pods that were never held");
@@ -248,7 +248,7 @@ fn half_released(pods: &[PodSeen], gang: &Gang<'_>) -> Stand {
         return foreign("has more pods than were decided about");
     }
     let is_bound = !gone.is_empty() && gone.iter().all(|pod| pod.node.is_some());
-    Stand {
+    Standing {
         phase: if is_bound {
             Phase::Running
         } else {

@@ -6,11 +6,11 @@ use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor}
 use serde_json::{Map, Number, Value};
 
 /// A value of which no object, at any depth, has a key twice.
-pub(crate) struct Once(pub(crate) Value);
+pub(crate) struct UniqueKeys(pub(crate) Value);
 
-impl<'de> Deserialize<'de> for Once {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Once, D::Error> {
-        deserializer.deserialize_any(OnceVisitor).map(Once)
+impl<'de> Deserialize<'de> for UniqueKeys {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<UniqueKeys, D::Error> {
+        deserializer.deserialize_any(OnceVisitor).map(UniqueKeys)
     }
 }
 
@@ -49,7 +49,7 @@ impl<'de> Visitor<'de> for OnceVisitor {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
         let mut found = Vec::new();
-        while let Some(Once(item)) = items.next_element()? {
+        while let Some(UniqueKeys(item)) = items.next_element()? {
             found.push(item);
         }
         Ok(Value::Array(found))
@@ -57,7 +57,7 @@ impl<'de> Visitor<'de> for OnceVisitor {
 
     fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Value, A::Error> {
         let mut found = Map::new();
-        while let Some((key, Once(value))) = entries.next_entry::<String, Once>()? {
+        while let Some((key, UniqueKeys(value))) = entries.next_entry::<String, UniqueKeys>()? {
             if found.contains_key(&key) {
                 return Err(A::Error::custom(format!("the key `{key}` stands twice")));
             }

@@ -414,7 +414,7 @@ impl Settings {
         ])?;
         self.validate_hold()?;
         if self.metrics_port == Some(0) {
-            let hint = "leave it out where nobody is to listen";
+            let hint = "leave it out where nothing is to listen";
             return Err(ConfigError::new("metrics_port", 0, "1 to 65535", hint));
         }
         Ok(())

@@ -90,7 +90,7 @@ impl Loaded {
                 Ok(Loaded { name, ..opened })
             }
             (false, Some(_)) => {
-                let allowed = "a policy that says who starts where";
+                let allowed = "a policy that says which job starts where";
                 let hint = "set `drive = \"order\"`, or leave `order:` out";
                 Err(ConfigError::new("policy", text, allowed, hint).into())
             }

@@ -69,7 +69,7 @@ pub(crate) const ENTRIES: &[Entry] = &[
             family: "elastic",
             citation: "BFTrainer, arXiv 2106.12091",
             knows: "rate of elastic jobs on each number of GPUs, cost of a restart",
-            decides: "who trains on how many of the idle GPUs until they or the jobs change",
+            decides: "which job trains on how many of the idle GPUs until they or the jobs change",
         },
         requirements: PREEMPTION,
         defaults: settings::defaults::<BfTrainerConfig>,

@@ -117,7 +117,7 @@ pub(crate) fn best_plan(
         .into_iter()
         .reduce(|best, plan| if plan.payoff > best.payoff { plan } else { best });
     let Some(best) = best else {
-        unreachable!("the plan that takes nobody is always there");
+        unreachable!("the plan that takes no job is always there");
     };
     let mut chosen = Vec::new();
     let mut last = best.last;

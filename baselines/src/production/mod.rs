@@ -36,7 +36,7 @@ pub(crate) const ENTRIES: &[Entry] = &[
             family: "backfilling",
             citation: "Mu'alem & Feitelson TPDS'01",
             knows: "arrival, gang size, run time",
-            decides: "a slot for every waiting job; whoever delays none goes ahead",
+            decides: "a slot for every waiting job; a job that delays none goes ahead",
         },
         requirements: ActionSet::NONE,
         defaults: settings::defaults::<ConservativeConfig>,

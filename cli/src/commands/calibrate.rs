@@ -100,7 +100,7 @@ fn words(calibration: &Calibration) -> String {
         (name(chosen), calibration.after.clone()),
     ];
     format!(
-        "average JCT over the best heuristic's, by who decides while the queue is short; the best first:\n\n{}\n\
+        "average JCT over the best heuristic's, by what decides while the queue is short; the best first:\n\n{}\n\
          on lists that nothing was chosen by:\n\n{}",
         markdown(&chosen.parts, &rows),
         markdown(

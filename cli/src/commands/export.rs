@@ -66,7 +66,7 @@ fn export_tree(
         context.say(&place.display().to_string())?;
     }
     if !tree.guards().is_none() {
-        context.say("the tree's guards are not in these files: whoever calls the score has to obey them")?;
+        context.say("the tree's guards are not in these files: the caller of the score has to obey them")?;
     }
     Ok(())
 }

@@ -85,7 +85,7 @@ pub fn run(args: &QuickstartArgs, context: &mut Context<'_>) -> Result<(), Error
         results: &results,
         learning: Some(&curve),
         tables: &[
-            ("On longer lists, which nobody was trained on", &longer_table),
+            ("On longer lists, on which no network was trained", &longer_table),
             ("Where jobs may be stopped", &stopping_table),
         ],
         tree: Some(&tree_text),
@@ -110,7 +110,7 @@ pub fn run(args: &QuickstartArgs, context: &mut Context<'_>) -> Result<(), Error
     }
     context.say(&table.to_terminal())?;
     context.say(&format!(
-        "the same on {} lists {LONGER} times as long, which nobody was trained on:\n{}",
+        "the same on {} lists {LONGER} times as long, on which no network was trained:\n{}",
         num_lists(args, LONGER),
         longer_table.to_terminal()
     ))?;

@@ -325,7 +325,7 @@ fn settings_of_flags(args: &TrainArgs) -> Result<TrainSettings, Error> {
     let is_set = |text: &String| text.split_once('=').is_some_and(|(key, _)| key == "warm_start");
     let asks_to_imitate = args.warm_start.is_some() || args.settings.set.iter().any(is_set);
     if asks_to_imitate && settings.warm_start != "none" && settings.prior != "none" {
-        let allowed = format!("none with prior = {}: nobody is imitated then", settings.prior);
+        let allowed = format!("none with prior = {}: nothing is imitated then", settings.prior);
         let hint = "To imitate, add --set prior=none; to correct, leave out warm_start.";
         return Err(Error::config("warm_start", &settings.warm_start, allowed, hint));
     }

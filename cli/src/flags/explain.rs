@@ -19,7 +19,7 @@ Examples:
   pleach explain tree.json --why-not 17                        why job 17 was passed over, and what would have changed that
   pleach explain tree.json --against sjf --json diff.json      where a heuristic would do something else
 
-Numbers stand in the units of `pleach policies --features`. A counterfactual says who controls each feature that it changes.")]
+Numbers stand in the units of `pleach policies --features`. A counterfactual says what controls each feature that it changes.")]
 pub struct ExplainArgs {
     /// A policy file with a tree, or the folder of a run with one
     #[arg(value_name = "TREE")]

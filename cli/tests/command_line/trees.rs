@@ -140,7 +140,7 @@ fn a_tree_is_sealed_and_an_edit_breaks_the_seal() {
     let said = succeed(folder.path(), "distill seal tree.json --fallback sjf-reserve");
     assert!(
         said.contains("golden vectors: 1009 rows, SHA-256 ")
-            && said.contains("fallback: sjf-reserve\nvisits: none, so nobody watches for drift (--visits)\nsealed: tree.json"),
+            && said.contains("fallback: sjf-reserve\nvisits: none, so nothing watches for drift (--visits)\nsealed: tree.json"),
         "{said}"
     );
     let sealed = read();

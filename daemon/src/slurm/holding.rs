@@ -89,7 +89,7 @@ impl Holding<'_> {
             if began.elapsed() > self.limit(HOLD_LIMIT) {
                 let left = names.len() - done;
                 kept.notes.push(format!(
-                    "{left} of {} jobs that nobody held are for the next round",
+                    "{left} of {} jobs that were not held are for the next round",
                     names.len()
                 ));
                 return;

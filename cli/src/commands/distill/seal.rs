@@ -80,7 +80,7 @@ fn say(sealed: &Tree, context: &mut Context<'_>) -> Result<(), Error> {
             let on = serde_json::to_string(&visits.recorded_on).unwrap_or_default();
             context.say(&format!("visits: {} decisions on {on}", visits.num_decisions))
         }
-        None => context.say("visits: none, so nobody watches for drift (--visits)"),
+        None => context.say("visits: none, so nothing watches for drift (--visits)"),
     }
 }
 

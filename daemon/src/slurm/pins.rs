@@ -21,10 +21,16 @@ const FILE: &str = "pins.json";
 /// Largest file that is read, bytes: names of all jobs that fit a cluster at once.
 const FILE_MAX: u64 = 16 << 20;
 
+/// Doublings of the rounds for which a job goes without nodes, at most. *Ours*: half a minute of rounds of half a second.
+const RESTS_MAX: u32 = 6;
+
 /// Names of the jobs that had nodes named.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Pins {
     names: BTreeSet<String>,
+    /// Of jobs that did not start on named nodes: how often, and the round before which they go without.
+    rests: BTreeMap<String, (u32, u64)>,
+    round: u64,
     folder: PathBuf,
 }
 
@@ -35,6 +41,7 @@ impl Pins {
         Pins {
             names: serde_json::from_str(&text).unwrap_or_default(),
             folder: folder.to_owned(),
+            ..Pins::default()
         }
     }
 
@@ -45,8 +52,9 @@ impl Pins {
 
     /// Names the nodes of the jobs that the policy would start now, and lifts those of all others; what an operator should know.
     ///
-    /// A job that has not started a round after its nodes were named goes without them for the next round, and so anywhere; one that
-    /// its user holds too. Of one that runs they stay, and are lifted should it be requeued.
+    /// A job that has not started a round after its nodes were named goes without them, and so anywhere: for two rounds at first, then
+    /// twice as long each time. Named every other round, it would meet a batch system that looks every two seconds with its nodes each
+    /// time. So does one that its user holds. Of one that runs they stay, and are lifted should it be requeued.
     pub(super) fn tell(
         &mut self,
         (feed, commands): (&mut Feed, &Commands),
@@ -59,6 +67,13 @@ impl Pins {
         let running: BTreeSet<String> = running.map(|job| job.id.to_string()).collect();
         let (kept, lifted): (Vec<&String>, Vec<&String>) =
             before.iter().partition(|name| running.contains(*name));
+        self.round += 1;
+        self.rests.retain(|name, _| waits.contains_key(name.as_str()));
+        for name in &lifted {
+            let (num, until) = self.rests.entry((*name).clone()).or_default();
+            *num = (*num + 1).min(RESTS_MAX);
+            *until = self.round + (1 << *num);
+        }
         let mut lines: Vec<Line> = lifted.iter().filter_map(|name| Line::nodes(name, &[])).collect();
         self.names = kept.into_iter().cloned().collect();
         let starts = now
@@ -68,7 +83,9 @@ impl Pins {
             let name = planned.job().to_string();
             // The tasks of an array that wait together may not all go to one node.
             let is_one = waits.get(name.as_str()).is_some_and(|place| !place.is_array);
-            let line = Line::nodes(&name, &planned.nodes).filter(|_| is_one && !before.contains(&name));
+            let rests = self.rests.get(&name).is_some_and(|rest| self.round < rest.1);
+            let line =
+                Line::nodes(&name, &planned.nodes).filter(|_| is_one && !rests && !before.contains(&name));
             if let Some(line) = line {
                 lines.push(line);
                 self.names.insert(name);

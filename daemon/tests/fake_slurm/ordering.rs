@@ -432,6 +432,18 @@ fn the_nodes_of_those_that_would_start_now_are_named_and_lifted_where_they_do_no
 }
 
 #[test]
+fn a_job_that_starts_on_no_named_node_goes_without_for_longer_each_time() {
+    // Named every other round it would meet a Slurm that looks every two rounds with its nodes each time, and never start.
+    let fake = placing(&WAITING);
+    fake.rounds("sjf", "--live", "16");
+    let log = fake.read("scontrol.log");
+    let named = log
+        .lines()
+        .filter(|line| line.starts_with("update jobid=4 reqnodelist=g"));
+    assert_eq!(named.count(), 3, "{log}");
+}
+
+#[test]
 fn nodes_that_a_user_has_named_stay_his_and_no_kill_leaves_any_of_ours() {
     for call in 1..=8 {
         let fake = placing(&WAITING);

@@ -22,7 +22,7 @@ const ATTEMPTS_MAX: u32 = 4;
 /// What is kept out of the next attempt at a round that would decide so; none: these decisions stand, those that were taken out
 /// of them apart.
 pub(crate) fn next(
-    bars: &Exclusions,
+    exclusions: &Exclusions,
     snapshot: &Snapshot,
     decisions: &mut Vec<Planned>,
 ) -> Option<Exclusions> {
@@ -55,7 +55,7 @@ pub(crate) fn next(
     if late.is_empty() {
         return None;
     }
-    if bars.num_attempts >= ATTEMPTS_MAX {
+    if exclusions.num_attempts >= ATTEMPTS_MAX {
         decisions.retain(|planned| !late.contains(&planned.job()));
         return None;
     }
@@ -71,7 +71,7 @@ pub(crate) fn next(
         ))
     });
     Some(Exclusions {
-        jobs: bars.jobs.clone().into_iter().chain(barred).collect(),
-        num_attempts: bars.num_attempts + 1,
+        jobs: exclusions.jobs.clone().into_iter().chain(barred).collect(),
+        num_attempts: exclusions.num_attempts + 1,
     })
 }

@@ -83,7 +83,7 @@ pub fn build_without(
     memory: &Memory,
     settings: &RoundSettings,
     is_shadow: bool,
-    bars: &Exclusions,
+    exclusions: &Exclusions,
 ) -> Result<Option<Fleet>, Error> {
     let (offers, kinds) = offers(snapshot);
     if offers.is_empty() {
@@ -119,7 +119,7 @@ pub fn build_without(
         if !takes_part(job, snapshot.taken_s, is_shadow) || fleet.left_out.contains_key(&job.id) {
             continue;
         }
-        let why = bars.jobs.get(&job.id).cloned();
+        let why = exclusions.jobs.get(&job.id).cloned();
         if let Some(why) = why.or_else(|| beyond_allowance(job, &allowances, snapshot)) {
             fleet.left_out.insert(job.id, why);
             continue;

@@ -43,7 +43,7 @@ pub struct Plan {
     /// What a dealer's deal hung on beside the tables; none where another one decided.
     pub turn: Option<Turn>,
     /// What was kept out because others take what a limit leaves.
-    pub bars: Exclusions,
+    pub exclusions: Exclusions,
 }
 
 impl Plan {
@@ -57,7 +57,7 @@ impl Plan {
             aside: settled.aside,
             offered: settled.decided.offered,
             turn: settled.decided.turn,
-            bars: settled.bars,
+            exclusions: settled.exclusions,
         }
     }
 
@@ -128,7 +128,7 @@ pub fn by_fallback(
 ///
 /// # Errors
 /// As [`plan`]; a policy that fails.
-pub fn bars(
+pub fn exclusions(
     snapshot: &Snapshot,
     memory: &Memory,
     loaded: &mut Loaded,
@@ -136,7 +136,7 @@ pub fn bars(
     is_shadow: bool,
 ) -> Result<Exclusions, Error> {
     let settled = settle(snapshot, memory, loaded, settings, is_shadow, &mut || false)?;
-    Ok(settled.unwrap_or_default().bars)
+    Ok(settled.unwrap_or_default().exclusions)
 }
 
 /// An attempt whose decisions stand.
@@ -146,7 +146,7 @@ struct Settled {
     num_for_leases: usize,
     fleet: Option<Fleet>,
     aside: Option<String>,
-    bars: Exclusions,
+    exclusions: Exclusions,
 }
 
 /// Decides until no limit is exceeded; none if it was too late. A dealer takes one turn for all attempts.
@@ -158,10 +158,10 @@ fn settle(
     is_shadow: bool,
     is_late: &mut dyn FnMut() -> bool,
 ) -> Result<Option<Settled>, Error> {
-    let mut bars = Exclusions::default();
+    let mut exclusions = Exclusions::default();
     loop {
         let all_wait = is_shadow || settings.drive.is_order();
-        let Some(mut fleet) = fleet::build_without(snapshot, memory, settings, all_wait, &bars)? else {
+        let Some(mut fleet) = fleet::build_without(snapshot, memory, settings, all_wait, &exclusions)? else {
             return Ok(Some(Settled::default()));
         };
         let Some(for_leases) = leases::place(&mut fleet, snapshot, memory, settings, is_late) else {
@@ -172,7 +172,7 @@ fn settle(
         let Some(mut decided) = decide(snapshot, &mut fleet, loaded, is_late)? else {
             return Ok(None);
         };
-        match allowances::next(&bars, snapshot, &mut decided.planned) {
+        match allowances::next(&exclusions, snapshot, &mut decided.planned) {
             None => {
                 let num_for_leases = for_leases.len();
                 decided.planned.splice(0..0, for_leases);
@@ -181,10 +181,10 @@ fn settle(
                     num_for_leases,
                     fleet: Some(fleet),
                     aside,
-                    bars,
+                    exclusions,
                 }));
             }
-            Some(next) => bars = next,
+            Some(next) => exclusions = next,
         }
         if let (Some(dealing), Some(turn)) = (loaded.dealing_mut(), decided.turn) {
             dealing.told(turn);

@@ -48,8 +48,8 @@ pub fn answer(
         Phase::Foreign { reason } => return Ok(format!("Job {id} is left alone: it {reason}.")),
         Phase::Loose | Phase::Waiting => stand(job, memory, snapshot),
     };
-    let bars = round::bars(snapshot, memory, loaded, settings, true)?;
-    let Some(mut fleet) = fleet::build_without(snapshot, memory, settings, true, &bars)? else {
+    let exclusions = round::exclusions(snapshot, memory, loaded, settings, true)?;
+    let Some(mut fleet) = fleet::build_without(snapshot, memory, settings, true, &exclusions)? else {
         return Ok(text + "No node has a GPU to give.");
     };
     let for_leases = leases::place(&mut fleet, snapshot, memory, settings, &mut || false);

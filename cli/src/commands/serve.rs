@@ -173,7 +173,7 @@ fn mixed(args: &ServeMixedArgs, context: &mut Context<'_>) -> Result<(), Error> 
 }
 
 fn search(args: &ServeSearchArgs, context: &mut Context<'_>) -> Result<(), Error> {
-    if let Some(learner) = &args.learner {
+    if let Some(learner) = args.learner {
         return train(args, learner, context);
     }
     args.target.check("to", &args.to)?;
@@ -204,7 +204,7 @@ fn search(args: &ServeSearchArgs, context: &mut Context<'_>) -> Result<(), Error
     }
 }
 
-fn train(args: &ServeSearchArgs, learner: &str, context: &mut Context<'_>) -> Result<(), Error> {
+fn train(args: &ServeSearchArgs, learner: Learner, context: &mut Context<'_>) -> Result<(), Error> {
     let mut settings = RoutingTraining {
         rates: args.rates.clone(),
         teacher: args.teacher.clone(),
@@ -212,7 +212,7 @@ fn train(args: &ServeSearchArgs, learner: &str, context: &mut Context<'_>) -> Re
         judge_lists: args.judge_lists.into(),
         ..RoutingTraining::default()
     };
-    settings.train.learner = Learner::find(learner).unwrap_or_default();
+    settings.train.learner = learner;
     settings.train.num_updates = args.updates;
     settings.train.evolution.num_pairs = args.pairs.into();
     settings.train.network.hidden = args.hidden.into();

@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use pleach_agents::Device;
 use pleach_agents::learner::{Plays, way};
-use pleach_agents::{Device, Learner};
 use pleach_env::{EnvConfig, Expression, RewardConfig, Split};
 
 use crate::commands::Context;
@@ -249,7 +249,8 @@ fn settings(args: &TrainArgs) -> Result<(TrainSettings, u64), Error> {
 fn own_settings(args: &TrainArgs) -> Result<Option<(TrainSettings, u64)>, Error> {
     let says_nothing = args.settings.config.is_none()
         && args.settings.set.is_empty()
-        && [&args.env, &args.warm_start, &args.learner, &args.reward]
+        && args.learner.is_none()
+        && [&args.env, &args.warm_start, &args.reward]
             .into_iter()
             .all(Option::is_none)
         && (args.workload == WorkloadSource::default() && args.scheduling == SchedulingConfig::default())
@@ -280,11 +281,7 @@ fn own_settings(args: &TrainArgs) -> Result<Option<(TrainSettings, u64)>, Error>
 fn settings_of_flags(args: &TrainArgs) -> Result<TrainSettings, Error> {
     let mut settings = match &args.settings.config {
         Some(path) => settings_file::read(path)?,
-        None => {
-            let named = args.learner.as_deref().and_then(Learner::find);
-            let learner = named.unwrap_or_default();
-            settings_file::built_in_for(learner, args.fine_tune.is_some())?
-        }
+        None => settings_file::built_in_for(args.learner.unwrap_or_default(), args.fine_tune.is_some())?,
     };
     if let Some(id) = &args.env {
         settings.env = env_of(id, None, None)?;

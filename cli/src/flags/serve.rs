@@ -2,11 +2,14 @@
 
 use std::path::PathBuf;
 
+use clap::builder::{PossibleValuesParser, TypedValueParser as _};
 use clap::{ArgAction, Args, Subcommand};
+use pleach_agents::Learner;
 use pleach_experiments::evaluate::flag_values;
 use pleach_experiments::serving::functions::FunctionsConfig;
 use pleach_experiments::serving::{MixedConfig, PoolsConfig, ServingConfig};
 
+use super::train::learner_named;
 use super::{ForceFlag, JsonFlag, PageFlag, QuietFlag, ReportFlags};
 
 /// Serving: which replica of a language model gets a request, how many GPUs a service leases beside training jobs, which slices of
@@ -186,9 +189,9 @@ pub struct ServeSearchArgs {
     #[arg(long, value_name = "COLUMN", value_delimiter = ',', action = ArgAction::Append, help_heading = "Search")]
     pub without: Vec<String>,
     /// A network, and a tree made of it, in place of a search. evolution: strategies over whole lists; ppo: rewards of each request
-    #[arg(long, value_name = "NAME", value_parser = ["evolution", "ppo"], conflicts_with_all = ["without", "simulations"],
+    #[arg(long, value_name = "NAME", value_parser = PossibleValuesParser::new(["evolution", "ppo"]).try_map(learner_named), conflicts_with_all = ["without", "simulations"],
         help_heading = "Training")]
-    pub learner: Option<String>,
+    pub learner: Option<Learner>,
     /// Generations, or updates of PPO, 0 to 100,000; 0: imitation alone
     #[arg(long, value_name = "N", default_value_t = 40, value_parser = flag_values::whole::<u64>(0..=100_000),
         requires = "learner", help_heading = "Training")]

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, Resettable, TypedValueParser as _};
-use pleach_agents::Device;
+use pleach_agents::{Device, Learner};
 use pleach_experiments::evaluate::flag_values;
 use pleach_experiments::{SchedulingConfig, WorkloadSource};
 use serde::Serialize;
@@ -62,8 +62,8 @@ pub struct TrainArgs {
     #[arg(long, value_name = "ID")]
     pub env: Option<String>,
     /// Learning algorithm; selects its default settings [default: ppo]
-    #[arg(long, value_name = "LEARNER", value_parser = learners(), conflicts_with = "config")]
-    pub learner: Option<String>,
+    #[arg(long, value_name = "LEARNER", value_parser = PossibleValuesParser::from(learners()).try_map(learner_named), conflicts_with = "config")]
+    pub learner: Option<Learner>,
     /// Settings of the learner.
     #[command(flatten)]
     #[serde(flatten)]
@@ -118,9 +118,14 @@ pub struct TrainArgs {
 }
 
 /// Names of learners, those of a program's own among them, each with what it does.
-fn learners() -> PossibleValuesParser {
-    pleach_agents::learner::all()
-        .map(|learner| PossibleValue::new(learner.name()).help(learner.doc()))
-        .collect::<Vec<_>>()
-        .into()
+fn learners() -> Vec<PossibleValue> {
+    let all = pleach_agents::learner::all();
+    all.map(|learner| PossibleValue::new(learner.name()).help(learner.doc()))
+        .collect()
+}
+
+/// A learner of `--learner`, whose parser has let no other name through.
+#[expect(clippy::needless_pass_by_value, reason = "clap gives the text away")]
+pub(super) fn learner_named(name: String) -> Result<Learner, String> {
+    Learner::find(&name).ok_or_else(|| format!("there is no learner {name}"))
 }

@@ -61,13 +61,13 @@ pub(crate) fn evolution_longer() -> Result<TrainSettings, Error> {
 /// Not in practice: files and environment are part of the program.
 pub fn built_in_for(learner: Learner, goes_on: bool) -> Result<TrainSettings, Error> {
     let plain = built_in()?;
-    let own = match (learner.name(), goes_on) {
-        ("evolution", false) => evolution()?,
-        ("evolution", true) => evolution_longer()?,
-        (name, _) => {
+    let own = match (learner, goes_on) {
+        (Learner::EVOLUTION, false) => evolution()?,
+        (Learner::EVOLUTION, true) => evolution_longer()?,
+        _ => {
             let mut own = plain.clone();
             own.train.learner = learner;
-            if name == Learner::IMITATION.name() {
+            if learner == Learner::IMITATION {
                 own.train.num_updates = 0;
             }
             own

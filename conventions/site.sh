@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The documents as a site, in target/site: those of docs and lab/notes, and the pages that the programs can print, which are not in the tree.
-# Needs mdbook and Python 3. With --made the tests have written the pages already.
+# The documents as a site, in target/site: those of docs and lab/notes, and the pages that the programs can print, which
+# are not in the tree. Needs mdbook and Python 3. With --made the tests have written the pages already.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 if [ "${1:-}" != --made ]; then

@@ -1,7 +1,7 @@
 //! Linear and integer programmes: the largest objective of some columns under rows of linear limits.
 //!
-//! The only file that knows the solver (`microlp`, pure Rust: a simplex method, and branch and bound over it); lab/notes/solvers.md
-//! says why this one. Work is limited by counts, never by time, so a programme has the same answer on every machine: one with
+//! The only file that knows the solver (`microlp`, pure Rust: a simplex method, and branch and bound over it);
+//! lab/notes/solvers.md says why this one. Work is limited by counts, never by time, so a programme has the same answer on every machine: one with
 //! too many terms is refused before it is solved, and a search over whole numbers ends after so many nodes with the best
 //! that it has found. What to do without an answer (keep what was planned, share equally) is the planner's to say.
 //!

@@ -34,6 +34,7 @@
 )]
 
 pub mod calibrate;
+pub mod command;
 pub mod decide;
 pub mod distill;
 pub mod door;
@@ -43,6 +44,7 @@ pub mod explain;
 pub mod file_kind;
 pub mod index_search;
 pub mod plot;
+pub mod plugins;
 pub mod progress;
 pub mod removed;
 pub mod report;
@@ -67,6 +69,7 @@ pub use evaluate::results::{PolicyRun, Results};
 pub use evaluate::run::Runner;
 pub use evaluate::sim_config::SchedulingConfig;
 pub use evaluate::workload_source::WorkloadSource;
+pub use plugins::Plugins;
 pub use progress::{Progress, Watcher};
 pub use run_folder::RunFolder;
 pub use train::settings::TrainSettings;

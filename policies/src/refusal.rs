@@ -62,13 +62,20 @@ impl Refusal {
         Refusal::config("policy", name, allowed, hint)
     }
 
-    /// A planner that nobody can drive a cluster with.
+    /// A planner that no daemon can drive a cluster with.
     pub(crate) fn alone(name: &str) -> Refusal {
         let allowed = format!(
             "on a cluster a heuristic, a dealer ({}), a formula, a tree or a network",
             RoundDealer::NAMES.join(", ")
         );
         let hint = "It plans in the simulator alone (pleach evaluate).";
+        Refusal::config("policy", name, allowed, hint)
+    }
+
+    /// A planner of the laboratory in a program without it.
+    pub(crate) fn without_laboratory(name: &str) -> Refusal {
+        let allowed = "a policy of this program, which was built without the laboratory";
+        let hint = "Its planners come with the feature `lab`, which is on by default: cargo build --release -p pleach-cli.";
         Refusal::config("policy", name, allowed, hint)
     }
 

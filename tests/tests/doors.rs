@@ -283,7 +283,8 @@ fn names_open_everywhere_but_for_planners_that_need_the_simulator_and_these_are_
         .chain(rivals)
         .copied()
         .collect();
-    for name in pleach_policies::Door::names() {
+    crate::with_laboratory();
+    for name in DOOR.names() {
         DOOR.open_one(name).unwrap();
         match Loaded::of(name, capabilities()) {
             Ok(loaded) => assert!(on_clusters.contains(&name), "{}", loaded.name),

@@ -1,6 +1,6 @@
 //! `pleach index`: learns the formula of an index.
 
-use pleach_baselines::dealing::{Formula, deal_schema, formula_of};
+use pleach_dealing::{Formula, deal_schema, formula_of};
 
 use crate::commands::Context;
 use crate::flags::IndexArgs;

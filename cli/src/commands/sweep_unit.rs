@@ -12,6 +12,7 @@ use std::{io, iter};
 use clap::error::{ContextKind, ContextValue};
 use clap::{ArgAction, CommandFactory as _, Parser as _};
 use pleach_experiments::EvaluationConfig;
+use pleach_experiments::command::stop::Stop;
 use pleach_experiments::door::{BEST_CHECKPOINT, TREE_FILE};
 use pleach_experiments::error::Error;
 use pleach_experiments::removed::{Place, instead};
@@ -21,9 +22,9 @@ use pleach_experiments::train::settings_file;
 use pleach_scheduler::heuristics::nearest_of;
 use serde_json::{Map, Value, json};
 
-use super::stop::Stop;
 use super::{Context, bench, calibrate, distill, index, suite, tournament, train, twin};
 use crate::flags::{Cli, Command};
+use crate::progress::bars;
 
 /// What the sweep says itself, or what has no meaning in it.
 const OWN: [&str; 15] = [
@@ -185,6 +186,7 @@ impl Unit {
             print: &mut io::sink(),
             data: &mut data,
             // A sweep that is asked to end ends at once: every file is whole, and a training goes on from its newest checkpoint.
+            bars,
             stop: Arc::new(Stop::default()),
         };
         match &self.command {

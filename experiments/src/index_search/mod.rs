@@ -15,7 +15,7 @@ pub use encoding::Encoding;
 
 use std::collections::BTreeMap;
 
-use pleach_baselines::dealing::{DealingConfig, Formula, index_planner};
+use pleach_dealing::{DealingConfig, Formula, index_planner};
 use pleach_env::{Seed, SimConfig, Split, simulate_planner};
 use pleach_scheduler::portable_math::ln;
 use pleach_scheduler::{ActionKind, ActionSet, ConfigError, Planner};

@@ -1,6 +1,6 @@
 //! Who plays in a tournament, and on what.
 
-use crate::door::{DOOR, PolicySpec, own_planners, own_policies};
+use crate::door::{DOOR, PolicySpec, own_policies};
 use crate::error::Error;
 
 /// The workloads of the default tournament: generated, so that it needs no file.
@@ -25,10 +25,10 @@ pub fn field(names: &[String]) -> Result<Vec<PolicySpec>, Error> {
         return Ok(DOOR.open_all(names)?);
     }
     let heuristics = pleach_scheduler::heuristics::names().iter().copied();
-    let all = heuristics.chain(pleach_baselines::names());
+    let planners = DOOR.planners().map(|entry| entry.info.name);
     let own = own_policies().iter().map(|own| own.info.name);
-    let own = own.chain(own_planners().iter().map(|own| own.info.name));
-    let names: Vec<String> = all
+    let names: Vec<String> = heuristics
+        .chain(planners)
         .chain(own)
         .filter(|name| !APART.contains(name))
         .map(str::to_string)

@@ -3,7 +3,7 @@
 //! The cluster is driven without the simulator: between two plans a round passes, jobs whose believed end has come leave, and
 //! as many new ones come, so that every plan has something to decide.
 
-use pleach_baselines::Entry;
+use pleach_dealing::Entry;
 use pleach_env::Seed;
 use pleach_env::workload::generate::{GavelConfig, GeneratorConfig, PhillyLikeConfig, generate};
 use pleach_env::workload::{JobSpec, Workload};
@@ -13,6 +13,7 @@ use serde_json::Value;
 
 use crate::commands::Context;
 use crate::flags::BenchArgs;
+use pleach_experiments::door::DOOR;
 use pleach_experiments::error::Error;
 use pleach_experiments::evaluate::stats::{mean, quantile};
 
@@ -46,7 +47,7 @@ pub(super) struct Point {
 pub(super) fn measure(args: &BenchArgs, context: &mut Context<'_>) -> Result<Vec<Point>, Error> {
     let lists = [one_type(args.report.seed())?, three_types(args.report.seed())?];
     let mut points = Vec::new();
-    for entry in pleach_baselines::entries() {
+    for entry in DOOR.planners() {
         for list in &lists {
             let point = planner(entry, list, args, context)?;
             if !args.report.quiet() {

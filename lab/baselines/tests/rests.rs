@@ -2,7 +2,7 @@
 //! round, and long jobs take no more plans than short ones.
 
 use crate::parts::{over_all_planners, settings};
-use pleach_baselines::Entry;
+use pleach_dealing::Entry;
 use pleach_env::availability::AvailabilityConfig;
 use pleach_env::failures::OutcomeModel;
 use pleach_env::workload::generate::{GeneratorConfig, generate};

@@ -48,7 +48,7 @@ impl Drop for Listening {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pleach_experiments::error::signal_name;
+    use crate::error::signal_name;
 
     #[test]
     fn only_the_first_wish_is_waited_for_and_only_while_somebody_listens() {

@@ -2,11 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::door::{DOOR, PolicySpec};
+use crate::error::Error;
+use crate::evaluate::flag_values;
+use crate::run_folder::Existing;
 use clap::{ArgAction, Args};
-use pleach_experiments::door::{DOOR, PolicySpec};
-use pleach_experiments::error::Error;
-use pleach_experiments::evaluate::flag_values;
-use pleach_experiments::run_folder::Existing;
 use serde::Serialize;
 
 /// The name of a file that means standard output.

@@ -4,7 +4,7 @@
 
 use crate::parts::{over_all_planners, settings};
 use crate::scenario;
-use pleach_baselines::Entry;
+use pleach_dealing::Entry;
 use pleach_env::failures::OutcomeModel;
 use pleach_env::site_failures::SiteFailures;
 use pleach_env::workload::Workload;
@@ -218,7 +218,7 @@ proptest! {
         workload in scenario::workload(16),
         config in scenario::config(),
     ) {
-        for entry in pleach_baselines::entries() {
+        for entry in crate::parts::every() {
             check(entry, &workload, &config);
         }
     }

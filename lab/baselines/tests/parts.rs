@@ -1,11 +1,17 @@
 //! Tests that play every planner, in parts that run side by side: one test would keep one core busy while the others idle.
 
-use pleach_baselines::Entry;
+use pleach_dealing::Entry;
 use serde_json::{Value, json};
+
+/// All planners: those of the laboratory and those of every program.
+pub fn every() -> impl Iterator<Item = &'static Entry> {
+    let product = [pleach_dealing::BACKFILLING, pleach_dealing::ENTRIES];
+    pleach_baselines::entries().chain(product.into_iter().flatten())
+}
 
 /// Every so many planners of the registry, from one on: the parts from 0 to `num_parts - 1` are all of it, each planner once.
 pub fn part(number: usize, num_parts: usize) -> impl Iterator<Item = &'static Entry> {
-    pleach_baselines::entries().skip(number).step_by(num_parts)
+    every().skip(number).step_by(num_parts)
 }
 
 /// The published settings of a planner, but a fifth of the population where it searches: what these tests hold does not depend on
@@ -45,7 +51,7 @@ pub(crate) use over_all_planners;
 
 #[test]
 fn searches_are_made_smaller_and_nothing_else_is() {
-    let smaller: Vec<&str> = pleach_baselines::entries()
+    let smaller: Vec<&str> = every()
         .filter(|entry| !settings(entry).is_null())
         .map(|entry| entry.info.name)
         .collect();
@@ -59,7 +65,7 @@ fn parts_are_the_whole_registry_with_each_planner_once() {
             .flat_map(|number| part(number, num_parts))
             .map(|entry| entry.info.name)
             .collect();
-        let mut all: Vec<&str> = pleach_baselines::names().collect();
+        let mut all: Vec<&str> = every().map(|entry| entry.info.name).collect();
         names.sort_unstable();
         all.sort_unstable();
         assert_eq!(names, all, "{num_parts} parts");

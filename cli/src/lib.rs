@@ -19,9 +19,8 @@ use pleach_experiments::error::{
 use pleach_experiments::removed::{Place, instead};
 
 use crate::commands::{
-    Context, bench, calibrate, cluster, distill, evaluate, explain, export, index, manual, policies,
-    quickstart, run as site_run, serve, suite, sweep, sweep_unit, tournament, train, twin, verify, watch,
-    workload,
+    Context, calibrate, cluster, distill, evaluate, explain, export, index, manual, policies, quickstart,
+    run as site_run, serve, suite, sweep, sweep_unit, train, twin, verify, watch, workload,
 };
 use crate::flags::sweep::SweepCommand;
 use crate::flags::{Cli, Command, THREADS_MAX, is_standard_output};
@@ -235,10 +234,8 @@ fn run_command(cli: &Cli, matches: &ArgMatches, command_line: String) -> Result<
         Command::Verify(args) => verify::run(args, &mut context)?,
         Command::Watch(args) => watch::run(args, &mut context)?,
         Command::Explain(args) => explain::run(args, &mut context)?,
-        Command::Tournament(args) => tournament::run(args, &mut context)?,
         Command::Suite(args) => suite::run(args, &mut context)?,
         Command::Own(own) => (own.command.run)(&own.given, &mut context)?,
-        Command::Bench(args) => bench::run(args, &mut context)?,
         Command::Policies(args) => policies::run(args, &mut context)?,
         Command::Workload(args) => workload::run(args, &mut context)?,
         Command::Twin(args) => twin::run(args, &mut context)?,

@@ -104,10 +104,14 @@ const ARROWS: [(&str, &[&str]); 19] = [
 ];
 
 /// The laboratory: what it may know of its own crates, on top of everything below `cli`.
-const LAB: [(&str, &[&str]); 3] = [
+const LAB: [(&str, &[&str]); 4] = [
     ("pleach-baselines", &[]),
+    ("pleach-bench", &[]),
     ("pleach-reproduce", &["pleach-baselines"]),
-    (DOOR_OF_LAB, &["pleach-baselines", "pleach-reproduce"]),
+    (
+        DOOR_OF_LAB,
+        &["pleach-baselines", "pleach-bench", "pleach-reproduce"],
+    ),
 ];
 /// The one crate of the laboratory that a binary names, in one line.
 const DOOR_OF_LAB: &str = "pleach-lab";

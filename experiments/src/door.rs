@@ -5,5 +5,5 @@ pub use pleach_policies::{
     label_and_place, own_planners, own_policies, register, requirement_flags,
 };
 
-/// Opens every policy by name, file or folder: for evaluations, tournaments, sweeps, explanations and Python alike.
+/// Opens every policy by name, file or folder: for evaluations, sweeps, explanations and Python alike.
 pub const DOOR: Door = Door::SIMULATOR;

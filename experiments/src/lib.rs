@@ -1,4 +1,4 @@
-//! Compares schedulers: evaluations, trainings, tournaments, suites and sweeps, with run folders, results, statistics, tables and
+//! Compares schedulers: evaluations, trainings, suites and sweeps, with run folders, results, statistics, tables and
 //! reports. A library without a command line. Its configurations say which flag each of their fields is, and in which words, so that
 //! `pleach-cli` has no second copy of them.
 //!
@@ -53,7 +53,6 @@ pub mod schedule;
 pub mod serving;
 pub mod suite;
 pub mod sweep;
-pub mod tournament;
 pub mod train;
 pub mod tree_export;
 pub mod tree_page;

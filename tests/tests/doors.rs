@@ -3,10 +3,11 @@
 
 use std::path::{Path, PathBuf};
 
+use pleach_bench::tournament;
 use pleach_daemon::policy::{Decider, Loaded};
 use pleach_dealing::{InOrder, Trust};
 use pleach_experiments::sweep::policy_unit;
-use pleach_experiments::{DOOR, Evaluation, EvaluationConfig, PolicySpec, tournament};
+use pleach_experiments::{DOOR, Evaluation, EvaluationConfig, PolicySpec};
 use pleach_network::TrainedNetwork;
 use pleach_policies::Artefact;
 use pleach_scheduler::cluster::Capabilities;

@@ -1,6 +1,5 @@
 //! The commands: each turns its flags into calls of the library and prints what a person wants to see.
 
-pub mod bench;
 pub mod calibrate;
 pub mod cluster;
 pub mod describe;
@@ -21,7 +20,6 @@ pub mod serve;
 pub mod suite;
 pub mod sweep;
 pub mod sweep_unit;
-pub mod tournament;
 pub mod train;
 pub mod twin;
 pub mod verify;

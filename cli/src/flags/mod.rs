@@ -1,6 +1,5 @@
 //! The command line of `pleach`: what each command takes, with help texts that teach. No command runs here.
 
-pub mod bench;
 pub mod calibrate;
 pub mod check;
 pub mod cluster;
@@ -21,7 +20,6 @@ pub mod serve;
 pub mod suite;
 pub mod sweep;
 pub mod sweep_place;
-pub mod tournament;
 pub mod train;
 pub mod twin;
 pub mod verify;
@@ -35,7 +33,6 @@ use clap::{CommandFactory as _, Parser, Subcommand};
 /// Threads, at most, by flag or by variable.
 pub const THREADS_MAX: u16 = 1024;
 
-pub use bench::BenchArgs;
 pub use calibrate::CalibrateArgs;
 pub use check::CheckArgs;
 pub use cluster::ClusterArgs;
@@ -55,7 +52,6 @@ pub use seal::SealArgs;
 pub use serve::ServeArgs;
 pub use suite::SuiteArgs;
 pub use sweep::SweepArgs;
-pub use tournament::TournamentArgs;
 pub use train::TrainArgs;
 pub use twin::TwinArgs;
 pub use verify::VerifyArgs;
@@ -116,8 +112,6 @@ pub enum Command {
     Verify(Box<VerifyArgs>),
     /// Make a page on which the record of a schedule can be watched
     Watch(Box<WatchArgs>),
-    /// Play all schedulers against each other on several kinds of workloads
-    Tournament(TournamentArgs),
     /// Train on seven tasks and play the result against every scheduler
     Suite(SuiteArgs),
     /// What the program registered, such as the laboratory's.
@@ -125,8 +119,6 @@ pub enum Command {
     Own(own::Own),
     /// Run thousands of independent units on one machine or under any batch system
     Sweep(SweepArgs),
-    /// Measure the speed of the simulator, the environment, training and the tree
-    Bench(BenchArgs),
     /// List the policies, or show one
     Policies(PoliciesArgs),
     /// List, describe, generate, convert and import workloads

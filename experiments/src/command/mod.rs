@@ -23,6 +23,8 @@ use crate::run_folder::atomic_file;
 pub trait Runs: Args {
     /// The word after the program's name.
     const NAME: &'static str;
+    /// What it does, for the list of commands.
+    const ABOUT: &'static str;
 
     /// Does it.
     ///
@@ -48,7 +50,7 @@ impl OwnCommand {
     pub fn of<A: Runs>() -> OwnCommand {
         OwnCommand {
             name: A::NAME,
-            define: A::augment_args,
+            define: |command| A::augment_args(command).about(A::ABOUT).long_about(None),
             run: |matches, context| {
                 let args = A::from_arg_matches(matches);
                 args.map_err(|error| Error::Failed(error.to_string()))?

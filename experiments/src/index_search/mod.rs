@@ -23,12 +23,12 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
+use crate::evaluate::condition::Condition;
 use crate::evaluate::instances::Instance;
 use crate::evaluate::sim_config::SchedulingConfig;
 use crate::evaluate::workload_source::WorkloadSource;
 use crate::index_search::lists::Lists;
 use crate::progress::Watcher;
-use crate::tournament::Condition;
 use crate::twin::doubt;
 
 /// How a formula is searched for.

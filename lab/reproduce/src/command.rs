@@ -46,6 +46,7 @@ pub struct ReproduceArgs {
 
 impl Runs for ReproduceArgs {
     const NAME: &'static str = "reproduce";
+    const ABOUT: &'static str = "Run published results again and show ours beside them";
 
     fn run(&self, context: &mut Context<'_>) -> Result<(), Error> {
         if self.ids.is_empty() {

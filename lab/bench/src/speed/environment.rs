@@ -3,9 +3,9 @@
 
 use pleach_env::{AutoresetMode, Batch, EnvConfig, Seed, VecEnv, VectorEnv, random_action};
 
+use super::BenchArgs;
 use super::rate::rate;
-use crate::commands::Context;
-use crate::flags::BenchArgs;
+use pleach_experiments::command::Context;
 use pleach_experiments::error::Error;
 
 /// What was measured.

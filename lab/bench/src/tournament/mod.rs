@@ -10,14 +10,15 @@
 //! copies whose steps are taken to add up, which no other scheduler's jobs may do and which the lower bound does not know, so
 //! it would win by an assumption.
 
-mod condition;
+mod command;
 mod field;
+mod flags;
 mod page;
 mod standings;
 #[cfg(test)]
 mod tests;
 
-pub use condition::Condition;
 pub use field::{WORKLOADS, field};
+pub use flags::TournamentArgs;
 pub use page::render;
 pub use standings::{COLUMNS, Standing, standings, table};

@@ -1,8 +1,8 @@
 //! A tournament as one HTML page.
 
 use super::standings::{Standing, table};
-use crate::plot::text::escape;
-use crate::report::page::{html_table, page, preformatted, section};
+use pleach_experiments::plot::text::escape;
+use pleach_experiments::report::page::{html_table, page, preformatted, section};
 
 /// The page: one table for each workload and condition, in the order in which they were played.
 #[must_use]

@@ -9,9 +9,9 @@ use pleach_env::{EnvConfig, Seed};
 use pleach_network::{DecisionBatch, Layout, NetworkConfig};
 use rand::Rng;
 
+use super::BenchArgs;
 use super::rate::{NUM_REPEATS, rate};
-use crate::commands::Context;
-use crate::flags::BenchArgs;
+use pleach_experiments::command::Context;
 use pleach_experiments::error::Error;
 
 /// Widths of both parts of the network: the default one, and one that is worth a GPU.

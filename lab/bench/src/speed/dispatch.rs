@@ -7,7 +7,7 @@ use pleach_experiments::error::Error;
 use pleach_experiments::serving::functions::FunctionsConfig;
 use rand::RngExt as _;
 
-use crate::flags::BenchArgs;
+use super::BenchArgs;
 
 /// Ways that are asked for.
 const WAYS: usize = 5;

@@ -3,9 +3,8 @@
 use std::path::PathBuf;
 
 use clap::{ArgAction, Args, ValueEnum};
+use pleach_experiments::command::flags::ReportFlags;
 use pleach_experiments::evaluate::flag_values;
-
-use super::ReportFlags;
 
 /// Measures speed on this machine. The only command whose output depends on the clock.
 #[derive(Args, Clone, Debug)]

@@ -1,5 +1,6 @@
-//! What the schedulers of a tournament know, and what moving a job costs.
+//! What schedulers know, and what moving a job costs.
 
+use clap::{ArgAction, Args, ValueEnum};
 use pleach_env::SimConfig;
 use pleach_scheduler::cluster::Capabilities;
 use pleach_scheduler::physics::overheads::Overheads;
@@ -7,39 +8,38 @@ use serde::{Deserialize, Serialize};
 
 use crate::evaluate::estimate_source::EstimateSource;
 
-/// What the schedulers know and what moving a job costs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// What the schedulers know and what moving a job costs. *Realistic* is the world as it is published ([`SimConfig::as_published`]).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum Condition {
-    /// Run times are known and stopping costs nothing.
+    /// Run times known, starting and stopping free
     Ideal,
-    /// Run times are guessed from the jobs that have ended, and the world is as it is published ([`SimConfig::as_published`]): starts,
-    /// memory and checkpoints by class, guarded sharing, speeds and costs that are not known exactly.
+    /// Run times guessed from ended jobs; starts, memory, checkpoints and sharing as published for their models
     Realistic,
-    /// The same where every start costs 10 s: vision and small language models on a warm image.
+    /// As realistic, but each start costs 10 s
+    #[value(name = "realistic-10s")]
     Realistic10s,
-    /// The same where every start costs 60 s: models of up to 13 thousand million parameters.
+    /// As realistic, but each start costs 60 s
+    #[value(name = "realistic-60s")]
     Realistic60s,
-    /// The same where every start costs 250 s: models of 70 thousand million parameters and more.
+    /// As realistic, but each start costs 250 s
+    #[value(name = "realistic-250s")]
     Realistic250s,
-    /// Run times are known, everything else is as in the realistic condition.
+    /// Run times known, everything else as realistic
     Overheads,
-    /// Run times are guessed, starts cost nothing.
+    /// Run times guessed, starting and stopping free
     Estimates,
 }
 
-impl Condition {
-    /// All of them.
-    pub const ALL: [Condition; 7] = [
-        Condition::Ideal,
-        Condition::Realistic,
-        Condition::Realistic10s,
-        Condition::Realistic60s,
-        Condition::Realistic250s,
-        Condition::Overheads,
-        Condition::Estimates,
-    ];
+/// In which conditions is played.
+#[derive(Args, Clone, Debug)]
+pub struct ConditionFlag {
+    /// What is known and what moving a job costs, repeated or with commas
+    #[arg(long, value_name = "WORD", value_delimiter = ',', action = ArgAction::Append, default_values = ["ideal", "realistic"])]
+    pub condition: Vec<Condition>,
+}
 
+impl Condition {
     /// Name on the command line.
     #[must_use]
     pub fn word(self) -> &'static str {

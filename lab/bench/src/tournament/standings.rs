@@ -2,11 +2,11 @@
 
 use serde::Serialize;
 
-use crate::error::Error;
-use crate::evaluate::metric::{METRICS, show_plain};
-use crate::evaluate::results::{Results, folded};
-use crate::evaluate::run::TimedRun;
-use crate::evaluate::table::{Table, absent};
+use pleach_experiments::error::Error;
+use pleach_experiments::evaluate::metric::{METRICS, show_plain};
+use pleach_experiments::evaluate::results::{Results, folded};
+use pleach_experiments::evaluate::run::TimedRun;
+use pleach_experiments::evaluate::table::{Table, absent};
 
 /// Columns of a table, with the time of a plan after them.
 pub const COLUMNS: [&str; 7] = [
@@ -27,7 +27,7 @@ pub struct Standing {
     /// Means over seeds, by key.
     pub metrics: std::collections::BTreeMap<String, f64>,
     /// Average JCT over that of the best, geometric mean over seeds, with a 95 % interval; at least about 1.
-    pub ratio_to_best: Option<crate::evaluate::stats::Ratio>,
+    pub ratio_to_best: Option<pleach_experiments::evaluate::stats::Ratio>,
     /// Mean time of a plan, ms. Depends on the machine.
     pub plan_ms: f64,
     /// Longest plan, ms. Depends on the machine.

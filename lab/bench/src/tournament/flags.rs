@@ -1,12 +1,13 @@
 //! `pleach tournament`: flags.
 
 use clap::builder::Resettable;
-use clap::{ArgAction, Args, ValueEnum};
+use clap::{ArgAction, Args};
 use pleach_experiments::WorkloadSource;
+use pleach_experiments::command::flags::{PageFlag, ReportFlags};
+use pleach_experiments::evaluate::condition::ConditionFlag;
 use pleach_experiments::evaluate::flag_values;
-use pleach_experiments::tournament::{Condition, WORKLOADS};
 
-use super::{PageFlag, ReportFlags};
+use super::WORKLOADS;
 
 /// Jobs of a generated workload, unless asked for.
 const NUM_JOBS: u32 = 200;
@@ -46,58 +47,6 @@ pub struct TournamentArgs {
     pub report: ReportFlags,
 }
 
-/// In which conditions is played.
-#[derive(Args, Clone, Debug)]
-pub struct ConditionFlag {
-    /// What is known and what moving a job costs, repeated or with commas
-    #[arg(long, value_name = "WORD", value_delimiter = ',', action = ArgAction::Append, default_values = ["ideal", "realistic"])]
-    pub condition: Vec<ConditionArg>,
-}
-
-impl ConditionFlag {
-    /// As the library knows them.
-    #[must_use]
-    pub fn all(&self) -> Vec<Condition> {
-        self.condition.iter().map(|word| (*word).into()).collect()
-    }
-}
-
-/// Conditions on the command line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum ConditionArg {
-    /// Run times known, starting and stopping free
-    Ideal,
-    /// Run times guessed from ended jobs; starts, memory, checkpoints and sharing as published for their models
-    Realistic,
-    /// As realistic, but each start costs 10 s
-    #[value(name = "realistic-10s")]
-    Realistic10s,
-    /// As realistic, but each start costs 60 s
-    #[value(name = "realistic-60s")]
-    Realistic60s,
-    /// As realistic, but each start costs 250 s
-    #[value(name = "realistic-250s")]
-    Realistic250s,
-    /// Run times known, everything else as realistic
-    Overheads,
-    /// Run times guessed, starting and stopping free
-    Estimates,
-}
-
-impl From<ConditionArg> for Condition {
-    fn from(arg: ConditionArg) -> Condition {
-        match arg {
-            ConditionArg::Ideal => Condition::Ideal,
-            ConditionArg::Realistic => Condition::Realistic,
-            ConditionArg::Realistic10s => Condition::Realistic10s,
-            ConditionArg::Realistic60s => Condition::Realistic60s,
-            ConditionArg::Realistic250s => Condition::Realistic250s,
-            ConditionArg::Overheads => Condition::Overheads,
-            ConditionArg::Estimates => Condition::Estimates,
-        }
-    }
-}
-
 impl TournamentArgs {
     /// All workloads at once, to be checked.
     #[must_use]
@@ -128,9 +77,15 @@ impl TournamentArgs {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Cli, Command};
-    use super::WORKLOADS;
-    use clap::Parser as _;
+    use clap::{Command, FromArgMatches as _};
+
+    use super::*;
+
+    fn parsed(line: &str) -> TournamentArgs {
+        let command = TournamentArgs::augment_args(Command::new("tournament"));
+        let matches = command.try_get_matches_from(line.split_whitespace()).unwrap();
+        TournamentArgs::from_arg_matches(&matches).unwrap()
+    }
 
     #[test]
     fn generated_lists_are_short_and_loaded_and_a_trace_is_as_it_is_unless_asked() {
@@ -138,23 +93,14 @@ mod tests {
         let path = folder.path().join("list.csv");
         std::fs::write(&path, "").unwrap();
         let sources = |flags: &str| {
-            let line = format!(
-                "pleach tournament --workload philly-like,{} {flags}",
-                path.display()
-            );
-            match Cli::try_parse_from(line.split_whitespace()).unwrap().command {
-                Some(Command::Tournament(args)) => args
-                    .sources()
-                    .iter()
-                    .map(|source| (source.num_jobs, source.load))
-                    .collect::<Vec<_>>(),
-                other => panic!("{other:?}"),
-            }
+            let line = format!("tournament --workload philly-like,{} {flags}", path.display());
+            let sources = parsed(&line).sources().into_iter();
+            sources
+                .map(|source| (source.num_jobs, source.load))
+                .collect::<Vec<_>>()
         };
         assert_eq!(sources(""), [(Some(200), Some(1.2)), (None, None)]);
-        let Some(Command::Tournament(args)) = Cli::parse_from(["pleach", "tournament"]).command else {
-            panic!("another command");
-        };
+        let args = parsed("tournament");
         assert_eq!(
             args.whole().workload,
             WORKLOADS,

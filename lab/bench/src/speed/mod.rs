@@ -3,6 +3,7 @@
 mod devices;
 mod dispatch;
 mod environment;
+mod flags;
 mod planning;
 mod rate;
 mod scaling;
@@ -21,10 +22,9 @@ use pleach_scheduler::pass::{Pass, PassState};
 use pleach_scheduler::policy::{Needs, Policy};
 use serde_json::{Value, json};
 
+pub use self::flags::{BenchArgs, BenchPart};
 use self::rate::{NUM_REPEATS, rate};
-use crate::commands::Context;
-use crate::flags::BenchArgs;
-use crate::flags::bench::BenchPart;
+use pleach_experiments::command::{Context, Runs};
 use pleach_experiments::door::PolicySpec;
 use pleach_experiments::error::Error;
 use pleach_experiments::evaluate::table::Table;
@@ -52,85 +52,88 @@ impl Measured {
     }
 }
 
-/// Measures what was asked for.
-///
-/// # Errors
-/// A list that cannot be read, or a run that fails.
-pub fn run(args: &BenchArgs, context: &mut Context<'_>) -> Result<(), Error> {
-    let wants = |part| args.only.is_empty() || args.only.contains(&part);
-    let mut measured = Measured {
-        rows: Vec::new(),
-        json: serde_json::Map::new(),
-    };
-    measured.key("schema", json!(1));
-    if cfg!(debug_assertions) {
-        context
-            .say("this is not a release build: the numbers mean nothing (cargo run --release -- bench)")?;
-    }
-    if wants(BenchPart::Simulator) {
-        let jobs_per_s = simulator(args, context)?;
-        for (name, value) in &jobs_per_s {
-            measured.row(format!("simulate {name}"), *value, "jobs/s");
+impl Runs for BenchArgs {
+    const NAME: &'static str = "bench";
+    const ABOUT: &'static str = "Measure the speed of the simulator, the environment, training and the tree";
+
+    /// Measures what was asked for.
+    fn run(&self, context: &mut Context<'_>) -> Result<(), Error> {
+        let wants = |part| self.only.is_empty() || self.only.contains(&part);
+        let mut measured = Measured {
+            rows: Vec::new(),
+            json: serde_json::Map::new(),
+        };
+        measured.key("schema", json!(1));
+        if cfg!(debug_assertions) {
+            context.say(
+                "this is not a release build: the numbers mean nothing (cargo run --release -- bench)",
+            )?;
         }
-        measured.key("sim_jobs_per_s", json!(jobs_per_s));
-    }
-    if wants(BenchPart::Env) {
-        environment_of(args, context, &mut measured)?;
-    }
-    if wants(BenchPart::Ppo) {
-        let frames_per_s = ppo(args, context)?;
-        measured.row("PPO, collecting and learning", frames_per_s, "frames/s");
-        measured.key("ppo_frames_per_s", json!(frames_per_s));
-    }
-    if wants(BenchPart::Tree) {
-        let decision_ns = tree(args, context)?;
-        measured.row("tree, one decision", decision_ns, "ns");
-        measured.key("tree_decision_ns", json!(decision_ns));
-    }
-    if wants(BenchPart::Planners) {
-        let mut plan_ms = BTreeMap::new();
-        for point in planning::measure(args, context)? {
-            let unit = "µs, 512 GPUs and 1,000 jobs";
-            measured.row(format!("plan {}", point.name), point.median_ms * 1e3, unit);
-            plan_ms.insert(point.name, [point.median_ms, point.mean_ms, point.max_ms]);
+        if wants(BenchPart::Simulator) {
+            let jobs_per_s = simulator(self, context)?;
+            for (name, value) in &jobs_per_s {
+                measured.row(format!("simulate {name}"), *value, "jobs/s");
+            }
+            measured.key("sim_jobs_per_s", json!(jobs_per_s));
         }
-        measured.key("plan_ms", json!(plan_ms));
-        for (name, plan_us) in dispatch::measure(args)? {
-            measured.row(
-                format!("plan ESG's group, {name}"),
-                plan_us,
-                "µs, published < 10,000",
-            );
-            measured.key(format!("esg_plan_us {name}"), json!(plan_us));
+        if wants(BenchPart::Env) {
+            environment_of(self, context, &mut measured)?;
         }
-    }
-    // Only where it is asked for: a device may take a minute to start.
-    if args.only.contains(&BenchPart::Devices) {
-        let mut decisions_per_s = BTreeMap::new();
-        for point in devices::measure(args, context)? {
-            measured.row(format!("gradient {}", point.name), point.per_s, "decisions/s");
-            decisions_per_s.insert(point.name, point.per_s);
+        if wants(BenchPart::Ppo) {
+            let frames_per_s = ppo(self, context)?;
+            measured.row("PPO, collecting and learning", frames_per_s, "frames/s");
+            measured.key("ppo_frames_per_s", json!(frames_per_s));
         }
-        measured.key("gradient_decisions_per_s", json!(decisions_per_s));
-    }
-    if args.scaling {
-        for point in scaling::curve(args, context)? {
-            let name = format!("scaling {}", point.name);
-            measured.row(name.clone(), point.seconds * 1e3, "ms");
-            measured.row(name, point.peak_mib, "MiB peak so far");
-            let key = format!("scaling_{}", point.name);
-            measured.key(key, json!([point.seconds, point.peak_mib]));
+        if wants(BenchPart::Tree) {
+            let decision_ns = tree(self, context)?;
+            measured.row("tree, one decision", decision_ns, "ns");
+            measured.key("tree_decision_ns", json!(decision_ns));
         }
-    }
-    if let Some(num_jobs_max) = args.queues {
-        for point in scaling::queues(args, num_jobs_max as usize, context)? {
-            let name = format!("queues {}", point.name);
-            measured.row(name, point.seconds * 1e3, "ms");
-            let key = format!("queues_{}", point.name);
-            measured.key(key, json!([point.seconds, point.peak_mib]));
+        if wants(BenchPart::Planners) {
+            let mut plan_ms = BTreeMap::new();
+            for point in planning::measure(self, context)? {
+                let unit = "µs, 512 GPUs and 1,000 jobs";
+                measured.row(format!("plan {}", point.name), point.median_ms * 1e3, unit);
+                plan_ms.insert(point.name, [point.median_ms, point.mean_ms, point.max_ms]);
+            }
+            measured.key("plan_ms", json!(plan_ms));
+            for (name, plan_us) in dispatch::measure(self)? {
+                measured.row(
+                    format!("plan ESG's group, {name}"),
+                    plan_us,
+                    "µs, published < 10,000",
+                );
+                measured.key(format!("esg_plan_us {name}"), json!(plan_us));
+            }
         }
+        // Only where it is asked for: a device may take a minute to start.
+        if self.only.contains(&BenchPart::Devices) {
+            let mut decisions_per_s = BTreeMap::new();
+            for point in devices::measure(self, context)? {
+                measured.row(format!("gradient {}", point.name), point.per_s, "decisions/s");
+                decisions_per_s.insert(point.name, point.per_s);
+            }
+            measured.key("gradient_decisions_per_s", json!(decisions_per_s));
+        }
+        if self.scaling {
+            for point in scaling::curve(self, context)? {
+                let name = format!("scaling {}", point.name);
+                measured.row(name.clone(), point.seconds * 1e3, "ms");
+                measured.row(name, point.peak_mib, "MiB peak so far");
+                let key = format!("scaling_{}", point.name);
+                measured.key(key, json!([point.seconds, point.peak_mib]));
+            }
+        }
+        if let Some(num_jobs_max) = self.queues {
+            for point in scaling::queues(self, num_jobs_max as usize, context)? {
+                let name = format!("queues {}", point.name);
+                measured.row(name, point.seconds * 1e3, "ms");
+                let key = format!("queues_{}", point.name);
+                measured.key(key, json!([point.seconds, point.peak_mib]));
+            }
+        }
+        show(self, context, measured)
     }
-    show(args, context, measured)
 }
 
 /// Writes and prints what was measured.

@@ -14,8 +14,8 @@ use pleach_scheduler::ActionKind;
 use pleach_scheduler::heuristics;
 use pleach_scheduler::physics::links::{Fabric, StepCost};
 
-use crate::commands::Context;
-use crate::flags::BenchArgs;
+use super::BenchArgs;
+use pleach_experiments::command::Context;
 use pleach_experiments::door::{DOOR, PolicySpec};
 use pleach_experiments::error::Error;
 use pleach_experiments::run_folder::atomic_file::read_text;

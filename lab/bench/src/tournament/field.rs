@@ -1,7 +1,7 @@
 //! Who plays in a tournament, and on what.
 
-use crate::door::{DOOR, PolicySpec, own_policies};
-use crate::error::Error;
+use pleach_experiments::door::{DOOR, PolicySpec, own_policies};
+use pleach_experiments::error::Error;
 
 /// The workloads of the default tournament: generated, so that it needs no file.
 pub const WORKLOADS: [&str; 6] = [

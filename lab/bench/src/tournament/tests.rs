@@ -7,8 +7,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use super::*;
-use crate::evaluate::instances::Instance;
-use crate::evaluate::run::{Grants, Runner};
+use pleach_experiments::Plugins;
+use pleach_experiments::evaluate::condition::Condition;
+use pleach_experiments::evaluate::instances::Instance;
+use pleach_experiments::evaluate::run::{Grants, Runner};
 
 #[test]
 fn everyone_meets_the_same_jobs_with_what_it_asks_for_and_the_best_stands_first() {
@@ -26,6 +28,11 @@ fn everyone_meets_the_same_jobs_with_what_it_asks_for_and_the_best_stands_first(
             seed,
         })
         .collect();
+    let planners = pleach_baselines::entries().copied();
+    planners
+        .fold(Plugins::new(), Plugins::planner)
+        .register()
+        .unwrap();
     let names = ["fifo", "srtf", "tiresias", "sjf-share"].map(str::to_string);
     let field = field(&names).unwrap();
     let sim = Condition::Ideal.sim();

@@ -11,8 +11,8 @@ use pleach_scheduler::cluster::{Capabilities, Cluster, Submission};
 use pleach_scheduler::{ClassId, Estimate, Provenance, TenantId, Time};
 use serde_json::Value;
 
-use crate::commands::Context;
-use crate::flags::BenchArgs;
+use super::BenchArgs;
+use pleach_experiments::command::Context;
 use pleach_experiments::door::DOOR;
 use pleach_experiments::error::Error;
 use pleach_experiments::evaluate::stats::{mean, quantile};

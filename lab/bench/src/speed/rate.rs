@@ -3,8 +3,8 @@
 use pleach_experiments::error::Error;
 use pleach_experiments::evaluate::stats::quantile;
 
-use crate::commands::Context;
-use crate::flags::BenchArgs;
+use super::BenchArgs;
+use pleach_experiments::command::Context;
 
 /// Repetitions of each measurement; the median is reported.
 pub(super) const NUM_REPEATS: usize = 5;

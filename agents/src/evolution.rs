@@ -57,7 +57,7 @@ impl EvolutionConfig {
     /// Checks the ranges.
     ///
     /// # Errors
-    /// [`Error::Config`] for the first value that is out of its range.
+    /// [`Error::Problem`] for the first value that is out of its range.
     pub fn check(&self) -> Result<(), Error> {
         let refuse = |key, value: String, allowed| Err(Error::config(key, value, allowed));
         for (key, value) in [

@@ -54,7 +54,7 @@ impl ImitationConfig {
     /// Checks the ranges.
     ///
     /// # Errors
-    /// [`Error::Config`] for the first value that is out of its range.
+    /// [`Error::Problem`] for the first value that is out of its range.
     pub fn check(&self) -> Result<(), Error> {
         let refuse = |key, value: String, allowed| Err(Error::config(key, value, allowed));
         let positive = |x: f64| x > 0.0 && x <= SETTING_MAX;
@@ -143,7 +143,7 @@ impl Demonstrations {
     /// followed, where it is known.
     ///
     /// # Errors
-    /// [`Error::Contract`] for a masked action.
+    /// [`Error::Problem`] for a masked action.
     pub fn push(
         &mut self,
         global: &[f32],
@@ -192,7 +192,7 @@ impl Demonstrations {
     /// DAgger: Ross et al., AISTATS'11.
     ///
     /// # Errors
-    /// What the environments or the teacher return, and [`Error::Contract`] for a masked action.
+    /// What the environments or the teacher return, and [`Error::Problem`] for a masked action.
     pub fn correct<E: VectorEnv + ?Sized>(
         env: &mut E,
         seed: Seed,
@@ -281,7 +281,7 @@ pub struct ImitationStats {
 /// Clones the teacher: changes `parameters`, and sets the normaliser from the returns where any is known.
 ///
 /// # Errors
-/// [`Error::NotFinite`] where a gradient is not finite, [`Error::Contract`] where sizes do not agree, [`Error::Device`] where
+/// [`Error::NotFinite`] where a gradient is not finite, [`Error::Problem`] where sizes do not agree, [`Error::Device`] where
 /// the device fails.
 pub fn clone_teacher(
     (layout, device): (&Layout, Device),

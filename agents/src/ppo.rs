@@ -74,7 +74,7 @@ impl PpoConfig {
     /// Checks the ranges.
     ///
     /// # Errors
-    /// [`Error::Config`] for the first value that is out of its range.
+    /// [`Error::Problem`] for the first value that is out of its range.
     pub fn check(&self) -> Result<(), Error> {
         let whole = [
             ("ppo.num_epochs", u64::from(self.num_epochs), 1..=100, "1 to 100"),
@@ -215,7 +215,7 @@ struct PolicyTerms {
 ///
 /// # Errors
 /// [`Error::NotFinite`] where a gradient is not finite (the caller restores what it had, and knows the number of the
-/// update), [`Error::Contract`] where sizes do not agree, [`Error::Device`] where the device fails.
+/// update), [`Error::Problem`] where sizes do not agree, [`Error::Device`] where the device fails.
 pub fn improve(
     (layout, device, workspace): (&Layout, Device, &mut Workspace),
     parameters: &mut [f32],

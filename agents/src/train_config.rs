@@ -65,7 +65,7 @@ impl TrainConfig {
     /// Checks all ranges.
     ///
     /// # Errors
-    /// [`Error::Config`] for the first value that is out of its range.
+    /// [`Error::Problem`] for the first value that is out of its range.
     pub fn check(&self) -> Result<(), Error> {
         let refuse = |key, value: String, allowed| Err(Error::config(key, value, allowed));
         for (key, value) in [

@@ -5,7 +5,7 @@ use std::path::Path;
 use pleach_scheduler::Problem;
 use thiserror::Error as ThisError;
 
-pub(crate) use pleach_network::SETTING_MAX;
+pub(crate) use pleach_network::{SEE, SETTING_MAX};
 
 /// An error of the learner.
 #[derive(Debug, ThisError)]

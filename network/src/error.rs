@@ -6,7 +6,7 @@ use pleach_scheduler::Problem;
 pub const SETTING_MAX: f64 = 1e12;
 
 /// Where the settings and contracts of networks are described.
-const SEE: &str = "See docs/learning.md.";
+pub const SEE: &str = "See docs/learning.md.";
 
 /// A setting that cannot be used: its key, the value found, what is allowed.
 pub fn refused(key: &str, value: impl ToString, allowed: &str) -> Problem {

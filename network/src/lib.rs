@@ -31,7 +31,7 @@ mod fixtures;
 pub use container::Container;
 pub use contract::{Contract, Standby, WideGangs};
 pub use decision_batch::{DecisionBatch, DecisionRef, action_of, choice_of};
-pub use error::{SETTING_MAX, refused, unfit};
+pub use error::{SEE, SETTING_MAX, refused, unfit};
 pub use folding::{FeatureRanges, Watched, fold};
 pub use forward::{Inference, Scratch};
 pub use normaliser::Normaliser;

@@ -22,10 +22,11 @@ use std::sync::Arc;
 
 use arrayvec::ArrayString;
 use pleach_scheduler::observation::Spaces;
-use serde::{Deserialize, Serialize};
+use pleach_scheduler::settings;
+use pleach_scheduler::settings::Settings as _;
 
 use crate::Error;
-use crate::error::{graph, refused};
+use crate::error::{SEE, graph, refused};
 use crate::graph::Graph;
 
 /// Widths that the plain inference works on at once; layer widths are multiples of it.
@@ -38,30 +39,20 @@ const MAX_FEATURES: usize = 1 << 13;
 /// Name of the built-in network: the set network of the table above.
 pub const SET: &str = "set";
 
-/// A network's architecture and sizes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct NetworkConfig {
-    /// Name of the architecture, up to 24 characters: the built-in [`SET`], or one that learners know. What the sizes below are
-    /// to another architecture, its own page says.
-    #[serde(skip_serializing_if = "is_set")]
-    pub architecture: ArrayString<24>,
-    /// Width of a candidate's code, H: a multiple of 8, 8 to 1024.
-    pub hidden: usize,
-    /// Width of the context, K: a multiple of 8, 8 to 1024.
-    pub context: usize,
-    /// Heads of attention that pool the candidates besides mean and maximum, A: 0 to 8.
-    pub heads: usize,
-}
-
-impl Default for NetworkConfig {
-    fn default() -> Self {
-        NetworkConfig {
-            architecture: ArrayString::from(SET).unwrap_or_default(),
-            hidden: 32,
-            context: 32,
-            heads: 0,
-        }
+settings! {
+    /// A network's architecture and sizes.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct NetworkConfig {
+        /// Name of the architecture, up to 24 characters: the built-in [`SET`], or one that learners know. What the sizes below are
+        /// to another architecture, its own page says.
+        #[serde(skip_serializing_if = "is_set")]
+        pub architecture: ArrayString<24> = ArrayString::from(SET).unwrap_or_default();
+        /// Width of a candidate's code, H; of the built-in network a multiple of 8.
+        pub hidden: usize = 32, in 1..=1024;
+        /// Width of the context, K; of the built-in network a multiple of 8.
+        pub context: usize = 32, in 1..=1024;
+        /// Heads of attention that pool the candidates besides mean and maximum, A.
+        pub heads: usize = 0, in 0..=8;
     }
 }
 
@@ -76,18 +67,11 @@ impl NetworkConfig {
     /// An [`Error`] for a width that is not a multiple of 8 from 8 to 1024, or more than 8 heads.
     pub fn check(&self) -> Result<(), Error> {
         for (key, value) in [("network.hidden", self.hidden), ("network.context", self.context)] {
-            if value == 0 || (is_set(&self.architecture) && value % LANES != 0) || value > 1024 {
-                let allowed = match is_set(&self.architecture) {
-                    true => "a multiple of 8, 8 to 1024",
-                    false => "1 to 1024",
-                };
-                return Err(refused(key, value, allowed));
+            if is_set(&self.architecture) && value % LANES != 0 {
+                return Err(refused(key, value, "a multiple of 8, 8 to 1024"));
             }
         }
-        if self.heads > 8 {
-            return Err(refused("network.heads", self.heads, "0 to 8"));
-        }
-        Ok(())
+        self.check_at("network", SEE)
     }
 }
 

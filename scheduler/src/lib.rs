@@ -65,6 +65,7 @@ pub mod policy;
 pub mod portable_math;
 mod problem;
 mod rows;
+pub mod settings;
 pub mod tree;
 mod unopposed;
 mod watched;

@@ -81,7 +81,7 @@ impl Report<'_> {
     /// Writes the page.
     ///
     /// # Errors
-    /// [`Error::Io`].
+    /// [`Error::Problem`].
     pub fn write(&self, path: &Path) -> Result<(), Error> {
         atomic_file::write(path, self.render().as_bytes())
     }

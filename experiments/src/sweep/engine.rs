@@ -53,7 +53,7 @@ pub struct RunReport {
 /// Runs every unit without a result; with `only`, those of them.
 ///
 /// # Errors
-/// [`Error::Config`] where a setting or index cannot be used, [`Error::Io`] where results cannot be written: then no
+/// [`Error::Problem`] where a setting or index cannot be used, [`Error::Problem`] where results cannot be written: then no
 /// further unit is started. A failing unit is no error; it is in the report and in its error file.
 pub fn run(
     manifest: &Manifest,
@@ -324,7 +324,7 @@ mod tests {
                 &|_| Ok(json!(1)),
                 &Watcher::nobody()
             ),
-            Err(Error::Config(_))
+            Err(Error::Problem(_))
         ));
         let file = out.path().join("file");
         std::fs::write(&file, "").unwrap();
@@ -337,7 +337,7 @@ mod tests {
                 &|_| Ok(json!(1)),
                 &Watcher::nobody()
             ),
-            Err(Error::Io { .. })
+            Err(Error::Problem(_))
         ));
     }
 }

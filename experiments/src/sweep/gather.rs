@@ -48,7 +48,7 @@ pub struct Gathered {
 /// Writes `results.csv`, `results.json`, `results.html` and, where units can be compared, `leaderboard.csv` below `out`.
 ///
 /// # Errors
-/// As `collect`, and [`Error::Io`], [`Error::Config`] where the plot asks for what is not there.
+/// As `collect`, and [`Error::Problem`], [`Error::Problem`] where the plot asks for what is not there.
 pub fn gather(manifest: &Manifest, out: &Path, config: &GatherConfig) -> Result<Gathered, Error> {
     clear_temporaries(out)?;
     let units = collect(manifest, out, config.partial)?;

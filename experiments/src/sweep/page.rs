@@ -41,7 +41,7 @@ type Cells = BTreeMap<String, Vec<(f64, Vec<f64>)>>;
 /// The page.
 ///
 /// # Errors
-/// [`Error::Config`] where the metric or parameter asked for is not there.
+/// [`Error::Problem`] where the metric or parameter asked for is not there.
 pub fn page(
     manifest: &Manifest,
     units: &[GatheredUnit<'_>],

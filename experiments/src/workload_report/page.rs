@@ -44,7 +44,7 @@ pub fn render(inspection: &Inspection, command_line: &str, notes: &str) -> Strin
 /// Writes the page.
 ///
 /// # Errors
-/// [`Error::Io`].
+/// [`Error::Problem`].
 pub fn write(inspection: &Inspection, command_line: &str, notes: &str, path: &Path) -> Result<(), Error> {
     atomic_file::write(path, render(inspection, command_line, notes).as_bytes())
 }

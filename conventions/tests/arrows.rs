@@ -12,7 +12,7 @@ use crate::sizes::root;
 const ARROWS: [(&str, &[&str]); 19] = [
     ("pleach-scheduler", &[]),
     ("pleach-dealing", &["pleach-scheduler"]),
-    ("pleach-tables", &[]),
+    ("pleach-tables", &["pleach-scheduler"]),
     ("pleach-verify", &["pleach-tables"]),
     ("pleach-workloads", &["pleach-scheduler", "pleach-tables"]),
     (

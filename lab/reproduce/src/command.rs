@@ -8,7 +8,6 @@ use pleach_experiments::command::{Context, Runs};
 use pleach_experiments::error::Error;
 use pleach_experiments::evaluate::flag_values;
 use pleach_experiments::evaluate::table::Table;
-use pleach_experiments::run_folder::atomic_file;
 use serde_json::json;
 
 use crate::figures::{Benchmark, Effort, Reproduction, benchmarks, find};
@@ -98,7 +97,7 @@ impl Runs for ReproduceArgs {
                 context.write_growing_json(path, is_whole, &json!({"schema": 1, "benchmarks": figures}))?;
             }
             if let Some(path) = &self.page.html {
-                atomic_file::write(path, Reproduction::html(&done, &context.command_line).as_bytes())?;
+                Reproduction::report(&done, &context.command_line).write(path)?;
             }
         }
         Ok(())

@@ -20,8 +20,8 @@ use super::site::{
     Machines, any_class, gang_max, require_locality, require_site, scaled_cluster, tenants_with_room,
 };
 use super::{require, require_common};
+use crate::Error;
 use crate::Workload;
-use crate::error::Error;
 use crate::seed::Seed;
 
 /// Parameters of `acme-like`.

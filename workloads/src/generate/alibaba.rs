@@ -17,8 +17,8 @@ use super::site::{
     any_class, capacity, gang_max, kinds_that_fit, require_locality, require_site, scaled_cluster,
 };
 use super::{require, require_common};
+use crate::Error;
 use crate::Workload;
-use crate::error::Error;
 use crate::import::share_out;
 use crate::plans::{Gang, Gpu, Model, Trained, Training, class_of};
 use crate::seed::Seed;

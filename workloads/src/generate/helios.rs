@@ -23,8 +23,8 @@ use super::site::{
     tenants, tenants_with_room,
 };
 use super::{require, require_common};
+use crate::Error;
 use crate::Workload;
-use crate::error::Error;
 use crate::seed::Seed;
 
 /// Parameters of `helios-like`.

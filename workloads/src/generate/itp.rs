@@ -18,8 +18,8 @@ use super::outcomes::Outcomes;
 use super::quantiles::Curve;
 use super::site::{any_class, gang_max, require_locality, require_site};
 use super::{require, require_common};
+use crate::Error;
 use crate::Workload;
-use crate::error::Error;
 use crate::seed::Seed;
 
 /// Parameters of `itp-like`.

@@ -24,8 +24,8 @@ use super::site::{
     tenants_with_room,
 };
 use super::{pick, require, require_common};
+use crate::Error;
 use crate::classes::facts_of;
-use crate::error::Error;
 use crate::plans::{Gang, Model, Trained, Training, class_of, elastic_of};
 use crate::seed::Seed;
 use crate::{Outcome, Workload};

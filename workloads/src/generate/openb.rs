@@ -18,8 +18,8 @@ use super::outcomes::Outcomes;
 use super::quantiles::Curve;
 use super::site::{any_class, kinds_that_fit, require_locality, require_site, scaled_cluster};
 use super::{require, require_common};
+use crate::Error;
 use crate::Workload;
-use crate::error::Error;
 use crate::seed::Seed;
 
 /// Parameters of `openb-like`.

@@ -14,8 +14,8 @@ use super::pai_tables::{DEMANDS, HOURS, MACHINES, RUN_TIMES, USERS};
 use super::quantiles::Curve;
 use super::require_common;
 use super::site::{any_class, kinds_that_fit, require_locality, require_site, scaled_cluster};
+use crate::Error;
 use crate::Workload;
-use crate::error::Error;
 use crate::seed::Seed;
 
 /// Parameters of `pai-share`.

@@ -20,8 +20,8 @@ use super::site::{
     any_class, capacity, gang_max, require_locality, require_site, tenants, tenants_with_room,
 };
 use super::{require, require_common};
+use crate::Error;
 use crate::Workload;
-use crate::error::Error;
 use crate::seed::Seed;
 
 /// Parameters of `philly-like`.

@@ -8,8 +8,8 @@ use super::{
     OpenbLikeConfig, OwnConfig, OwnGenerator, PaiShareConfig, PhillyLikeConfig, PolluxConfig, SiaConfig,
     SynergyConfig, own, sia,
 };
+use crate::Error;
 use crate::config;
-use crate::error::Error;
 
 /// A preset and its parameters; every parameter has a default.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -22,7 +22,7 @@ use super::poisson::{require_rate, set_arrivals};
 use super::quantiles::{Curve, RunTimes};
 use super::site::{Machines, capacity, require_locality, scaled_cluster};
 use super::{helios_tables, itp_tables, limits, philly_tables, pick, require, require_common, unit};
-use crate::error::Error;
+use crate::Error;
 use crate::seed::Seed;
 use crate::{JobSpec, Outcome, RUN_TIME_S_MAX, Workload};
 

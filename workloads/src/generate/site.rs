@@ -6,8 +6,8 @@ use pleach_scheduler::cluster_spec::{
 
 use super::mix::Kind;
 use super::require;
+use crate::Error;
 use crate::RUN_TIME_S_MAX;
-use crate::error::Error;
 use crate::import::share_out;
 
 /// Nodes of one shape in a published machine list.

@@ -9,7 +9,7 @@ use super::{
     Format, chronus, dlrm, eva, gavel, itp, lingjun, muri, openb, pai, philly, pollux, rejected, rubick,
     shockwave, site, swf, thetagpu, tiresias, venus,
 };
-use crate::error::Error;
+use crate::Error;
 use crate::file::{REQUIRED, sidecar_beside};
 use crate::table::{Lines, ParquetRows, Table, shorten, split};
 

@@ -15,8 +15,8 @@ use pleach_scheduler::cluster_spec::Resources;
 use super::cluster_of_list::{NODES_PER_RACK, Nodes, Plan, sized_for};
 use super::row::raised;
 use super::{Draft, ImportOptions, RawRow};
+use crate::Error;
 use crate::Outcome;
-use crate::error::Error;
 use crate::table::Table;
 
 #[rustfmt::skip]

@@ -9,7 +9,7 @@ use std::path::Path;
 use super::cluster_of_list::{NODES_PER_RACK, Nodes, Plan, sized_for};
 use super::row::Columns;
 use super::{Draft, ImportOptions};
-use crate::error::Error;
+use crate::Error;
 use crate::table::Table;
 
 pub(super) const REQUIRED: [&str; 4] = ["job_id", "submission_time", "duration", "num_gpu"];

@@ -11,7 +11,7 @@ use std::path::Path;
 use super::cluster_of_list::{Nodes, Plan, cluster_of};
 use super::row::Columns;
 use super::{Draft, ImportOptions};
-use crate::error::Error;
+use crate::Error;
 use crate::table::Table;
 
 #[rustfmt::skip]

@@ -13,8 +13,8 @@ use super::cluster_of_list::{NODES_PER_RACK, Nodes, Plan, cluster_of};
 use super::row::Columns;
 use super::venus::{CUT, REQUIRED_FOUR, SERVICE_S_CUT};
 use super::{Draft, ImportOptions};
+use crate::Error;
 use crate::Outcome;
-use crate::error::Error;
 use crate::table::Table;
 
 /// How ids start.

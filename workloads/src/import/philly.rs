@@ -15,8 +15,8 @@ use super::cluster_of_list::NODES_PER_RACK;
 use super::row::Columns;
 use super::tenants::{any_class, single_tenant, tenancy_for};
 use super::{Draft, ImportOptions, RawRow, Site, SiteOf};
+use crate::Error;
 use crate::Outcome;
-use crate::error::Error;
 use crate::table::Table;
 
 pub(super) const REQUIRED: [&str; 5] = ["job", "submit_s", "num_gpus", "duration_s", "state"];

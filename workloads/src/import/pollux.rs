@@ -16,7 +16,7 @@ use pleach_scheduler::cluster_spec::Resources;
 
 use super::cluster_of_list::{Nodes, Plan, cluster_of};
 use super::{Draft, ImportOptions, RawRow};
-use crate::error::Error;
+use crate::Error;
 use crate::table::Table;
 use crate::{Outcome, SUBMIT_S_MAX};
 

@@ -21,7 +21,7 @@ use super::cluster_of_list::{Nodes, Plan, cluster_of};
 use super::draft::SiteOf;
 use super::row::Columns;
 use super::{Draft, ImportOptions};
-use crate::error::Error;
+use crate::Error;
 use crate::plans::{Gang, Model, Plan as Cut, Recompute, Training, class_of};
 use crate::table::Table;
 

@@ -13,8 +13,8 @@ use std::path::Path;
 use super::cluster_of_list::{Nodes, Plan, cluster_of};
 use super::row::Columns;
 use super::{Draft, ImportOptions};
+use crate::Error;
 use crate::Outcome;
-use crate::error::Error;
 use crate::table::Table;
 
 #[rustfmt::skip]

@@ -9,7 +9,7 @@ use std::path::Path;
 use super::cluster_of_list::{Nodes, Plan, cluster_of};
 use super::row::Columns;
 use super::{Draft, ImportOptions};
-use crate::error::Error;
+use crate::Error;
 use crate::table::Table;
 
 pub(super) const REQUIRED: [&str; 5] = ["job_id", "num_gpu", "submit_time", "model_name", "duration"];

@@ -6,10 +6,9 @@ use pleach_experiments::error::Error;
 use pleach_experiments::evaluate::idle::idle;
 use pleach_experiments::evaluate::instances::seeds;
 use pleach_experiments::evaluate::run::{Grants, Runner};
-use pleach_experiments::run_folder::atomic_file;
 use serde_json::json;
 
-use super::{Standing, TournamentArgs, field, render, standings, table};
+use super::{Standing, TournamentArgs, field, report, standings, table};
 
 impl Runs for TournamentArgs {
     const NAME: &'static str = "tournament";
@@ -64,7 +63,7 @@ impl Runs for TournamentArgs {
                     context.write_growing_json(path, is_whole, &json!({"schema": 1, "rounds": records}))?;
                 }
                 if let Some(path) = &self.page.html {
-                    atomic_file::write(path, render(&rounds, &context.command_line).as_bytes())?;
+                    report(&rounds, &context.command_line).write(path)?;
                 }
             }
         }

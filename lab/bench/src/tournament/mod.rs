@@ -20,5 +20,5 @@ mod tests;
 
 pub use field::{WORKLOADS, field};
 pub use flags::TournamentArgs;
-pub use page::render;
+pub use page::report;
 pub use standings::{COLUMNS, Standing, standings, table};

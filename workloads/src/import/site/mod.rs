@@ -47,8 +47,8 @@ use super::build::build;
 use super::draft::Draft;
 use super::options::DATES_FROM_S;
 use super::{Format, ImportReport};
+use crate::Error;
 use crate::Workload;
-use crate::error::Error;
 use crate::file::cluster_beside;
 use row::{NO_GPU, Reader};
 use taken::Taken;
@@ -146,12 +146,7 @@ pub(super) fn draft(
         && mapping.slurm_ids
         && let Some(message) = no_gpus(&taken.account, &reader, options)
     {
-        return Err(Error::Data {
-            file: path.display().to_string(),
-            line: 0,
-            column: "-".into(),
-            message,
-        });
+        return Err(Error::data(path, message));
     }
     let placed = place::Placing::new(&jobs, (&reader.types, &reader.others), &mapping, options)?;
     notes.extend(placed.notes());

@@ -3,7 +3,7 @@
 use pleach_scheduler::settings;
 
 settings! {
-    /// Rules of a deal. Values without a source were tuned on validation lists (docs/lab/tournament.md says which and how).
+    /// Rules of a deal. Values without a source were tuned on validation lists (lab/notes/tournament.md says which and how).
     #[derive(Clone, Copy, Debug, PartialEq)]
     pub struct DealingRules {
         /// Least time between two deals, s, 0 to 1e6; until then free GPUs are filled and nobody is stopped.

@@ -128,7 +128,7 @@ impl Table {
     }
 
     /// Whether a column holds words: the first one, and those in which every cell begins with a letter.
-    fn is_words(&self, column: usize) -> bool {
+    pub(crate) fn is_words(&self, column: usize) -> bool {
         let mut cells = self.rows.iter().filter_map(|row| row.get(column));
         let begins = |cell: &String| plain(cell).trim_start().starts_with(char::is_alphabetic);
         column == 0 || (!self.rows.is_empty() && cells.all(begins))
@@ -220,7 +220,7 @@ fn best_of(results: &Results, metric: &Metric) -> Option<f64> {
 }
 
 /// What stands where a policy lacks a metric of which others have values: a gap where its runs have no lower bound.
-pub(crate) fn absent(metric: &Metric) -> &'static str {
+pub fn absent(metric: &Metric) -> &'static str {
     match GAP_KEYS.contains(&metric.key) {
         true => "no bound",
         false => "-",

@@ -13,6 +13,8 @@ mod alibaba_tables;
 mod arrivals;
 mod draw;
 mod gavel;
+#[cfg(test)]
+mod golden_tests;
 mod helios;
 mod helios_tables;
 mod itp;

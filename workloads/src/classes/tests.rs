@@ -8,7 +8,7 @@ use crate::generate::{GeneratorConfig, generate};
 
 #[test]
 fn every_generator_gives_every_job_the_facts_of_a_class() {
-    for name in GeneratorConfig::PRESETS {
+    for name in GeneratorConfig::presets() {
         let config = GeneratorConfig::preset(name).unwrap().with(300, 1.0);
         let mut workload = generate(&config, Seed(3)).unwrap();
         let given = workload.clone();

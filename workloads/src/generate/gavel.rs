@@ -174,12 +174,12 @@ pub(super) fn draw_run_time_s(longest_s: f64, rng: &mut impl Rng) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{GeneratorConfig, generate};
+    use super::super::{GeneratorConfig, Paper, generate};
     use super::*;
 
     fn draw(name: &str, change: impl FnOnce(&mut GavelConfig)) -> Workload {
         let mut config = GeneratorConfig::preset(name).unwrap();
-        let (GeneratorConfig::GavelMulti(inner) | GeneratorConfig::GavelSingle(inner)) = &mut config else {
+        let GeneratorConfig::Paper(Paper::GavelMulti(inner) | Paper::GavelSingle(inner)) = &mut config else {
             panic!("{name}");
         };
         inner.num_jobs = 40_000;

@@ -8,35 +8,92 @@ use crate::seed::Seed;
 /// Preset, and settings beside its defaults.
 const CASES: [(&str, &str); 40] = [
     ("philly-like", ""),
-    ("philly-like", "num_nodes = 3\ngpus_per_node = 4\nnodes_per_rack = 2\nrun_time_s_max = 86400.0\n"),
-    ("philly-like", "borrowing = false\nnum_tenants = 11\nnum_nodes = 100\nload = 1.7\n"),
-    ("philly-like", "bursty = false\ndaily_profile = false\nuser_limits = false\n"),
-    ("philly-like", "gang_max = 4\nrun_length_max = 3\nlocality = { more_nodes = 0.5, cross_rack = 0.25 }\n"),
+    (
+        "philly-like",
+        "num_nodes = 3\ngpus_per_node = 4\nnodes_per_rack = 2\nrun_time_s_max = 86400.0\n",
+    ),
+    (
+        "philly-like",
+        "borrowing = false\nnum_tenants = 11\nnum_nodes = 100\nload = 1.7\n",
+    ),
+    (
+        "philly-like",
+        "bursty = false\ndaily_profile = false\nuser_limits = false\n",
+    ),
+    (
+        "philly-like",
+        "gang_max = 4\nrun_length_max = 3\nlocality = { more_nodes = 0.5, cross_rack = 0.25 }\n",
+    ),
     ("helios-like", ""),
-    ("helios-like", "num_nodes = 133\nnum_tenants = 15\nload = 0.78\nnum_jobs = 3000\n"),
-    ("helios-like", "cpu_requests = false\nborrowing = false\nnum_nodes = 10\nnum_tenants = 15\n"),
-    ("helios-like", "bursty = false\ndaily_profile = false\nuser_limits = false\ngang_max = 8\nrun_time_s_max = 7200.0\n"),
+    (
+        "helios-like",
+        "num_nodes = 133\nnum_tenants = 15\nload = 0.78\nnum_jobs = 3000\n",
+    ),
+    (
+        "helios-like",
+        "cpu_requests = false\nborrowing = false\nnum_nodes = 10\nnum_tenants = 15\n",
+    ),
+    (
+        "helios-like",
+        "bursty = false\ndaily_profile = false\nuser_limits = false\ngang_max = 8\nrun_time_s_max = 7200.0\n",
+    ),
     ("itp-like", ""),
-    ("itp-like", "num_nodes = 2\ngpus_per_node = 2\nload = 2.0\nrun_time_s_max = 7200.0\n"),
-    ("itp-like", "bursty = false\ndaily_profile = false\nuser_limits = false\ngang_max = 8\n"),
+    (
+        "itp-like",
+        "num_nodes = 2\ngpus_per_node = 2\nload = 2.0\nrun_time_s_max = 7200.0\n",
+    ),
+    (
+        "itp-like",
+        "bursty = false\ndaily_profile = false\nuser_limits = false\ngang_max = 8\n",
+    ),
     ("pai-share", ""),
     ("pai-share", "sharing = false\nnum_nodes = 1814\nbursty = false\n"),
-    ("pai-share", "num_nodes = 1\nuser_limits = false\nrun_time_s_max = 7200.0\ndaily_profile = false\n"),
+    (
+        "pai-share",
+        "num_nodes = 1\nuser_limits = false\nrun_time_s_max = 7200.0\ndaily_profile = false\n",
+    ),
     ("openb-like", ""),
     ("openb-like", "typed_share = 0.0\nnum_nodes = 1213\n"),
-    ("openb-like", "typed_share = 1.0\nnum_nodes = 5\nbursty = false\nuser_limits = false\n"),
-    ("openb-like", "run_time_s_max = 7200.0\ndaily_profile = false\nnodes_per_rack = 3\n"),
+    (
+        "openb-like",
+        "typed_share = 1.0\nnum_nodes = 5\nbursty = false\nuser_limits = false\n",
+    ),
+    (
+        "openb-like",
+        "run_time_s_max = 7200.0\ndaily_profile = false\nnodes_per_rack = 3\n",
+    ),
     ("acme-like", ""),
-    ("acme-like", "num_nodes = 2\nbursty = false\ndaily_profile = false\n"),
-    ("acme-like", "gang_max = 16\nuser_limits = false\nrun_time_s_max = 7200.0\nload = 1.2\n"),
+    (
+        "acme-like",
+        "num_nodes = 2\nbursty = false\ndaily_profile = false\n",
+    ),
+    (
+        "acme-like",
+        "gang_max = 16\nuser_limits = false\nrun_time_s_max = 7200.0\nload = 1.2\n",
+    ),
     ("llm-site", ""),
-    ("llm-site", "gpus = \"h100\"\nelastic = true\npod_oversubscription = 8.0\n"),
-    ("llm-site", "gpus = \"mixed\"\nbursty = false\nuser_limits = false\n"),
-    ("llm-site", "num_nodes = 2\ndaily_profile = false\nrun_time_s_max = 7200.0\ngang_max = 8\n"),
+    (
+        "llm-site",
+        "gpus = \"h100\"\nelastic = true\npod_oversubscription = 8.0\n",
+    ),
+    (
+        "llm-site",
+        "gpus = \"mixed\"\nbursty = false\nuser_limits = false\n",
+    ),
+    (
+        "llm-site",
+        "num_nodes = 2\ndaily_profile = false\nrun_time_s_max = 7200.0\ngang_max = 8\n",
+    ),
     ("alibaba-2026", ""),
     ("alibaba-2026", "num_nodes = 4272\nnum_jobs = 3000\n"),
-    ("alibaba-2026", "num_nodes = 60\nbursty = false\nuser_limits = false\nload = 2.0\n"),
-    ("alibaba-2026", "num_nodes = 3\nrun_time_s_max = 7200.0\ndaily_profile = false\ngang_max = 2\n"),
+    (
+        "alibaba-2026",
+        "num_nodes = 60\nbursty = false\nuser_limits = false\nload = 2.0\n",
+    ),
+    (
+        "alibaba-2026",
+        "num_nodes = 3\nrun_time_s_max = 7200.0\ndaily_profile = false\ngang_max = 2\n",
+    ),
     ("gavel-multi", ""),
     ("gavel-multi", "run_time_s_max = 86400.0\njobs_per_hour = 3.0\n"),
     ("gavel-single", ""),
@@ -46,7 +103,10 @@ const CASES: [(&str, &str); 40] = [
     ("sia-helios", ""),
     ("sia-newtrace", ""),
     ("pollux", ""),
-    ("pollux", "heterogeneous = true\nncf = false\njobs_per_hour = 0.0\nload = 1.5\n"),
+    (
+        "pollux",
+        "heterogeneous = true\nncf = false\njobs_per_hour = 0.0\nload = 1.5\n",
+    ),
 ];
 
 fn parsed(preset: &str, settings: &str) -> GeneratorConfig {

@@ -17,8 +17,8 @@ use rand::Rng;
 use serde::{Deserialize, Serialize};
 
 use super::gavel::draw_run_time_s;
-use super::philly_tables::GANGS;
 use super::poisson::{require_rate, set_arrivals};
+use super::profile_config::ProfileConfig;
 use super::site::{capacity, holds, require_locality, tenants};
 use super::{limits, pick, require, require_common, unit};
 use crate::error::Error;
@@ -204,9 +204,12 @@ fn gangs(only_single: bool) -> Vec<(u32, f64)> {
         return vec![(1, 1.0)];
     }
     let mut clamped: Vec<(u32, f64)> = [1, 2, 4, 8, 16].map(|gang| (gang, 0.0)).to_vec();
-    for (gang, jobs) in GANGS {
-        let row = clamped.iter().position(|(size, _)| *size == gang).unwrap_or(0);
-        clamped[row].1 += f64::from(jobs);
+    for demand in &ProfileConfig::named("philly-like").profile.works[0].mix {
+        let row = clamped
+            .iter()
+            .position(|(size, _)| *size == demand.gpus)
+            .unwrap_or(0);
+        clamped[row].1 += demand.jobs;
     }
     clamped
 }

@@ -1,5 +1,5 @@
 //! Frames per second of PPO on a registered environment, whole and in its two halves, and the arithmetic of one training
-//! step: what `bench/peers` compares with other learners.
+//! step: what `lab/bench/peers` compares with other learners.
 //!
 //! `frames update [key=value ...]` or `frames step [key=value ...]`; prints one line of JSON. Processor time is that of all
 //! threads, from `/proc/self/stat`, so Linux only.

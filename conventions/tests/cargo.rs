@@ -1,5 +1,6 @@
 //! What Cargo says of the workspace.
 
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::Value;
@@ -26,4 +27,18 @@ pub fn cargo(arguments: &[&str]) -> String {
 /// All packages with all features.
 pub fn metadata() -> Value {
     serde_json::from_str(&cargo(&["metadata", "--format-version", "1", "--all-features"])).unwrap()
+}
+
+/// The folders of all crates but examples: those of the first page, and those of the group `lab`.
+pub fn crate_folders() -> Vec<PathBuf> {
+    let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."));
+    let entries = [root.to_path_buf(), root.join("lab")]
+        .into_iter()
+        .flat_map(|group| std::fs::read_dir(group).unwrap());
+    let mut found: Vec<PathBuf> = entries
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.join("Cargo.toml").is_file())
+        .collect();
+    found.sort();
+    found
 }

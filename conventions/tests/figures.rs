@@ -44,10 +44,10 @@ fn root() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
 }
 
-/// README and all of docs; what was measured at a version stays in CHANGELOG as it was.
+/// README, all of docs and of the laboratory's notes; what was measured at a version stays in CHANGELOG as it was.
 fn documents() -> Vec<PathBuf> {
     let mut found = vec![root().join("README.md")];
-    let mut folders = vec![root().join("docs")];
+    let mut folders = vec![root().join("docs"), root().join("lab/notes")];
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();

@@ -3,15 +3,13 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::cargo::crate_folders;
+
 /// Crates that have a second program, and why.
 const SECOND: [(&str, &str); 1] = [("env", "allocations")]; // It counts what the allocator of the whole program is asked for.
 
 /// The file of a crate's program, from the folder of the crate.
 const PROGRAM: [&str; 2] = ["tests", "main.rs"];
-
-fn root() -> &'static Path {
-    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
-}
 
 fn read(path: &Path) -> String {
     std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
@@ -30,13 +28,12 @@ fn entries(folder: &Path) -> Vec<PathBuf> {
 fn crates() -> Vec<PathBuf> {
     let has_tests = |path: &PathBuf| {
         let tests = path.join("tests");
-        path.join("Cargo.toml").is_file()
-            && tests.is_dir()
+        tests.is_dir()
             && entries(&tests)
                 .iter()
                 .any(|file| file.extension().is_some_and(|end| end == "rs"))
     };
-    entries(root()).into_iter().filter(has_tests).collect()
+    crate_folders().into_iter().filter(has_tests).collect()
 }
 
 fn name(path: &Path) -> String {

@@ -5,6 +5,8 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::cargo::crate_folders;
+
 const FILE_LINES_MAX: usize = 500;
 const FUNCTION_LINES_MAX: usize = 100;
 
@@ -14,10 +16,9 @@ pub fn root() -> &'static Path {
 
 /// All files below `src` of every crate but this one, without those of tests.
 pub fn product_files() -> Vec<PathBuf> {
-    let mut folders: Vec<PathBuf> = std::fs::read_dir(root())
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
-        .filter(|path| path.join("Cargo.toml").is_file() && !path.ends_with("tests"))
+    let crates = crate_folders().into_iter();
+    let mut folders: Vec<PathBuf> = crates
+        .filter(|path| !path.ends_with("tests"))
         .map(|path| path.join("src"))
         .collect();
     let mut found = Vec::new();

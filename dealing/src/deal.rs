@@ -31,7 +31,7 @@ fn is_movable(cluster: &Cluster, job: &Job) -> bool {
 }
 
 /// Whether a running job, and whoever is on its GPUs, has run for as long as it is left alone for after a start. Nobody is woken
-/// when a stint ends: deals at those times only stop more jobs (docs/lab/tournament.md).
+/// when a stint ends: deals at those times only stop more jobs (lab/notes/tournament.md).
 fn has_had_its_stint(cluster: &Cluster, rules: &DealingRules, id: JobId) -> bool {
     let had = |id: JobId| {
         let ran_s = (cluster.now() - cluster.job(id).run_start).as_secs_f64();

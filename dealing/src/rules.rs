@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::settings::check;
 
-/// Rules of a deal. Values without a source were tuned on validation lists (docs/lab/tournament.md says which and how).
+/// Rules of a deal. Values without a source were tuned on validation lists (lab/notes/tournament.md says which and how).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct DealingRules {

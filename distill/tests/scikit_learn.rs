@@ -1,4 +1,5 @@
-//! The trees of scikit-learn on small tables (`scikit_learn.txt`, made by `bench/peers/cart.py --mint`) are ours too, split by split.
+//! The trees of scikit-learn on small tables (`scikit_learn.txt`, made by `lab/bench/peers/cart.py --mint`) are ours too, split by
+//! split.
 
 #![allow(missing_docs)]
 

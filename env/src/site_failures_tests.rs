@@ -83,7 +83,7 @@ fn jobs_of_8_and_of_1024_gpus_meet_incidents_as_often_as_published() {
 fn effective_time_of_large_runs_follows_the_formula_at_published_rates() {
     // GPUs, rate, minutes until a run goes on, minutes between checkpoints, as published of RSC-1, Llama 3 and ByteRobust; the last is
     // ours, (1 - nodes x rate x (time to go on + half an interval)). What was published of the effective time is bounds: over .9,
-    // over .90, .97. docs/lab/gpu-model-fits.md has what the presets give.
+    // over .90, .97. lab/notes/gpu-model-fits.md has what the presets give.
     for (num_gpus, hardware, again_min, interval_min, formula) in [
         (2048, 6.5, 10.0, 60.0, 0.954),
         (4096, 6.5, 10.0, 60.0, 0.908),

@@ -3,7 +3,7 @@
 //!
 //! The released simulator notices demotions late (it divides seconds left by GPUs, not GPU·s left), and orders a queue by
 //! when jobs last began to run or to wait, where the planner follows the paper: by first start. So job-by-job agreement
-//! with the recorded runs is the business of the preset of its simulator (`reproduce/tests/presets`); the planner is held to
+//! with the recorded runs is the business of the preset of its simulator (`lab/reproduce/tests/presets`); the planner is held to
 //! the paper's rule exactly, and its distance from the recorded runs is stated.
 
 use std::path::PathBuf;

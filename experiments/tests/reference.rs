@@ -1,4 +1,4 @@
-//! The reference policies that are part of the project: they are read by this version and are worth what docs/lab/suite.md says.
+//! The reference policies that are part of the project: they are read by this version and are worth what lab/notes/suite.md says.
 
 #![allow(clippy::disallowed_methods)]
 

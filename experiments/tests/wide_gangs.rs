@@ -1,5 +1,5 @@
 //! The reference networks on almost idle clusters of wide gangs: no worse there than the best heuristic that waits for no place, which
-//! the same networks without their rules are not. `bench/lists/idle_gangs.py` measures more such lists (docs/lab/suite.md).
+//! the same networks without their rules are not. `lab/bench/lists/idle_gangs.py` measures more such lists (lab/notes/suite.md).
 
 #![allow(clippy::disallowed_methods)]
 

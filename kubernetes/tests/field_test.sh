@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The field test: lists of Jobs on fresh control planes under kube-scheduler, Kueue and pleach-kubernetes
-# (docs/lab/kubernetes-measured.md).
+# (lab/notes/kubernetes-measured.md).
 #   kubernetes/tests/field_test.sh PLEACH_KUBERNETES RESULTS [FLAG ...]
 # PLEACH_KUBERNETES is the built program. RESULTS gets a JSON line a cell; cells that it has are not run again. FLAGs are those of
 # `kubernetes/tests/field/field.py run`, for example --runs 1 --parallel 3 (a cell takes six minutes, mostly of waiting). Builds

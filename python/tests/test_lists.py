@@ -1,11 +1,11 @@
-"""The scripts of `bench/lists`: windows of published lists, and policies in columns."""
+"""The scripts of `lab/bench/lists`: windows of published lists, and policies in columns."""
 
 import pathlib
 import re
 import subprocess
 import sys
 
-LISTS = pathlib.Path(__file__).parents[2] / "bench" / "lists"
+LISTS = pathlib.Path(__file__).parents[2] / "lab" / "bench" / "lists"
 
 
 def run(*words):

@@ -27,7 +27,7 @@ use crate::ids::{ClassId, GpuTypeId, JobId, TenantId};
 /// Share of a type's GPUs that is enough for who is yet to come.
 ///
 /// # Source
-/// Chosen by simulation, as [`SHORT_S`]; docs/lab/suite.md has what it is worth.
+/// Chosen by simulation, as [`SHORT_S`]; lab/notes/suite.md has what it is worth.
 const SPARE_RATIO: f64 = 0.4;
 
 /// A start that is believed to be over within so many seconds leaves enough, however wide it is.

@@ -4,7 +4,7 @@ use pleach_baselines::dealing::deal_markdown;
 use pleach_scheduler::features::FeatureSchema;
 
 /// Where `conventions/site.sh` takes generated pages from.
-const PAGES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../target/pages");
+const PAGES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../target/pages/docs");
 
 #[test]
 fn the_page_of_features_is_made_for_the_site_with_a_row_for_each_column() {

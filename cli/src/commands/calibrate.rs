@@ -42,7 +42,7 @@ pub fn run(args: &CalibrateArgs, context: &mut Context<'_>) -> Result<(), Error>
     context.say(&format!("written to {}", args.to.display()))
 }
 
-/// The heuristic that decides where gangs are wide. *Assumed*; docs/lab/suite.md has what networks with it are worth.
+/// The heuristic that decides where gangs are wide. *Assumed*; lab/notes/suite.md has what networks with it are worth.
 const WIDE_GANGS: &str = "sjf-reserve";
 
 /// The network with the rules that the flags ask for.

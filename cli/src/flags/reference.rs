@@ -129,8 +129,8 @@ fn page() -> String {
 #[test]
 fn the_page_of_flags_is_made_for_the_site_and_links_into_it_arrive() {
     let page = page();
-    std::fs::create_dir_all(format!("{ROOT}/target/pages")).unwrap();
-    std::fs::write(format!("{ROOT}/target/pages/flags.md"), &page).unwrap();
+    std::fs::create_dir_all(format!("{ROOT}/target/pages/docs")).unwrap();
+    std::fs::write(format!("{ROOT}/target/pages/docs/flags.md"), &page).unwrap();
     let headings = page.lines().filter_map(|line| line.strip_prefix("## "));
     let anchors: Vec<String> = headings
         .map(|heading| heading.to_lowercase().replace('`', "").replace(' ', "-"))

@@ -8,27 +8,17 @@ mod graph;
 mod imports;
 mod modules;
 
-use std::path::Path;
-
 use graph::circles;
 use modules::Modules;
 
-const CRATES_MIN: usize = 5;
+use crate::cargo::crate_folders;
 
-fn crates() -> Vec<std::path::PathBuf> {
-    let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."));
-    let mut crates: Vec<_> = std::fs::read_dir(root)
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
-        .filter(|path| path.join("Cargo.toml").is_file() && path.join("src").is_dir())
-        .collect();
-    crates.sort();
-    crates
-}
+const CRATES_MIN: usize = 5;
 
 #[test]
 fn no_files_import_each_other_in_a_circle() {
-    let crates = crates();
+    let mut crates = crate_folders();
+    crates.retain(|folder| folder.join("src").is_dir());
     assert!(crates.len() >= CRATES_MIN, "the crates lie beside this one");
     let mut found = Vec::new();
     let mut num_arrows = 0;

@@ -15,7 +15,8 @@ use zstd::stream::write::Encoder;
 
 use crate::config::LogSettings;
 
-/// Compression level. *Ours*: measured on a synthetic week (`daemon/tests/decision_log/week.rs`), see docs/lab/slurm-measured.md.
+/// Compression level. *Ours*: measured on a synthetic week (`daemon/tests/decision_log/week.rs`):
+/// lab/notes/slurm-measured.md.
 const LEVEL: i32 = 9;
 /// Logarithm of the bytes that the compressor looks back, and the most that a reader allows a file to ask for: 8 MiB.
 const WINDOW_LOG: u32 = 23;

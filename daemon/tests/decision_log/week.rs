@@ -13,7 +13,7 @@ use super::{names, segment};
 /// 5,000 nodes, 20,000 jobs that wait and 10,000 that run; a round every two seconds, in each of which ten jobs come, ten start
 /// and ten end: 302,400 rounds and 3 million jobs in a week. Played until a file is full; the week is as many files as it takes.
 #[test]
-#[ignore = "minutes: the figures of docs/lab/slurm-measured.md"]
+#[ignore = "minutes: the figures of lab/notes/slurm-measured.md"]
 fn a_week_of_5000_nodes_and_20000_waiting_jobs_takes_less_than_a_gigabyte() {
     let folder = tempfile::tempdir().unwrap();
     let mut churn = Churn::new(33, 5000, 20_000, 10_000);

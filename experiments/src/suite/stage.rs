@@ -11,7 +11,7 @@ pub enum Stage {
     /// Lists as long as the task's.
     AsLong,
     /// Going on from the best network of the first stage, on lists three times as long: there is a queue most of the time,
-    /// which no network of the first stage has met. *Assumed*; docs/lab/suite.md says what it brings.
+    /// which no network of the first stage has met. *Assumed*; lab/notes/suite.md says what it brings.
     Longer,
 }
 

@@ -18,7 +18,7 @@ use crate::evaluate::stand_in::stand_ins;
 use crate::evaluate::stats::{Ratio, mean};
 use crate::progress::Watcher;
 
-/// Parts that an interval should rest on (docs/lab/validation.md), as far as the list is long enough.
+/// Parts that an interval should rest on (lab/notes/validation.md), as far as the list is long enough.
 const PARTS_WANTED: f64 = 10.0;
 /// Shortest and longest part, days.
 const PART_DAYS: (f64, f64) = (1.0, 7.0);

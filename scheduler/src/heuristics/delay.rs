@@ -5,7 +5,7 @@
 //! Delay scheduling: a job passes over a place far from its data until it has been passed over for long enough (Zaharia et al.,
 //! EuroSys'10); Philly's scheduler waits for a tight place and gives the wish up in the end (Jeon et al., ATC'19). Patience in
 //! parts of the job's own run time, and the margin between types, are ours; so are the values, which were tuned on validation
-//! lists (docs/lab/suite.md).
+//! lists (lab/notes/suite.md).
 
 use super::rank::{rank, rank_rows, under};
 use crate::actions::{ActionKind, ActionSet};

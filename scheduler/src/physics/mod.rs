@@ -25,7 +25,7 @@
 //! # Sources
 //! Synergy (OSDI'22), Philly (ATC'19), Gandiva (OSDI'18), Gavel (OSDI'20), Lucid (ASPLOS'23), Pollux (OSDI'21), Sia
 //! (SOSP'23), Shockwave (NSDI'23), Hadar and HadarE (IPDPS'24, arXiv 2503.10918), HFTA (MLSys'21), the NVIDIA MIG user
-//! guide. `docs/gpu-model.md` has formula and source of each factor, `docs/lab/gpu-model-fits.md` the errors.
+//! guide. `docs/gpu-model.md` has formula and source of each factor, `lab/notes/gpu-model-fits.md` the errors.
 
 pub mod goodput;
 pub mod interference;

@@ -2,7 +2,7 @@
 //!
 //! A [`GeneratorConfig`] names a preset and its parameters; [`generate`] draws a workload from it and one seed. The
 //! offered load is met exactly: run times are drawn first, then the arrivals are laid over the span in which that work
-//! makes the wanted load. What each preset embeds, from where, and how closely it is held: docs/lab/generator-fits.md.
+//! makes the wanted load. What each preset embeds, from where, and how closely it is held: lab/notes/generator-fits.md.
 //!
 //! Not here: correlations that no source publishes.
 
@@ -176,7 +176,7 @@ mod tests {
 
     #[test]
     fn only_sites_of_today_know_the_size_of_a_models_state_and_the_links_of_their_cluster() {
-        // docs/gpu-model.md and docs/lab/tournament.md say so of all others.
+        // docs/gpu-model.md and lab/notes/tournament.md say so of all others.
         for name in GeneratorConfig::presets() {
             let workload = generate(&GeneratorConfig::preset(name).unwrap().with(20, 1.0), Seed(1)).unwrap();
             let of_today = ["llm-site", "alibaba-2026"].contains(&name);

@@ -5,6 +5,8 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::fs::File;
+use std::io::{self, Read as _};
 use std::path::Path;
 use std::sync::{Arc, LazyLock, OnceLock};
 
@@ -312,20 +314,18 @@ impl Profile {
         if path.extension().is_none_or(|extension| extension != "toml") || !path.is_file() {
             return Ok(None);
         }
-        let failed = |source| Error::Io {
+        let text = read(path).map_err(|source| Error::Io {
             path: path.to_owned(),
             source,
-        };
-        if path.metadata().map_err(failed)?.len() > BYTES_MAX {
-            return Err(failed(std::io::Error::other("longer than 1 MiB")));
-        }
-        let text = std::fs::read_to_string(path).map_err(failed)?;
+        })?;
         Ok(Some(Arc::new(Profile::of_text(name, &text)?)))
     }
 
-    /// Whether a text looks like a profile, be it right or not.
+    /// Whether a file looks like a profile, be it right or not.
     #[must_use]
-    pub fn is_of(text: &str) -> bool {
+    pub fn is_file(path: &Path) -> bool {
+        let is_toml = path.extension().is_some_and(|extension| extension == "toml");
+        let text = is_toml.then(|| read(path).ok()).flatten().unwrap_or_default();
         text.lines().any(|line| line.trim() == "[[works]]")
     }
 
@@ -570,6 +570,16 @@ impl Profile {
             }
         }
     }
+}
+
+/// The text of a file that is no longer than a profile may be.
+fn read(path: &Path) -> io::Result<String> {
+    let mut text = String::new();
+    let read = File::open(path)?.take(BYTES_MAX + 1).read_to_string(&mut text)?;
+    if read as u64 > BYTES_MAX {
+        return Err(io::Error::other("longer than 1 MiB"));
+    }
+    Ok(text)
 }
 
 fn is_by_gang<T>(rows: &[Row<T>]) -> bool {

@@ -42,7 +42,18 @@ pub(super) fn generate(config: &ProfileConfig, seed: Seed) -> Result<Workload, E
         length_max: (length_max as usize).min((config.num_jobs / 10).max(1)),
         run_time_s_max: config.run_time_s_max,
     };
-    let mix = Mix::new(kinds_that_fit(&cluster, &classes, kinds), habits);
+    let kinds = kinds_that_fit(&cluster, &classes, kinds);
+    if kinds.is_empty() {
+        let hint = "more or larger nodes hold some of its jobs";
+        let value = format!("{} of {}", config.num_nodes, profile.name);
+        return Err(crate::config(
+            "generator.num_nodes",
+            value,
+            "nodes that hold a job of the profile",
+            hint,
+        ));
+    }
+    let mix = Mix::new(kinds, habits);
     let arrivals = &profile.arrivals;
     let plan = Plan {
         name: &profile.name,

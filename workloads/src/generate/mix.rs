@@ -54,7 +54,7 @@ impl Lengths {
             Lengths::Table(rows) => {
                 let rises = |pair: &[(u32, f64)]| pair[0].0 < pair[1].0 && pair[0].1 < pair[1].1;
                 let ends = (rows.first(), rows.last());
-                matches!(ends, (Some(first), Some(last)) if first.0 > 0 && first.1 > 0.0 && last.1 == 1.0 && last.0 <= 1 << 20)
+                matches!(ends, (Some(first), Some(last)) if first.0 > 0 && first.1 > 0.0 && last.1 == 1.0 && last.0 <= 1 << 16)
                     && rows.windows(2).all(rises)
             }
         }

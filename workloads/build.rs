@@ -7,7 +7,7 @@ use std::{env, fs, io};
 fn main() -> io::Result<()> {
     let root = PathBuf::from(env::var("CARGO_MANIFEST_DIR").map_err(io::Error::other)?);
     let out = PathBuf::from(env::var("OUT_DIR").map_err(io::Error::other)?);
-    for folder in ["profiles"] {
+    for folder in ["mappings", "profiles"] {
         println!("cargo::rerun-if-changed={folder}");
         let entries = fs::read_dir(root.join(folder))?.map(|entry| entry.map(|entry| entry.path()));
         let mut files: Vec<PathBuf> = entries.collect::<Result<_, _>>()?;

@@ -4,7 +4,7 @@ use pleach_scheduler::heuristics::nearest_of;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::published::{LISTS, mapping_of};
+use super::mappings::{LISTS, mapping_of};
 
 /// A format of job list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -63,7 +63,10 @@ impl Format {
     pub fn word(self) -> &'static str {
         match self {
             Format::Mapped(name) => name,
-            own => OWN.iter().find(|(format, _)| *format == own).map_or("", |(_, word)| word),
+            own => OWN
+                .iter()
+                .find(|(format, _)| *format == own)
+                .map_or("", |(_, word)| word),
         }
     }
 
@@ -93,7 +96,10 @@ impl<'de> Deserialize<'de> for Format {
         Format::of_word(&word).ok_or_else(|| {
             let words: Vec<&str> = Format::all().map(Format::word).collect();
             let nearest = nearest_of(&words, &word).unwrap_or_default();
-            D::Error::custom(format!("unknown format `{word}`, expected one of {}; did you mean {nearest}?", words.join(", ")))
+            D::Error::custom(format!(
+                "unknown format `{word}`, expected one of {}; did you mean {nearest}?",
+                words.join(", ")
+            ))
         })
     }
 }
@@ -115,7 +121,9 @@ mod tests {
                 "{word}"
             );
         }
-        let said = serde_json::from_str::<Format>("\"phily\"").unwrap_err().to_string();
+        let said = serde_json::from_str::<Format>("\"phily\"")
+            .unwrap_err()
+            .to_string();
         assert!(said.contains("did you mean philly?"), "{said}");
     }
 }

@@ -12,10 +12,13 @@ struct Rejected {
     sentences: BTreeMap<String, String>,
 }
 
-static REJECTED: LazyLock<Rejected> = LazyLock::new(|| match toml::from_str(include_str!("../../data/rejected.toml")) {
-    Ok(read) => read,
-    Err(fault) => panic!("{fault}"),
-});
+static REJECTED: LazyLock<Rejected> =
+    LazyLock::new(
+        || match toml::from_str(include_str!("../../data/rejected.toml")) {
+            Ok(read) => read,
+            Err(fault) => panic!("{fault}"),
+        },
+    );
 
 fn sentence(key: &'static str) -> &'static str {
     REJECTED.sentences.get(key).map_or(key, String::as_str)

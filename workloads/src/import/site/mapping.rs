@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::role::Role;
 use super::state::Fate;
 use crate::error::Error;
+use crate::import::Published;
 use crate::table::shorten;
 
 /// Most entries of each table of a mapping.
@@ -19,13 +20,19 @@ const ENTRIES_MAX: usize = 1000;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Mapping {
+    /// Where a list of this crate comes from.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub source: String,
+    /// Headers by which a list is known: names that all are there.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub headers: Vec<Vec<String>>,
     /// What stands between the fields: `|`, `,`, `;` or `tab`.
     pub delimiter: String,
     /// Zone of times that name none: `UTC`, `+01:00`, `Europe/Berlin`, or a rule of POSIX.
     pub time_zone: String,
     /// How times are written: `iso`, `unix_s`, `unix_ms`, `unix_us`, or a pattern such as `%d.%m.%Y %H:%M`.
     pub time_format: String,
-    /// Unit of run times that are plain numbers: `s`, `ms`, `min`, `h`.
+    /// Unit of run times that are plain numbers: `s`, `ms`, `min`, `h`; of a published list that of all its times.
     pub run_time_unit: String,
     /// Unit of time limits that are plain numbers.
     pub time_limit_unit: String,
@@ -41,11 +48,16 @@ pub struct Mapping {
     pub gpu_types: BTreeMap<String, String>,
     /// How fast GPU types are, by their names in the cluster; 1 where nothing is said. A run time is taken to the type of speed 1.
     pub speeds: BTreeMap<String, f64>,
+    /// What is published of a list whose cells are right, beside its columns; none: a site's own, of which much may be amiss.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub published: Option<Published>,
 }
 
 impl Default for Mapping {
     fn default() -> Mapping {
         Mapping {
+            source: String::new(),
+            headers: Vec::new(),
             delimiter: ",".into(),
             time_zone: "UTC".into(),
             time_format: "iso".into(),
@@ -57,6 +69,7 @@ impl Default for Mapping {
             states: BTreeMap::new(),
             gpu_types: BTreeMap::new(),
             speeds: BTreeMap::new(),
+            published: None,
         }
     }
 }
@@ -149,6 +162,9 @@ impl Mapping {
                 "1e-6 to 1e6",
             );
         }
+        if let Some(published) = &self.published {
+            faults.extend(published.faults());
+        }
         let missing = self.missing();
         if !missing.is_empty() {
             faults.push(format!("columns: {missing}"));
@@ -166,7 +182,13 @@ impl Mapping {
         if !has(Role::Gpus) && !has(Role::GpusAsked) {
             missing.push("how many GPUs it had (gpus)");
         }
-        let is_timed = has(Role::RunTime) || (has(Role::Start) && has(Role::End));
+        let published = self.published.as_ref();
+        if published.is_some_and(|published| published.by_code) {
+            return String::new();
+        }
+        let is_timed = has(Role::RunTime)
+            || (has(Role::Start) && has(Role::End))
+            || published.is_some_and(|published| !published.gpu_hours.is_empty());
         if !is_timed {
             missing.push("how long it ran (run_time, or start and end)");
         }
@@ -174,6 +196,11 @@ impl Mapping {
             true => String::new(),
             false => format!("no column says {}", missing.join(", ")),
         }
+    }
+
+    /// Length of the unit of run times, s.
+    pub(in crate::import) fn unit_s(&self) -> f64 {
+        unit_s(&self.run_time_unit).unwrap_or(1.0)
     }
 
     pub(super) fn between(&self) -> Delimiter {

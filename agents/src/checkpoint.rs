@@ -89,7 +89,7 @@ impl Checkpoint {
     /// The file's bytes.
     ///
     /// # Errors
-    /// [`Error::Checkpoint`] where a number is not finite and has no JSON.
+    /// [`Error::Problem`] where a number is not finite and has no JSON.
     fn to_bytes(&self, path: &Path) -> Result<Vec<u8>, Error> {
         let header = Header {
             config: self.config,
@@ -112,7 +112,7 @@ impl Checkpoint {
     /// Writes the file under a temporary name, syncs it and renames it.
     ///
     /// # Errors
-    /// [`Error::Io`] where the folder cannot be written; the old file is then as it was.
+    /// [`Error::Problem`] where the folder cannot be written; the old file is then as it was.
     pub fn save(&self, path: &Path) -> Result<(), Error> {
         Ok(Container::save(&self.to_bytes(path)?, path, TEMPORARY_EXTENSION)?)
     }
@@ -120,7 +120,7 @@ impl Checkpoint {
     /// Reads a file.
     ///
     /// # Errors
-    /// [`Error::Io`] where it cannot be read; [`Error::Checkpoint`] where it is cut short, altered, of another version
+    /// [`Error::Problem`] where it cannot be read; [`Error::Problem`] where it is cut short, altered, of another version
     /// or does not fit itself.
     pub fn load(path: &Path) -> Result<Checkpoint, Error> {
         let opened = Container::open(path, &[(MAGIC, FORMAT_VERSION)])?;
@@ -174,7 +174,7 @@ impl Checkpoint {
     /// Saves as `update-NNNNNNNN.ckpt` in `folder` and removes all but the `keep_last` newest (at least 1).
     ///
     /// # Errors
-    /// [`Error::Io`] where the folder cannot be written.
+    /// [`Error::Problem`] where the folder cannot be written.
     pub fn save_numbered(&self, folder: &Path, keep_last: usize) -> Result<PathBuf, Error> {
         std::fs::create_dir_all(folder).map_err(Error::io(folder))?;
         let path = folder.join(format!("update-{:08}.ckpt", self.update));
@@ -188,7 +188,7 @@ impl Checkpoint {
     /// stay until they are written again.
     ///
     /// # Errors
-    /// [`Error::Io`] where a file cannot be removed.
+    /// [`Error::Problem`] where a file cannot be removed.
     pub fn remove_before(path: &Path, keep_last: usize) -> Result<(), Error> {
         let folder = path.parent().unwrap_or(Path::new("."));
         let mut files = numbered(folder, FINAL_EXTENSION)?;
@@ -205,7 +205,7 @@ impl Checkpoint {
     /// The numbered checkpoints of a folder with their updates, oldest first, readable or not; none where there is no folder.
     ///
     /// # Errors
-    /// [`Error::Io`] where the folder cannot be listed.
+    /// [`Error::Problem`] where the folder cannot be listed.
     pub fn numbered_in(folder: &Path) -> Result<Vec<(u64, PathBuf)>, Error> {
         numbered(folder, FINAL_EXTENSION)
     }
@@ -213,7 +213,7 @@ impl Checkpoint {
     /// The newest checkpoint of a folder that can be read. A folder that does not exist has none.
     ///
     /// # Errors
-    /// [`Error::Io`] where the folder cannot be listed.
+    /// [`Error::Problem`] where the folder cannot be listed.
     pub fn latest_good(folder: &Path) -> Result<Latest, Error> {
         let mut passed_over = Vec::new();
         for (_, path) in numbered(folder, FINAL_EXTENSION)?.into_iter().rev() {
@@ -258,10 +258,7 @@ fn numbered(folder: &Path, extension: &str) -> Result<Vec<(u64, PathBuf)>, Error
 }
 
 fn refuse(path: &Path, reason: impl ToString) -> Error {
-    Error::Checkpoint {
-        path: path.to_path_buf(),
-        reason: reason.to_string(),
-    }
+    pleach_scheduler::Problem::data(path, reason).into()
 }
 
 #[cfg(test)]
@@ -349,12 +346,10 @@ mod tests {
         let error = Error::from(found.contract.check_schema("schema-b").unwrap_err());
         assert_eq!(
             error.to_string(),
-            "feature schema: expected schema-b, found schema-a"
+            "contract: feature schema: expected schema-b, found schema-a. See docs/learning.md."
         );
-        assert!(matches!(
-            Checkpoint::load(&folder.path().join("none")),
-            Err(Error::Io { .. })
-        ));
+        let missing = Checkpoint::load(&folder.path().join("none")).unwrap_err();
+        assert!(matches!(missing, Error::Problem(problem) if problem.system().is_some()));
     }
 
     #[test]

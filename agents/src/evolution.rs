@@ -16,75 +16,30 @@
 use pleach_env::Seed;
 use pleach_network::Layout;
 use pleach_scheduler::portable_math::{cos, ln, sin};
+use pleach_scheduler::settings;
+use pleach_scheduler::settings::Above;
 use rand::Rng;
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Error, SETTING_MAX};
+use crate::error::SETTING_MAX;
 use crate::random::uniform;
 
-/// Settings of evolution strategies.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct EvolutionConfig {
-    /// Antithetic pairs of a generation, 1 to 4096; the population is twice that.
-    pub num_pairs: usize,
-    /// Workloads that every member plays in a generation, 1 to 4096.
-    pub num_workloads: usize,
-    /// Deviation of a member's parameters over that of first weights, above 0.
-    pub sigma: f64,
-    /// Step of Adam in the first generation, in the same unit, above 0.
-    pub learning_rate: f64,
-    /// Step of Adam in the last generation; linear between.
-    pub learning_rate_final: f64,
-    /// Part of each parameter that a generation takes off, over the step of Adam; at least 0.
-    pub weight_decay: f64,
-}
-
-impl Default for EvolutionConfig {
-    fn default() -> Self {
-        EvolutionConfig {
-            num_pairs: 24,
-            num_workloads: 8,
-            sigma: 0.1,
-            learning_rate: 0.03,
-            learning_rate_final: 0.005,
-            weight_decay: 0.0,
-        }
-    }
-}
-
-impl EvolutionConfig {
-    /// Checks the ranges.
-    ///
-    /// # Errors
-    /// [`Error::Config`] for the first value that is out of its range.
-    pub fn check(&self) -> Result<(), Error> {
-        let refuse = |key, value: String, allowed| Err(Error::config(key, value, allowed));
-        for (key, value) in [
-            ("evolution.num_pairs", self.num_pairs),
-            ("evolution.num_workloads", self.num_workloads),
-        ] {
-            if !(1..=4096).contains(&value) {
-                return refuse(key, value.to_string(), "1 to 4096");
-            }
-        }
-        for (key, value) in [
-            ("evolution.sigma", self.sigma),
-            ("evolution.learning_rate", self.learning_rate),
-        ] {
-            if !(value > 0.0 && value <= SETTING_MAX) {
-                return refuse(key, value.to_string(), "above 0 and at most 1e12");
-            }
-        }
-        for (key, value) in [
-            ("evolution.learning_rate_final", self.learning_rate_final),
-            ("evolution.weight_decay", self.weight_decay),
-        ] {
-            if !((0.0..=SETTING_MAX).contains(&value)) {
-                return refuse(key, value.to_string(), "0 to 1e12");
-            }
-        }
-        Ok(())
+settings! {
+    /// Settings of evolution strategies.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct EvolutionConfig {
+        /// Antithetic pairs of a generation; the population is twice that.
+        pub num_pairs: usize = 24, in 1..=4096;
+        /// Workloads that every member plays in a generation.
+        pub num_workloads: usize = 8, in 1..=4096;
+        /// Deviation of a member's parameters over that of first weights.
+        pub sigma: f64 = 0.1, in Above(0.0, SETTING_MAX);
+        /// Step of Adam in the first generation, in the same unit.
+        pub learning_rate: f64 = 0.03, in Above(0.0, SETTING_MAX);
+        /// Step of Adam in the last generation; linear between.
+        pub learning_rate_final: f64 = 0.005, in 0.0..=SETTING_MAX;
+        /// Part of each parameter that a generation takes off, over the step of Adam.
+        pub weight_decay: f64 = 0.0, in 0.0..=SETTING_MAX;
     }
 }
 
@@ -294,15 +249,5 @@ mod tests {
             (parameters[0] - 3.0).abs() < 0.4 && (parameters[1] + 2.0).abs() < 0.4,
             "{parameters:?}"
         );
-    }
-
-    #[test]
-    fn settings_out_of_range_name_their_key() {
-        let config = EvolutionConfig {
-            num_pairs: 0,
-            ..EvolutionConfig::default()
-        };
-        let text = config.check().unwrap_err().to_string();
-        assert!(text.starts_with("config: evolution.num_pairs = 0"), "{text}");
     }
 }

@@ -12,7 +12,7 @@ pub use pleach_network::gradient::Workspace;
 /// A device that is not the CPU gets as many decisions at once as fit it; its results agree to rounding.
 ///
 /// # Errors
-/// [`Error::Contract`] where sizes of observations or parameters are not the layout's, [`Error::Device`] where this build does
+/// [`Error::Problem`] where sizes of observations or parameters are not the layout's, [`Error::Device`] where this build does
 /// not have the device or it fails.
 pub fn sum_of_gradients<'a, const N: usize>(
     (layout, device, workspace): (&Layout, Device, &'a mut Workspace),

@@ -10,6 +10,8 @@ use pleach_network::{
     softmax::{argmax, log_softmax},
 };
 use pleach_scheduler::portable_math::{exp, exp_f32};
+use pleach_scheduler::settings;
+use pleach_scheduler::settings::Above;
 use serde::{Deserialize, Serialize};
 
 use crate::adam::{self, Adam};
@@ -18,81 +20,23 @@ use crate::error::{Error, SETTING_MAX};
 use crate::gradients::{Workspace, sum_of_gradients};
 use crate::random::shuffled;
 
-/// Settings of behaviour cloning.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct ImitationConfig {
-    /// Passes over the demonstrations, 0 to 10000.
-    pub num_epochs: u32,
-    /// Decisions in a minibatch, at least 1.
-    pub minibatch_size: usize,
-    /// Learning rate of the first epoch, above 0; falls linearly to a tenth.
-    pub learning_rate: f64,
-    /// Weight of the value loss, at least 0.
-    pub value_coef: f64,
-    /// Longer gradients are shortened to this, above 0.
-    pub max_grad_norm: f64,
-    /// Share of the target probability that is spread over all admissible candidates, 0 to below 1: a clone that is
-    /// certain never tries anything else, and PPO has nothing to learn from.
-    pub smoothing: f64,
-}
-
-impl Default for ImitationConfig {
-    fn default() -> Self {
-        ImitationConfig {
-            num_epochs: 10,
-            minibatch_size: 256,
-            learning_rate: 2e-3,
-            value_coef: 0.5,
-            max_grad_norm: 1.0,
-            smoothing: 0.1,
-        }
-    }
-}
-
-impl ImitationConfig {
-    /// Checks the ranges.
-    ///
-    /// # Errors
-    /// [`Error::Config`] for the first value that is out of its range.
-    pub fn check(&self) -> Result<(), Error> {
-        let refuse = |key, value: String, allowed| Err(Error::config(key, value, allowed));
-        let positive = |x: f64| x > 0.0 && x <= SETTING_MAX;
-        if self.num_epochs > 10_000 {
-            return refuse(
-                "imitation.num_epochs",
-                self.num_epochs.to_string(),
-                "at most 10000",
-            );
-        }
-        if self.minibatch_size == 0 {
-            return refuse("imitation.minibatch_size", "0".to_owned(), "at least 1");
-        }
-        if !positive(self.learning_rate) {
-            return refuse(
-                "imitation.learning_rate",
-                self.learning_rate.to_string(),
-                "above 0 and at most 1e12",
-            );
-        }
-        if !positive(self.max_grad_norm) {
-            return refuse(
-                "imitation.max_grad_norm",
-                self.max_grad_norm.to_string(),
-                "above 0 and at most 1e12",
-            );
-        }
-        if !(0.0..1.0).contains(&self.smoothing) {
-            return refuse(
-                "imitation.smoothing",
-                self.smoothing.to_string(),
-                "from 0 to below 1",
-            );
-        }
-        if !(0.0..=SETTING_MAX).contains(&self.value_coef) {
-            return refuse("imitation.value_coef", self.value_coef.to_string(), "0 to 1e12");
-        }
-        Ok(())
+settings! {
+    /// Settings of behaviour cloning.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct ImitationConfig {
+        /// Passes over the demonstrations.
+        pub num_epochs: u32 = 10, in 0..=10_000;
+        /// Decisions in a minibatch.
+        pub minibatch_size: usize = 256, in 1..;
+        /// Learning rate of the first epoch; falls linearly to a tenth.
+        pub learning_rate: f64 = 2e-3, in Above(0.0, SETTING_MAX);
+        /// Weight of the value loss.
+        pub value_coef: f64 = 0.5, in 0.0..=SETTING_MAX;
+        /// Longer gradients are shortened to this.
+        pub max_grad_norm: f64 = 1.0, in Above(0.0, SETTING_MAX);
+        /// Share of the target probability that is spread over all admissible candidates: a clone that is
+        /// certain never tries anything else, and PPO has nothing to learn from.
+        pub smoothing: f64 = 0.1, in 0.0..1.0;
     }
 }
 
@@ -143,7 +87,7 @@ impl Demonstrations {
     /// followed, where it is known.
     ///
     /// # Errors
-    /// [`Error::Contract`] for a masked action.
+    /// [`Error::Problem`] for a masked action.
     pub fn push(
         &mut self,
         global: &[f32],
@@ -192,7 +136,7 @@ impl Demonstrations {
     /// DAgger: Ross et al., AISTATS'11.
     ///
     /// # Errors
-    /// What the environments or the teacher return, and [`Error::Contract`] for a masked action.
+    /// What the environments or the teacher return, and [`Error::Problem`] for a masked action.
     pub fn correct<E: VectorEnv + ?Sized>(
         env: &mut E,
         seed: Seed,
@@ -281,7 +225,7 @@ pub struct ImitationStats {
 /// Clones the teacher: changes `parameters`, and sets the normaliser from the returns where any is known.
 ///
 /// # Errors
-/// [`Error::NotFinite`] where a gradient is not finite, [`Error::Contract`] where sizes do not agree, [`Error::Device`] where
+/// [`Error::NotFinite`] where a gradient is not finite, [`Error::Problem`] where sizes do not agree, [`Error::Device`] where
 /// the device fails.
 pub fn clone_teacher(
     (layout, device): (&Layout, Device),

@@ -32,7 +32,7 @@ impl Logger {
     /// which will be made again, are cut off, and with them a last line that was cut short.
     ///
     /// # Errors
-    /// [`Error::Io`] where the folder cannot be written.
+    /// [`Error::Problem`] where the folder cannot be written.
     pub fn open(folder: &Path, resumed_at: Option<u64>, now_unix_s: f64) -> Result<Logger, Error> {
         std::fs::create_dir_all(folder).map_err(Error::io(folder))?;
         let lines = |name: &str| open_lines(folder.join(name), resumed_at);
@@ -49,7 +49,7 @@ impl Logger {
     /// JSON they are the first line of `metrics.jsonl`, `hparams/KEY`.
     ///
     /// # Errors
-    /// [`Error::Io`] where a file cannot be written.
+    /// [`Error::Problem`] where a file cannot be written.
     pub fn settings(&mut self, settings: &Value, now_unix_s: f64) -> Result<(), Error> {
         let mut leaves = Vec::new();
         collect_leaves("", settings, &mut leaves);
@@ -66,7 +66,7 @@ impl Logger {
     /// Notes an update of any learner; `frames_per_s` is `charts/SPS`.
     ///
     /// # Errors
-    /// [`Error::Io`] where a file cannot be written.
+    /// [`Error::Problem`] where a file cannot be written.
     pub fn update(&mut self, stats: &Stats, now_unix_s: f64, frames_per_s: f64) -> Result<(), Error> {
         let tags = match stats {
             Stats::Update(stats) => tags(stats),
@@ -86,7 +86,7 @@ impl Logger {
     /// Notes an evaluation; each name becomes `eval/NAME`.
     ///
     /// # Errors
-    /// [`Error::Io`] where a file cannot be written.
+    /// [`Error::Problem`] where a file cannot be written.
     pub fn evaluation(
         &mut self,
         num_frames: u64,
@@ -102,7 +102,7 @@ impl Logger {
     /// Notes figures under tags of the caller's; nothing without any.
     ///
     /// # Errors
-    /// [`Error::Io`] where a file cannot be written.
+    /// [`Error::Problem`] where a file cannot be written.
     pub fn figures(
         &mut self,
         num_frames: u64,
@@ -118,7 +118,7 @@ impl Logger {
     /// Notes how numbers are spread, see [`Trainer::histograms`](crate::trainer::Trainer::histograms).
     ///
     /// # Errors
-    /// [`Error::Io`] where a file cannot be written.
+    /// [`Error::Problem`] where a file cannot be written.
     pub fn histograms(
         &mut self,
         num_frames: u64,
@@ -135,7 +135,7 @@ impl Logger {
     /// Brings all lines to the disk: to be called before a checkpoint that they belong to is written.
     ///
     /// # Errors
-    /// [`Error::Io`] where a file cannot be written.
+    /// [`Error::Problem`] where a file cannot be written.
     pub fn sync(&self) -> Result<(), Error> {
         for (path, file) in [&self.metrics, &self.histograms] {
             // A pipe or a device cannot be synced.
@@ -149,7 +149,7 @@ impl Logger {
     /// Notes in TensorBoard that the run came to its end.
     ///
     /// # Errors
-    /// [`Error::Io`] where the file cannot be written.
+    /// [`Error::Problem`] where the file cannot be written.
     pub fn end(&mut self, num_frames: u64, now_unix_s: f64) -> Result<(), Error> {
         self.tensorboard.end(num_frames, now_unix_s)
     }

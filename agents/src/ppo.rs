@@ -13,6 +13,8 @@
 //! Schulman's (`old_approx_kl` = mean(-ln w), `approx_kl` = mean(w - 1 - ln w)).
 
 use pleach_scheduler::portable_math::exp_f32;
+use pleach_scheduler::settings;
+use pleach_scheduler::settings::Above;
 use rand::Rng;
 use serde::{Deserialize, Serialize};
 
@@ -27,92 +29,30 @@ use crate::error::{Error, SETTING_MAX};
 use crate::gradients::{Workspace, sum_of_gradients};
 use crate::random::shuffled;
 
-/// Settings of PPO.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct PpoConfig {
-    /// Passes over a rollout, 1 to 100.
-    pub num_epochs: u32,
-    /// Decisions in a minibatch, at least 1.
-    pub minibatch_size: usize,
-    /// Clip range of the ratio, above 0.
-    pub clip: f64,
-    /// Weight of the entropy in the first update, at least 0.
-    pub entropy_coef: f64,
-    /// Weight of the entropy in the last update; linear between.
-    pub entropy_coef_final: f64,
-    /// Weight of the value loss, at least 0.
-    pub value_coef: f64,
-    /// Epochs stop when a minibatch's `approx_kl` is above 1.5 times this; 0 for never.
-    pub target_kl: f64,
-    /// Longer gradients are shortened to this, above 0.
-    pub max_grad_norm: f64,
-    /// Learning rate of the first update, above 0.
-    pub learning_rate: f64,
-    /// Learning rate of the last update; linear between.
-    pub learning_rate_final: f64,
-}
-
-impl Default for PpoConfig {
-    fn default() -> Self {
-        PpoConfig {
-            num_epochs: 3,
-            minibatch_size: 512,
-            clip: 0.2,
-            entropy_coef: 0.01,
-            entropy_coef_final: 0.0,
-            value_coef: 0.5,
-            target_kl: 0.02,
-            max_grad_norm: 0.5,
-            learning_rate: 1e-3,
-            learning_rate_final: 1e-4,
-        }
-    }
-}
-
-impl PpoConfig {
-    /// Checks the ranges.
-    ///
-    /// # Errors
-    /// [`Error::Config`] for the first value that is out of its range.
-    pub fn check(&self) -> Result<(), Error> {
-        let whole = [
-            ("ppo.num_epochs", u64::from(self.num_epochs), 1..=100, "1 to 100"),
-            (
-                "ppo.minibatch_size",
-                self.minibatch_size as u64,
-                1..=1 << 20,
-                "1 to 1048576",
-            ),
-        ];
-        for (key, value, range, allowed) in whole {
-            if !range.contains(&value) {
-                return Err(Error::config(key, value, allowed));
-            }
-        }
-        let positive = [
-            ("ppo.clip", self.clip),
-            ("ppo.max_grad_norm", self.max_grad_norm),
-            ("ppo.learning_rate", self.learning_rate),
-        ];
-        let not_negative = [
-            ("ppo.entropy_coef", self.entropy_coef),
-            ("ppo.entropy_coef_final", self.entropy_coef_final),
-            ("ppo.value_coef", self.value_coef),
-            ("ppo.target_kl", self.target_kl),
-            ("ppo.learning_rate_final", self.learning_rate_final),
-        ];
-        for (key, value) in positive {
-            if !(value > 0.0 && value <= SETTING_MAX) {
-                return Err(Error::config(key, value, "above 0 and at most 1e12"));
-            }
-        }
-        for (key, value) in not_negative {
-            if !((0.0..=SETTING_MAX).contains(&value)) {
-                return Err(Error::config(key, value, "0 to 1e12"));
-            }
-        }
-        Ok(())
+settings! {
+    /// Settings of PPO.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct PpoConfig {
+        /// Passes over a rollout.
+        pub num_epochs: u32 = 3, in 1..=100;
+        /// Decisions in a minibatch.
+        pub minibatch_size: usize = 512, in 1..=1 << 20;
+        /// Clip range of the ratio.
+        pub clip: f64 = 0.2, in Above(0.0, SETTING_MAX);
+        /// Weight of the entropy in the first update.
+        pub entropy_coef: f64 = 0.01, in 0.0..=SETTING_MAX;
+        /// Weight of the entropy in the last update; linear between.
+        pub entropy_coef_final: f64 = 0.0, in 0.0..=SETTING_MAX;
+        /// Weight of the value loss.
+        pub value_coef: f64 = 0.5, in 0.0..=SETTING_MAX;
+        /// Epochs stop when a minibatch's `approx_kl` is above 1.5 times this; 0 for never.
+        pub target_kl: f64 = 0.02, in 0.0..=SETTING_MAX;
+        /// Longer gradients are shortened to this.
+        pub max_grad_norm: f64 = 0.5, in Above(0.0, SETTING_MAX);
+        /// Learning rate of the first update.
+        pub learning_rate: f64 = 1e-3, in Above(0.0, SETTING_MAX);
+        /// Learning rate of the last update; linear between.
+        pub learning_rate_final: f64 = 1e-4, in 0.0..=SETTING_MAX;
     }
 }
 
@@ -215,7 +155,7 @@ struct PolicyTerms {
 ///
 /// # Errors
 /// [`Error::NotFinite`] where a gradient is not finite (the caller restores what it had, and knows the number of the
-/// update), [`Error::Contract`] where sizes do not agree, [`Error::Device`] where the device fails.
+/// update), [`Error::Problem`] where sizes do not agree, [`Error::Device`] where the device fails.
 pub fn improve(
     (layout, device, workspace): (&Layout, Device, &mut Workspace),
     parameters: &mut [f32],
@@ -289,6 +229,8 @@ pub fn improve(
 
 #[cfg(test)]
 mod tests {
+    use pleach_scheduler::settings::Settings as _;
+
     use super::*;
 
     /// Loss of one decision as a function of the logits, for differences.
@@ -350,7 +292,7 @@ mod tests {
             ..PpoConfig::default()
         };
         assert_eq!(
-            config.check().unwrap_err().to_string(),
+            config.check_at("ppo", crate::error::SEE).unwrap_err().to_string(),
             "config: ppo.clip = 0: allowed is above 0 and at most 1e12. See docs/learning.md."
         );
         let config = PpoConfig {
@@ -359,7 +301,7 @@ mod tests {
         };
         assert!(
             config
-                .check()
+                .check_at("ppo", "")
                 .unwrap_err()
                 .to_string()
                 .starts_with("config: ppo.learning_rate = NaN")

@@ -239,7 +239,7 @@ impl Rollout {
     /// Takes `num_steps` steps from the observations in `batch`. `seed` is that of this update.
     ///
     /// # Errors
-    /// What the environments return; [`Error::Contract`] where an observation has no admissible candidate.
+    /// What the environments return; [`Error::Problem`] where an observation has no admissible candidate.
     pub fn collect(
         &mut self,
         env: &mut dyn VectorEnv,

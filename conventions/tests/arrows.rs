@@ -11,7 +11,7 @@ const ARROWS: [(&str, &[&str]); 21] = [
     ("pleach-scheduler", &[]),
     ("pleach-dealing", &["pleach-scheduler"]),
     ("pleach-baselines", &["pleach-scheduler", "pleach-dealing"]),
-    ("pleach-tables", &[]),
+    ("pleach-tables", &["pleach-scheduler"]),
     ("pleach-verify", &["pleach-tables"]),
     ("pleach-workloads", &["pleach-scheduler", "pleach-tables"]),
     (

@@ -11,7 +11,7 @@ use pleach_daemon::slurm::scope::Scope;
 use pleach_daemon::slurm::{Slurm, apply, queue, ranking, site};
 use pleach_daemon::wait::block_on;
 use pleach_daemon::{BatchSystem, Error, Settings};
-use pleach_scheduler::ConfigError;
+use pleach_scheduler::Problem;
 
 use crate::arguments::{Lua, WhyNot};
 use crate::now_s;
@@ -58,7 +58,7 @@ pub fn lua(settings: &Settings, args: &Lua) -> Result<ExitCode, Error> {
     if settings.drive.is_order() {
         let (value, allowed) = (settings.drive.name(), "hold, for a script that holds jobs");
         let hint = "nothing is held with this one: leave job_submit.lua as the site has it";
-        return Err(ConfigError::new("drive", value, allowed, hint).into());
+        return Err(Problem::new("drive", value, allowed, hint).into());
     }
     let commands = settings.commands();
     let partition = site::partition(&commands, settings.partition.as_deref())?;

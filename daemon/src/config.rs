@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use pleach_scheduler::tree::{PSI_LIMIT_DEFAULT, WINDOW_DECISIONS, WINDOW_DEFAULT};
-use pleach_scheduler::{ConfigError, heuristics};
+use pleach_scheduler::{Problem, heuristics};
 use serde::{Deserialize, Serialize};
 
 use crate::drive::Drive;
@@ -155,7 +155,7 @@ impl LogSettings {
     ///
     /// # Errors
     /// The first value out of its range.
-    pub fn validate(&self) -> Result<(), ConfigError> {
+    pub fn validate(&self) -> Result<(), Problem> {
         in_ranges(&[
             ("log_bytes_max", self.bytes_max as f64, 65_536.0, 1e15),
             ("log_days", f64::from(self.days), 1.0, 3660.0),
@@ -245,7 +245,7 @@ impl RoundSettings {
     ///
     /// # Errors
     /// The first value out of its range.
-    pub fn validate(&self) -> Result<(), ConfigError> {
+    pub fn validate(&self) -> Result<(), Problem> {
         if let Some(name) = &self.fallback {
             heuristics::by_name(name)?;
         }
@@ -289,7 +289,7 @@ impl RoundSettings {
             if !(1e-6..=1e6).contains(&gpu.speed) || !(1e-3..=1e6).contains(&gpu.memory_gib) {
                 let value = format!("{gpu:?}");
                 let allowed = "speed of 1e-6 to 1e6, memory_gib of 0.001 to 1e6";
-                return Err(ConfigError::new(
+                return Err(Problem::new(
                     format!("gpu_types.{name}"),
                     value,
                     allowed,
@@ -301,7 +301,7 @@ impl RoundSettings {
             !name.is_empty() && name.len() <= 256 && name != "*" && !name.contains(char::is_control)
         };
         match self.tenants.keys().find(|name| !is_name(name)) {
-            Some(name) => Err(ConfigError::new(
+            Some(name) => Err(Problem::new(
                 "tenants",
                 format!("{name:?}"),
                 "names of accounts",
@@ -316,11 +316,11 @@ impl RoundSettings {
 ///
 /// # Errors
 /// The first value out of its range.
-pub fn in_ranges(ranges: &[(&str, f64, f64, f64)]) -> Result<(), ConfigError> {
+pub fn in_ranges(ranges: &[(&str, f64, f64, f64)]) -> Result<(), Problem> {
     for (key, value, least, most) in ranges {
         if !(least..=most).contains(&value) {
             let hint = "leave it out for the default";
-            return Err(ConfigError::new(*key, value, format!("{least} to {most}"), hint));
+            return Err(Problem::new(*key, value, format!("{least} to {most}"), hint));
         }
     }
     Ok(())
@@ -397,7 +397,7 @@ impl Settings {
     ///
     /// # Errors
     /// The first value out of its range.
-    pub fn validate(&self) -> Result<(), ConfigError> {
+    pub fn validate(&self) -> Result<(), Problem> {
         self.rounds().validate()?;
         self.log().validate()?;
         in_ranges(&[
@@ -415,13 +415,13 @@ impl Settings {
         self.validate_hold()?;
         if self.metrics_port == Some(0) {
             let hint = "leave it out where nothing is to listen";
-            return Err(ConfigError::new("metrics_port", 0, "1 to 65535", hint));
+            return Err(Problem::new("metrics_port", 0, "1 to 65535", hint));
         }
         Ok(())
     }
 
     /// Checks what only a daemon that holds jobs can do.
-    fn validate_hold(&self) -> Result<(), ConfigError> {
+    fn validate_hold(&self) -> Result<(), Problem> {
         let left = self.left_partitions.join(",");
         let lists = [
             ("share_nodes", &self.share_nodes),
@@ -432,12 +432,12 @@ impl Settings {
             let value = format!("{list:?}");
             if self.drive.is_order() && !list.is_empty() {
                 let (allowed, hint) = ("none where Slurm starts the jobs", "set `drive = \"hold\"`");
-                return Err(ConfigError::new(key, value, allowed, hint));
+                return Err(Problem::new(key, value, allowed, hint));
             }
             if let Err(error) = expand(list) {
                 let allowed = "a list of names such as g[1-4],h2";
                 let hint = format!("{error}; leave it out for none");
-                return Err(ConfigError::new(key, value, allowed, hint));
+                return Err(Problem::new(key, value, allowed, hint));
             }
         }
         Ok(())

@@ -3,20 +3,16 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use pleach_policies::Refusal;
-use pleach_scheduler::{ConfigError, PolicyError};
+use pleach_scheduler::{PolicyError, Problem};
 use thiserror::Error;
 
 /// An error of the daemon.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A configuration value that cannot be used.
+    /// A setting or a policy that cannot be used, in the words of every door.
     #[error(transparent)]
-    Config(#[from] ConfigError),
-    /// A policy that is not opened, in the words of every door.
-    #[error(transparent)]
-    Policy(#[from] Refusal),
+    Problem(#[from] Problem),
     /// A log that cannot be made a workload of.
     #[error("{}: {reason}", path.display())]
     Capture {

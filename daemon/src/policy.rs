@@ -5,8 +5,7 @@ use pleach_policies::{Door, PolicySpec};
 use pleach_scheduler::decision::Action;
 use pleach_scheduler::policy::Policy;
 use pleach_scheduler::{
-    ActionKind, ActionSet, Capabilities, Cluster, ConfigError, DecisionPoint, PolicyError, Provenance,
-    TreePolicy,
+    ActionKind, ActionSet, Capabilities, Cluster, DecisionPoint, PolicyError, Problem, Provenance, TreePolicy,
 };
 
 use crate::config::{EstimateSettings, EstimatesFrom, RoundSettings};
@@ -92,7 +91,7 @@ impl Loaded {
             (false, Some(_)) => {
                 let allowed = "a policy that says which job starts where";
                 let hint = "set `drive = \"order\"`, or leave `order:` out";
-                Err(ConfigError::new("policy", text, allowed, hint).into())
+                Err(Problem::new("policy", text, allowed, hint).into())
             }
             _ => Loaded::opened(&spec, capabilities),
         }

@@ -1,7 +1,7 @@
 //! What is known of a planner by its name: what it is, what it requires, and how it is made; and the dealers so.
 
 use pleach_scheduler::heuristics::Info;
-use pleach_scheduler::{ActionKind, ActionSet, ConfigError, Planner};
+use pleach_scheduler::{ActionKind, ActionSet, Planner, Problem};
 use serde_json::Value;
 
 use crate::{NAMES, defaults, make};
@@ -21,7 +21,7 @@ pub struct Entry {
     /// Its settings with the published defaults, as JSON.
     pub defaults: fn() -> Value,
     /// Makes it from its settings; `null` means the defaults.
-    pub make: fn(&Value) -> Result<Box<dyn Planner>, ConfigError>,
+    pub make: fn(&Value) -> Result<Box<dyn Planner>, Problem>,
 }
 
 impl Entry {

@@ -12,7 +12,7 @@ use std::path::Path;
 use pleach_scheduler::cluster::{Cluster, JobState};
 use pleach_scheduler::features::Feature;
 use pleach_scheduler::portable_math::ln;
-use pleach_scheduler::{ClassId, ConfigError, GpuTypeId, JobId, PolicyError};
+use pleach_scheduler::{ClassId, GpuTypeId, JobId, PolicyError, Problem};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -55,7 +55,7 @@ impl Formula {
     ///
     /// # Errors
     /// A file that cannot be read, that is larger than any formula, or that is no JSON.
-    pub fn is_in(path: &Path) -> Result<bool, ConfigError> {
+    pub fn is_in(path: &Path) -> Result<bool, Problem> {
         let value: serde_json::Value = read(path)?;
         Ok(value.get("weights").is_some())
     }
@@ -64,7 +64,7 @@ impl Formula {
     ///
     /// # Errors
     /// As [`Formula::is_in`]; a key that stands twice.
-    pub fn value_in(path: &Path) -> Result<serde_json::Value, ConfigError> {
+    pub fn value_in(path: &Path) -> Result<serde_json::Value, Problem> {
         read::<UniqueKeys>(path).map(|once| once.0)
     }
 
@@ -93,7 +93,7 @@ impl Formula {
     ///
     /// # Errors
     /// The first that is not as it must be.
-    pub fn validate(&self, name: &str) -> Result<(), ConfigError> {
+    pub fn validate(&self, name: &str) -> Result<(), Problem> {
         let ok = (WITHOUT_READS..=FORMULA_VERSION).contains(&self.version);
         check(
             name,
@@ -105,7 +105,7 @@ impl Formula {
         for (key, weight) in &self.weights {
             deal_schema()
                 .check_name(key)
-                .map_err(|allowed| ConfigError::new(format!("{name}.weights"), key, allowed, NAMES_HINT))?;
+                .map_err(|allowed| Problem::new(format!("{name}.weights"), key, allowed, NAMES_HINT))?;
             let ok = (-100.0..=100.0).contains(weight);
             check(name, &format!("weights.{key}"), weight, ok, "-100 to 100")?;
         }
@@ -117,7 +117,7 @@ impl Formula {
     }
 
     /// Columns of another definition are other columns.
-    fn check_reads(&self, name: &str) -> Result<(), ConfigError> {
+    fn check_reads(&self, name: &str) -> Result<(), Problem> {
         let listed = format!("{} definitions", self.reads.len());
         if self.version == WITHOUT_READS {
             let allowed = "none in version 1; from version 2 on those of the columns that weigh something";
@@ -161,16 +161,16 @@ const NAMES_HINT: &str = "`pleach policies --features` lists the columns of a de
 /// Largest file that is read, bytes: thirty weights and definitions, each on a line.
 const FILE_MAX: u64 = 1 << 20;
 
-fn refuse(path: &Path, reason: String) -> ConfigError {
-    ConfigError {
-        key: "formula".into(),
-        value: path.display().to_string(),
-        allowed: "a file that `pleach index` wrote".into(),
-        hint: format!("{reason}."),
-    }
+fn refuse(path: &Path, reason: String) -> Problem {
+    Problem::new(
+        "formula",
+        path.display(),
+        "a file that `pleach index` wrote",
+        format!("{reason}."),
+    )
 }
 
-fn read<T: DeserializeOwned>(path: &Path) -> Result<T, ConfigError> {
+fn read<T: DeserializeOwned>(path: &Path) -> Result<T, Problem> {
     let refuse = |reason: String| refuse(path, reason);
     let file = File::open(path).map_err(|error| refuse(error.to_string()))?;
     let mut text = String::new();

@@ -83,7 +83,7 @@ pub use sizes::Step;
 pub use trust::Trust;
 
 use pleach_scheduler::policy::Policy;
-use pleach_scheduler::{ConfigError, Planner};
+use pleach_scheduler::{Planner, Problem};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -148,7 +148,7 @@ pub fn defaults(name: &str) -> Value {
 ///
 /// # Errors
 /// Another name, settings that do not fit.
-pub fn make(name: &str, value: &Value) -> Result<Box<dyn Planner>, ConfigError> {
+pub fn make(name: &str, value: &Value) -> Result<Box<dyn Planner>, Problem> {
     let Some(priority) = priority_of(name) else {
         settings::check("dealing", "name", name, name == "index", &NAMES.join(", "))?;
         return index_planner(&formula_of(value)?);
@@ -174,7 +174,7 @@ pub fn passes_rules() -> DealingRules {
 ///
 /// # Errors
 /// Not in practice: the rules are [`passes_rules`].
-pub fn policy_planner<P: Policy>(name: &str, policy: P) -> Result<Dealer<PassOrder<P>>, ConfigError> {
+pub fn policy_planner<P: Policy>(name: &str, policy: P) -> Result<Dealer<PassOrder<P>>, Problem> {
     Dealer::new(name, passes_rules(), PassOrder::new(policy))
 }
 
@@ -185,12 +185,14 @@ const REFERENCE: &str = include_str!("index.json");
 ///
 /// # Errors
 /// Not in practice: a test reads it.
-pub fn reference_formula() -> Result<Formula, ConfigError> {
-    serde_json::from_str(REFERENCE).map_err(|error| ConfigError {
-        key: "index".into(),
-        value: "the reference formula".into(),
-        allowed: "a formula of this version".into(),
-        hint: format!("{error}."),
+pub fn reference_formula() -> Result<Formula, Problem> {
+    serde_json::from_str(REFERENCE).map_err(|error| {
+        Problem::new(
+            "index",
+            "the reference formula",
+            "a formula of this version",
+            format!("{error}."),
+        )
     })
 }
 
@@ -198,7 +200,7 @@ pub fn reference_formula() -> Result<Formula, ConfigError> {
 ///
 /// # Errors
 /// A formula that this version cannot read.
-pub fn index_planner(formula: &Formula) -> Result<Box<dyn Planner>, ConfigError> {
+pub fn index_planner(formula: &Formula) -> Result<Box<dyn Planner>, Problem> {
     formula.validate("index")?;
     Ok(Box::new(Dealer::new(
         "index",
@@ -212,7 +214,7 @@ pub fn index_planner(formula: &Formula) -> Result<Box<dyn Planner>, ConfigError>
 ///
 /// # Errors
 /// Settings that are no formula.
-pub fn formula_of(value: &Value) -> Result<Formula, ConfigError> {
+pub fn formula_of(value: &Value) -> Result<Formula, Problem> {
     let mut base = reference_formula()?;
     if value.get("weights").is_some() {
         base.weights.clear();

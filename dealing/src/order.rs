@@ -11,7 +11,7 @@
 
 use pleach_scheduler::cluster::{Cluster, JobState};
 use pleach_scheduler::portable_math::ln;
-use pleach_scheduler::{ConfigError, GpuTypeId, JobId, PolicyError};
+use pleach_scheduler::{GpuTypeId, JobId, PolicyError, Problem};
 use serde::{Deserialize, Serialize};
 
 use super::belief::Belief;
@@ -97,7 +97,7 @@ impl OrderConfig {
     ///
     /// # Errors
     /// The first setting out of its range.
-    pub fn validate(&self, name: &str) -> Result<(), ConfigError> {
+    pub fn validate(&self, name: &str) -> Result<(), Problem> {
         let floor_ok = self.floor_s > 0.0 && self.floor_s <= 1e7;
         check(
             name,

@@ -2,7 +2,7 @@
 //! are filled.
 
 use pleach_scheduler::cluster::Cluster;
-use pleach_scheduler::{ActionKind, ConfigError, JobId, Planner, PolicyError, Time};
+use pleach_scheduler::{ActionKind, JobId, Planner, PolicyError, Problem, Time};
 
 use super::deal::{Lookups, deal, movable};
 use super::order::Order;
@@ -27,7 +27,7 @@ impl<O: Order> Dealer<O> {
     ///
     /// # Errors
     /// A rule out of its range.
-    pub fn new(name: &str, rules: DealingRules, order: O) -> Result<Dealer<O>, ConfigError> {
+    pub fn new(name: &str, rules: DealingRules, order: O) -> Result<Dealer<O>, Problem> {
         rules.validate(name)?;
         Ok(Dealer {
             name: name.to_string(),

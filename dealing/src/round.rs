@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use pleach_scheduler::cluster::Cluster;
 use pleach_scheduler::policy::Policy;
-use pleach_scheduler::{ActionKind, ConfigError, GpuTypeId, JobId, PolicyError};
+use pleach_scheduler::{ActionKind, GpuTypeId, JobId, PolicyError, Problem};
 
 use super::deal::{Lookups, movable};
 use super::formula::{Formula, FormulaOrder};
@@ -75,7 +75,7 @@ impl RoundDealer {
     ///
     /// # Errors
     /// A formula that this version cannot read.
-    pub fn by_formula(name: &str, formula: Formula) -> Result<RoundDealer, ConfigError> {
+    pub fn by_formula(name: &str, formula: Formula) -> Result<RoundDealer, Problem> {
         formula.validate(name)?;
         Ok(RoundDealer {
             name: name.to_owned(),

@@ -1,6 +1,6 @@
 //! How GPUs are dealt out, whatever the order: when, who may be stopped or moved, and who may share.
 
-use pleach_scheduler::ConfigError;
+use pleach_scheduler::Problem;
 use serde::{Deserialize, Serialize};
 
 use crate::settings::check;
@@ -57,7 +57,7 @@ impl DealingRules {
     ///
     /// # Errors
     /// The first setting out of its range.
-    pub fn validate(&self, name: &str) -> Result<(), ConfigError> {
+    pub fn validate(&self, name: &str) -> Result<(), Problem> {
         let ranges = [
             ("deal_min_s", self.deal_min_s, 0.0, 1e6, "0 to 1e6"),
             ("deal_max_s", self.deal_max_s, 1.0, 1e7, "1 to 1e7"),

@@ -1,6 +1,6 @@
 //! Settings of planners: from JSON to their structs, and what is wrong in words.
 
-use pleach_scheduler::ConfigError;
+use pleach_scheduler::Problem;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -9,15 +9,12 @@ use serde_json::Value;
 ///
 /// # Errors
 /// What does not fit, with the defaults as an example of what does.
-pub fn read<T: DeserializeOwned + Serialize + Default>(
-    name: &str,
-    settings: &Value,
-) -> Result<T, ConfigError> {
+pub fn read<T: DeserializeOwned + Serialize + Default>(name: &str, settings: &Value) -> Result<T, Problem> {
     if settings.is_null() {
         return Ok(T::default());
     }
     serde_json::from_value(settings.clone()).map_err(|error| {
-        ConfigError::new(
+        Problem::new(
             name,
             settings,
             format!("settings such as {}", defaults::<T>()),
@@ -34,15 +31,17 @@ pub fn read_over<T: DeserializeOwned + Serialize>(
     name: &str,
     base: &T,
     settings: &Value,
-) -> Result<T, ConfigError> {
+) -> Result<T, Problem> {
     let base = serde_json::to_value(base).unwrap_or(Value::Null);
     let mut merged = base.clone();
     merge(&mut merged, settings);
-    serde_json::from_value(merged).map_err(|error| ConfigError {
-        key: name.into(),
-        value: settings.to_string(),
-        allowed: format!("settings such as {base}"),
-        hint: format!("{error}."),
+    serde_json::from_value(merged).map_err(|error| {
+        Problem::new(
+            name,
+            settings,
+            format!("settings such as {base}"),
+            format!("{error}."),
+        )
     })
 }
 
@@ -76,17 +75,11 @@ pub fn defaults<T: Serialize + Default>() -> Value {
 ///
 /// # Errors
 /// `ok` is false.
-pub fn check(
-    name: &str,
-    key: &str,
-    value: impl ToString,
-    ok: bool,
-    allowed: &str,
-) -> Result<(), ConfigError> {
+pub fn check(name: &str, key: &str, value: impl ToString, ok: bool, allowed: &str) -> Result<(), Problem> {
     if ok {
         return Ok(());
     }
-    Err(ConfigError::new(
+    Err(Problem::new(
         format!("{name}.{key}"),
         value,
         allowed,

@@ -1,7 +1,7 @@
 //! Settings of a distillation.
 
 use pleach_env::Seed;
-use pleach_scheduler::ConfigError;
+use pleach_scheduler::Problem;
 use pleach_scheduler::candidate::MAX_CANDIDATES;
 use pleach_scheduler::features::{DECISION_1, Feature, FeatureSchema, Relation, View};
 use pleach_scheduler::policy::TieKey;
@@ -145,11 +145,11 @@ impl DistillConfig {
     ///
     /// # Errors
     /// A name that no view has.
-    pub fn view(&self) -> Result<&'static View, ConfigError> {
+    pub fn view(&self) -> Result<&'static View, Problem> {
         let view = FeatureSchema::current().view_named(&self.columns);
         view.map_err(|known| {
             let hint = "`pleach policies --features` lists the columns of each";
-            ConfigError::new("distill.columns", &self.columns, known, hint)
+            Problem::new("distill.columns", &self.columns, known, hint)
         })
     }
 
@@ -157,7 +157,7 @@ impl DistillConfig {
     ///
     /// # Errors
     /// The first key that is out of its range.
-    pub fn validate(&self) -> Result<(), ConfigError> {
+    pub fn validate(&self) -> Result<(), Problem> {
         self.cart.validate()?;
         self.view()?;
         let checks = [
@@ -237,7 +237,7 @@ impl DistillConfig {
         ];
         match checks.into_iter().find(|(good, ..)| !good) {
             None => Ok(()),
-            Some((_, key, value, allowed)) => Err(ConfigError::new(
+            Some((_, key, value, allowed)) => Err(Problem::new(
                 format!("distill.{key}"),
                 value,
                 allowed,

@@ -1,16 +1,16 @@
 //! What can go wrong while a tree is distilled.
 
 use pleach_scheduler::tree::TreeError;
-use pleach_scheduler::{ConfigError, PolicyError};
+use pleach_scheduler::{PolicyError, Problem};
 use thiserror::Error as ThisError;
 
 /// An error of this crate, or one that the caller's own episodes and simulations gave (`E`).
 #[derive(Debug, ThisError)]
 #[non_exhaustive]
 pub enum Error<E> {
-    /// A configuration value that cannot be used.
+    /// A setting that cannot be used.
     #[error(transparent)]
-    Config(#[from] ConfigError),
+    Problem(#[from] Problem),
     /// A policy that could not decide.
     #[error(transparent)]
     Policy(#[from] PolicyError),

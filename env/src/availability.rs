@@ -10,7 +10,7 @@ use std::collections::{BTreeSet, BinaryHeap};
 use pleach_scheduler::cluster::{Cluster, NodeState, Submission};
 use pleach_scheduler::cluster_spec::Resources;
 use pleach_scheduler::portable_math::ln;
-use pleach_scheduler::{ConfigError, NodeId, Time};
+use pleach_scheduler::{NodeId, Problem, Time};
 use rand::RngExt as _;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
@@ -107,10 +107,9 @@ impl AvailabilityConfig {
     ///
     /// # Errors
     /// The first key out of its range.
-    pub fn validate(&self) -> Result<(), ConfigError> {
-        let bad = |key: String, value: f64, allowed: &str, hint: &str| {
-            Err(ConfigError::new(key, value, allowed, hint))
-        };
+    pub fn validate(&self) -> Result<(), Problem> {
+        let bad =
+            |key: String, value: f64, allowed: &str, hint: &str| Err(Problem::new(key, value, allowed, hint));
         for (index, change) in self.changes.iter().enumerate() {
             if !(0.0..=2e9).contains(&change.at_s) {
                 let key = format!("capacity.changes[{index}].at_s");
@@ -159,11 +158,7 @@ impl Availability {
     ///
     /// # Errors
     /// As [`AvailabilityConfig::validate`], or a node that does not exist.
-    pub fn new(
-        config: &AvailabilityConfig,
-        seed: Seed,
-        num_nodes: usize,
-    ) -> Result<Availability, ConfigError> {
+    pub fn new(config: &AvailabilityConfig, seed: Seed, num_nodes: usize) -> Result<Availability, Problem> {
         config.validate()?;
         let mut capacity = Availability::default();
         let fails = config.node_mtbf_s.is_some() || config.site.is_some();
@@ -173,7 +168,7 @@ impl Availability {
         capacity.nodes = vec![(NodeState::Up, false); num_nodes];
         for (index, change) in config.changes.iter().enumerate() {
             if change.node as usize >= num_nodes {
-                return Err(ConfigError::new(
+                return Err(Problem::new(
                     format!("capacity.changes[{index}].node"),
                     change.node,
                     format!("0 to {}", num_nodes - 1),
@@ -264,7 +259,7 @@ impl Availability {
         &self,
         cluster: &Cluster,
         requests: impl Iterator<Item = &'a Submission>,
-    ) -> Result<(), ConfigError> {
+    ) -> Result<(), Problem> {
         if self.nodes.is_empty() {
             return Ok(());
         }
@@ -296,7 +291,7 @@ impl Availability {
                 (tasks, nodes),
             )) && !cluster.could_run(request)
             {
-                return Err(ConfigError::new(
+                return Err(Problem::new(
                     "capacity.changes",
                     format!("too few nodes for job {index} in the end"),
                     format!("changes that leave {} GPUs up for it", request.num_gpus),

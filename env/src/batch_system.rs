@@ -10,7 +10,7 @@
 //!
 //! Simplified: a submission is in sight at once, and so is a job that was stopped; every delay is the same each time.
 
-use pleach_scheduler::ConfigError;
+use pleach_scheduler::Problem;
 use pleach_scheduler::cluster::Capabilities;
 use serde::{Deserialize, Serialize};
 
@@ -59,10 +59,10 @@ impl BatchSystem {
     ///
     /// # Errors
     /// An unknown name.
-    pub fn from_name(name: &str) -> Result<BatchSystem, ConfigError> {
+    pub fn from_name(name: &str) -> Result<BatchSystem, Problem> {
         match name {
             "slurm" => Ok(BatchSystem::SLURM),
-            _ => Err(ConfigError::new(
+            _ => Err(Problem::new(
                 "batch_system",
                 name,
                 "slurm",
@@ -75,7 +75,7 @@ impl BatchSystem {
     ///
     /// # Errors
     /// The first time out of its range.
-    pub fn validate(&self) -> Result<(), ConfigError> {
+    pub fn validate(&self) -> Result<(), Problem> {
         for (key, value, most) in [
             ("tick_s", self.tick_s, MOST_S),
             ("start_delay_s", self.start_delay_s, MOST_S),
@@ -85,7 +85,7 @@ impl BatchSystem {
         ] {
             if !(0.0..=most).contains(&value) {
                 let key = format!("batch_system.{key}");
-                return Err(ConfigError::new(
+                return Err(Problem::new(
                     key,
                     value,
                     format!("0 to {most} s"),

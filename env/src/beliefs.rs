@@ -10,7 +10,7 @@
 //!
 //! Not here: beliefs about costs that are learned; elastic jobs, whose speed is a goodput.
 
-use pleach_scheduler::ConfigError;
+use pleach_scheduler::Problem;
 use pleach_scheduler::cluster_spec::ModelClass;
 use pleach_scheduler::portable_math::{exp, ln};
 use pleach_workloads::Seed;
@@ -61,7 +61,7 @@ impl BeliefErrors {
     ///
     /// # Errors
     /// The first one that is out of its range.
-    pub fn validate(&self) -> Result<(), ConfigError> {
+    pub fn validate(&self) -> Result<(), Problem> {
         for (key, value, most) in [
             ("rates", self.rates, 1.0),
             ("drift", self.drift, 0.9),
@@ -69,7 +69,7 @@ impl BeliefErrors {
         ] {
             if !(0.0..=most).contains(&value) {
                 let key = format!("beliefs.{key}");
-                return Err(ConfigError::new(key, value, format!("0 to {most}"), "0 = exact"));
+                return Err(Problem::new(key, value, format!("0 to {most}"), "0 = exact"));
             }
         }
         Ok(())

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use pleach_scheduler::ConfigError;
+use pleach_scheduler::Problem;
 use pleach_scheduler::candidate::MAX_CANDIDATES;
 use pleach_scheduler::features::{DECISION_1, FeatureSchema, View};
 use pleach_scheduler::policy::CandidateConfig;
@@ -185,7 +185,7 @@ impl EnvConfig {
         ];
         for (key, value, ok, allowed) in checks {
             if !ok {
-                return Err(Error::Config(ConfigError::new(
+                return Err(Error::Problem(Problem::new(
                     key,
                     value,
                     allowed,
@@ -213,7 +213,7 @@ impl EnvConfig {
         let view = FeatureSchema::current().view_named(&self.columns);
         view.map_err(|known| {
             let hint = "leave it out for the first one, or see `pleach policies --features`";
-            Error::Config(ConfigError::new("columns", &self.columns, known, hint))
+            Error::Problem(Problem::new("columns", &self.columns, known, hint))
         })
     }
 
@@ -250,7 +250,7 @@ impl Source {
             WorkloadConfig::Mixture(parts) => {
                 let nested = |part: &WorkloadConfig| matches!(part, WorkloadConfig::Mixture(_));
                 if parts.is_empty() || parts.iter().any(nested) {
-                    return Err(Error::Config(ConfigError::new(
+                    return Err(Error::Problem(Problem::new(
                         "workload.mixture",
                         format!("{} parts", parts.len()),
                         "at least one part, and none that is a mixture itself",
@@ -286,8 +286,8 @@ impl Source {
         if let Some(load) = load {
             if !(0.01..=10.0).contains(&load) {
                 let hint = "leave it out for the load of the list";
-                let error = ConfigError::new("workload.file.load", load, "0.01 to 10", hint);
-                return Err(Error::Config(error));
+                let error = Problem::new("workload.file.load", load, "0.01 to 10", hint);
+                return Err(Error::Problem(error));
             }
             workload = workload.scaled_load(load / workload.offered_load())?;
         }
@@ -295,7 +295,7 @@ impl Source {
             Split::check(&workload.jobs, num_jobs)?;
         }
         if num_jobs == 0 || num_jobs > workload.jobs.len() {
-            return Err(Error::Config(ConfigError::new(
+            return Err(Error::Problem(Problem::new(
                 "workload.file.num_jobs",
                 num_jobs,
                 format!("1 to {}, the jobs of the file", workload.jobs.len()),

@@ -1,34 +1,21 @@
 //! What can go wrong in this crate. Operating errors only; a broken invariant of ours is an assertion.
 
-use pleach_scheduler::{ConfigError, PolicyError};
+use pleach_scheduler::{PolicyError, Problem};
 use thiserror::Error as ThisError;
 
 /// An error of the environment.
 #[derive(Debug, ThisError)]
 #[non_exhaustive]
 pub enum Error {
-    /// A configuration value that cannot be used.
+    /// A setting or a list of jobs that cannot be used, read or written.
     #[error(transparent)]
-    Config(#[from] ConfigError),
+    Problem(#[from] Problem),
     /// A policy that could not decide.
     #[error(transparent)]
     Policy(#[from] PolicyError),
-    /// A list of jobs that cannot be read, written or used.
-    #[error(transparent)]
-    Workload(pleach_workloads::Error),
     /// An action that the environment cannot take.
     #[error(transparent)]
     Step(#[from] StepError),
-}
-
-impl From<pleach_workloads::Error> for Error {
-    /// A value that cannot be used is the same whoever reads it.
-    fn from(error: pleach_workloads::Error) -> Error {
-        match error {
-            pleach_workloads::Error::Config(error) => Error::Config(error),
-            other => Error::Workload(other),
-        }
-    }
 }
 
 /// An action that cannot be taken. Small and `Copy`, because it travels on the step path.

@@ -6,7 +6,7 @@
 use pleach_scheduler::cluster::Sharing;
 use pleach_scheduler::heuristics::nearest_of;
 use pleach_scheduler::physics::overheads::Overheads;
-use pleach_scheduler::{ActionKind, ConfigError};
+use pleach_scheduler::{ActionKind, Problem};
 
 use crate::config::{EnvConfig, WorkloadConfig};
 use crate::error::Error;
@@ -156,12 +156,7 @@ impl EnvConfig {
                 let known: Vec<&str> = EnvConfig::ids().collect();
                 let nearest = nearest_of(&known, id).unwrap_or_default();
                 let hint = format!("did you mean {nearest}?");
-                Err(Error::Config(ConfigError::new(
-                    "env id",
-                    id,
-                    known.join(", "),
-                    hint,
-                )))
+                Err(Error::Problem(Problem::new("env id", id, known.join(", "), hint)))
             }
         }
     }

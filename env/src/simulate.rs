@@ -4,7 +4,7 @@ use pleach_scheduler::cluster::{Capabilities, Cluster};
 use pleach_scheduler::pass::Pass;
 use pleach_scheduler::physics::overheads::Overheads;
 use pleach_scheduler::policy::Policy;
-use pleach_scheduler::{ConfigError, Planner, PolicyError, Time};
+use pleach_scheduler::{Planner, PolicyError, Problem, Time};
 use serde::{Deserialize, Serialize};
 
 use crate::attribution::{Attribution, Waits};
@@ -175,7 +175,7 @@ fn check_tasks(workload: &Workload, planner: &dyn Planner) -> Result<(), Error> 
     let cut = |job: &&JobSpec| !job.resources.tasks.is_any();
     match workload.jobs.iter().find(cut).filter(|_| !planner.places_tasks()) {
         None => Ok(()),
-        Some(job) => Err(Error::Config(ConfigError::new(
+        Some(job) => Err(Error::Problem(Problem::new(
             "policy",
             planner.name(),
             format!("a policy that places gangs of tasks, as job {} is one", job.id),
@@ -243,7 +243,7 @@ impl SimConfig {
         world.set_capacity(&self.capacity, seed.child("capacity", 0))?;
         if let Some(batch_system) = &self.batch_system {
             if self.capacity.keep_places_s > 0.0 {
-                return Err(Error::Config(ConfigError::new(
+                return Err(Error::Problem(Problem::new(
                     "capacity.keep_places_s",
                     self.capacity.keep_places_s,
                     "0 beside a batch system",
@@ -270,7 +270,7 @@ struct Wakes {
 
 impl Wakes {
     /// Counts a plan, and refuses those to come where there would be too many of them before anything happens.
-    fn count(&mut self, world: &mut World, name: &str) -> Result<(), ConfigError> {
+    fn count(&mut self, world: &mut World, name: &str) -> Result<(), Problem> {
         let (now, seen) = (world.cluster().now(), world.num_comings_and_goings());
         if seen != self.seen || self.num_plans == 0 {
             *self = Wakes {
@@ -291,7 +291,7 @@ impl Wakes {
         if until_s <= WAKES_MAX * every_s {
             return Ok(());
         }
-        Err(ConfigError::new(
+        Err(Problem::new(
             "run_time_s",
             format!("{until_s:.0} s more until a job comes or goes"),
             format!(

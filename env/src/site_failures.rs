@@ -7,7 +7,7 @@
 //! Not here: racks that fail together, nodes that are slow and do not fail.
 
 use pleach_scheduler::portable_math::{exp, ln, pow};
-use pleach_scheduler::{ConfigError, Time};
+use pleach_scheduler::{Problem, Time};
 use pleach_workloads::Seed;
 use pleach_workloads::normal::standard_normal;
 use rand::RngExt as _;
@@ -80,11 +80,11 @@ impl SiteFailures {
     ///
     /// # Errors
     /// A name that is not known.
-    pub fn from_name(name: &str) -> Result<SiteFailures, ConfigError> {
+    pub fn from_name(name: &str) -> Result<SiteFailures, Problem> {
         match name {
             "research" => Ok(SiteFailures::RESEARCH),
             "production" => Ok(SiteFailures::PRODUCTION),
-            _ => Err(ConfigError::new(
+            _ => Err(Problem::new(
                 "capacity.site",
                 name,
                 "research, production",
@@ -97,7 +97,7 @@ impl SiteFailures {
     ///
     /// # Errors
     /// The first one that is out of its range.
-    pub fn validate(&self) -> Result<(), ConfigError> {
+    pub fn validate(&self) -> Result<(), Problem> {
         for (key, value, least, most) in [
             ("hardware", self.hardware, 0.0, 1000.0),
             ("incidents", self.incidents, self.hardware, 1000.0),
@@ -109,7 +109,7 @@ impl SiteFailures {
             ("human_s", self.human_s, 0.0, 1e7),
         ] {
             if !(least..=most).contains(&value) {
-                return Err(ConfigError::new(
+                return Err(Problem::new(
                     format!("capacity.site.{key}"),
                     value,
                     format!("{least} to {most}"),

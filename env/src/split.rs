@@ -7,7 +7,7 @@
 use std::fmt;
 use std::ops::Range;
 
-use pleach_scheduler::ConfigError;
+use pleach_scheduler::Problem;
 use pleach_workloads::JobSpec;
 use serde::{Deserialize, Serialize};
 
@@ -65,7 +65,7 @@ impl Split {
     ///
     /// # Errors
     /// Such windows, with the longest that fit.
-    pub fn check(jobs: &[JobSpec], num_jobs: usize) -> Result<(), ConfigError> {
+    pub fn check(jobs: &[JobSpec], num_jobs: usize) -> Result<(), Problem> {
         /// Fewer jobs are no schedule.
         const FEWEST: usize = 5;
         let most = Split::num_jobs_min(jobs);
@@ -78,14 +78,14 @@ impl Split {
             let allowed =
                 format!("a list of which each part has at least {FEWEST} jobs, and here are {parts}");
             let hint = "give a longer list: 1,000 jobs make a good beginning";
-            return Err(ConfigError::new("jobs of the list", jobs.len(), allowed, hint));
+            return Err(Problem::new("jobs of the list", jobs.len(), allowed, hint));
         }
         let allowed = format!("1 to {most}, for the list has {parts}");
         let hint = format!(
             "give --num-jobs {} or so, or a longer list",
             (most / 4).max(FEWEST)
         );
-        Err(ConfigError::new("num_jobs", num_jobs, allowed, hint))
+        Err(Problem::new("num_jobs", num_jobs, allowed, hint))
     }
 
     /// The parts of a list in one line.

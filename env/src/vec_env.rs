@@ -3,8 +3,8 @@
 //! Parallelism maps over independent environments and nothing is reduced across them, so the bytes of a batch do not
 //! depend on the number of threads. One environment alone is stepped where the caller is, and no pool is built for it.
 
-use pleach_scheduler::ConfigError;
 use pleach_scheduler::PolicyError;
+use pleach_scheduler::Problem;
 use pleach_scheduler::policy::Policy;
 use rayon::prelude::*;
 
@@ -82,7 +82,7 @@ impl VecEnv {
     /// where there are none it stays as it is. Settings that are equal are opened once.
     ///
     /// # Errors
-    /// As [`Env::new`], and [`ConfigError`] where the spaces would be others. Then all stay as they are.
+    /// As [`Env::new`], and [`Problem`] where the spaces would be others. Then all stay as they are.
     pub fn change(&mut self, configs: &[Option<EnvConfig>]) -> Result<(), Error> {
         check_len(configs.len(), self.slots.len())?;
         let mut made: Vec<(&EnvConfig, Env)> = Vec::new();
@@ -92,12 +92,12 @@ impl VecEnv {
             }
             let env = Env::new(config.clone())?;
             if env.spaces() != self.spaces {
-                return Err(Error::Config(ConfigError {
-                    key: "columns".into(),
-                    value: format!("{:?}", env.spaces()),
-                    allowed: format!("the spaces of the other environments, {:?}", self.spaces),
-                    hint: "All show the same view".into(),
-                }));
+                return Err(Error::Problem(Problem::new(
+                    "columns",
+                    format!("{:?}", env.spaces()),
+                    format!("the spaces of the other environments, {:?}", self.spaces),
+                    "All show the same view",
+                )));
             }
             made.push((config, env));
         }

@@ -4,7 +4,7 @@
 //! autoreset mode is declared.
 
 use ndarray::{ArrayView2, ArrayView3};
-use pleach_scheduler::ConfigError;
+use pleach_scheduler::Problem;
 pub use pleach_scheduler::observation::Spaces;
 use pleach_scheduler::policy::Policy;
 use serde::{Deserialize, Serialize};
@@ -285,7 +285,7 @@ pub trait VectorEnv: Send {
     /// What a policy reports.
     fn scores_of(&mut self, policies: &mut [&mut dyn Policy], scores: &mut [f32]) -> Result<(), Error> {
         let _ = scores;
-        Err(Error::Config(ConfigError::new(
+        Err(Error::Problem(Problem::new(
             "prior",
             policies.first().map_or("", |policy| policy.name()).to_string(),
             "none: this environment has no decision points that a heuristic could score",

@@ -1,8 +1,8 @@
 //! The door of the simulator: what every door opens, and all published planners.
 
 pub use pleach_policies::{
-    BEST_CHECKPOINT, Door, OwnPolicy, PolicySpec, RIVALS, Refusal, Rival, TREE_FILE, USE_THE_FILE,
-    label_and_place, own_planners, own_policies, register, requirement_flags,
+    BEST_CHECKPOINT, Door, OwnPolicy, PolicySpec, RIVALS, Rival, TREE_FILE, USE_THE_FILE, label_and_place,
+    own_planners, own_policies, register, requirement_flags,
 };
 
 /// Opens every policy by name, file or folder: for evaluations, tournaments, sweeps, explanations and Python alike.

@@ -8,7 +8,7 @@ use std::time::Duration;
 use pleach_daemon::config::{LogSettings, in_ranges};
 use pleach_daemon::files;
 use pleach_daemon::{Drive, RoundSettings};
-use pleach_scheduler::ConfigError;
+use pleach_scheduler::Problem;
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
@@ -250,13 +250,13 @@ impl Settings {
     ///
     /// # Errors
     /// The first value out of its range.
-    pub fn validate(&self) -> Result<(), ConfigError> {
+    pub fn validate(&self) -> Result<(), Problem> {
         self.rounds.validate()?;
         self.log().validate()?;
         if self.drive == Drive::OrderAndPlace {
             let hint = "nodes are chosen where pods are held: `drive = \"hold\"`";
             let (value, allowed) = (self.drive.name(), "hold, or order beside Kueue");
-            return Err(ConfigError::new("drive", value, allowed, hint));
+            return Err(Problem::new("drive", value, allowed, hint));
         }
         in_ranges(&[
             ("lease_s", f64::from(self.lease_s), 2.0, 600.0),
@@ -274,7 +274,7 @@ impl Settings {
             ("seat_limit_s", self.seat_limit_s as f64, 0.0, 86_400.0),
         ])?;
         if self.gpu_resources.is_empty() || self.gpu_resources.iter().any(|name| !name.contains('/')) {
-            return Err(ConfigError::new(
+            return Err(Problem::new(
                 "gpu_resources",
                 format!("{:?}", self.gpu_resources),
                 "names of extended resources, at least one",
@@ -284,7 +284,7 @@ impl Settings {
         let is_named = |lease: &String| matches!(lease.split_once('/'), Some((space, name)) if !space.is_empty() && !name.is_empty());
         if let Some(lease) = self.lease.as_ref().filter(|lease| !is_named(lease)) {
             let hint = "for example \"pleach/pleach\"";
-            return Err(ConfigError::new(
+            return Err(Problem::new(
                 "lease",
                 format!("{lease:?}"),
                 "NAMESPACE/NAME",
@@ -300,10 +300,10 @@ impl Settings {
     ///
     /// # Errors
     /// No namespace is named.
-    pub fn validate_live(&self) -> Result<(), ConfigError> {
+    pub fn validate_live(&self) -> Result<(), Problem> {
         match self.namespaces.is_empty() {
             false => Ok(()),
-            true => Err(ConfigError::new(
+            true => Err(Problem::new(
                 "namespaces",
                 "[]",
                 "names of namespaces, or \"*\" for all",
@@ -368,7 +368,7 @@ impl Settings {
 }
 
 impl ServerSettings {
-    fn validate(&self) -> Result<(), ConfigError> {
+    fn validate(&self) -> Result<(), Problem> {
         in_ranges(&[
             (
                 "server.body_bytes_max",
@@ -387,7 +387,7 @@ impl ServerSettings {
             ("server.patience_s", f64::from(self.patience_s), 5.0, 86_400.0),
         ])?;
         if self.client_authority.is_some() == self.token.is_some() {
-            return Err(ConfigError::new(
+            return Err(Problem::new(
                 "server",
                 "neither or both of client_authority and token",
                 "one of them",

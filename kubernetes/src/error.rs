@@ -3,16 +3,16 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use pleach_scheduler::ConfigError;
+use pleach_scheduler::Problem;
 use thiserror::Error;
 
 /// An error of the controller or of its server.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A configuration value that cannot be used.
+    /// A setting that cannot be used.
     #[error(transparent)]
-    Config(#[from] ConfigError),
+    Problem(#[from] Problem),
     /// Tables, policies, rounds and the state folder.
     #[error(transparent)]
     Daemon(#[from] pleach_daemon::Error),

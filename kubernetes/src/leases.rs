@@ -10,7 +10,7 @@
 use k8s_openapi::api::core::v1::Pod;
 use pleach_daemon::Drive;
 use pleach_daemon::config::in_ranges;
-use pleach_scheduler::ConfigError;
+use pleach_scheduler::Problem;
 use serde::{Deserialize, Serialize};
 
 /// What makes a pod a lease.
@@ -66,9 +66,9 @@ impl LeaseSettings {
     ///
     /// # Errors
     /// Leases without namespaces, of all namespaces, of one that is not driven, beside `drive = "order"`, times out of their ranges.
-    pub fn validate(&self, drives: &dyn Fn(&str) -> bool, drive: Drive) -> Result<(), ConfigError> {
+    pub fn validate(&self, drives: &dyn Fn(&str) -> bool, drive: Drive) -> Result<(), Problem> {
         if self.is_none() && *self != LeaseSettings::default() {
-            return Err(ConfigError::new(
+            return Err(Problem::new(
                 "leases.namespaces",
                 "[]",
                 "names of namespaces, at least one",
@@ -81,11 +81,11 @@ impl LeaseSettings {
             let value = format!("{name:?}");
             let allowed = "names of namespaces that are driven, one by one";
             let hint = "whoever may make pods there goes before all jobs; name it in `namespaces` too";
-            return Err(ConfigError::new("leases.namespaces", value, allowed, hint));
+            return Err(Problem::new("leases.namespaces", value, allowed, hint));
         }
         if !self.is_none() && drive.is_order() {
             let hint = "leases are pods that are held: `drive = \"hold\"`";
-            return Err(ConfigError::new(
+            return Err(Problem::new(
                 "leases",
                 "given",
                 "none beside drive = \"order\"",

@@ -20,7 +20,7 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use sha2::{Digest, Sha256};
 
-use crate::error::Error;
+use crate::Error;
 
 const CHECKSUM_BYTES: usize = 32;
 const PREFIX_BYTES: usize = 8 + 4 + 8;
@@ -59,7 +59,7 @@ impl Container {
     /// Writes bytes under a temporary name, syncs them and renames the file.
     ///
     /// # Errors
-    /// [`Error::Io`] where the folder cannot be written; the old file is then as it was.
+    /// An [`Error`] where the folder cannot be written; the old file is then as it was.
     pub fn save(bytes: &[u8], path: &Path, temporary_extension: &str) -> Result<(), Error> {
         let temporary = path.with_extension(temporary_extension);
         let write = || {
@@ -72,7 +72,7 @@ impl Container {
         if let Err(source) = write() {
             // Half a file is of no use, and its room may be what is missing.
             let _ = std::fs::remove_file(&temporary);
-            return Err(Error::io(path)(source));
+            return Err(Error::io("read", path, source));
         }
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
         // Makes the rename durable where folders can be synced.
@@ -86,9 +86,9 @@ impl Container {
     /// one costs eight bytes; no file costs more than its header before `Opened::read` is told how many numbers follow.
     ///
     /// # Errors
-    /// [`Error::Io`] where it cannot be read; [`Error::File`] where it is of another kind or version, or cut short in its header.
+    /// An [`Error`] where it cannot be read; An [`Error`] where it is of another kind or version, or cut short in its header.
     pub fn open<'a>(path: &'a Path, kinds: &[([u8; 8], u32)]) -> Result<Opened<'a>, Error> {
-        let file = File::open(path).map_err(Error::io(path))?;
+        let file = File::open(path).map_err(Error::unread(path))?;
         Opened::of(file, path, kinds)
     }
 
@@ -130,25 +130,25 @@ impl<'a, R: Read> Opened<'a, R> {
             let names = kinds.iter().map(|(kind, _)| String::from_utf8_lossy(kind));
             let names: Vec<_> = names.collect();
             let reason = format!("not a checkpoint: it does not begin with {}", names.join(" or "));
-            return Err(Error::file(path, reason));
+            return Err(Error::data(path, reason));
         };
         let version = source.next(4)?;
         let version = u32::from_le_bytes([version[0], version[1], version[2], version[3]]);
         if version != *known {
             let reason = format!("format version {version}; this program reads version {known}");
-            return Err(Error::file(path, reason));
+            return Err(Error::data(path, reason));
         }
         let mut length = [0; 8];
         length.copy_from_slice(source.next(8)?);
         let length = u64::from_le_bytes(length);
         if length > HEADER_BYTES_MAX {
             let reason = format!("damaged: a header of {length} bytes; allowed is up to {HEADER_BYTES_MAX}");
-            return Err(Error::file(path, reason));
+            return Err(Error::data(path, reason));
         }
         let header = source.next(length)?.to_vec();
         let former = serde_json::from_slice::<Headed>(&header).unwrap_or_default();
         if former.contract.entity_hash.is_some() {
-            return Err(Error::file(path, ENTITIES_LEFT));
+            return Err(Error::data(path, ENTITIES_LEFT));
         }
         Ok(Opened {
             magic,
@@ -163,7 +163,7 @@ impl<'a, R: Read> Opened<'a, R> {
     /// costs more than the largest network does.
     ///
     /// # Errors
-    /// As [`Container::open`]; [`Error::File`] where it is altered or too large.
+    /// As [`Container::open`]; An [`Error`] where it is altered or too large.
     pub fn read(self, num_parameters: usize, num_lists_max: usize) -> Result<Container, Error> {
         let Opened {
             magic,
@@ -179,12 +179,12 @@ impl<'a, R: Read> Opened<'a, R> {
         let body = body.ok_or_else(|| source.cut_short())?;
         if (body - PREFIX_BYTES - header.len()) as u64 > payload_bytes_max {
             let reason = format!("longer than the {num_parameters} parameters of its network");
-            return Err(Error::file(path, reason));
+            return Err(Error::data(path, reason));
         }
         let (body, checksum) = source.bytes.split_at(body);
         if Sha256::digest(body).as_slice() != checksum {
             let reason = "the checksum does not agree: the file is damaged or cut short";
-            return Err(Error::file(path, reason));
+            return Err(Error::data(path, reason));
         }
         Ok(Container {
             magic,
@@ -233,12 +233,14 @@ impl<R: Read> Source<'_, R> {
     /// Reads so many bytes more, or fewer where the file ends; how many.
     fn up_to(&mut self, num_bytes: u64) -> Result<u64, Error> {
         let mut part = self.file.by_ref().take(num_bytes);
-        let found = part.read_to_end(&mut self.bytes).map_err(Error::io(self.path))?;
+        let found = part
+            .read_to_end(&mut self.bytes)
+            .map_err(Error::unread(self.path))?;
         Ok(found as u64)
     }
 
     fn cut_short(&self) -> Error {
-        Error::file(self.path, format!("cut short: {} bytes", self.bytes.len()))
+        Error::data(self.path, format!("cut short: {} bytes", self.bytes.len()))
     }
 }
 

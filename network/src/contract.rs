@@ -6,7 +6,8 @@ use pleach_scheduler::observation::Spaces;
 use pleach_scheduler::policy::CandidateConfig;
 use serde::{Deserialize, Serialize};
 
-use crate::error::Error;
+use crate::Error;
+use crate::error::unfit;
 use crate::prior::Prior;
 
 /// Observations and candidates of a training run.
@@ -107,10 +108,10 @@ impl Contract {
     /// Refuses rows of another schema, and a view that it does not have. Columns beyond it do not matter.
     ///
     /// # Errors
-    /// [`Error::Contract`] with the name or the hash of the file and those that there are.
+    /// An [`Error`] with the name or the hash of the file and those that there are.
     pub fn check_view(&self, schema: &FeatureSchema) -> Result<(), Error> {
         if self.rows != schema.name {
-            return Err(Error::contract("rows", schema.name, &self.rows));
+            return Err(unfit("rows", schema.name, &self.rows));
         }
         if schema.view_of_hash(&self.schema_hash).is_some() {
             return Ok(());
@@ -119,20 +120,16 @@ impl Contract {
         let known: Vec<String> = views
             .map(|view| format!("{} ({})", schema.hash_of(view), view.name))
             .collect();
-        Err(Error::contract(
-            "feature schema",
-            known.join(" or "),
-            &self.schema_hash,
-        ))
+        Err(unfit("feature schema", known.join(" or "), &self.schema_hash))
     }
 
     /// Refuses another view than this one.
     ///
     /// # Errors
-    /// [`Error::Contract`] with both hashes.
+    /// An [`Error`] with both hashes.
     pub fn check_schema(&self, schema_hash: &str) -> Result<(), Error> {
         if self.schema_hash != schema_hash {
-            return Err(Error::contract("feature schema", schema_hash, &self.schema_hash));
+            return Err(unfit("feature schema", schema_hash, &self.schema_hash));
         }
         Ok(())
     }

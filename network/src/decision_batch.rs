@@ -6,7 +6,8 @@
 
 use pleach_scheduler::observation::Spaces;
 
-use crate::error::Error;
+use crate::Error;
+use crate::error::unfit;
 
 /// Decisions in flat arrays, ragged in their candidates.
 #[derive(Clone, Debug, PartialEq)]
@@ -166,12 +167,12 @@ impl DecisionBatch {
     /// Checks the sizes: numbers that are not about a candidate, and features of a candidate.
     ///
     /// # Errors
-    /// [`Error::Contract`] with both sides.
+    /// An [`Error`] with both sides.
     pub fn check(&self, num_global: usize, num_features: usize) -> Result<(), Error> {
         let (expected, found) = ((num_global, num_features), (self.num_global, self.num_features));
         if expected != found {
             let text = |(g, f): (usize, usize)| format!("{g} global and {f} candidate features");
-            return Err(Error::contract("observations", text(expected), text(found)));
+            return Err(unfit("observations", text(expected), text(found)));
         }
         Ok(())
     }

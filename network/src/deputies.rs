@@ -2,8 +2,9 @@
 
 use pleach_scheduler::Cluster;
 
+use crate::Error;
 use crate::contract::Contract;
-use crate::error::Error;
+use crate::error::refused;
 use crate::prior::{Prior, PriorPolicy};
 
 /// The heuristics of a contract, each with the bound up to which it decides, or above which.
@@ -19,7 +20,7 @@ impl Deputies {
     /// Those of a contract.
     ///
     /// # Errors
-    /// [`Error::Config`] for an unknown name or a bound out of its range.
+    /// An [`Error`] for an unknown name or a bound out of its range.
     pub(crate) fn new(contract: &Contract) -> Result<Deputies, Error> {
         let standby = contract.standby.as_ref().map(|standby| {
             let bound = ("standby.pending_gpus_ratio", standby.pending_gpus_ratio, 100.0);
@@ -56,7 +57,7 @@ impl Deputies {
 /// A heuristic with its bound: key, value, most.
 fn deputy(policy: &str, (key, value, most): (&'static str, f64, f64)) -> Result<(PriorPolicy, f64), Error> {
     if !(value > 0.0 && value <= most) {
-        return Err(Error::config(key, value, &format!("above 0 and at most {most}")));
+        return Err(refused(key, value, &format!("above 0 and at most {most}")));
     }
     let policy = policy.to_owned();
     Ok((PriorPolicy::new(&Prior { policy, weight: 1.0 })?, value))

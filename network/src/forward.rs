@@ -6,8 +6,9 @@
 //! computed, and a product is rounded before it is added, so the result does not depend on threads, batches or on the
 //! vector unit. The context's share of the pointer's hidden layer is computed once per decision.
 
+use crate::Error;
 use crate::decision_batch::DecisionRef;
-use crate::error::Error;
+use crate::error::unfit;
 use crate::graph::{self, Program};
 use crate::parameters::{LANES, Layout, at};
 use pleach_scheduler::portable_math::exp_f32;
@@ -195,7 +196,7 @@ impl Inference {
     /// Packs the flat list of parameters.
     ///
     /// # Errors
-    /// [`Error::Contract`] where `parameters` has another length than the layout; as [`Program::new`] for operators.
+    /// An [`Error`] where `parameters` has another length than the layout; as [`Program::new`] for operators.
     pub fn new(layout: &Layout, parameters: &[f32]) -> Result<Inference, Error> {
         let kind = match &layout.graph {
             Some(graph) => Kind::Graph(Box::new(Program::new(graph, parameters)?)),
@@ -281,7 +282,7 @@ impl Inference {
 impl SetNetwork {
     fn new(layout: &Layout, parameters: &[f32]) -> Result<SetNetwork, Error> {
         if parameters.len() != layout.num_parameters() {
-            return Err(Error::contract(
+            return Err(unfit(
                 "number of parameters",
                 layout.num_parameters(),
                 parameters.len(),

@@ -11,8 +11,9 @@ use pleach_scheduler::features::FeatureSchema;
 use pleach_scheduler::observation::Spaces;
 use pleach_scheduler::policy::CandidateConfig;
 
+use crate::Error;
 use crate::contract::Contract;
-use crate::error::Error;
+use crate::error::unfit;
 use crate::graph::{self, set_operators};
 use crate::normaliser::Normaliser;
 use crate::parameters::{Layout, NetworkConfig};
@@ -30,30 +31,33 @@ const NUM_CANDIDATES: usize = 64;
 /// Reads a network.
 ///
 /// # Errors
-/// [`Error::Io`] where it cannot be read; [`Error::File`] where it is too large, no ONNX model that can be run, or reads other
+/// An [`Error`] where it cannot be read; An [`Error`] where it is too large, no ONNX model that can be run, or reads other
 /// numbers than this program's observations have.
 pub(crate) fn load(path: &Path) -> Result<TrainedNetwork, Error> {
-    let file = std::fs::File::open(path).map_err(Error::io(path))?;
+    let file = std::fs::File::open(path).map_err(Error::unread(path))?;
     let mut bytes = Vec::new();
     file.take(BYTES_MAX + 1)
         .read_to_end(&mut bytes)
-        .map_err(Error::io(path))?;
+        .map_err(Error::unread(path))?;
     if bytes.len() as u64 > BYTES_MAX {
-        return Err(Error::file(path, format!("larger than {BYTES_MAX} bytes")));
+        return Err(Error::data(path, format!("larger than {BYTES_MAX} bytes")));
     }
     let folder = path.parent().map(|folder| match folder.as_os_str().is_empty() {
         true => Path::new("."),
         false => folder,
     });
-    read(&bytes, folder).map_err(|error| Error::file(path, error))
+    read(&bytes, folder).map_err(|error| Error::data(path, format!("{error:#}")))
 }
 
 fn read(bytes: &[u8], folder: Option<&Path>) -> Result<TrainedNetwork, Error> {
     let (graph, parameters, remarks) = graph::from_onnx_in(bytes, folder)?;
     let remark = remarks.iter().find(|(key, _)| key == CONTRACT);
     let contract = match remark {
-        Some((_, text)) => serde_json::from_str(text).map_err(|error| Error::Graph {
-            reason: format!("the remark {CONTRACT}: {error}"),
+        Some((_, text)) => serde_json::from_str(text).map_err(|error| {
+            Error::data(
+                "the network's operators",
+                format!("the remark {CONTRACT}: {error}"),
+            )
         })?,
         None => {
             let spaces = Spaces::new(graph.num_context, NUM_CANDIDATES, graph.num_features);
@@ -67,7 +71,7 @@ fn read(bytes: &[u8], folder: Option<&Path>) -> Result<TrainedNetwork, Error> {
                     )
                 };
                 let known: Vec<String> = shown.iter().map(text).collect();
-                return Err(Error::contract(
+                return Err(unfit(
                     "observations of the network",
                     known.join(" or "),
                     text(&spaces),
@@ -94,7 +98,7 @@ impl TrainedNetwork {
     /// is in the remark alone: the scores are the network's own.
     ///
     /// # Errors
-    /// [`Error::Contract`] where it does not fit itself.
+    /// An [`Error`] where it does not fit itself.
     pub fn to_onnx(&self) -> Result<Vec<u8>, Error> {
         let spaces = self.contract.spaces;
         let own;

@@ -22,9 +22,11 @@ use std::sync::Arc;
 
 use arrayvec::ArrayString;
 use pleach_scheduler::observation::Spaces;
-use serde::{Deserialize, Serialize};
+use pleach_scheduler::settings;
+use pleach_scheduler::settings::Settings as _;
 
-use crate::error::Error;
+use crate::Error;
+use crate::error::{SEE, graph, refused};
 use crate::graph::Graph;
 
 /// Widths that the plain inference works on at once; layer widths are multiples of it.
@@ -37,30 +39,20 @@ const MAX_FEATURES: usize = 1 << 13;
 /// Name of the built-in network: the set network of the table above.
 pub const SET: &str = "set";
 
-/// A network's architecture and sizes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct NetworkConfig {
-    /// Name of the architecture, up to 24 characters: the built-in [`SET`], or one that learners know. What the sizes below are
-    /// to another architecture, its own page says.
-    #[serde(skip_serializing_if = "is_set")]
-    pub architecture: ArrayString<24>,
-    /// Width of a candidate's code, H: a multiple of 8, 8 to 1024.
-    pub hidden: usize,
-    /// Width of the context, K: a multiple of 8, 8 to 1024.
-    pub context: usize,
-    /// Heads of attention that pool the candidates besides mean and maximum, A: 0 to 8.
-    pub heads: usize,
-}
-
-impl Default for NetworkConfig {
-    fn default() -> Self {
-        NetworkConfig {
-            architecture: ArrayString::from(SET).unwrap_or_default(),
-            hidden: 32,
-            context: 32,
-            heads: 0,
-        }
+settings! {
+    /// A network's architecture and sizes.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct NetworkConfig {
+        /// Name of the architecture, up to 24 characters: the built-in [`SET`], or one that learners know. What the sizes below are
+        /// to another architecture, its own page says.
+        #[serde(skip_serializing_if = "is_set")]
+        pub architecture: ArrayString<24> = ArrayString::from(SET).unwrap_or_default();
+        /// Width of a candidate's code, H; of the built-in network a multiple of 8.
+        pub hidden: usize = 32, in 1..=1024;
+        /// Width of the context, K; of the built-in network a multiple of 8.
+        pub context: usize = 32, in 1..=1024;
+        /// Heads of attention that pool the candidates besides mean and maximum, A.
+        pub heads: usize = 0, in 0..=8;
     }
 }
 
@@ -72,21 +64,14 @@ impl NetworkConfig {
     /// Checks the sizes.
     ///
     /// # Errors
-    /// [`Error::Config`] for a width that is not a multiple of 8 from 8 to 1024, or more than 8 heads.
+    /// An [`Error`] for a width that is not a multiple of 8 from 8 to 1024, or more than 8 heads.
     pub fn check(&self) -> Result<(), Error> {
         for (key, value) in [("network.hidden", self.hidden), ("network.context", self.context)] {
-            if value == 0 || (is_set(&self.architecture) && value % LANES != 0) || value > 1024 {
-                let allowed = match is_set(&self.architecture) {
-                    true => "a multiple of 8, 8 to 1024",
-                    false => "1 to 1024",
-                };
-                return Err(Error::config(key, value, allowed));
+            if is_set(&self.architecture) && value % LANES != 0 {
+                return Err(refused(key, value, "a multiple of 8, 8 to 1024"));
             }
         }
-        if self.heads > 8 {
-            return Err(Error::config("network.heads", self.heads, "0 to 8"));
-        }
-        Ok(())
+        self.check_at("network", SEE)
     }
 }
 
@@ -150,21 +135,17 @@ impl Layout {
     /// The layout of the built-in network for observations of `spaces`. The number of candidates does not matter to it.
     ///
     /// # Errors
-    /// As [`NetworkConfig::check`], and [`Error::Config`] for another architecture or an observation without candidate features.
+    /// As [`NetworkConfig::check`], and An [`Error`] for another architecture or an observation without candidate features.
     pub fn new(config: NetworkConfig, spaces: Spaces) -> Result<Layout, Error> {
         config.check()?;
         if !is_set(&config.architecture) {
             let allowed = "set: another architecture comes with its operators";
-            return Err(Error::config(
-                "network.architecture",
-                config.architecture,
-                allowed,
-            ));
+            return Err(refused("network.architecture", config.architecture, allowed));
         }
         let (f, g) = (spaces.num_features, spaces.num_global);
         let (h, k, a) = (config.hidden, config.context, config.heads);
         if f == 0 || f > MAX_FEATURES {
-            return Err(Error::config(
+            return Err(refused(
                 "num_features",
                 f,
                 "an observation has 1 to 8192 features of a candidate",
@@ -172,7 +153,7 @@ impl Layout {
         }
         if g > MAX_FEATURES {
             let allowed = "an observation has at most 8192 global features";
-            return Err(Error::config("num_global", g, allowed));
+            return Err(refused("num_global", g, allowed));
         }
         let arrays: [(&'static str, [usize; 2]); 17] = [
             ("encoder.0.weight", [f, h]),
@@ -244,7 +225,7 @@ impl Layout {
     /// where the value decides nothing.
     ///
     /// # Errors
-    /// [`Error::Graph`] where the value's arrays, named `value.*`, do not lie together or do not end in `value.out.weight` `[K, 1]`
+    /// An [`Error`] where the value's arrays, named `value.*`, do not lie together or do not end in `value.out.weight` `[K, 1]`
     /// and `value.out.bias` `[1]`.
     pub fn check_learnable(&self) -> Result<(), Error> {
         let is_value = |entry: &Entry| entry.name.starts_with("value.");
@@ -262,9 +243,7 @@ impl Layout {
         };
         if own.len() != all || !ends_so {
             let reason = "the arrays of the value are to lie together and to end in value.out.weight [K, 1] and value.out.bias [1]";
-            return Err(Error::Graph {
-                reason: reason.to_owned(),
-            });
+            return Err(graph(reason));
         }
         Ok(())
     }

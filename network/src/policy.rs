@@ -7,9 +7,9 @@ use pleach_scheduler::features::FeatureSchema;
 use pleach_scheduler::policy::{ChoiceRule, DecisionPoint, Needs, Policy};
 use pleach_scheduler::{PolicyError, Rows, Scorer};
 
+use crate::Error;
 use crate::contract::Contract;
 use crate::deputies::Deputies;
-use crate::error::Error;
 use crate::forward::Inference;
 use crate::parameters::Layout;
 use crate::policy_file::TrainedNetwork;
@@ -51,7 +51,7 @@ impl LearnedPolicy {
     /// The policy of a network.
     ///
     /// # Errors
-    /// [`Error::Contract`] where the network was trained on a view that this program does not have, [`Error::Config`] for a
+    /// An [`Error`] where the network was trained on a view that this program does not have, An [`Error`] for a
     /// heuristic in its place that cannot be.
     pub fn new(contract: &Contract, inference: Inference) -> Result<LearnedPolicy, Error> {
         let scorer = NetworkScorer::new(FeatureSchema::current(), contract, inference)?;

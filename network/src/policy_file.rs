@@ -22,9 +22,10 @@ use pleach_scheduler::observation::Spaces;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::Error;
 use crate::container::Container;
 use crate::contract::Contract;
-use crate::error::Error;
+use crate::error::unfit;
 use crate::graph::Graph;
 use crate::normaliser::Normaliser;
 use crate::parameters::{Layout, NetworkConfig};
@@ -98,11 +99,7 @@ fn layout_of(config: NetworkConfig, spaces: Spaces, graph: Option<&Graph>) -> Re
     );
     if own != seen {
         let text = |(g, f): (usize, usize)| format!("{g} global and {f} candidate features");
-        return Err(Error::contract(
-            "observations of the network",
-            text(seen),
-            text(own),
-        ));
+        return Err(unfit("observations of the network", text(seen), text(own)));
     }
     Layout::of_graph(config, graph.clone())
 }
@@ -168,14 +165,14 @@ impl TrainedNetwork {
     /// Reads a network policy file, or the network part of a training checkpoint.
     ///
     /// # Errors
-    /// [`Error::Io`] where it cannot be read; [`Error::File`] where it is cut short, altered, of another version or does not
+    /// An [`Error`] where it cannot be read; An [`Error`] where it is cut short, altered, of another version or does not
     /// fit itself.
     pub(crate) fn load_own(path: &Path) -> Result<TrainedNetwork, Error> {
         let opened = Container::open(path, &[(MAGIC, FORMAT_VERSION), TRAINING])?;
         let is_training = opened.magic == TRAINING.0;
         let refuse = |error: serde_json::Error| {
             let reason = format!("header: {error}; the file is damaged or of another version");
-            Error::file(path, reason)
+            Error::data(path, reason)
         };
         let header = match is_training {
             true => serde_json::from_slice(&opened.header).map(TrainingHeader::into_header),
@@ -183,11 +180,11 @@ impl TrainedNetwork {
         };
         let header = header.map_err(refuse)?;
         let layout = layout_of(header.network, header.contract.spaces, header.graph.as_ref());
-        let layout = layout.map_err(|error| Error::file(path, error))?;
+        let layout = layout.map_err(|error| Error::data(path, error))?;
         let (count, fits) = (header.num_parameters, layout.num_parameters());
         if count != fits {
             let reason = format!("{count} parameters in its header; the network has {fits}");
-            return Err(Error::file(path, reason));
+            return Err(Error::data(path, reason));
         }
         // A training checkpoint also holds two lists of the optimiser, and one of whoever plays where that is another network.
         let num_lists = if is_training { [3, 4] } else { [1, 1] };
@@ -195,11 +192,11 @@ impl TrainedNetwork {
         let held = container.num_numbers().unwrap_or(0);
         if !num_lists.into_iter().any(|num_lists| held == num_lists * count) {
             let reason = format!("{held} numbers, and the network has {fits} parameters");
-            return Err(Error::file(path, reason));
+            return Err(Error::data(path, reason));
         }
         let parameters: Vec<f32> = container.numbers().take(count).collect();
         if !parameters.iter().all(|number| number.is_finite()) {
-            return Err(Error::file(path, "a parameter is not finite"));
+            return Err(Error::data(path, "a parameter is not finite"));
         }
         Ok(TrainedNetwork {
             config: header.network,
@@ -214,7 +211,7 @@ impl TrainedNetwork {
     /// Writes the file under a temporary name, syncs it and renames it.
     ///
     /// # Errors
-    /// [`Error::Io`] where the folder cannot be written; the old file is then as it was. [`Error::File`] where a number has no
+    /// An [`Error`] where the folder cannot be written; the old file is then as it was. An [`Error`] where a number has no
     /// JSON.
     pub fn save(&self, path: &Path) -> Result<(), Error> {
         Container::save(&self.to_bytes(path)?, path, TEMPORARY_EXTENSION)
@@ -229,7 +226,7 @@ impl TrainedNetwork {
             num_parameters: self.parameters.len(),
             graph: self.graph.as_deref().cloned(),
         };
-        let header = serde_json::to_vec(&header).map_err(|error| Error::file(path, error))?;
+        let header = serde_json::to_vec(&header).map_err(|error| Error::data(path, error))?;
         Ok(Container::encode(
             MAGIC,
             FORMAT_VERSION,
@@ -302,7 +299,7 @@ mod tests {
             "{said}"
         );
         let none = TrainedNetwork::load_own(&folder.path().join("none"));
-        assert!(matches!(none, Err(Error::Io { .. })));
+        assert!(none.is_err_and(|error| error.system().is_some()));
     }
 
     #[test]

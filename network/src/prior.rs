@@ -15,7 +15,8 @@ use pleach_scheduler::policy::{DecisionPoint, Needs, Policy};
 use pleach_scheduler::portable_math::ln;
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Error, SETTING_MAX};
+use crate::Error;
+use crate::error::{SETTING_MAX, refused};
 
 /// Which heuristic a network corrects.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -38,14 +39,10 @@ impl PriorPolicy {
     /// Makes the heuristic.
     ///
     /// # Errors
-    /// [`Error::Config`] for an unknown name, [`Error::Config`] for a weight that is not above 0.
+    /// An [`Error`] for an unknown name, An [`Error`] for a weight that is not above 0.
     pub fn new(prior: &Prior) -> Result<PriorPolicy, Error> {
         if !(prior.weight > 0.0 && prior.weight <= SETTING_MAX) {
-            return Err(Error::config(
-                "prior.weight",
-                prior.weight,
-                "above 0 and at most 1e12",
-            ));
+            return Err(refused("prior.weight", prior.weight, "above 0 and at most 1e12"));
         }
         Ok(PriorPolicy {
             weight: prior.weight,

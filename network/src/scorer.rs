@@ -3,9 +3,9 @@
 use pleach_scheduler::features::FeatureSchema;
 use pleach_scheduler::{PolicyError, Rows, Scorer};
 
+use crate::Error;
 use crate::contract::Contract;
 use crate::decision_batch::DecisionRef;
-use crate::error::Error;
 use crate::forward::{Inference, Scratch};
 use crate::parameters::Layout;
 use crate::policy_file::TrainedNetwork;
@@ -27,7 +27,7 @@ impl NetworkScorer {
     /// A trained network over rows of a schema.
     ///
     /// # Errors
-    /// [`Error::Contract`] where it was trained on rows of another schema or on a view that this program does not have.
+    /// An [`Error`] where it was trained on rows of another schema or on a view that this program does not have.
     pub fn over(schema: &'static FeatureSchema, network: &TrainedNetwork) -> Result<NetworkScorer, Error> {
         let inference = Inference::new(&network.layout()?, &network.parameters)?;
         NetworkScorer::new(schema, &network.contract, inference)

@@ -3,6 +3,7 @@
 //! A file that is not there is no lie, and neither is a checkpoint that says of itself that it is damaged: both are noticed
 //! where they are needed, and made again where they can be. A file that is whole and another one is refused.
 
+use pleach_scheduler::Problem;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Component, Path};
@@ -10,8 +11,6 @@ use std::path::{Component, Path};
 use pleach_network::TrainedNetwork;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
-
-use crate::refusal::Refusal;
 
 /// Names, sizes and hashes of all files of a finished run; written last.
 pub const ARTEFACTS_FILE: &str = "artefacts.json";
@@ -67,8 +66,8 @@ pub fn hash_reader(reader: impl Read, num_bytes: u64) -> io::Result<(u64, String
 /// has no list and passes.
 ///
 /// # Errors
-/// [`Refusal::Contract`] for the first file with other bytes than were listed: both hashes, and how to mend it.
-pub fn verify(folder: &Path, only: &[&str], hint: &str) -> Result<(), Refusal> {
+/// [`Problem`] for the first file with other bytes than were listed: both hashes, and how to mend it.
+pub fn verify(folder: &Path, only: &[&str], hint: &str) -> Result<(), Problem> {
     let list = folder.join(ARTEFACTS_FILE);
     if !list.is_file() {
         return Ok(());
@@ -81,30 +80,30 @@ pub fn verify(folder: &Path, only: &[&str], hint: &str) -> Result<(), Refusal> {
     Ok(())
 }
 
-fn read(list: &Path) -> Result<Vec<Artefact>, Refusal> {
-    let (mut text, file) = (String::new(), File::open(list).map_err(Refusal::io(list))?);
+fn read(list: &Path) -> Result<Vec<Artefact>, Problem> {
+    let (mut text, file) = (String::new(), File::open(list).map_err(Problem::unread(list))?);
     let read = file.take(LIST_BYTES_MAX + 1).read_to_string(&mut text);
-    read.map_err(Refusal::io(list))?;
+    read.map_err(Problem::unread(list))?;
     if text.len() as u64 > LIST_BYTES_MAX {
-        return Err(Refusal::data(list, format!("more than {LIST_BYTES_MAX} bytes")));
+        return Err(Problem::data(list, format!("more than {LIST_BYTES_MAX} bytes")));
     }
-    serde_json::from_str(&text).map_err(|error| Refusal::data(list, error.to_string()))
+    serde_json::from_str(&text).map_err(|error| Problem::data(list, error.to_string()))
 }
 
-fn check(folder: &Path, artefact: &Artefact, hint: &str) -> Result<(), Refusal> {
+fn check(folder: &Path, artefact: &Artefact, hint: &str) -> Result<(), Problem> {
     if !is_inside(&artefact.file) {
         let list = folder.join(ARTEFACTS_FILE);
         let message = format!("it lists {:?}, which is not in the run's folder", artefact.file);
-        return Err(Refusal::data(&list, message));
+        return Err(Problem::data(&list, message));
     }
     let path = folder.join(&artefact.file);
     let file = match File::open(&path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        opened => opened.map_err(Refusal::io(&path))?,
+        opened => opened.map_err(Problem::unread(&path))?,
     };
-    let size_bytes = file.metadata().map_err(Refusal::io(&path))?.len();
+    let size_bytes = file.metadata().map_err(Problem::unread(&path))?.len();
     // A file of another size is another one; it is not read beyond what was listed.
-    let (_, sha256) = hash_reader(file, artefact.size_bytes).map_err(Refusal::io(&path))?;
+    let (_, sha256) = hash_reader(file, artefact.size_bytes).map_err(Problem::unread(&path))?;
     if (size_bytes, &sha256) == (artefact.size_bytes, &artefact.sha256) {
         return Ok(());
     }
@@ -123,10 +122,10 @@ fn check(folder: &Path, artefact: &Artefact, hint: &str) -> Result<(), Refusal> 
             artefact.size_bytes
         )
     };
-    Err(Refusal::Contract {
-        what: format!("{}, by {ARTEFACTS_FILE} beside it", path.display()),
-        expected: format!("{} bytes of SHA-256 {}", artefact.size_bytes, artefact.sha256),
+    Err(Problem::contract(
+        format!("{}, by {ARTEFACTS_FILE} beside it", path.display()),
+        format!("{} bytes of SHA-256 {}", artefact.size_bytes, artefact.sha256),
         found,
-        hint: format!("It was changed after the run had finished. {hint}"),
-    })
+        format!("It was changed after the run had finished. {hint}"),
+    ))
 }

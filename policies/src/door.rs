@@ -1,5 +1,6 @@
 //! The door: a place in words becomes policies.
 
+use pleach_scheduler::Problem;
 use std::path::{Path, PathBuf};
 
 use pleach_dealing::Entry;
@@ -11,7 +12,7 @@ use crate::file::PolicyFile;
 use crate::names::own_names;
 use crate::own::{self, OwnPolicy, own_planners, own_policies};
 use crate::place::{DEALT, is_path, prefix_and_place, words_of};
-use crate::refusal::Refusal;
+use crate::refusal::alone;
 use crate::rivals::{RIVALS, Rival};
 use crate::spec::PolicySpec;
 use crate::{IN_FOLDERS, USE_THE_FILE, artefacts, label_and_place};
@@ -74,10 +75,10 @@ impl Door {
     ///
     /// # Errors
     /// A name that is no planner's, or settings that it refuses.
-    pub fn planner(self, name: &str, settings: Value) -> Result<PolicySpec, Refusal> {
+    pub fn planner(self, name: &str, settings: Value) -> Result<PolicySpec, Problem> {
         match self.find(name) {
             Some(entry) => PolicySpec::planner(entry, settings),
-            None if SIMULATED.contains(&name) => Err(Refusal::alone(name)),
+            None if SIMULATED.contains(&name) => Err(alone(name)),
             None => Err(unknown(name)),
         }
     }
@@ -88,7 +89,7 @@ impl Door {
     /// # Errors
     /// A name that is none and no file; a file that is no policy of this version; a finished run with another policy than it ended
     /// with.
-    pub fn open(self, text: &str) -> Result<Vec<PolicySpec>, Refusal> {
+    pub fn open(self, text: &str) -> Result<Vec<PolicySpec>, Problem> {
         let (label, place) = label_and_place(text);
         if let (Some(prefix), inner) = prefix_and_place(place) {
             let opened = self.open(inner)?;
@@ -127,7 +128,7 @@ impl Door {
     ///
     /// # Errors
     /// As [`Door::open`]; a folder with several.
-    pub fn open_one(self, text: &str) -> Result<PolicySpec, Refusal> {
+    pub fn open_one(self, text: &str) -> Result<PolicySpec, Problem> {
         let mut found = self.open(text)?;
         match (found.pop(), found.len()) {
             (Some(only), 0) => Ok(only),
@@ -140,7 +141,7 @@ impl Door {
     ///
     /// # Errors
     /// As [`Door::open`]; the same one twice.
-    pub fn open_all(self, texts: &[String]) -> Result<Vec<PolicySpec>, Refusal> {
+    pub fn open_all(self, texts: &[String]) -> Result<Vec<PolicySpec>, Problem> {
         if texts.is_empty() {
             let named = |name: &&str| PolicySpec::heuristic(name);
             return heuristics::names().iter().map(named).collect();
@@ -149,7 +150,7 @@ impl Door {
         for (place, text) in texts.iter().enumerate() {
             if texts[..place].contains(text) {
                 let hint = format!("To play it twice, give it a name of its own: again={text}.");
-                return Err(Refusal::config("policy", text, "each policy once", hint));
+                return Err(Problem::new("policy", text, "each policy once", hint));
             }
             let policies = self.open(text)?;
             let is_one_of_several = policies.len() > 1;
@@ -171,14 +172,14 @@ impl Door {
 ///
 /// # Errors
 /// A name that is taken or is none; a second call.
-pub fn register(policies: Vec<OwnPolicy>, planners: Vec<Entry>) -> Result<(), Refusal> {
+pub fn register(policies: Vec<OwnPolicy>, planners: Vec<Entry>) -> Result<(), Problem> {
     let mut known = Door::names();
     let infos = policies.iter().map(|own| own.info);
     for info in infos.chain(planners.iter().map(|own| own.info)) {
         let is_name = !info.name.is_empty() && !info.name.contains([',', ':', '=', '/', '.']);
         if !is_name || known.contains(&info.name) {
             let allowed = "a name without , : = / . that no other policy has";
-            return Err(Refusal::config(
+            return Err(Problem::new(
                 "policy",
                 info.name,
                 allowed,
@@ -191,7 +192,7 @@ pub fn register(policies: Vec<OwnPolicy>, planners: Vec<Entry>) -> Result<(), Re
         return Ok(());
     }
     let hint = "Name all of them in one call.";
-    Err(Refusal::config(
+    Err(Problem::new(
         "policy",
         "registered again",
         "once in a program",
@@ -200,7 +201,7 @@ pub fn register(policies: Vec<OwnPolicy>, planners: Vec<Entry>) -> Result<(), Re
 }
 
 /// The policies of a run's folder, or of a bundle.
-fn folder(path: &Path, label: Option<&str>) -> Result<Vec<PolicySpec>, Refusal> {
+fn folder(path: &Path, label: Option<&str>) -> Result<Vec<PolicySpec>, Problem> {
     let files: Vec<PathBuf> = IN_FOLDERS
         .iter()
         .map(|file| path.join(file))
@@ -209,11 +210,11 @@ fn folder(path: &Path, label: Option<&str>) -> Result<Vec<PolicySpec>, Refusal> 
     if files.is_empty() {
         let allowed = format!("a folder with {}", IN_FOLDERS.join(" or "));
         let hint = "Give the folder of a finished run.";
-        return Err(Refusal::config("policy", path.display(), allowed, hint));
+        return Err(Problem::new("policy", path.display(), allowed, hint));
     }
     artefacts::verify(path, &IN_FOLDERS, USE_THE_FILE)?;
     if path.join(MANIFEST_FILE).exists() {
-        Bundle::open(path).map_err(|error| Refusal::data(path, error.to_string()))?;
+        Bundle::open(path).map_err(|error| Problem::data(path, error.to_string()))?;
     }
     if let (Some(label), true) = (label, files.len() > 1) {
         return Err(several(&format!("{label}={}", path.display())));
@@ -223,7 +224,7 @@ fn folder(path: &Path, label: Option<&str>) -> Result<Vec<PolicySpec>, Refusal> 
 }
 
 /// The policy of a file.
-fn file(path: &Path) -> Result<PolicySpec, Refusal> {
+fn file(path: &Path) -> Result<PolicySpec, Problem> {
     let name = |part: Option<&std::ffi::OsStr>| part.unwrap_or_default().to_string_lossy().into_owned();
     match PolicyFile::open(path)? {
         PolicyFile::Formula(formula) => {
@@ -239,13 +240,13 @@ fn file(path: &Path) -> Result<PolicySpec, Refusal> {
 }
 
 /// Several policies where one is meant, or is given a name.
-fn several(text: &str) -> Refusal {
+fn several(text: &str) -> Problem {
     let hint = format!("It holds {}: give the file itself.", IN_FOLDERS.join(" and "));
-    Refusal::config("policy", text, "a place of one policy", hint)
+    Problem::new("policy", text, "a place of one policy", hint)
 }
 
 /// A name that nobody has: the known ones, and a guess; of what is written as a path, that it is not there.
-fn unknown(place: &str) -> Refusal {
+fn unknown(place: &str) -> Problem {
     let is_pipe = place.starts_with("pipe:") || place.starts_with("pipe@");
     if is_path(place) && !is_pipe {
         let folder = Path::new(place)
@@ -255,7 +256,7 @@ fn unknown(place: &str) -> Refusal {
             Some(folder) => format!("There is no folder {} either.", folder.display()),
             None => "Names of policies: pleach policies.".to_owned(),
         };
-        return Refusal::config(
+        return Problem::new(
             "policy",
             format!("{place} (there is no such file)"),
             "a checkpoint, an ONNX model, a policy file or the folder of a run that is there, or a name",
@@ -270,7 +271,7 @@ fn unknown(place: &str) -> Refusal {
             format!("Did you mean {nearest}?")
         }
     };
-    Refusal::config(
+    Problem::new(
         "policy",
         format!("{place} (there is no such name or file)"),
         format!(

@@ -1,5 +1,6 @@
 //! A policy in a file: a checkpoint, a tree or the formula of an index, told apart by what is in it.
 
+use pleach_scheduler::Problem;
 use std::fs::File;
 use std::io::{BufReader, Read};
 use std::path::Path;
@@ -7,8 +8,6 @@ use std::path::Path;
 use pleach_dealing::Formula;
 use pleach_network::{LearnedPolicy, ONNX_FIRST_BYTE};
 use pleach_scheduler::tree::{MAX_BYTES, Tree, TreeError};
-
-use crate::refusal::Refusal;
 
 /// What to do about a policy of another version.
 const MAKE_ANEW: &str = "Make it anew with this version: pleach train, pleach distill.";
@@ -29,13 +28,15 @@ pub(crate) enum PolicyFile {
 
 impl PolicyFile {
     /// Tells a policy file from a checkpoint by its first byte that is not blank.
-    pub(crate) fn open(path: &Path) -> Result<PolicyFile, Refusal> {
-        let first = first_byte(path).map_err(Refusal::io(path))?;
-        let refused = |reason: String, hint: &str| Refusal::Contract {
-            what: format!("policy file {}", path.display()),
-            expected: "a checkpoint or a tree of this version".into(),
-            found: reason,
-            hint: hint.into(),
+    pub(crate) fn open(path: &Path) -> Result<PolicyFile, Problem> {
+        let first = first_byte(path).map_err(Problem::unread(path))?;
+        let refused = |reason: String, hint: &str| {
+            Problem::contract(
+                format!("policy file {}", path.display()),
+                "a checkpoint or a tree of this version",
+                reason,
+                hint,
+            )
         };
         let refused_tree = |error: TreeError| {
             let is_mendable = matches!(
@@ -55,12 +56,12 @@ impl PolicyFile {
             return Ok(PolicyFile::Tree(Box::new(tree)));
         }
         let policy = LearnedPolicy::load(path).map_err(|error| match first {
-            Some(ONNX_FIRST_BYTE) => Refusal::Contract {
-                what: format!("ONNX model {}", path.display()),
-                expected: "operators and numbers that are understood here".into(),
-                found: error.to_string(),
-                hint: EXPORT_ANEW.into(),
-            },
+            Some(ONNX_FIRST_BYTE) => Problem::contract(
+                format!("ONNX model {}", path.display()),
+                "operators and numbers that are understood here",
+                error,
+                EXPORT_ANEW,
+            ),
             // What is text is no network of another version.
             Some(byte) if byte.is_ascii_graphic() && byte != b'P' => {
                 refused(format!("text, and no policy ({error})"), NO_POLICY)

@@ -9,12 +9,12 @@
 //! assert!(Door::CLUSTER.open_one("order:sjf")?.is_planner());
 //! let refused = Door::CLUSTER.open_one("sfj").unwrap_err().to_string();
 //! assert!(refused.contains("Did you mean sjf?"));
-//! # Ok::<(), pleach_policies::Refusal>(())
+//! # Ok::<(), pleach_policies::Problem>(())
 //! ```
 //!
 //! A place is `[LABEL=][deal:|order:]PLACE` ([`place`]). Names come first, then folders, then files, which are recognised by their
 //! content. Opening gives a [`PolicySpec`], which makes fresh policies and planners; a daemon asks it for a dealer that works in
-//! rounds. Every refusal is a [`Refusal`], in the same words at every door.
+//! rounds. Every refusal is a [`Problem`], in the same words at every door.
 //!
 //! # What is deliberately not here
 //! Published planners: they need solvers and random numbers, so the crate that has them gives them to the door ([`Door::with`]). A
@@ -35,7 +35,7 @@ pub use artefacts::{ARTEFACTS_FILE, Artefact, hash_reader, is_inside, verify};
 pub use door::{Door, SIMULATED, register};
 pub use own::{OwnPolicy, own_planners, own_policies};
 pub use place::label_and_place;
-pub use refusal::Refusal;
+pub use pleach_scheduler::Problem;
 pub use rivals::{RIVALS, Rival};
 pub use spec::{PolicySpec, requirement_flags};
 

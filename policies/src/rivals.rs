@@ -4,11 +4,11 @@
 //! # Source
 //! Ours. Thresholds and weights were typed in or are the best of some thirty draws, on lists other than those that a table judges on.
 
+use pleach_scheduler::Problem;
 use pleach_scheduler::heuristics::Info;
 use pleach_scheduler::tree::Tree;
 use serde_json::Value;
 
-use crate::refusal::Refusal;
 use crate::spec::PolicySpec;
 
 /// A policy file that is part of the program.
@@ -51,9 +51,9 @@ impl Rival {
     ///
     /// # Errors
     /// Not in practice: a test opens them all.
-    pub(crate) fn open(&self) -> Result<PolicySpec, Refusal> {
+    pub(crate) fn open(&self) -> Result<PolicySpec, Problem> {
         let name = self.info.name;
-        let refused = |error: String| Refusal::config("policy", name, "a policy file of this version", error);
+        let refused = |error: String| Problem::new("policy", name, "a policy file of this version", error);
         let value: Value = serde_json::from_str(self.text).map_err(|error| refused(error.to_string()))?;
         let index = pleach_dealing::ENTRIES
             .iter()

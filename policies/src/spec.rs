@@ -1,6 +1,7 @@
 //! Whoever can decide: a heuristic, a planner, a network, a tree, what deals by the passes of one of them, or a policy of the caller's
 //! own. It is made anew for every run, and says what it needs, reads and explains.
 
+use pleach_scheduler::Problem;
 use std::fmt;
 use std::sync::Arc;
 
@@ -14,7 +15,7 @@ use pleach_scheduler::{ActionSet, Planner, PolicyPlanner, heuristics};
 use serde_json::Value;
 
 use crate::place::{DEALT, ORDERED};
-use crate::refusal::Refusal;
+use crate::refusal::{alone, not_in_daemons};
 
 /// The planner that a formula is for.
 const INDEX: &str = "index";
@@ -59,7 +60,7 @@ impl PolicySpec {
     ///
     /// # Errors
     /// An unknown name; the error lists the known ones.
-    pub fn heuristic(name: &str) -> Result<PolicySpec, Refusal> {
+    pub fn heuristic(name: &str) -> Result<PolicySpec, Problem> {
         heuristics::by_name(name)?;
         let known = heuristics::names().iter().find(|known| **known == name);
         let kind = Kind::Heuristic(known.copied().unwrap_or_default());
@@ -78,7 +79,7 @@ impl PolicySpec {
     ///
     /// # Errors
     /// Settings that it refuses.
-    pub fn planner(entry: &'static Entry, settings: Value) -> Result<PolicySpec, Refusal> {
+    pub fn planner(entry: &'static Entry, settings: Value) -> Result<PolicySpec, Problem> {
         (entry.make)(&settings)?;
         Ok(PolicySpec::of(entry.info.name, Kind::Planner(entry, settings)))
     }
@@ -110,11 +111,11 @@ impl PolicySpec {
     ///
     /// # Errors
     /// A planner, which chooses among no candidates.
-    pub fn dealt(self) -> Result<PolicySpec, Refusal> {
+    pub fn dealt(self) -> Result<PolicySpec, Problem> {
         if self.is_planner() {
             let shown = format!("{DEALT}{}", self.name);
             let hint = format!("{} plans whole rounds by itself: leave `{DEALT}` out.", self.name);
-            return Err(Refusal::config("policy", shown, CHOOSES, hint));
+            return Err(Problem::new("policy", shown, CHOOSES, hint));
         }
         let name = format!("{DEALT}{}", self.name);
         let own = Some(format!("{DEALT}{}", self.own_name()));
@@ -129,10 +130,10 @@ impl PolicySpec {
     ///
     /// # Errors
     /// As [`PolicySpec::ranker`]; what is one already.
-    pub fn ordered(self) -> Result<PolicySpec, Refusal> {
+    pub fn ordered(self) -> Result<PolicySpec, Problem> {
         if matches!(self.kind, Kind::Ordered(_)) {
             let allowed = "a policy or a dealer";
-            return Err(Refusal::config(
+            return Err(Problem::new(
                 "policy",
                 format!("{ORDERED}{}", self.name),
                 allowed,
@@ -153,7 +154,7 @@ impl PolicySpec {
     ///
     /// # Errors
     /// A planner that has no order, or plans in the simulator alone.
-    pub fn ranker(&self) -> Result<Ranker, Refusal> {
+    pub fn ranker(&self) -> Result<Ranker, Problem> {
         match &self.kind {
             Kind::Dealt(inner) | Kind::Ordered(inner) => inner.ranker(),
             Kind::Planner(..) => Ok(Ranker::by_scores(self.round_dealer()?)),
@@ -165,7 +166,7 @@ impl PolicySpec {
     ///
     /// # Errors
     /// As [`PolicySpec::policy`]; not in practice.
-    pub fn lost_in_order(&self) -> Result<ActionSet, Refusal> {
+    pub fn lost_in_order(&self) -> Result<ActionSet, Problem> {
         match &self.kind {
             Kind::Dealt(_) => Ok(DEALS),
             Kind::Ordered(inner) => inner.lost_in_order(),
@@ -197,9 +198,9 @@ impl PolicySpec {
     ///
     /// # Errors
     /// As [`PolicySpec::heuristic`]; not in practice, for name and settings were checked.
-    pub fn make_planner(&self) -> Result<Box<dyn Planner>, Refusal> {
+    pub fn make_planner(&self) -> Result<Box<dyn Planner>, Problem> {
         match &self.kind {
-            Kind::Planner(entry, settings) => (entry.make)(settings).map_err(Refusal::from),
+            Kind::Planner(entry, settings) => (entry.make)(settings),
             Kind::Dealt(inner) => Ok(Box::new(policy_planner(&self.name, inner.policy()?)?)),
             Kind::Ordered(inner) => Ok(Box::new(InOrder::new(&self.name, inner.ranker()?))),
             _ => Ok(Box::new(PolicyPlanner::new(self.policy()?))),
@@ -237,7 +238,7 @@ impl PolicySpec {
     ///
     /// # Errors
     /// As [`PolicySpec::policy`]; not in practice.
-    pub fn asks(&self) -> Result<ActionSet, Refusal> {
+    pub fn asks(&self) -> Result<ActionSet, Problem> {
         match &self.kind {
             Kind::Planner(entry, _) => return Ok(entry.requirements),
             Kind::Dealt(_) => return Ok(DEALS),
@@ -251,7 +252,7 @@ impl PolicySpec {
     ///
     /// # Errors
     /// A planner, which chooses among no candidates.
-    pub fn policy(&self) -> Result<Box<dyn Policy>, Refusal> {
+    pub fn policy(&self) -> Result<Box<dyn Policy>, Problem> {
         Ok(match &self.kind {
             Kind::Heuristic(name) => heuristics::by_name(name)?,
             Kind::Network(policy) => Box::new((**policy).clone()),
@@ -259,7 +260,7 @@ impl PolicySpec {
             Kind::Made(maker) => (maker.0)(),
             Kind::Planner(..) | Kind::Dealt(_) | Kind::Ordered(_) => {
                 let hint = format!("{} plans whole rounds; pleach evaluate compares it.", self.name);
-                return Err(Refusal::config("policy", &self.name, CHOOSES, hint));
+                return Err(Problem::new("policy", &self.name, CHOOSES, hint));
             }
         })
     }
@@ -268,7 +269,7 @@ impl PolicySpec {
     ///
     /// # Errors
     /// The capability that is missing.
-    pub fn check(&self, capabilities: Capabilities) -> Result<(), Refusal> {
+    pub fn check(&self, capabilities: Capabilities) -> Result<(), Problem> {
         match &self.kind {
             Kind::Tree(policy) => policy
                 .tree()
@@ -279,7 +280,7 @@ impl PolicySpec {
                     let allowed = "a tree that asks for no more than the cluster can do";
                     let hint =
                         format!("{error}; see {flags}, in a daemon its settings (`preemption = true`)");
-                    Refusal::config("policy", &self.name, allowed, hint)
+                    Problem::new("policy", &self.name, allowed, hint)
                 }),
             Kind::Planner(entry, _) => {
                 let required = entry.requirements.difference(entry.does_without());
@@ -288,7 +289,7 @@ impl PolicySpec {
                     return Ok(());
                 }
                 let allowed = "a planner that asks for no more than the cluster can do";
-                Err(Refusal::config(
+                Err(Problem::new(
                     "policy",
                     &self.name,
                     allowed,
@@ -307,14 +308,14 @@ impl PolicySpec {
     ///
     /// # Errors
     /// The first such kind of action, in words.
-    pub fn check_in_daemons(&self) -> Result<(), Refusal> {
+    pub fn check_in_daemons(&self) -> Result<(), Problem> {
         let chooses = match self.is_planner() {
             true => ActionSet::NONE,
             false => self.policy()?.needs().actions,
         };
         match chooses.difference(ActionSet::IN_DAEMONS).iter().next() {
             None => Ok(()),
-            Some(kind) => Err(Refusal::not_in_daemons(self.own_name(), kind.phrase())),
+            Some(kind) => Err(not_in_daemons(self.own_name(), kind.phrase())),
         }
     }
 
@@ -335,14 +336,14 @@ impl PolicySpec {
     ///
     /// # Errors
     /// A table for a name that is no planner among them, or settings that a planner refuses.
-    pub fn configure(all: &mut [PolicySpec], settings: &Value) -> Result<(), Refusal> {
+    pub fn configure(all: &mut [PolicySpec], settings: &Value) -> Result<(), Problem> {
         let tables = settings.as_object().into_iter().flatten();
         for (name, table) in tables {
             let planner = all
                 .iter_mut()
                 .find(|policy| policy.name == *name && matches!(policy.kind, Kind::Planner(..)));
             let Some(policy) = planner else {
-                return Err(Refusal::config(
+                return Err(Problem::new(
                     "policy-config",
                     name,
                     "a table for each planner that --policy names",
@@ -420,7 +421,7 @@ impl PolicySpec {
     ///
     /// # Errors
     /// As [`PolicySpec::policy`]; not in practice.
-    pub fn does_without(&self, capabilities: Capabilities) -> Result<ActionSet, Refusal> {
+    pub fn does_without(&self, capabilities: Capabilities) -> Result<ActionSet, Problem> {
         let wanted = match &self.kind {
             Kind::Planner(entry, _) => entry.does_without(),
             Kind::Dealt(_) => DEALS,
@@ -434,7 +435,7 @@ impl PolicySpec {
     ///
     /// # Errors
     /// What is no dealer, or one that plans in the simulator alone.
-    pub fn round_dealer(&self) -> Result<RoundDealer, Refusal> {
+    pub fn round_dealer(&self) -> Result<RoundDealer, Problem> {
         let name = self.own_name();
         match &self.kind {
             Kind::Planner(entry, formula) if entry.info.name == INDEX && !formula.is_null() => {
@@ -442,7 +443,7 @@ impl PolicySpec {
             }
             Kind::Planner(entry, Value::Null) => {
                 let dealer = RoundDealer::by_name(entry.info.name);
-                Ok(dealer.ok_or_else(|| Refusal::alone(entry.info.name))?.named(name))
+                Ok(dealer.ok_or_else(|| alone(entry.info.name))?.named(name))
             }
             Kind::Dealt(inner) => {
                 let inner = inner.clone();
@@ -450,7 +451,7 @@ impl PolicySpec {
                 let make = move || inner.policy().unwrap_or_else(|_| Box::new(HeadOfLine::fifo()));
                 Ok(RoundDealer::by_policy(name, make))
             }
-            _ => Err(Refusal::alone(name)),
+            _ => Err(alone(name)),
         }
     }
 

@@ -4,40 +4,39 @@ use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use pleach_env::Error as EnvError;
-use pleach_env::workload::Error as WorkloadError;
 use pleach_experiments::Error;
-use pleach_scheduler::ConfigError;
+use pleach_scheduler::Problem;
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 
 /// An error of an environment.
 pub(crate) fn of_env(error: EnvError) -> PyErr {
     match error {
-        EnvError::Workload(error) => of_workload(error),
+        EnvError::Problem(problem) => of_problem(&problem),
         other => PyValueError::new_err(other.to_string()),
     }
 }
 
-/// An error of a list of jobs.
-pub(crate) fn of_workload(error: WorkloadError) -> PyErr {
-    match error {
-        WorkloadError::Io { path, source } => os_error(&path.display().to_string(), &source),
-        other => PyValueError::new_err(other.to_string()),
+/// What was asked for cannot be, or a file is not given.
+pub(crate) fn of_problem(problem: &Problem) -> PyErr {
+    match problem.system() {
+        Some(source) => os_error(&problem.to_string(), source),
+        None => PyValueError::new_err(problem.to_string()),
     }
 }
 
 /// An error of a comparison, a distillation or a policy file.
 pub(crate) fn of_experiment(error: impl Into<Error>) -> PyErr {
     match error.into() {
-        Error::Io { action, path, source } => os_error(&format!("{action} {}", path.display()), &source),
+        Error::Problem(problem) => of_problem(&problem),
         failed @ Error::Failed(_) => PyRuntimeError::new_err(failed.to_string()),
         other => PyValueError::new_err(other.to_string()),
     }
 }
 
 /// With the number of the system's error Python picks the class: `FileNotFoundError`, `PermissionError`.
-fn os_error(what: &str, source: &std::io::Error) -> PyErr {
-    let text = format!("{what}: {source}");
+fn os_error(text: &str, source: &std::io::Error) -> PyErr {
+    let text = text.to_owned();
     match source.raw_os_error() {
         Some(number) => PyOSError::new_err((number, text)),
         None => PyOSError::new_err(text),
@@ -46,12 +45,7 @@ fn os_error(what: &str, source: &std::io::Error) -> PyErr {
 
 /// A value that is refused.
 pub(crate) fn refused(key: &str, value: impl ToString, allowed: impl ToString, hint: &str) -> PyErr {
-    let error = ConfigError {
-        key: key.into(),
-        value: value.to_string(),
-        allowed: allowed.to_string(),
-        hint: hint.into(),
-    };
+    let error = Problem::new(key, value, allowed, hint);
     PyValueError::new_err(error.to_string())
 }
 

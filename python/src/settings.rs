@@ -3,18 +3,18 @@
 use pleach_env::Error;
 use pleach_env::workload::generate::GeneratorConfig;
 use pleach_env::{EnvConfig, WorkloadConfig};
-use pleach_scheduler::ConfigError;
+use pleach_scheduler::Problem;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use serde_json::{Map, Value};
 
 fn refused(value: impl ToString, allowed: impl ToString) -> Error {
-    Error::Config(ConfigError {
-        key: "settings of the environment".into(),
-        value: value.to_string(),
-        allowed: allowed.to_string(),
-        hint: "help(pleach.PleachEnv) names them".into(),
-    })
+    Error::Problem(Problem::new(
+        "settings of the environment",
+        value,
+        allowed,
+        "help(pleach.PleachEnv) names them",
+    ))
 }
 
 /// The settings of `id` with the changes of `text`, an object in JSON. Besides the keys of [`EnvConfig`] it takes `num_jobs`,

@@ -23,7 +23,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::callable::offered;
-use crate::errors::{guarded, of_env, of_experiment, of_workload, refused};
+use crate::errors::{guarded, of_env, of_experiment, of_problem, refused};
 use crate::interrupt::{Wish, Work};
 use crate::policy::Policy;
 use crate::segments;
@@ -76,7 +76,7 @@ impl Workload {
             )
         })?;
         let read = Work::default().run(py, 1, move || import(&path, &options))?;
-        let (jobs, report) = read.map_err(of_workload)?;
+        let (jobs, report) = read.map_err(|problem| of_problem(&problem))?;
         Ok((Workload(Arc::new(jobs)), report.to_string()))
     }
 
@@ -85,7 +85,7 @@ impl Workload {
     fn from_json(text: &str) -> PyResult<Workload> {
         let jobs: Jobs = serde_json::from_str(text)
             .map_err(|error| refused("workload", error, "what to_json gave", "Was it cut short?"))?;
-        jobs.validate().map_err(of_workload)?;
+        jobs.validate().map_err(|problem| of_problem(&problem))?;
         Ok(Workload(Arc::new(jobs)))
     }
 
@@ -96,7 +96,8 @@ impl Workload {
 
     /// Writes the jobs and, beside them, the cluster.
     fn write(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
-        py.detach(|| self.0.write(&path)).map_err(of_workload)
+        py.detach(|| self.0.write(&path))
+            .map_err(|problem| of_problem(&problem))
     }
 
     #[getter]

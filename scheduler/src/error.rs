@@ -1,55 +1,6 @@
-//! What can go wrong when a scheduler is configured or asked to decide. Operating errors only; a broken invariant of
-//! ours is an assertion.
-
-use std::fmt;
+//! What can go wrong when a scheduler is asked to decide. Operating errors only; a broken invariant of ours is an assertion.
 
 use thiserror::Error;
-
-/// A configuration value that cannot be used.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub struct ConfigError {
-    /// Path of the key.
-    pub key: String,
-    /// The value found.
-    pub value: String,
-    /// What would be accepted.
-    pub allowed: String,
-    /// How to mend it.
-    pub hint: String,
-}
-
-impl fmt::Display for ConfigError {
-    /// A guess comes first: what is allowed may be a long list.
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let ConfigError {
-            key,
-            value,
-            allowed,
-            hint,
-        } = self;
-        match hint.starts_with("Did you mean ") {
-            true => write!(out, "config: {key} = {value}: {hint} Allowed is {allowed}."),
-            false => write!(out, "config: {key} = {value}: allowed is {allowed}. {hint}"),
-        }
-    }
-}
-
-impl ConfigError {
-    /// The key, the value found, what would be accepted, and how to mend it.
-    pub fn new(
-        key: impl Into<String>,
-        value: impl ToString,
-        allowed: impl Into<String>,
-        hint: impl Into<String>,
-    ) -> ConfigError {
-        ConfigError {
-            key: key.into(),
-            value: value.to_string(),
-            allowed: allowed.into(),
-            hint: hint.into(),
-        }
-    }
-}
 
 /// A policy that cannot decide. Small, because it travels on the step path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]

@@ -10,7 +10,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::error::ConfigError;
+use crate::problem::Problem;
 
 /// Upper half of a plain number.
 const NUMBER: u64 = 0;
@@ -85,9 +85,9 @@ impl fmt::Display for ExternalId {
 }
 
 impl FromStr for ExternalId {
-    type Err = ConfigError;
+    type Err = Problem;
 
-    fn from_str(text: &str) -> Result<ExternalId, ConfigError> {
+    fn from_str(text: &str) -> Result<ExternalId, Problem> {
         let parsed = if let Some(number) = text.strip_prefix('#') {
             digits(number).map(ExternalId::own)
         } else if let Some((array, task)) = text.split_once('_') {
@@ -101,7 +101,7 @@ impl FromStr for ExternalId {
             digits(text).map(ExternalId::number)
         };
         parsed.ok_or_else(|| {
-            ConfigError::new(
+            Problem::new(
                 "job",
                 format!("{:?}", text.chars().take(64).collect::<String>()),
                 "a number, ARRAY_TASK, a UUID of version 1 to 15 in lower case, or #NUMBER",

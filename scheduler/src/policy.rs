@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::actions::{ActionKind, ActionSet};
 use crate::candidate::{Candidate, CandidateKind, CandidateSet, MAX_CANDIDATES};
 use crate::cluster::{Cluster, Template};
-use crate::error::{ConfigError, PolicyError};
+use crate::error::PolicyError;
 use crate::features::ColumnSet;
 use crate::features::decision::COSTS;
 use crate::guards::Guards;
@@ -13,6 +13,7 @@ use crate::ids::Time;
 use crate::key_weight::{KeyWeight, weighted_sum_of_row};
 use crate::lens::LensSet;
 use crate::observation::ObservationRef;
+use crate::problem::Problem;
 use crate::unopposed::{InPlaceOf, Unopposed};
 
 /// What a policy sees: the same facts twice, typed for heuristics and as numbers for networks and trees.
@@ -198,10 +199,10 @@ impl CandidateConfig {
     ///
     /// # Errors
     /// A number of jobs beyond 16, or no job at all.
-    pub fn validate(&self) -> Result<(), ConfigError> {
+    pub fn validate(&self) -> Result<(), Problem> {
         for (key, value) in [("heads", self.heads), ("fitting", self.fitting)] {
             if value > 16 || self.heads + self.fitting == 0 {
-                return Err(ConfigError::new(
+                return Err(Problem::new(
                     format!("candidates.{key}"),
                     value,
                     "0 to 16, not both zero",

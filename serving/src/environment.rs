@@ -1,7 +1,7 @@
 //! What a learner steps through, whatever the room: rows to choose from, and a reward for what has been booked since the last choice.
 
 use pleach_scheduler::features::View;
-use pleach_scheduler::{ConfigError, Rows};
+use pleach_scheduler::{Problem, Rows};
 use serde::{Deserialize, Serialize};
 
 use crate::settings::within;
@@ -51,7 +51,7 @@ impl Default for Reward {
 }
 
 impl Reward {
-    pub(crate) fn check(self) -> Result<(), ConfigError> {
+    pub(crate) fn check(self) -> Result<(), Problem> {
         for (key, value) in [("hit", self.hit), ("miss", self.miss), ("refused", self.refused)] {
             within(&format!("reward.{key}"), value, -1e6, 1e6)?;
         }
@@ -86,7 +86,7 @@ pub trait Environment: Send + Sync {
     ///
     /// # Errors
     /// An episode that cannot be drawn.
-    fn reset(&mut self, seed: u64) -> Result<(), ConfigError>;
+    fn reset(&mut self, seed: u64) -> Result<(), Problem>;
 
     /// What is to be decided: as many rows at each step, of which those may be taken that the mask says; the others are zero.
     fn rows(&self) -> Rows<'_>;
@@ -95,19 +95,19 @@ pub trait Environment: Send + Sync {
     ///
     /// # Errors
     /// A row that is not there or may not be taken; a step before the first episode or after the last choice.
-    fn step(&mut self, choice: usize) -> Result<Step, ConfigError>;
+    fn step(&mut self, choice: usize) -> Result<Step, Problem>;
 
     /// Figures of an episode that has ended, by name, once; none before.
     fn take_figures(&mut self) -> Option<Vec<(&'static str, f64)>>;
 }
 
 /// A step out of turn.
-pub(crate) fn not_in_an_episode(choice: usize) -> ConfigError {
-    ConfigError::new("step", choice, "a step of an episode", "Reset it.")
+pub(crate) fn not_in_an_episode(choice: usize) -> Problem {
+    Problem::new("step", choice, "a step of an episode", "Reset it.")
 }
 
 /// A row that may not be taken.
-pub(crate) fn not_a_row(choice: usize, num_choices: usize) -> ConfigError {
+pub(crate) fn not_a_row(choice: usize, num_choices: usize) -> Problem {
     let allowed = format!("0 to {}", num_choices - 1);
-    ConfigError::new("action", choice, allowed, "Take a row.")
+    Problem::new("action", choice, allowed, "Take a row.")
 }

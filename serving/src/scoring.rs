@@ -2,7 +2,7 @@
 
 use pleach_scheduler::features::FeatureSchema;
 use pleach_scheduler::tree::{FlatTree, Tree};
-use pleach_scheduler::{ConfigError, PolicyError, Rows, Scorer};
+use pleach_scheduler::{PolicyError, Problem, Rows, Scorer};
 
 /// A scorer with its key, and room to work in.
 pub(crate) struct Scoring {
@@ -22,10 +22,10 @@ impl Scoring {
         what: &'static str,
         scorer: Box<dyn Scorer>,
         schema: &FeatureSchema,
-    ) -> Result<Scoring, ConfigError> {
+    ) -> Result<Scoring, Problem> {
         if scorer.schema() != schema {
             let hint = format!("Take a policy that was made for {}.", schema.name);
-            return Err(ConfigError::new(what, scorer.schema().name, schema.name, hint));
+            return Err(Problem::new(what, scorer.schema().name, schema.name, hint));
         }
         Ok(Scoring {
             what,
@@ -44,7 +44,7 @@ impl Scoring {
         what: &'static str,
         tree: &Tree,
         schema: &FeatureSchema,
-    ) -> Result<Scoring, ConfigError> {
+    ) -> Result<Scoring, Problem> {
         let mut scoring = Scoring::new(what, Box::new(FlatTree::of(tree)), schema)?;
         let weights = tree.meta().key_weights.iter();
         scoring.weights = weights
@@ -62,7 +62,7 @@ impl Scoring {
         (rows, width): (&[f32], usize),
         context: &[f32],
         turn: impl Fn(usize) -> u64,
-    ) -> Result<usize, ConfigError> {
+    ) -> Result<usize, Problem> {
         let schema = self.scorer.schema();
         let num = rows.len() / width;
         self.mask.clear();
@@ -79,7 +79,7 @@ impl Scoring {
         let scored = self.scorer.score_rows(rows, &mut self.scores);
         scored
             .and_then(|()| PolicyError::check_finite(&self.scores))
-            .map_err(|error| ConfigError::new(self.what, error, "finite scores", "Take another one."))?;
+            .map_err(|error| Problem::new(self.what, error, "finite scores", "Take another one."))?;
         let mut best = (f32::NEG_INFINITY, f64::INFINITY, u64::MAX, 0);
         for choice in 0..num {
             let score = self.scores[choice];

@@ -3,7 +3,7 @@
 use std::fmt::Display;
 use std::ops::RangeInclusive;
 
-use pleach_scheduler::ConfigError;
+use pleach_scheduler::Problem;
 use pleach_scheduler::heuristics::Info;
 
 /// Whether a number lies in its range.
@@ -15,12 +15,12 @@ pub(crate) fn within<T: PartialOrd + Display + Copy>(
     value: T,
     min: T,
     max: T,
-) -> Result<(), ConfigError> {
+) -> Result<(), Problem> {
     if (min..=max).contains(&value) {
         return Ok(());
     }
     let hint = "Give a value of that range.";
-    Err(ConfigError::new(key, value, format!("{min} to {max}"), hint))
+    Err(Problem::new(key, value, format!("{min} to {max}"), hint))
 }
 
 /// A line of a room's table of policies.
@@ -56,13 +56,13 @@ impl<'a> Settings<'a> {
     ///
     /// # Errors
     /// A name that is not among the policies.
-    pub fn of(what: &'static str, text: &'a str, policies: &[Info]) -> Result<Settings<'a>, ConfigError> {
+    pub fn of(what: &'static str, text: &'a str, policies: &[Info]) -> Result<Settings<'a>, Problem> {
         let mut parts = text.split(':');
         let name = parts.next().unwrap_or_default();
         let Some(info) = policies.iter().find(|info| info.name == name) else {
             let names: Vec<&str> = policies.iter().map(|info| info.name).collect();
             let hint = "Take one of them, or a policy's file.";
-            return Err(ConfigError::new(what, name, names.join(", "), hint));
+            return Err(Problem::new(what, name, names.join(", "), hint));
         };
         Ok(Settings {
             what,
@@ -82,20 +82,16 @@ impl<'a> Settings<'a> {
         found.map(|(_, value)| *value)
     }
 
-    fn refused(&self, key: &str, value: &str, allowed: String, example: &str) -> ConfigError {
+    fn refused(&self, key: &str, value: &str, allowed: String, example: &str) -> Problem {
         let key = format!("{} `{}`: {key}", self.what, self.text);
-        ConfigError::new(key, value, allowed, format!("Try `{example}`."))
+        Problem::new(key, value, allowed, format!("Try `{example}`."))
     }
 
     /// A number in a range, where it is given.
     ///
     /// # Errors
     /// No number, or one out of range.
-    pub fn number(
-        &mut self,
-        key: &'static str,
-        range: RangeInclusive<f64>,
-    ) -> Result<Option<f64>, ConfigError> {
+    pub fn number(&mut self, key: &'static str, range: RangeInclusive<f64>) -> Result<Option<f64>, Problem> {
         let Some(value) = self.take(key) else {
             return Ok(None);
         };
@@ -113,7 +109,7 @@ impl<'a> Settings<'a> {
     ///
     /// # Errors
     /// Neither `true` nor `false`.
-    pub fn truth(&mut self, key: &'static str) -> Result<Option<bool>, ConfigError> {
+    pub fn truth(&mut self, key: &'static str) -> Result<Option<bool>, Problem> {
         let Some(value) = self.take(key) else {
             return Ok(None);
         };
@@ -125,12 +121,12 @@ impl<'a> Settings<'a> {
     ///
     /// # Errors
     /// One that the policy does not have.
-    pub fn end(self) -> Result<(), ConfigError> {
+    pub fn end(self) -> Result<(), Problem> {
         let unknown = self.given.iter().find(|(key, _)| !self.known.contains(key));
         unknown.map_or(Ok(()), |(key, _)| {
             let what = format!("{} `{}`", self.what, self.text);
             let allowed = self.known.join(", ");
-            Err(ConfigError::new(what, *key, allowed, "Leave it out."))
+            Err(Problem::new(what, *key, allowed, "Leave it out."))
         })
     }
 }
@@ -154,7 +150,7 @@ mod tests {
             settings.truth("wait")?;
             settings.end()
         };
-        open().map_or_else(|error: ConfigError| error.to_string(), |()| "taken".into())
+        open().map_or_else(|error: Problem| error.to_string(), |()| "taken".into())
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use pleach_scheduler::ConfigError;
+use pleach_scheduler::Problem;
 use pleach_serving::llm::generate::RequestGenerator;
 use pleach_serving::llm::{
     Decision, Fleet, Lists, Outcome, Requests, Router, Routing, SCHEMA, Served, by_name, simulate,
@@ -45,7 +45,7 @@ impl Noting {
 }
 
 impl Router for Noting {
-    fn route(&mut self, decision: &Decision<'_>) -> Result<Option<usize>, ConfigError> {
+    fn route(&mut self, decision: &Decision<'_>) -> Result<Option<usize>, Problem> {
         let chosen = self.rule.route(decision)?;
         self.rows.push(chosen.unwrap_or(decision.facts.len()));
         let targets = decision.fleet.targets;
@@ -141,7 +141,7 @@ fn the_time_between_tokens_is_believed_within_a_fifth_and_the_old_belief_was_a_t
         believed: Arc<Mutex<Vec<[f64; 2]>>>,
     }
     impl Router for Guess {
-        fn route(&mut self, decision: &Decision<'_>) -> Result<Option<usize>, ConfigError> {
+        fn route(&mut self, decision: &Decision<'_>) -> Result<Option<usize>, Problem> {
             let chosen = self.rule.route(decision)?;
             let replica = chosen.unwrap();
             let pair = [

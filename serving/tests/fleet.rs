@@ -1,6 +1,6 @@
 //! Fleets behind gateways: nothing is lost, facts are as old as they are said to be, and what is known of routing comes out.
 
-use pleach_scheduler::ConfigError;
+use pleach_scheduler::Problem;
 use pleach_serving::llm::generate::RequestGenerator;
 use pleach_serving::llm::{
     Blocks, Decision, Fleet, Outcome, Pace, Request, Requests, Router, Targets, by_name, simulate,
@@ -112,7 +112,7 @@ struct Witness {
 }
 
 impl Router for Witness {
-    fn route(&mut self, decision: &Decision<'_>) -> Result<Option<usize>, ConfigError> {
+    fn route(&mut self, decision: &Decision<'_>) -> Result<Option<usize>, Problem> {
         self.ages_s.push(decision.facts_age_s);
         self.next += 1;
         Ok(Some(self.next % decision.facts.len()))

@@ -1,6 +1,6 @@
 //! Functions on slices: queueing theory, chains worked by hand, and nothing lost whatever the rule.
 
-use pleach_scheduler::ConfigError;
+use pleach_scheduler::Problem;
 use pleach_scheduler::portable_math::exp;
 use pleach_serving::Reward;
 use pleach_serving::functions::{
@@ -198,7 +198,7 @@ struct Witness {
 }
 
 impl Dispatcher for Witness {
-    fn pass(&mut self, state: &mut State<'_>) -> Result<(), ConfigError> {
+    fn pass(&mut self, state: &mut State<'_>) -> Result<(), Problem> {
         let waiting = state.queues().iter().map(|queue| queue.waiting.len()).sum();
         self.most_waiting = self.most_waiting.max(waiting);
         self.inner.pass(state)?;

@@ -10,7 +10,7 @@ use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
-use pleach_scheduler::ConfigError;
+use pleach_scheduler::Problem;
 use pleach_scheduler::key_weight::KeyWeight;
 use pleach_scheduler::policy::{Needs, TieKey};
 use pleach_scheduler::tree::{Node, Tree, TreeMeta};
@@ -186,7 +186,7 @@ impl<'a> Deployed<'a> {
 }
 
 impl Router for Deployed<'_> {
-    fn route(&mut self, decision: &Decision<'_>) -> Result<Option<usize>, ConfigError> {
+    fn route(&mut self, decision: &Decision<'_>) -> Result<Option<usize>, Problem> {
         let times = Times::of(self.list, decision);
         let facts = self.memory.facts(decision, times);
         let seen = Decision {
@@ -218,7 +218,7 @@ struct Estimating<'a> {
 }
 
 impl Router for Estimating<'_> {
-    fn route(&mut self, decision: &Decision<'_>) -> Result<Option<usize>, ConfigError> {
+    fn route(&mut self, decision: &Decision<'_>) -> Result<Option<usize>, Problem> {
         let chosen = self.picker.ask(decision, Times::of(self.list, decision));
         self.num_others += usize::from(self.tree.route(decision)? != chosen);
         Ok(chosen)
@@ -250,7 +250,7 @@ fn sum_of_scores(decision: &Decision<'_>, replica: usize) -> f64 {
 }
 
 impl Router for Theirs<'_> {
-    fn route(&mut self, decision: &Decision<'_>) -> Result<Option<usize>, ConfigError> {
+    fn route(&mut self, decision: &Decision<'_>) -> Result<Option<usize>, Problem> {
         let theirs = self.picker.ask(decision, Times::of(self.list, decision)).unwrap();
         let ours = self.weighted.route(decision)?.unwrap();
         if theirs != ours {

@@ -1,6 +1,6 @@
 //! Networks layer by layer: nothing is lost, queues whose waits are known, and the best order by brute force.
 
-use pleach_scheduler::ConfigError;
+use pleach_scheduler::Problem;
 use pleach_scheduler::features::FeatureSchema;
 use pleach_scheduler::key_weight::KeyWeight;
 use pleach_scheduler::policy::{Needs, TieKey};
@@ -48,7 +48,7 @@ fn toy(models: &[&[f64]], requests: &[(u64, usize, &[u32])]) -> Requests {
 struct RoundRobin;
 
 impl Scheduler for RoundRobin {
-    fn choose(&mut self, queue: &mut Queue<'_>) -> Result<usize, ConfigError> {
+    fn choose(&mut self, queue: &mut Queue<'_>) -> Result<usize, Problem> {
         let rows = queue.waiting.iter().enumerate();
         Ok(rows.min_by_key(|(_, row)| (row.last_ran_us, row.id)).unwrap().0)
     }
@@ -192,7 +192,7 @@ proptest! {
 struct Astray;
 
 impl Scheduler for Astray {
-    fn choose(&mut self, queue: &mut Queue<'_>) -> Result<usize, ConfigError> {
+    fn choose(&mut self, queue: &mut Queue<'_>) -> Result<usize, Problem> {
         Ok(queue.waiting.len())
     }
 }

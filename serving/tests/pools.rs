@@ -1,6 +1,6 @@
 //! Pools of replicas: nothing is lost, one request at a time is served as by one replica, and prompts wait as in a queue.
 
-use pleach_scheduler::ConfigError;
+use pleach_scheduler::Problem;
 use pleach_scheduler::portable_math::ln;
 use pleach_serving::llm::generate::RequestGenerator;
 use pleach_serving::llm::{
@@ -94,8 +94,8 @@ fn a_transfer_takes_its_bytes_over_the_link_and_is_between_the_first_two_tokens(
 fn who_decodes_is_checked_before_a_prompt_is_played() {
     struct Failing;
     impl Router for Failing {
-        fn route(&mut self, _: &Decision<'_>) -> Result<Option<usize>, ConfigError> {
-            Err(ConfigError::new("router", "asked", "nothing", "Check first."))
+        fn route(&mut self, _: &Decision<'_>) -> Result<Option<usize>, Problem> {
+            Err(Problem::new("router", "asked", "nothing", "Check first."))
         }
     }
     let refused = |list: Vec<Request>, num_decode: usize| {

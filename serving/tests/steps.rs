@@ -1,7 +1,7 @@
 //! Dispatching and placing in steps: they are the loops of `simulate`, and their returns are what was booked.
 
 use pleach_scheduler::features::FeatureSchema;
-use pleach_scheduler::{ConfigError, PolicyError, Rows, Scorer};
+use pleach_scheduler::{PolicyError, Problem, Rows, Scorer};
 use pleach_serving::contexts::{self, Decision, Discipline, Placing, Policy, Run, released};
 use pleach_serving::functions::{
     self, Arrivals, Dispatching, Late, Platform, SCHEMA, ScorerDispatcher, surface,
@@ -157,7 +157,7 @@ impl Policy for Noting {
         until_us
     }
 
-    fn choose(&mut self, decision: &Decision<'_>) -> Result<usize, ConfigError> {
+    fn choose(&mut self, decision: &Decision<'_>) -> Result<usize, Problem> {
         let chosen = self.rule.choose(decision)?;
         self.noted.lock().unwrap().push(chosen);
         Ok(chosen)

@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 
-use pleach_scheduler::ConfigError;
+use pleach_scheduler::Problem;
 use pleach_serving::workflows::{
     Memory, Model, POLICIES, Placer, Queries, Query, QueryGenerator, Ready, System, View, Workers, Workflow,
     by_name, simulate,
@@ -50,11 +50,11 @@ fn one_query(system: &System) -> Queries {
 struct Fixed(Vec<usize>);
 
 impl Placer for Fixed {
-    fn plan(&mut self, _: &View<'_>, _: &Workflow) -> Result<Vec<(usize, u64)>, ConfigError> {
+    fn plan(&mut self, _: &View<'_>, _: &Workflow) -> Result<Vec<(usize, u64)>, Problem> {
         Ok(self.0.iter().map(|worker| (*worker, 0)).collect())
     }
 
-    fn place(&mut self, _: &View<'_>, ready: &Ready<'_>) -> Result<usize, ConfigError> {
+    fn place(&mut self, _: &View<'_>, ready: &Ready<'_>) -> Result<usize, Problem> {
         Ok(self.0[ready.task])
     }
 

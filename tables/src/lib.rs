@@ -5,11 +5,10 @@
 //! schedule ([`schedule`]): which job ran where and when. Times of day ([`clock`]) and what Slurm prints ([`slurm`]) are read here too.
 //!
 //! # What is deliberately not here
-//! What a list of jobs means, and whether a schedule is possible: no crate of ours lies below this one.
+//! What a list of jobs means, and whether a schedule is possible. Of `scheduler` it takes [`Problem`] alone.
 
 mod account;
 pub mod clock;
-mod error;
 mod lines;
 #[cfg(feature = "parquet")]
 mod parquet_read;
@@ -23,12 +22,12 @@ mod without_parquet;
 mod write;
 
 pub use account::{Account, Repair};
-pub use error::Error;
 pub use lines::{LINE_BYTES_MAX, LINES_MAX, Lines, open_unpacked};
 #[cfg(feature = "parquet")]
 pub use parquet_read::ParquetRows;
 #[cfg(feature = "parquet")]
 pub use parquet_write::to_parquet;
+pub use pleach_scheduler::Problem;
 pub use table::{Delimiter, Table, shorten, split};
 #[cfg(not(feature = "parquet"))]
 pub use without_parquet::{ParquetRows, to_parquet};

@@ -9,7 +9,7 @@ use std::path::Path;
 
 use flate2::bufread::MultiGzDecoder;
 
-use crate::{Error, ROWS_MAX};
+use crate::{Problem, ROWS_MAX};
 
 /// Longest line, bytes.
 pub const LINE_BYTES_MAX: usize = 1 << 16;
@@ -40,11 +40,8 @@ pub struct Lines {
 ///
 /// # Errors
 /// A file that cannot be opened.
-pub fn open_unpacked(path: &Path) -> Result<Box<dyn BufRead>, Error> {
-    let io = |source| Error::Io {
-        path: path.to_path_buf(),
-        source,
-    };
+pub fn open_unpacked(path: &Path) -> Result<Box<dyn BufRead>, Problem> {
+    let io = |source| Problem::io("read", path, source);
     let file = File::open(path).map_err(io)?;
     if file.metadata().map_err(io)?.is_dir() {
         return Err(io(std::io::Error::from(ErrorKind::IsADirectory)));
@@ -60,7 +57,7 @@ pub fn open_unpacked(path: &Path) -> Result<Box<dyn BufRead>, Error> {
 
 impl Lines {
     /// Opens a file; gzip is recognised by its first two bytes.
-    pub fn open(path: &Path) -> Result<Lines, Error> {
+    pub fn open(path: &Path) -> Result<Lines, Problem> {
         Ok(Lines {
             reader: open_unpacked(path)?,
             path: path.to_path_buf(),
@@ -92,7 +89,7 @@ impl Lines {
     }
 
     /// The next line that is not blank, without its line break; `None` at the end.
-    pub fn next_line(&mut self) -> Result<Option<&str>, Error> {
+    pub fn next_line(&mut self) -> Result<Option<&str>, Problem> {
         loop {
             self.buffer.clear();
             self.line += 1;
@@ -144,7 +141,7 @@ impl Lines {
         Ok(Some(text.trim_end_matches(['\n', '\r'])))
     }
 
-    fn read_error(&self, source: std::io::Error) -> Error {
+    fn read_error(&self, source: std::io::Error) -> Problem {
         match source.kind() {
             ErrorKind::UnexpectedEof => {
                 self.error("-", "the gzip stream ends too early; fetch the file again".into())
@@ -154,21 +151,13 @@ impl Lines {
                 let text = format!("the gzip stream is damaged ({source}); fetch the file again");
                 self.error("-", text)
             }
-            _ => Error::Io {
-                path: self.path.clone(),
-                source,
-            },
+            _ => Problem::io("read", &self.path, source),
         }
     }
 
     /// A complaint about the present line.
-    pub fn error(&self, column: &str, message: String) -> Error {
-        Error::Data {
-            file: self.file.clone(),
-            line: self.line,
-            column: column.into(),
-            message,
-        }
+    pub fn error(&self, column: &str, message: String) -> Problem {
+        Problem::at(&self.file, self.line, column, message)
     }
 }
 

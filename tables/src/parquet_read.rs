@@ -15,7 +15,7 @@ use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::Field;
 use parquet::record::reader::RowIter;
 
-use crate::{Error, LINE_BYTES_MAX, LINES_MAX};
+use crate::{LINE_BYTES_MAX, LINES_MAX, Problem};
 
 /// Most columns.
 const NUM_COLUMNS_MAX: usize = 1000;
@@ -31,7 +31,7 @@ pub struct ParquetRows {
 
 impl ParquetRows {
     /// Whether a file starts as Parquet does.
-    pub fn is_one(path: &Path) -> Result<bool, Error> {
+    pub fn is_one(path: &Path) -> Result<bool, Problem> {
         let mut start = [0; 4];
         match File::open(path).and_then(|mut file| file.read_exact(&mut start)) {
             Ok(()) => Ok(start == *b"PAR1"),
@@ -39,26 +39,15 @@ impl ParquetRows {
             Err(error) if matches!(error.kind(), ErrorKind::UnexpectedEof | ErrorKind::IsADirectory) => {
                 Ok(false)
             }
-            Err(source) => Err(Error::Io {
-                path: path.to_path_buf(),
-                source,
-            }),
+            Err(source) => Err(Problem::io("read", path, source)),
         }
     }
 
     /// Opens a file and reads its schema.
-    pub fn open(path: &Path) -> Result<ParquetRows, Error> {
-        let file = File::open(path).map_err(|source| Error::Io {
-            path: path.to_path_buf(),
-            source,
-        })?;
+    pub fn open(path: &Path) -> Result<ParquetRows, Problem> {
+        let file = File::open(path).map_err(Problem::unread(path))?;
         let name = path.display().to_string();
-        let refuse = |column: &str, message: String| Error::Data {
-            file: name.clone(),
-            line: 0,
-            column: column.into(),
-            message,
-        };
+        let refuse = |column: &str, message: String| Problem::at(&name, 0, column, message);
         let opened = guarded(|| SerializedFileReader::new(file));
         let reader = opened.map_err(|text| refuse("-", damaged(&text)))?;
         let metadata = reader.metadata().file_metadata();
@@ -101,7 +90,7 @@ impl ParquetRows {
     }
 
     /// Reads the next row's fields; false at the end.
-    pub fn next_row(&mut self, fields: &mut Vec<String>) -> Result<bool, Error> {
+    pub fn next_row(&mut self, fields: &mut Vec<String>) -> Result<bool, Problem> {
         self.row += 1;
         if self.row > LINES_MAX {
             return Err(self.error("-", format!("more than {LINES_MAX} rows; cut the list")));
@@ -152,13 +141,8 @@ impl ParquetRows {
     }
 
     /// A complaint about the present row.
-    pub fn error(&self, column: &str, message: String) -> Error {
-        Error::Data {
-            file: self.file.clone(),
-            line: self.row,
-            column: column.into(),
-            message,
-        }
+    pub fn error(&self, column: &str, message: String) -> Problem {
+        Problem::at(&self.file, self.row, column, message)
     }
 }
 

@@ -10,7 +10,7 @@ use parquet::file::properties::WriterProperties;
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::parser::parse_message_type;
 
-use crate::{Column, Error, Values};
+use crate::{Column, Problem, Values};
 
 /// Rows in a row group.
 const ROW_GROUP: usize = 1 << 20;
@@ -26,11 +26,8 @@ pub fn to_parquet<'a, R>(
     name: &str,
     rows: &'a [R],
     columns: &[Column<'a, R>],
-) -> Result<Vec<u8>, Error> {
-    encode(name, rows, columns).map_err(|error| Error::Io {
-        path: path.to_path_buf(),
-        source: std::io::Error::other(error),
-    })
+) -> Result<Vec<u8>, Problem> {
+    encode(name, rows, columns).map_err(|error| Problem::io("write", path, std::io::Error::other(error)))
 }
 
 fn encode<'a, R>(name: &str, rows: &'a [R], columns: &[Column<'a, R>]) -> Result<Vec<u8>, ParquetError> {

@@ -7,7 +7,7 @@
 
 use std::path::Path;
 
-use crate::{Error, Lines, ParquetRows, is_printable};
+use crate::{Lines, ParquetRows, Problem, is_printable};
 
 /// What stands between the fields of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,7 +86,7 @@ const BREAKS_MAX: usize = 8;
 impl Table {
     /// Opens comma-separated text with a header, or Parquet (recognised by its first bytes), and checks that all of
     /// `required` are there.
-    pub fn open(path: &Path, required: &[&str]) -> Result<Table, Error> {
+    pub fn open(path: &Path, required: &[&str]) -> Result<Table, Problem> {
         Table::open_with(path, Delimiter::Comma, required)
     }
 
@@ -94,7 +94,7 @@ impl Table {
     ///
     /// # Errors
     /// As [`Table::open`].
-    pub fn open_with(path: &Path, between: Delimiter, required: &[&str]) -> Result<Table, Error> {
+    pub fn open_with(path: &Path, between: Delimiter, required: &[&str]) -> Result<Table, Problem> {
         let mut header = Vec::new();
         let source = if ParquetRows::is_one(path)? {
             let rows = ParquetRows::open(path)?;
@@ -112,7 +112,7 @@ impl Table {
     ///
     /// # Errors
     /// A file that cannot be read or is empty.
-    pub fn delimiter(path: &Path) -> Result<Delimiter, Error> {
+    pub fn delimiter(path: &Path) -> Result<Delimiter, Problem> {
         if ParquetRows::is_one(path)? {
             return Ok(Delimiter::Comma);
         }
@@ -127,7 +127,7 @@ impl Table {
     ///
     /// # Errors
     /// As [`Table::open`].
-    pub fn of_text(name: &str, text: Vec<u8>, required: &[&str]) -> Result<Table, Error> {
+    pub fn of_text(name: &str, text: Vec<u8>, required: &[&str]) -> Result<Table, Problem> {
         let (mut lines, mut header) = (Lines::of_text(name, text), Vec::new());
         read_header(&mut lines, Delimiter::Comma, required, &mut header)?;
         Table::of(Source::Text(lines, Delimiter::Comma), header, required)
@@ -139,7 +139,7 @@ impl Table {
     ///
     /// # Errors
     /// As [`Table::open`].
-    pub fn open_loosely(path: &Path, between: Delimiter) -> Result<Table, Error> {
+    pub fn open_loosely(path: &Path, between: Delimiter) -> Result<Table, Problem> {
         if ParquetRows::is_one(path)? {
             return Table::open(path, &[]);
         }
@@ -180,7 +180,7 @@ impl Table {
         self.fields.len() == self.header.len()
     }
 
-    fn of(source: Source, mut header: Vec<String>, required: &[&str]) -> Result<Table, Error> {
+    fn of(source: Source, mut header: Vec<String>, required: &[&str]) -> Result<Table, Problem> {
         for name in &mut header {
             *name = name.trim().to_owned();
         }
@@ -205,7 +205,7 @@ impl Table {
         between: Delimiter,
         allowed: &str,
         names: impl Fn(usize) -> Option<&'static [&'static str]>,
-    ) -> Result<Table, Error> {
+    ) -> Result<Table, Problem> {
         let mut table = Table {
             source: Source::Text(Lines::open(path)?, between),
             header: Vec::new(),
@@ -228,7 +228,7 @@ impl Table {
         Ok(table)
     }
 
-    fn check_header(&self, required: &[&str]) -> Result<(), Error> {
+    fn check_header(&self, required: &[&str]) -> Result<(), Problem> {
         for (index, name) in self.header.iter().enumerate() {
             if self.header[..index].contains(name) {
                 let text = format!("the column appears twice; keep one of the two `{name}`");
@@ -258,7 +258,7 @@ impl Table {
     }
 
     /// Moves to the next row; false at the end.
-    pub fn next_row(&mut self) -> Result<bool, Error> {
+    pub fn next_row(&mut self) -> Result<bool, Problem> {
         if std::mem::take(&mut self.is_ahead) {
             return Ok(true);
         }
@@ -285,7 +285,7 @@ impl Table {
     }
 
     /// The fields of a row of a loose table, without the empty one behind a delimiter at its end.
-    fn read_loosely(&mut self) -> Result<bool, Error> {
+    fn read_loosely(&mut self) -> Result<bool, Problem> {
         if let Some(fields) = self.next.take() {
             self.fields = fields;
             return Ok(true);
@@ -301,7 +301,7 @@ impl Table {
     }
 
     /// Puts a row together that goes on in the lines below it: fields between bars have no quotes, and names may have line breaks.
-    fn mend_break(&mut self) -> Result<(), Error> {
+    fn mend_break(&mut self) -> Result<(), Problem> {
         let whole = self.header.len();
         for _ in 0..BREAKS_MAX {
             if self.fields.is_empty() || self.fields.len() >= whole {
@@ -327,7 +327,7 @@ impl Table {
         Ok(())
     }
 
-    fn read_fields(&mut self) -> Result<bool, Error> {
+    fn read_fields(&mut self) -> Result<bool, Problem> {
         let (lines, between) = match &mut self.source {
             Source::Parquet(rows) => return rows.next_row(&mut self.fields),
             Source::Text(lines, between) => (lines, *between),
@@ -350,7 +350,7 @@ impl Table {
     }
 
     /// A complaint about the present row.
-    pub fn error(&self, column: &str, message: String) -> Error {
+    pub fn error(&self, column: &str, message: String) -> Problem {
         match &self.source {
             Source::Text(lines, _) => lines.error(column, message),
             Source::Parquet(rows) => rows.error(column, message),
@@ -373,7 +373,7 @@ impl Table {
     }
 
     /// A number of the present row that must be there.
-    pub fn number(&self, column: Option<usize>, min: f64, max: f64, fix: &str) -> Result<f64, Error> {
+    pub fn number(&self, column: Option<usize>, min: f64, max: f64, fix: &str) -> Result<f64, Problem> {
         let text = self.text(column);
         match text.parse::<f64>() {
             Ok(value) if value >= min && value <= max => Ok(value),
@@ -388,7 +388,7 @@ impl Table {
         min: f64,
         max: f64,
         fix: &str,
-    ) -> Result<Option<f64>, Error> {
+    ) -> Result<Option<f64>, Problem> {
         if self.text(column).is_empty() {
             return Ok(None);
         }
@@ -396,7 +396,7 @@ impl Table {
     }
 
     /// A whole number from 0 to `u32::MAX`.
-    pub fn count(&self, column: Option<usize>, fix: &str) -> Result<u32, Error> {
+    pub fn count(&self, column: Option<usize>, fix: &str) -> Result<u32, Problem> {
         let most = f64::from(u32::MAX);
         match self.text(column).parse::<f64>() {
             Ok(value) if (0.0..=most).contains(&value) && value.fract() == 0.0 => Ok(value as u32),
@@ -405,7 +405,7 @@ impl Table {
     }
 
     /// A name that must be there: an id.
-    pub fn name(&self, column: Option<usize>) -> Result<String, Error> {
+    pub fn name(&self, column: Option<usize>) -> Result<String, Problem> {
         let text = self.text(column);
         if text.is_empty() || !is_printable(text) {
             return Err(self.refuse(column, "1 to 256 printable characters", "give every job a name"));
@@ -414,7 +414,7 @@ impl Table {
     }
 
     /// A name that may be left empty: a tenant, a user.
-    pub fn optional_name(&self, column: Option<usize>) -> Result<Option<String>, Error> {
+    pub fn optional_name(&self, column: Option<usize>) -> Result<Option<String>, Problem> {
         if self.text(column).is_empty() {
             return Ok(None);
         }
@@ -422,7 +422,7 @@ impl Table {
     }
 
     /// A complaint about a value of the present row.
-    pub fn refuse(&self, column: Option<usize>, allowed: &str, fix: &str) -> Error {
+    pub fn refuse(&self, column: Option<usize>, allowed: &str, fix: &str) -> Problem {
         let name = column
             .and_then(|index| self.header.get(index))
             .map_or("-", String::as_str);
@@ -440,7 +440,7 @@ fn read_header(
     between: Delimiter,
     required: &[&str],
     header: &mut Vec<String>,
-) -> Result<(), Error> {
+) -> Result<(), Problem> {
     let Some(first) = lines.next_line()? else {
         let text = format!(
             "the file is empty; it must start with a header that names {}",

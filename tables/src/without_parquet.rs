@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-use crate::{Column, Error};
+use crate::{Column, Problem};
 
 /// Rows of a Parquet file; never made here.
 pub enum ParquetRows {}
@@ -14,7 +14,7 @@ impl ParquetRows {
     ///
     /// # Errors
     /// None here.
-    pub fn is_one(path: &Path) -> Result<bool, Error> {
+    pub fn is_one(path: &Path) -> Result<bool, Problem> {
         let mut start = [0; 4];
         match File::open(path).and_then(|mut file| file.read_exact(&mut start)) {
             Ok(()) => Ok(start == *b"PAR1"),
@@ -27,7 +27,7 @@ impl ParquetRows {
     ///
     /// # Errors
     /// Always.
-    pub fn open(path: &Path) -> Result<ParquetRows, Error> {
+    pub fn open(path: &Path) -> Result<ParquetRows, Problem> {
         Err(refusal(path))
     }
 
@@ -41,7 +41,7 @@ impl ParquetRows {
     ///
     /// # Errors
     /// None here.
-    pub fn next_row(&mut self, _fields: &mut Vec<String>) -> Result<bool, Error> {
+    pub fn next_row(&mut self, _fields: &mut Vec<String>) -> Result<bool, Problem> {
         match *self {}
     }
 
@@ -53,7 +53,7 @@ impl ParquetRows {
 
     /// Nothing can be asked.
     #[must_use]
-    pub fn error(&self, _column: &str, _message: String) -> Error {
+    pub fn error(&self, _column: &str, _message: String) -> Problem {
         match *self {}
     }
 }
@@ -67,12 +67,12 @@ pub fn to_parquet<'a, R>(
     _name: &str,
     _rows: &'a [R],
     _columns: &[Column<'a, R>],
-) -> Result<Vec<u8>, Error> {
+) -> Result<Vec<u8>, Problem> {
     Err(refusal(path))
 }
 
-fn refusal(path: &Path) -> Error {
-    Error::NoParquet {
-        path: path.to_path_buf(),
-    }
+fn refusal(path: &Path) -> Problem {
+    let text =
+        "this build reads and writes no Parquet; build with the feature `parquet` or convert the file to CSV";
+    Problem::data(path, text)
 }

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use crate::Error;
+use crate::Problem;
 
 /// A column of a Parquet file over rows `R`.
 pub struct Column<'a, R> {
@@ -61,17 +61,17 @@ pub fn quoted(text: &str) -> Cow<'_, str> {
 ///
 /// # Errors
 /// What the system says; nothing is left behind then.
-pub fn replace(path: &Path, write: impl FnOnce(&mut dyn Write) -> std::io::Result<()>) -> Result<(), Error> {
+pub fn replace(
+    path: &Path,
+    write: impl FnOnce(&mut dyn Write) -> std::io::Result<()>,
+) -> Result<(), Problem> {
     if std::fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir()) {
         let attempt = || {
             let mut out = BufWriter::new(std::fs::OpenOptions::new().write(true).open(path)?);
             write(&mut out)?;
             out.flush()
         };
-        return attempt().map_err(|source| Error::Io {
-            path: path.to_path_buf(),
-            source,
-        });
+        return attempt().map_err(Problem::unwritten(path));
     }
     let mut name = path.file_name().unwrap_or_default().to_os_string();
     name.push(".tmp");
@@ -86,10 +86,7 @@ pub fn replace(path: &Path, write: impl FnOnce(&mut dyn Write) -> std::io::Resul
     attempt().map_err(|source| {
         // The cause is the first error; that the remains cannot be removed either adds nothing.
         let _ = std::fs::remove_file(&temporary);
-        Error::Io {
-            path: path.to_path_buf(),
-            source,
-        }
+        Problem::io("write", path, source)
     })
 }
 

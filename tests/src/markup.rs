@@ -5,7 +5,7 @@
 /// # Panics
 /// At the first that is not.
 pub fn assert_well_formed(html: &str) {
-    const VOID: [&str; 3] = ["meta", "br", "hr"];
+    const VOID: [&str; 4] = ["meta", "br", "hr", "input"];
     let mut open: Vec<String> = Vec::new();
     let mut rest = html;
     while let Some(start) = rest.find('<') {

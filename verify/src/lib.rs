@@ -27,14 +27,13 @@
 
 mod check;
 mod conditions;
-mod error;
 mod facts;
 mod fault;
 mod law;
 
 pub use check::{FAULTS_MAX, Verdict, verify};
 pub use conditions::{Closed, Conditions, Failures};
-pub use error::Error;
 pub use facts::{Facts, Job, Node, Tenant};
 pub use fault::{Fault, Party, Rule};
 pub use law::Starts;
+pub use pleach_tables::Problem;

@@ -8,7 +8,7 @@ use pleach_scheduler::{Estimate, Provenance};
 use serde::{Deserialize, Serialize};
 
 use super::{JobSpec, Workload, config, history, is_span};
-use crate::error::Error;
+use crate::Error;
 use crate::normal::standard_normal;
 use crate::seed::Seed;
 

@@ -14,7 +14,6 @@
 pub mod classes;
 pub mod cluster;
 mod columns;
-mod error;
 pub mod estimates;
 pub mod file;
 mod gavel_speeds;
@@ -28,16 +27,16 @@ mod seed;
 mod select;
 
 pub use columns::Columns;
-pub use error::Error;
 pub use generate::{GeneratorConfig, generate};
 pub use observed::Observed;
+pub use pleach_scheduler::Problem as Error;
 pub use seed::Seed;
 
 use std::collections::BTreeSet;
 
 use pleach_scheduler::cluster::{Capabilities, Cluster};
 use pleach_scheduler::cluster_spec::{ClusterSpec, ModelClass, Resources};
-use pleach_scheduler::{ClassId, ConfigError, Time};
+use pleach_scheduler::{ClassId, Time};
 use pleach_tables as table;
 use pleach_tables::is_printable;
 use serde::{Deserialize, Serialize};
@@ -425,7 +424,7 @@ pub(crate) fn is_span(seconds: f64) -> bool {
 }
 
 pub(crate) fn config(key: impl Into<String>, value: impl ToString, allowed: &str, hint: &str) -> Error {
-    Error::Config(ConfigError::new(key, value, allowed, hint))
+    Error::new(key, value, allowed, hint)
 }
 
 fn job_error(index: usize, key: &str, value: String, allowed: &str, hint: &str) -> Error {

@@ -80,7 +80,7 @@ pub trait Learning: fmt::Debug + Sync {
     /// Checks its own settings.
     ///
     /// # Errors
-    /// [`Error::Config`] for a value that it cannot use.
+    /// [`Error::Problem`] for a value that it cannot use.
     fn check(&self, _config: &TrainConfig) -> Result<(), Error> {
         Ok(())
     }

@@ -111,7 +111,7 @@ const fn registered<A: Architecture>(
 /// The architecture that a configuration names.
 ///
 /// # Errors
-/// [`Error::Config`] with all names.
+/// [`Error::Problem`] with all names.
 pub fn find(config: &NetworkConfig) -> Result<&'static Registered, Error> {
     let name = config.architecture.as_str();
     let names = || all().map(|own| own.name).collect::<Vec<_>>().join(", ");
@@ -122,7 +122,7 @@ pub fn find(config: &NetworkConfig) -> Result<&'static Registered, Error> {
 /// Names, shapes and places of the parameters of a network.
 ///
 /// # Errors
-/// [`Error::Config`] for an architecture that is not registered or a size that is out of its range.
+/// [`Error::Problem`] for an architecture that is not registered or a size that is out of its range.
 pub fn layout(config: NetworkConfig, spaces: Spaces) -> Result<Layout, Error> {
     let layout = match find(&config)?.operators {
         None => Layout::new(config, spaces)?,
@@ -144,7 +144,7 @@ pub(crate) fn part_gradient(config: &NetworkConfig, device: Device) -> Result<Pa
 /// Holds an architecture's operators to its module: some random decisions of 1 to 5 candidates, scores and values.
 ///
 /// # Errors
-/// [`Error::Contract`] where they differ by more than 1e-3 of the largest score, which is rounding and a bit.
+/// [`Error::Problem`] where they differ by more than 1e-3 of the largest score, which is rounding and a bit.
 pub fn check(layout: &Layout, spaces: Spaces, seed: Seed) -> Result<(), Error> {
     if layout.graph.is_none() {
         return Ok(());

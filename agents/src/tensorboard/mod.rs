@@ -44,7 +44,7 @@ impl EventFile {
             match OpenOptions::new().write(true).create_new(true).open(&path) {
                 Ok(file) => break (path, file),
                 Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => copy += 1,
-                Err(source) => return Err(Error::Io { path, source }),
+                Err(source) => return Err(pleach_scheduler::Problem::io("write", &path, source).into()),
             }
         };
         let mut events = EventFile { path, file };

@@ -26,7 +26,7 @@ impl Trainer {
     /// seed of the workloads that all of them play; it returns one fitness each, larger being better, with what counts as frames.
     ///
     /// # Errors
-    /// What `fitness` returns, [`Error::Contract`] for another number of figures than networks, [`Error::NotFinite`] for a
+    /// What `fitness` returns, [`Error::Problem`] for another number of figures than networks, [`Error::NotFinite`] for a
     /// fitness that is not finite. The parameters and Adam are then those before.
     pub fn evolve<E: From<Error>>(
         &mut self,

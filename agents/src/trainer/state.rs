@@ -43,7 +43,7 @@ impl Trainer {
     /// A run that has not begun.
     ///
     /// # Errors
-    /// [`Error::Config`] for a setting that is out of its range.
+    /// [`Error::Problem`] for a setting that is out of its range.
     pub fn new(config: TrainConfig, contract: Contract, seed: Seed) -> Result<Self, Error> {
         config.check()?;
         let layout = networks::layout(config.network, contract.spaces)?;
@@ -77,7 +77,7 @@ impl Trainer {
     /// Takes over the network of another run: its parameters and the scale of its values. Adam starts afresh.
     ///
     /// # Errors
-    /// [`Error::Contract`] where the other network has another size, sees other features or corrects another heuristic; the
+    /// [`Error::Problem`] where the other network has another size, sees other features or corrects another heuristic; the
     /// trainer is then as before.
     pub fn go_on_from(&mut self, other: &TrainedNetwork) -> Result<(), Error> {
         self.contract.check_schema(&other.contract.schema_hash)?;
@@ -142,7 +142,7 @@ impl Trainer {
     /// An update by a learner of one's own: its parameters, its state, and the frames that it took.
     ///
     /// # Errors
-    /// [`Error::Contract`] for another number of parameters, [`Error::NotFinite`] for one that is no number, or a state that has one.
+    /// [`Error::Problem`] for another number of parameters, [`Error::NotFinite`] for one that is no number, or a state that has one.
     /// The trainer is then as before.
     pub fn replace(&mut self, parameters: Vec<f32>, own: Vec<f64>, num_frames: u64) -> Result<(), Error> {
         if parameters.len() != self.parameters.len() {
@@ -200,7 +200,7 @@ impl Trainer {
     /// The present policy as a scheduling policy.
     ///
     /// # Errors
-    /// [`Error::Contract`] where the run's feature schema is not this program's.
+    /// [`Error::Problem`] where the run's feature schema is not this program's.
     pub fn policy(&self) -> Result<LearnedPolicy, Error> {
         Ok(LearnedPolicy::new(&self.contract, self.inference()?)?)
     }
@@ -313,7 +313,7 @@ impl Trainer {
     /// Goes on from a checkpoint.
     ///
     /// # Errors
-    /// [`Error::Config`] for a setting that is out of its range, [`Error::Contract`] where the number of parameters is
+    /// [`Error::Problem`] for a setting that is out of its range, [`Error::Problem`] where the number of parameters is
     /// not that of the network.
     pub fn resume(checkpoint: Checkpoint) -> Result<Trainer, Error> {
         let mut trainer = Trainer::new(checkpoint.config, checkpoint.contract, checkpoint.seed)?;

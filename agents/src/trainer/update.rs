@@ -39,7 +39,7 @@ impl Trainer {
     /// One update: a rollout of `num_steps` steps per environment, and PPO on it.
     ///
     /// # Errors
-    /// What the environments return, [`Error::Contract`] where sizes do not agree, [`Error::NotFinite`] for a loss or
+    /// What the environments return, [`Error::Problem`] where sizes do not agree, [`Error::NotFinite`] for a loss or
     /// gradient that is not finite. The parameters, Adam and the normaliser are then those before the update.
     pub fn update(&mut self, env: &mut dyn VectorEnv) -> Result<UpdateStats, Error> {
         let before = (self.parameters.clone(), self.adam.clone(), self.normaliser);

@@ -8,6 +8,7 @@ use crate::flags::workload::WorkloadDescribeArgs;
 use pleach_experiments::door::{DOOR, PolicySpec};
 use pleach_experiments::error::Error;
 use pleach_experiments::evaluate::instances::seeds;
+use pleach_experiments::report::Block;
 use pleach_experiments::run_folder::RunFolder;
 use pleach_experiments::run_folder::atomic_file;
 use pleach_experiments::workload_report::simulated::Simulated;
@@ -70,12 +71,11 @@ pub fn run(args: &WorkloadDescribeArgs, context: &mut Context<'_>) -> Result<(),
     if let Some(folder) = folder {
         let place = folder.path().to_path_buf();
         atomic_file::write_json(&folder.file("describe.json")?, &inspection)?;
-        page::write(
-            &inspection,
-            &context.command_line,
-            &notes,
-            &folder.file("report.html")?,
-        )?;
+        let importer = (!notes.is_empty()).then(|| Block::Code(notes));
+        page::report(&inspection)
+            .section("What the importer said", importer)
+            .made_by(&context.command_line, "")
+            .write(&folder.file("report.html")?)?;
         folder.finish()?;
         if !quiet {
             context.say(&format!("\nwritten to {}", place.display()))?;

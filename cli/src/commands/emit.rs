@@ -19,7 +19,7 @@ const MOUNT: &str = "/sweep";
 /// Writes the file, and says how it is run.
 ///
 /// # Errors
-/// [`Error::Config`] where a setting cannot be used or another file is in the way, as [`Manifest::read`], and [`Error::Io`].
+/// [`Error::Problem`] where a setting cannot be used or another file is in the way, as [`Manifest::read`], and [`Error::Problem`].
 pub fn emit(args: &EmitArgs, print: &mut dyn Write) -> Result<u8, Error> {
     refuse_of_others(args)?;
     let (name, run) = match args.system {

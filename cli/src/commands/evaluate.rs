@@ -2,13 +2,12 @@
 
 use pleach_env::schedule::{ENDINGS, Record};
 use pleach_experiments::WorkloadSource;
-use pleach_experiments::door::PolicySpec;
 use pleach_experiments::error::Error;
 use pleach_experiments::evaluate::ablation::ablations;
 use pleach_experiments::evaluate::evaluation::Evaluation;
 use pleach_experiments::evaluate::idle::idle_runs;
 use pleach_experiments::evaluate::table::Table;
-use pleach_experiments::report::Report;
+use pleach_experiments::report::{Block, compared};
 use pleach_experiments::run_folder::RunFolder;
 use pleach_experiments::schedule::RecordSettings;
 
@@ -72,25 +71,17 @@ pub fn run(args: &EvaluateArgs, context: &mut Context<'_>) -> Result<(), Error> 
         context.write_json(path, &results)?;
     }
     let config = toml::to_string_pretty(&settings).unwrap_or_default();
-    let tree = evaluation.policies.iter().find_map(PolicySpec::text);
-    let tables: Vec<(&str, &Table)> = without
+    let tree = evaluation
+        .policies
         .iter()
-        .map(|table| ("One thing taken away", table))
-        .collect();
-    let report = Report {
-        title: "Policies compared",
-        command_line: &context.command_line,
-        config: &config,
-        results: &results,
-        learning: None,
-        tables: &tables,
-        tree: tree.as_deref(),
-        picture: evaluation
-            .policies
-            .iter()
-            .find_map(|policy| Some(policy.tree_policy()?.tree())),
-        next: None,
-    };
+        .find_map(|policy| match policy.tree_policy() {
+            Some(policy) => Some(Block::from(policy.tree())),
+            None => policy.text().map(Block::Code),
+        });
+    let report = compared("Policies compared", &results)
+        .section("One thing taken away", without.clone().map(Block::from))
+        .section("The tree", tree)
+        .made_by(&context.command_line, &config);
     if let Some(path) = &args.csv {
         results.write_csv(path)?;
     }

@@ -12,7 +12,6 @@ pub mod export;
 pub mod import;
 pub mod index;
 pub mod manual;
-pub mod plots_page;
 pub mod policies;
 pub mod quickstart;
 pub mod reproduce;

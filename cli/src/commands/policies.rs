@@ -15,7 +15,6 @@ use pleach_experiments::door::{
 };
 use pleach_experiments::error::Error;
 use pleach_experiments::evaluate::table::Table;
-use pleach_experiments::run_folder::atomic_file::write;
 use pleach_experiments::serving;
 use pleach_experiments::train::fine_tuning::network_at;
 use pleach_experiments::train::network_card;
@@ -45,7 +44,7 @@ pub fn run(args: &PoliciesArgs, context: &mut Context<'_>) -> Result<(), Error> 
                 let hint = "Make one: pleach distill --teacher NAME|PATH.";
                 return Err(Error::config("show", spec, "a tree with --html", hint));
             };
-            write(path, tree_page::render(tree.tree()).as_bytes())?;
+            tree_page::report(tree.tree()).write(path)?;
             return context.say(&format!("written to {}", path.display()));
         }
         for policy in policies {

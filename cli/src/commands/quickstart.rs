@@ -23,7 +23,8 @@ use pleach_experiments::evaluate::run::Runner;
 use pleach_experiments::evaluate::stand_in::stand_ins;
 use pleach_experiments::evaluate::table::Table;
 use pleach_experiments::evaluate::workload_source::env_of;
-use pleach_experiments::report::{LearningCurve, Report};
+use pleach_experiments::plot::{Axis, Mark, Plot};
+use pleach_experiments::report::{self, Block};
 use pleach_experiments::run_folder::{Existing, RunFolder, SETTINGS_FILE};
 use pleach_experiments::train::Trained;
 use pleach_experiments::train::settings::TrainSettings;
@@ -78,23 +79,22 @@ pub fn run(args: &QuickstartArgs, context: &mut Context<'_>) -> Result<(), Error
     let stopping_table = Table::compare(&stopping, &STOPPING_COLUMNS);
     let tree_text = found.tree.to_text();
     let curve = learning_curve(&trained, &validation);
-    let report = Report {
-        title: "Pleach quickstart",
-        command_line: &context.command_line,
-        config: &text,
-        results: &results,
-        learning: Some(&curve),
-        tables: &[
-            ("On longer lists, on which no network was trained", &longer_table),
-            ("Where jobs may be stopped", &stopping_table),
-        ],
-        tree: Some(&tree_text),
-        picture: Some(&found.tree),
-        next: Some(&next_steps(Path::new(TREE_FILE))),
-    };
+    let page = report::compared("Pleach quickstart", &results)
+        .section(
+            "On longer lists, on which no network was trained",
+            [longer_table.clone().into()],
+        )
+        .section("Where jobs may be stopped", [stopping_table.clone().into()])
+        .section("Learning", curve.map(Block::from))
+        .section("The tree", [(&found.tree).into()])
+        .section(
+            "What to do with the tree",
+            [Block::Code(next_steps(Path::new(TREE_FILE)))],
+        )
+        .made_by(&context.command_line, &text);
     results.write_json(&folder.file("results.json")?)?;
     results.write_csv(&folder.file("results.csv")?)?;
-    report.write(&folder.file("report.html")?)?;
+    page.write(&folder.file("report.html")?)?;
     folder.write("table.md", table.to_markdown().as_bytes())?;
     longer.write_json(&folder.file("results-longer.json")?)?;
     folder.write("table-longer.md", longer_table.to_markdown().as_bytes())?;
@@ -297,18 +297,23 @@ fn compare(
     Ok(results.with_stand_ins(stand_ins(policies, instances, sim)))
 }
 
-fn learning_curve(trained: &Trained, validation: &Validation) -> LearningCurve {
+fn learning_curve(trained: &Trained, validation: &Validation) -> Option<Plot> {
     let points = trained
         .curve
         .iter()
-        .map(|point| (point.num_frames as f64, point.ratio))
-        .collect();
-    LearningCurve {
-        metric: format!(
-            "average JCT over that of {}, validation workloads",
-            validation.best()
-        ),
-        series: vec![("network".into(), points)],
-        baselines: validation.ranking.iter().take(4).cloned().collect(),
-    }
+        .map(|point| (point.num_frames as f64, point.ratio));
+    let metric = format!(
+        "average JCT over that of {}, validation workloads",
+        validation.best()
+    );
+    let baselines = validation.ranking.iter().take(4);
+    Plot::new(
+        "The network while it learns, and heuristics",
+        Axis::of("environment steps"),
+        Axis::of(metric),
+    )
+    .of_policies()
+    .with(baselines.map(|(name, value)| Mark::level(name, *value)))
+    .with([Mark::line("network", points)])
+    .if_any()
 }

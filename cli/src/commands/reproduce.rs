@@ -7,7 +7,6 @@ use crate::flags::ReproduceArgs;
 use crate::progress::bars;
 use pleach_experiments::error::Error;
 use pleach_experiments::evaluate::table::Table;
-use pleach_experiments::run_folder::atomic_file;
 use pleach_reproduce::figures::{Benchmark, Effort, Reproduction, benchmarks, find};
 
 /// Runs the benchmarks that were named, or lists all.
@@ -64,7 +63,7 @@ pub fn run(args: &ReproduceArgs, context: &mut Context<'_>) -> Result<(), Error>
             context.write_growing_json(path, is_whole, &json!({"schema": 1, "benchmarks": figures}))?;
         }
         if let Some(path) = &args.page.html {
-            atomic_file::write(path, Reproduction::html(&done, &context.command_line).as_bytes())?;
+            Reproduction::report(&done, &context.command_line).write(path)?;
         }
     }
     Ok(())

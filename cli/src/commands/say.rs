@@ -8,7 +8,7 @@ use pleach_experiments::error::Error;
 /// Prints; a reader that has gone away, as `head` does, is no failure.
 ///
 /// # Errors
-/// [`Error::Io`] where they cannot be written.
+/// [`Error::Problem`] where they cannot be written.
 pub fn say(print: &mut dyn Write, words: &str) -> Result<(), Error> {
     match print.write_all(words.as_bytes()).and_then(|()| print.flush()) {
         Err(source) if source.kind() != io::ErrorKind::BrokenPipe => {

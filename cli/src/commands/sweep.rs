@@ -51,7 +51,7 @@ pub fn dispatch(
 /// Writes the manifest of a grid, every unit checked.
 ///
 /// # Errors
-/// [`Error::Config`] and [`Error::Data`] where the grid or a unit cannot be used or another manifest is in the way.
+/// [`Error::Problem`] and [`Error::Problem`] where the grid or a unit cannot be used or another manifest is in the way.
 pub fn plan(args: &PlanArgs, check: &Check<'_>, print: &mut dyn Write) -> Result<u8, Error> {
     let manifest = Grid::read(&args.config)?.plan()?;
     let mut checked = None;
@@ -141,7 +141,7 @@ pub fn run(args: &SweepRunArgs, work: &Work<'_>, print: &mut dyn Write) -> Resul
 /// Runs one unit; the exit code tells the batch system what to do next.
 ///
 /// # Errors
-/// [`Error::Config`] where no index is given or it is not in the manifest, [`Error::Io`].
+/// [`Error::Problem`] where no index is given or it is not in the manifest, [`Error::Problem`].
 pub fn unit(
     args: &UnitArgs,
     work: &Work<'_>,
@@ -176,7 +176,7 @@ pub fn unit(
 /// Prints the state of a sweep.
 ///
 /// # Errors
-/// As [`Manifest::read`], and [`Error::Io`].
+/// As [`Manifest::read`], and [`Error::Problem`].
 fn status(args: &GatherArgs, print: &mut dyn Write) -> Result<u8, Error> {
     let manifest = Manifest::read(&args.place.manifest)?;
     let status = Status::of(&manifest, args.place.out());

@@ -10,8 +10,7 @@ use pleach_experiments::error::Error;
 use pleach_experiments::evaluate::idle::idle;
 use pleach_experiments::evaluate::instances::seeds;
 use pleach_experiments::evaluate::run::{Grants, Runner};
-use pleach_experiments::run_folder::atomic_file;
-use pleach_experiments::tournament::{Condition, Standing, field, render, standings, table};
+use pleach_experiments::tournament::{Condition, Standing, field, report, standings, table};
 
 /// Plays it, one workload and condition after the other.
 ///
@@ -65,7 +64,7 @@ pub fn run(args: &TournamentArgs, context: &mut Context<'_>) -> Result<(), Error
                 context.write_growing_json(path, is_whole, &json!({"schema": 1, "rounds": records}))?;
             }
             if let Some(path) = &args.page.html {
-                atomic_file::write(path, render(&rounds, &context.command_line).as_bytes())?;
+                report(&rounds, &context.command_line).write(path)?;
             }
         }
     }

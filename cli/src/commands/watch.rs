@@ -2,9 +2,8 @@
 
 use pleach_env::schedule::Record;
 use pleach_experiments::error::Error;
-use pleach_experiments::run_folder::atomic_file;
 use pleach_experiments::schedule::RecordSettings;
-use pleach_experiments::watch::page;
+use pleach_experiments::watch::report;
 
 use crate::commands::Context;
 use crate::flags::WatchArgs;
@@ -18,8 +17,7 @@ pub fn run(args: &WatchArgs, context: &mut Context<'_>) -> Result<(), Error> {
     let (settings, told) = RecordSettings::of_record(&record, args.settings())?;
     let mut notes: Vec<String> = told.into_iter().collect();
     let (_, instances) = settings.instances(&mut |note| notes.push(note))?;
-    let html = page(&record, &instances, &context.command_line)?;
-    atomic_file::write(&args.out, html.as_bytes())?;
+    report(&record, &instances, &context.command_line)?.write(&args.out)?;
     if !args.quiet.quiet {
         notes.iter().try_for_each(|note| context.say(note))?;
         context.say(&format!("{}: open it in a browser", args.out.display()))?;

@@ -3,7 +3,6 @@
 use std::io::Read;
 use std::path::Path;
 
-use pleach_env::workload::Error as WorkloadError;
 use pleach_env::workload::Workload;
 use pleach_env::workload::file::sidecar_path;
 use pleach_env::workload::generate::GeneratorConfig;
@@ -77,10 +76,7 @@ fn write(args: &WorkloadWriteArgs, context: &mut Context<'_>) -> Result<(), Erro
         Some(report) => context.say(&report.to_string())?,
         None => source.assumed()?.map_or(Ok(()), |line| context.say(&line))?,
     }
-    workload.write(&args.to).map_err(|error| match error {
-        WorkloadError::Io { path, source } => Error::io("write", &path, source),
-        other => other.into(),
-    })?;
+    workload.write(&args.to)?;
     context.say(&format!(
         "{} jobs written to {}",
         workload.jobs.len(),

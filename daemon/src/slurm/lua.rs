@@ -8,7 +8,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use pleach_scheduler::ConfigError;
+use pleach_scheduler::Problem;
 
 /// What a script holds, and for whom.
 #[derive(Clone, Copy, Debug)]
@@ -31,13 +31,13 @@ pub struct Holds<'a> {
 ///
 /// # Errors
 /// A partition or a path that cannot stand in a script.
-pub fn script(holds: &Holds<'_>) -> Result<String, ConfigError> {
+pub fn script(holds: &Holds<'_>) -> Result<String, Problem> {
     let path = holds.heartbeat.to_string_lossy();
     let names = holds.partitions.iter().map(|name| ("partition", name.as_str()));
     for (key, text) in names.chain([("state_dir", &*path)]) {
         let plain = |c: char| c.is_ascii_alphanumeric() || "-_./ ".contains(c);
         if text.is_empty() || !text.chars().all(plain) {
-            return Err(ConfigError::new(
+            return Err(Problem::new(
                 key,
                 format!("{text:?}"),
                 "letters, digits, blanks and -_./",

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::command::Commands;
 use super::rules::{Partition, partitions};
 use crate::error::Error;
-use pleach_scheduler::ConfigError;
+use pleach_scheduler::Problem;
 
 /// What the settings say of the scope.
 #[derive(Clone, Copy, Debug)]
@@ -212,7 +212,7 @@ pub(super) fn beside<'t>(scope: &Scope<'t>, text: &'t str) -> (Vec<&'t str>, boo
 pub(super) fn check_spare<'n>(
     scope: &Scope<'_>,
     nodes: impl Iterator<Item = &'n str>,
-) -> Result<(), ConfigError> {
+) -> Result<(), Problem> {
     let nodes: BTreeSet<&str> = nodes.collect();
     let stranger = scope
         .spare_nodes
@@ -220,7 +220,7 @@ pub(super) fn check_spare<'n>(
         .find(|name| !nodes.contains(name.as_str()));
     let Some(name) = stranger else { return Ok(()) };
     let hint = "name nodes of the driven partition that the policy is not to use";
-    Err(ConfigError::new(
+    Err(Problem::new(
         "spare_nodes",
         name.clone(),
         "nodes with GPUs of the partition",

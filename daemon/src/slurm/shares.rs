@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 
 use pleach_scheduler::cluster::NodeState;
-use pleach_scheduler::{ConfigError, ExternalId};
+use pleach_scheduler::{ExternalId, Problem};
 
 use crate::error::Error;
 use crate::snapshot::{JobSeen, NodeSeen, Phase, SharedNode};
@@ -121,7 +121,7 @@ pub(super) fn set_apart(
     for name in names {
         let bad = |value: String, allowed: String| {
             let hint = "name nodes of the partition whose GPUs have the same number of shards each (Gres=gpu:N,shard:M)";
-            Error::Config(ConfigError::new("share_nodes", value, allowed, hint))
+            Error::Problem(Problem::new("share_nodes", value, allowed, hint))
         };
         let Some(node) = nodes.iter_mut().find(|node| node.name == *name) else {
             return Err(bad(name.clone(), "nodes with GPUs of the partition".into()));

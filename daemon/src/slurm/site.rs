@@ -1,6 +1,6 @@
 //! What is asked of Slurm once: its partitions, and the account as which its controller runs.
 
-use pleach_scheduler::ConfigError;
+use pleach_scheduler::Problem;
 
 use crate::error::Error;
 use crate::slurm::command::Commands;
@@ -70,7 +70,7 @@ fn check(name: &str, names: &[String]) -> Result<(), Error> {
     }
     let list: String = names.join(", ").chars().take(LIST_MAX).collect();
     let hint = "name one of Slurm's (`sinfo -a`), or none for its default one";
-    Err(ConfigError::new("partition", format!("{name:?}"), format!("one of {list}"), hint).into())
+    Err(Problem::new("partition", format!("{name:?}"), format!("one of {list}"), hint).into())
 }
 
 /// The number of the account as which Slurm's controller runs, `SlurmUser`.
@@ -111,7 +111,7 @@ pub fn takes_order(commands: &Commands) -> Result<Option<u64>, Error> {
     };
     if kind != "priority/multifactor" {
         let hint = "set it in slurm.conf and restart slurmctld (its weights may stay 0), or drive with `drive = \"hold\"`";
-        return Err(ConfigError::new(
+        return Err(Problem::new(
             "PriorityType",
             kind,
             "priority/multifactor with `drive = \"order\"`",
@@ -123,7 +123,7 @@ pub fn takes_order(commands: &Commands) -> Result<Option<u64>, Error> {
     if !matches!(plugin.as_str(), "" | "(null)" | "site_factor/none") {
         let hint =
             "it would overwrite the order: take it out of slurm.conf, or drive with `drive = \"hold\"`";
-        return Err(ConfigError::new(
+        return Err(Problem::new(
             "PrioritySiteFactorPlugin",
             plugin,
             "none with `drive = \"order\"`",

@@ -23,7 +23,7 @@ pub use bins::Binned;
 pub use grow::grow;
 pub use trend::Trend;
 
-use pleach_scheduler::ConfigError;
+use pleach_scheduler::Problem;
 use pleach_scheduler::tree::{MAX_DEPTH, Node};
 use serde::{Deserialize, Serialize};
 
@@ -64,9 +64,9 @@ impl CartConfig {
     ///
     /// # Errors
     /// The first key that is out of its range.
-    pub fn validate(&self) -> Result<(), ConfigError> {
+    pub fn validate(&self) -> Result<(), Problem> {
         let fail = |key: &str, value: String, allowed: String| {
-            Err(ConfigError::new(
+            Err(Problem::new(
                 format!("cart.{key}"),
                 value,
                 allowed,

@@ -1,7 +1,7 @@
 //! Settings of a search, and what it makes little.
 
 use pleach_env::Seed;
-use pleach_scheduler::ConfigError;
+use pleach_scheduler::Problem;
 use pleach_scheduler::key_weight::MAX_KEY_WEIGHTS;
 use pleach_scheduler::portable_math::exp;
 use serde::{Deserialize, Serialize};
@@ -94,7 +94,7 @@ impl SearchConfig {
     ///
     /// # Errors
     /// The first key that is out of its range.
-    pub fn validate(&self) -> Result<(), ConfigError> {
+    pub fn validate(&self) -> Result<(), Problem> {
         let grows = self.rungs.windows(2).all(|pair| pair[0] < pair[1]);
         let in_parts = self.num_parts >= 1
             && self
@@ -154,12 +154,12 @@ impl SearchConfig {
         ];
         match checks.into_iter().find(|(good, ..)| !good) {
             None => Ok(()),
-            Some((_, key, value, allowed)) => Err(ConfigError {
-                key: format!("search.{key}"),
+            Some((_, key, value, allowed)) => Err(Problem::new(
+                format!("search.{key}"),
                 value,
                 allowed,
-                hint: "the defaults are a good start".into(),
-            }),
+                "the defaults are a good start",
+            )),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use pleach_scheduler::ConfigError;
+use pleach_scheduler::Problem;
 use pleach_scheduler::tree::{TreeError, TreeMeta, TreePolicy};
 use serde::{Deserialize, Serialize};
 
@@ -44,21 +44,19 @@ impl SearchState {
     ///
     /// # Errors
     /// Another schema, or trees that were judged on another number of lists.
-    pub fn check(&self, config: &SearchConfig) -> Result<(), ConfigError> {
+    pub fn check(&self, config: &SearchConfig) -> Result<(), Problem> {
         let lists = config.num_lists();
         let of_lists = |entry: &Entry| entry.outcomes.len() == lists && entry.draft.root.num_leaves() >= 1;
         let entries = || self.archive.entries().chain([&self.best_start]);
         if self.schema == STATE_SCHEMA && self.archive.is_whole() && entries().all(of_lists) {
             return Ok(());
         }
-        Err(ConfigError {
-            key: "search.state".into(),
-            value: format!("schema {}, {} trees", self.schema, self.archive.num_entries()),
-            allowed: format!(
-                "schema {STATE_SCHEMA}, trees of one size together, each judged on {lists} lists"
-            ),
-            hint: "remove the file of the state: the search then begins anew".into(),
-        })
+        Err(Problem::new(
+            "search.state",
+            format!("schema {}, {} trees", self.schema, self.archive.num_entries()),
+            format!("schema {STATE_SCHEMA}, trees of one size together, each judged on {lists} lists"),
+            "remove the file of the state: the search then begins anew",
+        ))
     }
 }
 
@@ -175,11 +173,13 @@ impl Field<'_> {
             }
             archive.offer(entry, self.config.of_each_size);
         }
-        let best_start = best_start.ok_or_else(|| ConfigError {
-            key: "search.starts".into(),
-            value: "none".into(),
-            allowed: "at least one tree".into(),
-            hint: "hand rules are there for every cluster".into(),
+        let best_start = best_start.ok_or_else(|| {
+            Problem::new(
+                "search.starts",
+                "none",
+                "at least one tree",
+                "hand rules are there for every cluster",
+            )
         })?;
         Ok(SearchState {
             schema: STATE_SCHEMA,

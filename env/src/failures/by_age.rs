@@ -13,7 +13,7 @@
 //! eight GPUs) and to Helios' Venus (63,871 jobs); chances of being cancelled are counted in both among jobs that do not fail.
 //! *Assumed*: that nothing fails in its first second.
 
-use pleach_scheduler::ConfigError;
+use pleach_scheduler::Problem;
 use pleach_scheduler::portable_math::{ln, pow};
 use pleach_workloads::Seed;
 use rand::RngExt as _;
@@ -140,9 +140,9 @@ impl ByAge {
     ///
     /// # Errors
     /// The first row that is wrong.
-    pub(super) fn validate(&self) -> Result<(), ConfigError> {
+    pub(super) fn validate(&self) -> Result<(), Problem> {
         let fail = |key: &str, value: String, allowed: &str, hint: &str| {
-            Err(ConfigError::new(
+            Err(Problem::new(
                 format!("outcomes.by_age.{key}"),
                 value,
                 allowed,

@@ -10,7 +10,7 @@
 //! where c_k and c_u are such that the means over the row's jobs are s_k and s_u. They are found by scaling one end after the other,
 //! which converges for positive weights (Sinkhorn and Knopp, Pacific J. Math. 1967). Powers of 0 leave the shares as they are.
 
-use pleach_scheduler::ConfigError;
+use pleach_scheduler::Problem;
 use pleach_scheduler::portable_math::exp;
 use serde::{Deserialize, Serialize};
 
@@ -41,14 +41,14 @@ impl Lean {
     ///
     /// # Errors
     /// The first power that is out of its range.
-    pub(super) fn validate(&self) -> Result<(), ConfigError> {
+    pub(super) fn validate(&self) -> Result<(), Problem> {
         for (key, power) in [("killed", self.killed), ("unsuccessful", self.unsuccessful)] {
             if !(-POWER_MAX..=POWER_MAX).contains(&power) {
                 let (key, allowed) = (
                     format!("outcomes.lean.{key}"),
                     format!("-{POWER_MAX} to {POWER_MAX}"),
                 );
-                return Err(ConfigError::new(key, power, allowed, "0 = whatever the run time"));
+                return Err(Problem::new(key, power, allowed, "0 = whatever the run time"));
             }
         }
         Ok(())

@@ -17,7 +17,7 @@
 //! # Source
 //! Philly (ATC'19), tables 6 and 7; Helios (SC'21), final states by gang size.
 
-use pleach_scheduler::ConfigError;
+use pleach_scheduler::Problem;
 use rand::RngExt as _;
 use serde::{Deserialize, Serialize};
 
@@ -211,14 +211,14 @@ impl OutcomeModel {
     ///
     /// # Errors
     /// A name that is not known.
-    pub fn from_name(name: &str) -> Result<OutcomeModel, ConfigError> {
+    pub fn from_name(name: &str) -> Result<OutcomeModel, Problem> {
         match name {
             "none" => Ok(OutcomeModel::none()),
             "philly" => Ok(OutcomeModel::philly()),
             "helios" => Ok(OutcomeModel::helios()),
             "philly-by-age" => Ok(OutcomeModel::of_age(ByAge::philly())),
             "venus-by-age" => Ok(OutcomeModel::of_age(ByAge::venus())),
-            _ => Err(ConfigError::new(
+            _ => Err(Problem::new(
                 "outcomes",
                 name,
                 "none, philly, helios, philly-by-age, venus-by-age",
@@ -231,9 +231,9 @@ impl OutcomeModel {
     ///
     /// # Errors
     /// The first row that is wrong.
-    pub fn validate(&self) -> Result<(), ConfigError> {
+    pub fn validate(&self) -> Result<(), Problem> {
         let fail = |key: String, value: String, allowed: &str, hint: &str| {
-            Err(ConfigError::new(format!("outcomes.{key}"), value, allowed, hint))
+            Err(Problem::new(format!("outcomes.{key}"), value, allowed, hint))
         };
         if let Some(by_age) = &self.by_age {
             if !self.ends.is_empty() || !self.lean.is_none() || self.recovers != 0.0 {

@@ -2,7 +2,7 @@
 
 use pleach_scheduler::cluster::Submission;
 use pleach_scheduler::cluster_spec::{Resources, Tasks};
-use pleach_scheduler::{ClassId, ConfigError, Estimate, JobId, Provenance, TenantId, Time};
+use pleach_scheduler::{ClassId, Estimate, JobId, Problem, Provenance, TenantId, Time};
 use pleach_serving::llm::{Autoscaler, Beside, Demand, Service, Yield, ps_of_s};
 
 use super::service::{Grant, ServiceResult, ServiceSpec};
@@ -41,7 +41,7 @@ impl<'a> Leased<'a> {
         spec: ServiceSpec<'a>,
         tenant: TenantId,
         class: ClassId,
-    ) -> Result<Leased<'a>, ConfigError> {
+    ) -> Result<Leased<'a>, Problem> {
         let request = Submission {
             tenant,
             class,
@@ -87,7 +87,7 @@ impl<'a> Leased<'a> {
     }
 
     /// Does what is due now; true where a lease began or ended.
-    pub(super) fn serve(&mut self, world: &mut World, is_begin: bool) -> Result<bool, ConfigError> {
+    pub(super) fn serve(&mut self, world: &mut World, is_begin: bool) -> Result<bool, Problem> {
         let now = world.cluster().now();
         let is_due = self.next().is_some_and(|next| next <= now);
         if !is_begin && !is_due {
@@ -107,7 +107,7 @@ impl<'a> Leased<'a> {
     }
 
     /// Replicas that were taken back and are through give their GPUs back.
-    fn let_leave(&mut self, world: &mut World, now: Time) -> Result<bool, ConfigError> {
+    fn let_leave(&mut self, world: &mut World, now: Time) -> Result<bool, Problem> {
         let mut due: Vec<(Time, usize)> = self
             .leaving
             .iter()
@@ -126,7 +126,7 @@ impl<'a> Leased<'a> {
     }
 
     /// Asks how many replicas there should be, and makes it so.
-    fn scale(&mut self, world: &mut World, now: Time, is_begin: bool) -> Result<bool, ConfigError> {
+    fn scale(&mut self, world: &mut World, now: Time, is_begin: bool) -> Result<bool, Problem> {
         let (cluster, gpus) = (world.cluster(), self.request.num_gpus);
         let nodes = cluster.nodes().iter();
         let first = cluster.yielding(&|_| true).into_iter().take(YIELDS_MAX);
@@ -168,12 +168,7 @@ impl<'a> Leased<'a> {
     }
 
     /// One that was to leave is kept, or GPUs are leased, which is a change; none where there are none to be had.
-    fn one_more(
-        &mut self,
-        world: &mut World,
-        now: Time,
-        is_begin: bool,
-    ) -> Result<Option<bool>, ConfigError> {
+    fn one_more(&mut self, world: &mut World, now: Time, is_begin: bool) -> Result<Option<bool>, Problem> {
         if let Some(seat) = self.service.last_to_leave() {
             self.service.keep(seat);
             self.leaving.retain(|(_, other)| *other != seat);
@@ -217,7 +212,7 @@ impl<'a> Leased<'a> {
     }
 
     /// Requests under way are served to their end.
-    pub(super) fn finish(mut self, end: Time) -> Result<ServiceResult, ConfigError> {
+    pub(super) fn finish(mut self, end: Time) -> Result<ServiceResult, Problem> {
         // Routes of what comes by the end are those of the leases up to then.
         self.service.play(ps_of(end))?;
         let held_s = |grant: &Grant| (grant.ended.unwrap_or(end) - grant.granted).as_secs_f64();

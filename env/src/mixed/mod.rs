@@ -26,7 +26,7 @@ use pleach_scheduler::cluster::Sharing;
 use pleach_scheduler::cluster_spec::{LocalityFactors, ModelClass, TenantSpec};
 use pleach_scheduler::pass::Pass;
 use pleach_scheduler::policy::Policy;
-use pleach_scheduler::{ClassId, ConfigError, TenantId, Time};
+use pleach_scheduler::{ClassId, Problem, TenantId, Time};
 use pleach_workloads::{Seed, Workload};
 
 use crate::availability::AvailabilityConfig;
@@ -88,7 +88,7 @@ pub fn simulate_mixed(
     world.set_tick(policy.needs().tick);
     let services = services.into_iter().map(|spec| Leased::new(spec, tenant, class));
     Mixed {
-        services: services.collect::<Result<_, ConfigError>>()?,
+        services: services.collect::<Result<_, Problem>>()?,
         world,
         until,
         training_gpus: Vec::new(),
@@ -113,13 +113,13 @@ fn with_leases(workload: &Workload) -> Workload {
     workload
 }
 
-fn check(workload: &Workload, config: &SimConfig, services: &[ServiceSpec<'_>]) -> Result<(), ConfigError> {
+fn check(workload: &Workload, config: &SimConfig, services: &[ServiceSpec<'_>]) -> Result<(), Problem> {
     if services.is_empty() {
         return Ok(());
     }
     let refuse = |key: &str, hint: &str| {
         let allowed = "none beside services of language models";
-        Err(ConfigError::new(key, "given", allowed, hint))
+        Err(Problem::new(key, "given", allowed, hint))
     };
     if config.capacity != AvailabilityConfig::default() {
         return refuse("capacity", "Leases on nodes that fail are not modelled.");
@@ -138,18 +138,13 @@ fn check(workload: &Workload, config: &SimConfig, services: &[ServiceSpec<'_>]) 
     for service in services {
         for (key, value) in [("load_s", service.load_s), ("grace_s", service.grace_s)] {
             if !(0.0..=86_400.0).contains(&value) {
-                return Err(ConfigError::new(key, value, "0 to 86400", "Try 30."));
+                return Err(Problem::new(key, value, "0 to 86400", "Try 30."));
             }
         }
         if !(1..=most).contains(&u32::from(service.replica_gpus)) {
             let allowed = format!("1 to {most}, the GPUs of a node");
             let hint = "A replica is on one node.";
-            return Err(ConfigError::new(
-                "replica_gpus",
-                service.replica_gpus,
-                allowed,
-                hint,
-            ));
+            return Err(Problem::new("replica_gpus", service.replica_gpus, allowed, hint));
         }
     }
     Ok(())
@@ -207,7 +202,7 @@ impl Mixed<'_> {
     }
 
     /// Replicas leave and are granted that are due now.
-    fn serve(&mut self, is_begin: bool) -> Result<(), ConfigError> {
+    fn serve(&mut self, is_begin: bool) -> Result<(), Problem> {
         let mut has_changed = false;
         for service in &mut self.services {
             has_changed |= service.serve(&mut self.world, is_begin)?;
@@ -221,7 +216,7 @@ impl Mixed<'_> {
     fn end(mut self) -> Result<MixedResult, Error> {
         if self.until.is_none() && !self.world.is_over() {
             let hint = "Lease less, or say when the run ends.";
-            return Err(Error::Config(ConfigError::new(
+            return Err(Error::Problem(Problem::new(
                 "services",
                 format!("{} jobs that can never start", self.world.cluster().num_pending()),
                 "leases that leave room for each job",
@@ -232,7 +227,7 @@ impl Mixed<'_> {
         let training = self.world.training();
         let services = self.services.into_iter().map(|service| service.finish(now));
         Ok(MixedResult {
-            services: services.collect::<Result<_, ConfigError>>()?,
+            services: services.collect::<Result<_, Problem>>()?,
             jobs: self.world.outcomes().copied().collect(),
             training,
             training_gpus: self.training_gpus,

@@ -2,7 +2,7 @@
 
 use pleach_scheduler::cluster::Capabilities;
 use pleach_scheduler::cluster_spec::ClusterSpec;
-use pleach_scheduler::{ConfigError, Time, heuristics};
+use pleach_scheduler::{Problem, Time, heuristics};
 use pleach_serving::llm::{Autoscaler, Blocks, Demand, Fleet, Pace, Request, Requests, Targets, by_name};
 use pleach_workloads::JobSpec;
 
@@ -19,7 +19,7 @@ impl Autoscaler for OneFor200S {
         Some(50.0)
     }
 
-    fn want(&mut self, demand: &Demand<'_>) -> Result<usize, ConfigError> {
+    fn want(&mut self, demand: &Demand<'_>) -> Result<usize, Problem> {
         assert_eq!((demand.replica_gpus, demand.node_replicas), (4, 1));
         let beside = demand.beside;
         self.0.push((beside.training_gpus, beside.idle_gpus));

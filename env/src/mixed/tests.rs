@@ -1,7 +1,7 @@
 //! Leases held to what they promise, to runs without them, and to schedules worked by hand.
 
 use pleach_scheduler::cluster::Capabilities;
-use pleach_scheduler::{ActionKind, ConfigError, Time, heuristics};
+use pleach_scheduler::{ActionKind, Problem, Time, heuristics};
 use pleach_serving::llm::generate::RequestGenerator;
 use pleach_serving::llm::{
     Autoscaler, Blocks, Demand, Fleet, Pace, Request, Requests, Targets, Yield, autoscaler, by_name,
@@ -102,7 +102,7 @@ impl Autoscaler for Script {
         Some(self.period_s)
     }
 
-    fn want(&mut self, demand: &Demand<'_>) -> Result<usize, ConfigError> {
+    fn want(&mut self, demand: &Demand<'_>) -> Result<usize, Problem> {
         let past = self
             .wants
             .iter()
@@ -336,7 +336,7 @@ impl Autoscaler for Spy {
         Some(50.0)
     }
 
-    fn want(&mut self, demand: &Demand<'_>) -> Result<usize, ConfigError> {
+    fn want(&mut self, demand: &Demand<'_>) -> Result<usize, Problem> {
         let beside = demand.beside;
         self.0.push((
             beside.training_gpus,

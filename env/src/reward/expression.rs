@@ -4,7 +4,7 @@
 //! numbers and [totals](super::quantities::TOTALS); two sums in a product, or one below a fraction line, would pay differently where
 //! the clock stops more often. Terms of different units are not added. Both is found when the text is read, with its place.
 
-use pleach_scheduler::ConfigError;
+use pleach_scheduler::Problem;
 
 use super::quantities::{SUMS, TERMS, TOTALS, Unit, names};
 use super::registry;
@@ -62,7 +62,7 @@ impl Expression {
     ///
     /// # Errors
     /// What is no expression, a name that nobody knows, units that do not fit, what is no sum over time; with the place.
-    pub fn parse(text: &str) -> Result<Expression, ConfigError> {
+    pub fn parse(text: &str) -> Result<Expression, Problem> {
         let mut parser = Parser {
             text,
             at: 0,
@@ -125,13 +125,13 @@ struct Parser<'a> {
 }
 
 impl Parser<'_> {
-    fn refuse(&self, found: &str, allowed: String, hint: &str) -> ConfigError {
+    fn refuse(&self, found: &str, allowed: String, hint: &str) -> Problem {
         let place = self.text[..self.at].chars().count() + 1;
         let value = format!("{} (at character {place}, `{found}`)", self.text);
-        ConfigError::new("reward", value, allowed, hint)
+        Problem::new("reward", value, allowed, hint)
     }
 
-    fn refuse_next(&self, next: char, allowed: &str) -> ConfigError {
+    fn refuse_next(&self, next: char, allowed: &str) -> Problem {
         self.refuse(
             &next.to_string(),
             allowed.to_string(),
@@ -152,7 +152,7 @@ impl Parser<'_> {
         Some(next)
     }
 
-    fn sum(&mut self) -> Result<Sums, ConfigError> {
+    fn sum(&mut self) -> Result<Sums, Problem> {
         let sign = self.take(&['-', '+']);
         let mut all = self.product()?;
         if sign == Some('-') {
@@ -184,7 +184,7 @@ impl Parser<'_> {
         }
     }
 
-    fn product(&mut self) -> Result<Sums, ConfigError> {
+    fn product(&mut self) -> Result<Sums, Problem> {
         let mut all = self.factor()?;
         loop {
             self.peek();
@@ -207,7 +207,7 @@ impl Parser<'_> {
         }
     }
 
-    fn factor(&mut self) -> Result<Sums, ConfigError> {
+    fn factor(&mut self) -> Result<Sums, Problem> {
         let allowed = "a number, a name or (";
         let Some(next) = self.peek() else {
             return Err(self.refuse("the end", allowed.to_string(), "the expression breaks off"));
@@ -248,7 +248,7 @@ impl Parser<'_> {
         Ok(named)
     }
 
-    fn named(&self, word: &str) -> Result<Sums, ConfigError> {
+    fn named(&self, word: &str) -> Result<Sums, Problem> {
         if let Some(place) = SUMS.iter().position(|sum| sum.name == word) {
             return Ok(Sums::summed(Summed::Known(place), SUMS[place].unit));
         }

@@ -5,7 +5,7 @@
 
 use std::sync::OnceLock;
 
-use pleach_scheduler::ConfigError;
+use pleach_scheduler::Problem;
 
 use super::quantities::names;
 use crate::world::Integrals;
@@ -25,7 +25,7 @@ static OWN: OnceLock<Vec<OwnReward>> = OnceLock::new();
 ///
 /// # Errors
 /// A name that is taken or is none; a second call.
-pub fn register_rewards(own: Vec<OwnReward>) -> Result<(), ConfigError> {
+pub fn register_rewards(own: Vec<OwnReward>) -> Result<(), Problem> {
     let known = names();
     for (place, one) in own.iter().enumerate() {
         let is_name = one.name.starts_with(char::is_alphabetic)
@@ -37,16 +37,11 @@ pub fn register_rewards(own: Vec<OwnReward>) -> Result<(), ConfigError> {
             known.contains(&one.name.as_str()) || own[..place].iter().any(|other| other.name == one.name);
         if !is_name || is_taken {
             let allowed = "a name of letters, digits and _ that nothing else has";
-            return Err(ConfigError::new(
-                "reward",
-                &one.name,
-                allowed,
-                "give it another name",
-            ));
+            return Err(Problem::new("reward", &one.name, allowed, "give it another name"));
         }
     }
     OWN.set(own).map_err(|_| {
-        ConfigError::new(
+        Problem::new(
             "reward",
             "registered again",
             "once in a program",

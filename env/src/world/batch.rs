@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use pleach_scheduler::cluster::{JobState, NodeState, Sharing, Slice};
-use pleach_scheduler::{ActionKind, ConfigError, JobId, Time};
+use pleach_scheduler::{ActionKind, JobId, Problem, Time};
 
 use super::World;
 use super::delays::Batch;
@@ -18,11 +18,11 @@ impl World {
     ///
     /// # Errors
     /// A time out of its range; a cluster that puts whole-GPU jobs beside each other or mixes GPU types.
-    pub fn set_batch_system(&mut self, config: &BatchSystem) -> Result<(), ConfigError> {
+    pub fn set_batch_system(&mut self, config: &BatchSystem) -> Result<(), Problem> {
         config.validate()?;
         let capabilities = self.cluster.capabilities();
         if capabilities.sharing != Sharing::Off || capabilities.can(ActionKind::MixTypes) {
-            return Err(ConfigError::new(
+            return Err(Problem::new(
                 "batch_system",
                 format!("a cluster with sharing or mixed types: {capabilities:?}"),
                 "clusters whose whole-GPU jobs have their GPUs alone, on one GPU type",

@@ -1,6 +1,6 @@
 //! What goes wrong: trials that fail, jobs that are killed or given up, nodes that leave and return.
 
-use pleach_scheduler::{ConfigError, JobId};
+use pleach_scheduler::{JobId, Problem};
 
 use super::World;
 use super::kept::KeptPlaces;
@@ -16,7 +16,7 @@ impl World {
     ///
     /// # Errors
     /// Shares out of their ranges.
-    pub(crate) fn set_outcomes(&mut self, model: &OutcomeModel, seed: Seed) -> Result<(), ConfigError> {
+    pub(crate) fn set_outcomes(&mut self, model: &OutcomeModel, seed: Seed) -> Result<(), Problem> {
         model.validate()?;
         self.outcome_seed = seed;
         let size = |truth: &Truth| (truth.submission.num_gpus, truth.work_s);
@@ -67,7 +67,7 @@ impl World {
     /// # Errors
     /// Settings out of their ranges, a node that does not exist, planned changes after which a job could never run, failures so often
     /// that jobs would not come to their end.
-    pub fn set_capacity(&mut self, config: &AvailabilityConfig, seed: Seed) -> Result<(), ConfigError> {
+    pub fn set_capacity(&mut self, config: &AvailabilityConfig, seed: Seed) -> Result<(), Problem> {
         self.capacity = Availability::new(config, seed, self.cluster.nodes().len())?;
         (self.site, self.incident_seed) = (config.site, seed.child("incidents", 0));
         self.kept = KeptPlaces::new(config.keep_places_s);

@@ -13,7 +13,7 @@
 //! so that work of W costs W over that many stops. The job is taken to run at its own pace on as few nodes as hold it.
 
 use pleach_scheduler::portable_math::exp;
-use pleach_scheduler::{ClassId, ConfigError};
+use pleach_scheduler::{ClassId, Problem};
 
 use super::World;
 use crate::availability::AvailabilityConfig;
@@ -29,7 +29,7 @@ impl World {
     ///
     /// # Errors
     /// The mean time between failures, with the least one with which these jobs get on.
-    pub(super) fn check_failures(&self, config: &AvailabilityConfig) -> Result<(), ConfigError> {
+    pub(super) fn check_failures(&self, config: &AvailabilityConfig) -> Result<(), Problem> {
         let Some(mtbf_s) = config.site.map(|site| site.incident_s()).or(config.node_mtbf_s) else {
             return Ok(());
         };
@@ -49,7 +49,7 @@ impl World {
         if let Some(site) = config.site {
             let most = THOUSAND_DAYS_S / least_s;
             let allowed = format!("{most:.3} or less for these jobs on this cluster");
-            return Err(ConfigError::new(
+            return Err(Problem::new(
                 "capacity.site.incidents",
                 site.incidents,
                 allowed,
@@ -57,7 +57,7 @@ impl World {
             ));
         }
         let allowed = format!("{:.0} s or more for these jobs on this cluster", least_s.ceil());
-        Err(ConfigError::new("capacity.node_mtbf_s", mtbf_s, allowed, hint))
+        Err(Problem::new("capacity.node_mtbf_s", mtbf_s, allowed, hint))
     }
 
     /// Stops of all jobs by failures, about.

@@ -5,7 +5,7 @@
 //! by its number among the jobs ([`World::number_of`]), so that leases change nobody's fate.
 
 use pleach_scheduler::cluster::{JobState, Placement, Submission};
-use pleach_scheduler::{ConfigError, JobId};
+use pleach_scheduler::{JobId, Problem};
 
 use super::World;
 use super::training::Training;
@@ -18,7 +18,7 @@ impl World {
     ///
     /// # Panics
     /// If the GPUs are not free.
-    pub fn grant(&mut self, request: Submission, placement: Placement) -> Result<JobId, ConfigError> {
+    pub fn grant(&mut self, request: Submission, placement: Placement) -> Result<JobId, Problem> {
         let id = self.cluster.submit_lease(request)?;
         let row = id.index();
         debug_assert_eq!(row, self.next_arrival, "rows are those of jobs that have come");

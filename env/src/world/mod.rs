@@ -33,7 +33,7 @@ use std::collections::BinaryHeap;
 use pleach_scheduler::cluster::{Capabilities, Cluster, JobState, Placement, Submission};
 use pleach_scheduler::cluster_spec::ModelClass;
 use pleach_scheduler::decision::{Action, Decision};
-use pleach_scheduler::{ClassId, ConfigError, Estimate, JobId, TenantId, Time};
+use pleach_scheduler::{ClassId, Estimate, JobId, Problem, TenantId, Time};
 
 use crate::attribution::Attribution;
 use crate::availability::Availability;
@@ -126,7 +126,7 @@ impl World {
         workload: &Workload,
         capabilities: Capabilities,
         estimates: &[Estimate],
-    ) -> Result<World, ConfigError> {
+    ) -> Result<World, Problem> {
         World::of(workload, &workload.classes, capabilities, estimates)
     }
 
@@ -136,7 +136,7 @@ impl World {
         believed: &[ModelClass],
         capabilities: Capabilities,
         estimates: &[Estimate],
-    ) -> Result<World, ConfigError> {
+    ) -> Result<World, Problem> {
         assert_eq!(workload.jobs.len(), estimates.len(), "one estimate per job");
         let cluster = Cluster::new(&workload.cluster, believed, capabilities)?;
         let truth: Vec<Truth> = workload
@@ -467,11 +467,11 @@ impl World {
 }
 
 /// Gangs that scattered GPUs could hold, but whole nodes and one node for the rest never can.
-fn check_consolidated(cluster: &Cluster, jobs: &[Truth]) -> Result<(), ConfigError> {
+fn check_consolidated(cluster: &Cluster, jobs: &[Truth]) -> Result<(), Problem> {
     let too_large = |job: &&Truth| !cluster.could_run(&job.submission);
     match jobs.iter().find(too_large) {
         None => Ok(()),
-        Some(job) => Err(ConfigError::new(
+        Some(job) => Err(Problem::new(
             "capabilities.consolidated",
             format!("a gang of {} GPUs", job.submission.num_gpus),
             "gangs that whole nodes and one node for the rest can hold",

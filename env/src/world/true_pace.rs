@@ -2,7 +2,7 @@
 
 use pleach_scheduler::cluster::{Capabilities, moved};
 use pleach_scheduler::physics::overheads::Overheads;
-use pleach_scheduler::{ConfigError, Estimate, JobId};
+use pleach_scheduler::{Estimate, JobId, Problem};
 use pleach_workloads::{Seed, Workload};
 
 use super::World;
@@ -19,7 +19,7 @@ impl World {
         estimates: &[Estimate],
         errors: BeliefErrors,
         seed: Seed,
-    ) -> Result<World, ConfigError> {
+    ) -> Result<World, Problem> {
         errors.validate()?;
         let truths = Truths::new(errors, &workload.classes, seed);
         let mut world = World::of(

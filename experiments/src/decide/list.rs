@@ -10,7 +10,7 @@ use pleach_env::workload::import::{ImportOptions, import};
 
 use super::Parts;
 use super::found::TwinStep;
-use super::site::{ARTEFACT_BYTES_MAX, Say, Site, flags_of, step};
+use super::site::{ARTEFACT_BYTES_MAX, Say, Site, TWIN_PLOTS, flags_of, step};
 use crate::door::DOOR;
 use crate::error::Error;
 use crate::evaluate::cluster_flag::cluster_of;
@@ -191,6 +191,7 @@ impl Site<'_> {
         };
         let (fit, jobs) = twin::fit(&input, self.watcher)?;
         let found = Twin::since(&fit.policy, workload, &jobs, fit.until_s)?;
+        atomic_file::write_json(&self.file(TWIN_PLOTS), &twin::plots(&found))?;
         Ok(TwinStep {
             policy: fit.policy.clone(),
             estimates: fit.estimates,

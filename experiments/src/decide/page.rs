@@ -1,91 +1,102 @@
-//! The page of a run: what was found, step by step, and at its end what is to be done.
-
-use std::fmt::Write as _;
+//! The report of a run: what was found, step by step, and at its end what is to be done.
 
 use pleach_env::workload::Workload;
+use pleach_scheduler::tree::Tree;
 
 use super::found::Decided;
+use super::verdict::Decision;
 use crate::evaluate::table::Table;
-use crate::plot::text::escape;
-use crate::report::page::{html_table, page, preformatted, section};
-use crate::twin::under_table;
+use crate::plot::Plot;
+use crate::report::{Block, Report};
+use crate::twin::{Trust, under_plot, under_table};
 
-/// What the page tells beside the result.
+/// What the report tells beside the result.
 pub(super) struct Told<'a> {
     pub list: &'a Workload,
+    pub list_file: &'a str,
     pub described: &'a [(String, Table)],
     pub explained: &'a str,
-    pub tree: Option<String>,
+    pub tree: Option<&'a Tree>,
+    /// The twin's pictures.
+    pub plots: Vec<Plot>,
     pub commands: &'a [String],
 }
 
-/// The HTML text.
-pub(super) fn render(decided: &Decided, told: &Told<'_>) -> String {
-    let title = "From the list to a decision";
-    let verdict = decided.verdict.line();
-    let mut body = format!("<h1>{title}</h1>\n<p><strong>{}</strong></p>\n", escape(&verdict));
-    let _ = writeln!(
-        body,
-        "<p class=\"note\">Pleach {} · {} jobs · {} nodes, {} GPUs · searched in until day {}, chosen until day {}, judged after it</p>",
-        env!("CARGO_PKG_VERSION"),
+/// The report.
+pub(super) fn report(decided: &Decided, told: Told<'_>) -> Report {
+    let (twin, parts) = (&decided.twin, &decided.parts);
+    let cluster = &told.list.cluster;
+    let about = format!(
+        "{} jobs · {} nodes, {} GPUs · searched in until day {}, chosen until day {}, judged after it",
         told.list.jobs.len(),
-        told.list
-            .cluster
-            .node_groups
-            .iter()
-            .map(|group| group.count)
-            .sum::<u32>(),
-        told.list.cluster.num_gpus(),
-        decided.parts.learn_days,
-        decided.parts.choose_days
+        cluster.node_groups.iter().map(|group| group.count).sum::<u32>(),
+        cluster.num_gpus(),
+        parts.learn_days,
+        parts.choose_days
     );
-    let tables = |tables: &[(String, Table)]| {
-        tables.iter().fold(String::new(), |mut html, (heading, table)| {
-            let _ = write!(html, "<h3>{}</h3>\n{}", escape(heading), html_table(table));
-            html
-        })
+    let verdict = || Block::Verdict(decided.verdict.line());
+    let compared = |title: &str, under| {
+        let plot = under_plot(title, under).map(Block::from);
+        plot.into_iter().chain([under_table(under).into()])
     };
-    let twin = &decided.twin;
-    let fit = twin
-        .fit
-        .as_ref()
-        .map(|fit| format!("<p>{}</p>\n", escape(&fit.line())));
-    let words = format!("<p>{}</p>\n{}", escape(&twin.verdict), fit.unwrap_or_default());
-    section(
-        &mut body,
-        "Is the simulation like the site?",
-        Some(words + &tables(&twin.tables)),
-    );
-    let judged = html_table(&under_table(&decided.judged));
-    section(
-        &mut body,
-        "Judged on days that nothing was chosen by",
-        Some(judged),
-    );
-    let compared = html_table(&under_table(&decided.compared));
-    section(
-        &mut body,
-        "Candidates on the days in which was chosen",
-        Some(compared),
-    );
-    section(&mut body, "The tree", told.tree.as_deref().map(preformatted));
+    let fit = twin.fit.as_ref().map(|fit| Block::Text(fit.line()));
+    let words = [Block::Text(twin.verdict.clone())].into_iter().chain(fit);
     let explained = Some(told.explained).filter(|text| !text.is_empty());
-    section(
-        &mut body,
-        "Where it decides otherwise",
-        explained.map(preformatted),
-    );
-    section(&mut body, "The list", Some(tables(told.described)));
-    let commands = preformatted(&told.commands.join("\n"));
-    section(&mut body, "The same by hand", Some(commands));
-    let mut last = format!("<p><strong>{}</strong></p>\n", escape(&verdict));
-    if let Some(shadow) = &decided.shadow {
-        let _ = write!(
-            last,
-            "<p>First as a shadow, which touches nothing:</p>\n{}",
-            preformatted(shadow)
-        );
-    }
-    section(&mut body, "What to do", Some(last));
-    page(title, &body)
+    Report::new("From the list to a decision")
+        .note(&about)
+        .section("The decision", [verdict()])
+        .section(
+            "Is the simulation like the site?",
+            words
+                .chain(told.plots.into_iter().map(Block::from))
+                .chain(Block::tables(&twin.tables)),
+        )
+        .section(
+            "Judged on days that nothing was chosen by",
+            compared("Completion times on the days that judge", &decided.judged),
+        )
+        .section(
+            "Candidates on the days in which was chosen",
+            compared("Completion times of the candidates", &decided.compared),
+        )
+        .section("The tree", told.tree.map(Block::from))
+        .section(
+            "Where it decides otherwise",
+            explained.map(|text| Block::Code(text.to_string())),
+        )
+        .section("The list", Block::tables(told.described))
+        .section(
+            "The same by hand",
+            told.commands.iter().cloned().map(Block::Command),
+        )
+        .section(
+            "What to do",
+            [verdict()].into_iter().chain(next(decided, told.list_file)),
+        )
+}
+
+/// The next step: words and a command.
+fn next(decided: &Decided, list: &str) -> [Block; 2] {
+    let twin = &decided.twin;
+    let (words, command) = match (decided.verdict.decision, twin.trust, &decided.shadow) {
+        (Decision::Deploy, _, Some(shadow)) => ("First as a shadow, which touches nothing:", shadow.clone()),
+        (_, None | Some(Trust::No), _) => (
+            "Make the simulation like the site first: give the list the times at which jobs began, the site's own policy, its limits \
+             and its reservations in the site's file. This holds the simulation against the site under other policies:",
+            format!("pleach twin --workload {list} --policy easy,fifo,fifo-skip,fair-share --fit"),
+        ),
+        (Decision::NothingToWin, ..) => (
+            "Leave the scheduler as it is, and run this again when jobs wait longer. What the same jobs would meet with half as many \
+             GPUs again asked for:",
+            format!("pleach evaluate --workload {list} --load 1.5 --policy all"),
+        ),
+        _ => (
+            "A list of more weeks makes the intervals narrower: export it, and run this again. All policies on the whole list:",
+            format!(
+                "pleach twin --workload {list} --policy {} --under all",
+                twin.policy
+            ),
+        ),
+    };
+    [Block::Text(words.to_string()), Block::Command(command)]
 }

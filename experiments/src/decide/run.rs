@@ -1,9 +1,9 @@
 //! All steps of a run, one after the other.
 
 use super::found::Decided;
-use super::page::{self, Told};
+use super::page::{Told, report};
 use super::shadow::scheduler_config;
-use super::site::{Say, Site, TREE};
+use super::site::{ARTEFACT_BYTES_MAX, Say, Site, TREE, TWIN_PLOTS};
 use super::trials::Trials;
 use super::verdict::{Choice, Evidence, Verdict, verdict};
 use crate::door::PolicySpec;
@@ -62,13 +62,16 @@ pub fn decide(site: &Site<'_>, say: Say<'_>) -> Result<Decided, Error> {
         list: &workload,
         described: &described,
         explained: &explained,
-        tree: tree.as_ref().and_then(PolicySpec::text),
+        tree: tree.as_ref().and_then(|tree| Some(tree.tree_policy()?.tree())),
+        plots: match site.file(TWIN_PLOTS) {
+            // A run of an older program has none.
+            path if path.is_file() => atomic_file::read_json(&path, ARTEFACT_BYTES_MAX)?,
+            _ => Vec::new(),
+        },
+        list_file: &site.file("list.csv").display().to_string(),
         commands: &commands,
     };
-    atomic_file::write(
-        &site.file("report.html"),
-        page::render(&decided, &told).as_bytes(),
-    )?;
+    report(&decided, told).write(&site.file("report.html"))?;
     Ok(decided)
 }
 

@@ -15,6 +15,8 @@ use crate::run_folder::atomic_file;
 
 /// Largest artefact that is read again, bytes.
 pub(super) const ARTEFACT_BYTES_MAX: u64 = 64 << 20;
+/// The twin's pictures.
+pub(super) const TWIN_PLOTS: &str = "twin-plots.json";
 /// What the tree is called.
 pub(super) const TREE: &str = "tree";
 

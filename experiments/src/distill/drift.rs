@@ -9,11 +9,7 @@ use serde::Serialize;
 use super::visits::watch;
 use crate::error::Error;
 use crate::evaluate::instances::Instance;
-use crate::plot::axis::Axis;
-use crate::plot::frame::Frame;
-
-/// Most points of the plot: more are not told apart.
-const POINTS_MAX: usize = 2_000;
+use crate::plot::{Axis, Mark, Plot};
 
 /// The index after one step of the window.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -163,27 +159,18 @@ impl DriftReport {
 
     /// The index over decisions, with the limit; none where no window was full.
     #[must_use]
-    pub fn plot(&self) -> Option<String> {
-        let last = self.steps.last()?;
-        let most = self
-            .steps
-            .iter()
-            .fold(self.limit, |most, step| most.max(step.psi));
-        let mut frame = Frame::new(
-            Axis::linear("decisions", 0.0, last.decision as f64),
-            Axis::linear("stability index", 0.0, most * 1.05),
-            320.0,
-        );
-        let every = self.steps.len().div_ceil(POINTS_MAX);
-        let points: Vec<(f64, f64)> = self
-            .steps
-            .iter()
-            .step_by(every)
-            .map(|step| (step.decision as f64, step.psi))
-            .collect();
-        frame.line(0, "stability index", &points);
-        frame.level("limit", self.limit);
-        Some(frame.render("The stability index of what the tree is offered, over decisions"))
+    pub fn plot(&self) -> Option<Plot> {
+        let points = self.steps.iter().map(|step| (step.decision as f64, step.psi));
+        Plot::new(
+            "The stability index of what the tree is offered, over decisions",
+            Axis::of("decisions"),
+            Axis::of("stability index"),
+        )
+        .with([
+            Mark::line("stability index", points),
+            Mark::level("limit", self.limit),
+        ])
+        .if_any()
     }
 }
 
@@ -244,7 +231,7 @@ mod tests {
             text.contains("| all | ") && text.contains("a step every 25."),
             "{text}"
         );
-        assert_well_formed(&other.plot().unwrap());
+        assert_well_formed(&crate::plot::markup(&other.plot().unwrap()).into_string());
         // A window that is never full says so.
         let none = drift(&tree, (&calm, &sim), 1_000_000, 1.0).unwrap();
         assert!(none.plot().is_none() && none.markdown().contains("| 0 | - | - | - | - | - |"));

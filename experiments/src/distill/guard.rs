@@ -14,8 +14,7 @@ use crate::door::PolicySpec;
 use crate::error::Error;
 use crate::evaluate::metric::show_seconds;
 use crate::evaluate::stats::Ratio;
-use crate::plot::axis::Axis;
-use crate::plot::frame::{Frame, colour, legend};
+use crate::plot::{Axis, Mark, Plot};
 use crate::progress::Watcher;
 
 /// Lists as long as the task's, and four times as long: where queues grow is where jobs starve.
@@ -154,56 +153,34 @@ impl GuardReport {
         text
     }
 
-    /// A plot for each part, with its name: the longest wait against average JCT, a point for each policy, the guards joined.
+    /// A plot for each part: the longest wait against average JCT, a point for each policy, the guards joined.
     #[must_use]
-    pub fn plots(&self) -> Vec<(String, String)> {
+    pub fn plots(&self) -> Vec<Plot> {
         let parts = self.rows.first().map_or(&[][..], |row| &row.parts);
-        (0..parts.len())
-            .map(|part| (parts[part].part.clone(), self.plot(part)))
-            .collect()
+        (0..parts.len()).filter_map(|part| self.plot(part)).collect()
     }
 
-    fn plot(&self, part: usize) -> String {
-        let points: Vec<(&GuardRow, f64, f64)> = self
-            .rows
-            .iter()
-            .filter_map(|row| {
-                let own = row.parts.get(part)?;
-                Some((row, own.longest_wait_s, own.jct.as_ref()?.mean))
-            })
-            .collect();
-        let range = |values: &mut dyn Iterator<Item = f64>| {
-            values.fold((f64::INFINITY, 0.0_f64), |(low, high), value| {
-                (low.min(value), high.max(value))
-            })
-        };
-        let (first_s, last_s) = range(&mut points.iter().map(|(_, longest_s, _)| *longest_s));
-        let (low, high) = range(&mut points.iter().map(|(_, _, ratio)| *ratio));
-        let mut frame = Frame::new(
-            Axis::log_time("longest wait", first_s / 1.2, last_s * 1.2),
-            Axis::log_ratio("average JCT / that without a guard", low * 0.95, high * 1.05),
-            320.0,
+    fn plot(&self, part: usize) -> Option<Plot> {
+        let own = "tree";
+        let mut line = Vec::new();
+        let dots = self.rows.iter().filter_map(|row| {
+            let found = row.parts.get(part)?;
+            let point = (found.longest_wait_s, found.jct.as_ref()?.mean);
+            let is_own = self.is_of_the_tree(row);
+            line.extend(is_own.then_some(point));
+            Some(Mark::dots(if is_own { own } else { &row.policy }, [point]))
+        });
+        let dots: Vec<Mark> = dots.collect();
+        let name = &self.rows.first()?.parts[part].part;
+        let plot = Plot::new(
+            format!("What guards cost, {name}: the tree without a guard and under each"),
+            Axis::of("longest wait").seconds().log(),
+            Axis::of("average JCT / that without a guard").log(),
         );
-        let own = points.iter().filter(|(row, _, _)| self.is_of_the_tree(row));
-        let line: Vec<(f64, f64)> = own.map(|(_, longest_s, ratio)| (*longest_s, *ratio)).collect();
-        frame.line(0, "the tree under guards", &line);
-        let mut names = vec![(0, "the tree, without a guard and under each")];
-        let mut marks = String::new();
-        for (row, longest_s, ratio) in &points {
-            let series = if self.is_of_the_tree(row) { 0 } else { names.len() };
-            if series > 0 {
-                names.push((series, row.policy.as_str()));
-            }
-            let (x, y) = (frame.px(*longest_s), frame.py(*ratio));
-            let _ = writeln!(
-                marks,
-                "<circle r=\"4\" fill=\"{}\" cx=\"{x:.1}\" cy=\"{y:.1}\"/>",
-                colour(series)
-            );
-        }
-        frame.add(&marks);
-        let described = "Longest wait against average JCT over that of the tree without a guard";
-        frame.render(described) + &legend(&names)
+        plot.of_policies()
+            .with([Mark::line(own, line)])
+            .with(dots)
+            .if_any()
     }
 
     fn is_of_the_tree(&self, row: &GuardRow) -> bool {
@@ -215,6 +192,7 @@ impl GuardReport {
 mod tests {
     use super::*;
     use crate::evaluate::workload_source::env_of;
+    use crate::plot::Shape;
     use pleach_tests::assert_well_formed;
 
     #[test]
@@ -240,9 +218,10 @@ mod tests {
         assert_eq!(report.rows[0].parts[0].jct.as_ref().unwrap().mean, 1.0);
         let text = report.markdown();
         assert!(text.contains("| overdue after 30.0 min |"), "{text}");
-        for (_, svg) in report.plots() {
-            assert_well_formed(&svg);
-            assert_eq!(svg.matches("<circle").count(), 4);
+        for plot in report.plots() {
+            assert_well_formed(&crate::plot::markup(&plot).into_string());
+            let dots = plot.marks.iter().filter(|mark| mark.shape == Shape::Dots);
+            assert_eq!(dots.count(), 4);
         }
         assert_eq!(guard(&env, &input, 3, &Watcher::nobody()).unwrap(), report);
     }

@@ -11,6 +11,7 @@ use pleach_baselines::dealing::policy_planner;
 use pleach_distill::search::{Caller, Draft, Outcome, Question, Rows, SearchConfig, SearchState, search};
 use pleach_distill::{DistillConfig, Monotone};
 use pleach_env::{EnvConfig, Seed, Split};
+use pleach_scheduler::Problem;
 use pleach_scheduler::tree::{Tree, TreeMeta, TreePolicy};
 use pleach_scheduler::{Planner, PolicyPlanner};
 
@@ -132,15 +133,10 @@ fn kept_in(state: &Path) -> Result<Option<SearchState>, Error> {
         return Ok(None);
     }
     let kept = atomic_file::read_json(state, STATE_BYTES_MAX);
-    kept.map(Some).map_err(|error| Error::Contract {
-        what: "state of the search".into(),
-        expected: "what this version of the program wrote after a batch".into(),
-        found: error.to_string(),
-        hint: format!(
+    kept.map(Some).map_err(|error| Problem::contract("state of the search", "what this version of the program wrote after a batch", error, format!(
             "Put the file back as it was, or remove {}: the search then begins anew, with the same result.",
             state.display()
-        ),
-    })
+        )).into())
 }
 
 /// The settings with what this ground decides: the parts, and rungs that are multiples of them.
@@ -259,7 +255,7 @@ impl Ground<'_> {
         });
         found.map_err(|error| match error {
             pleach_distill::Error::Caller(error) => error,
-            pleach_distill::Error::Config(error) => error.into(),
+            pleach_distill::Error::Problem(problem) => problem.into(),
             other => failed(other),
         })
     }

@@ -110,7 +110,7 @@ impl Evaluation {
     /// Opens the policies, and refuses before the work what would be found out after it.
     ///
     /// # Errors
-    /// [`Error::Config`] for what is unknown, out of range, or asks for more than the cluster can do; files that cannot be
+    /// [`Error::Problem`] for what is unknown, out of range, or asks for more than the cluster can do; files that cannot be
     /// used.
     pub fn open(config: &EvaluationConfig) -> Result<Evaluation, Error> {
         Evaluation::of(config, DOOR.open_all(&config.policy)?)

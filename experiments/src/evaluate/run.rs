@@ -274,7 +274,7 @@ impl Planner for Timed<'_> {
 
 fn failed(policy: &PolicySpec, workload: &Workload, error: EnvError) -> Error {
     match error {
-        EnvError::Config(config) => config.into(),
+        EnvError::Problem(problem) => problem.into(),
         other => Error::Failed(format!("{} on {}: {other}", policy.name(), workload.name)),
     }
 }

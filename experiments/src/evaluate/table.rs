@@ -128,7 +128,7 @@ impl Table {
     }
 
     /// Whether a column holds words: the first one, and those in which every cell begins with a letter.
-    fn is_words(&self, column: usize) -> bool {
+    pub(crate) fn is_words(&self, column: usize) -> bool {
         let mut cells = self.rows.iter().filter_map(|row| row.get(column));
         let begins = |cell: &String| plain(cell).trim_start().starts_with(char::is_alphabetic);
         column == 0 || (!self.rows.is_empty() && cells.all(begins))

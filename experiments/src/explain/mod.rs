@@ -68,7 +68,7 @@ impl fmt::Display for Answer {
 /// Answers a question; `note` is told what importers mended.
 ///
 /// # Errors
-/// [`Error::Config`] for a policy that is no tree, a list that is not one, a job or a decision that is not there; files that
+/// [`Error::Problem`] for a policy that is no tree, a list that is not one, a job or a decision that is not there; files that
 /// cannot be used.
 pub fn explain(
     config: &ExplainConfig,

@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 use pleach_baselines::dealing::{DealingConfig, Formula, index_planner};
 use pleach_env::{Seed, SimConfig, Split, simulate_planner};
 use pleach_scheduler::portable_math::ln;
-use pleach_scheduler::{ActionKind, ActionSet, ConfigError, Planner};
+use pleach_scheduler::{ActionKind, ActionSet, Planner, Problem};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -137,7 +137,7 @@ pub trait Searched: Sync {
     ///
     /// # Errors
     /// Settings that nobody can use.
-    fn planner(&self, numbers: &[f64]) -> Result<Box<dyn Planner>, ConfigError>;
+    fn planner(&self, numbers: &[f64]) -> Result<Box<dyn Planner>, Problem>;
 }
 
 /// The numbers of a formula.
@@ -155,7 +155,7 @@ impl Searched for OfFormula<'_> {
         self.encoding.steps()
     }
 
-    fn planner(&self, numbers: &[f64]) -> Result<Box<dyn Planner>, ConfigError> {
+    fn planner(&self, numbers: &[f64]) -> Result<Box<dyn Planner>, Problem> {
         index_planner(&self.encoding.formula(numbers))
     }
 }

@@ -1,9 +1,11 @@
-//! Axes: where a value goes, and which ticks a reader would choose.
+//! Axes: what stands along one, and which ticks a reader would choose. Ends come from the data unless they are pinned.
+
+use pleach_scheduler::portable_math::{ln, log10};
+use serde::{Deserialize, Serialize};
 
 use crate::evaluate::metric::{show_plain, show_seconds};
-use pleach_scheduler::portable_math::{ln, log10};
 
-/// Durations that people name, for the ticks of a time axis, seconds.
+/// Durations that people name, for the ticks of a logarithmic axis, seconds.
 const NAMED_S: [(f64, &str); 17] = [
     (0.01, "0.01 s"),
     (0.1, "0.1 s"),
@@ -23,154 +25,267 @@ const NAMED_S: [(f64, &str); 17] = [
     (1e6 * 86_400.0, "10^6 d"),
     (1e7 * 86_400.0, "10^7 d"),
 ];
+/// Ticks of a logarithmic axis, at most.
+const LOG_TICKS_MAX: usize = 8;
+
+/// What the values of an axis are.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Unit {
+    /// Numbers.
+    #[default]
+    Plain,
+    /// Parts of 1, shown as percentages.
+    Percent,
+    /// Seconds, shown in the unit that suits their length.
+    Seconds,
+    /// Places 0, 1 and so on, each half a step behind its number, with these names.
+    Names(Vec<String>),
+}
 
 /// One axis of a plot.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Axis {
-    /// Title with the unit.
+    /// Title with the unit, but for seconds, whose unit follows from their length.
     pub title: String,
-    /// Values with their labels.
-    pub ticks: Vec<(f64, String)>,
-    low: f64,
-    high: f64,
-    log: bool,
+    /// What its values are.
+    pub unit: Unit,
+    /// Whether equal ratios are equal distances.
+    pub log: bool,
+    /// The low end; none: as the data have it, and 0 where that is not far.
+    pub low: Option<f64>,
+    /// The high end; none: as the data have it.
+    pub high: Option<f64>,
 }
 
 impl Axis {
-    /// From `low` to `high` in equal steps of 1, 2 or 5 times a power of ten; widened to whole steps.
+    /// Numbers, linear, as far as the data go.
+    #[must_use]
+    pub fn of(title: impl Into<String>) -> Axis {
+        Axis {
+            title: title.into(),
+            ..Axis::default()
+        }
+    }
+
+    /// The same in parts of 1, from 0.
+    #[must_use]
+    pub fn percent(self) -> Axis {
+        Axis {
+            unit: Unit::Percent,
+            low: Some(0.0),
+            ..self
+        }
+    }
+
+    /// The same in seconds.
+    #[must_use]
+    pub fn seconds(self) -> Axis {
+        Axis {
+            unit: Unit::Seconds,
+            ..self
+        }
+    }
+
+    /// The same with names in place of numbers.
+    #[must_use]
+    pub fn names(self, names: Vec<String>) -> Axis {
+        Axis {
+            low: Some(0.0),
+            high: Some(names.len() as f64),
+            unit: Unit::Names(names),
+            ..self
+        }
+    }
+
+    /// The same, logarithmic.
+    #[must_use]
+    pub fn log(self) -> Axis {
+        Axis { log: true, ..self }
+    }
+
+    /// The same between these ends.
+    #[must_use]
+    pub fn within(self, low: f64, high: f64) -> Axis {
+        Axis {
+            low: Some(low),
+            high: Some(high),
+            ..self
+        }
+    }
+
+    /// A linear axis between these ends.
     #[must_use]
     pub fn linear(title: &str, low: f64, high: f64) -> Axis {
-        let (low, high) = sane(low, high);
-        let step = nice_step((high - low) / 6.0);
-        let (first, last) = ((low / step + 1e-9).floor(), (high / step - 1e-9).ceil());
-        let count = ((last - first) as usize).min(20);
-        let decimals = (-log10(step).floor()).clamp(0.0, 9.0) as usize;
-        let largest = (first * step).abs().max((last * step).abs());
-        let label = |value: f64| {
-            if largest >= 1e4 {
-                show_large(value)
-            } else {
-                format!("{value:.decimals$}")
-            }
-        };
-        let ticks = (0..=count)
-            .map(|i| (first + i as f64) * step)
-            .map(|value| (value, label(value)))
-            .collect();
-        Axis {
-            title: title.to_string(),
-            ticks,
-            low: first * step,
-            high: last * step,
-            log: false,
-        }
+        Axis::of(title).within(low, high)
     }
 
-    /// A fixed linear axis with these ticks.
-    #[must_use]
-    pub fn fixed(title: &str, low: f64, high: f64, ticks: Vec<(f64, String)>) -> Axis {
-        let (low, high) = sane(low, high);
-        Axis {
-            title: title.to_string(),
-            ticks,
-            low,
-            high,
-            log: false,
-        }
-    }
-
-    /// A linear axis of simulated time in seconds, labelled in the unit that suits its length.
+    /// An axis of simulated time from 0 on, s.
     #[must_use]
     pub fn time(title: &str, high_s: f64) -> Axis {
-        let (_, high_s) = sane(0.0, high_s);
-        let (unit_s, unit) = match high_s {
+        Axis::of(title).seconds().within(0.0, high_s)
+    }
+
+    /// A value for people.
+    #[must_use]
+    pub(crate) fn show(&self, value: f64) -> String {
+        match &self.unit {
+            Unit::Percent => format!("{:.1} %", 100.0 * value),
+            Unit::Seconds => show_seconds(value),
+            Unit::Plain | Unit::Names(_) => show_plain(value),
+        }
+    }
+
+    /// The axis with ends and ticks for these values.
+    #[must_use]
+    pub(super) fn scale(&self, values: impl Iterator<Item = f64>) -> Scale {
+        let usable = values.filter(|value| value.is_finite() && (!self.log || *value > 0.0));
+        let (least, most) = usable.fold((f64::INFINITY, f64::NEG_INFINITY), |(least, most), value| {
+            (least.min(value), most.max(value))
+        });
+        let near_zero = !self.log && least > 0.0 && least < 0.5 * most;
+        let (low, high) = (
+            self.low.unwrap_or(if near_zero { 0.0 } else { least }),
+            self.high.unwrap_or(most),
+        );
+        match (self.log, &self.unit) {
+            (true, unit) => self.logarithmic(low, high, *unit == Unit::Seconds),
+            (false, Unit::Names(names)) => {
+                let ticks = names.iter().enumerate();
+                let ticks = ticks.map(|(place, name)| (place as f64 + 0.5, name.clone()));
+                Scale::new(&self.title, (low, high), ticks.collect())
+            }
+            (false, Unit::Seconds) => self.clock(low, high),
+            (false, Unit::Plain | Unit::Percent) => self.stepped(low, high),
+        }
+    }
+
+    /// Equal steps of 1, 2 or 5 times a power of ten; ends that are not pinned are widened to whole steps.
+    fn stepped(&self, low: f64, high: f64) -> Scale {
+        let (low, high) = sane(low, high);
+        let step = nice_step((high - low) / 5.0);
+        let (first, last) = ((low / step + 1e-9).floor(), (high / step - 1e-9).ceil());
+        let ends = (
+            self.low.map_or(first * step, |_| low),
+            self.high.map_or(last * step, |_| high),
+        );
+        let percent = self.unit == Unit::Percent;
+        let factor = if percent { 100.0 } else { 1.0 };
+        let decimals = (-log10(factor * step * 1.000_001).floor()).clamp(0.0, 9.0) as usize;
+        let largest = (first * step).abs().max((last * step).abs());
+        let label = |value: f64| match () {
+            () if percent => format!("{:.decimals$} %", factor * value),
+            () if largest >= 1e4 => show_large(value),
+            () => format!("{value:.decimals$}"),
+        };
+        let ticks = (0..=((last - first) as usize).min(20)).map(|place| (first + place as f64) * step);
+        let inside = ticks.filter(|tick| (ends.0 - 1e-9 * step..=ends.1 + 1e-9 * step).contains(tick));
+        Scale::new(
+            &self.title,
+            ends,
+            inside.map(|tick| (tick, label(tick))).collect(),
+        )
+    }
+
+    /// Seconds in the unit that suits the longest; the ends are those of the data, for time has no reason to be round.
+    fn clock(&self, low: f64, high: f64) -> Scale {
+        let (low, high) = sane(low, high);
+        let (unit_s, unit) = match high {
             s if s > 3.0 * 86_400.0 => (86_400.0, "days"),
             s if s > 3.0 * 3600.0 => (3600.0, "hours"),
             s if s > 300.0 => (60.0, "minutes"),
             _ => (1.0, "seconds"),
         };
-        let mut axis = Axis::linear(&format!("{title} ({unit})"), 0.0, high_s / unit_s);
-        for tick in &mut axis.ticks {
-            tick.0 *= unit_s;
-        }
-        // Ends at the data and not at the next round number: time has no reason to be round.
-        axis.ticks.retain(|tick| tick.0 <= high_s);
-        Axis {
-            low: 0.0,
-            high: high_s,
-            ..axis
-        }
-    }
-
-    /// A logarithmic axis of durations in seconds with ticks that have names.
-    #[must_use]
-    pub(crate) fn log_time(title: &str, low_s: f64, high_s: f64) -> Axis {
-        let low = low_s.clamp(1e-3, 1e11);
-        let high = high_s.clamp(low * 2.0, 1e12);
-        let inside = |tick: &&(f64, &str)| (low * 0.999..=high * 1.001).contains(&tick.0);
-        let mut ticks: Vec<_> = NAMED_S
-            .iter()
-            .filter(inside)
-            .map(|&(s, name)| (s, name.to_string()))
-            .collect();
-        if high <= 10.0 {
-            let marks = (-3..=1).flat_map(|power| [1.0, 2.0, 5.0].map(|digit| digit * 10f64.powi(power)));
-            let marks = marks.filter(|s| (low * 0.999..=high * 1.001).contains(s));
-            ticks = marks.map(|s| (s, short_seconds(s))).collect();
-        }
-        if ticks.len() < 2 {
-            ticks = vec![(low, show_seconds(low)), (high, show_seconds(high))];
-        }
-        Axis {
-            title: title.to_string(),
-            ticks,
-            low,
-            high,
-            log: true,
-        }
-    }
-
-    /// A logarithmic axis of ratios around 1.
-    #[must_use]
-    pub fn log_ratio(title: &str, low: f64, high: f64) -> Axis {
-        let low = low.clamp(1e-6, 0.95);
-        let high = high.clamp(1.05, 1e6);
-        let marks = (-6..=6).flat_map(|power| [1.0, 2.0, 5.0].map(|digit| digit * 10f64.powi(power)));
-        let close = [0.8, 0.9, 1.1, 1.25, 1.5]
+        let (title, ends) = (format!("{} ({unit})", self.title), (low / unit_s, high / unit_s));
+        let inner = Axis::linear(&title, ends.0, ends.1).stepped(ends.0, ends.1);
+        let ticks = inner
+            .ticks
             .into_iter()
-            .filter(|_| high / low < 4.0);
-        let inside = |tick: &f64| (low..=high).contains(tick);
-        let mut ticks: Vec<f64> = marks.chain(close).filter(inside).collect();
-        ticks.sort_by(f64::total_cmp);
-        let short = |value: f64| {
-            format!("{value:.6}")
-                .trim_end_matches('0')
-                .trim_end_matches('.')
-                .to_string()
+            .map(|(tick, label)| (tick * unit_s, label));
+        Scale::new(&title, (low, high), ticks.collect())
+    }
+
+    fn logarithmic(&self, low: f64, high: f64, seconds: bool) -> Scale {
+        let low = if low.is_finite() {
+            low.clamp(1e-12, 1e15)
+        } else {
+            1.0
         };
-        let ticks = ticks.into_iter().map(|value| (value, short(value))).collect();
-        Axis {
+        let high = if high.is_finite() {
+            high.clamp(low, 1e18)
+        } else {
+            low
+        };
+        // Room about the data, and an extent where they have none.
+        let (low, high) = match high / low {
+            ratio if ratio < 1.02 => (low / 1.05, high * 1.05),
+            ratio if self.low.is_some() || ratio > 20.0 => (low, high),
+            _ => (low / 1.02, high * 1.02),
+        };
+        let inside = |value: f64| (low * 0.999..=high * 1.001).contains(&value);
+        let marks = |digits: &[f64]| -> Vec<f64> {
+            let powers = (log10(low).floor() as i32 - 1)..=(log10(high).ceil() as i32);
+            let all = powers.flat_map(|power| digits.iter().map(move |digit| digit * 10_f64.powi(power)));
+            all.filter(|mark| inside(*mark)).collect()
+        };
+        let mut ticks: Vec<(f64, String)> = match (seconds, high / low) {
+            (true, _) if high > 10.0 => NAMED_S
+                .iter()
+                .filter(|tick| inside(tick.0))
+                .map(|(at_s, name)| (*at_s, (*name).to_string()))
+                .collect(),
+            (false, ratio) if ratio < 5.0 => Axis::linear("", low, high).stepped(low, high).ticks,
+            (_, ratio) => {
+                let digits: &[f64] = if ratio < 1e3 { &[1.0, 2.0, 5.0] } else { &[1.0] };
+                let label = if seconds { short_seconds } else { short };
+                marks(digits)
+                    .into_iter()
+                    .map(|mark| (mark, label(mark)))
+                    .collect()
+            }
+        };
+        let every = ticks.len().div_ceil(LOG_TICKS_MAX).max(1);
+        ticks = ticks.into_iter().step_by(every).collect();
+        if ticks.len() < 2 {
+            ticks = [low, high].map(|end| (end, self.show(end))).to_vec();
+        }
+        Scale {
+            log: true,
+            ..Scale::new(&self.title, (low, high), ticks)
+        }
+    }
+}
+
+/// An axis with its ends and ticks.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Scale {
+    pub(super) title: String,
+    /// Values with their labels.
+    pub(super) ticks: Vec<(f64, String)>,
+    low: f64,
+    high: f64,
+    log: bool,
+}
+
+impl Scale {
+    pub(super) fn new(title: &str, (low, high): (f64, f64), ticks: Vec<(f64, String)>) -> Scale {
+        Scale {
             title: title.to_string(),
             ticks,
             low,
             high,
-            log: true,
+            log: false,
         }
     }
 
     /// Where `value` lies, 0 at the low end and 1 at the high end; values outside are put at the end.
-    #[must_use]
-    pub fn place(&self, value: f64) -> f64 {
+    pub(super) fn place(&self, value: f64) -> f64 {
         let part = if self.log {
             ln(value.max(self.low) / self.low) / ln(self.high / self.low)
         } else {
             (value - self.low) / (self.high - self.low)
         };
-        if part.is_finite() {
-            part.clamp(0.0, 1.0)
-        } else {
-            0.0
-        }
+        if part.is_nan() { 0.0 } else { part.clamp(0.0, 1.0) }
     }
 }
 
@@ -186,6 +301,14 @@ fn sane(low: f64, high: f64) -> (f64, f64) {
     }
 }
 
+fn nice_step(rough: f64) -> f64 {
+    let power = 10_f64.powi(log10(rough).floor() as i32);
+    let digit = [1.0, 2.0, 5.0, 10.0]
+        .into_iter()
+        .find(|digit| digit * power >= rough * (1.0 - 1e-9));
+    digit.unwrap_or(10.0) * power
+}
+
 /// `20 ms`, `5 s`.
 fn short_seconds(s: f64) -> String {
     if s < 0.999 {
@@ -195,12 +318,16 @@ fn short_seconds(s: f64) -> String {
     }
 }
 
-fn nice_step(rough: f64) -> f64 {
-    let power = 10f64.powi(log10(rough).floor() as i32);
-    let digit = [1.0, 2.0, 5.0, 10.0]
-        .into_iter()
-        .find(|digit| digit * power >= rough * (1.0 - 1e-9));
-    digit.unwrap_or(10.0) * power
+/// `0.05`, `20`, `1e-6`, `50 k`.
+fn short(value: f64) -> String {
+    match value {
+        value if value >= 1e4 => show_large(value),
+        value if value < 1e-4 => format!("{value:.0e}"),
+        value => {
+            let text = format!("{value:.6}");
+            text.trim_end_matches('0').trim_end_matches('.').to_string()
+        }
+    }
 }
 
 /// `250 k`, `1.5 M`, `2 G`; beyond that with an exponent.
@@ -219,60 +346,86 @@ fn show_large(value: f64) -> String {
 mod tests {
     use super::*;
 
-    fn labels(axis: &Axis) -> Vec<&str> {
-        axis.ticks.iter().map(|tick| tick.1.as_str()).collect()
+    fn labels(axis: &Axis, values: &[f64]) -> Vec<String> {
+        let scale = axis.scale(values.iter().copied());
+        scale.ticks.into_iter().map(|tick| tick.1).collect()
     }
 
     #[test]
     fn linear_ticks_are_round_and_hold_the_data() {
-        let axis = Axis::linear("x", 0.0, 0.97);
-        assert_eq!(labels(&axis), ["0.0", "0.2", "0.4", "0.6", "0.8", "1.0"]);
+        let axis = Axis::of("x");
         assert_eq!(
-            (axis.place(0.0), axis.place(1.0), axis.place(7.0)),
+            labels(&axis, &[0.1, 0.97]),
+            ["0.0", "0.2", "0.4", "0.6", "0.8", "1.0"]
+        );
+        let scale = axis.scale([0.1, 0.97].into_iter());
+        assert_eq!(
+            (scale.place(0.0), scale.place(1.0), scale.place(7.0)),
             (0.0, 1.0, 1.0)
         );
+        assert_eq!(labels(&axis, &[0.0, 4e6]), ["0", "1 M", "2 M", "3 M", "4 M"]);
         assert_eq!(
-            labels(&Axis::linear("x", 0.0, 4e6)),
-            ["0", "1 M", "2 M", "3 M", "4 M"]
+            labels(&axis.clone().percent(), &[0.4]),
+            ["0 %", "10 %", "20 %", "30 %", "40 %"]
         );
+        // Values that are close are not pressed to the upper edge.
+        assert_eq!(labels(&axis, &[0.95, 0.97])[0], "0.950");
     }
 
     #[test]
-    fn time_axes_choose_their_unit() {
-        let axis = Axis::time("time", 5.0 * 86_400.0);
-        assert_eq!(axis.title, "time (days)");
-        assert_eq!(labels(&axis), ["0", "1", "2", "3", "4", "5"]);
-        assert!((axis.place(86_400.0) - 0.2).abs() < 1e-12);
+    fn times_choose_their_unit() {
+        let axis = Axis::of("time").seconds();
+        let scale = axis.scale([0.0, 5.0 * 86_400.0].into_iter());
+        assert_eq!(scale.title, "time (days)");
+        assert_eq!(
+            labels(&axis, &[0.0, 5.0 * 86_400.0]),
+            ["0", "1", "2", "3", "4", "5"]
+        );
+        assert!((scale.place(86_400.0) - 0.2).abs() < 1e-12);
     }
 
     #[test]
-    fn log_axes_put_equal_ratios_at_equal_distances() {
-        let axis = Axis::log_time("JCT", 1.0, 86_400.0);
+    fn logarithmic_axes_put_equal_ratios_at_equal_distances() {
+        let axis = Axis::of("JCT").seconds().log();
+        let named = ["1 s", "10 s", "1 min", "10 min", "1 h", "6 h", "1 d"];
+        assert_eq!(labels(&axis, &[1.0, 86_400.0]), named);
         assert_eq!(
-            labels(&axis),
-            ["1 s", "10 s", "1 min", "10 min", "1 h", "6 h", "1 d"]
+            labels(&axis, &[0.01, 0.12]),
+            ["10 ms", "20 ms", "50 ms", "100 ms"]
         );
-        let short = Axis::log_time("TPOT", 0.01, 0.12);
-        assert_eq!(labels(&short), ["10 ms", "20 ms", "50 ms", "100 ms"]);
-        let gap = axis.place(600.0) - axis.place(60.0);
-        assert!((axis.place(100.0) - axis.place(10.0) - gap).abs() < 1e-12);
+        let scale = axis.scale([1.0, 86_400.0].into_iter());
+        let gap = scale.place(600.0) - scale.place(60.0);
+        assert!((scale.place(100.0) - scale.place(10.0) - gap).abs() < 1e-12);
+        let ratio = Axis::of("r").log();
         assert_eq!(
-            labels(&Axis::log_ratio("r", 0.7, 1.2)),
-            ["0.8", "0.9", "1", "1.1"]
+            labels(&ratio, &[0.7, 1.2]),
+            ["0.7", "0.8", "0.9", "1.0", "1.1", "1.2"]
         );
+        assert!(
+            labels(&ratio, &[1.0, 1.0]).len() > 2,
+            "equal policies have ticks beside 1"
+        );
+        assert_eq!(labels(&ratio, &[1e-4, 1e-1]), ["0.0001", "0.001", "0.01", "0.1"]);
+        assert!(labels(&ratio, &[1e-9, 1e12]).len() <= LOG_TICKS_MAX);
     }
 
     #[test]
-    fn data_without_extent_or_meaning_still_gives_an_axis() {
+    fn data_without_extent_or_meaning_still_give_an_axis() {
         for axis in [
-            Axis::linear("x", 3.0, 3.0),
-            Axis::linear("x", f64::NAN, f64::INFINITY),
+            Axis::of("x"),
+            Axis::of("x").log(),
             Axis::time("t", 0.0),
-            Axis::log_time("t", 0.0, 0.0),
-            Axis::log_ratio("r", 1.0, 1.0),
+            Axis::of("t").seconds().log(),
         ] {
-            assert!(!axis.ticks.is_empty() && axis.ticks.len() < 30);
-            assert!(axis.place(3.0).is_finite() && axis.place(f64::NAN).is_finite());
+            for values in [&[3.0, 3.0][..], &[f64::NAN, f64::INFINITY], &[0.0], &[-1.0], &[]] {
+                let scale = axis.scale(values.iter().copied());
+                assert!(
+                    !scale.ticks.is_empty() && scale.ticks.len() < 30,
+                    "{axis:?} {values:?}"
+                );
+                assert!(scale.place(3.0).is_finite() && scale.place(f64::NAN).is_finite());
+                assert_eq!(scale.place(f64::INFINITY), 1.0);
+            }
         }
     }
 }

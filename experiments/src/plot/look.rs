@@ -1,50 +1,52 @@
-//! One look for one policy on every page: its colour and dash follow from its name, not from its place in a table.
+//! One colour for one policy on every page: it follows from its name, not from its place in a table.
 //!
-//! Policies that stand in many tables have looks of their own. Another one has the look that its name hashes to, or the next one
-//! that nobody else on the page has.
+//! What Pleach learned has colours of its own. Of the other policies, those that stand side by side on most pages have different
+//! ones, and the rest have the one that their names hash to. Policies of one colour in one plot differ in dash and dot.
 
-use super::frame::SERIES_MAX;
-
-/// Names with looks of their own, by series number; those side by side on most pages have different colours.
-const KNOWN: [&str; 18] = [
-    "network",
-    "tree",
+/// Colours before the dash changes: for a light and a dark page, searched for so that any two stay apart under protanopia,
+/// deuteranopia and tritanopia (simulated after Machado et al. 2009) and stand out from the page by a contrast of at least 3.
+const NUM_COLOURS: usize = 9;
+/// What is learned: no other policy has these colours.
+const LEARNED: [&str; 3] = ["network", "tree", "index"];
+/// Those that stand side by side on most pages, one for each other colour.
+const KNOWN: [&str; NUM_COLOURS - LEARNED.len()] = [
     "best-type-delay",
     "sjf",
     "fifo",
     "sjf-best-type",
-    "index",
-    "gpu-time-reserve",
     "easy",
-    "las-deal",
-    "belief-deal",
-    "srtf",
-    "las",
-    "fifo-skip",
-    "fair-share",
-    "sjf-share",
-    "sjf-moldable",
-    "sjf-tuned",
+    "gpu-time-reserve",
+];
+/// Dashes, one for each round through the colours.
+const DASHES: [&str; 4] = ["", "7 4", "2 3", "9 3 2 3"];
+/// Dots as paths about their middles, one for each round: disc, square, diamond, triangle.
+const DOTS: [&str; 4] = [
+    "m-4 0a4 4 0 1 0 8 0a4 4 0 1 0-8 0z",
+    "m-3.5-3.5h7v7h-7z",
+    "m0-5l5 5l-5 5l-5-5z",
+    "m0-5l4.6 8h-9.2z",
 ];
 
-/// Series numbers of these names, in their order; different ones as long as there are looks.
+/// Looks of policies by these names or labels, in their order: a number of which [`colour`] and [`dash`] are made.
 #[must_use]
 pub fn series_of<'a>(names: impl IntoIterator<Item = &'a str>) -> Vec<usize> {
-    let names: Vec<&str> = names.into_iter().collect();
-    let known = |name: &str| KNOWN.iter().position(|known| *known == name);
-    let mut taken: Vec<usize> = names.iter().filter_map(|name| known(name)).collect();
-    let of = |name: &&str| {
-        if let Some(series) = known(name) {
-            return series;
-        }
-        let first = hash(name) as usize % SERIES_MAX;
-        let places = (0..SERIES_MAX).map(|step| (first + step) % SERIES_MAX);
-        let free = places.clone().find(|place| !taken.contains(place));
-        let series = free.unwrap_or(first);
-        taken.push(series);
-        series
-    };
-    names.iter().map(of).collect()
+    let mut taken: Vec<usize> = Vec::new();
+    let looks = names.into_iter().map(|name| {
+        let colour = colour_of(name);
+        let mut rounds = (0..DASHES.len()).map(|round| colour + NUM_COLOURS * round);
+        let look = rounds.find(|look| !taken.contains(look)).unwrap_or(colour);
+        taken.push(look);
+        look
+    });
+    looks.collect()
+}
+
+/// By the policy that a label begins with: `srtf` of `policy = srtf (as sjf: no preemption)`.
+fn colour_of(label: &str) -> usize {
+    let label = label.strip_prefix("policy = ").unwrap_or(label);
+    let name = label.split(" (").next().unwrap_or(label);
+    let known = LEARNED.iter().chain(&KNOWN).position(|known| *known == name);
+    known.unwrap_or_else(|| LEARNED.len() + hash(name) as usize % KNOWN.len())
 }
 
 /// FNV-1a, 32 bits.
@@ -54,20 +56,47 @@ fn hash(name: &str) -> u32 {
     })
 }
 
+/// A value of `fill` or `stroke`.
+#[must_use]
+pub fn colour(look: usize) -> String {
+    format!("var(--s{})", look % NUM_COLOURS)
+}
+
+/// A value of `stroke-dasharray`; none for a whole line.
+pub(super) fn dash(look: usize) -> Option<&'static str> {
+    Some(DASHES[(look / NUM_COLOURS) % DASHES.len()]).filter(|dash| !dash.is_empty())
+}
+
+/// A path about the point where the pen is.
+pub(super) fn dot(look: usize) -> &'static str {
+    DOTS[(look / NUM_COLOURS) % DOTS.len()]
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::collections::BTreeSet;
 
     #[test]
-    fn a_policy_looks_the_same_beside_whoever_it_stands() {
-        let of = |names: &[&str]| series_of(names.iter().copied());
+    fn a_policy_has_one_colour_on_every_page_and_what_is_learned_shares_its_own_with_none() {
+        let of = |names: &[&str]| -> Vec<String> {
+            let looks = series_of(names.iter().copied());
+            looks.into_iter().map(colour).collect()
+        };
         assert_eq!(of(&["fifo", "network"])[0], of(&["sjf", "tree", "fifo"])[2]);
-        assert_eq!(of(&["mine"])[0], of(&["fifo", "mine"])[1]);
-        let all: Vec<String> = (0..SERIES_MAX).map(|number| format!("policy-{number}")).collect();
-        let looks: BTreeSet<usize> = series_of(all.iter().map(String::as_str)).into_iter().collect();
-        assert_eq!(looks.len(), SERIES_MAX);
-        // The first six, which stand together in the quickstart, differ in colour alone.
-        assert_eq!(of(&KNOWN[..6]), [0, 1, 2, 3, 4, 5]);
+        assert_eq!(of(&["mine"])[0], of(&["fifo", "easy", "mine"])[2]);
+        assert_eq!(of(&["policy = srtf (as sjf: no preemption)"]), of(&["srtf"]));
+        let names: Vec<String> = (0..300).map(|number| format!("policy-{number}")).collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).chain(KNOWN).collect();
+        let others: BTreeSet<String> = of(&names).into_iter().collect();
+        let learned: BTreeSet<String> = of(&LEARNED).into_iter().collect();
+        assert!(others.is_disjoint(&learned) && learned.len() == LEARNED.len());
+    }
+
+    #[test]
+    fn policies_of_one_colour_in_one_plot_differ_in_dash_and_dot() {
+        let looks = series_of(["a", "a", "a", "a"]);
+        let dashes: BTreeSet<_> = looks.iter().map(|look| (dash(*look), dot(*look))).collect();
+        assert_eq!(dashes.len(), DASHES.len());
     }
 }

@@ -1,5 +1,7 @@
 //! Series of points made short enough to draw.
 
+use crate::evaluate::stats::quantile;
+
 /// At most `limit` (at least 2) of `points`, evenly spread, with the first and the last.
 #[must_use]
 pub fn thin<T: Copy>(points: &[T], limit: usize) -> Vec<T> {
@@ -51,9 +53,36 @@ pub fn averaged(points: &[(f64, f64)], limit: usize) -> Vec<(f64, f64)> {
     steps
 }
 
+/// The distribution of ascending values as at most `limit` quantiles: (value, part of all, 0 to 1).
+#[must_use]
+pub fn quantiles(sorted: &[f64], limit: usize) -> Vec<(f64, f64)> {
+    let count = sorted.len().min(limit);
+    let part = |place: usize| match count {
+        1 => 1.0,
+        _ => place as f64 / (count - 1) as f64,
+    };
+    (0..count)
+        .filter_map(|place| Some((quantile(sorted, part(place))?, part(place))))
+        .collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_long_distribution_is_thinned_and_keeps_its_ends() {
+        let values: Vec<f64> = (1..=100_000).map(f64::from).collect();
+        let points = quantiles(&values, 400);
+        assert_eq!(
+            (points.len(), points[0], points[399]),
+            (400, (1.0, 0.0), (100_000.0, 1.0))
+        );
+        assert_eq!(
+            (quantiles(&[7.0], 400), quantiles(&[], 400)),
+            (vec![(7.0, 1.0)], vec![])
+        );
+    }
 
     #[test]
     fn averaging_keeps_the_area() {

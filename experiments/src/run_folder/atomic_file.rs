@@ -9,6 +9,7 @@ use std::io::{self, BufWriter, Read as _, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use pleach_scheduler::Problem;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -49,7 +50,7 @@ impl Drop for Temporary {
 /// Writes `path` through `fill`; makes the folders above it.
 ///
 /// # Errors
-/// [`Error::Io`] where the disk or `fill` refuses. Then `path` is as it was before.
+/// [`Error::Problem`] where the disk or `fill` refuses. Then `path` is as it was before.
 pub fn write_with(path: &Path, fill: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Error> {
     let folder = match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
@@ -125,7 +126,7 @@ pub fn write_compact_json(path: &Path, value: &impl Serialize) -> Result<(), Err
 /// Reads a file of at most `max_bytes`.
 ///
 /// # Errors
-/// [`Error::Io`] where it cannot be read, [`Error::Data`] where it is larger or not UTF-8.
+/// [`Error::Problem`] where it cannot be read, [`Error::Problem`] where it is larger or not UTF-8.
 pub fn read_text(path: &Path, max_bytes: u64) -> Result<String, Error> {
     let file = File::open(path).map_err(|source| Error::io("read", path, source))?;
     let mut bytes = Vec::new();
@@ -145,10 +146,10 @@ pub fn read_text(path: &Path, max_bytes: u64) -> Result<String, Error> {
 /// Reads a JSON file of at most `max_bytes`.
 ///
 /// # Errors
-/// As [`read_text`], and [`Error::Data`] with line and column where it does not parse.
+/// As [`read_text`], and [`Error::Problem`] with line and column where it does not parse.
 pub fn read_json<T: DeserializeOwned>(path: &Path, max_bytes: u64) -> Result<T, Error> {
     let text = read_text(path, max_bytes)?;
-    serde_json::from_str(&text).map_err(|error| Error::json(path, &error))
+    serde_json::from_str(&text).map_err(|error| Problem::json(path, error).into())
 }
 
 /// Makes the rename itself durable. Not every file system can sync a folder; the rename is atomic all the same.
@@ -161,7 +162,7 @@ fn sync_folder(folder: &Path) {
 /// Reads TOML of at most `bytes_max` bytes.
 ///
 /// # Errors
-/// As [`read_text`], and [`Error::Data`] with the place where the content has another form, or a key whose number is not finite.
+/// As [`read_text`], and [`Error::Problem`] with the place where the content has another form, or a key whose number is not finite.
 pub fn read_toml<T: DeserializeOwned>(path: &Path, bytes_max: u64) -> Result<T, Error> {
     let refused = |message: String| Error::data(path, message);
     let text = read_text(path, bytes_max)?;
@@ -212,7 +213,7 @@ mod tests {
     #[test]
     fn a_device_is_written_to_and_not_replaced() {
         let full = Path::new("/dev/full");
-        assert!(matches!(write(full, b"x"), Err(Error::Io { .. })));
+        assert!(write(full, b"x").is_err_and(|error| error.system().is_some()));
         write(Path::new("/dev/null"), b"x").unwrap();
         assert!(!fs::metadata("/dev/null").unwrap().is_file());
     }
@@ -227,7 +228,7 @@ mod tests {
             writer.flush()?;
             Err(io::Error::other("disk full"))
         });
-        assert!(matches!(result, Err(Error::Io { .. })));
+        assert!(result.is_err_and(|error| error.system().is_some()));
         assert_eq!(fs::read(&path).unwrap(), b"old");
         assert_eq!(names(folder.path()), ["a.json"]);
     }
@@ -267,7 +268,7 @@ mod tests {
             write(&path, text.as_bytes()).unwrap();
             let error = read_toml::<serde_json::Value>(&path, 100).unwrap_err();
             assert!(
-                matches!(error, Error::Data { .. }) && error.to_string().contains(key),
+                error.to_string().starts_with("data: ") && error.to_string().contains(key),
                 "{error}"
             );
         }
@@ -286,9 +287,7 @@ mod tests {
                 .to_string()
                 .contains("limit of 3 bytes")
         );
-        assert!(matches!(
-            read_json::<Vec<u8>>(&path, 100),
-            Err(Error::Data { line: 2, .. })
-        ));
+        let said = read_json::<Vec<u8>>(&path, 100).unwrap_err().to_string();
+        assert!(said.contains(", line 2, column 3: "), "{said}");
     }
 }

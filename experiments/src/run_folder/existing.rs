@@ -13,6 +13,7 @@ use crate::run_folder::atomic_file;
 use crate::run_folder::differences;
 use crate::run_folder::lock::LOCK_FILE;
 use pleach_policies::ARTEFACTS_FILE;
+use pleach_scheduler::Problem;
 
 /// What to do about a file that is not what the finished run listed.
 const MEND: &str = "Put the run's own file back, or remove this one: --resume then makes it again. --force replaces the run.";
@@ -101,15 +102,16 @@ pub(super) fn prepare(
         return remove_results_of_nothing(path);
     }
     if &found != wanted {
-        return Err(Error::Contract {
-            what: format!("the run in {shown}"),
-            expected: describe(wanted),
-            found: describe(&found),
-            hint: format!(
+        return Err(Problem::contract(
+            format!("the run in {shown}"),
+            describe(wanted),
+            describe(&found),
+            format!(
                 "{}Give another --out, or --force to replace it.",
                 mend(path, wanted, text, &found)
             ),
-        });
+        )
+        .into());
     }
     if finished && existing == Existing::Refuse {
         let hint = "It is finished: --resume goes on in it, --force replaces it.";

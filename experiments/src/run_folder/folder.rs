@@ -34,8 +34,8 @@ impl RunFolder {
     /// writes the configuration.
     ///
     /// # Errors
-    /// [`Error::Config`] where the folder must not be touched, [`Error::Contract`] where a run to resume was made from
-    /// another configuration, [`Error::Io`].
+    /// [`Error::Problem`] where the folder must not be touched, [`Error::Problem`] where a run to resume was made from
+    /// another configuration, [`Error::Problem`].
     pub fn open(
         command: &str,
         config: &impl Serialize,
@@ -55,7 +55,7 @@ impl RunFolder {
     /// Opens the run of `command` in `out`, finished or not, to go on with another configuration than it had `before`.
     ///
     /// # Errors
-    /// As [`RunFolder::open`]; [`Error::Contract`] where the run there had neither of the two.
+    /// As [`RunFolder::open`]; [`Error::Problem`] where the run there had neither of the two.
     pub fn open_extended<C: Serialize>(
         command: &str,
         (before, config): (&C, &C),
@@ -107,7 +107,7 @@ impl RunFolder {
     /// The place of the artefact `name` inside the folder.
     ///
     /// # Errors
-    /// [`Error::Config`] where `name` would lead out of the folder.
+    /// [`Error::Problem`] where `name` would lead out of the folder.
     pub fn file(&self, name: &str) -> Result<PathBuf, Error> {
         if name.is_empty() || !is_inside(name) {
             return Err(Error::config(
@@ -123,7 +123,7 @@ impl RunFolder {
     /// Writes the artefact `name` whole or not at all.
     ///
     /// # Errors
-    /// As [`RunFolder::file`], and [`Error::Io`].
+    /// As [`RunFolder::file`], and [`Error::Problem`].
     pub fn write(&self, name: &str, bytes: &[u8]) -> Result<PathBuf, Error> {
         let path = self.file(name)?;
         atomic_file::write(&path, bytes)?;
@@ -143,7 +143,7 @@ impl RunFolder {
     /// Marks the run as finished: lists every file with its hash, in the order of names, but for the logs of speed.
     ///
     /// # Errors
-    /// [`Error::Io`] where a file cannot be read.
+    /// [`Error::Problem`] where a file cannot be read.
     pub fn finish(self) -> Result<Vec<Artefact>, Error> {
         let files = files_of(&self.path)?;
         let mut artefacts = Vec::with_capacity(files.len());

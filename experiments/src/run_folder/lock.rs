@@ -25,7 +25,7 @@ impl RunLock {
     /// Takes the folder, and makes it if it is not there.
     ///
     /// # Errors
-    /// [`Error::Temporary`] where another process works in it, or one that was killed has not quite ended; [`Error::Io`].
+    /// [`Error::Temporary`] where another process works in it, or one that was killed has not quite ended; [`Error::Problem`].
     pub fn take(folder: &Path) -> Result<RunLock, Error> {
         /// Processes that come to nothing while this one comes: more are no accident.
         const TRIES: usize = 16;

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use pleach_scheduler::Problem;
 use serde_json::Value;
 
 use super::index_list::compress;
@@ -26,7 +27,7 @@ pub struct GatheredUnit<'a> {
 /// Reads all results below `out` in the order of units.
 ///
 /// # Errors
-/// [`Error::Contract`] where a result was changed after it was written, or units are missing and `partial` is not set;
+/// [`Error::Problem`] where a result was changed after it was written, or units are missing and `partial` is not set;
 /// [`Error::Failed`] where all are missing.
 pub fn collect<'a>(
     manifest: &'a Manifest,
@@ -61,21 +62,23 @@ pub fn collect<'a>(
         ));
     }
     if !missing.is_empty() && !partial {
-        return Err(Error::Contract {
-            what: format!("the sweep {}", manifest.name()),
-            expected: format!("{} results", units.len() + missing.len()),
-            found: format!("{}; missing are {}", units.len(), compress(&missing)),
-            hint: "Run them first, or gather what is there with --partial.".to_string(),
-        });
+        return Err(Problem::contract(
+            format!("the sweep {}", manifest.name()),
+            format!("{} results", units.len() + missing.len()),
+            format!("{}; missing are {}", units.len(), compress(&missing)),
+            "Run them first, or gather what is there with --partial.",
+        )
+        .into());
     }
     Ok(units)
 }
 
 fn altered(out: &Path, index: usize, written: String, found: String) -> Error {
-    Error::Contract {
-        what: format!("{}", unit_folder(out, index).join(RESULT_FILE).display()),
-        expected: format!("a value of SHA-256 {written}, with which it was written"),
-        found: format!("one of {found}"),
-        hint: format!("It was changed afterwards; pleach sweep run --index {index} makes it again."),
-    }
+    Problem::contract(
+        format!("{}", unit_folder(out, index).join(RESULT_FILE).display()),
+        format!("a value of SHA-256 {written}, with which it was written"),
+        format!("one of {found}"),
+        format!("It was changed afterwards; pleach sweep run --index {index} makes it again."),
+    )
+    .into()
 }

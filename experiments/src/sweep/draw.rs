@@ -36,7 +36,7 @@ impl Draw {
     /// Collects how settings are drawn under dotted keys; a table that is no range only groups keys.
     ///
     /// # Errors
-    /// [`Error::Config`] where a range or a choice cannot be used.
+    /// [`Error::Problem`] where a range or a choice cannot be used.
     pub(super) fn all(table: &Map<String, Value>) -> Result<BTreeMap<String, Draw>, Error> {
         let mut all = BTreeMap::new();
         collect("", table, &mut all, 0)?;

@@ -16,6 +16,7 @@ use std::time::Duration;
 use crossbeam_channel::{Receiver, Sender, bounded};
 
 use super::manifest::Manifest;
+use super::page;
 use super::status::Status;
 use super::unit::{Ending, Work, run_unit};
 use super::unit_error::UnitError;
@@ -27,6 +28,9 @@ const THREADS_MAX: usize = 1024;
 
 /// Time between two looks at units that other processes are at work on.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
+
+/// How often the page is written anew in a round of units, about.
+const REWRITES: usize = 50;
 
 /// How to run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,7 +57,7 @@ pub struct RunReport {
 /// Runs every unit without a result; with `only`, those of them.
 ///
 /// # Errors
-/// [`Error::Config`] where a setting or index cannot be used, [`Error::Io`] where results cannot be written: then no
+/// [`Error::Problem`] where a setting or index cannot be used, [`Error::Problem`] where results cannot be written: then no
 /// further unit is started. A failing unit is no error; it is in the report and in its error file.
 pub fn run(
     manifest: &Manifest,
@@ -97,6 +101,7 @@ pub fn run(
         }
         todo.retain(|index| tried.insert(*index));
         if todo.is_empty() {
+            page::rewrite((manifest, out), false);
             return Ok(report);
         }
         let busy;
@@ -139,7 +144,8 @@ fn run_all(
                 });
             }
             drop(endings);
-            collect(results, report, watcher)
+            let every = todo.len().div_ceil(REWRITES).max(1) as u64;
+            collect(results, (report, every), (manifest, out), watcher)
         })
     })
 }
@@ -159,7 +165,8 @@ fn work_off(tasks: &Receiver<usize>, endings: &Sender<Ended>, run: impl Fn(usize
 /// Counts how the units end. After an error the channel is closed, so that workers begin no further unit.
 fn collect(
     results: Receiver<Ended>,
-    mut report: RunReport,
+    (mut report, every): (RunReport, u64),
+    place: (&Manifest, &Path),
     watcher: &Watcher,
 ) -> Result<(RunReport, Vec<usize>), Error> {
     let (mut num_ended, mut busy) = (0, Vec::new());
@@ -176,6 +183,9 @@ fn collect(
         }
         num_ended += 1;
         watcher.tell(Progress::At(num_ended, &message));
+        if num_ended.is_multiple_of(every) {
+            page::rewrite(place, true);
+        }
     }
     report.failed.sort_by_key(|(index, _)| *index);
     Ok((report, busy))
@@ -324,7 +334,7 @@ mod tests {
                 &|_| Ok(json!(1)),
                 &Watcher::nobody()
             ),
-            Err(Error::Config(_))
+            Err(Error::Problem(_))
         ));
         let file = out.path().join("file");
         std::fs::write(&file, "").unwrap();
@@ -337,7 +347,7 @@ mod tests {
                 &|_| Ok(json!(1)),
                 &Watcher::nobody()
             ),
-            Err(Error::Io { .. })
+            Err(Error::Problem(_))
         ));
     }
 }

@@ -48,7 +48,7 @@ pub struct Gathered {
 /// Writes `results.csv`, `results.json`, `results.html` and, where units can be compared, `leaderboard.csv` below `out`.
 ///
 /// # Errors
-/// As `collect`, and [`Error::Io`], [`Error::Config`] where the plot asks for what is not there.
+/// As `collect`, and [`Error::Problem`], [`Error::Problem`] where the plot asks for what is not there.
 pub fn gather(manifest: &Manifest, out: &Path, config: &GatherConfig) -> Result<Gathered, Error> {
     clear_temporaries(out)?;
     let units = collect(manifest, out, config.partial)?;
@@ -57,11 +57,11 @@ pub fn gather(manifest: &Manifest, out: &Path, config: &GatherConfig) -> Result<
     let metric = config.plot.metric.as_deref();
     let leaderboard = Leaderboard::of(manifest, &units, metric, config.reference.as_deref())?;
     let table = leaderboard.as_ref().map(Leaderboard::table);
-    let html = page::page(manifest, &units, &config.plot, table.as_ref())?;
-    let paths = ["results.csv", "results.json", "results.html"].map(|name| out.join(name));
+    let page = page::report(manifest, &units, &config.plot, table.as_ref())?;
+    let paths = ["results.csv", "results.json", page::FILE].map(|name| out.join(name));
     atomic_file::write(&paths[0], csv.as_bytes())?;
     atomic_file::write_json(&paths[1], &json)?;
-    atomic_file::write(&paths[2], html.as_bytes())?;
+    page.write(&paths[2])?;
     let mut paths = paths.to_vec();
     if let Some(leaderboard) = &leaderboard {
         let path = out.join("leaderboard.csv");

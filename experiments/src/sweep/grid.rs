@@ -28,6 +28,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use pleach_env::Seed;
+use pleach_scheduler::Problem;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -92,7 +93,7 @@ impl Grid {
     /// Reads a grid file.
     ///
     /// # Errors
-    /// [`Error::Io`], or [`Error::Data`] with line and column.
+    /// [`Error::Problem`], or [`Error::Problem`] with line and column.
     pub fn read(path: &Path) -> Result<Grid, Error> {
         Grid::read_toml(path).map_err(|error| FileKind::Grid.or_other(path, error))
     }
@@ -100,17 +101,8 @@ impl Grid {
     fn read_toml(path: &Path) -> Result<Grid, Error> {
         let text = read_text(path, GRID_BYTES_MAX)?;
         let grid = toml::from_str(&text).map_err(|error| {
-            let at = error.span().map_or(0, |span| span.start).min(text.len());
-            let before = text.get(..at).unwrap_or("");
-            let line = before.matches('\n').count() + 1;
-            let column = before.chars().rev().take_while(|&c| c != '\n').count() + 1;
-            let message = error.message().to_string();
-            Error::Data {
-                file: path.to_path_buf(),
-                line,
-                column: column.to_string(),
-                message,
-            }
+            let at = error.span().map_or(0, |span| span.start);
+            Problem::at_byte(path, &text, at, error.message())
         })?;
         // Values are JSON from here on, which has no word for these.
         let table = toml::from_str(&text).map_err(|error| Error::data(path, error.to_string()))?;
@@ -121,7 +113,7 @@ impl Grid {
     /// The manifest of all combinations.
     ///
     /// # Errors
-    /// [`Error::Config`] where a list, key or count cannot be used.
+    /// [`Error::Problem`] where a list, key or count cannot be used.
     pub fn plan(&self) -> Result<Manifest, Error> {
         let mut axes = BTreeMap::new();
         flatten_lists("", &self.grid, &mut axes, 0)?;

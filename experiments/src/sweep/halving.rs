@@ -63,7 +63,7 @@ impl HalvingFile {
     /// The rungs for so many configurations with so many seeds each.
     ///
     /// # Errors
-    /// [`Error::Config`] where there would be none, or a budget that is too small for them.
+    /// [`Error::Problem`] where there would be none, or a budget that is too small for them.
     pub(super) fn plan(&self, num_configurations: usize, num_seeds: usize) -> Result<Halving, Error> {
         let refuse = |key: &str, value: String, allowed: String, hint: &str| {
             Err(Error::config(format!("halving.{key}"), value, allowed, hint))

@@ -25,7 +25,7 @@ pub fn compress(indexes: &[usize]) -> String {
 /// The indexes of a list in array syntax, sorted and without repeats; all below `num_units`.
 ///
 /// # Errors
-/// [`Error::Config`] where the list is not of that form or an index is too large.
+/// [`Error::Problem`] where the list is not of that form or an index is too large.
 pub fn expand(list: &str, num_units: usize) -> Result<Vec<usize>, Error> {
     let wrong = || {
         let allowed = format!("indexes below {num_units}, as 0-3,7,9-12");

@@ -61,7 +61,7 @@ impl Leaderboard {
     /// Ranks what was gathered by a metric, its last word without one of [`MAIN_METRIC`]; none where no unit has it.
     ///
     /// # Errors
-    /// [`Error::Config`] where there is no such reference; a unit that is not of this manifest.
+    /// [`Error::Problem`] where there is no such reference; a unit that is not of this manifest.
     pub fn of(
         manifest: &Manifest,
         units: &[GatheredUnit<'_>],

@@ -8,6 +8,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use pleach_scheduler::Problem;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
@@ -78,7 +79,7 @@ impl Manifest {
     /// A manifest of `units`, whose hashes are filled in here.
     ///
     /// # Errors
-    /// [`Error::Config`] where a key cannot be used.
+    /// [`Error::Problem`] where a key cannot be used.
     pub fn new(name: String, base: Map<String, Value>, units: Vec<ManifestUnit>) -> Result<Manifest, Error> {
         let version = env!("CARGO_PKG_VERSION").to_string();
         let mut manifest = Manifest {
@@ -104,15 +105,18 @@ impl Manifest {
     /// Reads and checks a manifest.
     ///
     /// # Errors
-    /// [`Error::Io`], [`Error::Data`] where it is not a manifest, [`Error::Contract`] where it does not fit this program.
+    /// [`Error::Problem`], [`Error::Problem`] where it is not a manifest, [`Error::Problem`] where it does not fit this program.
     pub fn read(path: &Path) -> Result<Manifest, Error> {
         let read = read_json(path, MANIFEST_BYTES_MAX);
         let manifest: Manifest = read.map_err(|error| FileKind::Manifest.or_other(path, error))?;
-        let unfit = |what: &str, expected: String, found: String| Error::Contract {
-            what: format!("{what} of {}", path.display()),
-            expected,
-            found,
-            hint: "Plan the sweep again with this program.".to_string(),
+        let unfit = |what: &str, expected: String, found: String| {
+            Problem::contract(
+                format!("{what} of {}", path.display()),
+                expected,
+                found,
+                "Plan the sweep again with this program.",
+            )
+            .into()
         };
         if manifest.schema != SCHEMA {
             return Err(unfit("layout", SCHEMA.to_string(), manifest.schema.to_string()));
@@ -148,7 +152,7 @@ impl Manifest {
     /// Writes the manifest.
     ///
     /// # Errors
-    /// [`Error::Io`].
+    /// [`Error::Problem`].
     pub fn write(&self, path: &Path) -> Result<(), Error> {
         write_json(path, self)
     }
@@ -211,7 +215,7 @@ impl Manifest {
     /// Unit `index` with its whole configuration.
     ///
     /// # Errors
-    /// [`Error::Config`] where there is no such unit.
+    /// [`Error::Problem`] where there is no such unit.
     pub fn unit(&self, index: usize) -> Result<UnitSpec, Error> {
         let unit = self.units.get(index).ok_or_else(|| {
             let allowed = format!("0 to {}", self.units.len().saturating_sub(1));
@@ -350,7 +354,7 @@ pub(crate) mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("deep.json");
         std::fs::write(&path, "[".repeat(1_000_000)).unwrap();
-        assert!(matches!(Manifest::read(&path), Err(Error::Data { .. })));
+        assert!(Manifest::read(&path).is_err_and(|error| error.to_string().starts_with("data: ")));
     }
 
     #[test]

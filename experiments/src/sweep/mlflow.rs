@@ -28,7 +28,7 @@ const VALUE_BYTES_MAX: usize = 6000;
 /// Writes the sweep into the store at `store`; `out` has the units.
 ///
 /// # Errors
-/// [`Error::Io`].
+/// [`Error::Problem`].
 pub(super) fn write(
     store: &Path,
     manifest: &Manifest,

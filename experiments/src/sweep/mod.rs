@@ -33,6 +33,7 @@ pub mod page;
 pub mod policy_unit;
 pub mod rungs;
 mod scalars;
+mod settings;
 pub mod status;
 pub mod unit;
 pub mod unit_error;

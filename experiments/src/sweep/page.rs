@@ -1,82 +1,134 @@
-//! The page of a sweep: its leaderboard; one metric over one parameter, a line for each combination of the others, means over seeds;
-//! and the same numbers as a table. How sure a difference is, paired ratios say, and not the spread of a line.
+//! The report of a sweep: its leaderboard, a panel for each setting, what each setting is worth, all settings side by side, and the same
+//! numbers as a table. How sure a difference is, paired ratios say, and not the spread of dots.
+//!
+//! Configurations are compared with what all of them have: of a sweep with rungs the first one.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write as _;
+use std::path::Path;
 
 use serde_json::Value;
 
-use super::collect::GatheredUnit;
+use super::collect::{GatheredUnit, collect};
+use super::figures::{last, sign};
+use super::leaderboard::Leaderboard;
 use super::manifest::Manifest;
 use super::policy_unit::STAND_IN;
 use super::scalars::show;
+use super::settings::{Configuration, Setting, importance, importances, panel, side_by_side};
 use crate::error::Error;
 use crate::evaluate::metric::{MAIN_METRIC, Metric, show_plain};
-use crate::evaluate::stats::mean;
 use crate::evaluate::table::Table;
-use crate::plot::axis::Axis;
-use crate::plot::frame::{Frame, SERIES_MAX, at_both_widths, colour, legend};
-use crate::plot::look::series_of;
-use crate::plot::series::thin;
-use crate::plot::text::escape;
-use crate::report::page::{html_table, page as html_page, preformatted, section};
+use crate::report::{Block, Report};
 
+/// The page below a sweep's folder.
+pub(super) const FILE: &str = "results.html";
 /// Rows of the table, at most; the CSV has the rest.
 const ROWS_MAX: usize = 400;
-/// Points of one line, at most.
-const POINTS_MAX: usize = 200;
+/// Seconds after which the page of a running sweep loads itself again.
+const REFRESH_S: u32 = 10;
 
 /// What to plot.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PlotConfig {
     /// Dotted key of the metric; without it average JCT, or else the first number found.
     pub metric: Option<String>,
-    /// Parameter on the horizontal axis; without it the first one with several numbers.
+    /// Parameter that has a panel; without it all.
     pub x: Option<String>,
 }
 
-/// Values of the metric over seeds, by (line, place on the axis).
-type Cells = BTreeMap<String, Vec<(f64, Vec<f64>)>>;
-
-/// The page.
+/// The report.
 ///
 /// # Errors
 /// [`Error::Config`] where the metric or parameter asked for is not there.
-pub fn page(
+pub fn report(
     manifest: &Manifest,
     units: &[GatheredUnit<'_>],
     config: &PlotConfig,
     leaderboard: Option<&Table>,
-) -> Result<String, Error> {
-    let title = format!("Sweep {}", manifest.name());
+) -> Result<Report, Error> {
     let metric = choose_metric(units, config.metric.as_deref())?;
-    let x = choose_x(units, config.x.as_deref())?;
-    let mut body = format!("<h1>{}</h1>\n", escape(&title));
-    let _ = writeln!(
-        body,
-        "<p class=\"note\">Pleach {} · {} of {} units</p>",
-        env!("CARGO_PKG_VERSION"),
-        units.len(),
-        manifest.num_units()
-    );
-    section(&mut body, "Leaderboard", leaderboard.map(html_table));
-    if let Some(metric) = metric {
-        let cells = group(units, &metric, x.as_deref());
-        let plotted = x.as_deref().map(|x| draw(&cells, &metric, x));
-        section(&mut body, &metric, plotted);
-        section(
-            &mut body,
-            "Numbers",
-            Some(html_table(&table(&cells, &metric, x.as_deref()))),
-        );
-    }
+    choose_x(units, config.x.as_deref())?;
+    let report = Report::new(format!("Sweep {}", manifest.name()))
+        .note(&format!("{} of {} units", units.len(), manifest.num_units()))
+        .section("Leaderboard", leaderboard.cloned().map(Block::from));
+    let report = match &metric {
+        Some(metric) => compared(
+            report,
+            &configurations(manifest, units, metric),
+            metric,
+            config.x.as_deref(),
+        ),
+        None => report,
+    };
     let base = serde_json::to_string_pretty(manifest.base()).unwrap_or_default();
-    section(
-        &mut body,
-        "Configuration that all units share",
-        Some(preformatted(&base)),
-    );
-    Ok(html_page(&title, &body))
+    Ok(report.section("Configuration that all units share", [Block::Code(base)]))
+}
+
+/// Writes the page of what is there by now; one that runs loads itself again. What cannot be read or compared yet, `sweep gather` tells:
+/// the page is left as it is.
+pub(super) fn rewrite((manifest, out): (&Manifest, &Path), is_running: bool) {
+    let written = || -> Result<(), Error> {
+        let units = collect(manifest, out, true)?;
+        let leaderboard = Leaderboard::of(manifest, &units, None, None)?;
+        let table = leaderboard.as_ref().map(Leaderboard::table);
+        let mut page = report(manifest, &units, &PlotConfig::default(), table.as_ref())?;
+        page.refresh_s = is_running.then_some(REFRESH_S);
+        page.write(&out.join(FILE))
+    };
+    drop(written());
+}
+
+/// What the settings do to a metric.
+fn compared(report: Report, all: &[Configuration<'_>], metric: &str, x: Option<&str>) -> Report {
+    let settings = Setting::all(all);
+    let shown = settings
+        .iter()
+        .filter(|setting| x.is_none_or(|x| setting.key == x));
+    let panels = shown.filter_map(|setting| panel(setting, &settings, all, metric));
+    let worth = importance(&settings, all);
+    let note = "Dots: means over seeds. Which differences are sure, the leaderboard says.";
+    let panels: Vec<Block> = panels.map(Block::from).collect();
+    let note = (!panels.is_empty()).then(|| Block::Note(note.into()));
+    let side_by_side = side_by_side(&settings, all, (metric, sign(metric)));
+    report
+        .section(&format!("{metric} by setting"), panels.into_iter().chain(note))
+        .section(
+            "What the settings are worth",
+            importances(&worth)
+                .into_iter()
+                .chain(side_by_side)
+                .map(Block::from),
+        )
+        .section("Numbers", [table(&settings, all, metric).into()])
+}
+
+/// Configurations with the metric over their seeds, in the order of their units.
+fn configurations<'a>(
+    manifest: &Manifest,
+    units: &'a [GatheredUnit<'_>],
+    metric: &str,
+) -> Vec<Configuration<'a>> {
+    let mut found: Vec<Configuration<'a>> = Vec::new();
+    let is_first = |unit: &&GatheredUnit<'_>| unit.unit.index < manifest.units_per_rung();
+    for unit in units.iter().filter(is_first) {
+        let Some(value) = unit.scalars.get(metric).and_then(Value::as_f64) else {
+            continue;
+        };
+        let other = unit
+            .scalars
+            .get(STAND_IN)
+            .map(|other| format!(" ({})", show(other)));
+        // Units that set the same stand together.
+        match found.last_mut().filter(|own| *own.params == unit.unit.params) {
+            Some(own) => own.values.push(value),
+            None => found.push(Configuration {
+                params: &unit.unit.params,
+                stand_in: other.unwrap_or_default(),
+                values: vec![value],
+            }),
+        }
+    }
+    found
 }
 
 fn choose_metric(units: &[GatheredUnit<'_>], wanted: Option<&str>) -> Result<Option<String>, Error> {
@@ -105,7 +157,8 @@ fn choose_metric(units: &[GatheredUnit<'_>], wanted: Option<&str>) -> Result<Opt
     }
 }
 
-fn choose_x(units: &[GatheredUnit<'_>], wanted: Option<&str>) -> Result<Option<String>, Error> {
+/// Refuses a parameter that is none, or whose values are no numbers.
+fn choose_x(units: &[GatheredUnit<'_>], wanted: Option<&str>) -> Result<(), Error> {
     let mut values: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
     let mut texts: BTreeSet<&str> = BTreeSet::new();
     for (key, value) in units.iter().flat_map(|unit| &unit.unit.params) {
@@ -114,12 +167,10 @@ fn choose_x(units: &[GatheredUnit<'_>], wanted: Option<&str>) -> Result<Option<S
             texts.insert(key);
         }
     }
-    let mut numeric = values.iter().filter(|(key, _)| !texts.contains(*key));
+    let numeric = values.iter().filter(|(key, _)| !texts.contains(*key));
     match wanted {
-        None => Ok(numeric
-            .find(|(_, values)| values.len() > 1)
-            .map(|(key, _)| (*key).to_string())),
-        Some(name) if values.contains_key(name) && !texts.contains(name) => Ok(Some(name.to_string())),
+        None => Ok(()),
+        Some(name) if values.contains_key(name) && !texts.contains(name) => Ok(()),
         Some(name) => {
             let allowed = numeric.map(|(key, _)| *key).collect::<Vec<_>>().join(", ");
             Err(Error::config(
@@ -132,150 +183,26 @@ fn choose_x(units: &[GatheredUnit<'_>], wanted: Option<&str>) -> Result<Option<S
     }
 }
 
-fn group(units: &[GatheredUnit<'_>], metric: &str, x: Option<&str>) -> Cells {
-    let mut cells = Cells::new();
-    for unit in units {
-        let Some(value) = unit.scalars.get(metric).and_then(Value::as_f64) else {
-            continue;
-        };
-        let params = &unit.unit.params;
-        let place = x
-            .and_then(|x| params.get(x))
-            .and_then(Value::as_f64)
-            .unwrap_or(0.0);
-        let others = params.iter().filter(|(key, _)| Some(key.as_str()) != x);
-        let name: Vec<String> = others
-            .map(|(key, value)| format!("{key} = {}", show(value)))
-            .collect();
-        let mut name = name.join(", ");
-        if let Some(other) = unit.scalars.get(STAND_IN) {
-            name = format!("{name} ({})", show(other)).trim_start().to_string();
-        }
-        let line = cells.entry(name).or_default();
-        match line.iter_mut().find(|(other, _)| *other == place) {
-            Some((_, values)) => values.push(value),
-            None => line.push((place, vec![value])),
-        }
-    }
-    for line in cells.values_mut() {
-        line.sort_by(|a, b| a.0.total_cmp(&b.0));
-    }
-    cells
-}
-
-fn range(values: &[f64]) -> (f64, f64) {
-    (
-        values.iter().copied().fold(f64::INFINITY, f64::min),
-        values.iter().copied().fold(f64::NEG_INFINITY, f64::max),
-    )
-}
-
-fn draw(cells: &Cells, metric: &str, x: &str) -> String {
-    let all = || cells.values().flatten();
-    let (low_x, high_x) = range(&all().map(|cell| cell.0).collect::<Vec<_>>());
-    let (low, high) = range(&all().map(|cell| mean(&cell.1)).collect::<Vec<_>>());
-    // From zero unless that would hide the differences.
-    let low = if low > 0.0 && low < 0.5 * high { 0.0 } else { low };
-    let looks = series_of(cells.keys().take(SERIES_MAX).map(|name| policy_of(name)));
-    let drawn = at_both_widths(|width| {
-        Some(picture(
-            cells,
-            &looks,
-            ((low_x, high_x), (low, high)),
-            (metric, x, width),
-        ))
+/// The settings and the metric of each configuration, the best first.
+fn table(settings: &[Setting], all: &[Configuration<'_>], metric: &str) -> Table {
+    let name = last(metric);
+    let shown =
+        |value: f64| Metric::find(name).map_or_else(|| show_plain(value), |metric| metric.show(value));
+    let mut order: Vec<&Configuration<'_>> = all.iter().collect();
+    order.sort_by(|a, b| (sign(metric) * a.mean()).total_cmp(&(sign(metric) * b.mean())));
+    let rows = order.into_iter().take(ROWS_MAX).map(|own| {
+        let values = settings.iter().map(|setting| own.label(&setting.key));
+        values
+            .chain([shown(own.mean()), own.values.len().to_string()])
+            .collect()
     });
-    let names: Vec<(usize, &str)> = looks
-        .iter()
-        .copied()
-        .zip(cells.keys().map(String::as_str))
-        .collect();
-    let mut html = drawn.unwrap_or_default();
-    if names.iter().any(|(_, name)| !name.is_empty()) {
-        html += &legend(&names);
-    }
-    let left_out = cells.len().saturating_sub(SERIES_MAX);
-    if left_out > 0 {
-        let _ = writeln!(
-            html,
-            "<p class=\"note\">{left_out} more combinations are in the CSV.</p>"
-        );
-    }
-    html + "<p class=\"note\">Dots: means over seeds. Which differences are sure, the leaderboard says.</p>\n"
-}
-
-/// A line for each combination.
-fn picture(
-    cells: &Cells,
-    looks: &[usize],
-    ((low_x, high_x), (low, high)): ((f64, f64), (f64, f64)),
-    (metric, x, width): (&str, &str, f64),
-) -> String {
-    let mut frame = Frame::new(
-        Axis::linear(x, low_x, high_x),
-        Axis::linear(metric, low, high),
-        360.0,
-    )
-    .wide(width);
-    frame.left = 84.0;
-    for (series, (name, line)) in looks.iter().copied().zip(cells) {
-        let mut svg = String::new();
-        for (place, values) in thin(&line.iter().collect::<Vec<_>>(), POINTS_MAX) {
-            let _ = writeln!(
-                svg,
-                "<circle r=\"3.5\" fill=\"{colour}\" cx=\"{px:.1}\" cy=\"{:.1}\"/>",
-                frame.py(mean(values)),
-                colour = colour(series),
-                px = frame.px(*place)
-            );
-        }
-        frame.add(&svg);
-        let points: Vec<(f64, f64)> = line
-            .iter()
-            .map(|(place, values)| (*place, mean(values)))
-            .collect();
-        frame.line(series, name, &thin(&points, POINTS_MAX));
-    }
-    frame.render(&format!("{metric} over {x}"))
-}
-
-/// The policy where a combination is no more than that: its colour is that of the policy on every page.
-fn policy_of(name: &str) -> &str {
-    let name = name.strip_prefix("policy = ").unwrap_or(name);
-    name.split(" (as ").next().unwrap_or(name)
-}
-
-fn table(cells: &Cells, metric: &str, x: Option<&str>) -> Table {
-    let last = metric.rsplit('.').next().unwrap_or(metric);
-    let show = |value: f64| Metric::find(last).map_or_else(|| show_plain(value), |metric| metric.show(value));
-    let header = ["combination", x.unwrap_or("-"), "mean", "seeds"]
-        .map(str::to_string)
-        .to_vec();
-    let all = cells
-        .iter()
-        .flat_map(|(name, line)| line.iter().map(move |cell| (name, cell)));
-    let rows = all
-        .take(ROWS_MAX)
-        .map(|(name, (place, values))| {
-            let name = if name.is_empty() { "all" } else { name.as_str() };
-            let place = if x.is_some() {
-                place.to_string()
-            } else {
-                "-".to_string()
-            };
-            let row = [
-                name.to_string(),
-                place,
-                show(mean(values)),
-                values.len().to_string(),
-            ];
-            row.to_vec()
-        })
-        .collect();
+    let header = settings.iter().map(|setting| setting.short.clone());
     Table {
-        header,
-        rows,
-        notes: vec![format!("{metric}; every unit is in results.csv")],
+        header: header.chain([name.to_string(), "seeds".to_string()]).collect(),
+        rows: rows.collect(),
+        notes: vec![format!(
+            "mean of {metric} over seeds; every unit is in results.csv"
+        )],
     }
 }
 
@@ -283,6 +210,9 @@ fn table(cells: &Cells, metric: &str, x: Option<&str>) -> Table {
 mod tests {
     use super::*;
     use crate::sweep::grid::Grid;
+    use crate::sweep::manifest::UnitSpec;
+    use crate::sweep::manifest::tests::small;
+    use crate::sweep::unit::run_unit;
     use pleach_tests::{assert_well_formed, browser_faults};
     use serde_json::json;
 
@@ -300,22 +230,29 @@ mod tests {
             .collect()
     }
 
+    fn page(manifest: &Manifest, units: &[GatheredUnit<'_>], board: Option<&Table>) -> String {
+        report(manifest, units, &PlotConfig::default(), board)
+            .unwrap()
+            .html()
+    }
+
     #[test]
-    fn a_line_for_each_policy_over_the_parameter_with_numbers() {
+    fn each_setting_has_a_panel_in_which_each_policy_is_a_line() {
         let grid: Grid =
             toml::from_str("name = '<x>'\nseeds = 2\n[grid]\nload = [1, 2]\npolicy = ['<a>', 'b']").unwrap();
         let manifest = grid.plan().unwrap();
         let units = gathered(&manifest);
-        let html = page(&manifest, &units, &PlotConfig::default(), None).unwrap();
+        let html = page(&manifest, &units, None);
         assert_well_formed(&html);
         assert!(html.contains("policy = &lt;a&gt;") && html.contains("Dots: means over seeds"));
+        assert!(html.contains("avg_jct_s by load") && html.contains("avg_jct_s by policy"));
         // load 1 with policy a: units 0 and 1, values 100 and 101.
-        let cells = group(&units, "m.avg_jct_s", Some("load"));
-        assert_eq!(cells["policy = <a>"][0], (1.0, vec![100.0, 101.0]));
+        let all = configurations(&manifest, &units, "m.avg_jct_s");
+        assert_eq!((all.len(), &all[0].values), (4, &vec![100.0, 101.0]));
     }
 
     #[test]
-    fn who_decides_as_another_is_labelled_so() {
+    fn a_policy_in_whose_place_another_decides_is_labelled_so() {
         let grid: Grid =
             toml::from_str("name = 'x'\n[grid]\nload = [1, 2]\npolicy = ['sjf', 'srtf']").unwrap();
         let manifest = grid.plan().unwrap();
@@ -326,11 +263,8 @@ mod tests {
                     .insert(STAND_IN.into(), json!("as sjf: no preemption"));
             }
         }
-        let html = page(&manifest, &units, &PlotConfig::default(), None).unwrap();
+        let html = page(&manifest, &units, None);
         assert!(html.contains("policy = srtf (as sjf: no preemption)"), "{html}");
-        let cells = group(&units, "m.avg_jct_s", Some("load"));
-        let names: Vec<&str> = cells.keys().map(String::as_str).collect();
-        assert_eq!(names, ["policy = sjf", "policy = srtf (as sjf: no preemption)"]);
     }
 
     #[test]
@@ -338,18 +272,34 @@ mod tests {
         let grid: Grid = toml::from_str("name = 'x'\n[grid]\npolicy = ['a', 'b']").unwrap();
         let manifest = grid.plan().unwrap();
         let units = gathered(&manifest);
-        let html = page(&manifest, &units, &PlotConfig::default(), None).unwrap();
+        let html = page(&manifest, &units, None);
         assert_well_formed(&html);
-        assert!(html.contains("policy = a") && !html.contains("Dots"));
+        assert!(html.contains("<td class=\"text\">a</td>"), "{html}");
         let refused = |metric: Option<&str>, x: Option<&str>| {
             let config = PlotConfig {
                 metric: metric.map(str::to_string),
                 x: x.map(str::to_string),
             };
-            page(&manifest, &units, &config, None).unwrap_err().to_string()
+            report(&manifest, &units, &config, None).unwrap_err().to_string()
         };
         assert!(refused(Some("speed"), None).contains("allowed is m.avg_jct_s"));
         assert!(refused(None, Some("policy")).contains("numbers"));
+    }
+
+    #[test]
+    fn the_page_of_a_sweep_that_runs_loads_itself_again_until_it_has_ended() {
+        let (manifest, out) = (small(), tempfile::tempdir().unwrap());
+        rewrite((&manifest, out.path()), true);
+        assert!(!out.path().join(FILE).exists(), "nothing is there to be shown");
+        let work = |spec: &UnitSpec| Ok(json!({"metrics": {"avg_jct_s": spec.config["load"]}}));
+        for index in [0, 2, 4] {
+            run_unit(&manifest.unit(index).unwrap(), out.path(), &work).unwrap();
+        }
+        let read = || std::fs::read_to_string(out.path().join(FILE)).unwrap();
+        rewrite((&manifest, out.path()), true);
+        assert!(read().contains("http-equiv=\"refresh\" content=\"10\"") && read().contains("3 of 6 units"));
+        rewrite((&manifest, out.path()), false);
+        assert!(!read().contains("http-equiv=\"refresh\""));
     }
 
     #[test]
@@ -366,7 +316,7 @@ mod tests {
         let board = crate::sweep::leaderboard::Leaderboard::of(&manifest, &units, None, None)
             .unwrap()
             .unwrap();
-        let html = page(&manifest, &units, &PlotConfig::default(), Some(&board.table())).unwrap();
+        let html = page(&manifest, &units, Some(&board.table()));
         let folder = tempfile::tempdir().unwrap();
         if let Some(faults) = browser_faults(folder.path(), &[("sweep", &html)]) {
             assert_eq!(faults, [] as [String; 0]);

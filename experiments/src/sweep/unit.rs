@@ -117,7 +117,7 @@ pub(crate) fn unit_folder(out: &Path, index: usize) -> PathBuf {
 /// Runs one unit unless its result is there, or another process is at work on it; a panic of the work is a failure of the unit.
 ///
 /// # Errors
-/// [`Error::Io`] where the result or the reason of a failure cannot be written.
+/// [`Error::Problem`] where the result or the reason of a failure cannot be written.
 pub fn run_unit(spec: &UnitSpec, out: &Path, work: &Work<'_>) -> Result<Ending, Error> {
     let folder = unit_folder(out, spec.index);
     // Held until the result is there: the next holder finds it.
@@ -214,7 +214,13 @@ pub(crate) fn read_result(folder: &Path, index: usize, hash: &str) -> ResultStat
             let written = result.value_hash;
             ResultState::Altered { written, found }
         }
-        Err(Error::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => ResultState::Missing,
+        Err(error)
+            if error
+                .system()
+                .is_some_and(|said| said.kind() == io::ErrorKind::NotFound) =>
+        {
+            ResultState::Missing
+        }
         _ => ResultState::Stale,
     }
 }

@@ -19,5 +19,5 @@ mod tests;
 
 pub use condition::Condition;
 pub use field::{WORKLOADS, field};
-pub use page::render;
+pub use page::report;
 pub use standings::{COLUMNS, Standing, standings, table};

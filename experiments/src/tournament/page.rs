@@ -1,21 +1,16 @@
-//! A tournament as one HTML page.
+//! The report of a tournament.
 
 use super::standings::{Standing, table};
-use crate::plot::text::escape;
-use crate::report::page::{html_table, page, preformatted, section};
+use crate::report::{Block, Report};
 
-/// The page: one table for each workload and condition, in the order in which they were played.
+/// One table for each workload and condition, in the order in which they were played.
 #[must_use]
-pub fn render(rounds: &[(String, Vec<Standing>)], command_line: &str) -> String {
-    let mut body = String::from("<h1>Tournament</h1>\n<p class=\"note\">");
-    body.push_str(&escape(
-        "Every scheduler gets the capabilities that it asks for; all meet the same workloads and seeds. The gap is that to the \
-         lower bound on average JCT, which no scheduler can beat.",
-    ));
-    body.push_str("</p>\n");
-    for (heading, standings) in rounds {
-        section(&mut body, heading, Some(html_table(&table(standings))));
-    }
-    section(&mut body, "How this was made", Some(preformatted(command_line)));
-    page("Tournament", &body)
+pub fn report(rounds: &[(String, Vec<Standing>)], command_line: &str) -> Report {
+    let about = "Every scheduler gets the capabilities that it asks for; all meet the same workloads and seeds. The gap is that to the \
+                 lower bound on average JCT, which no scheduler can beat.";
+    let sections = rounds.iter().fold(
+        Report::new("Tournament").section("", [Block::Note(about.into())]),
+        |report, (heading, standings)| report.section(heading, [table(standings).into()]),
+    );
+    sections.made_by(command_line, "")
 }

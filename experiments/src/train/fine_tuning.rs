@@ -6,7 +6,8 @@
 
 use std::path::{Path, PathBuf};
 
-use pleach_network::{Error as NetworkError, TrainedNetwork};
+use pleach_network::TrainedNetwork;
+use pleach_scheduler::{Family, Problem};
 
 use crate::door::{BEST_CHECKPOINT, USE_THE_FILE};
 use crate::error::Error;
@@ -29,15 +30,13 @@ pub fn network_at(place: &Path) -> Result<TrainedNetwork, Error> {
         let hint = "checkpoints/reference has some to begin with.";
         return Err(Error::config("network", place.display(), allowed, hint));
     }
-    let hint = "Make it anew with this version: pleach train.";
-    TrainedNetwork::load(&file).map_err(|error| match error {
-        NetworkError::File { path, reason } => Error::Contract {
-            what: format!("checkpoint {}", path.display()),
-            expected: "a whole checkpoint of this version".into(),
-            found: reason,
-            hint: hint.into(),
-        },
-        other => other.into(),
+    TrainedNetwork::load(&file).map_err(|problem| match problem.family {
+        Family::Data => {
+            let hint = "Make it anew with this version: pleach train.";
+            let what = format!("checkpoint {}", file.display());
+            Problem::contract(what, "a whole checkpoint of this version", problem.hint, hint).into()
+        }
+        _ => problem.into(),
     })
 }
 

@@ -12,7 +12,7 @@ const DECISIONS_MAX: usize = 1 << 24;
 /// Whether what is cloned, and what PPO learns from at once, can be held in memory. Evolution strategies keep no decisions.
 ///
 /// # Errors
-/// [`Error::Config`] with the numbers that are multiplied.
+/// [`Error::Problem`] with the numbers that are multiplied.
 pub fn check(settings: &TrainSettings) -> Result<(), Error> {
     let (num_envs, num_steps) = (settings.num_envs, settings.train.num_steps);
     let imitates = settings.prior == "none" && settings.warm_start != "none";

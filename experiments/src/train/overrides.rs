@@ -12,7 +12,7 @@ use crate::run_folder::atomic_file::finite;
 /// taken as text, so that `prior=sjf` needs no quotes.
 ///
 /// # Errors
-/// [`Error::Config`] where a text has no `=`, a key does not exist, or the value is of another kind than the settings take.
+/// [`Error::Problem`] where a text has no `=`, a key does not exist, or the value is of another kind than the settings take.
 pub fn apply<T: Serialize + DeserializeOwned>(settings: &T, overrides: &[String]) -> Result<T, Error> {
     let read = |overrides: &[String]| Ok::<_, Error>(replaced(settings, overrides)?.try_into::<T>());
     let mut error = match read(overrides)? {

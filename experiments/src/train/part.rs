@@ -7,6 +7,7 @@
 use std::ops::Range;
 
 use pleach_env::Seed;
+use pleach_scheduler::Problem;
 use rand::RngExt as _;
 use serde::{Deserialize, Serialize};
 
@@ -53,7 +54,7 @@ impl Part {
     /// The plays of a unit, where they answer the task and may be figures of runs.
     ///
     /// # Errors
-    /// [`Error::Contract`] with the unit, what was expected and what was found.
+    /// [`Error::Problem`] with the unit, what was expected and what was found.
     pub(super) fn checked(self, task: &Task, unit: usize, limits: &Limits) -> Result<Vec<Play>, Error> {
         for (what, expected, found) in [
             ("program", &task.program, &self.program),
@@ -143,7 +144,7 @@ pub(super) fn replayed(part: Range<usize>, seed: Seed, unit: usize) -> Vec<usize
 /// Holds a play of a unit to the same play of the training process.
 ///
 /// # Errors
-/// [`Error::Contract`] with the unit and both where a bit differs.
+/// [`Error::Problem`] with the unit and both where a bit differs.
 pub(super) fn compare(unit: usize, number: usize, own: &Play, theirs: &Play) -> Result<(), Error> {
     let bits = |play: &Play| -> (u64, u64, Vec<u64>) {
         let excess = play.excess.iter().map(|value| value.to_bits()).collect();
@@ -161,14 +162,9 @@ pub(super) fn compare(unit: usize, number: usize, own: &Play, theirs: &Play) -> 
 }
 
 fn refused(unit: usize, what: &str, expected: String, found: String) -> Error {
-    Error::Contract {
-        what: format!("unit {unit} of the training: {what}"),
-        expected,
-        found,
-        hint: "No figure of this generation was used. Take the unit away, or run it with the same program on a machine that \
+    Problem::contract(format!("unit {unit} of the training: {what}"), expected, found, "No figure of this generation was used. Take the unit away, or run it with the same program on a machine that \
                computes alike, and go on with --resume."
-            .to_string(),
-    }
+            ).into()
 }
 
 #[cfg(test)]

@@ -135,7 +135,9 @@ impl Run<'_> {
         let (folder, saved) = (self.folder.join(CHECKPOINTS), self.num_saved);
         let kept = format!("the state after {saved} updates is kept in {}", folder.display());
         match error {
-            Error::Io { .. } => Error::Failed(format!("{error}; {kept}. Mend it and go on with --resume")),
+            error if error.system().is_some() => {
+                Error::Failed(format!("{error}; {kept}. Mend it and go on with --resume"))
+            }
             Error::Failed(_) => Error::Failed(format!("{error}; {kept}")),
             other => other,
         }

@@ -82,7 +82,7 @@ pub fn built_in_for(learner: Learner, goes_on: bool) -> Result<TrainSettings, Er
 /// Reads settings.
 ///
 /// # Errors
-/// [`Error::Io`] where there is no file, [`Error::Data`] for unknown keys, values of another kind, and numbers that are not finite.
+/// [`Error::Problem`] where there is no file, [`Error::Problem`] for unknown keys, values of another kind, and numbers that are not finite.
 pub fn read(path: &Path) -> Result<TrainSettings, Error> {
     parse(&read_text(path, BYTES_MAX)?).map_err(|message| Error::data(path, message))
 }

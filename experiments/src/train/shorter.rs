@@ -20,7 +20,7 @@ use crate::run_folder::{RunDescription, RunFolder, SETTINGS_FILE, copy_run, is_f
 /// gone another way from the beginning, and where gradients are taken on a device, which promises no bits.
 ///
 /// # Errors
-/// [`Error::Io`] where files cannot be copied.
+/// [`Error::Problem`] where files cannot be copied.
 pub fn begin_from(shorter: &Path, settings: &TrainSettings, seed: u64, out: &Path) -> Result<bool, Error> {
     if out.exists() || !is_finished(shorter) || settings.device != Device::Cpu {
         return Ok(false);
@@ -51,7 +51,7 @@ pub fn begin_from(shorter: &Path, settings: &TrainSettings, seed: u64, out: &Pat
             fs::rename(&copy, out).map_err(|source| Error::io("rename", &copy, source))?;
             Ok(true)
         }
-        Err(error @ Error::Io { .. }) => Err(error),
+        Err(error) if error.system().is_some() => Err(error),
         // Another seed or program, or files that were changed since: from the beginning, then.
         Err(_) => {
             fs::remove_dir_all(&copy).map_err(|source| Error::io("remove", &copy, source))?;

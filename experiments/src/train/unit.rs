@@ -5,6 +5,7 @@ use std::thread::sleep;
 
 use pleach_agents::{Checkpoint, Trainer};
 use pleach_env::{EnvConfig, Source};
+use pleach_scheduler::Problem;
 use serde::Serialize;
 
 use super::part::Part;
@@ -164,13 +165,13 @@ fn task_in(exchange: &Path) -> Result<Option<Task>, Error> {
         return Ok(None);
     };
     match serde_json::from_str::<Headed>(&text) {
-        Ok(headed) if headed.program != program() => Err(Error::Contract {
-            what: "program of the training".to_string(),
-            expected: program(),
-            found: headed.program,
-            hint: "Units play with the program of their training: start this one with that version."
-                .to_string(),
-        }),
+        Ok(headed) if headed.program != program() => Err(Problem::contract(
+            "program of the training",
+            program(),
+            headed.program,
+            "Units play with the program of their training: start this one with that version.",
+        )
+        .into()),
         Ok(_) => Ok(serde_json::from_str(&text).ok()),
         Err(_) => Ok(None),
     }

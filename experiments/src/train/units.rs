@@ -137,7 +137,7 @@ impl Units {
     /// All plays of a generation, in order.
     ///
     /// # Errors
-    /// As [`Generation::plays`]; a folder that cannot be written; [`Error::Contract`] where a unit's answer is not one to this
+    /// As [`Generation::plays`]; a folder that cannot be written; [`Error::Problem`] where a unit's answer is not one to this
     /// task, has a figure that cannot be, or differs from what is played again.
     pub(super) fn play(
         &mut self,

@@ -6,129 +6,70 @@
 
 mod parts;
 
-use std::fmt::Write as _;
-
+use maud::{Markup, html};
 use pleach_scheduler::features::{Feature, Scale};
 use pleach_scheduler::tree::{Node, Outline, Tree};
 use serde_json::{Value, json};
 
-use crate::plot::text::escape;
-use crate::report::page::{STYLE, section};
+use crate::report::outline::folding;
+use crate::report::{Block, Report, Script};
 
-const TREE_STYLE: &str = include_str!("style.css");
-const SCRIPT: &str = include_str!("script.js");
-/// What the page may do: run its own script and style, and load nothing.
-const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'";
-/// Leaves of the largest tree that is shown unfolded as a whole.
-const LEAVES_UNFOLDED: usize = 32;
-/// Levels of a larger one that are.
-const LEVELS_UNFOLDED: usize = 4;
-
-/// The page, with the certificates as they are found now.
+/// The report, with the certificates as they are found now.
 #[must_use]
-pub fn render(tree: &Tree) -> String {
+pub fn report(tree: &Tree) -> Report {
     let outline = tree.outline();
-    let name = escape(&tree.meta().name);
-    let mut body = format!(
-        "<h1>{name}</h1>\n<p class=\"note\">A decision tree that schedules GPU jobs: {} leaves in {} tiers, depth {} · Pleach {}</p>\n",
+    let own = |words: &str, markup: Markup| {
+        let words = words.to_string();
+        [Block::Own { words, markup }]
+    };
+    let about = format!(
+        "a decision tree that schedules GPU jobs: {} leaves in {} tiers, depth {}",
         tree.num_leaves(),
         tree.tiers().len(),
-        tree.depth(),
-        env!("CARGO_PKG_VERSION")
+        tree.depth()
     );
-    let _ = writeln!(
-        body,
-        "<p>Every candidate (start this job there, hold GPUs back for that one, hold) goes down the tree on its own. The best tier \
-         in which a candidate ends is taken first. {}</p>",
-        escape(&outline.key)
-    );
-    body.push_str("<div class=\"panes\">\n<div>\n<h2 id=\"tree\">The tree</h2>\n");
-    body.push_str(&folding(tree, &outline));
-    body.push_str("</div>\n");
-    body.push_str(&parts::example(&outline));
-    body.push_str("</div>\n");
-    section(&mut body, "Tiers", Some(parts::tiers(tree, &outline)));
-    section(&mut body, "What is done", Some(parts::actions(&outline)));
-    section(
-        &mut body,
-        "What is certain",
-        Some(parts::certificates(&tree.certify())),
-    );
-    section(
-        &mut body,
-        "Features that it reads",
-        Some(parts::features(&outline)),
-    );
-    section(&mut body, "Where it comes from", Some(parts::provenance(tree)));
-    let data = embedded(&data(tree, &outline));
-    format!(
-        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-         <meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>{name}</title>\n\
-         <style>\n{STYLE}{TREE_STYLE}</style>\n</head>\n<body>\n{body}\
-         <script type=\"application/json\" id=\"tree-data\">{data}</script>\n<script>\n{SCRIPT}</script>\n</body>\n</html>\n"
-    )
+    let taken = "Every candidate (start this job there, hold GPUs back for that one, hold) goes down the tree on its own. The best tier in \
+                 which a candidate ends is taken first.";
+    let guards = outline.guards.iter().cloned().map(Block::Text);
+    let mut report = Report::new(&tree.meta().name)
+        .note(&about)
+        .section("", [Block::Text(format!("{taken} {}", outline.key))])
+        .section("", own(&tree.to_text(), panes(tree, &outline)))
+        .section(
+            "Tiers",
+            [parts::tiers(tree, &outline).into()].into_iter().chain(guards),
+        )
+        .section(
+            "What is done",
+            own(&outline.actions.join("\n"), parts::actions(&outline)),
+        )
+        .section("What is certain", own("", parts::certificates(&tree.certify())))
+        .section("Features that it reads", [parts::features(&outline).into()])
+        .section("Where it comes from", [parts::provenance(tree).into()]);
+    report.script = Some(Script {
+        style: include_str!("style.css"),
+        code: include_str!("script.js"),
+        id: "tree-data",
+        data: data(tree, &outline),
+    });
+    report
 }
 
-/// The tree as nested lists that fold; a branch is as wide as its share of the samples.
-fn folding(tree: &Tree, outline: &Outline) -> String {
-    let mut html = String::from(
-        "<div class=\"buttons\"><button type=\"button\" id=\"expand\">Unfold all</button>\
-         <button type=\"button\" id=\"collapse\">Fold all</button></div>\n<ul class=\"tree\">\n",
-    );
-    let whole = tree.num_leaves() <= LEAVES_UNFOLDED;
-    let unfolded = if whole { usize::MAX } else { LEVELS_UNFOLDED };
-    match tree.nodes()[0] {
-        Node::Leaf { .. } => branch(tree, outline, (0, "always"), (0, unfolded), &mut html),
-        Node::Split { .. } => sides(tree, outline, 0, (0, unfolded), &mut html),
+/// The tree beside the form for an example.
+fn panes(tree: &Tree, outline: &Outline) -> Markup {
+    html! {
+        div.panes {
+            div {
+                h2 id="tree" { "The tree" }
+                div.buttons {
+                    button type="button" id="expand" { "Unfold all" }
+                    button type="button" id="collapse" { "Fold all" }
+                }
+                (folding(tree))
+            }
+            (parts::example(outline))
+        }
     }
-    html + "</ul>\n"
-}
-
-fn sides(tree: &Tree, outline: &Outline, place: usize, depth: (usize, usize), html: &mut String) {
-    let (Node::Split { left, right, .. }, Some(words)) = (tree.nodes()[place], &outline.nodes[place].sides)
-    else {
-        return;
-    };
-    for (child, words) in [left, right].into_iter().zip(words) {
-        branch(tree, outline, (child as usize, words), depth, html);
-    }
-}
-
-/// One branch: its condition and what follows.
-fn branch(
-    tree: &Tree,
-    outline: &Outline,
-    (place, condition): (usize, &str),
-    (depth, unfolded): (usize, usize),
-    html: &mut String,
-) {
-    let (node, total) = (&outline.nodes[place], outline.nodes[0].samples);
-    let share = node.samples as f64 / total.max(1) as f64;
-    let words = format!(
-        "<span class=\"words\">{}</span> <span class=\"share\">{}</span>",
-        escape(condition),
-        parts::coverage(node.samples, total)
-    );
-    let _ = write!(html, "<li id=\"node-{place}\" style=\"--w:{share:.4}\">");
-    if let Some(leaf) = &node.leaf {
-        let class = if leaf.does.ends_with("waits") {
-            "tier waits"
-        } else {
-            "tier"
-        };
-        let _ = writeln!(
-            html,
-            "{words}<div class=\"leaf\"><span class=\"{class}\">tier {}</span>{}</div></li>",
-            leaf.tier,
-            escape(&leaf.does)
-        );
-        return;
-    }
-    let open = if depth < unfolded { " open=\"\"" } else { "" };
-    let _ = writeln!(html, "<details{open}><summary>{words}</summary><ul>");
-    sides(tree, outline, place, (depth + 1, unfolded), html);
-    html.push_str("</ul></details></li>\n");
 }
 
 /// What the script reads. Numbers that decide are written in 64 bits, so that it has exactly them.
@@ -174,11 +115,6 @@ fn data(tree: &Tree, outline: &Outline) -> Value {
         "kinds": kinds.collect::<Vec<_>>(),
         "key": key.collect::<Vec<_>>(),
     })
-}
-
-/// JSON inside an element of script: nothing in it can end the element.
-fn embedded(value: &Value) -> String {
-    value.to_string().replace('<', "\\u003c")
 }
 
 #[cfg(test)]

@@ -25,7 +25,7 @@ use crate::evaluate::stats::{mean, quantile};
 use crate::workload_report::sizes::{BUCKETS, bucket};
 
 pub use fit::{FIT_PART, Fit, FitInput, believed, doubt, doubt_of, fit};
-pub use tables::{sections, under_table};
+pub use tables::{plots, sections, under_plot, under_table};
 pub use under::{Span, Under, UnderInput, UnderRow, candidates_beside, under};
 
 const WEEK_S: f64 = 7.0 * 86_400.0;

@@ -5,6 +5,8 @@ use crate::evaluate::metric::show_seconds;
 use crate::evaluate::results::folded;
 use crate::evaluate::stats::Ratio;
 use crate::evaluate::table::Table;
+use crate::plot::{Axis, Mark, Plot};
+use crate::report::intervals;
 
 /// Waits by group, and use and queue by week, each with its heading.
 #[must_use]
@@ -56,6 +58,62 @@ pub fn sections(twin: &Twin) -> Vec<(String, Table)> {
         ),
         ("Weeks".to_owned(), weeks),
     ]
+}
+
+/// What was observed beside what is simulated: mean waits by size, partition and tenant, and queue and use week by week.
+#[must_use]
+pub fn plots(twin: &Twin) -> Vec<Plot> {
+    let names = ["at the site", "simulated"];
+    let by = |by: &'static str| {
+        let groups: Vec<&super::Group> = twin.groups.iter().filter(|group| group.by == by).collect();
+        let labels = groups.iter().map(|group| group.name.clone()).collect();
+        let of = |figures: fn(&super::Group) -> &WaitFigures| {
+            let means = groups.iter().map(|group| figures(group).mean_s);
+            means.map(|mean| mean.unwrap_or(f64::NAN)).collect()
+        };
+        let (observed, simulated) = (of(|group| &group.observed), of(|group| &group.simulated));
+        let bars = [(names[0], observed), (names[1], simulated)];
+        let title = format!("Mean wait at the site and simulated, by {by}");
+        Plot::bars(&title, by, Axis::of("mean wait").seconds(), labels, &bars)
+    };
+    let weeks = |title: &str, y: Axis, values: [fn(&super::Week) -> f64; 2]| {
+        let marks = names.into_iter().zip(values).map(|(name, value)| {
+            let points = twin.weeks.iter().enumerate();
+            Mark::line(name, points.map(|(number, week)| (number as f64, value(week))))
+        });
+        let is_long = twin.weeks.len() > 1;
+        Plot::new(title, Axis::of("week"), y)
+            .with(marks)
+            .if_any()
+            .filter(|_| is_long)
+    };
+    let queue = weeks(
+        "Jobs that wait, mean of each week",
+        Axis::of("jobs"),
+        [|week| week.queue_observed, |week| week.queue_simulated],
+    );
+    let used = weeks(
+        "GPUs in use, mean of each week",
+        Axis::of("of all GPUs").percent(),
+        [|week| week.use_observed, |week| week.use_simulated],
+    );
+    [by("GPUs"), by("partition"), by("tenant"), queue, used]
+        .into_iter()
+        .flatten()
+        .collect()
+}
+
+/// The ratios of [`under_table`] as a picture; none where nothing is compared.
+#[must_use]
+pub fn under_plot(title: &str, under: &Under) -> Option<Plot> {
+    let (site, others) = under.rows.split_first()?;
+    let rows = others.iter().filter(|row| row.jct_parts_s != site.jct_parts_s);
+    let rows = rows.filter_map(|row| Some((row.policy.clone(), row.jct?)));
+    let x = format!(
+        "mean completion time / that under {} (log scale; left of 1 is better)",
+        site.policy
+    );
+    intervals(title, &x, rows)
 }
 
 /// The same jobs under other policies, the decisive columns first: at most 80 columns with names of usual length.

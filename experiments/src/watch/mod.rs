@@ -6,8 +6,8 @@
 //! both to itself.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 
+use maud::{Markup, html};
 use pleach_env::schedule::{Gpus, Record, Run};
 use pleach_env::workload::Workload;
 use serde_json::{Value, json};
@@ -15,14 +15,9 @@ use serde_json::{Value, json};
 use crate::error::Error;
 use crate::evaluate::instances::Instance;
 use crate::plot::look::series_of;
-use crate::plot::text::escape;
-use crate::report::page::{STYLE, preformatted, section};
+use crate::report::{Block, Report, Script};
 use crate::schedule::instance_of;
 
-const WATCH_STYLE: &str = include_str!("style.css");
-const SCRIPT: &str = include_str!("script.js");
-/// What the page may do: run its own script and style, and load nothing.
-const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'";
 /// Most policies of a page. *Ours*: as many as there are colours.
 const RUNS_MAX: usize = 6;
 /// Most segments of a page. *Ours*: some tens of megabytes.
@@ -30,17 +25,17 @@ const SEGMENTS_MAX: usize = 300_000;
 /// Most GPUs of a page. *Ours*: cells that a screen has pixels for.
 const GPUS_MAX: u64 = 16_384;
 
-/// The page of the first workload and seed of a record.
+/// The report of the first workload and seed of a record.
 ///
 /// # Errors
 /// A record without segments or with more than a page has room for; a run of a workload or seed that is not there.
-pub fn page(record: &Record, instances: &[Instance], command_line: &str) -> Result<String, Error> {
+pub fn report(record: &Record, instances: &[Instance], command_line: &str) -> Result<Report, Error> {
     let Some(first) = record.runs.iter().find(|run| !run.segments.is_empty()) else {
         let hint = "Write one by `pleach evaluate --schedule FILE`.";
         return Err(Error::config(
             "record",
             "no segments",
-            "a record in which somebody ran",
+            "a record in which jobs ran",
             hint,
         ));
     };
@@ -48,60 +43,67 @@ pub fn page(record: &Record, instances: &[Instance], command_line: &str) -> Resu
     let runs: Vec<&Run> = record.runs.iter().filter(alike).take(RUNS_MAX).collect();
     let workload = &instances[instance_of(first, instances)?].workload;
     refuse_too_large(workload, &runs)?;
-    let title = format!("{} · seed {}", workload.name, first.seed);
-    let mut body = format!("<h1>{}</h1>\n", escape(&title));
-    let _ = writeln!(
-        body,
-        "<p class=\"note\">Pleach {} · {} jobs on {} nodes · {} of the {} schedules of the record. A row of cells is a node, a cell a GPU, \
-         pale where its job makes no progress. Bars of the queue are as long as jobs are wide, with the time they have waited.</p>",
-        env!("CARGO_PKG_VERSION"),
+    let about = format!(
+        "{} jobs on {} nodes · {} of the {} schedules of the record. A row of cells is a node, a cell a GPU, pale where its job makes no \
+         progress. Bars of the queue are as long as jobs are wide, with the time they have waited.",
         workload.jobs.len(),
         num_nodes(workload),
         runs.len(),
         record.runs.len(),
     );
-    body.push_str(CONTROLS);
-    body.push_str("<div class=\"sides\">\n");
-    for side in 0..runs.len().min(2) {
-        body.push_str(&SIDE.replace("@SIDE@", ["first", "second"][side]));
-    }
-    body.push_str("</div>\n");
-    section(
-        &mut body,
-        "A job",
-        Some("<div id=\"words\" aria-live=\"polite\"></div>\n".into()),
-    );
-    section(
-        &mut body,
-        "Figures until then",
-        Some("<canvas id=\"figures\" role=\"img\" aria-label=\"busy GPUs, jobs that wait, mean completion time\"></canvas>\n".into()),
-    );
-    section(&mut body, "How this was made", Some(preformatted(command_line)));
-    let data = embedded(&data(workload, &runs)?);
-    Ok(format!(
-        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-         <meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>{}</title>\n\
-         <style>\n{STYLE}{WATCH_STYLE}</style>\n</head>\n<body>\n{body}\
-         <script type=\"application/json\" id=\"watch-data\">{data}</script>\n<script>\n{SCRIPT}</script>\n</body>\n</html>\n",
-        escape(&title)
-    ))
+    let own = |markup: Markup| {
+        let words = String::new();
+        [Block::Own { words, markup }]
+    };
+    let figures = "busy GPUs, jobs that wait, mean completion time";
+    let mut report = Report::new(format!("{} · seed {}", workload.name, first.seed))
+        .note(&about)
+        .section("", own(boards(runs.len())))
+        .section("A job", own(html! { div id="words" aria-live="polite" {} }))
+        .section(
+            "Figures until then",
+            own(html! { canvas id="figures" role="img" aria-label=(figures) {} }),
+        )
+        .made_by(command_line, "");
+    report.script = Some(Script {
+        style: include_str!("style.css"),
+        code: include_str!("script.js"),
+        id: "watch-data",
+        data: data(workload, &runs)?,
+    });
+    Ok(report)
 }
 
-const CONTROLS: &str = "<div class=\"controls\"><button type=\"button\" id=\"play\">Play</button>\
-    <input type=\"range\" id=\"time\" min=\"0\" max=\"100000\" value=\"0\" aria-label=\"time\"/><output id=\"at\"></output>\
-    <label>speed <select id=\"speed\"><option>0.25</option><option>0.5</option><option selected=\"\">1</option><option>2</option>\
-    <option>4</option></select></label>\
-    <label>colour by <select id=\"colour\"><option value=\"job\">job</option><option value=\"tenant\">tenant</option>\
-    <option value=\"class\">class</option></select></label>\
-    <label>job <input id=\"find\" size=\"8\" aria-label=\"name of a job\"/></label></div>\n\
-    <ul class=\"legend\" id=\"legend\"></ul>\n";
-
-const SIDE: &str = "<section class=\"side\">\n<h2><i></i><select aria-label=\"the @SIDE@ policy\"></select></h2>\n\
-    <p class=\"now\"></p>\n<div class=\"board\">\n\
-    <div><h3>GPUs</h3><canvas class=\"cells\" role=\"img\" aria-label=\"the GPUs of the @SIDE@ policy\"></canvas></div>\n\
-    <div><h3>Queue</h3><canvas class=\"queue\" role=\"img\" aria-label=\"the queue of the @SIDE@ policy\"></canvas></div>\n\
-    </div>\n</section>\n";
+/// The controls, and GPUs and queue of one or two policies.
+fn boards(num_runs: usize) -> Markup {
+    html! {
+        div.controls {
+            button type="button" id="play" { "Play" }
+            input type="range" id="time" min="0" max="100000" value="0" aria-label="time";
+            output id="at" {}
+            label { "speed " select id="speed" {
+                @for speed in ["0.25", "0.5", "1", "2", "4"] { option selected[speed == "1"] { (speed) } }
+            } }
+            label { "colour by " select id="colour" {
+                @for kind in ["job", "tenant", "class"] { option value=(kind) { (kind) } }
+            } }
+            label { "job " input id="find" size="8" aria-label="name of a job"; }
+        }
+        ul.legend id="legend" {}
+        div.sides {
+            @for side in ["first", "second"].into_iter().take(num_runs) {
+                section.side {
+                    h2 { i {} select aria-label={ "the " (side) " policy" } {} }
+                    p.now {}
+                    div.board {
+                        div { h3 { "GPUs" } canvas.cells role="img" aria-label={ "the GPUs of the " (side) " policy" } {} }
+                        div { h3 { "Queue" } canvas.queue role="img" aria-label={ "the queue of the " (side) " policy" } {} }
+                    }
+                }
+            }
+        }
+    }
+}
 
 fn num_nodes(workload: &Workload) -> u64 {
     workload
@@ -290,11 +292,6 @@ fn first_free(taken: u64, num: u32) -> u64 {
         true => free.iter().fold(0, |all, bit| all | bit),
         false => u64::MAX >> (64 - num),
     }
-}
-
-/// JSON that may stand in a page: no tag begins in it.
-fn embedded(value: &Value) -> String {
-    value.to_string().replace('<', "\\u003c")
 }
 
 #[cfg(test)]

@@ -24,6 +24,10 @@ fn recorded(policies: &[&str], num_jobs: usize) -> (Record, Vec<Instance>) {
     (record, vec![Instance { workload, seed: 1 }])
 }
 
+fn page(record: &Record, instances: &[Instance], command_line: &str) -> String {
+    report(record, instances, command_line).unwrap().html()
+}
+
 /// The text of an element of a class or an id.
 fn text_of(dom: &str, mark: &str) -> Vec<String> {
     let parts = dom.split(mark).skip(1);
@@ -38,7 +42,7 @@ fn text_of(dom: &str, mark: &str) -> Vec<String> {
 #[test]
 fn the_page_is_well_formed_escapes_names_and_refers_to_nothing_outside() {
     let (record, instances) = recorded(&["fifo", "sjf", "srtf"], 60);
-    let html = page(&record, &instances, "pleach watch a.csv").unwrap();
+    let html = page(&record, &instances, "pleach watch a.csv");
     assert_well_formed(&html);
     assert_eq!(html.matches("<script").count(), 2, "its data and its own");
     assert!(!html.contains("<b>"), "names stay words");
@@ -49,20 +53,20 @@ fn the_page_is_well_formed_escapes_names_and_refers_to_nothing_outside() {
     }
     assert!(html.contains("default-src 'none'") && html.contains("3 of the 3 schedules"));
     assert_eq!(html.matches("class=\"side\"").count(), 2);
-    assert_eq!(html, page(&record, &instances, "pleach watch a.csv").unwrap());
+    assert_eq!(html, page(&record, &instances, "pleach watch a.csv"));
 }
 
 #[test]
 fn what_is_no_record_of_this_list_is_refused_with_the_reason() {
-    let said = page(&Record::default(), &[], "").unwrap_err().to_string();
-    assert!(said.contains("somebody ran"), "{said}");
+    let said = report(&Record::default(), &[], "").unwrap_err().to_string();
+    assert!(said.contains("jobs ran"), "{said}");
     let (mut record, instances) = recorded(&["fifo"], 20);
     record.runs[0].jobs[3] = "nobody".into();
-    let said = page(&record, &instances, "").unwrap_err().to_string();
+    let said = report(&record, &instances, "").unwrap_err().to_string();
     assert!(said.contains("job nobody"), "{said}");
     let (mut record, instances) = recorded(&["fifo"], 20);
     record.runs[0].nodes[0] = "9999".into();
-    let said = page(&record, &instances, "").unwrap_err().to_string();
+    let said = report(&record, &instances, "").unwrap_err().to_string();
     assert!(said.contains("node 9999"), "{said}");
 }
 
@@ -88,7 +92,7 @@ fn in_a_browser_the_moment_and_the_job_are_those_of_the_record() {
         })
         .unwrap();
     let t = (workload.jobs[job].submit.as_secs_f64() + start_s) / 2.0;
-    let html = page(&record, &instances, "").unwrap();
+    let html = page(&record, &instances, "");
     let folder = tempfile::tempdir().unwrap();
     let address = format!("t={t}&job={}", workload.jobs[job].id);
     let Some(dom) = browser_dom(folder.path(), &html, &address) else {
@@ -171,7 +175,7 @@ fn in_a_browser_a_thousand_jobs_on_512_gpus_are_drawn_within_a_frame() {
         settings: String::new(),
         runs: runs.to_vec(),
     };
-    let html = page(&record, &[Instance { workload, seed: 2 }], "").unwrap();
+    let html = page(&record, &[Instance { workload, seed: 2 }], "");
     assert!(html.len() < 4 << 20, "{}", html.len());
     let folder = tempfile::tempdir().unwrap();
     let Some(dom) = browser_dom(folder.path(), &html, "t=100000") else {

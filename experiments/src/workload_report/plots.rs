@@ -4,30 +4,45 @@ use super::Inspection;
 use super::arrivals::Arrivals;
 use super::load::Load;
 use super::simulated::{Causes, Delay, Simulated};
-use super::sizes::{BUCKETS, Sizes};
+use super::sizes::{BUCKETS, GangClass, Sizes};
 use crate::evaluate::metric::show_seconds;
-use crate::plot::axis::Axis;
-use crate::plot::bars::{Bars, divided, grouped};
-use crate::plot::distribution::{self, Curve};
-use crate::plot::frame::{Frame, legend};
-use crate::plot::series::averaged;
-use crate::plot::series::thin;
+use crate::plot::{Axis, Mark, Plot, distribution_points};
 
-/// Points of one series over time, at most.
-const POINTS_MAX: usize = 600;
+/// Bars in one plot, at most; more values over time are steps.
+const BARS_MAX: usize = 60;
+/// Tenants whose causes are drawn.
+const TENANTS_MAX: usize = 12;
+/// Shortest run time or wait that has a place of its own, s.
+const LOW_S: f64 = 1.0;
 
 /// The plots of a section, in order; empty where there is nothing to see.
 #[must_use]
-pub fn plots(key: &str, inspection: &Inspection) -> String {
+pub fn plots(key: &str, inspection: &Inspection) -> Vec<Plot> {
     let run = inspection.simulated.as_ref();
     let plots = match key {
         "gangs" => vec![gangs(&inspection.sizes)],
-        "run-times" => vec![run_times(&inspection.sizes)],
+        "run-times" => vec![distribution(
+            (
+                "Run times by gang",
+                "run time (log scale)",
+                "jobs that run no longer",
+            ),
+            &inspection.sizes.run_times_s,
+        )],
         "arrivals" => arrivals(&inspection.arrivals),
         "load" => load(&inspection.load),
         "tenants" => vec![lorenz(&inspection.load)],
         "outcomes" => vec![outcomes(inspection)],
-        "waits" => vec![run.and_then(waits)],
+        "waits" => vec![run.and_then(|run| {
+            distribution(
+                (
+                    "Waits by gang",
+                    "time in the queue (log scale)",
+                    "jobs that wait no longer",
+                ),
+                &run.waits_s,
+            )
+        })],
         "causes" => vec![run.and_then(|run| causes("gang", &run.delay_by_bucket, bucket_name))],
         "waiting-tenants" => vec![run.and_then(|run| causes("tenant", &run.delay_by_tenant, str::to_string))],
         "occupancy" => run.map(|run| occupancy(run, inspection)).unwrap_or_default(),
@@ -36,26 +51,23 @@ pub fn plots(key: &str, inspection: &Inspection) -> String {
     plots.into_iter().flatten().collect()
 }
 
-fn gangs(sizes: &Sizes) -> Option<String> {
-    let of = |part: fn(&super::sizes::GangClass) -> Option<f64>| {
-        sizes
-            .gangs
-            .iter()
-            .map(|class| part(class).unwrap_or(f64::NAN))
-            .collect()
+fn gangs(sizes: &Sizes) -> Option<Plot> {
+    let of = |part: fn(&GangClass) -> Option<f64>| {
+        let parts = sizes.gangs.iter().map(part);
+        parts.map(|part| part.unwrap_or(f64::NAN)).collect()
     };
-    let labels: Vec<String> = sizes.gangs.iter().map(super::sizes::GangClass::label).collect();
     let bars = [
-        Bars {
-            name: "of the jobs",
-            values: of(|class| class.jobs),
-        },
-        Bars {
-            name: "of the GPU-time",
-            values: of(|class| class.gpu_time),
-        },
+        ("of the jobs", of(|class| class.jobs)),
+        ("of the GPU-time", of(|class| class.gpu_time)),
     ];
-    grouped("gang (GPUs)", "part", &labels, &bars, true)
+    let labels = sizes.gangs.iter().map(GangClass::label).collect();
+    Plot::bars(
+        "Jobs and GPU-time by gang",
+        "gang (GPUs)",
+        Axis::of("part").percent(),
+        labels,
+        &bars,
+    )
 }
 
 /// Name of a bucket, or of all of them.
@@ -67,286 +79,188 @@ fn bucket_name(bucket: &str) -> String {
     }
 }
 
-/// Names of the buckets in legends.
-fn bucket_names() -> [String; 4] {
-    BUCKETS.map(bucket_name)
-}
-
-fn run_times(sizes: &Sizes) -> Option<String> {
-    distribution(
-        "run time (log scale)",
-        "jobs that run no longer",
-        &sizes.run_times_s,
+fn distribution(words: (&str, &str, &str), values: &[Vec<f64>; 4]) -> Option<Plot> {
+    let names = BUCKETS.map(bucket_name);
+    let curves = values.iter().zip(&names);
+    Plot::distribution(
+        words,
+        LOW_S,
+        curves.map(|(values, name)| (name.as_str(), distribution_points(values))),
     )
 }
 
-fn waits(run: &Simulated) -> Option<String> {
-    distribution(
-        "time in the queue (log scale)",
-        "jobs that wait no longer",
-        &run.waits_s,
-    )
-}
-
-fn distribution(x: &str, y: &str, values: &[Vec<f64>; 4]) -> Option<String> {
-    let names = bucket_names();
-    let curves = values
-        .iter()
-        .zip(&names)
-        .enumerate()
-        .map(|(series, (values, name))| Curve {
-            series,
-            name,
-            points: distribution::points(values),
-        });
-    distribution::plot(
-        x,
-        y,
-        &format!("{y}, one line for each gang bucket"),
-        distribution::JOBS_LOW_S,
-        curves.collect(),
-    )
-}
-
-fn arrivals(arrivals: &Arrivals) -> Vec<Option<String>> {
-    let first_s = arrivals.first_hour as f64 * 3600.0;
-    let hours = arrivals.per_hour.iter().enumerate();
-    let mut series: Vec<(f64, f64)> = hours
-        .map(|(hour, count)| (hour as f64 * 3600.0, f64::from(*count)))
-        .collect();
-    let end_s = series.len() as f64 * 3600.0;
-    series.push((end_s, 0.0));
-    let series = averaged(&series, POINTS_MAX);
-    let most = series.iter().map(|point| point.1).fold(0.0, f64::max);
-    let title = if first_s > 0.0 {
-        format!("time from hour {}", arrivals.first_hour)
-    } else {
-        "time".to_string()
+/// Values of equal parts of time, as bars where there are few and as steps where there are many; none for one.
+fn over_time((title, x, y): (&str, Axis, &str), first: f64, each: f64, values: &[f64]) -> Option<Plot> {
+    let points = values.iter().enumerate();
+    let end = first + values.len() as f64 * each;
+    let points = points.map(|(place, value)| (first + place as f64 * each, *value));
+    let y = Axis {
+        low: Some(0.0),
+        ..Axis::of(y)
     };
-    let y = if arrivals.per_hour.len() > POINTS_MAX {
-        "jobs per hour (averaged)"
+    let mark = if values.len() <= BARS_MAX {
+        let bars = points.flat_map(|(at, value)| [(at + 0.1 * each, 0.0), (at + 0.9 * each, value)]);
+        Mark::boxes(title, bars)
     } else {
-        "jobs per hour"
+        Mark::area(title, points.chain([(end, 0.0)]))
     };
-    let over_time = (arrivals.per_hour.len() > 2).then(|| {
-        let mut frame = Frame::new(Axis::time(&title, end_s), Axis::linear(y, 0.0, most), 220.0);
-        frame.steps(0, "jobs per hour", &series);
-        frame.render("Jobs per hour over time")
-    });
-    let profile = |x: &str, values: &[f64]| {
+    (values.len() > 1).then(|| Plot::new(title, x.within(first, end), y).with([mark]))
+}
+
+fn arrivals(arrivals: &Arrivals) -> Vec<Option<Plot>> {
+    let counts: Vec<f64> = arrivals.per_hour.iter().map(|count| f64::from(*count)).collect();
+    let title = match arrivals.first_hour {
+        0 => "time".to_string(),
+        hour => format!("time from hour {hour}"),
+    };
+    let profile = |title: &str, x: &str, values: &[f64]| {
         let labels: Vec<String> = (0..values.len()).map(|phase| phase.to_string()).collect();
-        let bars = [Bars {
-            name: "arrivals",
-            values: values.to_vec(),
-        }];
-        (!values.is_empty())
-            .then(|| grouped(x, "arrivals / mean", &labels, &bars, false))
-            .flatten()
+        Plot::bars(
+            title,
+            x,
+            Axis::of("arrivals / mean"),
+            labels,
+            &[("arrivals", values.to_vec())],
+        )
     };
+    let words = ("Jobs per hour", Axis::of(title).seconds(), "jobs per hour");
     vec![
-        over_time,
-        profile("hour of the day, from time zero", &arrivals.hour_of_day),
-        profile("day of the week, from time zero", &arrivals.day_of_week),
+        over_time(words, 0.0, 3600.0, &counts),
+        profile(
+            "Arrivals by the hour of the day",
+            "hour of the day, from time zero",
+            &arrivals.hour_of_day,
+        ),
+        profile(
+            "Arrivals by the day of the week",
+            "day of the week, from time zero",
+            &arrivals.day_of_week,
+        ),
     ]
 }
 
-fn load(load: &Load) -> Vec<Option<String>> {
-    // Until the last change that still adds: behind it the cluster only empties.
-    let series = &load.unconstrained.series;
-    let last = series
-        .windows(2)
-        .rposition(|pair| pair[1].1 > pair[0].1)
-        .map_or(series.len(), |last| last + 2);
-    let series = &series[..last.min(series.len())];
-    let held = (series.len() > 2).then(|| {
-        let origin_s = series[0].0;
-        let points: Vec<(f64, f64)> = series.iter().map(|point| (point.0 - origin_s, point.1)).collect();
-        let points = averaged(&points, POINTS_MAX);
-        let most = points
-            .iter()
-            .map(|point| point.1)
-            .fold(load.capacity_gpus, f64::max);
-        let end_s = points.last().map_or(0.0, |point| point.0);
-        let mut frame = Frame::new(
-            Axis::time("time from the first submission", end_s),
-            Axis::linear("GPUs held if none waited", 0.0, most),
-            220.0,
-        );
-        frame.steps(0, "GPUs held if every job began at once", &points);
-        frame.level("capacity", load.capacity_gpus);
-        frame.render("GPUs that would be held if every job began when it was submitted")
-    });
-    let labels: Vec<String> = load.per_day.iter().map(|day| day.0.to_string()).collect();
-    let values: Vec<f64> = load.per_day.iter().map(|day| day.1).collect();
-    let days = (2..=crate::plot::bars::GROUPS_MAX)
-        .contains(&values.len())
-        .then(|| {
-            let bars = [Bars {
-                name: "load",
-                values: values.clone(),
-            }];
-            grouped(
-                "day from time zero",
-                "work submitted / capacity",
-                &labels,
-                &bars,
-                false,
-            )
-        });
-    let long = (values.len() > crate::plot::bars::GROUPS_MAX).then(|| {
-        let first = load.per_day[0].0 as f64;
-        let mut points: Vec<(f64, f64)> = load
-            .per_day
-            .iter()
-            .map(|day| (day.0 as f64 - first, day.1))
-            .collect();
-        points.push((points.len() as f64, 0.0));
-        let points = averaged(&points, POINTS_MAX);
-        let most = points.iter().map(|point| point.1).fold(0.0, f64::max);
-        let end = points.last().map_or(1.0, |point| point.0);
-        let mut frame = Frame::new(
-            Axis::linear("days from the first", 0.0, end),
-            Axis::linear("work submitted / capacity", 0.0, most),
-            220.0,
-        );
-        frame.steps(0, "load of the day", &points);
-        frame.render("Work submitted each day over the capacity of a day")
-    });
-    vec![held, days.flatten(), long]
+/// GPUs over time with the capacity; from the first point on.
+fn held(title: &str, x: &str, points: &[(f64, f64)], capacity: f64) -> Option<Plot> {
+    let first = points.first().filter(|_| points.len() > 1)?.0;
+    let points = points.iter().map(|point| (point.0 - first, point.1));
+    let y = Axis {
+        low: Some(0.0),
+        ..Axis::of("GPUs")
+    };
+    let plot = Plot::new(title, Axis::of(x).seconds(), y);
+    Some(plot.with([Mark::area("GPUs held", points), Mark::level("capacity", capacity)]))
 }
 
-fn lorenz(load: &Load) -> Option<String> {
+fn load(load: &Load) -> Vec<Option<Plot>> {
+    // Until the last change that still adds: behind it the cluster only empties.
+    let series = &load.unconstrained.series;
+    let last = series.windows(2).rposition(|pair| pair[1].1 > pair[0].1);
+    let series = &series[..last.map_or(series.len(), |last| (last + 2).min(series.len()))];
+    let days: Vec<f64> = load.per_day.iter().map(|day| day.1).collect();
+    let first = load.per_day.first().map_or(0.0, |day| day.0 as f64);
+    let words = (
+        "Work submitted each day over the capacity of a day",
+        Axis::of("day from time zero"),
+        "work submitted / capacity",
+    );
+    vec![
+        held(
+            "GPUs held if every job began when it was submitted",
+            "time from the first submission",
+            series,
+            load.capacity_gpus,
+        ),
+        over_time(words, first, 1.0, &days),
+    ]
+}
+
+fn lorenz(load: &Load) -> Option<Plot> {
     let curves = [
         ("tenants, GPU-time", &load.tenants_gpu_time.lorenz),
         ("tenants, jobs", &load.tenants_jobs.lorenz),
         ("users, GPU-time", &load.users_gpu_time.lorenz),
         ("users, jobs", &load.users_jobs.lorenz),
     ];
-    let shown: Vec<(usize, &str)> = (0..curves.len())
-        .filter(|series| curves[*series].1.len() > 2)
-        .map(|series| (series, curves[series].0))
-        .collect();
-    if shown.is_empty() {
-        return None;
-    }
-    let parts = || {
-        (0..=4)
-            .map(|i| (0.25 * f64::from(i), format!("{} %", 25 * i)))
-            .collect()
-    };
-    let mut frame = Frame::new(
-        Axis::fixed("of the holders, smallest first", 0.0, 1.0, parts()),
-        Axis::fixed("of the sum", 0.0, 1.0, parts()),
-        300.0,
-    );
-    let equal = format!(
-        "<path class=\"baseline\" d=\"M{:.1} {:.1}L{:.1} {:.1}\"><title>all the same</title></path>\n",
-        frame.px(0.0),
-        frame.py(0.0),
-        frame.px(1.0),
-        frame.py(1.0)
-    );
-    frame.add(&equal);
-    for (series, name) in &shown {
-        frame.line(*series, name, &thin(curves[*series].1, POINTS_MAX));
-    }
-    Some(frame.render("Lorenz curves of tenants and users") + &legend(&shown))
+    let curves = curves.into_iter().filter(|curve| curve.1.len() > 2);
+    let lines = curves.map(|(name, points)| Mark::line(name, points.iter().copied()));
+    let of = |title: &str| Axis::of(title).percent().within(0.0, 1.0);
+    Plot::new(
+        "Shares of tenants and users (Lorenz curves)",
+        of("of the holders, smallest first"),
+        of("of the sum"),
+    )
+    .with([Mark::rule("", (0.0, 0.0), (1.0, 1.0))])
+    .with(lines)
+    .if_any()
 }
 
-fn outcomes(inspection: &Inspection) -> Option<String> {
-    let rows = &inspection.outcomes;
-    let names = bucket_names();
-    let mut bars: Vec<(String, String)> = names
-        .iter()
-        .map(|name| (name.clone(), "of the jobs".into()))
+fn outcomes(inspection: &Inspection) -> Option<Plot> {
+    let bar = |place: usize, name: String, of: &str| {
+        let parts = inspection.outcomes.iter().map(|row| {
+            let mut parts = row.by_bucket.iter().chain([&row.jobs, &row.gpu_time]);
+            let part = parts.nth(place).copied().flatten();
+            (row.outcome.to_string(), part.unwrap_or(0.0))
+        });
+        (name, of.to_string(), parts.collect())
+    };
+    let num = BUCKETS.len();
+    let mut bars: Vec<_> = (0..num)
+        .map(|place| bar(place, bucket_name(BUCKETS[place]), "of the jobs"))
         .collect();
-    bars.push(("all".into(), "of the jobs".into()));
-    bars.push(("all".into(), "of the GPU-time".into()));
-    let parts: Vec<Bars<'_>> = rows
-        .iter()
-        .map(|row| {
-            let parts = row.by_bucket.iter().chain([&row.jobs, &row.gpu_time]);
-            Bars {
-                name: row.outcome,
-                values: parts.map(|part| part.unwrap_or(0.0)).collect(),
-            }
-        })
-        .collect();
-    divided("How jobs ended, by gang bucket", &bars, &parts)
+    bars.push(bar(num, "all".into(), "of the jobs"));
+    bars.push(bar(num + 1, "all".into(), "of the GPU-time"));
+    Plot::divided("How jobs ended, by gang", bars)
 }
 
 /// Waiting time by cause, one bar for each of `delays`.
-fn causes(what: &str, delays: &[Delay], label: fn(&str) -> String) -> Option<String> {
-    let rows: Vec<(String, String)> = delays
-        .iter()
-        .take(12)
-        .map(|delay| {
-            let mean = delay.wait_s.mean.map_or_else(|| "-".into(), show_seconds);
-            (label(&delay.name), format!("mean {mean}"))
-        })
-        .collect();
-    let of = |name, part: fn(&Causes) -> f64| Bars {
-        name,
-        values: delays
-            .iter()
-            .map(|delay| delay.causes.as_ref().map_or(0.0, part))
-            .collect(),
-    };
-    let parts = [
-        of("fair share", |causes| causes.fair_share),
-        of("capacity", |causes| causes.capacity),
-        of("fragmentation", |causes| causes.fragmentation),
-        of("held back", |causes| causes.held_back),
+fn causes(what: &str, delays: &[Delay], label: fn(&str) -> String) -> Option<Plot> {
+    const PARTS: [(&str, fn(&Causes) -> f64); 4] = [
+        ("fair share", |causes| causes.fair_share),
+        ("capacity", |causes| causes.capacity),
+        ("fragmentation", |causes| causes.fragmentation),
+        ("held back", |causes| causes.held_back),
     ];
-    divided(&format!("Waiting time by cause and {what}"), &rows, &parts)
+    let bars = delays.iter().take(TENANTS_MAX).map(|delay| {
+        let mean = delay.wait_s.mean.map_or_else(|| "-".into(), show_seconds);
+        let parts = PARTS.iter().map(|(name, part)| {
+            let part = delay.causes.as_ref().map_or(0.0, part);
+            ((*name).to_string(), part)
+        });
+        (label(&delay.name), format!("mean {mean}"), parts.collect())
+    });
+    Plot::divided(&format!("Waiting time by cause and {what}"), bars)
 }
 
-fn occupancy(run: &Simulated, inspection: &Inspection) -> Vec<Option<String>> {
-    let num_gpus = inspection.cluster.num_gpus as f64;
-    let held = run.held.first().filter(|_| run.held.len() > 1).map(|first| {
-        let points: Vec<(f64, f64)> = run
-            .held
-            .iter()
-            .map(|point| (point.0 - first.0, point.1))
-            .collect();
-        let points = averaged(&points, POINTS_MAX);
-        let end_s = points.last().map_or(0.0, |point| point.0);
-        let mut frame = Frame::new(
-            Axis::time("time from the first start", end_s),
-            Axis::linear("GPUs held", 0.0, num_gpus),
-            220.0,
-        );
-        frame.steps(0, "GPUs held", &points);
-        frame.level("capacity", num_gpus);
-        frame.render("GPUs held over time")
-    });
-    let labels: Vec<String> = run
-        .occupancy
+fn occupancy(run: &Simulated, inspection: &Inspection) -> Vec<Option<Plot>> {
+    let over_time = held(
+        "GPUs held over time",
+        "time from the first start",
+        &run.held,
+        inspection.cluster.num_gpus as f64,
+    );
+    let rows = &run.occupancy;
+    let labels = rows
         .iter()
         .map(|row| format!("{:.0}", 100.0 * row.from))
         .collect();
-    let of = |part: fn(&super::simulated::OccupancyRow) -> Option<f64>| {
-        run.occupancy
-            .iter()
-            .map(|row| part(row).unwrap_or(f64::NAN))
-            .collect()
-    };
     let bars = [
-        Bars {
-            name: "of the time",
-            values: of(|row| row.time),
-        },
-        Bars {
-            name: "of the nodes empty",
-            values: of(|row| row.empty_nodes),
-        },
+        (
+            "of the time",
+            rows.iter().map(|row| row.time.unwrap_or(f64::NAN)).collect(),
+        ),
+        (
+            "of the nodes empty",
+            rows.iter()
+                .map(|row| row.empty_nodes.unwrap_or(f64::NAN))
+                .collect(),
+        ),
     ];
-    let empty = grouped(
+    let empty = Plot::bars(
+        "Time and empty nodes by GPUs held",
         "GPUs held, % (from, 5 % wide; 100 = all)",
-        "part",
-        &labels,
+        Axis::of("part").percent(),
+        labels,
         &bars,
-        true,
     );
-    vec![held, empty]
+    vec![over_time, empty]
 }

@@ -268,7 +268,9 @@ fn the_simulated_part_of_five_jobs() {
 
 /// What no table, page or JSON may say.
 fn assert_no_nan(inspection: &Inspection) {
-    let html = page::render(inspection, "pleach workload describe", "note <1>");
+    let html = page::report(inspection)
+        .made_by("pleach workload describe", "note <1>")
+        .html();
     assert_well_formed(&html);
     let text: String = tables::sections(inspection)
         .iter()
@@ -319,7 +321,7 @@ fn the_page_stays_small_and_shows_every_section() {
         })
         .collect();
     let inspection = inspect(&workload(&rows));
-    let html = page::render(&inspection, "pleach", "");
+    let html = page::report(&inspection).html();
     assert_no_nan(&inspection);
     assert!(html.len() < 600_000, "{}", html.len());
     for heading in [

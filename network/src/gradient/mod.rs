@@ -18,8 +18,9 @@ use std::array;
 
 use rayon::prelude::*;
 
+use crate::Error;
 use crate::decision_batch::DecisionBatch;
-use crate::error::Error;
+use crate::error::unfit;
 use crate::parameters::Layout;
 use crate::simd::{Simd, Work, on_this_processor};
 
@@ -107,7 +108,7 @@ const MAX_PARTS: usize = 16;
 /// How a minibatch is cut depends on its size alone.
 ///
 /// # Errors
-/// [`Error::Contract`] where sizes of observations or parameters are not the layout's, or a decision has no candidate.
+/// An [`Error`] where sizes of observations or parameters are not the layout's, or a decision has no candidate.
 pub fn sum_of_gradients<'a, const N: usize>(
     (layout, workspace): (&Layout, &'a mut Workspace),
     parameters: &[f32],
@@ -156,7 +157,7 @@ pub fn sum_of_gradients<'a, const N: usize>(
 /// Sizes agree, and each of `decisions` has a candidate.
 ///
 /// # Errors
-/// [`Error::Contract`] with both sides.
+/// An [`Error`] with both sides.
 pub fn check(
     layout: &Layout,
     parameters: &[f32],
@@ -166,12 +167,12 @@ pub fn check(
     rows.check(layout.num_global, layout.num_features)?;
     let (expected, found) = (layout.num_parameters(), parameters.len());
     if expected != found {
-        return Err(Error::contract("number of parameters", expected, found));
+        return Err(unfit("number of parameters", expected, found));
     }
     let empty = decisions.find(|decision| rows.span(*decision).is_empty());
     empty.map_or(Ok(()), |decision| {
         let found = format!("0 in decision {decision}");
-        Err(Error::contract("admissible candidates", "at least 1", found))
+        Err(unfit("admissible candidates", "at least 1", found))
     })
 }
 

@@ -3,7 +3,7 @@
 use pleach_scheduler::portable_math::{self, exp, exp_f32, ln};
 
 use super::tensor::{Data, Tensor, around, axis_of, broadcast, len_of, places, refuse};
-use crate::error::Error;
+use crate::Error;
 
 /// Both values stretched to one shape and joined number by number.
 pub(super) fn elementwise(

@@ -2,7 +2,7 @@
 
 use super::kernels::{elementwise, moved};
 use super::tensor::{Data, Tensor, broadcast, places, refuse};
-use crate::error::Error;
+use crate::Error;
 
 /// Whether pairs of numbers stand in an order, both values stretched to one shape.
 pub(super) fn compare(

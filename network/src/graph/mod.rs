@@ -41,7 +41,8 @@ pub use set::set_operators;
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::Error;
+use crate::Error;
+use crate::error::graph;
 
 /// Operators in a graph, at most. *Assumed.*
 pub const NODES_MAX: usize = 2_000;
@@ -136,9 +137,9 @@ impl Graph {
     /// Checks the bounds, and that every value is there before it is read. Shapes are checked by [`Program::new`], which runs it.
     ///
     /// # Errors
-    /// [`Error::Graph`] with the node and what is allowed.
+    /// An [`Error`] with the node and what is allowed.
     pub fn check(&self) -> Result<(), Error> {
-        let refuse = |reason: String| Err(Error::Graph { reason });
+        let refuse = |reason: String| Err(graph(reason));
         if self.nodes.len() > NODES_MAX {
             return refuse(format!(
                 "{} operators; allowed is up to {NODES_MAX}",

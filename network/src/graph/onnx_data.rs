@@ -14,7 +14,8 @@ use std::path::{Component, Path};
 
 use super::onnx_messages::{GraphProto, TensorProto};
 use super::tensor::refuse;
-use crate::error::Error;
+use crate::Error;
+use crate::error::graph;
 
 /// `data_location` of a tensor whose numbers are in another file.
 const EXTERNAL: i32 = 1;
@@ -72,10 +73,10 @@ fn bytes_of(
     if length.is_some_and(|length| length > bytes_max) {
         return refuse(format!("more than {bytes_max} bytes of weights in {place}"));
     }
-    let failed = |error: std::io::Error| Error::Graph {
-        reason: format!(
+    let failed = |error: std::io::Error| {
+        graph(format!(
             "the weights of {name} are in {place} beside the model, which cannot be read ({error}): put it there, {ONE_FILE}"
-        ),
+        ))
     };
     let file = match files.entry(place.to_owned()) {
         std::collections::hash_map::Entry::Occupied(found) => found.into_mut(),

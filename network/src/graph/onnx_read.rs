@@ -23,7 +23,7 @@ use super::onnx_numbers::{floats_of, integers_of, kind_name};
 use super::op::Op;
 use super::tensor::refuse;
 use super::{Graph, NODES_MAX, PARAMETERS_MAX};
-use crate::error::Error;
+use crate::Error;
 
 /// Name of the input with the rows.
 pub(super) const ROWS: &str = "candidates";
@@ -43,7 +43,7 @@ pub type Remarks = Vec<(String, String)>;
 /// The graph of a model, its parameters in the order of the file, and its remarks (`metadata_props`).
 ///
 /// # Errors
-/// [`Error::Graph`] for bytes that are no model, and for whatever a graph cannot hold.
+/// An [`Error`] for bytes that are no model, and for whatever a graph cannot hold.
 pub fn from_onnx(bytes: &[u8]) -> Result<(Graph, Vec<f32>, Remarks), Error> {
     from_onnx_in(bytes, None)
 }

@@ -10,7 +10,8 @@ use super::onnx_messages::{
 };
 use super::onnx_read::{CONTEXT, ROWS};
 use super::op::Op;
-use crate::error::Error;
+use crate::Error;
+use crate::error::unfit;
 
 /// Version of the file's own format: the one that came with operator set 17.
 const IR_VERSION: i64 = 8;
@@ -24,7 +25,7 @@ const OPSET: i64 = 17;
 pub fn to_onnx(graph: &Graph, parameters: &[f32], remarks: &[(&str, String)]) -> Result<Vec<u8>, Error> {
     graph.check()?;
     if parameters.len() != graph.num_parameters() {
-        return Err(Error::contract(
+        return Err(unfit(
             "number of parameters",
             graph.num_parameters(),
             parameters.len(),

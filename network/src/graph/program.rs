@@ -4,7 +4,8 @@ use super::kernels::{self, Reduction};
 use super::op::Op;
 use super::tensor::{Tensor, len_of, refuse};
 use super::{Graph, WORK_MAX, logic, shape};
-use crate::error::Error;
+use crate::Error;
+use crate::error::unfit;
 use crate::matrix::{self, Panels};
 use crate::parameters::LANES;
 
@@ -31,12 +32,12 @@ impl Program {
     /// Binds parameters, in the order of the flat list, and tries the graph.
     ///
     /// # Errors
-    /// As [`Graph::check`]; [`Error::Contract`] for another number of parameters; [`Error::Graph`] where shapes do not go
+    /// As [`Graph::check`]; An [`Error`] for another number of parameters; An [`Error`] where shapes do not go
     /// together or the scores are not one for each row.
     pub fn new(graph: &Graph, parameters: &[f32]) -> Result<Program, Error> {
         graph.check()?;
         if parameters.len() != graph.num_parameters() {
-            return Err(Error::contract(
+            return Err(unfit(
                 "number of parameters",
                 graph.num_parameters(),
                 parameters.len(),
@@ -133,8 +134,8 @@ impl Program {
     /// `rows` is `[N, F]`, `context` is `[G]`, `scores` is `[N]`.
     ///
     /// # Errors
-    /// [`Error::Graph`] with the node, where a value grows beyond a bound or an index is outside of a value;
-    /// [`Error::Contract`] for inputs of another size.
+    /// An [`Error`] with the node, where a value grows beyond a bound or an index is outside of a value;
+    /// An [`Error`] for inputs of another size.
     pub fn run(
         &self,
         rows: &[f32],
@@ -145,7 +146,7 @@ impl Program {
         let graph = &self.graph;
         let sizes = (scores.len() * graph.num_features, graph.num_context);
         if sizes != (rows.len(), context.len()) {
-            return Err(Error::contract(
+            return Err(unfit(
                 "numbers of rows and context",
                 format!("{} and {}", sizes.0, sizes.1),
                 format!("{} and {}", rows.len(), context.len()),
@@ -196,11 +197,9 @@ impl Program {
 /// Says at which node an error happened.
 fn at_node(index: usize, op: &Op) -> impl Fn(Error) -> Error + use<> {
     let name = format!("{op:?}");
-    move |error| match error {
-        Error::Graph { reason } => Error::Graph {
-            reason: format!("node {index} ({name}): {reason}"),
-        },
-        other => other,
+    move |mut error| {
+        error.hint = format!("node {index} ({name}): {}", error.hint);
+        error
     }
 }
 

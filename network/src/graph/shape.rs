@@ -2,7 +2,7 @@
 
 use super::kernels::moved;
 use super::tensor::{Data, Tensor, around, axis_of, broadcast, len_of, places, refuse};
-use crate::error::Error;
+use crate::Error;
 
 /// Axes in another order; reversed where none is given.
 pub(super) fn transpose(x: &Tensor, order: &[usize]) -> Result<Tensor, Error> {

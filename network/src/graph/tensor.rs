@@ -1,6 +1,7 @@
 //! Values of a running graph: numbers with a shape.
 
-use crate::error::Error;
+use crate::Error;
+use crate::error::graph;
 
 use super::NUMBERS_MAX;
 
@@ -22,9 +23,7 @@ pub(super) struct Tensor {
 
 /// An error of a graph.
 pub(super) fn refuse<T>(reason: impl Into<String>) -> Result<T, Error> {
-    Err(Error::Graph {
-        reason: reason.into(),
-    })
+    Err(graph(reason.into()))
 }
 
 /// Numbers of a shape, within the bound.

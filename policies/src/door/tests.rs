@@ -152,7 +152,10 @@ fn files_that_are_no_policies_are_refused_with_the_reason() {
         let path = folder.path().join(name);
         std::fs::write(&path, content).unwrap();
         let error = Door::CLUSTER.open(path.to_str().unwrap()).unwrap_err();
-        assert!(matches!(error, Refusal::Contract { .. }), "{name}: {error}");
+        assert!(
+            error.family == pleach_scheduler::Family::Contract,
+            "{name}: {error}"
+        );
     }
     assert!(
         Door::CLUSTER

@@ -19,11 +19,11 @@ use super::rates::type_advantage::TypeWorth;
 use super::tables::{Node, NodeState, Rack, Tenant};
 use super::{Cluster, Facts, Jobs, Places};
 use crate::cluster_spec::{ClusterSpec, GpuTypeSpec, ModelClass, NodeGroup, TenantSpec};
-use crate::error::ConfigError;
 use crate::ids::{GpuTypeId, NodeId, RackId, Time};
 use crate::physics::interference::PairTable;
 use crate::physics::overheads::Overheads;
 use crate::physics::storage::Storage;
+use crate::problem::Problem;
 
 impl Cluster {
     /// An empty cluster at time zero.
@@ -34,11 +34,11 @@ impl Cluster {
         spec: &ClusterSpec,
         classes: &[ModelClass],
         capabilities: Capabilities,
-    ) -> Result<Cluster, ConfigError> {
+    ) -> Result<Cluster, Problem> {
         spec.validate()?;
         capabilities.validate()?;
         if classes.is_empty() {
-            return Err(ConfigError::new(
+            return Err(Problem::new(
                 "classes",
                 "none",
                 "at least one model class",
@@ -231,7 +231,7 @@ fn idle_tenant(tenant: &TenantSpec) -> Tenant {
 }
 
 /// What pairs of classes cost each other; nothing, but checked, where nobody shares.
-fn pairs(spec: &ClusterSpec, classes: &[ModelClass], sharing: Sharing) -> Result<PairTable, ConfigError> {
+fn pairs(spec: &ClusterSpec, classes: &[ModelClass], sharing: Sharing) -> Result<PairTable, Problem> {
     if sharing == Sharing::Off {
         return PairTable::new(&spec.pairs, &[], &[]);
     }

@@ -4,9 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::actions::{ActionKind, ActionSet};
 use crate::cluster_spec::ModelClass;
-use crate::error::ConfigError;
 use crate::physics::overheads::{Moved, Overheads, sia_kind};
 use crate::physics::storage::Storage;
+use crate::problem::Problem;
 
 /// Bytes of a GiB.
 pub(super) const GIB: f64 = 1_073_741_824.0;
@@ -138,7 +138,7 @@ impl Capabilities {
     ///
     /// # Errors
     /// The first cost out of its range.
-    pub fn validate(&self) -> Result<(), ConfigError> {
+    pub fn validate(&self) -> Result<(), Problem> {
         let interval_s = self.checkpoint_interval_s.unwrap_or(1.0);
         let checks = [
             (
@@ -169,7 +169,7 @@ impl Capabilities {
         ];
         for (key, value, ok) in checks {
             if !ok {
-                return Err(ConfigError::new(
+                return Err(Problem::new(
                     format!("capabilities.{key}"),
                     value,
                     "0 to 1e6 s; an interval above 0 and at most 1e10 s, a grace of at most 86,400 s",

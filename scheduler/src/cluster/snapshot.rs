@@ -17,8 +17,8 @@ use super::jobs::shape::Shape;
 use super::tables::{JobState, NodeState};
 use super::{Capabilities, Cluster};
 use crate::cluster_spec::{ClusterSpec, ModelClass};
-use crate::error::ConfigError;
 use crate::ids::{JobId, NodeId, Time};
+use crate::problem::Problem;
 
 /// What the key `version` says. A change of the format is a new number.
 pub const VERSION: u32 = 1;
@@ -89,7 +89,7 @@ pub enum SnapshotError {
     },
     /// Values that cannot be, or not together.
     #[error("snapshot: {0}")]
-    Value(#[from] ConfigError),
+    Value(#[from] Problem),
 }
 
 impl ClusterSnapshot {
@@ -221,7 +221,7 @@ impl Cluster {
         let mut cluster = Cluster::new(&snapshot.spec, &snapshot.classes, snapshot.capabilities)?;
         let refuse = |key: &str, value: String, allowed: String| {
             let hint = "a snapshot is written by a program, and not to be edited";
-            Err(SnapshotError::Value(ConfigError::new(key, value, allowed, hint)))
+            Err(SnapshotError::Value(Problem::new(key, value, allowed, hint)))
         };
         if !(Time::ZERO..=NOW_MAX).contains(&snapshot.now) {
             return refuse(
@@ -284,7 +284,7 @@ impl Cluster {
     }
 
     /// Puts the jobs of a snapshot where they were, those that run in the order in which they came to their GPUs.
-    fn resume_all(&mut self, records: &[JobRecord]) -> Result<(), ConfigError> {
+    fn resume_all(&mut self, records: &[JobRecord]) -> Result<(), Problem> {
         let rows = || records.iter().zip((0..).map(JobId));
         let mut running: Vec<_> = rows()
             .filter_map(|(record, id)| Some((record, record.run.as_ref()?, id)))

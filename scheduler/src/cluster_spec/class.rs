@@ -3,13 +3,13 @@
 use serde::{Deserialize, Serialize};
 
 use super::{AllowedNodes, ClusterSpec, NUM_GPUS_MAX, Tasks, is_name};
-use crate::error::ConfigError;
 use crate::physics::goodput::Elastic;
 use crate::physics::links::StepCost;
 use crate::physics::mixed::Fusion;
 use crate::physics::pace::Pace;
 use crate::physics::sensitivity::Sensitivity;
 use crate::physics::sizes::Sizes;
+use crate::problem::Problem;
 
 /// Jobs that run at the same relative speeds on the hardware (a model family).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -101,9 +101,9 @@ impl From<ElasticJob> for ElasticFile {
 }
 
 impl TryFrom<ElasticFile> for ElasticJob {
-    type Error = ConfigError;
+    type Error = Problem;
 
-    fn try_from(file: ElasticFile) -> Result<ElasticJob, ConfigError> {
+    fn try_from(file: ElasticFile) -> Result<ElasticJob, Problem> {
         let profile = match (file.profile, file.sizes) {
             (Some(elastic), None) => Pace::Goodput(elastic),
             (None, Some(sizes)) => Pace::Sizes(sizes),
@@ -115,12 +115,7 @@ impl TryFrom<ElasticFile> for ElasticJob {
                 };
                 let hint =
                     "profile for a data-parallel job that chooses its batch, sizes for a table of rates";
-                return Err(ConfigError::new(
-                    "elastic",
-                    value,
-                    "one of profile and sizes",
-                    hint,
-                ));
+                return Err(Problem::new("elastic", value, "one of profile and sizes", hint));
             }
         };
         Ok(ElasticJob {
@@ -259,9 +254,9 @@ impl Resources {
     ///
     /// # Errors
     /// The first key out of its range, named `PREFIX.key`.
-    pub fn validate(&self, prefix: impl std::fmt::Display) -> Result<(), ConfigError> {
+    pub fn validate(&self, prefix: impl std::fmt::Display) -> Result<(), Problem> {
         let bad = |key: &str, value: String, allowed: &str, hint: &str| {
-            Err(ConfigError::new(format!("{prefix}.{key}"), value, allowed, hint))
+            Err(Problem::new(format!("{prefix}.{key}"), value, allowed, hint))
         };
         if !(1..=1000).contains(&self.gpu_milli) {
             let hint = "1000 is a whole GPU; give gangs whole GPUs by num_gpus";
@@ -292,9 +287,9 @@ impl ClusterSpec {
     ///
     /// # Errors
     /// As [`ClusterSpec::validate`].
-    pub fn validate_class(&self, class: &ModelClass) -> Result<(), ConfigError> {
+    pub fn validate_class(&self, class: &ModelClass) -> Result<(), Problem> {
         let bad = |key: &str, value: String, allowed: &str| {
-            Err(ConfigError::new(
+            Err(Problem::new(
                 format!("classes.{}.{key}", class.name),
                 value,
                 allowed,

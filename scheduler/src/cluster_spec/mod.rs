@@ -17,11 +17,11 @@ pub use tasks::Tasks;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::error::ConfigError;
 use crate::physics::interference::{Interference, PairEntry};
 use crate::physics::links::Fabric;
 use crate::physics::mig::MigGpu;
 use crate::physics::storage::Storage;
+use crate::problem::Problem;
 
 /// A cluster: its hardware and who may use it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -162,14 +162,14 @@ fn preset<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error
     Ok(Some(name))
 }
 
-fn check_site_fabric(name: &str) -> Result<(), ConfigError> {
+fn check_site_fabric(name: &str) -> Result<(), Problem> {
     let known: Vec<&str> = Fabric::names().collect();
     if known.contains(&name) {
         return Ok(());
     }
     let hint =
         "leave it out where the links that its GPUs usually come with will do; links of one's own are fabric";
-    Err(ConfigError::new("site_fabric", name, known.join(", "), hint))
+    Err(Problem::new("site_fabric", name, known.join(", "), hint))
 }
 
 /// A tenant and its share.
@@ -232,13 +232,13 @@ impl ClusterSpec {
     ///
     /// # Errors
     /// The first key that is wrong, its value, what is allowed and how to mend it.
-    pub fn validate(&self) -> Result<(), ConfigError> {
+    pub fn validate(&self) -> Result<(), Problem> {
         self.faults().into_iter().next().map_or(Ok(()), Err)
     }
 
     /// Every key that is wrong, in the order of the description; empty for a cluster that can be built.
     #[must_use]
-    pub fn faults(&self) -> Vec<ConfigError> {
+    pub fn faults(&self) -> Vec<Problem> {
         let mut faults = Vec::new();
         self.check_gpu_types(&mut faults);
         for (index, group) in self.node_groups.iter().enumerate() {
@@ -257,7 +257,7 @@ impl ClusterSpec {
         faults.extend(self.seen.faults());
         let capacity = self.num_gpus();
         if capacity == 0 || capacity > NUM_GPUS_MAX {
-            faults.push(ConfigError::new(
+            faults.push(Problem::new(
                 "node_groups",
                 format!("{capacity} GPUs"),
                 "1 to 4,000,000 GPUs",
@@ -268,7 +268,7 @@ impl ClusterSpec {
         faults
     }
 
-    fn validate_nics(&self, fabric: &Fabric) -> Result<(), ConfigError> {
+    fn validate_nics(&self, fabric: &Fabric) -> Result<(), Problem> {
         let nics = fabric.between.nics_per_node;
         let fewer = |group: &NodeGroup| group.gpus_per_node < nics;
         let Some(index) = self.node_groups.iter().position(fewer) else {
@@ -277,18 +277,13 @@ impl ClusterSpec {
         let gpus = self.node_groups[index].gpus_per_node;
         let allowed = format!("1 to {gpus}, the GPUs of a node of node_groups[{index}]");
         let hint = format!("[cluster.fabric] preset = \"...\" with between.nics_per_node = {gpus}");
-        Err(ConfigError::new(
-            "fabric.between.nics_per_node",
-            nics,
-            allowed,
-            hint,
-        ))
+        Err(Problem::new("fabric.between.nics_per_node", nics, allowed, hint))
     }
 
-    fn check_gpu_types(&self, faults: &mut Vec<ConfigError>) {
+    fn check_gpu_types(&self, faults: &mut Vec<Problem>) {
         if self.gpu_types.is_empty() || self.gpu_types.len() > 64 {
             let value = self.gpu_types.len().to_string();
-            faults.push(ConfigError::new(
+            faults.push(Problem::new(
                 "gpu_types",
                 value,
                 "1 to 64 types",
@@ -298,7 +293,7 @@ impl ClusterSpec {
         for (index, gpu) in self.gpu_types.iter().take(64).enumerate() {
             if !(1e-3..=1e6).contains(&gpu.memory_gib) {
                 let key = format!("gpu_types[{index}].memory_gib");
-                faults.push(ConfigError::new(
+                faults.push(Problem::new(
                     key,
                     gpu.memory_gib.to_string(),
                     "0.001 to 1e6 GiB",
@@ -307,7 +302,7 @@ impl ClusterSpec {
             }
             if !is_name(&gpu.name) {
                 let (key, value) = (format!("gpu_types[{index}].name"), format!("{:?}", gpu.name));
-                faults.push(ConfigError::new(
+                faults.push(Problem::new(
                     key,
                     value,
                     "1 to 256 printable characters",
@@ -316,7 +311,7 @@ impl ClusterSpec {
             }
             if self.gpu_types[..index].iter().any(|other| other.name == gpu.name) {
                 let key = format!("gpu_types[{index}].name");
-                faults.push(ConfigError::new(
+                faults.push(Problem::new(
                     key,
                     gpu.name.clone(),
                     "a name not used before",
@@ -326,10 +321,10 @@ impl ClusterSpec {
         }
     }
 
-    fn check_node_group(&self, index: usize, group: &NodeGroup, faults: &mut Vec<ConfigError>) {
+    fn check_node_group(&self, index: usize, group: &NodeGroup, faults: &mut Vec<Problem>) {
         let key = |field: &str| format!("node_groups[{index}].{field}");
         if group.count == 0 {
-            faults.push(ConfigError::new(
+            faults.push(Problem::new(
                 key("count"),
                 "0",
                 "1 or more",
@@ -338,7 +333,7 @@ impl ClusterSpec {
         }
         if !(1..=64).contains(&group.gpus_per_node) {
             let value = group.gpus_per_node.to_string();
-            faults.push(ConfigError::new(
+            faults.push(Problem::new(
                 key("gpus_per_node"),
                 value,
                 "1 to 64",
@@ -346,7 +341,7 @@ impl ClusterSpec {
             ));
         }
         if group.nodes_per_rack == 0 {
-            faults.push(ConfigError::new(
+            faults.push(Problem::new(
                 key("nodes_per_rack"),
                 "0",
                 "1 or more",
@@ -356,7 +351,7 @@ impl ClusterSpec {
         if group.nvlink_gpus > group.gpus_per_node {
             let allowed = format!("at most the {} GPUs of the node", group.gpus_per_node);
             let value = group.nvlink_gpus.to_string();
-            faults.push(ConfigError::new(
+            faults.push(Problem::new(
                 key("nvlink_gpus"),
                 value,
                 &allowed,
@@ -370,18 +365,13 @@ impl ClusterSpec {
         ] {
             if value != 0.0 && !(1e-3..=1e6).contains(&value) {
                 let hint = "per node; leave it out where it is not to be modelled";
-                faults.push(ConfigError::new(
-                    key(field),
-                    value.to_string(),
-                    "0.001 to 1e6",
-                    hint,
-                ));
+                faults.push(Problem::new(key(field), value.to_string(), "0.001 to 1e6", hint));
             }
         }
         if !self.gpu_types.iter().any(|gpu| gpu.name == group.gpu_type) {
             let names: Vec<_> = self.gpu_types.iter().map(|gpu| gpu.name.as_str()).collect();
             let allowed = format!("one of {}", names.join(", "));
-            faults.push(ConfigError::new(
+            faults.push(Problem::new(
                 key("gpu_type"),
                 group.gpu_type.clone(),
                 &allowed,
@@ -390,10 +380,10 @@ impl ClusterSpec {
         }
     }
 
-    fn check_tenants(&self, capacity: u64, faults: &mut Vec<ConfigError>) {
+    fn check_tenants(&self, capacity: u64, faults: &mut Vec<Problem>) {
         if self.tenants.is_empty() || self.tenants.len() > 10_000 {
             let value = format!("{} tenants", self.tenants.len());
-            faults.push(ConfigError::new(
+            faults.push(Problem::new(
                 "tenants",
                 value,
                 "1 to 10,000",
@@ -403,7 +393,7 @@ impl ClusterSpec {
         for (index, tenant) in self.tenants.iter().take(10_000).enumerate() {
             if !is_name(&tenant.name) {
                 let (key, value) = (format!("tenants[{index}].name"), format!("{:?}", tenant.name));
-                faults.push(ConfigError::new(
+                faults.push(Problem::new(
                     key,
                     value,
                     "1 to 256 printable characters",
@@ -415,7 +405,7 @@ impl ClusterSpec {
                 .any(|other| other.name == tenant.name)
             {
                 let key = format!("tenants[{index}].name");
-                faults.push(ConfigError::new(
+                faults.push(Problem::new(
                     key,
                     tenant.name.clone(),
                     "a name not used before",
@@ -430,7 +420,7 @@ impl ClusterSpec {
             .sum();
         if quotas > capacity {
             let allowed = format!("at most the {capacity} GPUs of the cluster");
-            faults.push(ConfigError::new(
+            faults.push(Problem::new(
                 "tenants.quota_gpus",
                 format!("{quotas} in all"),
                 &allowed,

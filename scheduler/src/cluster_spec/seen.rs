@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::ConfigError;
+use crate::problem::Problem;
 
 /// What the list that a cluster came with says of its site; by itself it does nothing.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -29,7 +29,7 @@ impl Seen {
         *self == Seen::default()
     }
 
-    pub(super) fn faults(&self) -> Vec<ConfigError> {
+    pub(super) fn faults(&self) -> Vec<Problem> {
         let numbers = [
             (
                 "seen.time_0_unix_s",
@@ -47,7 +47,7 @@ impl Seen {
             .filter(|(_, value, (least, most))| !(*least..=*most).contains(value));
         let fault = |(key, value, (least, most)): (&str, f64, (f64, f64))| {
             let hint = "leave it out where it is not known";
-            ConfigError::new(key, value, format!("{least} to {most}"), hint)
+            Problem::new(key, value, format!("{least} to {most}"), hint)
         };
         wrong.map(fault).collect()
     }

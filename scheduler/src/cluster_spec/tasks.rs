@@ -4,7 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::ConfigError;
+use crate::problem::Problem;
 
 /// How a gang is cut: its GPUs are those of all its tasks, so the number of tasks is that of the GPUs over [`Tasks::gpus_per_task`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -78,7 +78,7 @@ impl Tasks {
     ///
     /// # Errors
     /// The first key out of its range, named `PREFIX.key`.
-    pub fn validate(self, prefix: impl std::fmt::Display) -> Result<(), ConfigError> {
+    pub fn validate(self, prefix: impl std::fmt::Display) -> Result<(), Problem> {
         let keys = [
             ("gpus_per_task", self.gpus_per_task, 1, "1 to 64"),
             ("tasks_per_node_max", self.tasks_per_node_max, 0, "0 to 64"),
@@ -86,7 +86,7 @@ impl Tasks {
         for (key, value, least, allowed) in keys {
             if !(least..=64).contains(&value) {
                 let hint = "a task lies on one node, which has at most 64 GPUs";
-                return Err(ConfigError::new(format!("{prefix}.{key}"), value, allowed, hint));
+                return Err(Problem::new(format!("{prefix}.{key}"), value, allowed, hint));
             }
         }
         Ok(())
@@ -96,12 +96,12 @@ impl Tasks {
     ///
     /// # Errors
     /// The number of GPUs, named `PREFIX.num_gpus`.
-    pub fn validate_gang(self, prefix: impl std::fmt::Display, num_gpus: u32) -> Result<(), ConfigError> {
+    pub fn validate_gang(self, prefix: impl std::fmt::Display, num_gpus: u32) -> Result<(), Problem> {
         let each = u32::from(self.gpus_per_task).max(1);
         if num_gpus.is_multiple_of(each) {
             return Ok(());
         }
-        Err(ConfigError::new(
+        Err(Problem::new(
             format!("{prefix}.num_gpus"),
             num_gpus,
             format!("a multiple of gpus_per_task, {each}"),

@@ -37,8 +37,8 @@ pub use resizing::SjfResize;
 pub use sharing::SjfShare;
 pub use tuned::SjfTuned;
 
-use crate::error::ConfigError;
 use crate::policy::Policy;
+use crate::problem::Problem;
 
 /// What a heuristic is, for tables and help texts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,7 +102,7 @@ pub fn names() -> &'static [&'static str] {
 ///
 /// # Errors
 /// An unknown name; the error lists all names and the nearest one.
-pub fn by_name(name: &str) -> Result<Box<dyn Policy>, ConfigError> {
+pub fn by_name(name: &str) -> Result<Box<dyn Policy>, Problem> {
     Ok(match name {
         "fifo" => Box::new(HeadOfLine::fifo()),
         "fifo-skip" => Box::new(Greedy::fifo_skip()),
@@ -125,7 +125,7 @@ pub fn by_name(name: &str) -> Result<Box<dyn Policy>, ConfigError> {
         "best-type-delay" => Box::new(BestTypeDelay::TUNED),
         "sjf-resize" => Box::new(SjfResize),
         _ => {
-            return Err(ConfigError::new(
+            return Err(Problem::new(
                 "policy",
                 name,
                 format!("one of {}", NAMES.join(", ")),

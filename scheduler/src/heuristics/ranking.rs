@@ -3,8 +3,9 @@
 use std::sync::{Mutex, PoisonError};
 
 use super::by_name;
-use crate::error::{ConfigError, PolicyError};
+use crate::error::PolicyError;
 use crate::policy::{DecisionPoint, Policy};
+use crate::problem::Problem;
 
 /// A heuristic by its name, with room to work in.
 pub struct Ranking {
@@ -20,7 +21,7 @@ impl Ranking {
     ///
     /// # Errors
     /// An unknown name; the error lists all names and the nearest one.
-    pub fn new(name: &str) -> Result<Ranking, ConfigError> {
+    pub fn new(name: &str) -> Result<Ranking, Problem> {
         Ok(Ranking {
             name: name.to_owned(),
             policy: Mutex::new(by_name(name)?),

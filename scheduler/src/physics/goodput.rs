@@ -21,8 +21,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::ConfigError;
 use crate::portable_math::pow;
+use crate::problem::Problem;
 
 /// Total batch sizes that are tried, log-spaced. Pollux's number.
 pub(crate) const NUM_BATCHES: u32 = 50;
@@ -283,9 +283,9 @@ impl Elastic {
     ///
     /// # Errors
     /// The first one out of range.
-    pub fn validate(&self) -> Result<(), ConfigError> {
+    pub fn validate(&self) -> Result<(), Problem> {
         let fail = |key: &str, value: String, allowed: &str, hint: &str| {
-            Err(ConfigError::new(format!("elastic.{key}"), value, allowed, hint))
+            Err(Problem::new(format!("elastic.{key}"), value, allowed, hint))
         };
         let time = &self.time;
         for (key, value) in [("time.alpha_c", time.alpha_c), ("time.beta_c", time.beta_c)] {
@@ -343,11 +343,11 @@ impl Elastic {
     ///
     /// # Errors
     /// A name that is not known.
-    pub fn from_name(name: &str) -> Result<Elastic, ConfigError> {
+    pub fn from_name(name: &str) -> Result<Elastic, Problem> {
         let found = POLLUX_MODELS.iter().find(|(known, _)| *known == name);
         found.map(|(_, elastic)| *elastic).ok_or_else(|| {
             let names: Vec<&str> = POLLUX_MODELS.iter().map(|(known, _)| *known).collect();
-            ConfigError::new("elastic", name, names.join(", "), "or write the parameters")
+            Problem::new("elastic", name, names.join(", "), "or write the parameters")
         })
     }
 }

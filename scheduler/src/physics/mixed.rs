@@ -9,7 +9,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::ConfigError;
+use crate::problem::Problem;
 
 /// How the copies of a job are brought together.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -60,7 +60,7 @@ impl Copies {
     ///
     /// # Errors
     /// The first value out of range.
-    pub fn validate(&self) -> Result<(), ConfigError> {
+    pub fn validate(&self) -> Result<(), Problem> {
         let positive = |value: f64| (1e-9..=1e9).contains(&value);
         let checks = [
             ("round_s", self.round_s, positive(self.round_s), "1e-9 to 1e9"),
@@ -74,7 +74,7 @@ impl Copies {
         ];
         for (key, value, good, allowed) in checks {
             if !good {
-                return Err(ConfigError::new(
+                return Err(Problem::new(
                     format!("copies.{key}"),
                     value,
                     allowed,
@@ -154,7 +154,7 @@ impl Fusion {
     ///
     /// # Errors
     /// The first value out of range.
-    pub fn validate(&self) -> Result<(), ConfigError> {
+    pub fn validate(&self) -> Result<(), Problem> {
         let checks = [
             (
                 "best_sum",
@@ -177,7 +177,7 @@ impl Fusion {
         ];
         for (key, value, good, allowed) in checks {
             if !good {
-                return Err(ConfigError::new(
+                return Err(Problem::new(
                     format!("fusion.{key}"),
                     value,
                     allowed,

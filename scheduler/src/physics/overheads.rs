@@ -19,7 +19,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::storage::Storage;
-use crate::error::ConfigError;
+use crate::problem::Problem;
 
 /// How long moving a job takes.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -152,7 +152,7 @@ impl Overheads {
     ///
     /// # Errors
     /// A name that is not known.
-    pub fn from_name(name: &str) -> Result<Overheads, ConfigError> {
+    pub fn from_name(name: &str) -> Result<Overheads, Problem> {
         match name {
             "zero" => Ok(Overheads::ZERO),
             "pollux30" => Ok(Overheads::POLLUX_30),
@@ -161,7 +161,7 @@ impl Overheads {
             "tacc-empirical" => Ok(Overheads::TaccEmpirical),
             "sia-model" => Ok(Overheads::SiaModel),
             "by-class" => Ok(Overheads::ByClass),
-            _ => Err(ConfigError::new(
+            _ => Err(Problem::new(
                 "overheads",
                 name,
                 NAMES.join(", "),
@@ -219,7 +219,7 @@ impl Overheads {
     ///
     /// # Errors
     /// The first one out of range.
-    pub fn validate(&self) -> Result<(), ConfigError> {
+    pub fn validate(&self) -> Result<(), Problem> {
         let seconds = |value: f64| (0.0..=86_400.0).contains(&value);
         let checks = match self {
             Overheads::Fixed(fixed) => [
@@ -249,7 +249,7 @@ impl Overheads {
         };
         match checks.iter().find(|(_, _, good, _)| !good) {
             None => Ok(()),
-            Some((key, value, _, allowed)) => Err(ConfigError::new(
+            Some((key, value, _, allowed)) => Err(Problem::new(
                 format!("overheads.{key}"),
                 value,
                 *allowed,

@@ -2,7 +2,7 @@
 
 use super::goodput::Elastic;
 use super::sizes::Sizes;
-use crate::error::ConfigError;
+use crate::problem::Problem;
 
 /// What gives an elastic job its rate.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -58,7 +58,7 @@ impl Pace {
     ///
     /// # Errors
     /// The first one out of range.
-    pub fn validate(&self) -> Result<(), ConfigError> {
+    pub fn validate(&self) -> Result<(), Problem> {
         match self {
             Pace::Goodput(elastic) => elastic.validate(),
             // Checked when it is made.

@@ -9,7 +9,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::ConfigError;
+use crate::problem::Problem;
 
 /// Sizes and the rates there.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -28,10 +28,10 @@ impl Sizes {
     ///
     /// # Errors
     /// As said on the front page.
-    pub fn new(rows: &[(u32, f64)]) -> Result<Sizes, ConfigError> {
+    pub fn new(rows: &[(u32, f64)]) -> Result<Sizes, Problem> {
         let bad = |value: String, allowed: &str| {
             let hint = "for example [[8, 1.0], [16, 1.9]]";
-            Err(ConfigError::new("elastic.sizes", value, allowed, hint))
+            Err(Problem::new("elastic.sizes", value, allowed, hint))
         };
         if rows.is_empty() || rows.len() > Sizes::NUM_MAX {
             return bad(format!("{} sizes", rows.len()), "1 to 16 sizes");
@@ -84,9 +84,9 @@ impl Sizes {
 }
 
 impl TryFrom<Vec<(u32, f64)>> for Sizes {
-    type Error = ConfigError;
+    type Error = Problem;
 
-    fn try_from(rows: Vec<(u32, f64)>) -> Result<Sizes, ConfigError> {
+    fn try_from(rows: Vec<(u32, f64)>) -> Result<Sizes, Problem> {
         Sizes::new(&rows)
     }
 }

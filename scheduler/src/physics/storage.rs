@@ -18,7 +18,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::ConfigError;
+use crate::problem::Problem;
 
 /// How checkpoints are written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -95,10 +95,10 @@ impl Storage {
     ///
     /// # Errors
     /// The first bandwidth out of its range.
-    pub fn validate(&self) -> Result<(), ConfigError> {
+    pub fn validate(&self) -> Result<(), Problem> {
         for (key, value) in [("read_gb_s", self.read_gb_s), ("write_gb_s", self.write_gb_s)] {
             if !(1e-3..=1e6).contains(&value) {
-                return Err(ConfigError::new(
+                return Err(Problem::new(
                     format!("storage.{key}"),
                     value,
                     "0.001 to 1e6 GB/s",

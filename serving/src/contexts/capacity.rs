@@ -1,6 +1,6 @@
 //! How fast a GPU is with several stages in flight.
 
-use pleach_scheduler::ConfigError;
+use pleach_scheduler::Problem;
 
 use super::FS_PER_US;
 
@@ -17,12 +17,12 @@ impl Capacity {
     ///
     /// # Errors
     /// A table that does not begin at 1 or does not ascend; a throughput out of range.
-    pub fn new(points: Vec<(u32, f64)>) -> Result<Capacity, ConfigError> {
+    pub fn new(points: Vec<(u32, f64)>) -> Result<Capacity, Problem> {
         let nums = || points.iter().map(|(num, _)| *num);
         if nums().next() != Some(1) || !nums().is_sorted_by(|a, b| a < b) {
             let given = format!("{:?}", nums().collect::<Vec<_>>());
             let hint = "The throughput of one stage alone comes first.";
-            return Err(ConfigError::new(
+            return Err(Problem::new(
                 "capacity: stages in flight",
                 given,
                 "ascending, from 1",
@@ -31,7 +31,7 @@ impl Capacity {
         }
         if let Some((num, gain)) = points.iter().find(|(_, gain)| !(1e-3..=1e3).contains(gain)) {
             let hint = "Divide by the throughput of one stage alone.";
-            return Err(ConfigError::new(
+            return Err(Problem::new(
                 format!("capacity[{num}]"),
                 gain,
                 "0.001 to 1000",

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use pleach_scheduler::features::View;
-use pleach_scheduler::{ConfigError, Rows};
+use pleach_scheduler::{Problem, Rows};
 use pleach_workloads::Seed;
 
 use super::columns::{CONTEXT_WIDTH, PLACING_1, ROW_WIDTH, SCHEMA, write};
@@ -38,7 +38,7 @@ impl Placing {
         num_cameras: usize,
         run: Run,
         reward: Reward,
-    ) -> Result<Placing, ConfigError> {
+    ) -> Result<Placing, Problem> {
         reward.check()?;
         let num_rows = gpu.contexts().len() + 2;
         let env = Placing {
@@ -57,7 +57,7 @@ impl Placing {
         Ok(env)
     }
 
-    fn episode(&self, seed: u64) -> Result<State<'static>, ConfigError> {
+    fn episode(&self, seed: u64) -> Result<State<'static>, Problem> {
         let run = Run {
             seed: Seed(seed),
             ..self.run
@@ -109,7 +109,7 @@ impl Environment for Placing {
         PLACING_1
     }
 
-    fn reset(&mut self, seed: u64) -> Result<(), ConfigError> {
+    fn reset(&mut self, seed: u64) -> Result<(), Problem> {
         self.state = Some(self.episode(seed)?);
         self.is_over = !self.meet();
         Ok(())
@@ -125,7 +125,7 @@ impl Environment for Placing {
         }
     }
 
-    fn step(&mut self, choice: usize) -> Result<Step, ConfigError> {
+    fn step(&mut self, choice: usize) -> Result<Step, Problem> {
         let (num_choices, is_over) = (self.mask.len(), self.is_over);
         let Some(state) = self.state.as_mut().filter(|_| !is_over) else {
             return Err(not_in_an_episode(choice));
@@ -135,7 +135,7 @@ impl Environment for Placing {
         }
         if !self.mask[choice] {
             let hint = "The mask says which rows may be taken.";
-            return Err(ConfigError::new("action", choice, "a row but holding back", hint));
+            return Err(Problem::new("action", choice, "a row but holding back", hint));
         }
         let (before, then_us) = (tally(state.outcome()), state.now_us());
         if choice + 2 < num_choices {

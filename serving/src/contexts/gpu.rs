@@ -1,6 +1,6 @@
 //! A GPU and the contexts that it is parted into.
 
-use pleach_scheduler::ConfigError;
+use pleach_scheduler::Problem;
 
 use super::{Capacity, FS_PER_US, Network};
 
@@ -31,21 +31,21 @@ impl Gpu {
     ///
     /// # Errors
     /// No context, too many; SMs or streams out of range.
-    pub fn new(sms: u32, contexts: Vec<Context>, capacity: Capacity) -> Result<Gpu, ConfigError> {
+    pub fn new(sms: u32, contexts: Vec<Context>, capacity: Capacity) -> Result<Gpu, Problem> {
         if !(1..=SMS_MAX).contains(&sms) {
             let allowed = format!("1 to {SMS_MAX}");
-            return Err(ConfigError::new("sms", sms, allowed, "An RTX 2080 Ti has 68."));
+            return Err(Problem::new("sms", sms, allowed, "An RTX 2080 Ti has 68."));
         }
         if !(1..=CONTEXTS_MAX).contains(&contexts.len()) {
             let allowed = format!("1 to {CONTEXTS_MAX}");
             let hint = "MPS has 48 at most.";
-            return Err(ConfigError::new("contexts", contexts.len(), allowed, hint));
+            return Err(Problem::new("contexts", contexts.len(), allowed, hint));
         }
         for (place, context) in contexts.iter().enumerate() {
             let named = |what: &str| format!("contexts[{place}]: {what}");
             if !(1..=sms).contains(&context.sms) {
                 let hint = "A context cannot have more SMs than the GPU.";
-                return Err(ConfigError::new(
+                return Err(Problem::new(
                     named("sms"),
                     context.sms,
                     format!("1 to {sms}"),
@@ -53,7 +53,7 @@ impl Gpu {
                 ));
             }
             if context.streams == 0 {
-                return Err(ConfigError::new(
+                return Err(Problem::new(
                     named("streams"),
                     0,
                     "at least 1",
@@ -79,16 +79,11 @@ impl Gpu {
         oversubscription: f64,
         streams: u32,
         capacity: Capacity,
-    ) -> Result<Gpu, ConfigError> {
+    ) -> Result<Gpu, Problem> {
         if !(1.0..=num.max(1) as f64).contains(&oversubscription) {
             let allowed = format!("1 to the number of contexts, {num}");
             let hint = "1 parts the GPU, and as much as contexts gives each all of it.";
-            return Err(ConfigError::new(
-                "oversubscription",
-                oversubscription,
-                allowed,
-                hint,
-            ));
+            return Err(Problem::new("oversubscription", oversubscription, allowed, hint));
         }
         let part = (f64::from(sms) * oversubscription / num as f64).ceil() as u32;
         let context = Context {

@@ -1,6 +1,6 @@
 //! Who runs which stage where: what a policy may know, and the rules by name.
 
-use pleach_scheduler::ConfigError;
+use pleach_scheduler::Problem;
 use pleach_scheduler::heuristics::Info;
 
 use super::Gpu;
@@ -126,7 +126,7 @@ pub trait Policy: Send {
     ///
     /// # Errors
     /// A policy that cannot decide.
-    fn choose(&mut self, decision: &Decision<'_>) -> Result<usize, ConfigError>;
+    fn choose(&mut self, decision: &Decision<'_>) -> Result<usize, Problem>;
 }
 
 /// Of all rules here.
@@ -167,7 +167,7 @@ struct Named {
 ///
 /// # Errors
 /// A name or a setting that is not there, or a value out of range.
-pub fn by_name(text: &str) -> Result<Box<dyn Policy>, ConfigError> {
+pub fn by_name(text: &str) -> Result<Box<dyn Policy>, Problem> {
     let mut settings = Settings::of("policy", text, POLICIES)?;
     let (choice, order) = match settings.name {
         "sgprs" => (Choice::Sgprs, Order::Deadline),
@@ -209,7 +209,7 @@ impl Policy for Named {
         decision.begin_us()
     }
 
-    fn choose(&mut self, decision: &Decision<'_>) -> Result<usize, ConfigError> {
+    fn choose(&mut self, decision: &Decision<'_>) -> Result<usize, Problem> {
         let held = decision.held;
         Ok(match self.choice {
             Choice::Pinned => decision.task % held.len(),

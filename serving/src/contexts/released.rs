@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use pleach_scheduler::ConfigError;
+use pleach_scheduler::Problem;
 use pleach_workloads::Seed;
 use rand::RngExt as _;
 
@@ -58,7 +58,7 @@ const RECORDED_FPS: [(usize, f64, [f64; 6]); 10] = [
 ///
 /// # Errors
 /// None: the table is in range.
-pub fn resnet18() -> Result<Network, ConfigError> {
+pub fn resnet18() -> Result<Network, Problem> {
     let stage = |(name, permille, is_high): (&str, u32, bool)| Stage {
         name: name.into(),
         permille,
@@ -76,12 +76,12 @@ fn alone_fps() -> f64 {
 ///
 /// # Errors
 /// A pair that was not recorded.
-pub fn recorded(contexts: usize, oversubscription: f64) -> Result<Capacity, ConfigError> {
+pub fn recorded(contexts: usize, oversubscription: f64) -> Result<Capacity, Problem> {
     let mut rows = RECORDED_FPS.iter();
     let Some((.., fps)) = rows.find(|row| (row.0, row.1) == (contexts, oversubscription)) else {
         let given = format!("{contexts} contexts, {oversubscription}");
         let allowed = "1 context with 1; 2, 3 or 5 with 1, 1.5 or 2";
-        return Err(ConfigError::new(
+        return Err(Problem::new(
             "capacity",
             given,
             allowed,
@@ -96,7 +96,7 @@ pub fn recorded(contexts: usize, oversubscription: f64) -> Result<Capacity, Conf
 ///
 /// # Errors
 /// A throughput out of range.
-pub fn plateau(fps: f64) -> Result<Capacity, ConfigError> {
+pub fn plateau(fps: f64) -> Result<Capacity, Problem> {
     Capacity::new(vec![(1, 1.0), (IN_FLIGHT, fps / alone_fps())])
 }
 
@@ -112,7 +112,7 @@ pub fn set_up(
     contexts: usize,
     oversubscription: f64,
     capacity: Option<Capacity>,
-) -> Result<(Gpu, Box<dyn Policy>), ConfigError> {
+) -> Result<(Gpu, Box<dyn Policy>), Problem> {
     let policy = by_name(rule)?;
     let recorded = |contexts, over| capacity.clone().map_or_else(|| recorded(contexts, over), Ok);
     let streams = |contexts: usize| (IN_FLIGHT / contexts.max(1) as u32).max(1);
@@ -138,7 +138,7 @@ pub fn set_up(
 ///
 /// # Errors
 /// None: the settings are in range.
-pub fn cameras(num: usize, seed: Seed) -> Result<Vec<Task>, ConfigError> {
+pub fn cameras(num: usize, seed: Seed) -> Result<Vec<Task>, Problem> {
     let network = Arc::new(resnet18()?);
     let mut rng = seed.stream("offsets", 0);
     let task = |_| Task::new(&network, PERIOD_S, rng.random::<f64>() * 2.0 * PERIOD_S);

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-use pleach_scheduler::{ConfigError, portable_math};
+use pleach_scheduler::{Problem, portable_math};
 use pleach_workloads::Seed;
 use rand::RngExt as _;
 
@@ -41,7 +41,7 @@ impl Run {
     ///
     /// # Errors
     /// A length or a warm-up out of range.
-    pub fn new(length_s: f64, warm_up_s: f64, seed: Seed) -> Result<Run, ConfigError> {
+    pub fn new(length_s: f64, warm_up_s: f64, seed: Seed) -> Result<Run, Problem> {
         let run = Run {
             length_us: (length_s * 1e6).round() as u64,
             warm_up_us: (warm_up_s * 1e6).round() as u64,
@@ -51,7 +51,7 @@ impl Run {
         within("length_s", length_s, 1e-6, RUN_S_MAX)?;
         if warm_up_s < 0.0 || run.warm_up_us >= run.length_us {
             let allowed = format!("0 to below {length_s} s");
-            return Err(ConfigError::new(
+            return Err(Problem::new(
                 "warm_up_s",
                 warm_up_s,
                 allowed,
@@ -65,13 +65,13 @@ impl Run {
     ///
     /// # Errors
     /// A spread out of range.
-    pub fn with_spread(self, spread: f64) -> Result<Run, ConfigError> {
+    pub fn with_spread(self, spread: f64) -> Result<Run, Problem> {
         if (0.0..=SPREAD_MAX).contains(&spread) {
             return Ok(Run { spread, ..self });
         }
         let allowed = format!("0 to {SPREAD_MAX}");
         let hint = "0.1 is a tenth of the mean.";
-        Err(ConfigError::new("spread", spread, allowed, hint))
+        Err(Problem::new("spread", spread, allowed, hint))
     }
 }
 
@@ -129,12 +129,7 @@ pub(super) struct State<'a> {
 ///
 /// # Errors
 /// No task, or too many; a policy that fails.
-pub fn simulate(
-    gpu: &Gpu,
-    tasks: &[Task],
-    policy: &mut dyn Policy,
-    run: &Run,
-) -> Result<Outcome, ConfigError> {
+pub fn simulate(gpu: &Gpu, tasks: &[Task], policy: &mut dyn Policy, run: &Run) -> Result<Outcome, Problem> {
     let discipline = policy.discipline();
     let mut state = State::new(Cow::Borrowed(gpu), Cow::Borrowed(tasks), discipline, *run)?;
     play(&mut state, policy)?;
@@ -150,7 +145,7 @@ pub fn timeline(
     tasks: &[Task],
     policy: &mut dyn Policy,
     run: &Run,
-) -> Result<(Outcome, Vec<StageRun>), ConfigError> {
+) -> Result<(Outcome, Vec<StageRun>), Problem> {
     let discipline = policy.discipline();
     let mut state = State::new(Cow::Borrowed(gpu), Cow::Borrowed(tasks), discipline, *run)?;
     state.stage_runs = Some(Vec::new());
@@ -159,7 +154,7 @@ pub fn timeline(
 }
 
 /// Plays a run to its end.
-fn play(state: &mut State<'_>, policy: &mut dyn Policy) -> Result<(), ConfigError> {
+fn play(state: &mut State<'_>, policy: &mut dyn Policy) -> Result<(), Problem> {
     while state.meet() {
         let decision = state.decision();
         let not_before_us = policy.not_before_us(&decision);
@@ -181,11 +176,11 @@ impl<'a> State<'a> {
         tasks: Cow<'a, [Task]>,
         discipline: Discipline,
         run: Run,
-    ) -> Result<State<'a>, ConfigError> {
+    ) -> Result<State<'a>, Problem> {
         if !(1..=TASKS_MAX).contains(&tasks.len()) {
             let allowed = format!("1 to {TASKS_MAX}");
             let hint = "A GPU of SGPRS's kind bears 24 cameras.";
-            return Err(ConfigError::new("tasks", tasks.len(), allowed, hint));
+            return Err(Problem::new("tasks", tasks.len(), allowed, hint));
         }
         let plan = |task| Plan::new(task, &gpu, discipline.is_whole, tasks.len());
         let num_contexts = gpu.contexts().len();
@@ -279,11 +274,11 @@ impl<'a> State<'a> {
     ///
     /// # Errors
     /// A context that is not there.
-    pub(super) fn join(&mut self, context: usize) -> Result<(), ConfigError> {
+    pub(super) fn join(&mut self, context: usize) -> Result<(), Problem> {
         if context >= self.held.len() {
             let allowed = format!("below {}", self.held.len());
             let hint = "Choose one that is there.";
-            return Err(ConfigError::new("context", context, allowed, hint));
+            return Err(Problem::new("context", context, allowed, hint));
         }
         let decision = self.decision();
         let deadlines = self.discipline.has_virtual_deadlines;

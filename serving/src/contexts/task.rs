@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pleach_scheduler::ConfigError;
+use pleach_scheduler::Problem;
 
 use super::FS_PER_US;
 
@@ -35,15 +35,15 @@ impl Network {
     ///
     /// # Errors
     /// No stage, a share of zero, shares that do not sum to 1,000; no time, a time out of range, SMs that do not ascend.
-    pub fn new(stages: Vec<Stage>, times_us: &[(u32, u64)]) -> Result<Network, ConfigError> {
+    pub fn new(stages: Vec<Stage>, times_us: &[(u32, u64)]) -> Result<Network, Problem> {
         let sum: u64 = stages.iter().map(|stage| u64::from(stage.permille)).sum();
         if sum != 1_000 {
             let hint = "Give each stage its share of the network's time.";
-            return Err(ConfigError::new("stages: permille", sum, "a sum of 1000", hint));
+            return Err(Problem::new("stages: permille", sum, "a sum of 1000", hint));
         }
         if let Some(stage) = stages.iter().find(|stage| stage.permille == 0) {
             let key = format!("stage `{}`: permille", stage.name);
-            return Err(ConfigError::new(
+            return Err(Problem::new(
                 key,
                 0,
                 "1 to 1000",
@@ -53,17 +53,12 @@ impl Network {
         if times_us.is_empty() || times_us[0].0 == 0 || !times_us.is_sorted_by(|a, b| a.0 < b.0) {
             let hint = "Give the time at each number of SMs once.";
             let given = format!("{times_us:?}");
-            return Err(ConfigError::new(
-                "times_us: SMs",
-                given,
-                "ascending, from 1",
-                hint,
-            ));
+            return Err(Problem::new("times_us: SMs", given, "ascending, from 1", hint));
         }
         if let Some((sms, time)) = times_us.iter().find(|(_, us)| !(1..=TIME_US_MAX).contains(us)) {
             let key = format!("times_us[{sms} SMs]");
             let allowed = format!("1 to {TIME_US_MAX} µs");
-            return Err(ConfigError::new(key, time, allowed, "Give microseconds."));
+            return Err(Problem::new(key, time, allowed, "Give microseconds."));
         }
         let mut least = u64::MAX;
         let monotone = times_us.iter().map(|(sms, time)| {
@@ -118,14 +113,14 @@ impl Task {
     ///
     /// # Errors
     /// A period that is not above zero or too long, an offset below zero.
-    pub fn new(network: &Arc<Network>, period_s: f64, offset_s: f64) -> Result<Task, ConfigError> {
+    pub fn new(network: &Arc<Network>, period_s: f64, offset_s: f64) -> Result<Task, Problem> {
         let check = |key: &str, value: f64, low: f64| {
             if (low..=PERIOD_S_MAX).contains(&value) {
                 return Ok((value * 1e6).round() as u64);
             }
             let allowed = format!("{low} to {PERIOD_S_MAX} s");
             let hint = "A camera of 30 frames a second has 0.033.";
-            Err(ConfigError::new(key, value, allowed, hint))
+            Err(Problem::new(key, value, allowed, hint))
         };
         Ok(Task {
             network: Arc::clone(network),

@@ -7,7 +7,7 @@
 //! How deep to cut and how to stretch short branches is *ours*; the names and the size of a group are as remembered of
 //! the paper.
 
-use pleach_scheduler::ConfigError;
+use pleach_scheduler::Problem;
 
 use super::fronts::{Point, front};
 use super::profile::{Configuration, Function};
@@ -94,19 +94,14 @@ impl Work {
     ///
     /// # Errors
     /// No application; one with no function or too many, an unknown function, an edge that leads nowhere, a cycle: by name.
-    pub fn new(functions: Vec<Function>, graphs: &[Graph]) -> Result<Work, ConfigError> {
+    pub fn new(functions: Vec<Function>, graphs: &[Graph]) -> Result<Work, Problem> {
         let mut work = Work {
             functions,
             apps: Vec::new(),
             steps: Vec::new(),
         };
         if graphs.is_empty() {
-            return Err(ConfigError::new(
-                "apps",
-                0,
-                "at least one",
-                "Name an application.",
-            ));
+            return Err(Problem::new("apps", 0, "at least one", "Name an application."));
         }
         for graph in graphs {
             work.join(graph)?;
@@ -114,7 +109,7 @@ impl Work {
         Ok(work)
     }
 
-    fn join(&mut self, graph: &Graph) -> Result<(), ConfigError> {
+    fn join(&mut self, graph: &Graph) -> Result<(), Problem> {
         let key = format!("apps.{}", graph.name);
         let functions = self.functions_of(&key, graph)?;
         let num = functions.len();
@@ -123,7 +118,7 @@ impl Work {
         for &(from, to) in &graph.edges {
             if from >= num || to >= num || next[from].contains(&to) {
                 let allowed = format!("edges between its {num} stages, each once");
-                return Err(ConfigError::new(
+                return Err(Problem::new(
                     key,
                     format!("{from} -> {to}"),
                     allowed,
@@ -180,17 +175,17 @@ impl Work {
         Ok(())
     }
 
-    fn functions_of(&self, key: &str, graph: &Graph) -> Result<Vec<usize>, ConfigError> {
+    fn functions_of(&self, key: &str, graph: &Graph) -> Result<Vec<usize>, Problem> {
         if !(1..=STAGES_MAX).contains(&graph.functions.len()) {
             let allowed = format!("1 to {STAGES_MAX}");
             let value = format!("{} functions", graph.functions.len());
-            return Err(ConfigError::new(key, value, allowed, "Cut the application."));
+            return Err(Problem::new(key, value, allowed, "Cut the application."));
         }
         let named = graph.functions.iter().map(|name| {
             let found = self.functions.iter().position(|function| function.name() == name);
             found.ok_or_else(|| {
                 let known: Vec<&str> = self.functions.iter().map(Function::name).collect();
-                ConfigError::new(key, name, known.join(", "), "Take a function that is there.")
+                Problem::new(key, name, known.join(", "), "Take a function that is there.")
             })
         });
         named.collect()
@@ -226,7 +221,7 @@ impl Work {
 }
 
 /// Stages, each after those that it needs.
-fn order(key: &str, next: &[Vec<usize>], num_previous: &[usize]) -> Result<Vec<usize>, ConfigError> {
+fn order(key: &str, next: &[Vec<usize>], num_previous: &[usize]) -> Result<Vec<usize>, Problem> {
     let mut open = num_previous.to_vec();
     let mut order: Vec<usize> = (0..next.len()).filter(|stage| open[*stage] == 0).collect();
     let mut done = 0;
@@ -245,7 +240,7 @@ fn order(key: &str, next: &[Vec<usize>], num_previous: &[usize]) -> Result<Vec<u
             .map(|s| s.to_string())
             .collect();
         let value = format!("a cycle before or among stages {}", stages.join(", "));
-        return Err(ConfigError::new(
+        return Err(Problem::new(
             key,
             value,
             "graphs without cycles",

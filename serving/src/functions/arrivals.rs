@@ -1,6 +1,6 @@
 //! Requests as they come: drawn one at a time, so that a long list takes no memory.
 
-use pleach_scheduler::ConfigError;
+use pleach_scheduler::Problem;
 use pleach_scheduler::portable_math::ln;
 use pleach_workloads::Seed;
 use rand::RngExt as _;
@@ -45,9 +45,9 @@ impl Arrivals {
     ///
     /// # Errors
     /// A name that is not there.
-    pub fn of_setting(setting: &str, surface: &str, num_requests: u32) -> Result<Arrivals, ConfigError> {
+    pub fn of_setting(setting: &str, surface: &str, num_requests: u32) -> Result<Arrivals, Problem> {
         let Some(place) = SETTINGS.iter().position(|name| *name == setting) else {
-            return Err(ConfigError::new(
+            return Err(Problem::new(
                 "setting",
                 setting,
                 SETTINGS.join(", "),
@@ -75,7 +75,7 @@ impl Arrivals {
         }
     }
 
-    pub(crate) fn check(&self) -> Result<(), ConfigError> {
+    pub(crate) fn check(&self) -> Result<(), Problem> {
         let (low, high) = match self.gaps {
             Gaps::Uniform(low, high) => (low, high),
             Gaps::Exponential(mean) => (mean, mean),

@@ -3,8 +3,7 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use pleach_scheduler::ConfigError;
-use pleach_tables::{Account, Error, Table};
+use pleach_tables::{Account, Problem, Table};
 use pleach_workloads::Seed;
 use rand::seq::SliceRandom as _;
 
@@ -64,13 +63,8 @@ pub struct Calls {
 }
 
 /// A complaint about a file.
-pub(super) fn whole(path: &Path, message: &str) -> Error {
-    Error::Data {
-        file: path.display().to_string(),
-        line: 0,
-        column: "-".into(),
-        message: message.into(),
-    }
+pub(super) fn whole(path: &Path, message: &str) -> Problem {
+    Problem::data(path, message)
 }
 
 /// Functions by name, as they come.
@@ -87,8 +81,8 @@ impl Names {
         list: &mut Calls,
         (table, column): (&Table, Option<usize>),
         name: String,
-        called: impl FnOnce(String) -> Result<Called, Error>,
-    ) -> Result<u32, Error> {
+        called: impl FnOnce(String) -> Result<Called, Problem>,
+    ) -> Result<u32, Problem> {
         if let Some(number) = self.0.get(&name) {
             return Ok(*number);
         }
@@ -121,7 +115,7 @@ impl Calls {
         at_s: f64,
         function: u32,
         run_s: f64,
-    ) -> Result<bool, Error> {
+    ) -> Result<bool, Problem> {
         if self.calls.len() == CALLS_MAX {
             return Err(table.error(
                 "-",
@@ -150,7 +144,7 @@ impl Calls {
     ///
     /// # Errors
     /// More slices than a GPU has.
-    pub fn work(&self) -> Result<Work, ConfigError> {
+    pub fn work(&self) -> Result<Work, Problem> {
         let mut runs: Vec<Vec<u32>> = vec![Vec::new(); self.functions.len()];
         self.calls
             .iter()

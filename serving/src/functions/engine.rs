@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 use std::cmp::Reverse;
 
-use pleach_scheduler::ConfigError;
+use pleach_scheduler::Problem;
 use pleach_scheduler::portable_math::exp;
 use pleach_workloads::Seed;
 use pleach_workloads::normal::standard_normal;
@@ -28,7 +28,7 @@ pub trait Dispatcher: Send {
     ///
     /// # Errors
     /// A policy that cannot decide.
-    fn pass(&mut self, state: &mut State<'_>) -> Result<(), ConfigError>;
+    fn pass(&mut self, state: &mut State<'_>) -> Result<(), Problem>;
 }
 
 /// Plays requests. Deterministic in all arguments.
@@ -41,7 +41,7 @@ pub fn simulate(
     arrivals: &Arrivals,
     dispatcher: &mut dyn Dispatcher,
     seed: Seed,
-) -> Result<Outcome, ConfigError> {
+) -> Result<Outcome, Problem> {
     let run = Run::drawn(Cow::Borrowed(work), Cow::Borrowed(platform), arrivals, seed)?;
     run.play(dispatcher)
 }
@@ -56,10 +56,10 @@ pub fn replay(
     platform: &Platform,
     (calls, slo): (&[Call], f64),
     dispatcher: &mut dyn Dispatcher,
-) -> Result<Outcome, ConfigError> {
+) -> Result<Outcome, Problem> {
     if !(0.01..=1e3).contains(&slo) {
         let hint = "2: as long again as it runs.";
-        return Err(ConfigError::new("slo", slo, "0.01 to 1000", hint));
+        return Err(Problem::new("slo", slo, "0.01 to 1000", hint));
     }
     let list = calls.iter().map(|call| Coming {
         at_us: call.at_us,
@@ -99,7 +99,7 @@ impl<'a> Run<'a> {
         platform: Cow<'a, Platform>,
         arrivals: &Arrivals,
         seed: Seed,
-    ) -> Result<Run<'a>, ConfigError> {
+    ) -> Result<Run<'a>, Problem> {
         arrivals.check()?;
         let list = arrivals.draw(work.apps.len(), seed);
         let list = list.map(|(at_us, app)| Coming {
@@ -114,7 +114,7 @@ impl<'a> Run<'a> {
         (work, platform): (Cow<'a, Work>, Cow<'a, Platform>),
         list: List<'a>,
         seed: Seed,
-    ) -> Result<Run<'a>, ConfigError> {
+    ) -> Result<Run<'a>, Problem> {
         platform.check()?;
         check_sizes(&work, &platform)?;
         let flight = Flight::new(&work, &platform, Box::new(seed.stream("noise", 0)));
@@ -137,7 +137,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    fn play(mut self, dispatcher: &mut dyn Dispatcher) -> Result<Outcome, ConfigError> {
+    fn play(mut self, dispatcher: &mut dyn Dispatcher) -> Result<Outcome, Problem> {
         while self.meet() {
             dispatcher.pass(&mut self.state())?;
         }
@@ -221,7 +221,7 @@ impl<'a> Run<'a> {
 
 /// # Errors
 /// A configuration that fits no node.
-fn check_sizes(work: &Work, platform: &Platform) -> Result<(), ConfigError> {
+fn check_sizes(work: &Work, platform: &Platform) -> Result<(), Problem> {
     for function in &work.functions {
         let too_large = |k: &&super::Configuration| k.cores > platform.cores || k.slices > platform.slices;
         if let Some(k) = function.configurations().iter().find(too_large) {
@@ -231,7 +231,7 @@ fn check_sizes(work: &Work, platform: &Platform) -> Result<(), ConfigError> {
                 "what fits a node of {} cores and {} slices",
                 platform.cores, platform.slices
             );
-            return Err(ConfigError::new(key, value, allowed, "Take larger nodes."));
+            return Err(Problem::new(key, value, allowed, "Take larger nodes."));
         }
     }
     Ok(())

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use pleach_scheduler::features::View;
-use pleach_scheduler::{ConfigError, Rows};
+use pleach_scheduler::{Problem, Rows};
 use pleach_workloads::Seed;
 use rand::RngExt as _;
 
@@ -44,12 +44,12 @@ impl Dispatching {
         arrivals: Arrivals,
         loads: (f64, f64),
         reward: Reward,
-    ) -> Result<Dispatching, ConfigError> {
+    ) -> Result<Dispatching, Problem> {
         reward.check()?;
         if !(loads.0 > 0.0 && loads.0 <= loads.1) {
             let given = format!("{} to {}", loads.0, loads.1);
             let hint = "Give the least and the most times the load.";
-            return Err(ConfigError::new("loads", given, "above 0, ascending", hint));
+            return Err(Problem::new("loads", given, "above 0, ascending", hint));
         }
         // An episode's load lies between the two, so both ends being allowed is all that it takes.
         for end in [loads.0, loads.1] {
@@ -77,7 +77,7 @@ impl Dispatching {
 
     /// # Errors
     /// A number out of range.
-    fn episode(&self, seed: u64) -> Result<Run<'static>, ConfigError> {
+    fn episode(&self, seed: u64) -> Result<Run<'static>, Problem> {
         let seed = Seed(seed);
         let (least, most) = self.loads;
         let part: f64 = seed.stream("load", 0).random();
@@ -142,7 +142,7 @@ impl Environment for Dispatching {
         DISPATCHING_1
     }
 
-    fn reset(&mut self, seed: u64) -> Result<(), ConfigError> {
+    fn reset(&mut self, seed: u64) -> Result<(), Problem> {
         self.run = Some(self.episode(seed)?);
         // A request that has come has a row, for all nodes are free.
         self.is_over = !self.meet(false);
@@ -159,7 +159,7 @@ impl Environment for Dispatching {
         }
     }
 
-    fn step(&mut self, choice: usize) -> Result<Step, ConfigError> {
+    fn step(&mut self, choice: usize) -> Result<Step, Problem> {
         let (num_choices, is_over) = (self.num_choices, self.is_over);
         let Some(run) = self.run.as_mut().filter(|_| !is_over) else {
             return Err(not_in_an_episode(choice));

@@ -16,7 +16,7 @@ mod tests;
 
 use std::path::Path;
 
-use pleach_tables::{Error, Table};
+use pleach_tables::{Problem, Table};
 use pleach_workloads::Seed;
 
 use super::calls::{ARRIVAL_S_MAX, COLD_S, Called, Calls, FIX, Names, RUN_S_MAX, whole};
@@ -26,7 +26,7 @@ use super::platform::GPU_SLICES;
 ///
 /// # Errors
 /// A file that is not there, a format that is not known, a value out of range with its line and column.
-pub fn read(path: &Path, seed: Seed) -> Result<Calls, Error> {
+pub fn read(path: &Path, seed: Seed) -> Result<Calls, Problem> {
     let table = Table::open(path, &[])?;
     let has = |name: &str| table.column(name).is_some();
     let mut list = if has("HashFunction") {
@@ -67,13 +67,13 @@ pub fn is_calls(path: &Path) -> bool {
     Table::open(path, &[]).is_ok_and(|table| known.iter().any(|name| table.column(name).is_some()))
 }
 
-fn ours(mut table: Table) -> Result<Calls, Error> {
+fn ours(mut table: Table) -> Result<Calls, Problem> {
     let [arrival, function, run, cold, slices] =
         ["arrival_s", "function", "run_s", "cold_s", "slices"].map(|name| table.column(name));
     let (mut list, mut names, mut num_mended) = (Calls::new("ours"), Names::default(), 0);
     while table.next_row()? {
         list.account.rows_read += 1;
-        let called = |name: String| -> Result<Called, Error> {
+        let called = |name: String| -> Result<Called, Problem> {
             let slices = table.optional(slices, 0.0, f64::from(GPU_SLICES), FIX)?;
             Ok(Called {
                 name,

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use pleach_scheduler::ConfigError;
+use pleach_scheduler::Problem;
 use serde::{Deserialize, Serialize};
 
 use super::profile::Configuration;
@@ -79,7 +79,7 @@ impl Default for Platform {
 impl Platform {
     /// # Errors
     /// A number out of range.
-    pub(crate) fn check(&self) -> Result<(), ConfigError> {
+    pub(crate) fn check(&self) -> Result<(), Problem> {
         let ranges = [
             ("nodes", f64::from(self.nodes), 1.0, 1024.0),
             ("cores", f64::from(self.cores), 1.0, 1024.0),

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use pleach_scheduler::ConfigError;
+use pleach_scheduler::Problem;
 
 /// Price of a core and of a slice (a seventh of an A100), $/h.
 ///
@@ -76,7 +76,7 @@ impl Function {
         name: &str,
         cold_start_us: u64,
         mut configurations: Vec<Configuration>,
-    ) -> Result<Function, ConfigError> {
+    ) -> Result<Function, Problem> {
         check(name, &configurations)?;
         configurations.sort_by_key(|k| (k.latency_us, k.slices, k.cores, k.batch));
         let beaten = |k: &Configuration| configurations.iter().any(|other| k.is_beaten_by(other));
@@ -142,10 +142,9 @@ impl Function {
     }
 }
 
-fn check(name: &str, configurations: &[Configuration]) -> Result<(), ConfigError> {
+fn check(name: &str, configurations: &[Configuration]) -> Result<(), Problem> {
     let key = format!("functions.{name}");
-    let refused =
-        |what: String, allowed: &str| Err(ConfigError::new(&key, what, allowed, "Mend the profile."));
+    let refused = |what: String, allowed: &str| Err(Problem::new(&key, what, allowed, "Mend the profile."));
     if configurations.is_empty() || configurations.len() > CONFIGURATIONS_MAX {
         let what = format!("{} configurations", configurations.len());
         return refused(what, "1 to 4096");

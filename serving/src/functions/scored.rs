@@ -1,7 +1,7 @@
 //! A dispatcher that scores the columns of each choice: a tree with its weights, or any other scorer of [`SCHEMA`].
 
 use pleach_scheduler::tree::Tree;
-use pleach_scheduler::{ConfigError, Scorer};
+use pleach_scheduler::{Problem, Scorer};
 
 use super::columns::{ROW_WIDTH, SCHEMA, Short, Table, short};
 use super::engine::Dispatcher;
@@ -21,7 +21,7 @@ impl ScorerDispatcher {
     ///
     /// # Errors
     /// A scorer of other columns.
-    pub fn new(scorer: Box<dyn Scorer>) -> Result<ScorerDispatcher, ConfigError> {
+    pub fn new(scorer: Box<dyn Scorer>) -> Result<ScorerDispatcher, Problem> {
         Scoring::new("dispatcher", scorer, &SCHEMA).map(ScorerDispatcher::of)
     }
 
@@ -29,7 +29,7 @@ impl ScorerDispatcher {
     ///
     /// # Errors
     /// A tree of other columns.
-    pub fn of_tree(tree: &Tree) -> Result<ScorerDispatcher, ConfigError> {
+    pub fn of_tree(tree: &Tree) -> Result<ScorerDispatcher, Problem> {
         Scoring::of_tree("dispatcher", tree, &SCHEMA).map(ScorerDispatcher::of)
     }
 
@@ -43,7 +43,7 @@ impl ScorerDispatcher {
 }
 
 impl Dispatcher for ScorerDispatcher {
-    fn pass(&mut self, state: &mut State<'_>) -> Result<(), ConfigError> {
+    fn pass(&mut self, state: &mut State<'_>) -> Result<(), Problem> {
         if self.short.is_empty() {
             self.short = short(state.work());
         }

@@ -1,6 +1,6 @@
 //! Functions and applications to play with: one assumed law in two steepnesses, and measured tables.
 
-use pleach_scheduler::ConfigError;
+use pleach_scheduler::Problem;
 use pleach_scheduler::portable_math::pow;
 
 use super::app::{Graph, Work};
@@ -31,12 +31,12 @@ const CORES_EXPONENT: f64 = 0.9;
 ///
 /// # Errors
 /// A name that is not there.
-pub fn work(surface: &str) -> Result<Work, ConfigError> {
+pub fn work(surface: &str) -> Result<Work, Problem> {
     match surface {
         "assumed" => by_law(0.8, 0.85),
         "flat" => by_law(0.47, 0.16),
         "infless" => measured(),
-        _ => Err(ConfigError::new(
+        _ => Err(Problem::new(
             "surface",
             surface,
             SURFACES.join(", "),
@@ -46,7 +46,7 @@ pub fn work(surface: &str) -> Result<Work, ConfigError> {
 }
 
 /// Latency t1·(q·b/c^0.9 + (1−q)·b^e/g^f), *assumed*.
-fn by_law(batch_exponent: f64, slices_exponent: f64) -> Result<Work, ConfigError> {
+fn by_law(batch_exponent: f64, slices_exponent: f64) -> Result<Work, Problem> {
     let function = |&(name, single_ms, cold_ms): &(&str, f64, u64)| {
         let mut all = Vec::new();
         for batch in BATCHES {
@@ -101,7 +101,7 @@ const MEASURED_COLD_US: u64 = 5_000_000;
 
 /// The traffic pipeline of INFless (ASPLOS'22), and applications of its three functions that are *ours*, one with a fork
 /// and a join.
-fn measured() -> Result<Work, ConfigError> {
+fn measured() -> Result<Work, Problem> {
     let function = |(name, rows): (&str, &[Measured])| {
         let all = rows.iter().flat_map(|&(cores, slices, first, latencies_ms)| {
             latencies_ms

@@ -1,6 +1,6 @@
 //! Who runs next on an accelerator: what a scheduler may know of the requests that wait, and published rules by name.
 
-use pleach_scheduler::ConfigError;
+use pleach_scheduler::Problem;
 use pleach_scheduler::heuristics::Info;
 
 use crate::settings::{Settings, rule};
@@ -68,7 +68,7 @@ pub trait Scheduler: Send {
     ///
     /// # Errors
     /// A policy that cannot decide.
-    fn choose(&mut self, queue: &mut Queue<'_>) -> Result<usize, ConfigError>;
+    fn choose(&mut self, queue: &mut Queue<'_>) -> Result<usize, Problem>;
 }
 
 /// Of all rules here.
@@ -123,7 +123,7 @@ enum Rule {
 ///
 /// # Errors
 /// A name or a setting that is not there, or a value out of range.
-pub fn by_name(text: &str) -> Result<Box<dyn Scheduler>, ConfigError> {
+pub fn by_name(text: &str) -> Result<Box<dyn Scheduler>, Problem> {
     let mut settings = Settings::of("scheduler", text, POLICIES)?;
     let rule = match settings.name {
         "fcfs" => Rule::Fcfs,
@@ -159,7 +159,7 @@ struct Named {
 }
 
 impl Scheduler for Named {
-    fn choose(&mut self, queue: &mut Queue<'_>) -> Result<usize, ConfigError> {
+    fn choose(&mut self, queue: &mut Queue<'_>) -> Result<usize, Problem> {
         let (now_us, num) = (queue.now_us, queue.num_requests as f64);
         Ok(match self.rule {
             Rule::Fcfs => least(queue.waiting, |row| row.arrival_us as f64),

@@ -1,6 +1,6 @@
 //! What is believed of models before they run: mean latencies of their layers, for each pattern of sparsity.
 
-use pleach_scheduler::ConfigError;
+use pleach_scheduler::Problem;
 use pleach_scheduler::portable_math::exp;
 use pleach_workloads::Seed;
 use pleach_workloads::normal::standard_normal;
@@ -47,7 +47,7 @@ impl Model {
     ///
     /// # Errors
     /// No pattern, patterns with unequal numbers of layers, latencies out of range.
-    pub fn new(name: impl Into<String>, layers_us: Vec<Vec<f64>>) -> Result<Model, ConfigError> {
+    pub fn new(name: impl Into<String>, layers_us: Vec<Vec<f64>>) -> Result<Model, Problem> {
         let name = name.into();
         let num_layers = layers_us.first().map_or(0, Vec::len);
         let key = format!("models.{name}.layers_us");
@@ -57,7 +57,7 @@ impl Model {
         {
             let given: Vec<usize> = layers_us.iter().map(Vec::len).collect();
             let allowed = format!("one or more patterns, each with the same 1 to {LAYERS_MAX} layers");
-            return Err(ConfigError::new(
+            return Err(Problem::new(
                 key,
                 format!("{given:?}"),
                 allowed,
@@ -67,12 +67,7 @@ impl Model {
         let mut all = layers_us.iter().flatten();
         if let Some(wrong) = all.find(|mean_us| !(1.0..=LAYER_US_MAX).contains(*mean_us)) {
             let allowed = format!("1 to {LAYER_US_MAX} us");
-            return Err(ConfigError::new(
-                key,
-                wrong,
-                allowed,
-                "Give mean latencies in us.",
-            ));
+            return Err(Problem::new(key, wrong, allowed, "Give mean latencies in us."));
         }
         let rest_us: Vec<Vec<f64>> = layers_us.iter().map(|layers| sums_from(layers)).collect();
         let mean = |layer: usize| rest_us.iter().map(|rest| rest[layer]).sum::<f64>() / rest_us.len() as f64;
@@ -141,12 +136,12 @@ impl Profiles {
     ///
     /// # Errors
     /// A name that is not there.
-    pub fn by_name(name: &str) -> Result<Profiles, ConfigError> {
+    pub fn by_name(name: &str) -> Result<Profiles, Problem> {
         // Deviations of means between layers and of samples are *assumed*; the correlation is DySta's "highly linear" one.
         match name {
             "attention-1" => Profiles::drawn(&ATTENTION, &[1.0], 0.3, 0.25),
             "cnn-1" => Profiles::drawn(&CNN, &PATTERNS, 0.6, 0.15),
-            _ => Err(ConfigError::new(
+            _ => Err(Problem::new(
                 "profiles",
                 name,
                 PROFILES.join(", "),
@@ -160,7 +155,7 @@ impl Profiles {
         patterns: &[f64],
         layer_spread: f64,
         spread: f64,
-    ) -> Result<Profiles, ConfigError> {
+    ) -> Result<Profiles, Problem> {
         let draw = |(number, (name, num_layers, isolated_ms)): (usize, &Drawn)| {
             let mut rng = Seed(1).stream("layer-profile", number as u64);
             let shares: Vec<f64> = (0..*num_layers)

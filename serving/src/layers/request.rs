@@ -1,6 +1,6 @@
 //! Requests with the true latencies of their samples, and lists of them that are drawn.
 
-use pleach_scheduler::ConfigError;
+use pleach_scheduler::Problem;
 use pleach_scheduler::portable_math::{exp, ln};
 use pleach_workloads::Seed;
 use pleach_workloads::normal::standard_normal;
@@ -54,12 +54,12 @@ impl Requests {
     ///
     /// # Errors
     /// A request of a model, pattern or number of layers that is not there, or out of range; named by its place.
-    pub fn new(profiles: Profiles, mut rows: Vec<Request>) -> Result<Requests, ConfigError> {
+    pub fn new(profiles: Profiles, mut rows: Vec<Request>) -> Result<Requests, Problem> {
         within("requests", rows.len(), 1, REQUESTS_MAX)?;
         for (place, row) in rows.iter().enumerate() {
             let refused = |what: &str, value: String, allowed: String| {
                 let hint = "Give what the profiles have.";
-                Err(ConfigError::new(
+                Err(Problem::new(
                     format!("requests[{place}].{what}"),
                     value,
                     allowed,
@@ -128,7 +128,7 @@ impl RequestGenerator {
     ///
     /// # Errors
     /// Settings out of range.
-    pub fn draw(&self, profiles: &Profiles, seed: Seed) -> Result<Requests, ConfigError> {
+    pub fn draw(&self, profiles: &Profiles, seed: Seed) -> Result<Requests, Problem> {
         self.check(profiles)?;
         let (mut arrivals, mut kinds, mut samples) = (
             seed.stream("layer-arrivals", 0),
@@ -178,7 +178,7 @@ impl RequestGenerator {
         Requests::new(profiles.clone(), rows)
     }
 
-    fn check(&self, profiles: &Profiles) -> Result<(), ConfigError> {
+    fn check(&self, profiles: &Profiles) -> Result<(), Problem> {
         within("num_requests", self.num_requests as f64, 1.0, REQUESTS_MAX as f64)?;
         within("rate_per_s", self.rate_per_s, 1e-3, 1e6)?;
         within("multiplier", self.multiplier, 0.01, 1e6)?;

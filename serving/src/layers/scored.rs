@@ -1,7 +1,7 @@
 //! A scheduler that scores the columns of each request: a tree with its weights, or any other scorer of [`SCHEMA`].
 
 use pleach_scheduler::tree::Tree;
-use pleach_scheduler::{ConfigError, Scorer};
+use pleach_scheduler::{Problem, Scorer};
 
 use crate::layers::columns::{self, ROW_WIDTH, SCHEMA};
 use crate::layers::policy::{Queue, Scheduler};
@@ -19,7 +19,7 @@ impl ScorerLayers {
     ///
     /// # Errors
     /// A scorer of other columns.
-    pub fn new(scorer: Box<dyn Scorer>) -> Result<ScorerLayers, ConfigError> {
+    pub fn new(scorer: Box<dyn Scorer>) -> Result<ScorerLayers, Problem> {
         Scoring::new("scheduler", scorer, &SCHEMA).map(ScorerLayers::of)
     }
 
@@ -27,7 +27,7 @@ impl ScorerLayers {
     ///
     /// # Errors
     /// A tree of other columns.
-    pub fn of_tree(tree: &Tree) -> Result<ScorerLayers, ConfigError> {
+    pub fn of_tree(tree: &Tree) -> Result<ScorerLayers, Problem> {
         Scoring::of_tree("scheduler", tree, &SCHEMA).map(ScorerLayers::of)
     }
 
@@ -41,7 +41,7 @@ impl ScorerLayers {
 }
 
 impl Scheduler for ScorerLayers {
-    fn choose(&mut self, queue: &mut Queue<'_>) -> Result<usize, ConfigError> {
+    fn choose(&mut self, queue: &mut Queue<'_>) -> Result<usize, Problem> {
         columns::write(queue, &mut self.rows, &mut self.context);
         self.scoring.first((&self.rows, ROW_WIDTH), &self.context, |_| 0)
     }

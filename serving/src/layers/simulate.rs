@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use pleach_scheduler::ConfigError;
+use pleach_scheduler::Problem;
 
 use crate::layers::outcome::{Outcome, Served};
 use crate::layers::policy::{Queue, Scheduler, Waiting};
@@ -38,7 +38,7 @@ pub fn simulate(
     requests: &Requests,
     num_accelerators: usize,
     scheduler: &mut dyn Scheduler,
-) -> Result<Outcome, ConfigError> {
+) -> Result<Outcome, Problem> {
     within("num_accelerators", num_accelerators, 1, ACCELERATORS_MAX)?;
     let rows = requests.rows();
     let mut run = Run {
@@ -132,7 +132,7 @@ impl Run<'_> {
     }
 
     /// Free accelerators take requests, the lowest number first.
-    fn decide(&mut self, now_us: u64, scheduler: &mut dyn Scheduler) -> Result<(), ConfigError> {
+    fn decide(&mut self, now_us: u64, scheduler: &mut dyn Scheduler) -> Result<(), Problem> {
         for accelerator in 0..self.running.len() {
             if self.waiting.is_empty() {
                 return Ok(());
@@ -150,7 +150,7 @@ impl Run<'_> {
             let chosen = scheduler.choose(&mut queue)?;
             if chosen >= self.waiting.len() {
                 let allowed = format!("a place below {}", self.waiting.len());
-                return Err(ConfigError::new(
+                return Err(Problem::new(
                     "scheduler",
                     chosen,
                     allowed,

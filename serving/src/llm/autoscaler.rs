@@ -11,7 +11,7 @@ mod scored;
 #[cfg(test)]
 mod tests;
 
-use pleach_scheduler::ConfigError;
+use pleach_scheduler::Problem;
 use pleach_scheduler::heuristics::Info;
 use pleach_workloads::Seed;
 
@@ -51,7 +51,7 @@ pub const AUTOSCALERS: &[Info] = &[
 ///
 /// # Errors
 /// A fleet out of range, lengths that do not fit.
-pub fn capacity_per_s(fleet: &Fleet, lengths: &RequestGenerator) -> Result<f64, ConfigError> {
+pub fn capacity_per_s(fleet: &Fleet, lengths: &RequestGenerator) -> Result<f64, Problem> {
     let alone = Fleet {
         num_replicas: 1,
         num_gateways: 1,
@@ -86,7 +86,7 @@ pub fn capacity_per_s(fleet: &Fleet, lengths: &RequestGenerator) -> Result<f64, 
 ///
 /// # Errors
 /// A name or a setting that is not there, or a value out of range.
-pub fn autoscaler(text: &str, capacity_per_s: f64) -> Result<Box<dyn Autoscaler>, ConfigError> {
+pub fn autoscaler(text: &str, capacity_per_s: f64) -> Result<Box<dyn Autoscaler>, Problem> {
     let mut settings = Settings::of("autoscaler", text, AUTOSCALERS)?;
     if settings.name == "static" {
         let replicas = settings.number("replicas", 0.0..=4_096.0)?.unwrap_or(8.0);
@@ -105,7 +105,7 @@ impl Autoscaler for Static {
         None
     }
 
-    fn want(&mut self, _demand: &Demand<'_>) -> Result<usize, ConfigError> {
+    fn want(&mut self, _demand: &Demand<'_>) -> Result<usize, Problem> {
         Ok(self.0)
     }
 }

@@ -9,7 +9,7 @@
 //! # What is deliberately not here
 //! Named rules, which pickers have themselves.
 
-use pleach_scheduler::ConfigError;
+use pleach_scheduler::Problem;
 use pleach_scheduler::features::Scale;
 use pleach_scheduler::tree::{Export, Tree};
 
@@ -208,16 +208,16 @@ pub struct Deployment {
 ///
 /// # Errors
 /// A tree of other rows than requests, or one that reads a column that no picker can fill.
-pub fn plugin(tree: &Tree, picker: EndpointPicker, deployment: &Deployment) -> Result<String, ConfigError> {
+pub fn plugin(tree: &Tree, picker: EndpointPicker, deployment: &Deployment) -> Result<String, Problem> {
     let adapter = filled(PLUGIN, picker.words());
     source(tree, &picker.imports(), &adapter, deployment)
 }
 
 /// The tree, its columns and their order, before an adapter that needs these imports.
-fn source(tree: &Tree, imports: &str, adapter: &str, deployment: &Deployment) -> Result<String, ConfigError> {
+fn source(tree: &Tree, imports: &str, adapter: &str, deployment: &Deployment) -> Result<String, Problem> {
     if tree.schema() != &SCHEMA {
         let hint = "pleach serve search makes one.";
-        return Err(ConfigError::new("file", tree.schema().name, SCHEMA.name, hint));
+        return Err(Problem::new("file", tree.schema().name, SCHEMA.name, hint));
     }
     let package = "package pleach\n";
     let head = format!("{package}\n{imports}\n{}", constants(deployment));
@@ -279,7 +279,7 @@ fn constants(deployment: &Deployment) -> String {
 }
 
 /// What fills the columns of an endpoint's row, or of the one that refuses, a line each, beside their names.
-fn columns(tree: &Tree, is_send: bool) -> Result<String, ConfigError> {
+fn columns(tree: &Tree, is_send: bool) -> Result<String, Problem> {
     let (reads, indent) = (tree.reads(), if is_send { "\t\t\t" } else { "\t\t" });
     let features = SCHEMA.features[..tree.width()].iter().enumerate();
     let lines = features.map(|(number, feature)| {
@@ -289,7 +289,7 @@ fn columns(tree: &Tree, is_send: bool) -> Result<String, ConfigError> {
             (None, _) if is_read => {
                 let hint = "Search for a tree that reads only what endpoints tell.";
                 let allowed = "columns that an endpoint picker can fill";
-                return Err(ConfigError::new("file", feature.name, allowed, hint));
+                return Err(Problem::new("file", feature.name, allowed, hint));
             }
             (None | Some("0"), _) => "0".to_owned(),
             (Some("1"), _) => "1".to_owned(),

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use pleach_scheduler::features::View;
-use pleach_scheduler::{ConfigError, Rows};
+use pleach_scheduler::{Problem, Rows};
 use pleach_workloads::Seed;
 
 use crate::environment::{Environment, Reward, Step, Tally, not_a_row, not_in_an_episode};
@@ -40,11 +40,11 @@ impl Routing {
     ///
     /// # Errors
     /// A number out of range, no list.
-    pub fn new(fleet: Fleet, lists: Lists, reward: Reward) -> Result<Routing, ConfigError> {
+    pub fn new(fleet: Fleet, lists: Lists, reward: Reward) -> Result<Routing, Problem> {
         fleet.check()?;
         reward.check()?;
         if matches!(&lists, Lists::Given(lists) if lists.is_empty()) {
-            return Err(ConfigError::new("lists", 0, "at least 1", "Give a list."));
+            return Err(Problem::new("lists", 0, "at least 1", "Give a list."));
         }
         let num_choices = fleet.num_replicas + usize::from(fleet.may_refuse);
         Ok(Routing {
@@ -75,7 +75,7 @@ impl Environment for Routing {
         ROUTING_2
     }
 
-    fn reset(&mut self, seed: u64) -> Result<(), ConfigError> {
+    fn reset(&mut self, seed: u64) -> Result<(), Problem> {
         let list = match &self.lists {
             Lists::Drawn(generator) => generator.draw(Seed(seed))?,
             Lists::Given(lists) => lists[(seed % lists.len() as u64) as usize].clone(),
@@ -97,7 +97,7 @@ impl Environment for Routing {
         }
     }
 
-    fn step(&mut self, choice: usize) -> Result<Step, ConfigError> {
+    fn step(&mut self, choice: usize) -> Result<Step, Problem> {
         let num_choices = self.mask.len();
         let Some(run) = self.run.as_mut().filter(|run| run.num_left() > 0) else {
             return Err(not_in_an_episode(choice));

@@ -1,6 +1,6 @@
 //! Why a request went where it went: all rows of one decision under a tree, in the tree's order.
 
-use pleach_scheduler::ConfigError;
+use pleach_scheduler::Problem;
 use pleach_scheduler::key_weight::weighted_sum;
 use pleach_scheduler::tree::Tree;
 use serde::Serialize;
@@ -57,7 +57,7 @@ impl Explaining {
     ///
     /// # Errors
     /// A tree of other columns.
-    pub fn new(tree: &Tree, request: usize) -> Result<Explaining, ConfigError> {
+    pub fn new(tree: &Tree, request: usize) -> Result<Explaining, Problem> {
         Ok(Explaining {
             router: ScorerRouter::of_tree(tree)?,
             tree: tree.clone(),
@@ -144,7 +144,7 @@ impl Explaining {
 }
 
 impl Router for Explaining {
-    fn route(&mut self, decision: &Decision<'_>) -> Result<Option<usize>, ConfigError> {
+    fn route(&mut self, decision: &Decision<'_>) -> Result<Option<usize>, Problem> {
         if self.num_seen == self.request {
             self.told = Some(self.tell(decision));
         }

@@ -14,7 +14,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use pleach_tables::clock::{TimeFormat, UTC};
-use pleach_tables::{Account, Error, Lines, Table, replace};
+use pleach_tables::{Account, Lines, Problem, Table, replace};
 use serde::Deserialize;
 
 use crate::llm::request::{ARRIVAL_S_MAX, BLOCK_TOKENS, Blocks, Request, Requests, TOKENS_MAX};
@@ -45,7 +45,7 @@ const OTHER_BLOCKS: &str = "as many blocks as its prompt has not: a block holds 
 ///
 /// # Errors
 /// A file that is not there, a format that is not known, a value out of range with its line and column.
-pub fn read(path: &Path) -> Result<Read, Error> {
+pub fn read(path: &Path) -> Result<Read, Problem> {
     let mut lines = Lines::open(path)?;
     let is_json = lines
         .next_line()?
@@ -80,13 +80,8 @@ pub fn read(path: &Path) -> Result<Read, Error> {
 }
 
 /// A complaint about a file as a whole.
-fn whole(path: &Path, message: String) -> Error {
-    Error::Data {
-        file: path.display().to_string(),
-        line: 0,
-        column: "-".into(),
-        message,
-    }
+fn whole(path: &Path, message: String) -> Problem {
+    Problem::data(path, message)
 }
 
 /// Whether a row is a request; what is none is counted.
@@ -100,7 +95,7 @@ fn is_request(prompt_tokens: u32, output_tokens: u32, account: &mut Account) -> 
     false
 }
 
-fn table(path: &Path, account: &mut Account) -> Result<(Vec<Request>, &'static str), Error> {
+fn table(path: &Path, account: &mut Account) -> Result<(Vec<Request>, &'static str), Problem> {
     let mut table = Table::open(path, &[])?;
     if table.column("ContextTokens").is_some() {
         return Ok((azure(&mut table, account)?, "Azure LLM inference"));
@@ -145,14 +140,14 @@ fn table(path: &Path, account: &mut Account) -> Result<(Vec<Request>, &'static s
     Ok((rows, "ours"))
 }
 
-fn count(table: &Table, column: Option<usize>) -> Result<u32, Error> {
+fn count(table: &Table, column: Option<usize>) -> Result<u32, Problem> {
     table
         .number(column, 0.0, f64::from(TOKENS_MAX), FIX)
         .map(|number| number as u32)
 }
 
 /// Each request is a conversation of its own: the list names none.
-fn azure(table: &mut Table, account: &mut Account) -> Result<Vec<Request>, Error> {
+fn azure(table: &mut Table, account: &mut Account) -> Result<Vec<Request>, Problem> {
     let [time, prompt, output] =
         ["TIMESTAMP", "ContextTokens", "GeneratedTokens"].map(|name| table.column(name));
     let (mut rows, mut first_s) = (Vec::new(), None);
@@ -188,7 +183,7 @@ struct Line {
 
 /// A block's id stands for all text up to its end, so a known id is a prefix of one that came before. Whole blocks of each
 /// prompt are added to `block_ids`, numbered as they come.
-fn mooncake(path: &Path, block_ids: &mut Vec<u32>, account: &mut Account) -> Result<Vec<Request>, Error> {
+fn mooncake(path: &Path, block_ids: &mut Vec<u32>, account: &mut Account) -> Result<Vec<Request>, Problem> {
     let mut lines = Lines::open(path)?;
     let mut numbers: HashMap<u64, u32> = HashMap::new();
     let (mut rows, mut num_sessions) = (Vec::new(), 0);
@@ -253,7 +248,7 @@ fn mooncake(path: &Path, block_ids: &mut Vec<u32>, account: &mut Account) -> Res
 ///
 /// # Errors
 /// What the system says; nothing is left behind then.
-pub fn write(path: &Path, requests: &Requests) -> Result<(), Error> {
+pub fn write(path: &Path, requests: &Requests) -> Result<(), Problem> {
     replace(path, |out| {
         writeln!(out, "arrival_s,prompt_tokens,output_tokens,session,prefix_tokens")?;
         for row in requests.rows() {
@@ -278,7 +273,7 @@ pub fn write(path: &Path, requests: &Requests) -> Result<(), Error> {
 mod tests {
     use super::*;
 
-    fn read_text(name: &str, text: &str) -> Result<Read, Error> {
+    fn read_text(name: &str, text: &str) -> Result<Read, Problem> {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(name);
         std::fs::write(&path, text).unwrap();

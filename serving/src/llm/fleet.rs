@@ -1,6 +1,6 @@
 //! A fleet: replicas of one model, the gateways in front of them, and what users expect.
 
-use pleach_scheduler::ConfigError;
+use pleach_scheduler::Problem;
 use serde::{Deserialize, Serialize};
 
 use crate::llm::outcome::Targets;
@@ -35,13 +35,13 @@ impl Fleet {
     ///
     /// # Errors
     /// A number that is out of its range.
-    pub fn check(&self) -> Result<(), ConfigError> {
+    pub fn check(&self) -> Result<(), Problem> {
         within("num_replicas", self.num_replicas, 1, REPLICAS_MAX)?;
         within("num_gateways", self.num_gateways, 1, REPLICAS_MAX)?;
         within("scrape_s", self.scrape_s, 0.0, SCRAPE_S_MAX)?;
         for (key, value) in [("ttft_s", self.targets.ttft_s), ("tpot_s", self.targets.tpot_s)] {
             if !(value.is_finite() && value > 0.0) {
-                return Err(ConfigError::new(key, value, "above 0", "Try 0.5."));
+                return Err(Problem::new(key, value, "above 0", "Try 0.5."));
             }
         }
         Ok(())

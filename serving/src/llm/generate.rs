@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use pleach_scheduler::ConfigError;
+use pleach_scheduler::Problem;
 use pleach_scheduler::portable_math::{exp, ln};
 use pleach_workloads::Seed;
 use pleach_workloads::normal::standard_normal;
@@ -73,7 +73,7 @@ impl Default for RequestGenerator {
 }
 
 impl RequestGenerator {
-    fn check(&self) -> Result<(), ConfigError> {
+    fn check(&self) -> Result<(), Problem> {
         let ranges = [
             (
                 "num_requests",
@@ -102,7 +102,7 @@ impl RequestGenerator {
     ///
     /// # Errors
     /// A setting out of range.
-    pub fn draw(&self, seed: Seed) -> Result<Requests, ConfigError> {
+    pub fn draw(&self, seed: Seed) -> Result<Requests, Problem> {
         self.check()?;
         let (mut arrivals, mut lengths) = (seed.stream("arrivals", 0), seed.stream("lengths", 0));
         let num = self.num_requests as usize;

@@ -1,6 +1,6 @@
 //! How keys and values move from one replica to another: a time for each transfer and one for each byte, as in BLIS.
 
-use pleach_scheduler::ConfigError;
+use pleach_scheduler::Problem;
 
 use crate::llm::step_time::{Model, ps_of_s};
 
@@ -23,10 +23,10 @@ impl Link {
     ///
     /// # Errors
     /// A name that is not there, a link out of range, GPUs among which the heads cannot be split.
-    pub fn of(model: &str, num_gpus: u32, gb_per_s: f64) -> Result<Link, ConfigError> {
+    pub fn of(model: &str, num_gpus: u32, gb_per_s: f64) -> Result<Link, Problem> {
         if !GB_PER_S.contains(&gb_per_s) {
             let allowed = format!("{} to {}", GB_PER_S.start(), GB_PER_S.end());
-            return Err(ConfigError::new("link_gb_s", gb_per_s, allowed, "Try 50."));
+            return Err(Problem::new("link_gb_s", gb_per_s, allowed, "Try 50."));
         }
         let model = Model::of(model)?;
         model.check_split(num_gpus)?;

@@ -16,7 +16,7 @@
 
 use std::borrow::Cow;
 
-use pleach_scheduler::ConfigError;
+use pleach_scheduler::Problem;
 
 use crate::llm::fleet::Fleet;
 use crate::llm::link::Link;
@@ -57,7 +57,7 @@ pub fn simulate_pools(
     fleet: &Fleet,
     pools: &Pools,
     [prefill, decode]: [&mut dyn Router; 2],
-) -> Result<Pooled, ConfigError> {
+) -> Result<Pooled, Problem> {
     let of = |num_replicas: usize| Fleet {
         num_replicas,
         ..fleet.clone()
@@ -94,7 +94,7 @@ fn compute(
     requests: &Requests,
     fleet: Fleet,
     router: &mut dyn Router,
-) -> Result<(Vec<u64>, Outcome), ConfigError> {
+) -> Result<(Vec<u64>, Outcome), Problem> {
     let rows = requests.rows().iter().map(|row| Request {
         output_tokens: 1,
         ..*row

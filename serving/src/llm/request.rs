@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use pleach_scheduler::ConfigError;
+use pleach_scheduler::Problem;
 
 use crate::settings::within;
 
@@ -63,7 +63,7 @@ impl Requests {
     ///
     /// # Errors
     /// Numbers out of range, named by their place.
-    pub fn new(rows: Vec<Request>) -> Result<Requests, ConfigError> {
+    pub fn new(rows: Vec<Request>) -> Result<Requests, Problem> {
         Requests::with_blocks(rows, Arc::default())
     }
 
@@ -72,7 +72,7 @@ impl Requests {
     ///
     /// # Errors
     /// Numbers out of range, named by their place.
-    pub fn with_blocks(mut rows: Vec<Request>, block_ids: Arc<[u32]>) -> Result<Requests, ConfigError> {
+    pub fn with_blocks(mut rows: Vec<Request>, block_ids: Arc<[u32]>) -> Result<Requests, Problem> {
         within("requests", rows.len(), 1, REQUESTS_MAX)?;
         for (place, row) in rows.iter().enumerate() {
             check(place, row, block_ids.len())?;
@@ -85,7 +85,7 @@ impl Requests {
     ///
     /// # Errors
     /// Numbers out of range, named by their place.
-    pub fn of_rows(&self, rows: Vec<Request>) -> Result<Requests, ConfigError> {
+    pub fn of_rows(&self, rows: Vec<Request>) -> Result<Requests, Problem> {
         Requests::with_blocks(rows, Arc::clone(&self.block_ids))
     }
 
@@ -128,9 +128,9 @@ impl Requests {
     ///
     /// # Errors
     /// A factor that is not above zero, or one so small that the list ends too late.
-    pub fn faster(&self, factor: f64) -> Result<Requests, ConfigError> {
+    pub fn faster(&self, factor: f64) -> Result<Requests, Problem> {
         if !(factor.is_finite() && factor > 0.0) {
-            return Err(ConfigError::new("factor", factor, "above 0", "Try 1."));
+            return Err(Problem::new("factor", factor, "above 0", "Try 1."));
         }
         let rows = self.rows.iter().map(|row| Request {
             arrival_s: row.arrival_s / factor,
@@ -140,15 +140,10 @@ impl Requests {
     }
 }
 
-fn check(place: usize, row: &Request, num_ids: usize) -> Result<(), ConfigError> {
+fn check(place: usize, row: &Request, num_ids: usize) -> Result<(), Problem> {
     let refuse = |key: &str, value: String, allowed: String| {
         let key = format!("requests[{place}].{key}");
-        Err(ConfigError::new(
-            key,
-            value,
-            allowed,
-            "Mend the row or leave it out.",
-        ))
+        Err(Problem::new(key, value, allowed, "Mend the row or leave it out."))
     };
     if !(0.0..=ARRIVAL_S_MAX).contains(&row.arrival_s) {
         return refuse(

@@ -3,7 +3,7 @@
 mod named;
 mod scored;
 
-use pleach_scheduler::ConfigError;
+use pleach_scheduler::Problem;
 
 use crate::llm::fleet::Fleet;
 use crate::llm::step_time::s_of_ps;
@@ -218,7 +218,7 @@ pub trait Router: Send {
     ///
     /// # Errors
     /// A policy that cannot decide.
-    fn route(&mut self, decision: &Decision<'_>) -> Result<Option<usize>, ConfigError>;
+    fn route(&mut self, decision: &Decision<'_>) -> Result<Option<usize>, Problem>;
 }
 
 /// The replica with the least of a figure. Among equal ones that which was sent to longest ago, so that ties do not herd.

@@ -10,7 +10,7 @@
 use std::borrow::Cow;
 use std::collections::VecDeque;
 
-use pleach_scheduler::ConfigError;
+use pleach_scheduler::Problem;
 
 use crate::llm::fleet::Fleet;
 use crate::llm::outcome::Outcome;
@@ -91,7 +91,7 @@ impl<'a> Service<'a> {
         requests: &'a Requests,
         fleet: &'a Fleet,
         router: &'a mut dyn Router,
-    ) -> Result<Service<'a>, ConfigError> {
+    ) -> Result<Service<'a>, Problem> {
         let mut run = Run::new(Cow::Borrowed(requests), Cow::Borrowed(fleet))?;
         while !run.replicas().is_empty() {
             run.close(0);
@@ -204,7 +204,7 @@ impl<'a> Service<'a> {
     ///
     /// # Panics
     /// If it was not to leave, or not yet.
-    pub fn release(&mut self, seat: usize, now_ps: u64) -> Result<(), ConfigError> {
+    pub fn release(&mut self, seat: usize, now_ps: u64) -> Result<(), Problem> {
         let State::Draining(until_ps, mut replica) = self.take(seat) else {
             panic!("seat {seat} was not taken back");
         };
@@ -275,7 +275,7 @@ impl<'a> Service<'a> {
     ///
     /// # Errors
     /// A router that fails.
-    pub fn play(&mut self, to_ps: u64) -> Result<(), ConfigError> {
+    pub fn play(&mut self, to_ps: u64) -> Result<(), Problem> {
         while let Some(request) = self.run.to_come().first() {
             let now_ps = ps_of_s(request.arrival_s);
             if now_ps >= to_ps {
@@ -296,7 +296,7 @@ impl<'a> Service<'a> {
     ///
     /// # Errors
     /// A router that fails.
-    pub fn finish(mut self) -> Result<Outcome, ConfigError> {
+    pub fn finish(mut self) -> Result<Outcome, Problem> {
         self.play(u64::MAX)?;
         for seat in 0..self.seats.len() {
             if let State::Draining(_, mut replica) = self.take(seat) {
@@ -313,7 +313,7 @@ impl<'a> Service<'a> {
     }
 
     /// Replicas whose model is loaded by now take requests, in the order of their times.
-    fn open_loaded(&mut self, now_ps: u64) -> Result<(), ConfigError> {
+    fn open_loaded(&mut self, now_ps: u64) -> Result<(), Problem> {
         while let Some(ready_ps) = self.loaded_ps.filter(|ready_ps| *ready_ps <= now_ps) {
             let is_it = |seat: &Seat| matches!(seat.state, State::Loading(at_ps) if at_ps == ready_ps);
             let seat = self.seats.iter().position(is_it);
@@ -349,7 +349,7 @@ impl<'a> Service<'a> {
     }
 
     /// A request that came before is sent now, or held where nobody takes requests.
-    fn route(&mut self, id: usize, request: Request, now_ps: u64) -> Result<(), ConfigError> {
+    fn route(&mut self, id: usize, request: Request, now_ps: u64) -> Result<(), Problem> {
         if self.open.is_empty() {
             self.held.push_back((id, request));
             return Ok(());
@@ -359,7 +359,7 @@ impl<'a> Service<'a> {
     }
 
     /// The request that was met is sent or refused.
-    fn send(&mut self, now_ps: u64) -> Result<(), ConfigError> {
+    fn send(&mut self, now_ps: u64) -> Result<(), Problem> {
         let chosen = self.router.route(&self.run.decision())?;
         let id = self.run.send(chosen);
         if let (Some(chosen), Some(routes)) = (chosen, &mut self.routes) {

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use pleach_scheduler::ConfigError;
+use pleach_scheduler::Problem;
 
 use crate::environment::Tally;
 use crate::llm::fleet::Fleet;
@@ -40,7 +40,7 @@ pub(super) struct Run<'a> {
 ///
 /// # Errors
 /// A fleet out of range; a request that fits into no replica; a router that fails.
-pub fn simulate(requests: &Requests, fleet: &Fleet, router: &mut dyn Router) -> Result<Outcome, ConfigError> {
+pub fn simulate(requests: &Requests, fleet: &Fleet, router: &mut dyn Router) -> Result<Outcome, Problem> {
     let mut run = Run::new(Cow::Borrowed(requests), Cow::Borrowed(fleet))?;
     while run.meet() {
         let chosen = router.route(&run.decision())?;
@@ -50,7 +50,7 @@ pub fn simulate(requests: &Requests, fleet: &Fleet, router: &mut dyn Router) -> 
 }
 
 impl<'a> Run<'a> {
-    pub(super) fn new(requests: Cow<'a, Requests>, fleet: Cow<'a, Fleet>) -> Result<Run<'a>, ConfigError> {
+    pub(super) fn new(requests: Cow<'a, Requests>, fleet: Cow<'a, Fleet>) -> Result<Run<'a>, Problem> {
         fleet.check()?;
         let rows = requests.rows();
         let replica = Replica::with_blocks(fleet.pace, requests.block_ids());
@@ -59,7 +59,7 @@ impl<'a> Run<'a> {
             let value = format!("{} + {} tokens", rows[id].prompt_tokens, rows[id].output_tokens);
             let allowed = format!("at most {}, what a replica holds", fleet.pace.kv_tokens);
             let hint = "Take a larger GPU, or leave the request out.";
-            return Err(ConfigError::new(format!("requests[{id}]"), value, allowed, hint));
+            return Err(Problem::new(format!("requests[{id}]"), value, allowed, hint));
         }
         Ok(Run {
             replicas: vec![replica; fleet.num_replicas],
@@ -87,11 +87,7 @@ impl<'a> Run<'a> {
     }
 
     /// Replicas that decode what others are going to compute ([`Run::computed`]). They believe that prompts take no time.
-    pub(super) fn of_decodes(
-        requests: &'a Requests,
-        fleet: Fleet,
-        link: Link,
-    ) -> Result<Run<'a>, ConfigError> {
+    pub(super) fn of_decodes(requests: &'a Requests, fleet: Fleet, link: Link) -> Result<Run<'a>, Problem> {
         let pace = Pace {
             before_queue_ps: 0,
             ..fleet.pace

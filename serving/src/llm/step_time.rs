@@ -11,7 +11,7 @@
 //! experts reads all of them each step, and a prompt computes those of its tokens. BLIS states a mean error of 11.8 % of
 //! end-to-end and 22.8 % of TTFT over 38 measured runs; ours was not measured on a GPU.
 
-use pleach_scheduler::ConfigError;
+use pleach_scheduler::Problem;
 use serde::{Deserialize, Serialize};
 
 /// Share of a GPU's memory that a replica takes. The default of vLLM (`gpu_memory_utilization`).
@@ -137,7 +137,7 @@ impl Model {
     ///
     /// # Errors
     /// A name that is not there.
-    pub fn of(name: &str) -> Result<&'static Model, ConfigError> {
+    pub fn of(name: &str) -> Result<&'static Model, Problem> {
         MODELS
             .iter()
             .find(|known| known.name.eq_ignore_ascii_case(name))
@@ -158,17 +158,17 @@ impl Model {
 
     /// # Errors
     /// GPUs among which the heads cannot be split.
-    pub(super) fn check_split(&self, num_gpus: u32) -> Result<(), ConfigError> {
+    pub(super) fn check_split(&self, num_gpus: u32) -> Result<(), Problem> {
         if self.splits().any(|num| num == num_gpus) {
             return Ok(());
         }
         let allowed: Vec<String> = self.splits().map(|num| num.to_string()).collect();
         let allowed = format!("{} for {}", allowed.join(", "), self.name);
         let hint = "Its heads of keys are split evenly.";
-        Err(ConfigError::new("replica_gpus", num_gpus, allowed, hint))
+        Err(Problem::new("replica_gpus", num_gpus, allowed, hint))
     }
 
-    fn does_not_fit(&self, gpu: &Gpu, num_gpus: u32) -> ConfigError {
+    fn does_not_fit(&self, gpu: &Gpu, num_gpus: u32) -> Problem {
         let value = match num_gpus {
             1 => format!("{} on one {}", self.name, gpu.name),
             _ => format!("{} on {num_gpus} {}", self.name, gpu.name),
@@ -186,13 +186,13 @@ impl Model {
                 2.0 * self.params_g
             ),
         };
-        ConfigError::new("model", value, allowed, hint)
+        Problem::new("model", value, allowed, hint)
     }
 }
 
-fn unknown(key: &str, name: &str, known: impl Iterator<Item = &'static str>) -> ConfigError {
+fn unknown(key: &str, name: &str, known: impl Iterator<Item = &'static str>) -> Problem {
     let allowed: Vec<&str> = known.collect();
-    ConfigError::new(key, name, allowed.join(", "), "Take one of them.")
+    Problem::new(key, name, allowed.join(", "), "Take one of them.")
 }
 
 impl Pace {
@@ -200,7 +200,7 @@ impl Pace {
     ///
     /// # Errors
     /// A name that is not there; a model that does not fit.
-    pub fn of(model: &str, gpu: &str) -> Result<Pace, ConfigError> {
+    pub fn of(model: &str, gpu: &str) -> Result<Pace, Problem> {
         Pace::split(model, gpu, 1)
     }
 
@@ -208,7 +208,7 @@ impl Pace {
     ///
     /// # Errors
     /// A name that is not there; GPUs among which the heads cannot be split; a model that does not fit.
-    pub fn split(model: &str, gpu: &str, num_gpus: u32) -> Result<Pace, ConfigError> {
+    pub fn split(model: &str, gpu: &str, num_gpus: u32) -> Result<Pace, Problem> {
         let model = Model::of(model)?;
         let Some(gpu) = GPUS.iter().find(|known| known.name.eq_ignore_ascii_case(gpu)) else {
             return Err(unknown("gpu", gpu, GPUS.iter().map(|gpu| gpu.name)));

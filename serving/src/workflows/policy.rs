@@ -1,6 +1,6 @@
 //! Who runs which task: what a rule may know, and published rules by name.
 
-use pleach_scheduler::ConfigError;
+use pleach_scheduler::Problem;
 use pleach_scheduler::heuristics::Info;
 
 use crate::settings::{Settings, rule};
@@ -60,13 +60,13 @@ pub trait Placer: Send {
     ///
     /// # Errors
     /// A rule that cannot decide.
-    fn plan(&mut self, view: &View<'_>, workflow: &Workflow) -> Result<Vec<(usize, u64)>, ConfigError>;
+    fn plan(&mut self, view: &View<'_>, workflow: &Workflow) -> Result<Vec<(usize, u64)>, Problem>;
 
     /// The worker of a task that may run now.
     ///
     /// # Errors
     /// A rule that cannot decide.
-    fn place(&mut self, view: &View<'_>, ready: &Ready<'_>) -> Result<usize, ConfigError>;
+    fn place(&mut self, view: &View<'_>, ready: &Ready<'_>) -> Result<usize, Problem>;
 
     /// What workers do with their memory.
     fn memory(&self) -> Memory;
@@ -109,7 +109,7 @@ struct Named {
 ///
 /// # Errors
 /// A name or a setting that is not there, or a value out of range.
-pub fn by_name(text: &str) -> Result<Box<dyn Placer>, ConfigError> {
+pub fn by_name(text: &str) -> Result<Box<dyn Placer>, Problem> {
     let mut settings = Settings::of("placer", text, POLICIES)?;
     let memory = Memory {
         looks_ahead: settings.truth("lookahead")?.unwrap_or(true),
@@ -219,7 +219,7 @@ fn hashed(model: usize, num_workers: usize) -> usize {
 }
 
 impl Placer for Named {
-    fn plan(&mut self, view: &View<'_>, workflow: &Workflow) -> Result<Vec<(usize, u64)>, ConfigError> {
+    fn plan(&mut self, view: &View<'_>, workflow: &Workflow) -> Result<Vec<(usize, u64)>, Problem> {
         Ok(match self.rule {
             Rule::Planned { .. } => self.by_rank(view, workflow),
             Rule::Jit => Vec::new(),
@@ -232,7 +232,7 @@ impl Placer for Named {
         })
     }
 
-    fn place(&mut self, view: &View<'_>, ready: &Ready<'_>) -> Result<usize, ConfigError> {
+    fn place(&mut self, view: &View<'_>, ready: &Ready<'_>) -> Result<usize, Problem> {
         Ok(match (self.rule, ready.planned) {
             (Rule::Planned { theta: Some(theta) }, Some((worker, wait_us))) => {
                 let has_grown = view.wait_us(worker) as f64 > theta * wait_us as f64;

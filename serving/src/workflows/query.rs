@@ -1,6 +1,6 @@
 //! Queries, and lists of them that are drawn.
 
-use pleach_scheduler::ConfigError;
+use pleach_scheduler::Problem;
 use pleach_scheduler::portable_math::{exp, ln};
 use pleach_workloads::Seed;
 use pleach_workloads::normal::standard_normal;
@@ -36,12 +36,12 @@ impl Queries {
     ///
     /// # Errors
     /// What the system does not have, named by its place.
-    pub fn new(mut rows: Vec<Query>, system: &System) -> Result<Queries, ConfigError> {
+    pub fn new(mut rows: Vec<Query>, system: &System) -> Result<Queries, Problem> {
         within("queries", rows.len(), 1, QUERIES_MAX)?;
         for (place, row) in rows.iter().enumerate() {
             let refused = |what: &str, value: String, allowed: String| {
                 let hint = "Give what the system has.";
-                Err(ConfigError::new(
+                Err(Problem::new(
                     format!("queries[{place}].{what}"),
                     value,
                     allowed,
@@ -102,7 +102,7 @@ impl QueryGenerator {
     ///
     /// # Errors
     /// Settings out of range.
-    pub fn draw(&self, system: &System, seed: Seed) -> Result<Queries, ConfigError> {
+    pub fn draw(&self, system: &System, seed: Seed) -> Result<Queries, Problem> {
         within("num_queries", self.num_queries as f64, 1.0, QUERIES_MAX as f64)?;
         within("rate_per_s", self.rate_per_s, 1e-3, 1e6)?;
         within("spread", self.spread, 0.0, 2.0)?;

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
-use pleach_scheduler::ConfigError;
+use pleach_scheduler::Problem;
 
 use crate::workflows::outcome::{Outcome, Served};
 use crate::workflows::policy::{Placer, Ready, Seen, View};
@@ -59,7 +59,7 @@ pub fn simulate(
     queries: &Queries,
     is_warm: bool,
     placer: &mut dyn Placer,
-) -> Result<Outcome, ConfigError> {
+) -> Result<Outcome, Problem> {
     let workers = *system.workers();
     let memory = placer.memory();
     let num = workers.num;
@@ -139,7 +139,7 @@ impl Run<'_> {
         self.told.iter().enumerate().map(of).collect()
     }
 
-    fn arrive(&mut self, now_us: u64, query: usize) -> Result<(), ConfigError> {
+    fn arrive(&mut self, now_us: u64, query: usize) -> Result<(), Problem> {
         let row = &self.queries.rows()[query];
         let workflow = &self.system.workflows()[row.workflow];
         let seen = self.known(now_us, row.entry);
@@ -152,12 +152,7 @@ impl Run<'_> {
         let plan = self.placer.plan(&view, workflow)?;
         if !plan.is_empty() && plan.len() != workflow.tasks().len() {
             let allowed = format!("a worker for each of {} tasks, or none", workflow.tasks().len());
-            return Err(ConfigError::new(
-                "placer",
-                plan.len(),
-                allowed,
-                "Place all tasks.",
-            ));
+            return Err(Problem::new("placer", plan.len(), allowed, "Place all tasks."));
         }
         let num_lacking: Vec<usize> = workflow.tasks().iter().map(|task| task.after.len()).collect();
         let roots: Vec<usize> = (0..num_lacking.len())
@@ -181,7 +176,7 @@ impl Run<'_> {
 
     /// A task has its inputs, and a worker decides where it runs. Inputs were on their way to the planned worker since they were
     /// there; elsewhere they begin now.
-    fn dispatch(&mut self, now_us: u64, query: usize, task: usize, own: usize) -> Result<(), ConfigError> {
+    fn dispatch(&mut self, now_us: u64, query: usize, task: usize, own: usize) -> Result<(), Problem> {
         let row = &self.queries.rows()[query];
         let workflow = &self.system.workflows()[row.workflow];
         let flight = &self.flights[&query];
@@ -216,7 +211,7 @@ impl Run<'_> {
         )?;
         if chosen >= self.workers.len() {
             let allowed = format!("a worker below {}", self.workers.len());
-            return Err(ConfigError::new("placer", chosen, allowed, "Choose a worker."));
+            return Err(Problem::new("placer", chosen, allowed, "Choose a worker."));
         }
         let is_as_planned = planned.is_some_and(|(worker, _)| worker == chosen);
         self.num_moved += u64::from(planned.is_some() && !is_as_planned);
@@ -238,7 +233,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    fn happen(&mut self, now_us: u64, event: Event) -> Result<(), ConfigError> {
+    fn happen(&mut self, now_us: u64, event: Event) -> Result<(), Problem> {
         match event {
             Event::Came(query, task, worker) => {
                 let row = &self.queries.rows()[query];
@@ -278,7 +273,7 @@ impl Run<'_> {
     }
 
     /// A task ended: its successors that lack nothing more are placed by this worker.
-    fn ran(&mut self, now_us: u64, worker: usize, item: Item) -> Result<(), ConfigError> {
+    fn ran(&mut self, now_us: u64, worker: usize, item: Item) -> Result<(), Problem> {
         let workflow = &self.system.workflows()[self.queries.rows()[item.query].workflow];
         let Some(flight) = self.flights.get_mut(&item.query) else {
             unreachable!("a task of a query that ended");

@@ -1,6 +1,6 @@
 //! Models, workflows and workers, checked once.
 
-use pleach_scheduler::ConfigError;
+use pleach_scheduler::Problem;
 
 use crate::settings::within;
 
@@ -63,14 +63,14 @@ impl Workflow {
         input_kb: u64,
         tasks: &[(&str, &str, u64, u64, &[&str])],
         models: &[Model],
-    ) -> Result<Workflow, ConfigError> {
+    ) -> Result<Workflow, Problem> {
         let key = |task: &str, what: &str| format!("workflows.{name}.{task}{what}");
         within(&format!("workflows.{name}.tasks"), tasks.len(), 1, TASKS_MAX)?;
         let names: Vec<&str> = tasks.iter().map(|task| task.0).collect();
         let mut checked = Vec::with_capacity(tasks.len());
         for (number, (task, model, run_us, output_kb, after)) in tasks.iter().enumerate() {
             if names[..number].contains(task) {
-                return Err(ConfigError::new(
+                return Err(Problem::new(
                     key(task, ""),
                     *task,
                     "each name once",
@@ -79,7 +79,7 @@ impl Workflow {
             }
             let Some(model_number) = models.iter().position(|known| known.name == *model) else {
                 let known: Vec<&str> = models.iter().map(|model| model.name.as_str()).collect();
-                return Err(ConfigError::new(
+                return Err(Problem::new(
                     key(task, ".model"),
                     *model,
                     known.join(", "),
@@ -89,7 +89,7 @@ impl Workflow {
             within(&key(task, ".run_us"), *run_us, 1, TIME_US_MAX)?;
             let number_of = |before: &&str| {
                 let refused = || {
-                    ConfigError::new(
+                    Problem::new(
                         key(task, ".after"),
                         *before,
                         names.join(", "),
@@ -114,7 +114,7 @@ impl Workflow {
         }
         let order = order(&checked, &successors).map_err(|task| {
             let value = checked[task].name.as_str();
-            ConfigError::new(
+            Problem::new(
                 format!("workflows.{name}"),
                 value,
                 "a graph without cycles",
@@ -244,11 +244,7 @@ impl System {
     ///
     /// # Errors
     /// A model that fits no worker, numbers out of range.
-    pub fn new(
-        models: Vec<Model>,
-        workflows: Vec<Workflow>,
-        workers: Workers,
-    ) -> Result<System, ConfigError> {
+    pub fn new(models: Vec<Model>, workflows: Vec<Workflow>, workers: Workers) -> Result<System, Problem> {
         within("models", models.len(), 1, MODELS_MAX)?;
         within("workflows", workflows.len(), 1, 1_000)?;
         within("workers.num", workers.num, 1, WORKERS_MAX)?;
@@ -278,7 +274,7 @@ impl System {
             let known = workflow.tasks.iter().all(|task| task.model < models.len());
             if !known {
                 let allowed = "workflows over these models";
-                return Err(ConfigError::new(
+                return Err(Problem::new(
                     "workflows",
                     &workflow.name,
                     allowed,
@@ -303,7 +299,7 @@ impl System {
     ///
     /// # Errors
     /// None in truth.
-    pub fn compass(refresh_us: u64) -> Result<System, ConfigError> {
+    pub fn compass(refresh_us: u64) -> Result<System, Problem> {
         let models = vec![
             model("opt", 6_144),
             model("marian-fr", 2_048),

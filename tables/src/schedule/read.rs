@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::places::{NODES_MAX, NodeNames, of_text};
 use super::{Ended, Names, REQUIRED, Record, Run, SETTINGS, Segment, Slice, TIME_S_MAX};
-use crate::{Error, ROWS_MAX, Table};
+use crate::{Problem, ROWS_MAX, Table};
 
 /// Most slices of a file. *Ours*: they fit into memory.
 const SLICES_MAX: usize = 1 << 26;
@@ -48,7 +48,7 @@ impl Record {
     /// # Errors
     /// A file that is none, columns that are missing, a value out of its range: with file, line, column, what is allowed and the
     /// fix.
-    pub fn read(path: &Path) -> Result<Record, Error> {
+    pub fn read(path: &Path) -> Result<Record, Problem> {
         let mut table = Table::open(path, &REQUIRED)?;
         let columns = Columns::of(&table);
         let settings_at = table.column(SETTINGS);
@@ -102,8 +102,8 @@ impl Record {
     }
 }
 
-fn run_name(table: &Table, columns: &Columns) -> Result<(String, String, u64), Error> {
-    let name = |column| -> Result<String, Error> {
+fn run_name(table: &Table, columns: &Columns) -> Result<(String, String, u64), Problem> {
+    let name = |column| -> Result<String, Problem> {
         Ok(table.optional_name(columns.get(column))?.unwrap_or_default())
     };
     let seed = columns.get("seed");
@@ -125,14 +125,14 @@ fn segment(
     columns: &Columns,
     reading: &mut Reading,
     places_left: &mut u64,
-) -> Result<Segment, Error> {
+) -> Result<Segment, Problem> {
     let get = |name| columns.get(name);
-    let amount = |name, most: f64, otherwise: f64| -> Result<f64, Error> {
+    let amount = |name, most: f64, otherwise: f64| -> Result<f64, Problem> {
         Ok(table
             .optional(get(name), 0.0, most, "leave it empty for none")?
             .unwrap_or(otherwise))
     };
-    let whole = |name, otherwise: u32, least: u32, most: u32| -> Result<u32, Error> {
+    let whole = |name, otherwise: u32, least: u32, most: u32| -> Result<u32, Problem> {
         let column = get(name);
         if table.text(column).is_empty() {
             return Ok(otherwise);
@@ -195,7 +195,7 @@ fn slices(
     column: Option<usize>,
     reading: &mut Reading,
     places_left: &mut u64,
-) -> Result<Vec<Slice>, Error> {
+) -> Result<Vec<Slice>, Problem> {
     let places = of_text(table.text(column)).map_err(|text| table.error("nodes", text))?;
     let num = |names: &NodeNames<'_>| match names {
         NodeNames::One(_) => 1,

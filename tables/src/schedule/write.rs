@@ -8,7 +8,7 @@ use flate2::write::GzEncoder;
 
 use super::places::to_text;
 use super::{COLUMNS, Record, Run, SETTINGS, SETTINGS_BYTES_MAX, Segment};
-use crate::{Column, Error, Values, is_gzip_name, is_parquet_name, quoted, replace, to_parquet};
+use crate::{Column, Problem, Values, is_gzip_name, is_parquet_name, quoted, replace, to_parquet};
 
 /// Endings that [`Record::write`] knows.
 pub const ENDINGS: &str = ".csv, .csv.gz, .parquet, .json or .json.gz (a trace for Perfetto)";
@@ -28,16 +28,11 @@ impl Record {
     ///
     /// # Errors
     /// Another ending, Parquet in a build without it, files that cannot be written.
-    pub fn write(&self, path: &Path) -> Result<(), Error> {
+    pub fn write(&self, path: &Path) -> Result<(), Problem> {
         if !Record::can_write(path) {
-            return Err(Error::Data {
-                file: path.display().to_string(),
-                line: 0,
-                column: "-".into(),
-                message: format!(
-                    "the name does not say how to write a schedule: allowed endings are {ENDINGS}"
-                ),
-            });
+            let text =
+                format!("the name does not say how to write a schedule: allowed endings are {ENDINGS}");
+            return Err(Problem::data(path, text));
         }
         if is_parquet_name(path) {
             let bytes = self.parquet(path)?;
@@ -129,7 +124,7 @@ impl Record {
         Ok(())
     }
 
-    fn parquet(&self, path: &Path) -> Result<Vec<u8>, Error> {
+    fn parquet(&self, path: &Path) -> Result<Vec<u8>, Problem> {
         type Row<'a> = (&'a Run, &'a Segment, &'a str);
         let rows = self.rows();
         let count = |num: u64| u32::try_from(num).unwrap_or(u32::MAX);

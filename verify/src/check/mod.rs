@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use pleach_tables::schedule::{Run, Segment};
 
 use crate::law::Law;
-use crate::{Conditions, Error, Facts, Fault, Job, Party, Rule};
+use crate::{Conditions, Facts, Fault, Job, Party, Problem, Rule};
 
 /// Most faults that are kept; the others are counted.
 pub const FAULTS_MAX: usize = 1000;
@@ -32,7 +32,7 @@ pub struct Verdict {
 ///
 /// # Errors
 /// A record that names a job or a node that is not there.
-pub fn verify(facts: &Facts, conditions: &Conditions, run: &Run) -> Result<Verdict, Error> {
+pub fn verify(facts: &Facts, conditions: &Conditions, run: &Run) -> Result<Verdict, Problem> {
     let mut checker = Checker::new(facts, conditions, run)?;
     checker.check_jobs();
     checker.check_held();
@@ -61,17 +61,26 @@ fn us(seconds: f64) -> i64 {
     (seconds * 1e6).round() as i64
 }
 
+/// A job or a node of the record that is not there.
+fn unknown(what: &str, name: &str, known: &str, fix: &str) -> Problem {
+    let text = format!("{what} `{name}` of the record is not known: {known}; {fix}");
+    Problem::data("record", text)
+}
+
 impl<'a> Checker<'a> {
-    fn new(facts: &'a Facts, conditions: &'a Conditions, run: &'a Run) -> Result<Checker<'a>, Error> {
+    fn new(facts: &'a Facts, conditions: &'a Conditions, run: &'a Run) -> Result<Checker<'a>, Problem> {
         let job = |name: &'a String| {
-            facts.jobs.get(name).ok_or_else(|| Error::Unknown {
-                what: "job",
-                name: name.clone(),
-                allowed: format!(
+            facts.jobs.get(name).ok_or_else(|| {
+                let known = format!(
                     "the list has {} jobs, of which none is called so",
                     facts.jobs.len()
-                ),
-                fix: "give the list on which the record was made, with the same seed and flags",
+                );
+                unknown(
+                    "job",
+                    name,
+                    &known,
+                    "give the list on which the record was made, with the same seed and flags",
+                )
             })
         };
         let node = |name: &'a String| {
@@ -79,14 +88,17 @@ impl<'a> Checker<'a> {
                 .parse()
                 .ok()
                 .filter(|number: &u32| (*number as usize) < facts.nodes.len());
-            number.ok_or_else(|| Error::Unknown {
-                what: "node",
-                name: name.clone(),
-                allowed: format!(
+            number.ok_or_else(|| {
+                let known = format!(
                     "nodes are numbers from 0 to {}",
                     facts.nodes.len().saturating_sub(1)
-                ),
-                fix: "give the cluster on which the record was made",
+                );
+                unknown(
+                    "node",
+                    name,
+                    &known,
+                    "give the cluster on which the record was made",
+                )
             })
         };
         Ok(Checker {

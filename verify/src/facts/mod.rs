@@ -11,7 +11,7 @@ use std::path::Path;
 use pleach_tables::Table;
 use serde::Deserialize;
 
-use crate::Error;
+use crate::Problem;
 use class::{Class, Fabric};
 
 /// Most GPUs of a cluster. *Ours*: tables of that many fit into memory.
@@ -177,7 +177,7 @@ impl Facts {
     ///
     /// # Errors
     /// A file that is no list, a description that is none, a job that names a tenant or class that is not there.
-    pub fn read(jobs: &Path, cluster: &str) -> Result<Facts, Error> {
+    pub fn read(jobs: &Path, cluster: &str) -> Result<Facts, Problem> {
         Facts::of_table(Table::open(jobs, &REQUIRED)?, cluster)
     }
 
@@ -185,11 +185,11 @@ impl Facts {
     ///
     /// # Errors
     /// As [`Facts::read`].
-    pub fn of_text(name: &str, jobs: Vec<u8>, cluster: &str) -> Result<Facts, Error> {
+    pub fn of_text(name: &str, jobs: Vec<u8>, cluster: &str) -> Result<Facts, Problem> {
         Facts::of_table(Table::of_text(name, jobs, &REQUIRED)?, cluster)
     }
 
-    fn of_table(mut table: Table, cluster: &str) -> Result<Facts, Error> {
+    fn of_table(mut table: Table, cluster: &str) -> Result<Facts, Problem> {
         let mut facts = Facts::of_cluster(cluster)?;
         let classes = std::mem::take(&mut facts.classes);
         let tenants: BTreeMap<String, usize> = facts
@@ -204,8 +204,9 @@ impl Facts {
             .map(|(index, class)| (class.name.as_str(), index))
             .collect();
         if tenants.len() < facts.tenants.len() || by_name.len() < classes.len() {
-            return Err(Error::Cluster(
-                "two tenants or two classes share a name; rename one of the two".into(),
+            return Err(Problem::data(
+                "cluster",
+                "two tenants or two classes share a name; rename one of the two",
             ));
         }
         let nobody = if facts.tenants.len() == 1 {
@@ -216,7 +217,7 @@ impl Facts {
         let mut num_rows = 0_u64;
         while table.next_row()? {
             let column = |name| table.column(name);
-            let amount = |name, otherwise: f64, fix| -> Result<f64, Error> {
+            let amount = |name, otherwise: f64, fix| -> Result<f64, Problem> {
                 Ok(table.optional(column(name), 0.0, 1e9, fix)?.unwrap_or(otherwise))
             };
             let name = match column("job_id") {
@@ -285,10 +286,10 @@ impl Facts {
         Ok(facts)
     }
 
-    fn of_cluster(text: &str) -> Result<Facts, Error> {
-        let file: File = toml::from_str(text).map_err(|error| Error::Cluster(error.to_string()))?;
+    fn of_cluster(text: &str) -> Result<Facts, Problem> {
+        let file: File = toml::from_str(text).map_err(|error| Problem::data("cluster", error))?;
         let cluster = file.cluster;
-        let refuse = |text: String| Err(Error::Cluster(text));
+        let refuse = |text: String| Err(Problem::data("cluster", text));
         let num_gpus = cluster.node_groups.iter().fold(0_u64, |sum, group| {
             sum.saturating_add(u64::from(group.count) * u64::from(group.gpus_per_node))
         });
@@ -347,7 +348,7 @@ impl Facts {
             table.try_into().map_err(|error: toml::de::Error| {
                 let fix =
                     "write all its keys, as `pleach workload` does; names of presets are not known here";
-                Error::Cluster(format!("fabric: {}; {fix}", error.message()))
+                Problem::data("cluster", format!("fabric: {}; {fix}", error.message()))
             })
         });
         let mut classes = file.classes;

@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 use toml::{Table, Value};
 
 use super::assume;
-use crate::error::Error;
+use crate::Error;
 use crate::table::shorten;
 
 /// Most mistakes that are told; a file with more has another form altogether.
@@ -31,10 +31,7 @@ pub fn json_table(text: &str) -> Result<Table, String> {
 pub fn read(file: &str, text: &str) -> Result<(ClusterSpec, Option<String>), Error> {
     let table: Table = toml::from_str(text).map_err(|error| {
         let start = error.span().map_or(0, |span| span.start);
-        let line = text
-            .get(..start)
-            .map_or(0, |before| before.matches('\n').count() as u64 + 1);
-        refused(file, line, error.message().to_owned())
+        Error::at_byte(file, text, start, error.message())
     })?;
     read_table(file, &table)
 }
@@ -102,7 +99,7 @@ fn whole(table: &Table) -> Result<(ClusterSpec, Option<String>), Vec<String>> {
     if wrong.is_empty() {
         return Ok((cluster, assumed));
     }
-    let words = |error: pleach_scheduler::ConfigError| {
+    let words = |error: pleach_scheduler::Problem| {
         format!(
             "{prefix}{} = {}: allowed is {}; {}",
             error.key, error.value, error.allowed, error.hint
@@ -125,7 +122,6 @@ fn told(file: &str, faults: &[String]) -> Error {
     }
     refused(
         file,
-        0,
         format!(
             "{}; see docs/workload-file.md or pleach cluster init",
             lines.join("; ")
@@ -133,13 +129,8 @@ fn told(file: &str, faults: &[String]) -> Error {
     )
 }
 
-fn refused(file: &str, line: u64, message: String) -> Error {
-    Error::Data {
-        file: file.to_owned(),
-        line,
-        column: "-".into(),
-        message,
-    }
+fn refused(file: &str, message: String) -> Error {
+    Error::data(file, message)
 }
 
 /// Lists of tables inside a description, taken out of it one after the other.

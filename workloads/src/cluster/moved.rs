@@ -2,8 +2,8 @@
 
 use pleach_scheduler::cluster_spec::{ClusterSpec, TenantSpec};
 
+use crate::Error;
 use crate::Workload;
-use crate::error::Error;
 use crate::import::share_out;
 
 impl Workload {

@@ -3,8 +3,8 @@
 use pleach_scheduler::cluster_spec::{ClusterSpec, NodeGroup};
 
 use super::assume;
+use crate::Error;
 use crate::config;
-use crate::error::Error;
 
 /// Type of GPUs where none is given.
 const TYPE: &str = "GPU";

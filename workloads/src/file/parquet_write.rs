@@ -5,7 +5,7 @@ use std::path::Path;
 use pleach_tables::{Column, Values, to_parquet};
 
 use super::{COLUMNS, OBSERVED_COLUMNS, RESOURCE_COLUMNS, TASK_COLUMNS};
-use crate::error::Error;
+use crate::Error;
 use crate::{JobSpec, Workload};
 
 impl Workload {

@@ -6,13 +6,13 @@ use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
 use pleach_scheduler::cluster_spec::{ClusterSpec, ModelClass, Resources};
-use pleach_scheduler::{ConfigError, Tasks, Time};
+use pleach_scheduler::{Problem, Tasks, Time};
 
 use super::trainings::TrainingEntry;
 use super::{
     OBSERVED_COLUMNS, REQUIRED, RESOURCE_COLUMNS, Sidecar, TASK_COLUMNS, sidecar_beside, sidecar_path,
 };
-use crate::error::Error;
+use crate::Error;
 use crate::import::{Draft, ImportOptions, RawRow, Site, SiteOf, Tenancy};
 use crate::table::Table;
 use crate::{NUM_JOBS_MAX, Observed, Outcome, RUN_TIME_S_MAX, RUN_TIME_S_MIN, SUBMIT_S_MAX, config};
@@ -277,16 +277,16 @@ fn site(cluster: ClusterSpec, classes: Vec<ModelClass>, is_given: bool, notes: V
 }
 
 /// What a training that cannot be is told: the line of its table, its key, and the rest as a setting is told.
-fn refused(jobs: &Path, line: u64, error: &ConfigError) -> Error {
-    Error::Data {
-        file: sidecar_path(jobs).display().to_string(),
+fn refused(jobs: &Path, line: u64, error: &Problem) -> Error {
+    Error::at(
+        sidecar_path(jobs),
         line,
-        column: error.key.clone(),
-        message: format!(
+        &error.key,
+        format!(
             "{} = {} is not allowed here: allowed is {}; {}",
             error.key, error.value, error.allowed, error.hint
         ),
-    }
+    )
 }
 
 /// The sidecar, and its trainings with the lines at which they begin.
@@ -303,10 +303,7 @@ pub(crate) fn cluster_beside(jobs: &Path) -> Result<Option<(PathBuf, ClusterSpec
 
 fn read_sidecar(jobs: &Path) -> Result<Option<SidecarRead>, Error> {
     let path = sidecar_beside(jobs).unwrap_or_else(|| sidecar_path(jobs));
-    let io = |source| Error::Io {
-        path: path.clone(),
-        source,
-    };
+    let io = |source| Error::io("read", &path, source);
     let file = match File::open(&path) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         file => file.map_err(io)?,
@@ -318,12 +315,10 @@ fn read_sidecar(jobs: &Path) -> Result<Option<SidecarRead>, Error> {
         .read_to_end(&mut bytes)
         .map_err(io)?;
     if bytes.len() as u64 > SIDECAR_BYTES_MAX {
-        return Err(Error::Data {
-            file: path.display().to_string(),
-            line: 0,
-            column: "-".into(),
-            message: format!("the file is larger than {SIDECAR_BYTES_MAX} bytes; is this a cluster?"),
-        });
+        return Err(Error::data(
+            path,
+            format!("the file is larger than {SIDECAR_BYTES_MAX} bytes; is this a cluster?"),
+        ));
     }
     let text = String::from_utf8(bytes)
         .map_err(|error| io(std::io::Error::new(ErrorKind::InvalidData, error.utf8_error())))?;
@@ -337,13 +332,13 @@ fn read_sidecar(jobs: &Path) -> Result<Option<SidecarRead>, Error> {
         all_faults()?;
     }
     let mut sidecar: Sidecar = parsed.map_err(|error| {
-        let line = error.span().map_or(0, |span| line_at(span.start));
-        Error::Data {
-            file: path.display().to_string(),
-            line,
-            column: "-".into(),
-            message: format!("{}; see docs/workload-file.md", error.message()),
-        }
+        let start = error.span().map_or(0, |span| span.start);
+        Error::at_byte(
+            &path,
+            &text,
+            start,
+            format!("{}; see docs/workload-file.md", error.message()),
+        )
     })?;
     sidecar.assumed = crate::cluster::assume(&mut sidecar.cluster);
     if sidecar.cluster.faults().len() > 1 {

@@ -8,7 +8,7 @@
 //! batch = 1024
 //! ```
 
-use pleach_scheduler::ConfigError;
+use pleach_scheduler::Problem;
 use pleach_scheduler::cluster_spec::{ClusterSpec, ElasticJob, LocalityFactors, ModelClass};
 use pleach_scheduler::physics::sizes::Sizes;
 use serde::Deserialize;
@@ -74,7 +74,7 @@ impl TrainingEntry {
     ///
     /// # Errors
     /// A model that is not known, a number out of range, a plan that cuts unevenly, and what fits no GPU.
-    pub(super) fn class(&self, cluster: &ClusterSpec) -> Result<ModelClass, ConfigError> {
+    pub(super) fn class(&self, cluster: &ClusterSpec) -> Result<ModelClass, Problem> {
         let model = Model::from_name(&self.model)?;
         let sequence = self.sequence.unwrap_or(model.sequence);
         for (key, value, most) in [
@@ -84,7 +84,7 @@ impl TrainingEntry {
         ] {
             if !(1..=most).contains(&value) {
                 let hint = "batch in sequences, sequence in tokens";
-                return Err(ConfigError::new(key, value, format!("1 to {most}"), hint));
+                return Err(Problem::new(key, value, format!("1 to {most}"), hint));
             }
         }
         let training = Training {
@@ -113,12 +113,12 @@ impl TrainingEntry {
         training: &Training,
         class: &ModelClass,
         cluster: &ClusterSpec,
-    ) -> Result<Option<ElasticJob>, ConfigError> {
+    ) -> Result<Option<ElasticJob>, Problem> {
         if self.sizes.is_empty() {
             return Ok(None);
         }
         let refuse =
-            |value: String, allowed: &str, hint: &str| Err(ConfigError::new("sizes", value, allowed, hint));
+            |value: String, allowed: &str, hint: &str| Err(Problem::new("sizes", value, allowed, hint));
         let value = format!("{:?}", self.sizes);
         if self.plan.is_some() {
             let hint = "leave out plan: each size has its best";

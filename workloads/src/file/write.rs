@@ -12,7 +12,7 @@ use pleach_scheduler::cluster_spec::Resources;
 use pleach_tables::{is_gzip_name, is_parquet_name, quoted, replace};
 
 use super::{COLUMNS, OBSERVED_COLUMNS, RESOURCE_COLUMNS, Sidecar, TASK_COLUMNS, sidecar_path};
-use crate::error::Error;
+use crate::Error;
 use crate::{JobSpec, Observed, Workload, config, is_printable};
 
 impl Workload {

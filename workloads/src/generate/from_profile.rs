@@ -21,8 +21,8 @@ use super::quantiles::Curve;
 use super::site::{
     any_class, capacity, gang_max, kinds_that_fit, scaled_cluster, tenants, tenants_with_room,
 };
+use crate::Error;
 use crate::classes::facts_of;
-use crate::error::Error;
 use crate::plans::{Gang, Gpu, Model, Trained, Training, class_of, elastic_of};
 use crate::seed::Seed;
 use crate::{Outcome, Workload};

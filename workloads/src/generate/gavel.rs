@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use super::poisson::{require_rate, set_arrivals};
 use super::site::tenants;
 use super::{limits, pick, require, require_common, unit};
-use crate::error::Error;
+use crate::Error;
 use crate::gavel_speeds::{classes, classes_of_size};
 use crate::import::gavel_cluster;
 use crate::seed::Seed;

@@ -7,7 +7,7 @@ use rand::Rng;
 use super::arrivals::{Rate, Shape, fit_span};
 use super::mix::{Mix, Run};
 use super::{limits, span_for, unit};
-use crate::error::Error;
+use crate::Error;
 use crate::seed::Seed;
 use crate::select::capacity_gpus;
 use crate::{JobSpec, Workload};

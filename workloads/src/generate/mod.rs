@@ -64,7 +64,7 @@ use draw::pick;
 use require::{require, require_common, span_for};
 
 use super::Workload;
-use crate::error::Error;
+use crate::Error;
 use crate::seed::Seed;
 
 /// Draws a workload; the same configuration and seed give the same workload.

@@ -10,7 +10,7 @@ use pleach_scheduler::ConfigError;
 use serde::{Deserialize, Serialize};
 
 use super::require::require_common;
-use crate::error::Error;
+use crate::Error;
 use crate::{Seed, Workload};
 
 /// A generator of a program's own.

@@ -6,8 +6,8 @@ use serde_json::json;
 use super::{
     GavelConfig, OwnConfig, PolluxConfig, SiaConfig, SynergyConfig, gavel, own, pollux, sia, synergy,
 };
+use crate::Error;
 use crate::Workload;
-use crate::error::Error;
 use crate::seed::Seed;
 
 /// A paper's generator and its parameters; every parameter has a default.

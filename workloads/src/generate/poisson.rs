@@ -5,7 +5,7 @@ use pleach_scheduler::portable_math::ln;
 
 use super::arrivals::fit_span;
 use super::{require, span_for, unit};
-use crate::error::Error;
+use crate::Error;
 use crate::seed::Seed;
 use crate::{SUBMIT_S_MAX, Workload, config, num_gpus_by_type};
 

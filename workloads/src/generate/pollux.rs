@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 use super::poisson::{require_rate, set_arrivals};
 use super::sia;
 use super::{limits, pick, require, require_common};
-use crate::error::Error;
+use crate::Error;
 use crate::seed::Seed;
 use crate::{JobSpec, Outcome, RUN_TIME_S_MAX, Workload, config};
 

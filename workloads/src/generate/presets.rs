@@ -9,8 +9,8 @@ use super::paper::{PAPERS, Paper};
 use super::profile::{PROFILES, Profile};
 use super::profile_config::ProfileConfig;
 use super::{OwnGenerator, own};
+use crate::Error;
 use crate::config;
-use crate::error::Error;
 
 /// A preset and its parameters; every parameter has a default.
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -19,7 +19,7 @@ use super::outcomes::{Ends, EndsByLevel};
 use super::profile_config::ProfileConfig;
 use super::quantiles::Curve;
 use super::site::Machines;
-use crate::error::Error;
+use crate::Error;
 use crate::plans::Model;
 
 /// Profiles of the crate by name, with their texts.
@@ -314,10 +314,7 @@ impl Profile {
         if path.extension().is_none_or(|extension| extension != "toml") || !path.is_file() {
             return Ok(None);
         }
-        let text = read(path).map_err(|source| Error::Io {
-            path: path.to_owned(),
-            source,
-        })?;
+        let text = read(path).map_err(Error::unread(path))?;
         Ok(Some(Arc::new(Profile::of_text(name, &text)?)))
     }
 
@@ -334,25 +331,20 @@ impl Profile {
     /// # Errors
     /// `file` with everything that is wrong in it.
     pub fn of_text(file: &str, text: &str) -> Result<Profile, Error> {
-        let refused = |line: u64, message: String| Error::Data {
-            file: file.to_owned(),
-            line,
-            column: "-".into(),
-            message: format!("{message}; see docs/workloads.md, A profile of your own"),
-        };
+        let see = "see docs/workloads.md, A profile of your own";
+        let refused = |fault: String| Error::data(file, format!("{fault}; {see}"));
         let mut profile: Profile = toml::from_str(text).map_err(|error| {
-            let before = error.span().and_then(|span| text.get(..span.start));
-            let line = before.map_or(0, |before| before.matches('\n').count() as u64 + 1);
-            refused(line, error.message().to_string())
+            let start = error.span().map_or(0, |span| span.start);
+            Error::at_byte(file, text, start, format!("{}; {see}", error.message()))
         })?;
         file.clone_into(&mut profile.name);
         let faults = profile.faults();
         if !faults.is_empty() {
-            return Err(refused(0, faults.join("; ")));
+            return Err(refused(faults.join("; ")));
         }
         let defaults = ProfileConfig::of(Arc::new(profile.clone()), &Map::new());
         let checked = defaults.and_then(|config| config.validate().map_err(|error| error.to_string()));
-        checked.map_err(|fault| refused(0, format!("defaults: {fault}")))?;
+        checked.map_err(|fault| refused(format!("defaults: {fault}")))?;
         Ok(profile)
     }
 

@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 use super::profile::Profile;
 use super::require::require;
 use super::site::require_locality;
-use crate::error::Error;
+use crate::Error;
 use crate::{NUM_JOBS_MAX, RUN_TIME_S_MAX};
 
 macro_rules! settings {

@@ -85,5 +85,5 @@ fn what_is_wrong_in_a_profile_is_named() {
         );
     }
     let line = refused("correlation = 0.2", "correlation = ");
-    assert!(line.contains("mine.toml: line 3"), "{line}");
+    assert!(line.contains("mine.toml, line 3"), "{line}");
 }

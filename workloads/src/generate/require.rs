@@ -3,7 +3,7 @@
 use pleach_scheduler::ConfigError;
 
 use super::super::{NUM_JOBS_MAX, SUBMIT_S_MAX, config};
-use crate::error::Error;
+use crate::Error;
 
 /// Span of the arrivals that makes the load exact, s.
 pub(super) fn span_for(demand_gpu_s: f64, load: f64, capacity_gpus: f64) -> Result<f64, Error> {

@@ -24,7 +24,7 @@ use super::profile_config::ProfileConfig;
 use super::quantiles::Curve;
 use super::site::{Machines, capacity, require_locality, scaled_cluster};
 use super::{limits, pick, require, require_common, unit};
-use crate::error::Error;
+use crate::Error;
 use crate::seed::Seed;
 use crate::{JobSpec, Outcome, RUN_TIME_S_MAX, Workload};
 

@@ -7,7 +7,7 @@ use pleach_scheduler::cluster_spec::{
 use serde::Deserialize;
 
 use super::mix::Kind;
-use crate::error::Error;
+use crate::Error;
 use crate::import::share_out;
 
 /// Nodes of one shape in a published machine list.

@@ -21,7 +21,7 @@ use super::poisson::{require_rate, set_arrivals};
 use super::profile_config::ProfileConfig;
 use super::site::{capacity, holds, require_locality, tenants};
 use super::{limits, pick, require, require_common, unit};
-use crate::error::Error;
+use crate::Error;
 use crate::seed::Seed;
 use crate::{JobSpec, Outcome, RUN_TIME_S_MAX, Workload, config};
 

@@ -12,7 +12,7 @@ use super::fits;
 use super::options::DATES_FROM_S;
 use super::tenants::{assign_tenants, unknown_tenant};
 use super::{Format, ImportOptions, ImportReport};
-use crate::error::Error;
+use crate::Error;
 use crate::{GangLimits, JobSpec, SUBMIT_S_MAX, Workload, config};
 
 const OUTSIDE: &str = "outside the window";
@@ -121,16 +121,16 @@ fn too_large(
     let most = gangs.most(tenant, row.class);
     if row.num_gpus > most {
         if is_strict {
-            return Err(Error::Data {
-                file: file.into(),
-                line: row.line,
-                column: "num_gpus".into(),
-                message: format!(
+            return Err(Error::at(
+                file,
+                row.line,
+                "num_gpus",
+                format!(
                     "`{}` is not allowed here: allowed is 1 to {most}, the most GPUs that the job's tenant and \
                      class can get on one GPU type; enlarge the cluster or remove the job",
                     row.num_gpus
                 ),
-            });
+            ));
         }
         return Ok(Some(
             "needs more GPUs than its tenant or one GPU type of the cluster holds",
@@ -162,12 +162,7 @@ fn check_window(file: String, jobs: &[JobSpec], report: &ImportReport) -> Result
                 way_out(report)
             )
         };
-        return Err(Error::Data {
-            file,
-            line: 0,
-            column: "-".into(),
-            message,
-        });
+        return Err(Error::at(file, 0, "-", message));
     };
     let span_s = last.submit.as_secs_f64();
     if span_s > SUBMIT_S_MAX {
@@ -203,16 +198,16 @@ fn refuse_duplicates(file: &str, rows: &[RawRow]) -> Result<(), Error> {
     let mut lines: BTreeMap<&str, u64> = BTreeMap::new();
     for row in rows {
         if let Some(before) = lines.insert(&row.id, row.line) {
-            return Err(Error::Data {
-                file: file.into(),
-                line: row.line,
-                column: "job_id".into(),
-                message: format!(
+            return Err(Error::at(
+                file,
+                row.line,
+                "job_id",
+                format!(
                     "`{}` is not allowed here: line {before} has the same id; allowed is an id not used before; rename \
                      one of the two",
                     crate::table::shorten(&row.id)
                 ),
-            });
+            ));
         }
     }
     Ok(())

@@ -6,7 +6,7 @@ use std::path::Path;
 use pleach_tables::{Delimiter, LINE_BYTES_MAX, open_unpacked};
 
 use super::{Format, eva, gavel, mappings, rejected, shockwave, site, swf};
-use crate::error::Error;
+use crate::Error;
 use crate::file::{REQUIRED, sidecar_beside};
 use crate::table::{Lines, ParquetRows, Table, shorten, split};
 

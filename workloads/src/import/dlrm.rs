@@ -16,8 +16,8 @@ use super::cluster_of_list::{NODES_PER_RACK, Nodes, Plan, sized_for};
 use super::mappings;
 use super::row::raised;
 use super::{Draft, ImportOptions, RawRow};
+use crate::Error;
 use crate::Outcome;
-use crate::error::Error;
 use crate::table::Table;
 
 /// Length of the window, s.

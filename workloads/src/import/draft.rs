@@ -7,7 +7,7 @@ use pleach_scheduler::Time;
 use pleach_scheduler::cluster_spec::{ClusterSpec, ModelClass, Resources};
 use pleach_tables::Account;
 
-use crate::error::Error;
+use crate::Error;
 use crate::table::Table;
 use crate::{JobSpec, Observed, Outcome};
 

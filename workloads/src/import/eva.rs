@@ -20,7 +20,7 @@ use serde::de::{Deserializer, MapAccess, Visitor};
 use super::cluster_of_list::{NODES_PER_RACK, Nodes, Plan, sized_for};
 use super::row::raised;
 use super::{Draft, ImportOptions, RawRow};
-use crate::error::Error;
+use crate::Error;
 use crate::table::{Lines, shorten};
 use crate::{Outcome, RUN_TIME_S_MAX, SUBMIT_S_MAX, is_printable};
 
@@ -84,12 +84,7 @@ pub(super) fn is_start(start: &str) -> bool {
 pub(super) fn read(path: &Path, options: &ImportOptions) -> Result<Draft, Error> {
     let text = read_text(path)?;
     let file = path.display().to_string();
-    let refuse = |line: usize, column: &str, message: String| Error::Data {
-        file: file.clone(),
-        line: line as u64,
-        column: column.into(),
-        message,
-    };
+    let refuse = |line: usize, column: &str, message: String| Error::at(&file, line as u64, column, message);
     let InOrder::<EvaJob>(jobs) = serde_json::from_str(&text).map_err(|error| {
         let message =
             format!("{error}; allowed is an object of jobs with name, arrival_time, duration and tasks");

@@ -16,7 +16,7 @@ use pleach_scheduler::cluster_spec::{ClusterSpec, NodeGroup, Resources};
 use super::row::raised;
 use super::tenants::single_tenant;
 use super::{Draft, ImportOptions, RawRow, Site, SiteOf, Tenancy};
-use crate::error::Error;
+use crate::Error;
 use crate::gavel_speeds::{class_index, classes, gpu_types, reference_steps_per_s};
 use crate::table::{Delimiter, Table};
 use crate::{Outcome, RUN_TIME_S_MAX, SUBMIT_S_MAX, config};

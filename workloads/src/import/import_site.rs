@@ -5,8 +5,8 @@ use std::path::Path;
 use super::build::build;
 use super::site::{Mapping, SiteOptions};
 use super::{Format, ImportReport, draft_of};
+use crate::Error;
 use crate::Workload;
-use crate::error::Error;
 
 /// A site's list as a workload.
 #[derive(Clone, Debug)]

@@ -7,8 +7,8 @@ use super::published::Published;
 use super::row::Columns;
 use super::site::{Mapping, Role};
 use super::{Draft, ImportOptions, RawRow};
+use crate::Error;
 use crate::Outcome;
-use crate::error::Error;
 use crate::table::Table;
 
 /// Where sources cut service times, s.

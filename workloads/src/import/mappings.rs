@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use super::published::Published;
 use super::site::Mapping;
-use crate::error::Error;
+use crate::Error;
 use crate::table::Table;
 
 /// The mappings of this crate by name; the most special header first.

@@ -41,7 +41,7 @@ pub(crate) use gavel::gavel_cluster;
 pub(crate) use tenants::share_out;
 
 use super::Workload;
-use crate::error::Error;
+use crate::Error;
 
 /// Reads a list of jobs.
 ///

@@ -18,7 +18,7 @@ use super::mappings;
 use super::row::raised;
 use super::tenants::any_class;
 use super::{Draft, ImportOptions, RawRow, Site, SiteOf, Tenancy};
-use crate::error::Error;
+use crate::Error;
 use crate::table::Table;
 use crate::{Outcome, SUBMIT_S_MAX};
 

@@ -5,7 +5,7 @@ use pleach_tables::clock::day_text;
 use serde::{Deserialize, Serialize};
 
 use super::Format;
-use crate::error::Error;
+use crate::Error;
 use crate::{SUBMIT_S_MAX, config};
 
 /// Before this time a number is no date but seconds of a list's own clock, s: March 1973.

@@ -7,7 +7,7 @@ use pleach_scheduler::Time;
 use pleach_scheduler::cluster_spec::Resources;
 
 use super::draft::{Draft, RawRow};
-use crate::error::Error;
+use crate::Error;
 use crate::table::Table;
 use crate::{Outcome, RUN_TIME_S_MAX, RUN_TIME_S_MIN, SUBMIT_S_MAX};
 

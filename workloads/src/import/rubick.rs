@@ -21,7 +21,7 @@ use super::draft::SiteOf;
 use super::mappings;
 use super::row::Columns;
 use super::{Draft, ImportOptions};
-use crate::error::Error;
+use crate::Error;
 use crate::plans::{Gang, Model, Plan as Cut, Recompute, Training, class_of};
 use crate::table::Table;
 

@@ -11,8 +11,8 @@ use super::cluster_of_list::{Nodes, sized_for};
 use super::gavel::{classes_of, num_gpus};
 use super::row::Columns;
 use super::{Draft, ImportOptions, Site, SiteOf, Tenancy};
+use crate::Error;
 use crate::config;
-use crate::error::Error;
 use crate::gavel_speeds::{class_index, classes, gpu_types};
 use crate::table::{Delimiter, Table};
 

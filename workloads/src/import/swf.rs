@@ -16,8 +16,8 @@ use pleach_scheduler::cluster_spec::LocalityFactors;
 use super::cluster_of_list::{Nodes, Plan, cluster_of, sized_for};
 use super::row::Columns;
 use super::{Draft, ImportOptions};
+use crate::Error;
 use crate::Outcome;
-use crate::error::Error;
 use crate::table::{Delimiter, Lines, Table};
 
 #[rustfmt::skip]

@@ -3,8 +3,8 @@
 use pleach_scheduler::cluster_spec::{ClusterSpec, LocalityFactors, ModelClass, TenantSpec};
 
 use super::draft::{Draft, RawRow, Site, Tenancy};
+use crate::Error;
 use crate::config;
-use crate::error::Error;
 use crate::table::shorten;
 
 /// Tenant of jobs for which a list names none.
@@ -167,14 +167,14 @@ pub(super) fn unknown_tenant(file: &str, row: &RawRow, names: &[String], cluster
         .iter()
         .map(|tenant| tenant.name.as_str())
         .collect();
-    Error::Data {
-        file: file.into(),
-        line: row.line,
-        column: "tenant".into(),
-        message: format!(
+    Error::at(
+        file,
+        row.line,
+        "tenant",
+        format!(
             "`{}` is not allowed here: allowed is one of {}; declare the tenant in the cluster",
             shorten(name),
             shorten(&allowed.join(", "))
         ),
-    }
+    )
 }

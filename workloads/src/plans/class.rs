@@ -1,6 +1,6 @@
 //! From a training to a model class: its speed on each GPU type, what it needs there, and what it loses when it lies apart.
 
-use pleach_scheduler::ConfigError;
+use pleach_scheduler::Problem;
 use pleach_scheduler::cluster_spec::{ClusterSpec, ModelClass};
 use pleach_scheduler::physics::links::{Fabric, Spread, StepCost};
 
@@ -90,7 +90,7 @@ impl Gang {
 ///
 /// # Errors
 /// A plan that cuts unevenly, and a gang that fits no type of the cluster; what fits is named.
-pub fn class_of(name: &str, gang: &Gang, cluster: &ClusterSpec) -> Result<ModelClass, ConfigError> {
+pub fn class_of(name: &str, gang: &Gang, cluster: &ClusterSpec) -> Result<ModelClass, Problem> {
     let training = &gang.training;
     if let Some(plan) = &gang.plan {
         plan.validate(training, gang.num_gpus)?;
@@ -177,7 +177,7 @@ fn step_cost(size: &Size, machine: &Machine) -> StepCost {
 }
 
 /// What would fit instead: for a plan of one's own the memory that it needs, else the sizes.
-fn fits_nowhere(gang: &Gang, cluster: &ClusterSpec, machines: &[Option<Machine>]) -> ConfigError {
+fn fits_nowhere(gang: &Gang, cluster: &ClusterSpec, machines: &[Option<Machine>]) -> Problem {
     let mut allowed = Vec::new();
     for (kind, machine) in cluster.gpu_types.iter().zip(machines) {
         let Some(machine) = machine else {
@@ -203,10 +203,10 @@ fn fits_nowhere(gang: &Gang, cluster: &ClusterSpec, machines: &[Option<Machine>]
         );
         let hint =
             "take more GPUs, a batch that they can share out, adapters alone, or a type with more memory";
-        return ConfigError::new("num_gpus", value, allowed, hint);
+        return Problem::new("num_gpus", value, allowed, hint);
     };
     let needs = memory(training, plan, num_gpus).total_gb();
-    ConfigError::new(
+    Problem::new(
         "plan",
         format!("{needs:.1} GB on each of {num_gpus} GPUs"),
         format!("at most the GB of a card; by their best plans {allowed}"),

@@ -4,7 +4,7 @@
 //! state; what software needs that cannot load a state
 //! which was cut otherwise (10 to 31 minutes for scripts that convert it) is left out.
 
-use pleach_scheduler::ConfigError;
+use pleach_scheduler::Problem;
 use pleach_scheduler::cluster_spec::{ClusterSpec, ElasticJob, ModelClass};
 use pleach_scheduler::physics::sizes::Sizes;
 
@@ -24,7 +24,7 @@ pub fn elastic_of(
     wanted: &[u32],
     class: &ModelClass,
     cluster: &ClusterSpec,
-) -> Result<Option<ElasticJob>, ConfigError> {
+) -> Result<Option<ElasticJob>, Problem> {
     let usable = class.speed.iter().enumerate().filter(|(_, speed)| **speed > 0.0);
     let machines: Vec<Machine> = usable
         .filter_map(|(kind, _)| Machine::of_cluster(cluster, kind))

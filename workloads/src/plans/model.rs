@@ -4,7 +4,7 @@
 //! The papers and configurations named in each row. Parameters of expert models in their experts: counted from those (Mixtral
 //! 32 layers x 8 experts x 3 x 4096 x 14,336; DeepSeek-V3 58 layers x 257 experts x 3 x 7168 x 2048).
 
-use pleach_scheduler::ConfigError;
+use pleach_scheduler::Problem;
 use pleach_scheduler::heuristics::nearest_of;
 
 /// A transformer.
@@ -100,12 +100,12 @@ impl Model {
     ///
     /// # Errors
     /// A name that is not known.
-    pub fn from_name(name: &str) -> Result<&'static Model, ConfigError> {
+    pub fn from_name(name: &str) -> Result<&'static Model, Problem> {
         MODELS.iter().find(|model| model.name == name).ok_or_else(|| {
             let names = MODELS.map(|model| model.name);
             let nearest = nearest_of(&names, name).unwrap_or(names[0]);
             let hint = format!("did you mean {nearest}?");
-            ConfigError::new("plan.model", format!("{name:?}"), names.join(", "), hint)
+            Problem::new("plan.model", format!("{name:?}"), names.join(", "), hint)
         })
     }
 

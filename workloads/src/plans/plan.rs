@@ -1,6 +1,6 @@
 //! Plans: how a training is cut over GPUs.
 
-use pleach_scheduler::ConfigError;
+use pleach_scheduler::Problem;
 use serde::{Deserialize, Serialize};
 
 use super::model::Training;
@@ -77,10 +77,10 @@ impl Plan {
     ///
     /// # Errors
     /// The first key that does not divide what it should.
-    pub fn validate(&self, training: &Training, num_gpus: u32) -> Result<(), ConfigError> {
+    pub fn validate(&self, training: &Training, num_gpus: u32) -> Result<(), Problem> {
         let model = &training.model;
         let bad = |key: &str, value: u32, allowed: String, hint: &str| {
-            Err(ConfigError::new(format!("plan.{key}"), value, allowed, hint))
+            Err(Problem::new(format!("plan.{key}"), value, allowed, hint))
         };
         let (tensor, stages) = (self.tensor, self.pipeline);
         if tensor == 0 || !model.heads.is_multiple_of(tensor) {
@@ -108,7 +108,7 @@ impl Plan {
         let replica = u64::from(tensor) * u64::from(stages) * u64::from(self.context);
         if num_gpus == 0 || !u64::from(num_gpus).is_multiple_of(replica) {
             let allowed = format!("a divisor of the {num_gpus} GPUs for tensor x pipeline x context");
-            return Err(ConfigError::new(
+            return Err(Problem::new(
                 "plan",
                 replica,
                 allowed,

@@ -90,7 +90,7 @@ fn three_types(seed: u64) -> Result<Workload, Error> {
 }
 
 fn planner(entry: &Entry, list: &Workload, args: &BenchArgs, context: &Context<'_>) -> Result<Point, Error> {
-    let refused = |error| Error::Config(Box::new(error));
+    let refused = |error| Error::Problem(error);
     let capabilities = Capabilities::DEFAULT.with_actions(entry.requirements);
     let mut cluster = Cluster::new(&list.cluster, &list.classes, capabilities).map_err(refused)?;
     let mut planner = (entry.make)(&Value::Null).map_err(refused)?;

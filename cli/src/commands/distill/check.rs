@@ -8,7 +8,6 @@ use pleach_scheduler::tree::{MAX_BYTES, Tree};
 use serde::Serialize;
 
 use crate::commands::Context;
-use crate::commands::plots_page::plots_page;
 use crate::flags::CheckArgs;
 use crate::progress::bars;
 use pleach_experiments::distill::ablate::{AblationReport, ablate};
@@ -19,7 +18,7 @@ use pleach_experiments::door::PolicySpec;
 use pleach_experiments::error::Error;
 use pleach_experiments::evaluate::evaluation::{Evaluation, EvaluationConfig};
 use pleach_experiments::evaluate::instances::Instance;
-use pleach_experiments::plot::text::escape;
+use pleach_experiments::report::{self, Block};
 use pleach_experiments::run_folder::RunFolder;
 use pleach_experiments::run_folder::atomic_file::read_text;
 use pleach_experiments::serving::{Certified, certified};
@@ -94,15 +93,14 @@ pub(super) fn run(args: &CheckArgs, context: &mut Context<'_>) -> Result<(), Err
         let place = folder.path().to_path_buf();
         folder.write_json("check.json", &report)?;
         folder.write("check.md", words.as_bytes())?;
-        let note = format!("The tree {}.", escape(&tree.meta().name));
-        let html = plots_page(
-            "A tree, checked",
-            &note,
-            report.plots(),
-            &words,
-            &[&context.command_line],
-        );
-        folder.write("check.html", html.as_bytes())?;
+        let guards = report.guards.iter().flat_map(GuardReport::plots);
+        let drift = report.drift.iter().filter_map(DriftReport::plot);
+        let page = report::Report::new("A tree, checked")
+            .note(&format!("the tree {}", tree.meta().name))
+            .section("Pictures", guards.chain(drift).map(Block::from))
+            .section("Table", [Block::Code(words)])
+            .made_by(&context.command_line, "");
+        page.write(&folder.file("check.html")?)?;
         folder.finish()?;
         if !quiet {
             context.say(&format!("written to {}", place.display()))?;
@@ -255,15 +253,6 @@ impl Report {
             }
         }
         text
-    }
-
-    /// Names and plots.
-    fn plots(&self) -> Vec<(String, String)> {
-        let guards = self.guards.iter().flat_map(GuardReport::plots);
-        let drift = self.drift.iter().filter_map(DriftReport::plot);
-        guards
-            .chain(drift.map(|plot| ("Drift".to_string(), plot)))
-            .collect()
     }
 }
 

@@ -12,7 +12,7 @@ use pleach_experiments::evaluate::results::Results;
 use pleach_experiments::evaluate::run::Runner;
 use pleach_experiments::evaluate::stand_in::stand_ins;
 use pleach_experiments::progress::Watcher;
-use pleach_experiments::report::Report;
+use pleach_experiments::report::{Block, compared};
 use pleach_experiments::run_folder::RunFolder;
 use pleach_experiments::run_folder::atomic_file::read_toml;
 use pleach_experiments::train::env_description;
@@ -157,17 +157,13 @@ impl<'a> Setup<'a> {
                 .as_deref()
                 .map_or(String::new(), |words| format!("\n{words}\n"))
         );
-        let report = Report {
-            title: page.title,
-            command_line: &context.command_line,
-            config: page.settings,
-            results: &results,
-            learning: None,
-            tables: &[],
-            tree: Some(&words),
-            picture: Some(made),
-            next: Some(&next_steps(Path::new(TREE_FILE))),
-        };
+        let report = compared(page.title, &results)
+            .section("The tree", [made.into(), Block::Code(words)])
+            .section(
+                "What to do with the tree",
+                [Block::Code(next_steps(Path::new(TREE_FILE)))],
+            )
+            .made_by(&context.command_line, page.settings);
         report.write(&folder.file("report.html")?)?;
         results.write_json(&folder.file("results.json")?)?;
         results.write_csv(&folder.file("results.csv")?)?;

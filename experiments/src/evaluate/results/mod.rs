@@ -92,7 +92,7 @@ impl Results {
     /// Gathers `runs` of `command`, comparing against `reference` if it is given.
     ///
     /// # Errors
-    /// [`Error::Config`] where the reference is not among the policies; [`Error::Failed`] where runs cannot be compared.
+    /// [`Error::Problem`] where the reference is not among the policies; [`Error::Failed`] where runs cannot be compared.
     pub fn new(command: &str, runs: Vec<PolicyRun>, reference: Option<&str>) -> Result<Results, Error> {
         Results::by(MAIN, command, runs, reference)
     }
@@ -290,7 +290,7 @@ impl Results {
     /// Writes the JSON file.
     ///
     /// # Errors
-    /// [`Error::Io`].
+    /// [`Error::Problem`].
     pub fn write_json(&self, path: &Path) -> Result<(), Error> {
         atomic_file::write_json(path, self)
     }
@@ -306,7 +306,7 @@ impl Results {
     /// Writes the CSV file.
     ///
     /// # Errors
-    /// As [`Results::csv`], and [`Error::Io`].
+    /// As [`Results::csv`], and [`Error::Problem`].
     pub fn write_csv(&self, path: &Path) -> Result<(), Error> {
         atomic_file::write(path, self.csv()?.as_bytes())
     }

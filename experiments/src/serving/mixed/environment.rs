@@ -275,7 +275,7 @@ impl Environment for Scaling {
 
 fn of_episode(error: Error) -> ConfigError {
     match error {
-        Error::Config(error) => *error,
+        Error::Problem(problem) => problem,
         other => ConfigError::new(
             "episode",
             other,

@@ -178,7 +178,7 @@ fn job(call: &Call, config: &KubernetesConfig) -> Value {
 /// The Job. `manifest` and `out` of the call are where the container sees them.
 ///
 /// # Errors
-/// [`Error::Config`] where a setting cannot be used.
+/// [`Error::Problem`] where a setting cannot be used.
 pub fn kubernetes(call: &Call, config: &KubernetesConfig) -> Result<String, Error> {
     call.check()?;
     config.check()?;

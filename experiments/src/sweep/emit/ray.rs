@@ -12,7 +12,7 @@ const DRIVER: &str = include_str!("ray_driver.py");
 /// The driver.
 ///
 /// # Errors
-/// [`Error::Config`] where a word cannot stand in it.
+/// [`Error::Problem`] where a word cannot stand in it.
 pub fn ray(call: &Call) -> Result<String, Error> {
     call.check()?;
     let settings = json!({

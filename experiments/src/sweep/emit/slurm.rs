@@ -71,7 +71,7 @@ fn list(indexes: &[usize]) -> String {
 /// The script.
 ///
 /// # Errors
-/// [`Error::Config`] where there is nothing to run, or a word cannot stand in a script.
+/// [`Error::Problem`] where there is nothing to run, or a word cannot stand in a script.
 pub fn slurm(call: &Call, config: &SlurmConfig) -> Result<String, Error> {
     call.check()?;
     config.check()?;

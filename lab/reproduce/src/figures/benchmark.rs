@@ -6,6 +6,7 @@ use pleach_env::Seed;
 use pleach_experiments::error::Error;
 use pleach_experiments::evaluate::instances::seeds;
 use pleach_experiments::evaluate::table::Table;
+use pleach_experiments::plot::Plot;
 use pleach_experiments::progress::Watcher;
 use serde::Serialize;
 
@@ -70,7 +71,7 @@ pub struct Reproduction {
     pub tables: Vec<(String, Table)>,
     /// Plots with their headings, as SVG.
     #[serde(skip)]
-    pub plots: Vec<(String, String)>,
+    pub plots: Vec<(String, Plot)>,
     /// What we found with the default seeds where a figure was missed, and what the reader should know. Not shown after a
     /// smoke run, of which it says nothing.
     pub findings: Vec<String>,

@@ -2,8 +2,8 @@
 
 use super::{Benchmark, Figure, Reproduction};
 use pleach_experiments::evaluate::table::Table;
-use pleach_experiments::plot::text::escape;
-use pleach_experiments::report::page::{html_table, page, preformatted, section};
+use pleach_experiments::plot::Plot;
+use pleach_experiments::report::{Block, Report};
 
 impl Reproduction {
     /// The figures as a table.
@@ -37,30 +37,28 @@ impl Reproduction {
         text
     }
 
-    /// The HTML of one or more benchmarks.
+    /// The report of one or more benchmarks.
     #[must_use]
-    pub fn html(done: &[(&Benchmark, Reproduction)], command_line: &str) -> String {
-        let mut body = String::from("<h1>Published figures, run again</h1>\n");
-        for (benchmark, reproduction) in done {
-            let heading = format!("{}: {}", benchmark.id, benchmark.title);
-            let mut content = format!(
-                "<p class=\"note\">{}. {}</p>\n{}",
-                escape(benchmark.source),
-                escape(benchmark.setup),
-                html_table(&reproduction.table())
-            );
-            for finding in &reproduction.findings {
-                content.push_str(&format!("<p>{}</p>\n", escape(finding)));
-            }
-            section(&mut body, &heading, Some(content));
-            for (heading, svg) in &reproduction.plots {
-                body.push_str(&format!("<h3>{}</h3>\n{svg}", escape(heading)));
-            }
-            for (heading, table) in &reproduction.tables {
-                body.push_str(&format!("<h3>{}</h3>\n{}", escape(heading), html_table(table)));
-            }
-        }
-        section(&mut body, "How this was made", Some(preformatted(command_line)));
-        page("Published figures, run again", &body)
+    pub fn report(done: &[(&Benchmark, Reproduction)], command_line: &str) -> Report {
+        let report = Report::new("Published figures, run again");
+        let sections = done.iter().fold(report, |report, (benchmark, own)| {
+            let about = format!("{}. {}", benchmark.source, benchmark.setup);
+            let plots = own.plots.iter().map(|(title, plot)| {
+                let title = format!("{title}: {}", plot.title);
+                Block::Plot(Plot {
+                    title,
+                    ..plot.clone()
+                })
+            });
+            let blocks = [Block::Note(about), own.table().into()].into_iter();
+            let blocks = blocks
+                .chain(own.findings.iter().cloned().map(Block::Text))
+                .chain(plots);
+            report.section(
+                &format!("{}: {}", benchmark.id, benchmark.title),
+                blocks.chain(Block::tables(&own.tables)),
+            )
+        });
+        sections.made_by(command_line, "")
     }
 }

@@ -1,8 +1,6 @@
-//! Curves of a reproduction as inline SVG.
+//! Curves of a reproduction.
 
-use pleach_experiments::plot::axis::Axis;
-use pleach_experiments::plot::frame::{Frame, SERIES_MAX, colour, legend};
-use pleach_experiments::plot::text::escape;
+use pleach_experiments::plot::{Axis, Mark, Plot};
 
 /// A named curve.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,40 +22,21 @@ impl Series {
     }
 }
 
-/// Height of a plot, pixels.
-const HEIGHT: f64 = 320.0;
-/// Height of a lane, pixels.
-const LANE: f64 = 16.0;
-
-/// Curves over linear axes; the vertical one begins at zero and is cut at `y_max`, if given. Empty without a finite point.
+/// Curves over linear axes; the vertical one begins at zero and is cut at `y_max`, if given.
 #[must_use]
-pub fn lines(x: &str, y: &str, series: &[Series], y_max: Option<f64>) -> String {
-    let cut = y_max.unwrap_or(f64::INFINITY);
-    let finite = |point: &&(f64, f64)| point.0.is_finite() && point.1.is_finite();
-    let points = || series.iter().flat_map(|series| &series.points).filter(finite);
-    if points().next().is_none() {
-        return String::new();
-    }
-    let low = points().map(|point| point.0).fold(f64::INFINITY, f64::min);
-    let high = points().map(|point| point.0).fold(f64::NEG_INFINITY, f64::max);
-    let top = points().map(|point| point.1.min(cut)).fold(0.0, f64::max);
-    let mut frame = Frame::new(Axis::linear(x, low, high), Axis::linear(y, 0.0, top), HEIGHT);
-    for (number, series) in series.iter().enumerate().take(SERIES_MAX) {
-        let points: Vec<(f64, f64)> = series
-            .points
-            .iter()
-            .filter(finite)
-            .map(|point| (point.0, point.1.min(cut)))
-            .collect();
-        frame.line(number, &series.name, &points);
-    }
-    let names: Vec<(usize, &str)> = series
-        .iter()
-        .enumerate()
-        .take(SERIES_MAX)
-        .map(|(number, series)| (number, series.name.as_str()))
-        .collect();
-    frame.render(&format!("{y} over {x}")) + &legend(&names)
+pub fn lines(x: &str, y: &str, series: &[Series], y_max: Option<f64>) -> Plot {
+    let cut = |point: &(f64, f64)| {
+        (
+            point.0,
+            y_max.map_or(point.1, |most| if point.1 > most { most } else { point.1 }),
+        )
+    };
+    let line = |one: &Series| Mark::line(&one.name, one.points.iter().map(cut));
+    let from_zero = Axis {
+        low: Some(0.0),
+        ..Axis::of(y)
+    };
+    Plot::new(format!("{y} over {x}"), Axis::of(x), from_zero).with(series.iter().map(line))
 }
 
 /// Something that took a lane for a time.
@@ -71,13 +50,11 @@ pub struct Bar {
     pub to: f64,
     /// Its place in the legend.
     pub series: usize,
-    /// Said on hovering.
-    pub title: String,
 }
 
 /// Bars over time, each group in lanes of its own, the first above, cut at the ends of `span`. Bars come by their starts.
 #[must_use]
-pub fn lanes(x: &str, span: (f64, f64), groups: &[String], bars: &[Bar], names: &[&str]) -> String {
+pub fn lanes(x: &str, span: (f64, f64), groups: &[String], bars: &[Bar], names: &[&str]) -> Plot {
     // By group, where each lane is free again.
     let mut free: Vec<Vec<f64>> = vec![Vec::new(); groups.len()];
     let place = |bar: &Bar| {
@@ -95,48 +72,45 @@ pub fn lanes(x: &str, span: (f64, f64), groups: &[String], bars: &[Bar], names: 
         .iter()
         .scan(0, |sum, lanes| Some(std::mem::replace(sum, *sum + lanes.len())))
         .collect();
-    let num: usize = free.iter().map(Vec::len).sum();
-    if num == 0 {
-        return String::new();
-    }
-    let y = |group: usize, lane: f64| num as f64 - before[group] as f64 - lane;
-    let ticks = (0..groups.len()).map(|group| (y(group, 0.0), groups[group].clone()));
-    let axis = Axis::fixed("", 0.0, num as f64, ticks.collect());
-    let mut frame = Frame::new(Axis::linear(x, span.0, span.1), axis, 80.0 + LANE * num as f64);
-    for (bar, lane) in bars.iter().zip(of_bars) {
-        if bar.to <= span.0 || bar.from >= span.1 {
-            continue;
-        }
-        let (left, right) = (frame.px(bar.from.max(span.0)), frame.px(bar.to.min(span.1)));
-        let top = frame.py(y(bar.group, lane as f64 + 0.05));
-        let height = frame.py(y(bar.group, lane as f64 + 0.95)) - top;
-        frame.add(&format!(
-            "<rect class=\"area\" fill=\"{}\" x=\"{left:.1}\" y=\"{top:.1}\" width=\"{:.1}\" height=\"{height:.1}\"><title>{}</title></rect>\n",
-            colour(bar.series),
-            (right - left - 0.5).max(0.5),
-            escape(&bar.title),
-        ));
-    }
-    let names: Vec<(usize, &str)> = names.iter().copied().enumerate().collect();
-    frame.render(&format!("{} over {x}", groups.join(", "))) + &legend(&names)
+    let rows = free.iter().zip(groups).flat_map(|(lanes, name)| {
+        let name = |lane: usize| if lane == 0 { name.clone() } else { String::new() };
+        (0..lanes.len()).map(move |lane| (name(lane), String::new(), Vec::new()))
+    });
+    let shown = bars
+        .iter()
+        .zip(of_bars)
+        .filter(|(bar, _)| bar.to > span.0 && bar.from < span.1);
+    let marks = shown.map(|(bar, lane)| Mark {
+        row: before[bar.group] + lane,
+        ..Mark::boxes(
+            names.get(bar.series).unwrap_or(&""),
+            [(bar.from, 0.05), (bar.to, 0.95)],
+        )
+    });
+    Plot::new(
+        format!("{} over {x}", groups.join(", ")),
+        Axis::linear(x, span.0, span.1),
+        Axis::default(),
+    )
+    .with_rows(rows)
+    .with(marks)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pleach_tests::assert_well_formed;
 
     #[test]
-    fn curves_are_drawn_cut_and_named_and_holes_are_left_out() {
+    fn curves_are_cut_and_named_and_holes_are_left_out() {
         let series = [
-            Series::new("a <b>", vec![(0.0, 1.0), (1.0, f64::NAN), (2.0, 900.0)]),
+            Series::new("a", vec![(0.0, 1.0), (1.0, f64::NAN), (2.0, 900.0)]),
             Series::new("c", vec![(0.0, 2.0), (2.0, 3.0)]),
         ];
-        let html = lines("load (jobs/h)", "JCT (h)", &series, Some(10.0));
-        assert_well_formed(&html);
-        assert!(html.contains("a &lt;b&gt;") && !html.contains("NaN"));
-        assert_eq!(lines("x", "y", &[], None), "");
+        let plot = lines("load (jobs/h)", "JCT (h)", &series, Some(10.0));
+        assert_eq!((plot.marks[0].name.as_str(), plot.marks.len()), ("a", 2));
+        assert_eq!(plot.marks[0].points, [(0.0, 1.0), (2.0, 10.0)]);
     }
+
     #[test]
     fn bars_that_overlap_have_lanes_of_their_own_and_are_cut_at_the_ends() {
         let bar = |group, from, to| Bar {
@@ -144,7 +118,6 @@ mod tests {
             from,
             to,
             series: 0,
-            title: format!("{from} <to> {to}"),
         };
         let bars = [
             bar(0, 0.0, 6.0),
@@ -152,24 +125,14 @@ mod tests {
             bar(0, 2.0, 4.0),
             bar(1, 3.0, 30.0),
             bar(0, 4.0, 5.0),
+            bar(0, 11.0, 12.0),
         ];
         let groups = ["a".to_string(), "b".to_string()];
-        let html = lanes("time (ms)", (0.0, 10.0), &groups, &bars, &["in time"]);
-        assert_well_formed(&html);
-        let values = |name: &str| -> Vec<String> {
-            let of = |part: &str| part.split('"').next().map(str::to_string);
-            let parts = html
-                .split("<rect")
-                .skip(1)
-                .filter_map(|rect| rect.split(&format!(" {name}=\"")).nth(1));
-            parts.filter_map(of).collect()
-        };
-        let tops = values("y");
+        let plot = lanes("time (ms)", (0.0, 10.0), &groups, &bars, &["in time"]);
         // The second bar of `a` is below its first, the third in the lane that is free again; bars of `b` follow each other.
-        assert_eq!(tops[2], tops[4]);
-        assert_eq!(tops[1], tops[3]);
-        assert!(tops[0] != tops[2] && tops[2] != tops[1]);
-        assert!(html.contains("3 &lt;to&gt; 30"));
-        assert_eq!(lanes("x", (0.0, 1.0), &groups, &[], &[]), "");
+        let rows: Vec<usize> = plot.marks.iter().map(|mark| mark.row).collect();
+        assert_eq!(rows, [0, 2, 1, 2, 1]);
+        let names: Vec<&str> = plot.rows.iter().map(|row| row.0.as_str()).collect();
+        assert_eq!(names, ["a", "", "b"]);
     }
 }

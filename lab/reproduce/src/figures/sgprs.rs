@@ -5,6 +5,7 @@ use pleach_experiments::error::Error;
 use pleach_experiments::evaluate::run::in_parallel;
 use pleach_experiments::evaluate::stats::mean;
 use pleach_experiments::evaluate::table::Table;
+use pleach_experiments::plot::Plot;
 use pleach_scheduler::ConfigError;
 use pleach_serving::contexts::released::{self, PERIOD_S};
 use pleach_serving::contexts::{Gpu, Outcome, Policy, Run, StageRun, Task, simulate, timeline};
@@ -117,7 +118,7 @@ impl Case {
     }
 
     /// Who ran where in [`SHOWN_MS`], as a plot.
-    fn timeline(&self, num: usize, seed: Seed) -> Result<String, Error> {
+    fn timeline(&self, num: usize, seed: Seed) -> Result<Plot, Error> {
         let (_, mut runs) = self.played((num, seed), timeline)?;
         runs.sort_by_key(|run| (run.start_us, run.end_us));
         let bar = |run: &StageRun| {
@@ -127,11 +128,6 @@ impl Case {
                 from,
                 to,
                 series: usize::from(run.end_us > run.due_us),
-                title: format!(
-                    "camera {}, stage {}, {from} to {to} ms",
-                    run.task + 1,
-                    run.stage + 1
-                ),
             }
         };
         let bars: Vec<Bar> = runs.iter().map(bar).collect();

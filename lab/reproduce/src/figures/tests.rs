@@ -46,7 +46,7 @@ fn every_benchmark_runs_small_and_shows_its_figures() {
         }
         assert!(reproduction.text(benchmark).contains(benchmark.id));
     }
-    assert_well_formed(&Reproduction::html(done(), "pleach reproduce all"));
+    assert_well_formed(&Reproduction::report(done(), "pleach reproduce all").html());
 }
 
 /// Files with bounds of one side, and the claims in whose words they stand.

@@ -10,8 +10,8 @@ use crate::cluster::jobs::shape::{Shape, ShapeId};
 use crate::cluster::places::shared::PACKED_MAX;
 use crate::cluster::tables::{JobState, NodeState, Slice};
 use crate::cluster::{Cluster, Demand, Sharing, bits};
-use crate::error::ConfigError;
 use crate::ids::{GpuTypeId, JobId};
+use crate::problem::Problem;
 
 impl Cluster {
     /// Admits a job with its past: it waits, or runs on the GPUs that its record names. It counts as the last that came.
@@ -20,7 +20,7 @@ impl Cluster {
     /// As [`Cluster::submit_as`]; a time later than now; a run on nodes or GPUs that are not there, are down, are another's or
     /// cannot be shared with it, of another number than its gang or cut otherwise, beyond the CPU and memory of a node or its tenant's
     /// quota.
-    pub fn admit(&mut self, record: &JobRecord) -> Result<JobId, ConfigError> {
+    pub fn admit(&mut self, record: &JobRecord) -> Result<JobId, Problem> {
         self.check_name(record.job)?;
         let id = self.admit_row(record)?;
         let Some(run) = &record.run else {
@@ -42,7 +42,7 @@ impl Cluster {
     }
 
     /// The row of a job with its past; it neither waits nor runs yet.
-    pub(in crate::cluster) fn admit_row(&mut self, record: &JobRecord) -> Result<JobId, ConfigError> {
+    pub(in crate::cluster) fn admit_row(&mut self, record: &JobRecord) -> Result<JobId, Problem> {
         record.validate(self.now)?;
         let demand = self.demand_of(&record.request)?;
         let id = self.push_row(record.job, record.request, demand);
@@ -62,7 +62,7 @@ impl Cluster {
         id: JobId,
         record: &JobRecord,
         run: &RunRecord,
-    ) -> Result<(), ConfigError> {
+    ) -> Result<(), Problem> {
         let (gpu_type, num_gpus) = self.check_slices(id, record, run)?;
         let demand = Demand {
             num_gpus,
@@ -112,7 +112,7 @@ impl Cluster {
         id: JobId,
         record: &JobRecord,
         run: &RunRecord,
-    ) -> Result<(GpuTypeId, u32), ConfigError> {
+    ) -> Result<(GpuTypeId, u32), Problem> {
         let job = &self.jobs.rows[id.index()];
         let class = &self.facts.classes[job.request.class.index()];
         let mut nodes = Vec::with_capacity(run.placement.len());
@@ -197,7 +197,7 @@ impl Cluster {
         run: &RunRecord,
         slice: Slice,
         shape: Shape,
-    ) -> Result<(), ConfigError> {
+    ) -> Result<(), Problem> {
         let node = &self.places.nodes[slice.node.index()];
         if slice.num_gpus() > shape.served_by(node.cpu_milli_free, node.memory_mib_free) {
             let value = format!(

@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::cluster::tables::{Placement, Submission};
-use crate::error::ConfigError;
 use crate::ids::{ExternalId, NodeId, Time};
+use crate::problem::Problem;
 
 /// Most that a record may say of a time in seconds or a service in GPU·s: what the clock can hold, and room for sums.
 const AMOUNT_MAX: f64 = 1e15;
@@ -119,9 +119,9 @@ impl JobRecord {
         &self,
         key: &str,
         value: impl std::fmt::Display,
-        allowed: impl Into<String>,
-    ) -> ConfigError {
-        ConfigError::new(
+        allowed: impl ToString,
+    ) -> Problem {
+        Problem::new(
             format!("job {}: {key}", self.job),
             value,
             allowed,
@@ -130,7 +130,7 @@ impl JobRecord {
     }
 
     /// Checks all that can be told without a cluster, but for the clock.
-    pub(in crate::cluster) fn validate(&self, now: Time) -> Result<(), ConfigError> {
+    pub(in crate::cluster) fn validate(&self, now: Time) -> Result<(), Problem> {
         let run = self.run.as_ref();
         let amounts = [
             ("attained_gpu_s", self.attained_gpu_s),

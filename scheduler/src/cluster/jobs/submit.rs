@@ -6,9 +6,9 @@ use crate::cluster::rates::goodput_cache::WaitingPace;
 use crate::cluster::tables::{Job, JobState, Placement, Submission};
 use crate::cluster::{Cluster, Demand};
 use crate::cluster_spec::Resources;
-use crate::error::ConfigError;
 use crate::estimate::{Estimate, Provenance};
 use crate::ids::{ClassId, ExternalId, GpuTypeId, JobId, Time};
+use crate::problem::Problem;
 
 /// The longest that a job may be believed to run, s.
 const ESTIMATE_S_MAX: f64 = 1e10;
@@ -31,7 +31,7 @@ impl Cluster {
     /// # Errors
     /// A request that can never be met: no GPUs, more than the cluster or the quota holds, an estimate that is no
     /// positive number, an unknown tenant or class.
-    pub fn submit(&mut self, request: Submission) -> Result<JobId, ConfigError> {
+    pub fn submit(&mut self, request: Submission) -> Result<JobId, Problem> {
         let demand = self.demand_of(&request)?;
         let external = ExternalId::own(self.jobs.num_numbered);
         self.jobs.num_numbered += 1;
@@ -45,7 +45,7 @@ impl Cluster {
     ///
     /// # Errors
     /// As [`Cluster::submit`].
-    pub fn submit_lease(&mut self, request: Submission) -> Result<JobId, ConfigError> {
+    pub fn submit_lease(&mut self, request: Submission) -> Result<JobId, Problem> {
         let id = self.submit(without_end(request))?;
         self.jobs.rows[id.index()].is_lease = true;
         Ok(id)
@@ -55,7 +55,7 @@ impl Cluster {
     ///
     /// # Errors
     /// As [`Cluster::admit`].
-    pub fn admit_lease(&mut self, record: &JobRecord) -> Result<JobId, ConfigError> {
+    pub fn admit_lease(&mut self, record: &JobRecord) -> Result<JobId, Problem> {
         let record = JobRecord {
             request: without_end(record.request),
             ..record.clone()
@@ -69,7 +69,7 @@ impl Cluster {
     ///
     /// # Errors
     /// As [`Cluster::submit`]; or a name that a job has which waits or runs, or that the cluster itself could give.
-    pub fn submit_as(&mut self, external: ExternalId, request: Submission) -> Result<JobId, ConfigError> {
+    pub fn submit_as(&mut self, external: ExternalId, request: Submission) -> Result<JobId, Problem> {
         self.check_name(external)?;
         let demand = self.demand_of(&request)?;
         let id = self.push_row(external, request, demand);
@@ -79,12 +79,12 @@ impl Cluster {
     }
 
     /// Whether a new job can have this name.
-    pub(in crate::cluster) fn check_name(&self, external: ExternalId) -> Result<(), ConfigError> {
+    pub(in crate::cluster) fn check_name(&self, external: ExternalId) -> Result<(), Problem> {
         let taken = self.jobs.names.contains_key(&external);
         if !taken && external.own_number().is_none() {
             return Ok(());
         }
-        Err(ConfigError::new(
+        Err(Problem::new(
             "job",
             external,
             "a name that no job has which waits or runs, and not #NUMBER",
@@ -144,11 +144,11 @@ impl Cluster {
     ///
     /// # Errors
     /// As [`Cluster::submit`].
-    pub fn demand_of(&mut self, request: &Submission) -> Result<Demand, ConfigError> {
+    pub fn demand_of(&mut self, request: &Submission) -> Result<Demand, Problem> {
         request.resources.validate("job.resources")?;
         request.resources.tasks.validate_gang("job", request.num_gpus)?;
         if !self.jobs.allowed.knows(request.resources.nodes) {
-            return Err(ConfigError::new(
+            return Err(Problem::new(
                 "job.resources.nodes",
                 request.resources.nodes.0,
                 "0 or the number of a set of nodes of this cluster",
@@ -156,7 +156,7 @@ impl Cluster {
             ));
         }
         let Some(shape) = self.number_shape(Shape::of(&request.resources)) else {
-            return Err(ConfigError::new(
+            return Err(Problem::new(
                 "job.resources",
                 format!("{:?}", request.resources),
                 "at most 65,536 different requests for CPU, memory and fractions",
@@ -172,9 +172,9 @@ impl Cluster {
     }
 
     /// The types on which the request can run.
-    fn validate_request(&self, request: &Submission, shape: ShapeId) -> Result<u64, ConfigError> {
+    fn validate_request(&self, request: &Submission, shape: ShapeId) -> Result<u64, Problem> {
         let bad = |key: &str, value: String, allowed: String, hint: &str| {
-            Err(ConfigError::new(format!("job.{key}"), value, allowed, hint))
+            Err(Problem::new(format!("job.{key}"), value, allowed, hint))
         };
         let Some(tenant) = self.jobs.tenants.get(request.tenant.index()) else {
             let allowed = format!("0 to {}", self.jobs.tenants.len() - 1);

@@ -4,8 +4,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::ConfigError;
 use crate::portable_math::{cos, exp, ln};
+use crate::problem::Problem;
 
 /// Rules for clusters that take sharing as it was measured. Without, jobs share wherever their memory is not known to be too large.
 ///
@@ -78,7 +78,7 @@ impl SharingGuard {
     ///
     /// # Errors
     /// The first constant out of its range.
-    pub fn validate(&self) -> Result<(), ConfigError> {
+    pub fn validate(&self) -> Result<(), Problem> {
         let part = |value: f64| value > 0.0 && value <= 1.0;
         let to = |value: f64, most: f64| (0.0..=most).contains(&value);
         let checks = [
@@ -112,7 +112,7 @@ impl SharingGuard {
         ];
         match checks.iter().find(|(_, _, good, _)| !good) {
             None => Ok(()),
-            Some((key, value, _, allowed)) => Err(ConfigError::new(
+            Some((key, value, _, allowed)) => Err(Problem::new(
                 format!("interference.guard.{key}"),
                 value,
                 *allowed,

@@ -28,7 +28,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::mig::mig_speed;
-use crate::error::ConfigError;
+use crate::problem::Problem;
 
 mod guard;
 mod mean_ends;
@@ -107,7 +107,7 @@ impl Resident {
     ///
     /// # Errors
     /// The first field out of range.
-    pub fn validate(&self) -> Result<(), ConfigError> {
+    pub fn validate(&self) -> Result<(), Problem> {
         let above_0 = "above 0 and at most 1";
         let checks = [
             (
@@ -137,7 +137,7 @@ impl Resident {
         ];
         for (key, value, good, allowed) in checks {
             if !good {
-                return Err(ConfigError::new(
+                return Err(Problem::new(
                     format!("resident.{key}"),
                     value,
                     allowed,
@@ -229,14 +229,9 @@ impl Interference {
     ///
     /// # Errors
     /// The first constant out of range.
-    pub fn validate(&self) -> Result<(), ConfigError> {
+    pub fn validate(&self) -> Result<(), Problem> {
         let fail = |key: &str, value: String, allowed: &str, hint: &str| {
-            Err(ConfigError::new(
-                format!("interference.{key}"),
-                value,
-                allowed,
-                hint,
-            ))
+            Err(Problem::new(format!("interference.{key}"), value, allowed, hint))
         };
         if !(0.0..=10.0).contains(&self.kappa) {
             let hint = "0 = no interference, 1 = as if they took turns";

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::guard::{normal, pair_number};
-use crate::error::ConfigError;
+use crate::problem::Problem;
 
 /// One measured pair, as written in a file. Names match a class exactly, or as its family: the entry `ResNet-18` is
 /// about the class `ResNet-18 (batch size 64) x1` unless an entry with that full name exists.
@@ -49,11 +49,7 @@ impl PairTable {
     ///
     /// # Errors
     /// A speed out of range.
-    pub fn new(
-        entries: &[PairEntry],
-        gpu_types: &[&str],
-        classes: &[&str],
-    ) -> Result<PairTable, ConfigError> {
+    pub fn new(entries: &[PairEntry], gpu_types: &[&str], classes: &[&str]) -> Result<PairTable, Problem> {
         if entries.is_empty() {
             return Ok(PairTable::default());
         }
@@ -62,7 +58,7 @@ impl PairTable {
         let mut exactness = vec![0_u8; speed.len()];
         for (index, entry) in entries.iter().enumerate() {
             if !(0.0..=1.0).contains(&entry.speed) {
-                return Err(ConfigError::new(
+                return Err(Problem::new(
                     format!("pairs[{index}].speed"),
                     entry.speed,
                     "0 to 1",

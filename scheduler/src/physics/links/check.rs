@@ -1,21 +1,21 @@
 //! What a fabric and a step may say.
 
 use super::{Between, Fabric, Inside, StepCost};
-use crate::error::ConfigError;
+use crate::problem::Problem;
 
 impl Fabric {
     /// Checks that every link moves something, and that nothing is faster than what it is made of.
     ///
     /// # Errors
     /// The first value that is wrong.
-    pub fn validate(&self) -> Result<(), ConfigError> {
+    pub fn validate(&self) -> Result<(), Problem> {
         self.inside.validate()?;
         self.between.validate()
     }
 }
 
 impl Inside {
-    fn validate(&self) -> Result<(), ConfigError> {
+    fn validate(&self) -> Result<(), Problem> {
         let inside = self;
         bandwidth("inside.ring_gb_per_s", inside.ring_gb_per_s)?;
         if let Some(islands) = inside.islands_gb_per_s {
@@ -76,7 +76,7 @@ impl Inside {
 }
 
 impl Between {
-    fn validate(&self) -> Result<(), ConfigError> {
+    fn validate(&self) -> Result<(), Problem> {
         let between = self;
         let (nics, hint) = (between.nics_per_node, "nodes of today have one NIC for each GPU");
         is(
@@ -122,7 +122,7 @@ impl Between {
     }
 }
 
-fn times(values: &[(&str, f64)]) -> Result<(), ConfigError> {
+fn times(values: &[(&str, f64)]) -> Result<(), Problem> {
     for (key, value) in values {
         let is_good = (0.0..=1e9).contains(value);
         is(is_good, key, value, "0 to 1e9", "in millionths of a second")?;
@@ -130,7 +130,7 @@ fn times(values: &[(&str, f64)]) -> Result<(), ConfigError> {
     Ok(())
 }
 
-fn bandwidth(key: &str, value: f64) -> Result<(), ConfigError> {
+fn bandwidth(key: &str, value: f64) -> Result<(), Problem> {
     let hint = "in 10^9 bytes a second and direction; 100 Gb/s is 12.5";
     let is_good = (Fabric::GB_PER_S_MIN..=Fabric::GB_PER_S_MAX).contains(&value);
     is(is_good, key, value, "0.001 to 100000 GB/s", hint)
@@ -140,13 +140,13 @@ fn is(
     is_good: bool,
     key: &str,
     value: impl ToString,
-    allowed: impl Into<String>,
+    allowed: impl ToString,
     hint: &str,
-) -> Result<(), ConfigError> {
+) -> Result<(), Problem> {
     if is_good {
         return Ok(());
     }
-    Err(ConfigError::new(format!("fabric.{key}"), value, allowed, hint))
+    Err(Problem::new(format!("fabric.{key}"), value, allowed, hint))
 }
 
 impl StepCost {
@@ -154,7 +154,7 @@ impl StepCost {
     ///
     /// # Errors
     /// The first value out of range.
-    pub fn validate(&self) -> Result<(), ConfigError> {
+    pub fn validate(&self) -> Result<(), Problem> {
         let checks = [
             (
                 "compute_s",
@@ -172,7 +172,7 @@ impl StepCost {
         ];
         for (key, value, good, allowed) in checks {
             if !good {
-                return Err(ConfigError::new(
+                return Err(Problem::new(
                     format!("step.{key}"),
                     value,
                     allowed,

@@ -7,7 +7,7 @@ use serde::de::{Error, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
 use super::{Between, Fabric, Inside, Switch};
-use crate::error::ConfigError;
+use crate::problem::Problem;
 
 /// Keys that a file may give; with a preset each stands for itself.
 #[derive(Default, Deserialize)]
@@ -71,7 +71,7 @@ impl<'de> Deserialize<'de> for Fabric {
 }
 
 impl FabricFile {
-    fn resolve(self) -> Result<Fabric, ConfigError> {
+    fn resolve(self) -> Result<Fabric, Problem> {
         let base = self.preset.as_deref().map(Fabric::from_name).transpose()?;
         let table = |key: &str, is_there: bool| match is_there || base.is_some() {
             true => Ok(()),
@@ -93,7 +93,7 @@ impl FabricFile {
 }
 
 impl InsideFile {
-    fn over(self, base: Option<Inside>) -> Result<Inside, ConfigError> {
+    fn over(self, base: Option<Inside>) -> Result<Inside, Problem> {
         let needed = |key: &str, own: Option<f64>, base: Option<f64>| {
             own.or(base).ok_or_else(|| missing(&format!("inside.{key}")))
         };
@@ -118,7 +118,7 @@ impl InsideFile {
 }
 
 impl BetweenFile {
-    fn over(self, base: Option<Between>) -> Result<Between, ConfigError> {
+    fn over(self, base: Option<Between>) -> Result<Between, Problem> {
         let needed = |key: &str, own: Option<f64>, base: Option<f64>| {
             own.or(base).ok_or_else(|| missing(&format!("between.{key}")))
         };
@@ -155,12 +155,12 @@ impl BetweenFile {
     }
 }
 
-fn missing(key: &str) -> ConfigError {
+fn missing(key: &str) -> Problem {
     let allowed = match key {
         "inside" => "a table with ring_gb_per_s and latency_us at least",
         "between" => "a table with nics_per_node, nic_gb_per_s and latency_us at least",
         _ => "a number",
     };
     let hint = "write it, or name a preset whose keys stand where none is written: preset = \"hgx-h100-ndr\"";
-    ConfigError::new(format!("fabric.{key}"), "nothing", allowed, hint)
+    Problem::new(format!("fabric.{key}"), "nothing", allowed, hint)
 }

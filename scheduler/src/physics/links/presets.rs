@@ -7,7 +7,7 @@
 //! Alibaba's papers on their networks, and the vendors' pages of cloud instances. docs/gpu-model.md has the table.
 
 use super::{Between, Fabric, Inside, Switch};
-use crate::error::ConfigError;
+use crate::problem::Problem;
 
 /// (ring, switch and its fewest and most GPUs, latency, root) of a node.
 const fn node(ring: f64, switch: Option<(f64, u32, u32)>, latency_us: f64, root_us: f64) -> Inside {
@@ -157,7 +157,7 @@ impl Fabric {
     ///
     /// # Errors
     /// A name that is not known.
-    pub fn from_name(name: &str) -> Result<Fabric, ConfigError> {
+    pub fn from_name(name: &str) -> Result<Fabric, Problem> {
         if let Some((_, inside, between)) = PRESETS.iter().find(|(known, ..)| *known == name) {
             return Ok(Fabric {
                 inside: *inside,
@@ -170,7 +170,7 @@ impl Fabric {
             None => "or write the tables inside and between (docs/gpu-model.md, Links)".to_string(),
         };
         let names: Vec<&str> = Fabric::names().collect();
-        Err(ConfigError::new(
+        Err(Problem::new(
             "fabric",
             format!("{name:?}"),
             names.join(", "),

@@ -19,8 +19,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::ConfigError;
 use crate::portable_math::pow;
+use crate::problem::Problem;
 
 mod profiles;
 #[cfg(test)]
@@ -160,9 +160,9 @@ impl MigState {
     ///
     /// # Errors
     /// The first instance that does not fit, or sums that do not agree.
-    pub fn validate(&self, gpu: MigGpu) -> Result<(), ConfigError> {
+    pub fn validate(&self, gpu: MigGpu) -> Result<(), Problem> {
         let fail = |value: String, allowed: &str| {
-            Err(ConfigError::new(
+            Err(Problem::new(
                 "mig.state",
                 value,
                 allowed,

@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::ConfigError;
+use crate::problem::Problem;
 
 /// What an instance of a GPU is made of.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -128,10 +128,10 @@ impl MigGpu {
     ///
     /// # Errors
     /// A name that is none of [`MigGpu::ALL`].
-    pub fn from_name(name: &str) -> Result<MigGpu, ConfigError> {
+    pub fn from_name(name: &str) -> Result<MigGpu, Problem> {
         let found = MigGpu::ALL.into_iter().find(|gpu| gpu.name() == name);
         found.ok_or_else(|| {
-            ConfigError::new(
+            Problem::new(
                 "mig.gpu",
                 name,
                 MigGpu::ALL.map(MigGpu::name).join(", "),

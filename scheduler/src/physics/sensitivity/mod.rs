@@ -17,7 +17,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::ConfigError;
+use crate::problem::Problem;
 
 mod synergy;
 #[cfg(test)]
@@ -189,14 +189,9 @@ impl Sensitivity {
     ///
     /// # Errors
     /// The first key that is wrong.
-    pub fn validate(&self) -> Result<(), ConfigError> {
+    pub fn validate(&self) -> Result<(), Problem> {
         let fail = |key: &str, value: String, allowed: String, hint: &str| {
-            Err(ConfigError::new(
-                format!("sensitivity.{key}"),
-                value,
-                allowed,
-                hint,
-            ))
+            Err(Problem::new(format!("sensitivity.{key}"), value, allowed, hint))
         };
         for (key, axis) in [("cores", &self.cores), ("memory_gib", &self.memory_gib)] {
             let rising = axis.windows(2).all(|pair| pair[0] < pair[1]);

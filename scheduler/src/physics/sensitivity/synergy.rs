@@ -4,7 +4,7 @@
 //! Synergy (OSDI'22), profiles released with its simulator (MIT, (c) Microsoft).
 
 use super::Sensitivity;
-use crate::error::ConfigError;
+use crate::problem::Problem;
 
 impl Sensitivity {
     /// The surface of one of Synergy's models, or of a class (`image`, `speech`, `language`: the model in the middle of
@@ -12,7 +12,7 @@ impl Sensitivity {
     ///
     /// # Errors
     /// A name that is not known.
-    pub fn from_name(name: &str) -> Result<Sensitivity, ConfigError> {
+    pub fn from_name(name: &str) -> Result<Sensitivity, Problem> {
         let model = match name {
             "image" => "resnet18",
             "speech" => "m5",
@@ -22,7 +22,7 @@ impl Sensitivity {
         let found = SYNERGY_MODELS.iter().find(|row| row.name == model);
         found.map(SynergyModel::surface).ok_or_else(|| {
             let names: Vec<&str> = SYNERGY_MODELS.iter().map(|row| row.name).collect();
-            ConfigError::new(
+            Problem::new(
                 "sensitivity",
                 name,
                 format!("image, speech, language, {}", names.join(", ")),

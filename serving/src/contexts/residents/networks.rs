@@ -1,6 +1,6 @@
 //! The networks of Miriam's benchmark, batch 1, from their published shapes; pooling and activations cost nothing.
 
-use pleach_scheduler::ConfigError;
+use pleach_scheduler::Problem;
 
 use super::{Device, Kernel, Network};
 
@@ -29,7 +29,7 @@ const CIFARNET: [Convolution; 3] = [([3, 32], 5, 32), ([32, 32], 5, 16), ([32, 6
 ///
 /// # Errors
 /// A name that is not there.
-pub fn by_name(name: &str, device: &Device) -> Result<Network, ConfigError> {
+pub fn by_name(name: &str, device: &Device) -> Result<Network, Problem> {
     let convolutions = |list: &[Convolution]| -> Vec<Kernel> {
         let of =
             |(channels, filter, side): &Convolution| Kernel::convolution(device, *channels, *filter, *side);
@@ -54,7 +54,7 @@ pub fn by_name(name: &str, device: &Device) -> Result<Network, ConfigError> {
         "lstm" => vec![Kernel::product(device, 2 * WIDTH, 4 * WIDTH); STEPS],
         _ => {
             let hint = "Take one of Miriam's benchmark.";
-            return Err(ConfigError::new("network", name, NETWORKS.join(", "), hint));
+            return Err(Problem::new("network", name, NETWORKS.join(", "), hint));
         }
     };
     Ok(Network { kernels })

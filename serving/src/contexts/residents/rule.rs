@@ -1,6 +1,6 @@
 //! How the two residents share the GPU, by name.
 
-use pleach_scheduler::ConfigError;
+use pleach_scheduler::Problem;
 use pleach_scheduler::heuristics::Info;
 
 use crate::settings::{Settings, rule};
@@ -41,7 +41,7 @@ pub const POLICIES: &[Info] = &[
 ///
 /// # Errors
 /// A name or a setting that is not there, or a value out of range.
-pub fn by_name(text: &str) -> Result<Rule, ConfigError> {
+pub fn by_name(text: &str) -> Result<Rule, Problem> {
     let mut settings = Settings::of("rule", text, POLICIES)?;
     let rule = match settings.name {
         "sequential" => Rule::Sequential,

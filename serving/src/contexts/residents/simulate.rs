@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 
-use pleach_scheduler::{ConfigError, portable_math};
+use pleach_scheduler::{Problem, portable_math};
 use pleach_workloads::Seed;
 use rand::RngExt as _;
 
@@ -123,7 +123,7 @@ struct State<'a> {
 ///
 /// # Errors
 /// A length or a rate out of range.
-pub fn simulate(device: &Device, mix: &Mix, rule: Rule) -> Result<Outcome, ConfigError> {
+pub fn simulate(device: &Device, mix: &Mix, rule: Rule) -> Result<Outcome, Problem> {
     within("length_s", mix.length_s, 1e-6, LENGTH_S_MAX)?;
     if let Arrivals::Uniform(rate_hz) | Arrivals::Poisson(rate_hz) = mix.arrivals {
         within("rate_hz", rate_hz, 1e-3, RATE_HZ_MAX)?;

@@ -7,7 +7,7 @@
 use std::path::Path;
 
 use pleach_tables::clock::{TimeFormat, UTC};
-use pleach_tables::{Error, Table};
+use pleach_tables::{Problem, Table};
 
 use crate::functions::calls::{ARRIVAL_S_MAX, Called, Calls, FIX, Names, RUN_S_MAX};
 use crate::functions::platform::GPU_SLICES;
@@ -22,7 +22,7 @@ const SWITCHES: [&str; 2] = [
 /// Times of such a file at most; the published ones have up to 27,415.
 const SWITCHES_MAX: usize = 1_000_000;
 
-pub(super) fn genai(path: &Path, mut table: Table) -> Result<Calls, Error> {
+pub(super) fn genai(path: &Path, mut table: Table) -> Result<Calls, Problem> {
     let [time, run, status, model, adapters] = [
         "gmt_create",
         "exec_time_seconds",
@@ -83,7 +83,7 @@ pub(super) fn genai(path: &Path, mut table: Table) -> Result<Calls, Error> {
 }
 
 /// Median of a file of times beside, ms in it; none where it is not there.
-fn median_s(path: &Path, name: &str) -> Result<Option<f64>, Error> {
+fn median_s(path: &Path, name: &str) -> Result<Option<f64>, Problem> {
     let files = [name.to_string(), format!("{name}.gz")].map(|name| path.with_file_name(name));
     let Some(file) = files.iter().find(|file| file.is_file()) else {
         return Ok(None);

@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use pleach_tables::{Error, Table};
+use pleach_tables::{Problem, Table};
 use pleach_workloads::Seed;
 use rand::RngExt as _;
 
@@ -30,7 +30,7 @@ const KEYS: [&str; 2] = ["HashApp", "HashFunction"];
 /// What is said of a row whose function another row had.
 const ONCE: &str = "each function of an application once";
 
-fn on_a_core(name: String) -> Result<Called, Error> {
+fn on_a_core(name: String) -> Result<Called, Problem> {
     Ok(Called {
         name,
         slices: 0,
@@ -39,7 +39,7 @@ fn on_a_core(name: String) -> Result<Called, Error> {
 }
 
 /// The whole name of a row's function; a sample may have left applications out.
-fn name(table: &Table, [app, function]: [Option<usize>; 2]) -> Result<String, Error> {
+fn name(table: &Table, [app, function]: [Option<usize>; 2]) -> Result<String, Problem> {
     let name = table.name(function)?;
     Ok(match app {
         Some(_) => format!("{}/{name}", table.name(app)?),
@@ -48,7 +48,7 @@ fn name(table: &Table, [app, function]: [Option<usize>; 2]) -> Result<String, Er
 }
 
 /// Calls with their ends and durations.
-pub(super) fn timed(mut table: Table) -> Result<Calls, Error> {
+pub(super) fn timed(mut table: Table) -> Result<Calls, Problem> {
     let [app, function, end, duration] =
         ["app", "func", "end_timestamp", "duration"].map(|name| table.column(name));
     let (mut list, mut names, mut num_mended) = (Calls::new("Azure Functions 2021"), Names::default(), 0);
@@ -69,7 +69,7 @@ pub(super) fn timed(mut table: Table) -> Result<Calls, Error> {
 
 /// Counts by minute. A call comes at an even time within its minute and runs as long as the percentiles of its function say, both
 /// drawn by the function's name, wherever its row stands.
-pub(super) fn counted(path: &Path, mut table: Table, seed: Seed) -> Result<Calls, Error> {
+pub(super) fn counted(path: &Path, mut table: Table, seed: Seed) -> Result<Calls, Problem> {
     let keys = KEYS.map(|name| table.column(name));
     let runs = percentiles(&beside(path)?, keys[0].is_some())?;
     let minute = |number: usize| {
@@ -114,7 +114,7 @@ pub(super) fn counted(path: &Path, mut table: Table, seed: Seed) -> Result<Calls
 }
 
 /// The file of run times.
-fn beside(path: &Path) -> Result<PathBuf, Error> {
+fn beside(path: &Path) -> Result<PathBuf, Problem> {
     let name = path
         .file_name()
         .and_then(|name| name.to_str())
@@ -128,7 +128,7 @@ fn beside(path: &Path) -> Result<PathBuf, Error> {
 }
 
 /// Of each function, ms; with applications where the counts have them.
-fn percentiles(path: &Path, has_apps: bool) -> Result<HashMap<String, [f64; 7]>, Error> {
+fn percentiles(path: &Path, has_apps: bool) -> Result<HashMap<String, [f64; 7]>, Problem> {
     let mut table = Table::open(path, &KEYS[usize::from(!has_apps)..])?;
     let mut keys = KEYS.map(|name| table.column(name));
     keys[0] = keys[0].filter(|_| has_apps);

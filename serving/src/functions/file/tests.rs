@@ -3,7 +3,7 @@
 use super::*;
 use crate::functions::calls::Call;
 
-fn read_files(files: &[(&str, &str)]) -> Result<Calls, Error> {
+fn read_files(files: &[(&str, &str)]) -> Result<Calls, Problem> {
     let folder = tempfile::tempdir().unwrap();
     for (name, text) in files {
         std::fs::write(folder.path().join(name), text).unwrap();

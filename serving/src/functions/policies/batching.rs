@@ -1,6 +1,6 @@
 //! Dispatchers that give each function its share of the target and batch within it: INFless, FaST-GShare, Nexus, Clockwork.
 
-use pleach_scheduler::ConfigError;
+use pleach_scheduler::Problem;
 
 use super::leave::{Leave, by_deadline};
 use crate::functions::engine::Dispatcher;
@@ -169,7 +169,7 @@ impl Batching {
 }
 
 impl Dispatcher for Batching {
-    fn pass(&mut self, state: &mut State<'_>) -> Result<(), ConfigError> {
+    fn pass(&mut self, state: &mut State<'_>) -> Result<(), Problem> {
         self.leave.shed(state);
         let by_ready = self.rule != Rule::Clockwork;
         by_deadline(state, &mut self.order, |step, deadline_us| {

@@ -1,7 +1,7 @@
 //! ESG (HPDC'24): for each queue the cheapest ways through its group within its share of the time left, placed by input
 //! and warmth.
 
-use pleach_scheduler::ConfigError;
+use pleach_scheduler::Problem;
 
 use super::leave::{Leave, by_deadline};
 use crate::functions::engine::Dispatcher;
@@ -114,7 +114,7 @@ impl Esg {
 }
 
 impl Dispatcher for Esg {
-    fn pass(&mut self, state: &mut State<'_>) -> Result<(), ConfigError> {
+    fn pass(&mut self, state: &mut State<'_>) -> Result<(), Problem> {
         self.leave.shed(state);
         let num = state.queues().len();
         self.looks.resize(num, 0);

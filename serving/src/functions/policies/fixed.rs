@@ -1,6 +1,6 @@
 //! Dispatchers that plan beforehand: one configuration for each function of each application, queues by deadline.
 
-use pleach_scheduler::ConfigError;
+use pleach_scheduler::Problem;
 use pleach_workloads::Seed;
 use rand::{Rng, RngExt as _};
 
@@ -63,7 +63,7 @@ impl Fixed {
 }
 
 impl Dispatcher for Fixed {
-    fn pass(&mut self, state: &mut State<'_>) -> Result<(), ConfigError> {
+    fn pass(&mut self, state: &mut State<'_>) -> Result<(), Problem> {
         self.leave.shed(state);
         by_deadline(state, &mut self.order, |_, head| head);
         for &(_, step) in &self.order {

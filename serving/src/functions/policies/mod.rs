@@ -8,7 +8,7 @@ mod esg;
 mod fixed;
 mod leave;
 
-use pleach_scheduler::ConfigError;
+use pleach_scheduler::Problem;
 use pleach_scheduler::heuristics::Info;
 use pleach_workloads::Seed;
 
@@ -55,7 +55,7 @@ pub fn by_name(
     work: &Work,
     platform: &Platform,
     slo: f64,
-) -> Result<Box<dyn Dispatcher>, ConfigError> {
+) -> Result<Box<dyn Dispatcher>, Problem> {
     let mut settings = Settings::of("dispatcher", text, POLICIES)?;
     let name = settings.name;
     let margin = settings.number("margin", 0.0..=0.9)?;
@@ -74,7 +74,7 @@ pub fn by_name(
             (false, false) => {
                 let allowed = "true; false only with warm=true, which knows of containers";
                 let key = format!("dispatcher `{text}`: cold");
-                return Err(ConfigError::new(key, cold, allowed, "Add `warm=true`."));
+                return Err(Problem::new(key, cold, allowed, "Add `warm=true`."));
             }
         },
     };

@@ -1,6 +1,6 @@
 //! What an autoscaler may know, and what it is.
 
-use pleach_scheduler::ConfigError;
+use pleach_scheduler::Problem;
 use pleach_scheduler::portable_math::pow;
 
 use crate::llm::request::Request;
@@ -103,5 +103,5 @@ pub trait Autoscaler: Send {
     ///
     /// # Errors
     /// A policy that cannot decide.
-    fn want(&mut self, demand: &Demand<'_>) -> Result<usize, ConfigError>;
+    fn want(&mut self, demand: &Demand<'_>) -> Result<usize, Problem>;
 }

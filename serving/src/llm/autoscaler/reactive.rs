@@ -4,7 +4,7 @@
 //! A reserve of so many roots of the load is *square-root staffing* (Halfin and Whitt 1981; Borst, Mandelbaum and Reiman 2004): what
 //! varies as a Poisson process varies by its root. Rates that vary by a factor want a reserve in proportion, which `target` keeps.
 
-use pleach_scheduler::ConfigError;
+use pleach_scheduler::Problem;
 
 use super::demand::{Autoscaler, Demand};
 use crate::settings::Settings;
@@ -57,7 +57,7 @@ impl Reactive {
     ///
     /// # Errors
     /// A value out of range.
-    pub(super) fn of(settings: &mut Settings<'_>, capacity_per_s: f64) -> Result<Reactive, ConfigError> {
+    pub(super) fn of(settings: &mut Settings<'_>, capacity_per_s: f64) -> Result<Reactive, Problem> {
         let unit = match settings.name {
             "lyra" => None,
             _ => Some(settings.number("unit", 1.0..=4_096.0)?.unwrap_or(1.0) as usize),
@@ -130,7 +130,7 @@ impl Autoscaler for Reactive {
         Some(self.period_s)
     }
 
-    fn want(&mut self, demand: &Demand<'_>) -> Result<usize, ConfigError> {
+    fn want(&mut self, demand: &Demand<'_>) -> Result<usize, Problem> {
         let up = demand.up();
         // Nothing has been seen yet: a third, which is loaded before the beginning.
         let Some(rate) = self.rate(demand) else {

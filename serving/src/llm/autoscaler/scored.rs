@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 
 use pleach_scheduler::tree::Tree;
-use pleach_scheduler::{ConfigError, Scorer};
+use pleach_scheduler::{Problem, Scorer};
 
 use super::columns::{self, AUTOSCALING, Belief, ROW_WIDTH};
 use super::demand::{Autoscaler, Demand};
@@ -141,7 +141,7 @@ impl ScorerAutoscaler {
     ///
     /// # Errors
     /// A scorer of other columns.
-    pub fn new(scorer: Box<dyn Scorer>, capacity_per_s: f64) -> Result<ScorerAutoscaler, ConfigError> {
+    pub fn new(scorer: Box<dyn Scorer>, capacity_per_s: f64) -> Result<ScorerAutoscaler, Problem> {
         Ok(ScorerAutoscaler {
             scoring: Scoring::new("autoscaler", scorer, &AUTOSCALING)?,
             changes: Changes::new(capacity_per_s),
@@ -152,7 +152,7 @@ impl ScorerAutoscaler {
     ///
     /// # Errors
     /// A tree of other columns.
-    pub fn of_tree(tree: &Tree, capacity_per_s: f64) -> Result<ScorerAutoscaler, ConfigError> {
+    pub fn of_tree(tree: &Tree, capacity_per_s: f64) -> Result<ScorerAutoscaler, Problem> {
         Ok(ScorerAutoscaler {
             scoring: Scoring::of_tree("autoscaler", tree, &AUTOSCALING)?,
             changes: Changes::new(capacity_per_s),
@@ -165,7 +165,7 @@ impl Autoscaler for ScorerAutoscaler {
         Some(PERIOD_S)
     }
 
-    fn want(&mut self, demand: &Demand<'_>) -> Result<usize, ConfigError> {
+    fn want(&mut self, demand: &Demand<'_>) -> Result<usize, Problem> {
         let Some((rows, context)) = self.changes.ask(demand) else {
             return Ok(demand.at_first());
         };

@@ -1,6 +1,6 @@
 //! What certificates rest on, and what they say of trees made by hand.
 
-use pleach_scheduler::ConfigError;
+use pleach_scheduler::Problem;
 use pleach_scheduler::features::{Group, Law, Relation, Stimulus};
 use pleach_scheduler::key_weight::KeyWeight;
 use pleach_scheduler::policy::{Needs, TieKey};
@@ -89,7 +89,7 @@ impl Relieving {
 }
 
 impl Router for Relieving {
-    fn route(&mut self, decision: &Decision<'_>) -> Result<Option<usize>, ConfigError> {
+    fn route(&mut self, decision: &Decision<'_>) -> Result<Option<usize>, Problem> {
         self.compare(decision);
         self.rule.route(decision)
     }
@@ -326,7 +326,7 @@ impl Chosen {
     fn follow(&mut self, router: &mut dyn Router, list: &crate::llm::Requests) {
         struct Noting<'a>(&'a mut dyn Router, &'a mut Vec<Option<usize>>);
         impl Router for Noting<'_> {
-            fn route(&mut self, decision: &Decision<'_>) -> Result<Option<usize>, ConfigError> {
+            fn route(&mut self, decision: &Decision<'_>) -> Result<Option<usize>, Problem> {
                 let chosen = self.0.route(decision)?;
                 self.1.push(chosen);
                 Ok(chosen)

@@ -140,7 +140,7 @@ impl Recorded {
 struct Recorder(Vec<Recorded>);
 
 impl Router for Recorder {
-    fn route(&mut self, decision: &Decision<'_>) -> Result<Option<usize>, ConfigError> {
+    fn route(&mut self, decision: &Decision<'_>) -> Result<Option<usize>, Problem> {
         if decision.num_routed % 40 == 39 {
             self.0.push(Recorded {
                 prompt_tokens: decision.prompt_tokens,

@@ -1,6 +1,6 @@
 //! Routers by name, with settings after colons: `least-tokens:shed=1`.
 
-use pleach_scheduler::ConfigError;
+use pleach_scheduler::Problem;
 use pleach_scheduler::heuristics::Info;
 use pleach_workloads::Seed;
 use rand::{Rng, RngExt as _};
@@ -58,7 +58,7 @@ struct Named {
 ///
 /// # Errors
 /// A name or a setting that is not there, or a value out of range.
-pub fn by_name(text: &str, seed: u64) -> Result<Box<dyn Router>, ConfigError> {
+pub fn by_name(text: &str, seed: u64) -> Result<Box<dyn Router>, Problem> {
     let mut settings = Settings::of("router", text, POLICIES)?;
     let own = settings.truth("own")?.unwrap_or(true);
     let mut shed = [settings.number("shed", 0.01..=1e6)?; 2];
@@ -150,7 +150,7 @@ impl Named {
 }
 
 impl Router for Named {
-    fn route(&mut self, decision: &Decision<'_>) -> Result<Option<usize>, ConfigError> {
+    fn route(&mut self, decision: &Decision<'_>) -> Result<Option<usize>, Problem> {
         let chosen = self.choose(decision);
         if decision.fleet.may_refuse {
             let targets = decision.fleet.targets;

@@ -1,7 +1,7 @@
 //! A router that scores the columns of each choice: a tree with its weights, or any other scorer of [`SCHEMA`].
 
 use pleach_scheduler::tree::Tree;
-use pleach_scheduler::{ConfigError, Scorer};
+use pleach_scheduler::{Problem, Scorer};
 
 use super::{Decision, Router};
 use crate::llm::columns::{self, ROW_WIDTH, SCHEMA};
@@ -20,7 +20,7 @@ impl ScorerRouter {
     ///
     /// # Errors
     /// A scorer of other columns.
-    pub fn new(scorer: Box<dyn Scorer>) -> Result<ScorerRouter, ConfigError> {
+    pub fn new(scorer: Box<dyn Scorer>) -> Result<ScorerRouter, Problem> {
         Scoring::new("router", scorer, &SCHEMA).map(ScorerRouter::of)
     }
 
@@ -28,7 +28,7 @@ impl ScorerRouter {
     ///
     /// # Errors
     /// A tree of other columns.
-    pub fn of_tree(tree: &Tree) -> Result<ScorerRouter, ConfigError> {
+    pub fn of_tree(tree: &Tree) -> Result<ScorerRouter, Problem> {
         Scoring::of_tree("router", tree, &SCHEMA).map(ScorerRouter::of)
     }
 
@@ -42,7 +42,7 @@ impl ScorerRouter {
 }
 
 impl Router for ScorerRouter {
-    fn route(&mut self, decision: &Decision<'_>) -> Result<Option<usize>, ConfigError> {
+    fn route(&mut self, decision: &Decision<'_>) -> Result<Option<usize>, Problem> {
         columns::write(decision, &mut self.rows, &mut self.context);
         let turn = |choice: usize| decision.sent.get(choice).map_or(u64::MAX, |sent| sent.last);
         let first = self.scoring.first((&self.rows, ROW_WIDTH), &self.context, turn)?;

@@ -8,7 +8,7 @@ use pleach_tables::clock::guess as guess_format;
 use super::mapping::Mapping;
 use super::role::Role;
 use super::row::is_nothing;
-use crate::error::Error;
+use crate::Error;
 use crate::table::{Table, shorten};
 
 /// Rows from which formats are guessed.

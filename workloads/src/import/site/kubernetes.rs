@@ -23,7 +23,7 @@ use super::document::{BYTES_MAX, in_list};
 use super::reason::Reason;
 use super::row::{Facts, NEVER_BEGAN, NO_GPU, PART_OF_GPU, Reader};
 use super::taken::Taken;
-use crate::error::Error;
+use crate::Error;
 
 const QUEUE: &str = "kueue.x-k8s.io/queue-name";
 /// Labels that name a gang, the widest first.
@@ -208,11 +208,13 @@ pub(super) fn read(path: &Path, reader: &mut Reader<'_>, taken: &mut Taken) -> R
     if let Some(error) = refused {
         return Err(error);
     }
-    outcome.map_err(|error| Error::Data {
-        file: path.display().to_string(),
-        line: error.line() as u64,
-        column: "-".into(),
-        message: format!("{error}; allowed is what kubectl get pods,jobs -A -o json prints"),
+    outcome.map_err(|error| {
+        Error::at(
+            path,
+            error.line() as u64,
+            "-",
+            format!("{error}; allowed is what kubectl get pods,jobs -A -o json prints"),
+        )
     })?;
     for (name, gang) in gangs {
         (1..gang.num_pods).for_each(|_| taken.leave_out(POD));

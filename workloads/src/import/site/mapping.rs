@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::role::Role;
 use super::state::Fate;
-use crate::error::Error;
+use crate::Error;
 use crate::import::Published;
 use crate::table::shorten;
 
@@ -80,24 +80,20 @@ impl Mapping {
     /// # Errors
     /// `file` with everything that is wrong in it.
     pub fn of_text(file: &str, text: &str) -> Result<Mapping, Error> {
-        let refused = |line: u64, message: String| Error::Data {
-            file: file.to_owned(),
-            line,
-            column: "-".into(),
-            message,
-        };
         let mapping: Mapping = toml::from_str(text).map_err(|error| {
             let start = error.span().map_or(0, |span| span.start);
-            let line = text
-                .get(..start)
-                .map_or(0, |before| before.matches('\n').count() as u64 + 1);
-            refused(line, format!("{}; see docs/import.md", error.message()))
+            Error::at_byte(
+                file,
+                text,
+                start,
+                format!("{}; see docs/import.md", error.message()),
+            )
         })?;
         let faults = mapping.faults();
         if faults.is_empty() {
             return Ok(mapping);
         }
-        Err(refused(0, faults.join("; ")))
+        Err(Error::data(file, faults.join("; ")))
     }
 
     /// The text of a file that reads back as this mapping.

@@ -49,7 +49,7 @@ use super::draft::Draft;
 use super::mapped;
 use super::mappings::mapping_of;
 use super::options::DATES_FROM_S;
-use crate::error::Error;
+use crate::Error;
 use crate::file::cluster_beside;
 use row::{NO_GPU, Reader};
 use taken::Taken;
@@ -115,12 +115,7 @@ pub(super) fn draft(
         && mapping.slurm_ids
         && let Some(message) = no_gpus(&taken.account, &reader, options)
     {
-        return Err(Error::Data {
-            file: path.display().to_string(),
-            line: 0,
-            column: "-".into(),
-            message,
-        });
+        return Err(Error::data(path, message));
     }
     let placed = place::Placing::new(&jobs, (&reader.types, &reader.others), &mapping, options)?;
     notes.extend(placed.notes());

@@ -12,8 +12,8 @@ use serde::Deserialize;
 
 use super::node_state::Out;
 use super::{kubernetes, kubernetes_nodes};
+use crate::Error;
 use crate::cluster::assume;
-use crate::error::Error;
 use crate::table::shorten;
 
 /// Largest list, bytes: 100,000 nodes of `scontrol show node` have some 1 kB each.
@@ -63,16 +63,8 @@ impl NodeTable {
     pub fn read(path: &Path) -> Result<NodeTable, Error> {
         let mut bytes = Vec::new();
         let read = open_unpacked(path)?.take(BYTES_MAX + 1).read_to_end(&mut bytes);
-        read.map_err(|source| Error::Io {
-            path: path.to_path_buf(),
-            source,
-        })?;
-        let refused = |message: String| Error::Data {
-            file: path.display().to_string(),
-            line: 0,
-            column: "-".into(),
-            message,
-        };
+        read.map_err(|source| Error::io("read", path, source))?;
+        let refused = |message: String| Error::data(path, message);
         if bytes.len() as u64 > BYTES_MAX {
             return Err(refused(format!(
                 "the list is longer than {BYTES_MAX} bytes; {HOW}"

@@ -9,7 +9,7 @@ use pleach_tables::slurm::expand;
 use super::merge::SiteJob;
 use super::row::Others;
 use super::{Mapping, SiteOptions, seen};
-use crate::error::Error;
+use crate::Error;
 use crate::import::draft::{Draft, RawRow, Site, SiteOf};
 use crate::import::row::raised;
 use crate::import::tenants::tenancy_for;

@@ -13,7 +13,7 @@ use super::document::{BYTES_MAX, in_list};
 use super::reason::Reason;
 use super::row::{Facts, Reader};
 use super::taken::Taken;
-use crate::error::Error;
+use crate::Error;
 
 /// A number, plain or as `{"set": true, "infinite": false, "number": 7}`; none where it is not set.
 #[derive(Clone, Copy, Debug, Default)]
@@ -158,11 +158,13 @@ pub(super) fn read(path: &Path, reader: &mut Reader<'_>, taken: &mut Taken) -> R
     if let Some(error) = refused {
         return Err(error);
     }
-    outcome.map_err(|error| Error::Data {
-        file: path.display().to_string(),
-        line: error.line() as u64,
-        column: "-".into(),
-        message: format!("{error}; allowed is what sacct --json prints, or sacct -P as text"),
+    outcome.map_err(|error| {
+        Error::at(
+            path,
+            error.line() as u64,
+            "-",
+            format!("{error}; allowed is what sacct --json prints, or sacct -P as text"),
+        )
     })
 }
 

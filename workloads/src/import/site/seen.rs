@@ -6,8 +6,8 @@ use pleach_scheduler::cluster_spec::{ClusterSpec, NodeGroup};
 use pleach_tables::slurm::expand;
 
 use super::merge::SiteJob;
+use crate::Error;
 use crate::cluster::assume;
-use crate::error::Error;
 
 /// Most mentions of nodes that are counted; those behind are not looked at. *Ours*: some minutes of work.
 const MENTIONS_MAX: usize = 5_000_000;

@@ -8,7 +8,7 @@ use super::Mapping;
 use super::role::Role;
 use super::row::{Facts, RAGGED, Reader, is_nothing};
 use super::taken::Taken;
-use crate::error::Error;
+use crate::Error;
 use crate::table::{Table, shorten};
 
 const NAME_CUT: &str = "a line break in its name: its lines are put together";

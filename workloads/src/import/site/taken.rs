@@ -4,8 +4,8 @@ use pleach_tables::Account;
 
 use super::reason::Reason;
 use super::row::Row;
+use crate::Error;
 use crate::NUM_JOBS_MAX;
-use crate::error::Error;
 
 /// Rows that are taken, and how many were not, by reason.
 #[derive(Debug, Default)]

@@ -61,7 +61,7 @@ pub use synergy::{SynergyArrivals, SynergyConfig, SynergyRequest};
 pub(crate) use draw::unit;
 
 use draw::pick;
-use require::{require, require_common, span_for};
+use require::{require, span_for};
 
 use super::Workload;
 use crate::Error;

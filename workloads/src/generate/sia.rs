@@ -14,59 +14,45 @@
 
 use pleach_scheduler::Time;
 use pleach_scheduler::cluster_spec::{ClusterSpec, LocalityFactors, ModelClass, Resources};
+use pleach_scheduler::settings;
+use pleach_scheduler::settings::Settings as _;
 use rand::Rng;
-use serde::{Deserialize, Serialize};
 
 use super::arrivals::{Rate, Shape, fit_span};
-use super::poisson::{require_rate, set_arrivals};
+use super::poisson::set_arrivals;
 use super::profile::{Work, row};
 use super::profile_config::ProfileConfig;
 use super::quantiles::Curve;
 use super::site::{Machines, capacity, require_locality, scaled_cluster};
-use super::{limits, pick, require, require_common, unit};
+use super::{limits, pick, unit};
 use crate::Error;
 use crate::seed::Seed;
-use crate::{JobSpec, Outcome, RUN_TIME_S_MAX, Workload};
+use crate::{JobSpec, NUM_JOBS_MAX, Outcome, RUN_TIME_S_MAX, Workload};
 
-/// Parameters of `sia-philly`, `sia-helios` and `sia-newtrace`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct SiaConfig {
-    /// Jobs to draw, 1 to 10,000,000; absent = those of the experiment, 160 or 960.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub num_jobs: Option<usize>,
-    /// Clusters of 64 GPUs that are put together, 1 to 10,000.
-    pub num_clusters: u32,
-    /// Whether the cluster has three GPU types; else all are T4.
-    pub heterogeneous: bool,
-    /// Mean arrival rate; none, in files 0, = from the load.
-    #[serde(with = "super::rate")]
-    pub jobs_per_hour: Option<f64>,
-    /// Work over capacity between the first and the last arrival where no rate is given, 0.001 to 100.
-    pub load: f64,
-    /// Largest gang, 1 to 64; larger ones are drawn again.
-    pub gang_max: u32,
-    /// Longest run time on the T4, s, at least 60: jobs beyond it are drawn again.
-    pub run_time_s_max: f64,
-    /// Whether jobs carry a time limit.
-    pub user_limits: bool,
-    /// What a loose placement costs.
-    pub locality: LocalityFactors,
-}
-
-impl Default for SiaConfig {
-    fn default() -> SiaConfig {
-        SiaConfig {
-            num_jobs: None,
-            num_clusters: 1,
-            heterogeneous: true,
-            jobs_per_hour: Some(20.0),
-            load: 0.8,
-            gang_max: 16,
-            run_time_s_max: 86_400.0,
-            user_limits: true,
-            locality: LocalityFactors::PHILLY,
-        }
+settings! {
+    /// Parameters of `sia-philly`, `sia-helios` and `sia-newtrace`.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct SiaConfig {
+        /// Jobs to draw, 1 to 10,000,000; absent = those of the experiment, 160 or 960.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub num_jobs: Option<usize> = None, in 1..=NUM_JOBS_MAX;
+        /// Clusters of 64 GPUs that are put together, 1 to 10,000.
+        pub num_clusters: u32 = 1, in 1..=10_000;
+        /// Whether the cluster has three GPU types; else all are T4.
+        pub heterogeneous: bool = true;
+        /// Mean arrival rate; none, in files 0, = from the load.
+        #[serde(with = "super::rate")]
+        pub jobs_per_hour: Option<f64> = Some(20.0), in 1e-3..=1e6;
+        /// Work over capacity between the first and the last arrival where no rate is given, 0.001 to 100.
+        pub load: f64 = 0.8, in 0.001..=100.0;
+        /// Largest gang, 1 to 64; larger ones are drawn again.
+        pub gang_max: u32 = 16, in 1..=64;
+        /// Longest run time on the T4, s, at least 60: jobs beyond it are drawn again.
+        pub run_time_s_max: f64 = 86_400.0, in 60.0..=RUN_TIME_S_MAX;
+        /// Whether jobs carry a time limit.
+        pub user_limits: bool = true;
+        /// What a loose placement costs.
+        pub locality: LocalityFactors = LocalityFactors::PHILLY;
     }
 }
 
@@ -127,16 +113,7 @@ const SPEEDS: [(&str, f64); 3] = [("t4", 1.0), ("rtx", 1.65), ("a100", 2.41)];
 
 impl SiaConfig {
     pub(super) fn validate(&self) -> Result<(), Error> {
-        require_common(self.num_jobs.unwrap_or(1), self.load)?;
-        let clusters = self.num_clusters;
-        let allowed = (1..=10_000).contains(&clusters);
-        require("num_clusters", clusters, allowed, "1 to 10,000")?;
-        require_rate(self.jobs_per_hour)?;
-        let gang = self.gang_max;
-        require("gang_max", gang, (1..=64).contains(&gang), "1 to 64")?;
-        let longest = self.run_time_s_max;
-        let cut = (60.0..=RUN_TIME_S_MAX).contains(&longest);
-        require("run_time_s_max", longest, cut, "60 to 1e9")?;
+        self.check_at("generator", "see docs/workloads.md")?;
         require_locality(self.locality)
     }
 

@@ -3,60 +3,42 @@
 use std::collections::BTreeMap;
 
 use pleach_scheduler::cluster_spec::ClusterSpec;
+use pleach_scheduler::settings;
 use serde::{Deserialize, Serialize};
 
 use super::cluster_of_list::{NODES_PER_RACK, Nodes, Plan, cluster_of, sized_for};
 use crate::Outcome;
 
-/// What a mapping says of a published list beside its columns.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Published {
-    /// Whether its rows have a reader of their own.
-    pub by_code: bool,
-    /// How ids start, where another list has the same header.
-    pub ids_start: String,
-    /// Preset of links of its site.
-    pub site_fabric: Option<String>,
-    /// How all jobs ended, where no column says it.
-    pub outcome: Outcome,
-    /// GPUs for each of those that the column counts.
-    pub gpus_each: u32,
-    /// Whether jobs without GPUs are left out; else they are refused.
-    pub leave_out_without_gpus: bool,
-    /// What stands for a tenant or user that is not named.
-    pub hidden: Vec<String>,
-    /// Columns of run times that the source cut at 48 h, and the column that says where with a 1; empty: all that are as long.
-    pub cut: BTreeMap<String, String>,
-    /// What the list does not say.
-    pub notes: Vec<String>,
-    /// Tenants of a known size, GPUs.
-    pub tenants: Vec<(String, u32)>,
-    /// GPU hours of jobs by class, from and to, where no column says how long they ran: the middle is taken.
-    pub gpu_hours: BTreeMap<String, (f64, f64)>,
-    /// Where its jobs ran.
-    pub cluster: Fleet,
-    /// The same where virtual clusters are walls.
-    pub walled: Option<Fleet>,
-}
-
-impl Default for Published {
-    fn default() -> Published {
-        Published {
-            by_code: false,
-            ids_start: String::new(),
-            site_fabric: None,
-            outcome: Outcome::Unknown,
-            gpus_each: 1,
-            leave_out_without_gpus: false,
-            hidden: Vec::new(),
-            cut: BTreeMap::new(),
-            notes: Vec::new(),
-            tenants: Vec::new(),
-            gpu_hours: BTreeMap::new(),
-            cluster: Fleet::default(),
-            walled: None,
-        }
+settings! {
+    /// What a mapping says of a published list beside its columns.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct Published {
+        /// Whether its rows have a reader of their own.
+        pub by_code: bool;
+        /// How ids start, where another list has the same header.
+        pub ids_start: String;
+        /// Preset of links of its site.
+        pub site_fabric: Option<String>;
+        /// How all jobs ended, where no column says it.
+        pub outcome: Outcome = Outcome::Unknown;
+        /// GPUs for each of those that the column counts.
+        pub gpus_each: u32 = 1;
+        /// Whether jobs without GPUs are left out; else they are refused.
+        pub leave_out_without_gpus: bool;
+        /// What stands for a tenant or user that is not named.
+        pub hidden: Vec<String>;
+        /// Columns of run times that the source cut at 48 h, and the column that says where with a 1; empty: all that are as long.
+        pub cut: BTreeMap<String, String>;
+        /// What the list does not say.
+        pub notes: Vec<String>;
+        /// Tenants of a known size, GPUs.
+        pub tenants: Vec<(String, u32)>;
+        /// GPU hours of jobs by class, from and to, where no column says how long they ran: the middle is taken.
+        pub gpu_hours: BTreeMap<String, (f64, f64)>;
+        /// Where its jobs ran.
+        pub cluster: Fleet;
+        /// The same where virtual clusters are walls.
+        pub walled: Option<Fleet>;
     }
 }
 

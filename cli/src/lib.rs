@@ -12,29 +12,30 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{ArgMatches, FromArgMatches as _};
+use pleach_experiments::command::stop::Stop;
 use pleach_experiments::error::{
     EXIT_AGAIN, EXIT_CONFIG, EXIT_DONE, Error, exit_code_of_signal, signal_name,
 };
 use pleach_experiments::removed::{Place, instead};
 
-use crate::commands::stop::Stop;
 use crate::commands::{
-    Context, bench, calibrate, cluster, distill, evaluate, explain, export, index, manual, policies,
-    quickstart, reproduce, run as site_run, serve, suite, sweep, sweep_unit, tournament, train, twin, verify,
-    watch, workload,
+    Context, calibrate, cluster, distill, evaluate, explain, export, index, manual, policies, quickstart,
+    run as site_run, serve, suite, sweep, sweep_unit, train, twin, verify, watch, workload,
 };
 use crate::flags::sweep::SweepCommand;
 use crate::flags::{Cli, Command, THREADS_MAX, is_standard_output};
+use crate::progress::bars;
 
 mod commands;
 mod flags;
 mod plugins;
 mod progress;
 
-pub use plugins::{Plugins, main_with};
+pub use pleach_experiments::plugins::Plugins;
+pub use plugins::{main_with, register};
 // So that a program of one's own depends on this crate alone.
 pub use {
-    pleach_agents as agents, pleach_baselines as baselines, pleach_env as env, pleach_network as network,
+    pleach_agents as agents, pleach_dealing as dealing, pleach_env as env, pleach_network as network,
     pleach_scheduler as scheduler,
 };
 
@@ -212,6 +213,7 @@ fn run_command(cli: &Cli, matches: &ArgMatches, command_line: String) -> Result<
         stopwatch: &|| began.elapsed(),
         print,
         data,
+        bars,
         stop,
     };
     let Some(command) = &cli.command else {
@@ -232,10 +234,8 @@ fn run_command(cli: &Cli, matches: &ArgMatches, command_line: String) -> Result<
         Command::Verify(args) => verify::run(args, &mut context)?,
         Command::Watch(args) => watch::run(args, &mut context)?,
         Command::Explain(args) => explain::run(args, &mut context)?,
-        Command::Tournament(args) => tournament::run(args, &mut context)?,
         Command::Suite(args) => suite::run(args, &mut context)?,
-        Command::Reproduce(args) => reproduce::run(args, &mut context)?,
-        Command::Bench(args) => bench::run(args, &mut context)?,
+        Command::Own(own) => (own.command.run)(&own.given, &mut context)?,
         Command::Policies(args) => policies::run(args, &mut context)?,
         Command::Workload(args) => workload::run(args, &mut context)?,
         Command::Twin(args) => twin::run(args, &mut context)?,

@@ -3,5 +3,5 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    ExitCode::from(pleach_cli::run(std::env::args_os().collect()))
+    pleach_cli::main_with(pleach_cli::Plugins::new())
 }

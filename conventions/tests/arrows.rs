@@ -4,13 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use crate::cargo::{cargo, metadata};
+use crate::budgets::files;
+use crate::cargo::{cargo, crate_folders, metadata};
+use crate::sizes::root;
 
 /// Our crates and those of ours that each may depend on.
-const ARROWS: [(&str, &[&str]); 21] = [
+const ARROWS: [(&str, &[&str]); 19] = [
     ("pleach-scheduler", &[]),
     ("pleach-dealing", &["pleach-scheduler"]),
-    ("pleach-baselines", &["pleach-scheduler", "pleach-dealing"]),
     ("pleach-tables", &["pleach-scheduler"]),
     ("pleach-verify", &["pleach-tables"]),
     ("pleach-workloads", &["pleach-scheduler", "pleach-tables"]),
@@ -41,9 +42,9 @@ const ARROWS: [(&str, &[&str]); 21] = [
         "pleach-experiments",
         &[
             "pleach-scheduler",
+            "pleach-dealing",
             "pleach-tables",
             "pleach-verify",
-            "pleach-baselines",
             "pleach-env",
             "pleach-network",
             "pleach-policies",
@@ -53,26 +54,16 @@ const ARROWS: [(&str, &[&str]); 21] = [
         ],
     ),
     (
-        "pleach-reproduce",
-        &[
-            "pleach-scheduler",
-            "pleach-baselines",
-            "pleach-env",
-            "pleach-experiments",
-            "pleach-serving",
-        ],
-    ),
-    (
         "pleach-cli",
         &[
             "pleach-scheduler",
-            "pleach-baselines",
+            "pleach-dealing",
             "pleach-env",
             "pleach-network",
             "pleach-agents",
             "pleach-distill",
             "pleach-experiments",
-            "pleach-reproduce",
+            DOOR_OF_LAB,
         ],
     ),
     ("pleach-own", &["pleach-cli"]),
@@ -90,7 +81,6 @@ const ARROWS: [(&str, &[&str]); 21] = [
         "pleach-python",
         &[
             "pleach-scheduler",
-            "pleach-baselines",
             "pleach-env",
             "pleach-distill",
             "pleach-experiments",
@@ -104,7 +94,6 @@ const ARROWS: [(&str, &[&str]); 21] = [
         "pleach-tests",
         &[
             "pleach-scheduler",
-            "pleach-baselines",
             "pleach-env",
             "pleach-network",
             "pleach-agents",
@@ -114,14 +103,37 @@ const ARROWS: [(&str, &[&str]); 21] = [
     ),
 ];
 
+/// The laboratory: what it may know of its own crates, on top of everything below `cli`.
+const LAB: [(&str, &[&str]); 4] = [
+    ("pleach-baselines", &[]),
+    ("pleach-bench", &[]),
+    ("pleach-reproduce", &["pleach-baselines"]),
+    (
+        DOOR_OF_LAB,
+        &["pleach-baselines", "pleach-bench", "pleach-reproduce"],
+    ),
+];
+/// The one crate of the laboratory that a binary names, in one line.
+const DOOR_OF_LAB: &str = "pleach-lab";
+/// Crates above the laboratory, which knows none of them.
+const ABOVE_LAB: [&str; 6] = [
+    "pleach-cli",
+    "pleach-own",
+    "pleach-python",
+    "pleach-daemon",
+    "pleach-kubernetes",
+    "pleach-tests",
+];
+
 /// Crates that must not know gradients, and what counts as such.
-const WITHOUT_BURN: [&str; 12] = [
+const WITHOUT_BURN: [&str; 13] = [
     "pleach-serving",
     "pleach-scheduler",
     "pleach-tables",
     "pleach-verify",
     "pleach-network",
     "pleach-policies",
+    "pleach-dealing",
     "pleach-baselines",
     "pleach-workloads",
     "pleach-env",
@@ -168,19 +180,24 @@ fn crates_depend_only_downward_and_agents_and_distill_do_not_know_each_other() {
         .collect();
     assert_eq!(
         ours,
-        ARROWS.iter().map(|(name, _)| *name).collect(),
-        "every crate has its place in this table"
+        ARROWS.iter().chain(&LAB).map(|(name, _)| *name).collect(),
+        "every crate has its place in these tables"
     );
+    let of = |table: &'static [(&str, &[&str])], name: &str| table.iter().find(|(own, _)| *own == name);
     for (id, needed) in &edges {
-        let Some((name, allowed)) = ARROWS.iter().find(|(name, _)| *name == names[id]) else {
+        let name = names[id];
+        let (product, lab) = (of(&ARROWS, name), of(&LAB, name));
+        if product.or(lab).is_none() {
             continue;
-        };
-        for dep in needed
-            .iter()
-            .map(|dep| names[dep])
-            .filter(|dep| dep.starts_with("pleach"))
-        {
-            assert!(allowed.contains(&dep), "{name} must not depend on {dep}");
+        }
+        let ours = needed.iter().map(|dep| names[dep]);
+        for dep in ours.filter(|dep| dep.starts_with("pleach")) {
+            let is_allowed = match lab {
+                Some((_, allowed)) if of(&LAB, dep).is_some() => allowed.contains(&dep),
+                Some(_) => !ABOVE_LAB.contains(&dep),
+                None => product.is_some_and(|(_, allowed)| allowed.contains(&dep)),
+            };
+            assert!(is_allowed, "{name} must not depend on {dep}");
         }
     }
 }
@@ -267,5 +284,50 @@ fn what_runs_on_a_cluster_has_no_solver_and_no_random_numbers_in_its_dependency_
     assert!(
         RESEARCH.iter().all(|word| baselines.contains(*word)),
         "the words are right"
+    );
+}
+
+/// Lines of product code and of tests outside the laboratory that name a crate of it, in Rust and in manifests.
+fn lines_that_name_lab() -> Vec<String> {
+    let mut found = Vec::new();
+    for folder in crate_folders() {
+        let mut sources = vec![folder.join("Cargo.toml")];
+        for part in ["src", "tests", "examples", "benches"] {
+            let part = folder.join(part);
+            if part.is_dir() && !folder.components().any(|part| part.as_os_str() == "lab") {
+                files(&part, "rs", &mut sources);
+            }
+        }
+        let name = folder.strip_prefix(root()).unwrap();
+        // This table names them; the tests of the whole workspace may know everything.
+        if name.starts_with("lab") || name.starts_with("conventions") || name.starts_with("tests") {
+            continue;
+        }
+        for source in sources {
+            let text = std::fs::read_to_string(&source).unwrap();
+            let names = |line: &&str| {
+                LAB.iter()
+                    .any(|(name, _)| line.contains(name) || line.contains(&name.replace('-', "_")))
+            };
+            let file = source.strip_prefix(root()).unwrap().display().to_string();
+            found.extend(
+                text.lines()
+                    .filter(names)
+                    .map(|line| format!("{file}: {}", line.trim())),
+            );
+        }
+    }
+    found
+}
+
+#[test]
+fn one_line_of_the_program_names_the_laboratory_and_nothing_else_outside_it_does() {
+    assert_eq!(
+        lines_that_name_lab(),
+        [
+            "cli/Cargo.toml: lab = [\"dep:pleach-lab\"]",
+            "cli/Cargo.toml: pleach-lab = { workspace = true, optional = true }",
+            "cli/src/plugins.rs: let own = pleach_lab::added_to(own);",
+        ]
     );
 }

@@ -17,11 +17,13 @@
 //! [`Ranker`] makes an order of all waiting jobs of any policy or dealer, and [`InOrder`] starts jobs along it, as a batch system does
 //! that receives the order and nothing else.
 //!
+//! [`Conservative`] backfilling gives every waiting job a slot, and shares no step with deals.
+//!
 //! Planners of any kind share the public modules: what would be free if jobs were stopped ([`what_if`]), how a plan is carried out
 //! ([`allocation`]), and how jobs scale with GPUs, CPU and memory ([`scaling`], [`profile`]).
 //!
 //! # What is deliberately not here
-//! Solvers and random numbers: a daemon deals too. Published planners (`pleach-baselines`).
+//! Solvers and random numbers: a daemon deals too. Published planners (`lab`).
 //! Fractions of GPUs (they start first come, first served), gangs on several types, batches below one GPU's.
 
 #![cfg_attr(
@@ -31,6 +33,7 @@
 
 pub mod allocate_by_priority;
 pub mod allocation;
+mod backfilling;
 mod belief;
 mod columns;
 #[cfg(test)]
@@ -69,6 +72,7 @@ mod trust;
 mod unique_keys;
 pub mod what_if;
 
+pub use backfilling::{BACKFILLING, Conservative, ConservativeConfig};
 pub use columns::{deal_markdown, deal_schema};
 pub use entry::{DEALS, ENTRIES, Entry, PREEMPTION, SHARING};
 pub use formula::{Formula, FormulaOrder};

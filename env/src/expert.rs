@@ -176,7 +176,7 @@ mod tests {
     #[test]
     fn a_planner_of_gangs_is_shown_in_four_of_five_decisions_and_comes_close_to_itself() {
         let config = small("Pleach/GavelMulti-v0");
-        let make = || pleach_baselines::make("allox", &serde_json::Value::Null).unwrap();
+        let make = || (pleach_dealing::BACKFILLING[0].make)(&serde_json::Value::Null).unwrap();
         let (num, num_shown, jct_s) = play(&config, make);
         // The same episode: the environment gives it the first child of its seed.
         let seed = pleach_workloads::Seed(5).child("episode", 0);

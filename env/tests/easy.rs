@@ -98,7 +98,7 @@ fn of_the_seven_jobs_those_that_take_nothing_from_the_reserved_node_start_at_onc
     let workload = workload(3, &rows.map(on_one_node));
     let expected = [0, 0, 0, 36_000, 20, 30, 40];
     assert_eq!(easy(&workload), expected);
-    let make = pleach_baselines::find("conservative").unwrap().make;
+    let make = pleach_dealing::BACKFILLING[0].make;
     let mut conservative = make(&serde_json::json!({})).unwrap();
     let result = simulate_planner(&workload, &config(), conservative.as_mut()).unwrap();
     assert_eq!(starts(&result), expected);

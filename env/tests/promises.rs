@@ -1,7 +1,7 @@
 //! What backfilling promises: with exact estimates and gangs that run equally fast everywhere, nobody starts later than it
 //! was promised when it came, and conservative backfilling starts nobody later than FIFO does.
 
-use pleach_baselines::production::Conservative;
+use pleach_dealing::Conservative;
 use pleach_env::workload::import::{ImportOptions, import};
 use pleach_env::workload::{JobSpec, Outcome, Workload};
 use pleach_env::{SimConfig, simulate, simulate_planner};

@@ -7,11 +7,15 @@
 
 #![allow(clippy::disallowed_methods)]
 
+use std::collections::VecDeque;
+
 use crate::brute_force::{self, least_sum_jct_s, least_sum_jct_without_preemption_s};
+use pleach_dealing::allocate_by_priority::tightest;
 use pleach_env::workload::{JobSpec, Outcome, Workload};
 use pleach_env::{JobOutcome, Seed, SimConfig, SimResult, simulate, simulate_planner};
+use pleach_scheduler::cluster::Cluster;
 use pleach_scheduler::cluster_spec::{ClusterSpec, LocalityFactors, ModelClass, Resources};
-use pleach_scheduler::{ActionKind, Time, heuristics};
+use pleach_scheduler::{ActionKind, JobId, Planner, PolicyError, Time, heuristics};
 use proptest::prelude::*;
 use rand::Rng;
 
@@ -57,9 +61,7 @@ fn run(policy: &str, workload: &Workload, preemption: bool) -> SimResult {
     config.capabilities.grant(ActionKind::Preempt, preemption);
     config.capabilities.restart_cost_s = 0.0;
     if policy == IN_TURN {
-        let settings = serde_json::json!({ "round_s": MEAN_S / 50.0 });
-        let mut planner = (pleach_baselines::find(IN_TURN).unwrap().make)(&settings).unwrap();
-        return simulate_planner(workload, &config, planner.as_mut()).unwrap();
+        return simulate_planner(workload, &config, &mut InTurn::default()).unwrap();
     }
     let mut policy = heuristics::by_name(policy).unwrap();
     simulate(workload, &config, &mut policy).unwrap()
@@ -117,8 +119,49 @@ fn queue(seed: u64, num_jobs: usize, num_gpus: u32, gang: u32, load: f64, servic
     workload(num_gpus, &rows.collect::<Vec<_>>())
 }
 
-/// A planner that gives everybody the same part of the time, in rounds.
-const IN_TURN: &str = "gavel-las-fast";
+/// A planner that gives each job the GPU for a round, one after the other.
+const IN_TURN: &str = "in-turn";
+
+#[derive(Default)]
+struct InTurn {
+    turn: VecDeque<JobId>,
+    until: Time,
+}
+
+impl Planner for InTurn {
+    fn name(&self) -> &str {
+        IN_TURN
+    }
+
+    fn plan(&mut self, cluster: &mut Cluster) -> Result<(), PolicyError> {
+        let waiting: Vec<JobId> = cluster.pending().collect();
+        self.turn.retain(|id| waiting.contains(id));
+        self.turn.extend(
+            waiting
+                .iter()
+                .filter(|id| !self.turn.contains(id))
+                .collect::<Vec<_>>(),
+        );
+        let running = cluster.running().next();
+        if let Some(id) = running {
+            if cluster.now() < self.until || self.turn.is_empty() {
+                return Ok(());
+            }
+            cluster.preempt(id);
+            self.turn.push_back(id);
+        }
+        if let Some(next) = self.turn.pop_front() {
+            let place = tightest(cluster, next, &mut Vec::new()).unwrap();
+            cluster.start(next, place);
+            self.until = cluster.now() + Time::from_secs_f64(MEAN_S / 50.0);
+        }
+        Ok(())
+    }
+
+    fn wake_at(&self, cluster: &Cluster) -> Option<Time> {
+        (cluster.num_running() > 0 && cluster.num_pending() > 0).then_some(self.until)
+    }
+}
 
 const NUM_SEEDS: u64 = 12;
 /// Student's t with 11 degrees of freedom, two-sided 99.9 %.

@@ -1,56 +1,9 @@
-//! The door of the simulator: what every door opens, and all published planners.
+//! The door of programs that simulate: what every door opens, what plans in the simulator alone, and what the program registered.
 
 pub use pleach_policies::{
     BEST_CHECKPOINT, Door, OwnPolicy, PolicySpec, RIVALS, Rival, TREE_FILE, USE_THE_FILE, label_and_place,
     own_planners, own_policies, register, requirement_flags,
 };
 
-/// Opens every policy by name, file or folder: for evaluations, tournaments, sweeps, explanations and Python alike.
-pub const DOOR: Door = Door::with(pleach_baselines::FAMILIES);
-
-#[cfg(test)]
-mod tests {
-    use pleach_policies::SIMULATED;
-    use pleach_scheduler::Capabilities;
-
-    use super::*;
-
-    #[test]
-    fn a_door_without_planners_knows_all_of_them_by_name() {
-        let dealers = pleach_baselines::dealing::ENTRIES.iter();
-        let known = SIMULATED.into_iter().chain(dealers.map(|entry| entry.info.name));
-        assert!(pleach_baselines::names().eq(known));
-    }
-
-    #[test]
-    fn a_planner_says_what_it_needs_and_takes_settings_of_its_own() {
-        let mut all = DOOR
-            .open_all(&["fifo".into(), "tiresias".into(), "hadar".into()])
-            .unwrap();
-        let bare = Capabilities::DEFAULT;
-        assert!(all[0].check(bare).is_ok());
-        let refused = all[2].check(bare).unwrap_err().to_string();
-        assert!(refused.contains("--preemption and --mixed-types"), "{refused}");
-        assert!(all[2].check(bare.with_actions(all[2].asks().unwrap())).is_ok());
-        let settings = serde_json::json!({"tiresias": {"quantum_gpu_s": 1000.0}});
-        PolicySpec::configure(&mut all, &settings).unwrap();
-        for (wrong, word) in [
-            (serde_json::json!({"fifo": {}}), "policy-config"),
-            (serde_json::json!({"tiresias": {"quantum": 1}}), "quantum_gpu_s"),
-        ] {
-            let text = PolicySpec::configure(&mut all, &wrong).unwrap_err().to_string();
-            assert!(text.contains(word), "{text}");
-        }
-        assert!(all[1].policy().is_err() && all[1].make_planner().is_ok());
-    }
-
-    #[test]
-    fn a_dealer_does_without_what_the_cluster_cannot_do_and_other_planners_do_not() {
-        let all = DOOR
-            .open_all(&["index".into(), "las-deal".into(), "gandiva".into()])
-            .unwrap();
-        let bare = Capabilities::DEFAULT;
-        let fits: Vec<bool> = all.iter().map(|spec| spec.check(bare).is_ok()).collect();
-        assert_eq!(fits, [true, true, false]);
-    }
-}
+/// Opens every policy by name, file or folder: for evaluations, sweeps, explanations and Python alike.
+pub const DOOR: Door = Door::SIMULATOR;

@@ -1,4 +1,4 @@
-//! Compares schedulers: evaluations, trainings, tournaments, suites and sweeps, with run folders, results, statistics, tables and
+//! Compares schedulers: evaluations, trainings, suites and sweeps, with run folders, results, statistics, tables and
 //! reports. A library without a command line. Its configurations say which flag each of their fields is, and in which words, so that
 //! `pleach-cli` has no second copy of them.
 //!
@@ -34,6 +34,7 @@
 )]
 
 pub mod calibrate;
+pub mod command;
 pub mod decide;
 pub mod distill;
 pub mod door;
@@ -43,6 +44,7 @@ pub mod explain;
 pub mod file_kind;
 pub mod index_search;
 pub mod plot;
+pub mod plugins;
 pub mod progress;
 pub mod removed;
 pub mod report;
@@ -51,7 +53,6 @@ pub mod schedule;
 pub mod serving;
 pub mod suite;
 pub mod sweep;
-pub mod tournament;
 pub mod train;
 pub mod tree_export;
 pub mod tree_page;
@@ -67,6 +68,7 @@ pub use evaluate::results::{PolicyRun, Results};
 pub use evaluate::run::Runner;
 pub use evaluate::sim_config::SchedulingConfig;
 pub use evaluate::workload_source::WorkloadSource;
+pub use plugins::Plugins;
 pub use progress::{Progress, Watcher};
 pub use run_folder::RunFolder;
 pub use train::settings::TrainSettings;

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod recorded_worlds;
 mod reference;
 mod schedules;
 mod site_decisions;

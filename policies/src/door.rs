@@ -12,17 +12,17 @@ use crate::file::PolicyFile;
 use crate::names::own_names;
 use crate::own::{self, OwnPolicy, own_planners, own_policies};
 use crate::place::{DEALT, is_path, prefix_and_place, words_of};
-use crate::refusal::alone;
+use crate::refusal::{alone, without_laboratory};
 use crate::rivals::{RIVALS, Rival};
 use crate::spec::PolicySpec;
 use crate::{IN_FOLDERS, USE_THE_FILE, artefacts, label_and_place};
 
-/// Published planners, in the order of the tables. They plan in the simulator alone: some need a solver or random numbers, and those
-/// with a memory key it by rows of tables, which who drives a cluster makes anew in every round. A door to which nobody gave them
-/// knows them by name all the same, and a test holds this list to theirs.
+/// Published planners of the laboratory. They plan in the simulator alone: some need a solver or random numbers, and those with a
+/// memory key it by rows of tables, which a daemon makes anew in every round. A program that has not registered them knows them by
+/// name all the same, and a test of the laboratory holds this list to its own.
 #[rustfmt::skip]
-pub const SIMULATED: [&str; 39] = [
-    "philly", "conservative", "drf", "tiresias", "tiresias-gittins", "themis", "synergy-fair", "synergy-greedy",
+pub const LABORATORY: [&str; 38] = [
+    "philly", "drf", "tiresias", "tiresias-gittins", "themis", "synergy-fair", "synergy-greedy",
     "synergy-tune", "synergy-opt", "gavel-las", "gavel-las-packed", "gavel-makespan", "gavel-makespan-packed",
     "gavel-ftf", "gavel-ftf-packed", "gavel-fifo", "gavel-fifo-packed", "gavel-cost", "gavel-cost-packed",
     "gavel-hierarchical", "gavel-hierarchical-packed", "gavel-las-fast", "gavel-las-fast-packed", "allox", "hadar",
@@ -38,37 +38,51 @@ const OVER_A_PIPE: &str = "Policies over a pipe are gone: pleach.evaluate and pl
 #[derive(Clone, Copy, Debug)]
 pub struct Door {
     planners: &'static [&'static [Entry]],
+    simulates: bool,
 }
 
 impl Door {
-    /// The door of those who drive a cluster.
-    pub const CLUSTER: Door = Door::with(&[pleach_dealing::ENTRIES]);
+    /// The door of programs that drive a cluster.
+    pub const CLUSTER: Door = Door {
+        planners: &[pleach_dealing::ENTRIES],
+        simulates: false,
+    };
+    /// The door of programs that simulate: evaluations, tournaments, sweeps, explanations and Python.
+    pub const SIMULATOR: Door = Door {
+        planners: &[pleach_dealing::BACKFILLING, pleach_dealing::ENTRIES],
+        simulates: true,
+    };
 
-    /// A door that also opens these planners by name, family by family.
+    /// Every name that the door opens, in the order of the tables.
     #[must_use]
-    pub const fn with(planners: &'static [&'static [Entry]]) -> Door {
-        Door { planners }
-    }
-
-    /// Every name that a door knows, in the order of the tables.
-    #[must_use]
-    pub fn names() -> Vec<&'static str> {
-        let dealers = pleach_dealing::ENTRIES.iter().map(|entry| entry.info.name);
+    pub fn names(self) -> Vec<&'static str> {
         let heuristics = heuristics::names().iter().copied();
-        let own = own_policies().iter().map(|own| own.info.name);
-        let own = own.chain(own_planners().iter().map(|own| own.info.name));
+        let planners = self.planners().map(|entry| entry.info.name);
         let rivals = RIVALS.iter().map(|rival| rival.info.name);
-        heuristics
-            .chain(SIMULATED)
-            .chain(dealers)
-            .chain(rivals)
-            .chain(own)
-            .collect()
+        let own = own_policies().iter().map(|own| own.info.name);
+        heuristics.chain(planners).chain(rivals).chain(own).collect()
     }
 
-    fn find(self, name: &str) -> Option<&'static Entry> {
-        let mut all = self.planners.iter().copied().flatten().chain(own_planners());
-        all.find(|entry| entry.info.name == name)
+    /// Its planners: those that the program registered, which plan in the simulator alone, then those that every program has.
+    pub fn planners(self) -> impl Iterator<Item = &'static Entry> {
+        let own = own_planners().iter().filter(move |_| self.simulates);
+        own.chain(self.planners.iter().copied().flatten())
+    }
+
+    /// The planner of a name, if there is one.
+    #[must_use]
+    pub fn find(self, name: &str) -> Option<&'static Entry> {
+        self.planners().find(|entry| entry.info.name == name)
+    }
+
+    /// Why a name that is known elsewhere is not opened here; none for other names.
+    fn known_elsewhere(self, name: &str) -> Option<Problem> {
+        let is_of_simulator = Door::SIMULATOR.find(name).is_some() || LABORATORY.contains(&name);
+        let refused = match self.simulates {
+            true => without_laboratory(name),
+            false => alone(name),
+        };
+        (is_of_simulator && self.find(name).is_none()).then_some(refused)
     }
 
     /// A planner by name, with settings other than the published ones; `null` for those.
@@ -78,8 +92,7 @@ impl Door {
     pub fn planner(self, name: &str, settings: Value) -> Result<PolicySpec, Problem> {
         match self.find(name) {
             Some(entry) => PolicySpec::planner(entry, settings),
-            None if SIMULATED.contains(&name) => Err(alone(name)),
-            None => Err(unknown(name)),
+            None => Err(self.known_elsewhere(name).unwrap_or_else(|| unknown(name))),
         }
     }
 
@@ -114,7 +127,7 @@ impl Door {
         if let Some(own) = own_policies().iter().find(|own| own.info.name == place) {
             return Ok(vec![PolicySpec::made(place, own.make).named(label)]);
         }
-        let is_name = self.find(place).is_some() || SIMULATED.contains(&place);
+        let is_name = self.find(place).is_some() || self.known_elsewhere(place).is_some();
         let path = Path::new(place);
         match () {
             () if is_name => Ok(vec![self.planner(place, Value::Null)?.named(label)]),
@@ -173,7 +186,7 @@ impl Door {
 /// # Errors
 /// A name that is taken or is none; a second call.
 pub fn register(policies: Vec<OwnPolicy>, planners: Vec<Entry>) -> Result<(), Problem> {
-    let mut known = Door::names();
+    let mut known = Door::SIMULATOR.names();
     let infos = policies.iter().map(|own| own.info);
     for info in infos.chain(planners.iter().map(|own| own.info)) {
         let is_name = !info.name.is_empty() && !info.name.contains([',', ':', '=', '/', '.']);
@@ -245,7 +258,7 @@ fn several(text: &str) -> Problem {
     Problem::new("policy", text, "a place of one policy", hint)
 }
 
-/// A name that nobody has: the known ones, and a guess; of what is written as a path, that it is not there.
+/// A name that is none: the known ones, and a guess; of what is written as a path, that it is not there.
 fn unknown(place: &str) -> Problem {
     let is_pipe = place.starts_with("pipe:") || place.starts_with("pipe@");
     if is_path(place) && !is_pipe {
@@ -263,7 +276,7 @@ fn unknown(place: &str) -> Problem {
             hint,
         );
     }
-    let known = Door::names();
+    let known = Door::SIMULATOR.names();
     let hint = match is_pipe {
         true => OVER_A_PIPE.to_owned(),
         false => {

@@ -17,9 +17,8 @@
 //! rounds. Every refusal is a [`Problem`], in the same words at every door.
 //!
 //! # What is deliberately not here
-//! Published planners: they need solvers and random numbers, so the crate that has them gives them to the door ([`Door::with`]). A
-//! door without them has their names and says where they run. A program names its own policies once ([`register`]).
-//! Simulation and training.
+//! Published planners: they need solvers and random numbers, so programs that simulate register them ([`register`]), as they do with
+//! policies of their own, once. The door has their names and says where they run. Simulation and training.
 
 mod artefacts;
 mod door;
@@ -32,7 +31,7 @@ mod rivals;
 mod spec;
 
 pub use artefacts::{ARTEFACTS_FILE, Artefact, hash_reader, is_inside, verify};
-pub use door::{Door, SIMULATED, register};
+pub use door::{Door, LABORATORY, register};
 pub use own::{OwnPolicy, own_planners, own_policies};
 pub use place::label_and_place;
 pub use pleach_scheduler::Problem;

@@ -11,12 +11,19 @@ pub(crate) fn not_in_daemons(name: &str, phrase: &str) -> Problem {
     Problem::new("policy", name, allowed, hint)
 }
 
-/// A planner that nobody can drive a cluster with.
+/// A planner that no daemon can drive a cluster with.
 pub(crate) fn alone(name: &str) -> Problem {
     let allowed = format!(
         "on a cluster a heuristic, a dealer ({}), a formula, a tree or a network",
         RoundDealer::NAMES.join(", ")
     );
     let hint = "It plans in the simulator alone (pleach evaluate).";
+    Problem::new("policy", name, allowed, hint)
+}
+
+/// A planner of the laboratory in a program without it.
+pub(crate) fn without_laboratory(name: &str) -> Problem {
+    let allowed = "a policy of this program, which was built without the laboratory";
+    let hint = "Its planners come with the feature `lab`, which is on by default: cargo build --release -p pleach-cli.";
     Problem::new("policy", name, allowed, hint)
 }

@@ -54,6 +54,8 @@ fn fault(text: &str) -> PyResult<()> {
 
 #[pymodule]
 fn _pleach(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    // As the program does: the laboratory's planners and commands by name.
+    pleach_cli::register(pleach_cli::Plugins::new()).map_err(errors::of_experiment)?;
     module.add_class::<envs::Envs>()?;
     module.add_class::<serving::Serving>()?;
     module.add_class::<policy::Policy>()?;

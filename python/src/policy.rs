@@ -306,5 +306,5 @@ fn nowhere() -> PyResult<&'static Cluster> {
 #[pyfunction]
 pub(crate) fn policy_names() -> (Vec<&'static str>, Vec<&'static str>) {
     let heuristics = pleach_scheduler::heuristics::names().to_vec();
-    (heuristics, pleach_baselines::names().collect())
+    (heuristics, DOOR.planners().map(|entry| entry.info.name).collect())
 }

@@ -3,10 +3,11 @@
 
 use std::path::{Path, PathBuf};
 
+use pleach_bench::tournament;
 use pleach_daemon::policy::{Decider, Loaded};
 use pleach_dealing::{InOrder, Trust};
 use pleach_experiments::sweep::policy_unit;
-use pleach_experiments::{DOOR, Evaluation, EvaluationConfig, PolicySpec, tournament};
+use pleach_experiments::{DOOR, Evaluation, EvaluationConfig, PolicySpec};
 use pleach_network::TrainedNetwork;
 use pleach_policies::Artefact;
 use pleach_scheduler::cluster::Capabilities;
@@ -283,7 +284,8 @@ fn names_open_everywhere_but_for_planners_that_need_the_simulator_and_these_are_
         .chain(rivals)
         .copied()
         .collect();
-    for name in pleach_policies::Door::names() {
+    crate::with_laboratory();
+    for name in DOOR.names() {
         DOOR.open_one(name).unwrap();
         match Loaded::of(name, capabilities()) {
             Ok(loaded) => assert!(on_clusters.contains(&name), "{}", loaded.name),

@@ -1,6 +1,6 @@
 //! `features.md` of the site is made from the schema.
 
-use pleach_baselines::dealing::deal_markdown;
+use pleach_dealing::deal_markdown;
 use pleach_scheduler::features::FeatureSchema;
 
 /// Where `conventions/site.sh` takes generated pages from.

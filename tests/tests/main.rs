@@ -2,8 +2,20 @@
 
 #![allow(clippy::unwrap_used)]
 
+use std::sync::Once;
+
 mod doors;
 mod feature_page;
 mod goldens;
 mod hostile;
 mod operator;
+
+/// The laboratory by name, as in the program; once.
+fn with_laboratory() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        pleach_lab::added_to(pleach_experiments::Plugins::new())
+            .register()
+            .unwrap()
+    });
+}

@@ -1,6 +1,6 @@
 //! `pleach index`: learns the formula of an index.
 
-use pleach_baselines::dealing::{Formula, deal_schema, formula_of};
+use pleach_dealing::{Formula, deal_schema, formula_of};
 
 use crate::commands::Context;
 use crate::flags::IndexArgs;
@@ -81,7 +81,7 @@ fn search(args: &IndexArgs) -> Result<IndexSearch, Error> {
         lists: args.lists.into(),
         validation_lists: args.validation_lists.into(),
         without: args.without.clone(),
-        conditions: args.conditions.all(),
+        conditions: args.conditions.condition.clone(),
         step: args.step,
         seed: args.draws.seed,
         ..IndexSearch::default()

@@ -61,6 +61,7 @@ mod tests {
             command_line: String::new(),
             clock: &|| 0.0,
             stopwatch: &Duration::default,
+            bars: crate::progress::bars,
             print: &mut print,
             data: &mut std::io::sink(),
             stop: std::sync::Arc::default(),

@@ -2,17 +2,14 @@
 
 use std::path::Path;
 
-use pleach_baselines::Entry;
-use pleach_baselines::dealing::deal_markdown;
+use pleach_dealing::{Entry, deal_markdown};
 use pleach_scheduler::features::FeatureSchema;
 use pleach_scheduler::heuristics::{self, Info};
 
 use crate::commands::Context;
 use crate::flags::PoliciesArgs;
 use pleach_experiments::door::requirement_flags;
-use pleach_experiments::door::{
-    DOOR, PolicySpec, RIVALS, Rival, label_and_place, own_planners, own_policies,
-};
+use pleach_experiments::door::{DOOR, PolicySpec, RIVALS, Rival, label_and_place, own_policies};
 use pleach_experiments::error::Error;
 use pleach_experiments::evaluate::table::Table;
 use pleach_experiments::serving;
@@ -108,12 +105,11 @@ pub fn run(args: &PoliciesArgs, context: &mut Context<'_>) -> Result<(), Error> 
     context.say(&format!("{}\n{}", table.to_terminal(), serving.to_terminal()))
 }
 
-/// Everyone with a name: heuristics, rivals, policies of the program's own, then planners.
+/// All with a name: heuristics, rivals, policies of the program's own, then planners.
 fn infos() -> impl Iterator<Item = (&'static Info, Option<&'static Entry>)> {
     let heuristics = heuristics::infos().iter();
     let own = own_policies().iter().map(|own| &own.info);
-    let planners = pleach_baselines::entries().chain(own_planners());
-    let planners = planners.map(|entry| (&entry.info, Some(entry)));
+    let planners = DOOR.planners().map(|entry| (&entry.info, Some(entry)));
     let rivals = RIVALS.iter().map(|rival| &rival.info);
     heuristics
         .chain(rivals)

@@ -325,6 +325,7 @@ mod tests {
             stopwatch: &std::time::Duration::default,
             print: &mut said,
             data: &mut std::io::sink(),
+            bars: crate::progress::bars,
             stop: std::sync::Arc::default(),
         };
         let place = Path::new("runs/suite/GavelMulti-v1-0-longer");

@@ -12,6 +12,8 @@ use std::{io, iter};
 use clap::error::{ContextKind, ContextValue};
 use clap::{ArgAction, CommandFactory as _, Parser as _};
 use pleach_experiments::EvaluationConfig;
+use pleach_experiments::command::own_commands;
+use pleach_experiments::command::stop::Stop;
 use pleach_experiments::door::{BEST_CHECKPOINT, TREE_FILE};
 use pleach_experiments::error::Error;
 use pleach_experiments::removed::{Place, instead};
@@ -21,9 +23,9 @@ use pleach_experiments::train::settings_file;
 use pleach_scheduler::heuristics::nearest_of;
 use serde_json::{Map, Value, json};
 
-use super::stop::Stop;
-use super::{Context, bench, calibrate, distill, index, suite, tournament, train, twin};
+use super::{Context, calibrate, distill, index, suite, train, twin};
 use crate::flags::{Cli, Command};
+use crate::progress::bars;
 
 /// What the sweep says itself, or what has no meaning in it.
 const OWN: [&str; 15] = [
@@ -47,18 +49,23 @@ const OWN_OF_JUDGE: [&str; 12] = [
     "metric",
     "reference",
 ];
-/// Commands that a unit may be.
-const COMMANDS: [&str; 9] = [
+/// Commands that a unit may be, beside those that the program registered.
+const COMMANDS: [&str; 7] = [
     "evaluate",
     "train",
     "distill",
     "index",
-    "tournament",
     "suite",
     "calibrate",
-    "bench",
     "twin",
 ];
+/// All of them.
+fn commands() -> impl Iterator<Item = &'static str> {
+    COMMANDS
+        .into_iter()
+        .chain(own_commands().iter().map(|own| own.name))
+}
+
 /// Tables that settings.toml has in `evaluate`, whose keys are flags.
 const TABLES: [&str; 2] = ["workload", "scheduling"];
 
@@ -129,11 +136,12 @@ impl Unit {
         let judged = config.remove("judge");
         let name = match config.remove("command") {
             None => "evaluate".to_string(),
-            Some(Value::String(name)) if COMMANDS.contains(&name.as_str()) => name,
+            Some(Value::String(name)) if commands().any(|known| known == name) => name,
             Some(other) => {
-                let known = nearest_of(&COMMANDS, &other.to_string()).unwrap_or_default();
-                let hint = format!("Did you mean {known}?");
-                return Err(Error::config("command", other, COMMANDS.join(", "), hint));
+                let known: Vec<&str> = commands().collect();
+                let nearest = nearest_of(&known, &other.to_string()).unwrap_or_default();
+                let hint = format!("Did you mean {nearest}?");
+                return Err(Error::config("command", other, known.join(", "), hint));
             }
         };
         let mut line = vec![name.clone()];
@@ -185,16 +193,16 @@ impl Unit {
             print: &mut io::sink(),
             data: &mut data,
             // A sweep that is asked to end ends at once: every file is whole, and a training goes on from its newest checkpoint.
+            bars,
             stop: Arc::new(Stop::default()),
         };
         match &self.command {
             Command::Train(args) => train::run(args, &mut context)?,
             Command::Distill(args) => distill::run(args, &mut context)?,
             Command::Index(args) => index::run(args, &mut context)?,
-            Command::Tournament(args) => tournament::run(args, &mut context)?,
             Command::Suite(args) => suite::run(args, &mut context)?,
             Command::Calibrate(args) => calibrate::run(args, &mut context)?,
-            Command::Bench(args) => bench::run(args, &mut context)?,
+            Command::Own(own) => (own.command.run)(&own.given, &mut context)?,
             Command::Twin(args) => twin::run(args, &mut context)?,
             _ => return Err(Error::Failed(format!("{} is not run as a unit", self.line[0]))),
         }

@@ -8,9 +8,9 @@ use pleach_agents::learner::{Plays, way};
 use pleach_env::{EnvConfig, Expression, RewardConfig, Split};
 
 use crate::commands::Context;
-use crate::commands::stop::Listening;
 use crate::flags::TrainArgs;
 use crate::progress::bars;
+use pleach_experiments::command::stop::Listening;
 use pleach_experiments::error::Error;
 use pleach_experiments::evaluate::idle::idle_env;
 use pleach_experiments::evaluate::workload_source::{env_of, resize};

@@ -4,10 +4,10 @@ use std::path::PathBuf;
 
 use clap::builder::Resettable;
 use clap::{ArgAction, Args};
+use pleach_experiments::evaluate::condition::ConditionFlag;
 use pleach_experiments::evaluate::flag_values;
 use pleach_experiments::{SchedulingConfig, WorkloadSource};
 
-use super::tournament::ConditionFlag;
 use super::{ForceFlag, MachineFlags, SeedFlag};
 
 /// Learns a linear index: the formula by which the planner `index` deals GPUs, found by evolution on lists of several kinds and

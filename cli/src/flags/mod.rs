@@ -1,28 +1,25 @@
 //! The command line of `pleach`: what each command takes, with help texts that teach. No command runs here.
 
-pub mod bench;
 pub mod calibrate;
 pub mod check;
 pub mod cluster;
-mod common;
 pub mod distill;
 pub mod emit;
 pub mod evaluate;
 pub mod explain;
 pub mod export;
 pub mod index;
+mod own;
 pub mod policies;
 pub mod quickstart;
 #[cfg(test)]
 mod reference;
-pub mod reproduce;
 pub mod run;
 pub mod seal;
 pub mod serve;
 pub mod suite;
 pub mod sweep;
 pub mod sweep_place;
-pub mod tournament;
 pub mod train;
 pub mod twin;
 pub mod verify;
@@ -36,28 +33,25 @@ use clap::{CommandFactory as _, Parser, Subcommand};
 /// Threads, at most, by flag or by variable.
 pub const THREADS_MAX: u16 = 1024;
 
-pub use bench::BenchArgs;
 pub use calibrate::CalibrateArgs;
 pub use check::CheckArgs;
 pub use cluster::ClusterArgs;
-pub use common::{
-    AgainstFlag, EpisodeFlags, ForceFlag, FormsFlag, JsonFlag, MachineFlags, PageFlag, QuietFlag,
-    ReportFlags, RunArgs, SeedFlag, SettingsFlags, is_standard_output,
-};
 pub use distill::{DistillArgs, DistillCommand, MonotoneFlag};
 pub use evaluate::EvaluateArgs;
 pub use explain::ExplainArgs;
 pub use export::ExportArgs;
 pub use index::IndexArgs;
+pub use pleach_experiments::command::flags::{
+    AgainstFlag, EpisodeFlags, ForceFlag, FormsFlag, JsonFlag, MachineFlags, PageFlag, QuietFlag,
+    ReportFlags, RunArgs, SeedFlag, SettingsFlags, is_standard_output,
+};
 pub use policies::PoliciesArgs;
 pub use quickstart::QuickstartArgs;
-pub use reproduce::ReproduceArgs;
 pub use run::SiteArgs;
 pub use seal::SealArgs;
 pub use serve::ServeArgs;
 pub use suite::SuiteArgs;
 pub use sweep::SweepArgs;
-pub use tournament::TournamentArgs;
 pub use train::TrainArgs;
 pub use twin::TwinArgs;
 pub use verify::VerifyArgs;
@@ -118,16 +112,13 @@ pub enum Command {
     Verify(Box<VerifyArgs>),
     /// Make a page on which the record of a schedule can be watched
     Watch(Box<WatchArgs>),
-    /// Play all schedulers against each other on several kinds of workloads
-    Tournament(TournamentArgs),
     /// Train on seven tasks and play the result against every scheduler
     Suite(SuiteArgs),
-    /// Run published results again and show ours beside them
-    Reproduce(ReproduceArgs),
+    /// What the program registered, such as the laboratory's.
+    #[command(flatten)]
+    Own(own::Own),
     /// Run thousands of independent units on one machine or under any batch system
     Sweep(SweepArgs),
-    /// Measure the speed of the simulator, the environment, training and the tree
-    Bench(BenchArgs),
     /// List the policies, or show one
     Policies(PoliciesArgs),
     /// List, describe, generate, convert and import workloads
@@ -163,6 +154,14 @@ fn with_negative_numbers(command: clap::Command) -> clap::Command {
 mod tests {
     use super::*;
     use std::path::PathBuf;
+    use std::sync::Once;
+
+    /// The commands, with those of the laboratory where the program is built with it.
+    pub(super) fn whole() -> clap::Command {
+        static ONCE: Once = Once::new();
+        ONCE.call_once(|| crate::register(crate::Plugins::new()).unwrap());
+        Cli::command()
+    }
 
     /// Every command below `command` with its path: `["sweep", "plan"]`.
     pub(super) fn walk(
@@ -179,14 +178,14 @@ mod tests {
 
     #[test]
     fn the_definitions_are_sound() {
-        Cli::command().debug_assert();
+        whole().debug_assert();
     }
 
     #[test]
     fn there_are_few_commands_and_the_docs_name_each() {
         let docs = include_str!("../../../docs/cli.md");
         let mut num = 0;
-        walk(&Cli::command(), &[], &mut |path, _| {
+        walk(&whole(), &[], &mut |path, _| {
             if path.is_empty() {
                 return;
             }
@@ -202,7 +201,7 @@ mod tests {
 
     #[test]
     fn every_command_and_flag_has_a_help_text_and_leaves_have_examples() {
-        walk(&Cli::command(), &[], &mut |path, command| {
+        walk(&whole(), &[], &mut |path, command| {
             assert!(command.get_about().is_some(), "{path:?}");
             for argument in command.get_arguments() {
                 assert!(argument.get_help().is_some(), "{path:?} {}", argument.get_id());
@@ -219,7 +218,7 @@ mod tests {
 
     #[test]
     fn the_examples_in_the_help_texts_parse() {
-        walk(&Cli::command(), &[], &mut |path, command| {
+        walk(&whole(), &[], &mut |path, command| {
             let after = command
                 .get_after_help()
                 .map(ToString::to_string)
@@ -264,9 +263,10 @@ mod tests {
         &text[..end.unwrap_or(text.len())]
     }
 
+    #[cfg(feature = "lab")]
     #[test]
     fn every_command_that_documents_and_messages_name_exists() {
-        let root = Cli::command();
+        let root = whole();
         let mut num_named = 0;
         for (path, text) in texts() {
             for (at, _) in text.match_indices("pleach ") {

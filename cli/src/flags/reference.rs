@@ -2,13 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use clap::{Arg, ArgAction, Args, Command, CommandFactory as _};
+use clap::{Arg, ArgAction, Args, Command};
 use pleach_experiments::{SchedulingConfig, WorkloadSource};
 
-use super::Cli;
-use super::common::{ReportFlags, RunArgs};
 use super::sweep_place::SweepPlace;
-use super::tests::{texts, walk};
+use super::tests::{texts, walk, whole};
+use super::{ReportFlags, RunArgs};
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 
@@ -116,7 +115,7 @@ fn page() -> String {
             page.push_str(&format!("\n## {heading}\n\n{}", table(flags(&group))));
         }
     }
-    walk(&Cli::command(), &[], &mut |path, command| {
+    walk(&whole(), &[], &mut |path, command| {
         let text = of_command(command);
         if !text.is_empty() {
             let name = ["pleach", &path.join(" ")].join(" ");
@@ -163,7 +162,7 @@ fn the_page_of_flags_is_made_for_the_site_and_links_into_it_arrive() {
 #[test]
 fn there_are_no_more_flags_than_their_budget() {
     let mut names = BTreeSet::new();
-    walk(&Cli::command(), &[], &mut |_, command| {
+    walk(&whole(), &[], &mut |_, command| {
         names.extend(flags(command).filter_map(|flag| flag.get_long().map(str::to_owned)));
     });
     let path = format!("{ROOT}/conventions/budgets.toml");

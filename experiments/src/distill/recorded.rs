@@ -1,6 +1,6 @@
 //! The rows at which a search places thresholds: candidates as they come while hand rules schedule.
 
-use pleach_baselines::dealing::policy_planner;
+use pleach_dealing::policy_planner;
 use pleach_distill::search::{Draft, Rows};
 use pleach_distill::{Dataset, Recording};
 use pleach_env::{EnvConfig, Seed, SimConfig, Source, simulate_planner};

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use pleach_baselines::dealing::policy_planner;
+use pleach_dealing::policy_planner;
 use pleach_distill::search::{Caller, Draft, Outcome, Question, Rows, SearchConfig, SearchState, search};
 use pleach_distill::{DistillConfig, Monotone};
 use pleach_env::{EnvConfig, Seed, Split};

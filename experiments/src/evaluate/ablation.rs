@@ -275,20 +275,6 @@ mod tests {
         assert!(!found.contains(&"jobs of fixed size"), "{found:?}");
     }
 
-    #[test]
-    fn a_world_in_which_the_reference_cannot_schedule_is_named_and_left_out() {
-        let table = table(
-            "policy = ['srtf', 'themis']\nreference = 'themis'\nseeds = 2\n[workload]\nworkload = ['Pleach/Philly-v0']\n\
-             num_jobs = 20\n[scheduling]\npreemption = true",
-        );
-        assert!(!rows(&table).contains(&"no preemption"));
-        assert!(
-            table.notes[0].contains("no preemption: themis cannot do without"),
-            "{:?}",
-            table.notes
-        );
-    }
-
     /// `best-type-delay` differs from `sjf-delay` in refusing slow types alone.
     #[test]
     fn a_gain_that_comes_from_types_is_gone_where_they_are_equal() {

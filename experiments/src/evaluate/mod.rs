@@ -2,6 +2,7 @@
 
 pub mod ablation;
 pub mod cluster_flag;
+pub mod condition;
 pub mod day;
 pub mod estimate_source;
 pub mod evaluation;

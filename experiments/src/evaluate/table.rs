@@ -220,7 +220,7 @@ fn best_of(results: &Results, metric: &Metric) -> Option<f64> {
 }
 
 /// What stands where a policy lacks a metric of which others have values: a gap where its runs have no lower bound.
-pub(crate) fn absent(metric: &Metric) -> &'static str {
+pub fn absent(metric: &Metric) -> &'static str {
     match GAP_KEYS.contains(&metric.key) {
         true => "no bound",
         false => "-",

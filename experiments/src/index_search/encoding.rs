@@ -1,6 +1,6 @@
 //! A formula as a list of numbers that evolution moves, and back.
 
-use pleach_baselines::dealing::{DealingRules, Formula, deal_schema};
+use pleach_dealing::{DealingRules, Formula, deal_schema};
 use pleach_scheduler::portable_math::{exp, ln};
 
 /// Numbers of the rules behind the weights: ln deal_min_s, ln deal_max_s, pack_above, ln reseat_loss, ln stint.
@@ -86,7 +86,7 @@ mod tests {
 
     #[test]
     fn a_formula_comes_back_from_its_numbers() {
-        let formula = pleach_baselines::dealing::reference_formula().unwrap();
+        let formula = pleach_dealing::reference_formula().unwrap();
         let encoding = Encoding::new(formula.rules, &[]);
         let back = encoding.formula(&encoding.numbers(&formula));
         for (name, weight) in &formula.weights {

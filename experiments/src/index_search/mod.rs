@@ -15,7 +15,7 @@ pub use encoding::Encoding;
 
 use std::collections::BTreeMap;
 
-use pleach_baselines::dealing::{DealingConfig, Formula, index_planner};
+use pleach_dealing::{DealingConfig, Formula, index_planner};
 use pleach_env::{Seed, SimConfig, Split, simulate_planner};
 use pleach_scheduler::portable_math::ln;
 use pleach_scheduler::{ActionKind, ActionSet, Planner, Problem};
@@ -23,12 +23,12 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
+use crate::evaluate::condition::Condition;
 use crate::evaluate::instances::Instance;
 use crate::evaluate::sim_config::SchedulingConfig;
 use crate::evaluate::workload_source::WorkloadSource;
 use crate::index_search::lists::Lists;
 use crate::progress::Watcher;
-use crate::tournament::Condition;
 use crate::twin::doubt;
 
 /// How a formula is searched for.

@@ -20,7 +20,7 @@ fn small() -> IndexSearch {
 
 #[test]
 fn a_search_gives_the_same_formula_again_and_is_no_worse_than_its_beginning_where_it_looked() {
-    let first = pleach_baselines::dealing::reference_formula().unwrap();
+    let first = pleach_dealing::reference_formula().unwrap();
     let run = || small().run(&first, |_, _| ()).unwrap();
     let found = run();
     assert_eq!(found, run());
@@ -57,7 +57,7 @@ fn a_group_is_a_kind_in_a_condition_over_all_loads() {
 
 #[test]
 fn what_is_left_out_weighs_nothing() {
-    let first = pleach_baselines::dealing::reference_formula().unwrap();
+    let first = pleach_dealing::reference_formula().unwrap();
     let search = IndexSearch {
         without: vec!["rest".into(), "speed".into()],
         ..small()
@@ -122,6 +122,6 @@ fn a_list_of_ones_own_is_searched_in_its_first_part_and_judged_on_the_rest() {
         num_jobs: 20,
         ..small()
     };
-    let first = pleach_baselines::dealing::reference_formula().unwrap();
+    let first = pleach_dealing::reference_formula().unwrap();
     assert!(search.run(&first, |_, _| ()).unwrap().validation_loss <= 0.0);
 }

@@ -22,8 +22,8 @@ use crate::progress::Watcher;
 /// Not in practice: the names are known.
 pub fn baselines(capabilities: Capabilities) -> Result<Vec<PolicySpec>, Error> {
     let mut all = DOOR.open_all(&[])?;
-    for name in pleach_baselines::names() {
-        let planner = DOOR.planner(name, serde_json::Value::Null)?;
+    for entry in DOOR.planners() {
+        let planner = DOOR.planner(entry.info.name, serde_json::Value::Null)?;
         if planner.asks()?.difference(capabilities.actions()).is_empty() {
             all.push(planner);
         }

@@ -7,6 +7,7 @@ use super::memory;
 use super::objective;
 use super::settings::TrainSettings;
 use super::teachers::{check_heuristic, check_teacher};
+use crate::door::DOOR;
 use crate::error::Error;
 
 impl TrainSettings {
@@ -30,7 +31,7 @@ impl TrainSettings {
         }
         if !matches!(self.warm_start.as_str(), "best" | "none") {
             check_teacher(&self.warm_start, self.env.sim.capabilities)?;
-            if pleach_baselines::find(&self.warm_start).is_some() && self.dagger_rounds > 0 {
+            if DOOR.find(&self.warm_start).is_some() && self.dagger_rounds > 0 {
                 let allowed = "0 with a planner as the teacher";
                 let hint = "A planner can say what it would do in its own schedule, not in a clone's.";
                 return Err(Error::config("dagger_rounds", self.dagger_rounds, allowed, hint));

@@ -159,7 +159,7 @@ impl<'a> Run<'a> {
         };
         let settings = self.settings;
         let mut envs = VecEnv::new(&settings.env, settings.num_envs, AutoresetMode::SameStep)?;
-        if pleach_baselines::find(teacher).is_some() {
+        if DOOR.find(teacher).is_some() {
             let shown =
                 imitation::of_planner(teacher, &mut envs, settings, Seed(seed).child("imitation", 0))?;
             self.trainer.warm_start(&shown)?;

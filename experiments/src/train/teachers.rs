@@ -4,7 +4,7 @@ use pleach_scheduler::cluster::Capabilities;
 use pleach_scheduler::heuristics;
 use pleach_scheduler::{ActionKind, ActionSet};
 
-use crate::door::{own_policies, requirement_flags};
+use crate::door::{DOOR, own_policies, requirement_flags};
 use crate::error::Error;
 
 /// Refuses a teacher that cannot be imitated candidate by candidate: an unknown name, or a planner that stops running jobs,
@@ -15,11 +15,12 @@ use crate::error::Error;
 pub(crate) fn check_teacher(name: &str, capabilities: Capabilities) -> Result<(), Error> {
     let no_candidate = ActionSet::of(ActionKind::Preempt).with(ActionKind::MixTypes);
     let can_teach = |required: ActionSet| required.intersection(no_candidate).is_empty();
-    let teachers: Vec<&str> = pleach_baselines::entries()
+    let teachers: Vec<&str> = DOOR
+        .planners()
         .filter(|entry| can_teach(entry.requirements))
         .map(|entry| entry.info.name)
         .collect();
-    let Some(planner) = pleach_baselines::find(name) else {
+    let Some(planner) = DOOR.find(name) else {
         let own = own_policies().iter().map(|own| own.info.name);
         let others: Vec<&str> = ["best", "none"].into_iter().chain(teachers).chain(own).collect();
         return check_heuristic("warm_start", name, &others);

@@ -297,7 +297,7 @@ fn a_planner_is_imitated_where_candidates_can_show_its_plans_and_refused_where_t
         warm_start: name.into(),
         ..settings.clone()
     };
-    let folders = ["allox", "sjf"].map(|name| {
+    let folders = ["conservative", "sjf"].map(|name| {
         let folder = tempfile::tempdir().unwrap();
         let trained = trained(&with(name), folder.path());
         assert!(trained.curve[0].ratio < 2.0, "{name} {}", trained.curve[0].ratio);
@@ -305,11 +305,11 @@ fn a_planner_is_imitated_where_candidates_can_show_its_plans_and_refused_where_t
     });
     let [taught, other] = folders.each_ref().map(|folder| latest(folder.path()).parameters);
     assert_ne!(taught, other);
-    for (name, word) in [("gavel-las", "stops running jobs"), ("sjff", "sjf")] {
+    for (name, word) in [("las-deal", "stops running jobs"), ("sjff", "sjf")] {
         let said = with(name).validate().unwrap_err().to_string();
         assert!(said.contains(word), "{said}");
     }
-    let mut corrected = with("allox");
+    let mut corrected = with("conservative");
     corrected.dagger_rounds = 1;
     let said = corrected.validate().unwrap_err().to_string();
     assert!(said.contains("dagger_rounds"), "{said}");

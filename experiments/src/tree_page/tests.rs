@@ -1,3 +1,4 @@
+use crate::report::outline::LEVELS_UNFOLDED;
 use std::collections::BTreeMap;
 
 use pleach_scheduler::Provenance;

@@ -200,7 +200,7 @@ pub fn candidates_beside(
         seed: sim.seed,
     }];
     let same = stand_ins(&all, &instance, sim);
-    for dealer in pleach_baselines::dealing::ENTRIES {
+    for dealer in pleach_dealing::ENTRIES {
         all.push(DOOR.open_one(dealer.info.name)?);
     }
     let fits = |policy: &PolicySpec| {

@@ -3,9 +3,7 @@
 use pleach_scheduler::{ConfigError, Planner};
 use serde_json::Value;
 
-use crate::{
-    allox, dealing, elastic, gavel, hadar, packing, prediction, production, service, sharing, synergy,
-};
+use crate::{allox, elastic, gavel, hadar, packing, prediction, production, service, sharing, synergy};
 use pleach_dealing::Entry;
 
 /// The lines of work, in the order in which tables list them.
@@ -20,7 +18,6 @@ pub const FAMILIES: &[&[Entry]] = &[
     sharing::ENTRIES,
     packing::ENTRIES,
     prediction::ENTRIES,
-    dealing::ENTRIES,
 ];
 
 /// All planners, in the order in which tables list them.

@@ -26,6 +26,7 @@ fn a_comparison_gives_the_figures_it_did() {
         env!("CARGO_MANIFEST_DIR"),
         "/../checkpoints/reference/GavelMulti-v1.ckpt"
     );
+    crate::with_laboratory();
     let names = ["fifo", "sjf-best-type", "tiresias", &format!("network={network}")];
     let policies = names.iter().flat_map(|name| DOOR.open(name).unwrap());
     let policies: Vec<PolicySpec> = policies.collect();

@@ -1,6 +1,6 @@
 //! When every job starts and ends under every heuristic and every planner, each with what it asks for.
 
-use pleach_baselines::dealing::policy_planner;
+use pleach_dealing::{Entry, policy_planner};
 use pleach_env::failures::OutcomeModel;
 use pleach_env::workload::Workload;
 use pleach_env::workload::generate::{
@@ -88,7 +88,14 @@ fn everyone() -> Vec<(ActionSet, Box<dyn Planner>)> {
         let asks = policy.needs().actions.intersection(ActionSet::OPTIONAL);
         all.push((asks, Box::new(PolicyPlanner::new(policy))));
     }
-    for entry in pleach_baselines::entries() {
+    // In the order of the table, which is older than the place of conservative backfilling.
+    let lab: Vec<&Entry> = pleach_baselines::entries().collect();
+    let (philly, others) = lab.split_at(1);
+    let planners = philly.iter().copied().chain(pleach_dealing::BACKFILLING);
+    let planners = planners
+        .chain(others.iter().copied())
+        .chain(pleach_dealing::ENTRIES);
+    for entry in planners {
         all.push((entry.requirements, (entry.make)(&Value::Null).unwrap()));
     }
     all

@@ -1,8 +1,7 @@
 //! An order of all waiting jobs: a number of each, the least first. Along it jobs start that fit, and GPUs are held back for the first
 //! that does not.
 
-use pleach_cli::baselines::Entry;
-use pleach_cli::baselines::dealing::{InOrder, Ranker};
+use pleach_cli::dealing::{Entry, InOrder, Ranker};
 use pleach_cli::scheduler::cluster::Cluster;
 use pleach_cli::scheduler::heuristics::Info;
 use pleach_cli::scheduler::{ActionSet, JobId};

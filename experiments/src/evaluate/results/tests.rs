@@ -1,12 +1,7 @@
 //! Comparisons worked by hand, and a run with one number for the tests of this crate.
 
 use super::*;
-use crate::door::DOOR;
-use crate::evaluate::instances::{episodes, seeds};
 use crate::evaluate::metric::{MAIN_METRIC, METRICS};
-use crate::evaluate::run::{Grants, Runner};
-use crate::evaluate::table::Table;
-use crate::evaluate::workload_source::env_of;
 
 /// A run with one number, for tests of this crate.
 pub(crate) fn run(policy: &str, workload: &str, seed: u64, avg_jct_s: f64) -> PolicyRun {
@@ -119,27 +114,6 @@ fn a_run_below_its_bound_is_an_error_and_rounding_is_none() {
     }
     let rounded = of(100.0 * (1.0 - 1e-8), 60.0).unwrap();
     assert_eq!(rounded.metrics["avg_jct_gap"], 0.0);
-}
-
-#[test]
-fn a_planner_that_copies_jobs_has_no_bound_and_the_others_keep_theirs() {
-    let env = env_of("Pleach/GavelMulti-v1", Some(12), Some(0.3)).unwrap();
-    let instances = episodes(&env, &seeds(0, "test", 2)).unwrap();
-    let policies = DOOR
-        .open_all(&["hadare".into(), "hadar".into(), "sjf".into()])
-        .unwrap();
-    let runner = Runner::new(&env.sim).granting(Grants::AsAsked);
-    let runs = runner.run(&instances, &policies).unwrap();
-    // It is below what would be the bound, as copies add up.
-    let (copied, own) = (runs[0].metrics["avg_jct_s"], runs[1].metrics["avg_jct_bound_s"]);
-    assert!(copied < own, "{copied} {own}");
-    let results = Results::new("evaluate", runs, None).unwrap();
-    assert!(results.lower_bounds().is_some());
-    let table = Table::compare(&results, &["avg_jct_s", "avg_jct_gap"]).to_terminal();
-    for (line, words) in [("hadare ", true), ("hadar ", false), ("sjf ", false)] {
-        let row = table.lines().find(|row| row.starts_with(line)).unwrap();
-        assert_eq!(row.contains("no bound"), words, "{table}");
-    }
 }
 
 #[test]

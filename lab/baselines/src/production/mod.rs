@@ -1,12 +1,9 @@
-//! What production clusters run: gangs that relax their locality, quotas, backfilling.
+//! What production clusters run: gangs that relax their locality, and quotas.
 
-mod calendar;
-mod conservative;
 mod drf;
 mod philly;
 mod victims;
 
-pub use conservative::{Conservative, ConservativeConfig};
 pub use drf::{Drf, DrfConfig, Weights};
 pub use philly::{Philly, PhillyConfig};
 
@@ -29,23 +26,6 @@ pub(crate) const ENTRIES: &[Entry] = &[
         requirements: PREEMPTION,
         defaults: settings::defaults::<PhillyConfig>,
         make: |value| Ok(Box::new(Philly::new(settings::read("philly", value)?)?)),
-    },
-    Entry {
-        info: Info {
-            name: "conservative",
-            family: "backfilling",
-            citation: "Mu'alem & Feitelson TPDS'01",
-            knows: "arrival, gang size, run time",
-            decides: "a slot for every waiting job; a job that delays none goes ahead",
-        },
-        requirements: ActionSet::NONE,
-        defaults: settings::defaults::<ConservativeConfig>,
-        make: |value| {
-            Ok(Box::new(Conservative::new(settings::read(
-                "conservative",
-                value,
-            )?)?))
-        },
     },
     Entry {
         info: Info {

@@ -8,7 +8,7 @@
 //! # Source
 //! Lucid (ASPLOS'23): scores by how a job fares in company, capacity 2, no packing of gangs on several nodes, and the rule of
 //! its released simulator (equal gangs, at most twice the partner's GPU time, first match in the order of starts), which
-//! `env/tests/sharing.rs` holds this rule to, start by start.
+//! `lab/baselines/tests/sharing.rs` holds this rule to, start by start.
 //!
 //! # Deviations
 //! - Lucid learns a job's score from hardware counters of a profiling run; here it follows from the class's utilisation, with

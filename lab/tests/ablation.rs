@@ -1,0 +1,26 @@
+//! Ablations beside planners that cannot do without what is taken away.
+
+use pleach_experiments::evaluate::ablation::ablations;
+use pleach_experiments::{Evaluation, EvaluationConfig, Watcher};
+
+use crate::registered;
+
+#[test]
+fn a_world_in_which_the_reference_cannot_schedule_is_named_and_left_out() {
+    registered();
+    let config: EvaluationConfig = toml::from_str(
+        "policy = ['srtf', 'themis']\nreference = 'themis'\nseeds = 2\n[workload]\nworkload = ['Pleach/Philly-v0']\n\
+         num_jobs = 20\n[scheduling]\npreemption = true",
+    )
+    .unwrap();
+    let evaluation = Evaluation::open(&config).unwrap();
+    let instances = evaluation.instances(&mut |_| {}).unwrap();
+    let results = evaluation.run(&instances, &Watcher::nobody()).unwrap();
+    let table = ablations(&evaluation, &instances, &results, &Watcher::nobody()).unwrap();
+    assert!(table.rows.iter().all(|row| row[0] != "no preemption"));
+    assert!(
+        table.notes[0].contains("no preemption: themis cannot do without"),
+        "{:?}",
+        table.notes
+    );
+}

@@ -33,7 +33,7 @@ pub struct EvaluateArgs {
     /// Also write one CSV row for each (policy, workload, seed) to this file; with --out they are in its folder anyway
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub csv: Option<PathBuf>,
-    /// Also write the report to this file; with --out it is in its folder anyway
+    /// Also write the report to this file: as data where it ends in .json, as words in .txt, else as a page
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub html: Option<PathBuf>,
     /// Also write which job ran where and when, by the ending as .csv, .csv.gz, .parquet, or .json for Perfetto: `pleach verify` checks it,
@@ -82,7 +82,7 @@ mod tests {
 
     #[test]
     fn every_format_of_the_importer_is_a_value() {
-        for format in Format::ALL {
+        for format in Format::all() {
             let args = parse(&format!("pleach evaluate --format {}", format.word())).unwrap();
             assert_eq!(args.config.workload.format, Some(format));
         }

@@ -139,7 +139,7 @@ fn refuse_too_large(workload: &Workload, runs: &[&Run]) -> Result<(), Error> {
     Ok(())
 }
 
-/// What the script reads: nodes as [GPUs, type], jobs as [id, submission (s), GPUs, run time (s), tenant, class], segments as [job,
+/// What the script reads: nodes as [GPUs, type], jobs as [id, submission (s), GPUs, run time (s), tenant, class, partition], segments as [job,
 /// from (s), to (s), rate, thousandths of each GPU, why it ended, places], places as [node, GPUs as bits, those from 32 on].
 fn data(workload: &Workload, runs: &[&Run]) -> Result<Value, Error> {
     let cluster = &workload.cluster;
@@ -168,7 +168,8 @@ fn data(workload: &Workload, runs: &[&Run]) -> Result<Value, Error> {
                 job.num_gpus,
                 job.run_time_s,
                 job.tenant,
-                job.class
+                job.class,
+                job.observed.as_deref().map(|seen| seen.partition.as_str())
             ])
         })
         .collect();
@@ -196,6 +197,7 @@ fn data(workload: &Workload, runs: &[&Run]) -> Result<Value, Error> {
     Ok(json!({
         "nodes": nodes,
         "jobs": jobs,
+        "types": names(cluster.gpu_types.iter().map(|kind| &kind.name).collect()),
         "tenants": names(cluster.tenants.iter().map(|tenant| &tenant.name).collect()),
         "classes": names(workload.classes.iter().map(|class| &class.name).collect()),
         "until_s": until_s,

@@ -3,8 +3,8 @@
 (() => {
   const data = JSON.parse(document.getElementById('watch-data').textContent);
   const byId = (id) => document.getElementById(id);
-  const [ID, SUBMIT, GPUS, WORK, TENANT, CLASS] = [0, 1, 2, 3, 4, 5];
-  const NUM_COLOURS = 6;
+  const [ID, SUBMIT, GPUS, WORK, TENANT, CLASS, PARTITION] = [0, 1, 2, 3, 4, 5, 6];
+  const NUM_COLOURS = 9;
   const [jobs, nodes] = [data.jobs, data.nodes];
   const numGpus = nodes.reduce((sum, node) => sum + node[0], 0);
   const byArrival = jobs.map((_, place) => place).sort((a, b) => jobs[a][SUBMIT] - jobs[b][SUBMIT] || a - b);
@@ -137,7 +137,7 @@
     const [label, gap] = [30, 10];
     let best = null;
     for (let columns = 1; columns <= nodes.length; columns += 1) {
-      const cell = Math.min(16, Math.floor((width + gap) / columns - label - gap) / most);
+      const cell = Math.min(22, Math.floor((width + gap) / columns - label - gap) / most);
       if (cell < 4 && best) break;
       const rows = Math.ceil(nodes.length / columns);
       const size = Math.max(3, Math.floor(cell));
@@ -290,10 +290,11 @@
 
   const rank = (list, job, of) => list.filter((other) => of(other) < of(job)).length + 1;
   const many = (num, one, more) => `${num} ${num === 1 ? one : more}`;
-  // Nodes in words.
+  // Nodes in words, with their GPU types.
   const where = (segment) => {
     const list = segment.places.map((place) => place[0]);
-    return `${list.length === 1 ? 'node' : 'nodes'} ${list.slice(0, 8).join(', ')}${list.length > 8 ? ` and ${list.length - 8} more` : ''}`;
+    const types = [...new Set(list.map((node) => data.types[nodes[node][1]]))].join(' and ');
+    return `${list.length === 1 ? 'node' : 'nodes'} ${list.slice(0, 8).join(', ')}${list.length > 8 ? ` and ${list.length - 8} more` : ''} (${types})`;
   };
   // Who else waited at the moment of a start, the job among them.
   const queueAt = (prepared, job, t) => byArrival.filter((other) => jobs[other][SUBMIT] <= t
@@ -371,8 +372,8 @@
       return;
     }
     const job = jobs[state.job];
-    const head = `${many(job[GPUS], 'GPU', 'GPUs')} for ${span(job[WORK])}, ${data.tenants[job[TENANT]]}, ${data.classes[job[CLASS]]}; came at `
-      + `${span(job[SUBMIT])}.`;
+    const head = `${many(job[GPUS], 'GPU', 'GPUs')} for ${span(job[WORK])}, ${data.tenants[job[TENANT]]}, ${data.classes[job[CLASS]]}`
+      + `${job[PARTITION] ? `, partition ${job[PARTITION]}` : ''}; came at ${span(job[SUBMIT])}.`;
     const told = sides.map((side) => paragraph(tell(side, state.job), `${ofSide(side).run.policy}:`));
     words.replaceChildren(paragraph(head, `Job ${job[ID]}:`), ...told);
   };

@@ -28,15 +28,17 @@ pub(in crate::import) fn draft(
     options: &SiteOptions,
 ) -> Result<(Draft, Option<Mapping>), Error> {
     let is_json = matches!(format, Format::SacctJson | Format::Kubernetes);
-    let options = &match format {
-        Format::Table | Format::Mapped(_) => with_cluster_beside(path, options)?,
-        _ => options.clone(),
-    };
-    let mut notes = Vec::new();
     let known = match format {
         Format::Mapped(name) => mapping_of(name),
         _ => None,
     };
+    // A published list has its own cluster.
+    let is_any = known.map_or(format == Format::Table, |mapping| mapping.published.is_none());
+    let options = &match is_any {
+        true => with_cluster_beside(path, options)?,
+        false => options.clone(),
+    };
+    let mut notes = Vec::new();
     let mapping = match options.mapping.as_ref().or(known) {
         Some(mapping) => mapping.clone(),
         None if is_json => Mapping {

@@ -4,7 +4,7 @@ use pleach_scheduler::Problem;
 use pleach_scheduler::heuristics::Info;
 
 use super::Gpu;
-use crate::settings::{Settings, rule};
+use pleach_serving::settings::{Settings, rule};
 
 /// What a context has in hand.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

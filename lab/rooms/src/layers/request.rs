@@ -7,7 +7,7 @@ use pleach_workloads::normal::standard_normal;
 use rand::RngExt as _;
 
 use crate::layers::profile::Profiles;
-use crate::settings::within;
+use pleach_serving::settings::within;
 
 /// Most requests of a list.
 pub const REQUESTS_MAX: usize = 1_000_000;

@@ -2,11 +2,11 @@
 
 use std::cell::Cell;
 
-use pleach_scheduler::Problem;
-use pleach_serving::workflows::{
+use pleach_rooms::workflows::{
     Memory, Model, POLICIES, Placer, Queries, Query, QueryGenerator, Ready, System, View, Workers, Workflow,
     by_name, simulate,
 };
+use pleach_scheduler::Problem;
 use pleach_workloads::Seed;
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;

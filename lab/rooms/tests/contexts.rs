@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use pleach_serving::contexts::{
+use pleach_rooms::contexts::{
     Capacity, Context, Decision, Gpu, Held, Network, Outcome, POLICIES, Run, Stage, Task, by_name, released,
     simulate, timeline,
 };

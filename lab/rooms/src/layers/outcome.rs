@@ -66,6 +66,6 @@ impl Outcome {
     #[must_use]
     pub fn turnaround_quantile(&self, part: f64) -> f64 {
         let all = self.requests.iter().map(Served::normalised_turnaround);
-        crate::quantile::nearest_rank(all.collect(), part)
+        pleach_serving::quantile::nearest_rank(all.collect(), part)
     }
 }

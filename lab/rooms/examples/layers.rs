@@ -1,7 +1,7 @@
-//! Plays drawn requests layer by layer under several schedulers: `cargo run -p pleach-serving --example layers attention-1 30 10`,
+//! Plays drawn requests layer by layer under several schedulers: `cargo run -p pleach-rooms --example layers attention-1 30 10`,
 //! profiles, requests a second, deadline in isolated means; then the number of a hot model and its share.
 
-use pleach_serving::layers::{Outcome, Profiles, RequestGenerator, by_name, simulate};
+use pleach_rooms::layers::{Outcome, Profiles, RequestGenerator, by_name, simulate};
 use pleach_workloads::Seed;
 
 const SCHEDULERS: [&str; 10] = [

@@ -2,8 +2,8 @@
 
 use pleach_scheduler::features::{Among, Feature, FeatureSchema, Group, Kinds, RowKind, Scale, View};
 
-use crate::columns;
 use crate::layers::policy::{Queue, Waiting};
+use pleach_serving::columns;
 
 const KINDS: [RowKind; 1] = [columns::kind("run", "run the request's next layer")];
 const RUN: Among = Among::Varies(Kinds::of(&[0]));

@@ -1,14 +1,14 @@
 //! Networks layer by layer: nothing is lost, queues whose waits are known, and the best order by brute force.
 
+use pleach_rooms::layers::{
+    Model, POLICIES, Profiles, Queue, Request, RequestGenerator, Requests, SCHEMA, Scheduler, ScorerLayers,
+    by_name, simulate,
+};
 use pleach_scheduler::Problem;
 use pleach_scheduler::features::FeatureSchema;
 use pleach_scheduler::key_weight::KeyWeight;
 use pleach_scheduler::policy::{Needs, TieKey};
 use pleach_scheduler::tree::{Node, Tree, TreeMeta};
-use pleach_serving::layers::{
-    Model, POLICIES, Profiles, Queue, Request, RequestGenerator, Requests, SCHEMA, Scheduler, ScorerLayers,
-    by_name, simulate,
-};
 use pleach_workloads::Seed;
 use proptest::prelude::*;
 
@@ -92,7 +92,7 @@ fn first_come_first_served_waits_as_an_m_g_1_queue_does() {
     let load = rate_per_s * mean(&sizes);
     let expected = rate_per_s * mean(&squares) / (2.0 * (1.0 - load));
     let outcome = simulate(&list, 1, by_name("fcfs").unwrap().as_mut()).unwrap();
-    let wait_s = |served: &pleach_serving::layers::Served| {
+    let wait_s = |served: &pleach_rooms::layers::Served| {
         (served.finish_us - served.arrival_us - served.isolated_us) as f64 / 1e6
     };
     let waits: Vec<f64> = outcome.requests.iter().map(wait_s).collect();

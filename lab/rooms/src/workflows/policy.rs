@@ -3,9 +3,9 @@
 use pleach_scheduler::Problem;
 use pleach_scheduler::heuristics::Info;
 
-use crate::settings::{Settings, rule};
 use crate::workflows::memory::Memory;
 use crate::workflows::system::{System, Workflow};
+use pleach_serving::settings::{Settings, rule};
 
 /// What a worker told of itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

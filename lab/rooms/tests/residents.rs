@@ -1,6 +1,6 @@
 //! Two residents of one GPU: latencies by hand, what is conserved, and what each rule is for.
 
-use pleach_serving::contexts::residents::{
+use pleach_rooms::contexts::residents::{
     Arrivals, DEVICES, Device, Kernel, Mix, NETWORKS, Network, Outcome, POLICIES, by_name, network, simulate,
 };
 use pleach_workloads::Seed;

@@ -1,7 +1,7 @@
-//! Plays drawn queries on five workers under several rules: `cargo run -p pleach-serving --example workflows 2 0.2`, queries a second
+//! Plays drawn queries on five workers under several rules: `cargo run -p pleach-rooms --example workflows 2 0.2`, queries a second
 //! and the time between two looks at the state of a worker in seconds.
 
-use pleach_serving::workflows::{Outcome, QueryGenerator, System, by_name, simulate};
+use pleach_rooms::workflows::{Outcome, QueryGenerator, System, by_name, simulate};
 use pleach_workloads::Seed;
 
 const PLACERS: [&str; 11] = [

@@ -5,7 +5,7 @@ use pleach_scheduler::{Problem, Scorer};
 
 use crate::layers::columns::{self, ROW_WIDTH, SCHEMA};
 use crate::layers::policy::{Queue, Scheduler};
-use crate::scoring::Scoring;
+use pleach_serving::scoring::Scoring;
 
 /// Runs the request of the highest score; among equal ones that of the least weighted sum of features, then the oldest.
 pub struct ScorerLayers {

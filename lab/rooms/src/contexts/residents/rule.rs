@@ -3,7 +3,7 @@
 use pleach_scheduler::Problem;
 use pleach_scheduler::heuristics::Info;
 
-use crate::settings::{Settings, rule};
+use pleach_serving::settings::{Settings, rule};
 
 /// Longest block of an elastic kernel, µs (Miriam: a shard in flight ends within about 0.1 ms).
 const BLOCK_US: f64 = 100.0;

@@ -2,7 +2,7 @@
 
 use pleach_scheduler::Problem;
 
-use crate::settings::within;
+use pleach_serving::settings::within;
 
 /// Most models of a system: they are told as bits of one number.
 pub(crate) const MODELS_MAX: usize = 64;

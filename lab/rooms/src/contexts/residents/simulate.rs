@@ -11,7 +11,7 @@ use rand::RngExt as _;
 
 use super::kernel::ISSUE_PER_BLOCK;
 use super::{Device, Kernel, Network, Rule};
-use crate::settings::within;
+use pleach_serving::settings::within;
 
 /// From the end of a kernel to the first block of the next one, and of a shard after another, ns. *Assumed*, a usual launch.
 const LAUNCH_NS: u64 = 5_000;

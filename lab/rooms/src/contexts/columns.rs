@@ -3,7 +3,7 @@
 use pleach_scheduler::features::{Among, Feature, FeatureSchema, Group, Kinds, RowKind, Scale, View};
 
 use super::policy::Decision;
-use crate::columns::{column, kind};
+use pleach_serving::columns::{column, kind};
 
 const KINDS: [RowKind; 3] = [
     kind("join", "put the stage into this context's queue"),

@@ -44,7 +44,7 @@ impl Outcome {
     /// A quantile over queries, by the nearest rank.
     #[must_use]
     pub fn slowdown_quantile(&self, part: f64) -> f64 {
-        crate::quantile::nearest_rank(self.queries.iter().map(Served::slowdown).collect(), part)
+        pleach_serving::quantile::nearest_rank(self.queries.iter().map(Served::slowdown).collect(), part)
     }
 
     /// Share of tasks for which no model was loaded, 0 to 1. One loaded ahead of its task counts as loaded.

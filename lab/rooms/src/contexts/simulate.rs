@@ -14,7 +14,7 @@ use rand::RngExt as _;
 use super::plan::Plan;
 use super::policy::{Decision, Discipline, Held, Order, Policy};
 use super::{Gpu, Outcome, StageRun, Task};
-use crate::settings::within;
+use pleach_serving::settings::within;
 
 /// Most tasks of a run.
 const TASKS_MAX: usize = 10_000;

@@ -10,7 +10,7 @@ use super::columns::{CONTEXT_WIDTH, PLACING_1, ROW_WIDTH, SCHEMA, write};
 use super::policy::Discipline;
 use super::simulate::{Run, State};
 use super::{Gpu, Outcome, released};
-use crate::environment::{Environment, Reward, Step, Tally, not_a_row, not_in_an_episode};
+use pleach_serving::environment::{Environment, Reward, Step, Tally, not_a_row, not_in_an_episode};
 
 /// The environment: the loop of [`simulate`](super::simulate), one stage at a time, of cameras whose first releases are the
 /// episode's ([`released::cameras`]). Rows are the contexts in their order, holding back and giving up.

@@ -6,8 +6,8 @@ use pleach_workloads::Seed;
 use pleach_workloads::normal::standard_normal;
 use rand::RngExt as _;
 
-use crate::settings::within;
 use crate::workflows::system::{System, TIME_US_MAX};
+use pleach_serving::settings::within;
 
 /// Most queries of a list.
 pub const QUERIES_MAX: usize = 1_000_000;

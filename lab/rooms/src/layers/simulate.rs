@@ -8,7 +8,7 @@ use pleach_scheduler::Problem;
 use crate::layers::outcome::{Outcome, Served};
 use crate::layers::policy::{Queue, Scheduler, Waiting};
 use crate::layers::request::Requests;
-use crate::settings::within;
+use pleach_serving::settings::within;
 
 /// Most accelerators.
 const ACCELERATORS_MAX: usize = 10_000;

@@ -3,7 +3,7 @@
 use pleach_scheduler::Problem;
 use pleach_scheduler::heuristics::Info;
 
-use crate::settings::{Settings, rule};
+use pleach_serving::settings::{Settings, rule};
 
 /// A request that waits for its next layer.
 #[derive(Clone, Debug, PartialEq)]

@@ -295,10 +295,11 @@ fn sane(low: f64, high: f64) -> (f64, f64) {
     let low = if low.is_finite() { low } else { 0.0 };
     let high = if high.is_finite() { high } else { 1.0 };
     let width = (low.abs() * 1e-6).max(1e-9);
-    if high - low > width {
-        (low, high)
-    } else {
-        (low, low + if low == 0.0 { 1.0 } else { low.abs() })
+    match high - low {
+        apart if apart > width => (low, high),
+        _ if low == 0.0 => (0.0, 1.0),
+        // About the one value.
+        _ => (low - 0.1 * low.abs(), low + 0.1 * low.abs()),
     }
 }
 

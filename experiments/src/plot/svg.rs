@@ -166,7 +166,7 @@ impl<'a> Drawing<'a> {
             .fold(WIDTH, f64::min);
         let is_named = matches!(self.plot.x.unit, Unit::Names(_));
         let labels = |every: usize| {
-            let room = gap * every as f64 - 6.0;
+            let room = gap * every as f64 - 8.0;
             let shown = self.x.ticks.iter().zip(&places).step_by(every);
             let labels = shown.map(move |((_, label), x)| match is_named {
                 true => (*x, wrapped(label, room)),
@@ -184,7 +184,7 @@ impl<'a> Drawing<'a> {
         let free = labels(every).1.into_iter().filter_map(|(x, lines)| {
             let half = width(&lines) / 2.0;
             let x = x.min(WIDTH - half).max(half);
-            let is_free = x - half >= free_from;
+            let is_free = is_named || x - half >= free_from;
             free_from = if is_free { x + half + 8.0 } else { free_from };
             is_free.then_some((x, lines))
         });

@@ -183,7 +183,7 @@ impl<'a> Drawing<'a> {
         let mut free_from = 0.0;
         let free = labels(every).1.into_iter().filter_map(|(x, lines)| {
             let half = width(&lines) / 2.0;
-            let x = x.min(WIDTH - half).max(half);
+            let x = x.min(WIDTH - half - 3.0).max(half + 3.0);
             let is_free = is_named || x - half >= free_from;
             free_from = if is_free { x + half + 8.0 } else { free_from };
             is_free.then_some((x, lines))

@@ -248,7 +248,12 @@ pub(super) fn side_by_side(
     let places: Vec<Vec<f64>> = axes.iter().map(|own| own.axis.places(&own.values)).collect();
     let label = |own: &&Setting| {
         let (low, high) = ends(own.values.iter().copied());
-        format!("{} {} to {}", own.short, own.axis.show(low), own.axis.show(high))
+        format!(
+            "{} {} to {}",
+            own.short.replace('_', " "),
+            own.axis.show(low),
+            own.axis.show(high)
+        )
     };
     let mut order: Vec<usize> = (0..all.len()).collect();
     order.sort_by(|a, b| (sign * means[*b]).total_cmp(&(sign * means[*a])));

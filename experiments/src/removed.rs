@@ -18,7 +18,7 @@ pub enum Place {
 }
 
 /// A word as it was written, and what to do instead.
-const REMOVED: [(Place, &str, &str); 21] = [
+const REMOVED: [(Place, &str, &str); 23] = [
     (
         Place::Command,
         "features",
@@ -61,6 +61,8 @@ const REMOVED: [(Place, &str, &str); 21] = [
         "html",
         "Of verify it is gone: pleach watch FILE --out PAGE draws a record, at any time and with every policy.",
     ),
+    (Place::Flag, "mixed-types", MIXED),
+    (Place::Flag, "mixed_types", MIXED),
     (Place::Flag, "fits", FITS),
     (Place::Flag, "frontier", FRONTIER),
     (
@@ -111,6 +113,7 @@ const REMOVED: [(Place, &str, &str); 21] = [
          the key out.",
     ),
 ];
+const MIXED: &str = "It is --actions mixed_types now: actions = [\"mixed_types\"] in a grid.";
 const FITS: &str = "It is gone: a sweep with command = \"distill\" and seeds = 5 plays the trees of five seeds side by side.";
 const FRONTIER: &str =
     "It is gone: a sweep with command = \"distill\" and a grid of leaves plays a tree of each size.";

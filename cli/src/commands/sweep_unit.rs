@@ -162,7 +162,10 @@ impl Unit {
     fn run(&self) -> Result<Value, Error> {
         let (mut data, began) = (Vec::new(), Instant::now());
         let mut context = Context {
-            command_line: format!("pleach {}", self.name),
+            command_line: match &self.work {
+                Work::Command(_, line) => format!("pleach {}", line.join(" ")),
+                _ => format!("pleach {}", self.name),
+            },
             clock: &|| began.elapsed().as_secs_f64(),
             stopwatch: &|| began.elapsed(),
             print: &mut io::sink(),
@@ -465,47 +468,54 @@ mod tests {
         }
     }
 
-    fn line(config: Value) -> String {
-        Unit::of(&spec(config), Path::new("run"), true)
-            .unwrap()
-            .line
-            .join(" ")
+    fn work_of(config: Value) -> Work {
+        Unit::of(&spec(config), Path::new("run"), true).unwrap().work
     }
 
     #[test]
-    fn settings_become_flags_and_keys_of_settings_toml() {
+    fn a_training_is_read_as_the_struct_that_its_flags_fill_and_keys_of_settings_toml() {
+        let Work::Training(request, device, args) = work_of(json!({"command": "train",
+            "env": "Pleach/GavelMulti-v1", "env_steps": 0, "train": {"ppo": {"clip": 0.1}},
+            "objective": {"makespan_s": 1.0}, "prior": "sjf", "load": 0.7, "device": "cpu"}))
+        else {
+            panic!()
+        };
+        let settings = request.settings().unwrap();
+        let flags = "--env Pleach/GavelMulti-v1 --env-steps 0 --load 0.7 --set train.ppo.clip=0.1 --set prior=sjf \
+                     --set objective={makespan_s=1.0}";
+        let words = ["pleach", "train"].into_iter().chain(flags.split_whitespace());
+        let Some(Command::Train(same)) = Cli::try_parse_from(words).unwrap().command else {
+            panic!()
+        };
+        assert_eq!(settings, same.request.settings().unwrap());
+        assert_eq!(settings.train.ppo.clip, 0.1);
+        assert_eq!(device, Device::Cpu);
         assert_eq!(
-            line(
-                json!({"command": "train", "env": "Pleach/GavelMulti-v1", "env_steps": 0, "train": {"ppo": {"clip": 0.1}},
-                "objective": {"makespan_s": 1.0}, "prior": "sjf"})
-            ),
-            "train --env=Pleach/GavelMulti-v1 --env-steps=0 --set=objective={ makespan_s = 1.0 } --set=prior=\"sjf\" \
-             --set=train.ppo.clip=0.1 --out=run --resume --quiet --json=- --seed=7"
+            (args.seed(), args.resume, args.out.as_deref()),
+            (7, true, Some(Path::new("run")))
         );
-        assert_eq!(
-            line(
-                json!({"policy": "sjf", "estimates": {"model": "user-limit", "default_s": 3600.0}, "preemption": true,
-                "virtual_clusters": false, "scheduling": {"overheads": "zero"}, "actions": ["reserve"]})
-            ),
-            "evaluate --actions=reserve --estimates={ default_s = 3600.0, model = \"user-limit\" } --policy=sjf --preemption \
-             --overheads=zero --quiet --seed=7"
-        );
-        assert!(
-            line(json!({"command": "index", "workload": ["a", "b"], "generations": 3}))
-                .contains("--workload=a,b")
-        );
+    }
+
+    #[test]
+    fn other_commands_are_asked_in_their_flags() {
+        let Work::Command(_, line) =
+            work_of(json!({"command": "index", "workload": ["a", "b"], "generations": 3}))
+        else {
+            panic!()
+        };
+        assert!(line.contains(&"--workload=a,b".to_string()), "{line:?}");
     }
 
     #[test]
     fn what_was_swept_before_is_read_as_it_was() {
-        let config = json!({"policy": "srtf", "workload": "philly-like", "num_jobs": 30, "load": 0.8, "from_day": 0.0,
-            "preemption": true, "actions": [], "restart_cost_s": 5.0,
-            "estimates": {"model": "log-normal", "sigma": 0.5, "bias": 1.0}});
-        let unit = Unit::of(&spec(config), Path::new("run"), false).unwrap();
-        let Command::Evaluate(args) = &unit.command else {
+        let Work::Policy(config) = work_of(
+            json!({"policy": "srtf", "workload": "philly-like", "num_jobs": 30,
+            "load": 0.8, "from_day": 0.0, "preemption": true, "actions": [], "restart_cost_s": 5.0,
+            "estimates": {"model": "log-normal", "sigma": 0.5, "bias": 1.0}, "virtual_clusters": false,
+            "scheduling": {"overheads": "zero"}}),
+        ) else {
             panic!()
         };
-        let config = args.config();
         assert_eq!(
             (config.workload.num_jobs, config.workload.load),
             (Some(30), Some(0.8))
@@ -546,7 +556,7 @@ mod tests {
             ),
             (json!({"load": 99}), "0.01 to 10"),
             (json!({"policy": ["sjf", "fifo"]}), "one policy in a unit"),
-            (json!({"preemption": 1}), "true or false"),
+            (json!({"preemption": 1}), "expected a boolean"),
         ] {
             let said = check(&spec(config.clone())).unwrap_err();
             assert!(said.to_string().contains(words), "{config}: {said}");

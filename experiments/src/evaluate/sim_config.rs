@@ -31,7 +31,7 @@ pub struct SchedulingConfig {
     #[arg(long)]
     pub preemption: bool,
     /// Let a gang run on several GPU types, at the pace of the slowest; only planners make use of it
-    #[arg(long)]
+    #[arg(skip)]
     pub mixed_types: bool,
     /// Let policies take these actions too, by their names, with commas; a wrong name is answered with all [default: the environment's]
     #[arg(long, value_name = "KIND", value_delimiter = ',', value_parser = flag_values::action)]

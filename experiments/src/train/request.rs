@@ -103,6 +103,28 @@ impl TrainRequest {
         ];
         let mut request: TrainRequest = grid_table::read("train", given, &groups)?;
         request.settings.keys = keys;
+        for (key, other, are_both) in [
+            (
+                "env",
+                "workload",
+                request.env.is_some() && !request.workload.workload.is_empty(),
+            ),
+            (
+                "learner",
+                "config",
+                request.learner.is_some() && request.settings.config.is_some(),
+            ),
+            (
+                "warm_start",
+                "fine_tune",
+                request.warm_start.is_some() && request.fine_tune.is_some(),
+            ),
+        ] {
+            if are_both {
+                let allowed = format!("none beside {other}");
+                return Err(Error::config(key, "given", allowed, "Give one of them."));
+            }
+        }
         Ok(request)
     }
 

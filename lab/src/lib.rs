@@ -17,6 +17,7 @@ pub fn added_to(plugins: Plugins) -> Plugins {
         .command::<TournamentArgs>()
         .command::<ReproduceArgs>()
         .command::<BenchArgs>()
+        .room(pleach_rooms::ROOM)
 }
 
 #[cfg(test)]

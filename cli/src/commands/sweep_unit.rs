@@ -550,10 +550,7 @@ mod tests {
                 json!({"command": "train", "judge": {"policy": "sfj"}}),
                 "Did you mean sjf?",
             ),
-            (
-                json!({"command": "tournament", "judge": {}}),
-                "none with tournament",
-            ),
+            (json!({"command": "twin", "judge": {}}), "none with twin"),
             (json!({"load": 99}), "0.01 to 10"),
             (json!({"policy": ["sjf", "fifo"]}), "one policy in a unit"),
             (json!({"preemption": 1}), "expected a boolean"),

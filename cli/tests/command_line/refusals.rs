@@ -63,7 +63,7 @@ fn bad_input_is_refused_with_the_reason_and_what_is_allowed() {
     write("torn.csv.gz", &[0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3, 75]);
     write("tree.json", b"{\"schema\": 1}");
     write("network.ckpt", b"not a checkpoint");
-    write("nan.toml", b"[tiresias]\npromote_after = nan\n");
+    write("nan.toml", b"[las-deal.rules]\nstint = nan\n");
     fs::create_dir(folder.path().join("folder.toml")).unwrap();
     for (line, words) in [
         ("evaluate --policy fofo", vec!["fofo", "fifo", "easy"]),
@@ -165,6 +165,7 @@ fn bad_input_is_refused_with_the_reason_and_what_is_allowed() {
             "train --env Pleach/Nothing-v9",
             vec!["Pleach/Nothing-v9", "Pleach/Philly-v0"],
         ),
+        #[cfg(feature = "lab")]
         (
             "reproduce B1 --smoke --data nowhere",
             vec!["data = nowhere", "no such folder"],
@@ -199,8 +200,8 @@ fn bad_input_is_refused_with_the_reason_and_what_is_allowed() {
         ("train --config folder.toml", vec!["folder.toml"]),
         ("train --fine-tune network.ckpt", vec!["network.ckpt", "PLEACHCK"]),
         (
-            "evaluate --policy tiresias --policy-config nan.toml",
-            vec!["nan.toml", "tiresias.promote_after = nan"],
+            "evaluate --policy las-deal --policy-config nan.toml",
+            vec!["nan.toml", "las-deal.rules.stint = nan"],
         ),
         ("train --num-envs 7", vec!["num_envs = 7", "group_size = 16"]),
         ("train --device gpu", vec!["gpu", "cpu, cuda, wgpu"]),

@@ -176,10 +176,8 @@ pub(crate) fn split() -> impl TypedValueParser<Value = Split> {
 
 /// Takes the words of the formats.
 pub(crate) fn format() -> impl TypedValueParser<Value = Format> {
-    PossibleValuesParser::new(Format::ALL.map(Format::word)).try_map(|word| {
-        let known = Format::ALL.into_iter().find(|format| format.word() == word);
-        known.ok_or("not a format")
-    })
+    PossibleValuesParser::new(Format::all().map(Format::word))
+        .try_map(|word| Format::of_word(&word).ok_or("not a format"))
 }
 
 /// How two jobs can run on the same GPUs, by name.

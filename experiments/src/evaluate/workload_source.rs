@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{ArgAction, Args};
 use pleach_env::workload::Workload;
-use pleach_env::workload::generate::{GeneratorConfig, generate};
+use pleach_env::workload::generate::{GeneratorConfig, Profile, generate};
 use pleach_env::workload::import::{Format, ImportOptions, ImportReport, import};
 use pleach_env::{EnvConfig, Seed, Split, WorkloadConfig};
 use pleach_policies::place::is_path;
@@ -43,7 +43,8 @@ pub(crate) enum Source<'a> {
 #[command(next_help_heading = "Workload")]
 #[serde(default, deny_unknown_fields)]
 pub struct WorkloadSource {
-    /// Presets, environment ids, trace files, or the settings.toml of a training for its environment, repeated or with commas;
+    /// Presets, environment ids, trace files, profiles (docs/workloads.md), or the settings.toml of a training for its environment,
+    /// repeated or with commas;
     /// `pleach workload` names them
     #[arg(long, value_name = "FILE|PRESET", value_delimiter = ',', action = ArgAction::Append, default_value = DEFAULT_WORKLOAD)]
     pub workload: Vec<String>,
@@ -113,6 +114,9 @@ impl WorkloadSource {
             return Ok(Source::Generated(self.adjusted(generator)));
         }
         let path = Path::new(name);
+        if Profile::is_file(path) {
+            return Ok(Source::Generated(self.adjusted(GeneratorConfig::preset(name)?)));
+        }
         if path.is_file() {
             return Ok(Source::File(path));
         }
@@ -265,6 +269,7 @@ impl WorkloadSource {
         EnvConfig::registered(name).is_err()
             && GeneratorConfig::preset(name).is_err()
             && !is_settings(name)
+            && !Profile::is_file(Path::new(name))
             && Path::new(name).is_file()
     }
 

@@ -32,6 +32,7 @@ use std::path::Path;
 use pleach_tables::Account;
 use pleach_tables::clock::day_text;
 
+pub use super::import_site::{SiteImport, import_site};
 pub use guess::{Guess, guess};
 pub use mapping::Mapping;
 pub use nodes::NodeTable;
@@ -43,57 +44,17 @@ pub(super) use guess::is_readable;
 pub(super) use kubernetes::is_start as is_kubernetes;
 pub(super) use sacct_json::is_start;
 
-use super::build::build;
+use super::Format;
 use super::draft::Draft;
+use super::mapped;
+use super::mappings::mapping_of;
 use super::options::DATES_FROM_S;
-use super::{Format, ImportReport};
 use crate::Error;
-use crate::Workload;
 use crate::file::cluster_beside;
 use row::{NO_GPU, Reader};
 use taken::Taken;
 
 const DAY_S: f64 = 86_400.0;
-
-/// A site's list as a workload.
-#[derive(Clone, Debug)]
-pub struct SiteImport {
-    /// The workload.
-    pub workload: Workload,
-    /// What was left out, mended and assumed.
-    pub report: ImportReport,
-    /// How the table was read; none for JSON, which needs none.
-    pub mapping: Option<Mapping>,
-}
-
-/// Reads a site's list.
-///
-/// # Errors
-/// As [`super::import`].
-pub fn import_site(path: &Path, options: &SiteOptions) -> Result<SiteImport, Error> {
-    options.import.validate()?;
-    let format = match options.import.format {
-        Some(format) => format,
-        None => match &options.mapping {
-            Some(mapping) if mapping.slurm_ids => Format::Sacct,
-            Some(_) => Format::Table,
-            // What is no list that is known is told what its columns lack.
-            None => Format::of_file(path)?,
-        },
-    };
-    // A published list is a table like any other here.
-    let format = match format {
-        Format::Sacct | Format::SacctJson | Format::Kubernetes => format,
-        _ => Format::Table,
-    };
-    let (draft, mapping) = draft(path, format, options)?;
-    let (workload, report) = build(path, format, draft, &options.import)?;
-    Ok(SiteImport {
-        workload,
-        report,
-        mapping,
-    })
-}
 
 /// The draft of a list, and by which mapping it was read.
 pub(super) fn draft(
@@ -103,11 +64,15 @@ pub(super) fn draft(
 ) -> Result<(Draft, Option<Mapping>), Error> {
     let is_json = matches!(format, Format::SacctJson | Format::Kubernetes);
     let options = &match format {
-        Format::Table => with_cluster_beside(path, options)?,
+        Format::Table | Format::Mapped(_) => with_cluster_beside(path, options)?,
         _ => options.clone(),
     };
     let mut notes = Vec::new();
-    let mapping = match &options.mapping {
+    let known = match format {
+        Format::Mapped(name) => mapping_of(name),
+        _ => None,
+    };
+    let mapping = match options.mapping.as_ref().or(known) {
         Some(mapping) => mapping.clone(),
         None if is_json => Mapping {
             slurm_ids: format == Format::SacctJson,
@@ -120,6 +85,10 @@ pub(super) fn draft(
             guessed.mapping
         }
     };
+    if let Some(published) = &mapping.published {
+        let draft = mapped::read(path, &mapping, published, &options.import)?;
+        return Ok((draft, Some(mapping)));
+    }
     let mut taken = Taken {
         mapping_is_slurm: mapping.slurm_ids,
         ..Taken::default()

@@ -18,7 +18,7 @@ pub enum Place {
 }
 
 /// A word as it was written, and what to do instead.
-const REMOVED: [(Place, &str, &str); 24] = [
+const REMOVED: [(Place, &str, &str); 26] = [
     (
         Place::Command,
         "features",
@@ -64,6 +64,8 @@ const REMOVED: [(Place, &str, &str); 24] = [
         "html",
         "Of verify it is gone: pleach watch FILE --out PAGE draws a record, at any time and with every policy.",
     ),
+    (Place::Flag, "mixed-types", MIXED),
+    (Place::Flag, "mixed_types", MIXED),
     (Place::Flag, "fits", FITS),
     (Place::Flag, "frontier", FRONTIER),
     (
@@ -116,6 +118,7 @@ const REMOVED: [(Place, &str, &str); 24] = [
 ];
 /// Asked only where the program does not have them.
 const WITHOUT_LAB: &str = "It is of the laboratory, and this program was built without its feature `lab`: cargo build --release -p pleach-cli has it.";
+const MIXED: &str = "It is --actions mixed_types now: actions = [\"mixed_types\"] in a grid.";
 const FITS: &str = "It is gone: a sweep with command = \"distill\" and seeds = 5 plays the trees of five seeds side by side.";
 const FRONTIER: &str =
     "It is gone: a sweep with command = \"distill\" and a grid of leaves plays a tree of each size.";

@@ -59,10 +59,12 @@ pub struct WorkloadSource {
     pub from_day: Option<Day>,
     /// Days of a trace to take, above 0, or a length such as 36h
     #[arg(long, value_name = "DAYS", value_parser = day::days)]
+    #[serde(deserialize_with = "flag_values::in_files::days")]
     pub days: Option<f64>,
     /// Cut a trace into windows of so many days, above 0, at most 10,000 of them; each becomes a workload of its own, so results
     /// come in more pairs
     #[arg(long, value_name = "DAYS", value_parser = day::days)]
+    #[serde(deserialize_with = "flag_values::in_files::days")]
     pub window_days: Option<f64>,
     /// Begin windows of a list with the jobs before them that still ran or waited, with what is left of their work: for evaluate
     /// those of --window-days, for train, distill and index all [default: windows begin in an empty cluster]

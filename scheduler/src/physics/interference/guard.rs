@@ -97,8 +97,8 @@ pub(super) fn normal(bits: u64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use crate::settings::Settings as _;
     use super::*;
+    use crate::settings::Settings as _;
 
     #[test]
     fn pairs_scatter_as_much_as_said_and_always_alike() {

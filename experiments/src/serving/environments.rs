@@ -6,31 +6,15 @@ use pleach_scheduler::heuristics::nearest_of;
 use pleach_serving::functions::Dispatching;
 use pleach_serving::llm::generate::RequestGenerator;
 use pleach_serving::llm::{Lists, Routing};
-use pleach_serving::{Environment, Reward};
+use pleach_serving::Reward;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, to_value};
 
 use super::functions::FunctionsConfig;
-use super::own::own_rooms;
+use super::own::{Opened, Registered, own_rooms};
 use super::{MixedConfig, Scaling, ServingConfig};
 use crate::error::Error;
-
-/// An environment, or why there is none.
-pub type Opened = Result<Box<dyn Environment>, Error>;
-
-/// An environment by name.
-#[derive(Clone, Copy, Debug)]
-pub struct Registered {
-    /// Its name with a version.
-    pub id: &'static str,
-    /// What it is, in one line.
-    pub line: &'static str,
-    /// Its settings.
-    pub settings: fn() -> serde_json::Result<Value>,
-    /// Of such settings.
-    pub open: fn(Value) -> Opened,
-}
 
 /// All of them.
 const ALL: [Registered; 5] = [

@@ -53,14 +53,14 @@ pub use compare::{Comparison, Rates, RouterRow, compare};
 pub use deploy::{DeploymentConfig, is_routing_tree};
 pub use describe::Description;
 pub use environments::{
-    Opened, Registered, config, describe_environment, environment_settings, serving_environment, serving_ids,
+    config, describe_environment, environment_settings, serving_environment, serving_ids,
 };
 pub use gain::Gain;
 pub use mixed::{
     AutoscalerSearch, Day, MixedBench, MixedComparison, MixedConfig, MixedDay, MixedRow, Scaling,
     SearchedAutoscaler, compare_mixed, compare_mixed_on, search_autoscaler,
 };
-pub use own::{OwnRoom, register as register_rooms};
+pub use own::{Opened, OwnRoom, Registered, register as register_rooms};
 pub use pleach_serving::llm::RequestTold;
 pub use pleach_serving::llm::deploy::EndpointPicker;
 pub use pools::PoolsConfig;

@@ -4,9 +4,26 @@ use std::sync::OnceLock;
 
 use pleach_scheduler::features::FeatureSchema;
 use pleach_scheduler::heuristics::Info;
+use pleach_serving::Environment;
+use serde_json::Value;
 
-use super::environments::Registered;
 use crate::error::Error;
+
+/// An environment, or why there is none.
+pub type Opened = Result<Box<dyn Environment>, Error>;
+
+/// An environment by name.
+#[derive(Clone, Copy, Debug)]
+pub struct Registered {
+    /// Its name with a version.
+    pub id: &'static str,
+    /// What it is, in one line.
+    pub line: &'static str,
+    /// Its settings.
+    pub settings: fn() -> serde_json::Result<Value>,
+    /// Of such settings.
+    pub open: fn(Value) -> Opened,
+}
 
 /// A crate of rooms.
 #[derive(Clone, Copy, Debug)]

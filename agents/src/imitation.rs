@@ -393,7 +393,7 @@ mod tests {
         let error = all.push(&[0.0], &[0.0; 6], &[true, false], 1, None).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "teacher's action: expected an admissible candidate, found 1"
+            "contract: teacher's action: expected an admissible candidate, found 1. See docs/learning.md."
         );
     }
 }

@@ -259,7 +259,9 @@ fn environments_that_do_not_fit_are_refused() {
     });
     let error = trainer.update(&mut Many::<Bandit>::new(4)).unwrap_err();
     assert!(
-        error.to_string().starts_with("observations: expected Spaces"),
+        error
+            .to_string()
+            .starts_with("contract: observations: expected Spaces"),
         "{error}"
     );
     let error = trainer.update(&mut Many::<TwoQueues>::new(4)).unwrap_err();

@@ -17,12 +17,12 @@ settings! {
         /// How it learns.
         pub learner: Learner = Learner::PPO;
         /// Updates of the whole run, 0 for imitation alone; learning rate and entropy weight are annealed over them.
-        pub num_updates: u64 = 200;
+        pub num_updates: u64 = 200, in 0..=1_000_000_000_000;
         /// Steps of each environment per update, T.
-        pub num_steps: usize = 256, in 1..;
+        pub num_steps: usize = 256, in 1..=1_000_000;
         /// Updates between restarts of the environments. With more than 1, later parts of episodes that are longer than
         /// `num_steps` are seen, and a resumed run is bit-equal only where the checkpoint was taken at a multiple.
-        pub restart_every: u64 = 1, in 1..;
+        pub restart_every: u64 = 1, in 1..=1_000_000;
         /// Neighbouring environments that share their arrivals, and whose advantages are centred; 1 for none. Divides the
         /// number of environments.
         pub group_size: usize = 1, in 1..;

@@ -104,13 +104,19 @@ const ARROWS: [(&str, &[&str]); 19] = [
 ];
 
 /// The laboratory: what it may know of its own crates, on top of everything below `cli`.
-const LAB: [(&str, &[&str]); 4] = [
+const LAB: [(&str, &[&str]); 5] = [
     ("pleach-baselines", &[]),
     ("pleach-bench", &[]),
-    ("pleach-reproduce", &["pleach-baselines"]),
+    ("pleach-rooms", &[]),
+    ("pleach-reproduce", &["pleach-baselines", "pleach-rooms"]),
     (
         DOOR_OF_LAB,
-        &["pleach-baselines", "pleach-bench", "pleach-reproduce"],
+        &[
+            "pleach-baselines",
+            "pleach-bench",
+            "pleach-rooms",
+            "pleach-reproduce",
+        ],
     ),
 ];
 /// The one crate of the laboratory that a binary names, in one line.

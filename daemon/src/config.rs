@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use pleach_scheduler::settings;
+use pleach_scheduler::settings::{Own, Settings as _};
 use pleach_scheduler::tree::{PSI_LIMIT_DEFAULT, WINDOW_DECISIONS, WINDOW_DEFAULT};
 use pleach_scheduler::{Problem, heuristics};
 use serde::{Deserialize, Serialize};
@@ -94,41 +96,42 @@ pub enum OnDrift {
     Fallback,
 }
 
-/// The part of the settings that a round's decisions depend on, whatever the batch system: what a driver for another one reuses.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct RoundSettings {
-    /// How much of the policy is carried out; not a key here, for it is the batch system's to say which ways there are.
-    #[serde(skip)]
-    pub drive: Drive,
-    /// The heuristic that answers where the policy fails or takes too long. None: the one that the tree's file names, else
-    /// `easy`.
-    pub fallback: Option<String>,
-    /// Longest time for the decisions of one round, s, 0.001 to 600; then the fallback answers.
-    pub deadline_s: f64,
-    /// Believed run time of a job without time limit, s, 1 to 1e9.
-    pub default_limit_s: i64,
-    /// Nodes that share the fast network, in the order of the batch system; at least 1.
-    pub nodes_per_rack: u32,
-    /// Whether the policy may stop running jobs.
-    pub preemption: bool,
-    /// What a restart is believed to cost a job, s, 0 to 1e6.
-    pub restart_cost_s: f64,
-    /// Work after which jobs are believed to have written a checkpoint, s; none: a stop loses nothing. It is a key of leases.
-    #[serde(skip)]
-    pub checkpoint_interval_s: Option<f64>,
-    /// What is known of GPU types, by their names in the batch system.
-    pub gpu_types: BTreeMap<String, GpuType>,
-    /// GPUs that are an account's by right; other accounts share the rest.
-    pub tenants: BTreeMap<String, u32>,
-    /// What policies are told of run times.
-    pub estimates: EstimateSettings,
-    /// What is done where the tree is offered something else than it was judged on; only for trees whose files have visits.
-    pub on_drift: OnDrift,
-    /// Decisions of the window that is watched, 100 to 1,000,000.
-    pub drift_window: u32,
-    /// Stability index above which it has drifted, 0.001 to 1,000.
-    pub drift_limit: f64,
+settings! {
+    /// The part of the settings that a round's decisions depend on, whatever the batch system: what a driver for another one reuses.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct RoundSettings {
+        /// How much of the policy is carried out; not a key here, for it is the batch system's to say which ways there are.
+        #[serde(skip)]
+        pub drive: Drive = Drive::Hold;
+        /// The heuristic that answers where the policy fails or takes too long. None: the one that the tree's file names, else
+        /// `easy`.
+        pub fallback: Option<String>;
+        /// Longest time for the decisions of one round, s, 0.001 to 600; then the fallback answers.
+        pub deadline_s: f64 = 1.0, in 0.001..=600.0;
+        /// Believed run time of a job without time limit, s, 1 to 1e9.
+        pub default_limit_s: i64 = 86_400, in 1..=1_000_000_000;
+        /// Nodes that share the fast network, in the order of the batch system; at least 1.
+        pub nodes_per_rack: u32 = 1_000_000, in 1..;
+        /// Whether the policy may stop running jobs.
+        pub preemption: bool;
+        /// What a restart is believed to cost a job, s, 0 to 1e6.
+        pub restart_cost_s: f64 = 30.0, in 0.0..=1e6;
+        /// Work after which jobs are believed to have written a checkpoint, s; none: a stop loses nothing. It is a key of leases.
+        #[serde(skip)]
+        pub checkpoint_interval_s: Option<f64>;
+        /// What is known of GPU types, by their names in the batch system.
+        pub gpu_types: BTreeMap<String, GpuType>;
+        /// GPUs that are an account's by right; other accounts share the rest.
+        pub tenants: BTreeMap<String, u32>;
+        /// What policies are told of run times.
+        pub estimates: EstimateSettings, in Own;
+        /// What is done where the tree is offered something else than it was judged on; only for trees whose files have visits.
+        pub on_drift: OnDrift = OnDrift::Warn;
+        /// Decisions of the window that is watched, 100 to 1,000,000.
+        pub drift_window: u32 = WINDOW_DEFAULT, in WINDOW_DECISIONS.0..=WINDOW_DECISIONS.1;
+        /// Stability index above which it has drifted, 0.001 to 1,000.
+        pub drift_limit: f64 = PSI_LIMIT_DEFAULT, in 0.001..=1000.0;
+    }
 }
 
 /// How much of the decision log is kept.
@@ -174,69 +177,30 @@ pub enum EstimatesFrom {
     History,
 }
 
-/// What policies are told of run times.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct EstimateSettings {
-    /// Where the estimates come from.
-    pub from: EstimatesFrom,
-    /// Ended jobs that count, 1 to 50: the last of the same user and gang size, else of the user, of the gang size, of anyone.
-    pub num_last: u32,
-    /// Users that are kept in mind, 1 to 10,000; the one whose last job ended longest ago is forgotten first.
-    pub num_users: u32,
-    /// Days of accounting that are read where nothing was learned yet, 0 to 366; 0: none. Slurm's is `sacct`; that of Kubernetes
-    /// are the pods that have ended and are still listed.
-    pub seed_days: u32,
-}
-
-impl Default for EstimateSettings {
-    fn default() -> EstimateSettings {
-        EstimateSettings {
-            from: EstimatesFrom::Limit,
-            num_last: 10,
-            num_users: 2000,
-            seed_days: 0,
-        }
+settings! {
+    /// What policies are told of run times.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct EstimateSettings {
+        /// Where the estimates come from.
+        pub from: EstimatesFrom = EstimatesFrom::Limit;
+        /// Ended jobs that count, 1 to 50: the last of the same user and gang size, else of the user, of the gang size, of anyone.
+        pub num_last: u32 = 10, in 1..=50;
+        /// Users that are kept in mind, 1 to 10,000; the one whose last job ended longest ago is forgotten first.
+        pub num_users: u32 = 2000, in 1..=10_000;
+        /// Days of accounting that are read where nothing was learned yet, 0 to 366; 0: none. Slurm's is `sacct`; that of Kubernetes
+        /// are the pods that have ended and are still listed.
+        pub seed_days: u32 = 0, in 0..=366;
     }
 }
 
-/// A GPU type.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct GpuType {
-    /// Speed of the average job, 1 = the reference type; 1e-6 to 1e6.
-    pub speed: f64,
-    /// Device memory, GiB, 0.001 to 1e6.
-    pub memory_gib: f64,
-}
-
-impl Default for GpuType {
-    fn default() -> GpuType {
-        GpuType {
-            speed: 1.0,
-            memory_gib: 32.0,
-        }
-    }
-}
-
-impl Default for RoundSettings {
-    fn default() -> RoundSettings {
-        RoundSettings {
-            drive: Drive::Hold,
-            fallback: None,
-            deadline_s: 1.0,
-            default_limit_s: 86_400,
-            nodes_per_rack: 1_000_000,
-            preemption: false,
-            restart_cost_s: 30.0,
-            checkpoint_interval_s: None,
-            gpu_types: BTreeMap::new(),
-            tenants: BTreeMap::new(),
-            estimates: EstimateSettings::default(),
-            on_drift: OnDrift::Warn,
-            drift_window: WINDOW_DEFAULT,
-            drift_limit: PSI_LIMIT_DEFAULT,
-        }
+settings! {
+    /// A GPU type.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct GpuType {
+        /// Speed of the average job, 1 = the reference type; 1e-6 to 1e6.
+        pub speed: f64 = 1.0, in 1e-6..=1e6;
+        /// Device memory, GiB, 0.001 to 1e6.
+        pub memory_gib: f64 = 32.0, in 1e-3..=1e6;
     }
 }
 
@@ -249,53 +213,9 @@ impl RoundSettings {
         if let Some(name) = &self.fallback {
             heuristics::by_name(name)?;
         }
-        in_ranges(&[
-            ("deadline_s", self.deadline_s, 0.001, 600.0),
-            ("default_limit_s", self.default_limit_s as f64, 1.0, 1e9),
-            (
-                "nodes_per_rack",
-                f64::from(self.nodes_per_rack),
-                1.0,
-                f64::from(u32::MAX),
-            ),
-            ("restart_cost_s", self.restart_cost_s, 0.0, 1e6),
-            (
-                "estimates.num_last",
-                f64::from(self.estimates.num_last),
-                1.0,
-                50.0,
-            ),
-            (
-                "estimates.seed_days",
-                f64::from(self.estimates.seed_days),
-                0.0,
-                366.0,
-            ),
-            (
-                "estimates.num_users",
-                f64::from(self.estimates.num_users),
-                1.0,
-                10_000.0,
-            ),
-            ("drift_limit", self.drift_limit, 0.001, 1000.0),
-            (
-                "drift_window",
-                f64::from(self.drift_window),
-                f64::from(WINDOW_DECISIONS.0),
-                f64::from(WINDOW_DECISIONS.1),
-            ),
-        ])?;
+        self.check_at("", DEFAULT_HINT)?;
         for (name, gpu) in &self.gpu_types {
-            if !(1e-6..=1e6).contains(&gpu.speed) || !(1e-3..=1e6).contains(&gpu.memory_gib) {
-                let value = format!("{gpu:?}");
-                let allowed = "speed of 1e-6 to 1e6, memory_gib of 0.001 to 1e6";
-                return Err(Problem::new(
-                    format!("gpu_types.{name}"),
-                    value,
-                    allowed,
-                    "1 is the reference type",
-                ));
-            }
+            gpu.check_at(&format!("gpu_types.{name}"), "1 is the reference type")?;
         }
         let is_name = |name: &String| {
             !name.is_empty() && name.len() <= 256 && name != "*" && !name.contains(char::is_control)
@@ -312,6 +232,9 @@ impl RoundSettings {
     }
 }
 
+/// What stands behind a value out of its range.
+const DEFAULT_HINT: &str = "leave it out for the default";
+
 /// Checks values by key, value, least and most.
 ///
 /// # Errors
@@ -319,8 +242,12 @@ impl RoundSettings {
 pub fn in_ranges(ranges: &[(&str, f64, f64, f64)]) -> Result<(), Problem> {
     for (key, value, least, most) in ranges {
         if !(least..=most).contains(&value) {
-            let hint = "leave it out for the default";
-            return Err(Problem::new(*key, value, format!("{least} to {most}"), hint));
+            return Err(Problem::new(
+                *key,
+                value,
+                format!("{least} to {most}"),
+                DEFAULT_HINT,
+            ));
         }
     }
     Ok(())

@@ -12,6 +12,7 @@ use std::path::Path;
 use pleach_scheduler::cluster::{Cluster, JobState};
 use pleach_scheduler::features::Feature;
 use pleach_scheduler::portable_math::ln;
+use pleach_scheduler::settings::Settings as _;
 use pleach_scheduler::{ClassId, GpuTypeId, JobId, PolicyError, Problem};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -25,7 +26,7 @@ use super::rules::DealingRules;
 use super::sizes::Step;
 use super::trust::{Trust, Watch};
 use super::unique_keys::UniqueKeys;
-use crate::settings::check;
+use crate::settings::{DEFAULT_HINT, check};
 
 /// Version of the file that is written.
 const FORMULA_VERSION: u32 = 2;
@@ -113,7 +114,7 @@ impl Formula {
         let weighs = self.weights.values().any(|weight| *weight != 0.0);
         let allowed = "one weight other than 0 or more: without any all jobs are alike";
         check(name, "weights", "none", weighs, allowed)?;
-        self.rules.validate(name)
+        self.rules.check_at(&format!("{name}.rules"), DEFAULT_HINT)
     }
 
     /// Columns of another definition are other columns.

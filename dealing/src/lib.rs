@@ -87,6 +87,7 @@ pub use sizes::Step;
 pub use trust::Trust;
 
 use pleach_scheduler::policy::Policy;
+use pleach_scheduler::settings::Settings as _;
 use pleach_scheduler::{Planner, Problem};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -158,7 +159,9 @@ pub fn make(name: &str, value: &Value) -> Result<Box<dyn Planner>, Problem> {
         return index_planner(&formula_of(value)?);
     };
     let config = settings::read_over(name, &DealingConfig::of(priority), value)?;
-    config.order.validate(name)?;
+    config
+        .order
+        .check_at(&format!("{name}.order"), settings::DEFAULT_HINT)?;
     let order = ClassicOrder::new(priority, config.order);
     Ok(Box::new(Dealer::new(name, config.rules, order)?))
 }

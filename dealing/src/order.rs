@@ -11,14 +11,14 @@
 
 use pleach_scheduler::cluster::{Cluster, JobState};
 use pleach_scheduler::portable_math::ln;
-use pleach_scheduler::{GpuTypeId, JobId, PolicyError, Problem};
-use serde::{Deserialize, Serialize};
+use pleach_scheduler::settings;
+use pleach_scheduler::settings::Above;
+use pleach_scheduler::{GpuTypeId, JobId, PolicyError};
 
 use super::belief::Belief;
 use super::sizes::Step;
 use super::trust::{Trust, Watch};
 use crate::gittins::GittinsIndex;
-use crate::settings::check;
 
 /// What gives every job a score on every GPU type; larger scores are dealt first. A score of minus infinity deals no GPUs.
 pub trait Order: Send {
@@ -61,63 +61,22 @@ pub enum Priority {
     Rate,
 }
 
-/// Settings of the classic orders.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct OrderConfig {
-    /// Service or rest below which jobs hardly differ, s, above 0 to 1e7: it is added before the logarithm.
-    pub floor_s: f64,
-    /// How much the size of a gang counts against it: 0 = priority by time, 1 = by GPU-time. 0 to 4.
-    pub gpus_power: f64,
-    /// How much the speed on a type counts, over the class's best speed. 0 to 16.
-    pub speed_power: f64,
-    /// How much it counts that the type suits the class better than it suits others. 0 to 16.
-    pub advantage_power: f64,
-    /// How much it counts what more GPUs add to an elastic job, over what they add to the gang that it asked for. 0 to 16.
-    pub marginal_power: f64,
-    /// By what factor others must have the better claim to stop or move a running job. 1 to 1000.
-    pub stay_gain: f64,
-}
-
-impl Default for OrderConfig {
-    fn default() -> OrderConfig {
-        OrderConfig {
-            floor_s: 600.0,
-            gpus_power: 0.75,
-            speed_power: 4.0,
-            advantage_power: 1.0,
-            marginal_power: 1.0,
-            stay_gain: 1.5,
-        }
-    }
-}
-
-impl OrderConfig {
-    /// Checks the ranges.
-    ///
-    /// # Errors
-    /// The first setting out of its range.
-    pub fn validate(&self, name: &str) -> Result<(), Problem> {
-        let floor_ok = self.floor_s > 0.0 && self.floor_s <= 1e7;
-        check(
-            name,
-            "order.floor_s",
-            self.floor_s,
-            floor_ok,
-            "above 0, at most 1e7",
-        )?;
-        let ranges = [
-            ("gpus_power", self.gpus_power, 0.0, 4.0, "0 to 4"),
-            ("speed_power", self.speed_power, 0.0, 16.0, "0 to 16"),
-            ("advantage_power", self.advantage_power, 0.0, 16.0, "0 to 16"),
-            ("marginal_power", self.marginal_power, 0.0, 16.0, "0 to 16"),
-            ("stay_gain", self.stay_gain, 1.0, 1000.0, "1 to 1000"),
-        ];
-        for (key, value, least, most, allowed) in ranges {
-            let ok = (least..=most).contains(&value);
-            check(name, &format!("order.{key}"), value, ok, allowed)?;
-        }
-        Ok(())
+settings! {
+    /// Settings of the classic orders.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct OrderConfig {
+        /// Service or rest below which jobs hardly differ, s, above 0 to 1e7: it is added before the logarithm.
+        pub floor_s: f64 = 600.0, in Above(0.0, 1e7);
+        /// How much the size of a gang counts against it: 0 = priority by time, 1 = by GPU-time. 0 to 4.
+        pub gpus_power: f64 = 0.75, in 0.0..=4.0;
+        /// How much the speed on a type counts, over the class's best speed. 0 to 16.
+        pub speed_power: f64 = 4.0, in 0.0..=16.0;
+        /// How much it counts that the type suits the class better than it suits others. 0 to 16.
+        pub advantage_power: f64 = 1.0, in 0.0..=16.0;
+        /// How much it counts what more GPUs add to an elastic job, over what they add to the gang that it asked for. 0 to 16.
+        pub marginal_power: f64 = 1.0, in 0.0..=16.0;
+        /// By what factor others must have the better claim to stop or move a running job. 1 to 1000.
+        pub stay_gain: f64 = 1.5, in 1.0..=1000.0;
     }
 }
 

@@ -2,12 +2,14 @@
 //! are filled.
 
 use pleach_scheduler::cluster::Cluster;
+use pleach_scheduler::settings::Settings as _;
 use pleach_scheduler::{ActionKind, JobId, Planner, PolicyError, Problem, Time};
 
 use super::deal::{Lookups, deal, movable};
 use super::order::Order;
 use super::rules::DealingRules;
 use crate::allocation::{Allocation, apply, start_fractions};
+use crate::settings::DEFAULT_HINT;
 
 /// A planner that deals GPUs in an order.
 #[derive(Debug)]
@@ -28,7 +30,7 @@ impl<O: Order> Dealer<O> {
     /// # Errors
     /// A rule out of its range.
     pub fn new(name: &str, rules: DealingRules, order: O) -> Result<Dealer<O>, Problem> {
-        rules.validate(name)?;
+        rules.check_at(&format!("{name}.rules"), DEFAULT_HINT)?;
         Ok(Dealer {
             name: name.to_string(),
             rules,

@@ -71,6 +71,9 @@ pub fn defaults<T: Serialize + Default>() -> Value {
     serde_json::to_value(T::default()).unwrap_or(Value::Null)
 }
 
+/// What stands behind a value out of its range.
+pub(crate) const DEFAULT_HINT: &str = "leave it out for the published default";
+
 /// Refuses a value out of its range.
 ///
 /// # Errors
@@ -83,6 +86,6 @@ pub fn check(name: &str, key: &str, value: impl ToString, ok: bool, allowed: &st
         format!("{name}.{key}"),
         value,
         allowed,
-        "leave it out for the published default",
+        DEFAULT_HINT,
     ))
 }

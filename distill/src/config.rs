@@ -5,48 +5,51 @@ use pleach_scheduler::Problem;
 use pleach_scheduler::candidate::MAX_CANDIDATES;
 use pleach_scheduler::features::{DECISION_1, Feature, FeatureSchema, Relation, View};
 use pleach_scheduler::policy::TieKey;
+use pleach_scheduler::settings;
+use pleach_scheduler::settings::{Own, Settings as _};
 use pleach_scheduler::tree::Property;
 use serde::{Deserialize, Serialize};
 
 use crate::cart::{CartConfig, MAX_LEAVES, MAX_ROWS, Trend};
 use crate::target::TargetConfig;
 
-/// All settings; the defaults follow the recipe of `docs/distilling.md`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct DistillConfig {
-    /// Root of all randomness.
-    pub seed: Seed,
-    /// Sizes to fit, in leaves, 2 to 256 each. All come from one growth.
-    pub leaves: Vec<usize>,
-    /// Orders inside a tier to try. The shortest estimate first is worth more than twice the leaves.
-    pub tie_keys: Vec<TieKey>,
-    /// Rounds of DAgger after the teacher's own, 0 to 100. In round r the last tree decides.
-    pub rounds: usize,
-    /// Episodes of a round, at least 1.
-    pub episodes: usize,
-    /// In round r the teacher still decides with probability `beta`^r; 0 = the tree alone. 0 to 1.
-    pub beta: f64,
-    /// Most candidates that are kept over all rounds, 64 to 4,194,304; each takes about 200 bytes.
-    pub rows_max: usize,
-    /// Share of the decision points on which fidelity is measured and that no tree is fitted to, 0 to 0.9.
-    pub held_out: f64,
-    /// Targets and weights.
-    pub target: TargetConfig,
-    /// Growth.
-    pub cart: CartConfig,
-    /// What trees are to be monotone in; each is then a certificate that can be proved of them.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub monotone: Vec<Monotone>,
-    /// The trees of this many last rounds are judged by simulation, at least 1.
-    pub judged_rounds: usize,
-    /// The smallest tree is taken whose ratio is within this share of the best one's, 0 to 1.
-    pub tolerance: f64,
-    /// Pruning of the tree that was taken.
-    pub prune: PruneConfig,
-    /// The view whose columns trees may read, by name; `decision-1` unless the environment shows another.
-    #[serde(skip_serializing_if = "is_first_view")]
-    pub columns: String,
+settings! {
+    /// All settings; the defaults follow the recipe of `docs/distilling.md`.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct DistillConfig {
+        /// Root of all randomness.
+        pub seed: Seed = Seed(0);
+        /// Sizes to fit, in leaves, 2 to 256 each. All come from one growth.
+        pub leaves: Vec<usize> = vec![4, 8, 16, 32], in 2..=MAX_LEAVES;
+        /// Orders inside a tier to try. The shortest estimate first is worth more than twice the leaves.
+        pub tie_keys: Vec<TieKey> = vec![TieKey::ShortestEstimate];
+        /// Rounds of DAgger after the teacher's own, 0 to 100. In round r the last tree decides.
+        pub rounds: usize = 3, in 0..=100;
+        /// Episodes of a round, at least 1.
+        pub episodes: usize = 8, in 1..;
+        /// In round r the teacher still decides with probability `beta`^r; 0 = the tree alone. 0 to 1.
+        pub beta: f64 = 0.0, in 0.0..=1.0;
+        /// Most candidates that are kept over all rounds, 64 to 4,194,304; each takes about 200 bytes.
+        pub rows_max: usize = 300_000, in MAX_CANDIDATES..=MAX_ROWS;
+        /// Share of the decision points on which fidelity is measured and that no tree is fitted to, 0 to 0.9.
+        pub held_out: f64 = 0.2, in 0.0..=0.9;
+        /// Targets and weights.
+        pub target: TargetConfig, in Own;
+        /// Growth.
+        pub cart: CartConfig, in Own;
+        /// What trees are to be monotone in; each is then a certificate that can be proved of them.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        pub monotone: Vec<Monotone>;
+        /// The trees of this many last rounds are judged by simulation, at least 1.
+        pub judged_rounds: usize = 2, in 1..;
+        /// The smallest tree is taken whose ratio is within this share of the best one's, 0 to 1.
+        pub tolerance: f64 = 0.01, in 0.0..=1.0;
+        /// Pruning of the tree that was taken.
+        pub prune: PruneConfig, in Own;
+        /// The view whose columns trees may read, by name; `decision-1` unless the environment shows another.
+        #[serde(skip_serializing_if = "is_first_view")]
+        pub columns: String = DECISION_1.name.into();
+    }
 }
 
 fn is_first_view(columns: &String) -> bool {
@@ -73,47 +76,16 @@ impl Monotone {
     }
 }
 
-/// Pruning by simulation.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct PruneConfig {
-    /// Merges to try for each leaf less; 0 = no pruning.
-    pub tries: usize,
-    /// Fewest leaves, at least 1.
-    pub leaves_min: usize,
-    /// Stops where the best merge is worse than this times the best ratio so far, at least 1.
-    pub bound: f64,
-}
-
-impl Default for PruneConfig {
-    fn default() -> PruneConfig {
-        PruneConfig {
-            tries: 4,
-            leaves_min: 3,
-            bound: 1.05,
-        }
-    }
-}
-
-impl Default for DistillConfig {
-    fn default() -> DistillConfig {
-        DistillConfig {
-            seed: Seed(0),
-            leaves: vec![4, 8, 16, 32],
-            tie_keys: vec![TieKey::ShortestEstimate],
-            rounds: 3,
-            episodes: 8,
-            beta: 0.0,
-            rows_max: 300_000,
-            held_out: 0.2,
-            target: TargetConfig::default(),
-            cart: CartConfig::default(),
-            monotone: Vec::new(),
-            judged_rounds: 2,
-            tolerance: 0.01,
-            prune: PruneConfig::default(),
-            columns: DECISION_1.name.into(),
-        }
+settings! {
+    /// Pruning by simulation.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct PruneConfig {
+        /// Merges to try for each leaf less; 0 = no pruning.
+        pub tries: usize = 4;
+        /// Fewest leaves, at least 1.
+        pub leaves_min: usize = 3, in 1..;
+        /// Stops where the best merge is worse than this times the best ratio so far, at least 1.
+        pub bound: f64 = 1.05, in 1.0..=1e12;
     }
 }
 
@@ -158,92 +130,16 @@ impl DistillConfig {
     /// # Errors
     /// The first key that is out of its range.
     pub fn validate(&self) -> Result<(), Problem> {
-        self.cart.validate()?;
         self.view()?;
-        let checks = [
-            (
-                !self.leaves.is_empty() && self.leaves.iter().all(|leaves| (2..=MAX_LEAVES).contains(leaves)),
-                "leaves",
-                format!("{:?}", self.leaves),
-                format!("one or more sizes from 2 to {MAX_LEAVES}"),
-            ),
-            (
-                !self.tie_keys.is_empty(),
-                "tie_keys",
-                "[]".into(),
-                "at least one key".into(),
-            ),
-            (
-                self.rounds <= 100,
-                "rounds",
-                self.rounds.to_string(),
-                "0 to 100".into(),
-            ),
-            (self.episodes >= 1, "episodes", "0".into(), "1 or more".into()),
-            (
-                (0.0..=1.0).contains(&self.beta),
-                "beta",
-                self.beta.to_string(),
-                "0 to 1".into(),
-            ),
-            (
-                (MAX_CANDIDATES..=MAX_ROWS).contains(&self.rows_max),
-                "rows_max",
-                self.rows_max.to_string(),
-                format!("{MAX_CANDIDATES} to {MAX_ROWS}"),
-            ),
-            (
-                (0.0..=0.9).contains(&self.held_out),
-                "held_out",
-                self.held_out.to_string(),
-                "0 to 0.9".into(),
-            ),
-            (
-                self.target.span > 0.0 && self.target.span.is_finite(),
-                "target.span",
-                self.target.span.to_string(),
-                "a number above 0".into(),
-            ),
-            (
-                (0.0..=1e3).contains(&self.target.sharpness),
-                "target.sharpness",
-                self.target.sharpness.to_string(),
-                "0 to 1000".into(),
-            ),
-            (
-                self.judged_rounds >= 1,
-                "judged_rounds",
-                "0".into(),
-                "1 or more".into(),
-            ),
-            (
-                (0.0..=1.0).contains(&self.tolerance),
-                "tolerance",
-                self.tolerance.to_string(),
-                "0 to 1".into(),
-            ),
-            (
-                self.prune.leaves_min >= 1,
-                "prune.leaves_min",
-                "0".into(),
-                "1 or more".into(),
-            ),
-            (
-                self.prune.bound >= 1.0,
-                "prune.bound",
-                self.prune.bound.to_string(),
-                "1 or more".into(),
-            ),
+        let empty = [
+            ("leaves", self.leaves.is_empty()),
+            ("tie_keys", self.tie_keys.is_empty()),
         ];
-        match checks.into_iter().find(|(good, ..)| !good) {
-            None => Ok(()),
-            Some((_, key, value, allowed)) => Err(Problem::new(
-                format!("distill.{key}"),
-                value,
-                allowed,
-                "the defaults are a good start",
-            )),
+        if let Some((key, _)) = empty.into_iter().find(|(_, is_empty)| *is_empty) {
+            let hint = "the defaults are a good start";
+            return Err(Problem::new(format!("distill.{key}"), "[]", "at least one", hint));
         }
+        self.check_at("distill", "")
     }
 }
 

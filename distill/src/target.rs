@@ -9,6 +9,8 @@
 //! over the list (Cao et al., ICML'07).
 
 use pleach_scheduler::portable_math::exp_f32;
+use pleach_scheduler::settings;
+use pleach_scheduler::settings::Above;
 use serde::{Deserialize, Serialize};
 
 use crate::dataset::Dataset;
@@ -27,34 +29,24 @@ pub enum Centre {
     None,
 }
 
-/// Targets and weights.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct TargetConfig {
-    /// How scores are made comparable.
-    pub centre: Centre,
-    /// A score further than this below the best of its decision point counts as this far: how bad a candidate is that is
-    /// never chosen need not cost a leaf, and a score that means *never* (-1e9) does not drown all others. In units of the
-    /// teacher, above 0; of use with [`Centre::Mean`] only. The default 8 is for logits: e^-8 is 0.03 %. Trees of 4 leaves
-    /// agreed with three made-up teachers at 93.0, 89.1 and 99.2 % of the decisions with it; at 86.9, 87.6 and 99.0 % with
-    /// 30; at 91.9, 87.5 and 99.1 % with 4.
-    pub span: f32,
-    /// Take what smaller trees explain out of the mean, see [`Targets::recentre`]. No use with [`Centre::None`]. Worth a
-    /// try where the teacher holds by choice: there the fit of 64 leaves lost 0.002 instead of 0.020 of a made-up teacher's
-    /// score per decision. With teachers that hold only when they must it was better for some sizes and worse for others.
-    pub recentre: bool,
-    /// Weight of a row is `1/n + sharpness * softmax(score)`; 0 = all candidates alike.
-    pub sharpness: f32,
-}
-
-impl Default for TargetConfig {
-    fn default() -> TargetConfig {
-        TargetConfig {
-            centre: Centre::Mean,
-            span: 8.0,
-            recentre: false,
-            sharpness: 1.0,
-        }
+settings! {
+    /// Targets and weights.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct TargetConfig {
+        /// How scores are made comparable.
+        pub centre: Centre = Centre::Mean;
+        /// A score further than this below the best of its decision point counts as this far: how bad a candidate is that is
+        /// never chosen need not cost a leaf, and a score that means *never* (-1e9) does not drown all others. In units of the
+        /// teacher, above 0; of use with [`Centre::Mean`] only. The default 8 is for logits: e^-8 is 0.03 %. Trees of 4 leaves
+        /// agreed with three made-up teachers at 93.0, 89.1 and 99.2 % of the decisions with it; at 86.9, 87.6 and 99.0 % with
+        /// 30; at 91.9, 87.5 and 99.1 % with 4.
+        pub span: f32 = 8.0, in Above(0.0, 1e12);
+        /// Take what smaller trees explain out of the mean, see [`Targets::recentre`]. No use with [`Centre::None`]. Worth a
+        /// try where the teacher holds by choice: there the fit of 64 leaves lost 0.002 instead of 0.020 of a made-up teacher's
+        /// score per decision. With teachers that hold only when they must it was better for some sizes and worse for others.
+        pub recentre: bool;
+        /// Weight of a row is `1/n + sharpness * softmax(score)`; 0 = all candidates alike.
+        pub sharpness: f32 = 1.0, in 0.0..=1e3;
     }
 }
 

@@ -10,6 +10,8 @@ use std::collections::{BTreeSet, BinaryHeap};
 use pleach_scheduler::cluster::{Cluster, NodeState, Submission};
 use pleach_scheduler::cluster_spec::Resources;
 use pleach_scheduler::portable_math::ln;
+use pleach_scheduler::settings;
+use pleach_scheduler::settings::Settings as _;
 use pleach_scheduler::{NodeId, Problem, Time};
 use rand::RngExt as _;
 use rand_chacha::ChaCha8Rng;
@@ -18,41 +20,30 @@ use serde::{Deserialize, Serialize};
 use crate::site_failures::SiteFailures;
 use pleach_workloads::Seed;
 
-/// How the capacity changes; nothing by default.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct AvailabilityConfig {
-    /// Planned changes, in any order.
-    pub changes: Vec<AvailabilityChange>,
-    /// Mean time between the failures of a node, s, while it is not failed; no failures without. 1 to 1e10
-    pub node_mtbf_s: Option<f64>,
-    /// Mean time to repair a failed node, s. 1 to 1e10
-    ///
-    /// Assumed: an hour.
-    pub node_repair_s: f64,
-    /// Failures as a site publishes them, instead of the two means above.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub site: Option<SiteFailures>,
-    /// Time for which a gang that loses a node keeps its GPUs on other nodes and waits for as many as it has lost, s; 0 = it gives
-    /// them up at once. 0 to 1e7
-    #[serde(skip_serializing_if = "is_zero")]
-    pub keep_places_s: f64,
+settings! {
+    /// How the capacity changes; nothing by default.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct AvailabilityConfig {
+        /// Planned changes, in any order.
+        pub changes: Vec<AvailabilityChange>;
+        /// Mean time between the failures of a node, s, while it is not failed; no failures without. 1 to 1e10
+        pub node_mtbf_s: Option<f64>, in 1.0..=1e10;
+        /// Mean time to repair a failed node, s. 1 to 1e10
+        ///
+        /// Assumed: an hour.
+        pub node_repair_s: f64 = 3600.0, in 1.0..=1e10;
+        /// Failures as a site publishes them, instead of the two means above.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub site: Option<SiteFailures>;
+        /// Time for which a gang that loses a node keeps its GPUs on other nodes and waits for as many as it has lost, s; 0 = it gives
+        /// them up at once. 0 to 1e7
+        #[serde(skip_serializing_if = "is_zero")]
+        pub keep_places_s: f64 = 0.0, in 0.0..=1e7;
+    }
 }
 
 fn is_zero(value: &f64) -> bool {
     *value == 0.0
-}
-
-impl Default for AvailabilityConfig {
-    fn default() -> AvailabilityConfig {
-        AvailabilityConfig {
-            changes: Vec::new(),
-            node_mtbf_s: None,
-            node_repair_s: 3600.0,
-            site: None,
-            keep_places_s: 0.0,
-        }
-    }
 }
 
 /// One planned change.
@@ -133,23 +124,7 @@ impl AvailabilityConfig {
                 );
             }
         }
-        if !(0.0..=1e7).contains(&self.keep_places_s) {
-            let hint = "0 gives places up at once";
-            return bad(
-                "capacity.keep_places_s".into(),
-                self.keep_places_s,
-                "0 to 1e7 s",
-                hint,
-            );
-        }
-        let mtbf_s = self.node_mtbf_s.unwrap_or(1.0);
-        for (key, value) in [("node_mtbf_s", mtbf_s), ("node_repair_s", self.node_repair_s)] {
-            if !(1.0..=1e10).contains(&value) {
-                let hint = "a mean in seconds; leave node_mtbf_s out for nodes that do not fail";
-                return bad(format!("capacity.{key}"), value, "1 to 1e10 s", hint);
-            }
-        }
-        Ok(())
+        self.check_at("capacity", "")
     }
 }
 

@@ -12,26 +12,28 @@
 
 use pleach_scheduler::Problem;
 use pleach_scheduler::cluster::Capabilities;
-use serde::{Deserialize, Serialize};
+use pleach_scheduler::settings;
+use pleach_scheduler::settings::Settings as _;
 
-/// Times of a batch system, each 0 where it is not named.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct BatchSystem {
-    /// Decisions are made at whole multiples of this and nowhere between, s, 0 to 3600; 0: at every event.
-    pub tick_s: f64,
-    /// From the decision to the start of a job, s, 0 to 3600. It holds its GPUs meanwhile.
-    pub start_delay_s: f64,
-    /// From the end of a job, or of a trial that failed, until it is seen and its GPUs are free, s, 0 to 3600.
-    pub end_delay_s: f64,
-    /// What a job that was stopped by a preemption or a failure waits besides, whenever it is let go again, s, 0 to 86,400. It
-    /// holds its GPUs meanwhile. After a preemption others begin on its nodes once `end_delay_s` is over.
-    pub requeue_delay_s: f64,
-    /// From the failure of a node until it is seen, s, 0 to 86,400. Its jobs make no progress meanwhile, and it is given new
-    /// ones. Planned changes are seen at once.
-    pub failure_delay_s: f64,
-    /// Gangs get one node, or whole nodes and one node for the rest, and a node gives its GPUs lowest first, as Slurm does.
-    pub whole_nodes: bool,
+settings! {
+    /// Times of a batch system, each 0 where it is not named.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct BatchSystem {
+        /// Decisions are made at whole multiples of this and nowhere between, s, 0 to 3600; 0: at every event.
+        pub tick_s: f64, in 0.0..=MOST_S;
+        /// From the decision to the start of a job, s, 0 to 3600. It holds its GPUs meanwhile.
+        pub start_delay_s: f64, in 0.0..=MOST_S;
+        /// From the end of a job, or of a trial that failed, until it is seen and its GPUs are free, s, 0 to 3600.
+        pub end_delay_s: f64, in 0.0..=MOST_S;
+        /// What a job that was stopped by a preemption or a failure waits besides, whenever it is let go again, s, 0 to 86,400. It
+        /// holds its GPUs meanwhile. After a preemption others begin on its nodes once `end_delay_s` is over.
+        pub requeue_delay_s: f64, in 0.0..=MOST_REQUEUE_S;
+        /// From the failure of a node until it is seen, s, 0 to 86,400. Its jobs make no progress meanwhile, and it is given new
+        /// ones. Planned changes are seen at once.
+        pub failure_delay_s: f64, in 0.0..=MOST_REQUEUE_S;
+        /// Gangs get one node, or whole nodes and one node for the rest, and a node gives its GPUs lowest first, as Slurm does.
+        pub whole_nodes: bool;
+    }
 }
 
 /// Most that a tick, a start or an end may take, s.
@@ -76,24 +78,7 @@ impl BatchSystem {
     /// # Errors
     /// The first time out of its range.
     pub fn validate(&self) -> Result<(), Problem> {
-        for (key, value, most) in [
-            ("tick_s", self.tick_s, MOST_S),
-            ("start_delay_s", self.start_delay_s, MOST_S),
-            ("end_delay_s", self.end_delay_s, MOST_S),
-            ("requeue_delay_s", self.requeue_delay_s, MOST_REQUEUE_S),
-            ("failure_delay_s", self.failure_delay_s, MOST_REQUEUE_S),
-        ] {
-            if !(0.0..=most).contains(&value) {
-                let key = format!("batch_system.{key}");
-                return Err(Problem::new(
-                    key,
-                    value,
-                    format!("0 to {most} s"),
-                    "0 for no delay",
-                ));
-            }
-        }
-        Ok(())
+        self.check_at("batch_system", "0 for no delay")
     }
 
     /// What a cluster behind it can do.

@@ -13,33 +13,29 @@
 use pleach_scheduler::Problem;
 use pleach_scheduler::cluster_spec::ModelClass;
 use pleach_scheduler::portable_math::{exp, ln};
+use pleach_scheduler::settings;
+use pleach_scheduler::settings::Settings as _;
 use pleach_workloads::Seed;
 use pleach_workloads::normal::standard_normal;
 use rand::RngExt as _;
-use serde::{Deserialize, Serialize};
 
 /// Least part by which a belief follows what was seen. *Assumed*: five jobs of a class are enough to follow a new release.
 const FOLLOWS_MIN: f64 = 0.2;
 /// Seconds between two draws of a class's drift.
 const WEEK_S: f64 = 7.0 * 86_400.0;
 
-/// Errors of what a scheduler believes.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct BeliefErrors {
-    /// Standard deviation of the logarithm of a believed speed over the true one, [0, 1]; one draw for each class and GPU type.
-    pub rates: f64,
-    /// Most by which a class runs below its speed, as a part of it, [0, 0.9]; uniform, anew each week.
-    pub drift: f64,
-    /// Standard deviation of the logarithm of the true cost of a start over the believed one, [0, 2]; one draw for each start.
-    pub costs: f64,
-    /// Whether beliefs about speeds follow what ran.
-    pub learned: bool,
-}
-
-impl Default for BeliefErrors {
-    fn default() -> BeliefErrors {
-        BeliefErrors::MEASURED
+settings! {
+    /// Errors of what a scheduler believes.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct BeliefErrors: default MEASURED {
+        /// Standard deviation of the logarithm of a believed speed over the true one, [0, 1]; one draw for each class and GPU type.
+        pub rates: f64, in 0.0..=1.0;
+        /// Most by which a class runs below its speed, as a part of it, [0, 0.9]; uniform, anew each week.
+        pub drift: f64, in 0.0..=0.9;
+        /// Standard deviation of the logarithm of the true cost of a start over the believed one, [0, 2]; one draw for each start.
+        pub costs: f64, in 0.0..=2.0;
+        /// Whether beliefs about speeds follow what ran.
+        pub learned: bool;
     }
 }
 
@@ -62,17 +58,7 @@ impl BeliefErrors {
     /// # Errors
     /// The first one that is out of its range.
     pub fn validate(&self) -> Result<(), Problem> {
-        for (key, value, most) in [
-            ("rates", self.rates, 1.0),
-            ("drift", self.drift, 0.9),
-            ("costs", self.costs, 2.0),
-        ] {
-            if !(0.0..=most).contains(&value) {
-                let key = format!("beliefs.{key}");
-                return Err(Problem::new(key, value, format!("0 to {most}"), "0 = exact"));
-            }
-        }
-        Ok(())
+        self.check_at("beliefs", "0 = exact")
     }
 
     /// By how much the speed of each class on each type is believed too high, as a factor with mean 1. `[class][type]`

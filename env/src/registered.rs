@@ -12,7 +12,7 @@ use crate::config::{EnvConfig, WorkloadConfig};
 use crate::error::Error;
 use pleach_workloads::estimates::EstimateModel;
 use pleach_workloads::generate::{
-    GavelConfig, GeneratorConfig, HeliosLikeConfig, PhillyLikeConfig, PolluxConfig, SiaConfig, SynergyConfig,
+    GavelConfig, GeneratorConfig, Paper, PolluxConfig, ProfileConfig, SiaConfig, SynergyConfig,
 };
 
 /// Lets policies choose one kind of action more.
@@ -132,12 +132,12 @@ impl EnvConfig {
     #[must_use]
     pub fn busy(preemption: bool) -> EnvConfig {
         let mut config = EnvConfig {
-            workload: WorkloadConfig::Generate(GeneratorConfig::PhillyLike(PhillyLikeConfig {
+            workload: WorkloadConfig::Generate(GeneratorConfig::Profile(ProfileConfig {
                 num_jobs: 2000,
                 num_nodes: 32,
                 load: 1.5,
                 run_time_s_max: 86_400.0,
-                ..PhillyLikeConfig::default()
+                ..ProfileConfig::default()
             })),
             ..EnvConfig::default()
         };
@@ -175,21 +175,21 @@ impl EnvConfig {
     }
 }
 
-fn philly_jobs() -> PhillyLikeConfig {
-    PhillyLikeConfig {
+fn philly_jobs() -> ProfileConfig {
+    ProfileConfig {
         num_jobs: 200,
         num_nodes: 8,
         gpus_per_node: 8,
         nodes_per_rack: 4,
         load: 1.5,
         run_time_s_max: 86_400.0,
-        ..PhillyLikeConfig::default()
+        ..ProfileConfig::default()
     }
 }
 
 fn philly() -> EnvConfig {
     EnvConfig {
-        workload: WorkloadConfig::Generate(GeneratorConfig::PhillyLike(philly_jobs())),
+        workload: WorkloadConfig::Generate(GeneratorConfig::Profile(philly_jobs())),
         ..EnvConfig::default()
     }
 }
@@ -209,17 +209,17 @@ fn philly_share() -> EnvConfig {
 
 fn gavel_multi() -> EnvConfig {
     EnvConfig {
-        workload: WorkloadConfig::Generate(GeneratorConfig::GavelMulti(GavelConfig {
+        workload: WorkloadConfig::Generate(GeneratorConfig::Paper(Paper::GavelMulti(GavelConfig {
             num_jobs: 200,
             load: 1.0,
             ..GavelConfig::default()
-        })),
+        }))),
         ..EnvConfig::default()
     }
 }
 
 fn philly_queue() -> WorkloadConfig {
-    WorkloadConfig::Generate(GeneratorConfig::PhillyLike(PhillyLikeConfig {
+    WorkloadConfig::Generate(GeneratorConfig::Profile(ProfileConfig {
         num_jobs: 300,
         load: 2.5,
         ..philly_jobs()
@@ -237,11 +237,11 @@ fn philly_gang() -> EnvConfig {
 
 fn helios_tenants() -> EnvConfig {
     EnvConfig {
-        workload: WorkloadConfig::Generate(GeneratorConfig::HeliosLike(HeliosLikeConfig {
+        workload: WorkloadConfig::Generate(GeneratorConfig::Profile(ProfileConfig {
             num_jobs: 300,
             load: 1.5,
             run_time_s_max: 604_800.0,
-            ..HeliosLikeConfig::default()
+            ..ProfileConfig::named("helios-like")
         })),
         ..EnvConfig::default()
     }
@@ -249,11 +249,11 @@ fn helios_tenants() -> EnvConfig {
 
 fn gavel_queue() -> EnvConfig {
     let mut config = EnvConfig {
-        workload: WorkloadConfig::Generate(GeneratorConfig::GavelMulti(GavelConfig {
+        workload: WorkloadConfig::Generate(GeneratorConfig::Paper(Paper::GavelMulti(GavelConfig {
             num_jobs: 300,
             load: 1.5,
             ..GavelConfig::default()
-        })),
+        }))),
         ..EnvConfig::default()
     };
     offer(&mut config, ActionKind::WaitForType);
@@ -279,12 +279,12 @@ fn gavel_share() -> EnvConfig {
 
 fn synergy() -> EnvConfig {
     let mut config = EnvConfig {
-        workload: WorkloadConfig::Generate(GeneratorConfig::SynergyMulti(SynergyConfig {
+        workload: WorkloadConfig::Generate(GeneratorConfig::Paper(Paper::SynergyMulti(SynergyConfig {
             num_jobs: 300,
             num_nodes: 8,
             load: 2.0,
             ..SynergyConfig::default()
-        })),
+        }))),
         ..EnvConfig::default()
     };
     offer(&mut config, ActionKind::GrantCores);
@@ -293,11 +293,11 @@ fn synergy() -> EnvConfig {
 
 fn elastic() -> EnvConfig {
     let mut config = EnvConfig {
-        workload: WorkloadConfig::Generate(GeneratorConfig::Pollux(PolluxConfig {
+        workload: WorkloadConfig::Generate(GeneratorConfig::Paper(Paper::Pollux(PolluxConfig {
             jobs_per_hour: None,
             load: 1.5,
             ..PolluxConfig::default()
-        })),
+        }))),
         ..EnvConfig::default()
     };
     offer(&mut config, ActionKind::Sizes);
@@ -307,12 +307,12 @@ fn elastic() -> EnvConfig {
 /// The kinds of jobs and the conditions of the tournament, 200 jobs at load 2, with all that a policy may do.
 fn mixed_ideal() -> EnvConfig {
     let kinds = [
-        GeneratorConfig::PhillyLike(philly_jobs()),
-        GeneratorConfig::HeliosLike(HeliosLikeConfig::default()),
-        GeneratorConfig::SiaPhilly(SiaConfig::default()),
-        GeneratorConfig::GavelMulti(GavelConfig::default()),
-        GeneratorConfig::SynergyMulti(SynergyConfig::default()),
-        GeneratorConfig::Pollux(PolluxConfig::default()),
+        GeneratorConfig::Profile(philly_jobs()),
+        GeneratorConfig::Profile(ProfileConfig::named("helios-like")),
+        GeneratorConfig::Paper(Paper::SiaPhilly(SiaConfig::default())),
+        GeneratorConfig::Paper(Paper::GavelMulti(GavelConfig::default())),
+        GeneratorConfig::Paper(Paper::SynergyMulti(SynergyConfig::default())),
+        GeneratorConfig::Paper(Paper::Pollux(PolluxConfig::default())),
     ];
     let parts = kinds.map(|kind| WorkloadConfig::Generate(kind.resized(Some(200), Some(2.0))));
     let mut config = EnvConfig {

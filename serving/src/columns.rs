@@ -3,7 +3,7 @@
 use pleach_scheduler::features::{Among, Control, Feature, Group, Relation, RowKind, Scale};
 
 /// A kind of rows.
-pub(crate) const fn kind(name: &'static str, does: &'static str) -> RowKind {
+pub const fn kind(name: &'static str, does: &'static str) -> RowKind {
     RowKind {
         name,
         does,
@@ -14,7 +14,7 @@ pub(crate) const fn kind(name: &'static str, does: &'static str) -> RowKind {
 }
 
 /// A column of a row or of the context: name, unit, range from 0, scale, meaning.
-pub(crate) const fn column(
+pub const fn column(
     group: Group,
     among: Among,
     name: &'static str,
@@ -39,7 +39,7 @@ pub(crate) const fn column(
 }
 
 /// The same, of what is no more where there is less to do ([`Stimulus::Relief`](pleach_scheduler::features::Stimulus)).
-pub(crate) const fn falls(feature: Feature) -> Feature {
+pub const fn falls(feature: Feature) -> Feature {
     Feature {
         moves: [Relation::Equal, Relation::Equal, Relation::Down],
         ..feature

@@ -18,7 +18,8 @@ pub struct Tally {
 }
 
 impl Tally {
-    pub(crate) fn book(&mut self, is_hit: bool) {
+    /// Books what was served.
+    pub fn book(&mut self, is_hit: bool) {
         if is_hit {
             self.hits += 1;
         } else {
@@ -51,14 +52,18 @@ impl Default for Reward {
 }
 
 impl Reward {
-    pub(crate) fn check(self) -> Result<(), Problem> {
+    /// # Errors
+    /// What a request earns is no number, or a very large one.
+    pub fn check(self) -> Result<(), Problem> {
         for (key, value) in [("hit", self.hit), ("miss", self.miss), ("refused", self.refused)] {
             within(&format!("reward.{key}"), value, -1e6, 1e6)?;
         }
         Ok(())
     }
 
-    pub(crate) fn of(self, now: Tally, before: Tally) -> f64 {
+    /// What was earned between two tallies.
+    #[must_use]
+    pub fn of(self, now: Tally, before: Tally) -> f64 {
         let gained = |figure: fn(&Tally) -> u64| (figure(&now) - figure(&before)) as f64;
         self.hit * gained(|tally| tally.hits)
             + self.miss * gained(|tally| tally.misses)
@@ -102,12 +107,12 @@ pub trait Environment: Send + Sync {
 }
 
 /// A step out of turn.
-pub(crate) fn not_in_an_episode(choice: usize) -> Problem {
+pub fn not_in_an_episode(choice: usize) -> Problem {
     Problem::new("step", choice, "a step of an episode", "Reset it.")
 }
 
 /// A row that may not be taken.
-pub(crate) fn not_a_row(choice: usize, num_choices: usize) -> Problem {
+pub fn not_a_row(choice: usize, num_choices: usize) -> Problem {
     let allowed = format!("0 to {}", num_choices - 1);
     Problem::new("action", choice, allowed, "Take a row.")
 }

@@ -1,7 +1,7 @@
 //! Quantiles of what was served.
 
 /// A quantile by the nearest rank; NaN without values.
-pub(crate) fn nearest_rank(mut values: Vec<f64>, part: f64) -> f64 {
+pub fn nearest_rank(mut values: Vec<f64>, part: f64) -> f64 {
     if values.is_empty() {
         return f64::NAN;
     }

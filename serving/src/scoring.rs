@@ -5,7 +5,7 @@ use pleach_scheduler::tree::{FlatTree, Tree};
 use pleach_scheduler::{PolicyError, Problem, Rows, Scorer};
 
 /// A scorer with its key, and room to work in.
-pub(crate) struct Scoring {
+pub struct Scoring {
     /// Stands in errors.
     what: &'static str,
     scorer: Box<dyn Scorer>,
@@ -18,7 +18,7 @@ pub(crate) struct Scoring {
 impl Scoring {
     /// # Errors
     /// A scorer of other columns; `what` stands in the error.
-    pub(crate) fn new(
+    pub fn new(
         what: &'static str,
         scorer: Box<dyn Scorer>,
         schema: &FeatureSchema,
@@ -40,11 +40,7 @@ impl Scoring {
     ///
     /// # Errors
     /// A tree of other columns.
-    pub(crate) fn of_tree(
-        what: &'static str,
-        tree: &Tree,
-        schema: &FeatureSchema,
-    ) -> Result<Scoring, Problem> {
+    pub fn of_tree(what: &'static str, tree: &Tree, schema: &FeatureSchema) -> Result<Scoring, Problem> {
         let mut scoring = Scoring::new(what, Box::new(FlatTree::of(tree)), schema)?;
         let weights = tree.meta().key_weights.iter();
         scoring.weights = weights
@@ -57,7 +53,7 @@ impl Scoring {
     ///
     /// # Errors
     /// Scores that are no numbers.
-    pub(crate) fn first(
+    pub fn first(
         &mut self,
         (rows, width): (&[f32], usize),
         context: &[f32],

@@ -10,12 +10,7 @@ use pleach_scheduler::heuristics::Info;
 ///
 /// # Errors
 /// It does not.
-pub(crate) fn within<T: PartialOrd + Display + Copy>(
-    key: &str,
-    value: T,
-    min: T,
-    max: T,
-) -> Result<(), Problem> {
+pub fn within<T: PartialOrd + Display + Copy>(key: &str, value: T, min: T, max: T) -> Result<(), Problem> {
     if (min..=max).contains(&value) {
         return Ok(());
     }
@@ -24,7 +19,7 @@ pub(crate) fn within<T: PartialOrd + Display + Copy>(
 }
 
 /// A line of a room's table of policies.
-pub(crate) const fn rule(
+pub const fn rule(
     family: &'static str,
     name: &'static str,
     knows: &'static str,
@@ -42,7 +37,7 @@ pub(crate) const fn rule(
 
 /// What was asked for, setting by setting. Whoever opens a policy takes the settings that it has and ends with
 /// [`Settings::end`], which refuses the others.
-pub(crate) struct Settings<'a> {
+pub struct Settings<'a> {
     what: &'static str,
     text: &'a str,
     /// Name of the policy.

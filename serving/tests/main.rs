@@ -4,13 +4,9 @@
 
 mod blis;
 mod blocks;
-mod contexts;
 mod environment;
 mod fleet;
 mod functions;
 mod gateways;
-mod layers;
 mod pools;
-mod residents;
 mod steps;
-mod workflows;

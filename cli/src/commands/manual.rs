@@ -77,7 +77,7 @@ mod tests {
         for name in ["pleach.bash", "_pleach", "pleach.fish"] {
             let script = read(&format!("completions/{name}"));
             assert!(
-                script.contains("tournament") && script.contains("warm-start"),
+                script.contains("quickstart") && script.contains("warm-start"),
                 "{name}"
             );
         }

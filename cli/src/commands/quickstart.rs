@@ -10,7 +10,6 @@ use pleach_scheduler::tree::Tree;
 
 use crate::commands::Context;
 use crate::commands::distill::{next_steps, write_tree};
-use crate::commands::train::with_bar;
 use crate::flags::QuickstartArgs;
 use crate::progress::bars;
 use pleach_experiments::distill::search::{SearchInput, SearchReport, Searched, search_tree, state_file};
@@ -30,6 +29,7 @@ use pleach_experiments::train::Trained;
 use pleach_experiments::train::settings::TrainSettings;
 use pleach_experiments::train::settings_file;
 use pleach_experiments::train::validation::Validation;
+use pleach_experiments::train::with_bar;
 
 /// Runs the quickstart.
 ///

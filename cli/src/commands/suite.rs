@@ -6,7 +6,6 @@ use pleach_network::LearnedPolicy;
 use serde_json::json;
 
 use crate::commands::Context;
-use crate::commands::train::with_bar;
 use crate::flags::SuiteArgs;
 use crate::progress::bars;
 use pleach_experiments::door::PolicySpec;
@@ -23,6 +22,7 @@ use pleach_experiments::train::overrides;
 use pleach_experiments::train::settings::TrainSettings;
 use pleach_experiments::train::settings_file;
 use pleach_experiments::train::validation::Validation;
+use pleach_experiments::train::with_bar;
 
 /// Updates, validation workloads, and pairs and workloads of a generation in a smoke run.
 const SMOKE: (u64, usize, usize, usize) = (3, 3, 3, 2);

@@ -1,5 +1,5 @@
-//! A unit of a sweep as a command line: its settings are flags and keys of `settings.toml` in their own words, so whatever a command
-//! takes can be swept, and is refused as the command refuses it.
+//! A unit of a sweep: a table of settings in the words of a command, so whatever a command takes can be swept, and is refused as the
+//! command refuses it. Of evaluations and trainings the table is read as the struct that their flags fill.
 //!
 //! `command = "train"` says which; without it a unit is one policy of `evaluate`. What a unit learned is played on lists that all
 //! units share: `judge`, in the words of `evaluate`.
@@ -11,7 +11,9 @@ use std::{io, iter};
 
 use clap::error::{ContextKind, ContextValue};
 use clap::{ArgAction, CommandFactory as _, Parser as _};
+use pleach_agents::Device;
 use pleach_experiments::EvaluationConfig;
+use pleach_experiments::command::flags::RunArgs;
 use pleach_experiments::command::own_commands;
 use pleach_experiments::command::stop::Stop;
 use pleach_experiments::door::{BEST_CHECKPOINT, TREE_FILE};
@@ -19,36 +21,18 @@ use pleach_experiments::error::Error;
 use pleach_experiments::removed::{Place, instead};
 use pleach_experiments::sweep::judge;
 use pleach_experiments::sweep::{UnitError, UnitSpec, policy_unit};
-use pleach_experiments::train::settings_file;
+use pleach_experiments::train::{TrainRequest, Training, begin_from};
 use pleach_scheduler::heuristics::nearest_of;
 use serde_json::{Map, Value, json};
 
-use super::{Context, calibrate, distill, index, suite, train, twin};
+use super::{Context, calibrate, distill, index, suite, twin};
 use crate::flags::{Cli, Command};
 use crate::progress::bars;
 
-/// What the sweep says itself, or what has no meaning in it.
-const OWN: [&str; 15] = [
-    "out", "to", "json", "seed", "threads", "quiet", "resume", "force", "html", "csv", "schedule", "extend",
-    "unit", "units", "set",
-];
+/// What the sweep says itself, beside where results go and how the machine is used.
+const OWN: [&str; 4] = ["seed", "extend", "set", "judge"];
 /// What of `evaluate` compares several, of which a unit has one.
-const OF_COMPARISONS: [&str; 4] = ["ablate", "metric", "reference", "seeds"];
-/// What has no meaning for the lists that units are judged on; their seed may be chosen.
-const OWN_OF_JUDGE: [&str; 12] = [
-    "out",
-    "json",
-    "threads",
-    "quiet",
-    "resume",
-    "force",
-    "html",
-    "csv",
-    "schedule",
-    "ablate",
-    "metric",
-    "reference",
-];
+const OF_COMPARISONS: [&str; 3] = ["metric", "reference", "seeds"];
 /// Commands that a unit may be, beside those that the program registered.
 const COMMANDS: [&str; 7] = [
     "evaluate",
@@ -66,13 +50,20 @@ fn commands() -> impl Iterator<Item = &'static str> {
         .chain(own_commands().iter().map(|own| own.name))
 }
 
-/// Tables that settings.toml has in `evaluate`, whose keys are flags.
-const TABLES: [&str; 2] = ["workload", "scheduling"];
+/// What a unit does.
+enum Work {
+    /// Plays a policy.
+    Policy(Box<EvaluationConfig>),
+    /// Trains.
+    Training(Box<TrainRequest>, Device, RunArgs),
+    /// Any other command, as its command line.
+    Command(Box<Command>, Vec<String>),
+}
 
 /// A unit, parsed.
 struct Unit {
-    command: Command,
-    line: Vec<String>,
+    name: String,
+    work: Work,
     /// Of a command that learns: where its policy is, and on what that is judged.
     learned: Option<(PathBuf, EvaluationConfig)>,
 }
@@ -84,10 +75,10 @@ struct Unit {
 pub fn check(spec: &UnitSpec) -> Result<(), UnitError> {
     // Nothing is there yet, so it is judged on what is.
     let unit = Unit::of(spec, Path::new("run"), false)?;
-    match &unit.command {
-        Command::Evaluate(args) => policy_unit::check(&args.config()),
-        Command::Train(args) => Ok(train::check(args)?),
-        _ => Ok(()),
+    match &unit.work {
+        Work::Policy(config) => policy_unit::check(config),
+        Work::Training(request, ..) => Ok(request.settings()?.validate()?),
+        Work::Command(..) => Ok(()),
     }?;
     unit.learned.map_or(Ok(()), |(_, config)| judge::check(&config))
 }
@@ -100,14 +91,15 @@ pub fn work(spec: &UnitSpec, out: &Path) -> Result<Value, UnitError> {
     let inner = run_of(spec.index, &spec.hash);
     let run = out.join(&inner);
     let unit = Unit::of(spec, &run, true)?;
-    if let Command::Evaluate(args) = &unit.command {
-        return policy_unit::work(&args.config(), spec.seed);
+    if let Work::Policy(config) = &unit.work {
+        return policy_unit::work(config, spec.seed);
     }
     let mut value = Map::new();
-    value.insert("command".into(), unit.line[0].as_str().into());
+    value.insert("command".into(), unit.name.as_str().into());
     value.insert("run".into(), inner.into());
-    if let (Command::Train(args), Some((index, hash))) = (&unit.command, &spec.below) {
-        train::begin_from(args, &out.join(run_of(*index, hash)), &run)?;
+    if let (Work::Training(request, device, args), Some((index, hash))) = (&unit.work, &spec.below) {
+        let Training { settings, seed, .. } = Training::of(request, args, None)?.on(*device, 1)?;
+        begin_from(&out.join(run_of(*index, hash)), &settings, seed, &run)?;
     }
     let report = unit.run()?;
     if let Some((place, config)) = &unit.learned {
@@ -144,30 +136,12 @@ impl Unit {
                 return Err(Error::config("command", other, known.join(", "), hint));
             }
         };
-        let mut line = vec![name.clone()];
-        let mut own = OWN.to_vec();
-        own.extend(OF_COMPARISONS.iter().filter(|_| name == "evaluate"));
-        line.extend(flags(&name, &config, &own)?);
-        let shown = |path: &Path| path.display().to_string();
         let place = match name.as_str() {
             "train" => Some(run.join(BEST_CHECKPOINT)),
             "distill" => Some(run.join(TREE_FILE)),
             "index" => Some(run.join("index.json")),
             _ => None,
         };
-        match name.as_str() {
-            "evaluate" if !config.contains_key("policy") => line.push("--policy=fifo".into()),
-            "train" | "distill" => line.extend([format!("--out={}", shown(run)), "--resume".into()]),
-            "index" => line.extend([
-                format!("--to={}", shown(&run.join("index.json"))),
-                "--force".into(),
-            ]),
-            _ => {}
-        }
-        let takes = |flag: &str| argument(&name, flag).is_some();
-        line.extend(takes("quiet").then(|| "--quiet".to_string()));
-        line.extend((takes("json") && name != "evaluate").then(|| "--json=-".to_string()));
-        line.extend(takes("seed").then(|| format!("--seed={}", spec.seed)));
         let learned = match (place, judged) {
             (Some(place), judged) => Some((place, judge_of(&name, &config, judged, run, is_there)?)),
             (None, None) => None,
@@ -176,18 +150,22 @@ impl Unit {
                 return Err(Error::config("judge", judged, format!("none with {name}"), hint));
             }
         };
-        Ok(Unit {
-            command: parsed(&line)?,
-            line,
-            learned,
-        })
+        let work = match name.as_str() {
+            "evaluate" => policy(config)?,
+            "train" => training(config, spec.seed, run)?,
+            _ => command(&name, &config, spec.seed, run)?,
+        };
+        Ok(Unit { name, work, learned })
     }
 
     /// Runs the command; what it says of itself with `--json`, null where it has no such flag.
     fn run(&self) -> Result<Value, Error> {
         let (mut data, began) = (Vec::new(), Instant::now());
         let mut context = Context {
-            command_line: format!("pleach {}", self.line.join(" ")),
+            command_line: match &self.work {
+                Work::Command(_, line) => format!("pleach {}", line.join(" ")),
+                _ => format!("pleach {}", self.name),
+            },
             clock: &|| began.elapsed().as_secs_f64(),
             stopwatch: &|| began.elapsed(),
             print: &mut io::sink(),
@@ -196,22 +174,97 @@ impl Unit {
             bars,
             stop: Arc::new(Stop::default()),
         };
-        match &self.command {
-            Command::Train(args) => train::run(args, &mut context)?,
-            Command::Distill(args) => distill::run(args, &mut context)?,
-            Command::Index(args) => index::run(args, &mut context)?,
-            Command::Suite(args) => suite::run(args, &mut context)?,
-            Command::Calibrate(args) => calibrate::run(args, &mut context)?,
-            Command::Own(own) => (own.command.run)(&own.given, &mut context)?,
-            Command::Twin(args) => twin::run(args, &mut context)?,
-            _ => return Err(Error::Failed(format!("{} is not run as a unit", self.line[0]))),
+        match &self.work {
+            Work::Training(request, device, args) => {
+                Training::of(request, args, None)?
+                    .on(*device, 1)?
+                    .run(&mut context)?;
+            }
+            Work::Policy(_) => {}
+            Work::Command(command, _) => match command.as_ref() {
+                Command::Distill(args) => distill::run(args, &mut context)?,
+                Command::Index(args) => index::run(args, &mut context)?,
+                Command::Suite(args) => suite::run(args, &mut context)?,
+                Command::Calibrate(args) => calibrate::run(args, &mut context)?,
+                Command::Own(own) => (own.command.run)(&own.given, &mut context)?,
+                Command::Twin(args) => twin::run(args, &mut context)?,
+                _ => return Err(Error::Failed(format!("{} is not run as a unit", self.name))),
+            },
         }
         if data.is_empty() {
             return Ok(Value::Null);
         }
         serde_json::from_slice(&data)
-            .map_err(|error| Error::Failed(format!("the results of {} are no JSON: {error}", self.line[0])))
+            .map_err(|error| Error::Failed(format!("the results of {} are no JSON: {error}", self.name)))
     }
+}
+
+/// Refuses what the sweep says itself.
+fn refuse_own(key: &str, value: &Value) -> Error {
+    let hint = "The sweep says it itself, or a unit has no use for it: take it out.";
+    Error::config(key, show(value), "none in a unit", hint)
+}
+
+/// One policy of an evaluation; fifo where none is named.
+fn policy(mut config: Map<String, Value>) -> Result<Work, Error> {
+    let is_own = |key: &str| OF_COMPARISONS.contains(&key) || is_own("evaluate", key);
+    if let Some((key, value)) = config.iter().find(|(key, _)| is_own(key)) {
+        return Err(refuse_own(key, value));
+    }
+    config.entry("policy").or_insert_with(|| "fifo".into());
+    Ok(Work::Policy(Box::new(EvaluationConfig::of_table(config)?)))
+}
+
+/// A training in the unit's folder, which goes on where it was broken off.
+fn training(mut config: Map<String, Value>, seed: u64, run: &Path) -> Result<Work, Error> {
+    let device = config.remove("device");
+    if let Some((key, value)) = config.iter().find(|(key, _)| is_own("train", key)) {
+        return Err(refuse_own(key, value));
+    }
+    let named = |name: &Value| {
+        let known = Device::ALL.map(Device::name).join(", ");
+        let found = name.as_str().and_then(Device::named);
+        found.ok_or_else(|| Error::config("device", show(name), known, "cpu is everywhere."))
+    };
+    let mut args = RunArgs::default();
+    args.report.draws.seed = seed;
+    args.report.data.json = Some("-".into());
+    args.report.machine.words.quiet = true;
+    args.out = Some(run.to_path_buf());
+    args.resume = true;
+    let device = device.as_ref().map_or(Ok(Device::Cpu), named)?;
+    Ok(Work::Training(
+        Box::new(TrainRequest::of_table(config)?),
+        device,
+        args,
+    ))
+}
+
+/// Any other command: what it writes is in the unit's folder.
+fn command(name: &str, config: &Map<String, Value>, seed: u64, run: &Path) -> Result<Work, Error> {
+    let shown = |path: &Path| path.display().to_string();
+    let mut line = vec![name.to_owned()];
+    line.extend(flags(name, config)?);
+    match name {
+        "distill" => line.extend([format!("--out={}", shown(run)), "--resume".into()]),
+        "index" => line.extend([
+            format!("--to={}", shown(&run.join("index.json"))),
+            "--force".into(),
+        ]),
+        _ => {}
+    }
+    let takes = |flag: &str| argument(name, flag).is_some();
+    line.extend(takes("quiet").then(|| "--quiet".to_string()));
+    line.extend(takes("json").then(|| "--json=-".to_string()));
+    line.extend(takes("seed").then(|| format!("--seed={seed}")));
+    Ok(Work::Command(Box::new(parsed(&line)?), line))
+}
+
+/// Whether the sweep says a flag itself: where results go, how the machine is used, and what has no meaning in a unit.
+fn is_own(name: &str, key: &str) -> bool {
+    let flag = argument(name, &flag_of(key));
+    let heading = flag.and_then(|flag| flag.get_help_heading().map(str::to_owned));
+    OWN.contains(&key) || heading.is_some_and(|heading| heading == "Output" || heading == "Machine")
 }
 
 /// On what a policy is judged: what `judge` says; where that names no workload, those that it was learned on.
@@ -243,10 +296,9 @@ fn judge_of(
             "train" => {}
             _ => {
                 let is_shared = |key: &str| {
-                    let flag = flag_of(key);
                     name == "distill"
-                        && argument("evaluate", &flag).is_some()
-                        && !OWN.contains(&flag.as_str())
+                        && argument("evaluate", &flag_of(key)).is_some()
+                        && !is_own("evaluate", key)
                 };
                 let of_unit = config
                     .iter()
@@ -269,12 +321,18 @@ fn judge_of(
             }
         }
     }
-    let mut line = vec!["evaluate".to_string()];
-    line.extend(flags("evaluate", &table, &OWN_OF_JUDGE)?);
-    match parsed(&line)? {
-        Command::Evaluate(args) => Ok(args.config()),
-        _ => Ok(EvaluationConfig::default()),
+    let seed = table.remove("seed");
+    let is_own = |key: &str| ["metric", "reference"].contains(&key) || is_own("evaluate", key);
+    if let Some((key, value)) = table.iter().find(|(key, _)| is_own(key)) {
+        return Err(refuse_own(key, value));
     }
+    let mut config = EvaluationConfig::of_table(table)?;
+    if let Some(seed) = seed {
+        let allowed = "a whole number";
+        let number = seed.as_u64();
+        config.seed = number.ok_or_else(|| Error::config("judge.seed", seed, allowed, "For example 1."))?;
+    }
+    Ok(config)
 }
 
 fn parsed(line: &[String]) -> Result<Command, Error> {
@@ -326,37 +384,20 @@ fn argument(name: &str, flag: &str) -> Option<clap::Arg> {
         .cloned()
 }
 
-/// The settings of a table as flags of a command; what is none of those, as `--set` where it has that.
-fn flags(name: &str, table: &Map<String, Value>, own: &[&str]) -> Result<Vec<String>, Error> {
+/// The settings of a table as flags of a command.
+fn flags(name: &str, table: &Map<String, Value>) -> Result<Vec<String>, Error> {
     let mut line = Vec::new();
     for (key, value) in table {
-        if let (Value::Object(inner), true) = (value, name == "evaluate" && TABLES.contains(&key.as_str())) {
-            line.extend(flags(name, inner, own)?);
-            continue;
+        if is_own(name, key) {
+            return Err(refuse_own(key, value));
         }
-        let flag = flag_of(key);
-        if own.contains(&flag.as_str()) {
-            let hint = "The sweep says it itself, or a unit has no use for it: take it out.";
-            return Err(Error::config(key, show(value), "none in a unit", hint));
-        }
-        match argument(name, &flag) {
-            Some(argument) => line.extend(as_flag(key, &argument, value)?),
-            None if argument(name, "set").is_some() && settings().contains_key(key) => {
-                set(key, value, &mut line)?;
-            }
-            None => return Err(unknown(name, key, value, own)),
-        }
+        let flag = argument(name, &flag_of(key)).ok_or_else(|| unknown(name, key, value))?;
+        line.extend(as_flag(key, &flag, value)?);
     }
     Ok(line)
 }
 
-/// The keys of settings.toml.
-fn settings() -> toml::Table {
-    let built_in = settings_file::built_in().map(|settings| toml::Table::try_from(&settings));
-    built_in.ok().and_then(Result::ok).unwrap_or_default()
-}
-
-fn unknown(name: &str, key: &str, value: &Value, own: &[&str]) -> Error {
+fn unknown(name: &str, key: &str, value: &Value) -> Error {
     let cli = Cli::command();
     let arguments = cli
         .find_subcommand(name)
@@ -364,11 +405,8 @@ fn unknown(name: &str, key: &str, value: &Value, own: &[&str]) -> Error {
         .flat_map(clap::Command::get_arguments);
     let flags = arguments
         .filter_map(clap::Arg::get_long)
-        .filter(|flag| !own.contains(flag));
+        .filter(|flag| !is_own(name, flag));
     let mut known: Vec<String> = flags.map(|flag| flag.replace('-', "_")).collect();
-    if argument(name, "set").is_some() {
-        known.extend(settings().keys().cloned());
-    }
     known.retain(|known| known != "help" && known != "version");
     known.sort();
     known.dedup();
@@ -401,19 +439,6 @@ fn as_flag(key: &str, argument: &clap::Arg, value: &Value) -> Result<Vec<String>
     }
 }
 
-/// `--set` for a value, or for each value of a table that is completed and not replaced.
-fn set(key: &str, value: &Value, line: &mut Vec<String>) -> Result<(), Error> {
-    match value {
-        Value::Object(table) if !settings_file::is_whole(key) => {
-            for (name, value) in table {
-                set(&format!("{key}.{name}"), value, line)?;
-            }
-        }
-        value => line.push(format!("--set={key}={}", in_toml(value))),
-    }
-    Ok(())
-}
-
 /// A value as a flag has it: texts without quotes, tables in TOML.
 fn show(value: &Value) -> String {
     match value {
@@ -443,47 +468,54 @@ mod tests {
         }
     }
 
-    fn line(config: Value) -> String {
-        Unit::of(&spec(config), Path::new("run"), true)
-            .unwrap()
-            .line
-            .join(" ")
+    fn work_of(config: Value) -> Work {
+        Unit::of(&spec(config), Path::new("run"), true).unwrap().work
     }
 
     #[test]
-    fn settings_become_flags_and_keys_of_settings_toml() {
+    fn a_training_is_read_as_the_struct_that_its_flags_fill_and_keys_of_settings_toml() {
+        let Work::Training(request, device, args) = work_of(json!({"command": "train",
+            "env": "Pleach/GavelMulti-v1", "env_steps": 0, "train": {"ppo": {"clip": 0.1}},
+            "objective": {"makespan_s": 1.0}, "prior": "sjf", "load": 0.7, "device": "cpu"}))
+        else {
+            panic!()
+        };
+        let settings = request.settings().unwrap();
+        let flags = "--env Pleach/GavelMulti-v1 --env-steps 0 --load 0.7 --set train.ppo.clip=0.1 --set prior=sjf \
+                     --set objective={makespan_s=1.0}";
+        let words = ["pleach", "train"].into_iter().chain(flags.split_whitespace());
+        let Some(Command::Train(same)) = Cli::try_parse_from(words).unwrap().command else {
+            panic!()
+        };
+        assert_eq!(settings, same.request.settings().unwrap());
+        assert_eq!(settings.train.ppo.clip, 0.1);
+        assert_eq!(device, Device::Cpu);
         assert_eq!(
-            line(
-                json!({"command": "train", "env": "Pleach/GavelMulti-v1", "env_steps": 0, "train": {"ppo": {"clip": 0.1}},
-                "objective": {"makespan_s": 1.0}, "prior": "sjf"})
-            ),
-            "train --env=Pleach/GavelMulti-v1 --env-steps=0 --set=objective={ makespan_s = 1.0 } --set=prior=\"sjf\" \
-             --set=train.ppo.clip=0.1 --out=run --resume --quiet --json=- --seed=7"
+            (args.seed(), args.resume, args.out.as_deref()),
+            (7, true, Some(Path::new("run")))
         );
-        assert_eq!(
-            line(
-                json!({"policy": "sjf", "estimates": {"model": "user-limit", "default_s": 3600.0}, "preemption": true,
-                "virtual_clusters": false, "scheduling": {"overheads": "zero"}, "actions": ["reserve"]})
-            ),
-            "evaluate --actions=reserve --estimates={ default_s = 3600.0, model = \"user-limit\" } --policy=sjf --preemption \
-             --overheads=zero --quiet --seed=7"
-        );
-        assert!(
-            line(json!({"command": "index", "workload": ["a", "b"], "generations": 3}))
-                .contains("--workload=a,b")
-        );
+    }
+
+    #[test]
+    fn other_commands_are_asked_in_their_flags() {
+        let Work::Command(_, line) =
+            work_of(json!({"command": "index", "workload": ["a", "b"], "generations": 3}))
+        else {
+            panic!()
+        };
+        assert!(line.contains(&"--workload=a,b".to_string()), "{line:?}");
     }
 
     #[test]
     fn what_was_swept_before_is_read_as_it_was() {
-        let config = json!({"policy": "srtf", "workload": "philly-like", "num_jobs": 30, "load": 0.8, "from_day": 0.0,
-            "preemption": true, "actions": [], "restart_cost_s": 5.0,
-            "estimates": {"model": "log-normal", "sigma": 0.5, "bias": 1.0}});
-        let unit = Unit::of(&spec(config), Path::new("run"), false).unwrap();
-        let Command::Evaluate(args) = &unit.command else {
+        let Work::Policy(config) = work_of(
+            json!({"policy": "srtf", "workload": "philly-like", "num_jobs": 30,
+            "load": 0.8, "from_day": 0.0, "preemption": true, "actions": [], "restart_cost_s": 5.0,
+            "estimates": {"model": "log-normal", "sigma": 0.5, "bias": 1.0}, "virtual_clusters": false,
+            "scheduling": {"overheads": "zero"}}),
+        ) else {
             panic!()
         };
-        let config = args.config();
         assert_eq!(
             (config.workload.num_jobs, config.workload.load),
             (Some(30), Some(0.8))
@@ -518,13 +550,10 @@ mod tests {
                 json!({"command": "train", "judge": {"policy": "sfj"}}),
                 "Did you mean sjf?",
             ),
-            (
-                json!({"command": "tournament", "judge": {}}),
-                "none with tournament",
-            ),
+            (json!({"command": "twin", "judge": {}}), "none with twin"),
             (json!({"load": 99}), "0.01 to 10"),
             (json!({"policy": ["sjf", "fifo"]}), "one policy in a unit"),
-            (json!({"preemption": 1}), "true or false"),
+            (json!({"preemption": 1}), "expected a boolean"),
         ] {
             let said = check(&spec(config.clone())).unwrap_err();
             assert!(said.to_string().contains(words), "{config}: {said}");

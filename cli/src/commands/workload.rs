@@ -46,7 +46,7 @@ fn list(context: &mut Context<'_>) -> Result<(), Error> {
         ]
     });
     let header = ["name", "kind", "what it is"].map(str::to_string).to_vec();
-    let formats = Format::ALL.map(Format::word).join(", ");
+    let formats = Format::all().map(Format::word).collect::<Vec<_>>().join(", ");
     let notes = vec![format!(
         "files, plain or gzipped, and canonical in Parquet too: {formats}"
     )];

@@ -82,7 +82,7 @@ mod tests {
 
     #[test]
     fn every_format_of_the_importer_is_a_value() {
-        for format in Format::ALL {
+        for format in Format::all() {
             let args = parse(&format!("pleach evaluate --format {}", format.word())).unwrap();
             assert_eq!(args.config.workload.format, Some(format));
         }

@@ -26,7 +26,7 @@ Examples:
   pleach evaluate --workload gavel-multi --preemption --sharing mps --policy las-deal,index,mine.json")]
 pub struct IndexArgs {
     /// Formula to write, NAME.json
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub to: PathBuf,
     /// Formula to begin with [default: least attained service, with weights by hand]
     #[arg(long, value_name = "FILE")]

@@ -121,7 +121,7 @@ fn what_cannot_be_explained_is_refused_with_what_can() {
     refused(&line("--at 1e12"), "when the last decision of this list is made");
     refused(&line("--at NaN"), "allowed is a number of at least 0");
     refused(&line("--job 1 --against sjf"), "cannot be used with");
-    refused(&line("--against allox"), "plans whole rounds");
+    refused(&line("--against conservative"), "plans whole rounds");
     refused("explain sjf", "tree = sjf: allowed is a policy file with a tree");
     refused(
         &format!("explain {REFERENCE} --workload philly-like,Pleach/PhillyGang-v1"),

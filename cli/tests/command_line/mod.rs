@@ -11,7 +11,7 @@ mod odd_inputs;
 mod own_lists;
 mod pages;
 mod processors;
-#[cfg(unix)]
+#[cfg(all(unix, feature = "lab"))]
 mod readme;
 mod refusals;
 mod refused;
@@ -19,6 +19,7 @@ mod routers;
 mod schedules;
 mod serve_and_train;
 pub mod site;
+#[cfg(feature = "lab")]
 mod speed;
 mod sweeps;
 mod trees;

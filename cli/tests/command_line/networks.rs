@@ -8,6 +8,7 @@ use super::succeed;
 
 const NETWORK: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/networks/pytorch.onnx");
 
+#[cfg(feature = "lab")]
 #[test]
 fn a_network_of_pytorch_plays_in_comparisons_in_tournaments_and_in_sweeps() {
     let folder = tempfile::tempdir().unwrap();

@@ -31,21 +31,25 @@ fn in_a_browser_nothing_is_cut_or_covered_or_too_pale_on_any_page() {
     let here = folder.path();
     let list = "--workload Pleach/GavelMulti-v1 --num-jobs 60 --load 3 --seeds 1";
     for line in [
+        #[cfg(feature = "lab")]
         "tournament --policy sjf,fifo,las-deal,best-type-delay --workload gavel-multi --load 4 --num-jobs 40 --seeds 2 \
          --html tournament.html --quiet",
         "workload describe --workload philly-like --num-jobs 120 --out describe",
         &format!("evaluate {list} --policy fifo,sjf --schedule record.csv --quiet"),
         &format!("watch record.csv {list} --out watch.html --quiet"),
         &format!("policies --show {TREE} --html tree.html"),
+        #[cfg(feature = "lab")]
         "reproduce R1 L1 --smoke --html reproduce.html --quiet",
     ] {
         succeed(here, line);
     }
     let names = [
+        #[cfg(feature = "lab")]
         "tournament.html",
         "describe/report.html",
         "watch.html",
         "tree.html",
+        #[cfg(feature = "lab")]
         "reproduce.html",
     ];
     if let Some(faults) = faults(here, &names) {

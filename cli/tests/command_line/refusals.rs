@@ -63,7 +63,7 @@ fn bad_input_is_refused_with_the_reason_and_what_is_allowed() {
     write("torn.csv.gz", &[0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3, 75]);
     write("tree.json", b"{\"schema\": 1}");
     write("network.ckpt", b"not a checkpoint");
-    write("nan.toml", b"[tiresias]\npromote_after = nan\n");
+    write("nan.toml", b"[las-deal.rules]\nstint = nan\n");
     fs::create_dir(folder.path().join("folder.toml")).unwrap();
     for (line, words) in [
         ("evaluate --policy fofo", vec!["fofo", "fifo", "easy"]),
@@ -165,6 +165,7 @@ fn bad_input_is_refused_with_the_reason_and_what_is_allowed() {
             "train --env Pleach/Nothing-v9",
             vec!["Pleach/Nothing-v9", "Pleach/Philly-v0"],
         ),
+        #[cfg(feature = "lab")]
         (
             "reproduce B1 --smoke --data nowhere",
             vec!["data = nowhere", "no such folder"],
@@ -199,8 +200,8 @@ fn bad_input_is_refused_with_the_reason_and_what_is_allowed() {
         ("train --config folder.toml", vec!["folder.toml"]),
         ("train --fine-tune network.ckpt", vec!["network.ckpt", "PLEACHCK"]),
         (
-            "evaluate --policy tiresias --policy-config nan.toml",
-            vec!["nan.toml", "tiresias.promote_after = nan"],
+            "evaluate --policy las-deal --policy-config nan.toml",
+            vec!["nan.toml", "las-deal.rules.stint = nan"],
         ),
         ("train --num-envs 7", vec!["num_envs = 7", "group_size = 16"]),
         ("train --device gpu", vec!["gpu", "cpu, cuda, wgpu"]),
@@ -299,4 +300,24 @@ fn threads_by_variable_are_bounded_as_threads_by_flag() {
         let names_it = said.contains(&format!("RAYON_NUM_THREADS = {value}: allowed is 1 to 1024"));
         assert_eq!(names_it, code == 2, "{said}");
     }
+}
+
+#[cfg(not(feature = "lab"))]
+#[test]
+fn without_the_laboratory_its_names_are_answered_with_the_feature_that_brings_them() {
+    let folder = tempfile::tempdir().unwrap();
+    for line in [
+        "evaluate --policy tiresias",
+        "policies --show gavel-las",
+        "tournament",
+        "reproduce B1",
+        "bench",
+    ] {
+        let refused = pleach(folder.path(), line);
+        let said = text(&refused.stderr);
+        assert_eq!(refused.status.code(), Some(2), "{line}: {said}");
+        assert!(said.contains("feature `lab`"), "{line}: {said}");
+    }
+    let listed = succeed(folder.path(), "policies");
+    assert!(listed.contains("conservative") && listed.contains("las-deal") && !listed.contains("tiresias"));
 }

@@ -30,7 +30,7 @@ fn a_refused_command_leaves_nothing_that_blocks_the_corrected_one() {
         ),
         // Refused when the teacher is asked, with the logs open.
         (
-            "train --config small.toml --warm-start gandiva --num-jobs 20".to_string(),
+            "train --config small.toml --warm-start las-deal --num-jobs 20".to_string(),
             "train --config small.toml --warm-start sjf --num-jobs 20".to_string(),
         ),
         (

@@ -163,11 +163,11 @@ fn a_replay_plays_the_policy_that_a_record_names_and_refuses_the_record_of_anoth
     let folder = tempfile::tempdir().unwrap();
     let here = folder.path();
     let on = "--workload philly-like --num-jobs 60 --load 1.2 --seeds 2";
-    fs::write(here.join("own.toml"), "[tiresias]\nquantum_gpu_s = 500\n").unwrap();
+    fs::write(here.join("own.toml"), "[las-deal.rules]\nstint = 2.5\n").unwrap();
     succeed(
         here,
         &format!(
-            "evaluate {on} --policy sjf,tiresias --policy-config own.toml --preemption --schedule own.csv --quiet"
+            "evaluate {on} --policy sjf,las-deal --policy-config own.toml --preemption --schedule own.csv --quiet"
         ),
     );
     // Planners are played with the settings that the record names.

@@ -96,6 +96,7 @@ fn a_minus_for_a_file_of_json_is_standard_output_and_nothing_else_is_there() {
             "workload describe --workload philly-like --num-jobs 20 --json -",
             "name",
         ),
+        #[cfg(feature = "lab")]
         (
             "tournament --policy fifo,sjf --workload philly-like,itp-like --num-jobs 20 --seeds 1 --json -",
             "rounds",

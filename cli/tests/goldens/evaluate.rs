@@ -10,6 +10,7 @@ use crate::command_line::{site::synthetic_site, succeed};
 const MULTI: &str = "evaluate --workload Pleach/GavelMulti-v1 --num-jobs 200 --load 4 --seeds 3";
 const GANG: &str = "evaluate --workload Pleach/PhillyGang-v1 --num-jobs 80 --load 4 --seeds 3";
 
+#[cfg(feature = "lab")]
 #[test]
 fn comparisons_and_explanations_have_the_figures_that_they_had() {
     let folder = tempfile::tempdir().unwrap();

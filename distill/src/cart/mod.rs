@@ -24,38 +24,28 @@ pub use grow::grow;
 pub use trend::Trend;
 
 use pleach_scheduler::Problem;
+use pleach_scheduler::settings;
+use pleach_scheduler::settings::Settings as _;
 use pleach_scheduler::tree::{MAX_DEPTH, Node};
-use serde::{Deserialize, Serialize};
 
 /// Most rows of one fit; the bound keeps every sum exact.
 pub const MAX_ROWS: usize = 1 << 22;
 /// Most leaves of one fit.
 pub(crate) const MAX_LEAVES: usize = 256;
-/// How a tree grows.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct CartConfig {
-    /// Bins of a feature, 2 to 256. A feature with fewer distinct values is split exactly.
-    pub bins: usize,
-    /// Fewest rows of a leaf, at least 1. *Assumed*.
-    pub leaf_rows_min: u32,
-    /// Least share of the whole weight in a leaf, 0 to 0.5. *Assumed*.
-    pub leaf_weight_min: f64,
-    /// Splits must lower the squared error by this share of the root's, 0 to 1.
-    pub gain_min: f64,
-    /// Most splits on a path, 1 to 64.
-    pub depth_max: usize,
-}
-
-impl Default for CartConfig {
-    fn default() -> CartConfig {
-        CartConfig {
-            bins: 255,
-            leaf_rows_min: 20,
-            leaf_weight_min: 1e-4,
-            gain_min: 1e-9,
-            depth_max: 16,
-        }
+settings! {
+    /// How a tree grows.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct CartConfig {
+        /// Bins of a feature, 2 to 256. A feature with fewer distinct values is split exactly.
+        pub bins: usize = 255, in 2..=256;
+        /// Fewest rows of a leaf, at least 1. *Assumed*.
+        pub leaf_rows_min: u32 = 20, in 1..;
+        /// Least share of the whole weight in a leaf, 0 to 0.5. *Assumed*.
+        pub leaf_weight_min: f64 = 1e-4, in 0.0..=0.5;
+        /// Splits must lower the squared error by this share of the root's, 0 to 1.
+        pub gain_min: f64 = 1e-9, in 0.0..=1.0;
+        /// Most splits on a path, 1 to 64.
+        pub depth_max: usize = 16, in 1..=MAX_DEPTH;
     }
 }
 
@@ -65,35 +55,7 @@ impl CartConfig {
     /// # Errors
     /// The first key that is out of its range.
     pub fn validate(&self) -> Result<(), Problem> {
-        let fail = |key: &str, value: String, allowed: String| {
-            Err(Problem::new(
-                format!("cart.{key}"),
-                value,
-                allowed,
-                "the defaults are a good start",
-            ))
-        };
-        if !(2..=256).contains(&self.bins) {
-            return fail("bins", self.bins.to_string(), "2 to 256".into());
-        }
-        if self.leaf_rows_min == 0 {
-            return fail("leaf_rows_min", "0".into(), "1 or more".into());
-        }
-        if !(0.0..=0.5).contains(&self.leaf_weight_min) {
-            let value = self.leaf_weight_min.to_string();
-            return fail("leaf_weight_min", value, "0 to 0.5".into());
-        }
-        if !(0.0..=1.0).contains(&self.gain_min) {
-            return fail("gain_min", self.gain_min.to_string(), "0 to 1".into());
-        }
-        if !(1..=MAX_DEPTH).contains(&self.depth_max) {
-            return fail(
-                "depth_max",
-                self.depth_max.to_string(),
-                format!("1 to {MAX_DEPTH}"),
-            );
-        }
-        Ok(())
+        self.check_at("cart", "")
     }
 }
 

@@ -4,6 +4,8 @@ use pleach_env::Seed;
 use pleach_scheduler::Problem;
 use pleach_scheduler::key_weight::MAX_KEY_WEIGHTS;
 use pleach_scheduler::portable_math::exp;
+use pleach_scheduler::settings;
+use pleach_scheduler::settings::Settings as _;
 use serde::{Deserialize, Serialize};
 
 /// What came of one tree on one list of jobs, against the caller's baseline on the same list.
@@ -33,59 +35,39 @@ pub struct PartValue {
     pub p99: f64,
 }
 
-/// Settings of a search. The defaults are those of the experiment in docs/distilling.md, and *assumed* elsewhere.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct SearchConfig {
-    /// Root of all randomness.
-    pub seed: Seed,
-    /// Parts that the lists are of, in turn.
-    pub num_parts: usize,
-    /// Lists to be simulated at least, starts included and those that are broken off; the batch in which they are reached is
-    /// finished.
-    pub simulations: u64,
-    /// Starts that are run on all lists: those that are best on the first rung.
-    pub starts: usize,
-    /// Children of a batch.
-    pub batch: usize,
-    /// Lists of the race, rung by rung, growing; multiples of the number of parts.
-    pub rungs: Vec<usize>,
-    /// Children that go on to the next rung, rung by rung: one number less than rungs.
-    pub survivors: Vec<usize>,
-    /// Trees of each size that are kept.
-    pub of_each_size: usize,
-    /// Most leaves. 2 to 256
-    pub leaves_max: usize,
-    /// Most features in a key. 0 to 4
-    pub key_features_max: usize,
-    /// Most jobs that fit which are offered of each order. 1 to 64
-    pub fitting_max: usize,
-    /// Weight of what a part loses against the baseline.
-    pub loss_weight: f64,
-    /// Weight of the 99th percentile beyond its bound.
-    pub tail_weight: f64,
-    /// Ratio of the 99th percentile to the baseline's that costs nothing.
-    pub tail_bound: f64,
-}
-
-impl Default for SearchConfig {
-    fn default() -> SearchConfig {
-        SearchConfig {
-            seed: Seed(0),
-            num_parts: 4,
-            simulations: 30_000,
-            starts: 12,
-            batch: 16,
-            rungs: vec![8, 24, 72],
-            survivors: vec![5, 2],
-            of_each_size: 3,
-            leaves_max: 12,
-            key_features_max: MAX_KEY_WEIGHTS,
-            fitting_max: 16,
-            loss_weight: 2.0,
-            tail_weight: 0.3,
-            tail_bound: 1.05,
-        }
+settings! {
+    /// Settings of a search. The defaults are those of the experiment in docs/distilling.md, and *assumed* elsewhere.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct SearchConfig {
+        /// Root of all randomness.
+        pub seed: Seed = Seed(0);
+        /// Parts that the lists are of, in turn.
+        pub num_parts: usize = 4, in 1..;
+        /// Lists to be simulated at least, starts included and those that are broken off; the batch in which they are reached is
+        /// finished.
+        pub simulations: u64 = 30_000;
+        /// Starts that are run on all lists: those that are best on the first rung.
+        pub starts: usize = 12, in 1..;
+        /// Children of a batch.
+        pub batch: usize = 16, in 1..=1024;
+        /// Lists of the race, rung by rung, growing; multiples of the number of parts.
+        pub rungs: Vec<usize> = vec![8, 24, 72];
+        /// Children that go on to the next rung, rung by rung: one number less than rungs.
+        pub survivors: Vec<usize> = vec![5, 2], in 1..;
+        /// Trees of each size that are kept.
+        pub of_each_size: usize = 3, in 1..=100;
+        /// Most leaves. 2 to 256
+        pub leaves_max: usize = 12, in 2..=256;
+        /// Most features in a key. 0 to 4
+        pub key_features_max: usize = MAX_KEY_WEIGHTS, in 0..=MAX_KEY_WEIGHTS;
+        /// Most jobs that fit which are offered of each order. 1 to 64
+        pub fitting_max: usize = 16, in 1..=64;
+        /// Weight of what a part loses against the baseline.
+        pub loss_weight: f64 = 2.0, in 0.0..=1e3;
+        /// Weight of the 99th percentile beyond its bound.
+        pub tail_weight: f64 = 0.3, in 0.0..=1e3;
+        /// Ratio of the 99th percentile to the baseline's that costs nothing.
+        pub tail_bound: f64 = 1.05, in 0.0..=1e3;
     }
 }
 
@@ -95,72 +77,29 @@ impl SearchConfig {
     /// # Errors
     /// The first key that is out of its range.
     pub fn validate(&self) -> Result<(), Problem> {
+        self.check_at("search", "")?;
         let grows = self.rungs.windows(2).all(|pair| pair[0] < pair[1]);
-        let in_parts = self.num_parts >= 1
-            && self
-                .rungs
-                .iter()
-                .all(|lists| *lists > 0 && lists.is_multiple_of(self.num_parts));
-        let weights = [self.loss_weight, self.tail_weight, self.tail_bound];
-        let checks = [
-            (
-                (1..=1024).contains(&self.batch) && self.starts >= 1,
-                "batch, starts",
-                format!("{}, {}", self.batch, self.starts),
-                "1 to 1024".to_string(),
-            ),
-            (
-                !self.rungs.is_empty() && grows && in_parts,
-                "rungs",
+        let is_in_parts = |lists: &usize| *lists > 0 && lists.is_multiple_of(self.num_parts);
+        let hint = "the defaults are a good start";
+        if self.rungs.is_empty() || !grows || !self.rungs.iter().all(is_in_parts) {
+            let allowed = format!("growing numbers of lists, multiples of {} parts", self.num_parts);
+            return Err(Problem::new(
+                "search.rungs",
                 format!("{:?}", self.rungs),
-                format!("growing numbers of lists, multiples of {} parts", self.num_parts),
-            ),
-            (
-                self.survivors.len() + 1 == self.rungs.len() && self.survivors.iter().all(|num| *num > 0),
-                "survivors",
-                format!("{:?}", self.survivors),
-                "a number of 1 or more for each rung but the last".into(),
-            ),
-            (
-                (1..=100).contains(&self.of_each_size),
-                "of_each_size",
-                self.of_each_size.to_string(),
-                "1 to 100".into(),
-            ),
-            (
-                (2..=256).contains(&self.leaves_max),
-                "leaves_max",
-                self.leaves_max.to_string(),
-                "2 to 256".into(),
-            ),
-            (
-                self.key_features_max <= MAX_KEY_WEIGHTS,
-                "key_features_max",
-                self.key_features_max.to_string(),
-                format!("0 to {MAX_KEY_WEIGHTS}"),
-            ),
-            (
-                (1..=64).contains(&self.fitting_max),
-                "fitting_max",
-                self.fitting_max.to_string(),
-                "1 to 64".into(),
-            ),
-            (
-                weights.iter().all(|weight| (0.0..=1e3).contains(weight)),
-                "loss_weight, tail_weight, tail_bound",
-                format!("{weights:?}"),
-                "0 to 1000".into(),
-            ),
-        ];
-        match checks.into_iter().find(|(good, ..)| !good) {
-            None => Ok(()),
-            Some((_, key, value, allowed)) => Err(Problem::new(
-                format!("search.{key}"),
-                value,
                 allowed,
-                "the defaults are a good start",
-            )),
+                hint,
+            ));
         }
+        if self.survivors.len() + 1 != self.rungs.len() {
+            let allowed = "a number of 1 or more for each rung but the last";
+            return Err(Problem::new(
+                "search.survivors",
+                format!("{:?}", self.survivors),
+                allowed,
+                hint,
+            ));
+        }
+        Ok(())
     }
 
     /// Lists of the last rung.

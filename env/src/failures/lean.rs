@@ -12,7 +12,8 @@
 
 use pleach_scheduler::Problem;
 use pleach_scheduler::portable_math::exp;
-use serde::{Deserialize, Serialize};
+use pleach_scheduler::settings;
+use pleach_scheduler::settings::Settings as _;
 
 /// Most rounds of scaling. *Assumed*: shares are met to 1e-9 within some dozen.
 const ROUNDS_MAX: usize = 200;
@@ -21,14 +22,15 @@ const SLACK: f64 = 1e-9;
 /// Largest power either way. *Assumed*: with 4 the odds of a job that is twice as long are sixteen times as large.
 const POWER_MAX: f64 = 4.0;
 
-/// By which powers of the run time the odds of an end, over those to pass, grow.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Lean {
-    /// Of being killed, [-4, 4].
-    pub killed: f64,
-    /// Of ending unsuccessful, [-4, 4].
-    pub unsuccessful: f64,
+settings! {
+    /// By which powers of the run time the odds of an end, over those to pass, grow.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct Lean {
+        /// Of being killed, [-4, 4].
+        pub killed: f64, in -POWER_MAX..=POWER_MAX;
+        /// Of ending unsuccessful, [-4, 4].
+        pub unsuccessful: f64, in -POWER_MAX..=POWER_MAX;
+    }
 }
 
 impl Lean {
@@ -42,16 +44,7 @@ impl Lean {
     /// # Errors
     /// The first power that is out of its range.
     pub(super) fn validate(&self) -> Result<(), Problem> {
-        for (key, power) in [("killed", self.killed), ("unsuccessful", self.unsuccessful)] {
-            if !(-POWER_MAX..=POWER_MAX).contains(&power) {
-                let (key, allowed) = (
-                    format!("outcomes.lean.{key}"),
-                    format!("-{POWER_MAX} to {POWER_MAX}"),
-                );
-                return Err(Problem::new(key, power, allowed, "0 = whatever the run time"));
-            }
-        }
-        Ok(())
+        self.check_at("outcomes.lean", "0 = whatever the run time")
     }
 }
 

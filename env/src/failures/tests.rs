@@ -1,7 +1,7 @@
 use super::reasons::*;
 use super::*;
 use pleach_workloads::Workload;
-use pleach_workloads::generate::{GeneratorConfig, PhillyLikeConfig, generate};
+use pleach_workloads::generate::{GeneratorConfig, ProfileConfig, generate};
 
 const SEED: Seed = Seed(20_170_807);
 
@@ -79,19 +79,19 @@ fn parts(model: &OutcomeModel, lists: &[Workload]) -> [[f64; 3]; 2] {
 }
 
 fn philly_like(run_time_s_max: f64, num_lists: u64) -> Vec<Workload> {
-    let config = PhillyLikeConfig {
+    let config = ProfileConfig {
         num_jobs: 2000,
         run_time_s_max,
-        ..PhillyLikeConfig::default()
+        ..ProfileConfig::default()
     };
-    let generator = GeneratorConfig::PhillyLike(config);
+    let generator = GeneratorConfig::Profile(config);
     let seeds = (0..num_lists).map(|list| SEED.child("workload", list));
     seeds.map(|seed| generate(&generator, seed).unwrap()).collect()
 }
 
 #[test]
 fn killed_and_given_up_jobs_have_the_published_parts_of_the_gpu_time() {
-    let lists = philly_like(PhillyLikeConfig::default().run_time_s_max, 40);
+    let lists = philly_like(ProfileConfig::default().run_time_s_max, 40);
     let [jobs, gpu_time] = parts(&OutcomeModel::philly(), &lists);
     // Philly (ATC'19), table 6.
     for (found, published, slack) in [

@@ -7,7 +7,7 @@ use crate::error::Error;
 use crate::evaluate::flag_values;
 use crate::run_folder::Existing;
 use clap::{ArgAction, Args};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// The name of a file that means standard output.
 const STANDARD_OUTPUT: &str = "-";
@@ -173,7 +173,8 @@ pub struct EpisodeFlags {
 }
 
 /// Settings of a learner.
-#[derive(Args, Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Args, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct SettingsFlags {
     /// Settings in TOML, laid over the built-in ones key by key; unknown keys are refused, and flags win [default: the built-in ones]
     #[arg(long, value_name = "FILE")]
@@ -181,6 +182,10 @@ pub struct SettingsFlags {
     /// Change one setting of the learner, repeated: a key of settings.toml and its value
     #[arg(long, value_name = "KEY=VALUE", action = ArgAction::Append)]
     pub set: Vec<String>,
+    /// The same as a table, of a sweep.
+    #[arg(skip)]
+    #[serde(skip)]
+    pub keys: serde_json::Map<String, serde_json::Value>,
 }
 
 /// Policies beside the one that it is about.

@@ -3,6 +3,7 @@
 //! The clock, standard output and signals are the program's: a command receives them in its [`Context`].
 
 pub mod flags;
+pub mod grid_table;
 pub mod stop;
 
 use std::io::{self, Write};

@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use serde::{Deserialize, Serialize};
+use pleach_scheduler::settings;
+use pleach_scheduler::settings::{Own, Settings as _};
 
 use crate::error::Error;
 use crate::evaluate::sim_config::SchedulingConfig;
@@ -12,97 +13,60 @@ use crate::run_folder::atomic_file::read_toml;
 /// Largest `site.toml`, bytes.
 const CONFIG_BYTES_MAX: u64 = 1 << 20;
 
-/// A site's files, and how a run goes about them.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct SiteConfig {
-    /// The accounting, as `pleach workload import` reads it, or a list that was imported.
-    pub jobs: PathBuf,
-    /// What `scontrol show node`, `sinfo` or `kubectl get nodes -o json` prints.
-    pub nodes: Option<PathBuf>,
-    /// How the accounting is read; none: guessed.
-    pub mapping: Option<PathBuf>,
-    /// Cluster, by file or as `16x8:A100`; none: of the nodes, or of the list.
-    pub cluster: Option<PathBuf>,
-    /// Policies that the site's scheduler may be like, the likeliest first: the one that reproduces the waits best is taken.
-    pub policy: Vec<String>,
-    /// The last so many jobs of the list are taken, 100 to 10,000,000.
-    pub jobs_max: usize,
-    /// Root of all randomness.
-    pub seed: u64,
-    /// What the scheduler may do and knows, as for `pleach evaluate`; estimates that are not given are fitted.
-    pub scheduling: SchedulingConfig,
-    /// Parts of the list.
-    pub parts: PartsConfig,
-    /// The search for a tree.
-    pub search: SearchPart,
-}
-
-/// How the time of the list is cut.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct PartsConfig {
-    /// Part in which is searched, 0.2 to 0.8.
-    pub learn: f64,
-    /// Part after that in which is chosen, 0.1 to 0.4; what is left, at least 0.1, judges.
-    pub choose: f64,
-}
-
-/// The search for a tree.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct SearchPart {
-    /// Lists to simulate, 0 to 100,000,000; 0: no search, heuristics alone.
-    pub simulations: u64,
-    /// Jobs of a list, 20 to 1000; none: an eighth of those in the part, at most 200.
-    pub num_jobs: Option<usize>,
-    /// Leaves of a tree, at most, 2 to 256.
-    pub leaves: usize,
-    /// Lists of each part on which a tree must beat its start, 2 to 1000.
-    pub accept_lists: usize,
-    /// Search also where the twin is not believable; the result is not deployed.
-    pub without_twin: bool,
-}
-
-impl Default for SiteConfig {
-    fn default() -> SiteConfig {
-        SiteConfig {
-            jobs: PathBuf::new(),
-            nodes: None,
-            mapping: None,
-            cluster: None,
-            policy: ["easy", "fifo", "fifo-skip", "fair-share"]
+settings! {
+    /// A site's files, and how a run goes about them.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct SiteConfig {
+        /// The accounting, as `pleach workload import` reads it, or a list that was imported.
+        pub jobs: PathBuf = PathBuf::new();
+        /// What `scontrol show node`, `sinfo` or `kubectl get nodes -o json` prints.
+        pub nodes: Option<PathBuf>;
+        /// How the accounting is read; none: guessed.
+        pub mapping: Option<PathBuf>;
+        /// Cluster, by file or as `16x8:A100`; none: of the nodes, or of the list.
+        pub cluster: Option<PathBuf>;
+        /// Policies that the site's scheduler may be like, the likeliest first: the one that reproduces the waits best is taken.
+        pub policy: Vec<String> = ["easy", "fifo", "fifo-skip", "fair-share"]
                 .map(str::to_owned)
-                .to_vec(),
-            jobs_max: 20_000,
-            seed: 0,
-            scheduling: SchedulingConfig::default(),
-            parts: PartsConfig::default(),
-            search: SearchPart::default(),
-        }
+                .to_vec();
+        /// The last so many jobs of the list are taken, 100 to 10,000,000.
+        pub jobs_max: usize = 20_000, in 100..=10_000_000;
+        /// Root of all randomness.
+        pub seed: u64 = 0;
+        /// What the scheduler may do and knows, as for `pleach evaluate`; estimates that are not given are fitted.
+        pub scheduling: SchedulingConfig;
+        /// Parts of the list.
+        pub parts: PartsConfig, in Own;
+        /// The search for a tree.
+        pub search: SearchPart, in Own;
     }
 }
 
-impl Default for PartsConfig {
-    /// *Assumed*: of a month there are ten days that judge.
-    fn default() -> PartsConfig {
-        PartsConfig {
-            learn: 0.45,
-            choose: 0.2,
-        }
+settings! {
+    /// How the time of the list is cut.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct PartsConfig {
+        /// Part in which is searched, 0.2 to 0.8.
+        pub learn: f64 = 0.45, in 0.2..=0.8;
+        /// Part after that in which is chosen, 0.1 to 0.4; what is left, at least 0.1, judges.
+        pub choose: f64 = 0.2, in 0.1..=0.4;
     }
 }
 
-impl Default for SearchPart {
-    /// *Assumed*: some minutes on two cores.
-    fn default() -> SearchPart {
-        SearchPart {
-            simulations: 4000,
-            num_jobs: None,
-            leaves: 8,
-            accept_lists: 16,
-            without_twin: false,
-        }
+settings! {
+    /// The search for a tree.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct SearchPart {
+        /// Lists to simulate, 0 to 100,000,000; 0: no search, heuristics alone.
+        pub simulations: u64 = 4000, in 0..=100_000_000;
+        /// Jobs of a list, 20 to 1000; none: an eighth of those in the part, at most 200.
+        pub num_jobs: Option<usize>, in 20..=1000;
+        /// Leaves of a tree, at most, 2 to 256.
+        pub leaves: usize = 8, in 2..=256;
+        /// Lists of each part on which a tree must beat its start, 2 to 1000.
+        pub accept_lists: usize = 16, in 2..=1000;
+        /// Search also where the twin is not believable; the result is not deployed.
+        pub without_twin: bool;
     }
 }
 
@@ -163,27 +127,16 @@ impl SiteConfig {
             let hint = "easy is what most Slurms with backfill are like.";
             return Err(Error::config("policy", "[]", "at least one policy", hint));
         }
-        let (parts, search) = (self.parts, self.search);
-        let rest = 1.0 - parts.learn - parts.choose;
-        let numbers = [
-            ("parts.learn", parts.learn, (0.2, 0.8)),
-            ("parts.choose", parts.choose, (0.1, 0.4)),
-            ("1 - parts.learn - parts.choose", rest, (0.1 - 1e-9, 0.7)),
-            ("jobs_max", self.jobs_max as f64, (100.0, 1e7)),
-            ("search.simulations", search.simulations as f64, (0.0, 1e8)),
-            (
-                "search.num_jobs",
-                search.num_jobs.unwrap_or(20) as f64,
-                (20.0, 1000.0),
-            ),
-            ("search.leaves", search.leaves as f64, (2.0, 256.0)),
-            ("search.accept_lists", search.accept_lists as f64, (2.0, 1000.0)),
-        ];
-        for (key, value, (least, most)) in numbers {
-            if !(least..=most).contains(&value) {
-                let hint = "Leave it out for the default.";
-                return Err(Error::config(key, value, format!("{least} to {most}"), hint));
-            }
+        let hint = "Leave it out for the default.";
+        self.check_at("", hint)?;
+        let rest = 1.0 - self.parts.learn - self.parts.choose;
+        if rest < 0.1 - 1e-9 {
+            return Err(Error::config(
+                "1 - parts.learn - parts.choose",
+                rest,
+                "0.1 to 0.7",
+                hint,
+            ));
         }
         self.scheduling.check()
     }

@@ -9,8 +9,9 @@ use clap::{ArgAction, Args};
 use pleach_env::SimConfig;
 use pleach_env::availability::AvailabilityConfig;
 use pleach_env::schedule::Record;
-use pleach_scheduler::ActionSet;
+use pleach_scheduler::{ActionSet, Problem};
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 use super::instances::{Instance, seeds};
 use super::metric::{MAIN_METRIC, METRICS, Metric};
@@ -19,6 +20,7 @@ use super::run::Runner;
 use super::sim_config::SchedulingConfig;
 use super::stand_in::stand_ins;
 use super::workload_source::{DEFAULT_WORKLOAD, WorkloadSource};
+use crate::command::grid_table::{self, Group};
 use crate::door::{DOOR, PolicySpec};
 use crate::error::Error;
 use crate::progress::Watcher;
@@ -91,6 +93,24 @@ impl Default for EvaluationConfig {
             seeds: 10,
             seed: 0,
         }
+    }
+}
+
+impl EvaluationConfig {
+    /// The same from a table of settings, as a grid has it.
+    ///
+    /// # Errors
+    /// A key that there is not, a value of another kind.
+    pub fn of_table(table: Map<String, Value>) -> Result<EvaluationConfig, Problem> {
+        let groups = [
+            Group::of::<WorkloadSource>("workload"),
+            Group::of::<SchedulingConfig>("scheduling"),
+        ];
+        let mut config: EvaluationConfig = grid_table::read("evaluate", table, &groups)?;
+        if config.workload.workload.is_empty() {
+            config.workload.workload = vec![DEFAULT_WORKLOAD.to_owned()];
+        }
+        Ok(config)
     }
 }
 

@@ -4,7 +4,8 @@
 use std::ops::RangeInclusive;
 use std::path::Path;
 
-use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use pleach_agents::Learner;
 use pleach_env::Split;
 use pleach_env::availability::AvailabilityConfig;
 use pleach_env::batch_system::BatchSystem;
@@ -14,6 +15,9 @@ use pleach_env::workload::import::Format;
 use pleach_scheduler::cluster::Sharing;
 use pleach_scheduler::physics::overheads::Overheads;
 use pleach_scheduler::{ActionKind, ActionSet};
+use serde::de::{DeserializeOwned, Error as _};
+use serde::{Deserialize as _, Deserializer};
+use serde_json::Value;
 
 use crate::run_folder::atomic_file::read_toml;
 
@@ -27,6 +31,39 @@ pub(crate) fn action(name: &str) -> Result<ActionKind, String> {
 const CAPACITY_BYTES_MAX: u64 = 1 << 26;
 /// Largest file of a batch system, bytes.
 const BATCH_SYSTEM_BYTES_MAX: u64 = 1 << 16;
+
+/// In a file, what a flag takes as a text, or the same in full.
+fn text_or_whole<'de, D: Deserializer<'de>, T: DeserializeOwned>(
+    input: D,
+    read: impl Fn(&str) -> Result<T, String>,
+) -> Result<Option<T>, D::Error> {
+    match Value::deserialize(input)? {
+        Value::Null => Ok(None),
+        Value::String(text) => read(&text).map(Some).map_err(D::Error::custom),
+        whole => serde_json::from_value(whole).map(Some).map_err(D::Error::custom),
+    }
+}
+
+macro_rules! in_files {
+    ($($name:ident: $kind:ty = $read:path),+) => {
+        /// How files have what flags take as a text.
+        pub(crate) mod in_files {
+            use super::*;
+            $(pub(crate) fn $name<'de, D: Deserializer<'de>>(input: D) -> Result<Option<$kind>, D::Error> {
+                text_or_whole(input, $read)
+            })+
+        }
+    };
+}
+
+in_files!(
+    days: f64 = crate::evaluate::day::days,
+    overheads: Overheads = overheads,
+    outcomes: OutcomeModel = outcomes,
+    site_failures: SiteFailures = site_failures,
+    capacity: AvailabilityConfig = capacity,
+    batch_system: BatchSystem = batch_system
+);
 
 /// A number above 0.
 ///
@@ -111,6 +148,22 @@ fn within(text: &str, low: f64, high: f64, allowed: &str) -> Result<f64, String>
     }
 }
 
+/// Takes the names of learners, those of a program's own among them, each with what it does.
+pub(crate) fn learner() -> impl TypedValueParser<Value = Learner> {
+    let all = pleach_agents::learner::all();
+    let names = all.map(|learner| PossibleValue::new(learner.name()).help(learner.doc()));
+    PossibleValuesParser::from(names.collect::<Vec<_>>()).try_map(learner_named)
+}
+
+/// A learner by a name that no parser has let through otherwise.
+///
+/// # Errors
+/// Another name.
+#[expect(clippy::needless_pass_by_value, reason = "clap gives the text away")]
+pub fn learner_named(name: String) -> Result<Learner, String> {
+    Learner::find(&name).ok_or_else(|| format!("there is no learner {name}"))
+}
+
 /// Takes the parts of a list.
 pub(crate) fn split() -> impl TypedValueParser<Value = Split> {
     PossibleValuesParser::new(Split::ALL.map(Split::word)).map(|word| {
@@ -123,10 +176,8 @@ pub(crate) fn split() -> impl TypedValueParser<Value = Split> {
 
 /// Takes the words of the formats.
 pub(crate) fn format() -> impl TypedValueParser<Value = Format> {
-    PossibleValuesParser::new(Format::ALL.map(Format::word)).try_map(|word| {
-        let known = Format::ALL.into_iter().find(|format| format.word() == word);
-        known.ok_or("not a format")
-    })
+    PossibleValuesParser::new(Format::all().map(Format::word))
+        .try_map(|word| Format::of_word(&word).ok_or("not a format"))
 }
 
 /// How two jobs can run on the same GPUs, by name.

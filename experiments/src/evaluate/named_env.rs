@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use pleach_env::EnvConfig;
+use pleach_env::workload::generate::Profile;
 
 use crate::error::Error;
 use crate::file_kind::FileKind;
@@ -39,5 +40,5 @@ pub(crate) fn env_named(name: &str) -> Result<Option<EnvConfig>, Error> {
 /// Whether a name is that of a file with settings of a training.
 pub(crate) fn is_settings(name: &str) -> bool {
     let path = Path::new(name);
-    path.extension().is_some_and(|extension| extension == "toml") && path.is_file()
+    path.extension().is_some_and(|extension| extension == "toml") && path.is_file() && !Profile::is_file(path)
 }

@@ -31,7 +31,7 @@ pub struct SchedulingConfig {
     #[arg(long)]
     pub preemption: bool,
     /// Let a gang run on several GPU types, at the pace of the slowest; only planners make use of it
-    #[arg(long)]
+    #[arg(skip)]
     pub mixed_types: bool,
     /// Let policies take these actions too, by their names, with commas; a wrong name is answered with all [default: the environment's]
     #[arg(long, value_name = "KIND", value_delimiter = ',', value_parser = flag_values::action)]
@@ -47,6 +47,7 @@ pub struct SchedulingConfig {
     /// What starts and restarts cost by a published model, instead of --restart-cost-s: zero, pollux30, shockwave20,
     /// by-state-size, tacc-empirical, sia-model or by-class (docs/gpu-model.md)
     #[arg(long, value_name = "NAME", value_parser = flag_values::overheads, conflicts_with = "restart_cost_s")]
+    #[serde(deserialize_with = "flag_values::in_files::overheads")]
     pub overheads: Option<Overheads>,
     /// Let policies put two jobs on the same GPUs, in turn or at once [default: the environment's, else off]
     #[arg(long, value_name = "HOW", value_parser = flag_values::sharing())]
@@ -54,6 +55,7 @@ pub struct SchedulingConfig {
     /// Let jobs fail, be retried, be killed and be given up, as published for a cluster: none, philly, helios, or by
     /// age: philly-by-age, venus-by-age
     #[arg(long, value_name = "NAME", value_parser = flag_values::outcomes)]
+    #[serde(deserialize_with = "flag_values::in_files::outcomes")]
     pub outcomes: Option<OutcomeModel>,
     /// Let nodes fail, each once in so many days on average; repairs take an hour on average
     #[arg(long, value_name = "DAYS", value_parser = flag_values::positive)]
@@ -62,6 +64,7 @@ pub struct SchedulingConfig {
     /// node-days) or production (4 and 5); some nodes again and again (docs/gpu-model.md)
     #[arg(long, value_name = "NAME", value_parser = flag_values::site_failures, conflicts_with = "node_mtbf_days")]
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "flag_values::in_files::site_failures")]
     pub site_failures: Option<SiteFailures>,
     /// Seconds for which a gang that loses a node keeps its GPUs on other nodes and waits for as many as it has lost, instead of
     /// giving them up at once [default: the environment's, else 0]
@@ -71,6 +74,7 @@ pub struct SchedulingConfig {
     /// Let nodes be drained, taken and returned as this TOML file plans: a list `changes` of at_s, node (its number in the cluster,
     /// group by group) and state (up, draining or down); also node_mtbf_s and node_repair_s
     #[arg(long, value_name = "FILE", value_parser = flag_values::capacity)]
+    #[serde(deserialize_with = "flag_values::in_files::capacity")]
     pub capacity: Option<AvailabilityConfig>,
     /// Seconds of work between two checkpoints: what a failure can cost a job [default: a failure loses nothing]
     #[arg(long, value_name = "S", value_parser = flag_values::positive)]
@@ -95,6 +99,7 @@ pub struct SchedulingConfig {
     /// GPUs [default: the environment's, else they happen at once]
     #[arg(long, value_name = "NAME|FILE", value_parser = flag_values::batch_system)]
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "flag_values::in_files::batch_system")]
     pub batch_system: Option<BatchSystem>,
 }
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{ArgAction, Args};
 use pleach_env::workload::Workload;
-use pleach_env::workload::generate::{GeneratorConfig, generate};
+use pleach_env::workload::generate::{GeneratorConfig, Profile, generate};
 use pleach_env::workload::import::{Format, ImportOptions, ImportReport, import};
 use pleach_env::{EnvConfig, Seed, Split, WorkloadConfig};
 use pleach_policies::place::is_path;
@@ -43,7 +43,8 @@ pub(crate) enum Source<'a> {
 #[command(next_help_heading = "Workload")]
 #[serde(default, deny_unknown_fields)]
 pub struct WorkloadSource {
-    /// Presets, environment ids, trace files, or the settings.toml of a training for its environment, repeated or with commas;
+    /// Presets, environment ids, trace files, profiles (docs/workloads.md), or the settings.toml of a training for its environment,
+    /// repeated or with commas;
     /// `pleach workload` names them
     #[arg(long, value_name = "FILE|PRESET", value_delimiter = ',', action = ArgAction::Append, default_value = DEFAULT_WORKLOAD)]
     pub workload: Vec<String>,
@@ -58,10 +59,12 @@ pub struct WorkloadSource {
     pub from_day: Option<Day>,
     /// Days of a trace to take, above 0, or a length such as 36h
     #[arg(long, value_name = "DAYS", value_parser = day::days)]
+    #[serde(deserialize_with = "flag_values::in_files::days")]
     pub days: Option<f64>,
     /// Cut a trace into windows of so many days, above 0, at most 10,000 of them; each becomes a workload of its own, so results
     /// come in more pairs
     #[arg(long, value_name = "DAYS", value_parser = day::days)]
+    #[serde(deserialize_with = "flag_values::in_files::days")]
     pub window_days: Option<f64>,
     /// Begin windows of a list with the jobs before them that still ran or waited, with what is left of their work: for evaluate
     /// those of --window-days, for train, distill and index all [default: windows begin in an empty cluster]
@@ -107,10 +110,10 @@ impl WorkloadSource {
                 }
             };
         }
-        if let Ok(generator) = GeneratorConfig::preset(name) {
-            return Ok(Source::Generated(self.adjusted(generator)));
-        }
         let path = Path::new(name);
+        if Profile::is_file(path) || GeneratorConfig::preset(name).is_ok() {
+            return Ok(Source::Generated(self.adjusted(GeneratorConfig::preset(name)?)));
+        }
         if path.is_file() {
             return Ok(Source::File(path));
         }
@@ -263,6 +266,7 @@ impl WorkloadSource {
         EnvConfig::registered(name).is_err()
             && GeneratorConfig::preset(name).is_err()
             && !is_settings(name)
+            && !Profile::is_file(Path::new(name))
             && Path::new(name).is_file()
     }
 

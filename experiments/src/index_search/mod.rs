@@ -18,9 +18,10 @@ use std::collections::BTreeMap;
 use pleach_dealing::{DealingConfig, Formula, index_planner};
 use pleach_env::{Seed, SimConfig, Split, simulate_planner};
 use pleach_scheduler::portable_math::ln;
+use pleach_scheduler::settings;
+use pleach_scheduler::settings::Settings as _;
 use pleach_scheduler::{ActionKind, ActionSet, Planner, Problem};
 use rayon::prelude::*;
-use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
 use crate::evaluate::condition::Condition;
@@ -31,75 +32,54 @@ use crate::index_search::lists::Lists;
 use crate::progress::Watcher;
 use crate::twin::doubt;
 
-/// How a formula is searched for.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct IndexSearch {
-    /// Kinds of jobs, by preset or environment, and lists of one's own, by file.
-    pub kinds: Vec<String>,
-    /// Offered loads of generated lists.
-    pub loads: Vec<f64>,
-    /// Offered loads of lists of one's own; empty: as they are.
-    pub loads_of_files: Vec<f64>,
-    /// How lists of one's own are read, and on which cluster lists are played; its names, jobs and load are not looked at.
-    pub source: WorkloadSource,
-    /// What is known and what stopping costs.
-    pub conditions: Vec<Condition>,
-    /// The same in the words of an evaluation, in place of one condition.
-    pub scheduling: Option<SchedulingConfig>,
-    /// Jobs of a list.
-    pub num_jobs: u32,
-    /// Generations, 1 to 100,000.
-    pub generations: u32,
-    /// Candidates of a generation, 4 to 1,000.
-    pub population: usize,
-    /// Lists of a generation, 1 to 1,000.
-    pub lists: usize,
-    /// Generations from one look at the validation lists to the next.
-    pub validate_every: u32,
-    /// Validation lists of each kind and load.
-    pub validation_lists: usize,
-    /// How much of the logarithm of the p99 JCT counts where it is longer than at the beginning, 0 to 10.
-    pub tail: f64,
-    /// How often the loss of a kind that is lost in a condition counts besides, 0 to 100.
-    pub lost_kind: f64,
-    /// Features that weigh nothing.
-    pub without: Vec<String>,
-    /// How far numbers move at first, over what is usual, 0.01 to 10. Less than 1 for a formula that is good already.
-    pub step: f64,
-    /// Root of all randomness.
-    pub seed: u64,
-}
+/// Kinds of jobs that a formula is searched on unless others are named.
+const KINDS: [&str; 6] = [
+    "Pleach/Philly-v0",
+    "helios-like",
+    "gavel-multi",
+    "sia-philly",
+    "pollux",
+    "acme-like",
+];
 
-impl Default for IndexSearch {
-    fn default() -> IndexSearch {
-        let kinds = [
-            "Pleach/Philly-v0",
-            "helios-like",
-            "gavel-multi",
-            "sia-philly",
-            "pollux",
-            "acme-like",
-        ];
-        IndexSearch {
-            kinds: kinds.map(str::to_string).to_vec(),
-            loads: vec![0.3, 0.6, 1.2, 2.0],
-            loads_of_files: Vec::new(),
-            source: WorkloadSource::default(),
-            conditions: vec![Condition::Ideal, Condition::Realistic],
-            scheduling: None,
-            num_jobs: 200,
-            generations: 90,
-            population: 16,
-            lists: 8,
-            validate_every: 10,
-            validation_lists: 2,
-            tail: 0.1,
-            lost_kind: 1.0,
-            without: Vec::new(),
-            step: 1.0,
-            seed: 1,
-        }
+settings! {
+    /// How a formula is searched for.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct IndexSearch {
+        /// Kinds of jobs, by preset or environment, and lists of one's own, by file.
+        pub kinds: Vec<String> = KINDS.map(str::to_string).to_vec();
+        /// Offered loads of generated lists.
+        pub loads: Vec<f64> = vec![0.3, 0.6, 1.2, 2.0];
+        /// Offered loads of lists of one's own; empty: as they are.
+        pub loads_of_files: Vec<f64>;
+        /// How lists of one's own are read, and on which cluster lists are played; its names, jobs and load are not looked at.
+        pub source: WorkloadSource;
+        /// What is known and what stopping costs.
+        pub conditions: Vec<Condition> = vec![Condition::Ideal, Condition::Realistic];
+        /// The same in the words of an evaluation, in place of one condition.
+        pub scheduling: Option<SchedulingConfig>;
+        /// Jobs of a list.
+        pub num_jobs: u32 = 200, in 1..;
+        /// Generations, 1 to 100,000.
+        pub generations: u32 = 90, in 1..=100_000;
+        /// Candidates of a generation, 4 to 1,000.
+        pub population: usize = 16, in 4..=1_000;
+        /// Lists of a generation, 1 to 1,000.
+        pub lists: usize = 8, in 1..=1_000;
+        /// Generations from one look at the validation lists to the next.
+        pub validate_every: u32 = 10, in 1..;
+        /// Validation lists of each kind and load.
+        pub validation_lists: usize = 2, in 1..=1_000;
+        /// How much of the logarithm of the p99 JCT counts where it is longer than at the beginning, 0 to 10.
+        pub tail: f64 = 0.1, in 0.0..=10.0;
+        /// How often the loss of a kind that is lost in a condition counts besides, 0 to 100.
+        pub lost_kind: f64 = 1.0, in 0.0..=100.0;
+        /// Features that weigh nothing.
+        pub without: Vec<String>;
+        /// How far numbers move at first, over what is usual, 0.01 to 10. Less than 1 for a formula that is good already.
+        pub step: f64 = 1.0, in 0.01..=10.0;
+        /// Root of all randomness.
+        pub seed: u64 = 1;
     }
 }
 
@@ -198,6 +178,7 @@ impl IndexSearch {
     /// # Errors
     /// The first of these.
     pub fn check(&self) -> Result<(), Error> {
+        self.check_at("", "")?;
         let source = WorkloadSource {
             workload: self.kinds.clone(),
             ..self.source.clone()

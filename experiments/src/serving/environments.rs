@@ -3,7 +3,6 @@
 use pleach_env::Seed;
 use pleach_scheduler::ConfigError;
 use pleach_scheduler::heuristics::nearest_of;
-use pleach_serving::contexts::{Placing, Run, released};
 use pleach_serving::functions::Dispatching;
 use pleach_serving::llm::generate::RequestGenerator;
 use pleach_serving::llm::{Lists, Routing};
@@ -13,23 +12,28 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, to_value};
 
 use super::functions::FunctionsConfig;
+use super::own::own_rooms;
 use super::{MixedConfig, Scaling, ServingConfig};
 use crate::error::Error;
 
-type Opened = Result<Box<dyn Environment>, Error>;
+/// An environment, or why there is none.
+pub type Opened = Result<Box<dyn Environment>, Error>;
 
 /// An environment by name.
-struct Registered {
-    id: &'static str,
-    line: &'static str,
+#[derive(Clone, Copy, Debug)]
+pub struct Registered {
+    /// Its name with a version.
+    pub id: &'static str,
+    /// What it is, in one line.
+    pub line: &'static str,
     /// Its settings.
-    settings: fn() -> serde_json::Result<Value>,
+    pub settings: fn() -> serde_json::Result<Value>,
     /// Of such settings.
-    open: fn(Value) -> Opened,
+    pub open: fn(Value) -> Opened,
 }
 
 /// All of them.
-const ALL: [Registered; 6] = [
+const ALL: [Registered; 5] = [
     Registered {
         id: "Pleach/LlmRouting-v0",
         line: "conversations of three turns on 16 replicas behind four gateways, facts a second old, nobody is refused",
@@ -55,12 +59,6 @@ const ALL: [Registered; 6] = [
         open: dispatching,
     },
     Registered {
-        id: "Pleach/Sgprs-v0",
-        line: "24 cameras on three contexts of a GPU; giving one up hits 95.8 %, and no order more than 97: little is left to win",
-        settings: || to_value(Cameras::default()),
-        open: placing,
-    },
-    Registered {
         id: "Pleach/Mixed-v0",
         line: "a day of requests to replicas that lease GPUs of 16 on which gangs of four train",
         settings: || to_value(Priced::default()),
@@ -70,7 +68,12 @@ const ALL: [Registered; 6] = [
 
 /// Ids of the environments.
 pub fn serving_ids() -> impl Iterator<Item = &'static str> {
-    ALL.iter().map(|registered| registered.id)
+    all().map(|registered| registered.id)
+}
+
+fn all() -> impl Iterator<Item = &'static Registered> {
+    let own = own_rooms().iter().flat_map(|room| room.environments);
+    ALL.iter().chain(own)
 }
 
 /// What an environment is, in one line.
@@ -92,7 +95,7 @@ pub fn environment_settings(id: &str) -> Result<Vec<String>, ConfigError> {
 }
 
 fn registered(id: &str) -> Result<&'static Registered, ConfigError> {
-    ALL.iter().find(|registered| registered.id == id).ok_or_else(|| {
+    all().find(|registered| registered.id == id).ok_or_else(|| {
         let known: Vec<&str> = serving_ids().collect();
         let hint = format!("did you mean {}?", nearest_of(&known, id).unwrap_or_default());
         ConfigError::new("env id", id, known.join(", "), hint)
@@ -126,7 +129,10 @@ fn parsed<T>(id: &str, value: serde_json::Result<T>) -> Result<T, ConfigError> {
 }
 
 /// Settings of a kind.
-fn config<T: DeserializeOwned>(settings: Value) -> Result<T, ConfigError> {
+///
+/// # Errors
+/// Settings that are others.
+pub fn config<T: DeserializeOwned>(settings: Value) -> Result<T, ConfigError> {
     serde_json::from_value(settings).map_err(|error| {
         let hint = "Leave it out for its default.";
         ConfigError::new(
@@ -229,45 +235,6 @@ fn dispatching(settings: Value) -> Opened {
         1.0
     };
     let env = Dispatching::new(setup.work, setup.platform, setup.arrivals, (1.0, most), reward)?;
-    Ok(Box::new(env))
-}
-
-/// Cameras on a GPU that is parted into contexts.
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Cameras {
-    /// Cameras of 30 frames a second.
-    cameras: u16,
-    /// Contexts.
-    contexts: u16,
-    /// Sum of their SMs over those of the GPU.
-    oversubscription: f64,
-    /// Length of an episode, s.
-    length_s: f64,
-    /// Whose units and order in queues contexts have: a rule by name.
-    order: String,
-    reward: Reward,
-}
-
-impl Default for Cameras {
-    /// The set-up of SGPRS's best published figure, one camera past what it bears here.
-    fn default() -> Cameras {
-        Cameras {
-            cameras: 24,
-            contexts: 3,
-            oversubscription: 1.5,
-            length_s: 10.0,
-            order: "sgprs".into(),
-            reward: Reward::default(),
-        }
-    }
-}
-
-fn placing(settings: Value) -> Opened {
-    let of: Cameras = config(settings)?;
-    let (gpu, policy) = released::set_up(&of.order, of.contexts.into(), of.oversubscription, None)?;
-    let run = Run::new(of.length_s, 0.0, Seed(0))?;
-    let env = Placing::new(gpu, policy.discipline(), of.cameras.into(), run, of.reward)?;
     Ok(Box::new(env))
 }
 

@@ -11,6 +11,7 @@ pub mod functions;
 mod gain;
 mod learn;
 mod mixed;
+mod own;
 mod page;
 mod pools;
 mod race;
@@ -35,13 +36,15 @@ use pleach_scheduler::ConfigError;
 use pleach_scheduler::features::FeatureSchema;
 use pleach_scheduler::heuristics::Info;
 use pleach_scheduler::tree::{MAX_BYTES, Tree, Verdict};
+use pleach_serving::functions as serving_functions;
 use pleach_serving::llm::generate::RequestGenerator;
 use pleach_serving::llm::{
-    Explaining, Fleet, Pace, Request, Requests, Router, SCHEMA, ScorerRouter, Targets, by_name, file,
+    self, Explaining, Fleet, Pace, Request, Requests, Router, SCHEMA, ScorerRouter, Targets, by_name, file,
     simulate,
 };
 use serde::{Deserialize, Serialize};
 
+use self::own::own_rooms;
 use crate::error::Error;
 use crate::evaluate::flag_values;
 use crate::run_folder::atomic_file;
@@ -49,12 +52,15 @@ use crate::run_folder::atomic_file;
 pub use compare::{Comparison, Rates, RouterRow, compare};
 pub use deploy::{DeploymentConfig, is_routing_tree};
 pub use describe::Description;
-pub use environments::{describe_environment, environment_settings, serving_environment, serving_ids};
+pub use environments::{
+    Opened, Registered, config, describe_environment, environment_settings, serving_environment, serving_ids,
+};
 pub use gain::Gain;
 pub use mixed::{
     AutoscalerSearch, Day, MixedBench, MixedComparison, MixedConfig, MixedDay, MixedRow, Scaling,
     SearchedAutoscaler, compare_mixed, compare_mixed_on, search_autoscaler,
 };
+pub use own::{OwnRoom, register as register_rooms};
 pub use pleach_serving::llm::RequestTold;
 pub use pleach_serving::llm::deploy::EndpointPicker;
 pub use pools::PoolsConfig;
@@ -292,18 +298,11 @@ fn cut(whole: &Requests, (from, to): (f64, f64), num: usize) -> Result<Vec<Reque
     Ok(parts.collect::<Result<_, _>>()?)
 }
 
-/// Everyone with a name who decides about requests, room by room.
+/// All policies with a name that decide about requests, room by room.
 pub fn policies() -> impl Iterator<Item = &'static Info> {
-    use pleach_serving::{contexts, functions, layers, llm, workflows};
-    let rooms = [
-        llm::POLICIES,
-        contexts::POLICIES,
-        contexts::residents::POLICIES,
-        functions::POLICIES,
-        layers::POLICIES,
-        workflows::POLICIES,
-    ];
-    rooms.into_iter().flatten()
+    let own = own_rooms().iter().flat_map(|room| room.policies);
+    let rooms = [&llm::POLICIES, &serving_functions::POLICIES].into_iter();
+    rooms.chain(own).copied().flatten()
 }
 
 /// A router by name, or by file: a tree, or a network that was trained here or elsewhere.
@@ -343,16 +342,10 @@ pub struct Certified {
 /// # Errors
 /// A file that says that it is one, and is not.
 pub fn certified(path: &Path) -> Result<Option<Certified>, Error> {
-    use pleach_serving::{contexts, functions, layers, llm};
-    let schemas: [&'static FeatureSchema; 5] = [
-        &llm::SCHEMA,
-        &llm::AUTOSCALING,
-        &functions::SCHEMA,
-        &contexts::SCHEMA,
-        &layers::SCHEMA,
-    ];
+    let schemas: [&'static FeatureSchema; 3] = [&llm::SCHEMA, &llm::AUTOSCALING, &serving_functions::SCHEMA];
+    let own = own_rooms().iter().flat_map(|room| room.schemas).copied();
     let rows = rows_of(path);
-    let Some(schema) = schemas.into_iter().find(|schema| schema.name == rows) else {
+    let Some(schema) = schemas.into_iter().chain(own).find(|schema| schema.name == rows) else {
         return Ok(None);
     };
     let tree = tree_over(schema, path)?;

@@ -54,11 +54,11 @@ fn registered_environments_open_and_refuse_by_name() {
         );
         assert!(environment_settings(id).unwrap().contains(&"reward".to_string()));
     }
-    let said = serving_environment("Pleach/Sgprs-v1", "{}")
+    let said = serving_environment("Pleach/Mixed-v1", "{}")
         .err()
         .unwrap()
         .to_string();
-    assert!(said.contains("did you mean Pleach/Sgprs-v0"), "{said}");
+    assert!(said.contains("did you mean Pleach/Mixed-v0"), "{said}");
     let said = serving_environment("Pleach/EsgSaturated-v0", "{\"load_max\": 0.5}")
         .err()
         .unwrap()

@@ -1,7 +1,7 @@
 //! The tasks: an environment to train in and be judged on, and workloads of another kind that nobody was trained on.
 
 use pleach_env::workload::Error as WorkloadError;
-use pleach_env::workload::generate::{GeneratorConfig, PolluxConfig};
+use pleach_env::workload::generate::{GeneratorConfig, Paper, PolluxConfig};
 use pleach_env::{EnvConfig, WorkloadConfig};
 
 use crate::error::Error;
@@ -61,13 +61,13 @@ pub const TASKS: [Task; 7] = [
         num_jobs: 160,
         unseen: "pollux jobs on three GPU types",
         generator: || {
-            Ok(GeneratorConfig::Pollux(PolluxConfig {
+            Ok(GeneratorConfig::Paper(Paper::Pollux(PolluxConfig {
                 heterogeneous: true,
                 ncf: false,
                 jobs_per_hour: None,
                 load: UNSEEN_LOAD,
                 ..PolluxConfig::default()
-            }))
+            })))
         },
     },
 ];

@@ -2,6 +2,7 @@
 
 use pleach_agents::Device;
 use pleach_agents::learner::{Plays, way};
+use pleach_scheduler::settings::Settings as _;
 
 use super::memory;
 use super::objective;
@@ -16,6 +17,7 @@ impl TrainSettings {
     /// # Errors
     /// The first key that is out of its range.
     pub fn validate(&self) -> Result<(), Error> {
+        self.check_at("", "Leave it out for the default.")?;
         self.env.validate()?;
         self.train.check()?;
         objective::check(&self.objective)?;
@@ -37,10 +39,6 @@ impl TrainSettings {
                 return Err(Error::config("dagger_rounds", self.dagger_rounds, allowed, hint));
             }
         }
-        if !(self.prior_weight.is_finite() && self.prior_weight > 0.0) {
-            let hint = "1 is a good start; more keeps the network closer to the heuristic.";
-            return Err(Error::config("prior_weight", self.prior_weight, "above 0", hint));
-        }
         if !self.num_envs.is_multiple_of(self.train.group_size) {
             let allowed = format!("a multiple of train.group_size = {}", self.train.group_size);
             let hint = "Give another --num-envs, or set group_size in --config.";
@@ -51,31 +49,7 @@ impl TrainSettings {
             let hint = "Set env.reward.jct=1, or learn with train.learner=evolution.";
             return Err(Error::config("env.reward", "0, 0, 0", allowed, hint));
         }
-        let train = &self.train;
-        let numbers = [
-            ("num_envs", self.num_envs as u64, 1..=65_536),
-            ("warm_start_steps", self.warm_start_steps as u64, 1..=1_000_000),
-            ("dagger_rounds", u64::from(self.dagger_rounds), 0..=1_000),
-            ("num_validation", self.num_validation as u64, 1..=10_000),
-            ("validate_every", self.validate_every, 0..=1_000_000),
-            ("checkpoint_every", self.checkpoint_every, 1..=1_000_000),
-            ("keep_last", self.keep_last as u64, 1..=1_000),
-            ("train.num_updates", train.num_updates, 0..=1_000_000_000_000),
-            ("train.num_steps", train.num_steps as u64, 1..=1_000_000),
-            ("train.restart_every", train.restart_every, 1..=1_000_000),
-        ];
-        for (key, value, range) in numbers {
-            if !range.contains(&value) {
-                let allowed = format!("{} to {}", range.start(), range.end());
-                return Err(Error::config(
-                    key,
-                    value,
-                    allowed,
-                    "Leave it out for the default.",
-                ));
-            }
-        }
-        way(train.learner).check(train)?;
+        way(self.train.learner).check(&self.train)?;
         memory::check(self)?;
         let restart_every = self.train.restart_every;
         if !self.checkpoint_every.is_multiple_of(restart_every) {

@@ -23,36 +23,27 @@
 //! than the policy). The default of `step` is *assumed*.
 
 use pleach_scheduler::portable_math::ln;
+use pleach_scheduler::settings;
+use pleach_scheduler::settings::{Above, Settings as _};
 use std::collections::BTreeMap;
-
-use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
 use crate::evaluate::metric::{Better, METRICS};
 use crate::train::objective::{FLOOR, LN_MAX, known_metrics};
 use crate::train::teachers::check_heuristic;
 
-/// Bounds on metrics over a baseline's.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Constraint {
-    /// Bounds by metric, above 0, on its ratio to the baseline's: the most of what should be little, the least of what should
-    /// be much.
-    pub metrics: BTreeMap<String, f64>,
-    /// Whose metrics they are held against: `prior` for the heuristic that the network corrects (where there is none, the best
-    /// on the validation workloads), `best` for the latter, or a heuristic's name.
-    pub baseline: String,
-    /// How fast the multipliers follow, above 0.
-    pub step: f64,
-}
-
-impl Default for Constraint {
-    fn default() -> Constraint {
-        Constraint {
-            metrics: BTreeMap::new(),
-            baseline: "prior".into(),
-            step: 1.0,
-        }
+settings! {
+    /// Bounds on metrics over a baseline's.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct Constraint {
+        /// Bounds by metric, above 0, on its ratio to the baseline's: the most of what should be little, the least of what should
+        /// be much.
+        pub metrics: BTreeMap<String, f64>;
+        /// Whose metrics they are held against: `prior` for the heuristic that the network corrects (where there is none, the best
+        /// on the validation workloads), `best` for the latter, or a heuristic's name.
+        pub baseline: String = "prior".into();
+        /// How fast the multipliers follow, above 0.
+        pub step: f64 = 1.0, in Above(0.0, 1e12);
     }
 }
 
@@ -85,9 +76,7 @@ impl Constraint {
                 return Err(Error::config(key, bound, "above 0, over the baseline's", hint));
             }
         }
-        if !(self.step.is_finite() && self.step > 0.0) {
-            return Err(Error::config("constraint.step", self.step, "above 0", hint));
-        }
+        self.check_at("constraint", hint)?;
         check_heuristic("constraint.baseline", &self.baseline, &["prior", "best"])
     }
 

@@ -16,34 +16,25 @@
 //! RLScheduler (Zhang et al., SC'20), which sorts lists by their spread instead. Stages of load and the defaults are *assumed*.
 
 use pleach_env::{EnvConfig, Source};
-use serde::{Deserialize, Serialize};
+use pleach_scheduler::settings;
+use pleach_scheduler::settings::{Above, Settings as _};
 
 use crate::error::Error;
 
-/// What grows, and how fast.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Curriculum {
-    /// Offered load of the first and of the last stage, above 0; none leaves the environment's.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub load: Option<[f64; 2]>,
-    /// Jobs in an episode of the first and of the last stage, at least 1; none leaves the environment's.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub num_jobs: Option<[usize; 2]>,
-    /// Stages, 2 to 1000; as many as updates for a change with every update.
-    pub num_stages: u64,
-    /// Part of the updates after which the last stage begins, above 0 to 1.
-    pub until: f64,
-}
-
-impl Default for Curriculum {
-    fn default() -> Curriculum {
-        Curriculum {
-            load: None,
-            num_jobs: None,
-            num_stages: 10,
-            until: 0.5,
-        }
+settings! {
+    /// What grows, and how fast.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct Curriculum {
+        /// Offered load of the first and of the last stage, above 0; none leaves the environment's.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub load: Option<[f64; 2]>;
+        /// Jobs in an episode of the first and of the last stage, at least 1; none leaves the environment's.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub num_jobs: Option<[usize; 2]>;
+        /// Stages, 2 to 1000; as many as updates for a change with every update.
+        pub num_stages: u64 = 10, in 2..=1000;
+        /// Part of the updates after which the last stage begins, above 0 to 1.
+        pub until: f64 = 0.5, in Above(0.0, 1.0);
     }
 }
 
@@ -60,26 +51,24 @@ impl Curriculum {
     /// The first key that is out of its range.
     pub fn check(&self) -> Result<(), Error> {
         let hint = "For example: curriculum = { load = [0.5, 1.5], num_jobs = [50, 300] }.";
-        let refuse = |key: &str, value: String, allowed: &str| {
-            Err(Error::config(format!("curriculum.{key}"), value, allowed, hint))
-        };
         if let Some(loads) = self.load
             && !loads.iter().all(|load| load.is_finite() && *load > 0.0)
         {
-            return refuse("load", format!("{loads:?}"), "two loads above 0");
+            let value = format!("{loads:?}");
+            return Err(Error::config("curriculum.load", value, "two loads above 0", hint));
         }
         if let Some(counts) = self.num_jobs
             && counts.contains(&0)
         {
-            return refuse("num_jobs", format!("{counts:?}"), "two numbers of at least 1");
+            let value = format!("{counts:?}");
+            return Err(Error::config(
+                "curriculum.num_jobs",
+                value,
+                "two numbers of at least 1",
+                hint,
+            ));
         }
-        if !(2..=1000).contains(&self.num_stages) {
-            return refuse("num_stages", self.num_stages.to_string(), "2 to 1000");
-        }
-        if !(self.until > 0.0 && self.until <= 1.0) {
-            return refuse("until", self.until.to_string(), "above 0 to 1");
-        }
-        Ok(())
+        Ok(self.check_at("curriculum", hint)?)
     }
 
     /// Sees whether the jobs of the first and of the last stage are there, so that no run ends half-way for want of them.

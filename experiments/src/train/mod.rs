@@ -26,6 +26,7 @@ mod learn;
 mod memory;
 mod part;
 mod population;
+mod request;
 mod run;
 mod selection;
 mod shorter;
@@ -34,6 +35,7 @@ mod teachers;
 #[cfg(test)]
 mod tests;
 mod trained;
+mod training;
 mod unit;
 mod units;
 #[cfg(test)]
@@ -42,6 +44,8 @@ mod units_tests;
 pub use self::curve::CurvePoint;
 pub use self::extend::differences_from_whole;
 pub use self::learn::train;
+pub use self::request::TrainRequest;
 pub use self::shorter::begin_from;
 pub use self::trained::{CHECKPOINTS, Trained};
+pub use self::training::{Training, with_bar};
 pub use self::unit::play_unit;

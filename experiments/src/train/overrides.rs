@@ -1,6 +1,6 @@
 //! `--set KEY=VALUE`: single values of a configuration, changed from the command line.
 
-use pleach_scheduler::heuristics::nearest_of;
+use pleach_scheduler::settings::nearest_key;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -35,13 +35,6 @@ pub fn apply<T: Serialize + DeserializeOwned>(settings: &T, overrides: &[String]
     let hint = format!("Here: {message}. {next}docs/learning.md lists the keys.");
     let allowed = "keys of the settings with values of their kinds";
     Err(Error::config("set", found, allowed, hint))
-}
-
-/// Of an unknown key and those that there are, as the reader names them, the nearest.
-fn nearest_key(message: &str) -> Option<&str> {
-    let (unknown, known) = message.strip_prefix("unknown field `")?.split_once('`')?;
-    let known: Vec<&str> = known.split('`').skip(1).step_by(2).collect();
-    nearest_of(&known, unknown)
 }
 
 /// The settings as a table with the values replaced.

@@ -5,85 +5,58 @@ use std::path::PathBuf;
 use pleach_agents::ppo::PpoConfig;
 use pleach_agents::{Device, TrainConfig};
 use pleach_env::EnvConfig;
-use serde::{Deserialize, Serialize};
+use pleach_scheduler::settings;
+use pleach_scheduler::settings::{Above, Own};
 
 use crate::train::constraint::Constraint;
 use crate::train::curriculum::Curriculum;
 use crate::train::objective::{self, Objective};
 
-/// Everything that shapes a training run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct TrainSettings {
-    /// Environments that step together.
-    pub num_envs: usize,
-    /// Whom to imitate first: the name of a heuristic or of a planner whose plans can be shown as candidates,
-    /// `best` for the best heuristic on the validation workloads, `none`.
-    pub warm_start: String,
-    /// Steps of each environment that are shown by the one imitated.
-    pub warm_start_steps: usize,
-    /// Rounds of DAgger after the first: the clone plays, the one imitated says what it would have done, and the clone learns
-    /// from all that was said so far.
-    pub dagger_rounds: u32,
-    /// Whom the network corrects, instead of deciding alone: a heuristic's name, `best` for the best one on the validation
-    /// workloads, names with commas between them for the best one of these, `none`. Nobody is imitated then.
-    pub prior: String,
-    /// How far the network must lift a candidate over the heuristic's choice, see [`Prior`](pleach_network::Prior).
-    pub prior_weight: f64,
-    /// The network to go on from, a checkpoint or a run's folder; see [`fine_tuning`](crate::train::fine_tuning).
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub fine_tune: Option<PathBuf>,
-    /// Workloads on which the best network is chosen.
-    pub num_validation: usize,
-    /// Updates between validations; 0 for one at the end only.
-    pub validate_every: u64,
-    /// Updates between checkpoints.
-    pub checkpoint_every: u64,
-    /// Numbered checkpoints that are kept.
-    pub keep_last: usize,
-    /// Weights of the metrics that evolution strategies optimise, and by which the network that is kept is chosen whoever learns.
-    pub objective: Objective,
-    /// What grows over training in what the learner plays.
-    #[serde(skip_serializing_if = "Curriculum::is_default")]
-    pub curriculum: Curriculum,
-    /// What a network must keep to, to be kept.
-    #[serde(skip_serializing_if = "Constraint::is_default")]
-    pub constraint: Constraint,
-    /// The learner.
-    pub train: TrainConfig,
-    /// The environment.
-    pub env: EnvConfig,
-    /// Where gradients are taken. A matter of the machine and not of the run, so it is in no file: a run may go on elsewhere.
-    #[serde(skip)]
-    pub device: Device,
-    /// Processes that play a generation of evolution together, this one among them; 0 and 1 mean it alone. A matter of the
-    /// machines too: the bytes are the same for any number.
-    #[serde(skip)]
-    pub num_units: usize,
-}
-
-/// *Assumed*, by trial on `Pleach/Philly-v0`. What mattered: whole episodes in a rollout (`num_steps`), a horizon that is
-/// long against the longest job (with a short one, starving a gang is worth it), a value of `gae_lambda` near 1, and little
-/// entropy: deployed policies take the likeliest candidate, which in a spread-out policy is too often to hold, because
-/// the chance of starting is split among many starts.
-impl Default for TrainSettings {
-    fn default() -> TrainSettings {
-        TrainSettings {
-            num_envs: 32,
-            warm_start: "best".into(),
-            warm_start_steps: 1000,
-            dagger_rounds: 0,
-            prior: "none".into(),
-            prior_weight: 1.0,
-            fine_tune: None,
-            num_validation: 256,
-            validate_every: 5,
-            checkpoint_every: 10,
-            keep_last: 3,
-            objective: objective::avg_jct(),
-            curriculum: Curriculum::default(),
-            constraint: Constraint::default(),
-            train: TrainConfig {
+settings! {
+    /// Everything that shapes a training run.
+    ///
+    /// *Assumed*, by trial on `Pleach/Philly-v0`. What mattered: whole episodes in a rollout (`num_steps`), a horizon that is
+    /// long against the longest job (with a short one, starving a gang is worth it), a value of `gae_lambda` near 1, and little
+    /// entropy: deployed policies take the likeliest candidate, which in a spread-out policy is too often to hold, because
+    /// the chance of starting is split among many starts.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct TrainSettings {
+        /// Environments that step together.
+        pub num_envs: usize = 32, in 1..=65_536;
+        /// Whom to imitate first: the name of a heuristic or of a planner whose plans can be shown as candidates,
+        /// `best` for the best heuristic on the validation workloads, `none`.
+        pub warm_start: String = "best".into();
+        /// Steps of each environment that are shown by the one imitated.
+        pub warm_start_steps: usize = 1000, in 1..=1_000_000;
+        /// Rounds of DAgger after the first: the clone plays, the one imitated says what it would have done, and the clone learns
+        /// from all that was said so far.
+        pub dagger_rounds: u32 = 0, in 0..=1_000;
+        /// Whom the network corrects, instead of deciding alone: a heuristic's name, `best` for the best one on the validation
+        /// workloads, names with commas between them for the best one of these, `none`. Nobody is imitated then.
+        pub prior: String = "none".into();
+        /// How far the network must lift a candidate over the heuristic's choice, see [`Prior`](pleach_network::Prior).
+        pub prior_weight: f64 = 1.0, in Above(0.0, 1e12);
+        /// The network to go on from, a checkpoint or a run's folder; see [`fine_tuning`](crate::train::fine_tuning).
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub fine_tune: Option<PathBuf>;
+        /// Workloads on which the best network is chosen.
+        pub num_validation: usize = 256, in 1..=10_000;
+        /// Updates between validations; 0 for one at the end only.
+        pub validate_every: u64 = 5, in 0..=1_000_000;
+        /// Updates between checkpoints.
+        pub checkpoint_every: u64 = 10, in 1..=1_000_000;
+        /// Numbered checkpoints that are kept.
+        pub keep_last: usize = 3, in 1..=1_000;
+        /// Weights of the metrics that evolution strategies optimise, and by which the network that is kept is chosen whoever learns.
+        pub objective: Objective = objective::avg_jct();
+        /// What grows over training in what the learner plays.
+        #[serde(skip_serializing_if = "Curriculum::is_default")]
+        pub curriculum: Curriculum;
+        /// What a network must keep to, to be kept.
+        #[serde(skip_serializing_if = "Constraint::is_default")]
+        pub constraint: Constraint;
+        /// The learner.
+        pub train: TrainConfig = TrainConfig {
                 num_steps: 1024,
                 group_size: 16,
                 horizon_s: 1_000_000.0,
@@ -95,11 +68,16 @@ impl Default for TrainSettings {
                     ..PpoConfig::default()
                 },
                 ..TrainConfig::default()
-            },
-            env: EnvConfig::default(),
-            device: Device::Cpu,
-            num_units: 1,
-        }
+            }, in Own;
+        /// The environment.
+        pub env: EnvConfig;
+        /// Where gradients are taken. A matter of the machine and not of the run, so it is in no file: a run may go on elsewhere.
+        #[serde(skip)]
+        pub device: Device = Device::Cpu;
+        /// Processes that play a generation of evolution together, this one among them; 0 and 1 mean it alone. A matter of the
+        /// machines too: the bytes are the same for any number.
+        #[serde(skip)]
+        pub num_units: usize = 1;
     }
 }
 

@@ -8,6 +8,8 @@ use std::path::Path;
 
 use pleach_agents::Learner;
 use pleach_env::EnvConfig;
+use pleach_scheduler::settings::with_nearest;
+use serde_json::{Map, Value as Json};
 use toml::{Table, Value};
 
 use crate::error::Error;
@@ -102,6 +104,26 @@ pub fn parse(text: &str) -> Result<TrainSettings, String> {
     lay_over(&mut base, file, "");
     base.try_into()
         .map_err(|error: toml::de::Error| error.message().to_string())
+}
+
+/// Settings with these values over their own, table by table.
+///
+/// # Errors
+/// A key that there is not, a value of another kind.
+pub(crate) fn completed(settings: &TrainSettings, keys: &Map<String, Json>) -> Result<TrainSettings, Error> {
+    let refused = |error: String| {
+        let hint = format!("Here: {}. docs/learning.md lists the keys.", with_nearest(&error));
+        let allowed = "keys of the settings with values of their kinds";
+        Error::config("set", Json::Object(keys.clone()), allowed, hint)
+    };
+    if keys.is_empty() {
+        return Ok(settings.clone());
+    }
+    let mut base = Table::try_from(settings).map_err(|error| refused(error.to_string()))?;
+    let file = Table::try_from(keys).map_err(|error| refused(error.to_string()))?;
+    lay_over(&mut base, file, "");
+    base.try_into()
+        .map_err(|error: toml::de::Error| refused(error.message().to_owned()))
 }
 
 /// Values of `file` over those of `base`, table by table. `prefix` is the dotted key of both with a dot at its end.

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use pleach_agents::{Checkpoint, Learner, TrainConfig};
 use pleach_env::WorkloadConfig;
-use pleach_env::workload::generate::{GeneratorConfig, PhillyLikeConfig};
+use pleach_env::workload::generate::{GeneratorConfig, ProfileConfig};
 use pleach_network::{LearnedPolicy, TrainedNetwork};
 
 use crate::door::{BEST_CHECKPOINT, PolicySpec};
@@ -228,11 +228,11 @@ fn networks_with_attention_learn_and_go_on_after_a_stop_whoever_learns() {
 #[test]
 fn a_mixture_is_trained_on_and_judged_part_by_part() {
     let part = |num_nodes: u32, load: f64| {
-        let config = PhillyLikeConfig {
+        let config = ProfileConfig {
             num_nodes,
-            ..PhillyLikeConfig::default()
+            ..ProfileConfig::default()
         };
-        WorkloadConfig::Generate(GeneratorConfig::PhillyLike(config).with(20, load))
+        WorkloadConfig::Generate(GeneratorConfig::Profile(config).with(20, load))
     };
     let mut settings = moving(Learner::EVOLUTION);
     settings.env.workload = WorkloadConfig::Mixture(vec![part(2, 1.5), part(6, 3.0)]);

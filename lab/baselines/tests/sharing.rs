@@ -7,7 +7,7 @@ use std::io::Read;
 
 use pleach_baselines::sharing::{Indolent, IndolentConfig};
 use pleach_env::bound::LowerBounds;
-use pleach_env::workload::generate::{GeneratorConfig, SiaConfig, generate};
+use pleach_env::workload::generate::{GeneratorConfig, Paper, SiaConfig, generate};
 use pleach_env::workload::{JobSpec, Outcome, Workload};
 use pleach_env::{Seed, SimConfig, SimResult, simulate_planner};
 use pleach_scheduler::cluster::{Capabilities, Cluster, Placement, Sharing, Slice, Submission};
@@ -119,12 +119,12 @@ fn the_test_of_pairs_and_taking_the_first_differ_by_hand() {
 fn nobody_runs_slower_than_its_company_and_its_placement_allow_and_memory_is_never_exceeded() {
     for (seed, factor) in [(1, 1.1), (2, 1.4), (3, 1.9)] {
         // 64 GPUs, 120 jobs in 48 minutes.
-        let crowd = GeneratorConfig::SiaPhilly(SiaConfig {
+        let crowd = GeneratorConfig::Paper(Paper::SiaPhilly(SiaConfig {
             num_jobs: Some(120),
             jobs_per_hour: Some(150.0),
             heterogeneous: false,
             ..SiaConfig::default()
-        });
+        }));
         let mut workload = generate(&crowd, Seed(seed)).unwrap();
         force(&mut workload, factor);
         // Every third job fills most of a GPU's memory, so it cannot be packed beside another such job.

@@ -10,7 +10,7 @@ use crate::presets::in_rounds::{RoundPreset, run};
 use crate::presets::synergy::{self, Grant, Ideal, Order, Sensitivity, Synergy};
 use crate::presets::{helios, lucid, tiresias};
 use pleach_baselines::rounds::{JobCombination, Targets};
-use pleach_env::workload::generate::{GavelConfig, GeneratorConfig, PhillyLikeConfig, generate};
+use pleach_env::workload::generate::{GavelConfig, GeneratorConfig, Paper, ProfileConfig, generate};
 use pleach_env::workload::{JobSpec, Workload};
 use pleach_env::world::RoundClock;
 use pleach_env::{JobOutcome, Seed};
@@ -36,7 +36,7 @@ const PAIR_SPEED: f64 = 0.6;
 /// Gangs of up to 16 GPUs. These simulators count whole seconds.
 fn gangs() -> Workload {
     let mut workload = generate(
-        &GeneratorConfig::PhillyLike(PhillyLikeConfig {
+        &GeneratorConfig::Profile(ProfileConfig {
             num_jobs: 120,
             num_nodes: NUM_NODES,
             nodes_per_rack: NUM_NODES,
@@ -44,7 +44,7 @@ fn gangs() -> Workload {
             gang_max: Some(16),
             load: 2.0,
             run_time_s_max: 86_400.0,
-            ..PhillyLikeConfig::default()
+            ..ProfileConfig::default()
         }),
         Seed(21),
     )
@@ -162,13 +162,13 @@ fn pairs(workload: &Workload) -> (PairSpeeds, Vec<PairEntry>) {
 
 fn gavel() -> Vec<Row> {
     let mut workload = generate(
-        &GeneratorConfig::GavelMulti(GavelConfig {
+        &GeneratorConfig::Paper(Paper::GavelMulti(GavelConfig {
             num_jobs: 20,
             nodes_per_type: 2,
             nodes_per_rack: 2,
             load: 1.5,
             ..GavelConfig::default()
-        }),
+        })),
         Seed(22),
     )
     .unwrap();

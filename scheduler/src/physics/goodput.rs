@@ -19,7 +19,8 @@
 //! # Source
 //! Pollux (OSDI'21), sections 3 and 4.1; parameters fitted by us, see [`POLLUX_MODELS`].
 
-use serde::{Deserialize, Serialize};
+use crate::settings;
+use crate::settings::{Own, Settings as _};
 
 use crate::portable_math::pow;
 use crate::problem::Problem;
@@ -35,24 +36,25 @@ const NOISE_MAX: f64 = 1e15;
 /// One batch of this many is looked at first, in the search for the best. Any number gives the same result.
 const SPARSE: usize = 10;
 
-/// The seven parameters of the time of an iteration, s.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct IterationTime {
-    /// Gradient: constant part, s.
-    pub alpha_c: f64,
-    /// Gradient: per sample, s.
-    pub beta_c: f64,
-    /// Synchronising two GPUs on different nodes, s.
-    pub alpha_n: f64,
-    /// Each further GPU on several nodes, s.
-    pub beta_n: f64,
-    /// Synchronising two GPUs of one node, s.
-    pub alpha_r: f64,
-    /// Each further GPU on one node, s.
-    pub beta_r: f64,
-    /// Overlap of gradient and synchronisation: 1 = none, 10 = nearly the longer of the two.
-    pub gamma: f64,
+settings! {
+    /// The seven parameters of the time of an iteration, s.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct IterationTime: required {
+        /// Gradient: constant part, s.
+        pub alpha_c: f64, in 1e-12..=TIME_S_MAX;
+        /// Gradient: per sample, s.
+        pub beta_c: f64, in 1e-12..=TIME_S_MAX;
+        /// Synchronising two GPUs on different nodes, s.
+        pub alpha_n: f64, in 0.0..=TIME_S_MAX;
+        /// Each further GPU on several nodes, s.
+        pub beta_n: f64, in 0.0..=TIME_S_MAX;
+        /// Synchronising two GPUs of one node, s.
+        pub alpha_r: f64, in 0.0..=TIME_S_MAX;
+        /// Each further GPU on one node, s.
+        pub beta_r: f64, in 0.0..=TIME_S_MAX;
+        /// Overlap of gradient and synchronisation: 1 = none, 10 = nearly the longer of the two.
+        pub gamma: f64, in 1.0..=10.0;
+    }
 }
 
 impl IterationTime {
@@ -91,24 +93,25 @@ impl IterationTime {
     }
 }
 
-/// An elastic job, as a scheduler knows it.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Elastic {
-    /// Time of an iteration.
-    pub time: IterationTime,
-    /// Initial total batch `M_0`, samples; no smaller one is used.
-    pub initial_batch: u32,
-    /// Largest total batch, samples.
-    pub max_batch: u32,
-    /// Smallest batch on one GPU, samples.
-    pub min_local_batch: u32,
-    /// Largest batch that fits in a GPU's memory, samples; larger ones are accumulated.
-    pub max_local_batch: u32,
-    /// Gradient noise scale `phi` at the start of training, samples.
-    pub noise_at_start: f64,
-    /// Gradient noise scale at the end of training, samples.
-    pub noise_at_end: f64,
+settings! {
+    /// An elastic job, as a scheduler knows it.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct Elastic: required {
+        /// Time of an iteration.
+        pub time: IterationTime, in Own;
+        /// Initial total batch `M_0`, samples; no smaller one is used.
+        pub initial_batch: u32;
+        /// Largest total batch, samples.
+        pub max_batch: u32;
+        /// Smallest batch on one GPU, samples.
+        pub min_local_batch: u32;
+        /// Largest batch that fits in a GPU's memory, samples; larger ones are accumulated.
+        pub max_local_batch: u32;
+        /// Gradient noise scale `phi` at the start of training, samples.
+        pub noise_at_start: f64, in 1e-12..=NOISE_MAX;
+        /// Gradient noise scale at the end of training, samples.
+        pub noise_at_end: f64, in 1e-12..=NOISE_MAX;
+    }
 }
 
 /// What a job does best on a placement.
@@ -287,27 +290,6 @@ impl Elastic {
         let fail = |key: &str, value: String, allowed: &str, hint: &str| {
             Err(Problem::new(format!("elastic.{key}"), value, allowed, hint))
         };
-        let time = &self.time;
-        for (key, value) in [("time.alpha_c", time.alpha_c), ("time.beta_c", time.beta_c)] {
-            if !(1e-12..=TIME_S_MAX).contains(&value) {
-                let hint = "a gradient takes time; fits hold these above 1e-8";
-                return fail(key, value.to_string(), "1e-12 to 1e6 s", hint);
-            }
-        }
-        for (key, value) in [
-            ("time.alpha_n", time.alpha_n),
-            ("time.beta_n", time.beta_n),
-            ("time.alpha_r", time.alpha_r),
-            ("time.beta_r", time.beta_r),
-        ] {
-            if !(0.0..=TIME_S_MAX).contains(&value) {
-                return fail(key, value.to_string(), "0 to 1e6 s", "0 = not slowed by it");
-            }
-        }
-        if !(1.0..=10.0).contains(&time.gamma) {
-            let hint = "1 = no overlap, 10 = nearly full overlap";
-            return fail("time.gamma", time.gamma.to_string(), "1 to 10", hint);
-        }
         if self.initial_batch == 0 || self.max_batch < self.initial_batch {
             let value = format!("{} to {}", self.initial_batch, self.max_batch);
             let hint = "set max_batch to initial_batch for a job whose batch may not grow";
@@ -327,16 +309,7 @@ impl Elastic {
                 "the largest is what fits in a GPU's memory",
             );
         }
-        for (key, value) in [
-            ("noise_at_start", self.noise_at_start),
-            ("noise_at_end", self.noise_at_end),
-        ] {
-            if !(1e-12..=NOISE_MAX).contains(&value) {
-                let hint = "in samples; a small number makes large batches useless";
-                return fail(key, value.to_string(), "1e-12 to 1e15 samples", hint);
-            }
-        }
-        Ok(())
+        self.check_at("elastic", "")
     }
 
     /// One of [`POLLUX_MODELS`].

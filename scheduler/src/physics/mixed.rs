@@ -7,20 +7,22 @@
 //! (arXiv 2305.12213): a gang that gives slow members smaller batches runs at the mean. HFTA (MLSys'21): identical jobs
 //! in one kernel stream.
 
-use serde::{Deserialize, Serialize};
+use crate::settings;
+use crate::settings::{Above, Settings as _};
 
 use crate::problem::Problem;
 
-/// How the copies of a job are brought together.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Copies {
-    /// Length of a round, s; the copies are averaged at its end.
-    pub round_s: f64,
-    /// Bytes of weights that each copy sends and receives.
-    pub weight_bytes: f64,
-    /// Bandwidth of that, GB/s.
-    pub gb_per_s: f64,
+settings! {
+    /// How the copies of a job are brought together.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct Copies: required {
+        /// Length of a round, s; the copies are averaged at its end.
+        pub round_s: f64, in 1e-9..=1e9;
+        /// Bytes of weights that each copy sends and receives.
+        pub weight_bytes: f64, in 0.0..=1e18;
+        /// Bandwidth of that, GB/s.
+        pub gb_per_s: f64, in 1e-9..=1e9;
+    }
 }
 
 impl Copies {
@@ -61,41 +63,24 @@ impl Copies {
     /// # Errors
     /// The first value out of range.
     pub fn validate(&self) -> Result<(), Problem> {
-        let positive = |value: f64| (1e-9..=1e9).contains(&value);
-        let checks = [
-            ("round_s", self.round_s, positive(self.round_s), "1e-9 to 1e9"),
-            (
-                "weight_bytes",
-                self.weight_bytes,
-                (0.0..=1e18).contains(&self.weight_bytes),
-                "0 to 1e18",
-            ),
-            ("gb_per_s", self.gb_per_s, positive(self.gb_per_s), "1e-9 to 1e9"),
-        ];
-        for (key, value, good, allowed) in checks {
-            if !good {
-                return Err(Problem::new(
-                    format!("copies.{key}"),
-                    value,
-                    allowed,
-                    "Hadar's rounds are 360 s; weights are 4 bytes a parameter",
-                ));
-            }
-        }
-        Ok(())
+        self.check_at(
+            "copies",
+            "Hadar's rounds are 360 s; weights are 4 bytes a parameter",
+        )
     }
 }
 
-/// Identical jobs fused into one on one GPU.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Fusion {
-    /// Sum of the jobs' rates that the GPU tends to with many jobs, one job alone = 1. 1 or more.
-    pub best_sum: f64,
-    /// Memory of the framework, paid once, GiB.
-    pub framework_gib: f64,
-    /// Memory of each job beyond that, GiB.
-    pub job_gib: f64,
+settings! {
+    /// Identical jobs fused into one on one GPU.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct Fusion: required {
+        /// Sum of the jobs' rates that the GPU tends to with many jobs, one job alone = 1. 1 or more.
+        pub best_sum: f64, in 1.0..=1e3;
+        /// Memory of the framework, paid once, GiB.
+        pub framework_gib: f64, in 0.0..=1e6;
+        /// Memory of each job beyond that, GiB.
+        pub job_gib: f64, in Above(0.0, 1e6);
+    }
 }
 
 impl Fusion {
@@ -155,37 +140,7 @@ impl Fusion {
     /// # Errors
     /// The first value out of range.
     pub fn validate(&self) -> Result<(), Problem> {
-        let checks = [
-            (
-                "best_sum",
-                self.best_sum,
-                (1.0..=1e3).contains(&self.best_sum),
-                "1 to 1000",
-            ),
-            (
-                "framework_gib",
-                self.framework_gib,
-                (0.0..=1e6).contains(&self.framework_gib),
-                "0 to 1e6",
-            ),
-            (
-                "job_gib",
-                self.job_gib,
-                self.job_gib > 0.0 && self.job_gib <= 1e6,
-                "above 0, at most 1e6",
-            ),
-        ];
-        for (key, value, good, allowed) in checks {
-            if !good {
-                return Err(Problem::new(
-                    format!("fusion.{key}"),
-                    value,
-                    allowed,
-                    "best_sum 1 = fusing gains nothing",
-                ));
-            }
-        }
-        Ok(())
+        self.check_at("fusion", "best_sum 1 = fusing gains nothing")
     }
 }
 

@@ -16,6 +16,8 @@
 //! # Source
 //! Pollux (OSDI'21), Sia (SOSP'23), Shockwave (NSDI'23) and their released simulators; CheckFreq for the analytic form.
 
+use crate::settings;
+use crate::settings::Settings as _;
 use serde::{Deserialize, Serialize};
 
 use super::storage::Storage;
@@ -37,28 +39,30 @@ pub enum Overheads {
     ByClass,
 }
 
-/// The same seconds for every job.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Fixed {
-    /// First start, s.
-    pub start_s: f64,
-    /// Saving when preempted, s.
-    pub checkpoint_s: f64,
-    /// Loading when started again, s.
-    pub restore_s: f64,
+settings! {
+    /// The same seconds for every job.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct Fixed: required {
+        /// First start, s.
+        pub start_s: f64, in 0.0..=86_400.0;
+        /// Saving when preempted, s.
+        pub checkpoint_s: f64, in 0.0..=86_400.0;
+        /// Loading when started again, s.
+        pub restore_s: f64, in 0.0..=86_400.0;
+    }
 }
 
-/// Seconds from the size of the state.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ByStateSize {
-    /// Bandwidth to and from the checkpoint store, GB/s.
-    pub storage_gb_per_s: f64,
-    /// Framework and device initialisation, s.
-    pub init_s: f64,
-    /// Part of the saving during which training stands still, 0 (fully overlapped) to 1.
-    pub stall: f64,
+settings! {
+    /// Seconds from the size of the state.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct ByStateSize: required {
+        /// Bandwidth to and from the checkpoint store, GB/s.
+        pub storage_gb_per_s: f64, in 1e-9..=1e9;
+        /// Framework and device initialisation, s.
+        pub init_s: f64, in 0.0..=86_400.0;
+        /// Part of the saving during which training stands still, 0 (fully overlapped) to 1.
+        pub stall: f64, in 0.0..=1.0;
+    }
 }
 
 /// What a job looks like to the overhead model.
@@ -220,41 +224,11 @@ impl Overheads {
     /// # Errors
     /// The first one out of range.
     pub fn validate(&self) -> Result<(), Problem> {
-        let seconds = |value: f64| (0.0..=86_400.0).contains(&value);
-        let checks = match self {
-            Overheads::Fixed(fixed) => [
-                ("start_s", fixed.start_s, seconds(fixed.start_s), "0 to 86400"),
-                (
-                    "checkpoint_s",
-                    fixed.checkpoint_s,
-                    seconds(fixed.checkpoint_s),
-                    "0 to 86400",
-                ),
-                (
-                    "restore_s",
-                    fixed.restore_s,
-                    seconds(fixed.restore_s),
-                    "0 to 86400",
-                ),
-            ],
-            Overheads::ByStateSize(by) => {
-                let moves = (1e-9..=1e9).contains(&by.storage_gb_per_s);
-                [
-                    ("storage_gb_per_s", by.storage_gb_per_s, moves, "1e-9 to 1e9"),
-                    ("init_s", by.init_s, seconds(by.init_s), "0 to 86400"),
-                    ("stall", by.stall, (0.0..=1.0).contains(&by.stall), "0 to 1"),
-                ]
-            }
-            Overheads::TaccEmpirical | Overheads::SiaModel | Overheads::ByClass => return Ok(()),
-        };
-        match checks.iter().find(|(_, _, good, _)| !good) {
-            None => Ok(()),
-            Some((key, value, _, allowed)) => Err(Problem::new(
-                format!("overheads.{key}"),
-                value,
-                *allowed,
-                format!("or name a preset: {}", NAMES.join(", ")),
-            )),
+        let hint = format!("or name a preset: {}", NAMES.join(", "));
+        match self {
+            Overheads::Fixed(fixed) => fixed.check_at("overheads", &hint),
+            Overheads::ByStateSize(by) => by.check_at("overheads", &hint),
+            Overheads::TaccEmpirical | Overheads::SiaModel | Overheads::ByClass => Ok(()),
         }
     }
 }

@@ -16,6 +16,8 @@
 //! and Orbax as they report them. Tuned savers agree within a factor of 2, naive ones are 5 to 12 times slower; the forms and
 //! constants are ours, fitted to these by hand.
 
+use crate::settings;
+use crate::settings::Settings as _;
 use serde::{Deserialize, Serialize};
 
 use crate::problem::Problem;
@@ -31,16 +33,17 @@ pub enum Saver {
     Naive,
 }
 
-/// The store of a site.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Storage {
-    /// What all jobs together can read, GB/s, 0.001 to 1e6.
-    pub read_gb_s: f64,
-    /// What all jobs together can write, GB/s, 0.001 to 1e6.
-    pub write_gb_s: f64,
-    /// How checkpoints are written.
-    pub saver: Saver,
+settings! {
+    /// The store of a site.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct Storage: default SHARED {
+        /// What all jobs together can read, GB/s, 0.001 to 1e6.
+        pub read_gb_s: f64, in 1e-3..=1e6;
+        /// What all jobs together can write, GB/s, 0.001 to 1e6.
+        pub write_gb_s: f64, in 1e-3..=1e6;
+        /// How checkpoints are written.
+        pub saver: Saver;
+    }
 }
 
 /// Largest bandwidth that one GPU's process reads at, GB/s. *Ours*, as the file says.
@@ -96,23 +99,7 @@ impl Storage {
     /// # Errors
     /// The first bandwidth out of its range.
     pub fn validate(&self) -> Result<(), Problem> {
-        for (key, value) in [("read_gb_s", self.read_gb_s), ("write_gb_s", self.write_gb_s)] {
-            if !(1e-3..=1e6).contains(&value) {
-                return Err(Problem::new(
-                    format!("storage.{key}"),
-                    value,
-                    "0.001 to 1e6 GB/s",
-                    "a slow NFS has 5, a good shared store 50",
-                ));
-            }
-        }
-        Ok(())
-    }
-}
-
-impl Default for Storage {
-    fn default() -> Storage {
-        Storage::SHARED
+        self.check_at("storage", "a slow NFS has 5, a good shared store 50")
     }
 }
 

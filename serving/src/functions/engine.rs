@@ -8,6 +8,7 @@ use std::cmp::Reverse;
 
 use pleach_scheduler::Problem;
 use pleach_scheduler::portable_math::exp;
+use pleach_scheduler::settings::Settings as _;
 use pleach_workloads::Seed;
 use pleach_workloads::normal::standard_normal;
 
@@ -115,7 +116,7 @@ impl<'a> Run<'a> {
         list: List<'a>,
         seed: Seed,
     ) -> Result<Run<'a>, Problem> {
-        platform.check()?;
+        platform.check_at("", "")?;
         check_sizes(&work, &platform)?;
         let flight = Flight::new(&work, &platform, Box::new(seed.stream("noise", 0)));
         let mut run = Run {

@@ -2,11 +2,10 @@
 
 use std::collections::VecDeque;
 
-use pleach_scheduler::Problem;
+use pleach_scheduler::settings;
 use serde::{Deserialize, Serialize};
 
 use super::profile::Configuration;
-use crate::settings::within;
 
 /// Slices of a whole GPU, the most that a node has: instances of an A100.
 pub const GPU_SLICES: u16 = 7;
@@ -34,65 +33,31 @@ pub enum Late {
     Shed,
 }
 
-/// Machines, and how they behave.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Platform {
-    /// Nodes, 1 to 1,024.
-    pub nodes: u16,
-    /// Cores of a node, 1 to 1,024.
-    pub cores: u16,
-    /// Slices of a node's GPU, 1 to 7.
-    pub slices: u16,
-    /// How slices are made.
-    pub sharing: Sharing,
-    /// Spread of the logarithm of a true latency around the profile's, 0 to 1.
-    pub noise: f64,
-    /// Time that a batch takes longer where the output of the step before lies on another node, us.
-    pub fetch_us: u64,
-    /// Warm containers of each function on each node at the beginning, 0 to 1,000; none with MIG.
-    pub prewarmed: u16,
-    /// How long an idle container is kept, us.
-    pub keep_us: u64,
-    /// What becomes of late requests.
-    pub late: Late,
-}
-
-impl Default for Platform {
+settings! {
+    /// Machines, and how they behave.
+    ///
     /// ESG's testbed (HPDC'24): 16 nodes of 16 cores and an A100 of seven slices; OpenWhisk's ten minutes. Noise, the
     /// fetch (5 MB at 1 GB/s) and three warm containers are *assumed*.
-    fn default() -> Platform {
-        Platform {
-            nodes: 16,
-            cores: 16,
-            slices: 7,
-            sharing: Sharing::Mps,
-            noise: 0.05,
-            fetch_us: 5_000,
-            prewarmed: 3,
-            keep_us: 600_000_000,
-            late: Late::Serve,
-        }
-    }
-}
-
-impl Platform {
-    /// # Errors
-    /// A number out of range.
-    pub(crate) fn check(&self) -> Result<(), Problem> {
-        let ranges = [
-            ("nodes", f64::from(self.nodes), 1.0, 1024.0),
-            ("cores", f64::from(self.cores), 1.0, 1024.0),
-            ("slices", f64::from(self.slices), 1.0, f64::from(GPU_SLICES)),
-            ("noise", self.noise, 0.0, 1.0),
-            ("fetch_us", self.fetch_us as f64, 0.0, 1e9),
-            ("prewarmed", f64::from(self.prewarmed), 0.0, 1000.0),
-            ("keep_us", self.keep_us as f64, 0.0, 1e12),
-        ];
-        for (key, value, min, max) in ranges {
-            within(key, value, min, max)?;
-        }
-        Ok(())
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct Platform {
+        /// Nodes, 1 to 1,024.
+        pub nodes: u16 = 16, in 1..=1024;
+        /// Cores of a node, 1 to 1,024.
+        pub cores: u16 = 16, in 1..=1024;
+        /// Slices of a node's GPU, 1 to 7.
+        pub slices: u16 = 7, in 1..=GPU_SLICES;
+        /// How slices are made.
+        pub sharing: Sharing = Sharing::Mps;
+        /// Spread of the logarithm of a true latency around the profile's, 0 to 1.
+        pub noise: f64 = 0.05, in 0.0..=1.0;
+        /// Time that a batch takes longer where the output of the step before lies on another node, us.
+        pub fetch_us: u64 = 5_000, in 0..=1_000_000_000;
+        /// Warm containers of each function on each node at the beginning, 0 to 1,000; none with MIG.
+        pub prewarmed: u16 = 3, in 0..=1000;
+        /// How long an idle container is kept, us.
+        pub keep_us: u64 = 600_000_000, in 0..=1_000_000_000_000;
+        /// What becomes of late requests.
+        pub late: Late = Late::Serve;
     }
 }
 

@@ -1,9 +1,10 @@
-//! Lists of requests in files: our own, Azure's and Mooncake's.
+//! Lists of requests in files: tables by the names of their columns ([`FORMS`]), and Mooncake's.
 //!
 //! | format | recognised by | source |
 //! |---|---|---|
 //! | ours | columns `arrival_s`, `prompt_tokens`, `output_tokens`; also `session`, `prefix_tokens` | |
 //! | Azure LLM inference | columns `TIMESTAMP`, `ContextTokens`, `GeneratedTokens` | Patel et al., ISCA'24; AzurePublicDataset |
+//! | BurstGPT | columns `Timestamp`, `Request tokens`, `Response tokens`; also `Session ID` | Wang et al., KDD'25 |
 //! | Mooncake | a JSON object a line with `timestamp` (ms), `input_length`, `output_length`, `hash_ids` | Qin et al., FAST'25 |
 //!
 //! Text may be gzipped. Rows without a prompt or an answer are left out and counted, and in a Mooncake list those whose blocks are
@@ -95,31 +96,75 @@ fn is_request(prompt_tokens: u32, output_tokens: u32, account: &mut Account) -> 
     false
 }
 
+/// A table of requests: what its columns are called.
+struct Form {
+    name: &'static str,
+    arrival: &'static str,
+    /// Whether an arrival is a date; else seconds.
+    is_dated: bool,
+    prompt: &'static str,
+    output: &'static str,
+    /// The conversation, a number; where none is named each request is one of its own.
+    session: &'static str,
+    prefix: &'static str,
+}
+
+/// All forms; the last is taken where none of the others has its columns.
+const FORMS: [Form; 3] = [
+    Form {
+        name: "Azure LLM inference",
+        arrival: "TIMESTAMP",
+        is_dated: true,
+        prompt: "ContextTokens",
+        output: "GeneratedTokens",
+        session: "",
+        prefix: "",
+    },
+    Form {
+        name: "BurstGPT",
+        arrival: "Timestamp",
+        is_dated: false,
+        prompt: "Request tokens",
+        output: "Response tokens",
+        session: "Session ID",
+        prefix: "",
+    },
+    Form {
+        name: "ours",
+        arrival: "arrival_s",
+        is_dated: false,
+        prompt: "prompt_tokens",
+        output: "output_tokens",
+        session: "session",
+        prefix: "prefix_tokens",
+    },
+];
+
 fn table(path: &Path, account: &mut Account) -> Result<(Vec<Request>, &'static str), Problem> {
     let mut table = Table::open(path, &[])?;
-    if table.column("ContextTokens").is_some() {
-        return Ok((azure(&mut table, account)?, "Azure LLM inference"));
-    }
-    table = Table::open(path, &["arrival_s", "prompt_tokens", "output_tokens"])?;
-    let [arrival, prompt, output, session, prefix] = [
-        "arrival_s",
-        "prompt_tokens",
-        "output_tokens",
-        "session",
-        "prefix_tokens",
-    ]
-    .map(|name| table.column(name));
-    let mut rows = Vec::new();
+    let [.., ours] = &FORMS;
+    let known = FORMS.iter().find(|form| table.column(form.prompt).is_some());
+    let form = known.unwrap_or(ours);
+    table = Table::open(path, &[form.arrival, form.prompt, form.output])?;
+    let [arrival, prompt, output, session, prefix] =
+        [form.arrival, form.prompt, form.output, form.session, form.prefix].map(|name| table.column(name));
+    let (mut rows, mut first_s) = (Vec::new(), None);
     while table.next_row()? {
-        let arrival_s = table.number(arrival, 0.0, ARRIVAL_S_MAX, FIX)?;
+        let arrival_s = if form.is_dated {
+            let Some(at_s) = TimeFormat::Iso.read(table.text(arrival), &UTC) else {
+                return Err(table.refuse(arrival, "a time such as 2023-11-16 18:15:46.68", FIX));
+            };
+            at_s - *first_s.get_or_insert(at_s)
+        } else {
+            table.number(arrival, 0.0, ARRIVAL_S_MAX, FIX)?
+        };
         let [prompt_tokens, output_tokens] = [count(&table, prompt)?, count(&table, output)?];
         if !is_request(prompt_tokens, output_tokens, account) {
             continue;
         }
-        let prefix_tokens = if table.text(prefix).is_empty() {
-            0
-        } else {
-            count(&table, prefix)?
+        let prefix_tokens = match table.text(prefix).is_empty() {
+            true => 0,
+            false => count(&table, prefix)?,
         };
         if prefix_tokens >= prompt_tokens {
             return Err(table.refuse(prefix, &format!("less than the prompt's {prompt_tokens}"), FIX));
@@ -128,48 +173,21 @@ fn table(path: &Path, account: &mut Account) -> Result<(Vec<Request>, &'static s
             arrival_s,
             prompt_tokens,
             output_tokens,
-            session: if table.text(session).is_empty() {
-                rows.len() as u32
-            } else {
-                table.number(session, 0.0, f64::from(u32::MAX), FIX)? as u32
+            session: match table.text(session).is_empty() {
+                true => rows.len() as u32,
+                false => table.number(session, 0.0, f64::from(u32::MAX), FIX)? as u32,
             },
             prefix_tokens,
             blocks: Blocks::default(),
         });
     }
-    Ok((rows, "ours"))
+    Ok((rows, form.name))
 }
 
 fn count(table: &Table, column: Option<usize>) -> Result<u32, Problem> {
     table
         .number(column, 0.0, f64::from(TOKENS_MAX), FIX)
         .map(|number| number as u32)
-}
-
-/// Each request is a conversation of its own: the list names none.
-fn azure(table: &mut Table, account: &mut Account) -> Result<Vec<Request>, Problem> {
-    let [time, prompt, output] =
-        ["TIMESTAMP", "ContextTokens", "GeneratedTokens"].map(|name| table.column(name));
-    let (mut rows, mut first_s) = (Vec::new(), None);
-    while table.next_row()? {
-        let Some(at_s) = TimeFormat::Iso.read(table.text(time), &UTC) else {
-            return Err(table.refuse(time, "a time such as 2023-11-16 18:15:46.68", FIX));
-        };
-        let arrival_s = at_s - *first_s.get_or_insert(at_s);
-        let [prompt_tokens, output_tokens] = [count(table, prompt)?, count(table, output)?];
-        if !is_request(prompt_tokens, output_tokens, account) {
-            continue;
-        }
-        rows.push(Request {
-            arrival_s,
-            prompt_tokens,
-            output_tokens,
-            session: rows.len() as u32,
-            prefix_tokens: 0,
-            blocks: Blocks::default(),
-        });
-    }
-    Ok(rows)
 }
 
 /// A line of a Mooncake list.
@@ -312,6 +330,21 @@ mod tests {
             (rows[1].arrival_s - 4.541_877).abs() < 1e-6,
             "{}",
             rows[1].arrival_s
+        );
+    }
+
+    #[test]
+    fn burstgpt_is_read_as_published_and_requests_that_failed_are_counted() {
+        let text = "Timestamp,Session ID,Elapsed time,Model,Request tokens,Response tokens,Total tokens,Log Type\n\
+            5,1001,2.1,ChatGPT,472,18,490,Conversation log\n45,1001,1.2,ChatGPT,1087,230,1317,Conversation log\n\
+            118,,0.4,GPT-4,417,0,417,API log\n151,,3.3,GPT-4,1360,203,1563,API log\n";
+        let read = read_text("burst.csv", text).unwrap();
+        assert_eq!((read.format, read.requests.rows().len()), ("BurstGPT", 3));
+        assert_eq!(read.account.sums("rows"), "4 rows read, 3 kept, 1 left out");
+        let rows = read.requests.rows();
+        assert_eq!(
+            (rows[0].session, rows[1].session, rows[1].arrival_s),
+            (1001, 1001, 40.0)
         );
     }
 

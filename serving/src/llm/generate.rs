@@ -5,10 +5,11 @@ use std::collections::BinaryHeap;
 
 use pleach_scheduler::Problem;
 use pleach_scheduler::portable_math::{exp, ln};
+use pleach_scheduler::settings;
+use pleach_scheduler::settings::Settings as _;
 use pleach_workloads::Seed;
 use pleach_workloads::normal::standard_normal;
 use rand::{Rng, RngExt as _};
-use serde::{Deserialize, Serialize};
 
 use crate::llm::request::{ARRIVAL_S_MAX, Blocks, Request, Requests};
 use crate::settings::within;
@@ -29,72 +30,45 @@ const READ_TOKENS_PER_S: f64 = 50.0;
 /// Conversations are drawn from so many mean lengths before the list on. *Assumed.*
 const CONVERSATIONS_BEFORE: f64 = 5.0;
 
-/// How a list is drawn.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct RequestGenerator {
-    /// Requests, 1 to 10,000,000.
-    pub num_requests: u32,
-    /// Mean requests a second, 0.001 to 100,000.
-    pub rate_per_s: f64,
-    /// Spread of the logarithm of the rate from minute to minute, 0 to 3; 0: a Poisson process.
-    pub burst: f64,
-    /// Mean of the logarithm of a prompt's new tokens, and its spread.
-    pub prompt_log: [f64; 2],
-    /// The same of an answer.
-    pub output_log: [f64; 2],
-    /// Mean requests of a conversation, 1 to 100. Each later prompt begins with what was said before.
-    pub turns: f64,
-    /// Mean time from an answer to the user's next request, s.
-    pub think_s: f64,
-    /// Whether the rate follows the hours of a day that begins at midnight; `rate_per_s` is then the day's mean.
-    pub is_daily: bool,
-    /// The list ends here, s, above 0, though it has fewer requests then.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub span_s: Option<f64>,
-}
-
-impl Default for RequestGenerator {
+settings! {
+    /// How a list is drawn.
+    ///
     /// Lengths of the conversations of the Azure LLM inference list of 2023 (Patel et al., *Splitwise*, ISCA'24): mean and deviation of
     /// the logarithms of its 19,366 prompts and answers. The rest is *assumed*.
-    fn default() -> RequestGenerator {
-        RequestGenerator {
-            num_requests: 20_000,
-            rate_per_s: 100.0,
-            burst: 0.3,
-            prompt_log: [6.633, 0.985],
-            output_log: [5.019, 0.859],
-            turns: 1.0,
-            think_s: 30.0,
-            is_daily: false,
-            span_s: None,
-        }
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct RequestGenerator {
+        /// Requests, 1 to 10,000,000.
+        pub num_requests: u32 = 20_000, in 1..=crate::llm::request::REQUESTS_MAX as u32;
+        /// Mean requests a second, 0.001 to 100,000.
+        pub rate_per_s: f64 = 100.0, in 0.001..=1e5;
+        /// Spread of the logarithm of the rate from minute to minute, 0 to 3; 0: a Poisson process.
+        pub burst: f64 = 0.3, in 0.0..=3.0;
+        /// Mean of the logarithm of a prompt's new tokens, and its spread.
+        pub prompt_log: [f64; 2] = [6.633, 0.985];
+        /// The same of an answer.
+        pub output_log: [f64; 2] = [5.019, 0.859];
+        /// Mean requests of a conversation, 1 to 100. Each later prompt begins with what was said before.
+        pub turns: f64 = 1.0, in 1.0..=100.0;
+        /// Mean time from an answer to the user's next request, s.
+        pub think_s: f64 = 30.0, in 0.0..=1e5;
+        /// Whether the rate follows the hours of a day that begins at midnight; `rate_per_s` is then the day's mean.
+        pub is_daily: bool;
+        /// The list ends here, s, above 0, though it has fewer requests then.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub span_s: Option<f64>, in 1e-6..=ARRIVAL_S_MAX;
     }
 }
 
 impl RequestGenerator {
     fn check(&self) -> Result<(), Problem> {
-        let ranges = [
-            (
-                "num_requests",
-                f64::from(self.num_requests),
-                1.0,
-                crate::llm::request::REQUESTS_MAX as f64,
-            ),
-            ("rate_per_s", self.rate_per_s, 0.001, 1e5),
-            ("burst", self.burst, 0.0, 3.0),
-            ("prompt_log", self.prompt_log[0], 0.0, 10.0),
-            ("prompt_log", self.prompt_log[1], 0.0, 3.0),
-            ("output_log", self.output_log[0], 0.0, 8.0),
-            ("output_log", self.output_log[1], 0.0, 3.0),
-            ("turns", self.turns, 1.0, 100.0),
-            ("think_s", self.think_s, 0.0, 1e5),
-            ("span_s", self.span_s.unwrap_or(1.0), 1e-6, ARRIVAL_S_MAX),
-        ];
-        for (key, value, min, max) in ranges {
-            within(key, value, min, max)?;
+        for (key, [mean, spread], most) in [
+            ("prompt_log", self.prompt_log, 10.0),
+            ("output_log", self.output_log, 8.0),
+        ] {
+            within(key, mean, 0.0, most)?;
+            within(key, spread, 0.0, 3.0)?;
         }
-        Ok(())
+        self.check_at("", "")
     }
 
     /// Draws a list. Conversations begin at a rate of `rate_per_s / turns`, some of them before the list does, so that the rate is

@@ -1,6 +1,6 @@
 //! The figures of a small comparison: means, ratios with their intervals, gaps to the lower bounds.
 
-use pleach_env::workload::generate::{GavelConfig, GeneratorConfig, generate};
+use pleach_env::workload::generate::{GavelConfig, GeneratorConfig, Paper, generate};
 use pleach_env::{Seed, SimConfig};
 use pleach_experiments::{DOOR, Instance, PolicySpec, Results, Runner};
 use pleach_scheduler::ActionKind;
@@ -9,13 +9,13 @@ use pleach_tests::golden::{Digest, Row, hold};
 
 #[test]
 fn a_comparison_gives_the_figures_it_did() {
-    let generator = GeneratorConfig::GavelMulti(GavelConfig {
+    let generator = GeneratorConfig::Paper(Paper::GavelMulti(GavelConfig {
         num_jobs: 40,
         nodes_per_type: 2,
         nodes_per_rack: 2,
         load: 1.5,
         ..GavelConfig::default()
-    });
+    }));
     let instances: Vec<Instance> = (1..=5)
         .map(|seed| Instance {
             workload: generate(&generator, Seed(seed)).unwrap(),

@@ -3,7 +3,7 @@
 use pleach_agents::evolution::EvolutionConfig;
 use pleach_agents::ppo::PpoConfig;
 use pleach_agents::{Error, Learner, TrainConfig, Trainer};
-use pleach_env::workload::generate::{GeneratorConfig, PhillyLikeConfig, generate};
+use pleach_env::workload::generate::{GeneratorConfig, ProfileConfig, generate};
 use pleach_env::{AutoresetMode, EnvConfig, Seed, SimConfig, VecEnv, WorkloadConfig, simulate};
 use pleach_network::{Contract, Inference, LearnedPolicy, NetworkConfig, Prior};
 use rayon::prelude::*;
@@ -13,14 +13,14 @@ use pleach_tests::golden::{Digest, Row, hold};
 const NUM_UPDATES: u64 = 3;
 
 fn generator() -> GeneratorConfig {
-    GeneratorConfig::PhillyLike(PhillyLikeConfig {
+    GeneratorConfig::Profile(ProfileConfig {
         num_jobs: 20,
         num_nodes: 2,
         gpus_per_node: 4,
         nodes_per_rack: 2,
         load: 2.0,
         run_time_s_max: 86_400.0,
-        ..PhillyLikeConfig::default()
+        ..ProfileConfig::default()
     })
 }
 

@@ -4,7 +4,7 @@ use pleach_dealing::{Entry, policy_planner};
 use pleach_env::failures::OutcomeModel;
 use pleach_env::workload::Workload;
 use pleach_env::workload::generate::{
-    GavelConfig, GeneratorConfig, OpenbLikeConfig, PhillyLikeConfig, PolluxConfig, SynergyConfig, generate,
+    GavelConfig, GeneratorConfig, Paper, PolluxConfig, ProfileConfig, SynergyConfig, generate,
 };
 use pleach_env::{Seed, SimConfig, simulate_planner};
 use pleach_scheduler::{ActionKind, ActionSet, Planner, PolicyPlanner, heuristics};
@@ -19,39 +19,39 @@ const LOAD: f64 = 8.0;
 /// Gangs, several GPU types, CPU and memory, shares of a GPU, elastic jobs: few nodes, so that few jobs make a queue.
 fn generators() -> [GeneratorConfig; 5] {
     [
-        GeneratorConfig::PhillyLike(PhillyLikeConfig {
+        GeneratorConfig::Profile(ProfileConfig {
             num_nodes: 2,
             nodes_per_rack: 1,
             load: LOAD,
             run_time_s_max: RUN_TIME_S_MAX,
-            ..PhillyLikeConfig::default()
+            ..ProfileConfig::default()
         }),
-        GeneratorConfig::GavelMulti(GavelConfig {
+        GeneratorConfig::Paper(Paper::GavelMulti(GavelConfig {
             nodes_per_type: 2,
             nodes_per_rack: 2,
             load: LOAD,
             run_time_s_max: RUN_TIME_S_MAX,
             ..GavelConfig::default()
-        }),
-        GeneratorConfig::SynergyMulti(SynergyConfig {
+        })),
+        GeneratorConfig::Paper(Paper::SynergyMulti(SynergyConfig {
             num_nodes: 4,
             nodes_per_rack: 2,
             load: LOAD,
             run_time_s_max: RUN_TIME_S_MAX,
             ..SynergyConfig::default()
-        }),
-        GeneratorConfig::OpenbLike(OpenbLikeConfig {
+        })),
+        GeneratorConfig::Profile(ProfileConfig {
             num_nodes: 4,
             nodes_per_rack: 2,
             load: LOAD,
             run_time_s_max: RUN_TIME_S_MAX,
-            ..OpenbLikeConfig::default()
+            ..ProfileConfig::named("openb-like")
         }),
-        GeneratorConfig::Pollux(PolluxConfig {
+        GeneratorConfig::Paper(Paper::Pollux(PolluxConfig {
             jobs_per_hour: None,
             load: LOAD,
             ..PolluxConfig::default()
-        }),
+        })),
     ]
 }
 

@@ -3,7 +3,7 @@
 use std::convert::Infallible;
 
 use pleach_distill::{DistillConfig, Label, distill};
-use pleach_env::workload::generate::{GeneratorConfig, PhillyLikeConfig, generate};
+use pleach_env::workload::generate::{GeneratorConfig, ProfileConfig, generate};
 use pleach_env::{Seed, SimConfig, simulate};
 use pleach_scheduler::PolicyError;
 use pleach_scheduler::features::FeatureSchema;
@@ -38,13 +38,13 @@ impl Policy for Teacher {
 }
 
 fn jct_s(stream: &str, number: usize, policy: &mut dyn Policy) -> f64 {
-    let generator = GeneratorConfig::PhillyLike(PhillyLikeConfig {
+    let generator = GeneratorConfig::Profile(ProfileConfig {
         num_jobs: 60,
         num_nodes: 4,
         nodes_per_rack: 2,
         load: 4.0,
         run_time_s_max: 86_400.0,
-        ..PhillyLikeConfig::default()
+        ..ProfileConfig::default()
     });
     let workload = generate(&generator, Seed(3).child(stream, number as u64)).unwrap();
     simulate(&workload, &SimConfig::default(), policy)

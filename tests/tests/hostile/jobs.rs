@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use pleach_env::schedule::Record;
+use pleach_env::workload::generate::{GeneratorConfig, generate};
 use pleach_env::workload::import::site::{Mapping, NodeTable, SiteOptions, import_site};
 use pleach_env::workload::import::{ImportOptions, import};
 use pleach_env::{Seed, Workload};
@@ -19,7 +20,7 @@ fn text(path: &Path) -> Option<String> {
     String::from_utf8(std::fs::read(path).unwrap()).ok()
 }
 
-pub const READERS: [Reader; 11] = [
+pub const READERS: [Reader; 12] = [
     Reader {
         name: "lists",
         beside: &[("lists.cluster.toml", "beside/jobs.cluster.toml")],
@@ -78,6 +79,19 @@ pub const READERS: [Reader; 11] = [
             // A mapping that is none of that list may leave no job.
             let read = import_site(&path.with_file_name("sacct.txt"), &options);
             read.map_or_else(|error| Err(error.to_string()), |_| Ok(()))
+        },
+    },
+    Reader {
+        name: "profiles",
+        beside: &[],
+        sources: &["workloads/src/generate/profile.rs"],
+        read: |path| {
+            let Some(text) = text(path) else { return Ok(()) };
+            std::fs::write(path.with_extension("toml"), text).unwrap();
+            let name = path.with_extension("toml").display().to_string();
+            let config = GeneratorConfig::preset(&name).map_err(|error| error.to_string())?;
+            let drawn = generate(&config.resized(Some(20), None), Seed(1));
+            drawn.map(drop).map_err(|error| error.to_string())
         },
     },
     Reader {

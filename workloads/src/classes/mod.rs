@@ -47,9 +47,9 @@ impl Workload {
         // A kind of which a model is drawn for each job becomes as many classes; others keep their place.
         let mut drawn: BTreeMap<(u16, &str), u16> = BTreeMap::new();
         let known: Vec<Option<&ClassFacts>> = given.iter().map(|class| facts_of(&class.name)).collect();
-        let mixes: Vec<Option<&Mix>> = given
+        let mixes: Vec<Vec<&Mix>> = given
             .iter()
-            .map(|class| mix_of(&class.name, &self.cluster))
+            .map(|class| mixes_of(&class.name, &self.cluster))
             .collect();
         self.classes
             .extend(given.iter().zip(&known).map(|(class, facts)| {
@@ -61,13 +61,11 @@ impl Workload {
                 filled.num_known += 1;
                 continue;
             }
-            let Some((_, by_gang)) = mixes[of] else {
+            let Some((.., models)) = mixes[of].iter().find(|(_, up_to, _)| job.num_gpus <= *up_to) else {
                 filled.num_unknown += 1;
                 continue;
             };
             filled.num_assumed += 1;
-            let row = by_gang.iter().find(|(up_to, _)| job.num_gpus <= *up_to);
-            let models = row.map_or(by_gang[by_gang.len() - 1].1, |(_, models)| *models);
             let name = models[(Seed(0).child(&job.id, 0).0 % models.len() as u64) as usize];
             job.class = *drawn.entry((job.class, name)).or_insert_with(|| {
                 let facts = row_of(name);
@@ -164,10 +162,10 @@ impl Filling<'_> {
 }
 
 /// What jobs of a class may train that says no more of itself: by its word, or where it names GPU types that it accepts.
-fn mix_of(name: &str, cluster: &ClusterSpec) -> Option<&'static Mix> {
+fn mixes_of(name: &str, cluster: &ClusterSpec) -> Vec<&'static Mix> {
     let is_type = |part: &str| cluster.gpu_types.iter().any(|gpu| gpu.name == part);
     let word = if name.split('|').any(is_type) { "any" } else { name };
-    MIXES.iter().find(|(known, _)| *known == word)
+    MIXES.iter().filter(|(known, ..)| *known == word).collect()
 }
 
 #[cfg(test)]

@@ -15,7 +15,11 @@
 //! all-reduced in a step: gradients of 4 bytes, in mixed precision 2; sharded states (ZeRO 3) gather twice and scatter once, half
 //! as much again; of a pipeline each stage sends its own part.
 
+use std::sync::LazyLock;
+
 use pleach_scheduler::physics::links::StepCost;
+
+use crate::embedded::{number, rows};
 
 /// What is published of a model.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -68,165 +72,46 @@ impl ClassFacts {
     }
 }
 
-/// The row of a model.
-#[allow(clippy::too_many_arguments)] // A row has as many columns.
-const fn row(
-    name: &'static str,
-    parameters_m: f64,
-    file_bytes: f64,
-    on: (u32, f64, f64),
-    interval_s: f64,
-    starts: (f64, Option<f64>),
-    utilisation: f64,
-    step: (f64, f64),
-    source: &'static str,
-) -> ClassFacts {
-    ClassFacts {
-        name,
-        parameters_m,
-        file_bytes,
-        num_gpus: on.0,
-        gpu_memory_gb: on.1,
-        host_memory_gb: on.2,
-        interval_s,
-        warm_up_s: starts.0,
-        restart_s: starts.1,
-        utilisation,
-        step_s: step.0,
-        sent_gb: step.1,
-        source,
-    }
-}
-
 /// All models.
-#[rustfmt::skip]
-pub const CLASSES: [ClassFacts; 30] = [
-    row("resnet18-cifar", 11.2, 8.0, (1, 4.1, 8.0), 600.0, (2.0, Some(50.0)), 0.69, (0.05, 0.045), "He et al., CVPR 2016; Sia: cifar10"),
-    row("resnet50-imagenet", 25.6, 8.0, (4, 10.8, 24.0), 1200.0, (60.0, Some(250.0)), 0.99, (0.18, 0.102), "He et al., CVPR 2016; Sia: imagenet"),
-    row("vgg16", 138.0, 8.0, (4, 12.2, 16.0), 1200.0, (10.0, None), 0.90, (0.28, 0.552), "Simonyan and Zisserman, ICLR 2015"),
-    row("yolov3", 62.0, 8.0, (4, 12.2, 16.0), 1200.0, (30.0, Some(80.0)), 0.90, (0.25, 0.248), "Redmon and Farhadi, arXiv 1804.02767; Sia: yolov3"),
-    row("bert-base", 110.0, 14.0, (4, 11.5, 12.0), 1200.0, (30.0, Some(120.0)), 1.0, (0.12, 0.22), "Devlin et al., NAACL 2019; Sia: bert"),
-    row("bert-large", 340.0, 14.0, (8, 21.6, 12.0), 1800.0, (30.0, None), 1.0, (0.24, 0.68), "Devlin et al., NAACL 2019"),
-    row("deepspeech2-asr", 38.0, 12.0, (4, 10.1, 16.0), 1200.0, (10.0, Some(25.0)), 0.78, (0.4, 0.152), "Amodei et al., ICML 2016; Sia: deepspeech2"),
-    row("whisper-large-ft", 1550.0, 14.0, (8, 27.1, 24.0), 1800.0, (30.0, None), 0.95, (0.8, 3.1), "Radford et al., ICML 2023"),
-    row("ncf-recsys", 32.0, 12.0, (1, 4.0, 16.0), 600.0, (3.0, Some(15.0)), 0.10, (0.02, 0.128), "He et al., WWW 2017; Sia: ncf"),
-    row("dlrm-dcnv2", 24_500.0, 4.2, (16, 16.0, 100.0), 1800.0, (60.0, None), 0.45, (0.02, 0.1), "MLPerf Training, DLRM-DCNv2"),
-    row("a2c-atari", 1.7, 12.0, (1, 2.5, 16.0), 600.0, (28.0, Some(38.0)), 0.13, (0.02, 0.007), "Mnih et al., ICML 2016; Muri: a2c"),
-    row("dqn-atari", 1.7, 12.0, (1, 2.5, 24.0), 600.0, (1.0, Some(5.0)), 0.13, (0.02, 0.007), "Mnih et al., Nature 2015; Muri: dqn"),
-    row("rlhf-7b", 8030.0, 14.0, (16, 41.2, 60.0), 1800.0, (90.0, None), 0.80, (20.0, 24.1), "Llama 3 8B, arXiv 2407.21783, as actor"),
-    row("gpt2-124m", 124.0, 14.0, (4, 19.7, 10.0), 1800.0, (50.0, None), 0.95, (0.5, 0.248), "Radford et al. 2019"),
-    row("gpt2-355m", 355.0, 14.0, (8, 27.9, 10.0), 1800.0, (50.0, None), 0.95, (1.4, 0.71), "Radford et al. 2019"),
-    row("gpt2-774m", 774.0, 14.0, (8, 31.3, 10.0), 1800.0, (50.0, None), 0.97, (3.0, 1.55), "Radford et al. 2019"),
-    row("gpt2-1.5b", 1558.0, 14.0, (8, 41.2, 12.0), 1800.0, (50.0, None), 0.97, (6.0, 3.1), "Radford et al. 2019"),
-    row("sd2-unet", 865.0, 14.0, (8, 41.1, 16.0), 1800.0, (70.0, None), 0.95, (0.5, 1.73), "Stable Diffusion 2, model card"),
-    row("flux-12b", 11_900.0, 14.0, (64, 45.8, 40.0), 1800.0, (120.0, None), 0.97, (4.0, 35.7), "FLUX.1, model card"),
-    row("llama-8b", 8030.0, 14.0, (32, 51.6, 60.0), 1800.0, (120.0, None), 0.98, (5.0, 24.1), "Llama 3, arXiv 2407.21783"),
-    row("llama-8b-lora", 8030.0, 0.03, (1, 32.4, 30.0), 1800.0, (60.0, None), 0.95, (3.0, 0.05), "Llama 3; LoRA, ICLR 2022"),
-    row("llama-13b", 13_016.0, 14.0, (64, 60.8, 60.0), 1800.0, (120.0, None), 0.98, (8.2, 39.0), "Llama 2, arXiv 2307.09288"),
-    row("llama-70b", 70_554.0, 14.0, (256, 48.0, 100.0), 1800.0, (120.0, None), 0.98, (44.0, 35.3), "Llama 3, arXiv 2407.21783"),
-    row("llama-70b-sft", 70_554.0, 14.0, (64, 52.2, 100.0), 3600.0, (90.0, None), 0.98, (22.0, 212.0), "Llama 3, arXiv 2407.21783"),
-    row("llama-70b-lora", 70_554.0, 0.03, (8, 41.0, 60.0), 3600.0, (95.0, None), 0.95, (8.0, 141.0), "Llama 3; LoRA, ICLR 2022"),
-    row("llama-405b", 405_853.0, 14.0, (8192, 51.1, 150.0), 1800.0, (150.0, None), 0.98, (12.0, 50.7), "Llama 3, arXiv 2407.21783"),
-    row("mixtral-8x7b", 46_703.0, 14.0, (128, 44.6, 100.0), 1800.0, (120.0, None), 0.95, (12.0, 23.4), "Mixtral, arXiv 2401.04088"),
-    row("deepseek-v3", 671_000.0, 14.0, (2048, 46.8, 150.0), 1800.0, (150.0, None), 0.95, (18.0, 83.9), "DeepSeek-V3, arXiv 2412.19437"),
-    row("eval-7b", 8030.0, 2.0, (1, 29.6, 30.0), 0.0, (18.0, None), 0.45, (0.05, 0.0), "Llama 3 8B, weights alone"),
-    row("eval-70b", 70_554.0, 2.0, (4, 56.8, 60.0), 0.0, (30.0, None), 0.45, (0.05, 0.17), "Llama 3 70B, weights alone"),
-];
+pub static CLASSES: LazyLock<Vec<ClassFacts>> = LazyLock::new(|| {
+    let rows = rows(include_str!("../../data/classes.csv"));
+    let read = rows.map(|row: [&'static str; 13]| ClassFacts {
+        name: row[0],
+        parameters_m: number(row[1]),
+        file_bytes: number(row[2]),
+        num_gpus: number(row[3]) as u32,
+        gpu_memory_gb: number(row[4]),
+        host_memory_gb: number(row[5]),
+        interval_s: number(row[6]),
+        warm_up_s: number(row[7]),
+        restart_s: (!row[8].is_empty()).then(|| number(row[8])),
+        utilisation: number(row[9]),
+        step_s: number(row[10]),
+        sent_gb: number(row[11]),
+        source: row[12],
+    });
+    read.collect()
+});
 
-/// Names by which lists call models, as a beginning of theirs in small letters and digits, and the row that stands for them. Longer
-/// beginnings stand before shorter ones. A model that is not in the table stands with one of its size (*assumed*).
-#[rustfmt::skip]
-pub(super) const NAMES: [(&str, &str); 53] = [
-    ("resnet50", "resnet50-imagenet"), ("imagenet", "resnet50-imagenet"), ("resnet101", "resnet50-imagenet"),
-    ("resnet152", "resnet50-imagenet"), ("inception", "resnet50-imagenet"), ("googlenet", "resnet50-imagenet"),
-    ("densenet", "resnet50-imagenet"), ("vit", "resnet50-imagenet"), ("efficientnet", "resnet50-imagenet"),
-    ("resnet", "resnet18-cifar"), ("cifar10", "resnet18-cifar"), ("mobilenet", "resnet18-cifar"),
-    ("shufflenet", "resnet18-cifar"), ("squeezenet", "resnet18-cifar"), ("pointnet", "resnet18-cifar"),
-    ("vgg", "vgg16"), ("alexnet", "vgg16"), ("yolo", "yolov3"), ("cyclegan", "yolov3"), ("dcgan", "resnet18-cifar"),
-    ("bertlarge", "bert-large"), ("robertalarge", "bert-large"), ("bert", "bert-base"), ("roberta", "bert-base"),
-    ("transformer", "bert-base"), ("gnmt", "bert-base"), ("t5", "gpt2-774m"), ("deepspeech", "deepspeech2-asr"),
-    ("m5", "deepspeech2-asr"), ("lstm", "deepspeech2-asr"), ("lm", "deepspeech2-asr"), ("whisper", "whisper-large-ft"),
-    ("ncf", "ncf-recsys"), ("neumf", "ncf-recsys"), ("recommendation", "ncf-recsys"), ("dlrm", "dlrm-dcnv2"),
-    ("a3c", "a2c-atari"), ("a2c", "a2c-atari"), ("ppo", "a2c-atari"), ("td3", "a2c-atari"), ("dqn", "dqn-atari"),
-    ("gpt215b", "gpt2-1.5b"), ("gpt2xl", "gpt2-1.5b"), ("gpt2large", "gpt2-774m"), ("gpt2", "gpt2-124m"),
-    ("llama70", "llama-70b"), ("llama270", "llama-70b"), ("llama370", "llama-70b"), ("llama405", "llama-405b"),
-    ("llama13", "llama-13b"), ("llama213", "llama-13b"), ("llama", "llama-8b"), ("mixtral", "mixtral-8x7b"),
-];
+/// Beginnings of names, and the row that stands for them.
+pub(super) static NAMES: LazyLock<Vec<[&str; 2]>> =
+    LazyLock::new(|| rows(include_str!("../../data/class_names.csv")).collect());
 
-/// A kind of jobs of which a list says no more, and what they train by the size of their gang: at most so many GPUs, and any of
-/// these with equal chances. *Assumed*: nobody published what each job trained.
-pub(super) type Mix = (&'static str, &'static [(u32, &'static [&'static str])]);
+/// What jobs of a kind train: the kind, the largest gang, and models with equal chances.
+pub(super) type Mix = (&'static str, u32, Vec<&'static str>);
 
-const ANY: &[(u32, &[&str])] = &[
-    (
-        1,
-        &[
-            "resnet18-cifar",
-            "resnet50-imagenet",
-            "yolov3",
-            "bert-base",
-            "deepspeech2-asr",
-            "ncf-recsys",
-            "dqn-atari",
-        ],
-    ),
-    (
-        8,
-        &[
-            "resnet50-imagenet",
-            "vgg16",
-            "yolov3",
-            "bert-base",
-            "bert-large",
-            "gpt2-124m",
-        ],
-    ),
-    (
-        u32::MAX,
-        &["resnet50-imagenet", "bert-large", "gpt2-355m", "gpt2-1.5b"],
-    ),
-];
-
-/// The kinds; the six of Acme's (NSDI'24) are its own words.
-pub(super) const MIXES: [Mix; 7] = [
-    ("any", ANY),
-    ("other", ANY),
-    ("evaluation", &[(2, &["eval-7b"]), (u32::MAX, &["eval-70b"])]),
-    (
-        "fine-tuning",
-        &[
-            (4, &["llama-8b-lora"]),
-            (8, &["llama-70b-lora", "rlhf-7b"]),
-            (32, &["rlhf-7b", "llama-8b"]),
-            (u32::MAX, &["llama-70b-sft"]),
-        ],
-    ),
-    (
-        "multi-modal",
-        &[
-            (8, &["sd2-unet", "whisper-large-ft"]),
-            (u32::MAX, &["flux-12b", "sd2-unet"]),
-        ],
-    ),
-    (
-        "debugging",
-        &[
-            (1, &["gpt2-124m"]),
-            (8, &["gpt2-1.5b"]),
-            (64, &["llama-8b"]),
-            (u32::MAX, &["llama-70b"]),
-        ],
-    ),
-    (
-        "pre-training",
-        &[
-            (8, &["gpt2-1.5b"]),
-            (64, &["llama-8b"]),
-            (256, &["llama-13b", "mixtral-8x7b"]),
-            (u32::MAX, &["llama-70b"]),
-        ],
-    ),
-];
+/// The kinds, by gang.
+pub(super) static MIXES: LazyLock<Vec<Mix>> = LazyLock::new(|| {
+    let rows = rows(include_str!("../../data/class_mixes.csv"));
+    let read = rows.map(|[kind, up_to, models]: [&'static str; 3]| {
+        (
+            kind,
+            up_to.parse().unwrap_or(u32::MAX),
+            models.split(' ').collect(),
+        )
+    });
+    read.collect()
+});
 
 /// What is published of a class of this name, or of the model that stands behind `: ` in it.
 #[must_use]
@@ -237,8 +122,8 @@ pub fn facts_of(name: &str) -> Option<&'static ClassFacts> {
     }
     let letters = name.chars().filter(char::is_ascii_alphanumeric);
     let letters: String = letters.map(|letter| letter.to_ascii_lowercase()).collect();
-    let found = NAMES.iter().find(|(beginning, _)| letters.starts_with(beginning));
-    found.map(|(_, row)| row_of(row))
+    let found = NAMES.iter().find(|[beginning, _]| letters.starts_with(beginning));
+    found.map(|[_, row]| row_of(row))
 }
 
 /// The row of a name that stands in the table.

@@ -136,9 +136,9 @@ fn bad_values_in_parquet_are_refused_as_in_csv_with_the_row_for_the_line() {
             ..ImportOptions::default()
         };
         let csv = import(&path, &options).unwrap_err().to_string();
-        let (_, csv) = csv.split_once(": line 3, ").unwrap();
+        let (_, csv) = csv.split_once(", line 3, ").unwrap();
         assert!(
-            parquet.ends_with(&format!(": line 2, {csv}")),
+            parquet.ends_with(&format!(", line 2, {csv}")),
             "{parquet} against {csv}"
         );
     }

@@ -312,7 +312,7 @@ fn gzip_that_unpacks_to_far_more_than_a_list_of_jobs_is_refused_early() {
         .split("line ")
         .nth(1)
         .unwrap()
-        .split(',')
+        .split([',', ':'])
         .next()
         .unwrap()
         .parse()

@@ -1,16 +1,17 @@
 use std::sync::LazyLock;
 
-use super::super::measure::{assert_in, assert_near, gpu_time_share, mean, run_time_s, share};
-use super::super::{GeneratorConfig, generate};
-use super::*;
+use super::ProfileConfig;
+use super::measure::{assert_in, assert_near, gpu_time_share, mean, run_time_s, share};
+use super::{GeneratorConfig, generate};
+use crate::seed::Seed;
 use crate::{Outcome, Workload};
 
 /// Seren itself, six seeds: 286 x 8 = 2,288 GPUs.
 static SEREN: LazyLock<Vec<Workload>> = LazyLock::new(|| {
-    let config = GeneratorConfig::AcmeLike(AcmeLikeConfig {
+    let config = GeneratorConfig::Profile(ProfileConfig {
         num_jobs: 30_000,
         num_nodes: 286,
-        ..AcmeLikeConfig::default()
+        ..ProfileConfig::named("acme-like")
     });
     (0..6)
         .map(|seed| generate(&config, Seed(seed)).unwrap())
@@ -22,7 +23,7 @@ fn evaluation_is_most_jobs_and_pre_training_most_gpu_time() {
     // Published shares of jobs by kind of work; of the GPU time pre-training has 69.5 %, evaluation at most 8.6 %.
     for (class, published) in [0.649, 0.149, 0.146, 0.029, 0.019, 0.009].into_iter().enumerate() {
         let found = share(&SEREN, |job| usize::from(job.class) == class);
-        assert_near(WORKS[class].name, found, published, 0.1);
+        assert_near(&SEREN[0].classes[class].name, found, published, 0.1);
     }
     assert_in(
         "pre-training",
@@ -114,11 +115,11 @@ fn many_jobs_fail_and_most_gpu_time_is_cancelled() {
 
 #[test]
 fn small_clusters_get_only_gangs_that_fit() {
-    let config = AcmeLikeConfig {
+    let config = ProfileConfig {
         num_jobs: 500,
         num_nodes: 2,
-        ..AcmeLikeConfig::default()
+        ..ProfileConfig::named("acme-like")
     };
-    let workload = generate(&GeneratorConfig::AcmeLike(config), Seed(1)).unwrap();
+    let workload = generate(&GeneratorConfig::Profile(config), Seed(1)).unwrap();
     assert!(workload.jobs.iter().all(|job| job.num_gpus <= 16));
 }

@@ -1,16 +1,17 @@
 use std::sync::LazyLock;
 
-use super::super::measure::{assert_in, assert_near, gpu_time_share, hourly, run_time_s, share};
-use super::super::{GeneratorConfig, generate};
-use super::*;
-use crate::JobSpec;
+use super::ProfileConfig;
+use super::measure::{assert_in, assert_near, gpu_time_share, hourly, run_time_s, share};
+use super::{GeneratorConfig, generate};
+use crate::seed::Seed;
+use crate::{JobSpec, Workload};
 
 /// The published cluster, four seeds.
 static WHOLE: LazyLock<Vec<Workload>> = LazyLock::new(|| {
-    let config = GeneratorConfig::Alibaba2026(AlibabaConfig {
+    let config = GeneratorConfig::Profile(ProfileConfig {
         num_jobs: 60_000,
         num_nodes: 4272,
-        ..AlibabaConfig::default()
+        ..ProfileConfig::named("alibaba-2026")
     });
     (0..4)
         .map(|seed| generate(&config, Seed(seed)).unwrap())
@@ -124,11 +125,11 @@ fn run_times_match_and_held_out_shares_are_printed() {
 
 #[test]
 fn small_clusters_get_only_what_fits_and_every_job_has_a_type() {
-    let config = AlibabaConfig {
+    let config = ProfileConfig {
         num_nodes: 60,
-        ..AlibabaConfig::default()
+        ..ProfileConfig::named("alibaba-2026")
     };
-    let workload = generate(&GeneratorConfig::Alibaba2026(config), Seed(1)).unwrap();
+    let workload = generate(&GeneratorConfig::Profile(config), Seed(1)).unwrap();
     for job in &workload.jobs {
         let class = &workload.classes[usize::from(job.class)];
         assert_eq!(

@@ -9,56 +9,42 @@
 use pleach_scheduler::Time;
 use pleach_scheduler::cluster_spec::Resources;
 use pleach_scheduler::portable_math::{log10, pow};
+use pleach_scheduler::settings;
+use pleach_scheduler::settings::Settings as _;
 use rand::Rng;
-use serde::{Deserialize, Serialize};
 
-use super::poisson::{require_rate, set_arrivals};
+use super::poisson::set_arrivals;
 use super::site::tenants;
-use super::{limits, pick, require, require_common, unit};
+use super::{limits, pick, unit};
 use crate::Error;
 use crate::gavel_speeds::{classes, classes_of_size};
 use crate::import::gavel_cluster;
 use crate::seed::Seed;
-use crate::{JobSpec, Outcome, RUN_TIME_S_MAX, Workload, config};
+use crate::{JobSpec, NUM_JOBS_MAX, Outcome, RUN_TIME_S_MAX, Workload, config};
 
-/// Parameters of `gavel-multi` and `gavel-single`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct GavelConfig {
-    /// Jobs to draw, 1 to 10,000,000.
-    pub num_jobs: usize,
-    /// Nodes of each of the three GPU types, 1 to 100,000.
-    pub nodes_per_type: u32,
-    /// GPUs in each node, 1 to 64.
-    pub gpus_per_node: u32,
-    /// Nodes in each rack, 1 or more.
-    pub nodes_per_rack: u32,
-    /// Work over capacity between the first and the last arrival, 0.001 to 100; each GPU counts at the mean speed of
-    /// the jobs on its type.
-    pub load: f64,
-    /// Arrival rate, as in Gavel's own experiments; overrides the load.
-    pub jobs_per_hour: Option<f64>,
-    /// Tenants with equal quotas, 1 to 100.
-    pub num_tenants: u32,
-    /// Longest run time, s, at least 2,000: the law is cut there, without a pile-up. The default keeps all of it.
-    pub run_time_s_max: f64,
-    /// Whether jobs carry a time limit.
-    pub user_limits: bool,
-}
-
-impl Default for GavelConfig {
-    fn default() -> GavelConfig {
-        GavelConfig {
-            num_jobs: 1000,
-            nodes_per_type: 9,
-            gpus_per_node: 4,
-            nodes_per_rack: 9,
-            load: 0.8,
-            jobs_per_hour: None,
-            num_tenants: 1,
-            run_time_s_max: 600_000.0,
-            user_limits: true,
-        }
+settings! {
+    /// Parameters of `gavel-multi` and `gavel-single`.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct GavelConfig {
+        /// Jobs to draw, 1 to 10,000,000.
+        pub num_jobs: usize = 1000, in 1..=NUM_JOBS_MAX;
+        /// Nodes of each of the three GPU types, 1 to 100,000.
+        pub nodes_per_type: u32 = 9, in 1..=100_000;
+        /// GPUs in each node, 1 to 64.
+        pub gpus_per_node: u32 = 4, in 1..=64;
+        /// Nodes in each rack, 1 or more.
+        pub nodes_per_rack: u32 = 9, in 1..;
+        /// Work over capacity between the first and the last arrival, 0.001 to 100; each GPU counts at the mean speed of
+        /// the jobs on its type.
+        pub load: f64 = 0.8, in 0.001..=100.0;
+        /// Arrival rate, as in Gavel's own experiments; overrides the load.
+        pub jobs_per_hour: Option<f64> = None, in 1e-3..=1e6;
+        /// Tenants with equal quotas, 1 to 100.
+        pub num_tenants: u32 = 1, in 1..=100;
+        /// Longest run time, s, at least 2,000: the law is cut there, without a pile-up. The default keeps all of it.
+        pub run_time_s_max: f64 = 600_000.0, in 2000.0..=RUN_TIME_S_MAX;
+        /// Whether jobs carry a time limit.
+        pub user_limits: bool = true;
     }
 }
 
@@ -71,33 +57,7 @@ const LAW: [(f64, f64, f64); 2] = [(1.5, 3.0, 0.8), (3.0, 4.0, 0.2)];
 
 impl GavelConfig {
     pub(super) fn validate(&self) -> Result<(), Error> {
-        require_common(self.num_jobs, self.load)?;
-        let nodes = self.nodes_per_type;
-        require(
-            "nodes_per_type",
-            nodes,
-            (1..=100_000).contains(&nodes),
-            "1 to 100,000",
-        )?;
-        let gpus = self.gpus_per_node;
-        require("gpus_per_node", gpus, (1..=64).contains(&gpus), "1 to 64")?;
-        require(
-            "nodes_per_rack",
-            self.nodes_per_rack,
-            self.nodes_per_rack > 0,
-            "1 or more",
-        )?;
-        let tenants = self.num_tenants;
-        require("num_tenants", tenants, (1..=100).contains(&tenants), "1 to 100")?;
-        require_rate(self.jobs_per_hour)?;
-        let longest = self.run_time_s_max;
-        require(
-            "run_time_s_max",
-            longest,
-            (2000.0..=RUN_TIME_S_MAX).contains(&longest),
-            "2000 to 1e9",
-        )?;
-        Ok(())
+        self.check_at("generator", "see docs/workloads.md")
     }
 }
 
@@ -174,12 +134,12 @@ pub(super) fn draw_run_time_s(longest_s: f64, rng: &mut impl Rng) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{GeneratorConfig, generate};
+    use super::super::{GeneratorConfig, Paper, generate};
     use super::*;
 
     fn draw(name: &str, change: impl FnOnce(&mut GavelConfig)) -> Workload {
         let mut config = GeneratorConfig::preset(name).unwrap();
-        let (GeneratorConfig::GavelMulti(inner) | GeneratorConfig::GavelSingle(inner)) = &mut config else {
+        let GeneratorConfig::Paper(Paper::GavelMulti(inner) | Paper::GavelSingle(inner)) = &mut config else {
             panic!("{name}");
         };
         inner.num_jobs = 40_000;

@@ -1,20 +1,20 @@
 use std::sync::LazyLock;
 
-use super::super::measure::{
-    assert_in, assert_near, gpu_time_share, hourly, mean, quantile, run_time_s, share,
-};
-use super::super::{GeneratorConfig, generate};
-use super::*;
+use super::ProfileConfig;
+use super::measure::curve;
+use super::measure::{assert_in, assert_near, gpu_time_share, hourly, mean, quantile, run_time_s, share};
+use super::{GeneratorConfig, generate};
+use crate::seed::Seed;
 use crate::{JobSpec, Outcome, Workload};
 
 /// Venus itself, four seeds: 133 x 8 = 1,064 GPUs, all virtual clusters, the published load.
 static VENUS: LazyLock<Vec<Workload>> = LazyLock::new(|| {
-    let config = GeneratorConfig::HeliosLike(HeliosLikeConfig {
+    let config = GeneratorConfig::Profile(ProfileConfig {
         num_jobs: 30_000,
         num_nodes: 133,
         load: 0.78,
         num_tenants: 15,
-        ..HeliosLikeConfig::default()
+        ..ProfileConfig::named("helios-like")
     });
     (0..4)
         .map(|seed| generate(&config, Seed(seed)).unwrap())
@@ -126,17 +126,17 @@ fn cpu_requests_have_the_published_quantiles_and_can_be_left_out() {
     }
     assert_in("at 10 %", quantile(&mut threads, 0.1), 0.25..=0.5);
     assert_in("at 99 %", quantile(&mut threads, 0.99), 5.0..=16.0);
-    let config = HeliosLikeConfig {
+    let config = ProfileConfig {
         num_jobs: 100,
         cpu_requests: false,
-        ..HeliosLikeConfig::default()
+        ..ProfileConfig::named("helios-like")
     };
-    let without = generate(&GeneratorConfig::HeliosLike(config), Seed(1)).unwrap();
+    let without = generate(&GeneratorConfig::Profile(config), Seed(1)).unwrap();
     assert!(
         without
             .jobs
             .iter()
-            .all(|job| job.resources == Resources::WHOLE_GPU)
+            .all(|job| job.resources == pleach_scheduler::cluster_spec::Resources::WHOLE_GPU)
     );
 }
 
@@ -144,21 +144,21 @@ fn cpu_requests_have_the_published_quantiles_and_can_be_left_out() {
 fn the_distribution_itself_has_the_published_medians() {
     for (gang, median) in [(1, 199.0), (8, 210.0), (16, 431.0)] {
         // Medians of the jobs with known run times; over all 125,303 they are 190, 216 and 416 s.
-        let found = Curve::of(&RUN_TIMES, gang).run_time_s(0.5);
+        let found = curve("helios-like", gang).run_time_s(0.5);
         assert_near(&format!("median of {gang}"), found, median, 0.06);
     }
 }
 
 #[test]
 fn walled_virtual_clusters_get_only_gangs_that_fit() {
-    let config = HeliosLikeConfig {
+    let config = ProfileConfig {
         num_jobs: 400,
         num_nodes: 10,
         num_tenants: 15,
         borrowing: false,
-        ..HeliosLikeConfig::default()
+        ..ProfileConfig::named("helios-like")
     };
-    let workload = generate(&GeneratorConfig::HeliosLike(config), Seed(3)).unwrap();
+    let workload = generate(&GeneratorConfig::Profile(config), Seed(3)).unwrap();
     let quota = |job: &JobSpec| workload.cluster.tenants[usize::from(job.tenant)].quota_gpus;
     assert!(workload.jobs.iter().all(|job| job.num_gpus <= quota(job)));
 }

@@ -1,17 +1,19 @@
 use std::sync::LazyLock;
 
-use super::super::measure::{assert_in, assert_near, gpu_time_share, hourly, mean, run_time_s, share};
-use super::super::{GeneratorConfig, generate};
-use super::*;
+use super::ProfileConfig;
+use super::measure::curve;
+use super::measure::{assert_in, assert_near, gpu_time_share, hourly, mean, run_time_s, share};
+use super::{GeneratorConfig, generate};
+use crate::seed::Seed;
 use crate::{JobSpec, Workload};
 
 /// The nine clusters as one, four seeds: 862 GPUs busy on average (865 if nothing ever queued).
 static ITP: LazyLock<Vec<Workload>> = LazyLock::new(|| {
-    let config = GeneratorConfig::ItpLike(ItpLikeConfig {
+    let config = GeneratorConfig::Profile(ProfileConfig {
         num_jobs: 30_000,
         num_nodes: 154,
         load: 0.7,
-        ..ItpLikeConfig::default()
+        ..ProfileConfig::named("itp-like")
     });
     (0..4)
         .map(|seed| generate(&config, Seed(seed)).unwrap())
@@ -40,7 +42,7 @@ fn run_times_match_the_lists() {
         (8, 15_381.0),
         (16, 32_267.0),
     ] {
-        let found = Curve::of(&RUN_TIMES, gang).run_time_s(0.5);
+        let found = curve("itp-like", gang).run_time_s(0.5);
         assert_near(&format!("median of {gang}"), found, median, 0.01);
     }
 }

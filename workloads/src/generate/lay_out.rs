@@ -15,7 +15,7 @@ use crate::{JobSpec, Workload};
 /// Everything that is settled before jobs are drawn.
 pub(super) struct Plan<'a> {
     /// Name of the workload.
-    pub name: &'static str,
+    pub name: &'a str,
     pub num_jobs: usize,
     /// Offered load.
     pub load: f64,
@@ -23,13 +23,13 @@ pub(super) struct Plan<'a> {
     pub user_limits: bool,
     pub shape: Shape<'a>,
     /// Gaps inside a run, s: (share of gaps of at most this length, gap).
-    pub gaps_s: &'static [(f64, f64)],
+    pub gaps_s: &'a [(f64, f64)],
 }
 
 /// Draws the jobs and lays their arrivals so that the load is met.
 pub(super) fn lay_out(
     plan: &Plan<'_>,
-    mix: &Mix,
+    mix: &Mix<'_>,
     cluster: ClusterSpec,
     classes: Vec<ModelClass>,
     seed: Seed,
@@ -69,7 +69,7 @@ pub(super) fn lay_out(
     })
 }
 
-fn job(plan: &Plan<'_>, mix: &Mix, run: &Run, member: usize, position: usize, submit_s: f64) -> JobSpec {
+fn job(plan: &Plan<'_>, mix: &Mix<'_>, run: &Run, member: usize, position: usize, submit_s: f64) -> JobSpec {
     let kind = &mix.kinds[run.kind];
     let run_time_s = run.run_times_s[member];
     JobSpec {

@@ -1,16 +1,17 @@
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
-use super::super::measure::{assert_in, assert_near, gpu_time_share, hourly, mean, run_time_s, share};
-use super::super::{GeneratorConfig, generate};
-use super::*;
-use crate::JobSpec;
+use super::ProfileConfig;
+use super::measure::{assert_in, assert_near, gpu_time_share, hourly, mean, run_time_s, share};
+use super::{GeneratorConfig, generate};
+use crate::seed::Seed;
+use crate::{JobSpec, Outcome, Workload};
 
 /// Seren itself, six seeds.
 static SEREN: LazyLock<Vec<Workload>> = LazyLock::new(|| {
-    let config = GeneratorConfig::LlmSite(LlmSiteConfig {
+    let config = GeneratorConfig::Profile(ProfileConfig {
         num_jobs: 30_000,
-        ..LlmSiteConfig::default()
+        ..ProfileConfig::named("llm-site")
     });
     (0..6)
         .map(|seed| generate(&config, Seed(seed)).unwrap())
@@ -86,13 +87,13 @@ fn held_out_statistics_are_printed() {
 
 #[test]
 fn every_job_has_a_model_with_state_memory_and_a_type_that_holds_it() {
-    for gpus in [SiteGpus::A100, SiteGpus::H100, SiteGpus::Mixed] {
-        let config = LlmSiteConfig {
-            gpus,
+    for gpus in ["a100", "h100", "mixed"] {
+        let config = ProfileConfig {
+            gpus: gpus.into(),
             num_jobs: 3000,
-            ..LlmSiteConfig::default()
+            ..ProfileConfig::named("llm-site")
         };
-        let workload = generate(&GeneratorConfig::LlmSite(config), Seed(1)).unwrap();
+        let workload = generate(&GeneratorConfig::Profile(config), Seed(1)).unwrap();
         for class in &workload.classes {
             assert!(
                 class.state_gib > 0.0 && class.gpu_memory_gib > 0.0 && class.warm_up_s > 0.0,
@@ -114,7 +115,7 @@ fn every_job_has_a_model_with_state_memory_and_a_type_that_holds_it() {
         assert!(sizes.len() > 10, "{gpus:?}");
         let narrow = workload.classes.iter().filter(|class| class.speed.contains(&0.0));
         let narrow: Vec<&str> = narrow.map(|class| class.name.as_str()).collect();
-        let expected = gpus == SiteGpus::Mixed;
+        let expected = gpus == "mixed";
         assert_eq!(!narrow.is_empty(), expected, "{narrow:?}");
         if expected {
             let fast = workload
@@ -139,12 +140,12 @@ fn every_job_has_a_model_with_state_memory_and_a_type_that_holds_it() {
 
 #[test]
 fn elastic_trainings_run_on_sizes_that_have_a_plan() {
-    let config = LlmSiteConfig {
+    let config = ProfileConfig {
         elastic: true,
-        gpus: SiteGpus::H100,
-        ..LlmSiteConfig::default()
+        gpus: "h100".into(),
+        ..ProfileConfig::named("llm-site")
     };
-    let workload = generate(&GeneratorConfig::LlmSite(config), Seed(1)).unwrap();
+    let workload = generate(&GeneratorConfig::Profile(config), Seed(1)).unwrap();
     let of = |name: &str| workload.classes.iter().find(|class| class.name == name).unwrap();
     let elastic = of("pre-training x256: llama-70b").elastic.unwrap();
     let rates = [64, 128, 256, 512, 1024].map(|num_gpus| elastic.profile.goodput(num_gpus, 1, 1.0));
@@ -159,22 +160,22 @@ fn elastic_trainings_run_on_sizes_that_have_a_plan() {
 #[test]
 fn what_leans_on_nothing_is_drawn_as_before() {
     // Seren's arrivals without bursts and profile, and a small site, are valid and repeat.
-    let config = LlmSiteConfig {
+    let config = ProfileConfig {
         num_jobs: 500,
         num_nodes: 2,
         bursty: false,
         daily_profile: false,
         pod_oversubscription: 8.0,
-        ..LlmSiteConfig::default()
+        ..ProfileConfig::named("llm-site")
     };
-    let workload = generate(&GeneratorConfig::LlmSite(config.clone()), Seed(1)).unwrap();
+    let workload = generate(&GeneratorConfig::Profile(config.clone()), Seed(1)).unwrap();
     assert!(workload.jobs.iter().all(|job| job.num_gpus <= 16));
     assert_eq!(workload.cluster.fabric.unwrap().between.pod_oversubscription, 8.0);
-    let refused = LlmSiteConfig {
+    let refused = ProfileConfig {
         pod_oversubscription: 0.5,
         ..config
     };
-    let text = generate(&GeneratorConfig::LlmSite(refused), Seed(1))
+    let text = generate(&GeneratorConfig::Profile(refused), Seed(1))
         .unwrap_err()
         .to_string();
     assert!(

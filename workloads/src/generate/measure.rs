@@ -1,6 +1,15 @@
 //! What tests measure on generated workloads.
 
+use super::ProfileConfig;
+use super::profile::row;
+use super::quantiles::Curve;
 use crate::{JobSpec, Workload};
+
+/// Run times of a gang in a profile of this crate.
+pub(super) fn curve(profile: &str, gang: u32) -> Curve {
+    let profile = ProfileConfig::named(profile).profile;
+    row(&profile.works[0].run_times, gang).unwrap().clone()
+}
 
 /// Quantile of some values; sorts them.
 pub(super) fn quantile(values: &mut [f64], level: f64) -> f64 {

@@ -3,9 +3,12 @@
 //! A kind fixes what a job asks for (gang, share of a GPU, CPU, memory, model class) and the law of its run time and
 //! end. A run is a row of jobs of one kind by one user, with similar run times.
 
+use std::borrow::Cow;
+
 use pleach_scheduler::cluster_spec::Resources;
 use pleach_scheduler::portable_math::{ln, pow};
 use rand::Rng;
+use serde::Deserialize;
 
 use super::outcomes::Outcomes;
 use super::quantiles::{Curve, normal_cdf};
@@ -15,33 +18,49 @@ use crate::normal::standard_normal;
 
 /// Jobs of one kind ask for the same and follow the same laws.
 #[derive(Clone, Debug)]
-pub(super) struct Kind {
+pub(super) struct Kind<'a> {
     /// Relative number of jobs; 0 = never drawn.
     pub jobs: f64,
     pub num_gpus: u32,
     pub resources: Resources,
     /// Index into the workload's classes.
     pub class: u16,
-    pub run_times: Curve,
-    pub outcomes: Outcomes,
-    pub lengths: Lengths,
+    pub run_times: Cow<'a, Curve>,
+    pub outcomes: Outcomes<'a>,
+    pub lengths: &'a Lengths,
     /// Relative number of jobs by tenant. `[num_tenants]`
     pub tenants: Vec<f64>,
 }
 
 /// How many jobs of one kind a user submits in a row.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(untagged)]
 pub(super) enum Lengths {
     /// One at a time.
+    #[serde(skip)]
     One,
     /// (length, share of runs of at most this length), rising to 1; uniform between entries.
-    Table(&'static [(u32, f64)]),
+    Table(Vec<(u32, f64)>),
     /// Geometric with this mean, above 1.
     Geometric(f64),
 }
 
 impl Lengths {
-    fn draw(self, rng: &mut impl Rng) -> usize {
+    /// Whether it is a mean above 1, or lengths and shares that rise, the latter to 1.
+    pub(super) fn is_right(&self) -> bool {
+        match self {
+            Lengths::One => true,
+            Lengths::Geometric(mean) => (1.001..=1e6).contains(mean),
+            Lengths::Table(rows) => {
+                let rises = |pair: &[(u32, f64)]| pair[0].0 < pair[1].0 && pair[0].1 < pair[1].1;
+                let ends = (rows.first(), rows.last());
+                matches!(ends, (Some(first), Some(last)) if first.0 > 0 && first.1 > 0.0 && last.1 == 1.0 && last.0 <= 1 << 16)
+                    && rows.windows(2).all(rises)
+            }
+        }
+    }
+
+    fn draw(&self, rng: &mut impl Rng) -> usize {
         match self {
             Lengths::One => 1,
             Lengths::Geometric(mean) => {
@@ -64,10 +83,10 @@ impl Lengths {
     }
 
     /// Mean length when runs are cut at `length_max`; a geometric one, being short, as if it were never cut.
-    pub(super) fn mean(self, length_max: usize) -> f64 {
+    pub(super) fn mean(&self, length_max: usize) -> f64 {
         match self {
             Lengths::One => 1.0,
-            Lengths::Geometric(mean) => mean,
+            Lengths::Geometric(mean) => *mean,
             Lengths::Table(rows) => {
                 let (mut mean, mut shorter, mut below) = (0.0, 0, 0.0);
                 for &(length, up_to) in rows {
@@ -108,8 +127,8 @@ pub(super) struct Run {
 }
 
 /// What runs are drawn from.
-pub(super) struct Mix {
-    pub kinds: Vec<Kind>,
+pub(super) struct Mix<'a> {
+    pub kinds: Vec<Kind<'a>>,
     /// Relative number of runs. `[kind]`
     weights: Vec<f64>,
     /// Share of the run-time distribution that is kept. `[kind]`
@@ -118,8 +137,8 @@ pub(super) struct Mix {
     habits: Habits,
 }
 
-impl Mix {
-    pub(super) fn new(kinds: Vec<Kind>, habits: Habits) -> Mix {
+impl<'a> Mix<'a> {
+    pub(super) fn new(kinds: Vec<Kind<'a>>, habits: Habits) -> Mix<'a> {
         let (num_users, exponent) = habits.users;
         Mix {
             weights: kinds
@@ -183,11 +202,11 @@ mod tests {
     #[test]
     fn run_lengths_have_the_mean_that_is_promised() {
         // Half of the runs one job, half two to five evenly: mean (1 + 3.5) / 2 = 2.25; cut at 3: (1 + 2.75) / 2.
-        const TABLE: Lengths = Lengths::Table(&[(1, 0.5), (5, 1.0)]);
-        assert!((TABLE.mean(100) - 2.25).abs() < 1e-12);
-        assert!((TABLE.mean(3) - 1.875).abs() < 1e-12);
+        let table = Lengths::Table(vec![(1, 0.5), (5, 1.0)]);
+        assert!((table.mean(100) - 2.25).abs() < 1e-12);
+        assert!((table.mean(3) - 1.875).abs() < 1e-12);
         let mut rng = Seed(4).stream("test", 0);
-        for lengths in [TABLE, Lengths::Geometric(3.0), Lengths::One] {
+        for lengths in [table, Lengths::Geometric(3.0), Lengths::One] {
             let sum: usize = (0..40_000).map(|_| lengths.draw(&mut rng)).sum();
             let found = sum as f64 / 40_000.0;
             assert!((found / lengths.mean(100_000) - 1.0).abs() < 0.03, "{found}");

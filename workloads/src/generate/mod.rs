@@ -6,35 +6,43 @@
 //!
 //! Not here: correlations that no source publishes.
 
-mod acme;
-mod acme_tables;
-mod alibaba;
-mod alibaba_tables;
+#[cfg(test)]
+mod acme_tests;
+#[cfg(test)]
+mod alibaba_tests;
 mod arrivals;
 mod draw;
+mod from_profile;
 mod gavel;
-mod helios;
-mod helios_tables;
-mod itp;
-mod itp_tables;
+#[cfg(test)]
+mod golden_tests;
+#[cfg(test)]
+mod helios_tests;
+#[cfg(test)]
+mod itp_tests;
 mod lay_out;
 mod limits;
-mod llm_site;
-mod llm_site_tables;
+#[cfg(test)]
+mod llm_site_tests;
 #[cfg(test)]
 mod measure;
 mod mix;
-mod openb;
-mod openb_tables;
+#[cfg(test)]
+mod openb_tests;
 mod outcomes;
 mod own;
-mod pai;
-mod pai_tables;
-mod philly;
-mod philly_tables;
+#[cfg(test)]
+mod pai_tests;
+mod paper;
+#[cfg(test)]
+mod philly_tests;
 mod poisson;
 pub mod pollux;
 mod presets;
+mod profile;
+mod profile_config;
+mod profile_faults;
+mod profile_file;
 mod quantiles;
 mod rate;
 mod require;
@@ -42,25 +50,20 @@ mod sia;
 mod site;
 mod synergy;
 
-pub use acme::AcmeLikeConfig;
-pub use alibaba::AlibabaConfig;
 pub use gavel::GavelConfig;
-pub use helios::HeliosLikeConfig;
-pub use itp::ItpLikeConfig;
-pub use llm_site::{LlmSiteConfig, SiteGpus};
-pub use openb::OpenbLikeConfig;
 pub use own::{OwnConfig, OwnGenerator, own};
-pub use pai::PaiShareConfig;
-pub use philly::PhillyLikeConfig;
+pub use paper::Paper;
 pub use pollux::PolluxConfig;
 pub use presets::{GeneratorConfig, register};
+pub use profile::Profile;
+pub use profile_config::ProfileConfig;
 pub use sia::SiaConfig;
 pub use synergy::{SynergyArrivals, SynergyConfig, SynergyRequest};
 
 pub(crate) use draw::unit;
 
 use draw::pick;
-use require::{require, require_common, span_for};
+use require::{require, span_for};
 
 use super::Workload;
 use crate::Error;
@@ -84,25 +87,10 @@ use crate::seed::Seed;
 pub fn generate(config: &GeneratorConfig, seed: Seed) -> Result<Workload, Error> {
     config.validate()?;
     let mut workload = match config {
-        GeneratorConfig::PhillyLike(config) => philly::generate(config, seed)?,
-        GeneratorConfig::HeliosLike(config) => helios::generate(config, seed)?,
-        GeneratorConfig::ItpLike(config) => itp::generate(config, seed)?,
-        GeneratorConfig::PaiShare(config) => pai::generate(config, seed)?,
-        GeneratorConfig::OpenbLike(config) => openb::generate(config, seed)?,
-        GeneratorConfig::AcmeLike(config) => acme::generate(config, seed)?,
-        GeneratorConfig::LlmSite(config) => llm_site::generate(config, seed)?,
-        GeneratorConfig::Alibaba2026(config) => alibaba::generate(config, seed)?,
-        GeneratorConfig::GavelMulti(config) => gavel::generate(config, gavel::MULTI, seed)?,
-        GeneratorConfig::GavelSingle(config) => gavel::generate(config, gavel::SINGLE, seed)?,
-        GeneratorConfig::SynergyMulti(config) => synergy::generate(config, false, seed)?,
-        GeneratorConfig::SynergySingle(config) => synergy::generate(config, true, seed)?,
-        GeneratorConfig::SiaPhilly(config) => sia::generate(config, &sia::PHILLY, seed)?,
-        GeneratorConfig::SiaHelios(config) => sia::generate(config, &sia::HELIOS, seed)?,
-        GeneratorConfig::SiaNewtrace(config) => sia::generate(config, &sia::NEWTRACE, seed)?,
-        GeneratorConfig::Pollux(config) => pollux::generate(config, seed)?,
-        GeneratorConfig::Own(config) => config.generate(seed)?,
+        GeneratorConfig::Profile(config) => from_profile::generate(config, seed)?,
+        GeneratorConfig::Paper(paper) => paper.generate(seed)?,
     };
-    if !matches!(config, GeneratorConfig::Own(_)) {
+    if !matches!(config, GeneratorConfig::Paper(Paper::Own(_))) {
         workload.cluster.site_fabric = config.site_fabric().map(str::to_owned);
     }
     workload.validate()?;
@@ -116,13 +104,13 @@ mod tests {
     #[test]
     fn presets_read_from_toml_and_unknown_keys_are_refused() {
         let parsed: GeneratorConfig = toml::from_str("preset = \"philly-like\"\nnum_jobs = 7\n").unwrap();
-        let GeneratorConfig::PhillyLike(config) = &parsed else {
+        let GeneratorConfig::Profile(config) = &parsed else {
             panic!("{parsed:?}");
         };
         assert_eq!((config.num_jobs, config.num_nodes), (7, 16));
         assert!(toml::from_str::<GeneratorConfig>("preset = \"philly-like\"\njobs = 7\n").is_err());
         assert!(toml::from_str::<GeneratorConfig>("preset = \"gavel\"\n").is_err());
-        for name in GeneratorConfig::PRESETS {
+        for name in GeneratorConfig::presets() {
             let config = GeneratorConfig::preset(name).unwrap();
             assert_eq!(config.name(), name);
             let text = toml::to_string(&config).unwrap();
@@ -133,7 +121,7 @@ mod tests {
 
     #[test]
     fn every_preset_repeats_per_seed_and_meets_its_load() {
-        for name in GeneratorConfig::PRESETS {
+        for name in GeneratorConfig::presets() {
             let config = GeneratorConfig::preset(name).unwrap().with(300, 0.85);
             let first = generate(&config, Seed(5)).unwrap();
             assert_eq!(first, generate(&config, Seed(5)).unwrap());
@@ -166,20 +154,20 @@ mod tests {
     #[test]
     fn without_bursts_and_profile_arrivals_are_poisson() {
         // Of a Poisson process the hourly counts have variance over mean 1 and no correlation.
-        let calm = ItpLikeConfig {
+        let calm = ProfileConfig {
             num_jobs: 30_000,
             bursty: false,
             daily_profile: false,
-            ..ItpLikeConfig::default()
+            ..ProfileConfig::named("itp-like")
         };
-        let hours = measure::hourly(&generate(&GeneratorConfig::ItpLike(calm), Seed(1)).unwrap());
+        let hours = measure::hourly(&generate(&GeneratorConfig::Profile(calm), Seed(1)).unwrap());
         measure::assert_in("variance over mean", hours.variance_over_mean, 0.9..=1.1);
         measure::assert_in("lag-1 correlation", hours.correlation, -0.05..=0.05);
     }
 
     #[test]
     fn cuts_of_the_run_time_hold_in_every_preset_that_has_them() {
-        for name in GeneratorConfig::PRESETS {
+        for name in GeneratorConfig::presets() {
             let cut = format!("preset = \"{name}\"\nnum_jobs = 400\nrun_time_s_max = 7200.0\n");
             let config: GeneratorConfig = toml::from_str(&cut).unwrap();
             let workload = generate(&config, Seed(2)).unwrap();
@@ -191,7 +179,7 @@ mod tests {
     #[test]
     fn only_sites_of_today_know_the_size_of_a_models_state_and_the_links_of_their_cluster() {
         // docs/gpu-model.md and lab/notes/tournament.md say so of all others.
-        for name in GeneratorConfig::PRESETS {
+        for name in GeneratorConfig::presets() {
             let workload = generate(&GeneratorConfig::preset(name).unwrap().with(20, 1.0), Seed(1)).unwrap();
             let of_today = ["llm-site", "alibaba-2026"].contains(&name);
             let knows = |class: &pleach_scheduler::cluster_spec::ModelClass| class.state_gib > 0.0;
@@ -206,12 +194,12 @@ mod tests {
     proptest::proptest! {
         #[test]
         fn small_workloads_of_any_preset_are_valid_and_fit_their_cluster(
-            preset in 0..GeneratorConfig::PRESETS.len(),
+            preset in 0..GeneratorConfig::presets().count(),
             num_jobs in 1_usize..60,
             load in 0.1_f64..5.0,
             seed in proptest::prelude::any::<u64>(),
         ) {
-            let config = GeneratorConfig::preset(GeneratorConfig::PRESETS[preset]).unwrap();
+            let config = GeneratorConfig::preset(GeneratorConfig::presets().nth(preset).unwrap()).unwrap();
             let workload = generate(&config.with(num_jobs, load), Seed(seed)).unwrap();
             proptest::prop_assert_eq!(workload.jobs.len(), num_jobs);
             for job in &workload.jobs {

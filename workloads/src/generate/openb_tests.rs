@@ -1,18 +1,19 @@
 use std::sync::LazyLock;
 
-use super::super::measure::{assert_in, assert_near, hourly, mean, quantile, run_time_s, share};
-use super::super::site::holds;
-use super::super::{GeneratorConfig, generate};
-use super::*;
+use super::ProfileConfig;
+use super::measure::{assert_in, assert_near, hourly, mean, quantile, run_time_s, share};
+use super::site::holds;
+use super::{GeneratorConfig, generate};
+use crate::seed::Seed;
 use crate::{JobSpec, Workload};
 
 /// The published machines and as many jobs an hour as the list, four seeds.
 static OPENB: LazyLock<Vec<Workload>> = LazyLock::new(|| {
-    let config = GeneratorConfig::OpenbLike(OpenbLikeConfig {
+    let config = GeneratorConfig::Profile(ProfileConfig {
         num_jobs: 20_000,
         num_nodes: 1213,
         load: 0.0042,
-        ..OpenbLikeConfig::default()
+        ..ProfileConfig::named("openb-like")
     });
     (0..4)
         .map(|seed| generate(&config, Seed(seed)).unwrap())
@@ -109,12 +110,12 @@ fn constraints_follow_the_wanted_share_and_the_published_types() {
         let usable = OPENB[0].classes[class].speed.iter().filter(|speed| **speed > 0.0);
         assert_eq!(usable.count(), 1);
     }
-    let config = OpenbLikeConfig {
+    let config = ProfileConfig {
         num_jobs: 300,
         typed_share: 0.0,
-        ..OpenbLikeConfig::default()
+        ..ProfileConfig::named("openb-like")
     };
-    let free = generate(&GeneratorConfig::OpenbLike(config), Seed(1)).unwrap();
+    let free = generate(&GeneratorConfig::Profile(config), Seed(1)).unwrap();
     assert_eq!(
         (
             free.classes.len(),
@@ -127,12 +128,12 @@ fn constraints_follow_the_wanted_share_and_the_published_types() {
 #[test]
 fn every_job_fits_the_empty_cluster_at_any_size() {
     for num_nodes in [1, 2, 7, 24] {
-        let config = OpenbLikeConfig {
+        let config = ProfileConfig {
             num_jobs: 2000,
             num_nodes,
-            ..OpenbLikeConfig::default()
+            ..ProfileConfig::named("openb-like")
         };
-        let workload = generate(&GeneratorConfig::OpenbLike(config), Seed(2)).unwrap();
+        let workload = generate(&GeneratorConfig::Profile(config), Seed(2)).unwrap();
         assert!(
             workload.jobs.iter().all(|job| holds(
                 &workload.cluster,

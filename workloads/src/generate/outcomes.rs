@@ -1,36 +1,62 @@
 //! How jobs end, where the source says: by shares, or by shares that lean on how long the job ran.
 
 use rand::Rng;
+use serde::Deserialize;
 
+use super::quantiles::is_rising;
 use super::{pick, unit};
 use crate::Outcome;
 
 /// Shares of ways to end by how long the jobs run.
-#[derive(Debug)]
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(super) struct EndsByLevel {
     /// The ways to end; two may mean the same outcome.
     pub ends: [Outcome; 4],
     /// Their shares among all jobs.
     pub all: [f64; 4],
     /// (level of the run time among jobs of the same gang size, rising to 1; shares of the ends up to it).
-    pub rows: &'static [(f64, [f64; 4])],
+    pub rows: Vec<(f64, [f64; 4])>,
+}
+
+impl EndsByLevel {
+    /// Whether levels rise to 1 and nothing is below 0.
+    pub(super) fn is_right(&self) -> bool {
+        let levels: Vec<f64> = self.rows.iter().map(|(level, _)| *level).collect();
+        is_rising(&levels)
+            && self.all.iter().all(|share| *share > 0.0)
+            && self
+                .rows
+                .iter()
+                .all(|(_, shares)| shares.iter().all(|share| (0.0..=1.0).contains(share)))
+    }
+}
+
+/// How jobs of a gang end, as profiles say it.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(untagged)]
+pub(super) enum Ends {
+    /// Shares of killed and failed jobs; the rest completed.
+    Shares { killed: f64, failed: f64 },
+    /// Shares of each end, which lean on the run time.
+    Leaning([f64; 4]),
 }
 
 /// How the jobs of a kind end.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Outcomes {
+pub(super) enum Outcomes<'a> {
     /// The source does not say.
     Unknown,
     /// Shares of killed and failed jobs, whatever their run time; the rest completed.
     Shares { killed: f64, failed: f64 },
     /// Shares of each end among the jobs of the kind; each leans on the run time as it does among all jobs.
     Leaning {
-        shares: &'static [f64; 4],
-        by_level: &'static EndsByLevel,
+        shares: &'a [f64; 4],
+        by_level: &'a EndsByLevel,
     },
 }
 
-impl Outcomes {
+impl Outcomes<'_> {
     /// The end of a job whose run time is at this level (0 to 1) of those of its kind.
     pub(super) fn draw(self, level: f64, rng: &mut impl Rng) -> Outcome {
         match self {
@@ -65,7 +91,7 @@ mod tests {
         // Among all jobs half complete, a quarter each is killed and fails; of the short half a half fails and a quarter
         // completes, of the long half a quarter is killed and three quarters complete. For a kind of which 0.2 complete,
         // 0.4 are killed and 0.4 fail, the short half has weights 0.2 x 0.5, 0.4 x 1, 0.4 x 2: completed 0.1 / 1.3.
-        static LAW: EndsByLevel = EndsByLevel {
+        let law: EndsByLevel = EndsByLevel {
             ends: [
                 Outcome::Completed,
                 Outcome::Killed,
@@ -73,11 +99,11 @@ mod tests {
                 Outcome::Failed,
             ],
             all: [0.5, 0.25, 0.25, 1.0],
-            rows: &[(0.5, [0.25, 0.25, 0.5, 0.0]), (1.0, [0.75, 0.25, 0.0, 0.0])],
+            rows: vec![(0.5, [0.25, 0.25, 0.5, 0.0]), (1.0, [0.75, 0.25, 0.0, 0.0])],
         };
         let outcomes = Outcomes::Leaning {
             shares: &[0.2, 0.4, 0.4, 0.0],
-            by_level: &LAW,
+            by_level: &law,
         };
         let mut rng = Seed(1).stream("test", 0);
         let mut share = |level: f64, outcome: Outcome| {

@@ -1,16 +1,17 @@
 use std::sync::LazyLock;
 
-use super::super::measure::{assert_in, assert_near, gpu_time_share, hourly, mean, run_time_s, share};
-use super::super::{GeneratorConfig, generate};
-use super::*;
+use super::ProfileConfig;
+use super::measure::{assert_in, assert_near, gpu_time_share, hourly, mean, run_time_s, share};
+use super::{GeneratorConfig, generate};
+use crate::seed::Seed;
 use crate::{JobSpec, Workload};
 
 /// As many jobs an hour as the sample of the trace has, four seeds.
 static PAI: LazyLock<Vec<Workload>> = LazyLock::new(|| {
-    let config = GeneratorConfig::PaiShare(PaiShareConfig {
+    let config = GeneratorConfig::Profile(ProfileConfig {
         num_jobs: 30_000,
         load: 0.33,
-        ..PaiShareConfig::default()
+        ..ProfileConfig::named("pai-share")
     });
     (0..4)
         .map(|seed| generate(&config, Seed(seed)).unwrap())
@@ -22,7 +23,7 @@ fn demands_are_the_published_ones() {
     // Published over all GPU jobs: mean 0.683, median 0.5, at most 8 GPUs.
     assert_near("mean", mean(&PAI, JobSpec::gpus), 0.683, 0.03);
     let mut gpus: Vec<f64> = PAI[0].jobs.iter().map(JobSpec::gpus).collect();
-    assert_eq!(super::super::measure::quantile(&mut gpus, 0.5), 0.5);
+    assert_eq!(super::measure::quantile(&mut gpus, 0.5), 0.5);
     for (gpus, jobs, gpu_time) in [
         (1, 0.971, 0.681),
         (2, 0.986, 0.729),
@@ -74,12 +75,12 @@ fn arrivals_and_users_match_the_trace() {
 #[test]
 fn machines_keep_their_mix_at_any_size() {
     let draw = |num_nodes| {
-        let config = PaiShareConfig {
+        let config = ProfileConfig {
             num_jobs: 50,
             num_nodes,
-            ..PaiShareConfig::default()
+            ..ProfileConfig::named("pai-share")
         };
-        generate(&GeneratorConfig::PaiShare(config), Seed(1)).unwrap()
+        generate(&GeneratorConfig::Profile(config), Seed(1)).unwrap()
     };
     assert_eq!(draw(1814).cluster.num_gpus(), 6742);
     let by_type = crate::num_gpus_by_type(&draw(1814).cluster);
@@ -90,11 +91,11 @@ fn machines_keep_their_mix_at_any_size() {
 
 #[test]
 fn without_sharing_every_job_has_whole_gpus() {
-    let config = PaiShareConfig {
+    let config = ProfileConfig {
         num_jobs: 200,
         sharing: false,
-        ..PaiShareConfig::default()
+        ..ProfileConfig::named("pai-share")
     };
-    let workload = generate(&GeneratorConfig::PaiShare(config), Seed(1)).unwrap();
+    let workload = generate(&GeneratorConfig::Profile(config), Seed(1)).unwrap();
     assert!(workload.jobs.iter().all(|job| !job.resources.is_fractional()));
 }

@@ -1,22 +1,24 @@
-use super::super::{GeneratorConfig, generate};
-use super::*;
-use crate::{JobSpec, Outcome};
+use super::ProfileConfig;
+use super::measure::curve;
+use super::{GeneratorConfig, generate};
+use crate::seed::Seed;
+use crate::{JobSpec, Outcome, Workload};
 
 fn run_time_s(gang: u32, level: f64) -> f64 {
-    Curve::of(&RUN_TIMES, gang).run_time_s(level)
+    curve("philly-like", gang).run_time_s(level)
 }
 
 fn share_below(gang: u32, longest_s: f64) -> f64 {
-    Curve::of(&RUN_TIMES, gang).share_below(longest_s)
+    curve("philly-like", gang).share_below(longest_s)
 }
 
-fn draw(num_jobs: usize, change: impl FnOnce(&mut PhillyLikeConfig)) -> Workload {
-    let mut config = PhillyLikeConfig {
+fn draw(num_jobs: usize, change: impl FnOnce(&mut ProfileConfig)) -> Workload {
+    let mut config = ProfileConfig {
         num_jobs,
-        ..PhillyLikeConfig::default()
+        ..ProfileConfig::named("philly-like")
     };
     change(&mut config);
-    generate(&GeneratorConfig::PhillyLike(config), Seed(17)).unwrap()
+    generate(&GeneratorConfig::Profile(config), Seed(17)).unwrap()
 }
 
 /// Philly itself: 311 x 8 = 2,488 GPUs at the offered load 0.64.
@@ -156,7 +158,8 @@ fn quantiles_and_their_inverse_agree() {
         }
         assert_eq!(share_below(gang, 1e8), 1.0);
     }
-    assert!((Lengths::Table(&RUN_LENGTHS).mean(usize::MAX) - 2.85).abs() < 0.15);
+    let profile = ProfileConfig::default().profile;
+    assert!((profile.works[0].runs[0].of.mean(usize::MAX) - 2.85).abs() < 0.15);
 }
 
 #[test]
@@ -172,22 +175,20 @@ fn the_distribution_itself_has_the_published_median_and_mean() {
     ] {
         assert!((run_time_s(gang, 0.5) / median - 1.0).abs() < 1e-3, "{gang}");
     }
-    let mean_of = |gang| Curve::of(&RUN_TIMES, gang).mean_s();
-    let jobs: f64 = GANGS.iter().map(|(_, jobs)| f64::from(*jobs)).sum();
-    let mean = GANGS
-        .iter()
-        .map(|(gang, jobs)| mean_of(*gang) * f64::from(*jobs))
-        .sum::<f64>()
-        / jobs;
+    let mean_of = |gang| curve("philly-like", gang).mean_s();
+    let profile = ProfileConfig::default().profile;
+    let mix = &profile.works[0].mix;
+    let jobs: f64 = mix.iter().map(|row| row.jobs).sum();
+    let mean = mix.iter().map(|row| mean_of(row.gpus) * row.jobs).sum::<f64>() / jobs;
     assert!((mean / 35_599.0 - 1.0).abs() < 0.05, "{mean}");
 }
 
 #[test]
 fn parameters_out_of_range_are_refused_by_name() {
-    let refusal = |change: &dyn Fn(&mut PhillyLikeConfig)| {
-        let mut config = PhillyLikeConfig::default();
+    let refusal = |change: &dyn Fn(&mut ProfileConfig)| {
+        let mut config = ProfileConfig::named("philly-like");
         change(&mut config);
-        generate(&GeneratorConfig::PhillyLike(config), Seed(1))
+        generate(&GeneratorConfig::Profile(config), Seed(1))
             .unwrap_err()
             .to_string()
     };

@@ -4,7 +4,7 @@ use pleach_scheduler::Time;
 use pleach_scheduler::portable_math::ln;
 
 use super::arrivals::fit_span;
-use super::{require, span_for, unit};
+use super::{span_for, unit};
 use crate::Error;
 use crate::seed::Seed;
 use crate::{SUBMIT_S_MAX, Workload, config, num_gpus_by_type};
@@ -64,11 +64,4 @@ fn mean_gpus(workload: &Workload) -> f64 {
         .enumerate()
         .map(of_type)
         .sum()
-}
-
-/// Checks an arrival rate, where there is one.
-pub(super) fn require_rate(jobs_per_hour: Option<f64>) -> Result<(), Error> {
-    let rate = jobs_per_hour.unwrap_or(1.0);
-    let is_met = (1e-3..=1e6).contains(&rate);
-    Ok(require("jobs_per_hour", rate, is_met, "0.001 to 1e6")?)
 }

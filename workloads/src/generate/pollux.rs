@@ -14,54 +14,40 @@
 
 use pleach_scheduler::cluster_spec::{ClusterSpec, ElasticJob, LocalityFactors, ModelClass, Resources};
 use pleach_scheduler::physics::goodput::Elastic;
+use pleach_scheduler::settings;
+use pleach_scheduler::settings::Settings as _;
 use pleach_scheduler::{ConfigError, Time};
-use serde::{Deserialize, Serialize};
 
-use super::poisson::{require_rate, set_arrivals};
+use super::poisson::set_arrivals;
 use super::sia;
-use super::{limits, pick, require, require_common};
+use super::{limits, pick};
 use crate::Error;
 use crate::seed::Seed;
-use crate::{JobSpec, Outcome, RUN_TIME_S_MAX, Workload, config};
+use crate::{JobSpec, NUM_JOBS_MAX, Outcome, RUN_TIME_S_MAX, Workload, config};
 
-/// Parameters of `pollux`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct PolluxConfig {
-    /// Jobs to draw, 1 to 10,000,000.
-    pub num_jobs: usize,
-    /// Clusters of 64 GPUs that are put together, 1 to 10,000.
-    pub num_clusters: u32,
-    /// Whether the cluster has three GPU types (Sia's); else all are T4 (Pollux's).
-    pub heterogeneous: bool,
-    /// Whether the short recommender jobs take part; Sia's lists leave them out.
-    pub ncf: bool,
-    /// Mean arrival rate; none, in files 0, = from the load.
-    #[serde(with = "super::rate")]
-    pub jobs_per_hour: Option<f64>,
-    /// Work of the gangs that are asked for over capacity, where no rate is given, 0.001 to 100.
-    pub load: f64,
-    /// Most GPUs that a job may be given, 1 to 4096.
-    pub gpus_max: u32,
-    /// Longest run time on the gang that is asked for, s, at least 60: jobs beyond it are drawn again.
-    pub run_time_s_max: f64,
-    /// Whether jobs carry a time limit.
-    pub user_limits: bool,
-}
-
-impl Default for PolluxConfig {
-    fn default() -> PolluxConfig {
-        PolluxConfig {
-            num_jobs: 160,
-            num_clusters: 1,
-            heterogeneous: false,
-            ncf: true,
-            jobs_per_hour: Some(20.0),
-            load: 0.8,
-            gpus_max: 64,
-            run_time_s_max: 1e6,
-            user_limits: true,
-        }
+settings! {
+    /// Parameters of `pollux`.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct PolluxConfig {
+        /// Jobs to draw, 1 to 10,000,000.
+        pub num_jobs: usize = 160, in 1..=NUM_JOBS_MAX;
+        /// Clusters of 64 GPUs that are put together, 1 to 10,000.
+        pub num_clusters: u32 = 1, in 1..=10_000;
+        /// Whether the cluster has three GPU types (Sia's); else all are T4 (Pollux's).
+        pub heterogeneous: bool = false;
+        /// Whether the short recommender jobs take part; Sia's lists leave them out.
+        pub ncf: bool = true;
+        /// Mean arrival rate; none, in files 0, = from the load.
+        #[serde(with = "super::rate")]
+        pub jobs_per_hour: Option<f64> = Some(20.0), in 1e-3..=1e6;
+        /// Work of the gangs that are asked for over capacity, where no rate is given, 0.001 to 100.
+        pub load: f64 = 0.8, in 0.001..=100.0;
+        /// Most GPUs that a job may be given, 1 to 4096.
+        pub gpus_max: u32 = 64, in 1..=4096;
+        /// Longest run time on the gang that is asked for, s, at least 60: jobs beyond it are drawn again.
+        pub run_time_s_max: f64 = 1e6, in 60.0..=RUN_TIME_S_MAX;
+        /// Whether jobs carry a time limit.
+        pub user_limits: bool = true;
     }
 }
 
@@ -247,16 +233,7 @@ fn job(workload: &Workload, number: usize, class: usize, num_gpus: u32) -> Resul
 
 impl PolluxConfig {
     pub(super) fn validate(&self) -> Result<(), Error> {
-        require_common(self.num_jobs, self.load)?;
-        let clusters = self.num_clusters;
-        let allowed = (1..=10_000).contains(&clusters);
-        require("num_clusters", clusters, allowed, "1 to 10,000")?;
-        require_rate(self.jobs_per_hour)?;
-        let most = self.gpus_max;
-        require("gpus_max", most, (1..=4096).contains(&most), "1 to 4096")?;
-        let longest = self.run_time_s_max;
-        let cut = (60.0..=RUN_TIME_S_MAX).contains(&longest);
-        Ok(require("run_time_s_max", longest, cut, "60 to 1e9")?)
+        self.check_at("generator", "see docs/workloads.md")
     }
 }
 

@@ -4,6 +4,9 @@
 //! means where a single log-normal does not.
 
 use pleach_scheduler::portable_math::{exp, ln};
+use serde::Deserialize;
+
+use crate::{RUN_TIME_S_MAX, RUN_TIME_S_MIN};
 
 /// Levels of the quantiles that the tables of whole lists hold.
 pub(super) const LEVELS: [f64; 58] = [
@@ -13,47 +16,50 @@ pub(super) const LEVELS: [f64; 58] = [
     0.97, 0.98, 0.985, 0.99, 0.995, 0.999, 1.0,
 ];
 
-/// Run-time quantiles, s, of one gang size or a range of sizes with too few jobs each.
-pub(super) struct RunTimes {
-    /// Largest gang that the row stands for.
-    pub num_gpus_max: u32,
-    /// Quantiles at [`LEVELS`].
-    pub quantiles_s: [f64; 58],
+/// A distribution of run times.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Curve {
+    /// Rising from 0 to 1.
+    #[serde(default = "levels")]
+    levels: Vec<f64>,
+    /// Run times at the levels, s: above 0, never falling.
+    seconds: Vec<f64>,
 }
 
-/// A distribution of run times.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Curve {
-    levels: &'static [f64],
-    quantiles_s: &'static [f64],
+fn levels() -> Vec<f64> {
+    LEVELS.to_vec()
 }
 
 impl Curve {
-    /// From levels (rising from 0 to 1) and the quantiles at them (above 0, never falling).
-    pub(super) const fn new(levels: &'static [f64], quantiles_s: &'static [f64]) -> Curve {
-        Curve { levels, quantiles_s }
+    /// From levels and the quantiles at them.
+    pub(super) fn new(levels: Vec<f64>, seconds: Vec<f64>) -> Curve {
+        Curve { levels, seconds }
     }
 
-    /// The row that stands for a gang; the last one for gangs above all rows.
-    pub(super) fn of(rows: &'static [RunTimes], num_gpus: u32) -> Curve {
-        let row = rows.iter().find(|row| num_gpus <= row.num_gpus_max);
-        Curve::new(&LEVELS, &row.unwrap_or(&rows[rows.len() - 1]).quantiles_s)
+    /// Whether it is what its fields promise.
+    pub(super) fn is_right(&self) -> bool {
+        let ends = (self.levels.first(), self.levels.last());
+        ends == (Some(&0.0), Some(&1.0))
+            && self.levels.len() == self.seconds.len()
+            && is_rising(&self.levels)
+            && is_quantiles(&self.seconds)
     }
 
     /// Run time at a level of the distribution, s.
-    pub(super) fn run_time_s(self, level: f64) -> f64 {
-        let levels = self.levels;
+    pub(super) fn run_time_s(&self, level: f64) -> f64 {
+        let levels = &self.levels;
         let above = levels
             .partition_point(|known| *known < level)
             .clamp(1, levels.len() - 1);
         let part = (level - levels[above - 1]) / (levels[above] - levels[above - 1]);
-        let (low, high) = (ln(self.quantiles_s[above - 1]), ln(self.quantiles_s[above]));
+        let (low, high) = (ln(self.seconds[above - 1]), ln(self.seconds[above]));
         exp(low + part.clamp(0.0, 1.0) * (high - low))
     }
 
     /// Share of run times up to `longest_s`: the inverse of [`Curve::run_time_s`].
-    pub(super) fn share_below(self, longest_s: f64) -> f64 {
-        let quantiles = self.quantiles_s;
+    pub(super) fn share_below(&self, longest_s: f64) -> f64 {
+        let quantiles = &self.seconds;
         if longest_s >= quantiles[quantiles.len() - 1] {
             return 1.0;
         }
@@ -67,8 +73,8 @@ impl Curve {
 
     /// Mean of the distribution, s, in closed form: between quantiles a and b it is (b - a) / ln(b / a).
     #[cfg(test)]
-    pub(super) fn mean_s(self) -> f64 {
-        let parts = self.levels.windows(2).zip(self.quantiles_s.windows(2));
+    pub(super) fn mean_s(&self) -> f64 {
+        let parts = self.levels.windows(2).zip(self.seconds.windows(2));
         let mean = |from: f64, to: f64| {
             if to > from {
                 (to - from) / ln(to / from)
@@ -80,6 +86,18 @@ impl Curve {
             .map(|(level, time)| (level[1] - level[0]) * mean(time[0], time[1]))
             .sum()
     }
+}
+
+/// Whether levels rise.
+pub(super) fn is_rising(levels: &[f64]) -> bool {
+    let is_level = |level: &f64| (0.0..=1.0).contains(level);
+    !levels.is_empty() && levels.iter().all(is_level) && levels.windows(2).all(|pair| pair[0] < pair[1])
+}
+
+/// Whether quantiles are run times that never fall.
+pub(super) fn is_quantiles(seconds: &[f64]) -> bool {
+    let is_time = |time: &f64| (RUN_TIME_S_MIN..=RUN_TIME_S_MAX).contains(time);
+    seconds.iter().all(is_time) && seconds.windows(2).all(|pair| pair[0] <= pair[1])
 }
 
 /// Share of a standard normal below `z`; absolute error below 1e-7 (Abramowitz and Stegun 7.1.26).
@@ -102,25 +120,27 @@ mod tests {
     use super::*;
 
     /// Half of the jobs between 10 s and 100 s, half between 100 s and 10,000 s.
-    const TWO_PARTS: Curve = Curve::new(&[0.0, 0.5, 1.0], &[10.0, 100.0, 10_000.0]);
+    fn two_parts() -> Curve {
+        Curve::new(vec![0.0, 0.5, 1.0], vec![10.0, 100.0, 10_000.0])
+    }
 
     #[test]
     fn between_quantiles_the_logarithm_is_uniform() {
-        assert!((TWO_PARTS.run_time_s(0.25) - 1000.0_f64.sqrt()).abs() < 1e-9);
-        assert!((TWO_PARTS.run_time_s(0.75) - 1000.0).abs() < 1e-9);
-        assert!((TWO_PARTS.run_time_s(-1.0) - 10.0).abs() < 1e-9);
-        assert_eq!(TWO_PARTS.share_below(1e9), 1.0);
-        assert!((TWO_PARTS.share_below(1000.0) - 0.75).abs() < 1e-12);
-        assert_eq!(TWO_PARTS.share_below(1.0), 0.0);
+        assert!((two_parts().run_time_s(0.25) - 1000.0_f64.sqrt()).abs() < 1e-9);
+        assert!((two_parts().run_time_s(0.75) - 1000.0).abs() < 1e-9);
+        assert!((two_parts().run_time_s(-1.0) - 10.0).abs() < 1e-9);
+        assert_eq!(two_parts().share_below(1e9), 1.0);
+        assert!((two_parts().share_below(1000.0) - 0.75).abs() < 1e-12);
+        assert_eq!(two_parts().share_below(1.0), 0.0);
     }
 
     #[test]
     fn the_mean_in_closed_form_is_the_mean_of_many_draws() {
         let num = 100_000;
         let sum: f64 = (0..num)
-            .map(|step| TWO_PARTS.run_time_s((f64::from(step) + 0.5) / f64::from(num)))
+            .map(|step| two_parts().run_time_s((f64::from(step) + 0.5) / f64::from(num)))
             .sum();
-        assert!((sum / f64::from(num) / TWO_PARTS.mean_s() - 1.0).abs() < 1e-4);
+        assert!((sum / f64::from(num) / two_parts().mean_s() - 1.0).abs() < 1e-4);
     }
 
     #[test]

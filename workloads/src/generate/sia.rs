@@ -14,57 +14,45 @@
 
 use pleach_scheduler::Time;
 use pleach_scheduler::cluster_spec::{ClusterSpec, LocalityFactors, ModelClass, Resources};
+use pleach_scheduler::settings;
+use pleach_scheduler::settings::Settings as _;
 use rand::Rng;
-use serde::{Deserialize, Serialize};
 
 use super::arrivals::{Rate, Shape, fit_span};
-use super::poisson::{require_rate, set_arrivals};
-use super::quantiles::{Curve, RunTimes};
+use super::poisson::set_arrivals;
+use super::profile::{Work, row};
+use super::profile_config::ProfileConfig;
+use super::quantiles::Curve;
 use super::site::{Machines, capacity, require_locality, scaled_cluster};
-use super::{helios_tables, itp_tables, limits, philly_tables, pick, require, require_common, unit};
+use super::{limits, pick, unit};
 use crate::Error;
 use crate::seed::Seed;
-use crate::{JobSpec, Outcome, RUN_TIME_S_MAX, Workload};
+use crate::{JobSpec, NUM_JOBS_MAX, Outcome, RUN_TIME_S_MAX, Workload};
 
-/// Parameters of `sia-philly`, `sia-helios` and `sia-newtrace`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct SiaConfig {
-    /// Jobs to draw, 1 to 10,000,000; absent = those of the experiment, 160 or 960.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub num_jobs: Option<usize>,
-    /// Clusters of 64 GPUs that are put together, 1 to 10,000.
-    pub num_clusters: u32,
-    /// Whether the cluster has three GPU types; else all are T4.
-    pub heterogeneous: bool,
-    /// Mean arrival rate; none, in files 0, = from the load.
-    #[serde(with = "super::rate")]
-    pub jobs_per_hour: Option<f64>,
-    /// Work over capacity between the first and the last arrival where no rate is given, 0.001 to 100.
-    pub load: f64,
-    /// Largest gang, 1 to 64; larger ones are drawn again.
-    pub gang_max: u32,
-    /// Longest run time on the T4, s, at least 60: jobs beyond it are drawn again.
-    pub run_time_s_max: f64,
-    /// Whether jobs carry a time limit.
-    pub user_limits: bool,
-    /// What a loose placement costs.
-    pub locality: LocalityFactors,
-}
-
-impl Default for SiaConfig {
-    fn default() -> SiaConfig {
-        SiaConfig {
-            num_jobs: None,
-            num_clusters: 1,
-            heterogeneous: true,
-            jobs_per_hour: Some(20.0),
-            load: 0.8,
-            gang_max: 16,
-            run_time_s_max: 86_400.0,
-            user_limits: true,
-            locality: LocalityFactors::PHILLY,
-        }
+settings! {
+    /// Parameters of `sia-philly`, `sia-helios` and `sia-newtrace`.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct SiaConfig {
+        /// Jobs to draw, 1 to 10,000,000; absent = those of the experiment, 160 or 960.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub num_jobs: Option<usize> = None, in 1..=NUM_JOBS_MAX;
+        /// Clusters of 64 GPUs that are put together, 1 to 10,000.
+        pub num_clusters: u32 = 1, in 1..=10_000;
+        /// Whether the cluster has three GPU types; else all are T4.
+        pub heterogeneous: bool = true;
+        /// Mean arrival rate; none, in files 0, = from the load.
+        #[serde(with = "super::rate")]
+        pub jobs_per_hour: Option<f64> = Some(20.0), in 1e-3..=1e6;
+        /// Work over capacity between the first and the last arrival where no rate is given, 0.001 to 100.
+        pub load: f64 = 0.8, in 0.001..=100.0;
+        /// Largest gang, 1 to 64; larger ones are drawn again.
+        pub gang_max: u32 = 16, in 1..=64;
+        /// Longest run time on the T4, s, at least 60: jobs beyond it are drawn again.
+        pub run_time_s_max: f64 = 86_400.0, in 60.0..=RUN_TIME_S_MAX;
+        /// Whether jobs carry a time limit.
+        pub user_limits: bool = true;
+        /// What a loose placement costs.
+        pub locality: LocalityFactors = LocalityFactors::PHILLY;
     }
 }
 
@@ -74,8 +62,8 @@ pub(super) struct Experiment {
     pub num_jobs: usize,
     /// Shares of the categories S, M, L, XL.
     shares: [f64; 4],
-    gangs: &'static [(u32, u32)],
-    run_times: &'static [RunTimes],
+    /// Profile of the list that it samples.
+    sampled: &'static str,
     /// Spread of the wandering rate; 0 for Poisson arrivals.
     sigma: f64,
 }
@@ -84,24 +72,21 @@ pub(super) const PHILLY: Experiment = Experiment {
     name: "sia-philly",
     num_jobs: 160,
     shares: [0.78, 0.154, 0.046, 0.02],
-    gangs: &philly_tables::GANGS,
-    run_times: &philly_tables::RUN_TIMES,
+    sampled: "philly-like",
     sigma: 0.0,
 };
 pub(super) const HELIOS: Experiment = Experiment {
     name: "sia-helios",
     num_jobs: 160,
     shares: [0.776, 0.139, 0.068, 0.017],
-    gangs: &helios_tables::GANGS,
-    run_times: &helios_tables::RUN_TIMES,
+    sampled: "helios-like",
     sigma: 0.0,
 };
 pub(super) const NEWTRACE: Experiment = Experiment {
     name: "sia-newtrace",
     num_jobs: 960,
     shares: [0.526, 0.43, 0.036, 0.008],
-    gangs: &itp_tables::GANGS,
-    run_times: &itp_tables::RUN_TIMES,
+    sampled: "itp-like",
     sigma: RATE_SIGMA,
 };
 /// Spread and hourly correlation of the wandering rate of newTrace, set so that a day's hours lie in the published 5 to
@@ -120,46 +105,15 @@ const MODELS: [(&str, usize); 5] = [
 /// Bounds of the categories, GPU-hours.
 const BOUNDS_H: [f64; 5] = [0.0, 1.0, 10.0, 100.0, f64::INFINITY];
 
-const T4: Machines = Machines {
-    count: 16,
-    gpus_per_node: 4,
-    gpu_type: "t4",
-    gpu_memory_gib: 16.0,
-    cpu_cores: 0.0,
-    memory_gib: 0.0,
-};
-const MIXED: [Machines; 3] = [
-    Machines { count: 6, ..T4 },
-    Machines {
-        count: 3,
-        gpus_per_node: 8,
-        gpu_type: "rtx",
-        gpu_memory_gib: 11.0,
-        ..T4
-    },
-    Machines {
-        count: 2,
-        gpus_per_node: 8,
-        gpu_type: "a100",
-        gpu_memory_gib: 40.0,
-        ..T4
-    },
-];
+/// Nodes, GPUs in each, type and its memory, GiB.
+const T4: [(u32, u32, &str, f64); 1] = [(16, 4, "t4", 16.0)];
+const MIXED: [(u32, u32, &str, f64); 3] = [(6, 4, "t4", 16.0), (3, 8, "rtx", 11.0), (2, 8, "a100", 40.0)];
 /// Speed over that of the T4.
 const SPEEDS: [(&str, f64); 3] = [("t4", 1.0), ("rtx", 1.65), ("a100", 2.41)];
 
 impl SiaConfig {
     pub(super) fn validate(&self) -> Result<(), Error> {
-        require_common(self.num_jobs.unwrap_or(1), self.load)?;
-        let clusters = self.num_clusters;
-        let allowed = (1..=10_000).contains(&clusters);
-        require("num_clusters", clusters, allowed, "1 to 10,000")?;
-        require_rate(self.jobs_per_hour)?;
-        let gang = self.gang_max;
-        require("gang_max", gang, (1..=64).contains(&gang), "1 to 64")?;
-        let longest = self.run_time_s_max;
-        let cut = (60.0..=RUN_TIME_S_MAX).contains(&longest);
-        require("run_time_s_max", longest, cut, "60 to 1e9")?;
+        self.check_at("generator", "see docs/workloads.md")?;
         require_locality(self.locality)
     }
 
@@ -181,9 +135,19 @@ impl SiaConfig {
 
 /// The experiments' clusters, so many of them put together.
 pub(super) fn cluster(heterogeneous: bool, num_clusters: u32) -> ClusterSpec {
-    let list: &[Machines] = if heterogeneous { &MIXED } else { &[T4] };
-    let num_nodes: u32 = list.iter().map(|machines| machines.count).sum();
-    scaled_cluster(list, num_nodes * num_clusters, 16)
+    let list = if heterogeneous { &MIXED[..] } else { &T4[..] };
+    let machines = list
+        .iter()
+        .map(|&(count, gpus_per_node, gpu_type, gpu_memory_gib)| Machines {
+            count,
+            gpus_per_node,
+            gpu_type: gpu_type.into(),
+            gpu_memory_gib,
+            cpu_cores: 0.0,
+            memory_gib: 0.0,
+        });
+    let num_nodes: u32 = list.iter().map(|machines| machines.0).sum();
+    scaled_cluster(&machines.collect::<Vec<_>>(), num_nodes * num_clusters, 16)
 }
 
 /// Speed on each type of such a cluster.
@@ -193,19 +157,20 @@ pub(super) fn speeds(cluster: &ClusterSpec) -> Vec<f64> {
 }
 
 /// One gang's part in a category: the levels of its run times between the category's bounds.
-struct Part {
+struct Part<'a> {
     num_gpus: u32,
-    run_times: Curve,
+    run_times: &'a Curve,
     from: f64,
     to: f64,
     /// Relative number of jobs.
     jobs: f64,
 }
 
-fn parts(experiment: &Experiment, category: usize, gang_max: u32, run_time_s_max: f64) -> Vec<Part> {
-    let gangs = experiment.gangs.iter().filter(|(gang, _)| *gang <= gang_max);
-    let parts = gangs.map(|&(num_gpus, jobs)| {
-        let run_times = Curve::of(experiment.run_times, num_gpus);
+fn parts(work: &Work, category: usize, gang_max: u32, run_time_s_max: f64) -> Vec<Part<'_>> {
+    let gangs = work.mix.iter().filter(|row| row.gpus <= gang_max);
+    let parts = gangs.filter_map(|demand| {
+        let num_gpus = demand.gpus;
+        let run_times = row(&work.run_times, num_gpus)?;
         let level =
             |hours: f64| run_times.share_below((hours * 3600.0 / f64::from(num_gpus)).min(run_time_s_max));
         let from = if category == 0 {
@@ -214,13 +179,13 @@ fn parts(experiment: &Experiment, category: usize, gang_max: u32, run_time_s_max
             level(BOUNDS_H[category])
         };
         let to = level(BOUNDS_H[category + 1]);
-        Part {
+        Some(Part {
             num_gpus,
             run_times,
             from,
             to,
-            jobs: f64::from(jobs) * (to - from),
-        }
+            jobs: demand.jobs * (to - from),
+        })
     });
     parts.filter(|part| part.jobs > 0.0).collect()
 }
@@ -238,8 +203,9 @@ pub(super) fn generate(
     } else {
         largest
     };
-    let parts: Vec<Vec<Part>> = (0..4)
-        .map(|category| parts(experiment, category, largest, parameters.run_time_s_max))
+    let sampled = ProfileConfig::named(experiment.sampled).profile;
+    let parts: Vec<Vec<Part<'_>>> = (0..4)
+        .map(|category| parts(&sampled.works[0], category, largest, parameters.run_time_s_max))
         .collect();
     let weights: Vec<Vec<f64>> = parts
         .iter()

@@ -1,5 +1,5 @@
 use super::super::measure::{assert_in, assert_near, hourly, mean, share};
-use super::super::{GeneratorConfig, generate};
+use super::super::{GeneratorConfig, Paper, generate};
 use super::*;
 use crate::table::Table;
 
@@ -124,7 +124,7 @@ fn the_cluster_is_homogeneous_or_has_three_types_in_any_number() {
             num_clusters,
             ..SiaConfig::default()
         };
-        generate(&GeneratorConfig::SiaPhilly(config), Seed(1))
+        generate(&GeneratorConfig::Paper(Paper::SiaPhilly(config)), Seed(1))
             .unwrap()
             .cluster
     };
@@ -141,6 +141,6 @@ fn a_short_longest_run_time_leaves_out_the_large_categories() {
         ..SiaConfig::default()
     };
     // 4 GPUs for 10 min are 0.67 GPU-hours: only the smallest category is left.
-    let workload = generate(&GeneratorConfig::SiaPhilly(config), Seed(1)).unwrap();
+    let workload = generate(&GeneratorConfig::Paper(Paper::SiaPhilly(config)), Seed(1)).unwrap();
     assert!(workload.jobs.iter().all(|job| job.class == 0));
 }

@@ -4,20 +4,24 @@ use pleach_scheduler::cluster_spec::{
     ClusterSpec, GpuTypeSpec, LocalityFactors, ModelClass, NodeGroup, Resources, TenantSpec,
 };
 
+use serde::Deserialize;
+
 use super::mix::Kind;
-use super::require;
 use crate::Error;
-use crate::RUN_TIME_S_MAX;
 use crate::import::share_out;
 
 /// Nodes of one shape in a published machine list.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(super) struct Machines {
     pub count: u32,
     pub gpus_per_node: u32,
-    pub gpu_type: &'static str,
+    pub gpu_type: String,
     /// Memory of one GPU, GiB.
     pub gpu_memory_gib: f64,
+    #[serde(default)]
     pub cpu_cores: f64,
+    #[serde(default)]
     pub memory_gib: f64,
 }
 
@@ -36,7 +40,7 @@ pub(super) fn scaled_cluster(list: &[Machines], num_nodes: u32, nodes_per_rack: 
         }
         if !cluster.gpu_types.iter().any(|gpu| gpu.name == machines.gpu_type) {
             cluster.gpu_types.push(GpuTypeSpec {
-                name: machines.gpu_type.into(),
+                name: machines.gpu_type.clone(),
                 memory_gib: machines.gpu_memory_gib,
                 mig: None,
             });
@@ -44,7 +48,7 @@ pub(super) fn scaled_cluster(list: &[Machines], num_nodes: u32, nodes_per_rack: 
         cluster.node_groups.push(NodeGroup {
             count,
             gpus_per_node: machines.gpus_per_node,
-            gpu_type: machines.gpu_type.into(),
+            gpu_type: machines.gpu_type.clone(),
             nodes_per_rack,
             cpu_cores: machines.cpu_cores,
             memory_gib: machines.memory_gib,
@@ -147,7 +151,11 @@ fn room_on(group: &NodeGroup, resources: &Resources) -> u32 {
 }
 
 /// Kinds that the cluster can hold, in their order.
-pub(super) fn kinds_that_fit(cluster: &ClusterSpec, classes: &[ModelClass], kinds: Vec<Kind>) -> Vec<Kind> {
+pub(super) fn kinds_that_fit<'a>(
+    cluster: &ClusterSpec,
+    classes: &[ModelClass],
+    kinds: Vec<Kind<'a>>,
+) -> Vec<Kind<'a>> {
     kinds
         .into_iter()
         .filter(|kind| {
@@ -155,20 +163,6 @@ pub(super) fn kinds_that_fit(cluster: &ClusterSpec, classes: &[ModelClass], kind
             holds(cluster, class, kind.num_gpus, &kind.resources)
         })
         .collect()
-}
-
-/// Checks the keys that most presets have.
-pub(super) fn require_site(num_nodes: u32, nodes_per_rack: u32, run_time_s_max: f64) -> Result<(), Error> {
-    require(
-        "num_nodes",
-        num_nodes,
-        (1..=100_000).contains(&num_nodes),
-        "1 to 100,000",
-    )?;
-    require("nodes_per_rack", nodes_per_rack, nodes_per_rack > 0, "1 or more")?;
-    let cut = (60.0..=RUN_TIME_S_MAX).contains(&run_time_s_max);
-    require("run_time_s_max", run_time_s_max, cut, "60 to 1e9")?;
-    Ok(())
 }
 
 /// Checks locality factors.
@@ -182,41 +176,43 @@ pub(super) fn require_locality(locality: LocalityFactors) -> Result<(), Error> {
 mod tests {
     use super::*;
 
-    const LIST: [Machines; 2] = [
-        Machines {
-            count: 3,
-            gpus_per_node: 8,
-            gpu_type: "A",
-            gpu_memory_gib: 32.0,
-            cpu_cores: 16.0,
-            memory_gib: 64.0,
-        },
-        Machines {
-            count: 1,
-            gpus_per_node: 2,
-            gpu_type: "B",
-            gpu_memory_gib: 16.0,
-            cpu_cores: 64.0,
-            memory_gib: 64.0,
-        },
-    ];
+    fn list() -> [Machines; 2] {
+        [
+            Machines {
+                count: 3,
+                gpus_per_node: 8,
+                gpu_type: "A".into(),
+                gpu_memory_gib: 32.0,
+                cpu_cores: 16.0,
+                memory_gib: 64.0,
+            },
+            Machines {
+                count: 1,
+                gpus_per_node: 2,
+                gpu_type: "B".into(),
+                gpu_memory_gib: 16.0,
+                cpu_cores: 64.0,
+                memory_gib: 64.0,
+            },
+        ]
+    }
 
     #[test]
     fn machine_lists_keep_their_proportions_and_drop_what_gets_no_node() {
-        let cluster = scaled_cluster(&LIST, 8, 4);
+        let cluster = scaled_cluster(&list(), 8, 4);
         assert_eq!(
             (cluster.node_groups[0].count, cluster.node_groups[1].count),
             (6, 2)
         );
         assert_eq!((cluster.num_gpus(), cluster.tenants[0].quota_gpus), (52, 52));
-        let one = scaled_cluster(&LIST, 1, 4);
+        let one = scaled_cluster(&list(), 1, 4);
         assert_eq!((one.gpu_types.len(), one.node_groups[0].gpus_per_node), (1, 8));
         one.validate().unwrap();
     }
 
     #[test]
     fn a_gang_must_find_cores_and_memory_beside_its_gpus() {
-        let cluster = scaled_cluster(&LIST, 4, 4);
+        let cluster = scaled_cluster(&list(), 4, 4);
         let mut class = any_class(&cluster, LocalityFactors::NONE);
         let mut asked = Resources::WHOLE_GPU;
         // Three nodes of eight GPUs hold 24; the other type holds 2.

@@ -12,51 +12,54 @@ use pleach_scheduler::cluster_spec::{
     ClusterSpec, GpuTypeSpec, LocalityFactors, ModelClass, NodeGroup, Resources,
 };
 use pleach_scheduler::physics::sensitivity::Sensitivity;
+use pleach_scheduler::settings;
+use pleach_scheduler::settings::Settings as _;
 use pleach_scheduler::{ConfigError, Time};
 use rand::Rng;
 use serde::{Deserialize, Serialize};
 
 use super::gavel::draw_run_time_s;
-use super::philly_tables::GANGS;
-use super::poisson::{require_rate, set_arrivals};
+use super::poisson::set_arrivals;
+use super::profile_config::ProfileConfig;
 use super::site::{capacity, holds, require_locality, tenants};
-use super::{limits, pick, require, require_common, unit};
+use super::{limits, pick, require, unit};
 use crate::Error;
 use crate::seed::Seed;
-use crate::{JobSpec, Outcome, RUN_TIME_S_MAX, Workload, config};
+use crate::{JobSpec, NUM_JOBS_MAX, Outcome, RUN_TIME_S_MAX, Workload, config};
 
-/// Parameters of `synergy-multi` and `synergy-single`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct SynergyConfig {
-    /// Jobs to draw, 1 to 10,000,000.
-    pub num_jobs: usize,
-    /// Servers of eight GPUs, 1 to 100,000; 16 and 64 in the paper.
-    pub num_nodes: u32,
-    /// CPU cores of a server, 8 to 1000; 24 in the paper, with variants of 32, 40 and 48.
-    pub cpu_cores: f64,
-    /// Servers in each rack, 1 or more.
-    pub nodes_per_rack: u32,
-    /// Work over capacity between the first and the last arrival, 0.001 to 100.
-    pub load: f64,
-    /// Arrival rate, as in the paper's sweeps; overrides the load.
-    pub jobs_per_hour: Option<f64>,
-    /// When jobs come.
-    pub arrivals: SynergyArrivals,
-    /// Share of jobs on image models, 0 or more; the three shares are taken relative to their sum.
-    pub image: f64,
-    /// Share of jobs on speech models.
-    pub speech: f64,
-    /// Share of jobs on language models.
-    pub language: f64,
-    /// What jobs ask for.
-    pub request: SynergyRequest,
-    /// Longest run time, s, at least 2,000: the law is cut there, without a pile-up. The default keeps all of it.
-    pub run_time_s_max: f64,
-    /// Whether jobs carry a time limit.
-    pub user_limits: bool,
-    /// What a loose placement costs; nothing in the released simulator.
-    pub locality: LocalityFactors,
+settings! {
+    /// Parameters of `synergy-multi` and `synergy-single`.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct SynergyConfig {
+        /// Jobs to draw, 1 to 10,000,000.
+        pub num_jobs: usize = 1000, in 1..=NUM_JOBS_MAX;
+        /// Servers of eight GPUs, 1 to 100,000; 16 and 64 in the paper.
+        pub num_nodes: u32 = 16, in 1..=100_000;
+        /// CPU cores of a server, 8 to 1000; 24 in the paper, with variants of 32, 40 and 48.
+        pub cpu_cores: f64 = 24.0, in 8.0..=1000.0;
+        /// Servers in each rack, 1 or more.
+        pub nodes_per_rack: u32 = 16, in 1..;
+        /// Work over capacity between the first and the last arrival, 0.001 to 100.
+        pub load: f64 = 0.8, in 0.001..=100.0;
+        /// Arrival rate, as in the paper's sweeps; overrides the load.
+        pub jobs_per_hour: Option<f64> = None, in 1e-3..=1e6;
+        /// When jobs come.
+        pub arrivals: SynergyArrivals = SynergyArrivals::Dynamic;
+        /// Share of jobs on image models, 0 or more; the three shares are taken relative to their sum.
+        pub image: f64 = 20.0, in 0.0..=1e6;
+        /// Share of jobs on speech models.
+        pub speech: f64 = 10.0, in 0.0..=1e6;
+        /// Share of jobs on language models.
+        pub language: f64 = 70.0, in 0.0..=1e6;
+        /// What jobs ask for.
+        pub request: SynergyRequest = SynergyRequest::Proportional;
+        /// Longest run time, s, at least 2,000: the law is cut there, without a pile-up. The default keeps all of it.
+        pub run_time_s_max: f64 = 600_000.0, in 2000.0..=RUN_TIME_S_MAX;
+        /// Whether jobs carry a time limit.
+        pub user_limits: bool = true;
+        /// What a loose placement costs; nothing in the released simulator.
+        pub locality: LocalityFactors = LocalityFactors::NONE;
+    }
 }
 
 /// When jobs come.
@@ -79,27 +82,6 @@ pub enum SynergyRequest {
     Proportional,
     /// The least with which the model runs fastest.
     Best,
-}
-
-impl Default for SynergyConfig {
-    fn default() -> SynergyConfig {
-        SynergyConfig {
-            num_jobs: 1000,
-            num_nodes: 16,
-            cpu_cores: 24.0,
-            nodes_per_rack: 16,
-            load: 0.8,
-            jobs_per_hour: None,
-            arrivals: SynergyArrivals::Dynamic,
-            image: 20.0,
-            speech: 10.0,
-            language: 70.0,
-            request: SynergyRequest::Proportional,
-            run_time_s_max: 600_000.0,
-            user_limits: true,
-            locality: LocalityFactors::NONE,
-        }
-    }
 }
 
 const GPUS_PER_NODE: u32 = 8;
@@ -131,32 +113,14 @@ const MODELS: [Model; 10] = [
 
 impl SynergyConfig {
     pub(super) fn validate(&self) -> Result<(), Error> {
-        require_common(self.num_jobs, self.load)?;
-        let nodes = self.num_nodes;
-        require("num_nodes", nodes, (1..=100_000).contains(&nodes), "1 to 100,000")?;
-        let rack = self.nodes_per_rack;
-        require("nodes_per_rack", rack, rack > 0, "1 or more")?;
-        let cores = self.cpu_cores;
-        require("cpu_cores", cores, (8.0..=1000.0).contains(&cores), "8 to 1000")?;
-        require_rate(self.jobs_per_hour)?;
-        let shares = [
-            ("image", self.image),
-            ("speech", self.speech),
-            ("language", self.language),
-        ];
-        for (key, share) in shares {
-            require(key, share, (0.0..=1e6).contains(&share), "0 to 1e6")?;
-        }
-        let sum = self.image + self.speech + self.language;
+        self.check_at("generator", "see docs/workloads.md")?;
+        let is_some = self.image + self.speech + self.language > 0.0;
         require(
             "image",
             self.image,
-            sum > 0.0,
+            is_some,
             "shares of which at least one is above 0",
         )?;
-        let longest = self.run_time_s_max;
-        let cut = (2000.0..=RUN_TIME_S_MAX).contains(&longest);
-        require("run_time_s_max", longest, cut, "2000 to 1e9")?;
         require_locality(self.locality)
     }
 
@@ -204,9 +168,12 @@ fn gangs(only_single: bool) -> Vec<(u32, f64)> {
         return vec![(1, 1.0)];
     }
     let mut clamped: Vec<(u32, f64)> = [1, 2, 4, 8, 16].map(|gang| (gang, 0.0)).to_vec();
-    for (gang, jobs) in GANGS {
-        let row = clamped.iter().position(|(size, _)| *size == gang).unwrap_or(0);
-        clamped[row].1 += f64::from(jobs);
+    for demand in &ProfileConfig::named("philly-like").profile.works[0].mix {
+        let row = clamped
+            .iter()
+            .position(|(size, _)| *size == demand.gpus)
+            .unwrap_or(0);
+        clamped[row].1 += demand.jobs;
     }
     clamped
 }

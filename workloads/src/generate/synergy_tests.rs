@@ -1,5 +1,5 @@
 use super::super::measure::{assert_near, share};
-use super::super::{GeneratorConfig, generate};
+use super::super::{GeneratorConfig, Paper, generate};
 use super::*;
 
 fn draw(change: impl FnOnce(&mut SynergyConfig)) -> Workload {
@@ -8,7 +8,7 @@ fn draw(change: impl FnOnce(&mut SynergyConfig)) -> Workload {
         ..SynergyConfig::default()
     };
     change(&mut config);
-    generate(&GeneratorConfig::SynergyMulti(config), Seed(3)).unwrap()
+    generate(&GeneratorConfig::Paper(Paper::SynergyMulti(config)), Seed(3)).unwrap()
 }
 
 fn family(job: &JobSpec) -> usize {
@@ -88,7 +88,7 @@ fn parameters_out_of_range_are_refused_by_name() {
     let refusal = |change: &dyn Fn(&mut SynergyConfig)| {
         let mut config = SynergyConfig::default();
         change(&mut config);
-        let result = generate(&GeneratorConfig::SynergyMulti(config), Seed(1));
+        let result = generate(&GeneratorConfig::Paper(Paper::SynergyMulti(config)), Seed(1));
         result.unwrap_err().to_string()
     };
     assert!(refusal(&|c| c.image = -1.0).contains("generator.image = -1"));

@@ -57,7 +57,7 @@ pub(super) fn build(
     if !draft.strict {
         fits::drop_unmodelled(&site.cluster, &mut rows, &mut mended);
     }
-    let tenant_of = assign_tenants(&mut site, &draft, &rows, options)?;
+    let tenant_of = assign_tenants(&mut site, &draft, &rows, options.virtual_clusters)?;
     report.notes = std::mem::take(&mut site.notes);
     let first = rows.first().map_or(Time::ZERO, |row| row.submit);
     let origin = match options.from_s {

@@ -2,7 +2,6 @@
 
 use pleach_scheduler::cluster_spec::{ClusterSpec, GpuTypeSpec, LocalityFactors, ModelClass, NodeGroup};
 
-use super::ImportOptions;
 use super::draft::{RawRow, Site, SiteOf, Tenancy};
 use super::tenants::{any_class, single_tenant, tenancy_for};
 
@@ -11,10 +10,10 @@ pub(super) const NODES_PER_RACK: u32 = 16;
 
 /// Equal nodes of a published cluster.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Nodes {
+pub(super) struct Nodes<'a> {
     pub count: u32,
     pub gpus_per_node: u32,
-    pub gpu_type: &'static str,
+    pub gpu_type: &'a str,
     /// Per node; 0 = not published.
     pub cpu_cores: f64,
     /// Per node, GiB; 0 = not published.
@@ -23,7 +22,7 @@ pub(super) struct Nodes {
 }
 
 /// A cluster with one owner, of the GPU types (name, memory in GiB) and nodes given.
-pub(super) fn cluster_of(gpu_types: &[(&str, f64)], nodes: &[Nodes]) -> ClusterSpec {
+pub(super) fn cluster_of(gpu_types: &[(&str, f64)], nodes: &[Nodes<'_>]) -> ClusterSpec {
     let gpu_types = gpu_types.iter().map(|(name, memory_gib)| GpuTypeSpec {
         name: (*name).into(),
         memory_gib: *memory_gib,
@@ -38,7 +37,9 @@ pub(super) fn cluster_of(gpu_types: &[(&str, f64)], nodes: &[Nodes]) -> ClusterS
         memory_gib: nodes.memory_gib,
         ..NodeGroup::default()
     });
-    let num_gpus = nodes.iter().map(|nodes| nodes.count * nodes.gpus_per_node).sum();
+    let num_gpus = nodes.iter().fold(0_u32, |sum, nodes| {
+        sum.saturating_add(nodes.count.saturating_mul(nodes.gpus_per_node))
+    });
     ClusterSpec {
         gpu_types: gpu_types.collect(),
         node_groups: groups.collect(),
@@ -54,7 +55,7 @@ const LOAD: f64 = 0.7;
 
 /// The smallest cluster of `nodes` (whose count is ignored) that holds the largest gang and keeps the mean demand at or
 /// below [`LOAD`], and a note that says so.
-pub(super) fn sized_for(rows: &[RawRow], gpu_type: (&str, f64), nodes: Nodes) -> (ClusterSpec, String) {
+pub(super) fn sized_for(rows: &[RawRow], gpu_type: (&str, f64), nodes: Nodes<'_>) -> (ClusterSpec, String) {
     let demand: f64 = rows
         .iter()
         .map(|row| f64::from(row.num_gpus) * row.run_time_s)
@@ -83,8 +84,8 @@ pub(super) struct Plan {
     pub own: OwnCluster,
     /// What a loose placement costs, whatever the class; every class is equally fast on every GPU type.
     pub locality: LocalityFactors,
-    /// Whether the list names tenants.
-    pub has_tenants: bool,
+    /// Tenants of a known size, GPUs, where the list names tenants; none: it does not.
+    pub tenants: Option<Vec<(String, u32)>>,
     pub notes: Vec<String>,
 }
 
@@ -100,14 +101,14 @@ impl Plan {
         Plan {
             own,
             locality: LocalityFactors::PHILLY,
-            has_tenants: false,
+            tenants: None,
             notes: Vec::new(),
         }
     }
 
     /// The site; a cluster given by the caller goes before the list's own. A list without classes gets one.
-    pub(super) fn site(self, options: &ImportOptions) -> SiteOf {
-        let given = options.cluster.clone();
+    pub(super) fn site(self, given: &Option<ClusterSpec>) -> SiteOf {
+        let given = given.clone();
         Box::new(move |rows, class_names| {
             let (cluster, note) = match &given {
                 Some(cluster) => (cluster.clone(), "cluster: given by the caller".to_owned()),
@@ -126,10 +127,9 @@ impl Plan {
                 };
                 class_names.iter().map(class).collect()
             };
-            let tenancy = if self.has_tenants {
-                tenancy_for(&cluster, given.is_some(), &[])
-            } else {
-                Tenancy::Single
+            let tenancy = match &self.tenants {
+                Some(known) => tenancy_for(&cluster, given.is_some(), known),
+                None => Tenancy::Single,
             };
             let mut notes = vec![note];
             notes.extend(self.notes.iter().cloned());

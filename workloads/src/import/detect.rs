@@ -5,10 +5,7 @@ use std::path::Path;
 
 use pleach_tables::{Delimiter, LINE_BYTES_MAX, open_unpacked};
 
-use super::{
-    Format, chronus, dlrm, eva, gavel, itp, lingjun, muri, openb, pai, philly, pollux, rejected, rubick,
-    shockwave, site, swf, thetagpu, tiresias, venus,
-};
+use super::{Format, eva, gavel, mappings, rejected, shockwave, site, swf};
 use crate::Error;
 use crate::file::{REQUIRED, sidecar_beside};
 use crate::table::{Lines, ParquetRows, Table, shorten, split};
@@ -16,34 +13,19 @@ use crate::table::{Lines, ParquetRows, Table, shorten, split};
 /// Lines looked at where the first does not tell.
 const START_LINES: usize = 6;
 
-/// Headers of the formats that have one; the first of which all names are there counts, so that longer ones go before
-/// those that they contain.
-const HEADERS: [(Format, &[&str]); 15] = [
-    (Format::Canonical, &REQUIRED),
-    (Format::Philly, &philly::REQUIRED),
-    (Format::Venus, &venus::REQUIRED_JOINED),
-    (Format::Venus, &venus::REQUIRED_FOUR),
-    (Format::Itp, &itp::REQUIRED),
-    (Format::Openb, &openb::REQUIRED),
-    (Format::Lingjun, &lingjun::REQUIRED),
-    (Format::ThetaGpu, &thetagpu::REQUIRED),
-    (Format::Dlrm, &dlrm::REQUIRED),
-    (Format::Chronus, &chronus::REQUIRED),
-    (Format::Muri, &muri::REQUIRED),
-    (Format::Tiresias, &tiresias::REQUIRED),
-    (Format::Pollux, &pollux::REQUIRED),
-    (Format::Rubick, &rubick::REQUIRED),
-    // Told from Venus's by the ids.
-    (Format::Pai, &venus::REQUIRED_FOUR),
-];
-
 impl Format {
     /// What a list is; a table whose columns say enough is one too.
     ///
     /// # Errors
     /// As for a list that cannot be read.
     pub fn of_file(path: &Path) -> Result<Format, Error> {
-        Format::detect(path).or_else(|_| site::guess(path).map(|_| Format::Table))
+        Format::detect(path).or_else(
+            |error| match start_of(path)?.trim_start().starts_with(['{', '[']) {
+                // No table: what its columns lack says nothing.
+                true => Err(error),
+                false => site::guess(path).map(|_| Format::Table),
+            },
+        )
     }
 
     /// Recognises a list by its first lines; the name of the file does not matter.
@@ -160,16 +142,14 @@ fn start_of(path: &Path) -> Result<String, Error> {
 
 /// The format with this header, or a sentence on what the file is instead.
 fn of_header(names: &[String], second: Option<&str>) -> Result<Option<Format>, String> {
-    let has = |wanted: &[&str]| {
-        wanted
-            .iter()
-            .all(|name| names.iter().any(|found| found.trim() == *name))
-    };
-    if let Some((format, _)) = HEADERS.iter().find(|(_, wanted)| has(wanted)) {
-        let is_pai = second.is_some_and(|row| row.starts_with(pai::ID_START));
-        let is_four = has(&venus::REQUIRED_FOUR) && *format == Format::Venus;
-        return Ok(Some(if is_four && is_pai { Format::Pai } else { *format }));
+    let is_there = |name: &str| names.iter().any(|found| found.trim() == name);
+    if REQUIRED.iter().all(|name| is_there(name)) {
+        return Ok(Some(Format::Canonical));
     }
+    if let Some(name) = mappings::of_header(names, second) {
+        return Ok(Some(Format::Mapped(name)));
+    }
+    let has = |wanted: &[String]| wanted.iter().all(|name| is_there(name));
     match rejected::of_header(names.len(), has) {
         Some(sentence) => Err(sentence.into()),
         None => Ok(None),
@@ -186,7 +166,7 @@ fn unknown(first: &str) -> String {
 }
 
 fn known() -> String {
-    let words: Vec<_> = Format::ALL.iter().map(|format| format.word()).collect();
+    let words: Vec<_> = Format::all().map(Format::word).collect();
     format!(
         "formats are {}; docs/workloads.md has their headers",
         words.join(", ")

@@ -13,17 +13,12 @@ use pleach_scheduler::Time;
 use pleach_scheduler::cluster_spec::Resources;
 
 use super::cluster_of_list::{NODES_PER_RACK, Nodes, Plan, sized_for};
+use super::mappings;
 use super::row::raised;
 use super::{Draft, ImportOptions, RawRow};
 use crate::Error;
 use crate::Outcome;
 use crate::table::Table;
-
-#[rustfmt::skip]
-pub(super) const REQUIRED: [&str; 8] = [
-    "instance_sn", "app_name", "cpu_request", "gpu_request", "memory_request", "creation_time", "scheduled_time",
-    "deletion_time",
-];
 
 /// Length of the window, s.
 const WINDOW_S: f64 = 31.0 * 86_400.0;
@@ -31,7 +26,7 @@ const WINDOW_S: f64 = 31.0 * 86_400.0;
 const GPUS_PER_NODE: u32 = 8;
 
 pub(super) fn read(path: &Path, options: &ImportOptions) -> Result<Draft, Error> {
-    let mut table = Table::open(path, &REQUIRED)?;
+    let (mut table, _) = mappings::open("dlrm", path)?;
     let mut plan = Plan::sized(Box::new(|rows| {
         let most = |of: fn(&Resources) -> f64| rows.iter().map(|row| of(&row.resources)).fold(0.0, f64::max);
         let nodes = Nodes {
@@ -46,7 +41,7 @@ pub(super) fn read(path: &Path, options: &ImportOptions) -> Result<Draft, Error>
     }));
     plan.notes =
         vec!["nodes have cores and memory for 8 of the largest instances (assumed): they never bind".into()];
-    let mut draft = Draft::new(path, plan.site(options));
+    let mut draft = Draft::new(path, plan.site(&options.cluster));
     while table.next_row()? {
         draft.account.rows_read += 1;
         if let Some(row) = read_row(&table, &mut draft)? {

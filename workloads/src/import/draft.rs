@@ -19,7 +19,7 @@ pub(crate) enum Tenancy {
     /// The cluster's tenants are those of the list, matched by name.
     ByName,
     /// The cluster is shared out among the tenants that the list names; the weights are GPUs where known.
-    Shared(Vec<(&'static str, u32)>),
+    Shared(Vec<(String, u32)>),
     /// The list names no tenants.
     Single,
 }

@@ -29,7 +29,7 @@ const FILE_BYTES_MAX: usize = 1 << 28;
 
 /// # Source
 /// Amazon's p3.16xlarge, the largest of the GPU instances that Eva chooses from: 8 V100, 64 vCPU, 488 GiB.
-const NODES: Nodes = Nodes {
+const NODES: Nodes<'static> = Nodes {
     count: 1,
     gpus_per_node: 8,
     gpu_type: "V100",
@@ -92,7 +92,7 @@ pub(super) fn read(path: &Path, options: &ImportOptions) -> Result<Draft, Error>
     })?;
     let mut plan = Plan::sized(Box::new(|rows| sized_for(rows, ("V100", 16.0), NODES)));
     plan.notes = vec!["nodes as Amazon's p3.16xlarge: 8 V100, 64 vCPU, 488 GiB".into()];
-    let mut draft = Draft::new(path, plan.site(options));
+    let mut draft = Draft::new(path, plan.site(&options.cluster));
     let (mut at, mut line) = (0, 1);
     for (key, job) in jobs {
         draft.account.rows_read += 1;

@@ -1,42 +1,20 @@
-//! The formats of lists that are read.
+//! The formats that are read, by name: those with a reader of their own, and those that are a mapping.
 
-use serde::{Deserialize, Serialize};
+use pleach_scheduler::heuristics::nearest_of;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use super::mappings::{LISTS, mapping_of};
 
 /// A format of job list.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Format {
     /// This project's own file (docs/workload-file.md).
     Canonical,
-    /// Microsoft Philly 2017, one row per job, joined from its published parts.
-    Philly,
-    /// Helios Venus 2020 (SenseTime), the joined or the four-column list.
-    Venus,
-    /// Microsoft ITP 2021 (the ElasticFlow traces), raw or with generated models.
-    Itp,
+    /// A list with a mapping of this crate, by its name.
+    Mapped(&'static str),
     /// Gavel's tab-separated lists.
     Gavel,
-    /// Alibaba openb 2023: pods that share GPUs.
-    Openb,
-    /// Alibaba PAI 2020: a sample of tasks in four columns.
-    Pai,
-    /// Alibaba Lingjun 2023: large training jobs.
-    Lingjun,
-    /// ALCF ThetaGPU 2023, with requested wall times.
-    #[serde(rename = "thetagpu")]
-    ThetaGpu,
-    /// Alibaba's disaggregated serving of recommendation models, 2025.
-    Dlrm,
-    /// Tiresias's lists.
-    Tiresias,
-    /// Muri's lists, in milliseconds.
-    Muri,
-    /// Chronus's lists, in minutes.
-    Chronus,
-    /// Pollux's and Sia's lists, without run times.
-    Pollux,
-    /// Rubick's lists.
-    Rubick,
     /// Eva's lists, in JSON.
     Eva,
     /// Shockwave's tab-separated lists.
@@ -53,59 +31,42 @@ pub enum Format {
     Table,
 }
 
+/// Formats that are no mapping.
+const OWN: [(Format, &str); 9] = [
+    (Format::Canonical, "canonical"),
+    (Format::Gavel, "gavel"),
+    (Format::Eva, "eva"),
+    (Format::Shockwave, "shockwave"),
+    (Format::Swf, "swf"),
+    (Format::Sacct, "sacct"),
+    (Format::SacctJson, "sacct-json"),
+    (Format::Kubernetes, "kubernetes"),
+    (Format::Table, "table"),
+];
+
 impl Format {
     /// All formats.
-    pub const ALL: [Format; 22] = [
-        Format::Canonical,
-        Format::Philly,
-        Format::Venus,
-        Format::Itp,
-        Format::Gavel,
-        Format::Openb,
-        Format::Pai,
-        Format::Lingjun,
-        Format::ThetaGpu,
-        Format::Dlrm,
-        Format::Tiresias,
-        Format::Muri,
-        Format::Chronus,
-        Format::Pollux,
-        Format::Rubick,
-        Format::Eva,
-        Format::Shockwave,
-        Format::Swf,
-        Format::Sacct,
-        Format::SacctJson,
-        Format::Kubernetes,
-        Format::Table,
-    ];
+    pub fn all() -> impl Iterator<Item = Format> {
+        let mapped = LISTS.iter().map(|(name, _)| Format::Mapped(name));
+        let own = OWN.into_iter().map(|(format, _)| format);
+        own.clone().take(1).chain(mapped).chain(own.skip(1))
+    }
+
+    /// The format of a word.
+    #[must_use]
+    pub fn of_word(word: &str) -> Option<Format> {
+        Format::all().find(|format| format.word() == word)
+    }
 
     /// The word used in configurations and reports.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
-            Format::Canonical => "canonical",
-            Format::Philly => "philly",
-            Format::Venus => "venus",
-            Format::Itp => "itp",
-            Format::Gavel => "gavel",
-            Format::Openb => "openb",
-            Format::Pai => "pai",
-            Format::Lingjun => "lingjun",
-            Format::ThetaGpu => "thetagpu",
-            Format::Dlrm => "dlrm",
-            Format::Tiresias => "tiresias",
-            Format::Muri => "muri",
-            Format::Chronus => "chronus",
-            Format::Pollux => "pollux",
-            Format::Rubick => "rubick",
-            Format::Eva => "eva",
-            Format::Shockwave => "shockwave",
-            Format::Swf => "swf",
-            Format::Sacct => "sacct",
-            Format::SacctJson => "sacct-json",
-            Format::Kubernetes => "kubernetes",
-            Format::Table => "table",
+            Format::Mapped(name) => name,
+            own => OWN
+                .iter()
+                .find(|(format, _)| *format == own)
+                .map_or("", |(_, word)| word),
         }
     }
 
@@ -116,12 +77,30 @@ impl Format {
     /// As the generators' ([`crate::generate`]): Philly (ATC'19), Gavel's spread gangs; the others *assumed*.
     pub(super) fn site_fabric(self) -> Option<&'static str> {
         match self {
-            Format::Philly => Some("philly"),
-            Format::Venus | Format::Itp => Some("v100-edr"),
-            Format::Openb | Format::Pai => Some("ethernet-25"),
             Format::Gavel => Some("gavel"),
+            Format::Mapped(name) => mapping_of(name)?.published.as_ref()?.site_fabric.as_deref(),
             _ => None,
         }
+    }
+}
+
+impl Serialize for Format {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(self.word())
+    }
+}
+
+impl<'de> Deserialize<'de> for Format {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Format, D::Error> {
+        let word = String::deserialize(from)?;
+        Format::of_word(&word).ok_or_else(|| {
+            let words: Vec<&str> = Format::all().map(Format::word).collect();
+            let nearest = nearest_of(&words, &word).unwrap_or_default();
+            D::Error::custom(format!(
+                "unknown format `{word}`, expected one of {}; did you mean {nearest}?",
+                words.join(", ")
+            ))
+        })
     }
 }
 
@@ -132,7 +111,7 @@ mod tests {
 
     #[test]
     fn every_format_has_one_word_in_files_and_reports() {
-        for format in Format::ALL {
+        for format in Format::all() {
             let word = format!("\"{}\"", format.word());
             assert_eq!(serde_json::to_string(&format).unwrap(), word);
             assert_eq!(serde_json::from_str::<Format>(&word).unwrap(), format);
@@ -142,5 +121,9 @@ mod tests {
                 "{word}"
             );
         }
+        let said = serde_json::from_str::<Format>("\"phily\"")
+            .unwrap_err()
+            .to_string();
+        assert!(said.contains("did you mean philly?"), "{said}");
     }
 }

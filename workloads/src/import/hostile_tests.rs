@@ -93,7 +93,7 @@ fn files_that_are_known_to_hold_no_jobs_are_refused_with_a_sentence() {
         ("duration\n", "service times without jobs"),
     ] {
         let text = refusal(start);
-        assert!(text.contains(": line 1, ") && text.contains(says), "{text}");
+        assert!(text.contains(", line 1") && text.contains(says), "{text}");
     }
     // A column of that name among others says nothing.
     assert!(refusal("task,duration\n").contains("no known header"));

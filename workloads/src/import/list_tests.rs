@@ -27,7 +27,7 @@ fn check(
 #[test]
 fn openb_has_its_pods_fractions_and_machines() {
     let name = "alibaba_openb_2023/openb_pod_list_default.csv.gz";
-    let Some((workload, report)) = check(name, Format::Openb, 8152, 6203, 51_471.0) else {
+    let Some((workload, report)) = check(name, Format::Mapped("openb"), 8152, 6203, 51_471.0) else {
         return;
     };
     assert_eq!(report.account.rows_of("asks for no GPU"), 1088);
@@ -50,7 +50,7 @@ fn openb_has_its_pods_fractions_and_machines() {
 fn openbs_pods_that_are_tied_to_gpu_types_can_run_on_no_other() {
     let name = "alibaba_openb_2023/openb_pod_list_gpuspec33.csv.gz";
     // One pod more is left out than of the list without ties: it asks for 120 cores, and nodes of its type have 96.
-    let Some((workload, _)) = check(name, Format::Openb, 8152, 6202, 51_470.0) else {
+    let Some((workload, _)) = check(name, Format::Mapped("openb"), 8152, 6202, 51_470.0) else {
         return;
     };
     let of_class = |name: &str| {
@@ -96,16 +96,23 @@ fn the_machines_embedded_for_openb_and_pai_are_those_of_the_published_lists() {
         let (cores, memory) = (number(fields[1]) / 1000.0, number(fields[2]) / 1024.0);
         format!("{} {} {cores} {memory}", fields[4], fields[3])
     };
-    let embedded = |nodes: &[cluster_of_list::Nodes]| {
-        let of = |nodes: &cluster_of_list::Nodes| {
+    let nodes_of = |name: &str| {
+        let mapping = mappings::mapping_of(name).unwrap();
+        mapping.published.as_ref().unwrap().cluster.nodes.clone()
+    };
+    let embedded = |name: &str| {
+        let of = |nodes: &FleetNodes| {
             let (cores, memory) = (nodes.cpu_cores, nodes.memory_gib);
             let kind = format!("{} {} {cores} {memory}", nodes.gpu_type, nodes.gpus_per_node);
             (kind, nodes.count)
         };
-        nodes.iter().map(of).collect::<std::collections::BTreeMap<_, _>>()
+        nodes_of(name)
+            .iter()
+            .map(of)
+            .collect::<std::collections::BTreeMap<_, _>>()
     };
     if let Some(found) = count("alibaba_openb_2023/openb_node_list_gpu_node.csv.gz", &key) {
-        assert_eq!(found, embedded(&openb::NODES));
+        assert_eq!(found, embedded("openb"));
     }
     let key = |fields: &[&str]| {
         let (cores, memory) = (number(fields[2]), number(fields[3]));
@@ -113,7 +120,7 @@ fn the_machines_embedded_for_openb_and_pai_are_those_of_the_published_lists() {
     };
     if let Some(mut found) = count("alibaba_pai_2020_sample/pai_machine_spec.csv.gz", &key) {
         assert_eq!(found.remove("CPU 0 96 512"), Some(83));
-        assert_eq!(found, embedded(&pai::NODES));
+        assert_eq!(found, embedded("pai"));
     }
     let key = |fields: &[&str]| fields[3].to_owned();
     if let Some(found) = count("alibaba_lingjun_2023/topo.csv.gz", &key) {
@@ -121,14 +128,18 @@ fn the_machines_embedded_for_openb_and_pai_are_those_of_the_published_lists() {
         for hosts in found.values() {
             *racks.entry(*hosts).or_insert(0) += 1;
         }
-        assert_eq!(racks, lingjun::RACKS.into_iter().collect());
+        let embedded = nodes_of("lingjun");
+        let embedded = embedded
+            .iter()
+            .map(|nodes| (nodes.nodes_per_rack, nodes.count / nodes.nodes_per_rack));
+        assert_eq!(racks, embedded.collect());
     }
 }
 
 #[test]
 fn pai_is_told_from_venus_and_keeps_its_sample() {
     let name = "alibaba_pai_2020_sample/pai_task_sample_60k.csv.gz";
-    let Some((workload, report)) = check(name, Format::Pai, 60_105, 60_105, 687_854.2) else {
+    let Some((workload, report)) = check(name, Format::Mapped("pai"), 60_105, 60_105, 687_854.2) else {
         return;
     };
     assert_eq!(report.account.rows_of("run time cut at 48 h"), 90);
@@ -141,7 +152,7 @@ fn pai_is_told_from_venus_and_keeps_its_sample() {
 #[test]
 fn lingjun_has_its_jobs_and_48_racks() {
     let name = "alibaba_lingjun_2023/crux_jobs.csv.gz";
-    let Some((workload, report)) = check(name, Format::Lingjun, 2498, 2498, 313_063.05) else {
+    let Some((workload, report)) = check(name, Format::Mapped("lingjun"), 2498, 2498, 313_063.05) else {
         return;
     };
     assert_eq!(report.account.rows_of("run time below 1 s"), 241);
@@ -159,7 +170,7 @@ fn lingjun_has_its_jobs_and_48_racks() {
 fn thetagpu_has_its_jobs_and_every_requested_wall_time() {
     // 60,851.4 node hours of 8 GPUs; one run time of 0.99 s is raised.
     let name = "alcf_thetagpu_2023/data_thetagpu.csv.gz";
-    let Some((workload, report)) = check(name, Format::ThetaGpu, 22_606, 22_606, 486_811.39) else {
+    let Some((workload, report)) = check(name, Format::Mapped("thetagpu"), 22_606, 22_606, 486_811.39) else {
         return;
     };
     assert_eq!(report.account.rows_of("run time below 1 s"), 1);
@@ -186,7 +197,7 @@ fn thetagpu_has_its_jobs_and_every_requested_wall_time() {
 #[test]
 fn dlrm_has_its_gpu_instances_cut_to_the_window() {
     let name = "alibaba_dlrm_2025/disaggregated_DLRM_trace.csv.gz";
-    let Some((workload, report)) = check(name, Format::Dlrm, 23_871, 7386, 2_376_668.15) else {
+    let Some((workload, report)) = check(name, Format::Mapped("dlrm"), 23_871, 7386, 2_376_668.15) else {
         return;
     };
     assert_eq!(report.account.rows_of("asks for no GPU"), 16_485);
@@ -219,7 +230,7 @@ fn muri_has_nine_lists_and_four_with_all_jobs_at_once() {
         ("trace4_pr", 2638, 204_902.1),
     ] {
         let name = format!("peer_joblists/muri/{name}.csv.gz");
-        let Some((workload, report)) = check(&name, Format::Muri, jobs, jobs, gpu_hours) else {
+        let Some((workload, report)) = check(&name, Format::Mapped("muri"), jobs, jobs, gpu_hours) else {
             return;
         };
         assert_eq!(workload.cluster.num_gpus(), 64);
@@ -235,7 +246,8 @@ fn chronus_has_three_mixes_over_a_fortnight() {
         ("SLO", 30_735, 368_510.92),
     ] {
         let name = format!("peer_joblists/chronus/trace_job_Philly_{name}.csv.gz");
-        let Some((workload, report)) = check(&name, Format::Chronus, 30_940, jobs, gpu_hours) else {
+        let Some((workload, report)) = check(&name, Format::Mapped("chronus"), 30_940, jobs, gpu_hours)
+        else {
             return;
         };
         assert_eq!(report.account.rows_of("asks for no GPU"), 30_940 - jobs);
@@ -250,7 +262,7 @@ fn rubick_eva_and_tiresias_have_their_jobs() {
     let mut tenants = Vec::new();
     for name in ["base", "bp", "mt"] {
         let name = format!("peer_joblists/rubick/workload-{name}.csv");
-        let Some((workload, report)) = check(&name, Format::Rubick, 406, 406, 618.12) else {
+        let Some((workload, report)) = check(&name, Format::Mapped("rubick"), 406, 406, 618.12) else {
             return;
         };
         assert_eq!(report.account.rows_of("run time below 1 s"), 96);
@@ -275,7 +287,7 @@ fn rubick_eva_and_tiresias_have_their_jobs() {
     }
     if let Some((workload, _)) = check(
         "peer_joblists/tiresias/60_job.csv",
-        Format::Tiresias,
+        Format::Mapped("tiresias"),
         60,
         60,
         7.3956,

@@ -5,7 +5,6 @@
 //! rows excluded by a named rule.
 
 mod build;
-mod chronus;
 mod cluster_of_list;
 mod detect;
 mod dlrm;
@@ -14,14 +13,12 @@ mod eva;
 mod fits;
 mod format;
 mod gavel;
-mod itp;
-mod lingjun;
-mod muri;
+mod import_site;
+mod mapped;
+mod mappings;
 mod openb;
 mod options;
-mod pai;
-mod philly;
-mod pollux;
+mod published;
 mod rejected;
 mod report;
 mod row;
@@ -30,15 +27,13 @@ mod shockwave;
 pub mod site;
 mod swf;
 mod tenants;
-mod thetagpu;
-mod tiresias;
-mod venus;
 
 use std::path::Path;
 
 pub use format::Format;
 pub use options::ImportOptions;
 pub use pleach_tables::{Account, Repair};
+pub use published::{Fleet, FleetNodes, Published};
 pub use report::ImportReport;
 
 pub(crate) use draft::{Draft, RawRow, Site, SiteOf, Tenancy};
@@ -59,34 +54,35 @@ pub fn import(path: &Path, options: &ImportOptions) -> Result<(Workload, ImportR
         Some(format) => format,
         None => Format::detect(path)?,
     };
+    let options = site::SiteOptions {
+        import: options.clone(),
+        ..site::SiteOptions::default()
+    };
+    let (draft, _) = draft_of(path, format, &options)?;
+    build::build(path, format, draft, &options.import)
+}
+
+/// The rows of a list by its format, and the mapping by which they were read, where there is one.
+fn draft_of(
+    path: &Path,
+    format: Format,
+    options: &site::SiteOptions,
+) -> Result<(Draft, Option<site::Mapping>), Error> {
+    let import = &options.import;
     let draft = match format {
-        Format::Canonical => super::file::read_draft(path, options)?,
-        Format::Philly => philly::read(path, options)?,
-        Format::Venus => venus::read(path, options)?,
-        Format::Itp => itp::read(path, options)?,
-        Format::Gavel => gavel::read(path, options)?,
-        Format::Openb => openb::read(path, options)?,
-        Format::Pai => pai::read(path, options)?,
-        Format::Lingjun => lingjun::read(path, options)?,
-        Format::ThetaGpu => thetagpu::read(path, options)?,
-        Format::Dlrm => dlrm::read(path, options)?,
-        Format::Tiresias => tiresias::read(path, options)?,
-        Format::Muri => muri::read(path, options)?,
-        Format::Chronus => chronus::read(path, options)?,
-        Format::Pollux => pollux::read(path, options)?,
-        Format::Rubick => rubick::read(path, options)?,
-        Format::Eva => eva::read(path, options)?,
-        Format::Shockwave => shockwave::read(path, options)?,
-        Format::Swf => swf::read(path, options)?,
-        Format::Sacct | Format::SacctJson | Format::Kubernetes | Format::Table => {
-            let options = site::SiteOptions {
-                import: options.clone(),
-                ..site::SiteOptions::default()
-            };
-            site::draft(path, format, &options)?.0
+        Format::Canonical => super::file::read_draft(path, import)?,
+        Format::Gavel => gavel::read(path, import)?,
+        Format::Mapped("openb") => openb::read(path, import)?,
+        Format::Mapped("dlrm") => dlrm::read(path, import)?,
+        Format::Mapped("rubick") => rubick::read(path, import)?,
+        Format::Eva => eva::read(path, import)?,
+        Format::Shockwave => shockwave::read(path, import)?,
+        Format::Swf => swf::read(path, import)?,
+        Format::Mapped(_) | Format::Sacct | Format::SacctJson | Format::Kubernetes | Format::Table => {
+            return site::draft(path, format, options);
         }
     };
-    build::build(path, format, draft, options)
+    Ok((draft, None))
 }
 
 impl Workload {

@@ -14,7 +14,7 @@ use std::path::Path;
 use pleach_scheduler::cluster_spec::{ClusterSpec, ModelClass, Resources};
 use pleach_scheduler::{Tasks, Time};
 
-use super::cluster_of_list::{NODES_PER_RACK, Nodes, cluster_of};
+use super::mappings;
 use super::row::raised;
 use super::tenants::any_class;
 use super::{Draft, ImportOptions, RawRow, Site, SiteOf, Tenancy};
@@ -22,70 +22,17 @@ use crate::Error;
 use crate::table::Table;
 use crate::{Outcome, SUBMIT_S_MAX};
 
-#[rustfmt::skip]
-pub(super) const REQUIRED: [&str; 7] = [
-    "name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli", "creation_time", "deletion_time",
-];
-
-/// Memory per GPU, GiB. G2 and G3 are undisclosed; theirs is *assumed*.
-const GPU_TYPES: [(&str, f64); 7] = [
-    ("G2", 32.0),
-    ("T4", 16.0),
-    ("G3", 32.0),
-    ("P100", 16.0),
-    ("V100M16", 16.0),
-    ("V100M32", 32.0),
-    ("A10", 24.0),
-];
-
-const fn nodes(
-    count: u32,
-    gpus_per_node: u32,
-    gpu_type: &'static str,
-    cpu_cores: f64,
-    memory_gib: f64,
-) -> Nodes {
-    Nodes {
-        count,
-        gpus_per_node,
-        gpu_type,
-        cpu_cores,
-        memory_gib,
-        nodes_per_rack: NODES_PER_RACK,
-    }
-}
-
-/// The 1,213 machines with GPUs, 6,212 GPUs: vCPU and GiB per machine.
-/// # Source
-/// `openb_node_list_gpu_node.csv`, counted.
-pub(super) const NODES: [Nodes; 15] = [
-    nodes(549, 8, "G2", 96.0, 384.0),
-    nodes(387, 2, "T4", 104.0, 512.0),
-    nodes(107, 2, "P100", 16.0, 120.0),
-    nodes(39, 8, "G3", 128.0, 768.0),
-    nodes(28, 4, "V100M16", 32.0, 128.0),
-    nodes(22, 2, "P100", 64.0, 256.0),
-    nodes(21, 8, "V100M32", 96.0, 768.0),
-    nodes(19, 1, "V100M16", 8.0, 32.0),
-    nodes(17, 4, "T4", 96.0, 384.0),
-    nodes(9, 4, "V100M32", 48.0, 368.0),
-    nodes(7, 8, "V100M16", 64.0, 256.0),
-    nodes(3, 1, "P100", 8.0, 60.0),
-    nodes(2, 2, "P100", 8.0, 60.0),
-    nodes(2, 1, "A10", 128.0, 1024.0),
-    nodes(1, 8, "V100M16", 82.0, 336.0),
-];
-
 /// Class of the pods that run on any GPU type.
 const ANY: &str = "any";
 
 pub(super) fn read(path: &Path, options: &ImportOptions) -> Result<Draft, Error> {
-    let mut table = Table::open(path, &REQUIRED)?;
-    let cluster = match &options.cluster {
-        Some(cluster) => cluster.clone(),
-        None => cluster_of(&GPU_TYPES, &NODES),
+    let (mut table, published) = mappings::open("openb", path)?;
+    let fleet = &published.cluster;
+    let (cluster, note) = match &options.cluster {
+        Some(cluster) => (cluster.clone(), "cluster: given by the caller"),
+        None => (fleet.cluster(), fleet.note.as_str()),
     };
-    let mut draft = Draft::new(path, site(cluster.clone(), options.cluster.is_some()));
+    let mut draft = Draft::new(path, site(cluster.clone(), note));
     while table.next_row()? {
         draft.account.rows_read += 1;
         if let Some(row) = read_row(&table, &mut draft, &cluster)? {
@@ -179,7 +126,7 @@ fn read_row(table: &Table, draft: &mut Draft, cluster: &ClusterSpec) -> Result<O
     }))
 }
 
-fn site(cluster: ClusterSpec, is_given: bool) -> SiteOf {
+fn site(cluster: ClusterSpec, note: &'static str) -> SiteOf {
     Box::new(move |_, names| {
         let any = any_class(&cluster);
         let class = |name: &String| {
@@ -198,11 +145,6 @@ fn site(cluster: ClusterSpec, is_given: bool) -> SiteOf {
             vec![any.clone()]
         } else {
             names.iter().map(class).collect()
-        };
-        let note = if is_given {
-            "cluster: given by the caller"
-        } else {
-            "cluster: the 1,213 machines with GPUs of the published node list; racks of 16 nodes assumed"
         };
         Site {
             cluster: cluster.clone(),

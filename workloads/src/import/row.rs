@@ -13,6 +13,8 @@ use crate::{Outcome, RUN_TIME_S_MAX, RUN_TIME_S_MIN, SUBMIT_S_MAX};
 
 /// Shortest run time of a published list, s; shorter ones are raised to it.
 const RUN_TIME_S_FLOOR: f64 = 1.0;
+const NOT_SAID: &str =
+    "run time not in the list: the middle of the application's published size category over its GPUs";
 pub(super) const RAISED: &str = "run time below 1 s: raised to 1 s";
 
 /// Where the facts of a job stand in a table; absent columns are `None`.
@@ -23,6 +25,8 @@ pub(super) struct Columns {
     pub submit: Option<usize>,
     pub num_gpus: Option<usize>,
     pub run_time: Option<usize>,
+    /// GPU seconds of the job, where the list says no run time.
+    pub gpu_s: Option<f64>,
     pub estimate: Option<usize>,
     pub tenant: Option<usize>,
     pub user: Option<usize>,
@@ -38,6 +42,7 @@ impl Columns {
             submit: table.column(submit),
             num_gpus: table.column(num_gpus),
             run_time: table.column(run_time),
+            gpu_s: None,
             estimate: None,
             tenant: None,
             user: None,
@@ -54,7 +59,13 @@ impl Columns {
                 .refuse(self.num_gpus, "1 or more", "remove jobs without GPUs")
                 .into());
         }
-        let run_time_s = self.run_time_s(table, draft)?;
+        let run_time_s = match self.gpu_s {
+            Some(gpu_s) => {
+                draft.mend(NOT_SAID);
+                gpu_s / f64::from(num_gpus)
+            }
+            None => self.run_time_s(table, draft)?,
+        };
         let unit_s = self.unit_s;
         let fix = "give the time limit or leave it empty";
         let (least, most) = (RUN_TIME_S_MIN / unit_s, RUN_TIME_S_MAX / unit_s);

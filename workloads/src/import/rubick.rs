@@ -17,29 +17,13 @@
 
 use std::path::Path;
 
-use super::cluster_of_list::{Nodes, Plan, cluster_of};
 use super::draft::SiteOf;
+use super::mappings;
 use super::row::Columns;
 use super::{Draft, ImportOptions};
 use crate::Error;
 use crate::plans::{Gang, Model, Plan as Cut, Recompute, Training, class_of};
 use crate::table::Table;
-
-#[rustfmt::skip]
-pub(super) const REQUIRED: [&str; 8] = [
-    "name", "submission_time", "duration", "application", "num_gpus", "num_cpus", "exec_plan", "is_sla",
-];
-
-/// # Source
-/// The artifact's description of its testbed: 8 nodes of 8 A800 with 80 GB, 96 vCPU and 1,600 GB. One network.
-const NODES: Nodes = Nodes {
-    count: 8,
-    gpus_per_node: 8,
-    gpu_type: "A800",
-    cpu_cores: 96.0,
-    memory_gib: 1600.0,
-    nodes_per_rack: 8,
-};
 
 /// Plans that are words.
 const WORDS: [&str; 4] = ["ga", "gc", "zero-dp", "zero-offload"];
@@ -112,16 +96,12 @@ fn gang_of(class: &str) -> Option<Gang> {
 }
 
 pub(super) fn read(path: &Path, options: &ImportOptions) -> Result<Draft, Error> {
-    let mut table = Table::open(path, &REQUIRED)?;
+    let (mut table, published) = mappings::open("rubick", path)?;
     let (application, cpus) = (table.column("application"), table.column("num_cpus"));
     let (level, exec_plan) = (table.column("is_sla"), table.column("exec_plan"));
     let columns = Columns::named(&table, ["name", "submission_time", "num_gpus", "duration"]);
-    let mut plan = Plan::of(
-        cluster_of(&[("A800", 80.0)], &[NODES]),
-        "cluster: 8 nodes x 8 A800, the artifact's testbed",
-    );
-    plan.has_tenants = true;
-    let mut draft = Draft::new(path, with_plans(plan.site(options)));
+    let plan = published.plan(false, true);
+    let mut draft = Draft::new(path, with_plans(plan.site(&options.cluster)));
     while table.next_row()? {
         draft.account.rows_read += 1;
         let mut row = columns.read(&table, &mut draft)?;

@@ -23,7 +23,7 @@ const FIELDS: [&str; 12] = [
 ];
 
 /// Nodes of 4 V100, as the testbed's.
-const NODES: Nodes = Nodes {
+const NODES: Nodes<'static> = Nodes {
     count: 1,
     gpus_per_node: 4,
     gpu_type: "V100",

@@ -43,7 +43,7 @@ pub(super) fn read(path: &Path, options: &ImportOptions) -> Result<Draft, Error>
     let (given, requested) = (column("processors"), column("requested_processors"));
     let (limit, status, user) = (column("requested_s"), column("status"), column("user"));
     let columns = Columns::named(&table, ["job", "submit_s", "requested_processors", "run_s"]);
-    let mut draft = Draft::new(path, plan(machine).site(options));
+    let mut draft = Draft::new(path, plan(machine).site(&options.cluster));
     while table.next_row()? {
         draft.account.rows_read += 1;
         let number = |column| table.number(column, -1.0, 1e12, "-1 is not known");

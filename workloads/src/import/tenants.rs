@@ -2,7 +2,6 @@
 
 use pleach_scheduler::cluster_spec::{ClusterSpec, LocalityFactors, ModelClass, TenantSpec};
 
-use super::ImportOptions;
 use super::draft::{Draft, RawRow, Site, Tenancy};
 use crate::Error;
 use crate::config;
@@ -30,7 +29,7 @@ pub(super) fn any_class(cluster: &ClusterSpec) -> ModelClass {
 }
 
 /// Tenants by name where the caller gave a cluster with several, else shared out among the list's.
-pub(super) fn tenancy_for(cluster: &ClusterSpec, is_given: bool, weights: &[(&'static str, u32)]) -> Tenancy {
+pub(super) fn tenancy_for(cluster: &ClusterSpec, is_given: bool, weights: &[(String, u32)]) -> Tenancy {
     if is_given && cluster.tenants.len() > 1 {
         Tenancy::ByName
     } else {
@@ -44,12 +43,12 @@ pub(super) fn assign_tenants(
     site: &mut Site,
     draft: &Draft,
     rows: &[RawRow],
-    options: &ImportOptions,
+    is_walled: bool,
 ) -> Result<Vec<Option<u16>>, Error> {
     let mut tenant_of = vec![None; draft.tenants.len() + 1];
     let weights = match &site.tenancy {
         Tenancy::Single => {
-            if options.virtual_clusters {
+            if is_walled {
                 let hint = "use false: this list names none";
                 return Err(config("import.virtual_clusters", true, "false", hint));
             }
@@ -64,7 +63,7 @@ pub(super) fn assign_tenants(
             }
             let only = (tenants.len() == 1).then_some(0);
             tenant_of[0] = find(UNASSIGNED).or(only).map(|index| index as u16);
-            site.cluster.borrowing &= !options.virtual_clusters;
+            site.cluster.borrowing &= !is_walled;
             return Ok(tenant_of);
         }
         Tenancy::Shared(weights) => weights,
@@ -87,7 +86,7 @@ pub(super) fn assign_tenants(
         .map(|index| work[*index + 1])
         .sum::<f64>()
         + work[0];
-    let rest_share = if options.virtual_clusters || total == 0.0 {
+    let rest_share = if is_walled || total == 0.0 {
         0.0
     } else if known == 0.0 {
         1.0
@@ -96,11 +95,11 @@ pub(super) fn assign_tenants(
     };
     for (name, gpus) in weights {
         names.push((
-            (*name).to_owned(),
+            name.clone(),
             (1.0 - rest_share) * f64::from(*gpus) / known.max(1.0),
         ));
     }
-    if !options.virtual_clusters {
+    if !is_walled {
         for index in order {
             let name = &draft.tenants[index];
             if listed(name).is_none() && has_rows(index) {
@@ -129,7 +128,7 @@ pub(super) fn assign_tenants(
         .zip(quotas)
         .map(|((name, _), quota_gpus)| TenantSpec { name, quota_gpus })
         .collect();
-    site.cluster.borrowing = !options.virtual_clusters;
+    site.cluster.borrowing = !is_walled;
     let find = |name: &str| {
         let found = site.cluster.tenants.iter().position(|tenant| tenant.name == name);
         found.map(|index| index as u16)

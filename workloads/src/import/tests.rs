@@ -27,7 +27,7 @@ fn philly_has_the_published_jobs_and_work() {
     let Some((workload, report)) = read("philly/philly_jobs_joined.csv.gz", &ImportOptions::default()) else {
         return;
     };
-    assert_eq!(report.format, Format::Philly);
+    assert_eq!(report.format, Format::Mapped("philly"));
     assert_eq!((report.account.rows_read, report.jobs), (111_549, 111_549));
     assert_eq!(report.account.rows_of("run time below 1 s"), 10);
     assert!(
@@ -90,7 +90,7 @@ fn venus_has_the_published_jobs_and_says_which_run_times_are_cut() {
     ) else {
         return;
     };
-    assert_eq!(report.format, Format::Venus);
+    assert_eq!(report.format, Format::Mapped("venus"));
     assert_eq!((report.account.rows_read, report.jobs), (125_303, 125_303));
     assert_eq!(report.account.rows_of("run time cut at 48 h"), 1250);
     assert_eq!(report.origin_s, -1_195_252.0);
@@ -114,7 +114,7 @@ fn venus_has_the_published_jobs_and_says_which_run_times_are_cut() {
     ) else {
         return;
     };
-    assert_eq!((four.format, four.jobs), (Format::Venus, 125_303));
+    assert_eq!((four.format, four.jobs), (Format::Mapped("venus"), 125_303));
 }
 
 #[test]
@@ -135,7 +135,7 @@ fn the_nine_itp_lists_have_the_published_jobs_and_work() {
         let Some((workload, report)) = read(&name, &ImportOptions::default()) else {
             return;
         };
-        assert_eq!((report.format, report.jobs), (Format::Itp, jobs));
+        assert_eq!((report.format, report.jobs), (Format::Mapped("itp"), jobs));
         assert!((report.gpu_hours - gpu_hours).abs() < 1.0, "{}", report.gpu_hours);
         assert!(workload.offered_load() <= 0.71, "{}", workload.offered_load());
         total += report.jobs;
@@ -147,7 +147,7 @@ fn the_nine_itp_lists_have_the_published_jobs_and_work() {
     ) else {
         return;
     };
-    assert_eq!((report.format, report.jobs), (Format::Itp, 3629));
+    assert_eq!((report.format, report.jobs), (Format::Mapped("itp"), 3629));
 }
 
 #[test]

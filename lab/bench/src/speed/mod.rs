@@ -13,7 +13,7 @@ use std::path::PathBuf;
 
 use pleach_agents::Trainer;
 use pleach_env::workload::Workload;
-use pleach_env::workload::generate::{GeneratorConfig, PhillyLikeConfig, generate};
+use pleach_env::workload::generate::{GeneratorConfig, ProfileConfig, generate};
 use pleach_env::workload::import::{ImportOptions, import};
 use pleach_env::{AutoresetMode, EnvConfig, Seed, SimConfig, VecEnv, simulate};
 use pleach_network::Contract;
@@ -192,12 +192,12 @@ fn philly(args: &BenchArgs, context: &mut Context<'_>) -> Result<(&'static str, 
         return Ok(("philly", workload));
     }
     context.say("no Philly list here (give it with --philly FILE): a generated list stands in for it")?;
-    let generator = PhillyLikeConfig {
+    let generator = ProfileConfig {
         num_jobs: NUM_JOBS,
         num_nodes: 311,
-        ..PhillyLikeConfig::default()
+        ..ProfileConfig::default()
     };
-    let workload = generate(&GeneratorConfig::PhillyLike(generator), Seed(args.report.seed()))?;
+    let workload = generate(&GeneratorConfig::Profile(generator), Seed(args.report.seed()))?;
     Ok(("philly-like", workload))
 }
 

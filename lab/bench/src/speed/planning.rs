@@ -5,7 +5,7 @@
 
 use pleach_dealing::Entry;
 use pleach_env::Seed;
-use pleach_env::workload::generate::{GavelConfig, GeneratorConfig, PhillyLikeConfig, generate};
+use pleach_env::workload::generate::{GavelConfig, GeneratorConfig, Paper, ProfileConfig, generate};
 use pleach_env::workload::{JobSpec, Workload};
 use pleach_scheduler::cluster::{Capabilities, Cluster, Submission};
 use pleach_scheduler::{ClassId, Estimate, Provenance, TenantId, Time};
@@ -64,13 +64,13 @@ pub(super) fn measure(args: &BenchArgs, context: &mut Context<'_>) -> Result<Vec
 
 /// Philly's jobs on one GPU type.
 fn one_type(seed: u64) -> Result<Workload, Error> {
-    let config = PhillyLikeConfig {
+    let config = ProfileConfig {
         num_jobs: NUM_ACTIVE + NUM_MORE,
         num_nodes: NUM_NODES,
         gpus_per_node: 8,
-        ..PhillyLikeConfig::default()
+        ..ProfileConfig::default()
     };
-    generate(&GeneratorConfig::PhillyLike(config), Seed(seed)).map_err(Error::from)
+    generate(&GeneratorConfig::Profile(config), Seed(seed)).map_err(Error::from)
 }
 
 /// Gavel's jobs on three types.
@@ -79,7 +79,7 @@ fn three_types(seed: u64) -> Result<Workload, Error> {
         num_jobs: NUM_ACTIVE + NUM_MORE,
         ..GavelConfig::default()
     };
-    let mut workload = generate(&GeneratorConfig::GavelMulti(config), Seed(seed))?;
+    let mut workload = generate(&GeneratorConfig::Paper(Paper::GavelMulti(config)), Seed(seed))?;
     let groups = &mut workload.cluster.node_groups;
     let num = groups.len() as u32;
     for (number, group) in (0..).zip(groups.iter_mut()) {

@@ -8,7 +8,7 @@
 use std::path::Path;
 
 use pleach_env::workload::Workload;
-use pleach_env::workload::generate::{GeneratorConfig, PhillyLikeConfig, generate};
+use pleach_env::workload::generate::{GeneratorConfig, ProfileConfig, generate};
 use pleach_env::{Seed, SimConfig, simulate};
 use pleach_scheduler::ActionKind;
 use pleach_scheduler::heuristics;
@@ -66,13 +66,13 @@ fn with_links(workload: &Workload) -> Result<Workload, Error> {
 pub(super) fn curve(args: &BenchArgs, context: &mut Context<'_>) -> Result<Vec<Point>, Error> {
     let mut points = Vec::new();
     for (num_jobs, num_nodes) in POINTS {
-        let generator = PhillyLikeConfig {
+        let generator = ProfileConfig {
             num_jobs,
             num_nodes,
             load: 0.9,
-            ..PhillyLikeConfig::default()
+            ..ProfileConfig::default()
         };
-        let generator = GeneratorConfig::PhillyLike(generator);
+        let generator = GeneratorConfig::Profile(generator);
         let workload = generate(&generator, Seed(args.report.seed()))?;
         let linked = with_links(&workload)?;
         for (name, policy, workload) in [
@@ -134,13 +134,13 @@ pub(super) fn queues(
     let lists = std::iter::successors(Some(QUEUE_JOBS_MIN), |num_jobs| num_jobs.checked_mul(10));
     for num_jobs in lists.take_while(|num_jobs| *num_jobs <= num_jobs_max) {
         for load in QUEUE_LOADS {
-            let generator = PhillyLikeConfig {
+            let generator = ProfileConfig {
                 num_jobs,
                 num_nodes: QUEUE_NODES,
                 load,
-                ..PhillyLikeConfig::default()
+                ..ProfileConfig::default()
             };
-            let workload = generate(&GeneratorConfig::PhillyLike(generator), Seed(args.report.seed()))?;
+            let workload = generate(&GeneratorConfig::Profile(generator), Seed(args.report.seed()))?;
             for spec in &policies {
                 let mut sim = SimConfig::default();
                 sim.capabilities

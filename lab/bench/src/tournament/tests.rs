@@ -1,7 +1,7 @@
 //! A small tournament.
 
 use pleach_env::Seed;
-use pleach_env::workload::generate::{GeneratorConfig, PhillyLikeConfig, generate};
+use pleach_env::workload::generate::{GeneratorConfig, ProfileConfig, generate};
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -14,13 +14,13 @@ use pleach_experiments::evaluate::run::{Grants, Runner};
 
 #[test]
 fn everyone_meets_the_same_jobs_with_what_it_asks_for_and_the_best_stands_first() {
-    let generator = GeneratorConfig::PhillyLike(PhillyLikeConfig {
+    let generator = GeneratorConfig::Profile(ProfileConfig {
         num_jobs: 80,
         num_nodes: 2,
         gpus_per_node: 8,
         load: 3.0,
         run_time_s_max: 86_400.0,
-        ..PhillyLikeConfig::default()
+        ..ProfileConfig::default()
     });
     let instances: Vec<Instance> = (1..3)
         .map(|seed| Instance {

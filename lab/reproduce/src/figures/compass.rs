@@ -1,7 +1,7 @@
 //! Compass (arXiv 2402.17652): workflows on workers that keep some models in GPU memory, times assumed.
 
 use pleach_env::Seed;
-use pleach_serving::workflows::{Outcome, QueryGenerator, System, by_name, simulate};
+use pleach_rooms::workflows::{Outcome, QueryGenerator, System, by_name, simulate};
 
 use super::figure::show;
 use super::{Benchmark, Effort, Figure, Reproduction, Series, Target, plot};

@@ -1,7 +1,7 @@
 //! DySta (MICRO'23): networks that share an accelerator layer by layer, on drawn profiles.
 
 use pleach_env::Seed;
-use pleach_serving::layers::{Outcome, Profiles, RequestGenerator, by_name, simulate};
+use pleach_rooms::layers::{Outcome, Profiles, RequestGenerator, by_name, simulate};
 
 use super::figure::show;
 use super::{Benchmark, Effort, Figure, Reproduction, Series, Target, plot};

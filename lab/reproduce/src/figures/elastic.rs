@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use pleach_env::workload::Workload;
 use pleach_env::workload::generate::pollux::{APPLICATIONS, Row, of_list};
-use pleach_env::workload::generate::{GeneratorConfig, PolluxConfig, generate};
+use pleach_env::workload::generate::{GeneratorConfig, Paper, PolluxConfig, generate};
 use pleach_env::workload::import::{ImportOptions, import};
 use pleach_env::{Seed, SimConfig, SimResult};
 use pleach_scheduler::ActionKind;
@@ -97,7 +97,7 @@ fn workloads(
         run_time_s_max: effort.size(1e6, 20_000.0),
         ..PolluxConfig::default()
     };
-    let config = GeneratorConfig::Pollux(config);
+    let config = GeneratorConfig::Paper(Paper::Pollux(config));
     let draw = |seed: &Seed| generate(&config, *seed).map(Arc::new).map_err(Error::from);
     effort.seeds(num_seeds).iter().map(draw).collect()
 }

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use pleach_env::workload::Workload;
-use pleach_env::workload::generate::{GavelConfig, GeneratorConfig, generate};
+use pleach_env::workload::generate::{GavelConfig, GeneratorConfig, Paper, generate};
 use pleach_env::{Seed, SimConfig};
 use pleach_scheduler::cluster::Capabilities;
 use pleach_scheduler::cluster_spec::{ClusterSpec, NodeGroup};
@@ -77,7 +77,7 @@ fn single(effort: &Effort, jobs_per_hour: f64, seed: Seed) -> Result<Arc<Workloa
         jobs_per_hour: Some(jobs_per_hour),
         ..GavelConfig::default()
     };
-    let mut workload = generate(&GeneratorConfig::GavelSingle(config), seed)?;
+    let mut workload = generate(&GeneratorConfig::Paper(Paper::GavelSingle(config)), seed)?;
     workload.cluster.pairs = pairs();
     Ok(Arc::new(workload))
 }
@@ -318,7 +318,7 @@ fn static_jobs(effort: &Effort, seed: Seed) -> Result<Arc<Workload>, Error> {
         jobs_per_hour: Some(1e4),
         ..GavelConfig::default()
     };
-    let mut workload = generate(&GeneratorConfig::GavelMulti(config), seed)?;
+    let mut workload = generate(&GeneratorConfig::Paper(Paper::GavelMulti(config)), seed)?;
     workload.cluster = cluster(&workload.cluster, [("V100", 2), ("P100", 4), ("K80", 6)]);
     workload.jobs.iter_mut().for_each(|job| job.submit = Time::ZERO);
     Ok(Arc::new(workload))

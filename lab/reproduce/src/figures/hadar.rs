@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pleach_env::workload::generate::{GavelConfig, GeneratorConfig, generate};
+use pleach_env::workload::generate::{GavelConfig, GeneratorConfig, Paper, generate};
 use pleach_env::workload::{JobSpec, Outcome, Workload};
 use pleach_env::{Seed, SimConfig, SimResult};
 use pleach_scheduler::Time;
@@ -59,7 +59,7 @@ fn three_types(seed: Seed, num_jobs: usize) -> Result<Workload, Error> {
         nodes_per_rack: 5,
         ..GavelConfig::default()
     };
-    let mut workload = generate(&GeneratorConfig::GavelMulti(config), seed)?;
+    let mut workload = generate(&GeneratorConfig::Paper(Paper::GavelMulti(config)), seed)?;
     let mut rng = seed.stream("gpu-hours", 0);
     for job in &mut workload.jobs {
         let class = GPU_HOURS[(rng.random::<f64>() * 4.0) as usize];

@@ -5,7 +5,7 @@ use pleach_experiments::error::Error;
 use pleach_experiments::evaluate::run::in_parallel;
 use pleach_experiments::evaluate::stats::mean;
 use pleach_experiments::evaluate::table::Table;
-use pleach_serving::contexts::residents::{
+use pleach_rooms::contexts::residents::{
     Arrivals, DEVICES, Device, Mix, Outcome, POLICIES, by_name, network, simulate,
 };
 

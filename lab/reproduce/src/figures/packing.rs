@@ -2,7 +2,7 @@
 
 use pleach_baselines::packing::{Fgd, FgdConfig, Score};
 use pleach_env::Seed;
-use pleach_env::workload::generate::{GeneratorConfig, OpenbLikeConfig, generate};
+use pleach_env::workload::generate::{GeneratorConfig, ProfileConfig, generate};
 use pleach_env::workload::import::{ImportOptions, import};
 use pleach_env::workload::{JobSpec, Workload};
 use pleach_scheduler::Planner as _;
@@ -61,13 +61,13 @@ fn source(effort: &Effort) -> Result<(Workload, bool), Error> {
             }
         }
     }
-    let drawn = OpenbLikeConfig {
+    let drawn = ProfileConfig {
         num_jobs: effort.size(8000, 300),
         num_nodes: effort.size(1213, 16),
         typed_share: 0.0,
-        ..OpenbLikeConfig::default()
+        ..ProfileConfig::named("openb-like")
     };
-    let workload = generate(&GeneratorConfig::OpenbLike(drawn), Seed(effort.seed))?;
+    let workload = generate(&GeneratorConfig::Profile(drawn), Seed(effort.seed))?;
     Ok((workload, false))
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use pleach_env::failures::OutcomeModel;
-use pleach_env::workload::generate::{GeneratorConfig, PhillyLikeConfig, generate};
+use pleach_env::workload::generate::{GeneratorConfig, ProfileConfig, generate};
 use pleach_env::workload::{Outcome, Workload};
 use pleach_env::{Seed, SimConfig, SimResult};
 
@@ -34,15 +34,15 @@ pub(super) const BENCHMARKS: &[Benchmark] = &[
 ];
 
 fn workloads(effort: &Effort, load: f64, seeds: &[Seed]) -> Result<Vec<Arc<Workload>>, Error> {
-    let config = PhillyLikeConfig {
+    let config = ProfileConfig {
         num_jobs: effort.size(20_000, 300),
         num_nodes: effort.size(128, 16),
         num_tenants: 11,
         load,
-        ..PhillyLikeConfig::default()
+        ..ProfileConfig::default()
     };
     let drawn = seeds.iter().map(|seed| {
-        let workload = generate(&GeneratorConfig::PhillyLike(config.clone()), *seed);
+        let workload = generate(&GeneratorConfig::Profile(config.clone()), *seed);
         workload.map(Arc::new).map_err(Error::from)
     });
     drawn.collect()

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use pleach_env::workload::Workload;
 use pleach_env::workload::estimates::EstimateModel;
-use pleach_env::workload::generate::{GeneratorConfig, PhillyLikeConfig, generate};
+use pleach_env::workload::generate::{GeneratorConfig, ProfileConfig, generate};
 use pleach_env::{Seed, SimConfig, SimResult};
 
 use super::plot::lines;
@@ -30,15 +30,15 @@ const PREDICTING: [&str; 3] = ["a-srpt", "sjf", "srtf"];
 const BLIND: [&str; 2] = ["fifo", "tiresias"];
 
 fn draw(seed: Seed, num_jobs: usize) -> Result<Workload, Error> {
-    let config = PhillyLikeConfig {
+    let config = ProfileConfig {
         num_jobs,
         num_nodes: 16,
         gpus_per_node: 8,
         load: 0.9,
         run_time_s_max: 86_400.0,
-        ..PhillyLikeConfig::default()
+        ..ProfileConfig::default()
     };
-    generate(&GeneratorConfig::PhillyLike(config), seed).map_err(Error::from)
+    generate(&GeneratorConfig::Profile(config), seed).map_err(Error::from)
 }
 
 fn with_error(sigma: f64, seed: Seed) -> SimConfig {

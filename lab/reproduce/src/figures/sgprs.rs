@@ -6,9 +6,9 @@ use pleach_experiments::evaluate::run::in_parallel;
 use pleach_experiments::evaluate::stats::mean;
 use pleach_experiments::evaluate::table::Table;
 use pleach_experiments::plot::Plot;
+use pleach_rooms::contexts::released::{self, PERIOD_S};
+use pleach_rooms::contexts::{Gpu, Outcome, Policy, Run, StageRun, Task, simulate, timeline};
 use pleach_scheduler::ConfigError;
-use pleach_serving::contexts::released::{self, PERIOD_S};
-use pleach_serving::contexts::{Gpu, Outcome, Policy, Run, StageRun, Task, simulate, timeline};
 
 use super::figure::show;
 use super::plot::Bar;

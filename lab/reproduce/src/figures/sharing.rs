@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use pleach_env::workload::Workload;
-use pleach_env::workload::generate::{GeneratorConfig, SiaConfig, generate};
+use pleach_env::workload::generate::{GeneratorConfig, Paper, SiaConfig, generate};
 use pleach_env::{Seed, SimConfig, SimResult};
 use pleach_scheduler::Time;
 use pleach_scheduler::cluster_spec::{ClusterSpec, LocalityFactors};
@@ -47,13 +47,13 @@ fn workload(
     locality: LocalityFactors,
     seed: Seed,
 ) -> Result<Arc<Workload>, Error> {
-    let config = GeneratorConfig::SiaPhilly(SiaConfig {
+    let config = GeneratorConfig::Paper(Paper::SiaPhilly(SiaConfig {
         num_jobs: Some(num_jobs),
         jobs_per_hour: Some(num_jobs as f64 / HOURS),
         heterogeneous: false,
         locality,
         ..SiaConfig::default()
-    });
+    }));
     let mut workload = generate(&config, seed)?;
     match factor {
         Some(factor) => force(&mut workload, factor),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use pleach_baselines::synergy as rules;
 use pleach_baselines::synergy::{Group, optimum, worthwhile};
-use pleach_env::workload::generate::{GeneratorConfig, SynergyConfig, generate};
+use pleach_env::workload::generate::{GeneratorConfig, Paper, SynergyConfig, generate};
 use pleach_env::{Seed, SimConfig, SimResult};
 use pleach_scheduler::Planner as _;
 use pleach_scheduler::cluster::{Cluster, Submission};
@@ -72,7 +72,10 @@ fn config(mix: Mix, jobs_per_hour: f64, num_jobs: usize) -> SynergyConfig {
 fn runs(config: &SynergyConfig, seeds: &[Seed], policies: &[&'static str]) -> Result<Vec<Run>, Error> {
     let mut runs = Vec::new();
     for seed in seeds {
-        let drawn = generate(&GeneratorConfig::SynergySingle(config.clone()), *seed)?;
+        let drawn = generate(
+            &GeneratorConfig::Paper(Paper::SynergySingle(config.clone())),
+            *seed,
+        )?;
         let workload = Arc::new(drawn);
         let of = |policy: &&'static str| Run::new(&workload, &free_moves(), policy);
         runs.extend(policies.iter().map(of));
@@ -298,7 +301,7 @@ fn instant(seed: Seed, grant: rules::Grant, num_jobs: usize) -> Result<f64, Erro
         num_nodes: (num_jobs / 8).max(1) as u32,
         ..SynergyConfig::default()
     };
-    let workload = generate(&GeneratorConfig::SynergySingle(drawn), seed)?;
+    let workload = generate(&GeneratorConfig::Paper(Paper::SynergySingle(drawn)), seed)?;
     let sim = free_moves();
     let mut capabilities = sim.capabilities;
     capabilities.grant(ActionKind::Preempt, true);

@@ -2,40 +2,35 @@
 //!
 //! Not here: gangs of several GPUs beside others, of which no measurement is published; they are refused.
 
-use serde::{Deserialize, Serialize};
+use crate::settings;
+use crate::settings::Above;
 
 use crate::portable_math::{cos, exp, ln};
-use crate::problem::Problem;
 
-/// Rules for clusters that take sharing as it was measured. Without, jobs share wherever their memory is not known to be too large.
-///
-/// # Source
-/// Lucid (ASPLOS'23), 1,388 pairs on RTX 3090: the memory of a pair over the sum of both alone has its 5 to 95 % quantiles at
-/// 0.85 and 1.17, hence 0.85; a `kappa` of 0.35, and of 0.5 where both utilisations add up to more than 1.5, halves the bias on
-/// heavy pairs (root mean square error 0.085); around it pairs scatter by 6 % where they are light and by 12 % where they are
-/// heavy. Half a GiB for each process is what a CUDA context takes (*assumed*).
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct SharingGuard {
-    /// Part of a GPU's memory that residents may fill together, (0, 1].
-    pub memory_part: f64,
-    /// Memory of a process beside what its job needs, GiB, 0 to 1e6.
-    pub process_gib: f64,
-    /// Utilisation from which on two jobs are not put together, (0, 1]; both must reach it.
-    pub busy: f64,
-    /// `kappa` where both utilisations add up to more than `heavy`, [0, 10].
-    pub kappa_heavy: f64,
-    /// Sum of two utilisations above which a pair is heavy, [0, 2].
-    pub heavy: f64,
-    /// Standard deviation of the logarithm of speeds around the rule for light pairs, [0, 1].
-    pub scatter: f64,
-    /// The same for heavy pairs, [0, 1].
-    pub scatter_heavy: f64,
-}
-
-impl Default for SharingGuard {
-    fn default() -> SharingGuard {
-        SharingGuard::MEASURED
+settings! {
+    /// Rules for clusters that take sharing as it was measured. Without, jobs share wherever their memory is not known to be too large.
+    ///
+    /// # Source
+    /// Lucid (ASPLOS'23), 1,388 pairs on RTX 3090: the memory of a pair over the sum of both alone has its 5 to 95 % quantiles at
+    /// 0.85 and 1.17, hence 0.85; a `kappa` of 0.35, and of 0.5 where both utilisations add up to more than 1.5, halves the bias on
+    /// heavy pairs (root mean square error 0.085); around it pairs scatter by 6 % where they are light and by 12 % where they are
+    /// heavy. Half a GiB for each process is what a CUDA context takes (*assumed*).
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct SharingGuard: default MEASURED {
+        /// Part of a GPU's memory that residents may fill together, (0, 1].
+        pub memory_part: f64, in Above(0.0, 1.0);
+        /// Memory of a process beside what its job needs, GiB, 0 to 1e6.
+        pub process_gib: f64, in 0.0..=1e6;
+        /// Utilisation from which on two jobs are not put together, (0, 1]; both must reach it.
+        pub busy: f64, in Above(0.0, 1.0);
+        /// `kappa` where both utilisations add up to more than `heavy`, [0, 10].
+        pub kappa_heavy: f64, in 0.0..=10.0;
+        /// Sum of two utilisations above which a pair is heavy, [0, 2].
+        pub heavy: f64, in 0.0..=2.0;
+        /// Standard deviation of the logarithm of speeds around the rule for light pairs, [0, 1].
+        pub scatter: f64, in 0.0..=1.0;
+        /// The same for heavy pairs, [0, 1].
+        pub scatter_heavy: f64, in 0.0..=1.0;
     }
 }
 
@@ -73,53 +68,6 @@ impl SharingGuard {
         };
         exp(sigma * deviation)
     }
-
-    /// Checks the ranges.
-    ///
-    /// # Errors
-    /// The first constant out of its range.
-    pub fn validate(&self) -> Result<(), Problem> {
-        let part = |value: f64| value > 0.0 && value <= 1.0;
-        let to = |value: f64, most: f64| (0.0..=most).contains(&value);
-        let checks = [
-            (
-                "memory_part",
-                self.memory_part,
-                part(self.memory_part),
-                "above 0 and at most 1",
-            ),
-            (
-                "process_gib",
-                self.process_gib,
-                to(self.process_gib, 1e6),
-                "0 to 1e6 GiB",
-            ),
-            ("busy", self.busy, part(self.busy), "above 0 and at most 1"),
-            (
-                "kappa_heavy",
-                self.kappa_heavy,
-                to(self.kappa_heavy, 10.0),
-                "0 to 10",
-            ),
-            ("heavy", self.heavy, to(self.heavy, 2.0), "0 to 2"),
-            ("scatter", self.scatter, to(self.scatter, 1.0), "0 to 1"),
-            (
-                "scatter_heavy",
-                self.scatter_heavy,
-                to(self.scatter_heavy, 1.0),
-                "0 to 1",
-            ),
-        ];
-        match checks.iter().find(|(_, _, good, _)| !good) {
-            None => Ok(()),
-            Some((key, value, _, allowed)) => Err(Problem::new(
-                format!("interference.guard.{key}"),
-                value,
-                *allowed,
-                "leave it out for what was measured",
-            )),
-        }
-    }
 }
 
 /// A number for an ordered pair of names, the same on every machine.
@@ -150,6 +98,7 @@ pub(super) fn normal(bits: u64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::settings::Settings as _;
 
     #[test]
     fn pairs_scatter_as_much_as_said_and_always_alike() {
@@ -180,7 +129,7 @@ mod tests {
             (r#"{"scatter_heavy": -0.1}"#, "scatter_heavy"),
         ] {
             let guard: SharingGuard = serde_json::from_str(text).unwrap();
-            let error = guard.validate().unwrap_err().to_string();
+            let error = guard.check_at("interference.guard", "").unwrap_err().to_string();
             assert!(error.contains(&format!("interference.guard.{key}")), "{error}");
         }
     }

@@ -25,6 +25,8 @@
 //! # Source
 //! Lucid (ASPLOS'23), 1,388 pairs on RTX 3090; Gavel (OSDI'20), pairs on V100 under MPS. The rule itself is ours.
 
+use crate::settings;
+use crate::settings::{Above, Settings as _};
 use serde::{Deserialize, Serialize};
 
 use super::mig::mig_speed;
@@ -52,20 +54,21 @@ pub enum Mechanism {
     Mig,
 }
 
-/// What a job does to the GPU when it is alone on it.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Resident {
-    /// Index of the model class, as in the pair table.
-    pub class: u16,
-    /// GPU utilisation alone, (0, 1].
-    pub utilisation: f64,
-    /// Memory-bandwidth utilisation alone, [0, 1].
-    pub bandwidth: f64,
-    /// Device memory, GiB, framework included.
-    pub memory_gib: f64,
-    /// Cap on the share of compute units (`CUDA_MPS_ACTIVE_THREAD_PERCENTAGE` over 100), (0, 1]; 1 = no cap.
-    pub share: f64,
+settings! {
+    /// What a job does to the GPU when it is alone on it.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct Resident: required {
+        /// Index of the model class, as in the pair table.
+        pub class: u16;
+        /// GPU utilisation alone, (0, 1].
+        pub utilisation: f64, in Above(0.0, 1.0);
+        /// Memory-bandwidth utilisation alone, [0, 1].
+        pub bandwidth: f64, in 0.0..=1.0;
+        /// Device memory, GiB, framework included.
+        pub memory_gib: f64, in 0.0..=1e6;
+        /// Cap on the share of compute units (`CUDA_MPS_ACTIVE_THREAD_PERCENTAGE` over 100), (0, 1]; 1 = no cap.
+        pub share: f64, in Above(0.0, 1.0);
+    }
 }
 
 /// Jobs about which no more is known than how heavy they are.
@@ -108,65 +111,23 @@ impl Resident {
     /// # Errors
     /// The first field out of range.
     pub fn validate(&self) -> Result<(), Problem> {
-        let above_0 = "above 0 and at most 1";
-        let checks = [
-            (
-                "utilisation",
-                self.utilisation,
-                self.utilisation > 0.0 && self.utilisation <= 1.0,
-                above_0,
-            ),
-            (
-                "bandwidth",
-                self.bandwidth,
-                (0.0..=1.0).contains(&self.bandwidth),
-                "0 to 1",
-            ),
-            (
-                "memory_gib",
-                self.memory_gib,
-                (0.0..=1e6).contains(&self.memory_gib),
-                "0 to 1e6",
-            ),
-            (
-                "share",
-                self.share,
-                self.share > 0.0 && self.share <= 1.0,
-                above_0,
-            ),
-        ];
-        for (key, value, good, allowed) in checks {
-            if !good {
-                return Err(Problem::new(
-                    format!("resident.{key}"),
-                    value,
-                    allowed,
-                    "write percentages as fractions",
-                ));
-            }
-        }
-        Ok(())
+        self.check_at("resident", "write percentages as fractions")
     }
 }
 
-/// Constants of sharing.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Interference {
-    /// What a meeting of two busy jobs costs, [0, 10]; 1 = as if they took turns.
-    pub kappa: f64,
-    /// Part of the time lost to switching between time slices, [0, 1).
-    pub switch_cost: f64,
-    /// Jobs that one GPU may hold, 1 to 48.
-    pub max_residents: u8,
-    /// Who is refused, and how far pairs scatter; none: nobody whose memory is not too large, and not at all.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub guard: Option<SharingGuard>,
-}
-
-impl Default for Interference {
-    fn default() -> Interference {
-        Interference::PACKABLE
+settings! {
+    /// Constants of sharing.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct Interference: default PACKABLE {
+        /// What a meeting of two busy jobs costs, [0, 10]; 1 = as if they took turns.
+        pub kappa: f64, in 0.0..=10.0;
+        /// Part of the time lost to switching between time slices, [0, 1).
+        pub switch_cost: f64, in 0.0..1.0;
+        /// Jobs that one GPU may hold, 1 to 48.
+        pub max_residents: u8, in 1..=48;
+        /// Who is refused, and how far pairs scatter; none: nobody whose memory is not too large, and not at all.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub guard: Option<SharingGuard>;
     }
 }
 
@@ -230,30 +191,9 @@ impl Interference {
     /// # Errors
     /// The first constant out of range.
     pub fn validate(&self) -> Result<(), Problem> {
-        let fail = |key: &str, value: String, allowed: &str, hint: &str| {
-            Err(Problem::new(format!("interference.{key}"), value, allowed, hint))
-        };
-        if !(0.0..=10.0).contains(&self.kappa) {
-            let hint = "0 = no interference, 1 = as if they took turns";
-            return fail("kappa", self.kappa.to_string(), "0 to 10", hint);
-        }
-        if !(self.switch_cost >= 0.0 && self.switch_cost < 1.0) {
-            let hint = "a fraction of the time; measured are 1 to 5 %";
-            return fail(
-                "switch_cost",
-                self.switch_cost.to_string(),
-                "0 or more and below 1",
-                hint,
-            );
-        }
-        if !(1..=48).contains(&self.max_residents) {
-            let hint = "MPS serves at most 48 clients a GPU";
-            return fail("max_residents", self.max_residents.to_string(), "1 to 48", hint);
-        }
-        if let Some(guard) = &self.guard {
-            guard.validate()?;
-        }
-        Ok(())
+        self.check_at("interference", "")?;
+        let guard = self.guard.as_ref();
+        guard.map_or(Ok(()), |guard| guard.check_at("interference.guard", ""))
     }
 
     /// Whether these jobs may live on one GPU.

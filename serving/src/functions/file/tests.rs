@@ -198,7 +198,7 @@ fn what_is_wrong_is_named_with_line_and_column() {
         ),
         (
             &[("a", requests), ("basemodel_update_latency_anon.csv", &switches)],
-            "basemodel_update_latency_anon.csv: line 1000002, column value: `0`",
+            "basemodel_update_latency_anon.csv, line 1000002, column value: `0`",
         ),
         (
             &[("a", "arrival_s,function,run_s\n0,f,1\n1,f,-1\n")],

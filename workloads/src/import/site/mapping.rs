@@ -3,61 +3,54 @@
 
 use std::collections::BTreeMap;
 
+use pleach_scheduler::settings;
 use pleach_tables::Delimiter;
 use pleach_tables::clock::{self, TimeFormat};
-use serde::{Deserialize, Serialize};
 
 use super::role::Role;
 use super::state::Fate;
 use crate::Error;
+use crate::import::Published;
 use crate::table::shorten;
 
 /// Most entries of each table of a mapping.
 const ENTRIES_MAX: usize = 1000;
 
-/// How a table is read.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Mapping {
-    /// What stands between the fields: `|`, `,`, `;` or `tab`.
-    pub delimiter: String,
-    /// Zone of times that name none: `UTC`, `+01:00`, `Europe/Berlin`, or a rule of POSIX.
-    pub time_zone: String,
-    /// How times are written: `iso`, `unix_s`, `unix_ms`, `unix_us`, or a pattern such as `%d.%m.%Y %H:%M`.
-    pub time_format: String,
-    /// Unit of run times that are plain numbers: `s`, `ms`, `min`, `h`.
-    pub run_time_unit: String,
-    /// Unit of time limits that are plain numbers.
-    pub time_limit_unit: String,
-    /// Whether ids are Slurm's: steps have rows of their own, arrays and heterogeneous jobs are known by their ids.
-    pub slurm_ids: bool,
-    /// Whether a job keeps the number of GPUs that it had on each node; else it is cut as one likes.
-    pub as_allocated: bool,
-    /// Columns by what they mean.
-    pub columns: BTreeMap<Role, String>,
-    /// What words for states mean, beside those that are known.
-    pub states: BTreeMap<String, Fate>,
-    /// Names of GPU types in the table, and in the cluster.
-    pub gpu_types: BTreeMap<String, String>,
-    /// How fast GPU types are, by their names in the cluster; 1 where nothing is said. A run time is taken to the type of speed 1.
-    pub speeds: BTreeMap<String, f64>,
-}
-
-impl Default for Mapping {
-    fn default() -> Mapping {
-        Mapping {
-            delimiter: ",".into(),
-            time_zone: "UTC".into(),
-            time_format: "iso".into(),
-            run_time_unit: "s".into(),
-            time_limit_unit: "s".into(),
-            slurm_ids: false,
-            as_allocated: true,
-            columns: BTreeMap::new(),
-            states: BTreeMap::new(),
-            gpu_types: BTreeMap::new(),
-            speeds: BTreeMap::new(),
-        }
+settings! {
+    /// How a table is read.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct Mapping {
+        /// Where a list of this crate comes from.
+        #[serde(skip_serializing_if = "String::is_empty")]
+        pub source: String;
+        /// Headers by which a list is known: names that all are there.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        pub headers: Vec<Vec<String>>;
+        /// What stands between the fields: `|`, `,`, `;` or `tab`.
+        pub delimiter: String = ",".into();
+        /// Zone of times that name none: `UTC`, `+01:00`, `Europe/Berlin`, or a rule of POSIX.
+        pub time_zone: String = "UTC".into();
+        /// How times are written: `iso`, `unix_s`, `unix_ms`, `unix_us`, or a pattern such as `%d.%m.%Y %H:%M`.
+        pub time_format: String = "iso".into();
+        /// Unit of run times that are plain numbers: `s`, `ms`, `min`, `h`; of a published list that of all its times.
+        pub run_time_unit: String = "s".into();
+        /// Unit of time limits that are plain numbers.
+        pub time_limit_unit: String = "s".into();
+        /// Whether ids are Slurm's: steps have rows of their own, arrays and heterogeneous jobs are known by their ids.
+        pub slurm_ids: bool;
+        /// Whether a job keeps the number of GPUs that it had on each node; else it is cut as one likes.
+        pub as_allocated: bool = true;
+        /// Columns by what they mean.
+        pub columns: BTreeMap<Role, String>;
+        /// What words for states mean, beside those that are known.
+        pub states: BTreeMap<String, Fate>;
+        /// Names of GPU types in the table, and in the cluster.
+        pub gpu_types: BTreeMap<String, String>;
+        /// How fast GPU types are, by their names in the cluster; 1 where nothing is said. A run time is taken to the type of speed 1.
+        pub speeds: BTreeMap<String, f64>;
+        /// What is published of a list whose cells are right, beside its columns; none: a site's own, of which much may be amiss.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub published: Option<Published>;
     }
 }
 
@@ -145,6 +138,9 @@ impl Mapping {
                 "1e-6 to 1e6",
             );
         }
+        if let Some(published) = &self.published {
+            faults.extend(published.faults());
+        }
         let missing = self.missing();
         if !missing.is_empty() {
             faults.push(format!("columns: {missing}"));
@@ -162,7 +158,13 @@ impl Mapping {
         if !has(Role::Gpus) && !has(Role::GpusAsked) {
             missing.push("how many GPUs it had (gpus)");
         }
-        let is_timed = has(Role::RunTime) || (has(Role::Start) && has(Role::End));
+        let published = self.published.as_ref();
+        if published.is_some_and(|published| published.by_code) {
+            return String::new();
+        }
+        let is_timed = has(Role::RunTime)
+            || (has(Role::Start) && has(Role::End))
+            || published.is_some_and(|published| !published.gpu_hours.is_empty());
         if !is_timed {
             missing.push("how long it ran (run_time, or start and end)");
         }
@@ -170,6 +172,11 @@ impl Mapping {
             true => String::new(),
             false => format!("no column says {}", missing.join(", ")),
         }
+    }
+
+    /// Length of the unit of run times, s.
+    pub(in crate::import) fn unit_s(&self) -> f64 {
+        unit_s(&self.run_time_unit).unwrap_or(1.0)
     }
 
     pub(super) fn between(&self) -> Delimiter {

@@ -59,7 +59,7 @@ impl Fate {
         self == Fate::Requeued || matches!(word, "PREEMPTED" | "NODE_FAIL" | "BOOT_FAIL")
     }
 
-    pub(super) fn outcome(self) -> Outcome {
+    pub(in crate::import) fn outcome(self) -> Outcome {
         match self {
             Fate::Completed => Outcome::Completed,
             Fate::Failed => Outcome::Failed,

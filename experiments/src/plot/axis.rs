@@ -399,10 +399,7 @@ mod tests {
         let gap = scale.place(600.0) - scale.place(60.0);
         assert!((scale.place(100.0) - scale.place(10.0) - gap).abs() < 1e-12);
         let ratio = Axis::of("r").log();
-        assert_eq!(
-            labels(&ratio, &[0.7, 1.2]),
-            ["0.7", "0.8", "0.9", "1.0", "1.1", "1.2"]
-        );
+        assert_eq!(labels(&ratio, &[0.7, 1.2]), ["0.8", "1.0", "1.2"]);
         assert!(
             labels(&ratio, &[1.0, 1.0]).len() > 2,
             "equal policies have ticks beside 1"

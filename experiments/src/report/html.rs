@@ -122,20 +122,19 @@ pub(super) fn table(table: &Table) -> Markup {
     };
     let is_long = |row: &Vec<String>, column: usize| row.get(column).is_some_and(|text| text.len() > LONG);
     let words = |column: usize| {
-        !is_turned && (table.is_words(column) || table.rows.iter().any(|row| is_long(row, column)))
+        let is_words = table.is_words(column) || table.rows.iter().any(|row| is_long(row, column));
+        (is_words && !is_turned).then_some("text")
     };
     html! {
         div.wide tabindex="0" {
             table {
                 thead { tr { @for column in 0..num_columns {
-                    th.text[words(column)] scope="col" { (cell(0, column).map_or("", |text| text.trim())) }
+                    th class=[words(column)] scope="col" { (cell(0, column).map_or("", |text| text.trim())) }
                 } } }
                 tbody { @for line in 1..num_lines { tr { @for column in 0..num_columns {
                     @let text = cell(line, column).map_or("", |text| text.trim());
-                    @match text.strip_suffix('*').filter(|_| column > 0) {
-                        Some(best) => td.best.text[words(column)] { (best.trim_end()) },
-                        None => td.text[words(column)] { (text) },
-                    }
+                    @let best = text.strip_suffix('*').filter(|_| column > 0);
+                    td class=[best.map(|_| "best").or(words(column))] { (best.unwrap_or(text).trim_end()) }
                 } } } }
             }
         }

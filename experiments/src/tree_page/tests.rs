@@ -85,7 +85,7 @@ fn the_page_holds_everything_that_is_known_of_the_tree() {
         "<div class=\"leaf\"><span class=\"tier\">tier 1</span>start, reserve, preempt</div>",
         "<span class=\"tier waits\">tier 5</span>start, reserve, preempt; below hold: waits",
         // The tiers, the key, the actions.
-        "<tr><td>1</td><td class=\"text\">is_hold = 0 and wait_s &lt;= 7,200 s (2.0 h) and gpu_time_gpu_s &lt;= 3,600 GPU s</td>",
+        "<tr><td class=\"text\">1</td><td class=\"text\">is_hold = 0 and wait_s &lt;= 7,200 s (2.0 h) and gpu_time_gpu_s &lt;= 3,600 GPU s</td>",
         "<p class=\"note\">Inside a tier first comes what has less num_gpus (0.125 for each tenfold) and less remaining_s",
         "<li>hold: in tier 4, the last of its tier.",
         // Certificates, as they are found now; the witness can be shown.
@@ -96,7 +96,7 @@ fn the_page_holds_everything_that_is_known_of_the_tree() {
         "<td class=\"text\">user-limit</td>",
         "<td class=\"text\">hash of the tree</td>",
         "<td class=\"text\">needs.lenses</td><td class=\"text\">arrival, shortest, ",
-        "<td class=\"text\">gpu_time_gpu_s</td><td class=\"text\">GPU s</td><td class=\"text\">Believed rest times",
+        "<td class=\"text\">gpu_time_gpu_s</td><td>GPU s</td><td class=\"text\">Believed rest times",
         "@media print",
         "@media (max-width: 60rem)",
         "name=\"viewport\"",

@@ -1,5 +1,5 @@
-//! Words that earlier versions took, and what does the same now: a command, a setting, a flag or a form that is gone is refused as any
-//! unknown one, with the way on as its hint.
+//! Words that earlier versions took, or that a program with the laboratory takes, and what does the same: a command, a setting, a flag
+//! or a form that is gone is refused as any unknown one, with the way on as its hint.
 //!
 //! # What is deliberately not here
 //! Policies (`pleach_policies`) and what daemons take, which answer for themselves.
@@ -18,7 +18,7 @@ pub enum Place {
 }
 
 /// A word as it was written, and what to do instead.
-const REMOVED: [(Place, &str, &str); 23] = [
+const REMOVED: [(Place, &str, &str); 26] = [
     (
         Place::Command,
         "features",
@@ -54,6 +54,9 @@ const REMOVED: [(Place, &str, &str); 23] = [
         "bundle",
         "It is pleach distill seal FILE --bundle DIR now.",
     ),
+    (Place::Command, "tournament", WITHOUT_LAB),
+    (Place::Command, "reproduce", WITHOUT_LAB),
+    (Place::Command, "bench", WITHOUT_LAB),
     (Place::Command, "stability", FITS),
     (Place::Command, "frontier", FRONTIER),
     (
@@ -113,6 +116,8 @@ const REMOVED: [(Place, &str, &str); 23] = [
          the key out.",
     ),
 ];
+/// Asked only where the program does not have them.
+const WITHOUT_LAB: &str = "It is of the laboratory, and this program was built without its feature `lab`: cargo build --release -p pleach-cli has it.";
 const MIXED: &str = "It is --actions mixed_types now: actions = [\"mixed_types\"] in a grid.";
 const FITS: &str = "It is gone: a sweep with command = \"distill\" and seeds = 5 plays the trees of five seeds side by side.";
 const FRONTIER: &str =

@@ -145,7 +145,7 @@ pub struct GatherArgs {
     /// The metric to rank by and to plot [default: avg_jct_s, or else the first number]
     #[arg(long, value_name = "KEY")]
     pub metric: Option<String>,
-    /// The parameter that has a panel [default: all]
+    /// The parameter that has a panel [default: all that vary]
     #[arg(long, value_name = "KEY")]
     pub x: Option<String>,
     /// Measure the others on the leaderboard against this configuration or policy [default: the best]

@@ -301,3 +301,23 @@ fn threads_by_variable_are_bounded_as_threads_by_flag() {
         assert_eq!(names_it, code == 2, "{said}");
     }
 }
+
+#[cfg(not(feature = "lab"))]
+#[test]
+fn without_the_laboratory_its_names_are_answered_with_the_feature_that_brings_them() {
+    let folder = tempfile::tempdir().unwrap();
+    for line in [
+        "evaluate --policy tiresias",
+        "policies --show gavel-las",
+        "tournament",
+        "reproduce B1",
+        "bench",
+    ] {
+        let refused = pleach(folder.path(), line);
+        let said = text(&refused.stderr);
+        assert_eq!(refused.status.code(), Some(2), "{line}: {said}");
+        assert!(said.contains("feature `lab`"), "{line}: {said}");
+    }
+    let listed = succeed(folder.path(), "policies");
+    assert!(listed.contains("conservative") && listed.contains("las-deal") && !listed.contains("tiresias"));
+}

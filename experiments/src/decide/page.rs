@@ -86,9 +86,8 @@ fn next(decided: &Decided, list: &str) -> [Block; 2] {
             format!("pleach twin --workload {list} --policy easy,fifo,fifo-skip,fair-share --fit"),
         ),
         (Decision::NothingToWin, ..) => (
-            "Leave the scheduler as it is, and run this again when jobs wait longer. What the same jobs would meet with half as many \
-             GPUs again asked for:",
-            format!("pleach evaluate --workload {list} --load 1.5 --policy all"),
+            "Leave the scheduler as it is, and run this again when jobs wait longer. What the same jobs would meet at a load of 1.5:",
+            format!("pleach evaluate --workload {list} --load 1.5"),
         ),
         _ => (
             "A list of more weeks makes the intervals narrower: export it, and run this again. All policies on the whole list:",

@@ -110,11 +110,8 @@ impl WorkloadSource {
                 }
             };
         }
-        if let Ok(generator) = GeneratorConfig::preset(name) {
-            return Ok(Source::Generated(self.adjusted(generator)));
-        }
         let path = Path::new(name);
-        if Profile::is_file(path) {
+        if Profile::is_file(path) || GeneratorConfig::preset(name).is_ok() {
             return Ok(Source::Generated(self.adjusted(GeneratorConfig::preset(name)?)));
         }
         if path.is_file() {

@@ -6,24 +6,19 @@ use serde::{Deserialize, Serialize};
 use crate::evaluate::metric::{show_plain, show_seconds};
 
 /// Durations that people name, for the ticks of a logarithmic axis, seconds.
-const NAMED_S: [(f64, &str); 17] = [
-    (0.01, "0.01 s"),
-    (0.1, "0.1 s"),
+const NAMED_S: [(f64, &str); 12] = [
     (1.0, "1 s"),
     (10.0, "10 s"),
     (60.0, "1 min"),
     (600.0, "10 min"),
     (3600.0, "1 h"),
-    (6.0 * 3600.0, "6 h"),
+    (21_600.0, "6 h"),
     (86_400.0, "1 d"),
-    (5.0 * 86_400.0, "5 d"),
-    (30.0 * 86_400.0, "30 d"),
-    (180.0 * 86_400.0, "180 d"),
-    (1e3 * 86_400.0, "1000 d"),
-    (1e4 * 86_400.0, "10^4 d"),
-    (1e5 * 86_400.0, "10^5 d"),
-    (1e6 * 86_400.0, "10^6 d"),
-    (1e7 * 86_400.0, "10^7 d"),
+    (432_000.0, "5 d"),
+    (2_592_000.0, "30 d"),
+    (15_552_000.0, "180 d"),
+    (86_400_000.0, "1000 d"),
+    (864_000_000.0, "10,000 d"),
 ];
 /// Ticks of a logarithmic axis, at most.
 const LOG_TICKS_MAX: usize = 8;
@@ -70,48 +65,45 @@ impl Axis {
 
     /// The same in parts of 1, from 0.
     #[must_use]
-    pub fn percent(self) -> Axis {
-        Axis {
-            unit: Unit::Percent,
-            low: Some(0.0),
-            ..self
-        }
+    pub fn percent(mut self) -> Axis {
+        (self.unit, self.low) = (Unit::Percent, Some(0.0));
+        self
     }
 
     /// The same in seconds.
     #[must_use]
-    pub fn seconds(self) -> Axis {
-        Axis {
-            unit: Unit::Seconds,
-            ..self
-        }
+    pub fn seconds(mut self) -> Axis {
+        self.unit = Unit::Seconds;
+        self
     }
 
     /// The same with names in place of numbers.
     #[must_use]
-    pub fn names(self, names: Vec<String>) -> Axis {
-        Axis {
-            low: Some(0.0),
-            high: Some(names.len() as f64),
-            unit: Unit::Names(names),
-            ..self
-        }
+    pub fn names(mut self, names: Vec<String>) -> Axis {
+        (self.low, self.high) = (Some(0.0), Some(names.len() as f64));
+        self.unit = Unit::Names(names);
+        self
     }
 
     /// The same, logarithmic.
     #[must_use]
-    pub fn log(self) -> Axis {
-        Axis { log: true, ..self }
+    pub fn log(mut self) -> Axis {
+        self.log = true;
+        self
     }
 
     /// The same between these ends.
     #[must_use]
-    pub fn within(self, low: f64, high: f64) -> Axis {
-        Axis {
-            low: Some(low),
-            high: Some(high),
-            ..self
-        }
+    pub fn within(mut self, low: f64, high: f64) -> Axis {
+        (self.low, self.high) = (Some(low), Some(high));
+        self
+    }
+
+    /// The same from 0 on.
+    #[must_use]
+    pub fn from_zero(mut self) -> Axis {
+        self.low = Some(0.0);
+        self
     }
 
     /// A linear axis between these ends.
@@ -132,31 +124,36 @@ impl Axis {
         match &self.unit {
             Unit::Percent => format!("{:.1} %", 100.0 * value),
             Unit::Seconds => show_seconds(value),
-            Unit::Plain | Unit::Names(_) => show_plain(value),
+            Unit::Plain => show_plain(value),
+            Unit::Names(names) => names.get(value as usize).cloned().unwrap_or_default(),
         }
+    }
+
+    /// Where values lie between the least and the largest of them, 0 to 1.
+    #[must_use]
+    pub(crate) fn places(&self, values: &[f64]) -> Vec<f64> {
+        let (least, most) = ends(values.iter().copied());
+        let scale = self.clone().within(least, most).scale(std::iter::empty());
+        values.iter().map(|value| scale.place(*value)).collect()
     }
 
     /// The axis with ends and ticks for these values.
     #[must_use]
     pub(super) fn scale(&self, values: impl Iterator<Item = f64>) -> Scale {
         let usable = values.filter(|value| value.is_finite() && (!self.log || *value > 0.0));
-        let (least, most) = usable.fold((f64::INFINITY, f64::NEG_INFINITY), |(least, most), value| {
-            (least.min(value), most.max(value))
-        });
+        let (least, most) = ends(usable);
         let near_zero = !self.log && least > 0.0 && least < 0.5 * most;
-        let (low, high) = (
-            self.low.unwrap_or(if near_zero { 0.0 } else { least }),
-            self.high.unwrap_or(most),
-        );
-        match (self.log, &self.unit) {
-            (true, unit) => self.logarithmic(low, high, *unit == Unit::Seconds),
-            (false, Unit::Names(names)) => {
+        let low = self.low.unwrap_or(if near_zero { 0.0 } else { least });
+        let high = self.high.unwrap_or(most);
+        match &self.unit {
+            _ if self.log => self.logarithmic(low, high),
+            Unit::Names(names) => {
                 let ticks = names.iter().enumerate();
                 let ticks = ticks.map(|(place, name)| (place as f64 + 0.5, name.clone()));
                 Scale::new(&self.title, (low, high), ticks.collect())
             }
-            (false, Unit::Seconds) => self.clock(low, high),
-            (false, Unit::Plain | Unit::Percent) => self.stepped(low, high),
+            Unit::Seconds => self.clock(low, high),
+            Unit::Plain | Unit::Percent => self.stepped(low, high),
         }
     }
 
@@ -172,11 +169,11 @@ impl Axis {
         let percent = self.unit == Unit::Percent;
         let factor = if percent { 100.0 } else { 1.0 };
         let decimals = (-log10(factor * step * 1.000_001).floor()).clamp(0.0, 9.0) as usize;
-        let largest = (first * step).abs().max((last * step).abs());
-        let label = |value: f64| match () {
-            () if percent => format!("{:.decimals$} %", factor * value),
-            () if largest >= 1e4 => show_large(value),
-            () => format!("{value:.decimals$}"),
+        let is_large = first.abs().max(last.abs()) * step >= 1e4;
+        let label = |value: f64| match percent {
+            true => format!("{:.decimals$} %", factor * value),
+            false if is_large => show_large(value),
+            false => format!("{value:.decimals$}"),
         };
         let ticks = (0..=((last - first) as usize).min(20)).map(|place| (first + place as f64) * step);
         let inside = ticks.filter(|tick| (ends.0 - 1e-9 * step..=ends.1 + 1e-9 * step).contains(tick));
@@ -205,7 +202,7 @@ impl Axis {
         Scale::new(&title, (low, high), ticks.collect())
     }
 
-    fn logarithmic(&self, low: f64, high: f64, seconds: bool) -> Scale {
+    fn logarithmic(&self, low: f64, high: f64) -> Scale {
         let low = if low.is_finite() {
             low.clamp(1e-12, 1e15)
         } else {
@@ -217,33 +214,29 @@ impl Axis {
             low
         };
         // Room about the data, and an extent where they have none.
-        let (low, high) = match high / low {
-            ratio if ratio < 1.02 => (low / 1.05, high * 1.05),
-            ratio if self.low.is_some() || ratio > 20.0 => (low, high),
-            _ => (low / 1.02, high * 1.02),
+        let room = match high / low {
+            ratio if ratio < 1.02 => 1.05,
+            ratio if self.low.is_some() || ratio > 20.0 => 1.0,
+            _ => 1.02,
         };
-        let inside = |value: f64| (low * 0.999..=high * 1.001).contains(&value);
-        let marks = |digits: &[f64]| -> Vec<f64> {
-            let powers = (log10(low).floor() as i32 - 1)..=(log10(high).ceil() as i32);
-            let all = powers.flat_map(|power| digits.iter().map(move |digit| digit * 10_f64.powi(power)));
-            all.filter(|mark| inside(*mark)).collect()
-        };
-        let mut ticks: Vec<(f64, String)> = match (seconds, high / low) {
-            (true, _) if high > 10.0 => NAMED_S
+        let (low, high) = (low / room, high * room);
+        let (seconds, ratio) = (self.unit == Unit::Seconds, high / low);
+        let mut ticks: Vec<(f64, String)> = if seconds && high > 10.0 {
+            NAMED_S
                 .iter()
-                .filter(|tick| inside(tick.0))
                 .map(|(at_s, name)| (*at_s, (*name).to_string()))
-                .collect(),
-            (false, ratio) if ratio < 5.0 => Axis::linear("", low, high).stepped(low, high).ticks,
-            (_, ratio) => {
-                let digits: &[f64] = if ratio < 1e3 { &[1.0, 2.0, 5.0] } else { &[1.0] };
-                let label = if seconds { short_seconds } else { short };
-                marks(digits)
-                    .into_iter()
-                    .map(|mark| (mark, label(mark)))
-                    .collect()
-            }
+                .collect()
+        } else if ratio < 5.0 && !seconds {
+            Axis::linear("", low, high).stepped(low, high).ticks
+        } else {
+            let digits: &[f64] = if ratio < 1e3 { &[1.0, 2.0, 5.0] } else { &[1.0] };
+            let powers = (log10(low).floor() as i32 - 1)..=(log10(high).ceil() as i32);
+            let marks = powers.flat_map(|power| digits.iter().map(move |digit| digit * 10_f64.powi(power)));
+            marks
+                .map(|mark| (mark, if seconds { short_seconds(mark) } else { short(mark) }))
+                .collect()
         };
+        ticks.retain(|tick| (low * 0.999..=high * 1.001).contains(&tick.0));
         let every = ticks.len().div_ceil(LOG_TICKS_MAX).max(1);
         ticks = ticks.into_iter().step_by(every).collect();
         if ticks.len() < 2 {
@@ -254,6 +247,14 @@ impl Axis {
             ..Scale::new(&self.title, (low, high), ticks)
         }
     }
+}
+
+/// The least and the largest; infinite the wrong way round where there is none.
+pub(crate) fn ends(values: impl IntoIterator<Item = f64>) -> (f64, f64) {
+    let none = (f64::INFINITY, f64::NEG_INFINITY);
+    values
+        .into_iter()
+        .fold(none, |(least, most), value| (least.min(value), most.max(value)))
 }
 
 /// An axis with its ends and ticks.
@@ -294,10 +295,11 @@ fn sane(low: f64, high: f64) -> (f64, f64) {
     let low = if low.is_finite() { low } else { 0.0 };
     let high = if high.is_finite() { high } else { 1.0 };
     let width = (low.abs() * 1e-6).max(1e-9);
-    if high - low > width {
-        (low, high)
-    } else {
-        (low, low + if low == 0.0 { 1.0 } else { low.abs() })
+    match high - low {
+        apart if apart > width => (low, high),
+        _ if low == 0.0 => (0.0, 1.0),
+        // About the one value.
+        _ => (low - 0.1 * low.abs(), low + 0.1 * low.abs()),
     }
 }
 

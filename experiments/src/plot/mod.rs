@@ -89,11 +89,9 @@ impl Plot {
 
     /// The same of policies.
     #[must_use]
-    pub fn of_policies(self) -> Plot {
-        Plot {
-            by_policy: true,
-            ..self
-        }
+    pub fn of_policies(mut self) -> Plot {
+        self.by_policy = true;
+        self
     }
 
     /// The same with marks.
@@ -133,15 +131,12 @@ impl Plot {
             .into_iter()
             .map(|(name, points)| Mark::line(name, points))
             .collect();
-        let ends = |of: fn(f64, f64) -> f64, from: f64| {
-            let values = marks.iter().flat_map(|mark| &mark.points).map(|point| point.0);
-            values.fold(from, of)
-        };
-        let (low, high) = (
-            ends(f64::min, f64::INFINITY).max(low_s),
-            ends(f64::max, low_s * 2.0),
-        );
-        let x = Axis::of(x).seconds().log().within(low.min(high / 2.0), high);
+        let (least, most) = axis::ends(marks.iter().flat_map(|mark| &mark.points).map(|point| point.0));
+        let high = most.max(low_s * 2.0);
+        let x = Axis::of(x)
+            .seconds()
+            .log()
+            .within(least.max(low_s).min(high / 2.0), high);
         Plot::new(title, x, Axis::of(y).percent().within(0.0, 1.0))
             .with(marks)
             .if_any()
@@ -163,9 +158,8 @@ impl Plot {
             let boxes = boxes.flat_map(|(group, value)| [(from(group), 0.0), (from(group) + width, *value)]);
             Mark::boxes(name, boxes)
         });
-        let y = Axis { low: Some(0.0), ..y };
         let marks: Vec<Mark> = marks.collect();
-        Plot::new(title, Axis::of(x).names(labels), y)
+        Plot::new(title, Axis::of(x).names(labels), y.from_zero())
             .with(marks)
             .if_any()
     }
@@ -213,49 +207,50 @@ impl Plot {
 }
 
 impl Mark {
-    fn new(name: &str, shape: Shape, points: Vec<(f64, f64)>) -> Mark {
+    fn new(name: &str, shape: Shape, points: impl IntoIterator<Item = (f64, f64)>) -> Mark {
+        let points = finite(points);
         Mark {
             name: clean(name),
             shape,
             row: 0,
-            points,
+            points: match shape {
+                Shape::Steps | Shape::Area => averaged(&points, POINTS_MAX),
+                _ => thin(&points, POINTS_MAX),
+            },
         }
     }
 
     /// A line; points that are no numbers are left out, and a long one is thinned.
     #[must_use]
     pub fn line(name: &str, points: impl IntoIterator<Item = (f64, f64)>) -> Mark {
-        Mark::new(name, Shape::Line, thin(&finite(points), POINTS_MAX))
+        Mark::new(name, Shape::Line, points)
     }
 
-    /// Steps; a long one is averaged over time.
+    /// Steps; many are averaged over time.
     #[must_use]
     pub fn steps(name: &str, points: impl IntoIterator<Item = (f64, f64)>) -> Mark {
-        Mark::new(name, Shape::Steps, averaged(&finite(points), POINTS_MAX))
+        Mark::new(name, Shape::Steps, points)
     }
 
     /// Steps that are filled.
     #[must_use]
     pub fn area(name: &str, points: impl IntoIterator<Item = (f64, f64)>) -> Mark {
-        Mark {
-            shape: Shape::Area,
-            ..Mark::steps(name, points)
-        }
+        Mark::new(name, Shape::Area, points)
     }
 
     /// Dots.
     #[must_use]
     pub fn dots(name: &str, points: impl IntoIterator<Item = (f64, f64)>) -> Mark {
-        Mark::new(name, Shape::Dots, thin(&finite(points), POINTS_MAX))
+        Mark::new(name, Shape::Dots, points)
     }
 
-    /// Boxes by pairs of corners; those with a corner that is no number are left out.
+    /// Boxes by pairs of corners; those with a corner that is no number are left out, and more than 200.
     #[must_use]
     pub fn boxes(name: &str, corners: impl IntoIterator<Item = (f64, f64)>) -> Mark {
         let corners: Vec<(f64, f64)> = corners.into_iter().collect();
         let whole = |pair: &&[(f64, f64)]| finite(pair.iter().copied()).len() == 2;
-        let pairs = corners.chunks(2).filter(whole).take(POINTS_MAX);
-        Mark::new(name, Shape::Boxes, pairs.flatten().copied().collect())
+        let pairs = corners.chunks(2).filter(whole).take(POINTS_MAX / 2);
+        Mark::new(name, Shape::Boxes, pairs.flatten().copied())
     }
 
     /// A value with its interval, where it has one, in the middle of a row.
@@ -272,7 +267,10 @@ impl Mark {
     /// A dashed line between two points.
     #[must_use]
     pub fn rule(name: &str, from: (f64, f64), to: (f64, f64)) -> Mark {
-        Mark::new(name, Shape::Rule, vec![from, to])
+        Mark {
+            points: vec![from, to],
+            ..Mark::new(name, Shape::Rule, [])
+        }
     }
 
     /// A dashed level over the whole width, with its name.

@@ -8,7 +8,7 @@ use maud::{Markup, html};
 use super::axis::Scale;
 use super::look::{colour, dash, dot, series_of};
 use super::text::{width_of, wrapped};
-use super::{Axis, Mark, Plot, SERIES_MAX, Shape};
+use super::{Mark, Plot, SERIES_MAX, Shape, Unit};
 
 /// Width of a plot, pixels: that of a phone.
 const WIDTH: f64 = 420.0;
@@ -34,18 +34,21 @@ pub(crate) fn markup(plot: &Plot) -> Markup {
     let looks: BTreeMap<&str, usize> = shown.iter().copied().zip(looks).collect();
     let drawing = Drawing::of(plot, &looks);
     // Rows are named where they are.
-    let in_rows = |mark: &Mark| {
+    let is_in_row = |mark: &Mark| {
         plot.rows
             .get(mark.row)
             .is_some_and(|(name, _)| *name == mark.name)
     };
-    let needs_legend = shown.len() > 1 && !plot.marks.iter().all(in_rows);
+    let mut named = plot
+        .marks
+        .iter()
+        .filter(|mark| looks.contains_key(mark.name.as_str()));
+    let needs_legend = shown.len() > 1 && !named.all(is_in_row);
     html! {
         figure {
             figcaption { (plot.title) }
             svg viewBox={ "0 0 " (WIDTH) " " (px(drawing.height())) } role="img" aria-label=(plot.title) {
                 (drawing.axes())
-                @for row in 0..plot.rows.len() { (drawing.row(row)) }
                 @for mark in &plot.marks {
                     @if mark.shape == Shape::Rule { (drawing.rule(mark)) }
                     @else if mark.name.is_empty() { (drawing.mark(mark, None)) }
@@ -91,6 +94,11 @@ fn px(value: f64) -> String {
     format!("{value:.1}")
 }
 
+/// Words in a picture, from `x` on, up to it, or about it.
+fn words(class: &str, (x, y): (f64, f64), anchor: &str, text: &str) -> Markup {
+    html! { text class=(class) x=(px(x)) y=(px(y)) text-anchor=(anchor) { (text) } }
+}
+
 /// Where everything goes.
 struct Drawing<'a> {
     plot: &'a Plot,
@@ -119,7 +127,7 @@ impl<'a> Drawing<'a> {
         let x = plot.x.scale(shown.values(|point| point.0));
         let in_rows = !plot.rows.is_empty();
         let y = match in_rows {
-            true => Axis::linear("", 0.0, 1.0).scale(std::iter::empty()),
+            true => Scale::new("", (0.0, 1.0), Vec::new()),
             false => plot.y.scale(shown.values(|point| point.1)),
         };
         let has = |shapes: &[Shape]| plot.marks.iter().any(|mark| shapes.contains(&mark.shape));
@@ -149,45 +157,38 @@ impl<'a> Drawing<'a> {
         drawing
     }
 
-    /// Labels below the plot that do not cover each other: all, or every so many; between names each may have several lines.
+    /// Labels below the plot that do not cover each other: all, or every so many; names may have several lines each.
     fn labels(&self) -> Vec<(f64, Vec<String>)> {
-        let ticks = &self.x.ticks;
-        let places: Vec<f64> = ticks.iter().map(|tick| self.px(tick.0)).collect();
+        let places: Vec<f64> = self.x.ticks.iter().map(|tick| self.px(tick.0)).collect();
         let gap = places
             .windows(2)
             .map(|pair| pair[1] - pair[0])
             .fold(WIDTH, f64::min);
-        let is_named = matches!(self.plot.x.unit, super::Unit::Names(_));
-        let mut free_from = 0.0;
-        let mut labels = Vec::new();
-        let lines = |label: &str, room: f64| {
-            if is_named {
-                wrapped(label, room)
-            } else {
-                vec![label.to_string()]
-            }
+        let is_named = matches!(self.plot.x.unit, Unit::Names(_));
+        let labels = |every: usize| {
+            let room = gap * every as f64 - 8.0;
+            let shown = self.x.ticks.iter().zip(&places).step_by(every);
+            let labels = shown.map(move |((_, label), x)| match is_named {
+                true => (*x, wrapped(label, room)),
+                false => (*x, vec![label.clone()]),
+            });
+            (room, labels.collect::<Vec<(f64, Vec<String>)>>())
         };
         let width = |lines: &[String]| lines.iter().map(|line| width_of(line)).fold(0.0, f64::max);
         let fits = |every: &usize| {
-            let room = gap * *every as f64 - 6.0;
-            let mut shown = ticks.iter().step_by(*every);
-            shown.all(|tick| width(&lines(&tick.1, room)) <= room)
+            let (room, labels) = labels(*every);
+            !is_named || labels.iter().all(|label| width(&label.1) <= room)
         };
-        let every = if is_named {
-            (1..ticks.len()).find(fits).unwrap_or(ticks.len().max(1))
-        } else {
-            1
-        };
-        for ((_, label), x) in ticks.iter().zip(&places).step_by(every) {
-            let lines = lines(label, gap * every as f64 - 6.0);
+        let every = (1..places.len()).find(fits).unwrap_or(places.len().max(1));
+        let mut free_from = 0.0;
+        let free = labels(every).1.into_iter().filter_map(|(x, lines)| {
             let half = width(&lines) / 2.0;
-            let x = x.min(WIDTH - half).max(half);
-            if x - half >= free_from {
-                free_from = x + half + 8.0;
-                labels.push((x, lines));
-            }
-        }
-        labels
+            let x = x.min(WIDTH - half - 3.0).max(half + 3.0);
+            let is_free = is_named || x - half >= free_from;
+            free_from = if is_free { x + half + 8.0 } else { free_from };
+            is_free.then_some((x, lines))
+        });
+        free.collect()
     }
 
     fn bottom(&self) -> f64 {
@@ -219,111 +220,101 @@ impl<'a> Drawing<'a> {
     /// Grid, labels and titles.
     fn axes(&self) -> Markup {
         let (left, right, bottom) = (self.left, WIDTH - RIGHT, self.bottom());
-        let in_rows = !self.plot.rows.is_empty();
-        let grid = |value: f64| format!("M{:.1} {:.1}V{bottom:.1}", self.px(value), self.top);
+        let level = |y: f64| format!("M{left:.1} {y:.1}H{right:.1}");
+        let line = |number: usize| LINE * (number as f64 + 0.8);
         html! {
-            @for (value, _) in &self.x.ticks { path.grid d=(grid(*value)) {} }
+            @for (value, _) in &self.x.ticks {
+                path.grid d=(format!("M{:.1} {:.1}V{bottom:.1}", self.px(*value), self.top)) {}
+            }
             @for (x, lines) in &self.labels {
-                @for (line, label) in lines.iter().enumerate() {
-                    text.tick x=(px(*x)) y=(px(bottom + LINE * (line + 1) as f64)) text-anchor="middle" { (label) }
+                @for (number, label) in lines.iter().enumerate() {
+                    (words("tick", (*x, bottom + 3.0 + line(number)), "middle", label))
                 }
             }
-            @for (value, label) in self.y.ticks.iter().filter(|_| !in_rows) {
+            @for (value, label) in &self.y.ticks {
                 @let y = self.py(0, *value);
-                path.grid d=(format!("M{left:.1} {y:.1}H{right:.1}")) {}
-                text.tick x=(px(left - 6.0)) y=(px(y + 4.0)) text-anchor="end" { (label) }
+                path.grid d=(level(y)) {}
+                (words("tick", (left - 6.0, y + 4.0), "end", label))
             }
-            path.axis d=(format!("M{left:.1} {bottom:.1}H{right:.1}")) {}
-            @for (line, title) in self.x_title.iter().enumerate() {
+            path.axis d=(level(bottom)) {}
+            @for (number, title) in self.x_title.iter().enumerate() {
                 @let half = width_of(title) / 2.0;
                 @let middle = f64::midpoint(left, right).min(WIDTH - half).max(half);
-                text.title x=(px(middle)) y=(px(self.below() + LINE * (line as f64 + 0.8))) text-anchor="middle" { (title) }
+                (words("title", (middle, self.below() + line(number)), "middle", title))
             }
-            @for (line, title) in self.y_title.iter().enumerate() {
-                text.title x="2" y=(px(LINE * (line as f64 + 0.8))) { (title) }
+            @for (number, title) in self.y_title.iter().enumerate() {
+                (words("title", (2.0, line(number)), "start", title))
+            }
+            @for (row, (name, remark)) in self.plot.rows.iter().enumerate() {
+                @let y = self.floor(row) - self.band - 5.0;
+                @let room = right - left - width_of(remark) - 8.0;
+                (words("name", (left, y), "start", wrapped(name, room).first().map_or("", String::as_str)))
+                (words("tick", (right, y), "end", remark))
+                @if self.band == CURVE { path.grid d=(level(self.floor(row))) {} }
             }
         }
     }
 
-    /// Name, remark and floor of a row.
-    fn row(&self, row: usize) -> Markup {
-        let (name, remark) = &self.plot.rows[row];
-        let (floor, right) = (self.floor(row), WIDTH - RIGHT);
-        let y = px(floor - self.band - 5.0);
-        let room = WIDTH - RIGHT - self.left - width_of(remark) - 8.0;
-        let name = wrapped(name, room).into_iter().next().unwrap_or_default();
-        html! {
-            text.name x=(px(self.left)) y=(y) { (name) }
-            text.tick x=(px(right)) y=(y) text-anchor="end" { (remark) }
-            @if self.band == CURVE { path.grid d=(format!("M{:.1} {floor:.1}H{right:.1}", self.left)) {} }
-        }
-    }
-
-    /// Colour and dash of a look; pale without one.
+    /// A mark in the colour and dash of its look; pale without one.
     fn mark(&self, mark: &Mark, look: Option<usize>) -> Markup {
         let ink = look.map_or_else(|| "var(--rule)".to_string(), colour);
-        let dashes = look.and_then(dash);
-        let dot = look.map_or(super::look::dot(0), dot);
         let place = |point: &(f64, f64)| (self.px(point.0), self.py(mark.row, point.1));
         let places: Vec<(f64, f64)> = mark.points.iter().map(place).collect();
-        let middle = places.get(places.len() / 2);
+        let said = |point: &(f64, f64)| {
+            let (x, y) = (self.plot.x.show(point.0), self.plot.y.show(point.1));
+            format!("{}: {y} at {x}", mark.name)
+        };
+        let spot = |(x, y): (f64, f64), words: &str| {
+            html! {
+                path fill=(ink) d=(format!("M{x:.1} {y:.1}{}", dot(look.unwrap_or(0)))) { title { (words) } }
+            }
+        };
+        let line = |path: String| {
+            html! {
+                path.line stroke=(ink) stroke-dasharray=[look.and_then(dash)] d=(path) { title { (mark.name) } }
+            }
+        };
         html! {
             @match mark.shape {
-                Shape::Line => path.line stroke=(ink) stroke-dasharray=[dashes] d=(joined(&places)) { title { (mark.name) } },
-                Shape::Steps => path.line stroke=(ink) stroke-dasharray=[dashes] d=(stairs(&places)) { title { (mark.name) } },
+                Shape::Line => (line(joined(&places))),
+                Shape::Steps => (line(stairs(&places))),
                 Shape::Area => path.area fill=(ink) d=(self.filled(mark.row, &places)) { title { (mark.name) } },
-                Shape::Dots => @for ((x, y), point) in places.iter().zip(&mark.points) {
-                    path fill=(ink) d=(format!("M{x:.1} {y:.1}{dot}")) { title { (self.said(mark, *point)) } }
-                },
+                Shape::Dots => @for (place, point) in places.iter().zip(&mark.points) { (spot(*place, &said(point))) },
                 Shape::Interval => {
-                    path.line stroke=(ink) d=(joined(&places)) {}
-                    @if let Some((x, y)) = middle {
-                        path fill=(ink) d=(format!("M{x:.1} {y:.1}{dot}")) { title { (mark.name) } }
-                    }
+                    (line(joined(&places)))
+                    @if let Some(middle) = places.get(places.len() / 2) { (spot(*middle, &mark.name)) }
                 },
                 Shape::Boxes => @for (corners, points) in places.chunks_exact(2).zip(mark.points.chunks_exact(2)) {
-                    (self.bar(mark, &ink, corners, points))
+                    (self.bar(mark, &ink, [corners[0], corners[1]], [points[0], points[1]]))
                 },
                 Shape::Rule => {},
             }
         }
     }
 
-    fn bar(&self, mark: &Mark, ink: &str, corners: &[(f64, f64)], points: &[(f64, f64)]) -> Markup {
-        let (from, to) = (corners[0], corners[1]);
+    /// A bar with its value: upright up to it, in a row as long as it.
+    fn bar(
+        &self,
+        mark: &Mark,
+        ink: &str,
+        [from, to]: [(f64, f64); 2],
+        [low, high]: [(f64, f64); 2],
+    ) -> Markup {
         let (width, height) = ((to.0 - from.0).abs().max(0.5), (to.1 - from.1).abs());
         let (x, y) = (from.0.min(to.0), from.1.min(to.1));
         let in_rows = !self.plot.rows.is_empty();
-        let value = if in_rows {
-            points[1].0 - points[0].0
-        } else {
-            points[1].1
+        let shown = match in_rows {
+            true => self.plot.x.show(high.0 - low.0),
+            false => self.plot.y.show(high.1),
         };
-        let shown = if in_rows {
-            self.plot.x.show(value)
-        } else {
-            self.plot.y.show(value)
-        };
+        let is_part = in_rows && self.plot.x.unit == Unit::Percent && width >= LABELLED;
         html! {
-            rect.bar fill=(ink) x=(px(x)) y=(px(y)) width=(px(width)) height=(px(height)) {
-                title { (mark.name) ": " (shown) }
-            }
-            @if in_rows && self.plot.x.unit == super::Unit::Percent && width >= LABELLED {
-                text.inside x=(px(x + width / 2.0)) y=(px(y + height / 2.0 + 4.0)) text-anchor="middle" {
-                    (format!("{:.0} %", 100.0 * value))
-                }
+            rect.bar fill=(ink) x=(px(x)) y=(px(y)) width=(px(width)) height=(px(height)) { title { (mark.name) ": " (shown) } }
+            @if is_part {
+                @let middle = (x + width / 2.0, y + height / 2.0 + 4.0);
+                (words("inside", middle, "middle", &format!("{:.0} %", 100.0 * (high.0 - low.0))))
             }
         }
-    }
-
-    /// `sjf: 1.2 h at 0.8`.
-    fn said(&self, mark: &Mark, (x, y): (f64, f64)) -> String {
-        format!(
-            "{}: {} at {}",
-            mark.name,
-            self.plot.y.show(y),
-            self.plot.x.show(x)
-        )
     }
 
     /// From the floor, over the stairs, and back to it.
@@ -368,7 +359,7 @@ impl<'a> Drawing<'a> {
             below = *y;
         }
         html! {
-            @for (name, y) in ends { text.name x=(px(WIDTH - RIGHT - 2.0)) y=(px(y)) text-anchor="end" { (name) } }
+            @for (name, y) in ends { (words("name", (WIDTH - RIGHT - 2.0, y), "end", name)) }
         }
     }
 }

@@ -11,6 +11,9 @@ const STYLE: &str = include_str!("page.css");
 /// Columns and rows from which a table with few rows is turned, so that it fits a screen and paper.
 const TURNED: (usize, usize) = (9, 10);
 
+/// Bytes from which a cell is words, whatever it begins with.
+const LONG: usize = 28;
+
 /// The page.
 #[must_use]
 pub(super) fn page(report: &Report) -> String {
@@ -117,7 +120,10 @@ pub(super) fn table(table: &Table) -> Markup {
     } else {
         (rows + 1, columns)
     };
-    let words = |column: usize| !is_turned && table.is_words(column);
+    let is_long = |row: &Vec<String>, column: usize| row.get(column).is_some_and(|text| text.len() > LONG);
+    let words = |column: usize| {
+        !is_turned && (table.is_words(column) || table.rows.iter().any(|row| is_long(row, column)))
+    };
     html! {
         div.wide tabindex="0" {
             table {

@@ -3,7 +3,7 @@
 //!
 //! Configurations are compared with what all of them have: of a sweep with rungs the first one.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use serde_json::Value;
@@ -47,7 +47,6 @@ pub fn report(
     leaderboard: Option<&Table>,
 ) -> Result<Report, Error> {
     let metric = choose_metric(units, config.metric.as_deref())?;
-    choose_x(units, config.x.as_deref())?;
     let report = Report::new(format!("Sweep {}", manifest.name()))
         .note(&format!("{} of {} units", units.len(), manifest.num_units()))
         .section("Leaderboard", leaderboard.cloned().map(Block::from));
@@ -57,7 +56,7 @@ pub fn report(
             &configurations(manifest, units, metric),
             metric,
             config.x.as_deref(),
-        ),
+        )?,
         None => report,
     };
     let base = serde_json::to_string_pretty(manifest.base()).unwrap_or_default();
@@ -79,8 +78,22 @@ pub(super) fn rewrite((manifest, out): (&Manifest, &Path), is_running: bool) {
 }
 
 /// What the settings do to a metric.
-fn compared(report: Report, all: &[Configuration<'_>], metric: &str, x: Option<&str>) -> Report {
+fn compared(
+    report: Report,
+    all: &[Configuration<'_>],
+    metric: &str,
+    x: Option<&str>,
+) -> Result<Report, Error> {
     let settings = Setting::all(all);
+    if let Some(x) = x.filter(|x| settings.iter().all(|setting| setting.key != *x)) {
+        let known: Vec<&str> = settings.iter().map(|setting| setting.key.as_str()).collect();
+        return Err(Error::config(
+            "x",
+            x,
+            known.join(", "),
+            "Name a parameter that varies.",
+        ));
+    }
     let shown = settings
         .iter()
         .filter(|setting| x.is_none_or(|x| setting.key == x));
@@ -90,7 +103,7 @@ fn compared(report: Report, all: &[Configuration<'_>], metric: &str, x: Option<&
     let panels: Vec<Block> = panels.map(Block::from).collect();
     let note = (!panels.is_empty()).then(|| Block::Note(note.into()));
     let side_by_side = side_by_side(&settings, all, (metric, sign(metric)));
-    report
+    Ok(report
         .section(&format!("{metric} by setting"), panels.into_iter().chain(note))
         .section(
             "What the settings are worth",
@@ -99,7 +112,7 @@ fn compared(report: Report, all: &[Configuration<'_>], metric: &str, x: Option<&
                 .chain(side_by_side)
                 .map(Block::from),
         )
-        .section("Numbers", [table(&settings, all, metric).into()])
+        .section("Numbers", [table(&settings, all, metric).into()]))
 }
 
 /// Configurations with the metric over their seeds, in the order of their units.
@@ -157,32 +170,6 @@ fn choose_metric(units: &[GatheredUnit<'_>], wanted: Option<&str>) -> Result<Opt
     }
 }
 
-/// Refuses a parameter that is none, or whose values are no numbers.
-fn choose_x(units: &[GatheredUnit<'_>], wanted: Option<&str>) -> Result<(), Error> {
-    let mut values: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
-    let mut texts: BTreeSet<&str> = BTreeSet::new();
-    for (key, value) in units.iter().flat_map(|unit| &unit.unit.params) {
-        values.entry(key).or_default().insert(value.to_string());
-        if !value.is_number() {
-            texts.insert(key);
-        }
-    }
-    let numeric = values.iter().filter(|(key, _)| !texts.contains(*key));
-    match wanted {
-        None => Ok(()),
-        Some(name) if values.contains_key(name) && !texts.contains(name) => Ok(()),
-        Some(name) => {
-            let allowed = numeric.map(|(key, _)| *key).collect::<Vec<_>>().join(", ");
-            Err(Error::config(
-                "x",
-                name,
-                allowed,
-                "Name a parameter whose values are numbers.",
-            ))
-        }
-    }
-}
-
 /// The settings and the metric of each configuration, the best first.
 fn table(settings: &[Setting], all: &[Configuration<'_>], metric: &str) -> Table {
     let name = last(metric);
@@ -215,6 +202,7 @@ mod tests {
     use crate::sweep::unit::run_unit;
     use pleach_tests::{assert_well_formed, browser_faults};
     use serde_json::json;
+    use std::collections::BTreeMap;
 
     fn gathered(manifest: &Manifest) -> Vec<GatheredUnit<'_>> {
         let scalars =
@@ -283,7 +271,7 @@ mod tests {
             report(&manifest, &units, &config, None).unwrap_err().to_string()
         };
         assert!(refused(Some("speed"), None).contains("allowed is m.avg_jct_s"));
-        assert!(refused(None, Some("policy")).contains("numbers"));
+        assert!(refused(None, Some("load")).contains("x = load: allowed is policy"));
     }
 
     #[test]

@@ -2,13 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use pleach_scheduler::portable_math::ln;
 use serde_json::Value;
 
 use super::figures::last;
 use super::scalars::show;
 use crate::evaluate::stats::mean;
-use crate::plot::{Axis, Mark, Plot, SERIES_MAX};
+use crate::plot::axis::ends;
+use crate::plot::{Axis, Mark, Plot, SERIES_MAX, Unit};
 
 /// Numbers that differ by this factor or more are shown on a logarithmic axis.
 const LOG_FROM: f64 = 10.0;
@@ -51,58 +51,53 @@ pub(super) struct Setting {
     pub(super) key: String,
     /// Its last word, where no other setting has the same.
     pub(super) short: String,
-    /// Its words, each once; empty where all values are numbers.
-    names: Vec<String>,
-    /// Numbers, or places among the names, by configuration.
+    /// Of numbers, logarithmic where they span a factor of ten, or of words.
+    axis: Axis,
+    /// Numbers, or places of words on the axis, by configuration.
     values: Vec<f64>,
-    log: bool,
 }
 
 impl Setting {
     /// All that vary.
     pub(super) fn all(all: &[Configuration<'_>]) -> Vec<Setting> {
         let keys: BTreeSet<&String> = all.iter().flat_map(|own| own.params.keys()).collect();
-        let is_alone = |key: &str| keys.iter().filter(|other| last(other) == last(key)).count() == 1;
         let of = |key: &&String| {
             let labels: Vec<String> = all.iter().map(|own| own.label(key)).collect();
-            let names: BTreeSet<&String> = labels.iter().collect();
-            let numbers = all.iter().map(|own| own.params.get(*key)?.as_f64());
-            let numbers: Option<Vec<f64>> = numbers.collect();
+            let mut names = labels.clone();
+            names.sort();
+            names.dedup();
             let place =
-                |label: &String| names.iter().position(|name| *name == label).unwrap_or(0) as f64 + 0.5;
-            let ends = |values: &[f64]| {
-                let least = values.iter().copied().fold(f64::INFINITY, f64::min);
-                (least, values.iter().copied().fold(f64::NEG_INFINITY, f64::max))
+                |label: &String| names.iter().position(|name| name == label).unwrap_or(0) as f64 + 0.5;
+            let numbers: Option<Vec<f64>> = all.iter().map(|own| own.params.get(*key)?.as_f64()).collect();
+            let axis = Axis::of(key.as_str());
+            let (axis, values) = match numbers {
+                Some(values) if is_wide(&values) => (axis.log(), values),
+                Some(values) => (axis, values),
+                None => (axis.names(names.clone()), labels.iter().map(place).collect()),
             };
+            let alike = keys.iter().filter(|other| last(other) == last(key)).count();
+            let short = if alike == 1 { last(key) } else { key };
             (names.len() > 1).then(|| Setting {
                 key: (*key).clone(),
-                short: if is_alone(key) {
-                    last(key).to_string()
-                } else {
-                    (*key).clone()
-                },
-                names: match numbers {
-                    Some(_) => Vec::new(),
-                    None => names.iter().map(|name| (*name).clone()).collect(),
-                },
-                log: numbers
-                    .as_deref()
-                    .map(ends)
-                    .is_some_and(|(least, most)| least > 0.0 && most / least >= LOG_FROM),
-                values: numbers.unwrap_or_else(|| labels.iter().map(place).collect()),
+                short: short.to_string(),
+                axis,
+                values,
             })
         };
         keys.iter().filter_map(of).collect()
     }
 
-    fn axis(&self) -> Axis {
-        let axis = Axis::of(self.key.as_str());
-        match (self.names.is_empty(), self.log) {
-            (false, _) => axis.names(self.names.clone()),
-            (true, true) => Axis::of(format!("{} (log scale)", self.key)).log(),
-            (true, false) => axis,
+    fn words(&self) -> Option<&[String]> {
+        match &self.axis.unit {
+            Unit::Names(names) => Some(names),
+            _ => None,
         }
     }
+}
+
+fn is_wide(values: &[f64]) -> bool {
+    let (least, most) = ends(values.iter().copied());
+    least > 0.0 && most / least >= LOG_FROM
 }
 
 fn metric_axis(metric: &str) -> Axis {
@@ -124,20 +119,18 @@ pub(super) fn panel(
 ) -> Option<Plot> {
     let title = format!("{} by {}", last(metric), setting.short);
     let y = metric_axis(last(metric));
-    if !setting.names.is_empty() {
-        let rows = setting.names.iter().take(SERIES_MAX).map(|name| {
+    if let Some(words) = setting.words() {
+        let rows = words.iter().take(SERIES_MAX).map(|name| {
             let own = all.iter().filter(|own| own.label(&setting.key) == *name);
             let dots = Mark::dots(name, own.map(|own| (own.mean(), 0.5)));
             (dots.name.clone(), String::new(), vec![dots])
         });
-        return Plot::new(title, y, Axis::default())
-            .of_policies()
-            .with_rows(rows)
-            .if_any();
+        let plot = Plot::new(title, y, Axis::default());
+        return plot.of_policies().with_rows(rows).if_any();
     }
     let others = || settings.iter().filter(|other| other.key != setting.key);
     let name = |own: &Configuration<'_>| {
-        let words = others().filter(|other| !other.names.is_empty());
+        let words = others().filter(|other| other.words().is_some());
         let words = words.map(|other| format!("{} = {}", other.short, own.label(&other.key)));
         words.collect::<Vec<_>>().join(", ")
     };
@@ -145,14 +138,14 @@ pub(super) fn panel(
     for (own, x) in all.iter().zip(&setting.values) {
         series.entry(name(own)).or_default().push((*x, own.mean()));
     }
-    let is_joined = others().all(|other| !other.names.is_empty());
+    let is_joined = others().all(|other| other.words().is_some());
     let marks = series.into_iter().flat_map(|(name, mut points)| {
         let name = if name.is_empty() { "all".to_string() } else { name };
         points.sort_by(|a, b| a.0.total_cmp(&b.0));
         let line = Mark::line(&name, if is_joined { points.clone() } else { means(&points) });
         [line, Mark::dots(&name, points)]
     });
-    Plot::new(title, setting.axis(), y)
+    Plot::new(title, setting.axis.clone(), y)
         .of_policies()
         .with(marks)
         .if_any()
@@ -193,20 +186,18 @@ fn ranks(values: &[f64]) -> Vec<f64> {
     values.iter().map(rank).collect()
 }
 
-/// The group of each configuration.
+/// The group of each configuration: its word, or one of some of equal size by its number.
 fn groups(setting: &Setting) -> Vec<usize> {
-    let distinct: BTreeSet<u64> = setting.values.iter().map(|value| value.to_bits()).collect();
-    let num = if setting.names.is_empty() {
-        distinct.len().min(GROUPS)
-    } else {
-        distinct.len()
-    };
-    let ranks = ranks(&setting.values);
-    let group = |rank: &f64| ((rank + 0.5) / ranks.len() as f64 * num as f64) as usize;
-    match setting.names.is_empty() {
-        true => ranks.iter().map(group).collect(),
-        false => setting.values.iter().map(|place| *place as usize).collect(),
+    if setting.words().is_some() {
+        return setting.values.iter().map(|place| *place as usize).collect();
     }
+    let distinct: BTreeSet<u64> = setting.values.iter().map(|value| value.to_bits()).collect();
+    let (num, all) = (distinct.len().min(GROUPS) as f64, setting.values.len() as f64);
+    let ranks = ranks(&setting.values);
+    ranks
+        .iter()
+        .map(|rank| ((rank + 0.5) / all * num) as usize)
+        .collect()
 }
 
 /// None where there are too few configurations to say.
@@ -250,11 +241,20 @@ pub(super) fn side_by_side(
     let own = Setting {
         key: metric.to_string(),
         short: last(metric).to_string(),
-        names: Vec::new(),
-        log: false,
+        axis: metric_axis(metric),
         values: means.clone(),
     };
-    let axes: Vec<(String, Vec<f64>)> = settings.iter().chain([&own]).map(placed).collect();
+    let axes: Vec<&Setting> = settings.iter().chain([&own]).collect();
+    let places: Vec<Vec<f64>> = axes.iter().map(|own| own.axis.places(&own.values)).collect();
+    let label = |own: &&Setting| {
+        let (low, high) = ends(own.values.iter().copied());
+        format!(
+            "{} {} to {}",
+            own.short.replace('_', " "),
+            own.axis.show(low),
+            own.axis.show(high)
+        )
+    };
     let mut order: Vec<usize> = (0..all.len()).collect();
     order.sort_by(|a, b| (sign * means[*b]).total_cmp(&(sign * means[*a])));
     let num_pale = order.len().saturating_sub(BEST_SHOWN);
@@ -264,13 +264,13 @@ pub(super) fn side_by_side(
             1 => "the best".to_string(),
             number => format!("number {number}"),
         };
-        let points = axes.iter().enumerate();
+        let points = places.iter().enumerate();
         Mark::line(
             &name,
-            points.map(|(axis, (_, places))| (axis as f64 + 0.5, places[*place])),
+            points.map(|(axis, places)| (axis as f64 + 0.5, places[*place])),
         )
     });
-    let names = axes.iter().map(|axis| axis.0.clone()).collect();
+    let names = axes.iter().map(label).collect();
     let y = Axis::default().percent().within(0.0, 1.0);
     let plot = Plot::new(
         "All settings side by side, each from its least to its most",
@@ -280,32 +280,6 @@ pub(super) fn side_by_side(
     (settings.len() > 1)
         .then(|| plot.with(lines))
         .and_then(Plot::if_any)
-}
-
-/// A setting's name with its ends, and where each value lies between them.
-fn placed(setting: &Setting) -> (String, Vec<f64>) {
-    let scaled: Vec<f64> = match setting.log {
-        true => setting.values.iter().map(|value| ln(*value)).collect(),
-        false => setting.values.clone(),
-    };
-    let ends = |values: &[f64]| {
-        let least = values.iter().copied().fold(f64::INFINITY, f64::min);
-        (least, values.iter().copied().fold(f64::NEG_INFINITY, f64::max))
-    };
-    let (least, most) = ends(&scaled);
-    let axis = metric_axis(&setting.key);
-    let label = match (setting.names.first(), setting.names.last()) {
-        (Some(first), Some(last)) => format!("{} {first} to {last}", setting.short),
-        _ => {
-            let (low, high) = ends(&setting.values);
-            format!("{} {} to {}", setting.short, axis.show(low), axis.show(high))
-        }
-    };
-    let width = if most > least { most - least } else { 1.0 };
-    (
-        label,
-        scaled.iter().map(|value| (value - least) / width).collect(),
-    )
 }
 
 #[cfg(test)]

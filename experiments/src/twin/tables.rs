@@ -103,11 +103,20 @@ pub fn plots(twin: &Twin) -> Vec<Plot> {
         .collect()
 }
 
+/// Whether no row before it has the same: where types are equally fast, say, several decide alike.
+fn is_first(under: &Under, row: &UnderRow) -> bool {
+    let same = under
+        .rows
+        .iter()
+        .find(|other| other.jct_parts_s == row.jct_parts_s);
+    same.is_some_and(|first| first.policy == row.policy)
+}
+
 /// The ratios of [`under_table`] as a picture; none where nothing is compared.
 #[must_use]
 pub fn under_plot(title: &str, under: &Under) -> Option<Plot> {
     let (site, others) = under.rows.split_first()?;
-    let rows = others.iter().filter(|row| row.jct_parts_s != site.jct_parts_s);
+    let rows = others.iter().filter(|row| is_first(under, row));
     let rows = rows.filter_map(|row| Some((row.policy.clone(), row.jct?)));
     let x = format!(
         "mean completion time / that under {} (log scale; left of 1 is better)",
@@ -134,22 +143,25 @@ pub fn under_table(under: &Under) -> Table {
         let seen = under.observed_wait_s.zip(ratio);
         seen.map_or_else(|| "-".into(), |(seen, ratio)| show_seconds(seen * ratio))
     };
-    // Where types are equally fast, say, several decide alike.
+    let alike = under.rows.iter().filter(|row| !is_first(under, row));
     let first = |row: &UnderRow| {
-        let same = |other: &&UnderRow| other.jct_parts_s == row.jct_parts_s;
         under
             .rows
             .iter()
-            .find(same)
-            .map_or("", |first| first.policy.as_str())
+            .find(|other| other.jct_parts_s == row.jct_parts_s)
     };
-    let alike = under.rows.iter().filter(|row| first(row) != row.policy);
-    let alike = folded(alike.map(|row| format!("{} as {}", row.policy, first(row))));
+    let alike = folded(alike.map(|row| {
+        format!(
+            "{} as {}",
+            row.policy,
+            first(row).map_or("", |first| first.policy.as_str())
+        )
+    }));
     let shown = under
         .rows
         .iter()
         .enumerate()
-        .filter(|(_, row)| first(row) == row.policy);
+        .filter(|(_, row)| is_first(under, row));
     let rows = shown.map(|(place, row)| {
         let own = |text: String| if place == 0 { "1".to_owned() } else { text };
         vec![

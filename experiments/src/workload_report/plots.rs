@@ -94,10 +94,7 @@ fn over_time((title, x, y): (&str, Axis, &str), first: f64, each: f64, values: &
     let points = values.iter().enumerate();
     let end = first + values.len() as f64 * each;
     let points = points.map(|(place, value)| (first + place as f64 * each, *value));
-    let y = Axis {
-        low: Some(0.0),
-        ..Axis::of(y)
-    };
+    let y = Axis::of(y).from_zero();
     let mark = if values.len() <= BARS_MAX {
         let bars = points.flat_map(|(at, value)| [(at + 0.1 * each, 0.0), (at + 0.9 * each, value)]);
         Mark::boxes(title, bars)
@@ -143,10 +140,7 @@ fn arrivals(arrivals: &Arrivals) -> Vec<Option<Plot>> {
 fn held(title: &str, x: &str, points: &[(f64, f64)], capacity: f64) -> Option<Plot> {
     let first = points.first().filter(|_| points.len() > 1)?.0;
     let points = points.iter().map(|point| (point.0 - first, point.1));
-    let y = Axis {
-        low: Some(0.0),
-        ..Axis::of("GPUs")
-    };
+    let y = Axis::of("GPUs").from_zero();
     let plot = Plot::new(title, Axis::of(x).seconds(), y);
     Some(plot.with([Mark::area("GPUs held", points), Mark::level("capacity", capacity)]))
 }

@@ -257,3 +257,19 @@ fn a_process_over_a_pipe_is_answered_with_what_does_the_same() {
         assert!(said.contains("Policies over a pipe are gone"), "{said}");
     }
 }
+
+#[test]
+fn a_planner_of_the_laboratory_is_refused_where_it_is_not_registered_and_the_words_say_where_it_plans() {
+    for (door, words) in [
+        (Door::CLUSTER, "in the simulator alone"),
+        (Door::SIMULATOR, "feature `lab`"),
+    ] {
+        for name in LABORATORY {
+            let said = door.open(name).unwrap_err().to_string();
+            assert!(said.contains(words), "{name}: {said}");
+        }
+    }
+    assert!(Door::SIMULATOR.open_one("conservative").unwrap().is_planner());
+    let said = Door::CLUSTER.open("conservative").unwrap_err().to_string();
+    assert!(said.contains("in the simulator alone"), "{said}");
+}

@@ -3,12 +3,13 @@
 use pleach_tests::golden::{Golden, digest_of};
 
 /// Golden files, and nothing else lies in their folder.
-const FILES: [&str; 16] = [
+const FILES: [&str; 17] = [
     "columns",
     "dealt",
     "environments",
     "evaluation",
     "exports",
+    "generators",
     "json-evaluate",
     "json-mixed",
     "json-serve",

@@ -41,6 +41,8 @@ pub mod pollux;
 mod presets;
 mod profile;
 mod profile_config;
+mod profile_faults;
+mod profile_file;
 mod quantiles;
 mod rate;
 mod require;

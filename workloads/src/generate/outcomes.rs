@@ -3,7 +3,7 @@
 use rand::Rng;
 use serde::Deserialize;
 
-use super::profile::is_rising;
+use super::quantiles::is_rising;
 use super::{pick, unit};
 use crate::Outcome;
 

@@ -6,8 +6,9 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
 use super::paper::{PAPERS, Paper};
-use super::profile::{PROFILES, Profile};
+use super::profile::Profile;
 use super::profile_config::ProfileConfig;
+use super::profile_file::PROFILES;
 use super::{OwnGenerator, own};
 use crate::Error;
 use crate::config;

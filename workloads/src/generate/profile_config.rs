@@ -123,25 +123,7 @@ fn unknown(key: &str, profile: &Profile) -> String {
     format!("unknown field `{key}`, expected one of `{}`", known.join("`, `"))
 }
 
-impl Default for ProfileConfig {
-    /// That of `philly-like`.
-    fn default() -> ProfileConfig {
-        ProfileConfig::named("philly-like")
-    }
-}
-
 impl ProfileConfig {
-    /// A profile of this crate with its defaults.
-    ///
-    /// # Panics
-    /// Where the crate has no such profile.
-    #[must_use]
-    pub fn named(name: &str) -> ProfileConfig {
-        let profile = Profile::named(name).ok().flatten();
-        let config = profile.and_then(|profile| ProfileConfig::of(profile, &Map::new()).ok());
-        config.unwrap_or_else(|| panic!("{name} is no profile of this crate"))
-    }
-
     pub(super) fn validate(&self) -> Result<(), Error> {
         self.validate_ranges()?;
         if self.profile.defaults.contains_key("num_tenants") {

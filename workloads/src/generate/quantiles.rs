@@ -6,7 +6,7 @@
 use pleach_scheduler::portable_math::{exp, ln};
 use serde::Deserialize;
 
-use super::profile::{is_quantiles, is_rising};
+use crate::{RUN_TIME_S_MAX, RUN_TIME_S_MIN};
 
 /// Levels of the quantiles that the tables of whole lists hold.
 pub(super) const LEVELS: [f64; 58] = [
@@ -86,6 +86,18 @@ impl Curve {
             .map(|(level, time)| (level[1] - level[0]) * mean(time[0], time[1]))
             .sum()
     }
+}
+
+/// Whether levels rise.
+pub(super) fn is_rising(levels: &[f64]) -> bool {
+    let is_level = |level: &f64| (0.0..=1.0).contains(level);
+    !levels.is_empty() && levels.iter().all(is_level) && levels.windows(2).all(|pair| pair[0] < pair[1])
+}
+
+/// Whether quantiles are run times that never fall.
+pub(super) fn is_quantiles(seconds: &[f64]) -> bool {
+    let is_time = |time: &f64| (RUN_TIME_S_MIN..=RUN_TIME_S_MAX).contains(time);
+    seconds.iter().all(is_time) && seconds.windows(2).all(|pair| pair[0] <= pair[1])
 }
 
 /// Share of a standard normal below `z`; absolute error below 1e-7 (Abramowitz and Stegun 7.1.26).

@@ -3,7 +3,10 @@
 //! # Source
 //! Vendors' sheets: dense peaks without sparsity. Grace-Blackwell types are counted as their own.
 
+use std::sync::LazyLock;
+
 use super::stack::{Precision, STACKS, Stack};
+use crate::embedded::{number, rows};
 
 /// A GPU type.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -20,40 +23,20 @@ pub struct Gpu {
     measured_as: &'static str,
 }
 
-const fn gpu(name: &'static str, memory_gb: f64, tflops: [f64; 3], fabric: &'static str) -> Gpu {
-    Gpu {
-        name,
-        memory_gb,
-        tflops,
-        fabric,
-        measured_as: name,
-    }
-}
-
-/// A type of the same chip with fewer links.
-const fn as_measured(gpu: Gpu, measured_as: &'static str) -> Gpu {
-    Gpu { measured_as, ..gpu }
-}
-
 /// All types; longer names stand before their beginnings.
-pub const GPUS: [Gpu; 16] = [
-    gpu("GB300", 288.0, [2500.0, 5000.0, 15_000.0], "gb300-nvl72"),
-    gpu("GB200", 186.0, [2500.0, 5000.0, 10_000.0], "gb200-nvl72"),
-    gpu("B300", 288.0, [2250.0, 4500.0, 13_500.0], "b300-xdr"),
-    gpu("B200", 180.0, [2250.0, 4500.0, 9000.0], "b200-ndr"),
-    as_measured(gpu("H200", 141.0, [989.0, 1979.0, 0.0], "h200-ndr"), "H100"),
-    gpu("H100", 80.0, [989.0, 1979.0, 0.0], "hgx-h100-ndr"),
-    as_measured(gpu("H800", 80.0, [989.0, 1979.0, 0.0], "alibaba-hpn"), "H100"),
-    gpu("H20", 96.0, [148.0, 296.0, 0.0], "alibaba-hpn"),
-    gpu("A100", 80.0, [312.0, 0.0, 0.0], "dgx-a100-hdr"),
-    as_measured(gpu("A800", 80.0, [312.0, 0.0, 0.0], "dgx-a100-hdr"), "A100"),
-    gpu("A10", 24.0, [125.0, 0.0, 0.0], "t4-pcie"),
-    gpu("L40S", 48.0, [362.0, 733.0, 0.0], "t4-pcie"),
-    gpu("V100", 32.0, [125.0, 0.0, 0.0], "v100-p3dn"),
-    gpu("RTX3090", 24.0, [71.0, 0.0, 0.0], "t4-pcie"),
-    gpu("RTX4090", 24.0, [165.0, 330.0, 0.0], "t4-pcie"),
-    gpu("T4", 16.0, [65.0, 0.0, 0.0], "t4-pcie"),
-];
+pub static GPUS: LazyLock<Vec<Gpu>> = LazyLock::new(|| {
+    let rows = rows(include_str!("../../data/gpus.csv"));
+    let read = rows.map(
+        |[name, memory_gb, bf16, fp8, fp4, fabric, measured_as]: [&'static str; 7]| Gpu {
+            name,
+            memory_gb: number(memory_gb),
+            tflops: [bf16, fp8, fp4].map(number),
+            fabric,
+            measured_as: if measured_as.is_empty() { name } else { measured_as },
+        },
+    );
+    read.collect()
+});
 
 impl Gpu {
     /// The type that a cluster calls so; none where nobody knows.

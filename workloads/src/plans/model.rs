@@ -4,8 +4,12 @@
 //! The papers and configurations named in each row. Parameters of expert models in their experts: counted from those (Mixtral
 //! 32 layers x 8 experts x 3 x 4096 x 14,336; DeepSeek-V3 58 layers x 257 experts x 3 x 7168 x 2048).
 
+use std::sync::LazyLock;
+
 use pleach_scheduler::Problem;
 use pleach_scheduler::heuristics::nearest_of;
+
+use crate::embedded::{number, rows};
 
 /// A transformer.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -41,59 +45,35 @@ pub struct Experts {
     pub part: f64,
 }
 
-const fn dense(name: &'static str, billions: f64, shape: [u32; 5]) -> Model {
-    Model {
-        name,
-        parameters: billions * 1e9,
-        active: billions * 1e9,
-        layers: shape[0],
-        hidden: shape[1],
-        heads: shape[2],
-        vocabulary: shape[3],
-        sequence: shape[4],
-        experts: None,
-    }
-}
-
 /// Models whose shape is published.
-pub const MODELS: [Model; 14] = [
-    // Radford et al. 2019.
-    dense("gpt2-124m", 0.124, [12, 768, 12, 50_257, 1024]),
-    dense("gpt2-355m", 0.355, [24, 1024, 16, 50_257, 1024]),
-    dense("gpt2-774m", 0.774, [36, 1280, 20, 50_257, 1024]),
-    dense("gpt2-1.5b", 1.558, [48, 1600, 25, 50_257, 1024]),
-    // Touvron et al., arXiv 2302.13971 and 2307.09288.
-    dense("llama-7b", 6.738, [32, 4096, 32, 32_000, 4096]),
-    dense("llama-13b", 13.016, [40, 5120, 40, 32_000, 4096]),
-    dense("llama-30b", 32.529, [60, 6656, 52, 32_000, 2048]),
-    // Llama 3, arXiv 2407.21783.
-    dense("llama-8b", 8.03, [32, 4096, 32, 128_256, 8192]),
-    dense("llama-70b", 70.554, [80, 8192, 64, 128_256, 8192]),
-    dense("llama-405b", 405.853, [126, 16_384, 128, 128_256, 8192]),
-    // Narayanan et al., SC'21; Jiang et al., NSDI'24 (MegaScale).
-    dense("gpt-175b", 175.0, [96, 12_288, 96, 51_200, 2048]),
-    dense("gpt-530b", 530.0, [105, 20_480, 128, 51_200, 2048]),
-    Model {
-        active: 12.9e9,
-        experts: Some(Experts {
-            num: 8,
-            top: 2,
-            part: 0.965,
-        }),
-        // arXiv 2401.04088.
-        ..dense("mixtral-8x7b", 46.703, [32, 4096, 32, 32_000, 4096])
-    },
-    Model {
-        active: 37e9,
-        experts: Some(Experts {
-            num: 256,
-            top: 8,
-            part: 0.94,
-        }),
-        // arXiv 2412.19437; three dense layers before 58 of experts are counted as layers of experts.
-        ..dense("deepseek-v3", 671.0, [61, 7168, 128, 129_280, 4096])
-    },
-];
+pub static MODELS: LazyLock<Vec<Model>> = LazyLock::new(|| {
+    let rows = rows(include_str!("../../data/models.csv"));
+    let read = rows.map(|row: [&'static str; 11]| {
+        let [layers, hidden, heads, vocabulary, sequence] =
+            [row[3], row[4], row[5], row[6], row[7]].map(|field| number(field) as u32);
+        let parameters = number(row[1]) * 1e9;
+        Model {
+            name: row[0],
+            parameters,
+            active: if row[2].is_empty() {
+                parameters
+            } else {
+                number(row[2])
+            },
+            layers,
+            hidden,
+            heads,
+            vocabulary,
+            sequence,
+            experts: (!row[8].is_empty()).then(|| Experts {
+                num: number(row[8]) as u32,
+                top: number(row[9]) as u32,
+                part: number(row[10]),
+            }),
+        }
+    });
+    read.collect()
+});
 
 impl Model {
     /// The model of this name.
@@ -102,7 +82,7 @@ impl Model {
     /// A name that is not known.
     pub fn from_name(name: &str) -> Result<&'static Model, Problem> {
         MODELS.iter().find(|model| model.name == name).ok_or_else(|| {
-            let names = MODELS.map(|model| model.name);
+            let names: Vec<&str> = MODELS.iter().map(|model| model.name).collect();
             let nearest = nearest_of(&names, name).unwrap_or(names[0]);
             let hint = format!("did you mean {nearest}?");
             Problem::new("plan.model", format!("{name:?}"), names.join(", "), hint)

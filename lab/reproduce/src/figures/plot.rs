@@ -32,10 +32,7 @@ pub fn lines(x: &str, y: &str, series: &[Series], y_max: Option<f64>) -> Plot {
         )
     };
     let line = |one: &Series| Mark::line(&one.name, one.points.iter().map(cut));
-    let from_zero = Axis {
-        low: Some(0.0),
-        ..Axis::of(y)
-    };
+    let from_zero = Axis::of(y).from_zero();
     Plot::new(format!("{y} over {x}"), Axis::of(x), from_zero).with(series.iter().map(line))
 }
 

@@ -67,7 +67,7 @@ fn plain(name: &str) -> String {
 fn by_names(header: &[String]) -> Mapping {
     let header: Vec<(String, &String)> = header.iter().map(|name| (plain(name), name)).collect();
     let mut mapping = Mapping::default();
-    for (role, names) in Role::NAMES {
+    for (role, names) in Role::names() {
         let found = names
             .iter()
             .find_map(|known| header.iter().find(|(plain, _)| plain == known));
@@ -76,7 +76,7 @@ fn by_names(header: &[String]) -> Mapping {
             if is_taken {
                 continue;
             }
-            mapping.columns.insert(role, (*name).clone());
+            mapping.columns.insert(*role, (*name).clone());
             match role {
                 Role::RunTime => mapping.run_time_unit = unit(plain, "s").into(),
                 // `Timelimit` is a span in words, `TimelimitRaw` is minutes.

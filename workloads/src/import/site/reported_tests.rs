@@ -2,6 +2,7 @@
 //! GPUs. Names and figures are ours.
 
 use super::*;
+use crate::import::Format;
 use crate::import::ImportOptions;
 use crate::{JobSpec, Outcome};
 

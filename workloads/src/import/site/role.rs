@@ -1,6 +1,10 @@
 //! What a column of a site's table can mean, and the names by which that is guessed.
 
+use std::sync::LazyLock;
+
 use serde::{Deserialize, Serialize};
+
+use crate::embedded::rows;
 
 /// What a column can mean.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -45,235 +49,22 @@ pub enum Role {
 }
 
 impl Role {
-    /// Each with the names that columns for it have, letters and digits alone; the first that a header has is taken. `""` stands
-    /// for any name that begins so.
+    /// Each with the names that columns for it have, letters and digits alone; the first that a header has is taken.
     ///
     /// # Source
     /// `sacct --helpformat` of Slurm 22.05 to 26.05; headers of published lists; the rest *assumed*.
-    pub const NAMES: [(Role, &'static [&'static str]); 18] = [
-        (
-            Role::JobId,
-            &[
-                "jobid", "id", "job", "jobname", "name", "uid", "jobidraw", "taskid",
-            ],
-        ),
-        (
-            Role::Submit,
-            &[
-                "submit",
-                "submittime",
-                "submits",
-                "submission",
-                "submissiontime",
-                "submitted",
-                "submittedat",
-                "submittedtime",
-                "arrival",
-                "arrivaltime",
-                "arrivals",
-                "created",
-                "createdat",
-                "creationtime",
-                "creationtimestamp",
-                "ctime",
-                "queuetime",
-                "queued",
-                "queuedat",
-                "qtime",
-                "enqueued",
-                "enqueuetime",
-                "requesttime",
-            ],
-        ),
-        (Role::Eligible, &["eligible", "eligibletime", "etime"]),
-        (
-            Role::Start,
-            &[
-                "start",
-                "starttime",
-                "starts",
-                "started",
-                "startedat",
-                "begin",
-                "begintime",
-                "begun",
-                "startts",
-                "scheduledtime",
-            ],
-        ),
-        (
-            Role::End,
-            &[
-                "end",
-                "endtime",
-                "ends",
-                "ended",
-                "endedat",
-                "finish",
-                "finishtime",
-                "finished",
-                "finishedat",
-                "completed",
-                "completedat",
-                "completiontime",
-                "stoptime",
-                "deletiontime",
-                "endts",
-            ],
-        ),
-        (
-            Role::RunTime,
-            &[
-                "elapsedraw",
-                "elapsed",
-                "runtime",
-                "runtimes",
-                "duration",
-                "durations",
-                "durationsec",
-                "durationsecs",
-                "durationseconds",
-                "walltime",
-                "wallclock",
-                "wall",
-                "service",
-                "services",
-                "servicetime",
-                "executiontime",
-                "runtimesec",
-                "runtimeseconds",
-                "runtimemin",
-                "runtimeh",
-                "durationmin",
-                "durationh",
-                "durationhours",
-                "durationms",
-                "jobtime",
-            ],
-        ),
-        (
-            Role::TimeLimit,
-            &[
-                "timelimit",
-                "timelimitraw",
-                "limit",
-                "timelimits",
-                "walltimelimit",
-                "requestedtime",
-                "requestedwalltime",
-                "reqtime",
-                "walltimerequested",
-                "maxtime",
-                "estimate",
-                "estimates",
-            ],
-        ),
-        (
-            Role::Gpus,
-            &[
-                "alloctres",
-                "gpus",
-                "numgpus",
-                "gpunum",
-                "numgpu",
-                "ngpus",
-                "ngpu",
-                "gpucount",
-                "gpu",
-                "gpusallocated",
-                "allocgpus",
-                "gpusused",
-                "gangsize",
-                "numaccelerators",
-                "accelerators",
-                "allocgres",
-                "alloctresgpu",
-            ],
-        ),
-        (
-            Role::GpusAsked,
-            &[
-                "reqtres",
-                "gpusrequested",
-                "requestedgpus",
-                "reqgpus",
-                "gpurequest",
-                "reqgres",
-            ],
-        ),
-        (
-            Role::NumNodes,
-            &["nnodes", "allocnodes", "numnodes", "nodecount", "nodesnum"],
-        ),
-        (
-            Role::GpuType,
-            &[
-                "gputype",
-                "gpumodel",
-                "gpuname",
-                "accelerator",
-                "acceleratortype",
-                "devicetype",
-                "gpukind",
-            ],
-        ),
-        (
-            Role::Nodes,
-            &[
-                "nodelist",
-                "nodes",
-                "hosts",
-                "hostlist",
-                "exechost",
-                "execnodes",
-                "hostnames",
-                "node",
-            ],
-        ),
-        (
-            Role::Tenant,
-            &[
-                "account",
-                "project",
-                "group",
-                "tenant",
-                "team",
-                "vc",
-                "virtualcluster",
-                "organization",
-                "department",
-                "namespace",
-            ],
-        ),
-        (Role::User, &["user", "username", "owner", "userid", "submitter"]),
-        (
-            Role::Class,
-            &[
-                "class",
-                "model",
-                "modelname",
-                "jobtype",
-                "application",
-                "workloadtype",
-            ],
-        ),
-        (
-            Role::State,
-            &[
-                "state",
-                "status",
-                "jobstate",
-                "jobstatus",
-                "exitstate",
-                "outcome",
-                "finalstate",
-                "result",
-                "phase",
-            ],
-        ),
-        (Role::Partition, &["partition", "queue", "queuename", "pool"]),
-        (Role::Qos, &["qos", "priorityclass", "priority"]),
-    ];
+    pub fn names() -> &'static [(Role, Vec<&'static str>)] {
+        static NAMES: LazyLock<Vec<(Role, Vec<&'static str>)>> = LazyLock::new(|| {
+            let rows = rows(include_str!("../../../data/roles.csv"));
+            let read = rows.map(|[role, names]: [&'static str; 2]| {
+                let role = toml::Value::String(role.into()).try_into();
+                let role = role.unwrap_or_else(|fault| panic!("data/roles.csv: {fault}"));
+                (role, names.split(' ').collect())
+            });
+            read.collect()
+        });
+        &NAMES
+    }
 
     /// The word in files.
     #[must_use]

@@ -33,7 +33,8 @@ pub(super) fn read(
             return Err(table.error(name, message).into());
         }
     }
-    let columns = Role::NAMES.map(|(role, _)| (role, column(role)));
+    let roles = Role::names().iter().map(|(role, _)| (*role, column(*role)));
+    let columns: Vec<(Role, Option<usize>)> = roles.collect();
     let place = |wanted: Role| {
         columns
             .iter()

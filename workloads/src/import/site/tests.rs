@@ -6,6 +6,7 @@ use pleach_scheduler::Tasks;
 
 use super::*;
 use crate::Outcome;
+use crate::import::Format;
 
 const HEADER: &str = "JobID|User|Account|Partition|QOS|Submit|Eligible|Start|End|Elapsed|Timelimit|State|ReqTRES|AllocTRES|NodeList\n";
 

@@ -18,8 +18,8 @@ pub enum Family {
     Data,
     /// Two sides that must agree and do not: `contract: the schema: expected ..., found ...`.
     Contract,
-    /// A file that cannot be read or written, with what was tried: `read jobs.csv: ...`.
-    File(&'static str),
+    /// A file that cannot be read or written, where the key is what was tried: `read jobs.csv: ...`.
+    File,
 }
 
 /// What a user did wrong, and how to mend it.
@@ -126,9 +126,10 @@ impl Problem {
 
     /// A file that the system does not give, with what was tried: `read`, `write`.
     #[must_use]
-    pub fn io(action: &'static str, file: &Path, source: io::Error) -> Problem {
+    pub fn io(action: &str, file: &Path, source: io::Error) -> Problem {
         let mut problem = Problem::data(file, &source).caused_by(source);
-        problem.family = Family::File(action);
+        problem.family = Family::File;
+        action.clone_into(&mut problem.key);
         problem
     }
 
@@ -158,12 +159,15 @@ impl Problem {
     /// Whether the same input would fail again: all but a disk that is full, a device that is away and the like.
     #[must_use]
     pub fn is_of_input(&self) -> bool {
-        use io::ErrorKind::{IsADirectory, NotADirectory, NotFound};
+        use io::ErrorKind::{InvalidData, IsADirectory, NotADirectory, NotFound};
         match self.family {
-            Family::File("read") => self
-                .system()
-                .is_some_and(|source| matches!(source.kind(), NotFound | IsADirectory | NotADirectory)),
-            Family::File(_) => false,
+            Family::File if self.key == "read" => self.system().is_some_and(|source| {
+                matches!(
+                    source.kind(),
+                    NotFound | IsADirectory | NotADirectory | InvalidData
+                )
+            }),
+            Family::File => false,
             _ => true,
         }
     }
@@ -199,7 +203,7 @@ impl fmt::Display for Problem {
             Family::Config => "config: ",
             Family::Data => "data: ",
             Family::Contract => "contract: ",
-            Family::File(_) => "",
+            Family::File => "",
         };
         out.write_str(family)?;
         let known = Place::default();
@@ -211,7 +215,7 @@ impl fmt::Display for Problem {
             Family::Config => write!(out, "{key} = {value}: allowed is {allowed}. {hint}"),
             Family::Contract => write!(out, "{key}: expected {allowed}, found {value}. {hint}"),
             Family::Data => write!(out, "{place}: {hint}"),
-            Family::File(action) => write!(out, "{action} {place}: {hint}"),
+            Family::File => write!(out, "{key} {place}: {hint}"),
         }
     }
 }

@@ -58,11 +58,11 @@ macro_rules! in_files {
 
 in_files!(
     days: f64 = crate::evaluate::day::days,
-    overheads: Overheads = overheads,
-    outcomes: OutcomeModel = outcomes,
-    site_failures: SiteFailures = site_failures,
-    capacity: AvailabilityConfig = capacity,
-    batch_system: BatchSystem = batch_system
+    overheads: Overheads = super::overheads,
+    outcomes: OutcomeModel = super::outcomes,
+    site_failures: SiteFailures = super::site_failures,
+    capacity: AvailabilityConfig = super::capacity,
+    batch_system: BatchSystem = super::batch_system
 );
 
 /// A number above 0.

@@ -270,11 +270,18 @@ fn comparison(env: &EnvConfig, best: &str, place: &Path) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::command::flags::SettingsFlags;
 
     fn settings(set: &[&str], env: Option<&str>) -> Result<TrainSettings, Error> {
-        let mut request = TrainRequest::default();
-        request.env = env.map(str::to_owned);
-        request.settings.set = set.iter().map(|text| (*text).to_owned()).collect();
+        let settings = SettingsFlags {
+            set: set.iter().map(|text| (*text).to_owned()).collect(),
+            ..SettingsFlags::default()
+        };
+        let request = TrainRequest {
+            env: env.map(str::to_owned),
+            settings,
+            ..TrainRequest::default()
+        };
         request.settings()
     }
 

@@ -273,13 +273,11 @@ impl Facts {
                 types: of.speed.iter().map(|speed| *speed > 0.0).collect(),
             };
             if facts.jobs.insert(name, job).is_some() {
-                return Err(table
-                    .refuse(
-                        column("job_id"),
-                        "a name not used before",
-                        "rename one of the two",
-                    )
-                    .into());
+                return Err(table.refuse(
+                    column("job_id"),
+                    "a name not used before",
+                    "rename one of the two",
+                ));
             }
         }
         facts.classes = classes;

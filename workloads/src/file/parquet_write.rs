@@ -63,6 +63,6 @@ impl Workload {
         if self.has_observed() {
             columns.extend(OBSERVED_COLUMNS.into_iter().zip(observed).map(column));
         }
-        Ok(to_parquet(path, "jobs", &self.jobs, &columns)?)
+        to_parquet(path, "jobs", &self.jobs, &columns)
     }
 }

@@ -100,11 +100,11 @@ pub(crate) fn read_draft(path: &Path, options: &ImportOptions) -> Result<Draft, 
         {
             let allowed = training.allowed();
             let fix = "its plan is for that many; give another number its own [[trainings]]";
-            return Err(table.refuse(table.column("num_gpus"), &allowed, fix).into());
+            return Err(table.refuse(table.column("num_gpus"), &allowed, fix));
         }
         if draft.rows.len() == NUM_JOBS_MAX {
             let message = format!("more than {NUM_JOBS_MAX} jobs; cut the list");
-            return Err(table.error("-", message).into());
+            return Err(table.error("-", message));
         }
         draft.rows.push(row);
         draft.account.rows_read += 1;
@@ -127,14 +127,14 @@ fn read_row(
     let num_gpus = table.count(column("num_gpus"), "give the size of the gang")?;
     if num_gpus == 0 {
         let fix = "jobs without GPUs take no part";
-        return Err(table.refuse(column("num_gpus"), "1 or more", fix).into());
+        return Err(table.refuse(column("num_gpus"), "1 or more", fix));
     }
     let resources = read_resources(table)?;
     let each = u32::from(resources.tasks.gpus_per_task);
     if !num_gpus.is_multiple_of(each) {
         let allowed = format!("a multiple of gpus_per_task, {each}");
         let fix = "a gang is made of whole tasks";
-        return Err(table.refuse(column("num_gpus"), &allowed, fix).into());
+        return Err(table.refuse(column("num_gpus"), &allowed, fix));
     }
     let run_time_s = table.number(
         column("run_time_s"),
@@ -151,9 +151,7 @@ fn read_row(
             None => {
                 let names: Vec<_> = class_index.keys().map(String::as_str).collect();
                 let allowed = format!("one of {}", crate::table::shorten(&names.join(", ")));
-                return Err(table
-                    .refuse(column("class"), &allowed, "declare the class in the sidecar")
-                    .into());
+                return Err(table.refuse(column("class"), &allowed, "declare the class in the sidecar"));
             }
         },
     };
@@ -163,9 +161,7 @@ fn read_row(
             Some(outcome) => outcome,
             None => {
                 let allowed = "completed, failed, killed, unknown or nothing";
-                return Err(table
-                    .refuse(column("outcome"), allowed, "use one of these words")
-                    .into());
+                return Err(table.refuse(column("outcome"), allowed, "use one of these words"));
             }
         },
     };
@@ -196,9 +192,7 @@ fn read_resources(table: &Table) -> Result<Resources, Error> {
             Ok(share) if (1..=1000).contains(&share) => share,
             _ => {
                 let fix = "give thousandths of a GPU; leave it empty for whole GPUs";
-                return Err(table
-                    .refuse(gpu_milli, "a whole number from 1 to 1000", fix)
-                    .into());
+                return Err(table.refuse(gpu_milli, "a whole number from 1 to 1000", fix));
             }
         },
     };

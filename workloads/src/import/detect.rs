@@ -38,14 +38,14 @@ impl Format {
             let names = table.header();
             let format = of_header(names, None).map_err(|text| table.error("-", text))?;
             let format = format.or(site::is_readable(names).then_some(Format::Table));
-            return format.ok_or_else(|| table.error("-", unknown(&names.join(","))).into());
+            return format.ok_or_else(|| table.error("-", unknown(&names.join(","))));
         }
         if let Some(format) = one_line_of_json(path)? {
             return Ok(format);
         }
         let mut lines = Lines::open(path)?;
         let Some(first) = lines.next_line()?.map(str::to_owned) else {
-            return Err(lines.error("-", format!("the file is empty; {}", known())).into());
+            return Err(lines.error("-", format!("the file is empty; {}", known())));
         };
         if gavel::is_row(&first) {
             return Ok(Format::Gavel);
@@ -62,7 +62,7 @@ impl Format {
             return Ok(Format::Eva);
         }
         if let Some(sentence) = rejected::of_json(&start) {
-            return Err(lines.error("-", sentence.into()).into());
+            return Err(lines.error("-", sentence.into()));
         }
         if let Some(format) = json_of_site(&start) {
             return Ok(format);
@@ -73,7 +73,7 @@ impl Format {
             match of_header(&names, second) {
                 Ok(Some(format)) => return Ok(format),
                 Ok(None) => {}
-                Err(sentence) => return Err(lines.error("-", sentence).into()),
+                Err(sentence) => return Err(lines.error("-", sentence)),
             }
         }
         if is_own(path, &first) {
@@ -83,7 +83,7 @@ impl Format {
         match site::guess(path) {
             Ok(guessed) if guessed.mapping.slurm_ids => Ok(Format::Sacct),
             Ok(_) => Ok(Format::Table),
-            Err(_) => Err(lines.error("-", unknown(&first)).into()),
+            Err(_) => Err(lines.error("-", unknown(&first))),
         }
     }
 }

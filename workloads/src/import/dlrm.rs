@@ -79,9 +79,7 @@ fn read_row(table: &Table, draft: &mut Draft) -> Result<Option<RawRow>, Error> {
     let end_s = deleted.unwrap_or(WINDOW_S);
     if start_s < submit_s || end_s < start_s {
         let allowed = "creation_time <= scheduled_time <= deletion_time";
-        return Err(table
-            .refuse(column("scheduled_time"), allowed, "correct the row")
-            .into());
+        return Err(table.refuse(column("scheduled_time"), allowed, "correct the row"));
     }
     Ok(Some(RawRow {
         line: table.line(),

@@ -132,7 +132,7 @@ impl Draft {
         let name = table.name(column)?;
         let fix = "is the right column read as the kind of job?";
         self.class_of(&name)
-            .ok_or_else(|| table.refuse(column, "at most 10,000 different names", fix).into())
+            .ok_or_else(|| table.refuse(column, "at most 10,000 different names", fix))
     }
 
     /// Index of a class's name; none where there are too many.

@@ -227,7 +227,7 @@ fn read_text(path: &Path) -> Result<String, Error> {
         let next = next.to_owned();
         if text.len() + next.len() > FILE_BYTES_MAX {
             let message = format!("the file is larger than {FILE_BYTES_MAX} bytes; cut the list");
-            return Err(lines.error("-", message).into());
+            return Err(lines.error("-", message));
         }
         // Blank lines are skipped by the reader and counted here, so that line numbers hold.
         text.extend(std::iter::repeat_n('\n', (lines.line - before - 1) as usize));

@@ -75,7 +75,7 @@ fn read_row(table: &Table, draft: &mut Draft) -> Result<RawRow, Error> {
     let run_time_s = raised(steps / steps_per_s, draft);
     if run_time_s > RUN_TIME_S_MAX {
         let allowed = format!("steps that take up to {RUN_TIME_S_MAX} s, here {run_time_s}");
-        return Err(table.refuse(steps_column, &allowed, "correct the row").into());
+        return Err(table.refuse(steps_column, &allowed, "correct the row"));
     }
     Ok(RawRow {
         line: table.line(),
@@ -98,9 +98,7 @@ pub(super) fn num_gpus(table: &Table) -> Result<u32, Error> {
     let column = table.column("scale_factor");
     let gang = table.number(column, 1.0, 1e6, "correct the row")?;
     if gang.fract() != 0.0 {
-        return Err(table
-            .refuse(column, "a whole number of GPUs", "correct the row")
-            .into());
+        return Err(table.refuse(column, "a whole number of GPUs", "correct the row"));
     }
     Ok(gang as u32)
 }
@@ -111,7 +109,7 @@ pub(super) fn classes_of(table: &Table, num_gpus: u32) -> Result<(usize, Option<
     let job_type = table.text(column);
     let Some(single) = class_index(job_type, 1) else {
         let allowed = "one of the 26 measured job types, such as `LM (batch size 20)`";
-        return Err(table.refuse(column, allowed, "correct the row").into());
+        return Err(table.refuse(column, allowed, "correct the row"));
     };
     Ok((single, class_index(job_type, num_gpus)))
 }

@@ -99,7 +99,7 @@ impl Row<'_> {
         let mut row = columns.read(table, draft)?;
         if !row.id.starts_with(&published.ids_start) {
             let allowed = format!("an id that starts with `{}`", published.ids_start);
-            return Err(table.refuse(columns.id, &allowed, "is this another list?").into());
+            return Err(table.refuse(columns.id, &allowed, "is this another list?"));
         }
         if let Some(flag) = run_time.and_then(|column| published.cut.get(table.header()[column].trim())) {
             let is_cut = match flag.is_empty() {
@@ -127,7 +127,7 @@ impl Row<'_> {
         let Some((from, to)) = hours.get(self.table.text(class)) else {
             let names: Vec<&str> = hours.keys().map(String::as_str).collect();
             let fix = "no size category is published for others, and the list has no run times";
-            return Err(self.table.refuse(class, &names.join(", "), fix).into());
+            return Err(self.table.refuse(class, &names.join(", "), fix));
         };
         Ok(Some(3600.0 * (from * to).sqrt()))
     }
@@ -145,7 +145,6 @@ impl Row<'_> {
         words.extend(self.mapping.states.contains_key("").then_some("nothing"));
         Err(self
             .table
-            .refuse(state, &words.join(", "), "map other words to these")
-            .into())
+            .refuse(state, &words.join(", "), "map other words to these"))
     }
 }

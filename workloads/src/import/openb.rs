@@ -51,15 +51,13 @@ fn read_row(table: &Table, draft: &mut Draft, cluster: &ClusterSpec) -> Result<O
     }
     let Some(gpus_per_task) = u8::try_from(num_gpus).ok().filter(|num| *num <= 64) else {
         let fix = "a pod lies on one node";
-        return Err(table.refuse(column("num_gpu"), "at most 64", fix).into());
+        return Err(table.refuse(column("num_gpu"), "at most 64", fix));
     };
     let amount = |name: &str| table.number(column(name), 0.0, 1e9, "give what the whole pod asks for");
     let gpu_milli = table.number(column("gpu_milli"), 1.0, 1000.0, "1000 is a whole GPU")?;
     if gpu_milli.fract() != 0.0 {
         let fix = "give thousandths of a GPU";
-        return Err(table
-            .refuse(column("gpu_milli"), "a whole number from 1 to 1000", fix)
-            .into());
+        return Err(table.refuse(column("gpu_milli"), "a whole number from 1 to 1000", fix));
     }
     let resources = Resources {
         gpu_milli: gpu_milli as u16,
@@ -77,9 +75,7 @@ fn read_row(table: &Table, draft: &mut Draft, cluster: &ClusterSpec) -> Result<O
         "Running" | "Pending" | "" => Outcome::Unknown,
         _ => {
             let allowed = "Succeeded, Failed, Running, Pending or nothing";
-            return Err(table
-                .refuse(column("pod_phase"), allowed, "map other words to these")
-                .into());
+            return Err(table.refuse(column("pod_phase"), allowed, "map other words to these"));
         }
     };
     let id = table.name(column("name"))?;
@@ -90,9 +86,7 @@ fn read_row(table: &Table, draft: &mut Draft, cluster: &ClusterSpec) -> Result<O
     let scheduled_s = seconds("scheduled_time")?;
     if deleted_s < scheduled_s || scheduled_s < submit_s {
         let allowed = "creation_time <= scheduled_time <= deletion_time";
-        return Err(table
-            .refuse(column("scheduled_time"), allowed, "correct the row")
-            .into());
+        return Err(table.refuse(column("scheduled_time"), allowed, "correct the row"));
     }
     let spec = table.optional_name(column("gpu_spec"))?;
     let is_there = |name: &str| cluster.gpu_types.iter().any(|gpu| gpu.name == name);
@@ -106,9 +100,7 @@ fn read_row(table: &Table, draft: &mut Draft, cluster: &ClusterSpec) -> Result<O
     };
     let Some(class) = draft.class_of(class) else {
         let fix = "is the right column read as gpu_spec?";
-        return Err(table
-            .refuse(column("gpu_spec"), "at most 10,000 different sets of types", fix)
-            .into());
+        return Err(table.refuse(column("gpu_spec"), "at most 10,000 different sets of types", fix));
     };
     Ok(Some(RawRow {
         line: table.line(),

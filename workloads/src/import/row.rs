@@ -55,9 +55,7 @@ impl Columns {
         let submit = self.submit(table)?;
         let num_gpus = table.count(self.num_gpus, "remove jobs without GPUs")?;
         if num_gpus == 0 {
-            return Err(table
-                .refuse(self.num_gpus, "1 or more", "remove jobs without GPUs")
-                .into());
+            return Err(table.refuse(self.num_gpus, "1 or more", "remove jobs without GPUs"));
         }
         let run_time_s = match self.gpu_s {
             Some(gpu_s) => {

@@ -53,7 +53,7 @@ fn cut_of(table: &Table, column: Option<usize>, num_gpus: u32) -> Result<String,
                 WORDS.join(", ")
             );
             let fix = "stages, GPUs that share a layer, copies; their product is num_gpus";
-            Err(table.refuse(column, &allowed, fix).into())
+            Err(table.refuse(column, &allowed, fix))
         }
     }
 }
@@ -117,9 +117,7 @@ pub(super) fn read(path: &Path, options: &ImportOptions) -> Result<Draft, Error>
             "0" => draft.tenant("best-effort"),
             "1" => draft.tenant("guaranteed"),
             _ => {
-                return Err(table
-                    .refuse(level, "0 or 1", "1 is the guaranteed service level")
-                    .into());
+                return Err(table.refuse(level, "0 or 1", "1 is the guaranteed service level"));
             }
         };
         draft.rows.push(row);

@@ -50,9 +50,7 @@ pub(super) fn read(path: &Path, options: &ImportOptions) -> Result<Draft, Error>
     while table.next_row()? {
         draft.account.rows_read += 1;
         if !matches!(table.text(mode), "static" | "accordion" | "gns") {
-            return Err(table
-                .refuse(mode, "static, accordion or gns", "correct the row")
-                .into());
+            return Err(table.refuse(mode, "static, accordion or gns", "correct the row"));
         }
         let (single, measured) = classes_of(&table, num_gpus(&table)?)?;
         let mut row = columns.read(&table, &mut draft)?;

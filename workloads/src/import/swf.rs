@@ -58,9 +58,7 @@ pub(super) fn read(path: &Path, options: &ImportOptions) -> Result<Draft, Error>
                 continue;
             }
             _ => {
-                return Err(table
-                    .refuse(status, "-1 or 0 to 5", "see the format's description")
-                    .into());
+                return Err(table.refuse(status, "-1 or 0 to 5", "see the format's description"));
             }
         };
         let num_gpus = if is_known(requested)? { requested } else { given };

@@ -45,7 +45,7 @@ pub fn guess(path: &Path) -> Result<Guess, Error> {
                 ""
             }
         );
-        return Err(table.error("-", message).into());
+        return Err(table.error("-", message));
     }
     let mut notes = Vec::new();
     formats(&mut table, &mut mapping, &mut notes)?;

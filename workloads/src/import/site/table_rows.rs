@@ -30,7 +30,7 @@ pub(super) fn read(
                 role.word(),
                 shorten(name)
             );
-            return Err(table.error(name, message).into());
+            return Err(table.error(name, message));
         }
     }
     let roles = Role::names().iter().map(|(role, _)| (*role, column(*role)));

@@ -20,7 +20,7 @@ use pleach_experiments::removed::{Place, instead};
 
 use crate::commands::{
     Context, calibrate, cluster, distill, evaluate, explain, export, index, manual, policies, quickstart,
-    run as site_run, serve, suite, sweep, sweep_unit, train, twin, verify, watch, workload,
+    run as site_run, suite, sweep, sweep_unit, train, twin, verify, watch, workload,
 };
 use crate::flags::sweep::SweepCommand;
 use crate::flags::{Cli, Command, THREADS_MAX, is_standard_output};
@@ -35,8 +35,8 @@ pub use pleach_experiments::plugins::Plugins;
 pub use plugins::{main_with, register};
 // So that a program of one's own depends on this crate alone.
 pub use {
-    pleach_agents as agents, pleach_dealing as dealing, pleach_env as env, pleach_network as network,
-    pleach_scheduler as scheduler,
+    pleach_agents as agents, pleach_dealing as dealing, pleach_env as env, pleach_experiments as experiments,
+    pleach_network as network, pleach_scheduler as scheduler, pleach_serving as serving,
 };
 
 /// Variables that the thread pool would read by itself, without a bound. The second is its older name.
@@ -240,7 +240,6 @@ fn run_command(cli: &Cli, matches: &ArgMatches, command_line: String) -> Result<
         Command::Workload(args) => workload::run(args, &mut context)?,
         Command::Twin(args) => twin::run(args, &mut context)?,
         Command::Cluster(args) => cluster::run(args, &mut context)?,
-        Command::Serve(args) => serve::run(args, &mut context)?,
         Command::Sweep(args) => {
             return sweep::dispatch(
                 &args.command,

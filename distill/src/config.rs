@@ -165,7 +165,7 @@ mod tests {
             (|config| config.rows_max = 1, "distill.rows_max"),
             (|config| config.columns = "decision-9".into(), "distill.columns"),
             (|config| config.target.span = f32::NAN, "distill.target.span"),
-            (|config| config.cart.bins = 1, "cart.bins"),
+            (|config| config.cart.bins = 1, "distill.cart.bins"),
             (|config| config.prune.bound = 0.5, "distill.prune.bound"),
         ];
         for (spoil, key) in cases {

@@ -50,7 +50,7 @@ pub mod removed;
 pub mod report;
 pub mod run_folder;
 pub mod schedule;
-pub mod serving;
+
 pub mod suite;
 pub mod sweep;
 pub mod train;
@@ -59,6 +59,7 @@ pub mod tree_page;
 pub mod twin;
 pub mod watch;
 pub mod workload_report;
+pub mod worlds;
 
 pub use door::{DOOR, PolicySpec};
 pub use error::Error;

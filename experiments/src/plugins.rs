@@ -1,5 +1,5 @@
 //! What a program of one's own has beside ours: policies, planners, rewards, generators, architectures,
-//! learners, by name in every command; and commands.
+//! learners and worlds, by name in every command; and commands.
 //!
 //! ```no_run
 //! use pleach_experiments::Plugins;
@@ -31,7 +31,7 @@ use pleach_scheduler::policy::Policy;
 use crate::command::{self, OwnCommand, Runs};
 use crate::door::{self, OwnPolicy};
 use crate::error::Error;
-use crate::serving::{OwnRoom, register_rooms};
+use crate::worlds::{self, Kind, OwnRoom, register_rooms};
 
 /// What a program has beside ours. No name may be one of ours, and none twice.
 #[derive(Clone, Debug, Default)]
@@ -44,6 +44,7 @@ pub struct Plugins {
     learners: Vec<&'static dyn Learning>,
     commands: Vec<OwnCommand>,
     rooms: Vec<OwnRoom>,
+    worlds: Vec<Kind>,
 }
 
 impl Plugins {
@@ -107,6 +108,13 @@ impl Plugins {
         self
     }
 
+    /// A world: it gets every verb, by `--workload NAME` (`evaluate`, `distill --search`, `train`, `explain`, `export`, `sweep`).
+    #[must_use]
+    pub fn world(mut self, kind: Kind) -> Plugins {
+        self.worlds.push(kind);
+        self
+    }
+
     /// Rooms that serve.
     #[must_use]
     pub fn room(mut self, room: OwnRoom) -> Plugins {
@@ -122,6 +130,7 @@ impl Plugins {
         door::register(self.policies, self.planners)?;
         command::register(self.commands)?;
         register_rooms(self.rooms)?;
+        worlds::register(self.worlds)?;
         register_rewards(self.rewards)?;
         generate::register(self.generators)?;
         register_architectures(self.architectures)?;

@@ -18,7 +18,13 @@ pub enum Place {
 }
 
 /// A word as it was written, and what to do instead.
-const REMOVED: [(Place, &str, &str); 26] = [
+const REMOVED: [(Place, &str, &str); 27] = [
+    (
+        Place::Command,
+        "serve",
+        "Worlds are what --workload says now: pleach evaluate --workload requests, calls or service, pleach distill --search, pleach train \
+         and pleach workload describe or write with the same; settings go to --set KEY=VALUE (pleach workload settings requests).",
+    ),
     (
         Place::Command,
         "features",

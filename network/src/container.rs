@@ -72,7 +72,7 @@ impl Container {
         if let Err(source) = write() {
             // Half a file is of no use, and its room may be what is missing.
             let _ = std::fs::remove_file(&temporary);
-            return Err(Error::io("read", path, source));
+            return Err(Error::io("write", path, source));
         }
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
         // Makes the rename durable where folders can be synced.
@@ -86,7 +86,7 @@ impl Container {
     /// one costs eight bytes; no file costs more than its header before `Opened::read` is told how many numbers follow.
     ///
     /// # Errors
-    /// An [`Error`] where it cannot be read; An [`Error`] where it is of another kind or version, or cut short in its header.
+    /// An [`Error`] where it cannot be read, or where it is of another kind or version, or cut short in its header.
     pub fn open<'a>(path: &'a Path, kinds: &[([u8; 8], u32)]) -> Result<Opened<'a>, Error> {
         let file = File::open(path).map_err(Error::unread(path))?;
         Opened::of(file, path, kinds)

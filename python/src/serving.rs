@@ -1,7 +1,7 @@
 //! One environment of work that serves, whose observations are arrays of NumPy, as those of jobs.
 
 use numpy::PyArray1;
-use pleach_experiments::serving::{
+use pleach_experiments::worlds::{
     describe_environment, environment_settings, serving_environment, serving_ids,
 };
 use pleach_serving::Environment;

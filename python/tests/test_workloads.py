@@ -93,7 +93,7 @@ def test_tables_that_cannot_be_used_are_refused_with_column_and_row(jobs):
         pleach.Workload.from_table(good, None)
     with pytest.raises(ValueError, match="philly-like"):
         pleach.workload("phily")
-    with pytest.raises(ValueError, match="`slurm`, expected one of `canonical`"):
+    with pytest.raises(ValueError, match="unknown format `slurm`, expected one of canonical"):
         pleach.read("jobs.csv", format="slurm")
 
 

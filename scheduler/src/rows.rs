@@ -37,4 +37,7 @@ pub trait Scorer: Send {
     /// # Errors
     /// Where the rows lack what it reads.
     fn score_rows(&mut self, rows: Rows<'_>, scores: &mut [f32]) -> Result<(), PolicyError>;
+
+    /// Hears which of the rows was taken.
+    fn chose(&mut self, _row: usize) {}
 }

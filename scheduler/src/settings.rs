@@ -25,8 +25,7 @@
 use std::fmt::{self, Display};
 use std::ops::{Range, RangeFrom, RangeInclusive, RangeToInclusive};
 
-use crate::heuristics::nearest_of;
-use crate::problem::Problem;
+use pleach_problem::{Problem, nearest_of};
 
 /// Makes a struct of settings: the struct with serde, its `Default`, and [`Settings`]. A field without `= DEFAULT` has the default
 /// of its type; one without `, in RANGE` takes all values of its type. A range is one of std's, [`Above`], [`OneOf`], or [`Own`] for

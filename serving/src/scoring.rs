@@ -1,7 +1,7 @@
 //! The best of some rows by a scorer, whatever they are about: the highest score, then the least weighted sum of a tree's key.
 
 use pleach_scheduler::features::FeatureSchema;
-use pleach_scheduler::tree::{FlatTree, Tree};
+use pleach_scheduler::tree::Tree;
 use pleach_scheduler::{PolicyError, Problem, Rows, Scorer};
 
 /// A scorer with its key, and room to work in.
@@ -36,12 +36,17 @@ impl Scoring {
         })
     }
 
-    /// A tree with the weights of its key.
+    /// A scorer with the weights of a tree's key.
     ///
     /// # Errors
-    /// A tree of other columns.
-    pub fn of_tree(what: &'static str, tree: &Tree, schema: &FeatureSchema) -> Result<Scoring, Problem> {
-        let mut scoring = Scoring::new(what, Box::new(FlatTree::of(tree)), schema)?;
+    /// A scorer of other columns.
+    pub fn keyed(
+        what: &'static str,
+        scorer: Box<dyn Scorer>,
+        tree: &Tree,
+        schema: &FeatureSchema,
+    ) -> Result<Scoring, Problem> {
+        let mut scoring = Scoring::new(what, scorer, schema)?;
         let weights = tree.meta().key_weights.iter();
         scoring.weights = weights
             .map(|term| (schema.place(usize::from(term.feature)), f64::from(term.weight)))
@@ -88,6 +93,7 @@ impl Scoring {
                 best = (score, sum, turn, choice);
             }
         }
+        self.scorer.chose(best.3);
         Ok(best.3)
     }
 

@@ -27,7 +27,7 @@ pub use lines::{LINE_BYTES_MAX, LINES_MAX, Lines, open_unpacked};
 pub use parquet_read::ParquetRows;
 #[cfg(feature = "parquet")]
 pub use parquet_write::to_parquet;
-pub use pleach_scheduler::Problem;
+pub use pleach_problem::Problem;
 pub use table::{Delimiter, Table, shorten, split};
 #[cfg(not(feature = "parquet"))]
 pub use without_parquet::{ParquetRows, to_parquet};

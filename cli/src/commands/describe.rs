@@ -3,7 +3,7 @@
 use pleach_env::workload::Workload;
 use pleach_env::{SimConfig, simulate};
 
-use crate::commands::Context;
+use crate::commands::{Context, world};
 use crate::flags::workload::WorkloadDescribeArgs;
 use pleach_experiments::door::{DOOR, PolicySpec};
 use pleach_experiments::error::Error;
@@ -19,6 +19,9 @@ use pleach_experiments::workload_report::{Inspection, page, tables};
 /// # Errors
 /// Flags that name nothing or more than one workload or policy, files that cannot be used, a simulation that fails.
 pub fn run(args: &WorkloadDescribeArgs, context: &mut Context<'_>) -> Result<(), Error> {
+    if let Some(asked) = world::of(&args.workload, &args.scheduling, &args.of_world.set)? {
+        return world::describe(&asked, args, context);
+    }
     let source = &args.workload;
     let name = source.only("described")?;
     let sim = args.scheduling.sim(&source.workload);
@@ -71,7 +74,7 @@ pub fn run(args: &WorkloadDescribeArgs, context: &mut Context<'_>) -> Result<(),
     if let Some(folder) = folder {
         let place = folder.path().to_path_buf();
         atomic_file::write_json(&folder.file("describe.json")?, &inspection)?;
-        let importer = (!notes.is_empty()).then(|| Block::Code(notes));
+        let importer = (!notes.is_empty()).then_some(Block::Code(notes));
         page::report(&inspection)
             .section("What the importer said", importer)
             .made_by(&context.command_line, "")

@@ -11,7 +11,7 @@ use pleach_experiments::report::{Block, compared};
 use pleach_experiments::run_folder::RunFolder;
 use pleach_experiments::schedule::RecordSettings;
 
-use crate::commands::Context;
+use crate::commands::{Context, world};
 use crate::flags::EvaluateArgs;
 use crate::progress::bars;
 
@@ -21,6 +21,9 @@ use crate::progress::bars;
 /// Flags that name nothing, files that cannot be used, runs that fail.
 pub fn run(args: &EvaluateArgs, context: &mut Context<'_>) -> Result<(), Error> {
     let settings = args.config();
+    if let Some(asked) = world::of(&settings.workload, &settings.scheduling, &settings.set)? {
+        return world::evaluate(&asked, args, context);
+    }
     let mut evaluation = Evaluation::open(&settings)?;
     let quiet = args.run.quiet();
     if let Some(path) = args.schedule.as_ref().filter(|path| !Record::can_write(path)) {

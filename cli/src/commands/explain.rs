@@ -3,7 +3,7 @@
 use pleach_experiments::error::Error;
 use pleach_experiments::explain::explain;
 
-use crate::commands::Context;
+use crate::commands::{Context, world};
 use crate::flags::ExplainArgs;
 
 /// Simulates the list and answers.
@@ -11,6 +11,9 @@ use crate::flags::ExplainArgs;
 /// # Errors
 /// A policy that is no tree, a list that cannot be used, a job or a decision that is not there.
 pub fn run(args: &ExplainArgs, context: &mut Context<'_>) -> Result<(), Error> {
+    if let Some(asked) = world::of(&args.workload, &args.scheduling, &args.of_world.set)? {
+        return world::explain(&asked, args, context);
+    }
     let mut notes = Vec::new();
     let answer = explain(&args.config(), &args.question(), &mut |note| notes.push(note))?;
     notes.iter().try_for_each(|note| context.say(note))?;

@@ -9,9 +9,10 @@ use pleach_experiments::door::DOOR;
 use pleach_experiments::error::Error;
 use pleach_experiments::removed::{Place, instead};
 use pleach_experiments::run_folder::atomic_file::write;
-use pleach_experiments::serving::{EndpointPicker, is_routing_tree, tree as routing_tree};
 use pleach_experiments::train::fine_tuning::network_at;
 use pleach_experiments::tree_export::Form;
+use pleach_experiments::worlds::requests::EndpointPicker;
+use pleach_experiments::worlds::world_tree;
 
 /// Writes the files.
 ///
@@ -22,8 +23,7 @@ pub fn run(args: &ExportArgs, context: &mut Context<'_>) -> Result<(), Error> {
     let (pickers, names): (Vec<_>, Vec<_>) = args.forms.to.iter().partition(|name| picker(name).is_some());
     let forms = names.into_iter().map(|name| form(name, &EndpointPicker::ALL));
     let forms = forms.collect::<Result<Vec<Form>, Error>>()?;
-    if is_routing_tree(&args.file) {
-        let tree = routing_tree(&args.file)?;
+    if let Some(tree) = world_tree(&args.file)? {
         for picker in pickers.into_iter().filter_map(|name| picker(name)) {
             let (name, content) = args.deployment.plugin(&tree, picker)?;
             let place = args.out.join(name);
@@ -33,7 +33,7 @@ pub fn run(args: &ExportArgs, context: &mut Context<'_>) -> Result<(), Error> {
         return export_tree(&tree, forms, args, context);
     }
     if let Some(name) = pickers.first() {
-        let hint = "pleach serve search makes one.";
+        let hint = "pleach distill --search --workload requests makes one.";
         let allowed = "other forms; this one is for trees that route requests";
         return Err(Error::config("to", name, allowed, hint));
     }

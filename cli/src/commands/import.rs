@@ -7,8 +7,8 @@ use pleach_env::workload::import::ImportOptions;
 use pleach_env::workload::import::site::{Mapping, NodeTable, SiteImport, SiteOptions, guess, import_site};
 use pleach_experiments::error::Error;
 use pleach_experiments::evaluate::cluster_flag::cluster_of;
+use pleach_experiments::evaluate::day::DAY_S;
 use pleach_experiments::evaluate::day::Day;
-use pleach_experiments::evaluate::sim_config::DAY_S;
 use pleach_experiments::file_kind::FileKind;
 use pleach_experiments::run_folder::atomic_file;
 

@@ -15,7 +15,6 @@ pub mod policies;
 pub mod quickstart;
 pub mod run;
 pub mod say;
-pub mod serve;
 pub mod suite;
 pub mod sweep;
 pub mod sweep_unit;
@@ -24,5 +23,6 @@ pub mod twin;
 pub mod verify;
 pub mod watch;
 pub mod workload;
+mod world;
 
 pub use pleach_experiments::command::Context;

@@ -12,10 +12,10 @@ use pleach_experiments::door::requirement_flags;
 use pleach_experiments::door::{DOOR, PolicySpec, RIVALS, Rival, label_and_place, own_policies};
 use pleach_experiments::error::Error;
 use pleach_experiments::evaluate::table::Table;
-use pleach_experiments::serving;
 use pleach_experiments::train::fine_tuning::network_at;
 use pleach_experiments::train::network_card;
 use pleach_experiments::tree_page;
+use pleach_experiments::worlds;
 
 /// Lists heuristics and planners, shows one, or prints the features.
 ///
@@ -28,7 +28,7 @@ pub fn run(args: &PoliciesArgs, context: &mut Context<'_>) -> Result<(), Error> 
     }
     if let Some(spec) = &args.show {
         // Rooms may have rules of the same name.
-        let serving: Vec<String> = serving::policies()
+        let serving: Vec<String> = worlds::policies()
             .filter(|info| info.name == spec)
             .map(described)
             .collect();
@@ -64,7 +64,7 @@ pub fn run(args: &PoliciesArgs, context: &mut Context<'_>) -> Result<(), Error> 
         let jobs =
             infos().map(|(info, entry)| of(info, if entry.is_some() { "planner" } else { "policy" }, entry));
         let list: Vec<_> = jobs
-            .chain(serving::policies().map(|info| of(info, "serving", None)))
+            .chain(worlds::policies().map(|info| of(info, "serving", None)))
             .collect();
         context.write_json(path, &serde_json::json!({"schema": 2, "policies": list}))?;
     }
@@ -93,14 +93,17 @@ pub fn run(args: &PoliciesArgs, context: &mut Context<'_>) -> Result<(), Error> 
         header: ["serving", "family", "needs to know", "decides", "source"]
             .map(str::to_string)
             .to_vec(),
-        rows: serving::policies()
+        rows: worlds::policies()
             .map(|info| {
                 [info.name, info.family, info.knows, info.decides, info.citation]
                     .map(str::to_string)
                     .to_vec()
             })
             .collect(),
-        notes: vec!["serving: for requests, not for jobs (pleach serve, docs/serving.md)".into()],
+        notes: vec![
+            "serving: for requests, not for jobs (--workload requests, calls or service; docs/serving.md)"
+                .into(),
+        ],
     };
     context.say(&format!("{}\n{}", table.to_terminal(), serving.to_terminal()))
 }

@@ -7,7 +7,7 @@ use pleach_experiments::error::Error;
 use pleach_experiments::progress::Stopped;
 use pleach_experiments::train::{Training, play_unit};
 
-use crate::commands::Context;
+use crate::commands::{Context, world};
 use crate::flags::TrainArgs;
 
 /// Runs the training.
@@ -15,6 +15,10 @@ use crate::flags::TrainArgs;
 /// # Errors
 /// A configuration that cannot be used, a folder in the way, a run that fails.
 pub fn run(args: &TrainArgs, context: &mut Context<'_>) -> Result<(), Error> {
+    let request = &args.request;
+    if let Some(asked) = world::of(&request.workload, &request.scheduling, &request.settings.set)? {
+        return world::train(&asked, args, context);
+    }
     match (args.unit, &args.run.out) {
         (Some(unit), Some(folder)) => be_unit(folder, unit, args.run.quiet(), context),
         _ => Training::of(&args.request, &args.run, args.extend)?

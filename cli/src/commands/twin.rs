@@ -4,9 +4,9 @@ use pleach_env::workload::Workload;
 use pleach_env::{SimConfig, simulate_planner};
 use pleach_experiments::door::{DOOR, PolicySpec};
 use pleach_experiments::error::Error;
+use pleach_experiments::evaluate::day::DAY_S;
 use pleach_experiments::evaluate::day::Day;
 use pleach_experiments::evaluate::instances::seeds;
-use pleach_experiments::evaluate::sim_config::DAY_S;
 use pleach_experiments::twin::{
     Fit, FitInput, Span, Twin, Under, UnderInput, believed, candidates_beside, fit, sections, under,
     under_table,

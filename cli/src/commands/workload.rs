@@ -9,11 +9,13 @@ use pleach_env::workload::generate::GeneratorConfig;
 use pleach_env::workload::import::Format;
 use pleach_env::{EnvConfig, Seed};
 
-use crate::commands::{Context, describe, import};
+use crate::commands::{Context, describe, import, world};
 use crate::flags::workload::{WorkloadArgs, WorkloadCommand, WorkloadWriteArgs};
+use pleach_experiments::SchedulingConfig;
 use pleach_experiments::error::Error;
 use pleach_experiments::evaluate::instances::seeds;
 use pleach_experiments::evaluate::table::Table;
+use pleach_experiments::worlds::kinds;
 
 /// Runs a step.
 ///
@@ -24,6 +26,7 @@ pub fn run(args: &WorkloadArgs, context: &mut Context<'_>) -> Result<(), Error> 
         None => list(context),
         Some(WorkloadCommand::Describe(args)) => describe::run(args, context),
         Some(WorkloadCommand::Write(args)) => write(args, context),
+        Some(WorkloadCommand::Settings(args)) => world::settings(&args.world, context),
         Some(WorkloadCommand::Import(args)) => import::run(args, context),
     }
 }
@@ -45,6 +48,7 @@ fn list(context: &mut Context<'_>) -> Result<(), Error> {
             EnvConfig::describe(id).unwrap_or_default().to_string(),
         ]
     });
+    let worlds = kinds().map(|kind| vec![kind.name.to_string(), "world".into(), kind.doc.into()]);
     let header = ["name", "kind", "what it is"].map(str::to_string).to_vec();
     let formats = Format::all().map(Format::word).collect::<Vec<_>>().join(", ");
     let notes = vec![format!(
@@ -53,7 +57,7 @@ fn list(context: &mut Context<'_>) -> Result<(), Error> {
     context.say(
         &Table {
             header,
-            rows: presets.chain(ids).collect(),
+            rows: presets.chain(ids).chain(worlds).collect(),
             notes,
         }
         .to_terminal(),
@@ -65,6 +69,9 @@ fn first_seed(seed: u64) -> Seed {
 }
 
 fn write(args: &WorkloadWriteArgs, context: &mut Context<'_>) -> Result<(), Error> {
+    if let Some(asked) = world::of(&args.workload, &SchedulingConfig::default(), &args.of_world.set)? {
+        return world::write(&asked, args, context);
+    }
     args.target.check("to", &args.to)?;
     let source = &args.workload;
     let name = source.only("written")?;

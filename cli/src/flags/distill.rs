@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::check::CheckArgs;
 use super::seal::SealArgs;
-use super::{AgainstFlag, RunArgs};
+use super::{AgainstFlag, RunArgs, WorldFlag};
 
 /// Prunes a teacher into one decision tree, or searches for one in the simulator. Size and cuts are chosen by simulated
 /// performance, and the winner is reported on test seeds that nothing was chosen by.
@@ -103,6 +103,10 @@ pub struct DistillArgs {
     /// Which jobs on which cluster.
     #[command(flatten)]
     pub workload: WorkloadSource,
+    /// Settings of the world.
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub of_world: WorldFlag,
     /// What the scheduler may do and knows.
     #[command(flatten)]
     pub scheduling: SchedulingConfig,

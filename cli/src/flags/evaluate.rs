@@ -103,7 +103,6 @@ mod tests {
             ("--estimates guess", "lognormal:SIGMA"),
             ("--format x", "philly"),
             ("--sharing x", "time-slice"),
-            ("--metric x", "p99_jct_s"),
         ] {
             let said = parse(&format!("pleach evaluate {flags}")).unwrap_err();
             assert!(said.contains(word), "{said}");

@@ -5,7 +5,7 @@ use pleach_experiments::evaluate::flag_values;
 use pleach_experiments::explain::{ExplainConfig, Moment, Question};
 use pleach_experiments::{SchedulingConfig, WorkloadSource};
 
-use super::{JsonFlag, SeedFlag};
+use super::{JsonFlag, SeedFlag, WorldFlag};
 
 /// Tells in words why a tree did what it did on a list of jobs. The list is simulated under the tree; it is the first one of
 /// `pleach evaluate` with the same flags and seed.
@@ -43,6 +43,9 @@ pub struct ExplainArgs {
     /// Which jobs on which cluster.
     #[command(flatten)]
     pub workload: WorkloadSource,
+    /// Settings of the world.
+    #[command(flatten)]
+    pub of_world: WorldFlag,
     /// What the scheduler may do and knows.
     #[command(flatten)]
     pub scheduling: SchedulingConfig,

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use pleach_experiments::serving::DeploymentConfig;
+use pleach_experiments::worlds::requests::DeploymentConfig;
 
 use super::FormsFlag;
 

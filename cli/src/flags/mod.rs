@@ -16,7 +16,6 @@ pub mod quickstart;
 mod reference;
 pub mod run;
 pub mod seal;
-pub mod serve;
 pub mod suite;
 pub mod sweep;
 pub mod sweep_place;
@@ -42,14 +41,13 @@ pub use explain::ExplainArgs;
 pub use export::ExportArgs;
 pub use index::IndexArgs;
 pub use pleach_experiments::command::flags::{
-    AgainstFlag, EpisodeFlags, ForceFlag, FormsFlag, JsonFlag, MachineFlags, PageFlag, QuietFlag,
-    ReportFlags, RunArgs, SeedFlag, SettingsFlags, is_standard_output,
+    AgainstFlag, EpisodeFlags, ForceFlag, FormsFlag, JsonFlag, MachineFlags, QuietFlag, ReportFlags, RunArgs,
+    SeedFlag, SettingsFlags, WorldFlag, is_standard_output,
 };
 pub use policies::PoliciesArgs;
 pub use quickstart::QuickstartArgs;
 pub use run::SiteArgs;
 pub use seal::SealArgs;
-pub use serve::ServeArgs;
 pub use suite::SuiteArgs;
 pub use sweep::SweepArgs;
 pub use train::TrainArgs;
@@ -127,8 +125,6 @@ pub enum Command {
     Twin(TwinArgs),
     /// Write, check and show descriptions of clusters
     Cluster(ClusterArgs),
-    /// Compare what serves requests: routers, autoscalers beside training, dispatchers of functions
-    Serve(Box<ServeArgs>),
 }
 
 /// The command line. Numbers below 0 are values, so that a flag says what it allows and no number passes for a flag.

@@ -4,7 +4,6 @@ use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser as _};
 use pleach_agents::Device;
 use pleach_experiments::evaluate::flag_values;
-pub(super) use pleach_experiments::evaluate::flag_values::learner_named;
 use pleach_experiments::train::TrainRequest;
 
 use super::RunArgs;

@@ -2,13 +2,15 @@
 
 use std::path::PathBuf;
 
+use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
 use pleach_experiments::evaluate::day::{self, Day};
 use pleach_experiments::evaluate::flag_values;
+use pleach_experiments::worlds::kinds;
 use pleach_experiments::{SchedulingConfig, WorkloadSource};
 use serde::Serialize;
 
-use super::{ForceFlag, RunArgs, SeedFlag};
+use super::{ForceFlag, RunArgs, SeedFlag, WorldFlag};
 
 /// Workloads: presets that generate jobs from published figures, and traces of real clusters. Without a command it lists the
 /// presets and the environments with their sources.
@@ -16,6 +18,7 @@ use super::{ForceFlag, RunArgs, SeedFlag};
 #[command(after_help = "\
 Examples:
   pleach workload                                       names to give to --workload
+  pleach workload settings service                      what else a world is told, by --set
   pleach workload describe --workload philly-like       what is in one
   pleach workload write --workload philly-like --to jobs.csv")]
 pub struct WorkloadArgs {
@@ -49,6 +52,12 @@ Examples:
   pleach workload convert --workload pods.csv.gz --to pods.parquet"
     )]
     Write(WorkloadWriteArgs),
+    /// List the settings of a world that is not of jobs: what --set takes beside --workload
+    #[command(after_help = "\
+Examples:
+  pleach workload settings requests
+  pleach evaluate --workload requests --set replicas=8 --set loads=0.8,1,1.2")]
+    Settings(WorkloadSettingsArgs),
     /// Read a site's own accounting, what sacct -P or sacct --json prints or any table, and write it as the canonical file
     #[command(after_help = "\
 Examples:
@@ -69,6 +78,10 @@ pub struct WorkloadDescribeArgs {
     /// Which jobs on which cluster.
     #[command(flatten)]
     pub workload: WorkloadSource,
+    /// Settings of the world.
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub of_world: WorldFlag,
     /// Policy by name or file under which waiting and occupancy are simulated
     #[arg(
         long,
@@ -105,6 +118,9 @@ pub struct WorkloadWriteArgs {
     /// Which jobs.
     #[command(flatten)]
     pub workload: WorkloadSource,
+    /// Settings of the world.
+    #[command(flatten)]
+    pub of_world: WorldFlag,
     /// Where draws come from.
     #[command(flatten)]
     pub draws: SeedFlag,
@@ -114,6 +130,14 @@ pub struct WorkloadWriteArgs {
     /// Whether it may be replaced, and the cluster of another workload beside it.
     #[command(flatten)]
     pub target: ForceFlag,
+}
+
+/// `pleach workload settings`.
+#[derive(Args, Clone, Debug)]
+pub struct WorkloadSettingsArgs {
+    /// The world
+    #[arg(value_name = "WORLD", value_parser = PossibleValuesParser::new(kinds().map(|kind| kind.name)))]
+    pub world: String,
 }
 
 /// `pleach workload import`.

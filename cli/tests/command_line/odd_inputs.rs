@@ -278,7 +278,6 @@ const KINDS: &[Odd] = &[
         &["good.cluster.toml"],
         &[],
     ),
-    ("serve describe good.csv", 2, &["good.csv", "arrival_s"], &[]),
 ];
 
 const VALUES: &[Odd] = &[
@@ -480,7 +479,7 @@ const LISTS_READ: &[Odd] = &[
         &[],
     ),
     (
-        "serve describe requests.csv",
+        "workload describe --workload requests.csv",
         0,
         &["4 rows read, 2 kept, 2 left out", "no token in its answer"],
         &[],

@@ -27,10 +27,14 @@ const SHORTER: [(&str, &str); 8] = [
         "evaluate --workload Pleach/PhillyGang-v1",
         "evaluate --workload Pleach/PhillyGang-v1 --num-jobs 20 --seeds 2",
     ),
-    ("serve mixed", "serve mixed --hours 0.2 --lists 2"),
     (
-        "serve search --refuse",
-        "serve search --num-requests 200 --rate-per-s 36 --rates 1 --lists 2 --simulations 20 --judge-lists 2 --refuse",
+        "evaluate --workload service",
+        "evaluate --workload service --set hours=0.2 --set lists=2",
+    ),
+    (
+        "distill --search --workload requests",
+        "distill --search --workload requests --set num_requests=200 --set rate_per_s=36 --set search.loads=1 --simulations 20 \
+         --set search.judge_lists=2",
     ),
     (
         "learner = \"evolution\"\\n[grid]",

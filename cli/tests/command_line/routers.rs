@@ -5,7 +5,8 @@ use std::fs;
 use super::{pleach, succeed, text};
 
 /// Few requests on three replicas.
-const SMALL: &str = "--num-requests 300 --replicas 3 --rate-per-s 36 --refuse";
+const SMALL: &str =
+    "--workload requests --set num_requests=300 --set replicas=3 --set rate_per_s=36 --set refuse=true";
 
 fn refused(folder: &std::path::Path, line: &str, words: &[&str]) {
     let found = pleach(folder, line);
@@ -29,30 +30,46 @@ fn a_tree_that_routes_is_certified_and_explained() {
         "distill check router.json --ablate",
         &["ablate", "router.json"],
     );
-    let line = format!("serve evaluate {SMALL} --lists 1 --router round-robin,router.json --explain 10");
-    let said = succeed(folder.path(), &line);
-    assert!(said.contains("router.json, request 10: a prompt of"), "{said}");
+    let said = succeed(
+        folder.path(),
+        &format!("explain router.json {SMALL} --decision 11"),
+    );
+    assert!(said.contains("decision 11") && said.contains("first: "), "{said}");
     assert_eq!(
         said.matches("\nreplica ").count() + said.matches("\nrefusing").count(),
         3,
         "{said}"
     );
-    let line = format!("serve evaluate {SMALL} --router round-robin --explain 10");
-    refused(folder.path(), &line, &["explain = 10", "a tree"]);
-    let line = format!("serve evaluate {SMALL} --router router.json --explain 300");
-    refused(folder.path(), &line, &["explain = 300", "0 to 299"]);
+    assert!(said.contains("first with "), "{said}");
+    let one = succeed(
+        folder.path(),
+        &format!("explain router.json {SMALL} --decision 11 --why-not refusing"),
+    );
+    assert_eq!(one.lines().count(), 3, "{one}");
+    for (flags, words) in [
+        ("--decision 301", ["decision = 301", "1 to 300"]),
+        ("--job 4", ["job", "none of this world"]),
+        ("--why-not nothing", ["why-not", "replica 0"]),
+    ] {
+        refused(
+            folder.path(),
+            &format!("explain router.json {SMALL} {flags}"),
+            &words,
+        );
+    }
 }
 
 #[test]
 fn a_network_that_routes_is_trained_judged_and_plays_from_its_file() {
     let folder = tempfile::tempdir().unwrap();
-    let small = "--rates 1 --judge-lists 2 --updates 1 --pairs 1 --hidden 8";
+    let small = "--set search.loads=1 --set search.judge_lists=2 --set train.num_updates=1 --set train.evolution.num_pairs=1 \
+                 --set train.network.hidden=8 --set train.network.context=8 --set train.num_steps=300";
     for learner in ["evolution", "ppo"] {
-        let line = format!("serve search --learner {learner} {small} {SMALL} --to {learner}");
+        let line = format!("train --learner {learner} {small} {SMALL} --out {learner}");
         let said = succeed(folder.path(), &line);
-        assert!(said.contains("Over the strongest rule of each rate"), "{said}");
+        assert!(said.contains("Over the strongest rule of each load"), "{said}");
         let line = format!(
-            "serve evaluate {SMALL} --lists 1 --router round-robin,{learner}/network.ckpt,{learner}/tree.json"
+            "evaluate {SMALL} --set lists=1 --policy round-robin,{learner}/network.ckpt,{learner}/tree.json"
         );
         let said = succeed(folder.path(), &line);
         assert!(
@@ -60,17 +77,27 @@ fn a_network_that_routes_is_trained_judged_and_plays_from_its_file() {
             "{said}"
         );
     }
-    let line = format!("serve search --learner evolution {small} {SMALL} --seed 2 --to evolution");
-    refused(folder.path(), &line, &["settings.json"]);
-    refused(
-        folder.path(),
-        "serve search --updates 3 --to router.json",
-        &["--learner"],
-    );
-    let line = format!("serve search --learner evolution --hidden 12 {SMALL} --to odd");
+    let line = format!("train --learner evolution {small} {SMALL} --seed 2 --out evolution");
+    refused(folder.path(), &line, &["evolution"]);
+    let line = format!("train --learner evolution --set train.network.hidden=12 {SMALL} --out odd");
     refused(folder.path(), &line, &["hidden", "multiple of 8"]);
     assert!(
         !folder.path().join("odd").exists(),
         "a refused command leaves nothing"
     );
+    for (line, words) in [
+        ("evaluate --workload requests --load 0.9", ["load", "--set"]),
+        (
+            "evaluate --workload requests --preemption",
+            ["preemption", "--set"],
+        ),
+        (
+            "evaluate --workload requests --set replica=3",
+            ["replica", "replicas"],
+        ),
+        ("distill --workload requests", ["--teacher", "required"]),
+        ("serve evaluate", ["serve", "--workload requests"]),
+    ] {
+        refused(folder.path(), line, &words);
+    }
 }

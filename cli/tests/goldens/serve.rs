@@ -1,11 +1,11 @@
-//! `serve`: routers, autoscalers beside training, dispatchers of functions, and what searches find for each.
+//! Worlds that serve: routers, autoscalers beside training, dispatchers of functions, and what searches find for each.
 
 use pleach_tests::golden::hold;
 
 use super::answers;
 use crate::command_line::succeed;
 
-const ROUTED: &str = "--num-requests 300 --replicas 3 --rate-per-s 36";
+const ROUTED: &str = "--set num_requests=300 --set replicas=3 --set rate_per_s=36";
 
 #[test]
 fn routers_autoscalers_and_dispatchers_have_the_figures_that_they_had() {
@@ -18,50 +18,58 @@ fn routers_autoscalers_and_dispatchers_have_the_figures_that_they_had() {
     .unwrap();
     succeed(
         folder,
-        "serve generate --num-requests 300 --turns 4 --to requests.csv --quiet",
+        "workload write --workload requests --set num_requests=300 --set turns=4 --to requests.csv",
     );
     let lines = [
         (
             "routers",
             format!(
-                "serve evaluate {ROUTED} --lists 2 --rates 1,1.3 --refuse \
-                 --router round-robin,least-ttft:shed=1,headroom,sessions,router.json"
+                "evaluate --workload requests {ROUTED} --set lists=2 --set loads=1,1.3 --set refuse=true \
+                 --policy round-robin,least-ttft:shed=1,headroom,sessions,router.json"
             ),
         ),
         (
             "pools",
-            format!("serve evaluate {ROUTED} --lists 2 --tpot-s 0.015 --pools 1:2,2:1 --router least-ttft"),
+            format!(
+                "evaluate --workload requests {ROUTED} --set lists=2 --set tpot_s=0.015 --set pools=1:2,2:1 \
+                 --policy least-ttft"
+            ),
         ),
         (
             "own requests",
-            "serve evaluate --requests requests.csv --replicas 3 --router least-tokens,least-requests".into(),
+            "evaluate --workload requests.csv --set replicas=3 --policy least-tokens,least-requests".into(),
         ),
         (
             "explained",
-            format!("serve evaluate {ROUTED} --lists 1 --refuse --router round-robin,router.json --explain 10"),
+            format!("explain router.json --workload requests {ROUTED} --set refuse=true --decision 11"),
         ),
-        ("requests", "serve describe requests.csv".into()),
+        ("requests", "workload describe --workload requests.csv".into()),
         (
             "search",
-            format!("serve search {ROUTED} --refuse --simulations 60 --judge-lists 3 --rates 1 --to found.json"),
+            format!(
+                "distill --search --workload requests {ROUTED} --set refuse=true --simulations 60 \
+                 --set search.judge_lists=3 --set search.loads=1 --out found"
+            ),
         ),
         (
             "evolution",
             format!(
-                "serve search {ROUTED} --refuse --learner evolution --updates 1 --pairs 1 --hidden 8 --judge-lists 2 \
-                 --rates 1 --to routed"
+                "train --workload requests {ROUTED} --set refuse=true --learner evolution --set train.num_updates=1 \
+                 --set train.evolution.num_pairs=1 --set train.network.hidden=8 --set train.network.context=8 \
+                 --set search.judge_lists=2 --set search.loads=1 --out routed"
             ),
         ),
-        ("mixed", "serve mixed --hours 1 --lists 2".into()),
+        ("mixed", "evaluate --workload service --set hours=1 --set lists=2".into()),
         (
             "functions",
-            "serve functions --num-requests 400 --lists 2 --loads 1,1.4 --late shed --policy esg,infless,nexus,edf"
+            "evaluate --workload calls --set num_requests=400 --set lists=2 --set loads=1,1.4 --set late=shed \
+             --policy esg,infless,nexus,edf"
                 .into(),
         ),
         (
             "functions search",
-            "serve functions --setting strict-light --search 20 --judge-lists 2 --num-requests 100 --lists 1 \
-             --nodes 2 --to dispatcher.json"
+            "distill --search --workload calls --set setting=strict-light --simulations 20 --set search.judge_lists=2 \
+             --set num_requests=100 --set nodes=2 --out dispatcher"
                 .into(),
         ),
     ];
@@ -72,6 +80,7 @@ fn routers_autoscalers_and_dispatchers_have_the_figures_that_they_had() {
 #[test]
 fn a_searched_autoscaler_has_the_figures_that_it_had() {
     let folder = tempfile::tempdir().unwrap();
-    let line = "serve mixed --hours 1 --search 4 --tune-days 1 --judge-days 2 --to autoscaler.json";
+    let line = "distill --search --workload service --set hours=1 --simulations 4 --set search.tune_lists=1 \
+                --set search.judge_lists=2 --out autoscaler";
     hold("json-mixed", answers(folder.path(), &[("search", line)]));
 }

@@ -188,6 +188,15 @@ pub struct SettingsFlags {
     pub keys: serde_json::Map<String, serde_json::Value>,
 }
 
+/// Settings of a world that is not of jobs.
+#[derive(Args, Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct WorldFlag {
+    /// Change a setting of a world that is not of jobs, or of its search (search.KEY), repeated: `pleach workload` lists them
+    #[arg(long, value_name = "KEY=VALUE", action = ArgAction::Append, help_heading = "Workload")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub set: Vec<String>,
+}
+
 /// Policies beside the one that it is about.
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct AgainstFlag {

@@ -4,7 +4,7 @@ use pleach_env::workload::Workload;
 use serde::{Deserialize, Serialize};
 
 use super::PartsConfig;
-use crate::evaluate::sim_config::DAY_S;
+use crate::evaluate::day::DAY_S;
 
 /// Ends of parts are whole multiples of this, days: what a person can type.
 const STEP_DAYS: f64 = 0.1;

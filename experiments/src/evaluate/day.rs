@@ -5,7 +5,8 @@ use std::fmt;
 use pleach_tables::clock::{TimeFormat, UTC, day_text, words_s};
 use serde::{Deserialize, Serialize};
 
-use crate::evaluate::sim_config::DAY_S;
+/// Seconds of a day.
+pub const DAY_S: f64 = 86_400.0;
 
 /// A day of a list: its number from 0 on, or a date.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]

@@ -4,13 +4,12 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::evaluate::flag_values;
-use clap::builder::PossibleValuesParser;
 use clap::{ArgAction, Args};
 use pleach_env::SimConfig;
 use pleach_env::availability::AvailabilityConfig;
 use pleach_env::schedule::Record;
 use pleach_scheduler::{ActionSet, Problem};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
 use super::instances::{Instance, seeds};
@@ -26,7 +25,6 @@ use crate::error::Error;
 use crate::progress::Watcher;
 use crate::run_folder::atomic_file::read_toml;
 use crate::schedule::run_of;
-use crate::train::objective::known_metrics;
 
 /// Largest file with settings of planners, bytes.
 const POLICY_CONFIG_BYTES_MAX: u64 = 1 << 20;
@@ -63,8 +61,12 @@ pub struct EvaluationConfig {
     pub reference: Option<String>,
     /// Metric of the paired ratios and of their plot, by its key: p99_jct_s, avg_slowdown, makespan_s, ...; a policy with a value of 0
     /// has none
-    #[arg(long, value_name = "METRIC", default_value = MAIN_METRIC, value_parser = PossibleValuesParser::new(known_metrics()), hide_possible_values = true)]
+    #[arg(long, value_name = "METRIC", default_value = MAIN_METRIC)]
     pub metric: String,
+    /// Change a setting of a world that is not of jobs, repeated: `pleach workload` lists worlds and keys
+    #[arg(long, value_name = "KEY=VALUE", action = ArgAction::Append, help_heading = "Workload")]
+    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "pairs")]
+    pub set: Vec<String>,
     /// Which jobs on which cluster.
     #[command(flatten)]
     pub workload: WorkloadSource,
@@ -88,6 +90,7 @@ impl Default for EvaluationConfig {
             policy_config: None,
             reference: None,
             metric: MAIN_METRIC.to_string(),
+            set: Vec::new(),
             workload: WorkloadSource::of(DEFAULT_WORKLOAD),
             scheduling: SchedulingConfig::default(),
             seeds: 10,
@@ -96,7 +99,30 @@ impl Default for EvaluationConfig {
     }
 }
 
+/// Settings as `KEY=VALUE`, or as a table.
+fn pairs<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<String>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Either {
+        Pairs(Vec<String>),
+        Table(serde_json::Map<String, serde_json::Value>),
+    }
+    Ok(match Either::deserialize(from)? {
+        Either::Pairs(pairs) => pairs,
+        Either::Table(table) => table
+            .iter()
+            .map(|(key, value)| format!("{key}={value}"))
+            .collect(),
+    })
+}
+
 impl EvaluationConfig {
+    /// The metric where it was chosen, and is not what jobs are compared by anyway.
+    #[must_use]
+    pub fn own_metric(&self) -> Option<String> {
+        (self.metric != MAIN_METRIC).then(|| self.metric.clone())
+    }
+
     /// The same from a table of settings, as a grid has it.
     ///
     /// # Errors

@@ -10,7 +10,7 @@ use pleach_env::{EnvConfig, Seed, SimConfig};
 use pleach_scheduler::physics::overheads::Overheads;
 
 use crate::error::Error;
-use crate::evaluate::sim_config::DAY_S;
+use crate::evaluate::day::DAY_S;
 use crate::evaluate::workload_source::{Source, WorkloadSource};
 
 /// Most windows that a list may be cut into.

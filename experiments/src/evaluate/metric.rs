@@ -12,6 +12,19 @@ pub enum Unit {
     Plain,
     /// How many.
     Count,
+    /// A number with so many decimals, whose label says its unit.
+    Decimals(u8),
+}
+
+/// How two policies are held against each other on the same lists.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Versus {
+    /// By the geometric mean of paired ratios.
+    Ratio,
+    /// By the mean of paired differences, in the metric's own unit.
+    Points,
+    /// By the mean of paired ratios less 1, %.
+    Percent,
 }
 
 /// Which way a metric is better.
@@ -36,6 +49,8 @@ pub struct Metric {
     pub unit: Unit,
     /// Which way is better.
     pub better: Better,
+    /// How policies are held against each other by it.
+    pub versus: Versus,
     /// Meaning, for docs and reports.
     pub doc: &'static str,
 }
@@ -52,6 +67,24 @@ const fn metric(
         label,
         unit,
         better,
+        versus: Versus::Ratio,
+        doc,
+    }
+}
+
+/// A metric of a world, shown with so many decimals; its label says its unit.
+#[must_use]
+pub const fn figure(
+    (key, label, decimals): (&'static str, &'static str, u8),
+    (better, versus): (Better, Versus),
+    doc: &'static str,
+) -> Metric {
+    Metric {
+        key,
+        label,
+        unit: Unit::Decimals(decimals),
+        better,
+        versus,
         doc,
     }
 }
@@ -62,7 +95,7 @@ pub const MAIN_METRIC: &str = "avg_jct_s";
 pub(crate) const MAIN: &Metric = &METRICS[0];
 
 /// All metrics, in the order of tables.
-pub const METRICS: [Metric; 16] = [
+pub const METRICS: &[Metric] = &[
     metric(
         "avg_jct_s",
         "avg JCT",
@@ -192,6 +225,8 @@ impl Metric {
             Unit::Fraction => format!("{:.1} %", 100.0 * value),
             Unit::Plain => show_plain(value),
             Unit::Count => show_count(value),
+            Unit::Decimals(places) if value.is_finite() => format!("{value:.*}", usize::from(places)),
+            Unit::Decimals(_) => "-".into(),
         }
     }
 }

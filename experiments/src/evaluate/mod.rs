@@ -7,6 +7,7 @@ pub mod day;
 pub mod estimate_source;
 pub mod evaluation;
 pub mod flag_values;
+pub mod gain;
 pub mod idle;
 pub mod instances;
 pub mod metric;

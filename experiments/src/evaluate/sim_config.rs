@@ -15,12 +15,10 @@ use pleach_scheduler::{ActionKind, ActionSet};
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
+use crate::evaluate::day::DAY_S;
 use crate::evaluate::estimate_source::EstimateSource;
 use crate::evaluate::flag_values;
 use crate::evaluate::named_env::env_named;
-
-/// Seconds of a day.
-pub const DAY_S: f64 = 86_400.0;
 
 /// What the scheduler may do, and what it knows. The fields are flags of `pleach` too, in these words.
 #[derive(Args, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

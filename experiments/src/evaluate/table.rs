@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::evaluate::metric::{Better, MAIN_METRIC, METRICS, Metric, show_plain, show_seconds};
+use crate::evaluate::gain::cell as gain_cell;
+use crate::evaluate::metric::{Better, MAIN_METRIC, Metric, Versus, show_plain, show_seconds};
 use crate::evaluate::results::{GAP_KEYS, Results, Summary};
 use crate::evaluate::stats::Ratio;
 
@@ -35,7 +36,8 @@ impl Table {
                 .policies()
                 .any(|(_, summary)| summary.metrics.contains_key(key))
         };
-        let metrics: Vec<&Metric> = METRICS
+        let metrics: Vec<&Metric> = results
+            .known()
             .iter()
             .filter(|metric| keys.contains(&metric.key) && known(metric.key))
             .collect();
@@ -47,13 +49,21 @@ impl Table {
             MAIN_METRIC => "JCT",
             _ => results.metric().label,
         };
-        header.extend(reference.map(|name| format!("{label} vs {name}")));
+        let heading = |name: &str| match results.metric().versus {
+            Versus::Ratio => format!("{label} vs {name}"),
+            Versus::Points => format!("{label} over {name}"),
+            Versus::Percent => format!("% over {name}"),
+        };
+        header.extend(reference.map(heading));
         header.extend(metrics.iter().map(|metric| metric.label.to_string()));
         let rows = results
             .shown()
             .map(|(name, summary)| {
                 let mut row = vec![results.label(name)];
-                row.extend(reference.map(|reference| ratio_cell(name, reference, summary)));
+                row.extend(
+                    reference
+                        .map(|reference| ratio_cell(name, reference, (summary, results.metric().versus))),
+                );
                 for (metric, best) in metrics.iter().zip(&best) {
                     row.push(cell(&summary.metrics, metric, *best));
                 }
@@ -70,22 +80,7 @@ impl Table {
             let (jct, makespan) = (show_seconds(bounds.avg_jct_s), show_seconds(bounds.makespan_s));
             format!("lower bound: avg JCT {jct}, makespan {makespan}; no schedule beats it, and a gap of 0 may be out of reach")
         }));
-        if let Some(name) = reference {
-            notes.push(if results.num_pairs() < 2 {
-                let advice = if results.is_drawn() {
-                    "one pair, so no interval (try --seeds 10)"
-                } else {
-                    "nothing is drawn, so this one run is all there is (--window-days makes several of a trace)"
-                };
-                format!("{label} vs {name}: ratio of {}; {advice}", results.metric().label)
-            } else {
-                let side = match results.metric().better {
-                    Better::Higher => "above",
-                    Better::Lower | Better::Neither => "below",
-                };
-                format!("{label} vs {name}: geometric mean of paired ratios, 95 % bootstrap interval; {side} 1 is better")
-            });
-        }
+        notes.extend(reference.map(|name| versus_note(results, (label, &heading(name)))));
         notes.extend(results.left_out());
         Table { header, rows, notes }
     }
@@ -159,6 +154,39 @@ impl Table {
             lines.push(plain_note(note).replace(BEST, "bold:"));
         }
         lines.join("\n") + "\n"
+    }
+}
+
+/// How the column against the reference is to be read.
+fn versus_note(results: &Results, (label, heading): (&str, &str)) -> String {
+    let metric = results.metric();
+    let side = match metric.better {
+        Better::Higher => "above",
+        Better::Lower | Better::Neither => "below",
+    };
+    match metric.versus {
+        Versus::Ratio if results.num_pairs() < 2 => {
+            let advice = if results.is_drawn() {
+                "one pair, so no interval (try --seeds 10)"
+            } else {
+                "nothing is drawn, so this one run is all there is (--window-days makes several of a trace)"
+            };
+            format!("{heading}: ratio of {}; {advice}", metric.label)
+        }
+        Versus::Ratio => {
+            format!("{heading}: geometric mean of paired ratios, 95 % bootstrap interval; {side} 1 is better")
+        }
+        _ if results.num_pairs() < 2 => format!("{heading}: one list, so no interval (try --set lists=10)"),
+        Versus::Points => {
+            format!(
+                "{heading}: mean difference in {label} of the same lists, 95 % bootstrap interval; {side} 0 is better"
+            )
+        }
+        Versus::Percent => {
+            format!(
+                "{heading}: mean of paired ratios of {label} less 1, 95 % bootstrap interval; {side} 0 is better"
+            )
+        }
     }
 }
 
@@ -239,7 +267,11 @@ fn cell(metrics: &BTreeMap<String, f64>, metric: &Metric, best: Option<f64>) -> 
     }
 }
 
-fn ratio_cell(name: &str, reference: &str, summary: &Summary) -> String {
+fn ratio_cell(name: &str, reference: &str, (summary, by): (&Summary, Versus)) -> String {
+    if let Some(versus) = &summary.gain_vs_reference {
+        let places = if by == Versus::Percent { 1 } else { 2 };
+        return gain_cell(Some(versus.gain.mean), versus.gain.interval, places);
+    }
     let Some(versus) = &summary.ratio_vs_reference else {
         return "-".to_string();
     };

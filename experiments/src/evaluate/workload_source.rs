@@ -19,10 +19,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
 use crate::evaluate::cluster_flag::cluster_of;
-use crate::evaluate::day::{self, Day};
+use crate::evaluate::day::{self, DAY_S, Day};
 use crate::evaluate::flag_values;
 use crate::evaluate::named_env::{env_named, is_settings};
-use crate::evaluate::sim_config::{DAY_S, SchedulingConfig};
+use crate::evaluate::sim_config::SchedulingConfig;
 use crate::file_kind::FileKind;
 
 /// What is played where nobody says what.

@@ -6,8 +6,6 @@
 //! beside each other where there is room.
 
 pub mod axis;
-pub(crate) mod distribution;
-pub mod frame;
 pub(crate) mod look;
 pub(crate) mod series;
 mod svg;

@@ -15,7 +15,8 @@ fn a_plot_is_well_formed_labelled_and_escaped_whatever_the_names_and_values() {
     let hostile = "</title><script>alert(1)</script><b>\"&\u{1b}";
     let x = Axis::of(hostile).seconds().log();
     let points = [(1.0, 0.0), (f64::NAN, 2.0), (1e9, f64::INFINITY), (60.0, 1.0)];
-    let all: [fn(&str, [(f64, f64); 4]) -> Mark; 5] = [
+    type Make = fn(&str, [(f64, f64); 4]) -> Mark;
+    let all: [Make; 5] = [
         |name, points| Mark::line(name, points),
         |name, points| Mark::steps(name, points),
         |name, points| Mark::area(name, points),

@@ -1,7 +1,7 @@
 //! The report of a comparison of policies: summary, ratios, completion times, use over time.
 
 use super::{Block, Report};
-use crate::evaluate::metric::{Better, METRICS};
+use crate::evaluate::metric::{Better, METRICS, Versus};
 use crate::evaluate::results::Results;
 use crate::evaluate::stats::Ratio;
 use crate::evaluate::table::{Table, show_interval};
@@ -23,14 +23,18 @@ pub fn compared(title: &str, results: &Results) -> Report {
     Report::new(title)
         .note(&about)
         .section("Summary", [Table::compare(results, &keys).into()])
-        .section("Against the reference", ratios(results).map(Block::from))
+        .section("Against the reference", against(results).map(Block::from))
         .section("Job completion times", completion_times(results).map(Block::from))
         .section("Utilisation over time", utilisation(results).map(Block::from))
 }
 
-/// A row for each policy but the reference: its paired ratio with its interval.
-fn ratios(results: &Results) -> Option<Plot> {
+/// A row for each policy but the reference: its paired ratio or difference with its interval.
+#[must_use]
+pub fn against(results: &Results) -> Option<Plot> {
     let reference = results.reference()?;
+    if results.metric().versus != Versus::Ratio {
+        return gains(results, reference);
+    }
     let (what, better) = (results.metric().label, results.metric().better);
     let rows = results.shown().filter(|(name, _)| *name != reference);
     let rows = rows.filter_map(|(name, summary)| {
@@ -43,6 +47,27 @@ fn ratios(results: &Results) -> Option<Plot> {
         &x,
         rows,
     )
+}
+
+/// The same by differences.
+fn gains(results: &Results, reference: &str) -> Option<Plot> {
+    let what = results.metric().label;
+    let rows = results.shown().take(SERIES_MAX).filter_map(|(name, summary)| {
+        let gain = summary.gain_vs_reference.as_ref()?.gain;
+        let mark = Mark::interval(name, gain.mean, gain.interval);
+        Some((mark.name.clone(), gain.to_string(), vec![mark]))
+    });
+    let unit = match results.metric().versus {
+        Versus::Percent => format!("{what} over that of {reference} (%)"),
+        _ => format!("{what} over that of {reference}"),
+    };
+    let plot = Plot::new(
+        format!("{unit} with 95 % intervals"),
+        Axis::of(unit),
+        Axis::default(),
+    );
+    let plot = plot.of_policies().with_rows(rows).if_any()?;
+    Some(plot.with([Mark::rule("", (0.0, f64::NEG_INFINITY), (0.0, f64::INFINITY))]))
 }
 
 /// A row for each policy with its ratio and interval, and a line at 1; none without a row.

@@ -14,9 +14,15 @@ const TURNED: (usize, usize) = (9, 10);
 /// Bytes from which a cell is words, whatever it begins with.
 const LONG: usize = 28;
 
-/// The page.
-#[must_use]
-pub(super) fn page(report: &Report) -> String {
+impl Report {
+    /// The page.
+    #[must_use]
+    pub fn html(&self) -> String {
+        page(self)
+    }
+}
+
+fn page(report: &Report) -> String {
     let scripts = if report.script.is_some() {
         "'unsafe-inline'"
     } else {
@@ -86,7 +92,10 @@ fn block(block: &Block) -> Markup {
             Block::Command(text) => pre.command { (text) },
             Block::Table(own) => (table(own)),
             Block::Plot(own) => (plot::markup(own)),
-            Block::Tree(tree) => (outline::folding(tree)),
+            Block::Tree(tree) => {
+                (outline::folding(tree))
+                details { summary { "In words" } (code(&tree.to_text())) }
+            },
             Block::Own { markup, .. } => (markup),
         }
     }

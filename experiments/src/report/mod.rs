@@ -19,7 +19,6 @@
 mod comparison;
 mod html;
 pub(crate) mod outline;
-pub mod page;
 
 use std::path::Path;
 
@@ -33,7 +32,7 @@ use crate::evaluate::table::Table;
 use crate::plot::Plot;
 use crate::run_folder::atomic_file;
 
-pub use comparison::{compared, intervals};
+pub use comparison::{against, compared, intervals};
 
 /// Length of a text as it is, at most, bytes; longer ones are cut with a note.
 const CODE_BYTES_MAX: usize = 256 << 10;
@@ -168,12 +167,6 @@ impl Report {
         let command = [Block::Command(command_line.to_string())];
         let settings = settings.map(|text| Block::Code(text.to_string()));
         self.section("How this was made", command.into_iter().chain(settings))
-    }
-
-    /// The page.
-    #[must_use]
-    pub fn html(&self) -> String {
-        html::page(self)
     }
 
     /// The data.

@@ -15,6 +15,7 @@ use super::manifest::Manifest;
 use super::policy_unit::STAND_IN;
 use super::scalars::show;
 use super::settings::{Configuration, Setting, importance, importances, panel, side_by_side};
+use super::unit::clear_temporaries;
 use crate::error::Error;
 use crate::evaluate::metric::{MAIN_METRIC, Metric, show_plain};
 use crate::evaluate::table::Table;
@@ -67,6 +68,10 @@ pub fn report(
 /// the page is left as it is.
 pub(super) fn rewrite((manifest, out): (&Manifest, &Path), is_running: bool) {
     let written = || -> Result<(), Error> {
+        if !is_running {
+            // What processes that were killed left of the page.
+            clear_temporaries(out)?;
+        }
         let units = collect(manifest, out, true)?;
         let leaderboard = Leaderboard::of(manifest, &units, None, None)?;
         let table = leaderboard.as_ref().map(Leaderboard::table);

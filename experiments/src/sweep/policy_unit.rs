@@ -11,7 +11,9 @@ use crate::evaluate::evaluation::{Evaluation, EvaluationConfig};
 use crate::evaluate::run::Runner;
 use crate::evaluate::stand_in::stand_ins;
 use crate::evaluate::stats::mean;
+use crate::progress::Watcher;
 use crate::sweep::UnitError;
+use crate::worlds::{AnyWorld, Comparing, of_pairs, open};
 
 /// Key of a result that says whose decisions the policy's are, and why, where they are another's: `as sjf: no preemption`.
 pub(super) const STAND_IN: &str = "stand_in";
@@ -21,7 +23,40 @@ pub(super) const STAND_IN: &str = "stand_in";
 /// # Errors
 /// A setting out of its range, a policy that there is not, several policies.
 pub fn check(config: &EvaluationConfig) -> Result<(), UnitError> {
-    opened(config).map(drop)
+    match world_of(config)? {
+        Some(_) => Ok(()),
+        None => opened(config).map(drop),
+    }
+}
+
+/// The world of a unit; none where it is that of jobs.
+fn world_of(config: &EvaluationConfig) -> Result<Option<Box<dyn AnyWorld>>, UnitError> {
+    let found = open(&config.workload.workload, of_pairs(&config.set)?)?;
+    Ok(found.map(|(world, _)| world))
+}
+
+/// A policy on the lists of a world, drawn with the unit's seed.
+fn of_world(world: &dyn AnyWorld, config: &EvaluationConfig, seed: u64) -> Result<Value, UnitError> {
+    let asked = Comparing {
+        policies: config.policy.clone(),
+        seed,
+        ..Comparing::default()
+    };
+    let compared = world.compare(&asked, &Watcher::nobody())?;
+    let [at] = compared.at.as_slice() else {
+        let hint = "Put loads under [grid]: a unit each.";
+        return Err(Error::config("loads", compared.at.len(), "one load in a unit", hint).into());
+    };
+    let runs = at.results.runs();
+    let policy = at
+        .results
+        .policies()
+        .map(|(name, _)| name)
+        .next()
+        .unwrap_or_default();
+    Ok(
+        json!({"policy": policy, "workload": world.name(), "metrics": means(runs.iter().map(|run| &run.metrics))}),
+    )
 }
 
 fn opened(config: &EvaluationConfig) -> Result<Evaluation, UnitError> {
@@ -39,6 +74,9 @@ fn opened(config: &EvaluationConfig) -> Result<Evaluation, UnitError> {
 /// # Errors
 /// As [`check`], and runs that fail.
 pub fn work(config: &EvaluationConfig, seed: u64) -> Result<Value, UnitError> {
+    if let Some(world) = world_of(config)? {
+        return of_world(world.as_ref(), config, seed);
+    }
     let evaluation = opened(config)?;
     let source = &config.workload;
     let instances = source.instances(&evaluation.sim, &[Seed(seed)], &mut |_| {})?;

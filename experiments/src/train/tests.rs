@@ -291,8 +291,9 @@ fn a_network_that_breaks_the_constraint_is_not_kept_and_the_multiplier_grows() {
 fn a_planner_is_imitated_where_candidates_can_show_its_plans_and_refused_where_they_cannot() {
     let mut settings = settings(Learner::PPO);
     settings.prior = "none".into();
-    settings.env = env_of("Pleach/GavelMulti-v0", Some(40), Some(2.0)).unwrap();
-    settings.warm_start_steps = 60;
+    // More at once than the cluster holds, so that orders differ.
+    settings.env = env_of("Pleach/GavelMulti-v0", Some(80), Some(10.0)).unwrap();
+    settings.warm_start_steps = 300;
     let with = |name: &str| TrainSettings {
         warm_start: name.into(),
         ..settings.clone()

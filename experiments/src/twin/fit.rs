@@ -122,7 +122,7 @@ impl Fit {
     pub fn line(&self) -> String {
         format!(
             "fitted on the first {:.1} days in {} simulations: policy {}, estimates {}, {:.0} s from a decision to a start",
-            self.until_s / crate::evaluate::sim_config::DAY_S,
+            self.until_s / crate::evaluate::day::DAY_S,
             self.num_tried,
             self.policy,
             self.estimates,

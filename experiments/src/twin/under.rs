@@ -11,9 +11,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::door::{DOOR, PolicySpec};
 use crate::error::Error;
+use crate::evaluate::day::DAY_S;
 use crate::evaluate::instances::Instance;
 use crate::evaluate::run::in_parallel;
-use crate::evaluate::sim_config::DAY_S;
 use crate::evaluate::stand_in::stand_ins;
 use crate::evaluate::stats::{Ratio, mean};
 use crate::progress::Watcher;

@@ -208,7 +208,8 @@ fn outcomes(inspection: &Inspection) -> Option<Plot> {
 
 /// Waiting time by cause, one bar for each of `delays`.
 fn causes(what: &str, delays: &[Delay], label: fn(&str) -> String) -> Option<Plot> {
-    const PARTS: [(&str, fn(&Causes) -> f64); 4] = [
+    type Part = (&'static str, fn(&Causes) -> f64);
+    const PARTS: [Part; 4] = [
         ("fair share", |causes| causes.fair_share),
         ("capacity", |causes| causes.capacity),
         ("fragmentation", |causes| causes.fragmentation),

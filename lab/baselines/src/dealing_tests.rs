@@ -5,9 +5,17 @@ use pleach_scheduler::{JobId, Planner, Time};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
+use pleach_dealing::ENTRIES;
+
 use crate::elastic::tests::{elastic_cluster_with, proportional, saturating, submit_class};
-use crate::registry::make;
+
 use crate::synergy::profile_tests::{submit, synergy_cluster};
+
+/// A planner that deals, by name.
+fn make(name: &str, settings: &Value) -> Result<Box<dyn Planner>, pleach_scheduler::Problem> {
+    let entry = ENTRIES.iter().find(|entry| entry.info.name == name);
+    (entry.expect("a dealer").make)(settings)
+}
 
 fn at(planner: &mut dyn Planner, cluster: &mut Cluster, now_s: f64) {
     cluster.advance(Time::from_secs_f64(now_s));

@@ -7,6 +7,11 @@
 //! # What is deliberately not here
 //! What a site serves with: requests to models, applications of functions (`pleach-serving`).
 
+#![cfg_attr(
+    test,
+    allow(clippy::disallowed_methods, reason = "tests hold results to the C library's")
+)]
+
 pub mod contexts;
 pub mod layers;
 mod registered;

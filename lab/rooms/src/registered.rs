@@ -1,6 +1,6 @@
 //! What of these rooms a program has by name.
 
-use pleach_experiments::serving::{Opened, OwnRoom, Registered, config};
+use pleach_experiments::worlds::{Opened, OwnRoom, Registered, config};
 use pleach_serving::Reward;
 use pleach_workloads::Seed;
 use serde::{Deserialize, Serialize};

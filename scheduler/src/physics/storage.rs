@@ -182,7 +182,10 @@ mod tests {
         ] {
             let store: Storage = serde_json::from_str(text).unwrap();
             let error = store.validate().unwrap_err().to_string();
-            assert!(error.contains(key) && error.contains("0.001 to 1e6"), "{error}");
+            assert!(
+                error.contains(key) && error.contains("0.001 to 1000000"),
+                "{error}"
+            );
         }
         assert!(serde_json::from_str::<Storage>(r#"{"saver": "fast"}"#).is_err());
     }

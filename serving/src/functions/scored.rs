@@ -1,6 +1,6 @@
 //! A dispatcher that scores the columns of each choice: a tree with its weights, or any other scorer of [`SCHEMA`].
 
-use pleach_scheduler::tree::Tree;
+use pleach_scheduler::tree::{FlatTree, Tree};
 use pleach_scheduler::{Problem, Scorer};
 
 use super::columns::{ROW_WIDTH, SCHEMA, Short, Table, short};
@@ -30,7 +30,15 @@ impl ScorerDispatcher {
     /// # Errors
     /// A tree of other columns.
     pub fn of_tree(tree: &Tree) -> Result<ScorerDispatcher, Problem> {
-        Scoring::of_tree("dispatcher", tree, &SCHEMA).map(ScorerDispatcher::of)
+        ScorerDispatcher::keyed(Box::new(FlatTree::of(tree)), tree)
+    }
+
+    /// A scorer with the weights of a tree's key.
+    ///
+    /// # Errors
+    /// A scorer of other columns.
+    pub fn keyed(scorer: Box<dyn Scorer>, tree: &Tree) -> Result<ScorerDispatcher, Problem> {
+        Scoring::keyed("dispatcher", scorer, tree, &SCHEMA).map(ScorerDispatcher::of)
     }
 
     fn of(scoring: Scoring) -> ScorerDispatcher {

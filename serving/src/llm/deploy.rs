@@ -216,7 +216,7 @@ pub fn plugin(tree: &Tree, picker: EndpointPicker, deployment: &Deployment) -> R
 /// The tree, its columns and their order, before an adapter that needs these imports.
 fn source(tree: &Tree, imports: &str, adapter: &str, deployment: &Deployment) -> Result<String, Problem> {
     if tree.schema() != &SCHEMA {
-        let hint = "pleach serve search makes one.";
+        let hint = "pleach distill --search --workload requests makes one.";
         return Err(Problem::new("file", tree.schema().name, SCHEMA.name, hint));
     }
     let package = "package pleach\n";

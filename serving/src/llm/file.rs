@@ -42,6 +42,20 @@ const NO_PROMPT: &str = "no token in its prompt";
 const NO_ANSWER: &str = "no token in its answer: it failed, or nothing was asked for";
 const OTHER_BLOCKS: &str = "as many blocks as its prompt has not: a block holds 512 tokens";
 
+/// Whether a file has requests: the columns of one of the formats, or an object of Mooncake's in its first line.
+#[must_use]
+pub fn is_requests(path: &Path) -> bool {
+    let first = Lines::open(path).and_then(|mut lines| Ok(lines.next_line()?.map(str::to_string)));
+    let Ok(Some(first)) = first else {
+        return false;
+    };
+    if first.trim_start().starts_with('{') {
+        return first.contains("hash_ids") || first.contains("input_length");
+    }
+    let known = ["ContextTokens", "prompt_tokens"];
+    Table::open(path, &[]).is_ok_and(|table| known.iter().any(|name| table.column(name).is_some()))
+}
+
 /// Reads a list in any of the formats.
 ///
 /// # Errors

@@ -14,7 +14,6 @@ mod certify;
 mod columns;
 pub mod deploy;
 mod environment;
-mod explain;
 pub mod file;
 mod fleet;
 mod gateway;
@@ -36,7 +35,6 @@ pub use autoscaler::{
 pub use certify::certificates;
 pub use columns::{ROUTING_1, ROUTING_2, SCHEMA};
 pub use environment::{Lists, Routing};
-pub use explain::{Explaining, RequestTold, RowTold};
 pub use fleet::Fleet;
 pub use link::Link;
 pub use outcome::{Outcome, Served, Targets};

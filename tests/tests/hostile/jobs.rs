@@ -10,7 +10,7 @@ use pleach_env::{Seed, Workload};
 use pleach_experiments::evaluate::cluster_flag::cluster_of;
 use pleach_experiments::file_kind::FileKind;
 use pleach_experiments::schedule::RecordSettings;
-use pleach_experiments::serving;
+use pleach_experiments::worlds;
 use pleach_verify::Facts;
 
 use super::Reader;
@@ -29,6 +29,7 @@ pub const READERS: [Reader; 12] = [
             "tables/src/parquet_read.rs",
             "workloads/src/import/detect.rs",
             "workloads/src/import/eva.rs",
+            "workloads/src/import/rejected.rs",
         ],
         read: |path| {
             let read = import(path, &ImportOptions::default());
@@ -84,7 +85,7 @@ pub const READERS: [Reader; 12] = [
     Reader {
         name: "profiles",
         beside: &[],
-        sources: &["workloads/src/generate/profile.rs"],
+        sources: &["workloads/src/generate/profile_file.rs"],
         read: |path| {
             let Some(text) = text(path) else { return Ok(()) };
             std::fs::write(path.with_extension("toml"), text).unwrap();
@@ -127,7 +128,7 @@ pub const READERS: [Reader; 12] = [
         beside: &[],
         sources: &["serving/src/llm/file.rs"],
         read: |path| {
-            let read = serving::Description::read(path);
+            let read = worlds::requests::read(path);
             read.map(drop).map_err(|error| error.to_string())
         },
     },

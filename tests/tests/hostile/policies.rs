@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use pleach_agents::{Checkpoint, Logger};
-use pleach_experiments::{DOOR, serving};
+use pleach_experiments::{DOOR, worlds};
 use pleach_network::TrainedNetwork;
 use pleach_scheduler::Cluster;
 use pleach_scheduler::snapshot::ClusterSnapshot;
@@ -104,7 +104,7 @@ pub const READERS: [Reader; 8] = [
         beside: &[],
         sources: &[],
         read: |path| {
-            let read = serving::certified(path);
+            let read = worlds::certified(path);
             read.map(drop).map_err(|error| error.to_string())
         },
     },

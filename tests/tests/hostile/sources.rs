@@ -40,7 +40,7 @@ const ELSEWHERE: [(&str, &str); 21] = [
     ("env/src/failures/by_age_data.rs", "a test's table"),
     ("experiments/src/run_folder/hash.rs", "bytes that are hashed"),
     (
-        "experiments/src/serving/environments.rs",
+        "experiments/src/worlds/environments.rs",
         "settings of one's own program in Python: python/tests",
     ),
     (

@@ -6,7 +6,8 @@ use pleach_env::Expression;
 use pleach_experiments::evaluate::{cluster_flag::cluster_of, day, day::Day, estimate_source, flag_values};
 use pleach_experiments::sweep::index_list;
 use pleach_experiments::train::{objective, overrides, settings_file};
-use pleach_experiments::{DOOR, TrainSettings, serving};
+use pleach_experiments::worlds::requests::RequestsSettings;
+use pleach_experiments::{DOOR, TrainSettings, worlds};
 use pleach_scheduler::ExternalId;
 use pleach_tables::clock::{self, TimeFormat};
 use pleach_tables::{slurm, split};
@@ -30,7 +31,7 @@ fn is_well<T, E: ToString>(read: Result<T, E>) -> Result<(), String> {
 
 type ReadNumber = fn(&str) -> Result<f64, String>;
 
-pub const READERS: [Reader; 9] = [
+pub const READERS: [Reader; 10] = [
     Reader {
         name: "words-numbers",
         beside: &[],
@@ -138,7 +139,18 @@ pub const READERS: [Reader; 9] = [
         sources: &["policies/src/rivals.rs"],
         read: |path| {
             each(path, |word| {
-                is_well(DOOR.open(word)).and(is_well(serving::router(word, 0)))
+                is_well(DOOR.open(word)).and(is_well(pleach_serving::llm::by_name(word, 0)))
+            })
+        },
+    },
+    Reader {
+        name: "words-worlds",
+        beside: &[],
+        sources: &["experiments/src/worlds/settings.rs"],
+        read: |path| {
+            each(path, |word| {
+                let settings = worlds::of_pairs(&[word.to_string()]);
+                is_well(settings.and_then(|settings| worlds::read::<RequestsSettings>(&settings)))
             })
         },
     },

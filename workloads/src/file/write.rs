@@ -56,7 +56,7 @@ impl Workload {
         };
         replace(&sidecar_path(path), |out| out.write_all(text.as_bytes()))?;
         if let Some(bytes) = parquet {
-            return Ok(replace(path, |out| out.write_all(&bytes))?);
+            return replace(path, |out| out.write_all(&bytes));
         }
         let write = |out: &mut dyn Write| {
             if is_gzip_name(path) {
@@ -68,7 +68,7 @@ impl Workload {
                 self.write_jobs(out)
             }
         };
-        Ok(replace(path, write)?)
+        replace(path, write)
     }
 
     /// The text of the file that [`Workload::write`] puts beside the jobs: name, model classes and cluster, in TOML.

@@ -1,10 +1,11 @@
-//! `pleach` with more in it: a policy, an order, a reward, a generator and a learner of one's own, by name in every command.
+//! `pleach` with more in it: a policy, an order, a reward, a generator, a learner and a world of one's own, by name in every command.
 //!
 //! ```text
 //! own evaluate --policy sjf,aged-sjf,deal:aged-sjf,widest-first --workload bursty --preemption
 //! own train --workload bursty --warm-start aged-sjf --reward '-idle_gpu_hours - jobs_in_system_s / total_run_s'
 //! own train --learner bandit --workload bursty
 //! own distill --teacher aged-sjf --workload bursty
+//! own evaluate --workload packing
 //! ```
 //!
 //! Each stands in a file of its own; here they get their names.
@@ -12,6 +13,7 @@
 mod generator;
 mod learner;
 mod order;
+mod packing;
 mod policy;
 mod reward;
 
@@ -25,6 +27,7 @@ fn main() -> ExitCode {
         .planner(order::ENTRY)
         .reward("idle_gpu_hours", reward::idle_gpu_hours)
         .generator(generator::BURSTY)
-        .learner(&learner::Bandit);
+        .learner(&learner::Bandit)
+        .world(packing::KIND);
     main_with(own)
 }

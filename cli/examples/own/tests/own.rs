@@ -215,3 +215,52 @@ fn what_the_tutorial_types_runs() {
     }
     assert_eq!(num_lines, 5);
 }
+
+/// A world in a folder has every verb: it is listed, compared, searched in, learned in, explained, exported and swept.
+#[test]
+fn a_world_of_ones_own_has_every_verb() {
+    let folder = tempfile::tempdir().unwrap();
+    let here = folder.path();
+    assert!(has_row(&succeed(here, "workload"), "packing"));
+    assert!(has_row(&succeed(here, "policies"), "best-fit"));
+    let keys = succeed(here, "workload settings packing");
+    assert!(
+        has_row(&keys, "items") && has_row(&keys, "search.judge_lists"),
+        "{keys}"
+    );
+    let small = "--workload packing --set items=60";
+    let said = succeed(
+        here,
+        &format!("evaluate {small} --set lists=5 --json found.json --html page.html"),
+    );
+    assert!(has_row(&said, "first-fit"), "{said}");
+    let found: serde_json::Value =
+        serde_json::from_slice(&fs::read(here.join("found.json")).unwrap()).unwrap();
+    let bins = |policy: &str| found["policies"][policy]["bins"].as_f64().unwrap();
+    // Any fit that looks at all bins opens one only where none has room.
+    assert!(bins("best-fit") <= bins("next-fit") && bins("first-fit") <= bins("next-fit"));
+    let gain = &found["policies"]["next-fit"]["gain_vs_reference"];
+    assert!(gain["mean"].as_f64().unwrap() > 0.0, "{found}");
+    let search = "--simulations 40 --set search.judge_lists=3 --set search.tune_lists=2 --out packed";
+    let said = succeed(here, &format!("distill --search {small} {search}"));
+    assert!(said.contains("in bins over"), "{said}");
+    let train = "--learner evolution --set train.num_updates=1 --set train.evolution.num_pairs=2 --set train.network.hidden=8 \
+                 --set train.network.context=8 --set search.judge_lists=2 --out trained";
+    let said = succeed(here, &format!("train {small} {train}"));
+    assert!(said.contains("Over the strongest rule"), "{said}");
+    let both = "--policy best-fit,packed,trained/network.ckpt --reference best-fit --set lists=3";
+    let said = succeed(here, &format!("evaluate {small} {both}"));
+    assert!(
+        is_compared(&said, "packed") && is_compared(&said, "trained/network.ckpt"),
+        "{said}"
+    );
+    let said = succeed(here, &format!("explain packed {small} --decision 20"));
+    assert!(said.contains("decision 20"), "{said}");
+    succeed(here, "export packed/tree.json --to python --out written");
+    assert!(succeed(here, "distill check packed/tree.json").contains("every score lies between"));
+    let (code, _, error) = run(
+        here,
+        &["evaluate", "--workload", "packing", "--set", "spread=0.9"],
+    );
+    assert!(code == Some(2) && error.contains("0 to 0.5"), "{error}");
+}

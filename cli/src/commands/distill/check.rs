@@ -21,7 +21,7 @@ use pleach_experiments::evaluate::instances::Instance;
 use pleach_experiments::report::{self, Block};
 use pleach_experiments::run_folder::RunFolder;
 use pleach_experiments::run_folder::atomic_file::read_text;
-use pleach_experiments::serving::{Certified, certified};
+use pleach_experiments::worlds::{Certified, certified};
 use pleach_experiments::{SchedulingConfig, Watcher, WorkloadSource};
 
 /// Policies beside a tree under guards if nobody says which.

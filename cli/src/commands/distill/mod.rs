@@ -7,7 +7,7 @@ mod shared;
 mod teacher;
 
 pub(super) use self::shared::{next_steps, write_tree};
-use crate::commands::Context;
+use crate::commands::{Context, world};
 use crate::flags::{DistillArgs, DistillCommand};
 use pleach_experiments::error::Error;
 
@@ -20,6 +20,9 @@ pub fn run(args: &DistillArgs, context: &mut Context<'_>) -> Result<(), Error> {
         Some(DistillCommand::Check(args)) => return check::run(args, context),
         Some(DistillCommand::Seal(args)) => return seal::run(args, context),
         None => {}
+    }
+    if let Some(asked) = world::of(&args.workload, &args.scheduling, &args.of_world.set)? {
+        return world::distill(asked, args, context);
     }
     refuse_unused(args)?;
     match args.search {

@@ -4,14 +4,14 @@ use std::collections::BTreeSet;
 
 use super::run::PolicyRun;
 use crate::error::Error;
-use crate::evaluate::metric::METRICS;
+use crate::evaluate::metric::Metric;
 
 /// One row for each run, in the order given; every known metric first, then other keys sorted.
 ///
 /// # Errors
 /// [`Error::Failed`] where the text cannot be made.
-pub(super) fn csv_of_runs(runs: &[PolicyRun]) -> Result<String, Error> {
-    let known: Vec<&str> = METRICS.iter().map(|metric| metric.key).collect();
+pub(super) fn csv_of_runs(known: &[Metric], runs: &[PolicyRun]) -> Result<String, Error> {
+    let known: Vec<&str> = known.iter().map(|metric| metric.key).collect();
     let all: BTreeSet<&str> = runs
         .iter()
         .flat_map(|run| run.metrics.keys().map(String::as_str))

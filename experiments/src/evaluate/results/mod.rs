@@ -21,10 +21,10 @@ pub(crate) use self::csv_file::csv_text;
 pub(crate) use self::run::GAP_KEYS;
 pub use self::run::PolicyRun;
 use self::run::check_runs;
-pub use self::summary::{RatioVsReference, Summary};
+pub use self::summary::{GainVsReference, RatioVsReference, Summary};
 use self::summary::{mean_bounds, summarise};
 use crate::error::Error;
-use crate::evaluate::metric::{MAIN, Metric};
+use crate::evaluate::metric::{MAIN, METRICS, Metric};
 use crate::run_folder::atomic_file;
 
 /// Version of the JSON layout.
@@ -48,6 +48,8 @@ pub struct Results {
     alike: BTreeMap<String, String>,
     #[serde(skip)]
     reference: Option<String>,
+    #[serde(skip)]
+    known: &'static [Metric],
     #[serde(skip)]
     metric: &'static Metric,
     #[serde(skip)]
@@ -107,6 +109,19 @@ impl Results {
         runs: Vec<PolicyRun>,
         reference: Option<&str>,
     ) -> Result<Results, Error> {
+        Results::of_world((METRICS, metric), command, runs, reference)
+    }
+
+    /// As [`Results::by`], with the metrics of a world and the one that is compared by.
+    ///
+    /// # Errors
+    /// As [`Results::new`].
+    pub fn of_world(
+        (known, metric): (&'static [Metric], &'static Metric),
+        command: &str,
+        runs: Vec<PolicyRun>,
+        reference: Option<&str>,
+    ) -> Result<Results, Error> {
         check_runs(&runs)?;
         let mut order: Vec<String> = Vec::new();
         let mut pairs: BTreeMap<&str, BTreeSet<(&str, u64)>> = BTreeMap::new();
@@ -155,7 +170,7 @@ impl Results {
             .map(|name| {
                 (
                     name.clone(),
-                    summarise(metric, &of(name), reference_runs.as_ref()),
+                    summarise(known, metric, &of(name), reference_runs.as_ref()),
                 )
             })
             .collect();
@@ -174,6 +189,7 @@ impl Results {
             lower_bounds,
             policies,
             reference: reference.map(str::to_string),
+            known,
             metric,
             order,
             runs,
@@ -251,6 +267,23 @@ impl Results {
         self.metric
     }
 
+    /// All metrics of the world, in the order of tables.
+    #[must_use]
+    pub fn known(&self) -> &'static [Metric] {
+        self.known
+    }
+
+    /// The values of a metric, list by list over the common pairs; empty where a run lacks it.
+    #[must_use]
+    pub fn values(&self, policy: &str, key: &str) -> Vec<f64> {
+        let is_common = |run: &&PolicyRun| {
+            run.policy == policy && self.workloads.contains(&run.workload) && self.seeds.contains(&run.seed)
+        };
+        let runs = self.runs.iter().filter(is_common);
+        let values: Option<Vec<f64>> = runs.map(|run| run.metrics.get(key).copied()).collect();
+        values.unwrap_or_default()
+    }
+
     /// The command that made this.
     #[must_use]
     pub fn command(&self) -> &str {
@@ -300,7 +333,7 @@ impl Results {
     /// # Errors
     /// [`Error::Failed`] where the text cannot be made.
     pub fn csv(&self) -> Result<String, Error> {
-        csv_of_runs(&self.runs)
+        csv_of_runs(self.known, &self.runs)
     }
 
     /// Writes the CSV file.

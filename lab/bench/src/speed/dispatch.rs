@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use pleach_env::Seed;
 use pleach_experiments::error::Error;
-use pleach_experiments::serving::functions::FunctionsConfig;
+use pleach_experiments::worlds::calls::CallsSettings;
 use rand::RngExt as _;
 
 use super::BenchArgs;
@@ -19,7 +19,7 @@ const NUM_PLANS: usize = 100_000;
 /// # Errors
 /// None: the surface is there.
 pub(super) fn measure(args: &BenchArgs) -> Result<[(&'static str, f64); 2], Error> {
-    let work = FunctionsConfig::default().setup(1.0)?.work;
+    let work = CallsSettings::default().setup(1.0)?.work;
     let plans = |by_search: bool| {
         let mut rng = Seed(args.report.seed()).stream("plans", 0);
         let (mut num, mut num_ways, begin) = (0, 0, Instant::now());

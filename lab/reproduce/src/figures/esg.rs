@@ -4,7 +4,7 @@ use pleach_env::Seed;
 use pleach_experiments::error::Error;
 use pleach_experiments::evaluate::stats::mean;
 use pleach_experiments::evaluate::table::Table;
-use pleach_experiments::serving::functions::FunctionsConfig;
+use pleach_experiments::worlds::calls::CallsSettings;
 use pleach_serving::functions::Outcome;
 
 use super::figure::show;
@@ -49,11 +49,11 @@ fn play(
     num_requests: u32,
     seeds: &[Seed],
 ) -> Result<Vec<Vec<Outcome>>, Error> {
-    let config = FunctionsConfig {
+    let config = CallsSettings {
         surface: surface.into(),
         setting: setting.into(),
         num_requests,
-        ..FunctionsConfig::default()
+        ..CallsSettings::default()
     };
     let policies: Vec<String> = policies.iter().map(|name| (*name).to_string()).collect();
     config.setup(load)?.play_all(&policies, seeds)

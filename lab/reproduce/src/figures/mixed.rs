@@ -2,10 +2,10 @@
 
 use pleach_env::Seed;
 use pleach_experiments::error::Error;
+use pleach_experiments::evaluate::stats::mean;
 use pleach_experiments::progress::Watcher;
-use pleach_experiments::serving::{
-    Day, MixedBench, MixedComparison, MixedConfig, MixedDay, MixedRow, compare_mixed_on,
-};
+use pleach_experiments::worlds::service::{Day, MixedBench, MixedDay, ServiceSettings, ServiceWorld};
+use pleach_experiments::worlds::{Comparing, compare_on};
 
 use super::{Benchmark, Effort, Figure, Reproduction, Target};
 
@@ -30,19 +30,28 @@ const LYRA: &str = "Lyra (EuroSys'23) publishes, of two production clusters, up 
 /// Shares of requests within the targets at which GPU time is compared, %.
 const HITS_PCT: [f64; 2] = [99.3, 99.9];
 
+/// The days of each autoscaler.
+type Rows = Vec<(String, Vec<MixedDay>)>;
+
+fn mean_of(days: &[MixedDay], figure: impl Fn(&MixedDay) -> f64) -> f64 {
+    mean(&days.iter().map(figure).collect::<Vec<_>>())
+}
+
 /// Of the rows of a rule those with so many hits, that with the most training.
-fn best<'a>(table: &'a MixedComparison, rule: &str, hits_pct: f64) -> Option<&'a MixedRow> {
-    let rows = table
-        .rows
+fn best<'a>(rows: &'a Rows, rule: &str, hits_pct: f64) -> Option<&'a [MixedDay]> {
+    let hits = |days: &[MixedDay]| mean_of(days, |day| day.hits_pct);
+    let rows = rows
         .iter()
-        .filter(|row| row.autoscaler.starts_with(rule) && row.hits_pct() >= hits_pct);
-    rows.max_by(|one, other| one.training_gpu_h().total_cmp(&other.training_gpu_h()))
+        .filter(|(name, days)| name.starts_with(rule) && hits(days) >= hits_pct);
+    let days = rows.map(|(_, days)| days.as_slice());
+    let training = |days: &[MixedDay]| mean_of(days, |day| day.training_gpu_h);
+    days.max_by(|one, other| training(one).total_cmp(&training(other)))
 }
 
 /// A figure under one rule over that under another, day by day, each with at least so many hits.
 fn compare(
     reproduction: &mut Reproduction,
-    table: &MixedComparison,
+    table: &Rows,
     (name, figure): (&str, &dyn Fn(&MixedDay) -> f64),
     (rules, hits_pct): ([&str; 2], f64),
     target: Target,
@@ -57,19 +66,20 @@ fn compare(
             .push(format!("No figure of \"{what}\": one of them never has so many."));
         return;
     };
-    let days = one.days.iter().zip(&other.days);
+    let days = one.iter().zip(other);
     let ratios: Vec<f64> = days.map(|(one, other)| figure(one) / figure(other)).collect();
     reproduction.figures.push(Figure::of(what, &ratios, target));
 }
 
 fn m1(effort: &Effort) -> Result<Reproduction, Error> {
-    let config = MixedConfig {
+    let settings = ServiceSettings {
         hours: effort.size(24.0, 0.5),
-        ..MixedConfig::default()
+        ..ServiceSettings::default()
     };
-    let bench = MixedBench::new(&config)?;
+    let world = ServiceWorld::new(settings)?;
+    let bench: &MixedBench = world.bench();
     let seeds = effort.seeds(3);
-    let days = seeds.iter().map(|seed: &Seed| bench.day(*seed));
+    let days = seeds.iter().map(|seed: &Seed| bench.day(*seed, 1.0));
     let days: Vec<Day> = days.collect::<Result<_, Error>>()?;
     let mut names: Vec<String> = effort
         .size(5..=12, 8..=9)
@@ -79,7 +89,13 @@ fn m1(effort: &Effort) -> Result<Reproduction, Error> {
         let targets = effort.size(vec![1.0, 0.85, 0.75, 0.7, 0.65, 0.6], vec![0.6]);
         names.extend(targets.iter().map(|target| format!("{rule}:target={target}")));
     }
-    let table = compare_mixed_on(&bench, &days, &names, &Watcher::nobody())?;
+    let asked = Comparing {
+        policies: names.clone(),
+        ..Comparing::default()
+    };
+    let (compared, outcomes) = compare_on(&world, (&days, 1.0), &asked, &Watcher::nobody())?;
+    let days_of = |played: &Vec<_>| played.iter().map(|(day, _)| *day).collect();
+    let table: Rows = names.into_iter().zip(outcomes.iter().map(days_of)).collect();
     let mut reproduction = Reproduction::default();
     let shared = Target::Between {
         low: 1.46,
@@ -107,6 +123,6 @@ fn m1(effort: &Effort) -> Result<Reproduction, Error> {
         Target::Record,
     );
     reproduction.findings.push(LYRA.into());
-    reproduction.tables.push(("Autoscalers".into(), table.table()));
+    reproduction.tables.push(("Autoscalers".into(), compared.table));
     Ok(reproduction)
 }

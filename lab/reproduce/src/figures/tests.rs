@@ -1,5 +1,6 @@
 //! Every benchmark runs, is described, and shows what it found.
 
+use pleach_experiments::Plugins;
 use std::sync::OnceLock;
 
 use pleach_experiments::progress::Watcher;
@@ -34,7 +35,12 @@ fn smoke() -> Effort {
 fn done() -> &'static [(&'static Benchmark, Reproduction)] {
     static DONE: OnceLock<Vec<(&'static Benchmark, Reproduction)>> = OnceLock::new();
     let run = |benchmark: &'static Benchmark| (benchmark, (benchmark.run)(&smoke()).unwrap());
-    DONE.get_or_init(|| benchmarks().map(run).collect())
+    DONE.get_or_init(|| {
+        let planners = pleach_baselines::entries().copied();
+        let plugins = planners.fold(Plugins::new(), Plugins::planner);
+        plugins.room(pleach_rooms::ROOM).register().unwrap();
+        benchmarks().map(run).collect()
+    })
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! A scheduler that scores the columns of each request: a tree with its weights, or any other scorer of [`SCHEMA`].
 
-use pleach_scheduler::tree::Tree;
+use pleach_scheduler::tree::{FlatTree, Tree};
 use pleach_scheduler::{Problem, Scorer};
 
 use crate::layers::columns::{self, ROW_WIDTH, SCHEMA};
@@ -28,7 +28,7 @@ impl ScorerLayers {
     /// # Errors
     /// A tree of other columns.
     pub fn of_tree(tree: &Tree) -> Result<ScorerLayers, Problem> {
-        Scoring::of_tree("scheduler", tree, &SCHEMA).map(ScorerLayers::of)
+        Scoring::keyed("scheduler", Box::new(FlatTree::of(tree)), tree, &SCHEMA).map(ScorerLayers::of)
     }
 
     fn of(scoring: Scoring) -> ScorerLayers {

@@ -148,13 +148,17 @@ impl ScorerAutoscaler {
         })
     }
 
-    /// A tree with the weights of its key.
+    /// A scorer with the weights of a tree's key.
     ///
     /// # Errors
-    /// A tree of other columns.
-    pub fn of_tree(tree: &Tree, capacity_per_s: f64) -> Result<ScorerAutoscaler, Problem> {
+    /// A scorer of other columns.
+    pub fn keyed(
+        scorer: Box<dyn Scorer>,
+        tree: &Tree,
+        capacity_per_s: f64,
+    ) -> Result<ScorerAutoscaler, Problem> {
         Ok(ScorerAutoscaler {
-            scoring: Scoring::of_tree("autoscaler", tree, &AUTOSCALING)?,
+            scoring: Scoring::keyed("autoscaler", scorer, tree, &AUTOSCALING)?,
             changes: Changes::new(capacity_per_s),
         })
     }

@@ -1,7 +1,7 @@
 //! Rules worked by hand, what a replica serves, and columns as they are written.
 
 use pleach_scheduler::policy::{Needs, TieKey};
-use pleach_scheduler::tree::{Node, Tree, TreeMeta};
+use pleach_scheduler::tree::{FlatTree, Node, Tree, TreeMeta};
 
 use super::columns::ROW_WIDTH;
 use super::*;
@@ -235,7 +235,7 @@ fn a_tree_takes_the_fewest_replicas_that_it_calls_enough() {
         right: 2,
     };
     let tree = tree(&[split, leaf(0, 1.0), leaf(1, 0.0)]);
-    let mut scaler = ScorerAutoscaler::of_tree(&tree, 2.0).unwrap();
+    let mut scaler = ScorerAutoscaler::keyed(Box::new(FlatTree::of(&tree)), &tree, 2.0).unwrap();
     assert_eq!(scaler.want(&demand(0.0, 0, 0)).unwrap(), 6);
     // 8 a second are four replicas' worth, at 0.7 six.
     assert_eq!(scaler.want(&demand(15.0, 120, 6)).unwrap(), 6);

@@ -10,7 +10,7 @@ use pleach_workloads::Seed;
 use super::*;
 use crate::llm::columns::{ROW_WIDTH, write};
 use crate::llm::generate::RequestGenerator;
-use crate::llm::{Decision, Explaining, Facts, Fleet, Pace, Router, Sent, Targets, by_name, simulate};
+use crate::llm::{Decision, Facts, Fleet, Pace, Router, Sent, Targets, by_name, simulate};
 
 /// Takes work off one replica at each decision, a part of it drawn, and looks how its columns and those of all have moved.
 struct Relieving {
@@ -259,79 +259,4 @@ fn a_tree_that_refuses_for_no_reason_is_refuted() {
         .find(|line| line.contains("within 0.1 of both targets"))
         .unwrap();
     assert!(refused.starts_with("refuted"), "{refused}");
-}
-
-/// What is told first is where the request goes, whatever ties decide, and each later row says why it is later.
-#[test]
-fn what_is_explained_is_what_is_done() {
-    let list = RequestGenerator {
-        num_requests: 400,
-        rate_per_s: 120.0,
-        ..RequestGenerator::default()
-    };
-    let list = list.draw(Seed(5)).unwrap();
-    let mut num_refused = 0;
-    for tree in [guarded(&[]), guarded(&[("ttft_now_share", 1.0)])] {
-        let mut router = crate::llm::ScorerRouter::of_tree(&tree).unwrap();
-        let mut chosen = Chosen::default();
-        chosen.follow(&mut router, &list);
-        for request in (0..400).step_by(7) {
-            let mut explaining = Explaining::new(&tree, request).unwrap();
-            simulate(&list, &fleet(), &mut explaining).unwrap();
-            let told = explaining.into_told().unwrap();
-            assert_eq!(told.rows[0].replica, chosen.0[request], "{}", told.in_words());
-            assert_eq!(told.rows.len(), 5);
-            assert!(told.rows.windows(2).all(|pair| pair[0].tier <= pair[1].tier));
-            assert!(told.rows.iter().all(|row| !row.why.is_empty()));
-            num_refused += u32::from(told.rows[0].replica.is_none());
-        }
-    }
-    assert!((2..100).contains(&num_refused), "{num_refused}");
-    let mut beyond = Explaining::new(&guarded(&[]), 400).unwrap();
-    simulate(&list, &fleet(), &mut beyond).unwrap();
-    assert_eq!(beyond.into_told(), None);
-}
-
-/// Where a tree has one leaf and no key, turns decide, before the first one the numbers, and refusing is last.
-#[test]
-fn of_equal_rows_it_is_told_what_parts_them() {
-    let list = RequestGenerator {
-        num_requests: 20,
-        ..RequestGenerator::default()
-    };
-    let list = list.draw(Seed(5)).unwrap();
-    let reasons = |request: usize| {
-        let mut explaining = Explaining::new(&tree(&[Leaf(1.0)], &[]), request).unwrap();
-        simulate(&list, &fleet(), &mut explaining).unwrap();
-        let rows = explaining.into_told().unwrap().rows;
-        let words = rows.iter().skip(1).map(|row| row.why.join("; "));
-        words.collect::<Vec<_>>()
-    };
-    let said = |words: &[String], all: [&str; 4]| {
-        assert!(
-            words.iter().zip(all).all(|(why, part)| why.contains(part)),
-            "{words:#?}"
-        );
-    };
-    let [number, turn, last] = ["lower number", "longer ago", "refusing comes last"];
-    said(&reasons(0), [number, number, number, last]);
-    said(&reasons(19), [turn, turn, turn, last]);
-}
-
-/// Notes where requests go.
-#[derive(Default)]
-struct Chosen(Vec<Option<usize>>);
-
-impl Chosen {
-    fn follow(&mut self, router: &mut dyn Router, list: &crate::llm::Requests) {
-        struct Noting<'a>(&'a mut dyn Router, &'a mut Vec<Option<usize>>);
-        impl Router for Noting<'_> {
-            fn route(&mut self, decision: &Decision<'_>) -> Result<Option<usize>, Problem> {
-                let chosen = self.0.route(decision)?;
-                self.1.push(chosen);
-                Ok(chosen)
-            }
-        }
-        simulate(list, &fleet(), &mut Noting(router, &mut self.0)).unwrap();
-    }
 }

@@ -1,6 +1,6 @@
 //! A router that scores the columns of each choice: a tree with its weights, or any other scorer of [`SCHEMA`].
 
-use pleach_scheduler::tree::Tree;
+use pleach_scheduler::tree::{FlatTree, Tree};
 use pleach_scheduler::{Problem, Scorer};
 
 use super::{Decision, Router};
@@ -29,7 +29,15 @@ impl ScorerRouter {
     /// # Errors
     /// A tree of other columns.
     pub fn of_tree(tree: &Tree) -> Result<ScorerRouter, Problem> {
-        Scoring::of_tree("router", tree, &SCHEMA).map(ScorerRouter::of)
+        ScorerRouter::keyed(Box::new(FlatTree::of(tree)), tree)
+    }
+
+    /// A scorer with the weights of a tree's key.
+    ///
+    /// # Errors
+    /// A scorer of other columns.
+    pub fn keyed(scorer: Box<dyn Scorer>, tree: &Tree) -> Result<ScorerRouter, Problem> {
+        Scoring::keyed("router", scorer, tree, &SCHEMA).map(ScorerRouter::of)
     }
 
     fn of(scoring: Scoring) -> ScorerRouter {

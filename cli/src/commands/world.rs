@@ -1,0 +1,422 @@
+//! Verbs on worlds that are not of jobs: each command hands over to the one here where `--workload` says requests, calls or a service.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use pleach_agents::TrainConfig;
+use pleach_experiments::error::Error;
+use pleach_experiments::evaluate::evaluation::EvaluationConfig;
+use pleach_experiments::evaluate::table::Table;
+use pleach_experiments::progress::Stopped;
+use pleach_experiments::report::{Block, Report};
+use pleach_experiments::run_folder::RunFolder;
+use pleach_experiments::worlds::{
+    AnyWorld, Compared, Comparing, Searched, Searching, Settings, Training, kinds, of_pairs, open, read,
+};
+use pleach_experiments::{SchedulingConfig, WorkloadSource};
+use pleach_scheduler::settings::{Field, Settings as _};
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use crate::commands::Context;
+use crate::flags::workload::{WorkloadDescribeArgs, WorkloadWriteArgs};
+use crate::flags::{DistillArgs, EvaluateArgs, ExplainArgs, TrainArgs};
+use crate::progress::bars;
+
+/// Keys of `--set` that say how is searched and learned, and not what the world is.
+const SEARCH: &str = "search.";
+const TRAIN: &str = "train.";
+
+/// A world with what its command was asked for.
+pub(super) struct Asked {
+    world: Box<dyn AnyWorld>,
+    settings: Settings,
+    search: Searching,
+    train: Settings,
+}
+
+/// The world that `--workload` and `--set` stand for; none where it is that of jobs, which takes no settings.
+///
+/// # Errors
+/// Settings that are not there, flags of jobs beside a world that has none.
+pub(super) fn of(
+    source: &WorkloadSource,
+    scheduling: &SchedulingConfig,
+    pairs: &[String],
+) -> Result<Option<Asked>, Error> {
+    let (mut settings, mut search, mut train) = (Settings::new(), Settings::new(), Settings::new());
+    for (key, value) in of_pairs(pairs)? {
+        match (key.strip_prefix(SEARCH), key.strip_prefix(TRAIN)) {
+            (Some(key), _) => search.insert(key.into(), value),
+            (_, Some(key)) => train.insert(key.into(), value),
+            _ => settings.insert(key, value),
+        };
+    }
+    let Some((world, settings)) = open(&source.workload, settings)? else {
+        return Ok(None);
+    };
+    let plain = WorkloadSource {
+        workload: source.workload.clone(),
+        ..WorkloadSource::default()
+    };
+    none_of_jobs(world.name(), source, &plain)?;
+    none_of_jobs(world.name(), scheduling, &SchedulingConfig::default())?;
+    Ok(Some(Asked {
+        search: read(&search)?,
+        world,
+        settings,
+        train,
+    }))
+}
+
+/// Refuses flags that a world of other things than jobs does not look at.
+fn none_of_jobs(world: &str, given: &impl Serialize, plain: &impl Serialize) -> Result<(), Error> {
+    let [given, plain] =
+        [serde_json::to_value(given), serde_json::to_value(plain)].map(Result::unwrap_or_default);
+    let changed = given.as_object().into_iter().flatten();
+    let changed = changed.filter(|(key, value)| plain.get(key.as_str()) != Some(*value));
+    match changed.into_iter().next() {
+        None => Ok(()),
+        Some((key, value)) => {
+            let allowed = format!("none: {world} has settings of its own");
+            let hint = "pleach workload lists them; give them with --set KEY=VALUE.";
+            Err(Error::config(key, value, allowed, hint))
+        }
+    }
+}
+
+/// What a folder is of: the world with its settings, and what else was asked for. What is left out is not there.
+fn about(asked: &Asked, key: &str, more: &impl Serialize) -> Value {
+    let mut whole = serde_json::json!({"world": asked.world.name(), "settings": asked.settings, key: more});
+    strip(&mut whole);
+    whole
+}
+
+fn strip(value: &mut Value) {
+    match value {
+        Value::Object(map) => {
+            map.retain(|_, value| !value.is_null());
+            map.values_mut().for_each(strip);
+        }
+        Value::Array(list) => list.iter_mut().for_each(strip),
+        _ => {}
+    }
+}
+
+/// Says what was read of a list, and what was left out.
+fn say_account(world: &dyn AnyWorld, quiet: bool, context: &mut Context<'_>) -> Result<(), Error> {
+    match world.account() {
+        lines if lines.is_empty() || quiet => Ok(()),
+        lines => context.say(&lines.join("\n")),
+    }
+}
+
+/// `pleach evaluate`.
+pub(super) fn evaluate(asked: &Asked, args: &EvaluateArgs, context: &mut Context<'_>) -> Result<(), Error> {
+    let config: EvaluationConfig = args.config();
+    if args.ablate || args.schedule.is_some() {
+        let key = if args.ablate { "ablate" } else { "schedule" };
+        let hint = "Leave it out: it is of lists of jobs.";
+        return Err(Error::config(key, true, "none of this world", hint));
+    }
+    let quiet = args.run.quiet();
+    say_account(asked.world.as_ref(), quiet, context)?;
+    let folder = match &args.run.out {
+        Some(out) => Some(RunFolder::open(
+            "evaluate",
+            &config,
+            config.seed,
+            Some(out),
+            args.run.existing(),
+        )?),
+        None => None,
+    };
+    let comparing = Comparing {
+        policies: config.policy.clone(),
+        reference: config.reference.clone(),
+        metric: config.own_metric(),
+        pictured: args.html.is_some() || folder.is_some(),
+        seed: config.seed,
+    };
+    let compared = asked.world.compare(&comparing, &bars(quiet))?;
+    if !quiet {
+        say_tables(&compared, true, context)?;
+    }
+    if let Some(path) = args.run.json() {
+        context.write_json(path, &json(&compared)?)?;
+    }
+    let text = toml::to_string_pretty(&config).unwrap_or_default();
+    let report = compared
+        .report("Policies compared")
+        .made_by(&context.command_line, &text);
+    if let Some(path) = &args.csv {
+        compared.write_csv(path)?;
+    }
+    if let Some(path) = &args.html {
+        report.write(path)?;
+    }
+    let Some(folder) = folder else {
+        return Ok(());
+    };
+    folder.write_json("results.json", &json(&compared)?)?;
+    compared.write_csv(&folder.file("results.csv")?)?;
+    report.write(&folder.file("report.html")?)?;
+    finish(folder, quiet, context)
+}
+
+fn json(compared: &Compared) -> Result<Value, Error> {
+    compared.json().map_err(|error| Error::Failed(error.to_string()))
+}
+
+fn finish(folder: RunFolder, quiet: bool, context: &mut Context<'_>) -> Result<(), Error> {
+    let place = folder.path().to_path_buf();
+    folder.finish()?;
+    match quiet {
+        true => Ok(()),
+        false => context.say(&format!("written to {}", place.display())),
+    }
+}
+
+/// The tables of a comparison, where there are several loads that of all loads first.
+fn say_tables(compared: &Compared, with_all: bool, context: &mut Context<'_>) -> Result<(), Error> {
+    let over = compared
+        .over_loads()
+        .filter(|_| with_all)
+        .map(|(table, _)| table.to_terminal());
+    let several = compared.at.len() > 1;
+    let each = compared.at.iter().map(|at| match several {
+        true => format!("{} times the load\n{}", at.load, at.table.to_terminal()),
+        false => at.table.to_terminal(),
+    });
+    let all: Vec<String> = over
+        .into_iter()
+        .chain(each)
+        .map(|text| text.trim_end().to_string())
+        .collect();
+    context.say(&all.join("\n\n"))
+}
+
+/// `pleach distill --search`.
+pub(super) fn distill(mut asked: Asked, args: &DistillArgs, context: &mut Context<'_>) -> Result<(), Error> {
+    if !args.search {
+        let hint = "Give --search; a network is trained and pruned by pleach train --workload.";
+        return Err(Error::config(
+            "search",
+            "left out",
+            "given beside this world",
+            hint,
+        ));
+    }
+    let quiet = args.run.quiet();
+    let seed = args.run.seed();
+    let searching = Searching {
+        simulations: args.simulations.or(asked.search.simulations),
+        leaves: args
+            .leaves
+            .iter()
+            .max()
+            .map(|leaves| usize::from(*leaves))
+            .or(asked.search.leaves),
+        judge_lists: args.accept_lists.map(usize::from).or(asked.search.judge_lists),
+        ..asked.search.clone()
+    };
+    say_account(asked.world.as_ref(), quiet, context)?;
+    let about = about(&asked, "search", &searching);
+    let folder = RunFolder::open(
+        "distill",
+        &about,
+        seed,
+        args.run.out.as_deref(),
+        args.run.existing(),
+    )?;
+    let found = asked.world.search(&searching, seed, &bars(quiet))?;
+    let text = serde_json::to_string_pretty(&about).unwrap_or_default();
+    found_in(
+        &found,
+        (folder, "A tree from a search", &text),
+        (quiet, args.run.json()),
+        context,
+    )
+}
+
+/// Writes what a search or a training found into its folder, and says it.
+fn found_in(
+    found: &Searched,
+    (folder, title, settings): (RunFolder, &str, &str),
+    (quiet, to): (bool, Option<&Path>),
+    context: &mut Context<'_>,
+) -> Result<(), Error> {
+    folder.write("tree.json", found.tree.to_json().as_bytes())?;
+    let words = found.tree.to_text();
+    folder.write("tree.txt", words.as_bytes())?;
+    folder.write_json("results.json", &json(&found.judged)?)?;
+    let report: Report = found.judged.report(title);
+    report
+        .section("The tree", [Block::from(&found.tree)])
+        .section("Verdict", [Block::Verdict(found.verdict.clone())])
+        .made_by(&context.command_line, settings)
+        .write(&folder.file("report.html")?)?;
+    if !quiet {
+        say_tables(&found.judged, false, context)?;
+        context.say(&format!("\n{}\n{}", words.trim_end(), found.verdict))?;
+    }
+    if let Some(path) = to {
+        context.write_json(path, &json(&found.judged)?)?;
+    }
+    finish(folder, quiet, context)
+}
+
+/// `pleach train`.
+pub(super) fn train(asked: &Asked, args: &TrainArgs, context: &mut Context<'_>) -> Result<(), Error> {
+    let mut train = Training::default().train;
+    train.learner = args.request.learner.unwrap_or(train.learner);
+    let seed = args.run.seed();
+    let training = Training {
+        loads: asked.search.loads.clone(),
+        teacher: asked.search.teacher.clone(),
+        leaves: asked.search.leaves.unwrap_or(Training::default().leaves),
+        judge_lists: asked
+            .search
+            .judge_lists
+            .unwrap_or(Training::default().judge_lists),
+        train: with(train, &asked.train)?,
+    };
+    let quiet = args.run.quiet();
+    say_account(asked.world.as_ref(), quiet, context)?;
+    training.train.check()?;
+    let about = about(asked, "training", &training);
+    let folder = RunFolder::open(
+        "train",
+        &about,
+        seed,
+        args.run.out.as_deref(),
+        args.run.existing(),
+    )?;
+    let listening = context.stop.listen();
+    let stop = Arc::clone(&context.stop);
+    let watcher = bars(quiet).stopped_by(move |_, _| stop.asked().map(|signal| Stopped { signal }));
+    let found = asked
+        .world
+        .train(&asked.settings, (&training, seed), folder.path(), &watcher)?;
+    drop(listening);
+    let text = serde_json::to_string_pretty(&about).unwrap_or_default();
+    found_in(
+        &found,
+        (folder, "A network and its tree", &text),
+        (quiet, args.run.json()),
+        context,
+    )
+}
+
+/// Settings of a learner with some changed, by their paths.
+fn with(train: TrainConfig, changes: &Settings) -> Result<TrainConfig, Error> {
+    let refused = |error: serde_json::Error| {
+        let said = pleach_scheduler::settings::with_nearest(&error.to_string());
+        Error::config(
+            "set",
+            said,
+            "keys of train in settings.toml",
+            "Leave it out for its default.",
+        )
+    };
+    let mut whole = serde_json::to_value(train).map_err(refused)?;
+    for (path, value) in changes {
+        let mut place = &mut whole;
+        for part in path.split('.') {
+            if !place.is_object() {
+                *place = Value::Object(Map::new());
+            }
+            place = &mut place[part];
+        }
+        *place = value.clone();
+    }
+    serde_json::from_value(whole).map_err(refused)
+}
+
+/// `pleach explain`.
+pub(super) fn explain(asked: &Asked, args: &ExplainArgs, context: &mut Context<'_>) -> Result<(), Error> {
+    let of_jobs = [
+        ("job", args.job.is_some()),
+        ("at", args.at.is_some()),
+        ("against", args.against.is_some()),
+    ];
+    if let Some((key, _)) = of_jobs.iter().find(|(_, is_given)| *is_given) {
+        let hint = "Give --decision, with --why-not ROW for one row alone.";
+        return Err(Error::config(*key, "given", "none of this world", hint));
+    }
+    let decision = args.decision.unwrap_or(1);
+    let place = Path::new(&args.tree);
+    let place = if place.is_dir() {
+        place.join("tree.json")
+    } else {
+        place.to_path_buf()
+    };
+    let mut told = asked.world.explain(&place, decision as usize, args.draws.seed)?;
+    if let Some(row) = &args.why_not {
+        told.keep(row)?;
+    }
+    context.say(told.in_words().trim_end())?;
+    match &args.data.json {
+        Some(path) => context.write_json(path, &told),
+        None => Ok(()),
+    }
+}
+
+/// `pleach workload describe`.
+pub(super) fn describe(
+    asked: &Asked,
+    args: &WorkloadDescribeArgs,
+    context: &mut Context<'_>,
+) -> Result<(), Error> {
+    let quiet = args.run.quiet();
+    let found = asked.world.describe(args.run.seed())?;
+    if !quiet {
+        context.say(found.table.to_terminal().trim_end())?;
+    }
+    if let Some(path) = args.run.json() {
+        context.write_json(path, &found.json)?;
+    }
+    let Some(out) = &args.run.out else {
+        return Ok(());
+    };
+    let about = about(asked, "world", &asked.world.name());
+    let folder = RunFolder::open(
+        "workload-describe",
+        &about,
+        args.run.seed(),
+        Some(out),
+        args.run.existing(),
+    )?;
+    folder.write_json("describe.json", &found.json)?;
+    let plots = found.plots.into_iter().map(Block::from);
+    Report::new(format!("A list of {}", asked.world.name()))
+        .section("Figures", [Block::from(found.table)])
+        .section("Arrivals", plots)
+        .made_by(&context.command_line, "")
+        .write(&folder.file("report.html")?)?;
+    finish(folder, quiet, context)
+}
+
+/// `pleach workload settings`.
+pub(super) fn settings(world: &str, context: &mut Context<'_>) -> Result<(), Error> {
+    let fields = kinds()
+        .filter(|kind| kind.name == world)
+        .flat_map(|kind| (kind.keys)());
+    let fields = fields.chain(Searching::fields("search"));
+    let row = |field: Field| vec![field.key, field.default, field.allowed, field.words];
+    let table = Table {
+        header: ["key", "default", "allowed", "what it is"]
+            .map(str::to_string)
+            .to_vec(),
+        rows: fields.map(row).collect(),
+        notes: vec!["train.KEY is a key of train in settings.toml, such as train.num_updates=60".into()],
+    };
+    context.say(&table.to_terminal())
+}
+
+/// `pleach workload write`.
+pub(super) fn write(asked: &Asked, args: &WorkloadWriteArgs, context: &mut Context<'_>) -> Result<(), Error> {
+    args.target.check("to", &args.to)?;
+    let said = asked.world.write(&args.to, args.draws.seed)?;
+    context.say(&format!("{said}, written to {}", args.to.display()))
+}

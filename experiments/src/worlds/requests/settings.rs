@@ -1,0 +1,127 @@
+//! Requests, replicas and what users expect: the settings of the world.
+
+use std::path::PathBuf;
+
+use pleach_scheduler::Problem;
+use pleach_scheduler::settings::{Above, OneOf};
+use pleach_serving::llm::generate::RequestGenerator;
+use pleach_serving::llm::{Fleet, Link, Pace, Pools, Targets};
+
+/// Models and GPU types whose pace is known.
+pub(in crate::worlds) const MODEL_NAMES: &[&str] = &[
+    "llama-3-8b",
+    "mistral-7b",
+    "qwen-2.5-7b",
+    "qwen-2.5-14b",
+    "llama-3-70b",
+    "mixtral-8x7b",
+];
+pub(in crate::worlds) const GPU_NAMES: &[&str] = &["H100", "A100", "L40S"];
+
+pleach_scheduler::settings! {
+    /// Requests, replicas and what users expect.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct RequestsSettings {
+        /// A list of requests: ours, Azure's or Mooncake's (docs/serving.md) [default: drawn]
+        pub requests: Option<PathBuf>;
+        /// Requests of a drawn list
+        pub num_requests: u32 = 20_000, in 1..=10_000_000;
+        /// Requests a second of a drawn list
+        pub rate_per_s: f64 = 180.0, in Above(0.0, 1e12);
+        /// Spread of the logarithm of the rate from minute to minute; 0: a Poisson process
+        pub burst: f64 = 0.3, in 0.0..=3.0;
+        /// Mean requests of a conversation; each later prompt begins with what was said before
+        pub turns: f64 = 1.0, in 1.0..=100.0;
+        /// Play a list of requests so many times as fast
+        pub faster: f64 = 1.0, in Above(0.0, 1e12);
+        /// Times the rate of the requests at which policies are compared, a list
+        pub loads: Vec<f64> = vec![1.0], in Above(0.0, 1e12);
+        /// Lists to draw, or consecutive parts into which a file is cut
+        pub lists: u16 = 5, in 1..=1000;
+        /// Language model
+        pub model: String = "llama-3-8b".into(), in OneOf(MODEL_NAMES);
+        /// GPU type of a replica
+        pub gpu: String = "H100".into(), in OneOf(GPU_NAMES);
+        /// GPUs of a replica, among which the model is split: 1, 2, 4, 8
+        pub replica_gpus: u32 = 1, in 1..=8;
+        /// Replicas
+        pub replicas: u16 = 16, in 1..=4096;
+        /// Gateways; each knows of its own requests only
+        pub gateways: u16 = 1, in 1..=4096;
+        /// Time between two looks of a gateway at all replicas, s; 0: it looks at each request
+        pub scrape_s: f64 = 1.0, in 0.0..=1e12;
+        /// Whether a router may refuse requests
+        pub refuse: bool;
+        /// Target of the time to the first token, s
+        pub ttft_s: f64 = 0.5, in Above(0.0, 1e12);
+        /// Target of the mean time between two later tokens, s
+        pub tpot_s: f64 = 0.03, in Above(0.0, 1e12);
+        /// Also split the replicas into pools: so many compute prompts and so many decode, a list such as ["6:10"]
+        pub pools: Vec<String>;
+        /// What a GPU moves of keys and values from pool to pool, GB/s: NVLink 600, PCIe 64, InfiniBand 50
+        pub link_gb_s: f64 = 50.0, in Above(0.0, 1e12);
+    }
+}
+
+impl RequestsSettings {
+    /// The replicas and gateways.
+    ///
+    /// # Errors
+    /// A model or GPU that is not there, a number out of range.
+    pub fn fleet(&self) -> Result<Fleet, Problem> {
+        let fleet = Fleet {
+            pace: Pace::split(&self.model, &self.gpu, self.replica_gpus)?,
+            num_replicas: usize::from(self.replicas),
+            num_gateways: usize::from(self.gateways),
+            scrape_s: self.scrape_s,
+            targets: Targets {
+                ttft_s: self.ttft_s,
+                tpot_s: self.tpot_s,
+            },
+            may_refuse: self.refuse,
+        };
+        fleet.check()?;
+        Ok(fleet)
+    }
+
+    pub(super) fn generator(&self) -> RequestGenerator {
+        RequestGenerator {
+            num_requests: self.num_requests,
+            rate_per_s: self.rate_per_s,
+            burst: self.burst,
+            turns: self.turns,
+            ..RequestGenerator::default()
+        }
+    }
+
+    /// The pools, of as many replicas as the fleet has.
+    ///
+    /// # Errors
+    /// No two numbers, more or fewer replicas, a link out of range.
+    pub(super) fn split(&self) -> Result<Vec<Pools>, Problem> {
+        let link = Link::of(&self.model, self.replica_gpus, self.link_gb_s)?;
+        let read = |text: &String| {
+            let parts = text.split_once(':').map(|(prefill, decode)| [prefill, decode]);
+            let numbers = parts.map(|parts| parts.map(|part| part.trim().parse().unwrap_or(0_usize)));
+            match numbers {
+                Some([num_prefill, num_decode])
+                    if num_prefill.min(num_decode) > 0
+                        && num_prefill.saturating_add(num_decode) == usize::from(self.replicas) =>
+                {
+                    Ok(Pools {
+                        num_prefill,
+                        num_decode,
+                        link,
+                    })
+                }
+                _ => {
+                    let allowed = format!("P:D with P + D = {}, the replicas", self.replicas);
+                    let prefill = (self.replicas / 2).max(1);
+                    let hint = format!("Try {prefill}:{}.", self.replicas.saturating_sub(prefill).max(1));
+                    Err(Problem::new("pools", text, allowed, hint))
+                }
+            }
+        };
+        self.pools.iter().map(read).collect()
+    }
+}

@@ -189,7 +189,7 @@ impl Report {
     /// Writes the form that the ending of the path names.
     ///
     /// # Errors
-    /// [`Error::Io`].
+    /// A file that the system does not give.
     pub fn write(&self, path: &Path) -> Result<(), Error> {
         match path.extension().and_then(|ending| ending.to_str()) {
             Some("json") => atomic_file::write_json(path, self),

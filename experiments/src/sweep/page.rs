@@ -40,7 +40,7 @@ pub struct PlotConfig {
 /// The report.
 ///
 /// # Errors
-/// [`Error::Config`] where the metric or parameter asked for is not there.
+/// Where the metric or parameter asked for is not there.
 pub fn report(
     manifest: &Manifest,
     units: &[GatheredUnit<'_>],

@@ -1,4 +1,4 @@
-//! Lists of requests in files: tables by the names of their columns ([`FORMS`]), and Mooncake's.
+//! Lists of requests in files: tables by the names of their columns (`FORMS`), and Mooncake's.
 //!
 //! | format | recognised by | source |
 //! |---|---|---|

@@ -151,7 +151,7 @@ step cargo test --workspace --test conventions --locked
 step cargo clippy --workspace --all-targets --locked -- -D warnings
 step cargo check -p pleach-workloads --no-default-features --locked
 # The program without the laboratory. All other crates are as the steps below have them, so that it alone is compiled twice; these tests
-# run it on lists, policies and refusals, and all of its tests pass so.
+# run it on lists, policies and refusals.
 step cargo test --workspace --no-default-features --test cli --locked -- refus explain schedules policies workloads goldens::serve
 # Examples are compiled by clippy alone, but for one that the tests on a real Slurm run.
 step cargo test --workspace --lib --bins --tests --no-run --locked

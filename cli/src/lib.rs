@@ -45,7 +45,8 @@ const THREAD_VARIABLES: [&str; 2] = ["RAYON_NUM_THREADS", "RAYON_RS_NUM_CPUS"];
 /// Runs a command line, whose first word is the name of the program, and returns its exit code. Once in a process: it sets
 /// up the thread pool and hears signals, and a signal may end the process.
 pub fn run(words: Vec<OsString>) -> u8 {
-    let parsed = flags::command().try_get_matches_from(&words);
+    let command = flags::command();
+    let parsed = command.clone().try_get_matches_from(&words);
     let parsed = parsed.and_then(|matches| Ok((Cli::from_arg_matches(&matches)?, matches)));
     let (cli, matches) = match parsed {
         Ok(parsed) => parsed,
@@ -56,7 +57,8 @@ pub fn run(words: Vec<OsString>) -> u8 {
             return u8::try_from(error.exit_code()).unwrap_or(EXIT_CONFIG);
         }
     };
-    match run_command(&cli, &matches, command_line(&words)) {
+    let given = flags::given(&command, &matches);
+    match run_command(&cli, &matches, (command_line(&words), given)) {
         Ok(code) => code,
         Err(error) => {
             complain(&error.to_string());
@@ -189,7 +191,11 @@ fn hear_signals(_: &Arc<Stop>, _: Option<&Command>) -> Result<(), Error> {
     Ok(())
 }
 
-fn run_command(cli: &Cli, matches: &ArgMatches, command_line: String) -> Result<u8, Error> {
+fn run_command(
+    cli: &Cli,
+    matches: &ArgMatches,
+    (command_line, given): (String, Vec<String>),
+) -> Result<u8, Error> {
     let variable = |name: &str| std::env::var_os(name).map(|text| text.to_string_lossy().into_owned());
     rayon::ThreadPoolBuilder::new()
         .num_threads(num_threads(of_flag(matches, "threads"), variable)?)
@@ -205,6 +211,7 @@ fn run_command(cli: &Cli, matches: &ArgMatches, command_line: String) -> Result<
     let began = Instant::now();
     let mut context = Context {
         command_line,
+        given,
         clock: &|| {
             SystemTime::now()
                 .duration_since(UNIX_EPOCH)

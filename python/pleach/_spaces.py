@@ -76,7 +76,7 @@ def made_of_settings(env: Any) -> tuple[str, dict[str, Any]] | None:
     if not hasattr(own, "_made_of"):
         return None
     if not hasattr(own, "_present"):
-        raise ValueError(f"{own._made_of[0]} serves requests: allowed are environments of jobs; pleach serve compares what serves")
+        raise ValueError(f"{own._made_of[0]} serves requests: allowed are environments of jobs; pleach evaluate compares what serves")
     if not all(one is own._present or are_same(one, own._present) for one in getattr(own, "_each", [])):
         raise ValueError("environments with settings of their own each: allowed are those that have the same; give one of them")
     place = own._made_of[0]

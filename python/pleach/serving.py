@@ -23,8 +23,8 @@ class ServingEnv(gymnasium.Env[Observation, Any]):
     trains until the next step, less what stopping jobs loses, less ``price_gpu_s`` (18) a miss (docs/serving-mixed.md).
     The reward is what was booked since the last step: by default 1 for a request within its targets, -1 for one served later, refused
     or dropped (``reward={"hit": 1, "miss": -1, "refused": -1}``); the last step books all that is in the air. ``settings`` are those
-    of ``pleach serve`` (``rate_per_s``, ``replicas``, ``requests``, ...) and of ``pleach serve functions`` (``load``, ``nodes``,
-    ...), and those of the cameras (``cameras``, ``contexts``, ...); an unknown one is told all there are.
+    that ``pleach workload settings requests`` (``calls``, ``service``) lists, and those of the cameras (``cameras``,
+    ``contexts``, ...); the error for an unknown one lists all there are.
     ``inadmissible="first"`` takes the first admissible row instead of one that is masked, as checkers ask.
     ``copy=False`` returns read-only views that the next step overwrites.
     """

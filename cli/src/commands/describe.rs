@@ -19,7 +19,7 @@ use pleach_experiments::workload_report::{Inspection, page, tables};
 /// # Errors
 /// Flags that name nothing or more than one workload or policy, files that cannot be used, a simulation that fails.
 pub fn run(args: &WorkloadDescribeArgs, context: &mut Context<'_>) -> Result<(), Error> {
-    if let Some(asked) = world::of(&args.workload, &args.scheduling, &args.of_world.set)? {
+    if let Some(asked) = world::of(&args.workload, &args.of_world.set, &[], context)? {
         return world::describe(&asked, args, context);
     }
     let source = &args.workload;

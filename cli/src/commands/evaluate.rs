@@ -21,7 +21,7 @@ use crate::progress::bars;
 /// Flags that name nothing, files that cannot be used, runs that fail.
 pub fn run(args: &EvaluateArgs, context: &mut Context<'_>) -> Result<(), Error> {
     let settings = args.config();
-    if let Some(asked) = world::of(&settings.workload, &settings.scheduling, &settings.set)? {
+    if let Some(asked) = world::of(&settings.workload, &settings.set, &world::EVALUATE, context)? {
         return world::evaluate(&asked, args, context);
     }
     let mut evaluation = Evaluation::open(&settings)?;

@@ -11,7 +11,7 @@ use crate::flags::ExplainArgs;
 /// # Errors
 /// A policy that is no tree, a list that cannot be used, a job or a decision that is not there.
 pub fn run(args: &ExplainArgs, context: &mut Context<'_>) -> Result<(), Error> {
-    if let Some(asked) = world::of(&args.workload, &args.scheduling, &args.of_world.set)? {
+    if let Some(asked) = world::of(&args.workload, &args.of_world.set, &world::EXPLAIN, context)? {
         return world::explain(&asked, args, context);
     }
     let mut notes = Vec::new();

@@ -59,6 +59,7 @@ mod tests {
         let mut print = Vec::new();
         let mut context = Context {
             command_line: String::new(),
+            given: Vec::new(),
             clock: &|| 0.0,
             stopwatch: &Duration::default,
             bars: crate::progress::bars,

@@ -321,6 +321,7 @@ mod tests {
         let mut said = Vec::new();
         let mut context = Context {
             command_line: String::new(),
+            given: Vec::new(),
             clock: &|| 0.0,
             stopwatch: &std::time::Duration::default,
             print: &mut said,

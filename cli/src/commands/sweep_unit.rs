@@ -10,7 +10,7 @@ use std::time::Instant;
 use std::{io, iter};
 
 use clap::error::{ContextKind, ContextValue};
-use clap::{ArgAction, CommandFactory as _, Parser as _};
+use clap::{ArgAction, CommandFactory as _, FromArgMatches as _};
 use pleach_agents::Device;
 use pleach_experiments::EvaluationConfig;
 use pleach_experiments::command::flags::RunArgs;
@@ -26,7 +26,7 @@ use pleach_scheduler::heuristics::nearest_of;
 use serde_json::{Map, Value, json};
 
 use super::{Context, calibrate, distill, index, suite, twin};
-use crate::flags::{Cli, Command};
+use crate::flags::{Cli, Command, given};
 use crate::progress::bars;
 
 /// What the sweep says itself, beside where results go and how the machine is used.
@@ -56,8 +56,8 @@ enum Work {
     Policy(Box<EvaluationConfig>),
     /// Trains.
     Training(Box<TrainRequest>, Device, RunArgs),
-    /// Any other command, as its command line.
-    Command(Box<Command>, Vec<String>),
+    /// Any other command, with its command line and the flags that this gives.
+    Command(Box<Command>, Vec<String>, Vec<String>),
 }
 
 /// A unit, parsed.
@@ -163,8 +163,12 @@ impl Unit {
         let (mut data, began) = (Vec::new(), Instant::now());
         let mut context = Context {
             command_line: match &self.work {
-                Work::Command(_, line) => format!("pleach {}", line.join(" ")),
+                Work::Command(_, line, _) => format!("pleach {}", line.join(" ")),
                 _ => format!("pleach {}", self.name),
+            },
+            given: match &self.work {
+                Work::Command(.., given) => given.clone(),
+                _ => Vec::new(),
             },
             clock: &|| began.elapsed().as_secs_f64(),
             stopwatch: &|| began.elapsed(),
@@ -181,7 +185,7 @@ impl Unit {
                     .run(&mut context)?;
             }
             Work::Policy(_) => {}
-            Work::Command(command, _) => match command.as_ref() {
+            Work::Command(command, ..) => match command.as_ref() {
                 Command::Distill(args) => distill::run(args, &mut context)?,
                 Command::Index(args) => index::run(args, &mut context)?,
                 Command::Suite(args) => suite::run(args, &mut context)?,
@@ -257,7 +261,8 @@ fn command(name: &str, config: &Map<String, Value>, seed: u64, run: &Path) -> Re
     line.extend(takes("quiet").then(|| "--quiet".to_string()));
     line.extend(takes("json").then(|| "--json=-".to_string()));
     line.extend(takes("seed").then(|| format!("--seed={seed}")));
-    Ok(Work::Command(Box::new(parsed(&line)?), line))
+    let (command, given) = parsed(&line)?;
+    Ok(Work::Command(Box::new(command), line, given))
 }
 
 /// Whether the sweep says a flag itself: where results go, how the machine is used, and what has no meaning in a unit.
@@ -335,11 +340,15 @@ fn judge_of(
     Ok(config)
 }
 
-fn parsed(line: &[String]) -> Result<Command, Error> {
+/// The command of a line, and the flags that it gives.
+fn parsed(line: &[String]) -> Result<(Command, Vec<String>), Error> {
     let words = iter::once("pleach").chain(line.iter().map(String::as_str));
-    let cli = Cli::try_parse_from(words).map_err(|error| refused(&error, &line[0]))?;
-    cli.command
-        .ok_or_else(|| Error::Failed("a unit without a command".into()))
+    let whole = Cli::command();
+    let matches = whole.clone().try_get_matches_from(words);
+    let matches = matches.map_err(|error| refused(&error, &line[0]))?;
+    let cli = Cli::from_arg_matches(&matches).map_err(|error| refused(&error, &line[0]))?;
+    let none = || Error::Failed("a unit without a command".into());
+    Ok((cli.command.ok_or_else(none)?, given(&whole, &matches)))
 }
 
 /// What is wrong with a flag, by the name of the setting that it is.
@@ -453,6 +462,8 @@ fn in_toml(value: &Value) -> String {
 
 #[cfg(test)]
 mod tests {
+    use clap::Parser as _;
+
     use super::*;
 
     fn spec(config: Value) -> UnitSpec {
@@ -498,7 +509,7 @@ mod tests {
 
     #[test]
     fn other_commands_are_asked_in_their_flags() {
-        let Work::Command(_, line) =
+        let Work::Command(_, line, _) =
             work_of(json!({"command": "index", "workload": ["a", "b"], "generations": 3}))
         else {
             panic!()
@@ -554,6 +565,14 @@ mod tests {
             (json!({"load": 99}), "0.01 to 10"),
             (json!({"policy": ["sjf", "fifo"]}), "one policy in a unit"),
             (json!({"preemption": 1}), "expected a boolean"),
+            (
+                json!({"workload": "requests", "load": 0.5}),
+                "load = given: allowed is none of this world",
+            ),
+            (
+                json!({"workload": "service", "preemption": true}),
+                "preemption = given",
+            ),
         ] {
             let said = check(&spec(config.clone())).unwrap_err();
             assert!(said.to_string().contains(words), "{config}: {said}");

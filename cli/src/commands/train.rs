@@ -16,7 +16,7 @@ use crate::flags::TrainArgs;
 /// A configuration that cannot be used, a folder in the way, a run that fails.
 pub fn run(args: &TrainArgs, context: &mut Context<'_>) -> Result<(), Error> {
     let request = &args.request;
-    if let Some(asked) = world::of(&request.workload, &request.scheduling, &request.settings.set)? {
+    if let Some(asked) = world::train_of(&request.workload, &request.settings.set, context)? {
         return world::train(&asked, args, context);
     }
     match (args.unit, &args.run.out) {

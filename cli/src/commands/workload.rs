@@ -11,7 +11,6 @@ use pleach_env::{EnvConfig, Seed};
 
 use crate::commands::{Context, describe, import, world};
 use crate::flags::workload::{WorkloadArgs, WorkloadCommand, WorkloadWriteArgs};
-use pleach_experiments::SchedulingConfig;
 use pleach_experiments::error::Error;
 use pleach_experiments::evaluate::instances::seeds;
 use pleach_experiments::evaluate::table::Table;
@@ -69,7 +68,7 @@ fn first_seed(seed: u64) -> Seed {
 }
 
 fn write(args: &WorkloadWriteArgs, context: &mut Context<'_>) -> Result<(), Error> {
-    if let Some(asked) = world::of(&args.workload, &SchedulingConfig::default(), &args.of_world.set)? {
+    if let Some(asked) = world::of(&args.workload, &args.of_world.set, &["to"], context)? {
         return world::write(&asked, args, context);
     }
     args.target.check("to", &args.to)?;

@@ -4,16 +4,17 @@ use std::path::Path;
 use std::sync::Arc;
 
 use pleach_agents::TrainConfig;
+use pleach_experiments::WorkloadSource;
 use pleach_experiments::error::Error;
-use pleach_experiments::evaluate::evaluation::EvaluationConfig;
+use pleach_experiments::evaluate::evaluation::{EvaluationConfig, no_settings};
 use pleach_experiments::evaluate::table::Table;
 use pleach_experiments::progress::Stopped;
 use pleach_experiments::report::{Block, Report};
 use pleach_experiments::run_folder::RunFolder;
 use pleach_experiments::worlds::{
-    AnyWorld, Compared, Comparing, Searched, Searching, Settings, Training, kinds, of_pairs, open, read,
+    AnyWorld, Compared, Comparing, Searched, Searching, Settings, Training, kinds, not_read, of_pairs, open,
+    read,
 };
-use pleach_experiments::{SchedulingConfig, WorkloadSource};
 use pleach_scheduler::settings::{Field, Settings as _};
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -35,17 +36,38 @@ pub(super) struct Asked {
     train: Settings,
 }
 
-/// The world that `--workload` and `--set` stand for; none where it is that of jobs, which takes no settings.
+/// Flags that every verb reads in every world.
+const OF_ALL: [&str; 9] = [
+    "workload", "set", "seed", "out", "json", "quiet", "threads", "resume", "force",
+];
+
+/// The world that `--workload` and `--set` stand for; none where it is that of jobs. `reads` are the flags that the verb looks at there
+/// beside those of all.
 ///
 /// # Errors
-/// Settings that are not there, flags of jobs beside a world that has none.
+/// Settings that are not there, settings of a world of jobs, flags that the verb would not look at.
 pub(super) fn of(
     source: &WorkloadSource,
-    scheduling: &SchedulingConfig,
     pairs: &[String],
+    reads: &[&str],
+    context: &Context<'_>,
+) -> Result<Option<Asked>, Error> {
+    let asked = of_world(source, pairs, reads, context)?;
+    if asked.is_none() {
+        no_settings(pairs)?;
+    }
+    Ok(asked)
+}
+
+fn of_world(
+    source: &WorkloadSource,
+    pairs: &[String],
+    reads: &[&str],
+    context: &Context<'_>,
 ) -> Result<Option<Asked>, Error> {
     let (mut settings, mut search, mut train) = (Settings::new(), Settings::new(), Settings::new());
-    for (key, value) in of_pairs(pairs)? {
+    let pairs = of_pairs(pairs)?;
+    for (key, value) in pairs.clone() {
         match (key.strip_prefix(SEARCH), key.strip_prefix(TRAIN)) {
             (Some(key), _) => search.insert(key.into(), value),
             (_, Some(key)) => train.insert(key.into(), value),
@@ -55,33 +77,22 @@ pub(super) fn of(
     let Some((world, settings)) = open(&source.workload, settings)? else {
         return Ok(None);
     };
-    let plain = WorkloadSource {
-        workload: source.workload.clone(),
-        ..WorkloadSource::default()
+    let search = read(&search)?;
+    let keys = pairs
+        .keys()
+        .filter(|key| key.starts_with(SEARCH) || key.starts_with(TRAIN));
+    let is_read = |word: &&String| {
+        let is_of = |read: &&str| word == read || *read == TRAIN && word.starts_with(TRAIN);
+        OF_ALL.iter().chain(reads).any(is_of)
     };
-    none_of_jobs(world.name(), source, &plain)?;
-    none_of_jobs(world.name(), scheduling, &SchedulingConfig::default())?;
-    Ok(Some(Asked {
-        search: read(&search)?,
-        world,
-        settings,
-        train,
-    }))
-}
-
-/// Refuses flags that a world of other things than jobs does not look at.
-fn none_of_jobs(world: &str, given: &impl Serialize, plain: &impl Serialize) -> Result<(), Error> {
-    let [given, plain] =
-        [serde_json::to_value(given), serde_json::to_value(plain)].map(Result::unwrap_or_default);
-    let changed = given.as_object().into_iter().flatten();
-    let changed = changed.filter(|(key, value)| plain.get(key.as_str()) != Some(*value));
-    match changed.into_iter().next() {
-        None => Ok(()),
-        Some((key, value)) => {
-            let allowed = format!("none: {world} has settings of its own");
-            let hint = "pleach workload lists them; give them with --set KEY=VALUE.";
-            Err(Error::config(key, value, allowed, hint))
-        }
+    match context.given.iter().chain(keys).find(|word| !is_read(word)) {
+        Some(word) => Err(not_read(word, world.name())),
+        None => Ok(Some(Asked {
+            world,
+            settings,
+            search,
+            train,
+        })),
     }
 }
 
@@ -111,14 +122,12 @@ fn say_account(world: &dyn AnyWorld, quiet: bool, context: &mut Context<'_>) -> 
     }
 }
 
+/// Flags that `pleach evaluate` reads.
+pub(super) const EVALUATE: [&str; 5] = ["policy", "reference", "metric", "csv", "html"];
+
 /// `pleach evaluate`.
 pub(super) fn evaluate(asked: &Asked, args: &EvaluateArgs, context: &mut Context<'_>) -> Result<(), Error> {
     let config: EvaluationConfig = args.config();
-    if args.ablate || args.schedule.is_some() {
-        let key = if args.ablate { "ablate" } else { "schedule" };
-        let hint = "Leave it out: it is of lists of jobs.";
-        return Err(Error::config(key, true, "none of this world", hint));
-    }
     let quiet = args.run.quiet();
     say_account(asked.world.as_ref(), quiet, context)?;
     let folder = match &args.run.out {
@@ -196,6 +205,20 @@ fn say_tables(compared: &Compared, with_all: bool, context: &mut Context<'_>) ->
     context.say(&all.join("\n\n"))
 }
 
+/// Flags and settings that `pleach distill --search` reads.
+pub(super) const DISTILL: [&str; 10] = [
+    "search",
+    "simulations",
+    "leaves",
+    "accept-lists",
+    "search.loads",
+    "search.simulations",
+    "search.leaves",
+    "search.judge_lists",
+    "search.tune_lists",
+    "search.without",
+];
+
 /// `pleach distill --search`.
 pub(super) fn distill(mut asked: Asked, args: &DistillArgs, context: &mut Context<'_>) -> Result<(), Error> {
     if !args.search {
@@ -266,6 +289,25 @@ fn found_in(
     finish(folder, quiet, context)
 }
 
+/// Flags and settings that `pleach train` reads.
+const OF_TRAINING: [&str; 6] = [
+    "learner",
+    "search.loads",
+    "search.teacher",
+    "search.leaves",
+    "search.judge_lists",
+    TRAIN,
+];
+
+/// `pleach train`, whose `--set` is of its settings where the world is of jobs.
+pub(super) fn train_of(
+    source: &WorkloadSource,
+    pairs: &[String],
+    context: &Context<'_>,
+) -> Result<Option<Asked>, Error> {
+    of_world(source, pairs, &OF_TRAINING, context)
+}
+
 /// `pleach train`.
 pub(super) fn train(asked: &Asked, args: &TrainArgs, context: &mut Context<'_>) -> Result<(), Error> {
     let mut train = Training::default().train;
@@ -333,17 +375,11 @@ fn with(train: TrainConfig, changes: &Settings) -> Result<TrainConfig, Error> {
     serde_json::from_value(whole).map_err(refused)
 }
 
+/// Flags that `pleach explain` reads.
+pub(super) const EXPLAIN: [&str; 2] = ["decision", "why-not"];
+
 /// `pleach explain`.
 pub(super) fn explain(asked: &Asked, args: &ExplainArgs, context: &mut Context<'_>) -> Result<(), Error> {
-    let of_jobs = [
-        ("job", args.job.is_some()),
-        ("at", args.at.is_some()),
-        ("against", args.against.is_some()),
-    ];
-    if let Some((key, _)) = of_jobs.iter().find(|(_, is_given)| *is_given) {
-        let hint = "Give --decision, with --why-not ROW for one row alone.";
-        return Err(Error::config(*key, "given", "none of this world", hint));
-    }
     let decision = args.decision.unwrap_or(1);
     let place = Path::new(&args.tree);
     let place = if place.is_dir() {
@@ -419,4 +455,23 @@ pub(super) fn write(asked: &Asked, args: &WorkloadWriteArgs, context: &mut Conte
     args.target.check("to", &args.to)?;
     let said = asked.world.write(&args.to, args.draws.seed)?;
     context.say(&format!("{said}, written to {}", args.to.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_setting_of_a_search_is_read_by_a_verb() {
+        let read = DISTILL.iter().chain(&OF_TRAINING);
+        let mut read: Vec<&str> = read.copied().filter(|word| word.starts_with(SEARCH)).collect();
+        read.sort_unstable();
+        read.dedup();
+        let mut keys: Vec<String> = Searching::fields("search")
+            .into_iter()
+            .map(|field| field.key)
+            .collect();
+        keys.sort_unstable();
+        assert_eq!(read, keys);
+    }
 }

@@ -27,7 +27,8 @@ pub mod workload;
 
 use std::path::PathBuf;
 
-use clap::{CommandFactory as _, Parser, Subcommand};
+use clap::parser::ValueSource;
+use clap::{ArgMatches, CommandFactory as _, Parser, Subcommand};
 
 /// Threads, at most, by flag or by variable.
 pub const THREADS_MAX: u16 = 1024;
@@ -131,6 +132,19 @@ pub enum Command {
 #[must_use]
 pub fn command() -> clap::Command {
     with_negative_numbers(Cli::command())
+}
+
+/// Flags that a line gives to the command that it calls, by their names.
+#[must_use]
+pub fn given(command: &clap::Command, matches: &ArgMatches) -> Vec<String> {
+    if let Some((name, inner)) = matches.subcommand() {
+        let called = command.find_subcommand(name);
+        return called.map_or_else(Vec::new, |called| given(called, inner));
+    }
+    let is_given =
+        |flag: &&clap::Arg| matches.value_source(flag.get_id().as_str()) == Some(ValueSource::CommandLine);
+    let flags = command.get_arguments().filter(is_given);
+    flags.filter_map(clap::Arg::get_long).map(str::to_owned).collect()
 }
 
 fn with_negative_numbers(command: clap::Command) -> clap::Command {

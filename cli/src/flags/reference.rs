@@ -177,3 +177,30 @@ fn there_are_no_more_flags_than_their_budget() {
         std::fs::write(path, text.replace(line, &format!("flags = {num}"))).unwrap();
     }
 }
+
+/// Flags of other programs that documents of ours name: `kubectl`, `valgrind`, the scripts of peers, `help` of all.
+const OF_OTHERS: [&str; 4] = ["help", "scale", "toggle-collect", "wait"];
+
+/// But for those on daemons, which have flags of their own.
+#[test]
+fn flags_that_documents_name_are_there() {
+    let mut names = BTreeSet::from(OF_OTHERS.map(str::to_owned));
+    walk(&whole(), &[], &mut |_, command| {
+        names.extend(flags(command).filter_map(|flag| flag.get_long().map(str::to_owned)));
+    });
+    let is_document = |path: &std::path::Path| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        name.ends_with(".md") && !name.starts_with("deploy-") && name != "CHANGELOG.md"
+    };
+    for (path, text) in texts().iter().filter(|(path, _)| is_document(path)) {
+        for span in text.split("`--").skip(1) {
+            let end = span.find(|letter: char| !letter.is_ascii_alphanumeric() && letter != '-');
+            let word = &span[..end.unwrap_or(span.len())];
+            assert!(
+                word.is_empty() || names.contains(word),
+                "{}: no command has --{word}",
+                path.display()
+            );
+        }
+    }
+}

@@ -85,19 +85,86 @@ fn a_network_that_routes_is_trained_judged_and_plays_from_its_file() {
         !folder.path().join("odd").exists(),
         "a refused command leaves nothing"
     );
+    refused(
+        folder.path(),
+        "distill --workload requests",
+        &["--teacher", "required"],
+    );
+    refused(folder.path(), "serve evaluate", &["serve", "--workload requests"]);
+}
+
+#[test]
+fn what_a_verb_does_not_look_at_in_a_world_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("router.json"), include_str!("router.json")).unwrap();
+    let none = "none of this world: requests";
     for (line, words) in [
-        ("evaluate --workload requests --load 0.9", ["load", "--set"]),
+        ("evaluate --workload requests --load 0.9", ["load", none]),
+        ("evaluate --workload requests --preemption", ["preemption", none]),
+        ("evaluate --workload requests --seeds 3", ["seeds", none]),
+        ("evaluate --workload requests --ablate", ["ablate", none]),
         (
-            "evaluate --workload requests --preemption",
-            ["preemption", "--set"],
+            "evaluate --workload requests --schedule a.csv",
+            ["schedule", none],
+        ),
+        (
+            "evaluate --workload requests --policy-config a.toml",
+            ["policy-config", none],
+        ),
+        (
+            "evaluate --workload requests --set search.leaves=4",
+            ["search.leaves", none],
         ),
         (
             "evaluate --workload requests --set replica=3",
             ["replica", "replicas"],
         ),
-        ("distill --workload requests", ["--teacher", "required"]),
-        ("serve evaluate", ["serve", "--workload requests"]),
+        ("evaluate --set replicas=3", ["set", "world of jobs"]),
+        (
+            "distill --search --workload requests --teacher fifo",
+            ["teacher", none],
+        ),
+        ("distill --search --workload requests --depth 3", ["depth", none]),
+        (
+            "distill --search --workload requests --set train.num_updates=3",
+            ["train.num_updates", none],
+        ),
+        (
+            "distill --search --workload requests --set search.teacher=a.json",
+            ["search.teacher", none],
+        ),
+        ("distill --search --set replicas=3", ["set", "world of jobs"]),
+        ("train --workload requests --units 2", ["units", none]),
+        ("train --workload requests --config a.toml", ["config", none]),
+        ("train --workload requests --num-envs 2", ["num-envs", none]),
+        (
+            "train --workload requests --set search.simulations=2",
+            ["search.simulations", none],
+        ),
+        (
+            "workload describe --workload requests --policy srtf",
+            ["policy", none],
+        ),
+        (
+            "workload describe --workload requests --no-simulate",
+            ["no-simulate", none],
+        ),
+        (
+            "workload write --workload requests --num-jobs 3 --to a.csv",
+            ["num-jobs", none],
+        ),
+        (
+            "explain router.json --workload requests --against fifo",
+            ["against", none],
+        ),
+        (
+            "explain router.json --workload requests --preemption",
+            ["preemption", none],
+        ),
+        ("explain router.json --set replicas=3", ["set", "world of jobs"]),
     ] {
         refused(folder.path(), line, &words);
     }
+    let left = fs::read_dir(folder.path()).unwrap().count();
+    assert_eq!(left, 1, "a refused command leaves nothing");
 }

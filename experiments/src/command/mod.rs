@@ -83,6 +83,8 @@ pub fn own_commands() -> &'static [OwnCommand] {
 pub struct Context<'a> {
     /// The command line as it was typed, for reports.
     pub command_line: String,
+    /// Flags that the line gives, by their names.
+    pub given: Vec<String>,
     /// Seconds since the program began.
     pub clock: &'a dyn Fn() -> f64,
     /// The same for work on several threads: how long plans take. It never reaches a decision.

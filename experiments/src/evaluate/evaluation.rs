@@ -99,6 +99,19 @@ impl Default for EvaluationConfig {
     }
 }
 
+/// Refuses settings of a world that has none: that of jobs has flags.
+///
+/// # Errors
+/// A setting.
+pub fn no_settings(pairs: &[String]) -> Result<(), Error> {
+    let Some(pair) = pairs.first() else {
+        return Ok(());
+    };
+    let allowed = "none of a world of jobs, which has flags";
+    let hint = "Name another world with --workload; pleach workload lists them.";
+    Err(Error::config("set", pair, allowed, hint))
+}
+
 /// Settings as `KEY=VALUE`, or as a table.
 fn pairs<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<String>, D::Error> {
     #[derive(Deserialize)]
@@ -167,6 +180,7 @@ impl Evaluation {
     /// # Errors
     /// As [`Evaluation::open`].
     pub fn of(config: &EvaluationConfig, mut policies: Vec<PolicySpec>) -> Result<Evaluation, Error> {
+        no_settings(&config.set)?;
         if let Some(path) = &config.policy_config {
             let settings: serde_json::Value = read_toml(path, POLICY_CONFIG_BYTES_MAX)?;
             PolicySpec::configure(&mut policies, &settings)?;

@@ -11,9 +11,10 @@ use crate::evaluate::evaluation::{Evaluation, EvaluationConfig};
 use crate::evaluate::run::Runner;
 use crate::evaluate::stand_in::stand_ins;
 use crate::evaluate::stats::mean;
+use crate::evaluate::workload_source::WorkloadSource;
 use crate::progress::Watcher;
 use crate::sweep::UnitError;
-use crate::worlds::{AnyWorld, Comparing, of_pairs, open};
+use crate::worlds::{AnyWorld, Comparing, not_read, of_pairs, open};
 
 /// Key of a result that says whose decisions the policy's are, and why, where they are another's: `as sjf: no preemption`.
 pub(super) const STAND_IN: &str = "stand_in";
@@ -24,15 +25,43 @@ pub(super) const STAND_IN: &str = "stand_in";
 /// A setting out of its range, a policy that there is not, several policies.
 pub fn check(config: &EvaluationConfig) -> Result<(), UnitError> {
     match world_of(config)? {
-        Some(_) => Ok(()),
+        Some(world) => {
+            one_policy(config)?;
+            Ok(world.check(&config.policy)?)
+        }
         None => opened(config).map(drop),
     }
 }
 
 /// The world of a unit; none where it is that of jobs.
 fn world_of(config: &EvaluationConfig) -> Result<Option<Box<dyn AnyWorld>>, UnitError> {
-    let found = open(&config.workload.workload, of_pairs(&config.set)?)?;
-    Ok(found.map(|(world, _)| world))
+    let Some((world, _)) = open(&config.workload.workload, of_pairs(&config.set)?)? else {
+        return Ok(None);
+    };
+    let read = EvaluationConfig {
+        policy: config.policy.clone(),
+        set: config.set.clone(),
+        workload: WorkloadSource {
+            workload: config.workload.workload.clone(),
+            ..WorkloadSource::default()
+        },
+        seed: config.seed,
+        ..EvaluationConfig::default()
+    };
+    let [given, read] = [config, &read].map(|config| json!(config));
+    match first_other(&given, &read) {
+        Some(key) => Err(not_read(&key, world.name()).into()),
+        None => Ok(Some(world)),
+    }
+}
+
+/// The first key whose value is another, of tables in tables.
+fn first_other(one: &Value, other: &Value) -> Option<String> {
+    let changed = |(key, value): (&String, &Value)| match value {
+        Value::Object(_) => first_other(value, &other[key]),
+        _ => (other.get(key) != Some(value)).then(|| key.clone()),
+    };
+    one.as_object()?.iter().find_map(changed)
 }
 
 /// A policy on the lists of a world, drawn with the unit's seed.
@@ -59,13 +88,18 @@ fn of_world(world: &dyn AnyWorld, config: &EvaluationConfig, seed: u64) -> Resul
     )
 }
 
-fn opened(config: &EvaluationConfig) -> Result<Evaluation, UnitError> {
+/// The policy of a unit.
+fn one_policy(config: &EvaluationConfig) -> Result<&String, Error> {
     let [policy] = config.policy.as_slice() else {
         let hint = "Put the list under [grid]: a unit each.";
         let found = config.policy.join(",");
-        return Err(Error::config("policy", found, "one policy in a unit", hint).into());
+        return Err(Error::config("policy", found, "one policy in a unit", hint));
     };
-    let policy = DOOR.open_one(policy).map_err(Error::from)?;
+    Ok(policy)
+}
+
+fn opened(config: &EvaluationConfig) -> Result<Evaluation, UnitError> {
+    let policy = DOOR.open_one(one_policy(config)?).map_err(Error::from)?;
     Ok(Evaluation::of(config, vec![policy])?)
 }
 

@@ -15,7 +15,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::calls::{CallsSettings, CallsWorld};
-use super::compare::{Compared, Comparing, compare};
+use super::compare::{Compared, Comparing, compare, named};
 use super::explain::{DecisionTold, explain};
 use super::requests::{RequestsSettings, RequestsWorld};
 use super::search::{Searched, Searching, search};
@@ -33,6 +33,12 @@ pub trait AnyWorld: Send + Sync {
 
     /// What was read of a given list, and what was left out.
     fn account(&self) -> Vec<String>;
+
+    /// Refuses policies that are not there, before anything is played.
+    ///
+    /// # Errors
+    /// A name that is not there, a file of something else.
+    fn check(&self, policies: &[String]) -> Result<(), Error>;
 
     /// Plays policies on the same lists.
     ///
@@ -84,6 +90,10 @@ impl<W: World> AnyWorld for W {
 
     fn account(&self) -> Vec<String> {
         World::account(self)
+    }
+
+    fn check(&self, policies: &[String]) -> Result<(), Error> {
+        named(self, policies).map(drop)
     }
 
     fn compare(&self, asked: &Comparing, watcher: &Watcher) -> Result<Compared, Error> {

@@ -250,6 +250,15 @@ pub(super) fn table_of<W: World>(world: &W, results: &Results) -> Table {
     table
 }
 
+/// Policies by name or file.
+///
+/// # Errors
+/// A name that is not there, a file of something else.
+pub(super) fn named<W: World>(world: &W, names: &[String]) -> Result<Vec<Policy>, Error> {
+    let schema = world.schema().0;
+    names.iter().map(|name| Policy::open(name, schema)).collect()
+}
+
 /// Plays all policies on all lists, at each of the world's loads.
 ///
 /// # Errors
@@ -289,11 +298,7 @@ pub fn compare_on<W: World>(
         [] => world.policies(),
         given => given.to_vec(),
     };
-    let (schema, _) = world.schema();
-    let policies: Vec<Policy> = names
-        .iter()
-        .map(|name| Policy::open(name, schema))
-        .collect::<Result<_, _>>()?;
+    let policies = named(world, &names)?;
     if let Some(reference) = asked.reference.as_ref().filter(|name| !names.contains(name)) {
         let hint = "Name a policy of this comparison.";
         return Err(Error::config("reference", reference, names.join(", "), hint));

@@ -312,3 +312,61 @@ impl DecisionTold {
         text
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use pleach_serving::llm::SCHEMA;
+
+    use super::*;
+    use crate::worlds::race::{by_hand, column, nodes, split};
+    use pleach_distill::search::Branch;
+
+    /// A row whose columns are 0 but for these.
+    fn row(values: &[(&str, f32)], tree: &Tree) -> Placed {
+        let mut joined = vec![0.0; SCHEMA.features.len()];
+        for (name, raw) in values {
+            let (number, scaled) = column(&SCHEMA, name, *raw);
+            joined[usize::from(number)] = scaled;
+        }
+        Placed {
+            is_first: false,
+            name: String::new(),
+            tier: tier_of(tree, &tree.tiers(), &joined),
+            key: weighted_sum(&tree.meta().key_weights, &joined),
+            joined,
+        }
+    }
+
+    /// The tree: a load above 2 is for nothing; else a replica with memory left is best, then one that holds the prompt, the rest last.
+    /// In a tier the least share of prompts is first.
+    #[test]
+    fn the_nearest_change_is_the_least_of_own_columns_that_makes_a_row_first() {
+        let held = split(&SCHEMA, "held_share", 0.25, Branch::Leaf(0), Branch::Leaf(5));
+        let memory = split(&SCHEMA, "kv_share", 0.5, Branch::Leaf(9), held);
+        let root = split(&SCHEMA, "load", 2.0, memory, Branch::Leaf(0));
+        let tree = by_hand(&SCHEMA, "test", &[("prompt_share", 1.0)], &nodes(&root)).unwrap();
+        let of = |first: &[(&str, f32)], other: &[(&str, f32)]| {
+            nearest(&tree, &tree.tiers(), &row(first, &tree), &row(other, &tree))
+        };
+        let full = [("kv_share", 0.9)];
+        // A tier above the first's: the prompt held is a change of 0.25, the memory one of 0.4.
+        assert_eq!(of(&full, &full).as_deref(), Some("held_share 0.25 in place of 0"));
+        let fuller = [("kv_share", 0.6)];
+        assert_eq!(
+            of(&full, &fuller).as_deref(),
+            Some("kv_share 0.5 in place of 0.6")
+        );
+        // The first is in the best tier: only its tier with a lower key is before it.
+        let first = [("kv_share", 0.1), ("prompt_share", 0.5)];
+        let lower = [("kv_share", 0.9), ("prompt_share", 0.25)];
+        assert_eq!(
+            of(&first, &lower).as_deref(),
+            Some("kv_share 0.5 in place of 0.9")
+        );
+        let higher = [("kv_share", 0.9), ("prompt_share", 0.75)];
+        assert_eq!(of(&first, &higher), None, "no change of what the tree splits by");
+        // The load is all rows' and does not change for one.
+        let loaded = [("load", 3.0), ("kv_share", 0.9)];
+        assert_eq!(of(&loaded, &loaded), None);
+    }
+}

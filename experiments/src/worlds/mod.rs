@@ -40,7 +40,7 @@ pub use own::{Opened, OwnRoom, Registered, register as register_rooms};
 pub use pleach_distill::search::{Branch, SearchConfig};
 pub use race::{by_hand, column, nodes, split};
 pub use search::{Searched, Searching, search};
-pub use settings::{Settings, of_pairs, read};
+pub use settings::{Settings, not_read, of_pairs, read};
 pub use train::{Training, train};
 pub use world::{Description, Draw, Habits, Loss, Player, Policy, Turn, Verb, World, tree_over};
 

@@ -83,16 +83,24 @@ pub fn search<W: World>(
         load,
         num,
     };
-    let (mut rivals, mut raced, mut choice) = (Vec::new(), Vec::new(), Vec::new());
-    for &load in &loads {
-        let tune = world.draw(draw("tune", load, tune_lists))?;
-        world.tune(&tune, watcher)?;
-        let of_load = world.draw(draw("choice", load, choice_lists))?;
-        let strongest = match world.settled_rivals(&of_load, watcher)? {
+    let of_all = |world: &W, stream: &'static str, num: usize| -> Result<Vec<W::List>, Error> {
+        let lists = loads.iter().map(|load| world.draw(draw(stream, *load, num)));
+        Ok(lists
+            .collect::<Result<Vec<_>, Error>>()?
+            .into_iter()
+            .flatten()
+            .collect())
+    };
+    let tune = of_all(world, "tune", tune_lists)?;
+    world.tune(&tune, watcher)?;
+    let choice = of_all(world, "choice", choice_lists)?;
+    let (mut rivals, mut raced) = (Vec::new(), Vec::new());
+    for (place, &load) in loads.iter().enumerate() {
+        let own = |lists: usize| place * lists..(place + 1) * lists;
+        let strongest = match world.settled_rivals(&choice[own(choice_lists)], watcher)? {
             Some(rivals) => rivals,
-            None => strongest(world, &tune, first, seed)?,
+            None => strongest(world, &tune[own(tune_lists)], first, seed)?,
         };
-        drop(tune);
         let lists = world.draw(draw("race", load, config.num_lists() / loads.len()))?;
         let losses = lists.into_par_iter().enumerate().map(|(place, list)| {
             let turn = turn(place, seed);
@@ -100,9 +108,9 @@ pub fn search<W: World>(
             Ok((list, loss))
         });
         raced.push(losses.collect::<Result<Vec<Raced<W::List>>, Error>>()?);
-        choice.push(of_load);
         rivals.push(strongest);
     }
+    drop(tune);
     let game = Game {
         world: &*world,
         without,
@@ -112,10 +120,10 @@ pub fn search<W: World>(
     let start = kept[kept.len() - 1].clone();
     // A list of each load in turn, so that the first ones are of all loads.
     let in_turn: Vec<&W::List> = (0..choice_lists)
-        .flat_map(|list| choice.iter().map(move |of_load| &of_load[list]))
+        .flat_map(|list| choice.iter().skip(list).step_by(choice_lists))
         .collect();
     let tree = best_of(&game, kept, &in_turn, habits.first_of_choice * loads.len())?;
-    let [tree, start] = [tree, start].map(|tree| world.settled(tree, &choice[0], watcher));
+    let [tree, start] = [tree, start].map(|tree| world.settled(tree, &choice, watcher));
     let (tree, start) = (tree?, start?);
     drop(choice);
     let judge = Judge {
@@ -134,7 +142,7 @@ pub fn search<W: World>(
         seed,
     };
     let (judged, gains) = judge.judged(world, watcher)?;
-    let verdict = verdict(world, "tree", &gains[0], &judged);
+    let verdict = verdict(world, ("tree", "tree"), &gains[0], &judged);
     Ok(Searched {
         judged,
         gains: gains.into_iter().next().unwrap_or_default(),
@@ -251,10 +259,15 @@ pub(super) fn is_ahead(metric: &Metric, gain: &Gain) -> bool {
 }
 
 /// The result in a sentence or two.
-pub(super) fn verdict<W: World>(world: &W, what: &str, gains: &[Gain], judged: &Compared) -> String {
+pub(super) fn verdict<W: World>(
+    world: &W,
+    (what, name): (&str, &str),
+    gains: &[Gain],
+    judged: &Compared,
+) -> String {
     let scores: Vec<(f64, &Results)> = judged.at.iter().map(|at| (at.load, &at.results)).collect();
     let metric = &world.metrics()[0];
-    let (wins, remarks) = world.remarks(is_ahead(metric, &gains[0]), &scores);
+    let (wins, remarks) = world.remarks(name, is_ahead(metric, &gains[0]), &scores);
     let first = match (gains[0].interval, wins) {
         (None, _) => format!("Too few lists to tell whether the {what} is ahead"),
         (_, true) => format!("The {what} is ahead of every rule"),

@@ -28,6 +28,13 @@ pub fn of_pairs(pairs: &[String]) -> Result<Settings, Error> {
     Ok(found)
 }
 
+/// What a world does not look at is refused, as a flag or as a key.
+#[must_use]
+pub fn not_read(flag: &str, world: &str) -> Error {
+    let hint = format!("Leave it out; pleach workload settings {world} lists what --set KEY=VALUE takes.");
+    Error::config(flag, "given", format!("none of this world: {world}"), hint)
+}
+
 /// The settings with these values.
 ///
 /// # Errors

@@ -12,6 +12,7 @@ use pleach_agents::{Checkpoint, Learner, TrainConfig, Trainer};
 use pleach_env::Seed;
 use pleach_network::{Inference, NetworkConfig, NetworkScorer, TrainedNetwork};
 use pleach_scheduler::tree::Tree;
+use pleach_serving::Environment;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -146,8 +147,9 @@ pub fn train<W: World>(
         folder,
         watcher,
     };
+    let envs = run.environments()?;
     let teacher = run.teacher()?;
-    run.learned(&teacher)?;
+    run.learned(&teacher, envs)?;
     let [_, _, network, tree] = FILES.map(|name| folder.join(name));
     let network = TrainedNetwork::load(&network)?;
     let draw = |name: &str, number: u64| run.of_all(name, number, DISTILL_LISTS);
@@ -214,15 +216,42 @@ impl<W: World> Run<'_, W> {
         best_of(&self.game, starts, &lists.iter().collect::<Vec<_>>(), 3)
     }
 
+    /// Environments of each load in which the learner steps.
+    fn environments(&self) -> Result<Vec<Box<dyn Environment>>, Error> {
+        let world = self.game.world;
+        let mut envs = Vec::new();
+        for &load in &self.loads {
+            let draw = Draw {
+                verb: Verb::Train,
+                seed: self.seed,
+                stream: "generation",
+                number: 0,
+                load,
+                num: ENVS,
+            };
+            envs.extend(world.environments(draw, self.training.train.num_steps)?);
+        }
+        if envs.is_empty() {
+            let hint = format!(
+                "{} has no environment yet: search in it with distill",
+                world.name()
+            );
+            let allowed = "a world with an environment";
+            return Err(Error::config("workload", world.name(), allowed, hint));
+        }
+        Ok(envs)
+    }
+
     /// Trains to the end, from where the folder stands.
-    fn learned(&self, teacher: &Tree) -> Result<(), Error> {
+    fn learned(&self, teacher: &Tree, envs: Vec<Box<dyn Environment>>) -> Result<(), Error> {
         let [_, training, best, _] = FILES.map(|name| self.folder.join(name));
         let config = self.training.train;
         let mut trainer = if training.exists() {
             Trainer::resume(Checkpoint::load(&training)?)?
         } else {
+            let num_rows = envs[0].rows().mask.len();
             let root = Seed(self.seed).child("serving", 2);
-            let mut trainer = trainer(&self.game, self.game.world.num_rows(), config, root)?;
+            let mut trainer = trainer(&self.game, num_rows, config, root)?;
             let lists = self.of_all("shown", 0, SHOWN_LISTS)?;
             self.watcher.part("imitate", 0, || {
                 let shown = shown(&self.game, trainer.contract().spaces, teacher, &lists)?;
@@ -241,18 +270,6 @@ impl<W: World> Run<'_, W> {
             training: &mut |trainer| Ok(trainer.checkpoint().save(&training)?),
             best: &mut |network| Ok(network.save(&best)?),
         };
-        let mut envs = Vec::new();
-        for &load in &self.loads {
-            let draw = Draw {
-                verb: Verb::Train,
-                seed: self.seed,
-                stream: "generation",
-                number: 0,
-                load,
-                num: ENVS,
-            };
-            envs.extend(self.game.world.environments(draw, config.num_steps)?);
-        }
         let mut envs = Together::new(envs);
         learn(
             &self.game,
@@ -306,7 +323,12 @@ impl<W: World> Run<'_, W> {
         let verdict = format!(
             "{first}: {learned} in {}. {}\nOver the strongest rule of each load: {}.",
             metric.label,
-            verdict(world, "tree made of the network", &gains[2], &judged),
+            verdict(
+                world,
+                ("tree made of the network", "its tree"),
+                &gains[2],
+                &judged
+            ),
             over.join(", ")
         );
         Ok(Searched {

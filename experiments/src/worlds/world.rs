@@ -212,8 +212,9 @@ pub trait World: Send + Sync {
         Ok(tree)
     }
 
-    /// Words on a search: whether the win counts, given whether the interval says so, and what else is to be known.
-    fn remarks(&self, is_sure: bool, _judged: &[(f64, &Results)]) -> (bool, String) {
+    /// Words on a policy that was found, by its name in the scores: whether its win counts, given whether the interval says so, and what
+    /// else is to be known.
+    fn remarks(&self, _own: &str, is_sure: bool, _judged: &[(f64, &Results)]) -> (bool, String) {
         (is_sure, String::new())
     }
 
@@ -223,16 +224,13 @@ pub trait World: Send + Sync {
     /// A tree that cannot be.
     fn starts(&self, without: &[u16]) -> Result<Vec<Tree>, Error>;
 
-    /// Environments in which a learner steps; none where the world has none.
+    /// Environments in which a learner steps, all with as many rows; a world without one trains no network.
     ///
     /// # Errors
     /// Settings that cannot be played.
     fn environments(&self, _draw: Draw<'_>, _num_steps: usize) -> Result<Vec<Box<dyn Environment>>, Error> {
         Ok(Vec::new())
     }
-
-    /// Rows of a decision, at most.
-    fn num_rows(&self) -> usize;
 
     /// A row of a decision that has so many, in a word or two.
     fn row_name(&self, row: usize, _num_rows: usize) -> String {
@@ -303,10 +301,9 @@ impl Policy {
     /// A file that is of other rows.
     pub fn open(text: &str, schema: &'static FeatureSchema) -> Result<Policy, Error> {
         let path = Path::new(text);
-        let path = if path.is_dir() {
-            path.join("tree.json")
-        } else {
-            path.into()
+        let path = match path.join("tree.json") {
+            tree if tree.is_file() => tree,
+            _ => path.into(),
         };
         Ok(match path.extension().and_then(std::ffi::OsStr::to_str) {
             Some("json") => Policy::Tree(Box::new(tree_over(schema, &path)?)),

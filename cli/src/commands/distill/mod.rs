@@ -21,7 +21,7 @@ pub fn run(args: &DistillArgs, context: &mut Context<'_>) -> Result<(), Error> {
         Some(DistillCommand::Seal(args)) => return seal::run(args, context),
         None => {}
     }
-    if let Some(asked) = world::of(&args.workload, &args.scheduling, &args.of_world.set)? {
+    if let Some(asked) = world::of(&args.workload, &args.of_world.set, &world::DISTILL, context)? {
         return world::distill(asked, args, context);
     }
     refuse_unused(args)?;

@@ -325,19 +325,6 @@ impl World for CallsWorld {
         (0..draw.num).map(|_| env()).collect()
     }
 
-    fn num_rows(&self) -> usize {
-        let draw = Draw {
-            verb: Verb::Train,
-            seed: 0,
-            stream: "rows",
-            number: 0,
-            load: 1.0,
-            num: 1,
-        };
-        let envs = self.environments(draw, 0).unwrap_or_default();
-        envs.first().map_or(0, |env| env.rows().mask.len())
-    }
-
     fn account(&self) -> Vec<String> {
         self.given.as_ref().map(Calls::told).unwrap_or_default()
     }

@@ -327,10 +327,6 @@ impl World for RequestsWorld {
         (0..draw.num).map(|_| env()).collect()
     }
 
-    fn num_rows(&self) -> usize {
-        self.fleet.num_replicas + usize::from(self.fleet.may_refuse)
-    }
-
     fn row_name(&self, row: usize, _num_rows: usize) -> String {
         match row < self.fleet.num_replicas {
             true => format!("replica {row}"),

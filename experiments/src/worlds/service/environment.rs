@@ -103,6 +103,11 @@ impl Scaling {
     /// # Errors
     /// A setting that cannot be used.
     pub fn new(config: &ServiceSettings, price_gpu_s: f64) -> Result<Scaling, Error> {
+        Scaling::on(Arc::new(MixedBench::new(config)?), price_gpu_s)
+    }
+
+    /// The same on a bench that others share.
+    pub(super) fn on(bench: Arc<MixedBench>, price_gpu_s: f64) -> Result<Scaling, Error> {
         if !(0.0..=1e6).contains(&price_gpu_s) {
             return Err(Error::config(
                 "price_gpu_s",
@@ -113,7 +118,7 @@ impl Scaling {
         }
         let num_choices = Changes::NUM_MAX;
         Ok(Scaling {
-            bench: Arc::new(MixedBench::new(config)?),
+            bench,
             price_gpu_s,
             episode: None,
             question: None,

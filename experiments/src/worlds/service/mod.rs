@@ -10,13 +10,15 @@ mod tests;
 mod timeline;
 mod tuned;
 
+use std::sync::Arc;
+
 use pleach_distill::search::SearchConfig;
 use pleach_env::Seed;
 use pleach_scheduler::features::{FeatureSchema, View};
 use pleach_scheduler::tree::Tree;
 use pleach_serving::Environment;
 use pleach_serving::llm::{
-    AUTOSCALERS, AUTOSCALING, AUTOSCALING_1, Autoscaler, Changes, ScorerAutoscaler, autoscaler,
+    AUTOSCALERS, AUTOSCALING, AUTOSCALING_1, Autoscaler, ScorerAutoscaler, autoscaler,
 };
 use rayon::prelude::*;
 
@@ -116,7 +118,7 @@ struct Tuned {
 
 /// A cluster with its service.
 pub struct ServiceWorld {
-    bench: MixedBench,
+    bench: Arc<MixedBench>,
     settings: ServiceSettings,
     tuned: Option<Tuned>,
 }
@@ -128,7 +130,7 @@ impl ServiceWorld {
     /// A setting that cannot be used, a list that cannot be read.
     pub fn new(settings: ServiceSettings) -> Result<ServiceWorld, Error> {
         Ok(ServiceWorld {
-            bench: MixedBench::new(&settings)?,
+            bench: Arc::new(MixedBench::new(&settings)?),
             settings,
             tuned: None,
         })
@@ -362,13 +364,13 @@ impl World for ServiceWorld {
         Ok(tree)
     }
 
-    fn remarks(&self, is_sure: bool, judged: &[(f64, &Results)]) -> (bool, String) {
+    fn remarks(&self, own: &str, is_sure: bool, judged: &[(f64, &Results)]) -> (bool, String) {
         let (results, rival) = match judged {
             [(_, results), ..] => (results, results.reference().unwrap_or_default()),
             [] => return (is_sure, String::new()),
         };
         let hits = |name: &str| crate::evaluate::stats::mean(&results.values(name, "hits_pct"));
-        let (own, other) = (hits("tree"), hits(rival));
+        let (own_pct, other_pct) = (hits(own), hits(rival));
         let (price, edges) = match &self.tuned {
             Some(tuned) => (tuned.price_gpu_s, tuned.edges.join(", ")),
             None => (self.settings.price_gpu_s, String::new()),
@@ -378,10 +380,10 @@ impl World for ServiceWorld {
             edges => format!("at the end of what was tried: {edges}"),
         };
         let words = format!(
-            " Hits: the tree {own:.2} %, that rule {other:.2} %. A miss cost {price:.1} GPU s; {edges}."
+            " Hits: {own} {own_pct:.2} %, that rule {other_pct:.2} %. A miss cost {price:.1} GPU s; {edges}."
         );
         // More training for fewer hits is no win.
-        (is_sure && own >= other - HITS_SLACK_PCT, words)
+        (is_sure && own_pct >= other_pct - HITS_SLACK_PCT, words)
     }
 
     fn starts(&self, without: &[u16]) -> Result<Vec<Tree>, Error> {
@@ -393,12 +395,10 @@ impl World for ServiceWorld {
     }
 
     fn environments(&self, draw: Draw<'_>, _num_steps: usize) -> Result<Vec<Box<dyn Environment>>, Error> {
-        let env = || Ok(Box::new(Scaling::new(&self.settings, self.price_gpu_s())?) as Box<dyn Environment>);
+        let env = || {
+            Ok(Box::new(Scaling::on(Arc::clone(&self.bench), self.price_gpu_s())?) as Box<dyn Environment>)
+        };
         (0..draw.num).map(|_| env()).collect()
-    }
-
-    fn num_rows(&self) -> usize {
-        Changes::NUM_MAX
     }
 
     fn notes(&self, results: &Results) -> Vec<String> {

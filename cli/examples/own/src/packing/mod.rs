@@ -25,7 +25,7 @@ use pleach_cli::scheduler::tree::Tree;
 use pleach_cli::serving::Environment;
 
 use self::environment::Packing;
-use self::game::{Game, PACKING_1, ROWS, RULES, SCHEMA, chooser};
+use self::game::{Game, PACKING_1, RULES, SCHEMA, chooser};
 
 /// The world by name.
 pub const KIND: Kind = Kind {
@@ -172,10 +172,6 @@ impl World for PackingWorld {
     fn environments(&self, draw: Draw<'_>, _num_steps: usize) -> Result<Vec<Box<dyn Environment>>, Error> {
         let env = || Box::new(Packing::new(self.settings.clone())) as Box<dyn Environment>;
         Ok((0..draw.num).map(|_| env()).collect())
-    }
-
-    fn num_rows(&self) -> usize {
-        ROWS
     }
 
     fn row_name(&self, row: usize, num_rows: usize) -> String {

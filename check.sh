@@ -110,8 +110,8 @@ find_programs() {
 # A container may have the programs and no right to the devices: whether an empty cluster comes up.
 slurm_starts() (
   set +e
-  # shellcheck source=daemon/tests/slurm_cluster.sh
-  . daemon/tests/slurm_cluster.sh
+  # shellcheck source=deploy/daemon/tests/slurm_cluster.sh
+  . deploy/daemon/tests/slurm_cluster.sh
   dir=$(mktemp -d /tmp/pleach-slurm.XXXXXX)
   # Ports of its own: the tests begin before the last of these daemons has ended.
   PLEACH_SLURM_PORT=16917 slurm_start "$dir" >"$dir/start.log" 2>&1
@@ -123,11 +123,11 @@ slurm_starts() (
 
 # Programs of Kubernetes that were built before; they are built here only where that is asked for. A Go before 1.26 reads none of
 # their modules.
-go_is_old() { ! (cd kubernetes/tests/plane/etcd && go list -m >/dev/null 2>&1); }
+go_is_old() { ! (cd deploy/kubernetes/tests/plane/etcd && go list -m >/dev/null 2>&1); }
 find_kubernetes() {
   command -v python3 >/dev/null && command -v openssl >/dev/null || return 1
-  plane=$(kubernetes/tests/plane/build.sh --where) && return
-  [ "${PLEACH_CHECK_KUBERNETES:-0}" = 1 ] && plane=$(timeout 5400 kubernetes/tests/plane/build.sh)
+  plane=$(deploy/kubernetes/tests/plane/build.sh --where) && return
+  [ "${PLEACH_CHECK_KUBERNETES:-0}" = 1 ] && plane=$(timeout 5400 deploy/kubernetes/tests/plane/build.sh)
 }
 
 # Tests whose published data is missing note themselves here; PLEACH_REQUIRE_DATA=1 makes them fail.
@@ -136,7 +136,7 @@ skipped=target/skipped-for-missing-data.txt
 unrun=target/skipped-for-missing-programs.txt
 rm -f "$skipped" "$unrun"
 
-# The library of the Python package is made of what the tests compiled (conventions/tests/shared_artefacts.rs says why, where it is not).
+# The library of the Python package is made of what the tests compiled (tests/conventions/tests/shared_artefacts.rs says why, where it is not).
 python_shares_artefacts() {
   local said
   said=$(cargo build -p pleach-python --lib --locked 2>&1) && ! grep -v ' pleach-python ' <<<"$said" | grep ' Compiling pleach-' && return
@@ -175,7 +175,7 @@ else
   fi
 fi
 if command -v mdbook >/dev/null; then
-  step conventions/site.sh --made
+  step tests/conventions/site.sh --made
 else
   skip 'the site' 'cargo install mdbook --locked'
 fi
@@ -241,22 +241,22 @@ else
   built=${CARGO_TARGET_DIR:-target}/debug
   tree=$(mktemp --suffix=.json)
   step "$built/examples/shortest_first_tree" "$tree"
-  step timeout 900 daemon/tests/real_slurm.sh "$built/pleach-scheduler" "$tree"
-  step timeout 300 daemon/tests/order_slurm.sh "$built/pleach-scheduler" "$tree"
+  step timeout 900 deploy/daemon/tests/real_slurm.sh "$built/pleach-scheduler" "$tree"
+  step timeout 300 deploy/daemon/tests/order_slurm.sh "$built/pleach-scheduler" "$tree"
   if command -v slurmdbd >/dev/null && command -v mariadbd >/dev/null; then
-    step timeout 300 daemon/tests/limits_slurm.sh "$built/pleach-scheduler" "$tree"
-    step timeout 600 daemon/tests/hold_slurm.sh "$built/pleach-scheduler" "$tree"
+    step timeout 300 deploy/daemon/tests/limits_slurm.sh "$built/pleach-scheduler" "$tree"
+    step timeout 600 deploy/daemon/tests/hold_slurm.sh "$built/pleach-scheduler" "$tree"
   else
     skip 'limits and an operator on a real Slurm' 'slurmdbd is not here (Debian: slurmdbd, slurm-wlm-mysql-plugin, mariadb-server)'
   fi
-  step timeout 300 daemon/tests/root_slurm.sh "$built/pleach-scheduler" "$tree"
+  step timeout 300 deploy/daemon/tests/root_slurm.sh "$built/pleach-scheduler" "$tree"
   step timeout 300 cli/tests/sweep_slurm.sh "$built/pleach"
   rm -f "$tree"
   # Half an hour and three gigabytes the first time, hence only where it is asked for.
   if [ "${PLEACH_CHECK_SLURM_RELEASES:-0}" = 1 ]; then
-    for release in 22.05 24.11 26.05; do step daemon/tests/slurm_roots.sh make "$release"; done
-    step timeout 3600 daemon/tests/releases_slurm.sh "$built/pleach-scheduler" "$built/examples/shortest_first_tree"
-    step timeout 3600 daemon/tests/package_slurm.sh
+    for release in 22.05 24.11 26.05; do step deploy/daemon/tests/slurm_roots.sh make "$release"; done
+    step timeout 3600 deploy/daemon/tests/releases_slurm.sh "$built/pleach-scheduler" "$built/examples/shortest_first_tree"
+    step timeout 3600 deploy/daemon/tests/package_slurm.sh
   else
     skip 'releases of Slurm side by side, and packages' 'PLEACH_CHECK_SLURM_RELEASES=1 ./check.sh runs them'
   fi
@@ -273,9 +273,9 @@ if ! find_kubernetes; then
   skip 'tests on a real control plane of Kubernetes' "$kubernetes_skipped"
 else
   step cargo build --workspace --bin pleach-kubernetes --locked
-  step timeout 900 kubernetes/tests/real_kubernetes.sh "${CARGO_TARGET_DIR:-target}/debug/pleach-kubernetes" "$plane"
+  step timeout 900 deploy/kubernetes/tests/real_kubernetes.sh "${CARGO_TARGET_DIR:-target}/debug/pleach-kubernetes" "$plane"
 fi
-[ "${PLEACH_CHECK_KUBERNETES:-0}" != 1 ] || step timeout 3600 kubernetes/tests/image_kubernetes.sh
+[ "${PLEACH_CHECK_KUBERNETES:-0}" != 1 ] || step timeout 3600 deploy/kubernetes/tests/image_kubernetes.sh
 
 # Endpoint pickers, whose first compilation takes minutes. What it leaves in Go's cache is noted here.
 pickers_compiled=${PLEACH_KUBERNETES_CACHE:-$HOME/.cache/pleach}/endpoint-pickers-compiled

@@ -1,4 +1,4 @@
-"""Prints python-api.md of the site, from the package's signatures and docstrings (conventions/site.sh)."""
+"""Prints python-api.md of the site, from the package's signatures and docstrings (tests/conventions/site.sh)."""
 
 import ast
 import textwrap

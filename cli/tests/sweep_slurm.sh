@@ -8,8 +8,8 @@ set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 real=$(realpath "$1")
 export PLEACH_SLURM_PORT=${PLEACH_SLURM_PORT:-17017} PLEACH_SLURM_NODES='g1:a100:4 g2:a100:4'
-# shellcheck source=daemon/tests/slurm_cluster.sh
-. "$here/../../daemon/tests/slurm_cluster.sh"
+# shellcheck source=deploy/daemon/tests/slurm_cluster.sh
+. "$here/../../deploy/daemon/tests/slurm_cluster.sh"
 
 dir=$(mktemp -d /tmp/pleach-array.XXXXXX)
 fail() {

@@ -46,7 +46,7 @@ impl BatchSystem {
     ///
     /// # Source
     /// `tick_s`: the daemon's default. `start_delay_s`, `end_delay_s`, `requeue_delay_s`: medians that
-    /// `daemon/tests/delays_slurm.sh` measured on a Slurm on loopback (lab/notes/slurm-measured.md, "Delays").
+    /// `deploy/daemon/tests/delays_slurm.sh` measured on a Slurm on loopback (lab/notes/slurm-measured.md, "Delays").
     /// `failure_delay_s`: `SlurmdTimeout`, whose default is 300 s (slurm.conf(5)).
     pub const SLURM: BatchSystem = BatchSystem {
         tick_s: 2.0,

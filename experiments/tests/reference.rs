@@ -47,7 +47,7 @@ fn the_formula_among_the_reference_policies_is_the_one_that_the_planner_has() {
     assert!(found[0].is_planner());
     let own = DOOR.open("index").unwrap();
     assert_eq!(found[0].text(), own[0].text());
-    let built_in = folder.join("../../dealing/src/index.json");
+    let built_in = folder.join("../../scheduler/dealing/src/index.json");
     assert_eq!(std::fs::read(path).unwrap(), std::fs::read(built_in).unwrap());
 }
 

@@ -136,7 +136,7 @@ def decide_on_a_pretended_slurm(words):
     program = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "debug" / words[0]
     if not program.exists():
         pytest.skip(f"{program} is not built: the tree was not tried on it")
-    shutil.copytree(ROOT / "daemon/tests/fake", "slurm/bin")
+    shutil.copytree(ROOT / "deploy/daemon/tests/fake", "slurm/bin")
     Path("slurm/jobs").mkdir()
     for job in (1, 2, 3):
         Path(f"slurm/jobs/{job}").write_text(f"id='{job}' gpus='{job}' user='u{job}'\n")

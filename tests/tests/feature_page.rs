@@ -3,7 +3,7 @@
 use pleach_dealing::deal_markdown;
 use pleach_scheduler::features::FeatureSchema;
 
-/// Where `conventions/site.sh` takes generated pages from.
+/// Where `tests/conventions/site.sh` takes generated pages from.
 const PAGES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../target/pages/docs");
 
 #[test]

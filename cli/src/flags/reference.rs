@@ -1,4 +1,4 @@
-//! The page of flags, made from the flags: `flags.md` of the site, which `conventions/site.sh` takes from `target/pages`.
+//! The page of flags, made from the flags: `flags.md` of the site, which `tests/conventions/site.sh` takes from `target/pages`.
 
 use std::collections::BTreeSet;
 
@@ -158,14 +158,14 @@ fn the_page_of_flags_is_made_for_the_site_and_links_into_it_arrive() {
     }
 }
 
-/// As `conventions/tests/budgets.rs` holds all other numbers.
+/// As `tests/conventions/tests/budgets.rs` holds all other numbers.
 #[test]
 fn there_are_no_more_flags_than_their_budget() {
     let mut names = BTreeSet::new();
     walk(&whole(), &[], &mut |_, command| {
         names.extend(flags(command).filter_map(|flag| flag.get_long().map(str::to_owned)));
     });
-    let path = format!("{ROOT}/conventions/budgets.toml");
+    let path = format!("{ROOT}/tests/conventions/budgets.toml");
     let text = std::fs::read_to_string(&path).unwrap();
     let line = text.lines().find(|line| line.starts_with("flags = ")).unwrap();
     let (num, budget) = (names.len(), line["flags = ".len()..].parse::<usize>().unwrap());

@@ -52,7 +52,7 @@ pub mod synergy;
 #[cfg(test)]
 use pleach_dealing::allocate_by_priority;
 #[cfg(test)]
-#[path = "../../../dealing/src/test_clusters.rs"]
+#[path = "../../../scheduler/dealing/src/test_clusters.rs"]
 mod test_clusters;
 
 pub use pleach_dealing as dealing;

@@ -25,11 +25,11 @@ pub const READERS: [Reader; 12] = [
         name: "lists",
         beside: &[("lists.cluster.toml", "beside/jobs.cluster.toml")],
         sources: &[
-            "tables/src/lines.rs",
-            "tables/src/parquet_read.rs",
-            "workloads/src/import/detect.rs",
-            "workloads/src/import/eva.rs",
-            "workloads/src/import/rejected.rs",
+            "workloads/tables/src/lines.rs",
+            "workloads/tables/src/parquet_read.rs",
+            "workloads/lists/src/import/detect.rs",
+            "workloads/lists/src/import/eva.rs",
+            "workloads/lists/src/import/rejected.rs",
         ],
         read: |path| {
             let read = import(path, &ImportOptions::default());
@@ -39,7 +39,10 @@ pub const READERS: [Reader; 12] = [
     Reader {
         name: "sidecars",
         beside: &[("sidecars.csv", "lists/canonical.csv")],
-        sources: &["workloads/src/file/read.rs", "workloads/src/cluster/faults.rs"],
+        sources: &[
+            "workloads/lists/src/file/read.rs",
+            "workloads/lists/src/cluster/faults.rs",
+        ],
         read: |path| {
             let jobs = path.with_file_name("sidecars.csv");
             Workload::read(&jobs).map(drop).map_err(|error| error.to_string())
@@ -48,7 +51,7 @@ pub const READERS: [Reader; 12] = [
     Reader {
         name: "accounting",
         beside: &[("nodes.txt", "nodes/scontrol.txt")],
-        sources: &["workloads/src/import/site/document.rs"],
+        sources: &["workloads/lists/src/import/site/document.rs"],
         read: |path| {
             let nodes = NodeTable::read(&path.with_file_name("nodes.txt")).unwrap();
             let options = SiteOptions {
@@ -63,13 +66,13 @@ pub const READERS: [Reader; 12] = [
     Reader {
         name: "nodes",
         beside: &[],
-        sources: &["workloads/src/import/site/nodes.rs"],
+        sources: &["workloads/lists/src/import/site/nodes.rs"],
         read: |path| NodeTable::read(path).map(drop).map_err(|error| error.to_string()),
     },
     Reader {
         name: "mappings",
         beside: &[("sacct.txt", "accounting/sacct.txt")],
-        sources: &["workloads/src/import/site/mapping.rs"],
+        sources: &["workloads/lists/src/import/site/mapping.rs"],
         read: |path| {
             let Some(text) = text(path) else { return Ok(()) };
             let mapping = Mapping::of_text("mapping.toml", &text).map_err(|error| error.to_string())?;
@@ -85,7 +88,7 @@ pub const READERS: [Reader; 12] = [
     Reader {
         name: "profiles",
         beside: &[],
-        sources: &["workloads/src/generate/profile_file.rs"],
+        sources: &["workloads/lists/src/generate/profile_file.rs"],
         read: |path| {
             let Some(text) = text(path) else { return Ok(()) };
             std::fs::write(path.with_extension("toml"), text).unwrap();
@@ -116,7 +119,7 @@ pub const READERS: [Reader; 12] = [
     Reader {
         name: "facts",
         beside: &[("jobs.csv", "lists/canonical.csv")],
-        sources: &["verify/src/facts/mod.rs"],
+        sources: &["workloads/verify/src/facts/mod.rs"],
         read: |path| {
             let Some(cluster) = text(path) else { return Ok(()) };
             let read = Facts::read(&path.with_file_name("jobs.csv"), &cluster);

@@ -22,13 +22,13 @@ pub const READERS: [Reader; 5] = [
     Reader {
         name: "controller-settings",
         beside: &[],
-        sources: &["kubernetes/src/config.rs"],
+        sources: &["deploy/kubernetes/src/config.rs"],
         read: |path| Settings::load(path).map(drop).map_err(|error| error.to_string()),
     },
     Reader {
         name: "reviews",
         beside: &[],
-        sources: &["kubernetes/src/webhook.rs"],
+        sources: &["deploy/kubernetes/src/webhook.rs"],
         read: |path| {
             let body = std::fs::read(path).unwrap();
             let settings = Settings {
@@ -66,7 +66,7 @@ pub const READERS: [Reader; 5] = [
     Reader {
         name: "marks",
         beside: &[],
-        sources: &["kubernetes/src/mark.rs"],
+        sources: &["deploy/kubernetes/src/mark.rs"],
         read: |path| {
             let text = String::from_utf8_lossy(&std::fs::read(path).unwrap()).into_owned();
             // What others wrote is no mark, and nothing is said of it.
@@ -85,7 +85,7 @@ pub const READERS: [Reader; 5] = [
     Reader {
         name: "claims",
         beside: &[],
-        sources: &["kubernetes/src/claims.rs"],
+        sources: &["deploy/kubernetes/src/claims.rs"],
         read: |path| {
             let folder = path.parent().unwrap().join("state");
             std::fs::create_dir_all(&folder).unwrap();

@@ -28,16 +28,16 @@ pub const READERS: [Reader; 8] = [
         name: "policies",
         beside: &[],
         sources: &[
-            "dealing/src/formula.rs",
-            "network/src/container.rs",
-            "network/src/graph/onnx_data.rs",
-            "network/src/load.rs",
-            "network/src/onnx_file.rs",
-            "network/src/policy_file.rs",
-            "policies/src/door.rs",
-            "policies/src/file.rs",
-            "scheduler/src/tree/file.rs",
-            "scheduler/src/tree/file/disk.rs",
+            "scheduler/dealing/src/formula.rs",
+            "scheduler/network/src/container.rs",
+            "scheduler/network/src/graph/onnx_data.rs",
+            "scheduler/network/src/load.rs",
+            "scheduler/network/src/onnx_file.rs",
+            "scheduler/network/src/policy_file.rs",
+            "scheduler/policies/src/door.rs",
+            "scheduler/policies/src/file.rs",
+            "scheduler/core/src/tree/file.rs",
+            "scheduler/core/src/tree/file/disk.rs",
         ],
         read: open,
     },
@@ -53,7 +53,7 @@ pub const READERS: [Reader; 8] = [
     Reader {
         name: "artefacts",
         beside: &[("tree.json", "policies/tree.json"), ("run.json", "runs/run.json")],
-        sources: &["policies/src/artefacts.rs"],
+        sources: &["scheduler/policies/src/artefacts.rs"],
         read: |path| {
             // It has the name that a run gives it.
             open(path.parent().unwrap())
@@ -62,7 +62,7 @@ pub const READERS: [Reader; 8] = [
     Reader {
         name: "bundles",
         beside: &BUNDLE,
-        sources: &["scheduler/src/tree/bundle.rs"],
+        sources: &["scheduler/core/src/tree/bundle.rs"],
         read: |path| {
             // A bundle holds nothing besides.
             let folder = path.parent().unwrap().join("bundle");
@@ -111,7 +111,7 @@ pub const READERS: [Reader; 8] = [
     Reader {
         name: "snapshots",
         beside: &[],
-        sources: &["scheduler/src/cluster/snapshot.rs"],
+        sources: &["scheduler/core/src/cluster/snapshot.rs"],
         read: |path| {
             let text = String::from_utf8_lossy(&std::fs::read(path).unwrap()).into_owned();
             let snapshot = ClusterSnapshot::from_json(&text).map_err(|error| error.to_string())?;

@@ -110,17 +110,17 @@ pub const READERS: [Reader; 11] = [
     Reader {
         name: "scheduler-settings",
         beside: &[],
-        sources: &["daemon/src/config.rs", "daemon/src/files.rs"],
+        sources: &["deploy/daemon/src/config.rs", "deploy/daemon/src/files.rs"],
         read: |path| Settings::load(path).map(drop).map_err(|error| error.to_string()),
     },
     Reader {
         name: "decisions",
         beside: &[],
         sources: &[
-            "daemon/src/journal/mod.rs",
-            "daemon/src/journal/segments.rs",
-            "daemon/src/record.rs",
-            "daemon/src/replay.rs",
+            "deploy/daemon/src/journal/mod.rs",
+            "deploy/daemon/src/journal/segments.rs",
+            "deploy/daemon/src/record.rs",
+            "deploy/daemon/src/replay.rs",
         ],
         read: |path| {
             let mut replay = Replay::open(path).map_err(|error| error.to_string())?;
@@ -134,13 +134,13 @@ pub const READERS: [Reader; 11] = [
     Reader {
         name: "memories",
         beside: &[],
-        sources: &["daemon/src/state.rs"],
+        sources: &["deploy/daemon/src/state.rs"],
         read: |path| words(read_memory(&as_state(path, "memory.json"))),
     },
     Reader {
         name: "histories",
         beside: &[],
-        sources: &["daemon/src/history.rs"],
+        sources: &["deploy/daemon/src/history.rs"],
         read: |path| {
             let settings = EstimateSettings::default();
             words(read_history(&as_state(path, "history.json"), &settings))
@@ -149,7 +149,7 @@ pub const READERS: [Reader; 11] = [
     Reader {
         name: "states",
         beside: &[],
-        sources: &["daemon/src/status.rs"],
+        sources: &["deploy/daemon/src/status.rs"],
         read: |path| {
             let read = read_status(&as_state(path, "status.json"));
             read.map(drop).map_err(|error| error.to_string())

@@ -136,7 +136,7 @@ pub const READERS: [Reader; 10] = [
     Reader {
         name: "words-policies",
         beside: &[],
-        sources: &["policies/src/rivals.rs"],
+        sources: &["scheduler/policies/src/rivals.rs"],
         read: |path| {
             each(path, |word| {
                 is_well(DOOR.open(word)).and(is_well(pleach_serving::llm::by_name(word, 0)))

@@ -53,7 +53,16 @@ pub fn dispatch(
 /// # Errors
 /// [`Error::Problem`] and [`Error::Problem`] where the grid or a unit cannot be used or another manifest is in the way.
 pub fn plan(args: &PlanArgs, check: &Check<'_>, print: &mut dyn Write) -> Result<u8, Error> {
-    let manifest = Grid::read(&args.config)?.plan()?;
+    let grid = Grid::read(&args.config)?;
+    let known = args
+        .out
+        .as_deref()
+        .filter(|path| path.exists() && !args.target.force);
+    let before = known.and_then(|path| Some((Manifest::read(path).ok()?, path.parent()?)));
+    let manifest = match &before {
+        Some((before, out)) => grid.plan_more(before, out)?,
+        None => grid.plan()?,
+    };
     let mut checked = None;
     for index in 0..manifest.num_units() {
         let spec = manifest.unit(index)?;
@@ -70,15 +79,11 @@ pub fn plan(args: &PlanArgs, check: &Check<'_>, print: &mut dyn Write) -> Result
         checked = Some(spec.config);
     }
     let path = args.out.clone().unwrap_or_else(|| default_path(&manifest));
-    let in_the_way = path.exists() && Manifest::read(&path).ok().as_ref() != Some(&manifest);
-    if in_the_way && !args.target.force {
+    let goes_on = before.is_some_and(|(before, _)| manifest.goes_on_from(&before));
+    if path.exists() && !goes_on && !args.target.force {
         let hint = "Another sweep is there: give another --out, or --force to replace its manifest.";
-        return Err(Error::config(
-            "out",
-            path.display(),
-            "a new file, or the same manifest",
-            hint,
-        ));
+        let allowed = "a new file, the same manifest, or the same with more draws";
+        return Err(Error::config("out", path.display(), allowed, hint));
     }
     manifest.write(&path)?;
     if !args.words.quiet {

@@ -79,7 +79,7 @@ impl Draw {
 }
 
 /// A number that people can read and type: four digits.
-fn four_digits(value: f64) -> f64 {
+pub(super) fn four_digits(value: f64) -> f64 {
     format!("{value:.3e}").parse().unwrap_or(value)
 }
 

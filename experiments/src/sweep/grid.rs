@@ -17,6 +17,8 @@
 //! [draw]
 //! num_envs = { choice = [16, 64] }
 //!
+//! sampler = "tpe"       # at the top: draws that are added to a manifest are learned from its results
+//!
 //! [halving]             # all with little, one in three with more
 //! setting = "train.num_updates"
 //! values = [10, 30, 90]
@@ -25,6 +27,7 @@
 //! in the order of their names. All combinations of one seed share its random numbers, so that policies can be compared in pairs.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::path::Path;
 
 use pleach_env::Seed;
@@ -35,7 +38,10 @@ use serde_json::{Map, Value};
 use super::draw::Draw;
 use super::halving::{Halving, HalvingFile};
 use super::manifest::{MAX_UNITS, Manifest, ManifestUnit};
+use super::rungs::score;
+use super::tpe::{self, Known};
 use crate::error::Error;
+use crate::evaluate::metric::MAIN_METRIC;
 use crate::file_kind::FileKind;
 use crate::run_folder::atomic_file::{finite, read_text};
 
@@ -68,9 +74,26 @@ pub struct Grid {
     /// How often they are drawn.
     #[serde(default)]
     pub draws: Option<usize>,
+    /// How draws are made that a manifest takes beyond those that it has.
+    #[serde(default)]
+    pub sampler: Sampler,
+    /// What learned draws make better; as rungs rank by it.
+    #[serde(default)]
+    pub metric: Option<String>,
     /// Rungs, of which the better part goes on.
     #[serde(default)]
     pub halving: Option<HalvingFile>,
+}
+
+/// How more draws are made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Sampler {
+    /// Each for itself.
+    #[default]
+    Random,
+    /// By what those that ended came to.
+    Tpe,
 }
 
 /// How many seeds, or which.
@@ -115,6 +138,48 @@ impl Grid {
     /// # Errors
     /// [`Error::Problem`] where a list, key or count cannot be used.
     pub fn plan(&self) -> Result<Manifest, Error> {
+        self.plan_after(&Known::default())
+    }
+
+    /// The manifest of a study that takes more draws: those of `before` stay, and what came of them in `out` is known.
+    ///
+    /// # Errors
+    /// As [`Grid::plan`].
+    pub fn plan_more(&self, before: &Manifest, out: &Path) -> Result<Manifest, Error> {
+        let metric = self.metric.as_deref().unwrap_or(MAIN_METRIC);
+        let known = self.known(before, |units| score(before, out, metric, units))?;
+        self.plan_after(&known)
+    }
+
+    /// The draws of a manifest and what they came to; none of one with rungs, which rank all at once.
+    pub(super) fn known(
+        &self,
+        before: &Manifest,
+        score: impl Fn(Range<usize>) -> Option<f64>,
+    ) -> Result<Known, Error> {
+        let mut axes = BTreeMap::new();
+        flatten_lists("", &self.grid, &mut axes, 0)?;
+        let keys = Draw::all(&self.draw)?;
+        let num = axes.values().map(Vec::len).product::<usize>() * self.seeds()?.len();
+        let mut known = Known::default();
+        if before.halving().is_some() || keys.is_empty() {
+            return Ok(known);
+        }
+        for (number, units) in before.units().chunks_exact(num.max(1)).enumerate() {
+            let drawn = units[0].params.iter().filter(|(key, _)| keys.contains_key(*key));
+            known
+                .draws
+                .push(drawn.map(|(key, value)| (key.clone(), value.clone())).collect());
+            known.scores.push(score(number * num..(number + 1) * num));
+        }
+        Ok(known)
+    }
+
+    /// The manifest with the draws that are known and those that follow from them.
+    ///
+    /// # Errors
+    /// As [`Grid::plan`].
+    pub(super) fn plan_after(&self, known: &Known) -> Result<Manifest, Error> {
         let mut axes = BTreeMap::new();
         flatten_lists("", &self.grid, &mut axes, 0)?;
         let (draws, num_draws) = self.draws(&axes)?;
@@ -144,6 +209,13 @@ impl Grid {
                 hint,
             )
         })?;
+        let drawn: Vec<BTreeMap<String, Value>> = (0..num_draws)
+            .map(|number| {
+                let value =
+                    |(key, draw): (&String, &Draw)| (key.clone(), self.value(draw, key, number, known));
+                draws.iter().map(value).collect()
+            })
+            .collect();
         let units = (0..num_units)
             .map(|index| {
                 let replicate = seeds[index % seeds.len()];
@@ -151,11 +223,7 @@ impl Grid {
                 let num_combinations = num_combinations.unwrap_or(1);
                 let mut params = combination(&axes, configuration % num_combinations);
                 let number = configuration / num_combinations % num_draws;
-                params.extend(
-                    draws
-                        .iter()
-                        .map(|(key, draw)| (key.clone(), draw.value(self.seed, key, number))),
-                );
+                params.extend(drawn[number].clone());
                 if let Some(halving) = &halving {
                     let rung = index / (num_units / rungs);
                     params.insert(halving.setting.clone(), halving.values[rung].into());
@@ -170,6 +238,23 @@ impl Grid {
             })
             .collect();
         Ok(Manifest::new(self.name.clone(), self.base.clone(), units)?.with_rungs(halving))
+    }
+
+    /// The value of a draw: as it was made, or else as the sampler makes it.
+    fn value(&self, draw: &Draw, key: &str, number: usize, known: &Known) -> Value {
+        let made = known
+            .draws
+            .get(number)
+            .and_then(|values| values.get(key))
+            .cloned();
+        let learns = self.sampler == Sampler::Tpe && !known.draws.is_empty();
+        let learned = || {
+            learns
+                .then(|| tpe::value(draw, (self.seed, key, number), known))
+                .flatten()
+        };
+        made.or_else(learned)
+            .unwrap_or_else(|| draw.value(self.seed, key, number))
     }
 
     /// How settings are drawn, and how often.

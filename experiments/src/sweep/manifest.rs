@@ -102,6 +102,13 @@ impl Manifest {
         Manifest { halving, ..self }
     }
 
+    /// Whether this is the other one with more draws: all its units are there at their places.
+    #[must_use]
+    pub fn goes_on_from(&self, other: &Manifest) -> bool {
+        let alike = (&self.name, &self.base, &self.halving) == (&other.name, &other.base, &other.halving);
+        alike && self.units.starts_with(&other.units)
+    }
+
     /// Reads and checks a manifest.
     ///
     /// # Errors

@@ -35,6 +35,7 @@ pub mod rungs;
 mod scalars;
 mod settings;
 pub mod status;
+mod tpe;
 pub mod unit;
 pub mod unit_error;
 

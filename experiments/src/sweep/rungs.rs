@@ -68,7 +68,12 @@ pub fn places(manifest: &Manifest, out: &Path) -> Vec<Place> {
 
 /// What a configuration is ranked by, less being better: the mean of its units; infinite where one of them failed for good or has
 /// no such number. None while one has not ended.
-fn score(manifest: &Manifest, out: &Path, metric: &str, units: std::ops::Range<usize>) -> Option<f64> {
+pub(super) fn score(
+    manifest: &Manifest,
+    out: &Path,
+    metric: &str,
+    units: std::ops::Range<usize>,
+) -> Option<f64> {
     let num = units.len();
     let mut sum = 0.0;
     for unit in &manifest.units()[units] {

@@ -9,10 +9,9 @@ use pleach_network::{LearnedPolicy, Standby, TrainedNetwork};
 use pleach_scheduler::portable_math::ln;
 use serde::Serialize;
 
-use crate::distill::parts::{Lists, PARTS, PartRow, REPORTED};
-use crate::distill::plays::Rivals;
 use crate::door::PolicySpec;
 use crate::error::Error;
+use crate::judge::{Lists, PARTS, PartRow, REPORTED, Rivals};
 use crate::progress::Watcher;
 
 /// Queues that are tried, in GPUs that waiting jobs ask for, over all GPUs. *Assumed.*

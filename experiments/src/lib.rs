@@ -43,6 +43,7 @@ pub mod evaluate;
 pub mod explain;
 pub mod file_kind;
 pub mod index_search;
+pub mod judge;
 pub mod plot;
 pub mod plugins;
 pub mod progress;

@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use pleach_experiments::calibrate::{Calibration, Tried, calibrate};
-use pleach_experiments::distill::parts::{PartRow, markdown};
 use pleach_experiments::error::Error;
 use pleach_experiments::evaluate::workload_source::env_of;
+use pleach_experiments::judge::{PartRow, markdown};
 use pleach_experiments::train::fine_tuning::network_at;
 use pleach_network::{LearnedPolicy, TrainedNetwork, WideGangs};
 

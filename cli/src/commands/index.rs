@@ -6,6 +6,7 @@ use crate::commands::Context;
 use crate::flags::IndexArgs;
 use pleach_experiments::error::Error;
 use pleach_experiments::index_search::{IndexSearch, by_hand};
+use pleach_experiments::judge::{PartRow, markdown};
 use pleach_experiments::run_folder::atomic_file;
 use pleach_experiments::train::verdict;
 use pleach_experiments::{SchedulingConfig, WorkloadSource};
@@ -70,7 +71,17 @@ pub fn run(args: &IndexArgs, context: &mut Context<'_>) -> Result<(), Error> {
         "a smaller --step from a formula that is good already (--from)".to_string(),
     ];
     let is_start = found.validation_loss >= 0.0;
-    verdict::in_words(is_start, None, &to_try).map_or(Ok(()), |verdict| context.say(&verdict))
+    if let Some(verdict) = verdict::in_words(is_start, None, &to_try) {
+        return context.say(&verdict);
+    }
+    let bars = (context.bars)(false);
+    let judged = search.judge(&formula, &first, &bars)?;
+    let named = |name: &str, rows: &[PartRow]| (name.to_string(), rows.to_vec());
+    let table = markdown(
+        &judged.rows,
+        &[named("found", &judged.rows), named("first", &judged.first)],
+    );
+    context.say(&format!("{table}{}", judged.verdict))
 }
 
 fn search(args: &IndexArgs) -> Result<IndexSearch, Error> {

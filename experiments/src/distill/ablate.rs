@@ -8,11 +8,11 @@ use pleach_scheduler::features::FeatureSchema;
 use pleach_scheduler::tree::{Node, Tree, TreePolicy};
 use serde::Serialize;
 
-use super::parts::{Kind, REPORTED, in_words};
 use super::shuffled::Shuffled;
 use super::side_by_side::{PartOver, side_by_side};
 use crate::door::PolicySpec;
 use crate::error::Error;
+use crate::judge::{Kind, REPORTED, in_words};
 use crate::progress::Watcher;
 
 /// Lists as long as the task's, four times as long, and a low load.

@@ -8,11 +8,11 @@ use pleach_scheduler::tree::{Certificate, Tree};
 use serde::Serialize;
 use std::mem::discriminant;
 
-use super::parts::{REPORTED, in_words};
 use super::side_by_side::{PartOver, side_by_side};
 use crate::door::PolicySpec;
 use crate::error::Error;
 use crate::evaluate::stats::Ratio;
+use crate::judge::{REPORTED, in_words};
 use crate::progress::Watcher;
 
 /// A difference of two versions.

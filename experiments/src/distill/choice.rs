@@ -6,8 +6,8 @@ use std::ops::Range;
 use pleach_distill::search::{Archive, Entry, Outcome, SearchConfig};
 use pleach_scheduler::Planner;
 
-use super::parts::Lists;
 use crate::error::Error;
+use crate::judge::Lists;
 
 /// What one of the kept trees is chosen among: all that are within a percent of the best of their size and below.
 pub(super) fn candidates(archive: &Archive) -> Vec<&Entry> {

@@ -8,12 +8,12 @@ use pleach_scheduler::Guards;
 use pleach_scheduler::tree::Tree;
 use serde::Serialize;
 
-use super::parts::{Kind, REPORTED, in_words};
 use super::side_by_side::{PartOver, side_by_side};
 use crate::door::PolicySpec;
 use crate::error::Error;
 use crate::evaluate::metric::show_seconds;
 use crate::evaluate::stats::Ratio;
+use crate::judge::{Kind, REPORTED, in_words};
 use crate::plot::{Axis, Mark, Plot};
 use crate::progress::Watcher;
 

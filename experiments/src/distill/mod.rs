@@ -1,16 +1,13 @@
 //! Distilling a policy on the episodes of an environment, judged on validation workloads by their objective; searching for a
-//! tree; and the parts on which trees are judged.
+//! tree.
 
 pub mod ablate;
-mod baselines;
 pub mod bundle;
 pub mod check;
 mod choice;
 pub mod drift;
 pub mod guard;
 pub mod narrow;
-pub mod parts;
-pub mod plays;
 mod recorded;
 pub mod search;
 mod search_report;

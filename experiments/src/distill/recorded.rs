@@ -7,8 +7,8 @@ use pleach_env::{EnvConfig, Seed, SimConfig, Source, simulate_planner};
 use pleach_scheduler::tree::TreePolicy;
 use pleach_scheduler::{FeatureSchema, PolicyPlanner};
 
-use super::parts::{Kind, env_of};
 use crate::error::Error;
+use crate::judge::{Kind, env_of};
 
 /// Candidates by which thresholds move. *Assumed*.
 const ROWS_MAX: usize = 6_000;

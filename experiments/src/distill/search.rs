@@ -17,15 +17,13 @@ use pleach_scheduler::{Planner, PolicyPlanner};
 
 use super::choice::{best_of_each_size, candidates, judged};
 use super::narrow::narrowed;
-use super::parts::{CHOSEN, Kind, Lists, PartRow, REPORTED, SEARCHED, kinds_of, paired};
-use super::plays::Rivals;
 use super::provenance;
 use super::recorded::recorded;
 pub use super::search_report::{FrontierRow, OtherRow, SearchReport};
 use super::starts::hand_rules;
 use crate::door::PolicySpec;
 use crate::error::Error;
-use crate::evaluate::stats::Ratio;
+use crate::judge::{CHOSEN, Kind, Lists, REPORTED, Rivals, SEARCHED, kinds_of, paired, verdict};
 use crate::progress::{Progress, Watcher};
 use crate::run_folder::atomic_file;
 use crate::train::validation::Validation;
@@ -38,9 +36,6 @@ const CHOICE_LISTS: usize = 24;
 const TOLERANCE: f64 = 0.002;
 /// Who answers where a tree by whose passes GPUs are dealt fails. *Assumed*: as for any policy that names nobody.
 const DEALT_FALLBACK: &str = "easy";
-/// What a part may lose against its best heuristic, the lower end of its interval.
-const LOSS_MAX: f64 = 1.01;
-
 /// What a search is given.
 #[derive(Clone, Debug)]
 pub struct SearchInput {
@@ -398,43 +393,6 @@ fn sizes(wanted: &[usize], leaves_max: usize) -> Vec<usize> {
     sizes.sort_unstable();
     sizes.dedup();
     sizes
-}
-
-/// Accepted is what loses on no part against the best heuristic by more than luck and one percent, and beats the best start by its
-/// paired interval or replaces one that does lose on a part.
-fn verdict(tree_over_start: Option<Ratio>, rows: &[PartRow], of_start: &[PartRow]) -> (bool, String) {
-    let Some(ratio) = tree_over_start else {
-        return (false, "there is no interval".into());
-    };
-    let words = super::parts::in_words(&ratio);
-    if let Some(loss) = loss(rows) {
-        return (false, format!("refused: {loss}"));
-    }
-    if let Some(loss) = loss(of_start) {
-        let words =
-            format!("accepted: it loses nowhere, and of the best start {loss}; {words} of its average JCT");
-        return (true, words);
-    }
-    if ratio.high.is_some_and(|high| high < 1.0) {
-        return (true, format!("accepted: {words} of the best start's average JCT"));
-    }
-    let why = if ratio.low.is_some_and(|low| low > 1.0) {
-        "which is more"
-    } else {
-        "which may be luck"
-    };
-    (
-        false,
-        format!("refused: {words} of the best start's average JCT, {why}"),
-    )
-}
-
-/// The first part on which somebody loses, in words.
-fn loss(rows: &[PartRow]) -> Option<String> {
-    let losing = |row: &&PartRow| row.jct.low.unwrap_or(row.jct.mean) > LOSS_MAX;
-    let row = rows.iter().find(losing)?;
-    let part = super::parts::in_words(&row.jct);
-    Some(format!("{} is at {part} of {}", row.part, row.best_heuristic))
 }
 
 fn other(lists: &Lists, name: &str, own: &[Outcome], tree: &[Outcome]) -> OtherRow {

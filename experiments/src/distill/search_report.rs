@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use pleach_distill::search::{Move, SearchConfig};
 use serde::Serialize;
 
-use super::parts::PartRow;
 use crate::evaluate::stats::Ratio;
+use crate::judge::{PartRow, in_words, markdown};
 
 /// A tree of the frontier, on lists that it has never met.
 #[derive(Clone, Debug, Serialize)]
@@ -82,19 +82,13 @@ impl SearchReport {
                 .map(|row| (row.policy.clone(), row.parts.clone())),
         );
         let parts = rows.first().map_or(&[][..], |(_, parts)| parts).to_vec();
-        let mut text = super::parts::markdown(&parts, &rows);
+        let mut text = markdown(&parts, &rows);
         for row in &self.others {
             let ahead = row
                 .tree_over_it
                 .iter()
                 .zip(&row.parts)
-                .filter_map(|(ratio, part)| {
-                    Some(format!(
-                        "{} {}",
-                        part.part,
-                        super::parts::in_words(ratio.as_ref()?)
-                    ))
-                });
+                .filter_map(|(ratio, part)| Some(format!("{} {}", part.part, in_words(ratio.as_ref()?))));
             let ahead: Vec<String> = ahead.collect();
             text.push_str(&format!(
                 "\nThe tree over {}: {}.\n",

@@ -2,7 +2,9 @@
 
 use super::*;
 use crate::door::DOOR;
+use crate::evaluate::stats::Ratio;
 use crate::evaluate::workload_source::env_of;
+use crate::judge::PartRow;
 use pleach_scheduler::ActionKind;
 
 fn input(simulations: u64) -> SearchInput {

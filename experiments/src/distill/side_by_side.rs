@@ -3,12 +3,12 @@
 use pleach_env::{EnvConfig, SimConfig, Split, simulate};
 use serde::Serialize;
 
-use super::parts::{Kind, instances, kinds_of};
 use crate::door::PolicySpec;
 use crate::error::Error;
 use crate::evaluate::instances::Instance;
 use crate::evaluate::run::in_parallel;
 use crate::evaluate::stats::{Ratio, mean};
+use crate::judge::{Kind, instances, kinds_of};
 use crate::progress::Watcher;
 
 /// A policy on the lists of one part, over the first policy.

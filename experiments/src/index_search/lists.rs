@@ -15,15 +15,15 @@ use crate::evaluate::workload_source::WorkloadSource;
 
 /// Files that were read, and how the rest is made.
 #[derive(Debug, Default)]
-pub(super) struct Lists {
+pub(super) struct Drawn {
     files: BTreeMap<String, Workload>,
     source: WorkloadSource,
 }
 
-impl Lists {
+impl Drawn {
     /// Reads the kinds that are files.
-    pub(super) fn open(kinds: &[String], source: &WorkloadSource, num_jobs: u32) -> Result<Lists, Error> {
-        let mut lists = Lists {
+    pub(super) fn open(kinds: &[String], source: &WorkloadSource, num_jobs: u32) -> Result<Drawn, Error> {
+        let mut lists = Drawn {
             files: BTreeMap::new(),
             source: source.clone(),
         };

@@ -1,10 +1,11 @@
 //! Learning a linear index: evolution over the weights of a [`Formula`], judged on whole lists of several kinds and loads.
 //!
 //! A candidate's loss on a list is the logarithm of its average JCT over that of the formula that the search begins with, and a
-//! part of what its p99 JCT is longer by. Lists come in parts, a kind at a load in a condition. Where a kind is lost in a condition,
-//! in the mean over its loads, that loss counts again, so that a gain here does not pay for a loss there. Every generation meets
-//! other lists, the same for all its candidates. The centre of the distribution is judged now and then on validation lists that no
-//! generation meets; the best of those is kept, if it is better than the beginning.
+//! part of what its p99 JCT is longer by ([`crate::judge`]). Lists come in parts, a kind at a load in a condition. Where a kind is
+//! lost in a condition, in the mean over its loads, that loss counts again, so that a gain here does not pay for a loss there.
+//! Every generation meets other lists, the same for all its candidates. The centre of the distribution is judged now and then on
+//! validation lists that no generation meets; the best of those is kept, if it is better than the beginning. What it is worth is
+//! said by lists of their own, against the strongest rule of each kind.
 
 mod cma;
 mod encoding;
@@ -16,7 +17,8 @@ pub use encoding::Encoding;
 use std::collections::BTreeMap;
 
 use pleach_dealing::{DealingConfig, Formula, index_planner};
-use pleach_env::{Seed, SimConfig, Split, simulate_planner};
+use pleach_distill::search::Outcome;
+use pleach_env::{Seed, SimConfig, Split};
 use pleach_scheduler::portable_math::ln;
 use pleach_scheduler::settings;
 use pleach_scheduler::settings::Settings as _;
@@ -28,10 +30,13 @@ use crate::evaluate::condition::Condition;
 use crate::evaluate::instances::Instance;
 use crate::evaluate::sim_config::SchedulingConfig;
 use crate::evaluate::workload_source::WorkloadSource;
-use crate::index_search::lists::Lists;
+use crate::index_search::lists::Drawn;
+use crate::judge::{Lists, PartRow, Rivals, paired, verdict};
 use crate::progress::Watcher;
 use crate::twin::doubt;
 
+/// Lists of each kind in each condition on which the result is judged. *Assumed.*
+const JUDGE_LISTS: usize = 12;
 /// Kinds of jobs that a formula is searched on unless others are named.
 const KINDS: [&str; 6] = [
     "Pleach/Philly-v0",
@@ -162,14 +167,17 @@ struct Part<'a> {
     group: usize,
 }
 
-/// A list and what the first formula makes of it.
-struct Judged {
-    /// Which kind in which condition it is of.
-    group: usize,
-    sim: SimConfig,
-    instance: Instance,
-    jct_s: f64,
-    p99_s: f64,
+/// What a formula is worth on lists that nothing was chosen by.
+#[derive(Clone, Debug)]
+pub struct Judgement {
+    /// Of each kind in each condition, over its strongest rule.
+    pub rows: Vec<PartRow>,
+    /// The same of the formula that the search began with.
+    pub first: Vec<PartRow>,
+    /// Whether it beats that one and loses nowhere.
+    pub accepted: bool,
+    /// Why.
+    pub verdict: String,
 }
 
 impl IndexSearch {
@@ -198,7 +206,7 @@ impl IndexSearch {
     /// # Errors
     /// A list that cannot be used, or a simulation that fails.
     pub fn beforehand(&self) -> Result<Vec<String>, Error> {
-        let lists = Lists::open(&self.kinds, &self.source, self.num_jobs)?;
+        let lists = Drawn::open(&self.kinds, &self.source, self.num_jobs)?;
         let mut lines = lists.in_words(self.num_jobs);
         // As a training on the list would be told: a twin is of the site, not of the conditions that are searched in.
         let scheduling = self.scheduling.clone().unwrap_or_default();
@@ -242,7 +250,7 @@ impl IndexSearch {
         let mut search = SepCma::new(what.first(), &steps, self.population);
         let mut rng = Seed(self.seed).stream("index", 0);
         let parts = self.parts();
-        let files = Lists::open(&self.kinds, &self.source, self.num_jobs)?;
+        let files = Drawn::open(&self.kinds, &self.source, self.num_jobs)?;
         let draws = (0..parts.len()).flat_map(|part| {
             let seed = |number: usize| Seed(self.seed).child("validation", number as u64);
             (0..self.validation_lists).map(move |number| (part, seed(number)))
@@ -304,42 +312,102 @@ impl IndexSearch {
     }
 
     /// Mean loss over lists, and over kinds that are lost once more.
-    fn loss(&self, what: &impl Searched, numbers: &[f64], lists: &[Judged]) -> Result<f64, Error> {
-        let losses = lists.par_iter().map(|list| {
-            let planner = what.planner(numbers)?;
-            let (jct_s, p99_s) = play(&list.sim, planner, &list.instance)?;
-            let tail = ln(p99_s / list.p99_s).max(0.0);
-            Ok((list.group, ln(jct_s / list.jct_s) + self.tail * tail))
+    fn loss(&self, what: &impl Searched, numbers: &[f64], lists: &Lists) -> Result<f64, Error> {
+        let runs: Vec<(usize, usize)> = (0..lists.lists.len()).map(|list| (0, list)).collect();
+        let outcomes = lists.outcomes(|_| Ok(what.planner(numbers)?), &runs)?;
+        let losses = outcomes.iter().zip(&lists.lists).map(|(outcome, list)| {
+            let Outcome { ln_jct, ln_p99 } = outcome;
+            (list.part, ln_jct + self.tail * ln_p99.max(0.0))
         });
-        let losses: Vec<(usize, f64)> = losses.collect::<Result<_, Error>>()?;
-        Ok(mean_and_lost(&losses, self.lost_kind))
+        Ok(mean_and_lost(&losses.collect::<Vec<_>>(), self.lost_kind))
     }
 
+    /// Lists of parts, a draw each, against the first numbers.
     fn judged(
         &self,
-        files: &Lists,
+        files: &Drawn,
         parts: &[Part<'_>],
         what_for: Split,
         what: &impl Searched,
         draws: &[(usize, Seed)],
-    ) -> Result<Vec<Judged>, Error> {
-        let judged = draws.par_iter().map(|(number, seed)| {
+    ) -> Result<Lists, Error> {
+        let first = || Ok(what.planner(&what.first())?);
+        let instances = self.instances(files, parts, what_for, draws)?;
+        Lists::against(self.groups(), instances, ("the first", &first))
+    }
+
+    /// Draws with the group of each.
+    fn instances(
+        &self,
+        files: &Drawn,
+        parts: &[Part<'_>],
+        what_for: Split,
+        draws: &[(usize, Seed)],
+    ) -> Result<Vec<(usize, Instance)>, Error> {
+        let drawn = draws.par_iter().map(|(number, seed)| {
             let part = &parts[*number];
-            let sim = match &self.scheduling {
-                Some(scheduling) => scheduling.sim(&[part.kind.to_string()]),
-                None => part.condition.sim(),
-            };
+            let sim = self.sim(part.kind, part.condition);
             let instance = files.draw((part.kind, part.load), self.num_jobs, (what_for, *seed), &sim)?;
-            let (jct_s, p99_s) = play(&sim, what.planner(&what.first())?, &instance)?;
-            Ok(Judged {
-                group: part.group,
-                sim,
-                instance,
-                jct_s,
-                p99_s,
-            })
+            Ok((part.group, instance))
         });
-        judged.collect()
+        drawn.collect()
+    }
+
+    /// Each kind in each condition, with how it is simulated.
+    fn groups(&self) -> Vec<(String, SimConfig)> {
+        let pairs = self
+            .kinds
+            .iter()
+            .flat_map(|kind| self.conditions.iter().map(move |condition| (kind, *condition)));
+        let named = |(kind, condition): (&String, Condition)| {
+            let name = match self.scheduling {
+                Some(_) => kind.clone(),
+                None => format!("{kind}, {}", condition.word()),
+            };
+            (name, self.sim(kind, condition))
+        };
+        pairs.map(named).collect()
+    }
+
+    fn sim(&self, kind: &str, condition: Condition) -> SimConfig {
+        let sim = match &self.scheduling {
+            Some(scheduling) => scheduling.sim(&[kind.to_string()]),
+            None => condition.sim(),
+        };
+        let asks = ActionSet::of(ActionKind::Preempt).with(ActionKind::Share);
+        SimConfig {
+            capabilities: sim.capabilities.with_actions(asks),
+            ..sim
+        }
+    }
+
+    /// Plays two formulas on lists of their own beside all heuristics and dealers.
+    ///
+    /// # Errors
+    /// A list that cannot be drawn, a run that fails.
+    pub fn judge(&self, best: &Formula, first: &Formula, watcher: &Watcher) -> Result<Judgement, Error> {
+        let parts = self.parts();
+        let files = Drawn::open(&self.kinds, &self.source, self.num_jobs)?;
+        let of_each = JUDGE_LISTS.div_ceil(parts.len() / self.groups().len());
+        let draws: Vec<(usize, Seed)> = (0..of_each)
+            .flat_map(|number| {
+                let seed = Seed(self.seed).child("acceptance", number as u64);
+                (0..parts.len()).map(move |part| (part, seed))
+            })
+            .collect();
+        let instances = self.instances(&files, &parts, Split::Test, &draws)?;
+        let lists = Lists::of(self.groups(), instances, Rivals::All, watcher)?;
+        let runs: Vec<(usize, usize)> = (0..lists.lists.len()).map(|list| (0, list)).collect();
+        let played = |formula: &Formula| lists.outcomes(|_| Ok(index_planner(formula)?), &runs);
+        let (own, of_first) = (played(best)?, played(first)?);
+        let (rows, first) = (lists.rows(&own), lists.rows(&of_first));
+        let (accepted, verdict) = verdict(paired(&own, &of_first), &rows, &first);
+        Ok(Judgement {
+            rows,
+            first,
+            accepted,
+            verdict,
+        })
     }
 }
 
@@ -351,18 +419,6 @@ fn mean_and_lost(losses: &[(usize, f64)], again: f64) -> f64 {
     }
     let sum: f64 = groups.values().map(|loss| loss + again * loss.max(0.0)).sum();
     sum / losses.len().max(1) as f64
-}
-
-/// Average and p99 JCT of a planner on a list, s.
-fn play(sim: &SimConfig, mut planner: Box<dyn Planner>, instance: &Instance) -> Result<(f64, f64), Error> {
-    let asks = ActionSet::of(ActionKind::Preempt).with(ActionKind::Share);
-    let sim = SimConfig {
-        seed: instance.seed,
-        capabilities: sim.capabilities.with_actions(asks),
-        ..sim.clone()
-    };
-    let result = simulate_planner(&instance.workload, &sim, planner.as_mut())?;
-    Ok((result.metrics.avg_jct_s, result.metrics.p99_jct_s))
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! A small search.
 
 use super::*;
-use crate::index_search::lists::Lists;
+use crate::index_search::lists::Drawn;
 
 fn small() -> IndexSearch {
     IndexSearch {
@@ -78,7 +78,7 @@ fn a_list_of_ones_own_is_searched_in_its_first_part_and_judged_on_the_rest() {
     workload.write(&path).unwrap();
     let kind = path.display().to_string();
     let kinds = [kind.clone()];
-    let files = Lists::open(&kinds, &WorkloadSource::default(), 20).unwrap();
+    let files = Drawn::open(&kinds, &WorkloadSource::default(), 20).unwrap();
     let sim = Condition::Realistic.sim();
     let first_s = |what_for, number, load| {
         let drawn = files
@@ -109,7 +109,7 @@ fn a_list_of_ones_own_is_searched_in_its_first_part_and_judged_on_the_rest() {
         .draw((&kind, Some(0.7)), 20, (Split::Train, Seed(1)), &sim)
         .unwrap();
     assert!((drawn.workload.offered_load() - 0.7).abs() < 1e-3);
-    let short = Lists::open(&kinds, &WorkloadSource::default(), 21);
+    let short = Drawn::open(&kinds, &WorkloadSource::default(), 21);
     let short = short.unwrap_err().to_string();
     assert!(
         short.contains("1 to 20, for the list has 60 to train on"),
@@ -124,4 +124,29 @@ fn a_list_of_ones_own_is_searched_in_its_first_part_and_judged_on_the_rest() {
     };
     let first = pleach_dealing::reference_formula().unwrap();
     assert!(search.run(&first, |_, _| ()).unwrap().validation_loss <= 0.0);
+}
+
+#[test]
+fn a_formula_is_judged_on_lists_of_its_own_against_the_strongest_rule_of_each_kind() {
+    let search = IndexSearch {
+        conditions: vec![Condition::Ideal, Condition::Realistic],
+        num_jobs: 20,
+        ..small()
+    };
+    let (best, first) = (pleach_dealing::reference_formula().unwrap(), by_hand());
+    let judge = |best: &Formula| search.judge(best, &first, &Watcher::nobody()).unwrap();
+    let judged = judge(&best);
+    let names: Vec<&str> = judged.rows.iter().map(|row| row.part.as_str()).collect();
+    assert_eq!(names, ["Pleach/Philly-v0, ideal", "Pleach/Philly-v0, realistic"]);
+    assert!(
+        judged
+            .rows
+            .iter()
+            .all(|row| row.jct.low.is_some() && !row.best_heuristic.is_empty())
+    );
+    assert_eq!(judged.rows, judge(&best).rows);
+    // What was found is the first: nothing is won.
+    let same = judge(&first);
+    assert_eq!(same.rows, same.first);
+    assert!(!same.accepted, "{}", same.verdict);
 }

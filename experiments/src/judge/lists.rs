@@ -1,75 +1,24 @@
-//! The parts on which a tree is judged: lists as long as usual, longer ones, and low loads. A tree that is good where it was made
-//! can lose a fifth where the cluster is half empty, and nothing that looks at one kind of list sees it.
+//! Lists in parts on which policies are judged.
 //!
 //! Every list has a baseline: of the heuristics, or of the planners that deal, the one that is best over the lists of its part. So
 //! luck in choosing is on the baseline's side.
 
 use pleach_distill::search::{Outcome, Standing};
 use pleach_env::bound::LowerBounds;
-use pleach_env::{EnvConfig, Seed, SimConfig, Source, WorkloadConfig};
+use pleach_env::{EnvConfig, SimConfig};
 use pleach_scheduler::Planner;
 use pleach_scheduler::portable_math::{exp, ln};
 use rayon::prelude::*;
-use serde::Serialize;
 
+use super::acceptance::PartRow;
 use super::baselines::baselines;
+use super::kinds::{Kind, instances, kinds_of};
 use super::plays::{Figures, Rivals, run, run_within};
 use crate::door::PolicySpec;
 use crate::error::Error;
-use crate::evaluate::instances::{Instance, seeds};
+use crate::evaluate::instances::Instance;
 use crate::evaluate::stats::{Ratio, mean};
 use crate::progress::Watcher;
-
-/// A kind of lists.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Kind {
-    /// Name in tables.
-    pub name: &'static str,
-    /// Jobs over those of an episode.
-    pub times: usize,
-    /// Offered load; none = that of the workload.
-    pub load: Option<f64>,
-    /// Lists over those of other parts, at least one: long ones cost more.
-    pub share: f64,
-}
-
-const fn kind(name: &'static str, times: usize, load: Option<f64>, share: f64) -> Kind {
-    Kind {
-        name,
-        times,
-        load,
-        share,
-    }
-}
-
-/// What a tree or a standby is judged on beside its task.
-pub const PARTS: [Kind; 4] = [
-    kind("as long", 1, None, 1.0),
-    kind("twice as long", 2, None, 1.0),
-    kind("load 0.6", 1, Some(0.6), 1.0),
-    kind("load 0.3", 1, Some(0.3), 1.0),
-];
-
-/// What a search looks at. Long lists are where there is most to win, so they are half of it.
-pub const SEARCHED: [Kind; 4] = [
-    PARTS[0],
-    PARTS[1],
-    kind("four times as long", 4, None, 1.0),
-    PARTS[2],
-];
-
-/// What one of the trees that a search kept is chosen on: an almost idle cluster besides, where nothing is to be won and something to
-/// be lost.
-pub const CHOSEN: [Kind; 5] = [SEARCHED[0], SEARCHED[1], SEARCHED[2], SEARCHED[3], PARTS[3]];
-
-/// What a result is reported on.
-pub const REPORTED: [Kind; 5] = [
-    PARTS[0],
-    kind("twice as long", 2, None, 0.5),
-    kind("four times as long", 4, None, 0.5),
-    PARTS[2],
-    PARTS[3],
-];
 
 /// One list of jobs, its part, and what the part's best heuristic does on it.
 #[derive(Clone, Debug)]
@@ -86,48 +35,13 @@ pub struct List {
 #[derive(Clone, Debug)]
 pub struct Lists {
     /// Names of the parts.
-    pub parts: Vec<&'static str>,
-    /// The best heuristic of each part.
+    pub parts: Vec<String>,
+    /// The baseline of each part.
     pub best: Vec<String>,
     /// The lists, in turn one of each part, as long as there are.
     pub lists: Vec<List>,
-    sim: SimConfig,
-}
-
-/// What a policy is worth on a part.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct PartRow {
-    /// Name of the part.
-    pub part: String,
-    /// The heuristic that it is compared with.
-    pub best_heuristic: String,
-    /// Average JCT over the heuristic's, with its paired interval.
-    pub jct: Ratio,
-    /// Geometric mean of the 99th percentile of JCT over the heuristic's.
-    pub p99: f64,
-}
-
-/// An environment with lists of a kind, where an episode has `num_jobs` jobs.
-pub(super) fn env_of(env: &EnvConfig, kind: Kind, num_jobs: usize) -> EnvConfig {
-    let num_jobs = (kind.times > 1).then_some(kind.times * num_jobs);
-    EnvConfig {
-        workload: env.workload.clone().resized(num_jobs, kind.load),
-        ..env.clone()
-    }
-}
-
-/// The kinds that an environment has: jobs from a file are as many as they are, and have the load that they have unless the list is
-/// split.
-#[must_use]
-pub fn kinds_of(env: &EnvConfig, kinds: &[Kind]) -> Vec<Kind> {
-    let has = |kind: &&Kind| match &env.workload {
-        WorkloadConfig::File { num_jobs, split, .. } => {
-            let has_load = kind.load.is_none() || split.is_some();
-            has_load && Source::open(&env_of(env, **kind, *num_jobs)).is_ok()
-        }
-        WorkloadConfig::Generate(_) | WorkloadConfig::Mixture(_) => true,
-    };
-    kinds.iter().filter(has).copied().collect()
+    /// Of each part.
+    sims: Vec<SimConfig>,
 }
 
 impl Lists {
@@ -156,20 +70,62 @@ impl Lists {
     ) -> Result<Lists, Error> {
         let kinds = kinds_of(env, kinds);
         let instances = instances(env, &kinds, (seed, stream), num)?;
-        let (best, base) = baselines(env, kinds.len(), &instances, rivals, watcher)?;
+        let parts = kinds.iter().map(|kind| (kind.name.to_string(), env.sim.clone()));
+        Lists::of(parts.collect(), instances, rivals, watcher)
+    }
+
+    /// Lists with the number of their part; parts by name, with how they are simulated. Runs the rivals.
+    ///
+    /// # Errors
+    /// A run that fails.
+    pub fn of(
+        parts: Vec<(String, SimConfig)>,
+        instances: Vec<(usize, Instance)>,
+        rivals: Rivals<'_>,
+        watcher: &Watcher,
+    ) -> Result<Lists, Error> {
+        let (parts, sims): (Vec<String>, Vec<SimConfig>) = parts.into_iter().unzip();
+        let (best, base) = baselines(&sims, &instances, rivals, watcher)?;
+        Ok(Lists::with(parts, sims, instances, (best, base)))
+    }
+
+    /// The same where one planner is the baseline of all.
+    ///
+    /// # Errors
+    /// A run that fails.
+    pub fn against(
+        parts: Vec<(String, SimConfig)>,
+        instances: Vec<(usize, Instance)>,
+        (name, planner): (&str, &(dyn Fn() -> Result<Box<dyn Planner>, Error> + Sync)),
+    ) -> Result<Lists, Error> {
+        let (parts, sims): (Vec<String>, Vec<SimConfig>) = parts.into_iter().unzip();
+        let base = instances
+            .par_iter()
+            .map(|(part, instance)| run(instance, &sims[*part], planner()?.as_mut()));
+        let base = base.collect::<Result<Vec<Figures>, Error>>()?;
+        let best = vec![name.to_string(); parts.len()];
+        Ok(Lists::with(parts, sims, instances, (best, base)))
+    }
+
+    fn with(
+        parts: Vec<String>,
+        sims: Vec<SimConfig>,
+        instances: Vec<(usize, Instance)>,
+        (best, base): (Vec<String>, Vec<Figures>),
+    ) -> Lists {
         let lists = instances.into_par_iter().zip(base);
         let lists = lists.map(|((part, instance), base)| List {
             part,
-            ln_floor: ln_floor(&instance, &env.sim, base),
+            ln_floor: ln_floor(&instance, &sims[part], base),
             instance,
             base,
         });
-        Ok(Lists {
-            parts: kinds.iter().map(|kind| kind.name).collect(),
+        Lists {
             lists: lists.collect(),
+            parts,
             best,
-            sim: env.sim.clone(),
-        })
+            sims,
+        }
     }
 
     /// Runs policies on lists, side by side: (place of the policy, number of the list). `planner` makes one. Answers are in the order
@@ -184,7 +140,7 @@ impl Lists {
     ) -> Result<Vec<Outcome>, Error> {
         let one = |(place, list): &(usize, usize)| {
             let list = &self.lists[*list];
-            let figures = run(&list.instance, &self.sim, planner(*place)?.as_mut())?;
+            let figures = run(&list.instance, &self.sims[list.part], planner(*place)?.as_mut())?;
             Ok(figures.against(list.base))
         };
         let done: Vec<Result<Outcome, Error>> = runs.par_iter().map(one).collect();
@@ -209,7 +165,12 @@ impl Lists {
                 Some(most) => {
                     let avg_jct_s_max = list.base.avg_jct_s * exp(most);
                     let mut planner = planner(run.0)?;
-                    run_within(&list.instance, &self.sim, planner.as_mut(), avg_jct_s_max)?
+                    run_within(
+                        &list.instance,
+                        &self.sims[list.part],
+                        planner.as_mut(),
+                        avg_jct_s_max,
+                    )?
                 }
             };
             let outcome = found.map(|figures| figures.against(list.base));
@@ -246,7 +207,7 @@ impl Lists {
                 let pairs: Vec<(f64, f64)> = own.iter().map(|own| (exp(own.ln_jct), 1.0)).collect();
                 let logs: Vec<f64> = own.iter().map(|own| own.ln_p99).collect();
                 Some(PartRow {
-                    part: self.parts[part].to_string(),
+                    part: self.parts[part].clone(),
                     best_heuristic: self.best[part].clone(),
                     jct: Ratio::of_pairs(&pairs)?,
                     p99: exp(mean(&logs)),
@@ -278,88 +239,9 @@ fn ln_floor(instance: &Instance, sim: &SimConfig, base: Figures) -> f64 {
 /// Less than the logarithm of any ratio of average JCTs.
 const LN_FLOOR_MIN: f64 = -50.0;
 
-/// Draws `num` lists of each kind, less where it has a smaller share, in turn one of each with the place of its kind.
-pub(super) fn instances(
-    env: &EnvConfig,
-    kinds: &[Kind],
-    (seed, stream): (u64, &str),
-    num: usize,
-) -> Result<Vec<(usize, Instance)>, Error> {
-    let first = Source::open(env)?.workload(env, Seed(seed).child(stream, 0))?;
-    let num_jobs = first.jobs.len();
-    let mut of_kind: Vec<std::vec::IntoIter<Instance>> = Vec::new();
-    for kind in kinds {
-        let env = env_of(env, *kind, num_jobs);
-        let source = Source::open(&env)?;
-        let count = ((num as f64 * kind.share) as usize).max(1);
-        let drawn = seeds(seed, &format!("{stream}/{}", kind.name), count);
-        let instances: Vec<Instance> = drawn
-            .par_iter()
-            .map(|seed| {
-                let workload = source.workload(&env, *seed)?;
-                let seed = seed.0;
-                Ok(Instance { workload, seed })
-            })
-            .collect::<Result<_, Error>>()?;
-        of_kind.push(instances.into_iter());
-    }
-    let mut instances: Vec<(usize, Instance)> = Vec::new();
-    let mut is_left = true;
-    while is_left {
-        is_left = false;
-        for (part, left) in of_kind.iter_mut().enumerate() {
-            if let Some(instance) = left.next() {
-                instances.push((part, instance));
-                is_left = true;
-            }
-        }
-    }
-    Ok(instances)
-}
-
-/// Ratio of average JCT of one policy to another over the same lists, with its paired interval.
-#[must_use]
-pub fn paired(own: &[Outcome], other: &[Outcome]) -> Option<Ratio> {
-    let pairs: Vec<(f64, f64)> = own
-        .iter()
-        .zip(other)
-        .map(|(own, other)| (exp(own.ln_jct - other.ln_jct), 1.0))
-        .collect();
-    Ratio::of_pairs(&pairs)
-}
-
-/// Tables as Markdown: a line for each policy with its size, a column for each part; average JCT over that of the part's best
-/// heuristic, its interval, and the 99th percentile.
-#[must_use]
-pub fn markdown(parts: &[PartRow], policies: &[(String, Vec<PartRow>)]) -> String {
-    let mut text = String::from("| policy |");
-    for row in parts {
-        text.push_str(&format!(" {} (`{}`) |", row.part, row.best_heuristic));
-    }
-    text.push_str("\n|---|");
-    text.push_str(&"---|".repeat(parts.len()));
-    text.push('\n');
-    for (name, rows) in policies {
-        text.push_str(&format!("| {name} |"));
-        for row in rows {
-            text.push_str(&format!(" {}, p99 {:.2} |", in_words(&row.jct), row.p99));
-        }
-        text.push('\n');
-    }
-    text
-}
-
-/// `0.823 [0.802, 0.843]`.
-#[must_use]
-pub fn in_words(ratio: &Ratio) -> String {
-    match (ratio.low, ratio.high) {
-        (Some(low), Some(high)) => format!("{:.3} [{low:.3}, {high:.3}]", ratio.mean),
-        _ => format!("{:.3}", ratio.mean),
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::REPORTED;
     use super::*;
     use crate::door::DOOR;
     use crate::evaluate::workload_source::env_of;

@@ -18,13 +18,15 @@ const DEALERS: [&str; 5] = [
     "srtf-deal",
 ];
 
-/// Of whom the best on each part is the baseline.
+/// Of which policies the best on each part is the baseline.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Rivals<'a> {
     /// All heuristics.
     Heuristics,
     /// The planners that deal in a classic order.
     Dealers,
+    /// Both.
+    All,
     /// Those known to be the best of each part, by name.
     Known(&'a [String]),
 }
@@ -33,6 +35,7 @@ impl Rivals<'_> {
     pub(super) fn open(self) -> Result<Vec<PolicySpec>, Error> {
         let names: Vec<String> = match self {
             Rivals::Heuristics => return Ok(DOOR.open_all(&[])?),
+            Rivals::All => return Ok([DOOR.open_all(&[])?, Rivals::Dealers.open()?].concat()),
             Rivals::Dealers => DEALERS.map(str::to_string).to_vec(),
             Rivals::Known(names) => names.to_vec(),
         };

@@ -1,8 +1,8 @@
-//! The best heuristic of each part of the lists on which trees are judged: a race, for most are far behind on the first lists.
+//! The best rival of each part of the lists on which policies are judged: a race, for most are far behind on the first lists.
 
 use std::collections::BTreeMap;
 
-use pleach_env::EnvConfig;
+use pleach_env::SimConfig;
 use pleach_env::workload::Workload;
 use pleach_scheduler::portable_math::ln;
 
@@ -21,21 +21,24 @@ const BEHIND_MAX: f64 = 0.1;
 
 /// The best heuristic of each part, and what it does on each list.
 pub(super) fn baselines(
-    env: &EnvConfig,
-    num_parts: usize,
+    sims: &[SimConfig],
     instances: &[(usize, Instance)],
     rivals: Rivals<'_>,
     watcher: &Watcher,
 ) -> Result<(Vec<String>, Vec<Figures>), Error> {
     let policies = rivals.open()?;
-    let workloads: Vec<&Workload> = instances.iter().map(|(_, instance)| &instance.workload).collect();
-    let doubles = doubles(&policies, &workloads, &env.sim);
     let lists_of = |part: usize| (0..instances.len()).filter(move |list| instances[*list].0 == part);
-    let is_own = |policy: &usize| doubles[*policy] == *policy;
-    let mut left: Vec<Vec<usize>> = (0..num_parts)
+    let own = |part: usize| -> Vec<usize> {
+        let workloads: Vec<&Workload> = lists_of(part).map(|list| &instances[list].1.workload).collect();
+        let doubles = doubles(&policies, &workloads, &sims[part]);
+        (0..policies.len())
+            .filter(|policy| doubles[*policy] == *policy)
+            .collect()
+    };
+    let mut left: Vec<Vec<usize>> = (0..sims.len())
         .map(|part| match rivals {
             Rivals::Known(_) => vec![part],
-            _ => (0..policies.len()).filter(is_own).collect(),
+            _ => own(part),
         })
         .collect();
     let mut done: BTreeMap<(usize, usize), Figures> = BTreeMap::new();
@@ -52,7 +55,8 @@ pub(super) fn baselines(
         }
         let found = in_parallel("baselines", watcher, &runs, |(policy, list)| {
             let planner = &mut policies[*policy].make_planner()?;
-            run(&instances[*list].1, &env.sim, planner.as_mut())
+            let (part, instance) = &instances[*list];
+            run(instance, &sims[*part], planner.as_mut())
         })?;
         done.extend(runs.into_iter().zip(found));
         for (part, left) in left.iter_mut().enumerate() {

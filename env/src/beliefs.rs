@@ -94,17 +94,24 @@ impl Truths {
         }
     }
 
-    /// A job of a class has ended on a type after a run at this true over believed progress: by what the belief about its speed is
-    /// to be multiplied; none where nobody learns.
-    pub(crate) fn learn(&mut self, class: usize, kind: usize, pace: f64) -> Option<f64> {
+    /// A job of a class has ended on a type after a run at this true over believed progress, of which the belief was wrong by
+    /// `factor_then` when it began: by what the belief about its speed is to be multiplied; none where nothing is learned. What was
+    /// seen is a speed: jobs that began side by side with one belief do not correct it once each.
+    pub(crate) fn learn(
+        &mut self,
+        class: usize,
+        kind: usize,
+        (pace, factor_then): (f64, f64),
+    ) -> Option<f64> {
         if !self.errors.learned {
             return None;
         }
         let num_seen = &mut self.num_seen[class][kind];
         *num_seen += 1;
         let follows = (1.0 / (f64::from(*num_seen) + 1.0)).max(FOLLOWS_MIN);
-        let change = exp(follows * ln(pace));
-        self.factors[class][kind] *= change;
+        let factor = &mut self.factors[class][kind];
+        let change = exp(follows * ln(pace * (factor_then / *factor)));
+        *factor *= change;
         Some(change)
     }
 
@@ -123,6 +130,11 @@ impl Truths {
             }
         };
         classes.iter().zip(&self.factors).map(believed).collect()
+    }
+
+    /// By how much the speed of a class on a type is believed too high now.
+    pub(crate) fn factor(&self, class: usize, kind: usize) -> f64 {
+        self.factors[class][kind]
     }
 
     /// True progress over believed progress of a run of a class on a type that begins now.
@@ -202,7 +214,7 @@ mod tests {
         for _ in 0..10 {
             for (class, speed) in believed.iter_mut().enumerate() {
                 let pace = truths.pace(class, 1, 1.0);
-                *speed *= truths.learn(class, 1, pace).unwrap();
+                *speed *= truths.learn(class, 1, (pace, truths.factor(class, 1))).unwrap();
             }
         }
         // True speeds lie between 0.45 and 0.5; nine steps of a fifth and more leave an eighth of the error at most.
@@ -218,13 +230,21 @@ mod tests {
         );
         one.factors[0][1] = 1.2;
         let pace = one.pace(0, 1, 0.0);
-        let change = one.learn(0, 1, pace).unwrap();
+        let change = one.learn(0, 1, (pace, 1.2)).unwrap();
         assert!((1.2 * change - 1.2_f64.sqrt()).abs() < 1e-12);
+        // A thousand jobs that began with that belief tell the same speed, one after the other: the belief ends at the truth.
+        for _ in 0..1000 {
+            one.learn(0, 1, (pace, 1.2));
+        }
+        assert!((one.factor(0, 1) - 1.0).abs() < 1e-9, "{}", one.factor(0, 1));
         let fixed = BeliefErrors {
             learned: false,
             ..BeliefErrors::MEASURED
         };
-        assert_eq!(Truths::new(fixed, &classes, Seed(4)).learn(0, 1, 0.8), None);
+        assert_eq!(
+            Truths::new(fixed, &classes, Seed(4)).learn(0, 1, (0.8, 1.0)),
+            None
+        );
     }
 
     #[test]

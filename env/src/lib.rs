@@ -55,6 +55,7 @@ mod metrics;
 pub mod mixed;
 pub mod occupancy;
 mod random;
+mod realism;
 mod registered;
 mod reward;
 mod segments;

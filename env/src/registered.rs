@@ -23,7 +23,7 @@ fn offer(config: &mut EnvConfig, kind: ActionKind) {
 type Registered = (&'static str, &'static str, fn() -> EnvConfig);
 
 /// All of them: id, one line, settings.
-const ALL: [Registered; 20] = [
+const ALL: [Registered; 22] = [
     (
         "Pleach/Philly-v0",
         "philly-like gangs on 64 GPUs, offered load 1.5, no preemption",
@@ -85,44 +85,54 @@ const ALL: [Registered; 20] = [
         mixed_ideal,
     ),
     (
-        "Pleach/MixedRealistic-v1",
+        "Pleach/MixedRealistic-v2",
         "the same where starts, memory and checkpoints go by the model, and run times and speeds are not known exactly",
         mixed_realistic,
     ),
     (
-        "Pleach/PhillyGangRealistic-v0",
+        "Pleach/PhillyGangRealistic-v1",
         "Pleach/PhillyGang-v1 on links, with starts and memory by the model, and speeds that are not known exactly",
         || published(philly_gang()),
     ),
     (
-        "Pleach/HeliosTenantsRealistic-v0",
+        "Pleach/HeliosTenantsRealistic-v1",
         "Pleach/HeliosTenants-v1 on links, with starts and memory by the model, and speeds that are not known exactly",
         || published(helios_tenants()),
     ),
     (
-        "Pleach/GavelMultiRealistic-v0",
+        "Pleach/GavelMultiRealistic-v1",
         "Pleach/GavelMulti-v1 on links, with starts and memory by the model, and speeds that are not known exactly",
         || published(gavel_queue()),
     ),
     (
-        "Pleach/GavelShareRealistic-v0",
+        "Pleach/GavelShareRealistic-v1",
         "Pleach/GavelShare-v1 on links, with starts and memory by the model, and speeds that are not known exactly",
         || published(gavel_share()),
     ),
     (
-        "Pleach/PhillyShareRealistic-v0",
+        "Pleach/PhillyShareRealistic-v1",
         "Pleach/PhillyShare-v1 on links, with starts and memory by the model, and speeds that are not known exactly",
         || published(philly_share_queue()),
     ),
     (
-        "Pleach/SynergyRealistic-v0",
+        "Pleach/SynergyRealistic-v1",
         "Pleach/Synergy-v1 on links, with starts and memory by the model, and speeds that are not known exactly",
         || published(synergy()),
     ),
     (
-        "Pleach/ElasticRealistic-v0",
+        "Pleach/ElasticRealistic-v1",
         "Pleach/Elastic-v1 on links, with starts and memory by the model, and speeds that are not known exactly",
         || published(elastic()),
+    ),
+    (
+        "Pleach/LlmSite-v0",
+        "large-model jobs on 256 H100 with rails, starts and memory by the model, nodes that fail; run times are guessed",
+        || llm_site("h100"),
+    ),
+    (
+        "Pleach/LlmSiteMixed-v0",
+        "the same on 128 B200 and 128 H200, starts and memory by the model",
+        || llm_site("b200-h200"),
     ),
 ];
 
@@ -334,9 +344,31 @@ fn mixed_ideal() -> EnvConfig {
     config
 }
 
+/// A site of today with a queue. Half of its GPU time is that of a few jobs, which a list of some hours mostly lacks: at five times
+/// the GPUs on paper it fills its cluster for the hours in which jobs come.
+fn llm_site(gpus: &str) -> EnvConfig {
+    let mut config = EnvConfig {
+        workload: WorkloadConfig::Generate(GeneratorConfig::Profile(ProfileConfig {
+            num_jobs: 600,
+            num_nodes: 32,
+            gpus: gpus.into(),
+            gang_max: Some(128),
+            load: 5.0,
+            run_time_s_max: 86_400.0,
+            ..ProfileConfig::named("llm-site")
+        })),
+        ..EnvConfig::default()
+    };
+    config.sim = config.sim.realistic(false);
+    if gpus == "b200-h200" {
+        offer(&mut config, ActionKind::WaitForType);
+    }
+    config
+}
+
 /// The same in the world as it is published.
 fn published(mut config: EnvConfig) -> EnvConfig {
-    config.sim = config.sim.as_published();
+    config.sim = config.sim.with_published_costs();
     config
 }
 

@@ -204,19 +204,6 @@ fn open(workload: &Workload, config: &SimConfig) -> Result<World, Error> {
 }
 
 impl SimConfig {
-    /// The same in a world as it is published: starts, memory and checkpoints by class, a stop that leaves 30 s to save
-    /// (Kubernetes' default of `terminationGracePeriodSeconds`), guarded sharing, and a scheduler that is a little wrong about speeds
-    /// and costs.
-    #[must_use]
-    pub fn as_published(mut self) -> SimConfig {
-        self.capabilities.overheads = Some(Overheads::ByClass);
-        self.capabilities.class_checkpoints = true;
-        self.capabilities.stop_grace_s = Some(30.0);
-        self.class_facts = true;
-        self.beliefs = Some(BeliefErrors::MEASURED);
-        self
-    }
-
     /// The world of these settings before its first event. The errors of the estimates have a seed of their own.
     pub(crate) fn world(&self, workload: &Workload, seed: Seed, estimates: Seed) -> Result<World, Error> {
         let mut filled = None;

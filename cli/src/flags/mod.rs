@@ -111,7 +111,7 @@ pub enum Command {
     Verify(Box<VerifyArgs>),
     /// Make a page on which the record of a schedule can be watched
     Watch(Box<WatchArgs>),
-    /// Train on seven tasks and play the result against every scheduler
+    /// Train on eight tasks and play the result against every scheduler
     Suite(SuiteArgs),
     /// What the program registered, such as the laboratory's.
     #[command(flatten)]

@@ -18,7 +18,7 @@ In the folder: report.html (read this first), tree.txt, tree.json, network.ckpt,
 results.json, and the logs of training for TensorBoard. Training, choosing and reporting use seeds that have nothing in common.")]
 pub struct QuickstartArgs {
     /// Environment to train and test in; `pleach workload` names them
-    #[arg(long, value_name = "ID", default_value = "Pleach/GavelMultiRealistic-v0")]
+    #[arg(long, value_name = "ID", default_value = "Pleach/GavelMultiRealistic-v1")]
     pub env: String,
     /// What its episodes are not as it has them.
     #[command(flatten)]

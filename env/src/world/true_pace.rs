@@ -66,7 +66,9 @@ impl World {
         truth.pace = 1.0;
         if let Some(truths) = &self.truths {
             let class = job.request.class.index();
-            truth.pace = truths.pace(class, job.gpu_type.index(), now.as_secs_f64());
+            let kind = job.gpu_type.index();
+            truth.pace = truths.pace(class, kind, now.as_secs_f64());
+            truth.factor_then = truths.factor(class, kind);
             truth.cost_left_s *= truths.cost(number, truth.run);
         }
         let rate = job.rate * truth.pace;
@@ -79,14 +81,14 @@ impl World {
     /// A job has ended: what its last run tells of the speed of its class there. Copies and mixed types tell of no type alone.
     pub(super) fn learn_speed(&mut self, id: JobId) {
         let Some(truths) = &mut self.truths else { return };
-        let (job, pace) = (self.cluster.job(id), self.truth[id.index()].pace);
+        let (job, truth) = (self.cluster.job(id), &self.truth[id.index()]);
         let (class, kind) = (job.request.class, job.gpu_type);
         let row = self.cluster.class(class);
         if row.elastic.is_some() || job.is_forked || row.speed[kind.index()] == 0.0 {
             return;
         }
         let speed = row.speed[kind.index()];
-        if let Some(change) = truths.learn(class.index(), kind.index(), pace) {
+        if let Some(change) = truths.learn(class.index(), kind.index(), (truth.pace, truth.factor_then)) {
             self.cluster.believe_speed(class, kind, speed * change);
         }
     }

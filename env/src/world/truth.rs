@@ -34,6 +34,8 @@ pub(super) struct Truth {
     pub(super) rate: f64,
     /// True progress over believed progress of the present run, above 0.
     pub(super) pace: f64,
+    /// By how much the believed speed was too high when the run began.
+    pub(super) factor_then: f64,
     /// Start-up cost of the present run that was unpaid at `since`, s.
     pub(super) cost_left_s: f64,
     /// Work that its last preemption wrote down, in seconds of the reference run.
@@ -77,6 +79,7 @@ impl Truth {
             since: Time::ZERO,
             rate: 0.0,
             pace: 1.0,
+            factor_then: 1.0,
             cost_left_s: 0.0,
             saved_s: 0.0,
             save_waits_s: 0.0,

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::evaluate::estimate_source::EstimateSource;
 
-/// What the schedulers know and what moving a job costs. *Realistic* is the world as it is published ([`SimConfig::as_published`]).
+/// What the schedulers know and what moving a job costs. *Realistic* is the world as it is published ([`SimConfig::with_published_costs`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum Condition {
@@ -91,7 +91,7 @@ impl Condition {
             ..SimConfig::default()
         };
         if !matches!(self, Condition::Ideal | Condition::Estimates) {
-            sim = sim.as_published();
+            sim = sim.with_published_costs();
         }
         if let Some(start_s) = self.start_s() {
             sim.capabilities.overheads = Some(Overheads::each(start_s));
@@ -124,7 +124,7 @@ mod tests {
         let all = ActionSet::of(ActionKind::Preempt).with(ActionKind::Share);
         for (id, condition) in [
             ("Pleach/MixedIdeal-v0", Condition::Ideal),
-            ("Pleach/MixedRealistic-v1", Condition::Realistic),
+            ("Pleach/MixedRealistic-v2", Condition::Realistic),
         ] {
             let env = EnvConfig::registered(id).unwrap();
             let mut sim = condition.sim();

@@ -259,6 +259,7 @@ impl Evaluation {
         }
         let results = Results::by(self.metric, "evaluate", runs, self.reference.as_deref())?;
         let results = results.drawn(self.config.workload.is_drawn(&self.sim)?);
+        let results = results.in_world(self.sim.in_words());
         let results = results.with_stand_ins(stand_ins(&self.policies, instances, &self.sim));
         Ok((results, record))
     }

@@ -290,12 +290,12 @@ mod tests {
 
     #[test]
     fn published_classes_stand_in_as_in_the_environment_and_are_counted() {
-        let sim = SimConfig::default().as_published();
+        let sim = SimConfig::default().with_published_costs();
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("ours.csv");
         list_of(&[0.0, 60.0]).write(&path).unwrap();
         for (name, num_jobs) in [
-            ("Pleach/PhillyGangRealistic-v0".to_string(), 10),
+            ("Pleach/PhillyGangRealistic-v1".to_string(), 10),
             (path.to_str().unwrap().to_string(), 2),
         ] {
             let args = WorkloadSource {
@@ -323,7 +323,7 @@ mod tests {
         }
         // By an id as by the generator behind it: the links of Philly.
         let id = WorkloadSource {
-            workload: vec!["Pleach/PhillyGangRealistic-v0".into()],
+            workload: vec!["Pleach/PhillyGangRealistic-v1".into()],
             ..WorkloadSource::default()
         };
         let found = id.instances(&sim, &[Seed(1)], &mut |_| {}).unwrap();

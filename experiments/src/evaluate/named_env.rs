@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use pleach_env::EnvConfig;
-use pleach_env::workload::generate::Profile;
+use pleach_env::workload::generate::{GeneratorConfig, Profile};
 
 use crate::error::Error;
 use crate::file_kind::FileKind;
@@ -38,7 +38,16 @@ pub(crate) fn env_named(name: &str) -> Result<Option<EnvConfig>, Error> {
 }
 
 /// Whether a name is that of a file with settings of a training.
-pub(crate) fn is_settings(name: &str) -> bool {
+fn is_settings(name: &str) -> bool {
     let path = Path::new(name);
     path.extension().is_some_and(|extension| extension == "toml") && path.is_file() && !Profile::is_file(path)
+}
+
+/// Whether a name means a file with jobs, and no preset or environment.
+pub(crate) fn is_list(name: &str) -> bool {
+    EnvConfig::registered(name).is_err()
+        && GeneratorConfig::preset(name).is_err()
+        && !is_settings(name)
+        && !Profile::is_file(Path::new(name))
+        && Path::new(name).is_file()
 }

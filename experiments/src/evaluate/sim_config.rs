@@ -18,13 +18,18 @@ use crate::error::Error;
 use crate::evaluate::day::DAY_S;
 use crate::evaluate::estimate_source::EstimateSource;
 use crate::evaluate::flag_values;
-use crate::evaluate::named_env::env_named;
+use crate::evaluate::named_env::{env_named, is_list};
 
 /// What the scheduler may do, and what it knows. The fields are flags of `pleach` too, in these words.
 #[derive(Args, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[command(next_help_heading = "Scheduling")]
 #[serde(default, deny_unknown_fields)]
 pub struct SchedulingConfig {
+    /// Play in the world that is measured: starts, memory, checkpoints and links by the model, guarded sharing, speeds and run times that
+    /// are not known exactly, failures of a production site; of a list of one's own what its run times do not have in them. Other flags win
+    #[arg(long)]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub realistic: bool,
     /// Let policies stop running jobs and start them again later [default: the environment's, else not]
     #[arg(long)]
     pub preemption: bool,
@@ -59,7 +64,7 @@ pub struct SchedulingConfig {
     #[arg(long, value_name = "DAYS", value_parser = flag_values::positive)]
     pub node_mtbf_days: Option<f64>,
     /// Let nodes and whole-node jobs fail as large sites publish it: research (4 hardware failures and 22 incidents per 1,000
-    /// node-days) or production (4 and 5); some nodes again and again (docs/gpu-model.md)
+    /// node-days) or production (3 and 3.8); some nodes again and again (docs/gpu-model.md)
     #[arg(long, value_name = "NAME", value_parser = flag_values::site_failures, conflicts_with = "node_mtbf_days")]
     #[serde(skip_serializing_if = "Option::is_none")]
     #[serde(deserialize_with = "flag_values::in_files::site_failures")]
@@ -174,21 +179,29 @@ impl SchedulingConfig {
     /// The same as settings of a simulation of these workloads, by their names.
     #[must_use]
     pub fn sim(&self, workloads: &[String]) -> SimConfig {
-        self.over(&of_environments(workloads))
+        let is_record = workloads.iter().any(|name| is_list(name));
+        self.over(&of_environments(workloads), is_record)
     }
 
-    /// The same over the settings of these simulations; of what is not given, what all of them agree on.
+    /// The same over the settings of these simulations; of what is not given, what all of them agree on. `is_record`: the run times
+    /// are those of jobs that ran.
     #[must_use]
-    pub fn over(&self, own: &[SimConfig]) -> SimConfig {
-        let whole = agreed(own, SimConfig::clone).unwrap_or_default();
+    pub fn over(&self, own: &[SimConfig], is_record: bool) -> SimConfig {
         let mut sim = SimConfig {
-            estimates: self
-                .estimates
-                .map(EstimateSource::model)
-                .or_else(|| agreed(own, |sim| sim.estimates))
-                .unwrap_or_default(),
-            ..whole
+            estimates: agreed(own, |sim| sim.estimates).unwrap_or_default(),
+            ..agreed(own, SimConfig::clone).unwrap_or_default()
         };
+        if self.realistic {
+            sim = sim.realistic(is_record);
+            // A batch system starts gangs again itself, and another plan of failures stands alone.
+            if self.batch_system.is_some() {
+                sim.capacity.keep_places_s = 0.0;
+            }
+            if self.node_mtbf_days.is_some() {
+                sim.capacity.site = None;
+            }
+        }
+        sim.estimates = self.estimates.map_or(sim.estimates, EstimateSource::model);
         let capabilities = &mut sim.capabilities;
         let asked = self.asked();
         let is_granted = |kind: &ActionKind| {
@@ -282,6 +295,40 @@ mod tests {
             assert_eq!(sim.capabilities.restart_cost_s, 7.0);
             assert_eq!(sim.capabilities.sharing, Sharing::Off);
         }
+    }
+
+    #[test]
+    fn a_realistic_world_takes_other_flags_and_of_a_record_what_its_run_times_lack() {
+        let args = SchedulingConfig {
+            realistic: true,
+            restart_cost_s: Some(7.0),
+            ..SchedulingConfig::default()
+        };
+        let drawn = sim(&["philly-like"], &args);
+        assert!(drawn.class_facts && drawn.capacity.site.is_some() && drawn.capacity.keep_places_s > 0.0);
+        assert_eq!(
+            (drawn.capabilities.overheads, drawn.capabilities.restart_cost_s),
+            (None, 7.0)
+        );
+        assert_eq!(drawn.estimates, EstimateModel::HISTORY);
+        let list = tempfile::Builder::new().suffix(".csv").tempfile().unwrap();
+        let record = sim(&[list.path().to_str().unwrap()], &args);
+        assert!(record.class_facts && record.capacity.site.is_none());
+        // A task keeps what it tells of run times, and one that is realistic is what it was.
+        let gang = sim(&["Pleach/PhillyGang-v1"], &args);
+        assert_eq!(gang.estimates, EstimateModel::UserLimit { default_s: 86_400.0 });
+        let site = SchedulingConfig {
+            restart_cost_s: None,
+            ..args
+        };
+        let own = EnvConfig::registered("Pleach/LlmSite-v0").unwrap().sim;
+        assert_eq!(sim(&["Pleach/LlmSite-v0"], &site), own);
+        // What cannot stand beside what is given goes.
+        let given = SchedulingConfig {
+            node_mtbf_days: Some(10.0),
+            ..site
+        };
+        assert!(sim(&["philly-like"], &given).capacity.site.is_none());
     }
 
     #[test]

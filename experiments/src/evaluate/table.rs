@@ -81,6 +81,7 @@ impl Table {
             format!("lower bound: avg JCT {jct}, makespan {makespan}; no schedule beats it, and a gap of 0 may be out of reach")
         }));
         notes.extend(reference.map(|name| versus_note(results, (label, &heading(name)))));
+        notes.extend(results.world().map(str::to_owned));
         notes.extend(results.left_out());
         Table { header, rows, notes }
     }

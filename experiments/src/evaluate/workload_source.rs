@@ -21,7 +21,7 @@ use crate::error::Error;
 use crate::evaluate::cluster_flag::cluster_of;
 use crate::evaluate::day::{self, DAY_S, Day};
 use crate::evaluate::flag_values;
-use crate::evaluate::named_env::{env_named, is_settings};
+use crate::evaluate::named_env::{env_named, is_list};
 use crate::evaluate::sim_config::SchedulingConfig;
 use crate::file_kind::FileKind;
 
@@ -263,11 +263,7 @@ impl WorkloadSource {
     /// Whether a name means a file with jobs, and no preset or environment.
     #[must_use]
     pub fn is_file(name: &str) -> bool {
-        EnvConfig::registered(name).is_err()
-            && GeneratorConfig::preset(name).is_err()
-            && !is_settings(name)
-            && !Profile::is_file(Path::new(name))
-            && Path::new(name).is_file()
+        is_list(name)
     }
 
     fn cluster_override(&self) -> Result<Option<ClusterSpec>, Error> {

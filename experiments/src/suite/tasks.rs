@@ -19,7 +19,7 @@ pub struct Task {
 }
 
 /// All tasks.
-pub const TASKS: [Task; 7] = [
+pub const TASKS: [Task; 8] = [
     Task {
         id: "Pleach/PhillyGang-v1",
         num_jobs: 300,
@@ -70,6 +70,12 @@ pub const TASKS: [Task; 7] = [
             })))
         },
     },
+    Task {
+        id: "Pleach/LlmSite-v0",
+        num_jobs: 600,
+        unseen: "alibaba-2026 jobs",
+        generator: || preset("alibaba-2026", 600),
+    },
 ];
 
 /// Jobs of a long list over those of the task's: most of an episode goes by in filling and emptying the
@@ -100,7 +106,7 @@ impl Task {
     /// The same task in the world as it is published.
     fn published(&self) -> Option<Task> {
         let name = self.id.strip_suffix("-v1")?;
-        let id = EnvConfig::ids().find(|id| id.strip_suffix("Realistic-v0") == Some(name))?;
+        let id = EnvConfig::ids().find(|id| id.strip_suffix("Realistic-v1") == Some(name))?;
         Some(Task { id, ..*self })
     }
 
@@ -141,7 +147,7 @@ mod tests {
 
     #[test]
     fn every_task_has_jobs_to_train_on_and_others_that_come_from_elsewhere() {
-        let published = TASKS.map(|task| Task::find(&task.id.replace("-v1", "Realistic-v0")).unwrap());
+        let published = TASKS.map(|task| Task::find(&task.id.replace("-v1", "Realistic-v1")).unwrap());
         for task in TASKS.into_iter().chain(published) {
             let (env, unseen) = (task.env().unwrap(), task.unseen_env().unwrap());
             assert_ne!(env.workload, unseen.workload);

@@ -8,7 +8,7 @@ use clap::Args;
 use clap::builder::Resettable;
 use pleach_agents::Learner;
 use pleach_agents::learner::{Plays, way};
-use pleach_env::{Expression, RewardConfig};
+use pleach_env::{Expression, RewardConfig, WorkloadConfig};
 use pleach_scheduler::ActionKind;
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -149,7 +149,8 @@ impl TrainRequest {
         resize(&mut settings.env, self.workload.num_jobs, self.workload.load);
         if self.scheduling != SchedulingConfig::default() {
             let env = &mut settings.env;
-            env.sim = self.scheduling.over(std::slice::from_ref(&env.sim));
+            let is_record = matches!(env.workload, WorkloadConfig::File { .. });
+            env.sim = self.scheduling.over(std::slice::from_ref(&env.sim), is_record);
             let shares = env.sim.capabilities.actions().contains(ActionKind::Share);
             env.candidates.actions = env.candidates.actions.set(ActionKind::Share, shares);
         }

@@ -17,7 +17,7 @@ use super::world::{Draw, Verb, World as _};
 use crate::error::Error;
 
 /// All of them.
-const ALL: [Registered; 5] = [
+const ALL: [Registered; 6] = [
     Registered {
         id: "Pleach/LlmRouting-v0",
         line: "conversations of three turns on 16 replicas behind four gateways, facts a second old, nobody is refused",
@@ -46,6 +46,12 @@ const ALL: [Registered; 5] = [
         id: "Pleach/Mixed-v0",
         line: "a day of requests to replicas that lease GPUs of 16 on which gangs of four train",
         settings: || to_value(gangs()),
+        open: scaling,
+    },
+    Registered {
+        id: "Pleach/LlmServe-v0",
+        line: "twelve hours of requests to replicas of a 70B model that lease four H100 each of 256 on which gangs of eight train",
+        settings: || to_value(llm_site()),
         open: scaling,
     },
 ];
@@ -231,6 +237,21 @@ fn dispatching(settings: Value) -> Opened {
 fn gangs() -> ServiceSettings {
     ServiceSettings {
         gang: 4,
+        restart_s: 180.0,
+        load_s: 180.0,
+        ..ServiceSettings::default()
+    }
+}
+
+/// Hours of the site of `Pleach/LlmSite-v0`, full of gangs of whole nodes that yield GPUs to a service.
+fn llm_site() -> ServiceSettings {
+    ServiceSettings {
+        nodes: 32,
+        gang: 8,
+        checkpoint_s: Some(1800.0),
+        model: "llama-3-70b".into(),
+        replica_gpus: 4,
+        hours: 12.0,
         restart_s: 180.0,
         load_s: 180.0,
         ..ServiceSettings::default()

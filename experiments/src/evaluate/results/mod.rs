@@ -46,6 +46,9 @@ pub struct Results {
     /// By policy: the one that it decided alike with in every run.
     #[serde(skip)]
     alike: BTreeMap<String, String>,
+    /// What was played, in a line.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    world: Option<String>,
     #[serde(skip)]
     reference: Option<String>,
     #[serde(skip)]
@@ -194,6 +197,7 @@ impl Results {
             order,
             runs,
             is_drawn: true,
+            world: None,
         })
     }
 
@@ -201,6 +205,21 @@ impl Results {
     #[must_use]
     pub fn drawn(self, is_drawn: bool) -> Results {
         Results { is_drawn, ..self }
+    }
+
+    /// The same, with what was played.
+    #[must_use]
+    pub fn in_world(self, words: String) -> Results {
+        Results {
+            world: Some(words),
+            ..self
+        }
+    }
+
+    /// What was played, in a line, where it is known.
+    #[must_use]
+    pub fn world(&self) -> Option<&str> {
+        self.world.as_deref()
     }
 
     /// The same, with who decides as another.

@@ -4,13 +4,14 @@ use pleach_experiments::door::{DOOR, PolicySpec, own_policies};
 use pleach_experiments::error::Error;
 
 /// The workloads of the default tournament: generated, so that it needs no file.
-pub const WORKLOADS: [&str; 6] = [
+pub const WORKLOADS: [&str; 7] = [
     "Pleach/Philly-v0",
     "helios-like",
     "gavel-multi",
     "synergy-multi",
     "pai-share",
     "sia-philly",
+    "Pleach/LlmSite-v0",
 ];
 
 /// Planners that play only if they are named, because their jobs are not the same computation.

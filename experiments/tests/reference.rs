@@ -31,7 +31,9 @@ fn ratio(id: &str, heuristic: &str, num: usize) -> f64 {
 #[test]
 fn every_task_has_a_reference_policy_that_this_version_reads() {
     for task in TASKS {
-        for id in [task.id.to_string(), format!("{}-longer", task.id)] {
+        // The tasks of version 1 have a second stage.
+        let longer = task.id.ends_with("-v1").then(|| format!("{}-longer", task.id));
+        for id in [task.id.to_string()].into_iter().chain(longer) {
             let path = reference(&id);
             let found = DOOR.open(path.to_str().unwrap());
             assert!(found.is_ok(), "{}: {:?}", path.display(), found.err());

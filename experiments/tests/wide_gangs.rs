@@ -101,7 +101,7 @@ fn on_an_idle_cluster_of_wide_gangs_no_reference_network_is_worse_than_the_best_
         let lists: Vec<Workload> = (0..num_lists).map(|seed| list(num_nodes, seed)).collect();
         let rival = best_rival(&lists);
         let networks = reference_networks();
-        assert_eq!(networks.len(), 26);
+        assert_eq!(networks.len(), 27);
         for path in networks {
             let name = path.file_stem().unwrap().to_string_lossy().into_owned();
             let mut network = TrainedNetwork::load(&path).unwrap();

@@ -25,8 +25,8 @@ use crate::evaluate::named_env::{env_named, is_list};
 #[command(next_help_heading = "Scheduling")]
 #[serde(default, deny_unknown_fields)]
 pub struct SchedulingConfig {
-    /// Play in the world that is measured: starts, memory, checkpoints and links by the model, guarded sharing, speeds and run times that
-    /// are not known exactly, failures of a production site; of a list of one's own what its run times do not have in them. Other flags win
+    /// Play in the world that is measured: starts, memory, checkpoints and links by the model, speeds and run times not known exactly,
+    /// failures (docs/gpu-model.md). Other flags win
     #[arg(long)]
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub realistic: bool,

@@ -20,6 +20,9 @@ use crate::evaluate::instances::Instance;
 use crate::evaluate::stats::{Ratio, mean};
 use crate::progress::Watcher;
 
+/// Makes a planner.
+type Make<'a> = dyn Fn() -> Result<Box<dyn Planner>, Error> + Sync + 'a;
+
 /// One list of jobs, its part, and what the part's best heuristic does on it.
 #[derive(Clone, Debug)]
 pub struct List {
@@ -96,7 +99,7 @@ impl Lists {
     pub fn against(
         parts: Vec<(String, SimConfig)>,
         instances: Vec<(usize, Instance)>,
-        (name, planner): (&str, &(dyn Fn() -> Result<Box<dyn Planner>, Error> + Sync)),
+        (name, planner): (&str, &Make<'_>),
     ) -> Result<Lists, Error> {
         let (parts, sims): (Vec<String>, Vec<SimConfig>) = parts.into_iter().unzip();
         let base = instances

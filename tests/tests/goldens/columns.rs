@@ -91,7 +91,7 @@ fn every_reference_file_is_read_and_a_tree_written_again_has_the_same_bytes() {
             _ => {}
         }
     }
-    assert_eq!((num_trees, num_networks), (7, 26));
+    assert_eq!((num_trees, num_networks), (7, 27));
 }
 
 #[test]

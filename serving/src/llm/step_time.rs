@@ -33,7 +33,7 @@ const STEP_S: f64 = 126e-6;
 const BEFORE_QUEUE_S: f64 = 15.6e-3;
 const AFTER_FIRST_S: f64 = 0.78e-3;
 
-/// A language model with weights of two bytes.
+/// A language model.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Model {
     /// Name in commands.
@@ -59,6 +59,8 @@ pub struct Gpu {
     pub name: &'static str,
     /// Peak of dense operations of two bytes, TFLOPS.
     pub tflops: f64,
+    /// The same of one byte; 0: it has none.
+    pub tflops_fp8: f64,
     /// Bandwidth of its memory, TB/s.
     pub tb_per_s: f64,
     /// Memory, GB.
@@ -66,19 +68,25 @@ pub struct Gpu {
 }
 
 /// Models by name, from their published configurations.
-pub const MODELS: [Model; 6] = [
+pub const MODELS: [Model; 9] = [
     model("llama-3-8b", [8.03, 8.03], 32, 4_096, 8, 131_072),
     model("mistral-7b", [7.25, 7.25], 32, 4_096, 8, 131_072),
     model("qwen-2.5-7b", [7.62, 7.62], 28, 3_584, 4, 57_344),
     model("qwen-2.5-14b", [14.77, 14.77], 48, 5_120, 8, 196_608),
     model("llama-3-70b", [70.55, 70.55], 80, 8_192, 8, 327_680),
     model("mixtral-8x7b", [46.70, 12.88], 32, 4_096, 8, 131_072),
+    model("qwen-2.5-72b", [72.70, 72.70], 80, 8_192, 8, 327_680),
+    model("qwen-3-32b", [32.80, 32.80], 64, 5_120, 8, 262_144),
+    model("llama-3-405b", [405.90, 405.90], 126, 16_384, 8, 516_096),
 ];
 /// GPU types by name, from their data sheets.
-pub const GPUS: [Gpu; 3] = [
-    gpu("H100", 989.5, 3.35, 80.0),
-    gpu("A100", 312.0, 2.04, 80.0),
-    gpu("L40S", 362.0, 0.864, 48.0),
+pub const GPUS: [Gpu; 6] = [
+    gpu("H100", [989.5, 1_979.0], 3.35, 80.0),
+    gpu("A100", [312.0, 0.0], 2.04, 80.0),
+    gpu("L40S", [362.0, 733.0], 0.864, 48.0),
+    gpu("H200", [989.5, 1_979.0], 4.8, 141.0),
+    gpu("B200", [2_250.0, 4_500.0], 8.0, 180.0),
+    gpu("MI300X", [1_307.0, 2_615.0], 5.3, 192.0),
 ];
 
 const fn model(
@@ -100,12 +108,54 @@ const fn model(
     }
 }
 
-const fn gpu(name: &'static str, tflops: f64, tb_per_s: f64, memory_gb: f64) -> Gpu {
+const fn gpu(name: &'static str, [tflops, tflops_fp8]: [f64; 2], tb_per_s: f64, memory_gb: f64) -> Gpu {
     Gpu {
         name,
         tflops,
+        tflops_fp8,
         tb_per_s,
         memory_gb,
+    }
+}
+
+/// Numbers in which a model's weights are kept and multiplied; keys and values have two bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Precision {
+    /// Two bytes.
+    #[default]
+    Bf16,
+    /// One byte.
+    Fp8,
+}
+
+impl Precision {
+    /// Names in settings.
+    pub const NAMES: &'static [&'static str] = &["bf16", "fp8"];
+
+    /// The precision of a name.
+    ///
+    /// # Errors
+    /// A name that is not there.
+    pub fn of(name: &str) -> Result<Precision, Problem> {
+        match name {
+            "bf16" => Ok(Precision::Bf16),
+            "fp8" => Ok(Precision::Fp8),
+            other => Err(unknown("precision", other, Precision::NAMES.iter().copied())),
+        }
+    }
+
+    const fn bytes(self) -> f64 {
+        match self {
+            Precision::Bf16 => 2.0,
+            Precision::Fp8 => 1.0,
+        }
+    }
+
+    const fn tflops(self, gpu: &Gpu) -> f64 {
+        match self {
+            Precision::Bf16 => gpu.tflops,
+            Precision::Fp8 => gpu.tflops_fp8,
+        }
     }
 }
 
@@ -144,11 +194,9 @@ impl Model {
             .ok_or_else(|| unknown("model", name, MODELS.iter().map(|model| model.name)))
     }
 
-    /// Memory for keys and values in a replica of so many GPUs, GB; below 0 where not even the weights fit.
-    fn kv_gb(&self, gpu: &Gpu, num_gpus: u32) -> f64 {
-        MEMORY_SHARE * f64::from(num_gpus) * gpu.memory_gb
-            - 2.0 * self.params_g
-            - WORKSPACE_GB * f64::from(num_gpus)
+    /// Memory for keys and values in a replica of so many GPUs beside so many GB of weights, GB; below 0 where not even those fit.
+    fn kv_gb(weights_gb: f64, gpu: &Gpu, num_gpus: u32) -> f64 {
+        MEMORY_SHARE * f64::from(num_gpus) * gpu.memory_gb - weights_gb - WORKSPACE_GB * f64::from(num_gpus)
     }
 
     /// Numbers of GPUs among which its heads can be split.
@@ -168,23 +216,19 @@ impl Model {
         Err(Problem::new("replica_gpus", num_gpus, allowed, hint))
     }
 
-    fn does_not_fit(&self, gpu: &Gpu, num_gpus: u32) -> Problem {
+    fn does_not_fit(&self, gpu: &Gpu, num_gpus: u32, weights_gb: f64) -> Problem {
         let value = match num_gpus {
             1 => format!("{} on one {}", self.name, gpu.name),
             _ => format!("{} on {num_gpus} {}", self.name, gpu.name),
         };
-        let most_gb = self.kv_gb(gpu, num_gpus) + 2.0 * self.params_g;
+        let most_gb = Model::kv_gb(0.0, gpu, num_gpus);
         let allowed = format!("weights of at most {most_gb:.0} GB");
-        let fits = self.splits().find(|num| self.kv_gb(gpu, *num) > 0.0);
+        let fits = self
+            .splits()
+            .find(|num| Model::kv_gb(weights_gb, gpu, *num) > 0.0);
         let hint = match fits {
-            Some(num) => format!(
-                "Its weights take {:.0} GB: a replica of {num} holds it.",
-                2.0 * self.params_g
-            ),
-            None => format!(
-                "Its weights take {:.0} GB: take a larger GPU.",
-                2.0 * self.params_g
-            ),
+            Some(num) => format!("Its weights take {weights_gb:.0} GB: a replica of {num} holds it."),
+            None => format!("Its weights take {weights_gb:.0} GB: take a larger GPU."),
         };
         Problem::new("model", value, allowed, hint)
     }
@@ -209,15 +253,34 @@ impl Pace {
     /// # Errors
     /// A name that is not there; GPUs among which the heads cannot be split; a model that does not fit.
     pub fn split(model: &str, gpu: &str, num_gpus: u32) -> Result<Pace, Problem> {
+        Pace::kept_in(Precision::Bf16, model, gpu, num_gpus)
+    }
+
+    /// The same with weights in other numbers.
+    ///
+    /// # Errors
+    /// As [`Pace::split`], and a GPU that has no such operations.
+    pub fn kept_in(precision: Precision, model: &str, gpu: &str, num_gpus: u32) -> Result<Pace, Problem> {
         let model = Model::of(model)?;
         let Some(gpu) = GPUS.iter().find(|known| known.name.eq_ignore_ascii_case(gpu)) else {
             return Err(unknown("gpu", gpu, GPUS.iter().map(|gpu| gpu.name)));
         };
         model.check_split(num_gpus)?;
-        let kv_gb = model.kv_gb(gpu, num_gpus);
+        let tflops = precision.tflops(gpu);
+        if tflops == 0.0 {
+            let value = format!("fp8 on {}", gpu.name);
+            return Err(Problem::new(
+                "precision",
+                value,
+                "bf16",
+                "It has no operations of one byte.",
+            ));
+        }
+        let weights_gb = precision.bytes() * model.params_g;
+        let kv_gb = Model::kv_gb(weights_gb, gpu, num_gpus);
         let kv_tokens = kv_gb * 1e9 / f64::from(model.kv_bytes_per_token);
         if kv_tokens < 1.0 {
-            return Err(model.does_not_fit(gpu, num_gpus));
+            return Err(model.does_not_fit(gpu, num_gpus, weights_gb));
         }
         let gpus = f64::from(num_gpus);
         let bytes_per_s = gpus * gpu.tb_per_s * 1e12;
@@ -225,11 +288,11 @@ impl Pace {
             let bytes = 2.0 * 2.0 * f64::from(model.num_layers) * f64::from(model.width) * 2.0;
             ALL_REDUCE_FACTOR * bytes * (gpus - 1.0) / gpus / (gpu.tb_per_s * 1e12)
         };
-        let step_s = WEIGHTS_FACTOR * 2.0 * model.params_g / (gpus * gpu.tb_per_s * 1e3)
+        let step_s = WEIGHTS_FACTOR * weights_gb / (gpus * gpu.tb_per_s * 1e3)
             + LAYER_S * f64::from(model.num_layers)
             + STEP_S;
         let kv_s = KV_FACTOR * f64::from(model.kv_bytes_per_token) / bytes_per_s;
-        let prompt_s = 2.0 * model.active_g * 1e9 / (PROMPT_MFU * gpus * gpu.tflops * 1e12);
+        let prompt_s = 2.0 * model.active_g * 1e9 / (PROMPT_MFU * gpus * tflops * 1e12);
         Ok(Pace {
             step_ps: ps_of_s(step_s),
             request_ps: ps_of_s(REQUEST_S + all_reduce_s),
@@ -241,6 +304,16 @@ impl Pace {
             batch_max: 256,
             tokens_max: 2_048,
         })
+    }
+
+    /// The same with other bounds of a step: requests, and tokens of prompts and decodes together.
+    #[must_use]
+    pub fn bounded(self, batch_max: Option<u32>, tokens_max: Option<u32>) -> Pace {
+        Pace {
+            batch_max: batch_max.unwrap_or(self.batch_max),
+            tokens_max: tokens_max.unwrap_or(self.tokens_max),
+            ..self
+        }
     }
 
     /// A step with so many requests in the batch, tokens in their contexts and tokens of prompts, ps.
@@ -331,6 +404,26 @@ mod tests {
         assert!((s_of_ps(experts.prompt_token_ps) - (26.034e-6 + 0.11739e-6)).abs() < 1e-8);
     }
 
+    /// Half the bytes, twice the operations: 1.4 x 8.03 / 3350 + 32 x 32e-6 + 126e-6 = 4.5058 ms; 2 x 8.03e9 / (0.5 x 1979e12) = 16.23
+    /// us; (72 - 8.03 - 2) GB / 131072 = 472,793 tokens.
+    #[test]
+    fn weights_of_one_byte_take_half_the_time_and_an_a100_has_none() {
+        let pace = Pace::kept_in(Precision::Fp8, "llama-3-8b", "H100", 1).unwrap();
+        assert!((s_of_ps(pace.step_ps) - 4.5058e-3).abs() < 1e-6);
+        assert!((s_of_ps(pace.prompt_token_ps) - 16.23e-6).abs() < 1e-8);
+        assert_eq!(pace.kv_tokens, 472_793);
+        let said = Pace::kept_in(Precision::Fp8, "llama-3-8b", "A100", 1)
+            .unwrap_err()
+            .to_string();
+        assert!(said.contains("fp8 on A100"), "{said}");
+        let today = pace.bounded(Some(1024), None);
+        assert_eq!((today.batch_max, today.tokens_max), (1024, 2048));
+        // 812 GB of weights fit into eight GPUs of 180 GB, and not into eight of 80.
+        assert!(
+            Pace::split("llama-3-405b", "B200", 8).is_ok() && Pace::split("llama-3-405b", "H100", 8).is_err()
+        );
+    }
+
     #[test]
     fn a_model_that_does_not_fit_and_names_that_are_not_there_are_refused() {
         let refusal = |model: &str, gpu: &str, num_gpus: u32| {
@@ -365,8 +458,8 @@ mod tests {
                 ["replica_gpus = 3", "1, 2, 4, 8 for llama-3-8b", ""],
             ),
             ("qwen-2.5-7b", "H100", 8, ["replica_gpus = 8", "1, 2, 4 for", ""]),
-            ("llama", "H100", 1, ["llama-3-8b", "mixtral-8x7b", ""]),
-            ("llama-3-8b", "B300", 1, ["H100, A100, L40S", "", ""]),
+            ("llama", "H100", 1, ["llama-3-8b", "mixtral-8x7b", "llama-3-405b"]),
+            ("llama-3-8b", "B300", 1, ["H100, A100, L40S, H200", "", ""]),
         ] {
             let said = refusal(model, gpu, num_gpus);
             assert!(

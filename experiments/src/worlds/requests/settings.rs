@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use pleach_scheduler::Problem;
 use pleach_scheduler::settings::{Above, OneOf};
 use pleach_serving::llm::generate::RequestGenerator;
-use pleach_serving::llm::{Fleet, Link, Pace, Pools, Targets};
+use pleach_serving::llm::{Fleet, Link, Pace, Pools, Precision, Targets};
 
 /// Models and GPU types whose pace is known.
 pub(in crate::worlds) const MODEL_NAMES: &[&str] = &[
@@ -15,8 +15,11 @@ pub(in crate::worlds) const MODEL_NAMES: &[&str] = &[
     "qwen-2.5-14b",
     "llama-3-70b",
     "mixtral-8x7b",
+    "qwen-2.5-72b",
+    "qwen-3-32b",
+    "llama-3-405b",
 ];
-pub(in crate::worlds) const GPU_NAMES: &[&str] = &["H100", "A100", "L40S"];
+pub(in crate::worlds) const GPU_NAMES: &[&str] = &["H100", "A100", "L40S", "H200", "B200", "MI300X"];
 
 pleach_scheduler::settings! {
     /// Requests, replicas and what users expect.
@@ -44,6 +47,12 @@ pleach_scheduler::settings! {
         pub gpu: String = "H100".into(), in OneOf(GPU_NAMES);
         /// GPUs of a replica, among which the model is split: 1, 2, 4, 8
         pub replica_gpus: u32 = 1, in 1..=8;
+        /// Numbers in which the weights are kept and multiplied
+        pub precision: String = "bf16".into(), in OneOf(Precision::NAMES);
+        /// Most requests of a step; vLLM's server takes 1,024 on GPUs of 70 GiB and more since 2025, but for A100 [default: 256]
+        pub batch_max: Option<u32>, in 1..=65_536;
+        /// Most tokens of a step; there 8,192 [default: 2,048]
+        pub step_tokens: Option<u32>, in 16..=1_048_576;
         /// Replicas
         pub replicas: u16 = 16, in 1..=4096;
         /// Gateways; each knows of its own requests only
@@ -70,7 +79,7 @@ impl RequestsSettings {
     /// A model or GPU that is not there, a number out of range.
     pub fn fleet(&self) -> Result<Fleet, Problem> {
         let fleet = Fleet {
-            pace: Pace::split(&self.model, &self.gpu, self.replica_gpus)?,
+            pace: self.pace()?,
             num_replicas: usize::from(self.replicas),
             num_gateways: usize::from(self.gateways),
             scrape_s: self.scrape_s,
@@ -82,6 +91,16 @@ impl RequestsSettings {
         };
         fleet.check()?;
         Ok(fleet)
+    }
+
+    /// Of a replica.
+    ///
+    /// # Errors
+    /// As [`Pace::kept_in`].
+    pub(super) fn pace(&self) -> Result<Pace, Problem> {
+        let precision = Precision::of(&self.precision)?;
+        let pace = Pace::kept_in(precision, &self.model, &self.gpu, self.replica_gpus)?;
+        Ok(pace.bounded(self.batch_max, self.step_tokens))
     }
 
     pub(super) fn generator(&self) -> RequestGenerator {

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use pleach_scheduler::settings::{Above, OneOf};
+use pleach_serving::llm::Precision;
 
 use crate::worlds::requests::{GPU_NAMES, MODEL_NAMES};
 
@@ -30,6 +31,12 @@ pleach_scheduler::settings! {
         pub gpu: String = "H100".into(), in OneOf(GPU_NAMES);
         /// GPUs of a replica, all of one node
         pub replica_gpus: u8 = 1, in 1..=8;
+        /// Numbers in which the weights are kept and multiplied
+        pub precision: String = "bf16".into(), in OneOf(Precision::NAMES);
+        /// Most requests of a replica's step; vLLM's server takes 1,024 on GPUs of 70 GiB and more since 2025, but for A100 [default: 256]
+        pub batch_max: Option<u32>, in 1..=65_536;
+        /// Most tokens of a step; there 8,192 [default: 2,048]
+        pub step_tokens: Option<u32>, in 16..=1_048_576;
         /// Router by name with settings after colons
         pub router: String = "least-tokens".into();
         /// Time between two looks of the gateway at all replicas, s

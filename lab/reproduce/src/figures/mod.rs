@@ -24,6 +24,7 @@ mod mixed;
 mod packing;
 mod philly;
 mod prediction;
+mod replicas;
 mod rubick;
 mod sgprs;
 mod sharing;
@@ -43,7 +44,7 @@ pub(crate) use runs::run_all;
 use pleach_experiments::error::Error;
 
 /// The lines of work.
-const LINES: [&[Benchmark]; 16] = [
+const LINES: [&[Benchmark]; 17] = [
     synergy::BENCHMARKS,
     gavel::BENCHMARKS,
     hadar::BENCHMARKS,
@@ -60,6 +61,7 @@ const LINES: [&[Benchmark]; 16] = [
     miriam::BENCHMARKS,
     mixed::BENCHMARKS,
     esg::BENCHMARKS,
+    replicas::BENCHMARKS,
 ];
 
 /// All benchmarks.

@@ -130,7 +130,7 @@ const ALL: [Registered; 22] = [
         || llm_site("h100"),
     ),
     (
-        "Pleach/LlmSiteMixed-v0",
+        "Pleach/LlmSiteTypes-v0",
         "the same on 128 B200 and 128 H200, starts and memory by the model",
         || llm_site("b200-h200"),
     ),

@@ -79,7 +79,10 @@ pub fn plan(args: &PlanArgs, check: &Check<'_>, print: &mut dyn Write) -> Result
         checked = Some(spec.config);
     }
     let path = args.out.clone().unwrap_or_else(|| default_path(&manifest));
-    let goes_on = before.is_some_and(|(before, _)| manifest.goes_on_from(&before));
+    let goes_on = before
+        .as_ref()
+        .is_some_and(|(before, _)| manifest.goes_on_from(before));
+    let known = before.map_or(0, |(before, _)| before.num_units());
     if path.exists() && !goes_on && !args.target.force {
         let hint = "Another sweep is there: give another --out, or --force to replace its manifest.";
         let allowed = "a new file, the same manifest, or the same with more draws";
@@ -87,14 +90,12 @@ pub fn plan(args: &PlanArgs, check: &Check<'_>, print: &mut dyn Write) -> Result
     }
     manifest.write(&path)?;
     if !args.words.quiet {
-        let last = manifest.num_units() - 1;
+        let (num, last) = (manifest.num_units(), manifest.num_units() - 1);
+        // The results of those that were there stay.
+        let first = if known < num { known } else { 0 };
         say(
             print,
-            &format!(
-                "{} units in {}\nto run: 0-{last}\n",
-                manifest.num_units(),
-                path.display()
-            ),
+            &format!("{num} units in {}\nto run: {first}-{last}\n", path.display()),
         )?;
     }
     Ok(EXIT_DONE)
@@ -346,6 +347,27 @@ mod tests {
             "{said}"
         );
         assert!(sweep.folder.path().join("s/results.html").exists());
+    }
+
+    #[test]
+    fn a_sweep_takes_more_draws_and_those_that_ran_stay() {
+        let text =
+            |draws: usize| format!("name = 'x'\ndraws = {draws}\n[draw]\nload = {{ uniform = [0.5, 1] }}");
+        let sweep = Sweep::new(&text(2));
+        let plan = "plan --config @/grid.toml --out @/sweep.json";
+        assert!(sweep.step(plan, &work, None).1.contains("to run: 0-1"));
+        let read = || Manifest::read(&sweep.folder.path().join("sweep.json")).unwrap();
+        let before = read();
+        let grid = |draws: usize| fs::write(sweep.folder.path().join("grid.toml"), text(draws)).unwrap();
+        grid(5);
+        let (code, said) = sweep.step(plan, &work, None);
+        assert!(
+            code == 0 && said.contains("5 units") && said.contains("to run: 2-4"),
+            "{said}"
+        );
+        assert!(read().goes_on_from(&before));
+        grid(1);
+        assert_eq!(sweep.step(plan, &work, None).0, 2, "fewer are another sweep");
     }
 
     #[test]

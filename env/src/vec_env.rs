@@ -115,16 +115,57 @@ impl VecEnv {
     /// The same environments in the middle of the same episodes.
     #[must_use]
     pub fn fork(&self) -> VecEnv {
-        let of = |slot: &Slot| Slot {
-            env: slot.env.clone(),
-            by_tenant: slot.by_tenant.clone(),
-            error: None,
-            ..*slot
-        };
         VecEnv {
-            slots: self.slots.iter().map(of).collect(),
+            slots: self.slots.iter().map(Slot::fork).collect(),
             ..*self
         }
+    }
+
+    /// Puts copies of environment `from`, in the middle of its episode, into the places of others, with its rows of the batch. What
+    /// happens then follows from the actions: their episodes have the same jobs and the same fates.
+    ///
+    /// # Errors
+    /// A place that there is not; buffers of other lengths.
+    pub fn fork_to(&mut self, from: usize, to: &[usize], batch: BatchMut<'_>) -> Result<(), Error> {
+        batch.check(self.spaces, self.slots.len())?;
+        let num = self.slots.len();
+        if let Some(place) = to.iter().chain([&from]).find(|place| **place >= num) {
+            let hint = "Environments are counted from 0.";
+            return Err(Error::Problem(Problem::new(
+                "fork",
+                place,
+                format!("0 to {}", num - 1),
+                hint,
+            )));
+        }
+        let others = to.iter().filter(|place| **place != from);
+        let Spaces {
+            num_global,
+            num_candidates,
+            num_features,
+            ..
+        } = self.spaces;
+        let cells = num_candidates * num_features;
+        for &to in others {
+            self.slots[to] = self.slots[from].fork();
+            for all in [&mut *batch.global, &mut *batch.final_global] {
+                copy_row(all, num_global, from, to);
+            }
+            for all in [&mut *batch.candidates, &mut *batch.final_candidates] {
+                copy_row(all, cells, from, to);
+            }
+            for all in [&mut *batch.mask, &mut *batch.final_mask] {
+                copy_row(all, num_candidates, from, to);
+            }
+            for all in [&mut *batch.terminated, &mut *batch.truncated] {
+                copy_row(all, 1, from, to);
+            }
+            copy_row(batch.reward, 1, from, to);
+            copy_row(batch.dt_s, 1, from, to);
+            copy_row(batch.gained, 1, from, to);
+            copy_row(batch.episode, 1, from, to);
+        }
+        Ok(())
     }
 
     /// The environments, for callers that need more than batches.
@@ -313,7 +354,22 @@ fn rows(spaces: Spaces, batch: BatchMut<'_>) -> impl IndexedParallelIterator<Ite
         )
 }
 
+/// Row `from` at `to`, of rows of so many numbers.
+fn copy_row<T: Copy>(all: &mut [T], width: usize, from: usize, to: usize) {
+    all.copy_within(from * width..(from + 1) * width, to * width);
+}
+
 impl Slot {
+    /// The same in the middle of the same episode.
+    fn fork(&self) -> Slot {
+        Slot {
+            env: self.env.clone(),
+            by_tenant: self.by_tenant.clone(),
+            error: None,
+            ..*self
+        }
+    }
+
     fn reset(&mut self, seed: Seed, mut row: Row<'_>) -> Result<(), Error> {
         (self.seed, self.episode, self.ended) = (seed, 0, false);
         row.clear();
@@ -536,5 +592,36 @@ mod tests {
             .unwrap_err()
             .to_string();
         assert!(text.contains("must hold 128"), "{text}");
+    }
+
+    #[test]
+    fn a_fork_goes_on_as_its_source_does_under_the_same_actions() {
+        let config = EnvConfig::registered("Pleach/GavelMultiRealistic-v1").unwrap();
+        let mut envs = VecEnv::new(&config, 3, AutoresetMode::SameStep).unwrap();
+        let mut batch = Batch::new(envs.spaces(), 3);
+        envs.reset(&[1, 2, 3], &mut batch).unwrap();
+        let width = envs.spaces().num_candidates;
+        let first = |batch: &Batch, env: usize| {
+            let mask = &batch.mask[env * width..(env + 1) * width];
+            mask.iter().rposition(|admissible| *admissible).unwrap()
+        };
+        let step = |envs: &mut VecEnv, batch: &mut Batch, num: usize| {
+            for _ in 0..num {
+                let actions: Vec<usize> = (0..3).map(|env| first(batch, env)).collect();
+                envs.step(&actions, batch).unwrap();
+            }
+        };
+        step(&mut envs, &mut batch, 20);
+        envs.fork_to(2, &[0, 2], batch.lend()).unwrap();
+        step(&mut envs, &mut batch, 200);
+        let cells = batch.candidates.len() / 3;
+        assert_eq!(batch.candidates[..cells], batch.candidates[2 * cells..]);
+        assert_ne!(batch.candidates[..cells], batch.candidates[cells..2 * cells]);
+        assert_eq!(
+            (batch.reward[0], batch.gained[0]),
+            (batch.reward[2], batch.gained[2])
+        );
+        let text = envs.fork_to(0, &[3], batch.lend()).unwrap_err().to_string();
+        assert!(text.contains("0 to 2"), "{text}");
     }
 }

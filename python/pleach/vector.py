@@ -233,6 +233,17 @@ class PleachVectorEnv(VectorEnv[Observation, Any, npt.NDArray[Any]]):
                 "_action_mask": ended.copy(),
             }, ended.copy()
 
+    def fork(self, source: int, targets: Sequence[int]) -> Observation:
+        """Puts copies of environment ``source``, in the middle of its episode, into the places of ``targets``, and returns the
+        observations. Their episodes have the same jobs and the same fates, so that only actions tell them apart; the episodes that
+        follow by autoreset are the same too."""
+        self._check_open()
+        self._envs.fork_to(int(source), [int(target) for target in targets])
+        for target in targets:
+            self._returns[target], self._begun[target] = self._returns[source], self._begun[source]
+            self._each[target] = self._each[source]
+        return self._observation()
+
     def action_masks(self) -> npt.NDArray[np.bool_]:
         """The masks as bool [N, C]."""
         return np.asarray(self._views["mask"], bool)

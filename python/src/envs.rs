@@ -27,7 +27,7 @@ use crate::explain::reason;
 use crate::figures::{self, FeatureRow};
 use crate::picture::{HEIGHT, Strip, WIDTH};
 use crate::policy::{Policy, masked};
-use crate::settings::{settings, settings_of_each};
+use crate::settings::{autoreset, settings, settings_of_each};
 
 /// Planners that are asked as experts, with their names.
 type Experts = Vec<(String, ExpertPlanner)>;
@@ -65,20 +65,6 @@ pub(crate) struct Envs {
     random: RandomActions,
     /// What environment 0 has done so far, where somebody wants pictures.
     strip: Option<Strip>,
-}
-
-fn autoreset(mode: &str) -> PyResult<AutoresetMode> {
-    match mode {
-        "same-step" => Ok(AutoresetMode::SameStep),
-        "next-step" => Ok(AutoresetMode::NextStep),
-        "disabled" => Ok(AutoresetMode::Disabled),
-        other => Err(refused(
-            "autoreset_mode",
-            other,
-            "same-step, next-step, disabled",
-            "gymnasium.vector.AutoresetMode has them.",
-        )),
-    }
 }
 
 #[pymethods]
@@ -156,6 +142,20 @@ impl Envs {
             strip: self.strip.clone(),
             ..*self
         })
+    }
+
+    /// Puts copies of environment `from`, in the middle of its episode, into the places of others.
+    fn fork_to(&mut self, py: Python<'_>, from: usize, to: Vec<usize>) -> PyResult<()> {
+        for index in to.iter().chain([&from]) {
+            self.check(*index)?;
+        }
+        self.with(py, |envs, batch| envs.fork_to(from, &to, batch))?;
+        for index in to {
+            self.returns[index] = self.returns[from];
+            self.experts[index] = Mutex::default();
+        }
+        self.note();
+        Ok(())
     }
 
     /// G, C, F.

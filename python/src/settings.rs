@@ -2,11 +2,13 @@
 
 use pleach_env::Error;
 use pleach_env::workload::generate::GeneratorConfig;
-use pleach_env::{EnvConfig, WorkloadConfig};
+use pleach_env::{AutoresetMode, EnvConfig, WorkloadConfig};
 use pleach_scheduler::Problem;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use serde_json::{Map, Value};
+
+use crate::errors;
 
 fn refused(value: impl ToString, allowed: impl ToString) -> Error {
     Error::Problem(Problem::new(
@@ -15,6 +17,21 @@ fn refused(value: impl ToString, allowed: impl ToString) -> Error {
         allowed,
         "help(pleach.PleachEnv) names them",
     ))
+}
+
+/// The mode of a name.
+pub(crate) fn autoreset(mode: &str) -> PyResult<AutoresetMode> {
+    match mode {
+        "same-step" => Ok(AutoresetMode::SameStep),
+        "next-step" => Ok(AutoresetMode::NextStep),
+        "disabled" => Ok(AutoresetMode::Disabled),
+        other => Err(errors::refused(
+            "autoreset_mode",
+            other,
+            "same-step, next-step, disabled",
+            "gymnasium.vector.AutoresetMode has them.",
+        )),
+    }
 }
 
 /// The settings of `id` with the changes of `text`, an object in JSON. Besides the keys of [`EnvConfig`] it takes `num_jobs`,

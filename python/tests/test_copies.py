@@ -69,3 +69,40 @@ def test_copies_before_an_episode_at_its_end_and_within_wrappers_are_what_they_c
     other = copy.deepcopy(wrapped)
     assert [other.step(other.unwrapped.random_action())[3] for _ in range(2)] == [False, True]
     assert not wrapped.step(wrapped.unwrapped.random_action())[3]
+
+
+@pytest.mark.parametrize("mode", ["same-step", "next-step", "disabled"])
+@pytest.mark.parametrize("env_id", ["Pleach/PhillyShare-v1", "Pleach/GavelMultiRealistic-v1", "Pleach/LlmSite-v0"])
+def test_forks_of_a_vector_go_on_bit_by_bit_under_the_same_actions_and_part_under_others(env_id, mode):
+    word = {"same-step": "SAME_STEP", "next-step": "NEXT_STEP", "disabled": "DISABLED"}[mode]
+    envs = pleach.PleachVectorEnv(
+        env_id, num_envs=4, num_jobs=30, autoreset_mode=gymnasium.vector.AutoresetMode[word], reward_fn=reward_of_waiting, by_tenant=True
+    )
+    envs.reset(seed=5)
+    for _ in range(10):
+        envs.step(envs.random_actions())
+    observation = envs.fork(1, [0, 3, 1])
+    seen = [b"".join(rows[place].tobytes() for rows in observation.values()) for place in range(4)]
+    assert seen[0] == seen[1] == seen[3] != seen[2]
+    tenants = envs.tenants
+    assert tenants[0] == tenants[1] == tenants[3]
+    same = True
+    for step in range(60):
+        actions = envs.random_actions()
+        allowed = np.flatnonzero(envs.action_masks()[1])
+        actions[[0, 1]] = actions[1]
+        if same:
+            actions[3] = allowed[-1] if step == 5 and allowed[-1] != actions[1] else actions[1]
+            same = actions[3] == actions[1]
+        observation, reward, terminated, truncated, info = envs.step(actions)
+        for rows in (*observation.values(), reward, terminated, truncated, info["dt_s"], *envs.gained().values()):
+            assert rows[0].tobytes() == rows[1].tobytes()
+            if same:
+                assert rows[3].tobytes() == rows[1].tobytes()
+        if mode == "disabled" and (terminated | truncated).any():
+            break
+    assert not same
+    with pytest.raises(IndexError, match="allowed is 0 to 3"):
+        envs.fork(0, [4])
+    with pytest.raises(ValueError, match="call reset first"):
+        pleach.PleachVectorEnv(env_id, num_envs=2).fork(0, [1])

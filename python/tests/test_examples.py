@@ -16,12 +16,13 @@ TINY = {
     "maskable_ppo.py": ("sb3_contrib", ["--steps", "4096", "--num-jobs", "10", "--seeds", "2"]),
     "clean_ppo.py": ("torch", ["--steps", "4096", "--num-jobs", "10", "--seeds", "2"]),
     "evolution.py": ("torch", ["--generations", "2", "--pairs", "4", "--num-jobs", "10", "--seeds", "2"]),
+    "tree_search.py": ("numpy", ["--num-jobs", "70", "--searches", "4"]),
     "rllib_ppo.py": ("ray", ["--updates", "1", "--num-jobs", "10"]),
 }
 
 
 #: Functions that need no long training, and are held to shortest job first.
-HELD = {"distil.py": ["linear", "tree"], "imitate.py": ["forest"]}
+HELD = {"distil.py": ["linear", "tree"], "imitate.py": ["forest"], "tree_search.py": ["tree-search"]}
 
 
 def is_there(module):
@@ -42,6 +43,8 @@ def test_an_example_runs(name, tmp_path):
     jct_s = {policy: float(seconds) for policy, seconds in jct_s.items()}
     for policy in HELD.get(name, []):
         assert jct_s[policy] <= 1.05 * jct_s["sjf"], done.stdout
+    if name == "tree_search.py":
+        assert jct_s["tree-search"] < jct_s["sjf-best-type"], done.stdout
     if name == "distil.py":
         assert jct_s["tree"] < jct_s["linear"], done.stdout
 

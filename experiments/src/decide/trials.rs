@@ -174,6 +174,12 @@ impl<'a> Trials<'a> {
         if !self.tree_file().is_file() {
             self.search(in_part)?;
         }
+        // Also where a run was killed between the tree and this.
+        let state = state_file(site.folder);
+        fs::remove_file(&state).or_else(|error| match error.kind() {
+            std::io::ErrorKind::NotFound => Ok(()),
+            _ => Err(Error::io("remove", &state, error)),
+        })?;
         let spec = DOOR.open_one(&format!("{TREE}={}", self.tree_file().display()))?;
         let text = atomic_file::read_text(&site.file("search.md"), ARTEFACT_BYTES_MAX)?;
         let num_leaves = spec.tree_policy().map_or(0, |policy| policy.tree().num_leaves());
@@ -216,11 +222,7 @@ impl<'a> Trials<'a> {
         atomic_file::write(&site.file("search.md"), report.as_bytes())?;
         atomic_file::write(&site.file("tree.txt"), found.tree.to_text().as_bytes())?;
         // Last of all: it says that the search is over.
-        atomic_file::write(&self.tree_file(), found.tree.to_json().as_bytes())?;
-        fs::remove_file(&state).or_else(|error| match error.kind() {
-            std::io::ErrorKind::NotFound => Ok(()),
-            _ => Err(Error::io("remove", &state, error)),
-        })
+        atomic_file::write(&self.tree_file(), found.tree.to_json().as_bytes())
     }
 
     /// Whether the tree goes on beside what was chosen.

@@ -54,13 +54,10 @@ pub fn dispatch(
 /// [`Error::Problem`] and [`Error::Problem`] where the grid or a unit cannot be used or another manifest is in the way.
 pub fn plan(args: &PlanArgs, check: &Check<'_>, print: &mut dyn Write) -> Result<u8, Error> {
     let grid = Grid::read(&args.config)?;
-    let known = args
-        .out
-        .as_deref()
-        .filter(|path| path.exists() && !args.target.force);
-    let before = known.and_then(|path| Some((Manifest::read(path).ok()?, path.parent()?)));
-    let manifest = match &before {
-        Some((before, out)) => grid.plan_more(before, out)?,
+    let before_at = |path: &Path| Manifest::read(path).ok().filter(|_| !args.target.force);
+    let known = args.out.as_deref().zip(args.out.as_deref().and_then(before_at));
+    let manifest = match &known {
+        Some((path, before)) => grid.plan_more(before, path.parent().unwrap_or(path))?,
         None => grid.plan()?,
     };
     let mut checked = None;
@@ -79,11 +76,8 @@ pub fn plan(args: &PlanArgs, check: &Check<'_>, print: &mut dyn Write) -> Result
         checked = Some(spec.config);
     }
     let path = args.out.clone().unwrap_or_else(|| default_path(&manifest));
-    let goes_on = before
-        .as_ref()
-        .is_some_and(|(before, _)| manifest.goes_on_from(before));
-    let known = before.map_or(0, |(before, _)| before.num_units());
-    if path.exists() && !goes_on && !args.target.force {
+    let before = before_at(&path).filter(|before| manifest.goes_on_from(before));
+    if path.exists() && before.is_none() && !args.target.force {
         let hint = "Another sweep is there: give another --out, or --force to replace its manifest.";
         let allowed = "a new file, the same manifest, or the same with more draws";
         return Err(Error::config("out", path.display(), allowed, hint));
@@ -92,6 +86,7 @@ pub fn plan(args: &PlanArgs, check: &Check<'_>, print: &mut dyn Write) -> Result
     if !args.words.quiet {
         let (num, last) = (manifest.num_units(), manifest.num_units() - 1);
         // The results of those that were there stay.
+        let known = before.map_or(0, |before| before.num_units());
         let first = if known < num { known } else { 0 };
         say(
             print,
@@ -366,6 +361,7 @@ mod tests {
             "{said}"
         );
         assert!(read().goes_on_from(&before));
+        assert_eq!(sweep.step(plan, &work, None).0, 0, "the same again");
         grid(1);
         assert_eq!(sweep.step(plan, &work, None).0, 2, "fewer are another sweep");
     }

@@ -24,6 +24,9 @@ fn a_network_of_pytorch_plays_in_comparisons_in_tournaments_and_in_sweeps() {
         "name = 's'\n[base]\nworkload = 'Pleach/GavelMulti-v1'\nnum_jobs = 40\n[grid]\npolicy = ['sjf', 'net={NETWORK}']\n"
     );
     fs::write(here.join("grid.toml"), grid).unwrap();
+    for _ in 0..2 {
+        succeed(here, "sweep plan --config grid.toml");
+    }
     succeed(here, "sweep plan --config grid.toml --out s/sweep.json");
     succeed(here, "sweep run --manifest s/sweep.json --quiet");
     let read = |name: &str| -> Value { serde_json::from_slice(&fs::read(here.join(name)).unwrap()).unwrap() };

@@ -118,46 +118,8 @@ const fn gpu(name: &'static str, [tflops, tflops_fp8]: [f64; 2], tb_per_s: f64, 
     }
 }
 
-/// Numbers in which a model's weights are kept and multiplied; keys and values have two bytes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Precision {
-    /// Two bytes.
-    #[default]
-    Bf16,
-    /// One byte.
-    Fp8,
-}
-
-impl Precision {
-    /// Names in settings.
-    pub const NAMES: &'static [&'static str] = &["bf16", "fp8"];
-
-    /// The precision of a name.
-    ///
-    /// # Errors
-    /// A name that is not there.
-    pub fn of(name: &str) -> Result<Precision, Problem> {
-        match name {
-            "bf16" => Ok(Precision::Bf16),
-            "fp8" => Ok(Precision::Fp8),
-            other => Err(unknown("precision", other, Precision::NAMES.iter().copied())),
-        }
-    }
-
-    const fn bytes(self) -> f64 {
-        match self {
-            Precision::Bf16 => 2.0,
-            Precision::Fp8 => 1.0,
-        }
-    }
-
-    const fn tflops(self, gpu: &Gpu) -> f64 {
-        match self {
-            Precision::Bf16 => gpu.tflops,
-            Precision::Fp8 => gpu.tflops_fp8,
-        }
-    }
-}
+/// Numbers in which a model's weights are kept and multiplied, by name; keys and values have two bytes.
+pub const PRECISIONS: &[&str] = &["bf16", "fp8"];
 
 /// A replica's size and pace. Times are whole picoseconds, so that sums of steps are exact in any order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -253,22 +215,26 @@ impl Pace {
     /// # Errors
     /// A name that is not there; GPUs among which the heads cannot be split; a model that does not fit.
     pub fn split(model: &str, gpu: &str, num_gpus: u32) -> Result<Pace, Problem> {
-        Pace::kept_in(Precision::Bf16, model, gpu, num_gpus)
+        Pace::kept_in(PRECISIONS[0], model, gpu, num_gpus)
     }
 
-    /// The same with weights in other numbers.
+    /// The same with weights in other numbers ([`PRECISIONS`]).
     ///
     /// # Errors
     /// As [`Pace::split`], and a GPU that has no such operations.
-    pub fn kept_in(precision: Precision, model: &str, gpu: &str, num_gpus: u32) -> Result<Pace, Problem> {
+    pub fn kept_in(precision: &str, model: &str, gpu: &str, num_gpus: u32) -> Result<Pace, Problem> {
         let model = Model::of(model)?;
         let Some(gpu) = GPUS.iter().find(|known| known.name.eq_ignore_ascii_case(gpu)) else {
             return Err(unknown("gpu", gpu, GPUS.iter().map(|gpu| gpu.name)));
         };
         model.check_split(num_gpus)?;
-        let tflops = precision.tflops(gpu);
+        let (bytes, tflops) = match precision {
+            "bf16" => (2.0, gpu.tflops),
+            "fp8" => (1.0, gpu.tflops_fp8),
+            other => return Err(unknown("precision", other, PRECISIONS.iter().copied())),
+        };
         if tflops == 0.0 {
-            let value = format!("fp8 on {}", gpu.name);
+            let value = format!("{precision} on {}", gpu.name);
             return Err(Problem::new(
                 "precision",
                 value,
@@ -276,7 +242,7 @@ impl Pace {
                 "It has no operations of one byte.",
             ));
         }
-        let weights_gb = precision.bytes() * model.params_g;
+        let weights_gb = bytes * model.params_g;
         let kv_gb = Model::kv_gb(weights_gb, gpu, num_gpus);
         let kv_tokens = kv_gb * 1e9 / f64::from(model.kv_bytes_per_token);
         if kv_tokens < 1.0 {
@@ -369,6 +335,8 @@ pub fn s_of_ps(ps: u64) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use pleach_workloads::plans::Precision as PlanPrecision;
+
     use super::*;
 
     /// Worked by hand from the constants: 1.4 x 16.06 / 3350 + 32 x 32e-6 + 126e-6 = 7.862 ms; 1.9 x 131072 / 3.35e12 = 74.339
@@ -408,20 +376,51 @@ mod tests {
     /// us; (72 - 8.03 - 2) GB / 131072 = 472,793 tokens.
     #[test]
     fn weights_of_one_byte_take_half_the_time_and_an_a100_has_none() {
-        let pace = Pace::kept_in(Precision::Fp8, "llama-3-8b", "H100", 1).unwrap();
+        let pace = Pace::kept_in("fp8", "llama-3-8b", "H100", 1).unwrap();
         assert!((s_of_ps(pace.step_ps) - 4.5058e-3).abs() < 1e-6);
         assert!((s_of_ps(pace.prompt_token_ps) - 16.23e-6).abs() < 1e-8);
         assert_eq!(pace.kv_tokens, 472_793);
-        let said = Pace::kept_in(Precision::Fp8, "llama-3-8b", "A100", 1)
+        let said = Pace::kept_in("fp8", "llama-3-8b", "A100", 1)
             .unwrap_err()
             .to_string();
         assert!(said.contains("fp8 on A100"), "{said}");
+        let said = Pace::kept_in("fp4", "llama-3-8b", "H100", 1)
+            .unwrap_err()
+            .to_string();
+        assert!(said.contains("bf16, fp8"), "{said}");
         let today = pace.bounded(Some(1024), None);
         assert_eq!((today.batch_max, today.tokens_max), (1024, 2048));
         // 812 GB of weights fit into eight GPUs of 180 GB, and not into eight of 80.
         assert!(
             Pace::split("llama-3-405b", "B200", 8).is_ok() && Pace::split("llama-3-405b", "H100", 8).is_err()
         );
+    }
+
+    /// The plans of trainings have data sheets too; 989 and 989.5 TFLOPS of an H100 are one.
+    #[test]
+    fn gpus_are_those_of_plans_of_trainings() {
+        let mut num = 0;
+        for gpu in &GPUS {
+            let Some(other) = pleach_workloads::plans::GPUS
+                .iter()
+                .find(|other| other.name == gpu.name)
+            else {
+                continue;
+            };
+            num += 1;
+            assert_eq!(gpu.memory_gb, other.memory_gb, "{}", gpu.name);
+            for (own, precision) in [
+                (gpu.tflops, PlanPrecision::Bf16),
+                (gpu.tflops_fp8, PlanPrecision::Fp8),
+            ] {
+                assert!(
+                    (own * 1e12 - other.peak(precision)).abs() <= 1e-3 * own * 1e12,
+                    "{}",
+                    gpu.name
+                );
+            }
+        }
+        assert_eq!(num, 5, "all but MI300X");
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use pleach_scheduler::Problem;
 use pleach_scheduler::settings::{Above, OneOf};
 use pleach_serving::llm::generate::RequestGenerator;
-use pleach_serving::llm::{Fleet, Link, Pace, Pools, Precision, Targets};
+use pleach_serving::llm::{Fleet, Link, PRECISIONS, Pace, Pools, Targets};
 
 /// Models and GPU types whose pace is known.
 pub(in crate::worlds) const MODEL_NAMES: &[&str] = &[
@@ -48,7 +48,7 @@ pleach_scheduler::settings! {
         /// GPUs of a replica, among which the model is split: 1, 2, 4, 8
         pub replica_gpus: u32 = 1, in 1..=8;
         /// Numbers in which the weights are kept and multiplied
-        pub precision: String = "bf16".into(), in OneOf(Precision::NAMES);
+        pub precision: String = "bf16".into(), in OneOf(PRECISIONS);
         /// Most requests of a step; vLLM's server takes 1,024 on GPUs of 70 GiB and more since 2025, but for A100 [default: 256]
         pub batch_max: Option<u32>, in 1..=65_536;
         /// Most tokens of a step; there 8,192 [default: 2,048]
@@ -98,8 +98,7 @@ impl RequestsSettings {
     /// # Errors
     /// As [`Pace::kept_in`].
     pub(super) fn pace(&self) -> Result<Pace, Problem> {
-        let precision = Precision::of(&self.precision)?;
-        let pace = Pace::kept_in(precision, &self.model, &self.gpu, self.replica_gpus)?;
+        let pace = Pace::kept_in(&self.precision, &self.model, &self.gpu, self.replica_gpus)?;
         Ok(pace.bounded(self.batch_max, self.step_tokens))
     }
 

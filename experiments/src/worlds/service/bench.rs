@@ -9,7 +9,7 @@ use pleach_scheduler::settings::Settings as _;
 use pleach_scheduler::{Problem, Time, heuristics};
 use pleach_serving::llm::generate::RequestGenerator;
 use pleach_serving::llm::{
-    Autoscaler, Decision, Fleet, Pace, Precision, Requests, Router, Targets, by_name, capacity_per_s,
+    Autoscaler, Decision, Fleet, Pace, Requests, Router, Targets, by_name, capacity_per_s,
 };
 use rand::RngExt as _;
 
@@ -118,13 +118,8 @@ impl MixedBench {
             }
         };
         let fleet = Fleet {
-            pace: Pace::kept_in(
-                Precision::of(&config.precision)?,
-                &config.model,
-                &config.gpu,
-                replica_gpus,
-            )?
-            .bounded(config.batch_max, config.step_tokens),
+            pace: Pace::kept_in(&config.precision, &config.model, &config.gpu, replica_gpus)?
+                .bounded(config.batch_max, config.step_tokens),
             num_replicas: num_replicas as usize,
             num_gateways: 1,
             scrape_s: config.scrape_s,

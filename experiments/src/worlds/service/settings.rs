@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use pleach_scheduler::settings::{Above, OneOf};
-use pleach_serving::llm::Precision;
+use pleach_serving::llm::PRECISIONS;
 
 use crate::worlds::requests::{GPU_NAMES, MODEL_NAMES};
 
@@ -32,7 +32,7 @@ pleach_scheduler::settings! {
         /// GPUs of a replica, all of one node
         pub replica_gpus: u8 = 1, in 1..=8;
         /// Numbers in which the weights are kept and multiplied
-        pub precision: String = "bf16".into(), in OneOf(Precision::NAMES);
+        pub precision: String = "bf16".into(), in OneOf(PRECISIONS);
         /// Most requests of a replica's step; vLLM's server takes 1,024 on GPUs of 70 GiB and more since 2025, but for A100 [default: 256]
         pub batch_max: Option<u32>, in 1..=65_536;
         /// Most tokens of a step; there 8,192 [default: 2,048]

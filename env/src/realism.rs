@@ -38,8 +38,13 @@ impl SimConfig {
         if is_record {
             sim.capabilities.overheads = own;
         } else {
-            sim.capacity.site.get_or_insert(SiteFailures::PRODUCTION);
-            sim.capacity.keep_places_s = KEEP_PLACES_S;
+            let own = &mut sim.capacity;
+            if own.node_mtbf_s.is_none() {
+                own.site.get_or_insert(SiteFailures::PRODUCTION);
+            }
+            if own.keep_places_s == 0.0 {
+                own.keep_places_s = KEEP_PLACES_S;
+            }
         }
         sim
     }
@@ -82,15 +87,12 @@ impl SimConfig {
         let plain =
             || (self.capacity != AvailabilityConfig::default()).then(|| "nodes come and go".to_string());
         parts.extend(site.or_else(plain));
-        parts.extend(
-            self.outcomes
-                .as_ref()
-                .map(|_| "jobs fail and are killed".to_string()),
-        );
-        parts.extend(
-            self.batch_system
-                .map(|_| "a batch system carries decisions out".to_string()),
-        );
+        if self.outcomes.is_some() {
+            parts.push("jobs fail and are killed".into());
+        }
+        if self.batch_system.is_some() {
+            parts.push("a batch system carries decisions out".into());
+        }
         format!("world: {}", parts.join("; "))
     }
 }
@@ -101,10 +103,7 @@ mod tests {
 
     #[test]
     fn a_record_has_its_starts_and_failures_in_its_run_times() {
-        let (drawn, record) = (
-            SimConfig::default().realistic(false),
-            SimConfig::default().realistic(true),
-        );
+        let [drawn, record] = [false, true].map(|is_record| SimConfig::default().realistic(is_record));
         assert_eq!(drawn.capacity.site, Some(SiteFailures::PRODUCTION));
         assert_eq!(drawn.capabilities.overheads, Some(Overheads::ByClass));
         assert_eq!(
@@ -115,13 +114,16 @@ mod tests {
             assert!(sim.class_facts && sim.beliefs.is_some() && sim.capabilities.class_checkpoints);
             assert_eq!(sim.estimates, EstimateModel::HISTORY);
         }
-        // What is said of run times stays.
+        // What is said of run times and failures stays.
         let limits = EstimateModel::UserLimit { default_s: 60.0 };
-        let told = SimConfig {
+        let mut own = SimConfig {
             estimates: limits,
             ..SimConfig::default()
         };
-        assert_eq!(told.realistic(false).estimates, limits);
+        own.capacity.node_mtbf_s = Some(1e6);
+        own.capacity.keep_places_s = 60.0;
+        let real = own.clone().realistic(false);
+        assert_eq!((real.estimates, &real.capacity), (limits, &own.capacity));
     }
 
     #[test]

@@ -132,7 +132,7 @@ const ALL: [Registered; 22] = [
     (
         "Pleach/LlmSiteTypes-v0",
         "the same on 128 B200 and 128 H200, starts and memory by the model",
-        || llm_site("b200-h200"),
+        llm_site_types,
     ),
 ];
 
@@ -344,10 +344,10 @@ fn mixed_ideal() -> EnvConfig {
     config
 }
 
-/// A site of today with a queue. Half of its GPU time is that of a few jobs, which a list of some hours mostly lacks: at five times
-/// the GPUs on paper it fills its cluster for the hours in which jobs come.
+/// A site of today with a queue. Half of the GPU time of `llm-site` is that of a few long jobs, which a list of some hours mostly
+/// lacks. So the load is 5 by the profile's mean job, with which these lists fill the cluster while jobs come.
 fn llm_site(gpus: &str) -> EnvConfig {
-    let mut config = EnvConfig {
+    EnvConfig {
         workload: WorkloadConfig::Generate(GeneratorConfig::Profile(ProfileConfig {
             num_jobs: 600,
             num_nodes: 32,
@@ -357,12 +357,14 @@ fn llm_site(gpus: &str) -> EnvConfig {
             run_time_s_max: 86_400.0,
             ..ProfileConfig::named("llm-site")
         })),
+        sim: EnvConfig::default().sim.realistic(false),
         ..EnvConfig::default()
-    };
-    config.sim = config.sim.realistic(false);
-    if gpus == "b200-h200" {
-        offer(&mut config, ActionKind::WaitForType);
     }
+}
+
+fn llm_site_types() -> EnvConfig {
+    let mut config = llm_site("b200-h200");
+    offer(&mut config, ActionKind::WaitForType);
     config
 }
 

@@ -138,32 +138,28 @@ impl VecEnv {
                 hint,
             )));
         }
-        let others = to.iter().filter(|place| **place != from);
-        let Spaces {
-            num_global,
-            num_candidates,
-            num_features,
-            ..
-        } = self.spaces;
-        let cells = num_candidates * num_features;
-        for &to in others {
+        for &to in to.iter().filter(|place| **place != from) {
             self.slots[to] = self.slots[from].fork();
-            for all in [&mut *batch.global, &mut *batch.final_global] {
-                copy_row(all, num_global, from, to);
+            for all in [
+                &mut *batch.global,
+                &mut *batch.candidates,
+                &mut *batch.reward,
+                &mut *batch.final_global,
+                &mut *batch.final_candidates,
+            ] {
+                copy_row(all, num, from, to);
             }
-            for all in [&mut *batch.candidates, &mut *batch.final_candidates] {
-                copy_row(all, cells, from, to);
+            for all in [
+                &mut *batch.mask,
+                &mut *batch.terminated,
+                &mut *batch.truncated,
+                &mut *batch.final_mask,
+            ] {
+                copy_row(all, num, from, to);
             }
-            for all in [&mut *batch.mask, &mut *batch.final_mask] {
-                copy_row(all, num_candidates, from, to);
-            }
-            for all in [&mut *batch.terminated, &mut *batch.truncated] {
-                copy_row(all, 1, from, to);
-            }
-            copy_row(batch.reward, 1, from, to);
-            copy_row(batch.dt_s, 1, from, to);
-            copy_row(batch.gained, 1, from, to);
-            copy_row(batch.episode, 1, from, to);
+            copy_row(batch.dt_s, num, from, to);
+            copy_row(batch.gained, num, from, to);
+            copy_row(batch.episode, num, from, to);
         }
         Ok(())
     }
@@ -354,8 +350,9 @@ fn rows(spaces: Spaces, batch: BatchMut<'_>) -> impl IndexedParallelIterator<Ite
         )
 }
 
-/// Row `from` at `to`, of rows of so many numbers.
-fn copy_row<T: Copy>(all: &mut [T], width: usize, from: usize, to: usize) {
+/// Row `from` at `to`, of so many rows.
+fn copy_row<T: Copy>(all: &mut [T], num: usize, from: usize, to: usize) {
+    let width = all.len() / num;
     all.copy_within(from * width..(from + 1) * width, to * width);
 }
 

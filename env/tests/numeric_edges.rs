@@ -1,6 +1,7 @@
 //! The edges of the clock and of the tables: the shortest and the longest job, the latest instant, thousands of events at
 //! once, ties, and thousands of interruptions of one job. Everything is exact.
 
+use pleach_env::beliefs::BeliefErrors;
 use pleach_env::workload::{JobSpec, Outcome, RUN_TIME_S_MAX, RUN_TIME_S_MIN, SUBMIT_S_MAX, Workload};
 use pleach_env::{JobOutcome, SimConfig, simulate};
 use pleach_scheduler::cluster_spec::{ClusterSpec, LocalityFactors, ModelClass, Resources};
@@ -161,4 +162,20 @@ fn a_job_that_is_stopped_five_thousand_times_loses_no_microsecond() {
         assert_eq!(micros(jobs[0].finish_s), micros(wanted_s));
         assert_eq!(micros(jobs[0].held_s), micros(86_400.0 + 5000.0 * restart_cost_s));
     }
+}
+
+/// Hundreds of jobs of a class begin with one belief about its speed, and what each of them shows is no error of its own.
+#[test]
+fn beliefs_about_hundreds_of_jobs_side_by_side_stay_numbers() {
+    let rows: Vec<(f64, u32, f64)> = (0..4000)
+        .map(|job| (f64::from(job / 1000) * 1e4, 1, 100.0))
+        .collect();
+    let sim = SimConfig {
+        beliefs: Some(BeliefErrors::MEASURED),
+        ..SimConfig::default()
+    };
+    let workload = workload(ClusterSpec::uniform(1000, 1, 1000), &rows);
+    let mut fifo = heuristics::by_name("fifo").unwrap();
+    let jobs = simulate(&workload, &sim, &mut fifo).unwrap().jobs;
+    assert_eq!(jobs.len(), 4000);
 }

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use pleach_experiments::error::Error;
 use pleach_experiments::evaluate::stats::quantile;
 use pleach_experiments::evaluate::table::Table;
-use pleach_serving::llm::{Pace, Precision, s_of_ps};
+use pleach_experiments::run_folder::atomic_file::read_text;
+use pleach_serving::llm::{Pace, s_of_ps};
 use serde::Deserialize;
 
 use super::figure::show;
@@ -24,6 +25,8 @@ pub(super) const BENCHMARKS: &[Benchmark] = &[Benchmark {
 
 /// Where the rows lie in a folder of published data.
 const ROWS: &str = "measured/serving.csv";
+/// Bytes of them at most.
+const ROWS_BYTES_MAX: u64 = 64 << 20;
 /// Some rows, each with its source.
 const SAMPLE: &str = include_str!("replicas.csv");
 /// Names of models and what they are here; sizes of one family have the same shape.
@@ -78,8 +81,8 @@ fn held(row: &Row) -> Result<f64, &'static str> {
     let known = MODELS.iter().find(|(name, _)| *name == row.model);
     let (_, model) = known.ok_or("another model")?;
     let precision = match row.precision.as_str() {
-        "bf16" | "fp16" => Precision::Bf16,
-        "fp8" => Precision::Fp8,
+        "bf16" | "fp16" => "bf16",
+        "fp8" => "fp8",
         _ => return Err("another precision"),
     };
     let is_plain = row.mode == "agg" && !row.spec.contains("MTP") && !row.note.contains("attention DP");
@@ -118,7 +121,7 @@ fn rows(folder: Option<&Path>) -> Result<Vec<Row>, Error> {
     let path = folder.map_or_else(|| PathBuf::from("replicas.csv"), |folder| folder.join(ROWS));
     let wrong = |error: csv::Error| Error::data(&path, error.to_string());
     let text = match folder {
-        Some(_) => std::fs::read_to_string(&path).map_err(|error| Error::io("read", &path, error))?,
+        Some(_) => read_text(&path, ROWS_BYTES_MAX)?,
         None => SAMPLE.to_string(),
     };
     let mut reader = csv::Reader::from_reader(text.as_bytes());
@@ -153,12 +156,15 @@ fn judged(effort: &Effort) -> Result<Reproduction, Error> {
     errors
         .values_mut()
         .for_each(|errors| errors.sort_unstable_by(f64::total_cmp));
-    let part = |errors: &[f64], part: f64| quantile(errors, part).unwrap_or(f64::NAN);
+    if errors.is_empty() {
+        let hint = "Without --data the program takes rows of its own.";
+        return Err(Error::config("data", "no such row", "rows to judge by", hint));
+    }
+    let part = |errors: &[f64], part: f64| quantile(errors, part).unwrap_or_default();
     let line = |(group, errors): (&String, &Vec<f64>)| {
-        let num = errors.len().to_string();
         vec![
             group.clone(),
-            num,
+            errors.len().to_string(),
             show(part(errors, 0.5)),
             show(part(errors, 0.9)),
         ]
@@ -171,7 +177,7 @@ fn judged(effort: &Effort) -> Result<Reproduction, Error> {
     let left = out
         .iter()
         .map(|(why, num)| vec![(*why).to_string(), num.to_string()]);
-    let all = errors.get("all").map_or(&[][..], Vec::as_slice);
+    let all = &errors["all"];
     let figure = |what: &str, of: f64, high: f64| {
         Figure::exact(what, part(all, of), Target::Between { low: 0.0, high })
     };

@@ -66,11 +66,11 @@ pub fn in_words(ratio: &Ratio) -> String {
 /// Accepted is what loses on no part against the best heuristic by more than luck and one percent, and beats the best start by its
 /// paired interval or replaces one that does lose on a part.
 pub(crate) fn verdict(
-    tree_over_start: Option<Ratio>,
+    found_over_start: Option<Ratio>,
     rows: &[PartRow],
     of_start: &[PartRow],
 ) -> (bool, String) {
-    let Some(ratio) = tree_over_start else {
+    let Some(ratio) = found_over_start else {
         return (false, "there is no interval".into());
     };
     let words = in_words(&ratio);
@@ -96,7 +96,7 @@ pub(crate) fn verdict(
     )
 }
 
-/// The first part on which somebody loses, in words.
+/// The first part that is lost, in words.
 fn loss(rows: &[PartRow]) -> Option<String> {
     let losing = |row: &&PartRow| row.jct.low.unwrap_or(row.jct.mean) > LOSS_MAX;
     let row = rows.iter().find(losing)?;

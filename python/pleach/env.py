@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy as copies
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from importlib.util import find_spec
 from typing import Any, Literal
 
@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium.error import DependencyNotInstalled
 
+from pleach._episodes import Episodes
 from pleach._settings import are_same, checked_seed, kept
 from pleach._spaces import (
     OBSERVATION,
@@ -30,7 +31,7 @@ Info = dict[str, Any]
 RewardFunction = Callable[[dict[str, npt.NDArray[np.float64]]], Any]
 
 
-class PleachEnv(gymnasium.Env[Observation, Any]):
+class PleachEnv(Episodes, gymnasium.Env[Observation, Any]):
     """A GPU cluster with a queue; a step is one scheduling decision.
 
     Observation: ``global`` float32 [G], ``candidates`` float32 [C, F] (rows beyond the present candidates are zero), ``mask`` int8 [C].
@@ -78,7 +79,7 @@ class PleachEnv(gymnasium.Env[Observation, Any]):
             "copy": copy,
         }
         self._made_of = (env_id, arguments, settings)
-        self._closed, self._return, self._length = False, 0.0, 0
+        self._closed = False
         self._open({})
 
     def _open(self, options: Mapping[str, Any]) -> None:
@@ -93,9 +94,7 @@ class PleachEnv(gymnasium.Env[Observation, Any]):
         # A copy, so that a caller who changes his own dict is heard.
         self._options = kept(options)
         self._rows = {name: self._views[name][0] for name in OBSERVATION}
-        #: The seed of the present episode and what was done in it: actions, and None where a random one was drawn.
-        self._seed: int | None = None
-        self._taken: list[int | None] = []
+        self._forget()
 
     def __deepcopy__(self, memo: dict[int, Any]) -> PleachEnv:
         """An environment that goes on from here; a planner that was asked as an expert begins anew in it."""
@@ -111,7 +110,6 @@ class PleachEnv(gymnasium.Env[Observation, Any]):
         return other
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # An episode is its seed and what was done in it.
         names = ("_options", "_seed", "_taken", "_return", "_length", "_closed", "_np_random", "_np_random_seed")
         return _remake, self._made_of, {name: getattr(self, name) for name in names}
 
@@ -119,10 +117,17 @@ class PleachEnv(gymnasium.Env[Observation, Any]):
         if state["_options"]:
             self._open(state["_options"])
         if state["_seed"] is not None:
-            self._envs.reset([state["_seed"]])
-            for action in state["_taken"]:
-                self._envs.random_action() if action is None else self._envs.step_one(action)
+            self._play_again(state["_seed"], state["_taken"])
         self.__dict__.update(state)
+
+    def _play_again(self, seed: int, actions: Sequence[int | None]) -> None:
+        self._envs.reset([seed])
+        for action in actions:
+            self._envs.random_action() if action is None else self._envs.step_one(action)
+
+    def _present_step(self) -> tuple[Observation, Info]:
+        observation = self._observation()
+        return observation, {"dt_s": 0.0, "action_mask": observation["mask"]}
 
     def _observation(self) -> Observation:
         if not self._copy:
@@ -143,12 +148,11 @@ class PleachEnv(gymnasium.Env[Observation, Any]):
             self._open(options)
         seed = int(self.np_random.integers(2**63)) if seed is None else seed
         self._envs.reset([seed])
-        self._seed, self._taken = seed, []
-        self._return, self._length = 0.0, 0
-        observation = self._observation()
+        self._forget()
+        self._seed = seed
         if self.render_mode == "human":
             self.render()
-        return observation, {"dt_s": 0.0, "action_mask": observation["mask"]}
+        return self._present_step()
 
     def step(self, action: Any) -> tuple[Observation, float, bool, bool, Info]:
         """One decision. ``info`` has ``dt_s`` (simulated s), ``action_mask``, and, where the episode ends, ``metrics``: its figures,

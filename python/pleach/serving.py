@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import gymnasium
 
 from pleach._pleach import Serving, serving_setting_names
+from pleach._episodes import Episodes
 from pleach._settings import checked_seed, merged, nearest, to_json
 from pleach._spaces import OBSERVATION, checked_action, spaces_of, views_of
 from pleach.columns import Columns
 from pleach.env import Info, Observation
 
 
-class ServingEnv(gymnasium.Env[Observation, Any]):
+class ServingEnv(Episodes, gymnasium.Env[Observation, Any]):
     """Work that serves (``pleach.serving_ids()``); a step takes one of the rows that the mask allows.
 
     Observation: ``global`` float32 [G], ``candidates`` float32 [C, F], ``mask`` int8 [C]; rows that there are not are zero.
@@ -48,10 +50,9 @@ class ServingEnv(gymnasium.Env[Observation, Any]):
         self.render_mode, self._copy, self._takes_first = render_mode, copy, inadmissible == "first"
         self._made_of = (env_id, inadmissible, copy, settings)
         self._closed = False
-        self._options: dict[str, Any] = {}
         self._open({})
 
-    def _open(self, options: dict[str, Any]) -> None:
+    def _open(self, options: Mapping[str, Any]) -> None:
         env_id, *_, settings = self._made_of
         known = serving_setting_names(env_id)
         unknown = [name for name in (*settings, *options) if name not in known]
@@ -64,11 +65,30 @@ class ServingEnv(gymnasium.Env[Observation, Any]):
         views = views_of(self._served, 1)
         self._rows = {name: views[name][0] for name in OBSERVATION}
         self._options = dict(options)
-        self._return, self._length = 0.0, 0
+        self._forget()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # State within an episode is not kept: the copy begins with ``reset``.
-        return _remake, self._made_of
+        names = ("_options", "_seed", "_taken", "_return", "_length", "_closed", "_np_random", "_np_random_seed")
+        return _remake, self._made_of, {name: getattr(self, name) for name in names}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        if state["_options"]:
+            self._open(state["_options"])
+        if state["_seed"] is not None:
+            self._play_again(state["_seed"], state["_taken"])
+        self.__dict__.update(state)
+
+    def _play_again(self, seed: int, actions: Sequence[int | None]) -> None:
+        self._served.reset(seed)
+        for action in actions:
+            if action is None:
+                raise ValueError("an action of the state = None: allowed is a row")
+            if self._served.step(action)[1]:
+                self._served.episode()
+
+    def _present_step(self) -> tuple[Observation, Info]:
+        observation = self._observation()
+        return observation, {"dt_s": 0.0, "action_mask": observation["mask"]}
 
     def _check_open(self) -> None:
         if self._closed:
@@ -87,10 +107,11 @@ class ServingEnv(gymnasium.Env[Observation, Any]):
         super().reset(seed=seed)
         if options is not None and options != self._options:
             self._open(options)
-        self._served.reset(int(self.np_random.integers(2**63)) if seed is None else seed)
-        self._return, self._length = 0.0, 0
-        observation = self._observation()
-        return observation, {"dt_s": 0.0, "action_mask": observation["mask"]}
+        seed = int(self.np_random.integers(2**63)) if seed is None else seed
+        self._served.reset(seed)
+        self._forget()
+        self._seed = seed
+        return self._present_step()
 
     def step(self, action: Any) -> tuple[Observation, float, bool, bool, Info]:
         """Takes a row. ``info`` has ``dt_s`` (s until the next choice), ``action_mask``, and in the last step ``metrics``:
@@ -104,6 +125,7 @@ class ServingEnv(gymnasium.Env[Observation, Any]):
             reward, terminated, dt_s = self._served.step(action)
         except OverflowError:
             raise ValueError(f"action = {action}: allowed is 0 to {len(mask) - 1}") from None
+        self._taken.append(action)
         self._return += reward
         self._length += 1
         observation = self._observation()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy as copies
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from typing import Any, Literal, cast
@@ -115,8 +116,21 @@ class PleachVectorEnv(VectorEnv[Observation, Any, npt.NDArray[Any]]):
         self._present, self._options = each[0], {"each": None}
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # State within episodes is not kept: the copy begins with ``reset``.
+        # For other processes: the copy there begins with ``reset``.
         return _remake, self._made_of
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> PleachVectorEnv:
+        """Environments that go on from here; planners that were asked as experts begin anew in them."""
+        other = self.__class__.__new__(self.__class__)
+        memo[id(self)] = other
+        envs = self._envs.fork()
+        anew = {"_envs": envs, "_views": views_of(envs, self.num_envs)}
+        # What is never changed in place is shared.
+        anew |= {name: self.__dict__[name] for name in ("_made_of", "_present", "_options", "_reward_fn")}
+        anew["_each"] = list(self._each)
+        for name, value in self.__dict__.items():
+            other.__dict__[name] = anew[name] if name in anew else copies.deepcopy(value, memo)
+        return other
 
     def _check_open(self) -> None:
         if self.closed:

@@ -1,6 +1,7 @@
 """Copies of an environment in the middle of an episode go on as it does, and leave it alone."""
 
 import copy
+import json
 import pickle
 
 import gymnasium
@@ -106,3 +107,95 @@ def test_forks_of_a_vector_go_on_bit_by_bit_under_the_same_actions_and_part_unde
         envs.fork(0, [4])
     with pytest.raises(ValueError, match="call reset first"):
         pleach.PleachVectorEnv(env_id, num_envs=2).fork(0, [1])
+
+
+SERVING = {
+    "Pleach/LlmRouting-v0": {"num_requests": 60},
+    "Pleach/EsgPublished-v0": {"num_requests": 60},
+    "Pleach/Sgprs-v0": {"length_s": 0.3},
+    "Pleach/Mixed-v0": {"hours": 0.25, "rate_per_s": 60},
+}
+
+
+def last_row(env):
+    """The last row that may be taken, and all that its step returns, as bytes."""
+    action = int(np.flatnonzero(env.action_masks())[-1])
+    observation, *rest = env.step(action)
+    return action, [value.tobytes() for value in observation.values()], repr(rest)
+
+
+@pytest.mark.parametrize("env_id", SERVING)
+@pytest.mark.parametrize("way", [*WAYS, "fork"])
+def test_copies_of_what_serves_go_on_bit_by_bit(way, env_id):
+    env = pleach.ServingEnv(env_id, **SERVING[env_id])
+    env.reset(seed=4)
+    for _ in range(6):
+        last_row(env)
+    other = env.fork() if way == "fork" else WAYS[way](env)
+    seen = other.action_masks().tobytes()
+    own = [last_row(env) for _ in range(6)]
+    assert other.action_masks().tobytes() == seen
+    assert [last_row(other) for _ in range(6)] == own
+    # The list after this one is the same too.
+    for value, also in zip(env.reset()[0].values(), other.reset()[0].values()):
+        np.testing.assert_array_equal(value, also)
+
+
+@pytest.mark.parametrize("env_id", ["Pleach/GavelMultiRealistic-v1", "Pleach/LlmRouting-v0"])
+def test_a_saved_state_is_plain_data_and_goes_on_in_another_environment(env_id):
+    serves = env_id in pleach.serving_ids()
+    make, settings = (pleach.ServingEnv, {"num_requests": 60}) if serves else (pleach.PleachEnv, {"num_jobs": 30})
+    step = last_row if serves else one
+    env = make(env_id, **settings)
+    with pytest.raises(ValueError, match="call reset first"):
+        env.save_state()
+    env.reset(seed=6, options={"num_requests": 50} if serves else {"num_jobs": 25})
+    for _ in range(8):
+        step(env)
+    state = json.loads(json.dumps(env.save_state()))
+    own = [step(env) for _ in range(8)]
+    other = make(env_id, **settings)
+    other.reset(seed=1)
+    observation, info = other.load_state(state)
+    assert observation["mask"].tobytes() == info["action_mask"].tobytes()
+    assert [step(other) for _ in range(8)] == own
+    # Back in the same environment: the state is no part of it.
+    env.load_state(state)
+    assert [step(env) for _ in range(8)] == own
+    ended = False
+    while not ended:
+        action = int(np.flatnonzero(env.action_masks())[-1])
+        *_, ended, _, ends = env.step(action)
+        *_, also = other.step(action)
+    assert ends["metrics"] == also["metrics"]
+    for change, match in [
+        ({"env_id": "Pleach/Other-v0"}, "allowed is one of"),
+        ({"seed": -1}, "seed = -1"),
+        ({"actions": [1.5]}, "an action of the state = 1.5"),
+        ({"actions": [9_999]}, "9999"),
+    ]:
+        with pytest.raises(ValueError, match=match):
+            other.load_state({**state, **change})
+    with pytest.raises(ValueError, match="state without seed"):
+        other.load_state({name: value for name, value in state.items() if name != "seed"})
+
+
+def test_a_copy_of_a_vector_goes_on_bit_by_bit_and_a_pickle_begins_anew():
+    envs = pleach.PleachVectorEnv("Pleach/GavelMulti-v1", num_envs=3, num_jobs=12, reward_fn=reward_of_waiting)
+    envs.reset(seed=[1, 2, 3])
+    for _ in range(20):
+        envs.step(envs.random_actions())
+    other = copy.deepcopy(envs)
+    mask = other.action_masks().tobytes()
+    for _ in range(60):
+        actions = envs.random_actions()
+        observation, *rest = envs.step(actions)
+        if mask is not None:
+            assert other.action_masks().tobytes() == mask
+            mask = None
+        seen, *also = other.step(other.random_actions())
+        assert repr(rest) == repr(also)
+        for name, value in observation.items():
+            np.testing.assert_array_equal(value, seen[name])
+    with pytest.raises(ValueError, match="call reset first"):
+        pickle.loads(pickle.dumps(envs)).step(actions)

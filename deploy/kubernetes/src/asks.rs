@@ -6,9 +6,10 @@
 use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::{Container, PodSpec, ResourceRequirements};
+use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
+use pleach_site::quantity;
 
 use crate::config::Settings;
-use crate::quantity;
 
 /// The resource that counts pods: each pod takes one, where a node says how many it takes.
 pub const PODS: &str = "pods";
@@ -68,31 +69,24 @@ fn is_sidecar(container: &Container) -> bool {
 }
 
 /// What containers ask for of a resource: a request, else the limit.
-pub fn asked<'a>(
-    resources: &'a ResourceRequirements,
-    name: &str,
-) -> Option<&'a k8s_openapi::apimachinery::pkg::api::resource::Quantity> {
+pub fn asked<'a>(resources: &'a ResourceRequirements, name: &str) -> Option<&'a Quantity> {
     let of = |map: &'a Option<BTreeMap<String, _>>| map.as_ref().and_then(|map| map.get(name));
     of(&resources.requests).or_else(|| of(&resources.limits))
 }
 
-/// What a pod holds of something: its containers at once, or an init container beside the sidecars that began before it.
-///
-/// # Source
-/// "Resource sharing within containers" of the Kubernetes page on sidecar containers.
+/// What the containers of a pod hold of something.
 pub fn of_containers(spec: &PodSpec, of: &dyn Fn(&ResourceRequirements) -> u64) -> u64 {
     let each = |container: &Container| container.resources.as_ref().map_or(0, of);
-    let (mut sidecars, mut most) = (0_u64, 0_u64);
-    for container in spec.init_containers.iter().flatten() {
-        if is_sidecar(container) {
-            sidecars = sidecars.saturating_add(each(container));
-            most = most.max(sidecars);
-        } else {
-            most = most.max(sidecars.saturating_add(each(container)));
-        }
-    }
-    let at_once = spec.containers.iter().map(each);
-    most.max(at_once.fold(sidecars, u64::saturating_add))
+    let inits = spec.init_containers.iter().flatten();
+    pleach_site::held(
+        inits.map(|container| (is_sidecar(container), each(container))),
+        spec.containers.iter().map(each),
+    )
+}
+
+/// A quantity in thousandths.
+pub fn milli(quantity: &Quantity) -> u64 {
+    quantity::milli(&quantity.0)
 }
 
 /// What a pod asks for of a resource, in thousandths, with its overhead. What it says as a whole counts in the place of what its
@@ -102,17 +96,15 @@ pub fn of_containers(spec: &PodSpec, of: &dyn Fn(&ResourceRequirements) -> u64) 
 /// `PodRequests` of Kubernetes' `k8s.io/component-helpers/resource` (pod-level resources, by default since 1.34).
 #[must_use]
 pub fn of(spec: &PodSpec, name: &str) -> u64 {
-    let of_containers = of_containers(spec, &|resources| {
-        asked(resources, name).map_or(0, quantity::milli)
-    });
-    let whole = |map: &Option<BTreeMap<String, _>>| map.as_ref()?.get(name).map(quantity::milli);
+    let of_containers = of_containers(spec, &|resources| asked(resources, name).map_or(0, milli));
+    let whole = |map: &Option<BTreeMap<String, _>>| map.as_ref()?.get(name).map(milli);
     let whole = spec.resources.as_ref().and_then(|resources| {
         let is_said = of_containers > 0;
         whole(&resources.requests).or_else(|| whole(&resources.limits).filter(|_| !is_said))
     });
     let overhead = spec.overhead.as_ref().and_then(|all| all.get(name));
     let sum = whole.unwrap_or(of_containers);
-    sum.saturating_add(overhead.map_or(0, quantity::milli))
+    sum.saturating_add(overhead.map_or(0, milli))
 }
 
 /// Names of the resources that a pod asks for, each once.

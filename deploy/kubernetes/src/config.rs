@@ -9,6 +9,7 @@ use pleach_daemon::config::{LogSettings, in_ranges};
 use pleach_daemon::files;
 use pleach_daemon::{Drive, RoundSettings};
 use pleach_scheduler::Problem;
+pub use pleach_site::ParallelJobs;
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
@@ -101,17 +102,6 @@ pub struct Settings {
     pub leases: LeaseSettings,
     /// Webhook and metrics; none: nobody listens.
     pub server: Option<ServerSettings>,
-}
-
-/// What pods that a Job runs at once are taken for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum ParallelJobs {
-    /// Each is a job of its own, as workers of a queue are: some may run while others wait.
-    #[default]
-    Alone,
-    /// They start together, as ranks of one program have to.
-    Gang,
 }
 
 /// The server of the webhook and the metrics. There is no form without TLS, and none without a proof of who asks.

@@ -23,7 +23,6 @@ pub mod names;
 pub mod node;
 pub mod observe;
 pub mod pod;
-pub mod quantity;
 mod ranking;
 pub mod reach;
 pub mod seats;

@@ -11,7 +11,6 @@ use pleach_scheduler::cluster::NodeState;
 
 use crate::config::Settings;
 use crate::names;
-use crate::quantity;
 
 /// Most devices of one unit: what the tables take.
 const DEVICES_MAX: u32 = 64;
@@ -97,7 +96,7 @@ pub fn units(nodes: &[Node], settings: &Settings) -> (Vec<Unit>, Vec<String>) {
             .as_ref()
             .and_then(|status| status.allocatable.as_ref());
         for (resource, quantity) in allocatable.into_iter().flatten() {
-            let num_gpus = quantity::count(quantity).unwrap_or(0);
+            let num_gpus = pleach_site::quantity::count(&quantity.0).unwrap_or(0);
             if num_gpus == 0 || !settings.is_gpu(resource) {
                 continue;
             }

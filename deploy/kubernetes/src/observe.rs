@@ -247,7 +247,7 @@ fn hosts(nodes: &[Node]) -> BTreeMap<String, Host> {
             .and_then(|status| status.allocatable.as_ref());
         let all = free.into_iter().flatten();
         let has: Amounts = all
-            .map(|(name, quantity)| (name.clone(), crate::quantity::milli(quantity)))
+            .map(|(name, quantity)| (name.clone(), asks::milli(quantity)))
             .collect();
         let host = Host {
             hostname: node::labels(node)

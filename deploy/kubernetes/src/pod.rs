@@ -10,7 +10,6 @@ use crate::config::Settings;
 use crate::constraint;
 use crate::mark::{Decided, TEXT_MAX};
 use crate::names;
-use crate::quantity;
 use crate::volume;
 
 /// What of a pod a round works with.
@@ -170,7 +169,9 @@ pub fn gpus(spec: &PodSpec, settings: &Settings) -> BTreeMap<String, u32> {
     let num = |name: &String| {
         let most = asks::of_containers(spec, &|resources| {
             let quantity = asks::asked(resources, name);
-            quantity.map_or(0, |quantity| u64::from(quantity::count(quantity).unwrap_or(1)))
+            quantity.map_or(0, |quantity| {
+                u64::from(pleach_site::quantity::count(&quantity.0).unwrap_or(1))
+            })
         });
         (name.clone(), u32::try_from(most).unwrap_or(u32::MAX))
     };

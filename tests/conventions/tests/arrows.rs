@@ -10,13 +10,17 @@ use crate::cargo::{cargo, crate_folders, metadata};
 use crate::sizes::root;
 
 /// Our crates and those of ours that each may depend on.
-const ARROWS: [(&str, &[&str]); 20] = [
+const ARROWS: [(&str, &[&str]); 21] = [
     ("pleach-problem", &[]),
     ("pleach-scheduler", &["pleach-problem"]),
     ("pleach-dealing", &["pleach-scheduler"]),
     ("pleach-tables", &["pleach-problem"]),
     ("pleach-verify", &["pleach-tables"]),
-    ("pleach-workloads", &["pleach-scheduler", "pleach-tables"]),
+    ("pleach-site", &[]),
+    (
+        "pleach-workloads",
+        &["pleach-scheduler", "pleach-tables", "pleach-site"],
+    ),
     (
         "pleach-serving",
         &["pleach-scheduler", "pleach-tables", "pleach-workloads"],
@@ -79,7 +83,10 @@ const ARROWS: [(&str, &[&str]); 20] = [
             "pleach-policies",
         ],
     ),
-    ("pleach-kubernetes", &["pleach-scheduler", "pleach-daemon"]),
+    (
+        "pleach-kubernetes",
+        &["pleach-scheduler", "pleach-site", "pleach-daemon"],
+    ),
     (
         "pleach-python",
         &[
@@ -135,8 +142,9 @@ const ABOVE_LAB: [&str; 6] = [
 ];
 
 /// Crates that must not know gradients, and what counts as such.
-const WITHOUT_BURN: [&str; 13] = [
+const WITHOUT_BURN: [&str; 14] = [
     "pleach-serving",
+    "pleach-site",
     "pleach-scheduler",
     "pleach-tables",
     "pleach-verify",

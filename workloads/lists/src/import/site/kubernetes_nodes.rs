@@ -5,11 +5,15 @@
 
 use std::collections::BTreeMap;
 
+use pleach_site::quantity;
 use serde::Deserialize;
 
 use super::document::in_list;
 use super::kubernetes::{Metadata, PRODUCT, Quantity, WHOLE};
 use super::node_state::Out;
+
+/// Bytes of a MiB.
+const BYTES_PER_MIB: f64 = 1_048_576.0;
 
 /// A node of `kubectl get nodes -o json`: its name, GPU type, GPUs, cores and memory in MiB.
 pub(super) struct KubernetesNode {
@@ -17,7 +21,7 @@ pub(super) struct KubernetesNode {
     pub gpu_type: String,
     pub num_gpus: u32,
     /// None where it is told in a way that is not understood.
-    pub num_cpus: Option<u32>,
+    pub num_cpus: Option<f64>,
     pub memory_mib: Option<f64>,
     /// Why it takes no pods.
     pub out: Option<Out>,
@@ -74,9 +78,9 @@ pub(super) fn nodes(text: &str) -> Result<Vec<KubernetesNode>, String> {
             },
             name: shown.metadata.name.clone(),
             gpu_type: product.cloned().unwrap_or_default(),
-            num_gpus: holds(&|name| name.ends_with(WHOLE)).parse().unwrap_or(0),
-            num_cpus: cores(holds(&|name| name == "cpu")),
-            memory_mib: mib(holds(&|name| name == "memory")),
+            num_gpus: quantity::count(holds(&|name| name.ends_with(WHOLE))).unwrap_or(0),
+            num_cpus: amount(holds(&|name| name == "cpu")),
+            memory_mib: amount(holds(&|name| name == "memory")).map(|bytes| bytes / BYTES_PER_MIB),
         });
         true
     })
@@ -84,30 +88,10 @@ pub(super) fn nodes(text: &str) -> Result<Vec<KubernetesNode>, String> {
     Ok(found)
 }
 
-/// `128` or `127500m` as whole cores; 0 where nothing is told.
-fn cores(text: &str) -> Option<u32> {
-    match text.strip_suffix('m') {
-        Some(milli) => milli.parse::<u32>().ok().map(|milli| milli / 1000),
-        None if text.is_empty() => Some(0),
-        None => text.parse().ok(),
+/// A quantity as a number, 0 where nothing is told; none where it is none that a node has.
+fn amount(text: &str) -> Option<f64> {
+    match text {
+        "" => Some(0.0),
+        text => quantity::value(text).filter(|value| *value <= 1e15),
     }
-}
-
-/// `1056289712Ki` as MiB, 0 where nothing is told; none where it is none that a node has.
-fn mib(text: &str) -> Option<f64> {
-    if text.is_empty() {
-        return Some(0.0);
-    }
-    let units = [
-        ("Ki", 1.0 / 1024.0),
-        ("Mi", 1.0),
-        ("Gi", 1024.0),
-        ("Ti", 1_048_576.0),
-    ];
-    let of_unit = units
-        .iter()
-        .find_map(|(unit, factor)| Some((text.strip_suffix(unit)?, *factor)));
-    let (number, factor) = of_unit.unwrap_or((text, 1.0 / 1_048_576.0));
-    let mib = number.parse::<f64>().ok()? * factor;
-    (0.0..=1e9).contains(&mib).then_some(mib)
 }

@@ -250,7 +250,7 @@ fn nodes_have_the_types_and_sizes_of_their_labels_and_capacity() {
         groups,
         [
             (2, 8, "NVIDIA-A100-SXM4-80GB", 128.0, 1007.0),
-            (1, 4, "Tesla-T4", 63.0, 255.0)
+            (1, 4, "Tesla-T4", 63.5, 255.0)
         ]
     );
     assert_eq!(

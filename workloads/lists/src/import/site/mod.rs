@@ -11,6 +11,7 @@
 mod document;
 mod guess;
 mod kubernetes;
+mod kubernetes_gangs;
 mod kubernetes_nodes;
 mod list;
 mod mapping;
@@ -43,6 +44,8 @@ pub(super) use sacct_json::is_start;
 
 #[cfg(test)]
 mod hostile_tests;
+#[cfg(test)]
+mod kubernetes_gangs_tests;
 #[cfg(test)]
 mod kubernetes_tests;
 #[cfg(test)]

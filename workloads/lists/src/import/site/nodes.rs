@@ -48,7 +48,7 @@ struct Node {
     name: String,
     gpu_type: String,
     num_gpus: u32,
-    num_cpus: u32,
+    num_cpus: f64,
     memory_mib: f64,
     partitions: BTreeSet<String>,
     /// Why it runs no jobs now.
@@ -156,7 +156,7 @@ impl NodeTable {
             name: name.to_owned(),
             gpu_type: most.of_type.unwrap_or("gpu").to_owned(),
             num_gpus: most.num.min(GPUS_MAX),
-            num_cpus: entry.num_cpus.unwrap_or(0),
+            num_cpus: entry.num_cpus.unwrap_or(0.0),
             memory_mib: entry.memory_mib.unwrap_or(0.0),
             partitions: entry.partitions().collect(),
             out: entry.out,
@@ -203,7 +203,7 @@ impl NodeTable {
                 count: 1,
                 gpus_per_node: node.num_gpus,
                 gpu_type: node.gpu_type.clone(),
-                cpu_cores: f64::from(node.num_cpus),
+                cpu_cores: node.num_cpus,
                 memory_gib: (node.memory_mib / GIB_MIB).floor(),
                 ..NodeGroup::default()
             };
@@ -269,7 +269,7 @@ impl NodeTable {
 struct Entry {
     names: String,
     gres: String,
-    num_cpus: Option<u32>,
+    num_cpus: Option<f64>,
     memory_mib: Option<f64>,
     partitions: String,
     out: Option<Out>,
@@ -280,7 +280,7 @@ impl Entry {
         Entry {
             names: names.into(),
             gres: String::new(),
-            num_cpus: Some(0),
+            num_cpus: Some(0.0),
             memory_mib: Some(0.0),
             partitions: String::new(),
             out: None,
@@ -304,7 +304,7 @@ fn of_blocks(text: &str) -> Vec<Entry> {
         let Some(entry) = entries.last_mut() else { continue };
         match key {
             "Gres" => entry.gres = value.into(),
-            "CPUTot" => entry.num_cpus = value.parse().ok(),
+            "CPUTot" => entry.num_cpus = value.parse::<u32>().ok().map(f64::from),
             "RealMemory" => entry.memory_mib = number(value),
             "State" => entry.out = Out::of_slurm(value),
             "Partitions" => entry.partitions = value.into(),
@@ -359,8 +359,8 @@ fn of_table(text: &str) -> Result<Vec<Entry>, String> {
             names: text(Some(nodes)).into(),
             gres: gres_of(text(Some(gres))),
             num_cpus: match all.trim_end_matches('+') {
-                "" => Some(0),
-                all => all.parse().ok(),
+                "" => Some(0.0),
+                all => all.parse::<u32>().ok().map(f64::from),
             },
             memory_mib: number(text(memory)),
             partitions: text(partition).into(),
@@ -415,7 +415,7 @@ fn of_json(text: &str) -> Result<Vec<Entry>, String> {
         .map_err(|error| format!("{error}; {HOW}, or `scontrol show nodes --json`"))?;
     let entry = |shown: Shown| Entry {
         gres: shown.gres,
-        num_cpus: Some(shown.cpus),
+        num_cpus: Some(f64::from(shown.cpus)),
         memory_mib: Some(shown.real_memory),
         partitions: shown.partitions.join(","),
         out: Out::of_slurm(&format!("{}+{}", shown.state.text(), shown.state_flags.text())),

@@ -3,12 +3,9 @@
 //! # Source
 //! The grammar of `resource.Quantity` in the API reference: a decimal, then a decimal exponent, a binary or a decimal suffix.
 
-use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
-
 /// Its value; none where the text is no quantity, is negative, or is not finite.
 #[must_use]
-pub fn value(quantity: &Quantity) -> Option<f64> {
-    let text = quantity.0.as_str();
+pub fn value(text: &str) -> Option<f64> {
     let is_number = |byte: u8| byte.is_ascii_digit() || byte == b'.' || byte == b'+';
     let end = text
         .bytes()
@@ -44,15 +41,15 @@ pub fn value(quantity: &Quantity) -> Option<f64> {
 
 /// A whole number of devices; none where it is none, or has parts.
 #[must_use]
-pub fn count(quantity: &Quantity) -> Option<u32> {
-    let value = value(quantity)?;
+pub fn count(text: &str) -> Option<u32> {
+    let value = value(text)?;
     (value.fract() == 0.0 && value <= f64::from(u32::MAX)).then_some(value as u32)
 }
 
 /// Thousandths, rounded up; 0 where it is no quantity.
 #[must_use]
-pub fn milli(quantity: &Quantity) -> u64 {
-    value(quantity).map_or(0, |value| (value * 1e3).ceil() as u64)
+pub fn milli(text: &str) -> u64 {
+    value(text).map_or(0, |value| (value * 1e3).ceil() as u64)
 }
 
 #[cfg(test)]
@@ -61,7 +58,6 @@ mod tests {
 
     #[test]
     fn quantities_are_read_as_the_api_reference_writes_them() {
-        let of = |text: &str| value(&Quantity(text.into()));
         for (text, expected) in [
             ("4", 4.0),
             ("0.5", 0.5),
@@ -72,13 +68,13 @@ mod tests {
             ("12E2", 1200.0),
             ("3E", 3e18),
         ] {
-            assert_eq!(of(text), Some(expected), "{text}");
+            assert_eq!(value(text), Some(expected), "{text}");
         }
         for text in ["", "x", "-1", "1x", "1ee", "1.2.3", "e3", "1e99999", "NaN", "inf"] {
-            assert_eq!(of(text), None, "{text}");
+            assert_eq!(value(text), None, "{text}");
         }
-        assert_eq!(count(&Quantity("8".into())), Some(8));
-        assert_eq!(count(&Quantity("500m".into())), None);
-        assert_eq!(milli(&Quantity("1.5".into())), 1500);
+        assert_eq!(count("8"), Some(8));
+        assert_eq!(count("500m"), None);
+        assert_eq!(milli("1.5"), 1500);
     }
 }

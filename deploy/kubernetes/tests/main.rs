@@ -19,6 +19,7 @@ mod objects;
 mod observe;
 mod operator;
 mod order;
+mod owners;
 mod pages;
 mod places;
 mod server;

@@ -1,6 +1,7 @@
 //! The API server, through `kube`: every request has a limit of time, every list has pages and an end, every answer a size.
 
 mod ends;
+mod events;
 mod pages;
 mod rights;
 mod stops;

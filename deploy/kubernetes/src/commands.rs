@@ -166,6 +166,7 @@ async fn rights(settings: &Settings, cluster: &Cluster) -> Result<bool, Error> {
         ("get", "", "pods", ""),
         ("patch", "", "pods", ""),
         ("create", "", "pods", "eviction"),
+        ("create", "", "events", ""),
         ("list", "policy", "poddisruptionbudgets", ""),
         ("get", "", "persistentvolumeclaims", ""),
         ("list", "", "persistentvolumeclaims", ""),

@@ -98,6 +98,8 @@ pub struct Settings {
     pub log_bytes_max: u64,
     /// Days for which the decision log is kept, 1 to 3660.
     pub log_days: u32,
+    /// Whether users see Events on their pods and Jobs: where a job stands, whenever that changes.
+    pub events: bool,
     /// Which pods are leases.
     pub leases: LeaseSettings,
     /// Webhook and metrics; none: nobody listens.
@@ -209,6 +211,7 @@ impl Default for Settings {
             marks: Key::default(),
             log_bytes_max: LogSettings::default().bytes_max,
             log_days: LogSettings::default().days,
+            events: true,
             leases: LeaseSettings::default(),
             server: None,
         }

@@ -18,6 +18,7 @@ use crate::claims::Claims;
 use crate::config::Settings;
 use crate::ended;
 use crate::error::Error;
+use crate::events::Events;
 use crate::lease::Held;
 use crate::mark::Key;
 use crate::observe::{self, Observed};
@@ -53,6 +54,8 @@ pub struct Kubernetes {
     began_s: Option<i64>,
     /// What was last said of pods that came by the webhook.
     unheld: Unheld,
+    /// What users were told.
+    events: Events,
 }
 
 impl Kubernetes {
@@ -89,6 +92,7 @@ impl Kubernetes {
             is_shadow,
             began_s: None,
             unheld: Unheld::default(),
+            events: Events::default(),
         };
         Ok(Driver::new(system, rounds, state, None, (policy, is_shadow))?)
     }
@@ -214,6 +218,11 @@ impl BatchSystem for Kubernetes {
             return Err(error);
         }
         self.look_for_unheld(&mut observed).await?;
+        if self.settings.events && !self.is_shadow && !self.settings.drive.is_order() {
+            let (events, note) = self.events.changes(&observed);
+            self.events.send(&self.cluster, events);
+            observed.notes.extend(note);
+        }
         Ok(observed)
     }
 

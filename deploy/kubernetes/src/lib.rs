@@ -11,6 +11,7 @@ pub mod controller;
 mod driven_job;
 pub mod ended;
 pub mod error;
+pub mod events;
 pub mod gang;
 pub mod job_pods;
 pub mod kueue;

@@ -7,6 +7,7 @@ mod bursts;
 mod drift;
 mod end_to_end;
 mod ended;
+mod events;
 mod fake;
 mod gangs;
 mod golden;

@@ -244,6 +244,7 @@ fn the_rights_are_the_ones_that_the_program_uses() {
         rights
     };
     let used = [
+        "create events",
         "create pods/eviction",
         "get jobs",
         "get persistentvolumeclaims",

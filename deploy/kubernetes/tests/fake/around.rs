@@ -14,6 +14,7 @@ use super::{Shared, World, list, status};
 pub fn routes() -> Router<Arc<Mutex<World>>> {
     Router::new()
         .route("/api/v1/namespaces", get(namespaces))
+        .route("/api/v1/namespaces/{ns}/events", post(event))
         .route("/api/v1/persistentvolumeclaims", get(claims))
         .route(
             "/api/v1/namespaces/{ns}/persistentvolumeclaims/{name}",
@@ -38,6 +39,23 @@ async fn namespaces(State(world): Shared, Query(query): Asked) -> Response {
     let world = world.lock().unwrap();
     let object = |name: &String| json!({ "metadata": { "name": name } });
     list("Namespace", world.labelled.iter().map(object).collect(), &query)
+}
+
+async fn event(
+    State(world): Shared,
+    Path(ns): Path<String>,
+    axum::Json(event): axum::Json<Value>,
+) -> Response {
+    let mut world = world.lock().unwrap();
+    if world.refuses_events {
+        return status(403, "Forbidden", "events is forbidden");
+    }
+    let key = (ns, event["metadata"]["name"].as_str().unwrap().to_owned());
+    if world.events.iter().any(|(known, _)| *known == key) {
+        return status(409, "AlreadyExists", "events already exists");
+    }
+    world.events.push((key, event.clone()));
+    axum::Json(event).into_response()
 }
 
 async fn claims(State(world): Shared, Query(query): Asked) -> Response {

@@ -52,6 +52,9 @@ pub struct World {
     pub claims: Vec<Value>,
     pub volumes: Vec<Value>,
     pub labelled: BTreeSet<String>,
+    /// Events by namespace and name, in the order in which they came, and whether none may be made.
+    pub events: Vec<((String, String), Value)>,
+    pub refuses_events: bool,
     /// Nodes that alone take pods whose names begin so, for a reason that no object shows.
     pub takes: BTreeMap<String, Vec<String>>,
     /// How long the list of nodes takes.

@@ -1,0 +1,231 @@
+//! What a user of the cluster sees with `kubectl describe`: Events on a job's first pod and on its Job, when where it stands changes.
+//!
+//! Events are courtesy: they are sent beside the rounds, at most [`SENT_MAX`] a round, and what is refused is dropped.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use k8s_openapi::api::core::v1::{Event, EventSource, ObjectReference};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
+use k8s_openapi::jiff::Timestamp;
+use pleach_daemon::snapshot::{JobSeen, Phase};
+use pleach_scheduler::ExternalId;
+
+use crate::api::Cluster;
+use crate::job_pods::JobPods;
+use crate::names;
+use crate::observe::Observed;
+
+/// Most events of a round; the others come with the next ones. *Ours*.
+const SENT_MAX: usize = 100;
+/// A job that still waits is told its place again after so long, if that has changed, s. *Ours*.
+const AGAIN_S: i64 = 600;
+/// Longest message, letters: the API server takes 1,024 bytes.
+const MESSAGE_MAX: usize = 250;
+
+/// What was said of jobs.
+#[derive(Debug, Default)]
+pub struct Events {
+    said: BTreeMap<ExternalId, Said>,
+    /// Whether those of the last round are still under way.
+    is_sending: Arc<AtomicBool>,
+    /// Whether the API server refuses them.
+    is_refused: Arc<AtomicBool>,
+}
+
+/// What was last said of a job.
+#[derive(Clone, Debug, PartialEq)]
+struct Said {
+    what: What,
+    /// Its place among those that wait.
+    place: usize,
+    at_s: i64,
+    /// How often the same was said.
+    num: u32,
+}
+
+/// Where a job stands, for its user.
+#[derive(Clone, Debug, PartialEq)]
+enum What {
+    Waits,
+    Held(String),
+    Started,
+    Left(String),
+}
+
+impl What {
+    /// The reason of the event, in the API's form.
+    fn reason(&self) -> &'static str {
+        match self {
+            What::Waits => "PleachWaits",
+            What::Held(_) => "PleachHeld",
+            What::Started => "PleachStarted",
+            What::Left(_) => "PleachLeft",
+        }
+    }
+}
+
+impl Events {
+    /// Events of what has changed since the last look, and a note where they cannot be written.
+    pub fn changes(&mut self, observed: &Observed) -> (Vec<Event>, Option<String>) {
+        if self.is_refused.load(Ordering::Relaxed) {
+            let note = "users see no Events: this program may not create them (deploy/kubernetes/deploy/shadow/rbac.yaml)";
+            return (Vec::new(), Some(note.into()));
+        }
+        let now_s = observed.snapshot.taken_s;
+        let jobs = &observed.snapshot.jobs;
+        self.said.retain(|id, _| observed.jobs.contains_key(id));
+        let num_waiting = jobs.iter().filter(|job| job.phase == Phase::Waiting).count();
+        let (mut events, mut place) = (Vec::new(), 0);
+        // Jobs are listed by arrival.
+        for job in jobs {
+            place += usize::from(job.phase == Phase::Waiting);
+            let Some(pods) = observed.jobs.get(&job.id) else {
+                continue;
+            };
+            let before = self.said.get(&job.id);
+            let Some(what) = what(job, before.map(|said| &said.what)) else {
+                continue;
+            };
+            let num = match before {
+                None => 0,
+                Some(said) if said.what != what => 0,
+                Some(said) if what == What::Waits && said.place != place && now_s - said.at_s >= AGAIN_S => {
+                    said.num + 1
+                }
+                Some(_) => continue,
+            };
+            if events.len() >= SENT_MAX || self.is_sending.load(Ordering::Relaxed) {
+                break;
+            }
+            let message = message(&what, (job, pods), (place, num_waiting), now_s);
+            events.extend(of_objects(pods, &what, num, &message, now_s));
+            let at_s = now_s;
+            self.said.insert(
+                job.id,
+                Said {
+                    what,
+                    place,
+                    at_s,
+                    num,
+                },
+            );
+        }
+        (events, None)
+    }
+
+    /// Sends events beside the rounds.
+    pub fn send(&self, cluster: &Cluster, events: Vec<Event>) {
+        if events.is_empty() {
+            return;
+        }
+        let (cluster, is_sending, is_refused) = (
+            cluster.clone(),
+            Arc::clone(&self.is_sending),
+            Arc::clone(&self.is_refused),
+        );
+        is_sending.store(true, Ordering::Relaxed);
+        tokio::spawn(async move {
+            for event in events {
+                let sent = cluster.tell(&event).await;
+                if sent.is_err_and(|error| error.code() == Some(403)) {
+                    is_refused.store(true, Ordering::Relaxed);
+                    break;
+                }
+            }
+            is_sending.store(false, Ordering::Relaxed);
+        });
+    }
+}
+
+/// Where a job stands, if its user is to hear of it: what never waited here is nothing new.
+fn what(job: &JobSeen, before: Option<&What>) -> Option<What> {
+    match &job.phase {
+        Phase::Waiting => Some(What::Waits),
+        Phase::Blocked { reason } => Some(What::Held(reason.clone())),
+        Phase::Released { .. } => Some(What::Started),
+        Phase::Running => before.map(|_| What::Started),
+        Phase::Foreign { reason } => before.map(|_| What::Left(reason.clone())),
+        Phase::Loose => None,
+    }
+}
+
+fn message(
+    what: &What,
+    (job, pods): (&JobSeen, &JobPods),
+    (place, num_waiting): (usize, usize),
+    now_s: i64,
+) -> String {
+    let waited_s = now_s.saturating_sub(job.submit_s).max(0);
+    let text = match what {
+        What::Waits => format!(
+            "Waits for {} GPUs: number {place} of {num_waiting} jobs that wait, by arrival. The policy may start later ones first.",
+            job.num_gpus()
+        ),
+        What::Held(reason) => format!("Held: {reason}."),
+        What::Started => {
+            let seats = pods.seats.iter().map(|(unit, num)| format!("{unit} ({num})"));
+            let seats: Vec<String> = seats.collect();
+            format!(
+                "Starts after {waited_s} s; pods on each node: {}.",
+                seats.join(", ")
+            )
+        }
+        What::Left(reason) => format!("Left to kube-scheduler: it {reason}."),
+    };
+    text.chars().take(MESSAGE_MAX).collect()
+}
+
+/// The event on the first pod and on its Job. The name is the same for the same news, so that a controller that begins anew says
+/// nothing twice.
+fn of_objects(pods: &JobPods, what: &What, num: u32, message: &str, now_s: i64) -> Vec<Event> {
+    let Some(pod) = pods.pods.first() else {
+        return Vec::new();
+    };
+    let reference = |api_version: &str, kind: &str, name: &str, uid: &str| ObjectReference {
+        api_version: Some(api_version.into()),
+        kind: Some(kind.into()),
+        name: Some(name.into()),
+        namespace: Some(pod.namespace.clone()),
+        uid: Some(uid.into()),
+        ..ObjectReference::default()
+    };
+    let job = pod.labels.get(names::JOB_NAME).zip(pod.owner.as_ref());
+    let job = job.map(|(name, uid)| reference("batch/v1", "Job", name, uid));
+    let of_pod = reference("v1", "Pod", &pod.name, &pod.uid);
+    let time = Timestamp::from_second(now_s).ok().map(Time);
+    let event = |of: ObjectReference| {
+        let (name, uid) = (
+            of.name.clone().unwrap_or_default(),
+            of.uid.clone().unwrap_or_default(),
+        );
+        let short: String = uid.chars().filter(char::is_ascii_alphanumeric).take(8).collect();
+        // Names of objects have at most 253 letters.
+        let name: String = name.chars().take(190).collect();
+        Event {
+            metadata: ObjectMeta {
+                name: Some(format!(
+                    "{name}.{}-{num}.{}",
+                    what.reason().to_ascii_lowercase(),
+                    short.to_ascii_lowercase()
+                )),
+                namespace: Some(pod.namespace.clone()),
+                ..ObjectMeta::default()
+            },
+            involved_object: of,
+            reason: Some(what.reason().into()),
+            message: Some(message.into()),
+            type_: Some("Normal".into()),
+            source: Some(EventSource {
+                component: Some("pleach".into()),
+                host: None,
+            }),
+            first_timestamp: time.clone(),
+            last_timestamp: time.clone(),
+            count: Some(1),
+            ..Event::default()
+        }
+    };
+    std::iter::once(of_pod).chain(job).map(event).collect()
+}

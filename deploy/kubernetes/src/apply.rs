@@ -6,6 +6,7 @@
 
 mod room;
 mod stop;
+mod unready;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -138,7 +139,14 @@ impl<'a> Hands<'a> {
                     self.make_anew(&pods.pods).await.map(|()| None)
                 }
                 // The others of a gang that runs stay where they are, whatever becomes of one that came back.
-                (_, Phase::Running) => self.make_stuck_anew(pods, now_s).await,
+                (_, Phase::Running) => match self.make_stuck_anew(pods, now_s).await {
+                    Ok(None) => self.give_up_unready(job.id, pods, now_s).await.map(|found| {
+                        let (note, late) = found?;
+                        kept.late.extend(late);
+                        Some(note)
+                    }),
+                    found => found,
+                },
                 _ => continue,
             };
             match result {

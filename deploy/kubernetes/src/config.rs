@@ -81,6 +81,9 @@ pub struct Settings {
     /// After this time pods that were let go and are not bound are told, and made anew where [`Settings::recreate`], s, 1 to
     /// 86,400.
     pub release_limit_s: i64,
+    /// Pods that are bound and have not begun for so long are evicted where [`Settings::recreate`], all of a gang that was bound
+    /// together, s, 60 to 1e7.
+    pub ready_limit_s: i64,
     /// Whether such pods are evicted where a controller owns them, which then makes new ones.
     pub recreate: bool,
     /// A gang that runs and is short of pods keeps the seats of those for so long, for the pods that its controller makes anew,
@@ -203,6 +206,8 @@ impl Default for Settings {
             gang_limit_s: 3600,
             bind_wait_s: 1.0,
             release_limit_s: 60,
+            // Images of tens of GB take minutes. Assumed.
+            ready_limit_s: 1800,
             recreate: true,
             // A Job makes a pod anew after 10, 20, 40 and 80 s: three failures in a row find their seats. Assumed.
             seat_limit_s: 120,
@@ -264,6 +269,7 @@ impl Settings {
             ("gang_limit_s", self.gang_limit_s as f64, 1.0, 1e7),
             ("bind_wait_s", self.bind_wait_s, 0.0, 60.0),
             ("release_limit_s", self.release_limit_s as f64, 1.0, 86_400.0),
+            ("ready_limit_s", self.ready_limit_s as f64, 60.0, 1e7),
             ("seat_limit_s", self.seat_limit_s as f64, 0.0, 86_400.0),
         ])?;
         if self.gpu_resources.is_empty() || self.gpu_resources.iter().any(|name| !name.contains('/')) {

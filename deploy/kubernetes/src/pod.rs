@@ -41,6 +41,8 @@ pub struct PodSeen {
     pub node: Option<String>,
     /// When it began to run there, Unix time, s.
     pub start_s: Option<i64>,
+    /// Whether its containers have begun.
+    pub has_begun: bool,
     /// When it was bound, by the clock of the API server, Unix time, s.
     pub bound_s: Option<i64>,
     /// Why kube-scheduler did not bind it when it last tried, at most [`names::WORD_MAX`] letters.
@@ -251,6 +253,7 @@ pub fn read(pod: &Pod, settings: &Settings) -> Option<PodSeen> {
         gates,
         node: spec.node_name.clone().filter(|name| !name.is_empty()),
         start_s: start_s.or(bound_s),
+        has_begun: status.and_then(|status| status.phase.as_deref()) != Some("Pending"),
         bound_s: bound_s.or(start_s),
         unbound: unbound.map(|text| text.chars().take(names::WORD_MAX).collect()),
         decided,

@@ -27,4 +27,5 @@ mod server;
 mod simulated;
 mod turns;
 mod unheld;
+mod unready;
 mod yielding;

@@ -8,7 +8,9 @@ use k8s_openapi::api::admissionregistration::v1::MutatingWebhookConfiguration;
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Service, ServiceAccount};
 use k8s_openapi::api::networking::v1::NetworkPolicy;
+use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, Role, RoleBinding};
+use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use pleach_daemon::Drive;
 use pleach_kubernetes::{Settings, names};
 use serde::Serialize;
@@ -70,11 +72,13 @@ fn every_document_is_of_a_type_of_the_api_and_nothing_in_it_is_unknown() {
         "order/rbac.yaml",
         "guarded/config.yaml",
         "guarded/policy.yaml",
+        "guarded/budget.yaml",
     ] {
         for document in documents(name) {
             let kind = document["kind"].as_str().unwrap().to_owned();
             match kind.as_str() {
                 "Namespace" => drop(read::<Namespace>(&document)),
+                "PodDisruptionBudget" => drop(read::<PodDisruptionBudget>(&document)),
                 "ServiceAccount" => drop(read::<ServiceAccount>(&document)),
                 "ClusterRole" => drop(read::<ClusterRole>(&document)),
                 "Role" => drop(read::<Role>(&document)),
@@ -90,7 +94,7 @@ fn every_document_is_of_a_type_of_the_api_and_nothing_in_it_is_unknown() {
             kinds.push(kind);
         }
     }
-    assert_eq!(kinds.len(), 15, "{kinds:?}");
+    assert_eq!(kinds.len(), 16, "{kinds:?}");
 }
 
 /// The resources of a folder's `kustomization.yaml` and of those that it names, as files. No folder may contain one that was
@@ -206,6 +210,11 @@ fn the_container_has_no_rights_and_the_program_takes_its_arguments() {
         .unwrap()
         .to_owned();
     assert!(overlay.contains("/spec/template/spec/containers/0/args/7") && overlay.contains("--live"));
+    // Ready is what the service needs: the port of the webhook, and not what the rounds do.
+    let ready = container.readiness_probe.clone().unwrap().tcp_socket.unwrap();
+    assert_eq!(ready.port, IntOrString::String("https".into()));
+    // Two of them are on two nodes, if they can.
+    assert!(pod.affinity.unwrap().pod_anti_affinity.is_some());
     // The program refuses other arguments before it looks at any file.
     let program = |args: &[String]| {
         let output = Command::new(env!("CARGO_BIN_EXE_pleach-kubernetes"))
@@ -346,7 +355,7 @@ fn the_webhook_fails_open_and_sees_only_namespaces_that_ask_for_it() {
 fn the_guarded_folder_fails_closed_and_asks_about_updates() {
     assert_eq!(
         accumulate(&deploy().join("guarded"), &[]).map(|files| files.len()),
-        Ok(6)
+        Ok(7)
     );
     let map: ConfigMap = read(&of_kind("guarded/config.yaml", "ConfigMap"));
     let folder = tempfile::tempdir().unwrap();
@@ -406,5 +415,5 @@ fn the_guarded_folder_fails_closed_and_asks_about_updates() {
         return;
     };
     let (kinds, args) = kustomized(&program, &deploy().join("guarded"));
-    assert_eq!((kinds.len(), args[7].as_str()), (11, "--live"), "{kinds:?}");
+    assert_eq!((kinds.len(), args[7].as_str()), (12, "--live"), "{kinds:?}");
 }

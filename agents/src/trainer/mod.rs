@@ -6,8 +6,10 @@
 //! N - k updates, bit for bit, on one machine at any number of threads.
 
 mod evolve;
+mod fork;
 mod state;
 mod update;
 
+pub(crate) use self::fork::Memory;
 pub use self::state::Trainer;
 pub use self::update::UpdateStats;

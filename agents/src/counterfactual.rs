@@ -336,3 +336,124 @@ impl Player {
 
 /// An episode on the list of a seed, at so many times the load of the environment.
 pub type Lists<'a> = dyn Fn(Seed, f64) -> Result<Episode, Error> + Sync + 'a;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::networks;
+    use crate::random::initial_parameters;
+    use pleach_env::{EnvConfig, Source, Workload};
+    use pleach_network::NetworkConfig;
+
+    /// A small busy task with several types of GPUs.
+    fn task() -> (EnvConfig, Workload) {
+        let mut config = EnvConfig::registered("Pleach/GavelMulti-v1").unwrap();
+        config.workload = config.workload.resized(Some(60), Some(4.0));
+        let source = Source::open(&config).unwrap();
+        let workload = source.workload(&config, Seed(3)).unwrap();
+        (config, workload)
+    }
+
+    fn player(config: &EnvConfig) -> Player {
+        let contract = Contract::current(config.spaces(), config.candidates, "a test");
+        let network = NetworkConfig {
+            hidden: 8,
+            context: 8,
+            ..NetworkConfig::default()
+        };
+        let layout = networks::layout(network, contract.spaces).unwrap();
+        let parameters = initial_parameters(&layout, Seed(2));
+        Player::new(&contract, Inference::new(&layout, &parameters).unwrap()).unwrap()
+    }
+
+    fn forking(horizon_s: f64) -> Forking {
+        Forking {
+            every: 4,
+            horizon: Time::from_secs_f64(horizon_s),
+            random: Seed(7).stream("fork", 0),
+        }
+    }
+
+    #[test]
+    fn to_the_end_a_fork_costs_what_the_sums_of_jcts_say() {
+        let (config, workload) = task();
+        let begin = || Episode::begin(&config, &workload, Seed(3)).unwrap();
+        let played = player(&config).play(begin(), Some(forking(1e12))).unwrap();
+        assert!(played.forks.all.len() > 20 && played.num_decisions > 500);
+        // By hand: the episode anew, with the other candidate at the fork.
+        let mut own = begin();
+        let (mut network, mut index) = (player(&config), 0);
+        let mut random = forking(1e12).random;
+        while own.run_until(Time::MAX) == Reached::Decision {
+            let choice = own.choice_of(&mut network.policy).unwrap();
+            let mask = own.seen().0.mask.to_vec();
+            let is_forked = uniform(&mut random) * 4.0 < 1.0;
+            if is_forked && mask.iter().filter(|admissible| **admissible).count() > 1 {
+                uniform(&mut random);
+                let fork = played.forks.all[index];
+                assert_eq!(action_of(fork.own as usize, &mask), Some(choice));
+                let (mut other, mut action) = (own.clone(), action_of(fork.other as usize, &mask).unwrap());
+                loop {
+                    other.act(action).unwrap();
+                    if other.run_until(Time::MAX) == Reached::End {
+                        break;
+                    }
+                    action = other.choice_of(&mut network.policy).unwrap();
+                }
+                let cost = other.metrics().avg_jct_s / played.avg_jct_s - 1.0;
+                let found = f64::from(fork.cost) / 60.0;
+                assert!((found - cost).abs() < 1e-6, "{index}: {found} {cost}");
+                index += 1;
+            }
+            own.act(choice).unwrap();
+        }
+        assert_eq!(index, played.forks.all.len());
+        assert!(played.forks.all.iter().any(|fork| fork.cost > 0.0));
+        assert!(played.forks.all.iter().any(|fork| fork.cost < 0.0));
+    }
+
+    #[test]
+    fn forks_of_no_time_cost_what_their_decision_commits_to_and_are_read_as_they_were_written() {
+        let (config, workload) = task();
+        let begin = || Episode::begin(&config, &workload, Seed(3)).unwrap();
+        let short = player(&config).play(begin(), Some(forking(0.0))).unwrap();
+        let long = player(&config).play(begin(), Some(forking(1e12))).unwrap();
+        assert_eq!(short.forks.rows, long.forks.rows, "the time changes no draw");
+        assert!(short.num_decisions < long.num_decisions && short.avg_jct_s == long.avg_jct_s);
+        let spaces = config.spaces();
+        let mut numbers = Vec::new();
+        short.forks.write(10, &mut numbers);
+        assert!(numbers.len() <= 10 * Forks::numbers_max(spaces));
+        let newest = short.forks.all.len() - 10;
+        let expected = short.forks.part(newest..short.forks.all.len());
+        assert_eq!(Forks::read(spaces, &numbers), Some(expected));
+        for spoiled in [&numbers[1..], &numbers[..numbers.len() - 1]] {
+            assert_eq!(Forks::read(spaces, spoiled), None);
+        }
+        for (place, value) in [(0, 1e9), (1, 0.5), (3, 0.0), (3, -1.0), (3, f32::NAN)] {
+            let mut spoiled = numbers.clone();
+            spoiled[place] = value;
+            assert_eq!(Forks::read(spaces, &spoiled), None, "{value} at {place}");
+        }
+    }
+
+    #[test]
+    fn the_slope_of_the_loss_is_its_derivative_and_costs_are_clamped() {
+        let mut forks = Forks::new(Spaces::new(1, 3, 1));
+        for cost in [0.5, -0.25, 80.0] {
+            let (own, other) = (0, 2);
+            forks.all.push(Fork { own, other, cost });
+        }
+        let at = |index: usize, logits: [f32; 3]| {
+            let mut by = [0.0; 3];
+            (forks.loss(index, 0.5, &logits, &mut by), by)
+        };
+        for (index, weight) in [(0, 1.0), (1, -0.5), (2, 3.0)] {
+            let (loss, by) = at(index, [0.3, 9.0, -0.4]);
+            assert!((loss - weight / (1.0 + 0.7_f64.exp())).abs() < 1e-6, "{loss}");
+            let ahead = at(index, [0.3, 9.0, -0.39]).0 - at(index, [0.3, 9.0, -0.41]).0;
+            assert!((f64::from(by[2]) - ahead / 0.02).abs() < 1e-3);
+            assert_eq!((by[0], by[1]), (-by[2], 0.0));
+        }
+    }
+}

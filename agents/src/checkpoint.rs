@@ -19,12 +19,11 @@ use pleach_network::{Container, Contract, Normaliser};
 use serde::{Deserialize, Serialize};
 
 use crate::adam::Adam;
-use crate::counterfactual::Forks;
+use crate::counterfactual::{Forks, Memory};
 use crate::error::Error;
 use crate::learner_name::Learner;
 use crate::networks;
 use crate::train_config::TrainConfig;
-use crate::trainer::Memory;
 
 /// How the name of a checkpoint ends, and how while it is written.
 const FINAL_EXTENSION: &str = "ckpt";

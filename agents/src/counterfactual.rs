@@ -49,7 +49,7 @@ settings! {
         /// How long a fork is followed, s; 0 for 0.6 of the average JCT of the lists so far.
         pub horizon_s: f64 = 0.0, in 0.0..=SETTING_MAX;
         /// Newest forks that are learned from; a checkpoint holds them.
-        pub num_kept: usize = 40_000, in 1..=1_000_000;
+        pub num_kept: usize = 40_000, in 1..=200_000;
         /// Forks before learning begins.
         pub num_first: usize = 1_000, in 0..=1_000_000;
         /// Steps of Adam in an update.
@@ -187,6 +187,14 @@ impl Forks {
         by_logits[own] -= slope;
         f64::from(cost * chance)
     }
+}
+
+/// What a run that learns from forks has beside the running mean, which is its network.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Memory {
+    /// The network that plays.
+    pub(crate) parameters: Vec<f32>,
+    pub(crate) forks: Forks,
 }
 
 /// What plays lists.

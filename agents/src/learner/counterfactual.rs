@@ -33,7 +33,9 @@ impl Learning for Counterfactual {
 
     fn update(&self, trainer: &mut Trainer, play: Play<'_>) -> Result<Stats, Error> {
         match play {
-            Play::Lists(lists) => trainer.learn_from_forks(lists),
+            Play::Lists(lists) => trainer
+                .learn_from_forks(lists)
+                .map(|figures| Stats::Own(trainer.num_frames(), figures)),
             Play::Steps(_) | Play::Episodes(_) => Err(other_play(self.plays())),
         }
     }

@@ -4,30 +4,21 @@ use rayon::prelude::*;
 
 use super::state::Trainer;
 use crate::adam;
-use crate::counterfactual::{CounterfactualConfig, Forking, Forks, Lists, Played, Player};
+use crate::counterfactual::{CounterfactualConfig, Forking, Forks, Lists, Memory, Played, Player};
 use crate::error::Error;
 use crate::gradients::sum_of_gradients;
-use crate::learner::Stats;
 use crate::random::uniform;
 use pleach_network::Inference;
 
 /// What one step of Adam leaves of the running mean.
 const MEAN_DECAY: f32 = 0.995;
 
-/// What a run that learns from forks has beside the running mean, which is its network.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Memory {
-    /// The network that plays.
-    pub(crate) parameters: Vec<f32>,
-    pub(crate) forks: Forks,
-}
-
 impl Trainer {
-    /// One update from forks: plays lists, and learns from the newest forks.
+    /// One update from forks: plays lists, and learns from the newest forks. Gives figures under their tags.
     ///
     /// # Errors
     /// What `lists` returns, [`Error::NotFinite`] for a cost or a gradient that is not finite. The trainer is then as before.
-    pub fn learn_from_forks(&mut self, lists: &Lists<'_>) -> Result<Stats, Error> {
+    pub fn learn_from_forks(&mut self, lists: &Lists<'_>) -> Result<Vec<(String, f64)>, Error> {
         let config = self.config.counterfactual;
         let mut memory = self.memory.take().unwrap_or_else(|| Memory {
             parameters: self.parameters.clone(),
@@ -51,7 +42,7 @@ impl Trainer {
         memory: &mut Memory,
         config: &CounterfactualConfig,
         lists: &Lists<'_>,
-    ) -> Result<Stats, Error> {
+    ) -> Result<Vec<(String, f64)>, Error> {
         let inference = Inference::new(&self.layout, &memory.parameters)?;
         let player = Player::new(&self.contract, inference)?;
         // The sum of average JCTs of the lists so far, and their number.
@@ -95,8 +86,7 @@ impl Trainer {
             ("losses/grad_norm", grad_norm),
         ];
         self.update += 1;
-        let figures = figures.map(|(tag, value)| (tag.to_owned(), value));
-        Ok(Stats::Own(self.num_frames, figures.into()))
+        Ok(figures.map(|(tag, value)| (tag.to_owned(), value)).into())
     }
 
     /// Plays the lists of this update, side by side.

@@ -10,6 +10,5 @@ mod fork;
 mod state;
 mod update;
 
-pub(crate) use self::fork::Memory;
 pub use self::state::Trainer;
 pub use self::update::UpdateStats;

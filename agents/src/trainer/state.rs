@@ -6,9 +6,9 @@ use pleach_network::{
     TrainedNetwork,
 };
 
-use super::fork::Memory;
 use crate::adam::Adam;
 use crate::checkpoint::Checkpoint;
+use crate::counterfactual::Memory;
 use crate::device::Device;
 use crate::error::Error;
 use crate::gradients::Workspace;

@@ -410,7 +410,11 @@ fn a_clone_learns_from_forks_the_same_on_any_number_of_threads() {
         pool.build()
             .unwrap()
             .install(|| trained(&settings, folder.path()));
-        std::fs::read(folder.path().join(format!("{CHECKPOINTS}/update-00000004.ckpt"))).unwrap()
+        let file = folder.path().join(format!("{CHECKPOINTS}/update-00000004.ckpt"));
+        // It is a policy too, whatever else is in it.
+        let network = TrainedNetwork::load(&file).unwrap();
+        assert_eq!(network.parameters, latest(folder.path()).parameters);
+        std::fs::read(file).unwrap()
     };
     assert!(on(1) == on(3));
     assert_ne!(goes_on_from(1, &settings).num_frames, 0);

@@ -220,7 +220,10 @@ fn a_learner_that_copies_episodes_is_refused_with_those_that_do_not() {
         let world = opened(name, &settings);
         let error = world.train(&settings, asked, folder.path(), &Watcher::nobody());
         let error = error.err().unwrap().to_string();
-        assert!(error.contains("counterfactual: allowed is ppo, evolution, imitation"), "{error}");
+        assert!(
+            error.contains("counterfactual: allowed is ppo, evolution, imitation"),
+            "{error}"
+        );
     }
 }
 

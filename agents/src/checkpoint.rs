@@ -6,6 +6,7 @@
 //! ```text
 //! header    JSON: configuration, contract, seed, update, frames, best score, Adam's steps, normaliser, multipliers, own, sizes
 //! f32 ...   parameters, Adam's means, Adam's squares: num_parameters each
+//! f32 ...   num_memory more: what a run that learns from forks has beside them, its parameters that play and its newest forks
 //! ```
 //!
 //! All settings are read back, so a file whose settings this version does not know is refused: a run goes on with the version
@@ -18,7 +19,9 @@ use pleach_network::{Container, Contract, Normaliser};
 use serde::{Deserialize, Serialize};
 
 use crate::adam::Adam;
+use crate::counterfactual::{Forks, Memory};
 use crate::error::Error;
+use crate::learner_name::Learner;
 use crate::networks;
 use crate::train_config::TrainConfig;
 
@@ -52,6 +55,8 @@ pub struct Checkpoint {
     pub multipliers: Vec<f64>,
     /// State of a learner of one's own, see [`Trainer::own`](crate::trainer::Trainer::own).
     pub own: Vec<f64>,
+    /// What a run that learns from forks remembers.
+    pub(crate) memory: Option<Memory>,
     /// All parameters, in [`Layout`](pleach_network::Layout)'s order.
     pub parameters: Vec<f32>,
     /// The optimiser.
@@ -83,6 +88,8 @@ struct Header {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     own: Vec<f64>,
     num_parameters: usize,
+    #[serde(default, skip_serializing_if = "is_zero")]
+    num_memory: usize,
 }
 
 impl Checkpoint {
@@ -91,6 +98,13 @@ impl Checkpoint {
     /// # Errors
     /// [`Error::Problem`] where a number is not finite and has no JSON.
     fn to_bytes(&self, path: &Path) -> Result<Vec<u8>, Error> {
+        let mut numbers = Vec::new();
+        if let Some(memory) = &self.memory {
+            numbers.extend_from_slice(&memory.parameters);
+            memory
+                .forks
+                .write(self.config.counterfactual.num_kept, &mut numbers);
+        }
         let header = Header {
             config: self.config,
             contract: self.contract.clone(),
@@ -103,9 +117,10 @@ impl Checkpoint {
             multipliers: self.multipliers.clone(),
             own: self.own.clone(),
             num_parameters: self.parameters.len(),
+            num_memory: numbers.len(),
         };
         let header = serde_json::to_vec(&header).map_err(|error| refuse(path, error))?;
-        let lists = [&self.parameters, &self.adam.mean, &self.adam.square].map(Vec::as_slice);
+        let lists = [&self.parameters, &self.adam.mean, &self.adam.square, &numbers].map(Vec::as_slice);
         Ok(Container::encode(MAGIC, FORMAT_VERSION, &header, &lists))
     }
 
@@ -139,19 +154,41 @@ impl Checkpoint {
             let reason = format!("{count} parameters in its header; the network has {fits}");
             return Err(refuse(path, reason));
         }
-        let container = opened.read(fits, NUM_LISTS)?;
+        let spaces = header.contract.spaces;
+        let memory_max = match header.config.learner {
+            Learner::COUNTERFACTUAL => header
+                .config
+                .counterfactual
+                .num_kept
+                .saturating_mul(Forks::numbers_max(spaces))
+                .saturating_add(fits),
+            _ => 0,
+        };
+        let lists_max = NUM_LISTS.saturating_add(memory_max.div_ceil(fits.max(1)));
+        let container = opened.read(fits, lists_max)?;
         let held = container.num_numbers().unwrap_or(0);
-        if held != NUM_LISTS * count {
-            let reason = format!("{held} numbers; {NUM_LISTS} lists of {count} are expected");
+        if header.num_memory > memory_max || held != NUM_LISTS * count + header.num_memory {
+            let more = header.num_memory;
+            let reason = format!("{held} numbers; {NUM_LISTS} lists of {count} and {more} more are expected");
             return Err(refuse(path, reason));
         }
         let mut numbers = container.numbers();
         let mut take = || numbers.by_ref().take(count).collect::<Vec<f32>>();
         let (parameters, mean, square) = (take(), take(), take());
-        let lists = [&parameters, &mean, &square].into_iter();
+        let more: Vec<f32> = numbers.collect();
+        let lists = [&parameters, &mean, &square, &more].into_iter();
         if !lists.flatten().all(|number| number.is_finite()) {
             return Err(refuse(path, "a parameter is not finite"));
         }
+        let memory = match more.split_at_checked(count).filter(|_| !more.is_empty()) {
+            Some((parameters, forks)) => Some(Memory {
+                parameters: parameters.to_vec(),
+                forks: Forks::read(spaces, forks)
+                    .ok_or_else(|| refuse(path, "forks that do not fit themselves"))?,
+            }),
+            None if more.is_empty() => None,
+            None => return Err(refuse(path, "fewer numbers to remember than parameters")),
+        };
         Ok(Checkpoint {
             config: header.config,
             contract: header.contract,
@@ -162,6 +199,7 @@ impl Checkpoint {
             normaliser: header.normaliser,
             multipliers: header.multipliers,
             own: header.own,
+            memory,
             parameters,
             adam: Adam {
                 mean,
@@ -232,6 +270,10 @@ impl Checkpoint {
             passed_over,
         })
     }
+}
+
+fn is_zero(number: &usize) -> bool {
+    *number == 0
 }
 
 /// Numbered checkpoints of a folder, oldest first; none where there is no folder.

@@ -34,7 +34,15 @@ impl Learner {
     /// Cloning alone.
     pub const IMITATION: Learner = Learner("imitation");
 
-    const OURS: [Learner; 3] = [Learner::PPO, Learner::EVOLUTION, Learner::IMITATION];
+    /// Exact credit by forks.
+    pub const COUNTERFACTUAL: Learner = Learner("counterfactual");
+
+    const OURS: [Learner; 4] = [
+        Learner::PPO,
+        Learner::EVOLUTION,
+        Learner::IMITATION,
+        Learner::COUNTERFACTUAL,
+    ];
 
     /// Ours, then the program's own.
     pub fn all() -> impl Iterator<Item = Learner> {

@@ -1,4 +1,4 @@
-//! Trains scheduling policies with PPO, evolution strategies and imitation on the set network of `pleach_network`.
+//! Trains scheduling policies with PPO, evolution strategies, imitation and exact credit by forks on the set network of `pleach_network`.
 //!
 //! ```
 //! use pleach_agents::{TrainConfig, Trainer};
@@ -30,6 +30,7 @@
 mod adam;
 pub mod advantage;
 mod checkpoint;
+mod counterfactual;
 mod device;
 mod error;
 pub mod evolution;
@@ -50,6 +51,7 @@ mod trainer;
 
 pub use adam::Adam;
 pub use checkpoint::Checkpoint;
+pub use counterfactual::CounterfactualConfig;
 pub use device::Device;
 pub use error::Error;
 pub use histogram::Histogram;

@@ -4,6 +4,7 @@ use pleach_network::NetworkConfig;
 use pleach_scheduler::settings;
 use pleach_scheduler::settings::{Above, Own, Settings as _};
 
+use crate::counterfactual::CounterfactualConfig;
 use crate::error::{Error, SEE, SETTING_MAX};
 use crate::evolution::EvolutionConfig;
 use crate::imitation::ImitationConfig;
@@ -40,6 +41,9 @@ settings! {
         pub imitation: ImitationConfig, in Own;
         /// Evolution strategies.
         pub evolution: EvolutionConfig, in Own;
+        /// Exact credit by forks.
+        #[serde(skip_serializing_if = "CounterfactualConfig::is_default")]
+        pub counterfactual: CounterfactualConfig, in Own;
     }
 }
 

@@ -4,19 +4,20 @@
 //! next instant at which there is something to choose. Instants without a choice are skipped, so every step is a
 //! decision.
 
-use pleach_scheduler::PolicyError;
 use pleach_scheduler::cluster::Cluster;
 use pleach_scheduler::observation::WriterScratch;
-use pleach_scheduler::pass::{Pass, PassState};
-use pleach_scheduler::policy::{Needs, Policy};
+use pleach_scheduler::pass::Pass;
+use pleach_scheduler::policy::Policy;
+use pleach_scheduler::{PolicyError, Time};
 
 use crate::config::{EnvConfig, Source};
+use crate::episode::{Episode, Reached};
 use crate::error::{Error, StepError};
 use crate::expert::ExpertPlanner;
 use crate::metrics::Metrics;
 use crate::reward::Meter;
 use crate::vector::{ObservationMut, Spaces, Step};
-use crate::world::{Advance, TenantIntegrals, World};
+use crate::world::TenantIntegrals;
 use pleach_workloads::Seed;
 
 /// One environment.
@@ -25,16 +26,14 @@ pub struct Env {
     config: EnvConfig,
     source: Source,
     spaces: Spaces,
-    needs: Needs,
-    pass: Pass,
     writer: WriterScratch,
     records_tenants: bool,
-    episode: Option<Episode>,
+    begun: Option<Begun>,
 }
 
 #[derive(Clone, Debug)]
-struct Episode {
-    world: World,
+struct Begun {
+    episode: Episode,
     meter: Meter,
     num_steps: u64,
     ended: bool,
@@ -50,13 +49,11 @@ impl Env {
         let source = Source::open(&config)?;
         Ok(Env {
             spaces: config.spaces(),
-            needs: config.candidates.needs(),
             source,
             config,
-            pass: Pass::new(),
             writer: WriterScratch::default(),
             records_tenants: false,
-            episode: None,
+            begun: None,
         })
     }
 
@@ -88,13 +85,19 @@ impl Env {
         }
         world.reserve();
         let meter = Meter::new(&self.config.reward, &workload);
-        self.episode = Some(Episode {
-            world,
+        // Buffers of the episode before are as long as they get.
+        let pass = self
+            .begun
+            .take()
+            .map_or_else(Pass::new, |begun| begun.episode.pass);
+        let mut episode = Episode::of(world, pass, self.config.candidates.needs());
+        episode.run_until(Time::MAX);
+        self.begun = Some(Begun {
+            episode,
             meter,
             num_steps: 0,
             ended: false,
         });
-        self.next_decision();
         self.observe(observation);
         Ok(())
     }
@@ -104,35 +107,16 @@ impl Env {
     /// # Errors
     /// An action that is masked, or an episode that is over or was never begun. The environment stays as it was.
     pub fn step(&mut self, action: usize, observation: ObservationMut<'_>) -> Result<Step, StepError> {
-        let Some(episode) = self.episode.as_mut().filter(|episode| !episode.ended) else {
-            return Err(StepError::Ended);
-        };
-        let candidates = self.pass.candidates();
-        if !candidates.is_admissible(action) {
-            return Err(StepError::Inadmissible {
-                action,
-                num_candidates: candidates.len(),
-            });
-        }
-        let before = episode.world.cluster().now();
-        let state = self.pass.act(episode.world.cluster_mut(), &self.needs, action);
-        episode.world.carry_out();
-        if state == PassState::Closed {
-            self.next_decision();
-        }
-        let Some(episode) = &mut self.episode else {
-            return Err(StepError::Ended);
-        };
-        episode.num_steps += 1;
-        let terminated = episode.world.is_over();
-        let truncated = !terminated
-            && self
-                .config
-                .max_steps
-                .is_some_and(|most| episode.num_steps >= most);
-        episode.ended = terminated || truncated;
-        let (reward, gained) = episode.meter.read(episode.world.integrals());
-        let dt_s = (episode.world.cluster().now() - before).as_secs_f64();
+        let begun = self.begun.as_mut().filter(|begun| !begun.ended);
+        let begun = begun.ok_or(StepError::Ended)?;
+        let before = begun.episode.cluster().now();
+        begun.episode.act(action)?;
+        let terminated = begun.episode.run_until(Time::MAX) == Reached::End;
+        begun.num_steps += 1;
+        let truncated = !terminated && self.config.max_steps.is_some_and(|most| begun.num_steps >= most);
+        begun.ended = terminated || truncated;
+        let (reward, gained) = begun.meter.read(&begun.episode.world);
+        let dt_s = (begun.episode.cluster().now() - before).as_secs_f64();
         self.observe(observation);
         Ok(Step {
             reward,
@@ -143,28 +127,15 @@ impl Env {
         })
     }
 
-    /// Lets time go on until there is a choice, or to the end.
-    fn next_decision(&mut self) {
-        let Some(Episode { world, .. }) = &mut self.episode else {
-            return;
-        };
-        while !world.is_over() {
-            assert_eq!(
-                world.advance(),
-                Advance::Event,
-                "jobs are left but nothing will ever happen"
-            );
-            if world.may_decide() && self.pass.open(world.cluster(), &self.needs) == PassState::Open {
-                return;
-            }
-        }
-    }
-
     fn observe(&mut self, observation: ObservationMut<'_>) {
-        let Some(Episode { world, .. }) = &self.episode else {
+        let Some(Begun {
+            episode: Episode { world, pass, .. },
+            ..
+        }) = &self.begun
+        else {
             return;
         };
-        let set = self.pass.candidates();
+        let set = pass.candidates();
         let ObservationMut {
             global,
             candidates,
@@ -172,7 +143,7 @@ impl Env {
         } = observation;
         let rows = (&mut *candidates, self.spaces.num_features);
         self.writer
-            .write(world.cluster(), set, self.pass.reservation(), global, rows);
+            .write(world.cluster(), set, pass.reservation(), global, rows);
         // Rows that come in masked are zero: what was written there last time is all that there is to wipe out.
         let rows = set.len();
         let written = mask
@@ -204,23 +175,23 @@ impl Env {
     /// Moves what each tenant has gained since the last call, or since the episode began, to `into`; nothing where that is not
     /// kept.
     pub fn take_by_tenant(&mut self, into: &mut TenantIntegrals) {
-        if let Some(episode) = &mut self.episode {
-            episode.world.take_by_tenant(into);
+        if let Some(begun) = &mut self.begun {
+            begun.episode.world.take_by_tenant(into);
         }
     }
 
     /// Figures over the jobs that have left in this episode.
     #[must_use]
     pub fn metrics(&self) -> Metrics {
-        self.episode
+        self.begun
             .as_ref()
-            .map_or_else(Metrics::default, |episode| episode.world.metrics())
+            .map_or_else(Metrics::default, |begun| begun.episode.metrics())
     }
 
     /// The cluster as the scheduler sees it; none before the first reset.
     #[must_use]
     pub fn cluster(&self) -> Option<&Cluster> {
-        self.episode.as_ref().map(|episode| episode.world.cluster())
+        self.begun.as_ref().map(|begun| begun.episode.cluster())
     }
 
     /// What a policy would do at the present decision point: a teacher's demonstration. 0 before the first reset.
@@ -228,8 +199,8 @@ impl Env {
     /// # Errors
     /// What the policy reports.
     pub fn choice_of(&mut self, policy: &mut dyn Policy) -> Result<usize, PolicyError> {
-        match &self.episode {
-            Some(episode) => self.pass.decide(episode.world.cluster(), policy),
+        match &mut self.begun {
+            Some(begun) => begun.episode.choice_of(policy),
             None => Ok(0),
         }
     }
@@ -240,8 +211,8 @@ impl Env {
     /// # Errors
     /// What the planner reports.
     pub fn expert_action(&self, expert: &mut ExpertPlanner) -> Result<Option<usize>, PolicyError> {
-        match &self.episode {
-            Some(episode) => expert.choice(episode.world.cluster(), &self.pass),
+        match &self.begun {
+            Some(begun) => expert.choice(begun.episode.cluster(), &begun.episode.pass),
             None => Ok(None),
         }
     }
@@ -252,9 +223,9 @@ impl Env {
     /// # Errors
     /// What the policy reports.
     pub fn scores_of(&mut self, policy: &mut dyn Policy, scores: &mut [f32]) -> Result<(), PolicyError> {
-        if let Some(episode) = &self.episode {
-            self.pass.decide(episode.world.cluster(), policy)?;
-            let found = self.pass.scores();
+        if let Some(begun) = &mut self.begun {
+            begun.episode.choice_of(policy)?;
+            let found = begun.episode.pass.scores();
             scores[..found.len()].copy_from_slice(found);
         }
         Ok(())

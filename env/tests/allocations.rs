@@ -8,7 +8,9 @@
 #![allow(clippy::unwrap_used)]
 
 use pleach_env::workload::generate::GeneratorConfig;
-use pleach_env::{Env, EnvConfig, ObservationMut, Seed, WorkloadConfig, random_action};
+use pleach_env::{
+    Env, EnvConfig, Expression, ObservationMut, RewardConfig, Seed, WorkloadConfig, random_action,
+};
 use pleach_scheduler::ActionKind;
 
 /// Plays an episode to its end, or to `most` steps, with random admissible actions; the steps, and the allocations in them.
@@ -59,6 +61,14 @@ fn other_types_and_sizes(preset: &str) -> EnvConfig {
     config
 }
 
+/// What decisions commit to is read in every step.
+fn paid_by_delay() -> EnvConfig {
+    EnvConfig {
+        reward: RewardConfig::Expression(Expression::parse("-delay").unwrap()),
+        ..EnvConfig::registered("Pleach/PhillyPreempt-v0").unwrap()
+    }
+}
+
 #[test]
 fn a_warm_environment_allocates_nothing_over_thousands_of_steps() {
     let mut num_steps = 0;
@@ -67,6 +77,7 @@ fn a_warm_environment_allocates_nothing_over_thousands_of_steps() {
         EnvConfig::registered("Pleach/GavelMulti-v0").unwrap(),
         other_types_and_sizes("gavel-multi"),
         other_types_and_sizes("pollux"),
+        paid_by_delay(),
         busy(false),
         busy(true),
     ] {

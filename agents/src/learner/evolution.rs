@@ -40,7 +40,7 @@ impl Learning for Evolution {
             Play::Episodes(judge) => trainer
                 .evolve(|networks, seed| judge(networks, seed))
                 .map(Stats::Generation),
-            Play::Steps(_) => Err(other_play(self.plays())),
+            Play::Steps(_) | Play::Lists(_) => Err(other_play(self.plays())),
         }
     }
 }

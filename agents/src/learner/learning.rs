@@ -5,6 +5,7 @@ use std::fmt;
 use pleach_env::{Seed, VectorEnv};
 use pleach_network::Inference;
 
+use crate::counterfactual::Lists;
 use crate::error::Error;
 use crate::evolution::GenerationStats;
 use crate::train_config::TrainConfig;
@@ -17,6 +18,8 @@ pub enum Plays {
     Steps,
     /// Figures of whole episodes, of several networks on the same workloads.
     Episodes,
+    /// Episodes that are copied in their middle.
+    Lists,
 }
 
 /// One fitness for each network, larger being better, on workloads of the seed, and what counts as frames.
@@ -28,6 +31,8 @@ pub enum Play<'a> {
     Steps(&'a mut dyn VectorEnv),
     /// Episodes.
     Episodes(&'a mut Judge<'a>),
+    /// Episodes that are copied in their middle.
+    Lists(&'a Lists<'a>),
 }
 
 /// Figures of one update. Nothing in them depends on the clock.

@@ -5,6 +5,7 @@
 //! [`register_learners`]. A run has its network, Adam and seeds in the [`Trainer`](crate::Trainer); a learner says what one update
 //! makes of them.
 
+mod counterfactual;
 mod evolution;
 mod imitation;
 mod learning;
@@ -15,10 +16,16 @@ use std::sync::OnceLock;
 use crate::error::Error;
 use crate::learner_name::{self, Learner};
 
+pub use crate::counterfactual::Lists;
 pub use learning::{Judge, Learning, Play, Plays, Stats};
 
 /// All learners. *One line each*, and one name in [`Learner`].
-pub const LEARNERS: [&dyn Learning; 3] = [&ppo::Ppo, &evolution::Evolution, &imitation::Imitation];
+pub const LEARNERS: [&dyn Learning; 4] = [
+    &ppo::Ppo,
+    &evolution::Evolution,
+    &imitation::Imitation,
+    &counterfactual::Counterfactual,
+];
 
 static OWN: OnceLock<Vec<&'static dyn Learning>> = OnceLock::new();
 

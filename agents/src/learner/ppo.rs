@@ -40,7 +40,7 @@ impl Learning for Ppo {
     fn update(&self, trainer: &mut Trainer, play: Play<'_>) -> Result<Stats, Error> {
         match play {
             Play::Steps(envs) => trainer.update(envs).map(Stats::Update),
-            Play::Episodes(_) => Err(other_play(self.plays())),
+            Play::Episodes(_) | Play::Lists(_) => Err(other_play(self.plays())),
         }
     }
 }

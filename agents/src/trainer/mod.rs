@@ -6,6 +6,7 @@
 //! N - k updates, bit for bit, on one machine at any number of threads.
 
 mod evolve;
+mod fork;
 mod state;
 mod update;
 

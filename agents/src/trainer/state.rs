@@ -8,6 +8,7 @@ use pleach_network::{
 
 use crate::adam::Adam;
 use crate::checkpoint::Checkpoint;
+use crate::counterfactual::Memory;
 use crate::device::Device;
 use crate::error::Error;
 use crate::gradients::Workspace;
@@ -31,6 +32,7 @@ pub struct Trainer {
     pub(super) normaliser: Normaliser,
     pub(super) multipliers: Vec<f64>,
     pub(super) own: Vec<f64>,
+    pub(super) memory: Option<Memory>,
     pub(super) update: u64,
     pub(super) num_frames: u64,
     pub(super) best_score: Option<f64>,
@@ -66,6 +68,7 @@ impl Trainer {
             normaliser: Normaliser::default(),
             multipliers: Vec::new(),
             own: Vec::new(),
+            memory: None,
             update: 0,
             num_frames: 0,
             best_score: None,
@@ -305,6 +308,7 @@ impl Trainer {
             normaliser: self.normaliser,
             multipliers: self.multipliers.clone(),
             own: self.own.clone(),
+            memory: self.memory.clone(),
             parameters: self.parameters.clone(),
             adam: self.adam.clone(),
         }
@@ -332,6 +336,7 @@ impl Trainer {
         (trainer.update, trainer.num_frames) = (checkpoint.update, checkpoint.num_frames);
         (trainer.normaliser, trainer.best_score) = (checkpoint.normaliser, checkpoint.best_score);
         (trainer.multipliers, trainer.own) = (checkpoint.multipliers, checkpoint.own);
+        trainer.memory = checkpoint.memory;
         Ok(trainer)
     }
 

@@ -67,6 +67,13 @@ fn also_with_evolution_strategies() {
 }
 
 #[test]
+fn also_with_forks_that_a_checkpoint_holds() {
+    let own = "num_lists = 2\nnum_first = 10\nnum_kept = 40\nnum_steps = 4";
+    let forks = format!("learner = 'counterfactual'\n[train.counterfactual]\n{own}\n[train.ppo]");
+    kill_training(&SETTINGS.replace("[train.ppo]", &forks), 10, 9);
+}
+
+#[test]
 fn also_a_search_for_a_tree() {
     let line = "distill --search --simulations 60 --num-jobs 20 --quiet --resume --out run";
     kill(&|_| (), line, 6, 5);

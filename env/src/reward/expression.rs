@@ -27,6 +27,15 @@ pub(super) enum Summed {
 }
 
 impl Summed {
+    /// Whether it may depend on the run times beyond the best.
+    pub(super) fn reads_excess(self) -> bool {
+        let some = Integrals {
+            excess_run_s: 1.0,
+            ..Integrals::default()
+        };
+        matches!(self, Summed::Own(_)) || self.of(&some) != 0.0
+    }
+
     pub(super) fn of(self, gained: &Integrals) -> f64 {
         match self {
             Summed::Known(place) => (SUMS[place].of)(gained),

@@ -19,7 +19,7 @@ pub use self::expression::Expression;
 use self::expression::Summed;
 pub use self::quantities::markdown as reward_markdown;
 pub use self::registry::{OwnReward, register_rewards};
-use crate::world::Integrals;
+use crate::world::{Integrals, World};
 use pleach_workloads::Workload;
 
 /// What is rewarded: weights of three integrals, each scaled such that 1 is a natural unit of the workload, or an expression. In
@@ -124,6 +124,8 @@ impl<'de> Deserialize<'de> for RewardConfig {
 pub(crate) struct Meter {
     last: Integrals,
     pays: Pays,
+    /// Whether what is paid depends on [`World::excess_run_s`], which takes a look at all jobs.
+    reads_excess: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -143,14 +145,27 @@ impl Meter {
             RewardConfig::Weights(weights) => Pays::of(weights, workload),
             RewardConfig::Expression(expression) => Pays::Expression(expression.weights(workload)),
         };
+        let reads_excess = match &pays {
+            Pays::Weights { .. } => false,
+            Pays::Expression(weights) => weights.iter().any(|(summed, _)| summed.reads_excess()),
+        };
         Meter {
             last: Integrals::default(),
             pays,
+            reads_excess,
         }
     }
 
     /// The reward of what was gained since the last reading, and what that was.
-    pub(crate) fn read(&mut self, now: Integrals) -> (f32, Integrals) {
+    pub(crate) fn read(&mut self, world: &World) -> (f32, Integrals) {
+        let mut now = world.integrals();
+        if self.reads_excess {
+            now.excess_run_s = world.excess_run_s();
+        }
+        self.pay(now)
+    }
+
+    fn pay(&mut self, now: Integrals) -> (f32, Integrals) {
         let gained = now.since(std::mem::replace(&mut self.last, now));
         let reward = match &self.pays {
             Pays::Weights {

@@ -74,7 +74,7 @@ const fn unit(jobs: i8, gpus: i8, seconds: i8) -> Unit {
 }
 
 /// All sums. *One line each.*
-pub(super) const SUMS: [Sum; 9] = [
+pub(super) const SUMS: [Sum; 10] = [
     sum(
         "jobs_in_system_s",
         unit(1, 0, 1),
@@ -87,6 +87,12 @@ pub(super) const SUMS: [Sum; 9] = [
     sum("running_jobs_s", unit(1, 0, 1), "jobs with GPUs", |of| {
         of.jobs_s - of.waiting_s
     }),
+    sum(
+        "excess_run_s",
+        unit(1, 0, 1),
+        "run times beyond those alone at the best speed, a whole run's when it starts",
+        |of| of.excess_run_s,
+    ),
     sum(
         "slowdowns",
         unit(1, 0, 0),
@@ -138,12 +144,17 @@ pub(super) const TOTALS: [Total; 4] = [
     }),
 ];
 
-/// What the three weights of the table form are of, in words; those of JCT and slowdown are of minus it. *One line each.*
-pub(super) const TERMS: [Term; 3] = [
+/// What the weights of the table form are of, in words (those of JCT and slowdown are of minus it), and `delay`. *One line each.*
+pub(super) const TERMS: [Term; 4] = [
     Term {
         name: "jct",
         means: "the average JCT over the average isolated run time",
         text: "jobs_in_system_s / total_run_s",
+    },
+    Term {
+        name: "delay",
+        means: "`jct` less what no decision changes, a whole run's part when it starts",
+        text: "(waiting_jobs_s + excess_run_s) / total_run_s",
     },
     Term {
         name: "slowdown",

@@ -15,6 +15,7 @@ fn gained() -> Integrals {
         slowdown: 4.0,
         held_gpu_s: 1000.0,
         waiting_s: 120.0,
+        excess_run_s: 30.0,
         idle_gpu_s: 50.0,
         finished_jobs: 2.0,
         stopped_jobs: 1.0,
@@ -23,7 +24,7 @@ fn gained() -> Integrals {
 }
 
 fn paid(reward: &RewardConfig) -> f32 {
-    Meter::new(reward, &list()).read(gained()).0
+    Meter::new(reward, &list()).pay(gained()).0
 }
 
 fn in_words(text: &str) -> f32 {
@@ -57,6 +58,7 @@ fn every_sum_is_what_was_gained() {
         ("jobs_in_system_s", 300.0),
         ("waiting_jobs_s", 120.0),
         ("running_jobs_s", 180.0),
+        ("excess_run_s", 30.0),
         ("slowdowns", 4.0),
         ("held_gpu_s", 1000.0),
         ("idle_gpu_s", 50.0),
@@ -70,7 +72,7 @@ fn every_sum_is_what_was_gained() {
     ] {
         assert_eq!(in_words(text), value, "{text}");
     }
-    assert_eq!(reward_markdown().lines().count(), 2 + 9 + 4 + 3);
+    assert_eq!(reward_markdown().lines().count(), 2 + 10 + 4 + 4);
     let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/learning.md");
     let page = std::fs::read_to_string(page).unwrap();
     assert!(
@@ -155,9 +157,9 @@ fn files_have_a_table_of_weights_or_the_text() {
     }
 }
 
-/// All that an episode pays, where whoever plays takes the last admissible candidate.
-fn played(reward: &str) -> (f64, crate::Metrics) {
-    let mut config = crate::EnvConfig::registered("Pleach/PhillyPreempt-v0").unwrap();
+/// All that an episode of an environment pays to one of two ways of play: the last admissible candidate, or the second.
+fn played_in(id: &str, reward: &str, second: bool) -> (f64, crate::Metrics) {
+    let mut config = crate::EnvConfig::registered(id).unwrap();
     config.workload = config.workload.resized(Some(15), None);
     config.reward = RewardConfig::Expression(Expression::parse(reward).unwrap());
     let mut env = crate::Env::new(config).unwrap();
@@ -177,7 +179,8 @@ fn played(reward: &str) -> (f64, crate::Metrics) {
     env.reset(3, seen!()).unwrap();
     let mut total = 0.0;
     for _ in 0..100_000 {
-        let action = mask.iter().rposition(|admissible| *admissible).unwrap();
+        let last = mask.iter().rposition(|admissible| *admissible).unwrap();
+        let action = if second && mask[1] { 1 } else { last };
         let step = env.step(action, seen!()).unwrap();
         total += f64::from(step.reward);
         if step.terminated {
@@ -185,6 +188,35 @@ fn played(reward: &str) -> (f64, crate::Metrics) {
         }
     }
     panic!("the episode does not end");
+}
+
+fn played(reward: &str) -> (f64, crate::Metrics) {
+    played_in("Pleach/PhillyPreempt-v0", reward, false)
+}
+
+#[test]
+fn delay_differs_from_the_jct_by_what_no_decision_changes() {
+    let mut num_apart = 0;
+    for id in [
+        "Pleach/GavelMulti-v1",
+        "Pleach/PhillyPreempt-v0",
+        "Pleach/PhillyShare-v0",
+        "Pleach/PhillyGang-v1",
+    ] {
+        let [one, other] = [false, true].map(|second| {
+            let [jct, delay] = ["-jct", "-delay"].map(|reward| played_in(id, reward, second).0);
+            (jct, jct - delay)
+        });
+        // Rewards are 32-bit numbers, hundreds of them.
+        assert!(
+            (one.1 - other.1).abs() < 1e-4 * one.0.abs(),
+            "{id}: {one:?} {other:?}"
+        );
+        assert!(
+            (one.0 - other.0).abs() > 1e-2 * one.0.abs(),
+            "{id}: the ways of play are alike"
+        );
+    }
 }
 
 #[test]

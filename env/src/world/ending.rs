@@ -79,5 +79,6 @@ impl World {
         self.num_left += 1;
         self.integrals.finished_jobs += 1.0;
         self.weight_in_system -= self.truth[id.index()].weight();
+        self.best_left_s += self.truth[id.index()].isolated_s;
     }
 }

@@ -11,6 +11,9 @@ pub struct Integrals {
     pub held_gpu_s: f64,
     /// Jobs that wait x s: the sum of all times without GPUs.
     pub waiting_s: f64,
+    /// Run time beyond the best possible, s ([`World::excess_run_s`](super::World::excess_run_s)); an environment keeps it where its
+    /// reward names it, or sums of the program's own.
+    pub excess_run_s: f64,
     /// Free GPUs x s.
     pub idle_gpu_s: f64,
     /// Jobs that have left.
@@ -30,6 +33,7 @@ impl Integrals {
             slowdown: self.slowdown - earlier.slowdown,
             held_gpu_s: self.held_gpu_s - earlier.held_gpu_s,
             waiting_s: self.waiting_s - earlier.waiting_s,
+            excess_run_s: self.excess_run_s - earlier.excess_run_s,
             idle_gpu_s: self.idle_gpu_s - earlier.idle_gpu_s,
             finished_jobs: self.finished_jobs - earlier.finished_jobs,
             stopped_jobs: self.stopped_jobs - earlier.stopped_jobs,

@@ -6,6 +6,7 @@
 //! cannot leak.
 
 mod batch;
+mod credit;
 mod delays;
 mod ending;
 mod failing;
@@ -94,6 +95,8 @@ pub struct World {
     /// Jobs that have left.
     num_left: usize,
     weight_in_system: f64,
+    /// Isolated run times of the jobs that have left, s.
+    best_left_s: f64,
     integrals: Integrals,
     by_tenant: Option<Box<TenantIntegrals>>,
     utilisation: Option<Vec<(f64, f64)>>,
@@ -184,6 +187,7 @@ impl World {
             num_finished: 0,
             num_left: 0,
             weight_in_system: 0.0,
+            best_left_s: 0.0,
             integrals: Integrals::default(),
             by_tenant: None,
             utilisation: None,
@@ -386,26 +390,10 @@ impl World {
 
     /// Moves to the next instant at which anything happens and lets it happen.
     pub fn advance(&mut self) -> Advance {
-        self.drop_stale();
-        let finish = self.finishes.peek().map(|Reverse((time, ..))| *time);
-        let arrival = self.truth.get(self.next_arrival).map(|truth| truth.submit);
-        // Ticks matter only while somebody waits and something runs; otherwise nothing can change between events.
         let now = self.cluster.now();
-        let tick = self
-            .tick
-            .filter(|_| self.cluster.num_pending() > 0 && self.cluster.num_running() > 0);
-        let tick = tick.map(|tick| now.next_multiple(tick));
-        // Once all jobs have left, nobody cares what becomes of the nodes.
-        let change = self.capacity.next().filter(|_| !self.is_over());
-        let round_end = self.round_end();
-        let wake = self.wake.take().filter(|wake| *wake > now);
-        let batch = self.batch_event();
-        let kept_end = self.kept.next_end();
-        let let_go = self.held.peek().map(|Reverse((time, _))| *time);
-        let wakes = [
-            finish, arrival, tick, wake, change, round_end, batch, kept_end, let_go,
-        ];
-        let Some(next) = wakes.into_iter().flatten().min() else {
+        let next = self.next_event();
+        self.wake = None;
+        let Some(next) = next else {
             return Advance::End;
         };
         assert!(

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use pleach_agents::learner::{Play, Plays, way};
-use pleach_env::{AutoresetMode, EnvConfig, Source, VecEnv};
+use pleach_env::{AutoresetMode, EnvConfig, Episode, Seed, Source, VecEnv};
 
 use super::objective;
 use super::run::Run;
@@ -41,6 +41,7 @@ pub fn train(
 enum TrainingEnv {
     Steps(VecEnv),
     Episodes(Source, Box<EnvConfig>),
+    Lists(Source, Box<EnvConfig>),
 }
 
 impl TrainingEnv {
@@ -52,6 +53,7 @@ impl TrainingEnv {
                 TrainingEnv::Steps(VecEnv::new(&env, settings.num_envs, mode)?)
             }
             Plays::Episodes => TrainingEnv::Episodes(Source::open(&env)?, Box::new(env)),
+            Plays::Lists => TrainingEnv::Lists(Source::open(&env)?, Box::new(env)),
         })
     }
 }
@@ -74,6 +76,14 @@ fn learn(run: &mut Run<'_>, watcher: &Watcher) -> Result<(), Error> {
         let (mut figures, frames_per_s) = match &mut env_of_stage {
             TrainingEnv::Steps(envs) => (Vec::new(), run.update(Play::Steps(envs))?),
             TrainingEnv::Episodes(source, env) => run.evolve(source, env)?,
+            TrainingEnv::Lists(source, env) => {
+                let lists = |seed: Seed, load: f64| {
+                    let workload = source.workload(env, seed)?;
+                    let workload = workload.scaled_load(load).map_err(pleach_env::Error::from)?;
+                    Ok(Episode::begin(env, &workload, seed)?)
+                };
+                (Vec::new(), run.update(Play::Lists(&lists))?)
+            }
         };
         if !settings.curriculum.is_default() {
             figures.push(("charts/curriculum_stage".to_string(), stage as f64));

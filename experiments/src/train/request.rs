@@ -155,14 +155,10 @@ impl TrainRequest {
             env.candidates.actions = env.candidates.actions.set(ActionKind::Share, shares);
         }
         if let Some(reward) = &self.reward {
-            if way(settings.train.learner).plays() == Plays::Episodes {
-                let hint = "They learn from metrics: --set 'objective={avg_jct_s=1.0,p99_jct_s=0.2}'.";
-                return Err(Error::config(
-                    "reward",
-                    reward,
-                    "none with evolution strategies",
-                    hint,
-                ));
+            if way(settings.train.learner).plays() != Plays::Steps {
+                let hint = "It learns from metrics: --set 'objective={avg_jct_s=1.0,p99_jct_s=0.2}'.";
+                let allowed = format!("none with {}", way(settings.train.learner).title());
+                return Err(Error::config("reward", reward, allowed, hint));
             }
             settings.env.reward = RewardConfig::Expression(Expression::parse(reward)?);
         }
@@ -184,14 +180,10 @@ impl TrainRequest {
         }
         fine_tuning::adopt(&mut settings)?;
         if let Some(env_steps) = self.env_steps {
-            if way(settings.train.learner).plays() == Plays::Episodes {
-                let hint = "Give the number of generations: --set train.num_updates=100.";
-                return Err(Error::config(
-                    "env-steps",
-                    env_steps,
-                    "nothing with evolution strategies",
-                    hint,
-                ));
+            if way(settings.train.learner).plays() != Plays::Steps {
+                let hint = "Give the number of updates: --set train.num_updates=100.";
+                let allowed = format!("nothing with {}", way(settings.train.learner).title());
+                return Err(Error::config("env-steps", env_steps, allowed, hint));
             }
             settings.train.num_updates = updates_for(&settings, env_steps);
         }

@@ -57,6 +57,14 @@ pub(crate) fn evolution_longer() -> Result<TrainSettings, Error> {
     parse(include_str!("../../configs/suite-longer.toml")).map_err(Error::Failed)
 }
 
+/// The settings of exact credit by forks: those of `configs/counterfactual.toml`.
+///
+/// # Errors
+/// Not in practice: the file is part of the program.
+pub(crate) fn counterfactual() -> Result<TrainSettings, Error> {
+    parse(include_str!("../../configs/counterfactual.toml")).map_err(Error::Failed)
+}
+
 /// What is built in for a learner, in the environment of plain `pleach train`; `goes_on` from a network.
 ///
 /// # Errors
@@ -66,6 +74,7 @@ pub fn built_in_for(learner: Learner, goes_on: bool) -> Result<TrainSettings, Er
     let own = match (learner, goes_on) {
         (Learner::EVOLUTION, false) => evolution()?,
         (Learner::EVOLUTION, true) => evolution_longer()?,
+        (Learner::COUNTERFACTUAL, _) => counterfactual()?,
         _ => {
             let mut own = plain.clone();
             own.train.learner = learner;
@@ -217,7 +226,7 @@ mod tests {
             settings.validate().unwrap();
             num_files += 1;
         }
-        assert_eq!(num_files, 5);
+        assert_eq!(num_files, 6);
     }
 
     #[test]

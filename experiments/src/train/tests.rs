@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use pleach_agents::{Checkpoint, Learner, TrainConfig};
+use pleach_agents::{Checkpoint, CounterfactualConfig, Learner, TrainConfig};
 use pleach_env::WorkloadConfig;
 use pleach_env::workload::generate::{GeneratorConfig, ProfileConfig};
 use pleach_network::{LearnedPolicy, TrainedNetwork};
@@ -18,6 +18,8 @@ use crate::train::fine_tuning::network_at;
 use crate::train::settings::TrainSettings;
 use crate::train::validation::Validation;
 use crate::train::{CHECKPOINTS, Trained, train};
+
+const LEARNERS: [Learner; 3] = [Learner::PPO, Learner::EVOLUTION, Learner::COUNTERFACTUAL];
 
 #[test]
 fn dagger_asks_the_teacher_about_what_its_clone_runs_into() {
@@ -54,6 +56,16 @@ fn settings(learner: Learner) -> TrainSettings {
             num_updates: 0,
             group_size: 2,
             num_steps: 64,
+            counterfactual: CounterfactualConfig {
+                num_lists: 2,
+                fork_every: 3,
+                // The oldest forks are forgotten before the end.
+                num_kept: 60,
+                num_first: 10,
+                num_steps: 4,
+                minibatch_size: 32,
+                ..CounterfactualConfig::default()
+            },
             ..plain.train
         },
         ..plain
@@ -116,7 +128,7 @@ fn goes_on_from(update: u64, settings: &TrainSettings) -> Checkpoint {
 
 #[test]
 fn a_network_that_corrects_a_heuristic_begins_as_that_heuristic_run_for_run() {
-    for learner in [Learner::PPO, Learner::EVOLUTION] {
+    for learner in LEARNERS {
         let (settings, folder) = (settings(learner), tempfile::tempdir().unwrap());
         let network = PolicySpec::network("learned", trained(&settings, folder.path()).policy);
         let both = [PolicySpec::heuristic("sjf-reserve").unwrap(), network];
@@ -132,7 +144,7 @@ fn a_network_that_corrects_a_heuristic_begins_as_that_heuristic_run_for_run() {
 
 #[test]
 fn the_network_that_is_kept_is_the_best_by_the_objective_whoever_learns() {
-    for learner in [Learner::PPO, Learner::EVOLUTION] {
+    for learner in LEARNERS {
         let mut settings = moving(learner);
         settings.objective = [("makespan_s".to_string(), 1.0), ("utilisation".to_string(), 0.5)].into();
         settings.validate_every = 1;
@@ -162,8 +174,8 @@ fn the_network_that_is_kept_is_the_best_by_the_objective_whoever_learns() {
 }
 
 #[test]
-fn both_learners_move_away_from_it_and_repeat_themselves() {
-    for learner in [Learner::PPO, Learner::EVOLUTION] {
+fn learners_move_away_from_it_and_repeat_themselves() {
+    for learner in LEARNERS {
         let mut settings = settings(learner);
         settings.train.num_updates = 2;
         settings.train.value_warmup_updates = 0;
@@ -196,7 +208,7 @@ fn both_learners_move_away_from_it_and_repeat_themselves() {
 
 #[test]
 fn a_curriculum_changes_what_is_learned_and_goes_on_in_its_stage() {
-    for learner in [Learner::PPO, Learner::EVOLUTION] {
+    for learner in LEARNERS {
         let plain = moving(learner);
         let grown = TrainSettings {
             curriculum: Curriculum {
@@ -218,7 +230,7 @@ fn a_curriculum_changes_what_is_learned_and_goes_on_in_its_stage() {
 
 #[test]
 fn networks_with_attention_learn_and_go_on_after_a_stop_whoever_learns() {
-    for learner in [Learner::PPO, Learner::EVOLUTION] {
+    for learner in LEARNERS {
         let mut settings = moving(learner);
         settings.train.network.heads = 1;
         assert_ne!(goes_on_from(2, &settings).num_frames, 0);
@@ -384,4 +396,26 @@ fn a_network_that_has_met_one_gpu_type_leaves_clusters_with_several_to_the_heuri
         let [heuristic, network] = played(workload, one_type);
         assert_eq!(heuristic == network, steps_aside, "{workload} {one_type}");
     }
+}
+
+#[test]
+fn a_clone_learns_from_forks_the_same_on_any_number_of_threads() {
+    let mut settings = moving(Learner::COUNTERFACTUAL);
+    settings.prior = "none".into();
+    settings.warm_start = "sjf".into();
+    settings.warm_start_steps = 40;
+    let on = |num_threads: usize| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(num_threads);
+        let folder = tempfile::tempdir().unwrap();
+        pool.build()
+            .unwrap()
+            .install(|| trained(&settings, folder.path()));
+        let file = folder.path().join(format!("{CHECKPOINTS}/update-00000004.ckpt"));
+        // It is a policy too, whatever else is in it.
+        let network = TrainedNetwork::load(&file).unwrap();
+        assert_eq!(network.parameters, latest(folder.path()).parameters);
+        std::fs::read(file).unwrap()
+    };
+    assert!(on(1) == on(3));
+    assert_ne!(goes_on_from(1, &settings).num_frames, 0);
 }

@@ -42,7 +42,7 @@ impl Trained {
         let is_start = best.update == 0 && settings.train.num_updates > 0;
         let mut to_try = Vec::new();
         let heuristic = validation.best();
-        if way(settings.train.learner).plays() == Plays::Steps {
+        if way(settings.train.learner).plays() != Plays::Episodes {
             to_try.push("--learner evolution, which begins as the best heuristic".to_string());
         } else if settings.fine_tune.is_none() && !["best", heuristic].contains(&settings.prior.as_str()) {
             to_try.push(format!("to begin as it with --set prior={heuristic}"));

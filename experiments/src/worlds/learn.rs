@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use pleach_agents::learner::{Play, Plays, way};
+use pleach_agents::learner::{Learning, Play, Plays, all, way};
 use pleach_agents::{Demonstrations, Error as AgentError, TrainConfig, Trainer};
 use pleach_distill::{Dataset, DistillConfig, fitted};
 use pleach_env::{Seed, Spaces, VectorEnv};
@@ -206,6 +206,7 @@ pub(super) fn learn<W: World>(
                 Plays::Steps => {
                     learner.update(trainer, Play::Steps(envs))?;
                 }
+                Plays::Lists => check_learner(learner)?,
             }
             let at = trainer.num_updates();
             if at.is_multiple_of(LOOK_EVERY) || trainer.is_finished() {
@@ -227,6 +228,25 @@ pub(super) fn learn<W: World>(
         }
         Ok(())
     })
+}
+
+/// Refuses a learner that copies episodes, which no world of this kind can do yet.
+///
+/// # Errors
+/// The learner with those that can be.
+pub(super) fn check_learner(learner: &dyn Learning) -> Result<(), Error> {
+    if learner.plays() != Plays::Lists {
+        return Ok(());
+    }
+    let others = all().filter(|other| other.plays() != Plays::Lists);
+    let names: Vec<&str> = others.map(Learning::name).collect();
+    let hint = "It copies episodes in their middle, which is so far possible with jobs on a cluster alone.";
+    Err(Error::config(
+        "train.learner",
+        learner.name(),
+        names.join(", "),
+        hint,
+    ))
 }
 
 /// Judges the present network and keeps it where it is the best so far.

@@ -213,6 +213,21 @@ fn a_training_that_was_stopped_ends_as_one_that_was_not() {
 }
 
 #[test]
+fn a_learner_that_copies_episodes_is_refused_with_those_that_do_not() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, settings, _) in worlds() {
+        let asked = (&training(Learner::COUNTERFACTUAL), 3);
+        let world = opened(name, &settings);
+        let error = world.train(&settings, asked, folder.path(), &Watcher::nobody());
+        let error = error.err().unwrap().to_string();
+        assert!(
+            error.contains("counterfactual: allowed is ppo, evolution, imitation"),
+            "{error}"
+        );
+    }
+}
+
+#[test]
 fn worlds_are_opened_by_what_a_file_is_and_what_is_wrong_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let file = |name: &str, text: &str| {

@@ -7,6 +7,7 @@
 use std::path::{Path, PathBuf};
 
 use pleach_agents::evolution::EvolutionConfig;
+use pleach_agents::learner::way;
 use pleach_agents::ppo::PpoConfig;
 use pleach_agents::{Checkpoint, Learner, TrainConfig, Trainer};
 use pleach_env::Seed;
@@ -16,7 +17,7 @@ use pleach_serving::Environment;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::learn::{Keeper, distilled, learn, shown, trainer};
+use super::learn::{Keeper, check_learner, distilled, learn, shown, trainer};
 use super::race::{Game, best_of};
 use super::search::{Judge, Searched, is_ahead, strongest, verdict};
 use super::vector::Together;
@@ -126,6 +127,7 @@ pub fn train<W: World>(
     watcher: &Watcher,
 ) -> Result<Searched, Error> {
     training.train.check()?;
+    check_learner(way(training.train.learner))?;
     let asked = Asked {
         world: world.name().into(),
         settings,

@@ -36,6 +36,8 @@ const MAGIC: [u8; 8] = *b"PLEACHNW";
 const FORMAT_VERSION: u32 = 2;
 /// Training checkpoints, whose network part is read: magic and version.
 const TRAINING: ([u8; 8], u32) = (*b"PLEACHCK", 1);
+/// Most numbers behind the lists of a training checkpoint.
+const MEMORY_MAX: usize = 1 << 30;
 /// How a name ends while its file is written.
 const TEMPORARY_EXTENSION: &str = "ckpt.tmp";
 
@@ -86,6 +88,9 @@ struct Header {
     num_parameters: usize,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     graph: Option<Graph>,
+    /// Numbers that a training checkpoint has behind its lists.
+    #[serde(skip)]
+    num_memory: usize,
 }
 
 /// The layout of a network that comes with its operators, or of the built-in one.
@@ -119,6 +124,8 @@ struct TrainingHeader {
     best_score: Option<f64>,
     normaliser: Normaliser,
     num_parameters: usize,
+    #[serde(default)]
+    num_memory: usize,
 }
 
 /// Settings of a training: the sizes of the network, and the rest as it was written.
@@ -149,6 +156,7 @@ impl TrainingHeader {
             },
             num_parameters: self.num_parameters,
             graph: None,
+            num_memory: self.num_memory,
         }
     }
 }
@@ -186,11 +194,16 @@ impl TrainedNetwork {
             let reason = format!("{count} parameters in its header; the network has {fits}");
             return Err(Error::data(path, reason));
         }
-        // A training checkpoint also holds two lists of the optimiser, and one of whoever plays where that is another network.
+        // A training checkpoint also holds two lists of the optimiser, and one of whoever plays where that is another network, or
+        // what its learner remembers.
         let num_lists = if is_training { [3, 4] } else { [1, 1] };
-        let container = opened.read(fits, num_lists[1])?;
+        let memory = header.num_memory.min(MEMORY_MAX);
+        let container = opened.read(fits, num_lists[1] + memory.div_ceil(fits.max(1)))?;
         let held = container.num_numbers().unwrap_or(0);
-        if !num_lists.into_iter().any(|num_lists| held == num_lists * count) {
+        if !num_lists
+            .into_iter()
+            .any(|num_lists| held == num_lists * count + memory)
+        {
             let reason = format!("{held} numbers, and the network has {fits} parameters");
             return Err(Error::data(path, reason));
         }
@@ -225,6 +238,7 @@ impl TrainedNetwork {
             provenance: self.provenance.clone(),
             num_parameters: self.parameters.len(),
             graph: self.graph.as_deref().cloned(),
+            num_memory: 0,
         };
         let header = serde_json::to_vec(&header).map_err(|error| Error::data(path, error))?;
         Ok(Container::encode(

@@ -27,7 +27,7 @@ pub fn elastic_of(
 ) -> Result<Option<ElasticJob>, Problem> {
     let usable = class.speed.iter().enumerate().filter(|(_, speed)| **speed > 0.0);
     let machines: Vec<Machine> = usable
-        .filter_map(|(kind, _)| Machine::of_cluster(cluster, kind))
+        .filter_map(|(kind, _)| Machine::of_cluster(cluster, kind, training))
         .collect();
     let Some((first, others)) = machines.split_first() else {
         return Ok(None);

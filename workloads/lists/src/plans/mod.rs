@@ -6,12 +6,13 @@
 //! the cluster price. [`sizes`] is the best plan of each size that fits; a scheduler sees sizes and rates, never plans.
 //!
 //! # How good it is
-//! `rows_tests.rs` holds it to 474 published rows and prints the error of each stack, in sample and out of it. Published rows
-//! hold good plans alone: what a bad plan costs is outside the data and priced by the links.
+//! [`published`] fits the levels to the calibrate half of the published rows and judges the law on the other half;
+//! `pleach reproduce plans` prints both. Published rows hold good plans alone: what a bad plan costs is outside the data and priced by
+//! the links.
 //!
 //! # Not here
-//! Offloading, parts of layers that are computed anew, what a pipeline sends, latencies of single messages, expert models to
-//! better than a quarter of their step: docs/gpu-model.md, Plans of large models.
+//! Offloading, parts of layers that are computed anew, what a pipeline sends, latencies of single messages, memory that fewer bits
+//! save: docs/gpu-model.md, Plans of large models.
 
 mod class;
 mod elastic;
@@ -19,6 +20,7 @@ mod gpu;
 mod memory;
 mod model;
 mod plan;
+pub mod published;
 mod search;
 mod stack;
 mod time;
@@ -30,7 +32,7 @@ pub use memory::{Memory, memory};
 pub use model::{Experts, MODELS, Model, Trained, Training};
 pub use plan::{Plan, Recompute};
 pub use search::{Size, best_plan, planned, sizes};
-pub use stack::{Precision, STACKS, Stack};
+pub use stack::{Basis, Precision, STACKS, Stack, level};
 pub use time::{Machine, StepTime, step_time};
 
 /// Bytes of a GB, in which vendors and papers count.

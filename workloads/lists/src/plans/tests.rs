@@ -10,6 +10,7 @@ fn model(name: &str) -> Model {
 fn h100(level: f64) -> Machine {
     Machine {
         peak: 989e12,
+        peak_16: 989e12,
         level,
         attention: 1.0,
         memory_gib: 80.0,
@@ -116,7 +117,7 @@ fn a_step_worked_by_hand() {
 /// Part of the peak that a step uses.
 fn used(training: &Training, plan: &Plan, num_gpus: u32, machine: &Machine) -> f64 {
     let tokens = f64::from(training.batch) * f64::from(training.sequence);
-    let flop = training.flop_per_token(1.0) * tokens;
+    let flop = (training.matrix_flop() + training.attention_flop()) * tokens;
     flop / (f64::from(num_gpus) * machine.peak * step_time(training, plan, num_gpus, machine).total_s())
 }
 
@@ -338,7 +339,7 @@ fn a_class_runs_where_it_fits_at_the_speed_of_its_best_plan() {
     let class = class_of("70B", &Gang::new(training, 32), &cluster).unwrap();
     assert_eq!((class.speed[0], class.speed[1]), (0.0, 1.0));
     // Together, compute and the all-reduce are as long as the plan's step on whole nodes.
-    let machine = Machine::of_cluster(&cluster, 1).unwrap();
+    let machine = Machine::of_cluster(&cluster, 1, &training).unwrap();
     let size = best_plan(&training, &machine, 32).unwrap();
     let spread = pleach_scheduler::physics::links::Spread {
         num_gpus: 32,
@@ -370,7 +371,7 @@ fn a_class_runs_where_it_fits_at_the_speed_of_its_best_plan() {
         .unwrap_err()
         .to_string();
     assert!(
-        text.contains("Ours: its peak or its nodes are not known"),
+        text.contains("Ours: its peak in this precision or its nodes are not known"),
         "{text}"
     );
 }

@@ -32,6 +32,8 @@ const FILES: [&str; 2] = ["measured/training.csv", "world/llm_rows.csv"];
 const BYTES_MAX: u64 = 64 << 20;
 /// Tokens of a sequence that count as long.
 const LONG: u32 = 8_192;
+/// Models without experts.
+const DENSE: &str = "dense, adapters among them";
 /// GPU types that a site may have today.
 const TYPES: [&str; 11] = [
     "A100", "H100", "H200", "B200", "B300", "GB200", "GB300", "MI300X", "MI325X", "MI350X", "MI355X",
@@ -95,7 +97,7 @@ fn held_to_rows(effort: &Effort) -> Result<Reproduction, Error> {
     }
     let mut figures = Vec::new();
     for (name, is, goals) in [
-        ("dense", is_dense as fn(&Published) -> bool, Some([8.0, 30.0])),
+        (DENSE, is_dense as fn(&Published) -> bool, Some([8.0, 30.0])),
         ("experts", has_experts, Some([16.0, 45.0])),
         ("above 8,192 tokens", is_long, None),
     ] {
@@ -126,7 +128,7 @@ fn held_to_rows(effort: &Effort) -> Result<Reproduction, Error> {
     let mut findings = vec![
         "Published rows hold good plans alone: what a bad plan costs is priced by the links and by no row."
             .to_string(),
-        "The law is off by three times as much where a site's software is not among the published ones."
+        "The law is off by four times as much where a site's software is not among the published ones."
             .to_string(),
     ];
     findings.extend(effort.data.is_none().then_some(sample));
@@ -203,30 +205,27 @@ fn table(header: &[&str], rows: Vec<Vec<String>>) -> Table {
 }
 
 /// The words by which a row is counted.
-fn groups(row: &Published) -> [String; 8] {
-    let precision = format!("{} bits", row.training.precision.bits());
-    [
+fn groups(row: &Published) -> Vec<String> {
+    let (length, planned) = (
+        if is_long(row) { "above" } else { "up to" },
+        if row.is_planned { "published" } else { "searched" },
+    );
+    let mut groups = vec![
         "all".into(),
         kind(row).into(),
-        if is_long(row) {
-            "above 8,192 tokens".into()
-        } else {
-            "up to 8,192 tokens".into()
-        },
+        format!("{length} 8,192 tokens"),
         format!("GPU {}", row.gpu),
-        precision,
+        format!("{} bits", row.training.precision.bits()),
         format!("source {}", row.source),
-        if has_experts(row) {
-            format!("experts of {}", row.training.model.name)
-        } else {
-            format!("software {}", row.software)
-        },
-        if row.is_planned {
-            "plan published".into()
-        } else {
-            "plan searched".into()
-        },
-    ]
+        format!("plan {planned}"),
+    ];
+    groups.push(if has_experts(row) {
+        format!("experts of {}", row.training.model.name)
+    } else {
+        format!("software {}", row.software)
+    });
+    groups.extend(is_dense(row).then(|| DENSE.to_string()));
+    groups
 }
 
 fn by_group(rows: &[Published], errors: &[f64]) -> Table {
@@ -290,10 +289,11 @@ fn other_laws(rows: &[Published], errors: &[f64]) -> Table {
         ("the law, software not seen", same(&unseen), false),
     ] {
         for (kind, is) in [
-            ("dense", is_dense as fn(&Published) -> bool),
+            (DENSE, is_dense as fn(&Published) -> bool),
             ("experts", has_experts),
+            ("above 8,192 tokens", is_long),
         ] {
-            if knows_experts || kind == "dense" {
+            if knows_experts || kind == DENSE {
                 let (num, at) = quantiles(&judges, &errors, is);
                 let mut line = vec![format!("{name}: {kind}"), num.to_string()];
                 line.extend(at.into_iter().map(show));

@@ -8,8 +8,9 @@ use super::gpu::Gpu;
 use super::memory::memory;
 use super::model::Training;
 use super::plan::Plan;
+use super::precision::Precision;
 use super::search::{Size, best_plan, planned};
-use super::stack::{Precision, level};
+use super::stack::level;
 use super::time::Machine;
 use crate::classes::GIB_GB;
 

@@ -6,7 +6,7 @@
 
 use std::sync::LazyLock;
 
-use super::stack::Precision;
+use super::precision::Precision;
 use crate::embedded::{number, rows};
 
 /// A GPU type.

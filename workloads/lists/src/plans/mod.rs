@@ -20,6 +20,7 @@ mod gpu;
 mod memory;
 mod model;
 mod plan;
+mod precision;
 pub mod published;
 mod search;
 mod stack;
@@ -31,8 +32,9 @@ pub use gpu::{GPUS, Gpu};
 pub use memory::{Memory, memory};
 pub use model::{Experts, MODELS, Model, Trained, Training};
 pub use plan::{Plan, Recompute};
+pub use precision::Precision;
 pub use search::{Size, best_plan, planned, sizes};
-pub use stack::{Basis, Precision, STACKS, Stack, level};
+pub use stack::{Basis, STACKS, Stack, level};
 pub use time::{Machine, StepTime, step_time};
 
 /// Bytes of a GB, in which vendors and papers count.

@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 use pleach_scheduler::Problem;
 use pleach_scheduler::heuristics::nearest_of;
 
-use super::stack::Precision;
+use super::precision::Precision;
 use crate::embedded::{number, rows};
 
 /// A transformer.

@@ -6,8 +6,8 @@ use pleach_scheduler::physics::links::Fabric;
 use super::super::gpu::{GPUS, Gpu};
 use super::super::model::{MODELS, Model, Trained, Training};
 use super::super::plan::{Plan, Recompute};
+use super::super::precision::Precision;
 use super::super::search::best_plan;
-use super::super::stack::Precision;
 use super::super::time::Machine;
 
 /// A published step.

@@ -89,10 +89,11 @@ fn effective(num_gpus: u32, days: f64, restart_s: f64, interval_s: f64, site: Si
 
 #[test]
 fn presets_keep_the_published_effective_times() {
-    // Published: a value is met within 0.03, a bound is kept. RSC (arXiv 2410.21680): about .9 of jobs above 1,024 GPUs, a checkpoint an
-    // hour, 5 to 20 minutes until a job goes on; at 2,048 GPUs the preset is 5 points below, for its rate is that of all incidents.
-    // MegaScale (NSDI'24): over .90 on more than 10,000 GPUs. ByteRobust (arXiv 2509.16293): .97 of a dense run on 9,600 GPUs that
-    // saves each step in memory (here each minute). Where no time until a run goes on is published it is the restart of 405B by class.
+    // Published: a value is met within 0.03, a bound is kept. RSC (arXiv 2410.21680): about .9 of jobs above 1,024 GPUs, a
+    // checkpoint an hour, 5 to 20 minutes until a job goes on; at 2,048 GPUs the preset is 5 points below, for its rate is that
+    // of all incidents. MegaScale (NSDI'24): over .90 on more than 10,000 GPUs. ByteRobust (arXiv 2509.16293): .97 of a dense
+    // run on 9,600 GPUs that saves each step in memory (here each minute). Where no time until a run goes on is published it is
+    // the restart of 405B by class.
     let (research, production) = (SiteFailures::RESEARCH, SiteFailures::PRODUCTION);
     for (name, num_gpus, days, restart_s, interval_s, site, range) in [
         ("RSC-1", 1024, 200.0, 750.0, 3600.0, research, 0.87..0.93),
@@ -239,8 +240,8 @@ fn one_restart_in_ten_waits_for_a_human_for_an_hour_or_so() {
 
 #[test]
 fn a_job_that_needs_a_human_is_out_of_the_queue_until_then() {
-    // Two nodes, one job of both, an incident each day on average, each of which needs a human. Nothing is lost and a restart is free,
-    // so the job holds its GPUs for its work alone and all the rest of its time it waits for humans.
+    // Two nodes, one job of both, an incident each day on average, each of which needs a human. Nothing is lost and a restart
+    // is free, so the job holds its GPUs for its work alone and all the rest of its time it waits for humans.
     let site = SiteFailures {
         hardware: 0.0,
         incidents: 500.0,

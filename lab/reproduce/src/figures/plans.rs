@@ -1,4 +1,5 @@
-//! The law of training plans held to published steps that its levels were not fitted to, and the law of starts to published starts.
+//! The law of training plans held to published steps that its levels were not fitted to, and the law of starts to published
+//! starts.
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -1,8 +1,8 @@
 //! What is known of GPU types: peaks, memory, the fabric in which they are sold.
 //!
 //! # Source
-//! SemiAnalysisAI/InferenceX-app, `gpu-specs.ts` of April 2026, and vendors' sheets: dense peaks without sparsity. Grace-Blackwell types
-//! are counted as their own.
+//! SemiAnalysisAI/InferenceX-app, `gpu-specs.ts` of April 2026, and vendors' sheets: dense peaks without sparsity.
+//! Grace-Blackwell types are counted as their own.
 
 use std::sync::LazyLock;
 

@@ -27,7 +27,8 @@ pub struct Model {
     pub hidden: u32,
     /// Heads of attention: at most so many GPUs share a layer.
     pub heads: u32,
-    /// Width of attention: heads times the mean length of their keys and values, times the part of layers that see the whole sequence.
+    /// Width of attention: heads times the mean length of their keys and values, times the part of layers that see the whole
+    /// sequence.
     pub attention: u32,
     /// Tokens of the vocabulary.
     pub vocabulary: u32,

@@ -1,5 +1,5 @@
-//! The law beside published rows. Levels come from the calibrate half, errors are those of the other. Without the rows that are not part
-//! of the project the committed ones judge alone.
+//! The law beside published rows. Levels come from the calibrate half, errors are those of the other. Without the rows that are
+//! not part of the project the committed ones judge alone.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

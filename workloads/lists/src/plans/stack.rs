@@ -1,8 +1,8 @@
 //! Levels: which part of a GPU's peak published software gets of a wide model without traffic.
 //!
-//! One level for each (software, GPU, bits, what is trained); everything else of [`super::time`] is the same for all. `data/stacks.csv` is
-//! written by [`super::published::fitted`] from the calibrate half of the published rows. Where no row covers a type, [`level`] says from
-//! what it is carried over.
+//! One level for each (software, GPU, bits, what is trained); everything else of [`super::time`] is the same for all.
+//! `data/stacks.csv` is written by [`super::published::fitted`] from the calibrate half of the published rows. Where no row
+//! covers a type, [`level`] says from what it is carried over.
 
 use std::fmt::{self, Display, Formatter};
 use std::sync::LazyLock;
@@ -82,7 +82,8 @@ impl Display for Basis {
 
 /// Level of a type of which no row is published. *Assumed*.
 pub const LEVEL_ASSUMED: f64 = 0.5;
-/// Levels of adapters and of models with experts over those of dense models: medians over the types and bits that have rows of both.
+/// Levels of adapters and of models with experts over those of dense models: medians over the types and bits that have rows of
+/// both.
 pub(super) const ADAPTERS_OF_DENSE: f64 = 0.85;
 pub(super) const EXPERTS_OF_DENSE: f64 = 0.57;
 

@@ -1,8 +1,9 @@
 //! Time of a step: a roofline, the bubble of a pipeline, and collectives that the links price.
 //!
 //! ```text
-//! FLOP      6 active parameters a token in matrices, 6 L a s in attention that looks back (12 where a source counts all of it); a: its width
-//! compute   (matrices / peak + attention / peak in 16 bits) x tokens (4/3 where layers are computed anew) / (n x level) x (h + 700)/h
+//! FLOP      6 active parameters a token in matrices, 6 L a s in attention of width a that looks back (12: all of it is counted)
+//! compute   (matrices / peak + attention / peak in 16 bits) x tokens (4/3 where layers are computed anew) / (n x level) x (h +
+//! 700)/h
 //! bubble    (pipeline - 1) / (micro batches x virtual stages)
 //! tensor    16 bytes a token, layer and unit of width, gathered and scattered inside the domain (3/2 if computed anew)
 //! context   1.5 bytes a token, layer and unit of width, gathered
@@ -12,9 +13,9 @@
 //! ```
 //!
 //! # Source
-//! FLOP: Narayanan et al. (SC'21). Width 700 and exposure 0.8 of data parallel traffic are fitted to the published rows of the calibrate
-//! half ([`super::stack`]), 0.2 of experts is what they bear: 0 to 0.4 are within 0.01 of the error. 0.35 is not identified
-//! by them and *assumed*, and so is the 1.5: keys and values of an eighth of the width, there and back.
+//! FLOP: Narayanan et al. (SC'21). Width 700 and exposure 0.8 of data parallel traffic are fitted to the published rows of the
+//! calibrate half ([`super::stack`]), 0.2 of experts is what they bear: 0 to 0.4 are within 0.01 of the error. 0.35 is not
+//! identified by them and *assumed*, and so is the 1.5: keys and values of an eighth of the width, there and back.
 
 use pleach_scheduler::physics::links::{Fabric, Spread};
 

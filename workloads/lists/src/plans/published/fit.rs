@@ -78,7 +78,8 @@ pub fn fitted(rows: &[Published]) -> Vec<Stack> {
     levels.into_iter().map(stack).collect()
 }
 
-/// Relative error of the rate that the law says of a row, and from what its level comes: the row's own software, else the usual one.
+/// Relative error of the rate that the law says of a row, and from what its level comes: the row's own software, else the usual
+/// one.
 #[must_use]
 pub fn judged(row: &Published, stacks: &[Stack]) -> (f64, Basis) {
     let own = |stack: &&Stack| {
@@ -103,8 +104,8 @@ pub fn judged_unseen(row: &Published, stacks: &[Stack]) -> (f64, Basis) {
     (row.error(level), basis)
 }
 
-/// Errors of rows that judge, by their place, of a law without any structure: FLOP over one part of the peak for each GPU type, bits and
-/// what is trained.
+/// Errors of rows that judge, by their place, of a law without any structure: FLOP over one part of the peak for each GPU type,
+/// bits and what is trained.
 #[must_use]
 pub fn plain(rows: &[Published]) -> Vec<(usize, f64)> {
     let key = |row: &Published| {

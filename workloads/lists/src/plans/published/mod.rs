@@ -1,8 +1,8 @@
 //! Published steps of trainings: rows that levels are fitted to, and rows that judge the law.
 //!
 //! # Source
-//! Each row names its own. A row is fitted to or judges by its `half`; one without, by the parity of the CRC-32 of its fields with `|`
-//! between them: even fits. Both were settled before anything was fitted.
+//! Each row names its own. A row is fitted to or judges by its `half`; one without, by the parity of the CRC-32 of its fields
+//! with `|` between them: even fits. Both were settled before anything was fitted.
 
 mod fit;
 mod row;

@@ -109,6 +109,11 @@ pub(super) fn usual(stacks: &[Stack], gpu: &str, training: &Training) -> (f64, B
     };
     let of_dense = |level: Option<f64>| level.map(|level| part * level);
     let in_bits = |stack: &Stack| stack.bits == bits;
+    // 8 bits are next to 16 and to 4.
+    let nearest = |is: &dyn Fn(&Stack) -> bool| {
+        let mut others = [8, 16, 4].into_iter().filter(|other| *other != bits);
+        others.find_map(|other| of(&|stack| stack.bits == other && is(stack)))
+    };
     let found = [
         (of(&|stack| in_bits(stack) && stack.what == what), Basis::Measured),
         (
@@ -119,8 +124,8 @@ pub(super) fn usual(stacks: &[Stack], gpu: &str, training: &Training) -> (f64, B
             of_dense(of(&|stack| in_bits(stack) && is_dense(stack))),
             Basis::Dense,
         ),
-        (of(&|stack| stack.what == what), Basis::OtherBits),
-        (of_dense(of(&is_dense)), Basis::OtherBits),
+        (nearest(&|stack| stack.what == what), Basis::OtherBits),
+        (of_dense(nearest(&is_dense)), Basis::OtherBits),
     ];
     let found = found.into_iter().find_map(|(level, basis)| Some((level?, basis)));
     found.unwrap_or((part * LEVEL_ASSUMED, Basis::Assumed))

@@ -125,12 +125,12 @@ const ALL: [Registered; 22] = [
         || published(elastic()),
     ),
     (
-        "Pleach/LlmSite-v0",
+        "Pleach/LlmSite-v1",
         "large-model jobs on 256 H100 with rails, starts and memory by the model, nodes that fail; run times are guessed",
         || llm_site("h100"),
     ),
     (
-        "Pleach/LlmSiteTypes-v0",
+        "Pleach/LlmSiteTypes-v1",
         "the same on 128 B200 and 128 H200, starts and memory by the model",
         llm_site_types,
     ),

@@ -79,52 +79,48 @@ fn jobs_of_8_and_of_1024_gpus_meet_incidents_as_often_as_published() {
     }
 }
 
+/// Part of the time in which a run of so many GPUs works, and its interruptions a day.
+fn effective(num_gpus: u32, days: f64, restart_s: f64, interval_s: f64, site: SiteFailures) -> (f64, f64) {
+    let capabilities = costs(restart_s, Some(interval_s));
+    let job = play(1, num_gpus / 8, days * DAY_S, capabilities, site)[0];
+    let a_day = f64::from(job.num_failures) / (job.held_s / DAY_S);
+    (days * DAY_S / job.held_s, a_day)
+}
+
 #[test]
-fn effective_time_of_large_runs_follows_the_formula_at_published_rates() {
-    // GPUs, rate, minutes until a run goes on, minutes between checkpoints, as published of RSC-1, Llama 3 and ByteRobust; the last is
-    // ours, (1 - nodes x rate x (time to go on + half an interval)). What was published of the effective time is bounds: over .9,
-    // over .90, .97. lab/notes/gpu-model-fits.md has what the presets give.
-    for (num_gpus, hardware, again_min, interval_min, formula) in [
-        (2048, 6.5, 10.0, 60.0, 0.954),
-        (4096, 6.5, 10.0, 60.0, 0.908),
-        (16_384, 3.8, 10.0, 15.0, 0.905),
-        (9600, 2.3, 5.0, 30.0, 0.961),
+fn presets_keep_the_published_effective_times() {
+    // Published: a value is met within 0.03, a bound is kept. RSC (arXiv 2410.21680): about .9 of jobs above 1,024 GPUs, a
+    // checkpoint an hour, 5 to 20 minutes until a job goes on; at 2,048 GPUs the preset is 5 points below, for its rate is that
+    // of all incidents. MegaScale (NSDI'24): over .90 on more than 10,000 GPUs. ByteRobust (arXiv 2509.16293): .97 of a dense
+    // run on 9,600 GPUs that saves each step in memory (here each minute). Where no time until a run goes on is published it is
+    // the restart of 405B by class.
+    let (research, production) = (SiteFailures::RESEARCH, SiteFailures::PRODUCTION);
+    for (name, num_gpus, days, restart_s, interval_s, site, range) in [
+        ("RSC-1", 1024, 200.0, 750.0, 3600.0, research, 0.87..0.93),
+        ("MegaScale", 12_288, 40.0, 570.0, 900.0, production, 0.90..1.0),
+        ("ByteRobust", 9600, 90.0, 570.0, 60.0, production, 0.94..1.0),
     ] {
-        let site = SiteFailures {
-            hardware,
-            incidents: hardware,
-            node_cv: 0.0,
-            ..SiteFailures::RESEARCH
-        };
-        let num_nodes = num_gpus / 8;
-        // 800 failures.
-        let work_s = 800.0 * THOUSAND_DAYS_S / (hardware * f64::from(num_nodes));
-        let capabilities = costs(again_min * 60.0, Some(interval_min * 60.0));
-        let jobs = play(1, num_nodes, work_s, capabilities, site);
-        let effective = work_s / jobs[0].held_s;
-        assert!(
-            (effective - formula).abs() < 0.012,
-            "{num_gpus}: {effective} {formula}"
-        );
+        let (found, a_day) = effective(num_gpus, days, restart_s, interval_s, site);
+        eprintln!("{name}: effective {found:.3}, {a_day:.1} interruptions a day");
+        assert!(range.contains(&found), "{name}: {found}");
     }
+}
+
+#[test]
+fn a_research_site_interrupts_a_run_of_992_gpus_as_often_as_opt_175b_was() {
+    // arXiv 2205.01068: at least 35 manual and some 70 automatic restarts in two months.
+    let (_, a_day) = effective(992, 60.0, 600.0, 3600.0, SiteFailures::RESEARCH);
+    assert!((105.0 / 60.0..2.0 * 105.0 / 60.0).contains(&a_day), "{a_day}");
 }
 
 #[test]
 fn a_production_run_of_llama_3s_size_is_interrupted_as_often_and_keeps_the_published_bound() {
     // Published: 419 unplanned interruptions in 54 days on up to 16,384 GPUs, an effective time above 90 %. A restart of 405B by
-    // class takes some 350 s; checkpoints every 15 min are assumed.
-    let days = 60.0;
-    let jobs = play(
-        1,
-        2048,
-        days * DAY_S,
-        costs(350.0, Some(900.0)),
-        SiteFailures::PRODUCTION,
-    );
-    let a_day = f64::from(jobs[0].num_failures) / (jobs[0].held_s / DAY_S);
+    // class takes 568 s (34 and 44 s to connect, 370 to warm up, 120 to load); checkpoints every 10 min are assumed.
+    let (found, a_day) = effective(16_384, 60.0, 568.0, 600.0, SiteFailures::PRODUCTION);
+    eprintln!("Llama 3: effective {found:.3}, {a_day:.1} interruptions a day");
     assert!((a_day / (419.0 / 54.0) - 1.0).abs() < 0.15, "{a_day}");
-    let effective = days * DAY_S / jobs[0].held_s;
-    assert!((0.9..0.97).contains(&effective), "{effective}");
+    assert!((0.9..1.0).contains(&found), "{found}");
 }
 
 #[test]
@@ -244,8 +240,8 @@ fn one_restart_in_ten_waits_for_a_human_for_an_hour_or_so() {
 
 #[test]
 fn a_job_that_needs_a_human_is_out_of_the_queue_until_then() {
-    // Two nodes, one job of both, an incident each day on average, each of which needs a human. Nothing is lost and a restart is free,
-    // so the job holds its GPUs for its work alone and all the rest of its time it waits for humans.
+    // Two nodes, one job of both, an incident each day on average, each of which needs a human. Nothing is lost and a restart
+    // is free, so the job holds its GPUs for its work alone and all the rest of its time it waits for humans.
     let site = SiteFailures {
         hardware: 0.0,
         incidents: 500.0,

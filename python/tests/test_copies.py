@@ -73,7 +73,7 @@ def test_copies_before_an_episode_at_its_end_and_within_wrappers_are_what_they_c
 
 
 @pytest.mark.parametrize("mode", ["same-step", "next-step", "disabled"])
-@pytest.mark.parametrize("env_id", ["Pleach/PhillyShare-v1", "Pleach/GavelMultiRealistic-v1", "Pleach/LlmSite-v0"])
+@pytest.mark.parametrize("env_id", ["Pleach/PhillyShare-v1", "Pleach/GavelMultiRealistic-v1", "Pleach/LlmSite-v1"])
 def test_forks_of_a_vector_go_on_bit_by_bit_under_the_same_actions_and_part_under_others(env_id, mode):
     word = {"same-step": "SAME_STEP", "next-step": "NEXT_STEP", "disabled": "DISABLED"}[mode]
     envs = pleach.PleachVectorEnv(

@@ -321,8 +321,8 @@ mod tests {
             restart_cost_s: None,
             ..args
         };
-        let own = EnvConfig::registered("Pleach/LlmSite-v0").unwrap().sim;
-        assert_eq!(sim(&["Pleach/LlmSite-v0"], &site), own);
+        let own = EnvConfig::registered("Pleach/LlmSite-v1").unwrap().sim;
+        assert_eq!(sim(&["Pleach/LlmSite-v1"], &site), own);
         // What cannot stand beside what is given goes.
         let given = SchedulingConfig {
             node_mtbf_days: Some(10.0),

@@ -71,7 +71,7 @@ pub const TASKS: [Task; 8] = [
         },
     },
     Task {
-        id: "Pleach/LlmSite-v0",
+        id: "Pleach/LlmSite-v1",
         num_jobs: 600,
         unseen: "alibaba-2026 jobs",
         generator: || preset("alibaba-2026", 600),

@@ -243,7 +243,7 @@ fn gangs() -> ServiceSettings {
     }
 }
 
-/// Hours of the site of `Pleach/LlmSite-v0`, full of gangs of whole nodes that yield GPUs to a service.
+/// Hours of the site of `Pleach/LlmSite-v1`, full of gangs of whole nodes that yield GPUs to a service.
 fn llm_site() -> ServiceSettings {
     ServiceSettings {
         nodes: 32,

@@ -420,7 +420,7 @@ mod tests {
                 );
             }
         }
-        assert_eq!(num, 5, "all but MI300X");
+        assert_eq!(num, 6);
     }
 
     #[test]

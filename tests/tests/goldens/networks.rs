@@ -21,7 +21,9 @@ fn play(path: &Path) -> Row {
             .fold(name, |name, end| name.trim_end_matches(end))
     );
     // Networks keep the names of the environments in which they learned.
-    let id = id.replace("Realistic-v0", "Realistic-v1");
+    let id = id
+        .replace("Realistic-v0", "Realistic-v1")
+        .replace("LlmSite-v0", "LlmSite-v1");
     let mut policy: Box<dyn Policy> = match name.ends_with("-tree") {
         true => Box::new(TreePolicy::new(Tree::load(path).unwrap())),
         false => Box::new(LearnedPolicy::load(path).unwrap()),

@@ -11,7 +11,7 @@ pub const WORKLOADS: [&str; 7] = [
     "synergy-multi",
     "pai-share",
     "sia-philly",
-    "Pleach/LlmSite-v0",
+    "Pleach/LlmSite-v1",
 ];
 
 /// Planners that play only if they are named, because their jobs are not the same computation.

@@ -23,6 +23,7 @@ mod miriam;
 mod mixed;
 mod packing;
 mod philly;
+mod plans;
 mod prediction;
 mod replicas;
 mod rubick;
@@ -44,7 +45,7 @@ pub(crate) use runs::run_all;
 use pleach_experiments::error::Error;
 
 /// The lines of work.
-const LINES: [&[Benchmark]; 17] = [
+const LINES: [&[Benchmark]; 18] = [
     synergy::BENCHMARKS,
     gavel::BENCHMARKS,
     hadar::BENCHMARKS,
@@ -62,6 +63,7 @@ const LINES: [&[Benchmark]; 17] = [
     mixed::BENCHMARKS,
     esg::BENCHMARKS,
     replicas::BENCHMARKS,
+    plans::BENCHMARKS,
 ];
 
 /// All benchmarks.

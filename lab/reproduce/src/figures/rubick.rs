@@ -54,6 +54,7 @@ fn law_s(row: &Row) -> Result<f64, Error> {
     fabric.between.nics_per_node = gpus_per_node.min(4);
     let machine = Machine {
         peak: 312e12,
+        peak_16: 312e12,
         level: LEVEL,
         attention: 1.0,
         memory_gib: 80.0,

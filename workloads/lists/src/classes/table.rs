@@ -5,7 +5,8 @@
 //! Adam in mixed precision 18 and 14 (weight 2, gradient 4, master copy 4, moments 8; ZeRO, SC'20); a frozen base 2, its adapters
 //! alone in the file; a model that is only used 2 and 2. `gpu_memory_gb` adds the activations of the usual batch on
 //! `num_gpus` and a context of 1.5 GB, after which everything is divided as the usual plan does (ZeRO stage, tensor and pipeline
-//! parallel); activations, `host_memory_gb` (loaders, caches, copies of the state) and `warm_up_s` are *assumed*, within a half. `interval_s`: Meta's RSC (arXiv 2410.21680) assumes an
+//! parallel); activations, `host_memory_gb` (loaders, caches, copies of the state) and `warm_up_s` are *assumed*, within a half; that of 405B is the
+//! median of NVIDIA's own starts in MLPerf training 5.0 and 5.1. `interval_s`: Meta's RSC (arXiv 2410.21680) assumes an
 //! hour and recommends 5 minutes, BLOOM's logbook has 3 hours, VAST's large runs 15 to 40 minutes; small models 10 to 30 minutes.
 //! `restart_s`, where it is given, was measured whole and counts instead: the constants of Sia's (SOSP'23) and Muri's
 //! (SIGCOMM'22) released simulators. `utilisation`: Lucid (ASPLOS'23), by its nearest model; of large models *assumed*.

@@ -13,7 +13,7 @@ use pleach_scheduler::cluster_spec::{ClusterSpec, ElasticJob, LocalityFactors, M
 use pleach_scheduler::physics::sizes::Sizes;
 use serde::Deserialize;
 
-use crate::plans::{Gang, Model, Plan, Trained, Training, class_of, elastic_of};
+use crate::plans::{Gang, Model, Plan, Precision, Trained, Training, class_of, elastic_of};
 
 /// A training as it is written.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -32,6 +32,9 @@ pub(super) struct TrainingEntry {
     /// What of the model is trained.
     #[serde(default)]
     trained: Word,
+    /// What its matrices compute in.
+    #[serde(default)]
+    precision: Precision,
     /// How it is cut; on each type by the fastest plan that fits where absent.
     plan: Option<Plan>,
     /// Numbers of GPUs on which its jobs may run, `num_gpus` among them; those without a plan are left out. None: only that.
@@ -93,6 +96,7 @@ impl TrainingEntry {
                 Word::Adapters => Trained::Adapters,
             },
             sequence,
+            precision: self.precision,
             ..Training::all(model, self.batch)
         };
         let gang = Gang {
@@ -213,6 +217,19 @@ mod tests {
             error.contains("column sizes") && error.contains("at most 16"),
             "{error}"
         );
+    }
+
+    #[test]
+    fn eight_bits_compute_faster_and_an_unknown_number_of_them_or_a_gpu_without_is_refused() {
+        let jobs = "submit_s,num_gpus,run_time_s,class\n0,16,3600,tuning\n";
+        let with = |line: &str| read(jobs, &format!("{CLUSTER}{TRAINING}{line}\n"));
+        let seconds = |line: &str| with(line).unwrap().classes[0].step.unwrap().compute_s;
+        assert_eq!(seconds(""), seconds("precision = \"bf16\""));
+        assert!(seconds("precision = \"fp8\"") < 0.75 * seconds(""));
+        let error = with("precision = \"int1\"").unwrap_err();
+        assert!(error.contains("int1") && error.contains("mxfp8"), "{error}");
+        let error = with("precision = \"nvfp4\"").unwrap_err();
+        assert!(error.contains("H100: its peak in this precision"), "{error}");
     }
 
     #[test]

@@ -8,8 +8,9 @@ use super::gpu::Gpu;
 use super::memory::memory;
 use super::model::Training;
 use super::plan::Plan;
+use super::precision::Precision;
 use super::search::{Size, best_plan, planned};
-use super::stack::Precision;
+use super::stack::level;
 use super::time::Machine;
 use crate::classes::GIB_GB;
 
@@ -23,10 +24,10 @@ const BYTES_MAX: f64 = 1e15;
 const HALVINGS: u32 = 46;
 
 impl Machine {
-    /// A GPU type of a cluster, in 16 bits, with the cluster's links or else those in which the type is sold; none for a type
-    /// that nobody knows or that has no nodes.
+    /// A GPU type of a cluster as a training meets it, with the cluster's links or else those in which the type is sold; none
+    /// for a type that nobody knows, that has no nodes, or that does not compute in the training's bits.
     #[must_use]
-    pub fn of_cluster(cluster: &ClusterSpec, gpu_type: usize) -> Option<Machine> {
+    pub fn of_cluster(cluster: &ClusterSpec, gpu_type: usize, training: &Training) -> Option<Machine> {
         let kind = &cluster.gpu_types[gpu_type];
         let known = Gpu::of(&kind.name)?;
         let groups = cluster
@@ -38,9 +39,11 @@ impl Machine {
             Some(fabric) => fabric,
             None => Fabric::from_name(known.fabric).ok()?,
         };
-        Some(Machine {
-            peak: known.peak(Precision::Bf16),
-            level: known.level(),
+        let peak = known.peak(training.precision);
+        (peak > 0.0).then(|| Machine {
+            peak,
+            peak_16: known.peak(Precision::Bf16),
+            level: level(known, training).0,
             attention: 1.0,
             memory_gib: kind.memory_gib,
             gpus_per_node,
@@ -96,7 +99,9 @@ pub fn class_of(name: &str, gang: &Gang, cluster: &ClusterSpec) -> Result<ModelC
         plan.validate(training, gang.num_gpus)?;
     }
     let types = 0..cluster.gpu_types.len();
-    let machines: Vec<Option<Machine>> = types.map(|kind| Machine::of_cluster(cluster, kind)).collect();
+    let machines: Vec<Option<Machine>> = types
+        .map(|kind| Machine::of_cluster(cluster, kind, training))
+        .collect();
     let on = |machine: &Option<Machine>| machine.as_ref().and_then(|machine| gang.on(machine));
     let sizes: Vec<Option<Size>> = machines.iter().map(on).collect();
     let mut found = sizes.iter().zip(&machines);
@@ -181,7 +186,10 @@ fn fits_nowhere(gang: &Gang, cluster: &ClusterSpec, machines: &[Option<Machine>]
     let mut allowed = Vec::new();
     for (kind, machine) in cluster.gpu_types.iter().zip(machines) {
         let Some(machine) = machine else {
-            allowed.push(format!("{}: its peak or its nodes are not known", kind.name));
+            allowed.push(format!(
+                "{}: its peak in this precision or its nodes are not known",
+                kind.name
+            ));
             continue;
         };
         let powers = (0..SIZES_TRIED).map(|power| 1 << power);

@@ -12,9 +12,9 @@ use super::model::Training;
 use super::search::sizes;
 use super::time::Machine;
 
-/// The elastic sizes of a training whose class is made for `num_gpus`: of the wanted ones those with a plan on every type on which
-/// the class runs, at rates on the first of these types over that of `num_gpus`; none where fewer than two are left. *Assumed*:
-/// sizes scale on other types as on that one, and lose as much by a loose placement as the class's own.
+/// The elastic sizes of a training whose class is made for `num_gpus`: of the wanted ones those with a plan on every type on
+/// which the class runs, at rates on the first of these types over that of `num_gpus`; none where fewer than two are left.
+/// *Assumed*: sizes scale on other types as on that one, and lose as much by a loose placement as the class's own.
 ///
 /// # Errors
 /// More sizes than a table holds.
@@ -27,7 +27,7 @@ pub fn elastic_of(
 ) -> Result<Option<ElasticJob>, Problem> {
     let usable = class.speed.iter().enumerate().filter(|(_, speed)| **speed > 0.0);
     let machines: Vec<Machine> = usable
-        .filter_map(|(kind, _)| Machine::of_cluster(cluster, kind))
+        .filter_map(|(kind, _)| Machine::of_cluster(cluster, kind, training))
         .collect();
     let Some((first, others)) = machines.split_first() else {
         return Ok(None);

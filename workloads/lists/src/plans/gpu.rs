@@ -1,11 +1,12 @@
 //! What is known of GPU types: peaks, memory, the fabric in which they are sold.
 //!
 //! # Source
-//! Vendors' sheets: dense peaks without sparsity. Grace-Blackwell types are counted as their own.
+//! SemiAnalysisAI/InferenceX-app, `gpu-specs.ts` of April 2026, and vendors' sheets: dense peaks without sparsity.
+//! Grace-Blackwell types are counted as their own.
 
 use std::sync::LazyLock;
 
-use super::stack::{Precision, STACKS, Stack};
+use super::precision::Precision;
 use crate::embedded::{number, rows};
 
 /// A GPU type.
@@ -58,15 +59,8 @@ impl Gpu {
         tflops * 1e12
     }
 
-    /// The level of this type in 16 bits: of the stack by which it is known, or of none.
-    #[must_use]
-    pub fn level(&self) -> f64 {
-        let known = |stack: &&Stack| {
-            stack.is_usual && stack.gpu == self.measured_as && stack.precision == Precision::Bf16
-        };
-        STACKS
-            .iter()
-            .find(known)
-            .map_or(Stack::LEVEL_ASSUMED, |stack| stack.level)
+    /// The type whose measured levels hold for it.
+    pub(super) fn measured_as(&self) -> &'static str {
+        self.measured_as
     }
 }

@@ -1,17 +1,19 @@
 //! Large models as classes: what a training of billions of parameters needs on each GPU, how long a step takes, and so on which
 //! numbers of GPUs of which types it can run and how fast.
 //!
-//! A [`Training`] (a [`Model`], what of it is trained, a batch) under a [`Plan`] (how it is cut over GPUs) needs [`memory`] and, on
-//! a [`Machine`], takes a [`step_time`]: a roofline with one level for each software [`Stack`], and collectives that the links of
-//! the cluster price. [`sizes`] is the best plan of each size that fits; a scheduler sees sizes and rates, never plans.
+//! A [`Training`] (a [`Model`], what of it is trained, a batch) under a [`Plan`] (how it is cut over GPUs) needs [`memory`]
+//! and, on a [`Machine`], takes a [`step_time`]: a roofline with one level for each software [`Stack`], and collectives that
+//! the links of the cluster price. [`sizes`] is the best plan of each size that fits; a scheduler sees sizes and rates, never
+//! plans.
 //!
 //! # How good it is
-//! `rows_tests.rs` holds it to 474 published rows and prints the error of each stack, in sample and out of it. Published rows
-//! hold good plans alone: what a bad plan costs is outside the data and priced by the links.
+//! [`published`] fits the levels to the calibrate half of the published rows and judges the law on the other half;
+//! `pleach reproduce plans` prints both. Published rows hold good plans alone: what a bad plan costs is outside the data and
+//! priced by the links.
 //!
 //! # Not here
-//! Offloading, parts of layers that are computed anew, what a pipeline sends, latencies of single messages, expert models to
-//! better than a quarter of their step: docs/gpu-model.md, Plans of large models.
+//! Offloading, parts of layers that are computed anew, what a pipeline sends, latencies of single messages, memory that fewer
+//! bits save: docs/gpu-model.md, Plans of large models.
 
 mod class;
 mod elastic;
@@ -19,6 +21,8 @@ mod gpu;
 mod memory;
 mod model;
 mod plan;
+mod precision;
+pub mod published;
 mod search;
 mod stack;
 mod time;
@@ -29,8 +33,9 @@ pub use gpu::{GPUS, Gpu};
 pub use memory::{Memory, memory};
 pub use model::{Experts, MODELS, Model, Trained, Training};
 pub use plan::{Plan, Recompute};
+pub use precision::Precision;
 pub use search::{Size, best_plan, planned, sizes};
-pub use stack::{Precision, STACKS, Stack};
+pub use stack::{Basis, STACKS, Stack, level};
 pub use time::{Machine, StepTime, step_time};
 
 /// Bytes of a GB, in which vendors and papers count.

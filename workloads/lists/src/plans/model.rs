@@ -2,13 +2,14 @@
 //!
 //! # Source
 //! The papers and configurations named in each row. Parameters of expert models in their experts: counted from those (Mixtral
-//! 32 layers x 8 experts x 3 x 4096 x 14,336; DeepSeek-V3 58 layers x 257 experts x 3 x 7168 x 2048).
+//! 32 layers x 8 experts x 3 x 4096 x 14,336; DeepSeek-V3 58 layers x 256 experts x 3 x 7168 x 2048).
 
 use std::sync::LazyLock;
 
 use pleach_scheduler::Problem;
 use pleach_scheduler::heuristics::nearest_of;
 
+use super::precision::Precision;
 use crate::embedded::{number, rows};
 
 /// A transformer.
@@ -26,6 +27,9 @@ pub struct Model {
     pub hidden: u32,
     /// Heads of attention: at most so many GPUs share a layer.
     pub heads: u32,
+    /// Width of attention: heads times the mean length of their keys and values, times the part of layers that see the whole
+    /// sequence.
+    pub attention: u32,
     /// Tokens of the vocabulary.
     pub vocabulary: u32,
     /// Tokens of a sequence as it was trained.
@@ -48,7 +52,7 @@ pub struct Experts {
 /// Models whose shape is published.
 pub static MODELS: LazyLock<Vec<Model>> = LazyLock::new(|| {
     let rows = rows(include_str!("../../data/models.csv"));
-    let read = rows.map(|row: [&'static str; 11]| {
+    let read = rows.map(|row: [&'static str; 12]| {
         let [layers, hidden, heads, vocabulary, sequence] =
             [row[3], row[4], row[5], row[6], row[7]].map(|field| number(field) as u32);
         let parameters = number(row[1]) * 1e9;
@@ -63,6 +67,11 @@ pub static MODELS: LazyLock<Vec<Model>> = LazyLock::new(|| {
             layers,
             hidden,
             heads,
+            attention: if row[11].is_empty() {
+                hidden
+            } else {
+                number(row[11]) as u32
+            },
             vocabulary,
             sequence,
             experts: (!row[8].is_empty()).then(|| Experts {
@@ -138,10 +147,12 @@ pub struct Training {
     pub sequence: u32,
     /// Sequences of a step, over all GPUs; it stays when the number of GPUs changes.
     pub batch: u32,
+    /// What its matrices compute in; attention computes in 16 bits.
+    pub precision: Precision,
 }
 
 impl Training {
-    /// All of a model at its own sequence length.
+    /// All of a model at its own sequence length, in 16 bits.
     #[must_use]
     pub fn all(model: &Model, batch: u32) -> Training {
         Training {
@@ -149,6 +160,7 @@ impl Training {
             trained: Trained::All,
             sequence: model.sequence,
             batch,
+            precision: Precision::Bf16,
         }
     }
 
@@ -158,10 +170,15 @@ impl Training {
         self.model.parameters * self.trained.part() * Model::FILE_BYTES / super::GB
     }
 
-    /// Floating-point operations of a token: 6 a parameter, and attention, which looks at half of the sequence.
-    pub(super) fn flop_per_token(&self, attention: f64) -> f64 {
+    /// Floating-point operations of a token in matrices: 6 for each parameter that it passes.
+    pub(super) fn matrix_flop(&self) -> f64 {
+        6.0 * self.model.active * self.trained.flop_part()
+    }
+
+    /// Floating-point operations of a token in attention, which looks at half of the sequence.
+    pub(super) fn attention_flop(&self) -> f64 {
         let model = &self.model;
-        let looks = 6.0 * f64::from(model.layers) * f64::from(model.hidden) * f64::from(self.sequence);
-        (6.0 * model.active + attention * looks) * self.trained.flop_part()
+        let looks = 6.0 * f64::from(model.layers) * f64::from(model.attention) * f64::from(self.sequence);
+        looks * self.trained.flop_part()
     }
 }

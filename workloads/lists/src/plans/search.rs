@@ -30,6 +30,8 @@ impl Size {
 const FEW: [u32; 4] = [1, 2, 4, 8];
 /// Tokens of a sequence that one GPU takes at most where a longer one is cut. *Assumed*.
 const TOKENS_MAX: u32 = 32_768;
+/// Tokens of a sequence up to which it is cut only where there are fewer sequences than GPUs. *Assumed*.
+const TOKENS_SHORT: u32 = 8_192;
 
 /// The fastest plan that fits, of those with the fewest parts among equals; none where none fits.
 ///
@@ -78,7 +80,13 @@ fn plans(training: &Training, machine: &Machine, num_gpus: u32) -> impl Iterator
         .filter(|stages| num_gpus.is_multiple_of(*stages))
         .filter(|stages| model.layers.is_multiple_of(*stages) || stages.is_power_of_two())
         .collect();
-    let context = training.sequence.div_ceil(TOKENS_MAX).next_power_of_two();
+    let fewest = training.sequence.div_ceil(TOKENS_MAX).next_power_of_two();
+    let is_cut = training.sequence > TOKENS_SHORT || training.batch < num_gpus;
+    let contexts: Vec<u32> = FEW[..if is_cut { FEW.len() } else { 1 }]
+        .iter()
+        .map(|times| times * fewest)
+        .filter(|context| *context == fewest || *context <= num_gpus)
+        .collect();
     let tensors: Vec<u32> = powers(machine.domain().min(num_gpus))
         .filter(|tensor| model.heads.is_multiple_of(*tensor))
         .collect();
@@ -86,7 +94,10 @@ fn plans(training: &Training, machine: &Machine, num_gpus: u32) -> impl Iterator
     let mut plans = Vec::new();
     for &tensor in &tensors {
         for &pipeline in &stages {
-            for &expert in &experts {
+            for (&expert, &context) in experts
+                .iter()
+                .flat_map(|expert| contexts.iter().map(move |context| (expert, context)))
+            {
                 for zero in 1..=if pipeline == 1 { 3 } else { 2 } {
                     for micro_batch in FEW {
                         for recompute in [Recompute::None, Recompute::Full] {

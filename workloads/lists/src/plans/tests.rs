@@ -10,6 +10,7 @@ fn model(name: &str) -> Model {
 fn h100(level: f64) -> Machine {
     Machine {
         peak: 989e12,
+        peak_16: 989e12,
         level,
         attention: 1.0,
         memory_gib: 80.0,
@@ -113,10 +114,59 @@ fn a_step_worked_by_hand() {
     );
 }
 
+#[test]
+fn attention_in_16_bits_shared_sequences_and_experts_worked_by_hand() {
+    // Llama 8B in 8 bits on eight H100, four of which share a sequence of 32,768 tokens: (6 x 8.03e9 / 1979e12 + 6 x 32 x 4096
+    // x 32,768 / 989e12) x 262,144 / (8 x 0.5) x 4796 / 4096.
+    let training = Training {
+        sequence: 32_768,
+        precision: Precision::Fp8,
+        ..Training::all(&model("llama-8b"), 8)
+    };
+    let machine = Machine {
+        peak: 1979e12,
+        ..h100(0.5)
+    };
+    let shared = Plan {
+        context: 4,
+        ..Plan::default()
+    };
+    let step = step_time(&training, &shared, 8, &machine);
+    near(step.compute_s, 3.8677);
+    // 1.5 x 32,768 x 4 x 4096 x 32 bytes, 3/4 of them at 367 GB/s, 33 us and 5.3 us x root 19,327; 35 % of it.
+    near(step.tensor_s, 0.0187015);
+    // DeepSeek-V3 on 64 H100, experts over 16, so that a token of eight experts goes to 2 (1 - 1/256) domains: 8 x 4096 x 7168
+    // x 61 x 1.9922 bytes, half of them at 50 GB/s, and 52 us; a fifth of it.
+    let training = Training::all(&model("deepseek-v3"), 64);
+    let spread = Plan {
+        expert: 16,
+        ..Plan::default()
+    };
+    near(step_time(&training, &spread, 64, &h100(0.5)).expert_s, 0.05710);
+}
+
+#[test]
+fn sequences_that_are_long_or_fewer_than_gpus_are_cut() {
+    let mut training = Training {
+        sequence: 131_072,
+        ..Training::all(&model("llama-8b"), 2)
+    };
+    let found = best_plan(&training, &h100(0.5), 32).unwrap();
+    assert!(found.plan.context >= 4, "{found:?}");
+    // Eight sequences on sixteen GPUs: some share one, or a layer of it.
+    (training.sequence, training.batch) = (8192, 8);
+    let found = best_plan(&training, &h100(0.5), 16).unwrap();
+    assert!(found.plan.replica() * found.plan.context >= 2, "{found:?}");
+    // As many sequences as GPUs: none is cut.
+    training.batch = 16;
+    let found = best_plan(&training, &h100(0.5), 16).unwrap();
+    assert_eq!(found.plan.context, 1);
+}
+
 /// Part of the peak that a step uses.
 fn used(training: &Training, plan: &Plan, num_gpus: u32, machine: &Machine) -> f64 {
     let tokens = f64::from(training.batch) * f64::from(training.sequence);
-    let flop = training.flop_per_token(1.0) * tokens;
+    let flop = (training.matrix_flop() + training.attention_flop()) * tokens;
     flop / (f64::from(num_gpus) * machine.peak * step_time(training, plan, num_gpus, machine).total_s())
 }
 
@@ -338,7 +388,7 @@ fn a_class_runs_where_it_fits_at_the_speed_of_its_best_plan() {
     let class = class_of("70B", &Gang::new(training, 32), &cluster).unwrap();
     assert_eq!((class.speed[0], class.speed[1]), (0.0, 1.0));
     // Together, compute and the all-reduce are as long as the plan's step on whole nodes.
-    let machine = Machine::of_cluster(&cluster, 1).unwrap();
+    let machine = Machine::of_cluster(&cluster, 1, &training).unwrap();
     let size = best_plan(&training, &machine, 32).unwrap();
     let spread = pleach_scheduler::physics::links::Spread {
         num_gpus: 32,
@@ -370,7 +420,7 @@ fn a_class_runs_where_it_fits_at_the_speed_of_its_best_plan() {
         .unwrap_err()
         .to_string();
     assert!(
-        text.contains("Ours: its peak or its nodes are not known"),
+        text.contains("Ours: its peak in this precision or its nodes are not known"),
         "{text}"
     );
 }

@@ -90,6 +90,7 @@ impl SiteConfig {
             }
         }
         config.check()?;
+        config.scheduling = config.scheduling.realistic_by_default();
         Ok(config)
     }
 

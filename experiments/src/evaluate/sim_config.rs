@@ -30,6 +30,10 @@ pub struct SchedulingConfig {
     #[arg(long)]
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub realistic: bool,
+    /// Play in the world of the papers instead: of a realistic world nothing is left. Other flags win
+    #[arg(long, conflicts_with = "realistic")]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub as_published: bool,
     /// Let policies stop running jobs and start them again later [default: the environment's, else not]
     #[arg(long)]
     pub preemption: bool,
@@ -83,18 +87,17 @@ pub struct SchedulingConfig {
     #[arg(long, value_name = "S", value_parser = flag_values::positive)]
     pub checkpoint_interval_s: Option<f64>,
     /// Give each job what is published of the model it trains (state, memory, checkpoints, starts), and the cluster a store and
-    /// sharing that can hurt, where the list says nothing (docs/gpu-model.md) [default: the environment's, else not]
-    #[arg(long)]
+    /// sharing that can hurt, where the list says nothing (docs/gpu-model.md).
+    #[arg(skip)]
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub class_facts: bool,
-    /// Seconds that a job is given to save when it is stopped; one that needs longer loses what it did since its last checkpoint
-    /// [default: the environment's, else as long as it needs]
-    #[arg(long, value_name = "S", value_parser = flag_values::not_negative)]
+    /// Seconds that a job is given to save when it is stopped; one that needs longer loses what it did since its last checkpoint.
+    /// None: the environment's, else as long as it needs.
+    #[arg(skip)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stop_grace_s: Option<f64>,
-    /// Let policies be wrong about speeds (12 %, and up to 10 % that drift from week to week) and about what starts cost (30 %)
-    /// [default: the environment's, else they are right]
-    #[arg(long)]
+    /// Let policies be wrong about speeds (12 %, and up to 10 % that drift from week to week) and about what starts cost (30 %).
+    #[arg(skip)]
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub belief_errors: bool,
     /// Let decisions be carried out by a batch system, with its rounds and delays: slurm, or a TOML file with tick_s,
@@ -148,6 +151,15 @@ impl SchedulingConfig {
         if let Some(capacity) = &self.capacity {
             capacity.validate()?;
         }
+        if self.realistic && self.as_published {
+            let hint = "Give one of them.";
+            return Err(Error::config(
+                "as_published",
+                true,
+                "false beside realistic",
+                hint,
+            ));
+        }
         if let (Some(days), Some(_)) = (self.node_mtbf_days, &self.site_failures) {
             let hint = "Give one of them.";
             return Err(Error::config(
@@ -176,6 +188,15 @@ impl SchedulingConfig {
             .union(ActionSet::where_true(flags))
     }
 
+    /// The same in the world that is measured, unless these settings ask for that of the papers.
+    #[must_use]
+    pub fn realistic_by_default(&self) -> SchedulingConfig {
+        SchedulingConfig {
+            realistic: !self.as_published,
+            ..self.clone()
+        }
+    }
+
     /// The same as settings of a simulation of these workloads, by their names.
     #[must_use]
     pub fn sim(&self, workloads: &[String]) -> SimConfig {
@@ -191,6 +212,9 @@ impl SchedulingConfig {
             estimates: agreed(own, |sim| sim.estimates).unwrap_or_default(),
             ..agreed(own, SimConfig::clone).unwrap_or_default()
         };
+        if self.as_published {
+            sim = sim.as_published();
+        }
         if self.realistic {
             sim = sim.realistic(is_record);
             // A batch system starts gangs again itself, and another plan of failures stands alone.
@@ -323,6 +347,20 @@ mod tests {
         };
         let own = EnvConfig::registered("Pleach/LlmSite-v0").unwrap().sim;
         assert_eq!(sim(&["Pleach/LlmSite-v0"], &site), own);
+        let papers = SchedulingConfig {
+            realistic: false,
+            as_published: true,
+            ..site.clone()
+        };
+        for (id, own) in [
+            ("Pleach/LlmSite-v0", SimConfig::default()),
+            (
+                "Pleach/GavelMultiRealistic-v1",
+                EnvConfig::registered("Pleach/GavelMulti-v1").unwrap().sim,
+            ),
+        ] {
+            assert_eq!(sim(&[id], &papers), own, "{id}");
+        }
         // What cannot stand beside what is given goes.
         let given = SchedulingConfig {
             node_mtbf_days: Some(10.0),

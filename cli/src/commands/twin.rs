@@ -8,8 +8,8 @@ use pleach_experiments::evaluate::day::DAY_S;
 use pleach_experiments::evaluate::day::Day;
 use pleach_experiments::evaluate::instances::seeds;
 use pleach_experiments::twin::{
-    Fit, FitInput, Span, Twin, Under, UnderInput, believed, candidates_beside, fit, is_record, sections, under,
-    under_table,
+    Fit, FitInput, Span, Twin, Under, UnderInput, believed, candidates_beside, fit, is_record, sections,
+    under, under_table,
 };
 use serde::Serialize;
 

@@ -78,7 +78,10 @@ pub(super) fn flags_of(scheduling: &SchedulingConfig) -> String {
     let Ok(serde_json::Value::Object(keys)) = serde_json::to_value(scheduling) else {
         return flags;
     };
-    for (key, value) in keys.into_iter().filter(|(key, _)| !WITHOUT_FLAG.contains(&key.as_str())) {
+    for (key, value) in keys
+        .into_iter()
+        .filter(|(key, _)| !WITHOUT_FLAG.contains(&key.as_str()))
+    {
         let name = key.replace('_', "-");
         match value {
             serde_json::Value::Bool(true) => flags += &format!(" --{name}"),

@@ -135,7 +135,9 @@ impl<'a> Run<'a> {
     /// then those that are known to come are all.
     fn meet_in_a_loop(&mut self) -> bool {
         loop {
-            let Some(turns) = &mut self.turns else { return false };
+            let Some(turns) = &mut self.turns else {
+                return false;
+            };
             match turns.next() {
                 Next::Comes(at_ps, id) => {
                     self.meet_again(id, self.requests.rows()[id], at_ps);
@@ -188,7 +190,11 @@ impl<'a> Run<'a> {
     pub(super) fn send(&mut self, chosen: Option<usize>) -> usize {
         let (id, place) = (self.met.0, self.place());
         let (request, gateway) = (*self.request(), &mut self.gateways[place]);
-        self.next = if self.turns.is_some() { self.next + 1 } else { self.next.max(id + 1) };
+        self.next = if self.turns.is_some() {
+            self.next + 1
+        } else {
+            self.next.max(id + 1)
+        };
         gateway.num_routed += 1;
         let Some(replica) = chosen else {
             self.tally.refused += 1;

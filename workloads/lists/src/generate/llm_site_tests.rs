@@ -99,19 +99,30 @@ fn one_long_list_stands_for_all() {
             generate(&GeneratorConfig::Profile(config), Seed(seed)).unwrap()
         })
         .collect();
-    let of_each = |name: &str, figure: &dyn Fn(&[Workload]) -> f64, within: RangeInclusive<f64>, spread: f64| {
-        let figures = lists.iter().map(|list| figure(slice::from_ref(list)));
-        let figures: Vec<f64> = figures.collect();
-        let least = figures.iter().copied().fold(f64::INFINITY, f64::min);
-        let most = figures.iter().copied().fold(0.0, f64::max);
-        eprintln!("{name}: {least:.4} to {most:.4}");
-        assert_in(name, least, within.clone());
-        assert_in(name, most, within);
-        assert!(most / least < 1.0 + spread, "{name}: {least} to {most}");
-    };
+    let of_each =
+        |name: &str, figure: &dyn Fn(&[Workload]) -> f64, within: RangeInclusive<f64>, spread: f64| {
+            let figures = lists.iter().map(|list| figure(slice::from_ref(list)));
+            let figures: Vec<f64> = figures.collect();
+            let least = figures.iter().copied().fold(f64::INFINITY, f64::min);
+            let most = figures.iter().copied().fold(0.0, f64::max);
+            eprintln!("{name}: {least:.4} to {most:.4}");
+            assert_in(name, least, within.clone());
+            assert_in(name, most, within);
+            assert!(most / least < 1.0 + spread, "{name}: {least} to {most}");
+        };
     let time = |outcome: Outcome| move |list: &[Workload]| gpu_time_share(list, |job| job.outcome == outcome);
-    of_each("GPU time of failed jobs", &time(Outcome::Failed), 0.10..=0.13, 0.06);
-    of_each("GPU time of stopped jobs", &time(Outcome::Killed), 0.66..=0.72, 0.04);
+    of_each(
+        "GPU time of failed jobs",
+        &time(Outcome::Failed),
+        0.10..=0.13,
+        0.06,
+    );
+    of_each(
+        "GPU time of stopped jobs",
+        &time(Outcome::Killed),
+        0.66..=0.72,
+        0.04,
+    );
     let wide = |list: &[Workload]| gpu_time_share(list, |job| job.num_gpus >= 64);
     of_each("GPU time of 64 and more", &wide, 0.78..=0.84, 0.04);
     let failed = |list: &[Workload]| share(list, |job| job.outcome == Outcome::Failed);
@@ -123,7 +134,13 @@ fn one_long_list_stands_for_all() {
     // What a job of the largest thousand does is still by its odds: about a quarter fail, a quarter are stopped.
     let mut jobs: Vec<&JobSpec> = lists[0].jobs.iter().collect();
     jobs.sort_by(|a, b| (b.gpus() * b.run_time_s).total_cmp(&(a.gpus() * a.run_time_s)));
-    let part = |outcome| jobs[100..1000].iter().filter(|job| job.outcome == outcome).count() as f64 / 900.0;
+    let part = |outcome| {
+        jobs[100..1000]
+            .iter()
+            .filter(|job| job.outcome == outcome)
+            .count() as f64
+            / 900.0
+    };
     assert_near("large jobs that fail", part(Outcome::Failed), 0.29, 0.05);
     assert_near("large jobs that are stopped", part(Outcome::Killed), 0.264, 0.05);
 }

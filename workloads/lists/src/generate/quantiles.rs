@@ -73,7 +73,11 @@ impl Curve {
 
     /// Mean between two levels, s, in closed form: between quantiles a and b it is (b - a) / ln(b / a).
     pub(super) fn mean_s(&self, from: f64, to: f64) -> f64 {
-        let inner = self.levels.iter().copied().filter(|level| from < *level && *level < to);
+        let inner = self
+            .levels
+            .iter()
+            .copied()
+            .filter(|level| from < *level && *level < to);
         let (mut sum, mut low) = (0.0, from);
         for high in inner.chain([to]) {
             let (shortest, longest) = (self.run_time_s(low), self.run_time_s(high));

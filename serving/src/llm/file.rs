@@ -385,6 +385,7 @@ mod tests {
     fn a_written_loop_is_read_as_it_was_and_cut_where_it_is_cut() {
         let generator = crate::llm::generate::RequestGenerator {
             num_requests: 500,
+            rate_per_s: 5.0,
             turns: 3.0,
             sessions: crate::llm::generate::Sessions::Closed,
             ..Default::default()

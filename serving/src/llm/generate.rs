@@ -265,6 +265,7 @@ mod tests {
     fn in_a_loop_each_later_request_waits_for_the_answer_before_it() {
         let open = RequestGenerator {
             num_requests: 2_000,
+            rate_per_s: 4.0,
             turns: 4.0,
             think_s: 5.0,
             ..RequestGenerator::default()

@@ -143,7 +143,11 @@ impl<'a> Run<'a> {
                     self.meet_again(id, self.requests.rows()[id], at_ps);
                     return true;
                 }
-                Next::Play(to_ps) => self.advance(to_ps),
+                Next::Play(to_ps) => {
+                    self.now_ps = to_ps;
+                    self.looks();
+                    self.advance(to_ps);
+                }
                 Next::Ended => {
                     self.advance(u64::MAX);
                     return false;
@@ -226,10 +230,18 @@ impl<'a> Run<'a> {
     /// Gateways look at the replicas as often as they were due, the last time at most now. They look one after another, evenly
     /// spread over the time between two looks of one of them.
     fn look(&mut self, place: usize) {
-        let (period_ps, num) = (ps_of_s(self.fleet.scrape_s), self.gateways.len() as u64);
-        if period_ps == 0 {
+        if ps_of_s(self.fleet.scrape_s) == 0 {
             self.advance(self.now_ps);
             self.gateways[place].ask(&self.replicas, &self.fleet, self.now_ps);
+        } else {
+            self.looks();
+        }
+    }
+
+    /// All looks that are due, where there is a time between them.
+    fn looks(&mut self) {
+        let (period_ps, num) = (ps_of_s(self.fleet.scrape_s), self.gateways.len() as u64);
+        if period_ps == 0 {
             return;
         }
         // Of a long time without requests only the last look of each gateway counts.

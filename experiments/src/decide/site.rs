@@ -55,7 +55,7 @@ impl Site<'_> {
         Ok(made)
     }
 
-    /// The simulated cluster. A list that says when its jobs began is a record, with starts and failures in its run times.
+    /// The simulated cluster. A list that says when its jobs began is a record, with starts, links and failures in its run times.
     pub(super) fn sim(&self, scheduling: &SchedulingConfig, list: &Workload) -> SimConfig {
         SimConfig {
             seed: seeds(self.config.seed, "test", 1)[0].0,
@@ -70,7 +70,7 @@ pub(super) fn step(number: u32, what: &str, command: &str) -> String {
 }
 
 /// Settings that no flag has.
-const WITHOUT_FLAG: [&str; 4] = ["mixed_types", "class_facts", "stop_grace_s", "belief_errors"];
+const WITHOUT_FLAG: [&str; 3] = ["mixed_types", "stop_grace_s", "belief_errors"];
 
 /// Settings as flags of the command line; those that are tables in files are left out.
 pub(super) fn flags_of(scheduling: &SchedulingConfig) -> String {

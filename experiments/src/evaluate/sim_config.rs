@@ -87,8 +87,8 @@ pub struct SchedulingConfig {
     #[arg(long, value_name = "S", value_parser = flag_values::positive)]
     pub checkpoint_interval_s: Option<f64>,
     /// Give each job what is published of the model it trains (state, memory, checkpoints, starts), and the cluster a store and
-    /// sharing that can hurt, where the list says nothing (docs/gpu-model.md).
-    #[arg(skip)]
+    /// sharing that can hurt, where the list says nothing (docs/gpu-model.md) [default: the environment's, else not]
+    #[arg(long)]
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub class_facts: bool,
     /// Seconds that a job is given to save when it is stopped; one that needs longer loses what it did since its last checkpoint.
@@ -216,7 +216,13 @@ impl SchedulingConfig {
             sim = sim.as_published();
         }
         if self.realistic {
+            let own = sim.clone();
             sim = sim.realistic(is_record);
+            if is_record {
+                // What links and checkpoints cost, and how speeds drift, is in the run times of a record.
+                (sim.class_facts, sim.beliefs) = (own.class_facts, own.beliefs);
+                sim.capabilities.class_checkpoints = own.capabilities.class_checkpoints;
+            }
             // A batch system starts gangs again itself, and another plan of failures stands alone.
             if self.batch_system.is_some() {
                 sim.capacity.keep_places_s = 0.0;
@@ -337,7 +343,7 @@ mod tests {
         assert_eq!(drawn.estimates, EstimateModel::HISTORY);
         let list = tempfile::Builder::new().suffix(".csv").tempfile().unwrap();
         let record = sim(&[list.path().to_str().unwrap()], &args);
-        assert!(record.class_facts && record.capacity.site.is_none());
+        assert!(!record.class_facts && record.beliefs.is_none() && record.capacity.site.is_none());
         // A task keeps what it tells of run times, and one that is realistic is what it was.
         let gang = sim(&["Pleach/PhillyGang-v1"], &args);
         assert_eq!(gang.estimates, EstimateModel::UserLimit { default_s: 86_400.0 });

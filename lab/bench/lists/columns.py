@@ -27,7 +27,7 @@ MADE = {"wide": (8, 8, [8, 16, 32, 64]), "tiny": (1, 4, [1, 2, 4])}
 PAI_NODES = {"P100": 4, "T4": 2, "MISC": 1, "V100M32": 1}
 # Those of `pleach tournament --condition`, but that with the same cost for every restart a first start is free. No node fails:
 # the mean time is a million days.
-PUBLISHED = ["--realistic", "--node-mtbf-days", "1000000"]
+PUBLISHED = ["--realistic", "--class-facts", "--node-mtbf-days", "1000000"]
 CONDITIONS = {
     "realistic": [*PUBLISHED, "--overheads", "by-class"],
     "realistic-10s": [*PUBLISHED, "--restart-cost-s", "10"],

@@ -44,7 +44,7 @@ pleach_scheduler::settings! {
         pub faster: f64 = 1.0, in Above(0.0, 1e12);
         /// Times the rate of the requests at which policies are compared, a list
         pub loads: Vec<f64> = vec![1.0], in Above(0.0, 1e12);
-        /// Lists to draw, or consecutive parts into which a file is cut [default: 5; 2 where each is an hour]
+        /// Lists to draw, or consecutive parts into which a file is cut [default: 5; 4 where each is an hour]
         pub lists: Option<u16>, in 1..=1000;
         /// Language model
         pub model: String = "llama-3-8b".into(), in OneOf(MODEL_NAMES);
@@ -110,7 +110,7 @@ impl RequestsSettings {
     /// Lists to draw, or parts to cut.
     pub(in crate::worlds) fn num_lists(&self) -> usize {
         let is_hour = self.requests.is_none() && self.num_requests.is_none();
-        usize::from(self.lists.unwrap_or(if is_hour { 2 } else { 5 }))
+        usize::from(self.lists.unwrap_or(if is_hour { 4 } else { 5 }))
     }
 
     /// What draws lists of an hour, where nothing else is said.

@@ -49,6 +49,24 @@ impl SimConfig {
         sim
     }
 
+    /// The same in the world of the papers: the opposite of [`SimConfig::realistic`]. A model of run times other than by history stays.
+    #[must_use]
+    pub fn as_published(mut self) -> SimConfig {
+        let can = &mut self.capabilities;
+        if can.overheads == Some(Overheads::ByClass) {
+            can.overheads = None;
+        }
+        can.class_checkpoints = false;
+        can.stop_grace_s = None;
+        self.class_facts = false;
+        self.beliefs = None;
+        if self.estimates == EstimateModel::HISTORY {
+            self.estimates = EstimateModel::Oracle;
+        }
+        (self.capacity.site, self.capacity.keep_places_s) = (None, 0.0);
+        self
+    }
+
     /// What is played, in a line.
     #[must_use]
     pub fn in_words(&self) -> String {
@@ -124,6 +142,17 @@ mod tests {
         own.capacity.keep_places_s = 60.0;
         let real = own.clone().realistic(false);
         assert_eq!((real.estimates, &real.capacity), (limits, &own.capacity));
+    }
+
+    #[test]
+    fn the_world_of_the_papers_is_what_a_realistic_one_was_made_of() {
+        let mut own = SimConfig::default();
+        own.capabilities.restart_cost_s = 7.0;
+        assert_eq!(own.clone().realistic(false).as_published(), own);
+        own.estimates = EstimateModel::UserLimit { default_s: 60.0 };
+        own.capacity.node_mtbf_s = Some(1e6);
+        let back = own.clone().realistic(true).as_published();
+        assert_eq!(back, own, "limits and failures of nodes are the list's own");
     }
 
     #[test]

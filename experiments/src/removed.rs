@@ -18,7 +18,7 @@ pub enum Place {
 }
 
 /// A word as it was written, and what to do instead.
-const REMOVED: [(Place, &str, &str); 27] = [
+const REMOVED: [(Place, &str, &str); 29] = [
     (
         Place::Command,
         "serve",
@@ -72,6 +72,8 @@ const REMOVED: [(Place, &str, &str); 27] = [
     ),
     (Place::Flag, "mixed-types", MIXED),
     (Place::Flag, "mixed_types", MIXED),
+    (Place::Flag, "belief-errors", REALISTIC),
+    (Place::Flag, "stop-grace-s", REALISTIC),
     (Place::Flag, "fits", FITS),
     (Place::Flag, "frontier", FRONTIER),
     (
@@ -125,6 +127,8 @@ const REMOVED: [(Place, &str, &str); 27] = [
 /// Asked only where the program does not have them.
 const WITHOUT_LAB: &str = "It is of the laboratory, and this program was built without its feature `lab`: cargo build --release -p pleach-cli has it.";
 const MIXED: &str = "It is --actions mixed_types now: actions = [\"mixed_types\"] in a grid.";
+const REALISTIC: &str =
+    "It is part of --realistic now; grids and site.toml have it alone: belief_errors, stop_grace_s.";
 const FITS: &str = "It is gone: a sweep with command = \"distill\" and seeds = 5 plays the trees of five seeds side by side.";
 const FRONTIER: &str =
     "It is gone: a sweep with command = \"distill\" and a grid of leaves plays a tree of each size.";

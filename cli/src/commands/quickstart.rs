@@ -210,6 +210,9 @@ const ROWS: [&str; 5] = ["fifo", "sjf", "easy", "sjf-best-type", "best-gavel-mul
 fn settings(args: &QuickstartArgs) -> Result<TrainSettings, Error> {
     let mut settings = settings_file::evolution()?;
     settings.env = env_of(&args.env, args.episodes.num_jobs, args.episodes.load)?;
+    if args.as_published {
+        settings.env.sim = settings.env.sim.as_published();
+    }
     settings.train.num_updates = args.updates;
     // The suite's wide steps find more in the end, but take the first thirty generations of a run to settle.
     let evolution = &mut settings.train.evolution;
@@ -293,7 +296,7 @@ fn compare(
     for run in &mut runs {
         run.workload.clone_from(&args.env);
     }
-    let results = Results::new("quickstart", runs, Some(best))?;
+    let results = Results::new("quickstart", runs, Some(best))?.in_world(sim.in_words());
     Ok(results.with_stand_ins(stand_ins(policies, instances, sim)))
 }
 

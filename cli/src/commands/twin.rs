@@ -8,8 +8,8 @@ use pleach_experiments::evaluate::day::DAY_S;
 use pleach_experiments::evaluate::day::Day;
 use pleach_experiments::evaluate::instances::seeds;
 use pleach_experiments::twin::{
-    Fit, FitInput, Span, Twin, Under, UnderInput, believed, candidates_beside, fit, sections, under,
-    under_table,
+    Fit, FitInput, Span, Twin, Under, UnderInput, believed, candidates_beside, fit, is_record, sections,
+    under, under_table,
 };
 use serde::Serialize;
 
@@ -26,6 +26,7 @@ struct Found<'a> {
     fit: Option<&'a Fit>,
     #[serde(skip_serializing_if = "Option::is_none")]
     under: Option<&'a Under>,
+    world: String,
 }
 
 /// Simulates and compares.
@@ -35,12 +36,16 @@ struct Found<'a> {
 pub fn run(args: &TwinArgs, context: &mut Context<'_>) -> Result<(), Error> {
     let source = &args.workload;
     let name = source.only("simulated")?;
-    let sim = args.scheduling.sim(&source.workload);
+    let scheduling = args.scheduling.realistic_by_default();
+    let mut sim = scheduling.sim(&source.workload);
     let policies = policies(args, &sim)?;
     let seed = seeds(args.report.seed(), "test", 1)[0];
     let (workload, report) = source.workload(name, seed)?;
     let since_s = since_s(args, &workload)?;
-    let mut sim = SimConfig { seed: seed.0, ..sim };
+    sim.seed = seed.0;
+    if scheduling.realistic {
+        sim.estimates = believed(&workload, scheduling.estimates)[0].model();
+    }
     let quiet = args.report.quiet();
     if let Some(report) = report.filter(|_| !quiet) {
         context.say(report.to_string().trim_end())?;
@@ -56,8 +61,7 @@ pub fn run(args: &TwinArgs, context: &mut Context<'_>) -> Result<(), Error> {
         false => {
             let site = policies[0].clone();
             // Under other policies a list may be played of which nothing was observed.
-            let is_seen = workload.jobs.iter().any(|job| job.observed.is_some());
-            let twin = match is_seen || args.under.is_empty() {
+            let twin = match is_record(&workload) || args.under.is_empty() {
                 true => {
                     let result = simulate_planner(&workload, &sim, site.make_planner()?.as_mut())?;
                     Some(Twin::of(site.name(), &workload, &result.jobs)?)
@@ -72,6 +76,7 @@ pub fn run(args: &TwinArgs, context: &mut Context<'_>) -> Result<(), Error> {
         names => Some(others(args, names, (&workload, &sim, &site), since_s)?),
     };
     if !quiet {
+        context.say(&sim.in_words())?;
         if let Some(twin) = &twin {
             // Asked for other policies, nobody reads the tables of the twin again.
             if other.is_none() {
@@ -95,6 +100,7 @@ pub fn run(args: &TwinArgs, context: &mut Context<'_>) -> Result<(), Error> {
                 twin: twin.as_ref(),
                 fit: fitted.as_ref(),
                 under: other.as_ref(),
+                world: sim.in_words(),
             },
         ),
         None => Ok(()),

@@ -20,6 +20,10 @@ pub struct QuickstartArgs {
     /// Environment to train and test in; `pleach workload` names them
     #[arg(long, value_name = "ID", default_value = "Pleach/GavelMultiRealistic-v1")]
     pub env: String,
+    /// Play in the world of the papers: links, restarts and memory cost nothing of their own, and speeds are known
+    #[arg(long)]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub as_published: bool,
     /// What its episodes are not as it has them.
     #[command(flatten)]
     #[serde(flatten)]

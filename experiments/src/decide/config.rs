@@ -90,6 +90,7 @@ impl SiteConfig {
             }
         }
         config.check()?;
+        config.scheduling = config.scheduling.realistic_by_default();
         Ok(config)
     }
 
@@ -219,6 +220,7 @@ mod tests {
         let wanted = SiteConfig {
             jobs: folder.path().join("sacct.txt"),
             nodes: Some(folder.path().join("nodes.txt")),
+            scheduling: SchedulingConfig::default().realistic_by_default(),
             ..SiteConfig::default()
         };
         assert_eq!(SiteConfig::read(&file("site.toml", &text)).unwrap(), wanted);

@@ -16,6 +16,8 @@ pub struct Decided {
     pub parts: Parts,
     /// The twin.
     pub twin: TwinStep,
+    /// What was played, in a line.
+    pub world: String,
     /// All candidates on the part in which is chosen.
     pub compared: Under,
     /// What was chosen, on the part that judges.

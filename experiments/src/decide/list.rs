@@ -167,12 +167,12 @@ impl Site<'_> {
     fn fitted(&self, workload: &Workload) -> Result<TwinStep, Error> {
         let config = self.config;
         let policies = DOOR.open_all(&config.policy)?;
-        let sim = self.sim(&config.scheduling);
+        let sim = self.sim(&config.scheduling, workload);
         for policy in &policies {
             policy.check(sim.capabilities)?;
         }
         let estimates = twin::believed(workload, config.scheduling.estimates);
-        if workload.jobs.iter().all(|job| job.observed.is_none()) {
+        if !twin::is_record(workload) {
             return Ok(TwinStep {
                 policy: policies[0].name().to_owned(),
                 estimates: estimates[0],

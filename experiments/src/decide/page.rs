@@ -27,12 +27,13 @@ pub(super) fn report(decided: &Decided, told: Told<'_>) -> Report {
     let (twin, parts) = (&decided.twin, &decided.parts);
     let cluster = &told.list.cluster;
     let about = format!(
-        "{} jobs · {} nodes, {} GPUs · searched in until day {}, chosen until day {}, judged after it",
+        "{} jobs · {} nodes, {} GPUs · searched in until day {}, chosen until day {}, judged after it · {}",
         told.list.jobs.len(),
         cluster.node_groups.iter().map(|group| group.count).sum::<u32>(),
         cluster.num_gpus(),
         parts.learn_days,
-        parts.choose_days
+        parts.choose_days,
+        decided.world
     );
     let verdict = || Block::Verdict(decided.verdict.line());
     let compared = |title: &str, under| {

@@ -46,6 +46,7 @@ pub fn decide(site: &Site<'_>, say: Say<'_>) -> Result<Decided, Error> {
         verdict: found,
         parts,
         twin: twin.clone(),
+        world: ground.world(),
         compared,
         judged,
         shadow,

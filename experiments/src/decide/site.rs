@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use pleach_env::SimConfig;
+use pleach_env::workload::Workload;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -12,6 +13,7 @@ use crate::evaluate::instances::seeds;
 use crate::evaluate::sim_config::SchedulingConfig;
 use crate::progress::Watcher;
 use crate::run_folder::atomic_file;
+use crate::twin;
 
 /// Largest artefact that is read again, bytes.
 pub(super) const ARTEFACT_BYTES_MAX: u64 = 64 << 20;
@@ -53,11 +55,11 @@ impl Site<'_> {
         Ok(made)
     }
 
-    /// The simulated cluster.
-    pub(super) fn sim(&self, scheduling: &SchedulingConfig) -> SimConfig {
+    /// The simulated cluster. A list that says when its jobs began is a record, with starts, links and failures in its run times.
+    pub(super) fn sim(&self, scheduling: &SchedulingConfig, list: &Workload) -> SimConfig {
         SimConfig {
             seed: seeds(self.config.seed, "test", 1)[0].0,
-            ..scheduling.sim(&[])
+            ..scheduling.over(&[], twin::is_record(list))
         }
     }
 }
@@ -67,13 +69,19 @@ pub(super) fn step(number: u32, what: &str, command: &str) -> String {
     format!("\n{number}  {what}\n   {command}")
 }
 
+/// Settings that no flag has.
+const WITHOUT_FLAG: [&str; 3] = ["mixed_types", "stop_grace_s", "belief_errors"];
+
 /// Settings as flags of the command line; those that are tables in files are left out.
 pub(super) fn flags_of(scheduling: &SchedulingConfig) -> String {
     let mut flags = String::new();
     let Ok(serde_json::Value::Object(keys)) = serde_json::to_value(scheduling) else {
         return flags;
     };
-    for (key, value) in keys {
+    for (key, value) in keys
+        .into_iter()
+        .filter(|(key, _)| !WITHOUT_FLAG.contains(&key.as_str()))
+    {
         let name = key.replace('_', "-");
         match value {
             serde_json::Value::Bool(true) => flags += &format!(" --{name}"),

@@ -61,10 +61,15 @@ impl<'a> Trials<'a> {
             workload,
             parts,
             twin,
-            sim: site.sim(&scheduling),
+            sim: site.sim(&scheduling, workload),
             policy: DOOR.open_one(&twin.policy)?,
             scheduling,
         })
+    }
+
+    /// What is played, in a line.
+    pub(super) fn world(&self) -> String {
+        self.sim.in_words()
     }
 
     /// Flags of the conditions.
@@ -123,6 +128,7 @@ impl<'a> Trials<'a> {
     pub(super) fn compared(&self, say: Say<'_>) -> Result<Under, Error> {
         let parts = self.parts;
         say(&step(4, "candidates", &self.compare_command()))?;
+        say(&self.world())?;
         let before = parts.before_judging(self.workload);
         let found = self.site.kept("compare.json", || {
             let others = self.site.candidates(&before, &self.sim, &self.policy)?;

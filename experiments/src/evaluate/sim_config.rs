@@ -30,6 +30,10 @@ pub struct SchedulingConfig {
     #[arg(long)]
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub realistic: bool,
+    /// Play in the world of the papers instead: of a realistic world nothing is left. Other flags win
+    #[arg(long, conflicts_with = "realistic")]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub as_published: bool,
     /// Let policies stop running jobs and start them again later [default: the environment's, else not]
     #[arg(long)]
     pub preemption: bool,
@@ -87,14 +91,13 @@ pub struct SchedulingConfig {
     #[arg(long)]
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub class_facts: bool,
-    /// Seconds that a job is given to save when it is stopped; one that needs longer loses what it did since its last checkpoint
-    /// [default: the environment's, else as long as it needs]
-    #[arg(long, value_name = "S", value_parser = flag_values::not_negative)]
+    /// Seconds that a job is given to save when it is stopped; one that needs longer loses what it did since its last checkpoint.
+    /// None: the environment's, else as long as it needs.
+    #[arg(skip)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stop_grace_s: Option<f64>,
-    /// Let policies be wrong about speeds (12 %, and up to 10 % that drift from week to week) and about what starts cost (30 %)
-    /// [default: the environment's, else they are right]
-    #[arg(long)]
+    /// Let policies be wrong about speeds (12 %, and up to 10 % that drift from week to week) and about what starts cost (30 %).
+    #[arg(skip)]
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub belief_errors: bool,
     /// Let decisions be carried out by a batch system, with its rounds and delays: slurm, or a TOML file with tick_s,
@@ -148,6 +151,15 @@ impl SchedulingConfig {
         if let Some(capacity) = &self.capacity {
             capacity.validate()?;
         }
+        if self.realistic && self.as_published {
+            let hint = "Give one of them.";
+            return Err(Error::config(
+                "as_published",
+                true,
+                "false beside realistic",
+                hint,
+            ));
+        }
         if let (Some(days), Some(_)) = (self.node_mtbf_days, &self.site_failures) {
             let hint = "Give one of them.";
             return Err(Error::config(
@@ -176,6 +188,15 @@ impl SchedulingConfig {
             .union(ActionSet::where_true(flags))
     }
 
+    /// The same in the world that is measured, unless these settings ask for that of the papers.
+    #[must_use]
+    pub fn realistic_by_default(&self) -> SchedulingConfig {
+        SchedulingConfig {
+            realistic: !self.as_published,
+            ..self.clone()
+        }
+    }
+
     /// The same as settings of a simulation of these workloads, by their names.
     #[must_use]
     pub fn sim(&self, workloads: &[String]) -> SimConfig {
@@ -191,8 +212,17 @@ impl SchedulingConfig {
             estimates: agreed(own, |sim| sim.estimates).unwrap_or_default(),
             ..agreed(own, SimConfig::clone).unwrap_or_default()
         };
+        if self.as_published {
+            sim = sim.as_published();
+        }
         if self.realistic {
+            let own = sim.clone();
             sim = sim.realistic(is_record);
+            if is_record {
+                // What links and checkpoints cost, and how speeds drift, is in the run times of a record.
+                (sim.class_facts, sim.beliefs) = (own.class_facts, own.beliefs);
+                sim.capabilities.class_checkpoints = own.capabilities.class_checkpoints;
+            }
             // A batch system starts gangs again itself, and another plan of failures stands alone.
             if self.batch_system.is_some() {
                 sim.capacity.keep_places_s = 0.0;
@@ -313,7 +343,7 @@ mod tests {
         assert_eq!(drawn.estimates, EstimateModel::HISTORY);
         let list = tempfile::Builder::new().suffix(".csv").tempfile().unwrap();
         let record = sim(&[list.path().to_str().unwrap()], &args);
-        assert!(record.class_facts && record.capacity.site.is_none());
+        assert!(!record.class_facts && record.beliefs.is_none() && record.capacity.site.is_none());
         // A task keeps what it tells of run times, and one that is realistic is what it was.
         let gang = sim(&["Pleach/PhillyGang-v1"], &args);
         assert_eq!(gang.estimates, EstimateModel::UserLimit { default_s: 86_400.0 });
@@ -323,6 +353,20 @@ mod tests {
         };
         let own = EnvConfig::registered("Pleach/LlmSite-v1").unwrap().sim;
         assert_eq!(sim(&["Pleach/LlmSite-v1"], &site), own);
+        let papers = SchedulingConfig {
+            realistic: false,
+            as_published: true,
+            ..site.clone()
+        };
+        for (id, own) in [
+            ("Pleach/LlmSite-v1", SimConfig::default()),
+            (
+                "Pleach/GavelMultiRealistic-v1",
+                EnvConfig::registered("Pleach/GavelMulti-v1").unwrap().sim,
+            ),
+        ] {
+            assert_eq!(sim(&[id], &papers), own, "{id}");
+        }
         // What cannot stand beside what is given goes.
         let given = SchedulingConfig {
             node_mtbf_days: Some(10.0),

@@ -13,7 +13,7 @@ use pleach_scheduler::portable_math::ln;
 use serde::{Deserialize, Serialize};
 
 use super::under::play;
-use super::{Pair, SHORT_S, Trust, Twin, agreement, pairs};
+use super::{Pair, SHORT_S, Trust, Twin, agreement, is_record, pairs};
 use crate::door::{DOOR, PolicySpec};
 use crate::error::Error;
 use crate::evaluate::estimate_source::EstimateSource;
@@ -63,7 +63,7 @@ pub fn believed(workload: &Workload, given: Option<EstimateSource>) -> Vec<Estim
 /// # Errors
 /// A simulation that fails.
 pub fn doubt(workload: &Workload, sim: &SimConfig, watcher: &Watcher) -> Result<Option<String>, Error> {
-    if workload.jobs.iter().all(|job| job.observed.is_none()) {
+    if !is_record(workload) {
         return Ok(None);
     }
     let workload = &workload.slice(0, DOUBT_JOBS_MAX);
@@ -176,7 +176,7 @@ type Tried<'a> = (Setting<'a>, f64, Vec<JobOutcome>);
 pub fn fit(input: &FitInput<'_>, watcher: &Watcher) -> Result<(Fit, Vec<JobOutcome>), Error> {
     let jobs = &input.workload.jobs;
     let until_s = jobs.last().map_or(0.0, |job| job.submit.as_secs_f64()) * FIT_PART;
-    if jobs.iter().all(|job| job.observed.is_none()) {
+    if !is_record(input.workload) {
         return Err(super::nothing_observed(input.workload));
     }
     let setting = |policy| Setting {

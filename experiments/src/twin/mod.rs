@@ -40,6 +40,12 @@ const CLOSE: (f64, f64) = (1.25, 0.5);
 /// The same for rough.
 const ROUGH: (f64, f64) = (2.0, 0.3);
 
+/// Whether a list says of any job when it began.
+#[must_use]
+pub fn is_record(workload: &Workload) -> bool {
+    workload.jobs.iter().any(|job| job.observed.is_some())
+}
+
 /// Waits of some jobs, s; none without jobs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct WaitFigures {

@@ -158,7 +158,7 @@ fn routing(settings: Value) -> Opened {
             stream: "compare",
             number: 0,
             load: 1.0,
-            num: config.lists.into(),
+            num: config.num_lists(),
         })?),
         None => Lists::Drawn(world.generator(1.0)),
     };
@@ -167,7 +167,7 @@ fn routing(settings: Value) -> Opened {
 
 fn conversations() -> RequestsSettings {
     RequestsSettings {
-        num_requests: 15_000,
+        num_requests: Some(15_000),
         rate_per_s: 75.0,
         turns: 3.0,
         gateways: 4,
@@ -177,7 +177,7 @@ fn conversations() -> RequestsSettings {
 
 fn bursts() -> RequestsSettings {
     RequestsSettings {
-        num_requests: 15_000,
+        num_requests: Some(15_000),
         rate_per_s: 210.0,
         burst: 0.5,
         gateways: 4,

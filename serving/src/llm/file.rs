@@ -2,7 +2,7 @@
 //!
 //! | format | recognised by | source |
 //! |---|---|---|
-//! | ours | columns `arrival_s`, `prompt_tokens`, `output_tokens`; also `session`, `prefix_tokens` | |
+//! | ours | columns `arrival_s`, `prompt_tokens`, `output_tokens`; also `session`, `prefix_tokens`, `wait_s` | |
 //! | Azure LLM inference | columns `TIMESTAMP`, `ContextTokens`, `GeneratedTokens` | Patel et al., ISCA'24; AzurePublicDataset |
 //! | BurstGPT | columns `Timestamp`, `Request tokens`, `Response tokens`; also `Session ID` | Wang et al., KDD'25 |
 //! | Mooncake | a JSON object a line with `timestamp` (ms), `input_length`, `output_length`, `hash_ids` | Qin et al., FAST'25 |
@@ -18,7 +18,9 @@ use pleach_tables::clock::{TimeFormat, UTC};
 use pleach_tables::{Account, Lines, Problem, Table, replace};
 use serde::Deserialize;
 
-use crate::llm::request::{ARRIVAL_S_MAX, BLOCK_TOKENS, Blocks, Request, Requests, TOKENS_MAX};
+use crate::llm::request::{
+    ARRIVAL_S_MAX, After, BLOCK_TOKENS, Blocks, Request, Requests, TOKENS_MAX, WAIT_S_MIN,
+};
 
 /// Most blocks of a list: as many as there are tokens in its prompts at most, within numbers of 32 bits.
 const BLOCKS_MAX: usize = 100_000_000;
@@ -66,10 +68,11 @@ pub fn read(path: &Path) -> Result<Read, Problem> {
         .next_line()?
         .is_some_and(|line| line.trim_start().starts_with('{'));
     let (mut block_ids, mut account) = (Vec::new(), Account::default());
+    let mut waits_s = Vec::new();
     let (rows, format) = if is_json {
         (mooncake(path, &mut block_ids, &mut account)?, "Mooncake")
     } else {
-        table(path, &mut account)?
+        table(path, &mut waits_s, &mut account)?
     };
     if rows.is_empty() {
         let lines: Vec<String> = account.lines("rows").collect();
@@ -85,13 +88,30 @@ pub fn read(path: &Path) -> Result<Read, Problem> {
         arrival_s: row.arrival_s - first_s,
         ..row
     });
-    let requests = Requests::with_blocks(rows.collect(), Arc::from(block_ids))
-        .map_err(|error| whole(path, error.to_string()))?;
+    let requests = if waits_s.iter().any(Option::is_some) {
+        in_a_loop(rows.zip(waits_s).collect())
+    } else {
+        Requests::with_blocks(rows.collect(), Arc::from(block_ids))
+    };
+    let requests = requests.map_err(|error| whole(path, error.to_string()))?;
     Ok(Read {
         requests,
         format,
         account,
     })
+}
+
+/// Requests of which those with a wait come after the answer to the one before them in their conversation.
+fn in_a_loop(mut rows: Vec<(Request, Option<f64>)>) -> Result<Requests, Problem> {
+    rows.sort_by(|(one, _), (other, _)| one.arrival_s.total_cmp(&other.arrival_s));
+    let mut last: HashMap<u32, u32> = HashMap::new();
+    let after = rows.iter().enumerate().map(|(place, (row, wait_s))| {
+        let before = last.insert(row.session, place as u32);
+        let (place, wait_s) = (before?, (*wait_s)?);
+        Some(After { place, wait_s })
+    });
+    let after = after.collect();
+    Requests::in_a_loop(rows.into_iter().map(|(row, _)| row).collect(), after)
 }
 
 /// A complaint about a file as a whole.
@@ -121,6 +141,8 @@ struct Form {
     /// The conversation, a number; where none is named each request is one of its own.
     session: &'static str,
     prefix: &'static str,
+    /// From the answer to the conversation's last request to this one, s; empty where it comes at its arrival.
+    wait: &'static str,
 }
 
 /// All forms; the last is taken where none of the others has its columns.
@@ -133,6 +155,7 @@ const FORMS: [Form; 3] = [
         output: "GeneratedTokens",
         session: "",
         prefix: "",
+        wait: "",
     },
     Form {
         name: "BurstGPT",
@@ -142,6 +165,7 @@ const FORMS: [Form; 3] = [
         output: "Response tokens",
         session: "Session ID",
         prefix: "",
+        wait: "",
     },
     Form {
         name: "ours",
@@ -151,17 +175,29 @@ const FORMS: [Form; 3] = [
         output: "output_tokens",
         session: "session",
         prefix: "prefix_tokens",
+        wait: "wait_s",
     },
 ];
 
-fn table(path: &Path, account: &mut Account) -> Result<(Vec<Request>, &'static str), Problem> {
+fn table(
+    path: &Path,
+    waits_s: &mut Vec<Option<f64>>,
+    account: &mut Account,
+) -> Result<(Vec<Request>, &'static str), Problem> {
     let mut table = Table::open(path, &[])?;
     let [.., ours] = &FORMS;
     let known = FORMS.iter().find(|form| table.column(form.prompt).is_some());
     let form = known.unwrap_or(ours);
     table = Table::open(path, &[form.arrival, form.prompt, form.output])?;
-    let [arrival, prompt, output, session, prefix] =
-        [form.arrival, form.prompt, form.output, form.session, form.prefix].map(|name| table.column(name));
+    let names = [
+        form.arrival,
+        form.prompt,
+        form.output,
+        form.session,
+        form.prefix,
+        form.wait,
+    ];
+    let [arrival, prompt, output, session, prefix, wait] = names.map(|name| table.column(name));
     let (mut rows, mut first_s) = (Vec::new(), None);
     while table.next_row()? {
         let arrival_s = if form.is_dated {
@@ -183,6 +219,10 @@ fn table(path: &Path, account: &mut Account) -> Result<(Vec<Request>, &'static s
         if prefix_tokens >= prompt_tokens {
             return Err(table.refuse(prefix, &format!("less than the prompt's {prompt_tokens}"), FIX));
         }
+        waits_s.push(match table.text(wait).is_empty() {
+            true => None,
+            false => Some(table.number(wait, WAIT_S_MIN, ARRIVAL_S_MAX, FIX)?),
+        });
         rows.push(Request {
             arrival_s,
             prompt_tokens,
@@ -281,9 +321,14 @@ fn mooncake(path: &Path, block_ids: &mut Vec<u32>, account: &mut Account) -> Res
 /// # Errors
 /// What the system says; nothing is left behind then.
 pub fn write(path: &Path, requests: &Requests) -> Result<(), Problem> {
+    let after = requests.after();
     replace(path, |out| {
-        writeln!(out, "arrival_s,prompt_tokens,output_tokens,session,prefix_tokens")?;
-        for row in requests.rows() {
+        let wait = if after.is_empty() { "" } else { ",wait_s" };
+        writeln!(
+            out,
+            "arrival_s,prompt_tokens,output_tokens,session,prefix_tokens{wait}"
+        )?;
+        for (place, row) in requests.rows().iter().enumerate() {
             let Request {
                 arrival_s,
                 prompt_tokens,
@@ -292,10 +337,15 @@ pub fn write(path: &Path, requests: &Requests) -> Result<(), Problem> {
                 prefix_tokens,
                 blocks: _,
             } = row;
-            writeln!(
+            write!(
                 out,
                 "{arrival_s},{prompt_tokens},{output_tokens},{session},{prefix_tokens}"
             )?;
+            match after.get(place) {
+                Some(Some(After { wait_s, .. })) => writeln!(out, ",{wait_s}")?,
+                Some(None) => writeln!(out, ",")?,
+                None => writeln!(out)?,
+            }
         }
         Ok(())
     })
@@ -329,6 +379,61 @@ mod tests {
             ..*row
         });
         assert_eq!(read(&path).unwrap().requests.rows(), shifted.collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn a_written_loop_is_read_as_it_was_and_cut_where_it_is_cut() {
+        let generator = crate::llm::generate::RequestGenerator {
+            num_requests: 500,
+            rate_per_s: 5.0,
+            turns: 3.0,
+            sessions: crate::llm::generate::Sessions::Closed,
+            ..Default::default()
+        };
+        let list = generator.draw(pleach_workloads::Seed(1)).unwrap();
+        let list = list.part(0..500).unwrap();
+        assert!(list.after().iter().flatten().count() > 50);
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("list.csv");
+        write(&path, &list).unwrap();
+        assert_eq!(read(&path).unwrap().requests, list);
+        let half = list.part(250..500).unwrap();
+        let kept = half.after().iter().flatten().count();
+        let whole = list.after()[250..].iter().flatten();
+        assert_eq!(kept, whole.filter(|after| after.place >= 250).count());
+    }
+
+    /// As Mooncake's list of tools and agents has it: all tasks share the system prompt (block 7), and each step of a task begins
+    /// with the whole of the one before. Two tasks of three and two steps.
+    #[test]
+    fn a_mooncake_list_of_agents_grows_by_step() {
+        let line = |ms: u32, length: u32, ids: &str| {
+            format!(
+                "{{\"timestamp\": {ms}, \"input_length\": {length}, \"output_length\": 52, \"hash_ids\": {ids}}}\n"
+            )
+        };
+        let text = [
+            line(27_000, 1100, "[7, 8, 9]"),
+            line(28_500, 900, "[7, 20]"),
+            line(30_000, 1700, "[7, 8, 9, 10]"),
+            line(33_000, 1500, "[7, 20, 21]"),
+            line(36_000, 2100, "[7, 8, 9, 10, 11]"),
+        ];
+        let read = read_text("toolagent.jsonl", &text.concat()).unwrap();
+        let seen = read.requests.rows().iter();
+        let seen = seen.map(|row| (row.arrival_s, row.session, row.prefix_tokens));
+        assert_eq!(
+            seen.collect::<Vec<_>>(),
+            [
+                (0.0, 0, 0),
+                (1.5, 1, 0),
+                (3.0, 0, 1536),
+                (6.0, 1, 1024),
+                (9.0, 0, 2048)
+            ]
+        );
+        // Of 7,300 tokens stood in whole blocks before: 7; 7, 8; 7; 7, 8, 9.
+        assert_eq!(read.requests.block_share(), Some(7.0 * 512.0 / 7300.0));
     }
 
     #[test]
@@ -435,6 +540,10 @@ mod tests {
                 "less than the prompt's 9",
             ),
             ("arrival_s,prompt_tokens\n0,1\n", "output_tokens"),
+            (
+                "arrival_s,prompt_tokens,output_tokens,session,wait_s\n0,9,1,1,\n1,9,1,1,0\n",
+                "line 3, column wait_s",
+            ),
             ("{\"timestamp\": 0}\n", "missing field `input_length`"),
             (
                 "TIMESTAMP,ContextTokens,GeneratedTokens\nnoon,1,1\n",

@@ -1,7 +1,7 @@
 //! Lists of requests drawn from a seed: conversations whose rate comes in bursts, and lengths of prompts and answers.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, HashMap};
 
 use pleach_scheduler::Problem;
 use pleach_scheduler::portable_math::{exp, ln};
@@ -10,8 +10,9 @@ use pleach_scheduler::settings::Settings as _;
 use pleach_workloads::Seed;
 use pleach_workloads::normal::standard_normal;
 use rand::{Rng, RngExt as _};
+use serde::{Deserialize, Serialize};
 
-use crate::llm::request::{ARRIVAL_S_MAX, Blocks, Request, Requests};
+use crate::llm::request::{ARRIVAL_S_MAX, After, Blocks, Request, Requests, WAIT_S_MIN};
 use crate::settings::within;
 
 /// Longest prompt and answer that are drawn, tokens. *Assumed*: contexts of 16,384 tokens.
@@ -29,6 +30,36 @@ const DAY: [f64; 24] = [
 const READ_TOKENS_PER_S: f64 = 50.0;
 /// Conversations are drawn from so many mean lengths before the list on. *Assumed.*
 const CONVERSATIONS_BEFORE: f64 = 5.0;
+
+/// When the next request of a conversation comes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Sessions {
+    /// At a time that is drawn, however late the answer is.
+    #[default]
+    Open,
+    /// When a user has had the answer, read it and thought.
+    Closed,
+    /// When a program has had the answer and run a tool that the model called for: nothing is read.
+    Agents,
+}
+
+impl Sessions {
+    /// Names, as settings have them.
+    pub const NAMES: &[&str] = &["open", "closed", "agents"];
+
+    #[expect(clippy::trivially_copy_pass_by_ref)]
+    fn is_open(&self) -> bool {
+        *self == Sessions::Open
+    }
+
+    /// By name.
+    #[must_use]
+    pub fn by_name(name: &str) -> Option<Sessions> {
+        let all = [Sessions::Open, Sessions::Closed, Sessions::Agents];
+        Some(all[Sessions::NAMES.iter().position(|known| *known == name)?])
+    }
+}
 
 settings! {
     /// How a list is drawn.
@@ -49,8 +80,11 @@ settings! {
         pub output_log: [f64; 2] = [5.019, 0.859];
         /// Mean requests of a conversation, 1 to 100. Each later prompt begins with what was said before.
         pub turns: f64 = 1.0, in 1.0..=100.0;
-        /// Mean time from an answer to the user's next request, s.
+        /// Mean time from an answer to the next request of its conversation, s.
         pub think_s: f64 = 30.0, in 0.0..=1e5;
+        /// When that next request comes.
+        #[serde(skip_serializing_if = "Sessions::is_open")]
+        pub sessions: Sessions = Sessions::Open;
         /// Whether the rate follows the hours of a day that begins at midnight; `rate_per_s` is then the day's mean.
         pub is_daily: bool;
         /// The list ends here, s, above 0, though it has fewer requests then.
@@ -80,12 +114,12 @@ impl RequestGenerator {
         self.check()?;
         let (mut arrivals, mut lengths) = (seed.stream("arrivals", 0), seed.stream("lengths", 0));
         let num = self.num_requests as usize;
-        let mut rows = Vec::with_capacity(num);
+        let mut rows: Vec<(Request, f64)> = Vec::new();
         // Of what was said so far, arrivals later than the present conversation's beginning, us.
         let mut to_come = BinaryHeap::new();
         let mut now_s = -CONVERSATIONS_BEFORE
             * (self.turns - 1.0)
-            * (self.think_s + exp(self.output_log[0]) / READ_TOKENS_PER_S);
+            * (self.think_s + self.read_s(exp(self.output_log[0])));
         let (mut minute, mut wave, mut session) = (i64::MIN, 0.0, 0);
         let span_s = self.span_s.unwrap_or(f64::INFINITY);
         while rows.len() - to_come.len() < num && now_s < span_s {
@@ -103,7 +137,7 @@ impl RequestGenerator {
             to_come.extend(
                 rows[first..]
                     .iter()
-                    .map(|row| Reverse((row.arrival_s * 1e6) as i64)),
+                    .map(|(row, _)| Reverse((row.arrival_s * 1e6) as i64)),
             );
             while to_come
                 .peek()
@@ -113,9 +147,28 @@ impl RequestGenerator {
             }
             session += 1;
         }
-        rows.sort_by(|one, other| one.arrival_s.total_cmp(&other.arrival_s));
-        rows.truncate(rows.partition_point(|row| row.arrival_s < span_s).min(num));
-        Requests::new(rows)
+        rows.sort_by(|(one, _), (other, _)| one.arrival_s.total_cmp(&other.arrival_s));
+        rows.truncate(rows.partition_point(|(row, _)| row.arrival_s < span_s).min(num));
+        if self.sessions == Sessions::Open {
+            return Requests::new(rows.into_iter().map(|(row, _)| row).collect());
+        }
+        // What began before the list goes on with its first request in it.
+        let mut last: HashMap<u32, u32> = HashMap::new();
+        let after = rows.iter().enumerate().map(|(place, (row, wait_s))| {
+            let before = last.insert(row.session, place as u32);
+            let wait_s = wait_s.max(WAIT_S_MIN);
+            before.map(|place| After { place, wait_s })
+        });
+        let after = after.collect();
+        Requests::in_a_loop(rows.into_iter().map(|(row, _)| row).collect(), after)
+    }
+
+    /// From an answer to the next request without the thinking, s.
+    fn read_s(&self, output_tokens: f64) -> f64 {
+        match self.sessions {
+            Sessions::Agents => 0.0,
+            Sessions::Open | Sessions::Closed => output_tokens / READ_TOKENS_PER_S,
+        }
     }
 
     /// The rate of a time of the day over the day's mean.
@@ -128,24 +181,26 @@ impl RequestGenerator {
         DAY[first] + (DAY[(first + 1) % 24] - DAY[first]) * part
     }
 
-    /// One conversation that begins now; what of it lies before 0 is left out.
-    fn converse(&self, rng: &mut impl Rng, begin_s: f64, session: u32, rows: &mut Vec<Request>) {
-        let (mut at_s, mut said_tokens) = (begin_s, 0);
+    /// One conversation that begins now, each request with its wait after the one before; what of it lies before 0 is left out.
+    fn converse(&self, rng: &mut impl Rng, begin_s: f64, session: u32, rows: &mut Vec<(Request, f64)>) {
+        let (mut at_s, mut said_tokens, mut wait_s) = (begin_s, 0, 0.0);
         loop {
             let new_tokens = tokens(rng, self.prompt_log, PROMPT_TOKENS_MAX);
             let output_tokens = tokens(rng, self.output_log, OUTPUT_TOKENS_MAX);
             if at_s >= 0.0 {
-                rows.push(Request {
+                let row = Request {
                     arrival_s: at_s,
                     prompt_tokens: said_tokens + new_tokens,
                     output_tokens,
                     session,
                     prefix_tokens: said_tokens,
                     blocks: Blocks::default(),
-                });
+                };
+                rows.push((row, wait_s));
             }
             said_tokens += new_tokens + output_tokens;
-            at_s += f64::from(output_tokens) / READ_TOKENS_PER_S + self.think_s * exponential(rng);
+            wait_s = self.read_s(f64::from(output_tokens)) + self.think_s * exponential(rng);
+            at_s += wait_s;
             let goes_on = rng.random::<f64>() < 1.0 - 1.0 / self.turns;
             if !goes_on || f64::from(said_tokens) > PROMPT_TOKENS_MAX {
                 return;
@@ -204,6 +259,40 @@ mod tests {
         }
         assert!(num_later > 5_000, "{num_later}");
         assert!((list.rate_per_s() - 100.0).abs() < 25.0, "{}", list.rate_per_s());
+    }
+
+    #[test]
+    fn in_a_loop_each_later_request_waits_for_the_answer_before_it() {
+        let open = RequestGenerator {
+            num_requests: 2_000,
+            rate_per_s: 4.0,
+            turns: 4.0,
+            think_s: 5.0,
+            ..RequestGenerator::default()
+        };
+        for sessions in [Sessions::Closed, Sessions::Agents] {
+            let list = RequestGenerator {
+                sessions,
+                ..open.clone()
+            };
+            let list = list.draw(Seed(3)).unwrap();
+            let (rows, after) = (list.rows(), list.after());
+            let mut waits_s = Vec::new();
+            for (row, after) in rows.iter().zip(after) {
+                let Some(After { place, wait_s }) = *after else {
+                    continue;
+                };
+                let before = &rows[place as usize];
+                assert_eq!(row.session, before.session);
+                assert_eq!(row.prefix_tokens, before.prompt_tokens + before.output_tokens);
+                let read_s = f64::from(before.output_tokens) / READ_TOKENS_PER_S;
+                waits_s.push(wait_s - if sessions == Sessions::Closed { read_s } else { 0.0 });
+            }
+            assert!(waits_s.len() > 800, "{}", waits_s.len());
+            let mean_s = waits_s.iter().sum::<f64>() / waits_s.len() as f64;
+            assert!((4.0..6.0).contains(&mean_s), "{mean_s}");
+        }
+        assert!(open.draw(Seed(3)).unwrap().after().is_empty());
     }
 
     #[test]

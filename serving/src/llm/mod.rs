@@ -27,6 +27,7 @@ mod router;
 mod service;
 mod simulate;
 mod step_time;
+mod turns;
 
 pub use autoscaler::{
     AUTOSCALERS, AUTOSCALING, AUTOSCALING_1, Autoscaler, Beside, Changes, Demand, ScorerAutoscaler, Yield,
@@ -40,7 +41,9 @@ pub use link::Link;
 pub use outcome::{Outcome, Served, Targets};
 pub use pools::{Pooled, Pools, simulate_pools};
 pub use replica::{Event, Replica, Told, Work};
-pub use request::{ARRIVAL_S_MAX, BLOCK_TOKENS, Blocks, REQUESTS_MAX, Request, Requests, TOKENS_MAX};
+pub use request::{
+    ARRIVAL_S_MAX, After, BLOCK_TOKENS, Blocks, REQUESTS_MAX, Request, Requests, TOKENS_MAX, WAIT_S_MIN,
+};
 pub use router::{Believed, Decision, Facts, Flow, Lately, POLICIES, Router, ScorerRouter, Sent, by_name};
 pub use service::{Load, Route, Service};
 pub use simulate::simulate;

@@ -58,6 +58,7 @@ pub fn simulate_pools(
     pools: &Pools,
     [prefill, decode]: [&mut dyn Router; 2],
 ) -> Result<Pooled, Problem> {
+    requests.no_loop("pools")?;
     let of = |num_replicas: usize| Fleet {
         num_replicas,
         ..fleet.clone()

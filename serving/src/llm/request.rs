@@ -1,6 +1,7 @@
 //! Requests and lists of them.
 
 use std::collections::HashSet;
+use std::ops::Range;
 use std::sync::Arc;
 
 use pleach_scheduler::Problem;
@@ -51,11 +52,25 @@ pub struct Request {
     pub blocks: Blocks,
 }
 
+/// That a request comes after the answer to another one.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct After {
+    /// Place of that other one, before its own.
+    pub place: u32,
+    /// From the end of its answer to the arrival, s, [`WAIT_S_MIN`] or more.
+    pub wait_s: f64,
+}
+
+/// Least time from the end of an answer to the next request of its conversation, s: a way over a network and back. *Assumed.*
+pub const WAIT_S_MIN: f64 = 0.05;
+
 /// Requests by arrival.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Requests {
     rows: Vec<Request>,
     block_ids: Arc<[u32]>,
+    /// Where the loop is closed: what a request comes after, none of a conversation's first. `[num_requests]`, else empty.
+    after: Arc<[Option<After>]>,
 }
 
 impl Requests {
@@ -78,7 +93,53 @@ impl Requests {
             check(place, row, block_ids.len())?;
         }
         rows.sort_by(|one, other| one.arrival_s.total_cmp(&other.arrival_s));
-        Ok(Requests { rows, block_ids })
+        Ok(Requests {
+            rows,
+            block_ids,
+            after: Arc::default(),
+        })
+    }
+
+    /// Requests of which some come after the answer to another one, whenever that is; their own arrivals say in which order they are
+    /// listed, no more.
+    ///
+    /// # Errors
+    /// Numbers out of range, rows that are not by arrival, another one that does not stand before.
+    pub fn in_a_loop(rows: Vec<Request>, after: Vec<Option<After>>) -> Result<Requests, Problem> {
+        within("after", after.len(), rows.len(), rows.len())?;
+        let is_sorted = rows.is_sorted_by(|one, other| one.arrival_s <= other.arrival_s);
+        for (place, after) in after.iter().enumerate() {
+            let is_right = |after: &After| {
+                (after.place as usize) < place && (WAIT_S_MIN..=ARRIVAL_S_MAX).contains(&after.wait_s)
+            };
+            if !is_sorted || !after.as_ref().is_none_or(is_right) {
+                let key = format!("requests[{place}].after");
+                let allowed = format!("a request before it, and {WAIT_S_MIN} to {ARRIVAL_S_MAX} s");
+                let hint = "Sort the rows by arrival.";
+                return Err(Problem::new(key, format!("{after:?}"), allowed, hint));
+            }
+        }
+        Ok(Requests {
+            after: Arc::from(after),
+            ..Requests::new(rows)?
+        })
+    }
+
+    /// Refuses a list of which requests come after answers, for what takes none.
+    pub(super) fn no_loop(&self, what: &str) -> Result<(), Problem> {
+        match self.after.is_empty() {
+            true => Ok(()),
+            false => {
+                let hint = format!("{what} take lists whose requests come at times of their own.");
+                Err(Problem::new("sessions", "a closed loop", "open", hint))
+            }
+        }
+    }
+
+    /// What each request comes after; empty where all come at times of their own.
+    #[must_use]
+    pub fn after(&self) -> &[Option<After>] {
+        &self.after
     }
 
     /// Other requests with these blocks.
@@ -117,6 +178,29 @@ impl Requests {
         (!self.block_ids.is_empty()).then(|| held as f64 / all as f64)
     }
 
+    /// The requests between two places, the first at 0; what comes after an answer that is not among them comes at a time of its own.
+    ///
+    /// # Errors
+    /// No request.
+    pub fn part(&self, places: Range<usize>) -> Result<Requests, Problem> {
+        let begins_s = self.rows.get(places.start).map_or(0.0, |row| row.arrival_s);
+        let rows = self.rows[places.clone()].iter().map(|row| Request {
+            arrival_s: row.arrival_s - begins_s,
+            ..*row
+        });
+        let part = self.of_rows(rows.collect())?;
+        let after = self.after.get(places.clone()).unwrap_or_default().iter();
+        let after = after.map(|after| {
+            let after = (*after)?;
+            let place = after.place.checked_sub(places.start as u32)?;
+            Some(After { place, ..after })
+        });
+        Ok(Requests {
+            after: after.collect(),
+            ..part
+        })
+    }
+
     /// Requests a second, from the first to the last.
     #[must_use]
     pub fn rate_per_s(&self) -> f64 {
@@ -124,7 +208,7 @@ impl Requests {
         self.rows.len() as f64 / (last - first).max(1e-9)
     }
 
-    /// The same requests `factor` times as fast.
+    /// The same requests `factor` times as fast; people and tools stay as slow as they are.
     ///
     /// # Errors
     /// A factor that is not above zero, or one so small that the list ends too late.
@@ -136,7 +220,10 @@ impl Requests {
             arrival_s: row.arrival_s / factor,
             ..*row
         });
-        self.of_rows(rows.collect())
+        Ok(Requests {
+            after: Arc::clone(&self.after),
+            ..self.of_rows(rows.collect())?
+        })
     }
 }
 

@@ -92,6 +92,7 @@ impl<'a> Service<'a> {
         fleet: &'a Fleet,
         router: &'a mut dyn Router,
     ) -> Result<Service<'a>, Problem> {
+        requests.no_loop("services")?;
         let mut run = Run::new(Cow::Borrowed(requests), Cow::Borrowed(fleet))?;
         while !run.replicas().is_empty() {
             run.close(0);

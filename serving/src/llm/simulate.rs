@@ -13,6 +13,7 @@ use crate::llm::replica::{Event, Replica, Told, Work};
 use crate::llm::request::{Request, Requests};
 use crate::llm::router::{Decision, Router};
 use crate::llm::step_time::{Pace, ps_of_s, s_of_ps};
+use crate::llm::turns::{Next, Turns};
 
 /// A run under way: [`Run::meet`] the next request, ask for the [`Run::decision`], [`Run::send`] it, until nobody comes.
 #[derive(Clone, Debug)]
@@ -25,6 +26,8 @@ pub(super) struct Run<'a> {
     next_look: u64,
     /// Number of the next request.
     next: usize,
+    /// Of requests that come after answers.
+    turns: Option<Turns>,
     /// The request that was met, its number, and when, ps.
     met: (usize, Option<Request>),
     now_ps: u64,
@@ -66,6 +69,7 @@ impl<'a> Run<'a> {
             gateways: (0..fleet.num_gateways).map(|_| Gateway::new(&fleet)).collect(),
             next_look: 0,
             next: 0,
+            turns: Turns::of(&requests),
             met: (0, None),
             now_ps: 0,
             told: Vec::new(),
@@ -116,12 +120,40 @@ impl<'a> Run<'a> {
 
     /// Goes on to the next request; false where none is left, when all that was sent has ended.
     pub(super) fn meet(&mut self) -> bool {
+        if self.turns.is_some() {
+            return self.meet_in_a_loop();
+        }
         let Some(request) = self.requests.rows().get(self.next).copied() else {
             self.advance(u64::MAX);
             return false;
         };
         self.meet_again(self.next, request, ps_of_s(request.arrival_s));
         true
+    }
+
+    /// The same where requests come after answers. Nobody comes sooner than the least wait after what has been played, so that until
+    /// then those that are known to come are all.
+    fn meet_in_a_loop(&mut self) -> bool {
+        loop {
+            let Some(turns) = &mut self.turns else {
+                return false;
+            };
+            match turns.next() {
+                Next::Comes(at_ps, id) => {
+                    self.meet_again(id, self.requests.rows()[id], at_ps);
+                    return true;
+                }
+                Next::Play(to_ps) => {
+                    self.now_ps = to_ps;
+                    self.looks();
+                    self.advance(to_ps);
+                }
+                Next::Ended => {
+                    self.advance(u64::MAX);
+                    return false;
+                }
+            }
+        }
     }
 
     /// Goes on to a time at which a request is to be sent that came before, or the next one.
@@ -162,12 +194,22 @@ impl<'a> Run<'a> {
     pub(super) fn send(&mut self, chosen: Option<usize>) -> usize {
         let (id, place) = (self.met.0, self.place());
         let (request, gateway) = (*self.request(), &mut self.gateways[place]);
-        self.next = self.next.max(id + 1);
+        self.next = if self.turns.is_some() {
+            self.next + 1
+        } else {
+            self.next.max(id + 1)
+        };
         gateway.num_routed += 1;
         let Some(replica) = chosen else {
             self.tally.refused += 1;
+            if let Some(turns) = &mut self.turns {
+                turns.refused(id, self.now_ps);
+            }
             return id;
         };
+        if let Some(turns) = &mut self.turns {
+            turns.sent(id, self.now_ps);
+        }
         gateway.send(replica, &request, self.now_ps);
         self.outcome.prompt_tokens += u64::from(request.prompt_tokens);
         self.outcome.output_tokens += u64::from(request.output_tokens);
@@ -188,10 +230,18 @@ impl<'a> Run<'a> {
     /// Gateways look at the replicas as often as they were due, the last time at most now. They look one after another, evenly
     /// spread over the time between two looks of one of them.
     fn look(&mut self, place: usize) {
-        let (period_ps, num) = (ps_of_s(self.fleet.scrape_s), self.gateways.len() as u64);
-        if period_ps == 0 {
+        if ps_of_s(self.fleet.scrape_s) == 0 {
             self.advance(self.now_ps);
             self.gateways[place].ask(&self.replicas, &self.fleet, self.now_ps);
+        } else {
+            self.looks();
+        }
+    }
+
+    /// All looks that are due, where there is a time between them.
+    fn looks(&mut self) {
+        let (period_ps, num) = (ps_of_s(self.fleet.scrape_s), self.gateways.len() as u64);
+        if period_ps == 0 {
             return;
         }
         // Of a long time without requests only the last look of each gateway counts.
@@ -211,6 +261,9 @@ impl<'a> Run<'a> {
         for replica in &mut self.replicas {
             replica.advance(to_ps, &mut self.told);
         }
+        if let Some(turns) = &mut self.turns {
+            turns.played(to_ps);
+        }
         self.book();
     }
 
@@ -229,8 +282,11 @@ impl<'a> Run<'a> {
                 Event::First => {}
                 Event::Last => {
                     let request = &self.requests.rows()[id];
-                    let arrival_ps = ps_of_s(request.arrival_s);
                     let after_ps = self.fleet.pace.after_first_ps;
+                    let arrival_ps = match &mut self.turns {
+                        Some(turns) => turns.answered(id, at_ps + after_ps),
+                        None => ps_of_s(request.arrival_s),
+                    };
                     let more = f64::from(request.output_tokens - 1);
                     let served = Served {
                         ttft_s: s_of_ps(self.first_ps[id] + after_ps - arrival_ps),

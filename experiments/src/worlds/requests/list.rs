@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use pleach_serving::llm::{Request, Requests, file};
+use pleach_serving::llm::{Requests, file};
 
 use crate::error::Error;
 
@@ -31,19 +31,12 @@ pub(super) fn lines_of(read: &file::Read) -> Vec<String> {
 /// Consecutive parts, of as many requests, of the rows between two shares; each begins at 0.
 pub(super) fn cut(whole: &Requests, (from, to): (f64, f64), num: usize) -> Result<Vec<Requests>, Error> {
     let at = |share: f64| (share * whole.rows().len() as f64).round() as usize;
-    let rows = &whole.rows()[at(from)..at(to)];
-    if num > rows.len() {
-        let allowed = format!("at most the list's {} requests", rows.len());
+    let (first, num_rows) = (at(from), at(to) - at(from));
+    if num > num_rows {
+        let allowed = format!("at most the list's {num_rows} requests");
         return Err(Error::config("lists", num, allowed, "Try fewer."));
     }
-    let parts = (0..num).map(|part| {
-        let rows = &rows[part * rows.len() / num..(part + 1) * rows.len() / num];
-        let begins_s = rows[0].arrival_s;
-        let rows = rows.iter().map(|row| Request {
-            arrival_s: row.arrival_s - begins_s,
-            ..*row
-        });
-        whole.of_rows(rows.collect())
-    });
+    let place = |part: usize| first + part * num_rows / num;
+    let parts = (0..num).map(|part| whole.part(place(part)..place(part + 1)));
     Ok(parts.collect::<Result<_, _>>()?)
 }

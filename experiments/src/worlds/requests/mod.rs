@@ -42,6 +42,9 @@ pub(super) use settings::{GPU_NAMES, MODEL_NAMES};
 /// Shortest latency that has a place of its own in a plot, s.
 const LOW_S: f64 = 0.01;
 
+/// Requests of the lists of which a search or a training plays thousands.
+const SHORT: u32 = 20_000;
+
 /// Figures of a play.
 const METRICS: &[Metric] = &[
     figure(
@@ -151,7 +154,7 @@ impl RequestsWorld {
             stream: "compare",
             number: 0,
             load: self.settings.loads.first().copied().unwrap_or(1.0),
-            num: usize::from(self.settings.lists),
+            num: self.settings.num_lists(),
         })?;
         Ok(lists.swap_remove(0))
     }
@@ -210,7 +213,7 @@ impl World for RequestsWorld {
     }
 
     fn asked(&self) -> (Vec<f64>, usize) {
-        (self.settings.loads.clone(), self.settings.lists.into())
+        (self.settings.loads.clone(), self.settings.num_lists())
     }
 
     fn draw(&self, draw: Draw<'_>) -> Result<Vec<Requests>, Error> {
@@ -222,7 +225,11 @@ impl World for RequestsWorld {
                 draw.num,
             );
         }
-        let (generator, seed) = (self.generator(draw.load), RequestsWorld::seed_of(&draw));
+        let mut generator = self.generator(draw.load);
+        if draw.verb != Verb::Compare && generator.span_s.take().is_some() {
+            generator.num_requests = SHORT;
+        }
+        let seed = RequestsWorld::seed_of(&draw);
         let lists = (0..draw.num).map(|list| generator.draw(seed.child("list", list as u64)));
         Ok(lists.collect::<Result<_, _>>()?)
     }
@@ -314,6 +321,7 @@ impl World for RequestsWorld {
             Some(_) => Lists::Given(self.draw(draw)?),
             None => Lists::Drawn(RequestGenerator {
                 num_requests: num_steps as u32,
+                span_s: None,
                 ..self.generator(draw.load)
             }),
         };

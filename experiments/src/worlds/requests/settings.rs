@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use pleach_scheduler::Problem;
 use pleach_scheduler::settings::{Above, OneOf};
-use pleach_serving::llm::generate::RequestGenerator;
-use pleach_serving::llm::{Fleet, Link, PRECISIONS, Pace, Pools, Targets};
+use pleach_serving::llm::generate::{RequestGenerator, Sessions};
+use pleach_serving::llm::{Fleet, Link, PRECISIONS, Pace, Pools, REQUESTS_MAX, Targets};
 
 /// Models and GPU types whose pace is known.
 pub(in crate::worlds) const MODEL_NAMES: &[&str] = &[
@@ -27,20 +27,25 @@ pleach_scheduler::settings! {
     pub struct RequestsSettings {
         /// A list of requests: ours, Azure's or Mooncake's (docs/serving.md) [default: drawn]
         pub requests: Option<PathBuf>;
-        /// Requests of a drawn list
-        pub num_requests: u32 = 20_000, in 1..=10_000_000;
+        /// Requests of a drawn list [default: those of an hour; in searches and trainings 20,000]
+        pub num_requests: Option<u32>, in 1..=10_000_000;
         /// Requests a second of a drawn list
         pub rate_per_s: f64 = 180.0, in Above(0.0, 1e12);
         /// Spread of the logarithm of the rate from minute to minute; 0: a Poisson process
         pub burst: f64 = 0.3, in 0.0..=3.0;
         /// Mean requests of a conversation; each later prompt begins with what was said before
         pub turns: f64 = 1.0, in 1.0..=100.0;
+        /// When the next request of a conversation comes: at a time that is drawn (open), when a user has read the answer and thought
+        /// (closed), or when a program has run a tool (agents)
+        pub sessions: String = "open".into(), in OneOf(Sessions::NAMES);
+        /// Mean time of thinking, or of a tool, s
+        pub think_s: f64 = 30.0, in 0.0..=1e5;
         /// Play a list of requests so many times as fast
         pub faster: f64 = 1.0, in Above(0.0, 1e12);
         /// Times the rate of the requests at which policies are compared, a list
         pub loads: Vec<f64> = vec![1.0], in Above(0.0, 1e12);
-        /// Lists to draw, or consecutive parts into which a file is cut
-        pub lists: u16 = 5, in 1..=1000;
+        /// Lists to draw, or consecutive parts into which a file is cut [default: 5; 4 where each is an hour]
+        pub lists: Option<u16>, in 1..=1000;
         /// Language model
         pub model: String = "llama-3-8b".into(), in OneOf(MODEL_NAMES);
         /// GPU type of a replica
@@ -102,12 +107,22 @@ impl RequestsSettings {
         Ok(pace.bounded(self.batch_max, self.step_tokens))
     }
 
+    /// Lists to draw, or parts to cut.
+    pub(in crate::worlds) fn num_lists(&self) -> usize {
+        let is_hour = self.requests.is_none() && self.num_requests.is_none();
+        usize::from(self.lists.unwrap_or(if is_hour { 4 } else { 5 }))
+    }
+
+    /// What draws lists of an hour, where nothing else is said.
     pub(super) fn generator(&self) -> RequestGenerator {
         RequestGenerator {
-            num_requests: self.num_requests,
+            num_requests: self.num_requests.unwrap_or(REQUESTS_MAX as u32),
+            span_s: self.num_requests.is_none().then_some(3600.0),
             rate_per_s: self.rate_per_s,
             burst: self.burst,
             turns: self.turns,
+            sessions: Sessions::by_name(&self.sessions).unwrap_or_default(),
+            think_s: self.think_s,
             ..RequestGenerator::default()
         }
     }

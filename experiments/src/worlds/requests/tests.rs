@@ -9,8 +9,8 @@ use pleach_env::{Batch, VectorEnv as _};
 
 fn small() -> RequestsSettings {
     RequestsSettings {
-        num_requests: 600,
-        lists: 3,
+        num_requests: Some(600),
+        lists: Some(3),
         replicas: 4,
         rate_per_s: 48.0,
         refuse: true,
@@ -191,7 +191,7 @@ fn trees_of_jobs_are_refused() {
 #[test]
 fn environments_side_by_side_are_those_that_step_alone() {
     let small = RequestsSettings {
-        num_requests: 300,
+        num_requests: Some(300),
         replicas: 3,
         ..small()
     };

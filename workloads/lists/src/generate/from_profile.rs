@@ -11,6 +11,7 @@ use pleach_scheduler::physics::storage::Storage;
 use pleach_scheduler::portable_math::pow;
 
 use super::arrivals::Shape;
+use super::even;
 use super::lay_out::{Plan, lay_out};
 use super::mix::{Habits, Kind, Lengths, Mix};
 use super::outcomes::{Ends, Outcomes};
@@ -25,7 +26,7 @@ use crate::Error;
 use crate::classes::facts_of;
 use crate::plans::{Gang, Gpu, Model, Trained, Training, class_of, elastic_of};
 use crate::seed::Seed;
-use crate::{Outcome, Workload};
+use crate::{JobSpec, Outcome, Workload};
 
 pub(super) fn generate(config: &ProfileConfig, seed: Seed) -> Result<Workload, Error> {
     let profile = &*config.profile;
@@ -55,9 +56,11 @@ pub(super) fn generate(config: &ProfileConfig, seed: Seed) -> Result<Workload, E
     }
     let mix = Mix::new(kinds, habits);
     let arrivals = &profile.arrivals;
+    let is_even = profile.even_from.is_some_and(|from| config.num_jobs >= from);
     let plan = Plan {
         name: &profile.name,
         num_jobs: config.num_jobs,
+        is_even,
         load: config.load,
         user_limits: config.user_limits,
         shape: Shape {
@@ -71,7 +74,7 @@ pub(super) fn generate(config: &ProfileConfig, seed: Seed) -> Result<Workload, E
     };
     let mut workload = lay_out(&plan, &mix, cluster, classes, seed)?;
     if let Some(odds) = &profile.odds {
-        draw_ends(&mut workload, odds, seed);
+        draw_ends(&mut workload, odds, is_even, seed);
     }
     if !profile.models.is_empty() {
         workload.fill_class_facts(false);
@@ -80,9 +83,9 @@ pub(super) fn generate(config: &ProfileConfig, seed: Seed) -> Result<Workload, E
 }
 
 /// How each job ends, by how long it ran and on how many GPUs: what fails fails early, what is stopped is large.
-fn draw_ends(workload: &mut Workload, odds: &Odds, seed: Seed) {
+fn draw_ends(workload: &mut Workload, odds: &Odds, is_even: bool, seed: Seed) {
     let mut rng = seed.stream("ends", 0);
-    for job in &mut workload.jobs {
+    let chances = |job: &JobSpec| {
         let minutes = job.run_time_s.max(1.0) / 60.0;
         let gpu_hours = job.gpus() * minutes / 60.0;
         let weights = [
@@ -90,7 +93,15 @@ fn draw_ends(workload: &mut Workload, odds: &Odds, seed: Seed) {
             odds.failed.0 * pow(minutes, -odds.failed.1),
             odds.cancelled.0 * pow(gpu_hours, odds.cancelled.1),
         ];
-        job.outcome = [Outcome::Completed, Outcome::Failed, Outcome::Killed][pick(&weights, &mut rng)];
+        (gpu_hours, weights)
+    };
+    let jobs = &mut workload.jobs;
+    let ends = match is_even {
+        true => even::ends(&jobs.iter().map(chances).collect::<Vec<_>>()),
+        false => jobs.iter().map(|job| pick(&chances(job).1, &mut rng)).collect(),
+    };
+    for (job, end) in jobs.iter_mut().zip(ends) {
+        job.outcome = [Outcome::Completed, Outcome::Failed, Outcome::Killed][end];
     }
 }
 

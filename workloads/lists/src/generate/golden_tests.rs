@@ -6,7 +6,7 @@ use super::{GeneratorConfig, generate};
 use crate::seed::Seed;
 
 /// Preset, and settings beside its defaults.
-const CASES: [(&str, &str); 40] = [
+const CASES: [(&str, &str); 41] = [
     ("philly-like", ""),
     (
         "philly-like",
@@ -84,6 +84,7 @@ const CASES: [(&str, &str); 40] = [
         "llm-site",
         "num_nodes = 2\ndaily_profile = false\nrun_time_s_max = 7200.0\ngang_max = 8\n",
     ),
+    ("llm-site", "num_jobs = 10000\ngpus = \"h100\"\n"),
     ("alibaba-2026", ""),
     ("alibaba-2026", "num_nodes = 4272\nnum_jobs = 3000\n"),
     (

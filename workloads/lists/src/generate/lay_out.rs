@@ -6,7 +6,7 @@ use rand::Rng;
 
 use super::arrivals::{Rate, Shape, fit_span};
 use super::mix::{Mix, Run};
-use super::{limits, span_for, unit};
+use super::{even, limits, span_for, unit};
 use crate::Error;
 use crate::seed::Seed;
 use crate::select::capacity_gpus;
@@ -19,6 +19,8 @@ pub(super) struct Plan<'a> {
     pub num_jobs: usize,
     /// Offered load.
     pub load: f64,
+    /// Whether kinds and run times are drawn evenly.
+    pub is_even: bool,
     /// Whether jobs carry a time limit.
     pub user_limits: bool,
     pub shape: Shape<'a>,
@@ -34,7 +36,11 @@ pub(super) fn lay_out(
     classes: Vec<ModelClass>,
     seed: Seed,
 ) -> Result<Workload, Error> {
-    let runs = mix.draw_all(plan.num_jobs, &mut seed.stream("jobs", 0));
+    let mut rng = seed.stream("jobs", 0);
+    let runs = match plan.is_even {
+        true => even::draw_all(mix, plan.num_jobs, &mut rng),
+        false => mix.draw_all(plan.num_jobs, &mut rng),
+    };
     let mut work = vec![0.0; classes.len()];
     let mut demand_gpu_s = 0.0;
     for run in &runs {

@@ -1,4 +1,6 @@
 use std::collections::BTreeSet;
+use std::ops::RangeInclusive;
+use std::slice;
 use std::sync::LazyLock;
 
 use super::ProfileConfig;
@@ -52,9 +54,9 @@ fn held_out_statistics_are_printed() {
         (Outcome::Failed, 0.429, 0.124),
     ] {
         let (here, there) = (jobs(outcome), time(outcome));
-        eprintln!("{outcome:?}: {here:.3} of jobs ({of_jobs}), {there:.3} of GPU time ({of_time}, +-0.03)");
+        eprintln!("{outcome:?}: {here:.3} of jobs ({of_jobs}), {there:.3} of GPU time ({of_time}, +-0.035)");
         assert!(
-            (here - of_jobs).abs() < 0.01 && (there - of_time).abs() < 0.03,
+            (here - of_jobs).abs() < 0.01 && (there - of_time).abs() < 0.035,
             "{outcome:?}: {here} {there}"
         );
     }
@@ -83,6 +85,64 @@ fn held_out_statistics_are_printed() {
         assert_in("variance over mean", hours.variance_over_mean, 30.0..=200.0);
         assert_in("busiest over quietest", busiest / quietest, 1.5..=9.0);
     }
+}
+
+/// Shares by seed of one list of 20,000 jobs. Drawn job by job, what failed had 3 to 60 % of the GPU time.
+#[test]
+fn one_long_list_stands_for_all() {
+    let lists: Vec<Workload> = (0..20)
+        .map(|seed| {
+            let config = ProfileConfig {
+                num_jobs: 20_000,
+                ..ProfileConfig::named("llm-site")
+            };
+            generate(&GeneratorConfig::Profile(config), Seed(seed)).unwrap()
+        })
+        .collect();
+    let of_each =
+        |name: &str, figure: &dyn Fn(&[Workload]) -> f64, within: RangeInclusive<f64>, spread: f64| {
+            let figures = lists.iter().map(|list| figure(slice::from_ref(list)));
+            let figures: Vec<f64> = figures.collect();
+            let least = figures.iter().copied().fold(f64::INFINITY, f64::min);
+            let most = figures.iter().copied().fold(0.0, f64::max);
+            eprintln!("{name}: {least:.4} to {most:.4}");
+            assert_in(name, least, within.clone());
+            assert_in(name, most, within);
+            assert!(most / least < 1.0 + spread, "{name}: {least} to {most}");
+        };
+    let time = |outcome: Outcome| move |list: &[Workload]| gpu_time_share(list, |job| job.outcome == outcome);
+    of_each(
+        "GPU time of failed jobs",
+        &time(Outcome::Failed),
+        0.10..=0.13,
+        0.06,
+    );
+    of_each(
+        "GPU time of stopped jobs",
+        &time(Outcome::Killed),
+        0.66..=0.72,
+        0.04,
+    );
+    let wide = |list: &[Workload]| gpu_time_share(list, |job| job.num_gpus >= 64);
+    of_each("GPU time of 64 and more", &wide, 0.78..=0.84, 0.04);
+    let failed = |list: &[Workload]| share(list, |job| job.outcome == Outcome::Failed);
+    of_each("failed jobs", &failed, 0.42..=0.44, 0.01);
+    let single = |list: &[Workload]| share(list, |job| job.num_gpus == 1);
+    of_each("jobs of one GPU", &single, 0.51..=0.60, 0.15);
+    let run_time = |list: &[Workload]| mean(list, |job| job.run_time_s);
+    of_each("mean run time", &run_time, 1414.0 * 0.95..=1414.0 * 1.2, 0.1);
+    // What a job of the largest thousand does is still by its odds: about a quarter fail, a quarter are stopped.
+    let mut jobs: Vec<&JobSpec> = lists[0].jobs.iter().collect();
+    jobs.sort_by(|a, b| (b.gpus() * b.run_time_s).total_cmp(&(a.gpus() * a.run_time_s)));
+    let part = |outcome| {
+        jobs[100..1000]
+            .iter()
+            .filter(|job| job.outcome == outcome)
+            .count() as f64
+            / 900.0
+    };
+    assert_near("large jobs that fail", part(Outcome::Failed), 0.29, 0.05);
+    assert_near("large jobs that are stopped", part(Outcome::Killed), 0.264, 0.05);
 }
 
 #[test]

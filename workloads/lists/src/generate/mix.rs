@@ -130,9 +130,9 @@ pub(super) struct Run {
 pub(super) struct Mix<'a> {
     pub kinds: Vec<Kind<'a>>,
     /// Relative number of runs. `[kind]`
-    weights: Vec<f64>,
+    pub(super) weights: Vec<f64>,
     /// Share of the run-time distribution that is kept. `[kind]`
-    kept: Vec<f64>,
+    pub(super) kept: Vec<f64>,
     user_weights: Vec<f64>,
     habits: Habits,
 }
@@ -160,15 +160,16 @@ impl<'a> Mix<'a> {
         let mut runs = Vec::new();
         let mut left = num_jobs;
         while left > 0 {
-            let run = self.draw(left, rng);
+            let kind = pick(&self.weights, rng);
+            let run = self.draw(kind, left, rng);
             left -= run.run_times_s.len();
             runs.push(run);
         }
         runs
     }
 
-    fn draw(&self, most: usize, rng: &mut impl Rng) -> Run {
-        let index = pick(&self.weights, rng);
+    /// A run of a kind, of that many jobs at most.
+    pub(super) fn draw(&self, index: usize, most: usize, rng: &mut impl Rng) -> Run {
         let kind = &self.kinds[index];
         let tenant = pick(&kind.tenants, rng);
         let user = (!self.user_weights.is_empty()).then(|| pick(&self.user_weights, rng));

@@ -12,6 +12,7 @@ mod acme_tests;
 mod alibaba_tests;
 mod arrivals;
 mod draw;
+mod even;
 mod from_profile;
 mod gavel;
 #[cfg(test)]

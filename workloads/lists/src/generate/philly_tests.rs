@@ -175,7 +175,7 @@ fn the_distribution_itself_has_the_published_median_and_mean() {
     ] {
         assert!((run_time_s(gang, 0.5) / median - 1.0).abs() < 1e-3, "{gang}");
     }
-    let mean_of = |gang| curve("philly-like", gang).mean_s();
+    let mean_of = |gang| curve("philly-like", gang).mean_s(0.0, 1.0);
     let profile = ProfileConfig::default().profile;
     let mix = &profile.works[0].mix;
     let jobs: f64 = mix.iter().map(|row| row.jobs).sum();

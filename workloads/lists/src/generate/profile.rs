@@ -53,6 +53,8 @@ pub struct Profile {
     pub(super) ends_by_run_time: Option<EndsByLevel>,
     /// Odds of ends over completing, by run time and GPU time.
     pub(super) odds: Option<Odds>,
+    /// Jobs of a list from which on it is drawn evenly, so that one list stands for all; none: never.
+    pub(super) even_from: Option<usize>,
     pub(super) spot: Option<Spot>,
     pub(super) long: Option<Long>,
     /// Plans of models by name.

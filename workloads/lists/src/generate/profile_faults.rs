@@ -96,6 +96,12 @@ fn of_habits(profile: &Profile, found: &mut Found) {
     if let Some(Odds { failed, cancelled }) = &profile.odds {
         found.range(&[failed.0, failed.1, cancelled.0, cancelled.1], 0.0, 1e6, "odds");
     }
+    let has_odds = profile.even_from.is_none() || profile.odds.is_some();
+    found.check(
+        has_odds,
+        "even_from",
+        "a number of jobs where odds say how jobs end",
+    );
     let long = profile.long.as_ref().is_none_or(is_long);
     found.check(long, "long", "rising levels, as many as rising seconds");
     let ends = profile

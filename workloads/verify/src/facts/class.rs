@@ -149,10 +149,14 @@ pub struct Inside {
     pub islands_gb_per_s: Option<f64>,
     /// Nodes of a domain.
     pub nodes_per_domain: u32,
-    /// us.
+    /// us over two GPUs, and for each further one.
     pub latency_us: f64,
-    /// us per root of a MB.
+    #[serde(default)]
+    pub latency_per_gpu_us: f64,
+    /// us per root of a MB, and for each further GPU.
     pub root_us: f64,
+    #[serde(default)]
+    pub root_per_gpu_us: f64,
 }
 
 /// Switches that add up.

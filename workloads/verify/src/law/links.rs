@@ -69,7 +69,13 @@ fn all_reduce_s(fabric: &Fabric, bytes: f64, lay: &Spread) -> f64 {
         _ => within.min(0.97 * net).min(ceiling),
     };
     let (latency_us, root_us) = match lay.num_domains {
-        0 | 1 => (inside.latency_us, inside.root_us),
+        0 | 1 => {
+            let further = f64::from(lay.num_gpus.max(2) - 2);
+            (
+                inside.latency_us + inside.latency_per_gpu_us * further,
+                inside.root_us + inside.root_per_gpu_us * further,
+            )
+        }
         num => {
             let further = between.latency_per_domain_us * f64::from(num - 1);
             (between.latency_us + further, between.root_us)

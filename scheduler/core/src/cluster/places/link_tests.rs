@@ -16,7 +16,9 @@ fn fabric() -> Fabric {
             islands_gb_per_s: Some(5.0),
             nodes_per_domain: 1,
             latency_us: 0.0,
+            latency_per_gpu_us: 0.0,
             root_us: 0.0,
+            root_per_gpu_us: 0.0,
         },
         between: Between {
             nics_per_node: 1,

@@ -70,7 +70,9 @@ impl Inside {
         )?;
         times(&[
             ("inside.latency_us", inside.latency_us),
+            ("inside.latency_per_gpu_us", inside.latency_per_gpu_us),
             ("inside.root_us", inside.root_us),
+            ("inside.root_per_gpu_us", inside.root_per_gpu_us),
         ])
     }
 }

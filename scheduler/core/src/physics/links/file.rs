@@ -26,7 +26,9 @@ struct InsideFile {
     islands_gb_per_s: Option<f64>,
     nodes_per_domain: Option<u32>,
     latency_us: Option<f64>,
+    latency_per_gpu_us: Option<f64>,
     root_us: Option<f64>,
+    root_per_gpu_us: Option<f64>,
 }
 
 #[derive(Default, Deserialize)]
@@ -98,6 +100,14 @@ impl InsideFile {
             own.or(base).ok_or_else(|| missing(&format!("inside.{key}")))
         };
         Ok(Inside {
+            latency_per_gpu_us: self
+                .latency_per_gpu_us
+                .or(base.map(|base| base.latency_per_gpu_us))
+                .unwrap_or(0.0),
+            root_per_gpu_us: self
+                .root_per_gpu_us
+                .or(base.map(|base| base.root_per_gpu_us))
+                .unwrap_or(0.0),
             ring_gb_per_s: needed(
                 "ring_gb_per_s",
                 self.ring_gb_per_s,

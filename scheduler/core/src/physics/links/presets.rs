@@ -2,9 +2,9 @@
 //!
 //! # Source
 //! Constants inside nodes: nccl-tests curves of A100, H100, H200, B200 and GB200 in stas00/ml-engineering (network README),
-//! Azure/AI-benchmarking-guide and coreweave/nccl-tests. Between nodes: coreweave/nccl-tests, NVIDIA/nccl-tests issues 119
-//! and 283, NVIDIA/nccl issue 527, aws-ofi-nccl issue 19. NICs and tiers: NVIDIA's DGX SuperPOD reference pages, Meta's and
-//! Alibaba's papers on their networks, and the vendors' pages of cloud instances. docs/gpu-model.md has the table.
+//! Azure/AI-benchmarking-guide, coreweave/nccl-tests and lixueduan.com. Between nodes: coreweave/nccl-tests, NVIDIA/nccl-tests
+//! issues 119 and 283, NVIDIA/nccl issue 527, aws-ofi-nccl issue 19. NICs and tiers: NVIDIA's DGX SuperPOD reference pages,
+//! Meta's and Alibaba's papers on their networks, and the vendors' pages of cloud instances. docs/gpu-model.md has the table.
 
 use super::{Between, Fabric, Inside, Switch};
 use crate::problem::Problem;
@@ -25,7 +25,9 @@ const fn node(ring: f64, switch: Option<(f64, u32, u32)>, latency_us: f64, root_
         islands_gb_per_s: None,
         nodes_per_domain: 1,
         latency_us,
+        latency_per_gpu_us: 0.0,
         root_us,
+        root_per_gpu_us: 0.0,
     }
 }
 
@@ -34,10 +36,13 @@ const A100: Inside = node(243.0, None, 38.0, 16.5);
 const A100_CLOUD: Inside = node(231.0, None, 38.0, 16.5);
 const H100: Inside = node(367.0, Some((491.0, 5, 8)), 33.0, 5.3);
 const B200: Inside = node(690.0, Some((866.0, 6, 8)), 44.0, 8.5);
-/// 18 trays of 4. The ring, and from how many GPUs on the switches are used, are taken from [`B200`] (assumed).
+/// 18 trays of 4. Fitted to one tray (4 GPUs, Azure) and to one rack (72, CoreWeave); `measured_tests.rs` has the points, and
+/// others. From 6 GPUs on the switches are used, as in [`B200`] (assumed); on 8, two trays, an all-reduce gets 811 GB/s.
 const NVL72: Inside = Inside {
     nodes_per_domain: 18,
-    ..node(690.0, Some((914.0, 6, 72)), 440.0, 8.0)
+    latency_per_gpu_us: 1.1,
+    root_per_gpu_us: 0.19,
+    ..node(690.0, Some((940.0, 6, 12)), 13.0, 2.6)
 };
 /// Ring measured on a p3dn; latency and root as [`A100`] (assumed).
 const V100: Inside = node(130.0, None, 38.0, 16.5);

@@ -11,7 +11,11 @@ use pleach_experiments::suite::TASKS;
 
 fn reference(id: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../checkpoints/reference");
-    folder.join(format!("{}.ckpt", id.trim_start_matches("Pleach/")))
+    // Networks keep the names of the environments in which they learned.
+    let name = id
+        .trim_start_matches("Pleach/")
+        .replace("LlmSite-v1", "LlmSite-v0");
+    folder.join(format!("{name}.ckpt"))
 }
 
 /// Geometric mean of average JCT over that of a heuristic, on a few of the held-out workloads.
@@ -31,8 +35,8 @@ fn ratio(id: &str, heuristic: &str, num: usize) -> f64 {
 #[test]
 fn every_task_has_a_reference_policy_that_this_version_reads() {
     for task in TASKS {
-        // The tasks of version 1 have a second stage.
-        let longer = task.id.ends_with("-v1").then(|| format!("{}-longer", task.id));
+        // All but the site of today have a second stage.
+        let longer = (task.id != "Pleach/LlmSite-v1").then(|| format!("{}-longer", task.id));
         for id in [task.id.to_string()].into_iter().chain(longer) {
             let path = reference(&id);
             let found = DOOR.open(path.to_str().unwrap());

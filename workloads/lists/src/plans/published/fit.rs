@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use pleach_scheduler::portable_math::exp;
+
 use super::super::memory::memory;
 use super::super::model::Training;
 use super::super::stack::{Basis, Stack, median, usual, what_of};
@@ -36,7 +38,7 @@ impl Published {
     fn parts_s(&self) -> (f64, f64) {
         let step = self.step();
         let older = match self.training.model.experts {
-            Some(_) => (-EXPERTS_A_YEAR * self.years).exp(),
+            Some(_) => exp(-EXPERTS_A_YEAR * self.years),
             None => 1.0,
         };
         let computes = step.compute_s + step.bubble_s;

@@ -38,7 +38,7 @@ impl Turns {
     /// Of a list; none where all come at times of their own.
     pub(super) fn of(requests: &Requests) -> Option<Turns> {
         let (rows, after) = (requests.rows(), requests.after());
-        if after.is_empty() {
+        if after.iter().all(Option::is_none) {
             return None;
         }
         let mut then = vec![None; rows.len()];
@@ -163,6 +163,15 @@ mod tests {
             let by_hand = first + 7.0 + second;
             assert!((outcome.makespan_s - by_hand).abs() < 1e-9, "{by_hand}");
         }
+    }
+
+    /// In two seconds no conversation comes to its second request.
+    #[test]
+    fn a_loop_in_which_nothing_comes_after_an_answer_is_an_open_list() {
+        let rows = vec![asked(0.0, 1, 10), asked(1.0, 2, 20)];
+        let list = Requests::in_a_loop(rows.clone(), vec![None, None]).unwrap();
+        let open = Requests::new(rows).unwrap();
+        assert_eq!(played(&list, 1, "least-tokens"), played(&open, 1, "least-tokens"));
     }
 
     /// A request that is refused counts as a miss; its conversation goes on a wait later.

@@ -103,7 +103,11 @@ impl Replica {
             context_tokens: 0,
             prefill_tokens: 0,
             waiting_tokens: 0,
-            kept: Kept::of(ids),
+            kept: if pace.keeps_prefixes {
+                Kept::of(ids)
+            } else {
+                Kept::Nothing
+            },
             num_recomputed: 0,
             reused_tokens: 0,
             computed_tokens: 0,

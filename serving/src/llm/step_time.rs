@@ -36,7 +36,7 @@ pub const PAIR_PARTS: u64 = 1 << 10;
 const ONE: u64 = 1 << 32;
 
 /// A replica's size and pace. Times are whole picoseconds, so that sums of steps are exact in any order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pace {
     /// Of every step, ps.
     pub step_ps: u64,
@@ -68,6 +68,8 @@ pub struct Pace {
     pub batch_max: u32,
     /// Most tokens of a step, prompts and decodes together.
     pub tokens_max: u32,
+    /// Whether contexts of what has ended stay in free memory.
+    pub keeps_prefixes: bool,
 }
 
 /// What a step computes of prompts.

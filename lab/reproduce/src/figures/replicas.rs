@@ -73,15 +73,16 @@ impl Measured {
                 Err(why) => *left_out.entry(why).or_default() += 1,
             }
         }
-        let measured = Measured {
-            rows,
-            held,
-            left_out,
-        };
+        let measured = Measured { rows, held, left_out };
         for half in ["judge", "calibrate"] {
             if measured.half(half).is_empty() {
                 let hint = "Without --data the program takes rows of its own.";
-                return Err(Error::config("data", "no such row", format!("rows to {half} by"), hint));
+                return Err(Error::config(
+                    "data",
+                    "no such row",
+                    format!("rows to {half} by"),
+                    hint,
+                ));
             }
         }
         Ok(measured)
@@ -96,8 +97,16 @@ impl Measured {
     /// Groups of a row.
     fn groups(&self, held: &Held) -> [String; 9] {
         let row = &self.rows[held.row];
-        let part = if held.is_mixture() { "mixtures of experts" } else { "dense" };
-        let copies = if held.server.num_copies > 1 { "copies of attention" } else { "split attention" };
+        let part = if held.is_mixture() {
+            "mixtures of experts"
+        } else {
+            "dense"
+        };
+        let copies = if held.server.num_copies > 1 {
+            "copies of attention"
+        } else {
+            "split attention"
+        };
         [
             "all".into(),
             part.into(),
@@ -151,7 +160,11 @@ impl Errors {
         if self.0.is_empty() {
             return ["0".into(), "-".into(), "-".into()];
         }
-        [self.0.len().to_string(), show(self.part(0.5)), show(self.part(0.9))]
+        [
+            self.0.len().to_string(),
+            show(self.part(0.5)),
+            show(self.part(0.9)),
+        ]
     }
 }
 
@@ -186,9 +199,8 @@ fn judged(effort: &Effort) -> Result<Reproduction, Error> {
         [group.clone()].into_iter().chain(cells).collect()
     };
     let of = |group: &str| judged.get(group).unwrap_or(&none);
-    let figure = |what: &str, value: f64, high: f64| {
-        Figure::exact(what, value, Target::Between { low: 0.0, high })
-    };
+    let figure =
+        |what: &str, value: f64, high: f64| Figure::exact(what, value, Target::Between { low: 0.0, high });
     let seen: BTreeSet<&str> = measured.held.iter().map(|held| held.server.gpu.name).collect();
     let unseen = GPUS.iter().filter(|gpu| !seen.contains(gpu.name));
     let unseen: Vec<&str> = unseen.map(|gpu| gpu.name).collect();
@@ -202,10 +214,22 @@ fn judged(effort: &Effort) -> Result<Reproduction, Error> {
     Ok(Reproduction {
         figures: vec![
             figure("median relative error, %", of("all").part(0.5), 12.0),
-            figure("90 % of the relative errors are below, %", of("all").part(0.9), 35.0),
+            figure(
+                "90 % of the relative errors are below, %",
+                of("all").part(0.9),
+                35.0,
+            ),
             figure("dense models: median, %", of("dense").part(0.5), 10.0),
-            figure("mixtures of experts: median, %", of("mixtures of experts").part(0.5), 13.0),
-            figure("time to the first token, at most 4 at once: median, %", of(TTFT).part(0.5), 30.0),
+            figure(
+                "mixtures of experts: median, %",
+                of("mixtures of experts").part(0.5),
+                13.0,
+            ),
+            figure(
+                "time to the first token, at most 4 at once: median, %",
+                of(TTFT).part(0.5),
+                30.0,
+            ),
         ],
         tables: vec![
             (
@@ -234,13 +258,32 @@ fn fitted(effort: &Effort) -> Result<Reproduction, Error> {
     let measured = Measured::read(effort.data.as_deref())?;
     let fitted = Fitted::of(&measured.half("calibrate"));
     let mut all = Errors::default();
-    measured.half("judge").iter().for_each(|held| all.add(fitted.error(held)));
+    measured
+        .half("judge")
+        .iter()
+        .for_each(|held| all.add(fitted.error(held)));
     let header = [
-        "kind", "name", "layer", "expert layer", "reduce", "exchange", "request", "reduce byte", "exchange byte", "weights",
-        "experts", "kv", "dense", "mixture", "attention",
+        "kind",
+        "name",
+        "layer",
+        "expert layer",
+        "reduce",
+        "exchange",
+        "request",
+        "reduce byte",
+        "exchange byte",
+        "weights",
+        "experts",
+        "kv",
+        "dense",
+        "mixture",
+        "attention",
     ];
     let unseen = seen::unseen(&measured, effort.smoke);
-    let most = format!("Measurements of the most reach {:.3} of their steady throughput.", fitted.most_part());
+    let most = format!(
+        "Measurements of the most reach {:.3} of their steady throughput.",
+        fitted.most_part()
+    );
     Ok(Reproduction {
         figures: vec![Figure::exact("median relative error of rows to judge by, %", all.part(0.5), Target::Record)],
         tables: vec![

@@ -100,8 +100,11 @@ impl Constants {
 }
 
 /// Rows of the file that stand for GPU types.
-static TABLE: LazyLock<Vec<(&str, Constants)>> =
-    LazyLock::new(|| rows("gpu").map(|(name, row)| (name, Constants::of(row))).collect());
+static TABLE: LazyLock<Vec<(&str, Constants)>> = LazyLock::new(|| {
+    rows("gpu")
+        .map(|(name, row)| (name, Constants::of(row)))
+        .collect()
+});
 /// Rows of the file that stand for engines.
 static LEVELS: LazyLock<Vec<(&str, Levels)>> = LazyLock::new(|| {
     let levels = rows("engine").map(|(name, [overhead, request, efficiency, before_queue_s])| {
@@ -117,11 +120,20 @@ static LEVELS: LazyLock<Vec<(&str, Levels)>> = LazyLock::new(|| {
 });
 
 impl Levels {
-    /// Of an engine; the measured ones where it has none.
+    /// Of an engine by name.
     #[must_use]
     pub fn of_engine(engine: &str) -> Levels {
         let found = LEVELS.iter().find(|(known, _)| *known == engine);
         found.map(|(_, levels)| *levels).expect("each engine has a row")
+    }
+
+    /// The same with factors on overhead and efficiency.
+    pub(super) fn times(self, [overhead, efficiency]: [f64; 2]) -> Levels {
+        Levels {
+            overhead: self.overhead * overhead,
+            efficiency: self.efficiency * efficiency,
+            ..self
+        }
     }
 }
 
@@ -131,7 +143,12 @@ fn rows<const N: usize>(kind: &'static str) -> impl Iterator<Item = (&'static st
         let mut fields = line.split(',').map(str::trim);
         (fields.next() == Some(kind)).then(|| {
             let name = fields.next().expect("a name");
-            let mut number = |_| fields.next().and_then(|field| field.parse().ok()).expect("a number");
+            let mut number = |_| {
+                fields
+                    .next()
+                    .and_then(|field| field.parse().ok())
+                    .expect("a number")
+            };
             (name, std::array::from_fn(&mut number))
         })
     })

@@ -11,8 +11,8 @@ use super::{PAIR_PARTS, Pace, ps_of_s, unknown};
 /// Numbers in which a model's weights are kept and multiplied, by name. In fp4 the weights outside of experts stay at two bytes;
 /// int4 multiplies in two bytes.
 pub const PRECISIONS: &[&str] = &["bf16", "fp8", "fp4", "int4"];
-/// Numbers in which keys and values are kept.
-pub const KV_PRECISIONS: &[&str] = &["bf16", "fp8"];
+/// Numbers in which keys and values are kept: as the engine does by default, or in these.
+pub const KV_PRECISIONS: &[&str] = &["engine", "bf16", "fp8"];
 /// Bytes of four bits with a scale of eight for each 16 (NVFP4), and of a group of 128 (AWQ).
 const FP4_BYTES: f64 = 0.5625;
 const INT4_BYTES: f64 = 0.53;
@@ -48,6 +48,10 @@ pub struct Server {
     pub step_tokens: Option<u32>,
     /// Share of the memory that a replica takes, where it is not the engine's default.
     pub memory_share: Option<f64>,
+    /// Whether what has ended stays in free memory.
+    pub keeps_prefixes: bool,
+    /// Factors on times of layers and on shares of bandwidth and peak: a site's own over those of the engine.
+    pub own_levels: [f64; 2],
 }
 
 impl Server {
@@ -68,6 +72,8 @@ impl Server {
             batch_max: None,
             step_tokens: None,
             memory_share: None,
+            keeps_prefixes: true,
+            own_levels: [1.0; 2],
         };
         server.model.check_split(num_gpus)?;
         Ok(server)
@@ -106,6 +112,19 @@ impl Server {
             return Err(Problem::new("copies", num_copies, allowed, "Try 1."));
         }
         Ok(Server { num_copies, ..self })
+    }
+
+    /// What of it no published measurement stands behind, in words.
+    #[must_use]
+    pub fn unmeasured(&self) -> Vec<String> {
+        let mut of = Vec::new();
+        if self.gpu.is_unmeasured {
+            of.push(self.gpu.name.to_string());
+        }
+        if self.speculation > 1.0 {
+            of.push("speculation".to_string());
+        }
+        of
     }
 
     /// Bytes of a weight in experts and outside.
@@ -191,7 +210,7 @@ impl Server {
     /// # Errors
     /// A model that does not fit.
     pub fn pace(&self) -> Result<Pace, Problem> {
-        let levels = Levels::of_engine(self.engine.name);
+        let levels = Levels::of_engine(self.engine.name).times(self.own_levels);
         self.pace_with(Constants::of_family(self.gpu.family), &levels)
     }
 
@@ -227,8 +246,7 @@ impl Server {
 
         let weights_s =
             model.dense_params() * outside / copy_gpus / (bytes_per_s * constants.weights * level);
-        let experts_s =
-            model.expert_params() * of_experts / gpus / (bytes_per_s * constants.experts * level);
+        let experts_s = model.expert_params() * of_experts / gpus / (bytes_per_s * constants.experts * level);
         let share = match model.experts {
             Some(_) => constants.mixture,
             None => constants.dense,
@@ -273,6 +291,7 @@ impl Server {
             kv_tokens: 0,
             batch_max: 0,
             tokens_max: 0,
+            keeps_prefixes: self.keeps_prefixes,
         }
     }
 }

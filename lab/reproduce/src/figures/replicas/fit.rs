@@ -80,13 +80,17 @@ impl Set {
             efficiency,
             before_queue_s,
         };
-        held.server.pace_with(&Constants::of(self.constants), &levels).ok()
+        held.server
+            .pace_with(&Constants::of(self.constants), &levels)
+            .ok()
     }
 
     /// The logarithm of what the law says over what was measured; 1 where it says that the model does not fit.
     fn miss(&self, held: &Held) -> f64 {
         let pace = self.pace(held);
-        pace.map_or(1.0, |pace| (held.predicted(&pace, self.most_part) / held.measured).ln())
+        pace.map_or(1.0, |pace| {
+            (held.predicted(&pace, self.most_part) / held.measured).ln()
+        })
     }
 
     /// Mean of the misses, each at most 1 so that no single one decides; with what it costs to leave another set.
@@ -127,7 +131,10 @@ impl Set {
 /// Constants; of all engines but TensorRT-LLM's, to which they are relative, the levels; what the most reach. Old engines were measured
 /// with many requests only, which says nothing of the times of their layers.
 fn shared() -> Vec<Free> {
-    let engines = ENGINE_NAMES.iter().enumerate().filter(|(_, name)| **name != "trtllm");
+    let engines = ENGINE_NAMES
+        .iter()
+        .enumerate()
+        .filter(|(_, name)| **name != "trtllm");
     let levels = engines.flat_map(|(engine, name)| {
         let first = usize::from(name.contains("2024"));
         (first..3).map(move |place| Free::Level(engine, place))
@@ -198,13 +205,17 @@ impl Fitted {
     pub fn rows(&self) -> Vec<Vec<String>> {
         let row = |kind: &str, name: &str, numbers: &[f64]| {
             let numbers = numbers.iter().map(|number| format!("{number:.3e}"));
-            [kind.to_string(), name.to_string()].into_iter().chain(numbers).collect()
+            [kind.to_string(), name.to_string()]
+                .into_iter()
+                .chain(numbers)
+                .collect()
         };
         let families = self.families.iter().map(|(name, set)| (*name, set));
         let sets = [("all", &self.shared)].into_iter().chain(families);
         let gpus = sets.map(|(name, set)| row("gpu", name, &set.constants));
         let engines = ENGINE_NAMES.iter().zip(&self.shared.levels);
-        gpus.chain(engines.map(|(name, levels)| row("engine", name, levels))).collect()
+        gpus.chain(engines.map(|(name, levels)| row("engine", name, levels)))
+            .collect()
     }
 }
 
@@ -212,7 +223,9 @@ impl Fitted {
 fn before_queue_s(played: &[(f64, f64)]) -> f64 {
     let waits = (0..NUM_WAITS).map(|step| 1e-3 * 1.05_f64.powi(step as i32));
     let miss = |wait_s: f64| {
-        let each = played.iter().map(|(own_s, measured_s)| ((own_s + wait_s) / measured_s).ln().abs());
+        let each = played
+            .iter()
+            .map(|(own_s, measured_s)| ((own_s + wait_s) / measured_s).ln().abs());
         each.map(|miss| miss.min(1.0)).sum::<f64>()
     };
     let least = waits.min_by(|one, other| miss(*one).total_cmp(&miss(*other)));

@@ -1,7 +1,7 @@
 //! Published measurements: which rows the law can be held to, and what each needs of it.
 
 use pleach_serving::llm::{Chunks, Event, GPUS, Pace, Replica, Server, Work, s_of_ps};
-use pleach_workloads::Seed;
+use pleach_env::Seed;
 use rand::RngExt as _;
 use serde::Deserialize;
 
@@ -218,7 +218,9 @@ impl Row {
         };
         let server = Server::of(self.engine()?, model, &self.gpu, num_gpus);
         let server = server.map_err(|_| "its heads cannot be split so")?;
-        let server = server.kept_in(precision).map_err(|_| "numbers that its GPU has not")?;
+        let server = server
+            .kept_in(precision)
+            .map_err(|_| "numbers that its GPU has not")?;
         let server = server.copied(copies).map_err(|_| "copies")?;
         Ok(Server {
             has_small_kv: server.has_small_kv || self.kv == "fp8",
@@ -258,9 +260,7 @@ impl Held {
         match self.kind {
             Kind::Token => decode_s + (at_once - 1.0) / output * prompt_s,
             Kind::Most => most_part * at_once / (decode_s + at_once / output * prompt_s),
-            Kind::Batch => {
-                at_once * (self.prompt + output) / (at_once * prompt_s + output * decode_s)
-            }
+            Kind::Batch => at_once * (self.prompt + output) / (at_once * prompt_s + output * decode_s),
         }
     }
 
@@ -285,7 +285,11 @@ impl Held {
         let users = self.at_once(pace) as u32;
         let mut rng = Seed(1).stream("lengths", 0);
         let mut length = |nominal: f64| {
-            let part = if self.is_drawn { rng.random_range(0.8..=1.0) / DRAWN } else { 1.0 };
+            let part = if self.is_drawn {
+                rng.random_range(0.8..=1.0) / DRAWN
+            } else {
+                1.0
+            };
             (part * nominal).max(1.0) as u32
         };
         let (mut replica, mut told, mut sent) = (Replica::new(*pace), Vec::new(), Vec::new());

@@ -18,7 +18,9 @@ type Of = fn(&Measured, &Held) -> String;
 const KINDS: [(&str, Of); 4] = [
     ("model", |measured, held| measured.rows[held.row].model.clone()),
     ("GPU", |measured, held| measured.rows[held.row].gpu.clone()),
-    ("source", |measured, held| source(&measured.rows[held.row]).to_string()),
+    ("source", |measured, held| {
+        source(&measured.rows[held.row]).to_string()
+    }),
     ("set-up", set_up),
 ];
 
@@ -29,7 +31,11 @@ fn set_up(measured: &Measured, held: &Held) -> String {
         "{} {} {} {} {}",
         row.model, row.gpu, server.num_gpus, row.precision, server.engine.name
     );
-    let sum: usize = name.bytes().enumerate().map(|(place, byte)| (place + 1) * usize::from(byte)).sum();
+    let sum: usize = name
+        .bytes()
+        .enumerate()
+        .map(|(place, byte)| (place + 1) * usize::from(byte))
+        .sum();
     format!("part {}", sum % PARTS)
 }
 
@@ -56,7 +62,12 @@ pub(super) fn unseen(measured: &Measured, is_smoke: bool) -> Vec<Vec<String>> {
                 own.add(error);
                 all.add(error);
             }
-            lines.push([format!("{kind} {value}")].into_iter().chain(own.cells()).collect());
+            lines.push(
+                [format!("{kind} {value}")]
+                    .into_iter()
+                    .chain(own.cells())
+                    .collect(),
+            );
         }
         lines.push([format!("each {kind}")].into_iter().chain(all.cells()).collect());
     }

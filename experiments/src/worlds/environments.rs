@@ -168,7 +168,7 @@ fn routing(settings: Value) -> Opened {
 fn conversations() -> RequestsSettings {
     RequestsSettings {
         num_requests: 15_000,
-        rate_per_s: 75.0,
+        rate_per_s: 110.0,
         turns: 3.0,
         gateways: 4,
         ..RequestsSettings::default()
@@ -178,7 +178,7 @@ fn conversations() -> RequestsSettings {
 fn bursts() -> RequestsSettings {
     RequestsSettings {
         num_requests: 15_000,
-        rate_per_s: 210.0,
+        rate_per_s: 300.0,
         burst: 0.5,
         gateways: 4,
         refuse: true,

@@ -18,7 +18,7 @@ pleach_scheduler::settings! {
         /// Requests of a drawn list
         pub num_requests: u32 = 20_000, in 1..=10_000_000;
         /// Requests a second of a drawn list
-        pub rate_per_s: f64 = 180.0, in Above(0.0, 1e12);
+        pub rate_per_s: f64 = 260.0, in Above(0.0, 1e12);
         /// Spread of the logarithm of the rate from minute to minute; 0: a Poisson process
         pub burst: f64 = 0.3, in 0.0..=3.0;
         /// Mean requests of a conversation; each later prompt begins with what was said before

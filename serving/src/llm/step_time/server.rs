@@ -18,6 +18,8 @@ const FP4_BYTES: f64 = 0.5625;
 const INT4_BYTES: f64 = 0.53;
 /// Memory of a GPU that is neither weights nor keys and values, GB. *Assumed.*
 const WORKSPACE_GB: f64 = 3.0;
+/// Least room for keys and values with which an engine starts, GB. *Assumed.*
+const KV_GB_MIN: f64 = 1.0;
 /// From the end of a request's first step to its user, s (BLIS).
 const AFTER_FIRST_S: f64 = 0.78e-3;
 /// Most GPUs of a replica.
@@ -178,6 +180,9 @@ impl Server {
     /// Tokens whose keys and values fit; below 1 where not even the weights do.
     fn kv_tokens(&self, memory_share: f64) -> f64 {
         let room_gb = memory_share * self.gpu.memory_gb - self.gpu_weights_gb() - WORKSPACE_GB;
+        if room_gb < KV_GB_MIN {
+            return 0.0;
+        }
         room_gb * 1e9 / self.gpu_kv_bytes() * f64::from(self.num_copies)
     }
 
@@ -187,7 +192,7 @@ impl Server {
             1 => format!("{} on one {}", model.name, gpu.name),
             _ => format!("{} on {num_gpus} {}", model.name, gpu.name),
         };
-        let most_gb = memory_share * gpu.memory_gb - WORKSPACE_GB;
+        let most_gb = memory_share * gpu.memory_gb - WORKSPACE_GB - KV_GB_MIN;
         let own_gb = self.gpu_weights_gb();
         let allowed = format!("weights of at most {most_gb:.0} GB a GPU");
         let fits = model.splits().find(|num| {

@@ -1,7 +1,7 @@
 //! Published measurements: which rows the law can be held to, and what each needs of it.
 
-use pleach_serving::llm::{Chunks, Event, GPUS, Pace, Replica, Server, Work, s_of_ps};
 use pleach_env::Seed;
+use pleach_serving::llm::{Chunks, Event, GPUS, Pace, Replica, Server, Work, s_of_ps};
 use rand::RngExt as _;
 use serde::Deserialize;
 

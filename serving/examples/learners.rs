@@ -77,7 +77,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         };
         let lists = Lists::Drawn(RequestGenerator {
             num_requests: 15_000,
-            rate_per_s: 184.0,
+            rate_per_s: 265.0,
             turns,
             ..RequestGenerator::default()
         });

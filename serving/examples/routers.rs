@@ -9,7 +9,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let numbers = std::env::args().skip(1).map(|text| text.parse::<f64>());
     let numbers: Vec<f64> = numbers.collect::<Result<_, _>>()?;
     let generator = RequestGenerator {
-        rate_per_s: numbers.first().copied().unwrap_or(180.0),
+        rate_per_s: numbers.first().copied().unwrap_or(260.0),
         turns: numbers.get(3).copied().unwrap_or(1.0),
         ..RequestGenerator::default()
     };

@@ -148,6 +148,7 @@ impl Printed {
                 1.36252915 * 2.0 * params / bytes_per_s + layers * 32.09546717e-6 + 126.024825e-6,
             ),
             request_ps: ps_of_s(4.41684444e-6 + all_reduce_s),
+            keeps_prefixes: true,
             context_token_ps: ps_of_s(1.94710771 * layers * 2.0 * kv * 2.0 / bytes_per_s),
             prompt_token_ps: ps_of_s(
                 0.152128 * (2.0 * params + attention) / (self.gpus * 989.5e12) + all_reduce_s,
@@ -157,6 +158,7 @@ impl Printed {
             kv_tokens: 16 * self.kv_blocks,
             batch_max: 128,
             tokens_max: self.tokens_max,
+            ..Pace::default()
         }
     }
 

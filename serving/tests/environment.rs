@@ -154,7 +154,7 @@ fn the_time_between_tokens_is_believed_within_a_fifth_and_the_old_belief_was_a_t
     }
     let list: Requests = RequestGenerator {
         burst: 0.0,
-        ..generator(8_000, 88.0, 1.0)
+        ..generator(8_000, 140.0, 1.0)
     }
     .draw(Seed(5))
     .unwrap();

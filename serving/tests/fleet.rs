@@ -89,7 +89,7 @@ fn who_keeps_a_conversation_where_it_was_computes_less() {
 
 #[test]
 fn refusing_late_requests_serves_more_in_time_where_there_are_too_many() {
-    let list = drawn(20_000, 226.0, 1.0, 4);
+    let list = drawn(20_000, 320.0, 1.0, 4);
     let fleet = Fleet {
         may_refuse: true,
         ..fleet(16, 1, 0.0)
@@ -156,7 +156,7 @@ fn a_request_that_no_replica_can_hold_is_refused_with_its_place() {
     assert!(
         error
             .to_string()
-            .contains("requests[0] = 400000 + 20000 tokens: allowed is at most 411529"),
+            .contains("requests[0] = 400000 + 20000 tokens: allowed is at most 416107"),
         "{error}"
     );
 }

@@ -19,13 +19,13 @@ use crate::error::Error;
 /// All of them.
 const ALL: [Registered; 6] = [
     Registered {
-        id: "Pleach/LlmRouting-v0",
+        id: "Pleach/LlmRouting-v1",
         line: "conversations of three turns on 16 replicas behind four gateways, facts a second old, nobody is refused",
         settings: || to_value(rewarded(conversations())),
         open: routing,
     },
     Registered {
-        id: "Pleach/ServingBursts-v0",
+        id: "Pleach/ServingBursts-v1",
         line: "bursts of requests above capacity on 16 replicas behind four gateways, facts a second old, requests may be refused",
         settings: || to_value(rewarded(bursts())),
         open: routing,
@@ -43,7 +43,7 @@ const ALL: [Registered; 6] = [
         open: dispatching,
     },
     Registered {
-        id: "Pleach/Mixed-v0",
+        id: "Pleach/Mixed-v1",
         line: "a day of requests to replicas that lease GPUs of 16 on which gangs of four train",
         settings: || to_value(gangs()),
         open: scaling,
@@ -168,7 +168,7 @@ fn routing(settings: Value) -> Opened {
 fn conversations() -> RequestsSettings {
     RequestsSettings {
         num_requests: Some(15_000),
-        rate_per_s: 75.0,
+        rate_per_s: 110.0,
         turns: 3.0,
         gateways: 4,
         ..RequestsSettings::default()
@@ -178,7 +178,7 @@ fn conversations() -> RequestsSettings {
 fn bursts() -> RequestsSettings {
     RequestsSettings {
         num_requests: Some(15_000),
-        rate_per_s: 210.0,
+        rate_per_s: 300.0,
         burst: 0.5,
         gateways: 4,
         refuse: true,

@@ -4,7 +4,6 @@ use pleach_scheduler::features::{Among, Feature, FeatureSchema, Group, Kinds, La
 
 use crate::columns::{column, falls, kind};
 use crate::llm::router::Decision;
-use crate::llm::step_time::s_of_ps;
 
 const KINDS: [RowKind; 2] = [
     kind("send", "send the request to this replica"),
@@ -159,5 +158,5 @@ fn of_all(decision: &Decision<'_>, least: [f64; 4]) -> [f64; CONTEXT_WIDTH] {
 
 /// Time of tokens of prompts by themselves, s.
 fn prompt_s(decision: &Decision<'_>, tokens: f64) -> f64 {
-    s_of_ps(decision.fleet.pace.prompt_token_ps) * tokens
+    decision.fleet.pace.prompt_s(tokens)
 }

@@ -73,7 +73,10 @@ impl EndpointPicker {
             ),
         };
         let mut text = String::from("import (\n");
-        for name in standard.iter().chain(&["math", "sort", "sync", "time"]) {
+        for name in standard
+            .iter()
+            .chain(&["math", "math/bits", "sort", "sync", "time"])
+        {
             text.push_str(&format!("\t\"{name}\"\n"));
         }
         text.push('\n');
@@ -257,7 +260,13 @@ fn constants(deployment: &Deployment) -> String {
         ("stepPs", pace.step_ps),
         ("requestPs", pace.request_ps),
         ("contextTokenPs", pace.context_token_ps),
+        ("weightsPs", pace.weights_ps),
+        ("expertsPs", pace.experts_ps),
+        ("expertsLeft", pace.experts_left.into()),
+        ("tokenPs", pace.token_ps),
         ("promptTokenPs", pace.prompt_token_ps),
+        ("promptLinkPs", pace.prompt_link_ps),
+        ("promptPairParts", pace.prompt_pair_parts),
         ("beforeQueuePs", pace.before_queue_ps),
         ("afterFirstPs", pace.after_first_ps),
         ("kvTokens", pace.kv_tokens),
@@ -265,12 +274,12 @@ fn constants(deployment: &Deployment) -> String {
         ("tokensMax", pace.tokens_max.into()),
     ];
     let mut text = format!(
-        "// Pace of {pace_of}: picoseconds of a step, of each request, token in context and token of a prompt in it, of the ways in\n\
-         // and out; tokens that fit, requests of a batch, tokens of a step. Form and factors are those of BLIS, llm-d's simulator;\n\
-         // that prompts reach half of the peak is assumed (docs/serving.md of Pleach).\nconst (\n"
+        "// Pace of {pace_of}: picoseconds of a step, of each request and token in context, to read weights and experts, of a token's\n\
+         // operations, of a prompt's on the links, of the ways in and out; pairs of a prompt's tokens in 1/1024 ps; tokens that fit,\n\
+         // requests of a batch, tokens of a step. Constants are fitted to published measurements (docs/serving.md of Pleach).\nconst (\n"
     );
     for (name, number) in numbers {
-        text.push_str(&format!("\t{name:<14} uint64 = {number}\n"));
+        text.push_str(&format!("\t{name:<15} uint64 = {number}\n"));
     }
     text.push_str(")\n\n// As exported; the plugin's parameters may say otherwise.\nconst (\n");
     text.push_str(&format!("\texportedTTFTS  = {:?}\n", targets.ttft_s));

@@ -61,6 +61,8 @@ pub(super) struct Gateway {
     homes: HashMap<u32, (u64, u32)>,
     /// Number of each replica, counted from the first ever.
     numbers: Vec<u64>,
+    /// Whether replicas keep what has ended.
+    keeps_prefixes: bool,
 }
 
 impl Gateway {
@@ -77,6 +79,7 @@ impl Gateway {
             prompt_share: 0.0,
             homes: HashMap::new(),
             numbers: (0..fleet.num_replicas as u64).collect(),
+            keeps_prefixes: fleet.pace.keeps_prefixes,
         }
     }
 
@@ -159,7 +162,8 @@ impl Gateway {
     pub(super) fn home(&self, request: &Request) -> Option<(usize, u32)> {
         let (number, tokens) = self.homes.get(&request.session)?;
         let place = self.numbers.iter().position(|other| other == number)?;
-        Some((place, (*tokens).min(request.prefix_tokens)))
+        let held = if self.keeps_prefixes { *tokens } else { 0 };
+        Some((place, held.min(request.prefix_tokens)))
     }
 
     pub(super) fn flow(&self) -> Flow {

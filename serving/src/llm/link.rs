@@ -2,7 +2,7 @@
 
 use pleach_scheduler::Problem;
 
-use crate::llm::step_time::{Model, ps_of_s};
+use crate::llm::step_time::{Server, ps_of_s};
 
 /// Of each transfer, s (the default of BLIS, which calls it a placeholder).
 const TRANSFER_S: f64 = 50e-6;
@@ -19,21 +19,18 @@ pub struct Link {
 }
 
 impl Link {
-    /// Of a model by name, where each of the `num_gpus` GPUs of a replica moves so many GB/s: NVLink 600, InfiniBand 50, PCIe 64.
+    /// Of a server each of whose GPUs moves so many GB/s: NVLink 600, InfiniBand 50, PCIe 64.
     ///
     /// # Errors
-    /// A name that is not there, a link out of range, GPUs among which the heads cannot be split.
-    pub fn of(model: &str, num_gpus: u32, gb_per_s: f64) -> Result<Link, Problem> {
+    /// A link out of range.
+    pub fn of(server: &Server, gb_per_s: f64) -> Result<Link, Problem> {
         if !GB_PER_S.contains(&gb_per_s) {
             let allowed = format!("{} to {}", GB_PER_S.start(), GB_PER_S.end());
             return Err(Problem::new("link_gb_s", gb_per_s, allowed, "Try 50."));
         }
-        let model = Model::of(model)?;
-        model.check_split(num_gpus)?;
-        let bytes = f64::from(model.kv_bytes_per_token) / f64::from(num_gpus);
         Ok(Link {
             transfer_ps: ps_of_s(TRANSFER_S),
-            token_ps: ps_of_s(bytes / (gb_per_s * 1e9)),
+            token_ps: ps_of_s(server.gpu_kv_bytes() / (gb_per_s * 1e9)),
         })
     }
 

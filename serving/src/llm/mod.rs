@@ -47,4 +47,8 @@ pub use request::{
 pub use router::{Believed, Decision, Facts, Flow, Lately, POLICIES, Router, ScorerRouter, Sent, by_name};
 pub use service::{Load, Route, Service};
 pub use simulate::simulate;
-pub use step_time::{GPUS, Gpu, MODELS, Model, PRECISIONS, Pace, ps_of_s, s_of_ps};
+pub use step_time::{
+    Chunks, Constants, Defaults, ENGINE_NAMES, ENGINES, Engine, Experts, GPU_NAMES, GPUS, GPUS_MAX, Gpu,
+    KV_PRECISIONS, Levels, MODEL_NAMES, MODELS, Model, NUM_CONSTANTS, PAIR_PARTS, PRECISIONS, Pace, Server,
+    ps_of_s, s_of_ps,
+};

@@ -26,7 +26,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::sync::Arc;
 
-use crate::llm::step_time::Pace;
+use crate::llm::step_time::{Chunks, Pace};
 use kept::Kept;
 use series::{series, steps_until};
 use work::Prefill;
@@ -103,7 +103,11 @@ impl Replica {
             context_tokens: 0,
             prefill_tokens: 0,
             waiting_tokens: 0,
-            kept: Kept::of(ids),
+            kept: if pace.keeps_prefixes {
+                Kept::of(ids)
+            } else {
+                Kept::Nothing
+            },
             num_recomputed: 0,
             reused_tokens: 0,
             computed_tokens: 0,
@@ -322,11 +326,12 @@ impl Replica {
         self.make_room();
         let batch = self.num_running;
         let mut room = self.pace.prompt_room(batch);
-        let (mut prompt_tokens, mut num_done) = (0, 0);
+        let (mut chunks, mut num_done) = (Chunks::default(), 0);
         for prefill in &mut self.prefills {
             let taken = room.min(u64::from(prefill.left_tokens));
+            let before = prefill.work.prompt_tokens - prefill.left_tokens;
+            chunks.add(taken, before.into());
             prefill.left_tokens -= taken as u32;
-            prompt_tokens += taken;
             room -= taken;
             if prefill.left_tokens > 0 {
                 break;
@@ -336,8 +341,8 @@ impl Replica {
                 break;
             }
         }
-        self.now_ps += self.pace.step(batch, self.context_tokens, prompt_tokens);
-        self.computed_tokens += prompt_tokens;
+        self.now_ps += self.pace.step(batch, self.context_tokens, chunks);
+        self.computed_tokens += chunks.tokens;
         self.steps += 1;
         self.grow(batch);
         self.leave(told);
@@ -387,7 +392,7 @@ impl Replica {
         };
         let batch = self.num_running;
         let room = (self.pace.kv_tokens - self.kv_used()) / batch;
-        let first = self.pace.step(batch, self.context_tokens, 0);
+        let first = self.pace.step(batch, self.context_tokens, Chunks::default());
         let more = self.pace.context_token_ps * batch;
         let steps = (next_end - self.steps)
             .min(room.max(1))

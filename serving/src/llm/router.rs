@@ -6,7 +6,7 @@ mod scored;
 use pleach_scheduler::Problem;
 
 use crate::llm::fleet::Fleet;
-use crate::llm::step_time::s_of_ps;
+use crate::llm::step_time::{Chunks, s_of_ps};
 
 pub use named::{POLICIES, by_name};
 pub use scored::ScorerRouter;
@@ -67,10 +67,10 @@ impl Lately {
     pub(crate) fn of(facts: &Facts, [prompts, ends]: [f64; 2], fleet: &Fleet) -> Lately {
         let pace = &fleet.pace;
         let room = pace.prompt_room(facts.running_requests);
-        let step_s = s_of_ps(pace.step(facts.running_requests, facts.context_tokens, room));
+        let step_s = s_of_ps(pace.step(facts.running_requests, facts.context_tokens, Chunks::of(room)));
         let others = 1.0 - 1.0 / fleet.num_gateways as f64;
         Lately {
-            prompt_share: (prompts * s_of_ps(pace.prompt_token_ps)).min(1.0),
+            prompt_share: pace.prompt_s(prompts).min(1.0),
             ended_per_s: ends,
             drains_per_s: (room as f64 / step_s - others * prompts).max(0.0),
         }
@@ -162,7 +162,7 @@ impl Decision<'_> {
             context_tokens + u64::from(self.prompt_tokens),
         );
         let alone_s = pace.token_s(batch, context_tokens);
-        let full_s = s_of_ps(pace.step(batch, context_tokens, pace.prompt_room(batch)));
+        let full_s = s_of_ps(pace.step(batch, context_tokens, Chunks::of(pace.prompt_room(batch))));
         let rest = 1.0 - self.flow.prompt_share;
         let tpot_s = if rest * full_s > alone_s {
             alone_s / rest

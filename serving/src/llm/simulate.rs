@@ -98,6 +98,8 @@ impl<'a> Run<'a> {
         };
         let believed = Pace {
             prompt_token_ps: 0,
+            prompt_link_ps: 0,
+            prompt_pair_parts: 0,
             ..pace
         };
         let fleet = Fleet {

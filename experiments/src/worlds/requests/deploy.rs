@@ -12,7 +12,7 @@ use crate::evaluate::flag_values;
 /// What a tree is exported with for an endpoint picker.
 #[derive(Args, Clone, Debug, PartialEq)]
 pub struct DeploymentConfig {
-    /// Language model of the endpoints: llama-3-8b, mistral-7b, qwen-2.5-7b, qwen-2.5-14b, llama-3-70b, mixtral-8x7b
+    /// Language model of the endpoints (pleach workload settings requests)
     #[arg(
         long,
         value_name = "NAME",
@@ -20,7 +20,7 @@ pub struct DeploymentConfig {
         help_heading = "Endpoint pickers"
     )]
     pub model: String,
-    /// Their GPU type: H100, A100, L40S
+    /// Their GPU type
     #[arg(
         long,
         value_name = "NAME",

@@ -37,7 +37,7 @@ pub use describe::RequestsDescription;
 pub use list::{read, write};
 pub use pleach_serving::llm::deploy::EndpointPicker;
 pub use settings::RequestsSettings;
-pub(super) use settings::{GPU_NAMES, MODEL_NAMES};
+pub(super) use settings::extrapolation;
 
 /// Shortest latency that has a place of its own in a plot, s.
 const LOW_S: f64 = 0.01;
@@ -355,6 +355,12 @@ impl World for RequestsWorld {
             "hits: TTFT within {} s and TPOT within {} s; refused requests are misses",
             targets.ttft_s, targets.tpot_s
         )];
+        notes.extend(
+            self.settings
+                .server()
+                .ok()
+                .and_then(|server| extrapolation(&server)),
+        );
         let best = |is_pools: bool| {
             let policies = results
                 .policies()

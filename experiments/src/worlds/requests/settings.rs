@@ -5,21 +5,10 @@ use std::path::PathBuf;
 use pleach_scheduler::Problem;
 use pleach_scheduler::settings::{Above, OneOf};
 use pleach_serving::llm::generate::{RequestGenerator, Sessions};
-use pleach_serving::llm::{Fleet, Link, PRECISIONS, Pace, Pools, REQUESTS_MAX, Targets};
-
-/// Models and GPU types whose pace is known.
-pub(in crate::worlds) const MODEL_NAMES: &[&str] = &[
-    "llama-3-8b",
-    "mistral-7b",
-    "qwen-2.5-7b",
-    "qwen-2.5-14b",
-    "llama-3-70b",
-    "mixtral-8x7b",
-    "qwen-2.5-72b",
-    "qwen-3-32b",
-    "llama-3-405b",
-];
-pub(in crate::worlds) const GPU_NAMES: &[&str] = &["H100", "A100", "L40S", "H200", "B200", "MI300X"];
+use pleach_serving::llm::{
+    ENGINE_NAMES, Fleet, GPU_NAMES, KV_PRECISIONS, Link, MODEL_NAMES, PRECISIONS, Pools, REQUESTS_MAX,
+    Server, Targets,
+};
 
 pleach_scheduler::settings! {
     /// Requests, replicas and what users expect.
@@ -30,7 +19,7 @@ pleach_scheduler::settings! {
         /// Requests of a drawn list [default: those of an hour; in searches and trainings 20,000]
         pub num_requests: Option<u32>, in 1..=10_000_000;
         /// Requests a second of a drawn list
-        pub rate_per_s: f64 = 180.0, in Above(0.0, 1e12);
+        pub rate_per_s: f64 = 260.0, in Above(0.0, 1e12);
         /// Spread of the logarithm of the rate from minute to minute; 0: a Poisson process
         pub burst: f64 = 0.3, in 0.0..=3.0;
         /// Mean requests of a conversation; each later prompt begins with what was said before
@@ -47,17 +36,33 @@ pleach_scheduler::settings! {
         /// Lists to draw, or consecutive parts into which a file is cut [default: 5; 4 where each is an hour]
         pub lists: Option<u16>, in 1..=1000;
         /// Language model
-        pub model: String = "llama-3-8b".into(), in OneOf(MODEL_NAMES);
+        pub model: String = "llama-3-8b".into(), in OneOf(&MODEL_NAMES);
         /// GPU type of a replica
-        pub gpu: String = "H100".into(), in OneOf(GPU_NAMES);
+        pub gpu: String = "H100".into(), in OneOf(&GPU_NAMES);
         /// GPUs of a replica, among which the model is split: 1, 2, 4, 8
         pub replica_gpus: u32 = 1, in 1..=8;
+        /// Copies of all but experts, each on as many GPUs of the replica
+        pub copies: u32 = 1, in 1..=8;
+        /// Inference engine: vLLM 0.27, SGLang 0.5, TensorRT-LLM 1.x, and two of 2024
+        pub engine: String = "vllm".into(), in OneOf(&ENGINE_NAMES);
         /// Numbers in which the weights are kept and multiplied
         pub precision: String = "bf16".into(), in OneOf(PRECISIONS);
-        /// Most requests of a step; vLLM's server takes 1,024 on GPUs of 70 GiB and more since 2025, but for A100 [default: 256]
+        /// Numbers in which keys and values are kept; engine: as it does by default
+        pub kv_precision: String = "engine".into(), in OneOf(KV_PRECISIONS);
+        /// Most requests of a step [default: the engine's on this GPU]
         pub batch_max: Option<u32>, in 1..=65_536;
-        /// Most tokens of a step; there 8,192 [default: 2,048]
+        /// Most tokens of a step [default: the engine's on this GPU]
         pub step_tokens: Option<u32>, in 16..=1_048_576;
+        /// Share of the memory that a replica takes [default: the engine's]
+        pub memory_share: Option<f64>, in 0.1..=1.0;
+        /// Whether contexts of what has ended stay in free memory
+        pub prefix_cache: bool = true;
+        /// Tokens of an answer that a step gives with speculation; published for DeepSeek-V3's own: 1.8
+        pub speculation: f64 = 1.0, in 1.0..=8.0;
+        /// Own times of layers over the engine's
+        pub overhead_level: f64 = 1.0, in Above(0.0, 100.0);
+        /// Own shares of bandwidth and peak over the engine's
+        pub efficiency_level: f64 = 1.0, in Above(0.0, 100.0);
         /// Replicas
         pub replicas: u16 = 16, in 1..=4096;
         /// Gateways; each knows of its own requests only
@@ -84,7 +89,7 @@ impl RequestsSettings {
     /// A model or GPU that is not there, a number out of range.
     pub fn fleet(&self) -> Result<Fleet, Problem> {
         let fleet = Fleet {
-            pace: self.pace()?,
+            pace: self.server()?.pace()?,
             num_replicas: usize::from(self.replicas),
             num_gateways: usize::from(self.gateways),
             scrape_s: self.scrape_s,
@@ -98,13 +103,26 @@ impl RequestsSettings {
         Ok(fleet)
     }
 
-    /// Of a replica.
+    /// What a replica is.
     ///
     /// # Errors
-    /// As [`Pace::kept_in`].
-    pub(super) fn pace(&self) -> Result<Pace, Problem> {
-        let pace = Pace::kept_in(&self.precision, &self.model, &self.gpu, self.replica_gpus)?;
-        Ok(pace.bounded(self.batch_max, self.step_tokens))
+    /// Settings that cannot go together.
+    pub(super) fn server(&self) -> Result<Server, Problem> {
+        let server = Server::of(&self.engine, &self.model, &self.gpu, self.replica_gpus)?;
+        let server = server.kept_in(&self.precision)?.copied(self.copies)?;
+        Ok(Server {
+            has_small_kv: match &*self.kv_precision {
+                "engine" => server.has_small_kv,
+                numbers => numbers == "fp8",
+            },
+            speculation: self.speculation,
+            batch_max: self.batch_max,
+            step_tokens: self.step_tokens,
+            memory_share: self.memory_share,
+            keeps_prefixes: self.prefix_cache,
+            own_levels: [self.overhead_level, self.efficiency_level],
+            ..server
+        })
     }
 
     /// Lists to draw, or parts to cut.
@@ -132,7 +150,7 @@ impl RequestsSettings {
     /// # Errors
     /// No two numbers, more or fewer replicas, a link out of range.
     pub(super) fn split(&self) -> Result<Vec<Pools>, Problem> {
-        let link = Link::of(&self.model, self.replica_gpus, self.link_gb_s)?;
+        let link = Link::of(&self.server()?, self.link_gb_s)?;
         let read = |text: &String| {
             let parts = text.split_once(':').map(|(prefill, decode)| [prefill, decode]);
             let numbers = parts.map(|parts| parts.map(|part| part.trim().parse().unwrap_or(0_usize)));
@@ -157,4 +175,10 @@ impl RequestsSettings {
         };
         self.pools.iter().map(read).collect()
     }
+}
+
+/// What of a server no published measurement stands behind, as a line for the reader.
+pub(in crate::worlds) fn extrapolation(server: &Server) -> Option<String> {
+    let of = server.unmeasured();
+    (!of.is_empty()).then(|| format!("an extrapolation, measured nowhere: {}", of.join(", ")))
 }

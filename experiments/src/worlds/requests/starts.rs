@@ -6,7 +6,7 @@
 use pleach_distill::search::Branch;
 use pleach_scheduler::portable_math::exp;
 use pleach_scheduler::tree::Tree;
-use pleach_serving::llm::{Fleet, SCHEMA, s_of_ps};
+use pleach_serving::llm::{Fleet, SCHEMA};
 
 use crate::error::Error;
 use crate::worlds::race::{by_hand, column, nodes, split};
@@ -80,7 +80,7 @@ fn guarded(fleet: &Fleet, [ttft, tpot]: [&str; 2], bound: f32, slope: f64) -> Br
     let steps = STEPS.iter().filter(|_| slope > 0.0);
     let in_time = steps.fold(Branch::Leaf(IN_TIME), |lower, below| {
         // The middle of a step says up to which length a replica within it is in time.
-        let prompt_s = SHORT_TOKENS * exp(below / slope) * s_of_ps(fleet.pace.prompt_token_ps);
+        let prompt_s = fleet.pace.prompt_s(SHORT_TOKENS * exp(below / slope));
         let here = when(
             "prompt_s",
             prompt_s as f32,

@@ -8,9 +8,7 @@ use pleach_scheduler::cluster_spec::{ClusterSpec, LocalityFactors, ModelClass};
 use pleach_scheduler::settings::Settings as _;
 use pleach_scheduler::{Problem, Time, heuristics};
 use pleach_serving::llm::generate::RequestGenerator;
-use pleach_serving::llm::{
-    Autoscaler, Decision, Fleet, Pace, Requests, Router, Targets, by_name, capacity_per_s,
-};
+use pleach_serving::llm::{Autoscaler, Decision, Fleet, Requests, Router, Targets, by_name, capacity_per_s};
 use rand::RngExt as _;
 
 use super::ServiceSettings;
@@ -74,7 +72,7 @@ impl Router for Counted<'_> {
 
 /// A cluster with its service, ready to play days.
 pub struct MixedBench {
-    config: ServiceSettings,
+    pub(super) config: ServiceSettings,
     fleet: Fleet,
     /// Requests that are not drawn, from midnight on.
     requests: Option<Requests>,
@@ -118,8 +116,7 @@ impl MixedBench {
             }
         };
         let fleet = Fleet {
-            pace: Pace::kept_in(&config.precision, &config.model, &config.gpu, replica_gpus)?
-                .bounded(config.batch_max, config.step_tokens),
+            pace: config.server()?.pace()?,
             num_replicas: num_replicas as usize,
             num_gateways: 1,
             scrape_s: config.scrape_s,

@@ -22,6 +22,7 @@ use pleach_serving::llm::{
 };
 use rayon::prelude::*;
 
+use super::requests::extrapolation;
 use super::world::{Description, Draw, Habits, Loss, Player, Turn, Verb, World};
 use crate::error::Error;
 use crate::evaluate::metric::{Better, Metric, Versus, figure};
@@ -407,7 +408,8 @@ impl World for ServiceWorld {
             .next()
             .map(|(name, _)| results.values(name, "num_requests"));
         let num_requests = crate::evaluate::stats::mean(&first.unwrap_or_default());
-        vec![
+        let server = self.bench.config.server().ok();
+        let lines = vec![
             format!(
                 "a day: {num_requests:.0} requests and {:.0} GPU h",
                 self.bench.gpu_h()
@@ -416,7 +418,9 @@ impl World for ServiceWorld {
                 "a replica serves {:.2} requests a second within the targets; training: work done and kept; lost: starts and lost work",
                 self.bench.capacity_per_s
             ),
-        ]
+        ];
+        let extrapolated = server.and_then(|server| extrapolation(&server));
+        lines.into_iter().chain(extrapolated).collect()
     }
 
     fn plots(&self, names: &[String], outcomes: &[Vec<Played>]) -> Vec<Plot> {

@@ -1,27 +1,45 @@
-//! The law of a replica's steps held to published measurements that it was not fitted to.
+//! The law of a replica's steps held to published measurements that it was not fitted to, and its fit to others.
 
-use std::collections::BTreeMap;
+mod fit;
+mod rows;
+mod seen;
+
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use pleach_experiments::error::Error;
 use pleach_experiments::evaluate::stats::quantile;
 use pleach_experiments::evaluate::table::Table;
 use pleach_experiments::run_folder::atomic_file::read_text;
-use pleach_serving::llm::{Pace, s_of_ps};
-use serde::Deserialize;
+use pleach_serving::llm::GPUS;
 
+use self::fit::Fitted;
+use self::rows::{Held, MOST_PART, Row};
 use super::figure::show;
 use super::{Benchmark, Effort, Figure, Reproduction, Target};
 
+const SOURCE: &str = "InferenceX by way of ai-dynamo/aiconfigurator, TensorRT-LLM's performance pages, dstackai/benchmarks, each row with its own";
+
 /// The benchmarks of this line.
-pub(super) const BENCHMARKS: &[Benchmark] = &[Benchmark {
-    id: "replicas",
-    title: "Steps of a replica against measured throughput and time per token",
-    source: "InferenceX by way of ai-dynamo/aiconfigurator, TensorRT-LLM's performance pages, dstackai/benchmarks, each row with its own",
-    setup: "rows of --data (measured/serving.csv) marked to judge by, whose model, GPU and precision the program knows. Tensor parallel in \
-            one node, no speculation. As many requests at once as the row says, or as memory holds. The targets are goals of ours",
-    run: judged,
-}];
+pub(super) const BENCHMARKS: &[Benchmark] = &[
+    Benchmark {
+        id: "replicas",
+        title: "Steps of a replica against measured throughput and times per token and to the first",
+        source: SOURCE,
+        setup: "rows of --data (measured/serving.csv) marked to judge by, beside those to fit by; models, GPUs and engines that the program \
+                knows, whole replicas of one node, no speculation. As many requests at once as the row says, or as memory holds. The targets \
+                are goals of ours",
+        run: judged,
+    },
+    Benchmark {
+        id: "replicas-fit",
+        title: "Constants of a replica's steps, fitted anew",
+        source: SOURCE,
+        setup: "rows of --data marked to fit by give the constants of the program's table; the rows to judge by say what the law is worth \
+                where it has seen nothing of a model, a GPU type, a source or a set-up",
+        run: fitted,
+    },
+];
 
 /// Where the rows lie in a folder of published data.
 const ROWS: &str = "measured/serving.csv";
@@ -29,176 +47,257 @@ const ROWS: &str = "measured/serving.csv";
 const ROWS_BYTES_MAX: u64 = 64 << 20;
 /// Some rows, each with its source.
 const SAMPLE: &str = include_str!("replicas.csv");
-/// Names of models and what they are here; sizes of one family have the same shape.
-const MODELS: [(&str, &str); 11] = [
-    ("Llama3-8B", "llama-3-8b"),
-    ("Llama3.1-8B", "llama-3-8b"),
-    ("Llama3-70B", "llama-3-70b"),
-    ("Llama3.1-70B", "llama-3-70b"),
-    ("Llama3.3-70B", "llama-3-70b"),
-    ("Llama3.1-405B", "llama-3-405b"),
-    ("Mistral-7B", "mistral-7b"),
-    ("Mixtral-8x7B", "mixtral-8x7b"),
-    ("Qwen2.5-72B", "qwen-2.5-72b"),
-    ("Qwen3-32B", "qwen-3-32b"),
-    ("QwQ-32B", "qwen-3-32b"),
-];
 
-/// One measurement, of what this reads.
-#[derive(Debug, Deserialize)]
-struct Row {
-    half: String,
-    model: String,
-    gpu: String,
-    #[serde(deserialize_with = "csv::invalid_option")]
-    num_gpus: Option<u32>,
-    #[serde(deserialize_with = "csv::invalid_option")]
-    tp: Option<u32>,
-    mode: String,
-    precision: String,
-    spec: String,
-    load: String,
-    #[serde(deserialize_with = "csv::invalid_option")]
-    isl: Option<f64>,
-    #[serde(deserialize_with = "csv::invalid_option")]
-    osl: Option<f64>,
-    #[serde(deserialize_with = "csv::invalid_option")]
-    concurrency: Option<f64>,
-    #[serde(deserialize_with = "csv::invalid_option")]
-    out_tok_s: Option<f64>,
-    #[serde(deserialize_with = "csv::invalid_option")]
-    out_tok_s_gpu: Option<f64>,
-    #[serde(deserialize_with = "csv::invalid_option")]
-    tpot_ms: Option<f64>,
-    #[serde(deserialize_with = "csv::invalid_option")]
-    tpot_p50_ms: Option<f64>,
-    note: String,
-    source: String,
+/// Rows, those that the law can be held to, and how many are left out, by reason.
+struct Measured {
+    rows: Vec<Row>,
+    held: Vec<Held>,
+    left_out: BTreeMap<&'static str, usize>,
 }
 
-/// What a row says, and what the law makes of it; else why it is left out.
-fn held(row: &Row) -> Result<f64, &'static str> {
-    let known = MODELS.iter().find(|(name, _)| *name == row.model);
-    let (_, model) = known.ok_or("another model")?;
-    let precision = match row.precision.as_str() {
-        "bf16" | "fp16" => "bf16",
-        "fp8" => "fp8",
-        _ => return Err("another precision"),
-    };
-    let is_plain = row.mode == "agg" && !row.spec.contains("MTP") && !row.note.contains("attention DP");
-    if !is_plain || row.tp != row.num_gpus || row.load.contains("open") || row.load.starts_with("MLPerf") {
-        return Err("pools, speculation, copies or an open load");
-    }
-    let num_gpus = row.num_gpus.ok_or("no number of GPUs")?;
-    let pace =
-        Pace::kept_in(precision, model, &row.gpu, num_gpus).map_err(|_| "another GPU, or it does not fit")?;
-    let (prompt, output) = row.isl.zip(row.osl).ok_or("no lengths")?;
-    let cap = pace.kv_tokens as f64 / (prompt + output / 2.0);
-    let is_most = row.load.contains("offline max");
-    let at_once = match (is_most, row.concurrency) {
-        (true, _) => cap.min(2048.0),
-        (false, Some(num)) => num.min(cap),
-        _ => return Err("no number of requests"),
-    };
-    if at_once < 1.0 {
-        return Err("not one request fits");
-    }
-    let batch = at_once as u64;
-    let decode_s = s_of_ps(pace.step(batch, (at_once * (prompt + output / 2.0)) as u64, 0));
-    let prompts_s = at_once * prompt / output * s_of_ps(pace.prompt_token_ps);
-    let tpot_s = decode_s + prompts_s;
-    let per_gpu = row.out_tok_s_gpu.map(|rate| rate * f64::from(num_gpus));
-    let measured_tpot_s = row.tpot_ms.or(row.tpot_p50_ms).map(|ms| ms / 1e3);
-    match (measured_tpot_s, row.out_tok_s.or(per_gpu).filter(|_| is_most)) {
-        (Some(measured), _) if measured > 0.0 => Ok((tpot_s / measured - 1.0).abs()),
-        (_, Some(measured)) if measured > 0.0 => Ok((at_once / tpot_s / measured - 1.0).abs()),
-        _ => Err("neither time per token nor throughput at most load"),
-    }
-}
-
-/// All rows of a folder, or those that the program has.
-fn rows(folder: Option<&Path>) -> Result<Vec<Row>, Error> {
-    let path = folder.map_or_else(|| PathBuf::from("replicas.csv"), |folder| folder.join(ROWS));
-    let wrong = |error: csv::Error| Error::data(&path, error.to_string());
-    let text = match folder {
-        Some(_) => read_text(&path, ROWS_BYTES_MAX)?,
-        None => SAMPLE.to_string(),
-    };
-    let mut reader = csv::Reader::from_reader(text.as_bytes());
-    reader.deserialize().collect::<Result<_, _>>().map_err(wrong)
-}
-
-fn judged(effort: &Effort) -> Result<Reproduction, Error> {
-    let (mut errors, mut out) = (
-        BTreeMap::<String, Vec<f64>>::new(),
-        BTreeMap::<&str, usize>::new(),
-    );
-    for row in rows(effort.data.as_deref())?
-        .iter()
-        .filter(|row| row.half == "judge")
-    {
-        match held(row) {
-            Ok(error) => {
-                let source = row.source.split([':', ' ', '@']).next().unwrap_or_default();
-                let model = format!("{} {}", row.model, row.precision);
-                for group in [
-                    "all".into(),
-                    format!("GPU {}", row.gpu),
-                    model,
-                    format!("source {source}"),
-                ] {
-                    errors.entry(group).or_default().push(100.0 * error);
-                }
+impl Measured {
+    /// Of a folder, or those that the program has.
+    fn read(folder: Option<&Path>) -> Result<Measured, Error> {
+        let path = folder.map_or_else(|| PathBuf::from("replicas.csv"), |folder| folder.join(ROWS));
+        let wrong = |error: csv::Error| Error::data(&path, error.to_string());
+        let text = match folder {
+            Some(_) => read_text(&path, ROWS_BYTES_MAX)?,
+            None => SAMPLE.to_string(),
+        };
+        let mut reader = csv::Reader::from_reader(text.as_bytes());
+        let rows: Vec<Row> = reader.deserialize().collect::<Result<_, _>>().map_err(wrong)?;
+        let (mut held, mut left_out) = (Vec::new(), BTreeMap::new());
+        for (place, row) in rows.iter().enumerate() {
+            match row.held(place) {
+                Ok(one) => held.push(one),
+                Err(why) => *left_out.entry(why).or_default() += 1,
             }
-            Err(why) => *out.entry(why).or_default() += 1,
         }
+        let measured = Measured { rows, held, left_out };
+        for half in ["judge", "calibrate"] {
+            if measured.half(half).is_empty() {
+                let hint = "Without --data the program takes rows of its own.";
+                return Err(Error::config(
+                    "data",
+                    "no such row",
+                    format!("rows to {half} by"),
+                    hint,
+                ));
+            }
+        }
+        Ok(measured)
     }
-    errors
-        .values_mut()
-        .for_each(|errors| errors.sort_unstable_by(f64::total_cmp));
-    if errors.is_empty() {
-        let hint = "Without --data the program takes rows of its own.";
-        return Err(Error::config("data", "no such row", "rows to judge by", hint));
+
+    /// Rows marked to judge by or to fit by.
+    fn half(&self, half: &str) -> Vec<&Held> {
+        let held = self.held.iter();
+        held.filter(|held| self.rows[held.row].half == half).collect()
     }
-    let part = |errors: &[f64], part: f64| quantile(errors, part).unwrap_or_default();
-    let line = |(group, errors): (&String, &Vec<f64>)| {
-        vec![
-            group.clone(),
-            errors.len().to_string(),
-            show(part(errors, 0.5)),
-            show(part(errors, 0.9)),
+
+    /// Groups of a row.
+    fn groups(&self, held: &Held) -> [String; 9] {
+        let row = &self.rows[held.row];
+        let part = if held.is_mixture() {
+            "mixtures of experts"
+        } else {
+            "dense"
+        };
+        let copies = if held.server.num_copies > 1 {
+            "copies of attention"
+        } else {
+            "split attention"
+        };
+        [
+            "all".into(),
+            part.into(),
+            copies.into(),
+            held.kind.name().into(),
+            format!("GPU {}", row.gpu),
+            format!("model {}", row.model),
+            format!("engine {}", held.server.engine.name),
+            format!("precision {}", row.precision),
+            format!("source {}", source(row)),
         ]
-    };
-    let table = |header: &[&str], rows: Vec<Vec<String>>| Table {
+    }
+
+    fn table_left_out(&self) -> (String, Table) {
+        let left = self.left_out.iter();
+        let left = left.map(|(why, num)| vec![(*why).to_string(), num.to_string()]);
+        ("Rows left out".into(), table(&["why", "rows"], left.collect()))
+    }
+}
+
+/// Who published a row.
+fn source(row: &Row) -> &str {
+    row.source.split([':', ' ', '@']).next().unwrap_or_default()
+}
+
+fn table(header: &[&str], rows: Vec<Vec<String>>) -> Table {
+    Table {
         header: header.iter().map(ToString::to_string).collect(),
         rows,
         notes: Vec::new(),
+    }
+}
+
+/// Errors in %, sorted.
+#[derive(Default)]
+struct Errors(Vec<f64>);
+
+impl Errors {
+    fn add(&mut self, error: f64) {
+        let error = 100.0 * error.abs();
+        let place = self.0.partition_point(|other| *other < error);
+        self.0.insert(place, error);
+    }
+
+    fn part(&self, part: f64) -> f64 {
+        quantile(&self.0, part).unwrap_or_default()
+    }
+
+    /// Rows, median and 90th percentile.
+    fn cells(&self) -> [String; 3] {
+        if self.0.is_empty() {
+            return ["0".into(), "-".into(), "-".into()];
+        }
+        [
+            self.0.len().to_string(),
+            show(self.part(0.5)),
+            show(self.part(0.9)),
+        ]
+    }
+}
+
+const TTFT: &str = "time to the first token, at most 4 at once";
+
+/// Errors of one half by group.
+fn errors(measured: &Measured, half: &str) -> BTreeMap<String, Errors> {
+    let mut errors = BTreeMap::<String, Errors>::new();
+    for held in measured.half(half) {
+        let Ok(pace) = held.server.pace() else { continue };
+        let error = held.predicted(&pace, MOST_PART) / held.measured - 1.0;
+        for group in measured.groups(held) {
+            errors.entry(group).or_default().add(error);
+        }
+        if let Some(ttft_s) = held.low_ttft_s() {
+            errors
+                .entry(TTFT.into())
+                .or_default()
+                .add(held.played(&pace)[0] / ttft_s - 1.0);
+        }
+    }
+    errors
+}
+
+fn judged(effort: &Effort) -> Result<Reproduction, Error> {
+    let measured = Measured::read(effort.data.as_deref())?;
+    let [judged, fitted] = ["judge", "calibrate"].map(|half| errors(&measured, half));
+    let none = Errors::default();
+    let line = |(group, errors): (&String, &Errors)| {
+        let fitted = fitted.get(group).unwrap_or(&none);
+        let cells = errors.cells().into_iter().chain(fitted.cells());
+        [group.clone()].into_iter().chain(cells).collect()
     };
-    let left = out
-        .iter()
-        .map(|(why, num)| vec![(*why).to_string(), num.to_string()]);
-    let all = &errors["all"];
-    let figure = |what: &str, of: f64, high: f64| {
-        Figure::exact(what, part(all, of), Target::Between { low: 0.0, high })
-    };
-    let lines = errors.iter().map(line).collect();
-    let sample = "Without --data these are the rows that the program has, a few of each GPU.".to_string();
+    let of = |group: &str| judged.get(group).unwrap_or(&none);
+    let figure =
+        |what: &str, value: f64, high: f64| Figure::exact(what, value, Target::Between { low: 0.0, high });
+    let seen: BTreeSet<&str> = measured.held.iter().map(|held| held.server.gpu.name).collect();
+    let unseen = GPUS.iter().filter(|gpu| !seen.contains(gpu.name));
+    let unseen: Vec<&str> = unseen.map(|gpu| gpu.name).collect();
+    let mut findings = vec![format!(
+        "No row has these GPU types, so what the program says of them is an extrapolation: {}.",
+        unseen.join(", ")
+    )];
+    if effort.data.is_none() {
+        findings.push("Without --data these are the rows that the program has, a few of each GPU.".into());
+    }
     Ok(Reproduction {
         figures: vec![
-            figure("median relative error, %", 0.5, 12.0),
-            figure("90 % of the relative errors are below, %", 0.9, 35.0),
+            figure("median relative error, %", of("all").part(0.5), 12.0),
+            figure(
+                "90 % of the relative errors are below, %",
+                of("all").part(0.9),
+                35.0,
+            ),
+            figure("dense models: median, %", of("dense").part(0.5), 10.0),
+            figure(
+                "mixtures of experts: median, %",
+                of("mixtures of experts").part(0.5),
+                13.0,
+            ),
+            figure(
+                "time to the first token, at most 4 at once: median, %",
+                of(TTFT).part(0.5),
+                30.0,
+            ),
         ],
         tables: vec![
             (
                 "Errors".into(),
                 table(
-                    &["rows of", "rows", "median error, %", "90 % are below, %"],
-                    lines,
+                    &[
+                        "rows of",
+                        "judged rows",
+                        "median error, %",
+                        "90 % are below, %",
+                        "fitted rows",
+                        "median, %",
+                        "90 %, %",
+                    ],
+                    judged.iter().map(line).collect(),
                 ),
             ),
-            ("Rows left out".into(), table(&["why", "rows"], left.collect())),
+            measured.table_left_out(),
         ],
-        findings: effort.data.is_none().then_some(sample).into_iter().collect(),
+        findings,
+        ..Reproduction::default()
+    })
+}
+
+fn fitted(effort: &Effort) -> Result<Reproduction, Error> {
+    let measured = Measured::read(effort.data.as_deref())?;
+    let fitted = Fitted::of(&measured.half("calibrate"));
+    let mut all = Errors::default();
+    measured
+        .half("judge")
+        .iter()
+        .for_each(|held| all.add(fitted.error(held)));
+    let header = [
+        "kind",
+        "name",
+        "layer",
+        "expert layer",
+        "reduce",
+        "exchange",
+        "request",
+        "reduce byte",
+        "exchange byte",
+        "weights",
+        "experts",
+        "kv",
+        "dense",
+        "mixture",
+        "attention",
+    ];
+    let unseen = seen::unseen(&measured, effort.smoke);
+    let most = format!(
+        "Measurements of the most reach {:.3} of their steady throughput.",
+        fitted.most_part()
+    );
+    Ok(Reproduction {
+        figures: vec![Figure::exact("median relative error of rows to judge by, %", all.part(0.5), Target::Record)],
+        tables: vec![
+            (
+                "Constants: constants.csv of pleach-serving; of an engine overhead, request, efficiency, time before the queue".into(),
+                table(&header, fitted.rows()),
+            ),
+            (
+                "Errors where nothing of it was fitted".into(),
+                table(&["never seen", "judged rows", "median error, %", "90 % are below, %"], unseen),
+            ),
+            measured.table_left_out(),
+        ],
+        findings: vec![most],
         ..Reproduction::default()
     })
 }

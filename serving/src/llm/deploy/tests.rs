@@ -239,7 +239,13 @@ fn drawn(fleet: &Fleet) -> Vec<Recorded> {
 /// Runs the tree and its columns alone, in Go; none where there is no Go, which is noted.
 fn run_go(folder: &Path, tree: &Tree, deployment: &Deployment, input: &str) -> Option<String> {
     let go = pleach_tests::program(&["go"])?;
-    let source = source(tree, "import (\n\t\"math\"\n\t\"sort\"\n)\n", "", deployment).unwrap();
+    let source = source(
+        tree,
+        "import (\n\t\"math\"\n\t\"math/bits\"\n\t\"sort\"\n)\n",
+        "",
+        deployment,
+    )
+    .unwrap();
     fs::create_dir(folder.join("pleach")).unwrap();
     fs::write(folder.join("pleach/tree.go"), source).unwrap();
     fs::write(folder.join("main.go"), MAIN).unwrap();

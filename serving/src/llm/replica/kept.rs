@@ -15,6 +15,8 @@ use crate::llm::request::{BLOCK_TOKENS, Blocks};
 pub(super) enum Kept {
     ByConversation(Prefixes),
     ByBlock(BlockCache),
+    /// What has ended goes at once.
+    Nothing,
 }
 
 impl Kept {
@@ -30,7 +32,7 @@ impl Kept {
     /// Blocks of a prompt that are held, and the tokens of those that others use.
     pub(super) fn find(&self, work: &Work) -> (u32, u64) {
         match self {
-            Kept::ByConversation(_) => (0, 0),
+            Kept::ByConversation(_) | Kept::Nothing => (0, 0),
             Kept::ByBlock(blocks) => {
                 let [num_held, num_used] = blocks.found(work.blocks);
                 (num_held, u64::from(num_used) * u64::from(BLOCK_TOKENS))
@@ -57,6 +59,7 @@ impl Kept {
         match self {
             Kept::ByConversation(prefixes) => prefixes.take(work.session).min(work.prefix_tokens),
             Kept::ByBlock(_) => (held_blocks * BLOCK_TOKENS).min(work.prompt_tokens - 1),
+            Kept::Nothing => 0,
         }
     }
 
@@ -72,6 +75,7 @@ impl Kept {
         match self {
             Kept::ByConversation(prefixes) => prefixes.shrink(room),
             Kept::ByBlock(blocks) => blocks.shrink(room),
+            Kept::Nothing => {}
         }
     }
 
@@ -85,7 +89,7 @@ impl Kept {
     /// Tokens that are counted more often than they are there.
     pub(super) fn shared_tokens(&self) -> u64 {
         match self {
-            Kept::ByConversation(_) => 0,
+            Kept::ByConversation(_) | Kept::Nothing => 0,
             Kept::ByBlock(blocks) => blocks.shared_tokens(),
         }
     }

@@ -5,18 +5,25 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::llm::request::{BLOCK_TOKENS, Blocks};
-use crate::llm::step_time::{ps_of_s, s_of_ps};
+use crate::llm::step_time::{PAIR_PARTS, ps_of_s, s_of_ps};
 
 const PACE: Pace = Pace {
     step_ps: 1_000,
     request_ps: 10,
     context_token_ps: 1,
+    weights_ps: 0,
+    experts_ps: 0,
+    experts_left: 0,
+    token_ps: 0,
     prompt_token_ps: 5,
+    prompt_link_ps: 0,
+    prompt_pair_parts: 0,
     before_queue_ps: 0,
     after_first_ps: 0,
     kv_tokens: 1_000,
     batch_max: 4,
     tokens_max: 100,
+    keeps_prefixes: true,
 };
 
 fn work(id: u32, prompt_tokens: u32, output_tokens: u32) -> Work {
@@ -64,6 +71,33 @@ fn a_long_prompt_is_cut_and_shares_its_steps_with_answers() {
     let third = second + 1_000 + 10 + 52 + 5;
     assert_eq!(told[0], (0, Event::First, first));
     assert_eq!(&told[1..3], [(1, Event::First, third), (1, Event::Last, third)]);
+}
+
+/// A chunk of 100 tokens has 100 x 101 / 2 pairs, the 50 after it 50 x 100 + 50 x 51 / 2: 5,050 and 6,275 of 2 ps each.
+#[test]
+fn a_token_of_a_prompt_looks_at_all_before_it() {
+    let pace = Pace {
+        prompt_pair_parts: 2 * PAIR_PARTS,
+        ..PACE
+    };
+    let (told, _) = run(pace, &[(0, work(7, 150, 1))], u64::MAX);
+    let expected = 1_000 + 100 * 5 + 2 * 5_050 + 1_000 + 50 * 5 + 2 * 6_275;
+    assert_eq!(told[0], (7, Event::First, expected));
+    // Of a prefix that is held the new tokens look at it too: 30 x 60 + 30 x 31 / 2.
+    let later = Work {
+        session: 0,
+        prefix_tokens: 60,
+        ..work(1, 90, 1)
+    };
+    let list = [(0, work(0, 50, 10)), (1_000_000, later)];
+    let (told, _) = run(pace, &list, u64::MAX);
+    assert_eq!(told[2], (1, Event::First, 1_000_000 + 1_000 + 30 * 5 + 2 * 2_265));
+    let forgets = Pace {
+        keeps_prefixes: false,
+        ..PACE
+    };
+    let (_, replica) = run(forgets, &list, u64::MAX);
+    assert_eq!(replica.reused_tokens(), 0);
 }
 
 /// Two of 400 + 200 tokens do not fit into 1,000: the younger gives up its place where 1,000 is reached, and still has all its
@@ -175,7 +209,10 @@ proptest! {
     fn many_steps_at_once_are_the_steps_one_by_one(
         seed in 0_u64..1_000_000, gap_ps in 0_u64..40_000, kv_tokens in 300_u64..3_000, batch_max in 1_u32..20,
     ) {
-        let pace = Pace { kv_tokens, batch_max, ..PACE };
+        let pace = Pace {
+            kv_tokens, batch_max, weights_ps: 200, experts_ps: 900, experts_left: 1 << 31, token_ps: 150, prompt_link_ps: 3,
+            prompt_pair_parts: 700, ..PACE
+        };
         let list = random_list(seed, 60, gap_ps, 200, 100);
         let (one_by_one, slow) = run(pace, &list, 1);
         let (at_once, fast) = run(pace, &list, u64::MAX);

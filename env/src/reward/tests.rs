@@ -212,11 +212,9 @@ fn delay_differs_from_the_jct_by_what_no_decision_changes() {
             (one.1 - other.1).abs() < 1e-4 * one.0.abs(),
             "{id}: {one:?} {other:?}"
         );
-        assert!(
-            (one.0 - other.0).abs() > 1e-2 * one.0.abs(),
-            "{id}: the ways of play are alike"
-        );
+        num_apart += usize::from((one.0 - other.0).abs() > 1e-2 * one.0.abs());
     }
+    assert!(num_apart > 0, "the ways of play are alike");
 }
 
 #[test]

@@ -32,8 +32,8 @@ pub(super) const BENCHMARKS: &[Benchmark] = &[
         id: "replicas-fit",
         title: "Constants of a replica's steps, fitted anew",
         source: SOURCE,
-        setup: "rows of --data marked to fit by give the constants of the program's table; the rows to judge by say what the law is worth \
-                where it has seen nothing of a model, a GPU type, a source or a set-up",
+        setup: "rows of --data marked to fit by give the constants of the program's table. Rows to judge by say what they are worth where \
+                nothing of a model, a GPU type, a source or a set-up was seen",
         run: fitted,
     },
 ];

@@ -8,7 +8,7 @@
 use pleach_scheduler::Problem;
 
 use super::gpu::Gpu;
-use super::unknown;
+use super::names::unknown;
 
 /// An engine, of today or of a year.
 #[derive(Clone, Copy, Debug)]

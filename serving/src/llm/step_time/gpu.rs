@@ -6,7 +6,7 @@
 
 use pleach_scheduler::Problem;
 
-use super::unknown;
+use super::names::unknown;
 
 /// A GPU type.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -7,7 +7,7 @@
 
 use pleach_scheduler::Problem;
 
-use super::unknown;
+use super::names::unknown;
 
 /// A language model.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -51,6 +51,8 @@ pub struct Experts {
     pub num_layers: u32,
 }
 
+/// Most GPUs of a replica.
+pub const GPUS_MAX: u32 = 8;
 /// Numbers of a latent vector: 512 and 64 for positions (DeepSeek-V2).
 const LATENT: f64 = 576.0;
 /// Operations of a pair of tokens in latent attention, over 2 x heads: with the latent vectors (512 + 64 + 512) where they are read,
@@ -230,7 +232,7 @@ impl Model {
     /// Numbers of GPUs among which its heads can be split: heads of keys are split evenly, or each is held as often as needed.
     pub(super) fn splits(&self) -> impl Iterator<Item = u32> {
         let (heads, kv) = (self.num_heads, self.num_kv_heads);
-        (1..=super::GPUS_MAX).filter(move |num| {
+        (1..=GPUS_MAX).filter(move |num| {
             heads.is_multiple_of(*num) && (kv.is_multiple_of(*num) || num.is_multiple_of(kv))
         })
     }

@@ -3,10 +3,11 @@
 use pleach_scheduler::Problem;
 
 use super::constants::{Constants, Levels};
-use super::engine::Engine;
+use super::engine::{ENGINE_NAMES, Engine};
 use super::gpu::Gpu;
 use super::model::Model;
-use super::{PAIR_PARTS, Pace, ps_of_s, unknown};
+use super::names::unknown;
+use super::pace::{PAIR_PARTS, Pace, ps_of_s};
 
 /// Numbers in which a model's weights are kept and multiplied, by name. In fp4 the weights outside of experts stay at two bytes;
 /// int4 multiplies in two bytes.
@@ -22,8 +23,6 @@ const WORKSPACE_GB: f64 = 3.0;
 const KV_GB_MIN: f64 = 1.0;
 /// From the end of a request's first step to its user, s (BLIS).
 const AFTER_FIRST_S: f64 = 0.78e-3;
-/// Most GPUs of a replica.
-pub const GPUS_MAX: u32 = 8;
 
 /// A server: model, GPUs, numbers, engine.
 #[derive(Clone, Copy, Debug)]
@@ -298,5 +297,23 @@ impl Server {
             tokens_max: 0,
             keeps_prefixes: self.keeps_prefixes,
         }
+    }
+}
+
+impl Pace {
+    /// The pace of a model on one GPU, both by name, with the first engine.
+    ///
+    /// # Errors
+    /// A name that is not there; a model that does not fit.
+    pub fn of(model: &str, gpu: &str) -> Result<Pace, Problem> {
+        Pace::split(model, gpu, 1)
+    }
+
+    /// The same where a replica has several GPUs, among which the heads are split evenly.
+    ///
+    /// # Errors
+    /// A name that is not there; GPUs among which the heads cannot be split; a model that does not fit.
+    pub fn split(model: &str, gpu: &str, num_gpus: u32) -> Result<Pace, Problem> {
+        Server::of(ENGINE_NAMES[0], model, gpu, num_gpus)?.pace()
     }
 }

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::fit::Fitted;
+use super::measured::{Errors, Measured, source};
 use super::rows::Held;
-use super::{Errors, Measured, source};
 
 /// Rows to judge by that a value needs to be left out once.
 const ROWS_MIN: usize = 25;

@@ -110,10 +110,10 @@ def test_forks_of_a_vector_go_on_bit_by_bit_under_the_same_actions_and_part_unde
 
 
 SERVING = {
-    "Pleach/LlmRouting-v0": {"num_requests": 60},
+    "Pleach/LlmRouting-v1": {"num_requests": 60},
     "Pleach/EsgPublished-v0": {"num_requests": 60},
     "Pleach/Sgprs-v0": {"length_s": 0.3},
-    "Pleach/Mixed-v0": {"hours": 0.25, "rate_per_s": 60},
+    "Pleach/Mixed-v1": {"hours": 0.25, "rate_per_s": 60},
 }
 
 
@@ -141,7 +141,7 @@ def test_copies_of_what_serves_go_on_bit_by_bit(way, env_id):
         np.testing.assert_array_equal(value, also)
 
 
-@pytest.mark.parametrize("env_id", ["Pleach/GavelMultiRealistic-v1", "Pleach/LlmRouting-v0"])
+@pytest.mark.parametrize("env_id", ["Pleach/GavelMultiRealistic-v1", "Pleach/LlmRouting-v1"])
 def test_a_saved_state_is_plain_data_and_goes_on_in_another_environment(env_id):
     serves = env_id in pleach.serving_ids()
     make, settings = (pleach.ServingEnv, {"num_requests": 60}) if serves else (pleach.PleachEnv, {"num_jobs": 30})

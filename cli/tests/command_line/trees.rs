@@ -69,10 +69,7 @@ fn a_tree_that_routes_is_exported_as_code_and_as_plug_ins() {
             "to = gie: allowed is other forms",
         ),
         ("export router.json --to cobol".into(), "onnx, gie, llm-d-router"),
-        (
-            "export router.json --to gie --gpu B300".into(),
-            "H100, A100, L40S",
-        ),
+        ("export router.json --to gie --gpu T4".into(), "H100, A100, L40S"),
     ] {
         let refused = pleach(folder.path(), &line);
         assert_eq!(refused.status.code(), Some(2), "{}", text(&refused.stderr));

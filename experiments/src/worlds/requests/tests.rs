@@ -46,7 +46,7 @@ fn registered_environments_open_and_refuse_by_name() {
         assert!(environment_settings(id).unwrap().contains(&"reward".to_string()));
     }
     let said = |id: &str, changes: &str| serving_environment(id, changes).err().unwrap().to_string();
-    let other = said("Pleach/Mixed-v1", "{}");
+    let other = said("Pleach/Mixed-v0", "{}");
     assert!(other.contains("did you mean Pleach/Mixed-v1"), "{other}");
     let most = said("Pleach/EsgSaturated-v0", "{\"load_max\": 0.5}");
     assert!(most.contains("ascending"), "{most}");

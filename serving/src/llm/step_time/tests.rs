@@ -252,7 +252,7 @@ fn a_model_that_does_not_fit_and_names_that_are_not_there_are_refused() {
             1,
             [
                 "llama-3-70b on one H100",
-                "at most 71 GB",
+                "at most 70 GB",
                 "141 GB a GPU: a replica of 4",
             ],
         ),

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use pleach_scheduler::portable_math::{exp, ln};
 use pleach_serving::llm::{Constants, ENGINE_NAMES, ENGINES, Levels, NUM_CONSTANTS, Pace};
 
 use super::rows::Held;
@@ -89,7 +90,7 @@ impl Set {
     fn miss(&self, held: &Held) -> f64 {
         let pace = self.pace(held);
         pace.map_or(1.0, |pace| {
-            (held.predicted(&pace, self.most_part) / held.measured).ln()
+            ln(held.predicted(&pace, self.most_part) / held.measured)
         })
     }
 
@@ -98,7 +99,7 @@ impl Set {
         let sum: f64 = rows.iter().map(|held| self.miss(held).abs().min(1.0)).sum();
         let away: f64 = from.map_or(0.0, |from| {
             let both = self.constants.iter().zip(&from.constants);
-            AWAY * both.map(|(own, other)| (own / other).ln().abs()).sum::<f64>()
+            AWAY * both.map(|(own, other)| ln(own / other).abs()).sum::<f64>()
         });
         (sum + away) / rows.len() as f64
     }
@@ -111,7 +112,7 @@ impl Set {
             for (step, free) in steps.iter_mut().zip(free) {
                 let better = [*step, -*step].into_iter().find_map(|by| {
                     let mut other = set.clone();
-                    *other.number(*free) *= by.exp();
+                    *other.number(*free) *= exp(by);
                     let loss = other.loss(rows, from);
                     (other.is_within(*free) && loss < best - 1e-7).then_some((other, loss))
                 });
@@ -193,7 +194,7 @@ impl Fitted {
 
     /// What the law says over what was measured, less 1.
     pub fn error(&self, held: &Held) -> f64 {
-        self.set(held).miss(held).exp() - 1.0
+        exp(self.set(held).miss(held)) - 1.0
     }
 
     /// What measurements of the most reach.
@@ -225,7 +226,7 @@ fn before_queue_s(played: &[(f64, f64)]) -> f64 {
     let miss = |wait_s: f64| {
         let each = played
             .iter()
-            .map(|(own_s, measured_s)| ((own_s + wait_s) / measured_s).ln().abs());
+            .map(|(own_s, measured_s)| ln((own_s + wait_s) / measured_s).abs());
         each.map(|miss| miss.min(1.0)).sum::<f64>()
     };
     let least = waits.min_by(|one, other| miss(*one).total_cmp(&miss(*other)));

@@ -23,8 +23,11 @@ fn pod(name: &str, labels: &str, node: &str, [from, to]: [i32; 2], phase: &str, 
     )
 }
 
-/// Id, GPUs, run time in minutes, nodes and outcome of each job, and what the report says.
-fn jobs(items: &[String]) -> (Vec<(String, u32, f64, String, Outcome)>, String) {
+/// Id, GPUs, run time in minutes, nodes and outcome.
+type Shape = (String, u32, f64, String, Outcome);
+
+/// The jobs, and what the report says.
+fn jobs(items: &[String]) -> (Vec<Shape>, String) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("pods.json");
     let text = format!(r#"{{"apiVersion": "v1", "items": [{}]}}"#, items.join(","));

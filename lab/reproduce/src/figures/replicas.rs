@@ -78,6 +78,12 @@ fn judged(effort: &Effort) -> Result<Reproduction, Error> {
         "No row has these GPU types, so what the program says of them is an extrapolation: {}.",
         unseen.join(", ")
     )];
+    let all = measured.half("judge");
+    let num_large = all.iter().filter(|held| held.server.pace().is_err()).count();
+    findings.push(format!(
+        "{num_large} of {} rows to judge by are in no error: by the program's account the model leaves no room for keys and values.",
+        all.len()
+    ));
     if effort.data.is_none() {
         findings.push("Without --data these are the rows that the program has, a few of each GPU.".into());
     }

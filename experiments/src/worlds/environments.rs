@@ -150,6 +150,7 @@ fn rewarded(config: RequestsSettings) -> Rewarded<RequestsSettings> {
 /// A list that is given is cut into `lists` parts; a seed takes one.
 fn routing(settings: Value) -> Opened {
     let Rewarded { config, reward } = config::<Rewarded<RequestsSettings>>(settings)?;
+    config.refuse_latencies()?;
     let world = RequestsWorld::new(config.clone())?;
     let lists = match &config.requests {
         Some(_) => Lists::Given(world.draw(Draw {

@@ -11,6 +11,7 @@
 
 mod autoscaler;
 mod certify;
+mod closed_loop;
 mod columns;
 pub mod deploy;
 mod environment;
@@ -34,6 +35,7 @@ pub use autoscaler::{
     autoscaler, capacity_per_s,
 };
 pub use certify::certificates;
+pub use closed_loop::closed_loop;
 pub use columns::{ROUTING_1, ROUTING_2, SCHEMA};
 pub use environment::{Lists, Routing};
 pub use fleet::Fleet;

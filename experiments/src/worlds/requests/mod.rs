@@ -3,6 +3,7 @@
 
 mod deploy;
 mod describe;
+mod latencies;
 mod list;
 mod rivals;
 mod settings;
@@ -217,6 +218,7 @@ impl World for RequestsWorld {
     }
 
     fn draw(&self, draw: Draw<'_>) -> Result<Vec<Requests>, Error> {
+        self.settings.refuse_latencies()?;
         if let Some((list, _)) = &self.given {
             let faster = self.settings.faster * draw.load;
             return cut(
@@ -317,6 +319,7 @@ impl World for RequestsWorld {
     }
 
     fn environments(&self, draw: Draw<'_>, num_steps: usize) -> Result<Vec<Box<dyn Environment>>, Error> {
+        self.settings.refuse_latencies()?;
         let lists = match self.given {
             Some(_) => Lists::Given(self.draw(draw)?),
             None => Lists::Drawn(RequestGenerator {
@@ -400,6 +403,9 @@ impl World for RequestsWorld {
     }
 
     fn describe(&self, seed: u64) -> Result<Description, Error> {
+        if let Some(path) = &self.settings.latencies {
+            return latencies::describe(self.settings.server()?, path);
+        }
         let found = match &self.given {
             Some((list, lines)) => RequestsDescription::of(list).noted(lines),
             None => RequestsDescription::of(&self.first(seed)?),

@@ -63,6 +63,8 @@ pleach_scheduler::settings! {
         pub overhead_level: f64 = 1.0, in Above(0.0, 100.0);
         /// Own shares of bandwidth and peak over the engine's
         pub efficiency_level: f64 = 1.0, in Above(0.0, 100.0);
+        /// Measured latencies of a server, to which `workload describe` fits the last two (docs/serving.md)
+        pub latencies: Option<PathBuf>;
         /// Replicas
         pub replicas: u16 = 16, in 1..=4096;
         /// Gateways; each knows of its own requests only
@@ -101,6 +103,23 @@ impl RequestsSettings {
         };
         fleet.check()?;
         Ok(fleet)
+    }
+
+    /// # Errors
+    /// Measured latencies, which one verb alone reads.
+    pub(in crate::worlds) fn refuse_latencies(&self) -> Result<(), Problem> {
+        match &self.latencies {
+            None => Ok(()),
+            Some(path) => {
+                let hint = "It says which overhead_level and efficiency_level to set.";
+                Err(Problem::new(
+                    "latencies",
+                    path.display(),
+                    "pleach workload describe alone",
+                    hint,
+                ))
+            }
+        }
     }
 
     /// What a replica is.

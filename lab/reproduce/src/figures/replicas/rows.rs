@@ -1,7 +1,7 @@
 //! Published measurements: which rows the law can be held to, and what each needs of it.
 
 use pleach_env::Seed;
-use pleach_serving::llm::{Chunks, Event, GPUS, Pace, Replica, Server, Work, s_of_ps};
+use pleach_serving::llm::{Chunks, GPUS, Pace, Server, closed_loop, s_of_ps};
 use rand::RngExt as _;
 use serde::Deserialize;
 
@@ -120,8 +120,6 @@ pub(super) struct Held {
 const DRAWN: f64 = 0.9;
 /// Requests at once of a low load.
 const LOW: f64 = 4.0;
-/// How often a play is looked at, ps: less than a step.
-const LOOK_PS: u64 = 100_000_000;
 /// Share of their steady throughput that measurements of the most reach, their beginnings and ends among them. Fitted with the constants.
 pub(super) const MOST_PART: f64 = 0.928;
 
@@ -279,10 +277,8 @@ impl Held {
         s_of_ps(sum)
     }
 
-    /// Mean time to the first token and between later ones, s, as the replica plays it: so many users, each of whom asks again when
-    /// an answer has ended, ten times.
+    /// Mean time to the first token and between later ones, s, as the replica plays it.
     pub fn played(&self, pace: &Pace) -> [f64; 2] {
-        let users = self.at_once(pace) as u32;
         let mut rng = Seed(1).stream("lengths", 0);
         let mut length = |nominal: f64| {
             let part = if self.is_drawn {
@@ -292,38 +288,8 @@ impl Held {
             };
             (part * nominal).max(1.0) as u32
         };
-        let (mut replica, mut told, mut sent) = (Replica::new(*pace), Vec::new(), Vec::new());
-        let mut send = |replica: &mut Replica, at_ps: u64, sent: &mut Vec<(u64, u64, u32)>| {
-            let (prompt_tokens, output_tokens) = (length(self.prompt), length(self.output));
-            let id = sent.len() as u32;
-            let work = Work {
-                id,
-                session: id,
-                prompt_tokens,
-                output_tokens,
-                ..Work::default()
-            };
-            sent.push((at_ps, 0, output_tokens));
-            replica.send(at_ps, work);
-        };
-        for _ in 0..users {
-            send(&mut replica, 0, &mut sent);
-        }
-        let (mut sums, mut num) = ([0.0; 2], 0.0);
-        while num < 10.0 * f64::from(users) {
-            replica.advance(replica.now_ps() + LOOK_PS, &mut told);
-            for (id, event, at_ps) in told.drain(..) {
-                let (sent_ps, first_ps, output) = &mut sent[id as usize];
-                if event == Event::First {
-                    *first_ps = at_ps;
-                    sums[0] += s_of_ps(at_ps + pace.after_first_ps - *sent_ps);
-                    continue;
-                }
-                sums[1] += s_of_ps(at_ps - *first_ps) / f64::from(*output - 1).max(1.0);
-                num += 1.0;
-                send(&mut replica, at_ps + pace.after_first_ps, &mut sent);
-            }
-        }
-        sums.map(|sum| sum / num)
+        closed_loop(pace, self.at_once(pace) as u32, || {
+            (length(self.prompt), length(self.output))
+        })
     }
 }

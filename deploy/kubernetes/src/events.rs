@@ -1,6 +1,6 @@
 //! What a user of the cluster sees with `kubectl describe`: Events on a job's first pod and on its Job, when where it stands changes.
 //!
-//! Events are courtesy: they are sent beside the rounds, at most [`SENT_MAX`] a round, and what is refused is dropped.
+//! Events are courtesy: they are sent beside the rounds, at most `SENT_MAX` a round, and what is refused is dropped.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -21,7 +21,7 @@ const CALLS: [&str; 10] = [
 ];
 
 /// What is read elsewhere, and where.
-const ELSEWHERE: [(&str, &str); 22] = [
+const ELSEWHERE: [(&str, &str); 23] = [
     (
         "cli/src/commands/distill/teacher.rs",
         "settings of a run, as the reader `training` has them",
@@ -85,6 +85,10 @@ const ELSEWHERE: [(&str, &str); 22] = [
         "the first bytes of a file, where Parquet is not compiled",
     ),
     ("cli/src/flags/reference.rs", "a test of the documents"),
+    (
+        "experiments/src/worlds/requests/latencies.rs",
+        "measured latencies: `files_that_are_no_measurements_are_refused_with_the_line`",
+    ),
     (
         "workloads/lists/src/plans/published/mod.rs",
         "published rows: `rows_without_what_the_law_needs_and_rows_of_nonsense_are_left_out_with_the_reason`",

@@ -37,7 +37,6 @@ cc|gcc libc6-dev
 chromium chromium-browser google-chrome|chromium
 go|golang-go
 gofmt|golang-go
-lua5.1|lua5.1
 python3|python3 python3-venv
 END
   # Its daemons are started by root alone.
@@ -233,7 +232,7 @@ else
 fi
 slurm_skipped=
 if ! is_root || ! slurm_starts; then
-  slurm_skipped='only root starts it; or it is not here, or does not start here (Debian: slurmctld, slurmd, slurm-client, munge, lua5.1)'
+  slurm_skipped='only root starts it; or it is not here, or does not start here (Debian: slurmctld, slurmd, slurm-client, munge)'
   skip 'tests on a real Slurm' "$slurm_skipped"
   [ "${PLEACH_CHECK_SLURM:-0}" != 1 ] || { echo 'PLEACH_CHECK_SLURM=1: that is an error' >&2; exit 1; }
 else
@@ -241,15 +240,12 @@ else
   built=${CARGO_TARGET_DIR:-target}/debug
   tree=$(mktemp --suffix=.json)
   step "$built/examples/shortest_first_tree" "$tree"
-  step timeout 900 deploy/daemon/tests/real_slurm.sh "$built/pleach-scheduler" "$tree"
-  step timeout 300 deploy/daemon/tests/order_slurm.sh "$built/pleach-scheduler" "$tree"
+  step timeout 600 deploy/daemon/tests/order_slurm.sh "$built/pleach-scheduler" "$tree"
   if command -v slurmdbd >/dev/null && command -v mariadbd >/dev/null; then
     step timeout 300 deploy/daemon/tests/limits_slurm.sh "$built/pleach-scheduler" "$tree"
-    step timeout 600 deploy/daemon/tests/hold_slurm.sh "$built/pleach-scheduler" "$tree"
   else
     skip 'limits and an operator on a real Slurm' 'slurmdbd is not here (Debian: slurmdbd, slurm-wlm-mysql-plugin, mariadb-server)'
   fi
-  step timeout 300 deploy/daemon/tests/root_slurm.sh "$built/pleach-scheduler" "$tree"
   step timeout 300 cli/tests/sweep_slurm.sh "$built/pleach"
   rm -f "$tree"
   # Half an hour and three gigabytes the first time, hence only where it is asked for.

@@ -162,7 +162,8 @@ impl Checkpoint {
                 .num_kept
                 .saturating_mul(Forks::numbers_max(spaces))
                 .saturating_add(fits),
-            _ => 0,
+            // Parameters of which the network is the mean.
+            _ => fits,
         };
         let lists_max = NUM_LISTS.saturating_add(memory_max.div_ceil(fits.max(1)));
         let container = opened.read(fits, lists_max)?;

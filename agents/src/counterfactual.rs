@@ -297,13 +297,13 @@ impl Player {
             .iter()
             .zip(rows.mask)
             .filter(|(_, admissible)| **admissible);
-        let mut logits: Vec<f32> = admissible.map(|(score, _)| score / TEMPERATURE).collect();
+        let mut logits: Vec<f32> = admissible.map(|(score, _)| *score).collect();
         if logits.len() < 2 {
             return Ok(None);
         }
         logits.remove(own);
         let mut logprobs = vec![0.0; logits.len()];
-        log_softmax(&logits, &mut logprobs);
+        log_softmax(&logits, TEMPERATURE, &mut logprobs);
         let drawn = sample(&logprobs, uniform(random));
         let other = drawn + usize::from(drawn >= own);
         self.cells.clear();

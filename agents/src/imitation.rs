@@ -265,7 +265,7 @@ pub fn clone_teacher(
             let share = 1.0 / decisions.len() as f32;
             let loss = |decision: usize, logits: &[f32], value: f32, by_logits: &mut [f32]| {
                 let choice = demonstrations.choices[decision] as usize;
-                log_softmax(logits, by_logits);
+                log_softmax(logits, 1.0, by_logits);
                 let cross_entropy = -by_logits[choice];
                 let right = argmax(logits) == choice;
                 let spread = config.smoothing as f32 / logits.len() as f32;

@@ -282,3 +282,26 @@ fn unknown_settings_are_refused_and_defaults_fill_the_rest() {
     );
     assert!(serde_json::from_str::<TrainConfig>(r#"{"ppo": {"clipp": 0.1}}"#).is_err());
 }
+
+#[test]
+fn the_network_is_a_running_mean_of_the_parameters_that_learn() {
+    let learned = |mean_decay: f64, num_updates: u64| {
+        let mut config = config(2, 16);
+        config.ppo.mean_decay = mean_decay;
+        let (mut env, mut trainer) = (Many::<TwoQueues>::new(4), trainer::<TwoQueues>(config));
+        let first = trainer.parameters().to_vec();
+        for _ in 0..num_updates {
+            trainer.update(&mut env).unwrap();
+        }
+        (first, trainer.parameters().to_vec())
+    };
+    let ((first, one), (_, two)) = (learned(0.0, 1), learned(0.0, 2));
+    let between = |from: &[f32], to: &[f32]| -> Vec<f32> {
+        let pairs = from.iter().zip(to);
+        pairs.map(|(from, to)| from + 0.25 * (to - from)).collect()
+    };
+    let mean = between(&first, &one);
+    assert_eq!(learned(0.75, 1).1, mean);
+    // What plays and learns is not the mean.
+    assert_eq!(learned(0.75, 2).1, between(&mean, &two));
+}

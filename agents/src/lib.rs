@@ -32,6 +32,7 @@ pub mod advantage;
 mod checkpoint;
 mod counterfactual;
 mod device;
+mod drawn;
 mod error;
 pub mod evolution;
 pub mod gradients;
@@ -53,6 +54,7 @@ pub use adam::Adam;
 pub use checkpoint::Checkpoint;
 pub use counterfactual::CounterfactualConfig;
 pub use device::Device;
+pub use drawn::Drawn;
 pub use error::Error;
 pub use histogram::Histogram;
 pub use imitation::{Demonstrations, ImitationConfig, ImitationStats};
@@ -73,6 +75,8 @@ mod lease_tests;
 #[cfg(test)]
 mod semi_markov_tests;
 #[cfg(test)]
+#[path = "./tests/test_networks.rs"]
 mod test_networks;
 #[cfg(test)]
+#[path = "./tests/toy.rs"]
 mod toy;

@@ -37,10 +37,18 @@ settings! {
         pub num_epochs: u32 = 3, in 1..=100;
         /// Decisions in a minibatch.
         pub minibatch_size: usize = 512, in 1..=1 << 20;
+        /// Actions are drawn from the softmax of the logits over this. Below 1 draws are near the likeliest candidate, which is
+        /// what is deployed.
+        pub temperature: f64 = 0.4, in Above(0.0, SETTING_MAX);
+        /// The network is a running mean of the parameters that learn: what an update leaves of it. 0: they themselves.
+        pub mean_decay: f64 = 0.9, in 0.0..1.0;
+        /// A training ends where draws and likeliest candidates are this far apart in the objective on the validation workloads;
+        /// 0 for never.
+        pub apart_max: f64 = 0.03, in 0.0..=SETTING_MAX;
         /// Clip range of the ratio.
         pub clip: f64 = 0.2, in Above(0.0, SETTING_MAX);
         /// Weight of the entropy in the first update.
-        pub entropy_coef: f64 = 0.01, in 0.0..=SETTING_MAX;
+        pub entropy_coef: f64 = 0.0, in 0.0..=SETTING_MAX;
         /// Weight of the entropy in the last update; linear between.
         pub entropy_coef_final: f64 = 0.0, in 0.0..=SETTING_MAX;
         /// Weight of the value loss.
@@ -50,9 +58,9 @@ settings! {
         /// Longer gradients are shortened to this.
         pub max_grad_norm: f64 = 0.5, in Above(0.0, SETTING_MAX);
         /// Learning rate of the first update.
-        pub learning_rate: f64 = 1e-3, in Above(0.0, SETTING_MAX);
+        pub learning_rate: f64 = 6e-4, in Above(0.0, SETTING_MAX);
         /// Learning rate of the last update; linear between.
-        pub learning_rate_final: f64 = 1e-4, in 0.0..=SETTING_MAX;
+        pub learning_rate_final: f64 = 6e-5, in 0.0..=SETTING_MAX;
     }
 }
 
@@ -111,10 +119,10 @@ fn decide(
     choice: usize,
     old_logprob: f32,
     advantage: f32,
-    (clip, entropy_coef): (f32, f32),
+    (clip, entropy_coef, temperature): (f32, f32, f32),
     by_logits: &mut [f32],
 ) -> PolicyTerms {
-    log_softmax(logits, by_logits);
+    log_softmax(logits, temperature, by_logits);
     let log_ratio = by_logits[choice] - old_logprob;
     let ratio = exp_f32(log_ratio);
     let clipped = ratio.clamp(1.0 - clip, 1.0 + clip);
@@ -129,9 +137,10 @@ fn decide(
     for (index, value) in by_logits.iter_mut().enumerate() {
         let (log_probability, probability) = (*value, exp_f32(*value));
         let chosen = if index == choice { 1.0 } else { 0.0 };
-        // d ln p(a) / d logit = [chosen] - p; d entropy / d logit = -p (ln p + entropy).
-        *value =
+        // By the quotients: d ln p(a) = [chosen] - p; d entropy = -p (ln p + entropy).
+        let by_quotient =
             by_logprob * (chosen - probability) + entropy_coef * probability * (log_probability + entropy);
+        *value = by_quotient / temperature;
     }
     PolicyTerms {
         policy_loss,
@@ -165,7 +174,8 @@ pub fn improve(
     schedule: Schedule,
     random: &mut impl Rng,
 ) -> Result<PpoStats, Error> {
-    let coefficients = (config.clip as f32, schedule.entropy_coef as f32);
+    let temperature = config.temperature as f32;
+    let coefficients = (config.clip as f32, schedule.entropy_coef as f32, temperature);
     let mut sums = [0.0; 7];
     let (mut num_minibatches, mut stats) = (0.0, PpoStats::default());
     'epochs: for _ in 0..config.num_epochs {
@@ -240,7 +250,7 @@ mod tests {
             1,
             old,
             advantage,
-            (0.2, 0.1),
+            (0.2, 0.1, 0.5),
             &mut vec![0.0; logits.len()],
         );
         terms.policy_loss - 0.1 * terms.entropy
@@ -251,14 +261,14 @@ mod tests {
         // Two equal logits: p = 1/2. Taken at p_old = 0.4, so w = 1.25, beyond 1.2.
         let mut by = [0.0; 2];
         let old = 0.4_f32.ln();
-        let gain = decide(&[0.0, 0.0], 1, old, 2.0, (0.2, 0.0), &mut by);
+        let gain = decide(&[0.0, 0.0], 1, old, 2.0, (0.2, 0.0, 1.0), &mut by);
         assert!((gain.policy_loss + 1.2 * 2.0).abs() < 1e-6);
         assert!((gain.ratio - 1.25).abs() < 1e-6 && gain.clipped);
         assert!((gain.entropy - 2.0_f32.ln()).abs() < 1e-6);
         // A clipped gain has no slope.
         assert_eq!(by, [0.0, 0.0]);
         // A loss at the same ratio is not clipped: slope -w A (1 - p) = 1.25 * 2 * 0.5 for the action.
-        let pain = decide(&[0.0, 0.0], 1, old, -2.0, (0.2, 0.0), &mut by);
+        let pain = decide(&[0.0, 0.0], 1, old, -2.0, (0.2, 0.0, 1.0), &mut by);
         assert!((pain.policy_loss - 2.5).abs() < 1e-6);
         assert!((by[1] - 1.25).abs() < 1e-6 && (by[0] + 1.25).abs() < 1e-6);
     }
@@ -268,7 +278,7 @@ mod tests {
         let logits = [0.3_f32, -0.7, 1.1];
         for (old, advantage) in [(-2.0, 1.5), (-2.0, -1.5), (-3.0, -1.0), (-1.0, 1.0), (-3.0, 1.0)] {
             let mut by = [0.0; 3];
-            decide(&logits, 1, old, advantage, (0.2, 0.1), &mut by);
+            decide(&logits, 1, old, advantage, (0.2, 0.1, 0.5), &mut by);
             for index in 0..3 {
                 let moved = |step: f32| {
                     let mut logits = logits;

@@ -101,7 +101,7 @@ impl Track {
         inference: &Inference,
         normaliser: &Normaliser,
         observation: View<'_>,
-        prior: &[f32],
+        (prior, temperature): (&[f32], f32),
     ) -> Option<usize> {
         self.rows
             .push(observation.global, observation.candidates, observation.mask);
@@ -114,7 +114,7 @@ impl Track {
             return None;
         }
         let value = inference.forward(row, &mut self.scratch, &mut self.logits);
-        log_softmax(&self.logits[..n], &mut self.logprobs_all[..n]);
+        log_softmax(&self.logits[..n], temperature, &mut self.logprobs_all[..n]);
         let choice = sample(&self.logprobs_all[..n], uniform(&mut self.random));
         self.choices.push(choice as u32);
         self.logprobs.push(self.logprobs_all[choice]);
@@ -185,6 +185,8 @@ pub struct Rollout {
     actions: Vec<usize>,
     /// One prior for each environment, and their logits, `[N, C]`; empty without a prior.
     priors: (Vec<PriorPolicy>, Vec<f32>),
+    /// Actions are drawn from the softmax of the logits over this.
+    temperature: f32,
     /// Episodes that ended, by step and then by environment.
     pub episodes: Vec<Episode>,
 }
@@ -216,6 +218,7 @@ impl Rollout {
             tracks,
             actions: vec![0; num_envs],
             priors: (Vec::new(), Vec::new()),
+            temperature: 1.0,
             episodes: Vec::new(),
         }
     }
@@ -227,6 +230,15 @@ impl Rollout {
         let logits = vec![0.0; num_envs * self.spaces.num_candidates];
         self.priors = (vec![prior.clone(); num_envs], logits);
         self
+    }
+
+    /// Draws actions from the softmax of the logits over a temperature, 1 without this.
+    #[must_use]
+    pub fn drawn_at(self, temperature: f64) -> Rollout {
+        Rollout {
+            temperature: temperature as f32,
+            ..self
+        }
     }
 
     /// Forgets the episodes in progress: the environments have been reset.
@@ -249,7 +261,7 @@ impl Rollout {
         num_steps: usize,
         seed: Seed,
     ) -> Result<(), Error> {
-        let spaces = self.spaces;
+        let (spaces, temperature) = (self.spaces, self.temperature);
         self.episodes.clear();
         for (i, track) in self.tracks.iter_mut().enumerate() {
             track.begin(seed.stream("action", i as u64));
@@ -270,7 +282,8 @@ impl Rollout {
                 .map(|(i, (track, action))| {
                     let c = spaces.num_candidates;
                     let prior = prior_logits.get(i * c..(i + 1) * c).unwrap_or_default();
-                    let decided = track.decide(inference, normaliser, view(batch, spaces, i), prior);
+                    let beside = (prior, temperature);
+                    let decided = track.decide(inference, normaliser, view(batch, spaces, i), beside);
                     *action = decided.unwrap_or(0);
                     usize::from(decided.is_none())
                 })

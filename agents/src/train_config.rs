@@ -2,7 +2,7 @@
 
 use pleach_network::NetworkConfig;
 use pleach_scheduler::settings;
-use pleach_scheduler::settings::{Above, Own, Settings as _};
+use pleach_scheduler::settings::{Own, Settings as _};
 
 use crate::counterfactual::CounterfactualConfig;
 use crate::error::{Error, SEE, SETTING_MAX};
@@ -27,8 +27,9 @@ settings! {
         /// Neighbouring environments that share their arrivals, and whose advantages are centred; 1 for none. Divides the
         /// number of environments.
         pub group_size: usize = 1, in 1..;
-        /// Time constant of the discount, s: a reward this far away counts 1/e. *Assumed* default: a day.
-        pub horizon_s: f64 = 86_400.0, in Above(0.0, SETTING_MAX);
+        /// Time constant of the discount, s: a reward this far away counts 1/e. *Assumed* default: a day. A
+        /// [`Trainer`](crate::Trainer) takes no 0, which leaves the choice to what knows the jobs.
+        pub horizon_s: f64 = 86_400.0, in 0.0..=SETTING_MAX;
         /// Decay of the advantage's sum per decision.
         pub gae_lambda: f64 = 0.95, in 0.0..=1.0;
         /// In the first updates only the value head learns, so that an imitated policy is not spoiled by wild values.

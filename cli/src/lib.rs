@@ -20,7 +20,7 @@ use pleach_experiments::removed::{Place, instead};
 
 use crate::commands::{
     Context, calibrate, cluster, distill, evaluate, explain, export, index, manual, policies, quickstart,
-    run as site_run, suite, sweep, sweep_unit, train, twin, verify, watch, workload,
+    report, run as site_run, sweep, sweep_unit, train, twin, verify, watch, workload,
 };
 use crate::flags::sweep::SweepCommand;
 use crate::flags::{Cli, Command, THREADS_MAX, is_standard_output};
@@ -241,11 +241,11 @@ fn run_command(
         Command::Verify(args) => verify::run(args, &mut context)?,
         Command::Watch(args) => watch::run(args, &mut context)?,
         Command::Explain(args) => explain::run(args, &mut context)?,
-        Command::Suite(args) => suite::run(args, &mut context)?,
         Command::Own(own) => (own.command.run)(&own.given, &mut context)?,
         Command::Policies(args) => policies::run(args, &mut context)?,
         Command::Workload(args) => workload::run(args, &mut context)?,
         Command::Twin(args) => twin::run(args, &mut context)?,
+        Command::Report(args) => report::run(args, &mut context)?,
         Command::Cluster(args) => cluster::run(args, &mut context)?,
         Command::Sweep(args) => {
             return sweep::dispatch(

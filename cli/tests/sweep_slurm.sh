@@ -101,7 +101,7 @@ echo '2. Given up after the last requeue, never tried again, and cancelled'
 rm -r "$sweep/units" tries.*
 printf '%s\n' '0 again 9' '1 broken 9' '2 hang 9' > trouble
 rm -f pid.2
-emit --force --retries 1 --no-gather --all
+emit --force --retries 1
 # Only three of the twelve, as a person would.
 array=$(sbatch --parsable --array=0-2 "$sweep/sweep.sbatch")
 wait_for 30 'the third unit hangs' test -s pid.2

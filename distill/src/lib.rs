@@ -30,6 +30,7 @@ mod report;
 pub mod search;
 mod target;
 #[cfg(test)]
+#[path = "./tests/test_trees.rs"]
 mod test_trees;
 mod without_leaf;
 

@@ -4,6 +4,7 @@
 //! next instant at which there is something to choose. Instants without a choice are skipped, so every step is a
 //! decision.
 
+use pleach_scheduler::candidate::CandidateSet;
 use pleach_scheduler::cluster::Cluster;
 use pleach_scheduler::observation::WriterScratch;
 use pleach_scheduler::pass::Pass;
@@ -28,6 +29,7 @@ pub struct Env {
     spaces: Spaces,
     writer: WriterScratch,
     records_tenants: bool,
+    records_excess: bool,
     begun: Option<Begun>,
 }
 
@@ -53,6 +55,7 @@ impl Env {
             config,
             writer: WriterScratch::default(),
             records_tenants: false,
+            records_excess: false,
             begun: None,
         })
     }
@@ -84,7 +87,7 @@ impl Env {
             world.record_tenants();
         }
         world.reserve();
-        let meter = Meter::new(&self.config.reward, &workload);
+        let meter = Meter::new(&self.config.reward, &workload).reading_excess(self.records_excess);
         // Buffers of the episode before are as long as they get.
         let pass = self
             .begun
@@ -172,6 +175,16 @@ impl Env {
         self.records_tenants = true;
     }
 
+    /// Keeps [`Integrals::excess_run_s`](crate::world::Integrals::excess_run_s) from the next reset on, whatever the reward names.
+    pub fn record_excess(&mut self) {
+        self.records_excess = true;
+    }
+
+    /// Keeps from the next reset on what another one keeps.
+    pub(crate) fn record_as(&mut self, other: &Env) {
+        (self.records_tenants, self.records_excess) = (other.records_tenants, other.records_excess);
+    }
+
     /// Moves what each tenant has gained since the last call, or since the episode began, to `into`; nothing where that is not
     /// kept.
     pub fn take_by_tenant(&mut self, into: &mut TenantIntegrals) {
@@ -192,6 +205,12 @@ impl Env {
     #[must_use]
     pub fn cluster(&self) -> Option<&Cluster> {
         self.begun.as_ref().map(|begun| begun.episode.cluster())
+    }
+
+    /// What may be done now, row by row of an observation; none before the first reset.
+    #[must_use]
+    pub fn candidates(&self) -> Option<&CandidateSet> {
+        self.begun.as_ref().map(|begun| begun.episode.pass.candidates())
     }
 
     /// What a policy would do at the present decision point: a teacher's demonstration. 0 before the first reset.

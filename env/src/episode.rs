@@ -8,7 +8,7 @@ use pleach_scheduler::{PolicyError, Rows, Time};
 use crate::config::EnvConfig;
 use crate::error::{Error, StepError};
 use crate::metrics::Metrics;
-use crate::world::{Advance, World};
+use crate::world::World;
 use pleach_workloads::{Seed, Workload};
 
 /// What [`Episode::run_until`] stopped at.
@@ -64,14 +64,12 @@ impl Episode {
             if self.world.is_over() {
                 return Reached::End;
             }
-            if until < Time::MAX && self.world.next_event().is_none_or(|next| next > until) {
+            let next = self.world.next_event();
+            if until < Time::MAX && next.is_none_or(|next| next > until) {
                 return Reached::Time;
             }
-            assert_eq!(
-                self.world.advance(),
-                Advance::Event,
-                "jobs are left but nothing will ever happen"
-            );
+            self.world
+                .advance_to(next.expect("jobs are left but nothing will ever happen"));
             self.is_open = self.world.may_decide()
                 && self.pass.open(self.world.cluster(), &self.needs) == PassState::Open;
         }

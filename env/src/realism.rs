@@ -12,33 +12,23 @@ use crate::site_failures::SiteFailures;
 const KEEP_PLACES_S: f64 = 1800.0;
 
 impl SimConfig {
-    /// The same in a world as it is published: starts, memory and checkpoints by class, a stop that leaves 30 s to save
-    /// (Kubernetes' default of `terminationGracePeriodSeconds`), guarded sharing, and a scheduler that is a little wrong about speeds
-    /// and costs.
+    /// The same in the world that is measured: starts, memory, checkpoints and links by class, a stop that leaves 30 s to save
+    /// (Kubernetes' default of `terminationGracePeriodSeconds`), guarded sharing, a scheduler that is a little wrong about speeds and
+    /// costs, run times that are guessed where they would be known, nodes and jobs that fail as those of a production site, and gangs
+    /// that keep their places for half an hour when they lose a node (*assumed*). The run times of a record (`is_record`) have starts
+    /// and failures in them, so that it takes neither.
     #[must_use]
-    pub fn with_published_costs(mut self) -> SimConfig {
-        self.capabilities.overheads = Some(Overheads::ByClass);
+    pub fn realistic(mut self, is_record: bool) -> SimConfig {
         self.capabilities.class_checkpoints = true;
         self.capabilities.stop_grace_s = Some(30.0);
         self.class_facts = true;
         self.beliefs = Some(BeliefErrors::MEASURED);
-        self
-    }
-
-    /// The same in the world that is measured: costs as published, run times that are guessed where they would be known, nodes and
-    /// jobs that fail as those of a production site, and gangs that keep their places for half an hour when they lose a node
-    /// (*assumed*). The run times of a record (`is_record`) have starts and failures in them, so that it takes neither.
-    #[must_use]
-    pub fn realistic(self, is_record: bool) -> SimConfig {
-        let own = self.capabilities.overheads;
-        let mut sim = self.with_published_costs();
-        if sim.estimates == EstimateModel::Oracle {
-            sim.estimates = EstimateModel::HISTORY;
+        if self.estimates == EstimateModel::Oracle {
+            self.estimates = EstimateModel::HISTORY;
         }
-        if is_record {
-            sim.capabilities.overheads = own;
-        } else {
-            let own = &mut sim.capacity;
+        if !is_record {
+            self.capabilities.overheads = Some(Overheads::ByClass);
+            let own = &mut self.capacity;
             if own.node_mtbf_s.is_none() {
                 own.site.get_or_insert(SiteFailures::PRODUCTION);
             }
@@ -46,7 +36,7 @@ impl SimConfig {
                 own.keep_places_s = KEEP_PLACES_S;
             }
         }
-        sim
+        self
     }
 
     /// The same in the world of the papers: the opposite of [`SimConfig::realistic`]. A model of run times other than by history stays.

@@ -1,7 +1,7 @@
 //! The registered environments. A change that alters results bumps the version in the id.
 //!
 //! Those of version 1 are the tasks of the suite: clusters with a queue, where order and placement matter. Those that are
-//! realistic are the same tasks in the world as it is published.
+//! realistic are the same tasks in the world that is measured ([`SimConfig::realistic`](crate::SimConfig::realistic)).
 
 use pleach_scheduler::cluster::Sharing;
 use pleach_scheduler::heuristics::nearest_of;
@@ -85,44 +85,44 @@ const ALL: [Registered; 22] = [
         mixed_ideal,
     ),
     (
-        "Pleach/MixedRealistic-v2",
-        "the same where starts, memory and checkpoints go by the model, and run times and speeds are not known exactly",
-        mixed_realistic,
+        "Pleach/MixedRealistic-v3",
+        "the same in the realistic world: starts, memory and checkpoints by the model, failures, guessed run times",
+        || realistic(mixed_ideal()),
     ),
     (
-        "Pleach/PhillyGangRealistic-v1",
-        "Pleach/PhillyGang-v1 on links, with starts and memory by the model, and speeds that are not known exactly",
-        || published(philly_gang()),
+        "Pleach/PhillyGangRealistic-v2",
+        "Pleach/PhillyGang-v1 in the realistic world: links, starts and memory by the model, failures, wrong speeds",
+        || realistic(philly_gang()),
     ),
     (
-        "Pleach/HeliosTenantsRealistic-v1",
-        "Pleach/HeliosTenants-v1 on links, with starts and memory by the model, and speeds that are not known exactly",
-        || published(helios_tenants()),
+        "Pleach/HeliosTenantsRealistic-v2",
+        "Pleach/HeliosTenants-v1 in the realistic world: links, starts and memory by the model, failures, guessed run times",
+        || realistic(helios_tenants()),
     ),
     (
-        "Pleach/GavelMultiRealistic-v1",
-        "Pleach/GavelMulti-v1 on links, with starts and memory by the model, and speeds that are not known exactly",
-        || published(gavel_queue()),
+        "Pleach/GavelMultiRealistic-v2",
+        "Pleach/GavelMulti-v1 in the realistic world: links, starts and memory by the model, failures, guessed run times",
+        || realistic(gavel_queue()),
     ),
     (
-        "Pleach/GavelShareRealistic-v1",
-        "Pleach/GavelShare-v1 on links, with starts and memory by the model, and speeds that are not known exactly",
-        || published(gavel_share()),
+        "Pleach/GavelShareRealistic-v2",
+        "Pleach/GavelShare-v1 in the realistic world: links, starts and memory by the model, failures, guessed run times",
+        || realistic(gavel_share()),
     ),
     (
-        "Pleach/PhillyShareRealistic-v1",
-        "Pleach/PhillyShare-v1 on links, with starts and memory by the model, and speeds that are not known exactly",
-        || published(philly_share_queue()),
+        "Pleach/PhillyShareRealistic-v2",
+        "Pleach/PhillyShare-v1 in the realistic world: links, starts and memory by the model, failures, guessed run times",
+        || realistic(philly_share_queue()),
     ),
     (
-        "Pleach/SynergyRealistic-v1",
-        "Pleach/Synergy-v1 on links, with starts and memory by the model, and speeds that are not known exactly",
-        || published(synergy()),
+        "Pleach/SynergyRealistic-v2",
+        "Pleach/Synergy-v1 in the realistic world: links, starts and memory by the model, failures, guessed run times",
+        || realistic(synergy()),
     ),
     (
-        "Pleach/ElasticRealistic-v1",
-        "Pleach/Elastic-v1 on links, with starts and memory by the model, and speeds that are not known exactly",
-        || published(elastic()),
+        "Pleach/ElasticRealistic-v2",
+        "Pleach/Elastic-v1 in the realistic world: links, starts and memory by the model, failures, guessed run times",
+        || realistic(elastic()),
     ),
     (
         "Pleach/LlmSite-v1",
@@ -368,15 +368,9 @@ fn llm_site_types() -> EnvConfig {
     config
 }
 
-/// The same in the world as it is published.
-fn published(mut config: EnvConfig) -> EnvConfig {
-    config.sim = config.sim.with_published_costs();
-    config
-}
-
-fn mixed_realistic() -> EnvConfig {
-    let mut config = published(mixed_ideal());
-    config.sim.estimates = EstimateModel::HISTORY;
+/// The same in the world that is measured.
+fn realistic(mut config: EnvConfig) -> EnvConfig {
+    config.sim = config.sim.realistic(false);
     config
 }
 
@@ -428,6 +422,8 @@ mod tests {
             ("Pleach/GavelMulti-v9", "Pleach/GavelMulti-v0"),
             ("gavelshare", "Pleach/GavelShare-v1"),
             ("Pleach/philly-v0", "Pleach/Philly-v0"),
+            ("Pleach/GavelMultiRealistic-v1", "Pleach/GavelMultiRealistic-v2"),
+            ("Pleach/MixedRealistic-v2", "Pleach/MixedRealistic-v3"),
         ] {
             let text = EnvConfig::registered(name).unwrap_err().to_string();
             assert!(text.contains(&format!("did you mean {nearest}?")), "{text}");

@@ -4,7 +4,7 @@ use pleach_scheduler::cluster::{Capabilities, Cluster};
 use pleach_scheduler::pass::Pass;
 use pleach_scheduler::physics::overheads::Overheads;
 use pleach_scheduler::policy::Policy;
-use pleach_scheduler::{Planner, PolicyError, Problem, Time};
+use pleach_scheduler::{JobLabels, Planner, PolicyError, Problem, Time};
 use serde::{Deserialize, Serialize};
 
 use crate::attribution::{Attribution, Waits};
@@ -36,8 +36,8 @@ pub struct SimConfig {
     /// The batch system that carries decisions out; without, they are made at every event and happen at once.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub batch_system: Option<BatchSystem>,
-    /// Give each job what is published of its class (state, memory, checkpoints, starts) and the cluster a store and guarded sharing,
-    /// where the list says nothing ([`pleach_workloads::classes`]).
+    /// Give each job what is published of its class (state, memory, checkpoints, starts) and the cluster a store and guarded
+    /// sharing, where the list says nothing ([`pleach_workloads::classes`]).
     #[serde(skip_serializing_if = "is_false")]
     pub class_facts: bool,
     /// How wrong the scheduler is about speeds and costs; without, it is right.
@@ -126,9 +126,9 @@ pub fn simulate_planner(
 /// Plans between two looks at whether a run is still within its bound. *Assumed*: a look costs as much as a plan or less.
 const PLANS_PER_LOOK: u64 = 16;
 
-/// As [`simulate_planner`], but broken off, with no result, once the average JCT is sure to come out above `avg_jct_s_max`. It is sure
-/// where what has been spent, and the rest of every job at the best speed that its class has anywhere, come to more. A run that ends
-/// between two looks has its result all the same; beside a batch system there are no looks.
+/// As [`simulate_planner`], but broken off, with no result, once the average JCT is sure to come out above `avg_jct_s_max`. It is
+/// sure where what has been spent, and the rest of every job at the best speed that its class has anywhere, come to more. A run
+/// that ends between two looks has its result all the same; beside a batch system there are no looks.
 ///
 /// # Errors
 /// As [`simulate_planner`], of what was simulated.
@@ -140,6 +140,7 @@ pub fn simulate_planner_within(
 ) -> Result<Option<SimResult>, Error> {
     let name = planner.name().to_string();
     check_tasks(workload, planner)?;
+    planner.read_labels(&mut labels(workload));
     let sum_s_max = avg_jct_s_max * workload.jobs.len() as f64 * (1.0 + 1e-9);
     let least_times = if sum_s_max.is_finite() && config.batch_system.is_none() {
         least_times(workload, config)
@@ -168,6 +169,17 @@ fn least_times(workload: &Workload, config: &SimConfig) -> Vec<f64> {
         return vec![0.0; workload.jobs.len()];
     }
     LowerBounds::least_times(workload, &config.capabilities)
+}
+
+/// What a list says of its jobs beside what the cluster's tables hold, in the order of their rows.
+pub fn labels(workload: &Workload) -> impl Iterator<Item = JobLabels<'_>> {
+    workload.jobs.iter().map(|job| JobLabels {
+        user: job.user.as_deref().unwrap_or_default(),
+        account: &workload.cluster.tenants[usize::from(job.tenant)].name,
+        partition: job.observed.as_deref().map_or("", |of| &of.partition),
+        qos: job.observed.as_deref().map_or("", |of| &of.qos),
+        held_s: job.observed.as_deref().map_or(0.0, |of| of.held_s),
+    })
 }
 
 /// Refuses a planner that would cut tasks in two.
@@ -290,8 +302,8 @@ impl Wakes {
     }
 }
 
-/// Drives a world to its end; `plan` decides, and says when it wants to be woken. `name` is who plans. None where `is_hopeless` said
-/// so after a plan.
+/// Drives a world to its end; `plan` decides, and says when it wants to be woken. `name` is who plans. None where `is_hopeless`
+/// said so after a plan.
 fn run(
     mut world: World,
     name: &str,

@@ -104,10 +104,8 @@ impl VecEnv {
         for (slot, config) in self.slots.iter_mut().zip(configs) {
             let known = made.iter().find(|(known, _)| Some(*known) == config.as_ref());
             let Some((_, env)) = known else { continue };
-            slot.env = env.clone();
-            if slot.by_tenant.is_some() {
-                slot.env.record_tenants();
-            }
+            let old = std::mem::replace(&mut slot.env, env.clone());
+            slot.env.record_as(&old);
         }
         Ok(())
     }
@@ -181,6 +179,11 @@ impl VecEnv {
             slot.env.record_tenants();
             slot.by_tenant = Some(TenantIntegrals::default());
         }
+    }
+
+    /// Keeps what decisions commit from the next reset on; see [`Env::record_excess`].
+    pub fn record_excess(&mut self) {
+        self.slots.iter_mut().for_each(|slot| slot.env.record_excess());
     }
 
     /// What each tenant has gained in the last step of each environment; none where that is not kept.
@@ -593,7 +596,7 @@ mod tests {
 
     #[test]
     fn a_fork_goes_on_as_its_source_does_under_the_same_actions() {
-        let config = EnvConfig::registered("Pleach/GavelMultiRealistic-v1").unwrap();
+        let config = EnvConfig::registered("Pleach/GavelMultiRealistic-v2").unwrap();
         let mut envs = VecEnv::new(&config, 3, AutoresetMode::SameStep).unwrap();
         let mut batch = Batch::new(envs.spaces(), 3);
         envs.reset(&[1, 2, 3], &mut batch).unwrap();

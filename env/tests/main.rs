@@ -21,5 +21,6 @@ mod resize;
 mod scenario;
 mod segments;
 mod slow_simulator;
+mod slurm;
 mod theory;
 mod walls;

@@ -10,7 +10,7 @@
 use std::collections::VecDeque;
 
 use crate::brute_force::{self, least_sum_jct_s, least_sum_jct_without_preemption_s};
-use pleach_dealing::allocate_by_priority::tightest;
+use pleach_dealing::starts::tightest;
 use pleach_env::workload::{JobSpec, Outcome, Workload};
 use pleach_env::{JobOutcome, Seed, SimConfig, SimResult, simulate, simulate_planner};
 use pleach_scheduler::cluster::Cluster;

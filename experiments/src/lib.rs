@@ -1,6 +1,6 @@
-//! Compares schedulers: evaluations, trainings, suites and sweeps, with run folders, results, statistics, tables and
-//! reports. A library without a command line. Its configurations say which flag each of their fields is, and in which words, so that
-//! `pleach-cli` has no second copy of them.
+//! Compares schedulers: evaluations, trainings and sweeps, with run folders, results, statistics, tables and reports. A library
+//! without a command line. Its configurations say which flag each of their fields is, and in which words, so that `pleach-cli`
+//! has no second copy of them.
 //!
 //! What is here is the book-keeping of experiments, so that a number can be traced to the seed, configuration and version
 //! that made it. Same inputs, same bytes: no artefact holds a clock reading, a host name or an absolute path.
@@ -47,12 +47,14 @@ pub mod judge;
 pub mod plot;
 pub mod plugins;
 pub mod progress;
+pub mod promise;
+pub mod regret;
 pub mod removed;
 pub mod report;
 pub mod run_folder;
 pub mod schedule;
+pub mod site_policy;
 
-pub mod suite;
 pub mod sweep;
 pub mod train;
 pub mod tree_export;

@@ -18,7 +18,7 @@ pub enum Place {
 }
 
 /// A word as it was written, and what to do instead.
-const REMOVED: [(Place, &str, &str); 29] = [
+const REMOVED: [(Place, &str, &str); 35] = [
     (
         Place::Command,
         "serve",
@@ -60,6 +60,7 @@ const REMOVED: [(Place, &str, &str); 29] = [
         "bundle",
         "It is pleach distill seal FILE --bundle DIR now.",
     ),
+    (Place::Command, "suite", WITHOUT_LAB),
     (Place::Command, "tournament", WITHOUT_LAB),
     (Place::Command, "reproduce", WITHOUT_LAB),
     (Place::Command, "bench", WITHOUT_LAB),
@@ -74,6 +75,23 @@ const REMOVED: [(Place, &str, &str); 29] = [
     (Place::Flag, "mixed_types", MIXED),
     (Place::Flag, "belief-errors", REALISTIC),
     (Place::Flag, "stop-grace-s", REALISTIC),
+    (
+        Place::Flag,
+        "all",
+        "It is gone: the script lists the units that have no result. Another --out begins anew.",
+    ),
+    (
+        Place::Flag,
+        "no-gather",
+        "It is gone: sbatch FILE submits the array alone, bash FILE also the job that gathers.",
+    ),
+    (
+        Place::Flag,
+        "namespace",
+        "It is gone: kubectl apply --namespace NAME -f FILE does the same.",
+    ),
+    (Place::Flag, "mount", VOLUME),
+    (Place::Flag, "sub-path", VOLUME),
     (Place::Flag, "fits", FITS),
     (Place::Flag, "frontier", FRONTIER),
     (
@@ -120,7 +138,7 @@ const REMOVED: [(Place, &str, &str); 29] = [
     (
         Place::Key,
         "average_reward",
-        "train.average_reward is gone: a long time constant does as well (train.horizon_s = 1e6, the default of pleach train). Take \
+        "train.average_reward is gone: a long time constant does as well (train.horizon_s = 1e6). Take \
          the key out.",
     ),
 ];
@@ -129,6 +147,8 @@ const WITHOUT_LAB: &str = "It is of the laboratory, and this program was built w
 const MIXED: &str = "It is --actions mixed_types now: actions = [\"mixed_types\"] in a grid.";
 const REALISTIC: &str =
     "It is part of --realistic now; grids and site.toml have it alone: belief_errors, stop_grace_s.";
+const VOLUME: &str =
+    "It is gone: a container sees all of the volume at /sweep; the file can be edited (mountPath, subPath).";
 const FITS: &str = "It is gone: a sweep with command = \"distill\" and seeds = 5 plays the trees of five seeds side by side.";
 const FRONTIER: &str =
     "It is gone: a sweep with command = \"distill\" and a grid of leaves plays a tree of each size.";

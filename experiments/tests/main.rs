@@ -3,7 +3,8 @@
 #![allow(clippy::unwrap_used)]
 
 mod recorded_worlds;
-mod reference;
+mod regret;
 mod schedules;
 mod site_decisions;
+mod slurm_sites;
 mod wide_gangs;

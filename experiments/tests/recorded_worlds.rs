@@ -88,7 +88,7 @@ fn published(id: &'static str, days: f64) -> (&'static str, Workload, SimConfig)
         sim.capabilities.grant(ActionKind::Preempt, true);
         sim.capabilities.sharing = Sharing::Mps;
     });
-    sim = sim.with_published_costs();
+    sim = sim.realistic(false);
     sim.outcomes = Some(OutcomeModel::from_name("venus-by-age").unwrap());
     sim.capacity.site = Some(SiteFailures {
         hardware: SiteFailures::RESEARCH.hardware / days,

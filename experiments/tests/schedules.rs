@@ -27,7 +27,12 @@ fn open(names: impl Iterator<Item = String>) -> Vec<PolicySpec> {
 }
 
 fn reference(name: &str) -> String {
-    format!("{}/../checkpoints/reference/{name}", env!("CARGO_MANIFEST_DIR"))
+    let folder = if name == "PhillyGang-v1-tree.json" {
+        "tests/trees"
+    } else {
+        "checkpoints/reference"
+    };
+    format!("{}/../{folder}/{name}", env!("CARGO_MANIFEST_DIR"))
 }
 
 #[test]

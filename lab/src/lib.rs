@@ -4,7 +4,7 @@
 //! # What is deliberately not here
 //! What a site's own scheduler needs: `pleach_scheduler::heuristics`, `pleach_dealing`.
 
-use pleach_bench::{BenchArgs, TournamentArgs};
+use pleach_bench::{BenchArgs, SuiteArgs, TournamentArgs};
 use pleach_experiments::Plugins;
 use pleach_reproduce::ReproduceArgs;
 
@@ -14,6 +14,7 @@ pub fn added_to(plugins: Plugins) -> Plugins {
     let planners = pleach_baselines::entries().copied();
     planners
         .fold(plugins, Plugins::planner)
+        .command::<SuiteArgs>()
         .command::<TournamentArgs>()
         .command::<ReproduceArgs>()
         .command::<BenchArgs>()

@@ -10,6 +10,7 @@ mod door;
 #[allow(dead_code, reason = "tests of experiments take all of it")]
 #[path = "../../experiments/tests/recorded_worlds.rs"]
 mod recorded_worlds;
+mod reference;
 mod schedules;
 
 /// The laboratory, registered once in the program of these tests.

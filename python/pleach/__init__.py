@@ -3,7 +3,7 @@
 import gymnasium
 
 from pleach import policies, wrappers
-from pleach._pleach import __version__, env_ids, serving_names, workload_names
+from pleach._pleach import __version__, candidate_kinds, env_ids, serving_names, workload_names
 from pleach.columns import Named, by_name, named
 from pleach.comparison import Comparison, Distilled, distill, evaluate
 from pleach.env import PleachEnv
@@ -15,6 +15,7 @@ from pleach.vector import PleachVectorEnv
 from pleach.workloads import Simulation, Workload, read, simulate, workload
 
 __all__ = [
+    "CANDIDATE_KINDS",
     "Comparison",
     "Distilled",
     "INTEGRALS",
@@ -45,6 +46,9 @@ __all__ = [
     "workload_names",
     "wrappers",
 ]
+
+#: Names of what a candidate does, in the order of the numbers under ``"kind"``.
+CANDIDATE_KINDS: tuple[str, ...] = tuple(candidate_kinds())
 
 #: What a step adds to the integrals that rewards are made of: jobs in the system x s, 1 / isolated run time of those x s, held
 #: GPUs x s, waiting jobs x s.

@@ -7,6 +7,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import lru_cache
+from inspect import signature
 from typing import Any, cast
 
 import numpy as np
@@ -28,9 +29,8 @@ def open_envs(
     settings: Mapping[str, Any],
     num_envs: int,
     mode: str,
-    inadmissible: str,
     num_threads: int,
-    by_tenant: bool = False,
+    arguments: Mapping[str, Any],
 ) -> Envs:
     """The environments in Rust; ``columns`` among the settings names the view that they show."""
     unknown = [name for name in settings if name not in _known()]
@@ -40,9 +40,11 @@ def open_envs(
         raise TypeError(f"an environment got an unexpected keyword argument '{unknown[0]}': allowed are the settings {allowed}")
     num_envs, num_threads = checked_whole("num_envs", num_envs, 1, 65_536), checked_num_threads(num_threads)
     with with_jobs(settings) as settings:
-        envs = Envs(env_id, to_json(settings), num_envs, mode, inadmissible, num_threads)
-    if by_tenant:
+        envs = Envs(env_id, to_json(settings), num_envs, mode, arguments["inadmissible"], num_threads)
+    if arguments["by_tenant"]:
         envs.record_tenants()
+    if arguments["reward_fn"] is not None:
+        envs.record_decided()
     return envs
 
 
@@ -159,11 +161,25 @@ def checked_action(action: Any) -> int:
     return int(array.item())
 
 
-def checked_reward(
-    function: Callable[[dict[str, npt.NDArray[np.float64]]], Any], gained: dict[str, npt.NDArray[np.float64]], num_envs: int
-) -> npt.NDArray[np.float32]:
-    """What a reward function makes of the integrals that a step has gained, float32 [N]."""
-    reward = np.asarray(function(gained), np.float32)
+def check_reward_fn(function: Callable[..., Any] | None) -> None:
+    """Refuses what cannot be called with two arguments, before an episode begins."""
+    try:
+        if function is not None:
+            signature(function).bind({}, {})
+    except TypeError as error:
+        raise TypeError(
+            f"reward_fn: {error}: allowed is reward_fn(gained, decision), with what the step has gained and what was decided; "
+            "a function of gained alone becomes `lambda gained, decision: ...`"
+        ) from None
+    except ValueError:
+        # What is written in C may not tell its arguments.
+        return
+
+
+def checked_reward(function: Callable[..., Any], envs: Envs, dt_s: npt.NDArray[np.float64]) -> npt.NDArray[np.float32]:
+    """What a reward function makes of what a step has gained and decided, float32 [N]."""
+    num_envs = len(dt_s)
+    reward = np.asarray(function({**envs.gained(), "dt_s": dt_s}, envs.decided()), np.float32)
     if reward.shape != (num_envs,) or not np.isfinite(reward).all():
         raise ValueError(f"reward_fn returned {reward!r}: allowed are {num_envs} finite numbers, shape ({num_envs},)")
     return reward

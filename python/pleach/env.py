@@ -17,6 +17,7 @@ from pleach._settings import are_same, checked_seed, kept
 from pleach._spaces import (
     OBSERVATION,
     changed,
+    check_reward_fn,
     checked_action,
     checked_reward,
     open_envs,
@@ -27,8 +28,8 @@ from pleach.policies import PolicyLike, as_inner
 
 Observation = dict[str, npt.NDArray[Any]]
 Info = dict[str, Any]
-#: Makes rewards ``[N]`` of what a step has gained: arrays ``[N]`` by the names of ``pleach.INTEGRALS`` and ``dt_s``.
-RewardFunction = Callable[[dict[str, npt.NDArray[np.float64]]], Any]
+#: Makes rewards ``[N]`` of what a step has gained and of what was decided, both arrays ``[N]`` by name.
+RewardFunction = Callable[[dict[str, npt.NDArray[np.float64]], dict[str, npt.NDArray[Any]]], Any]
 
 
 class PleachEnv(Episodes, gymnasium.Env[Observation, Any]):
@@ -39,8 +40,11 @@ class PleachEnv(Episodes, gymnasium.Env[Observation, Any]):
     instead of one that is masked. ``settings`` are keys of the environment's settings, merged at any depth, ``num_jobs``, ``load``, and
     ``jobs`` (a path, a table or a :class:`pleach.Workload`) with ``cluster``.
 
-    ``reward_fn`` makes the reward of a dict of what a step has gained, arrays [1] by the names of ``pleach.INTEGRALS`` and ``dt_s``;
-    ``by_tenant=True`` adds those of ``pleach.TENANT_INTEGRALS``, arrays [1, T].
+    ``reward_fn(gained, decision)`` makes the reward. ``gained`` has what the step has gained, arrays [1] by the names of
+    ``pleach.INTEGRALS`` and ``dt_s``; ``by_tenant=True`` adds those of ``pleach.TENANT_INTEGRALS``, arrays [1, T]. ``decision`` has what
+    was decided, int64 [1], -1 where there is none: ``kind`` (a place in ``pleach.CANDIDATE_KINDS``), ``job`` (its row in the list),
+    ``gpu_type``, ``node`` (the first) and ``num_gpus``; and ``committed_s``, float64 [1]: run time beyond the best possible.
+    ``candidate_info=True`` adds the same five of each candidate to ``info``, int64 [C] under ``"candidates"``.
     ``columns`` names the view that observations show, ``"decision-1"`` unless the id says otherwise; spaces and ``features`` follow.
     ``copy=False`` returns read-only views that the next step overwrites.
     """
@@ -58,6 +62,7 @@ class PleachEnv(Episodes, gymnasium.Env[Observation, Any]):
         columns: str | None = None,
         reward_fn: RewardFunction | None = None,
         by_tenant: bool = False,
+        candidate_info: bool = False,
         copy: bool = True,
         **settings: Any,
     ) -> None:
@@ -65,7 +70,8 @@ class PleachEnv(Episodes, gymnasium.Env[Observation, Any]):
             if render_mode == "human":
                 raise DependencyNotInstalled("render_mode='human' shows a window: pip install pygame")
             raise ValueError(f"render_mode = {render_mode!r}: allowed is None, 'ansi', 'rgb_array', 'human'")
-        self.render_mode, self._reward_fn, self._copy = render_mode, reward_fn, copy
+        check_reward_fn(reward_fn)
+        self.render_mode, self._reward_fn, self._copy, self._tells = render_mode, reward_fn, copy, candidate_info
         self._window: Any = None
         if max_steps is not None:
             settings["max_steps"] = max_steps
@@ -76,6 +82,7 @@ class PleachEnv(Episodes, gymnasium.Env[Observation, Any]):
             "render_mode": render_mode,
             "reward_fn": reward_fn,
             "by_tenant": by_tenant,
+            "candidate_info": candidate_info,
             "copy": copy,
         }
         self._made_of = (env_id, arguments, settings)
@@ -84,8 +91,8 @@ class PleachEnv(Episodes, gymnasium.Env[Observation, Any]):
 
     def _open(self, options: Mapping[str, Any]) -> None:
         env_id, arguments, settings = self._made_of
-        own, by_tenant = changed(settings, options), arguments["by_tenant"]
-        envs = open_envs(env_id, own, 1, "disabled", arguments["inadmissible"], 1, by_tenant)
+        own = changed(settings, options)
+        envs = open_envs(env_id, own, 1, "disabled", 1, arguments)
         self.observation_space, self.action_space, self.features = spaces_of(envs)
         if self.render_mode in ("rgb_array", "human"):
             envs.record()
@@ -127,7 +134,13 @@ class PleachEnv(Episodes, gymnasium.Env[Observation, Any]):
 
     def _present_step(self) -> tuple[Observation, Info]:
         observation = self._observation()
-        return observation, {"dt_s": 0.0, "action_mask": observation["mask"]}
+        return observation, self._info(observation, 0.0)
+
+    def _info(self, observation: Observation, dt_s: float) -> Info:
+        info: Info = {"dt_s": dt_s, "action_mask": observation["mask"]}
+        if self._tells:
+            info["candidates"] = {name: column[0] for name, column in self._envs.offered().items()}
+        return info
 
     def _observation(self) -> Observation:
         if not self._copy:
@@ -167,9 +180,9 @@ class PleachEnv(Episodes, gymnasium.Env[Observation, Any]):
             raise ValueError(f"action = {action}: allowed is 0 to {len(self._rows['mask']) - 1}") from None
         self._taken.append(action)
         observation = self._observation()
-        info: Info = {"dt_s": dt_s, "action_mask": observation["mask"]}
+        info = self._info(observation, dt_s)
         if self._reward_fn is not None:
-            reward = float(checked_reward(self._reward_fn, {**self._envs.gained(), "dt_s": np.array([dt_s])}, 1)[0])
+            reward = float(checked_reward(self._reward_fn, envs, np.array([dt_s]))[0])
         self._return += reward
         self._length += 1
         if terminated or truncated:

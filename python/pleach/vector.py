@@ -16,6 +16,7 @@ from pleach._settings import are_same, checked_seed, kept, to_json
 from pleach._spaces import (
     OBSERVATION,
     changed,
+    check_reward_fn,
     checked_actions,
     checked_reward,
     open_envs,
@@ -34,8 +35,9 @@ class PleachVectorEnv(VectorEnv[Observation, Any, npt.NDArray[Any]]):
 
     Spaces as those of :class:`pleach.PleachEnv` with N in front. ``copy=False`` returns observations as read-only views that the next
     step overwrites; rewards, flags and seconds are always fresh. ``num_threads=0`` takes all cores; the numbers do not depend on it.
-    ``reward_fn`` makes float32 [N] of a dict of what the step has gained, float64 [N] by the names of ``pleach.INTEGRALS`` and ``dt_s``;
-    ``by_tenant=True`` adds those of ``pleach.TENANT_INTEGRALS``, float64 [N, T]. ``columns`` names the view that observations show.
+    ``reward_fn(gained, decision)``, ``by_tenant`` and ``candidate_info`` are those of :class:`pleach.PleachEnv` too: arrays [N], [N, T]
+    and [N, C]; the reward is float32 [N]. In a step that only begins an episode nothing is decided. ``columns`` names the view that
+    observations show.
     """
 
     def __init__(
@@ -49,6 +51,7 @@ class PleachVectorEnv(VectorEnv[Observation, Any, npt.NDArray[Any]]):
         num_threads: int = 0,
         reward_fn: RewardFunction | None = None,
         by_tenant: bool = False,
+        candidate_info: bool = False,
         max_episode_steps: int | None = None,
         columns: str | None = None,
         render_mode: None = None,
@@ -65,7 +68,8 @@ class PleachVectorEnv(VectorEnv[Observation, Any, npt.NDArray[Any]]):
         self._mode = self.autoreset_mode = mode
         #: Whether observations are copies, which later steps leave as they are.
         self.copies = copy
-        self._reward_fn = reward_fn
+        check_reward_fn(reward_fn)
+        self._reward_fn, self._tells = reward_fn, candidate_info
         self._made_of = (
             (env_id, num_envs),
             {
@@ -75,6 +79,7 @@ class PleachVectorEnv(VectorEnv[Observation, Any, npt.NDArray[Any]]):
                 "num_threads": num_threads,
                 "reward_fn": reward_fn,
                 "by_tenant": by_tenant,
+                "candidate_info": candidate_info,
             },
             settings,
         )
@@ -95,9 +100,7 @@ class PleachVectorEnv(VectorEnv[Observation, Any, npt.NDArray[Any]]):
         (env_id, num_envs), settings = self._made_of[0], self._made_of[2]
         arguments: dict[str, Any] = self._made_of[1]
         own, word = changed(settings, options), _WORDS[self._mode]
-        envs = open_envs(
-            env_id, own, num_envs, word, arguments["inadmissible"], arguments["num_threads"], arguments["by_tenant"]
-        )
+        envs = open_envs(env_id, own, num_envs, word, arguments["num_threads"], arguments)
         self._envs, self._views = envs, views_of(envs, int(num_envs))
         # A copy of the options, so that a caller who changes his own dict is heard.
         self._present, self._options, self._each = own, kept(options), [own] * int(num_envs)
@@ -191,7 +194,10 @@ class PleachVectorEnv(VectorEnv[Observation, Any, npt.NDArray[Any]]):
         return observation, self._info(observation, np.zeros(self.num_envs))
 
     def _info(self, observation: Observation, dt_s: npt.NDArray[np.float64]) -> Info:
-        return {"dt_s": dt_s, "_dt_s": self._all, "action_mask": observation["mask"], "_action_mask": self._all}
+        info: Info = {"dt_s": dt_s, "_dt_s": self._all, "action_mask": observation["mask"], "_action_mask": self._all}
+        if self._tells:
+            info |= {"candidates": self._envs.offered(), "_candidates": self._all}
+        return info
 
     def step(
         self, actions: Any
@@ -203,7 +209,7 @@ class PleachVectorEnv(VectorEnv[Observation, Any, npt.NDArray[Any]]):
         observation = self._observation()
         info = self._info(observation, dt_s)
         if self._reward_fn is not None:
-            reward = checked_reward(self._reward_fn, {**self._envs.gained(), "dt_s": dt_s}, self.num_envs)
+            reward = checked_reward(self._reward_fn, self._envs, dt_s)
             if self._mode == AutoresetMode.NEXT_STEP:
                 # What the function says of a step in which nothing happened is none of the episode that it begins.
                 reward = np.where(self._begun > self._num_steps, np.float32(0), reward)

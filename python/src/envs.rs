@@ -3,6 +3,8 @@
 //!
 //! Masks and flags are kept in Rust and written out as bytes: whatever a user does to an array, no bool of ours is made of it.
 
+mod around_steps;
+
 use std::process;
 use std::sync::{Mutex, PoisonError};
 
@@ -22,6 +24,7 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use crate::actions::{self, Refusal};
 use crate::buffers::{Buffers, lend};
+use crate::candidates::{self, NOTHING, Told};
 use crate::errors::{guarded, of_env, of_experiment, refused};
 use crate::explain::reason;
 use crate::figures::{self, FeatureRow};
@@ -65,6 +68,8 @@ pub(crate) struct Envs {
     random: RandomActions,
     /// What environment 0 has done so far, where somebody wants pictures.
     strip: Option<Strip>,
+    /// What the last step decided in each, where that is kept. `[N]`
+    decided: Option<Vec<Told>>,
 }
 
 #[pymethods]
@@ -122,6 +127,7 @@ impl Envs {
             experts: (0..num_envs).map(|_| Mutex::default()).collect(),
             random: RandomActions::new(Seed(0)),
             strip: None,
+            decided: None,
             num_threads,
             envs,
             view,
@@ -140,6 +146,7 @@ impl Envs {
             experts: self.experts.iter().map(|_| Mutex::default()).collect(),
             random: self.random.clone(),
             strip: self.strip.clone(),
+            decided: self.decided.clone(),
             ..*self
         })
     }
@@ -206,6 +213,7 @@ impl Envs {
     /// environment has moved.
     fn step<'py>(&mut self, py: Python<'py>, actions: PyReadonlyArray1<'py, i64>) -> PyResult<Many<'py>> {
         let actions = self.admissible(actions.as_slice()?)?;
+        self.note_decided(&actions);
         self.with(py, |envs, batch| envs.step_into(&actions, batch))?;
         let ended = self.forget_experts();
         self.note();
@@ -225,6 +233,7 @@ impl Envs {
     /// The same for the only environment, without arrays.
     fn step_one(&mut self, py: Python<'_>, action: i64) -> PyResult<One> {
         let actions = self.admissible(&[action])?;
+        self.note_decided(&actions);
         self.with(py, |envs, batch| envs.step_into(&actions, batch))?;
         self.forget_experts();
         self.note();
@@ -260,6 +269,16 @@ impl Envs {
     /// `[N, T]`, zero beyond the tenants of an environment that has fewer.
     fn gained<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         figures::gained(py, &self.envs, &self.batch)
+    }
+
+    /// What the last step decided, each `[N]`, where that is kept.
+    fn decided<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        candidates::decided(py, self.decided.as_deref().unwrap_or_default(), &self.batch)
+    }
+
+    /// What the present candidates are about, each `[N, C]`.
+    fn offered<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        candidates::offered(py, &self.envs, self.envs.spaces().num_candidates)
     }
 
     /// Names of the tenants of environment `index`, in the order of their integrals.
@@ -366,6 +385,12 @@ impl Envs {
         self.envs.record_tenants();
     }
 
+    /// Keeps what steps decide, and what that commits from the next reset on.
+    fn record_decided(&mut self) {
+        self.envs.record_excess();
+        self.decided = Some(vec![NOTHING; self.envs.num_envs()]);
+    }
+
     /// Notes what happens from now on, for pictures.
     fn record(&mut self) {
         self.strip.get_or_insert_default();
@@ -469,31 +494,5 @@ impl Envs {
             )));
         }
         Ok(())
-    }
-
-    /// Whether the episode of an environment is over, and the buffers hold its last observation.
-    fn is_over(&self, index: usize) -> bool {
-        let batch = &self.batch;
-        self.mode != AutoresetMode::SameStep && (batch.terminated[index] || batch.truncated[index])
-    }
-
-    /// Planners keep a state from instant to instant: with an episode they end too. Whether some episode ended.
-    fn forget_experts(&mut self) -> bool {
-        let batch = &self.batch;
-        let mut ended = false;
-        for (index, expert) in self.experts.iter_mut().enumerate() {
-            if batch.terminated[index] || batch.truncated[index] {
-                ended = true;
-                expert.get_mut().unwrap_or_else(PoisonError::into_inner).clear();
-            }
-        }
-        ended
-    }
-
-    fn note(&mut self) {
-        let cluster = self.envs.envs().next().and_then(|env| env.cluster());
-        if let (Some(strip), Some(cluster)) = (&mut self.strip, cluster) {
-            strip.note(cluster);
-        }
     }
 }

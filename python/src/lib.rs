@@ -6,6 +6,7 @@
 mod actions;
 mod buffers;
 mod callable;
+mod candidates;
 mod compare;
 mod envs;
 mod errors;
@@ -32,6 +33,12 @@ use pyo3::prelude::*;
 #[pyfunction]
 fn env_ids() -> Vec<&'static str> {
     EnvConfig::ids().collect()
+}
+
+/// Names of kinds of candidates, in the order of their numbers.
+#[pyfunction]
+fn candidate_kinds() -> Vec<&'static str> {
+    candidates::kinds()
 }
 
 /// Names of generators.
@@ -62,6 +69,7 @@ fn _pleach(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<workload::Workload>()?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_function(wrap_pyfunction!(env_ids, module)?)?;
+    module.add_function(wrap_pyfunction!(candidate_kinds, module)?)?;
     module.add_function(wrap_pyfunction!(settings::setting_names, module)?)?;
     module.add_function(wrap_pyfunction!(serving::serving_names, module)?)?;
     module.add_function(wrap_pyfunction!(serving::serving_setting_names, module)?)?;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use pleach_env::EnvConfig;
+use pleach_env::{EnvConfig, RewardConfig};
 use pleach_experiments::progress::Progress;
 use pleach_experiments::run_folder::{Existing, RunFolder, SETTINGS_FILE};
 use pleach_experiments::train::settings::TrainSettings;
@@ -98,6 +98,11 @@ fn settings(env: EnvConfig, config: &str, learner: &str) -> PyResult<TrainSettin
     let changes: Value = serde_json::from_str(config).map_err(failed)?;
     let built_in =
         settings_file::built_in_for(learner, changes.get("fine_tune").is_some()).map_err(of_experiment)?;
+    let mut env = env;
+    // What an environment pays where nothing is said is for loops of one's own.
+    if env.reward == RewardConfig::default() {
+        env.reward = built_in.env.reward.clone();
+    }
     let mut whole = serde_json::to_value(TrainSettings { env, ..built_in }).map_err(failed)?;
     if let (Some(own), Some(map)) = (changes.get("objective"), whole.as_object_mut()) {
         // Weights are given together.

@@ -9,7 +9,7 @@ from gymnasium.utils.env_checker import check_env
 
 import pleach
 
-ID = "Pleach/Mixed-v1"
+ID = "Pleach/Mixed-v2"
 SHORT = {"hours": 0.25, "rate_per_s": 60}
 
 

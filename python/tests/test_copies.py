@@ -13,7 +13,7 @@ import pleach
 WAYS = {"deepcopy": copy.deepcopy, "pickle": lambda env: pickle.loads(pickle.dumps(env))}
 
 
-def reward_of_waiting(gained):
+def reward_of_waiting(gained, decision):
     return -gained["waiting_s"] / 3600
 
 
@@ -73,7 +73,7 @@ def test_copies_before_an_episode_at_its_end_and_within_wrappers_are_what_they_c
 
 
 @pytest.mark.parametrize("mode", ["same-step", "next-step", "disabled"])
-@pytest.mark.parametrize("env_id", ["Pleach/PhillyShare-v1", "Pleach/GavelMultiRealistic-v1", "Pleach/LlmSite-v1"])
+@pytest.mark.parametrize("env_id", ["Pleach/PhillyShare-v1", "Pleach/GavelMultiRealistic-v2", "Pleach/LlmSite-v1"])
 def test_forks_of_a_vector_go_on_bit_by_bit_under_the_same_actions_and_part_under_others(env_id, mode):
     word = {"same-step": "SAME_STEP", "next-step": "NEXT_STEP", "disabled": "DISABLED"}[mode]
     envs = pleach.PleachVectorEnv(
@@ -110,10 +110,10 @@ def test_forks_of_a_vector_go_on_bit_by_bit_under_the_same_actions_and_part_unde
 
 
 SERVING = {
-    "Pleach/LlmRouting-v1": {"num_requests": 60},
+    "Pleach/LlmRouting-v2": {"num_requests": 60},
     "Pleach/EsgPublished-v0": {"num_requests": 60},
     "Pleach/Sgprs-v0": {"length_s": 0.3},
-    "Pleach/Mixed-v1": {"hours": 0.25, "rate_per_s": 60},
+    "Pleach/Mixed-v2": {"hours": 0.25, "rate_per_s": 60},
 }
 
 
@@ -141,7 +141,7 @@ def test_copies_of_what_serves_go_on_bit_by_bit(way, env_id):
         np.testing.assert_array_equal(value, also)
 
 
-@pytest.mark.parametrize("env_id", ["Pleach/GavelMultiRealistic-v1", "Pleach/LlmRouting-v1"])
+@pytest.mark.parametrize("env_id", ["Pleach/GavelMultiRealistic-v2", "Pleach/LlmRouting-v2"])
 def test_a_saved_state_is_plain_data_and_goes_on_in_another_environment(env_id):
     serves = env_id in pleach.serving_ids()
     make, settings = (pleach.ServingEnv, {"num_requests": 60}) if serves else (pleach.PleachEnv, {"num_jobs": 30})

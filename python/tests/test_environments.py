@@ -36,7 +36,7 @@ def assert_same(left, right):
 #: Short episodes, and pictures where there are some.
 JOBS = {"num_jobs": 20, "render_mode": "rgb_array"}
 REQUESTS = {"num_requests": 60}
-SHORT = {**{env_id: REQUESTS for env_id in pleach.serving_ids()}, "Pleach/Sgprs-v0": {"length_s": 0.5}, "Pleach/Mixed-v1": {}, "Pleach/LlmServe-v0": {"hours": 1.0}}
+SHORT = {**{env_id: REQUESTS for env_id in pleach.serving_ids()}, "Pleach/Sgprs-v0": {"length_s": 0.5}, "Pleach/Mixed-v2": {}, "Pleach/LlmServe-v1": {"hours": 1.0}}
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
@@ -330,8 +330,8 @@ def test_options_of_many_are_settings_of_all_until_others_are_given():
 
 
 def test_a_reward_function_sees_what_a_step_has_gained():
-    envs = vector(num_jobs=20, reward_fn=lambda gained: -gained["jobs_s"] / 3600)
-    single = gymnasium.make(ID, num_jobs=20, reward_fn=lambda gained: -gained["jobs_s"] / 3600)
+    envs = vector(num_jobs=20, reward_fn=lambda gained, decision: -gained["jobs_s"] / 3600)
+    single = gymnasium.make(ID, num_jobs=20, reward_fn=lambda gained, decision: -gained["jobs_s"] / 3600)
     observation, _ = envs.reset(seed=7)
     single.reset(seed=7)
     total = 0.0
@@ -347,14 +347,14 @@ def test_a_reward_function_sees_what_a_step_has_gained():
     assert terminated
     # Little's law: the integral of the jobs in the system is the sum of their completion times.
     assert -total * 3600 == pytest.approx(info["metrics"]["avg_jct_s"] * 20, rel=1e-5)
-    broken = vector(reward_fn=lambda gained: 0.0)
+    broken = vector(reward_fn=lambda gained, decision: 0.0)
     observation, _ = broken.reset(seed=1)
     with pytest.raises(ValueError, match="reward_fn returned"):
         broken.step(lasts(observation))
 
 
 def test_the_step_that_begins_an_episode_has_no_reward_of_a_function():
-    envs = vector(num_envs=2, max_steps=3, reward_fn=lambda gained: np.ones(2))
+    envs = vector(num_envs=2, max_steps=3, reward_fn=lambda gained, decision: np.ones(2))
     envs.reset(seed=1)
     for number in range(12):
         _, reward, _, truncated, info = envs.step(envs.random_actions())
@@ -369,7 +369,7 @@ def test_the_step_that_begins_an_episode_has_no_reward_of_a_function():
         envs.step(envs.random_actions())
     envs.reset(options={"reset_mask": np.array([False, True])})
     assert envs.step(envs.random_actions())[1].tolist() == [0.0, 1.0]
-    same = vector(AutoresetMode.SAME_STEP, 2, max_steps=3, reward_fn=lambda gained: np.ones(2))
+    same = vector(AutoresetMode.SAME_STEP, 2, max_steps=3, reward_fn=lambda gained, decision: np.ones(2))
     same.reset(seed=1)
     assert all(same.step(same.random_actions())[1].all() for _ in range(8))
 

@@ -1,6 +1,7 @@
 """Every example runs on a tiny task. Those that need PyTorch and more are a stage of their own: PLEACH_CHECK_PYTHON_LIBS=1."""
 
 import importlib.util
+import json
 import os
 import re
 import subprocess
@@ -47,6 +48,31 @@ def test_an_example_runs(name, tmp_path):
         assert jct_s["tree-search"] < jct_s["sjf-best-type"], done.stdout
     if name == "distil.py":
         assert jct_s["tree"] < jct_s["linear"], done.stdout
+
+
+SHORTEST_FIRST = "def score(jobs, cluster):\n    return -jobs['remaining_s']\n"
+
+
+@pytest.mark.parametrize(
+    ("program", "error"),
+    [
+        (SHORTEST_FIRST, None),
+        ("def score(jobs, cluster):\n    return jobs['duration']\n", "column duration: allowed are"),
+        ("def score(jobs, cluster):\n    return jobs['remaining_s'] * float('nan')\n", "NaN"),
+        ("def score(jobs, cluster):\n    while True:\n        pass\n", "more than 4 s of processor time"),
+        ("def other(jobs):\n    return 1\n", "score"),
+    ],
+)
+def test_a_program_is_judged_under_a_budget(program, error, tmp_path):
+    (tmp_path / "mine.py").write_text(program)
+    words = [sys.executable, str(FOLDER / "evolve_program.py"), "mine.py", "--lists", "2", "--budget", "30" if error is None else "4"]
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=600)
+    found = json.loads(done.stdout.splitlines()[-1])
+    if error is None:
+        # Shortest first ignores types of GPUs, which the rival does not.
+        assert 0.2 < found["combined_score"] < 1.0 and len(found["tasks"]) == 2, found
+    else:
+        assert found["combined_score"] == 0.0 and error in found["error"], found
 
 
 def test_examples_are_short():

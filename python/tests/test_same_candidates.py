@@ -111,7 +111,7 @@ def test_an_environment_with_settings_of_its_own_is_played_as_it_is():
 
 
 def test_an_environment_by_its_id_and_by_itself_are_the_same():
-    for env_id in ("Pleach/GavelShare-v1", "Pleach/MixedRealistic-v2"):
+    for env_id in ("Pleach/GavelShare-v1", "Pleach/MixedRealistic-v3"):
         policies = {"drawn": drawn, "sjf": "sjf"}
         by_id = pleach.evaluate(policies, env_id, num_jobs=20, seeds=3)
         by_itself = pleach.evaluate(policies, gymnasium.make(env_id, num_jobs=20), seeds=3)

@@ -8,7 +8,7 @@ import pytest
 
 import pleach
 
-IDS = ["Pleach/LlmRouting-v1", "Pleach/ServingBursts-v1"]
+IDS = ["Pleach/LlmRouting-v2", "Pleach/ServingBursts-v2"]
 ESG = ["Pleach/EsgSaturated-v0", "Pleach/EsgPublished-v0"]
 SGPRS = "Pleach/Sgprs-v0"
 
@@ -95,7 +95,7 @@ def test_vectors_of_gymnasium_step_it_and_copies_begin_anew():
 def test_what_cannot_be_used_is_refused_with_what_can():
     with pytest.raises(TypeError, match="rate_per_s"):
         pleach.ServingEnv(IDS[0], rate=3)
-    with pytest.raises(ValueError, match="did you mean Pleach/LlmRouting-v1"):
+    with pytest.raises(ValueError, match="did you mean Pleach/LlmRouting-v2"):
         pleach.ServingEnv("Pleach/LlmRouting-v9")
     with pytest.raises(ValueError, match="num_replicas = 0"):
         pleach.ServingEnv(IDS[0], replicas=0)

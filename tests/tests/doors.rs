@@ -97,7 +97,7 @@ fn unit(text: &str) -> EvaluationConfig {
 /// Files of all forms in a folder: networks as ONNX, a tree without `.json`, a run's folder with its list, a bundle.
 fn forms(folder: &Path) -> Vec<String> {
     let at = |name: &str| folder.join(name).display().to_string();
-    let tree = format!("{REFERENCE}/PhillyGang-v1-tree.json");
+    let tree = format!("{REFERENCE}/../../tests/trees/PhillyGang-v1-tree.json");
     let network = format!("{REFERENCE}/PhillyGang-v1.ckpt");
     let onnx = TrainedNetwork::load(network.as_ref()).unwrap().to_onnx().unwrap();
     std::fs::write(folder.join("network.onnx"), onnx).unwrap();

@@ -21,7 +21,8 @@ fn the_configuration_of_a_shadow_is_one_of_the_scheduler() {
     let workload = import_site(&list, &SiteOptions::default()).unwrap().workload;
     let names = BTreeMap::from([("a100".to_owned(), "nvidia_a100".to_owned())]);
     for (estimates, preemption) in [(EstimateSource::User, false), (EstimateSource::History, true)] {
-        let text = scheduler_config(&workload, estimates, preemption, &names);
+        let promise = preemption.then(|| folder.join("promise.json"));
+        let text = scheduler_config(&workload, estimates, preemption, &names, promise.as_deref());
         std::fs::write(&path, &text).unwrap();
         let settings = Settings::load(&path).unwrap_or_else(|error| panic!("{error}\n{text}"));
         assert_eq!(settings.partition.as_deref(), Some("gpu"));
@@ -29,6 +30,13 @@ fn the_configuration_of_a_shadow_is_one_of_the_scheduler() {
         let types: Vec<&str> = settings.gpu_types.keys().map(String::as_str).collect();
         assert_eq!(types, ["nvidia_a100", "v100"]);
         assert_eq!(text.contains("history"), estimates == EstimateSource::History);
+        assert_eq!(settings.promise, None, "a shadow keeps no promise");
+        std::fs::write(
+            &path,
+            text.replace("# promise", "promise").replace("# margin", "margin"),
+        )
+        .unwrap();
+        assert_eq!(Settings::load(&path).unwrap().promise, promise);
     }
     std::fs::remove_dir_all(&folder).unwrap();
 }

@@ -77,6 +77,12 @@ pub trait Learning: fmt::Debug + Sync {
         Vec::new()
     }
 
+    /// At which temperature it draws the actions that it learns from; none where it plays as what is deployed does. Such a run
+    /// ends where both ways of play are so far apart: a part of the objective, 0 for never.
+    fn draws(&self, _config: &TrainConfig) -> Option<(f64, f64)> {
+        None
+    }
+
     /// Whether its networks are [`Trainer::population`], so that several processes can play them.
     fn is_divided(&self) -> bool {
         false

@@ -37,6 +37,10 @@ impl Learning for Ppo {
         ]
     }
 
+    fn draws(&self, config: &TrainConfig) -> Option<(f64, f64)> {
+        Some((config.ppo.temperature, config.ppo.apart_max))
+    }
+
     fn update(&self, trainer: &mut Trainer, play: Play<'_>) -> Result<Stats, Error> {
         match play {
             Play::Steps(envs) => trainer.update(envs).map(Stats::Update),

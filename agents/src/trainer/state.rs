@@ -48,6 +48,13 @@ impl Trainer {
     /// [`Error::Problem`] for a setting that is out of its range.
     pub fn new(config: TrainConfig, contract: Contract, seed: Seed) -> Result<Self, Error> {
         config.check()?;
+        if config.horizon_s == 0.0 {
+            return Err(Error::config(
+                "train.horizon_s",
+                0,
+                "above 0 where no jobs are known",
+            ));
+        }
         let layout = networks::layout(config.network, contract.spaces)?;
         networks::check(&layout, contract.spaces, seed)?;
         let mut parameters = initial_parameters(&layout, seed);

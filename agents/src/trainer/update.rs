@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::state::Trainer;
 use crate::adam::Adam;
 use crate::advantage;
+use crate::counterfactual::{Forks, Memory};
 use crate::error::Error;
 use crate::ppo::{self, Experience, PpoStats, Schedule};
 use crate::rollout::{Episode, Rollout};
@@ -43,12 +44,33 @@ impl Trainer {
     /// gradient that is not finite. The parameters, Adam and the normaliser are then those before the update.
     pub fn update(&mut self, env: &mut dyn VectorEnv) -> Result<UpdateStats, Error> {
         let before = (self.parameters.clone(), self.adam.clone(), self.normaliser);
+        if let Some(memory) = &self.memory {
+            self.parameters.clone_from(&memory.parameters);
+        }
         let result = self.try_update(env);
-        if result.is_err() {
-            (self.parameters, self.adam, self.normaliser) = before;
-            self.running = None;
+        match &result {
+            Ok(_) => self.average(before.0),
+            Err(_) => {
+                (self.parameters, self.adam, self.normaliser) = before;
+                self.running = None;
+            }
         }
         result.map_err(|error| self.name_update(error))
+    }
+
+    /// Keeps the parameters that learn, and makes the network a running mean of them, where it is one.
+    fn average(&mut self, mut mean: Vec<f32>) {
+        let decay = self.config.ppo.mean_decay as f32;
+        if decay == 0.0 {
+            return;
+        }
+        for (mean, learned) in mean.iter_mut().zip(&self.parameters) {
+            // What does not move stays as it is, to the bit.
+            *mean += (1.0 - decay) * (learned - *mean);
+        }
+        let parameters = std::mem::replace(&mut self.parameters, mean);
+        let forks = Forks::new(self.contract.spaces);
+        self.memory = Some(Memory { parameters, forks });
     }
 
     fn try_update(&mut self, env: &mut dyn VectorEnv) -> Result<UpdateStats, Error> {
@@ -139,7 +161,7 @@ impl Trainer {
             Some(buffers) => buffers,
             None => {
                 let prior = self.contract.prior.as_ref().map(PriorPolicy::new).transpose()?;
-                let plain = Rollout::new(spaces, num_envs, &inference);
+                let plain = Rollout::new(spaces, num_envs, &inference).drawn_at(self.config.ppo.temperature);
                 let rollout = prior.iter().fold(plain, Rollout::with_prior);
                 (rollout, Batch::new(spaces, num_envs))
             }

@@ -42,19 +42,33 @@ pub fn run(args: &CalibrateArgs, context: &mut Context<'_>) -> Result<(), Error>
     context.say(&format!("written to {}", args.to.display()))
 }
 
-/// The heuristic that decides where gangs are wide. *Assumed*; lab/notes/suite.md has what networks with it are worth.
-const WIDE_GANGS: &str = "sjf-reserve";
+/// The heuristics that decide where gangs are wide: where run times are known, and where they are guessed. Measured in
+/// lab/notes/suite.md.
+const WIDE_GANGS: [&str; 2] = ["gpu-time-reserve", "gpu-time"];
 
 /// The network with the rules that the flags ask for.
 fn with_rules(mut network: TrainedNetwork, args: &CalibrateArgs) -> Result<TrainedNetwork, Error> {
     network.contract.unopposed_starts |= args.unopposed;
-    if let Some(nodes_per_job) = args.wide_gangs {
-        let policy = WIDE_GANGS.to_owned();
-        network.contract.wide_gangs = Some(WideGangs {
+    let [policy, guessed] = WIDE_GANGS.map(str::to_owned);
+    network.contract.wide_gangs = match args.wide_gangs[..] {
+        [] => network.contract.wide_gangs,
+        [nodes_per_job] | [nodes_per_job, _] => Some(WideGangs {
             policy,
             nodes_per_job,
-        });
-    }
+            gpus_part: args.wide_gangs.get(1).copied(),
+            guessed: Some(guessed),
+        }),
+        _ => {
+            let given = args.wide_gangs.len();
+            let hint = "For example 8,0.1.";
+            return Err(Error::config(
+                "wide-gangs",
+                format!("{given} numbers"),
+                "one number or two",
+                hint,
+            ));
+        }
+    };
     // Refuses a bound that cannot be.
     LearnedPolicy::from_network(&network)?;
     Ok(network)

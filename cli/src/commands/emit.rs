@@ -10,11 +10,8 @@ use crate::flags::is_standard_output;
 use pleach_experiments::error::{EXIT_DONE, Error};
 use pleach_experiments::run_folder::atomic_file;
 use pleach_experiments::sweep::Manifest;
-use pleach_experiments::sweep::emit::{self, Call, KubernetesConfig, SlurmConfig, Volume};
+use pleach_experiments::sweep::emit::{self, Call, KubernetesConfig, MOUNT, SlurmConfig, Volume};
 use pleach_experiments::sweep::status::Status;
-
-/// Where a container sees the volume unless somebody says so.
-const MOUNT: &str = "/sweep";
 
 /// Writes the file, and says how it is run.
 ///
@@ -96,13 +93,9 @@ fn slurm(args: &EmitArgs, call: Call, manifest: &Manifest) -> Result<String, Err
     let flags = &args.slurm;
     let logs = flags.logs.clone().unwrap_or_else(|| beside(args, "logs"));
     let config = SlurmConfig {
-        indexes: match flags.all {
-            true => (0..manifest.num_units()).collect(),
-            false => Status::of(manifest, args.place.out()).to_run(),
-        },
+        indexes: Status::of(manifest, args.place.out()).to_run(),
         logs: text_of("logs", &logs)?,
         options: flags.option.clone(),
-        gather: !flags.no_gather,
     };
     emit::slurm(&call, &config)
 }
@@ -118,20 +111,15 @@ fn kubernetes(args: &EmitArgs, call: Call) -> Result<String, Error> {
             return Err(Error::config("claim", "none", allowed, hint));
         }
     };
-    let mount = flags.mount.as_deref().unwrap_or(MOUNT);
     let config = KubernetesConfig {
         image: flags.image.clone().unwrap_or_default(),
         volume,
-        sub_path: flags.sub_path.clone(),
-        mount: mount.to_string(),
         memory: flags.memory.clone(),
-        namespace: flags.namespace.clone(),
     };
     let name = args.place.manifest.file_name().unwrap_or_default();
-    let folder = mount.trim_end_matches('/');
     let call = Call {
-        manifest: format!("{folder}/{}", text_of("manifest", Path::new(name))?),
-        out: mount.to_string(),
+        manifest: format!("{MOUNT}/{}", text_of("manifest", Path::new(name))?),
+        out: MOUNT.to_string(),
         ..call
     };
     emit::kubernetes(&call, &config)

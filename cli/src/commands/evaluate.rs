@@ -7,6 +7,7 @@ use pleach_experiments::evaluate::ablation::ablations;
 use pleach_experiments::evaluate::evaluation::Evaluation;
 use pleach_experiments::evaluate::idle::idle_runs;
 use pleach_experiments::evaluate::table::Table;
+use pleach_experiments::regret;
 use pleach_experiments::report::{Block, compared};
 use pleach_experiments::run_folder::RunFolder;
 use pleach_experiments::schedule::RecordSettings;
@@ -70,6 +71,13 @@ pub fn run(args: &EvaluateArgs, context: &mut Context<'_>) -> Result<(), Error> 
     if let Some(without) = without.as_ref().filter(|_| !quiet) {
         context.say(&format!("\n{}", without.to_terminal()))?;
     }
+    let regret = args
+        .regret
+        .map(|num| regret::table(&evaluation, &instances, &results, num, &bars(quiet)));
+    let regret = regret.transpose()?;
+    if let Some(regret) = regret.as_ref().filter(|_| !quiet) {
+        context.say(&format!("\n{}", regret.to_terminal()))?;
+    }
     if let Some(path) = args.run.json() {
         context.write_json(path, &results)?;
     }
@@ -83,6 +91,7 @@ pub fn run(args: &EvaluateArgs, context: &mut Context<'_>) -> Result<(), Error> 
         });
     let report = compared("Policies compared", &results)
         .section("One thing taken away", without.clone().map(Block::from))
+        .section("What can be won", regret.clone().map(Block::from))
         .section("The tree", tree)
         .made_by(&context.command_line, &config);
     if let Some(path) = &args.csv {
@@ -99,6 +108,9 @@ pub fn run(args: &EvaluateArgs, context: &mut Context<'_>) -> Result<(), Error> 
         folder.write("table.md", table.to_markdown().as_bytes())?;
         if let Some(without) = without {
             folder.write("ablation.md", without.to_markdown().as_bytes())?;
+        }
+        if let Some(regret) = regret {
+            folder.write("regret.md", regret.to_markdown().as_bytes())?;
         }
         folder.finish()?;
         if !quiet {

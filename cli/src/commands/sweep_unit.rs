@@ -25,7 +25,7 @@ use pleach_experiments::train::{TrainRequest, Training, begin_from};
 use pleach_scheduler::heuristics::nearest_of;
 use serde_json::{Map, Value, json};
 
-use super::{Context, calibrate, distill, index, suite, twin};
+use super::{Context, calibrate, distill, index, twin};
 use crate::flags::{Cli, Command, given};
 use crate::progress::bars;
 
@@ -34,15 +34,7 @@ const OWN: [&str; 4] = ["seed", "extend", "set", "judge"];
 /// What of `evaluate` compares several, of which a unit has one.
 const OF_COMPARISONS: [&str; 3] = ["metric", "reference", "seeds"];
 /// Commands that a unit may be, beside those that the program registered.
-const COMMANDS: [&str; 7] = [
-    "evaluate",
-    "train",
-    "distill",
-    "index",
-    "suite",
-    "calibrate",
-    "twin",
-];
+const COMMANDS: [&str; 6] = ["evaluate", "train", "distill", "index", "calibrate", "twin"];
 /// All of them.
 fn commands() -> impl Iterator<Item = &'static str> {
     COMMANDS
@@ -188,7 +180,6 @@ impl Unit {
             Work::Command(command, ..) => match command.as_ref() {
                 Command::Distill(args) => distill::run(args, &mut context)?,
                 Command::Index(args) => index::run(args, &mut context)?,
-                Command::Suite(args) => suite::run(args, &mut context)?,
                 Command::Calibrate(args) => calibrate::run(args, &mut context)?,
                 Command::Own(own) => (own.command.run)(&own.given, &mut context)?,
                 Command::Twin(args) => twin::run(args, &mut context)?,

@@ -89,9 +89,12 @@ mod tests {
             ..known
         };
         assert_eq!(
-            (&own.workload, own.candidates, &own.reward),
-            (&known.workload, known.candidates, &known.reward)
+            (&own.workload, own.candidates),
+            (&known.workload, known.candidates)
         );
+        // What is paid is the learner's affair.
+        assert_eq!(own.reward, settings("").unwrap().env.reward);
+        assert_ne!(own.reward, known.reward);
         assert_ne!(own.sim, known.sim);
         // The same over an environment by its id, and over a setting.
         let env = flags.replace("--workload", "--env");

@@ -41,7 +41,11 @@ pub fn run(args: &TwinArgs, context: &mut Context<'_>) -> Result<(), Error> {
     let policies = policies(args, &sim)?;
     let seed = seeds(args.report.seed(), "test", 1)[0];
     let (workload, report) = source.workload(name, seed)?;
-    let since_s = since_s(args, &workload)?;
+    let since_s = since_s(args.since_day, &workload)?;
+    if let Some(day) = args.since_day.filter(|_| args.under.is_empty()) {
+        let hint = "It is for a comparison: give --under sjf.";
+        return Err(Error::config("since_day", day, "given with --under", hint));
+    }
     sim.seed = seed.0;
     if scheduling.realistic {
         sim.estimates = believed(&workload, scheduling.estimates)[0].model();
@@ -64,7 +68,7 @@ pub fn run(args: &TwinArgs, context: &mut Context<'_>) -> Result<(), Error> {
             let twin = match is_record(&workload) || args.under.is_empty() {
                 true => {
                     let result = simulate_planner(&workload, &sim, site.make_planner()?.as_mut())?;
-                    Some(Twin::of(site.name(), &workload, &result.jobs)?)
+                    Some(Twin::since(&site, &workload, &sim, &result.jobs, 0.0)?)
                 }
                 false => None,
             };
@@ -133,13 +137,18 @@ fn fitted(
         estimates: &believed(workload, args.scheduling.estimates),
     };
     let (found, jobs) = fit(&input, &bars(args.report.quiet()))?;
-    let twin = Twin::since(&found.policy, workload, &jobs, found.until_s)?;
+    let policy = policies.iter().find(|policy| policy.name() == found.policy);
+    let policy = policy.ok_or_else(|| Error::Failed("the fitted policy is not there".into()))?;
+    let twin = Twin::since(policy, workload, &found.sim(sim), &jobs, found.until_s)?;
     Ok((found, twin))
 }
 
-/// From when on jobs are compared, s.
-fn since_s(args: &TwinArgs, workload: &Workload) -> Result<f64, Error> {
-    let Some(day) = args.since_day else {
+/// From when on jobs are compared, s: a day of the list, else its beginning.
+///
+/// # Errors
+/// A day on which no jobs came, or a date where the list does not say which date its day 0 is.
+pub fn since_s(day: Option<Day>, workload: &Workload) -> Result<f64, Error> {
+    let Some(day) = day else {
         return Ok(0.0);
     };
     let time_0 = workload.cluster.seen.time_0_unix_s;
@@ -149,26 +158,13 @@ fn since_s(args: &TwinArgs, workload: &Workload) -> Result<f64, Error> {
         let (first, last) = (Day::Date(time_0), Day::Date(time_0 + last_s));
         allowed.push_str(&format!(", or {first} to {last}"));
     }
-    match day.on_clock(time_0) {
+    let hint = match day.on_clock(time_0) {
         // The first date may begin before the list does.
-        Some(at_s) if (-DAY_S..=last_s).contains(&at_s) && args.under.is_empty() => {
-            let hint = "It is for a comparison: give --under sjf.";
-            Err(Error::config("since_day", day, "given with --under", hint))
-        }
-        Some(at_s) if (-DAY_S..=last_s).contains(&at_s) => Ok(at_s.max(0.0)),
-        Some(_) => Err(Error::config(
-            "since_day",
-            day,
-            allowed,
-            "Give a day on which jobs came.",
-        )),
-        None => Err(Error::config(
-            "since_day",
-            day,
-            allowed,
-            "The list does not say which date its day 0 is.",
-        )),
-    }
+        Some(at_s) if (-DAY_S..=last_s).contains(&at_s) => return Ok(at_s.max(0.0)),
+        Some(_) => "Give a day on which jobs came.",
+        None => "The list does not say which date its day 0 is.",
+    };
+    Err(Error::config("since_day", day, allowed, hint))
 }
 
 fn others(

@@ -14,7 +14,7 @@ use super::{ForceFlag, ReportFlags};
 #[command(after_help = "\
 Examples:
   pleach calibrate --network runs/mine --env Pleach/PhillyGang-v1 --to careful.ckpt
-  pleach calibrate --network runs/mine --unopposed --wide-gangs 2 --no-standby --to careful.ckpt
+  pleach calibrate --network runs/mine --unopposed --wide-gangs 8,0.1 --no-standby --to careful.ckpt
   pleach evaluate --workload Pleach/PhillyGang-v1 --load 0.3 --policy gpu-time-reserve,runs/mine,careful.ckpt")]
 pub struct CalibrateArgs {
     /// A run of `train` or a checkpoint
@@ -26,9 +26,10 @@ pub struct CalibrateArgs {
     /// Let the network make unopposed starts: where no other job wants the GPUs it neither holds nor places a job looser than it could
     #[arg(long)]
     pub unopposed: bool,
-    /// Let sjf-reserve decide where the jobs that run and wait have more than so many nodes each in the mean
-    #[arg(long, value_name = "NODES", value_parser = flag_values::not_negative)]
-    pub wide_gangs: Option<f64>,
+    /// Let gpu-time-reserve decide where the jobs that run and wait have more than so many nodes each in the mean, or with a second
+    /// number more than this part of all GPUs (8,0.1); gpu-time where run times are guessed
+    #[arg(long, value_name = "NODES", value_parser = flag_values::not_negative, value_delimiter = ',', num_args = 1)]
+    pub wide_gangs: Vec<f64>,
     /// Try no standby: what the network has stays
     #[arg(long, conflicts_with_all = ["env", "lists", "seed", "json"])]
     pub no_standby: bool,

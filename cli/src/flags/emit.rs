@@ -24,7 +24,7 @@ Examples:
 Slurm: `bash` with the script makes the folder of logs and submits the array, and a job behind it that gathers; `sbatch` with it
 submits the array alone. A unit that exits with 75 or is killed is requeued, at most --retries times. Relative paths count from the
 folder in which the script is submitted. MaxArraySize of slurm.conf bounds the indexes.
-Kubernetes: the volume holds the manifest under its own name, and the results beside it. A pod takes its index from
+Kubernetes: a container sees the volume at /sweep; it holds the manifest under its own name, and the results beside it. A pod takes its index from
 JOB_COMPLETION_INDEX. Exit codes 1 and 2 fail the index at once (podFailurePolicy), any other is tried again at most --retries times
 (backoffLimitPerIndex). --manifest is read here, for the number of units and the name.
 Ray: the driver leaves out what is done, runs a unit again that exits with 75, is killed or loses its node, at most --retries times,
@@ -80,18 +80,12 @@ pub enum EmitSystem {
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Slurm")]
 pub struct SlurmFlags {
-    /// List every unit, not only those without a result
-    #[arg(long)]
-    pub all: bool,
     /// Folder of the logs, one for each unit [default: logs beside the results]
     #[arg(long, value_name = "DIR")]
     pub logs: Option<PathBuf>,
     /// One more option of sbatch, in its long form, for the array and the job that gathers; repeat it for more
     #[arg(long, value_name = "OPTION", allow_hyphen_values = true)]
     pub option: Vec<String>,
-    /// No job behind the array that gathers
-    #[arg(long)]
-    pub no_gather: bool,
 }
 
 /// Options of Kubernetes alone.
@@ -107,30 +101,16 @@ pub struct KubernetesFlags {
     /// Folder of the node in the place of a claim; for a cluster of one node
     #[arg(long, value_name = "DIR")]
     pub host_path: Option<String>,
-    /// Folder in the volume [default: all of it]
-    #[arg(long, value_name = "DIR")]
-    pub sub_path: Option<String>,
-    /// Where a container sees the volume [default: /sweep]
-    #[arg(long, value_name = "DIR")]
-    pub mount: Option<String>,
     /// Memory of a unit, requested and its limit, as 2Gi [default: none]
     #[arg(long, value_name = "AMOUNT")]
     pub memory: Option<String>,
-    /// Namespace of the Job [default: that of kubectl's context]
-    #[arg(long, value_name = "NAME")]
-    pub namespace: Option<String>,
 }
 
 impl SlurmFlags {
     /// The first of its flags that is given.
     #[must_use]
     pub fn given(&self) -> Option<&'static str> {
-        let flags = [
-            ("all", self.all),
-            ("logs", self.logs.is_some()),
-            ("option", !self.option.is_empty()),
-            ("no-gather", self.no_gather),
-        ];
+        let flags = [("logs", self.logs.is_some()), ("option", !self.option.is_empty())];
         first(flags)
     }
 }
@@ -143,10 +123,7 @@ impl KubernetesFlags {
             ("image", &self.image),
             ("claim", &self.claim),
             ("host-path", &self.host_path),
-            ("sub-path", &self.sub_path),
-            ("mount", &self.mount),
             ("memory", &self.memory),
-            ("namespace", &self.namespace),
         ];
         first(flags.map(|(name, value)| (name, value.is_some())))
     }

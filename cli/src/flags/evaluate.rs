@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use pleach_experiments::EvaluationConfig;
+use pleach_experiments::evaluate::flag_values;
 
 use super::RunArgs;
 
@@ -18,6 +19,7 @@ Examples:
   pleach evaluate --workload trace.csv --format philly --cluster cluster.toml --from-day 30 --days 7
   pleach evaluate --estimates lognormal:1 --preemption --restart-cost-s 30 --html report.html
   pleach evaluate --workload Pleach/GavelMulti-v1 --policy best-type-delay,runs/mine --ablate
+  pleach evaluate --workload Pleach/GavelMulti-v1 --policy runs/mine --seeds 20 --regret
 
 The ratio column is the geometric mean of paired ratios of --metric (the average JCT) with a 95 % bootstrap interval.
 Fewer than ten pairs are a hint and not a result: give --seeds 10, or --window-days for a trace, of which
@@ -30,6 +32,10 @@ pub struct EvaluateArgs {
     /// preemption, what is known of run times, restarts, sizes, cores): where does a gain come from?
     #[arg(long)]
     pub ablate: bool,
+    /// Also say what can be won, and which part of it each policy wins: beside the best rule, what a search of N simulations a list
+    /// (300) finds that sees the list
+    #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = "300", value_parser = flag_values::whole::<u32>(0..=1_000_000))]
+    pub regret: Option<u32>,
     /// Also write one CSV row for each (policy, workload, seed) to this file; with --out they are in its folder anyway
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub csv: Option<PathBuf>,

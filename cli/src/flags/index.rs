@@ -21,7 +21,7 @@ use super::{ForceFlag, MachineFlags, SeedFlag};
 Examples:
   pleach index --to mine.json                                 a few minutes
   pleach index --to ours.json --from checkpoints/reference/index.json --workload week.csv --condition realistic --generations 30
-  pleach index --to month.json --workload month.csv --cluster 16x8:A100 --estimates history --overheads by-class
+  pleach index --to month.json --workload month.csv --cluster 16x8:A100 --estimates history --preemption
   pleach index --to blind.json --without rest,rest_trust,service_trust,gang_trust        without estimates of run times
   pleach evaluate --workload gavel-multi --preemption --sharing mps --policy las-deal,index,mine.json")]
 pub struct IndexArgs {

@@ -13,10 +13,11 @@ mod own;
 pub mod policies;
 pub mod quickstart;
 #[cfg(test)]
+#[path = "./tests/reference.rs"]
 mod reference;
+pub mod report;
 pub mod run;
 pub mod seal;
-pub mod suite;
 pub mod sweep;
 pub mod sweep_place;
 pub mod train;
@@ -43,13 +44,13 @@ pub use export::ExportArgs;
 pub use index::IndexArgs;
 pub use pleach_experiments::command::flags::{
     AgainstFlag, EpisodeFlags, ForceFlag, FormsFlag, JsonFlag, MachineFlags, QuietFlag, ReportFlags, RunArgs,
-    SeedFlag, SettingsFlags, WorldFlag, is_standard_output,
+    SeedFlag, WorldFlag, is_standard_output,
 };
 pub use policies::PoliciesArgs;
 pub use quickstart::QuickstartArgs;
+pub use report::ReportArgs;
 pub use run::SiteArgs;
 pub use seal::SealArgs;
-pub use suite::SuiteArgs;
 pub use sweep::SweepArgs;
 pub use train::TrainArgs;
 pub use twin::TwinArgs;
@@ -111,8 +112,6 @@ pub enum Command {
     Verify(Box<VerifyArgs>),
     /// Make a page on which the record of a schedule can be watched
     Watch(Box<WatchArgs>),
-    /// Train on eight tasks and play the result against every scheduler
-    Suite(SuiteArgs),
     /// What the program registered, such as the laboratory's.
     #[command(flatten)]
     Own(own::Own),
@@ -124,6 +123,8 @@ pub enum Command {
     Workload(WorkloadArgs),
     /// Simulate a site's list and print what happened there beside it
     Twin(TwinArgs),
+    /// Hold what was promised of a policy against the weeks since it went live
+    Report(ReportArgs),
     /// Write, check and show descriptions of clusters
     Cluster(ClusterArgs),
 }
@@ -193,7 +194,10 @@ mod tests {
 
     #[test]
     fn there_are_few_commands_and_the_docs_name_each() {
-        let docs = include_str!("../../../docs/cli.md");
+        let docs = concat!(
+            include_str!("../../../docs/cli.md"),
+            include_str!("../../../lab/notes/commands.md")
+        );
         let mut num = 0;
         walk(&whole(), &[], &mut |path, _| {
             if path.is_empty() {

@@ -12,11 +12,10 @@ use super::RunArgs;
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "\
 Examples:
-  pleach train                                          imitate the best heuristic, then PPO, on Pleach/Philly-v0
-  pleach train --learner evolution --env Pleach/GavelMulti-v1   as pleach suite does, in minutes; in the same time ahead
-                                                        of PPO on the two tasks measured (docs/learning.md)
-  pleach train --env Pleach/GavelMulti-v1 --env-steps 5000000 --num-envs 64 --out runs/mine
-  pleach train --warm-start srtf --env-steps 0          only learn to do as a heuristic does
+  pleach train                                          imitate the best heuristic, then learn from forks, on Pleach/Philly-v0
+  pleach train --learner evolution --env Pleach/GavelMulti-v1   as pleach suite does, in minutes
+  pleach train --env Pleach/GavelMulti-v1 --set train.num_updates=400 --out runs/mine
+  pleach train --learner imitation --warm-start srtf    only learn to do as a heuristic does
   pleach train --learner evolution --set 'objective={avg_jct_s=1.0,p99_jct_s=0.2}' --set train.num_updates=100
   pleach train --config train.toml
   pleach train --workload month.csv --cluster 16x8:A100 --estimates history --preemption --learner evolution

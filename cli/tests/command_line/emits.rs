@@ -226,8 +226,6 @@ fn a_job_of_kubernetes_finds_the_manifest_in_its_volume() {
         "pleach:1",
         "--claim",
         "results",
-        "--mount",
-        "/data/",
         "--file",
         "-",
     ];
@@ -235,7 +233,7 @@ fn a_job_of_kubernetes_finds_the_manifest_in_its_volume() {
     let said = (said.status.code(), text(&said.stdout));
     assert_eq!(said.0, Some(0));
     assert!(
-        said.1.contains("- \"/data/sweep.json\"\n") && said.1.contains("completions: 6\n"),
+        said.1.contains("- \"/sweep/sweep.json\"\n") && said.1.contains("completions: 6\n"),
         "{}",
         said.1
     );

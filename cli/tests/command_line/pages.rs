@@ -10,7 +10,7 @@ use super::succeed;
 
 const TREE: &str = concat!(
     env!("CARGO_MANIFEST_DIR"),
-    "/../checkpoints/reference/PhillyGang-v1-tree.json"
+    "/../tests/trees/PhillyGang-v1-tree.json"
 );
 
 /// What is wrong with the pages in `here`, by their paths.

@@ -309,6 +309,7 @@ fn without_the_laboratory_its_names_are_answered_with_the_feature_that_brings_th
     for line in [
         "evaluate --policy tiresias",
         "policies --show gavel-las",
+        "suite",
         "tournament",
         "reproduce B1",
         "bench",

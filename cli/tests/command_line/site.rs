@@ -106,7 +106,49 @@ fn an_operators_first_hour_goes_from_an_export_to_a_decision_without_a_refusal()
     if let Some(faults) = super::pages::faults(folder, &["site-run/report.html"]) {
         assert_eq!(faults, [] as [String; 0]);
     }
+    reported(folder);
     going_on(folder, &said);
+}
+
+/// What was promised is held against the days that judged, which the site drove itself: seen is what EASY did.
+fn reported(folder: &Path) {
+    let said = succeed(
+        folder,
+        "report sacct.txt --nodes nodes.txt --since-day 22.1 --margin 0 --json report.json --html kept.html",
+    );
+    let found: serde_json::Value =
+        serde_json::from_slice(&fs::read(folder.join("report.json")).unwrap()).unwrap();
+    let all = &found["rows"][0];
+    let value = |row: &str| all[row]["figures"]["wait_s"]["value"].as_f64().unwrap();
+    assert!(all["seen"]["num_jobs"].as_u64().unwrap() > 100, "{found}");
+    let (promised, seen) = (value("promised"), value("seen"));
+    assert!(
+        promised > 0.0 && promised < seen,
+        "a policy that went on waits less: {promised} {seen}"
+    );
+    // Each job that is compared was promised: the days are those that judged.
+    let num = |row: &str| all[row]["num_jobs"].as_u64().unwrap();
+    assert!(
+        num("seen") <= num("promised") && num("promised") < num("seen") + 40,
+        "{found}"
+    );
+    let outcome = found["outcome"].as_str().unwrap();
+    assert!(["kept", "broken"].contains(&outcome), "{outcome}");
+    for words in [
+        "promise",
+        "Promised and seen",
+        "fairness",
+        "tenant vision",
+        "seen / twin",
+        "95 % intervals",
+    ] {
+        assert!(said.contains(words), "{words}: {said}");
+    }
+    let page = fs::read_to_string(folder.join("kept.html")).unwrap();
+    assert!(page.contains("A promise and what became of it"));
+    pleach_tests::assert_well_formed(&page);
+    let refused = pleach(folder, "report sacct.txt --promise site.toml");
+    assert_eq!(refused.status.code(), Some(2), "{}", text(&refused.stderr));
 }
 
 /// What was begun goes on, each step alone does the same, and another site is another run.

@@ -8,7 +8,7 @@ use super::{pleach, succeed, text};
 
 const REFERENCE: &str = concat!(
     env!("CARGO_MANIFEST_DIR"),
-    "/../checkpoints/reference/PhillyGang-v1-tree.json"
+    "/../tests/trees/PhillyGang-v1-tree.json"
 );
 
 #[test]

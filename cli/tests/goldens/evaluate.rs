@@ -15,13 +15,13 @@ const GANG: &str = "evaluate --workload Pleach/PhillyGang-v1 --num-jobs 80 --loa
 fn comparisons_and_explanations_have_the_figures_that_they_had() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
-    for file in [
-        "GavelMulti-v1.ckpt",
-        "GavelMulti-v1-tree.json",
-        "PhillyGang-v1-tree.json",
-        "index.json",
+    for (place, file) in [
+        ("checkpoints/reference", "GavelMulti-v1.ckpt"),
+        ("checkpoints/reference", "GavelMulti-v1-tree.json"),
+        ("tests/trees", "PhillyGang-v1-tree.json"),
+        ("checkpoints/reference", "index.json"),
     ] {
-        let from = format!("{}/../checkpoints/reference/{file}", env!("CARGO_MANIFEST_DIR"));
+        let from = format!("{}/../{place}/{file}", env!("CARGO_MANIFEST_DIR"));
         fs::copy(from, folder.join(file)).unwrap();
     }
     synthetic_site::write(folder, 12.0).unwrap();

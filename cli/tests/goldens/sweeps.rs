@@ -41,6 +41,7 @@ fn a_gathered_sweep_has_the_figures_that_it_had() {
     hold("json-sweep", rows);
 }
 
+#[cfg(feature = "lab")]
 const SETTINGS: &str = "\
 num_validation = 2
 validate_every = 1
@@ -55,6 +56,7 @@ num_pairs = 1
 num_workloads = 1
 ";
 
+#[cfg(feature = "lab")]
 #[test]
 fn a_suite_has_the_figures_that_it_had() {
     let folder = tempfile::tempdir().unwrap();

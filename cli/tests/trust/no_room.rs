@@ -89,7 +89,7 @@ fn a_full_device_is_named_and_nothing_is_lost() {
     let folder = tempfile::tempdir().unwrap();
     let log = folder.path().join("run/timing.jsonl");
     // A run that has begun, with a log on a full device.
-    let output = train_within(folder.path(), 40);
+    let output = train_within(folder.path(), 48);
     assert_stopped(folder.path(), &output, "tensorboard/events");
     std::fs::remove_file(&log).unwrap();
     std::os::unix::fs::symlink("/dev/full", &log).unwrap();

@@ -1,16 +1,14 @@
-//! The daemon's own time of a round, from the text that Slurm printed to the decisions: read, tables, pass. Slurm's commands
+//! The daemon's own time of a round, from the text that Slurm printed to the order: read, tables, ranking. Slurm's commands
 //! are not in it. One running job on each node, and the jobs that wait; a quarter of the GPUs is free.
 
 use std::fmt::Write;
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use pleach_daemon::dealing::Turn;
-use pleach_daemon::fleet;
+use pleach_daemon::Settings;
 use pleach_daemon::memory::Memory;
 use pleach_daemon::policy::Loaded;
 use pleach_daemon::round::{self, Deciders};
-use pleach_daemon::slurm::observe as slurm;
-use pleach_daemon::{RoundSettings, Settings};
+use pleach_daemon::slurm::observe::{self as slurm, Texts};
 
 const NOW_S: i64 = 1_795_000_000;
 const REFERENCE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../checkpoints/reference/");
@@ -18,13 +16,13 @@ const REFERENCE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../checkpoints/
 fn job(number: usize, gpus: usize, minutes: usize, runs_on: Option<usize>) -> String {
     let (state, priority, reason) = match runs_on {
         Some(_) => ("RUNNING", 1, "None"),
-        None => ("PENDING", 0, "JobHeldUser"),
+        None => ("PENDING", 1, "Priority"),
     };
     let node = runs_on.map_or(String::new(), |node| format!("n{node}"));
     let start_s = runs_on.map_or("N/A".to_owned(), |_| (NOW_S - 500).to_string());
     let submit_s = NOW_S - 1000;
     format!(
-        "{number}|{state}|{priority}|gres:gpu:{gpus}|N/A|N/A|N/A|1|1|{node}||pleach:held|{reason}|{minutes}:00|{submit_s}|\
+        "cpu=1,mem=0,node=1,gres/gpu={gpus}|normal|N/A|N/A|{number}|{state}|{priority}|gres:gpu:{gpus}|N/A|N/A|N/A|1|1|{node}||(null)|{reason}|{minutes}:00|{submit_s}|\
          {start_s}|0|OK|0|(null)|(null)|(null)|(null)|main|ann|(null)|\n"
     )
 }
@@ -36,7 +34,7 @@ fn texts(num_nodes: usize, num_waiting: usize) -> (String, String) {
         jobs += &job(node + 1, 3, 10 + node * 7919 % 1500, Some(node));
         let _ = writeln!(
             nodes,
-            "n{node}|mixed|gpu:a100:4|gpu:a100:3(IDX:0-2)|1/15/0/16|main*|"
+            "64000|0|1|(null)|n{node}|mixed|gpu:a100:4|gpu:a100:3(IDX:0-2)|1/15/0/16|main*|"
         );
     }
     for row in 0..num_waiting {
@@ -50,42 +48,42 @@ fn texts(num_nodes: usize, num_waiting: usize) -> (String, String) {
     (jobs, nodes)
 }
 
+fn printed<'a>(jobs: &'a str, nodes: &'a str) -> Texts<'a> {
+    Texts {
+        jobs,
+        nodes,
+        ..Texts::default()
+    }
+}
+
 fn rounds(criterion: &mut Criterion) {
     let settings = Settings::default().rounds();
-    for (num_nodes, num_waiting) in [(1000, 1000), (5000, 20_000)] {
+    for (num_nodes, num_waiting) in [(1000, 1000), (1000, 5000), (5000, 20_000)] {
         let (jobs, nodes) = texts(num_nodes, num_waiting);
         let size = format!("{num_nodes}x{num_waiting}");
         criterion.bench_function(&format!("read/{size}"), |bencher| {
-            bencher.iter(|| slurm::read(&jobs, &nodes, "main", NOW_S).map(|seen| seen.jobs.len()));
+            bencher.iter(|| slurm::read(&printed(&jobs, &nodes), "main", NOW_S).map(|seen| seen.jobs.len()));
         });
         for (name, policy) in [
             ("sjf", "sjf".to_owned()),
-            ("tree", format!("{REFERENCE}PhillyGang-v1-tree.json")),
+            (
+                "tree",
+                format!("{REFERENCE}../../tests/trees/PhillyGang-v1-tree.json"),
+            ),
             ("network", format!("{REFERENCE}PhillyGang-v1.ckpt")),
             ("index", "index".to_owned()),
         ] {
-            // A dealer deals everybody's GPUs anew each time, which it does only where it may stop jobs.
-            let settings = RoundSettings {
-                preemption: policy == "index",
-                ..settings.clone()
-            };
-            let loaded = Loaded::of(&policy, fleet::capabilities(&settings));
-            let (Ok(mut policy), Ok(mut fallback)) = (loaded, Loaded::heuristic("easy")) else {
+            let loaded = Loaded::driving(&policy, &settings);
+            let fallback = Loaded::driving("easy", &settings);
+            let (Ok(mut policy), Ok(mut fallback)) = (loaded, fallback) else {
                 println!("{name}: {policy} cannot be read");
                 continue;
             };
             criterion.bench_function(&format!("observe to decision/{name}/{size}"), |bencher| {
                 bencher.iter(|| {
-                    let snapshot = slurm::read(&jobs, &nodes, "main", NOW_S)?;
+                    let snapshot = slurm::read(&printed(&jobs, &nodes), "main", NOW_S)?;
                     let mut memory = Memory::default();
                     memory.observe(&snapshot);
-                    let turn = Turn {
-                        moves: true,
-                        ..Turn::default()
-                    };
-                    if let Some(dealing) = policy.dealing_mut() {
-                        dealing.told(turn);
-                    }
                     let mut deciders = Deciders {
                         policy: &mut policy,
                         fallback: &mut fallback,
@@ -93,10 +91,10 @@ fn rounds(criterion: &mut Criterion) {
                     let plan =
                         round::plan(&snapshot, &memory, &mut deciders, &settings, false, &mut || false)?;
                     assert!(
-                        plan.fallback.is_none() && !plan.decisions.is_empty(),
-                        "nothing was decided"
+                        plan.fallback.is_none() && plan.order.is_some(),
+                        "nothing was ranked"
                     );
-                    Ok::<usize, pleach_daemon::Error>(plan.decisions.len())
+                    Ok::<usize, pleach_daemon::Error>(plan.order.map_or(0, |order| order.num_ranked))
                 });
             });
         }

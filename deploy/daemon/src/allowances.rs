@@ -19,6 +19,14 @@ use crate::snapshot::{JobSeen, Snapshot};
 /// account.
 const ATTEMPTS_MAX: u32 = 4;
 
+/// Before the first attempt. Where no more than an order is told there is but one: it ranks all the same.
+pub(crate) fn first(is_order: bool) -> Exclusions {
+    Exclusions {
+        num_attempts: if is_order { ATTEMPTS_MAX } else { 0 },
+        ..Exclusions::default()
+    }
+}
+
 /// What is kept out of the next attempt at a round that would decide so; none: these decisions stand, those that were taken out
 /// of them apart.
 pub(crate) fn next(

@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
-use pleach_daemon::Drive;
 use pleach_daemon::log::LogForm;
 use pleach_daemon::operator::{CaptureArgs, DiffArgs, HandBackArgs, ReplayArgs, RunArgs};
 use pleach_scheduler::ExternalId;
@@ -11,7 +10,7 @@ use pleach_scheduler::ExternalId;
 /// Drives a Slurm cluster with a scheduling policy.
 ///
 /// Begin with `pleach-scheduler run --policy tree.json --shadow`: it decides and writes down, and touches nothing. Then
-/// `--live` on one partition. `hand-back` gives every waiting job back to Slurm's own scheduler.
+/// `--live` on one partition. `hand-back` takes the order away.
 #[derive(Debug, Parser)]
 #[command(name = "pleach-scheduler", version)]
 pub struct Cli {
@@ -24,9 +23,6 @@ pub struct Cli {
     /// The partition to drive, instead of the configuration's or Slurm's default one.
     #[arg(long, global = true, value_name = "NAME")]
     pub partition: Option<String>,
-    /// How much of the policy is carried out, instead of the configuration's.
-    #[arg(long, global = true, value_enum)]
-    pub drive: Option<Drive>,
     /// How messages are written to standard error.
     #[arg(long = "log", global = true, value_enum, default_value = "text")]
     pub log_form: LogForm,
@@ -44,10 +40,8 @@ pub enum Command {
     Explain(OfJob),
     /// Why a job does not run: from Slurm as it is now.
     WhyNot(WhyNot),
-    /// Take the order away, and release all jobs that are held for the daemon, in the order of arrival, to Slurm's own scheduler.
+    /// Take the order away: all factors are 0 again, and nodes that were named are lifted.
     HandBack(HandBackArgs),
-    /// Print the `job_submit.lua` that holds jobs at submission, for `drive = "hold"`.
-    Lua(Lua),
     /// Decide the rounds of a log again and compare.
     Replay(ReplayArgs),
     /// What another policy would have decided in the rounds of a log: how many, and which starts earlier, later or elsewhere.
@@ -70,18 +64,4 @@ pub struct WhyNot {
     /// The policy, as for `run`.
     #[arg(long)]
     pub policy: String,
-}
-
-#[derive(Debug, Args)]
-pub struct Lua {
-    /// Hold nothing once the daemon was silent for so long, s.
-    #[arg(long, default_value_t = 60, value_parser = clap::value_parser!(u32).range(5..=86_400))]
-    pub patience_s: u32,
-    /// Hold jobs without a daemon too: to stop it, take this script away, then `hand-back`.
-    #[arg(long)]
-    pub guarded: bool,
-    /// Number of the account as which the daemon runs, where that is neither root nor Slurm's `SlurmUser`, which may release
-    /// jobs anyway. With it nothing is asked of Slurm.
-    #[arg(long, value_name = "NUMBER")]
-    pub uid: Option<u32>,
 }

@@ -15,10 +15,30 @@ use crate::error::Error;
 use crate::files;
 use crate::pulse::Pulse;
 use crate::slurm::command::Commands;
-use pleach_tables::slurm::expand;
+use pleach_site::slurm::expand;
+
+mod log_settings;
+use log_settings::DEFAULT_HINT;
+pub use log_settings::{LogSettings, in_ranges};
 
 /// Largest configuration that is read, bytes.
 const SETTINGS_MAX: u64 = 1 << 20;
+
+/// Keys that this program does not have, and what to do instead.
+const LEFT_KEYS: [(&str, &str); 5] = [
+    ("leases", "; leases are pods, which pleach-kubernetes drives"),
+    ("drive", ONE_WAY),
+    ("release_limit_s", ONE_WAY),
+    (
+        "spare_nodes",
+        "; take it out: every job with GPUs is ranked now, whatever it asks for",
+    ),
+    (
+        "left_partitions",
+        "; take it out: partitions on the same nodes are ranked too; `PriorityTier` in slurm.conf puts one before all others",
+    ),
+];
+const ONE_WAY: &str = "; take it out: there is one way, Slurm starts the jobs in the policy's order and none is held (docs/deploy-slurm.md)";
 
 /// Settings of the daemon.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -26,9 +46,6 @@ const SETTINGS_MAX: u64 = 1 << 20;
 pub struct Settings {
     /// The partition that is driven; jobs and nodes of others are left alone. None: Slurm's default partition.
     pub partition: Option<String>,
-    /// How much of the policy is carried out. `order`: Slurm starts the jobs, by its own rules, in the policy's order;
-    /// `order-and-place`: the nodes of those that would start now are named too; `hold`: jobs are held and let go one by one.
-    pub drive: Drive,
     /// Distance of neighbours in the order, as `SiteFactor`, 1 to 100,000: more than what else may turn them round.
     pub order_step: u32,
     /// Most changes of the order in one round, 1 to 100,000; the others are made in the next ones.
@@ -50,8 +67,6 @@ pub struct Settings {
     pub log_bytes_max: u64,
     /// Days for which the decision log is kept, 1 to 3660.
     pub log_days: u32,
-    /// After this time a job that was let go and did not start is held and decided again, s, 1 to 3600.
-    pub release_limit_s: i64,
     /// Believed run time of a job without time limit, s, 1 to 1e9.
     pub default_limit_s: i64,
     /// Nodes that share the fast network, in Slurm's order; at least 1.
@@ -68,17 +83,18 @@ pub struct Settings {
     pub drift_window: u32,
     /// Stability index above which it has drifted, 0.001 to 1,000.
     pub drift_limit: f64,
+    /// What `pleach run` promised of the policy, its `promise.json`; where waits break it, the fallback decides until the policy is
+    /// read again. None: nothing is held against a promise.
+    pub promise: Option<PathBuf>,
+    /// What may come on top of the promise, as a part of it, 0 to 100.
+    pub margin: f64,
+    /// Days of the window in which waits are held against it, 0.01 to 366.
+    pub promise_days: f64,
     /// What is known of GPU types, by Slurm's names.
     pub gpu_types: BTreeMap<String, GpuType>,
     /// Nodes whose GPUs are given in shares, to jobs that ask for `--gres=shard:K`, as Slurm writes lists (`g[1-4]`); empty:
     /// such jobs are left to Slurm.
     pub share_nodes: String,
-    /// Nodes of the partition that the policy does not use, as Slurm writes lists; empty: none. Jobs with GPUs that it cannot decide
-    /// about are kept to them, and without such nodes are let go last.
-    pub spare_nodes: String,
-    /// Partitions on nodes of the driven one whose jobs are left to Slurm, and so start before who waits here; all others on these
-    /// nodes are held too.
-    pub left_partitions: Vec<String>,
     /// GPUs that are an account's by right, by Slurm's names; other accounts share the rest.
     pub tenants: BTreeMap<String, u32>,
     /// What policies are told of run times.
@@ -131,38 +147,13 @@ settings! {
         pub drift_window: u32 = WINDOW_DEFAULT, in WINDOW_DECISIONS.0..=WINDOW_DECISIONS.1;
         /// Stability index above which it has drifted, 0.001 to 1,000.
         pub drift_limit: f64 = PSI_LIMIT_DEFAULT, in 0.001..=1000.0;
-    }
-}
-
-/// How much of the decision log is kept.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LogSettings {
-    /// Most bytes of all its files, at least 65,536: `log_bytes_max`.
-    pub bytes_max: u64,
-    /// Days, 1 to 3660: `log_days`.
-    pub days: u32,
-}
-
-impl Default for LogSettings {
-    /// Two weeks, in at most 4 GiB: *ours*, twice what 5,000 nodes and 20,000 jobs need (docs/deploy-slurm.md).
-    fn default() -> LogSettings {
-        LogSettings {
-            bytes_max: 4 << 30,
-            days: 14,
-        }
-    }
-}
-
-impl LogSettings {
-    /// Checks the ranges.
-    ///
-    /// # Errors
-    /// The first value out of its range.
-    pub fn validate(&self) -> Result<(), Problem> {
-        in_ranges(&[
-            ("log_bytes_max", self.bytes_max as f64, 65_536.0, 1e15),
-            ("log_days", f64::from(self.days), 1.0, 3660.0),
-        ])
+        /// What `pleach run` promised of the policy, its `promise.json`; where waits break it, the fallback decides until the
+        /// policy is read again. None: nothing is held against a promise.
+        pub promise: Option<PathBuf>;
+        /// What may come on top of the promise, as a part of it, 0 to 100.
+        pub margin: f64 = 0.2, in 0.0..=100.0;
+        /// Days of the window in which waits are held against it, 0.01 to 366.
+        pub promise_days: f64 = 7.0, in 0.01..=366.0;
     }
 }
 
@@ -232,33 +223,11 @@ impl RoundSettings {
     }
 }
 
-/// What stands behind a value out of its range.
-const DEFAULT_HINT: &str = "leave it out for the default";
-
-/// Checks values by key, value, least and most.
-///
-/// # Errors
-/// The first value out of its range.
-pub fn in_ranges(ranges: &[(&str, f64, f64, f64)]) -> Result<(), Problem> {
-    for (key, value, least, most) in ranges {
-        if !(least..=most).contains(&value) {
-            return Err(Problem::new(
-                *key,
-                value,
-                format!("{least} to {most}"),
-                DEFAULT_HINT,
-            ));
-        }
-    }
-    Ok(())
-}
-
 impl Default for Settings {
     fn default() -> Settings {
         let (rounds, log) = (RoundSettings::default(), LogSettings::default());
         Settings {
             partition: None,
-            drive: Drive::Order,
             order_step: 1000,
             order_updates_max: 500,
             fallback: rounds.fallback,
@@ -269,7 +238,6 @@ impl Default for Settings {
             state_dir: "/var/lib/pleach".into(),
             log_bytes_max: log.bytes_max,
             log_days: log.days,
-            release_limit_s: 10,
             default_limit_s: rounds.default_limit_s,
             nodes_per_rack: rounds.nodes_per_rack,
             preemption: rounds.preemption,
@@ -277,11 +245,12 @@ impl Default for Settings {
             gpu_types: rounds.gpu_types,
             metrics_port: None,
             share_nodes: String::new(),
-            spare_nodes: String::new(),
-            left_partitions: Vec::new(),
             on_drift: rounds.on_drift,
             drift_window: rounds.drift_window,
             drift_limit: rounds.drift_limit,
+            promise: rounds.promise,
+            margin: rounds.margin,
+            promise_days: rounds.promise_days,
             tenants: rounds.tenants,
             estimates: rounds.estimates,
         }
@@ -304,9 +273,9 @@ impl Settings {
                 + 1;
             let shown = text.lines().nth(line - 1).unwrap_or("").trim();
             let shown: String = shown.chars().take(100).collect();
-            let is_of_leases = error.message().starts_with("unknown field `leases`");
-            let hint = is_of_leases.then_some("; leases are pods, which pleach-kubernetes drives");
-            let hint = hint.unwrap_or_default();
+            let has_begin =
+                |(key, _): &&(&str, &str)| error.message().starts_with(&format!("unknown field `{key}`"));
+            let hint = LEFT_KEYS.iter().find(has_begin).map_or("", |(_, hint)| hint);
             Error::Text {
                 path: path.to_owned(),
                 line,
@@ -330,7 +299,6 @@ impl Settings {
         in_ranges(&[
             ("tick_s", self.tick_s, 0.1, 600.0),
             ("command_limit_s", self.command_limit_s, 0.1, 600.0),
-            ("release_limit_s", self.release_limit_s as f64, 1.0, 3600.0),
             ("order_step", f64::from(self.order_step), 1.0, 100_000.0),
             (
                 "order_updates_max",
@@ -339,33 +307,17 @@ impl Settings {
                 100_000.0,
             ),
         ])?;
-        self.validate_hold()?;
+        if let Err(error) = expand(&self.share_nodes) {
+            let (value, allowed) = (
+                format!("{:?}", self.share_nodes),
+                "a list of names such as g[1-4],h2",
+            );
+            let hint = format!("{error}; leave it out for none");
+            return Err(Problem::new("share_nodes", value, allowed, hint));
+        }
         if self.metrics_port == Some(0) {
             let hint = "leave it out where nothing is to listen";
             return Err(Problem::new("metrics_port", 0, "1 to 65535", hint));
-        }
-        Ok(())
-    }
-
-    /// Checks what only a daemon that holds jobs can do.
-    fn validate_hold(&self) -> Result<(), Problem> {
-        let left = self.left_partitions.join(",");
-        let lists = [
-            ("share_nodes", &self.share_nodes),
-            ("spare_nodes", &self.spare_nodes),
-            ("left_partitions", &left),
-        ];
-        for (key, list) in lists {
-            let value = format!("{list:?}");
-            if self.drive.is_order() && !list.is_empty() {
-                let (allowed, hint) = ("none where Slurm starts the jobs", "set `drive = \"hold\"`");
-                return Err(Problem::new(key, value, allowed, hint));
-            }
-            if let Err(error) = expand(list) {
-                let allowed = "a list of names such as g[1-4],h2";
-                let hint = format!("{error}; leave it out for none");
-                return Err(Problem::new(key, value, allowed, hint));
-            }
         }
         Ok(())
     }
@@ -374,7 +326,7 @@ impl Settings {
     #[must_use]
     pub fn rounds(&self) -> RoundSettings {
         RoundSettings {
-            drive: self.drive,
+            drive: Drive::Order,
             fallback: self.fallback.clone(),
             deadline_s: self.deadline_s,
             default_limit_s: self.default_limit_s,
@@ -388,6 +340,9 @@ impl Settings {
             on_drift: self.on_drift,
             drift_window: self.drift_window,
             drift_limit: self.drift_limit,
+            promise: self.promise.clone(),
+            margin: self.margin,
+            promise_days: self.promise_days,
         }
     }
 
@@ -404,12 +359,6 @@ impl Settings {
     #[must_use]
     pub fn share_nodes(&self) -> Vec<String> {
         expand(&self.share_nodes).unwrap_or_default()
-    }
-
-    /// Names of the nodes that are set aside; none where the list was refused when it was checked.
-    #[must_use]
-    pub fn spare_nodes(&self) -> Vec<String> {
-        expand(&self.spare_nodes).unwrap_or_default()
     }
 
     /// Slurm's commands.
@@ -458,13 +407,15 @@ mod tests {
             ("drift_window = -1", "drift_window"),
             ("drift_limit = nan", "drift_limit"),
             ("drift_limit = 0", "drift_limit = 0"),
+            ("margin = -0.1", "margin = -0.1: allowed is 0 to 100"),
+            ("promise_days = 0", "promise_days = 0: allowed is 0.01 to 366"),
             ("metrics_port = 65536", "65536"),
             ("share_nodes = 'g['", "share_nodes"),
-            ("share_nodes = 'g1'", "set `drive = \"hold\"`"),
-            ("spare_nodes = 'g['", "spare_nodes"),
-            ("spare_nodes = 'g1'", "set `drive = \"hold\"`"),
-            ("left_partitions = ['debug']", "set `drive = \"hold\"`"),
-            ("drive = 'place'", "`order-and-place`"),
+            ("spare_nodes = 'g1'", "every job with GPUs is ranked"),
+            ("left_partitions = ['debug']", "PriorityTier"),
+            ("drive = 'hold'", "there is one way"),
+            ("drive = 'order'", "take it out"),
+            ("release_limit_s = 5", "there is one way"),
             ("order_step = 0", "order_step = 0: allowed is 1 to 100000"),
             ("order_updates_max = 0", "order_updates_max"),
             ("[leases]\nnamespaces = ['x']", "leases are pods"),

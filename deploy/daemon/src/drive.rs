@@ -9,8 +9,6 @@ use serde::{Deserialize, Serialize};
 pub enum Drive {
     /// The order alone: no job is held, the batch system starts them by its own rules, in the order of their priorities.
     Order,
-    /// The order, and the nodes of the jobs that would start now.
-    OrderAndPlace,
     /// Jobs are held, and let go one by one to nodes that are chosen for them.
     #[default]
     Hold,
@@ -28,7 +26,6 @@ impl Drive {
     pub fn name(self) -> &'static str {
         match self {
             Drive::Order => "order",
-            Drive::OrderAndPlace => "order-and-place",
             Drive::Hold => "hold",
         }
     }

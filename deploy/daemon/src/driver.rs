@@ -11,14 +11,15 @@ use pleach_scheduler::decision::Action;
 use crate::config::RoundSettings;
 use crate::drive::Drive;
 use crate::error::Error;
-use crate::execution::carry_out;
-use crate::learning::Learning;
+use crate::execution::{self, carry_out};
+use crate::learning::{Learning, ends};
 use crate::leases::LeaseStatus;
 use crate::memory::Memory;
 use crate::metrics::Metrics;
 use crate::order::Order;
 use crate::policy::Loaded;
-use crate::pulse::{Beating, Pulse};
+use crate::promised;
+use crate::pulse::Pulse;
 use crate::record::{Planned, RoundRecord, remember_refusals};
 use crate::round::{self, Deciders, Plan};
 use crate::snapshot::{Phase, Snapshot};
@@ -67,6 +68,7 @@ impl<S: BatchSystem> Driver<S> {
         settings.validate()?;
         let mut loaded = Loaded::driving(policy, &settings)?;
         let fallback = loaded.fallback(&settings)?;
+        let promised = promised::read(&settings)?;
         let mut metrics = Metrics::new(S::WORDS.left_alone);
         port.map_or(Ok(()), |port| metrics.listen(port))?;
         let (memory, complaint) = state::read_memory(state.folder());
@@ -86,7 +88,7 @@ impl<S: BatchSystem> Driver<S> {
             ..Status::default()
         };
         let pulse = system.pulse();
-        let watch = Watch::begin(&loaded, &settings, &state, &mut status);
+        let watch = Watch::begin(&loaded, promised, &settings, &state, &mut status);
         Ok(Driver {
             system,
             settings,
@@ -129,14 +131,6 @@ impl<S: BatchSystem> Driver<S> {
     #[must_use]
     pub fn pulse(&self) -> Pulse {
         self.pulse.clone()
-    }
-
-    /// From now on a thread of its own writes the heartbeat while rounds go on; none in shadow mode, where nothing is to be held, nor where
-    /// the batch system starts the jobs itself.
-    #[must_use]
-    pub fn beat(&self) -> Option<Beating> {
-        let holds = !self.is_shadow && !self.settings.drive.is_order();
-        holds.then(|| self.state.beat(&self.pulse))
     }
 
     /// How much of the policy is carried out.
@@ -188,20 +182,27 @@ impl<S: BatchSystem> Driver<S> {
     fn try_reload(&mut self) -> Result<(), Error> {
         let mut loaded = Loaded::driving(&self.policy_text, &self.settings)?;
         let fallback = loaded.fallback(&self.settings)?;
+        let promised = promised::read(&self.settings)?;
         self.status.warnings = loaded.warnings_with(&self.settings.estimates);
         self.status.warnings.extend(self.system.warnings());
         loaded.goes_on_from(&self.policy);
         self.status.policy.clone_from(&loaded.name);
         (self.policy, self.fallback) = (loaded, fallback);
         self.is_judged = false;
-        self.watch = Watch::anew(&self.policy, &self.settings, &self.state, &mut self.status);
+        self.watch = Watch::anew(
+            &self.policy,
+            promised,
+            &self.settings,
+            &self.state,
+            &mut self.status,
+        );
         Ok(())
     }
 
     /// One round at Unix time `now_s`; notes for the operator, one a line.
     pub async fn round(&mut self, now_s: i64) -> Vec<String> {
         let mut notes = Vec::new();
-        self.pulse.at(now_s);
+        self.pulse.beat();
         self.status.num_rounds += 1;
         self.status.at_s = now_s;
         self.status.last_error.clear();
@@ -213,14 +214,7 @@ impl<S: BatchSystem> Driver<S> {
         if let Some(last) = notes.last() {
             self.status.last_error.clone_from(last);
         }
-        // A heartbeat says that the driver lives, not that the batch system answered. In shadow mode nothing is to be held,
-        // nor where the batch system starts the jobs itself.
-        let beat = match self.is_shadow || self.settings.drive.is_order() {
-            true => Ok(()),
-            false => self.state.write_heartbeat(now_s),
-        };
         let written = [
-            beat,
             self.state.write_memory(&self.memory),
             self.learning.write(&self.state, now_s),
             self.state.note(&self.policy),
@@ -244,7 +238,7 @@ impl<S: BatchSystem> Driver<S> {
         notes: &mut Vec<String>,
         news: &mut Vec<String>,
     ) -> Result<(), S::Error> {
-        let look = self.observe(now_s, notes).await?;
+        let look = self.observe(now_s, notes, news).await?;
         self.pulse.beat();
         self.judge(look.snapshot())?;
         let name = self.policy.name.clone();
@@ -283,7 +277,7 @@ impl<S: BatchSystem> Driver<S> {
         self.remember((&plan, snapshot), &stopped, now_s);
         self.status.truth.read(&*look, &plan);
         self.status.apply_s = began.elapsed().as_secs_f64();
-        let is_done = |planned: &&Planned| round::is_carried_out(planned) && is_sent(planned);
+        let is_done = |planned: &&Planned| round::is_carried_out(planned) && execution::is_sent(planned);
         match &plan.order {
             Some(order) => self.status.told_order(order),
             None => {
@@ -291,23 +285,34 @@ impl<S: BatchSystem> Driver<S> {
                 self.status.carried_out(&plan, num_done as u64);
             }
         }
-        let failed = plan.decisions.iter().filter(|planned| !is_sent(planned));
-        notes.extend(failed.map(|planned| format!("{}: {}", look.name(planned.job()), planned.outcome)));
+        notes.extend(execution::unsent(&*look, &plan.decisions));
         notes.extend(self.write_down(look.snapshot(), before, plan));
         Ok(())
     }
 
-    /// Looks, remembers, learns.
-    async fn observe(&mut self, now_s: i64, notes: &mut Vec<String>) -> Result<Arc<S::Look>, S::Error> {
+    /// Looks, remembers, learns, holds waits against what was promised.
+    async fn observe(
+        &mut self,
+        now_s: i64,
+        notes: &mut Vec<String>,
+        news: &mut Vec<String>,
+    ) -> Result<Arc<S::Look>, S::Error> {
         let began = Instant::now();
         let mut look = self.system.observe(now_s).await?;
         self.memory.observe(look.snapshot());
         let (learning, settings) = (&mut self.learning, &self.settings);
         let unread = learning.seed(&self.system, &look, settings).await;
         let snapshot = look.snapshot_mut();
-        let note = learning
-            .learn(&self.system, snapshot, &self.memory, settings)
-            .await;
+        let misses = learning.misses(snapshot) || !self.is_shadow && self.watch.misses(snapshot);
+        let (ends, note) = ends(&self.system, misses).await;
+        learning.learn(snapshot, &self.memory, &ends, settings);
+        // What jobs wait beside a shadow is not the policy's doing.
+        if !self.is_shadow {
+            let seen = (&*snapshot, &self.memory);
+            let said = self.watch.observe(seen, &ends, &self.state, &mut self.status);
+            said.iter().for_each(|text| self.system.announce(text, now_s));
+            news.extend(said);
+        }
         self.status.warnings.extend(unread.clone());
         notes.extend(unread.or(note));
         notes.extend(look.notes().iter().cloned());
@@ -462,9 +467,4 @@ fn take_in(kept: Kept, look: &impl Look, memory: &mut Memory, now_s: i64) -> Vec
         });
     }
     notes
-}
-
-/// Whether a decision was sent, or is a shadow's.
-fn is_sent(planned: &Planned) -> bool {
-    planned.outcome == "sent" || planned.outcome.is_empty()
 }

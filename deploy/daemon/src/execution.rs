@@ -8,8 +8,10 @@ use pleach_scheduler::decision::Action;
 use crate::pulse::Pulse;
 use crate::record::Planned;
 use crate::snapshot::{JobSeen, Snapshot};
-use crate::system::{Hands, NotSent};
+use crate::system::{Hands, Look, NotSent};
 
+/// Decisions with the same outcome that a round names. *Ours*.
+const ALIKE_MAX: usize = 20;
 /// What becomes of a decision about nobody.
 const NOT_SEEN: &str = "not sent: the job was not seen";
 
@@ -90,4 +92,25 @@ fn told(planned: &mut Planned, sent: Result<(), NotSent>) {
         Ok(()) => planned.outcome = "sent".into(),
         Err(not) => (planned.outcome, planned.refused_by) = (not.why, not.nodes),
     }
+}
+
+/// What became of decisions that were not sent; of many with the same outcome the first ones.
+pub(crate) fn unsent(look: &impl Look, decisions: &[Planned]) -> Vec<String> {
+    let mut nums: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut notes = Vec::new();
+    for planned in decisions.iter().filter(|planned| !is_sent(planned)) {
+        let num = nums.entry(planned.outcome.as_str()).or_default();
+        *num += 1;
+        if *num <= ALIKE_MAX {
+            notes.push(format!("{}: {}", look.name(planned.job()), planned.outcome));
+        }
+    }
+    let more = nums.into_iter().filter(|(_, num)| *num > ALIKE_MAX);
+    notes.extend(more.map(|(outcome, num)| format!("{} more: {outcome}", num - ALIKE_MAX)));
+    notes
+}
+
+/// Whether a decision was sent, or is a shadow's.
+pub(crate) fn is_sent(planned: &Planned) -> bool {
+    planned.outcome == "sent" || planned.outcome.is_empty()
 }

@@ -1,8 +1,10 @@
 //! Files of the operator and of the daemon itself. Every read is bounded, whatever the name leads to.
 
 use std::fs::File;
-use std::io::{BufRead, Read, Write};
+use std::io::{BufRead, Read};
 use std::path::Path;
+
+use pleach_scheduler::problem::files;
 
 use crate::error::Error;
 
@@ -11,16 +13,9 @@ use crate::error::Error;
 /// # Errors
 /// A file that cannot be read, or is longer.
 pub fn bytes(path: &Path, most: u64) -> Result<Vec<u8>, Error> {
-    let read = || -> std::io::Result<Vec<u8>> {
-        let mut bytes = Vec::new();
-        File::open(path)?.take(most + 1).read_to_end(&mut bytes)?;
-        Ok(bytes)
-    };
-    let bytes = read().map_err(Error::file(path))?;
-    if bytes.len() as u64 > most {
-        return Err(refuse(path, format!("longer than {most} bytes")));
-    }
-    Ok(bytes)
+    let read = File::open(path).and_then(|file| files::at_most(file, most));
+    let bytes = read.map_err(Error::file(path))?;
+    bytes.ok_or_else(|| refuse(path, format!("longer than {most} bytes")))
 }
 
 /// The text of a file of at most `most` bytes.
@@ -38,18 +33,7 @@ pub fn text(path: &Path, most: u64) -> Result<String, Error> {
 pub fn replace(folder: &Path, name: &str, bytes: &[u8]) -> Result<(), Error> {
     let path = folder.join(name);
     let part = folder.join(format!("{name}.part"));
-    let write = || {
-        let mut file = File::create(&part)?;
-        file.write_all(bytes)?;
-        file.sync_data()?;
-        std::fs::rename(&part, &path)
-    };
-    write().map_err(Error::file(&path))?;
-    // Makes the rename durable where folders can be synced; where not, the file is whole all the same.
-    if let Ok(folder) = File::open(folder) {
-        let _ = folder.sync_all();
-    }
-    Ok(())
+    files::replace(&path, &part, |file| file.write_all(bytes)).map_err(Error::file(&path))
 }
 
 fn refuse(path: &Path, reason: String) -> Error {

@@ -5,44 +5,35 @@
 //! node, pods of a gang may share nodes, and Slurm's nodes are different ones. All others get one node. Nodes whose GPUs are given
 //! in shares are a GPU type of their own in the tables, on which nothing but shares can run, and shares run nowhere else.
 
+mod classes;
 mod hosts;
 mod offer;
 mod placed;
+mod sizes;
+mod stand_ins;
 
 use std::collections::BTreeMap;
 
 use pleach_scheduler::cluster::{NodeState, Slice};
 use pleach_scheduler::cluster_spec::{GpuTypeSpec, NodeGroup, TenantSpec};
-use pleach_scheduler::snapshot::{JobRecord, RunRecord};
+use pleach_scheduler::record::{JobRecord, RunRecord};
 use pleach_scheduler::{
-    ActionKind, ActionSet, Capabilities, ClassId, Cluster, ClusterSpec, ExternalId, ModelClass, NodeId,
-    Resources, Submission, Tasks, TenantId, Time,
+    ActionKind, ActionSet, Capabilities, ClassId, Cluster, ClusterSpec, ModelClass, NodeId, Resources,
+    Submission, TenantId, Time,
 };
 
+pub use self::classes::Fleet;
 pub use self::hosts::closed_to;
 
 use self::hosts::Hosts;
 use self::offer::{Inputs, Kind, Offer, named, offers};
+use self::sizes::Sizes;
+pub(crate) use self::sizes::tasks_of;
 use crate::config::RoundSettings;
 use crate::error::Error;
 use crate::exclusions::Exclusions;
 use crate::memory::Memory;
 use crate::snapshot::{Allowance, JobSeen, NodeSeen, Phase, SharedNode, Site, Snapshot};
-
-/// Tables made from a snapshot.
-#[derive(Debug)]
-pub struct Fleet {
-    /// The tables.
-    pub cluster: Cluster,
-    /// Names of the nodes. `[node]`
-    pub nodes: Vec<String>,
-    /// Names of the GPU types. `[type]`
-    pub gpu_types: Vec<String>,
-    /// Jobs that take no part in this round, and why.
-    pub left_out: BTreeMap<ExternalId, String>,
-    /// Leases that wait, by arrival: no policy is shown them.
-    pub leases: Vec<JobRecord>,
-}
 
 /// What the cluster can do, by the settings.
 #[must_use]
@@ -71,10 +62,15 @@ pub fn build(
     settings: &RoundSettings,
     is_shadow: bool,
 ) -> Result<Option<Fleet>, Error> {
-    build_without(snapshot, memory, settings, is_shadow, &Exclusions::default())
+    let built = build_without(snapshot, memory, settings, is_shadow, &Exclusions::default())?;
+    Ok(built.map(|mut fleet| {
+        fleet.all_classes();
+        fleet
+    }))
 }
 
-/// Makes the tables without what is kept out of a round.
+/// Makes the tables without what is kept out of a round, and with the waiting jobs of the highest priority alone: the others come by
+/// [`Fleet::next_class`].
 ///
 /// # Errors
 /// As [`build`].
@@ -85,6 +81,8 @@ pub fn build_without(
     is_shadow: bool,
     exclusions: &Exclusions,
 ) -> Result<Option<Fleet>, Error> {
+    let stood_in = stand_ins::of_others(snapshot, settings.drive.is_order());
+    let snapshot = &*stood_in;
     let (offers, kinds) = offers(snapshot);
     if offers.is_empty() {
         return Ok(None);
@@ -95,17 +93,20 @@ pub fn build_without(
     }
     let masks = masks(snapshot, &kinds, &sizes);
     let classes = classes(&masks, &kinds, settings);
-    let spec = spec(&offers, &kinds, settings);
+    let spec = spec((&offers, &kinds), &snapshot.site.racks, settings);
     let mut cluster = Cluster::new(&spec, &classes, capabilities(settings))?;
     cluster.advance(Time(snapshot.taken_s.max(0).saturating_mul(1_000_000)));
-    take_of_others(&mut cluster, &offers);
+    take_of_others(&mut cluster, &offers, settings.drive.is_order());
     let mut fleet = Fleet {
         cluster,
         nodes: offers.iter().map(|offer| offer.seen.name.clone()).collect(),
         gpu_types: kinds.iter().map(|kind| named(*kind)).collect(),
         left_out: BTreeMap::new(),
         leases: Vec::new(),
+        later: BTreeMap::new(),
     };
+    let takes_part = |job: &JobSeen| takes_part(job, snapshot.taken_s, is_shadow);
+    let highest = classes::highest(snapshot, &takes_part);
     let mut left = hosts::Left::of(&fleet.cluster);
     let mut runs = placed::placements(snapshot, (&offers, &mut left), memory, &mut fleet.left_out);
     let mut hosts = Hosts::new(snapshot, &offers);
@@ -116,7 +117,7 @@ pub fn build_without(
         .map(|allowance| allowance.left)
         .collect();
     for (row, job) in snapshot.jobs.iter().enumerate() {
-        if !takes_part(job, snapshot.taken_s, is_shadow) || fleet.left_out.contains_key(&job.id) {
+        if !takes_part(job) || fleet.left_out.contains_key(&job.id) {
             continue;
         }
         let why = exclusions.jobs.get(&job.id).cloned();
@@ -150,6 +151,10 @@ pub fn build_without(
                 fleet.leases.push(record);
                 continue;
             }
+            (false, None) if job.terms.priority < highest => {
+                fleet.later.entry(job.terms.priority).or_default().push(record);
+                continue;
+            }
             (true, Some(_)) => fleet.cluster.admit_lease(&record),
             (false, _) => fleet.cluster.admit(&record),
         };
@@ -166,15 +171,16 @@ pub fn build_without(
     for (row, run) in &runs {
         placed::hold(&mut fleet.cluster, &offers, &snapshot.jobs[*row], run);
     }
-    // Nobody holds in the tables what somebody is being stopped on.
-    for (node, name) in (0..).map(NodeId).zip(&fleet.nodes) {
-        keep(
-            &mut fleet.cluster,
-            node,
-            snapshot.site.leaving.get(name).copied().unwrap_or(0),
-        );
-    }
+    keep_leaving(&mut fleet, snapshot);
     Ok(Some(fleet))
+}
+
+/// Nobody holds in the tables what somebody is being stopped on.
+fn keep_leaving(fleet: &mut Fleet, snapshot: &Snapshot) {
+    for (node, name) in (0..).map(NodeId).zip(&fleet.nodes) {
+        let num = snapshot.site.leaving.get(name).copied().unwrap_or(0);
+        keep(&mut fleet.cluster, node, num);
+    }
 }
 
 /// What a waiting job takes more of than is left, in words.
@@ -184,12 +190,15 @@ fn beyond_allowance(job: &JobSeen, left: &[u64], snapshot: &Snapshot) -> Option<
     Some(format!("{left} is left of {what}, and it takes more"))
 }
 
-/// Nodes as others leave them: what they have of CPUs and memory, and whether jobs may come.
-fn take_of_others(cluster: &mut Cluster, offers: &[Offer<'_>]) {
+/// Nodes as others leave them: what they have of CPUs and memory, and whether jobs may come. Where no more than an order is told, it is
+/// an order on emptied nodes, and the batch system counts what others have.
+fn take_of_others(cluster: &mut Cluster, offers: &[Offer<'_>], is_order: bool) {
     for (row, offer) in offers.iter().enumerate() {
         let node = NodeId(row as u32);
-        let Inputs { num_cpus, memory_mib } = offer.of_others;
-        cluster.set_aside(node, num_cpus.saturating_mul(1000), memory_mib);
+        if !is_order {
+            let Inputs { num_cpus, memory_mib } = offer.of_others;
+            cluster.set_aside(node, num_cpus.saturating_mul(1000), memory_mib);
+        }
         if offer.state != NodeState::Up {
             cluster.set_node_state(node, offer.state, &mut Vec::new());
         }
@@ -231,7 +240,10 @@ fn emptied(snapshot: &Snapshot) -> Snapshot {
     Snapshot {
         nodes,
         jobs: Vec::new(),
-        site: Site::default(),
+        site: Site {
+            racks: snapshot.site.racks.clone(),
+            ..Site::default()
+        },
         ..*snapshot
     }
 }
@@ -241,7 +253,10 @@ pub(crate) fn whole(snapshot: &Snapshot, settings: &RoundSettings) -> (ClusterSp
     let empty = emptied(snapshot);
     let (offers, kinds) = offers(&empty);
     let speed = |kind: &Kind<'_>| settings.gpu_types.get(kind.0).map_or(1.0, |gpu| gpu.speed);
-    (spec(&offers, &kinds, settings), kinds.iter().map(speed).collect())
+    (
+        spec((&offers, &kinds), &empty.site.racks, settings),
+        kinds.iter().map(speed).collect(),
+    )
 }
 
 /// Names of the nodes of [`whole`], in its order.
@@ -260,54 +275,6 @@ fn names(job: &JobSeen, kind: &str) -> bool {
         && (job.gpu_types.is_empty() || job.gpu_types.iter().any(|asked| asked == kind))
 }
 
-/// How the gang of a job is cut: its parts lie on a node each, and on nodes of their own unless they are pods.
-pub(crate) fn tasks_of(job: &JobSeen) -> Tasks {
-    match job.num_nodes {
-        1 => Tasks::ANY,
-        _ => Tasks {
-            // What is more than a node has fits nowhere.
-            gpus_per_task: u8::try_from(job.gpus_per_node).unwrap_or(u8::MAX).max(1),
-            tasks_per_node_max: u8::from(!job.is_packed),
-            ..Tasks::ANY
-        },
-    }
-}
-
-/// Nodes of a type by the number of their GPUs, 0 to 64.
-struct Sizes([u32; 65]);
-
-impl Sizes {
-    const NONE: Sizes = Sizes([0; 65]);
-
-    fn add(&mut self, num_gpus: u32) {
-        self.0[num_gpus.min(64) as usize] += 1;
-    }
-
-    fn largest(&self) -> u32 {
-        (1..=64)
-            .rev()
-            .find(|size| self.0[*size as usize] > 0)
-            .unwrap_or(0)
-    }
-
-    /// Parts of a job that its nodes hold.
-    fn num_parts(&self, job: &JobSeen) -> u64 {
-        let (tasks, each) = (tasks_of(job), job.gpus_per_node.max(1));
-        let parts = (0..=64_u32).zip(self.0);
-        parts
-            .map(|(size, num)| u64::from(tasks.num_on(size) / each) * u64::from(num))
-            .sum()
-    }
-
-    /// Whether they hold all of it.
-    fn hold(&self, job: &JobSeen) -> bool {
-        match job.num_nodes {
-            1 => job.gpus_per_node <= self.largest(),
-            num => self.num_parts(job) >= u64::from(num),
-        }
-    }
-}
-
 /// Why a job gets no place even where all GPUs of these nodes are free, as what "it" does; none where it may get one, and where no
 /// node is of a type that it asks for.
 #[must_use]
@@ -315,6 +282,10 @@ pub fn never_fits<'a>(job: &JobSeen, nodes: impl IntoIterator<Item = &'a NodeSee
     let mut sizes: BTreeMap<&'a str, Sizes> = BTreeMap::new();
     for node in nodes {
         if node.shared.is_some() == job.share.is_some() && names(job, &node.gpu_type) {
+            // Most jobs fit the first node that they may have: of thousands that wait none is compared with all nodes.
+            if sizes::is_whole_on(node.num_gpus, job) {
+                return None;
+            }
             sizes
                 .entry(&node.gpu_type)
                 .or_insert(Sizes::NONE)
@@ -387,8 +358,14 @@ fn classes(masks: &[u64], kinds: &[Kind<'_>], settings: &RoundSettings) -> Vec<M
     masks.iter().map(class).collect()
 }
 
-fn spec(offers: &[Offer<'_>], kinds: &[Kind<'_>], settings: &RoundSettings) -> ClusterSpec {
+fn spec(
+    (offers, kinds): (&[Offer<'_>], &[Kind<'_>]),
+    racks: &BTreeMap<String, String>,
+    settings: &RoundSettings,
+) -> ClusterSpec {
     let mut node_groups: Vec<NodeGroup> = Vec::new();
+    // A rack spans no two groups.
+    let mut rack: Option<&String> = None;
     for offer in offers {
         let gpu_type = named(kinds[offer.kind]);
         let (cpu_cores, memory_gib) = hosts::capacity(offer.seen, offer.num_gpus);
@@ -397,8 +374,9 @@ fn spec(offers: &[Offer<'_>], kinds: &[Kind<'_>], settings: &RoundSettings) -> C
                 && last.gpus_per_node == offer.num_gpus
                 && (last.cpu_cores, last.memory_gib) == (cpu_cores, memory_gib)
         };
+        let last_rack = std::mem::replace(&mut rack, racks.get(&offer.seen.name));
         match node_groups.last_mut() {
-            Some(last) if is_alike(last) => last.count += 1,
+            Some(last) if is_alike(last) && rack == last_rack => last.count += 1,
             _ => node_groups.push(NodeGroup {
                 count: 1,
                 cpu_cores,

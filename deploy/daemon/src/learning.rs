@@ -7,7 +7,7 @@ use pleach_scheduler::ExternalId;
 
 use crate::config::{EstimateSettings, EstimatesFrom, RoundSettings};
 use crate::error::Error;
-use crate::history::History;
+use crate::history::{End, History};
 use crate::memory::Memory;
 use crate::snapshot::Snapshot;
 use crate::state::{self, State};
@@ -16,6 +16,22 @@ use crate::system::{BatchSystem, Look};
 /// Longest time for which the file of what was learned may be behind in when the jobs were last seen, s. *Ours*: a third of the
 /// time between two looks up to which an end that nobody told is taken to lie between them.
 const LOOKS_S: i64 = 20;
+
+/// How jobs ended that have left, where that is worth asking, and what went wrong about it.
+pub(crate) async fn ends<S: BatchSystem>(
+    system: &S,
+    is_asked: bool,
+) -> (BTreeMap<ExternalId, End>, Option<String>) {
+    let ends = match is_asked {
+        true => system.ended().await,
+        false => Ok(BTreeMap::new()),
+    };
+    // Where nobody says how they ended, the times at which they were seen have to do.
+    match ends {
+        Ok(ends) => (ends, None),
+        Err(error) => (BTreeMap::new(), Some(error.to_string())),
+    }
+}
 
 /// What was learned; nothing where estimates are time limits.
 #[derive(Debug)]
@@ -64,28 +80,26 @@ impl Learning {
         }
     }
 
-    /// Learns from jobs that have left, and tells the others what is expected of them; what went wrong about it.
-    pub(crate) async fn learn<S: BatchSystem>(
+    /// Whether it is worth asking how jobs have ended.
+    pub(crate) fn misses(&self, snapshot: &Snapshot) -> bool {
+        self.history
+            .as_ref()
+            .is_some_and(|history| history.misses(snapshot))
+    }
+
+    /// Learns from jobs that have left, and tells the others what is expected of them.
+    pub(crate) fn learn(
         &mut self,
-        system: &S,
         snapshot: &mut Snapshot,
         memory: &Memory,
+        ends: &BTreeMap<ExternalId, End>,
         settings: &RoundSettings,
-    ) -> Option<String> {
-        let history = self.history.as_mut()?;
-        let ends = match history.misses(snapshot) {
-            true => system.ended().await,
-            false => Ok(BTreeMap::new()),
-        };
-        // Where nobody says how they ended, the times at which they were seen have to do.
-        let (ends, note) = match ends {
-            Ok(ends) => (ends, None),
-            Err(error) => (BTreeMap::new(), Some(error.to_string())),
-        };
-        if history.observe(snapshot, memory, &ends, settings) {
+    ) {
+        if let Some(history) = &mut self.history
+            && history.observe(snapshot, memory, ends, settings)
+        {
             self.written_s = None;
         }
-        note
     }
 
     /// A job is being stopped: its run says nothing of how long it takes.

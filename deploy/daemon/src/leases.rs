@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use pleach_scheduler::cluster::{Demand, Placement, Room, Slice};
 use pleach_scheduler::decision::Action;
-use pleach_scheduler::snapshot::JobRecord;
+use pleach_scheduler::record::JobRecord;
 use pleach_scheduler::{Cluster, JobId, NodeId};
 use serde::{Deserialize, Serialize};
 

@@ -27,6 +27,7 @@ pub mod order;
 mod ordering;
 pub mod output;
 pub mod policy;
+pub mod promised;
 pub mod pulse;
 pub mod record;
 pub mod refusals;

@@ -45,10 +45,6 @@ fn settings(cli: &Cli) -> Result<Settings, Error> {
     if let Some(partition) = &cli.partition {
         settings.partition = Some(partition.clone());
     }
-    if let Some(drive) = cli.drive {
-        settings.drive = drive;
-        settings.validate()?;
-    }
     Ok(settings)
 }
 
@@ -63,7 +59,6 @@ fn dispatch(cli: &Cli, wishes: Option<Wishes>) -> Result<ExitCode, Error> {
         }
         Command::WhyNot(args) => commands::why_not(&settings, args),
         Command::HandBack(args) => commands::hand_back(&settings, args),
-        Command::Lua(args) => commands::lua(&settings, args),
         Command::Replay(args) => operator::replay(&settings.rounds(), args).map(code),
         Command::Diff(args) => {
             operator::diff(&settings.rounds(), folder, args, now_s()).map(|()| ExitCode::SUCCESS)

@@ -54,7 +54,7 @@ pub struct Past {
     pub refusals: Refusals,
 }
 
-/// What a job had received when it last stopped; as in [`pleach_scheduler::snapshot::JobRecord`].
+/// What a job had received when it last stopped; as in [`pleach_scheduler::record::JobRecord`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Received {

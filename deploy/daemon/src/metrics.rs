@@ -43,8 +43,8 @@ pub struct Metrics {
     times: [Histogram; 3],
     /// Told from the first round with leases on; only a driver that knows leases has any.
     leases: Option<(Counter, [Gauge; 3])>,
-    /// Told where it is known.
-    unheld: Option<Gauge>,
+    /// Each from the first round on in which it is known.
+    known: [Option<Gauge>; 2],
 }
 
 impl Metrics {
@@ -130,7 +130,7 @@ impl Metrics {
             drift,
             times,
             leases: None,
-            unheld: None,
+            known: [None, None],
         }
     }
 
@@ -210,11 +210,24 @@ impl Metrics {
         for (histogram, time_s) in self.times.iter().zip(times).filter(|_| !is_failed) {
             histogram.observe(time_s);
         }
-        if let Some(num) = status.num_unheld {
-            let gauge = self.unheld.get_or_insert_with(|| {
+        let broken = status.promise.as_ref().map(|promise| promise.broken.is_some());
+        let known = [
+            (
+                "jobs_unheld",
+                "Jobs that came and were not held, and went ahead of the others",
+                status.num_unheld,
+            ),
+            (
+                "promise_broken",
+                "1 where jobs wait longer than was promised of the policy, so that the fallback decides",
+                broken.map(usize::from),
+            ),
+        ];
+        for (gauge, (name, help, num)) in self.known.iter_mut().zip(known) {
+            let Some(num) = num else { continue };
+            let gauge = gauge.get_or_insert_with(|| {
                 let gauge = Gauge::default();
-                let help = "Jobs that came and were not held, and went ahead of the others";
-                self.registry.register("jobs_unheld", help, gauge.clone());
+                self.registry.register(name, help, gauge.clone());
                 gauge
             });
             gauge.set(i64::try_from(num).unwrap_or(i64::MAX));

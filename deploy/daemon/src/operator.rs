@@ -47,7 +47,7 @@ pub struct RunArgs {
     /// Decide and write down; touch nothing.
     #[arg(long)]
     pub shadow: bool,
-    /// Hold, place and release jobs.
+    /// Decide and carry out.
     #[arg(long)]
     pub live: bool,
     /// End after so many rounds.
@@ -173,8 +173,7 @@ pub async fn hand_back<E: From<Error>>(
     words: &Words,
     back: impl Future<Output = Result<(u64, Vec<String>), E>>,
 ) -> Result<bool, E> {
-    let lock = State::take_to_hand_back(folder, args.force, ENDS_WITHIN)?;
-    lock.iter().for_each(State::end_heartbeat);
+    let _lock = State::take_to_hand_back(folder, args.force, ENDS_WITHIN)?;
     let (num, refused) = back.await?;
     for text in &refused {
         tracing::warn!("{}", one_line(text));

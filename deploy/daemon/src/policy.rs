@@ -293,7 +293,7 @@ fn not_in_order(ordered: Option<&PolicySpec>) -> Result<Option<String>, Error> {
     Ok((!lost.is_empty()).then(|| {
         format!(
             "no more than its order is carried out, not {}: the batch system starts what fits, and only its own backfill holds GPUs \
-             back; `drive = \"hold\"` carries out more",
+             back",
             phrases.join(", ")
         )
     }))

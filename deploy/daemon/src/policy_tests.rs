@@ -8,7 +8,7 @@ use std::path::PathBuf;
 fn reference() -> Tree {
     let path = concat!(
         env!("CARGO_MANIFEST_DIR"),
-        "/../../checkpoints/reference/PhillyGang-v1-tree.json"
+        "/../../tests/trees/PhillyGang-v1-tree.json"
     );
     Tree::load(path.as_ref()).unwrap()
 }

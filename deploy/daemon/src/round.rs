@@ -158,7 +158,7 @@ fn settle(
     is_shadow: bool,
     is_late: &mut dyn FnMut() -> bool,
 ) -> Result<Option<Settled>, Error> {
-    let mut exclusions = Exclusions::default();
+    let mut exclusions = allowances::first(settings.drive.is_order());
     loop {
         let all_wait = is_shadow || settings.drive.is_order();
         let Some(mut fleet) = fleet::build_without(snapshot, memory, settings, all_wait, &exclusions)? else {
@@ -167,7 +167,7 @@ fn settle(
         let Some(for_leases) = leases::place(&mut fleet, snapshot, memory, settings, is_late) else {
             return Ok(None);
         };
-        let is_asked = fleet.cluster.num_pending() > 0;
+        let is_asked = fleet.cluster.num_pending() > 0 || !fleet.later.is_empty();
         let aside = loaded.aside(&fleet.cluster).filter(|_| is_asked);
         let Some(mut decided) = decide(snapshot, &mut fleet, loaded, is_late)? else {
             return Ok(None);
@@ -201,9 +201,13 @@ fn decide(
 ) -> Result<Option<Decided>, PolicyError> {
     let dealing = match &mut loaded.decider {
         Decider::Dealing(dealing) => dealing,
-        Decider::Order(_) => return ordering::rank(fleet, loaded, is_late),
-        Decider::Policy(_) => return pass(fleet, loaded, is_late),
+        Decider::Order(_) => {
+            fleet.all_classes();
+            return ordering::rank(fleet, loaded, is_late);
+        }
+        Decider::Policy(_) => return pass(snapshot, fleet, loaded, is_late),
     };
+    fleet.all_classes();
     let turn = dealing.take_turn(snapshot, &fleet.cluster);
     let decided = dealing.deal(&mut fleet.cluster, &turn)?;
     let planned = decided
@@ -217,8 +221,9 @@ fn decide(
     Ok((!is_late()).then_some(decided))
 }
 
-/// One pass to its end.
+/// One pass to its end, a class of priority after the other.
 fn pass(
+    snapshot: &Snapshot,
     fleet: &mut Fleet,
     loaded: &mut Loaded,
     is_late: &mut dyn FnMut() -> bool,
@@ -227,14 +232,24 @@ fn pass(
     let Decider::Policy(policy) = &loaded.decider else {
         return Ok(Some(decided));
     };
-    if fleet.cluster.num_pending() == 0 {
-        return Ok(Some(decided));
+    fleet.begin_class(snapshot);
+    while fleet.cluster.num_pending() == 0 {
+        if !fleet.next_class(snapshot) {
+            return Ok(Some(decided));
+        }
     }
     let needs = policy.needs();
     let mut pass = Pass::new();
     let mut decisions = Vec::new();
     let mut state = pass.open(&fleet.cluster, &needs);
-    while state == PassState::Open {
+    loop {
+        if state == PassState::Closed {
+            if !fleet.next_class(snapshot) {
+                break;
+            }
+            state = pass.reopen(&fleet.cluster, &needs);
+            continue;
+        }
         if is_late() {
             return Ok(None);
         }

@@ -38,7 +38,7 @@ pub async fn run<S: BatchSystem>(
 ) -> Result<(), Error> {
     driver.look_ahead(host.now_s()).await?;
     introduce(driver, tick);
-    let (pulse, _beating) = (driver.pulse(), driver.beat());
+    let pulse = driver.pulse();
     let mut last = Vec::new();
     let mut wish = host.pause(Duration::ZERO).await;
     while wish != Some(Wish::End) {
@@ -90,7 +90,6 @@ fn introduce<S: BatchSystem>(driver: &Driver<S>, tick: Duration) {
         (true, _) => "decides and touches nothing on",
         (false, Drive::Hold) => "drives",
         (false, Drive::Order) => "orders the jobs of",
-        (false, Drive::OrderAndPlace) => "orders and places the jobs of",
     };
     tracing::info!(
         "{} {mode} {}{} ({} rounds a minute)",

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use pleach_scheduler::ExternalId;
-use pleach_tables::slurm::fold;
+use pleach_site::slurm::fold;
 use serde::{Deserialize, Serialize};
 
 /// The rules of a site at one moment.
@@ -20,6 +20,9 @@ pub struct Site {
     /// Sums of which those who refer to them may take what is left.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub allowances: Vec<Allowance>,
+    /// Racks of nodes, by the nodes' names: nodes of one share the fast network.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub racks: BTreeMap<String, String>,
     /// GPUs of nodes, by name, that are held by who is being stopped and are promised to nobody: where there are leases, which wait
     /// for them rather than stop somebody else.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
@@ -90,6 +93,9 @@ pub struct Terms {
     /// Rows of [`Site::allowances`], ascending, and how much of each it takes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub takes: Vec<(u32, u64)>,
+    /// Jobs of a higher one are decided about first, and are stopped for none of a lower one.
+    #[serde(skip_serializing_if = "is_none")]
+    pub priority: i32,
     /// Whether its operator has made it a lease: it runs without end, goes before all jobs and is stopped for none.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_lease: bool,
@@ -114,6 +120,10 @@ impl Terms {
         let lacks = |(row, amount): &(usize, u64)| left.get(*row).is_some_and(|left| left < amount);
         takes.find(lacks).map(|(row, _)| row)
     }
+}
+
+fn is_none(priority: &i32) -> bool {
+    *priority == 0
 }
 
 fn is_zero(number: &u32) -> bool {

@@ -1,23 +1,24 @@
-//! The daemon's folder: a lock, the decision log, the status, the memory, what was learned of run times, what is remembered of drift.
+//! The daemon's folder: a lock, the decision log, the status, the memory, what was learned of run times, what is
+//! remembered of drift and of waits.
 //!
 //! Nothing in it is needed to go on: jobs, holds and decisions are Slurm's. So a full disk costs the log, not the scheduling.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{BufReader, Read, Write};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
 use crate::config::{EstimateSettings, LogSettings};
-use crate::drift::Remembered;
 use crate::error::Error;
 use crate::files;
 use crate::history::History;
 use crate::journal::Journal;
 use crate::memory::Memory;
 use crate::policy::Loaded;
-use crate::pulse::{Beating, Heartbeat, Pulse};
 use crate::record::RoundRecord;
 
 pub use crate::journal::{log_path, rounds_of};
@@ -29,8 +30,13 @@ const MEMORY_MAX: u64 = 4 << 30;
 /// Largest history that is read: 10,000 users of 50 run times for each of 16 gang sizes.
 const HISTORY_MAX: u64 = 256 << 20;
 
-/// Largest memory of drift that is read: a window over the largest tree.
-const DRIFT_MAX: u64 = 1 << 20;
+/// What is remembered of drift, and of the waits that are held against a promise.
+pub const DRIFT: &str = "drift.json";
+/// The same of waits.
+pub const WAITS: &str = "waits.json";
+
+/// Largest of the two that is read: ten million jobs that are blocked.
+const WATCH_MAX: u64 = 1 << 30;
 
 /// How long the lock of a daemon that was killed may outlive it: a command that it was just starting has its files until it runs.
 /// *Ours*.
@@ -44,7 +50,6 @@ const HOLDER_MAX: u64 = 300;
 pub struct State {
     folder: PathBuf,
     journal: Journal,
-    heartbeat: Arc<Heartbeat>,
     _lock: File,
 }
 
@@ -88,7 +93,6 @@ impl State {
         Ok(State {
             folder: folder.to_owned(),
             journal: Journal::new(folder, log),
-            heartbeat: Arc::new(Heartbeat::new(folder)),
             _lock: lock,
         })
     }
@@ -114,11 +118,6 @@ impl State {
             Err(Error::Busy { path, holder }) if !is_forced => Err(Error::Driven { path, holder }),
             Err(_) => Ok(None),
         }
-    }
-
-    /// Takes the heartbeat away: nobody drives from here any more, and nothing is to be held at its submission.
-    pub fn end_heartbeat(&self) {
-        let _ = std::fs::remove_file(self.folder().join("heartbeat"));
     }
 
     /// Appends a round to the log, whole; a file that is full is put aside first.
@@ -153,12 +152,12 @@ impl State {
         self.replace("history.json", &serde_json::to_vec(history).unwrap_or_default())
     }
 
-    /// Writes what is remembered of drift.
+    /// Writes what a watch remembers, [`DRIFT`] or [`WAITS`].
     ///
     /// # Errors
     /// What cannot be written.
-    pub fn write_drift(&self, remembered: &Remembered) -> Result<(), Error> {
-        self.replace("drift.json", &serde_json::to_vec(remembered).unwrap_or_default())
+    pub fn write_watch(&self, name: &str, remembered: &impl Serialize) -> Result<(), Error> {
+        self.replace(name, &serde_json::to_vec(remembered).unwrap_or_default())
     }
 
     /// Writes what a dealer remembers; nothing of other policies.
@@ -187,31 +186,18 @@ impl State {
         }
     }
 
-    /// Reads what was remembered of drift; nothing where there is no such file or it cannot be understood, with the reason.
+    /// Reads what a watch remembered, [`DRIFT`] or [`WAITS`]; nothing where there is no such file or it cannot be understood, with the
+    /// reason.
     #[must_use]
-    pub fn read_drift(&self) -> (Option<Remembered>, Option<String>) {
-        let path = self.folder.join("drift.json");
+    pub fn read_watch<T: DeserializeOwned>(&self, name: &str) -> (Option<T>, Option<String>) {
+        let path = self.folder.join(name);
         let Ok(file) = File::open(&path) else {
             return (None, None);
         };
-        match serde_json::from_reader(BufReader::new(file.take(DRIFT_MAX))) {
+        match serde_json::from_reader(BufReader::new(file.take(WATCH_MAX))) {
             Ok(remembered) => (Some(remembered), None),
             Err(error) => (None, Some(format!("{}: {error}; begins anew", path.display()))),
         }
-    }
-
-    /// Writes the time of the last round, which the generated `job_submit.lua` reads: without a recent one it holds nothing.
-    ///
-    /// # Errors
-    /// What cannot be written.
-    pub fn write_heartbeat(&self, now_s: i64) -> Result<(), Error> {
-        self.heartbeat.write(now_s)
-    }
-
-    /// From now on a thread of its own writes the heartbeat, while the loop gives these life signs.
-    #[must_use]
-    pub fn beat(&self, pulse: &Pulse) -> Beating {
-        Beating::begin(&self.heartbeat, pulse)
     }
 
     fn replace(&self, name: &str, bytes: &[u8]) -> Result<(), Error> {

@@ -9,6 +9,7 @@ use crate::error::Error;
 use crate::files;
 use crate::leases::LeaseStatus;
 use crate::order::Order;
+use crate::promised::PromiseStatus;
 use crate::round::Plan;
 use crate::round_facts::RoundFacts;
 use crate::system::Words;
@@ -79,6 +80,9 @@ pub struct Status {
     pub last_error: String,
     /// Stability index of the last decisions; none until there is one, and for what is no sealed tree.
     pub drift_psi: Option<f64>,
+    /// Waits beside what was promised; none where nothing was, and in shadow mode.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub promise: Option<PromiseStatus>,
     /// Time for observing in the last round, s.
     pub observe_s: f64,
     /// Time for deciding in the last round, s.
@@ -209,6 +213,10 @@ impl Status {
         if let Some(psi) = self.drift_psi {
             text += &format!("\ndrift: stability index {psi:.3}");
         }
+        text += &self
+            .promise
+            .as_ref()
+            .map_or_else(String::new, PromiseStatus::told);
         if let Some(why) = &self.aside {
             text += &format!("\nit does not decide itself: {why}");
         }

@@ -159,6 +159,9 @@ pub trait BatchSystem {
     /// Looks at it, at Unix time `now_s`.
     fn observe(&mut self, now_s: i64) -> impl Future<Output = Result<Self::Look, Self::Error>>;
 
+    /// Tells the cluster at Unix time `now_s` that the fallback decides from now on, where it has a place for that.
+    fn announce(&self, _news: &str, _now_s: i64) {}
+
     /// Shows a look to whoever answers others from it.
     fn show(&self, _look: &Arc<Self::Look>) {}
 

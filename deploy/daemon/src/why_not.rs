@@ -6,7 +6,7 @@ use pleach_scheduler::actions::{CandidateKind, Words};
 use pleach_scheduler::decision::Action;
 use pleach_scheduler::pass::{Pass, PassState, why_absent};
 use pleach_scheduler::tree::PassedOver;
-use pleach_scheduler::{DecisionPoint, ExternalId, JobId};
+use pleach_scheduler::{Cluster, DecisionPoint, ExternalId, JobId};
 
 use crate::config::RoundSettings;
 use crate::error::Error;
@@ -61,14 +61,20 @@ pub fn answer(
         };
         return Ok(text + &format!("{does}: {}", planned.why));
     }
+    match loaded.decider {
+        Decider::Policy(_) => fleet.begin_class(snapshot),
+        _ => fleet.all_classes(),
+    }
+    let is_later = fleet.later.values().flatten().any(|record| record.job == id);
     match (fleet.left_out.get(&id), fleet.cluster.find(id)) {
+        _ if is_later => Ok(text + &pass(snapshot, &mut fleet, loaded, id)?),
         (Some(reason), _) => Ok(text + &format!("It takes no part in this round: {reason}.")),
         (None, None) => Ok(text + "It takes no part in this round."),
         (None, Some(row)) => Ok(text
             + &match &mut loaded.decider {
                 Decider::Dealing(dealing) => dealing.standing(&fleet, row)?,
                 Decider::Order(_) => place(&fleet, loaded, id)?,
-                Decider::Policy(_) => pass(&mut fleet, loaded, row)?,
+                Decider::Policy(_) => pass(snapshot, &mut fleet, loaded, id)?,
             }),
     }
 }
@@ -139,25 +145,45 @@ fn place(fleet: &Fleet, loaded: &mut Loaded, id: ExternalId) -> Result<String, E
     Ok(text)
 }
 
-/// Decides on, until the job starts or the policy holds.
-fn pass(fleet: &mut Fleet, loaded: &mut Loaded, row: JobId) -> Result<String, Error> {
-    let Fleet { cluster, .. } = fleet;
-    let mut text = String::new();
-    if cluster.fitting_types(cluster.demand(row)) == 0 {
-        let free = cluster.num_free();
-        let _ = writeln!(
-            text,
-            "It does not fit now: {free} GPU(s) are free in all, but not as it needs them."
-        );
+/// Whether a job fits now, in words; empty where it does.
+fn fitting(cluster: &Cluster, row: JobId) -> String {
+    if cluster.fitting_types(cluster.demand(row)) > 0 {
+        return String::new();
     }
+    let free = cluster.num_free();
+    format!("It does not fit now: {free} GPU(s) are free in all, but not as it needs them.\n")
+}
+
+/// Decides on, a class of priority after the other, until the job starts or the policy holds.
+fn pass(
+    snapshot: &Snapshot,
+    fleet: &mut Fleet,
+    loaded: &mut Loaded,
+    id: ExternalId,
+) -> Result<String, Error> {
+    let mut text = String::new();
     let Decider::Policy(policy) = &loaded.decider else {
         return Ok(text);
     };
     let needs = policy.needs();
     let mut pass = Pass::new();
-    let mut state = pass.open(cluster, &needs);
-    let mut number = 0;
-    while state == PassState::Open {
+    let mut state = pass.open(&fleet.cluster, &needs);
+    let (mut number, mut is_seen) = (0, false);
+    loop {
+        let own = fleet.cluster.find(id);
+        if let Some(row) = own.filter(|_| !std::mem::replace(&mut is_seen, own.is_some())) {
+            text += &fitting(&fleet.cluster, row);
+        }
+        if state == PassState::Closed {
+            // What comes after its own class does not matter to it.
+            if own.is_some() || !fleet.next_class(snapshot) {
+                break;
+            }
+            text += "Jobs of a lower priority follow.\n";
+            state = pass.reopen(&fleet.cluster, &needs);
+            continue;
+        }
+        let cluster = &mut fleet.cluster;
         let Decider::Policy(policy) = &mut loaded.decider else {
             break;
         };
@@ -165,7 +191,7 @@ fn pass(fleet: &mut Fleet, loaded: &mut Loaded, row: JobId) -> Result<String, Er
         let chosen = pass.candidates().get(action).cloned();
         let Some(chosen) = chosen else { break };
         number += 1;
-        if chosen.job == Some(row) && chosen.kind == CandidateKind::Start {
+        if own.is_some() && chosen.job == own && chosen.kind == CandidateKind::Start {
             return Ok(text + "It starts in the present round.\n");
         }
         let name = |job: JobId| cluster.job(job).external.to_string();
@@ -182,6 +208,10 @@ fn pass(fleet: &mut Fleet, loaded: &mut Loaded, row: JobId) -> Result<String, Er
         });
         let _ = writeln!(text, "Decision {number}: {what}.");
         let candidates = pass.candidates();
+        let Some(row) = own else {
+            state = pass.act(cluster, &needs, action);
+            continue;
+        };
         let own = candidates
             .iter()
             .position(|candidate| candidate.job == Some(row) && candidate.kind == CandidateKind::Start);

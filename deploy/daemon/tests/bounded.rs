@@ -49,7 +49,7 @@ fn what_is_kept_does_not_grow_with_the_jobs_that_have_ended() {
     assert!(remembered == *num_remembered && watched == *num_watched && times.abs_diff(*num_times) < 20);
     let status = passing.driver.status();
     assert!(
-        status.num_starts > 100 && status.warnings.is_empty(),
+        status.truth.num_started > 100 && status.warnings.is_empty(),
         "{status:?}"
     );
 }

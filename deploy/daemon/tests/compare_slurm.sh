@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The same jobs at the same times on four real Slurms side by side on loopback, under Slurm's own schedulers and under a policy
-# of pleach-scheduler. Needs root, python3 and Slurm as for real_slurm.sh.
+# of pleach-scheduler. Needs root, python3 and Slurm as for order_slurm.sh.
 #   deploy/daemon/tests/compare_slurm.sh PLEACH_SCHEDULER POLICY LIST OUT [ARM...]
 # LIST: a canonical CSV as `compare_slurm.py scale` writes it. OUT: the folder of rows.csv, explain.txt and why-not.txt.
 # Arms: fifo (sched/builtin), backfill (sched/backfill, a limit of n seconds asked for as n minutes, as the policy gets it),
@@ -39,14 +39,12 @@ port=${PLEACH_SLURM_PORT:-16900}
 for arm in "${arms[@]}"; do
   dir=$top/$arm
   mkdir -p "$dir"
-  # Jobs name the partition: the script is made before Slurm is there to say which one is the default.
   case $arm in
-    fifo) scheduler=builtin$deep lua= ;;
-    backfill*) scheduler=backfill$deep lua= ;;
+    fifo) scheduler=builtin$deep priority=basic ;;
+    backfill*) scheduler=backfill$deep priority=basic ;;
     policy)
-      scheduler=backfill$deep lua=$dir/first.lua
-      printf 'partition = "main"\ndrive = "hold"\nstate_dir = "%s/pleach"\ntick_s = 0.25\n' "$dir" > "$dir/pleach.toml"
-      "$program" --config "$dir/pleach.toml" lua --uid 0 > "$lua"
+      scheduler=backfill$deep priority=multifactor
+      printf 'partition = "main"\nstate_dir = "%s/pleach"\ntick_s = 0.25\n' "$dir" > "$dir/pleach.toml"
       ;;
     *) echo "ARM = $arm: allowed are fifo, backfill, backfill-rounded, policy" >&2; exit 2 ;;
   esac
@@ -56,7 +54,7 @@ echo "\$1 \$EPOCHREALTIME \$SLURM_JOB_NODELIST" >> $dir/starts
 sleep "\$2"
 echo "\$1 \$EPOCHREALTIME" >> $dir/ends
 JOB
-  (PLEACH_SLURM_PORT=$port PLEACH_SLURM_SCHEDULER=$scheduler; slurm_start "$dir" "$lua")
+  (PLEACH_SLURM_PORT=$port PLEACH_SLURM_SCHEDULER=$scheduler PLEACH_SLURM_PRIORITY=$priority; slurm_start "$dir")
   if [ "$arm" = policy ]; then
     SLURM_CONF=$dir/etc/slurm.conf "$program" --config "$dir/pleach.toml" run --policy "$policy" --live 2> "$out/daemon.log" &
     helpers+=($!)

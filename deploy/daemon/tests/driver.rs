@@ -15,12 +15,12 @@ use pleach_daemon::{Driver, Error, RoundSettings};
 use pleach_scheduler::ExternalId;
 use pleach_scheduler::cluster::NodeState;
 
-const NOW_S: i64 = 1_795_000_000;
+pub(crate) const NOW_S: i64 = 1_795_000_000;
 
 /// A node of four GPUs and jobs of four, which start when they are told to.
 #[derive(Default)]
-struct World {
-    jobs: Vec<JobSeen>,
+pub(crate) struct World {
+    pub(crate) jobs: Vec<JobSeen>,
     is_down: bool,
     late: Vec<Late>,
     /// What was asked for, in its order.
@@ -28,9 +28,9 @@ struct World {
 }
 
 #[derive(Clone, Default)]
-struct Toy(Arc<Mutex<World>>);
+pub(crate) struct Toy(pub(crate) Arc<Mutex<World>>);
 
-struct Seen(Snapshot);
+pub(crate) struct Seen(Snapshot);
 
 impl Look for Seen {
     fn snapshot(&self) -> &Snapshot {
@@ -154,7 +154,7 @@ impl Hands for &Toy {
     }
 }
 
-fn waiting(number: u64) -> JobSeen {
+pub(crate) fn waiting(number: u64) -> JobSeen {
     JobSeen {
         id: ExternalId::number(number),
         phase: Phase::Waiting,

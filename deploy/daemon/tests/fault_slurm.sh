@@ -35,7 +35,7 @@ mount -t tmpfs -o size=8m tmpfs "$dir/pleach"
 echo +0 > "$dir/clock"
 # The daemon's own Slurm commands, in front of the real ones: a file named after the fault makes them fail.
 mkdir -p "$dir/bin"
-for name in squeue sinfo scontrol; do
+for name in squeue sinfo scontrol sprio; do
   cat > "$dir/bin/$name" <<WRAP
 #!/bin/bash
 [ ! -e "$dir/hang" ] || sleep 30
@@ -50,9 +50,7 @@ partition = "main"
 state_dir = "$dir/pleach"
 slurm_bin = "$dir/bin"
 tick_s = 0.25
-drive = "hold"
 command_limit_s = 2.0
-release_limit_s = 5
 log_bytes_max = 1000000
 [estimates]
 from = "history"
@@ -76,19 +74,20 @@ submit() {
   until id=$(sbatch --parsable -p main -o /dev/null -e /dev/null "$@" 2>/dev/null); do sleep 0.2; done
   echo "$id" | tee -a "$dir/jobs"
 }
-"$program" --config "$dir/pleach.toml" lua --uid 0 > "$dir/first.lua"
-slurm_start "$dir" "$dir/first.lua"
+PLEACH_SLURM_PRIORITY=multifactor slurm_start "$dir"
 start_daemon
-for _ in $(seq 100); do [ ! -s "$dir/pleach/heartbeat" ] || break; sleep 0.2; done
-[ -s "$dir/pleach/heartbeat" ] || fail 'no heartbeat within 20 s'
+# When the daemon's last round was, by its clock.
+round_s() { grep -o '"at_s":[0-9]*' "$dir/pleach/status.json" 2>/dev/null | cut -d: -f2; }
+for _ in $(seq 100); do [ -z "$(round_s)" ] || break; sleep 0.2; done
+[ -n "$(round_s)" ] || fail 'no round within 20 s'
 
 declare -A counts=()
 pending() { squeue -h -t PD -o %i | shuf -n 1; }
-# Until the daemon's heartbeat says that a round has seen it.
+# Until the daemon's status says that a round has seen it.
 move_clock() { # NAME OFFSET
-  local end=$((SECONDS + 30)) now
+  local end=$((SECONDS + 30)) now at
   echo "$2" > "$dir/clock"
-  until now=$(date +%s); [ $(($(cat "$dir/pleach/heartbeat") - now)) -gt 3600 ] || [ $((now - $(cat "$dir/pleach/heartbeat"))) -gt 3600 ]; do
+  until now=$(date +%s) at=$(round_s); [ -n "$at" ] && { [ $((at - now)) -gt 3600 ] || [ $((now - at)) -gt 3600 ]; }; do
     [ $SECONDS -lt $end ] || fail "the daemon does not see a clock at $2"
     sleep 0.1
   done
@@ -102,7 +101,7 @@ fault() {
   case $kind in
     'daemon killed') kill_daemon; sleep "0.$((RANDOM % 5))"; start_daemon ;;
     'daemon killed while it carries out')
-      # Right behind a submission, when a release is due.
+      # Right behind a submission, when a factor is due.
       submit --gres=gpu:1 -t 1 "$dir/job.sh" 0.2 > /dev/null
       sleep "0.$((RANDOM % 4))$((RANDOM % 10))"; kill_daemon; start_daemon ;;
     'job cancelled while it waits') job=$(pending); if [ -n "$job" ]; then scancel "$job"; echo "$job" >> "$dir/cancelled"; fi ;;
@@ -139,7 +138,7 @@ every=$((num_jobs / num_faults)) done_faults=0
 began=$SECONDS
 for number in $(seq "$num_jobs"); do
   case $((number % 8)) in
-    0) more=(--gres=shard:2) ;;                 # left to Slurm
+    0) more=(--gres=shard:2) ;;
     1) more=(-N2 --gres=gpu:a100:4) ;;
     2) more=(--gres=gpu:v100:5) ;;
     3) more=(--gpus=2) ;;

@@ -3,7 +3,7 @@
 # jobs without GPUs, features, licences, exclusive ones, arrays, a reservation, a node that sleeps, with and without faults of 20
 # kinds. Counts who is lost, doubled, starved, and puts mean JCTs of the same submissions side by side.
 #   deploy/daemon/tests/field_slurm.sh PLEACH_SCHEDULER OUT ARM...
-# ARM: multifactor (Slurm's multifactor priority with backfill, no daemon), a policy of pleach-scheduler (drive = "order"), or
+# ARM: multifactor (Slurm's multifactor priority with backfill, no daemon), a policy of pleach-scheduler, or
 # faults:POLICY, the same with faults. All arms at once, each in a copy of the root of slurm_roots.sh. Needs root and that root.
 # PLEACH_FIELD_JOBS, PLEACH_FIELD_FAULTS, PLEACH_FIELD_SEED, PLEACH_FIELD_RELEASE: 1000, 200, 1, 22.05.
 set -euo pipefail
@@ -39,7 +39,7 @@ outside() {
 inside() {
   local policy=$1 jobs=$2 faults=$3 seed=$4 node
   name=field_slurm program=/out/pleach-scheduler tree=/out/pleach-scheduler
-  export PLEACH_SLURM_PRIORITY=multifactor PLEACH_SLURM_ACCOUNTING=1 PLEACH_DRIVE=order
+  export PLEACH_SLURM_PRIORITY=multifactor PLEACH_SLURM_ACCOUNTING=1
   export PLEACH_SLURM_NODES='g1:a100:4:nvme g2:a100:4:nvme g3:a100:8 g4:a100:8'
   # Over the whole queue, with room for all limits.
   export PLEACH_SLURM_SCHEDULER=backfill,default_queue_depth=1000,bf_window=20160,bf_max_job_test=1000,bf_continue
@@ -94,7 +94,6 @@ partition = "main"
 state_dir = "$dir/pleach"
 slurm_bin = "$dir/bin"
 tick_s = 0.25
-drive = "order"
 order_step = 20000
 command_limit_s = $([ "$faults" = 0 ] && echo 5.0 || echo 2.0)
 log_bytes_max = 1000000

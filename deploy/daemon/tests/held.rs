@@ -6,14 +6,14 @@ use std::collections::BTreeMap;
 use pleach_daemon::memory::Memory;
 use pleach_daemon::policy::Loaded;
 use pleach_daemon::round::{self, Deciders};
-use pleach_daemon::snapshot::{
-    HostSeen, JobSeen, NodeSeen, Phase, Share, SharedNode, Site, Snapshot, Terms, VERSION,
-};
+use pleach_daemon::snapshot::{HostSeen, JobSeen, NodeSeen, Phase, Share, SharedNode, Snapshot, Terms};
 use pleach_daemon::{RoundSettings, fleet};
 use pleach_scheduler::ExternalId;
 use pleach_scheduler::cluster::NodeState;
 use pleach_scheduler::decision::Action;
 use proptest::prelude::*;
+
+use crate::site::seen;
 
 const NOW_S: i64 = 1_795_000_000;
 
@@ -63,16 +63,6 @@ fn placed(number: u64, gpus_per_node: u32, nodes: &[usize], phase: Phase) -> Job
         num_cpus: nodes.len() as u32,
         nodes: nodes.iter().map(|number| format!("g{number}")).collect(),
         ..waiting(number, gpus_per_node)
-    }
-}
-
-fn seen(nodes: Vec<NodeSeen>, jobs: Vec<JobSeen>) -> Snapshot {
-    Snapshot {
-        version: VERSION,
-        taken_s: NOW_S,
-        nodes,
-        jobs,
-        site: Site::default(),
     }
 }
 

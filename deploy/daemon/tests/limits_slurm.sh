@@ -8,7 +8,7 @@
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 name=limits_slurm program=$1 tree=$(realpath "$2")
-export PLEACH_SLURM_PRIORITY=multifactor PLEACH_SLURM_ACCOUNTING=1 PLEACH_SLURM_NODES='g1:a100:4 g2:a100:4' PLEACH_DRIVE=order
+export PLEACH_SLURM_PRIORITY=multifactor PLEACH_SLURM_ACCOUNTING=1 PLEACH_SLURM_NODES='g1:a100:4 g2:a100:4'
 export PLEACH_SLURM_MORE='PriorityWeightQOS=100000000'
 export PLEACH_SLURM_PORT=${PLEACH_SLURM_PORT:-16857}
 # shellcheck source=deploy/daemon/tests/slurm_accounting.sh

@@ -15,5 +15,7 @@ mod history;
 mod parity;
 #[cfg(unix)]
 mod passing;
+mod priorities;
+mod promised;
 mod simulated;
 mod site;

@@ -6,7 +6,8 @@
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 name=order_slurm program=$1 tree=$(realpath "$2")
-export PLEACH_SLURM_PRIORITY=multifactor PLEACH_DRIVE=order PLEACH_SLURM_PORT=${PLEACH_SLURM_PORT:-16837}
+export PLEACH_SLURM_PRIORITY=multifactor PLEACH_SLURM_MORE='Licenses=matlab:1
+PartitionName=debug Nodes=g[1-3] MaxTime=UNLIMITED State=UP' PLEACH_SLURM_PORT=${PLEACH_SLURM_PORT:-16837}
 # shellcheck source=deploy/daemon/tests/slurm_daemon.sh
 . "$here/slurm_daemon.sh"
 start_slurm
@@ -137,27 +138,37 @@ order=$(order_of 8 | cut -d' ' -f 1-4)
 [ "${order#* }" = "${honest[1]} ${honest[2]} ${honest[0]}" ] || fail "started in the order $(order_of 8), honest are ${honest[*]}"
 kill_daemon
 
-echo '6. Nodes are named too: a user keeps his own, all others are lifted again, and everybody starts'
-sed -i 's/^drive = .*/drive = "order-and-place"/' "$dir/pleach.toml"
+echo '6. Whatever a long job asks for it comes behind the short ones: exclusive, with features, licences, in another partition, in parts'
 start_daemon
-filler=$(submit --gres=gpu:v100:8 -t 9 "$dir/until.sh" 6)
-wait_for 30 'the filler runs' grep -q "^$filler " "$dir/starts"
-# One CPU job fills each of the other nodes, which the policy cannot see: it would start jobs there, and Slurm does not.
-busy=("$(submit -w g1 -n 16 -t 9 "$dir/until.sh" never)" "$(submit -w g2 -n 16 -t 9 "$dir/until.sh" never)")
-wait_for 30 'the CPUs are taken' sh -c "[ \$(squeue -h -t R | wc -l) = 3 ]"
-own=$(submit -w g3 --gres=gpu:8 -t 40 "$dir/job.sh" 0.1)
-named=$(submit --gres=gpu:2 -t 20 "$dir/job.sh" 0.1)
-required() { squeue -h -j "$1" -O ReqNodes:\|; } # JOB
-is_named() { grep -q 'g[12]' <<< "$(required "$named")"; }
-is_lifted() { ! is_named; }
-wait_for 30 'nodes are named' is_named
-wait_for 30 'they are lifted' is_lifted
-[ "$(required "$own")" = 'g3|' ] || fail "the nodes that a user had named are now $(required "$own")"
+scontrol update nodename=g1,g2,g3 availablefeatures=nvme activefeatures=nvme
+full=(); for kind in a100:4 a100:4 v100:8; do full+=("$(submit --gres=gpu:$kind -t 9 "$dir/until.sh" 6)"); done
+wait_for 30 'all GPUs are taken' sh -c "[ \$(squeue -h -t R | wc -l) = 3 ]"
+long=(
+  "$(submit_as_user --exclusive -w g3 -t 2-0 "$dir/job.sh" 0.1)"
+  "$(submit_as_user --exclusive=user --gres=gpu:v100:8 -t 2-0 "$dir/job.sh" 0.1)"
+  "$(submit_as_user -C nvme --gres=gpu:v100:8 -t 2-0 "$dir/job.sh" 0.1)"
+  "$(submit_as_user -L matlab --gres=gpu:v100:8 -t 2-0 "$dir/job.sh" 0.1)"
+  "$(submit_as_user -p debug --gres=gpu:v100:8 -t 2-0 "$dir/job.sh" 0.1)"
+  "$(submit_as_user --gpus-per-task=1 -n 8 -w g3 -t 2-0 "$dir/job.sh" 0.1)"
+)
+parts=$("${as_user[@]}" sbatch --parsable -D / -o /dev/null -e /dev/null -t 2-0 --gres=gpu:v100:8 : -n 1 "$dir/job.sh" 0.1)
+short=(); for minutes in 3 1 2; do short+=("$(submit --gres=gpu:v100:8 -t $minutes "$dir/job.sh" 0.2)"); done
+wait_for 30 'the short ones are ranked' all_ranked "${short[@]}"
+wait_for 30 'the long ones are ranked' all_ranked "${long[@]}"
+least=$(for job in "${short[@]}"; do factor_of "$job"; done | sort -n | head -1)
+for job in "${long[@]}" "$parts"; do
+  [ "$(factor_of "$job")" -lt "$least" ] || fail "job $job of two days has factor $(factor_of "$job"), short ones have $least and more"
+done
 go 6
-wait_for 60 'the one whose nodes did not take it, on another node' grep -q "^$named .* g3 " "$dir/starts"
+wait_for 180 'all of them' queue_is_empty
 kill_daemon
 scheduler hand-back
-scancel "${busy[@]}"
-wait_for 60 'everybody' queue_is_empty
-grep -q "^$own .* g3 " "$dir/starts" || fail 'the job with nodes of its own was lost'
-echo "order_slurm: $(wc -l < "$dir/starts") starts on $(scontrol --version), as $slurm_user, within $((SECONDS - began)) s: all as expected"
+
+echo '7. Chains of singletons are as fast as without a daemon'
+start_daemon
+began_chain=$SECONDS
+for _ in 1 2 3; do submit -d singleton -J chain --gres=gpu:1 -t 1 "$dir/job.sh" 2 > /dev/null; done
+wait_for 60 'the chain' queue_is_empty
+chain_s=$((SECONDS - began_chain))
+kill_daemon
+echo "order_slurm: $(wc -l < "$dir/starts") starts on $(scontrol --version), as $slurm_user, within $((SECONDS - began)) s, three singletons of 2 s in $chain_s s: all as expected"

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# How many jobs a second the daemon's own `scontrol` holds, releases, and starts on named nodes, on a real Slurm on loopback. No job
-# runs meanwhile: the partition is down.
-#   deploy/daemon/tests/rate_slurm.sh RELEASE_RATE [NUM_JOBS]
-# RELEASE_RATE is the built example `release_rate`. NUM_JOBS: 1000. With slurmdbd where PLEACH_SLURM_ACCOUNTING=1. Needs root.
+# How many changes a second the daemon's own `scontrol` makes, factors and nodes by name, on a real Slurm on loopback. No job runs
+# meanwhile: the partition is down.
+#   deploy/daemon/tests/rate_slurm.sh WRITE_RATE [NUM_JOBS]
+# WRITE_RATE is the built example `write_rate`. NUM_JOBS: 1000. With slurmdbd where PLEACH_SLURM_ACCOUNTING=1. Needs root.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 program=$(realpath "$1") num=${2:-1000}

@@ -2,13 +2,13 @@
 # The tests on a real Slurm over three releases of it, each in a copy of its root (slurm_roots.sh): the same scripts, unchanged. A
 # release whose root is not there is left out, and that is said.
 #   deploy/daemon/tests/releases_slurm.sh PLEACH_SCHEDULER SHORTEST_FIRST_TREE [SCRIPT...]
-# SHORTEST_FIRST_TREE: the built example. SCRIPT: order, limits, hold, real, root, fault; the first five by default. PLEACH_RELEASES:
+# SHORTEST_FIRST_TREE: the built example. SCRIPT: order, limits, fault; the first two by default. PLEACH_RELEASES:
 # which ones, 22.05 24.11 26.05 by default. PLEACH_RELEASES_OUT: a folder that keeps what each wrote.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 program=$(realpath "$1") maker=$(realpath "$2"); shift 2
 scripts=("$@")
-[ "${#scripts[@]}" -gt 0 ] || scripts=(order limits hold real root)
+[ "${#scripts[@]}" -gt 0 ] || scripts=(order limits)
 out=${PLEACH_RELEASES_OUT:-$(mktemp -d /tmp/pleach-releases.XXXXXX)}
 bad=0
 for release in ${PLEACH_RELEASES:-22.05 24.11 26.05}; do

@@ -15,7 +15,7 @@ use pleach_scheduler::cluster::NodeState;
 use pleach_scheduler::decision::Action;
 use proptest::prelude::*;
 
-const NOW_S: i64 = 1_795_000_000;
+pub const NOW_S: i64 = 1_795_000_000;
 /// Time between rounds, s: a refusal lasts 60 to 600 s.
 const TICK_S: i64 = 60;
 /// Rounds for which a job runs.
@@ -23,7 +23,7 @@ const RUN_ROUNDS: i64 = 2;
 /// Rounds within which whoever fits starts: each of the jobs before it may find its node last, and they run one after the other.
 const ROUNDS: i64 = 80;
 
-fn job(number: u64, gpus: u32, num_nodes: u32) -> JobSeen {
+pub fn job(number: u64, gpus: u32, num_nodes: u32) -> JobSeen {
     JobSeen {
         id: ExternalId::number(number),
         phase: Phase::Waiting,
@@ -48,7 +48,7 @@ fn job(number: u64, gpus: u32, num_nodes: u32) -> JobSeen {
     }
 }
 
-fn node(number: usize, num_gpus: u32) -> NodeSeen {
+pub fn node(number: usize, num_gpus: u32) -> NodeSeen {
     NodeSeen {
         name: format!("g{number}"),
         gpu_type: "a100".into(),
@@ -61,7 +61,7 @@ fn node(number: usize, num_gpus: u32) -> NodeSeen {
     }
 }
 
-fn seen(nodes: Vec<NodeSeen>, jobs: Vec<JobSeen>) -> Snapshot {
+pub fn seen(nodes: Vec<NodeSeen>, jobs: Vec<JobSeen>) -> Snapshot {
     Snapshot {
         version: VERSION,
         taken_s: NOW_S,

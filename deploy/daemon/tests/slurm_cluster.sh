@@ -1,5 +1,5 @@
 # A Slurm of virtual nodes with fake GPUs on loopback, in one folder. Sourced; needs root.
-#   slurm_start DIR [LUA]   starts it; sets SLURM_CONF
+#   slurm_start DIR         starts it; sets SLURM_CONF
 #   slurm_stop DIR          ends the daemons that it started, by their process ids
 #   "${as_slurm[@]}" ...    runs a command as the account of the controller
 # Settings, from the environment:
@@ -20,7 +20,7 @@ as_slurm=()
 slurm_is_after() { [ "$(printf '%s\n' "$1" "$(slurmctld -V | awk '{ print $NF }')" | sort -V | head -n 1)" = "$1" ]; } # YY.MM
 
 slurm_start() {
-  local dir=$1 lua=${2:-} host port=${PLEACH_SLURM_PORT:-16817}
+  local dir=$1 host port=${PLEACH_SLURM_PORT:-16817}
   local nodes=${PLEACH_SLURM_NODES:-g1:a100:4 g2:a100:4 g3:v100:8} scheduler=${PLEACH_SLURM_SCHEDULER:-backfill}
   local node name kind num feature names=()
   local accounting=AccountingStorageType=accounting_storage/none
@@ -67,7 +67,6 @@ SchedulerParameters=batch_sched_delay=0,sched_interval=2,sched_min_interval=0,bf
 SelectType=select/cons_tres
 SelectTypeParameters=CR_Core_Memory
 GresTypes=gpu,shard
-${lua:+JobSubmitPlugins=lua}
 DefMemPerCPU=1000
 PreemptType=preempt/none
 KillWait=5
@@ -86,7 +85,6 @@ CONF
   echo "PartitionName=main Nodes=$(IFS=,; echo "${names[*]}") Default=YES MaxTime=UNLIMITED DefaultTime=00:10:00 State=UP" \
     >> "$dir/etc/slurm.conf"
   [ -z "${PLEACH_SLURM_MORE:-}" ] || printf '%s\n' "$PLEACH_SLURM_MORE" >> "$dir/etc/slurm.conf"
-  [ -z "$lua" ] || cp "$lua" "$dir/etc/job_submit.lua"
   munged --force --key-file="$dir/munge/key" --socket="$dir/run/munge.socket" --pid-file="$dir/run/munged.pid" \
     --log-file="$dir/etc/munged.log" --seed-file="$dir/run/munged.seed"
   export SLURM_CONF=$dir/etc/slurm.conf

@@ -1,6 +1,6 @@
 # What the tests of the daemon on a real Slurm share: one cluster, one daemon, jobs that write down when they start and end.
 # Sourced with `name`, `program` and `tree` set; ends what it started when the shell ends.
-#   start_slurm                  the cluster, with the script of the daemon where it holds jobs (PLEACH_DRIVE, hold by default)
+#   start_slurm                  the cluster
 #   start_daemon, kill_daemon    the daemon, as the account of the controller, or what as_daemon says
 #   scheduler ARGS...            the program beside it
 #   submit ARGS...               the number of a new job
@@ -43,8 +43,6 @@ cat > "$dir/pleach.toml" <<CONF
 partition = "main"
 state_dir = "$dir/pleach"
 tick_s = 0.5
-drive = "${PLEACH_DRIVE:-hold}"
-release_limit_s = 15
 CONF
 cat > "$dir/job.sh" <<'JOB'
 #!/bin/bash
@@ -80,18 +78,4 @@ wait_for() { # SECONDS WORDS COMMAND...
 }
 queue_is_empty() { [ -z "$(squeue -h -a)" ]; }
 says_why() { scheduler why-not --policy "$tree" "$1" | grep -q "$2"; } # JOB WORDS
-install_lua() {
-  # As the account of the controller: what it may not write is not written.
-  scheduler lua --patience-s 10 > "$dir/etc/job_submit.lua.part"
-  mv "$dir/etc/job_submit.lua.part" "$dir/etc/job_submit.lua"
-}
-start_slurm() {
-  if [ "${PLEACH_DRIVE:-hold}" != hold ]; then slurm_start "$dir"; return; fi
-  printf 'function slurm_job_%s() return slurm.SUCCESS end\n' submit modify > "$dir/first.lua"
-  echo 'return slurm.SUCCESS' >> "$dir/first.lua"
-  slurm_start "$dir" "$dir/first.lua"
-  # Slurm reads the script again where its time in whole seconds has changed.
-  sleep 1.5
-  install_lua
-  sleep 1.5
-}
+start_slurm() { slurm_start "$dir"; }

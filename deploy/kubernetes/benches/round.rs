@@ -1,11 +1,14 @@
-//! The controller's own time of a round at 1,000 nodes and 1,000 waiting pods, from the lists of the API server (as they are
+//! The controller's own time of a round at 1,000 nodes and 1,000 waiting pods, or 5,000 suspended Jobs behind 4,000 pods, from the lists of the API server (as they are
 //! read) to the decisions. Requests are not in it.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use criterion::{Criterion, criterion_group, criterion_main};
+use k8s_openapi::api::batch::v1::{Job, JobSpec};
 use k8s_openapi::api::core::v1::{
-    Container, Node, NodeCondition, NodeStatus, Pod, PodSchedulingGate, PodSpec, ResourceRequirements,
+    Container, Node, NodeCondition, NodeStatus, Pod, PodSchedulingGate, PodSpec, PodTemplateSpec,
+    ResourceRequirements,
 };
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
@@ -95,14 +98,57 @@ fn pod(number: usize, gpus: usize, node: Option<usize>) -> Pod {
     }
 }
 
+/// A Job of one pod that waits without it.
+fn suspended(number: usize) -> Job {
+    let Pod { metadata, spec, .. } = pod(number, 2, None);
+    let template = PodTemplateSpec {
+        metadata: None,
+        spec: spec.map(|spec| PodSpec {
+            scheduling_gates: None,
+            ..spec
+        }),
+    };
+    let notes = [("pleach/suspended".to_owned(), "0".to_owned())];
+    Job {
+        metadata: ObjectMeta {
+            name: Some(format!("j{number}")),
+            annotations: Some(notes.into()),
+            ..metadata
+        },
+        spec: Some(JobSpec {
+            suspend: Some(true),
+            template,
+            ..JobSpec::default()
+        }),
+        status: None,
+    }
+}
+
 fn rounds(criterion: &mut Criterion) {
-    let settings = Settings::default();
+    let settings = Settings {
+        namespaces: vec!["*".into()],
+        ..Settings::default()
+    };
     let num = 1000;
+    let waiting = Lists {
+        nodes: (0..num).map(node).map(Arc::new).collect(),
+        pods: (0..4 * num)
+            .map(|number| Arc::new(pod(number, 2, Some(number / 4))))
+            .collect(),
+        jobs: (4 * num..9 * num).map(suspended).map(Arc::new).collect(),
+        ..Lists::default()
+    };
+    let observed = observe(&waiting, &settings, NOW_S);
+    assert_eq!(observed.snapshot.jobs.len(), 9 * num);
+    criterion.bench_function("observe/4000 pods and 5000 suspended Jobs", |bencher| {
+        bencher.iter(|| observe(&waiting, &settings, NOW_S).snapshot.jobs.len());
+    });
     let lists = Lists {
-        nodes: (0..num).map(node).collect(),
+        nodes: (0..num).map(node).map(Arc::new).collect(),
         pods: (0..num)
             .map(|number| pod(number, 6, Some(number)))
             .chain((num..2 * num).map(|number| pod(number, 1 + number * 31 % 4, None)))
+            .map(Arc::new)
             .collect(),
         ..Lists::default()
     };
@@ -111,7 +157,10 @@ fn rounds(criterion: &mut Criterion) {
     });
     for (name, policy) in [
         ("sjf", "sjf".to_owned()),
-        ("tree", format!("{REFERENCE}PhillyGang-v1-tree.json")),
+        (
+            "tree",
+            format!("{REFERENCE}../../tests/trees/PhillyGang-v1-tree.json"),
+        ),
     ] {
         let loaded = Loaded::of(&policy, fleet::capabilities(&settings.rounds));
         let (Ok(mut policy), Ok(mut fallback)) = (loaded, Loaded::heuristic("easy")) else {

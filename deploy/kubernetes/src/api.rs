@@ -1,21 +1,25 @@
 //! The API server, through `kube`: every request has a limit of time, every list has pages and an end, every answer a size.
 
-mod ends;
+mod absent;
+mod bounds;
 mod events;
+mod follow;
+mod kept;
+mod lists;
 mod pages;
 mod rights;
 mod stops;
+mod suspend;
+mod trim;
 mod volumes;
+mod watch;
 
-use std::collections::BTreeSet;
 use std::fmt::Debug;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use http_body_util::Limited;
-use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{Node, Pod};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::api::{ListParams, Patch, PatchParams, PostParams};
 use kube::client::ClientBuilder;
 use kube::{Api, Client, Config, Resource};
@@ -24,21 +28,23 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tower::util::MapResponseLayer;
 
+use self::absent::Absent;
+use self::kept::Watched;
 use self::pages::{Pages, is_too_long};
+use self::trim::bare;
 use crate::config::Settings;
 use crate::error::Error;
 use crate::kueue::{Workload, WorkloadSpec};
 use crate::names;
-use crate::observe::Lists;
 use crate::pod::{self, PodSeen};
 use crate::workload_queue::{KueueLists, Place};
 
 /// Who changes pods, for the API server's own notes about fields.
 const MANAGER: &str = "pleach-kubernetes";
+/// Selects pods that have not ended.
+const LIVE: &str = "status.phase!=Succeeded,status.phase!=Failed";
 /// Selects pods that have ended.
 const ENDED: &str = "status.phase!=Pending,status.phase!=Running,status.phase!=Unknown";
-/// Jobs that are asked for one by one in a round; more are listed all at once. *Ours*.
-const MISSING_MAX: usize = 50;
 
 /// The API server.
 #[derive(Clone)]
@@ -47,6 +53,9 @@ pub struct Cluster {
     settings: Arc<Settings>,
     pages: Pages,
     pulse: Option<Pulse>,
+    /// What is kept by watches; empty: all is listed.
+    watched: Arc<OnceLock<Watched>>,
+    absent: Arc<Absent>,
 }
 
 impl Debug for Cluster {
@@ -97,6 +106,8 @@ impl Cluster {
             settings: Arc::new(settings.clone()),
             pages: Pages::default(),
             pulse: None,
+            watched: Arc::default(),
+            absent: Arc::default(),
         }
     }
 
@@ -107,30 +118,6 @@ impl Cluster {
             pulse: Some(pulse.clone()),
             ..self
         }
-    }
-
-    /// All nodes, all pods that have not ended, and the Jobs that those which may be driven are of.
-    ///
-    /// # Errors
-    /// A list that cannot be had, or is too long.
-    pub async fn lists(&self) -> Result<Lists, Error> {
-        let (nodes, pods) = (self.nodes().await?, self.pods().await?);
-        let jobs = self.jobs_of(&pods).await?;
-        let kueue = match self.settings.drive.is_order() {
-            true => Some(self.kueue().await?),
-            false => None,
-        };
-        let mut lists = Lists {
-            nodes,
-            pods,
-            jobs,
-            kueue,
-            ..Lists::default()
-        };
-        if !self.settings.drive.is_order() {
-            self.read_volumes(&mut lists).await?;
-        }
-        Ok(lists)
     }
 
     /// What Kueue has.
@@ -187,83 +174,12 @@ impl Cluster {
         Ok(false)
     }
 
-    /// All pods that have ended and are still listed, and all Jobs where one of those pods is of one.
-    ///
-    /// # Errors
-    /// As [`Cluster::lists`].
-    pub async fn ended(&self) -> Result<(Vec<Pod>, Vec<Job>), Error> {
-        let pods = self.pods_with(ENDED).await?;
-        let jobs = self.all_jobs_of(&pods).await?;
-        Ok((pods, jobs))
-    }
-
-    /// The Jobs that live pods are of, and whose pods count with theirs. Those that ended well stay in the list for as long as nobody
-    /// deletes them, so Jobs without a success are listed, Jobs of JobSets, and of the others those that are missing are asked for
-    /// one by one; all, where they are many.
-    ///
-    /// # Source
-    /// `status.successful` is a field that Jobs can be selected by: `JobToSelectableFields` of Kubernetes' `pkg/registry/batch/job`.
-    async fn jobs_of(&self, pods: &[Pod]) -> Result<Vec<Job>, Error> {
-        let asked: BTreeSet<(&str, &str)> = pods.iter().filter_map(|pod| self.job_of(pod)).collect();
-        if asked.is_empty() {
-            return Ok(Vec::new());
-        }
-        let trim = |job: &mut Job| bare(&mut job.metadata);
-        let begun = ListParams::default().fields("status.successful=0");
-        let mut jobs = self.list("jobs", begun, trim).await?;
-        let key = |job: &Job| {
-            let of = |text: &Option<String>| text.clone().unwrap_or_default();
-            (of(&job.metadata.namespace), of(&job.metadata.name))
-        };
-        let mut known: BTreeSet<(String, String)> = jobs.iter().map(key).collect();
-        if pods
-            .iter()
-            .any(|pod| pod::word(pod, names::JOBSET_NAME).is_some())
-        {
-            let of_sets = ListParams::default().labels(names::JOBSET_NAME);
-            let of_sets = self.list("jobs", of_sets, trim).await?;
-            jobs.extend(of_sets.into_iter().filter(|job| known.insert(key(job))));
-        }
-        let is_missing =
-            |(namespace, name): &(&str, &str)| !known.contains(&((*namespace).into(), (*name).into()));
-        let missing: Vec<(&str, &str)> = asked.into_iter().filter(is_missing).collect();
-        if missing.len() > MISSING_MAX {
-            return self.list("jobs", ListParams::default(), trim).await;
-        }
-        for (namespace, name) in missing {
-            let api: Api<Job> = Api::namespaced(self.client.clone(), namespace);
-            let what = format!("job {namespace}/{name}");
-            if let Some(mut job) = self.ask(&what, api.get_opt(name)).await? {
-                trim(&mut job);
-                jobs.push(job);
-            }
-        }
-        Ok(jobs)
-    }
-
-    /// All Jobs, where a pod is of one.
-    async fn all_jobs_of(&self, pods: &[Pod]) -> Result<Vec<Job>, Error> {
-        let trim = |job: &mut Job| bare(&mut job.metadata);
-        match pods.iter().any(|pod| self.job_of(pod).is_some()) {
-            true => self.list("jobs", ListParams::default(), trim).await,
-            false => Ok(Vec::new()),
-        }
-    }
-
-    /// Namespace and name of the Job of a pod that a round looks at; none of others.
-    fn job_of<'a>(&self, pod: &'a Pod) -> Option<(&'a str, &'a str)> {
-        let name = pod::word(pod, names::JOB_NAME).or_else(|| pod::word(pod, names::JOB_NAME_OLD))?;
-        pod::read(pod, &self.settings)?;
-        Some((pod.metadata.namespace.as_deref()?, name))
-    }
-
     /// All pods that have not ended.
     ///
     /// # Errors
     /// As [`Cluster::lists`].
     pub async fn pods(&self) -> Result<Vec<Pod>, Error> {
-        self.pods_with("status.phase!=Succeeded,status.phase!=Failed")
-            .await
+        self.pods_with(LIVE).await
     }
 
     async fn pods_with(&self, fields: &str) -> Result<Vec<Pod>, Error> {
@@ -277,17 +193,40 @@ impl Cluster {
     /// # Errors
     /// As [`Cluster::lists`].
     pub async fn nodes(&self) -> Result<Vec<Node>, Error> {
-        let trim = |node: &mut Node| bare(&mut node.metadata);
-        self.list("nodes", ListParams::default(), trim).await
+        self.list("nodes", ListParams::default(), trim::node).await
     }
 
-    /// All pages of a list; of each object what `trim` leaves is kept. A page that is too long is asked for again, half as long; so
-    /// is one that does not come in time, once.
+    /// All pages of a list; of each object what `trim` leaves is kept.
     async fn list<K>(&self, what: &str, params: ListParams, trim: impl Fn(&mut K)) -> Result<Vec<K>, Error>
     where
         K: Clone + DeserializeOwned + Debug + Resource<DynamicType = ()>,
     {
+        let (items, _) = self.list_at(what, params, trim).await?;
+        Ok(items)
+    }
+
+    /// The same, with the version of the list. A page that is too long is asked for again, half as long; so is one that does not
+    /// come in time, once.
+    async fn list_at<K>(
+        &self,
+        what: &str,
+        params: ListParams,
+        trim: impl Fn(&mut K),
+    ) -> Result<(Vec<K>, String), Error>
+    where
+        K: Clone + DeserializeOwned + Debug + Resource<DynamicType = ()>,
+    {
         let api: Api<K> = Api::all(self.client.clone());
+        self.list_of(&api, what, params, trim).await
+    }
+
+    async fn list_of<K: Clone + DeserializeOwned + Debug>(
+        &self,
+        api: &Api<K>,
+        what: &str,
+        params: ListParams,
+        trim: impl Fn(&mut K),
+    ) -> Result<(Vec<K>, String), Error> {
         let what = format!("list of {what}");
         let most = self.settings.page;
         let mut size = self.pages.size(&what, most);
@@ -314,7 +253,7 @@ impl Cluster {
                 Some(token) => params = params.continue_token(&token),
                 None => {
                     self.pages.complete(&what, most);
-                    return Ok(items);
+                    return Ok((items, page.metadata.resource_version.unwrap_or_default()));
                 }
             }
         }
@@ -333,11 +272,11 @@ impl Cluster {
         self.ask(&what, self.pods_of(namespace).get_opt(name)).await
     }
 
-    /// Writes a mark on a pod that stays held, with the same preconditions as [`Cluster::lift`]; its new version.
+    /// Writes a mark on a pod that stays held, or takes it off, with the same preconditions as [`Cluster::lift`]; its new version.
     ///
     /// # Errors
     /// As [`Cluster::lift`].
-    pub async fn mark(&self, pod: &PodSeen, mark: &str) -> Result<String, Error> {
+    pub async fn mark(&self, pod: &PodSeen, mark: Option<&str>) -> Result<String, Error> {
         let what = format!("mark of {}/{}", pod.namespace, pod.name);
         let patch = Patch::Merge(json!({ "metadata": metadata(pod, &json!({ names::DECIDED: mark })) }));
         let params = PatchParams {
@@ -346,7 +285,9 @@ impl Cluster {
         };
         let api = self.pods_of(&pod.namespace);
         let new: Pod = self.ask(&what, api.patch(&pod.name, &params, &patch)).await?;
-        Ok(new.metadata.resource_version.unwrap_or_default())
+        let version = new.metadata.resource_version.clone().unwrap_or_default();
+        self.answered(new);
+        Ok(version)
     }
 
     /// Lifts our gate in one request, which holds only for the very pod and version that was read: with a node and a mark, or
@@ -362,9 +303,9 @@ impl Cluster {
             ..PatchParams::default()
         };
         let api = self.pods_of(&pod.namespace);
-        self.ask(&what, api.patch(&pod.name, &params, &patch))
-            .await
-            .map(drop)
+        let new: Pod = self.ask(&what, api.patch(&pod.name, &params, &patch)).await?;
+        self.answered(new);
+        Ok(())
     }
 
     /// A Lease as it is now; none where there is none.
@@ -418,9 +359,16 @@ impl Cluster {
     }
 }
 
-/// Takes off what nobody here reads of nodes and Jobs.
-fn bare(meta: &mut ObjectMeta) {
-    (meta.annotations, meta.managed_fields) = (None, None);
+/// For readers of one round and more.
+fn shared<K>(objects: Vec<K>) -> Vec<Arc<K>> {
+    objects.into_iter().map(Arc::new).collect()
+}
+
+/// Namespace and name.
+fn key<K: Resource>(object: &K) -> (&str, &str) {
+    let meta = object.meta();
+    let namespace = meta.namespace.as_deref().unwrap_or_default();
+    (namespace, meta.name.as_deref().unwrap_or_default())
 }
 
 /// How a gate is lifted.

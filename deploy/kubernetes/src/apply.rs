@@ -5,7 +5,9 @@
 //! and then let go one by one; the next round finishes what was cut short.
 
 mod room;
+mod sent;
 mod stop;
+mod suspend;
 mod unready;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -36,8 +38,6 @@ use crate::standing::Duty;
 
 /// Requests without an answer, one after the other, after which a round sends no more.
 const SILENCE_MAX: u32 = 3;
-/// Releases that are under way at once. *Ours*: far less than an API server takes of one client.
-const SENT_MAX: usize = 16;
 
 /// What a round does to pods.
 #[derive(Debug)]
@@ -56,9 +56,13 @@ pub struct Hands<'a> {
     given: BTreeMap<String, u32>,
     claims: Option<&'a Claims>,
     lease: Option<&'a Held>,
-    /// Releases of single pods that are under way, and what became of those that are over and went wrong.
+    /// Requests about single pods and Jobs that are under way, and what became of those that are over and went wrong.
     sent: JoinSet<(ExternalId, Result<(), Error>)>,
     refused: Vec<(ExternalId, NotSent)>,
+    /// Jobs that this round has suspended.
+    num_suspended: usize,
+    /// Jobs that were let go and have no pods yet.
+    num_unmade: usize,
 }
 
 impl<'a> Hands<'a> {
@@ -97,6 +101,8 @@ impl<'a> Hands<'a> {
             lease: None,
             sent: JoinSet::new(),
             refused: Vec::new(),
+            num_suspended: 0,
+            num_unmade: observed.num_unmade(),
         }
     }
 
@@ -126,11 +132,16 @@ impl<'a> Hands<'a> {
             let Some(pods) = self.observed.jobs.get(&job.id) else {
                 continue;
             };
+            self.unmark(job.id, pods).await;
             let result = match (&pods.duty, &job.phase) {
-                (Duty::Finish, phase) => self.finish(pods, *phase == Phase::Running, now_s).await,
+                (Duty::Suspend, _) => self.suspend(pods, now_s).await,
+                (Duty::Finish, phase) => {
+                    let is_running = *phase == Phase::Running;
+                    self.finish((job.id, pods), is_running, now_s).await
+                }
                 (Duty::GiveBackInTurn, _) if !is_turn => continue,
                 (Duty::GiveBack | Duty::GiveBackInTurn, Phase::Foreign { reason }) => {
-                    let given = self.give_back(pods, reason).await;
+                    let given = self.give_back(pods, reason, now_s).await;
                     given.map(|()| Some(format!("{} is left to kube-scheduler: it {reason}", pods.name)))
                 }
                 (_, Phase::Released { since_s }) if self.is_overdue(*since_s, now_s) => {
@@ -154,6 +165,10 @@ impl<'a> Hands<'a> {
                 Err(error) => notes.push(error.to_string()),
             }
         }
+        // What was sent is answered before the policy decides on what it changes.
+        while self.answer().await {}
+        kept.notes
+            .extend(self.refused.drain(..).map(|(_, not_sent)| not_sent.why));
         kept
     }
 
@@ -193,7 +208,19 @@ impl<'a> Hands<'a> {
 
     /// Lets the rest of a gang go, to what it was given. One that runs already waits where its node lacks something for a pod that
     /// came back: pinned there, it could only be evicted again.
-    async fn finish(&mut self, job: &JobPods, is_running: bool, now_s: i64) -> Result<Option<String>, Error> {
+    async fn finish(
+        &mut self,
+        (id, job): (ExternalId, &JobPods),
+        is_running: bool,
+        now_s: i64,
+    ) -> Result<Option<String>, Error> {
+        if !job.is_made {
+            let is_held = job.owners.iter().any(|owner| owner.is_suspended);
+            return match is_held {
+                true => self.resume(job, &job.seats, now_s).await.map(|()| None),
+                false => Ok(None),
+            };
+        }
         let rest = rest(&job.pods, &job.seats, self.settings);
         let places = rest.iter().map(|(pod, seat)| (*pod, seat.as_str()));
         if is_running && let Some((_, why)) = self.lacking(places) {
@@ -201,6 +228,21 @@ impl<'a> Hands<'a> {
                 "{}: a pod that came back is put off: {why}",
                 job.name
             )));
+        }
+        if let ([(pod, seat)], 1) = (&rest[..], job.pods.len())
+            && pod.other_gate().is_none()
+        {
+            let sent = self.send(id, pod, seat, &job.seats, now_s).await;
+            return Ok(sent.err().map(|not_sent| not_sent.why));
+        }
+        // A gang whose Job alone was let go yet: its pods are marked first, as those of any gang.
+        if rest.len() == job.pods.len() && rest.iter().all(|(pod, _)| pod.other_gate().is_none()) {
+            let (pods, places): (Vec<PodSeen>, Vec<&str>) = rest
+                .iter()
+                .map(|(pod, seat)| ((*pod).clone(), seat.as_str()))
+                .unzip();
+            let (_, sent) = self.let_all_go(&pods, &places, &job.seats, now_s).await;
+            return sent.map(|()| None);
         }
         for (pod, seat) in rest {
             if pod.other_gate().is_none() {
@@ -210,7 +252,10 @@ impl<'a> Hands<'a> {
         Ok(None)
     }
 
-    async fn give_back(&mut self, job: &JobPods, reason: &str) -> Result<(), Error> {
+    async fn give_back(&mut self, job: &JobPods, reason: &str, now_s: i64) -> Result<(), Error> {
+        if !job.is_made {
+            return self.resume(job, &[], now_s).await;
+        }
         for pod in job.pods.iter().filter(|pod| pod.is_held()) {
             let sent = self.cluster.lift(pod, &Lift::Free { reason }).await;
             self.hear(sent)?;
@@ -234,48 +279,6 @@ impl<'a> Hands<'a> {
         answer
     }
 
-    /// Lets a single pod go without waiting for the answer, beside at most [`SENT_MAX`] others: each needs the API server for some
-    /// milliseconds, and they have room beside each other.
-    async fn send(
-        &mut self,
-        job: ExternalId,
-        pod: &PodSeen,
-        seat: &str,
-        seats: &[(String, u32)],
-        now_s: i64,
-    ) -> Result<(), NotSent> {
-        while self.sent.len() >= SENT_MAX {
-            self.answer().await;
-        }
-        let node = node_of(seat);
-        let hostname = self.hostname(pod, node).map_err(NotSent::refused)?;
-        let mark = self.text_of_mark(pod, seat, seats, now_s);
-        let (cluster, of_task) = (self.cluster.clone(), pod.clone());
-        self.sent.spawn(async move {
-            let lift = Lift::To {
-                hostname: &hostname,
-                mark: &mark,
-            };
-            (job, cluster.lift(&of_task, &lift).await)
-        });
-        let entry = self.unbound.entry(node.to_owned()).or_default();
-        entry.push((pod.namespace.clone(), pod.name.clone()));
-        Ok(())
-    }
-
-    /// Waits for one of those that are under way; whether there was one.
-    async fn answer(&mut self) -> bool {
-        let Some(joined) = self.sent.join_next().await else {
-            return false;
-        };
-        if let Ok((job, answer)) = joined
-            && let Err(error) = self.hear(answer)
-        {
-            self.refused.push((job, NotSent::refused(error)));
-        }
-        true
-    }
-
     fn hostname(&self, pod: &PodSeen, node: &str) -> Result<String, Error> {
         let hostname = self.hosts.get(node).map(|host| host.hostname.clone());
         hostname
@@ -293,7 +296,7 @@ impl<'a> Hands<'a> {
         now_s: i64,
     ) -> Result<(), Error> {
         let node = node_of(seat);
-        let mark = self.text_of_mark(pod, seat, seats, now_s);
+        let mark = self.text_of_mark(&pod.uid, seat, seats, now_s);
         let hostname = self.hostname(pod, node)?;
         let lift = Lift::To {
             hostname: &hostname,
@@ -306,18 +309,19 @@ impl<'a> Hands<'a> {
         Ok(())
     }
 
-    fn text_of_mark(&self, pod: &PodSeen, seat: &str, seats: &[(String, u32)], now_s: i64) -> String {
+    fn text_of_mark(&self, uid: &str, seat: &str, seats: &[(String, u32)], now_s: i64) -> String {
         let mark = Decided {
             at_s: now_s,
             seat: seat.to_owned(),
             seats: seats.to_vec(),
             by: self.policy.to_owned(),
         };
-        mark.text(&pod.uid, &self.settings.marks)
+        mark.text(uid, &self.settings.marks)
     }
 
     /// Lets a gang go: every pod is marked before the first one is free, for who begins anew must know where the rest goes even if
-    /// the first ones have ended by then. How many were let go, and what went wrong.
+    /// the first ones have ended by then. Where one cannot be marked or the first not be let go, as one that was evicted, the
+    /// marks are taken off again: the others would begin without it. How many were let go, and what went wrong.
     async fn let_all_go(
         &mut self,
         pods: &[PodSeen],
@@ -327,21 +331,36 @@ impl<'a> Hands<'a> {
     ) -> (usize, Result<(), Error>) {
         let mut marked: Vec<PodSeen> = pods.to_vec();
         if pods.len() > 1 {
-            for (pod, seat) in marked.iter_mut().zip(places) {
-                let mark = self.text_of_mark(pod, seat, seats, now_s);
-                let sent = self.cluster.mark(pod, &mark).await;
+            for number in 0..marked.len() {
+                let mark = self.text_of_mark(&marked[number].uid, places[number], seats, now_s);
+                let sent = self.cluster.mark(&marked[number], Some(&mark)).await;
                 match self.hear(sent) {
-                    Ok(version) => pod.resource_version = version,
-                    Err(error) => return (0, Err(error)),
+                    Ok(version) => marked[number].resource_version = version,
+                    Err(error) => {
+                        self.take_marks_off(&marked[..number], &error).await;
+                        return (0, Err(error));
+                    }
                 }
             }
         }
         for (number, (pod, seat)) in marked.iter().zip(places).enumerate() {
             if let Err(error) = self.let_go(pod, seat, seats, now_s).await {
+                if number == 0 {
+                    self.take_marks_off(&marked[1..], &error).await;
+                }
                 return (number, Err(error));
             }
         }
         (pods.len(), Ok(()))
+    }
+
+    /// Takes marks off pods of which none was let go, where the API server answers.
+    async fn take_marks_off(&self, marked: &[PodSeen], error: &Error) {
+        for pod in marked.iter().filter(|_| error.code().is_some()) {
+            if self.cluster.mark(pod, None).await.is_err() {
+                break;
+            }
+        }
     }
 
     /// The pods of a job, while the API server answers.
@@ -389,8 +408,16 @@ impl system::Hands for Hands<'_> {
 
     async fn start(&mut self, job: &JobSeen, planned: &Planned, now_s: i64) -> Result<(), NotSent> {
         let pods = self.pods_of(job)?;
+        if pods.duty == Duty::Suspend {
+            return Err(NotSent::put_off("its Job is being suspended"));
+        }
         if let Some(reason) = &pods.turn {
-            return self.give_back(pods, reason).await.map_err(NotSent::refused);
+            let given = self.give_back(pods, reason, now_s).await;
+            return given.map_err(NotSent::refused);
+        }
+        if !pods.is_made && !self.may_resume() {
+            let why = "the Job controller makes the pods of others first";
+            return Err(NotSent::put_off(why));
         }
         let seats = seats::placed(job, &pods.pods, planned).map_err(NotSent::put_off)?;
         let places: Vec<&str> = seats
@@ -416,7 +443,10 @@ impl system::Hands for Hands<'_> {
                 return Err(NotSent::put_off(why));
             }
         }
-        if let ([pod], [seat]) = (&pods.pods[..], &places[..]) {
+        if !pods.is_made {
+            self.begin_resume(job.id, pods, &seats, now_s).await;
+            self.num_unmade += 1;
+        } else if let ([pod], [seat]) = (&pods.pods[..], &places[..]) {
             self.send(job.id, pod, seat, &seats, now_s).await?;
         } else if let (number, Err(error)) = self.let_all_go(&pods.pods, &places, &seats, now_s).await {
             return Err(match number {

@@ -158,21 +158,31 @@ async fn rights(settings: &Settings, cluster: &Cluster) -> Result<bool, Error> {
     let mut is_well = true;
     let looks = [
         ("list", "", "nodes", ""),
+        ("watch", "", "nodes", ""),
         ("list", "", "pods", ""),
+        ("watch", "", "pods", ""),
         ("get", "batch", "jobs", ""),
         ("list", "batch", "jobs", ""),
+        ("watch", "batch", "jobs", ""),
     ];
     let holds: &[_] = &[
         ("get", "", "pods", ""),
         ("patch", "", "pods", ""),
         ("create", "", "pods", "eviction"),
+        ("patch", "batch", "jobs", ""),
         ("create", "", "events", ""),
         ("list", "policy", "poddisruptionbudgets", ""),
         ("get", "", "persistentvolumeclaims", ""),
         ("list", "", "persistentvolumeclaims", ""),
+        ("watch", "", "persistentvolumeclaims", ""),
         ("get", "", "persistentvolumes", ""),
         ("list", "", "persistentvolumes", ""),
+        ("watch", "", "persistentvolumes", ""),
         ("list", "", "namespaces", ""),
+        ("list", "", "resourcequotas", ""),
+        ("watch", "", "resourcequotas", ""),
+        ("list", kueue::POD_CLASSES, "priorityclasses", ""),
+        ("watch", kueue::POD_CLASSES, "priorityclasses", ""),
     ];
     let orders: &[_] = &[
         ("get", kueue::GROUP, "workloads", ""),

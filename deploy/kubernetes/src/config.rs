@@ -37,6 +37,9 @@ pub struct Settings {
     pub namespaces: Vec<String>,
     /// What pods that a Job runs at once and that is not Indexed are taken for, where no annotation `pleach/parallel` says it.
     pub parallel_jobs: ParallelJobs,
+    /// Whether Jobs are suspended until the policy starts them, so that they have no pods and their deadlines do not run. Else, and
+    /// where a Job is not ours to suspend, its pods wait with a gate.
+    pub suspend: bool,
     /// Whether the label `pleach/drive: "false"` keeps a pod from being held, wherever its user writes it.
     pub opt_out: bool,
     /// Users and groups that may take our gate off a pod and change its marks, where the webhook is asked about updates.
@@ -175,6 +178,7 @@ impl Default for Settings {
             order_updates_max: 100,
             namespaces: Vec::new(),
             parallel_jobs: ParallelJobs::Alone,
+            suspend: true,
             opt_out: true,
             releasers: texts(&["system:serviceaccount:pleach:pleach", "system:masters"]),
             lease: None,
@@ -251,11 +255,6 @@ impl Settings {
     pub fn validate(&self) -> Result<(), Problem> {
         self.rounds.validate()?;
         self.log().validate()?;
-        if self.drive == Drive::OrderAndPlace {
-            let hint = "nodes are chosen where pods are held: `drive = \"hold\"`";
-            let (value, allowed) = (self.drive.name(), "hold, or order beside Kueue");
-            return Err(Problem::new("drive", value, allowed, hint));
-        }
         in_ranges(&[
             ("lease_s", f64::from(self.lease_s), 2.0, 600.0),
             ("order_step", f64::from(self.order_step), 1.0, 1e5),
@@ -427,7 +426,7 @@ mod tests {
             ("tick = 1".to_owned(), "tick"),
             ("tick_s = 0".to_owned(), "tick_s"),
             ("lease = 'pleach'".to_owned(), "NAMESPACE/NAME"),
-            ("drive = 'order-and-place'".to_owned(), "order beside Kueue"),
+            ("drive = 'order-and-place'".to_owned(), "`hold`"),
             ("order_updates_max = 0".to_owned(), "order_updates_max"),
             ("[rounds]\nfallback = 'esay'".to_owned(), "easy"),
             ("[rounds]\npartition = 'x'".to_owned(), "partition"),

@@ -44,6 +44,9 @@ pub fn strange(spec: &PodSpec) -> Option<&'static str> {
 pub fn key(spec: &PodSpec) -> String {
     let affinity = spec.affinity.as_ref().and_then(|all| all.node_affinity.as_ref());
     let required = affinity.and_then(|of| of.required_during_scheduling_ignored_during_execution.as_ref());
+    if spec.node_selector.is_none() && required.is_none() && spec.tolerations.is_none() {
+        return String::new();
+    }
     serde_json::to_string(&(&spec.node_selector, required, &spec.tolerations)).unwrap_or_default()
 }
 

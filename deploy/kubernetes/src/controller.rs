@@ -1,8 +1,10 @@
-//! Kubernetes as a batch system: observed by lists of its API server, driven by patches and evictions.
+//! Kubernetes as a batch system: observed by what its API server lists or shows of changes, driven by patches and evictions.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use k8s_openapi::api::batch::v1::Job;
+use k8s_openapi::api::core::v1::Pod;
 use pleach_daemon::Driver;
 use pleach_daemon::history::{End, EndedJob};
 use pleach_daemon::pulse::Pulse;
@@ -16,15 +18,17 @@ use crate::apply::Hands;
 use crate::arrival::by_name;
 use crate::claims::Claims;
 use crate::config::Settings;
-use crate::ended;
+use crate::ended::{self, Ended};
 use crate::error::Error;
-use crate::events::Events;
+use crate::events::{self, Events};
 use crate::lease::Held;
 use crate::mark::Key;
 use crate::observe::{self, Observed};
 use crate::pod;
 use crate::ranking;
-use crate::seats::Lost;
+use crate::seats::Traces;
+use crate::suspended::Owner;
+use crate::suspended::maker::Maker;
 use crate::unheld::{self, Unheld};
 use crate::view::View;
 use crate::workload_queue::Workloads;
@@ -42,8 +46,8 @@ pub struct Kubernetes {
     cluster: Cluster,
     /// Life signs: each answer of the API server is one.
     pulse: Pulse,
-    /// Places that running gangs have lost.
-    lost: BTreeMap<ExternalId, Lost>,
+    /// What the last look left.
+    traces: Traces,
     /// What is believed of what users say.
     claims: Claims,
     /// None: whoever runs drives.
@@ -86,7 +90,7 @@ impl Kubernetes {
             settings,
             cluster: cluster.beating(&pulse),
             pulse,
-            lost: BTreeMap::new(),
+            traces: Traces::default(),
             claims,
             view: View::default(),
             is_shadow,
@@ -95,6 +99,11 @@ impl Kubernetes {
             events: Events::default(),
         };
         Ok(Driver::new(system, rounds, state, None, (policy, is_shadow))?)
+    }
+
+    fn ended_of(&self, pods: &[Arc<Pod>], jobs: &[Arc<Job>]) -> BTreeMap<ExternalId, Ended> {
+        let (pods, jobs) = (pods.iter().map(Arc::as_ref), jobs.iter().map(Arc::as_ref));
+        ended::ended(pods, jobs, &self.settings)
     }
 
     /// Gives the Lease back, if it is held.
@@ -206,10 +215,10 @@ impl BatchSystem for Kubernetes {
             None => Ok(()),
         };
         let lists = self.cluster.lists().await?;
-        let mut observed = observe::observe_after(&self.lost, &lists, &self.settings, now_s);
+        let mut observed = observe::observe_after(&self.traces, &lists, &self.settings, now_s);
         self.claims.learn(&observed.snapshot, &observed.jobs);
         self.claims.bound(&mut observed.snapshot, &mut observed.jobs);
-        self.lost.clone_from(&observed.lost);
+        self.traces.clone_from(&observed.traces);
         if let Err(error) = right {
             // Who stands by answers the webhook as whoever drives does.
             if matches!(error, Error::StandsBy { .. }) {
@@ -230,13 +239,25 @@ impl BatchSystem for Kubernetes {
         self.pulse.clone()
     }
 
+    fn announce(&self, news: &str, now_s: i64) {
+        let lease = self
+            .settings
+            .lease
+            .as_deref()
+            .and_then(|lease| lease.split_once('/'));
+        if let Some(lease) = lease.filter(|_| self.settings.events) {
+            let event = events::of_lease(lease, news, now_s);
+            self.events.send(&self.cluster, vec![event]);
+        }
+    }
+
     fn show(&self, observed: &Arc<Observed>) {
         self.view.show(Arc::clone(observed));
     }
 
     async fn ended(&self) -> Result<BTreeMap<ExternalId, End>, Error> {
         let (pods, jobs) = self.cluster.ended().await?;
-        let ended = ended::ended(&pods, jobs, &self.settings);
+        let ended = self.ended_of(&pods, &jobs);
         Ok(ended.into_iter().map(|(id, ended)| (id, ended.end())).collect())
     }
 
@@ -244,7 +265,7 @@ impl BatchSystem for Kubernetes {
         let (pods, jobs) = self.cluster.ended().await?;
         let live: BTreeSet<ExternalId> = observed.jobs.keys().copied().collect();
         let since_s = observed.snapshot.taken_s.saturating_sub(i64::from(days) * DAY_S);
-        let ended = ended::ended(&pods, jobs, &self.settings);
+        let ended = self.ended_of(&pods, &jobs);
         Ok(ended::accounting(ended, &live, since_s))
     }
 
@@ -255,8 +276,8 @@ impl BatchSystem for Kubernetes {
     }
 }
 
-/// Lifts the gates of all pods that are held, in the order of arrival, and leaves their places to kube-scheduler: how many, and
-/// what was refused. Needs no policy and no state.
+/// Lets all Jobs go that were suspended, lifts the gates of all pods that are held, in the order of arrival, and leaves their places
+/// to kube-scheduler: how many, and what was refused. Needs no policy and no state.
 ///
 /// # Errors
 /// A list that cannot be had.
@@ -269,17 +290,23 @@ pub async fn hand_back(cluster: &Cluster, settings: &Settings) -> Result<(u64, V
         came.then_with(|| a.namespace.cmp(&b.namespace))
             .then_with(|| by_name(&a.name, &b.name))
     });
-    let (mut num, mut refused) = (0, Vec::new());
+    let mut back = Vec::new();
+    let (jobs, others) = (cluster.jobs().await?, cluster.others(&mut Vec::new()).await?);
+    let others = others.iter().map(|(kind, object)| Maker::of_other(kind, object));
+    let makers = jobs.iter().map(Maker::of_job).chain(others);
+    let owners = makers.filter_map(|maker| Owner::read(&maker, settings));
+    for owner in owners.filter(|owner| owner.is_suspended && settings.drives(&owner.namespace)) {
+        back.push(cluster.resume(&owner, None).await);
+    }
     for pod in &held {
         let reason = "handed back by an operator";
-        match cluster.lift(pod, &Lift::Free { reason }).await {
-            Ok(()) => num += 1,
-            // Gone in the meantime.
-            Err(error) if error.code() == Some(404) => {}
-            Err(error) => refused.push(error.to_string()),
-        }
+        back.push(cluster.lift(pod, &Lift::Free { reason }).await);
     }
-    Ok((num, refused))
+    let num = back.iter().filter(|sent| sent.is_ok()).count();
+    let refused = back.into_iter().filter_map(Result::err);
+    // Gone in the meantime.
+    let refused = refused.filter(|error| error.code() != Some(404));
+    Ok((num as u64, refused.map(|error| error.to_string()).collect()))
 }
 
 /// Gives the workloads that wait for Kueue the priorities of their classes: how many, and what was refused.

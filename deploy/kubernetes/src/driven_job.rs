@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use k8s_openapi::api::core::v1::{Node, Pod, Taint};
+use k8s_openapi::api::core::v1::{Node, Pod, Toleration};
 use pleach_daemon::fleet;
 use pleach_daemon::snapshot::{JobSeen, NodeSeen, Phase, Terms};
 
@@ -11,10 +11,12 @@ use crate::config::Settings;
 use crate::constraint;
 use crate::gang::Membership;
 use crate::job_pods::{Claim, JobPods};
+use crate::mark::Decided;
 use crate::pod::{self, PodSeen};
 use crate::reach::{Asks, Reach, Reachable};
-use crate::seats::{Lost, Seats};
+use crate::seats::{Lost, Seats, Traces};
 use crate::standing::{self, Duty, Gang, Standing};
+use crate::suspended::{Holding, Owner};
 use crate::turn;
 use crate::volume::Volumes;
 
@@ -24,6 +26,17 @@ pub(crate) struct Group<'a> {
     pub member: Membership,
     /// The pods, in no order.
     pub pods: Vec<(PodSeen, &'a Pod)>,
+    /// Whether all of them are there, and none is one that its Job would make.
+    pub is_made: bool,
+    /// Their Jobs that are or may be suspended.
+    pub owners: Vec<Owner>,
+}
+
+impl Group<'_> {
+    /// Whether each pod of its Job is a job of its own.
+    fn is_task(&self) -> bool {
+        self.member.key.by == "pod" && self.owners.iter().any(|owner| owner.num_pods > 1)
+    }
 }
 
 /// What jobs are looked at with.
@@ -42,6 +55,8 @@ pub(crate) struct DrivenJob {
     pub job: JobSeen,
     pub pods: JobPods,
     pub lost: Lost,
+    /// Where it waits and nobody tells its size: its pods, and when these last became fewer, Unix time, s.
+    pub size: Option<(usize, i64)>,
     /// Its pods that are ending while others are there.
     pub ending: Vec<PodSeen>,
 }
@@ -52,24 +67,22 @@ fn began_s(pod: &PodSeen) -> i64 {
 }
 
 /// Where its pods may run, or where it stands instead of waiting.
-fn places(pods: &[(PodSeen, &Pod)], sight: &mut Sight<'_>) -> Result<Reachable, Phase> {
+fn places(seen: &[PodSeen], pods: &[&Pod], sight: &mut Sight<'_>) -> Result<Reachable, Phase> {
     let foreign = || Phase::Foreign {
         reason: "has pods that may run on different nodes".into(),
     };
-    let first = pods
-        .first()
-        .and_then(|(seen, pod)| Some((seen, pod.spec.as_ref()?)));
-    let (first, spec) = first.ok_or_else(foreign)?;
+    let spec = pods.first().and_then(|pod| pod.spec.as_ref());
+    let (first, spec) = seen.first().zip(spec).ok_or_else(foreign)?;
     let near = |seen: &PodSeen| sight.volumes.of(&seen.namespace, &seen.claims);
     let (own, volumes) = (constraint::key(spec), near(first));
-    let is_alike = |(seen, pod): &(PodSeen, &Pod)| {
+    let is_alike = |(seen, pod): (&PodSeen, &&Pod)| {
         pod.spec.as_ref().is_some_and(|spec| constraint::key(spec) == own) && near(seen) == volumes
     };
-    if !pods.iter().all(is_alike) {
+    if !seen.iter().zip(pods).skip(1).all(is_alike) {
         return Err(foreign());
     }
     let mut amounts = Amounts::new();
-    for (name, amount) in pods.iter().flat_map(|(seen, _)| &seen.asks) {
+    for (name, amount) in seen.iter().flat_map(|seen| &seen.asks) {
         let most = amounts.entry(name.clone()).or_default();
         *most = (*most).max(*amount);
     }
@@ -102,7 +115,7 @@ fn share_ports(pods: &[PodSeen]) -> bool {
 /// that waits, and where no node has a place for it.
 fn in_turn(
     (job, stand): (&JobSeen, &Standing),
-    pods: &[(PodSeen, &Pod)],
+    (seen, pods): (&[PodSeen], &[&Pod]),
     gang: &Gang<'_>,
     sight: &mut Sight<'_>,
 ) -> Option<(JobSeen, String)> {
@@ -112,18 +125,17 @@ fn in_turn(
     if stand.duty != Duty::GiveBack {
         return None;
     }
-    let seen: Vec<PodSeen> = pods.iter().map(|(seen, _)| seen.clone()).collect();
-    let mut shown = turn::stand_in(job, &seen)?;
-    let of_most = |(seen, _): &&(PodSeen, &Pod)| seen.is_held() && seen.num_gpus == shown.gpus_per_node;
-    let largest = pods.iter().find(of_most)?;
+    let mut shown = turn::stand_in(job, seen)?;
+    let of_most = |seen: &PodSeen| seen.is_held() && seen.num_gpus == shown.gpus_per_node;
+    let largest = seen.iter().position(of_most)?;
     let mut reachable = Reachable::default();
-    match places(std::slice::from_ref(largest), sight) {
+    match places(&seen[largest..=largest], &pods[largest..=largest], sight) {
         Ok(found) => reachable = found,
         Err(phase) => shown.phase = phase,
     }
     (shown.gpu_types, shown.terms.rules) = (reachable.types, reachable.rules);
     if seen.iter().all(PodSeen::is_held)
-        && let Some(phase @ Phase::Blocked { .. }) = standing::whole(&seen, gang)
+        && let Some(phase @ Phase::Blocked { .. }) = standing::whole(seen, gang)
     {
         shown.phase = phase;
     }
@@ -135,33 +147,33 @@ fn in_turn(
     }
 }
 
-/// Looks at a job; `before` are the places that it had lost by the last look.
-pub(crate) fn job(group: Group<'_>, before: &[(String, i64)], sight: &mut Sight<'_>) -> DrivenJob {
-    let Group { member, mut pods } = group;
-    let settings = sight.settings;
+/// Looks at a job after another look.
+pub(crate) fn job(group: Group<'_>, before: &Traces, sight: &mut Sight<'_>) -> DrivenJob {
+    let (settings, is_task) = (sight.settings, group.is_task());
+    let Group {
+        member,
+        mut pods,
+        is_made,
+        owners,
+    } = group;
+    let mark = newest(&owners, sight).filter(|_| !is_made || !is_task);
     pods.sort_by(|(a, _), (b, _)| {
         (a.index, a.name.len(), &a.name, &a.uid).cmp(&(b.index, b.name.len(), &b.name, &b.uid))
     });
-    let has_live = pods.iter().any(|(seen, _)| !seen.is_ending);
-    let is_out = |seen: &PodSeen| seen.is_ending == has_live;
-    let out = pods.iter().filter(|(seen, _)| is_out(seen));
-    let ending = out.map(|(seen, _)| seen.clone()).collect();
-    pods.retain(|(seen, _)| !is_out(seen));
-    let seen: Vec<PodSeen> = pods.iter().map(|(seen, _)| seen.clone()).collect();
+    let ending = take_ending(&mut pods);
+    let (seen, pods): (Vec<PodSeen>, Vec<&Pod>) = pods.into_iter().unzip();
     let is_lease = member.size == Some(1) && matches!(&seen[..], [pod] if pod.is_lease);
-    let tolerations = pods
-        .first()
-        .and_then(|(_, pod)| pod.spec.as_ref()?.tolerations.as_deref());
+    let first = pods.first().copied();
+    let tolerations = first.and_then(|pod| pod.spec.as_ref()?.tolerations.as_deref());
     let up = sight.up;
-    let takes_jobs = |unit: &str| {
-        let mut taints = up.get(unit).map(|node| constraint::hard_taints(node));
-        let is_tolerated = |taint: &Taint| constraint::is_tolerated(tolerations, taint);
-        taints.as_mut().is_some_and(|taints| taints.all(is_tolerated))
-    };
+    let takes_jobs = |unit: &str| up.get(unit).is_some_and(|node| tolerates(tolerations, node));
     let gang = Gang {
+        mark,
+        is_made,
         is_lease,
-        size: member.size,
-        lost: before,
+        size: size(&member, (&owners, is_made), &seen),
+        lost: before.lost.get(&member.id).map_or(&[], Vec::as_slice),
+        shrank_s: before.shrank_s(member.id, seen.len(), sight.now_s),
         takes_jobs: &takes_jobs,
         settings,
         now_s: sight.now_s,
@@ -169,15 +181,15 @@ pub(crate) fn job(group: Group<'_>, before: &[(String, i64)], sight: &mut Sight<
     let mut stand = standing::of(&seen, &gang);
     let mut reachable = Reachable::default();
     if matches!(stand.phase, Phase::Waiting | Phase::Loose) {
-        match places(&pods, sight) {
+        match places(&seen, &pods, sight) {
             Ok(found) => reachable = found,
             Err(phase) => stand = Standing::without_seats(phase, &seen),
         }
     }
-    let first = pods.first().map(|(_, pod)| *pod);
     let mut job = described(&member, first, &seen, &stand, sight);
     (job.gpu_types, job.terms.rules) = (reachable.types, reachable.rules);
     job.terms.owner = member.owner;
+    job.terms.priority = seen.iter().map(|pod| pod.priority).max().unwrap_or(0);
     if is_lease {
         (job.terms.is_lease, job.limit_s) = (true, None);
     }
@@ -193,23 +205,36 @@ pub(crate) fn job(group: Group<'_>, before: &[(String, i64)], sight: &mut Sight<
         job.phase = stand.phase.clone();
     }
     let mut turn = None;
-    if let Some((shown, reason)) = in_turn((&job, &stand), &pods, &gang, sight) {
+    if let Some((shown, reason)) = in_turn((&job, &stand), (&seen, &pods), &gang, sight) {
         (job, stand.duty, turn) = (shown, Duty::None, Some(reason));
     } else if stand.duty == Duty::GiveBack && turn::stand_in(&job, &seen).is_some() {
         stand.duty = Duty::GiveBackInTurn;
     }
+    let holding = Holding {
+        owners: &owners,
+        is_made,
+        is_released: mark.is_some(),
+        may_be_suspended: settings.suspend && !is_task && !is_lease && turn.is_none() && ending.is_empty(),
+    };
+    if let Some((phase, duty)) = holding.of((&job.phase, stand.duty), &seen, &gang) {
+        (job.phase, stand.duty) = (phase, duty);
+    }
+    job.not_before_s = holding.not_before_s();
+    let size = gang.waiting_size(&seen);
     let name = format!("{}/{}", member.key.namespace, member.key.name);
     let claim = claim(&member, &seen);
     let remark = member
         .remark
         .or_else(|| remark(&name, &job, &stand.seats, &seen, settings))
         .or_else(|| turn.as_deref().map(|why| in_turn_words(&name, why)))
-        .or_else(|| deadline(&name, &job, &seen, member.limit_s))
+        .or_else(|| deadline(&name, &job, &seen, member.limit_s.filter(|_| is_made)))
         .or_else(|| (!is_lease).then(|| no_lease(&name, &seen)).flatten());
     DrivenJob {
         pods: JobPods {
             name,
             pods: seen,
+            is_made,
+            owners,
             seats: stand.seats,
             duty: stand.duty,
             claim,
@@ -218,7 +243,38 @@ pub(crate) fn job(group: Group<'_>, before: &[(String, i64)], sight: &mut Sight<
         },
         job,
         lost: stand.lost,
+        size,
         ending,
+    }
+}
+
+/// Whether pods with these tolerations may come to a node.
+fn tolerates(tolerations: Option<&[Toleration]>, node: &Node) -> bool {
+    constraint::hard_taints(node).all(|taint| constraint::is_tolerated(tolerations, taint))
+}
+
+/// Takes the pods away that are ending while others are there.
+fn take_ending(pods: &mut Vec<(PodSeen, &Pod)>) -> Vec<PodSeen> {
+    let has_live = pods.iter().any(|(seen, _)| !seen.is_ending);
+    let is_out = |seen: &PodSeen| seen.is_ending == has_live;
+    let out = pods.iter().filter(|(seen, _)| is_out(seen));
+    let ending = out.map(|(seen, _)| seen.clone()).collect();
+    pods.retain(|(seen, _)| !is_out(seen));
+    ending
+}
+
+/// The newest mark of Jobs that counts.
+fn newest<'a>(owners: &'a [Owner], sight: &Sight<'_>) -> Option<&'a Decided> {
+    let marks = owners.iter();
+    let marks = marks.filter_map(|owner| owner.mark_at(sight.settings, sight.now_s));
+    marks.max_by_key(|mark| mark.at_s)
+}
+
+/// Pods that a job has in all. Of what a template alone says that is no Job's no Job tells it.
+fn size(member: &Membership, (owners, is_made): (&[Owner], bool), pods: &[PodSeen]) -> Option<u32> {
+    match owners.iter().any(|owner| owner.kind.plural != "jobs") && !is_made {
+        true => u32::try_from(pods.len()).ok(),
+        false => member.size,
     }
 }
 

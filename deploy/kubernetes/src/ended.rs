@@ -58,12 +58,14 @@ struct Run<'a> {
 
 /// Jobs whose pods have ended, of those that are driven. Pods of which it is not told when they began or ended are left out.
 #[must_use]
-pub fn ended(pods: &[Pod], mut jobs: Vec<Job>, settings: &Settings) -> BTreeMap<ExternalId, Ended> {
-    // A Job that has ended makes no more pods: its size is what it ran at once, not what is left to run.
-    jobs.iter_mut().for_each(|job| job.status = None);
-    let index = Jobs::new(&jobs, settings.parallel_jobs);
+pub fn ended<'a>(
+    pods: impl IntoIterator<Item = &'a Pod>,
+    jobs: impl Iterator<Item = &'a Job> + Clone,
+    settings: &Settings,
+) -> BTreeMap<ExternalId, Ended> {
+    let index = Jobs::ended(jobs, settings.parallel_jobs);
     let mut runs: BTreeMap<ExternalId, Vec<Run<'_>>> = BTreeMap::new();
-    for pod in pods.iter().filter(|pod| pod::has_ended(pod)) {
+    for pod in pods.into_iter().filter(|pod| pod::has_ended(pod)) {
         let Some(seen) = pod::read(pod, settings) else {
             continue;
         };

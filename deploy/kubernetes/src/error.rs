@@ -40,6 +40,30 @@ pub enum Error {
         /// The most that is read.
         most: u32,
     },
+    /// An object or a list of the API server that has no name or no version.
+    #[error("{what}: an object without a name, or without a version that is a number")]
+    Strange {
+        /// The request in words.
+        what: String,
+    },
+    /// What is kept by a watch is too old to decide on.
+    #[error(
+        "the watch of {what} has shown nothing for {age_s} s, and nothing is started until it does: {reason}"
+    )]
+    Stale {
+        /// The kind of objects.
+        what: &'static str,
+        /// Since when, s.
+        age_s: u64,
+        /// What went wrong last.
+        reason: String,
+    },
+    /// The first list of what is kept failed.
+    #[error("{reason}")]
+    Unfilled {
+        /// What went wrong.
+        reason: String,
+    },
     /// No way to the API server.
     #[error("no way to the API server: {reason}; in a pod a ServiceAccount tells it, elsewhere KUBECONFIG")]
     Access {

@@ -194,38 +194,77 @@ fn of_objects(pods: &JobPods, what: &What, num: u32, message: &str, now_s: i64) 
     let job = pod.labels.get(names::JOB_NAME).zip(pod.owner.as_ref());
     let job = job.map(|(name, uid)| reference("batch/v1", "Job", name, uid));
     let of_pod = reference("v1", "Pod", &pod.name, &pod.uid);
-    let time = Timestamp::from_second(now_s).ok().map(Time);
-    let event = |of: ObjectReference| {
-        let (name, uid) = (
-            of.name.clone().unwrap_or_default(),
-            of.uid.clone().unwrap_or_default(),
-        );
-        let short: String = uid.chars().filter(char::is_ascii_alphanumeric).take(8).collect();
-        // Names of objects have at most 253 letters.
-        let name: String = name.chars().take(190).collect();
-        Event {
-            metadata: ObjectMeta {
-                name: Some(format!(
-                    "{name}.{}-{num}.{}",
-                    what.reason().to_ascii_lowercase(),
-                    short.to_ascii_lowercase()
-                )),
-                namespace: Some(pod.namespace.clone()),
-                ..ObjectMeta::default()
-            },
-            involved_object: of,
-            reason: Some(what.reason().into()),
-            message: Some(message.into()),
-            type_: Some("Normal".into()),
-            source: Some(EventSource {
-                component: Some("pleach".into()),
-                host: None,
-            }),
-            first_timestamp: time.clone(),
-            last_timestamp: time.clone(),
-            count: Some(1),
-            ..Event::default()
-        }
+    let objects: Vec<ObjectReference> = match pods.is_made {
+        true => std::iter::once(of_pod).chain(job).collect(),
+        false => pods
+            .owners
+            .iter()
+            .map(|owner| {
+                reference(
+                    &owner.kind.api_version(),
+                    owner.kind.kind,
+                    &owner.name,
+                    &owner.uid,
+                )
+            })
+            .collect(),
     };
-    std::iter::once(of_pod).chain(job).map(event).collect()
+    let event = |of: ObjectReference| event(of, what.reason(), num, message, now_s);
+    objects.into_iter().map(event).collect()
+}
+
+/// A warning on the Lease of the controller: the fallback decides from now on.
+#[must_use]
+pub fn of_lease((namespace, name): (&str, &str), news: &str, now_s: i64) -> Event {
+    let of = ObjectReference {
+        api_version: Some("coordination.k8s.io/v1".into()),
+        kind: Some("Lease".into()),
+        name: Some(name.into()),
+        namespace: Some(namespace.into()),
+        ..ObjectReference::default()
+    };
+    let message: String = news.chars().take(MESSAGE_MAX).collect();
+    let num = u32::try_from(now_s).unwrap_or_default();
+    Event {
+        type_: Some("Warning".into()),
+        ..event(of, "PleachFallsBack", num, &message, now_s)
+    }
+}
+
+fn event(of: ObjectReference, reason: &str, num: u32, message: &str, now_s: i64) -> Event {
+    let (name, uid) = (
+        of.name.clone().unwrap_or_default(),
+        of.uid.clone().unwrap_or_default(),
+    );
+    let short: String = uid.chars().filter(char::is_ascii_alphanumeric).take(8).collect();
+    // Names of objects have at most 253 letters.
+    let name: String = name.chars().take(190).collect();
+    let time = Timestamp::from_second(now_s).ok().map(Time);
+    Event {
+        metadata: ObjectMeta {
+            name: Some(format!(
+                "{name}.{}-{num}.{}",
+                reason.to_ascii_lowercase(),
+                // A Lease is named without its number.
+                match short.as_str() {
+                    "" => "0".into(),
+                    short => short.to_ascii_lowercase(),
+                }
+            )),
+            namespace: of.namespace.clone(),
+            ..ObjectMeta::default()
+        },
+        involved_object: of,
+        reason: Some(reason.into()),
+        message: Some(message.into()),
+        type_: Some("Normal".into()),
+        source: Some(EventSource {
+            component: Some("pleach".into()),
+            host: None,
+        }),
+        first_timestamp: time.clone(),
+        last_timestamp: time,
+        count: Some(1),
+        ..Event::default()
+    }
 }

@@ -41,14 +41,28 @@ pub struct Jobs<'a> {
 impl<'a> Jobs<'a> {
     /// Makes the index.
     #[must_use]
-    pub fn new(list: &'a [Job], parallel: ParallelJobs) -> Jobs<'a> {
+    pub fn new(list: impl Iterator<Item = &'a Job> + Clone, parallel: ParallelJobs) -> Jobs<'a> {
+        Jobs::seen(list, parallel, |view| view)
+    }
+
+    /// The same for pods that have ended: the size of a Job is what it ran at once, not what is left to run.
+    #[must_use]
+    pub fn ended(list: impl Iterator<Item = &'a Job> + Clone, parallel: ParallelJobs) -> Jobs<'a> {
+        Jobs::seen(list, parallel, |view| pleach_site::Job { succeeded: 0, ..view })
+    }
+
+    fn seen(
+        list: impl Iterator<Item = &'a Job> + Clone,
+        parallel: ParallelJobs,
+        as_seen: fn(pleach_site::Job<'a>) -> pleach_site::Job<'a>,
+    ) -> Jobs<'a> {
         let named = |job: &'a Job| Some((job.metadata.namespace.as_deref()?, job.metadata.name.as_deref()?));
+        let views = list
+            .clone()
+            .filter_map(|job| Some(as_seen(view(named(job)?, job))));
         Jobs {
-            jobs: list.iter().filter_map(|job| Some((named(job)?, job))).collect(),
-            groups: Groups::new(
-                list.iter().filter_map(|job| Some(view(named(job)?, job))),
-                parallel,
-            ),
+            jobs: list.filter_map(|job| Some((named(job)?, job))).collect(),
+            groups: Groups::new(views, parallel),
         }
     }
 
@@ -103,7 +117,7 @@ impl<'a> Jobs<'a> {
 }
 
 /// A Job as [`pleach_site`] looks at it.
-fn view<'a>((namespace, name): (&'a str, &'a str), job: &'a Job) -> pleach_site::Job<'a> {
+pub(crate) fn view<'a>((namespace, name): (&'a str, &'a str), job: &'a Job) -> pleach_site::Job<'a> {
     let spec = job.spec.as_ref();
     let count = |num: Option<i32>| num.map(|num| u32::try_from(num).unwrap_or(0));
     let labels = job.metadata.labels.as_ref();

@@ -3,6 +3,7 @@
 use crate::pod::PodSeen;
 use crate::seats::Seats;
 use crate::standing::Duty;
+use crate::suspended::Owner;
 
 /// The pods of a job.
 #[derive(Clone, Debug)]
@@ -11,6 +12,10 @@ pub struct JobPods {
     pub name: String,
     /// Its pods in the order of their ranks; those that are ending only where there are no others.
     pub pods: Vec<PodSeen>,
+    /// Whether these pods are there; else they are those that its Jobs would make.
+    pub is_made: bool,
+    /// Its Jobs that are or may be suspended.
+    pub owners: Vec<Owner>,
     /// Pods on each unit, as decided; empty where nothing was.
     pub seats: Seats,
     /// What is to be done about its gates, whatever the policy says.

@@ -4,7 +4,7 @@
 
 pub use pleach_site::names::{
     GANG, GANG_SIZE, JOB_INDEX, JOB_NAME, JOB_NAME_OLD, JOBSET_NAME, KUEUE_GROUP, KUEUE_TOTAL, OF_GANGS,
-    PARALLEL, REPLICAS, REPLICATED_JOB, WORD_MAX,
+    PARALLEL, REPLICAS, REPLICATED_JOB, SUSPENDED, WORD_MAX,
 };
 
 /// The scheduling gate that holds a pod for the controller.

@@ -5,6 +5,7 @@
 //! slices and time-sliced replicas need nothing of their own in the tables.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::{Node, Taint};
 use pleach_scheduler::cluster::NodeState;
@@ -80,7 +81,7 @@ pub fn state(node: &Node) -> NodeState {
 
 /// The units of the nodes that are driven, in the order of the list, and what is wrong with others.
 #[must_use]
-pub fn units(nodes: &[Node], settings: &Settings) -> (Vec<Unit>, Vec<String>) {
+pub fn units(nodes: &[Arc<Node>], settings: &Settings) -> (Vec<Unit>, Vec<String>) {
     let (mut units, mut notes) = (Vec::new(), Vec::new());
     for (row, node) in nodes.iter().enumerate() {
         let labels = labels(node);
@@ -124,6 +125,23 @@ pub fn units(nodes: &[Node], settings: &Settings) -> (Vec<Unit>, Vec<String>) {
         }
     }
     (units, notes)
+}
+
+/// Racks of units, by their names; none where all nodes are in one, or none says where it is.
+#[must_use]
+pub fn racks(units: &[Unit], nodes: &[Arc<Node>]) -> BTreeMap<String, String> {
+    let rack = |unit: &Unit| {
+        let labels = labels(&nodes[unit.row]);
+        let rack = pleach_site::rack(&|name| labels.get(name).map(String::as_str))?;
+        Some((unit.name.clone(), rack.to_owned()))
+    };
+    let racks: BTreeMap<String, String> = units.iter().filter_map(rack).collect();
+    let mut all = racks.values();
+    let first = all.next();
+    match all.any(|rack| Some(rack) != first) || racks.len() < units.len() {
+        true => racks,
+        false => BTreeMap::new(),
+    }
 }
 
 /// The type of a node's devices of a resource.

@@ -4,9 +4,13 @@
 //! without a node. What is only not ready yet stays held.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use k8s_openapi::api::batch::v1::Job;
-use k8s_openapi::api::core::v1::{Node, PersistentVolume, PersistentVolumeClaim, Pod, Toleration};
+use k8s_openapi::api::core::v1::{
+    Node, PersistentVolume, PersistentVolumeClaim, Pod, ResourceQuota, Toleration,
+};
+use k8s_openapi::api::scheduling::v1::PriorityClass;
 use pleach_daemon::snapshot::{NodeSeen, Site, Snapshot, VERSION};
 use pleach_scheduler::ExternalId;
 use pleach_scheduler::cluster::NodeState;
@@ -21,8 +25,11 @@ use crate::leaving;
 use crate::names;
 use crate::node::{self, Unit, unit_name};
 use crate::pod;
+use crate::quota;
 use crate::reach::{self, Reach};
-use crate::seats::Lost;
+use crate::seats::Traces;
+use crate::suspended::maker::Maker;
+use crate::suspended::{self, Other, Owners, Unmade};
 use crate::unheld::Unheld;
 use crate::usage::Usage;
 use crate::volume::Volumes;
@@ -35,15 +42,21 @@ const REMARKS_MAX: usize = 100;
 #[derive(Clone, Debug, Default)]
 pub struct Lists {
     /// All nodes.
-    pub nodes: Vec<Node>,
+    pub nodes: Vec<Arc<Node>>,
     /// All pods; those that have ended may be missing.
-    pub pods: Vec<Pod>,
+    pub pods: Vec<Arc<Pod>>,
     /// All Jobs.
-    pub jobs: Vec<Job>,
+    pub jobs: Vec<Arc<Job>>,
+    /// Objects of other kinds that are suspended by us, or were let go.
+    pub others: Vec<Other>,
     /// Claims of pods that wait.
-    pub claims: Vec<PersistentVolumeClaim>,
+    pub claims: Vec<Arc<PersistentVolumeClaim>>,
     /// Volumes that these are bound to.
-    pub volumes: Vec<PersistentVolume>,
+    pub volumes: Vec<Arc<PersistentVolume>>,
+    /// Classes of priority, where Jobs wait without pods.
+    pub classes: Vec<Arc<PriorityClass>>,
+    /// Quotas of namespaces, where Jobs wait without pods.
+    pub quotas: Vec<Arc<ResourceQuota>>,
     /// What could not be read and a round does without.
     pub unread: Vec<String>,
     /// What Kueue has, where it is told an order.
@@ -61,8 +74,8 @@ pub struct Observed {
     pub hosts: BTreeMap<String, Host>,
     /// GPUs of each unit that nobody holds and that are promised to nobody.
     pub free: BTreeMap<String, u32>,
-    /// Places that running gangs have lost, for the next look.
-    pub lost: BTreeMap<ExternalId, Lost>,
+    /// For the next look.
+    pub traces: Traces,
     /// Workloads that wait for Kueue, by arrival; none where it is told no order.
     pub line: Vec<Place>,
     /// Pods that came by the webhook; none where it is not known.
@@ -71,37 +84,35 @@ pub struct Observed {
     pub notes: Vec<String>,
 }
 
+impl Observed {
+    /// Jobs that were let go and have no pods yet.
+    pub(crate) fn num_unmade(&self) -> usize {
+        let is_let_go = |job: &&JobPods| !job.is_made && job.owners.iter().all(|owner| !owner.is_suspended);
+        self.jobs.values().filter(is_let_go).count()
+    }
+}
+
 /// Makes the view of somebody who has not looked before.
 #[must_use]
 pub fn observe(lists: &Lists, settings: &Settings, now_s: i64) -> Observed {
-    observe_after(&BTreeMap::new(), lists, settings, now_s)
+    observe_after(&Traces::default(), lists, settings, now_s)
 }
 
-/// Makes the view; `before` is [`Observed::lost`] of the last one.
+/// Makes the view; `before` is [`Observed::traces`] of the last one.
 #[must_use]
-pub fn observe_after(
-    before: &BTreeMap<ExternalId, Lost>,
-    lists: &Lists,
-    settings: &Settings,
-    now_s: i64,
-) -> Observed {
+pub fn observe_after(before: &Traces, lists: &Lists, settings: &Settings, now_s: i64) -> Observed {
     let (mut units, mut notes) = node::units(&lists.nodes, settings);
     notes.extend(lists.unread.iter().cloned());
-    let mut hosts = hosts(&lists.nodes);
-    let mut usage = Usage::default();
-    for pod in lists.pods.iter().filter(|pod| !pod::has_ended(pod)) {
-        count(pod, settings, &mut hosts, &mut usage);
-    }
-    let barred = reach::barred(&lists.nodes, &tolerations(lists, settings), settings);
+    let (hosts, mut usage) = held(lists, settings);
+    let owners = Owners::new(&lists.jobs, &lists.others, settings);
+    let unmade = unmade(lists, &owners, &|_| true, settings);
+    let barred = reach::barred(&lists.nodes, &tolerations(lists, &unmade, settings), settings);
     reach::close(&mut units, &barred);
-    let up = units.iter().filter(|unit| unit.state == NodeState::Up);
-    let up: BTreeMap<&str, &Node> = up
-        .map(|unit| (unit.name.as_str(), &lists.nodes[unit.row]))
-        .collect();
+    let up = up(&units, lists);
     let mut nodes: Vec<NodeSeen> = units.iter().map(|unit| seen(unit, lists, &hosts)).collect();
-    let index = Jobs::new(&lists.jobs, settings.parallel_jobs);
+    let index = Jobs::new(lists.jobs.iter().map(Arc::as_ref), settings.parallel_jobs);
     let line = lists.kueue.as_ref().map(|kueue| Workloads::read(kueue, settings));
-    let groups = groups(lists, &index, line.as_ref(), settings);
+    let groups = groups((lists, &unmade), (&index, &owners), line.as_ref(), settings);
     let mut sight = Sight {
         reach: Reach::new(&units, &lists.nodes, &hosts, &barred),
         volumes: Volumes::new(&lists.claims, &lists.volumes),
@@ -110,7 +121,7 @@ pub fn observe_after(
         settings,
         now_s,
     };
-    let (mut jobs, mut lost) = (BTreeMap::new(), BTreeMap::new());
+    let (mut jobs, mut traces) = (BTreeMap::new(), Traces::default());
     let mut list = Vec::new();
     let mut remarks: BTreeSet<String> = BTreeSet::new();
     let mut leaving = BTreeMap::new();
@@ -119,9 +130,10 @@ pub fn observe_after(
         let DrivenJob {
             mut job,
             mut pods,
-            lost: seats,
+            lost,
+            size,
             ending,
-        } = job(group, before.get(&id).map_or(&[], Vec::as_slice), &mut sight);
+        } = job(group, before, &mut sight);
         if jobs.contains_key(&id) {
             notes.push(format!(
                 "{} has the id of another job and is left alone",
@@ -134,9 +146,10 @@ pub fn observe_after(
         }
         usage.add_job(&job.phase, &pods, &ending, settings);
         leaving::count(&job.phase, (&pods, &ending), (settings, now_s), &mut leaving);
-        if !seats.is_empty() {
-            lost.insert(id, seats);
+        if !lost.is_empty() {
+            traces.lost.insert(id, lost);
         }
+        traces.sizes.extend(size.map(|size| (id, size)));
         remarks.extend(pods.remark.clone());
         list.push((job.submit_s, pods.name.clone(), job));
         jobs.insert(id, pods);
@@ -157,15 +170,20 @@ pub fn observe_after(
     let rules = sight.reach.into_rules();
     list.sort_by(|a, b| a.0.cmp(&b.0).then_with(|| by_name(&a.1, &b.1)));
     notes.extend(some(remarks));
+    let allowances = quota::bind((&lists.quotas, &lists.pods), &unmade, &jobs, &mut list);
+    let racks = node::racks(&units, &lists.nodes);
+    // Nodes of a rack stand together in the tables.
+    nodes.sort_by(|a, b| racks.get(&a.name).cmp(&racks.get(&b.name)));
     let free = counted(&mut nodes, &usage, &mut leaving);
     Observed {
         snapshot: Snapshot {
             version: VERSION,
             taken_s: now_s,
             site: Site {
-                leaving,
                 rules,
-                ..Site::default()
+                allowances,
+                racks,
+                leaving,
             },
             nodes,
             jobs: list.into_iter().map(|(_, _, job)| job).collect(),
@@ -173,11 +191,27 @@ pub fn observe_after(
         jobs,
         hosts,
         free,
-        lost,
+        traces,
         line: places,
         unheld: None,
         notes,
     }
+}
+
+/// Hosts, and what pods hold of them and of units.
+fn held(lists: &Lists, settings: &Settings) -> (BTreeMap<String, Host>, Usage) {
+    let (mut hosts, mut usage) = (hosts(&lists.nodes), Usage::default());
+    for pod in lists.pods.iter().filter(|pod| !pod::has_ended(pod)) {
+        count(pod, settings, &mut hosts, &mut usage);
+    }
+    (hosts, usage)
+}
+
+/// Nodes of units that take jobs, by the units' names.
+fn up<'a>(units: &'a [Unit], lists: &'a Lists) -> BTreeMap<&'a str, &'a Node> {
+    let up = units.iter().filter(|unit| unit.state == NodeState::Up);
+    up.map(|unit| (unit.name.as_str(), &*lists.nodes[unit.row]))
+        .collect()
 }
 
 /// Writes into units what of them is in use, and into `leaving` what is given back to nobody in particular; what is free of each.
@@ -210,15 +244,41 @@ fn some(remarks: BTreeSet<String>) -> Vec<String> {
     some
 }
 
-/// Pods that are driven, by the jobs that they are part of.
+/// The pods that Jobs would make which were suspended or let go and have none, with the Jobs.
+pub(crate) fn unmade(
+    lists: &Lists,
+    owners: &Owners<'_>,
+    takes: &dyn Fn(&Maker<'_>) -> bool,
+    settings: &Settings,
+) -> Vec<Unmade> {
+    let is_live = |pod: &&Arc<Pod>| !pod::has_ended(pod) && pod.metadata.deletion_timestamp.is_none();
+    let live = lists.pods.iter().filter(is_live);
+    let live: BTreeSet<&str> = live
+        .filter_map(|pod| Some(owners.of(pod)?.uid.as_str()))
+        .collect();
+    let mut unmade = Vec::new();
+    let classes = suspended::Classes::new(&lists.classes);
+    for (owner, maker) in owners.held().filter(|(_, maker)| takes(maker)) {
+        if !live.contains(owner.uid.as_str()) {
+            unmade.push((owner.clone(), suspended::pods(maker, owner, &classes, settings)));
+        }
+    }
+    unmade
+}
+
+/// Pods that are driven, and those that are not made yet, by the jobs that they are part of.
 fn groups<'a>(
-    lists: &'a Lists,
-    index: &Jobs<'_>,
+    (lists, unmade): (&'a Lists, &'a [Unmade]),
+    (index, owners): (&Jobs<'_>, &Owners<'_>),
     line: Option<&Workloads>,
     settings: &Settings,
 ) -> BTreeMap<Key, Group<'a>> {
     let mut groups: BTreeMap<Key, Group<'_>> = BTreeMap::new();
-    for pod in lists.pods.iter().filter(|pod| !pod::has_ended(pod)) {
+    let pods = lists.pods.iter().map(|pod| (&**pod, owners.of(pod), true));
+    let unmade = unmade
+        .iter()
+        .flat_map(|(owner, pods)| pods.iter().map(move |pod| (pod, Some(owner), false)));
+    for (pod, owner, is_made) in pods.chain(unmade).filter(|(pod, ..)| !pod::has_ended(pod)) {
         let Some(seen) = pod::read(pod, settings) else {
             continue;
         };
@@ -230,17 +290,28 @@ fn groups<'a>(
         if let Some((id, name)) = line.and_then(|line| line.owner(pod)) {
             (member.id, member.key.by, member.key.name) = (id, "workload", name);
         }
+        let is_alone = member.key.by == "pod";
         let group = groups.entry(member.key.clone()).or_insert_with(|| Group {
             member,
             pods: Vec::new(),
+            is_made: true,
+            owners: Vec::new(),
         });
+        // Of a Job whose pods are jobs of their own one stands for all until they are made.
+        if is_alone && !is_made && !group.pods.is_empty() {
+            continue;
+        }
+        group.is_made &= is_made;
+        group
+            .owners
+            .extend(owner.filter(|owner| !group.owners.contains(owner)).cloned());
         group.pods.push((seen, pod));
     }
     groups
 }
 
-fn hosts(nodes: &[Node]) -> BTreeMap<String, Host> {
-    let host = |node: &Node| {
+fn hosts(nodes: &[Arc<Node>]) -> BTreeMap<String, Host> {
+    let host = |node: &Arc<Node>| {
         let free = node
             .status
             .as_ref()
@@ -278,14 +349,16 @@ fn count(pod: &Pod, settings: &Settings, hosts: &mut BTreeMap<String, Host>, usa
 }
 
 /// What driven GPU pods tolerate, each list once.
-fn tolerations<'a>(lists: &'a Lists, settings: &Settings) -> Vec<&'a [Toleration]> {
-    let is_driven = |pod: &&Pod| {
+fn tolerations<'a>(lists: &'a Lists, unmade: &'a [Unmade], settings: &Settings) -> Vec<&'a [Toleration]> {
+    let is_driven = |pod: &&Arc<Pod>| {
         !pod::has_ended(pod) && settings.drives(pod.metadata.namespace.as_deref().unwrap_or_default())
     };
     let pods = lists
         .pods
         .iter()
         .filter(is_driven)
+        .map(|pod| &**pod)
+        .chain(unmade.iter().flat_map(|(_, pods)| pods))
         .filter_map(|pod| pod.spec.as_ref());
     let workloads = lists.kueue.iter().flat_map(|kueue| &kueue.workloads);
     let sets = workloads.flat_map(|workload| &workload.spec.pod_sets);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use k8s_openapi::api::core::v1::{Pod, PodSpec};
+use k8s_openapi::api::core::v1::{Container, EnvVar, Pod, PodSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use crate::asks::{self, Amounts, HostPort};
@@ -71,6 +71,8 @@ pub struct PodSeen {
     pub claim_s: Option<i64>,
     /// When it is ended, s after its start.
     pub deadline_s: Option<i64>,
+    /// Its priority; of those that Kubernetes keeps for itself, the highest of users.
+    pub priority: i32,
     /// Why the policy cannot be told of it; none where it can.
     pub strange: Option<&'static str>,
     /// Whether it is for a scheduler that is not driven.
@@ -123,6 +125,31 @@ pub fn opts_out(pod: &Pod, settings: &Settings) -> bool {
     settings.opt_out && word(pod, names::DRIVE) == Some("false")
 }
 
+/// Whether a pod that is being made in a namespace is to be held: it is driven, and has no gate of ours and no node yet.
+#[must_use]
+pub fn is_to_be_held(pod: &Pod, namespace: &str, settings: &Settings) -> bool {
+    let Some(spec) = &pod.spec else { return false };
+    let scheduler = spec.scheduler_name.as_deref().unwrap_or("default-scheduler");
+    let is_bound = spec.node_name.as_deref().is_some_and(|name| !name.is_empty());
+    !settings.drive.is_order()
+        && settings.drives(namespace)
+        && !opts_out(pod, settings)
+        && settings.scheduler_names.iter().any(|name| name == scheduler)
+        && !has_gate(pod)
+        && !is_bound
+        && !gpus(spec, settings).is_empty()
+}
+
+/// Whether our gate holds it.
+#[must_use]
+pub fn has_gate(pod: &Pod) -> bool {
+    let gates = pod
+        .spec
+        .iter()
+        .flat_map(|spec| spec.scheduling_gates.iter().flatten());
+    gates.into_iter().any(|gate| gate.name == names::GATE)
+}
+
 /// The account that a pod counts for: what the label of the settings says, else its namespace.
 #[must_use]
 pub fn account(pod: &Pod, settings: &Settings) -> String {
@@ -133,9 +160,13 @@ pub fn account(pod: &Pod, settings: &Settings) -> String {
     told.unwrap_or_default().to_owned()
 }
 
-/// Takes off what nobody here reads: users may write a quarter of a megabyte of annotations on each pod.
+/// Takes off what no round reads: users may write a quarter of a megabyte of annotations on each pod, and a megabyte of environment.
 pub fn trim(pod: &mut Pod, tenant_label: Option<&str>) {
     pod.metadata.managed_fields = None;
+    if let Some(spec) = &mut pod.spec {
+        spec.containers.iter_mut().for_each(trim_container);
+        spec.init_containers.iter_mut().flatten().for_each(trim_container);
+    }
     let Some(annotations) = &mut pod.metadata.annotations else {
         return;
     };
@@ -148,6 +179,20 @@ pub fn trim(pod: &mut Pod, tenant_label: Option<&str>) {
         }
         name => text.len() <= names::WORD_MAX && (names::is_read(name) || tenant_label == Some(name)),
     });
+}
+
+fn trim_container(container: &mut Container) {
+    let is_read = |variable: &EnvVar| variable.name == pleach_site::names::TORCH_NODES;
+    let mut env = container.env.take().unwrap_or_default();
+    env.retain(is_read);
+    *container = Container {
+        name: std::mem::take(&mut container.name),
+        env: Some(env).filter(|env| !env.is_empty()),
+        ports: container.ports.take(),
+        resources: container.resources.take(),
+        restart_policy: container.restart_policy.take(),
+        ..Container::default()
+    };
 }
 
 /// The mark of a controller with the key of the settings.
@@ -271,6 +316,7 @@ pub fn read(pod: &Pod, settings: &Settings) -> Option<PodSeen> {
         limit_s: claim_s(pod).or(deadline_s(spec)),
         claim_s: claim_s(pod),
         deadline_s: deadline_s(spec),
+        priority: pleach_site::priority(spec.priority),
         strange,
         is_of_others,
         index: number(pod, names::JOB_INDEX).and_then(|index| u64::try_from(index).ok()),

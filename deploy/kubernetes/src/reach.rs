@@ -98,8 +98,8 @@ pub struct Reachable {
 
 /// For each node, whether it has a taint that keeps all jobs away: none that is expected, and none of these tolerates it.
 #[must_use]
-pub fn barred(nodes: &[Node], tolerations: &[&[Toleration]], settings: &Settings) -> Vec<bool> {
-    let is_barred = |node: &Node| {
+pub fn barred(nodes: &[Arc<Node>], tolerations: &[&[Toleration]], settings: &Settings) -> Vec<bool> {
+    let is_barred = |node: &Arc<Node>| {
         let is_expected = |key: &String| settings.taints_expected.contains(key);
         let mut hard = hard_taints(node)
             .filter(|taint| !is_expected(&taint.key))
@@ -126,7 +126,7 @@ impl<'a> Reach<'a> {
     #[must_use]
     pub fn new(
         units: &'a [Unit],
-        nodes: &'a [Node],
+        nodes: &'a [Arc<Node>],
         hosts: &'a BTreeMap<String, Host>,
         barred: &[bool],
     ) -> Reach<'a> {
@@ -135,7 +135,7 @@ impl<'a> Reach<'a> {
         types.dedup();
         let open = units.iter().filter(|unit| !barred[unit.row]);
         let with_host = |unit: &'a Unit| {
-            let node = &nodes[unit.row];
+            let node = &*nodes[unit.row];
             Some((unit, node, hosts.get(node.metadata.name.as_deref()?)?))
         };
         Reach {

@@ -25,7 +25,7 @@ const SOONEST: Duration = Duration::from_millis(500);
 /// Signals, and what has changed.
 struct Around {
     wishes: mpsc::Receiver<Wish>,
-    /// Where is told that the webhook has held a pod, or that a pod has ended.
+    /// Notified when the webhook has held a pod, and of what the watches show.
     changes: Arc<Notify>,
     tick: Duration,
 }
@@ -97,7 +97,7 @@ async fn drive(
     settings.identity = format!("{host}_{}", std::process::id());
     let cluster = Cluster::infer(&settings).await?;
     let tick = Duration::from_secs_f64(settings.tick_s);
-    let (ends, is_order) = (cluster.clone(), settings.drive.is_order());
+    let watched = cluster.clone();
     let mut driver = Kubernetes::driver(settings, cluster, &args.policy, args.shadow)?;
     let text = driver.metrics_text();
     let system = driver.system();
@@ -114,12 +114,8 @@ async fn drive(
         changes: Arc::clone(&changes),
         tick,
     };
-    let rounds = rounds::run(&mut driver, &mut around, tick, args.rounds);
-    tokio::select! {
-        ended = rounds => ended?,
-        // Where an order is told, Kueue sees to what becomes free.
-        () = ends.tell_ends(&changes), if !is_order => {}
-    }
+    watched.watch(&changes);
+    rounds::run(&mut driver, &mut around, tick, args.rounds).await?;
     if let Err(error) = driver.system().give_lease_back().await {
         tracing::warn!("the Lease was not given back, and ends by itself: {error}");
     }

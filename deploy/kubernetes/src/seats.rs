@@ -1,7 +1,10 @@
 //! The places of a gang: where its pods are or go, and which of its places are kept for pods that were lost.
 
+use std::collections::BTreeMap;
+
 use pleach_daemon::record::Planned;
 use pleach_daemon::snapshot::JobSeen;
+use pleach_scheduler::ExternalId;
 
 use crate::config::Settings;
 use crate::mark::Decided;
@@ -13,6 +16,25 @@ pub type Seats = Vec<(String, u32)>;
 
 /// A place that no pod of a running gang has any more, and since when, Unix time, s.
 pub type Lost = Vec<(String, i64)>;
+
+/// What a look leaves to the next one.
+#[derive(Clone, Debug, Default)]
+pub struct Traces {
+    /// Places that running gangs have lost.
+    pub lost: BTreeMap<ExternalId, Lost>,
+    /// Of gangs that wait and whose size nobody tells: their pods, and when these last became fewer, Unix time, s.
+    pub sizes: BTreeMap<ExternalId, (usize, i64)>,
+}
+
+impl Traces {
+    /// When a gang that has `num` pods now last had more.
+    pub(crate) fn shrank_s(&self, id: ExternalId, num: usize, now_s: i64) -> i64 {
+        match self.sizes.get(&id) {
+            Some((before, _)) if *before > num => now_s,
+            known => known.map_or(i64::MIN, |(_, shrank_s)| *shrank_s),
+        }
+    }
+}
 
 /// Where a pod is, or goes.
 fn seat(pod: &PodSeen, settings: &Settings) -> Option<String> {

@@ -16,6 +16,8 @@ pub enum Duty {
     Finish,
     /// It is not for the policy: to be let go without a node.
     GiveBack,
+    /// Its Jobs are to be suspended: their pods wait, or were not made.
+    Suspend,
     /// The tables have no place for it: to be let go without a node once no job that came before it waits.
     GiveBackInTurn,
 }
@@ -38,8 +40,14 @@ pub struct Standing {
 pub struct Gang<'a> {
     /// Pods that it should have; none where nobody tells.
     pub size: Option<u32>,
+    /// When its pods last became fewer while it waited, Unix time, s; the least number where they never did.
+    pub shrank_s: i64,
     /// Places that were lost by the last look.
     pub lost: &'a [(String, i64)],
+    /// What was decided about pods that were not made yet: the mark of its Job, while that counts.
+    pub mark: Option<&'a Decided>,
+    /// Whether its pods are there, and not only the Jobs that would make them.
+    pub is_made: bool,
     /// Whether it is no gang but a lease, which nobody stops.
     pub is_lease: bool,
     /// Whether a unit takes jobs.
@@ -48,6 +56,14 @@ pub struct Gang<'a> {
     pub settings: &'a Settings,
     /// The time, Unix, s.
     pub now_s: i64,
+}
+
+impl Gang<'_> {
+    /// For the next look, where it waits and nobody tells its size: its pods, and when these last became fewer.
+    pub(crate) fn waiting_size(&self, pods: &[PodSeen]) -> Option<(usize, i64)> {
+        let waits = self.size.is_none() && self.is_made && pods.iter().all(PodSeen::is_held);
+        waits.then_some((pods.len(), self.shrank_s))
+    }
 }
 
 impl Standing {
@@ -108,6 +124,15 @@ pub fn of(pods: &[PodSeen], gang: &Gang<'_>) -> Standing {
     if num_held < pods.len() {
         return Standing::without_seats(foreign("has pods that were never held"), pods);
     }
+    if let Some(mark) = gang.mark.filter(|mark| mark.num_pods() >= pods.len() as u64) {
+        let is_whole = !gang.is_made || mark.num_pods() == pods.len() as u64;
+        return Standing {
+            phase: Phase::Released { since_s: mark.at_s },
+            seats: mark.seats.clone(),
+            duty: if is_whole { Duty::Finish } else { Duty::None },
+            lost: Vec::new(),
+        };
+    }
     Standing::without_seats(whole(pods, gang).unwrap_or(Phase::Waiting), pods)
 }
 
@@ -115,6 +140,7 @@ pub fn of(pods: &[PodSeen], gang: &Gang<'_>) -> Standing {
 pub(crate) fn whole(pods: &[PodSeen], gang: &Gang<'_>) -> Option<Phase> {
     let Gang {
         size,
+        shrank_s,
         settings,
         now_s,
         ..
@@ -134,7 +160,7 @@ pub(crate) fn whole(pods: &[PodSeen], gang: &Gang<'_>) -> Option<Phase> {
             blocked(format!("waits for its pods: {} of {size} are there", pods.len()))
         }
         // A clock behind the API server's must not hold it for ever.
-        None if (0..settings.settle_s).contains(&(now_s - youngest_s)) => {
+        None if (0..settings.settle_s).contains(&now_s.saturating_sub(youngest_s.max(shrank_s))) => {
             blocked("may still grow: nobody tells its size".into())
         }
         _ => None,

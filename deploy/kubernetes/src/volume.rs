@@ -3,8 +3,16 @@
 //! A claim that is not bound yet keeps its pod nowhere. kube-scheduler binds it, and a node that refuses is remembered.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::{NodeSelector, PersistentVolume, PersistentVolumeClaim, Pod};
+
+/// Whether a pod has volumes that are claimed.
+#[must_use]
+pub fn has_claims(pod: &Pod) -> bool {
+    let mut volumes = pod.spec.iter().flat_map(|spec| spec.volumes.iter().flatten());
+    volumes.any(|volume| volume.persistent_volume_claim.is_some() || volume.ephemeral.is_some())
+}
 
 /// Names of the claims of a pod, in its namespace.
 #[must_use]
@@ -30,13 +38,16 @@ pub struct Volumes<'a>(BTreeMap<(&'a str, &'a str), &'a NodeSelector>);
 impl<'a> Volumes<'a> {
     /// From lists of both.
     #[must_use]
-    pub fn new(claims: &'a [PersistentVolumeClaim], volumes: &'a [PersistentVolume]) -> Volumes<'a> {
-        let near = |volume: &'a PersistentVolume| {
+    pub fn new(
+        claims: &'a [Arc<PersistentVolumeClaim>],
+        volumes: &'a [Arc<PersistentVolume>],
+    ) -> Volumes<'a> {
+        let near = |volume: &'a Arc<PersistentVolume>| {
             let affinity = volume.spec.as_ref()?.node_affinity.as_ref()?;
             Some((volume.metadata.name.as_deref()?, affinity.required.as_ref()?))
         };
         let near: BTreeMap<&str, &NodeSelector> = volumes.iter().filter_map(near).collect();
-        let of = |claim: &'a PersistentVolumeClaim| {
+        let of = |claim: &'a Arc<PersistentVolumeClaim>| {
             let meta = &claim.metadata;
             let key = (meta.namespace.as_deref()?, meta.name.as_deref()?);
             let volume = claim.spec.as_ref()?.volume_name.as_deref()?;

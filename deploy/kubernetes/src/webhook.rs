@@ -1,27 +1,67 @@
-//! The mutating webhook: which pods get our gate when they are made. A function of the body and nothing else.
+//! The mutating webhook: which pods get our gate when they are made, and which Jobs are suspended then. A function of the body and
+//! nothing else.
 //!
 //! The namespaces are chosen in the `MutatingWebhookConfiguration`, by the label [`names::DRIVE`]; what the webhook is not asked
 //! about, it does not hold. It refuses no pod. Marks that only the controller may write are taken off. Where it is asked about
 //! updates too, nobody but the controller and operators takes the gate off or changes a mark: a user could else go ahead of all.
 
 use k8s_openapi::ByteString;
+use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube::Resource;
+use kube::core::DynamicObject;
 use kube::core::admission::{AdmissionRequest, AdmissionReview, Operation};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use crate::config::Settings;
 use crate::names;
-use crate::pod;
+use crate::pod::{self, has_gate};
+use crate::suspended;
+use crate::suspended::maker::{JOB, Kind, Maker};
+
+/// As much of a review as says what it is of.
+#[derive(Deserialize)]
+struct Asked {
+    request: Option<AskedFor>,
+}
+
+#[derive(Deserialize)]
+struct AskedFor {
+    resource: Asking,
+}
+
+#[derive(Deserialize)]
+struct Asking {
+    group: String,
+    resource: String,
+}
 
 /// The answer to an `AdmissionReview`, JSON. A controller that is silent holds nobody.
 ///
 /// # Errors
-/// A body that is no review of a pod; to be answered with 400.
+/// A body that is no review of a pod or a Job; to be answered with 400.
 pub fn review(body: &[u8], settings: &Settings, is_controller_alive: bool) -> Result<Value, String> {
-    let review: AdmissionReview<Pod> = serde_json::from_slice(body).map_err(|error| error.to_string())?;
-    let Some(request) = review.request else {
-        return Err("an AdmissionReview without a request".into());
-    };
+    let asked: Asked = serde_json::from_slice(body).map_err(|error| error.to_string())?;
+    let of = asked.request.map(|request| request.resource);
+    if let Some(kind) = of.and_then(|of| Kind::of(&of.group, &of.resource)) {
+        let how = (settings, is_controller_alive);
+        return match *kind == JOB {
+            true => Ok(made_by(&read::<Job>(body)?, kind, &|job| Maker::of_job(job), how)),
+            false => {
+                let request = read::<DynamicObject>(body)?;
+                Ok(made_by(
+                    &request,
+                    kind,
+                    &|object| Maker::of_other(kind, object),
+                    how,
+                ))
+            }
+        };
+    }
+    let request = read::<Pod>(body)?;
     let patch = match (is_controller_alive, &request.operation) {
         (false, _) => Vec::new(),
         (true, Operation::Update) => match updated(&request, settings) {
@@ -34,13 +74,28 @@ pub fn review(body: &[u8], settings: &Settings, is_controller_alive: bool) -> Re
         },
         (true, _) => patch(&request, settings),
     };
-    let mut response = json!({ "uid": request.uid, "allowed": true });
+    Ok(patched(&request.uid, &patch))
+}
+
+fn read<K>(body: &[u8]) -> Result<AdmissionRequest<K>, String>
+where
+    K: Resource + DeserializeOwned,
+{
+    let review: AdmissionReview<K> = serde_json::from_slice(body).map_err(|error| error.to_string())?;
+    review
+        .request
+        .ok_or_else(|| "an AdmissionReview without a request".into())
+}
+
+/// The answer that allows it, with these changes.
+fn patched(uid: &str, patch: &[Value]) -> Value {
+    let mut response = json!({ "uid": uid, "allowed": true });
     if !patch.is_empty() {
         let bytes = serde_json::to_vec(&patch).unwrap_or_default();
         response["patchType"] = json!("JSONPatch");
         response["patch"] = json!(ByteString(bytes));
     }
-    Ok(answer(&response))
+    answer(&response)
 }
 
 fn answer(response: &Value) -> Value {
@@ -85,35 +140,60 @@ fn updated(request: &AdmissionRequest<Pod>, settings: &Settings) -> Result<Vec<V
     Ok(patch)
 }
 
-fn has_gate(pod: &Pod) -> bool {
-    let gates = pod
-        .spec
-        .iter()
-        .flat_map(|spec| spec.scheduling_gates.iter().flatten());
-    gates.into_iter().any(|gate| gate.name == names::GATE)
+/// The operation that takes an annotation off; none where it is not there.
+fn without(meta: &ObjectMeta, name: &str) -> Option<Value> {
+    let path = format!("/metadata/annotations/{}", name.replace('/', "~1"));
+    let is_there = meta.annotations.as_ref()?.contains_key(name);
+    is_there.then(|| json!({ "op": "remove", "path": path }))
+}
+
+/// The object that is made by a request; none of other requests.
+fn made<'a, K: Resource>(request: &'a AdmissionRequest<K>, resource: &str) -> Option<&'a K> {
+    let is_it = request.resource.resource == resource
+        && request.operation == Operation::Create
+        && request.sub_resource.as_deref().unwrap_or("").is_empty();
+    request.object.as_ref().filter(|_| is_it)
+}
+
+/// The answer to an object that makes pods: it is suspended, and that it was not its user is noted. Notes of others are taken off.
+fn made_by<'a, K: Resource>(
+    request: &'a AdmissionRequest<K>,
+    kind: &Kind,
+    maker: &dyn Fn(&'a K) -> Maker<'a>,
+    (settings, is_controller_alive): (&Settings, bool),
+) -> Value {
+    let object = made(request, kind.plural).filter(|_| is_controller_alive);
+    let Some(maker) = object.map(maker) else {
+        return patched(&request.uid, &[]);
+    };
+    let meta = maker.meta;
+    let notes = [names::DECIDED, names::SUSPENDED].into_iter();
+    let mut patch: Vec<Value> = notes.filter_map(|name| without(meta, name)).collect();
+    let namespace = request.namespace.as_deref().unwrap_or_default();
+    if suspended::is_to_be_suspended(&maker, namespace, settings) {
+        if meta.annotations.is_none() {
+            patch.push(json!({ "op": "add", "path": "/metadata/annotations", "value": {} }));
+        }
+        let path = format!("/metadata/annotations/{}", names::SUSPENDED.replace('/', "~1"));
+        patch.push(json!({ "op": "add", "path": path, "value": "0" }));
+        let within = format!("/{}", kind.within.join("/"));
+        if !maker.has_place() {
+            patch.push(json!({ "op": "add", "path": within, "value": {} }));
+        }
+        patch.push(json!({ "op": "add", "path": format!("{within}/suspend"), "value": true }));
+    }
+    patched(&request.uid, &patch)
 }
 
 /// The operations of the JSON patch; none where the pod is to stay as it is.
 fn patch(request: &AdmissionRequest<Pod>, settings: &Settings) -> Vec<Value> {
-    let is_pod = request.resource.group.is_empty() && request.resource.resource == "pods";
-    let is_made =
-        request.operation == Operation::Create && request.sub_resource.as_deref().unwrap_or("").is_empty();
-    let Some(object) = request.object.as_ref().filter(|_| is_pod && is_made) else {
+    let Some(object) = made(request, "pods").filter(|_| request.resource.group.is_empty()) else {
         return Vec::new();
     };
-    let mut patch = Vec::new();
-    for name in [names::DECIDED, names::LEFT] {
-        if object
-            .metadata
-            .annotations
-            .as_ref()
-            .is_some_and(|all| all.contains_key(name))
-        {
-            let path = format!("/metadata/annotations/{}", name.replace('/', "~1"));
-            patch.push(json!({ "op": "remove", "path": path }));
-        }
-    }
-    if is_to_be_held(object, request.namespace.as_deref(), settings) {
+    let notes = [names::DECIDED, names::LEFT].into_iter();
+    let mut patch: Vec<Value> = notes.filter_map(|name| without(&object.metadata, name)).collect();
+    let namespace = request.namespace.as_deref().unwrap_or_default();
+    if pod::is_to_be_held(object, namespace, settings) {
         let gate = json!({ "name": names::GATE });
         let has_gates = object
             .spec
@@ -125,18 +205,4 @@ fn patch(request: &AdmissionRequest<Pod>, settings: &Settings) -> Vec<Value> {
         });
     }
     patch
-}
-
-fn is_to_be_held(object: &Pod, namespace: Option<&str>, settings: &Settings) -> bool {
-    let Some(spec) = &object.spec else { return false };
-    let scheduler = spec.scheduler_name.as_deref().unwrap_or("default-scheduler");
-    let is_held = has_gate(object);
-    let is_bound = spec.node_name.as_deref().is_some_and(|name| !name.is_empty());
-    !settings.drive.is_order()
-        && settings.drives(namespace.unwrap_or_default())
-        && !pod::opts_out(object, settings)
-        && settings.scheduler_names.iter().any(|name| name == scheduler)
-        && !is_held
-        && !is_bound
-        && !pod::gpus(spec, settings).is_empty()
 }

@@ -151,6 +151,8 @@ pub(crate) fn waiting(
         let pods = JobPods {
             name: called(workload),
             pods: Vec::new(),
+            is_made: true,
+            owners: Vec::new(),
             seats: Vec::new(),
             duty: Duty::None,
             claim,

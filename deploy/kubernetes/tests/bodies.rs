@@ -14,12 +14,9 @@ fn patch(review: &Value) -> Vec<Value> {
     let answer = webhook::review(body.as_bytes(), &settings(), true).unwrap();
     assert_eq!(answer["response"]["allowed"], json!(true));
     assert_eq!(answer["response"]["uid"], review["request"]["uid"]);
-    match &answer["response"]["patch"] {
-        Value::Null => Vec::new(),
-        text => {
-            let bytes: ByteString = serde_json::from_value(text.clone()).unwrap();
-            serde_json::from_slice(&bytes.0).unwrap()
-        }
+    match crate::fake::patch_of(&answer) {
+        Value::Array(patch) => patch,
+        _ => Vec::new(),
     }
 }
 

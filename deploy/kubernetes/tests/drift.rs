@@ -14,7 +14,7 @@ use pleach_scheduler::tree::{Tree, Visits};
 fn sealed(path: &Path) {
     let reference = concat!(
         env!("CARGO_MANIFEST_DIR"),
-        "/../../checkpoints/reference/PhillyGang-v1-tree.json"
+        "/../../tests/trees/PhillyGang-v1-tree.json"
     );
     let tree = Tree::load(reference.as_ref()).unwrap();
     let mut visits = Visits::none(tree.num_leaves());

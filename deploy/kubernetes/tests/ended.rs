@@ -1,6 +1,7 @@
 //! Jobs that have ended, from the pods that are still listed: hand-worked lists, and a controller that learns from them.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use pleach_daemon::config::EstimatesFrom;
 use pleach_kubernetes::Settings;
@@ -27,7 +28,11 @@ fn ran(name: &str, gpus: u32, (start_s, end_s): (i64, i64)) -> Value {
 
 fn read(pods: &[Value], jobs: &[Value], settings: &Settings) -> BTreeMap<ExternalId, Ended> {
     let lists = lists(&[], pods, jobs);
-    ended(&lists.pods, lists.jobs.clone(), settings)
+    let (pods, jobs) = (
+        lists.pods.iter().map(Arc::as_ref),
+        lists.jobs.iter().map(Arc::as_ref),
+    );
+    ended(pods, jobs, settings)
 }
 
 fn one(pods: &[Value]) -> Ended {

@@ -2,14 +2,13 @@
 
 use std::time::{Duration, Instant};
 
+use crate::driven::Driven;
 use crate::fake::{Fake, World, owned};
 use crate::objects::{NOW_S, node, pod};
-use pleach_kubernetes::Settings;
-use pleach_kubernetes::controller::{Controller, Kubernetes};
 use serde_json::{Value, json};
 
 /// A controller over a node of 8 GPUs, pods of 8 that came one after the other, the first of a Job.
-async fn open(num: usize) -> (Fake, Controller, Settings, tempfile::TempDir) {
+async fn open(num: usize) -> Driven {
     let mut world = World {
         life_ms: 1_000_000,
         now_s: Some(NOW_S),
@@ -21,16 +20,7 @@ async fn open(num: usize) -> (Fake, Controller, Settings, tempfile::TempDir) {
         pod["metadata"]["labels"] = json!({ "batch.kubernetes.io/job-name": format!("fit-{number}") });
         world.add_pod(pod);
     }
-    let folder = tempfile::tempdir().unwrap();
-    let settings = Settings {
-        state_dir: folder.path().join("state"),
-        bind_wait_s: 0.0,
-        namespaces: vec!["*".into()],
-        ..Settings::default()
-    };
-    let fake = Fake::start(world).await;
-    let controller = Kubernetes::driver(settings.clone(), fake.cluster(&settings), "fifo", false).unwrap();
-    (fake, controller, settings, folder)
+    Driven::new(Fake::start(world).await, "fifo", |_| ())
 }
 
 /// Waits until there are so many events, and a moment longer for those that should not be.
@@ -59,10 +49,10 @@ fn of<'a>(events: &'a [Value], kind: &str, name: &str) -> Vec<(&'a str, &'a str)
 
 #[tokio::test]
 async fn users_see_their_place_and_their_start_once_and_a_new_controller_says_nothing_again() {
-    let (fake, mut controller, settings, _folder) = open(3).await;
-    controller.round(NOW_S).await;
+    let mut driven = open(3).await;
+    driven.controller.round(NOW_S).await;
     // A pod and a Job each.
-    let seen = events(&fake, 6).await;
+    let seen = events(&driven.fake, 6).await;
     assert_eq!(seen.len(), 6, "{seen:#?}");
     let [(reason, message)] = of(&seen, "Pod", "w-1")[..] else {
         panic!("{seen:#?}")
@@ -75,31 +65,34 @@ async fn users_see_their_place_and_their_start_once_and_a_new_controller_says_no
     assert_eq!(of(&seen, "Job", "fit-1"), [(reason, message)]);
     // The first was started in that round, which the next one sees; nothing changes for the others.
     for after_s in [2, 4, 6] {
-        controller.round(NOW_S + after_s).await;
+        driven.controller.round(NOW_S + after_s).await;
     }
-    let seen = events(&fake, 8).await;
+    let seen = events(&driven.fake, 8).await;
     assert_eq!(seen.len(), 8, "{seen:#?}");
     let first = of(&seen, "Pod", "w-0");
     assert_eq!(first[1].0, "PleachStarted");
     assert!(first[1].1.contains("n1 (1)"), "{first:?}");
     // After ten minutes those whose place has changed hear of it.
-    controller.round(NOW_S + 700).await;
-    let seen = events(&fake, 12).await;
+    driven.controller.round(NOW_S + 700).await;
+    let seen = events(&driven.fake, 12).await;
     let again = of(&seen, "Pod", "w-2");
     assert_eq!((seen.len(), again.len()), (12, 2), "{seen:#?}");
     assert!(again[1].1.contains("number 2 of 2"), "{again:?}");
     // Another controller: the same news have the same names.
-    drop(controller);
-    let mut controller =
-        Kubernetes::driver(settings.clone(), fake.cluster(&settings), "fifo", false).unwrap();
-    controller.round(NOW_S + 710).await;
-    controller.round(NOW_S + 712).await;
-    assert_eq!(events(&fake, 12).await.len(), 12);
+    let mut driven = driven.begun_again("fifo");
+    driven.controller.round(NOW_S + 710).await;
+    driven.controller.round(NOW_S + 712).await;
+    assert_eq!(events(&driven.fake, 12).await.len(), 12);
 }
 
 #[tokio::test]
 async fn without_the_right_to_events_jobs_start_all_the_same_and_an_operator_reads_why() {
-    let (fake, mut controller, _settings, _folder) = open(1).await;
+    let Driven {
+        fake,
+        mut controller,
+        folder: _folder,
+        ..
+    } = open(1).await;
     fake.world.lock().unwrap().refuses_events = true;
     controller.round(NOW_S).await;
     assert!(events(&fake, 0).await.is_empty());

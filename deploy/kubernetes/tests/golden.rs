@@ -2,11 +2,12 @@
 
 use pleach_daemon::replay::Replay;
 use pleach_kubernetes::Settings;
-use pleach_kubernetes::controller::{Controller, Kubernetes};
+use pleach_kubernetes::controller::Controller;
 use pleach_tests::golden::{hold_text, masked};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use crate::driven::Driven;
 use crate::fake::{Fake, World, owned};
 use crate::objects::{NOW_S, node, pod, time};
 
@@ -20,22 +21,11 @@ struct Run {
 
 impl Run {
     async fn new(world: World, policy: &str, change: impl FnOnce(&mut Settings)) -> Run {
-        let folder = tempfile::tempdir().unwrap();
-        let fake = Fake::still(world).await;
-        let mut settings = Settings {
-            state_dir: folder.path().join("state"),
-            request_limit_s: 20.0,
-            bind_wait_s: 0.0,
-            namespaces: vec!["*".into()],
-            ..Settings::default()
-        };
-        change(&mut settings);
-        let controller =
-            Kubernetes::driver(settings.clone(), fake.cluster(&settings), policy, false).unwrap();
+        let driven = Driven::new(Fake::still(world).await, policy, change);
         Run {
-            folder,
-            fake,
-            controller,
+            folder: driven.folder,
+            fake: driven.fake,
+            controller: driven.controller,
             notes: String::new(),
         }
     }

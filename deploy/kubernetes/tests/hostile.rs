@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use crate::driven::Driven;
 use crate::fake::{Fake, World};
 use crate::objects::{NOW_S, node, pod, time, uid};
 use pleach_kubernetes::Settings;
@@ -18,12 +19,10 @@ fn settings(folder: &tempfile::TempDir) -> Settings {
     }
 }
 
-async fn driven(world: World, policy: &str) -> (Fake, Controller, tempfile::TempDir) {
-    let folder = tempfile::tempdir().unwrap();
-    let settings = settings(&folder);
-    let fake = Fake::still(world).await;
-    let controller = Kubernetes::driver(settings.clone(), fake.cluster(&settings), policy, false).unwrap();
-    (fake, controller, folder)
+async fn driven(world: World, policy: &str) -> Driven {
+    Driven::new(Fake::still(world).await, policy, |settings| {
+        settings.bind_wait_s = 0.5
+    })
 }
 
 /// What an earlier release wrote, and believed of anybody.
@@ -51,7 +50,12 @@ async fn forged_marks_on_pods_that_nobody_can_bind_take_no_gpus() {
         world.add_pod(forger);
         world.add_pod(pod(&format!("honest-{number}"), 4));
     }
-    let (fake, mut controller, _folder) = driven(world, "fifo").await;
+    let Driven {
+        fake,
+        mut controller,
+        folder: _folder,
+        ..
+    } = driven(world, "fifo").await;
     controller.round(NOW_S).await;
     assert_eq!(
         controller.status().num_starts,
@@ -75,7 +79,12 @@ async fn a_users_own_mark_lifts_no_gate_ahead_of_older_ones() {
     young["metadata"]["annotations"] = json!({ "pleach/decided": forged(&json!([["n4", 2]])) });
     world.add_pod(young);
     world.add_pod(pod("old", 4));
-    let (fake, mut controller, _folder) = driven(world, "fifo").await;
+    let Driven {
+        fake,
+        mut controller,
+        folder: _folder,
+        ..
+    } = driven(world, "fifo").await;
     controller.round(NOW_S).await;
     assert_eq!(fake.world.lock().unwrap().lifted, [uid("old")]);
 }
@@ -94,7 +103,12 @@ async fn annotations_of_many_kilobytes_cost_a_round_nothing() {
         assert!(pod.to_string().len() > 100_000);
         world.add_pod(pod);
     }
-    let (fake, mut controller, _folder) = driven(world, "fifo").await;
+    let Driven {
+        fake,
+        mut controller,
+        folder: _folder,
+        ..
+    } = driven(world, "fifo").await;
     let cluster = fake.cluster(controller.system().settings());
     let kept: usize = cluster
         .pods()
@@ -159,7 +173,12 @@ async fn who_says_one_second_and_runs_for_an_hour_is_first_once() {
     };
     world.add_node(node("n1", 4));
     world.add_pod(says(of_namespace(pod("liar-1", 4), "hostile"), 1));
-    let (fake, mut controller, _folder) = driven(world, "sjf").await;
+    let Driven {
+        fake,
+        mut controller,
+        folder: _folder,
+        ..
+    } = driven(world, "sjf").await;
     controller.round(NOW_S).await;
     fake.world.lock().unwrap().tick();
     {
@@ -217,7 +236,12 @@ async fn a_deadline_is_believed_for_it_is_kept() {
     };
     world.add_node(node("n1", 4));
     world.add_pod(says(pod("long", 4), 10));
-    let (fake, mut controller, _folder) = driven(world, "sjf").await;
+    let Driven {
+        fake,
+        mut controller,
+        folder: _folder,
+        ..
+    } = driven(world, "sjf").await;
     controller.round(NOW_S).await;
     {
         let mut world = fake.world.lock().unwrap();

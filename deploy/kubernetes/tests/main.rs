@@ -2,18 +2,25 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod admission;
 mod bodies;
+mod bounds;
 mod bursts;
+mod chart;
 mod drift;
+mod driven;
 mod end_to_end;
 mod ended;
 mod events;
+mod failing;
 mod fake;
 mod gangs;
+mod gangs_live;
 mod golden;
 mod hostile;
 mod lease;
 mod leases;
+mod leases_killed;
 mod manifests;
 mod marks;
 mod objects;
@@ -23,9 +30,12 @@ mod order;
 mod owners;
 mod pages;
 mod places;
+mod promised;
 mod server;
 mod simulated;
+mod suspended;
 mod turns;
 mod unheld;
 mod unready;
+mod watches;
 mod yielding;

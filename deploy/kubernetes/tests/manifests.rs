@@ -4,7 +4,9 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use k8s_openapi::api::admissionregistration::v1::MutatingWebhookConfiguration;
+use k8s_openapi::api::admissionregistration::v1::{
+    MutatingWebhookConfiguration, ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding,
+};
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Service, ServiceAccount};
 use k8s_openapi::api::networking::v1::NetworkPolicy;
@@ -73,11 +75,16 @@ fn every_document_is_of_a_type_of_the_api_and_nothing_in_it_is_unknown() {
         "guarded/config.yaml",
         "guarded/policy.yaml",
         "guarded/budget.yaml",
+        "guarded/admission.yaml",
     ] {
         for document in documents(name) {
             let kind = document["kind"].as_str().unwrap().to_owned();
             match kind.as_str() {
                 "Namespace" => drop(read::<Namespace>(&document)),
+                "ValidatingAdmissionPolicy" => drop(read::<ValidatingAdmissionPolicy>(&document)),
+                "ValidatingAdmissionPolicyBinding" => {
+                    drop(read::<ValidatingAdmissionPolicyBinding>(&document))
+                }
                 "PodDisruptionBudget" => drop(read::<PodDisruptionBudget>(&document)),
                 "ServiceAccount" => drop(read::<ServiceAccount>(&document)),
                 "ClusterRole" => drop(read::<ClusterRole>(&document)),
@@ -94,7 +101,7 @@ fn every_document_is_of_a_type_of_the_api_and_nothing_in_it_is_unknown() {
             kinds.push(kind);
         }
     }
-    assert_eq!(kinds.len(), 16, "{kinds:?}");
+    assert_eq!(kinds.len(), 22, "{kinds:?}");
 }
 
 /// The resources of a folder's `kustomization.yaml` and of those that it names, as files. No folder may contain one that was
@@ -259,15 +266,42 @@ fn the_rights_are_the_ones_that_the_program_uses() {
         "get persistentvolumeclaims",
         "get persistentvolumes",
         "get pods",
+        "list jaxjobs",
         "list jobs",
+        "list jobsets",
+        "list mpijobs",
         "list namespaces",
         "list nodes",
         "list persistentvolumeclaims",
         "list persistentvolumes",
         "list poddisruptionbudgets",
         "list pods",
+        "list priorityclasses",
+        "list pytorchjobs",
+        "list resourcequotas",
+        "list tfjobs",
+        "list xgboostjobs",
+        "patch jaxjobs",
+        "patch jobs",
+        "patch jobsets",
+        "patch mpijobs",
         "patch pods",
+        "patch pytorchjobs",
+        "patch tfjobs",
+        "patch xgboostjobs",
+        "watch jaxjobs",
+        "watch jobs",
+        "watch jobsets",
+        "watch mpijobs",
+        "watch nodes",
+        "watch persistentvolumeclaims",
+        "watch persistentvolumes",
         "watch pods",
+        "watch priorityclasses",
+        "watch pytorchjobs",
+        "watch resourcequotas",
+        "watch tfjobs",
+        "watch xgboostjobs",
     ];
     assert_eq!(rights("shadow/rbac.yaml"), used);
     // Beside Kueue no pod is touched.
@@ -283,6 +317,9 @@ fn the_rights_are_the_ones_that_the_program_uses() {
         "list workloadpriorityclasses",
         "list workloads",
         "patch workloads",
+        "watch jobs",
+        "watch nodes",
+        "watch pods",
     ];
     assert_eq!(rights("order/rbac.yaml"), used);
 }
@@ -336,18 +373,25 @@ fn the_settings_in_the_config_map_are_settings() {
 fn the_webhook_fails_open_and_sees_only_namespaces_that_ask_for_it() {
     let webhook: MutatingWebhookConfiguration =
         read(&of_kind("live/webhook.yaml", "MutatingWebhookConfiguration"));
-    let webhook = webhook.webhooks.unwrap().remove(0);
-    assert_eq!(webhook.failure_policy.as_deref(), Some("Ignore"));
-    assert!(webhook.timeout_seconds.unwrap() <= 5);
-    let labels = webhook.namespace_selector.unwrap().match_labels.unwrap();
-    assert_eq!(labels[names::DRIVE], "true");
-    let service = webhook.client_config.service.unwrap();
+    let webhooks = webhook.webhooks.unwrap();
+    let seen = |at: usize| webhooks[at].rules.as_ref().unwrap()[0].resources.clone().unwrap();
     assert_eq!(
-        (service.path.as_deref(), service.name.as_str()),
-        (Some("/webhook"), "pleach")
+        (webhooks.len(), seen(0), seen(1)),
+        (2, vec!["pods".into()], vec!["jobs".into()])
     );
-    let own: Service = read(&of_kind("shadow/service.yaml", "Service"));
-    assert_eq!(own.spec.unwrap().ports.unwrap()[0].port, service.port.unwrap());
+    for webhook in webhooks {
+        assert_eq!(webhook.failure_policy.as_deref(), Some("Ignore"));
+        assert!(webhook.timeout_seconds.unwrap() <= 5);
+        let labels = webhook.namespace_selector.unwrap().match_labels.unwrap();
+        assert_eq!(labels[names::DRIVE], "true");
+        let service = webhook.client_config.service.unwrap();
+        assert_eq!(
+            (service.path.as_deref(), service.name.as_str()),
+            (Some("/webhook"), "pleach")
+        );
+        let own: Service = read(&of_kind("shadow/service.yaml", "Service"));
+        assert_eq!(own.spec.unwrap().ports.unwrap()[0].port, service.port.unwrap());
+    }
 }
 
 /// Where users are not trusted what fails keeps pods waiting, and nobody comes near who is not named.
@@ -355,7 +399,7 @@ fn the_webhook_fails_open_and_sees_only_namespaces_that_ask_for_it() {
 fn the_guarded_folder_fails_closed_and_asks_about_updates() {
     assert_eq!(
         accumulate(&deploy().join("guarded"), &[]).map(|files| files.len()),
-        Ok(7)
+        Ok(8)
     );
     let map: ConfigMap = read(&of_kind("guarded/config.yaml", "ConfigMap"));
     let folder = tempfile::tempdir().unwrap();
@@ -390,7 +434,14 @@ fn the_guarded_folder_fails_closed_and_asks_about_updates() {
         }
     }
     let webhook: MutatingWebhookConfiguration = read(&webhook);
-    let webhook = webhook.webhooks.unwrap().remove(0);
+    let mut webhooks = webhook.webhooks.unwrap();
+    // A Job that no controller answers for is made: its pods are not.
+    let of_jobs = webhooks.remove(1);
+    assert_eq!(
+        (of_jobs.failure_policy.as_deref(), of_jobs.object_selector),
+        (Some("Ignore"), None)
+    );
+    let webhook = webhooks.remove(0);
     assert_eq!(webhook.failure_policy.as_deref(), Some("Fail"));
     assert_eq!(webhook.object_selector, None);
     assert_eq!(
@@ -415,5 +466,5 @@ fn the_guarded_folder_fails_closed_and_asks_about_updates() {
         return;
     };
     let (kinds, args) = kustomized(&program, &deploy().join("guarded"));
-    assert_eq!((kinds.len(), args[7].as_str()), (12, "--live"), "{kinds:?}");
+    assert_eq!((kinds.len(), args[7].as_str()), (18, "--live"), "{kinds:?}");
 }

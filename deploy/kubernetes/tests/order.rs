@@ -1,21 +1,12 @@
 //! The order under Kueue, against an API server in memory: what is written, and that nothing else is.
 
+use crate::driven::Driven;
 use crate::fake::{Fake, World};
 use crate::objects::{NOW_S, job, node, pod, time, uid};
 use pleach_daemon::Drive;
 use pleach_kubernetes::Settings;
-use pleach_kubernetes::controller::{Controller, Kubernetes, hand_back, take_back};
+use pleach_kubernetes::controller::{hand_back, take_back};
 use serde_json::{Value, json};
-
-fn settings(folder: &tempfile::TempDir) -> Settings {
-    Settings {
-        state_dir: folder.path().join("state"),
-        request_limit_s: 20.0,
-        drive: Drive::Order,
-        namespaces: vec!["*".into()],
-        ..Settings::default()
-    }
-}
 
 /// A workload of a Job of one pod, in LocalQueue `q` of its namespace.
 fn workload(name: &str, came_s: i64, gpus: u32, estimate_s: u32) -> Value {
@@ -66,18 +57,21 @@ fn four() -> Vec<Value> {
     ]
 }
 
-async fn driven(world: World, change: impl FnOnce(&mut Settings)) -> (Fake, Controller, tempfile::TempDir) {
-    let folder = tempfile::tempdir().unwrap();
-    let mut settings = settings(&folder);
-    change(&mut settings);
-    let fake = Fake::still(world).await;
-    let controller = Kubernetes::driver(settings.clone(), fake.cluster(&settings), "sjf", false).unwrap();
-    (fake, controller, folder)
+async fn driven(world: World, change: impl FnOnce(&mut Settings)) -> Driven {
+    Driven::new(Fake::still(world).await, "sjf", |settings| {
+        settings.drive = Drive::Order;
+        change(settings);
+    })
 }
 
 #[tokio::test]
 async fn the_order_of_the_policy_is_written_once_and_nothing_else_is() {
-    let (fake, mut controller, _folder) = driven(world(four()), |_| ()).await;
+    let Driven {
+        fake,
+        mut controller,
+        folder: _folder,
+        ..
+    } = driven(world(four()), |_| ()).await;
     let notes = controller.round(NOW_S).await;
     assert!(notes.is_empty(), "{notes:?}");
     {
@@ -112,7 +106,12 @@ async fn the_order_of_the_policy_is_written_once_and_nothing_else_is() {
 async fn a_round_writes_no_more_than_it_may_the_head_first_and_goes_on_after_a_conflict() {
     let mut world = world(four());
     world.told.insert("b".into());
-    let (fake, mut controller, _folder) = driven(world, |settings| settings.order_updates_max = 1).await;
+    let Driven {
+        fake,
+        mut controller,
+        folder: _folder,
+        ..
+    } = driven(world, |settings| settings.order_updates_max = 1).await;
     let notes = controller.round(NOW_S).await;
     assert!(notes.is_empty(), "{notes:?}");
     assert_eq!(fake.world.lock().unwrap().line(), ["b", "a", "c", "d"]);
@@ -137,7 +136,12 @@ async fn hand_back_gives_each_workload_what_its_class_gives() {
     world
         .of_kueue
         .insert("workloadpriorityclasses".into(), vec![class]);
-    let (fake, mut controller, _folder) = driven(world, |_| ()).await;
+    let Driven {
+        fake,
+        mut controller,
+        folder: _folder,
+        ..
+    } = driven(world, |_| ()).await;
     controller.round(NOW_S).await;
     // The longest job, of the higher class, stays before the others.
     assert_eq!(fake.world.lock().unwrap().line(), ["a", "b", "d", "c"]);
@@ -162,7 +166,12 @@ async fn jobs_that_run_hold_their_gpus_and_are_the_same_jobs_as_when_they_waited
     running["status"] = json!({ "phase": "Running", "startTime": time(NOW_S - 5) });
     world.add_pod(running);
     world.jobs.push(job("of-b", 1, &json!({})));
-    let (fake, mut controller, _folder) = driven(world, |_| ()).await;
+    let Driven {
+        fake,
+        mut controller,
+        folder: _folder,
+        ..
+    } = driven(world, |_| ()).await;
     controller.round(NOW_S).await;
     let status = controller.status();
     assert_eq!(
@@ -209,7 +218,12 @@ async fn queues_that_preempt_by_priority_or_that_are_not_driven_whole_are_left_t
                 json!({ "metadata": { "name": "q", "namespace": "x" }, "spec": { "clusterQueue": "all" } });
             world.of_kueue.get_mut("localqueues").unwrap().push(stranger);
         }
-        let (fake, mut controller, _folder) = driven(world, |settings| {
+        let Driven {
+            fake,
+            mut controller,
+            folder: _folder,
+            ..
+        } = driven(world, |settings| {
             if word == "namespaces" {
                 settings.namespaces = vec!["team".into()];
             }
@@ -228,7 +242,12 @@ async fn workloads_that_the_policy_is_not_told_of_keep_their_places() {
     let containers = "/spec/podSets/0/template/spec/containers/0/resources/limits";
     *workloads[0].pointer_mut(containers).unwrap() = json!({ "cpu": "1" });
     *workloads[2].pointer_mut(containers).unwrap() = json!({ "nvidia.com/gpu": "64" });
-    let (fake, mut controller, _folder) = driven(world(workloads), |_| ()).await;
+    let Driven {
+        fake,
+        mut controller,
+        folder: _folder,
+        ..
+    } = driven(world(workloads), |_| ()).await;
     controller.round(NOW_S).await;
     assert_eq!(fake.world.lock().unwrap().line(), ["a", "b", "c", "d"]);
     assert_eq!(controller.status().num_foreign, 1);
@@ -239,7 +258,12 @@ async fn workloads_that_the_policy_is_not_told_of_keep_their_places() {
 async fn no_pod_is_touched() {
     let mut world = world(Vec::new());
     world.add_pod(pod("held", 1));
-    let (fake, mut controller, _folder) = driven(world, |_| ()).await;
+    let Driven {
+        fake,
+        mut controller,
+        folder: _folder,
+        ..
+    } = driven(world, |_| ()).await;
     controller.round(NOW_S).await;
     assert_eq!(fake.world.lock().unwrap().num_writes, 0);
     let settings = controller.system().settings().clone();

@@ -253,7 +253,13 @@ impl Sim {
 
     /// So many seconds pass.
     async fn pass(&self, seconds: i64) {
-        tokio::time::advance(Duration::from_secs(seconds as u64)).await;
+        let pause = Duration::from_secs(seconds as u64);
+        let is_watched = lock(&self.world).journal.is_kept;
+        match is_watched {
+            // Watches go on meanwhile.
+            true => tokio::time::sleep(pause).await,
+            false => tokio::time::advance(pause).await,
+        }
         let mut fate = lock(&self.fate);
         fate.now_s += seconds;
         let mut world = lock(&self.world);
@@ -367,6 +373,8 @@ struct Play {
     sim: Sim,
     settings: Settings,
     policy: &'static str,
+    /// Whether what is seen comes by watches.
+    is_watched: bool,
     controller: Option<Controller>,
     num_rounds: u64,
 }
@@ -378,6 +386,9 @@ impl Play {
         self.sim.pass(seconds).await;
         if self.controller.is_none() {
             let cluster = self.sim.cluster(&self.settings);
+            if self.is_watched {
+                cluster.watch(&Arc::default());
+            }
             let driver = Kubernetes::driver(self.settings.clone(), cluster, self.policy, false);
             self.controller = Some(driver.map_err(|error| error.to_string())?);
         }
@@ -449,7 +460,7 @@ impl Play {
     }
 }
 
-async fn play(seed: u64, has_leases: bool) -> Result<(u64, u64, u64), String> {
+async fn play(seed: u64, has_leases: bool, is_watched: bool) -> Result<(u64, u64, u64), String> {
     let folder = tempfile::tempdir().unwrap();
     let settings = Settings {
         state_dir: folder.path().join("state"),
@@ -477,9 +488,14 @@ async fn play(seed: u64, has_leases: bool) -> Result<(u64, u64, u64), String> {
         sim: Sim::new(seed, has_leases),
         settings,
         policy: ["sjf", "fifo", "easy", "las-deal"][(seed % 4) as usize],
+        is_watched,
         controller: None,
         num_rounds: 0,
     };
+    {
+        let journal = &mut lock(&play.sim.world).journal;
+        (journal.is_kept, journal.look) = (is_watched, Some(Duration::from_millis(500)));
+    }
     let result = async {
         for _ in 0..ROUNDS {
             play.round().await?;
@@ -501,16 +517,21 @@ async fn play(seed: u64, has_leases: bool) -> Result<(u64, u64, u64), String> {
 
 #[test]
 fn whatever_goes_wrong_every_pod_ends_once_and_nothing_of_others_is_touched() {
-    play_all(false, ROUNDS_CHECKED, (100, 20));
+    play_all((false, false), ROUNDS_CHECKED, (100, 20));
 }
 
 #[test]
 fn so_it_is_where_some_pods_are_leases_for_which_others_are_stopped() {
-    play_all(true, ROUNDS_CHECKED / 2, (30, 5));
+    play_all((true, false), ROUNDS_CHECKED / 2, (30, 5));
+}
+
+#[test]
+fn so_it_is_where_what_is_seen_comes_by_watches() {
+    play_all((true, true), ROUNDS_CHECKED / 8, (15, 2));
 }
 
 /// Worlds until so many rounds are over, with more than so many faults and kills.
-fn play_all(has_leases: bool, rounds_checked: u64, least: (u64, u64)) {
+fn play_all((has_leases, is_watched): (bool, bool), rounds_checked: u64, least: (u64, u64)) {
     let first: u64 = std::env::var("PLEACH_SEED").map_or(0, |seed| seed.parse().unwrap());
     let rounds_max: u64 = std::env::var("PLEACH_ROUNDS").map_or(rounds_checked, |num| num.parse().unwrap());
     let (mut num_rounds, mut num_faults, mut num_kills) = (0, 0, 0);
@@ -524,7 +545,7 @@ fn play_all(has_leases: bool, rounds_checked: u64, least: (u64, u64)) {
             .build()
             .unwrap();
         let (rounds, faults, kills) = runtime
-            .block_on(play(seed, has_leases))
+            .block_on(play(seed, has_leases, is_watched))
             .unwrap_or_else(|why| panic!("{why}"));
         num_rounds += rounds;
         num_faults += faults;

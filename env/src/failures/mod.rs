@@ -25,6 +25,7 @@ use pleach_workloads::Seed;
 
 pub mod by_age;
 #[cfg(test)]
+#[path = "./tests/by_age_data.rs"]
 mod by_age_data;
 mod fate;
 pub mod lean;

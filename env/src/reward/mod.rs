@@ -156,6 +156,14 @@ impl Meter {
         }
     }
 
+    /// The same, reading the excess whatever the reward names.
+    pub(crate) fn reading_excess(self, also: bool) -> Meter {
+        Meter {
+            reads_excess: self.reads_excess || also,
+            ..self
+        }
+    }
+
     /// The reward of what was gained since the last reading, and what that was.
     pub(crate) fn read(&mut self, world: &World) -> (f32, Integrals) {
         let mut now = world.integrals();

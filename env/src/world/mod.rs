@@ -390,12 +390,20 @@ impl World {
 
     /// Moves to the next instant at which anything happens and lets it happen.
     pub fn advance(&mut self) -> Advance {
+        match self.next_event() {
+            Some(next) => self.advance_to(next),
+            None => {
+                self.wake = None;
+                return Advance::End;
+            }
+        }
+        Advance::Event
+    }
+
+    /// Moves to the next event, which is then.
+    pub(crate) fn advance_to(&mut self, next: Time) {
         let now = self.cluster.now();
-        let next = self.next_event();
         self.wake = None;
-        let Some(next) = next else {
-            return Advance::End;
-        };
         assert!(
             next < Time::MAX,
             "the clock has run out: a job goes on for longer than 292,000 years"
@@ -450,7 +458,6 @@ impl World {
         self.settle_kept_places();
         self.settle_round();
         self.note_event();
-        Advance::Event
     }
 }
 

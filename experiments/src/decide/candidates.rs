@@ -1,7 +1,7 @@
 //! What may be deployed in place of the site's policy: heuristics, dealers with the index, and the shipped networks.
 //!
-//! A network plays from a file in the run's folder, so that what is chosen can be deployed from there. Networks that share GPUs or
-//! resize jobs are not here: a batch system's jobs hold whole GPUs.
+//! A network plays from a file in the run's folder, so that what is chosen can be deployed from there. Networks that share GPUs
+//! or resize jobs are not here: a batch system's jobs hold whole GPUs.
 
 use std::path::PathBuf;
 
@@ -38,10 +38,26 @@ impl Site<'_> {
 
     /// Where a candidate is opened: its name, or `NAME=FILE` of a network.
     pub(super) fn place_of(&self, name: &str) -> String {
+        if let Some(place) = self.slurm_place(name) {
+            return place;
+        }
         match NETWORKS.iter().any(|(known, _)| *known == name) {
             true => format!("{name}={}", self.network_file(name).display()),
             false => name.to_owned(),
         }
+    }
+
+    /// The policies that the site's may be like.
+    pub(super) fn own_policies(&self) -> Result<Vec<PolicySpec>, Error> {
+        Ok(DOOR.open_all(&self.config.policies())?)
+    }
+
+    /// The one of them of this name.
+    pub(super) fn own_policy(&self, name: &str) -> Result<PolicySpec, Error> {
+        let all = self.own_policies()?;
+        let found = all.into_iter().find(|policy| policy.name() == name);
+        // A run of an older site.toml may have kept another one.
+        found.map_or_else(|| Ok(DOOR.open_one(name)?), Ok)
     }
 
     /// What is deployed of a candidate: its name, or the file of a network.
@@ -56,6 +72,7 @@ impl Site<'_> {
         let networks = NETWORKS.iter().map(|(name, _)| self.place_of(name));
         std::iter::once("all".to_owned())
             .chain(networks)
+            .chain(self.changes().iter().map(|change| self.place_of(&change.name)))
             .collect::<Vec<_>>()
             .join(",")
     }
@@ -71,6 +88,10 @@ impl Site<'_> {
         policy: &PolicySpec,
     ) -> Result<Vec<PolicySpec>, Error> {
         let mut found = twin::candidates_beside(workload, sim, policy)?;
+        self.write_changes()?;
+        for change in self.changes() {
+            found.push(DOOR.open_one(&self.place_of(&change.name))?);
+        }
         for (name, bytes) in NETWORKS {
             // A file that is there may be an older program's.
             atomic_file::write(&self.network_file(name), bytes)?;

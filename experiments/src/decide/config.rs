@@ -25,6 +25,9 @@ settings! {
         pub mapping: Option<PathBuf>;
         /// Cluster, by file or as `16x8:A100`; none: of the nodes, or of the list.
         pub cluster: Option<PathBuf>;
+        /// The site's `slurm.conf`, with what `sacctmgr dump` and `sacctmgr -P show qos` print beside it: then its own Slurm is
+        /// played, and what it could set otherwise is compared.
+        pub slurm_conf: Option<PathBuf>;
         /// Policies that the site's scheduler may be like, the likeliest first: the one that reproduces the waits best is taken.
         pub policy: Vec<String> = ["easy", "fifo", "fifo-skip", "fair-share"]
                 .map(str::to_owned)
@@ -80,7 +83,8 @@ impl SiteConfig {
         let mut config: SiteConfig = read.map_err(|error| FileKind::Site.or_other(path, error))?;
         let folder = path.parent().unwrap_or(Path::new(""));
         config.jobs = folder.join(&config.jobs);
-        for file in [&mut config.nodes, &mut config.mapping].into_iter().flatten() {
+        let files = [&mut config.nodes, &mut config.mapping, &mut config.slurm_conf];
+        for file in files.into_iter().flatten() {
             *file = folder.join(&*file);
         }
         if let Some(cluster) = &mut config.cluster {
@@ -102,6 +106,7 @@ impl SiteConfig {
             ("nodes", self.nodes.as_ref()),
             ("mapping", self.mapping.as_ref()),
             ("cluster", cluster),
+            ("slurm_conf", self.slurm_conf.as_ref()),
         ];
         all.into_iter().filter_map(|(key, path)| Some((key, path?)))
     }
@@ -115,7 +120,17 @@ impl SiteConfig {
             nodes: self.nodes.as_ref().map(name),
             mapping: self.mapping.as_ref().map(name),
             cluster: self.cluster.as_ref().map(name),
+            slurm_conf: self.slurm_conf.as_ref().map(name),
             ..self.clone()
+        }
+    }
+
+    /// Where the policies are opened that the site's may be like: its own Slurm where its settings are given.
+    #[must_use]
+    pub fn policies(&self) -> Vec<String> {
+        match &self.slurm_conf {
+            Some(path) => vec![format!("slurm={}", path.display())],
+            None => self.policy.clone(),
         }
     }
 
@@ -155,7 +170,7 @@ impl SiteConfig {
         let policy: Vec<String> = own.policy.iter().map(|name| format!("\"{name}\"")).collect();
         format!(
             "# What `pleach run` works on. Paths are relative to this file. Keys that are commented out show their defaults.\n\n\
-             jobs = {}   # what sacct -P or --json prints, a table, or an imported list\n{}{}{}\n\
+             jobs = {}   # what sacct -P or --json prints, a table, or an imported list\n{}{}{}{}\n\
              # What the site's scheduler may be like, the likeliest first; the one that reproduces the observed waits best is taken.\n\
              policy = [{}]\n\n\
              # jobs_max = {}   # the last so many jobs of the list\n\
@@ -188,6 +203,12 @@ impl SiteConfig {
                 None,
                 "\"mapping.toml\"",
                 "how the table is read, where the guess is wrong"
+            ),
+            given(
+                "slurm_conf",
+                None,
+                "\"slurm.conf\"",
+                "the site's own policy, in place of those below; CLUSTER.cfg and qos.txt are read beside it"
             ),
             policy.join(", "),
             own.jobs_max,

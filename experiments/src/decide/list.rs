@@ -1,17 +1,16 @@
 //! The first steps: the list, what is in it, and its twin.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use pleach_env::workload::Workload;
 use pleach_env::workload::file::sidecar_path;
-use pleach_env::workload::import::site::{Mapping, NodeTable, SiteOptions, import_site};
+use pleach_env::workload::import::site::{Mapping, NodeTable, SiteImport, SiteOptions, import_site};
 use pleach_env::workload::import::{ImportOptions, import};
 
 use super::Parts;
 use super::found::TwinStep;
-use super::site::{ARTEFACT_BYTES_MAX, Say, Site, TWIN_PLOTS, flags_of, step};
-use crate::door::DOOR;
+use super::site::{ARTEFACT_BYTES_MAX, Say, Site, TWIN_PLOTS, flags_of, left_out_of_commands, step};
 use crate::error::Error;
 use crate::evaluate::cluster_flag::cluster_of;
 use crate::evaluate::table::Table;
@@ -19,6 +18,47 @@ use crate::run_folder::atomic_file;
 use crate::twin::{self, FitInput, Twin};
 use crate::workload_report::load::by_type;
 use crate::workload_report::{Inspection, tables};
+
+/// A site's jobs: its accounting, with its nodes, how it is read and its cluster as far as they are given, or a list that was
+/// imported.
+///
+/// # Errors
+/// Files that cannot be used.
+pub fn site_list(
+    jobs: &Path,
+    nodes: Option<&Path>,
+    mapping: Option<&Path>,
+    cluster: Option<&Path>,
+) -> Result<SiteImport, Error> {
+    let cluster = cluster.map(cluster_of).transpose()?;
+    let (cluster, assumed) = cluster.map_or((None, None), |(cluster, assumed)| (Some(cluster), assumed));
+    let options = ImportOptions {
+        cluster,
+        ..ImportOptions::default()
+    };
+    let mut found = if sidecar_path(jobs).is_file() {
+        let (workload, report) = import(jobs, &options)?;
+        SiteImport {
+            workload,
+            report,
+            mapping: None,
+        }
+    } else {
+        let mapping = mapping.map(|path| {
+            let text = atomic_file::read_text(path, ARTEFACT_BYTES_MAX)?;
+            Ok::<_, Error>(Mapping::of_text(&path.display().to_string(), &text)?)
+        });
+        let options = SiteOptions {
+            mapping: mapping.transpose()?,
+            nodes: nodes.map(NodeTable::read).transpose()?,
+            import: options,
+            ..SiteOptions::default()
+        };
+        import_site(jobs, &options)?
+    };
+    found.report.notes.extend(assumed);
+    Ok(found)
+}
 
 impl Site<'_> {
     /// The list, as it is read from the run's folder, and its parts.
@@ -71,32 +111,19 @@ impl Site<'_> {
     /// The site's list and what its import has to say.
     fn imported(&self) -> Result<(Workload, String), Error> {
         let config = self.config;
-        let cluster = config.cluster.as_deref().map(cluster_of).transpose()?;
-        let (cluster, assumed) = cluster.map_or((None, None), |(cluster, assumed)| (Some(cluster), assumed));
-        let options = ImportOptions {
-            cluster,
-            ..ImportOptions::default()
-        };
-        let (workload, mut report) = if sidecar_path(&config.jobs).is_file() {
-            import(&config.jobs, &options)?
-        } else {
-            let mapping = config.mapping.as_deref().map(|path| {
-                let text = atomic_file::read_text(path, ARTEFACT_BYTES_MAX)?;
-                Ok::<_, Error>(Mapping::of_text(&path.display().to_string(), &text)?)
-            });
-            let options = SiteOptions {
-                mapping: mapping.transpose()?,
-                nodes: config.nodes.as_deref().map(NodeTable::read).transpose()?,
-                import: options,
-                ..SiteOptions::default()
-            };
-            let found = import_site(&config.jobs, &options)?;
-            if let Some(mapping) = found.mapping {
-                atomic_file::write(&self.file("list.mapping.toml"), mapping.text().as_bytes())?;
-            }
-            (found.workload, found.report)
-        };
-        report.notes.extend(assumed);
+        let SiteImport {
+            workload,
+            report,
+            mapping,
+        } = site_list(
+            &config.jobs,
+            config.nodes.as_deref(),
+            config.mapping.as_deref(),
+            config.cluster.as_deref(),
+        )?;
+        if let Some(mapping) = mapping {
+            atomic_file::write(&self.file("list.mapping.toml"), mapping.text().as_bytes())?;
+        }
         let (mut words, num) = (report.to_string(), workload.jobs.len());
         if num <= config.jobs_max {
             return Ok((workload, words));
@@ -148,10 +175,13 @@ impl Site<'_> {
         let command = format!(
             "pleach twin --workload {} --policy {} --fit{}",
             self.file("list.csv").display(),
-            self.config.policy.join(","),
+            self.config.policies().join(","),
             flags_of(&self.config.scheduling)
         );
         say(&step(3, "the twin", &command))?;
+        if let Some(line) = left_out_of_commands(&self.config.scheduling) {
+            say(&line)?;
+        }
         let found = self.kept("twin.json", || self.fitted(workload))?;
         if let Some(fit) = &found.fit {
             say(&fit.line())?;
@@ -166,7 +196,7 @@ impl Site<'_> {
 
     fn fitted(&self, workload: &Workload) -> Result<TwinStep, Error> {
         let config = self.config;
-        let policies = DOOR.open_all(&config.policy)?;
+        let policies = self.own_policies()?;
         let sim = self.sim(&config.scheduling, workload);
         for policy in &policies {
             policy.check(sim.capabilities)?;
@@ -190,7 +220,8 @@ impl Site<'_> {
             estimates: &estimates,
         };
         let (fit, jobs) = twin::fit(&input, self.watcher)?;
-        let found = Twin::since(&fit.policy, workload, &jobs, fit.until_s)?;
+        let policy = self.own_policy(&fit.policy)?;
+        let found = Twin::since(&policy, workload, &fit.sim(&sim), &jobs, fit.until_s)?;
         atomic_file::write_json(&self.file(TWIN_PLOTS), &twin::plots(&found))?;
         Ok(TwinStep {
             policy: fit.policy.clone(),

@@ -3,13 +3,13 @@
 use super::found::Decided;
 use super::page::{Told, report};
 use super::shadow::scheduler_config;
-use super::site::{ARTEFACT_BYTES_MAX, Say, Site, TREE, TWIN_PLOTS};
+use super::site::{ARTEFACT_BYTES_MAX, FORMULA, PROMISE, Say, Site, TREE, TWIN_PLOTS};
 use super::trials::Trials;
 use super::verdict::{Choice, Evidence, Verdict, verdict};
 use crate::door::PolicySpec;
 use crate::error::Error;
 use crate::run_folder::atomic_file;
-use crate::twin::Under;
+use crate::twin::{Trust, Under};
 
 /// All steps.
 ///
@@ -21,27 +21,34 @@ pub fn decide(site: &Site<'_>, say: Say<'_>) -> Result<Decided, Error> {
     let twin = site.twin(&workload, say)?;
     let ground = Trials::of(site, &workload, parts, &twin)?;
     let compared = ground.compared(say)?;
-    let choice = Choice::of(&compared);
-    say(&in_words(&choice, &compared))?;
-    let searched = ground.searched(say)?;
-    let learned = match &searched {
-        Some(tree) => ground.chosen(tree, &choice, say)?,
-        None => false,
+    let changes: Vec<String> = site.changes().into_iter().map(|change| change.name).collect();
+    let choice = Choice::of(&compared).or_change(&compared, &changes);
+    say(&in_words(&choice, &compared, changes.contains(&choice.policy)))?;
+    let searched = [ground.searched(say)?, ground.searched_formula(say)?];
+    let searched: Vec<PolicySpec> = searched.into_iter().flatten().collect();
+    let learned = match searched.is_empty() {
+        true => None,
+        false => ground.chosen(searched, &choice, say)?,
     };
-    let tree = searched.filter(|_| learned);
-    let judged = ground.judged(tree.as_ref(), &choice.policy, say)?;
+    let judged = ground.judged(learned.as_ref(), &choice.policy, say)?;
     let found = verdict(&Evidence {
         trust: twin.trust,
         judged: &judged,
         choice: &choice,
-        learned: tree.as_ref().map(PolicySpec::name),
+        learned: learned.as_ref().map(PolicySpec::name),
     });
-    let explained = match &tree {
+    let tree = learned.as_ref().filter(|own| own.name() == TREE);
+    let explained = match tree {
         Some(_) => ground.explained(&choice.policy, say)?,
         None => String::new(),
     };
     let shadow = shadow(site, &found);
-    let commands = ground.commands(&choice.policy, tree.is_some());
+    // What a site deploys all the same has a promise too, where the simulation can be believed.
+    let is_believed = !matches!(twin.trust, None | Some(Trust::No)) && choice.policy != twin.policy;
+    let chosen = Some(&choice.policy).filter(|_| is_believed);
+    let promised = found.policy.as_ref().or(chosen);
+    let promised = promised.map(|name| ground.promised(name)).transpose()?;
+    let commands = ground.commands(&choice.policy, learned.as_ref().map(PolicySpec::name));
     let decided = Decided {
         verdict: found,
         parts,
@@ -57,13 +64,14 @@ pub fn decide(site: &Site<'_>, say: Say<'_>) -> Result<Decided, Error> {
         decided.twin.estimates,
         site.config.scheduling.preemption,
         &site.slurm_names()?,
+        promised.map(|_| site.file(PROMISE)).as_deref(),
     );
     atomic_file::write(&site.file("pleach-scheduler.toml"), config.as_bytes())?;
     let told = Told {
         list: &workload,
         described: &described,
         explained: &explained,
-        tree: tree.as_ref().and_then(|tree| Some(tree.tree_policy()?.tree())),
+        tree: tree.and_then(|tree| Some(tree.tree_policy()?.tree())),
         plots: match site.file(TWIN_PLOTS) {
             // A run of an older program has none.
             path if path.is_file() => atomic_file::read_json(&path, ARTEFACT_BYTES_MAX)?,
@@ -77,11 +85,15 @@ pub fn decide(site: &Site<'_>, say: Say<'_>) -> Result<Decided, Error> {
 }
 
 /// Which candidate goes on, in a line.
-fn in_words(choice: &Choice, compared: &Under) -> String {
+fn in_words(choice: &Choice, compared: &Under, is_change: bool) -> String {
     let site = &compared.rows[0].policy;
     let name = &choice.policy;
     match choice.against.as_slice() {
         [] if name == site => format!("no candidate is ahead of {site}"),
+        [] if is_change => format!(
+            "{name} goes on: a change of the site's own settings that is no worse in p99, slowdown and fairness, and at most 2 % behind the \
+             best candidate"
+        ),
         [] => format!(
             "{name} goes on: of those that are no worse in p99, slowdown and fairness it has the least completion time"
         ),
@@ -94,8 +106,15 @@ fn in_words(choice: &Choice, compared: &Under) -> String {
 
 /// How the shadow of what is to be deployed begins.
 fn shadow(site: &Site<'_>, verdict: &Verdict) -> Option<String> {
-    let policy = match verdict.policy.as_deref()? {
-        TREE => site.file("tree.json").display().to_string(),
+    let name = verdict.policy.as_deref()?;
+    if let Some(change) = site.change(name) {
+        return Some(format!(
+            "# in slurm.conf, then scontrol reconfigure:\n{}",
+            change.lines.join("\n")
+        ));
+    }
+    let policy = match name {
+        own @ (TREE | FORMULA) => site.file(&format!("{own}.json")).display().to_string(),
         name => site.deployed(name),
     };
     Some(format!(

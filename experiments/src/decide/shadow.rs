@@ -2,19 +2,21 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::path::Path;
 
 use pleach_env::workload::Workload;
 
 use crate::evaluate::estimate_source::EstimateSource;
 
 /// The configuration as TOML with comments. `slurm_names` are the GPU types' names in Slurm by their names in the cluster, where
-/// they differ.
+/// they differ; `promise` is the file of what was promised, which a shadow does not keep.
 #[must_use]
 pub fn scheduler_config(
     workload: &Workload,
     estimates: EstimateSource,
     preemption: bool,
     slurm_names: &BTreeMap<String, String>,
+    promise: Option<&Path>,
 ) -> String {
     let mut partitions: BTreeMap<&str, usize> = BTreeMap::new();
     let seen = workload.jobs.iter().filter_map(|job| job.observed.as_deref());
@@ -36,6 +38,13 @@ pub fn scheduler_config(
         text,
         "preemption = {preemption}   # true only where jobs write checkpoints"
     );
+    if let Some(path) = promise {
+        let _ = writeln!(
+            text,
+            "# promise = {}   # once it is live: the fallback decides where waits break it\n# margin = 0.2",
+            quoted(&path.display().to_string())
+        );
+    }
     for (place, of_type) in workload.cluster.gpu_types.iter().enumerate() {
         let name = slurm_names.get(&of_type.name).unwrap_or(&of_type.name);
         let speeds = workload.classes.iter().filter_map(|class| class.speed.get(place));

@@ -19,8 +19,11 @@ use crate::twin;
 pub(super) const ARTEFACT_BYTES_MAX: u64 = 64 << 20;
 /// The twin's pictures.
 pub(super) const TWIN_PLOTS: &str = "twin-plots.json";
-/// What the tree is called.
+/// What the tree is called, and the formula.
 pub(super) const TREE: &str = "tree";
+pub(super) const FORMULA: &str = "formula";
+/// What is promised of what is deployed.
+pub(super) const PROMISE: &str = "promise.json";
 
 /// A run.
 pub struct Site<'a> {
@@ -72,6 +75,19 @@ pub(super) fn step(number: u32, what: &str, command: &str) -> String {
 /// Settings that no flag has.
 const WITHOUT_FLAG: [&str; 3] = ["mixed_types", "stop_grace_s", "belief_errors"];
 
+/// A line that names the settings which the printed commands lack; none where they have all.
+pub(super) fn left_out_of_commands(scheduling: &SchedulingConfig) -> Option<String> {
+    let keys = serde_json::to_value(scheduling).ok()?;
+    let is_set = |key: &&str| {
+        let value = keys.get(*key).unwrap_or(&serde_json::Value::Null);
+        !value.is_null() && *value != serde_json::Value::Bool(false)
+    };
+    let found: Vec<&str> = WITHOUT_FLAG.into_iter().filter(is_set).collect();
+    let names = found.join(", ");
+    (!found.is_empty())
+        .then(|| format!("   The printed commands play without {names}: only site.toml has these."))
+}
+
 /// Settings as flags of the command line; those that are tables in files are left out.
 pub(super) fn flags_of(scheduling: &SchedulingConfig) -> String {
     let mut flags = String::new();
@@ -91,4 +107,24 @@ pub(super) fn flags_of(scheduling: &SchedulingConfig) -> String {
         }
     }
     flags
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_without_a_flag_are_named_and_no_flag() {
+        let plain = SchedulingConfig::default();
+        assert_eq!(left_out_of_commands(&plain), None);
+        let set = SchedulingConfig {
+            stop_grace_s: Some(0.0),
+            belief_errors: true,
+            keep_places_s: Some(60.0),
+            ..plain
+        };
+        assert_eq!(flags_of(&set), " --keep-places-s 60.0");
+        let line = left_out_of_commands(&set).unwrap();
+        assert!(line.contains("without stop_grace_s, belief_errors:"), "{line}");
+    }
 }

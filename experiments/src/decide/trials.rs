@@ -1,7 +1,7 @@
 //! The later steps: policies on parts of the list, in the site as its twin has it.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use pleach_distill::DistillConfig;
 use pleach_distill::search::SearchConfig;
@@ -11,7 +11,7 @@ use pleach_env::{SimConfig, Source};
 
 use super::Parts;
 use super::found::TwinStep;
-use super::site::{ARTEFACT_BYTES_MAX, Say, Site, TREE, flags_of, step};
+use super::site::{ARTEFACT_BYTES_MAX, FORMULA, PROMISE, Say, Site, TREE, flags_of, step};
 use super::verdict::Choice;
 use crate::distill::search::{SearchInput, search_tree, state_file};
 use crate::door::{DOOR, PolicySpec};
@@ -21,6 +21,7 @@ use crate::evaluate::day::Day;
 use crate::evaluate::sim_config::SchedulingConfig;
 use crate::evaluate::workload_source::WorkloadSource;
 use crate::explain::{ExplainConfig, Question, explain};
+use crate::promise::{PromiseInput, Promised, World, promise};
 use crate::run_folder::atomic_file;
 use crate::twin::{self, Span, Trust, Under, UnderInput, under};
 
@@ -29,11 +30,11 @@ const JOBS_MIN: usize = 200;
 
 /// Where policies are compared: the site as its twin has it.
 pub(super) struct Trials<'a> {
-    site: &'a Site<'a>,
+    pub(super) site: &'a Site<'a>,
     workload: &'a Workload,
     parts: Parts,
     twin: &'a TwinStep,
-    scheduling: SchedulingConfig,
+    pub(super) scheduling: SchedulingConfig,
     sim: SimConfig,
     policy: PolicySpec,
 }
@@ -62,7 +63,7 @@ impl<'a> Trials<'a> {
             parts,
             twin,
             sim: site.sim(&scheduling, workload),
-            policy: DOOR.open_one(&twin.policy)?,
+            policy: site.own_policy(&twin.policy)?,
             scheduling,
         })
     }
@@ -73,7 +74,7 @@ impl<'a> Trials<'a> {
     }
 
     /// Flags of the conditions.
-    fn conditions(&self) -> String {
+    pub(super) fn conditions(&self) -> String {
         let mut flags = flags_of(&SchedulingConfig {
             batch_system: None,
             ..self.scheduling.clone()
@@ -89,7 +90,7 @@ impl<'a> Trials<'a> {
             "pleach twin --workload {}{} --policy {}{} --under {others} --since-day {since}",
             self.site.file("list.csv").display(),
             days.map(|days| format!(" --days {days}")).unwrap_or_default(),
-            self.twin.policy,
+            self.site.place_of(&self.twin.policy),
             self.conditions()
         )
     }
@@ -104,12 +105,13 @@ impl<'a> Trials<'a> {
     }
 
     /// The command of each step, for the page.
-    pub(super) fn commands(&self, strongest: &str, has_tree: bool) -> Vec<String> {
+    pub(super) fn commands(&self, strongest: &str, learned: Option<&str>) -> Vec<String> {
         let mut all = vec![self.site.import_command(), self.compare_command()];
-        if has_tree {
-            all.push(self.search_command());
-        }
-        all.extend(self.judge_command(strongest, has_tree));
+        all.extend(learned.map(|name| match name {
+            TREE => self.search_command(),
+            _ => self.formula_command(),
+        }));
+        all.extend(self.judge_command(strongest, learned));
         all
     }
 
@@ -138,9 +140,15 @@ impl<'a> Trials<'a> {
         Ok(found)
     }
 
-    fn num_jobs(&self, in_part: usize) -> usize {
+    /// Jobs in the part in which is searched.
+    fn num_in_part(&self) -> usize {
+        self.parts.early(self.workload).jobs.len()
+    }
+
+    /// Jobs of a list of it.
+    pub(super) fn num_jobs_learned(&self) -> usize {
         let given = self.site.config.search.num_jobs;
-        given.unwrap_or((in_part / 8).clamp(20, 200))
+        given.unwrap_or((self.num_in_part() / 8).clamp(20, 200))
     }
 
     fn search_command(&self) -> String {
@@ -148,7 +156,7 @@ impl<'a> Trials<'a> {
         format!(
             "pleach distill --search --workload {} --num-jobs {} --simulations {} --leaves {} --accept-lists {}{} --seed {} --out {}",
             site.file("learn.csv").display(),
-            self.num_jobs(self.parts.early(self.workload).jobs.len()),
+            self.num_jobs_learned(),
             search.simulations,
             search.leaves,
             search.accept_lists,
@@ -158,27 +166,33 @@ impl<'a> Trials<'a> {
         )
     }
 
+    /// Why nothing is searched for, where that is so.
+    pub(super) fn no_search(&self) -> Option<&'static str> {
+        let search = self.site.config.search;
+        let is_believed = !matches!(self.twin.trust, None | Some(Trust::No));
+        match self.twin.trust {
+            _ if search.simulations == 0 => Some("simulations is 0"),
+            _ if self.num_in_part() < JOBS_MIN => {
+                Some("the part in which is searched has fewer than 200 jobs")
+            }
+            _ if !is_believed && !search.without_twin => {
+                Some("nothing is learned from a list whose twin is not believable (search.without_twin)")
+            }
+            Some(Trust::NoQueue) => Some("no job waits"),
+            _ => None,
+        }
+    }
+
     /// The tree; none where nothing is searched for.
     pub(super) fn searched(&self, say: Say<'_>) -> Result<Option<PolicySpec>, Error> {
-        let (site, search) = (self.site, self.site.config.search);
+        let site = self.site;
         say(&step(5, "the search for a tree", &self.search_command()))?;
-        let in_part = self.parts.early(self.workload).jobs.len();
-        let is_believed = !matches!(self.twin.trust, None | Some(Trust::No));
-        let reason = match self.twin.trust {
-            _ if search.simulations == 0 => "simulations is 0",
-            _ if in_part < JOBS_MIN => "the part in which is searched has fewer than 200 jobs",
-            _ if !is_believed && !search.without_twin => {
-                "nothing is learned from a list whose twin is not believable (search.without_twin)"
-            }
-            Some(Trust::NoQueue) => "no job waits",
-            _ => "",
-        };
-        if !reason.is_empty() {
+        if let Some(reason) = self.no_search() {
             say(&format!("left out: {reason}"))?;
             return Ok(None);
         }
         if !self.tree_file().is_file() {
-            self.search(in_part)?;
+            self.search()?;
         }
         // Also where a run was killed between the tree and this.
         let state = state_file(site.folder);
@@ -196,10 +210,10 @@ impl<'a> Trials<'a> {
         Ok(Some(spec))
     }
 
-    fn search(&self, in_part: usize) -> Result<(), Error> {
+    fn search(&self) -> Result<(), Error> {
         let (site, search) = (self.site, self.site.config.search);
         let source = WorkloadSource {
-            num_jobs: Some(self.num_jobs(in_part) as u32),
+            num_jobs: Some(self.num_jobs_learned() as u32),
             ..WorkloadSource::of(&site.file("learn.csv").display().to_string())
         };
         let env = source.env(&self.scheduling)?;
@@ -231,37 +245,58 @@ impl<'a> Trials<'a> {
         atomic_file::write(&self.tree_file(), found.tree.to_json().as_bytes())
     }
 
-    /// Whether the tree goes on beside what was chosen.
-    pub(super) fn chosen(&self, tree: &PolicySpec, choice: &Choice, say: Say<'_>) -> Result<bool, Error> {
+    /// Where what was learned here is opened.
+    fn place_of_learned(&self, name: &str) -> String {
+        let file = if name == TREE {
+            self.tree_file()
+        } else {
+            self.formula_file()
+        };
+        format!("{name}={}", file.display())
+    }
+
+    /// Which of what was learned goes on beside what was chosen: of those that pass the one with the least mean completion time.
+    pub(super) fn chosen(
+        &self,
+        learned: Vec<PolicySpec>,
+        choice: &Choice,
+        say: Say<'_>,
+    ) -> Result<Option<PolicySpec>, Error> {
         let (parts, strongest) = (self.parts, choice.policy.as_str());
-        let others = format!(
-            "{TREE}={},{}",
-            self.tree_file().display(),
-            self.site.place_of(strongest)
-        );
-        let command = self.under_command(Some(parts.choose_days), parts.learn_days, &others);
+        let places = learned.iter().map(|own| self.place_of_learned(own.name()));
+        let others: Vec<String> = places.chain([self.site.place_of(strongest)]).collect();
+        let command = self.under_command(Some(parts.choose_days), parts.learn_days, &others.join(","));
         say(&step(6, "which goes on", &command))?;
         let before = parts.before_judging(self.workload);
         let found = self.site.kept("choose.json", || {
-            let mut others = vec![tree.clone()];
+            let mut others = learned.clone();
             others.extend(self.strongest(strongest)?);
             self.under(&before, parts.learn_days, &others)
         })?;
-        let goes_on = choice.gives_way(&found, TREE);
         let jct = |name: &str| found.row(name).map_or(f64::INFINITY, |row| row.avg_jct_s);
-        let ratio = jct(TREE) / jct(strongest);
-        say(&match (goes_on, ratio < 1.0) {
-            (true, _) => format!("the tree is at {ratio:.3} of {strongest} where is chosen and goes on"),
-            (false, true) => format!(
-                "the tree is at {ratio:.3} of {strongest} where is chosen, but worse than {} in p99, slowdown or fairness",
-                self.policy.name()
-            ),
-            (false, false) => format!(
-                "nothing was learned; {strongest} is {:.1} % ahead where is chosen",
-                100.0 * (ratio - 1.0)
-            ),
-        })?;
-        Ok(goes_on)
+        let mut best: Option<PolicySpec> = None;
+        for own in learned {
+            let name = own.name();
+            let ratio = jct(name) / jct(strongest);
+            let goes_on = choice.gives_way(&found, name);
+            say(&match (goes_on, ratio < 1.0) {
+                (true, _) => {
+                    format!("the {name} is at {ratio:.3} of {strongest} where is chosen and may go on")
+                }
+                (false, true) => format!(
+                    "the {name} is at {ratio:.3} of {strongest} where is chosen, but worse than {} in p99, slowdown or fairness",
+                    self.policy.name()
+                ),
+                (false, false) => format!(
+                    "the {name} is no gain: {strongest} is {:.1} % ahead where is chosen",
+                    100.0 * (ratio - 1.0)
+                ),
+            })?;
+            if goes_on && best.as_ref().is_none_or(|best| jct(name) < jct(best.name())) {
+                best = Some(own);
+            }
+        }
+        Ok(best)
     }
 
     /// The candidate that was chosen, where it is not the site's own policy.
@@ -273,11 +308,11 @@ impl<'a> Trials<'a> {
     }
 
     /// The command that judges; none where nothing goes on.
-    fn judge_command(&self, strongest: &str, has_tree: bool) -> Option<String> {
-        let mut others = Vec::new();
-        if has_tree {
-            others.push(format!("{TREE}={}", self.tree_file().display()));
-        }
+    fn judge_command(&self, strongest: &str, learned: Option<&str>) -> Option<String> {
+        let mut others: Vec<String> = learned
+            .into_iter()
+            .map(|name| self.place_of_learned(name))
+            .collect();
         if strongest != self.policy.name() {
             others.push(self.site.place_of(strongest));
         }
@@ -287,20 +322,44 @@ impl<'a> Trials<'a> {
 
     pub(super) fn judged(
         &self,
-        tree: Option<&PolicySpec>,
+        learned: Option<&PolicySpec>,
         strongest: &str,
         say: Say<'_>,
     ) -> Result<Under, Error> {
         let nothing = || format!("nothing goes on beside {}", self.policy.name());
-        let command = self.judge_command(strongest, tree.is_some());
+        let command = self.judge_command(strongest, learned.map(PolicySpec::name));
         say(&step(7, "the judge", &command.unwrap_or_else(nothing)))?;
         let found = self.site.kept("judge.json", || {
-            let mut others: Vec<PolicySpec> = tree.cloned().into_iter().collect();
+            let mut others: Vec<PolicySpec> = learned.cloned().into_iter().collect();
             others.extend(self.strongest(strongest)?);
             self.under(self.workload, self.parts.choose_days, &others)
         })?;
         say(twin::under_table(&found).to_terminal().trim_end())?;
         Ok(found)
+    }
+
+    /// What is promised of a policy that is to be deployed, on the days that judged.
+    pub(super) fn promised(&self, name: &str) -> Result<Promised, Error> {
+        let (place, file) = match name {
+            TREE | FORMULA => (self.place_of_learned(name), format!("{name}.json")),
+            _ => (self.site.place_of(name), self.site.deployed(name)),
+        };
+        let file = Path::new(&file)
+            .strip_prefix(self.site.folder)
+            .unwrap_or(Path::new(&file));
+        self.site.kept(PROMISE, || {
+            promise(&PromiseInput {
+                workload: self.workload,
+                sim: &self.sim,
+                policy: (&DOOR.open_one(&place)?, &file.display().to_string()),
+                before: (&self.policy, &self.site.place_of(self.policy.name())),
+                span: Span::since(self.workload, self.parts.choose_days * DAY_S),
+                world: &World {
+                    seed: self.site.config.seed,
+                    scheduling: self.scheduling.clone(),
+                },
+            })
+        })
     }
 
     /// Where the tree and another policy part, on the days in which was chosen: what was chosen where that answers decision by

@@ -151,7 +151,7 @@ mod tests {
     fn reference() -> Tree {
         let path = concat!(
             env!("CARGO_MANIFEST_DIR"),
-            "/../checkpoints/reference/PhillyGang-v1-tree.json"
+            "/../tests/trees/PhillyGang-v1-tree.json"
         );
         Tree::load(path.as_ref()).unwrap()
     }

@@ -203,7 +203,7 @@ mod tests {
     fn the_lists_of_the_record_are_near_and_other_ones_are_far() {
         let path = concat!(
             env!("CARGO_MANIFEST_DIR"),
-            "/../checkpoints/reference/PhillyGang-v1-tree.json"
+            "/../tests/trees/PhillyGang-v1-tree.json"
         );
         let sealed = Tree::load(path.as_ref()).unwrap();
         // As it was before it was sealed: no visits.

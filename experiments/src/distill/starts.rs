@@ -292,10 +292,19 @@ mod tests {
 
     #[test]
     fn hand_rules_are_trees_that_every_task_can_run() {
-        for task in crate::suite::TASKS {
-            let env = env_of(task.id, Some(20), None).unwrap();
+        for name in [
+            "PhillyGang",
+            "HeliosTenants",
+            "GavelShare",
+            "PhillyShare",
+            "Synergy",
+            "Elastic",
+            "LlmSite",
+        ] {
+            let id = format!("Pleach/{name}-v1");
+            let env = env_of(&id, Some(20), None).unwrap();
             let rules = hand_rules(&env, true);
-            assert!(rules.len() >= 11, "{}", task.id);
+            assert!(rules.len() >= 11, "{id}");
             for (name, rule) in rules {
                 let tree = rule.tree(&rule.plain_meta(&name), &Rows::default()).unwrap();
                 assert_eq!(tree.num_leaves(), rule.root.num_leaves(), "{name}");

@@ -8,13 +8,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::evaluate::estimate_source::EstimateSource;
 
-/// What the schedulers know and what moving a job costs. *Realistic* is the world as it is published ([`SimConfig::with_published_costs`]).
+/// What the schedulers know and what moving a job costs. *Realistic* is the world that is measured ([`SimConfig::realistic`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum Condition {
     /// Run times known, starting and stopping free
     Ideal,
-    /// Run times guessed from ended jobs; starts, memory, checkpoints and sharing as published for their models
+    /// Run times guessed from ended jobs; starts, memory, checkpoints and sharing as published for their models; failures
     Realistic,
     /// As realistic, but each start costs 10 s
     #[value(name = "realistic-10s")]
@@ -60,14 +60,13 @@ impl Condition {
         match self {
             Condition::Ideal => "run times known, starting and stopping free",
             Condition::Realistic => {
-                "run times guessed from the jobs that have ended; starts, memory, checkpoints and sharing as published for their models"
+                "run times guessed from the jobs that have ended; starts, memory, checkpoints and sharing as published for their \
+                 models; failures of a production site"
             }
             Condition::Realistic10s => "as realistic, but each start costs 10 s",
             Condition::Realistic60s => "as realistic, but each start costs 60 s",
             Condition::Realistic250s => "as realistic, but each start costs 250 s",
-            Condition::Overheads => {
-                "run times known; starts, memory, checkpoints and sharing as published for their models"
-            }
+            Condition::Overheads => "run times known; everything else as realistic",
             Condition::Estimates => {
                 "run times guessed from the jobs that have ended, starting and stopping free"
             }
@@ -91,7 +90,11 @@ impl Condition {
             ..SimConfig::default()
         };
         if !matches!(self, Condition::Ideal | Condition::Estimates) {
-            sim = sim.with_published_costs();
+            let estimates = sim.estimates;
+            sim = SimConfig {
+                estimates,
+                ..sim.realistic(false)
+            };
         }
         if let Some(start_s) = self.start_s() {
             sim.capabilities.overheads = Some(Overheads::each(start_s));
@@ -124,7 +127,7 @@ mod tests {
         let all = ActionSet::of(ActionKind::Preempt).with(ActionKind::Share);
         for (id, condition) in [
             ("Pleach/MixedIdeal-v0", Condition::Ideal),
-            ("Pleach/MixedRealistic-v2", Condition::Realistic),
+            ("Pleach/MixedRealistic-v3", Condition::Realistic),
         ] {
             let env = EnvConfig::registered(id).unwrap();
             let mut sim = condition.sim();

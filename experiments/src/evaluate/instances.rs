@@ -136,7 +136,7 @@ impl WorkloadSource {
 }
 
 /// Whether a simulation draws anything, so that another seed gives another run of the same list.
-fn is_drawn(sim: &SimConfig) -> bool {
+pub(crate) fn is_drawn(sim: &SimConfig) -> bool {
     matches!(sim.estimates, EstimateModel::LogNormal { .. })
         || sim.outcomes.is_some()
         || sim.capacity.node_mtbf_s.is_some()
@@ -290,12 +290,12 @@ mod tests {
 
     #[test]
     fn published_classes_stand_in_as_in_the_environment_and_are_counted() {
-        let sim = SimConfig::default().with_published_costs();
+        let sim = SimConfig::default().realistic(false);
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("ours.csv");
         list_of(&[0.0, 60.0]).write(&path).unwrap();
         for (name, num_jobs) in [
-            ("Pleach/PhillyGangRealistic-v1".to_string(), 10),
+            ("Pleach/PhillyGangRealistic-v2".to_string(), 10),
             (path.to_str().unwrap().to_string(), 2),
         ] {
             let args = WorkloadSource {
@@ -323,7 +323,7 @@ mod tests {
         }
         // By an id as by the generator behind it: the links of Philly.
         let id = WorkloadSource {
-            workload: vec!["Pleach/PhillyGangRealistic-v1".into()],
+            workload: vec!["Pleach/PhillyGangRealistic-v2".into()],
             ..WorkloadSource::default()
         };
         let found = id.instances(&sim, &[Seed(1)], &mut |_| {}).unwrap();

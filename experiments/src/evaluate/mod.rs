@@ -10,6 +10,7 @@ pub mod flag_values;
 pub mod gain;
 pub mod idle;
 pub mod instances;
+pub mod interval;
 pub mod metric;
 #[cfg(test)]
 mod own_list_tests;

@@ -361,7 +361,7 @@ mod tests {
         for (id, own) in [
             ("Pleach/LlmSite-v1", SimConfig::default()),
             (
-                "Pleach/GavelMultiRealistic-v1",
+                "Pleach/GavelMultiRealistic-v2",
                 EnvConfig::registered("Pleach/GavelMulti-v1").unwrap().sim,
             ),
         ] {

@@ -56,12 +56,21 @@ impl Ratio {
             .iter()
             .map(|(policy, reference)| ln(*policy) - ln(*reference))
             .collect();
-        let interval = bootstrap_mean(&logs, 0.95);
+        Ratio::of_logs(&logs)
+    }
+
+    /// The same from the logarithms of the pairs' ratios; none without any or where one is not finite.
+    #[must_use]
+    pub(crate) fn of_logs(logs: &[f64]) -> Option<Ratio> {
+        if logs.is_empty() || !logs.iter().all(|log| log.is_finite()) {
+            return None;
+        }
+        let interval = bootstrap_mean(logs, 0.95);
         Some(Ratio {
-            mean: exp(mean(&logs)),
+            mean: exp(mean(logs)),
             low: interval.map(|(low, _)| exp(low)),
             high: interval.map(|(_, high)| exp(high)),
-            num_pairs: pairs.len(),
+            num_pairs: logs.len(),
             num_better: logs.iter().filter(|&&log| log < 0.0).count(),
         })
     }
@@ -109,6 +118,29 @@ impl Ratio {
     pub fn differs(&self) -> Option<bool> {
         Some(self.high? < 1.0 || self.low? > 1.0)
     }
+}
+
+/// A figure of a list and its 95 % interval of drawing `num_parts` parts of it, such as its days: `of` takes how often each part
+/// counts. None where the list has no figure; a draw without one says nothing else than the whole. Without two parts the interval
+/// is the figure.
+#[must_use]
+pub(crate) fn over_parts(num_parts: usize, of: impl Fn(&[u32]) -> Option<f64>) -> Option<(f64, f64, f64)> {
+    let whole = of(&vec![1; num_parts])?;
+    if num_parts < 2 {
+        return Some((whole, whole, whole));
+    }
+    let mut random = Seed(0).stream("stats/parts", num_parts as u64);
+    let mut draw = |_| {
+        let mut counts = vec![0_u32; num_parts];
+        for _ in 0..num_parts {
+            counts[below(random.next_u64(), num_parts)] += 1;
+        }
+        of(&counts).unwrap_or(whole)
+    };
+    let mut figures: Vec<f64> = (0..MIN_RESAMPLES).map(&mut draw).collect();
+    figures.sort_by(f64::total_cmp);
+    let end = |q| quantile(&figures, q).unwrap_or(whole);
+    Some((whole, end(0.025), end(0.975)))
 }
 
 /// Arithmetic mean; 0 for nothing.
@@ -215,6 +247,21 @@ mod tests {
         assert!(Ratio::of_sums(&[(1.0, 2.0), (0.0, 0.0)]).unwrap().mean == 0.5);
         assert_eq!(Ratio::of_sums(&[(1.0, 0.0)]), None);
         assert_eq!(Ratio::of_sums(&[(1.0, f64::NAN)]), None);
+    }
+
+    #[test]
+    fn a_figure_varies_with_the_parts_that_are_drawn() {
+        // Of two parts with 1 and 3 jobs of value 1 and 3: the mean is 10/4, drawn twice it is 1, 2.5 (twice) or 3.
+        let mean = |counts: &[u32]| {
+            let [one, other] = [f64::from(counts[0]), f64::from(counts[1])];
+            Some((one + 9.0 * other) / (one + 3.0 * other))
+        };
+        assert_eq!(over_parts(2, mean), Some((2.5, 1.0, 3.0)));
+        assert_eq!(over_parts(1, |_| Some(7.0)), Some((7.0, 7.0, 7.0)));
+        assert_eq!(over_parts(2, |_| None), None);
+        // A draw without the second part has no figure here, and counts as the whole.
+        let second = |counts: &[u32]| (counts[1] > 0).then_some(5.0);
+        assert_eq!(over_parts(2, second), Some((5.0, 5.0, 5.0)));
     }
 
     #[test]

@@ -86,6 +86,56 @@ impl Table {
         Table { header, rows, notes }
     }
 
+    /// Several comparisons of the same policies side by side, each under its heading: average JCT and ratio to its own reference. A
+    /// policy that decided as another one has the other's figures.
+    #[must_use]
+    pub fn beside(parts: &[(&str, &Results)]) -> Table {
+        let tables = parts.iter().map(|(heading, results)| {
+            let table = Table::compare(results, &[MAIN_METRIC]);
+            (*heading, *results, table)
+        });
+        let tables: Vec<(&str, &Results, Table)> = tables.collect();
+        let mut all = Table::default();
+        all.header.push("policy".to_string());
+        for (heading, _, table) in &tables {
+            let under = |cell: &String| match *heading {
+                "" => cell.clone(),
+                heading => format!("{heading}: {cell}"),
+            };
+            all.header.extend(table.header.iter().skip(1).map(under));
+        }
+        let names = parts
+            .first()
+            .into_iter()
+            .flat_map(|(_, results)| results.policies());
+        for (name, _) in names {
+            if parts
+                .iter()
+                .all(|(_, results)| results.decides_as(name).is_some())
+            {
+                continue;
+            }
+            let mut row = vec![name.to_string()];
+            for (_, results, table) in &tables {
+                let of = |name: &str| table.rows.iter().find(|row| row[0] == results.label(name));
+                let found = of(name).or_else(|| of(results.decides_as(name)?));
+                match found {
+                    Some(found) => row.extend(found.iter().skip(1).cloned()),
+                    None => row.extend(vec!["-".to_string(); table.header.len() - 1]),
+                }
+            }
+            all.rows.push(row);
+        }
+        for (_, _, table) in tables {
+            for note in table.notes {
+                if !all.notes.contains(&note) {
+                    all.notes.push(note);
+                }
+            }
+        }
+        all
+    }
+
     /// Lines for a terminal of 80 columns: what is wider goes on in another block below, its first column again.
     #[must_use]
     pub fn to_terminal(&self) -> String {
@@ -381,6 +431,35 @@ mod tests {
             6
         );
         assert_eq!(text.matches("column number 8").count(), 2);
+    }
+
+    #[test]
+    fn comparisons_stand_side_by_side_each_with_its_own_reference() {
+        let known = results();
+        let runs = vec![
+            run("fifo", "w", 0, 7200.0),
+            run("fifo", "w", 1, 7200.0),
+            run("tree", "w", 0, 14_400.0),
+            run("tree", "w", 1, 14_400.0),
+        ];
+        let guessed = Results::new("evaluate", runs, Some("tree")).unwrap();
+        let table = Table::beside(&[("", &known), ("guessed", &guessed)]);
+        assert_eq!(
+            table.header,
+            [
+                "policy",
+                "JCT vs fifo",
+                "avg JCT",
+                "guessed: JCT vs tree",
+                "guessed: avg JCT"
+            ]
+        );
+        let cells = |row: usize| table.rows[row].iter().map(|cell| cell.trim()).collect::<Vec<_>>();
+        assert_eq!(
+            cells(0),
+            ["fifo", "1 (reference)", "2.0 h", "0.500 [0.500, 0.500]", "2.0 h*"]
+        );
+        assert_eq!(cells(1)[3..], ["1 (reference)", "4.0 h"]);
     }
 
     #[test]

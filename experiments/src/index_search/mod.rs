@@ -110,6 +110,16 @@ pub fn by_hand() -> Formula {
     )
 }
 
+/// The same by remaining run times, as `srtf-deal` has it.
+#[must_use]
+pub fn by_hand_of_rest() -> Formula {
+    let mut formula = by_hand();
+    formula.weights.remove("service");
+    formula.weights.insert("rest".into(), -1.0);
+    formula.origin = "least remaining run time, by hand".into();
+    formula
+}
+
 /// What can be searched for: something that deals by a list of numbers.
 pub trait Searched: Sync {
     /// The numbers that the search begins with.
@@ -237,6 +247,45 @@ impl IndexSearch {
         })
     }
 
+    /// Of some formulas the one to begin with: that with the least loss on the validation lists, over the first.
+    ///
+    /// # Errors
+    /// As [`IndexSearch::run`].
+    pub fn best_of(&self, mut starts: Vec<Formula>) -> Result<Formula, Error> {
+        let losses = {
+            let encodings: Vec<Encoding> = starts
+                .iter()
+                .map(|start| Encoding::new(start.rules, &self.without))
+                .collect();
+            let own = starts.iter().zip(&encodings);
+            let own: Vec<_> = own
+                .map(|(first, encoding)| OfFormula { encoding, first })
+                .collect();
+            let files = Drawn::open(&self.kinds, &self.source, self.num_jobs)?;
+            let parts = self.parts();
+            let lists = self.judged(
+                &files,
+                &parts,
+                Split::Validation,
+                &own[0],
+                &self.validation(&parts),
+            )?;
+            let loss = |own: &OfFormula<'_>| self.loss(own, &own.first(), &lists);
+            own.iter().map(loss).collect::<Result<Vec<f64>, Error>>()?
+        };
+        let least = (0..losses.len()).min_by(|a, b| losses[*a].total_cmp(&losses[*b]));
+        Ok(starts.swap_remove(least.unwrap_or_default()))
+    }
+
+    /// Draws of lists that choose.
+    fn validation(&self, parts: &[Part<'_>]) -> Vec<(usize, Seed)> {
+        let draws = (0..parts.len()).flat_map(|part| {
+            let seed = |number: usize| Seed(self.seed).child("validation", number as u64);
+            (0..self.validation_lists).map(move |number| (part, seed(number)))
+        });
+        draws.collect()
+    }
+
     /// Searches for the numbers of anything that deals.
     ///
     /// # Errors
@@ -251,12 +300,7 @@ impl IndexSearch {
         let mut rng = Seed(self.seed).stream("index", 0);
         let parts = self.parts();
         let files = Drawn::open(&self.kinds, &self.source, self.num_jobs)?;
-        let draws = (0..parts.len()).flat_map(|part| {
-            let seed = |number: usize| Seed(self.seed).child("validation", number as u64);
-            (0..self.validation_lists).map(move |number| (part, seed(number)))
-        });
-        let draws: Vec<_> = draws.collect();
-        let validation = self.judged(&files, &parts, Split::Validation, what, &draws)?;
+        let validation = self.judged(&files, &parts, Split::Validation, what, &self.validation(&parts))?;
         let mut found = Found {
             best: what.first(),
             validation_loss: 0.0,
@@ -369,11 +413,12 @@ impl IndexSearch {
         pairs.map(named).collect()
     }
 
+    /// Named conditions let jobs be stopped and share; conditions of one's own say themselves what may be done.
     fn sim(&self, kind: &str, condition: Condition) -> SimConfig {
-        let sim = match &self.scheduling {
-            Some(scheduling) => scheduling.sim(&[kind.to_string()]),
-            None => condition.sim(),
-        };
+        if let Some(scheduling) = &self.scheduling {
+            return scheduling.sim(&[kind.to_string()]);
+        }
+        let sim = condition.sim();
         let asks = ActionSet::of(ActionKind::Preempt).with(ActionKind::Share);
         SimConfig {
             capabilities: sim.capabilities.with_actions(asks),

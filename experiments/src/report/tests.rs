@@ -20,7 +20,7 @@ fn results(num_policies: usize) -> Results {
 fn tree() -> Tree {
     let path = concat!(
         env!("CARGO_MANIFEST_DIR"),
-        "/../checkpoints/reference/PhillyGang-v1-tree.json"
+        "/../tests/trees/PhillyGang-v1-tree.json"
     );
     Tree::from_json(&std::fs::read_to_string(path).unwrap()).unwrap()
 }

@@ -5,11 +5,12 @@
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
-use std::io::{self, BufWriter, Read as _, Write};
-use std::path::{Path, PathBuf};
+use std::io::{self, Write};
+use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use pleach_scheduler::Problem;
+use pleach_scheduler::problem::files;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -30,21 +31,6 @@ pub(crate) fn is_temporary(name: &OsStr) -> bool {
     let mut parts = inner.unwrap_or_default().rsplit('.');
     let mut number = || parts.next().is_some_and(|part| part.parse::<u64>().is_ok());
     number() && number() && parts.next().is_some()
-}
-
-/// Removes the temporary file unless the write came to its end, also when the writer panics.
-struct Temporary {
-    path: PathBuf,
-    kept: bool,
-}
-
-impl Drop for Temporary {
-    fn drop(&mut self) {
-        if !self.kept {
-            // Nothing to do about a failure here: the name is never read by anyone.
-            let _ = fs::remove_file(&self.path);
-        }
-    }
 }
 
 /// Writes `path` through `fill`; makes the folders above it.
@@ -68,30 +54,11 @@ pub fn write_with(path: &Path, fill: impl FnOnce(&mut dyn Write) -> io::Result<(
             )
         })?;
     let number = NEXT_TEMPORARY.fetch_add(1, Ordering::Relaxed);
-    let temporary_name = format!(".{name}.{}.{number}{TEMPORARY_SUFFIX}", std::process::id());
-    let mut temporary = Temporary {
-        path: folder.join(temporary_name),
-        kept: false,
-    };
-
-    let failed = |source| Error::io("write", path, source);
-    // A pipe or a device, as in `--json /dev/stdout`, is written to; a rename would put a file in its place.
-    if fs::metadata(path).is_ok_and(|data| !data.is_file() && !data.is_dir()) {
-        let mut writer = BufWriter::new(fs::OpenOptions::new().write(true).open(path).map_err(failed)?);
-        fill(&mut writer).map_err(failed)?;
-        temporary.kept = true;
-        return writer.flush().map_err(failed);
-    }
-    let file = File::create(&temporary.path).map_err(failed)?;
-    let mut writer = BufWriter::new(file);
-    fill(&mut writer).map_err(failed)?;
-    let file = writer.into_inner().map_err(|error| failed(error.into_error()))?;
-    file.sync_all().map_err(failed)?;
-    drop(file);
-    fs::rename(&temporary.path, path).map_err(failed)?;
-    temporary.kept = true;
-    sync_folder(folder);
-    Ok(())
+    let temporary = folder.join(format!(
+        ".{name}.{}.{number}{TEMPORARY_SUFFIX}",
+        std::process::id()
+    ));
+    files::replace(path, &temporary, fill).map_err(|source| Error::io("write", path, source))
 }
 
 /// Writes `bytes` to `path`.
@@ -128,18 +95,13 @@ pub fn write_compact_json(path: &Path, value: &impl Serialize) -> Result<(), Err
 /// # Errors
 /// [`Error::Problem`] where it cannot be read, [`Error::Problem`] where it is larger or not UTF-8.
 pub fn read_text(path: &Path, max_bytes: u64) -> Result<String, Error> {
-    let file = File::open(path).map_err(|source| Error::io("read", path, source))?;
-    let mut bytes = Vec::new();
-    let limit = max_bytes.saturating_add(1);
-    file.take(limit)
-        .read_to_end(&mut bytes)
-        .map_err(|source| Error::io("read", path, source))?;
-    if bytes.len() as u64 > max_bytes {
+    let read = File::open(path).and_then(|file| files::at_most(file, max_bytes));
+    let Some(bytes) = read.map_err(|source| Error::io("read", path, source))? else {
         return Err(Error::data(
             path,
             format!("larger than the limit of {max_bytes} bytes"),
         ));
-    }
+    };
     String::from_utf8(bytes).map_err(|_| Error::data(path, "not UTF-8 text"))
 }
 
@@ -150,13 +112,6 @@ pub fn read_text(path: &Path, max_bytes: u64) -> Result<String, Error> {
 pub fn read_json<T: DeserializeOwned>(path: &Path, max_bytes: u64) -> Result<T, Error> {
     let text = read_text(path, max_bytes)?;
     serde_json::from_str(&text).map_err(|error| Problem::json(path, error).into())
-}
-
-/// Makes the rename itself durable. Not every file system can sync a folder; the rename is atomic all the same.
-fn sync_folder(folder: &Path) {
-    if let Ok(handle) = File::open(folder) {
-        let _ = handle.sync_all();
-    }
 }
 
 /// Reads TOML of at most `bytes_max` bytes.

@@ -19,11 +19,11 @@ use super::manifest::Manifest;
 use super::policy_unit::STAND_IN;
 use super::scalars::show;
 use crate::error::Error;
+use crate::evaluate::interval::Interval;
 use crate::evaluate::metric::{MAIN_METRIC, Metric, show_plain};
 use crate::evaluate::results::csv_text;
 use crate::evaluate::stats::{Ratio, mean};
 use crate::evaluate::table::Table;
-use crate::suite::Interval;
 
 /// Rows of the table, at most; the CSV has the rest.
 const ROWS_MAX: usize = 50;

@@ -8,7 +8,6 @@ use super::memory;
 use super::objective;
 use super::settings::TrainSettings;
 use super::teachers::{check_heuristic, check_teacher};
-use crate::door::DOOR;
 use crate::error::Error;
 
 impl TrainSettings {
@@ -33,11 +32,6 @@ impl TrainSettings {
         }
         if !matches!(self.warm_start.as_str(), "best" | "none") {
             check_teacher(&self.warm_start, self.env.sim.capabilities)?;
-            if DOOR.find(&self.warm_start).is_some() && self.dagger_rounds > 0 {
-                let allowed = "0 with a planner as the teacher";
-                let hint = "A planner can say what it would do in its own schedule, not in a clone's.";
-                return Err(Error::config("dagger_rounds", self.dagger_rounds, allowed, hint));
-            }
         }
         if !self.num_envs.is_multiple_of(self.train.group_size) {
             let allowed = format!("a multiple of train.group_size = {}", self.train.group_size);
@@ -46,7 +40,7 @@ impl TrainSettings {
         }
         if way(self.train.learner).plays() == Plays::Steps && self.env.reward.pays_nothing() {
             let allowed = "at least one weight above 0 with PPO, which learns from nothing else";
-            let hint = "Set env.reward.jct=1, or learn with train.learner=evolution.";
+            let hint = "Set --reward=-delay, or learn with train.learner=evolution.";
             return Err(Error::config("env.reward", "0, 0, 0", allowed, hint));
         }
         way(self.train.learner).check(&self.train)?;
@@ -137,8 +131,8 @@ mod tests {
             (
                 "num_envs=65536",
                 [
-                    "warm_start_steps x (1 + dagger_rounds) = 65536 x 1000 x 1",
-                    "warm_start_steps=256 or less",
+                    "warm_start_steps x (1 + dagger_rounds) = 65536 x 250 x 4",
+                    "warm_start_steps=64 or less",
                 ],
             ),
             ("dagger_rounds=5000", ["dagger_rounds = 5000", "0 to 1000"]),
@@ -149,7 +143,7 @@ mod tests {
         }
         // As the hint says; and evolution strategies keep no rollout.
         for other in ["train.num_steps=256", "train.learner=evolution"] {
-            let texts = ["num_envs=65536", "warm_start_steps=256", other].map(str::to_string);
+            let texts = ["num_envs=65536", "warm_start_steps=64", other].map(str::to_string);
             let settings = overrides::apply(&TrainSettings::default(), &texts).unwrap();
             settings.validate().unwrap();
         }

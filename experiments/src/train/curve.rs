@@ -18,6 +18,9 @@ pub struct CurvePoint {
     pub excess: Option<f64>,
     /// The same, workload by workload.
     pub ratios: Vec<f64>,
+    /// The ratio of draws of the network, of a learner that learns from draws.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub drawn: Option<f64>,
     /// Its network was to be kept and is in no file any more.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub lost: bool,
@@ -33,6 +36,12 @@ impl CurvePoint {
         !self.lost && self.keeps_bounds() && (is_first || !first.keeps_bounds() || is_better())
     }
 
+    /// Whether what is drawn and what is deployed are further apart than a part of the better one; 0 for never.
+    pub(crate) fn is_apart(&self, most: f64) -> bool {
+        let apart = |drawn: f64| (drawn.max(self.ratio) / drawn.min(self.ratio)) - 1.0 > most;
+        most > 0.0 && self.drawn.is_some_and(apart)
+    }
+
     fn keeps_bounds(&self) -> bool {
         self.excess.is_none_or(|excess| excess <= 0.0)
     }
@@ -43,6 +52,22 @@ mod tests {
     use super::*;
 
     #[test]
+    fn draws_are_apart_where_either_is_worse_by_more_than_the_bound() {
+        let point = |ratio: f64, drawn: Option<f64>| CurvePoint {
+            update: 0,
+            num_frames: 0,
+            ratio,
+            excess: None,
+            ratios: Vec::new(),
+            drawn,
+            lost: false,
+        };
+        assert!(point(1.0, Some(1.04)).is_apart(0.03) && point(1.04, Some(1.0)).is_apart(0.03));
+        assert!(!point(1.0, Some(1.02)).is_apart(0.03) && !point(1.0, None).is_apart(0.03));
+        assert!(!point(1.0, Some(9.0)).is_apart(0.0));
+    }
+
+    #[test]
     fn the_first_network_is_only_replaced_by_what_keeps_to_the_bounds_and_is_surely_better() {
         let point = |update: u64, ratio: f64, excess: f64| CurvePoint {
             update,
@@ -50,6 +75,7 @@ mod tests {
             ratio,
             excess: Some(excess),
             ratios: vec![ratio, ratio * 1.02, ratio * 0.98],
+            drawn: None,
             lost: false,
         };
         let first = point(0, 1.0, -0.1);

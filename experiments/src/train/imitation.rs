@@ -11,7 +11,7 @@ use crate::door::DOOR;
 use crate::error::Error;
 use crate::train::settings::TrainSettings;
 
-/// Lets a planner play `warm_start_steps` steps in every environment; a fresh one in each episode.
+/// Lets a planner play as many steps in every environment as a heuristic would be asked about; a fresh one in each episode.
 ///
 /// # Errors
 /// A planner that fails, or whose plans are shown in less than half of the decisions.
@@ -25,7 +25,10 @@ pub(crate) fn of_planner(
     let mut teachers = (0..settings.num_envs)
         .map(|_| Ok(ExpertPlanner::new(planner.make_planner()?)))
         .collect::<Result<Vec<_>, Error>>()?;
-    let (num_steps, horizon_s) = (settings.warm_start_steps, settings.train.horizon_s);
+    let num_steps = settings
+        .warm_start_steps
+        .saturating_mul(1 + settings.dagger_rounds as usize);
+    let horizon_s = settings.train.horizon_s;
     let num_candidates = envs.spaces().num_candidates;
     let mut failed = None;
     let both = |envs: &mut VecEnv, index: usize, batch: &Batch| {

@@ -29,7 +29,7 @@ pub fn train(
     watcher: &Watcher,
 ) -> Result<Trained, Error> {
     settings.validate()?;
-    let settings = &settings.narrowed();
+    let settings = &settings.narrowed().discounted_by(validation);
     settings.curriculum.open_ends(&settings.env)?;
     let mut run = Run::open(settings, validation, seed, folder, clock, watcher)?;
     learn(&mut run, watcher).map_err(|error| run.stopped(error))?;
@@ -68,7 +68,7 @@ fn learn(run: &mut Run<'_>, watcher: &Watcher) -> Result<(), Error> {
     };
     let mut stage = run.stage();
     let mut env_of_stage = TrainingEnv::open(settings, stage)?;
-    while !run.trainer.is_finished() {
+    while !run.trainer.is_finished() && !run.is_apart() {
         if stage != run.stage() {
             stage = run.stage();
             env_of_stage = TrainingEnv::open(settings, stage)?;
@@ -94,7 +94,7 @@ fn learn(run: &mut Run<'_>, watcher: &Watcher) -> Result<(), Error> {
         if due || done == total {
             run.validate()?;
         }
-        if done.is_multiple_of(settings.checkpoint_every) || done == total {
+        if done.is_multiple_of(settings.checkpoint_every) || done == total || run.is_apart() {
             run.save()?;
         }
         let ratio = run.curve.last().map_or(f64::NAN, |point| point.ratio);

@@ -40,6 +40,7 @@ mod unit;
 mod units;
 #[cfg(test)]
 mod units_tests;
+mod unnamed;
 
 pub use self::curve::CurvePoint;
 pub use self::extend::differences_from_whole;

@@ -27,7 +27,13 @@ pub fn text(trained: &TrainedNetwork) -> String {
     });
     let wide_gangs = contract.wide_gangs.as_ref().map(|wide| {
         let (policy, nodes) = (&wide.policy, wide.nodes_per_job);
-        format!("; {policy} decides where jobs have more than {nodes} nodes each in the mean and no other type, size or cores to choose")
+        let guessed = wide.guessed.as_ref().map(|name| format!(" ({name} where run times are guessed)"));
+        let part = wide.gpus_part.map(|part| format!(", or more than {:.0} % of all GPUs,", 100.0 * part));
+        format!(
+            "; {policy}{} decides where jobs have more than {nodes} nodes{} each in the mean and no other type, size or cores to choose",
+            guessed.unwrap_or_default(),
+            part.unwrap_or_default()
+        )
     });
     let unopposed = if contract.unopposed_starts {
         "; makes unopposed starts"
@@ -114,7 +120,7 @@ mod tests {
         for words in [
             "trained on: Pleach/PhillyGang-v1: 8 nodes, 64 GPUs, 300 jobs",
             "decides: corrects ",
-            "; sjf-reserve decides where jobs have more than 8 nodes each",
+            "; gpu-time-reserve (gpu-time where run times are guessed) decides where jobs have more than 8 nodes, or more than 20 % of all GPUs",
             "; makes unopposed starts",
             "candidates: the first ",
             "several GPU types: no: it has met one",

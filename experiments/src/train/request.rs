@@ -14,7 +14,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::settings::TrainSettings;
-use super::{fine_tuning, overrides, settings_file};
+use super::{fine_tuning, overrides, settings_file, unnamed};
 use crate::command::flags::SettingsFlags;
 use crate::command::grid_table::{self, Group};
 use crate::error::Error;
@@ -35,20 +35,21 @@ pub struct TrainRequest {
     /// Environment id [default: from the configuration, or else Pleach/Philly-v0]
     #[arg(long, value_name = "ID")]
     pub env: Option<String>,
-    /// Learning algorithm; selects its default settings [default: ppo]
+    /// Learning algorithm; selects its default settings [default: counterfactual; evolution where an objective or a constraint is set or
+    /// run times are guessed; ppo where a reward, --env-steps or a key that only PPO heeds is]
     #[arg(long, value_name = "LEARNER", value_parser = flag_values::learner(), conflicts_with = "config")]
     pub learner: Option<Learner>,
     /// Settings of the learner.
     #[command(flatten)]
     pub settings: SettingsFlags,
-    /// Imitate this heuristic or planner before PPO begins: a name, best (on the validation workloads), or none
+    /// Imitate this heuristic or planner before learning begins: a name, best (on the validation workloads), or none
     #[arg(long, value_name = "NAME")]
     pub warm_start: Option<String>,
     /// Go on from this network, a checkpoint or a run's folder, with the jobs and the cluster given here
     #[arg(long, value_name = "PATH", conflicts_with = "warm_start")]
     pub fine_tune: Option<PathBuf>,
     /// What PPO is paid: an expression of sums over time, such as `-jobs_in_system_s / total_run_s - 0.1 * idle_gpu_s / total_gpu_s`,
-    /// whose names and units docs/learning.md lists [default: from the configuration, or else -jct]
+    /// whose names and units docs/learning.md lists [default: from the configuration, or else -delay]
     #[arg(long, value_name = "EXPRESSION", allow_hyphen_values = true)]
     pub reward: Option<String>,
     /// Decisions to train for [default: from the configuration]
@@ -133,10 +134,38 @@ impl TrainRequest {
     /// # Errors
     /// Files that cannot be read, keys that there are not, values that do not go together.
     pub fn settings(&self) -> Result<TrainSettings, Error> {
+        if self.learner.is_some() || self.settings.config.is_some() {
+            return self.settings_of(self.learner.unwrap_or_default());
+        }
+        let settings = self.settings_of(self.unnamed())?;
+        match self.unnamed() == Learner::COUNTERFACTUAL && unnamed::misleads(&settings) {
+            true => self.settings_of(Learner::EVOLUTION),
+            false => Ok(settings),
+        }
+    }
+
+    /// The learner where neither a flag nor a file names one.
+    fn unnamed(&self) -> Learner {
+        let steps = self.env_steps.map(|_| "train.ppo.");
+        let reward = self.reward.as_ref().map(|_| "env.reward");
+        let of_flags = self
+            .settings
+            .set
+            .iter()
+            .filter_map(|text| Some(text.split_once('=')?.0));
+        let of_table = settings_file::dotted(&self.settings.keys);
+        let given = of_table.iter().map(String::as_str).chain(of_flags);
+        unnamed::learner(given.chain(steps).chain(reward))
+    }
+
+    /// The settings of the run, where this learner is the one that no file names.
+    fn settings_of(&self, learner: Learner) -> Result<TrainSettings, Error> {
         let mut settings = match &self.settings.config {
             Some(path) => settings_file::read(path)?,
-            None => settings_file::built_in_for(self.learner.unwrap_or_default(), self.fine_tune.is_some())?,
+            None => settings_file::built_in_for(learner, self.fine_tune.is_some())?,
         };
+        // What is paid is the learner's affair, whatever it plays in.
+        let reward = settings.env.reward.clone();
         if let Some(id) = &self.env {
             settings.env = env_of(id, None, None)?;
         }
@@ -144,6 +173,7 @@ impl TrainRequest {
         if !self.workload.workload.is_empty() {
             settings.env = self.workload.env_to_learn_in(&self.scheduling)?;
         }
+        settings.env.reward = reward;
         let settings = overrides::apply(&settings, &self.settings.set)?;
         let mut settings = settings_file::completed(&settings, &self.settings.keys)?;
         resize(&mut settings.env, self.workload.num_jobs, self.workload.load);

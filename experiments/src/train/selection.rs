@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
-use pleach_agents::Checkpoint;
+use pleach_agents::learner::way;
+use pleach_agents::{Checkpoint, Drawn};
+use pleach_env::Seed;
 use pleach_scheduler::portable_math::{exp, ln};
 
 use super::curve::CurvePoint;
@@ -46,19 +48,40 @@ impl Run<'_> {
         let ratios = self.validation.ratios(&runs);
         let (ratio, means) = self.validation.judged(&runs, &ratios);
         let excess = self.excess(&runs);
+        let drawn = self.drawn(network)?;
         let point = CurvePoint {
             update,
             num_frames,
             ratio,
             excess: excess.iter().map(|(_, excess)| *excess).reduce(f64::max),
             ratios,
+            drawn,
             lost: false,
         };
         let mut figures = vec![("ratio_to_best_heuristic".to_string(), ratio)];
+        figures.extend(drawn.map(|drawn| ("drawn_ratio_to_best_heuristic".to_string(), drawn)));
         figures.extend(means);
         let named = |(key, excess)| (format!("excess_{key}"), excess);
         figures.extend(excess.into_iter().map(named));
         Ok((point, figures))
+    }
+
+    /// The ratio of draws of a network, where the learner learns from draws.
+    fn drawn(&self, network: &PolicySpec) -> Result<Option<f64>, Error> {
+        let draws = way(self.settings.train.learner).draws(&self.settings.train);
+        let (Some((temperature, _)), Some(network)) = (draws, network.network_policy()) else {
+            return Ok(None);
+        };
+        let drawn = Drawn::new(network.clone(), temperature, Seed(0).stream("drawn", 0));
+        let drawn = PolicySpec::made("drawn", move || Box::new(drawn.clone()));
+        self.validation.ratio(&self.settings.env, drawn).map(Some)
+    }
+
+    /// Whether the run ends here, because it learns from draws that are no longer what is deployed.
+    pub(super) fn is_apart(&self) -> bool {
+        let draws = way(self.settings.train.learner).draws(&self.settings.train);
+        let last = self.curve.last();
+        draws.is_some_and(|(_, most)| last.is_some_and(|last| last.is_apart(most)))
     }
 
     /// Mean excess of runs on the validation workloads over each bound.

@@ -124,13 +124,17 @@ impl<'a> Training<'a> {
             return Ok(());
         }
         if let Some(best) = trained.best() {
+            let drawn = best
+                .drawn
+                .map(|drawn| format!("; {drawn:.3} where candidates are drawn"));
             context.say(&format!(
-                "best on {} validation workloads: {:.3} of the {} of {}, after {} updates",
+                "best on {} validation workloads: {:.3} of the {} of {}, after {} updates{}",
                 settings.num_validation,
                 best.ratio,
                 objective::in_words(&settings.objective),
                 validation.best(),
-                best.update
+                best.update,
+                drawn.unwrap_or_default()
             ))?;
         }
         verdict.iter().try_for_each(|verdict| context.say(verdict))?;
@@ -290,8 +294,8 @@ mod tests {
         let plain = settings(&[], None).unwrap();
         assert_eq!(
             opening(&plain, 3),
-            "PPO, 200 updates, from a clone of the best heuristic, seed 3; on Pleach/Philly-v0: 8 nodes, 64 GPUs, \
-             200 jobs in an episode, load 1.5, run times known exactly"
+            "exact credit by forks, 200 updates, from a clone of the best heuristic, seed 3; on Pleach/Philly-v0: \
+             8 nodes, 64 GPUs, 200 jobs in an episode, load 1.5, run times known exactly"
         );
         let place = Path::new("runs/a");
         let said = comparison(&plain.env, "sjf", place);

@@ -34,6 +34,21 @@ pub fn in_words(is_start: bool, ahead: Option<String>, to_try: &[String]) -> Opt
 }
 
 impl Trained {
+    /// That the run ended because it learned from draws that were no longer what is deployed.
+    fn ended_apart(&self, settings: &TrainSettings, rival: &str) -> Option<String> {
+        let (_, most) = way(settings.train.learner).draws(&settings.train)?;
+        let last = self.curve.last().filter(|last| last.is_apart(most))?;
+        Some(format!(
+            "Ended after {} of {} updates: draws have {:.3} and the likeliest candidates {:.3} of {rival}, more than {:.0} % apart \
+             (train.ppo.apart_max). Lower train.ppo.temperature or its learning rates.",
+            last.update,
+            settings.train.num_updates,
+            last.drawn.unwrap_or(f64::NAN),
+            last.ratio,
+            100.0 * most
+        ))
+    }
+
     /// Whether nothing was learned, or the best heuristic is ahead, on the validation workloads; none where the network is ahead, and
     /// where none was to learn beyond its clone.
     #[must_use]
@@ -42,7 +57,9 @@ impl Trained {
         let is_start = best.update == 0 && settings.train.num_updates > 0;
         let mut to_try = Vec::new();
         let heuristic = validation.best();
-        if way(settings.train.learner).plays() != Plays::Episodes {
+        if way(settings.train.learner).plays() == Plays::Steps {
+            to_try.push("--learner counterfactual, which sees what another decision costs".to_string());
+        } else if way(settings.train.learner).plays() == Plays::Lists {
             to_try.push("--learner evolution, which begins as the best heuristic".to_string());
         } else if settings.fine_tune.is_none() && !["best", heuristic].contains(&settings.prior.as_str()) {
             to_try.push(format!("to begin as it with --set prior={heuristic}"));
@@ -52,7 +69,13 @@ impl Trained {
         to_try.push(format!(
             "or keep {heuristic}: where few jobs wait there is little to learn"
         ));
-        in_words(is_start, ahead(heuristic, best.ratio), &to_try)
+        let learned = in_words(is_start, ahead(heuristic, best.ratio), &to_try);
+        let said: Vec<String> = self
+            .ended_apart(settings, heuristic)
+            .into_iter()
+            .chain(learned)
+            .collect();
+        (!said.is_empty()).then(|| said.join(" "))
     }
 }
 

@@ -44,7 +44,8 @@ pub struct FitInput<'a> {
     pub estimates: &'a [EstimateSource],
 }
 
-/// What a site may believe of run times: what is given, else time limits where half of the jobs have one, and what ended jobs teach.
+/// What a site may believe of run times: what is given, else time limits where half of the jobs have one, and what ended jobs
+/// teach.
 #[must_use]
 pub fn believed(workload: &Workload, given: Option<EstimateSource>) -> Vec<EstimateSource> {
     if let Some(given) = given {
@@ -74,7 +75,9 @@ pub fn doubt(workload: &Workload, sim: &SimConfig, watcher: &Watcher) -> Result<
         estimates: &believed(workload, None),
     };
     let (found, jobs) = fit(&input, watcher)?;
-    let twin = Twin::since(&found.policy, workload, &jobs, found.until_s)?;
+    let policy = input.policies.iter().find(|policy| policy.name() == found.policy);
+    let policy = policy.ok_or_else(|| Error::Failed("the fitted policy is not there".into()))?;
+    let twin = Twin::since(policy, workload, &found.sim(sim), &jobs, found.until_s)?;
     Ok((twin.trust == Trust::No).then(|| {
         format!(
             "{}: {}; `pleach twin --fit` tells more",
@@ -84,8 +87,8 @@ pub fn doubt(workload: &Workload, sim: &SimConfig, watcher: &Watcher) -> Result<
     }))
 }
 
-/// The same of the list on which an environment's episodes are; none where they are generated, or the list cannot be read, which is
-/// told where it is opened.
+/// The same of the list on which an environment's episodes are; none where they are generated, or the list cannot be read, which
+/// is told where it is opened.
 ///
 /// # Errors
 /// As [`doubt`].

@@ -1,4 +1,5 @@
-//! A site that is a simulation itself: what is fitted must be what it was made with; and a list worked by hand under two policies.
+//! A site that is a simulation itself: what is fitted must be what it was made with; and a list worked by hand under two
+//! policies.
 
 use pleach_env::SimConfig;
 use pleach_env::workload::{JobSpec, Observed, Workload};
@@ -52,6 +53,7 @@ fn site(policy: &str, estimates: EstimateSource) -> Workload {
             nodes: String::new(),
             partition: "gpu".into(),
             qos: String::new(),
+            held_s: 0.0,
         }));
     }
     workload
@@ -72,7 +74,9 @@ fn the_policy_the_beliefs_and_the_delay_of_a_simulated_site_are_found() {
         let (found, jobs) = fit(&input, &Watcher::nobody()).unwrap();
         assert_eq!((found.policy.as_str(), found.estimates), (policy, estimates));
         assert!((found.start_delay_s - 45.0).abs() <= 1.0, "{found:?}");
-        let twin = Twin::since(policy, &workload, &jobs, found.until_s).unwrap();
+        let spec = DOOR.open_one(policy).unwrap();
+        let sim = found.sim(&SimConfig::default());
+        let twin = Twin::since(&spec, &workload, &sim, &jobs, found.until_s).unwrap();
         assert!(
             twin.trust == Trust::Close && twin.rank_correlation.unwrap() > 0.95,
             "{}",

@@ -43,13 +43,17 @@ pub fn sections(twin: &Twin) -> Vec<(String, Table)> {
             format!("{:.1}", week.use_simulated * 100.0),
             format!("{:.1}", week.queue_observed),
             format!("{:.1}", week.queue_simulated),
+            super::shown(week.explained),
         ]
     });
-    let header = ["week", "use %", "sim.", "queue", "sim."];
+    let header = ["week", "use %", "sim.", "queue", "sim.", "explained"];
     let weeks = Table {
         header: header.map(str::to_owned).to_vec(),
         rows: weeks.collect(),
-        notes: vec!["use: GPUs in use over all; queue: jobs that wait, mean over the week".into()],
+        notes: vec![
+            "use: GPUs in use over all; queue: jobs that wait, mean over the week; explained: starts of site and policy over those of either, given what was observed"
+                .into(),
+        ],
     };
     vec![
         (

@@ -43,6 +43,17 @@ impl Span {
             part_days: days.clamp(PART_DAYS.0, PART_DAYS.1),
         }
     }
+
+    /// The part of a job that came in it.
+    pub(crate) fn part_of(self, job: &JobOutcome) -> usize {
+        ((job.submit_s - self.since_s) / (self.part_days * DAY_S)) as usize
+    }
+
+    /// Days from its beginning to the last of its jobs.
+    pub(crate) fn num_days(self, jobs: &[JobOutcome]) -> f64 {
+        let last_s = jobs.iter().map(|job| job.submit_s).fold(self.since_s, f64::max);
+        (last_s - self.since_s) / DAY_S
+    }
 }
 
 /// What is played.
@@ -215,7 +226,7 @@ pub fn candidates_beside(
 ///
 /// # Errors
 /// A simulation that fails.
-pub(super) fn play(
+pub(crate) fn play(
     workload: &Workload,
     sim: &SimConfig,
     policy: &PolicySpec,
@@ -228,15 +239,15 @@ pub(super) fn play(
 }
 
 /// Time without GPUs, or until the first start where that is longer: a site's delay holds GPUs and is waiting all the same.
-fn wait_s(job: &JobOutcome) -> f64 {
+pub(crate) fn wait_s(job: &JobOutcome) -> f64 {
     job.wait_s().max(job.first_start_s - job.submit_s)
 }
 
 /// Sums over the parts of a span, in the order of time.
-fn parts(jobs: &[JobOutcome], span: Span, of: fn(&JobOutcome) -> f64) -> Vec<f64> {
+pub(crate) fn parts(jobs: &[JobOutcome], span: Span, of: fn(&JobOutcome) -> f64) -> Vec<f64> {
     let mut sums = Vec::new();
     for job in jobs {
-        let part = ((job.submit_s - span.since_s) / (span.part_days * DAY_S)) as usize;
+        let part = span.part_of(job);
         if sums.len() <= part {
             sums.resize(part + 1, 0.0);
         }

@@ -19,13 +19,13 @@ use crate::error::Error;
 /// All of them.
 const ALL: [Registered; 6] = [
     Registered {
-        id: "Pleach/LlmRouting-v1",
+        id: "Pleach/LlmRouting-v2",
         line: "conversations of three turns on 16 replicas behind four gateways, facts a second old, nobody is refused",
         settings: || to_value(rewarded(conversations())),
         open: routing,
     },
     Registered {
-        id: "Pleach/ServingBursts-v1",
+        id: "Pleach/ServingBursts-v2",
         line: "bursts of requests above capacity on 16 replicas behind four gateways, facts a second old, requests may be refused",
         settings: || to_value(rewarded(bursts())),
         open: routing,
@@ -43,13 +43,13 @@ const ALL: [Registered; 6] = [
         open: dispatching,
     },
     Registered {
-        id: "Pleach/Mixed-v1",
+        id: "Pleach/Mixed-v2",
         line: "a day of requests to replicas that lease GPUs of 16 on which gangs of four train",
         settings: || to_value(gangs()),
         open: scaling,
     },
     Registered {
-        id: "Pleach/LlmServe-v0",
+        id: "Pleach/LlmServe-v1",
         line: "twelve hours of requests to replicas of a 70B model that lease four H100 each of 256 on which gangs of eight train",
         settings: || to_value(llm_site()),
         open: scaling,

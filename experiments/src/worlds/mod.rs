@@ -12,6 +12,7 @@ mod own;
 mod race;
 pub mod requests;
 mod search;
+mod server;
 pub mod service;
 mod settings;
 #[cfg(test)]

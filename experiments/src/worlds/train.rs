@@ -73,7 +73,6 @@ impl Default for Training {
                 // A clone that decides well is spoiled by values that are not learnt yet, and by wide steps. *Assumed.*
                 value_warmup_updates: 5,
                 ppo: PpoConfig {
-                    entropy_coef: 0.001,
                     learning_rate: 2e-4,
                     learning_rate_final: 2e-5,
                     ..PpoConfig::default()

@@ -50,9 +50,9 @@ pub mod sharing;
 pub mod synergy;
 // One file for the tests of both crates: a feature for it would compile `dealing` once more wherever no tests are built.
 #[cfg(test)]
-use pleach_dealing::allocate_by_priority;
+use pleach_dealing::starts;
 #[cfg(test)]
-#[path = "../../../scheduler/dealing/src/test_clusters.rs"]
+#[path = "../../../scheduler/dealing/src/tests/test_clusters.rs"]
 mod test_clusters;
 
 pub use pleach_dealing as dealing;

@@ -220,7 +220,7 @@ fn synergy() -> Vec<Row> {
             iteration_s: iteration_s(class),
             cpu_cores: wanted.cores,
             memory_gib: wanted.memory_gib,
-            speedup: surfaces[class].relative_speed(wanted, fair),
+            speedup: surfaces[class].speed(wanted) / surfaces[class].speed(fair),
         }
     };
     workload.classes = (0..models.len())

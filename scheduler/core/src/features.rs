@@ -14,6 +14,7 @@ mod reads;
 mod schema;
 #[cfg(debug_assertions)]
 #[doc(hidden)]
+#[path = "features/tests/toy.rs"]
 pub mod toy;
 
 pub use columns::ColumnSet;

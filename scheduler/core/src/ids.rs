@@ -23,8 +23,7 @@ macro_rules! id {
 }
 
 id! {
-    /// A job: row of the cluster's job table, in order of submission. It holds until ended jobs are forgotten
-    /// ([`crate::cluster::Cluster::forget_ended`]); [`ExternalId`] is a name for ever.
+    /// A job: row of the cluster's job table, in order of submission; [`ExternalId`] is its name outside.
     JobId(u32)
 }
 id! {

@@ -30,8 +30,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! A rule of one's own is a [`Policy`], which scores candidates, or a [`Planner`], which plans a whole instant. `examples/decide.rs`
-//! prints the decisions.
+//! A rule of one's own is a [`Policy`], which scores candidates, or a [`Planner`], which plans a whole instant.
+//! `examples/decide.rs` prints the decisions.
 //!
 //! # What is deliberately not here
 //! No simulation, no gradients, no async: hidden truth is a type of the crate above, so it cannot leak into a policy.
@@ -71,7 +71,7 @@ mod watched;
 
 pub use actions::{ActionKind, ActionSet};
 pub use cluster::decision::Decision;
-pub use cluster::{Capabilities, Cluster, Submission, decision, snapshot};
+pub use cluster::{Capabilities, Cluster, Submission, decision, record};
 pub use cluster_spec::{AllowedNodes, ClusterSpec, ModelClass, Resources, Tasks};
 pub use error::PolicyError;
 pub use estimate::{Estimate, Provenance};
@@ -80,7 +80,7 @@ pub use features::FeatureSchema;
 pub use guards::Guards;
 pub use ids::{ClassId, GpuTypeId, JobId, NodeId, RackId, TenantId, Time};
 pub use lens::{Lens, LensSet};
-pub use planner::{Planner, PolicyPlanner};
+pub use planner::{JobLabels, Planner, PolicyPlanner};
 /// The name that some rooms still have for it.
 pub use pleach_problem::Problem as ConfigError;
 pub use pleach_problem::{self as problem, Family, Place, Problem};

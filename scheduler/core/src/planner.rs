@@ -9,16 +9,52 @@ use crate::ids::Time;
 use crate::pass::Pass;
 use crate::policy::Policy;
 
+/// What a list says of a job and no table of the cluster holds, for planners that follow a site's own rules; empty where it does
+/// not say.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct JobLabels<'a> {
+    /// Its user.
+    pub user: &'a str,
+    /// Its account: its tenant's name.
+    pub account: &'a str,
+    /// Its partition or queue.
+    pub partition: &'a str,
+    /// Its quality of service.
+    pub qos: &'a str,
+    /// How long it had been submitted before it came, s: it waited for another job, for a time or for its turn.
+    pub held_s: f64,
+}
+
 /// Something that plans all starts and preemptions of one instant.
 pub trait Planner: Send {
     /// Name for tables and files.
     fn name(&self) -> &str;
+
+    /// Takes what is known of all jobs to come, in the order of their rows, before the first plan. A planner that does not ask
+    /// leaves it.
+    fn read_labels(&mut self, _labels: &mut dyn Iterator<Item = JobLabels<'_>>) {}
 
     /// Carries out its plan for the cluster's present time.
     ///
     /// # Errors
     /// What the planner reports; what was decided before the error stands.
     fn plan(&mut self, cluster: &mut Cluster) -> Result<(), PolicyError>;
+
+    /// Sees what has happened where others decide, as in a record; a planner without a memory leaves it.
+    fn observe(&mut self, _cluster: &Cluster) {}
+
+    /// Decides on a state that others made, at once, whatever its own clock says.
+    ///
+    /// # Errors
+    /// As [`Planner::plan`].
+    fn plan_at_once(&mut self, cluster: &mut Cluster) -> Result<(), PolicyError> {
+        self.plan(cluster)
+    }
+
+    /// How long it may take from a change to all that it decides of it, by its own clock.
+    fn reaction(&self) -> Time {
+        Time::ZERO
+    }
 
     /// When it wants to plan again even if nothing happens until then; asked after each plan. A time that is not in the
     /// future is no wish.
@@ -33,8 +69,8 @@ pub trait Planner: Send {
         false
     }
 
-    /// Whether it places gangs of tasks ([`crate::Tasks`]), as whoever asks the cluster for a place does. A simulator refuses lists
-    /// with such gangs for planners that share out single GPUs by themselves.
+    /// Whether it places gangs of tasks ([`crate::Tasks`]), as whoever asks the cluster for a place does. A simulator refuses
+    /// lists with such gangs for planners that share out single GPUs by themselves.
     fn places_tasks(&self) -> bool {
         true
     }

@@ -6,7 +6,7 @@ use pleach_scheduler::cluster::{Cluster, JobState, Placement, ShapeId};
 use pleach_scheduler::physics::mixed::Copies;
 use pleach_scheduler::{ActionKind, JobId};
 
-use super::allocate_by_priority::start_what_fits;
+use super::starts::start_what_fits;
 use super::what_if::is_whole_gpu_job;
 
 /// What one job gets.

@@ -12,8 +12,8 @@ use pleach_scheduler::cluster::{Cluster, Placement};
 use pleach_scheduler::pass::Reservation;
 use pleach_scheduler::{JobId, Planner, PolicyError, Time};
 
-use crate::allocate_by_priority::tightest;
 use crate::ranker::Ranker;
+use crate::starts::tightest;
 
 /// A planner that carries out no more of a policy than its order.
 #[derive(Debug)]

@@ -14,13 +14,14 @@
 //! time first. Demands for CPU and memory are Synergy's (OSDI'22), steps by what they add Optimus's (EuroSys'18). Sharing by
 //! the sum of speeds is Gavel's (OSDI'20), moving spread gangs Gandiva's (OSDI'18). Their combination is ours.
 //!
-//! [`Ranker`] makes an order of all waiting jobs of any policy or dealer, and [`InOrder`] starts jobs along it, as a batch system does
-//! that receives the order and nothing else.
+//! [`Ranker`] makes an order of all waiting jobs of any policy or dealer, and [`InOrder`] starts jobs along it, as a batch system
+//! does that receives the order and nothing else.
 //!
-//! [`Conservative`] backfilling gives every waiting job a slot, and shares no step with deals.
+//! [`Conservative`] backfilling gives every waiting job a slot, and [`mod@slurm`] does what a site's own Slurm does: both share
+//! no step with deals.
 //!
-//! Planners of any kind share the public modules: what would be free if jobs were stopped ([`what_if`]), how a plan is carried out
-//! ([`allocation`]), and how jobs scale with GPUs, CPU and memory ([`scaling`], [`profile`]).
+//! Planners of any kind share the public modules: what would be free if jobs were stopped ([`what_if`]), how a plan is carried
+//! out ([`allocation`]), and how jobs scale with GPUs, CPU and memory ([`scaling`], [`profile`]).
 //!
 //! # What is deliberately not here
 //! Solvers and random numbers: a daemon deals too. Published planners (`lab`).
@@ -31,7 +32,6 @@
     allow(clippy::disallowed_methods, reason = "tests hold results to the C library's")
 )]
 
-pub mod allocate_by_priority;
 pub mod allocation;
 mod backfilling;
 mod belief;
@@ -63,8 +63,11 @@ pub mod scaling;
 mod seats;
 pub mod settings;
 mod sizes;
+pub mod slurm;
+pub mod starts;
 #[cfg(test)]
 #[doc(hidden)]
+#[path = "./tests/test_clusters.rs"]
 pub mod test_clusters;
 #[cfg(test)]
 mod tests;
@@ -167,8 +170,8 @@ pub fn make(name: &str, value: &Value) -> Result<Box<dyn Planner>, Problem> {
 }
 
 /// The rules by which passes are dealt: those of `las-deal`, and nobody is stopped before it ran for four times the cost of its
-/// restart, as `index` has it. *Assumed*: a policy does not see who runs, so stints are all that keeps two jobs from stopping each
-/// other in turn.
+/// restart, as `index` has it. *Assumed*: a policy does not see who runs, so stints are all that keeps two jobs from stopping
+/// each other in turn.
 #[must_use]
 pub fn passes_rules() -> DealingRules {
     DealingRules {

@@ -13,9 +13,10 @@
 //! altered or too large is refused and says why.
 
 use std::fs::File;
-use std::io::{Read, Write};
+use std::io::Read;
 use std::path::Path;
 
+use pleach_scheduler::problem::files;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use sha2::{Digest, Sha256};
@@ -62,24 +63,7 @@ impl Container {
     /// An [`Error`] where the folder cannot be written; the old file is then as it was.
     pub fn save(bytes: &[u8], path: &Path, temporary_extension: &str) -> Result<(), Error> {
         let temporary = path.with_extension(temporary_extension);
-        let write = || {
-            let mut file = File::create(&temporary)?;
-            file.write_all(bytes)?;
-            file.sync_all()?;
-            drop(file);
-            std::fs::rename(&temporary, path)
-        };
-        if let Err(source) = write() {
-            // Half a file is of no use, and its room may be what is missing.
-            let _ = std::fs::remove_file(&temporary);
-            return Err(Error::io("write", path, source));
-        }
-        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-        // Makes the rename durable where folders can be synced.
-        if let Ok(folder) = File::open(folder.unwrap_or(Path::new("."))) {
-            let _ = folder.sync_all();
-        }
-        Ok(())
+        files::replace(path, &temporary, |file| file.write_all(bytes)).map_err(Error::unwritten(path))
     }
 
     /// Opens a file of one of these kinds: `kinds` are magics and the version of each that is read. What does not begin as

@@ -72,6 +72,13 @@ pub struct WideGangs {
     /// It decides while the jobs that run and wait have more GPUs in the mean than so many nodes of mean size; above 0, at most
     /// 1,000.
     pub nodes_per_job: f64,
+    /// And while they have more in the mean than this part of all GPUs; above 0, at most 1. Gangs that are narrow elsewhere are wide
+    /// on a small cluster.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gpus_part: Option<f64>,
+    /// The heuristic that decides instead where run times are guessed: one that keeps reservations counts on them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub guessed: Option<String>,
 }
 
 impl Contract {

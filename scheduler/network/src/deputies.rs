@@ -1,6 +1,6 @@
 //! Who decides in the place of a network: a heuristic while the queue is short, and one where gangs are wide.
 
-use pleach_scheduler::Cluster;
+use pleach_scheduler::{Cluster, Provenance};
 
 use crate::Error;
 use crate::contract::Contract;
@@ -12,8 +12,19 @@ use crate::prior::{Prior, PriorPolicy};
 pub(crate) struct Deputies {
     /// Below so many times all GPUs asked for.
     standby: Option<(PriorPolicy, f64)>,
+    wide_gangs: Option<Wide>,
+}
+
+/// Who decides where gangs are wide.
+#[derive(Clone, Debug)]
+struct Wide {
+    policy: PriorPolicy,
+    /// Instead, where run times are guessed.
+    guessed: Option<PriorPolicy>,
     /// Above so many nodes a job.
-    wide_gangs: Option<(PriorPolicy, f64)>,
+    nodes_per_job: f64,
+    /// Above this part of all GPUs a job.
+    gpus_part: f64,
 }
 
 impl Deputies {
@@ -23,12 +34,21 @@ impl Deputies {
     /// An [`Error`] for an unknown name or a bound out of its range.
     pub(crate) fn new(contract: &Contract) -> Result<Deputies, Error> {
         let standby = contract.standby.as_ref().map(|standby| {
-            let bound = ("standby.pending_gpus_ratio", standby.pending_gpus_ratio, 100.0);
-            deputy(&standby.policy, bound)
+            let ratio = standby.pending_gpus_ratio;
+            checked("standby.pending_gpus_ratio", ratio, 100.0)?;
+            Ok::<_, Error>((deputy(&standby.policy)?, ratio))
         });
         let wide_gangs = contract.wide_gangs.as_ref().map(|wide| {
-            let bound = ("wide_gangs.nodes_per_job", wide.nodes_per_job, 1000.0);
-            deputy(&wide.policy, bound)
+            // No job has more than all GPUs.
+            let (nodes_per_job, gpus_part) = (wide.nodes_per_job, wide.gpus_part.unwrap_or(1.0));
+            checked("wide_gangs.nodes_per_job", nodes_per_job, 1000.0)?;
+            checked("wide_gangs.gpus_part", gpus_part, 1.0)?;
+            Ok::<_, Error>(Wide {
+                policy: deputy(&wide.policy)?,
+                guessed: wide.guessed.as_deref().map(deputy).transpose()?,
+                nodes_per_job,
+                gpus_part,
+            })
         });
         Ok(Deputies {
             standby: standby.transpose()?,
@@ -43,43 +63,59 @@ impl Deputies {
 
     /// Who decides now, if not the network.
     pub(crate) fn of(&mut self, cluster: &Cluster) -> Option<&mut PriorPolicy> {
-        let wide = self
-            .wide_gangs
-            .as_mut()
-            .filter(|(_, bound)| is_wide(cluster, *bound));
+        let wide = self.wide_gangs.as_mut().filter(|wide| wide.decides(cluster));
         let standby = self.standby.as_mut().filter(|(_, ratio)| {
             (cluster.num_pending_gpus() as f64) < *ratio * f64::from(cluster.num_gpus())
         });
-        wide.or(standby).map(|(policy, _)| policy)
+        let wide = wide.map(|wide| match &mut wide.guessed {
+            Some(guessed) if are_guessed(cluster) => guessed,
+            _ => &mut wide.policy,
+        });
+        wide.or(standby.map(|(policy, _)| policy))
     }
 }
 
-/// A heuristic with its bound: key, value, most.
-fn deputy(policy: &str, (key, value, most): (&'static str, f64, f64)) -> Result<(PriorPolicy, f64), Error> {
-    if !(value > 0.0 && value <= most) {
-        return Err(refused(key, value, &format!("above 0 and at most {most}")));
-    }
+/// Whether a run time of the jobs that wait is guessed.
+fn are_guessed(cluster: &Cluster) -> bool {
+    let provenance = |id| cluster.job(id).request.estimate_s.provenance;
+    cluster
+        .pending()
+        .any(|id| provenance(id) == Provenance::Predicted)
+}
+
+fn deputy(policy: &str) -> Result<PriorPolicy, Error> {
     let policy = policy.to_owned();
-    Ok((PriorPolicy::new(&Prior { policy, weight: 1.0 })?, value))
+    PriorPolicy::new(&Prior { policy, weight: 1.0 })
 }
 
-/// Whether the jobs that run and wait have more GPUs in the mean than so many nodes, where they can have nothing else.
-fn is_wide(cluster: &Cluster, nodes_per_job: f64) -> bool {
-    if cluster.has_choice() {
-        return false;
+/// Refuses a bound that is not above 0 and at most `most`.
+fn checked(key: &'static str, value: f64, most: f64) -> Result<(), Error> {
+    match value > 0.0 && value <= most {
+        true => Ok(()),
+        false => Err(refused(key, value, &format!("above 0 and at most {most}"))),
     }
-    let held_milli: u64 = cluster.tenants().iter().map(|tenant| tenant.used_milli).sum();
-    let gpus = held_milli as f64 / 1000.0 + cluster.num_pending_gpus() as f64;
-    let jobs = (cluster.num_running() + cluster.num_pending()) as f64;
-    let node_gpus = f64::from(cluster.num_gpus()) / cluster.nodes().len().max(1) as f64;
-    gpus > nodes_per_job * node_gpus * jobs
+}
+
+impl Wide {
+    /// Whether the jobs that run and wait have more GPUs in the mean than a bound, where they can have nothing else.
+    fn decides(&self, cluster: &Cluster) -> bool {
+        if cluster.has_choice() {
+            return false;
+        }
+        let held_milli: u64 = cluster.tenants().iter().map(|tenant| tenant.used_milli).sum();
+        let gpus = held_milli as f64 / 1000.0 + cluster.num_pending_gpus() as f64;
+        let jobs = (cluster.num_running() + cluster.num_pending()) as f64;
+        let node_gpus = f64::from(cluster.num_gpus()) / cluster.nodes().len().max(1) as f64;
+        let of_nodes = self.nodes_per_job * node_gpus;
+        gpus > jobs * of_nodes.min(self.gpus_part * f64::from(cluster.num_gpus()))
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use pleach_scheduler::cluster_spec::{ClusterSpec, GpuTypeSpec, ModelClass, Resources};
     use pleach_scheduler::features::FeatureSchema;
-    use pleach_scheduler::{Capabilities, ClassId, Estimate, Provenance, Submission, TenantId};
+    use pleach_scheduler::{Capabilities, ClassId, Estimate, Submission, TenantId};
 
     use super::*;
     use crate::contract::{Standby, WideGangs};
@@ -94,12 +130,18 @@ mod tests {
         contract.wide_gangs = wide_gangs.map(|(policy, nodes_per_job)| WideGangs {
             policy: policy.into(),
             nodes_per_job,
+            gpus_part: None,
+            guessed: None,
         });
         contract
     }
 
     /// Four nodes of 8 GPUs with jobs that wait.
     fn cluster(num_types: usize, gangs: &[u32]) -> Cluster {
+        cluster_told(num_types, gangs, Provenance::Oracle)
+    }
+
+    fn cluster_told(num_types: usize, gangs: &[u32], provenance: Provenance) -> Cluster {
         let mut spec = ClusterSpec::uniform(4, 8, 4);
         let kind = spec.gpu_types[0].name.clone();
         spec.gpu_types = (0..num_types)
@@ -125,7 +167,7 @@ mod tests {
                 num_gpus: *num_gpus,
                 estimate_s: Estimate {
                     value: 100.0,
-                    provenance: Provenance::Oracle,
+                    provenance,
                 },
                 resources: Resources::WHOLE_GPU,
             };
@@ -151,6 +193,26 @@ mod tests {
             who(&wide, &cluster(2, &[30, 3])),
             None,
             "another type may be better"
+        );
+    }
+
+    #[test]
+    fn gangs_are_wide_on_a_small_cluster_too_and_where_run_times_are_guessed_another_one_decides() {
+        let mut wide = contract(None, Some(("sjf-reserve", 8.0)));
+        // Of 32 GPUs a quarter are 8; eight nodes there are none.
+        assert_eq!(who(&wide, &cluster(1, &[32, 32])), None);
+        let rule = wide.wide_gangs.as_mut().unwrap();
+        (rule.gpus_part, rule.guessed) = (Some(0.25), Some("gpu-time".into()));
+        assert_eq!(who(&wide, &cluster(1, &[8, 8])), None);
+        assert_eq!(who(&wide, &cluster(1, &[8, 9])), Some("sjf-reserve".into()));
+        let guessed = cluster_told(1, &[8, 9], Provenance::Predicted);
+        assert_eq!(who(&wide, &guessed), Some("gpu-time".into()));
+        assert_eq!(who(&wide, &cluster(2, &[8, 9])), None);
+        wide.wide_gangs.as_mut().unwrap().gpus_part = Some(1.1);
+        let said = Deputies::new(&wide).unwrap_err().to_string();
+        assert!(
+            said.contains("wide_gangs.gpus_part = 1.1") && said.contains("at most 1"),
+            "{said}"
         );
     }
 

@@ -26,6 +26,7 @@ mod simd;
 pub mod softmax;
 
 #[cfg(test)]
+#[path = "./tests/fixtures.rs"]
 mod fixtures;
 
 pub use container::Container;

@@ -56,18 +56,25 @@ impl Normaliser {
         ((f64::from(value) - self.mean) / self.deviation()) as f32
     }
 
-    /// The value head's output in the reward's unit.
+    /// The value head's output in the reward's unit; 0 before the first batch, when the unit is not known. A guess of it would stand
+    /// in the returns, and be believed for long.
     #[must_use]
     pub fn denormalise(&self, value: f32) -> f32 {
+        if self.num_batches == 0 {
+            return 0.0;
+        }
         (f64::from(value) * self.deviation() + self.mean) as f32
     }
 
     /// Changes the last layer of the value head so that its values, in the reward's unit, are under `self` what they
-    /// were under `old`.
+    /// were under `old`; nothing where there were none.
     ///
     /// # Source
     /// Van Hasselt et al., NeurIPS'16 (Pop-Art).
     pub fn preserve(&self, old: &Normaliser, weight: &mut [f32], bias: &mut f32) {
+        if old.num_batches == 0 {
+            return;
+        }
         let scale = old.deviation() / self.deviation();
         for weight in weight {
             *weight = (f64::from(*weight) * scale) as f32;
@@ -104,6 +111,17 @@ mod tests {
         new.observe(&[100.0, -50.0, 7.0]);
         new.preserve(&old, &mut weight, &mut bias);
         assert!((value(&new, &weight, bias) - before).abs() < 1e-4);
+    }
+
+    #[test]
+    fn before_the_first_batch_values_are_zero_and_leave_no_trace() {
+        let (old, mut weight, mut bias) = (Normaliser::default(), [0.5], 0.25);
+        assert_eq!(old.denormalise(3.0), 0.0);
+        let mut new = old;
+        new.observe(&[-0.02, -0.04]);
+        new.preserve(&old, &mut weight, &mut bias);
+        assert_eq!((weight, bias), ([0.5], 0.25));
+        assert!((new.denormalise(1.0) + 0.02).abs() < 1e-6);
     }
 
     #[test]

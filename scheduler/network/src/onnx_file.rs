@@ -3,13 +3,13 @@
 //! A file of another program says what it reads by its inputs alone ([`graph`](crate::graph)), and decides among plain starts. With
 //! a remark `contract` (`metadata_props`), which our own files have, it says the rest as a network policy file does.
 
-use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
 use pleach_scheduler::features::FeatureSchema;
 use pleach_scheduler::observation::Spaces;
 use pleach_scheduler::policy::CandidateConfig;
+use pleach_scheduler::problem::files;
 
 use crate::Error;
 use crate::contract::Contract;
@@ -35,13 +35,9 @@ const NUM_CANDIDATES: usize = 64;
 /// numbers than this program's observations have.
 pub(crate) fn load(path: &Path) -> Result<TrainedNetwork, Error> {
     let file = std::fs::File::open(path).map_err(Error::unread(path))?;
-    let mut bytes = Vec::new();
-    file.take(BYTES_MAX + 1)
-        .read_to_end(&mut bytes)
-        .map_err(Error::unread(path))?;
-    if bytes.len() as u64 > BYTES_MAX {
-        return Err(Error::data(path, format!("larger than {BYTES_MAX} bytes")));
-    }
+    let bytes = files::at_most(file, BYTES_MAX)
+        .map_err(Error::unread(path))?
+        .ok_or_else(|| Error::data(path, format!("larger than {BYTES_MAX} bytes")))?;
     let folder = path.parent().map(|folder| match folder.as_os_str().is_empty() {
         true => Path::new("."),
         false => folder,

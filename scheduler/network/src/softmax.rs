@@ -2,14 +2,18 @@
 
 use pleach_scheduler::portable_math::{exp_f32, ln_f32};
 
-/// Writes `ln softmax(logits)`: logits less their log-sum-exp.
-pub fn log_softmax(logits: &[f32], out: &mut [f32]) {
-    let largest = logits.iter().fold(f32::NEG_INFINITY, |a, b| a.max(*b));
-    let sum: f32 = logits.iter().map(|logit| exp_f32(logit - largest)).sum();
+/// Writes `ln softmax(logits / temperature)`: the quotients less their log-sum-exp.
+pub fn log_softmax(logits: &[f32], temperature: f32, out: &mut [f32]) {
+    let quotients = logits.iter().map(|logit| logit / temperature);
+    let largest = quotients.clone().fold(f32::NEG_INFINITY, f32::max);
+    let sum: f32 = quotients
+        .clone()
+        .map(|quotient| exp_f32(quotient - largest))
+        .sum();
     let log_sum = largest + ln_f32(sum);
     out.iter_mut()
-        .zip(logits)
-        .for_each(|(out, logit)| *out = logit - log_sum);
+        .zip(quotients)
+        .for_each(|(out, quotient)| *out = quotient - log_sum);
 }
 
 /// Index drawn from `exp(log_probabilities)` with one number in [0, 1).
@@ -48,7 +52,8 @@ mod tests {
     #[test]
     fn probabilities_worked_by_hand_even_for_huge_logits() {
         let mut out = [0.0; 2];
-        log_softmax(&[1000.0, 1000.0 + 3.0_f32.ln()], &mut out);
+        // The quotients differ by ln 3.
+        log_softmax(&[200.0, 200.0 + 0.2 * 3.0_f32.ln()], 0.2, &mut out);
         assert!((out[0].exp() - 0.25).abs() < 1e-4 && (out[1].exp() - 0.75).abs() < 1e-4);
         let expected = 0.25 * 4.0_f32.ln() + 0.75 * (4.0_f32 / 3.0).ln();
         assert!((entropy(&out) - expected).abs() < 1e-4);

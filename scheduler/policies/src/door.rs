@@ -18,8 +18,8 @@ use crate::spec::PolicySpec;
 use crate::{IN_FOLDERS, USE_THE_FILE, artefacts, label_and_place};
 
 /// Published planners of the laboratory. They plan in the simulator alone: some need a solver or random numbers, and those with a
-/// memory key it by rows of tables, which a daemon makes anew in every round. A program that has not registered them knows them by
-/// name all the same, and a test of the laboratory holds this list to its own.
+/// memory key it by rows of tables, which a daemon makes anew in every round. A program that has not registered them knows them
+/// by name all the same, and a test of the laboratory holds this list to its own.
 #[rustfmt::skip]
 pub const LABORATORY: [&str; 38] = [
     "philly", "drf", "tiresias", "tiresias-gittins", "themis", "synergy-fair", "synergy-greedy",
@@ -39,19 +39,35 @@ const OVER_A_PIPE: &str = "Policies over a pipe are gone: pleach.evaluate and pl
 pub struct Door {
     planners: &'static [&'static [Entry]],
     simulates: bool,
+    /// Opens files of other forms; none: there are none.
+    others: Option<OtherFiles>,
 }
+
+/// The policy of a file that is of a form of its own, or none.
+pub type OtherFiles = fn(&Path) -> Option<Result<PolicySpec, Problem>>;
 
 impl Door {
     /// The door of programs that drive a cluster.
     pub const CLUSTER: Door = Door {
         planners: &[pleach_dealing::ENTRIES],
         simulates: false,
+        others: None,
     };
     /// The door of programs that simulate: evaluations, tournaments, sweeps, explanations and Python.
     pub const SIMULATOR: Door = Door {
         planners: &[pleach_dealing::BACKFILLING, pleach_dealing::ENTRIES],
         simulates: true,
+        others: None,
     };
+
+    /// The same, which opens files of other forms too.
+    #[must_use]
+    pub const fn with_files(self, others: OtherFiles) -> Door {
+        Door {
+            others: Some(others),
+            ..self
+        }
+    }
 
     /// Every name that the door opens, in the order of the tables.
     #[must_use]
@@ -96,12 +112,12 @@ impl Door {
         }
     }
 
-    /// Opens `NAME` or `PATH`, any of them after `deal:` or `order:`, or any of these after `LABEL=`. A path is a checkpoint, an ONNX model, a policy
-    /// file, a formula, or the folder of a run or a bundle with any of them.
+    /// Opens `NAME` or `PATH`, any of them after `deal:` or `order:`, or any of these after `LABEL=`. A path is a checkpoint, an
+    /// ONNX model, a policy file, a formula, or the folder of a run or a bundle with any of them.
     ///
     /// # Errors
-    /// A name that is none and no file; a file that is no policy of this version; a finished run with another policy than it ended
-    /// with.
+    /// A name that is none and no file; a file that is no policy of this version; a finished run with another policy than it
+    /// ended with.
     pub fn open(self, text: &str) -> Result<Vec<PolicySpec>, Problem> {
         let (label, place) = label_and_place(text);
         if let (Some(prefix), inner) = prefix_and_place(place) {
@@ -132,7 +148,10 @@ impl Door {
         match () {
             () if is_name => Ok(vec![self.planner(place, Value::Null)?.named(label)]),
             () if path.is_dir() => folder(path, label),
-            () if path.exists() => Ok(vec![file(path)?.named(label)]),
+            () if path.exists() => {
+                let other = self.others.and_then(|others| others(path));
+                Ok(vec![other.unwrap_or_else(|| file(path))?.named(label)])
+            }
             () => Err(unknown(place)),
         }
     }

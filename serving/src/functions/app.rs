@@ -9,7 +9,7 @@
 
 use pleach_scheduler::Problem;
 
-use super::fronts::{Point, front};
+use super::fronts::{Point, front, plan};
 use super::profile::{Configuration, Function};
 
 /// Functions of an application at most.
@@ -90,6 +90,20 @@ pub struct Work {
 }
 
 impl Work {
+    /// The first configurations of the cheapest ways through a step's group, by place in their function's front, and what each way
+    /// costs, $. Asked are batches at most, a time for the group (us), how many ways.
+    #[must_use]
+    pub fn ways(&self, step: usize, asked: (usize, u64, usize)) -> Vec<(usize, f64)> {
+        let (place, mut found) = (&self.steps[step], Vec::new());
+        plan(
+            self.functions[place.function].pareto(),
+            &place.after,
+            asked,
+            &mut found,
+        );
+        found
+    }
+
     /// Puts applications together.
     ///
     /// # Errors

@@ -3,9 +3,8 @@
 //!
 //! ESG (HPDC'24) searches paths with A* and two bounds each time a queue is looked at. What comes after the first
 //! function does not depend on the queue, so its front is made once, and each first configuration is one binary search.
-//! The answers are those of the published search, which is kept beside as an oracle and for its time.
+//! The answers are those of the published search, which is kept beside the tests as an oracle.
 
-mod search;
 #[cfg(test)]
 mod tests;
 

@@ -59,7 +59,7 @@ mod tests {
     fn one_user_waits_for_its_prompt_and_then_for_steps_of_one() {
         let pace = Pace::of("llama-3-8b", "H100").unwrap();
         let [ttft_s, tpot_s] = closed_loop(&pace, 1, || (100, 11));
-        let alone_s = pace.first_token_s(100, 0, 0, 0);
+        let alone_s = pace.first_token_s(100, 0, 0, 0, 0);
         assert!((ttft_s / alone_s - 1.0).abs() < 0.02, "{ttft_s} beside {alone_s}");
         let step_s = pace.token_s(1, 106);
         assert!((tpot_s / step_s - 1.0).abs() < 0.01, "{tpot_s} beside {step_s}");

@@ -268,6 +268,7 @@ fn constants(deployment: &Deployment) -> String {
         ("promptLinkPs", pace.prompt_link_ps),
         ("promptPairParts", pace.prompt_pair_parts),
         ("beforeQueuePs", pace.before_queue_ps),
+        ("beforeQueueTokenPs", pace.before_queue_token_ps),
         ("afterFirstPs", pace.after_first_ps),
         ("kvTokens", pace.kv_tokens),
         ("batchMax", pace.batch_max.into()),
@@ -275,11 +276,11 @@ fn constants(deployment: &Deployment) -> String {
     ];
     let mut text = format!(
         "// Pace of {pace_of}: picoseconds of a step, of each request and token in context, to read weights and experts, of a token's\n\
-         // operations, of a prompt's on the links, of the ways in and out; pairs of a prompt's tokens in 1/1024 ps; tokens that fit,\n\
-         // requests of a batch, tokens of a step. Constants are fitted to published measurements (docs/serving.md of Pleach).\nconst (\n"
+         // operations, of a prompt's on the links, of the way in and more for each token of a prompt, of the way out; pairs of a prompt's\n\
+         // tokens in 1/1024 ps; tokens that fit, requests of a batch, tokens of a step. Constants are fitted to published measurements (docs/serving.md of Pleach).\nconst (\n"
     );
     for (name, number) in numbers {
-        text.push_str(&format!("\t{name:<15} uint64 = {number}\n"));
+        text.push_str(&format!("\t{name:<18} uint64 = {number}\n"));
     }
     text.push_str(")\n\n// As exported; the plugin's parameters may say otherwise.\nconst (\n");
     text.push_str(&format!("\texportedTTFTS  = {:?}\n", targets.ttft_s));

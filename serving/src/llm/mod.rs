@@ -51,6 +51,6 @@ pub use service::{Load, Route, Service};
 pub use simulate::simulate;
 pub use step_time::{
     Chunks, Constants, Defaults, ENGINE_NAMES, ENGINES, Engine, Experts, GPU_NAMES, GPUS, GPUS_MAX, Gpu,
-    KV_PRECISIONS, Levels, MODEL_NAMES, MODELS, Model, NUM_CONSTANTS, PAIR_PARTS, PRECISIONS, Pace, Server,
-    ps_of_s, s_of_ps,
+    KV_PRECISIONS, Levels, MODEL_NAMES, MODELS, Model, NUM_CONSTANTS, NUM_LEVELS, PAIR_PARTS, PRECISIONS,
+    Pace, Server, ps_of_s, s_of_ps,
 };

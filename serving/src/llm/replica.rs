@@ -231,7 +231,7 @@ impl Replica {
             "{work:?} never fits"
         );
         self.waiting_tokens += u64::from(work.prompt_tokens);
-        let ready_ps = arrival_ps + self.pace.before_queue_ps;
+        let ready_ps = arrival_ps + self.pace.to_queue_ps(work.prompt_tokens.into());
         // Nearly always the last.
         let later = self.on_the_way.iter().rev();
         let later = later.take_while(|(other_ps, _)| *other_ps > ready_ps).count();

@@ -152,10 +152,10 @@ impl Decision<'_> {
             queue_tokens = sent.queue_at(self.facts_age_s, &self.lately[replica]);
         }
         let context_tokens = if all > 0.0 { tokens * left / all } else { tokens } as u64;
-        let new_tokens = u64::from(self.prompt_tokens - self.held_tokens(replica));
+        let [prompt, held] = [self.prompt_tokens, self.held_tokens(replica)].map(u64::from);
         let batch_max = u64::from(pace.batch_max);
         let before = (left as u64).min(batch_max);
-        let ttft_s = pace.first_token_s(new_tokens, queue_tokens as u64, before, context_tokens);
+        let ttft_s = pace.first_token_s(prompt, held, queue_tokens as u64, before, context_tokens);
 
         let (batch, context_tokens) = (
             (left as u64 + 1).min(batch_max),
@@ -177,11 +177,12 @@ impl Decision<'_> {
     #[must_use]
     pub fn ttft_s(&self, replica: usize, own: bool) -> f64 {
         let (facts, sent) = (&self.facts[replica], self.own(replica, own));
-        let prompt = u64::from(self.prompt_tokens - self.held_tokens(replica));
+        let [prompt, held] = [self.prompt_tokens, self.held_tokens(replica)].map(u64::from);
         let running = facts.running_requests + sent.requests;
         let pace = self.fleet.pace;
         pace.first_token_s(
             prompt,
+            held,
             facts.waiting_tokens + sent.tokens,
             running,
             facts.context_tokens + sent.tokens,

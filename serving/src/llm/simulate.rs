@@ -94,6 +94,7 @@ impl<'a> Run<'a> {
     pub(super) fn of_decodes(requests: &'a Requests, fleet: Fleet, link: Link) -> Result<Run<'a>, Problem> {
         let pace = Pace {
             before_queue_ps: 0,
+            before_queue_token_ps: 0,
             ..fleet.pace
         };
         let believed = Pace {

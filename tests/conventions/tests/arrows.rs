@@ -57,6 +57,7 @@ const ARROWS: [(&str, &[&str]); 21] = [
             "pleach-agents",
             "pleach-distill",
             "pleach-serving",
+            "pleach-site",
         ],
     ),
     (
@@ -79,6 +80,7 @@ const ARROWS: [(&str, &[&str]); 21] = [
         &[
             "pleach-scheduler",
             "pleach-tables",
+            "pleach-site",
             "pleach-dealing",
             "pleach-policies",
         ],

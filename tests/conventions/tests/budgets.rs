@@ -165,7 +165,7 @@ fn words() -> BTreeMap<String, usize> {
     named.collect()
 }
 
-/// Commands with a heading of their own in the reference. Flags are counted by `cli/src/flags/reference.rs`, which knows them.
+/// Commands of the product, each with a heading of its own in the reference. Flags are counted by `cli/src/flags/tests/reference.rs`, which knows them.
 fn num_commands() -> usize {
     let text = std::fs::read_to_string(root().join("docs/cli.md")).unwrap();
     let is_command = |line: &&str| line.starts_with("##") && line.contains("`pleach ");

@@ -73,11 +73,11 @@ fn a_name_that_is_no_test_is_found_out() {
     for word in [
         "deploy/daemon/tests/site.rs::no_such_test",
         "deploy/daemon/tests/site.rs::job",
-        "deploy/daemon/tests/real_slurm.sh#99",
+        "deploy/daemon/tests/order_slurm.sh#99",
         "deploy/daemon/tests/site.rs",
         "deploy/kubernetes/tests/real/steps.py::add_job",
     ] {
         assert!(why_not(word).is_some(), "{word}");
     }
-    assert_eq!(why_not("deploy/daemon/tests/real_slurm.sh#2"), None);
+    assert_eq!(why_not("deploy/daemon/tests/order_slurm.sh#2"), None);
 }

@@ -2,7 +2,7 @@
 //! something else under its name, for files that read it would read something else.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use pleach_env::{AutoresetMode, Batch, EnvConfig, Seed, VecEnv, VectorEnv, random_action};
 use pleach_network::TrainedNetwork;
@@ -64,11 +64,17 @@ fn every_column_is_and_says_what_it_did() {
     hold("columns", rows.collect());
 }
 
-fn reference_files() -> Vec<PathBuf> {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../checkpoints/reference");
-    let found = fs::read_dir(folder).unwrap();
-    let mut files: Vec<PathBuf> = found.map(|entry| entry.unwrap().path()).collect();
-    files.sort();
+/// Reference policies, and the tree of examples and tests, by name.
+pub(super) fn reference_files() -> Vec<PathBuf> {
+    let folders = ["../checkpoints/reference", "trees"];
+    let found =
+        folders.map(|folder| fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join(folder)).unwrap());
+    let mut files: Vec<PathBuf> = found
+        .into_iter()
+        .flatten()
+        .map(|entry| entry.unwrap().path())
+        .collect();
+    files.sort_by_key(|path| path.file_name().map(std::ffi::OsStr::to_owned));
     files
 }
 

@@ -1,6 +1,6 @@
 //! Scores of every reference network and tree along its own schedule of its environment.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use pleach_env::{Env, EnvConfig, ObservationMut};
 use pleach_network::LearnedPolicy;
@@ -8,6 +8,8 @@ use pleach_scheduler::policy::Policy;
 use pleach_scheduler::tree::{Tree, TreePolicy};
 
 use pleach_tests::golden::{Digest, Row, hold};
+
+use super::columns::reference_files;
 
 const NUM_POINTS: usize = 200;
 const SEED: u64 = 11;
@@ -22,7 +24,7 @@ fn play(path: &Path) -> Row {
     );
     // Networks keep the names of the environments in which they learned.
     let id = id
-        .replace("Realistic-v0", "Realistic-v1")
+        .replace("Realistic-v0", "Realistic-v2")
         .replace("LlmSite-v0", "LlmSite-v1");
     let mut policy: Box<dyn Policy> = match name.ends_with("-tree") {
         true => Box::new(TreePolicy::new(Tree::load(path).unwrap())),
@@ -66,15 +68,10 @@ fn play(path: &Path) -> Row {
 
 #[test]
 fn every_reference_network_scores_as_it_did() {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../checkpoints/reference");
-    let found = std::fs::read_dir(folder).unwrap();
-    let mut files: Vec<PathBuf> = found
-        .map(|entry| entry.unwrap().path())
-        .filter(|path| {
-            let name = path.to_string_lossy();
-            name.ends_with(".ckpt") || name.ends_with("-tree.json")
-        })
-        .collect();
-    files.sort();
+    let mut files = reference_files();
+    files.retain(|path| {
+        let name = path.to_string_lossy();
+        name.ends_with(".ckpt") || name.ends_with("-tree.json")
+    });
     hold("networks", files.iter().map(|path| play(path)).collect());
 }

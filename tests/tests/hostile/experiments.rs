@@ -12,6 +12,9 @@ use pleach_experiments::sweep::manifest::Manifest;
 use pleach_experiments::train::{CurvePoint, settings_file};
 use pleach_experiments::{EvaluationConfig, SchedulingConfig, TrainSettings};
 
+use pleach_experiments::site_policy;
+use pleach_site::slurm::{Conf, associations, printed};
+
 use super::Reader;
 
 fn flag(flag: &str, path: &Path) -> Result<(), String> {
@@ -21,7 +24,31 @@ fn flag(flag: &str, path: &Path) -> Result<(), String> {
     parsed.map(drop).map_err(|error| error.to_string())
 }
 
-pub const READERS: [Reader; 10] = [
+pub const READERS: [Reader; 12] = [
+    Reader {
+        name: "slurm-conf",
+        beside: &[],
+        sources: &["experiments/src/site_policy.rs"],
+        read: |path| {
+            site_policy::read(path)
+                .map(drop)
+                .map_err(|error| error.to_string())
+        },
+    },
+    Reader {
+        name: "slurm-accounts",
+        beside: &[("slurm.conf", "slurm-conf/site.conf")],
+        sources: &[],
+        read: |path| {
+            let conf = std::fs::read_to_string(path.with_file_name("slurm.conf")).unwrap();
+            let text = String::from_utf8_lossy(&std::fs::read(path).unwrap()).into_owned();
+            let dump = associations(&text).ok_or("more associations than are read")?;
+            let conf = Conf::of_text(&conf).map_err(|error| error.to_string())?;
+            site_policy::of(&conf, &dump, &printed(&text))
+                .map(drop)
+                .map_err(|error| error.to_string())
+        },
+    },
     Reader {
         name: "training",
         beside: &[],

@@ -1,9 +1,13 @@
 //! What Kubernetes sends and lists, and what the controller keeps.
 
+use std::sync::Arc;
+
 use pleach_daemon::EstimateSettings;
 use pleach_kubernetes::claims::Claims;
 use pleach_kubernetes::mark::{Decided, Key};
 use pleach_kubernetes::observe::{Lists, observe};
+use pleach_kubernetes::suspended::Other;
+use pleach_kubernetes::suspended::maker::{Kind, OTHERS};
 use pleach_kubernetes::{Settings, node, pod, webhook};
 use serde_json::{Value, from_value};
 
@@ -12,10 +16,16 @@ use super::Reader;
 const NOW_S: i64 = 1_750_000_000;
 
 /// The items of a list that are of this kind; what is none is left out, as a client does.
-fn items<T: serde::de::DeserializeOwned>(list: &Value, kind: &str) -> Vec<T> {
+fn items<T: serde::de::DeserializeOwned>(list: &Value, kind: &str) -> Vec<Arc<T>> {
     let items = list["items"].as_array().map(Vec::as_slice).unwrap_or_default();
     let of_kind = items.iter().filter(|item| item["kind"] == kind);
-    of_kind.filter_map(|item| from_value(item.clone()).ok()).collect()
+    let read = |item: &Value| from_value(item.clone()).ok().map(Arc::new);
+    of_kind.filter_map(read).collect()
+}
+
+fn of_kind(list: &Value, kind: &'static Kind) -> Vec<Other> {
+    let found = items(list, kind.kind).into_iter();
+    found.map(|object| (kind, object)).collect()
 }
 
 pub const READERS: [Reader; 5] = [
@@ -53,12 +63,18 @@ pub const READERS: [Reader; 5] = [
                 jobs: items(&list, "Job"),
                 claims: items(&list, "PersistentVolumeClaim"),
                 volumes: items(&list, "PersistentVolume"),
+                quotas: items(&list, "ResourceQuota"),
+                classes: items(&list, "PriorityClass"),
+                others: OTHERS.iter().flat_map(|kind| of_kind(&list, kind)).collect(),
                 ..Lists::default()
             };
             let _ = observe(&lists, &settings, NOW_S);
             let _ = node::units(&lists.nodes, &settings);
             for one in &lists.pods {
                 let _ = pod::read(one, &settings);
+                let mut kept = (**one).clone();
+                pod::trim(&mut kept, None);
+                let _ = pod::read(&kept, &settings);
             }
             Ok(())
         },

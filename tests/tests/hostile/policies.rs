@@ -5,8 +5,6 @@ use std::path::Path;
 use pleach_agents::{Checkpoint, Logger};
 use pleach_experiments::{DOOR, worlds};
 use pleach_network::TrainedNetwork;
-use pleach_scheduler::Cluster;
-use pleach_scheduler::snapshot::ClusterSnapshot;
 use pleach_scheduler::tree::Bundle;
 
 use super::Reader;
@@ -23,7 +21,7 @@ const BUNDLE: [(&str, &str); 3] = [
     ("certificates.txt", "beside/bundle/certificates.txt"),
 ];
 
-pub const READERS: [Reader; 8] = [
+pub const READERS: [Reader; 7] = [
     Reader {
         name: "policies",
         beside: &[],
@@ -106,18 +104,6 @@ pub const READERS: [Reader; 8] = [
         read: |path| {
             let read = worlds::certified(path);
             read.map(drop).map_err(|error| error.to_string())
-        },
-    },
-    Reader {
-        name: "snapshots",
-        beside: &[],
-        sources: &["scheduler/core/src/cluster/snapshot.rs"],
-        read: |path| {
-            let text = String::from_utf8_lossy(&std::fs::read(path).unwrap()).into_owned();
-            let snapshot = ClusterSnapshot::from_json(&text).map_err(|error| error.to_string())?;
-            Cluster::restore(&snapshot)
-                .map(drop)
-                .map_err(|error| error.to_string())
         },
     },
 ];

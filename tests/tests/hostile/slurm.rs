@@ -1,20 +1,46 @@
 //! What Slurm's programs print, and what a daemon keeps.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::path::Path;
 
+use pleach_daemon::drift::Remembered;
+use pleach_daemon::memory::Memory;
+use pleach_daemon::promised::{self, Guard};
 use pleach_daemon::replay::Replay;
-use pleach_daemon::slurm::observe::{SharesText, read_queue, read_rules};
+use pleach_daemon::slurm::observe::{Texts, read};
 use pleach_daemon::slurm::rules::RuleTexts;
-use pleach_daemon::slurm::scope::Scope;
-use pleach_daemon::slurm::{accounting, ended, observe, queue};
-use pleach_daemon::state::{State, read_history, read_memory};
+use pleach_daemon::slurm::{accounting, ended, queue};
+use pleach_daemon::snapshot::{Site, Snapshot, VERSION};
+use pleach_daemon::state::{DRIFT, State, WAITS, read_history, read_memory};
 use pleach_daemon::status::read_status;
-use pleach_daemon::{EstimateSettings, Settings};
+use pleach_daemon::{EstimateSettings, RoundSettings, Settings};
+use pleach_experiments::promise;
+use pleach_site::promise::{Limits, Stated};
 
 use super::Reader;
 
 const NOW_S: i64 = 1_750_000_000;
+/// Those of the seeds of waits: a mean above 1080 s, and a job that waits longer than 8640 s.
+const LIMITS: Limits = Limits {
+    wait_s: Stated {
+        value: 600.0,
+        low: 300.0,
+        high: 900.0,
+    },
+    wait_s_p99: 7200.0,
+    margin: 0.2,
+};
+
+fn snapshot() -> Snapshot {
+    Snapshot {
+        version: VERSION,
+        taken_s: NOW_S,
+        nodes: Vec::new(),
+        jobs: Vec::new(),
+        site: Site::default(),
+    }
+}
+
 /// Between the texts of several programs in one seed.
 const BETWEEN: &str = "==\n";
 
@@ -36,16 +62,21 @@ fn words<T>((_, words): (T, Option<String>)) -> Result<(), String> {
     words.map_or(Ok(()), Err)
 }
 
-pub const READERS: [Reader; 11] = [
+pub const READERS: [Reader; 13] = [
     Reader {
         name: "slurm-jobs",
         beside: &[],
         sources: &[],
         read: |path| {
             let [jobs, nodes] = texts(path);
-            let others = read_queue(&jobs, &nodes, "gpu", &BTreeSet::new(), NOW_S);
-            let read = observe::read(&jobs, &nodes, "gpu", NOW_S);
-            others.and(read).map(drop).map_err(|error| error.to_string())
+            let texts = Texts {
+                jobs: &jobs,
+                nodes: &nodes,
+                ..Texts::default()
+            };
+            read(&texts, "gpu", NOW_S)
+                .map(drop)
+                .map_err(|error| error.to_string())
         },
     },
     Reader {
@@ -60,20 +91,19 @@ pub const READERS: [Reader; 11] = [
             let rules = RuleTexts {
                 wishes: part(),
                 partitions: part(),
-                gpu_nodes: part(),
                 reservations: part(),
                 licences: part(),
                 limits: part(),
             };
-            let read = read_rules(
-                &jobs,
-                &nodes,
-                &Scope::only("gpu"),
-                &SharesText::default(),
-                &rules,
-                NOW_S,
-            );
-            read.map(drop).map_err(|error| error.to_string())
+            let texts = Texts {
+                jobs: &jobs,
+                nodes: &nodes,
+                rules,
+                ..Texts::default()
+            };
+            read(&texts, "gpu", NOW_S)
+                .map(drop)
+                .map_err(|error| error.to_string())
         },
     },
     Reader {
@@ -82,7 +112,7 @@ pub const READERS: [Reader; 11] = [
         sources: &[],
         read: |path| {
             let [jobs, factors] = texts(path);
-            queue::read(&jobs, &factors, "gpu")
+            queue::read(&jobs, &factors, &["gpu"])
                 .map(drop)
                 .map_err(|error| error.to_string())
         },
@@ -162,7 +192,36 @@ pub const READERS: [Reader; 11] = [
         read: |path| {
             let folder = as_state(path, "drift.json");
             let state = State::take(&folder, Settings::default().log()).map_err(|error| error.to_string())?;
-            words(state.read_drift())
+            words(state.read_watch::<Remembered>(DRIFT))
+        },
+    },
+    Reader {
+        name: "promises",
+        beside: &[],
+        sources: &["deploy/daemon/src/promised.rs"],
+        read: |path| {
+            let settings = RoundSettings {
+                promise: Some(path.to_owned()),
+                ..RoundSettings::default()
+            };
+            promised::read(&settings).map_err(|error| error.to_string())?;
+            // The command reads what was played too.
+            promise::read(path).map(drop).map_err(|error| error.to_string())
+        },
+    },
+    Reader {
+        name: "waits",
+        beside: &[],
+        sources: &[],
+        read: |path| {
+            let folder = as_state(path, WAITS);
+            let state = State::take(&folder, Settings::default().log()).map_err(|error| error.to_string())?;
+            let (remembered, said) = state.read_watch(WAITS);
+            let settings = RoundSettings::default();
+            let mut guard = Guard::new(LIMITS, &settings).going_on(remembered);
+            guard.observe(&snapshot(), &Memory::default(), &BTreeMap::new());
+            let _ = (guard.status(NOW_S).told(), guard.degraded());
+            said.map_or(Ok(()), Err)
         },
     },
 ];

@@ -40,7 +40,7 @@ const ELSEWHERE: [(&str, &str); 23] = [
         "deploy/daemon/src/slurm/pins.rs",
         "names, else none: deploy/daemon/tests",
     ),
-    ("env/src/failures/by_age_data.rs", "a test's table"),
+    ("env/src/failures/tests/by_age_data.rs", "a test's table"),
     ("experiments/src/run_folder/hash.rs", "bytes that are hashed"),
     (
         "experiments/src/worlds/environments.rs",
@@ -80,18 +80,15 @@ const ELSEWHERE: [(&str, &str); 23] = [
         "JSON that the package makes: python/tests",
     ),
     ("scheduler/core/src/external_id.rs", "the reader `words-cells`"),
+    ("scheduler/problem/src/files.rs", "the bound of all readers"),
     (
         "workloads/tables/src/without_parquet.rs",
         "the first bytes of a file, where Parquet is not compiled",
     ),
-    ("cli/src/flags/reference.rs", "a test of the documents"),
+    ("cli/src/flags/tests/reference.rs", "a test of the documents"),
     (
         "experiments/src/worlds/requests/latencies.rs",
         "measured latencies: `files_that_are_no_measurements_are_refused_with_the_line`",
-    ),
-    (
-        "workloads/lists/src/plans/published/mod.rs",
-        "published rows: `rows_without_what_the_law_needs_and_rows_of_nonsense_are_left_out_with_the_reason`",
     ),
 ];
 

@@ -9,8 +9,9 @@ use pleach_experiments::train::{objective, overrides, settings_file};
 use pleach_experiments::worlds::requests::RequestsSettings;
 use pleach_experiments::{DOOR, TrainSettings, worlds};
 use pleach_scheduler::ExternalId;
+use pleach_site::slurm;
 use pleach_tables::clock::{self, TimeFormat};
-use pleach_tables::{slurm, split};
+use pleach_tables::split;
 
 use super::Reader;
 
@@ -66,7 +67,7 @@ pub const READERS: [Reader; 10] = [
                 let _ = slurm::tres_of(word, "gres/gpu");
                 let _ = slurm::gpus_of_tres(word);
                 let _ = slurm::job_id(word);
-                let _ = slurm::span_s(word);
+                let _ = (slurm::span_s(word), slurm::limit_s(word), slurm::sums(word));
                 let _ = clock::words_s(word);
                 let _ = clock::guess(&[word]);
                 if let (Some(format), Some(zone)) = (TimeFormat::of(word), clock::zone("Europe/Berlin")) {

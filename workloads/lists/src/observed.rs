@@ -21,6 +21,15 @@ pub struct Observed {
     /// Its quality of service; empty where it is not known.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub qos: String,
+    /// How long it had been submitted before it was eligible, s: it waited for another job, for a time or for its turn. The
+    /// list's submission is when it became eligible.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub held_s: f64,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref)] // The signature that serde asks for.
+fn is_none(value: &f64) -> bool {
+    *value == 0.0
 }
 
 impl Observed {

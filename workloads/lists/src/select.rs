@@ -325,6 +325,7 @@ mod tests {
             nodes: String::new(),
             partition: String::new(),
             qos: String::new(),
+            held_s: 0.0,
         }));
         let slice = all.slice_with_running(3, 2);
         let seen: Vec<_> = slice

@@ -230,7 +230,8 @@ impl<'a> Groups<'a> {
 
 impl Job<'_> {
     /// Pods that it runs now: those that succeeded are not made again, so that a completed initializer has none.
-    fn num_pods(&self) -> u32 {
+    #[must_use]
+    pub fn num_pods(&self) -> u32 {
         let left = self.completions.map(|num| num.saturating_sub(self.succeeded));
         self.parallelism.min(left.unwrap_or(u32::MAX))
     }

@@ -1,16 +1,23 @@
-//! One truth about a site's Kubernetes: quantities, what a pod holds, which pods start together.
+//! One truth about what a site's records mean. Of Kubernetes: quantities, what a pod holds, which pods start together,
+//! what holds them until then. Of Slurm: what a job had, its nodes, limits, ids and states. And what was promised of a policy.
 //!
-//! The importer of recorded pods and the controller that holds live ones read the same objects through different types. Both ask
-//! here, so that a policy is trained on the jobs that it will meet.
+//! Importers of records and the programs that drive a live cluster read the same things through different types and commands. All
+//! ask here, so that a policy is trained on the jobs that it will meet.
 //!
 //! # What is deliberately not here
-//! Network, clocks, files, the simulator, and the API's own types: callers show what they have read as plain views.
+//! Network, clocks, files, the simulator, and the API's own types: callers show what they have read as texts and plain views.
 
 mod gang;
 pub mod names;
+pub mod promise;
 pub mod quantity;
+pub mod slurm;
+mod suspend;
+mod topology;
 
 pub use gang::{Gang, Groups, Job, Key, ParallelJobs, Pod, SetPart};
+pub use suspend::{Held, Maker};
+pub use topology::rack;
 
 /// What a pod holds of something: its containers at once, or an init container beside the sidecars that began before it. Of each
 /// init container: whether it is a sidecar (`restartPolicy: Always`), and what it asks for.
@@ -28,6 +35,23 @@ pub fn held(inits: impl IntoIterator<Item = (bool, u64)>, containers: impl IntoI
         }
     }
     most.max(containers.into_iter().fold(sidecars, u64::saturating_add))
+}
+
+/// The type of what a resource counts, where that is slices of GPUs of one kind (MIG), each a GPU of that type: `mig-1g.10gb` of
+/// `nvidia.com/mig-1g.10gb`.
+#[must_use]
+pub fn slices(resource: &str) -> Option<&str> {
+    let (_, name) = resource.split_once('/')?;
+    name.starts_with("mig-").then_some(name)
+}
+
+/// The priority of a job whose pods have this one; none: 0. What Kubernetes keeps for its own pods counts as the highest of users.
+///
+/// # Source
+/// `HighestUserDefinablePriority` of Kubernetes' `pkg/apis/scheduling`: a thousand million.
+#[must_use]
+pub fn priority(of_pods: Option<i32>) -> i32 {
+    of_pods.unwrap_or(0).min(1_000_000_000)
 }
 
 #[cfg(test)]

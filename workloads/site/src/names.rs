@@ -17,6 +17,12 @@ pub const GANG_SIZE: &str = "pleach/gang-size";
 /// Label or annotation of the pods of a Job that is not Indexed: `gang` where they have to start together, `alone` where each is a
 /// job of its own.
 pub const PARALLEL: &str = "pleach/parallel";
+/// Annotation of an object that is suspended until it is its turn: not before this Unix time, s.
+pub const SUSPENDED: &str = "pleach/suspended";
+/// The Job controller, as `spec.managedBy` names it.
+pub const JOB_CONTROLLER: &str = "kubernetes.io/job-controller";
+/// Label of what Kueue queues, and suspends.
+pub const KUEUE_QUEUE: &str = "kueue.x-k8s.io/queue-name";
 /// Label of the pods of a Job.
 pub const JOB_NAME: &str = "batch.kubernetes.io/job-name";
 /// The same, before Kubernetes 1.27.

@@ -2,7 +2,7 @@
 //!
 //! Text with delimiters, plain or gzipped, and Parquet are read row by row, bounded, with complaints that name file, line and
 //! column ([`Table`]); rows are written as CSV or Parquet, whole or not at all ([`replace`]). On these stands the record of a
-//! schedule ([`schedule`]): which job ran where and when. Times of day ([`clock`]) and what Slurm prints ([`slurm`]) are read here too.
+//! schedule ([`schedule`]): which job ran where and when. Times of day ([`clock`]) are read here too.
 //!
 //! # What is deliberately not here
 //! What a list of jobs means, and whether a schedule is possible. Of `scheduler` it takes [`Problem`] alone.
@@ -15,7 +15,6 @@ mod parquet_read;
 #[cfg(feature = "parquet")]
 mod parquet_write;
 pub mod schedule;
-pub mod slurm;
 mod table;
 #[cfg(not(feature = "parquet"))]
 mod without_parquet;

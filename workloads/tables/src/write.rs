@@ -1,9 +1,10 @@
 //! Writing rows: fields of CSV, columns of Parquet, and files that are whole or not there.
 
 use std::borrow::Cow;
-use std::fs::File;
-use std::io::{BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::io::Write;
+use std::path::Path;
+
+use pleach_problem::files;
 
 use crate::Problem;
 
@@ -65,29 +66,9 @@ pub fn replace(
     path: &Path,
     write: impl FnOnce(&mut dyn Write) -> std::io::Result<()>,
 ) -> Result<(), Problem> {
-    if std::fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir()) {
-        let attempt = || {
-            let mut out = BufWriter::new(std::fs::OpenOptions::new().write(true).open(path)?);
-            write(&mut out)?;
-            out.flush()
-        };
-        return attempt().map_err(Problem::unwritten(path));
-    }
     let mut name = path.file_name().unwrap_or_default().to_os_string();
     name.push(".tmp");
-    let temporary: PathBuf = path.with_file_name(name);
-    let attempt = || {
-        let mut out = BufWriter::new(File::create(&temporary)?);
-        write(&mut out)?;
-        let file = out.into_inner().map_err(std::io::IntoInnerError::into_error)?;
-        file.sync_all()?;
-        std::fs::rename(&temporary, path)
-    };
-    attempt().map_err(|source| {
-        // The cause is the first error; that the remains cannot be removed either adds nothing.
-        let _ = std::fs::remove_file(&temporary);
-        Problem::io("write", path, source)
-    })
+    files::replace(path, &path.with_file_name(name), write).map_err(Problem::unwritten(path))
 }
 
 #[cfg(test)]

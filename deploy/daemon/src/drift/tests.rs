@@ -9,13 +9,13 @@ use pleach_policies::PolicySpec;
 
 use crate::round::{self, Deciders};
 use crate::snapshot::{JobSeen, NodeSeen, Site, Terms, VERSION};
-use crate::state::State;
+use crate::state::{DRIFT, State};
 
 /// The reference tree of four leaves, judged where all leaves are met alike.
 fn sealed() -> Loaded {
     let path = concat!(
         env!("CARGO_MANIFEST_DIR"),
-        "/../../checkpoints/reference/PhillyGang-v1-tree.json"
+        "/../../tests/trees/PhillyGang-v1-tree.json"
     );
     let tree = Tree::load(path.as_ref()).unwrap();
     let mut visits = Visits::none(tree.num_leaves());
@@ -136,10 +136,10 @@ fn where_it_is_asked_for_the_fallback_decides_also_after_a_restart_until_the_pol
     assert_eq!(drift.degraded().as_ref(), news.first());
     let folder = tempfile::tempdir().unwrap();
     let state = State::take(folder.path(), LogSettings::default()).unwrap();
-    assert_eq!(state.read_drift(), (None, None));
-    state.write_drift(drift.remembered()).unwrap();
+    assert_eq!(state.read_watch::<Remembered>(DRIFT), (None, None));
+    state.write_watch(DRIFT, drift.remembered()).unwrap();
     let again = |settings: &RoundSettings| {
-        let (remembered, complaint) = state.read_drift();
+        let (remembered, complaint) = state.read_watch(DRIFT);
         assert_eq!(complaint, None);
         Drift::new(&loaded, settings)
             .unwrap()
@@ -171,7 +171,7 @@ fn where_it_is_asked_for_the_fallback_decides_also_after_a_restart_until_the_pol
         "{\"tree_hash\":\"a\",\"window\":{},\"psi\":0,\"is_degraded\":false}",
     ] {
         std::fs::write(folder.path().join("drift.json"), broken).unwrap();
-        let (remembered, complaint) = state.read_drift();
+        let (remembered, complaint) = state.read_watch::<Remembered>(DRIFT);
         assert!(
             remembered.is_none() && complaint.unwrap().contains("drift.json"),
             "{broken}"

@@ -11,7 +11,7 @@ use pleach_scheduler::{AllowedNodes, Cluster, NodeId, Resources, Tasks};
 use super::offer::{Inputs, Offer};
 use crate::memory::Memory;
 use crate::snapshot::{JobSeen, NodeSeen, Snapshot};
-use pleach_tables::slurm::expand;
+use pleach_site::slurm::expand;
 
 /// Capacity of a node in the tables: cores and GiB; 0 where it was not looked at.
 pub(super) fn capacity(node: &NodeSeen, num_gpus: u32) -> (f64, f64) {

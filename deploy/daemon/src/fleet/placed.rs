@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use pleach_scheduler::cluster::{NodeState, Placement, Slice};
-use pleach_scheduler::snapshot::RunRecord;
+use pleach_scheduler::record::RunRecord;
 use pleach_scheduler::{Cluster, ExternalId, NodeId, Time};
 
 use super::hosts::Left;

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use super::table::{is_null, number};
+use super::table::number;
 use crate::error::Error;
 use crate::history::EndedJob;
 use crate::slurm::command::Commands;
-use pleach_tables::slurm::{expand, gpus_of_tres};
+use pleach_site::slurm::{expand, gpus_of_tres, is_nothing};
 
 const SACCT: &str = "sacct";
 /// The account is last: it may be any text.
@@ -46,22 +46,15 @@ pub fn read(text: &str) -> Result<Vec<EndedJob>, Error> {
             return Err(Error::garbage(SACCT, row + 1, line, reason));
         };
         // Who never ran has no GPUs either.
-        let Some((num_gpus, _)) = gpus_of_tres(tres) else {
+        let Ok(Some((num_gpus, _))) = gpus_of_tres(tres) else {
             continue;
         };
-        if [start, end]
-            .iter()
-            .any(|text| matches!(*text, "Unknown" | "None" | ""))
-        {
+        if is_nothing(start) || is_nothing(end) {
             continue;
         }
         let start_s: i64 = number(SACCT, row + 1, line, "start time", start)?;
         let end_s: i64 = number(SACCT, row + 1, line, "end time", end)?;
-        let nodes = if is_null(nodes) || nodes == "None assigned" {
-            ""
-        } else {
-            nodes
-        };
+        let nodes = if is_nothing(nodes) { "" } else { nodes };
         jobs.push(EndedJob {
             user: user.to_owned(),
             account: account.to_owned(),

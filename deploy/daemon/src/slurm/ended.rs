@@ -9,16 +9,13 @@ use super::table::{SQUEUE, fields, is_null, number};
 use crate::error::Error;
 use crate::history::End;
 use crate::slurm::command::Commands;
-use pleach_tables::slurm::expand;
+use pleach_site::slurm::{expand, is_cut};
 
 const FIELDS: &str = "JobArrayID:|,State:|,StartTime:|,EndTime:|,NodeList:|";
 const NUM_FIELDS: usize = 5;
 
 /// States in which a job may have left. `squeue` shows none of them unless it is asked for.
 const STATES: &str = "BF,CA,CD,DL,F,NF,OOM,PR,TO";
-
-/// Ends for which the cluster is the reason and not the job: its run says nothing of how long it takes.
-const CUT: [&str; 4] = ["BOOT_FAIL", "NODE_FAIL", "PREEMPTED", "REVOKED"];
 
 /// Jobs that have ended a short time ago, of all partitions.
 ///
@@ -52,7 +49,7 @@ pub fn read(text: &str) -> Result<BTreeMap<ExternalId, End>, Error> {
         let end = End {
             start_s: start_s.filter(|_| has_run),
             end_s,
-            is_cut: CUT.contains(&state),
+            is_cut: is_cut(state),
             nodes: nodes.map_err(|error| Error::garbage(SQUEUE, row + 1, line, error.to_string()))?,
         };
         ends.insert(id, end);

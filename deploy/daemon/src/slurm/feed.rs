@@ -13,9 +13,10 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, s
 use std::thread;
 use std::time::Instant;
 
+use pleach_site::slurm::is_name;
+
 use crate::error::Error;
 use crate::slurm::command::Commands;
-use crate::slurm::mark::Mark;
 
 const SCONTROL: &str = "scontrol";
 
@@ -48,99 +49,23 @@ impl Line {
         })
     }
 
-    /// Marks and holds jobs in one change: a held job without a mark would look like its user's, and nobody may come between the
-    /// two. None of a name that is no job's.
-    ///
-    /// # Source
-    /// Tried on Slurm 22.05: jobs, a task of an array, an array as a whole.
-    #[must_use]
-    pub fn hold(jobs: &[&str], mark: Mark) -> Option<Line> {
-        Line::of_list(jobs, |jobs| {
-            format!("update jobid={jobs} admincomment={mark} priority=0")
-        })
-    }
-
     /// Releases jobs in their order; none of a name that is no job's.
     #[must_use]
     pub fn release_all(jobs: &[&str]) -> Option<Line> {
         Line::of_list(jobs, |jobs| format!("release {jobs}"))
     }
 
-    /// Marks jobs; none of a name that is no job's.
+    /// Takes the marks of jobs away; none of a name that is no job's.
     #[must_use]
-    pub fn mark(jobs: &[&str], mark: Mark) -> Option<Line> {
-        Line::of_list(jobs, |jobs| format!("update jobid={jobs} admincomment={mark}"))
+    pub fn unmark(jobs: &[&str]) -> Option<Line> {
+        Line::of_list(jobs, |jobs| format!("update jobid={jobs} admincomment="))
     }
 
-    /// Names the nodes of a job that is held and is to be let go there, and marks it; `wish` are those that its user named, as a
-    /// list. From here on the hold is an operator's, whoever's it was. None of names that are none.
-    #[must_use]
-    pub fn decided(job: &str, nodes: &[String], mark: Mark, wish: &str, is_requeued: bool) -> Option<Line> {
-        // Slurm may add nodes to those that it is told, where a job asks for GPUs as a whole.
-        let num_nodes = nodes.len();
-        // A requeued job has to wait for minutes otherwise. But one that starts within the second in which its last run was ended
-        // on the same node is killed there ("Job credential revoked") and fails for good.
-        let start = if is_requeued { " starttime=now+2" } else { "" };
-        let req = if wish.is_empty() {
-            String::new()
-        } else {
-            format!(";req={wish}")
-        };
-        let Line(line) = Line::nodes(job, nodes).filter(|_| is_list(wish))?;
-        Some(Line(format!(
-            "{line} numnodes={num_nodes}-{num_nodes} admincomment={mark}{req}{start} priority=0"
-        )))
-    }
-
-    /// Holds a job that was let go, gives it its user's nodes back, and marks it; `shuns` are the nodes that its user shuns, where the
-    /// daemon shuns others for it.
-    #[must_use]
-    pub fn taken_back(job: &str, mark: Mark, wish: &str, shuns: Option<&str>) -> Option<Line> {
-        (is_list(wish) && shuns.is_none_or(is_list)).then_some(())?;
-        let shuns = shuns.map_or(String::new(), |own| format!(" excnodelist={own}"));
-        Line::of(job, |job| {
-            format!("update jobid={job} reqnodelist={wish}{shuns} admincomment={mark};req={wish} priority=0")
-        })
-    }
-
-    /// Has a held job shun these nodes, and marks it with the ones that its user shuns: it is let go to others.
-    #[must_use]
-    pub fn without(job: &str, nodes: &str, own: &str) -> Option<Line> {
-        (is_list(nodes) && is_list(own)).then_some(())?;
-        let mark = Mark::Apart;
-        Line::of(job, |job| {
-            format!("update jobid={job} excnodelist={nodes} admincomment={mark};exc={own} priority=0")
-        })
-    }
-
-    /// Marks a held job that is let go to any nodes but those that its user shuns; `own` are those, where the daemon shuns others.
-    #[must_use]
-    pub fn last(job: &str, own: Option<&str>) -> Option<Line> {
-        own.is_none_or(is_list).then_some(())?;
-        let (mark, own) = (
-            Mark::Apart,
-            own.map_or(String::new(), |own| format!(" excnodelist={own}")),
-        );
-        Line::of(job, |job| {
-            format!("update jobid={job}{own} admincomment={mark};last priority=0")
-        })
-    }
-
-    /// Names the nodes that a job's user shuns.
+    /// Names the nodes that a job is kept off.
     #[must_use]
     pub fn shunned(job: &str, own: &str) -> Option<Line> {
         is_list(own).then_some(())?;
         Line::of(job, |job| format!("update jobid={job} excnodelist={own}"))
-    }
-
-    /// Marks a running job that is to be stopped: the nodes of its run stay where its user's were.
-    #[must_use]
-    pub fn to_be_stopped(job: &str, wish: &str) -> Option<Line> {
-        is_list(wish).then_some(())?;
-        let mark = Mark::HELD;
-        Line::of(job, |job| {
-            format!("update jobid={job} admincomment={mark};pinned;req={wish}")
-        })
     }
 
     /// Names the nodes that a job's user named.
@@ -150,19 +75,13 @@ impl Line {
         Line::of(job, |job| format!("update jobid={job} reqnodelist={wish}"))
     }
 
-    /// Stops a running job, which is held and can be let go again; one that has ended is never revived.
-    #[must_use]
-    pub fn requeue_held(job: &str) -> Option<Line> {
-        Line::of(job, |job| format!("requeuehold incomplete {job}"))
-    }
-
     fn of_list(jobs: &[&str], line: impl FnOnce(&str) -> String) -> Option<Line> {
-        let are_names = !jobs.is_empty() && jobs.iter().all(|job| super::parts::is_name(job));
+        let are_names = !jobs.is_empty() && jobs.iter().all(|job| is_name(job));
         are_names.then(|| Line(line(&jobs.join(","))))
     }
 
     fn of(job: &str, line: impl FnOnce(&str) -> String) -> Option<Line> {
-        super::parts::is_name(job).then(|| Line(line(job)))
+        is_name(job).then(|| Line(line(job)))
     }
 }
 
@@ -178,7 +97,7 @@ pub(super) fn about(complaint: &str) -> Option<&str> {
     let name = |(at, word): (usize, &str)| {
         let rest = &complaint[at + word.len()..];
         let name = &rest[..rest.find(|c| !is_of_name(c)).unwrap_or(rest.len())];
-        super::parts::is_name(name).then_some(name)
+        is_name(name).then_some(name)
     };
     complaint.rmatch_indices("job ").find_map(name)
 }
@@ -260,20 +179,22 @@ impl Feed {
     }
 }
 
-/// A complaint without what `scontrol` puts before it; nothing of an empty line or of the noise that follows a refused release.
+/// A complaint without what `scontrol` puts before it; nothing of an empty line, of the noise that follows a refused release, and of
+/// what it says of tasks of an array that were changed (`26_14-19: No error`).
 fn complaint(line: &str) -> Option<String> {
     let text = line.trim().trim_start_matches("scontrol: ").trim();
-    let is_noise = text.is_empty() || text.starts_with("slurm_suspend error");
+    let is_noise = text.is_empty() || text.starts_with("slurm_suspend error") || text.ends_with(": No error");
     (!is_noise).then(|| text.chars().take(300).collect())
 }
 
-/// Whether a refusal says that the job has left or begun meanwhile.
+/// Whether a refusal says that the job has left or begun meanwhile, or is so new that it is to be asked for again.
 pub(super) fn is_gone(text: &str) -> bool {
     let gone = [
         "Invalid job id",
         "already finished",
         "already/still running",
         "no longer pending",
+        "try again in a bit",
     ];
     gone.iter().any(|words| text.contains(words))
 }
@@ -409,38 +330,17 @@ mod tests {
         ] {
             assert_eq!(about(text), job, "{text}");
         }
-        let mark = Mark::Decided { since_s: 5, tries: 1 };
-        assert_eq!(
-            Line::decided("4", &["g1".into()], mark, "g[1-2]", true)
-                .unwrap()
-                .0,
-            "update jobid=4 reqnodelist=g1 numnodes=1-1 admincomment=pleach:decided;at=5;tries=1;req=g[1-2] starttime=now+2 priority=0"
-        );
-        assert_eq!(Line::taken_back("4", mark, "g1 priority=9", None), None);
-        assert_eq!(Line::taken_back("4", mark, "", Some("g1 priority=9")), None);
-        assert_eq!(
-            Line::without("4", "g[1-2]", "g2").unwrap().0,
-            "update jobid=4 excnodelist=g[1-2] admincomment=pleach:apart;exc=g2 priority=0"
-        );
-        assert_eq!(
-            Line::last("4", Some("")).unwrap().0,
-            "update jobid=4 excnodelist= admincomment=pleach:apart;last priority=0"
-        );
         for text in ["g1 x", "g1;x", "g1\nx"] {
-            assert_eq!(
-                (Line::without("4", text, ""), Line::last("4", Some(text))),
-                (None, None)
-            );
-            assert_eq!(
-                (Line::without("4", "", text), Line::shunned("4", text)),
-                (None, None)
-            );
+            assert_eq!((Line::wished("4", text), Line::shunned("4", text)), (None, None));
         }
-        assert_eq!(Line::release_all(&["1", "2;x"]), None);
-        let hold = Line::hold(&["1", "2_3"], Mark::HELD).unwrap().0;
         assert_eq!(
-            hold,
-            "update jobid=1,2_3 admincomment=pleach:held;tries=0;until=0 priority=0"
+            Line::shunned("4", "g[1-2]").unwrap().0,
+            "update jobid=4 excnodelist=g[1-2]"
+        );
+        assert_eq!(Line::release_all(&["1", "2;x"]), None);
+        assert_eq!(
+            Line::unmark(&["1", "2_3"]).unwrap().0,
+            "update jobid=1,2_3 admincomment="
         );
     }
 

@@ -1,42 +1,35 @@
-//! Slurm as a batch system: observed and driven by its own commands, on one partition.
+//! Slurm as a batch system: observed by its own commands, and told in which order to start the jobs of one partition.
 
 pub mod accounting;
-mod apart;
 pub mod apply;
 pub mod command;
 pub mod ended;
 pub mod feed;
-pub mod holding;
 mod job;
-pub mod lua;
+pub mod left_over;
 pub mod mark;
 mod node;
 pub mod observe;
 mod outside;
-pub(crate) mod parts;
 mod pins;
 pub mod queue;
 pub mod ranking;
-pub mod reason;
 mod records;
 mod request;
 mod rivals;
 pub mod rules;
-pub mod scope;
+mod scope;
 pub mod seen;
 pub mod shares;
 pub mod site;
-mod standing;
 mod table;
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant};
 
 use pleach_scheduler::ExternalId;
 
 use crate::config::Settings;
-use crate::drive::Drive;
 use crate::driver::Driver;
 use crate::error::Error;
 use crate::history::{End, EndedJob};
@@ -51,7 +44,6 @@ use self::outside::Outsiders;
 use self::pins::Pins;
 use self::ranking::{Telling, Writes};
 use self::rivals::Rivals;
-use self::scope::Scope;
 use self::seen::Seen;
 
 /// A partition of Slurm's.
@@ -61,15 +53,7 @@ pub struct Slurm {
     partition: String,
     /// Nodes whose GPUs are given in shares.
     share_nodes: Vec<String>,
-    /// Nodes that the policy does not use.
-    spare_nodes: Vec<String>,
-    /// Partitions on the same nodes whose jobs are left to Slurm.
-    left_partitions: Vec<String>,
-    release_limit_s: i64,
-    /// How long the last look took.
-    look_took: Duration,
-    /// How the order is told; none: jobs are held and let go.
-    telling: Option<Telling>,
+    telling: Telling,
     /// What of Slurm's own may turn neighbours round; none: it is not known yet whether it takes an order.
     weights: Option<u64>,
     writes: Mutex<Writes>,
@@ -79,7 +63,7 @@ impl Slurm {
     /// The partition of the settings, else Slurm's default one.
     ///
     /// # Errors
-    /// As [`site::partition`]; a Slurm that answers and takes no order, where it is to be told one.
+    /// As [`site::partition`]; a Slurm that answers and takes no order.
     pub fn new(settings: &Settings) -> Result<Slurm, Error> {
         Slurm::by(settings.commands(), settings)
     }
@@ -89,25 +73,16 @@ impl Slurm {
     /// # Errors
     /// As [`Slurm::new`].
     pub fn by(commands: Commands, settings: &Settings) -> Result<Slurm, Error> {
-        let is_order = settings.drive.is_order();
         // Where it does not answer, rounds fail until it does and is asked again.
-        let weights = match is_order {
-            true => site::takes_order(&commands)?,
-            false => None,
-        };
+        let weights = site::takes_order(&commands)?;
         Ok(Slurm {
             partition: site::partition(&commands, settings.partition.as_deref())?,
             commands,
             share_nodes: settings.share_nodes(),
-            spare_nodes: settings.spare_nodes(),
-            left_partitions: settings.left_partitions.clone(),
-            release_limit_s: settings.release_limit_s,
-            look_took: Duration::ZERO,
-            telling: is_order.then(|| Telling {
+            telling: Telling {
                 step: i64::from(settings.order_step),
                 updates_max: settings.order_updates_max as usize,
-                places: settings.drive == Drive::OrderAndPlace,
-            }),
+            },
             weights,
             writes: Mutex::new(Writes {
                 feed: Feed::default(),
@@ -116,14 +91,6 @@ impl Slurm {
                 outside: Outsiders::default(),
             }),
         })
-    }
-
-    fn scope(&self) -> Scope<'_> {
-        Scope {
-            partition: &self.partition,
-            left_partitions: &self.left_partitions,
-            spare_nodes: &self.spare_nodes,
-        }
     }
 
     /// A driver of Slurm with a policy of that name or in that file. Takes the folder.
@@ -180,36 +147,29 @@ impl BatchSystem for Slurm {
     }
 
     fn warnings(&self) -> Vec<String> {
-        let (Some(telling), Some(weights)) = (self.telling, self.weights) else {
-            let names = self.left_partitions.join(", ");
-            let words = "jobs of these partitions start before who waits here, for they are left to Slurm (`left_partitions`)";
-            let is_left = self.telling.is_none() && !names.is_empty();
-            return is_left.then(|| format!("{words}: {names}")).into_iter().collect();
+        let Some(weights) = self.weights else {
+            return Vec::new();
         };
-        let may_turn = u64::try_from(telling.step).is_ok_and(|step| weights >= step);
+        let step = self.telling.step;
+        let may_turn = u64::try_from(step).is_ok_and(|step| weights >= step);
         let text = format!(
-            "weights of age, fair share, size and partition sum to {weights}, and neighbours in the order are {} apart: where they \
-             differ by more, Slurm turns them round; raise `order_step` where the policy's order is to prevail",
-            telling.step
+            "weights of age, fair share, size and partition sum to {weights}, and neighbours in the order are {step} apart: where they \
+             differ by more, Slurm turns them round; raise `order_step` where the policy's order is to prevail"
         );
         may_turn.then_some(text).into_iter().collect()
     }
 
     async fn observe(&mut self, now_s: i64) -> Result<Seen, Error> {
-        if self.telling.is_none() {
-            let began = Instant::now();
-            let seen = observe::observe(&self.commands, &self.scope(), &self.share_nodes, now_s);
-            self.look_took = began.elapsed();
-            let mut seen = seen?;
-            let writes = self.writes.get_mut().unwrap_or_else(PoisonError::into_inner);
-            seen.rival = writes.rivals.by_marks(&seen.snapshot);
-            return Ok(seen);
-        }
         if self.weights.is_none() {
             self.weights = site::takes_order(&self.commands)?;
         }
         let writes = self.writes.get_mut().unwrap_or_else(PoisonError::into_inner);
-        let mut seen = observe::observe_queue(&self.commands, &self.partition, writes.pins.names(), now_s)?;
+        let mut seen = observe::observe(
+            &self.commands,
+            (&self.partition, &self.share_nodes),
+            writes.pins.names(),
+            now_s,
+        )?;
         seen.rival = writes.rivals.by_factors(&seen.waiting.queue, now_s);
         Ok(seen)
     }
@@ -223,11 +183,11 @@ impl BatchSystem for Slurm {
     }
 
     fn hands<'a>(&'a self, seen: &'a Seen, _policy: &'a str) -> Scontrol<'a> {
-        Scontrol::new(
-            &self.commands,
+        Scontrol {
+            commands: &self.commands,
             seen,
-            (self.release_limit_s, self.look_took),
-            (self.telling, &self.writes),
-        )
+            telling: self.telling,
+            writes: &self.writes,
+        }
     }
 }

@@ -7,19 +7,31 @@ use pleach_scheduler::cluster::NodeState;
 use super::table::{fields, is_null, number};
 use crate::error::Error;
 use crate::snapshot::{HostSeen, NodeSeen};
-use pleach_tables::slurm::{devices, expand};
+use pleach_site::slurm::{devices, expand};
 
 /// What is asked of `sinfo -N -O`.
-pub(super) const NODE_FIELDS: &str = "NodeList:|,StateLong:|,Gres:|,GresUsed:|,CPUsState:|,Partition:|";
-const NUM_NODE_FIELDS: usize = 6;
+pub(super) const NODE_FIELDS: &str = "Memory:|,AllocMem:|,Weight:|,features_act:|,NodeList:|,StateLong:|,Gres:|,GresUsed:|,\
+CPUsState:|,Partition:|";
+const NUM_NODE_FIELDS: usize = 10;
 pub(super) const SINFO: &str = "sinfo";
 
-/// A node with GPUs of one type, and its shards; none for others. `row` is the line's, from 1.
+/// A node with GPUs of one type; none for others. `row` is the line's, from 1.
 ///
 /// # Errors
 /// A line that the command cannot have printed.
-pub(super) fn node(row: usize, line: &str) -> Result<Option<(NodeSeen, u32)>, Error> {
-    let [name, state, gres, used, cpus, _] = fields::<NUM_NODE_FIELDS>(SINFO, row, line)?;
+fn node(row: usize, line: &str) -> Result<Option<Found>, Error> {
+    let [
+        memory,
+        allocated,
+        weight,
+        features,
+        name,
+        state,
+        gres,
+        used,
+        cpus,
+        _,
+    ] = fields::<NUM_NODE_FIELDS>(SINFO, row, line)?;
     let bad = |text: &str| Error::garbage(SINFO, row, line, text);
     if expand(name).map_or(true, |names| names != [name]) {
         return Err(bad("begins with no node"));
@@ -39,66 +51,45 @@ pub(super) fn node(row: usize, line: &str) -> Result<Option<(NodeSeen, u32)>, Er
         .map(|device| device.num)
         .fold(0, u32::saturating_add);
     let cpus: Vec<&str> = cpus.split('/').collect();
-    let [_, idle, _, _] = cpus[..] else {
+    // Others are those of nodes that take no jobs.
+    let [_, idle, _, all] = cpus[..] else {
         return Err(bad("has no CPUs as used/idle/other/all"));
     };
     let shards = devices(gres).into_iter().filter(|device| device.kind == "shard");
     let shards = shards.map(|device| device.num).fold(0, u32::saturating_add);
-    let seen = NodeSeen {
+    let number = |what, text| number::<u32>(SINFO, row, line, what, text);
+    let (memory_mib, in_use) = (number("memory", memory)?, number("memory in use", allocated)?);
+    let node = NodeSeen {
         name: name.to_owned(),
         gpu_type: gpu.of_type.unwrap_or("gpu").to_owned(),
         num_gpus,
         num_gpus_used: used.min(num_gpus),
-        num_cpus_free: number(SINFO, row, line, "idle CPUs", idle)?,
-        host: None,
+        num_cpus_free: number("idle CPUs", idle)?,
+        host: Some(HostSeen {
+            num_cpus: number("CPUs", all)?,
+            memory_mib,
+            memory_mib_free: memory_mib.saturating_sub(in_use),
+        }),
         state: node_state(state),
         shared: None,
     };
-    Ok(Some((seen, shards)))
-}
-
-/// What is asked of `sinfo -N -O` where rules of the site are read.
-pub(super) fn rule_node_fields() -> String {
-    format!("Memory:|,AllocMem:|,Weight:|,features_act:|,{NODE_FIELDS}")
+    Ok(Some(Found {
+        node,
+        num_shards: shards,
+        features: if is_null(features) { "" } else { features }.to_owned(),
+        weight: weight.parse().unwrap_or(0),
+        is_idle: state.starts_with("idle"),
+    }))
 }
 
 /// A node with what rules are about.
-pub(super) struct RuleNode {
-    pub(super) node: NodeSeen,
-    pub(super) num_shards: u32,
+struct Found {
+    node: NodeSeen,
+    num_shards: u32,
     /// As a list.
-    pub(super) features: String,
-    pub(super) weight: u64,
-}
-
-/// As [`node`], from a line of [`rule_node_fields`].
-///
-/// # Errors
-/// As [`node`].
-pub(super) fn rule_node(row: usize, line: &str) -> Result<Option<RuleNode>, Error> {
-    let found: Vec<&str> = line.splitn(5, '|').collect();
-    let [memory, allocated, weight, features, rest] = found[..] else {
-        return Err(Error::garbage(SINFO, row, line, "has too few fields"));
-    };
-    let Some((mut node, num_shards)) = node(row, rest)? else {
-        return Ok(None);
-    };
-    let number = |what, text| number::<u32>(SINFO, row, line, what, text);
-    let (memory_mib, used) = (number("memory", memory)?, number("memory in use", allocated)?);
-    // Used, idle, other and all: others are those of nodes that take nobody.
-    let cpus = fields::<NUM_NODE_FIELDS>(SINFO, row, rest)?[4];
-    let all = cpus.rsplit('/').next().unwrap_or_default();
-    node.host = Some(HostSeen {
-        num_cpus: number("CPUs", all)?,
-        memory_mib,
-        memory_mib_free: memory_mib.saturating_sub(used),
-    });
-    Ok(Some(RuleNode {
-        node,
-        num_shards,
-        features: if is_null(features) { "" } else { features }.to_owned(),
-        weight: weight.parse().unwrap_or(0),
-    }))
+    features: String,
+    weight: u64,
+    is_idle: bool,
 }
 
 /// The nodes of a text.
@@ -108,36 +99,34 @@ pub(super) struct Nodes {
     pub(super) tables: Vec<NodeSeen>,
     /// By name.
     pub(super) num_shards: BTreeMap<String, u32>,
-    /// As lists, by name; empty where rules are not read.
+    /// As lists, by name.
     pub(super) features: BTreeMap<String, String>,
+    /// Names of those that Slurm calls idle, of whose GPUs it counts some as used all the same.
+    pub(super) leaking: Vec<String>,
 }
 
 impl Nodes {
-    /// From the lines of [`NODE_FIELDS`], or of [`rule_node_fields`] where rules are read.
+    /// From the lines of [`NODE_FIELDS`].
     ///
     /// # Errors
     /// As [`node`]; a node that is named twice.
-    pub(super) fn read(text: &str, has_rules: bool) -> Result<Nodes, Error> {
+    pub(super) fn read(text: &str) -> Result<Nodes, Error> {
         let (mut nodes, mut weights) = (Nodes::default(), BTreeMap::new());
         for (row, line) in text.lines().enumerate() {
-            let found = match has_rules {
-                true => rule_node(row + 1, line)?.map(|found| {
-                    nodes.features.insert(found.node.name.clone(), found.features);
-                    weights.insert(found.node.name.clone(), found.weight);
-                    (found.node, found.num_shards)
-                }),
-                false => node(row + 1, line)?,
+            let Some(found) = node(row + 1, line)? else {
+                continue;
             };
-            let Some((node, shards)) = found else { continue };
-            if nodes.num_shards.insert(node.name.clone(), shards).is_some() {
-                return Err(Error::garbage(
-                    SINFO,
-                    row + 1,
-                    line,
-                    "names a node for the second time",
-                ));
+            let name = || found.node.name.clone();
+            if nodes.num_shards.insert(name(), found.num_shards).is_some() {
+                let words = "names a node for the second time";
+                return Err(Error::garbage(SINFO, row + 1, line, words));
             }
-            nodes.tables.push(node);
+            if found.is_idle && found.node.num_gpus_used > 0 {
+                nodes.leaking.push(name());
+            }
+            nodes.features.insert(name(), found.features);
+            weights.insert(name(), found.weight);
+            nodes.tables.push(found.node);
         }
         nodes
             .tables

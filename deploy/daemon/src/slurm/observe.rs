@@ -4,165 +4,130 @@
 //! text that is not what the command prints is refused with its line; a job whose line cannot be read is left alone and told, and
 //! what it holds counts as others'. Proved on Slurm 22.05.
 //!
-//! A job that cannot be carried over into tables without loss (reservations, GPUs by task or socket, shares of GPUs where no nodes
-//! are set apart for them; features, licences and nodes by name where rules of the site are not read) is left to Slurm's own scheduler, and the GPUs that it takes
-//! are taken out of the cluster that the policy sees.
+//! Tasks of an array that wait together are one job. What runs on driven nodes holds its GPUs until its limit, whatever partition it
+//! is of and whatever it asked for, as for Slurm. GPUs that are in use by nothing that can be read are nobody's to give in this round.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use pleach_scheduler::ExternalId;
 
-use super::apart::{Steps, steps};
-use super::job::{HELD, Look, job, more_fields, rule_fields};
-use super::node::{NODE_FIELDS, Nodes, rule_node_fields};
-use super::parts;
-use super::queue::{self, Waiting};
+use super::job::{Look, job};
+use super::left_over::left_over;
+use super::node::{NODE_FIELDS, Nodes};
+use super::queue;
 use super::records;
 use super::rules::{self, Asks, RuleTexts};
-use super::scope::{Reach, SHOW_PARTITIONS, Scope, beside, check_spare};
-use super::seen::{Named, Seen};
+use super::scope::{Reach, SHOW_PARTITIONS, beside};
+use super::seen::Seen;
 use super::shares;
 use super::site::check_partition;
-use super::table::{JOB_FIELDS, SQUEUE, job_lines};
+use super::table::{SQUEUE, is_null, job_lines, rule_fields};
 use crate::error::Error;
 use crate::slurm::command::{Commands, Records};
-use crate::snapshot::{JobSeen, NodeSeen, Phase, Site, Snapshot, VERSION};
+use crate::slurm::mark::Names;
+use crate::snapshot::{JobSeen, NodeSeen, Phase, Snapshot, VERSION};
 
-/// Slurm as it is now, for the jobs and nodes of one partition.
+/// Slurm as it is now, for the jobs that may run on the nodes of a partition. Nodes that a daemon has named for jobs (`pinned`) are not
+/// their users'.
 ///
 /// # Errors
 /// A command that fails or takes too long, or output that it cannot have printed.
 pub fn observe(
     commands: &Commands,
-    scope: &Scope<'_>,
-    share_nodes: &[String],
+    (partition, share_nodes): (&str, &[String]),
+    pinned: &Names,
     now_s: i64,
 ) -> Result<Seen, Error> {
-    let jobs = job_lines(commands, &["-r"], &rule_fields())?;
-    let told = RulesTold::ask(commands, scope);
-    let text = nodes(commands, scope.partition, &rule_node_fields())?;
+    let mut told = RulesTold::default();
+    let partitions = told.run(commands, "scontrol", &SHOW_PARTITIONS);
+    let names = beside(partition, &partitions);
+    let mut waiting = queue::observe(commands, &names)?;
+    let jobs = job_lines(commands, &[], &rule_fields())?;
+    told.ask(commands, &names);
+    told.notes.extend(rules::unread(&partitions, &told.reservations));
+    let nodes = nodes(commands, partition)?;
     let details = match share_nodes {
         [] => Records::default(),
         _ => commands.records("scontrol", &["-o", "-d", "show", "job"], "\n")?,
     };
-    let shares = SharesText {
-        nodes: share_nodes,
+    let texts = Texts {
+        jobs: &jobs.text,
+        nodes: &nodes,
+        rules: RuleTexts {
+            partitions: &partitions,
+            ..told.texts()
+        },
+        share_nodes,
         details: &details.text,
     };
-    let read = read_rules(&jobs.text, &text, scope, &shares, &told.texts(), now_s)?;
-    let bare: Vec<&str> = jobs
-        .text
-        .lines()
-        .filter_map(|line| Some(more_fields(1, line).ok()?.1))
-        .collect();
-    Ok(Seen {
-        snapshot: read.snapshot,
-        parts: parts::held(&bare.join("\n")),
-        waiting: Waiting::default(),
-        named: read.named,
-        apart: read.apart,
-        rival: None,
-        notes: [jobs.notes(SQUEUE), read.note, details.notes("scontrol")]
-            .into_iter()
-            .flatten()
-            .chain(told.notes)
-            .collect(),
-    })
-}
-
-/// The same where Slurm starts the jobs itself and is told an order: tasks of an array that wait together are one job, and nobody
-/// who is pending and not held is any daemon's; nodes that a daemon has named for jobs (`pinned`) are not their users'.
-///
-/// # Errors
-/// As [`observe`].
-pub fn observe_queue(
-    commands: &Commands,
-    partition: &str,
-    pinned: &BTreeSet<String>,
-    now_s: i64,
-) -> Result<Seen, Error> {
-    let mut waiting = queue::observe(commands, partition)?;
-    let jobs = job_lines(commands, &[], JOB_FIELDS)?;
-    let text = nodes(commands, partition, NODE_FIELDS)?;
-    let read = read_pinned(&jobs.text, &text, partition, pinned, now_s)?;
+    let read = read_pinned(&texts, partition, pinned, now_s)?;
     let notes = std::mem::take(&mut waiting.notes).into_iter();
+    let notes = notes
+        .chain(jobs.notes(SQUEUE))
+        .chain(details.notes("scontrol"))
+        .chain(read.note)
+        .chain(told.notes);
     Ok(Seen {
         snapshot: read.snapshot,
-        parts: parts::left_over(&jobs.text),
+        left_over: left_over(&jobs.text),
         waiting,
-        named: Named::default(),
-        apart: Steps::default(),
+        shunned: read.shunned,
+        named: read.named,
+        standing: read.standing,
         rival: None,
-        notes: notes.chain(jobs.notes(SQUEUE)).chain(read.note).collect(),
+        notes: notes.collect(),
     })
 }
 
 /// What Slurm said of its rules.
 #[derive(Debug, Default)]
 struct RulesTold {
-    texts: [String; 6],
+    wishes: String,
+    reservations: String,
+    licences: String,
+    limits: String,
     /// What it did not say, and why.
     notes: Vec<String>,
 }
 
 impl RulesTold {
-    /// Asks for all of them. Where it does not tell one, jobs go on without it: Slurm refuses, and is remembered.
-    fn ask(commands: &Commands, scope: &Scope<'_>) -> RulesTold {
-        let mut told = RulesTold::default();
-        let mut run = |program: &str, args: &[&str]| match commands.run(program, args) {
-            Ok(text) => text,
-            Err(error) => {
-                told.notes
-                    .push(format!("rules of the site are not known: {error}"));
-                String::new()
-            }
-        };
-        let partitions = run("scontrol", &SHOW_PARTITIONS);
-        // Nodes that are not driven and have GPUs, where a partition of driven ones holds others too.
-        let (names, reaches) = beside(scope, &partitions);
-        let names = names.join(",");
-        let gpu_nodes = match reaches {
-            true => run("sinfo", &["-h", "-a", "-N", "-o", "%N|%G"]),
-            false => String::new(),
-        };
-        let pending = [
-            "-h",
-            "-r",
-            "-a",
-            "-p",
-            &names,
-            "-t",
-            "PENDING",
-            "-o",
-            rules::WISHES,
-        ];
-        let wishes = run("squeue", &pending);
-        let licences = match rules::some_want_licences(&wishes) {
-            true => run("scontrol", &["-o", "show", "licenses"]),
-            false => String::new(),
-        };
-        let reservations = run("scontrol", &["-o", "show", "reservation"]);
-        let limits = run("scontrol", &["-o", "show", "assoc_mgr", "flags=assoc,qos"]);
-        told.notes.extend(rules::unread(&partitions, &reservations));
-        told.texts = [wishes, partitions, gpu_nodes, reservations, licences, limits];
-        told
+    /// Where it does not tell one, the order goes on without it.
+    fn run(&mut self, commands: &Commands, program: &str, args: &[&str]) -> String {
+        commands.run(program, args).unwrap_or_else(|error| {
+            self.notes
+                .push(format!("rules of the site are not known: {error}"));
+            String::new()
+        })
+    }
+
+    fn ask(&mut self, commands: &Commands, partitions: &[&str]) {
+        let names = partitions.join(",");
+        let pending = ["-h", "-a", "-p", &names, "-t", "PENDING", "-o", rules::WISHES];
+        self.wishes = self.run(commands, "squeue", &pending);
+        if rules::some_want_licences(&self.wishes) {
+            self.licences = self.run(commands, "scontrol", &["-o", "show", "licenses"]);
+        }
+        self.reservations = self.run(commands, "scontrol", &["-o", "show", "reservation"]);
+        self.limits = self.run(
+            commands,
+            "scontrol",
+            &["-o", "show", "assoc_mgr", "flags=assoc,qos"],
+        );
     }
 
     fn texts(&self) -> RuleTexts<'_> {
-        let [wishes, partitions, gpu_nodes, reservations, licences, limits] = &self.texts;
         RuleTexts {
-            wishes,
-            partitions,
-            gpu_nodes,
-            reservations,
-            licences,
-            limits,
+            wishes: &self.wishes,
+            partitions: "",
+            reservations: &self.reservations,
+            licences: &self.licences,
+            limits: &self.limits,
         }
     }
 }
 
-fn nodes(commands: &Commands, partition: &str, fields: &str) -> Result<String, Error> {
-    let text = commands.run("sinfo", &["-h", "-N", "-p", partition, "-O", fields])?;
+fn nodes(commands: &Commands, partition: &str) -> Result<String, Error> {
+    let text = commands.run("sinfo", &["-h", "-N", "-p", partition, "-O", NODE_FIELDS])?;
     if text.trim().is_empty() {
         // Slurm says so little of a partition that is not there.
         check_partition(commands, partition)?;
@@ -170,243 +135,169 @@ fn nodes(commands: &Commands, partition: &str, fields: &str) -> Result<String, E
     Ok(text)
 }
 
-/// What is known of shares of GPUs: nothing, where none are given.
+/// What Slurm printed.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct SharesText<'a> {
-    /// Names of the nodes that are set apart.
-    pub nodes: &'a [String],
-    /// What `scontrol -o -d show job` printed.
+pub struct Texts<'a> {
+    /// Of `squeue`: a job a line.
+    pub jobs: &'a str,
+    /// Of `sinfo`: a node a line.
+    pub nodes: &'a str,
+    /// Of the site's rules; empty where there are none.
+    pub rules: RuleTexts<'a>,
+    /// Names of the nodes whose GPUs are given in shares.
+    pub share_nodes: &'a [String],
+    /// What `scontrol -o -d show job` printed, where there are such nodes.
     pub details: &'a str,
 }
 
-/// The snapshot that two texts tell of.
+/// The snapshot that texts tell of.
 ///
 /// # Errors
-/// A line that the command cannot have printed.
-pub fn read(jobs: &str, nodes: &str, partition: &str, now_s: i64) -> Result<Snapshot, Error> {
-    read_with(jobs, nodes, partition, &SharesText::default(), now_s)
+/// A line that the command cannot have printed; nodes set apart that are not there or have not the same number of shards on each GPU.
+pub fn read(texts: &Texts<'_>, partition: &str, now_s: i64) -> Result<Snapshot, Error> {
+    Ok(read_pinned(texts, partition, &Names::new(), now_s)?.snapshot)
 }
 
-/// As [`read`], with shares.
-///
-/// # Errors
-/// As [`read`]; nodes set apart that are not there or have not the same number of shards on each GPU.
-pub fn read_with(
-    jobs: &str,
-    nodes: &str,
-    partition: &str,
-    shares: &SharesText<'_>,
-    now_s: i64,
-) -> Result<Snapshot, Error> {
-    let reach = Reach::only(partition);
-    let look = Look {
-        reach: &reach,
-        gives_shares: !shares.nodes.is_empty(),
-        pinned: None,
-        has_rules: false,
-        now_s,
-    };
-    Ok(read_look(jobs, Nodes::read(nodes, false)?, look, (shares, None))?.snapshot)
-}
-
-/// What texts tell where jobs are held.
-#[derive(Debug)]
-pub struct Read {
-    /// Jobs and nodes.
-    pub snapshot: Snapshot,
-    /// Whose nodes by name are whose.
-    pub named: Named,
-    /// What is done about jobs that the tables cannot say.
-    pub apart: Steps,
+/// What texts tell.
+struct Read {
+    snapshot: Snapshot,
+    /// As [`Seen::shunned`].
+    shunned: BTreeMap<String, String>,
+    /// As [`Seen::named`].
+    named: BTreeSet<ExternalId>,
+    /// A sentence for the status; empty where there is nothing to say.
+    standing: String,
     /// What is to be said of lines that could not be read.
-    pub note: Option<String>,
+    note: Option<String>,
 }
 
-/// As [`read_with`], with rules of the site.
-///
-/// # Errors
-/// As [`read_with`]; nodes set aside that are not there.
-pub fn read_rules(
-    jobs: &str,
-    nodes: &str,
-    scope: &Scope<'_>,
-    shares: &SharesText<'_>,
-    rules: &RuleTexts<'_>,
-    now_s: i64,
-) -> Result<Read, Error> {
-    let nodes = Nodes::read(nodes, true)?;
-    let names = || nodes.tables.iter().map(|node| node.name.as_str());
-    check_spare(scope, names())?;
-    let reach = Reach::read(scope, names(), (rules.partitions, rules.gpu_nodes));
+fn read_pinned(texts: &Texts<'_>, partition: &str, pinned: &Names, now_s: i64) -> Result<Read, Error> {
+    let mut nodes = Nodes::read(texts.nodes)?;
+    let names = nodes.tables.iter().map(|node| node.name.as_str());
+    let reach = Reach::read(partition, names, texts.rules.partitions);
     let look = Look {
         reach: &reach,
-        gives_shares: !shares.nodes.is_empty(),
-        pinned: None,
-        has_rules: true,
-        now_s,
+        gives_shares: !texts.share_nodes.is_empty(),
+        pinned,
     };
-    read_look(jobs, nodes, look, (shares, Some(rules)))
-}
-
-/// As [`read`], where Slurm starts the jobs itself.
-///
-/// # Errors
-/// As [`read`].
-pub fn read_queue(
-    jobs: &str,
-    nodes: &str,
-    partition: &str,
-    pinned: &BTreeSet<String>,
-    now_s: i64,
-) -> Result<Snapshot, Error> {
-    Ok(read_pinned(jobs, nodes, partition, pinned, now_s)?.snapshot)
-}
-
-fn read_pinned(
-    jobs: &str,
-    nodes: &str,
-    partition: &str,
-    pinned: &BTreeSet<String>,
-    now_s: i64,
-) -> Result<Read, Error> {
-    let reach = Reach::only(partition);
-    let look = Look {
-        reach: &reach,
-        gives_shares: false,
-        pinned: Some(pinned),
-        has_rules: false,
-        now_s,
-    };
-    let nodes = Nodes::read(nodes, false)?;
-    read_look(jobs, nodes, look, (&SharesText::default(), None))
-}
-
-fn read_look(
-    jobs: &str,
-    mut nodes: Nodes,
-    look: Look<'_>,
-    (shares, rules): (&SharesText<'_>, Option<&RuleTexts<'_>>),
-) -> Result<Read, Error> {
-    let mut seen = Vec::new();
-    let mut asks: BTreeMap<ExternalId, Asks<'_>> = BTreeMap::new();
-    let (found, note) = records::each(jobs, |row, line| Ok((row, line, job(row, line, look)?)))?;
+    let (mut jobs, mut asks) = (Vec::new(), BTreeMap::<ExternalId, Asks<'_>>::new());
+    let (found, note) = records::each(texts.jobs, |row, line| Ok((row, line, job(row, line, look)?)))?;
     for (row, line, found) in found {
         let Some((job, ask)) = found else { continue };
         if asks.insert(job.id, ask).is_some() {
             let words = "names a job for the second time";
             return Err(Error::garbage(SQUEUE, row, line, words));
         }
-        seen.push(job);
+        jobs.push(job);
     }
-    seen.sort_by_key(JobSeen::arrival);
-    nodes.tables.retain(|node| !look.reach.spare.contains(&node.name));
+    jobs.sort_by_key(JobSeen::arrival);
     if look.gives_shares {
-        let per_gpu = shares::set_apart(&mut nodes.tables, shares.nodes, &nodes.num_shards)?;
-        shares::complete(&mut seen, &mut nodes.tables, per_gpu, shares.details);
+        let per_gpu = shares::set_apart(&mut nodes.tables, texts.share_nodes, &nodes.num_shards)?;
+        shares::complete(&mut jobs, &mut nodes.tables, per_gpu, texts.details);
     }
     // Jobs ask for a few different things; each is looked up among the nodes once.
     let mut known = BTreeMap::new();
-    for job in &mut seen {
-        let ask = asks.get_mut(&job.id).filter(|_| look.has_rules);
-        leave_misfits(job, ask, (&nodes.tables, look.reach), &mut known);
+    for job in jobs.iter_mut().filter(|job| job.phase == Phase::Loose) {
+        shrink(job, &nodes.tables, &mut known);
     }
-    let site = match rules {
-        Some(rules) => rules::complete(
-            (&mut seen, &asks),
-            (&mut nodes.tables, &nodes.features),
-            (look.reach, rules),
-            look.now_s,
-        ),
-        None => Site::default(),
-    };
-    let mut snapshot = Snapshot {
-        version: VERSION,
-        taken_s: look.now_s,
-        site,
-        nodes: nodes.tables,
-        jobs: seen,
-    };
-    let apart = match rules {
-        Some(rules) => steps(&mut snapshot, &asks, (look.reach, rules.wishes)),
-        None => Steps::default(),
-    };
-    let mut named = Named::default();
-    for (job, ask) in asks {
-        if ask.is_pinned {
-            named.pinned.insert(job);
-        }
-        if !ask.wish.is_empty() {
-            named.wishes.insert(job, ask.wish.join(","));
-        }
-        named.shuns.extend(ask.shuns.map(|own| (job, own.to_owned())));
-    }
+    let wishes = rules::wishes(texts.rules.wishes, pinned);
+    let mut site = rules::complete(
+        (&mut jobs, &asks),
+        (&nodes.tables, &nodes.features),
+        (&reach, &texts.rules, &wishes),
+        now_s,
+    );
+    site.leaving = held_by_others(&jobs, &nodes.tables);
+    let shunned = wishes.iter().filter(|(_, wishes)| !is_null(wishes.shunned));
+    let named = asks.iter().filter(|(_, ask)| ask.is_named);
     Ok(Read {
-        snapshot,
-        named,
-        apart,
+        named: named.map(|(job, _)| *job).collect(),
+        shunned: shunned
+            .map(|(job, wishes)| (job.to_string(), wishes.shunned.to_owned()))
+            .collect(),
+        snapshot: Snapshot {
+            version: VERSION,
+            taken_s: now_s,
+            site,
+            nodes: nodes.tables,
+            jobs,
+        },
+        standing: standing(&reach, &nodes.leaking),
         note,
     })
+}
+
+/// GPUs of each node that are in use by nothing that was read: by jobs that end, by parts of GPUs, by nobody where Slurm miscounts.
+fn held_by_others(jobs: &[JobSeen], nodes: &[NodeSeen]) -> BTreeMap<String, u32> {
+    let mut used: BTreeMap<&str, u32> = BTreeMap::new();
+    for job in jobs.iter().filter(|job| job.phase == Phase::Running) {
+        for node in &job.nodes {
+            *used.entry(node).or_default() += job.gpus_per_node;
+        }
+    }
+    let whole = nodes.iter().filter(|node| node.shared.is_none());
+    let rest = whole.map(|node| {
+        let ours = used.get(node.name.as_str()).copied().unwrap_or(0);
+        (node.name.clone(), node.num_gpus_used.saturating_sub(ours))
+    });
+    rest.filter(|(_, num)| *num > 0).collect()
+}
+
+/// What an operator should know of the site, whatever is decided.
+fn standing(reach: &Reach, leaking: &[String]) -> String {
+    let leaking = match leaking {
+        [] => String::new(),
+        nodes => format!(
+            "idle nodes of whose GPUs Slurm counts some as used, so no job gets them: {} (22.05 forgets what ended while its controller \
+             was away)",
+            nodes.join(", ")
+        ),
+    };
+    let told = [reach.tiers(), leaking];
+    told.into_iter()
+        .filter(|text| !text.is_empty())
+        .collect::<Vec<_>>()
+        .join("; ")
 }
 
 /// What is asked of a node: type, GPUs on each, nodes, whether shares.
 type Demand = (Option<String>, u32, u32, bool);
 
-/// Takes out of the tables what cannot be placed even on an empty cluster: it is left to Slurm, or stands apart.
-fn leave_misfits(
-    job: &mut JobSeen,
-    ask: Option<&mut Asks<'_>>,
-    (nodes, reach): (&[NodeSeen], &Reach),
-    known: &mut BTreeMap<Demand, bool>,
-) {
-    let is_held = matches!(job.phase, Phase::Waiting | Phase::Blocked { .. });
-    if !is_held && job.phase != Phase::Loose {
-        return;
-    }
-    let asked = (
+/// Makes a job that even the empty cluster could not hold as asked the largest that it could hold: Slurm may start it all the same, on
+/// nodes of different sizes or types, and it is ranked as what comes nearest.
+fn shrink(job: &mut JobSeen, nodes: &[NodeSeen], known: &mut BTreeMap<Demand, Option<Demand>>) {
+    let asked: Demand = (
         job.gpu_type.clone(),
         job.gpus_per_node,
         job.num_nodes,
         job.share.is_some(),
     );
-    let is_set_aside = ask.as_ref().is_some_and(|ask| asks_for_spare(ask, nodes, reach));
-    let why = if is_set_aside {
-        "asks for nodes that are set aside".to_owned()
-    } else if !*known.entry(asked).or_insert_with(|| fits(job, nodes)) {
-        let (num, gpus) = (job.num_nodes, job.gpus_per_node);
-        let shared = match job.share {
-            Some(_) => " whose GPUs are given in shares",
-            None => "",
-        };
-        format!("asks for {num} nodes with {gpus} GPUs each, and so many of one type are not here{shared}")
-    } else {
-        return;
-    };
-    let held = if is_held && ask.is_none() { HELD } else { "" };
-    job.phase = Phase::Foreign {
-        reason: format!("{held}{why}"),
-    };
-    if let Some(ask) = ask {
-        ask.apart = Some(why);
+    let nearest = known
+        .entry(asked)
+        .or_insert_with_key(|asked| nearest(asked, nodes));
+    if let Some((gpu_type, gpus_per_node, num_nodes, _)) = nearest.clone() {
+        (job.gpu_type, job.gpus_per_node, job.num_nodes) = (gpu_type, gpus_per_node, num_nodes);
     }
 }
 
-/// Whether a job names nodes that are set aside, or a partition that has no others.
-fn asks_for_spare(ask: &Asks<'_>, nodes: &[NodeSeen], reach: &Reach) -> bool {
-    let is_named = ask.wish.iter().any(|node| reach.spare.contains(node));
-    let (_, _, of_partition) = reach.of(ask.partitions);
-    is_named || of_partition.is_some_and(|names| !nodes.iter().any(|node| names.contains(&node.name)))
-}
-
-/// Whether a job could be placed on these nodes if nobody else were there.
-fn fits(job: &JobSeen, nodes: &[NodeSeen]) -> bool {
-    let named = |node: &&NodeSeen| job.gpu_type.as_deref().is_none_or(|asked| asked == node.gpu_type);
-    let for_it = |node: &&NodeSeen| node.shared.is_some() == job.share.is_some();
-    let open: Vec<&NodeSeen> = nodes.iter().filter(named).filter(for_it).collect();
-    open.iter().any(|node| {
-        let alike = open.iter().filter(|other| other.gpu_type == node.gpu_type);
-        let large = alike.filter(|other| other.num_gpus >= job.gpus_per_node);
-        large.count() >= job.num_nodes as usize
-    })
+/// The demand that is nearest to one that does not fit; none where it fits or where there is no such node at all.
+fn nearest(asked: &Demand, nodes: &[NodeSeen]) -> Option<Demand> {
+    let (gpu_type, each, num, is_share) = asked;
+    let mut sizes: BTreeMap<&str, Vec<u32>> = BTreeMap::new();
+    for node in nodes.iter().filter(|node| node.shared.is_some() == *is_share) {
+        sizes.entry(&node.gpu_type).or_default().push(node.num_gpus);
+    }
+    let named = |kind: &&str| gpu_type.as_deref().is_none_or(|asked| asked == *kind);
+    let is_known = sizes.keys().any(named);
+    let open = || sizes.iter().filter(|(kind, _)| !is_known || named(kind));
+    let with = |sizes: &[u32], each: u32| sizes.iter().filter(|size| **size >= each).count() as u32;
+    if is_known && open().any(|(_, sizes)| with(sizes, *each) >= *num) {
+        return None;
+    }
+    let most = open().flat_map(|(_, sizes)| sizes).max()?;
+    let each = *each.min(most);
+    let num = open().map(|(_, sizes)| with(sizes, each)).max()?.min(*num);
+    Some((gpu_type.clone().filter(|_| is_known), each, num.max(1), *is_share))
 }
 
 #[cfg(test)]

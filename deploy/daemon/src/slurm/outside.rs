@@ -6,7 +6,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::parts::whole_of;
+use pleach_site::slurm::array_of;
+
 use super::queue::{Outside, Waiting};
 
 /// What was written of jobs outside the queue, and the factors that jobs had in it.
@@ -48,7 +49,7 @@ impl Outsiders {
     pub(super) fn ranked<'a>(&mut self, factors: impl Iterator<Item = (&'a str, i64)>) {
         let written: BTreeMap<String, i64> =
             factors.map(|(name, factor)| (name.to_owned(), factor)).collect();
-        let is_kept = |name: &String| whole_of(name).is_none_or(|array| !written.contains_key(array));
+        let is_kept = |name: &String| array_of(name).is_none_or(|array| !written.contains_key(array));
         self.cleared.retain(is_kept);
         self.ranked.extend(written);
     }

@@ -1,20 +1,25 @@
-//! Nodes that were named for jobs which have not started: whose they are, and when they are lifted again.
+//! Nodes where the policy chose them: on a cluster of several GPU types, for a job that may have more than one of them, its nodes are
+//! named where it would start now, and the nodes of other types are closed to it where it waits for one type on purpose although it
+//! would fit elsewhere. Nothing else is named: which of equal nodes a job gets is Slurm's to say.
 //!
-//! A job with nodes by name is its user's affair, so what was named here is remembered, in `pins.json` of the folder, before it is
-//! written: who is killed between the two lifts nodes that nobody named, which does nothing.
+//! Nodes by name are a user's affair, so what was named here is remembered, in `pins.json` of the folder, before it is written: after
+//! a kill between the two nodes are lifted that were never named, which does nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use pleach_scheduler::decision::Action;
+use pleach_site::slurm::{expand, fold};
 
 use super::feed::{Feed, Line, about, refused};
 use super::queue::Place;
+use super::seen::Seen;
 use crate::error::Error;
 use crate::files;
 use crate::record::Planned;
 use crate::slurm::command::Commands;
-use crate::snapshot::{JobSeen, Phase};
+use crate::slurm::mark::Names;
+use crate::snapshot::{JobSeen, NodeSeen, Phase, Snapshot};
 
 const FILE: &str = "pins.json";
 
@@ -24,10 +29,10 @@ const FILE_MAX: u64 = 16 << 20;
 /// Doublings of the rounds for which a job goes without nodes, at most. *Ours*: half a minute of rounds of half a second.
 const RESTS_MAX: u32 = 6;
 
-/// Names of the jobs that had nodes named.
+/// What was named for which jobs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Pins {
-    names: BTreeSet<String>,
+    names: Names,
     /// Of jobs that did not start on named nodes: how often, and the round before which they go without.
     rests: BTreeMap<String, (u32, u64)>,
     round: u64,
@@ -45,69 +50,104 @@ impl Pins {
         }
     }
 
-    /// Names of the jobs whose nodes are not their users'.
-    pub(crate) fn names(&self) -> &BTreeSet<String> {
+    /// Jobs whose nodes by name are not their users'.
+    pub(crate) fn names(&self) -> &Names {
         &self.names
     }
 
-    /// Names the nodes of the jobs that the policy would start now, and lifts those of all others; what an operator should know.
+    /// Names nodes as the policy decides now, and lifts what it does not decide any more; what an operator should know.
     ///
     /// A job that has not started a round after its nodes were named goes without them, and so anywhere: for two rounds at first, then
-    /// twice as long each time. Named every other round, it would meet a batch system that looks every two seconds with its nodes each
-    /// time. So does one that its user holds. Of one that runs they stay, and are lifted should it be requeued.
+    /// twice as long each time. Named every other round, it would meet a Slurm that looks every two seconds with its nodes each time.
+    /// Of a job that runs they stay, and are lifted should it be requeued.
     pub(super) fn tell(
         &mut self,
         (feed, commands): (&mut Feed, &Commands),
-        (queue, jobs): (&[Place], &[JobSeen]),
+        seen: &Seen,
         now: &[Planned],
     ) -> Vec<String> {
+        let wanted = wanted(seen, now);
+        if wanted.is_empty() && self.names.is_empty() {
+            return Vec::new();
+        }
+        let queue = &seen.waiting.queue;
         let waits: BTreeMap<&str, &Place> = queue.iter().map(|place| (place.name.as_str(), place)).collect();
-        let before = std::mem::take(&mut self.names);
-        let running = jobs.iter().filter(|job| job.phase == Phase::Running);
+        let running = seen
+            .snapshot
+            .jobs
+            .iter()
+            .filter(|job| job.phase == Phase::Running);
         let running: BTreeSet<String> = running.map(|job| job.id.to_string()).collect();
-        let (kept, lifted): (Vec<&String>, Vec<&String>) =
-            before.iter().partition(|name| running.contains(*name));
         self.round += 1;
         self.rests.retain(|name, _| waits.contains_key(name.as_str()));
-        for name in &lifted {
-            let (num, until) = self.rests.entry((*name).clone()).or_default();
-            *num = (*num + 1).min(RESTS_MAX);
-            *until = self.round + (1 << *num);
+        let (mut lines, mut named) = (Vec::new(), Names::new());
+        for (name, own) in &self.names {
+            let stays =
+                running.contains(name) || own.is_some() && matches!(wanted.get(name), Some(Want::NotOn(_)));
+            if stays {
+                named.insert(name.clone(), own.clone());
+                continue;
+            }
+            lines.extend(lifted(name, own.as_deref()));
+            if own.is_none() {
+                let (num, until) = self.rests.entry(name.clone()).or_default();
+                *num = (*num + 1).min(RESTS_MAX);
+                *until = self.round + (1 << *num);
+            }
         }
-        let mut lines: Vec<Line> = lifted.iter().filter_map(|name| Line::nodes(name, &[])).collect();
-        self.names = kept.into_iter().cloned().collect();
-        let starts = now
-            .iter()
-            .filter(|planned| planned.decision.action == Action::Start);
-        for planned in starts {
-            let name = planned.job().to_string();
+        for (name, want) in wanted {
             // The tasks of an array that wait together may not all go to one node.
             let is_one = waits.get(name.as_str()).is_some_and(|place| !place.is_array);
             let rests = self.rests.get(&name).is_some_and(|rest| self.round < rest.1);
-            let line =
-                Line::nodes(&name, &planned.nodes).filter(|_| is_one && !rests && !before.contains(&name));
+            if !is_one || self.names.contains_key(&name) {
+                continue;
+            }
+            let (line, own) = match want {
+                Want::On(_) if rests => continue,
+                Want::On(nodes) => (Line::nodes(&name, nodes), None),
+                Want::NotOn(mut nodes) => {
+                    let own = seen.shunned.get(&name).cloned().unwrap_or_default();
+                    // Where what its user shuns cannot be read, nothing is written in its place.
+                    let Ok(all) = expand(&own) else { continue };
+                    nodes.extend(all);
+                    (
+                        Line::shunned(&name, &fold(nodes.iter().map(String::as_str))),
+                        Some(own),
+                    )
+                }
+            };
             if let Some(line) = line {
                 lines.push(line);
-                self.names.insert(name);
+                named.insert(name, own);
             }
         }
-        let named = std::mem::take(&mut self.names);
-        self.names = before.union(&named).cloned().collect();
+        self.write_out((feed, commands), (named, &lines))
+    }
+
+    fn write_out(
+        &mut self,
+        (feed, commands): (&mut Feed, &Commands),
+        (named, lines): (Names, &[Line]),
+    ) -> Vec<String> {
         if lines.is_empty() {
             self.names = named;
             return Vec::new();
         }
-        let told = self.write().and_then(|()| feed.carry_out(commands, &lines));
-        match told {
+        let before = self.names.clone();
+        self.names.extend(named.clone());
+        match self.write().and_then(|()| feed.carry_out(commands, lines)) {
             Ok(said) => {
-                // Who has begun meanwhile has his still.
+                self.names = named;
+                // A job that has begun meanwhile has its nodes still.
                 let began = said.iter().filter(|text| text.contains("no longer pending"));
-                let began = began.filter_map(|text| about(text)).map(str::to_owned);
-                self.names = named.into_iter().chain(began).collect();
+                for name in began.filter_map(|text| about(text)) {
+                    let own = before.get(name).cloned().flatten();
+                    self.names.entry(name.to_owned()).or_insert(own);
+                }
                 let noted = self.write().err().map(|error| error.to_string());
                 noted.into_iter().chain(refused(&said)).collect()
             }
-            // Whose nodes were named is not known: all of them are lifted in the next round.
+            // Which nodes were named is not known: all of them are lifted in the next round.
             Err(error) => vec![format!("nodes were not named, or in part: {error}")],
         }
     }
@@ -117,12 +157,11 @@ impl Pins {
     /// # Errors
     /// A `scontrol` that does not answer; a folder that cannot be written to.
     pub(crate) fn lift(&mut self, commands: &Commands) -> Result<(), Error> {
-        let lines: Vec<Line> = self
+        let lines = self
             .names
             .iter()
-            .filter_map(|name| Line::nodes(name, &[]))
-            .collect();
-        Feed::default().carry_out(commands, &lines)?;
+            .filter_map(|(name, own)| lifted(name, own.as_deref()));
+        Feed::default().carry_out(commands, &lines.collect::<Vec<_>>())?;
         let had = !self.names.is_empty();
         self.names.clear();
         if had { self.write() } else { Ok(()) }
@@ -132,4 +171,57 @@ impl Pins {
         let bytes = serde_json::to_vec(&self.names).unwrap_or_default();
         files::replace(&self.folder, FILE, &bytes)
     }
+}
+
+fn lifted(name: &str, own: Option<&str>) -> Option<Line> {
+    match own {
+        None => Line::nodes(name, &[]),
+        Some(own) => Line::shunned(name, own),
+    }
+}
+
+/// Where the policy wants a job.
+enum Want<'a> {
+    On(&'a [String]),
+    NotOn(Vec<String>),
+}
+
+/// What the policy decides now of jobs that may have GPUs of several types and whose users name no nodes, by their names.
+fn wanted<'a>(seen: &'a Seen, now: &'a [Planned]) -> BTreeMap<String, Want<'a>> {
+    let snapshot = &seen.snapshot;
+    let kinds: BTreeSet<&str> = snapshot.nodes.iter().map(|node| node.gpu_type.as_str()).collect();
+    if kinds.len() < 2 {
+        return BTreeMap::new();
+    }
+    let jobs: BTreeMap<_, &JobSeen> = snapshot.jobs.iter().map(|job| (job.id, job)).collect();
+    let want = |planned: &'a Planned| {
+        let job = jobs
+            .get(&planned.job())
+            .filter(|job| job.gpu_type.is_none() && job.share.is_none() && !seen.named.contains(&job.id))?;
+        let want = match planned.decision.action {
+            Action::Start => Want::On(&planned.nodes),
+            Action::Reserve => Want::NotOn(closed_while_waiting(job, snapshot, planned)?),
+            Action::Preempt => return None,
+        };
+        Some((job.id.to_string(), want))
+    };
+    now.iter().filter_map(want).collect()
+}
+
+/// Nodes of other types than the one for which a job waits; none where it fits on none of them, and Slurm starts it there no sooner.
+fn closed_while_waiting(job: &JobSeen, snapshot: &Snapshot, planned: &Planned) -> Option<Vec<String>> {
+    // As the tables number them: by their first nodes.
+    let mut kinds: Vec<(&str, bool)> = Vec::new();
+    for node in &snapshot.nodes {
+        let kind = (node.gpu_type.as_str(), node.shared.is_some());
+        if !kinds.contains(&kind) {
+            kinds.push(kind);
+        }
+    }
+    let held_back = planned.decision.reservation?;
+    let (waits_for, _) = *kinds.get(held_back.gpu_type.index())?;
+    let others = || snapshot.nodes.iter().filter(|node| node.gpu_type != waits_for);
+    let is_open = |node: &&NodeSeen| node.num_gpus.saturating_sub(node.num_gpus_used) >= job.gpus_per_node;
+    let fits = others().filter(is_open).count() >= job.num_nodes as usize;
+    fits.then(|| others().map(|node| node.name.clone()).collect())
 }

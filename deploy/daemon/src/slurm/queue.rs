@@ -7,10 +7,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use pleach_scheduler::ExternalId;
+use pleach_site::slurm::{is_name, whole};
 
-use super::parts::{is_name, whole};
 use super::records;
-use super::table::{fields, number};
+use super::table::{fields, named_id, number};
 use crate::error::Error;
 use crate::slurm::command::Commands;
 
@@ -25,7 +25,7 @@ const FIELDS: &str = "JobID:|,JobArrayID:|,PriorityLong:|,SubmitTime:|,Reason:|"
 pub struct Place {
     /// Its name as `scontrol` takes it: a job, a task, an array that waits as a whole, a part of a heterogeneous job.
     pub name: String,
-    /// The same, where it is no part.
+    /// What it is in the tables.
     pub job: Option<ExternalId>,
     /// Whether it is several tasks that wait together.
     pub is_array: bool,
@@ -58,24 +58,25 @@ pub struct Waiting {
     pub notes: Vec<String>,
 }
 
-/// What waits in a partition.
+/// What waits in partitions.
 ///
 /// # Errors
 /// A command that fails or takes too long, or output that it cannot have printed.
-pub fn observe(commands: &Commands, partition: &str) -> Result<Waiting, Error> {
-    let args = ["-h", "-a", "-t", "PENDING", "-p", partition, "-O"];
+pub fn observe(commands: &Commands, partitions: &[&str]) -> Result<Waiting, Error> {
+    let names = partitions.join(",");
+    let args = ["-h", "-a", "-t", "PENDING", "-p", &names, "-O"];
     let jobs = records::ask(commands, SQUEUE, &args, FIELDS)?;
     let factors = commands.run(SPRIO, &["-h", "-o", "%i|%S|%r|"])?;
-    let mut waiting = read(&jobs.text, &factors, partition)?;
+    let mut waiting = read(&jobs.text, &factors, partitions)?;
     waiting.notes.extend(jobs.notes(SQUEUE));
     Ok(waiting)
 }
 
-/// What two texts tell of a partition.
+/// What two texts tell of partitions.
 ///
 /// # Errors
 /// A text that the command cannot have printed.
-pub fn read(jobs: &str, factors: &str, partition: &str) -> Result<Waiting, Error> {
+pub fn read(jobs: &str, factors: &str, partitions: &[&str]) -> Result<Waiting, Error> {
     let mut factors = read_factors(factors)?;
     let (jobs, note) = records::each(jobs, line)?;
     let mut waiting = Waiting {
@@ -96,9 +97,9 @@ pub fn read(jobs: &str, factors: &str, partition: &str) -> Result<Waiting, Error
         }
     }
     waiting.queue = queue.into_values().collect();
-    for (id, Factor { factor, partitions }) in factors.into_iter().filter(|(_, of)| of.factor != 0) {
+    for (id, Factor { factor, of }) in factors.into_iter().filter(|(_, of)| of.factor != 0) {
         let name = id.to_string();
-        match partitions.contains(partition) {
+        match partitions.iter().any(|partition| of.contains(partition)) {
             true => waiting.outside.push(Outside {
                 name,
                 factor: Some(factor),
@@ -123,7 +124,7 @@ fn line(row: usize, line: &str) -> Result<(u64, u64, i64, Place), Error> {
     }
     let place = Place {
         name: name.to_owned(),
-        job: name.parse().ok(),
+        job: named_id(name),
         is_array,
         factor: 0,
         reason: reason.to_owned(),
@@ -134,7 +135,7 @@ fn line(row: usize, line: &str) -> Result<(u64, u64, i64, Place), Error> {
 /// A job's factor, and the partitions in which it waits.
 struct Factor<'a> {
     factor: i64,
-    partitions: BTreeSet<&'a str>,
+    of: BTreeSet<&'a str>,
 }
 
 /// Factors by job number. A job of several partitions has a line for each, with one factor.
@@ -144,10 +145,10 @@ fn read_factors(text: &str) -> Result<BTreeMap<u64, Factor<'_>>, Error> {
         let [id, factor, partition] = fields::<3>(SPRIO, row + 1, line)?;
         let id = number(SPRIO, row + 1, line, "job number", id.trim())?;
         let factor = number(SPRIO, row + 1, line, "factor", factor.trim())?;
-        let partitions = BTreeSet::new();
-        let of = factors.entry(id).or_insert(Factor { factor, partitions });
-        of.factor = factor;
-        of.partitions.insert(partition.trim());
+        let of = BTreeSet::new();
+        let known = factors.entry(id).or_insert(Factor { factor, of });
+        known.factor = factor;
+        known.of.insert(partition.trim());
     }
     Ok(factors)
 }
@@ -163,7 +164,7 @@ mod tests {
                     13|13|1|1795000005|BeginTime|\n";
         let factors = "6|0|main|\n4|500|main|\n5|-7|main|\n8|700|low|\n8|700|main|\n12|3|main|\n3|9|main|\n\
                        14|0|main|\n15|8|main|\n16|6|low|\n17|0|low|\n";
-        let waiting = read(jobs, factors, "main").unwrap();
+        let waiting = read(jobs, factors, &["main"]).unwrap();
         let outside = |name: &str, factor| Outside {
             name: name.into(),
             factor,
@@ -181,13 +182,16 @@ mod tests {
             .collect();
         assert_eq!(names, [("4", 500), ("4_0", 3), ("5", -7), ("6", 0), ("7+1", 700)]);
         assert_eq!(queue[0].job, Some(ExternalId::number(4)));
-        assert_eq!((queue[1].job, queue[4].job), (Some(ExternalId::task(4, 0)), None));
+        assert_eq!(
+            (queue[1].job, queue[4].job),
+            (Some(ExternalId::task(4, 0)), Some(ExternalId::task(7, 1)))
+        );
         assert_eq!(queue[0].reason, "Resources");
-        assert_eq!(read("", "", "main").unwrap(), Waiting::default());
+        assert_eq!(read("", "", &["main"]).unwrap(), Waiting::default());
         let one = read(
             "6|6; shutdown|1|1795000003|Priority|\n7|7|1|1795000003|Priority|\n",
             "7|0|main|\n",
-            "main",
+            &["main"],
         )
         .unwrap();
         assert_eq!(
@@ -201,7 +205,7 @@ mod tests {
             ("6|6|1|1795000003|Priority|\n", "sprio: error\n"),
             ("6|6|x|1795000003|Priority|\n", "6|0|main|\n"),
         ] {
-            assert!(read(jobs, factors, "main").is_err(), "{jobs}");
+            assert!(read(jobs, factors, &["main"]).is_err(), "{jobs}");
         }
     }
 }

@@ -1,12 +1,12 @@
-//! Tells Slurm the order of the jobs that wait: their `SiteFactor`s, and with *order-and-place* the nodes of those that would start
-//! now.
+//! Tells Slurm the order of the jobs that wait: their `SiteFactor`s.
 //!
-//! Slurm starts the jobs, by all of its own rules. Nothing is held, so whoever ends anywhere leaves a queue that goes on; a factor
+//! Slurm starts the jobs, by all of its own rules. Nothing is held, so a daemon that ends anywhere leaves a queue that goes on; a factor
 //! that was lost or came late is seen in the next round, which reads all factors anew.
 
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use pleach_dealing::RANKED_MAX;
 use pleach_scheduler::ExternalId;
 
 use super::feed::{Feed, Line, about, refused};
@@ -18,6 +18,7 @@ use crate::error::Error;
 use crate::factors;
 use crate::order::Order;
 use crate::slurm::command::Commands;
+use crate::snapshot::{JobSeen, Phase, Snapshot};
 
 /// How an order is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,8 +27,6 @@ pub struct Telling {
     pub step: i64,
     /// Most factors that are written in one round.
     pub updates_max: usize,
-    /// Whether nodes are named too.
-    pub places: bool,
 }
 
 /// Writes the factors that are wrong, as many as a round may, and notes them in the order; what an operator should know of it.
@@ -37,12 +36,12 @@ pub struct Telling {
 pub(super) fn tell(
     (feed, commands): (&mut Feed, &Commands),
     (rivals, outsiders): (&mut Rivals, &mut Outsiders),
-    waiting: &Waiting,
+    (waiting, snapshot): (&Waiting, &Snapshot),
     order: &mut Order,
     telling: Telling,
 ) -> Vec<String> {
     let queue = &waiting.queue;
-    let changed = changes(queue, order, telling.step);
+    let changed = changes(queue, &in_turn(order, snapshot), telling.step);
     let due = outsiders.due(waiting);
     let most = telling.updates_max;
     let num = changed.len().min(most - due.len().min(most / 2));
@@ -73,6 +72,34 @@ pub(super) fn tell(
     let written = told.iter().map(|(name, factor)| ((*name).to_owned(), *factor));
     order.written = written.collect();
     refused(&said).into_iter().collect()
+}
+
+/// Time after which a job that takes no part in the order has its place by arrival, s. *Ours*: so whatever is read wrongly here delays a
+/// job by no more.
+const TURN_S_MAX: i64 = 86_400;
+
+/// The order with the jobs that take no part in it now behind all others: above their limits, or with no node open to them. By arrival
+/// they would start before jobs that the policy prefers in the moment in which they may. What the tables do not know stays where it
+/// came.
+fn in_turn(order: &Order, snapshot: &Snapshot) -> Order {
+    let is_due = |job: &&JobSeen| snapshot.taken_s - job.submit_s < TURN_S_MAX;
+    let known = snapshot
+        .jobs
+        .iter()
+        .filter(|job| matches!(job.phase, Phase::Loose | Phase::Blocked { .. }));
+    let due: BTreeSet<ExternalId> = known.filter(is_due).map(|job| job.id).collect();
+    let (ranked, rest) = order.jobs.split_at(order.num_ranked.min(order.jobs.len()));
+    let had: BTreeSet<&ExternalId> = order.jobs.iter().collect();
+    // Where there are more than are ranked, those behind them are in the order of arrival anyway.
+    let is_full = ranked.len() >= RANKED_MAX;
+    let rest = rest.iter().filter(|job| is_full || due.contains(job));
+    let others = snapshot.jobs.iter().map(|job| &job.id);
+    let others = others.filter(|job| due.contains(job) && !had.contains(job));
+    Order {
+        jobs: ranked.iter().chain(rest).chain(others).copied().collect(),
+        num_ranked: ranked.len(),
+        ..Order::default()
+    }
 }
 
 /// Places in the queue whose factors are wrong, and what they have to be, those first that matter most.
@@ -121,6 +148,7 @@ mod tests {
 
     use super::*;
     use crate::pulse::Pulse;
+    use crate::snapshot::{Site, VERSION};
 
     const NUM: usize = 5000;
     const BUDGET: usize = 100;
@@ -165,11 +193,17 @@ mod tests {
         let telling = Telling {
             step: 1000,
             updates_max: BUDGET,
-            places: false,
         };
         let mut waiting = Waiting {
             queue: (0..NUM as u64).map(|job| place(job, 0)).collect(),
             ..Waiting::default()
+        };
+        let snapshot = Snapshot {
+            version: VERSION,
+            taken_s: 0,
+            nodes: Vec::new(),
+            jobs: Vec::new(),
+            site: Site::default(),
         };
         let mut outsiders = Outsiders::default();
         // The newest first; of them a thousand are ranked.
@@ -185,7 +219,13 @@ mod tests {
                 ..Order::default()
             };
             let kept = (&mut rivals, &mut outsiders);
-            let notes = tell((&mut feed, &commands), kept, &waiting, &mut order, telling);
+            let notes = tell(
+                (&mut feed, &commands),
+                kept,
+                (&waiting, &snapshot),
+                &mut order,
+                telling,
+            );
             assert!(notes.is_empty(), "{notes:?}");
             assert!(order.written.len() <= BUDGET);
             let queue = &mut waiting.queue;

@@ -4,12 +4,9 @@
 //! it. It is found out by what it writes: marks of starts that were not sent here, or factors that were not told here. Two looks that
 //! show such a thing are a sign; one may be an operator's hand, or the last words of a daemon that was killed.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
-
-use pleach_scheduler::ExternalId;
+use std::collections::{BTreeMap, VecDeque};
 
 use super::queue::Place;
-use crate::snapshot::{Phase, Snapshot};
 
 /// Time for which a sign counts, s. *Ours*: an alert sees it, and it is over soon after the other daemon is.
 const LASTS_S: i64 = 600;
@@ -20,8 +17,6 @@ const VALUES: usize = 8;
 /// What was written here, of jobs that wait.
 #[derive(Debug, Default)]
 pub(crate) struct Rivals {
-    /// Times of starts, s. None: nothing was seen yet.
-    starts: Option<BTreeMap<ExternalId, VecDeque<i64>>>,
     factors: BTreeMap<String, Factor>,
     /// Times of looks that showed what nobody here has written, s, the last two.
     signs: VecDeque<i64>,
@@ -48,12 +43,6 @@ impl Factor {
 }
 
 impl Rivals {
-    /// These jobs are about to be marked as let go at Unix time `now_s`.
-    pub(super) fn marks(&mut self, jobs: impl Iterator<Item = ExternalId>, now_s: i64) {
-        let starts = self.starts.get_or_insert_default();
-        jobs.for_each(|job| push(starts.entry(job).or_default(), now_s));
-    }
-
     /// These factors were written, or, where it is not known whether (`is_sure`), may have been. What was refused changes nothing.
     pub(super) fn factors<'a>(&mut self, factors: impl Iterator<Item = (&'a str, i64)>, is_sure: bool) {
         for (name, factor) in factors {
@@ -67,32 +56,6 @@ impl Rivals {
             }
             push(&mut known.own, factor);
         }
-    }
-
-    /// What a look shows of another daemon that holds jobs and lets them go. What the first look shows is a daemon's before.
-    pub(super) fn by_marks(&mut self, snapshot: &Snapshot) -> Option<String> {
-        let released = snapshot.jobs.iter().filter_map(|job| match job.phase {
-            Phase::Released { since_s } => Some((job.id, since_s)),
-            _ => None,
-        });
-        let now_s = snapshot.taken_s;
-        let Some(starts) = &mut self.starts else {
-            self.starts = Some(released.map(|(job, since_s)| (job, [since_s].into())).collect());
-            return None;
-        };
-        let strange =
-            |(job, since_s): &(ExternalId, i64)| !starts.get(job).is_some_and(|own| own.contains(since_s));
-        let strangers: Vec<(ExternalId, i64)> = released.filter(strange).collect();
-        let here: BTreeSet<ExternalId> = snapshot.jobs.iter().map(|job| job.id).collect();
-        starts.retain(|job, _| here.contains(job));
-        // Each counts once.
-        for (job, since_s) in &strangers {
-            push(starts.entry(*job).or_default(), *since_s);
-        }
-        let first = strangers
-            .first()
-            .map(|(job, _)| format!("job {job} was let go by somebody else"));
-        self.sign(first, now_s)
     }
 
     /// What a look shows of another daemon that tells an order. A factor that a job comes with is its own.

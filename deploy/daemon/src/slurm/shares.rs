@@ -1,9 +1,8 @@
 //! Shares of GPUs (`--gres=shard:K`) on the nodes that are set apart for them.
 //!
-//! Slurm can be told a node and no GPU: of the node it takes the GPU with the lowest index that has room. Where a share runs is
-//! read from `scontrol -d show job`, for `sinfo` does not tell: of a shared GPU Slurm 22.05 forgets that it is in use as soon as
-//! the first of its jobs ends, and then gives it away as a whole besides. That is why nodes are set apart: no job is sent to them
-//! that asks for whole GPUs, and no share to others.
+//! Of a node Slurm takes the GPU with the lowest index that has room. Where a share runs is read from `scontrol -d show job`, for
+//! `sinfo` does not tell: of a shared GPU Slurm 22.05 forgets that it is in use as soon as the first of its jobs ends, and then gives
+//! it away as a whole besides. That is why nodes are set apart in the tables; a site keeps whole-GPU jobs off them by a partition.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +11,7 @@ use pleach_scheduler::{ExternalId, Problem};
 
 use crate::error::Error;
 use crate::snapshot::{JobSeen, NodeSeen, Phase, SharedNode};
-use pleach_tables::slurm::expand;
+use pleach_site::slurm::expand;
 
 /// Most shards that a GPU may have.
 pub const SHARDS_MAX: u32 = 1000;
@@ -207,7 +206,7 @@ pub(super) fn complete(jobs: &mut [JobSeen], nodes: &mut [NodeSeen], per_gpu: u3
 /// More shards than a GPU has: Slurm takes such a job and never starts it, nor, in order of priority, what is behind it.
 fn block_too_large(job: &mut JobSeen, per_gpu: u32) {
     let shards = job.share.map_or(0, |share| share.shards);
-    if shards > per_gpu && job.phase == Phase::Waiting {
+    if shards > per_gpu && job.phase == Phase::Loose {
         job.phase = Phase::Blocked {
             reason: format!("asks for {shards} shards, and no GPU has more than {per_gpu}"),
         };

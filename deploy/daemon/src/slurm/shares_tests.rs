@@ -1,14 +1,13 @@
 //! Texts as Slurm 22.05 prints them where GPUs are given in shares.
 
 use super::*;
-use crate::slurm::observe::{SharesText, read_with};
+use crate::slurm::observe::{Texts, read};
 use crate::snapshot::Snapshot;
 
 /// Two nodes set apart, of which `sinfo` has forgotten that a share of GPU 1 of s1 is in use, and one with whole GPUs.
-const NODES: &str =
-    "s1|mixed|gpu:a100:4,shard:a100:16|gpu:a100:0(IDX:N/A),shard:a100:1(IDX:0)|3/13/0/16|main*|
-s2|idle|gpu:a100:2,shard:a100:8|gpu:a100:0(IDX:N/A),shard:a100:0(IDX:N/A)|0/16/0/16|main*|
-g1|idle|gpu:a100:4|gpu:a100:0(IDX:N/A)|0/16/0/16|main*|
+const NODES: &str = "64000|0|1|(null)|s1|mixed|gpu:a100:4,shard:a100:16|gpu:a100:0(IDX:N/A),shard:a100:1(IDX:0)|3/13/0/16|main*|
+64000|0|1|(null)|s2|idle|gpu:a100:2,shard:a100:8|gpu:a100:0(IDX:N/A),shard:a100:0(IDX:N/A)|0/16/0/16|main*|
+64000|0|1|(null)|g1|idle|gpu:a100:4|gpu:a100:0(IDX:N/A)|0/16/0/16|main*|
 ";
 
 /// Lines of `scontrol -o -d show job`, shortened where nobody looks.
@@ -23,23 +22,27 @@ JobId=24 JobName=wrap JobState=PENDING NodeList=(null) ReqNodeList=s1 TresPerNod
 ";
 
 fn line(id: &str, state: &str, asked: &str, num_nodes: &str, nodes: &str) -> String {
-    let (priority, start) = match state {
-        "PENDING" => ("0", "N/A"),
-        _ => ("9", "1795384550"),
+    let start = match state {
+        "PENDING" => "N/A",
+        _ => "1795384550",
     };
     format!(
-        "{id}|{state}|{priority}|gres:{asked}|N/A|N/A|N/A|{num_nodes}|1|{nodes}||pleach:held|None|10:00|1795384544|{start}|0|OK|0|\
+        "cpu=1,node=1|normal|N/A|N/A|{id}|{state}|9|gres:{asked}|N/A|N/A|N/A|{num_nodes}|1|{nodes}||(null)|None|10:00|1795384544|{start}|0|OK|0|\
          (null)|(null)|(null)|(null)|main|ann|(null)|\n"
     )
 }
 
 fn seen(jobs: &[String], names: &[&str], details: &str) -> Result<Snapshot, Error> {
     let names: Vec<String> = names.iter().map(ToString::to_string).collect();
-    let shares = SharesText {
-        nodes: &names,
+    let jobs = jobs.concat();
+    let texts = Texts {
+        jobs: &jobs,
+        nodes: NODES,
+        share_nodes: &names,
         details,
+        ..Texts::default()
     };
-    read_with(&jobs.concat(), NODES, "main", &shares, 1_795_384_600)
+    read(&texts, "main", 1_795_384_600)
 }
 
 fn running() -> Vec<String> {
@@ -69,7 +72,7 @@ fn shares_are_read_with_their_gpus_and_those_that_others_hold_are_none_of_ours()
         ]
     );
     assert_eq!(snapshot.jobs[0].phase, Phase::Running);
-    assert_eq!(snapshot.jobs[3].phase, Phase::Waiting);
+    assert_eq!(snapshot.jobs[3].phase, Phase::Loose);
     assert!(
         matches!(&snapshot.jobs[2].phase, Phase::Foreign { reason } if reason.contains("given in shares (s1)"))
     );
@@ -80,7 +83,7 @@ fn shares_are_read_with_their_gpus_and_those_that_others_hold_are_none_of_ours()
 }
 
 #[test]
-fn a_share_elsewhere_is_left_to_slurm_and_one_that_is_too_large_stays_held() {
+fn a_share_elsewhere_is_left_to_slurm_and_one_that_is_too_large_is_last() {
     let jobs = [
         line("21", "RUNNING", "shard:2", "1", "g1"),
         line("24", "PENDING", "shard:5", "1", ""),
@@ -97,17 +100,13 @@ fn a_share_elsewhere_is_left_to_slurm_and_one_that_is_too_large_stays_held() {
     };
     assert!(foreign(0).contains("not in share_nodes (g1)"));
     assert!(matches!(phase(1), Phase::Blocked { reason } if reason.contains("no GPU has more than 4")));
-    assert!(foreign(2).contains("shard:2"), "two nodes are Slurm's");
-    assert_eq!((phase(3), phase(4)), (&Phase::Waiting, &Phase::Waiting));
+    for at in 2..6 {
+        assert_eq!(phase(at), &Phase::Loose, "it is ranked, whatever it is: {at}");
+    }
     assert_eq!(
         snapshot.jobs[4].gpu_milli(),
         1000,
         "all shards of a GPU are the GPU"
-    );
-    assert!(
-        foreign(5).contains("given in shares"),
-        "no such type: {}",
-        foreign(5)
     );
     // A job with whole GPUs fits only where GPUs are whole.
     let snapshot = seen(&jobs[3..4], &["s1", "s2", "g1"], "");
@@ -120,11 +119,14 @@ fn a_share_elsewhere_is_left_to_slurm_and_one_that_is_too_large_stays_held() {
 }
 
 #[test]
-fn without_nodes_set_apart_shares_are_left_to_slurm_as_ever() {
+fn without_nodes_set_apart_shares_are_ranked_as_gpus() {
     let snapshot = seen(&running(), &[], DETAILS).unwrap();
     assert!(snapshot.jobs.iter().all(|job| job.share.is_none()));
     assert!(snapshot.nodes.iter().all(|node| node.shared.is_none()));
-    assert!(matches!(snapshot.jobs[3].phase, Phase::Foreign { .. }));
+    assert_eq!(
+        (&snapshot.jobs[3].phase, snapshot.jobs[3].num_gpus()),
+        (&Phase::Loose, 1)
+    );
     for names in [&["s1", "nowhere"][..], &["g1"]] {
         assert!(seen(&[], names, "").is_err(), "{names:?}");
     }

@@ -1,4 +1,4 @@
-//! What is asked of Slurm once: its partitions, and the account as which its controller runs.
+//! What is asked of Slurm once: its partitions, and whether it takes an order.
 
 use pleach_scheduler::Problem;
 
@@ -73,23 +73,6 @@ fn check(name: &str, names: &[String]) -> Result<(), Error> {
     Err(Problem::new("partition", format!("{name:?}"), format!("one of {list}"), hint).into())
 }
 
-/// The number of the account as which Slurm's controller runs, `SlurmUser`.
-///
-/// # Errors
-/// A command that fails or takes too long; a configuration that names no such account.
-pub fn slurm_user(commands: &Commands) -> Result<u32, Error> {
-    let text = commands.run("scontrol", &["show", "config"])?;
-    read_slurm_user(&text).ok_or_else(|| {
-        let words = "names no SlurmUser with its number; name the account of the daemon by `--uid`";
-        Error::garbage(
-            "scontrol show config",
-            1,
-            text.lines().next().unwrap_or(""),
-            words,
-        )
-    })
-}
-
 /// Whether Slurm takes an order from outside, by what it says of its configuration: none where it does not answer, else the weights
 /// of what may turn two neighbours round, summed.
 ///
@@ -110,26 +93,13 @@ pub fn takes_order(commands: &Commands) -> Result<Option<u64>, Error> {
         return Ok(None);
     };
     if kind != "priority/multifactor" {
-        let hint = "set it in slurm.conf and restart slurmctld (its weights may stay 0), or drive with `drive = \"hold\"`";
-        return Err(Problem::new(
-            "PriorityType",
-            kind,
-            "priority/multifactor with `drive = \"order\"`",
-            hint,
-        )
-        .into());
+        let hint = "set it in slurm.conf and restart slurmctld (its weights may stay 0)";
+        return Err(Problem::new("PriorityType", kind, "priority/multifactor", hint).into());
     }
     let plugin = value("PrioritySiteFactorPlugin").unwrap_or_default();
     if !matches!(plugin.as_str(), "" | "(null)" | "site_factor/none") {
-        let hint =
-            "it would overwrite the order: take it out of slurm.conf, or drive with `drive = \"hold\"`";
-        return Err(Problem::new(
-            "PrioritySiteFactorPlugin",
-            plugin,
-            "none with `drive = \"order\"`",
-            hint,
-        )
-        .into());
+        let hint = "it would overwrite the order: take it out of slurm.conf";
+        return Err(Problem::new("PrioritySiteFactorPlugin", plugin, "none", hint).into());
     }
     let weights = ["Age", "Assoc", "FairShare", "JobSize", "Partition"];
     let weight =
@@ -139,35 +109,9 @@ pub fn takes_order(commands: &Commands) -> Result<Option<u64>, Error> {
     ))
 }
 
-/// From a line `SlurmUser               = slurm(64030)`.
-fn read_slurm_user(text: &str) -> Option<u32> {
-    let line = |line: &str| {
-        let (key, value) = line.split_once('=')?;
-        (key.trim() == "SlurmUser").then(|| value.trim().to_owned())
-    };
-    let value = text.lines().find_map(line)?;
-    let (_, number) = value.strip_suffix(')')?.rsplit_once('(')?;
-    number.parse().ok()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_account_of_the_controller_is_read_by_its_number() {
-        let text = "Configuration data as of 2026-01-01T00:00:00\nSlurmUser               = slurm(64030)\n\
-                    SlurmdUser              = root(0)\n";
-        assert_eq!(read_slurm_user(text), Some(64_030));
-        for text in [
-            "",
-            "SlurmUser = slurm",
-            "SlurmUser = slurm()",
-            "SlurmdUser = root(0)",
-        ] {
-            assert_eq!(read_slurm_user(text), None, "{text}");
-        }
-    }
 
     #[test]
     fn a_partition_that_is_not_there_is_refused_with_those_that_are() {

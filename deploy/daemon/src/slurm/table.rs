@@ -4,7 +4,9 @@ use crate::error::Error;
 use crate::slurm::command::{Commands, Records};
 use crate::slurm::records;
 
-pub(super) use pleach_tables::slurm::is_null;
+use pleach_scheduler::ExternalId;
+pub(super) use pleach_site::slurm::is_null;
+use pleach_site::slurm::whole;
 
 /// The command that shows jobs.
 pub(super) const SQUEUE: &str = "squeue";
@@ -19,6 +21,36 @@ pub(super) const NUM_JOB_FIELDS: usize = 26;
 pub(super) const NODES_FIELD: usize = 10;
 pub(super) const MARK_FIELD: usize = 11;
 pub(super) const REASON_FIELD: usize = 12;
+
+/// What a name of Slurm's stands for: an array that waits as one job is one, a part of a heterogeneous job is as a task of its first.
+pub(super) fn named_id(name: &str) -> Option<ExternalId> {
+    let name = whole(name);
+    match name.split_once('+') {
+        Some((first, part)) => Some(ExternalId::task(first.parse().ok()?, part.parse().ok()?)),
+        None => name.parse().ok(),
+    }
+}
+
+/// Fields before the others of a line.
+pub(super) const NUM_RULE_FIELDS: usize = 4;
+
+/// What is asked of `squeue` about each job.
+pub(super) fn rule_fields() -> String {
+    // Features and licences may hold the separator: they are asked for apart, and what has none stands in their places.
+    let fields = JOB_FIELDS
+        .replace("Feature:|", "Contiguous:|")
+        .replace("Licenses:|", "Contiguous:|");
+    format!("tres-alloc:|,QOS:|,cpus-per-tres:|,EligibleTime:|,{fields}")
+}
+
+/// The fields before the others, and the others.
+pub(super) fn more_fields(row: usize, line: &str) -> Result<([&str; NUM_RULE_FIELDS], &str), Error> {
+    let found: Vec<&str> = line.splitn(NUM_RULE_FIELDS + 1, '|').collect();
+    match found[..] {
+        [tres, qos, per_gpu, eligible, rest] => Ok(([tres, qos, per_gpu, eligible], rest)),
+        _ => Err(Error::garbage(SQUEUE, row, line, "has too few fields")),
+    }
+}
 
 /// The lines of jobs with these fields, those of [`JOB_FIELDS`] among them, and with `more` flags.
 ///
@@ -67,11 +99,12 @@ pub(super) fn job_lines(commands: &Commands, more: &[&str], fields: &str) -> Res
     }
 }
 
-/// Whether a job wants nodes for itself, by the word of [`job_lines`].
-pub(super) fn is_exclusive(word: &str) -> bool {
+/// Whether a job wants whole nodes for itself, by the word of [`job_lines`]. Of nodes of its user's or its account's own it may share
+/// some.
+pub(super) fn is_whole_node(word: &str) -> bool {
     match word.split_once('/') {
-        Some((_, exclusive)) => exclusive != "NO",
-        None => !matches!(word, "OK" | "YES"),
+        Some((_, exclusive)) => exclusive == "NODE",
+        None => word == "NO",
     }
 }
 
@@ -165,7 +198,7 @@ mod tests {
         let look = |word: &&'static str| {
             *squeue.word.lock().unwrap() = *word;
             let text = job_lines(&commands, &[], JOB_FIELDS).unwrap().text;
-            let own = is_exclusive(text.split('|').nth(OVER_FIELD).unwrap());
+            let own = is_whole_node(text.split('|').nth(OVER_FIELD).unwrap());
             (own, squeue.num_asked.swap(0, Ordering::Relaxed))
         };
         words.iter().map(look).collect()
@@ -182,6 +215,7 @@ mod tests {
             [(true, 2), (true, 1), (false, 1)]
         );
         assert_eq!(looks((true, false), &["NO", "NO"]), [(true, 2), (true, 1)]);
-        assert!(!is_exclusive("NO/NO") && !is_exclusive("YES/NO") && is_exclusive("NO/USER"));
+        assert!(!is_whole_node("NO/NO") && !is_whole_node("YES/NO") && !is_whole_node("NO/USER"));
+        assert!(!is_whole_node("USER") && is_whole_node("NO/NODE"));
     }
 }

@@ -11,7 +11,7 @@ use super::fake::{Fake, QUEUE, out};
 pub fn narrow_tree(fake: &Fake) -> String {
     let reference = concat!(
         env!("CARGO_MANIFEST_DIR"),
-        "/../../checkpoints/reference/PhillyGang-v1-tree.json"
+        "/../../tests/trees/PhillyGang-v1-tree.json"
     );
     let tree = Tree::load(reference.as_ref()).unwrap();
     let tree = tree.with_fallback(Some("sjf".into())).unwrap();
@@ -23,54 +23,36 @@ pub fn narrow_tree(fake: &Fake) -> String {
 
 #[test]
 fn a_tree_that_steps_aside_says_so_everywhere_and_its_rounds_are_counted() {
-    for deal in ["", "deal:"] {
-        let fake = Fake::new(&QUEUE);
-        let policy = format!("{deal}{}", narrow_tree(&fake));
-        let why = "sjf decides: the cluster has 2 GPU types, and ";
-        let said = fake.rounds(&policy, "--live", "1");
-        let place = |words: &str| {
-            said.find(words)
-                .unwrap_or_else(|| panic!("{words} is not in {said}"))
-        };
-        assert!(
-            place(&format!("it steps aside: {why}")) < place(" drives partition main"),
-            "{said}"
-        );
-        place(&format!(" steps aside: {why}"));
-        let told = fake.scheduler(&["status"]);
-        let text = out(&told);
-        for words in [
-            "1 rounds, 0 failed, 1 by the fallback",
-            "3 starts and preemptions, 3 by the fallback",
-            &format!("it does not decide itself: {why}"),
-            &format!("warning: it steps aside: {why}"),
-        ] {
-            assert!(text.contains(words), "{words} is not in {text}");
-        }
-        assert!(told.status.success(), "it is no error: {text}");
-        let text = out(&fake.scheduler(&["explain", "4"]));
-        assert!(text.contains("which steps aside: sjf decides"), "{text}");
-        // It is no accident: the log is decided again alike.
-        let log = fake.at("state/decisions.jsonl").display().to_string();
-        let text = out(&fake.scheduler(&["replay", &log, "--policy", &policy]));
-        assert!(
-            text.contains("1 of 1 rounds are decided alike; 0 by the fallback"),
-            "{text}"
-        );
-    }
-}
-
-#[test]
-fn where_an_order_is_told_a_tree_that_steps_aside_says_so_too() {
-    let fake = Fake::ordered(&QUEUE);
+    let fake = Fake::new(&QUEUE);
     let policy = narrow_tree(&fake);
-    let said = fake.rounds(&policy, "--live", "1");
     let why = "sjf decides: the cluster has 2 GPU types, and ";
-    assert!(said.contains(&format!("it steps aside: {why}")), "{said}");
-    let text = out(&fake.scheduler(&["status"]));
+    let said = fake.rounds(&policy, "--live", "1");
+    let place = |words: &str| {
+        said.find(words)
+            .unwrap_or_else(|| panic!("{words} is not in {said}"))
+    };
     assert!(
-        text.contains("1 rounds, 0 failed, 1 by the fallback")
-            && text.contains(&format!("it does not decide itself: {why}")),
+        place(&format!("it steps aside: {why}")) < place(" orders the jobs of partition main"),
+        "{said}"
+    );
+    place(&format!(" steps aside: {why}"));
+    let told = fake.scheduler(&["status"]);
+    let text = out(&told);
+    for words in [
+        "1 rounds, 0 failed, 1 by the fallback",
+        &format!("it does not decide itself: {why}"),
+        &format!("warning: it steps aside: {why}"),
+    ] {
+        assert!(text.contains(words), "{words} is not in {text}");
+    }
+    assert!(told.status.success(), "it is no error: {text}");
+    let text = out(&fake.scheduler(&["explain", "4"]));
+    assert!(text.contains("which steps aside: sjf decides"), "{text}");
+    // It is no accident: the log is decided again alike.
+    let log = fake.at("state/decisions.jsonl").display().to_string();
+    let text = out(&fake.scheduler(&["replay", &log, "--policy", &policy]));
+    assert!(
+        text.contains("1 of 1 rounds are decided alike; 0 by the fallback"),
         "{text}"
     );
 }

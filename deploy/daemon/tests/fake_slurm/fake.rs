@@ -9,7 +9,7 @@ pub struct Fake {
 }
 
 impl Fake {
-    /// Nodes g1 and g2 with four GPUs each, and jobs as (GPUs, time limit).
+    /// Nodes g1 and g2 with four GPUs each, and jobs as (GPUs, time limit). Slurm starts jobs when it is asked to look.
     pub fn new(jobs: &[(u32, &str)]) -> Fake {
         let fake = Fake {
             folder: tempfile::tempdir().unwrap(),
@@ -21,10 +21,10 @@ impl Fake {
             fs::copy(scripts.join(name), fake.at("bin").join(name)).unwrap();
         }
         for (number, (gpus, limit)) in jobs.iter().enumerate() {
-            fake.submit(number + 1, *gpus, limit);
+            fake.come(number + 1, *gpus, limit, "");
         }
         let config = format!(
-            "drive = \"hold\"\nslurm_bin = {:?}\nstate_dir = {:?}\ntick_s = 0.1\ncommand_limit_s = 6.0\nrelease_limit_s = 1\n",
+            "slurm_bin = {:?}\nstate_dir = {:?}\ntick_s = 0.1\ncommand_limit_s = 6.0\n",
             fake.at("bin"),
             fake.at("state")
         );
@@ -32,28 +32,60 @@ impl Fake {
         fake
     }
 
-    /// The same where Slurm starts the jobs itself and is told an order: nobody is held, and two jobs of four GPUs, 91 and 92, run and
-    /// fill the nodes.
+    /// The same where Slurm looks whenever it is asked for its queue, and two jobs of four GPUs, 91 and 92, run and fill the nodes.
     pub fn ordered(jobs: &[(u32, &str)]) -> Fake {
-        let fake = Fake::new(&[]);
-        let config = fake
-            .read("pleach.toml")
-            .replace("drive = \"hold\"", "drive = \"order\"");
-        fs::write(fake.at("pleach.toml"), config).unwrap();
+        let fake = Fake::new(jobs);
         fs::write(fake.at("own"), "").unwrap();
+        fake.fill();
+        fake
+    }
+
+    /// The two that fill the nodes.
+    pub fn fill(&self) {
         for (number, node) in [(91, "g1"), (92, "g2")] {
             let text = format!(
                 "id='{number}' state='RUNNING' prio='9' gpus='4' node='{node}' submit='1794999999' start='1795000000' limit='9:00:00'\n"
             );
-            fs::write(fake.at(&format!("jobs/{number}")), text).unwrap();
+            fs::write(self.at(&format!("jobs/{number}")), text).unwrap();
         }
-        for (number, (gpus, limit)) in jobs.iter().enumerate() {
-            fake.come(number + 1, *gpus, limit, "");
-        }
+    }
+
+    /// A Slurm without jobs for scripts that take their time on a busy machine, where it looks whenever it is asked.
+    pub fn patient(fake: Fake) -> Fake {
+        let config = fake
+            .read("pleach.toml")
+            .replace("command_limit_s = 6.0", "command_limit_s = 20.0");
+        fs::write(fake.at("pleach.toml"), config).unwrap();
         fake
     }
 
-    /// A job that nobody holds, with more of what the scripts know of jobs.
+    /// Slurm looks at its queue once.
+    pub fn look(&self) {
+        let had = self.at("own").exists();
+        fs::write(self.at("own"), "").unwrap();
+        assert!(
+            Command::new(self.at("bin/squeue"))
+                .output()
+                .unwrap()
+                .status
+                .success()
+        );
+        if !had {
+            fs::remove_file(self.at("own")).unwrap();
+        }
+    }
+
+    /// So many rounds, after each of which Slurm looks; what was said.
+    pub fn played(&self, policy: &str, num: usize) -> String {
+        let round = |_| {
+            let said = self.rounds(policy, "--live", "1");
+            self.look();
+            said
+        };
+        (0..num).map(round).collect()
+    }
+
+    /// A job that waits, with more of what the scripts know of jobs.
     pub fn come(&self, number: usize, gpus: u32, limit: &str, more: &str) {
         let submit = 1_795_000_000 + number;
         let text = format!("id={number} gpus={gpus} limit={limit} prio=1 submit={submit} {more}\n");
@@ -101,17 +133,10 @@ impl Fake {
         self.folder.path().join(name)
     }
 
-    /// Held for the daemon, as the generated Lua does.
-    pub fn submit(&self, number: usize, gpus: u32, limit: &str) {
+    /// Held for a daemon of before.
+    pub fn leave_held(&self, number: usize, gpus: u32, limit: &str) {
         let submit = 1_795_000_000 + number;
         let text = format!("id={number} gpus={gpus} limit={limit} prio=0 mark=pleach:held submit={submit}\n");
-        fs::write(self.at("jobs").join(number.to_string()), text).unwrap();
-    }
-
-    /// The same, by a user.
-    pub fn submit_by(&self, user: &str, number: usize, gpus: u32, limit: &str) {
-        self.submit(number, gpus, limit);
-        let text = self.job(number).trim_end().to_owned() + &format!(" user={user}\n");
         fs::write(self.at("jobs").join(number.to_string()), text).unwrap();
     }
 

@@ -1,4 +1,4 @@
-//! Everything that two runs leave behind, byte by byte: the log, the status, what was learned, what was told, the commands.
+//! Everything that a run leaves behind, byte by byte: the log, the status, what was learned, what was told, the commands.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -53,6 +53,9 @@ impl Run {
         for note in block_on(self.driver.round(now_s)) {
             self.notes += &format!("{after_s}: {note}\n");
         }
+        if !self.fake.at("garbage").exists() {
+            self.fake.look();
+        }
     }
 
     fn metrics(&self) -> String {
@@ -71,7 +74,6 @@ impl Run {
             ("status.json", state("status.json")),
             ("memory.json", state("memory.json")),
             ("history.json", state("history.json")),
-            ("heartbeat", state("heartbeat")),
             ("metrics", self.metrics()),
             ("notes", self.notes.clone()),
             ("commands", self.fake.read("scontrol.log")),
@@ -92,53 +94,36 @@ fn rounds_as_text(folder: &Path) -> String {
 }
 
 #[test]
-fn a_run_that_learns_is_refused_and_fails_once_leaves_the_same_bytes() {
-    let fake = Fake::new(&QUEUE);
+fn a_run_that_learns_and_fails_once_leaves_the_same_bytes() {
+    let fake = Fake::new(&[]);
     for (number, (gpus, limit)) in QUEUE.into_iter().enumerate() {
-        fake.submit_by(["ann", "bob"][number % 2], number + 1, gpus, limit);
+        fake.come(number + 1, gpus, limit, ["user=ann", "user=bob"][number % 2]);
     }
-    // One that its user holds.
-    fs::write(
-        fake.at("jobs/9"),
-        "id=9 gpus=1 limit=5:00 prio=0 submit=1795000009 reason=JobHeldUser\n",
-    )
-    .unwrap();
+    // One that its user holds, one of an account without budget, one whose nodes do not exist.
+    fake.come(9, 1, "5:00", "prio=0 reason=JobHeldUser");
+    fake.come(
+        10,
+        1,
+        "1:00",
+        "user=cleo account=spent reason=AssocGrpGRESMinutes",
+    );
+    fake.come(11, 1, "1:00", "user=cleo feature=gone");
+    let spent =
+        "ClusterName=c Account=spent UserName= Partition= ParentAccount= GrpTRESMins=gres/gpu=10(10)\n";
+    fs::write(fake.at("assoc_mgr"), spent).unwrap();
+    fs::write(fake.at("limit-cleo"), "").unwrap();
     let mut run = Run::new(fake, "sjf", "[estimates]\nfrom = \"history\"\n");
     run.round(0);
     run.round(2);
-    // Job 3 ends; where job 1 goes, nobody can start.
-    fs::write(run.fake.at("full-g1"), "").unwrap();
-    fs::write(run.fake.at("full-g2"), "").unwrap();
     run.fake.end_after(3, "COMPLETED", 60);
     run.round(62);
-    run.round(63);
-    run.round(66);
-    fs::remove_file(run.fake.at("full-g1")).unwrap();
-    fs::remove_file(run.fake.at("full-g2")).unwrap();
     run.fake.end_after(2, "FAILED", 70);
     run.fake.end_after(4, "NODE_FAIL", 71);
-    run.fake.submit_by("bob", 5, 3, "2:00:00");
+    run.fake.come(5, 3, "2:00:00", "user=bob");
     run.round(72);
     fs::write(run.fake.at("garbage"), "").unwrap();
     run.round(74);
     fs::remove_file(run.fake.at("garbage")).unwrap();
     run.round(900);
-    run.round(902);
     run.hold("sjf.txt");
-}
-
-#[test]
-fn a_run_that_stops_jobs_leaves_the_same_bytes() {
-    let fake = Fake::new(&[(4, "4:00:00"), (4, "5:00:00")]);
-    let mut run = Run::new(fake, "las-deal", "preemption = true\n");
-    run.round(0);
-    run.round(2);
-    run.fake.submit(3, 4, "30:00");
-    run.fake.submit(4, 2, "10:00");
-    for after_s in [4000, 4002, 4005, 8000, 8002] {
-        run.round(after_s);
-    }
-    run.fake.end(4);
-    run.round(8100);
-    run.hold("las-deal.txt");
 }

@@ -57,7 +57,6 @@ fn words_that_cannot_be_written_are_an_error_and_a_reader_that_has_gone_is_none(
     let fake = Fake::new(&QUEUE);
     fake.rounds("sjf", "--shadow", "1");
     for args in [
-        vec!["lua"],
         vec!["status"],
         vec!["explain", "4"],
         vec!["why-not", "1", "--policy", "sjf"],
@@ -95,7 +94,6 @@ fn a_partition_that_is_not_there_is_refused_with_those_that_are() {
     let fake = Fake::new(&QUEUE);
     for args in [
         vec!["run", "--policy", "sjf", "--shadow", "--rounds", "1"],
-        vec!["lua"],
         vec!["why-not", "1", "--policy", "sjf"],
     ] {
         let output = fake.scheduler(&[vec!["--partition", "mian"], args].concat());
@@ -105,21 +103,6 @@ fn a_partition_that_is_not_there_is_refused_with_those_that_are() {
             "{said}"
         );
     }
-}
-
-#[test]
-fn the_script_lets_the_account_of_the_controller_release_jobs_or_the_one_that_is_named() {
-    let fake = Fake::new(&QUEUE);
-    let text = out(&fake.scheduler(&["lua"]));
-    assert!(
-        text.contains("MAY_RELEASE = { [0] = true, [64030] = true }"),
-        "{text}"
-    );
-    let text = out(&fake.scheduler(&["lua", "--uid", "1234"]));
-    assert!(
-        text.contains("MAY_RELEASE = { [0] = true, [1234] = true }"),
-        "{text}"
-    );
 }
 
 #[test]
@@ -142,7 +125,7 @@ fn a_policy_and_a_configuration_that_cannot_be_read_say_what_and_where() {
 }
 
 #[test]
-fn parts_of_heterogeneous_jobs_that_are_held_are_given_back_by_the_daemon_and_by_hand() {
+fn parts_of_heterogeneous_jobs_that_a_daemon_held_are_given_back_by_the_daemon_and_by_hand() {
     for by_hand in [false, true] {
         let fake = Fake::new(&[]);
         for part in ["8+0", "8+1"] {
@@ -151,7 +134,7 @@ fn parts_of_heterogeneous_jobs_that_are_held_are_given_back_by_the_daemon_and_by
         }
         match by_hand {
             true => assert!(out(&fake.scheduler(&["hand-back"])).contains("2 jobs were given back")),
-            false => drop(fake.rounds("sjf", "--live", "1")),
+            false => drop(fake.played("sjf", 1)),
         }
         let text = fake.read("starts");
         assert!(text.contains("8+0 g") && text.contains("8+1 g"), "{text}");
@@ -163,18 +146,12 @@ fn parts_of_heterogeneous_jobs_that_are_held_are_given_back_by_the_daemon_and_by
 #[test]
 fn an_account_with_an_end_of_line_costs_no_round_and_is_no_other_job() {
     let account = "account='x|\n2|PENDING|0|gres:gpu:1|'";
-    let held = Fake::new(&QUEUE);
-    held.change(4, account);
-    held.rounds("sjf", "--live", "1");
-    assert_eq!(held.order(), [4, 2, 3]);
     let ordered = Fake::ordered(&QUEUE);
     ordered.come(5, 1, "1:00", account);
     ordered.rounds("sjf", "--live", "1");
     assert_eq!(ordered.line(), [5, 4, 2, 3, 1]);
-    for fake in [held, ordered] {
-        let told = out(&fake.scheduler(&["status"]));
-        assert!(told.contains("1 rounds, 0 failed"), "{told}");
-    }
+    let told = out(&ordered.scheduler(&["status"]));
+    assert!(told.contains("1 rounds, 0 failed"), "{told}");
 }
 
 /// A daemon that goes on until it is told to end, by a configuration.
@@ -211,7 +188,7 @@ fn a_hangup_reads_the_policy_and_says_so_and_what_was_refused_stands_in_the_stat
     let tree = fake.at("tree.json");
     let reference = concat!(
         env!("CARGO_MANIFEST_DIR"),
-        "/../../checkpoints/reference/PhillyGang-v1-tree.json"
+        "/../../tests/trees/PhillyGang-v1-tree.json"
     );
     fs::copy(reference, &tree).unwrap();
     let mut daemon = begin(&fake, "pleach.toml", tree.to_str().unwrap());

@@ -8,22 +8,21 @@ use super::fake::{Fake, QUEUE, out};
 /// Two files of two daemons, the older one compressed, and what the newer one has as text.
 fn with_two_files() -> Fake {
     let fake = Fake::new(&QUEUE);
-    fake.rounds("sjf", "--live", "2");
+    fake.played("sjf", 1);
     fake.end(3);
-    fake.rounds("sjf", "--live", "2");
+    fake.come(5, 4, "3:00", "");
+    fake.played("sjf", 1);
     let log = fake.at("state/decisions.jsonl");
     let packed = zstd::stream::encode_all(fs::read(&log).unwrap().as_slice(), 3).unwrap();
     fs::write(fake.at("state/decisions-1795000100.jsonl.zst"), packed).unwrap();
     fs::remove_file(&log).unwrap();
     // Who ends within the second in which it started did not run.
     std::thread::sleep(Duration::from_millis(1100));
-    fake.submit(5, 4, "3:00");
-    fake.submit(6, 4, "2:00");
-    fake.end(1);
+    fake.come(6, 4, "2:00", "");
     fake.end(2);
     fake.end(4);
-    fake.rounds("sjf", "--live", "2");
-    assert_eq!(fake.order(), [4, 2, 3, 1, 6, 5]);
+    fake.played("sjf", 1);
+    assert_eq!(fake.order(), [4, 2, 3, 5, 6]);
     fake
 }
 
@@ -44,10 +43,10 @@ fn a_log_in_compressed_files_is_decided_alike_explained_and_captured_by_folder_o
     assert!(one.contains("2 of 2 rounds are decided alike"), "{one}");
     let other = out(&fake.scheduler(&["replay", &state, "--policy", "fifo"]));
     assert!(other.contains("is decided otherwise"), "{other}");
-    for job in ["4", "1", "6"] {
+    for job in ["4", "5", "6"] {
         let told = out(&fake.scheduler(&["explain", job]));
         assert!(
-            told.contains(&format!("start job {job} on")) && told.contains("by sjf"),
+            told.contains(&format!("job {job} is number 1 of")) && told.contains("by sjf"),
             "{told}"
         );
     }
@@ -59,5 +58,5 @@ fn a_log_in_compressed_files_is_decided_alike_explained_and_captured_by_folder_o
     };
     let captured = list("folder.csv", &[&state]);
     assert_eq!(captured, list("files.csv", &[&files[0], &files[1]]));
-    assert!(captured.lines().count() > 3, "{captured}");
+    assert!(captured.lines().count() > 1, "{captured}");
 }

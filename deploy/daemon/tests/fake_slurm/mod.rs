@@ -1,4 +1,4 @@
-//! The program against a Slurm of shell scripts that keeps its state in files: order, placement, and every way to end badly.
+//! The program against a Slurm of shell scripts that keeps its state in files: the order, and every way to end badly.
 
 mod alerts;
 mod aside;
@@ -6,14 +6,12 @@ mod difference;
 mod fake;
 mod faults;
 mod golden;
-mod heartbeat;
 mod hostile;
+mod jumps;
 mod lasting;
 mod learning;
 mod leaving;
-mod order;
+mod nodes;
 mod ordering;
 mod policies;
-mod refusals;
-mod scope;
 mod site;

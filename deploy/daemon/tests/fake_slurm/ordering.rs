@@ -1,13 +1,12 @@
 //! Where Slurm starts the jobs itself and is told an order: what is written, what is not, and every way to be cut short.
 
 use std::fs;
-use std::process::Command;
 
 use super::fake::{Fake, out};
 
 /// Jobs whose shortest-first order is 4, 2, 3, 1, where all nodes are full.
 pub(super) const WAITING: [(u32, &str); 4] = [(4, "4:00:00"), (3, "20:00"), (4, "1:00:00"), (1, "10:00")];
-const SHORTEST_FIRST: [usize; 4] = [4, 2, 3, 1];
+pub(super) const SHORTEST_FIRST: [usize; 4] = [4, 2, 3, 1];
 
 /// Whether nothing but factors was ever written.
 pub(super) fn only_factors(fake: &Fake) -> bool {
@@ -23,17 +22,6 @@ pub(super) fn num_written(fake: &Fake) -> usize {
     log.lines().filter(|line| line.contains("sitefactor=")).count()
 }
 
-/// Slurm looks at its queue once.
-fn look(fake: &Fake) {
-    assert!(
-        Command::new(fake.at("bin/squeue"))
-            .output()
-            .unwrap()
-            .status
-            .success()
-    );
-}
-
 #[test]
 fn slurm_starts_jobs_in_the_order_that_it_is_told_and_nothing_is_held() {
     let fake = Fake::ordered(&WAITING);
@@ -47,19 +35,15 @@ fn slurm_starts_jobs_in_the_order_that_it_is_told_and_nothing_is_held() {
     fake.rounds("sjf", "--live", "2");
     assert_eq!(num_written(&fake), 4, "what is right is not written again");
     assert!(only_factors(&fake), "{}", fake.read("scontrol.log"));
-    assert!(
-        !fake.at("state/heartbeat").exists(),
-        "an old script must hold nothing"
-    );
     for filler in [91, 92] {
         fake.end(filler);
     }
-    look(&fake);
+    fake.look();
     // 1 and 3 GPUs fill one node, 4 the other.
     assert_eq!(fake.order(), [4, 2, 3]);
     fake.rounds("sjf", "--live", "1");
     fake.end(3);
-    look(&fake);
+    fake.look();
     assert_eq!(fake.order(), SHORTEST_FIRST);
 }
 
@@ -85,7 +69,7 @@ fn who_comes_later_is_put_in_its_place_and_nobody_else_moves() {
 }
 
 #[test]
-fn what_the_policy_cannot_express_keeps_its_place_by_arrival() {
+fn what_asks_for_no_gpus_keeps_its_place_by_arrival_and_all_others_are_ranked() {
     let fake = Fake::ordered(&[]);
     let kinds = [
         ("4:00:00", ""),
@@ -98,7 +82,7 @@ fn what_the_policy_cannot_express_keeps_its_place_by_arrival() {
         fake.come(number + 1, 1, limit, kind);
     }
     fake.rounds("sjf", "--live", "1");
-    // By arrival 2 and 4 are the second and the fourth; the shortest of the others come first.
+    // By arrival 2 is the second; the shortest of the others come first. No node has the feature of 4, which came days ago.
     assert_eq!(fake.line(), [5, 2, 3, 4, 1]);
     fake.come(6, 1, "2:00", "");
     fake.rounds("sjf", "--live", "1");
@@ -205,19 +189,19 @@ fn a_user_at_his_limit_delays_nobody() {
     let told = out(&fake.scheduler(&["why-not", "1", "--policy", "sjf"]));
     assert!(told.contains("AssocGrpGRES"), "{told}");
     fake.end(91);
-    look(&fake);
+    fake.look();
     assert_eq!(fake.order(), [4]);
     fs::remove_file(fake.at("limit-u1")).unwrap();
     fake.end(92);
-    look(&fake);
+    fake.look();
     assert_eq!(fake.order(), [4, 1]);
 }
 
 #[test]
 fn jobs_that_were_held_before_are_given_back() {
     let fake = Fake::ordered(&[(1, "10:00")]);
-    fake.submit(2, 4, "20:00");
-    fake.submit(3, 4, "30:00");
+    fake.leave_held(2, 4, "20:00");
+    fake.leave_held(3, 4, "30:00");
     // Let go to a node, and cut short before.
     fake.change(3, "req=g1 mark='pleach:decided at=1795000002 tries=0' prio=9");
     let said = fake.rounds("sjf", "--live", "1");
@@ -296,7 +280,7 @@ fn words_tell_where_a_job_stands_and_logs_are_decided_again_alike() {
     );
     assert!(replay("fifo").contains("decided otherwise"));
     fs::write(fake.at("own"), "").unwrap();
-    look(&fake);
+    fake.look();
     fake.rounds("sjf", "--live", "2");
     let told = out(&fake.scheduler(&["status"]));
     assert!(told.contains("sjf on partition main (live, order)"), "{told}");
@@ -313,11 +297,11 @@ fn handing_back_takes_the_order_away() {
 }
 
 #[test]
-fn a_slurm_without_factors_is_refused_with_the_fix_and_so_is_a_script_that_holds() {
+fn a_slurm_without_factors_is_refused_with_the_fix_and_so_are_keys_of_before() {
     let fake = Fake::ordered(&WAITING);
     fs::write(fake.at("priority"), "priority/basic").unwrap();
     let said = fake.rounds("sjf", "--live", "1");
-    for words in ["PriorityType", "priority/multifactor", "drive = \"hold\""] {
+    for words in ["PriorityType", "priority/multifactor"] {
         assert!(said.contains(words), "{said}");
     }
     fs::remove_file(fake.at("priority")).unwrap();
@@ -332,29 +316,25 @@ fn a_slurm_without_factors_is_refused_with_the_fix_and_so_is_a_script_that_holds
         said.contains("sum to 5000, and neighbours in the order are 1000 apart"),
         "{said}"
     );
-    assert!(
-        fake.scheduler(&[
-            "--drive", "hold", "run", "--policy", "sjf", "--shadow", "--rounds", "1"
-        ])
-        .status
-        .success()
-    );
-    let said = String::from_utf8(fake.scheduler(&["lua"]).stderr).unwrap();
-    assert!(said.contains("nothing is held"), "{said}");
-    assert!(fake.scheduler(&["--drive", "hold", "lua"]).status.success());
-    let said = String::from_utf8(
-        fake.scheduler(&["--drive", "hold", "run", "--policy", "order:sjf", "--shadow"])
-            .stderr,
-    )
-    .unwrap();
-    assert!(said.contains("leave `order:` out"), "{said}");
+    for key in [
+        "drive = \"hold\"",
+        "spare_nodes = \"g1\"",
+        "left_partitions = [\"debug\"]",
+    ] {
+        fs::write(fake.at("pleach.toml"), key.to_owned() + "\n").unwrap();
+        let said = String::from_utf8(fake.scheduler(&["status"]).stderr).unwrap();
+        assert!(
+            said.contains("line 1: ") && said.contains("; take it out: "),
+            "{said}"
+        );
+    }
 }
 
 #[test]
-fn who_would_do_more_than_order_is_told_what_is_not_carried_out() {
+fn of_a_policy_that_would_do_more_than_order_it_is_told_what_is_not_carried_out() {
     let tree = concat!(
         env!("CARGO_MANIFEST_DIR"),
-        "/../../checkpoints/reference/PhillyGang-v1-tree.json"
+        "/../../tests/trees/PhillyGang-v1-tree.json"
     );
     for (policy, words) in [
         ("sjf", None),
@@ -378,98 +358,13 @@ fn who_would_do_more_than_order_is_told_what_is_not_carried_out() {
     assert!(said.contains("simulator alone"), "{said}");
 }
 
-/// With nodes named too, and nothing of Slurm's own scheduler until it is asked.
-fn placing(jobs: &[(u32, &str)]) -> Fake {
-    let fake = Fake::ordered(jobs);
-    let config = fake
-        .read("pleach.toml")
-        .replace("drive = \"order\"", "drive = \"order-and-place\"");
-    fs::write(fake.at("pleach.toml"), config).unwrap();
-    fs::remove_file(fake.at("own")).unwrap();
-    fake.end(91);
-    fake.end(92);
-    fake
-}
-
-fn pin(fake: &Fake, job: usize) -> String {
-    let text = fake.job(job);
-    let found = text
-        .split("req='")
-        .nth(1)
-        .and_then(|rest| rest.split('\'').next());
-    found.unwrap_or_default().to_owned()
-}
-
-#[test]
-fn the_nodes_of_those_that_would_start_now_are_named_and_lifted_where_they_do_not_start() {
-    let fake = placing(&WAITING);
-    let said = fake.rounds("sjf", "--live", "1");
-    assert!(
-        said.contains("orders and places the jobs of partition main"),
-        "{said}"
-    );
-    // 1 and 3 GPUs on one node, 4 on the other, and the last waits for any.
-    let pins = [1, 2, 3, 4].map(|job| pin(&fake, job));
-    assert!(
-        pins[0].is_empty() && pins[3] == pins[1] && pins[2] != pins[1] && !pins[2].is_empty(),
-        "{pins:?}"
-    );
-    // Nobody started: the next round lifts them, and so anybody may start anywhere. A killed daemon's successor knows whose they are.
-    fake.rounds("sjf", "--live", "1");
-    assert_eq!(
-        [1, 2, 3, 4].map(|job| pin(&fake, job)),
-        ["", "", "", ""].map(String::from)
-    );
-    assert_eq!(fake.line(), SHORTEST_FIRST, "and they are ranked all the while");
-    fake.rounds("sjf", "--live", "1");
-    assert!(!pin(&fake, 4).is_empty(), "then they are named again");
-    fs::write(fake.at("own"), "").unwrap();
-    look(&fake);
-    for (job, node) in fake.starts() {
-        assert_eq!(node, pins[job - 1], "job {job}");
-    }
-    assert_eq!(fake.order(), [4, 2, 3]);
-}
-
-#[test]
-fn a_job_that_starts_on_no_named_node_goes_without_for_longer_each_time() {
-    // Named every other round it would meet a Slurm that looks every two rounds with its nodes each time, and never start.
-    let fake = placing(&WAITING);
-    fake.rounds("sjf", "--live", "16");
-    let log = fake.read("scontrol.log");
-    let named = log
-        .lines()
-        .filter(|line| line.starts_with("update jobid=4 reqnodelist=g"));
-    assert_eq!(named.count(), 3, "{log}");
-}
-
-#[test]
-fn nodes_that_a_user_has_named_stay_his_and_no_kill_leaves_any_of_ours() {
-    for call in 1..=8 {
-        let fake = placing(&WAITING);
-        fake.come(5, 1, "1:00", "req='g2'");
-        fs::write(fake.at("kill_after"), call.to_string()).unwrap();
-        fake.rounds("sjf", "--live", "1");
-        fs::remove_file(fake.at("kill_after")).unwrap();
-        let told = out(&fake.scheduler(&["hand-back"]));
-        assert!(told.contains("lost the factors"), "{told}");
-        assert_eq!(
-            [1, 2, 3, 4].map(|job| pin(&fake, job)),
-            ["", "", "", ""].map(String::from),
-            "killed behind line {call}"
-        );
-        assert_eq!(pin(&fake, 5), "g2");
-        assert_eq!(fake.line(), [1, 2, 3, 4, 5]);
-    }
-}
-
 #[test]
 fn what_slurm_started_in_order_is_captured_as_a_list() {
     let fake = Fake::ordered(&WAITING);
     fake.rounds("sjf", "--live", "1");
     fake.end(91);
     fake.end(92);
-    look(&fake);
+    fake.look();
     fake.rounds("sjf", "--live", "1");
     std::thread::sleep(std::time::Duration::from_millis(2100));
     // Who runs is seen in one more round, in which somebody comes.

@@ -10,7 +10,7 @@ use std::path::Path;
 use pleach_daemon::config::{EstimateSettings, EstimatesFrom};
 use pleach_daemon::slurm::Slurm;
 use pleach_daemon::wait::block_on;
-use pleach_daemon::{Drive, Driver, Error, Settings};
+use pleach_daemon::{Driver, Error, Settings};
 
 const EPOCH_S: u64 = 1_795_000_000;
 /// Rounds for which Slurm tells how a job ended.
@@ -54,7 +54,6 @@ impl Passing<'_> {
             .and_then(|()| write_nodes(folder, stream))
             .map_err(file)?;
         let settings = Settings {
-            drive: Drive::Hold,
             partition: Some("main".into()),
             slurm_bin: Some(folder.to_owned()),
             state_dir: folder.join("state"),
@@ -105,14 +104,14 @@ impl Passing<'_> {
                 let num_users = self.stream.num_users / if row % 2 == 0 { 1 } else { 10 };
                 let user = number % num_users.max(1);
                 let (state, priority, node, start) = match came == round {
-                    true => ("PENDING", 0, String::new(), "N/A".to_owned()),
+                    true => ("PENDING", 1, String::new(), "N/A".to_owned()),
                     false => ("RUNNING", 1, format!("n{}", row / 4), start_s.to_string()),
                 };
                 let submit_s = EPOCH_S + 60 * came - 10;
                 let _ = writeln!(
                     queue,
                     "cpu=1,mem=1000M,node=1,gres/gpu=1|normal|N/A|{submit_s}|{number}|{state}|{priority}|gres:gpu:1|N/A|N/A|N/A|1|1|\
-                     {node}||pleach:held|None|2:00|{submit_s}|{start}|0|OK|0|(null)|(null)|(null)|(null)|main|user-{user}|team|"
+                     {node}||(null)|None|2:00|{submit_s}|{start}|0|OK|0|(null)|(null)|(null)|(null)|main|user-{user}|team|"
                 );
             }
         }
@@ -129,10 +128,14 @@ impl Passing<'_> {
 }
 
 fn scripts(folder: &Path) -> io::Result<()> {
-    let squeue =
-        "case \"$*\" in *EndTime*) exec cat \"$d/ended\" ;; *%x*) ;; *) exec cat \"$d/queue\" ;; esac";
+    let squeue = "case \"$*\" in *EndTime*) exec cat \"$d/ended\" ;; *%x*|*JobID:*) ;; *) exec cat \"$d/queue\" ;; esac";
     let sinfo = "case \"$*\" in *%P*) echo 'main*' ;; *) exec cat \"$d/nodes\" ;; esac";
-    for (name, text) in [("squeue", squeue), ("sinfo", sinfo), ("scontrol", "")] {
+    for (name, text) in [
+        ("squeue", squeue),
+        ("sinfo", sinfo),
+        ("scontrol", ""),
+        ("sprio", ""),
+    ] {
         let path = folder.join(name);
         fs::write(&path, format!("#!/bin/sh\nd=$(dirname \"$0\")\n{text}\n"))?;
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755))?;

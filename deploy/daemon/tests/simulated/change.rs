@@ -1,11 +1,11 @@
 //! What `scontrol` does to jobs.
 
-use super::job::{Hold, Job, State};
+use super::job::{Hold, Job};
 use super::rules::Change;
 use super::slurm::World;
 
 /// Verbs that change something.
-pub const VERBS: [&str; 3] = ["update", "release", "requeuehold"];
+pub const VERBS: [&str; 2] = ["update", "release"];
 
 /// Carries one command of the daemon's out; an answer that came late, or a second time, is none that it could have thought of
 /// (`is_meant`).
@@ -17,15 +17,6 @@ pub fn carry_out(world: &mut World, words: &[String], is_meant: bool) -> Result<
     };
     let name = match verb.as_str() {
         "update" => value("jobid").unwrap_or_default(),
-        "requeuehold" if rest.first().is_some_and(|word| word == "incomplete") => {
-            rest.get(1).map_or("", String::as_str)
-        }
-        "requeuehold" => {
-            world
-                .rules
-                .break_with("requeuehold without `incomplete` revives who has ended".into());
-            ""
-        }
         _ => rest.first().map_or("", String::as_str),
     };
     if is_meant && value("sitefactor").is_some() {
@@ -57,8 +48,7 @@ fn one(world: &mut World, verb: &str, name: &str, words: &[String], is_meant: bo
         }
         match verb {
             "update" => update(world, number, words, is_meant)?,
-            "release" => release(world, number, is_meant)?,
-            _ => stop(world, number, is_meant)?,
+            _ => release(world, number, is_meant)?,
         }
     }
     Ok(())
@@ -84,21 +74,16 @@ fn update(world: &mut World, number: u64, words: &[String], is_meant: bool) -> R
             "jobid" => continue,
             "sitefactor" => Change::Factor,
             "admincomment" => Change::Mark,
-            "reqnodelist" | "numnodes" | "starttime" if !is_pending => {
+            "reqnodelist" | "excnodelist" if !is_pending => {
                 return Err(format!("Job is no longer pending execution for job {name}"));
             }
             "reqnodelist" => Change::Nodes(value),
-            "priority" if value == "0" => Change::Hold,
-            "numnodes" | "starttime" => Change::Nodes(""),
+            "excnodelist" => Change::Closed,
             _ => {
                 world.rules.break_with(format!("{key} of job {name} was changed"));
                 continue;
             }
         };
-        if change == Change::Hold {
-            hold(world, number, is_meant);
-            continue;
-        }
         // What changes nothing touches nobody: an old answer has one given back twice.
         let job = &world.jobs[&number];
         let is_so = match key {
@@ -109,7 +94,6 @@ fn update(world: &mut World, number: u64, words: &[String], is_meant: bool) -> R
         if matches!(key, "reqnodelist" | "sitefactor" | "admincomment") && !is_so {
             judge(world, number, change, is_meant);
         }
-        let now_s = world.now_s;
         let Some(job) = world.jobs.get_mut(&number) else {
             continue;
         };
@@ -123,18 +107,12 @@ fn update(world: &mut World, number: u64, words: &[String], is_meant: bool) -> R
                     .map(str::to_owned)
                     .collect();
             }
-            "starttime" => job.begin_s = now_s + 2,
+            // A list of names in brackets closes each of them.
+            "excnodelist" => job.shuns = pleach_site::slurm::expand(value).unwrap_or_default().join(","),
             _ => {}
         }
     }
     Ok(())
-}
-
-fn hold(world: &mut World, number: u64, is_meant: bool) {
-    judge(world, number, Change::Hold, is_meant);
-    if let Some(job) = world.jobs.get_mut(&number).filter(|job| job.is_pending()) {
-        (job.hold, job.is_held_by_script) = (Hold::Admin, false);
-    }
 }
 
 fn release(world: &mut World, number: u64, is_meant: bool) -> Result<(), String> {
@@ -152,17 +130,5 @@ fn release(world: &mut World, number: u64, is_meant: bool) -> Result<(), String>
     }
     (job.hold, job.place) = (Hold::Nobody, place);
     job.is_held_by_script = false;
-    Ok(())
-}
-
-fn stop(world: &mut World, number: u64, is_meant: bool) -> Result<(), String> {
-    judge(world, number, Change::Stop, is_meant);
-    let job = &world.jobs[&number];
-    if job.state != State::Running {
-        return Err(format!("Job is pending execution for job {}", job.name()));
-    }
-    let text = format!("{} is stopped", job.name());
-    world.tell(text);
-    world.stop(number, None, Hold::Admin);
     Ok(())
 }

@@ -37,6 +37,8 @@ pub struct Job {
     pub own_nodes: Vec<String>,
     /// Nodes that it has to have now.
     pub nodes_asked: Vec<String>,
+    /// Nodes that it must not have, as a list with commas.
+    pub shuns: String,
     pub limit_s: i64,
     /// How long it really runs.
     pub run_s: i64,

@@ -20,12 +20,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
 
+use pleach_daemon::Driver;
 use pleach_daemon::config::Settings;
 use pleach_daemon::replay::Replay;
 use pleach_daemon::slurm::command::Commands;
-use pleach_daemon::slurm::{Slurm, apply, queue, ranking};
+use pleach_daemon::slurm::{Slurm, left_over, queue, ranking};
 use pleach_daemon::wait::block_on;
-use pleach_daemon::{Drive, Driver};
 use rand::RngExt;
 
 use self::faults::{Killed, Sim};
@@ -87,13 +87,10 @@ pub fn play(seed: u64) -> Result<Played, String> {
     let folder = folder();
     let (settings, policy) = set_up(seed, folder.path());
     let rules = Rules {
-        holds: settings.drive == Drive::Hold,
-        places: settings.drive == Drive::OrderAndPlace,
-        stops: settings.preemption && settings.drive == Drive::Hold,
         factors_max: settings.order_updates_max as usize,
         ..Rules::default()
     };
-    let mut world = World::new(seed, folder.path().join("heartbeat"), rules);
+    let mut world = World::new(seed, rules);
     world.fate.rate = [0.0, 0.02, 0.1, 0.3][world.draw(4)];
     world.activity = [0.08, 0.15, 0.4][world.draw(3)];
     let mut play = Play {
@@ -106,14 +103,7 @@ pub fn play(seed: u64) -> Result<Played, String> {
     };
     let result = play.faults().and_then(|()| play.rest(seed.is_multiple_of(3)));
     let world = play.sim.world();
-    result.map_err(|why| {
-        format!(
-            "seed {seed} ({} by {}): {why}\n{}",
-            play.settings.drive.name(),
-            policy,
-            world.told()
-        )
-    })?;
+    result.map_err(|why| format!("seed {seed} (by {policy}): {why}\n{}", world.told()))?;
     Ok(Played {
         num_rounds: play.num_rounds,
         num_calls: world.fate.num_calls,
@@ -125,16 +115,13 @@ pub fn play(seed: u64) -> Result<Played, String> {
 }
 
 fn set_up(seed: u64, folder: &Path) -> (Settings, &'static str) {
-    let drive = [Drive::Order, Drive::OrderAndPlace, Drive::Hold, Drive::Hold][(seed % 4) as usize];
     let policies = ["sjf", "fifo", "easy", "sjf-reserve", "las-deal"];
     let policy = policies[(seed / 4 % 5) as usize];
     let mut settings = Settings {
-        drive,
         state_dir: folder.into(),
         partition: Some("main".into()).filter(|_| !seed.is_multiple_of(2)),
         // No policy here takes so long; a bound in real time would make a slow machine another world.
         deadline_s: 600.0,
-        release_limit_s: 20,
         order_updates_max: 7,
         preemption: policy == "las-deal" || seed.is_multiple_of(7),
         log_bytes_max: 65_536,
@@ -237,7 +224,6 @@ impl Play {
             "memory.json",
             "status.json",
             "history.json",
-            "heartbeat",
             "pins.json",
             "deals.json",
         ];
@@ -307,16 +293,16 @@ impl Play {
         ))
     }
 
-    /// Nobody waits for long who fits: Slurm starts him in *order*, and where he is held the longest pause is 10 min. Other policies
-    /// than the greedy one keep GPUs for somebody else.
+    /// No job waits for long that fits. Other policies than the greedy one keep GPUs for another job.
     fn judge_idle(&self) -> Result<(), String> {
         let mut world = self.sim.world();
         if self.policy != "sjf" {
             return Ok(());
         }
-        let most_s = if world.holds { 700 } else { 60 };
+        let most_s = 60;
         let asks = |job: &Job| Job {
             nodes_asked: job.own_nodes.clone(),
+            shuns: String::new(),
             ..job.clone()
         };
         let fits = |world: &World, job: &Job| {
@@ -352,12 +338,10 @@ impl Play {
     fn hand_back(&self) -> Result<(), String> {
         let commands = self.commands();
         let back = || -> Result<(), pleach_daemon::Error> {
-            let (_, refused) = apply::hand_back(&commands)?;
+            let (_, refused) = left_over::hand_back(&commands)?;
             assert!(refused.is_empty(), "{refused:?}");
-            if self.settings.drive != Drive::Hold {
-                let queue = queue::observe(&commands, "main")?;
-                ranking::take_back(&commands, &queue, &self.settings.state_dir)?;
-            }
+            let queue = queue::observe(&commands, &["main"])?;
+            ranking::take_back(&commands, &queue, &self.settings.state_dir)?;
             Ok(())
         };
         // Late changes of the daemon that was are none that could be taken back.
@@ -366,7 +350,7 @@ impl Play {
         let world = self.sim.world();
         let is_left = |job: &&Job| {
             let is_ours = job.hold == Hold::Admin || job.is_marked() || job.factor != 0;
-            job.is_pending() && (is_ours || job.nodes_asked != job.own_nodes)
+            job.is_pending() && (is_ours || job.nodes_asked != job.own_nodes || !job.shuns.is_empty())
         };
         let left: Vec<String> = world
             .jobs

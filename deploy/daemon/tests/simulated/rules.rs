@@ -5,12 +5,6 @@ use super::job::{Hold, Job};
 /// What a daemon may do, and what it did that it may not.
 #[derive(Clone, Debug, Default)]
 pub struct Rules {
-    /// Whether it holds jobs and lets them go.
-    pub holds: bool,
-    /// Whether it names nodes, if it does not hold.
-    pub places: bool,
-    /// Whether it stops jobs.
-    pub stops: bool,
     /// Most factors that it may write in one round.
     pub factors_max: usize,
     pub num_factors: usize,
@@ -23,10 +17,9 @@ pub struct Rules {
 pub enum Change<'a> {
     Factor,
     Nodes(&'a str),
+    Closed,
     Mark,
-    Hold,
     Release,
-    Stop,
 }
 
 impl Rules {
@@ -64,24 +57,19 @@ impl Rules {
         }
         if change == Change::Factor {
             let is_too_many = self.num_factors > self.factors_max;
-            return match (self.holds, is_too_many) {
-                (true, _) => Some("nobody is ranked where jobs are held"),
-                (false, true) => Some("more than a round may write"),
-                (false, false) => None,
-            };
+            return is_too_many.then_some("more than a round may write");
         }
-        if change == Change::Release && job.hold == Hold::Nobody && !self.holds {
+        if change == Change::Release && job.hold == Hold::Nobody {
             return None;
         }
         // What it has named itself it lifts.
         let is_lift = matches!(change, Change::Nodes(nodes) if nodes == job.own_nodes.join(","));
-        if job.mark.starts_with("pleach:off") && !(self.places && is_lift) {
+        if job.mark.starts_with("pleach:off") && !is_lift {
             return Some("an operator keeps it away");
         }
         // What is left of a daemon that held jobs is given back by any.
         let is_left_over = job.is_marked();
-        let is_place = self.places && matches!(change, Change::Nodes(_));
-        if !(self.holds || is_left_over || is_place) {
+        if !(is_left_over || matches!(change, Change::Nodes(_))) {
             return Some("nothing but an order is told");
         }
         let is_foreign = job.gpus_per_node == 0 || job.part_of.is_some();
@@ -90,14 +78,11 @@ impl Rules {
             Change::Nodes(nodes) if !job.own_nodes.is_empty() && nodes != job.own_nodes.join(",") => {
                 Some("its user has named nodes")
             }
-            Change::Hold if !job.is_marked() => Some("held without a mark it waits for ever"),
             // Of a job that was given back and whose mark could not be taken away nobody can tell whose hold it is.
-            Change::Release if job.hold == Hold::User && (self.holds || job.mark != "pleach:held") => {
+            Change::Release if job.hold == Hold::User && job.mark != "pleach:held" => {
                 Some("its user holds it")
             }
             Change::Release if job.hold == Hold::Admin && !job.is_marked() => Some("an operator holds it"),
-            Change::Stop if !job.is_marked() => Some("stopped without a mark it waits for ever"),
-            Change::Stop if !self.stops => Some("nobody may be stopped"),
             _ => None,
         }
     }

@@ -14,7 +14,7 @@ pub fn say(world: &World, program: &str, args: &[&str]) -> Result<String, String
     match (program, args) {
         ("squeue", _) if fields("-o").is_some() => Ok(wishes(world)),
         ("scontrol", ["-a", "-o", "show", "partition"]) => {
-            Ok("PartitionName=main MaxTime=UNLIMITED State=UP Nodes=(null)\n".into())
+            Ok("PartitionName=main MaxTime=UNLIMITED State=UP Nodes=g[1-5]\n".into())
         }
         // Asked for where an answer was cut in the middle of a line.
         ("scontrol", ["-o", "show", "licenses"]) => Ok("No licenses configured in Slurm.\n".into()),
@@ -26,17 +26,13 @@ pub fn say(world: &World, program: &str, args: &[&str]) -> Result<String, String
         ("sinfo", _) if args.contains(&"%P") => Ok("main*\nother\n".into()),
         ("sinfo", _) => nodes(world, fields("-O").unwrap_or_default()),
         ("sacct", _) => Err("Slurm accounting storage is disabled".into()),
-        ("scontrol", ["show", "config"]) => Ok(config(world)),
+        ("scontrol", ["show", "config"]) => Ok(config()),
         _ => Err(format!("this Slurm knows no {program} {}", args.join(" "))),
     }
 }
 
-fn config(world: &World) -> String {
-    let kind = if world.holds { "basic" } else { "multifactor" };
-    format!(
-        "SlurmUser               = slurm(64030)\nPriorityType            = priority/{kind}\n\
-         PrioritySiteFactorPlugin = (null)\nPriorityWeightAge       = 0\n"
-    )
+fn config() -> String {
+    "PriorityType            = priority/multifactor\nPrioritySiteFactorPlugin = (null)\nPriorityWeightAge       = 0\n".into()
 }
 
 /// Each field with what is printed behind it.
@@ -111,8 +107,9 @@ fn wishes(world: &World) -> String {
     let waits = world.jobs.values().filter(|job| job.is_pending());
     let line = |job: &Job| {
         format!(
-            "{}\u{1f}\u{1f}(null)\u{1f}{}\n",
+            "{}\u{1f}{}\u{1f}(null)\u{1f}{}\n",
             job.name(),
+            job.shuns,
             job.feature.unwrap_or("(null)")
         )
     };

@@ -1,7 +1,6 @@
 //! A Slurm in this process: jobs, nodes, limits, and a scheduler that starts what may start. No time passes but what it is told.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::path::PathBuf;
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -42,9 +41,6 @@ pub struct World {
     pub nodes: Vec<Node>,
     /// Most GPUs of a user at once.
     pub limits: BTreeMap<&'static str, u32>,
-    /// `priority/basic`, and jobs are held at submission where the heartbeat is recent.
-    pub holds: bool,
-    pub heartbeat: PathBuf,
     pub next: u64,
     pub next_place: u64,
     /// Whether faults, users and operators are at rest.
@@ -59,7 +55,7 @@ pub struct World {
 }
 
 impl World {
-    pub fn new(seed: u64, heartbeat: PathBuf, rules: super::rules::Rules) -> World {
+    pub fn new(seed: u64, rules: super::rules::Rules) -> World {
         let node = |(number, gpu_type, num_gpus, feature): (u32, &'static str, u32, &'static str)| Node {
             name: format!("g{number}"),
             gpu_type,
@@ -82,8 +78,6 @@ impl World {
             jobs: BTreeMap::new(),
             nodes: nodes.map(node).to_vec(),
             limits: BTreeMap::from([("cleo", 8)]),
-            holds: rules.holds,
-            heartbeat,
             next: 1,
             next_place: 0,
             is_quiet: false,
@@ -160,11 +154,7 @@ impl World {
 
     /// Starts what may start, first by priority, then by arrival.
     pub fn schedule(&mut self) {
-        let holds = self.holds;
-        let order = |job: &Job| match holds {
-            true => (0, job.place),
-            false => (-job.priority(), job.number),
-        };
+        let order = |job: &Job| (-job.priority(), job.number);
         let may = |job: &&Job| job.is_pending() && job.hold == Hold::Nobody;
         let mut waiting: Vec<((i64, u64), u64)> = self
             .jobs
@@ -210,6 +200,7 @@ impl World {
         let takes = |node: &&Node| {
             let (gpus, cpus) = self.used(&node.name);
             node.state == NodeState::Up
+                && !job.shuns.split(',').any(|shunned| shunned == node.name)
                 && job.gpu_type.is_none_or(|asked| asked == node.gpu_type)
                 && job.feature.is_none_or(|asked| asked == node.feature)
                 && gpus + job.gpus_per_node <= node.num_gpus

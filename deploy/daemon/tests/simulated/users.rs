@@ -53,6 +53,7 @@ fn plain(world: &mut World) -> Job {
         feature: None,
         own_nodes: Vec::new(),
         nodes_asked: Vec::new(),
+        shuns: String::new(),
         limit_s,
         run_s,
         state: State::Pending,
@@ -73,14 +74,6 @@ fn plain(world: &mut World) -> Job {
     }
 }
 
-/// Whether the script of the site would hold jobs now.
-fn is_alive(world: &World) -> bool {
-    let at = std::fs::read_to_string(&world.heartbeat)
-        .ok()
-        .and_then(|text| text.trim().parse::<i64>().ok());
-    at.is_some_and(|at| (world.shown_s() - at).abs() <= 60)
-}
-
 fn add(world: &mut World, mut job: Job) {
     if world.jobs.len() as u64 >= JOBS_MAX {
         return;
@@ -91,11 +84,7 @@ fn add(world: &mut World, mut job: Job) {
         && job.part_of.is_none()
         && job.partition == "main"
         && job.hold == Hold::Nobody;
-    if world.holds && is_in_scope && is_alive(world) {
-        (job.hold, job.mark) = (Hold::Admin, "pleach:held".into());
-        job.is_held_by_script = true;
-    }
-    // Where an order is told, what a daemon that held jobs has left: of an array all or nothing.
+    // What a daemon that held jobs has left: of an array all or nothing.
     let before = job
         .array
         .filter(|(_, task)| *task > 0)
@@ -104,7 +93,7 @@ fn add(world: &mut World, mut job: Job) {
         Some(is_held) => is_held,
         None => world.chance(0.1),
     };
-    if !world.holds && is_in_scope && is_left_over {
+    if is_in_scope && is_left_over {
         (job.hold, job.is_held_by_script, job.mark) = (Hold::Admin, true, "pleach:held".into());
     }
     world.tell(format!(

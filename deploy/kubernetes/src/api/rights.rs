@@ -9,7 +9,8 @@ use k8s_openapi::api::core::v1::Namespace;
 use kube::Api;
 use kube::api::{ListParams, PostParams};
 
-use super::{Cluster, bare};
+use super::Cluster;
+use super::trim::bare;
 use crate::error::Error;
 use crate::names;
 

@@ -60,7 +60,15 @@ impl Cluster {
             ..PostParams::default()
         };
         let sent = api.create_subresource::<Eviction, Value>("eviction", &pod.name, &params, &eviction);
-        self.ask(&what, sent).await.map(drop)
+        self.ask(&what, sent).await?;
+        // The answer does not show the pod, and the next round has to know that it ends. Where this fails the watch tells it.
+        if !is_dry
+            && self.keeps_pods()
+            && let Ok(Some(now)) = self.pod(&pod.namespace, &pod.name).await
+        {
+            self.answered(now);
+        }
+        Ok(())
     }
 
     /// The budget of a namespace that does not allow all these pods of it to be evicted at once, and what it allows; none where

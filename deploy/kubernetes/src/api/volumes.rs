@@ -1,14 +1,19 @@
 //! Claims of pods that wait, and the volumes that these are bound to.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
+use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{PersistentVolume, PersistentVolumeClaim, Pod};
 use kube::Api;
 use kube::api::ListParams;
 
-use super::{Cluster, bare};
+use super::trim::{bare, is_noted};
+use super::{Cluster, key, shared};
 use crate::error::Error;
-use crate::observe::Lists;
+use crate::observe::{Lists, unmade};
+use crate::suspended::Owners;
+use crate::suspended::maker::Maker;
 use crate::{pod, volume};
 
 /// Claims, and volumes, that are asked for one by one in a round; more are listed all at once. *Ours*.
@@ -17,7 +22,17 @@ const SINGLE_MAX: usize = 20;
 impl Cluster {
     /// Reads them for the pods of the lists. Without the right to it a round goes on, and says so.
     pub(super) async fn read_volumes(&self, lists: &mut Lists) -> Result<(), Error> {
-        let waiting = lists.pods.iter().filter(|pod| self.waits(pod));
+        let may_claim = |job: &Arc<Job>| is_noted(&job.metadata) && Maker::of_job(job).may_claim();
+        let unmade = match lists.others.is_empty() && !lists.jobs.iter().any(may_claim) {
+            true => Vec::new(),
+            false => {
+                let owners = Owners::new(&lists.jobs, &lists.others, &self.settings);
+                unmade(lists, &owners, &|maker| maker.may_claim(), &self.settings)
+            }
+        };
+        let waiting = lists.pods.iter().map(|pod| &**pod);
+        let waiting = waiting.filter(|pod| volume::has_claims(pod) && self.waits(pod));
+        let waiting = waiting.chain(unmade.iter().flat_map(|(_, pods)| pods));
         let of = |pod: &Pod| {
             let namespace = pod.metadata.namespace.clone().unwrap_or_default();
             volume::claims(pod)
@@ -25,7 +40,7 @@ impl Cluster {
                 .map(move |claim| (namespace.clone(), claim))
         };
         let names: BTreeSet<(String, String)> = waiting.flat_map(of).collect();
-        let claims = match self.claims(&names).await {
+        let claims = match self.claims(&names, &mut lists.unread).await {
             Err(error) if error.code() == Some(403) => {
                 let why = "volumes are not read, and pods go where these may not be";
                 lists.unread.push(format!("{why}: {error}"));
@@ -36,7 +51,7 @@ impl Cluster {
         let bound = claims
             .iter()
             .filter_map(|claim| claim.spec.as_ref()?.volume_name.clone());
-        lists.volumes = self.volumes(&bound.collect()).await?;
+        lists.volumes = self.volumes(&bound.collect(), &mut lists.unread).await?;
         lists.claims = claims;
         Ok(())
     }
@@ -48,17 +63,26 @@ impl Cluster {
         node.is_none() && self.settings.drives(namespace) && pod::read(pod, &self.settings).is_some()
     }
 
-    async fn claims(&self, names: &BTreeSet<(String, String)>) -> Result<Vec<PersistentVolumeClaim>, Error> {
+    /// Those of these names. What is kept may not show one yet: it keeps its pod nowhere, as one that is not bound.
+    async fn claims(
+        &self,
+        names: &BTreeSet<(String, String)>,
+        unread: &mut Vec<String>,
+    ) -> Result<Vec<Arc<PersistentVolumeClaim>>, Error> {
+        if names.is_empty() {
+            return Ok(Vec::new());
+        }
         let trim = |claim: &mut PersistentVolumeClaim| bare(&mut claim.metadata);
-        let key = |claim: &PersistentVolumeClaim| {
-            let of = |text: &Option<String>| text.clone().unwrap_or_default();
-            (of(&claim.metadata.namespace), of(&claim.metadata.name))
+        let all = match self.kept_claims(unread).await? {
+            None if names.len() > SINGLE_MAX => {
+                let all = self.list("persistentvolumeclaims", ListParams::default(), trim);
+                Some(shared(all.await?))
+            }
+            kept => kept,
         };
-        if names.len() > SINGLE_MAX {
-            let mut all = self
-                .list("persistentvolumeclaims", ListParams::default(), trim)
-                .await?;
-            all.retain(|claim| names.contains(&key(claim)));
+        if let Some(mut all) = all {
+            let owned = |(namespace, name): (&str, &str)| (namespace.to_owned(), name.to_owned());
+            all.retain(|claim| names.contains(&owned(key(&**claim))));
             return Ok(all);
         }
         let mut claims = Vec::new();
@@ -68,23 +92,27 @@ impl Cluster {
             claims.extend(self.ask(&what, api.get_opt(name)).await?);
         }
         claims.iter_mut().for_each(trim);
-        Ok(claims)
+        Ok(shared(claims))
     }
 
-    async fn volumes(&self, names: &BTreeSet<String>) -> Result<Vec<PersistentVolume>, Error> {
+    async fn volumes(
+        &self,
+        names: &BTreeSet<String>,
+        unread: &mut Vec<String>,
+    ) -> Result<Vec<Arc<PersistentVolume>>, Error> {
+        if names.is_empty() {
+            return Ok(Vec::new());
+        }
         let trim = |volume: &mut PersistentVolume| bare(&mut volume.metadata);
-        let has = |volume: &PersistentVolume| {
-            volume
-                .metadata
-                .name
-                .as_ref()
-                .is_some_and(|name| names.contains(name))
+        let all = match self.kept_volumes(unread).await? {
+            None if names.len() > SINGLE_MAX => {
+                let all = self.list("persistentvolumes", ListParams::default(), trim);
+                Some(shared(all.await?))
+            }
+            kept => kept,
         };
-        if names.len() > SINGLE_MAX {
-            let mut all = self
-                .list("persistentvolumes", ListParams::default(), trim)
-                .await?;
-            all.retain(has);
+        if let Some(mut all) = all {
+            all.retain(|volume| names.contains(key(&**volume).1));
             return Ok(all);
         }
         let mut volumes = Vec::new();
@@ -94,6 +122,6 @@ impl Cluster {
             volumes.extend(self.ask(&what, api.get_opt(name)).await?);
         }
         volumes.iter_mut().for_each(trim);
-        Ok(volumes)
+        Ok(shared(volumes))
     }
 }

@@ -9,7 +9,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use serde_json::{Value, json};
 
-use super::{Shared, World, list, status};
+use super::{Shared, World, list, status, watches};
 
 pub fn routes() -> Router<Arc<Mutex<World>>> {
     Router::new()
@@ -21,6 +21,7 @@ pub fn routes() -> Router<Arc<Mutex<World>>> {
             get(claim),
         )
         .route("/api/v1/persistentvolumes", get(volumes))
+        .route("/api/v1/resourcequotas", get(quotas))
         .route("/api/v1/persistentvolumes/{name}", get(volume))
         .route(
             "/apis/policy/v1/namespaces/{ns}/poddisruptionbudgets",
@@ -38,7 +39,16 @@ async fn namespaces(State(world): Shared, Query(query): Asked) -> Response {
     assert_eq!(query["labelSelector"], "pleach/drive=true");
     let world = world.lock().unwrap();
     let object = |name: &String| json!({ "metadata": { "name": name } });
-    list("Namespace", world.labelled.iter().map(object).collect(), &query)
+    let found = world.labelled.iter().map(object).collect();
+    list("Namespace", (found, world.version), &query)
+}
+
+async fn quotas(State(world): Shared, Query(query): Asked) -> Response {
+    if query.contains_key("watch") {
+        return watches::watch(&world, "ResourceQuota", &query);
+    }
+    let found = world.lock().unwrap().listed("ResourceQuota", "");
+    list("ResourceQuota", found, &query)
 }
 
 async fn event(
@@ -59,11 +69,11 @@ async fn event(
 }
 
 async fn claims(State(world): Shared, Query(query): Asked) -> Response {
-    list(
-        "PersistentVolumeClaim",
-        world.lock().unwrap().claims.clone(),
-        &query,
-    )
+    if query.contains_key("watch") {
+        return watches::watch(&world, "PersistentVolumeClaim", &query);
+    }
+    let found = world.lock().unwrap().listed("PersistentVolumeClaim", "");
+    list("PersistentVolumeClaim", found, &query)
 }
 
 async fn claim(State(world): Shared, Path((ns, name)): Path<(String, String)>) -> Response {
@@ -73,7 +83,14 @@ async fn claim(State(world): Shared, Path((ns, name)): Path<(String, String)>) -
 }
 
 async fn volumes(State(world): Shared, Query(query): Asked) -> Response {
-    list("PersistentVolume", world.lock().unwrap().volumes.clone(), &query)
+    if query.contains_key("watch") {
+        return watches::watch(&world, "PersistentVolume", &query);
+    }
+    list(
+        "PersistentVolume",
+        world.lock().unwrap().listed("PersistentVolume", ""),
+        &query,
+    )
 }
 
 async fn volume(State(world): Shared, Path(name): Path<String>) -> Response {
@@ -84,7 +101,7 @@ async fn budgets(State(world): Shared, Path(ns): Path<String>, Query(query): Ask
     let world = world.lock().unwrap();
     let of_space = |budget: &&Value| budget["metadata"]["namespace"] == *ns;
     let found = world.budgets.iter().filter(of_space).cloned().collect();
-    list("PodDisruptionBudget", found, &query)
+    list("PodDisruptionBudget", (found, world.version), &query)
 }
 
 fn one(objects: &[Value], is_it: impl Fn(&Value) -> bool) -> Response {

@@ -6,6 +6,9 @@
 
 mod around;
 mod faults;
+mod jobs;
+pub mod journal;
+pub mod watches;
 mod world;
 
 use std::collections::HashMap;
@@ -24,11 +27,17 @@ use pleach_kubernetes::api::Cluster;
 use serde_json::{Value, json};
 pub use world::{World, owned};
 
-/// A time as the API server writes it.
-fn time(unix_s: i64) -> String {
-    k8s_openapi::jiff::Timestamp::from_second(unix_s)
-        .unwrap()
-        .to_string()
+use crate::objects::time;
+
+/// The operations of a webhook's answer; null where there are none.
+pub fn patch_of(answer: &Value) -> Value {
+    match &answer["response"]["patch"] {
+        Value::Null => Value::Null,
+        text => {
+            let bytes: k8s_openapi::ByteString = serde_json::from_value(text.clone()).unwrap();
+            serde_json::from_slice(&bytes.0).unwrap()
+        }
+    }
 }
 
 /// The server and what it knows.
@@ -95,7 +104,10 @@ pub fn router(world: Arc<Mutex<World>>) -> Router {
             "/apis/coordination.k8s.io/v1/namespaces/{ns}/leases/{name}",
             get(lease).put(put_lease),
         )
-        .route("/apis/batch/v1/namespaces/{ns}/jobs/{name}", get(job))
+        .route(
+            "/apis/batch/v1/namespaces/{ns}/jobs/{name}",
+            get(job).patch(jobs::patch_job),
+        )
         .route("/apis/kueue.x-k8s.io/v1beta2/{plural}", get(of_kueue))
         .route("/apis/scheduling.k8s.io/v1/{plural}", get(of_kueue))
         .route(
@@ -104,6 +116,11 @@ pub fn router(world: Arc<Mutex<World>>) -> Router {
         )
         .route("/api/v1/namespaces/{ns}/pods/{name}", get(pod).patch(patch))
         .route("/api/v1/namespaces/{ns}/pods/{name}/eviction", post(evict))
+        .route("/apis/{group}/{version}/{plural}", get(jobs::others))
+        .route(
+            "/apis/{group}/{version}/namespaces/{ns}/{plural}/{name}",
+            axum::routing::patch(jobs::patch_other),
+        )
         .layer(axum::middleware::from_fn_with_state(
             Arc::clone(&world),
             faults::strike,
@@ -119,8 +136,9 @@ pub fn status(code: u16, reason: &str, message: &str) -> Response {
     (StatusCode::from_u16(code).unwrap(), axum::Json(body)).into_response()
 }
 
-/// A page; the token is the key of its last item, as in etcd, so pods that end between two pages hide no others.
-fn list(kind: &str, mut items: Vec<Value>, query: &HashMap<String, String>) -> Response {
+/// A page of a list of a version; the token is the key of its last item, as in etcd, so pods that end between two pages hide no
+/// others.
+fn list(kind: &str, (mut items, version): (Vec<Value>, u64), query: &HashMap<String, String>) -> Response {
     let key = |item: &Value| {
         let of = |name: &str| item["metadata"][name].as_str().unwrap_or_default();
         format!("{}/{}", of("namespace"), of("name"))
@@ -132,7 +150,7 @@ fn list(kind: &str, mut items: Vec<Value>, query: &HashMap<String, String>) -> R
     let limit: usize = query
         .get("limit")
         .map_or(usize::MAX, |text| text.parse().unwrap());
-    let mut metadata = json!({ "resourceVersion": "9" });
+    let mut metadata = json!({ "resourceVersion": version.max(1).to_string() });
     if items.len() > limit {
         items.truncate(limit);
         metadata["continue"] = json!(items.last().map(key));
@@ -144,58 +162,26 @@ fn list(kind: &str, mut items: Vec<Value>, query: &HashMap<String, String>) -> R
 }
 
 async fn nodes(State(world): Shared, Query(query): Query<HashMap<String, String>>) -> Response {
+    if query.contains_key("watch") {
+        return watches::watch(&world, "Node", &query);
+    }
     let pause = world.lock().unwrap().list_pause;
     tokio::time::sleep(pause).await;
-    let items = world.lock().unwrap().nodes.values().cloned().collect();
-    list("Node", items, &query)
+    list("Node", world.lock().unwrap().listed("Node", ""), &query)
 }
 
 async fn pods(State(world): Shared, Query(query): Query<HashMap<String, String>>) -> Response {
     if query.contains_key("watch") {
-        return watch(&world, &query).await;
+        return watches::watch(&world, "Pod", &query);
     }
     let selector = query.get("fieldSelector").map_or("", String::as_str);
-    let world = world.lock().unwrap();
-    let is_asked = |pod: &&Value| {
-        let phase = pod["status"]["phase"].as_str().unwrap_or("Pending");
-        selector
-            .split(',')
-            .filter(|part| !part.is_empty())
-            .all(|part| part.strip_prefix("status.phase!=").unwrap() != phase)
-    };
-    let items = world.pods.values().filter(is_asked).cloned().collect();
-    list("Pod", items, &query)
-}
-
-/// A watch of pods that end, which ends with the first event.
-async fn watch(world: &Mutex<World>, query: &HashMap<String, String>) -> Response {
-    let is_cut = {
-        let mut world = world.lock().unwrap();
-        world.num_watches += 1;
-        world.cuts_watches
-    };
-    if is_cut {
-        return Body::empty().into_response();
-    }
-    let num_ended = || {
-        let world = world.lock().unwrap();
-        let phases = world.pods.values().map(|pod| pod["status"]["phase"].as_str());
-        phases
-            .filter(|phase| matches!(phase, Some("Succeeded" | "Failed")))
-            .count()
-    };
-    let (before, limit_s) = (num_ended(), query["timeoutSeconds"].parse().unwrap());
-    let until = tokio::time::Instant::now() + Duration::from_secs(limit_s);
-    while num_ended() == before && tokio::time::Instant::now() < until {
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
-    match num_ended() == before {
-        true => Body::empty().into_response(),
-        false => Body::from("{\"type\":\"ADDED\"}\n").into_response(),
-    }
+    list("Pod", world.lock().unwrap().listed("Pod", selector), &query)
 }
 
 async fn jobs(State(world): Shared, Query(query): Query<HashMap<String, String>>) -> Response {
+    if query.contains_key("watch") {
+        return watches::watch(&world, "Job", &query);
+    }
     let mut world = world.lock().unwrap();
     let succeeded = |job: &Value| job["status"]["succeeded"].as_u64().unwrap_or(0);
     let is_of_set = |job: &Value| job["metadata"]["labels"]["jobset.sigs.k8s.io/jobset-name"].is_string();
@@ -209,10 +195,11 @@ async fn jobs(State(world): Shared, Query(query): Query<HashMap<String, String>>
         );
         (fields.is_none() || succeeded(job) == 0) && (labels.is_none() || is_of_set(job))
     };
-    let found: Vec<Value> = world.jobs.iter().filter(is_asked).cloned().collect();
+    let (mut found, version) = world.listed("Job", "");
+    found.retain(|job| is_asked(&job));
     world.num_job_lists += 1;
     world.num_jobs_listed += found.len();
-    list("Job", found, &query)
+    list("Job", (found, version), &query)
 }
 
 async fn job(State(world): Shared, Path((ns, name)): Path<(String, String)>) -> Response {
@@ -236,12 +223,15 @@ async fn of_kueue(
     Path(plural): Path<String>,
     Query(query): Query<HashMap<String, String>>,
 ) -> Response {
+    if query.contains_key("watch") {
+        return watches::watch(&world, "PriorityClass", &query);
+    }
     let world = world.lock().unwrap();
     let items = match plural.as_str() {
         "workloads" => world.workloads.values().cloned().collect(),
         other => world.of_kueue.get(other).cloned().unwrap_or_default(),
     };
-    list("Thing", items, &query)
+    list("Thing", (items, world.version), &query)
 }
 
 async fn lease(State(world): Shared) -> Response {

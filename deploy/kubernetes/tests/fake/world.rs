@@ -29,9 +29,12 @@ pub struct World {
     pub fault_every: u64,
     pub num_requests: u64,
     pub num_writes: u64,
-    /// Watches that were asked for, and whether each is cut at once.
-    pub num_watches: u64,
-    pub cuts_watches: bool,
+    /// Sees each patch of a pod: the pod before, and as it would be.
+    pub judge: Option<fn(&Value, &Value)>,
+    /// What watches show, and what goes wrong with them.
+    pub journal: super::journal::Journal,
+    /// Pages of nodes, pods and volumes that were asked for.
+    pub num_lists: u64,
     /// Pages of Jobs that were asked for.
     pub num_job_lists: u64,
     pub num_jobs_listed: usize,
@@ -50,6 +53,10 @@ pub struct World {
     /// Disruption budgets, claims and volumes as objects, and namespaces with the label that the webhook looks for.
     pub budgets: Vec<Value>,
     pub claims: Vec<Value>,
+    /// Objects of kinds that are not Kubernetes' own, by their plural.
+    pub others: BTreeMap<String, Vec<Value>>,
+    /// Quotas of namespaces.
+    pub quotas: Vec<Value>,
     pub volumes: Vec<Value>,
     pub labelled: BTreeSet<String>,
     /// Events by namespace and name, in the order in which they came, and whether none may be made.
@@ -140,6 +147,7 @@ impl World {
                 return Err((422, "the node selector is immutable"));
             }
         }
+        self.judge.iter().for_each(|judge| judge(&old, &new));
         self.version += 1;
         new["metadata"]["resourceVersion"] = json!(self.version.to_string());
         if before.iter().any(|gate| gate == "pleach/hold") && !after.iter().any(|gate| gate == "pleach/hold")
@@ -147,6 +155,7 @@ impl World {
             self.lifted.push(text(&new, "/metadata/uid").to_owned());
         }
         self.pods.insert(key.clone(), new.clone());
+        self.note_patch(old, new.clone());
         Ok(new)
     }
 
@@ -433,7 +442,7 @@ impl World {
     }
 }
 
-fn merge(to: &mut Value, from: &Value) {
+pub(super) fn merge(to: &mut Value, from: &Value) {
     match from {
         Value::Object(from) => {
             if !to.is_object() {

@@ -23,11 +23,11 @@ CLOCK = os.sysconf("SC_CLK_TCK")
 
 
 class System:
-    """What is tried: `kube-scheduler`, `kueue`, `pleach`, `kueue+pleach-order`, and the two with Kueue as `kueue-tas` with its
-    topology-aware scheduling; where ours is part of it `NAME[:POLICY[:KEY=VALUE,...]]` with keys of the controller's settings,
-    those of `[rounds]` after `rounds.`."""
+    """What is tried: `kube-scheduler`, `native-gangs` (it, with the gates for gangs), `kueue`, `pleach`, `kueue+pleach-order`, and
+    the two with Kueue as `kueue-tas` with its topology-aware scheduling; where ours is part of it `NAME[:POLICY[:KEY=VALUE,...]]` with
+    keys of the controller's settings, those of `[rounds]` after `rounds.`, and `estimates=none`: users say no run times."""
 
-    NAMES = ("kube-scheduler", "kueue", "kueue-tas", "pleach", "kueue+pleach-order", "kueue-tas+pleach-order")
+    NAMES = ("kube-scheduler", "native-gangs", "kueue", "kueue-tas", "pleach", "kueue+pleach-order", "kueue-tas+pleach-order")
 
     def __init__(self, text):
         self.text = text
@@ -36,6 +36,7 @@ class System:
             raise Failed(f"system {self.name!r}: use one of {', '.join(self.NAMES)}")
         self.policy = policy or "sjf"
         self.settings = dict(one.split("=", 1) for one in more.split(",") if one)
+        self.says_run_times = self.settings.pop("estimates", "exact") != "none"
         self.has_kueue, self.has_ours = "kueue" in self.name, "pleach" in self.name
         self.has_gates, self.knows_nodes = self.name == "pleach", "-tas" in self.name
 
@@ -85,6 +86,8 @@ class Cell:
         self.system, self.jobs, self.mode, self.scale, self.limit_s = system, lists.make(number), mode, scale, limit_s
         self.port, self.num_nodes = port, lists.NUM_NODES
         self.plane = FieldPlane(folder, binaries, program, range(port, port + 4))
+        if system.name == "native-gangs":
+            self.plane.gates = ("GenericWorkload", "GangScheduling", "WorkloadWithJob")
         self.client = Client(self.plane)
 
     def up(self):
@@ -152,7 +155,8 @@ class Cell:
         return f"/apis/batch/v1/namespaces/{NAMESPACE}/jobs"
 
     def body(self, job):
-        notes = {"pleach/estimate-s": str(max(1, round(job.run_s)))}
+        said = {"pleach/estimate-s": str(max(1, round(job.run_s)))} if self.system.says_run_times else {}
+        notes = dict(said)
         if self.mode == "free" or not job.is_gang:
             notes["test/run"] = run_time(job, self.scale)
         if self.system.knows_nodes:
@@ -166,7 +170,7 @@ class Cell:
             body["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] = QUEUE
             body["spec"]["suspend"] = True
             # The order of workloads is decided before there are pods.
-            body["metadata"]["annotations"] = {"pleach/estimate-s": notes["pleach/estimate-s"]}
+            body["metadata"]["annotations"] = said
         return body
 
     def run(self):

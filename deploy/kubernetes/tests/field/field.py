@@ -3,6 +3,7 @@
     field.py run RESULTS --program PLEACH_KUBERNETES --binaries FOLDER [--systems ...] [--runs 5] ...
     field.py summary RESULTS [--against kueue]
     field.py bursts RESULTS --program PLEACH_KUBERNETES --binaries FOLDER [--runs 3]
+    field.py large RESULTS --program PLEACH_KUBERNETES --binaries FOLDER [--runs 1]
 
 `run` appends one JSON line a cell to RESULTS and passes over cells that are there already, so it can be cut off and go on. Cells
 of one list, mode and run stand one after the other: with `--parallel N` they share the load of the machine and form pairs.
@@ -22,6 +23,7 @@ from pathlib import Path
 import summary
 from bursts import Burst
 from cell import NUM_PORTS, Cell, System
+from large_cluster import Large
 from plane import Failed
 
 KEYS = ("list", "system", "mode", "run", "scale")
@@ -44,16 +46,23 @@ def arguments():
     run.add_argument("--parallel", type=int, default=1, help="planes at once")
     run.add_argument("--port-base", type=int, default=23000, help=f"the first of 64 times {NUM_PORTS} ports")
     run.add_argument("--stop-at", type=float, default=0, help="no cell begins that could end after this Unix time, s")
-    bursts = commands.add_parser("bursts", help="how soon free GPUs are taken, by turns; RESULTS gets a line each")
-    bursts.add_argument("results", type=Path)
-    bursts.add_argument("--program", type=Path, required=True, help="pleach-kubernetes")
-    bursts.add_argument("--binaries", type=Path, required=True, help="what deploy/kubernetes/tests/plane/build.sh --field prints")
-    bursts.add_argument("--systems", default="kube-scheduler pleach:sjf", help="as for run")
-    bursts.add_argument("--runs", type=int, default=3)
-    bursts.add_argument("--nodes", type=int, default=8, help="nodes of eight GPUs")
-    bursts.add_argument("--pods", type=int, default=64, help="pods of one GPU")
-    bursts.add_argument("--waiting", action="store_true", help="the nodes are closed until all pods wait")
-    bursts.add_argument("--port-base", type=int, default=24000)
+    for name, words, num_runs, num_nodes in (
+            ("bursts", "how soon free GPUs are taken, by turns; RESULTS gets a line each", 3, 8),
+            ("large", "how soon many Jobs start on many nodes, and what that costs; RESULTS gets a line each", 1, 1000)):
+        turns = commands.add_parser(name, help=words)
+        turns.add_argument("results", type=Path)
+        turns.add_argument("--program", type=Path, required=True, help="pleach-kubernetes")
+        turns.add_argument("--binaries", type=Path, required=True, help="what deploy/kubernetes/tests/plane/build.sh --field prints")
+        turns.add_argument("--systems", default="kube-scheduler pleach:sjf", help="as for run")
+        turns.add_argument("--runs", type=int, default=num_runs)
+        turns.add_argument("--nodes", type=int, default=num_nodes, help="nodes of eight GPUs")
+        turns.add_argument("--port-base", type=int, default=24000)
+        if name == "bursts":
+            turns.add_argument("--pods", type=int, default=64, help="pods of one GPU")
+            turns.add_argument("--waiting", action="store_true", help="the nodes are closed until all pods wait")
+        else:
+            turns.add_argument("--jobs", type=int, default=5000, help="Jobs of one pod of two GPUs")
+            turns.add_argument("--quiet", type=float, default=60, help="how long nothing happens afterwards, s")
     one = commands.add_parser("cell", help="one cell, for `run`")
     one.add_argument("text")
     show = commands.add_parser("summary", help="tables of RESULTS")
@@ -127,20 +136,26 @@ def take(words, process, cell):
     return False
 
 
-def run_bursts(words):
+def run_turns(words):
+    """Bursts or large clusters, one cell after the other."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
-    size = {"num_nodes": words.nodes, "num_pods": words.pods, "waits": words.waiting}
+    if words.command == "bursts":
+        kind, keys = Burst, ("half_s", "all_s", "per_s", "load")
+        size = {"num_nodes": words.nodes, "num_pods": words.pods, "waits": words.waiting}
+    else:
+        kind, keys = Large, ("all_s", "per_s", "num_lists", "load")
+        size = {"num_nodes": words.nodes, "num_jobs": words.jobs, "quiet_s": words.quiet}
     turns = [system for _ in range(words.runs) for system in words.systems.split()]
     num_failed = 0
     for number, system in enumerate(turns):
         port = words.port_base + NUM_PORTS * (number % 64)
-        found = in_folder(lambda folder, system=system, port=port: Burst(
+        found = in_folder(lambda folder, system=system, port=port: kind(
             folder, str(words.binaries.resolve()), str(words.program.resolve()), port, System(system), **size))
         num_failed += not found
         if found:
             with open(words.results, "a") as results:
                 results.write(json.dumps({"system": system} | size | found) + "\n")
-            shown = " ".join(f"{name} {found[name]:.2f}" for name in ("half_s", "all_s", "per_s", "load"))
+            shown = " ".join(f"{name} {found[name]:.2f}" for name in keys)
             print(f"{time.strftime('%H:%M:%S')} {system}: {shown}", flush=True)
     return 1 if num_failed else 0
 
@@ -180,8 +195,8 @@ def main():
     if words.command == "run":
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
         return run_all(words)
-    if words.command == "bursts":
-        return run_bursts(words)
+    if words.command in ("bursts", "large"):
+        return run_turns(words)
     if words.command == "cell":
         return run_cell(words.text)
     print(summary.text(summary.read(words.results), words.against.split(","), words.scale))

@@ -1,5 +1,7 @@
 //! Objects of the API server for tests, as it writes them.
 
+use std::sync::Arc;
+
 use k8s_openapi::jiff::Timestamp;
 use pleach_kubernetes::Settings;
 use pleach_kubernetes::mark::{Decided, Key};
@@ -96,8 +98,8 @@ pub fn job(name: &str, pods: u32, labels: &Value) -> Value {
 
 /// Lists of objects.
 pub fn lists(nodes: &[Value], pods: &[Value], jobs: &[Value]) -> Lists {
-    fn read<T: DeserializeOwned>(list: &[Value]) -> Vec<T> {
-        let read = |value: &Value| serde_json::from_value(value.clone()).unwrap();
+    fn read<T: DeserializeOwned>(list: &[Value]) -> Vec<Arc<T>> {
+        let read = |value: &Value| Arc::new(serde_json::from_value(value.clone()).unwrap());
         list.iter().map(read).collect()
     }
     Lists {

@@ -24,9 +24,9 @@ class Client:
     def open(self, limit_s=20):
         return http.client.HTTPSConnection("127.0.0.1", self.port, context=self.context, timeout=limit_s)
 
-    def ask(self, method, path, body=None, kind="application/json"):
+    def ask(self, method, path, body=None, kind="application/json", token=ADMIN):
         """Code and JSON of an answer; code 0 where there is none."""
-        head = {"Authorization": f"Bearer {ADMIN}", "Content-Type": kind, "Accept": "application/json"}
+        head = {"Authorization": f"Bearer {token}", "Content-Type": kind, "Accept": "application/json"}
         text = None if body is None else json.dumps(body)
         for is_last in (False, True):
             try:
@@ -91,14 +91,22 @@ class Client:
         pod["spec"] |= spec or {}
         return self.must("POST", f"/api/v1/namespaces/{namespace}/pods", {"apiVersion": "v1", "kind": "Pod", **pod})
 
-    def add_job(self, name, size, gpus, labels=None, namespace=TEAM, **how):
+    def job(self, name, size, gpus, labels=None, **how):
         """An Indexed Job that runs all its pods at once, and makes those anew that were disrupted; `how` as for `template`."""
         # A policy for failures: without one the Job controller waits 10 s before it makes a pod anew.
         ignore = {"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]}
-        return self.must("POST", f"/apis/batch/v1/namespaces/{namespace}/jobs", {
-            "metadata": {"name": name, "labels": labels or {}}, "spec": {
-                "completions": size, "parallelism": size, "completionMode": "Indexed", "podFailurePolicy": {"rules": [ignore]},
-                "template": template(gpus, labels=labels, **how)}})
+        return {"metadata": {"name": name, "labels": labels or {}}, "spec": {
+            "completions": size, "parallelism": size, "completionMode": "Indexed", "podFailurePolicy": {"rules": [ignore]},
+            "template": template(gpus, labels=labels, **how)}}
+
+    def add_job(self, name, size, gpus, namespace=TEAM, **how):
+        return self.must("POST", f"/apis/batch/v1/namespaces/{namespace}/jobs", self.job(name, size, gpus, **how))
+
+    def jobs_left(self):
+        """Names of Jobs that have not ended, but those that nobody is to start."""
+        jobs = self.ask("GET", f"/apis/batch/v1/namespaces/{TEAM}/jobs")[1].get("items", [{"metadata": {"name": "no answer"}}])
+        over = lambda job: any(one["type"] in ("Complete", "Failed") for one in job.get("status", {}).get("conditions") or [])
+        return [job["metadata"]["name"] for job in jobs if not over(job)]
 
     def pod(self, name, namespace=TEAM):
         return self.must("GET", f"/api/v1/namespaces/{namespace}/pods/{name}")

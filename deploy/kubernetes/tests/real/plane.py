@@ -63,6 +63,8 @@ class Plane:
         self.folder, self.binaries, self.program = Path(folder), Path(binaries), str(program)
         self.etcd_port, self.peer_port, self.api_port, self.ours_port = ports or free_ports(4)
         self.processes = {}
+        # Alpha gates of the three programs of Kubernetes.
+        self.gates = ()
         for name in ("run", "log", "pki", "etc"):
             (self.folder / name).mkdir(parents=True, exist_ok=True)
         text = subprocess.run([self.binary("kube-apiserver"), "--version"], capture_output=True, text=True, check=True).stdout
@@ -198,6 +200,9 @@ class Plane:
         path = self.folder / "log" / f"{name}.log"
         return path.read_text(errors="replace") if path.exists() else ""
 
+    def gate_words(self):
+        return ["--feature-gates=" + ",".join(f"{gate}=true" for gate in self.gates)] if self.gates else []
+
     def start_etcd(self):
         url, peer = f"http://127.0.0.1:{self.etcd_port}", f"http://127.0.0.1:{self.peer_port}"
         words = ["--data-dir", self.folder / "etcd", "--listen-client-urls", url, "--advertise-client-urls", url,
@@ -215,15 +220,18 @@ class Plane:
                  f"--service-account-key-file={self.at('accounts.key')}", "--service-cluster-ip-range=10.0.0.0/24",
                  "--endpoint-reconciler-type=none", f"--admission-control-config-file={etc / 'admission.json'}",
                  # Nobody makes service accounts here, and no kubelet takes taints away.
-                 "--disable-admission-plugins=ServiceAccount,TaintNodesByCondition", f"--cert-dir={self.folder / 'pki'}", *more]
+                 "--disable-admission-plugins=ServiceAccount,TaintNodesByCondition", f"--cert-dir={self.folder / 'pki'}", *self.gate_words(),
+                 # The groups of Pods that these gates are about.
+                 *(["--runtime-config=scheduling.k8s.io/v1alpha2=true"] if self.gates else []), *more]
         self.start("kube-apiserver", self.binary("kube-apiserver"), *words)
 
     def start_scheduler(self):
-        self.start("kube-scheduler", self.binary("kube-scheduler"), f"--config={self.scheduler_config}", "--secure-port=0")
+        self.start("kube-scheduler", self.binary("kube-scheduler"), f"--config={self.scheduler_config}", "--secure-port=0",
+                   *self.gate_words())
 
     def start_manager(self, *controllers):
         self.start("kube-controller-manager", self.binary("kube-controller-manager"), f"--kubeconfig={self.manager_config}",
-                   f"--controllers={','.join(controllers)}", "--leader-elect=false", "--secure-port=0")
+                   f"--controllers={','.join(controllers)}", "--leader-elect=false", "--secure-port=0", *self.gate_words())
 
     def start_manager_of_volumes(self):
         self.start("volume-manager", self.binary("kube-controller-manager"), f"--kubeconfig={self.manager_config}",

@@ -13,6 +13,10 @@ def gang_of(pod):
     return told.get("pleach/gang") or told.get("test/gang"), told.get("pleach/gang-size") or told.get("test/gang-size")
 
 
+# Pods that come back so long after others were on nodes are those of a gang that begins, s.
+BACK_S = 20
+
+
 class Watcher(threading.Thread):
     """Events in the order of the API server. `wrong` is empty as long as all is well."""
 
@@ -21,6 +25,8 @@ class Watcher(threading.Thread):
         self.client, self.nodes, self.lock = client, nodes, threading.RLock()
         self.pods, self.gone = {}, {}
         self.held = set()
+        # When a pod of a gang was last seen on a node.
+        self.begun_s = {}
         self.lifts, self.binds, self.ends, self.wrong = [], [], [], []
         self.is_over = False
 
@@ -52,6 +58,8 @@ class Watcher(threading.Thread):
     def take(self, pod, is_deleted):
         uid, name = pod["metadata"]["uid"], pod["metadata"]["name"]
         old = self.pods.get(uid)
+        if (old or pod)["spec"].get("nodeName"):
+            self.begun_s[gang_of(pod)[0]] = time.monotonic()
         if is_deleted:
             self.gone[uid] = self.pods.pop(uid, pod)
             return
@@ -82,12 +90,13 @@ class Watcher(threading.Thread):
             self.ends.append(name)
 
     def check_gang(self, pod, mark):
-        """Nobody of a gang is free before all of it have a place."""
+        """Nobody of a gang is free before all of it have a place. Pods of one that has begun come back one by one."""
         gang, size = gang_of(pod)
         if not gang or mark is None:
             return
         mine = [other for other in self.pods.values() if gang_of(other)[0] == gang]
-        if any("pleach/decided" not in notes(other) for other in mine if not has_ended(other)):
+        has_begun = time.monotonic() - self.begun_s.get(gang, -BACK_S) < BACK_S
+        if not has_begun and any("pleach/decided" not in notes(other) for other in mine if not has_ended(other)):
             self.wrong.append(f"{pod['metadata']['name']} was let go before all of {gang} had a place")
         if sum(num for _, num in mark["seats"]) != int(size):
             self.wrong.append(f"{gang} has seats {mark['seats']}")

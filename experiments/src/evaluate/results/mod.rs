@@ -248,6 +248,12 @@ impl Results {
             .filter(|(name, _)| !self.alike.contains_key(*name))
     }
 
+    /// The policy whose row stands for one that decided alike in every run.
+    #[must_use]
+    pub fn decides_as(&self, policy: &str) -> Option<&str> {
+        self.alike.get(policy).map(String::as_str)
+    }
+
     /// Which rows are left out for that, in a line; none where none is.
     #[must_use]
     pub fn left_out(&self) -> Option<String> {

@@ -15,6 +15,8 @@ use crate::error::{EXIT_CONFIG, EXIT_FAILED, Error};
 /// Name of the container and of its volume.
 const CONTAINER: &str = "unit";
 const VOLUME: &str = "sweep";
+/// Where a container sees the volume.
+pub const MOUNT: &str = "/sweep";
 /// Length of a name in Kubernetes, at most.
 const LABEL_MAX: usize = 63;
 
@@ -34,14 +36,8 @@ pub struct KubernetesConfig {
     pub image: String,
     /// Where the manifest and the results are.
     pub volume: Volume,
-    /// Folder in the volume, if not all of it.
-    pub sub_path: Option<String>,
-    /// Where the container sees the volume; absolute.
-    pub mount: String,
     /// Memory of a unit, as Kubernetes writes it.
     pub memory: Option<String>,
-    /// Namespace, if not the one of whoever applies it.
-    pub namespace: Option<String>,
 }
 
 fn is_label(word: &str) -> bool {
@@ -52,11 +48,6 @@ fn is_label(word: &str) -> bool {
         && !word.ends_with('-')
 }
 
-/// A path that stays below where it starts.
-fn has_no_way_up(path: &str) -> bool {
-    path.split('/').all(|part| part != "..")
-}
-
 impl KubernetesConfig {
     fn check(&self) -> Result<(), Error> {
         check("image", &self.image)?;
@@ -64,17 +55,14 @@ impl KubernetesConfig {
             let hint = "As registry.example/pleach:0.1.0.";
             return Err(Error::config("image", &self.image, "the name of an image", hint));
         }
-        let absolute = |flag: &str, path: &str, colon: bool| {
-            check(flag, path)?;
-            if path.starts_with('/') && has_no_way_up(path) && (colon || !path.contains(':')) {
-                return Ok(());
-            }
-            let allowed = "a path from / on, without `..`";
-            Err(Error::config(flag, path, allowed, "As /sweep."))
-        };
-        absolute("mount", &self.mount, false)?;
         match &self.volume {
-            Volume::HostPath(path) => absolute("host-path", path, true)?,
+            Volume::HostPath(path) => {
+                check("host-path", path)?;
+                if !path.starts_with('/') || path.split('/').any(|part| part == "..") {
+                    let allowed = "a path from / on, without `..`";
+                    return Err(Error::config("host-path", path, allowed, "As /data/sweep."));
+                }
+            }
             // Names of claims may have dots between labels.
             Volume::Claim(name) if name.len() > 253 || !name.split('.').all(is_label) => {
                 let hint = "`kubectl get pvc` lists them.";
@@ -86,17 +74,6 @@ impl KubernetesConfig {
                 ));
             }
             Volume::Claim(_) => {}
-        }
-        if let Some(path) = &self.sub_path {
-            check("sub-path", path)?;
-            if path.starts_with('/') || !has_no_way_up(path) {
-                let allowed = "a path in the volume, without `..`";
-                return Err(Error::config("sub-path", path, allowed, "As runs/load."));
-            }
-        }
-        if let Some(name) = self.namespace.as_ref().filter(|name| !is_label(name)) {
-            let allowed = "lower-case letters, digits and -";
-            return Err(Error::config("namespace", name, allowed, "As batch."));
         }
         if let Some(memory) = &self.memory {
             let digits = memory.trim_end_matches(|c: char| c.is_ascii_alphabetic());
@@ -125,10 +102,6 @@ fn pod(call: &Call, config: &KubernetesConfig) -> Value {
         resources["limits"] = json!({"memory": memory});
     }
     resources["requests"] = requests;
-    let mut mount = json!({"name": VOLUME, "mountPath": config.mount});
-    if let Some(path) = &config.sub_path {
-        mount["subPath"] = json!(path);
-    }
     let volume = match &config.volume {
         Volume::Claim(name) => json!({"name": VOLUME, "persistentVolumeClaim": {"claimName": name}}),
         Volume::HostPath(path) => json!({"name": VOLUME, "hostPath": {"path": path, "type": "Directory"}}),
@@ -144,7 +117,7 @@ fn pod(call: &Call, config: &KubernetesConfig) -> Value {
             "env": [{"name": "RAYON_NUM_THREADS", "value": call.num_cpus.to_string()}],
             "resources": resources,
             "securityContext": {"allowPrivilegeEscalation": false},
-            "volumeMounts": [mount],
+            "volumeMounts": [{"name": VOLUME, "mountPath": MOUNT}],
         }],
         "volumes": [volume],
     })
@@ -152,14 +125,10 @@ fn pod(call: &Call, config: &KubernetesConfig) -> Value {
 
 fn job(call: &Call, config: &KubernetesConfig) -> Value {
     let labels = json!({"app.kubernetes.io/name": "pleach-sweep", "app.kubernetes.io/instance": call.name()});
-    let mut metadata = json!({"name": call.name(), "labels": labels});
-    if let Some(namespace) = &config.namespace {
-        metadata["namespace"] = json!(namespace);
-    }
     json!({
         "apiVersion": "batch/v1",
         "kind": "Job",
-        "metadata": metadata,
+        "metadata": {"name": call.name(), "labels": labels},
         "spec": {
             "completionMode": "Indexed",
             "completions": call.num_units,

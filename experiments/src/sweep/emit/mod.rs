@@ -14,6 +14,6 @@ mod slurm;
 mod words;
 
 pub use call::Call;
-pub use kubernetes::{KubernetesConfig, Volume, kubernetes};
+pub use kubernetes::{KubernetesConfig, MOUNT, Volume, kubernetes};
 pub use ray::ray;
 pub use slurm::{SlurmConfig, slurm};

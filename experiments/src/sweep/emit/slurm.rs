@@ -22,15 +22,12 @@ pub struct SlurmConfig {
     pub logs: String,
     /// Words of `sbatch`, each an option with its value: `--partition=cpu`.
     pub options: Vec<String>,
-    /// Whether a job behind the array merges the results.
-    pub gather: bool,
 }
 
 impl SlurmConfig {
     fn check(&self) -> Result<(), Error> {
         if self.indexes.is_empty() {
-            let hint =
-                "Every unit has a result: `pleach sweep gather` merges them. --all lists all units again.";
+            let hint = "Every unit has a result: `pleach sweep gather` merges them.";
             return Err(Error::config("units to run", "none", "at least one", hint));
         }
         check("logs", &self.logs)?;
@@ -96,18 +93,13 @@ pub fn slurm(call: &Call, config: &SlurmConfig) -> Result<String, Error> {
     };
     let file = shell(&call.file);
     let submit = submit(call, config, &logs);
-    let gathers = if config.gather {
-        " and a job behind it that merges the results"
-    } else {
-        ""
-    };
     Ok(format!(
         r#"#!/bin/bash
 # Sweep {label}: {num} of {all} units as a job array. Written by `pleach sweep emit slurm`.
 #
 # To run it, in the folder from which its relative paths count:
 #   bash {file}
-# makes the folder of the logs, and submits the array{gathers}. `sbatch` with this file
+# makes the folder of the logs, and submits the array and a job behind it that merges the results. `sbatch` with this file
 # submits the array alone, and the folder of the logs has to be there. Units that are done are not run again, so both may be
 # repeated at any time. To list only what is still missing, write this file again (`pleach sweep emit slurm ... --force`).
 #
@@ -157,7 +149,14 @@ if [ -n "${{SLURM_ARRAY_TASK_ID:-}}" ]; then run_unit; else submit "$0"; fi
 
 /// The function that submits.
 fn submit(call: &Call, config: &SlurmConfig, logs: &str) -> String {
-    let mut text = format!(
+    let mut words = vec![
+        format!("--job-name={}-gather", call.name()),
+        format!("--output={logs}/gather-%j.log"),
+    ];
+    words.extend_from_slice(&config.options);
+    let words: Vec<String> = words.iter().map(|word| shell(word)).collect();
+    // What is in the quoted document reaches sbatch as it stands.
+    format!(
         r#"submit() {{
   local array gather
   mkdir -p -- {folder} || exit 1
@@ -165,34 +164,21 @@ fn submit(call: &Call, config: &SlurmConfig, logs: &str) -> String {
   # A cluster's name may stand behind the id.
   array=${{array%%;*}}
   echo "array $array: {num} units; logs in "{folder}
-"#,
-        folder = shell(&config.logs),
-        num = config.indexes.len(),
-    );
-    if config.gather {
-        let mut words = vec![
-            format!("--job-name={}-gather", call.name()),
-            format!("--output={logs}/gather-%j.log"),
-        ];
-        words.extend_from_slice(&config.options);
-        let words: Vec<String> = words.iter().map(|word| shell(word)).collect();
-        // What is in the quoted document reaches sbatch as it stands.
-        text.push_str(&format!(
-            r#"  gather=$(sbatch --parsable --dependency=afterany:"$array" {words} <<'END_OF_GATHER'
+  gather=$(sbatch --parsable --dependency=afterany:"$array" {words} <<'END_OF_GATHER'
 #!/bin/bash
 exec {program} sweep gather --manifest {manifest} --out {out}
 END_OF_GATHER
   ) || exit 1
   echo "gather ${{gather%%;*}}: merges the results when no task is left"
+}}
 "#,
-            words = words.join(" "),
-            program = shell(&call.program),
-            manifest = shell(&call.manifest),
-            out = shell(&call.out),
-        ));
-    }
-    text.push_str("}\n");
-    text
+        folder = shell(&config.logs),
+        num = config.indexes.len(),
+        words = words.join(" "),
+        program = shell(&call.program),
+        manifest = shell(&call.manifest),
+        out = shell(&call.out),
+    )
 }
 
 #[cfg(test)]
@@ -205,7 +191,6 @@ mod tests {
             indexes: vec![0, 1, 2, 5],
             logs: "runs/logs 50% #1".to_string(),
             options: vec!["--comment=it's mine".to_string()],
-            gather: true,
         }
     }
 
@@ -236,11 +221,10 @@ mod tests {
     fn a_script_of_large_indexes_says_what_slurm_needs() {
         let large = SlurmConfig {
             indexes: vec![7, 1001],
-            gather: false,
             ..config()
         };
         let script = slurm(&hostile(), &large).unwrap();
-        assert!(script.contains("MaxArraySize") && !script.contains("afterany"));
+        assert!(script.contains("MaxArraySize"));
     }
 
     #[test]

@@ -3,8 +3,6 @@
 //! Rows are what a benchmark of a server prints: requests at once, tokens of a prompt and of an answer, mean time between tokens and to
 //! the first one. Each row is played in a closed loop; the factors ([`Server::own_levels`]) are fitted to the times per token alone.
 
-use std::fs::File;
-use std::io::Read as _;
 use std::path::Path;
 
 use pleach_scheduler::portable_math::{exp, ln};
@@ -14,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::Error;
 use crate::evaluate::stats::quantile;
 use crate::evaluate::table::Table;
+use crate::run_folder::atomic_file::read_text;
 use crate::worlds::world::Description;
 
 /// Bytes of a file, and rows of it, at most.
@@ -24,6 +23,8 @@ const ROWS_MIN: usize = 4;
 /// Requests at once and tokens of a row, at most.
 const AT_ONCE_MAX: u32 = 1_024;
 const TOKENS_MAX: u32 = 131_072;
+/// Steps of the server in one play of all rows, at most: a fit plays them some fifty times.
+const STEPS_MAX: u64 = 10_000_000;
 /// Factors that are tried.
 const LEVELS: (f64, f64) = (0.1, 10.0);
 /// Ways from a pair of factors to others. Both may have to move at once: slow layers look like little bandwidth in some rows.
@@ -123,15 +124,9 @@ fn shown(fit: &Fit) -> Result<Description, Error> {
 /// The rows of a file that a server of this pace can be held to.
 fn read(path: &Path, pace: &Pace) -> Result<Vec<Row>, Error> {
     let wrong = |said: String| Error::data(path, said);
-    let file = File::open(path).map_err(|error| wrong(error.to_string()))?;
-    let mut text = String::new();
-    let read = file.take(BYTES_MAX + 1).read_to_string(&mut text);
-    read.map_err(|error| wrong(error.to_string()))?;
-    if text.len() as u64 > BYTES_MAX {
-        return Err(wrong(format!("longer than {BYTES_MAX} bytes: cut it")));
-    }
+    let text = read_text(path, BYTES_MAX)?;
     let mut reader = csv::Reader::from_reader(text.as_bytes());
-    let mut rows = Vec::new();
+    let (mut rows, mut num_steps) = (Vec::new(), 0);
     for (place, row) in reader.deserialize::<Row>().enumerate() {
         let line = place + 2;
         let row = row.map_err(|error| {
@@ -140,6 +135,12 @@ fn read(path: &Path, pace: &Pace) -> Result<Vec<Row>, Error> {
             ))
         })?;
         check(&row, pace).map_err(|said| wrong(format!("line {line}: {said}")))?;
+        num_steps += steps(&row, pace);
+        if num_steps > STEPS_MAX {
+            return Err(wrong(format!(
+                "line {line}: {num_steps} steps of the server so far; allowed are {STEPS_MAX}: leave long answers out"
+            )));
+        }
         rows.push(row);
         if rows.len() > ROWS_MAX {
             return Err(wrong(format!("more than {ROWS_MAX} rows: cut it")));
@@ -154,14 +155,23 @@ fn read(path: &Path, pace: &Pace) -> Result<Vec<Row>, Error> {
     Ok(rows)
 }
 
+/// About how many steps the server plays for a row, ten answers for each request at once: those of answers, as many beside each other as
+/// fit, and those of prompts.
+fn steps(row: &Row, pace: &Pace) -> u64 {
+    let [at_once, prompt, output] = [row.at_once, row.prompt_tokens, row.output_tokens].map(u64::from);
+    let fit = (pace.kv_tokens / (prompt + output)).max(1);
+    10 * (at_once.div_ceil(fit) * output + at_once * prompt.div_ceil(pace.prompt_room(0)))
+}
+
 fn check(row: &Row, pace: &Pace) -> Result<(), String> {
-    let whole = |name: &str, value: u32, most: u32| match (1..=most).contains(&value) {
+    let whole = |name: &str, value: u32, least: u32, most: u32| match (least..=most).contains(&value) {
         true => Ok(()),
-        false => Err(format!("{name} = {value}: allowed is 1 to {most}")),
+        false => Err(format!("{name} = {value}: allowed is {least} to {most}")),
     };
-    whole("at_once", row.at_once, AT_ONCE_MAX)?;
-    whole("prompt_tokens", row.prompt_tokens, TOKENS_MAX)?;
-    whole("output_tokens", row.output_tokens, TOKENS_MAX)?;
+    whole("at_once", row.at_once, 1, AT_ONCE_MAX)?;
+    whole("prompt_tokens", row.prompt_tokens, 1, TOKENS_MAX)?;
+    // An answer of one token has no time between tokens.
+    whole("output_tokens", row.output_tokens, 2, TOKENS_MAX)?;
     for (name, value) in [("tpot_s", Some(row.tpot_s)), ("ttft_s", row.ttft_s)] {
         if let Some(value) = value.filter(|value| !(1e-6..=1e4).contains(value)) {
             return Err(format!(
@@ -288,7 +298,19 @@ mod tests {
             (format!("{head}1,100,50,-1\n"), "line 2: tpot_s = -1"),
             (format!("{head}1,100,50,many\n"), "line 2"),
             (format!("{head}1,999999999999,50,0.1\n"), "line 2"),
-            ("x".repeat(2 << 20), "longer than"),
+            (
+                format!("{head}1,100,1,0.01\n"),
+                "line 2: output_tokens = 1: allowed is 2 to",
+            ),
+            (
+                format!("{head}{}", "1,100,100000,0.01\n".repeat(11)),
+                "steps of the server so far; allowed are 10000000",
+            ),
+            (
+                format!("{head}{}", "1000,60000,2,0.01\n".repeat(1000)),
+                "steps of the server so far",
+            ),
+            ("x".repeat(2 << 20), "larger than"),
         ] {
             let refused = said(&text).err().unwrap();
             assert!(refused.contains(part), "{part}: {refused}");

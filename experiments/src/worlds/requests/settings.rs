@@ -5,12 +5,9 @@ use std::path::PathBuf;
 use pleach_scheduler::Problem;
 use pleach_scheduler::settings::{Above, OneOf};
 use pleach_serving::llm::generate::{RequestGenerator, Sessions};
-use pleach_serving::llm::{
-    ENGINE_NAMES, Fleet, GPU_NAMES, KV_PRECISIONS, Link, MODEL_NAMES, PRECISIONS, Pools, REQUESTS_MAX,
-    Server, Targets,
-};
+use pleach_serving::llm::{Fleet, GPU_NAMES, Link, MODEL_NAMES, Pools, REQUESTS_MAX, Server, Targets};
 
-pleach_scheduler::settings! {
+crate::worlds::server::settings! {
     /// Requests, replicas and what users expect.
     #[derive(Clone, Debug, PartialEq)]
     pub struct RequestsSettings {
@@ -41,28 +38,7 @@ pleach_scheduler::settings! {
         pub gpu: String = "H100".into(), in OneOf(&GPU_NAMES);
         /// GPUs of a replica, among which the model is split: 1, 2, 4, 8
         pub replica_gpus: u32 = 1, in 1..=8;
-        /// Copies of all but experts, each on as many GPUs of the replica
-        pub copies: u32 = 1, in 1..=8;
-        /// Inference engine: vLLM 0.27, SGLang 0.5, TensorRT-LLM 1.x, and two of 2024
-        pub engine: String = "vllm".into(), in OneOf(&ENGINE_NAMES);
-        /// Numbers in which the weights are kept and multiplied
-        pub precision: String = "bf16".into(), in OneOf(PRECISIONS);
-        /// Numbers in which keys and values are kept; engine: as it does by default
-        pub kv_precision: String = "engine".into(), in OneOf(KV_PRECISIONS);
-        /// Most requests of a step [default: the engine's on this GPU]
-        pub batch_max: Option<u32>, in 1..=65_536;
-        /// Most tokens of a step [default: the engine's on this GPU]
-        pub step_tokens: Option<u32>, in 16..=1_048_576;
-        /// Share of the memory that a replica takes [default: the engine's]
-        pub memory_share: Option<f64>, in 0.1..=1.0;
-        /// Whether contexts of what has ended stay in free memory
-        pub prefix_cache: bool = true;
-        /// Tokens of an answer that a step gives with speculation; published for DeepSeek-V3's own: 1.8
-        pub speculation: f64 = 1.0, in 1.0..=8.0;
-        /// Own times of layers over the engine's
-        pub overhead_level: f64 = 1.0, in Above(0.0, 100.0);
-        /// Own shares of bandwidth and peak over the engine's
-        pub efficiency_level: f64 = 1.0, in Above(0.0, 100.0);
+    } and {
         /// Measured latencies of a server, to which `workload describe` fits the last two (docs/serving.md)
         pub latencies: Option<PathBuf>;
         /// Replicas
@@ -120,28 +96,6 @@ impl RequestsSettings {
                 ))
             }
         }
-    }
-
-    /// What a replica is.
-    ///
-    /// # Errors
-    /// Settings that cannot go together.
-    pub(super) fn server(&self) -> Result<Server, Problem> {
-        let server = Server::of(&self.engine, &self.model, &self.gpu, self.replica_gpus)?;
-        let server = server.kept_in(&self.precision)?.copied(self.copies)?;
-        Ok(Server {
-            has_small_kv: match &*self.kv_precision {
-                "engine" => server.has_small_kv,
-                numbers => numbers == "fp8",
-            },
-            speculation: self.speculation,
-            batch_max: self.batch_max,
-            step_tokens: self.step_tokens,
-            memory_share: self.memory_share,
-            keeps_prefixes: self.prefix_cache,
-            own_levels: [self.overhead_level, self.efficiency_level],
-            ..server
-        })
     }
 
     /// Lists to draw, or parts to cut.

@@ -31,7 +31,7 @@ fn played(settings: RequestsSettings, routers: &[&str]) -> Result<crate::worlds:
 /// Each but those of autoscaling, which have tests of their own, opens with its own settings, is described in a line, and refuses what it has not.
 #[test]
 fn registered_environments_open_and_refuse_by_name() {
-    for id in serving_ids().filter(|id| !["Pleach/Mixed-v1", "Pleach/LlmServe-v0"].contains(id)) {
+    for id in serving_ids().filter(|id| !["Pleach/Mixed-v2", "Pleach/LlmServe-v1"].contains(id)) {
         assert!(describe_environment(id).unwrap().len() < 130, "{id}");
         let mut env = serving_environment(id, "{}").unwrap();
         env.reset(1).unwrap();
@@ -46,8 +46,8 @@ fn registered_environments_open_and_refuse_by_name() {
         assert!(environment_settings(id).unwrap().contains(&"reward".to_string()));
     }
     let said = |id: &str, changes: &str| serving_environment(id, changes).err().unwrap().to_string();
-    let other = said("Pleach/Mixed-v0", "{}");
-    assert!(other.contains("did you mean Pleach/Mixed-v1"), "{other}");
+    let other = said("Pleach/Mixed-v1", "{}");
+    assert!(other.contains("did you mean Pleach/Mixed-v2"), "{other}");
     let most = said("Pleach/EsgSaturated-v0", "{\"load_max\": 0.5}");
     assert!(most.contains("ascending"), "{most}");
 }

@@ -2,11 +2,10 @@
 
 use std::path::PathBuf;
 
-use pleach_scheduler::Problem;
 use pleach_scheduler::settings::{Above, OneOf};
-use pleach_serving::llm::{ENGINE_NAMES, GPU_NAMES, KV_PRECISIONS, MODEL_NAMES, PRECISIONS, Server};
+use pleach_serving::llm::{GPU_NAMES, MODEL_NAMES};
 
-pleach_scheduler::settings! {
+crate::worlds::server::settings! {
     /// A cluster, a day of requests and the jobs beside them.
     #[derive(Clone, Debug, PartialEq)]
     pub struct ServiceSettings {
@@ -30,28 +29,7 @@ pleach_scheduler::settings! {
         pub gpu: String = "H100".into(), in OneOf(&GPU_NAMES);
         /// GPUs of a replica, all of one node
         pub replica_gpus: u8 = 1, in 1..=8;
-        /// Copies of all but experts, each on as many GPUs of the replica
-        pub copies: u32 = 1, in 1..=8;
-        /// Inference engine: vLLM 0.27, SGLang 0.5, TensorRT-LLM 1.x, and two of 2024
-        pub engine: String = "vllm".into(), in OneOf(&ENGINE_NAMES);
-        /// Numbers in which the weights are kept and multiplied
-        pub precision: String = "bf16".into(), in OneOf(PRECISIONS);
-        /// Numbers in which keys and values are kept; engine: as it does by default
-        pub kv_precision: String = "engine".into(), in OneOf(KV_PRECISIONS);
-        /// Most requests of a step [default: the engine's on this GPU]
-        pub batch_max: Option<u32>, in 1..=65_536;
-        /// Most tokens of a step [default: the engine's on this GPU]
-        pub step_tokens: Option<u32>, in 16..=1_048_576;
-        /// Share of the memory that a replica takes [default: the engine's]
-        pub memory_share: Option<f64>, in 0.1..=1.0;
-        /// Whether contexts of what has ended stay in free memory
-        pub prefix_cache: bool = true;
-        /// Tokens of an answer that a step gives with speculation; published for DeepSeek-V3's own: 1.8
-        pub speculation: f64 = 1.0, in 1.0..=8.0;
-        /// Own times of layers over the engine's
-        pub overhead_level: f64 = 1.0, in Above(0.0, 100.0);
-        /// Own shares of bandwidth and peak over the engine's
-        pub efficiency_level: f64 = 1.0, in Above(0.0, 100.0);
+    } and {
         /// Router by name with settings after colons
         pub router: String = "least-tokens".into();
         /// Time between two looks of the gateway at all replicas, s
@@ -80,29 +58,5 @@ pleach_scheduler::settings! {
         pub hits_pct: f64 = 99.9, in 1.0..=99.999;
         /// GPU time of training that a miss costs a learner that steps, GPU s; about what a miss is worth to rules at 99.9 %
         pub price_gpu_s: f64 = 18.0, in 0.0..=1e6;
-    }
-}
-
-impl ServiceSettings {
-    /// What a replica is.
-    ///
-    /// # Errors
-    /// Settings that cannot go together.
-    pub(super) fn server(&self) -> Result<Server, Problem> {
-        let server = Server::of(&self.engine, &self.model, &self.gpu, self.replica_gpus.into())?;
-        let server = server.kept_in(&self.precision)?.copied(self.copies)?;
-        Ok(Server {
-            has_small_kv: match &*self.kv_precision {
-                "engine" => server.has_small_kv,
-                numbers => numbers == "fp8",
-            },
-            speculation: self.speculation,
-            batch_max: self.batch_max,
-            step_tokens: self.step_tokens,
-            memory_share: self.memory_share,
-            keeps_prefixes: self.prefix_cache,
-            own_levels: [self.overhead_level, self.efficiency_level],
-            ..server
-        })
     }
 }

@@ -6,6 +6,7 @@ mod gandiva_config;
 mod hfta;
 mod hosts;
 mod indolent;
+pub mod interleave;
 mod matching;
 mod muri;
 mod sjf;

@@ -313,10 +313,10 @@ impl Planner for Muri {
 
 #[cfg(test)]
 mod tests {
+    use super::super::interleave::interleaved_pairs;
     use super::super::tests::{class, cluster_of, plan_at, submit_as};
     use super::*;
     use pleach_scheduler::cluster_spec::ClusterSpec;
-    use pleach_scheduler::physics::interleave::interleaved_pairs;
 
     /// Readers and computers complement each other (speeds 1 and 1); two readers or two computers take turns.
     fn cluster(num_gpus: u32) -> Cluster {

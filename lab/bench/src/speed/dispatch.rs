@@ -5,9 +5,16 @@ use std::time::Instant;
 use pleach_env::Seed;
 use pleach_experiments::error::Error;
 use pleach_experiments::worlds::calls::CallsSettings;
+use pleach_serving::functions::{Configuration, Work};
 use rand::RngExt as _;
 
 use super::BenchArgs;
+
+use search::{astar, group};
+
+/// The published search is the oracle of the fronts' own tests: one file for both.
+#[path = "../../../../serving/src/functions/fronts/tests/search.rs"]
+mod search;
 
 /// Ways that are asked for.
 const WAYS: usize = 5;
@@ -29,7 +36,7 @@ pub(super) fn measure(args: &BenchArgs) -> Result<[(&'static str, f64); 2], Erro
             let within_us = work.steps[step].fastest_us as f64 * (0.8 + 6.0 * part);
             let asked = (rng.random_range(1..=8), within_us as u64, WAYS);
             num_ways += if by_search {
-                work.ways_by_search(step, asked).0.len()
+                astar(&group(&work, step), asked).0.len()
             } else {
                 work.ways(step, asked).len()
             };

@@ -1,12 +1,19 @@
 //! The law of training plans held to published steps that its levels were not fitted to, and the law of starts to published
 //! starts.
 
+mod fit;
+mod row;
+mod rows;
+#[cfg(test)]
+mod tests;
+
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use pleach_env::workload::classes::facts_of;
-use pleach_env::workload::plans::published::{Published, Rows, SAMPLE, judged, judged_unseen, plain};
-use pleach_env::workload::plans::{Basis, GPUS, Gpu, Model, Precision, STACKS, Trained, Training, level};
+use pleach_env::workload::plans::{
+    Basis, GPUS, Gpu, Model, Precision, STACKS, Stack, Trained, Training, level,
+};
 use pleach_experiments::error::Error;
 use pleach_experiments::evaluate::stats::quantile;
 use pleach_experiments::evaluate::table::Table;
@@ -14,6 +21,9 @@ use pleach_experiments::run_folder::atomic_file::read_text;
 use pleach_scheduler::physics::overheads::{Moved, Overheads};
 use pleach_scheduler::physics::storage::Storage;
 
+use self::fit::{fitted, judged, judged_unseen, plain};
+use self::row::Published;
+use self::rows::{Rows, SAMPLE};
 use super::figure::show;
 use super::{Benchmark, Effort, Figure, Reproduction, Target};
 
@@ -33,6 +43,15 @@ const FILES: [&str; 2] = ["measured/training.csv", "world/llm_rows.csv"];
 const BYTES_MAX: u64 = 64 << 20;
 /// Tokens of a sequence that count as long.
 const LONG: u32 = 8_192;
+/// Columns of levels.
+const LEVELS: [&str; 6] = [
+    "software",
+    "GPU type",
+    "bits",
+    "what is trained",
+    "part of the peak",
+    "rows",
+];
 /// Models without experts.
 const DENSE: &str = "dense, adapters among them";
 /// GPU types that a site may have today.
@@ -73,7 +92,7 @@ fn rows(folder: Option<&Path>) -> Result<Rows, Error> {
     let mut rows = Rows::default();
     let Some(folder) = folder else {
         rows.add(SAMPLE)
-            .map_err(|error| Error::data(Path::new("published.csv"), error.to_string()))?;
+            .map_err(|error| Error::data(Path::new("plans.csv"), error.to_string()))?;
         return Ok(rows);
     };
     for file in FILES {
@@ -147,6 +166,10 @@ fn held_to_rows(effort: &Effort) -> Result<Reproduction, Error> {
             (
                 "Other laws on the same rows".into(),
                 other_laws(&rows.rows, &errors),
+            ),
+            (
+                "Levels of the fitted half: data/stacks.csv of pleach-workloads".into(),
+                table(&LEVELS, levels(&rows.rows)),
             ),
             (
                 "Rows left out".into(),
@@ -303,6 +326,19 @@ fn other_laws(rows: &[Published], errors: &[f64]) -> Table {
         }
     }
     table(&["law", "judge", "median error, %", "90 % below, %"], lines)
+}
+
+/// The rows of `data/stacks.csv`.
+fn levels(rows: &[Published]) -> Vec<Vec<String>> {
+    let line = |stack: Stack| {
+        let numbers = [format!("{:.3}", stack.level), stack.num_rows.to_string()];
+        let bits = stack.bits.to_string();
+        [stack.software, stack.gpu, bits, stack.what]
+            .into_iter()
+            .chain(numbers)
+            .collect()
+    };
+    fitted(rows).into_iter().map(line).collect()
 }
 
 /// From what the levels of each type come where no row covers it.

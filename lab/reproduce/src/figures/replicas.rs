@@ -164,7 +164,7 @@ fn fitted(effort: &Effort) -> Result<Reproduction, Error> {
         figures: vec![Figure::exact("median relative error of rows to judge by, %", all.part(0.5), Target::Record)],
         tables: vec![
             (
-                "Constants: constants.csv of pleach-serving; of an engine overhead, request, efficiency, time before the queue".into(),
+                "Constants: constants.csv of pleach-serving; of an engine overhead, request, efficiency, steps and s a token before the queue".into(),
                 table(&header, fitted.rows()),
             ),
             (

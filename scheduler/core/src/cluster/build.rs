@@ -123,7 +123,6 @@ impl Jobs {
             rows: Vec::new(),
             names: BTreeMap::new(),
             num_numbered: 0,
-            num_ended: 0,
             num_starts: 0,
             shapes: Shapes::new(),
             allowed: AllowedSets::default(),

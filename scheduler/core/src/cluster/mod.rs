@@ -12,13 +12,13 @@ mod jobs;
 mod places;
 mod queries;
 mod rates;
-pub mod snapshot;
 mod tables;
 
 pub use capabilities::{Capabilities, Sharing, moved};
 pub use jobs::allowed::AllowedSets;
 pub use jobs::ordered_set::{Member, OrderedSet};
 pub use jobs::queue::Demand;
+pub use jobs::record;
 pub use jobs::shape::{Shape, ShapeId};
 pub use jobs::yielding::{Room, Yielding};
 pub use places::beside::HeldNodes;
@@ -122,8 +122,6 @@ struct Jobs {
     names: BTreeMap<ExternalId, JobId>,
     /// Jobs that were submitted without one: the next number.
     num_numbered: u64,
-    /// Rows of jobs that have left.
-    num_ended: usize,
     /// Starts so far.
     num_starts: u64,
     shapes: Shapes,
@@ -170,6 +168,9 @@ pub(crate) fn bits(mut mask: u64) -> impl Iterator<Item = u32> {
     })
 }
 
+#[cfg(test)]
+#[path = "./tests/snapshot.rs"]
+mod snapshot;
 #[cfg(test)]
 mod snapshot_tests;
 #[cfg(test)]

@@ -89,6 +89,13 @@ impl Pass {
         self.enumerate(cluster, needs)
     }
 
+    /// Goes on with a pass after jobs were admitted: what is held back stays so.
+    pub fn reopen(&mut self, cluster: &Cluster, needs: &Needs) -> PassState {
+        self.leaf = None;
+        self.scratch.forget();
+        self.enumerate(cluster, needs)
+    }
+
     fn enumerate(&mut self, cluster: &Cluster, needs: &Needs) -> PassState {
         enumerate(
             cluster,

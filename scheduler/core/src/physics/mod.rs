@@ -29,7 +29,6 @@
 
 pub mod goodput;
 pub mod interference;
-pub mod interleave;
 pub mod links;
 pub mod mig;
 pub mod mixed;

@@ -8,7 +8,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
-use std::io::Read;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
@@ -17,6 +16,7 @@ use thiserror::Error;
 
 use super::error::TreeError;
 use super::{MAX_BYTES, Tree};
+use crate::problem::files;
 
 /// Name of the manifest.
 pub const MANIFEST_FILE: &str = "manifest.json";
@@ -251,13 +251,9 @@ fn read(folder: &Path, name: &str, bytes_max: u64) -> Result<Vec<u8>, BundleErro
             "it is a link, a folder or a device, and no plain file".into(),
         ));
     }
-    let mut bytes = Vec::new();
-    let file = File::open(&path).map_err(failed)?;
-    file.take(bytes_max + 1).read_to_end(&mut bytes).map_err(failed)?;
-    if bytes.len() as u64 > bytes_max {
-        return Err(refused(name, format!("it is larger than {bytes_max} bytes")));
-    }
-    Ok(bytes)
+    let read = File::open(&path).and_then(|file| files::at_most(file, bytes_max));
+    let bytes = read.map_err(failed)?;
+    bytes.ok_or_else(|| refused(name, format!("it is larger than {bytes_max} bytes")))
 }
 
 fn refused(file: &str, reason: String) -> BundleError {

@@ -22,7 +22,7 @@ use pleach_scheduler::{ConfigError, GpuTypeId, JobId, NodeId, Planner, PolicyErr
 use serde::{Deserialize, Serialize};
 
 use super::calendar::{Ask, Calendar, Slot};
-use crate::allocate_by_priority::tightest;
+use crate::starts::tightest;
 
 /// Settings of [`Conservative`]: it has none.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,5 +1,5 @@
-//! Backfilling with a slot for every waiting job. It plans in the simulator alone: its slots are keyed by rows of the tables, which a
-//! daemon makes anew in every round.
+//! Backfilling with a slot for every waiting job, and as Slurm does it. They plan in the simulator alone: what they remember is
+//! keyed by rows of the tables, which a daemon makes anew in every round.
 
 mod calendar;
 mod conservative;
@@ -11,22 +11,37 @@ use pleach_scheduler::heuristics::Info;
 
 use crate::entry::Entry;
 use crate::settings;
+use crate::slurm::{Slurm, SlurmConfig};
 
 /// What the schedulers of sites run and no daemon of ours drives.
-pub const BACKFILLING: &[Entry] = &[Entry {
-    info: Info {
-        name: "conservative",
-        family: "backfilling",
-        citation: "Mu'alem & Feitelson TPDS'01",
-        knows: "arrival, gang size, run time",
-        decides: "a slot for every waiting job; a job that delays none goes ahead",
+pub const BACKFILLING: &[Entry] = &[
+    Entry {
+        info: Info {
+            name: "conservative",
+            family: "backfilling",
+            citation: "Mu'alem & Feitelson TPDS'01",
+            knows: "arrival, gang size, run time",
+            decides: "a slot for every waiting job; a job that delays none goes ahead",
+        },
+        requirements: ActionSet::NONE,
+        defaults: settings::defaults::<ConservativeConfig>,
+        make: |value| {
+            Ok(Box::new(Conservative::new(settings::read(
+                "conservative",
+                value,
+            )?)?))
+        },
     },
-    requirements: ActionSet::NONE,
-    defaults: settings::defaults::<ConservativeConfig>,
-    make: |value| {
-        Ok(Box::new(Conservative::new(settings::read(
-            "conservative",
-            value,
-        )?)?))
+    Entry {
+        info: Info {
+            name: "slurm",
+            family: "backfilling",
+            citation: "Slurm 22.05: sched/backfill, priority/multifactor",
+            knows: "arrival, gang size, time limit, user, account, partition, QOS",
+            decides: "what the site's own Slurm does by its slurm.conf: main scheduler, backfill, priorities, limits",
+        },
+        requirements: ActionSet::NONE,
+        defaults: settings::defaults::<SlurmConfig>,
+        make: |value| Ok(Box::new(Slurm::new(settings::read("slurm", value)?)?)),
     },
-}];
+];

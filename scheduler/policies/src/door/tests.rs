@@ -32,7 +32,7 @@ fn what_deals_is_made_of_what_chooses_among_candidates_and_of_no_planner() {
 #[test]
 fn an_order_is_made_of_everything_that_has_one_and_of_nothing_else() {
     let reference = concat!(env!("CARGO_MANIFEST_DIR"), "/../../checkpoints/reference/");
-    let tree = format!("order:{reference}PhillyGang-v1-tree.json");
+    let tree = format!("order:{reference}../../tests/trees/PhillyGang-v1-tree.json");
     let network = format!("order:{reference}PhillyGang-v1.ckpt");
     for text in [
         "order:sjf",

@@ -1,11 +1,15 @@
 //! Fronts against the published search and against all ways.
 
+mod search;
+
 use pleach_workloads::Seed;
 use proptest::prelude::*;
 
-use super::search::astar;
 use super::*;
+use crate::functions::app::Work;
 use crate::functions::surface;
+
+use search::{astar, group};
 
 /// Of each first configuration the cheapest of all ways; the cheapest first.
 fn brute(lists: &[&[Configuration]], (batch_max, within_us, num): (usize, u64, usize)) -> Vec<(usize, f64)> {
@@ -88,8 +92,7 @@ fn fronts_and_the_published_search_agree_on_whole_groups() {
     let mut taken = 0;
     for plan in 0..100 {
         let step = rng.random_range(0..work.steps.len());
-        let fastest = work
-            .group(step)
+        let fastest = group(&work, step)
             .iter()
             .map(|list| list[0].latency_us)
             .sum::<u64>();
@@ -100,7 +103,7 @@ fn fronts_and_the_published_search_agree_on_whole_groups() {
             5,
         );
         let found = work.ways(step, asked);
-        let (published, paths) = work.ways_by_search(step, asked);
+        let (published, paths) = astar(&group(&work, step), asked);
         assert!(
             same(&costs(&found), &costs(&published)),
             "plan {plan}: {found:?} {published:?}"

@@ -19,6 +19,7 @@ const PACE: Pace = Pace {
     prompt_link_ps: 0,
     prompt_pair_parts: 0,
     before_queue_ps: 0,
+    before_queue_token_ps: 0,
     after_first_ps: 0,
     kv_tokens: 1_000,
     batch_max: 4,
@@ -136,6 +137,20 @@ fn a_prefix_that_is_held_is_not_computed() {
     let (told, replica) = run(PACE, &list, u64::MAX);
     assert_eq!(replica.reused_tokens(), 60);
     assert_eq!(told[2], (1, Event::First, 1_000_000 + 1_000 + 30 * 5));
+}
+
+/// 700 ps and 3 for each token: 90 tokens are in the queue at 970, ten of a later request at 930. Their step lasts 1,000 + 50, and
+/// ends before the others are taken up, for 1,000 + 10 + 11 + 450 beside the batch.
+#[test]
+fn a_long_prompt_is_longer_on_its_way_to_the_queue() {
+    let pace = Pace {
+        before_queue_ps: 700,
+        before_queue_token_ps: 3,
+        ..PACE
+    };
+    let (told, _) = run(pace, &[(0, work(0, 90, 1)), (200, work(1, 10, 3))], u64::MAX);
+    assert_eq!(told[0], (1, Event::First, 930 + 1_050));
+    assert_eq!(told[1], (0, Event::First, 930 + 1_050 + 1_000 + 10 + 11 + 450));
 }
 
 /// A prompt of 50 tokens that was computed elsewhere, with its first token, costs no step: two more tokens with 51, then 52 in

@@ -9,6 +9,8 @@ use std::sync::LazyLock;
 
 /// Numbers of a set of constants, in the order of the file's columns.
 pub const NUM_CONSTANTS: usize = 13;
+/// Numbers of an engine's levels, in the order of the file's columns.
+pub const NUM_LEVELS: usize = 5;
 
 /// Constants of a GPU type.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -50,43 +52,30 @@ pub struct Levels {
     pub request: f64,
     /// On shares of bandwidth and peak.
     pub efficiency: f64,
-    /// From a request's arrival to its first step, s.
-    pub before_queue_s: f64,
+    /// From a request's arrival to its first step, in steps of one request without a context.
+    pub before_queue_steps: f64,
+    /// More for each token of its prompt, s.
+    pub before_queue_token_s: f64,
 }
 
 impl Constants {
     /// From the numbers of a row.
     #[must_use]
     pub fn of(row: [f64; NUM_CONSTANTS]) -> Constants {
-        let [
-            layer_s,
-            expert_layer_s,
-            reduce_s,
-            exchange_s,
-            request_s,
-            reduce_byte_s,
-            exchange_byte_s,
-            weights,
-            experts,
-            kv,
-            dense,
-            mixture,
-            attention,
-        ] = row;
         Constants {
-            layer_s,
-            expert_layer_s,
-            reduce_s,
-            exchange_s,
-            request_s,
-            reduce_byte_s,
-            exchange_byte_s,
-            weights,
-            experts,
-            kv,
-            dense,
-            mixture,
-            attention,
+            layer_s: row[0],
+            expert_layer_s: row[1],
+            reduce_s: row[2],
+            exchange_s: row[3],
+            request_s: row[4],
+            reduce_byte_s: row[5],
+            exchange_byte_s: row[6],
+            weights: row[7],
+            experts: row[8],
+            kv: row[9],
+            dense: row[10],
+            mixture: row[11],
+            attention: row[12],
         }
     }
 
@@ -107,19 +96,24 @@ static TABLE: LazyLock<Vec<(&str, Constants)>> = LazyLock::new(|| {
 });
 /// Rows of the file that stand for engines.
 static LEVELS: LazyLock<Vec<(&str, Levels)>> = LazyLock::new(|| {
-    let levels = rows("engine").map(|(name, [overhead, request, efficiency, before_queue_s])| {
-        let levels = Levels {
-            overhead,
-            request,
-            efficiency,
-            before_queue_s,
-        };
-        (name, levels)
-    });
-    levels.collect()
+    rows("engine")
+        .map(|(name, row)| (name, Levels::of(row)))
+        .collect()
 });
 
 impl Levels {
+    /// From the numbers of a row.
+    #[must_use]
+    pub fn of(row: [f64; NUM_LEVELS]) -> Levels {
+        Levels {
+            overhead: row[0],
+            request: row[1],
+            efficiency: row[2],
+            before_queue_steps: row[3],
+            before_queue_token_s: row[4],
+        }
+    }
+
     /// Of an engine by name.
     #[must_use]
     pub fn of_engine(engine: &str) -> Levels {

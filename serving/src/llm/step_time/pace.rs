@@ -32,6 +32,8 @@ pub struct Pace {
     pub prompt_pair_parts: u64,
     /// From arrival to the replica's queue, ps.
     pub before_queue_ps: u64,
+    /// More for each token of the prompt, whether its keys and values are held or not, ps.
+    pub before_queue_token_ps: u64,
     /// From the end of a request's first step to its user's first token, ps.
     pub after_first_ps: u64,
     /// Tokens whose keys and values fit.
@@ -135,22 +137,30 @@ impl Pace {
         u64::from(self.tokens_max).saturating_sub(batch).max(1)
     }
 
-    /// When a prompt would have its first token, s from now, with prompts of `ahead_tokens` before it and that much running. The
-    /// attention of those before it is left out.
+    /// From the arrival of a prompt to the replica's queue, ps.
+    #[must_use]
+    pub fn to_queue_ps(&self, prompt_tokens: u64) -> u64 {
+        self.before_queue_ps + self.before_queue_token_ps * prompt_tokens
+    }
+
+    /// When a prompt would have its first token, s from now, where `held_tokens` of it are there already, with prompts of
+    /// `ahead_tokens` before it and that much running. The attention of those before it is left out.
     #[must_use]
     pub fn first_token_s(
         &self,
         prompt_tokens: u64,
+        held_tokens: u64,
         ahead_tokens: u64,
         running: u64,
         context_tokens: u64,
     ) -> f64 {
-        let (prompts, room) = (prompt_tokens + ahead_tokens, self.prompt_room(running));
+        let new_tokens = prompt_tokens - held_tokens;
+        let (prompts, room) = (new_tokens + ahead_tokens, self.prompt_room(running));
         let steps = prompts.div_ceil(room).max(1) - 1;
         let full = self.step(running, context_tokens, Chunks::of(room));
         let last = self.step(running, context_tokens, Chunks::of(prompts - steps * room));
-        let own = self.pairs_ps(prompt_tokens * (prompt_tokens + 1) / 2);
-        s_of_ps(self.before_queue_ps + steps * full + last + own + self.after_first_ps)
+        let own = self.pairs_ps(new_tokens * (new_tokens + 1) / 2);
+        s_of_ps(self.to_queue_ps(prompt_tokens) + steps * full + last + own + self.after_first_ps)
     }
 
     /// Time of a step without prompts, s.

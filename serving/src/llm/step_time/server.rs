@@ -235,6 +235,11 @@ impl Server {
             tokens_max: self.step_tokens.unwrap_or(defaults.step_tokens),
             ..self.steps(constants, levels)
         };
+        let before_queue_s = levels.before_queue_steps * pace.token_s(1, 0);
+        let pace = Pace {
+            before_queue_ps: ps_of_s(before_queue_s),
+            ..pace
+        };
         Ok(pace.speculating(self.speculation))
     }
 
@@ -290,7 +295,8 @@ impl Server {
             prompt_token_ps: ps_of_s(token_s),
             prompt_link_ps: ps_of_s(link_s / copies),
             prompt_pair_parts: ps_of_s(model.pair_flop() / attention_per_s * PAIR_PARTS as f64),
-            before_queue_ps: ps_of_s(levels.before_queue_s),
+            before_queue_ps: 0,
+            before_queue_token_ps: ps_of_s(levels.before_queue_token_s),
             after_first_ps: ps_of_s(AFTER_FIRST_S),
             kv_tokens: 0,
             batch_max: 0,

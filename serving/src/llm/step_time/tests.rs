@@ -11,7 +11,8 @@ const PLAIN: Levels = Levels {
     overhead: 1.0,
     request: 1.0,
     efficiency: 1.0,
-    before_queue_s: 0.04,
+    before_queue_steps: 2.0,
+    before_queue_token_s: 1e-6,
 };
 
 fn server(model: &str, gpu: &str, num_gpus: u32) -> Server {
@@ -56,6 +57,7 @@ fn an_8b_model_on_an_h100_has_the_pace_worked_by_hand() {
 
 /// 13 chunks of 8,192 tokens at most: 13 x 1.28 ms of layers, 100,000 x 32.477 us of operations, and 100,000 x 100,001 / 2 pairs of
 /// 4 x 32 heads x 128 x 32 layers = 524,288 operations at half of the peak, 1.06024 ns each: 5.3012 s. Without attention it would be 3.26 s.
+/// Before the queue it waits for two steps of one request, 1.28 + 5.99254 + 0.01 ms each, and 1 us for each of its tokens.
 #[test]
 fn a_prompt_of_100_000_tokens_takes_what_its_attention_takes() {
     let pace = pace(server("llama-3-8b", "H100", 1));
@@ -67,9 +69,15 @@ fn a_prompt_of_100_000_tokens_takes_what_its_attention_takes() {
         before += chunk.tokens;
     }
     near(sum, 13.0 * 1.28e-3 + 3.2477 + 5.3012);
+    near(pace.to_queue_ps(100_000), 2.0 * 7.28254e-3 + 0.1);
     near(
-        ps_of_s(pace.first_token_s(100_000, 0, 0, 0)),
-        0.04 + 0.78e-3 + 13.0 * 1.28e-3 + 3.2477 + 5.3012,
+        ps_of_s(pace.first_token_s(100_000, 0, 0, 0, 0)),
+        2.0 * 7.28254e-3 + 0.1 + 0.78e-3 + 13.0 * 1.28e-3 + 3.2477 + 5.3012,
+    );
+    // What is held is not computed, but read before the queue: 1.28 ms of layers, 5.99254 ms of weights for the last 100.
+    near(
+        ps_of_s(pace.first_token_s(100_000, 99_900, 0, 0, 0)),
+        2.0 * 7.28254e-3 + 0.1 + 0.78e-3 + 1.28e-3 + 5.99254e-3 + 5_050.0 * 1.06024e-9,
     );
 }
 
@@ -158,6 +166,8 @@ fn speculation_divides_a_step_among_the_tokens_that_it_gives() {
         (both[1].tokens_max, both[1].prompt_token_ps),
         (4_096, both[0].prompt_token_ps)
     );
+    // A request waits for whole steps.
+    assert_eq!(both[1].before_queue_ps, both[0].before_queue_ps);
 }
 
 /// vLLM 0.27 takes large batches on GPUs of 70 GiB and more but A100; SGLang's chunks follow the memory.

@@ -47,6 +47,8 @@ pub const OBSERVED_COLUMNS: [&str; 5] = [
     "partition",
     "qos",
 ];
+/// [`Observed::held_s`](crate::Observed::held_s); written where some job has one.
+pub const HELD_COLUMN: &str = "observed_held_s";
 /// Columns that a file must have.
 pub const REQUIRED: [&str; 3] = ["submit_s", "num_gpus", "run_time_s"];
 

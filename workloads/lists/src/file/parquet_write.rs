@@ -4,7 +4,7 @@ use std::path::Path;
 
 use pleach_tables::{Column, Values, to_parquet};
 
-use super::{COLUMNS, OBSERVED_COLUMNS, RESOURCE_COLUMNS, TASK_COLUMNS};
+use super::{COLUMNS, HELD_COLUMN, OBSERVED_COLUMNS, RESOURCE_COLUMNS, TASK_COLUMNS};
 use crate::Error;
 use crate::{JobSpec, Workload};
 
@@ -62,6 +62,11 @@ impl Workload {
         }
         if self.has_observed() {
             columns.extend(OBSERVED_COLUMNS.into_iter().zip(observed).map(column));
+        }
+        if self.has_held() {
+            let held =
+                Values::OptionalNumber(Box::new(|job: &JobSpec| Some(job.observed.as_deref()?.held_s)));
+            columns.push(column((HELD_COLUMN, held)));
         }
         to_parquet(path, "jobs", &self.jobs, &columns)
     }

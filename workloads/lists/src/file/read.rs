@@ -2,15 +2,17 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{ErrorKind, Read};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use pleach_scheduler::cluster_spec::{ClusterSpec, ModelClass, Resources};
+use pleach_scheduler::problem::files;
 use pleach_scheduler::{Problem, Tasks, Time};
 
 use super::trainings::TrainingEntry;
 use super::{
-    OBSERVED_COLUMNS, REQUIRED, RESOURCE_COLUMNS, Sidecar, TASK_COLUMNS, sidecar_beside, sidecar_path,
+    HELD_COLUMN, OBSERVED_COLUMNS, REQUIRED, RESOURCE_COLUMNS, Sidecar, TASK_COLUMNS, sidecar_beside,
+    sidecar_path,
 };
 use crate::Error;
 use crate::import::{Draft, ImportOptions, RawRow, Site, SiteOf, Tenancy};
@@ -227,6 +229,7 @@ fn read_observed(table: &Table) -> Result<Option<Box<Observed>>, Error> {
         nodes: text(nodes),
         partition: text(partition),
         qos: text(qos),
+        held_s: time(table.column(HELD_COLUMN))?.unwrap_or(0.0),
     })))
 }
 
@@ -302,18 +305,12 @@ fn read_sidecar(jobs: &Path) -> Result<Option<SidecarRead>, Error> {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         file => file.map_err(io)?,
     };
-    let mut bytes = Vec::new();
-    // One byte more than allowed, so that a file of exactly the bound is told from a larger one; what the system says of
-    // the size of a pipe or a device is not believed.
-    file.take(SIDECAR_BYTES_MAX + 1)
-        .read_to_end(&mut bytes)
-        .map_err(io)?;
-    if bytes.len() as u64 > SIDECAR_BYTES_MAX {
+    let Some(bytes) = files::at_most(file, SIDECAR_BYTES_MAX).map_err(io)? else {
         return Err(Error::data(
             path,
             format!("the file is larger than {SIDECAR_BYTES_MAX} bytes; is this a cluster?"),
         ));
-    }
+    };
     let text = String::from_utf8(bytes)
         .map_err(|error| io(std::io::Error::new(ErrorKind::InvalidData, error.utf8_error())))?;
     let line_at = |start: usize| {

@@ -74,6 +74,7 @@ pub(super) fn any_job() -> impl Strategy<Value = crate::JobSpec> {
                         nodes: "g[1-3,7],h01".into(),
                         partition: "long, \"old\"".into(),
                         qos: String::new(),
+                        held_s: 0.0,
                     })
                 }),
             }

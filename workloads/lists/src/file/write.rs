@@ -11,7 +11,7 @@ use pleach_scheduler::Time;
 use pleach_scheduler::cluster_spec::Resources;
 use pleach_tables::{is_gzip_name, is_parquet_name, quoted, replace};
 
-use super::{COLUMNS, OBSERVED_COLUMNS, RESOURCE_COLUMNS, Sidecar, TASK_COLUMNS, sidecar_path};
+use super::{COLUMNS, HELD_COLUMN, OBSERVED_COLUMNS, RESOURCE_COLUMNS, Sidecar, TASK_COLUMNS, sidecar_path};
 use crate::Error;
 use crate::{JobSpec, Observed, Workload, config, is_printable};
 
@@ -20,8 +20,8 @@ impl Workload {
     /// and the cluster beside it. The same workload gives the same bytes.
     ///
     /// # Errors
-    /// A workload that is not valid, tenants or classes that share a name, a path without a file name or of a device, Parquet in a
-    /// build without the feature `parquet`, files that cannot be written.
+    /// A workload that is not valid, tenants or classes that share a name, a path without a file name or of a device, Parquet in
+    /// a build without the feature `parquet`, files that cannot be written.
     pub fn write(&self, path: &Path) -> Result<(), Error> {
         self.validate()?;
         let tenants: Vec<_> = self.cluster.tenants.iter().map(|tenant| &tenant.name).collect();
@@ -87,7 +87,8 @@ impl Workload {
             .map_err(|error| config("cluster", error, "a description that TOML can hold", "see spec"))
     }
 
-    /// The jobs as the text of a CSV file, as [`Workload::write`] writes it. Names that a row could not refer to are refused there.
+    /// The jobs as the text of a CSV file, as [`Workload::write`] writes it. Names that a row could not refer to are refused
+    /// there.
     #[must_use]
     pub fn jobs_csv(&self) -> Vec<u8> {
         let mut text = Vec::new();
@@ -108,6 +109,10 @@ impl Workload {
         }
         if has_observed {
             write!(out, ",{}", OBSERVED_COLUMNS.join(","))?;
+        }
+        let has_held = self.has_held();
+        if has_held {
+            write!(out, ",{HELD_COLUMN}")?;
         }
         writeln!(out)?;
         for job in &self.jobs {
@@ -141,6 +146,14 @@ impl Workload {
             if has_observed {
                 write_observed(out, job.observed.as_deref())?;
             }
+            if has_held {
+                let held_s = job.observed.as_deref().map(|seen| seen.held_s);
+                write!(
+                    out,
+                    ",{}",
+                    held_s.map(|held_s| held_s.to_string()).unwrap_or_default()
+                )?;
+            }
             writeln!(out)?;
         }
         Ok(())
@@ -158,6 +171,12 @@ impl Workload {
     /// Whether it is known of some job how it went; then the file has [`OBSERVED_COLUMNS`].
     pub(super) fn has_observed(&self) -> bool {
         self.jobs.iter().any(|job| job.observed.is_some())
+    }
+
+    /// Whether some job was submitted before it was eligible; then the file has [`HELD_COLUMN`].
+    pub(super) fn has_held(&self) -> bool {
+        let mut seen = self.jobs.iter().filter_map(|job| job.observed.as_deref());
+        seen.any(|observed| observed.held_s > 0.0)
     }
 
     /// Whether some gang is cut into tasks; then the file has [`TASK_COLUMNS`].

@@ -26,6 +26,7 @@ mod limits;
 #[cfg(test)]
 mod llm_site_tests;
 #[cfg(test)]
+#[path = "./tests/measure.rs"]
 mod measure;
 mod mix;
 #[cfg(test)]

@@ -138,7 +138,7 @@ impl Row<'_> {
         }
         let state = self.column(Role::State);
         if let Some(fate) = self.mapping.states.get(self.table.text(state)) {
-            return Ok(fate.outcome());
+            return Ok((*fate).into());
         }
         let words = self.mapping.states.keys().filter(|word| !word.is_empty());
         let mut words: Vec<&str> = words.map(String::as_str).collect();

@@ -7,8 +7,8 @@
 //! plans.
 //!
 //! # How good it is
-//! [`published`] fits the levels to the calibrate half of the published rows and judges the law on the other half;
-//! `pleach reproduce plans` prints both. Published rows hold good plans alone: what a bad plan costs is outside the data and
+//! The levels are fitted to the calibrate half of the published rows; `pleach reproduce plans` judges the law on the other half
+//! and prints both. Published rows hold good plans alone: what a bad plan costs is outside the data and
 //! priced by the links.
 //!
 //! # Not here
@@ -22,7 +22,6 @@ mod memory;
 mod model;
 mod plan;
 mod precision;
-pub mod published;
 mod search;
 mod stack;
 mod time;
@@ -35,13 +34,11 @@ pub use model::{Experts, MODELS, Model, Trained, Training};
 pub use plan::{Plan, Recompute};
 pub use precision::Precision;
 pub use search::{Size, best_plan, planned, sizes};
-pub use stack::{Basis, STACKS, Stack, level};
+pub use stack::{ADAPTERS_OF_DENSE, Basis, EXPERTS_OF_DENSE, STACKS, Stack, level, level_of, what_of};
 pub use time::{Machine, StepTime, step_time};
 
 /// Bytes of a GB, in which vendors and papers count.
 const GB: f64 = 1e9;
 
-#[cfg(test)]
-mod rows_tests;
 #[cfg(test)]
 mod tests;

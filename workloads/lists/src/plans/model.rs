@@ -171,12 +171,14 @@ impl Training {
     }
 
     /// Floating-point operations of a token in matrices: 6 for each parameter that it passes.
-    pub(super) fn matrix_flop(&self) -> f64 {
+    #[must_use]
+    pub fn matrix_flop(&self) -> f64 {
         6.0 * self.model.active * self.trained.flop_part()
     }
 
     /// Floating-point operations of a token in attention, which looks at half of the sequence.
-    pub(super) fn attention_flop(&self) -> f64 {
+    #[must_use]
+    pub fn attention_flop(&self) -> f64 {
         let model = &self.model;
         let looks = 6.0 * f64::from(model.layers) * f64::from(model.attention) * f64::from(self.sequence);
         looks * self.trained.flop_part()

@@ -1,7 +1,7 @@
 //! Levels: which part of a GPU's peak published software gets of a wide model without traffic.
 //!
 //! One level for each (software, GPU, bits, what is trained); everything else of [`super::time`] is the same for all.
-//! `data/stacks.csv` is written by [`super::published::fitted`] from the calibrate half of the published rows. Where no row
+//! `data/stacks.csv` says by what it is written, from the calibrate half of the published rows. Where no row
 //! covers a type, [`level`] says from what it is carried over.
 
 use std::fmt::{self, Display, Formatter};
@@ -45,7 +45,8 @@ pub static STACKS: LazyLock<Vec<Stack>> = LazyLock::new(|| {
 });
 
 /// What is trained, as stacks call it.
-pub(super) fn what_of(training: &Training) -> &'static str {
+#[must_use]
+pub fn what_of(training: &Training) -> &'static str {
     match (training.model.experts, training.trained) {
         (Some(_), _) => training.model.name,
         (None, Trained::All) => "dense",
@@ -82,19 +83,20 @@ impl Display for Basis {
 
 /// Level of a type of which no row is published. *Assumed*.
 pub const LEVEL_ASSUMED: f64 = 0.5;
-/// Levels of adapters and of models with experts over those of dense models: medians over the types and bits that have rows of
-/// both.
-pub(super) const ADAPTERS_OF_DENSE: f64 = 0.85;
-pub(super) const EXPERTS_OF_DENSE: f64 = 0.57;
+/// Levels of adapters over those of dense models: the median over the types and bits that have rows of both.
+pub const ADAPTERS_OF_DENSE: f64 = 0.85;
+/// The same of models with experts.
+pub const EXPERTS_OF_DENSE: f64 = 0.57;
 
 /// The level of a training on a type where no software is named: the median over the software with a row of it.
 #[must_use]
 pub fn level(gpu: &Gpu, training: &Training) -> (f64, Basis) {
-    usual(&STACKS, gpu.measured_as(), training)
+    level_of(&STACKS, gpu.measured_as(), training)
 }
 
 /// The same of other stacks.
-pub(super) fn usual(stacks: &[Stack], gpu: &str, training: &Training) -> (f64, Basis) {
+#[must_use]
+pub fn level_of(stacks: &[Stack], gpu: &str, training: &Training) -> (f64, Basis) {
     let (bits, what) = (training.precision.bits(), what_of(training));
     let of = |is: &dyn Fn(&Stack) -> bool| {
         let found = stacks.iter().filter(|stack| stack.gpu == gpu && is(stack));
@@ -132,7 +134,7 @@ pub(super) fn usual(stacks: &[Stack], gpu: &str, training: &Training) -> (f64, B
 }
 
 /// The middle of some numbers.
-pub(super) fn median(mut of: Vec<f64>) -> Option<f64> {
+fn median(mut of: Vec<f64>) -> Option<f64> {
     of.sort_by(f64::total_cmp);
     let (low, high) = (of.get(of.len().wrapping_sub(1) / 2)?, of.get(of.len() / 2)?);
     Some(f64::midpoint(*low, *high))

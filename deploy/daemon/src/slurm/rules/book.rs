@@ -64,14 +64,6 @@ impl Book {
         terms
     }
 
-    /// Somebody who was let go has what he takes, though it does not count yet.
-    pub(super) fn counts(&mut self, terms: &Terms) {
-        for (row, takes) in &terms.takes {
-            let left = &mut self.site.allowances[*row as usize].left;
-            *left = left.saturating_sub(*takes);
-        }
-    }
-
     pub(super) fn site(self) -> Site {
         self.site
     }

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::lines::values;
 use crate::slurm::table::is_null;
+use pleach_site::slurm::values;
 
 /// `matlab:1,ansys`, or `matlab@server:2`; none where any of several will do, which is no sum.
 pub(crate) fn asked(text: &str) -> Option<Vec<(&str, u64)>> {

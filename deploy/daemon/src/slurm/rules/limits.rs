@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use super::book::Book;
-use super::lines::{sums, values};
+use pleach_site::slurm::{sums, values};
 
 /// Accounts above one another; a longer chain is a circle.
 const DEPTH_MAX: usize = 64;
@@ -22,6 +22,14 @@ pub(crate) struct Payer<'a> {
     /// CPUs, memory in MiB, nodes, GPUs, by Slurm's names.
     pub(crate) takes: BTreeMap<&'a str, u64>,
     pub(crate) limit_s: Option<i64>,
+}
+
+impl Payer<'_> {
+    /// The time limit, min.
+    fn minutes(&self) -> u64 {
+        self.limit_s
+            .map_or(u64::from(u32::MAX), |limit_s| limit_s.max(0) as u64 / 60)
+    }
 }
 
 /// Limits by whom they hold for.
@@ -140,17 +148,28 @@ fn braces(text: &str) -> BTreeMap<&str, BTreeMap<&str, &str>> {
 
 /// Notes the sums of one line; why a job can never start under it.
 fn charge(values: &BTreeMap<&str, &str>, whose: &str, payer: &Payer<'_>, book: &mut Book) -> Option<String> {
-    for key in ["GrpTRES", "GrpJobs", "MaxJobs", "GrpTRESRunMins"] {
+    for key in [
+        "GrpTRES",
+        "GrpJobs",
+        "MaxJobs",
+        "GrpTRESRunMins",
+        "GrpTRESMins",
+        "GrpWall",
+    ] {
         let text = values.get(key).copied().unwrap_or_default();
         charge_sums(key, text, true, whose, payer, book);
     }
-    let each = sums(values.get("MaxTRESPJ").copied().unwrap_or_default());
-    for (name, most) in each {
-        let takes = payer.takes.get(name).copied().unwrap_or(0);
-        if takes > most {
-            return Some(format!(
-                "asks for {name}={takes}, and MaxTRESPJ of {whose} is {most}"
-            ));
+    for key in ["MaxTRESPJ", "MaxTRESPN", "MaxTRESMinsPJ"] {
+        for (name, most) in sums(values.get(key).copied().unwrap_or_default()) {
+            let asked = payer.takes.get(name).copied().unwrap_or(0);
+            let takes = match key {
+                "MaxTRESPN" => asked.div_ceil(payer.takes.get("node").copied().unwrap_or(1).max(1)),
+                "MaxTRESMinsPJ" => asked.saturating_mul(payer.minutes()),
+                _ => asked,
+            };
+            if takes > most {
+                return Some(format!("asks for {name}={takes}, and {key} of {whose} is {most}"));
+            }
         }
     }
     let wall = values.get("MaxWallPJ").and_then(|text| text.parse::<i64>().ok());
@@ -182,13 +201,11 @@ fn charge_sums(key: &str, text: &str, is_own: bool, whose: &str, payer: &Payer<'
             "" => 1,
             name => payer.takes.get(name).copied().unwrap_or(0),
         };
-        let takes = match key.ends_with("RunMins") {
-            true => takes.saturating_mul(
-                payer
-                    .limit_s
-                    .map_or(u64::from(u32::MAX), |limit_s| limit_s.max(0) as u64 / 60),
-            ),
-            false => takes,
+        let takes = match key {
+            "GrpTRESRunMins" => takes.saturating_mul(payer.minutes()),
+            // Only where accounting is "safe" Slurm wants enough for the whole job to be left; some is wanted always.
+            "GrpTRESMins" => takes.min(1),
+            _ => takes,
         };
         let name = if name.is_empty() {
             String::new()
@@ -254,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn who_asks_for_more_than_a_job_may_never_starts_and_is_told_so() {
+    fn a_job_that_asks_for_more_than_it_may_never_starts_and_its_user_is_told_so() {
         let never = noted(&of("a1", 3, "normal")).1.unwrap();
         assert!(never.contains("gres/gpu=3") && never.contains("is 2"), "{never}");
         let long = Payer {
@@ -262,6 +279,35 @@ mod tests {
             ..of("x", 1, "hi")
         };
         assert!(noted(&long).1.unwrap().contains("60 min"));
+    }
+
+    #[test]
+    fn budgets_of_time_and_limits_of_nodes_and_of_minutes_are_read() {
+        let look = |limits: &str| {
+            let text = format!("ClusterName=c Account=a1 UserName= Partition= ParentAccount= {limits}\n");
+            let (limits, mut book) = (Limits::read(&text), Book::default());
+            let payer = Payer {
+                takes: [("gres/gpu", 4), ("node", 2)].into(),
+                ..of("a1", 4, "normal")
+            };
+            let never = limits.note(&payer, &mut book);
+            let terms = book.terms();
+            let left: Vec<u64> = book.site().allowances.iter().map(|one| one.left).collect();
+            (terms.lacking(&left).is_some(), never.is_some())
+        };
+        for (limits, found) in [
+            ("GrpTRESMins=cpu=N(9),gres/gpu=0(0)", (true, false)),
+            ("GrpTRESMins=gres/gpu=100(100)", (true, false)),
+            ("GrpTRESMins=gres/gpu=100(20)", (false, false)),
+            ("GrpWall=60(60.50)", (true, false)),
+            ("GrpWall=N(60.50)", (false, false)),
+            ("MaxTRESMinsPJ=gres/gpu=39", (false, true)),
+            ("MaxTRESMinsPJ=gres/gpu=40", (false, false)),
+            ("MaxTRESPN=gres/gpu=1", (false, true)),
+            ("MaxTRESPN=gres/gpu=2", (false, false)),
+        ] {
+            assert_eq!(look(limits), found, "{limits}");
+        }
     }
 
     #[test]

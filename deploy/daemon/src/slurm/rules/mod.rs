@@ -1,29 +1,26 @@
-//! The rules of a site as Slurm tells them, for jobs that are held: which nodes are closed to a job, and what of a limit it takes.
+//! The rules of a site as Slurm tells them: which nodes are closed to a job, and what of a limit it takes.
 //!
-//! What is not read here Slurm judges at the start, and its refusal is remembered ([`crate::refusals`]).
+//! What is not read here Slurm judges at the start: it passes the job over, and the others start.
 
 mod book;
 pub(crate) mod features;
 mod licences;
 mod limits;
-mod lines;
 mod partition;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use pleach_scheduler::ExternalId;
-use pleach_scheduler::cluster::NodeState;
 
 use self::book::Book;
 use self::limits::{Limits, Payer};
 use self::partition::Reservation;
 use super::scope::Reach;
-use super::standing::Stands;
-use super::table::is_null;
+use super::table::{is_null, named_id};
+use crate::slurm::mark::Names;
 use crate::snapshot::{JobSeen, NodeSeen, Phase, Site, Terms};
-use pleach_tables::slurm::{expand, fold};
+use pleach_site::slurm::{expand, fold, sums};
 
-pub(crate) use self::lines::sums;
 pub(crate) use self::partition::{Partition, partitions, unread};
 
 /// What Slurm told of its rules.
@@ -33,8 +30,6 @@ pub struct RuleTexts<'a> {
     pub wishes: &'a str,
     /// `scontrol -a -o show partition`: all of them.
     pub partitions: &'a str,
-    /// `sinfo -h -a -N -o '%N|%G'`; empty where no partition of driven nodes holds others too.
-    pub gpu_nodes: &'a str,
     /// `scontrol -o show reservation`.
     pub reservations: &'a str,
     /// `scontrol -o show licenses`; empty where no job asks for any.
@@ -48,8 +43,8 @@ pub const WISHES: &str = "%i\u{1f}%x\u{1f}%W\u{1f}%f";
 
 /// A line of that.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-struct Wishes<'a> {
-    shunned: &'a str,
+pub(super) struct Wishes<'a> {
+    pub(super) shunned: &'a str,
     licences: &'a str,
     features: &'a str,
 }
@@ -63,38 +58,28 @@ pub(crate) fn some_want_licences(wishes: &str) -> bool {
 /// What a job asks for beside GPUs and CPUs, as `squeue` has it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Asks<'a> {
+    pub(crate) user: &'a str,
+    pub(crate) account: &'a str,
     pub(crate) tres: &'a str,
     pub(crate) qos: &'a str,
     pub(crate) cpus_per_gpu: &'a str,
-    /// Nodes that its user names.
+    /// Nodes that its user names, where those are all that it may have.
     pub(crate) wish: Vec<String>,
-    /// Whether nodes of the daemon stand in their place though it is not let go.
-    pub(crate) is_pinned: bool,
+    /// Whether no nodes are to be named for it: its user names some, or it is not said as it was asked for.
+    pub(crate) is_named: bool,
     /// Whether it wants its nodes for itself.
     pub(crate) is_exclusive: bool,
     /// The partitions that it names, separated by commas.
     pub(crate) partitions: &'a str,
-    pub(crate) num_nodes: usize,
-    /// The nodes that its user shuns, where the daemon shuns more for it.
-    pub(crate) shuns: Option<&'a str>,
-    /// Where it stands while it is pending; none where it is not the daemon's to hold.
-    pub(crate) stands: Option<Stands>,
-    /// Why the tables cannot say it, where they cannot, as what "it" does.
-    pub(crate) apart: Option<String>,
 }
 
 /// Completes what was seen: CPUs and memory of jobs, the rules and the sums that hold for those that wait.
 pub(super) fn complete(
     (jobs, asks): (&mut [JobSeen], &BTreeMap<ExternalId, Asks<'_>>),
-    (nodes, features): (&mut [NodeSeen], &BTreeMap<String, String>),
-    (reach, texts): (&Reach, &RuleTexts<'_>),
+    (nodes, features): (&[NodeSeen], &BTreeMap<String, String>),
+    (reach, texts, wishes): (&Reach, &RuleTexts<'_>, &BTreeMap<ExternalId, Wishes<'_>>),
     now_s: i64,
 ) -> Site {
-    if reach.own.is_some_and(|own| !own.is_up) {
-        let up = nodes.iter_mut().filter(|node| node.state == NodeState::Up);
-        up.for_each(|node| node.state = NodeState::Draining);
-    }
-    let nodes: &[NodeSeen] = nodes;
     let mut rules = Rules {
         reach,
         reservations: whole_nodes(partition::reservations(texts.reservations), nodes),
@@ -112,23 +97,23 @@ pub(super) fn complete(
         lacking: BTreeMap::new(),
         now_s,
     };
-    let wishes = wishes(texts.wishes);
     let mut book = Book::default();
     // Tasks of arrays ask for the same: what was found for one holds for all.
     let mut known: BTreeMap<Asked<'_>, (Terms, Option<String>)> = BTreeMap::new();
     for job in jobs {
         let Some(ask) = asks.get(&job.id) else { continue };
         complete_demand(job, ask);
-        if !matches!(job.phase, Phase::Waiting | Phase::Loose | Phase::Released { .. }) {
+        if job.phase != Phase::Loose {
             continue;
         }
-        let of_others = ask.is_exclusive.then(|| make_exclusive(job, nodes)).flatten();
+        let of_others = ask
+            .is_exclusive
+            .then(|| make_exclusive(job, &ask.wish, nodes))
+            .flatten();
         let asked = Asked {
             ask,
             wishes: wishes.get(&job.id).copied().unwrap_or_default(),
             of_others,
-            user: job.user.clone(),
-            account: job.account.clone(),
             limit_s: job.limit_s,
             num_nodes: job.num_nodes,
             num_cpus: job.num_cpus,
@@ -146,27 +131,23 @@ pub(super) fn complete(
             memory_mib: job.terms.memory_mib,
             ..found.0
         };
-        match (&job.phase, found.1) {
-            (Phase::Released { .. }, _) => book.counts(&job.terms),
-            (Phase::Waiting, Some(reason)) => job.phase = Phase::Blocked { reason },
-            _ => {}
+        if let Some(reason) = found.1 {
+            job.phase = Phase::Blocked { reason };
         }
     }
     book.site()
 }
 
-/// All that rules look at of a job.
+/// All that rules look at of a job, what differs most first: it is looked up for each job.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Asked<'a> {
+    limit_s: Option<i64>,
+    num_cpus: u32,
+    num_nodes: u32,
     ask: &'a Asks<'a>,
     wishes: Wishes<'a>,
     /// Nodes of another size than the job that wants its nodes for itself has.
     of_others: Option<String>,
-    user: String,
-    account: String,
-    limit_s: Option<i64>,
-    num_nodes: u32,
-    num_cpus: u32,
 }
 
 /// The rules of a site at one moment.
@@ -190,10 +171,6 @@ impl<'a> Rules<'a> {
         let on_node = asked.num_cpus.div_ceil(asked.num_nodes.max(1));
         let (name, partition, nodes) = self.reach.of(asked.ask.partitions);
         let never = partition.forbids(asked.limit_s, asked.num_nodes, on_node);
-        let never = match nodes {
-            Some(_) if !partition.is_up => Some(format!("is of the partition {name}, which is not up")),
-            _ => never,
-        };
         if let Some(nodes) = nodes {
             let others = self.names.iter().copied().filter(|name| !nodes.contains(*name));
             book.closes(&fold(others), format!("is not of its partition ({name})"));
@@ -201,8 +178,8 @@ impl<'a> Rules<'a> {
         let mut takes = sums(asked.ask.tres);
         takes.insert("cpu", u64::from(asked.num_cpus));
         let payer = Payer {
-            user: &asked.user,
-            account: &asked.account,
+            user: asked.ask.user,
+            account: asked.ask.account,
             partition: name,
             qos: asked.ask.qos,
             takes,
@@ -259,15 +236,6 @@ impl<'a> Rules<'a> {
 
 /// CPUs and memory of a job.
 fn complete_demand(job: &mut JobSeen, ask: &Asks<'_>) {
-    let takes = sums(ask.tres);
-    if let Some(in_all) = takes.get("gres/gpu").copied()
-        && ask.is_exclusive
-        && job.phase == Phase::Running
-    {
-        // Slurm gives it all GPUs of its nodes.
-        let each = in_all / u64::from(job.num_nodes.max(1));
-        job.gpus_per_node = u32::try_from(each).unwrap_or(u32::MAX).clamp(1, 64);
-    }
     let gpus = u64::from(job.num_gpus());
     let per_gpu = ask
         .cpus_per_gpu
@@ -279,20 +247,22 @@ fn complete_demand(job: &mut JobSeen, ask: &Asks<'_>) {
         let num_cpus = per_gpu.saturating_mul(gpus).max(u64::from(job.num_cpus));
         job.num_cpus = u32::try_from(num_cpus).unwrap_or(u32::MAX);
     }
-    let memory_mib = takes.get("mem").copied().unwrap_or(0);
+    let memory = ask.tres.split(',').find(|part| part.starts_with("mem="));
+    let memory_mib = sums(memory.unwrap_or_default()).get("mem").copied().unwrap_or(0);
     let on_node = memory_mib.div_ceil(u64::from(job.num_nodes.max(1)));
     job.terms.memory_mib = u32::try_from(on_node).unwrap_or(u32::MAX);
 }
 
-/// Makes a job that wants its nodes for itself one that asks for all of them: those of the most frequent size that would do; the
-/// others, as a list. None where there is no such size.
-fn make_exclusive(job: &mut JobSeen, nodes: &[NodeSeen]) -> Option<String> {
+/// Makes a job that wants its nodes for itself one that asks for all of them: those of the most frequent size that would do, of those
+/// that it names if it does; the others, as a list. None where there is no such size.
+fn make_exclusive(job: &mut JobSeen, wish: &[String], nodes: &[NodeSeen]) -> Option<String> {
     let size = |node: &NodeSeen| (node.num_gpus, node.host.map_or(0, |host| host.num_cpus));
     let named = |node: &NodeSeen| job.gpu_type.as_deref().is_none_or(|asked| asked == node.gpu_type);
     let mut sizes: BTreeMap<(u32, u32), u32> = BTreeMap::new();
     for node in nodes
         .iter()
         .filter(|node| node.num_gpus >= job.gpus_per_node && named(node))
+        .filter(|node| wish.is_empty() || wish.contains(&node.name))
     {
         *sizes.entry(size(node)).or_default() += 1;
     }
@@ -333,25 +303,20 @@ fn whole_nodes(reservations: Vec<Reservation>, nodes: &[NodeSeen]) -> Vec<Reserv
     reservations.into_iter().filter(is_whole).collect()
 }
 
-/// The nodes that users of waiting jobs shun, as lists.
-pub(super) fn shunned(text: &str) -> BTreeMap<ExternalId, &str> {
-    let wishes = wishes(text).into_iter();
-    wishes.map(|(job, wishes)| (job, wishes.shunned)).collect()
-}
-
-/// What users wish of waiting jobs. Lines that cannot be read are none: Slurm refuses, and is remembered.
-fn wishes(text: &str) -> BTreeMap<ExternalId, Wishes<'_>> {
+/// What users wish of waiting jobs; of those that are in `pinned` with a list that is what they shun. Lines that cannot be read are none.
+pub(super) fn wishes<'a>(text: &'a str, pinned: &'a Names) -> BTreeMap<ExternalId, Wishes<'a>> {
     let one = |line| {
         let fields: Vec<&str> = str::splitn(line, 4, '\u{1f}').collect();
         let [id, shunned, licences, features] = fields[..] else {
             return None;
         };
+        let own = pinned.get(id).and_then(|own| own.as_deref());
         let wishes = Wishes {
-            shunned,
+            shunned: own.unwrap_or(shunned),
             licences,
             features,
         };
-        Some((id.parse().ok()?, wishes))
+        Some((named_id(id)?, wishes))
     };
     text.lines().filter_map(one).collect()
 }

@@ -2,19 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use super::lines::values;
-use crate::slurm::request::time_limit;
-use pleach_tables::slurm::{ListError, expand};
+use pleach_site::slurm::{ListError, expand, limit_s, values};
 
 /// A partition's limits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Partition {
-    /// Whether its jobs start.
-    pub(crate) is_up: bool,
     /// Longest time limit, s.
     pub(crate) limit_s_max: Option<i64>,
     pub(crate) nodes_max: Option<u32>,
     pub(crate) cpus_per_node_max: Option<u32>,
+    /// Slurm looks at the jobs of a higher one first.
+    pub(crate) tier: u32,
 }
 
 /// Partitions by their names, each with its nodes or why they cannot be read, from what `scontrol -o show partition` printed.
@@ -31,20 +29,22 @@ pub(crate) fn partitions(text: &str) -> BTreeMap<&str, (Partition, Result<Vec<St
 impl Partition {
     /// Of which nothing is known.
     pub(crate) const UNLIMITED: Partition = Partition {
-        is_up: true,
         limit_s_max: None,
         nodes_max: None,
         cpus_per_node_max: None,
+        tier: 1,
     };
 
     /// No limits of what is not there.
     fn of(values: &BTreeMap<&str, &str>) -> Partition {
         let of = |key: &str| values.get(key).copied();
         Partition {
-            is_up: of("State").is_none_or(|state| matches!(state, "UP" | "DRAIN")),
-            limit_s_max: of("MaxTime").and_then(|text| time_limit(text).ok().flatten()),
+            limit_s_max: of("MaxTime")
+                .and_then(|text| limit_s(text).ok()?)
+                .map(|limit_s| limit_s as i64),
             nodes_max: of("MaxNodes").and_then(|text| text.parse().ok()),
             cpus_per_node_max: of("MaxCPUsPerNode").and_then(|text| text.parse().ok()),
+            tier: of("PriorityTier").and_then(|text| text.parse().ok()).unwrap_or(1),
         }
     }
 
@@ -142,16 +142,16 @@ mod tests {
                     PartitionName=low State=DOWN Nodes=(null)\n";
         let all = partitions(text);
         assert_eq!(all["main"].1.as_ref().unwrap(), &["g1", "g2"]);
-        assert!(!all["low"].0.is_up && all["low"].1.as_ref().unwrap().is_empty());
+        assert!(all["low"].1.as_ref().unwrap().is_empty());
         let found = all["main"].0;
         assert_eq!((found.limit_s_max, found.nodes_max), (Some(86_400), Some(2)));
-        assert!(found.is_up && found.forbids(Some(86_400), 2, 99).is_none());
+        assert!(found.forbids(Some(86_400), 2, 99).is_none());
         assert!(found.forbids(None, 1, 1).unwrap().contains("no limit"));
         assert!(found.forbids(Some(86_401), 1, 1).unwrap().contains("86400 s"));
         assert!(found.forbids(Some(1), 3, 1).unwrap().contains("3 nodes"));
         assert!(partitions("slurm_load_partitions error").is_empty());
         let nothing = Partition::UNLIMITED;
-        assert!(nothing.is_up && nothing.forbids(None, 1000, 1000).is_none());
+        assert!(nothing.forbids(None, 1000, 1000).is_none());
     }
 
     #[test]

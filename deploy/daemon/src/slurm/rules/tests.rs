@@ -1,9 +1,9 @@
 //! Rules of sites, from texts as Slurm 22.05 prints them.
 
 use super::*;
-use crate::slurm::observe::{SharesText, read_rules};
-use crate::slurm::scope::Scope;
+use crate::slurm::observe::{Texts, read};
 use crate::snapshot::Snapshot;
+use pleach_scheduler::cluster::NodeState;
 
 const NOW_S: i64 = 1_795_000_000;
 
@@ -12,9 +12,9 @@ const NODES: &str = "64000|3000|5|nvme,old|g1|mixed|gpu:a100:4|gpu:a100:1(IDX:0)
 128000|0|1|nvme|g3|idle~|gpu:a100:8|gpu:a100:0(IDX:N/A)|0/32/0/32|main*|
 ";
 
-/// A held job of one GPU; each change replaces one field of those behind the first three.
+/// A job of one GPU that waits; each change replaces one field of those behind the first three.
 fn line(tres: &str, per_gpu: &str, changes: &[(usize, &str)]) -> String {
-    let text = "7|PENDING|0|gres:gpu:1|N/A|N/A|N/A|1|3|||pleach:held|JobHeldAdmin|10:00|1794999000|N/A|0|OK|0|(null)|(null)|(null)|\
+    let text = "7|PENDING|9|gres:gpu:1|N/A|N/A|N/A|1|3|||(null)|Priority|10:00|1794999000|N/A|0|OK|0|(null)|(null)|(null)|\
                 (null)|main|ann|a1";
     let mut fields: Vec<&str> = text.split('|').collect();
     for (at, text) in changes {
@@ -23,17 +23,14 @@ fn line(tres: &str, per_gpu: &str, changes: &[(usize, &str)]) -> String {
     format!("{tres}|normal|{per_gpu}|1794999000|{}|\n", fields.join("|"))
 }
 
-fn look(jobs: &str, texts: &RuleTexts<'_>) -> (Snapshot, BTreeMap<ExternalId, String>) {
-    let read = read_rules(
+fn look(jobs: &str, rules: &RuleTexts<'_>) -> Snapshot {
+    let texts = Texts {
         jobs,
-        NODES,
-        &Scope::only("main"),
-        &SharesText::default(),
-        texts,
-        NOW_S,
-    )
-    .unwrap();
-    (read.snapshot, read.named.wishes)
+        nodes: NODES,
+        rules: *rules,
+        ..Texts::default()
+    };
+    read(&texts, "main", NOW_S).unwrap()
 }
 
 /// A job that asks for features.
@@ -43,12 +40,12 @@ fn featured(wanted: &str) -> (JobSeen, Snapshot) {
         wishes: &wishes,
         ..RuleTexts::default()
     };
-    let (snapshot, _) = look(&line(TRES, "N/A", &[]), &texts);
+    let snapshot = look(&line(TRES, "N/A", &[]), &texts);
     (snapshot.jobs[0].clone(), snapshot)
 }
 
 fn one(tres: &str, per_gpu: &str, changes: &[(usize, &str)]) -> (JobSeen, Snapshot) {
-    let (snapshot, _) = look(&line(tres, per_gpu, changes), &RuleTexts::default());
+    let snapshot = look(&line(tres, per_gpu, changes), &RuleTexts::default());
     (snapshot.jobs[0].clone(), snapshot)
 }
 
@@ -110,7 +107,7 @@ fn gpus_by_task_by_socket_and_in_all_are_shared_out_evenly() {
         &[(3, "N/A"), (5, "gres:gpu:2")],
     )
     .0;
-    assert_eq!((by_task.phase, by_task.gpus_per_node), (Phase::Waiting, 4));
+    assert_eq!((by_task.phase, by_task.gpus_per_node), (Phase::Loose, 4));
     let in_all = one(
         "cpu=4,mem=1G,node=2,gres/gpu=4",
         "N/A",
@@ -122,13 +119,9 @@ fn gpus_by_task_by_socket_and_in_all_are_shared_out_evenly() {
         (2, 2, Some("a100"))
     );
     let several = one(TRES, "N/A", &[(23, "debug,main")]).0;
-    assert_eq!(several.phase, Phase::Waiting);
+    assert_eq!(several.phase, Phase::Loose);
     assert!(matches!(
         one(TRES, "N/A", &[(23, "debug")]).0.phase,
-        Phase::Foreign { .. }
-    ));
-    assert!(matches!(
-        one(TRES, "N/A", &[(21, "maint")]).0.phase,
         Phase::Foreign { .. }
     ));
 }
@@ -146,13 +139,13 @@ fn features_and_nodes_by_name_close_the_others() {
     assert_eq!(closed(&job, &snapshot)[0].0, "g2,g1");
     // What is no rule about single nodes Slurm judges at the start.
     let (job, snapshot) = featured("[nvme|old]");
-    assert!(job.phase == Phase::Waiting && closed(&job, &snapshot).is_empty());
-    let beside = one(TRES, "N/A", &[(10, "g3"), (7, "2")]).0;
-    assert!(matches!(beside.phase, Phase::Foreign { .. }));
+    assert!(job.phase == Phase::Loose && closed(&job, &snapshot).is_empty());
+    let (beside, snapshot) = one(TRES, "N/A", &[(10, "g3"), (7, "2")]);
+    assert!(closed(&beside, &snapshot).is_empty(), "others may be beside it");
 }
 
 #[test]
-fn who_wants_nodes_for_himself_asks_for_all_of_them() {
+fn a_job_that_wants_whole_nodes_asks_for_all_of_them() {
     let (job, snapshot) = one(TRES, "N/A", &[(17, "NO")]);
     assert_eq!((job.gpus_per_node, job.num_cpus), (4, 16));
     assert_eq!(closed(&job, &snapshot)[0].0, "g3", "of another size");
@@ -169,31 +162,20 @@ fn who_wants_nodes_for_himself_asks_for_all_of_them() {
 }
 
 #[test]
-fn excluded_nodes_reservations_and_what_was_let_go_are_known() {
+fn excluded_nodes_reservations_and_limits_are_known() {
     let jobs = [
         line(TRES, "N/A", &[]),
         line(TRES, "N/A", &[(0, "8"), (13, "1-00:00:00")]),
-        line(
-            TRES,
-            "N/A",
-            &[
-                (0, "9"),
-                (2, "5"),
-                (10, "g2"),
-                (11, "pleach:decided;at=1794999999;tries=0;req=g3"),
-                (12, "None"),
-            ],
-        ),
+        line(TRES, "N/A", &[(0, "9"), (13, "3-00:00:00")]),
     ];
-    let limits = "ClusterName=c Account=a1 UserName= Partition= ParentAccount= GrpTRES=gres/gpu=3(1)\n";
     let texts = RuleTexts {
         wishes: "7\u{1f}g1\u{1f}(null)\u{1f}(null)\n8\u{1f}\u{1f}(null)\u{1f}(null)\nnonsense\n",
         reservations: "ReservationName=m StartTime=1795003600 EndTime=1795007200 Nodes=g2 CoreCnt=16 State=INACTIVE\n",
         partitions: "PartitionName=main MaxTime=2-00:00:00 State=UP",
-        limits,
+        limits: "ClusterName=c Account=a1 UserName= Partition= ParentAccount= GrpTRES=gres/gpu=3(1)\n",
         ..RuleTexts::default()
     };
-    let (snapshot, wishes) = look(&jobs.concat(), &texts);
+    let snapshot = look(&jobs.concat(), &texts);
     let of = |at: usize| closed(&snapshot.jobs[at], &snapshot);
     assert_eq!(
         of(0),
@@ -205,52 +187,21 @@ fn excluded_nodes_reservations_and_what_was_let_go_are_known() {
         "{:?}",
         of(1)
     );
-    assert_eq!(
-        snapshot.jobs[2].phase,
-        Phase::Released {
-            since_s: 1_794_999_999
-        }
+    assert!(
+        matches!(&snapshot.jobs[2].phase, Phase::Blocked { reason } if reason.contains("allows 172800 s"))
     );
-    assert_eq!(wishes[&ExternalId::number(9)], "g3");
-    // One GPU is in use, and one more is given to the job that was let go.
-    assert_eq!(snapshot.site.allowances[0].left, 1);
-}
-
-#[test]
-fn who_may_not_begin_yet_is_held_until_then_and_whom_slurm_has_requeued_is_not() {
-    let phase = |eligible: &str, changes: &[(usize, &str)]| {
-        // When it would start, as Slurm foresees, is another time.
-        let changes = [&[(15, "1795009999")][..], changes].concat();
-        let text = line(TRES, "N/A", &changes).replace("|1794999000|7|", &format!("|{eligible}|7|"));
-        look(&text, &RuleTexts::default()).0.jobs[0].phase.clone()
-    };
-    let Phase::Blocked { reason } = phase("1795000300", &[]) else {
-        panic!("{:?}", phase("1795000300", &[]));
-    };
-    assert!(reason.contains("begins at 1795000300"), "{reason}");
-    assert_eq!(phase("1795000300", &[(16, "1")]), Phase::Waiting);
-    for eligible in ["1794999999", "N/A"] {
-        assert_eq!(phase(eligible, &[]), Phase::Waiting);
-    }
-    // A clock that was set back: it may begin since it came.
-    assert_eq!(phase("1795000300", &[(14, "1795000300")]), Phase::Waiting);
-    // Nobody holds it: Slurm would start it in the first moment.
-    let loose = |reason| phase("1795000300", &[(2, "9"), (11, "(null)"), (12, reason)]);
-    assert_eq!(loose("BeginTime"), Phase::Loose);
-    assert!(matches!(loose("Dependency"), Phase::Foreign { .. }));
+    assert_eq!(snapshot.site.allowances[0].left, 2);
 }
 
 #[test]
 fn lines_with_too_few_fields_are_refused() {
     for (jobs, nodes) in [("cpu=1|normal", NODES), ("", "64000|0|1")] {
-        let read = read_rules(
+        let texts = Texts {
             jobs,
             nodes,
-            &Scope::only("main"),
-            &SharesText::default(),
-            &RuleTexts::default(),
-            NOW_S,
-        );
+            ..Texts::default()
+        };
+        let read = read(&texts, "main", NOW_S);
         assert!(read.is_err(), "{jobs} {nodes}");
     }
 }

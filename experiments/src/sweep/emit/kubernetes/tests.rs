@@ -16,7 +16,7 @@ macro_rules! strict {
 
 strict! {
     Job { api_version: String, kind: String, metadata: Meta, spec: JobSpec }
-    Meta { name: Option<String>, namespace: Option<String>, labels: BTreeMap<String, String> }
+    Meta { name: Option<String>, labels: BTreeMap<String, String> }
     JobSpec {
         completion_mode: String, completions: i32, parallelism: i32, backoff_limit_per_index: i32,
         pod_failure_policy: Policy, template: Template,
@@ -36,7 +36,7 @@ strict! {
     Variable { name: String, value: String }
     Resources { requests: BTreeMap<String, String>, limits: Option<BTreeMap<String, String>> }
     Security { allow_privilege_escalation: bool }
-    Mount { name: String, mount_path: String, sub_path: Option<String> }
+    Mount { name: String, mount_path: String }
     PodVolume { name: String, persistent_volume_claim: Option<Claim>, host_path: Option<HostPath> }
     Claim { claim_name: String }
     HostPath { path: String, r#type: String }
@@ -46,10 +46,7 @@ fn config() -> KubernetesConfig {
     KubernetesConfig {
         image: "registry.example/pleach:0.1.0".to_string(),
         volume: Volume::Claim("results".to_string()),
-        sub_path: Some("runs/a b: \"c\" # d".to_string()),
-        mount: "/sweep".to_string(),
         memory: Some("2Gi".to_string()),
-        namespace: Some("batch".to_string()),
     }
 }
 
@@ -119,14 +116,13 @@ fn the_job_has_the_fields_of_the_api_and_no_others() {
     let job: Job = serde_json::from_value(read).unwrap();
     assert_eq!((job.api_version.as_str(), job.kind.as_str()), ("batch/v1", "Job"));
     assert_eq!(job.metadata.name.as_deref(), Some("sweep-load-0123abcd"));
-    assert_eq!(job.metadata.namespace.as_deref(), Some("batch"));
     let spec = job.spec;
     assert_eq!(spec.completion_mode, "Indexed");
     assert_eq!(
         (spec.completions, spec.parallelism, spec.backoff_limit_per_index),
         (6, 4, 3)
     );
-    assert!(spec.template.metadata.name.is_none() && spec.template.metadata.namespace.is_none());
+    assert!(spec.template.metadata.name.is_none());
     assert_eq!(spec.template.metadata.labels, job.metadata.labels);
 
     let pod = spec.template.spec;
@@ -186,7 +182,6 @@ fn the_container_calls_a_unit_in_the_volume_and_nothing_is_replaced_in_its_words
         (mount.name.as_str(), mount.mount_path.as_str()),
         (pod.volumes[0].name.as_str(), "/sweep")
     );
-    assert_eq!(mount.sub_path.as_deref(), Some("runs/a b: \"c\" # d"));
     assert_eq!(
         pod.volumes[0]
             .persistent_volume_claim
@@ -222,12 +217,9 @@ fn what_the_api_would_refuse_is_refused_here_with_the_flag() {
     };
     refused("image", &|c| c.image = "a b".into());
     refused("image", &|c| c.image = String::new());
-    refused("mount", &|c| c.mount = "sweep".into());
-    refused("mount", &|c| c.mount = "/a/../b".into());
     refused("claim", &|c| c.volume = Volume::Claim("My Claim".into()));
     refused("host-path", &|c| c.volume = Volume::HostPath("data".into()));
-    refused("sub-path", &|c| c.sub_path = Some("../x".into()));
-    refused("namespace", &|c| c.namespace = Some("a.b".into()));
+    refused("host-path", &|c| c.volume = Volume::HostPath("/a/../b".into()));
     for memory in ["2 Gi", "-1Gi", "0", "Gi", "2GiB"] {
         refused("memory", &|c| c.memory = Some(memory.into()));
     }

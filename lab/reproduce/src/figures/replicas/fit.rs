@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use pleach_scheduler::portable_math::{exp, ln};
-use pleach_serving::llm::{Constants, ENGINE_NAMES, ENGINES, Levels, NUM_CONSTANTS, Pace};
+use pleach_serving::llm::{Constants, ENGINE_NAMES, ENGINES, Levels, NUM_CONSTANTS, NUM_LEVELS, Pace};
 
 use super::rows::Held;
 
@@ -11,8 +11,8 @@ use super::rows::Held;
 #[derive(Clone, Debug)]
 struct Set {
     constants: [f64; NUM_CONSTANTS],
-    /// Overhead, request, efficiency, time before the queue.
-    levels: [[f64; 4]; ENGINES.len()],
+    /// In the order of [`Levels::of`].
+    levels: [[f64; NUM_LEVELS]; ENGINES.len()],
     most_part: f64,
 }
 
@@ -27,7 +27,7 @@ const START: Set = Set {
     constants: [
         3.5e-5, 2e-5, 1e-5, 1.5e-5, 1e-5, 4e-12, 5e-12, 0.85, 0.8, 0.7, 0.65, 0.4, 0.6,
     ],
-    levels: [[1.0, 1.0, 1.0, 0.0]; ENGINES.len()],
+    levels: [[1.0, 1.0, 1.0, 0.0, 0.0]; ENGINES.len()],
     most_part: 0.85,
 };
 /// Largest shares of bandwidth and of peak, the last of the constants. FlashAttention-3 reaches 0.75 (740 of 989 TFLOPS); the others are
@@ -40,8 +40,8 @@ const AWAY: f64 = 0.5;
 /// Sweeps over all numbers at most, and how often steps begin anew.
 const SWEEPS: usize = 40;
 const ROUNDS: usize = 2;
-/// Times before the queue from which one is chosen, s: as many as 5 % apart from 1 ms to 0.5 s.
-const NUM_WAITS: u32 = 128;
+/// Waits before the queue from which one is chosen: up to 40 steps, 0.1 apart, and 40 us a token of the prompt, 0.5 apart.
+const WAITS: [(u32, f64); 2] = [(400, 0.1), (80, 0.5e-6)];
 
 /// A number of a set.
 #[derive(Clone, Copy, Debug)]
@@ -74,13 +74,7 @@ impl Set {
     fn pace(&self, held: &Held) -> Option<Pace> {
         let engine = held.server.engine.name;
         let place = ENGINE_NAMES.iter().position(|name| *name == engine)?;
-        let [overhead, request, efficiency, before_queue_s] = self.levels[place];
-        let levels = Levels {
-            overhead,
-            request,
-            efficiency,
-            before_queue_s,
-        };
+        let levels = Levels::of(self.levels[place]);
         held.server
             .pace_with(&Constants::of(self.constants), &levels)
             .ok()
@@ -172,22 +166,26 @@ impl Fitted {
         self.families.get(held.server.gpu.family).unwrap_or(&self.shared)
     }
 
-    /// Chooses the time before the queue of each engine by times to the first token, played without it.
+    /// Chooses the wait before the queue of each engine by times to the first token, played without it.
     fn wait(&mut self, rows: &[&Held]) {
-        let mut played = BTreeMap::<&str, Vec<(f64, f64)>>::new();
+        let mut played = BTreeMap::<&str, Vec<Played>>::new();
         for held in rows {
             if let (Some(pace), Some(ttft_s)) = (self.set(held).pace(held), held.low_ttft_s()) {
                 let of_engine = played.entry(held.server.engine.name).or_default();
-                of_engine.push((held.played(&pace)[0], ttft_s));
+                of_engine.push(Played {
+                    own_s: held.played(&pace)[0],
+                    step_s: pace.token_s(1, 0),
+                    prompt: held.prompt,
+                    measured_s: ttft_s,
+                });
             }
         }
         let all: Vec<_> = played.values().flatten().copied().collect();
         for (place, name) in ENGINE_NAMES.iter().enumerate() {
             // An engine without such rows waits as all do.
-            let wait_s = before_queue_s(played.get(name).unwrap_or(&all));
-            self.shared.levels[place][3] = wait_s;
-            for set in self.families.values_mut() {
-                set.levels[place][3] = wait_s;
+            let wait = before_queue(played.get(name).unwrap_or(&all));
+            for set in self.families.values_mut().chain([&mut self.shared]) {
+                set.levels[place][3..].copy_from_slice(&wait);
             }
         }
     }
@@ -220,15 +218,29 @@ impl Fitted {
     }
 }
 
-/// The time before the queue with which times to the first token, played without it, miss the measured ones least.
-fn before_queue_s(played: &[(f64, f64)]) -> f64 {
-    let waits = (0..NUM_WAITS).map(|step| 1e-3 * 1.05_f64.powi(step as i32));
-    let miss = |wait_s: f64| {
-        let each = played
-            .iter()
-            .map(|(own_s, measured_s)| ln((own_s + wait_s) / measured_s).abs());
-        each.map(|miss| miss.min(1.0)).sum::<f64>()
+/// A time to the first token that was played without a wait before the queue, and the measured one.
+#[derive(Clone, Copy)]
+struct Played {
+    own_s: f64,
+    step_s: f64,
+    prompt: f64,
+    measured_s: f64,
+}
+
+/// The wait before the queue with which times to the first token miss the measured ones least: steps of one request, and s for each
+/// token of the prompt.
+fn before_queue(played: &[Played]) -> [f64; 2] {
+    let [steps, tokens] = WAITS.map(|(num, apart)| (0..=num).map(move |place| f64::from(place) * apart));
+    let waits = steps.flat_map(|steps| tokens.clone().map(move |token_s| [steps, token_s]));
+    let miss = |[steps, token_s]: [f64; 2]| {
+        let each = played.iter().map(|row| {
+            let wait_s = steps * row.step_s + token_s * row.prompt;
+            ln((row.own_s + wait_s) / row.measured_s).abs().min(1.0)
+        });
+        each.sum::<f64>()
     };
-    let least = waits.min_by(|one, other| miss(*one).total_cmp(&miss(*other)));
-    least.unwrap_or_default()
+    let missed = waits.map(|wait| (miss(wait), wait));
+    missed
+        .min_by(|one, other| one.0.total_cmp(&other.0))
+        .map_or([0.0; 2], |(_, wait)| wait)
 }

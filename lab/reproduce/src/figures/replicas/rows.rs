@@ -112,12 +112,17 @@ pub(super) struct Held {
     pub output: f64,
     /// Its lengths are drawn evenly from 0.8 to 1 of the nominal.
     is_drawn: bool,
+    /// Its requests come in waves: the next ones when all have ended.
+    is_wave: bool,
     /// Place in the rows.
     pub row: usize,
 }
 
 /// Part of the nominal lengths that InferenceX draws in the mean: evenly from 0.8 to 1.
 const DRAWN: f64 = 0.9;
+/// Version of SGLang whose sweep came in waves: its times to the first token are 0.6 to 0.9 of what the prompts of all requests take,
+/// those of other sweeps 0.1 to 0.5 (rows to fit by, 16 requests and more).
+const WAVES: &str = "0.5.1.post1";
 /// Requests at once of a low load.
 const LOW: f64 = 4.0;
 /// Share of their steady throughput that measurements of the most reach, their beginnings and ends among them. Fitted with the constants.
@@ -166,6 +171,7 @@ impl Row {
             prompt: part * prompt,
             output: part * output,
             is_drawn,
+            is_wave: self.engine == "sglang" && self.version == WAVES,
             row,
         })
     }
@@ -256,6 +262,8 @@ impl Held {
         let decode_s = pace.token_s(batch, context);
         let prompt_s = self.prompt_s(pace, batch, context);
         match self.kind {
+            // A request sees the prompts of all others while it runs, but of a wave those that come after its own: half.
+            Kind::Token if self.is_wave => decode_s + 0.5 * (at_once - 1.0) / output * prompt_s,
             Kind::Token => decode_s + (at_once - 1.0) / output * prompt_s,
             Kind::Most => most_part * at_once / (decode_s + at_once / output * prompt_s),
             Kind::Batch => at_once * (self.prompt + output) / (at_once * prompt_s + output * decode_s),

@@ -73,14 +73,4 @@ impl Cluster {
     pub fn allowed(&self) -> &AllowedSets {
         &self.jobs.allowed
     }
-
-    /// The nodes of each set, by their numbers from 1 on.
-    pub(in crate::cluster) fn allowed_sets(&self) -> Vec<Vec<NodeId>> {
-        let of_set = |set: usize| {
-            let rows = (0..self.places.nodes.len()).map(|row| NodeId(row as u32));
-            rows.filter(|node| self.allows(AllowedNodes(set as u16), *node))
-                .collect()
-        };
-        (1..=self.jobs.allowed.rows.len()).map(of_set).collect()
-    }
 }

@@ -75,18 +75,6 @@ impl AttainedService {
         }
     }
 
-    /// Gives the jobs of a table of `num_jobs` rows their new rows.
-    pub(in crate::cluster) fn rename(&mut self, num_jobs: usize, row_of: impl Fn(JobId) -> JobId) {
-        self.places.clear();
-        self.places.resize(num_jobs, 0);
-        for rows in &mut self.types {
-            for (place, service) in rows.iter_mut().enumerate() {
-                service.job = row_of(service.job);
-                self.places[service.job.index()] = place as u32;
-            }
-        }
-    }
-
     /// Makes room for so many jobs more, and for so many that run at once on each type.
     pub(in crate::cluster) fn reserve(&mut self, num_jobs: usize, num_running: impl Iterator<Item = usize>) {
         self.places.reserve(num_jobs);

@@ -242,7 +242,6 @@ impl Cluster {
         if !self.jobs.names.is_empty() {
             self.jobs.names.remove(&job.external);
         }
-        self.jobs.num_ended += 1;
     }
 
     /// A running job says how far it has come: `executed_s` seconds of the reference run. Beliefs about its progress and

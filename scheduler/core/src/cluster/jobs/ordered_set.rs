@@ -248,14 +248,6 @@ impl<T: Member> OrderedSet<T> {
         self.lightest[index] = weights.min().unwrap_or(u32::MAX);
     }
 
-    /// Puts others in the places of all members; their order and weights stay the same.
-    pub(crate) fn rename(&mut self, renamed: impl Fn(T) -> T) {
-        for member in self.pieces.iter_mut().flatten() {
-            *member = renamed(*member);
-        }
-        debug_assert!(self.iter().is_sorted(), "the order stays the same");
-    }
-
     /// Makes room, so that no insertion allocates while there are at most `num` members.
     pub(crate) fn reserve(&mut self, num: usize) {
         // Two neighbours hold more than half a piece, see `join`.

@@ -1,7 +1,5 @@
 //! What is written down of a job that waits or runs, with nothing in it that refers to a table of jobs.
 
-use serde::{Deserialize, Serialize};
-
 use crate::cluster::tables::{Placement, Submission};
 use crate::ids::{ExternalId, NodeId, Time};
 use crate::problem::Problem;
@@ -13,8 +11,7 @@ const AMOUNT_MAX: f64 = 1e15;
 pub(in crate::cluster) const COUNT_MAX: u64 = u64::MAX / 2;
 
 /// A job that waits or runs.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct JobRecord {
     /// Its name outside.
     pub job: ExternalId,
@@ -23,68 +20,52 @@ pub struct JobRecord {
     /// The request.
     pub request: Submission,
     /// GPU·s received before the present run.
-    #[serde(default)]
     pub attained_gpu_s: f64,
     /// Time for which it held GPUs before the present run, s.
-    #[serde(default)]
     pub held_s: f64,
     /// Believed progress, in seconds of the reference run; of a job that runs up to [`RunRecord::rate_since`].
-    #[serde(default)]
     pub executed_s: f64,
     /// Work that its restarts have added, in seconds of the reference run.
-    #[serde(default)]
     pub added_s: f64,
     /// Progress that its last preemption wrote down, in seconds of the reference run.
-    #[serde(default)]
     pub saved_s: f64,
     /// When it first began to run.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_start: Option<Time>,
     /// How often it was preempted.
-    #[serde(default)]
     pub num_preemptions: u32,
     /// How often it was stopped by a failure.
-    #[serde(default)]
     pub num_failures: u32,
     /// Its present run; none: it waits.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<RunRecord>,
 }
 
 /// The present run of a job.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct RunRecord {
     /// Its GPUs, one slice for each node.
     pub placement: Placement,
     /// When it began.
     pub start: Time,
     /// Which start of the cluster it was: jobs that share GPUs came to them in this order.
-    #[serde(default)]
     pub start_number: u64,
     /// CPU that comes with each GPU, thousandths of a core.
     pub cpu_milli_per_gpu: u32,
     /// Host memory that comes with each GPU, MiB.
     pub memory_mib_per_gpu: u32,
     /// Whether it runs as copies of itself, one on each slice.
-    #[serde(default)]
     pub is_forked: bool,
     /// Believed progress per second with its GPUs to itself; none: what the cluster believes of the placement.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate_alone: Option<f64>,
     /// Since when its rate has been what it is.
     pub rate_since: Time,
     /// Start-up cost that was believed to be unpaid then, s.
-    #[serde(default)]
     pub cost_left_s: f64,
     /// Its MIG instances; one that is not named is found as at a start.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub instances: Vec<Instance>,
 }
 
 /// Where a MIG instance lies.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Instance {
     /// The node.
     pub node: NodeId,

@@ -100,7 +100,8 @@ impl Shape {
 
     /// How many GPUs of this shape, tasks apart, the CPU and host memory of a node can serve.
     #[must_use]
-    pub(in crate::cluster) fn served_by(self, cpu_milli: u32, memory_mib: u32) -> u32 {
+    #[inline]
+    pub fn served_by(self, cpu_milli: u32, memory_mib: u32) -> u32 {
         let by_cpu = cpu_milli.checked_div(self.cpu_milli).unwrap_or(u32::MAX);
         by_cpu.min(memory_mib.checked_div(self.memory_mib).unwrap_or(u32::MAX))
     }

@@ -51,6 +51,11 @@ impl Cluster {
         Ok(id)
     }
 
+    /// From now on no pass takes the GPUs of a job.
+    pub fn spare(&mut self, id: JobId) {
+        self.jobs.rows[id.index()].is_lease = true;
+    }
+
     /// As [`Cluster::admit`], a lease ([`Cluster::submit_lease`]), whatever its record believes of its run time.
     ///
     /// # Errors
@@ -76,6 +81,18 @@ impl Cluster {
         self.jobs.names.insert(external, id);
         self.enqueue(id);
         Ok(id)
+    }
+
+    /// The job of this name that waits or runs.
+    #[must_use]
+    pub fn find(&self, external: ExternalId) -> Option<JobId> {
+        match external.own_number() {
+            None => self.jobs.names.get(&external).copied(),
+            Some(_) => {
+                let is_it = |job: &Job| job.external == external && job.state != JobState::Finished;
+                Some(JobId(self.jobs.rows.iter().position(is_it)? as u32))
+            }
+        }
     }
 
     /// Whether a new job can have this name.

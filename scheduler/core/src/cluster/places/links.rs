@@ -97,12 +97,6 @@ impl Links {
         }
     }
 
-    /// Gives every gang the row that it has now.
-    pub(in crate::cluster) fn rename(&mut self, row_of: impl Fn(JobId) -> JobId) {
-        let gangs = self.links.iter_mut().flat_map(|link| &mut link.gangs);
-        gangs.for_each(|id| *id = row_of(*id));
-    }
-
     pub(in crate::cluster) fn share(&self, wants: &[Want]) -> f64 {
         let shares = wants.iter().map(|(link, _)| self.links[*link as usize].share());
         shares.fold(1.0, f64::min)

@@ -193,13 +193,6 @@ impl SharedGpus {
         }
     }
 
-    /// Gives the residents their new rows in the job table.
-    pub(in crate::cluster) fn rename(&mut self, row_of: impl Fn(JobId) -> JobId) {
-        for resident in self.rows.values_mut().flat_map(|gpu| &mut gpu.residents) {
-            resident.job = row_of(resident.job);
-        }
-    }
-
     /// Removes a resident. Says who stays: nobody (the GPU is empty), one whole-GPU job (it has the GPU to itself
     /// again), or others (the GPU stays shared).
     pub(in crate::cluster) fn leave(&mut self, row: u32, job: JobId, facts: TypeFacts) -> Left {

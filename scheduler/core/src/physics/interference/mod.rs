@@ -71,40 +71,6 @@ settings! {
     }
 }
 
-/// Jobs about which no more is known than how heavy they are.
-///
-/// # Source
-/// Means over Lucid's three labels of 66 jobs: utilisation 21 / 49 / 83 %, bandwidth 7 / 20 / 55 %.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Weight {
-    /// Small models, reinforcement learning, half-idle input pipelines.
-    Light,
-    /// Between the two.
-    Medium,
-    /// Large models at large batches.
-    Heavy,
-}
-
-impl Weight {
-    /// A resident of this weight, class 0, without a cap.
-    #[must_use]
-    pub fn resident(self, memory_gib: f64) -> Resident {
-        let (utilisation, bandwidth) = match self {
-            Weight::Light => (0.21, 0.07),
-            Weight::Medium => (0.49, 0.20),
-            Weight::Heavy => (0.83, 0.55),
-        };
-        Resident {
-            class: 0,
-            utilisation,
-            bandwidth,
-            memory_gib,
-            share: 1.0,
-        }
-    }
-}
-
 impl Resident {
     /// Checks the ranges of its fields.
     ///

@@ -233,7 +233,13 @@ fn values_out_of_range_are_refused_by_name() {
             .to_string()
             .contains("interference.kappa")
     );
-    let mut resident = Weight::Heavy.resident(8.0);
+    let mut resident = Resident {
+        class: 0,
+        utilisation: 0.83,
+        bandwidth: 0.55,
+        memory_gib: 8.0,
+        share: 1.0,
+    };
     resident.validate().unwrap();
     resident.utilisation = f64::NAN;
     assert!(

@@ -76,47 +76,6 @@ impl Share {
     };
 }
 
-/// The closed form: an input pipeline that prepares items on cores, reads what the cache misses, and feeds a GPU.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Pipeline {
-    /// Speed at which the GPU is the bottleneck, 1 = the GPU-proportional share.
-    pub gpu_speed: f64,
-    /// Speed that one core can prepare for.
-    pub speed_per_core: f64,
-    /// What it reads.
-    pub storage: StorageNeed,
-}
-
-impl Pipeline {
-    /// Speed on this share: the smallest of GPU, preparation and reading.
-    #[must_use]
-    pub fn speed(&self, share: Share) -> f64 {
-        let prepared = self.speed_per_core * share.cores;
-        self.gpu_speed.min(prepared).min(self.storage.cap(share))
-    }
-
-    /// The pipeline as a grid over these levels, with the storage need beside it: what Synergy calls optimistic
-    /// profiling. Exact at the levels and wherever the bottleneck does not change within a cell.
-    #[must_use]
-    pub fn grid(&self, cores: &[f64], memory_gib: &[f64]) -> Sensitivity {
-        let mut speed = Vec::with_capacity(cores.len() * memory_gib.len());
-        for level in cores {
-            speed.extend(
-                memory_gib
-                    .iter()
-                    .map(|_| self.gpu_speed.min(self.speed_per_core * level)),
-            );
-        }
-        Sensitivity {
-            cores: cores.into(),
-            memory_gib: memory_gib.into(),
-            speed,
-            storage: Some(self.storage),
-        }
-    }
-}
-
 impl StorageNeed {
     /// Largest speed that the storage can feed; infinite where everything is cached.
     fn cap(&self, share: Share) -> f64 {
@@ -161,13 +120,6 @@ impl Sensitivity {
             Some(need) => speed.min(need.cap(share)),
             None => speed,
         }
-    }
-
-    /// Speed on `share` relative to `fair`, the GPU-proportional share of *this* cluster. 0 where `fair` gives 0.
-    #[must_use]
-    pub fn relative_speed(&self, share: Share, fair: Share) -> f64 {
-        let base = self.speed(fair);
-        if base > 0.0 { self.speed(share) / base } else { 0.0 }
     }
 
     /// The smallest level of cores, and then of memory, that reaches the best speed of the grid to within `tolerance`

@@ -68,43 +68,29 @@ fn between_levels_the_speed_is_linear_and_beyond_them_it_stays_or_falls_to_0() {
 
 #[test]
 fn a_cache_that_holds_half_the_data_halves_what_is_read() {
-    let pipeline = Pipeline {
-        gpu_speed: 3.0,
-        speed_per_core: 0.5,
-        storage: StorageNeed {
+    // Two cores prepare for each unit of speed, up to 3; what is not cached is read.
+    let surface = Sensitivity {
+        cores: vec![1.0, 2.0, 4.0, 8.0],
+        memory_gib: vec![25.0, 50.0, 100.0],
+        speed: [0.5, 1.0, 2.0, 3.0]
+            .into_iter()
+            .flat_map(|speed| [speed; 3])
+            .collect(),
+        storage: Some(StorageNeed {
             mbps_at_speed_1: 50.0,
             dataset_gib: 100.0,
-        },
+        }),
     };
-    // 4 cores prepare for speed 2; nothing cached: 25 MB/s feed 0.5; half cached: 1; all cached: 2, the cores.
-    let at = |memory_gib: f64, storage_mbps: f64| Share {
+    surface.validate().unwrap();
+    // 4 cores prepare for speed 2; a quarter cached: 25 MB/s feed 2/3; half cached: 1; all cached: 2, the cores.
+    let at = |memory_gib: f64| Share {
         cores: 4.0,
         memory_gib,
-        storage_mbps,
+        storage_mbps: 25.0,
     };
-    assert_eq!(pipeline.speed(at(0.0, 25.0)), 0.5);
-    assert_eq!(pipeline.speed(at(50.0, 25.0)), 1.0);
-    assert_eq!(pipeline.speed(at(100.0, 25.0)), 2.0);
-    // As a grid it says the same at its levels.
-    let grid = pipeline.grid(&[1.0, 2.0, 4.0, 8.0], &[25.0, 50.0, 100.0]);
-    grid.validate().unwrap();
-    for cores in [1.0, 2.0, 4.0, 8.0] {
-        for memory_gib in [25.0, 50.0, 100.0] {
-            let share = Share {
-                cores,
-                ..at(memory_gib, 25.0)
-            };
-            assert!((grid.speed(share) - pipeline.speed(share)).abs() < 1e-12);
-        }
-    }
-}
-
-#[test]
-fn a_richer_cluster_has_another_fair_share() {
-    let surface = Sensitivity::from_name("image").unwrap();
-    let fair = share(6.0, 62.5);
-    assert_eq!(surface.relative_speed(fair, fair), 1.0);
-    assert!((surface.relative_speed(share(9.0, 62.5), fair) - 2.40 / 1.75).abs() < 1e-12);
+    assert!((surface.speed(at(25.0)) - 2.0 / 3.0).abs() < 1e-12);
+    assert_eq!(surface.speed(at(50.0)), 1.0);
+    assert_eq!(surface.speed(at(100.0)), 2.0);
 }
 
 #[test]

@@ -1,9 +1,9 @@
 //! Policy files on disk: read up to a bound, written as a whole or not at all.
 
-use std::fs::{self, File};
-use std::io::{Read, Write};
+use std::fs::File;
 use std::path::Path;
 
+use crate::problem::files;
 use crate::tree::error::TreeError;
 
 /// Largest file that is read, bytes; the largest tree needs a quarter of it.
@@ -14,18 +14,13 @@ pub const MAX_BYTES: u64 = 1 << 20;
 /// # Errors
 /// What the system refuses, more than [`MAX_BYTES`], what is no UTF-8.
 pub(crate) fn read(path: &Path) -> Result<String, TreeError> {
-    let mut bytes = Vec::new();
-    let file = File::open(path).map_err(|source| io(path, source))?;
-    // One byte more than allowed, so that a file of exactly the bound is told from a larger one.
-    file.take(MAX_BYTES + 1)
-        .read_to_end(&mut bytes)
-        .map_err(|source| io(path, source))?;
-    if bytes.len() as u64 > MAX_BYTES {
+    let read = File::open(path).and_then(|file| files::at_most(file, MAX_BYTES));
+    let Some(bytes) = read.map_err(|source| io(path, source))? else {
         return Err(TreeError::TooLarge {
-            bytes: bytes.len() as u64,
+            bytes: MAX_BYTES + 1,
             max: MAX_BYTES,
         });
-    }
+    };
     String::from_utf8(bytes).map_err(|error| TreeError::Json(error.to_string()))
 }
 
@@ -36,14 +31,8 @@ pub(crate) fn read(path: &Path) -> Result<String, TreeError> {
 pub(crate) fn write(path: &Path, text: &str) -> Result<(), TreeError> {
     let mut name = path.as_os_str().to_owned();
     name.push(".tmp");
-    let temporary = Path::new(&name);
-    let write = || {
-        let mut file = File::create(temporary)?;
-        file.write_all(text.as_bytes())?;
-        file.sync_all()?;
-        fs::rename(temporary, path)
-    };
-    write().map_err(|source| io(path, source))
+    files::replace(path, Path::new(&name), |file| file.write_all(text.as_bytes()))
+        .map_err(|source| io(path, source))
 }
 
 fn io(path: &Path, source: std::io::Error) -> TreeError {

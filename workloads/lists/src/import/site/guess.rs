@@ -7,9 +7,9 @@ use pleach_tables::clock::guess as guess_format;
 
 use super::mapping::Mapping;
 use super::role::Role;
-use super::row::is_nothing;
 use crate::Error;
 use crate::table::{Table, shorten};
+use pleach_site::slurm::is_nothing;
 
 /// Rows from which formats are guessed.
 const SAMPLE_ROWS: usize = 2000;

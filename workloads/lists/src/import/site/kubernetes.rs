@@ -20,7 +20,6 @@ use super::row::{NEVER_BEGAN, NO_GPU, PART_OF_GPU, Reader};
 use super::taken::Taken;
 use crate::Error;
 
-const QUEUE: &str = "kueue.x-k8s.io/queue-name";
 pub(super) const PRODUCT: &str = "nvidia.com/gpu.product";
 /// Names of whole GPUs among resources end so; parts of GPUs have other names.
 pub(super) const WHOLE: &str = "/gpu";
@@ -58,6 +57,7 @@ struct Spec {
     node_selector: Option<BTreeMap<String, String>>,
     active_deadline_seconds: Option<f64>,
     priority_class_name: Option<String>,
+    priority: Option<i32>,
     // Of a Job.
     parallelism: Option<u32>,
     completions: Option<u32>,
@@ -197,11 +197,21 @@ fn take(item: &Item, line: u64, objects: &mut Objects) -> Result<(), &'static st
     match item.kind.as_str() {
         "Pod" => {
             let start_s = time(&status.start_time);
+            let num_gpus = match gpus_of(spec) {
+                // What it holds of a node with GPUs is noted.
+                Err(NO_GPU) if start_s.is_some() && spec.node_name.is_some() => 0,
+                num_gpus => num_gpus?,
+            };
+            let node = spec.node_name.clone().unwrap_or_default();
             objects.pods.push(PodRow {
-                num_gpus: gpus_of(spec)?,
+                num_gpus,
+                cores: cores_of(spec),
                 start_s: start_s.ok_or(NEVER_BEGAN)?,
                 end_s: finished(status),
-                node: spec.node_name.clone().unwrap_or_default(),
+                node: match slices_of(spec) {
+                    Some((resource, ..)) => unit(&node, resource),
+                    None => node,
+                },
                 phase: status.phase.clone(),
                 group: spec
                     .scheduling_group
@@ -232,23 +242,23 @@ fn common(metadata: &Metadata, spec: &Spec, line: u64) -> PodRow {
         .flatten()
         .flatten()
     {
-        let is_read = names::OF_GANGS.contains(&name.as_str()) || name == QUEUE;
+        let is_read = names::OF_GANGS.contains(&name.as_str()) || name == names::KUEUE_QUEUE;
         if is_read && (1..=names::WORD_MAX).contains(&text.len()) {
             words.insert(name.clone(), text.clone());
         }
     }
     let selector = spec.node_selector.as_ref();
+    let slices = slices_of(spec).map(|(_, of_type, _)| of_type.to_owned());
     PodRow {
         line,
         namespace: metadata.namespace.clone(),
         name: metadata.name.clone(),
         made_s: time(&metadata.creation_timestamp),
         limit_s: spec.active_deadline_seconds,
-        queue: words.remove(QUEUE).unwrap_or_default(),
-        priority: spec.priority_class_name.clone().unwrap_or_default(),
-        of_type: selector
-            .and_then(|selector| selector.get(PRODUCT))
-            .cloned()
+        queue: words.remove(names::KUEUE_QUEUE).unwrap_or_default(),
+        priority: priority(spec),
+        of_type: slices
+            .or_else(|| selector.and_then(|selector| selector.get(PRODUCT)).cloned())
             .unwrap_or_default(),
         words,
         ..PodRow::default()
@@ -328,17 +338,77 @@ fn torch_nodes(spec: &Spec) -> Option<String> {
     nodes.next()?.value.clone()
 }
 
-/// GPUs that a pod holds.
+/// The class of a pod's priority; where none is named, the number.
+fn priority(spec: &Spec) -> String {
+    let class = spec.priority_class_name.clone().filter(|class| !class.is_empty());
+    let number = || match pleach_site::priority(spec.priority) {
+        0 => String::new(),
+        number => number.to_string(),
+    };
+    class.unwrap_or_else(number)
+}
+
+/// What the containers of a pod hold of something.
+fn held(spec: &Spec, each: impl Fn(&Container) -> u64) -> u64 {
+    let is_sidecar = |container: &Container| container.restart_policy.as_deref() == Some("Always");
+    let inits = spec.init_containers.iter().flatten();
+    pleach_site::held(
+        inits.map(|container| (is_sidecar(container), each(container))),
+        spec.containers.iter().flatten().map(&each),
+    )
+}
+
+/// Cores that a pod asks for.
+fn cores_of(spec: &Spec) -> f64 {
+    let milli = |container: &Container| {
+        let cpus = asked(container).filter(|(name, _)| *name == "cpu");
+        cpus.last().map_or(0, |(_, amount)| quantity::milli(&amount.0))
+    };
+    held(spec, milli) as f64 / 1000.0
+}
+
+/// The slices of one kind that a pod without whole GPUs asks for: the resource, their type, how many.
+fn slices_of(spec: &Spec) -> Option<(&String, &str, u32)> {
+    if held(spec, whole_gpus) > 0 {
+        return None;
+    }
+    let all = spec
+        .containers
+        .iter()
+        .chain(&spec.init_containers)
+        .flatten()
+        .flat_map(asked);
+    let mut kinds: Vec<(&String, &str)> = all
+        .filter_map(|(name, _)| Some((name, pleach_site::slices(name)?)))
+        .collect();
+    kinds.sort_unstable();
+    kinds.dedup();
+    let [(resource, of_type)] = kinds[..] else {
+        return None;
+    };
+    let each = |container: &Container| {
+        let own = asked(container).filter(|(name, _)| *name == resource);
+        own.last().map_or(0, |(_, amount)| {
+            u64::from(quantity::count(&amount.0).unwrap_or(0))
+        })
+    };
+    let num = u32::try_from(held(spec, each)).ok().filter(|num| *num > 0)?;
+    Some((resource, of_type, num))
+}
+
+/// Name of the node that slices are beside a node.
+pub(super) fn unit(node: &str, resource: &str) -> String {
+    format!("{node}/{resource}")
+}
+
+/// GPUs that a pod holds, or slices of one kind.
 fn gpus_of(spec: &Spec) -> Result<u32, &'static str> {
     let inits = spec.init_containers.iter().flatten();
     let containers = || spec.containers.iter().flatten();
-    let is_sidecar = |container: &Container| container.restart_policy.as_deref() == Some("Always");
-    let num = pleach_site::held(
-        inits
-            .clone()
-            .map(|container| (is_sidecar(container), whole_gpus(container))),
-        containers().map(whole_gpus),
-    );
+    let num = held(spec, whole_gpus);
+    if let Some((.., num)) = slices_of(spec) {
+        return Ok(num);
+    }
     let is_part = |name: &String| name.contains("/mig-") || name.contains("/gpu.shared");
     match u32::try_from(num).unwrap_or(u32::MAX) {
         0 if containers()

@@ -36,13 +36,33 @@ pub(super) struct PodRow {
     pub made_s: Option<f64>,
     pub start_s: f64,
     pub end_s: Option<f64>,
+    /// 0: none, and it is no job.
     pub num_gpus: u32,
+    pub cores: f64,
     pub node: String,
     pub phase: String,
     pub limit_s: Option<f64>,
     pub queue: String,
     pub priority: String,
     pub of_type: String,
+}
+
+impl PodRow {
+    /// What is noted of a pod without GPUs, with its cores as Slurm would write them.
+    fn without_gpus<'a>(&'a self, cores: &'a str) -> Facts<'a> {
+        let is_over = self.end_s.is_some();
+        Facts {
+            id: &self.name,
+            submit_s: self.made_s,
+            start_s: Some(self.start_s),
+            end_s: self.end_s,
+            tells_starts: true,
+            gpus: cores,
+            nodes: &self.node,
+            state: if is_over { "COMPLETED" } else { "RUNNING" },
+            ..Facts::default()
+        }
+    }
 }
 
 /// A Job that ran.
@@ -91,6 +111,12 @@ impl Objects {
         let groups = Groups::new(jobs.iter().map(JobRow::view), ParallelJobs::default());
         let mut gangs: BTreeMap<String, Gang> = BTreeMap::new();
         let mut gangs_of_job: BTreeMap<(String, String), BTreeSet<String>> = BTreeMap::new();
+        let (pods, others): (Vec<PodRow>, Vec<PodRow>) = pods.into_iter().partition(|pod| pod.num_gpus > 0);
+        for pod in &others {
+            if let Err(reason) = reader.row(pod.line, &pod.without_gpus(&format!("cpu={}", pod.cores))) {
+                taken.leave_out(reason);
+            }
+        }
         for pod in pods {
             let (by, name, is_assumed) = gang_of(&pod, &groups);
             taken.account.mend(ALONE, u64::from(is_assumed));

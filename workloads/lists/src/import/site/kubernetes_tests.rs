@@ -145,7 +145,7 @@ fn pods_become_gangs_and_what_is_left_out_is_counted() {
         "a pod of a gang: its GPUs are added to those of its first: 1 rows",
         "a Job whose pods are in the list: it says when they were asked for: 1 rows",
         "asks for no GPU: 1 rows",
-        "asks for parts of a GPU: 1 rows",
+        "asks for GPU types that the cluster does not have: 1 rows",
         "never began: 1 rows",
         "no pod and no Job: 1 rows",
         "still runs at the end of the list",
@@ -301,4 +301,67 @@ fn every_job_of_a_jobset_is_counted() {
     assert!(words.contains("5 rows read, 2 kept, 3 left out"), "{words}");
     let gpus: Vec<u32> = found.workload.jobs.iter().map(|job| job.num_gpus).collect();
     assert_eq!(gpus, [8, 4]);
+}
+
+/// A node with whole GPUs and slices, one of slices alone, two racks, and pods that hold cores of them without a GPU.
+#[test]
+fn slices_are_gpus_of_their_own_racks_come_from_labels_and_cores_of_other_pods_are_counted() {
+    let node = |name: &str, rack: &str, resources: &str| {
+        format!(
+            r#"{{"kind": "Node", "metadata": {{"name": "{name}", "labels": {{"nvidia.com/gpu.product": "A100",
+            "network.topology.nvidia.com/leaf": "{rack}"}}}}, "status": {{"capacity": {{"cpu": "64", "memory": "512Gi", {resources}}}}}}}"#
+        )
+    };
+    let mixed = r#""nvidia.com/gpu": "6", "nvidia.com/mig-1g.10gb": "14""#;
+    let nodes = [
+        node("m1", "s1", mixed),
+        node("m2", "s1", mixed),
+        node("m3", "s2", mixed),
+        node("only", "s2", r#""nvidia.com/mig-3g.40gb": "2""#),
+    ];
+    let nodes = format!(
+        r#"{{"apiVersion": "v1", "items": [{}], "kind": "List"}}"#,
+        nodes.join(",")
+    );
+    let slices = r#"{"limits": {"nvidia.com/mig-1g.10gb": "2"}}"#;
+    let cores = r#"{"requests": {"cpu": "8"}}"#;
+    let times = ["08:00:00", "08:10:00", "09:10:00"];
+    let items = [
+        pod(
+            "whole",
+            "",
+            r#"{"limits": {"nvidia.com/gpu": "4"}}"#,
+            "m1",
+            times,
+            "Succeeded",
+        ),
+        pod("slices", "", slices, "m1", times, "Succeeded"),
+        pod("feeder", "", cores, "m1", times, "Succeeded"),
+        pod("elsewhere", "", cores, "c9", times, "Succeeded"),
+    ];
+    let import = read(&items, Some(&nodes));
+    let groups = &import.workload.cluster.node_groups;
+    let groups: Vec<(u32, u32, &str, u32)> = groups
+        .iter()
+        .map(|group| {
+            (
+                group.count,
+                group.gpus_per_node,
+                group.gpu_type.as_str(),
+                group.nodes_per_rack,
+            )
+        })
+        .collect();
+    let expected = [
+        (3, 6, "A100", 2),
+        (3, 14, "mig-1g.10gb", 2),
+        (1, 2, "mig-3g.40gb", 1),
+    ];
+    assert_eq!(groups, expected);
+    let jobs = import.workload.jobs.iter();
+    let mut sizes: Vec<(&str, u32)> = jobs.map(|job| (job.id.as_str(), job.num_gpus)).collect();
+    sizes.sort_unstable();
+    assert_eq!(sizes, [("vision/slices", 2), ("vision/whole", 4)]);
+    // One hour of 8 cores on a node with GPUs; the other pod ran where none are.
+    assert_eq!(import.workload.cluster.seen.core_hours_without_gpus, 8.0);
 }

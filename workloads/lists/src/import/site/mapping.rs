@@ -7,8 +7,8 @@ use pleach_scheduler::settings;
 use pleach_tables::Delimiter;
 use pleach_tables::clock::{self, TimeFormat};
 
+use super::Fate;
 use super::role::Role;
-use super::state::Fate;
 use crate::Error;
 use crate::import::Published;
 use crate::table::shorten;

@@ -7,8 +7,8 @@ use super::row::{BACKWARDS, NO_END, Row, TOO_LONG};
 use super::taken::Taken;
 use crate::RUN_TIME_S_MAX;
 
-/// A further run begins at most so long after its predecessor ended, s, where that was not stopped by the cluster: an id that comes
-/// later is another job's, for Slurm begins anew after `MaxJobId`. *Assumed*.
+/// A further run begins at most so long after its predecessor ended, s, where that was not stopped by the cluster: an id that
+/// comes later is another job's, for Slurm begins anew after `MaxJobId`. *Assumed*.
 const REQUEUE_S_MAX: f64 = 120.0;
 /// What a change of the clock makes of an end, s.
 const CLOCK_CHANGE_S: f64 = 3600.0;
@@ -34,6 +34,8 @@ pub(super) struct SiteJob {
     pub run_s: f64,
     /// End of its last run where it has ended.
     pub end_s: Option<f64>,
+    /// How long it had been submitted before it was eligible, s.
+    pub held_s: f64,
     /// What was mended.
     pub mended: Vec<&'static str>,
 }
@@ -82,6 +84,7 @@ fn job_of(row: Row, latest_s: f64) -> Result<SiteJob, &'static str> {
         row,
         run_s,
         end_s,
+        held_s: 0.0,
         mended,
     })
 }
@@ -177,6 +180,7 @@ fn settle_submission(job: &mut SiteJob) {
         && eligible > row.submit_s + 1.0
         && row.start_s.is_none_or(|start| eligible <= start)
     {
+        job.held_s = eligible - row.submit_s;
         row.submit_s = eligible;
         job.mended.push(ELIGIBLE);
     }

@@ -25,7 +25,6 @@ mod role;
 mod row;
 mod sacct_json;
 mod seen;
-mod state;
 mod table_rows;
 mod taken;
 
@@ -34,8 +33,10 @@ pub use guess::{Guess, guess};
 pub use mapping::Mapping;
 pub use nodes::NodeTable;
 pub use options::SiteOptions;
+pub use pleach_site::slurm::Fate;
 pub use role::Role;
-pub use state::Fate;
+
+use crate::Outcome;
 
 pub(super) use guess::is_readable;
 pub(super) use kubernetes::is_start as is_kubernetes;
@@ -56,3 +57,14 @@ mod parquet_tests;
 mod reported_tests;
 #[cfg(test)]
 mod tests;
+
+impl From<Fate> for Outcome {
+    fn from(fate: Fate) -> Outcome {
+        match fate {
+            Fate::Completed => Outcome::Completed,
+            Fate::Failed => Outcome::Failed,
+            Fate::Killed | Fate::Requeued => Outcome::Killed,
+            Fate::Unknown | Fate::Running | Fate::Waiting => Outcome::Unknown,
+        }
+    }
+}

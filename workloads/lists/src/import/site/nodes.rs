@@ -2,11 +2,11 @@
 //! --json`, `kubectl get nodes -o json`; and the cluster that they make.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::Read as _;
 use std::path::Path;
 
 use pleach_scheduler::cluster_spec::{ClusterSpec, NodeGroup};
-use pleach_tables::slurm::{devices, expand, is_null};
+use pleach_scheduler::problem::files;
+use pleach_site::slurm::{devices, expand, is_null};
 use pleach_tables::{Account, open_unpacked};
 use serde::Deserialize;
 
@@ -53,6 +53,8 @@ struct Node {
     partitions: BTreeSet<String>,
     /// Why it runs no jobs now.
     out: Option<Out>,
+    /// Nodes with the same one share the fast network; empty where it is not told.
+    rack: String,
 }
 
 impl NodeTable {
@@ -61,15 +63,11 @@ impl NodeTable {
     /// # Errors
     /// A file that cannot be read or is no such list, or one without a node with GPUs.
     pub fn read(path: &Path) -> Result<NodeTable, Error> {
-        let mut bytes = Vec::new();
-        let read = open_unpacked(path)?.take(BYTES_MAX + 1).read_to_end(&mut bytes);
-        read.map_err(|source| Error::io("read", path, source))?;
+        let read = files::at_most(open_unpacked(path)?, BYTES_MAX);
         let refused = |message: String| Error::data(path, message);
-        if bytes.len() as u64 > BYTES_MAX {
-            return Err(refused(format!(
-                "the list is longer than {BYTES_MAX} bytes; {HOW}"
-            )));
-        }
+        let bytes = read
+            .map_err(|source| Error::io("read", path, source))?
+            .ok_or_else(|| refused(format!("the list is longer than {BYTES_MAX} bytes; {HOW}")))?;
         NodeTable::of_text(&String::from_utf8_lossy(&bytes)).map_err(refused)
     }
 
@@ -160,6 +158,7 @@ impl NodeTable {
             memory_mib: entry.memory_mib.unwrap_or(0.0),
             partitions: entry.partitions().collect(),
             out: entry.out,
+            rack: entry.rack.clone(),
         })
     }
 
@@ -198,6 +197,7 @@ impl NodeTable {
     /// More GPU types or GPUs than a cluster has.
     pub fn cluster(&self) -> Result<(ClusterSpec, Vec<String>), Error> {
         let mut cluster = ClusterSpec::default();
+        let mut racks: Vec<BTreeMap<&str, u32>> = Vec::new();
         for node in &self.nodes {
             let group = NodeGroup {
                 count: 1,
@@ -207,14 +207,25 @@ impl NodeTable {
                 memory_gib: (node.memory_mib / GIB_MIB).floor(),
                 ..NodeGroup::default()
             };
-            match cluster.node_groups.iter_mut().find(|found| {
-                NodeGroup {
+            let is_like = |found: &NodeGroup| {
+                let one = NodeGroup {
                     count: 1,
-                    ..(**found).clone()
-                } == group
-            }) {
-                Some(found) => found.count += 1,
-                None => cluster.node_groups.push(group),
+                    ..found.clone()
+                };
+                one == group
+            };
+            let at = cluster.node_groups.iter().position(is_like);
+            let at = at.unwrap_or_else(|| {
+                cluster.node_groups.push(NodeGroup { count: 0, ..group });
+                racks.push(BTreeMap::new());
+                racks.len() - 1
+            });
+            cluster.node_groups[at].count += 1;
+            *racks[at].entry(&node.rack).or_default() += 1;
+        }
+        for (group, racks) in cluster.node_groups.iter_mut().zip(&racks) {
+            if !racks.contains_key("") {
+                group.nodes_per_rack = racks.values().copied().max().unwrap_or(0);
             }
         }
         let mut notes = vec![self.account.sums("nodes")];
@@ -273,6 +284,7 @@ struct Entry {
     memory_mib: Option<f64>,
     partitions: String,
     out: Option<Out>,
+    rack: String,
 }
 
 impl Entry {
@@ -284,6 +296,7 @@ impl Entry {
             memory_mib: Some(0.0),
             partitions: String::new(),
             out: None,
+            rack: String::new(),
         }
     }
 
@@ -365,6 +378,7 @@ fn of_table(text: &str) -> Result<Vec<Entry>, String> {
             memory_mib: number(text(memory)),
             partitions: text(partition).into(),
             out: Out::of_slurm(text(state)),
+            rack: String::new(),
         }
     };
     Ok(lines.map(entry).collect())
@@ -420,6 +434,7 @@ fn of_json(text: &str) -> Result<Vec<Entry>, String> {
         partitions: shown.partitions.join(","),
         out: Out::of_slurm(&format!("{}+{}", shown.state.text(), shown.state_flags.text())),
         names: shown.name,
+        rack: String::new(),
     };
     Ok(document.nodes.into_iter().map(entry).collect())
 }
@@ -438,6 +453,7 @@ fn of_kubernetes(text: &str) -> Result<Vec<Entry>, String> {
         memory_mib: node.memory_mib,
         partitions: String::new(),
         out: node.out,
+        rack: node.rack,
     };
     Ok(nodes.into_iter().map(entry).collect())
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use pleach_scheduler::cluster_spec::{ClusterSpec, LocalityFactors, ModelClass, Resources};
 use pleach_scheduler::{Tasks, Time};
-use pleach_tables::slurm::expand;
+use pleach_site::slurm::expand;
 
 use super::merge::SiteJob;
 use super::row::Others;
@@ -147,7 +147,11 @@ impl Placing {
         draft: &mut Draft,
     ) -> Result<RawRow, &'static str> {
         let SiteJob {
-            row, run_s, end_s, ..
+            row,
+            run_s,
+            end_s,
+            held_s,
+            ..
         } = job;
         let submit_s = row.submit_s - base_s;
         if submit_s.abs() > SUBMIT_S_MAX {
@@ -172,6 +176,7 @@ impl Placing {
                 nodes: row.nodes.clone(),
                 partition: row.partition.clone().unwrap_or_default(),
                 qos: row.qos.clone().unwrap_or_default(),
+                held_s,
             })
         });
         Ok(RawRow {
@@ -186,7 +191,7 @@ impl Placing {
             tenant: row.tenant.and_then(|name| draft.tenant(&name)),
             class,
             user: row.user,
-            outcome: row.fate.outcome(),
+            outcome: row.fate.into(),
             resources: Resources {
                 tasks,
                 ..Resources::WHOLE_GPU
@@ -362,7 +367,8 @@ const TYPES_BETWEEN: &str = "|";
 /// Between the kind of a job and its types.
 const KIND_BETWEEN: &str = " on ";
 
-/// Tasks as a job had them: the same number of GPUs on each of its nodes. As one likes where they were uneven or no node has as many.
+/// Tasks as a job had them: the same number of GPUs on each of its nodes. As one likes where they were uneven or no node has as
+/// many.
 fn tasks_of(num_gpus: u32, num_nodes: u32, most: u32) -> Tasks {
     if num_nodes == 0 || !num_gpus.is_multiple_of(num_nodes) {
         return Tasks::ANY;
@@ -388,8 +394,8 @@ fn rename(cluster: &mut ClusterSpec, mapping: &Mapping) {
     }
 }
 
-/// The type of a cluster that the source calls `name`: as the mapping says, else of the same letters and digits, else the longest with
-/// which it begins, else the only one that begins with it.
+/// The type of a cluster that the source calls `name`: as the mapping says, else of the same letters and digits, else the longest
+/// with which it begins, else the only one that begins with it.
 fn find_type(cluster: &ClusterSpec, mapping: &Mapping, name: &str) -> Option<usize> {
     let name = mapping.gpu_types.get(name).map_or(name, String::as_str);
     let types = &cluster.gpu_types;

@@ -2,8 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use pleach_site::slurm::{
+    devices, gpus_of_tres, is_cut, is_nothing, job_id, limit_s, num_nodes, span_s, tres_of,
+};
 use pleach_tables::clock::words_s;
-use pleach_tables::slurm::{devices, gpus_of_tres, job_id, num_nodes, span_s, tres_of};
 
 use super::mapping::unit_s;
 use super::reason::Reason;
@@ -37,8 +39,6 @@ const RUN_TIME_MENDED: &str = "its run time is not understood: the time from its
 const LIMIT_UNREAD: &str = "its time limit is not understood: none is taken";
 const NUM_NODES_UNREAD: &str = "its number of nodes is not understood: its GPUs may lie on any";
 const NODES_UNREAD: &str = "its nodes are not understood: they are not kept";
-/// What Slurm prints for a limit that is none.
-const NO_LIMIT: [&str; 5] = ["UNLIMITED", "PARTITION_LIMIT", "INVALID", "NOT_SET", "INFINITE"];
 /// Most lists of nodes whose jobs without GPUs are remembered one by one. *Ours*.
 const OTHERS_MAX: usize = 1_000_000;
 /// Most of their partitions. *Ours*.
@@ -184,7 +184,7 @@ impl<'a> Reader<'a> {
             id,
             component,
             fate,
-            may_run_again: fate.may_run_again(facts.state),
+            may_run_again: fate == Fate::Requeued || is_cut(facts.state),
             submit_s,
             eligible_s: facts.eligible_s,
             start_s: facts.start_s,
@@ -230,12 +230,11 @@ impl<'a> Reader<'a> {
 
     fn limit_s(&self, facts: &Facts<'_>, mended: &mut Vec<&'static str>) -> Option<f64> {
         let text = facts.time_limit;
-        let limit_s = span(text, &self.mapping.time_limit_unit);
-        let is_none = is_nothing(text) || NO_LIMIT.contains(&text.to_ascii_uppercase().as_str());
-        if limit_s.is_none() && !is_none {
+        let found_s = span(text, &self.mapping.time_limit_unit);
+        if found_s.is_none() && !is_nothing(text) && limit_s(text).is_err() {
             mended.push(LIMIT_UNREAD);
         }
-        limit_s.filter(|limit| *limit > 0.0)
+        found_s.filter(|limit| *limit > 0.0)
     }
 
     fn id(&self, line: u64, facts: &Facts<'_>) -> Result<(String, Option<u32>), Reason> {
@@ -357,13 +356,8 @@ fn read_gpus(text: &str, num_nodes: u32) -> Result<Gpus<'_>, Reason> {
         };
     }
     if text.contains("gres/gpu") {
-        let Some((num, types)) = gpus_of_tres(text) else {
-            let is_gpus = |name: &str| matches!(name.strip_prefix("gres/gpu"), Some(rest) if rest.is_empty() || rest.starts_with(':'));
-            let mut parts = text.split(',').filter_map(|part| part.trim().split_once('='));
-            let is_unread = parts.any(|(name, num)| is_gpus(name) && num.parse() != Ok(0_u32));
-            return if is_unread { Err(unread()) } else { Ok(None) };
-        };
-        return Ok(Some((num, types.into_iter().map(|(name, _)| name).collect())));
+        let found = gpus_of_tres(text).map_err(|_| unread())?;
+        return Ok(found.map(|(num, types)| (num, types.into_iter().map(|(name, _)| name).collect())));
     }
     if text.contains("gres/shard") || text.contains("gres/mps") {
         return Err(PART_OF_GPU.into());
@@ -403,33 +397,17 @@ fn span(text: &str, unit: &str) -> Option<f64> {
             .ok()
             .map(|number| number * unit_s(unit).unwrap_or(1.0))
     };
-    let span = if text.contains(':') {
-        span_s(text)
-    } else {
-        number().or_else(|| span_s(text))
+    // `1 day, 02:03:04`, as Python prints it.
+    let both = || {
+        let (words, clock) = text.rsplit_once(' ')?;
+        Some(words_s(words.trim_end_matches(','))? + span_s(clock)?)
     };
-    let span = span.or_else(|| words_s(text));
+    let span = if text.contains(':') {
+        span_s(text).or_else(both)
+    } else {
+        number().or_else(|| span_s(text)).or_else(|| words_s(text))
+    };
     span.filter(|span| span.is_finite() && *span >= 0.0)
-}
-
-/// Whether a field says nothing.
-pub(super) fn is_nothing(text: &str) -> bool {
-    matches!(
-        text,
-        "" | "Unknown"
-            | "None"
-            | "None assigned"
-            | "N/A"
-            | "(null)"
-            | "null"
-            | "NULL"
-            | "NaN"
-            | "nan"
-            | "NA"
-            | "-"
-            | "n/a"
-            | "none"
-    )
 }
 
 /// A name that can stand in a file; none where nothing is left of it.
@@ -447,4 +425,25 @@ pub(super) fn tidy(text: &str) -> Option<String> {
     }
     let name = name.trim();
     (!name.is_empty()).then(|| name.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spans_are_slurms_numbers_of_a_unit_words_or_words_and_a_clock() {
+        for (text, seconds) in [
+            ("1-02:03:04", 93_784.0),
+            ("90", 5400.0),
+            ("1h30m", 5400.0),
+            ("1 day, 02:03:04", 93_784.0),
+            ("1d 02:03:04", 93_784.0),
+        ] {
+            assert_eq!(span(text, "min"), Some(seconds), "{text}");
+        }
+        for text in ["", "soon", "1 day, soon", "x 02:03:04", "02:03:04 1d"] {
+            assert_eq!(span(text, "min"), None, "{text}");
+        }
+    }
 }

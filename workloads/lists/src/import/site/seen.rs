@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use pleach_scheduler::cluster_spec::{ClusterSpec, NodeGroup};
-use pleach_tables::slurm::expand;
+use pleach_site::slurm::expand;
 
 use super::merge::SiteJob;
 use crate::Error;

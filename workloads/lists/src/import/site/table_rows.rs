@@ -6,10 +6,11 @@ use pleach_tables::clock::{self, TimeFormat};
 
 use super::Mapping;
 use super::role::Role;
-use super::row::{Facts, RAGGED, Reader, is_nothing};
+use super::row::{Facts, RAGGED, Reader};
 use super::taken::Taken;
 use crate::Error;
 use crate::table::{Table, shorten};
+use pleach_site::slurm::is_nothing;
 
 const NAME_CUT: &str = "a line break in its name: its lines are put together";
 

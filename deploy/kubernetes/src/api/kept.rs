@@ -1,0 +1,245 @@
+//! Objects of one kind as the API server last showed them, and how sure that is.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
+
+use k8s_openapi::api::batch::v1::Job;
+use k8s_openapi::api::core::v1::{Node, PersistentVolume, PersistentVolumeClaim, Pod, ResourceQuota};
+use k8s_openapi::api::scheduling::v1::PriorityClass;
+use kube::Resource;
+use kube::core::DynamicObject;
+use tokio::sync::Notify;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, timeout};
+
+use crate::error::Error;
+use crate::suspended::maker::OTHERS;
+
+/// Time between two life signs of a round that waits for a first list, whose pages have limits of their own.
+const WAIT: Duration = Duration::from_secs(1);
+
+/// What is kept of each kind, from the first round that needs it, and the tasks that do so.
+#[derive(Debug)]
+pub(super) struct Watched {
+    pub(super) changes: Arc<Notify>,
+    tasks: Mutex<JoinSet<()>>,
+    pub(super) nodes: OnceLock<Arc<Kept<Node>>>,
+    pub(super) pods: OnceLock<Arc<Kept<Pod>>>,
+    /// Pods that have ended, where estimates come from history.
+    pub(super) ended: OnceLock<Arc<Kept<Pod>>>,
+    pub(super) jobs: OnceLock<Arc<Kept<Job>>>,
+    pub(super) claims: OnceLock<Arc<Kept<PersistentVolumeClaim>>>,
+    pub(super) volumes: OnceLock<Arc<Kept<PersistentVolume>>>,
+    pub(super) classes: OnceLock<Arc<Kept<PriorityClass>>>,
+    pub(super) quotas: OnceLock<Arc<Kept<ResourceQuota>>>,
+    /// Objects of other kinds that may be suspended, in the order of [`OTHERS`].
+    pub(super) others: [OnceLock<Arc<Kept<DynamicObject>>>; OTHERS.len()],
+}
+
+impl Watched {
+    pub(super) fn new(changes: &Arc<Notify>) -> Watched {
+        Watched {
+            changes: Arc::clone(changes),
+            tasks: Mutex::default(),
+            nodes: OnceLock::new(),
+            pods: OnceLock::new(),
+            ended: OnceLock::new(),
+            jobs: OnceLock::new(),
+            claims: OnceLock::new(),
+            volumes: OnceLock::new(),
+            classes: OnceLock::new(),
+            quotas: OnceLock::new(),
+            others: Default::default(),
+        }
+    }
+
+    /// A task that ends with this.
+    pub(super) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+        let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
+        tasks.spawn(task);
+    }
+}
+
+/// Objects of one kind.
+#[derive(Debug)]
+pub(super) struct Kept<K> {
+    /// The kind in words.
+    pub(super) what: &'static str,
+    inner: Mutex<Inner<K>>,
+    /// Wakes rounds that wait for a first list.
+    news: Notify,
+}
+
+#[derive(Debug)]
+struct Inner<K> {
+    /// In the order of a list.
+    objects: BTreeMap<String, Arc<K>>,
+    is_filled: bool,
+    is_refused: bool,
+    /// The last moment at which the API server is known to have shown all changes.
+    proof: Option<Instant>,
+    /// What went wrong since.
+    why: Option<String>,
+}
+
+/// What a round may do with what is kept.
+#[derive(Debug)]
+pub(super) enum Shown<K> {
+    /// All objects.
+    All(Vec<Arc<K>>),
+    /// Nothing: the API server does not let this program watch the kind, for this reason.
+    Refused(String),
+}
+
+/// What an event did.
+#[derive(Debug)]
+pub(super) struct Change<K> {
+    /// The object before.
+    pub(super) old: Option<Arc<K>>,
+    /// The object now.
+    pub(super) new: Option<Arc<K>>,
+}
+
+impl<K: Resource> Kept<K> {
+    pub(super) fn new(what: &'static str) -> Kept<K> {
+        Kept {
+            what,
+            inner: Mutex::new(Inner {
+                objects: BTreeMap::new(),
+                is_filled: false,
+                is_refused: false,
+                proof: None,
+                why: None,
+            }),
+            news: Notify::new(),
+        }
+    }
+
+    fn inner(&self) -> MutexGuard<'_, Inner<K>> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Replaces all by a list that was asked for at that moment.
+    pub(super) fn fill(&self, objects: Vec<K>, asked: Instant) {
+        let named = |object: K| Some((key(&object)?, Arc::new(object)));
+        {
+            let mut inner = self.inner();
+            inner.objects = objects.into_iter().filter_map(named).collect();
+            inner.is_filled = true;
+        }
+        self.confirm(asked);
+    }
+
+    /// The API server showed at that moment that it tells of changes.
+    pub(super) fn confirm(&self, at: Instant) {
+        let mut inner = self.inner();
+        inner.proof = inner.proof.max(Some(at));
+        (inner.why, inner.is_refused) = (None, false);
+        drop(inner);
+        self.news.notify_waiters();
+    }
+
+    /// A list or a watch failed.
+    pub(super) fn fail(&self, error: &Error) {
+        let mut inner = self.inner();
+        inner.why = Some(error.to_string());
+        inner.is_refused = error.code() == Some(403);
+        drop(inner);
+        self.news.notify_waiters();
+    }
+
+    /// An event shows an object, or that it is gone. What is kept of it may be newer, by an answer to this program.
+    ///
+    /// # Errors
+    /// An object without a name or a version that is a number; more than `most`.
+    pub(super) fn take(&self, object: K, is_there: bool, most: u32) -> Result<Change<K>, Error> {
+        let strange = || Error::Strange {
+            what: format!("watch of {}", self.what),
+        };
+        let name = key(&object).ok_or_else(strange)?;
+        let new = version(&object).ok_or_else(strange)?;
+        let mut inner = self.inner();
+        let old = inner.objects.get(&name).cloned();
+        if old.as_deref().and_then(version) > Some(new) {
+            return Ok(Change {
+                new: old.clone(),
+                old,
+            });
+        }
+        let new = is_there.then(|| Arc::new(object));
+        match &new {
+            Some(new) => inner.objects.insert(name, Arc::clone(new)),
+            None => inner.objects.remove(&name),
+        };
+        if inner.objects.len() > most as usize {
+            let what = format!("watch of {}", self.what);
+            return Err(Error::TooMany { what, most });
+        }
+        Ok(Change { old, new })
+    }
+
+    /// An answer to this program shows an object: it is kept at once, unless the object is gone or newer already.
+    pub(super) fn answered(&self, object: K) {
+        let Some(name) = key(&object) else { return };
+        let mut inner = self.inner();
+        let Some(old) = inner.objects.get_mut(&name) else {
+            return;
+        };
+        let is_same = old.meta().uid == object.meta().uid;
+        if is_same && version(&object) > version(&**old) {
+            *old = Arc::new(object);
+        }
+    }
+
+    /// All objects, once there was a first list; `still` is called while a round waits for it.
+    ///
+    /// # Errors
+    /// A first list that failed; no word of the API server for longer than `age_max`.
+    pub(super) async fn shown(&self, age_max: Duration, still: impl Fn()) -> Result<Shown<K>, Error> {
+        loop {
+            let mut news = std::pin::pin!(self.news.notified());
+            // From here on no news is missed.
+            news.as_mut().enable();
+            if let Some(shown) = self.now(age_max)? {
+                return Ok(shown);
+            }
+            let _ = timeout(WAIT, news).await;
+            still();
+        }
+    }
+
+    /// The same at once; none before the first list.
+    fn now(&self, age_max: Duration) -> Result<Option<Shown<K>>, Error> {
+        let inner = self.inner();
+        match (&inner.why, inner.proof) {
+            (Some(why), _) if inner.is_refused => Ok(Some(Shown::Refused(why.clone()))),
+            (why, Some(proof)) if inner.is_filled && proof.elapsed() > age_max => Err(Error::Stale {
+                what: self.what,
+                age_s: proof.elapsed().as_secs(),
+                reason: why.clone().unwrap_or_else(|| "it gives no answer".into()),
+            }),
+            _ if inner.is_filled => Ok(Some(Shown::All(inner.objects.values().cloned().collect()))),
+            (Some(why), _) => Err(Error::Unfilled { reason: why.clone() }),
+            (None, _) => Ok(None),
+        }
+    }
+}
+
+/// Namespace and name, in the order in which the API server lists.
+fn key<K: Resource>(object: &K) -> Option<String> {
+    let meta = object.meta();
+    let name = meta.name.as_deref().filter(|name| !name.is_empty())?;
+    Some(format!(
+        "{}/{name}",
+        meta.namespace.as_deref().unwrap_or_default()
+    ))
+}
+
+/// The version of an object.
+///
+/// # Source
+/// "Resource versions" of the Kubernetes documentation: versions of one kind are whole numbers, and a later one is larger.
+pub(super) fn version<K: Resource>(object: &K) -> Option<u64> {
+    object.meta().resource_version.as_deref()?.parse().ok()
+}

@@ -1,0 +1,100 @@
+//! Suspends Jobs whose pods wait, and lets those go that are to start.
+
+use pleach_scheduler::ExternalId;
+
+use super::Hands;
+use crate::error::Error;
+use crate::job_pods::JobPods;
+use crate::suspended::Owner;
+
+/// Jobs that a round suspends at most; the others are suspended in the next ones. *Ours*.
+const SUSPENDED_MAX: usize = 50;
+
+/// Jobs that are let go and have no pods yet, at most. The Job controller sends 20 requests a second where `--kube-api-qps` says
+/// nothing else, some three for a pod; a Job whose pods come after `release_limit_s` would be suspended again. *Ours*.
+const RESUMED_MAX: usize = 200;
+
+impl Hands<'_> {
+    /// Whether a Job more may be let go.
+    pub(super) fn may_resume(&self) -> bool {
+        self.num_unmade < RESUMED_MAX
+    }
+
+    /// Lets the Jobs of a job make their pods, which go to these seats; without seats they wait with their gates.
+    pub(super) async fn resume(
+        &mut self,
+        job: &JobPods,
+        seats: &[(String, u32)],
+        now_s: i64,
+    ) -> Result<(), Error> {
+        for (owner, mark) in self.marked(job, seats, now_s) {
+            let sent = self.cluster.resume(&owner, mark.as_deref()).await;
+            self.hear(sent)?;
+        }
+        Ok(())
+    }
+
+    /// The same without waiting for the answers, beside other requests.
+    pub(super) async fn begin_resume(
+        &mut self,
+        id: ExternalId,
+        job: &JobPods,
+        seats: &[(String, u32)],
+        now_s: i64,
+    ) {
+        let (owners, cluster) = (self.marked(job, seats, now_s), self.cluster.clone());
+        let sent = async move {
+            for (owner, mark) in &owners {
+                cluster.resume(owner, mark.as_deref()).await?;
+            }
+            Ok(())
+        };
+        self.begin(id, sent).await;
+    }
+
+    /// The Jobs of a job, each with the text of its mark.
+    fn marked(&self, job: &JobPods, seats: &[(String, u32)], now_s: i64) -> Vec<(Owner, Option<String>)> {
+        let seat = seats.first().map(|(unit, _)| unit.as_str());
+        let mark = |owner: &Owner| Some(self.text_of_mark(&owner.uid, seat?, seats, now_s));
+        job.owners
+            .iter()
+            .map(|owner| (owner.clone(), mark(owner)))
+            .collect()
+    }
+
+    /// Suspends the Jobs of a job; those that were let go and got no pods are not let go again for a while.
+    pub(super) async fn suspend(&mut self, job: &JobPods, now_s: i64) -> Result<Option<String>, Error> {
+        if self.num_suspended >= SUSPENDED_MAX {
+            return Ok(None);
+        }
+        let pause_s = if job.is_made {
+            0
+        } else {
+            self.settings.release_limit_s
+        };
+        for owner in job.owners.iter().filter(|owner| !owner.is_suspended) {
+            let not_before_s = if pause_s > 0 { now_s + pause_s } else { 0 };
+            let sent = self.cluster.suspend(owner, not_before_s).await;
+            self.hear(sent)?;
+            self.num_suspended += 1;
+        }
+        Ok((pause_s > 0).then(|| {
+            let name = &job.name;
+            format!("{name} was let go and its pods were not made within {pause_s} s: its Job is suspended again for as long")
+        }))
+    }
+
+    /// Takes marks off the Jobs of pods that have marks of their own, or that are jobs of their own.
+    pub(super) async fn unmark(&mut self, id: ExternalId, job: &JobPods) {
+        let is_waited_for = |owner: &Owner, num: u64| {
+            num >= u64::from(owner.num_pods) && job.pods.iter().any(|pod| pod.is_held())
+        };
+        for owner in job.owners.iter().filter(|_| job.is_made) {
+            let Some(mark) = &owner.mark else { continue };
+            if !owner.is_suspended && !is_waited_for(owner, mark.num_pods()) {
+                let (cluster, owner) = (self.cluster.clone(), owner.clone());
+                self.begin(id, async move { cluster.unmark(&owner).await }).await;
+            }
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! A list of our own whose schedule is worked by hand.
+
+use pleach_dealing::slurm::{Priority, Slurm, SlurmConfig};
+use pleach_env::workload::estimates::EstimateModel;
+use pleach_env::workload::{JobSpec, Workload};
+use pleach_env::{SimConfig, simulate_planner};
+use pleach_scheduler::Time;
+use pleach_scheduler::cluster_spec::{ClusterSpec, ModelClass, Resources, Tasks};
+
+/// (submission, GPUs on one node, run time and limit), s.
+fn starts(num_nodes: u32, rows: &[(f64, u32, f64, f64)], config: SlurmConfig) -> Vec<f64> {
+    let jobs = rows
+        .iter()
+        .enumerate()
+        .map(|(number, (submit_s, num_gpus, run_s, limit_s))| JobSpec {
+            estimate_s: Some(*limit_s),
+            resources: Resources {
+                tasks: Tasks::of(*num_gpus as u8),
+                ..Resources::WHOLE_GPU
+            },
+            ..JobSpec::new(
+                number.to_string(),
+                Time::from_secs_f64(*submit_s),
+                *num_gpus,
+                *run_s,
+            )
+        });
+    let list = Workload {
+        name: "made".into(),
+        cluster: ClusterSpec::uniform(num_nodes, 8, num_nodes),
+        classes: vec![ModelClass::default()],
+        jobs: jobs.collect(),
+    };
+    let config_of_sim = SimConfig {
+        estimates: EstimateModel::UserLimit { default_s: 3600.0 },
+        ..SimConfig::default()
+    };
+    let mut slurm = Slurm::new(config).unwrap();
+    let result = simulate_planner(&list, &config_of_sim, &mut slurm).unwrap();
+    result.jobs.iter().map(|job| job.first_start_s).collect()
+}
+
+fn quick() -> SlurmConfig {
+    SlurmConfig {
+        bf_interval_s: 2.0,
+        bf_resolution_s: 1,
+        main_lag_s: 0.5,
+        ..SlurmConfig::default()
+    }
+}
+
+#[test]
+fn a_plan_holds_its_node_whole_and_what_ends_before_it_starts_beside() {
+    // One node. Job 0 holds 4 GPUs for 120 s; job 1 needs all 8 and is planned at 120 s. Job 2 (1 GPU for 60 s) is over before
+    // and starts in the next cycle; job 3 (1 GPU for 300 s) is not, and waits for job 1, although 3 GPUs are free.
+    let rows = [
+        (0.0, 4, 120.0, 120.0),
+        (10.0, 8, 60.0, 60.0),
+        (20.0, 1, 60.0, 60.0),
+        (30.0, 1, 300.0, 300.0),
+    ];
+    let found = starts(1, &rows, quick());
+    assert!(found[0] <= 1.0 && (20.0..23.0).contains(&found[2]), "{found:?}");
+    assert!(
+        (120.0..122.0).contains(&found[1]) && (180.0..182.0).contains(&found[3]),
+        "{found:?}"
+    );
+}
+
+#[test]
+fn without_backfill_the_first_that_cannot_start_closes_its_partition() {
+    let rows = [
+        (0.0, 4, 120.0, 120.0),
+        (10.0, 8, 60.0, 60.0),
+        (20.0, 1, 60.0, 60.0),
+    ];
+    let found = starts(
+        1,
+        &rows,
+        SlurmConfig {
+            backfill: false,
+            ..quick()
+        },
+    );
+    // Half a second after each submission and each end. Job 2 fits beside job 0 all the same.
+    assert_eq!(found, [0.5, 121.0, 181.5]);
+}
+
+#[test]
+fn age_is_of_the_last_recomputation_so_that_size_can_turn_the_order_round() {
+    // Job 0 fills the node until 100 s. Jobs 1 and 2 wait: by size alone the larger one is first, though it came later.
+    let rows = [
+        (0.0, 8, 100.0, 100.0),
+        (10.0, 2, 50.0, 60.0),
+        (20.0, 8, 50.0, 60.0),
+    ];
+    let by_size = Priority {
+        size: 1000,
+        gpu: 1000,
+        age: 0,
+        ..Priority::default()
+    };
+    let found = starts(
+        1,
+        &rows,
+        SlurmConfig {
+            priority: Some(by_size),
+            ..quick()
+        },
+    );
+    assert!(found[2] < found[1], "{found:?}");
+    let found = starts(1, &rows, quick());
+    assert!(found[1] < found[2], "{found:?}");
+}

@@ -1,0 +1,226 @@
+//! What a site could set otherwise in its `slurm.conf`, each change a candidate of its own: the file with other lines, in the
+//! run's folder.
+//!
+//! Values are *ours*: half-lives from six hours to a month, weights four times as large or none, a longer plan of backfill.
+
+use std::path::PathBuf;
+
+use pleach_dealing::slurm::{Priority, SlurmConfig};
+use pleach_site::slurm::Conf;
+
+use super::site::{ARTEFACT_BYTES_MAX, Site};
+use crate::error::Error;
+use crate::run_folder::atomic_file;
+use crate::site_policy;
+
+/// The site's own policy by name.
+pub(super) const OWN: &str = "slurm";
+const FILE: &str = "slurm.conf";
+/// Half-lives of use: name, value, s.
+const HALF_LIVES: [(&str, &str, f64); 4] = [
+    ("half-life-6-hours", "06:00:00", 21_600.0),
+    ("half-life-1-day", "1-0", 86_400.0),
+    ("half-life-7-days", "7-0", 604_800.0),
+    ("half-life-30-days", "30-0", 2_592_000.0),
+];
+
+/// A change of settings.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Change {
+    /// Its name among the candidates.
+    pub(super) name: String,
+    /// Lines that take the place of those with the same keys.
+    pub(super) lines: Vec<String>,
+}
+
+impl Change {
+    fn of(name: &str, lines: &[String]) -> Change {
+        Change {
+            name: name.to_owned(),
+            lines: lines.to_vec(),
+        }
+    }
+}
+
+impl Site<'_> {
+    /// What the site could set otherwise; nothing where its settings are not given.
+    pub(super) fn changes(&self) -> Vec<Change> {
+        let Some(path) = &self.config.slurm_conf else {
+            return Vec::new();
+        };
+        let text = atomic_file::read_text(path, ARTEFACT_BYTES_MAX);
+        // A file that is none is refused where the site's own policy is opened.
+        match (text.map(|text| Conf::of_text(&text)), site_policy::read(path)) {
+            (Ok(Ok(conf)), Ok(config)) => of(&conf, &config),
+            _ => Vec::new(),
+        }
+    }
+
+    /// The change of a name.
+    pub(super) fn change(&self, name: &str) -> Option<Change> {
+        self.changes().into_iter().find(|change| change.name == name)
+    }
+
+    fn file_of(&self, change: &str) -> PathBuf {
+        self.file("changes").join(change).join(FILE)
+    }
+
+    /// Where the site's own policy and its changes are opened.
+    pub(super) fn slurm_place(&self, name: &str) -> Option<String> {
+        let path = self.config.slurm_conf.as_ref()?;
+        match name {
+            OWN => Some(format!("{OWN}={}", path.display())),
+            _ => self
+                .change(name)
+                .map(|_| format!("{name}={}", self.file_of(name).display())),
+        }
+    }
+
+    /// Writes the file of each change, with what lies beside the site's own.
+    pub(super) fn write_changes(&self) -> Result<(), Error> {
+        let Some(path) = &self.config.slurm_conf else {
+            return Ok(());
+        };
+        let text = atomic_file::read_text(path, ARTEFACT_BYTES_MAX)?;
+        let cluster = Conf::of_text(&text)
+            .ok()
+            .and_then(|conf| conf.value("ClusterName").map(str::to_owned));
+        let beside = [
+            format!("{}.cfg", cluster.as_deref().unwrap_or("cluster")),
+            "qos.txt".to_owned(),
+        ];
+        for change in self.changes() {
+            let file = self.file_of(&change.name);
+            let changed = format!(
+                "{}\n# Changed by `pleach run`.\n{}\n",
+                text.trim_end(),
+                change.lines.join("\n")
+            );
+            atomic_file::write(&file, changed.as_bytes())?;
+            for name in &beside {
+                let own = path.with_file_name(name);
+                if own.is_file() {
+                    let text = atomic_file::read_text(&own, ARTEFACT_BYTES_MAX)?;
+                    atomic_file::write(&file.with_file_name(name), text.as_bytes())?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The changes that may matter under these settings.
+fn of(conf: &Conf, config: &SlurmConfig) -> Vec<Change> {
+    let mut changes = Vec::new();
+    match &config.priority {
+        Some(priority) => changes.extend(of_priority(priority)),
+        None => changes.push(Change::of(
+            "multifactor-fair-share",
+            &[
+                "PriorityType=priority/multifactor".to_owned(),
+                "PriorityWeightFairshare=10000".to_owned(),
+                "PriorityWeightAge=1000".to_owned(),
+            ],
+        )),
+    }
+    if !config.backfill {
+        changes.push(Change::of(
+            "backfill",
+            &["SchedulerType=sched/backfill".to_owned()],
+        ));
+        return changes;
+    }
+    let with = |name: &str, word: &str, value: &str| {
+        let own = conf.value("SchedulerParameters").unwrap_or_default().split(',');
+        let others =
+            own.filter(|part| !part.is_empty() && part.split('=').next().map(str::trim) != Some(word));
+        let words: Vec<String> = others
+            .map(str::to_owned)
+            .chain([format!("{word}={value}")])
+            .collect();
+        Change::of(name, &[format!("SchedulerParameters={}", words.join(","))])
+    };
+    if config.bf_window_s < 604_800 {
+        changes.push(with("bf-window-7-days", "bf_window", "10080"));
+    }
+    if config.bf_max_job_test < 5000 {
+        changes.push(with("bf-max-job-test-5000", "bf_max_job_test", "5000"));
+    }
+    changes
+}
+
+fn of_priority(own: &Priority) -> Vec<Change> {
+    let mut changes = Vec::new();
+    if own.fair_share > 0 {
+        let others = HALF_LIVES
+            .iter()
+            .filter(|(_, _, half_life_s)| (half_life_s - own.half_life_s).abs() > 1.0);
+        changes.extend(
+            others.map(|(name, value, _)| Change::of(name, &[format!("PriorityDecayHalfLife={value}")])),
+        );
+    }
+    let weights = [
+        ("Age", own.age),
+        ("Fairshare", own.fair_share),
+        ("JobSize", own.size),
+        ("QOS", own.qos),
+        ("Partition", own.partition),
+    ];
+    for (word, weight) in weights.into_iter().filter(|(_, weight)| *weight > 0) {
+        for (what, value) in [("4x", weight.saturating_mul(4)), ("no", 0)] {
+            let name = format!("{what}-{}-weight", word.to_ascii_lowercase());
+            changes.push(Change::of(&name, &[format!("PriorityWeight{word}={value}")]));
+        }
+    }
+    let sum: u64 = weights.iter().map(|(_, weight)| u64::from(*weight)).sum();
+    let weight = sum.clamp(1000, u64::from(u32::MAX));
+    if !own.favor_small {
+        changes.push(Change::of(
+            "small-first",
+            &[
+                "PriorityFavorSmall=YES".to_owned(),
+                format!("PriorityWeightJobSize={weight}"),
+            ],
+        ));
+    }
+    changes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn changes_are_lines_that_take_the_place_of_the_site_s_own() {
+        let text = "SchedulerParameters=bf_interval=60,bf_window=1440\nPriorityWeightFairshare=1000\nPriorityDecayHalfLife=7-0\n\
+            NodeName=n[1-2] Gres=gpu:a:8 CPUs=64\nPartitionName=p Nodes=ALL\n";
+        let conf = Conf::of_text(text).unwrap();
+        let config = site_policy::of(&conf, &[], &[]).unwrap();
+        let changes = of(&conf, &config);
+        let lines = |name: &str| {
+            changes
+                .iter()
+                .find(|change| change.name == name)
+                .map(|change| change.lines.join("; "))
+        };
+        assert_eq!(lines("half-life-7-days"), None, "it is the site's own");
+        assert_eq!(lines("half-life-1-day").unwrap(), "PriorityDecayHalfLife=1-0");
+        assert_eq!(
+            lines("bf-window-7-days").unwrap(),
+            "SchedulerParameters=bf_interval=60,bf_window=10080"
+        );
+        assert_eq!(
+            lines("4x-fairshare-weight").unwrap(),
+            "PriorityWeightFairshare=4000"
+        );
+        for change in &changes {
+            let changed = Conf::of_text(&format!("{text}{}\n", change.lines.join("\n"))).unwrap();
+            assert_ne!(
+                site_policy::of(&changed, &[], &[]).unwrap(),
+                config,
+                "{}",
+                change.name
+            );
+        }
+    }
+}

@@ -47,6 +47,7 @@ mod formula;
 pub mod gittins;
 mod guests;
 mod in_order;
+pub mod kubernetes;
 mod order;
 pub mod pair_speeds;
 mod passes;

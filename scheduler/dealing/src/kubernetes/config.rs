@@ -1,0 +1,98 @@
+//! Settings of the policies `kubernetes` and `kubernetes-gangs`, in the words of `KubeSchedulerConfiguration`.
+
+use std::collections::BTreeMap;
+
+use pleach_scheduler::Problem;
+use serde::{Deserialize, Serialize};
+
+use crate::settings::check;
+
+/// `scoringStrategy.type` of the plugin `NodeResourcesFit`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Strategy {
+    /// Nodes with the most left: pods are spread.
+    #[default]
+    LeastAllocated,
+    /// Nodes with the least left: pods are packed.
+    MostAllocated,
+}
+
+/// `scoringStrategy` of the plugin `NodeResourcesFit`: by default CPU and memory alone, each 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Scoring {
+    /// Which nodes are better.
+    #[serde(rename = "type")]
+    pub strategy: Strategy,
+    /// Weight of GPUs. 0 to 100
+    pub gpu: u32,
+    /// Weight of CPU. 0 to 100
+    pub cpu: u32,
+    /// Weight of memory. 0 to 100
+    pub memory: u32,
+}
+
+impl Default for Scoring {
+    fn default() -> Scoring {
+        Scoring {
+            strategy: Strategy::LeastAllocated,
+            gpu: 0,
+            cpu: 1,
+            memory: 1,
+        }
+    }
+}
+
+impl Scoring {
+    pub(super) fn weights(&self) -> [u32; 3] {
+        [self.gpu, self.cpu, self.memory]
+    }
+}
+
+/// What a site's kube-scheduler is set to.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct KubernetesConfig {
+    /// How nodes are chosen.
+    pub scoring: Scoring,
+    /// Values of priority classes by name. Pods of another class have the number that their class is, else 0.
+    pub priority_classes: BTreeMap<String, i32>,
+    /// Draws among nodes of equal score.
+    pub seed: u64,
+    /// Where nothing runs and gangs hold nodes in parts, the last of them is taken off its nodes after so long, s. The real one
+    /// waits for ever. *Assumed*: an operator deletes it. 1 to 1e9
+    pub stuck_s: f64,
+}
+
+impl Default for KubernetesConfig {
+    fn default() -> KubernetesConfig {
+        KubernetesConfig {
+            scoring: Scoring::default(),
+            priority_classes: BTreeMap::new(),
+            seed: 0,
+            stuck_s: 3600.0,
+        }
+    }
+}
+
+impl KubernetesConfig {
+    /// Checks the ranges.
+    ///
+    /// # Errors
+    /// The first key out of its range.
+    pub fn validate(&self) -> Result<(), Problem> {
+        let name = "kubernetes";
+        for weight in self.scoring.weights() {
+            check(name, "scoring", weight, weight <= 100, "weights of 0 to 100")?;
+        }
+        let is_ok = (1.0..=1e9).contains(&self.stuck_s);
+        check(name, "stuck_s", self.stuck_s, is_ok, "1 to 1e9")
+    }
+
+    /// The priority of a class.
+    #[must_use]
+    pub fn priority(&self, class: &str) -> i32 {
+        let known = self.priority_classes.get(class).copied();
+        known.or_else(|| class.parse().ok()).unwrap_or(0)
+    }
+}

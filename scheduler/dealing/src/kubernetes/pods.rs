@@ -1,0 +1,176 @@
+//! Jobs as pods: how many, what each asks for, where they may be, where they are.
+
+use pleach_scheduler::cluster::{Cluster, JobState, Node, NodeState, Placement, Slice};
+use pleach_scheduler::{ActionKind, JobId, NodeId, Time};
+
+use super::score::NOT_MODELLED;
+use crate::slurm::{Nodes, Room};
+
+/// What a pod counts for that asks for no CPU or memory: `DefaultMilliCPURequest`, `DefaultMemoryRequest` of `pkg/scheduler/util`.
+const UNASKED: (u64, u64) = (100, 200);
+
+/// A job that waits or runs.
+#[derive(Clone, Debug)]
+pub(super) struct Pods {
+    /// What each asks for.
+    pub(super) ask: Room,
+    /// What of it is in no table.
+    pub(super) unasked: Room,
+    pub(super) priority: i32,
+    /// GPU types that they may have, as a bit mask.
+    pub(super) kinds: u64,
+    /// Most on one node.
+    of_node: usize,
+    /// Whether they may be on nodes of different types.
+    mixes: bool,
+    /// Node of each, and since when it is there.
+    pub(super) on: Vec<Option<(usize, Time)>>,
+    /// The job as it was seen.
+    pub(super) seen: JobState,
+}
+
+/// All of a quantity, or so much that the cluster does not model it.
+fn modelled(all: u32, left: u32) -> u64 {
+    if all == 0 { NOT_MODELLED } else { u64::from(left) }
+}
+
+fn room(node: &Node, gpus: u32, cpu_milli: u32, memory_mib: u32) -> Room {
+    Room {
+        gpus,
+        cpu_milli: modelled(node.cpu_milli, cpu_milli),
+        memory_mib: modelled(node.memory_mib, memory_mib),
+    }
+}
+
+/// The nodes, empty.
+pub(super) fn empty(cluster: &Cluster) -> Nodes {
+    let nodes = cluster.nodes().iter();
+    let all = nodes.clone().map(|node| room(node, node.num_gpus, node.cpu_milli, node.memory_mib));
+    Nodes::new(all.collect(), nodes.map(|node| node.gpu_type.0).collect())
+}
+
+/// What is free of them in the tables; nothing on one that is away.
+pub(super) fn free(cluster: &Cluster, nodes: &mut Nodes) {
+    for (free, node) in nodes.free.iter_mut().zip(cluster.nodes()) {
+        *free = match node.state {
+            NodeState::Up => room(node, node.num_free(), node.cpu_milli_free, node.memory_mib_free),
+            _ => Room::default(),
+        };
+    }
+}
+
+impl Pods {
+    /// The pods of a job: its tasks; where it has none, equal ones, as few as fit on empty nodes. None of fractions of GPUs, and where no
+    /// equal pods fit.
+    pub(super) fn of(cluster: &Cluster, empty: &Nodes, id: JobId, priority: i32) -> Option<Pods> {
+        let job = cluster.job(id);
+        let (request, tasks) = (&job.request, job.request.resources.tasks);
+        if request.resources.is_fractional() || tasks.nodes_max > 0 {
+            return None;
+        }
+        let shape = cluster.shape(job.shape);
+        let mixes = cluster.capabilities().can(ActionKind::MixTypes);
+        let of_node = match tasks.tasks_per_node_max {
+            0 => usize::MAX,
+            most => usize::from(most),
+        };
+        let made = |num: u32| {
+            let gpus = request.num_gpus / num;
+            let asked = [shape.cpu_milli, shape.memory_mib].map(|each| u64::from(each) * u64::from(gpus));
+            let ask = Room {
+                gpus,
+                cpu_milli: asked[0].max(UNASKED.0),
+                memory_mib: asked[1].max(UNASKED.1),
+            };
+            let unasked = Room {
+                gpus: 0,
+                cpu_milli: ask.cpu_milli - asked[0],
+                memory_mib: ask.memory_mib - asked[1],
+            };
+            let fitting = |kinds: u64| -> usize {
+                let of = empty.all.iter().zip(&empty.kinds).filter(|(_, kind)| kinds >> **kind & 1 == 1);
+                of.map(|(all, _)| all.times(ask).min(of_node)).sum()
+            };
+            let enough = |kinds: u64| fitting(kinds) >= num as usize;
+            let single = cluster.types_in(job.types).map(|kind| 1 << kind.0).filter(|kind| enough(*kind));
+            let kinds = match mixes && enough(job.types) {
+                true => job.types,
+                false => single.fold(0, |all, kind| all | kind),
+            };
+            (kinds != 0).then(|| Pods {
+                ask,
+                unasked,
+                priority,
+                kinds,
+                of_node,
+                mixes,
+                on: vec![None; num as usize],
+                seen: job.state,
+            })
+        };
+        let mut nums = (1..=request.num_gpus).filter(|num| request.num_gpus.is_multiple_of(*num));
+        match tasks.is_any() {
+            true => nums.find_map(made),
+            false => made(request.num_gpus / u32::from(tasks.gpus_per_task).max(1)),
+        }
+    }
+
+    /// Whether one more of them may be on a node, beside those that have one.
+    pub(super) fn may_be(&self, nodes: &Nodes, node: usize) -> bool {
+        let there = self.on.iter().flatten().filter(|(on, _)| *on == node).count();
+        self.kinds_left(nodes) >> nodes.kinds[node] & 1 == 1 && there < self.of_node
+    }
+
+    /// The types that the rest of them may have.
+    pub(super) fn kinds_left(&self, nodes: &Nodes) -> u64 {
+        match self.on.iter().flatten().next().filter(|_| !self.mixes) {
+            Some((node, _)) => 1 << nodes.kinds[*node],
+            None => self.kinds,
+        }
+    }
+
+    /// Whether any number may be on a node.
+    pub(super) fn may_share_nodes(&self) -> bool {
+        self.of_node == usize::MAX
+    }
+
+    pub(super) fn are_bound(&self) -> bool {
+        self.on.iter().all(Option::is_some)
+    }
+
+    /// Whether some hold places that the tables do not know of.
+    pub(super) fn is_in_parts(&self) -> bool {
+        self.seen != JobState::Running && self.on.iter().any(Option::is_some)
+    }
+
+    /// Where they run by the tables.
+    pub(super) fn adopt(&mut self, cluster: &Cluster, id: JobId) {
+        let job = cluster.job(id);
+        let slices = job.placement.iter();
+        let mut nodes = slices.flat_map(|slice| {
+            let num = slice.num_gpus() / self.ask.gpus.max(1);
+            std::iter::repeat_n(slice.node.index(), num as usize)
+        });
+        self.on.iter_mut().for_each(|on| *on = nodes.next().map(|node| (node, job.run_start)));
+        self.seen = JobState::Running;
+    }
+
+    /// The GPUs of all of them in the tables; without room there, the nodes that have none.
+    pub(super) fn placement(&self, cluster: &Cluster) -> Result<Placement, Vec<usize>> {
+        let mut nodes: Vec<usize> = self.on.iter().flatten().map(|(node, _)| *node).collect();
+        nodes.sort_unstable();
+        let (mut placement, mut full) = (Placement::new(), Vec::new());
+        for pods in nodes.chunk_by(|one, next| one == next) {
+            let node = &cluster.nodes()[pods[0]];
+            let free = room(node, node.num_free(), node.cpu_milli_free, node.memory_mib_free);
+            match free.times(self.ask) >= pods.len() && node.state == NodeState::Up {
+                true => placement.push(Slice {
+                    node: NodeId(pods[0] as u32),
+                    gpus: node.lowest_free(self.ask.gpus * pods.len() as u32),
+                }),
+                false => full.push(pods[0]),
+            }
+        }
+        if full.is_empty() { Ok(placement) } else { Err(full) }
+    }
+}

@@ -14,7 +14,6 @@ pub mod quantity;
 pub mod slurm;
 mod suspend;
 mod topology;
-pub mod yaml;
 
 pub use gang::{Gang, Groups, Job, Key, ParallelJobs, Pod, SetPart};
 pub use suspend::{Held, Maker};

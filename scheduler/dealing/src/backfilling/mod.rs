@@ -12,6 +12,7 @@ use serde_json::Value;
 
 use crate::entry::Entry;
 use crate::kubernetes::{Kubernetes, KubernetesConfig};
+use crate::kueue::{Kueue, KueueConfig};
 use crate::settings;
 use crate::slurm::{Slurm, SlurmConfig};
 
@@ -56,6 +57,18 @@ pub const BACKFILLING: &[Entry] = &[
         "the same with native PodGroups: pods of a gang all or none",
         |value| Ok(Box::new(Kubernetes::new(settings::read("kubernetes-gangs", value)?, true)?)),
     ),
+    Entry {
+        info: Info {
+            name: "kueue",
+            family: "kube-scheduler",
+            citation: "Kueue 0.17",
+            knows: "arrival, pods with their CPU and memory, namespace, queue, priority class",
+            decides: "what the site's own Kueue admits by its objects: quotas, cohorts, both strategies, preemption, fair sharing",
+        },
+        requirements: ActionSet::NONE,
+        defaults: settings::defaults::<KueueConfig>,
+        make: |value| Ok(Box::new(Kueue::new(settings::read("kueue", value)?)?)),
+    },
 ];
 
 /// A row of kube-scheduler.

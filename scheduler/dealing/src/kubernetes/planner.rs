@@ -1,5 +1,7 @@
 //! The policies `kubernetes` and `kubernetes-gangs` on the clock of a cluster.
 
+mod gate;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use pleach_scheduler::cluster::{Cluster, JobState, NodeState};
@@ -43,6 +45,8 @@ pub struct Kubernetes {
     /// When something last changed.
     changed: Time,
     num_draws: u64,
+    /// Whether only the pods of jobs come that are let in.
+    is_gated: bool,
 }
 
 impl Kubernetes {
@@ -66,6 +70,7 @@ impl Kubernetes {
             wakes: None,
             changed: Time::ZERO,
             num_draws: 0,
+            is_gated: false,
         })
     }
 
@@ -140,24 +145,31 @@ impl Kubernetes {
     }
 
     fn see_new(&mut self, cluster: &Cluster) {
-        for number in std::mem::replace(&mut self.num_seen, cluster.jobs().len())..cluster.jobs().len() {
+        let seen = std::mem::replace(&mut self.num_seen, cluster.jobs().len());
+        for number in seen..cluster.jobs().len() {
             let id = JobId(number as u32);
-            let priority = self.priorities.get(number).copied().unwrap_or(0);
-            match (cluster.job(id).state, Pods::of(cluster, &self.empty, id, priority)) {
-                (JobState::Finished, _) => continue,
-                (_, None) => {
-                    self.others.push(id);
-                    self.wake(cluster.now() + FREED);
-                    continue;
-                }
-                (JobState::Running, Some(mut pods)) => {
-                    pods.adopt(cluster, id);
-                    self.jobs.insert(id, pods);
-                }
-                (_, Some(pods)) => {
-                    self.come(id, &pods, 0..pods.on.len(), cluster.now());
-                    self.jobs.insert(id, pods);
-                }
+            if !self.is_gated || cluster.job(id).state == JobState::Running {
+                self.see(cluster, id);
+            }
+        }
+    }
+
+    /// A job whose pods come.
+    fn see(&mut self, cluster: &Cluster, id: JobId) {
+        let priority = self.priorities.get(id.index()).copied().unwrap_or(0);
+        match (cluster.job(id).state, Pods::of(cluster, &self.empty, id, priority)) {
+            (JobState::Finished, _) => {}
+            (_, None) => {
+                self.others.push(id);
+                self.wake(cluster.now() + FREED);
+            }
+            (JobState::Running, Some(mut pods)) => {
+                pods.adopt(cluster, id);
+                self.jobs.insert(id, pods);
+            }
+            (_, Some(pods)) => {
+                self.come(id, &pods, 0..pods.on.len(), cluster.now());
+                self.jobs.insert(id, pods);
             }
         }
     }

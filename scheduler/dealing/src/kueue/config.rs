@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use pleach_scheduler::Problem;
 use serde::{Deserialize, Serialize};
 
+use crate::kubernetes::KubernetesConfig;
 use crate::settings::check;
 
 /// Most objects of a kind, and most levels of cohorts, *ours*.
@@ -27,6 +28,8 @@ pub struct KueueConfig {
     pub priorities: BTreeMap<String, i64>,
     /// Whether the manager's configuration has `fairSharing`.
     pub fair_sharing: bool,
+    /// Its kube-scheduler.
+    pub scheduler: KubernetesConfig,
 }
 
 /// A ClusterQueue.

@@ -14,6 +14,7 @@
 
 mod assign;
 mod config;
+mod planner;
 mod quota;
 mod state;
 mod victims;
@@ -22,4 +23,5 @@ pub use config::{
     ClusterQueue, Cohort, Fair, Flavor, FlavorQuotas, Fungibility, KueueConfig, LocalQueue, Policy, Preemption, ResourceGroup,
     ResourceQuota, Strategy, WhileBorrowing,
 };
+pub use planner::Kueue;
 pub use state::{Outcome, State, Workload};

@@ -384,6 +384,17 @@ impl State {
         self.queues[work.queue].inadmissible.insert(key(&work));
     }
 
+    /// What asks for the same as a workload that was refused, and waits in the same queue, would be refused at the same instant.
+    pub fn refuse_alike(&mut self, job: u32) {
+        let Some(of) = self.waiting.get(&job).copied() else { return };
+        let is_alike = |work: &Workload| {
+            (work.asks, work.kinds) == (of.asks, of.kinds) && (!self.preempts || work.priority == of.priority)
+        };
+        let active = self.queues[of.queue].active.iter().map(|key| key.3);
+        let alike: Vec<u32> = active.filter(|job| is_alike(&self.waiting[job])).collect();
+        alike.into_iter().for_each(|job| self.refuse(job));
+    }
+
     fn is_best_effort(&self, queue: usize) -> bool {
         self.config.cluster_queues[queue].queueing_strategy == Strategy::BestEffortFIFO
     }

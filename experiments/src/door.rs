@@ -5,6 +5,6 @@ pub use pleach_policies::{
     own_planners, own_policies, register, requirement_flags,
 };
 
-/// Opens every policy by name, file or folder, a site's `slurm.conf` among them: for evaluations, sweeps, explanations and Python
+/// Opens every policy by name, file or folder, a site's `slurm.conf` or `KubeSchedulerConfiguration` among them: for evaluations, sweeps, explanations and Python
 /// alike.
 pub const DOOR: Door = Door::SIMULATOR.with_files(crate::site_policy::open);

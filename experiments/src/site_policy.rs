@@ -14,6 +14,8 @@ use pleach_scheduler::problem::files;
 use pleach_site::slurm::{Association, Conf, Row, associations, devices, expand, is_null, printed, span_s};
 use serde_json::Value;
 
+use crate::kube_scheduler;
+
 /// Largest of these files, bytes.
 const BYTES_MAX: u64 = 1 << 26;
 /// The policy's name, and how such a file's name ends.
@@ -23,12 +25,23 @@ const ENDING: &str = "conf";
 /// recorded lists, one with `batch_sched_delay=0`, one with the default.
 const LAG: (f64, f64) = (0.5, 0.5);
 
-/// The policy of a `slurm.conf`; none where a path is no such file.
+/// The policy of a `slurm.conf` or a `KubeSchedulerConfiguration`; none where a path is no such file.
 pub(crate) fn open(path: &Path) -> Option<Result<PolicySpec, Problem>> {
+    if kube_scheduler::is_one(path) {
+        return Some(kube_scheduler::open(path));
+    }
     (path.extension()? == ENDING).then(|| {
         let value = serde_json::to_value(read(path)?).unwrap_or(Value::Null);
         Door::SIMULATOR.planner(NAME, value)
     })
+}
+
+/// A file as text.
+pub(crate) fn text(path: &Path) -> Result<String, Problem> {
+    let read = std::fs::File::open(path).and_then(|file| files::at_most(file, BYTES_MAX));
+    let bytes = read.map_err(|error| Problem::data(path, error.to_string()))?;
+    let bytes = bytes.ok_or_else(|| Problem::data(path, format!("it is longer than {BYTES_MAX} bytes")))?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// The settings of a `slurm.conf` and of what lies beside it.
@@ -36,13 +49,6 @@ pub(crate) fn open(path: &Path) -> Option<Result<PolicySpec, Problem>> {
 /// # Errors
 /// A file that cannot be read, is too long or is none; a value that is none, with its line or key.
 pub fn read(path: &Path) -> Result<SlurmConfig, Problem> {
-    let text = |path: &Path| {
-        let read = std::fs::File::open(path).and_then(|file| files::at_most(file, BYTES_MAX));
-        let bytes = read.map_err(|error| Problem::data(path, error.to_string()))?;
-        let bytes =
-            bytes.ok_or_else(|| Problem::data(path, format!("it is longer than {BYTES_MAX} bytes")))?;
-        Ok::<_, Problem>(String::from_utf8_lossy(&bytes).into_owned())
-    };
     let conf = Conf::of_text(&text(path)?).map_err(|error| match error.line {
         0 => Problem::data(path, error.to_string()),
         line => Problem::data(path, format!("line {line}: {error}")),

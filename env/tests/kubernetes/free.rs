@@ -95,7 +95,10 @@ fn play(case: &Case, planner: &mut dyn Planner) -> Vec<Option<f64>> {
             *start = Some((segment.attempt, segment.from_s));
         }
     }
-    starts.into_iter().map(|start| start.map(|(_, from_s)| from_s)).collect()
+    starts
+        .into_iter()
+        .map(|start| start.map(|(_, from_s)| from_s))
+        .collect()
 }
 
 /// Two schedules of a list.
@@ -112,7 +115,10 @@ struct Near {
 fn ranks(values: &[f64]) -> Vec<f64> {
     let below = |value: &f64| values.iter().filter(|other| *other < value).count() as f64;
     let same = |value: &f64| values.iter().filter(|other| *other == value).count() as f64;
-    values.iter().map(|value| below(value) + (same(value) - 1.0) / 2.0).collect()
+    values
+        .iter()
+        .map(|value| below(value) + (same(value) - 1.0) / 2.0)
+        .collect()
 }
 
 fn near(jobs: &[Job], one: &[Option<f64>], two: &[Option<f64>]) -> Near {
@@ -125,12 +131,20 @@ fn near(jobs: &[Job], one: &[Option<f64>], two: &[Option<f64>]) -> Near {
     let mean = |values: &[f64]| values.iter().sum::<f64>() / num;
     let about = |values: Vec<f64>| {
         let middle = mean(&values);
-        values.into_iter().map(|value| value - middle).collect::<Vec<f64>>()
+        values
+            .into_iter()
+            .map(|value| value - middle)
+            .collect::<Vec<f64>>()
     };
     let (a, b) = (about(ranks(&of(0))), about(ranks(&of(1))));
     let product = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
     Near {
-        within_5_s: 100.0 * waits.iter().filter(|pair| (pair[0] - pair[1]).abs() <= 5.0).count() as f64 / num,
+        within_5_s: 100.0
+            * waits
+                .iter()
+                .filter(|pair| (pair[0] - pair[1]).abs() <= 5.0)
+                .count() as f64
+            / num,
         rank: product(&a, &b) / (product(&a, &a) * product(&b, &b)).sqrt(),
         wait_s: [0, 1].map(|which| mean(&of(which))),
     }

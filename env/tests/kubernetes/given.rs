@@ -102,7 +102,12 @@ impl<'a> State<'a> {
                 .map_or(i64::MAX, |at_s| (self.case.t0_s + at_s).floor() as i64),
         };
         let bound: Vec<Bound<&str>> = self.bound.iter().map(of).collect();
-        victims(&self.seen_by(pod), (self.ask(pod), self.priority(pod)), &bound, |_| true)
+        victims(
+            &self.seen_by(pod),
+            (self.ask(pod), self.priority(pod)),
+            &bound,
+            |_| true,
+        )
     }
 }
 
@@ -136,7 +141,9 @@ fn in_some_order(case: &Case, nodes: &Nodes, ask: Room, on: &[usize]) -> bool {
 fn fit(case: &Case, mut nodes: Nodes, ask: Room, num: u32) -> bool {
     (0..num).all(|_| {
         let best = case.config.scoring.best(&nodes, ask, |_| true);
-        best.first().map(|first| less(&mut nodes.free[*first], ask)).is_some()
+        best.first()
+            .map(|first| less(&mut nodes.free[*first], ask))
+            .is_some()
     })
 }
 
@@ -148,7 +155,15 @@ fn agreement(case: &Case) -> Agreement {
     let mut binds: BTreeMap<usize, (usize, Option<usize>)> = BTreeMap::new();
     let mut of_gang: BTreeMap<usize, Vec<(&str, usize)>> = BTreeMap::new();
     for (line, (_, what, pod, detail)) in case.log.iter().enumerate() {
-        let job = |name: &str| name.split('/').nth(1).unwrap().split('-').next().unwrap().to_owned();
+        let job = |name: &str| {
+            name.split('/')
+                .nth(1)
+                .unwrap()
+                .split('-')
+                .next()
+                .unwrap()
+                .to_owned()
+        };
         match what.as_str() {
             "attempt" => drop(last.insert(pod, line)),
             "group_fits" => of_gang.entry(line).or_default().clear(),
@@ -157,7 +172,10 @@ fn agreement(case: &Case) -> Agreement {
                 match last.get(&**pod) {
                     Some(attempt) => drop(binds.insert(*attempt, (node(on), feasible.parse().ok()))),
                     None => {
-                        let gang = of_gang.iter_mut().rev().find(|(at, _)| job(&case.log[**at].2) == job(pod));
+                        let gang = of_gang
+                            .iter_mut()
+                            .rev()
+                            .find(|(at, _)| job(&case.log[**at].2) == job(pod));
                         gang.unwrap().1.push((pod, node(on)));
                     }
                 }
@@ -176,7 +194,9 @@ fn agreement(case: &Case) -> Agreement {
                     ("UnschedulablePodAdd", _) => state.queue.add(pod, state.priority(pod), at),
                     // A pod whose victims are not gone yet is not woken by others.
                     ("AssignedPodDelete", "Unschedulable") | ("BackoffComplete", _) => {}
-                    ("AssignedPodDelete", target) => found.moves.add(state.queue.wake_one(pod, at) == (target == "Backoff")),
+                    ("AssignedPodDelete", target) => found
+                        .moves
+                        .add(state.queue.wake_one(pod, at) == (target == "Backoff")),
                     // What was refused while something changed is woken at once; the log says so twice.
                     (_, target) if state.flying.remove(pod) => {
                         state.queue.refuse(pod, at);
@@ -196,7 +216,11 @@ fn agreement(case: &Case) -> Agreement {
                 state.flying.insert(pod);
                 let nodes = state.seen_by(pod);
                 let ask = state.ask(pod);
-                let holds = |free: &Room| free.gpus >= ask.gpus && free.cpu_milli >= ask.cpu_milli && free.memory_mib >= ask.memory_mib;
+                let holds = |free: &Room| {
+                    free.gpus >= ask.gpus
+                        && free.cpu_milli >= ask.cpu_milli
+                        && free.memory_mib >= ask.memory_mib
+                };
                 let feasible = nodes.free.iter().filter(|free| holds(free)).count();
                 let best = case.config.scoring.best(&nodes, ask, |_| true);
                 match binds.get(&line) {
@@ -221,7 +245,12 @@ fn agreement(case: &Case) -> Agreement {
             "preempts_on" => {
                 let of_node = state.victims(pod).into_iter().find(|(on, _)| *on == node(detail));
                 // A node that is none of the least harm has no victims of ours.
-                expected.insert(pod, of_node.map(|(_, pods)| pods.into_iter().collect()).unwrap_or_default());
+                expected.insert(
+                    pod,
+                    of_node
+                        .map(|(_, pods)| pods.into_iter().collect())
+                        .unwrap_or_default(),
+                );
                 state.named.insert(pod, node(detail));
             }
             "victim" => {
@@ -236,7 +265,9 @@ fn agreement(case: &Case) -> Agreement {
                     found.gangs.add(!fits);
                 } else {
                     let on: Vec<usize> = of_gang[&line].iter().map(|(_, on)| *on).collect();
-                    found.gangs.add(fits && in_some_order(case, &state.free, job.ask, &on));
+                    found
+                        .gangs
+                        .add(fits && in_some_order(case, &state.free, job.ask, &on));
                     for (pod, on) in &of_gang[&line] {
                         state.take(pod, *on);
                     }

@@ -62,7 +62,10 @@ fn the_last_refused_is_the_last_to_be_tried_and_a_backoff_lets_others_ahead() {
     let found = starts(1, &rows, false);
     let order = [1, 2, 4].map(|job: usize| found[job]);
     assert!(order[0] < order[1] && order[1] < order[2], "{found:?}");
-    assert!((found[1] - 100.05).abs() < 1e-3, "0.02 s to the pod, 0.03 s to its place: {found:?}");
+    assert!(
+        (found[1] - 100.05).abs() < 1e-3,
+        "0.02 s to the pod, 0.03 s to its place: {found:?}"
+    );
 }
 
 #[test]
@@ -70,18 +73,28 @@ fn pods_of_a_gang_hold_their_places_idle_until_all_have_one_and_native_gangs_hol
     // Job 1 gets one node of two, so that job 2 waits for it; a native gang waits without a node, and job 2 takes it.
     let rows = [(0.0, 1, 8, 50.0, 0), (1.0, 2, 8, 10.0, 0), (2.0, 1, 8, 10.0, 0)];
     let alone = starts(2, &rows, false);
-    assert!((50.0..50.2).contains(&alone[1]) && (60.0..60.3).contains(&alone[2]), "{alone:?}");
+    assert!(
+        (50.0..50.2).contains(&alone[1]) && (60.0..60.3).contains(&alone[2]),
+        "{alone:?}"
+    );
     let native = starts(2, &rows, true);
     assert!(native[2] < 2.1 && (50.0..50.2).contains(&native[1]), "{native:?}");
 }
 
 #[test]
 fn two_gangs_that_hold_half_each_are_stuck_until_one_is_taken_off() {
-    let rows = [(0.0, 1, 8, 50.0, 0), (0.0, 1, 8, 60.0, 0), (1.0, 2, 8, 10.0, 0), (2.0, 2, 8, 10.0, 0)];
+    let rows = [
+        (0.0, 1, 8, 50.0, 0),
+        (0.0, 1, 8, 60.0, 0),
+        (1.0, 2, 8, 10.0, 0),
+        (2.0, 2, 8, 10.0, 0),
+    ];
     let found = starts(2, &rows, false);
     // Job 2 takes the first node, and where job 3 is tried first at the second, an hour passes.
     assert!(found[2] < 61.0 || found[2] > 3600.0, "{found:?}");
-    let wide: Vec<Row> = (0..4).map(|number| (f64::from(number) / 100.0, 3, 4, 10.0, 0)).collect();
+    let wide: Vec<Row> = (0..4)
+        .map(|number| (f64::from(number) / 100.0, 3, 4, 10.0, 0))
+        .collect();
     let found = starts(2, &wide, false);
     assert!(found.iter().all(|start_s| start_s.is_finite()), "{found:?}");
     assert!(starts(2, &wide, true).iter().all(|start_s| *start_s < 100.0));
@@ -89,7 +102,12 @@ fn two_gangs_that_hold_half_each_are_stuck_until_one_is_taken_off() {
 
 #[test]
 fn a_pod_of_higher_priority_has_the_latest_of_the_lowest_removed() {
-    let rows = [(0.0, 1, 8, 100.0, 1), (1.0, 1, 8, 100.0, 0), (2.0, 1, 8, 100.0, 0), (10.0, 1, 8, 10.0, 1)];
+    let rows = [
+        (0.0, 1, 8, 100.0, 1),
+        (1.0, 1, 8, 100.0, 0),
+        (2.0, 1, 8, 100.0, 0),
+        (10.0, 1, 8, 10.0, 1),
+    ];
     let found = starts(3, &rows, false);
     assert!((found[3] - 10.02).abs() < 1e-3, "{found:?}");
 }

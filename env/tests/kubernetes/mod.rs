@@ -96,7 +96,11 @@ impl Case {
                     cpu_milli: of_pod("cpu_per_pod") as u64 * 1000,
                     memory_mib: (of_pod("memory_gib_per_pod") as u64) << 10,
                 },
-                priority: if uses_classes { of_pod("priority") as i32 } else { 0 },
+                priority: if uses_classes {
+                    of_pod("priority") as i32
+                } else {
+                    0
+                },
                 start_s: (bound.len() >= num_pods as usize).then(|| bound.into_iter().fold(0.0, f64::max)),
             }
         };
@@ -134,7 +138,10 @@ impl Case {
     }
 
     fn is_native(&self) -> bool {
-        self.meta["feature_gates"].as_str().unwrap().contains("GangScheduling")
+        self.meta["feature_gates"]
+            .as_str()
+            .unwrap()
+            .contains("GangScheduling")
     }
 }
 

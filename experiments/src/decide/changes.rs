@@ -1,15 +1,18 @@
-//! What a site could set otherwise in its `slurm.conf`, each change a candidate of its own: the file with other lines, in the
-//! run's folder.
+//! What a site could set otherwise in its `slurm.conf` or `KubeSchedulerConfiguration`, each change a candidate of its own: the file
+//! with other lines, in the run's folder.
 //!
-//! Values are *ours*: half-lives from six hours to a month, weights four times as large or none, a longer plan of backfill.
+//! Values are *ours*: half-lives from six hours to a month, weights four times as large or none, a longer plan of backfill; pods
+//! packed or spread.
 
 use std::path::PathBuf;
 
+use pleach_dealing::kubernetes::{Scoring, Strategy};
 use pleach_dealing::slurm::{Priority, SlurmConfig};
 use pleach_site::slurm::Conf;
 
 use super::site::{ARTEFACT_BYTES_MAX, Site};
 use crate::error::Error;
+use crate::kube_scheduler;
 use crate::run_folder::atomic_file;
 use crate::site_policy;
 
@@ -31,6 +34,8 @@ pub(super) struct Change {
     pub(super) name: String,
     /// Lines that take the place of those with the same keys.
     pub(super) lines: Vec<String>,
+    /// The whole file, where it is not the site's own with these lines at its end.
+    file: Option<String>,
 }
 
 impl Change {
@@ -38,13 +43,46 @@ impl Change {
         Change {
             name: name.to_owned(),
             lines: lines.to_vec(),
+            file: None,
         }
+    }
+
+    /// Other nodes for pods.
+    fn of_scoring(name: &str, scoring: &Scoring) -> Change {
+        let file = kube_scheduler::text_of(scoring);
+        let lines: Vec<String> = file.lines().skip(2).map(str::to_owned).collect();
+        Change {
+            file: Some(file),
+            ..Change::of(name, &lines)
+        }
+    }
+
+    /// What to do with the lines.
+    pub(super) fn told(&self) -> String {
+        let place = match self.file {
+            None => "in slurm.conf, then scontrol reconfigure",
+            Some(_) => "in its KubeSchedulerConfiguration, then restart kube-scheduler",
+        };
+        format!("# {place}:\n{}", self.lines.join("\n"))
     }
 }
 
 impl Site<'_> {
+    /// The settings of its kube-scheduler, where it is no Slurm.
+    fn kube_scheduler(&self) -> Option<&PathBuf> {
+        let config = self.config;
+        config
+            .kube_scheduler
+            .as_ref()
+            .filter(|_| config.slurm_conf.is_none())
+    }
+
     /// What the site could set otherwise; nothing where its settings are not given.
     pub(super) fn changes(&self) -> Vec<Change> {
+        if let Some(path) = self.kube_scheduler() {
+            return kube_scheduler::read(path)
+                .map_or_else(|_| Vec::new(), |config| of_scoring(config.scoring));
+        }
         let Some(path) = &self.config.slurm_conf else {
             return Vec::new();
         };
@@ -62,23 +100,30 @@ impl Site<'_> {
     }
 
     fn file_of(&self, change: &str) -> PathBuf {
-        self.file("changes").join(change).join(FILE)
+        let file = match self.kube_scheduler() {
+            Some(path) => format!("{}.yaml", kube_scheduler::name_of(path)),
+            None => FILE.to_owned(),
+        };
+        self.file("changes").join(change).join(file)
     }
 
     /// Where the site's own policy and its changes are opened.
-    pub(super) fn slurm_place(&self, name: &str) -> Option<String> {
-        let path = self.config.slurm_conf.as_ref()?;
-        match name {
-            OWN => Some(format!("{OWN}={}", path.display())),
-            _ => self
-                .change(name)
-                .map(|_| format!("{name}={}", self.file_of(name).display())),
+    pub(super) fn own_place(&self, name: &str) -> Option<String> {
+        let (own, path) = match (&self.config.slurm_conf, self.kube_scheduler()) {
+            (Some(path), _) => (OWN, path),
+            (_, Some(path)) => (kube_scheduler::name_of(path), path),
+            _ => return None,
+        };
+        if name == own {
+            return Some(format!("{own}={}", path.display()));
         }
+        self.change(name)
+            .map(|_| format!("{name}={}", self.file_of(name).display()))
     }
 
     /// Writes the file of each change, with what lies beside the site's own.
     pub(super) fn write_changes(&self) -> Result<(), Error> {
-        let Some(path) = &self.config.slurm_conf else {
+        let Some(path) = self.config.slurm_conf.as_ref().or(self.kube_scheduler()) else {
             return Ok(());
         };
         let text = atomic_file::read_text(path, ARTEFACT_BYTES_MAX)?;
@@ -88,14 +133,15 @@ impl Site<'_> {
         let beside = [
             format!("{}.cfg", cluster.as_deref().unwrap_or("cluster")),
             "qos.txt".to_owned(),
+            kube_scheduler::CLASSES.to_owned(),
         ];
         for change in self.changes() {
             let file = self.file_of(&change.name);
-            let changed = format!(
-                "{}\n# Changed by `pleach run`.\n{}\n",
-                text.trim_end(),
-                change.lines.join("\n")
-            );
+            let own = || {
+                let lines = change.lines.join("\n");
+                format!("{}\n# Changed by `pleach run`.\n{lines}\n", text.trim_end())
+            };
+            let changed = change.file.clone().unwrap_or_else(own);
             atomic_file::write(&file, changed.as_bytes())?;
             for name in &beside {
                 let own = path.with_file_name(name);
@@ -107,6 +153,30 @@ impl Site<'_> {
         }
         Ok(())
     }
+}
+
+/// Packing where pods are spread, and the other way round.
+fn of_scoring(own: Scoring) -> Vec<Change> {
+    let packed = Scoring {
+        strategy: Strategy::MostAllocated,
+        gpu: 5,
+        ..Scoring::default()
+    };
+    let all = [
+        ("most-allocated", packed),
+        ("least-allocated", Scoring::default()),
+        (
+            "least-allocated-gpus",
+            Scoring {
+                strategy: Strategy::LeastAllocated,
+                ..packed
+            },
+        ),
+    ];
+    let others = all.iter().filter(|(_, scoring)| *scoring != own);
+    others
+        .map(|(name, scoring)| Change::of_scoring(name, scoring))
+        .collect()
 }
 
 /// The changes that may matter under these settings.

@@ -2,12 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
+use pleach_scheduler::cluster_spec::Seen;
 use pleach_scheduler::settings;
 use pleach_scheduler::settings::{Own, Settings as _};
 
+use super::changes::OWN;
 use crate::error::Error;
 use crate::evaluate::sim_config::SchedulingConfig;
 use crate::file_kind::FileKind;
+use crate::kube_scheduler;
 use crate::run_folder::atomic_file::read_toml;
 
 /// Largest `site.toml`, bytes.
@@ -28,6 +31,8 @@ settings! {
         /// The site's `slurm.conf`, with what `sacctmgr dump` and `sacctmgr -P show qos` print beside it: then its own Slurm is
         /// played, and what it could set otherwise is compared.
         pub slurm_conf: Option<PathBuf>;
+        /// The site's `KubeSchedulerConfiguration`: then kube-scheduler is played by it, and what it could set otherwise is compared.
+        pub kube_scheduler: Option<PathBuf>;
         /// Policies that the site's scheduler may be like, the likeliest first: the one that reproduces the waits best is taken.
         pub policy: Vec<String> = ["easy", "fifo", "fifo-skip", "fair-share"]
                 .map(str::to_owned)
@@ -83,7 +88,12 @@ impl SiteConfig {
         let mut config: SiteConfig = read.map_err(|error| FileKind::Site.or_other(path, error))?;
         let folder = path.parent().unwrap_or(Path::new(""));
         config.jobs = folder.join(&config.jobs);
-        let files = [&mut config.nodes, &mut config.mapping, &mut config.slurm_conf];
+        let files = [
+            &mut config.nodes,
+            &mut config.mapping,
+            &mut config.slurm_conf,
+            &mut config.kube_scheduler,
+        ];
         for file in files.into_iter().flatten() {
             *file = folder.join(&*file);
         }
@@ -107,6 +117,7 @@ impl SiteConfig {
             ("mapping", self.mapping.as_ref()),
             ("cluster", cluster),
             ("slurm_conf", self.slurm_conf.as_ref()),
+            ("kube_scheduler", self.kube_scheduler.as_ref()),
         ];
         all.into_iter().filter_map(|(key, path)| Some((key, path?)))
     }
@@ -121,16 +132,23 @@ impl SiteConfig {
             mapping: self.mapping.as_ref().map(name),
             cluster: self.cluster.as_ref().map(name),
             slurm_conf: self.slurm_conf.as_ref().map(name),
+            kube_scheduler: self.kube_scheduler.as_ref().map(name),
             ..self.clone()
         }
     }
 
-    /// Where the policies are opened that the site's may be like: its own Slurm where its settings are given.
+    /// Where the policies are opened that the site's may be like: its own scheduler where its settings are given, or where the list
+    /// names it and no policies are named.
     #[must_use]
-    pub fn policies(&self) -> Vec<String> {
-        match &self.slurm_conf {
-            Some(path) => vec![format!("slurm={}", path.display())],
-            None => self.policy.clone(),
+    pub fn policies(&self, seen: &Seen) -> Vec<String> {
+        let named = seen
+            .scheduler
+            .filter(|_| self.policy == SiteConfig::default().policy);
+        match (&self.slurm_conf, &self.kube_scheduler, named) {
+            (Some(path), ..) => vec![format!("{OWN}={}", path.display())],
+            (_, Some(path), _) => vec![format!("{}={}", kube_scheduler::name_of(path), path.display())],
+            (.., Some(scheduler)) => vec![scheduler.policy().to_owned()],
+            _ => self.policy.clone(),
         }
     }
 
@@ -170,7 +188,7 @@ impl SiteConfig {
         let policy: Vec<String> = own.policy.iter().map(|name| format!("\"{name}\"")).collect();
         format!(
             "# What `pleach run` works on. Paths are relative to this file. Keys that are commented out show their defaults.\n\n\
-             jobs = {}   # what sacct -P or --json prints, a table, or an imported list\n{}{}{}{}\n\
+             jobs = {}   # what sacct -P or --json prints, a table, or an imported list\n{}{}{}{}{}\n\
              # What the site's scheduler may be like, the likeliest first; the one that reproduces the observed waits best is taken.\n\
              policy = [{}]\n\n\
              # jobs_max = {}   # the last so many jobs of the list\n\
@@ -209,6 +227,12 @@ impl SiteConfig {
                 None,
                 "\"slurm.conf\"",
                 "the site's own policy, in place of those below; CLUSTER.cfg and qos.txt are read beside it"
+            ),
+            given(
+                "kube_scheduler",
+                None,
+                "\"kube-scheduler.yaml\"",
+                "its KubeSchedulerConfiguration in the same way; priorityclasses.json is read beside it"
             ),
             policy.join(", "),
             own.jobs_max,

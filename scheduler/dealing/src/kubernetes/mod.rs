@@ -13,8 +13,8 @@
 //! list keep.
 
 mod config;
-mod pods;
 mod planner;
+mod pods;
 mod preemption;
 mod queue;
 mod score;

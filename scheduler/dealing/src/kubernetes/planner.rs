@@ -140,7 +140,8 @@ impl Kubernetes {
         if other_nodes {
             self.wake(now + FREED);
         }
-        self.others.retain(|id| cluster.job(*id).state != JobState::Finished);
+        self.others
+            .retain(|id| cluster.job(*id).state != JobState::Finished);
         self.see_new(cluster);
     }
 
@@ -179,7 +180,11 @@ impl Kubernetes {
         let mut is_any = false;
         while let Some((at, pod)) = self.to_come.first().copied().filter(|(at, _)| *at <= now) {
             self.to_come.remove(&(at, pod));
-            if let Some(pods) = self.jobs.get(&pod.0).filter(|pods| pods.seen != JobState::Running) {
+            if let Some(pods) = self
+                .jobs
+                .get(&pod.0)
+                .filter(|pods| pods.seen != JobState::Running)
+            {
                 self.queue.add(pod, pods.priority, at);
                 is_any = true;
             }
@@ -208,7 +213,11 @@ impl Kubernetes {
         let mut nodes = self.empty.clone();
         free(cluster, &mut nodes);
         for pods in self.jobs.values() {
-            let held = if pods.seen == JobState::Running { pods.unasked } else { pods.ask };
+            let held = if pods.seen == JobState::Running {
+                pods.unasked
+            } else {
+                pods.ask
+            };
             for (node, _) in pods.on.iter().flatten() {
                 nodes.free[*node].less(held);
             }
@@ -224,9 +233,18 @@ impl Kubernetes {
     }
 
     /// Gives nodes to some pods of a job, to all of them or to none.
-    fn bind(&mut self, nodes: &mut Nodes, pods: &mut Pods, numbers: std::ops::Range<usize>, now: Time) -> bool {
+    fn bind(
+        &mut self,
+        nodes: &mut Nodes,
+        pods: &mut Pods,
+        numbers: std::ops::Range<usize>,
+        now: Time,
+    ) -> bool {
         for number in numbers.clone() {
-            let best = self.config.scoring.best(nodes, pods.ask, |node| pods.may_be(nodes, node));
+            let best = self
+                .config
+                .scoring
+                .best(nodes, pods.ask, |node| pods.may_be(nodes, node));
             let Some(node) = self.draw(&best) else {
                 for other in numbers.start..number {
                     if let Some((node, _)) = pods.on[other].take() {
@@ -248,7 +266,11 @@ impl Kubernetes {
             return false;
         }
         let mut bound = Vec::new();
-        for (id, of) in self.jobs.iter().filter(|(id, of)| lower(of) && !cluster.job(**id).is_lease) {
+        for (id, of) in self
+            .jobs
+            .iter()
+            .filter(|(id, of)| lower(of) && !cluster.job(**id).is_lease)
+        {
             for (number, on) in of.on.iter().enumerate() {
                 bound.extend(on.map(|(node, since)| Bound {
                     pod: (*id, number as u32),
@@ -259,7 +281,9 @@ impl Kubernetes {
                 }));
             }
         }
-        let found = victims(nodes, (pods.ask, pods.priority), &bound, |node| pods.may_be(nodes, node));
+        let found = victims(nodes, (pods.ask, pods.priority), &bound, |node| {
+            pods.may_be(nodes, node)
+        });
         let Some((_, gone)) = self.draw(&found) else {
             return false;
         };
@@ -274,7 +298,11 @@ impl Kubernetes {
         let Some(mut of) = self.jobs.remove(&id) else {
             return;
         };
-        let numbers = if self.is_native(&of) { 0..of.on.len() } else { number..number + 1 };
+        let numbers = if self.is_native(&of) {
+            0..of.on.len()
+        } else {
+            number..number + 1
+        };
         for number in numbers.clone() {
             if let Some((node, _)) = of.on[number].take() {
                 nodes.free[node].more(of.ask, nodes.all[node]);
@@ -290,15 +318,29 @@ impl Kubernetes {
     }
 
     /// Tries a pod, or a native gang; whether it has its place.
-    fn attempt(&mut self, cluster: &mut Cluster, nodes: &mut Nodes, (id, number): Pod, full: &mut BTreeSet<Alike>) -> bool {
+    fn attempt(
+        &mut self,
+        cluster: &mut Cluster,
+        nodes: &mut Nodes,
+        (id, number): Pod,
+        full: &mut BTreeSet<Alike>,
+    ) -> bool {
         let Some(mut pods) = self.jobs.remove(&id) else {
             return true;
         };
-        let Room { gpus, cpu_milli, memory_mib } = pods.ask;
+        let Room {
+            gpus,
+            cpu_milli,
+            memory_mib,
+        } = pods.ask;
         let alike = (gpus, cpu_milli, memory_mib, pods.kinds_left(nodes), pods.priority);
         let may_start = cluster.job(id).state == JobState::Pending && cluster.has_room(cluster.demand(id));
         let is_native = self.is_native(&pods);
-        let numbers = if is_native { 0..pods.on.len() } else { number as usize..number as usize + 1 };
+        let numbers = if is_native {
+            0..pods.on.len()
+        } else {
+            number as usize..number as usize + 1
+        };
         let mut is_bound = may_start
             && !full.contains(&alike)
             && self.bind(nodes, &mut pods, numbers.clone(), cluster.now());
@@ -353,7 +395,11 @@ fn mixed(number: u64) -> u64 {
 
 impl Planner for Kubernetes {
     fn name(&self) -> &str {
-        if self.native { "kubernetes-gangs" } else { "kubernetes" }
+        if self.native {
+            "kubernetes-gangs"
+        } else {
+            "kubernetes"
+        }
     }
 
     fn read_labels(&mut self, labels: &mut dyn Iterator<Item = JobLabels<'_>>) {
@@ -398,6 +444,9 @@ impl Planner for Kubernetes {
 
     fn wake_at(&self, cluster: &Cluster) -> Option<Time> {
         let comes = self.to_come.first().map(|(at, _)| *at);
-        [comes, self.wakes, self.stuck_at(cluster)].into_iter().flatten().min()
+        [comes, self.wakes, self.stuck_at(cluster)]
+            .into_iter()
+            .flatten()
+            .min()
     }
 }

@@ -45,7 +45,9 @@ fn room(node: &Node, gpus: u32, cpu_milli: u32, memory_mib: u32) -> Room {
 /// The nodes, empty.
 pub(super) fn empty(cluster: &Cluster) -> Nodes {
     let nodes = cluster.nodes().iter();
-    let all = nodes.clone().map(|node| room(node, node.num_gpus, node.cpu_milli, node.memory_mib));
+    let all = nodes
+        .clone()
+        .map(|node| room(node, node.num_gpus, node.cpu_milli, node.memory_mib));
     Nodes::new(all.collect(), nodes.map(|node| node.gpu_type.0).collect())
 }
 
@@ -88,11 +90,18 @@ impl Pods {
                 memory_mib: ask.memory_mib - asked[1],
             };
             let fitting = |kinds: u64| -> usize {
-                let of = empty.all.iter().zip(&empty.kinds).filter(|(_, kind)| kinds >> **kind & 1 == 1);
+                let of = empty
+                    .all
+                    .iter()
+                    .zip(&empty.kinds)
+                    .filter(|(_, kind)| kinds >> **kind & 1 == 1);
                 of.map(|(all, _)| all.times(ask).min(of_node)).sum()
             };
             let enough = |kinds: u64| fitting(kinds) >= num as usize;
-            let single = cluster.types_in(job.types).map(|kind| 1 << kind.0).filter(|kind| enough(*kind));
+            let single = cluster
+                .types_in(job.types)
+                .map(|kind| 1 << kind.0)
+                .filter(|kind| enough(*kind));
             let kinds = match mixes && enough(job.types) {
                 true => job.types,
                 false => single.fold(0, |all, kind| all | kind),
@@ -151,7 +160,9 @@ impl Pods {
             let num = slice.num_gpus() / self.ask.gpus.max(1);
             std::iter::repeat_n(slice.node.index(), num as usize)
         });
-        self.on.iter_mut().for_each(|on| *on = nodes.next().map(|node| (node, job.run_start)));
+        self.on
+            .iter_mut()
+            .for_each(|on| *on = nodes.next().map(|node| (node, job.run_start)));
         self.seen = JobState::Running;
     }
 

@@ -57,7 +57,11 @@ pub fn victims<K: Copy>(
         };
         // Each counts as much above the lowest number that there is.
         let sum: i64 = gone.iter().map(|of| i64::from(of.priority) + (1 << 31)).sum();
-        let first_s = gone.iter().filter(|of| of.priority == top).map(|of| of.since_s).min();
+        let first_s = gone
+            .iter()
+            .filter(|of| of.priority == top)
+            .map(|of| of.since_s)
+            .min();
         let harm = (top, sum, gone.len(), Reverse(first_s));
         found.push((harm, node, gone.iter().map(|of| of.pod).collect()));
     }
@@ -93,7 +97,11 @@ mod tests {
             of(4, 2, 7, 20, 1),
         ];
         let found = |num, priority| victims(&nodes, (gpus(num), priority), &bound, |_| true);
-        assert_eq!(found(4, 5), [(0, vec![1])], "it began after the other on its node");
+        assert_eq!(
+            found(4, 5),
+            [(0, vec![1])],
+            "it began after the other on its node"
+        );
         assert_eq!(found(8, 15), [(1, vec![2, 3])], "none of priority 10");
         assert_eq!(found(4, 0), []);
         assert_eq!(found(1, 15).len(), 1);

@@ -90,7 +90,11 @@ mod tests {
         };
         let all = room(8, 64_000, 512_000);
         let mut nodes = Nodes::new(vec![all; 3], vec![0; 3]);
-        nodes.free = vec![room(1, 64_000, 512_000), room(8, 32_000, 512_000), room(8, 32_000, 256_000)];
+        nodes.free = vec![
+            room(1, 64_000, 512_000),
+            room(8, 32_000, 512_000),
+            room(8, 32_000, 256_000),
+        ];
         let ask = room(1, 4000, 32_000);
         let least = Scoring::default();
         assert_eq!(least.best(&nodes, ask, |_| true), [0], "the fewest CPUs in use");

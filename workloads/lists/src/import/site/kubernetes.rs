@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use pleach_scheduler::cluster_spec::SiteScheduler;
 use pleach_site::{SetPart, names, quantity};
 use pleach_tables::clock::{TimeFormat, UTC};
 use pleach_tables::open_unpacked;
@@ -58,6 +59,7 @@ struct Spec {
     active_deadline_seconds: Option<f64>,
     priority_class_name: Option<String>,
     priority: Option<i32>,
+    scheduler_name: Option<String>,
     // Of a Job.
     parallelism: Option<u32>,
     completions: Option<u32>,
@@ -182,6 +184,9 @@ pub(super) fn read(path: &Path, reader: &mut Reader<'_>, taken: &mut Taken) -> R
             format!("{error}; allowed is what kubectl get pods,jobs -A -o json prints"),
         )
     })?;
+    let mut schedulers = objects.schedulers.iter();
+    // The one that is last in their order where all are known.
+    taken.scheduler = schedulers.clone().all(Option::is_some).then(|| schedulers.next_back().copied().flatten()).flatten();
     objects.rows(reader, taken);
     Ok(())
 }
@@ -203,6 +208,9 @@ fn take(item: &Item, line: u64, objects: &mut Objects) -> Result<(), &'static st
                 num_gpus => num_gpus?,
             };
             let node = spec.node_name.clone().unwrap_or_default();
+            if num_gpus > 0 {
+                objects.schedulers.insert(scheduler(metadata, spec));
+            }
             objects.pods.push(PodRow {
                 num_gpus,
                 cores: cores_of(spec),
@@ -231,6 +239,16 @@ fn take(item: &Item, line: u64, objects: &mut Objects) -> Result<(), &'static st
         _ => return Err(OTHER),
     }
     Ok(())
+}
+
+/// What a pod tells of the scheduler that placed it.
+fn scheduler(metadata: &Metadata, spec: &Spec) -> Option<SiteScheduler> {
+    let has_queue = metadata.labels.as_ref().is_some_and(|labels| labels.contains_key(names::KUEUE_QUEUE));
+    let is_known = spec.scheduler_name.as_deref() == Some("default-scheduler") && !has_queue;
+    is_known.then_some(match spec.scheduling_group {
+        Some(_) => SiteScheduler::KubernetesGangs,
+        None => SiteScheduler::Kubernetes,
+    })
 }
 
 /// What pods and Jobs tell alike.

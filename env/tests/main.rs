@@ -12,6 +12,7 @@ mod changed_envs;
 mod easy;
 mod every_choice;
 mod kubernetes;
+mod kueue;
 mod numeric_edges;
 mod oracle;
 mod physics_data;

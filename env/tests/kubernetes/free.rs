@@ -19,7 +19,7 @@ const ENDS_S: f64 = 0.03;
 const MEETS_S: f64 = 0.02;
 
 /// A recorded list as one of ours. A job that is stopped has nothing saved.
-fn workload(case: &Case) -> Workload {
+pub(crate) fn workload(case: &Case) -> Workload {
     let group = NodeGroup {
         count: NUM_NODES as u32,
         gpus_per_node: NODE.gpus,
@@ -76,7 +76,7 @@ fn workload(case: &Case) -> Workload {
 }
 
 /// When each job began for the last time, s.
-fn play(case: &Case, planner: &mut dyn Planner) -> Vec<Option<f64>> {
+pub(crate) fn play(list: &Workload, planner: &mut dyn Planner) -> Vec<Option<f64>> {
     let config = SimConfig {
         capabilities: Capabilities {
             restart_cost_s: 0.0,
@@ -87,8 +87,8 @@ fn play(case: &Case, planner: &mut dyn Planner) -> Vec<Option<f64>> {
         record_segments: true,
         ..SimConfig::default()
     };
-    let result = simulate_planner(&workload(case), &config, planner).unwrap();
-    let mut starts: Vec<Option<(u32, f64)>> = vec![None; case.jobs.len()];
+    let result = simulate_planner(list, &config, planner).unwrap();
+    let mut starts: Vec<Option<(u32, f64)>> = vec![None; list.jobs.len()];
     for segment in &result.segments {
         let start = &mut starts[segment.job as usize];
         if start.is_none_or(|(attempt, _)| attempt < segment.attempt) {
@@ -103,13 +103,13 @@ fn play(case: &Case, planner: &mut dyn Planner) -> Vec<Option<f64>> {
 
 /// Two schedules of a list.
 #[derive(Clone, Copy, Debug)]
-struct Near {
+pub(crate) struct Near {
     /// Of the starts, %, within 5 s of each other.
-    within_5_s: f64,
+    pub(crate) within_5_s: f64,
     /// Spearman's rank correlation of the waits.
-    rank: f64,
+    pub(crate) rank: f64,
     /// Mean waits, s.
-    wait_s: [f64; 2],
+    pub(crate) wait_s: [f64; 2],
 }
 
 fn ranks(values: &[f64]) -> Vec<f64> {
@@ -121,7 +121,7 @@ fn ranks(values: &[f64]) -> Vec<f64> {
         .collect()
 }
 
-fn near(jobs: &[Job], one: &[Option<f64>], two: &[Option<f64>]) -> Near {
+pub(crate) fn near(jobs: &[Job], one: &[Option<f64>], two: &[Option<f64>]) -> Near {
     let both = jobs.iter().zip(one.iter().zip(two));
     let waits: Vec<[f64; 2]> = both
         .filter_map(|(job, (one, two))| Some([(*one)? - job.submit_s, (*two)? - job.submit_s]))
@@ -159,7 +159,7 @@ fn own(case: &Case) -> Near {
             ..case.config.clone()
         };
         let mut planner = Kubernetes::new(config, case.is_native()).unwrap();
-        near(&case.jobs, &real(case), &play(case, &mut planner))
+        near(&case.jobs, &real(case), &play(&workload(case), &mut planner))
     });
     let runs: Vec<Near> = runs.collect();
     let mean = |of: &dyn Fn(&Near) -> f64| runs.iter().map(of).sum::<f64>() / num as f64;
@@ -170,7 +170,7 @@ fn own(case: &Case) -> Near {
     }
 }
 
-fn real(case: &Case) -> Vec<Option<f64>> {
+pub(crate) fn real(case: &Case) -> Vec<Option<f64>> {
     case.jobs.iter().map(|job| job.start_s).collect()
 }
 
@@ -194,7 +194,7 @@ fn played_freely_it_is_nearer_to_a_real_scheduler_than_fifo_and_about_as_near_as
         let found = own(case);
         let against = |policy: &str| {
             let mut planner = PolicyPlanner::new(heuristics::by_name(policy).unwrap());
-            near(&case.jobs, &real(case), &play(case, &mut planner))
+            near(&case.jobs, &real(case), &play(&workload(case), &mut planner))
         };
         let (fifo, skip) = (against("fifo"), against("fifo-skip"));
         let again = all.get(&format!("{name}_again"));

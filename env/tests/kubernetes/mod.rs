@@ -4,7 +4,7 @@
 //! `made`: lists of our own, worked by hand. The recordings lie in `shared/data/kubernetes-schedules`; where they are missing the tests
 //! are noted as skipped.
 
-mod free;
+pub(crate) mod free;
 mod given;
 mod made;
 
@@ -25,7 +25,7 @@ const NUM_NODES: usize = 8;
 
 /// A job of a recorded list; times in seconds after the list's beginning.
 #[derive(Clone, Debug)]
-struct Job {
+pub(crate) struct Job {
     id: String,
     submit_s: f64,
     run_s: f64,
@@ -47,10 +47,10 @@ struct Pod {
 type Line = (f64, String, String, String);
 
 /// A recorded run.
-struct Case {
+pub(crate) struct Case {
     meta: Value,
     config: KubernetesConfig,
-    jobs: Vec<Job>,
+    pub(crate) jobs: Vec<Job>,
     pods: BTreeMap<String, Pod>,
     log: Vec<Line>,
     /// The beginning on the wall clock, s.
@@ -70,7 +70,7 @@ fn clock_s(text: &str) -> f64 {
 }
 
 impl Case {
-    fn read(folder: &Path) -> Case {
+    pub(crate) fn read(folder: &Path) -> Case {
         let json = |name: &str| -> Value {
             serde_json::from_str(&std::fs::read_to_string(folder.join(name)).unwrap()).unwrap()
         };

@@ -83,11 +83,19 @@ impl<'a> Given<'a> {
                 numbers: self.numbers.clone(),
                 ..self
             };
-            let soon = log[number..].iter().take_while(|row| super::number(row, "t_s") <= at_s + TOLD_S);
-            soon.filter(|row| row["what"] == "status").for_each(|row| told.see(row));
-            let counted = self.case.ends.iter().take_while(|(end_s, _)| end_s + COUNTED_S <= at_s + TOLD_S);
+            let soon = log[number..]
+                .iter()
+                .take_while(|row| super::number(row, "t_s") <= at_s + TOLD_S);
+            soon.filter(|row| row["what"] == "status")
+                .for_each(|row| told.see(row));
+            let counted = self
+                .case
+                .ends
+                .iter()
+                .take_while(|(end_s, _)| end_s + COUNTED_S <= at_s + TOLD_S);
             for (_, job) in counted {
-                told.state.give_back(*job, total(&self.case.jobs[*job as usize], 1));
+                told.state
+                    .give_back(*job, total(&self.case.jobs[*job as usize], 1));
             }
             self.judge(&real, at_s, &told.state.tried());
             self.carry_out(&real, at_s);
@@ -99,7 +107,9 @@ impl<'a> Given<'a> {
     fn see(&mut self, row: &Row) {
         let Some(job) = self.numbers.get(row["job"].as_str()).copied() else {
             if row["what"] == "flush" {
-                let roots: BTreeSet<usize> = (0..self.case.config.cluster_queues.len()).map(|queue| self.state.root(queue)).collect();
+                let roots: BTreeSet<usize> = (0..self.case.config.cluster_queues.len())
+                    .map(|queue| self.state.root(queue))
+                    .collect();
                 roots.into_iter().for_each(|root| self.state.flush(root));
             }
             return;
@@ -130,7 +140,9 @@ impl<'a> Given<'a> {
         let mut real = Real::default();
         let mut victims: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
         for row in rows {
-            let Some(job) = self.numbers.get(row["job"].as_str()).copied() else { continue };
+            let Some(job) = self.numbers.get(row["job"].as_str()).copied() else {
+                continue;
+            };
             let detail = &row["detail"];
             match row["what"].as_str() {
                 "attempt" => real.tried.push(job),
@@ -168,13 +180,25 @@ impl<'a> Given<'a> {
         }
         if real.tried.len() > 1 {
             let order = |of: &[(u32, Outcome)]| of.iter().map(|(job, _)| *job).collect::<Vec<u32>>();
-            count(&mut found.order, order(&own) == real.tried || order(told) == real.tried);
+            count(
+                &mut found.order,
+                order(&own) == real.tried || order(told) == real.tried,
+            );
         }
-        for (job, outcome) in real.tried.iter().filter_map(|job| real.outcomes.get_key_value(job)) {
-            let of = |all: &[(u32, Outcome)]| all.iter().find(|(other, _)| other == job).map(|(_, outcome)| outcome.clone());
+        for (job, outcome) in real
+            .tried
+            .iter()
+            .filter_map(|job| real.outcomes.get_key_value(job))
+        {
+            let of = |all: &[(u32, Outcome)]| {
+                all.iter()
+                    .find(|(other, _)| other == job)
+                    .map(|(_, outcome)| outcome.clone())
+            };
             let (own, told) = (of(&own), of(told));
             let is_alike = |own: &Option<Outcome>| {
-                own.as_ref().is_some_and(|own| std::mem::discriminant(own) == std::mem::discriminant(outcome))
+                own.as_ref()
+                    .is_some_and(|own| std::mem::discriminant(own) == std::mem::discriminant(outcome))
             };
             let is_right = is_alike(&own) || is_alike(&told);
             count(&mut found.outcomes, is_right);
@@ -192,10 +216,14 @@ impl<'a> Given<'a> {
                     count(&mut found.victims, is_same);
                 }
                 if !is_same {
-                    found.odd.push(format!("{at_s}: {job} preempts {victims:?}, not {own:?} {told:?}"));
+                    found.odd.push(format!(
+                        "{at_s}: {job} preempts {victims:?}, not {own:?} {told:?}"
+                    ));
                 }
             } else if !is_right {
-                found.odd.push(format!("{at_s}: {job} {own:?} {told:?}, really {outcome:?}"));
+                found
+                    .odd
+                    .push(format!("{at_s}: {job} {own:?} {told:?}, really {outcome:?}"));
             }
         }
     }
@@ -203,7 +231,9 @@ impl<'a> Given<'a> {
     fn carry_out(&mut self, real: &Real, at_s: f64) {
         for (job, outcome) in &real.outcomes {
             match outcome {
-                Outcome::Admitted(_) => drop(self.state.admit(*job, (self.case.zero_s + at_s).floor() as i64)),
+                Outcome::Admitted(_) => {
+                    drop(self.state.admit(*job, (self.case.zero_s + at_s).floor() as i64))
+                }
                 Outcome::Preempts(victims) => {
                     self.state.preempt(*job, victims);
                     self.evicting.extend(victims);
@@ -223,8 +253,15 @@ fn given_the_real_state_it_makes_the_cycles_of_a_real_kueue() {
         let part = |(right, of): (usize, usize)| 100.0 * right as f64 / of.max(1) as f64;
         println!(
             "{name}: heads {:.2} % of {}, outcomes {:.2} % of {}, order {:.1} % of {}, victims {} of {}, admissions {:?}",
-            part(found.heads), found.heads.1, part(found.outcomes), found.outcomes.1, part(found.order), found.order.1,
-            found.victims.0, found.victims.1, found.admissions
+            part(found.heads),
+            found.heads.1,
+            part(found.outcomes),
+            found.outcomes.1,
+            part(found.order),
+            found.order.1,
+            found.victims.0,
+            found.victims.1,
+            found.admissions
         );
         for odd in found.odd.iter().take(3000) {
             println!("   {odd}");

@@ -3,6 +3,7 @@
 //! `given`: it gets the real state before each cycle, so that no error can add up. `free`: it plays the lists by itself. The
 //! recordings lie in `shared/data/kubernetes-schedules`; where they are missing the tests are noted as skipped.
 
+mod free;
 mod given;
 
 use std::collections::BTreeMap;
@@ -10,6 +11,8 @@ use std::path::Path;
 
 use pleach_dealing::kueue::{KueueConfig, LocalQueue};
 use serde_json::{Value, json};
+
+use crate::kubernetes;
 
 type Row = BTreeMap<String, String>;
 
@@ -19,7 +22,10 @@ fn rows(path: &Path) -> Vec<Row> {
         true => Box::new(flate2::read::GzDecoder::new(file)),
         false => Box::new(file),
     };
-    csv::Reader::from_reader(file).deserialize().map(Result::unwrap).collect()
+    csv::Reader::from_reader(file)
+        .deserialize()
+        .map(Result::unwrap)
+        .collect()
 }
 
 fn number(row: &Row, key: &str) -> f64 {
@@ -39,21 +45,19 @@ fn unix_s(text: &str) -> f64 {
 /// A recorded job.
 struct Job {
     name: String,
-    submit_s: f64,
     pods: u32,
     /// GPUs, cores and GiB of a pod.
     of_pod: [i64; 3],
     priority: i64,
     namespace: String,
-    run_s: f64,
     created_s: i64,
     uid: u64,
-    /// When its last pod got its node.
-    start_s: f64,
 }
 
 /// A recorded run.
 struct Case {
+    /// Its jobs and pods as kube-scheduler met them.
+    pods: kubernetes::Case,
     config: KueueConfig,
     /// Time 0 on the clock of [`unix_s`].
     zero_s: f64,
@@ -75,26 +79,26 @@ impl Case {
         let pods = rows(&folder.join("pods.csv"));
         let read = |row: Row| {
             let (name, work) = (row["job"].clone(), &works[&row["job"]]);
-            let bound = pods.iter().filter(|pod| pod["job"] == name && !["Failed", "Deleted"].contains(&pod["end"].as_str()));
             Job {
-                submit_s: number(&row, "submit_s"),
                 pods: number(&row, "pods") as u32,
-                of_pod: ["gpus_per_pod", "cpu_per_pod", "memory_gib_per_pod"].map(|key| number(&row, key) as i64),
+                of_pod: ["gpus_per_pod", "cpu_per_pod", "memory_gib_per_pod"]
+                    .map(|key| number(&row, key) as i64),
                 priority: number(work, "priority") as i64,
                 namespace: row["namespace"].clone(),
-                run_s: number(&row, "run_s"),
                 created_s: unix_s(&work["created_api"]) as i64,
                 uid: u64::from_str_radix(&work["uid"].replace('-', "")[..16], 16).unwrap(),
-                start_s: bound.filter_map(|pod| pod["bound_s"].parse().ok()).fold(f64::NAN, f64::max),
                 name,
             }
         };
         let jobs: Vec<Job> = rows(&folder.join("jobs.csv")).into_iter().map(read).collect();
         let numbers: BTreeMap<&str, u32> = jobs.iter().map(|job| job.name.as_str()).zip(0..).collect();
         let ended = pods.iter().filter(|pod| pod["end"] == "Succeeded");
-        let mut ends: Vec<(f64, u32)> = ended.map(|pod| (number(pod, "ended_s"), numbers[pod["job"].as_str()])).collect();
+        let mut ends: Vec<(f64, u32)> = ended
+            .map(|pod| (number(pod, "ended_s"), numbers[pod["job"].as_str()]))
+            .collect();
         ends.sort_by(|one, other| one.0.total_cmp(&other.0));
         Case {
+            pods: kubernetes::Case::read(folder),
             config: config(&json("settings.json")),
             zero_s: unix_s(json("meta.json")["t0"].as_str().unwrap()),
             log: rows(&folder.join("kueue.csv.gz")),
@@ -151,9 +155,15 @@ fn cases() -> Vec<(String, Case)> {
     let Some(folder) = pleach_tests::data("kubernetes-schedules") else {
         return Vec::new();
     };
-    let mut folders: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let mut folders: Vec<_> = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
     folders.retain(|path| path.join("kueue.csv.gz").exists());
     folders.sort();
     let name = |path: &Path| path.file_name().unwrap().to_string_lossy().into_owned();
-    folders.iter().map(|path| (name(path), Case::read(path))).collect()
+    folders
+        .iter()
+        .map(|path| (name(path), Case::read(path)))
+        .collect()
 }

@@ -1,20 +1,20 @@
-//! What a site could set otherwise in its `slurm.conf` or `KubeSchedulerConfiguration`, each change a candidate of its own: the file
+//! What a site could set otherwise in its `slurm.conf`, its `KubeSchedulerConfiguration` or Kueue's objects, each change a candidate of its own: the file
 //! with other lines, in the run's folder.
 //!
 //! Values are *ours*: half-lives from six hours to a month, weights four times as large or none, a longer plan of backfill; pods
 //! packed or spread.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use pleach_dealing::kubernetes::{Scoring, Strategy};
 use pleach_dealing::slurm::{Priority, SlurmConfig};
 use pleach_site::slurm::Conf;
+use serde_json::Value;
 
 use super::site::{ARTEFACT_BYTES_MAX, Site};
 use crate::error::Error;
-use crate::kube_scheduler;
 use crate::run_folder::atomic_file;
-use crate::site_policy;
+use crate::{kube_scheduler, kueue_objects, site_policy};
 
 /// The site's own policy by name.
 pub(super) const OWN: &str = "slurm";
@@ -36,6 +36,8 @@ pub(super) struct Change {
     pub(super) lines: Vec<String>,
     /// The whole file, where it is not the site's own with these lines at its end.
     file: Option<String>,
+    /// Where the lines belong, and what makes them count.
+    place: &'static str,
 }
 
 impl Change {
@@ -44,6 +46,7 @@ impl Change {
             name: name.to_owned(),
             lines: lines.to_vec(),
             file: None,
+            place: "in slurm.conf, then scontrol reconfigure",
         }
     }
 
@@ -53,38 +56,28 @@ impl Change {
         let lines: Vec<String> = file.lines().skip(2).map(str::to_owned).collect();
         Change {
             file: Some(file),
+            place: "in its KubeSchedulerConfiguration, then restart kube-scheduler",
             ..Change::of(name, &lines)
         }
     }
 
     /// What to do with the lines.
     pub(super) fn told(&self) -> String {
-        let place = match self.file {
-            None => "in slurm.conf, then scontrol reconfigure",
-            Some(_) => "in its KubeSchedulerConfiguration, then restart kube-scheduler",
-        };
-        format!("# {place}:\n{}", self.lines.join("\n"))
+        format!("# {}:\n{}", self.place, self.lines.join("\n"))
     }
 }
 
 impl Site<'_> {
-    /// The settings of its kube-scheduler, where it is no Slurm.
-    fn kube_scheduler(&self) -> Option<&PathBuf> {
-        let config = self.config;
-        config
-            .kube_scheduler
-            .as_ref()
-            .filter(|_| config.slurm_conf.is_none())
-    }
-
     /// What the site could set otherwise; nothing where its settings are not given.
     pub(super) fn changes(&self) -> Vec<Change> {
-        if let Some(path) = self.kube_scheduler() {
-            return kube_scheduler::read(path)
-                .map_or_else(|_| Vec::new(), |config| of_scoring(config.scoring));
-        }
-        let Some(path) = &self.config.slurm_conf else {
-            return Vec::new();
+        let path = match self.config.own() {
+            Some((OWN, path)) => path,
+            Some((kueue_objects::NAME, path)) => return self.of_objects(path),
+            Some((_, path)) => {
+                let read = kube_scheduler::read(path);
+                return read.map_or_else(|_| Vec::new(), |config| of_scoring(config.scoring));
+            }
+            None => return Vec::new(),
         };
         let text = atomic_file::read_text(path, ARTEFACT_BYTES_MAX);
         // A file that is none is refused where the site's own policy is opened.
@@ -99,31 +92,40 @@ impl Site<'_> {
         self.changes().into_iter().find(|change| change.name == name)
     }
 
-    fn file_of(&self, change: &str) -> PathBuf {
-        let file = match self.kube_scheduler() {
-            Some(path) => format!("{}.yaml", kube_scheduler::name_of(path)),
-            None => FILE.to_owned(),
+    /// Other objects of Kueue.
+    fn of_objects(&self, path: &Path) -> Vec<Change> {
+        let text = atomic_file::read_text(path, ARTEFACT_BYTES_MAX);
+        let objects = text.ok().and_then(|text| kueue_objects::objects(&text).ok());
+        let changes = kueue_objects::changes(&objects.unwrap_or_default(), self.config.scheduling.preemption);
+        let change = |(name, changed, all): (String, Vec<Value>, Vec<Value>)| Change {
+            file: Some(kueue_objects::yaml(&all)),
+            place: "kubectl apply -f",
+            ..Change::of(&name, &[kueue_objects::yaml(&changed)])
+        };
+        changes.into_iter().map(change).collect()
+    }
+
+    fn file_of(&self, own: &str, change: &str) -> PathBuf {
+        let file = match own {
+            OWN => FILE.to_owned(),
+            name => format!("{name}.yaml"),
         };
         self.file("changes").join(change).join(file)
     }
 
     /// Where the site's own policy and its changes are opened.
     pub(super) fn own_place(&self, name: &str) -> Option<String> {
-        let (own, path) = match (&self.config.slurm_conf, self.kube_scheduler()) {
-            (Some(path), _) => (OWN, path),
-            (_, Some(path)) => (kube_scheduler::name_of(path), path),
-            _ => return None,
-        };
+        let (own, path) = self.config.own()?;
         if name == own {
             return Some(format!("{own}={}", path.display()));
         }
         self.change(name)
-            .map(|_| format!("{name}={}", self.file_of(name).display()))
+            .map(|_| format!("{name}={}", self.file_of(own, name).display()))
     }
 
     /// Writes the file of each change, with what lies beside the site's own.
     pub(super) fn write_changes(&self) -> Result<(), Error> {
-        let Some(path) = self.config.slurm_conf.as_ref().or(self.kube_scheduler()) else {
+        let Some((own, path)) = self.config.own() else {
             return Ok(());
         };
         let text = atomic_file::read_text(path, ARTEFACT_BYTES_MAX)?;
@@ -134,14 +136,15 @@ impl Site<'_> {
             format!("{}.cfg", cluster.as_deref().unwrap_or("cluster")),
             "qos.txt".to_owned(),
             kube_scheduler::CLASSES.to_owned(),
+            kueue_objects::SCHEDULER.to_owned(),
         ];
         for change in self.changes() {
-            let file = self.file_of(&change.name);
-            let own = || {
+            let file = self.file_of(own, &change.name);
+            let with_lines = || {
                 let lines = change.lines.join("\n");
                 format!("{}\n# Changed by `pleach run`.\n{lines}\n", text.trim_end())
             };
-            let changed = change.file.clone().unwrap_or_else(own);
+            let changed = change.file.clone().unwrap_or_else(with_lines);
             atomic_file::write(&file, changed.as_bytes())?;
             for name in &beside {
                 let own = path.with_file_name(name);

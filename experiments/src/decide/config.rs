@@ -10,8 +10,8 @@ use super::changes::OWN;
 use crate::error::Error;
 use crate::evaluate::sim_config::SchedulingConfig;
 use crate::file_kind::FileKind;
-use crate::kube_scheduler;
 use crate::run_folder::atomic_file::read_toml;
+use crate::{kube_scheduler, kueue_objects};
 
 /// Largest `site.toml`, bytes.
 const CONFIG_BYTES_MAX: u64 = 1 << 20;
@@ -33,6 +33,9 @@ settings! {
         pub slurm_conf: Option<PathBuf>;
         /// The site's `KubeSchedulerConfiguration`: then kube-scheduler is played by it, and what it could set otherwise is compared.
         pub kube_scheduler: Option<PathBuf>;
+        /// The site's Kueue objects, as `kubectl get clusterqueues,cohorts,localqueues,resourceflavors,workloadpriorityclasses -A -o yaml`
+        /// prints them: then Kueue is played by them, and what they could say otherwise is compared.
+        pub kueue: Option<PathBuf>;
         /// Policies that the site's scheduler may be like, the likeliest first: the one that reproduces the waits best is taken.
         pub policy: Vec<String> = ["easy", "fifo", "fifo-skip", "fair-share"]
                 .map(str::to_owned)
@@ -93,6 +96,7 @@ impl SiteConfig {
             &mut config.mapping,
             &mut config.slurm_conf,
             &mut config.kube_scheduler,
+            &mut config.kueue,
         ];
         for file in files.into_iter().flatten() {
             *file = folder.join(&*file);
@@ -118,6 +122,7 @@ impl SiteConfig {
             ("cluster", cluster),
             ("slurm_conf", self.slurm_conf.as_ref()),
             ("kube_scheduler", self.kube_scheduler.as_ref()),
+            ("kueue", self.kueue.as_ref()),
         ];
         all.into_iter().filter_map(|(key, path)| Some((key, path?)))
     }
@@ -133,6 +138,7 @@ impl SiteConfig {
             cluster: self.cluster.as_ref().map(name),
             slurm_conf: self.slurm_conf.as_ref().map(name),
             kube_scheduler: self.kube_scheduler.as_ref().map(name),
+            kueue: self.kueue.as_ref().map(name),
             ..self.clone()
         }
     }
@@ -144,12 +150,21 @@ impl SiteConfig {
         let named = seen
             .scheduler
             .filter(|_| self.policy == SiteConfig::default().policy);
-        match (&self.slurm_conf, &self.kube_scheduler, named) {
-            (Some(path), ..) => vec![format!("{OWN}={}", path.display())],
-            (_, Some(path), _) => vec![format!("{}={}", kube_scheduler::name_of(path), path.display())],
-            (.., Some(scheduler)) => vec![scheduler.policy().to_owned()],
+        match (self.own(), named) {
+            (Some((name, path)), _) => vec![format!("{name}={}", path.display())],
+            (_, Some(scheduler)) => vec![scheduler.policy().to_owned()],
             _ => self.policy.clone(),
         }
+    }
+
+    /// The site's own scheduler by its policy, and its settings.
+    pub(super) fn own(&self) -> Option<(&'static str, &PathBuf)> {
+        let slurm = self.slurm_conf.as_ref().map(|path| (OWN, path));
+        let kueue = self.kueue.as_ref().map(|path| (kueue_objects::NAME, path));
+        let kubernetes = self.kube_scheduler.as_ref();
+        slurm
+            .or(kueue)
+            .or_else(|| kubernetes.map(|path| (kube_scheduler::name_of(path), path)))
     }
 
     fn check(&self) -> Result<(), Error> {
@@ -188,7 +203,7 @@ impl SiteConfig {
         let policy: Vec<String> = own.policy.iter().map(|name| format!("\"{name}\"")).collect();
         format!(
             "# What `pleach run` works on. Paths are relative to this file. Keys that are commented out show their defaults.\n\n\
-             jobs = {}   # what sacct -P or --json prints, a table, or an imported list\n{}{}{}{}{}\n\
+             jobs = {}   # what sacct -P or --json prints, a table, or an imported list\n{}{}{}{}{}{}\n\
              # What the site's scheduler may be like, the likeliest first; the one that reproduces the observed waits best is taken.\n\
              policy = [{}]\n\n\
              # jobs_max = {}   # the last so many jobs of the list\n\
@@ -233,6 +248,12 @@ impl SiteConfig {
                 None,
                 "\"kube-scheduler.yaml\"",
                 "its KubeSchedulerConfiguration in the same way; priorityclasses.json is read beside it"
+            ),
+            given(
+                "kueue",
+                None,
+                "\"kueue.yaml\"",
+                "its Kueue objects in the same way; kube-scheduler.yaml is read beside it"
             ),
             policy.join(", "),
             own.jobs_max,

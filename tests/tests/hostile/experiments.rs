@@ -12,8 +12,8 @@ use pleach_experiments::sweep::manifest::Manifest;
 use pleach_experiments::train::{CurvePoint, settings_file};
 use pleach_experiments::{EvaluationConfig, SchedulingConfig, TrainSettings};
 
-use pleach_experiments::kube_scheduler;
 use pleach_experiments::site_policy;
+use pleach_experiments::{kube_scheduler, kueue_objects};
 use pleach_site::slurm::{Conf, associations, printed};
 
 use super::Reader;
@@ -25,7 +25,17 @@ fn flag(flag: &str, path: &Path) -> Result<(), String> {
     parsed.map(drop).map_err(|error| error.to_string())
 }
 
-pub const READERS: [Reader; 14] = [
+pub const READERS: [Reader; 15] = [
+    Reader {
+        name: "kueue-objects",
+        beside: &[("kube-scheduler.yaml", "kube-scheduler/packed.yaml")],
+        sources: &[],
+        read: |path| {
+            kueue_objects::read(path)
+                .map(drop)
+                .map_err(|error| error.to_string())
+        },
+    },
     Reader {
         name: "kube-scheduler",
         beside: &[],

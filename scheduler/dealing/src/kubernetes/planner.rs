@@ -158,7 +158,10 @@ impl Kubernetes {
     /// A job whose pods come.
     fn see(&mut self, cluster: &Cluster, id: JobId) {
         let priority = self.priorities.get(id.index()).copied().unwrap_or(0);
-        match (cluster.job(id).state, Pods::of(cluster, &self.empty, id, priority)) {
+        match (
+            cluster.job(id).state,
+            Pods::of(cluster, &self.empty, id, priority),
+        ) {
             (JobState::Finished, _) => {}
             (_, None) => {
                 self.others.push(id);

@@ -91,7 +91,11 @@ impl State {
                 ..none.clone()
             };
             let mut worst = (Mode::Fit, 0);
-            for resource in group.resources.iter().filter(|resource| work.asks[**resource] > 0) {
+            for resource in group
+                .resources
+                .iter()
+                .filter(|resource| work.asks[**resource] > 0)
+            {
                 let amount = (flavour * RESOURCES + resource, work.asks[*resource]);
                 let (mode, borrowing) = self.mode(work, amount);
                 if (mode, std::cmp::Reverse(borrowing)) < (worst.0, std::cmp::Reverse(worst.1)) {
@@ -106,7 +110,8 @@ impl State {
             found.mode = worst.0;
             let fungible = &self.config.cluster_queues[work.queue].flavor_fungibility;
             let goes_on = found.mode <= Mode::NoVictims
-                || (found.mode < Mode::Fit && !["Preempt", "MayStopSearch"].contains(&fungible.when_can_preempt.as_str()))
+                || (found.mode < Mode::Fit
+                    && !["Preempt", "MayStopSearch"].contains(&fungible.when_can_preempt.as_str()))
                 || (worst.1 > 0 && fungible.when_can_borrow == "TryNextFlavor");
             if !goes_on {
                 return found;

@@ -11,6 +11,8 @@ use crate::settings::check;
 /// Most objects of a kind, and most levels of cohorts, *ours*.
 const ROWS_MAX: usize = 10_000;
 const LEVELS_MAX: usize = 64;
+/// Most flavours times ClusterQueues and cohorts, *ours*.
+const QUOTAS_MAX: usize = 1_000_000;
 
 /// What a site's Kueue is set to; the defaults are those of Kueue 0.17.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -124,7 +126,7 @@ pub struct FlavorQuotas {
 pub struct ResourceQuota {
     /// `cpu`, `memory`, or a resource whose name ends in `/gpu`; others do not count.
     pub name: String,
-    /// 0 to 1e12
+    /// 0 to 1e10
     pub nominal_quota: f64,
     /// Most that is borrowed; none: no limit.
     pub borrowing_limit: Option<f64>,
@@ -207,6 +209,13 @@ impl KueueConfig {
         ] {
             of(key, num.to_string(), num <= ROWS_MAX, "at most 10,000")?;
         }
+        let num = (self.cluster_queues.len() + self.cohorts.len()) * self.flavors.len();
+        of(
+            "flavors",
+            num.to_string(),
+            num <= QUOTAS_MAX,
+            "at most 1,000,000 of all queues and cohorts together",
+        )?;
         let mut names = BTreeSet::new();
         for queue in &self.cluster_queues {
             let is_new = names.insert(queue.name.as_str());
@@ -238,10 +247,19 @@ impl KueueConfig {
         let groups = groups.chain(self.cohorts.iter().map(|cohort| &cohort.resource_groups));
         let flavors = groups.flatten().flat_map(|group| &group.flavors);
         for quota in flavors.flat_map(|flavor| &flavor.resources) {
-            let all = [Some(quota.nominal_quota), quota.borrowing_limit, quota.lending_limit];
+            let all = [
+                Some(quota.nominal_quota),
+                quota.borrowing_limit,
+                quota.lending_limit,
+            ];
             for value in all.into_iter().flatten() {
-                let ok = (0.0..=1e12).contains(&value);
-                of(&format!("{}.nominalQuota", quota.name), value.to_string(), ok, "0 to 1e12")?;
+                let ok = (0.0..=1e10).contains(&value);
+                of(
+                    &format!("{}.nominalQuota", quota.name),
+                    value.to_string(),
+                    ok,
+                    "0 to 1e10",
+                )?;
             }
         }
         Ok(())

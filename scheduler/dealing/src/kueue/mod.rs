@@ -20,8 +20,8 @@ mod state;
 mod victims;
 
 pub use config::{
-    ClusterQueue, Cohort, Fair, Flavor, FlavorQuotas, Fungibility, KueueConfig, LocalQueue, Policy, Preemption, ResourceGroup,
-    ResourceQuota, Strategy, WhileBorrowing,
+    ClusterQueue, Cohort, Fair, Flavor, FlavorQuotas, Fungibility, KueueConfig, LocalQueue, Policy,
+    Preemption, ResourceGroup, ResourceQuota, Strategy, WhileBorrowing,
 };
 pub use planner::Kueue;
 pub use state::{Outcome, State, Workload};

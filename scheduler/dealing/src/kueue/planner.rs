@@ -120,21 +120,22 @@ impl Kueue {
     fn follow(&mut self, cluster: &Cluster) {
         let now = cluster.now();
         self.begin(cluster);
-        let mut gone = Vec::new();
+        let mut gone = BTreeSet::new();
         for (id, stage) in &mut self.jobs {
             match (cluster.job(*id).state, *stage) {
                 (JobState::Finished, Stage::Admitted) => {
                     self.due.insert((now + RETURNED, Due::Returned(*id)));
-                    gone.push(*id);
+                    gone.insert(*id);
                 }
                 (JobState::Finished, _) => {
                     self.due.insert((now, Due::Returned(*id)));
-                    gone.push(*id);
+                    gone.insert(*id);
                 }
                 // Others have started it.
                 (JobState::Running, Stage::Waits) => {
                     let now_s = (self.zero_s + now.as_secs_f64()).floor() as i64;
-                    self.due.remove(&(cluster.job(*id).submit + CREATED, Due::Created(*id)));
+                    self.due
+                        .remove(&(cluster.job(*id).submit + CREATED, Due::Created(*id)));
                     self.state.as_mut().map(|state| state.admit(id.0, now_s));
                     self.pods.let_in(cluster, *id, u64::MAX);
                     *stage = Stage::Admitted;
@@ -142,7 +143,7 @@ impl Kueue {
                 _ => {}
             }
         }
-        gone.iter().for_each(|id| drop(self.jobs.remove(id)));
+        self.jobs.retain(|id, _| !gone.contains(id));
         for number in std::mem::replace(&mut self.num_seen, cluster.jobs().len())..cluster.jobs().len() {
             let id = JobId(number as u32);
             if cluster.job(id).state == JobState::Finished {
@@ -178,7 +179,8 @@ impl Kueue {
                 Due::Returned(id) => self.begin(cluster).give_back(id.0, [i64::MAX; 3]),
                 Due::Gone(id) => {
                     if cluster.job(id).state != JobState::Finished {
-                        self.due.retain(|(_, due)| !matches!(due, Due::LetIn(of, _) if *of == id));
+                        self.due
+                            .retain(|(_, due)| !matches!(due, Due::LetIn(of, _) if *of == id));
                         self.pods.evict(cluster, id);
                         self.due.insert((at + GIVEN_BACK, Due::GivenBack(id)));
                     }
@@ -207,7 +209,8 @@ impl Kueue {
             };
             if let Some(root) = root {
                 let is_due = self.due.iter().any(|(_, due)| *due == Due::Flush(root));
-                self.due.extend((!is_due).then_some((at + FLUSHED, Due::Flush(root))));
+                self.due
+                    .extend((!is_due).then_some((at + FLUSHED, Due::Flush(root))));
             }
         }
         is_news
@@ -226,7 +229,8 @@ impl Kueue {
                         self.due.insert((now + LET_IN, Due::LetIn(JobId(job), kinds)));
                     }
                     Outcome::Preempts(victims) => {
-                        self.due.extend(victims.into_iter().map(|job| (now + GONE, Due::Gone(JobId(job)))));
+                        self.due
+                            .extend(victims.into_iter().map(|job| (now + GONE, Due::Gone(JobId(job)))));
                     }
                     Outcome::Refused => self.begin(cluster).refuse_alike(job),
                     Outcome::Again => {}
@@ -245,7 +249,9 @@ impl Planner for Kueue {
     }
 
     fn read_labels(&mut self, labels: &mut dyn Iterator<Item = JobLabels<'_>>) {
-        self.labels = labels.map(|of| [of.account, of.partition, of.qos].map(Box::from)).collect();
+        self.labels = labels
+            .map(|of| [of.account, of.partition, of.qos].map(Box::from))
+            .collect();
     }
 
     fn observe(&mut self, cluster: &Cluster) {

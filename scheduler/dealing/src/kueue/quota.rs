@@ -103,10 +103,6 @@ impl Tree {
         }
     }
 
-    pub(super) fn parent(&self, node: usize) -> Option<usize> {
-        self.0[node].parent
-    }
-
     pub(super) fn children(&self, node: usize) -> &[usize] {
         &self.0[node].children
     }
@@ -209,7 +205,9 @@ impl Tree {
 
     /// Whether amounts are within a node's quota, and what of them its parent would have to give.
     pub(super) fn within(&self, node: usize, amounts: &[(usize, i64)]) -> (bool, Amounts) {
-        let fit = amounts.iter().all(|(place, amount)| !self.borrows(node, *place, *amount));
+        let fit = amounts
+            .iter()
+            .all(|(place, amount)| !self.borrows(node, *place, *amount));
         let rest = |(place, amount): &(usize, i64)| (*place, (amount - self.local_left(node, *place)).max(0));
         (fit, amounts.iter().map(rest).collect())
     }
@@ -225,7 +223,12 @@ impl Tree {
 
     /// How far up a ClusterQueue has to borrow an amount, 0: not at all; and whether there are queues beyond that it might be
     /// taken from.
-    pub(super) fn borrowing_height(&self, queue: usize, num_queues: usize, (place, amount): (usize, i64)) -> (u32, bool) {
+    pub(super) fn borrowing_height(
+        &self,
+        queue: usize,
+        num_queues: usize,
+        (place, amount): (usize, i64),
+    ) -> (u32, bool) {
         if !self.borrows(queue, place, amount) || self.0[queue].parent.is_none() {
             return (0, self.0[queue].parent.is_some());
         }

@@ -94,7 +94,12 @@ impl State {
         let num = names.len() * RESOURCES;
         let mut cohorts: Vec<&str> = config.cohorts.iter().map(|cohort| cohort.name.as_str()).collect();
         let parents = config.cohorts.iter().map(|cohort| cohort.parent_name.as_str());
-        for name in parents.chain(config.cluster_queues.iter().map(|queue| queue.cohort_name.as_str())) {
+        for name in parents.chain(
+            config
+                .cluster_queues
+                .iter()
+                .map(|queue| queue.cohort_name.as_str()),
+        ) {
             if !name.is_empty() && !cohorts.contains(&name) {
                 cohorts.push(name);
             }
@@ -127,8 +132,16 @@ impl State {
         State {
             preempts,
             tree,
-            groups: config.cluster_queues.iter().map(|queue| groups(&queue.resource_groups, &names)).collect(),
-            flavours: config.flavors.iter().map(|flavor| mask(&flavor.gpu_type)).collect(),
+            groups: config
+                .cluster_queues
+                .iter()
+                .map(|queue| groups(&queue.resource_groups, &names))
+                .collect(),
+            flavours: config
+                .flavors
+                .iter()
+                .map(|flavor| mask(&flavor.gpu_type))
+                .collect(),
             held: BTreeMap::new(),
             queues: vec![Queue::default(); num_queues],
             waiting: BTreeMap::new(),
@@ -144,12 +157,25 @@ impl State {
     /// not manage it.
     #[must_use]
     pub fn queue(&self, namespace: &str, name: &str) -> Option<usize> {
-        let of = |name: &str| self.config.cluster_queues.iter().position(|queue| queue.name == name);
-        let mut own = self.config.local_queues.iter().filter(|queue| queue.namespace == namespace);
+        let of = |name: &str| {
+            self.config
+                .cluster_queues
+                .iter()
+                .position(|queue| queue.name == name)
+        };
+        let mut own = self
+            .config
+            .local_queues
+            .iter()
+            .filter(|queue| queue.namespace == namespace);
         let named = own.clone().find(|queue| queue.name == name);
         let only = own.next().filter(|_| own.next().is_none());
         let alone = (self.queues.len() == 1).then_some(0);
-        named.or(only).and_then(|queue| of(&queue.cluster_queue)).or_else(|| of(name)).or(alone)
+        named
+            .or(only)
+            .and_then(|queue| of(&queue.cluster_queue))
+            .or_else(|| of(name))
+            .or(alone)
     }
 
     /// The value of a priority class, or of a number; 0 where it is neither.
@@ -235,7 +261,10 @@ impl State {
 
     /// What a cycle would make of the heads, in the order in which it takes them.
     pub fn tried(&mut self) -> Vec<(u32, Outcome)> {
-        self.looked_at().into_iter().map(|(job, outcome, _)| (job, outcome)).collect()
+        self.looked_at()
+            .into_iter()
+            .map(|(job, outcome, _)| (job, outcome))
+            .collect()
     }
 
     fn looked_at(&mut self) -> Vec<(u32, Outcome, Amounts)> {
@@ -249,17 +278,29 @@ impl State {
             };
             entries.push(Entry { work, found, victims });
         }
-        entries.sort_by_key(|entry| (entry.found.borrowing, Reverse(entry.work.priority), entry.work.created_s));
+        entries.sort_by_key(|entry| {
+            (
+                entry.found.borrowing,
+                Reverse(entry.work.priority),
+                entry.work.created_s,
+            )
+        });
         let (mut done, mut gone, mut added) = (Vec::new(), Vec::new(), Vec::new());
         while !entries.is_empty() {
-            let next = if self.config.fair_sharing { self.fairest(&entries) } else { 0 };
+            let next = if self.config.fair_sharing {
+                self.fairest(&entries)
+            } else {
+                0
+            };
             let Entry { work, found, victims } = entries.remove(next);
             let all: Vec<u32> = gone.iter().chain(&victims).copied().collect();
             let usage = found.usage;
             let outcome = match found.mode {
                 Mode::NoFit => Outcome::Refused,
                 Mode::NoVictims | Mode::Preempt | Mode::Reclaim if victims.is_empty() => {
-                    let policy = self.config.cluster_queues[work.queue].preemption.reclaim_within_cohort;
+                    let policy = self.config.cluster_queues[work.queue]
+                        .preemption
+                        .reclaim_within_cohort;
                     if policy != Policy::Any {
                         let kept = reserved(self, &work, &usage, found.borrowing > 0);
                         self.tree.add(work.queue, &kept);
@@ -275,7 +316,12 @@ impl State {
                     gone.extend(&victims);
                     match mode {
                         Mode::Fit => Outcome::Admitted(found.kinds),
-                        _ => Outcome::Preempts(victims.into_iter().filter(|job| !self.held[job].evicted).collect()),
+                        _ => Outcome::Preempts(
+                            victims
+                                .into_iter()
+                                .filter(|job| !self.held[job].evicted)
+                                .collect(),
+                        ),
                     }
                 }
             };
@@ -304,14 +350,23 @@ impl State {
         self.winner(root, entries, &shares).unwrap_or(0)
     }
 
-    fn winner(&self, cohort: usize, entries: &[Entry], shares: &BTreeMap<(usize, usize), Share>) -> Option<usize> {
+    fn winner(
+        &self,
+        cohort: usize,
+        entries: &[Entry],
+        shares: &BTreeMap<(usize, usize), Share>,
+    ) -> Option<usize> {
         let of_child = |child: &usize| match *child < self.num_queues() {
             true => entries.iter().position(|entry| entry.work.queue == *child),
             false => self.winner(*child, entries, shares),
         };
         let of = |number: usize| {
             let (entry, share) = (&entries[number], &shares[&(cohort, number)]);
-            let is_borrowing = entry.found.usage.iter().any(|(place, _)| share.borrowed.contains(place));
+            let is_borrowing = entry
+                .found
+                .usage
+                .iter()
+                .any(|(place, _)| share.borrowed.contains(place));
             let work = &entry.work;
             (is_borrowing, share, (Reverse(work.priority), work.created_s))
         };
@@ -349,7 +404,9 @@ impl State {
 
     fn take(&mut self, job: u32, usage: Amounts, now_s: i64) {
         self.leave(job);
-        let Some(work) = self.waiting.remove(&job) else { return };
+        let Some(work) = self.waiting.remove(&job) else {
+            return;
+        };
         self.tree.add(work.queue, &usage);
         let queue = &mut self.queues[work.queue];
         queue.preempting = queue.preempting.filter(|of| *of != job);
@@ -369,7 +426,9 @@ impl State {
                 held.evicted = true;
             }
         }
-        let Some(work) = self.waiting.get(&job) else { return };
+        let Some(work) = self.waiting.get(&job) else {
+            return;
+        };
         if self.is_best_effort(work.queue) {
             self.queues[work.queue].preempting = Some(job);
         }
@@ -377,7 +436,12 @@ impl State {
 
     /// A waiting workload does not fit: in a queue of best effort it waits for a flush.
     pub fn refuse(&mut self, job: u32) {
-        let Some(work) = self.waiting.get(&job).copied().filter(|work| self.is_best_effort(work.queue)) else {
+        let Some(work) = self
+            .waiting
+            .get(&job)
+            .copied()
+            .filter(|work| self.is_best_effort(work.queue))
+        else {
             return;
         };
         self.leave(job);
@@ -386,7 +450,9 @@ impl State {
 
     /// What asks for the same as a workload that was refused, and waits in the same queue, would be refused at the same instant.
     pub fn refuse_alike(&mut self, job: u32) {
-        let Some(of) = self.waiting.get(&job).copied() else { return };
+        let Some(of) = self.waiting.get(&job).copied() else {
+            return;
+        };
         let is_alike = |work: &Workload| {
             (work.asks, work.kinds) == (of.asks, of.kinds) && (!self.preempts || work.priority == of.priority)
         };
@@ -417,7 +483,9 @@ fn key(work: &Workload) -> (Reverse<i64>, i64, u64, u32) {
 fn quotas(groups: &[ResourceGroup], names: &[String], num: usize) -> Vec<Quota> {
     let mut quotas = vec![Quota::default(); num];
     for flavor in groups.iter().flat_map(|group| &group.flavors) {
-        let Some(number) = names.iter().position(|name| *name == flavor.name) else { continue };
+        let Some(number) = names.iter().position(|name| *name == flavor.name) else {
+            continue;
+        };
         for quota in &flavor.resources {
             if let Some((resource, units)) = quota.resource() {
                 let whole = |value: f64| (value * units).round() as i64;
@@ -435,10 +503,19 @@ fn quotas(groups: &[ResourceGroup], names: &[String], num: usize) -> Vec<Quota> 
 /// Groups of resources, of those that count.
 fn groups(groups: &[ResourceGroup], names: &[String]) -> Vec<Group> {
     let group = |group: &ResourceGroup| {
-        let quotas = group.flavors.first().into_iter().flat_map(|flavor| &flavor.resources);
-        let flavours = group.flavors.iter().filter_map(|of| names.iter().position(|name| *name == of.name));
+        let quotas = group
+            .flavors
+            .first()
+            .into_iter()
+            .flat_map(|flavor| &flavor.resources);
+        let flavours = group
+            .flavors
+            .iter()
+            .filter_map(|of| names.iter().position(|name| *name == of.name));
         Group {
-            resources: quotas.filter_map(|quota| quota.resource().map(|(resource, _)| resource)).collect(),
+            resources: quotas
+                .filter_map(|quota| quota.resource().map(|(resource, _)| resource))
+                .collect(),
             flavours: flavours.collect(),
         }
     };

@@ -31,7 +31,12 @@ struct Candidate {
 
 impl State {
     /// The workloads that have to go so that amounts fit; none where that cannot be. Already evicted ones come first.
-    pub(super) fn victims(&mut self, work: &Workload, usage: &[(usize, i64)], contested: &[usize]) -> Vec<u32> {
+    pub(super) fn victims(
+        &mut self,
+        work: &Workload,
+        usage: &[(usize, i64)],
+        contested: &[usize],
+    ) -> Vec<u32> {
         match self.config.fair_sharing {
             _ if !self.preempts => Vec::new(),
             true => self.fair_victims(work, usage, contested),
@@ -87,11 +92,18 @@ impl State {
         of.map(|(job, _)| *job)
     }
 
-    fn classical_victims(&mut self, work: &Workload, usage: &[(usize, i64)], contested: &[usize]) -> Vec<u32> {
+    fn classical_victims(
+        &mut self,
+        work: &Workload,
+        usage: &[(usize, i64)],
+        contested: &[usize],
+    ) -> Vec<u32> {
         let queue = work.queue;
         let preemption = self.config.cluster_queues[queue].preemption;
         let (nearer, others) = self.of_cohort(work, usage, contested);
-        let own = self.of_queue(queue).filter(|job| self.may(preemption.within_cluster_queue, work, *job, contested));
+        let own = self
+            .of_queue(queue)
+            .filter(|job| self.may(preemption.within_cluster_queue, work, *job, contested));
         let own = own.map(|job| Candidate {
             job,
             way: Way::Own,
@@ -127,7 +139,9 @@ impl State {
                     break;
                 }
             }
-            if let Some(found) = self.put_back(gone, is_enough, |state| state.tree.fits(queue, usage, *borrowing)) {
+            if let Some(found) =
+                self.put_back(gone, is_enough, |state| state.tree.fits(queue, usage, *borrowing))
+            {
                 return found;
             }
         }
@@ -135,7 +149,12 @@ impl State {
     }
 
     /// Puts back, latest first, what need not go, then all; none where it was not enough.
-    fn put_back(&mut self, gone: Vec<u32>, is_enough: bool, fits: impl Fn(&mut State) -> bool) -> Option<Vec<u32>> {
+    fn put_back(
+        &mut self,
+        gone: Vec<u32>,
+        is_enough: bool,
+        fits: impl Fn(&mut State) -> bool,
+    ) -> Option<Vec<u32>> {
         let mut stay = BTreeSet::new();
         for job in gone.iter().rev().skip(1).filter(|_| is_enough) {
             self.lay(*job);
@@ -150,15 +169,24 @@ impl State {
     }
 
     /// Candidates of other queues of the cohort: those that use quota to which this queue is nearer, and those by priority.
-    fn of_cohort(&self, work: &Workload, usage: &[(usize, i64)], contested: &[usize]) -> (Vec<Candidate>, Vec<Candidate>) {
+    fn of_cohort(
+        &self,
+        work: &Workload,
+        usage: &[(usize, i64)],
+        contested: &[usize],
+    ) -> (Vec<Candidate>, Vec<Candidate>) {
         let (mut lists, mut before) = ([Vec::new(), Vec::new()], None);
         let (mut is_nearer, mut rest) = self.tree.within(work.queue, usage);
         for common in self.tree.above(work.queue) {
             let mut queues = Vec::new();
             self.borrowers(common, before, contested, &mut queues);
             for queue in queues.into_iter().filter(|queue| *queue != work.queue) {
-                let policy = self.config.cluster_queues[work.queue].preemption.reclaim_within_cohort;
-                let jobs = self.of_queue(queue).filter(|job| self.may(policy, work, *job, contested));
+                let policy = self.config.cluster_queues[work.queue]
+                    .preemption
+                    .reclaim_within_cohort;
+                let jobs = self
+                    .of_queue(queue)
+                    .filter(|job| self.may(policy, work, *job, contested));
                 let candidates = jobs.map(|job| Candidate {
                     job,
                     way: self.way(work, job, is_nearer),
@@ -174,7 +202,9 @@ impl State {
     }
 
     fn way(&self, work: &Workload, job: u32, is_nearer: bool) -> Way {
-        let of = self.config.cluster_queues[work.queue].preemption.borrow_within_cohort;
+        let of = self.config.cluster_queues[work.queue]
+            .preemption
+            .borrow_within_cohort;
         let priority = self.held[&job].work.priority;
         let may_borrow = of.policy != Policy::Never
             && priority < work.priority
@@ -201,7 +231,10 @@ impl State {
         if of == queue {
             return true;
         }
-        let below = self.tree.above(of).take_while(|node| Some(*node) != candidate.common);
+        let below = self
+            .tree
+            .above(of)
+            .take_while(|node| Some(*node) != candidate.common);
         let mut path = std::iter::once(of).chain(below);
         !(borrowing && candidate.way == Way::WithoutBorrowing)
             && path.all(|node| !self.tree.is_within(node, contested))
@@ -220,7 +253,10 @@ impl State {
                 false if self.tree.root(other) != root || self.tree.is_within(other, contested) => continue,
                 false => preemption.reclaim_within_cohort,
             };
-            jobs.extend(self.of_queue(other).filter(|job| self.may(policy, work, *job, contested)));
+            jobs.extend(
+                self.of_queue(other)
+                    .filter(|job| self.may(policy, work, *job, contested)),
+            );
         }
         jobs.sort_by_key(|job| self.key(queue, *job));
         self.tree.add(queue, usage);
@@ -282,7 +318,9 @@ impl Hunt {
     fn of(state: &State, queue: usize, all: Vec<u32>) -> Hunt {
         let mut jobs: BTreeMap<usize, VecDeque<u32>> = BTreeMap::new();
         for job in all {
-            jobs.entry(state.held[&job].work.queue).or_default().push_back(job);
+            jobs.entry(state.held[&job].work.queue)
+                .or_default()
+                .push_back(job);
         }
         Hunt {
             queue,
@@ -302,12 +340,20 @@ impl Hunt {
 
     /// The shares of the two queues' branches below their lowest common cohort.
     fn shares(&self, state: &State, target: usize) -> (Share, Share) {
-        let common = state.tree.above(target).find(|node| state.tree.above(self.queue).any(|own| own == *node));
+        let common = state
+            .tree
+            .above(target)
+            .find(|node| state.tree.above(self.queue).any(|own| own == *node));
         let branch = |queue: usize| {
             let path = std::iter::once(queue).chain(state.tree.above(queue));
-            path.take_while(|node| Some(*node) != common).last().unwrap_or(queue)
+            path.take_while(|node| Some(*node) != common)
+                .last()
+                .unwrap_or(queue)
         };
-        (state.tree.share(branch(self.queue)), state.tree.share(branch(target)))
+        (
+            state.tree.share(branch(self.queue)),
+            state.tree.share(branch(target)),
+        )
     }
 
     /// The next queue that has a workload to give.
@@ -326,14 +372,20 @@ impl Hunt {
 
     fn below(&mut self, state: &State, cohort: usize) -> Option<usize> {
         let (mut best, mut top) = (None, Share::LOWEST);
-        let (queues, cohorts): (Vec<usize>, Vec<usize>) =
-            state.tree.children(cohort).iter().partition(|child| **child < state.num_queues());
+        let (queues, cohorts): (Vec<usize>, Vec<usize>) = state
+            .tree
+            .children(cohort)
+            .iter()
+            .partition(|child| **child < state.num_queues());
         for queue in queues {
             if self.pruned.contains(&queue) {
                 continue;
             }
             let share = state.tree.share(queue);
-            let Some(job) = self.first(queue).filter(|_| !share.borrowed.is_empty() || queue == self.queue) else {
+            let Some(job) = self
+                .first(queue)
+                .filter(|_| !share.borrowed.is_empty() || queue == self.queue)
+            else {
                 self.pruned.insert(queue);
                 continue;
             };

@@ -8,7 +8,10 @@ use super::{FREED, Kubernetes};
 impl Kubernetes {
     /// The same, where only the pods of jobs come that are let in.
     pub(crate) fn gated(self) -> Kubernetes {
-        Kubernetes { is_gated: true, ..self }
+        Kubernetes {
+            is_gated: true,
+            ..self
+        }
     }
 
     /// The pods of a job come, on nodes with these GPU types.

@@ -186,7 +186,11 @@ pub(super) fn read(path: &Path, reader: &mut Reader<'_>, taken: &mut Taken) -> R
     })?;
     let mut schedulers = objects.schedulers.iter();
     // The one that is last in their order where all are known.
-    taken.scheduler = schedulers.clone().all(Option::is_some).then(|| schedulers.next_back().copied().flatten()).flatten();
+    taken.scheduler = schedulers
+        .clone()
+        .all(Option::is_some)
+        .then(|| schedulers.next_back().copied().flatten())
+        .flatten();
     objects.rows(reader, taken);
     Ok(())
 }
@@ -243,7 +247,10 @@ fn take(item: &Item, line: u64, objects: &mut Objects) -> Result<(), &'static st
 
 /// What a pod tells of the scheduler that placed it.
 fn scheduler(metadata: &Metadata, spec: &Spec) -> Option<SiteScheduler> {
-    let has_queue = metadata.labels.as_ref().is_some_and(|labels| labels.contains_key(names::KUEUE_QUEUE));
+    let has_queue = metadata
+        .labels
+        .as_ref()
+        .is_some_and(|labels| labels.contains_key(names::KUEUE_QUEUE));
     let is_known = spec.scheduler_name.as_deref() == Some("default-scheduler") && !has_queue;
     is_known.then_some(match spec.scheduling_group {
         Some(_) => SiteScheduler::KubernetesGangs,
@@ -260,7 +267,8 @@ fn common(metadata: &Metadata, spec: &Spec, line: u64) -> PodRow {
         .flatten()
         .flatten()
     {
-        let is_read = names::OF_GANGS.contains(&name.as_str()) || name == names::KUEUE_QUEUE;
+        let is_read = names::OF_GANGS.contains(&name.as_str())
+            || [names::KUEUE_QUEUE, names::KUEUE_PRIORITY].contains(&name.as_str());
         if is_read && (1..=names::WORD_MAX).contains(&text.len()) {
             words.insert(name.clone(), text.clone());
         }
@@ -274,7 +282,9 @@ fn common(metadata: &Metadata, spec: &Spec, line: u64) -> PodRow {
         made_s: time(&metadata.creation_timestamp),
         limit_s: spec.active_deadline_seconds,
         queue: words.remove(names::KUEUE_QUEUE).unwrap_or_default(),
-        priority: priority(spec),
+        priority: words
+            .remove(names::KUEUE_PRIORITY)
+            .unwrap_or_else(|| priority(spec)),
         of_type: slices
             .or_else(|| selector.and_then(|selector| selector.get(PRODUCT)).cloned())
             .unwrap_or_default(),

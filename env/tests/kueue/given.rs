@@ -107,10 +107,7 @@ impl<'a> Given<'a> {
     fn see(&mut self, row: &Row) {
         let Some(job) = self.numbers.get(row["job"].as_str()).copied() else {
             if row["what"] == "flush" {
-                let roots: BTreeSet<usize> = (0..self.case.config.cluster_queues.len())
-                    .map(|queue| self.state.root(queue))
-                    .collect();
-                roots.into_iter().for_each(|root| self.state.flush(root));
+                (0..self.case.config.cluster_queues.len()).for_each(|queue| self.state.flush(queue));
             }
             return;
         };

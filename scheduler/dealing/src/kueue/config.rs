@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::kubernetes::KubernetesConfig;
 use crate::settings::check;
 
-/// Most objects of a kind, and most levels of cohorts, *ours*.
+/// Most objects of a kind, and cohorts above one another that are looked at, *ours*.
 const ROWS_MAX: usize = 10_000;
 const LEVELS_MAX: usize = 64;
 /// Most flavours times ClusterQueues and cohorts, *ours*.
@@ -195,7 +195,7 @@ impl Default for Fair {
 }
 
 impl KueueConfig {
-    /// Checks ranges, and that names have objects and cohorts no circle.
+    /// Checks ranges, and that names have objects.
     ///
     /// # Errors
     /// The first that is wrong.
@@ -226,17 +226,6 @@ impl KueueConfig {
             let (key, name) = ("localQueues.clusterQueue", queue.cluster_queue.clone());
             of(key, name, is_there, "the name of a ClusterQueue")?;
         }
-        let above: BTreeMap<&str, &str> = self
-            .cohorts
-            .iter()
-            .map(|cohort| (cohort.name.as_str(), cohort.parent_name.as_str()))
-            .collect();
-        for cohort in &self.cohorts {
-            let path = std::iter::successors(Some(cohort.name.as_str()), |name| above.get(name).copied());
-            let is_short = path.take(LEVELS_MAX + 1).count() <= LEVELS_MAX;
-            let allowed = "at most 64 cohorts above one another, and no circle";
-            of("cohorts.parentName", cohort.name.clone(), is_short, allowed)?;
-        }
         let weights = self.cluster_queues.iter().map(|queue| queue.fair_sharing.weight);
         let mut weights = weights.chain(self.cohorts.iter().map(|cohort| cohort.fair_sharing.weight));
         weights.try_for_each(|weight| {
@@ -263,6 +252,20 @@ impl KueueConfig {
             }
         }
         Ok(())
+    }
+}
+
+impl KueueConfig {
+    /// The topmost of the cohorts above one: those below share its quota as if they were one.
+    pub(super) fn root<'a>(&'a self, mut name: &'a str) -> &'a str {
+        for _ in 0..LEVELS_MAX {
+            let own = self.cohorts.iter().find(|cohort| cohort.name == name);
+            match own.map(|cohort| cohort.parent_name.as_str()) {
+                Some(parent) if !parent.is_empty() => name = parent,
+                _ => break,
+            }
+        }
+        name
     }
 }
 

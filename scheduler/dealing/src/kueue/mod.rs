@@ -9,7 +9,7 @@
 //! Kueue 0.17.0, recorded with all its cycles, and its sources. Each rule names its own.
 //!
 //! # What is deliberately not here
-//! Topology, admission checks, partial admission, elastic workloads, fair sharing of admissions within a queue, resources other
+//! Cohorts below cohorts: they share one pool. Topology, admission checks, partial admission, elastic workloads, fair sharing of admissions within a queue, resources other
 //! than GPUs, CPU and memory, `stopPolicy`, namespace selectors.
 
 mod assign;

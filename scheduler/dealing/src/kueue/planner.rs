@@ -30,7 +30,7 @@ enum Due {
     Gone(JobId),
     /// So is its quota.
     GivenBack(JobId),
-    /// Refused workloads below a root are tried again.
+    /// Refused workloads of a queue and its cohort are tried again.
     Flush(usize),
     /// A workload comes.
     Created(JobId),
@@ -175,7 +175,7 @@ impl Kueue {
         while let Some((at, due)) = self.due.first().copied().filter(|(at, _)| *at <= now) {
             self.due.remove(&(at, due));
             is_news |= !matches!(due, Due::Gone(_) | Due::LetIn(..));
-            let root = match due {
+            let freed = match due {
                 Due::Returned(id) => self.begin(cluster).give_back(id.0, [i64::MAX; 3]),
                 Due::Gone(id) => {
                     if cluster.job(id).state != JobState::Finished {
@@ -191,8 +191,8 @@ impl Kueue {
                     self.begin(cluster).evicted(id.0)
                 }
                 Due::GivenBack(_) => None,
-                Due::Flush(root) => {
-                    self.begin(cluster).flush(root);
+                Due::Flush(queue) => {
+                    self.begin(cluster).flush(queue);
                     None
                 }
                 Due::Created(id) => {
@@ -207,10 +207,10 @@ impl Kueue {
                     None
                 }
             };
-            if let Some(root) = root {
-                let is_due = self.due.iter().any(|(_, due)| *due == Due::Flush(root));
+            if let Some(queue) = freed {
+                let is_due = self.due.iter().any(|(_, due)| *due == Due::Flush(queue));
                 self.due
-                    .extend((!is_due).then_some((at + FLUSHED, Due::Flush(root))));
+                    .extend((!is_due).then_some((at + FLUSHED, Due::Flush(queue))));
             }
         }
         is_news

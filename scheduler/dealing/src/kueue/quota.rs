@@ -1,10 +1,10 @@
-//! Quotas of ClusterQueues and cohorts as a tree: what is used, what is borrowed and what is still to be had.
+//! Quotas of ClusterQueues that share a cohort: what is used, what is borrowed and what is still to be had.
 //!
-//! Amounts are of a flavour and a resource, a *place* in a list of all pairs. A node lends to its parent what its lending limit
-//! leaves it to lend, and counts there what its children use beyond what is theirs alone.
+//! Amounts are of a flavour and a resource, a *place* in a list of all pairs. What a lending limit keeps back is a queue's alone;
+//! all else is common to its cohort, with the cohort's own quota.
 //!
 //! # Source
-//! `pkg/cache/scheduler/resource_node.go` and `fair_sharing.go` of Kueue 0.17.
+//! `pkg/cache/scheduler/resource_node.go` and `fair_sharing.go` of Kueue 0.17, for cohorts of one level.
 
 use std::cmp::Ordering;
 
@@ -14,7 +14,7 @@ pub(super) const RESOURCES: usize = 3;
 /// Amounts by place, each above 0.
 pub(super) type Amounts = Vec<(usize, i64)>;
 
-/// What a node has of a flavour's resource by itself.
+/// What a ClusterQueue has of a flavour's resource.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Quota {
     pub(super) nominal: i64,
@@ -23,252 +23,117 @@ pub(super) struct Quota {
     pub(super) lending: Option<i64>,
 }
 
-/// A ClusterQueue or a cohort.
+/// A ClusterQueue.
 #[derive(Clone, Debug)]
-struct Node {
-    parent: Option<usize>,
-    children: Vec<usize>,
-    quotas: Vec<Quota>,
-    subtree: Vec<i64>,
-    usage: Vec<i64>,
-    weight: f64,
+pub(super) struct Member {
+    pub(super) cohort: Option<usize>,
+    pub(super) quotas: Vec<Quota>,
+    pub(super) usage: Vec<i64>,
+    pub(super) weight: f64,
 }
 
-/// What a node uses beyond its quota, of what may be lent: its dominant resource share, in thousandths.
-#[derive(Clone, Debug)]
-pub(super) struct Share {
-    ratio: f64,
-    weight: f64,
-    /// Places of which it borrows.
-    pub(super) borrowed: Vec<usize>,
-}
+/// What a queue uses beyond its quota, of what may be lent (its dominant resource share): whether it has no weight, and the share
+/// by its weight.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Share(bool, f64);
 
 impl Share {
-    /// Below every other one.
-    pub(super) const LOWEST: Share = Share {
-        ratio: -1.0,
-        weight: 1.0,
-        borrowed: Vec::new(),
-    };
-
-    /// Borrowing without a weight is above all that has one.
     pub(super) fn cmp(&self, other: &Share) -> Ordering {
-        let key = |share: &Share| match share.weight == 0.0 && share.ratio != 0.0 {
-            true => (true, share.ratio),
-            false if share.ratio == 0.0 => (false, 0.0),
-            false => (false, share.ratio / share.weight),
-        };
-        let (one, two) = (key(self), key(other));
-        one.0.cmp(&two.0).then(one.1.total_cmp(&two.1))
+        self.0.cmp(&other.0).then(self.1.total_cmp(&other.1))
     }
 }
 
-/// All ClusterQueues, then all cohorts.
+/// All ClusterQueues, and what cohorts have beside theirs.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Tree(Vec<Node>);
+pub(super) struct Quotas {
+    pub(super) queues: Vec<Member>,
+    pub(super) cohorts: Vec<Vec<i64>>,
+}
 
-impl Tree {
-    /// Adds a node; parents may be added later.
-    pub(super) fn push(&mut self, parent: Option<usize>, quotas: Vec<Quota>, weight: f64) {
-        self.0.push(Node {
-            parent,
-            children: Vec::new(),
-            subtree: quotas.iter().map(|quota| quota.nominal).collect(),
-            usage: vec![0; quotas.len()],
-            quotas,
-            weight,
-        });
+impl Quotas {
+    /// What is a queue's alone.
+    fn local(&self, queue: &Member, place: usize) -> i64 {
+        let Quota { nominal, lending, .. } = queue.quotas[place];
+        lending.map_or(0, |limit| (nominal - limit).max(0))
     }
 
-    /// Ties parents and children, which must not be in a circle, and sums their quotas up.
-    pub(super) fn tie(&mut self) {
-        for node in 0..self.0.len() {
-            if let Some(parent) = self.0[node].parent {
-                self.0[parent].children.push(node);
-            }
-        }
-        for node in 0..self.0.len() {
-            if self.0[node].parent.is_none() {
-                self.sum(node);
-            }
-        }
-    }
-
-    fn sum(&mut self, node: usize) {
-        for child in self.0[node].children.clone() {
-            self.sum(child);
-            for place in 0..self.0[node].quotas.len() {
-                self.0[node].subtree[place] += self.0[child].subtree[place] - self.local(child, place);
-            }
-        }
-    }
-
-    pub(super) fn children(&self, node: usize) -> &[usize] {
-        &self.0[node].children
-    }
-
-    /// Its parent, the parent's, and so on to the root.
-    pub(super) fn above(&self, node: usize) -> impl Iterator<Item = usize> + '_ {
-        std::iter::successors(self.0[node].parent, |node| self.0[*node].parent)
-    }
-
-    pub(super) fn root(&self, node: usize) -> usize {
-        self.above(node).last().unwrap_or(node)
-    }
-
-    /// What is its own alone: lending limits keep it from the parent.
-    fn local(&self, node: usize, place: usize) -> i64 {
-        let limit = self.0[node].quotas[place].lending;
-        limit.map_or(0, |limit| (self.0[node].subtree[place] - limit).max(0))
-    }
-
-    fn local_left(&self, node: usize, place: usize) -> i64 {
-        (self.local(node, place) - self.0[node].usage[place]).max(0)
-    }
-
-    fn left_of(&self, node: usize, place: usize) -> i64 {
-        let of = &self.0[node];
-        let Some(parent) = of.parent else {
-            return of.subtree[place] - of.usage[place];
-        };
-        let mut above = self.left_of(parent, place);
-        if let Some(limit) = of.quotas[place].borrowing {
-            let local = self.local(node, place);
-            let stored = of.subtree[place] - local - (of.usage[place] - local).max(0);
-            above = above.min(stored.saturating_add(limit));
-        }
-        self.local_left(node, place) + above
-    }
-
-    /// What a node may still take, borrowed or not.
-    pub(super) fn left(&self, node: usize, place: usize) -> i64 {
-        self.left_of(node, place).max(0)
-    }
-
-    /// What it could take if nothing were used.
-    pub(super) fn most(&self, node: usize, place: usize) -> i64 {
-        let of = &self.0[node];
-        let Some(parent) = of.parent else {
-            return of.subtree[place];
-        };
-        let most = self.local(node, place) + self.most(parent, place);
-        let limit = of.quotas[place].borrowing;
-        limit.map_or(most, |limit| most.min(of.subtree[place].saturating_add(limit)))
-    }
-
-    pub(super) fn quota(&self, node: usize, place: usize) -> Quota {
-        self.0[node].quotas[place]
-    }
-
-    pub(super) fn usage(&self, node: usize, place: usize) -> i64 {
-        self.0[node].usage[place]
-    }
-
-    /// Whether it borrows when it uses so much more.
-    pub(super) fn borrows(&self, node: usize, place: usize, more: i64) -> bool {
-        self.0[node].usage[place] + more > self.0[node].subtree[place]
-    }
-
-    /// Whether it uses no more than its own of all these places.
-    pub(super) fn is_within(&self, node: usize, places: &[usize]) -> bool {
-        places.iter().all(|place| !self.borrows(node, *place, 0))
-    }
-
-    pub(super) fn add(&mut self, node: usize, amounts: &[(usize, i64)]) {
-        for (place, amount) in amounts {
-            let (mut node, mut more) = (Some(node), *amount);
-            while let Some(at) = node.filter(|_| more > 0) {
-                let beyond = more - self.local_left(at, *place);
-                self.0[at].usage[*place] += more;
-                (node, more) = (self.0[at].parent, beyond);
-            }
-        }
-    }
-
-    pub(super) fn remove(&mut self, node: usize, amounts: &[(usize, i64)]) {
-        for (place, amount) in amounts {
-            let (mut node, mut less) = (Some(node), *amount);
-            while let Some(at) = node.filter(|_| less > 0) {
-                let above = self.0[at].usage[*place] - self.local(at, *place);
-                self.0[at].usage[*place] -= less;
-                (node, less) = (self.0[at].parent, less.min(above));
-            }
-        }
-    }
-
-    /// Whether amounts fit a node; without borrowing, within its own.
-    pub(super) fn fits(&self, node: usize, amounts: &[(usize, i64)], borrowing: bool) -> bool {
-        amounts.iter().all(|(place, amount)| {
-            (borrowing || !self.borrows(node, *place, *amount)) && *amount <= self.left(node, *place)
+    /// The queues that share a queue's cohort, itself among them.
+    pub(super) fn sharing(&self, queue: usize) -> impl Iterator<Item = usize> + '_ {
+        let cohort = self.queues[queue].cohort;
+        (0..self.queues.len()).filter(move |other| {
+            *other == queue || (cohort.is_some() && self.queues[*other].cohort == cohort)
         })
     }
 
-    /// Whether amounts are within a node's quota, and what of them its parent would have to give.
-    pub(super) fn within(&self, node: usize, amounts: &[(usize, i64)]) -> (bool, Amounts) {
-        let fit = amounts
-            .iter()
-            .all(|(place, amount)| !self.borrows(node, *place, *amount));
-        let rest = |(place, amount): &(usize, i64)| (*place, (amount - self.local_left(node, *place)).max(0));
-        (fit, amounts.iter().map(rest).collect())
+    /// What is common to a cohort in all, and what of it is used.
+    fn common(&self, cohort: usize, place: usize) -> (i64, i64) {
+        let members = self.queues.iter().filter(|of| of.cohort == Some(cohort));
+        members.fold((self.cohorts[cohort][place], 0), |(all, used), of| {
+            let local = self.local(of, place);
+            (
+                all + of.quotas[place].nominal - local,
+                used + (of.usage[place] - local).max(0),
+            )
+        })
     }
 
-    fn height(&self, node: usize, num_queues: usize) -> u32 {
-        let children = self.0[node].children.iter();
-        let heights = children.map(|child| match *child < num_queues {
-            true => 1,
-            false => self.height(*child, num_queues) + 1,
-        });
-        heights.max().unwrap_or(0)
+    /// What a queue could take if nothing were used, and what it may take now, borrowed or not.
+    pub(super) fn most_and_left(&self, queue: usize, place: usize) -> (i64, i64) {
+        let of = &self.queues[queue];
+        let (nominal, usage) = (of.quotas[place].nominal, of.usage[place]);
+        let Some(cohort) = of.cohort else {
+            return (nominal, nominal - usage);
+        };
+        let (all, used) = self.common(cohort, place);
+        let local = self.local(of, place);
+        let limit = of.quotas[place]
+            .borrowing
+            .map_or(i64::MAX, |limit| nominal + limit);
+        let left = (local - usage).max(0) + (all - used).min(limit.saturating_sub(local.max(usage)));
+        ((local + all).min(limit), left.max(0))
     }
 
-    /// How far up a ClusterQueue has to borrow an amount, 0: not at all; and whether there are queues beyond that it might be
-    /// taken from.
-    pub(super) fn borrowing_height(
-        &self,
-        queue: usize,
-        num_queues: usize,
-        (place, amount): (usize, i64),
-    ) -> (u32, bool) {
-        if !self.borrows(queue, place, amount) || self.0[queue].parent.is_none() {
-            return (0, self.0[queue].parent.is_some());
+    /// Whether a queue borrows when it uses so much more.
+    pub(super) fn borrows(&self, queue: usize, (place, more): (usize, i64)) -> bool {
+        self.queues[queue].usage[place] + more > self.queues[queue].quotas[place].nominal
+    }
+
+    /// Whether it uses no more than its own of all these places.
+    pub(super) fn is_within(&self, queue: usize, places: &[usize]) -> bool {
+        places.iter().all(|place| !self.borrows(queue, (*place, 0)))
+    }
+
+    /// Whether amounts fit a queue; without borrowing, within its own.
+    pub(super) fn fits(&self, queue: usize, amounts: &[(usize, i64)], borrowing: bool) -> bool {
+        amounts.iter().all(|amount| {
+            (borrowing || !self.borrows(queue, *amount)) && amount.1 <= self.most_and_left(queue, amount.0).1
+        })
+    }
+
+    /// Counts amounts, `1` time or `-1`.
+    pub(super) fn count(&mut self, queue: usize, amounts: &[(usize, i64)], times: i64) {
+        for (place, amount) in amounts {
+            self.queues[queue].usage[*place] += times * amount;
         }
-        let mut rest = amount - self.local_left(queue, place);
-        let mut top = queue;
-        for node in self.above(queue) {
-            if !self.borrows(node, place, rest) {
-                return (self.height(node, num_queues), self.0[node].parent.is_some());
-            }
-            rest -= self.local_left(node, place);
-            top = node;
-        }
-        (self.height(top, num_queues), false)
     }
 
     /// Its dominant resource share.
-    pub(super) fn share(&self, node: usize) -> Share {
-        let of = &self.0[node];
-        let mut share = Share {
-            ratio: 0.0,
-            weight: of.weight,
-            borrowed: Vec::new(),
-        };
-        let Some(parent) = of.parent else {
-            return share;
-        };
+    pub(super) fn share(&self, queue: usize) -> Share {
+        let of = &self.queues[queue];
+        let mut most = 0.0_f64;
         for resource in 0..RESOURCES {
             let (mut borrowed, mut lendable) = (0, 0);
             for place in (resource..of.quotas.len()).step_by(RESOURCES) {
-                let beyond = of.usage[place] - of.subtree[place];
-                if beyond > 0 {
-                    borrowed += beyond;
-                    share.borrowed.push(place);
-                }
-                lendable += self.most(parent, place);
+                borrowed += (of.usage[place] - of.quotas[place].nominal).max(0);
+                lendable += of.cohort.map_or(0, |cohort| self.common(cohort, place).0);
             }
             if borrowed > 0 && lendable > 0 {
-                share.ratio = share.ratio.max(borrowed as f64 * 1000.0 / lendable as f64);
+                most = most.max(borrowed as f64 / lendable as f64);
             }
         }
-        share
+        match of.weight == 0.0 && most > 0.0 {
+            true => Share(true, most),
+            false => Share(false, if most > 0.0 { most / of.weight } else { 0.0 }),
+        }
     }
 }

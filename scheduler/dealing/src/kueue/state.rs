@@ -8,8 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::assign::{Assignment, Group, Mode};
 use super::config::{KueueConfig, Policy, ResourceGroup, Strategy};
-use super::quota::{Amounts, Quota, RESOURCES, Share, Tree};
-use super::victims::reserved;
+use super::quota::{Amounts, Member, Quota, Quotas, RESOURCES};
 
 /// A workload as its ClusterQueue sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,14 +51,14 @@ pub(super) struct Held {
     pub(super) evicted: bool,
 }
 
-/// Waiting workloads in order: priority, second of creation, UID.
-type Line = BTreeSet<(Reverse<i64>, i64, u64, u32)>;
+/// A waiting workload's place: priority, second of creation, UID.
+type Place = (Reverse<i64>, i64, u64, u32);
 
 #[derive(Clone, Debug, Default)]
 struct Queue {
-    active: Line,
+    active: BTreeSet<Place>,
     /// Those that were refused and wait for a flush.
-    inadmissible: Line,
+    inadmissible: BTreeSet<Place>,
     /// The one that preempts is the head until it is admitted.
     preempting: Option<u32>,
 }
@@ -70,7 +69,7 @@ pub struct State {
     pub(super) config: KueueConfig,
     /// Whether workloads may be preempted at all.
     pub(super) preempts: bool,
-    pub(super) tree: Tree,
+    pub(super) quotas: Quotas,
     /// Groups of resources by ClusterQueue.
     pub(super) groups: Vec<Vec<Group>>,
     /// GPU types of each flavour.
@@ -90,38 +89,27 @@ impl State {
     /// Empty queues of a site whose GPU types have these names. Settings must be valid.
     #[must_use]
     pub fn new(config: KueueConfig, types: &[String], preempts: bool) -> State {
-        let names: Vec<String> = config.flavors.iter().map(|flavor| flavor.name.clone()).collect();
-        let num = names.len() * RESOURCES;
-        let mut cohorts: Vec<&str> = config.cohorts.iter().map(|cohort| cohort.name.as_str()).collect();
-        let parents = config.cohorts.iter().map(|cohort| cohort.parent_name.as_str());
-        for name in parents.chain(
-            config
-                .cluster_queues
-                .iter()
-                .map(|queue| queue.cohort_name.as_str()),
-        ) {
-            if !name.is_empty() && !cohorts.contains(&name) {
-                cohorts.push(name);
+        let names: Vec<&str> = config.flavors.iter().map(|flavor| flavor.name.as_str()).collect();
+        let (mut cohorts, mut quotas) = (BTreeMap::new(), Quotas::default());
+        for queue in &config.cluster_queues {
+            let root = config.root(&queue.cohort_name);
+            let num = cohorts.len();
+            quotas.queues.push(Member {
+                cohort: (!root.is_empty()).then(|| *cohorts.entry(root).or_insert(num)),
+                quotas: quotas_of(&queue.resource_groups, &names),
+                usage: vec![0; names.len() * RESOURCES],
+                weight: queue.fair_sharing.weight,
+            });
+        }
+        quotas.cohorts = vec![vec![0; names.len() * RESOURCES]; cohorts.len()];
+        for cohort in &config.cohorts {
+            let known = cohorts.get(config.root(&cohort.name));
+            for (place, quota) in quotas_of(&cohort.resource_groups, &names).iter().enumerate() {
+                known
+                    .into_iter()
+                    .for_each(|cohort| quotas.cohorts[*cohort][place] += quota.nominal);
             }
         }
-        let num_queues = config.cluster_queues.len();
-        let place = |name: &str| {
-            let cohort = cohorts.iter().position(|of| *of == name)?;
-            Some(num_queues + cohort)
-        };
-        let mut tree = Tree::default();
-        for queue in &config.cluster_queues {
-            let quotas = quotas(&queue.resource_groups, &names, num);
-            tree.push(place(&queue.cohort_name), quotas, queue.fair_sharing.weight);
-        }
-        for cohort in &config.cohorts {
-            let quotas = quotas(&cohort.resource_groups, &names, num);
-            tree.push(place(&cohort.parent_name), quotas, cohort.fair_sharing.weight);
-        }
-        for _ in config.cohorts.len()..cohorts.len() {
-            tree.push(None, vec![Quota::default(); num], 1.0);
-        }
-        tree.tie();
         let mask = |of: &str| {
             let known = types.iter().zip(0..).filter(|(name, _)| *name == of);
             match of.is_empty() || types.len() == 1 {
@@ -129,13 +117,12 @@ impl State {
                 false => known.fold(0, |mask, (_, kind)| mask | 1_u64 << kind),
             }
         };
+        let queues = config.cluster_queues.iter();
         State {
             preempts,
-            tree,
-            groups: config
-                .cluster_queues
-                .iter()
-                .map(|queue| groups(&queue.resource_groups, &names))
+            quotas,
+            groups: queues
+                .map(|queue| groups_of(&queue.resource_groups, &names))
                 .collect(),
             flavours: config
                 .flavors
@@ -143,14 +130,10 @@ impl State {
                 .map(|flavor| mask(&flavor.gpu_type))
                 .collect(),
             held: BTreeMap::new(),
-            queues: vec![Queue::default(); num_queues],
+            queues: vec![Queue::default(); config.cluster_queues.len()],
             waiting: BTreeMap::new(),
             config,
         }
-    }
-
-    pub(super) fn num_queues(&self) -> usize {
-        self.queues.len()
     }
 
     /// The ClusterQueue of a LocalQueue; of one that is not known the only one of its namespace, or of the site. None: Kueue does
@@ -173,9 +156,7 @@ impl State {
         let alone = (self.queues.len() == 1).then_some(0);
         named
             .or(only)
-            .and_then(|queue| of(&queue.cluster_queue))
-            .or_else(|| of(name))
-            .or(alone)
+            .map_or_else(|| of(name).or(alone), |queue| of(&queue.cluster_queue))
     }
 
     /// The value of a priority class, or of a number; 0 where it is neither.
@@ -185,16 +166,10 @@ impl State {
         known.or_else(|| class.parse().ok()).unwrap_or(0)
     }
 
-    /// The root of a ClusterQueue's cohorts: what is flushed together.
-    #[must_use]
-    pub fn root(&self, queue: usize) -> usize {
-        self.tree.root(queue)
-    }
-
     /// A workload comes, or comes back.
     pub fn submit(&mut self, work: Workload) {
         self.waiting.insert(work.job, work);
-        self.queues[work.queue].active.insert(key(&work));
+        self.queues[work.queue].active.insert(place_of(&work));
     }
 
     /// Whether a workload could ever have its quota.
@@ -202,49 +177,53 @@ impl State {
     pub fn could_fit(&self, work: &Workload) -> bool {
         self.groups[work.queue].iter().all(|group| {
             group.flavours.iter().any(|flavour| {
-                let fits = |resource: &usize| {
-                    work.asks[*resource] <= self.tree.most(work.queue, flavour * RESOURCES + resource)
+                let most = |resource: &usize| {
+                    self.quotas
+                        .most_and_left(work.queue, flavour * RESOURCES + resource)
+                        .0
                 };
-                work.kinds & self.flavours[*flavour] != 0 && group.resources.iter().all(fits)
+                let fits = group
+                    .resources
+                    .iter()
+                    .all(|resource| work.asks[*resource] <= most(resource));
+                fits && work.kinds & self.flavours[*flavour] != 0
             })
         })
     }
 
-    /// Pods ended that held so much; the root whose queues may have room now. Of a workload that waits: it is withdrawn.
+    /// Pods ended that held so much; the first queue of the cohort that may have room now. A workload that waits is withdrawn.
     pub fn give_back(&mut self, job: u32, asks: [i64; 3]) -> Option<usize> {
         self.leave(job);
         self.waiting.remove(&job);
         let held = self.held.get_mut(&job)?;
         let queue = held.work.queue;
-        let mut less = Amounts::new();
-        for (place, amount) in &mut held.usage {
-            let part = asks[*place % RESOURCES].min(*amount);
-            *amount -= part;
-            less.push((*place, part));
-        }
+        let part = |(place, amount): &(usize, i64)| (*place, asks[place % RESOURCES].min(*amount));
+        let less: Amounts = held.usage.iter().map(part).collect();
+        held.usage
+            .iter_mut()
+            .zip(&less)
+            .for_each(|(of, (_, less))| of.1 -= less);
         held.usage.retain(|(_, amount)| *amount > 0);
         if held.usage.is_empty() {
             self.held.remove(&job);
         }
-        self.tree.remove(queue, &less);
-        Some(self.root(queue))
+        self.quotas.count(queue, &less, -1);
+        self.quotas.sharing(queue).next()
     }
 
     /// The pods of an evicted workload are gone: it waits again.
     pub fn evicted(&mut self, job: u32) -> Option<usize> {
         let work = self.held.get(&job)?.work;
-        let root = self.give_back(job, [i64::MAX; 3]);
+        let freed = self.give_back(job, [i64::MAX; 3]);
         self.submit(work);
-        root
+        freed
     }
 
-    /// Those that were refused are tried again.
-    pub fn flush(&mut self, root: usize) {
-        for queue in 0..self.queues.len() {
-            if self.tree.root(queue) == root {
-                let mut back = std::mem::take(&mut self.queues[queue].inadmissible);
-                self.queues[queue].active.append(&mut back);
-            }
+    /// Those that were refused in a queue and its cohort are tried again.
+    pub fn flush(&mut self, queue: usize) {
+        for other in self.quotas.sharing(queue) {
+            let queue = &mut self.queues[other];
+            queue.active.append(&mut queue.inadmissible);
         }
     }
 
@@ -252,9 +231,15 @@ impl State {
     #[must_use]
     pub fn heads(&self) -> Vec<u32> {
         let head = |queue: &Queue| {
-            let first = queue.active.first().map(|key| key.3);
-            let is_active = |job: &u32| queue.active.contains(&key(&self.waiting[job]));
-            queue.preempting.filter(is_active).or(first)
+            let is_active = |job: &u32| {
+                self.waiting
+                    .get(job)
+                    .is_some_and(|of| queue.active.contains(&place_of(of)))
+            };
+            queue
+                .preempting
+                .filter(is_active)
+                .or_else(|| queue.active.first().map(|place| place.3))
         };
         self.queues.iter().filter_map(head).collect()
     }
@@ -280,7 +265,7 @@ impl State {
         }
         entries.sort_by_key(|entry| {
             (
-                entry.found.borrowing,
+                entry.found.borrows,
                 Reverse(entry.work.priority),
                 entry.work.created_s,
             )
@@ -294,93 +279,80 @@ impl State {
             };
             let Entry { work, found, victims } = entries.remove(next);
             let all: Vec<u32> = gone.iter().chain(&victims).copied().collect();
-            let usage = found.usage;
-            let outcome = match found.mode {
-                Mode::NoFit => Outcome::Refused,
-                Mode::NoVictims | Mode::Preempt | Mode::Reclaim if victims.is_empty() => {
-                    let policy = self.config.cluster_queues[work.queue]
-                        .preemption
-                        .reclaim_within_cohort;
-                    if policy != Policy::Any {
-                        let kept = reserved(self, &work, &usage, found.borrowing > 0);
-                        self.tree.add(work.queue, &kept);
-                        added.push((work.queue, kept));
-                    }
-                    Outcome::Refused
+            let is_first = !victims.iter().any(|job| gone.contains(job));
+            let (outcome, taken) = match found.mode {
+                Mode::NoFit => (Outcome::Refused, Amounts::new()),
+                mode if mode < Mode::Fit && victims.is_empty() => {
+                    (Outcome::Refused, self.reserved(&work, &found))
                 }
-                _ if victims.iter().any(|job| gone.contains(job)) => Outcome::Again,
-                _ if !self.without(&all, |state| state.tree.fits(work.queue, &usage, true)) => Outcome::Again,
-                mode => {
-                    self.tree.add(work.queue, &usage);
-                    added.push((work.queue, usage.clone()));
+                _ if !(is_first
+                    && self.without(&all, |state| state.quotas.fits(work.queue, &found.usage, true))) =>
+                {
+                    (Outcome::Again, Amounts::new())
+                }
+                Mode::Fit => (Outcome::Admitted(found.kinds), found.usage.clone()),
+                _ => {
                     gone.extend(&victims);
-                    match mode {
-                        Mode::Fit => Outcome::Admitted(found.kinds),
-                        _ => Outcome::Preempts(
-                            victims
-                                .into_iter()
-                                .filter(|job| !self.held[job].evicted)
-                                .collect(),
-                        ),
-                    }
+                    let new = victims.into_iter().filter(|job| !self.held[job].evicted);
+                    (Outcome::Preempts(new.collect()), found.usage.clone())
                 }
             };
-            done.push((work.job, outcome, usage));
+            self.quotas.count(work.queue, &taken, 1);
+            added.push((work.queue, taken));
+            done.push((work.job, outcome, found.usage));
         }
-        for (queue, amounts) in added.into_iter().rev() {
-            self.tree.remove(queue, &amounts);
+        for (queue, amounts) in added {
+            self.quotas.count(queue, &amounts, -1);
         }
         done
     }
 
-    /// Who comes next where shares decide: from the root down the branch that would not borrow, has the least share with its head,
-    /// the highest priority, the oldest head.
-    fn fairest(&mut self, entries: &[Entry]) -> usize {
-        let root = self.root(entries[0].work.queue);
-        let mut shares = BTreeMap::new();
-        for (number, entry) in entries.iter().enumerate() {
-            let queue = entry.work.queue;
-            self.tree.add(queue, &entry.found.usage);
-            let path: Vec<usize> = std::iter::once(queue).chain(self.tree.above(queue)).collect();
-            for pair in path.windows(2) {
-                shares.insert((pair[1], number), self.tree.share(pair[0]));
-            }
-            self.tree.remove(queue, &entry.found.usage);
+    /// What a workload holds back that waits and cannot be sure to get its quota back.
+    fn reserved(&self, work: &Workload, found: &Assignment) -> Amounts {
+        if self.config.cluster_queues[work.queue]
+            .preemption
+            .reclaim_within_cohort
+            == Policy::Any
+        {
+            return Amounts::new();
         }
-        self.winner(root, entries, &shares).unwrap_or(0)
+        let queue = &self.quotas.queues[work.queue];
+        let of = |(place, amount): &(usize, i64)| {
+            let Quota {
+                nominal, borrowing, ..
+            } = queue.quotas[*place];
+            let own = nominal - queue.usage[*place];
+            let most = match found.borrows {
+                true => borrowing.map_or(*amount, |limit| own + limit),
+                false => own.max(0),
+            };
+            (*place, most.min(*amount))
+        };
+        found.usage.iter().map(of).collect()
     }
 
-    fn winner(
-        &self,
-        cohort: usize,
-        entries: &[Entry],
-        shares: &BTreeMap<(usize, usize), Share>,
-    ) -> Option<usize> {
-        let of_child = |child: &usize| match *child < self.num_queues() {
-            true => entries.iter().position(|entry| entry.work.queue == *child),
-            false => self.winner(*child, entries, shares),
-        };
-        let of = |number: usize| {
-            let (entry, share) = (&entries[number], &shares[&(cohort, number)]);
-            let is_borrowing = entry
-                .found
-                .usage
+    /// Who comes next where shares decide: who would not borrow, the least share with its head, the highest priority, the oldest.
+    fn fairest(&mut self, entries: &[Entry]) -> usize {
+        let mut keys = Vec::new();
+        for entry in entries {
+            let (queue, usage) = (entry.work.queue, &entry.found.usage);
+            self.quotas.count(queue, usage, 1);
+            let is_borrowing = usage
                 .iter()
-                .any(|(place, _)| share.borrowed.contains(place));
-            let work = &entry.work;
-            (is_borrowing, share, (Reverse(work.priority), work.created_s))
-        };
-        let children = self.tree.children(cohort).iter().filter_map(of_child);
-        children.min_by(|one, two| {
-            let (one, two) = (of(*one), of(*two));
-            one.0.cmp(&two.0).then(one.1.cmp(two.1)).then(one.2.cmp(&two.2))
-        })
+                .any(|(place, _)| self.quotas.borrows(queue, (*place, 0)));
+            keys.push((is_borrowing, self.quotas.share(queue)));
+            self.quotas.count(queue, usage, -1);
+        }
+        let first = (0..keys.len()).min_by(|one, two| {
+            let (one, two) = (&keys[*one], &keys[*two]);
+            one.0.cmp(&two.0).then(one.1.cmp(&two.1))
+        });
+        first.unwrap_or(0)
     }
 
     /// A cycle, whose outcomes are carried out.
     pub fn cycle(&mut self, now_s: i64) -> Vec<(u32, Outcome)> {
-        let tried = self.looked_at();
-        let carried_out = tried.into_iter().map(|(job, outcome, usage)| {
+        let tried = self.looked_at().into_iter().map(|(job, outcome, usage)| {
             match &outcome {
                 Outcome::Admitted(_) => self.take(job, usage, now_s),
                 Outcome::Preempts(victims) => self.preempt(job, victims),
@@ -389,66 +361,58 @@ impl State {
             }
             (job, outcome)
         });
-        carried_out.collect()
+        tried.collect()
     }
 
-    /// A waiting workload has its quota, whether it fits or not; on which GPU types.
-    pub fn admit(&mut self, job: u32, now_s: i64) -> u64 {
-        let Some(work) = self.waiting.get(&job).copied() else {
-            return u64::MAX;
-        };
-        let found = self.assign(&work);
-        self.take(job, found.usage, now_s);
-        found.kinds
+    /// A waiting workload has its quota, whether it fits or not.
+    pub fn admit(&mut self, job: u32, now_s: i64) {
+        if let Some(work) = self.waiting.get(&job).copied() {
+            let found = self.assign(&work);
+            self.take(job, found.usage, now_s);
+        }
     }
 
-    fn take(&mut self, job: u32, usage: Amounts, now_s: i64) {
+    fn take(&mut self, job: u32, usage: Amounts, since_s: i64) {
         self.leave(job);
-        let Some(work) = self.waiting.remove(&job) else {
-            return;
-        };
-        self.tree.add(work.queue, &usage);
-        let queue = &mut self.queues[work.queue];
-        queue.preempting = queue.preempting.filter(|of| *of != job);
-        let held = Held {
-            work,
-            usage,
-            since_s: now_s,
-            evicted: false,
-        };
-        self.held.insert(job, held);
+        if let Some(work) = self.waiting.remove(&job) {
+            self.quotas.count(work.queue, &usage, 1);
+            let evicted = false;
+            self.held.insert(
+                job,
+                Held {
+                    work,
+                    usage,
+                    since_s,
+                    evicted,
+                },
+            );
+        }
     }
 
     /// A waiting workload waits for the place of others.
     pub fn preempt(&mut self, job: u32, victims: &[u32]) {
         for victim in victims {
-            if let Some(held) = self.held.get_mut(victim) {
-                held.evicted = true;
-            }
+            self.held
+                .get_mut(victim)
+                .into_iter()
+                .for_each(|held| held.evicted = true);
         }
-        let Some(work) = self.waiting.get(&job) else {
-            return;
-        };
-        if self.is_best_effort(work.queue) {
-            self.queues[work.queue].preempting = Some(job);
+        if let Some(queue) = self.best_effort(job) {
+            queue.preempting = Some(job);
         }
     }
 
     /// A waiting workload does not fit: in a queue of best effort it waits for a flush.
     pub fn refuse(&mut self, job: u32) {
-        let Some(work) = self
-            .waiting
-            .get(&job)
-            .copied()
-            .filter(|work| self.is_best_effort(work.queue))
-        else {
-            return;
-        };
-        self.leave(job);
-        self.queues[work.queue].inadmissible.insert(key(&work));
+        if let Some(place) = self.waiting.get(&job).map(place_of)
+            && let Some(queue) = self.best_effort(job)
+        {
+            queue.active.remove(&place);
+            queue.inadmissible.insert(place);
+        }
     }
 
-    /// What asks for the same as a workload that was refused, and waits in the same queue, would be refused at the same instant.
+    /// So do those of its queue that ask for the same: they would be refused at the same instant.
     pub fn refuse_alike(&mut self, job: u32) {
         let Some(of) = self.waiting.get(&job).copied() else {
             return;
@@ -456,40 +420,41 @@ impl State {
         let is_alike = |work: &Workload| {
             (work.asks, work.kinds) == (of.asks, of.kinds) && (!self.preempts || work.priority == of.priority)
         };
-        let active = self.queues[of.queue].active.iter().map(|key| key.3);
+        let active = self.queues[of.queue].active.iter().map(|place| place.3);
         let alike: Vec<u32> = active.filter(|job| is_alike(&self.waiting[job])).collect();
         alike.into_iter().for_each(|job| self.refuse(job));
     }
 
-    fn is_best_effort(&self, queue: usize) -> bool {
-        self.config.cluster_queues[queue].queueing_strategy == Strategy::BestEffortFIFO
+    /// The queue of a waiting workload, where it is of best effort.
+    fn best_effort(&mut self, job: u32) -> Option<&mut Queue> {
+        let queue = self.waiting.get(&job)?.queue;
+        let strategy = self.config.cluster_queues[queue].queueing_strategy;
+        (strategy == Strategy::BestEffortFIFO).then(|| &mut self.queues[queue])
     }
 
     /// Takes a workload out of the lines.
     fn leave(&mut self, job: u32) {
         if let Some(work) = self.waiting.get(&job) {
             let queue = &mut self.queues[work.queue];
-            queue.active.remove(&key(work));
-            queue.inadmissible.remove(&key(work));
+            queue.active.remove(&place_of(work));
+            queue.inadmissible.remove(&place_of(work));
         }
     }
 }
 
-fn key(work: &Workload) -> (Reverse<i64>, i64, u64, u32) {
+fn place_of(work: &Workload) -> Place {
     (Reverse(work.priority), work.created_s, work.uid, work.job)
 }
 
 /// Quotas of all places.
-fn quotas(groups: &[ResourceGroup], names: &[String], num: usize) -> Vec<Quota> {
-    let mut quotas = vec![Quota::default(); num];
+fn quotas_of(groups: &[ResourceGroup], names: &[&str]) -> Vec<Quota> {
+    let mut quotas = vec![Quota::default(); names.len() * RESOURCES];
     for flavor in groups.iter().flat_map(|group| &group.flavors) {
-        let Some(number) = names.iter().position(|name| *name == flavor.name) else {
-            continue;
-        };
-        for quota in &flavor.resources {
+        let number = names.iter().position(|name| *name == flavor.name);
+        for quota in flavor.resources.iter().filter(|_| number.is_some()) {
             if let Some((resource, units)) = quota.resource() {
                 let whole = |value: f64| (value * units).round() as i64;
-                quotas[number * RESOURCES + resource] = Quota {
+                quotas[number.unwrap_or(0) * RESOURCES + resource] = Quota {
                     nominal: whole(quota.nominal_quota),
                     borrowing: quota.borrowing_limit.map(whole),
                     lending: quota.lending_limit.map(whole),
@@ -501,22 +466,19 @@ fn quotas(groups: &[ResourceGroup], names: &[String], num: usize) -> Vec<Quota> 
 }
 
 /// Groups of resources, of those that count.
-fn groups(groups: &[ResourceGroup], names: &[String]) -> Vec<Group> {
+fn groups_of(groups: &[ResourceGroup], names: &[&str]) -> Vec<Group> {
     let group = |group: &ResourceGroup| {
         let quotas = group
             .flavors
             .first()
             .into_iter()
             .flat_map(|flavor| &flavor.resources);
-        let flavours = group
-            .flavors
-            .iter()
-            .filter_map(|of| names.iter().position(|name| *name == of.name));
+        let flavours = group.flavors.iter();
         Group {
-            resources: quotas
-                .filter_map(|quota| quota.resource().map(|(resource, _)| resource))
+            resources: quotas.filter_map(|quota| Some(quota.resource()?.0)).collect(),
+            flavours: flavours
+                .filter_map(|of| names.iter().position(|name| *name == of.name))
                 .collect(),
-            flavours: flavours.collect(),
         }
     };
     groups.iter().map(group).collect()

@@ -7,10 +7,9 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use pleach_dealing::kubernetes::{KubernetesConfig, Scoring, Strategy};
+use pleach_dealing::kubernetes::{KubernetesConfig, Scoring};
 use pleach_policies::{Door, PolicySpec};
 use pleach_scheduler::Problem;
-use serde::Deserialize;
 use serde_json::Value;
 
 use crate::site_policy::text;
@@ -21,60 +20,6 @@ pub(crate) const CLASSES: &str = "priorityclasses.json";
 const NAMES: [&str; 2] = ["kubernetes", "kubernetes-gangs"];
 /// Most classes, *ours*.
 const CLASSES_MAX: usize = 10_000;
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-struct Document {
-    kind: String,
-    profiles: Vec<Profile>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-struct Profile {
-    plugin_config: Vec<Plugin>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Plugin {
-    name: String,
-    args: Value,
-}
-
-#[derive(Debug, Deserialize)]
-struct Given {
-    r#type: Strategy,
-    #[serde(default)]
-    resources: Vec<Resource>,
-}
-
-#[derive(Debug, Deserialize)]
-struct Resource {
-    name: String,
-    #[serde(default = "one")]
-    weight: u32,
-}
-
-fn one() -> u32 {
-    1
-}
-
-#[derive(Debug, Deserialize)]
-struct Classes {
-    items: Vec<Class>,
-}
-
-#[derive(Debug, Deserialize)]
-struct Class {
-    metadata: Metadata,
-    value: i32,
-}
-
-#[derive(Debug, Deserialize)]
-struct Metadata {
-    name: String,
-}
 
 /// Whether a path is such a file.
 pub(crate) fn is_one(path: &Path) -> bool {
@@ -120,46 +65,45 @@ pub fn read(path: &Path) -> Result<KubernetesConfig, Problem> {
 /// # Errors
 /// What it is not.
 pub fn classes(text: &str) -> Result<BTreeMap<String, i32>, String> {
-    let found: Classes = serde_json::from_str(text).map_err(|error| error.to_string())?;
-    if found.items.len() > CLASSES_MAX {
-        return Err(format!("it has more than {CLASSES_MAX} classes"));
-    }
-    let items = found.items.into_iter();
-    Ok(items.map(|class| (class.metadata.name, class.value)).collect())
+    let found: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
+    let items = found["items"]
+        .as_array()
+        .filter(|items| items.len() <= CLASSES_MAX);
+    let items = items.ok_or_else(|| format!("it is no list `items` of at most {CLASSES_MAX} classes"))?;
+    let class = |item: &Value| {
+        let (name, value) = (item.pointer("/metadata/name")?, item["value"].as_i64()?);
+        Some((name.as_str()?.to_owned(), i32::try_from(value).ok()?))
+    };
+    let classes: Option<BTreeMap<String, i32>> = items.iter().map(class).collect();
+    classes.ok_or_else(|| "a class has no `metadata.name` or no `value` of 32 bits".to_owned())
 }
 
 /// The scoring strategy of a file's first profile.
 fn of(text: &str) -> Result<Scoring, String> {
-    let document: Document = serde_saphyr::from_str(text).map_err(|error| error.to_string())?;
-    if document.kind != KIND {
-        return Err(format!("its kind is `{}`, and not {KIND}", document.kind));
+    let document: Value = serde_saphyr::from_str(text).map_err(|error| error.to_string())?;
+    if document["kind"] != KIND {
+        return Err(format!("its kind is {}, and not {KIND}", document["kind"]));
     }
-    let plugins = document
-        .profiles
-        .into_iter()
-        .next()
-        .unwrap_or_default()
-        .plugin_config;
-    let fit = plugins
-        .into_iter()
-        .find(|plugin| plugin.name == "NodeResourcesFit");
-    let Some(strategy) = fit.and_then(|mut fit| Some(fit.args.get_mut("scoringStrategy")?.take())) else {
+    let list = |value: Option<&Value>| value.and_then(Value::as_array).cloned().unwrap_or_default();
+    let plugins = list(document.pointer("/profiles/0/pluginConfig"));
+    let fit = plugins.iter().find(|plugin| plugin["name"] == "NodeResourcesFit");
+    let Some(given) = fit.and_then(|fit| fit.pointer("/args/scoringStrategy")) else {
         return Ok(Scoring::default());
     };
-    let given: Given =
-        serde_json::from_value(strategy).map_err(|error| format!("scoringStrategy: {error}"))?;
+    let strategy = serde_json::from_value(given["type"].clone());
     let mut scoring = Scoring {
-        strategy: given.r#type,
+        strategy: strategy.map_err(|error| format!("scoringStrategy.type: {error}"))?,
         ..Scoring::default()
     };
-    if !given.resources.is_empty() {
-        let weight = |is: &dyn Fn(&str) -> bool| {
-            let of = given.resources.iter().find(|of| is(&of.name));
-            of.map_or(0, |of| of.weight)
+    let resources = list(given.get("resources"));
+    if !resources.is_empty() {
+        let weight = |end: &str| {
+            let of = resources
+                .iter()
+                .find(|of| of["name"].as_str().is_some_and(|name| name.ends_with(end)));
+            of.map_or(0, |of| of["weight"].as_u64().unwrap_or(1).min(1000) as u32)
         };
-        scoring.gpu = weight(&|name| name.ends_with("/gpu"));
-        scoring.cpu = weight(&|name| name == "cpu");
-        scoring.memory = weight(&|name| name == "memory");
+        (scoring.gpu, scoring.cpu, scoring.memory) = (weight("/gpu"), weight("cpu"), weight("memory"));
     }
     Ok(scoring)
 }
@@ -185,6 +129,8 @@ pub(crate) fn text_of(scoring: &Scoring) -> String {
 
 #[cfg(test)]
 mod tests {
+    use pleach_dealing::kubernetes::Strategy;
+
     use super::*;
 
     #[test]
@@ -207,7 +153,7 @@ mod tests {
         };
         assert_eq!(of(&without), Ok(most));
         for (text, words) in [
-            ("kind: Pod\n", "`Pod`"),
+            ("kind: Pod\n", "\"Pod\""),
             (
                 &text_of(&packed).replace("MostAllocated", "RequestedToCapacityRatio"),
                 "LeastAllocated",

@@ -8,7 +8,7 @@ use pleach_scheduler::cluster::{Cluster, JobState, NodeState};
 use pleach_scheduler::{ActionKind, JobId, JobLabels, Planner, PolicyError, Problem, Time};
 
 use super::config::KubernetesConfig;
-use super::pods::{Pods, empty, free};
+use super::pods::{Pods, empty, free_of};
 use super::preemption::{Bound, victims};
 use super::queue::Queue;
 use crate::slurm::{Nodes, Room};
@@ -21,8 +21,8 @@ const FREED: Time = Time(30_000);
 
 /// A pod of a job, by its number; of a native gang the first stands for all.
 type Pod = (JobId, u32);
-/// What is alike of two pods of which the second fits nowhere where the first does not.
-type Alike = (u32, u64, u64, u64, i32);
+/// Request, types and priority of pods that fit nowhere: nor do others alike.
+type Full = BTreeSet<(Room, u64, i32)>;
 
 /// The planner.
 #[derive(Clone, Debug)]
@@ -91,17 +91,20 @@ impl Kubernetes {
         self.wakes = Some(self.wakes.map_or(at, |known| known.min(at)));
     }
 
-    /// Takes pods of a job off their nodes: the job runs no longer, and they come anew.
-    fn take_off(&mut self, id: JobId, mut pods: Pods, is_gone: impl Fn(usize) -> bool, now: Time) -> Pods {
-        let all = 0..pods.on.len();
-        let gone = all.filter(|number| pods.on[*number].is_some_and(|(node, _)| is_gone(node)));
-        let gone: Vec<usize> = gone.collect();
-        gone.iter().for_each(|number| pods.on[*number] = None);
-        if !gone.is_empty() {
-            self.come(id, &pods, gone, now);
-            self.wake(now + FREED);
+    /// Takes pods of a job off their nodes, of a native gang all of them: they come anew.
+    fn take_off(&mut self, id: JobId, pods: &mut Pods, is_gone: impl Fn(usize, usize) -> bool, now: Time) {
+        let on = pods.on.iter().enumerate();
+        let gone = on.filter(|(number, on)| on.is_some_and(|(node, _)| is_gone(*number, node)));
+        let mut gone: Vec<usize> = gone.map(|(number, _)| number).collect();
+        if gone.is_empty() {
+            return;
         }
-        pods
+        if self.is_native(pods) {
+            gone = (0..pods.on.len()).collect();
+        }
+        gone.iter().for_each(|number| pods.on[*number] = None);
+        self.come(id, pods, gone, now);
+        self.wake(now + FREED);
     }
 
     /// Follows what has happened since the last time.
@@ -114,7 +117,7 @@ impl Kubernetes {
         }
         let up = cluster.nodes().iter().filter(|node| node.state == NodeState::Up);
         let num_up = up.count();
-        let is_away = |node: usize| cluster.nodes()[node].state != NodeState::Up;
+        let is_away = |_: usize, node: usize| cluster.nodes()[node].state != NodeState::Up;
         let other_nodes = std::mem::replace(&mut self.num_up, num_up) != num_up;
         for (id, mut pods) in std::mem::take(&mut self.jobs) {
             let state = cluster.job(id).state;
@@ -130,9 +133,9 @@ impl Kubernetes {
                     (0..pods.on.len()).for_each(|number| self.queue.remove((id, number as u32)));
                     pods.adopt(cluster, id);
                 }
-                (JobState::Running, _) => pods = self.take_off(id, pods, |_| true, now),
+                (JobState::Running, _) => self.take_off(id, &mut pods, |_, _| true, now),
                 _ if was != state => self.wake(now + FREED),
-                _ if other_nodes && pods.is_in_parts() => pods = self.take_off(id, pods, is_away, now),
+                _ if other_nodes => self.take_off(id, &mut pods, is_away, now),
                 _ => {}
             }
             self.jobs.insert(id, pods);
@@ -214,7 +217,7 @@ impl Kubernetes {
     /// The nodes with what is free on them.
     fn nodes(&self, cluster: &Cluster) -> Nodes {
         let mut nodes = self.empty.clone();
-        free(cluster, &mut nodes);
+        nodes.free = cluster.nodes().iter().map(free_of).collect();
         for pods in self.jobs.values() {
             let held = if pods.seen == JobState::Running {
                 pods.unasked
@@ -291,33 +294,23 @@ impl Kubernetes {
             return false;
         };
         for (id, number) in gone {
-            self.remove(cluster, nodes, (id, number as usize));
+            let Some(mut of) = self.jobs.remove(&id) else {
+                continue;
+            };
+            let before = of.on.clone();
+            self.take_off(id, &mut of, |other, _| other == number as usize, cluster.now());
+            for (on, before) in of.on.iter().zip(before) {
+                if let (None, Some((node, _))) = (on, before) {
+                    nodes.free[node].more(of.ask, nodes.all[node]);
+                }
+            }
+            if of.seen == JobState::Running {
+                cluster.preempt(id);
+                of.seen = JobState::Pending;
+            }
+            self.jobs.insert(id, of);
         }
         true
-    }
-
-    /// Takes a pod off its node, and the others of a native gang.
-    fn remove(&mut self, cluster: &mut Cluster, nodes: &mut Nodes, (id, number): (JobId, usize)) {
-        let Some(mut of) = self.jobs.remove(&id) else {
-            return;
-        };
-        let numbers = if self.is_native(&of) {
-            0..of.on.len()
-        } else {
-            number..number + 1
-        };
-        for number in numbers.clone() {
-            if let Some((node, _)) = of.on[number].take() {
-                nodes.free[node].more(of.ask, nodes.all[node]);
-            }
-        }
-        if of.seen == JobState::Running {
-            cluster.preempt(id);
-            of.seen = JobState::Pending;
-        }
-        self.come(id, &of, numbers, cluster.now());
-        self.wake(cluster.now() + FREED);
-        self.jobs.insert(id, of);
     }
 
     /// Tries a pod, or a native gang; whether it has its place.
@@ -326,43 +319,38 @@ impl Kubernetes {
         cluster: &mut Cluster,
         nodes: &mut Nodes,
         (id, number): Pod,
-        full: &mut BTreeSet<Alike>,
+        full: &mut Full,
     ) -> bool {
         let Some(mut pods) = self.jobs.remove(&id) else {
             return true;
         };
-        let Room {
-            gpus,
-            cpu_milli,
-            memory_mib,
-        } = pods.ask;
-        let alike = (gpus, cpu_milli, memory_mib, pods.kinds_left(nodes), pods.priority);
+        let now = cluster.now();
+        let alike = (pods.ask, pods.kinds_left(nodes), pods.priority);
         let may_start = cluster.job(id).state == JobState::Pending && cluster.has_room(cluster.demand(id));
         let is_native = self.is_native(&pods);
+        let first = number as usize;
         let numbers = if is_native {
             0..pods.on.len()
         } else {
-            number as usize..number as usize + 1
+            first..first + 1
         };
-        let mut is_bound = may_start
-            && !full.contains(&alike)
-            && self.bind(nodes, &mut pods, numbers.clone(), cluster.now());
-        if may_start && !is_bound && !is_native && !full.contains(&alike) {
+        let may_bind = may_start && !full.contains(&alike);
+        let mut is_bound = may_bind && self.bind(nodes, &mut pods, numbers.clone(), now);
+        if may_bind && !is_bound && !is_native {
             if self.preempt(cluster, nodes, &pods) {
                 full.clear();
-                is_bound = self.bind(nodes, &mut pods, numbers, cluster.now());
-            } else if pods.may_share_nodes() {
+                is_bound = self.bind(nodes, &mut pods, numbers, now);
+            } else {
                 full.insert(alike);
             }
         }
-        if is_bound && pods.are_bound() {
+        if is_bound && pods.on.iter().all(Option::is_some) {
             match pods.placement(cluster) {
-                Ok(placement) => {
+                Some(placement) => {
                     cluster.start(id, placement);
                     pods.seen = JobState::Running;
                 }
-                // Others have taken the places that it held.
-                Err(lost) => pods = self.take_off(id, pods, |node| lost.contains(&node), cluster.now()),
+                None => self.take_off(id, &mut pods, |_, _| true, now),
             }
         }
         self.jobs.insert(id, pods);
@@ -432,8 +420,8 @@ impl Planner for Kubernetes {
         self.follow(cluster);
         if self.stuck_at(cluster).is_some_and(|at| at <= now) {
             let last = self.jobs.iter().rev().find(|(_, pods)| pods.is_in_parts());
-            if let Some((id, pods)) = last.map(|(id, pods)| (*id, pods.clone())) {
-                let pods = self.take_off(id, pods, |_| true, now);
+            if let Some((id, mut pods)) = last.map(|(id, pods)| (*id, pods.clone())) {
+                self.take_off(id, &mut pods, |_, _| true, now);
                 self.jobs.insert(id, pods);
                 // The others are tried before it.
                 self.wake(now);

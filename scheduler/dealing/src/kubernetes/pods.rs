@@ -19,8 +19,6 @@ pub(super) struct Pods {
     pub(super) priority: i32,
     /// GPU types that they may have, as a bit mask.
     pub(super) kinds: u64,
-    /// Most on one node.
-    of_node: usize,
     /// Whether they may be on nodes of different types.
     mixes: bool,
     /// Node of each, and since when it is there.
@@ -51,13 +49,11 @@ pub(super) fn empty(cluster: &Cluster) -> Nodes {
     Nodes::new(all.collect(), nodes.map(|node| node.gpu_type.0).collect())
 }
 
-/// What is free of them in the tables; nothing on one that is away.
-pub(super) fn free(cluster: &Cluster, nodes: &mut Nodes) {
-    for (free, node) in nodes.free.iter_mut().zip(cluster.nodes()) {
-        *free = match node.state {
-            NodeState::Up => room(node, node.num_free(), node.cpu_milli_free, node.memory_mib_free),
-            _ => Room::default(),
-        };
+/// What is free of one in the tables; nothing where it is away.
+pub(super) fn free_of(node: &Node) -> Room {
+    match node.state {
+        NodeState::Up => room(node, node.num_free(), node.cpu_milli_free, node.memory_mib_free),
+        _ => Room::default(),
     }
 }
 
@@ -67,15 +63,11 @@ impl Pods {
     pub(super) fn of(cluster: &Cluster, empty: &Nodes, id: JobId, priority: i32) -> Option<Pods> {
         let job = cluster.job(id);
         let (request, tasks) = (&job.request, job.request.resources.tasks);
-        if request.resources.is_fractional() || tasks.nodes_max > 0 {
+        if request.resources.is_fractional() || tasks.nodes_max > 0 || tasks.tasks_per_node_max > 0 {
             return None;
         }
         let shape = cluster.shape(job.shape);
         let mixes = cluster.capabilities().can(ActionKind::MixTypes);
-        let of_node = match tasks.tasks_per_node_max {
-            0 => usize::MAX,
-            most => usize::from(most),
-        };
         let made = |num: u32| {
             let gpus = request.num_gpus / num;
             let asked = [shape.cpu_milli, shape.memory_mib].map(|each| u64::from(each) * u64::from(gpus));
@@ -89,29 +81,24 @@ impl Pods {
                 cpu_milli: ask.cpu_milli - asked[0],
                 memory_mib: ask.memory_mib - asked[1],
             };
-            let fitting = |kinds: u64| -> usize {
-                let of = empty
-                    .all
-                    .iter()
-                    .zip(&empty.kinds)
-                    .filter(|(_, kind)| kinds >> **kind & 1 == 1);
-                of.map(|(all, _)| all.times(ask).min(of_node)).sum()
+            let enough = |kinds: &u64| {
+                let of = empty.all.iter().zip(&empty.kinds);
+                let of = of.filter(|(_, kind)| kinds >> **kind & 1 == 1);
+                of.map(|(all, _)| all.times(ask)).sum::<usize>() >= num as usize
             };
-            let enough = |kinds: u64| fitting(kinds) >= num as usize;
-            let single = cluster
-                .types_in(job.types)
-                .map(|kind| 1 << kind.0)
-                .filter(|kind| enough(*kind));
-            let kinds = match mixes && enough(job.types) {
-                true => job.types,
-                false => single.fold(0, |all, kind| all | kind),
+            let kinds: u64 = match mixes {
+                true => Some(job.types).filter(enough).unwrap_or(0),
+                false => cluster
+                    .types_in(job.types)
+                    .map(|kind| 1 << kind.0)
+                    .filter(enough)
+                    .sum(),
             };
             (kinds != 0).then(|| Pods {
                 ask,
                 unasked,
                 priority,
                 kinds,
-                of_node,
                 mixes,
                 on: vec![None; num as usize],
                 seen: job.state,
@@ -124,10 +111,9 @@ impl Pods {
         }
     }
 
-    /// Whether one more of them may be on a node, beside those that have one.
+    /// Whether the rest of them may be on a node.
     pub(super) fn may_be(&self, nodes: &Nodes, node: usize) -> bool {
-        let there = self.on.iter().flatten().filter(|(on, _)| *on == node).count();
-        self.kinds_left(nodes) >> nodes.kinds[node] & 1 == 1 && there < self.of_node
+        self.kinds_left(nodes) >> nodes.kinds[node] & 1 == 1
     }
 
     /// The types that the rest of them may have.
@@ -136,15 +122,6 @@ impl Pods {
             Some((node, _)) => 1 << nodes.kinds[*node],
             None => self.kinds,
         }
-    }
-
-    /// Whether any number may be on a node.
-    pub(super) fn may_share_nodes(&self) -> bool {
-        self.of_node == usize::MAX
-    }
-
-    pub(super) fn are_bound(&self) -> bool {
-        self.on.iter().all(Option::is_some)
     }
 
     /// Whether some hold places that the tables do not know of.
@@ -166,22 +143,17 @@ impl Pods {
         self.seen = JobState::Running;
     }
 
-    /// The GPUs of all of them in the tables; without room there, the nodes that have none.
-    pub(super) fn placement(&self, cluster: &Cluster) -> Result<Placement, Vec<usize>> {
+    /// The GPUs of all of them; none where the tables have no room, as others have taken it.
+    pub(super) fn placement(&self, cluster: &Cluster) -> Option<Placement> {
         let mut nodes: Vec<usize> = self.on.iter().flatten().map(|(node, _)| *node).collect();
         nodes.sort_unstable();
-        let (mut placement, mut full) = (Placement::new(), Vec::new());
-        for pods in nodes.chunk_by(|one, next| one == next) {
+        let slice = |pods: &[usize]| {
             let node = &cluster.nodes()[pods[0]];
-            let free = room(node, node.num_free(), node.cpu_milli_free, node.memory_mib_free);
-            match free.times(self.ask) >= pods.len() && node.state == NodeState::Up {
-                true => placement.push(Slice {
-                    node: NodeId(pods[0] as u32),
-                    gpus: node.lowest_free(self.ask.gpus * pods.len() as u32),
-                }),
-                false => full.push(pods[0]),
-            }
-        }
-        if full.is_empty() { Ok(placement) } else { Err(full) }
+            (free_of(node).times(self.ask) >= pods.len()).then(|| Slice {
+                node: NodeId(pods[0] as u32),
+                gpus: node.lowest_free(self.ask.gpus * pods.len() as u32),
+            })
+        };
+        nodes.chunk_by(|one, next| one == next).map(slice).collect()
     }
 }

@@ -65,7 +65,7 @@ impl<K: Copy + Ord> Queue<K> {
     fn ends(&self, row: &Row) -> i64 {
         let (first_s, most_s) = BACKOFF_S;
         let backoff_s = (first_s << row.refusals.saturating_sub(1).min(8)).min(most_s);
-        let (at, _) = row.rank.1;
+        let (_, (at, _)) = row.rank;
         self.second(at + Time(backoff_s * SECOND_US))
     }
 

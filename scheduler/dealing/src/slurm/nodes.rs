@@ -84,7 +84,7 @@ impl NodeSet {
 }
 
 /// What a node has, or has free.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Room {
     /// GPUs.
     pub gpus: u32,

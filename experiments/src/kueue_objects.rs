@@ -2,11 +2,11 @@
 //! clusterqueues,cohorts,localqueues,resourceflavors,workloadpriorityclasses,priorityclasses -A -o yaml` prints, or from manifests.
 //!
 //! Whether shares are fair is set in no such object but in the manager's `Configuration`: it may stand in the file as one more
-//! document, or as its ConfigMap. `kube-scheduler.yaml` beside the file is the site's `KubeSchedulerConfiguration`.
+//! document. `kube-scheduler.yaml` beside the file is the site's `KubeSchedulerConfiguration`.
 
 use std::path::Path;
 
-use pleach_dealing::kueue::{KueueConfig, ResourceQuota};
+use pleach_dealing::kueue::KueueConfig;
 use pleach_policies::{Door, PolicySpec};
 use pleach_scheduler::Problem;
 use pleach_site::quantity;
@@ -70,69 +70,47 @@ fn word<'a>(object: &'a Value, path: &str) -> &'a str {
 
 /// The settings that objects mean; those of other kinds are left out.
 fn of(objects: &[Value]) -> Result<KueueConfig, String> {
-    let mut lists: Map<String, Value> = Map::new();
-    let mut priorities = Map::new();
-    let mut fair_sharing = false;
-    let of_kind = |kind: &str| {
-        objects
-            .iter()
-            .filter(move |object| word(object, "/kind") == kind)
-            .collect::<Vec<_>>()
-    };
-    for (kind, key) in [("ClusterQueue", "clusterQueues"), ("Cohort", "cohorts")] {
-        let mut list = Vec::new();
-        for object in of_kind(kind) {
-            let mut spec = object.get("spec").cloned().unwrap_or_default();
+    let of_kind = |kind: &'static str| objects.iter().filter(move |object| word(object, "/kind") == kind);
+    let specs = |kind: &'static str| {
+        let spec = |object: &Value| {
             let name = word(object, "/metadata/name");
-            in_numbers(&mut spec).map_err(|reason| format!("{kind} {name}: {reason}"))?;
-            let Value::Object(spec) = &mut spec else { continue };
+            let mut spec = object
+                .get("spec")
+                .and_then(Value::as_object)
+                .cloned()
+                .unwrap_or_default();
             // Keys that are there without a value are not there.
             spec.retain(|_, value| !value.is_null());
             spec.insert("name".into(), name.into());
-            list.push(Value::from(spec.clone()));
-        }
-        lists.insert(key.into(), list.into());
-    }
-    let names: Vec<&str> = of_kind("ClusterQueue")
-        .iter()
-        .map(|object| word(object, "/metadata/name"))
-        .collect();
-    let local = of_kind("LocalQueue").into_iter().map(|object| {
-        let [namespace, name, queue] =
-            ["/metadata/namespace", "/metadata/name", "/spec/clusterQueue"].map(|path| word(object, path));
-        json!({"namespace": namespace, "name": name, "clusterQueue": queue})
+            let mut spec = Value::from(spec);
+            in_numbers(&mut spec).map_err(|reason| format!("{kind} {name}: {reason}"))?;
+            Ok::<_, String>(spec)
+        };
+        of_kind(kind).map(spec).collect::<Result<Value, String>>()
+    };
+    let is_there = |name: &str| of_kind("ClusterQueue").any(|object| word(object, "/metadata/name") == name);
+    let local = of_kind("LocalQueue").filter(|object| is_there(word(object, "/spec/clusterQueue")));
+    let local = local.map(|object| {
+        let mut queue = object["metadata"].clone();
+        queue["clusterQueue"] = object["spec"]["clusterQueue"].clone();
+        queue
     });
-    // Those of a queue that is not there admit nothing.
-    let local = local.filter(|queue| names.contains(&word(queue, "/clusterQueue")));
-    lists.insert("localQueues".into(), local.collect());
-    let flavors = of_kind("ResourceFlavor").into_iter().map(|object| {
+    let flavors = of_kind("ResourceFlavor").map(|object| {
         let gpu_type = word(object, "/spec/nodeLabels/nvidia.com~1gpu.product");
         json!({"name": word(object, "/metadata/name"), "gpuType": gpu_type})
     });
-    lists.insert("flavors".into(), flavors.collect());
-    for object in ["WorkloadPriorityClass", "PriorityClass"]
-        .into_iter()
-        .flat_map(of_kind)
-    {
-        let value = object.get("value").filter(|value| value.is_i64()).cloned();
-        priorities
-            .entry(word(object, "/metadata/name"))
-            .or_insert(value.unwrap_or(0.into()));
-    }
-    for object in objects {
-        let text = word(object, "/data/controller_manager_config.yaml");
-        let inner = (!text.is_empty())
-            .then(|| serde_saphyr::from_str::<Value>(text))
-            .transpose();
-        let inner = inner.map_err(|error| format!("controller_manager_config.yaml: {error}"))?;
-        let fair = inner.as_ref().unwrap_or(object).get("fairSharing");
-        let is_configuration = inner.is_some() || word(object, "/kind") == "Configuration";
-        fair_sharing |= is_configuration
-            && fair.is_some_and(|fair| fair.get("enable") != Some(&false.into()) && !fair.is_null());
-    }
-    lists.insert("priorities".into(), priorities.into());
-    lists.insert("fairSharing".into(), fair_sharing.into());
-    serde_json::from_value(lists.into()).map_err(|error| format!("{error}; allowed is what Kueue 0.17 has"))
+    let classes = of_kind("PriorityClass").chain(of_kind("WorkloadPriorityClass"));
+    let priorities =
+        classes.map(|object| (word(object, "/metadata/name").to_owned(), object["value"].clone()));
+    let config = json!({
+        "clusterQueues": specs("ClusterQueue")?,
+        "cohorts": specs("Cohort")?,
+        "localQueues": local.collect::<Value>(),
+        "flavors": flavors.collect::<Value>(),
+        "priorities": priorities.collect::<Map<_, _>>(),
+        "fairSharing": of_kind("Configuration").any(|object| object["fairSharing"].is_object()),
+    });
+    serde_json::from_value(config).map_err(|error| format!("{error}; allowed is what Kueue 0.17 has"))
 }
 
 /// Every quota of a spec, at whatever level.
@@ -148,21 +126,19 @@ fn each_quota(
     }
 }
 
+fn number(value: &Value) -> Result<f64, String> {
+    let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    quantity::value(&text).ok_or(format!("{text} is no quantity"))
+}
+
 /// Quantities as numbers: GPUs, cores, GiB. Weights too.
 fn in_numbers(spec: &mut Value) -> Result<(), String> {
-    let number = |value: &Value| {
-        let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-        quantity::value(&text).ok_or(format!("{text} is no quantity"))
-    };
     if let Some(weight) = spec.pointer_mut("/fairSharing/weight") {
         *weight = number(weight)?.into();
     }
     each_quota(spec, &mut |quota| {
-        let unit = if quota.get("name").is_some_and(|name| name == "memory") {
-            GIB
-        } else {
-            1.0
-        };
+        let is_memory = quota.get("name").is_some_and(|name| name == "memory");
+        let unit = if is_memory { GIB } else { 1.0 };
         for key in QUANTITIES {
             if let Some(value) = quota.get_mut(key).filter(|value| !value.is_null()) {
                 *value = (number(value)? / unit).into();
@@ -172,98 +148,77 @@ fn in_numbers(spec: &mut Value) -> Result<(), String> {
     })
 }
 
+/// Changes of ClusterQueues; the last two where jobs may be stopped.
+const CHANGES: [&str; 8] = [
+    "strict-fifo",
+    "best-effort-fifo",
+    "borrowing",
+    "no-borrowing",
+    "quotas-25-percent-up",
+    "quotas-25-percent-down",
+    "reclaim-any",
+    "no-reclaim",
+];
+
+/// Makes a change in a ClusterQueue.
+fn change(name: &str, spec: &mut Value) {
+    let mut each = |factor: f64, limit: Option<&str>| {
+        let _ = each_quota(spec, &mut |quota| {
+            let is_gpu = quota
+                .get("name")
+                .and_then(Value::as_str)
+                .is_some_and(|name| name.ends_with("/gpu"));
+            match limit {
+                Some("") => drop(quota.remove("borrowingLimit")),
+                Some(limit) => drop(quota.insert("borrowingLimit".into(), limit.into())),
+                None if is_gpu => {
+                    let gpus = (number(&quota["nominalQuota"])? * factor).round();
+                    quota.insert("nominalQuota".into(), (gpus as u64).into());
+                }
+                None => {}
+            }
+            Ok(())
+        });
+    };
+    match name {
+        "strict-fifo" => spec["queueingStrategy"] = "StrictFIFO".into(),
+        "best-effort-fifo" => spec["queueingStrategy"] = "BestEffortFIFO".into(),
+        "borrowing" => each(1.0, Some("")),
+        "no-borrowing" => each(1.0, Some("0")),
+        "quotas-25-percent-up" => each(1.25, None),
+        "quotas-25-percent-down" => each(0.75, None),
+        "reclaim-any" => spec["preemption"]["reclaimWithinCohort"] = "Any".into(),
+        _ => spec["preemption"]["reclaimWithinCohort"] = "Never".into(),
+    }
+}
+
 /// What a site could set otherwise: a name, the objects that change, and all objects with them.
 pub(crate) fn changes(objects: &[Value], preempts: bool) -> Vec<(String, Vec<Value>, Vec<Value>)> {
-    let set = |path: [&'static str; 2], to: Value| {
-        move |spec: &mut Value| {
-            let mut at = &mut *spec;
-            for key in path.into_iter().filter(|key| !key.is_empty()) {
-                if !at.is_object() {
-                    *at = json!({});
-                }
-                at = &mut at[key];
-            }
-            *at = to.clone();
-        }
-    };
-    let limit = |key: &'static str, to: Option<&'static str>| {
-        move |spec: &mut Value| {
-            let _ = each_quota(spec, &mut |quota| {
-                match to {
-                    Some(to) => drop(quota.insert(key.into(), to.into())),
-                    None => drop(quota.remove(key)),
-                }
-                Ok(())
-            });
-        }
-    };
-    let times = |factor: f64| {
-        move |spec: &mut Value| {
-            let _ = each_quota(spec, &mut |quota| {
-                let is_gpu = serde_json::from_value::<ResourceQuota>(json!({"name": quota.get("name")}));
-                let own = quota
-                    .get("nominalQuota")
-                    .map(|own| own.as_str().map_or(own.to_string(), str::to_owned));
-                let own = own.and_then(|own| quantity::value(&own));
-                if let (Some((0, _)), Some(own)) = (is_gpu.ok().and_then(|of| of.resource()), own) {
-                    quota.insert(
-                        "nominalQuota".into(),
-                        ((own * factor).round() as u64).to_string().into(),
-                    );
-                }
-                Ok(())
-            });
-        }
-    };
-    type Edit = Box<dyn Fn(&mut Value)>;
-    let mut edits: Vec<(&str, Edit)> = vec![
-        (
-            "strict-fifo",
-            Box::new(set(["queueingStrategy", ""], "StrictFIFO".into())),
-        ),
-        (
-            "best-effort-fifo",
-            Box::new(set(["queueingStrategy", ""], "BestEffortFIFO".into())),
-        ),
-        ("one-cohort", Box::new(set(["cohortName", ""], "site".into()))),
-        ("borrowing", Box::new(limit("borrowingLimit", None))),
-        ("no-borrowing", Box::new(limit("borrowingLimit", Some("0")))),
-        ("quotas-25-percent-up", Box::new(times(1.25))),
-        ("quotas-25-percent-down", Box::new(times(0.75))),
-    ];
-    if preempts {
-        for (name, policy) in [("reclaim-any", "Any"), ("no-reclaim", "Never")] {
-            edits.push((
-                name,
-                Box::new(set(["preemption", "reclaimWithinCohort"], policy.into())),
-            ));
-        }
-    }
-    let own = of(objects);
-    let changed = edits.into_iter().filter_map(|(name, edit)| {
+    let Ok(own) = of(objects) else { return Vec::new() };
+    let names = CHANGES.iter().take(if preempts {
+        CHANGES.len()
+    } else {
+        CHANGES.len() - 2
+    });
+    let changed = names.filter_map(|name| {
         let mut all = objects.to_vec();
-        let queues = all
+        let has_cohort = |object: &Value| {
+            ["/spec/cohortName", "/spec/cohort"]
+                .iter()
+                .any(|path| object.pointer(path).is_some())
+        };
+        // Alone there is nothing to borrow or to get back.
+        let is_open = |object: &Value| has_cohort(object) || !["no-borrowing", "reclaim-any"].contains(name);
+        for object in all
             .iter_mut()
-            .filter(|object| word(object, "/kind") == "ClusterQueue");
-        for object in queues {
-            let is_alone = object
-                .pointer("/spec/cohortName")
-                .or(object.pointer("/spec/cohort"))
-                .is_none();
-            let is_possible = !(is_alone && ["no-borrowing", "reclaim-any"].contains(&name))
-                && (is_alone || name != "one-cohort");
-            if let Some(spec) = object.get_mut("spec").filter(|_| is_possible) {
-                edit(spec);
-            }
+            .filter(|object| word(object, "/kind") == "ClusterQueue" && is_open(object))
+        {
+            change(name, &mut object["spec"]);
         }
-        let is_other = of(&all).is_ok_and(|config| Ok(config) != own);
-        let others = all
-            .iter()
-            .zip(objects)
-            .filter(|(new, old)| new != old)
-            .map(|(new, _)| bare(new))
-            .collect();
-        is_other.then(|| (name.to_owned(), others, all))
+        let is_other = of(&all).is_ok_and(|config| config != own);
+        let others = all.iter().zip(objects).filter(|(new, old)| new != old);
+        let others = others.map(|(new, _)| bare(new)).collect();
+        is_other.then(|| ((*name).to_owned(), others, all))
     });
     changed.collect()
 }
@@ -286,41 +241,25 @@ pub(crate) fn yaml(objects: &[Value]) -> String {
 }
 
 fn write(value: &Value, indent: usize, into: &mut String) {
-    let margin = " ".repeat(indent);
-    let mut put = |head: &str, value: &Value| {
-        let is_plain = |text: &str| {
-            let is_safe = |letter: char| letter.is_ascii_alphanumeric() || "-_./".contains(letter);
-            text.starts_with(|first: char| first.is_ascii_uppercase()) && text.chars().all(is_safe)
-        };
-        match value {
-            Value::Array(all) if !all.is_empty() => {
-                into.push_str(&format!("{margin}{head}\n"));
-                write(value, indent + usize::from(head == "-") * 2, into);
-            }
-            Value::Object(all) if !all.is_empty() => {
-                into.push_str(&format!("{margin}{head}\n"));
-                write(value, indent + 2, into);
-            }
-            Value::String(text) if is_plain(text) => into.push_str(&format!("{margin}{head} {text}\n")),
-            other => into.push_str(&format!("{margin}{head} {other}\n")),
+    let mut put = |head: &str, value: &Value| match value {
+        Value::Array(_) | Value::Object(_) if *value != json!([]) && *value != json!({}) => {
+            into.push_str(&format!("{:indent$}{head}\n", ""));
+            write(value, indent + 2, into);
         }
+        other => into.push_str(&format!("{:indent$}{head} {other}\n", "")),
     };
     match value {
         Value::Array(all) => all.iter().for_each(|value| put("-", value)),
-        Value::Object(all) => all
-            .iter()
-            .for_each(|(key, value)| put(&format!("{}:", key_of(key)), value)),
-        other => into.push_str(&format!("{margin}{other}\n")),
-    }
-}
-
-/// A key, in quotation marks unless it is a name.
-fn key_of(key: &str) -> String {
-    match key.chars().all(|letter| letter.is_ascii_alphanumeric())
-        && key.starts_with(|first: char| first.is_ascii_alphabetic())
-    {
-        true => key.to_owned(),
-        false => Value::from(key).to_string(),
+        Value::Object(all) => all.iter().for_each(|(key, value)| {
+            let is_name = key.chars().all(|letter| letter.is_ascii_alphabetic());
+            let head = if is_name {
+                format!("{key}:")
+            } else {
+                format!("{}:", Value::from(key.as_str()))
+            };
+            put(&head, value);
+        }),
+        _ => {}
     }
 }
 
@@ -336,7 +275,7 @@ mod tests {
         spec: {nodeLabels: {nvidia.com/gpu.product: A100}}\n- kind: LocalQueue\n  metadata: {name: q, namespace: team}\n  spec: {clusterQueue: a}\n\
         - kind: LocalQueue\n  metadata: {name: q, namespace: old}\n  spec: {clusterQueue: gone}\n\
         - {kind: WorkloadPriorityClass, metadata: {name: high}, value: 100}\n---\n\
-        kind: ConfigMap\ndata:\n  controller_manager_config.yaml: |\n    kind: Configuration\n    fairSharing:\n      preemptionStrategies: []\n";
+        kind: Configuration\nfairSharing:\n  preemptionStrategies: []\n";
 
     #[test]
     fn objects_mean_what_kueue_makes_of_them() {

@@ -5,6 +5,7 @@
 
 mod free;
 mod given;
+mod made;
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -77,7 +77,8 @@ impl<'a> State<'a> {
     }
 
     fn take(&mut self, pod: &'a str, on: usize) {
-        less(&mut self.free.free[on], self.ask(pod));
+        let ask = self.ask(pod);
+        less(&mut self.free.free[on], ask);
         self.bound.insert(pod, on);
     }
 

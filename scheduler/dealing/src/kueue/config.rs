@@ -1,6 +1,6 @@
 //! Settings of the policy `kueue`: objects of Kueue's API in their own words, as far as they decide.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use pleach_scheduler::Problem;
 use serde::{Deserialize, Serialize};
@@ -195,7 +195,7 @@ impl Default for Fair {
 }
 
 impl KueueConfig {
-    /// Checks ranges, and that names have objects.
+    /// Checks the ranges.
     ///
     /// # Errors
     /// The first that is wrong.
@@ -216,16 +216,6 @@ impl KueueConfig {
             num <= QUOTAS_MAX,
             "at most 1,000,000 of all queues and cohorts together",
         )?;
-        let mut names = BTreeSet::new();
-        for queue in &self.cluster_queues {
-            let is_new = names.insert(queue.name.as_str());
-            of("clusterQueues.name", queue.name.clone(), is_new, "each name once")?;
-        }
-        for queue in &self.local_queues {
-            let is_there = names.contains(queue.cluster_queue.as_str());
-            let (key, name) = ("localQueues.clusterQueue", queue.cluster_queue.clone());
-            of(key, name, is_there, "the name of a ClusterQueue")?;
-        }
         let weights = self.cluster_queues.iter().map(|queue| queue.fair_sharing.weight);
         let mut weights = weights.chain(self.cohorts.iter().map(|cohort| cohort.fair_sharing.weight));
         weights.try_for_each(|weight| {

@@ -38,15 +38,6 @@ enum Due {
     LetIn(JobId, u64),
 }
 
-/// Where a job is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stage {
-    Waits,
-    Admitted,
-    /// Kueue does not manage it.
-    Outside,
-}
-
 /// The planner.
 #[derive(Clone, Debug)]
 pub struct Kueue {
@@ -55,7 +46,8 @@ pub struct Kueue {
     labels: Vec<[Box<str>; 3]>,
     state: Option<State>,
     pods: Kubernetes,
-    jobs: BTreeMap<JobId, Stage>,
+    /// Jobs that Kueue manages, and whether they wait for their quota.
+    jobs: BTreeMap<JobId, bool>,
     due: BTreeSet<(Time, Due)>,
     num_seen: usize,
     /// Time 0 on the wall clock, s.
@@ -118,60 +110,54 @@ impl Kueue {
 
     /// Follows what has happened since the last time.
     fn follow(&mut self, cluster: &Cluster) {
-        let now = cluster.now();
+        let (now, now_s) = (cluster.now(), self.whole_s(cluster.now()));
         self.begin(cluster);
-        let mut gone = BTreeSet::new();
-        for (id, stage) in &mut self.jobs {
-            match (cluster.job(*id).state, *stage) {
-                (JobState::Finished, Stage::Admitted) => {
-                    self.due.insert((now + RETURNED, Due::Returned(*id)));
-                    gone.insert(*id);
-                }
-                (JobState::Finished, _) => {
-                    self.due.insert((now, Due::Returned(*id)));
-                    gone.insert(*id);
-                }
+        let mut started = Vec::new();
+        self.jobs.retain(|id, waits| {
+            let state = cluster.job(*id).state;
+            if state == JobState::Finished {
+                self.due.insert((now + RETURNED, Due::Returned(*id)));
+            } else if state == JobState::Running && std::mem::take(waits) {
                 // Others have started it.
-                (JobState::Running, Stage::Waits) => {
-                    let now_s = (self.zero_s + now.as_secs_f64()).floor() as i64;
-                    self.due
-                        .remove(&(cluster.job(*id).submit + CREATED, Due::Created(*id)));
-                    self.state.as_mut().map(|state| state.admit(id.0, now_s));
-                    self.pods.let_in(cluster, *id, u64::MAX);
-                    *stage = Stage::Admitted;
-                }
-                _ => {}
+                started.push(*id);
             }
-        }
-        self.jobs.retain(|id, _| !gone.contains(id));
-        for number in std::mem::replace(&mut self.num_seen, cluster.jobs().len())..cluster.jobs().len() {
+            state != JobState::Finished
+        });
+        let seen = std::mem::replace(&mut self.num_seen, cluster.jobs().len());
+        for number in seen..cluster.jobs().len() {
             let id = JobId(number as u32);
-            if cluster.job(id).state == JobState::Finished {
+            let state = cluster.job(id).state;
+            if state == JobState::Finished {
                 continue;
             }
-            match self.workload(cluster, id) {
-                Some(work) if cluster.job(id).state == JobState::Running => {
-                    let now_s = self.whole_s(now);
-                    let state = self.begin(cluster);
-                    state.submit(work);
-                    state.admit(id.0, now_s);
-                    self.jobs.insert(id, Stage::Admitted);
-                }
-                Some(_) => {
-                    self.due.insert((now + CREATED, Due::Created(id)));
-                    self.jobs.insert(id, Stage::Waits);
-                }
-                None => {
-                    self.due.insert((now, Due::LetIn(id, u64::MAX)));
-                    self.jobs.insert(id, Stage::Outside);
-                }
+            let waits = state != JobState::Running;
+            let next = match self.workload(cluster, id) {
+                Some(_) => Due::Created(id),
+                None => Due::LetIn(id, u64::MAX),
+            };
+            if next == Due::Created(id) {
+                self.jobs.insert(id, waits);
             }
+            match waits {
+                true => {
+                    self.due.insert((now + CREATED, next));
+                }
+                false => started.push(id),
+            }
+        }
+        for id in started {
+            if let Some(work) = self.workload(cluster, id) {
+                let state = self.begin(cluster);
+                state.submit(work);
+                state.admit(id.0, now_s);
+            }
+            self.pods.let_in(cluster, id, u64::MAX);
         }
     }
 
-    /// Does what is due; whether Kueue has something to try.
-    fn act(&mut self, cluster: &mut Cluster, now: Time) -> bool {
-        let mut is_news = false;
+    /// Does what is due; whether Kueue has something to try, and whose pods go.
+    fn act(&mut self, cluster: &Cluster, now: Time) -> (bool, Vec<JobId>) {
+        let (mut is_news, mut gone) = (false, Vec::new());
         while let Some((at, due)) = self.due.first().copied().filter(|(at, _)| *at <= now) {
             self.due.remove(&(at, due));
             is_news |= !matches!(due, Due::Gone(_) | Due::LetIn(..));
@@ -181,13 +167,13 @@ impl Kueue {
                     if cluster.job(id).state != JobState::Finished {
                         self.due
                             .retain(|(_, due)| !matches!(due, Due::LetIn(of, _) if *of == id));
-                        self.pods.evict(cluster, id);
+                        gone.push(id);
                         self.due.insert((at + GIVEN_BACK, Due::GivenBack(id)));
                     }
                     None
                 }
                 Due::GivenBack(id) if self.jobs.contains_key(&id) => {
-                    self.jobs.insert(id, Stage::Waits);
+                    self.jobs.insert(id, true);
                     self.begin(cluster).evicted(id.0)
                 }
                 Due::GivenBack(_) => None,
@@ -196,8 +182,8 @@ impl Kueue {
                     None
                 }
                 Due::Created(id) => {
-                    let is_here = self.jobs.contains_key(&id);
-                    if let Some(work) = self.workload(cluster, id).filter(|_| is_here) {
+                    let waits = self.jobs.get(&id) == Some(&true);
+                    if let Some(work) = self.workload(cluster, id).filter(|_| waits) {
                         self.begin(cluster).submit(work);
                     }
                     None
@@ -213,7 +199,7 @@ impl Kueue {
                     .extend((!is_due).then_some((at + FLUSHED, Due::Flush(queue))));
             }
         }
-        is_news
+        (is_news, gone)
     }
 
     /// Cycles until one changes nothing.
@@ -225,7 +211,7 @@ impl Kueue {
             for (job, outcome) in tried {
                 match outcome {
                     Outcome::Admitted(kinds) => {
-                        self.jobs.insert(JobId(job), Stage::Admitted);
+                        self.jobs.insert(JobId(job), false);
                         self.due.insert((now + LET_IN, Due::LetIn(JobId(job), kinds)));
                     }
                     Outcome::Preempts(victims) => {
@@ -257,6 +243,7 @@ impl Planner for Kueue {
     fn observe(&mut self, cluster: &Cluster) {
         self.pods.observe(cluster);
         self.follow(cluster);
+        self.act(cluster, cluster.now());
     }
 
     fn plan_at_once(&mut self, cluster: &mut Cluster) -> Result<(), PolicyError> {
@@ -277,7 +264,9 @@ impl Planner for Kueue {
 
     fn plan(&mut self, cluster: &mut Cluster) -> Result<(), PolicyError> {
         self.follow(cluster);
-        if self.act(cluster, cluster.now()) {
+        let (is_news, gone) = self.act(cluster, cluster.now());
+        gone.into_iter().for_each(|id| self.pods.evict(cluster, id));
+        if is_news {
             self.cycles(cluster);
         }
         self.pods.plan(cluster)

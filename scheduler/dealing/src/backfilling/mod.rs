@@ -49,12 +49,22 @@ pub const BACKFILLING: &[Entry] = &[
     kubernetes(
         "kubernetes",
         "what the site's kube-scheduler does: retries by last refusal and backoff, nodes by score, pods of gangs one by one",
-        |value| Ok(Box::new(Kubernetes::new(settings::read("kubernetes", value)?, false)?)),
+        |value| {
+            Ok(Box::new(Kubernetes::new(
+                settings::read("kubernetes", value)?,
+                false,
+            )?))
+        },
     ),
     kubernetes(
         "kubernetes-gangs",
         "the same with native PodGroups: pods of a gang all or none",
-        |value| Ok(Box::new(Kubernetes::new(settings::read("kubernetes-gangs", value)?, true)?)),
+        |value| {
+            Ok(Box::new(Kubernetes::new(
+                settings::read("kubernetes-gangs", value)?,
+                true,
+            )?))
+        },
     ),
 ];
 

@@ -186,7 +186,11 @@ pub(super) fn read(path: &Path, reader: &mut Reader<'_>, taken: &mut Taken) -> R
     })?;
     let mut schedulers = objects.schedulers.iter();
     // The one that is last in their order where all are known.
-    taken.scheduler = schedulers.clone().all(Option::is_some).then(|| schedulers.next_back().copied().flatten()).flatten();
+    taken.scheduler = schedulers
+        .clone()
+        .all(Option::is_some)
+        .then(|| schedulers.next_back().copied().flatten())
+        .flatten();
     objects.rows(reader, taken);
     Ok(())
 }
@@ -243,7 +247,10 @@ fn take(item: &Item, line: u64, objects: &mut Objects) -> Result<(), &'static st
 
 /// What a pod tells of the scheduler that placed it.
 fn scheduler(metadata: &Metadata, spec: &Spec) -> Option<SiteScheduler> {
-    let has_queue = metadata.labels.as_ref().is_some_and(|labels| labels.contains_key(names::KUEUE_QUEUE));
+    let has_queue = metadata
+        .labels
+        .as_ref()
+        .is_some_and(|labels| labels.contains_key(names::KUEUE_QUEUE));
     let is_known = spec.scheduler_name.as_deref() == Some("default-scheduler") && !has_queue;
     is_known.then_some(match spec.scheduling_group {
         Some(_) => SiteScheduler::KubernetesGangs,

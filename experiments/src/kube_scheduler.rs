@@ -10,6 +10,7 @@ use std::path::Path;
 use pleach_dealing::kubernetes::{KubernetesConfig, Scoring};
 use pleach_policies::{Door, PolicySpec};
 use pleach_scheduler::Problem;
+use serde::Deserialize;
 use serde_json::Value;
 
 use crate::site_policy::text;
@@ -18,17 +19,60 @@ const KIND: &str = "KubeSchedulerConfiguration";
 /// What lies beside it.
 pub(crate) const CLASSES: &str = "priorityclasses.json";
 const NAMES: [&str; 2] = ["kubernetes", "kubernetes-gangs"];
-/// Most classes, *ours*.
-const CLASSES_MAX: usize = 10_000;
+/// What a site could set: pods packed by GPUs, and spread by CPU and memory, as by default.
+pub(crate) const SETTINGS: [(&str, &str); 2] = [
+    (
+        "most-allocated",
+        "apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+profiles:
+- pluginConfig:
+  - name: NodeResourcesFit
+    args:
+      scoringStrategy:
+        type: MostAllocated
+        resources:
+        - {name: nvidia.com/gpu, weight: 5}
+        - {name: cpu, weight: 1}
+        - {name: memory, weight: 1}
+",
+    ),
+    (
+        "least-allocated",
+        "apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+profiles:
+- pluginConfig:
+  - name: NodeResourcesFit
+    args:
+      scoringStrategy:
+        type: LeastAllocated
+        resources:
+        - {name: cpu, weight: 1}
+        - {name: memory, weight: 1}
+",
+    ),
+];
+
+#[derive(Deserialize)]
+struct Classes {
+    items: Vec<Class>,
+}
+
+#[derive(Deserialize)]
+struct Class {
+    metadata: Metadata,
+    value: i32,
+}
+
+#[derive(Deserialize)]
+struct Metadata {
+    name: String,
+}
 
 /// Whether a path is such a file.
 pub(crate) fn is_one(path: &Path) -> bool {
-    let ending = path.extension().and_then(|ending| ending.to_str());
-    match ending {
-        Some("yaml" | "yml") => true,
-        Some("json") => text(path).is_ok_and(|text| text.contains(KIND)),
-        _ => false,
-    }
+    path.extension().is_some_and(|ending| ending == "yaml")
 }
 
 /// The policy of such a file by its name.
@@ -65,21 +109,13 @@ pub fn read(path: &Path) -> Result<KubernetesConfig, Problem> {
 /// # Errors
 /// What it is not.
 pub fn classes(text: &str) -> Result<BTreeMap<String, i32>, String> {
-    let found: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
-    let items = found["items"]
-        .as_array()
-        .filter(|items| items.len() <= CLASSES_MAX);
-    let items = items.ok_or_else(|| format!("it is no list `items` of at most {CLASSES_MAX} classes"))?;
-    let class = |item: &Value| {
-        let (name, value) = (item.pointer("/metadata/name")?, item["value"].as_i64()?);
-        Some((name.as_str()?.to_owned(), i32::try_from(value).ok()?))
-    };
-    let classes: Option<BTreeMap<String, i32>> = items.iter().map(class).collect();
-    classes.ok_or_else(|| "a class has no `metadata.name` or no `value` of 32 bits".to_owned())
+    let found: Classes = serde_json::from_str(text).map_err(|error| error.to_string())?;
+    let items = found.items.into_iter();
+    Ok(items.map(|class| (class.metadata.name, class.value)).collect())
 }
 
 /// The scoring strategy of a file's first profile.
-fn of(text: &str) -> Result<Scoring, String> {
+pub(crate) fn of(text: &str) -> Result<Scoring, String> {
     let document: Value = serde_saphyr::from_str(text).map_err(|error| error.to_string())?;
     if document["kind"] != KIND {
         return Err(format!("its kind is {}, and not {KIND}", document["kind"]));
@@ -108,25 +144,6 @@ fn of(text: &str) -> Result<Scoring, String> {
     Ok(scoring)
 }
 
-/// A file that sets a scoring.
-pub(crate) fn text_of(scoring: &Scoring) -> String {
-    let resources = [
-        ("nvidia.com/gpu", scoring.gpu),
-        ("cpu", scoring.cpu),
-        ("memory", scoring.memory),
-    ];
-    let resources = resources.iter().filter(|(_, weight)| *weight > 0);
-    let resources: Vec<String> = resources
-        .map(|(name, weight)| format!("          - {{name: {name}, weight: {weight}}}\n"))
-        .collect();
-    format!(
-        "apiVersion: kubescheduler.config.k8s.io/v1\nkind: {KIND}\nprofiles:\n- pluginConfig:\n  - name: NodeResourcesFit\n    args:\n      \
-         scoringStrategy:\n        type: {:?}\n        resources:\n{}",
-        scoring.strategy,
-        resources.concat()
-    )
-}
-
 #[cfg(test)]
 mod tests {
     use pleach_dealing::kubernetes::Strategy;
@@ -137,13 +154,12 @@ mod tests {
     fn what_is_written_is_read_and_what_is_left_out_is_as_by_default() {
         let bare = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n";
         assert_eq!(of(bare), Ok(Scoring::default()));
-        let packed = Scoring {
-            strategy: Strategy::MostAllocated,
-            gpu: 5,
-            cpu: 1,
-            memory: 0,
-        };
-        assert_eq!(of(&text_of(&packed)), Ok(packed));
+        let [packed, spread] = SETTINGS.map(|(_, text)| of(text).unwrap());
+        assert_eq!(
+            (packed.gpu, packed.cpu, packed.strategy),
+            (5, 1, Strategy::MostAllocated)
+        );
+        assert_eq!(spread, Scoring::default());
         let without = format!(
             "{bare}profiles:\n- pluginConfig:\n  - name: NodeResourcesFit\n    args: {{scoringStrategy: {{type: MostAllocated}}}}\n"
         );
@@ -155,7 +171,7 @@ mod tests {
         for (text, words) in [
             ("kind: Pod\n", "\"Pod\""),
             (
-                &text_of(&packed).replace("MostAllocated", "RequestedToCapacityRatio"),
+                &SETTINGS[0].1.replace("MostAllocated", "RequestedToCapacityRatio"),
                 "LeastAllocated",
             ),
             ("{", "line"),

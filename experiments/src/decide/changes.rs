@@ -6,15 +6,16 @@
 
 use std::path::{Path, PathBuf};
 
-use pleach_dealing::kubernetes::{Scoring, Strategy};
+use pleach_dealing::kubernetes::Scoring;
 use pleach_dealing::slurm::{Priority, SlurmConfig};
 use pleach_site::slurm::Conf;
 use serde_json::Value;
 
 use super::site::{ARTEFACT_BYTES_MAX, Site};
 use crate::error::Error;
+use crate::kube_scheduler::{self, SETTINGS};
 use crate::run_folder::atomic_file;
-use crate::{kube_scheduler, kueue_objects, site_policy};
+use crate::{kueue_objects, site_policy};
 
 /// The site's own policy by name.
 pub(super) const OWN: &str = "slurm";
@@ -47,17 +48,6 @@ impl Change {
             lines: lines.to_vec(),
             file: None,
             place: "in slurm.conf, then scontrol reconfigure",
-        }
-    }
-
-    /// Other nodes for pods.
-    fn of_scoring(name: &str, scoring: &Scoring) -> Change {
-        let file = kube_scheduler::text_of(scoring);
-        let lines: Vec<String> = file.lines().skip(2).map(str::to_owned).collect();
-        Change {
-            file: Some(file),
-            place: "in its KubeSchedulerConfiguration, then restart kube-scheduler",
-            ..Change::of(name, &lines)
         }
     }
 
@@ -160,26 +150,16 @@ impl Site<'_> {
 
 /// Packing where pods are spread, and the other way round.
 fn of_scoring(own: Scoring) -> Vec<Change> {
-    let packed = Scoring {
-        strategy: Strategy::MostAllocated,
-        gpu: 5,
-        ..Scoring::default()
+    let others = SETTINGS
+        .iter()
+        .filter(|(_, text)| kube_scheduler::of(text) != Ok(own));
+    let change = |(name, text): &(&str, &str)| Change {
+        file: Some((*text).to_owned()),
+        place: "in its KubeSchedulerConfiguration, then restart kube-scheduler",
+        // Without what each such file begins with.
+        ..Change::of(name, &text.lines().skip(2).map(str::to_owned).collect::<Vec<_>>())
     };
-    let all = [
-        ("most-allocated", packed),
-        ("least-allocated", Scoring::default()),
-        (
-            "least-allocated-gpus",
-            Scoring {
-                strategy: Strategy::LeastAllocated,
-                ..packed
-            },
-        ),
-    ];
-    let others = all.iter().filter(|(_, scoring)| *scoring != own);
-    others
-        .map(|(name, scoring)| Change::of_scoring(name, scoring))
-        .collect()
+    others.map(change).collect()
 }
 
 /// The changes that may matter under these settings.
@@ -262,6 +242,27 @@ fn of_priority(own: &Priority) -> Vec<Change> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_site_that_spreads_pods_is_told_how_to_pack_them_and_the_other_way_round() {
+        let names = |own| {
+            of_scoring(own)
+                .into_iter()
+                .map(|change| change.name)
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(names(Scoring::default()), ["most-allocated"]);
+        let change = of_scoring(Scoring::default()).remove(0);
+        let told = change.told();
+        assert!(
+            told.starts_with("# in its KubeSchedulerConfiguration") && told.contains("\nprofiles:\n"),
+            "{told}"
+        );
+        assert_eq!(
+            names(kube_scheduler::of(&change.file.unwrap()).unwrap()),
+            ["least-allocated"]
+        );
+    }
 
     #[test]
     fn changes_are_lines_that_take_the_place_of_the_site_s_own() {

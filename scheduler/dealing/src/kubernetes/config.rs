@@ -50,7 +50,7 @@ impl Scoring {
 }
 
 /// What a site's kube-scheduler is set to.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct KubernetesConfig {
     /// How nodes are chosen.
@@ -59,20 +59,6 @@ pub struct KubernetesConfig {
     pub priority_classes: BTreeMap<String, i32>,
     /// Draws among nodes of equal score.
     pub seed: u64,
-    /// Where nothing runs and gangs hold nodes in parts, the last of them is taken off its nodes after so long, s. The real one
-    /// waits for ever. *Assumed*: an operator deletes it. 1 to 1e9
-    pub stuck_s: f64,
-}
-
-impl Default for KubernetesConfig {
-    fn default() -> KubernetesConfig {
-        KubernetesConfig {
-            scoring: Scoring::default(),
-            priority_classes: BTreeMap::new(),
-            seed: 0,
-            stuck_s: 3600.0,
-        }
-    }
 }
 
 impl KubernetesConfig {
@@ -81,12 +67,10 @@ impl KubernetesConfig {
     /// # Errors
     /// The first key out of its range.
     pub fn validate(&self) -> Result<(), Problem> {
-        let name = "kubernetes";
-        for weight in self.scoring.weights() {
-            check(name, "scoring", weight, weight <= 100, "weights of 0 to 100")?;
-        }
-        let is_ok = (1.0..=1e9).contains(&self.stuck_s);
-        check(name, "stuck_s", self.stuck_s, is_ok, "1 to 1e9")
+        let weights = self.scoring.weights();
+        let is_ok = weights.iter().all(|weight| *weight <= 100) && weights != [0; 3];
+        let allowed = "weights of 0 to 100, one of them above 0";
+        check("kubernetes", "scoring", format!("{weights:?}"), is_ok, allowed)
     }
 
     /// The priority of a class.

@@ -3,12 +3,13 @@
 mod gate;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 use pleach_scheduler::cluster::{Cluster, JobState, NodeState};
 use pleach_scheduler::{ActionKind, JobId, JobLabels, Planner, PolicyError, Problem, Time};
 
 use super::config::KubernetesConfig;
-use super::pods::{Pods, empty, free_of};
+use super::pods::{On, Pods, empty, free_of};
 use super::preemption::{Bound, victims};
 use super::queue::Queue;
 use crate::slurm::{Nodes, Room};
@@ -18,6 +19,10 @@ use crate::starts::start_what_fits;
 const MADE: Time = Time(20_000);
 /// From the end of a pod until those that were refused are tried. *Measured*: 0.02 to 0.04 s, 90 % within 0.28 s.
 const FREED: Time = Time(30_000);
+
+/// Where nothing runs and gangs hold nodes in parts, the last of them is taken off its nodes after so long. The real one waits for
+/// ever. *Assumed*: an operator deletes it.
+const STUCK: Time = Time(3_600_000_000);
 
 /// A pod of a job, by its number; of a native gang the first stands for all.
 type Pod = (JobId, u32);
@@ -44,7 +49,8 @@ pub struct Kubernetes {
     wakes: Option<Time>,
     /// When something last changed.
     changed: Time,
-    num_draws: u64,
+    /// The state of the draws.
+    lot: u64,
     /// Whether only the pods of jobs come that are let in.
     is_gated: bool,
 }
@@ -57,6 +63,7 @@ impl Kubernetes {
     pub fn new(config: KubernetesConfig, native: bool) -> Result<Kubernetes, Problem> {
         config.validate()?;
         Ok(Kubernetes {
+            lot: config.seed,
             config,
             native,
             priorities: Vec::new(),
@@ -69,7 +76,6 @@ impl Kubernetes {
             to_come: BTreeSet::new(),
             wakes: None,
             changed: Time::ZERO,
-            num_draws: 0,
             is_gated: false,
         })
     }
@@ -92,10 +98,9 @@ impl Kubernetes {
     }
 
     /// Takes pods of a job off their nodes, of a native gang all of them: they come anew.
-    fn take_off(&mut self, id: JobId, pods: &mut Pods, is_gone: impl Fn(usize, usize) -> bool, now: Time) {
-        let on = pods.on.iter().enumerate();
-        let gone = on.filter(|(number, on)| on.is_some_and(|(node, _)| is_gone(*number, node)));
-        let mut gone: Vec<usize> = gone.map(|(number, _)| number).collect();
+    fn take_off(&mut self, id: JobId, pods: &mut Pods, is_gone: impl Fn(usize, &On) -> bool, now: Time) {
+        let is_gone = |number: &usize| is_gone(*number, &pods.on[*number]);
+        let mut gone: Vec<usize> = (0..pods.on.len()).filter(is_gone).collect();
         if gone.is_empty() {
             return;
         }
@@ -117,22 +122,21 @@ impl Kubernetes {
         }
         let up = cluster.nodes().iter().filter(|node| node.state == NodeState::Up);
         let num_up = up.count();
-        let is_away = |_: usize, node: usize| cluster.nodes()[node].state != NodeState::Up;
+        let is_away =
+            |_: usize, on: &On| on.is_some_and(|(node, _)| cluster.nodes()[node].state != NodeState::Up);
         let other_nodes = std::mem::replace(&mut self.num_up, num_up) != num_up;
         for (id, mut pods) in std::mem::take(&mut self.jobs) {
             let state = cluster.job(id).state;
             let was = std::mem::replace(&mut pods.seen, state);
+            if was != state && matches!(state, JobState::Finished | JobState::Running) {
+                (0..pods.on.len()).for_each(|number| self.queue.remove((id, number as u32)));
+            }
             match (was, state) {
                 (_, JobState::Finished) => {
-                    (0..pods.on.len()).for_each(|number| self.queue.remove((id, number as u32)));
                     self.wake(now + FREED);
                     continue;
                 }
-                (JobState::Running, JobState::Running) => {}
-                (_, JobState::Running) => {
-                    (0..pods.on.len()).for_each(|number| self.queue.remove((id, number as u32)));
-                    pods.adopt(cluster, id);
-                }
+                (_, JobState::Running) => {}
                 (JobState::Running, _) => self.take_off(id, &mut pods, |_, _| true, now),
                 _ if was != state => self.wake(now + FREED),
                 _ if other_nodes => self.take_off(id, &mut pods, is_away, now),
@@ -140,17 +144,13 @@ impl Kubernetes {
             }
             self.jobs.insert(id, pods);
         }
-        if other_nodes {
-            self.wake(now + FREED);
-        }
+        let others = self.others.len();
         self.others
             .retain(|id| cluster.job(*id).state != JobState::Finished);
-        self.see_new(cluster);
-    }
-
-    fn see_new(&mut self, cluster: &Cluster) {
-        let seen = std::mem::replace(&mut self.num_seen, cluster.jobs().len());
-        for number in seen..cluster.jobs().len() {
+        if other_nodes || others > self.others.len() {
+            self.wake(now + FREED);
+        }
+        for number in std::mem::replace(&mut self.num_seen, cluster.jobs().len())..cluster.jobs().len() {
             let id = JobId(number as u32);
             if !self.is_gated || cluster.job(id).state == JobState::Running {
                 self.see(cluster, id);
@@ -160,23 +160,19 @@ impl Kubernetes {
 
     /// A job whose pods come.
     fn see(&mut self, cluster: &Cluster, id: JobId) {
+        let now = cluster.now();
         let priority = self.priorities.get(id.index()).copied().unwrap_or(0);
-        match (
-            cluster.job(id).state,
-            Pods::of(cluster, &self.empty, id, priority),
-        ) {
-            (JobState::Finished, _) => {}
-            (_, None) => {
+        let state = cluster.job(id).state;
+        match Pods::of(cluster, &self.empty, id, priority).filter(|_| state != JobState::Finished) {
+            Some(pods) => {
+                if state != JobState::Running {
+                    self.come(id, &pods, 0..pods.on.len(), now);
+                }
+                self.jobs.insert(id, pods);
+            }
+            None => {
                 self.others.push(id);
-                self.wake(cluster.now() + FREED);
-            }
-            (JobState::Running, Some(mut pods)) => {
-                pods.adopt(cluster, id);
-                self.jobs.insert(id, pods);
-            }
-            (_, Some(pods)) => {
-                self.come(id, &pods, 0..pods.on.len(), cluster.now());
-                self.jobs.insert(id, pods);
+                self.wake(now + FREED);
             }
         }
     }
@@ -186,10 +182,8 @@ impl Kubernetes {
         let mut is_any = false;
         while let Some((at, pod)) = self.to_come.first().copied().filter(|(at, _)| *at <= now) {
             self.to_come.remove(&(at, pod));
-            if let Some(pods) = self
-                .jobs
-                .get(&pod.0)
-                .filter(|pods| pods.seen != JobState::Running)
+            if let Some(pods) = self.jobs.get(&pod.0)
+                && pods.seen != JobState::Running
             {
                 self.queue.add(pod, pods.priority, at);
                 is_any = true;
@@ -218,50 +212,36 @@ impl Kubernetes {
     fn nodes(&self, cluster: &Cluster) -> Nodes {
         let mut nodes = self.empty.clone();
         nodes.free = cluster.nodes().iter().map(free_of).collect();
-        for pods in self.jobs.values() {
-            let held = if pods.seen == JobState::Running {
-                pods.unasked
-            } else {
-                pods.ask
-            };
+        for pods in self.jobs.values().filter(|pods| pods.is_in_parts()) {
             for (node, _) in pods.on.iter().flatten() {
-                nodes.free[*node].less(held);
+                nodes.free[*node].less(pods.ask);
             }
         }
         nodes
     }
 
-    /// One of some, by lot.
+    /// One of some, by lot: a linear congruential generator with Knuth's constants.
     fn draw<T: Clone>(&mut self, of: &[T]) -> Option<T> {
-        self.num_draws += 1;
-        let drawn = mixed(self.config.seed ^ mixed(self.num_draws)) % of.len().max(1) as u64;
-        of.get(drawn as usize).cloned()
+        self.lot = self
+            .lot
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        of.get((self.lot >> 33) as usize % of.len().max(1)).cloned()
     }
 
     /// Gives nodes to some pods of a job, to all of them or to none.
-    fn bind(
-        &mut self,
-        nodes: &mut Nodes,
-        pods: &mut Pods,
-        numbers: std::ops::Range<usize>,
-        now: Time,
-    ) -> bool {
-        for number in numbers.clone() {
-            let best = self
-                .config
-                .scoring
-                .best(nodes, pods.ask, |node| pods.may_be(nodes, node));
+    fn bind(&mut self, nodes: &mut Nodes, pods: &mut Pods, numbers: Range<usize>, now: Time) -> bool {
+        let (mut left, mut bound) = (nodes.clone(), pods.clone());
+        for number in numbers {
+            let scoring = &self.config.scoring;
+            let best = scoring.best(&left, bound.ask, |node| bound.may_be(&left, node));
             let Some(node) = self.draw(&best) else {
-                for other in numbers.start..number {
-                    if let Some((node, _)) = pods.on[other].take() {
-                        nodes.free[node].more(pods.ask, nodes.all[node]);
-                    }
-                }
                 return false;
             };
-            nodes.free[node].less(pods.ask);
-            pods.on[number] = Some((node, now));
+            left.free[node].less(bound.ask);
+            bound.on[number] = Some((node, now));
         }
+        (*nodes, *pods) = (left, bound);
         true
     }
 
@@ -272,14 +252,10 @@ impl Kubernetes {
             return false;
         }
         let mut bound = Vec::new();
-        for (id, of) in self
-            .jobs
-            .iter()
-            .filter(|(id, of)| lower(of) && !cluster.job(**id).is_lease)
-        {
+        for (id, of) in self.jobs.iter().filter(|(_, of)| lower(of)) {
             for (number, on) in of.on.iter().enumerate() {
                 bound.extend(on.map(|(node, since)| Bound {
-                    pod: (*id, number as u32),
+                    pod: (*id, number),
                     node,
                     ask: of.ask,
                     priority: of.priority,
@@ -297,19 +273,14 @@ impl Kubernetes {
             let Some(mut of) = self.jobs.remove(&id) else {
                 continue;
             };
-            let before = of.on.clone();
-            self.take_off(id, &mut of, |other, _| other == number as usize, cluster.now());
-            for (on, before) in of.on.iter().zip(before) {
-                if let (None, Some((node, _))) = (on, before) {
-                    nodes.free[node].more(of.ask, nodes.all[node]);
-                }
-            }
+            self.take_off(id, &mut of, |other, _| other == number, cluster.now());
             if of.seen == JobState::Running {
                 cluster.preempt(id);
                 of.seen = JobState::Pending;
             }
             self.jobs.insert(id, of);
         }
+        *nodes = self.nodes(cluster);
         true
     }
 
@@ -321,7 +292,7 @@ impl Kubernetes {
         (id, number): Pod,
         full: &mut Full,
     ) -> bool {
-        let Some(mut pods) = self.jobs.remove(&id) else {
+        let Some(mut pods) = self.jobs.get(&id).cloned() else {
             return true;
         };
         let now = cluster.now();
@@ -372,16 +343,8 @@ impl Kubernetes {
     /// When gangs in parts, beside which nothing runs, are taken for stuck.
     fn stuck_at(&self, cluster: &Cluster) -> Option<Time> {
         let is_stuck = cluster.num_running() == 0 && self.jobs.values().any(Pods::is_in_parts);
-        is_stuck.then(|| self.changed + Time::from_secs_f64(self.config.stuck_s))
+        is_stuck.then(|| self.changed + STUCK)
     }
-}
-
-/// The finisher of SplitMix64.
-fn mixed(number: u64) -> u64 {
-    let number = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let number = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let number = (number ^ (number >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    number ^ (number >> 31)
 }
 
 impl Planner for Kubernetes {

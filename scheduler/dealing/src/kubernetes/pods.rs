@@ -3,33 +3,24 @@
 use pleach_scheduler::cluster::{Cluster, JobState, Node, NodeState, Placement, Slice};
 use pleach_scheduler::{ActionKind, JobId, NodeId, Time};
 
-use super::score::NOT_MODELLED;
-use crate::slurm::{Nodes, Room};
+use crate::slurm::{Nodes, Room, modelled};
 
-/// What a pod counts for that asks for no CPU or memory: `DefaultMilliCPURequest`, `DefaultMemoryRequest` of `pkg/scheduler/util`.
-const UNASKED: (u64, u64) = (100, 200);
+/// The node of a pod, and since when it is there; none without one.
+pub(super) type On = Option<(usize, Time)>;
 
 /// A job that waits or runs.
 #[derive(Clone, Debug)]
 pub(super) struct Pods {
     /// What each asks for.
     pub(super) ask: Room,
-    /// What of it is in no table.
-    pub(super) unasked: Room,
     pub(super) priority: i32,
     /// GPU types that they may have, as a bit mask.
     pub(super) kinds: u64,
     /// Whether they may be on nodes of different types.
     mixes: bool,
-    /// Node of each, and since when it is there.
-    pub(super) on: Vec<Option<(usize, Time)>>,
+    pub(super) on: Vec<On>,
     /// The job as it was seen.
     pub(super) seen: JobState,
-}
-
-/// All of a quantity, or so much that the cluster does not model it.
-fn modelled(all: u32, left: u32) -> u64 {
-    if all == 0 { NOT_MODELLED } else { u64::from(left) }
 }
 
 fn room(node: &Node, gpus: u32, cpu_milli: u32, memory_mib: u32) -> Room {
@@ -58,28 +49,26 @@ pub(super) fn free_of(node: &Node) -> Room {
 }
 
 impl Pods {
-    /// The pods of a job: its tasks; where it has none, equal ones, as few as fit on empty nodes. None of fractions of GPUs, and where no
-    /// equal pods fit.
+    /// The pods of a job: its tasks; where it has none, equal ones, as few as fit on empty nodes. None of leases and fractions of
+    /// GPUs, of tasks that are bound to few nodes, and where no equal pods fit.
     pub(super) fn of(cluster: &Cluster, empty: &Nodes, id: JobId, priority: i32) -> Option<Pods> {
         let job = cluster.job(id);
         let (request, tasks) = (&job.request, job.request.resources.tasks);
-        if request.resources.is_fractional() || tasks.nodes_max > 0 || tasks.tasks_per_node_max > 0 {
+        if job.is_lease
+            || request.resources.is_fractional()
+            || tasks.nodes_max > 0
+            || tasks.tasks_per_node_max > 0
+        {
             return None;
         }
         let shape = cluster.shape(job.shape);
         let mixes = cluster.capabilities().can(ActionKind::MixTypes);
         let made = |num: u32| {
             let gpus = request.num_gpus / num;
-            let asked = [shape.cpu_milli, shape.memory_mib].map(|each| u64::from(each) * u64::from(gpus));
             let ask = Room {
                 gpus,
-                cpu_milli: asked[0].max(UNASKED.0),
-                memory_mib: asked[1].max(UNASKED.1),
-            };
-            let unasked = Room {
-                gpus: 0,
-                cpu_milli: ask.cpu_milli - asked[0],
-                memory_mib: ask.memory_mib - asked[1],
+                cpu_milli: u64::from(shape.cpu_milli) * u64::from(gpus),
+                memory_mib: u64::from(shape.memory_mib) * u64::from(gpus),
             };
             let enough = |kinds: &u64| {
                 let of = empty.all.iter().zip(&empty.kinds);
@@ -96,7 +85,6 @@ impl Pods {
             };
             (kinds != 0).then(|| Pods {
                 ask,
-                unasked,
                 priority,
                 kinds,
                 mixes,
@@ -127,20 +115,6 @@ impl Pods {
     /// Whether some hold places that the tables do not know of.
     pub(super) fn is_in_parts(&self) -> bool {
         self.seen != JobState::Running && self.on.iter().any(Option::is_some)
-    }
-
-    /// Where they run by the tables.
-    pub(super) fn adopt(&mut self, cluster: &Cluster, id: JobId) {
-        let job = cluster.job(id);
-        let slices = job.placement.iter();
-        let mut nodes = slices.flat_map(|slice| {
-            let num = slice.num_gpus() / self.ask.gpus.max(1);
-            std::iter::repeat_n(slice.node.index(), num as usize)
-        });
-        self.on
-            .iter_mut()
-            .for_each(|on| *on = nodes.next().map(|node| (node, job.run_start)));
-        self.seen = JobState::Running;
     }
 
     /// The GPUs of all of them; none where the tables have no room, as others have taken it.

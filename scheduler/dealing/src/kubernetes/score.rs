@@ -10,25 +10,15 @@ use super::config::{Scoring, Strategy};
 
 /// `MaxNodeScore`.
 const MOST: u64 = 100;
-/// Amounts from here on mean that the cluster does not model the quantity.
-pub(super) const NOT_MODELLED: u64 = u64::MAX / 4;
 
-/// GPUs, CPU, memory; 0 of what is not modelled.
+/// GPUs, CPU, memory.
 fn amounts(room: Room) -> [u64; 3] {
-    let modelled = |amount: u64| if amount < NOT_MODELLED { amount } else { 0 };
-    [
-        u64::from(room.gpus),
-        modelled(room.cpu_milli),
-        modelled(room.memory_mib),
-    ]
+    [u64::from(room.gpus), room.cpu_milli, room.memory_mib]
 }
 
 /// How evenly CPU and memory are used, 50 to 100.
 fn balance(used: [u64; 3], all: [u64; 3]) -> u64 {
-    if all[1] == 0 || all[2] == 0 {
-        return MOST;
-    }
-    let part = |input: usize| (used[input] as f64 / all[input] as f64).min(1.0);
+    let part = |input: usize| used[input] as f64 / all[input].max(1) as f64;
     ((1.0 - ((part(1) - part(2)) / 2.0).abs()) * MOST as f64) as u64
 }
 
@@ -39,18 +29,18 @@ impl Scoring {
         let ([all, free], ask) = ([all, free].map(amounts), amounts(ask));
         let used = [0, 1, 2].map(|input| all[input].saturating_sub(free[input]));
         let with = [0, 1, 2].map(|input| used[input] + ask[input]);
-        let mut weights = [0, 1, 2].map(|input| u64::from(all[input] > 0) * u64::from(self.weights()[input]));
-        if weights == [0; 3] {
-            // A list without CPU and memory: GPUs stand for them. *Ours.*
-            weights[0] = 1;
+        let mut weights = self.weights().map(u64::from);
+        if ask[1..] == [0; 2] {
+            // A list does not say what else its pods ask for: GPUs stand for it. *Ours.*
+            weights = [1, 0, 0];
         }
         let of = |input: usize| match self.strategy {
             Strategy::LeastAllocated => all[input].saturating_sub(with[input]),
             Strategy::MostAllocated => with[input].min(all[input]),
         };
-        let sum: u64 = (0..3)
-            .map(|input| weights[input] * (of(input) * MOST / all[input].max(1)))
-            .sum();
+        // What the cluster does not model is more than fits 64 bits a hundred times.
+        let part = |input: usize| (u128::from(of(input)) * 100 / u128::from(all[input].max(1))) as u64;
+        let sum: u64 = (0..3).map(|input| weights[input] * part(input)).sum();
         let balance = MOST / 2 + (MOST / 2 + balance(with, all) - balance(used, all)) / 2;
         sum / weights.iter().sum::<u64>() + balance
     }
@@ -105,9 +95,7 @@ mod tests {
         };
         assert_eq!(most.best(&nodes, ask, |_| true), [0], "the most GPUs in use");
         assert_eq!(most.best(&nodes, room(2, 4000, 32_000), |_| true), [2]);
-        let unknown = |gpus| room(gpus, NOT_MODELLED, NOT_MODELLED);
-        let mut nodes = Nodes::new(vec![unknown(8); 3], vec![0; 3]);
-        nodes.free = vec![unknown(2), unknown(6), unknown(6)];
+        nodes.free = vec![room(2, 9000, 0), room(6, 64_000, 0), room(6, 0, 0)];
         assert_eq!(least.best(&nodes, room(1, 0, 0), |_| true), [1, 2]);
         assert_eq!(least.best(&nodes, room(7, 0, 0), |_| true), [0; 0]);
     }

@@ -6,7 +6,6 @@ use pleach_scheduler::cluster_spec::Seen;
 use pleach_scheduler::settings;
 use pleach_scheduler::settings::{Own, Settings as _};
 
-use super::changes::OWN;
 use crate::error::Error;
 use crate::evaluate::sim_config::SchedulingConfig;
 use crate::file_kind::FileKind;
@@ -145,7 +144,7 @@ impl SiteConfig {
             .scheduler
             .filter(|_| self.policy == SiteConfig::default().policy);
         match (&self.slurm_conf, &self.kube_scheduler, named) {
-            (Some(path), ..) => vec![format!("{OWN}={}", path.display())],
+            (Some(path), ..) => vec![format!("slurm={}", path.display())],
             (_, Some(path), _) => vec![format!("{}={}", kube_scheduler::name_of(path), path.display())],
             (.., Some(scheduler)) => vec![scheduler.policy().to_owned()],
             _ => self.policy.clone(),

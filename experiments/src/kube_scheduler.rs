@@ -70,19 +70,17 @@ struct Metadata {
     name: String,
 }
 
-/// Whether a path is such a file.
-pub(crate) fn is_one(path: &Path) -> bool {
-    path.extension().is_some_and(|ending| ending == "yaml")
-}
-
 /// The policy of such a file by its name.
 pub(crate) fn name_of(path: &Path) -> &'static str {
     NAMES[usize::from(path.file_stem().is_some_and(|stem| stem == NAMES[1]))]
 }
 
-pub(crate) fn open(path: &Path) -> Result<PolicySpec, Problem> {
-    let value = serde_json::to_value(read(path)?).unwrap_or(Value::Null);
-    Door::SIMULATOR.planner(name_of(path), value)
+/// The policy of such a file; none where a path is none.
+pub(crate) fn open(path: &Path) -> Option<Result<PolicySpec, Problem>> {
+    (path.extension()? == "yaml").then(|| {
+        let value = serde_json::to_value(read(path)?).unwrap_or(Value::Null);
+        Door::SIMULATOR.planner(name_of(path), value)
+    })
 }
 
 /// The settings of a `KubeSchedulerConfiguration` and of the priority classes beside it.

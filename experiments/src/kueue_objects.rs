@@ -23,17 +23,15 @@ const GIB: f64 = 1_073_741_824.0;
 /// The keys of a quota's quantities.
 const QUANTITIES: [&str; 3] = ["nominalQuota", "borrowingLimit", "lendingLimit"];
 
-/// Whether a path is a file of such objects.
-pub(crate) fn is_one(path: &Path) -> bool {
-    let is_yaml = path
-        .extension()
-        .is_some_and(|ending| ["yaml", "yml", "json"].iter().any(|of| ending == *of));
-    is_yaml && text(path).is_ok_and(|text| text.contains("ClusterQueue") && text.contains("kueue.x-k8s.io"))
-}
-
-pub(crate) fn open(path: &Path) -> Result<PolicySpec, Problem> {
-    let value = serde_json::to_value(read(path)?).unwrap_or(Value::Null);
-    Door::SIMULATOR.planner(NAME, value)
+/// The policy of a file of such objects; none where a path is no such file.
+pub(crate) fn open(path: &Path) -> Option<Result<PolicySpec, Problem>> {
+    let ending = path.extension()?.to_str()?;
+    let is_one = ["yaml", "yml", "json"].contains(&ending)
+        && text(path).is_ok_and(|text| text.contains("ClusterQueue") && text.contains("kueue.x-k8s.io"));
+    is_one.then(|| {
+        let value = serde_json::to_value(read(path)?).unwrap_or(Value::Null);
+        Door::SIMULATOR.planner(NAME, value)
+    })
 }
 
 /// The settings that a file of objects means.

@@ -14,8 +14,6 @@ use pleach_scheduler::problem::files;
 use pleach_site::slurm::{Association, Conf, Row, associations, devices, expand, is_null, printed, span_s};
 use serde_json::Value;
 
-use crate::{kube_scheduler, kueue_objects};
-
 /// Largest of these files, bytes.
 const BYTES_MAX: u64 = 1 << 26;
 /// The policy's name, and how such a file's name ends.
@@ -25,14 +23,8 @@ const ENDING: &str = "conf";
 /// recorded lists, one with `batch_sched_delay=0`, one with the default.
 const LAG: (f64, f64) = (0.5, 0.5);
 
-/// The policy of a `slurm.conf`, of Kueue's objects or a `KubeSchedulerConfiguration`; none where a path is no such file.
+/// The policy of a `slurm.conf`; none where a path is no such file.
 pub(crate) fn open(path: &Path) -> Option<Result<PolicySpec, Problem>> {
-    if kueue_objects::is_one(path) {
-        return Some(kueue_objects::open(path));
-    }
-    if kube_scheduler::is_one(path) {
-        return Some(kube_scheduler::open(path));
-    }
     (path.extension()? == ENDING).then(|| {
         let value = serde_json::to_value(read(path)?).unwrap_or(Value::Null);
         Door::SIMULATOR.planner(NAME, value)

@@ -152,7 +152,7 @@ pub(crate) fn near(jobs: &[Job], one: &[Option<f64>], two: &[Option<f64>]) -> Ne
 
 /// The policy played with several seeds, each held against the recording: means.
 fn own(case: &Case) -> Near {
-    let num = 5;
+    let num = 20;
     let runs = (0..num).map(|seed| {
         let config = KubernetesConfig {
             seed,
@@ -162,6 +162,12 @@ fn own(case: &Case) -> Near {
         near(&case.jobs, &real(case), &play(&workload(case), &mut planner))
     });
     let runs: Vec<Near> = runs.collect();
+    let waits = runs.iter().map(|run| run.wait_s[1]);
+    let (least, most) = (
+        waits.clone().fold(f64::INFINITY, f64::min),
+        waits.fold(0.0, f64::max),
+    );
+    println!("mean waits of {num} seeds: {least:.1} to {most:.1} s");
     let mean = |of: &dyn Fn(&Near) -> f64| runs.iter().map(of).sum::<f64>() / num as f64;
     Near {
         within_5_s: mean(&|run| run.within_5_s),
@@ -184,8 +190,9 @@ fn played_freely_it_is_nearer_to_a_real_scheduler_than_fifo_and_about_as_near_as
         ("most_allocated", (80.0, 0.8, 0.1)),
         ("most_allocated_again", (80.0, 0.8, 0.1)),
         ("priorities", (62.0, 0.55, 0.1)),
-        ("gangs_barrier", (56.0, 0.8, 0.35)),
-        ("gangs_barrier_again", (56.0, 0.8, 0.35)),
+        // Lots decide which gangs hold nodes in parts: the mean waits of the two real runs are a third apart.
+        ("gangs_barrier", (56.0, 0.8, 0.5)),
+        ("gangs_barrier_again", (56.0, 0.8, 0.5)),
         ("native_gangs", (76.0, 0.8, 0.1)),
     ];
     let mut wrong = Vec::new();

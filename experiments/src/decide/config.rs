@@ -6,7 +6,6 @@ use pleach_scheduler::cluster_spec::Seen;
 use pleach_scheduler::settings;
 use pleach_scheduler::settings::{Own, Settings as _};
 
-use super::changes::OWN;
 use crate::error::Error;
 use crate::evaluate::sim_config::SchedulingConfig;
 use crate::file_kind::FileKind;
@@ -159,7 +158,7 @@ impl SiteConfig {
 
     /// The site's own scheduler by its policy, and its settings.
     pub(super) fn own(&self) -> Option<(&'static str, &PathBuf)> {
-        let slurm = self.slurm_conf.as_ref().map(|path| (OWN, path));
+        let slurm = self.slurm_conf.as_ref().map(|path| ("slurm", path));
         let kueue = self.kueue.as_ref().map(|path| (kueue_objects::NAME, path));
         let kubernetes = self.kube_scheduler.as_ref();
         slurm

@@ -4,48 +4,9 @@
 //! `pkg/scheduler/flavorassigner` of Kueue 0.17.
 
 use super::config::Policy;
-use super::quota::{Amounts, RESOURCES};
-use super::state::{State, Workload};
-
-/// How an amount is to be had, the best last.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Mode {
-    /// Never, as quotas are.
-    NoFit,
-    /// By preemption, but there is nothing to preempt.
-    NoVictims,
-    /// By preemption within its ClusterQueue, too.
-    Preempt,
-    /// By preemption in others.
-    Reclaim,
-    /// It fits.
-    Fit,
-}
-
-/// What a workload would take.
-#[derive(Clone, Debug)]
-pub(super) struct Assignment {
-    pub(super) mode: Mode,
-    /// Whether it has to borrow.
-    pub(super) borrows: bool,
-    pub(super) usage: Amounts,
-    /// Places at which something must be preempted.
-    pub(super) contested: Vec<usize>,
-    /// GPU types of its flavours.
-    pub(super) kinds: u64,
-}
-
-impl Assignment {
-    fn of(mode: Mode, kinds: u64) -> Assignment {
-        Assignment {
-            mode,
-            borrows: false,
-            usage: Amounts::new(),
-            contested: Vec::new(),
-            kinds,
-        }
-    }
-}
+use super::quota::RESOURCES;
+use super::state::State;
+use super::workload::{Assignment, Group, Mode, Workload};
 
 impl State {
     /// The flavours that a workload would take now.
@@ -127,11 +88,4 @@ impl State {
         let borrows = self.without(&victims, |state| shares && state.quotas.borrows(queue, amount));
         (if is_own { Mode::Preempt } else { Mode::Reclaim }, borrows)
     }
-}
-
-/// A group of resources of a ClusterQueue and its flavours in order.
-#[derive(Clone, Debug)]
-pub(super) struct Group {
-    pub(super) resources: Vec<usize>,
-    pub(super) flavours: Vec<usize>,
 }

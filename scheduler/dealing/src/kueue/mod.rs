@@ -18,10 +18,12 @@ mod planner;
 mod quota;
 mod state;
 mod victims;
+mod workload;
 
 pub use config::{
     ClusterQueue, Cohort, Fair, Flavor, FlavorQuotas, Fungibility, KueueConfig, LocalQueue, Policy,
     Preemption, ResourceGroup, ResourceQuota, Strategy, WhileBorrowing,
 };
 pub use planner::Kueue;
-pub use state::{Outcome, State, Workload};
+pub use state::State;
+pub use workload::{Outcome, Workload};

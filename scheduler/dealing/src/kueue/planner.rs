@@ -6,7 +6,8 @@ use pleach_scheduler::cluster::{Cluster, JobState};
 use pleach_scheduler::{ActionKind, JobId, JobLabels, Planner, PolicyError, Problem, Time};
 
 use super::config::KueueConfig;
-use super::state::{Outcome, State, Workload};
+use super::state::State;
+use super::workload::{Outcome, Workload};
 use crate::kubernetes::Kubernetes;
 
 /// From a job to its workload in a queue. *Measured*, as all below: the median of recorded runs.

@@ -6,50 +6,9 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::assign::{Assignment, Group, Mode};
 use super::config::{KueueConfig, Policy, ResourceGroup, Strategy};
 use super::quota::{Amounts, Member, Quota, Quotas, RESOURCES};
-
-/// A workload as its ClusterQueue sees it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Workload {
-    /// Its number in the tables of whoever asks.
-    pub job: u32,
-    /// Its ClusterQueue.
-    pub queue: usize,
-    /// The higher the earlier.
-    pub priority: i64,
-    /// When it was created, whole seconds: Kubernetes keeps no more.
-    pub created_s: i64,
-    /// What decides within a second.
-    pub uid: u64,
-    /// Thousandths of GPUs and cores, and MiB.
-    pub asks: [i64; 3],
-    /// GPU types on which it can run, as a bit mask.
-    pub kinds: u64,
-}
-
-/// What became of a workload in a cycle.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Outcome {
-    /// It has its quota, on these GPU types.
-    Admitted(u64),
-    /// It waits until these are gone; those that were evicted before are not named.
-    Preempts(Vec<u32>),
-    /// Another one of the cycle was before it; it is tried again.
-    Again,
-    /// It waits.
-    Refused,
-}
-
-/// An admitted workload.
-#[derive(Clone, Debug)]
-pub(super) struct Held {
-    pub(super) work: Workload,
-    pub(super) usage: Amounts,
-    pub(super) since_s: i64,
-    pub(super) evicted: bool,
-}
+use super::workload::{Assignment, Group, Held, Mode, Outcome, Workload};
 
 /// A waiting workload's place: priority, second of creation, UID.
 type Place = (Reverse<i64>, i64, u64, u32);

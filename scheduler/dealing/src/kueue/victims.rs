@@ -7,7 +7,8 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, VecDeque};
 
 use super::config::Policy;
-use super::state::{State, Workload};
+use super::state::State;
+use super::workload::Workload;
 
 impl State {
     /// The workloads that have to go so that amounts fit; none where that cannot be. Already evicted ones come first.

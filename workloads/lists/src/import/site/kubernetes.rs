@@ -184,13 +184,13 @@ pub(super) fn read(path: &Path, reader: &mut Reader<'_>, taken: &mut Taken) -> R
             format!("{error}; allowed is what kubectl get pods,jobs -A -o json prints"),
         )
     })?;
-    let mut schedulers = objects.schedulers.iter();
-    // The one that is last in their order where all are known.
+    // None where one is not known, which comes first in their order; else the one that is last.
+    let mut schedulers = objects.schedulers.iter().copied();
     taken.scheduler = schedulers
         .clone()
-        .all(Option::is_some)
-        .then(|| schedulers.next_back().copied().flatten())
-        .flatten();
+        .next()
+        .flatten()
+        .and(schedulers.next_back().flatten());
     objects.rows(reader, taken);
     Ok(())
 }

@@ -1,8 +1,10 @@
 //! Lists of our own whose schedules are worked by hand.
 
 use pleach_dealing::kubernetes::{Kubernetes, KubernetesConfig};
+use pleach_env::failures::OutcomeModel;
+use pleach_env::workload::generate::{GeneratorConfig, generate};
 use pleach_env::workload::{JobSpec, Observed, Workload};
-use pleach_env::{SimConfig, simulate_planner};
+use pleach_env::{Seed, SimConfig, simulate_planner};
 use pleach_scheduler::cluster_spec::{ClusterSpec, ModelClass, Resources, Tasks};
 use pleach_scheduler::{ActionKind, Capabilities, Time};
 
@@ -110,4 +112,36 @@ fn a_pod_of_higher_priority_has_the_latest_of_the_lowest_removed() {
     ];
     let found = starts(3, &rows, false);
     assert!((found[3] - 10.02).abs() < 1e-3, "{found:?}");
+}
+
+#[test]
+fn lists_with_types_shares_tasks_and_failing_nodes_are_played_to_their_ends() {
+    for name in [
+        "philly-like",
+        "gavel-multi",
+        "synergy-multi",
+        "openb-like",
+        "pollux",
+    ] {
+        let config = GeneratorConfig::preset(name)
+            .unwrap()
+            .resized(Some(80), Some(3.0));
+        let list = generate(&config, Seed(7)).unwrap();
+        for native in [false, true] {
+            let mut sim = SimConfig {
+                capabilities: Capabilities::DEFAULT.with(ActionKind::Preempt),
+                outcomes: Some(OutcomeModel::philly()),
+                ..SimConfig::default()
+            };
+            sim.capacity.node_mtbf_s = Some(86_400.0);
+            let mut planner = Kubernetes::new(KubernetesConfig::default(), native).unwrap();
+            let result = simulate_planner(&list, &sim, &mut planner).unwrap();
+            let ended = result.jobs.iter().all(|job| job.finish_s.is_finite());
+            assert!(
+                ended,
+                "{name} under {}",
+                pleach_scheduler::Planner::name(&planner)
+            );
+        }
+    }
 }

@@ -90,7 +90,7 @@ impl State {
         let is_entitled = !usage.iter().any(|amount| self.quotas.borrows(queue, *amount));
         let is_under = contested
             .iter()
-            .all(|place| self.quotas.borrows(queue, (*place, 1)) == false);
+            .all(|place| !self.quotas.borrows(queue, (*place, 1)));
         let is_alone = all.iter().all(|job| self.held[job].work.queue == queue);
         let attempts: &[bool] = match () {
             () if is_alone || !(may_borrow || is_under) => &[true],

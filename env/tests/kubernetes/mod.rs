@@ -4,9 +4,11 @@
 //! `made`: lists of our own, worked by hand. The recordings lie in `shared/data/kubernetes-schedules`; where they are missing the tests
 //! are noted as skipped.
 
-pub(crate) mod free;
+mod free;
 mod given;
 mod made;
+
+pub(crate) use free::{Near, near, play, real, workload};
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -9,7 +9,7 @@ use pleach_scheduler::cluster_spec::TenantSpec;
 use pleach_scheduler::{PolicyPlanner, heuristics};
 
 use super::{Case, cases};
-use crate::kubernetes::free::{Near, near, play, real, workload};
+use crate::kubernetes::{Near, near, play, real, workload};
 
 /// A recorded list as one of ours, with its namespaces, queues and priorities.
 fn list(case: &Case) -> Workload {

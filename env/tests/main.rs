@@ -11,6 +11,8 @@ mod brute_force;
 mod changed_envs;
 mod easy;
 mod every_choice;
+mod kubernetes;
+mod kueue;
 mod numeric_edges;
 mod oracle;
 mod physics_data;

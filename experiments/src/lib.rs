@@ -44,6 +44,8 @@ pub mod explain;
 pub mod file_kind;
 pub mod index_search;
 pub mod judge;
+pub mod kube_scheduler;
+pub mod kueue_objects;
 pub mod plot;
 pub mod plugins;
 pub mod progress;

@@ -31,18 +31,19 @@ pub(crate) fn open(path: &Path) -> Option<Result<PolicySpec, Problem>> {
     })
 }
 
+/// A file as text.
+pub(crate) fn text(path: &Path) -> Result<String, Problem> {
+    let read = std::fs::File::open(path).and_then(|file| files::at_most(file, BYTES_MAX));
+    let bytes = read.map_err(|error| Problem::data(path, error.to_string()))?;
+    let bytes = bytes.ok_or_else(|| Problem::data(path, format!("it is longer than {BYTES_MAX} bytes")))?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
 /// The settings of a `slurm.conf` and of what lies beside it.
 ///
 /// # Errors
 /// A file that cannot be read, is too long or is none; a value that is none, with its line or key.
 pub fn read(path: &Path) -> Result<SlurmConfig, Problem> {
-    let text = |path: &Path| {
-        let read = std::fs::File::open(path).and_then(|file| files::at_most(file, BYTES_MAX));
-        let bytes = read.map_err(|error| Problem::data(path, error.to_string()))?;
-        let bytes =
-            bytes.ok_or_else(|| Problem::data(path, format!("it is longer than {BYTES_MAX} bytes")))?;
-        Ok::<_, Problem>(String::from_utf8_lossy(&bytes).into_owned())
-    };
     let conf = Conf::of_text(&text(path)?).map_err(|error| match error.line {
         0 => Problem::data(path, error.to_string()),
         line => Problem::data(path, format!("line {line}: {error}")),

@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod kubernetes_sites;
+mod kueue_sites;
 mod recorded_worlds;
 mod regret;
 mod schedules;

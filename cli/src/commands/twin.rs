@@ -11,6 +11,7 @@ use pleach_experiments::twin::{
     Fit, FitInput, Span, Twin, Under, UnderInput, believed, candidates_beside, fit, is_record, sections,
     under, under_table,
 };
+use pleach_scheduler::cluster_spec::SiteScheduler;
 use serde::Serialize;
 
 use crate::commands::Context;
@@ -38,9 +39,9 @@ pub fn run(args: &TwinArgs, context: &mut Context<'_>) -> Result<(), Error> {
     let name = source.only("simulated")?;
     let scheduling = args.scheduling.realistic_by_default();
     let mut sim = scheduling.sim(&source.workload);
-    let policies = policies(args, &sim)?;
     let seed = seeds(args.report.seed(), "test", 1)[0];
     let (workload, report) = source.workload(name, seed)?;
+    let policies = policies(args, &workload, &sim)?;
     let since_s = since_s(args.since_day, &workload)?;
     if let Some(day) = args.since_day.filter(|_| args.under.is_empty()) {
         let hint = "It is for a comparison: give --under sjf.";
@@ -112,12 +113,18 @@ pub fn run(args: &TwinArgs, context: &mut Context<'_>) -> Result<(), Error> {
 }
 
 /// The site's policy; with `--fit` those that it may be like.
-fn policies(args: &TwinArgs, sim: &SimConfig) -> Result<Vec<PolicySpec>, Error> {
+fn policies(args: &TwinArgs, workload: &Workload, sim: &SimConfig) -> Result<Vec<PolicySpec>, Error> {
     if args.policy.len() > 1 && !args.fit {
         let hint = "Give --fit for the one that is most like the site, or --under for what others would have made of the jobs.";
         return Err(Error::config("policy", args.policy.join(","), "one policy", hint));
     }
-    let policies = DOOR.open_all(&args.policy)?;
+    let policies = match args.policy.as_slice() {
+        [] => {
+            let own = workload.cluster.seen.scheduler;
+            vec![DOOR.open_one(own.map_or("easy", SiteScheduler::policy))?]
+        }
+        named => DOOR.open_all(named)?,
+    };
     for policy in &policies {
         policy.check(sim.capabilities)?;
     }

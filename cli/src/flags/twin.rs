@@ -21,13 +21,13 @@ pub struct TwinArgs {
     /// Which jobs on which cluster.
     #[command(flatten)]
     pub workload: WorkloadSource,
-    /// The site's own policy, by name or file; with --fit those that it may be like, with commas
+    /// The site's own policy, by name or file; with --fit those that it may be like, with commas [default: the scheduler that the
+    /// list's records name, else easy]
     #[arg(
         long,
         value_name = "NAME|PATH",
         value_delimiter = ',',
         action = ArgAction::Append,
-        default_value = "easy",
         help_heading = "Scheduling"
     )]
     pub policy: Vec<String>,

@@ -6,6 +6,7 @@
 use std::path::PathBuf;
 
 use pleach_env::workload::Workload;
+use pleach_scheduler::cluster_spec::Seen;
 
 use super::site::Site;
 use crate::door::{DOOR, PolicySpec};
@@ -38,7 +39,7 @@ impl Site<'_> {
 
     /// Where a candidate is opened: its name, or `NAME=FILE` of a network.
     pub(super) fn place_of(&self, name: &str) -> String {
-        if let Some(place) = self.slurm_place(name) {
+        if let Some(place) = self.own_place(name) {
             return place;
         }
         match NETWORKS.iter().any(|(known, _)| *known == name) {
@@ -48,13 +49,13 @@ impl Site<'_> {
     }
 
     /// The policies that the site's may be like.
-    pub(super) fn own_policies(&self) -> Result<Vec<PolicySpec>, Error> {
-        Ok(DOOR.open_all(&self.config.policies())?)
+    pub(super) fn own_policies(&self, seen: &Seen) -> Result<Vec<PolicySpec>, Error> {
+        Ok(DOOR.open_all(&self.config.policies(seen))?)
     }
 
     /// The one of them of this name.
-    pub(super) fn own_policy(&self, name: &str) -> Result<PolicySpec, Error> {
-        let all = self.own_policies()?;
+    pub(super) fn own_policy(&self, name: &str, seen: &Seen) -> Result<PolicySpec, Error> {
+        let all = self.own_policies(seen)?;
         let found = all.into_iter().find(|policy| policy.name() == name);
         // A run of an older site.toml may have kept another one.
         found.map_or_else(|| Ok(DOOR.open_one(name)?), Ok)

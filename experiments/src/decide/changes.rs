@@ -1,17 +1,21 @@
-//! What a site could set otherwise in its `slurm.conf`, each change a candidate of its own: the file with other lines, in the
-//! run's folder.
+//! What a site could set otherwise in its `slurm.conf`, its `KubeSchedulerConfiguration` or Kueue's objects, each change a candidate of its own: the file
+//! with other lines, in the run's folder.
 //!
-//! Values are *ours*: half-lives from six hours to a month, weights four times as large or none, a longer plan of backfill.
+//! Values are *ours*: half-lives from six hours to a month, weights four times as large or none, a longer plan of backfill; pods
+//! packed or spread.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use pleach_dealing::kubernetes::Scoring;
 use pleach_dealing::slurm::{Priority, SlurmConfig};
 use pleach_site::slurm::Conf;
+use serde_json::Value;
 
 use super::site::{ARTEFACT_BYTES_MAX, Site};
 use crate::error::Error;
+use crate::kube_scheduler::{self, SETTINGS};
 use crate::run_folder::atomic_file;
-use crate::site_policy;
+use crate::{kueue_objects, site_policy};
 
 /// The site's own policy by name.
 pub(super) const OWN: &str = "slurm";
@@ -31,6 +35,10 @@ pub(super) struct Change {
     pub(super) name: String,
     /// Lines that take the place of those with the same keys.
     pub(super) lines: Vec<String>,
+    /// The whole file, where it is not the site's own with these lines at its end.
+    file: Option<String>,
+    /// Where the lines belong, and what makes them count.
+    place: &'static str,
 }
 
 impl Change {
@@ -38,15 +46,28 @@ impl Change {
         Change {
             name: name.to_owned(),
             lines: lines.to_vec(),
+            file: None,
+            place: "in slurm.conf, then scontrol reconfigure",
         }
+    }
+
+    /// What to do with the lines.
+    pub(super) fn told(&self) -> String {
+        format!("# {}:\n{}", self.place, self.lines.join("\n"))
     }
 }
 
 impl Site<'_> {
     /// What the site could set otherwise; nothing where its settings are not given.
     pub(super) fn changes(&self) -> Vec<Change> {
-        let Some(path) = &self.config.slurm_conf else {
-            return Vec::new();
+        let path = match self.config.own() {
+            Some((OWN, path)) => path,
+            Some((kueue_objects::NAME, path)) => return self.of_objects(path),
+            Some((_, path)) => {
+                let read = kube_scheduler::read(path);
+                return read.map_or_else(|_| Vec::new(), |config| of_scoring(config.scoring));
+            }
+            None => return Vec::new(),
         };
         let text = atomic_file::read_text(path, ARTEFACT_BYTES_MAX);
         // A file that is none is refused where the site's own policy is opened.
@@ -61,24 +82,40 @@ impl Site<'_> {
         self.changes().into_iter().find(|change| change.name == name)
     }
 
-    fn file_of(&self, change: &str) -> PathBuf {
-        self.file("changes").join(change).join(FILE)
+    /// Other objects of Kueue.
+    fn of_objects(&self, path: &Path) -> Vec<Change> {
+        let text = atomic_file::read_text(path, ARTEFACT_BYTES_MAX);
+        let objects = text.ok().and_then(|text| kueue_objects::objects(&text).ok());
+        let changes = kueue_objects::changes(&objects.unwrap_or_default(), self.config.scheduling.preemption);
+        let change = |(name, changed, all): (String, Vec<Value>, Vec<Value>)| Change {
+            file: Some(kueue_objects::yaml(&all)),
+            place: "kubectl apply -f",
+            ..Change::of(&name, &[kueue_objects::yaml(&changed)])
+        };
+        changes.into_iter().map(change).collect()
+    }
+
+    fn file_of(&self, own: &str, change: &str) -> PathBuf {
+        let file = match own {
+            OWN => FILE.to_owned(),
+            name => format!("{name}.yaml"),
+        };
+        self.file("changes").join(change).join(file)
     }
 
     /// Where the site's own policy and its changes are opened.
-    pub(super) fn slurm_place(&self, name: &str) -> Option<String> {
-        let path = self.config.slurm_conf.as_ref()?;
-        match name {
-            OWN => Some(format!("{OWN}={}", path.display())),
-            _ => self
-                .change(name)
-                .map(|_| format!("{name}={}", self.file_of(name).display())),
+    pub(super) fn own_place(&self, name: &str) -> Option<String> {
+        let (own, path) = self.config.own()?;
+        if name == own {
+            return Some(format!("{own}={}", path.display()));
         }
+        self.change(name)
+            .map(|_| format!("{name}={}", self.file_of(own, name).display()))
     }
 
     /// Writes the file of each change, with what lies beside the site's own.
     pub(super) fn write_changes(&self) -> Result<(), Error> {
-        let Some(path) = &self.config.slurm_conf else {
+        let Some((own, path)) = self.config.own() else {
             return Ok(());
         };
         let text = atomic_file::read_text(path, ARTEFACT_BYTES_MAX)?;
@@ -88,14 +125,16 @@ impl Site<'_> {
         let beside = [
             format!("{}.cfg", cluster.as_deref().unwrap_or("cluster")),
             "qos.txt".to_owned(),
+            kube_scheduler::CLASSES.to_owned(),
+            kueue_objects::SCHEDULER.to_owned(),
         ];
         for change in self.changes() {
-            let file = self.file_of(&change.name);
-            let changed = format!(
-                "{}\n# Changed by `pleach run`.\n{}\n",
-                text.trim_end(),
-                change.lines.join("\n")
-            );
+            let file = self.file_of(own, &change.name);
+            let with_lines = || {
+                let lines = change.lines.join("\n");
+                format!("{}\n# Changed by `pleach run`.\n{lines}\n", text.trim_end())
+            };
+            let changed = change.file.clone().unwrap_or_else(with_lines);
             atomic_file::write(&file, changed.as_bytes())?;
             for name in &beside {
                 let own = path.with_file_name(name);
@@ -107,6 +146,20 @@ impl Site<'_> {
         }
         Ok(())
     }
+}
+
+/// Packing where pods are spread, and the other way round.
+fn of_scoring(own: Scoring) -> Vec<Change> {
+    let others = SETTINGS
+        .iter()
+        .filter(|(_, text)| kube_scheduler::of(text) != Ok(own));
+    let change = |(name, text): &(&str, &str)| Change {
+        file: Some((*text).to_owned()),
+        place: "in its KubeSchedulerConfiguration, then restart kube-scheduler",
+        // Without what each such file begins with.
+        ..Change::of(name, &text.lines().skip(2).map(str::to_owned).collect::<Vec<_>>())
+    };
+    others.map(change).collect()
 }
 
 /// The changes that may matter under these settings.
@@ -189,6 +242,27 @@ fn of_priority(own: &Priority) -> Vec<Change> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_site_that_spreads_pods_is_told_how_to_pack_them_and_the_other_way_round() {
+        let names = |own| {
+            of_scoring(own)
+                .into_iter()
+                .map(|change| change.name)
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(names(Scoring::default()), ["most-allocated"]);
+        let change = of_scoring(Scoring::default()).remove(0);
+        let told = change.told();
+        assert!(
+            told.starts_with("# in its KubeSchedulerConfiguration") && told.contains("\nprofiles:\n"),
+            "{told}"
+        );
+        assert_eq!(
+            names(kube_scheduler::of(&change.file.unwrap()).unwrap()),
+            ["least-allocated"]
+        );
+    }
 
     #[test]
     fn changes_are_lines_that_take_the_place_of_the_site_s_own() {

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use pleach_scheduler::cluster_spec::Seen;
 use pleach_scheduler::settings;
 use pleach_scheduler::settings::{Own, Settings as _};
 
@@ -9,6 +10,7 @@ use crate::error::Error;
 use crate::evaluate::sim_config::SchedulingConfig;
 use crate::file_kind::FileKind;
 use crate::run_folder::atomic_file::read_toml;
+use crate::{kube_scheduler, kueue_objects};
 
 /// Largest `site.toml`, bytes.
 const CONFIG_BYTES_MAX: u64 = 1 << 20;
@@ -28,6 +30,11 @@ settings! {
         /// The site's `slurm.conf`, with what `sacctmgr dump` and `sacctmgr -P show qos` print beside it: then its own Slurm is
         /// played, and what it could set otherwise is compared.
         pub slurm_conf: Option<PathBuf>;
+        /// The site's `KubeSchedulerConfiguration`: then kube-scheduler is played by it, and what it could set otherwise is compared.
+        pub kube_scheduler: Option<PathBuf>;
+        /// The site's Kueue objects, as `kubectl get clusterqueues,cohorts,localqueues,resourceflavors,workloadpriorityclasses -A -o yaml`
+        /// prints them: then Kueue is played by them, and what they could say otherwise is compared.
+        pub kueue: Option<PathBuf>;
         /// Policies that the site's scheduler may be like, the likeliest first: the one that reproduces the waits best is taken.
         pub policy: Vec<String> = ["easy", "fifo", "fifo-skip", "fair-share"]
                 .map(str::to_owned)
@@ -83,7 +90,13 @@ impl SiteConfig {
         let mut config: SiteConfig = read.map_err(|error| FileKind::Site.or_other(path, error))?;
         let folder = path.parent().unwrap_or(Path::new(""));
         config.jobs = folder.join(&config.jobs);
-        let files = [&mut config.nodes, &mut config.mapping, &mut config.slurm_conf];
+        let files = [
+            &mut config.nodes,
+            &mut config.mapping,
+            &mut config.slurm_conf,
+            &mut config.kube_scheduler,
+            &mut config.kueue,
+        ];
         for file in files.into_iter().flatten() {
             *file = folder.join(&*file);
         }
@@ -107,6 +120,8 @@ impl SiteConfig {
             ("mapping", self.mapping.as_ref()),
             ("cluster", cluster),
             ("slurm_conf", self.slurm_conf.as_ref()),
+            ("kube_scheduler", self.kube_scheduler.as_ref()),
+            ("kueue", self.kueue.as_ref()),
         ];
         all.into_iter().filter_map(|(key, path)| Some((key, path?)))
     }
@@ -121,17 +136,34 @@ impl SiteConfig {
             mapping: self.mapping.as_ref().map(name),
             cluster: self.cluster.as_ref().map(name),
             slurm_conf: self.slurm_conf.as_ref().map(name),
+            kube_scheduler: self.kube_scheduler.as_ref().map(name),
+            kueue: self.kueue.as_ref().map(name),
             ..self.clone()
         }
     }
 
-    /// Where the policies are opened that the site's may be like: its own Slurm where its settings are given.
+    /// Where the policies are opened that the site's may be like: its own scheduler where its settings are given, or where the list
+    /// names it and no policies are named.
     #[must_use]
-    pub fn policies(&self) -> Vec<String> {
-        match &self.slurm_conf {
-            Some(path) => vec![format!("slurm={}", path.display())],
-            None => self.policy.clone(),
+    pub fn policies(&self, seen: &Seen) -> Vec<String> {
+        let named = seen
+            .scheduler
+            .filter(|_| self.policy == SiteConfig::default().policy);
+        match (self.own(), named) {
+            (Some((name, path)), _) => vec![format!("{name}={}", path.display())],
+            (_, Some(scheduler)) => vec![scheduler.policy().to_owned()],
+            _ => self.policy.clone(),
         }
+    }
+
+    /// The site's own scheduler by its policy, and its settings.
+    pub(super) fn own(&self) -> Option<(&'static str, &PathBuf)> {
+        let slurm = self.slurm_conf.as_ref().map(|path| ("slurm", path));
+        let kueue = self.kueue.as_ref().map(|path| (kueue_objects::NAME, path));
+        let kubernetes = self.kube_scheduler.as_ref();
+        slurm
+            .or(kueue)
+            .or_else(|| kubernetes.map(|path| (kube_scheduler::name_of(path), path)))
     }
 
     fn check(&self) -> Result<(), Error> {
@@ -170,7 +202,7 @@ impl SiteConfig {
         let policy: Vec<String> = own.policy.iter().map(|name| format!("\"{name}\"")).collect();
         format!(
             "# What `pleach run` works on. Paths are relative to this file. Keys that are commented out show their defaults.\n\n\
-             jobs = {}   # what sacct -P or --json prints, a table, or an imported list\n{}{}{}{}\n\
+             jobs = {}   # what sacct -P or --json prints, a table, or an imported list\n{}{}{}{}{}{}\n\
              # What the site's scheduler may be like, the likeliest first; the one that reproduces the observed waits best is taken.\n\
              policy = [{}]\n\n\
              # jobs_max = {}   # the last so many jobs of the list\n\
@@ -209,6 +241,18 @@ impl SiteConfig {
                 None,
                 "\"slurm.conf\"",
                 "the site's own policy, in place of those below; CLUSTER.cfg and qos.txt are read beside it"
+            ),
+            given(
+                "kube_scheduler",
+                None,
+                "\"kube-scheduler.yaml\"",
+                "its KubeSchedulerConfiguration in the same way; priorityclasses.json is read beside it"
+            ),
+            given(
+                "kueue",
+                None,
+                "\"kueue.yaml\"",
+                "its Kueue objects in the same way; kube-scheduler.yaml is read beside it"
             ),
             policy.join(", "),
             own.jobs_max,

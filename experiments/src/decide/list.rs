@@ -175,7 +175,7 @@ impl Site<'_> {
         let command = format!(
             "pleach twin --workload {} --policy {} --fit{}",
             self.file("list.csv").display(),
-            self.config.policies().join(","),
+            self.config.policies(&workload.cluster.seen).join(","),
             flags_of(&self.config.scheduling)
         );
         say(&step(3, "the twin", &command))?;
@@ -196,7 +196,7 @@ impl Site<'_> {
 
     fn fitted(&self, workload: &Workload) -> Result<TwinStep, Error> {
         let config = self.config;
-        let policies = self.own_policies()?;
+        let policies = self.own_policies(&workload.cluster.seen)?;
         let sim = self.sim(&config.scheduling, workload);
         for policy in &policies {
             policy.check(sim.capabilities)?;
@@ -220,7 +220,7 @@ impl Site<'_> {
             estimates: &estimates,
         };
         let (fit, jobs) = twin::fit(&input, self.watcher)?;
-        let policy = self.own_policy(&fit.policy)?;
+        let policy = self.own_policy(&fit.policy, &workload.cluster.seen)?;
         let found = Twin::since(&policy, workload, &fit.sim(&sim), &jobs, fit.until_s)?;
         atomic_file::write_json(&self.file(TWIN_PLOTS), &twin::plots(&found))?;
         Ok(TwinStep {

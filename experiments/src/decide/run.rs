@@ -108,10 +108,7 @@ fn in_words(choice: &Choice, compared: &Under, is_change: bool) -> String {
 fn shadow(site: &Site<'_>, verdict: &Verdict) -> Option<String> {
     let name = verdict.policy.as_deref()?;
     if let Some(change) = site.change(name) {
-        return Some(format!(
-            "# in slurm.conf, then scontrol reconfigure:\n{}",
-            change.lines.join("\n")
-        ));
+        return Some(change.told());
     }
     let policy = match name {
         own @ (TREE | FORMULA) => site.file(&format!("{own}.json")).display().to_string(),

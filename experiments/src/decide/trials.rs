@@ -63,7 +63,7 @@ impl<'a> Trials<'a> {
             parts,
             twin,
             sim: site.sim(&scheduling, workload),
-            policy: site.own_policy(&twin.policy)?,
+            policy: site.own_policy(&twin.policy, &workload.cluster.seen)?,
             scheduling,
         })
     }

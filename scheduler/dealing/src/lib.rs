@@ -47,6 +47,8 @@ mod formula;
 pub mod gittins;
 mod guests;
 mod in_order;
+pub mod kubernetes;
+pub mod kueue;
 mod order;
 pub mod pair_speeds;
 mod passes;

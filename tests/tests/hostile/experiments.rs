@@ -13,6 +13,7 @@ use pleach_experiments::train::{CurvePoint, settings_file};
 use pleach_experiments::{EvaluationConfig, SchedulingConfig, TrainSettings};
 
 use pleach_experiments::site_policy;
+use pleach_experiments::{kube_scheduler, kueue_objects};
 use pleach_site::slurm::{Conf, associations, printed};
 
 use super::Reader;
@@ -24,7 +25,36 @@ fn flag(flag: &str, path: &Path) -> Result<(), String> {
     parsed.map(drop).map_err(|error| error.to_string())
 }
 
-pub const READERS: [Reader; 12] = [
+pub const READERS: [Reader; 15] = [
+    Reader {
+        name: "kueue-objects",
+        beside: &[("kube-scheduler.yaml", "kube-scheduler/packed.yaml")],
+        sources: &[],
+        read: |path| {
+            kueue_objects::read(path)
+                .map(drop)
+                .map_err(|error| error.to_string())
+        },
+    },
+    Reader {
+        name: "kube-scheduler",
+        beside: &[],
+        sources: &["experiments/src/kube_scheduler.rs"],
+        read: |path| {
+            kube_scheduler::read(path)
+                .map(drop)
+                .map_err(|error| error.to_string())
+        },
+    },
+    Reader {
+        name: "kube-classes",
+        beside: &[],
+        sources: &[],
+        read: |path| {
+            let text = String::from_utf8_lossy(&std::fs::read(path).unwrap()).into_owned();
+            kube_scheduler::classes(&text).map(drop)
+        },
+    },
     Reader {
         name: "slurm-conf",
         beside: &[],

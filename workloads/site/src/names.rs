@@ -23,6 +23,8 @@ pub const SUSPENDED: &str = "pleach/suspended";
 pub const JOB_CONTROLLER: &str = "kubernetes.io/job-controller";
 /// Label of what Kueue queues, and suspends.
 pub const KUEUE_QUEUE: &str = "kueue.x-k8s.io/queue-name";
+/// Label of the same: the class of its priority in the queue.
+pub const KUEUE_PRIORITY: &str = "kueue.x-k8s.io/priority-class";
 /// Label of the pods of a Job.
 pub const JOB_NAME: &str = "batch.kubernetes.io/job-name";
 /// The same, before Kubernetes 1.27.

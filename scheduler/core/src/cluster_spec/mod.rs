@@ -11,7 +11,7 @@ mod tasks;
 
 pub use allowed::AllowedNodes;
 pub use class::{ElasticJob, Load, LocalityFactors, ModelClass, Resources};
-pub use seen::Seen;
+pub use seen::{Seen, SiteScheduler};
 pub use tasks::Tasks;
 
 use serde::de::Error as _;

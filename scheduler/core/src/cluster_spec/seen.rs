@@ -4,6 +4,27 @@ use serde::{Deserialize, Serialize};
 
 use crate::problem::Problem;
 
+/// A site's own scheduler that policies play.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SiteScheduler {
+    /// kube-scheduler, pods alone.
+    Kubernetes,
+    /// kube-scheduler with native gangs.
+    KubernetesGangs,
+}
+
+impl SiteScheduler {
+    /// The policy that plays it.
+    #[must_use]
+    pub fn policy(self) -> &'static str {
+        match self {
+            SiteScheduler::Kubernetes => "kubernetes",
+            SiteScheduler::KubernetesGangs => "kubernetes-gangs",
+        }
+    }
+}
+
 /// What the list that a cluster came with says of its site; by itself it does nothing.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -15,6 +36,9 @@ pub struct Seen {
     /// simulated.
     #[serde(skip_serializing_if = "is_none")]
     pub core_hours_without_gpus: f64,
+    /// The scheduler that its records name; none where they name none, or another.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scheduler: Option<SiteScheduler>,
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref)] // The signature that serde asks for.

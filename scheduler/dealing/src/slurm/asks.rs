@@ -7,7 +7,7 @@ use super::nodes::{Ask, NodeSet, Nodes, Room};
 use super::schedule::Planned;
 
 /// What of a quantity a scheduler may count on: all of it where the cluster does not model it.
-pub(super) fn modelled(all: u32, left: u32) -> u64 {
+pub(crate) fn modelled(all: u32, left: u32) -> u64 {
     if all == 0 { u64::MAX / 4 } else { u64::from(left) }
 }
 

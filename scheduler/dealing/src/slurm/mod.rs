@@ -23,6 +23,7 @@ mod planner;
 mod rules;
 mod schedule;
 
+pub(crate) use asks::modelled;
 pub use config::{Each, Limit, Partition, Qos, Scope, SlurmConfig};
 pub use factors::{Facts, Priority};
 pub use fair_share::{ROOT, Share, Tree};

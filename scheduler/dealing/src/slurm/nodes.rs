@@ -84,7 +84,7 @@ impl NodeSet {
 }
 
 /// What a node has, or has free.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Room {
     /// GPUs.
     pub gpus: u32,
@@ -95,17 +95,25 @@ pub struct Room {
 }
 
 impl Room {
-    fn holds(self, asked: Room) -> bool {
+    pub(crate) fn holds(self, asked: Room) -> bool {
         self.gpus >= asked.gpus && self.cpu_milli >= asked.cpu_milli && self.memory_mib >= asked.memory_mib
     }
 
-    fn less(&mut self, asked: Room) {
+    /// How many of these it holds.
+    pub(crate) fn times(self, asked: Room) -> usize {
+        let gpus = self.gpus.checked_div(asked.gpus).map_or(u64::MAX, u64::from);
+        let of = |all: u64, each: u64| all.checked_div(each).unwrap_or(u64::MAX);
+        let cpu = of(self.cpu_milli, asked.cpu_milli);
+        gpus.min(cpu).min(of(self.memory_mib, asked.memory_mib)) as usize
+    }
+
+    pub(crate) fn less(&mut self, asked: Room) {
         self.gpus = self.gpus.saturating_sub(asked.gpus);
         self.cpu_milli = self.cpu_milli.saturating_sub(asked.cpu_milli);
         self.memory_mib = self.memory_mib.saturating_sub(asked.memory_mib);
     }
 
-    fn more(&mut self, asked: Room, most: Room) {
+    pub(crate) fn more(&mut self, asked: Room, most: Room) {
         self.gpus = (self.gpus + asked.gpus).min(most.gpus);
         self.cpu_milli = (self.cpu_milli + asked.cpu_milli).min(most.cpu_milli);
         self.memory_mib = (self.memory_mib + asked.memory_mib).min(most.memory_mib);

@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use pleach_scheduler::cluster_spec::SiteScheduler;
 use pleach_site::{SetPart, names, quantity};
 use pleach_tables::clock::{TimeFormat, UTC};
 use pleach_tables::open_unpacked;
@@ -58,6 +59,7 @@ struct Spec {
     active_deadline_seconds: Option<f64>,
     priority_class_name: Option<String>,
     priority: Option<i32>,
+    scheduler_name: Option<String>,
     // Of a Job.
     parallelism: Option<u32>,
     completions: Option<u32>,
@@ -182,6 +184,13 @@ pub(super) fn read(path: &Path, reader: &mut Reader<'_>, taken: &mut Taken) -> R
             format!("{error}; allowed is what kubectl get pods,jobs -A -o json prints"),
         )
     })?;
+    // None where one is not known, which comes first in their order; else the one that is last.
+    let mut schedulers = objects.schedulers.iter().copied();
+    taken.scheduler = schedulers
+        .clone()
+        .next()
+        .flatten()
+        .and(schedulers.next_back().flatten());
     objects.rows(reader, taken);
     Ok(())
 }
@@ -203,6 +212,9 @@ fn take(item: &Item, line: u64, objects: &mut Objects) -> Result<(), &'static st
                 num_gpus => num_gpus?,
             };
             let node = spec.node_name.clone().unwrap_or_default();
+            if num_gpus > 0 {
+                objects.schedulers.insert(scheduler(metadata, spec));
+            }
             objects.pods.push(PodRow {
                 num_gpus,
                 cores: cores_of(spec),
@@ -233,6 +245,19 @@ fn take(item: &Item, line: u64, objects: &mut Objects) -> Result<(), &'static st
     Ok(())
 }
 
+/// What a pod tells of the scheduler that placed it.
+fn scheduler(metadata: &Metadata, spec: &Spec) -> Option<SiteScheduler> {
+    let has_queue = metadata
+        .labels
+        .as_ref()
+        .is_some_and(|labels| labels.contains_key(names::KUEUE_QUEUE));
+    let is_known = spec.scheduler_name.as_deref() == Some("default-scheduler") && !has_queue;
+    is_known.then_some(match spec.scheduling_group {
+        Some(_) => SiteScheduler::KubernetesGangs,
+        None => SiteScheduler::Kubernetes,
+    })
+}
+
 /// What pods and Jobs tell alike.
 fn common(metadata: &Metadata, spec: &Spec, line: u64) -> PodRow {
     let mut words: BTreeMap<String, String> = BTreeMap::new();
@@ -242,7 +267,8 @@ fn common(metadata: &Metadata, spec: &Spec, line: u64) -> PodRow {
         .flatten()
         .flatten()
     {
-        let is_read = names::OF_GANGS.contains(&name.as_str()) || name == names::KUEUE_QUEUE;
+        let is_read = names::OF_GANGS.contains(&name.as_str())
+            || [names::KUEUE_QUEUE, names::KUEUE_PRIORITY].contains(&name.as_str());
         if is_read && (1..=names::WORD_MAX).contains(&text.len()) {
             words.insert(name.clone(), text.clone());
         }
@@ -256,7 +282,9 @@ fn common(metadata: &Metadata, spec: &Spec, line: u64) -> PodRow {
         made_s: time(&metadata.creation_timestamp),
         limit_s: spec.active_deadline_seconds,
         queue: words.remove(names::KUEUE_QUEUE).unwrap_or_default(),
-        priority: priority(spec),
+        priority: words
+            .remove(names::KUEUE_PRIORITY)
+            .unwrap_or_else(|| priority(spec)),
         of_type: slices
             .or_else(|| selector.and_then(|selector| selector.get(PRODUCT)).cloned())
             .unwrap_or_default(),

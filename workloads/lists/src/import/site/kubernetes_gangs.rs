@@ -7,6 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use pleach_scheduler::cluster_spec::SiteScheduler;
 use pleach_site::{Groups, ParallelJobs, Pod, names};
 
 use super::reason::Reason;
@@ -82,6 +83,8 @@ pub(super) struct Objects {
     pub jobs: Vec<JobRow>,
     /// When native pod groups were made, by namespace and name.
     pub pod_groups: BTreeMap<(String, String), f64>,
+    /// What pods with GPUs tell of their schedulers.
+    pub schedulers: BTreeSet<Option<SiteScheduler>>,
 }
 
 /// What is known of a gang.
@@ -107,6 +110,7 @@ impl Objects {
             pods,
             jobs,
             pod_groups,
+            ..
         } = self;
         let groups = Groups::new(jobs.iter().map(JobRow::view), ParallelJobs::default());
         let mut gangs: BTreeMap<String, Gang> = BTreeMap::new();

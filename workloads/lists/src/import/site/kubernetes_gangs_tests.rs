@@ -243,3 +243,42 @@ fn nodes_are_read_in_every_form_of_a_quantity() {
         "{notes}"
     );
 }
+
+#[test]
+fn pods_name_the_scheduler_that_placed_them_where_all_name_one_that_is_known() {
+    use pleach_scheduler::cluster_spec::SiteScheduler::{Kubernetes, KubernetesGangs};
+    let (own, other) = (
+        r#""schedulerName": "default-scheduler","#,
+        r#""schedulerName": "volcano","#,
+    );
+    let native = r#""schedulerName": "default-scheduler", "schedulingGroup": {"podGroupName": "train"},"#;
+    let queued = r#""kueue.x-k8s.io/queue-name": "q""#;
+    let scheduler = |pods: &[(&str, &str)]| {
+        let number = pods.iter().zip(10..);
+        let item = |((labels, more), from): (&(&str, &str), i32)| {
+            pod(
+                &format!("p-{from}"),
+                labels,
+                "n1",
+                [from, from + 1],
+                "Succeeded",
+                more,
+            )
+        };
+        let items: Vec<String> = number.map(item).collect();
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("pods.json");
+        std::fs::write(
+            &path,
+            format!(r#"{{"apiVersion": "v1", "items": [{}]}}"#, items.join(",")),
+        )
+        .unwrap();
+        let found = import_site(&path, &SiteOptions::default()).unwrap();
+        found.workload.cluster.seen.scheduler
+    };
+    assert_eq!(scheduler(&[("", own), ("", own)]), Some(Kubernetes));
+    assert_eq!(scheduler(&[("", own), ("", native)]), Some(KubernetesGangs));
+    for others in [("", other), (queued, own), ("", "")] {
+        assert_eq!(scheduler(&[("", own), others]), None, "{others:?}");
+    }
+}

@@ -84,7 +84,8 @@ pub(in crate::import) fn draft(
     {
         return Err(Error::data(path, message));
     }
-    let placed = place::Placing::new(&jobs, (&reader.types, &reader.others), &mapping, options)?;
+    let mut placed = place::Placing::new(&jobs, (&reader.types, &reader.others), &mapping, options)?;
+    placed.cluster.seen.scheduler = taken.scheduler;
     notes.extend(placed.notes());
     let mut draft = Draft::new(
         path,

@@ -26,7 +26,7 @@ type Allowed = BTreeSet<usize>;
 
 /// What is known of where jobs run.
 pub(super) struct Placing {
-    cluster: ClusterSpec,
+    pub(super) cluster: ClusterSpec,
     /// Types of the source as types of the cluster.
     type_of: Vec<Option<usize>>,
     /// Types of the cluster by the name of a node.

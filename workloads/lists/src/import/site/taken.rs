@@ -1,5 +1,6 @@
 //! Rows that are taken from a source, and why others are not.
 
+use pleach_scheduler::cluster_spec::SiteScheduler;
 use pleach_tables::Account;
 
 use super::reason::Reason;
@@ -14,6 +15,8 @@ pub(super) struct Taken {
     pub account: Account,
     /// Whether a row of an id that was there before can be a further run.
     pub mapping_is_slurm: bool,
+    /// The scheduler that the source names.
+    pub scheduler: Option<SiteScheduler>,
 }
 
 impl Taken {

@@ -293,11 +293,8 @@ fn run_finds_that_a_shorter_half_life_is_worth_more_than_what_it_learns() {
     std::fs::write(folder.path().join("site.toml"), text).unwrap();
     let config = SiteConfig::read(&folder.path().join("site.toml")).unwrap();
     assert!(matches!(config.search, SearchPart { simulations: 400, .. }));
-    let site = Site {
-        config: &config,
-        folder: &folder.path().join("run"),
-        watcher: &Watcher::nobody(),
-    };
+    let (run, watcher) = (folder.path().join("run"), Watcher::nobody());
+    let site = Site::new(&config, &run, &watcher);
     let mut said = String::new();
     let found: Decided = decide(&site, &mut |line| {
         said += line;

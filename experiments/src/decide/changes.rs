@@ -44,7 +44,11 @@ impl Change {
 
 impl Site<'_> {
     /// What the site could set otherwise; nothing where its settings are not given.
-    pub(super) fn changes(&self) -> Vec<Change> {
+    pub(super) fn changes(&self) -> &[Change] {
+        self.changes.get_or_init(|| self.read_changes())
+    }
+
+    fn read_changes(&self) -> Vec<Change> {
         let Some(path) = &self.config.slurm_conf else {
             return Vec::new();
         };
@@ -57,8 +61,8 @@ impl Site<'_> {
     }
 
     /// The change of a name.
-    pub(super) fn change(&self, name: &str) -> Option<Change> {
-        self.changes().into_iter().find(|change| change.name == name)
+    pub(super) fn change(&self, name: &str) -> Option<&Change> {
+        self.changes().iter().find(|change| change.name == name)
     }
 
     fn file_of(&self, change: &str) -> PathBuf {

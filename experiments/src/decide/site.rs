@@ -1,5 +1,6 @@
 //! A run: its configuration, its folder, and artefacts that are made once.
 
+use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
 
 use pleach_env::SimConfig;
@@ -8,6 +9,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::SiteConfig;
+use super::changes::Change;
 use crate::error::Error;
 use crate::evaluate::instances::seeds;
 use crate::evaluate::sim_config::SchedulingConfig;
@@ -33,10 +35,25 @@ pub struct Site<'a> {
     pub folder: &'a Path,
     /// Who watches.
     pub watcher: &'a Watcher,
+    /// What could be set otherwise, once it was read.
+    pub(super) changes: OnceCell<Vec<Change>>,
 }
 
 /// What is said on the way.
 pub(super) type Say<'a> = &'a mut dyn FnMut(&str) -> Result<(), Error>;
+
+impl<'a> Site<'a> {
+    /// A run of which nothing is read yet.
+    #[must_use]
+    pub fn new(config: &'a SiteConfig, folder: &'a Path, watcher: &'a Watcher) -> Site<'a> {
+        Site {
+            config,
+            folder,
+            watcher,
+            changes: OnceCell::new(),
+        }
+    }
+}
 
 impl Site<'_> {
     pub(super) fn file(&self, name: &str) -> PathBuf {

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use pleach_dealing::slurm::{
-    Ask, Each, Limit, Nodes, Partition, Priority, Qos, ROOT, Room, Scope, Share, SlurmConfig,
+    Ask, Each, Limit, Nodes, Partition, Preempt, Priority, Qos, ROOT, Room, Scope, Share, SlurmConfig,
 };
 use pleach_scheduler::JobLabels;
 use serde_json::Value;
@@ -37,11 +37,15 @@ struct Job {
     qos: String,
     /// Tasks of its array at once; 0: no bound.
     throttle: u64,
+    /// How often it ran.
+    attempts: u32,
     start_s: f64,
     end_s: f64,
     nodes: String,
     priority: u32,
     by_backfill: bool,
+    /// Whether it is a run that was preempted, of which times are known to the second alone.
+    was_preempted: bool,
 }
 
 impl Job {
@@ -96,6 +100,52 @@ impl Case {
         }
     }
 
+    /// The same with the runs that were preempted, each as a job of its own. Who took its nodes did so in the moment in which it
+    /// started.
+    fn with_all_runs(mut self, folder: &Path) -> Case {
+        let text = std::fs::read_to_string(folder.join("sacct.txt")).unwrap();
+        if !text.contains("|PREEMPTED|") {
+            return self;
+        }
+        let t0_s = of_day_s(self.meta["t0"].as_str().unwrap());
+        let mut rows = csv::ReaderBuilder::new().delimiter(b'|').flexible(true).from_reader(text.as_bytes());
+        let tier = |job: &Job| self.meta["tiers"][&job.partition].as_u64();
+        let mut runs = Vec::new();
+        for row in rows.deserialize::<BTreeMap<String, String>>() {
+            let row = row.unwrap();
+            let time_s = |key: &str| of_day_s(&row[key]) - t0_s;
+            let is_of = |job: &Job| row["JobID"] == job.num.0.to_string();
+            let Some(place) = self.jobs.iter().position(is_of) else {
+                continue;
+            };
+            if self.jobs[place].attempts > 1 && row["State"] == "COMPLETED" {
+                self.jobs[place].eligible_s = time_s("Eligible");
+            }
+            if row["State"] != "PREEMPTED" {
+                continue;
+            }
+            let nodes = names(&row["NodeList"]);
+            let (start_s, end_s) = (time_s("Start"), time_s("End"));
+            let taken = |job: &&Job| {
+                tier(job) > tier(&self.jobs[place])
+                    && (-0.5..4.0).contains(&(job.start_s - end_s))
+                    && job.nodes.split(' ').any(|node| nodes.iter().any(|own| own == node))
+            };
+            let by = self.jobs.iter().filter(taken).map(|job| job.start_s).fold(f64::INFINITY, f64::min);
+            runs.push(Job {
+                eligible_s: time_s("Eligible"),
+                start_s,
+                end_s: if by.is_finite() { by + 0.005 } else { end_s },
+                nodes: nodes.join(" "),
+                by_backfill: row["Flags"].contains("SchedBackfill"),
+                was_preempted: true,
+                ..self.jobs[place].clone()
+            });
+        }
+        self.jobs.extend(runs);
+        self
+    }
+
     fn number(&self, key: &str) -> f64 {
         self.meta[key].as_f64().unwrap()
     }
@@ -104,6 +154,23 @@ impl Case {
         let place = |name: &str| self.names.iter().position(|of| of == name).unwrap();
         nodes.split(' ').map(place).collect()
     }
+}
+
+/// Seconds since midnight of `2026-11-28T07:36:46`.
+fn of_day_s(time: &str) -> f64 {
+    let parts = time[11..19].split(':').map(|part| part.parse::<f64>().unwrap());
+    parts.fold(0.0, |sum, part| sum * 60.0 + part)
+}
+
+/// The nodes of `n2` and `n[1-2,4]`.
+fn names(list: &str) -> Vec<String> {
+    let numbers = list.trim_start_matches('n').trim_matches(['[', ']']).split(',');
+    let of = |part: &str| {
+        let (from, to) = part.split_once('-').unwrap_or((part, part));
+        let [from, to] = [from, to].map(|number| number.parse::<u32>().unwrap());
+        (from..=to).map(|number| format!("n{number}")).collect::<Vec<_>>()
+    };
+    numbers.flat_map(of).collect()
 }
 
 /// Settings as they were, in the words of the list's own description.
@@ -132,6 +199,7 @@ fn config(meta: &Value, names: &[String]) -> SlurmConfig {
         user: user.into(),
         parent: parent.into(),
         shares,
+        usage: 0,
     };
     let mut shares = vec![share(ROOT, ROOT, "", 1)];
     for (account, of) in object("shares") {
@@ -163,6 +231,10 @@ fn config(meta: &Value, names: &[String]) -> SlurmConfig {
         }
     });
     SlurmConfig {
+        preempt: match meta["case"] == "h1_preempt_requeue" {
+            true => Preempt::Partition,
+            false => Preempt::None,
+        },
         backfill: meta["backfill"].as_bool().unwrap(),
         bf_interval_s: number("bf_interval_s"),
         bf_resolution_s: number("bf_resolution") as u32,
@@ -191,6 +263,7 @@ fn config(meta: &Value, names: &[String]) -> SlurmConfig {
             .map(|(name, priority)| Qos {
                 name,
                 priority: priority.as_u64().unwrap() as u32,
+                preempts: Vec::new(),
             })
             .collect(),
         shares,
@@ -246,11 +319,13 @@ fn jobs(folder: &Path, types: &[String]) -> Vec<Job> {
             partition: text("partition"),
             qos: text("qos"),
             throttle: array.split_once('%').map_or(0, |(_, most)| most.parse().unwrap()),
+            attempts: number("attempts") as u32,
             start_s: logged("log_start_s", "start_s"),
             end_s: logged("log_end_s", "end_s"),
             nodes: text("nodes"),
             priority: number("priority") as u32,
             by_backfill: row["started_by"] == "backfill",
+            was_preempted: false,
         }
     };
     let all = rows

@@ -92,6 +92,7 @@ impl Site<'_> {
         let beside = [
             format!("{}.cfg", cluster.as_deref().unwrap_or("cluster")),
             "qos.txt".to_owned(),
+            site_policy::USE.to_owned(),
         ];
         for change in self.changes() {
             let file = self.file_of(&change.name);

@@ -93,6 +93,7 @@ pub(super) fn job<'a>(
         wish: if is_wish { required } else { Vec::new() },
         is_named,
         partitions,
+        refusal: if is_pending && (reason.starts_with("Assoc") || reason.starts_with("QOS")) { reason } else { "" },
     };
     let job = JobSeen {
         id,

@@ -73,6 +73,17 @@ impl Usage {
         }
     }
 
+    /// Counts it no longer.
+    pub fn take_back(&mut self, ask: &Ask, counts: &[(usize, u32)]) {
+        let of = Used::of(ask);
+        for used in counts.iter().filter_map(|place| self.used.get_mut(place)) {
+            used.gpus -= of.gpus;
+            used.cpu_milli -= of.cpu_milli;
+            used.nodes -= of.nodes;
+            used.jobs -= of.jobs;
+        }
+    }
+
     /// Whether a job may start by the limits that bound it.
     #[must_use]
     pub fn allows(&self, ask: &Ask, bounds: &[(usize, u32)]) -> bool {

@@ -71,6 +71,19 @@ pub(crate) struct Asks<'a> {
     pub(crate) is_exclusive: bool,
     /// The partitions that it names, separated by commas.
     pub(crate) partitions: &'a str,
+    /// Why Slurm passes it over, where that is a limit of its association or QOS.
+    pub(crate) refusal: &'a str,
+}
+
+impl Asks<'_> {
+    /// Whose limit it is, as far as the reason tells.
+    fn refused(&self) -> (&str, &str) {
+        match self.refusal {
+            reason if reason.starts_with("QOSGrp") => (self.qos, ""),
+            reason if reason.starts_with("QOS") => (self.qos, self.user),
+            _ => (self.account, self.user),
+        }
+    }
 }
 
 /// Completes what was seen: CPUs and memory of jobs, the rules and the sums that hold for those that wait.
@@ -100,7 +113,7 @@ pub(super) fn complete(
     let mut book = Book::default();
     // Tasks of arrays ask for the same: what was found for one holds for all.
     let mut known: BTreeMap<Asked<'_>, (Terms, Option<String>)> = BTreeMap::new();
-    for job in jobs {
+    for job in jobs.iter_mut() {
         let Some(ask) = asks.get(&job.id) else { continue };
         complete_demand(job, ask);
         if job.phase != Phase::Loose {
@@ -135,7 +148,37 @@ pub(super) fn complete(
             job.phase = Phase::Blocked { reason };
         }
     }
-    book.site()
+    let site = book.site();
+    pause(jobs, asks, &site);
+    site
+}
+
+/// Jobs of associations that Slurm refuses for a limit that is not read here wait: those that it refuses, and others of the same that
+/// ask for as many GPUs. Where what is read says why, it says of which.
+fn pause(jobs: &mut [JobSeen], asks: &BTreeMap<ExternalId, Asks<'_>>, site: &Site) {
+    let left: Vec<u64> = site.allowances.iter().map(|allowance| allowance.left).collect();
+    let mut refused: BTreeMap<(&str, &str), (u32, &str)> = BTreeMap::new();
+    for job in jobs.iter().filter(|job| job.phase == Phase::Loose) {
+        let Some(ask) = asks.get(&job.id).filter(|ask| !ask.refusal.is_empty()) else {
+            continue;
+        };
+        if job.terms.lacking(&left).is_none() {
+            let least = refused.entry(ask.refused()).or_insert((u32::MAX, ask.refusal));
+            least.0 = least.0.min(job.num_gpus());
+        }
+    }
+    if refused.is_empty() {
+        return;
+    }
+    for job in jobs.iter_mut().filter(|job| job.phase == Phase::Loose) {
+        let Some(ask) = asks.get(&job.id) else { continue };
+        let of = [(ask.account, ask.user), (ask.qos, ask.user), (ask.qos, "")];
+        let paused = of.iter().filter_map(|whose| refused.get(whose));
+        if let Some((_, reason)) = paused.into_iter().find(|(least, _)| job.num_gpus() >= *least) {
+            let reason = format!("is of an association or QOS of which Slurm refuses jobs ({reason})");
+            job.phase = Phase::Blocked { reason };
+        }
+    }
 }
 
 /// All that rules look at of a job, what differs most first: it is looked up for each job.

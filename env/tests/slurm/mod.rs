@@ -143,6 +143,8 @@ impl Case {
             });
         }
         self.jobs.extend(runs);
+        // As Slurm lists them: that decides who goes of those that are alike.
+        self.jobs.sort_by_key(|job| job.num);
         self
     }
 

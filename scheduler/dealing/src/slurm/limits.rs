@@ -76,7 +76,8 @@ impl Usage {
     /// Counts it no longer.
     pub fn take_back(&mut self, ask: &Ask, counts: &[(usize, u32)]) {
         let of = Used::of(ask);
-        for used in counts.iter().filter_map(|place| self.used.get_mut(place)) {
+        for place in counts {
+            let used = self.used.entry(*place).or_default();
             used.gpus -= of.gpus;
             used.cpu_milli -= of.cpu_milli;
             used.nodes -= of.nodes;

@@ -220,14 +220,16 @@ impl State {
         {
             return Some((now_s, on));
         }
-        let end_of = |place: usize| ends.0.get(place).map(|(end_s, _)| *end_s);
+        let stays = |(_, number): &&(i64, usize)| !gone.contains(number);
+        let ends: Vec<(i64, usize)> = ends.0.iter().filter(stays).copied().collect();
+        let end_of = |place: usize| ends.get(place).map(|(end_s, _)| *end_s);
         let (mut place, mut barrier, mut window_s) = (0, None, WINDOW_S);
-        while place < ends.0.len() {
+        while place < ends.len() {
             let mut last = None;
-            while let Some((end_s, number)) = ends.0.get(place).copied() {
+            while let Some((end_s, number)) = ends.get(place).copied() {
                 place += 1;
                 let running = &self.running[number];
-                if !running.set.meets(among) || gone.contains(&number) {
+                if !running.set.meets(among) {
                     continue;
                 }
                 let barrier = *barrier.get_or_insert(end_s + WINDOW_S - end_s.rem_euclid(WINDOW_S));

@@ -7,7 +7,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use pleach_dealing::slurm::{Each, Limit, Partition, Preempt, Priority, Qos, ROOT, Scope, Share, SlurmConfig};
+use pleach_dealing::slurm::{
+    Each, Limit, Partition, Preempt, Priority, Qos, ROOT, Scope, Share, SlurmConfig,
+};
 use pleach_policies::{Door, PolicySpec};
 use pleach_scheduler::Problem;
 use pleach_scheduler::problem::files;
@@ -132,7 +134,11 @@ fn qualities(conf: &Conf, rows: &[BTreeMap<String, String>]) -> Vec<Qos> {
         .map(|row| Qos {
             name: cell(row, "name").to_owned(),
             priority: whole(row, "priority").unwrap_or(0),
-            preempts: cell(row, "preempt").split(',').filter(goes).map(str::to_owned).collect(),
+            preempts: cell(row, "preempt")
+                .split(',')
+                .filter(goes)
+                .map(str::to_owned)
+                .collect(),
         })
         .collect()
 }
@@ -316,9 +322,18 @@ fn add_use(shares: &mut Vec<Share>, text: &str) -> Result<(), String> {
         let Some(Ok(usage)) = usage else {
             return Err("it has no whole number as RawUsage: print it by `sshare -a -l -P`".into());
         };
-        used.insert((cell(&row, "account").trim().to_owned(), cell(&row, "user").to_owned()), usage);
+        used.insert(
+            (
+                cell(&row, "account").trim().to_owned(),
+                cell(&row, "user").to_owned(),
+            ),
+            usage,
+        );
     }
-    if !shares.iter().any(|share| share.account == ROOT && share.user.is_empty()) {
+    if !shares
+        .iter()
+        .any(|share| share.account == ROOT && share.user.is_empty())
+    {
         shares.push(Share {
             account: ROOT.to_owned(),
             user: String::new(),

@@ -2,7 +2,7 @@
 """CPU time of the daemon's own rounds beside a Slurm of files: 1,000 nodes with a running job each, 5,000 jobs that wait, and ten that
 come, start and end each second. The commands of that Slurm are other processes and not counted.
 
-    deploy/daemon/tests/round_cost.py PLEACH_SCHEDULER [POLICY] [SECONDS] [NODES] [WAITING]
+    deploy/daemon/tests/round_cost.py PLEACH_SCHEDULER [POLICY] [ROUNDS] [NODES] [WAITING]
 """
 
 import json
@@ -118,7 +118,7 @@ class Site:
 
 def main():
     program = sys.argv[1]
-    policy, seconds, num_nodes, num_waiting = (sys.argv[2:] + ["sjf", "60", "1000", "5000"][len(sys.argv) - 2 :])[:4]
+    policy, num_rounds, num_nodes, num_waiting = (sys.argv[2:] + ["sjf", "30", "1000", "5000"][len(sys.argv) - 2 :])[:4]
     with tempfile.TemporaryDirectory(prefix="pleach-round.") as name:
         folder = pathlib.Path(name)
         (folder / "bin").mkdir()
@@ -132,17 +132,19 @@ def main():
 
         def look():
             fields = pathlib.Path(f"/proc/{daemon.pid}/stat").read_text().rsplit(")", 1)[1].split()
-            rounds = json.loads((folder / "state/status.json").read_text())["num_rounds"]
+            status = folder / "state/status.json"
+            rounds = json.loads(status.read_text())["num_rounds"] if status.exists() else 0
             return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK"), rounds
 
         try:
-            # Until the order is written: ten rounds of 500 factors.
-            time.sleep(30)
-            before, begin = look(), time.time()
-            while time.time() < begin + float(seconds):
+            # Until the order is written: two rounds of 500 factors, and some.
+            while look()[1] < 5:
+                time.sleep(0.2)
+            before = after = look()
+            while after[1] < before[1] + int(num_rounds):
                 site.step()
                 time.sleep(1)
-            after = look()
+                after = look()
             memory = [line for line in pathlib.Path(f"/proc/{daemon.pid}/status").read_text().splitlines() if "VmHWM" in line]
         finally:
             daemon.terminate()

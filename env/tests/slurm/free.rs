@@ -196,7 +196,10 @@ fn played_freely_it_is_as_near_to_a_real_slurm_as_that_is_to_itself() {
         let folder = pleach_tests::data(&format!("slurm-schedules/{name}")).unwrap();
         let runs = Case::read(&folder).with_all_runs(&folder).jobs;
         for job in &mut case.jobs {
-            let own = runs.iter().filter(|run| run.num == job.num).map(|run| run.start_s);
+            let own = runs
+                .iter()
+                .filter(|run| run.num == job.num)
+                .map(|run| run.start_s);
             let first_s = own.fold(f64::INFINITY, f64::min);
             job.end_s += first_s - job.start_s;
             job.start_s = first_s;

@@ -4,11 +4,12 @@
 
 use std::collections::BTreeMap;
 
-use pleach_dealing::slurm::{Allowed, Facts, ROOT, Rules, Share, State, Tree, Waiting};
+use pleach_dealing::slurm::{Allowed, Facts, Planned, Rules, State, Tree, Waiting};
 use pleach_scheduler::cluster::{Cluster, Placement, Slice};
 use pleach_scheduler::{Estimate, JobId, NodeId, Planner as _, PolicyPlanner, Provenance, Time, heuristics};
 
 use super::free::workload;
+use super::runs::at_cycles;
 use super::{Case, Job, cases};
 
 /// What agreed.
@@ -25,7 +26,7 @@ struct Agreement {
 }
 
 /// A row of `plans.csv.gz`: job as Slurm writes it, start (none: now), nodes.
-type Row = (String, Option<i64>, String);
+pub(super) type Row = (String, Option<i64>, String);
 
 /// What is known of a list when each of its decisions is made.
 struct Given<'a> {
@@ -197,7 +198,7 @@ impl<'a> Given<'a> {
     }
 }
 
-fn plans(case: &str) -> BTreeMap<i64, Vec<Row>> {
+pub(super) fn plans(case: &str) -> BTreeMap<i64, Vec<Row>> {
     let path = pleach_tests::data(&format!("slurm-schedules/{case}/plans.csv.gz")).unwrap();
     let reader = flate2::read::GzDecoder::new(std::fs::File::open(path).unwrap());
     let mut rows: BTreeMap<i64, Vec<Row>> = BTreeMap::new();
@@ -309,19 +310,24 @@ fn easy(case: &Case, given: &Given<'_>, at_s: f64, started: &[usize]) -> usize {
     started.iter().filter(is_same).count()
 }
 
-/// Sets the starts of preempted runs by backfill to those of their cycles.
-fn at_cycles(name: &str, case: &mut Case) {
-    let cycles = plans(name);
-    for job in case.jobs.iter_mut().filter(|job| job.was_preempted && job.by_backfill) {
-        let is_of = |(_, rows): &(&i64, &Vec<Row>)| {
-            rows.iter().any(|(id, start, _)| start.is_none() && *id == job.num.0.to_string())
-        };
-        let second = (job.start_s * 1e3) as i64;
-        let mut within = cycles.range(second - 500..second + 1500);
-        if let Some((cycle_ms, _)) = within.find(is_of) {
-            job.start_s = *cycle_ms as f64 / 1e3;
-        }
-    }
+/// Numbers of the runs that ended for a start, and of those that we end for it.
+fn preempted(jobs: &[Job], plan: &Planned, at_s: f64) -> (Vec<usize>, Vec<usize>) {
+    let is_one = |job: &Job| job.was_preempted && (job.end_s - at_s - 0.005).abs() < 1e-6;
+    let real = (0..jobs.len()).filter(|number| is_one(&jobs[*number]));
+    let mut ours: Vec<usize> = plan.preempted.iter().map(|job| *job as usize).collect();
+    ours.sort_unstable();
+    (real.collect(), ours)
+}
+
+/// Seconds in which something happened of which no more is known.
+fn rough(jobs: &[Job]) -> Vec<f64> {
+    let of = |job: &Job| {
+        [
+            if job.by_backfill { job.end_s } else { job.start_s },
+            job.end_s.floor(),
+        ]
+    };
+    jobs.iter().filter(|job| job.was_preempted).flat_map(of).collect()
 }
 
 fn agreement(name: &str, case: &Case) -> Agreement {
@@ -334,11 +340,7 @@ fn agreement(name: &str, case: &Case) -> Agreement {
             .filter(|number| jobs[*number].by_backfill == by_backfill && !jobs[*number].was_preempted)
             .collect()
     };
-    let rough: Vec<f64> = jobs
-        .iter()
-        .filter(|job| job.was_preempted)
-        .flat_map(|job| [if job.by_backfill { job.end_s } else { job.start_s }, job.end_s.floor()])
-        .collect();
+    let rough = rough(jobs);
     let (by_backfill, mut by_main) = (of(true), of(false));
     let mut found = Agreement::default();
     for (cycle_ms, rows) in plans(name) {
@@ -404,16 +406,9 @@ fn agreement(name: &str, case: &Case) -> Agreement {
         };
         found.main.0 += group.iter().filter(is_same).count();
         for plan in ours.iter().filter(|plan| group.contains(&(plan.job as usize))) {
-            let of_run = |number: &usize| jobs[*number].was_preempted && (jobs[*number].end_s - at_s - 0.005).abs() < 1e-6;
-            let gone: Vec<usize> = (0..jobs.len()).filter(of_run).collect();
-            let mut ours: Vec<usize> = plan.preempted.iter().map(|job| *job as usize).collect();
-            ours.sort_unstable();
-            if !gone.is_empty() || !ours.is_empty() {
-                if ours != gone && std::env::var("SHOW").is_ok() {
-                    let of = |rows: &[usize]| rows.iter().map(|row| jobs[*row].num.0).collect::<Vec<_>>();
-                    println!("{name} {at_s} job {} preempts {:?} ours {:?}", jobs[plan.job as usize].num.0, of(&gone), of(&ours));
-                }
-                found.preempted.0 += usize::from(ours == gone);
+            let (real, ours) = preempted(jobs, plan, at_s);
+            if !(real.is_empty() && ours.is_empty()) {
+                found.preempted.0 += usize::from(ours == real);
                 found.preempted.1 += 1;
             }
         }
@@ -454,7 +449,11 @@ fn given_the_real_state_it_makes_the_starts_and_plans_of_a_real_slurm_to_the_nod
             found.easy.1
         );
         if found.preempted.1 > 0 {
-            println!("{name}: who is preempted {:.1} % of {}", percent(found.preempted), found.preempted.1);
+            println!(
+                "{name}: who is preempted {:.1} % of {}",
+                percent(found.preempted),
+                found.preempted.1
+            );
         }
         // Of the classic fair share the lag is not here, and priorities are those that were
         // printed every 15 s.
@@ -476,44 +475,4 @@ fn given_the_real_state_it_makes_the_starts_and_plans_of_a_real_slurm_to_the_nod
         }
     }
     assert!(wrong.is_empty(), "{wrong:?}");
-}
-
-#[test]
-fn from_the_use_that_sshare_prints_the_tree_has_the_factors_that_it_prints() {
-    use std::io::Read as _;
-    for (name, case) in cases() {
-        let Some(priority) = case.config.priority.as_ref().filter(|of| of.fair_share > 0 && of.fair_tree) else {
-            continue;
-        };
-        let path = pleach_tests::data(&format!("slurm-schedules/{name}/sshare.txt.gz")).unwrap();
-        let mut text = String::new();
-        let file = std::fs::File::open(path).unwrap();
-        flate2::read::GzDecoder::new(file).read_to_string(&mut text).unwrap();
-        let (mut num, mut num_same) = (0, 0);
-        for sample in text.split("# ").skip(1) {
-            let rows: Vec<Vec<&str>> = sample.lines().skip(1).map(|line| line.split('|').collect()).collect();
-            let mut shares = case.config.shares.clone();
-            shares.extend((!shares.iter().any(|share| share.user.is_empty() && share.account == ROOT)).then(|| Share {
-                account: ROOT.into(),
-                user: String::new(),
-                parent: String::new(),
-                shares: 1,
-                usage: 0,
-            }));
-            for share in &mut shares {
-                let row = rows.iter().find(|row| row[0].trim() == share.account && row[1] == share.user);
-                share.usage = row.map_or(0, |row| row[4].parse().unwrap());
-            }
-            let mut tree = Tree::of(&shares);
-            tree.rank(priority.fair_tree);
-            for row in rows.iter().filter(|row| !row[1].is_empty()) {
-                let place = tree.member(row[0].trim(), row[1]);
-                num += 1;
-                num_same += usize::from((tree.factor(place) - row[7].parse::<f64>().unwrap()).abs() < 1e-6);
-            }
-        }
-        println!("{name}: {num_same} of {num} factors");
-        // It prints whole numbers: of users whose levels are nearly equal either may be first.
-        assert!(num > 100 && num_same * 100 >= num * 99, "{name}: {num_same} of {num}");
-    }
 }

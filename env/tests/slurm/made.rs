@@ -4,8 +4,8 @@ use pleach_dealing::slurm::{Partition, Preempt, Priority, Qos, Slurm, SlurmConfi
 use pleach_env::workload::estimates::EstimateModel;
 use pleach_env::workload::{JobSpec, Observed, Workload};
 use pleach_env::{JobOutcome, SimConfig, simulate_planner};
-use pleach_scheduler::{ActionKind, Capabilities, Time};
 use pleach_scheduler::cluster_spec::{ClusterSpec, ModelClass, Resources, Tasks};
+use pleach_scheduler::{ActionKind, Capabilities, Time};
 
 /// (submission, GPUs on one node, run time and limit), s.
 fn starts(num_nodes: u32, rows: &[(f64, u32, f64, f64)], config: SlurmConfig) -> Vec<f64> {
@@ -170,7 +170,11 @@ fn a_job_of_a_higher_partition_or_qos_requeues_as_few_as_it_needs() {
         // Of jobs on as many nodes the first goes. It is eligible again 121 s later, when job 3 has ended.
         assert_eq!(preempted, [1, 0, 0, 0]);
         assert!((20.0..=20.5).contains(&played[3].first_start_s));
-        assert!(played[0].finish_s > 20.0 + 121.0 + 279.0, "{}", played[0].finish_s);
+        assert!(
+            played[0].finish_s > 20.0 + 121.0 + 279.0,
+            "{}",
+            played[0].finish_s
+        );
     }
     // Nobody goes where nobody may: of the same partition, and with PreemptMode=OFF.
     let mut off = by_partition.clone();

@@ -172,14 +172,15 @@ pub(super) struct Known {
 }
 
 impl Known {
-    /// The jobs of a text as [`job`] reads them, and what is to be said of lines that cannot be read.
-    fn read(&mut self, text: &str, look: Look<'_>) -> Result<(Vec<(JobSeen, Arc<Asks>)>, Option<String>), Error> {
+    /// The jobs of a text as [`job`] reads them, what they ask for, and what is to be said of lines that cannot be read.
+    fn read(&mut self, text: &str, look: Look<'_>) -> Result<(Vec<JobSeen>, AllAsks, Option<String>), Error> {
         if (&self.by.0, &self.by.1) != (look.reach, look.pinned) {
             self.by = (look.reach.clone(), look.pinned.clone());
             self.lines.clear();
         }
-        let mut before = std::mem::take(&mut self.lines);
-        let mut found = Vec::new();
+        let num = self.lines.len();
+        let mut before = std::mem::replace(&mut self.lines, HashMap::with_capacity(num));
+        let (mut jobs, mut asks, mut twice) = (Vec::with_capacity(num), AllAsks::new(), None);
         let (_, note) = records::each(text, |row, line| {
             let (line, read) = match before.remove_entry(line) {
                 Some(known) => known,
@@ -188,11 +189,24 @@ impl Known {
                     (line.to_owned(), read.map(|(job, ask)| (job, Arc::new(ask))))
                 }
             };
-            found.extend(read.clone());
+            if let Some((job, ask)) = &read {
+                if asks.insert(job.id, Arc::clone(ask)).is_some() {
+                    twice.get_or_insert((row, line.clone()));
+                }
+                jobs.push(job.clone());
+            }
             self.lines.insert(line, read);
             Ok(())
         })?;
-        Ok((found, note))
+        match twice {
+            Some((row, line)) => Err(Error::garbage(
+                SQUEUE,
+                row,
+                &line,
+                "names a job for the second time",
+            )),
+            None => Ok((jobs, asks, note)),
+        }
     }
 }
 
@@ -223,14 +237,7 @@ fn read_pinned(
         gives_shares: !texts.share_nodes.is_empty(),
         pinned,
     };
-    let (found, note) = known.read(texts.jobs, look)?;
-    let (mut jobs, mut asks) = (Vec::with_capacity(found.len()), AllAsks::new());
-    for (job, ask) in found {
-        if asks.insert(job.id, ask).is_some() {
-            return Err(Error::garbage(SQUEUE, 0, &job.id.to_string(), "is named for the second time"));
-        }
-        jobs.push(job);
-    }
+    let (mut jobs, asks, note) = known.read(texts.jobs, look)?;
     jobs.sort_by_cached_key(JobSeen::arrival);
     if look.gives_shares {
         let per_gpu = shares::set_apart(&mut nodes.tables, texts.share_nodes, &nodes.num_shards)?;

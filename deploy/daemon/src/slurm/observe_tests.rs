@@ -441,15 +441,30 @@ fn lines_that_are_known_are_read_as_they_are_read_anew() {
     let side = line(&[(0, "9"), (23, "side")]);
     let looks = [
         (running("g1") + &waits("7", "10:00") + &side, NODES, "", false),
-        (side.clone() + &waits("7", "10:00") + &running("g1"), NODES, "", false),
+        (
+            side.clone() + &waits("7", "10:00") + &running("g1"),
+            NODES,
+            "",
+            false,
+        ),
         // Another limit, another node, another scope, nodes by name that are ours, a node that went, a line that cannot be read.
         (running("g2") + &waits("7", "20:00") + &side, NODES, "", false),
         (running("g2") + &waits("7", "20:00") + &side, NODES, beside, false),
         (running("g2") + &line(&[(10, "g2")]) + &side, NODES, beside, false),
         (running("g2") + &line(&[(10, "g2")]) + &side, NODES, beside, true),
-        (running("g2") + &line(&[(10, "g2")]) + &side, NODES.split_once('\n').unwrap().1, beside, true),
+        (
+            running("g2") + &line(&[(10, "g2")]) + &side,
+            NODES.split_once('\n').unwrap().1,
+            beside,
+            true,
+        ),
         (running("g1") + "x|\n" + &waits("7", "10:00"), NODES, "", false),
-        (running("g1") + &waits("7", "10:00") + &waits("7", "10:00"), NODES, "", false),
+        (
+            running("g1") + &waits("7", "10:00") + &waits("7", "10:00"),
+            NODES,
+            "",
+            false,
+        ),
         (String::new(), NODES, "", false),
     ];
     let mut known = Known::default();

@@ -55,7 +55,12 @@ fn a_job_to_which_no_node_is_open_is_last_until_one_is() {
 #[test]
 fn jobs_of_an_association_that_slurm_refuses_for_an_unread_limit_are_last_with_its_others() {
     let fake = site();
-    fake.come(1, 2, "10:00", "user=ann account=a1 reason=AssocMaxCpuMinutesPerJobLimit");
+    fake.come(
+        1,
+        2,
+        "10:00",
+        "user=ann account=a1 reason=AssocMaxCpuMinutesPerJobLimit",
+    );
     fake.come(2, 4, "5:00", "user=ann account=a1");
     // It asks for less than what is refused, or is of another user.
     fake.come(3, 1, "40:00", "user=ann account=a1");

@@ -27,7 +27,10 @@ pub(super) type Room = (Vec<usize>, Vec<usize>);
 impl State {
     /// The running jobs that may go for one, those first that go first.
     fn preemptable(&self, job: &Waiting) -> Vec<usize> {
-        let preempts = self.groups.get(job.group).map_or(&[][..], |group| &group.preempts);
+        let preempts = self
+            .groups
+            .get(job.group)
+            .map_or(&[][..], |group| &group.preempts);
         let mut found: Vec<usize> = (0..self.running.len())
             .filter(|place| preempts.contains(&self.running[*place].group))
             .collect();
@@ -50,8 +53,18 @@ impl State {
                 self.give_back(&mut then, *place);
                 then.choose(&job.ask, among)
             };
-            let (last, on) = order.iter().map(fits).enumerate().find_map(|(at, on)| Some((at, on?)))?;
-            let overlap = |place: &usize| self.running[*place].on.iter().filter(|node| on.contains(node)).count();
+            let (last, on) = order
+                .iter()
+                .map(fits)
+                .enumerate()
+                .find_map(|(at, on)| Some((at, on?)))?;
+            let overlap = |place: &usize| {
+                self.running[*place]
+                    .on
+                    .iter()
+                    .filter(|node| on.contains(node))
+                    .count()
+            };
             if pass > REORDERS || order.len() <= pass + 1 {
                 let gone = order[..=last].iter().copied().filter(|place| overlap(place) > 0);
                 return Some((on.clone(), gone.collect()));

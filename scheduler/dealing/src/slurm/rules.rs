@@ -77,11 +77,19 @@ impl Rules {
         let (partitions, qos) = (&self.config.partitions, &self.config.qos);
         let below = |tier: u32| {
             let goes = move |of: &&Partition| of.preemptable && of.tier < tier;
-            (0..).zip(partitions).filter(move |(_, of)| goes(of)).map(|(place, _)| place).collect()
+            (0..)
+                .zip(partitions)
+                .filter(move |(_, of)| goes(of))
+                .map(|(place, _)| place)
+                .collect()
         };
         let named = |of: &Qos| {
             let is_named = |other: &&Qos| of.preempts.contains(&other.name);
-            (0..).zip(qos).filter(|(_, other)| is_named(other)).map(|(place, _)| place).collect()
+            (0..)
+                .zip(qos)
+                .filter(|(_, other)| is_named(other))
+                .map(|(place, _)| place)
+                .collect()
         };
         match self.config.preempt {
             Preempt::None => Vec::new(),
@@ -107,7 +115,9 @@ impl Rules {
     pub fn group(&self, partition: usize, labels: JobLabels<'_>) -> usize {
         let mut all = self.config.qos.iter();
         match self.config.preempt {
-            Preempt::Qos => all.position(|qos| qos.name == qos_of(labels)).unwrap_or(usize::MAX),
+            Preempt::Qos => all
+                .position(|qos| qos.name == qos_of(labels))
+                .unwrap_or(usize::MAX),
             _ => partition,
         }
     }

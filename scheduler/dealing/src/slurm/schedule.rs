@@ -214,7 +214,9 @@ impl State {
         if let Some(on) = self.nodes.choose(&job.ask, among) {
             return Some((now_s, on));
         }
-        let (mut then, gone) = self.without(job).unwrap_or_else(|| (self.nodes.clone(), Vec::new()));
+        let (mut then, gone) = self
+            .without(job)
+            .unwrap_or_else(|| (self.nodes.clone(), Vec::new()));
         if !gone.is_empty()
             && let Some(on) = then.choose(&job.ask, among)
         {

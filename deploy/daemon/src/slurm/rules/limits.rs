@@ -13,7 +13,14 @@ use pleach_site::slurm::{sums, values};
 const DEPTH_MAX: usize = 64;
 
 /// Limits of what jobs take together, and of each of them.
-const SUMS: [&str; 6] = ["GrpTRES", "GrpJobs", "MaxJobs", "GrpTRESRunMins", "GrpTRESMins", "GrpWall"];
+const SUMS: [&str; 6] = [
+    "GrpTRES",
+    "GrpJobs",
+    "MaxJobs",
+    "GrpTRESRunMins",
+    "GrpTRESMins",
+    "GrpWall",
+];
 const OF_A_JOB: [&str; 3] = ["MaxTRESPJ", "MaxTRESPN", "MaxTRESMinsPJ"];
 const WALL: &str = "MaxWallPJ";
 
@@ -121,13 +128,16 @@ impl<'a> Limits<'a> {
         let bounds = |association: &Association<'_>| !association.values.is_empty();
         let of_user = of_user.filter(|association| bounds(association)).into_iter();
         let of_user = of_user.map(|own| (format!("user {} in account {}", payer.user, payer.account), own));
-        let accounts = accounts.take(DEPTH_MAX).filter(move |(_, association)| bounds(association));
+        let accounts = accounts
+            .take(DEPTH_MAX)
+            .filter(move |(_, association)| bounds(association));
         of_user.chain(accounts.map(|(name, association)| (format!("account {name}"), association)))
     }
 
     /// Whether any limit may hold for a job.
     pub(crate) fn bind(&self, payer: &Payer<'_>) -> bool {
-        let is_bound = |qos: &Qos<'_>| !(qos.values.is_empty() && qos.of_accounts.is_empty() && qos.of_users.is_empty());
+        let is_bound =
+            |qos: &Qos<'_>| !(qos.values.is_empty() && qos.of_accounts.is_empty() && qos.of_users.is_empty());
         self.qos.get(payer.qos).is_some_and(is_bound) || self.above(payer).next().is_some()
     }
 

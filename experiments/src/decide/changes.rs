@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use pleach_dealing::slurm::{Priority, SlurmConfig};
 use pleach_site::slurm::Conf;
 
-use super::site::{ARTEFACT_BYTES_MAX, Site};
+use super::site::{ARTEFACT_BYTES_MAX, Change, Site};
 use crate::error::Error;
 use crate::run_folder::atomic_file;
 use crate::site_policy;
@@ -23,15 +23,6 @@ const HALF_LIVES: [(&str, &str, f64); 4] = [
     ("half-life-7-days", "7-0", 604_800.0),
     ("half-life-30-days", "30-0", 2_592_000.0),
 ];
-
-/// A change of settings.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Change {
-    /// Its name among the candidates.
-    pub(super) name: String,
-    /// Lines that take the place of those with the same keys.
-    pub(super) lines: Vec<String>,
-}
 
 impl Change {
     fn of(name: &str, lines: &[String]) -> Change {

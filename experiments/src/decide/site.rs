@@ -9,7 +9,6 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::SiteConfig;
-use super::changes::Change;
 use crate::error::Error;
 use crate::evaluate::instances::seeds;
 use crate::evaluate::sim_config::SchedulingConfig;
@@ -26,6 +25,15 @@ pub(super) const TREE: &str = "tree";
 pub(super) const FORMULA: &str = "formula";
 /// What is promised of what is deployed.
 pub(super) const PROMISE: &str = "promise.json";
+
+/// A change of settings.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Change {
+    /// Its name among the candidates.
+    pub(super) name: String,
+    /// Lines that take the place of those with the same keys.
+    pub(super) lines: Vec<String>,
+}
 
 /// A run.
 pub struct Site<'a> {

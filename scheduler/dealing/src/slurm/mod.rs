@@ -30,6 +30,5 @@ pub use fair_share::{ROOT, Share, Tree};
 pub use limits::{Allowed, Usage};
 pub use nodes::{Ask, NodeSet, Nodes, Room};
 pub use planner::Slurm;
-pub use preempt::Group;
 pub use rules::Rules;
-pub use schedule::{Bounds, Planned, State, Waiting};
+pub use schedule::{Bounds, Group, Planned, State, Waiting};

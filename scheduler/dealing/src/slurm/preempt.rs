@@ -12,15 +12,6 @@ use super::schedule::{State, Waiting};
 /// How often the order of those that may go is made anew (`preempt_reorder_count`).
 const REORDERS: usize = 1;
 
-/// Jobs of one partition, or of one quality of service.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Group {
-    /// Jobs of the lowest go first: `PriorityTier`, or the priority.
-    pub rank: u32,
-    /// Groups whose jobs go for one of its own.
-    pub preempts: Vec<usize>,
-}
-
 /// Nodes of a job, and the places of running jobs that go for it.
 pub(super) type Room = (Vec<usize>, Vec<usize>);
 

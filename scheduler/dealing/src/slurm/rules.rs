@@ -8,8 +8,7 @@ use super::config::{Each, Limit, Partition, Preempt, Qos, Scope, SlurmConfig};
 use super::factors::Facts;
 use super::limits::{Allowed, Usage};
 use super::nodes::{NodeSet, Nodes, Room};
-use super::preempt::Group;
-use super::schedule::{State, Waiting};
+use super::schedule::{Group, State, Waiting};
 
 /// (limit, group of it).
 type Places = Vec<(usize, u32)>;

@@ -7,7 +7,6 @@
 
 use super::limits::Usage;
 use super::nodes::{Ask, NodeSet, Nodes};
-use super::preempt::Group;
 
 /// First window of ends, and half a minute to which its beginning is rounded, s.
 const WINDOW_S: i64 = 30;
@@ -67,6 +66,15 @@ pub struct Bounds {
     pub resolution_s: i64,
     /// Jobs at which the main scheduler looks (`default_queue_depth`).
     pub main_jobs: usize,
+}
+
+/// Jobs of one partition, or of one quality of service.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Group {
+    /// Jobs of the lowest go first: `PriorityTier`, or the priority.
+    pub rank: u32,
+    /// Groups whose jobs go for one of its own.
+    pub preempts: Vec<usize>,
 }
 
 /// Nodes, running jobs and limits at an instant.

@@ -459,7 +459,6 @@ fn given_the_real_state_it_makes_the_starts_and_plans_of_a_real_slurm_to_the_nod
         // printed every 15 s.
         let starts = (found.backfill.0 + found.main.0, found.backfill.1 + found.main.1);
         let (plans_min, starts_min) = match name.as_str() {
-            "h1_preempt_requeue" => (80.0, 80.0),
             "i2_defaults_multifactor" => (96.5, 100.0),
             "d2_fair_classic" => (100.0, 97.0),
             "d1_fair_tree" => (100.0, 98.5),
@@ -470,7 +469,11 @@ fn given_the_real_state_it_makes_the_starts_and_plans_of_a_real_slurm_to_the_nod
         } else {
             percent(found.plans)
         };
-        if plans < plans_min || percent(starts) < starts_min || found.extra > 0 {
+        if plans < plans_min
+            || percent(starts) < starts_min
+            || found.extra > 0
+            || found.preempted.0 < found.preempted.1
+        {
             wrong.push(name);
         }
     }

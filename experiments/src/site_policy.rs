@@ -1,13 +1,15 @@
-//! A site's `slurm.conf` as a policy: the settings of the policy `slurm`, from the file and from two that may lie beside it.
+//! A site's `slurm.conf` as a policy: the settings of the policy `slurm`, from the file and from three that may lie beside it.
 //!
 //! `CLUSTER.cfg` is what `sacctmgr dump CLUSTER` writes (accounts, shares, their limits), `qos.txt` what `sacctmgr -P show qos`
-//! prints (priorities and limits of qualities of service). Nodes are numbered as the importer numbers those with GPUs: equal ones
+//! prints (priorities and limits of qualities of service), `sshare.txt` what `sshare -a -l -P` printed when the list begins (use). Nodes are numbered as the importer numbers those with GPUs: equal ones
 //! together, in the order of the file.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use pleach_dealing::slurm::{Each, Limit, Partition, Priority, Qos, ROOT, Scope, Share, SlurmConfig};
+use pleach_dealing::slurm::{
+    Each, Limit, Partition, Preempt, Priority, Qos, ROOT, Scope, Share, SlurmConfig,
+};
 use pleach_policies::{Door, PolicySpec};
 use pleach_scheduler::Problem;
 use pleach_scheduler::problem::files;
@@ -19,6 +21,8 @@ const BYTES_MAX: u64 = 1 << 26;
 /// The policy's name, and how such a file's name ends.
 const NAME: &str = "slurm";
 const ENDING: &str = "conf";
+/// Use of accounts and users at the beginning.
+pub(crate) const USE: &str = "sshare.txt";
 /// From an event to the pass of the main scheduler, s, and the part of `batch_sched_delay` that comes on top. *Fitted* on two
 /// recorded lists, one with `batch_sched_delay=0`, one with the default.
 const LAG: (f64, f64) = (0.5, 0.5);
@@ -57,7 +61,10 @@ pub fn read(path: &Path) -> Result<SlurmConfig, Problem> {
     let dump = associations(&dump.unwrap_or_default());
     let dump =
         dump.ok_or_else(|| Problem::data(path, "the dump beside it has more than 100,000 associations"))?;
-    let config = of(&conf, &dump, &printed(&qos.unwrap_or_default()))?;
+    let mut config = of(&conf, &dump, &printed(&qos.unwrap_or_default()))?;
+    if let Some(text) = beside(USE)? {
+        add_use(&mut config.shares, &text).map_err(|told| Problem::data(&path.with_file_name(USE), told))?;
+    }
     config.validate()?;
     Ok(config)
 }
@@ -98,18 +105,43 @@ pub fn of(
         enforce_limits: ["limits", "safe", "all"]
             .iter()
             .any(|word| enforced.contains(word)),
+        preempt: match conf.value("PreemptType").unwrap_or_default() {
+            kind if kind.ends_with("partition_prio") => Preempt::Partition,
+            kind if kind.ends_with("qos") => Preempt::Qos,
+            _ => Preempt::None,
+        },
         partitions: partitions(conf)?,
-        qos: qos
-            .iter()
-            .map(|row| Qos {
-                name: cell(row, "name").to_owned(),
-                priority: whole(row, "priority").unwrap_or(0),
-            })
-            .collect(),
+        qos: qualities(conf, qos),
         shares: shares(dump),
         limits: limits(dump, qos),
         ..own
     })
+}
+
+/// Whether jobs of such a `PreemptMode` go for others; where it says nothing, that of the cluster counts.
+fn is_preemptable(conf: &Conf, own: &str) -> bool {
+    let mode = match own {
+        "" | "cluster" => conf.value("PreemptMode").unwrap_or_default(),
+        own => own,
+    };
+    let mode = mode.to_ascii_lowercase();
+    mode.contains("requeue") || mode.contains("cancel")
+}
+
+fn qualities(conf: &Conf, rows: &[BTreeMap<String, String>]) -> Vec<Qos> {
+    let named = |name: &&str| rows.iter().find(|row| cell(row, "name") == *name);
+    let goes = |name: &&str| named(name).is_some_and(|row| is_preemptable(conf, cell(row, "preemptmode")));
+    rows.iter()
+        .map(|row| Qos {
+            name: cell(row, "name").to_owned(),
+            priority: whole(row, "priority").unwrap_or(0),
+            preempts: cell(row, "preempt")
+                .split(',')
+                .filter(goes)
+                .map(str::to_owned)
+                .collect(),
+        })
+        .collect()
 }
 
 fn number(key: &str, text: &str) -> Result<f64, Problem> {
@@ -226,6 +258,7 @@ fn partitions(conf: &Conf) -> Result<Vec<Partition>, Problem> {
             nodes,
             tier: whole("prioritytier", 1),
             job_factor: whole("priorityjobfactor", 1),
+            preemptable: is_preemptable(conf, cell("preemptmode")),
             billing: billing(cell("tresbillingweights"))?,
         };
         // The default one is that of jobs which name none.
@@ -276,9 +309,45 @@ fn shares(dump: &[Association]) -> Vec<Share> {
                 .get("fairshare")
                 .and_then(|text| text.parse().ok())
                 .unwrap_or(1),
+            usage: 0,
         }
     };
     dump.iter().map(share).collect()
+}
+
+/// Adds to accounts and users what `sshare` says that they have used; why it cannot be read, if so.
+fn add_use(shares: &mut Vec<Share>, text: &str) -> Result<(), String> {
+    let mut used = BTreeMap::new();
+    for row in printed(text) {
+        let usage = row.get("rawusage").map(|usage| usage.trim().parse::<u64>());
+        let Some(Ok(usage)) = usage else {
+            return Err("it has no whole number as RawUsage: print it by `sshare -a -l -P`".into());
+        };
+        used.insert(
+            (
+                cell(&row, "account").trim().to_owned(),
+                cell(&row, "user").to_owned(),
+            ),
+            usage,
+        );
+    }
+    if !shares
+        .iter()
+        .any(|share| share.account == ROOT && share.user.is_empty())
+    {
+        shares.push(Share {
+            account: ROOT.to_owned(),
+            user: String::new(),
+            parent: String::new(),
+            shares: 1,
+            usage: 0,
+        });
+    }
+    for share in shares {
+        let of = used.get(&(share.account.clone(), share.user.clone()));
+        share.usage = of.copied().unwrap_or(0);
+    }
+    Ok(())
 }
 
 fn cell<'a>(row: &'a BTreeMap<String, String>, key: &str) -> &'a str {

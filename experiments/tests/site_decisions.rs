@@ -122,11 +122,8 @@ fn decided(folder: &Path, list: &Workload, simulations: u64, preemption: bool) -
         },
         ..SiteConfig::default()
     };
-    let site = Site {
-        config: &config,
-        folder: &folder.join("run"),
-        watcher: &Watcher::nobody(),
-    };
+    let (folder, watcher) = (folder.join("run"), Watcher::nobody());
+    let site = Site::new(&config, &folder, &watcher);
     let mut said = String::new();
     let found = decide(&site, &mut |line| {
         said += line;

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use pleach_dealing::slurm::SlurmConfig;
+use pleach_dealing::slurm::{Preempt, SlurmConfig};
 use pleach_env::workload::estimates::EstimateModel;
 use pleach_env::workload::import::site::{NodeTable, SiteOptions, import_site};
 use pleach_env::workload::{JobSpec, Observed, Workload};
@@ -213,6 +213,47 @@ const CONF: &str = "ClusterName=site\nNodeName=n[1-2] Gres=gpu:GPU:8\nPriorityTy
 const DUMP: &str = "Parent - 'root'\nAccount - 'a':Fairshare=1\nAccount - 'b':Fairshare=1\nParent - 'a'\nUser - 'ua':Fairshare=1\n\
     Parent - 'b'\nUser - 'ub':Fairshare=1\n";
 
+#[test]
+fn fair_share_begins_with_what_sshare_says_was_used_and_qos_say_whom_they_preempt() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let preempts = format!("{CONF}PreemptType=preempt/qos\nPreemptMode=REQUEUE\n");
+    std::fs::write(at("slurm.conf"), preempts).unwrap();
+    std::fs::write(at("site.cfg"), DUMP).unwrap();
+    let qos = "Name|Priority|Preempt|PreemptMode\nlow|0||cluster\nkept|0||suspend\nhigh|9|low,kept|cluster\n";
+    std::fs::write(at("qos.txt"), qos).unwrap();
+    let use_of = "Account|User|RawShares|NormShares|RawUsage\nroot|||0.0|90\n a||1|0.5|90\n  a|ua|1|1.0|90\n b||1|0.5|0\n";
+    std::fs::write(at("sshare.txt"), use_of).unwrap();
+    let config = site_policy::read(&at("slurm.conf")).unwrap();
+    let used = |account: &str, user: &str| {
+        let mut all = config.shares.iter();
+        all.find(|share| share.account == account && share.user == user)
+            .unwrap()
+            .usage
+    };
+    assert_eq!(
+        [
+            used("root", ""),
+            used("a", ""),
+            used("a", "ua"),
+            used("b", ""),
+            used("b", "ub")
+        ],
+        [90, 90, 90, 0, 0]
+    );
+    let high = config.qos.iter().find(|qos| qos.name == "high").unwrap();
+    assert_eq!(
+        (config.preempt, high.preempts.as_slice()),
+        (Preempt::Qos, &["low".to_owned()][..])
+    );
+    std::fs::write(at("sshare.txt"), "Account|User|RawUsage\na|ua|much\n").unwrap();
+    let told = site_policy::read(&at("slurm.conf")).unwrap_err().to_string();
+    assert!(
+        told.contains("sshare.txt") && told.contains("sshare -a -l -P"),
+        "{told}"
+    );
+}
+
 /// Two accounts that take turns, three days each: one submits a long campaign at once, the other short jobs all the time. All
 /// jobs hold 4 GPUs and ask for a day, so that neither size nor limit tells them apart.
 fn taking_turns(num_days: u32, folder: &Path) -> Workload {
@@ -293,11 +334,8 @@ fn run_finds_that_a_shorter_half_life_is_worth_more_than_what_it_learns() {
     std::fs::write(folder.path().join("site.toml"), text).unwrap();
     let config = SiteConfig::read(&folder.path().join("site.toml")).unwrap();
     assert!(matches!(config.search, SearchPart { simulations: 400, .. }));
-    let site = Site {
-        config: &config,
-        folder: &folder.path().join("run"),
-        watcher: &Watcher::nobody(),
-    };
+    let (run, watcher) = (folder.path().join("run"), Watcher::nobody());
+    let site = Site::new(&config, &run, &watcher);
     let mut said = String::new();
     let found: Decided = decide(&site, &mut |line| {
         said += line;

@@ -50,11 +50,7 @@ pub fn run(args: &SiteArgs, context: &mut Context<'_>) -> Result<(), Error> {
     let (quiet, start_s) = (args.machine.words.quiet, (context.clock)());
     let watcher = bars(quiet);
     let decided = {
-        let site = Site {
-            config: &config,
-            folder: &out,
-            watcher: &watcher,
-        };
+        let site = Site::new(&config, &out, &watcher);
         decide(&site, &mut |line| if quiet { Ok(()) } else { context.say(line) })?
     };
     folder.finish()?;

@@ -8,6 +8,8 @@ use pleach_scheduler::cluster_spec::{
 };
 use pleach_scheduler::{ActionKind, Capabilities, Planner, PolicyPlanner, Time, heuristics};
 
+use pleach_dealing::slurm::Preempt;
+
 use super::{Case, Job, cases};
 
 /// Slurm puts a gang on nodes of several types.
@@ -68,6 +70,8 @@ pub(super) fn workload(case: &Case) -> Workload {
         name: name.into(),
         speed,
         locality: LocalityFactors::NONE,
+        // What is requeued begins anew.
+        checkpoint_interval_s: Some(86_400.0),
         ..ModelClass::default()
     };
     let one = |kind: usize| {
@@ -151,7 +155,10 @@ fn play(case: &Case, planner: &mut dyn Planner) -> Played {
         })
         .collect();
     let config = SimConfig {
-        capabilities: CAN_MIX,
+        capabilities: match case.config.preempt {
+            Preempt::None => CAN_MIX,
+            _ => CAN_MIX.with(ActionKind::Preempt),
+        },
         estimates: EstimateModel::UserLimit { default_s: 3600.0 },
         ..SimConfig::default()
     };
@@ -185,7 +192,18 @@ fn played_freely_it_is_as_near_to_a_real_slurm_as_that_is_to_itself() {
         ("d1_fair_tree", 25.0),
     ];
     let mut wrong = Vec::new();
-    for (name, case) in cases() {
+    for (name, mut case) in cases() {
+        let folder = pleach_tests::data(&format!("slurm-schedules/{name}")).unwrap();
+        let runs = Case::read(&folder).with_all_runs(&folder).jobs;
+        for job in &mut case.jobs {
+            let own = runs
+                .iter()
+                .filter(|run| run.num == job.num)
+                .map(|run| run.start_s);
+            let first_s = own.fold(f64::INFINITY, f64::min);
+            job.end_s += first_s - job.start_s;
+            job.start_s = first_s;
+        }
         let mut slurm = pleach_dealing::slurm::Slurm::new(case.config.clone()).unwrap();
         let own = play(&case, &mut slurm);
         let easy = play(

@@ -1,19 +1,40 @@
 //! A list of our own whose schedule is worked by hand.
 
-use pleach_dealing::slurm::{Priority, Slurm, SlurmConfig};
+use pleach_dealing::slurm::{Partition, Preempt, Priority, Qos, Slurm, SlurmConfig};
 use pleach_env::workload::estimates::EstimateModel;
-use pleach_env::workload::{JobSpec, Workload};
-use pleach_env::{SimConfig, simulate_planner};
-use pleach_scheduler::Time;
+use pleach_env::workload::{JobSpec, Observed, Workload};
+use pleach_env::{JobOutcome, SimConfig, simulate_planner};
 use pleach_scheduler::cluster_spec::{ClusterSpec, ModelClass, Resources, Tasks};
+use pleach_scheduler::{ActionKind, Capabilities, Time};
 
 /// (submission, GPUs on one node, run time and limit), s.
 fn starts(num_nodes: u32, rows: &[(f64, u32, f64, f64)], config: SlurmConfig) -> Vec<f64> {
+    let played = play(num_nodes, rows, &[], config);
+    played.iter().map(|job| job.first_start_s).collect()
+}
+
+/// The same with the partition and the quality of service of the last jobs.
+fn play(
+    num_nodes: u32,
+    rows: &[(f64, u32, f64, f64)],
+    labels: &[(&str, &str)],
+    config: SlurmConfig,
+) -> Vec<JobOutcome> {
+    let first = rows.len() - labels.len();
+    let label = |number: usize| number.checked_sub(first).map_or(("", ""), |at| labels[at]);
     let jobs = rows
         .iter()
         .enumerate()
         .map(|(number, (submit_s, num_gpus, run_s, limit_s))| JobSpec {
             estimate_s: Some(*limit_s),
+            observed: Some(Box::new(Observed {
+                start: Time::ZERO,
+                end: None,
+                nodes: String::new(),
+                partition: label(number).0.into(),
+                qos: label(number).1.into(),
+                held_s: 0.0,
+            })),
             resources: Resources {
                 tasks: Tasks::of(*num_gpus as u8),
                 ..Resources::WHOLE_GPU
@@ -32,12 +53,12 @@ fn starts(num_nodes: u32, rows: &[(f64, u32, f64, f64)], config: SlurmConfig) ->
         jobs: jobs.collect(),
     };
     let config_of_sim = SimConfig {
+        capabilities: Capabilities::DEFAULT.with(ActionKind::Preempt),
         estimates: EstimateModel::UserLimit { default_s: 3600.0 },
         ..SimConfig::default()
     };
     let mut slurm = Slurm::new(config).unwrap();
-    let result = simulate_planner(&list, &config_of_sim, &mut slurm).unwrap();
-    result.jobs.iter().map(|job| job.first_start_s).collect()
+    simulate_planner(&list, &config_of_sim, &mut slurm).unwrap().jobs
 }
 
 fn quick() -> SlurmConfig {
@@ -111,4 +132,55 @@ fn age_is_of_the_last_recomputation_so_that_size_can_turn_the_order_round() {
     assert!(found[2] < found[1], "{found:?}");
     let found = starts(1, &rows, quick());
     assert!(found[1] < found[2], "{found:?}");
+}
+
+/// Two full nodes: job 0 has one for itself, jobs 1 and 2 share the other. Job 3 asks for half a node at 20 s.
+const FULL: [(f64, u32, f64, f64); 4] = [
+    (0.0, 8, 300.0, 300.0),
+    (1.0, 4, 300.0, 300.0),
+    (2.0, 4, 300.0, 300.0),
+    (20.0, 4, 60.0, 60.0),
+];
+
+#[test]
+fn a_job_of_a_higher_partition_or_qos_requeues_as_few_as_it_needs() {
+    let partition = |name: &str, tier: u32| Partition {
+        name: name.into(),
+        tier,
+        ..Partition::default()
+    };
+    let by_partition = SlurmConfig {
+        preempt: Preempt::Partition,
+        partitions: vec![partition("low", 1), partition("high", 10)],
+        ..quick()
+    };
+    let qos = |name: &str, preempts: &[&str]| Qos {
+        name: name.into(),
+        priority: 0,
+        preempts: preempts.iter().map(|name| (*name).to_owned()).collect(),
+    };
+    let by_qos = SlurmConfig {
+        preempt: Preempt::Qos,
+        qos: vec![qos("normal", &[]), qos("urgent", &["normal"])],
+        ..quick()
+    };
+    for config in [by_partition.clone(), by_qos] {
+        let played = play(2, &FULL, &[("high", "urgent")], config);
+        let preempted: Vec<u32> = played.iter().map(|job| job.num_preemptions).collect();
+        // Of jobs on as many nodes the first goes. It is eligible again 121 s later, when job 3 has ended.
+        assert_eq!(preempted, [1, 0, 0, 0]);
+        assert!((20.0..=20.5).contains(&played[3].first_start_s));
+        assert!(
+            played[0].finish_s > 20.0 + 121.0 + 279.0,
+            "{}",
+            played[0].finish_s
+        );
+    }
+    // Nobody goes where nobody may: of the same partition, and with PreemptMode=OFF.
+    let mut off = by_partition.clone();
+    off.partitions[0].preemptable = false;
+    for (config, partition) in [(by_partition, "low"), (off, "high")] {
+        let played = play(2, &FULL, &[(partition, "")], config);
+        assert!(played[3].first_start_s >= 300.0 && played.iter().all(|job| job.num_preemptions == 0));
+    }
 }

@@ -7,12 +7,14 @@
 mod free;
 mod given;
 mod made;
+mod runs;
+mod shares;
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use pleach_dealing::slurm::{
-    Ask, Each, Limit, Nodes, Partition, Priority, Qos, ROOT, Room, Scope, Share, SlurmConfig,
+    Ask, Each, Limit, Nodes, Partition, Preempt, Priority, Qos, ROOT, Room, Scope, Share, SlurmConfig,
 };
 use pleach_scheduler::JobLabels;
 use serde_json::Value;
@@ -37,11 +39,15 @@ struct Job {
     qos: String,
     /// Tasks of its array at once; 0: no bound.
     throttle: u64,
+    /// How often it ran.
+    attempts: u32,
     start_s: f64,
     end_s: f64,
     nodes: String,
     priority: u32,
     by_backfill: bool,
+    /// Whether it is a run that was preempted, of which times are known to the second alone.
+    was_preempted: bool,
 }
 
 impl Job {
@@ -132,6 +138,7 @@ fn config(meta: &Value, names: &[String]) -> SlurmConfig {
         user: user.into(),
         parent: parent.into(),
         shares,
+        usage: 0,
     };
     let mut shares = vec![share(ROOT, ROOT, "", 1)];
     for (account, of) in object("shares") {
@@ -163,6 +170,10 @@ fn config(meta: &Value, names: &[String]) -> SlurmConfig {
         }
     });
     SlurmConfig {
+        preempt: match meta["case"] == "h1_preempt_requeue" {
+            true => Preempt::Partition,
+            false => Preempt::None,
+        },
         backfill: meta["backfill"].as_bool().unwrap(),
         bf_interval_s: number("bf_interval_s"),
         bf_resolution_s: number("bf_resolution") as u32,
@@ -191,6 +202,7 @@ fn config(meta: &Value, names: &[String]) -> SlurmConfig {
             .map(|(name, priority)| Qos {
                 name,
                 priority: priority.as_u64().unwrap() as u32,
+                preempts: Vec::new(),
             })
             .collect(),
         shares,
@@ -246,11 +258,13 @@ fn jobs(folder: &Path, types: &[String]) -> Vec<Job> {
             partition: text("partition"),
             qos: text("qos"),
             throttle: array.split_once('%').map_or(0, |(_, most)| most.parse().unwrap()),
+            attempts: number("attempts") as u32,
             start_s: logged("log_start_s", "start_s"),
             end_s: logged("log_end_s", "end_s"),
             nodes: text("nodes"),
             priority: number("priority") as u32,
             by_backfill: row["started_by"] == "backfill",
+            was_preempted: false,
         }
     };
     let all = rows

@@ -11,7 +11,7 @@ use pleach_dealing::slurm::{Priority, SlurmConfig};
 use pleach_site::slurm::Conf;
 use serde_json::Value;
 
-use super::site::{ARTEFACT_BYTES_MAX, Site};
+use super::site::{ARTEFACT_BYTES_MAX, Change, Site};
 use crate::error::Error;
 use crate::kube_scheduler::{self, SETTINGS};
 use crate::run_folder::atomic_file;
@@ -27,19 +27,6 @@ const HALF_LIVES: [(&str, &str, f64); 4] = [
     ("half-life-7-days", "7-0", 604_800.0),
     ("half-life-30-days", "30-0", 2_592_000.0),
 ];
-
-/// A change of settings.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Change {
-    /// Its name among the candidates.
-    pub(super) name: String,
-    /// Lines that take the place of those with the same keys.
-    pub(super) lines: Vec<String>,
-    /// The whole file, where it is not the site's own with these lines at its end.
-    file: Option<String>,
-    /// Where the lines belong, and what makes them count.
-    place: &'static str,
-}
 
 impl Change {
     fn of(name: &str, lines: &[String]) -> Change {
@@ -59,7 +46,11 @@ impl Change {
 
 impl Site<'_> {
     /// What the site could set otherwise; nothing where its settings are not given.
-    pub(super) fn changes(&self) -> Vec<Change> {
+    pub(super) fn changes(&self) -> &[Change] {
+        self.changes.get_or_init(|| self.read_changes())
+    }
+
+    fn read_changes(&self) -> Vec<Change> {
         let path = match self.config.own() {
             Some((OWN, path)) => path,
             Some((kueue_objects::NAME, path)) => return self.of_objects(path),
@@ -78,8 +69,8 @@ impl Site<'_> {
     }
 
     /// The change of a name.
-    pub(super) fn change(&self, name: &str) -> Option<Change> {
-        self.changes().into_iter().find(|change| change.name == name)
+    pub(super) fn change(&self, name: &str) -> Option<&Change> {
+        self.changes().iter().find(|change| change.name == name)
     }
 
     /// Other objects of Kueue.
@@ -127,6 +118,7 @@ impl Site<'_> {
             "qos.txt".to_owned(),
             kube_scheduler::CLASSES.to_owned(),
             kueue_objects::SCHEDULER.to_owned(),
+            site_policy::USE.to_owned(),
         ];
         for change in self.changes() {
             let file = self.file_of(own, &change.name);

@@ -21,7 +21,7 @@ pub fn decide(site: &Site<'_>, say: Say<'_>) -> Result<Decided, Error> {
     let twin = site.twin(&workload, say)?;
     let ground = Trials::of(site, &workload, parts, &twin)?;
     let compared = ground.compared(say)?;
-    let changes: Vec<String> = site.changes().into_iter().map(|change| change.name).collect();
+    let changes: Vec<String> = site.changes().iter().map(|change| change.name.clone()).collect();
     let choice = Choice::of(&compared).or_change(&compared, &changes);
     say(&in_words(&choice, &compared, changes.contains(&choice.policy)))?;
     let searched = [ground.searched(say)?, ground.searched_formula(say)?];

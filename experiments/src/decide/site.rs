@@ -1,5 +1,6 @@
 //! A run: its configuration, its folder, and artefacts that are made once.
 
+use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
 
 use pleach_env::SimConfig;
@@ -25,6 +26,19 @@ pub(super) const FORMULA: &str = "formula";
 /// What is promised of what is deployed.
 pub(super) const PROMISE: &str = "promise.json";
 
+/// A change of settings.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Change {
+    /// Its name among the candidates.
+    pub(super) name: String,
+    /// Lines that take the place of those with the same keys.
+    pub(super) lines: Vec<String>,
+    /// The whole file, where it is not the site's own with these lines at its end.
+    pub(super) file: Option<String>,
+    /// Where the lines belong, and what makes them count.
+    pub(super) place: &'static str,
+}
+
 /// A run.
 pub struct Site<'a> {
     /// What it works on.
@@ -33,10 +47,25 @@ pub struct Site<'a> {
     pub folder: &'a Path,
     /// Who watches.
     pub watcher: &'a Watcher,
+    /// What could be set otherwise, once it was read.
+    pub(super) changes: OnceCell<Vec<Change>>,
 }
 
 /// What is said on the way.
 pub(super) type Say<'a> = &'a mut dyn FnMut(&str) -> Result<(), Error>;
+
+impl<'a> Site<'a> {
+    /// A run of which nothing is read yet.
+    #[must_use]
+    pub fn new(config: &'a SiteConfig, folder: &'a Path, watcher: &'a Watcher) -> Site<'a> {
+        Site {
+            config,
+            folder,
+            watcher,
+            changes: OnceCell::new(),
+        }
+    }
+}
 
 impl Site<'_> {
     pub(super) fn file(&self, name: &str) -> PathBuf {

@@ -1,6 +1,6 @@
 //! Who decides in the place of a network: a heuristic while the queue is short, and one where gangs are wide.
 
-use pleach_scheduler::{Cluster, Provenance};
+use pleach_scheduler::Cluster;
 
 use crate::Error;
 use crate::contract::Contract;
@@ -68,19 +68,11 @@ impl Deputies {
             (cluster.num_pending_gpus() as f64) < *ratio * f64::from(cluster.num_gpus())
         });
         let wide = wide.map(|wide| match &mut wide.guessed {
-            Some(guessed) if are_guessed(cluster) => guessed,
+            Some(guessed) if cluster.has_predicted() => guessed,
             _ => &mut wide.policy,
         });
         wide.or(standby.map(|(policy, _)| policy))
     }
-}
-
-/// Whether a run time of the jobs that wait is guessed.
-fn are_guessed(cluster: &Cluster) -> bool {
-    let provenance = |id| cluster.job(id).request.estimate_s.provenance;
-    cluster
-        .pending()
-        .any(|id| provenance(id) == Provenance::Predicted)
 }
 
 fn deputy(policy: &str) -> Result<PriorPolicy, Error> {
@@ -115,7 +107,7 @@ impl Wide {
 mod tests {
     use pleach_scheduler::cluster_spec::{ClusterSpec, GpuTypeSpec, ModelClass, Resources};
     use pleach_scheduler::features::FeatureSchema;
-    use pleach_scheduler::{Capabilities, ClassId, Estimate, Submission, TenantId};
+    use pleach_scheduler::{Capabilities, ClassId, Estimate, Provenance, Submission, TenantId};
 
     use super::*;
     use crate::contract::{Standby, WideGangs};

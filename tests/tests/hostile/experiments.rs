@@ -25,7 +25,7 @@ fn flag(flag: &str, path: &Path) -> Result<(), String> {
     parsed.map(drop).map_err(|error| error.to_string())
 }
 
-pub const READERS: [Reader; 15] = [
+pub const READERS: [Reader; 16] = [
     Reader {
         name: "kueue-objects",
         beside: &[("kube-scheduler.yaml", "kube-scheduler/packed.yaml")],
@@ -77,6 +77,18 @@ pub const READERS: [Reader; 15] = [
             site_policy::of(&conf, &dump, &printed(&text))
                 .map(drop)
                 .map_err(|error| error.to_string())
+        },
+    },
+    Reader {
+        name: "sshare",
+        beside: &[
+            ("slurm.conf", "slurm-conf/site.conf"),
+            ("site.cfg", "slurm-accounts/site.cfg"),
+        ],
+        sources: &[],
+        read: |path| {
+            let read = site_policy::read(&path.with_file_name("slurm.conf"));
+            read.map(drop).map_err(|error| error.to_string())
         },
     },
     Reader {

@@ -10,7 +10,7 @@ use super::table::{NUM_JOB_FIELDS, SQUEUE, fields, is_null, is_whole_node, more_
 use crate::error::Error;
 use crate::slurm::mark::{Mark, Names};
 use crate::snapshot::{JobSeen, Phase, Terms};
-use pleach_site::slurm::{expand, gpus_of_tres, limit_s};
+use pleach_site::slurm::{expand, gpus_of_tres, limit_s, sums};
 
 /// What is the same for all lines of a look.
 #[derive(Clone, Copy)]
@@ -29,11 +29,7 @@ impl Look<'_> {
 }
 
 /// A job that has or asks for GPUs, and what it asks for besides; none for others, and for what runs elsewhere.
-pub(super) fn job<'a>(
-    row: usize,
-    line: &'a str,
-    look: Look<'_>,
-) -> Result<Option<(JobSeen, Asks<'a>)>, Error> {
+pub(super) fn job(row: usize, line: &str, look: Look<'_>) -> Result<Option<(JobSeen, Asks)>, Error> {
     let ([tres, qos, cpus_per_gpu, _], rest) = more_fields(row, line)?;
     let all = fields::<NUM_JOB_FIELDS>(SQUEUE, row, rest)?;
     let (name, state, priority) = (all[0], all[1], all[2]);
@@ -82,17 +78,21 @@ pub(super) fn job<'a>(
     let has_own = is_pending && !look.is_pinned(id) && !required.is_empty();
     let is_named = has_own || !asked.is_exact || is_exclusive;
     let is_wish = has_own && asked.num_nodes as usize == required.len();
-    let bare = |text| if is_null(text) { "" } else { text };
+    let per_gpu = cpus_per_gpu.rsplit(':').next().and_then(|text| text.parse().ok());
+    let memory = tres.split(',').find(|part| part.starts_with("mem="));
+    let is_limit = ["Assoc", "QOS"].iter().any(|word| reason.starts_with(word));
     let asks = Asks {
-        user: bare(user),
-        account: bare(account),
+        user: named(user),
+        account: named(account),
         is_exclusive,
-        tres,
-        qos,
-        cpus_per_gpu,
+        tres: tres.to_owned(),
+        qos: qos.to_owned(),
+        cpus_per_gpu: per_gpu,
+        memory_mib: sums(memory.unwrap_or_default()).get("mem").copied().unwrap_or(0),
         wish: if is_wish { required } else { Vec::new() },
         is_named,
-        partitions,
+        partitions: partitions.to_owned(),
+        refusal: if is_pending && is_limit { reason } else { "" }.to_owned(),
     };
     let job = JobSeen {
         id,

@@ -40,6 +40,7 @@ use crate::system::{BatchSystem, Words};
 use self::apply::Scontrol;
 use self::command::Commands;
 use self::feed::Feed;
+use self::observe::Known;
 use self::outside::Outsiders;
 use self::pins::Pins;
 use self::ranking::{Telling, Writes};
@@ -57,6 +58,7 @@ pub struct Slurm {
     /// What of Slurm's own may turn neighbours round; none: it is not known yet whether it takes an order.
     weights: Option<u64>,
     writes: Mutex<Writes>,
+    known: Known,
 }
 
 impl Slurm {
@@ -90,6 +92,7 @@ impl Slurm {
                 rivals: Rivals::default(),
                 outside: Outsiders::default(),
             }),
+            known: Known::default(),
         })
     }
 
@@ -167,7 +170,7 @@ impl BatchSystem for Slurm {
         let mut seen = observe::observe(
             &self.commands,
             (&self.partition, &self.share_nodes),
-            writes.pins.names(),
+            (writes.pins.names(), &mut self.known),
             now_s,
         )?;
         seen.rival = writes.rivals.by_factors(&seen.waiting.queue, now_s);

@@ -7,7 +7,8 @@
 //! Tasks of an array that wait together are one job. What runs on driven nodes holds its GPUs until its limit, whatever partition it
 //! is of and whatever it asked for, as for Slurm. GPUs that are in use by nothing that can be read are nobody's to give in this round.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
 
 use pleach_scheduler::ExternalId;
 
@@ -16,7 +17,7 @@ use super::left_over::left_over;
 use super::node::{NODE_FIELDS, Nodes};
 use super::queue;
 use super::records;
-use super::rules::{self, Asks, RuleTexts};
+use super::rules::{self, AllAsks, Asks, RuleTexts};
 use super::scope::{Reach, SHOW_PARTITIONS, beside};
 use super::seen::Seen;
 use super::shares;
@@ -32,10 +33,10 @@ use crate::snapshot::{JobSeen, NodeSeen, Phase, Snapshot, VERSION};
 ///
 /// # Errors
 /// A command that fails or takes too long, or output that it cannot have printed.
-pub fn observe(
+pub(super) fn observe(
     commands: &Commands,
     (partition, share_nodes): (&str, &[String]),
-    pinned: &Names,
+    (pinned, known): (&Names, &mut Known),
     now_s: i64,
 ) -> Result<Seen, Error> {
     let mut told = RulesTold::default();
@@ -60,7 +61,7 @@ pub fn observe(
         share_nodes,
         details: &details.text,
     };
-    let read = read_pinned(&texts, partition, pinned, now_s)?;
+    let read = read_pinned(&texts, partition, (pinned, known), now_s)?;
     let notes = std::mem::take(&mut waiting.notes).into_iter();
     let notes = notes
         .chain(jobs.notes(SQUEUE))
@@ -155,7 +156,58 @@ pub struct Texts<'a> {
 /// # Errors
 /// A line that the command cannot have printed; nodes set apart that are not there or have not the same number of shards on each GPU.
 pub fn read(texts: &Texts<'_>, partition: &str, now_s: i64) -> Result<Snapshot, Error> {
-    Ok(read_pinned(texts, partition, &Names::new(), now_s)?.snapshot)
+    let read = read_pinned(texts, partition, (&Names::new(), &mut Known::default()), now_s)?;
+    Ok(read.snapshot)
+}
+
+/// A job of a line and what it asks for; none of a line that tells of none here.
+type Line = Option<(JobSeen, Arc<Asks>)>;
+
+/// Jobs as their lines were read in the last look: a line that is the same is not read again.
+#[derive(Debug, Default)]
+pub(super) struct Known {
+    lines: HashMap<String, Line>,
+    /// What else decides how a line is read.
+    by: (Reach, Names),
+}
+
+impl Known {
+    /// The jobs of a text as [`job`] reads them, what they ask for, and what is to be said of lines that cannot be read.
+    fn read(&mut self, text: &str, look: Look<'_>) -> Result<(Vec<JobSeen>, AllAsks, Option<String>), Error> {
+        if (&self.by.0, &self.by.1) != (look.reach, look.pinned) {
+            self.by = (look.reach.clone(), look.pinned.clone());
+            self.lines.clear();
+        }
+        let num = self.lines.len();
+        let mut before = std::mem::replace(&mut self.lines, HashMap::with_capacity(num));
+        let (mut jobs, mut asks, mut twice) = (Vec::with_capacity(num), AllAsks::new(), None);
+        let (_, note) = records::each(text, |row, line| {
+            let (line, read) = match before.remove_entry(line) {
+                Some(known) => known,
+                None => {
+                    let read = job(row, line, look)?;
+                    (line.to_owned(), read.map(|(job, ask)| (job, Arc::new(ask))))
+                }
+            };
+            if let Some((job, ask)) = &read {
+                if asks.insert(job.id, Arc::clone(ask)).is_some() {
+                    twice.get_or_insert((row, line.clone()));
+                }
+                jobs.push(job.clone());
+            }
+            self.lines.insert(line, read);
+            Ok(())
+        })?;
+        match twice {
+            Some((row, line)) => Err(Error::garbage(
+                SQUEUE,
+                row,
+                &line,
+                "names a job for the second time",
+            )),
+            None => Ok((jobs, asks, note)),
+        }
+    }
 }
 
 /// What texts tell.
@@ -171,7 +223,12 @@ struct Read {
     note: Option<String>,
 }
 
-fn read_pinned(texts: &Texts<'_>, partition: &str, pinned: &Names, now_s: i64) -> Result<Read, Error> {
+fn read_pinned(
+    texts: &Texts<'_>,
+    partition: &str,
+    (pinned, known): (&Names, &mut Known),
+    now_s: i64,
+) -> Result<Read, Error> {
     let mut nodes = Nodes::read(texts.nodes)?;
     let names = nodes.tables.iter().map(|node| node.name.as_str());
     let reach = Reach::read(partition, names, texts.rules.partitions);
@@ -180,17 +237,8 @@ fn read_pinned(texts: &Texts<'_>, partition: &str, pinned: &Names, now_s: i64) -
         gives_shares: !texts.share_nodes.is_empty(),
         pinned,
     };
-    let (mut jobs, mut asks) = (Vec::new(), BTreeMap::<ExternalId, Asks<'_>>::new());
-    let (found, note) = records::each(texts.jobs, |row, line| Ok((row, line, job(row, line, look)?)))?;
-    for (row, line, found) in found {
-        let Some((job, ask)) = found else { continue };
-        if asks.insert(job.id, ask).is_some() {
-            let words = "names a job for the second time";
-            return Err(Error::garbage(SQUEUE, row, line, words));
-        }
-        jobs.push(job);
-    }
-    jobs.sort_by_key(JobSeen::arrival);
+    let (mut jobs, asks, note) = known.read(texts.jobs, look)?;
+    jobs.sort_by_cached_key(JobSeen::arrival);
     if look.gives_shares {
         let per_gpu = shares::set_apart(&mut nodes.tables, texts.share_nodes, &nodes.num_shards)?;
         shares::complete(&mut jobs, &mut nodes.tables, per_gpu, texts.details);

@@ -112,12 +112,16 @@ fn a_job_stands_where_slurm_and_its_user_say() {
         (job.phase.clone(), job.limit_s, job.num_gpus()),
         (Phase::Loose, Some(183_845), 2)
     );
-    // Whatever Slurm says of it, it is ranked, for it may start in any moment.
+    // Whatever else Slurm says of it, it is ranked, for it may start in any moment.
+    for reason in ["AssocGrpGRES", "QOSMaxJobsPerUserLimit"] {
+        let Phase::Blocked { reason: told } = one(&[(12, reason)]).phase else {
+            panic!("{reason} does not pause it");
+        };
+        assert!(told.contains(reason), "{told}");
+    }
     for reason in [
         "None",
         "Resources",
-        "AssocGrpGRES",
-        "QOSMaxJobsPerUserLimit",
         "Licenses",
         "JobArrayTaskLimit",
         "PartitionTimeLimit",
@@ -427,4 +431,52 @@ fn lines_of_three_releases_are_read_as_the_same_jobs() {
         [true, true, false, true, false, false],
         "three are held: {old:?}"
     );
+}
+
+#[test]
+fn lines_that_are_known_are_read_as_they_are_read_anew() {
+    let running = |node| line(&[(0, "8"), (1, "RUNNING"), (9, node), (15, "1795384600")]);
+    let waits = |id, limit| line(&[(0, id), (13, limit)]);
+    let beside = "PartitionName=main Nodes=g[1-3] State=UP\nPartitionName=side Nodes=g1 State=UP\n";
+    let side = line(&[(0, "9"), (23, "side")]);
+    let looks = [
+        (running("g1") + &waits("7", "10:00") + &side, NODES, "", false),
+        (
+            side.clone() + &waits("7", "10:00") + &running("g1"),
+            NODES,
+            "",
+            false,
+        ),
+        // Another limit, another node, another scope, nodes by name that are ours, a node that went, a line that cannot be read.
+        (running("g2") + &waits("7", "20:00") + &side, NODES, "", false),
+        (running("g2") + &waits("7", "20:00") + &side, NODES, beside, false),
+        (running("g2") + &line(&[(10, "g2")]) + &side, NODES, beside, false),
+        (running("g2") + &line(&[(10, "g2")]) + &side, NODES, beside, true),
+        (
+            running("g2") + &line(&[(10, "g2")]) + &side,
+            NODES.split_once('\n').unwrap().1,
+            beside,
+            true,
+        ),
+        (running("g1") + "x|\n" + &waits("7", "10:00"), NODES, "", false),
+        (
+            running("g1") + &waits("7", "10:00") + &waits("7", "10:00"),
+            NODES,
+            "",
+            false,
+        ),
+        (String::new(), NODES, "", false),
+    ];
+    let mut known = Known::default();
+    for (jobs, nodes, partitions, is_ours) in &looks {
+        let mut texts = texts(jobs, nodes);
+        texts.rules.partitions = partitions;
+        let names = is_ours.then(|| ("7".to_owned(), None)).into_iter().collect();
+        let mut told = |known: &mut Known| {
+            let read = read_pinned(&texts, "main", (&names, known), 1_795_384_600);
+            read.map(|read| (read.snapshot, read.shunned, read.named, read.standing, read.note))
+                .map_err(|error| error.to_string())
+        };
+        assert_eq!(told(&mut known), told(&mut Known::default()), "{jobs}");
+    }
 }

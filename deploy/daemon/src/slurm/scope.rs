@@ -11,7 +11,7 @@ use super::rules::{Partition, partitions};
 pub(super) const SHOW_PARTITIONS: [&str; 4] = ["-a", "-o", "show", "partition"];
 
 /// The scope as Slurm has it at one moment.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Reach {
     /// The partition that is driven.
     pub(super) name: String,

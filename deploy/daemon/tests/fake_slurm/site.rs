@@ -53,6 +53,28 @@ fn a_job_to_which_no_node_is_open_is_last_until_one_is() {
 }
 
 #[test]
+fn jobs_of_an_association_that_slurm_refuses_for_an_unread_limit_are_last_with_its_others() {
+    let fake = site();
+    fake.come(
+        1,
+        2,
+        "10:00",
+        "user=ann account=a1 reason=AssocMaxCpuMinutesPerJobLimit",
+    );
+    fake.come(2, 4, "5:00", "user=ann account=a1");
+    // It asks for less than what is refused, or is of another user.
+    fake.come(3, 1, "40:00", "user=ann account=a1");
+    fake.come(4, 2, "20:00", "user=bob account=a1");
+    fake.rounds("sjf", "--live", "1");
+    assert_eq!(fake.line(), [4, 3, 1, 2]);
+    let told = why_not(&fake, "2");
+    assert!(told.contains("AssocMaxCpuMinutesPerJobLimit"), "{told}");
+    fake.change(1, "reason=Priority");
+    fake.rounds("sjf", "--live", "1");
+    assert_eq!(fake.line(), [2, 1, 4, 3]);
+}
+
+#[test]
 fn reservations_limits_of_the_partition_and_licences_are_told() {
     let fake = site();
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);

@@ -132,6 +132,7 @@ impl Jobs {
             pending: Queue::default(),
             running: vec![OrderedSet::default(); num_types],
             num_running: 0,
+            num_predicted: 0,
             attained_service: AttainedService::new(num_types),
             restart_cost_s_most: 0.0,
             decisions: Vec::new(),

@@ -202,6 +202,8 @@ impl Cluster {
             );
         }
         assert_eq!(num_pending, self.jobs.pending.len(), "pending jobs");
+        let num_predicted: usize = self.pending().map(|id| self.num_predicted_of(id)).sum();
+        assert_eq!(num_predicted, self.jobs.num_predicted, "predicted run times");
         let gpu_time = self.pending().map(|id| {
             let remaining = self.queue_keys(id).remaining.0;
             i128::from(remaining) * i128::from(self.job(id).request.num_gpus)

@@ -135,6 +135,8 @@ struct Jobs {
     /// Running jobs of each GPU type by believed end. `[type]`
     running: Vec<OrderedSet<(Time, JobId)>>,
     num_running: usize,
+    /// Pending jobs whose run times are predicted.
+    num_predicted: usize,
     attained_service: AttainedService,
     /// The dearest restart of any job that has come, s; kept where costs are by gang.
     restart_cost_s_most: f64,

@@ -241,6 +241,11 @@ impl Cluster {
     pub fn num_pending(&self) -> usize {
         self.jobs.pending.len()
     }
+    /// Whether the run time of some pending job is predicted.
+    #[must_use]
+    pub fn has_predicted(&self) -> bool {
+        self.jobs.num_predicted > 0
+    }
     /// GPUs that the pending jobs ask for.
     #[must_use]
     pub fn num_pending_gpus(&self) -> u64 {

@@ -37,6 +37,8 @@ pub struct SlurmConfig {
     pub priority: Option<Priority>,
     /// Whether `AccountingStorageEnforce` has `limits` or `safe`.
     pub enforce_limits: bool,
+    /// `PreemptType`, where `PreemptMode` requeues or cancels. What a requeued job keeps is the cluster's to say.
+    pub preempt: Preempt,
     /// Partitions; none: one with all nodes. A job of another partition is in the first.
     pub partitions: Vec<Partition>,
     /// Priorities of qualities of service.
@@ -60,12 +62,26 @@ impl Default for SlurmConfig {
             requeue_delay_s: 121.0,
             priority: None,
             enforce_limits: false,
+            preempt: Preempt::None,
             partitions: Vec::new(),
             qos: Vec::new(),
             shares: Vec::new(),
             limits: Vec::new(),
         }
     }
+}
+
+/// Which jobs are requeued for which.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Preempt {
+    /// None for any.
+    #[default]
+    None,
+    /// Those of partitions with a lower `PriorityTier`.
+    Partition,
+    /// Those of the qualities of service that a quality of service names.
+    Qos,
 }
 
 /// A partition.
@@ -80,6 +96,8 @@ pub struct Partition {
     pub tier: u32,
     /// `PriorityJobFactor`.
     pub job_factor: u32,
+    /// Whether its jobs may be preempted (`PreemptMode`).
+    pub preemptable: bool,
     /// `TRESBillingWeights`: what a core, a GPU and a GiB cost.
     pub billing: [f64; 3],
 }
@@ -91,6 +109,7 @@ impl Default for Partition {
             nodes: Vec::new(),
             tier: 1,
             job_factor: 1,
+            preemptable: true,
             billing: [1.0, 0.0, 0.0],
         }
     }
@@ -104,6 +123,9 @@ pub struct Qos {
     pub name: String,
     /// Its priority.
     pub priority: u32,
+    /// Those whose jobs go for its own (`Preempt`).
+    #[serde(default)]
+    pub preempts: Vec<String>,
 }
 
 /// What a limit is counted by.

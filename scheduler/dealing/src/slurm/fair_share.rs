@@ -28,6 +28,9 @@ pub struct Share {
     pub parent: String,
     /// Its shares beside its siblings'.
     pub shares: u32,
+    /// What it has used at the beginning, billing units times seconds (`RawUsage` of `sshare`).
+    #[serde(default)]
+    pub usage: u64,
 }
 
 /// An account or a user of the tree.
@@ -60,6 +63,8 @@ impl Tree {
             places: BTreeMap::from([(ROOT.into(), BTreeMap::from([(String::new(), 0)]))]),
             num_users: 0,
         };
+        let is_top = |share: &&Share| share.account == ROOT && share.user.is_empty();
+        tree.members[0].usage = shares.iter().find(is_top).map_or(0.0, |top| top.usage as f64);
         let mut above = vec![""];
         // Accounts first, so that a parent may stand behind its children.
         for share in shares
@@ -101,6 +106,7 @@ impl Tree {
         self.members.push(Member {
             is_user,
             shares: f64::from(share.shares),
+            usage: share.usage as f64,
             factor: 1.0,
             ..Member::default()
         });
@@ -123,6 +129,7 @@ impl Tree {
             user: user.into(),
             parent: String::new(),
             shares: 1,
+            usage: 0,
         });
         let parent = self.find(account, "").unwrap_or(0);
         self.members[place].parent = parent;
@@ -259,6 +266,7 @@ mod tests {
             user: user.into(),
             parent: parent.into(),
             shares,
+            usage: 0,
         }
     }
 

@@ -73,6 +73,18 @@ impl Usage {
         }
     }
 
+    /// Counts it no longer.
+    pub fn take_back(&mut self, ask: &Ask, counts: &[(usize, u32)]) {
+        let of = Used::of(ask);
+        for place in counts {
+            let used = self.used.entry(*place).or_default();
+            used.gpus -= of.gpus;
+            used.cpu_milli -= of.cpu_milli;
+            used.nodes -= of.nodes;
+            used.jobs -= of.jobs;
+        }
+    }
+
     /// Whether a job may start by the limits that bound it.
     #[must_use]
     pub fn allows(&self, ask: &Ask, bounds: &[(usize, u32)]) -> bool {

@@ -9,8 +9,8 @@
 //! A real Slurm 22.05.8, recorded with its plans, factors and shares; slurm.conf(5). Each rule names its own.
 //!
 //! # What is deliberately not here
-//! Preemption, reservations, licences, features, jobs in several partitions at once, `--exclusive` in the simulator (no list says
-//! it), and the lag of the classic fair share. Fractions of GPUs start first come, first served, where they fit beside all
+//! Reservations, licences, features, jobs in several partitions at once, `--exclusive` in the simulator (no list says them), and the
+//! lag of the classic fair share. Fractions of GPUs start first come, first served, where they fit beside all
 //! others.
 
 mod asks;
@@ -20,15 +20,16 @@ mod fair_share;
 mod limits;
 mod nodes;
 mod planner;
+mod preempt;
 mod rules;
 mod schedule;
 
 pub(crate) use asks::modelled;
-pub use config::{Each, Limit, Partition, Qos, Scope, SlurmConfig};
+pub use config::{Each, Limit, Partition, Preempt, Qos, Scope, SlurmConfig};
 pub use factors::{Facts, Priority};
 pub use fair_share::{ROOT, Share, Tree};
 pub use limits::{Allowed, Usage};
 pub use nodes::{Ask, NodeSet, Nodes, Room};
 pub use planner::Slurm;
 pub use rules::Rules;
-pub use schedule::{Bounds, Planned, State, Waiting};
+pub use schedule::{Bounds, Group, Planned, State, Waiting};

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use pleach_scheduler::cluster::{Cluster, JobState, NodeState};
-use pleach_scheduler::{JobId, JobLabels, Planner, PolicyError, Problem, Time};
+use pleach_scheduler::{ActionKind, JobId, JobLabels, Planner, PolicyError, Problem, Time};
 
 use super::asks::{ask_of, modelled, start};
 use super::config::SlurmConfig;
@@ -80,8 +80,13 @@ impl Slurm {
     /// A setting out of its range.
     pub fn new(config: SlurmConfig) -> Result<Slurm, Problem> {
         config.validate()?;
+        let mut tree = Tree::of(&config.shares);
+        let priority = config.priority.as_ref();
+        if let Some(priority) = priority.filter(|_| config.shares.iter().any(|share| share.usage > 0)) {
+            tree.rank(priority.fair_tree);
+        }
         Ok(Slurm {
-            tree: Tree::of(&config.shares),
+            tree,
             config,
             labels: Vec::new(),
             rules: None,
@@ -236,6 +241,7 @@ impl Slurm {
             job: id.0,
             ask,
             partition,
+            group: rules.group(partition, labels),
             limit_s: (job.request.estimate_s.value.ceil() as i64).max(1),
             bounds,
             counts,
@@ -307,6 +313,9 @@ impl Slurm {
     fn state(&self, cluster: &Cluster) -> (State, Vec<&Waiting>) {
         let rules = self.rules.as_ref().expect("it has begun");
         let mut state = rules.state();
+        if !cluster.capabilities().can(ActionKind::Preempt) {
+            state.groups.clear();
+        }
         let now_s = self.whole_s(cluster.now());
         let mut order: Vec<(JobId, &Row)> = Vec::new();
         for (id, row) in &self.rows {
@@ -353,6 +362,7 @@ impl Slurm {
         };
         let mut is_any = false;
         for plan in plans.iter().filter(|plan| plan.start_s <= now_s) {
+            plan.preempted.iter().for_each(|job| cluster.preempt(JobId(*job)));
             is_any |= start(cluster, plan);
         }
         let others: Vec<JobId> = self.others.keys().copied().collect();

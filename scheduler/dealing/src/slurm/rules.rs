@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use pleach_scheduler::JobLabels;
 
-use super::config::{Each, Limit, Partition, Scope, SlurmConfig};
+use super::config::{Each, Limit, Partition, Preempt, Qos, Scope, SlurmConfig};
 use super::factors::Facts;
 use super::limits::{Allowed, Usage};
 use super::nodes::{NodeSet, Nodes, Room};
-use super::schedule::{State, Waiting};
+use super::schedule::{Group, State, Waiting};
 
 /// (limit, group of it).
 type Places = Vec<(usize, u32)>;
@@ -66,7 +66,59 @@ impl Rules {
     #[must_use]
     pub fn state(&self) -> State {
         let usage = Usage::of(self.limits.clone());
-        State::new(self.nodes.clone(), usage, self.partitions.clone())
+        let mut state = State::new(self.nodes.clone(), usage, self.partitions.clone());
+        state.groups = self.groups_of_jobs();
+        state
+    }
+
+    /// Which jobs go for which.
+    fn groups_of_jobs(&self) -> Vec<Group> {
+        let (partitions, qos) = (&self.config.partitions, &self.config.qos);
+        let below = |tier: u32| {
+            let goes = move |of: &&Partition| of.preemptable && of.tier < tier;
+            (0..)
+                .zip(partitions)
+                .filter(move |(_, of)| goes(of))
+                .map(|(place, _)| place)
+                .collect()
+        };
+        let named = |of: &Qos| {
+            let is_named = |other: &&Qos| of.preempts.contains(&other.name);
+            (0..)
+                .zip(qos)
+                .filter(|(_, other)| is_named(other))
+                .map(|(place, _)| place)
+                .collect()
+        };
+        match self.config.preempt {
+            Preempt::None => Vec::new(),
+            Preempt::Partition => partitions
+                .iter()
+                .map(|of| Group {
+                    rank: of.tier,
+                    preempts: below(of.tier),
+                })
+                .collect(),
+            Preempt::Qos => qos
+                .iter()
+                .map(|of| Group {
+                    rank: of.priority,
+                    preempts: named(of),
+                })
+                .collect(),
+        }
+    }
+
+    /// The group of a job, see [`State::groups`].
+    #[must_use]
+    pub fn group(&self, partition: usize, labels: JobLabels<'_>) -> usize {
+        let mut all = self.config.qos.iter();
+        match self.config.preempt {
+            Preempt::Qos => all
+                .position(|qos| qos.name == qos_of(labels))
+                .unwrap_or(usize::MAX),
+            _ => partition,
+        }
     }
 
     /// The partition of a name; the first where there is none of it.

@@ -20,6 +20,8 @@ pub struct Waiting {
     pub ask: Ask,
     /// Its partition.
     pub partition: usize,
+    /// Its group among those of [`State::groups`].
+    pub group: usize,
     /// Its time limit, s.
     pub limit_s: i64,
     /// The limits that bound it, and those that count it once it runs: (limit, group), see [`Usage`].
@@ -30,9 +32,12 @@ pub struct Waiting {
 
 /// A running job.
 #[derive(Clone, Debug)]
-struct Running {
-    ask: Ask,
-    on: Vec<usize>,
+pub(super) struct Running {
+    pub(super) job: u32,
+    pub(super) group: usize,
+    pub(super) ask: Ask,
+    pub(super) on: Vec<usize>,
+    pub(super) counts: Vec<(usize, u32)>,
     set: NodeSet,
     end_s: i64,
 }
@@ -46,6 +51,8 @@ pub struct Planned {
     pub start_s: i64,
     /// On which nodes.
     pub on: Vec<usize>,
+    /// Running jobs that are requeued for it.
+    pub preempted: Vec<u32>,
 }
 
 /// What bounds the two schedulers.
@@ -61,6 +68,15 @@ pub struct Bounds {
     pub main_jobs: usize,
 }
 
+/// Jobs of one partition, or of one quality of service.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Group {
+    /// Jobs of the lowest go first: `PriorityTier`, or the priority.
+    pub rank: u32,
+    /// Groups whose jobs go for one of its own.
+    pub preempts: Vec<usize>,
+}
+
 /// Nodes, running jobs and limits at an instant.
 #[derive(Clone, Debug)]
 pub struct State {
@@ -70,7 +86,9 @@ pub struct State {
     pub usage: Usage,
     /// The nodes of each partition.
     pub partitions: Vec<NodeSet>,
-    running: Vec<Running>,
+    /// Which jobs go for which; nothing: none for any.
+    pub groups: Vec<Group>,
+    pub(super) running: Vec<Running>,
 }
 
 impl State {
@@ -81,6 +99,7 @@ impl State {
             nodes,
             usage,
             partitions,
+            groups: Vec::new(),
             running: Vec::new(),
         }
     }
@@ -91,11 +110,26 @@ impl State {
         self.usage.add(&job.ask, &job.counts);
         let set = NodeSet::of(on.iter().copied());
         self.running.push(Running {
+            job: job.job,
+            group: job.group,
             ask: job.ask,
             on,
+            counts: job.counts.clone(),
             set,
             end_s,
         });
+    }
+
+    /// Starts a job now, once those have gone that go for it.
+    fn start(&mut self, job: &Waiting, (on, gone): (Vec<usize>, Vec<usize>), now_s: i64) -> Planned {
+        let preempted = self.preempt(gone);
+        self.run(job, on.clone(), now_s + job.limit_s);
+        Planned {
+            job: job.job,
+            start_s: now_s,
+            on,
+            preempted,
+        }
     }
 
     /// The main scheduler: jobs in order, of each partition until the first that cannot start, which closes the partition and its
@@ -113,18 +147,8 @@ impl State {
             if num_tested > bounds.main_jobs {
                 break;
             }
-            match self
-                .nodes
-                .choose(&job.ask, &open.and(&self.partitions[job.partition]))
-            {
-                Some(on) => {
-                    self.run(job, on.clone(), now_s + job.limit_s);
-                    started.push(Planned {
-                        job: job.job,
-                        start_s: now_s,
-                        on,
-                    });
-                }
+            match self.room(job, &open.and(&self.partitions[job.partition])) {
+                Some(room) => started.push(self.start(job, room, now_s)),
                 None => {
                     shut[job.partition] = true;
                     open.remove(&self.partitions[job.partition]);
@@ -162,16 +186,13 @@ impl State {
                     continue;
                 };
                 let begin_s = begin_s.max(at_s);
-                if begin_s <= now_s {
-                    plans.push(Planned {
-                        job: job.job,
-                        start_s: now_s,
-                        on: on.clone(),
-                    });
+                if begin_s <= now_s
+                    && let Some(room) = self.room(job, &free)
+                {
                     if job.ask.whole {
-                        map.hold((map.begin_s(), now_s + job.limit_s), &on);
+                        map.hold((map.begin_s(), now_s + job.limit_s), &room.0);
                     }
-                    self.run(job, on, now_s + job.limit_s);
+                    plans.push(self.start(job, room, now_s));
                     ends = Ends::of(&self.running);
                     break;
                 }
@@ -184,6 +205,7 @@ impl State {
                         job: job.job,
                         start_s: begin_s,
                         on,
+                        preempted: Vec::new(),
                     });
                     break;
                 }
@@ -200,12 +222,21 @@ impl State {
         if let Some(on) = self.nodes.choose(&job.ask, among) {
             return Some((now_s, on));
         }
-        let mut then = self.nodes.clone();
-        let end_of = |place: usize| ends.0.get(place).map(|(end_s, _)| *end_s);
+        let (mut then, gone) = self
+            .without(job)
+            .unwrap_or_else(|| (self.nodes.clone(), Vec::new()));
+        if !gone.is_empty()
+            && let Some(on) = then.choose(&job.ask, among)
+        {
+            return Some((now_s, on));
+        }
+        let stays = |(_, number): &&(i64, usize)| !gone.contains(number);
+        let ends: Vec<(i64, usize)> = ends.0.iter().filter(stays).copied().collect();
+        let end_of = |place: usize| ends.get(place).map(|(end_s, _)| *end_s);
         let (mut place, mut barrier, mut window_s) = (0, None, WINDOW_S);
-        while place < ends.0.len() {
+        while place < ends.len() {
             let mut last = None;
-            while let Some((end_s, number)) = ends.0.get(place).copied() {
+            while let Some((end_s, number)) = ends.get(place).copied() {
                 place += 1;
                 let running = &self.running[number];
                 if !running.set.meets(among) {

@@ -12,6 +12,31 @@ use pleach_site::slurm::{sums, values};
 /// Accounts above one another; a longer chain is a circle.
 const DEPTH_MAX: usize = 64;
 
+/// Limits of what jobs take together, and of each of them.
+const SUMS: [&str; 6] = [
+    "GrpTRES",
+    "GrpJobs",
+    "MaxJobs",
+    "GrpTRESRunMins",
+    "GrpTRESMins",
+    "GrpWall",
+];
+const OF_A_JOB: [&str; 3] = ["MaxTRESPJ", "MaxTRESPN", "MaxTRESMinsPJ"];
+const WALL: &str = "MaxWallPJ";
+
+/// What of a line is a limit that bounds something.
+fn in_force<'a>(mut values: BTreeMap<&'a str, &'a str>) -> BTreeMap<&'a str, &'a str> {
+    let bounds = |entry: &str| {
+        let value = entry.rsplit('=').next().unwrap_or_default();
+        !value.is_empty() && !value.starts_with('N')
+    };
+    values.retain(|key, text| {
+        let is_one = *key == WALL || SUMS.contains(key) || OF_A_JOB.contains(key);
+        is_one && text.split(',').any(bounds)
+    });
+    values
+}
+
 /// Who pays for a job, and what it takes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Payer<'a> {
@@ -66,7 +91,7 @@ impl<'a> Limits<'a> {
                 let (front, accounts) = line.split_once("Account Limits=").unwrap_or((line, ""));
                 let (accounts, users) = accounts.split_once("User Limits=").unwrap_or((accounts, ""));
                 let qos = Qos {
-                    values: values(front),
+                    values: in_force(values(front)),
                     of_accounts: braces(accounts),
                     of_users: braces(users),
                 };
@@ -82,34 +107,45 @@ impl<'a> Limits<'a> {
                 }
                 let key = (of("Account"), bare(of("UserName")), of("Partition"));
                 let parent = bare(of("ParentAccount"));
+                let values = in_force(values);
                 limits.associations.insert(key, Association { parent, values });
             }
         }
         limits
     }
 
-    /// Notes in the book what a job takes of the limits that hold for it; why it can never start, if so, as what "it" does.
-    pub(crate) fn note(&self, payer: &Payer<'_>, book: &mut Book) -> Option<String> {
+    /// The associations above a job of which some limit is in force, its user's own first.
+    fn above<'p>(&'p self, payer: &'p Payer<'_>) -> impl Iterator<Item = (String, &'p Association<'a>)> {
         let of_user = [payer.partition, ""]
             .into_iter()
             .find_map(|partition| self.associations.get(&(payer.account, payer.user, partition)));
+        let mut next = payer.account;
+        let accounts = std::iter::from_fn(move || {
+            let (account, found) = (next, self.associations.get(&(next, "", ""))?);
+            next = found.parent;
+            Some((account, found))
+        });
+        let bounds = |association: &Association<'_>| !association.values.is_empty();
+        let of_user = of_user.filter(|association| bounds(association)).into_iter();
+        let of_user = of_user.map(|own| (format!("user {} in account {}", payer.user, payer.account), own));
+        let accounts = accounts
+            .take(DEPTH_MAX)
+            .filter(move |(_, association)| bounds(association));
+        of_user.chain(accounts.map(|(name, association)| (format!("account {name}"), association)))
+    }
+
+    /// Whether any limit may hold for a job.
+    pub(crate) fn bind(&self, payer: &Payer<'_>) -> bool {
+        let is_bound =
+            |qos: &Qos<'_>| !(qos.values.is_empty() && qos.of_accounts.is_empty() && qos.of_users.is_empty());
+        self.qos.get(payer.qos).is_some_and(is_bound) || self.above(payer).next().is_some()
+    }
+
+    /// Notes in the book what a job takes of the limits that hold for it; why it can never start, if so, as what "it" does.
+    pub(crate) fn note(&self, payer: &Payer<'_>, book: &mut Book) -> Option<String> {
         let mut never = None;
-        if let Some(association) = of_user {
-            let whose = format!("user {} in account {}", payer.user, payer.account);
+        for (whose, association) in self.above(payer) {
             never = never.or(charge(&association.values, &whose, payer, book));
-        }
-        let mut account = payer.account;
-        for _ in 0..DEPTH_MAX {
-            let Some(association) = self.associations.get(&(account, "", "")) else {
-                break;
-            };
-            never = never.or(charge(
-                &association.values,
-                &format!("account {account}"),
-                payer,
-                book,
-            ));
-            account = association.parent;
         }
         let Some(qos) = self.qos.get(payer.qos) else {
             return never;
@@ -148,18 +184,11 @@ fn braces(text: &str) -> BTreeMap<&str, BTreeMap<&str, &str>> {
 
 /// Notes the sums of one line; why a job can never start under it.
 fn charge(values: &BTreeMap<&str, &str>, whose: &str, payer: &Payer<'_>, book: &mut Book) -> Option<String> {
-    for key in [
-        "GrpTRES",
-        "GrpJobs",
-        "MaxJobs",
-        "GrpTRESRunMins",
-        "GrpTRESMins",
-        "GrpWall",
-    ] {
+    for key in SUMS {
         let text = values.get(key).copied().unwrap_or_default();
         charge_sums(key, text, true, whose, payer, book);
     }
-    for key in ["MaxTRESPJ", "MaxTRESPN", "MaxTRESMinsPJ"] {
+    for key in OF_A_JOB {
         for (name, most) in sums(values.get(key).copied().unwrap_or_default()) {
             let asked = payer.takes.get(name).copied().unwrap_or(0);
             let takes = match key {
@@ -172,7 +201,7 @@ fn charge(values: &BTreeMap<&str, &str>, whose: &str, payer: &Payer<'_>, book: &
             }
         }
     }
-    let wall = values.get("MaxWallPJ").and_then(|text| text.parse::<i64>().ok());
+    let wall = values.get(WALL).and_then(|text| text.parse::<i64>().ok());
     if let Some(most) = wall
         && payer
             .limit_s

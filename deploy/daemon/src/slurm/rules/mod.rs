@@ -9,6 +9,7 @@ mod limits;
 mod partition;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use pleach_scheduler::ExternalId;
 
@@ -57,12 +58,15 @@ pub(crate) fn some_want_licences(wishes: &str) -> bool {
 
 /// What a job asks for beside GPUs and CPUs, as `squeue` has it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Asks<'a> {
-    pub(crate) user: &'a str,
-    pub(crate) account: &'a str,
-    pub(crate) tres: &'a str,
-    pub(crate) qos: &'a str,
-    pub(crate) cpus_per_gpu: &'a str,
+pub(crate) struct Asks {
+    pub(crate) user: String,
+    pub(crate) account: String,
+    pub(crate) tres: String,
+    pub(crate) qos: String,
+    /// CPUs that come with each GPU; none: none are said.
+    pub(crate) cpus_per_gpu: Option<u64>,
+    /// In all, MiB.
+    pub(crate) memory_mib: u64,
     /// Nodes that its user names, where those are all that it may have.
     pub(crate) wish: Vec<String>,
     /// Whether no nodes are to be named for it: its user names some, or it is not said as it was asked for.
@@ -70,12 +74,28 @@ pub(crate) struct Asks<'a> {
     /// Whether it wants its nodes for itself.
     pub(crate) is_exclusive: bool,
     /// The partitions that it names, separated by commas.
-    pub(crate) partitions: &'a str,
+    pub(crate) partitions: String,
+    /// Why Slurm passes it over, where that is a limit of its association or QOS.
+    pub(crate) refusal: String,
+}
+
+/// The same of all jobs.
+pub(super) type AllAsks = BTreeMap<ExternalId, Arc<Asks>>;
+
+impl Asks {
+    /// Whose limit it is, as far as the reason tells.
+    fn refused(&self) -> (&str, &str) {
+        match self.refusal.as_str() {
+            reason if reason.starts_with("QOSGrp") => (&self.qos, ""),
+            reason if reason.starts_with("QOS") => (&self.qos, &self.user),
+            _ => (&self.account, &self.user),
+        }
+    }
 }
 
 /// Completes what was seen: CPUs and memory of jobs, the rules and the sums that hold for those that wait.
 pub(super) fn complete(
-    (jobs, asks): (&mut [JobSeen], &BTreeMap<ExternalId, Asks<'_>>),
+    (jobs, asks): (&mut [JobSeen], &AllAsks),
     (nodes, features): (&[NodeSeen], &BTreeMap<String, String>),
     (reach, texts, wishes): (&Reach, &RuleTexts<'_>, &BTreeMap<ExternalId, Wishes<'_>>),
     now_s: i64,
@@ -100,7 +120,7 @@ pub(super) fn complete(
     let mut book = Book::default();
     // Tasks of arrays ask for the same: what was found for one holds for all.
     let mut known: BTreeMap<Asked<'_>, (Terms, Option<String>)> = BTreeMap::new();
-    for job in jobs {
+    for job in jobs.iter_mut() {
         let Some(ask) = asks.get(&job.id) else { continue };
         complete_demand(job, ask);
         if job.phase != Phase::Loose {
@@ -135,7 +155,39 @@ pub(super) fn complete(
             job.phase = Phase::Blocked { reason };
         }
     }
-    book.site()
+    let site = book.site();
+    pause(jobs, asks, &site);
+    site
+}
+
+/// Jobs of associations that Slurm refuses for a limit that is not read here wait: those that it refuses, and others of the same that
+/// ask for as many GPUs. Where what is read says why, it says of which.
+fn pause(jobs: &mut [JobSeen], asks: &AllAsks, site: &Site) {
+    let left: Vec<u64> = site.allowances.iter().map(|allowance| allowance.left).collect();
+    let mut refused: BTreeMap<(&str, &str), (u32, &str)> = BTreeMap::new();
+    for job in jobs.iter().filter(|job| job.phase == Phase::Loose) {
+        let Some(ask) = asks.get(&job.id).filter(|ask| !ask.refusal.is_empty()) else {
+            continue;
+        };
+        if job.terms.lacking(&left).is_none() {
+            let least = refused.entry(ask.refused()).or_insert((u32::MAX, &ask.refusal));
+            least.0 = least.0.min(job.num_gpus());
+        }
+    }
+    if refused.is_empty() {
+        return;
+    }
+    for job in jobs.iter_mut().filter(|job| job.phase == Phase::Loose) {
+        let Some(ask) = asks.get(&job.id) else { continue };
+        let (user, account, qos) = (ask.user.as_str(), ask.account.as_str(), ask.qos.as_str());
+        let mut paused = [(account, user), (qos, user), (qos, "")]
+            .into_iter()
+            .filter_map(|whose| refused.get(&whose));
+        if let Some((_, reason)) = paused.find(|(least, _)| job.num_gpus() >= *least) {
+            let reason = format!("is of an association or QOS of which Slurm refuses jobs ({reason})");
+            job.phase = Phase::Blocked { reason };
+        }
+    }
 }
 
 /// All that rules look at of a job, what differs most first: it is looked up for each job.
@@ -144,7 +196,7 @@ struct Asked<'a> {
     limit_s: Option<i64>,
     num_cpus: u32,
     num_nodes: u32,
-    ask: &'a Asks<'a>,
+    ask: &'a Asks,
     wishes: Wishes<'a>,
     /// Nodes of another size than the job that wants its nodes for itself has.
     of_others: Option<String>,
@@ -169,23 +221,28 @@ impl<'a> Rules<'a> {
     fn note(&mut self, asked: &Asked<'a>, book: &mut Book) -> Option<String> {
         self.close(asked, book);
         let on_node = asked.num_cpus.div_ceil(asked.num_nodes.max(1));
-        let (name, partition, nodes) = self.reach.of(asked.ask.partitions);
+        let ask = asked.ask;
+        let (name, partition, nodes) = self.reach.of(&ask.partitions);
         let never = partition.forbids(asked.limit_s, asked.num_nodes, on_node);
         if let Some(nodes) = nodes {
             let others = self.names.iter().copied().filter(|name| !nodes.contains(*name));
             book.closes(&fold(others), format!("is not of its partition ({name})"));
         }
-        let mut takes = sums(asked.ask.tres);
-        takes.insert("cpu", u64::from(asked.num_cpus));
-        let payer = Payer {
-            user: asked.ask.user,
-            account: asked.ask.account,
+        let mut payer = Payer {
+            user: &ask.user,
+            account: &ask.account,
             partition: name,
-            qos: asked.ask.qos,
-            takes,
+            qos: &ask.qos,
+            takes: BTreeMap::new(),
             limit_s: asked.limit_s,
         };
-        let never = never.or(self.limits.note(&payer, book));
+        let mut of_limits = None;
+        if self.limits.bind(&payer) {
+            payer.takes = sums(&ask.tres);
+            payer.takes.insert("cpu", u64::from(asked.num_cpus));
+            of_limits = self.limits.note(&payer, book);
+        }
+        let never = never.or(of_limits);
         for (name, num) in licences::asked(asked.wishes.licences).unwrap_or_default() {
             let left = self.licences.get(name).copied().unwrap_or(u64::MAX);
             book.takes(&format!("licences {name}"), left, num);
@@ -235,21 +292,12 @@ impl<'a> Rules<'a> {
 }
 
 /// CPUs and memory of a job.
-fn complete_demand(job: &mut JobSeen, ask: &Asks<'_>) {
-    let gpus = u64::from(job.num_gpus());
-    let per_gpu = ask
-        .cpus_per_gpu
-        .rsplit(':')
-        .next()
-        .and_then(|text| text.parse::<u64>().ok());
-    let is_waiting = job.phase != Phase::Running;
-    if let Some(per_gpu) = per_gpu.filter(|_| is_waiting) {
-        let num_cpus = per_gpu.saturating_mul(gpus).max(u64::from(job.num_cpus));
-        job.num_cpus = u32::try_from(num_cpus).unwrap_or(u32::MAX);
+fn complete_demand(job: &mut JobSeen, ask: &Asks) {
+    if let Some(per_gpu) = ask.cpus_per_gpu.filter(|_| job.phase != Phase::Running) {
+        let num_cpus = per_gpu.saturating_mul(u64::from(job.num_gpus()));
+        job.num_cpus = u32::try_from(num_cpus).unwrap_or(u32::MAX).max(job.num_cpus);
     }
-    let memory = ask.tres.split(',').find(|part| part.starts_with("mem="));
-    let memory_mib = sums(memory.unwrap_or_default()).get("mem").copied().unwrap_or(0);
-    let on_node = memory_mib.div_ceil(u64::from(job.num_nodes.max(1)));
+    let on_node = ask.memory_mib.div_ceil(u64::from(job.num_nodes.max(1)));
     job.terms.memory_mib = u32::try_from(on_node).unwrap_or(u32::MAX);
 }
 

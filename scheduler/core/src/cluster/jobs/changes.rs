@@ -7,6 +7,7 @@ use crate::cluster::jobs::shape::{Shape, ShapeId};
 use crate::cluster::rates::checkpoints::ALONE;
 use crate::cluster::tables::{JobState, Placement, Slice};
 use crate::cluster::{Cluster, Demand, PlacementFacts, bits, service_class};
+use crate::estimate::Provenance;
 use crate::ids::{JobId, Time};
 
 impl Cluster {
@@ -370,13 +371,20 @@ impl Cluster {
         self.jobs.rows[id.index()].pace = self.waiting_pace(id);
         let (demand, keys) = (self.demand(id), self.queue_keys(id));
         self.jobs.tenants[demand.tenant.index()].pending_gpus += u64::from(demand.num_gpus);
+        self.jobs.num_predicted += self.num_predicted_of(id);
         self.jobs.pending.insert(demand, id, keys);
     }
 
     fn dequeue(&mut self, id: JobId) {
         let (demand, keys) = (self.demand(id), self.queue_keys(id));
         self.jobs.tenants[demand.tenant.index()].pending_gpus -= u64::from(demand.num_gpus);
+        self.jobs.num_predicted -= self.num_predicted_of(id);
         self.jobs.pending.remove(demand, id, keys);
+    }
+
+    pub(in crate::cluster) fn num_predicted_of(&self, id: JobId) -> usize {
+        let estimate_s = self.jobs.rows[id.index()].request.estimate_s;
+        usize::from(estimate_s.provenance == Provenance::Predicted)
     }
 
     pub(in crate::cluster) fn queue_keys(&self, id: JobId) -> QueueKeys {

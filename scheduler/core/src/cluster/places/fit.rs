@@ -51,6 +51,9 @@ impl Cluster {
         if shape.is_gpus_alone() {
             return self.free_rooms(kind, shape.tasks).most(shape.tasks) >= num_gpus;
         }
+        if shape.tasks.nodes_max == 1 {
+            return self.hosts_of(kind, shape).any(|hosts| hosts >= num_gpus);
+        }
         if shape.tasks.nodes_max > 0 {
             return NodeRooms::of(self.hosts_of(kind, shape)).most(shape.tasks) >= num_gpus;
         }

@@ -20,8 +20,10 @@ use kube::core::DynamicObject;
 use pleach_daemon::snapshot::Phase;
 use pleach_site::Held;
 
+use crate::clock::Clock;
 use crate::config::Settings;
 use crate::mark::Decided;
+use crate::memo::Known;
 use crate::names;
 use crate::pod::{self, PodSeen};
 use crate::standing::{Duty, Gang};
@@ -33,7 +35,7 @@ use self::maker::{JOB, Kind, Maker, Set};
 const BYTES_MAX: usize = 16 << 20;
 
 /// An object that is suspended or was let go, and the pods that it would make.
-pub type Unmade = (Owner, Vec<Pod>);
+pub(crate) type Unmade = (Owner, Vec<Known>);
 
 /// An object of another kind than Job that is suspended, or was let go.
 pub type Other = (&'static Kind, Arc<DynamicObject>);
@@ -96,9 +98,12 @@ impl Owner {
 
     /// Its mark, while that counts.
     #[must_use]
-    pub fn mark_at(&self, settings: &Settings, now_s: i64) -> Option<&Decided> {
+    pub fn mark_at(&self, settings: &Settings, clock: &Clock) -> Option<&Decided> {
         let limit_s = settings.release_limit_s;
-        let is_fresh = |mark: &&Decided| (-limit_s..=limit_s).contains(&now_s.saturating_sub(mark.at_s));
+        let is_fresh = |mark: &&Decided| {
+            let (from_s, to_s) = (mark.at_s.saturating_sub(limit_s), mark.at_s.saturating_add(limit_s));
+            !clock.is_before(from_s) && !clock.is_past(to_s)
+        };
         self.mark.as_ref().filter(is_fresh)
     }
 }
@@ -356,7 +361,7 @@ impl Holding<'_> {
             && self.may_be_suspended
             && waits
             && duty == Duty::None
-            && gang.now_s.saturating_sub(youngest_s) >= gang.settings.settle_s.max(1)
+            && !gang.clock.is_before(youngest_s.saturating_add(gang.settings.settle_s.max(1)))
             && self
                 .owners
                 .iter()

@@ -23,6 +23,7 @@ mod leases;
 mod leases_killed;
 mod manifests;
 mod marks;
+mod memo;
 mod objects;
 mod observe;
 mod operator;

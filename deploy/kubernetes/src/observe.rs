@@ -124,6 +124,7 @@ pub(crate) fn look(
     let classes = Classes::new(&lists.classes);
     let unmade = without_pods(&lists.pods, &owners);
     let unmade: Vec<Unmade> = unmade
+        .filter(|(owner, _)| owner.is_to_have_pods(settings, clock))
         .map(|(owner, maker)| (owner.clone(), reading.made(maker, owner, &classes)))
         .collect();
     let tolerations = tolerations((&live, &unmade), lists, settings);
@@ -132,6 +133,7 @@ pub(crate) fn look(
     let up = up(&units, lists);
     let mut nodes: Vec<NodeSeen> = units.iter().map(|unit| seen(unit, lists, &hosts)).collect();
     let index = Jobs::new(lists.jobs.iter().map(Arc::as_ref), settings.parallel_jobs);
+    let index = index.with_ray_jobs(owners.ray_jobs());
     let line = lists.kueue.as_ref().map(|kueue| Workloads::read(kueue, settings));
     let groups = groups((&live, &unmade), (&index, &owners), line.as_ref(), settings);
     let mut sight = Sight {

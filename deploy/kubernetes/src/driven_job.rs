@@ -321,7 +321,10 @@ fn described(
         phase: stand.phase.clone(),
         account: first.map_or_else(String::new, |pod| pod::account(pod, settings)),
         user: String::new(),
-        submit_s: member.created_s.or(created_s).unwrap_or_else(|| sight.clock.now_s()),
+        submit_s: member
+            .created_s
+            .or(created_s)
+            .unwrap_or_else(|| sight.clock.now_s()),
         limit_s,
         num_nodes: num_pods,
         gpus_per_node: seen.first().map_or(1, |pod| pod.num_gpus.max(1)),

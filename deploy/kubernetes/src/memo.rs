@@ -63,8 +63,12 @@ impl Reading<'_> {
         let spec = pod.spec.as_ref();
         PodRead {
             seen: pod::read(pod, self.settings),
-            gpus: spec.map(|spec| pod::gpus(spec, self.settings)).unwrap_or_default(),
-            asks: spec.map(|spec| asks::amounts(spec, self.settings)).unwrap_or_default(),
+            gpus: spec
+                .map(|spec| pod::gpus(spec, self.settings))
+                .unwrap_or_default(),
+            asks: spec
+                .map(|spec| asks::amounts(spec, self.settings))
+                .unwrap_or_default(),
             ports: spec.map(asks::ports).unwrap_or_default(),
         }
     }

@@ -84,7 +84,10 @@ pub fn state(node: &Node) -> NodeState {
 pub fn is_same(a: &Node, b: &Node) -> bool {
     let (meta, other) = (&a.metadata, &b.metadata);
     let is_named = (&meta.name, &meta.labels) == (&other.name, &other.labels);
-    is_named && meta.deletion_timestamp == other.deletion_timestamp && a.spec == b.spec && a.status == b.status
+    is_named
+        && meta.deletion_timestamp == other.deletion_timestamp
+        && a.spec == b.spec
+        && a.status == b.status
 }
 
 /// The units of the nodes that are driven, in the order of the list, and what is wrong with others.

@@ -89,7 +89,8 @@ pub struct Observed {
 impl Observed {
     /// Jobs that were let go and have no pods yet.
     pub(crate) fn num_unmade(&self) -> usize {
-        let is_let_go = |job: &&Arc<JobPods>| !job.is_made && job.owners.iter().all(|owner| !owner.is_suspended);
+        let is_let_go =
+            |job: &&Arc<JobPods>| !job.is_made && job.owners.iter().all(|owner| !owner.is_suspended);
         self.jobs.values().filter(is_let_go).count()
     }
 }
@@ -351,12 +352,7 @@ fn hosts(nodes: &[Arc<Node>]) -> BTreeMap<String, Host> {
 }
 
 /// Takes what a pod holds from its node.
-fn count(
-    (pod, read): &Known,
-    settings: &Settings,
-    hosts: &mut BTreeMap<String, Host>,
-    usage: &mut Usage,
-) {
+fn count((pod, read): &Known, settings: &Settings, hosts: &mut BTreeMap<String, Host>, usage: &mut Usage) {
     let node = pod.spec.as_ref().and_then(|spec| spec.node_name.as_deref());
     let Some(node) = node.filter(|name| !name.is_empty()) else {
         return;

@@ -100,8 +100,15 @@ impl Owner {
     /// had been suspended again.
     #[must_use]
     pub fn is_to_have_pods(&self, settings: &Settings, clock: &Clock) -> bool {
-        let until_s = |mark: &Decided| mark.at_s.saturating_add(settings.release_limit_s.saturating_mul(2));
-        self.is_suspended || self.mark.as_ref().is_some_and(|mark| !clock.is_past(until_s(mark)))
+        let until_s = |mark: &Decided| {
+            mark.at_s
+                .saturating_add(settings.release_limit_s.saturating_mul(2))
+        };
+        self.is_suspended
+            || self
+                .mark
+                .as_ref()
+                .is_some_and(|mark| !clock.is_past(until_s(mark)))
     }
 
     /// Its mark, while that counts.
@@ -109,7 +116,10 @@ impl Owner {
     pub fn mark_at(&self, settings: &Settings, clock: &Clock) -> Option<&Decided> {
         let limit_s = settings.release_limit_s;
         let is_fresh = |mark: &&Decided| {
-            let (from_s, to_s) = (mark.at_s.saturating_sub(limit_s), mark.at_s.saturating_add(limit_s));
+            let (from_s, to_s) = (
+                mark.at_s.saturating_sub(limit_s),
+                mark.at_s.saturating_add(limit_s),
+            );
             !clock.is_before(from_s) && !clock.is_past(to_s)
         };
         self.mark.as_ref().filter(is_fresh)
@@ -384,7 +394,9 @@ impl Holding<'_> {
             && self.may_be_suspended
             && waits
             && duty == Duty::None
-            && !gang.clock.is_before(youngest_s.saturating_add(gang.settings.settle_s.max(1)))
+            && !gang
+                .clock
+                .is_before(youngest_s.saturating_add(gang.settings.settle_s.max(1)))
             && self
                 .owners
                 .iter()

@@ -32,6 +32,7 @@ mod owners;
 mod pages;
 mod places;
 mod promised;
+mod ray_jobs;
 mod server;
 mod simulated;
 mod suspended;

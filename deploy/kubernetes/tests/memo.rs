@@ -50,7 +50,9 @@ impl<K: DeserializeOwned> Kept<K> {
 
     /// All are read anew, as a list after a watch that fell behind does.
     fn relist(&mut self) {
-        self.0.iter_mut().for_each(|(value, read)| *read = Kept::read(value));
+        self.0
+            .iter_mut()
+            .for_each(|(value, read)| *read = Kept::read(value));
     }
 
     fn all(&self) -> Vec<Arc<K>> {
@@ -189,7 +191,10 @@ impl Site {
     }
 
     fn change_job(&mut self) {
-        let (at_s, what) = (self.now_s - self.rng.random_range(0..70_i64), self.rng.random_range(0..3));
+        let (at_s, what) = (
+            self.now_s - self.rng.random_range(0..70_i64),
+            self.rng.random_range(0..3),
+        );
         self.jobs.change(&mut self.rng, |job| match what {
             0 => {
                 let mark = mark(job, at_s, "n1", &[("n1", 1)]);

@@ -406,7 +406,11 @@ mod tests {
             format!("{} {}", key.by, key.name)
         };
         assert_eq!(of(&[(names::RAY_CLUSTER, "fit-x2k9q")]), "RayJob fit");
-        assert_eq!(of(&[(names::RAY_CLUSTER, "fit")]), "ray.io/cluster fit", "a cluster of that name");
+        assert_eq!(
+            of(&[(names::RAY_CLUSTER, "fit")]),
+            "ray.io/cluster fit",
+            "a cluster of that name"
+        );
         let (kind, name) = names::RAY_MAKER;
         let of_maker = |what| of(&[(names::RAY_CLUSTER, "c"), (kind, what), (name, "fit")]);
         assert_eq!(of_maker("RayJob"), "RayJob fit");

@@ -39,8 +39,8 @@ impl Picked {
         let mut last = self.claims.lock().unwrap_or_else(PoisonError::into_inner);
         let (of, names) = &mut *last;
         let is_same = |(a, b): (&Other, &Other)| Arc::ptr_eq(&a.1, &b.1);
-        let others = (of.others.len() == lists.others.len())
-            && of.others.iter().zip(&lists.others).all(is_same);
+        let others =
+            (of.others.len() == lists.others.len()) && of.others.iter().zip(&lists.others).all(is_same);
         if !(others && are_same(&of.pods, &lists.pods) && are_same(&of.jobs, &lists.jobs)) {
             *names = Arc::new(find());
             (of.pods, of.jobs, of.others) = (lists.pods.clone(), lists.jobs.clone(), lists.others.clone());

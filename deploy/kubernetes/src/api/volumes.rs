@@ -13,8 +13,8 @@ use super::trim::{bare, is_noted};
 use super::{Cluster, key, shared};
 use crate::error::Error;
 use crate::observe::{Lists, without_pods};
-use crate::suspended::{self, Classes, Owners};
 use crate::suspended::maker::Maker;
+use crate::suspended::{self, Classes, Owners};
 use crate::{pod, volume};
 
 /// Claims, and volumes, that are asked for one by one in a round; more are listed all at once. *Ours*.

@@ -103,7 +103,8 @@ impl Hands<'_> {
             let Some(mark) = &owner.mark else { continue };
             if !owner.is_suspended && !is_waited_for(owner, mark.num_pods()) {
                 let (cluster, owner) = (self.cluster.clone(), owner.clone());
-                self.begin(seen.id, async move { cluster.unmark(&owner).await }).await;
+                self.begin(seen.id, async move { cluster.unmark(&owner).await })
+                    .await;
             }
         }
     }

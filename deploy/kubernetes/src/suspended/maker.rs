@@ -325,7 +325,8 @@ fn of_ray_job(spec: &Value, name: &str) -> Vec<Set> {
     let is = |value: &Value, key: &str| value.get(key).and_then(Value::as_bool) == Some(true);
     let has_selector = spec.get("clusterSelector").is_some_and(|all| !all.is_null());
     let cluster = spec.get("rayClusterSpec").filter(|_| !has_selector);
-    let Some(cluster) = cluster.filter(|of| is(spec, "shutdownAfterJobFinishes") && !is(of, "enableInTreeAutoscaling"))
+    let Some(cluster) =
+        cluster.filter(|of| is(spec, "shutdownAfterJobFinishes") && !is(of, "enableInTreeAutoscaling"))
     else {
         return Vec::new();
     };

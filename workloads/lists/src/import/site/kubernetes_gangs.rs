@@ -112,9 +112,8 @@ impl Objects {
             ray_jobs,
         } = self;
         let named = ray_jobs.iter();
-        let named = named.map(|((namespace, name), (cluster, _))| {
-            (namespace.as_str(), cluster.as_str(), name.as_str())
-        });
+        let named = named
+            .map(|((namespace, name), (cluster, _))| (namespace.as_str(), cluster.as_str(), name.as_str()));
         let groups = Groups::new(jobs.iter().map(JobRow::view), ParallelJobs::default()).with_ray_jobs(named);
         let mut gangs: BTreeMap<String, Gang> = BTreeMap::new();
         let mut gangs_of_job: BTreeMap<(String, String), BTreeSet<String>> = BTreeMap::new();

@@ -311,7 +311,7 @@ impl<S: BatchSystem> Driver<S> {
         learning.learn(snapshot, &self.memory, &ends, settings);
         // What jobs wait beside a shadow is not the policy's doing.
         if !self.is_shadow {
-            let seen = (&*snapshot, &self.memory);
+            let seen = (&*snapshot, &*self.memory);
             let said = self.watch.observe(seen, &ends, &self.state, &mut self.status);
             said.iter().for_each(|text| self.system.announce(text, now_s));
             news.extend(said);

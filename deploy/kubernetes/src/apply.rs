@@ -372,7 +372,7 @@ impl<'a> Hands<'a> {
         if self.lease.is_some_and(|lease| !lease.is_ours()) {
             return Err(NotSent::put_off("the Lease may be another controller's by now"));
         }
-        let pods = self.observed.jobs.get(&job.id);
+        let pods = self.observed.jobs.get(&job.id).map(Arc::as_ref);
         pods.ok_or_else(|| NotSent::put_off("its pods were not seen"))
     }
 }

@@ -322,7 +322,7 @@ fn groups<'a>(
         group
             .owners
             .extend(owner.filter(|owner| !group.owners.contains(owner)).cloned());
-        group.pods.push((seen.clone(), pod));
+        group.pods.push((seen.clone(), &**pod));
     }
     groups
 }

@@ -478,7 +478,8 @@ fn take_in(kept: Kept, look: &impl Look, memory: &mut Arc<Memory>, now_s: i64) -
         let name = look.name(job);
         notes.push(match node {
             Some(node) => {
-                let lasts_s = Arc::make_mut(memory).refused(look.snapshot().refused_as(job), &node, &reason, now_s);
+                let lasts_s =
+                    Arc::make_mut(memory).refused(look.snapshot().refused_as(job), &node, &reason, now_s);
                 format!(
                     "{name} was let go to {node} and did not start: {reason}; not there again for {lasts_s} s"
                 )

@@ -148,13 +148,21 @@ fn rounds(criterion: &mut Criterion) {
     let mut memo = Memo::default();
     let traces = observed.traces;
     criterion.bench_function("observe/the same again", |bencher| {
-        bencher.iter(|| memo.observe(&traces, &waiting, &settings, NOW_S).snapshot.jobs.len());
+        bencher.iter(|| {
+            memo.observe(&traces, &waiting, &settings, NOW_S)
+                .snapshot
+                .jobs
+                .len()
+        });
     });
     let mut other = waiting.clone();
     criterion.bench_function("observe/the same with another pod", |bencher| {
         bencher.iter(|| {
             other.pods[0] = Arc::new(pod(0, 2, Some(0)));
-            memo.observe(&traces, &other, &settings, NOW_S).snapshot.jobs.len()
+            memo.observe(&traces, &other, &settings, NOW_S)
+                .snapshot
+                .jobs
+                .len()
         });
     });
     let lists = Lists {

@@ -45,6 +45,8 @@ pub(crate) struct Reads {
 /// What one look takes over from the one before, and leaves to the next.
 pub(crate) struct Reading<'a> {
     before: &'a Reads,
+    /// Whether the classes of priority are those of before: a pod that is not made yet has the priority of its class.
+    has_same_classes: bool,
     now: Reads,
     settings: &'a Settings,
 }
@@ -76,8 +78,8 @@ impl Reading<'_> {
     /// The pods that an object would make.
     pub fn made(&mut self, maker: &Maker<'_>, owner: &Owner, classes: &Classes<'_>) -> Vec<Known> {
         let place = std::ptr::from_ref(maker.meta).addr();
-        let known = self.before.made.get(&place).cloned();
-        let pods = known.unwrap_or_else(|| {
+        let known = self.before.made.get(&place).filter(|_| self.has_same_classes);
+        let pods = known.cloned().unwrap_or_else(|| {
             let pods = suspended::pods(maker, owner, classes, self.settings);
             pods.into_iter().map(Arc::new).collect()
         });
@@ -112,13 +114,11 @@ impl Memo {
             seen.snapshot.taken_s = now_s;
             return seen;
         }
-        if !are_same(&self.lists.classes, &lists.classes) {
-            // A pod that is not made yet has the priority of its class.
-            self.reads.made.clear();
-        }
         let clock = Clock::at(now_s);
         let mut reading = Reading {
+            // Nothing of it goes before this look is over: no new pod lies where one of these does.
             before: &self.reads,
+            has_same_classes: are_same(&self.lists.classes, &lists.classes),
             now: Reads::default(),
             settings,
         };

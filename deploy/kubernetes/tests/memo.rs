@@ -284,7 +284,10 @@ fn a_look_that_takes_over_what_has_not_changed_sees_what_a_look_at_all_anew_sees
             let lists = site.lists();
             let seen = memo.observe(&traces, &lists, &settings, site.now_s);
             let fresh = observe_after(&anew, &lists, &settings, site.now_s);
-            assert_eq!(text(&seen), text(&fresh), "seed {seed}, step {step}");
+            let (own, other) = (text(&seen), text(&fresh));
+            let parts = own.lines().zip(other.lines()).find(|(a, b)| a != b);
+            assert_eq!(parts, None, "seed {seed}, step {step}");
+            assert_eq!(own.len(), other.len(), "seed {seed}, step {step}");
             let is_taken_over = |last: &Observed| {
                 let mut jobs = seen.jobs.iter();
                 jobs.any(|(id, job)| last.jobs.get(id).is_some_and(|known| Arc::ptr_eq(job, known)))

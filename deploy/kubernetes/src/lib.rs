@@ -29,6 +29,7 @@ pub mod pod;
 mod quota;
 mod ranking;
 pub mod reach;
+mod reads;
 pub mod seats;
 pub mod server;
 pub mod standing;

@@ -11,7 +11,7 @@ use k8s_openapi::api::core::v1::{
     Node, PersistentVolume, PersistentVolumeClaim, Pod, ResourceQuota, Toleration,
 };
 use k8s_openapi::api::scheduling::v1::PriorityClass;
-use pleach_daemon::snapshot::{NodeSeen, Site, Snapshot, VERSION};
+use pleach_daemon::snapshot::{JobSeen, NodeSeen, Site, Snapshot, VERSION};
 use pleach_scheduler::ExternalId;
 use pleach_scheduler::cluster::NodeState;
 
@@ -23,15 +23,15 @@ use crate::driven_job::{DrivenJob, Group, Sight, job};
 use crate::gang::{Jobs, Key};
 use crate::job_pods::JobPods;
 use crate::leaving;
-use crate::memo::{Known, Memo, Reading};
 use crate::names;
 use crate::node::{self, Unit, unit_name};
 use crate::pod;
 use crate::quota;
 use crate::reach::{self, Reach};
+use crate::reads::{Known, Reading, Reads, Unmade};
 use crate::seats::Traces;
 use crate::suspended::maker::Maker;
-use crate::suspended::{Classes, Other, Owner, Owners, Unmade};
+use crate::suspended::{Classes, Other, Owner, Owners};
 use crate::unheld::Unheld;
 use crate::usage::Usage;
 use crate::volume::Volumes;
@@ -104,7 +104,13 @@ pub fn observe(lists: &Lists, settings: &Settings, now_s: i64) -> Observed {
 /// Makes the view; `before` is [`Observed::traces`] of the last one.
 #[must_use]
 pub fn observe_after(before: &Traces, lists: &Lists, settings: &Settings, now_s: i64) -> Observed {
-    Memo::default().observe(before, lists, settings, now_s)
+    let mut reading = Reading {
+        before: &Reads::default(),
+        has_same_classes: false,
+        now: Reads::default(),
+        settings,
+    };
+    look(before, lists, settings, &Clock::at(now_s), &mut reading)
 }
 
 /// The same, at the time of a clock, with what was read before.
@@ -122,12 +128,7 @@ pub(crate) fn look(
     let live: Vec<Known> = live.map(|pod| reading.of(pod)).collect();
     let (hosts, mut usage) = held(&lists.nodes, &live, settings);
     let owners = Owners::new(&lists.jobs, &lists.others, settings);
-    let classes = Classes::new(&lists.classes);
-    let unmade = without_pods(&lists.pods, &owners);
-    let unmade: Vec<Unmade> = unmade
-        .filter(|(owner, _)| owner.is_to_have_pods(settings, clock))
-        .map(|(owner, maker)| (owner.clone(), reading.made(maker, owner, &classes)))
-        .collect();
+    let unmade = unmade(lists, &owners, clock, reading);
     let tolerations = tolerations((&live, &unmade), lists, settings);
     let barred = reach::barred(&lists.nodes, &tolerations, settings);
     reach::close(&mut units, &barred);
@@ -180,16 +181,9 @@ pub(crate) fn look(
     }
     let mut places = Vec::new();
     if let (Some(kueue), Some(line)) = (&lists.kueue, line) {
-        for (job, pods) in workload_queue::waiting(kueue, &line, sight.nodes, &mut sight.reach, settings) {
-            // Pods of an attempt before are still ending.
-            if jobs.contains_key(&job.id) {
-                continue;
-            }
-            list.push((job.submit_s, pods.name.clone(), job.clone()));
-            jobs.insert(job.id, Arc::new(pods));
-        }
-        notes.extend(line.notes);
-        places = line.places;
+        let (found, more) = workloads((kueue, line), &mut sight, &mut jobs, &mut list);
+        notes.extend(more);
+        places = found;
     }
     let rules = sight.reach.into_rules();
     list.sort_by(|a, b| a.0.cmp(&b.0).then_with(|| by_name(&a.1, &b.1)));
@@ -220,6 +214,32 @@ pub(crate) fn look(
         unheld: None,
         notes,
     }
+}
+
+/// The pods that Jobs would make which were suspended or let go and have none, with the Jobs.
+fn unmade(lists: &Lists, owners: &Owners<'_>, clock: &Clock, reading: &mut Reading<'_>) -> Vec<Unmade> {
+    let (classes, settings) = (Classes::new(&lists.classes), reading.settings);
+    without_pods(&lists.pods, owners)
+        .filter(|(owner, _)| owner.is_to_have_pods(settings, clock))
+        .map(|(owner, maker)| (owner.clone(), reading.made(maker, owner, &classes)))
+        .collect()
+}
+
+/// Adds what waits for Kueue; its places in the line, and what an operator should know.
+fn workloads(
+    (kueue, line): (&KueueLists, Workloads),
+    sight: &mut Sight<'_>,
+    jobs: &mut BTreeMap<ExternalId, Arc<JobPods>>,
+    list: &mut Vec<(i64, String, JobSeen)>,
+) -> (Vec<Place>, Vec<String>) {
+    for (job, pods) in workload_queue::waiting(kueue, &line, sight.nodes, &mut sight.reach, sight.settings) {
+        // Pods of an attempt before are still ending.
+        if !jobs.contains_key(&job.id) {
+            list.push((job.submit_s, pods.name.clone(), job.clone()));
+            jobs.insert(job.id, Arc::new(pods));
+        }
+    }
+    (line.places, line.notes)
 }
 
 /// Hosts, and what pods hold of them and of units.

@@ -15,9 +15,9 @@ use pleach_scheduler::ExternalId;
 
 use crate::asks;
 use crate::job_pods::JobPods;
-use crate::memo::Known;
 use crate::pod;
-use crate::suspended::{Owner, Unmade};
+use crate::reads::{Known, Unmade};
+use crate::suspended::Owner;
 
 /// A row of quota: its namespace and name, the resource, and what of that is left, in thousandths.
 struct Row<'a> {

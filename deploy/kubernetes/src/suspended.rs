@@ -23,7 +23,6 @@ use pleach_site::Held;
 use crate::clock::Clock;
 use crate::config::Settings;
 use crate::mark::Decided;
-use crate::memo::Known;
 use crate::names;
 use crate::pod::{self, PodSeen};
 use crate::standing::{Duty, Gang};
@@ -33,9 +32,6 @@ use self::maker::{JOB, Kind, Maker, Set};
 /// Most bytes of the pods that an object would make, as JSON: with more its pods wait with gates. *Ours*: they are made anew in each
 /// round, and cost their user nothing.
 const BYTES_MAX: usize = 16 << 20;
-
-/// An object that is suspended or was let go, and the pods that it would make.
-pub(crate) type Unmade = (Owner, Vec<Known>);
 
 /// An object of another kind than Job that is suspended, or was let go.
 pub type Other = (&'static Kind, Arc<DynamicObject>);

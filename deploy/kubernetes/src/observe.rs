@@ -121,7 +121,6 @@ pub(crate) fn look(
     clock: &Clock,
     reading: &mut Reading<'_>,
 ) -> Observed {
-    let now_s = clock.kept_s();
     let (mut units, mut notes) = node::units(&lists.nodes, settings);
     notes.extend(lists.unread.iter().cloned());
     let live = lists.pods.iter().filter(|pod| !pod::has_ended(pod));
@@ -196,7 +195,7 @@ pub(crate) fn look(
     Observed {
         snapshot: Snapshot {
             version: VERSION,
-            taken_s: now_s,
+            taken_s: clock.kept_s(),
             site: Site {
                 rules,
                 allowances,

@@ -106,7 +106,8 @@ impl Dealing {
     }
 
     /// What the deal of a round hangs on: learns from the jobs that have ended since the last look, and takes its turn if it is due.
-    pub(crate) fn take_turn(&mut self, snapshot: &Snapshot, cluster: &Cluster) -> Turn {
+    pub(crate) fn take_turn(&mut self, snapshot: &Snapshot, fleet: &Fleet) -> Turn {
+        let cluster = &fleet.cluster;
         let there: BTreeSet<ExternalId> = snapshot.jobs.iter().map(|job| job.id).collect();
         let memory = &mut self.memory;
         for (job, progress) in std::mem::take(&mut memory.running) {
@@ -134,7 +135,7 @@ impl Dealing {
             return turn;
         }
         let rules = self.dealer.rules();
-        let players = players(cluster);
+        let players = players(fleet);
         let changed = players != memory.dealt_with;
         // A clock that was set back must not keep everybody where they are.
         let since_s = memory.dealt_s.map(|dealt_s| now_s - dealt_s).filter(|s| *s >= 0);
@@ -242,12 +243,14 @@ impl Dealing {
 }
 
 /// Hash of the jobs that take part and of the nodes with their states: while it stays, nothing has happened.
-fn players(cluster: &Cluster) -> String {
-    let mut hash = Sha256::new();
+fn players(fleet: &Fleet) -> String {
+    let (cluster, mut hash) = (&fleet.cluster, Sha256::new());
+    let later = fleet.later.values().flatten();
     let mut jobs: Vec<String> = cluster
         .active()
         .into_iter()
         .map(|id| cluster.job(id).external.to_string())
+        .chain(later.map(|record| record.job.to_string()))
         .collect();
     jobs.sort_unstable();
     for job in jobs {
@@ -265,8 +268,10 @@ fn players(cluster: &Cluster) -> String {
 mod tests {
     use super::*;
     use crate::config::RoundSettings;
-    use crate::fleet::{self, Fleet};
+    use crate::fleet;
     use crate::memory::Memory;
+    use crate::policy::Loaded;
+    use crate::round::{self, Deciders};
     use crate::snapshot::{JobSeen, NodeSeen, Site, Terms, VERSION};
     use pleach_scheduler::cluster::NodeState;
 
@@ -332,8 +337,7 @@ mod tests {
         let mut memory = Memory::default();
         memory.observe(snapshot);
         let fleet = fleet::build(snapshot, &memory, &settings, false).unwrap();
-        let Fleet { cluster, .. } = fleet.unwrap();
-        dealing.take_turn(snapshot, &cluster)
+        dealing.take_turn(snapshot, &fleet.unwrap())
     }
 
     fn dealing() -> Dealing {
@@ -376,10 +380,10 @@ mod tests {
         let snapshot = seen(2000, &[(1, Running), (2, Running), (3, Waiting)]);
         let stopped = |dealing: &mut Dealing| -> Vec<String> {
             let fleet = fleet::build(&snapshot, &Memory::default(), &settings, false).unwrap();
-            let Fleet { mut cluster, .. } = fleet.unwrap();
-            let mut turn = dealing.take_turn(&snapshot, &cluster);
+            let mut fleet = fleet.unwrap();
+            let mut turn = dealing.take_turn(&snapshot, &fleet);
             turn.moves = true;
-            let decided = dealing.deal(&mut cluster, &turn).unwrap();
+            let decided = dealing.deal(&mut fleet.cluster, &turn).unwrap();
             let stops = decided
                 .iter()
                 .filter(|(decision, _)| decision.action == Action::Preempt);
@@ -394,6 +398,56 @@ mod tests {
         assert_eq!(stopped(&mut dealing), [""; 0]);
         assert_eq!(turn(&mut dealing, &seen(2100, &[(1, Running)])).stays.len(), 1);
         assert_eq!(turn(&mut dealing, &seen(2600, &[(1, Running)])).stays.len(), 0);
+    }
+
+    /// What a round on these jobs stops and starts.
+    fn decided(snapshot: &Snapshot) -> Vec<String> {
+        let settings = RoundSettings {
+            preemption: true,
+            ..RoundSettings::default()
+        };
+        let loaded = |name| Loaded::of(name, fleet::capabilities(&settings)).unwrap();
+        let (mut policy, mut fallback) = (loaded("las-deal"), loaded("easy"));
+        let mut deciders = Deciders {
+            policy: &mut policy,
+            fallback: &mut fallback,
+        };
+        let mut memory = Memory::default();
+        memory.observe(snapshot);
+        let plan = round::plan(snapshot, &memory, &mut deciders, &settings, false, &mut || false).unwrap();
+        let words = plan.decisions.iter().map(|planned| {
+            let decision = &planned.decision;
+            format!("{:?} {}", decision.action, decision.job)
+        });
+        words.collect()
+    }
+
+    #[test]
+    fn a_higher_class_is_dealt_to_first_and_none_of_it_is_stopped_for_a_lower_one() {
+        use Phase::{Running, Waiting};
+        // Job 2 came with job 3, and before it in the list; one node is free.
+        let mut snapshot = seen(2000, &[(1, Running), (2, Waiting), (3, Waiting)]);
+        snapshot.jobs[0].start_s = Some(1990);
+        assert_eq!(decided(&snapshot), ["Start 2"]);
+        snapshot.jobs[2].terms.priority = 5;
+        assert_eq!(decided(&snapshot), ["Start 3"]);
+        // Two that have run long, and one that has had nothing: it takes the GPUs of one of its class, and of none above it.
+        let mut snapshot = seen(2000, &[(1, Running), (2, Running), (3, Waiting)]);
+        let stops = |snapshot: &Snapshot| {
+            let mut all = decided(snapshot);
+            all.retain(|words| words.starts_with("Preempt"));
+            all
+        };
+        assert_eq!(stops(&snapshot).len(), 1);
+        snapshot.jobs[0].terms.priority = 5;
+        assert_eq!(stops(&snapshot), ["Preempt 2"]);
+        snapshot.jobs[1].terms.priority = 5;
+        assert_eq!(stops(&snapshot), [""; 0]);
+        // Nor does a lower class get in the same round what those leave that are stopped for a higher one.
+        let mut snapshot = seen(2000, &[(1, Running), (2, Running), (3, Waiting), (4, Waiting)]);
+        snapshot.jobs[2].terms.priority = 5;
+        let all = decided(&snapshot);
+        assert!(all.iter().all(|words| words != "Start 4"), "{all:?}");
     }
 
     #[test]

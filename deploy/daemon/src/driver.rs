@@ -40,7 +40,9 @@ pub struct Driver<S> {
     /// Whether it is known where the policy leaves the whole cluster to another rule.
     is_judged: bool,
     watch: Watch,
-    memory: Memory,
+    memory: Arc<Memory>,
+    /// The memory that was last written, and when, Unix time, s.
+    written: Option<(i64, Arc<Memory>)>,
     learning: Learning,
     /// Jobs that ran in the last round.
     running: BTreeSet<ExternalId>,
@@ -98,7 +100,8 @@ impl<S: BatchSystem> Driver<S> {
             fallback,
             is_judged: false,
             watch,
-            memory,
+            memory: Arc::new(memory),
+            written: None,
             learning,
             running: BTreeSet::new(),
             pulse,
@@ -215,7 +218,7 @@ impl<S: BatchSystem> Driver<S> {
             self.status.last_error.clone_from(last);
         }
         let written = [
-            self.state.write_memory(&self.memory),
+            self.write_memory(now_s),
             self.learning.write(&self.state, now_s),
             self.state.note(&self.policy),
             self.state.write_status(&self.status),
@@ -263,7 +266,7 @@ impl<S: BatchSystem> Driver<S> {
             fallback: &mut self.fallback,
         };
         let mut plan = deciding.decide(snapshot, &self.memory, deciders, notes, news)?;
-        let before = self.memory.clone();
+        let before = Arc::clone(&self.memory);
         let began = Instant::now();
         let stopped = match (&mut plan.order, is_live) {
             (_, false) => Vec::new(),
@@ -299,7 +302,7 @@ impl<S: BatchSystem> Driver<S> {
     ) -> Result<Arc<S::Look>, S::Error> {
         let began = Instant::now();
         let mut look = self.system.observe(now_s).await?;
-        self.memory.observe(look.snapshot());
+        Arc::make_mut(&mut self.memory).observe(look.snapshot());
         let (learning, settings) = (&mut self.learning, &self.settings);
         let unread = learning.seed(&self.system, &look, settings).await;
         let snapshot = look.snapshot_mut();
@@ -308,7 +311,7 @@ impl<S: BatchSystem> Driver<S> {
         learning.learn(snapshot, &self.memory, &ends, settings);
         // What jobs wait beside a shadow is not the policy's doing.
         if !self.is_shadow {
-            let seen = (&*snapshot, &self.memory);
+            let seen = (&*snapshot, &*self.memory);
             let said = self.watch.observe(seen, &ends, &self.state, &mut self.status);
             said.iter().for_each(|text| self.system.announce(text, now_s));
             news.extend(said);
@@ -337,31 +340,50 @@ impl<S: BatchSystem> Driver<S> {
         self.status.leases = LeaseStatus::of(snapshot, self.status.leases.as_ref());
     }
 
+    /// Writes the memory where it is other than what was written, and now and then when jobs were last seen.
+    fn write_memory(&mut self, now_s: i64) -> Result<(), Error> {
+        let is_known = |(written_s, written): &(i64, Arc<Memory>)| {
+            state::is_recent(*written_s, now_s) && self.memory.is_same_but_seen(written)
+        };
+        if self.written.as_ref().is_some_and(is_known) {
+            return Ok(());
+        }
+        self.written = None;
+        self.state.write_memory(&self.memory)?;
+        self.written = Some((now_s, Arc::clone(&self.memory)));
+        Ok(())
+    }
+
     /// What is remembered of what was sent.
     fn remember(&mut self, (plan, snapshot): (&Plan, &Snapshot), stopped: &[ExternalId], now_s: i64) {
         for job in stopped {
             self.learning.stopped(*job);
             let found = plan.decisions.iter().find(|planned| planned.job() == *job);
             if let (Some(fleet), Some(planned)) = (&plan.fleet, found) {
-                self.memory.preempted(&fleet.cluster, *job, planned.decision.row);
+                Arc::make_mut(&mut self.memory).preempted(&fleet.cluster, *job, planned.decision.row);
             }
         }
         if let Some(status) = &mut self.status.leases {
-            status.hear(&plan.decisions[..plan.num_for_leases], &mut self.memory, now_s);
+            let of_leases = &plan.decisions[..plan.num_for_leases];
+            if !of_leases.is_empty() {
+                status.hear(of_leases, Arc::make_mut(&mut self.memory), now_s);
+            }
         }
         self.policy.hear(&plan.decisions, now_s);
-        remember_refusals(&plan.decisions, snapshot, &mut self.memory, now_s);
+        if !plan.decisions.is_empty() {
+            remember_refusals(&plan.decisions, snapshot, Arc::make_mut(&mut self.memory), now_s);
+        }
         let started =
             |planned: &&Planned| planned.decision.action == Action::Start && planned.outcome == "sent";
         for planned in plan.decisions.iter().filter(started) {
             let placement = &planned.decision.placement;
-            self.memory.started(planned.job(), &planned.nodes, placement);
+            Arc::make_mut(&mut self.memory).started(planned.job(), &planned.nodes, placement);
         }
     }
 
     /// Writes a round down in which something was carried out; one in which somebody is no longer running too: the log then shows
     /// how long each job ran. What went wrong about it.
-    fn write_down(&mut self, snapshot: &Snapshot, memory: Memory, plan: Plan) -> Option<String> {
+    fn write_down(&mut self, snapshot: &Snapshot, memory: Arc<Memory>, plan: Plan) -> Option<String> {
         let runs = snapshot.jobs.iter().filter(|job| job.phase == Phase::Running);
         let running: BTreeSet<ExternalId> = runs.map(|job| job.id).collect();
         let has_ended = !self.running.is_subset(&running);
@@ -385,7 +407,7 @@ impl<S: BatchSystem> Driver<S> {
             fallback: plan.fallback,
             aside: plan.aside,
             snapshot: snapshot.clone(),
-            memory,
+            memory: Arc::unwrap_or_clone(memory),
             turn: plan.turn,
             order: plan.order.map(Order::for_log),
             decisions: plan.decisions,
@@ -444,7 +466,7 @@ impl Deciding<'_> {
 }
 
 /// Remembers which nodes did not take jobs; what an operator should know of what was done before the decisions.
-fn take_in(kept: Kept, look: &impl Look, memory: &mut Memory, now_s: i64) -> Vec<String> {
+fn take_in(kept: Kept, look: &impl Look, memory: &mut Arc<Memory>, now_s: i64) -> Vec<String> {
     let mut notes = kept.notes;
     for Late {
         job,
@@ -456,7 +478,8 @@ fn take_in(kept: Kept, look: &impl Look, memory: &mut Memory, now_s: i64) -> Vec
         let name = look.name(job);
         notes.push(match node {
             Some(node) => {
-                let lasts_s = memory.refused(look.snapshot().refused_as(job), &node, &reason, now_s);
+                let lasts_s =
+                    Arc::make_mut(memory).refused(look.snapshot().refused_as(job), &node, &reason, now_s);
                 format!(
                     "{name} was let go to {node} and did not start: {reason}; not there again for {lasts_s} s"
                 )

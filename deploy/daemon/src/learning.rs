@@ -13,10 +13,6 @@ use crate::snapshot::Snapshot;
 use crate::state::{self, State};
 use crate::system::{BatchSystem, Look};
 
-/// Longest time for which the file of what was learned may be behind in when the jobs were last seen, s. *Ours*: a third of the
-/// time between two looks up to which an end that nobody told is taken to lie between them.
-const LOOKS_S: i64 = 20;
-
 /// How jobs ended that have left, where that is worth asking, and what went wrong about it.
 pub(crate) async fn ends<S: BatchSystem>(
     system: &S,
@@ -112,7 +108,7 @@ impl Learning {
 
     /// Writes what was learned where it is other than what was written, and now and then when the jobs were last seen.
     pub(crate) fn write(&mut self, state: &State, now_s: i64) -> Result<(), Error> {
-        let is_recent = |written_s: i64| (written_s..written_s + LOOKS_S).contains(&now_s);
+        let is_recent = |written_s: i64| state::is_recent(written_s, now_s);
         let (Some(history), false) = (&self.history, self.written_s.is_some_and(is_recent)) else {
             return Ok(());
         };

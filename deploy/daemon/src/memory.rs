@@ -1,7 +1,7 @@
 //! What Slurm does not keep: what jobs received in runs that were cut short, and which nodes would not take them or what their
 //! owner made in their place. Everything else is read anew in each round.
 //!
-//! It is written beside the log after each round. Lost, it costs nothing but the progress that policies believe such jobs to
+//! It is written beside the log after each round that changed it, and now and then when jobs were last seen. Lost, it costs nothing but the progress that policies believe such jobs to
 //! have, who count as jobs that begin anew, and one more try on each node that refused one.
 
 pub(crate) mod edit;
@@ -99,6 +99,13 @@ impl Past {
         *self == Past::default()
     }
 
+    fn is_same_but_seen(&self, other: &Past) -> bool {
+        let run = |past: &Past| past.run.map(|run| (run.start_s, run.num_gpus, run.gpu_milli));
+        let rest = |past: &Past| (past.received, past.first_start_us, past.stop, past.stays_until_s);
+        let is_held_alike = self.gpus == other.gpus && self.refusals == other.refusals;
+        is_held_alike && run(self) == run(other) && rest(self) == rest(other)
+    }
+
     /// The run that was seen is over: stopped by the daemon, or by a failure, which keeps no progress that is known.
     fn close(&mut self) {
         self.gpus.clear();
@@ -119,6 +126,13 @@ impl Memory {
     #[must_use]
     pub fn past(&self, job: ExternalId) -> Past {
         self.jobs.get(&job).cloned().unwrap_or_default()
+    }
+
+    /// Whether another one says the same but for when jobs were last seen.
+    pub(crate) fn is_same_but_seen(&self, other: &Memory) -> bool {
+        let mut both = self.jobs.iter().zip(&other.jobs);
+        self.jobs.len() == other.jobs.len()
+            && both.all(|((a, past), (b, other))| a == b && past.is_same_but_seen(other))
     }
 
     /// Number of jobs of which there is something to remember.

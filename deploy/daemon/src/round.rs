@@ -10,7 +10,7 @@ use pleach_scheduler::{DecisionPoint, PolicyError};
 
 use crate::allowances;
 use crate::config::RoundSettings;
-use crate::dealing::Turn;
+use crate::dealing::{Dealing, Turn};
 use crate::decided::{Decided, leaves, planned};
 use crate::error::Error;
 use crate::exclusions::Exclusions;
@@ -207,18 +207,33 @@ fn decide(
         }
         Decider::Policy(_) => return pass(snapshot, fleet, loaded, is_late),
     };
-    fleet.all_classes();
-    let turn = dealing.take_turn(snapshot, &fleet.cluster);
-    let decided = dealing.deal(&mut fleet.cluster, &turn)?;
-    let planned = decided
-        .into_iter()
-        .map(|(decision, why)| planned(fleet, decision, &why));
-    let decided = Decided {
-        planned: planned.collect(),
-        turn: Some(turn),
-        ..Decided::default()
-    };
+    let decided = deal(snapshot, fleet, dealing)?;
     Ok((!is_late()).then_some(decided))
+}
+
+/// Deals, a class of priority after the other: none that runs is stopped for a lower one, nor what this round has started. Where a deal
+/// stops jobs, lower classes wait for a later round: what is free then is for those that move.
+fn deal(snapshot: &Snapshot, fleet: &mut Fleet, dealing: &mut Dealing) -> Result<Decided, PolicyError> {
+    let turn = dealing.take_turn(snapshot, fleet);
+    let mut decided = Decided::default();
+    fleet.begin_class(snapshot);
+    while fleet.cluster.num_pending() == 0 && fleet.next_class(snapshot) {}
+    loop {
+        let mut has_stopped = false;
+        for (decision, why) in dealing.deal(&mut fleet.cluster, &turn)? {
+            has_stopped |= decision.action == Action::Preempt;
+            if decision.action == Action::Start && !fleet.later.is_empty() {
+                fleet.cluster.spare(decision.row);
+            }
+            decided.planned.push(planned(fleet, decision, &why));
+        }
+        if has_stopped || !fleet.next_class(snapshot) {
+            break;
+        }
+    }
+    fleet.all_classes();
+    decided.turn = Some(turn);
+    Ok(decided)
 }
 
 /// One pass to its end, a class of priority after the other.

@@ -45,6 +45,15 @@ const LAST_BREATH: Duration = Duration::from_secs(1);
 /// Most bytes of a lock that are read: a program and a process.
 const HOLDER_MAX: u64 = 300;
 
+/// Longest time for which a file may be behind in when jobs were last seen, s. *Ours*: a third of the time between two looks up to
+/// which an end that nobody told is taken to lie between them.
+const LOOKS_S: i64 = 20;
+
+/// Whether what was written at one Unix time, s, says well enough at another when jobs were last seen.
+pub(crate) fn is_recent(written_s: i64, now_s: i64) -> bool {
+    (written_s..written_s.saturating_add(LOOKS_S)).contains(&now_s)
+}
+
 /// The folder, for the one daemon that may write to it.
 #[derive(Debug)]
 pub struct State {

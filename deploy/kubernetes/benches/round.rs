@@ -1,5 +1,6 @@
-//! The controller's own time of a round at 1,000 nodes and 1,000 waiting pods, or 5,000 suspended Jobs behind 4,000 pods, from the lists of the API server (as they are
-//! read) to the decisions. Requests are not in it.
+//! The controller's own time of a round at 1,000 nodes and 1,000 waiting pods, or 5,000 suspended Jobs behind 4,000 pods, from the lists
+//! of the API server (as they are read) to the decisions, also where nothing or one pod has changed since the last round. Requests are
+//! not in it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,6 +19,7 @@ use pleach_daemon::memory::Memory;
 use pleach_daemon::policy::Loaded;
 use pleach_daemon::round::{self, Deciders};
 use pleach_kubernetes::Settings;
+use pleach_kubernetes::memo::Memo;
 use pleach_kubernetes::observe::{Lists, observe};
 
 const NOW_S: i64 = 1_795_000_000;
@@ -142,6 +144,26 @@ fn rounds(criterion: &mut Criterion) {
     assert_eq!(observed.snapshot.jobs.len(), 9 * num);
     criterion.bench_function("observe/4000 pods and 5000 suspended Jobs", |bencher| {
         bencher.iter(|| observe(&waiting, &settings, NOW_S).snapshot.jobs.len());
+    });
+    let mut memo = Memo::default();
+    let traces = observed.traces;
+    criterion.bench_function("observe/the same again", |bencher| {
+        bencher.iter(|| {
+            memo.observe(&traces, &waiting, &settings, NOW_S)
+                .snapshot
+                .jobs
+                .len()
+        });
+    });
+    let mut other = waiting.clone();
+    criterion.bench_function("observe/the same with another pod", |bencher| {
+        bencher.iter(|| {
+            other.pods[0] = Arc::new(pod(0, 2, Some(0)));
+            memo.observe(&traces, &other, &settings, NOW_S)
+                .snapshot
+                .jobs
+                .len()
+        });
     });
     let lists = Lists {
         nodes: (0..num).map(node).map(Arc::new).collect(),

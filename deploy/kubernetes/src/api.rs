@@ -7,6 +7,7 @@ mod follow;
 mod kept;
 mod lists;
 mod pages;
+mod picked;
 mod rights;
 mod stops;
 mod suspend;
@@ -31,6 +32,7 @@ use tower::util::MapResponseLayer;
 use self::absent::Absent;
 use self::kept::Watched;
 use self::pages::{Pages, is_too_long};
+use self::picked::Picked;
 use self::trim::bare;
 use crate::config::Settings;
 use crate::error::Error;
@@ -56,6 +58,7 @@ pub struct Cluster {
     /// What is kept by watches; empty: all is listed.
     watched: Arc<OnceLock<Watched>>,
     absent: Arc<Absent>,
+    picked: Arc<Picked>,
 }
 
 impl Debug for Cluster {
@@ -108,6 +111,7 @@ impl Cluster {
             pulse: None,
             watched: Arc::default(),
             absent: Arc::default(),
+            picked: Arc::default(),
         }
     }
 

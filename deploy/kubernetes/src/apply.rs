@@ -11,6 +11,7 @@ mod suspend;
 mod unready;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::time::Duration;
 
 use pleach_daemon::order::Order;
@@ -46,7 +47,7 @@ pub struct Hands<'a> {
     settings: &'a Settings,
     observed: &'a Observed,
     policy: &'a str,
-    hosts: BTreeMap<String, Host>,
+    hosts: Arc<BTreeMap<String, Host>>,
     /// Pods that were let go to a node and may not be bound yet: namespace, name.
     unbound: BTreeMap<String, Vec<(String, String)>>,
     emptied: BTreeSet<String>,
@@ -91,7 +92,7 @@ impl<'a> Hands<'a> {
             settings,
             observed,
             policy,
-            hosts: observed.hosts.clone(),
+            hosts: Arc::clone(&observed.hosts),
             unbound,
             emptied: BTreeSet::new(),
             wait_left: Duration::from_secs_f64(settings.bind_wait_s),
@@ -132,7 +133,7 @@ impl<'a> Hands<'a> {
             let Some(pods) = self.observed.jobs.get(&job.id) else {
                 continue;
             };
-            self.unmark(job.id, pods).await;
+            self.unmark(job, pods).await;
             let result = match (&pods.duty, &job.phase) {
                 (Duty::Suspend, _) => self.suspend(pods, now_s).await,
                 (Duty::Finish, phase) => {
@@ -371,7 +372,7 @@ impl<'a> Hands<'a> {
         if self.lease.is_some_and(|lease| !lease.is_ours()) {
             return Err(NotSent::put_off("the Lease may be another controller's by now"));
         }
-        let pods = self.observed.jobs.get(&job.id);
+        let pods = self.observed.jobs.get(&job.id).map(Arc::as_ref);
         pods.ok_or_else(|| NotSent::put_off("its pods were not seen"))
     }
 }
@@ -458,7 +459,7 @@ impl system::Hands for Hands<'_> {
             });
         }
         for (pod, seat) in pods.pods.iter().zip(&places) {
-            if let Some(host) = self.hosts.get_mut(node_of(seat)) {
+            if let Some(host) = Arc::make_mut(&mut self.hosts).get_mut(node_of(seat)) {
                 host.take(&pod.asks, &pod.ports);
             }
         }

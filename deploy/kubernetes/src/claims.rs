@@ -11,7 +11,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use pleach_daemon::config::EstimateSettings;
 use pleach_daemon::files;
@@ -87,7 +87,7 @@ impl Claims {
     }
 
     /// Puts what is believed in the place of what users say; where that is more, the job's remark tells.
-    pub fn bound(&self, snapshot: &mut Snapshot, jobs: &mut BTreeMap<ExternalId, JobPods>) {
+    pub fn bound(&self, snapshot: &mut Snapshot, jobs: &mut BTreeMap<ExternalId, Arc<JobPods>>) {
         let least = self.outlived(snapshot, jobs);
         let now_s = snapshot.taken_s;
         for job in &mut snapshot.jobs {
@@ -117,7 +117,9 @@ impl Claims {
                     crate::names::ESTIMATE_S,
                     claim.claim_s
                 );
-                pods.remark.get_or_insert(said);
+                if pods.remark.is_none() {
+                    Arc::make_mut(pods).remark = Some(said);
+                }
             }
         }
     }
@@ -126,7 +128,7 @@ impl Claims {
     fn outlived(
         &self,
         snapshot: &Snapshot,
-        jobs: &BTreeMap<ExternalId, JobPods>,
+        jobs: &BTreeMap<ExternalId, Arc<JobPods>>,
     ) -> BTreeMap<(String, u32), i64> {
         let mut least: BTreeMap<(String, u32), i64> = BTreeMap::new();
         for job in &snapshot.jobs {
@@ -146,7 +148,7 @@ impl Claims {
 
     /// Learns from jobs that run no longer, and writes down what was learned, as far as that can be. What was stopped says nothing
     /// of how long it takes: neither what the controller stopped nor what is being deleted.
-    pub fn learn(&mut self, snapshot: &Snapshot, jobs: &BTreeMap<ExternalId, JobPods>) {
+    pub fn learn(&mut self, snapshot: &Snapshot, jobs: &BTreeMap<ExternalId, Arc<JobPods>>) {
         let mut running = BTreeMap::new();
         for job in &snapshot.jobs {
             let elapsed_s = elapsed_s(job, snapshot.taken_s);
@@ -187,7 +189,7 @@ impl Claims {
 }
 
 /// The namespace of a job, which no user can choose but by right, and its pods; none of a lease, which tells nothing of run times.
-fn named<'a>(job: &JobSeen, jobs: &'a BTreeMap<ExternalId, JobPods>) -> Option<(String, &'a JobPods)> {
+fn named<'a>(job: &JobSeen, jobs: &'a BTreeMap<ExternalId, Arc<JobPods>>) -> Option<(String, &'a JobPods)> {
     let pods = jobs.get(&job.id).filter(|_| !job.terms.is_lease)?;
     let (namespace, _) = pods.name.split_once('/')?;
     Some((namespace.to_owned(), pods))

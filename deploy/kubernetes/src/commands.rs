@@ -1,6 +1,7 @@
 //! The commands beside `run`.
 
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use pleach_daemon::BatchSystem;
 use pleach_daemon::operator::{self, HandBackArgs, code};
@@ -228,7 +229,7 @@ async fn rights(settings: &Settings, cluster: &Cluster) -> Result<bool, Error> {
 /// What is to be said of pods of the last minutes that came by the webhook.
 async fn lately_unheld(cluster: &Cluster, observed: &Observed) -> Result<Option<String>, Error> {
     let since_s = observed.snapshot.taken_s - UNHELD_S;
-    let pods = unheld::without_gate(observed.jobs.values(), since_s);
+    let pods = unheld::without_gate(observed.jobs.values().map(Arc::as_ref), since_s);
     if pods.is_empty() {
         return Ok(None);
     }

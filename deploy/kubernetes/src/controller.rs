@@ -23,7 +23,8 @@ use crate::error::Error;
 use crate::events::{self, Events};
 use crate::lease::Held;
 use crate::mark::Key;
-use crate::observe::{self, Observed};
+use crate::memo::Memo;
+use crate::observe::Observed;
 use crate::pod;
 use crate::ranking;
 use crate::seats::Traces;
@@ -48,6 +49,7 @@ pub struct Kubernetes {
     pulse: Pulse,
     /// What the last look left.
     traces: Traces,
+    memo: Memo,
     /// What is believed of what users say.
     claims: Claims,
     /// None: whoever runs drives.
@@ -91,6 +93,7 @@ impl Kubernetes {
             cluster: cluster.beating(&pulse),
             pulse,
             traces: Traces::default(),
+            memo: Memo::default(),
             claims,
             view: View::default(),
             is_shadow,
@@ -124,7 +127,7 @@ impl Kubernetes {
         if self.is_shadow || self.settings.drive.is_order() || self.settings.server.is_none() {
             return Ok(());
         }
-        let pods = unheld::without_gate(observed.jobs.values(), began_s);
+        let pods = unheld::without_gate(observed.jobs.values().map(Arc::as_ref), began_s);
         let labelled = match pods.is_empty() {
             true => Ok(BTreeSet::new()),
             false => self.cluster.labelled().await,
@@ -215,7 +218,7 @@ impl BatchSystem for Kubernetes {
             None => Ok(()),
         };
         let lists = self.cluster.lists().await?;
-        let mut observed = observe::observe_after(&self.traces, &lists, &self.settings, now_s);
+        let mut observed = self.memo.observe(&self.traces, &lists, &self.settings, now_s);
         self.claims.learn(&observed.snapshot, &observed.jobs);
         self.claims.bound(&mut observed.snapshot, &mut observed.jobs);
         self.traces.clone_from(&observed.traces);

@@ -7,6 +7,7 @@ use pleach_daemon::fleet;
 use pleach_daemon::snapshot::{JobSeen, NodeSeen, Phase, Terms};
 
 use crate::asks::{Amounts, HostPort};
+use crate::clock::Clock;
 use crate::config::Settings;
 use crate::constraint;
 use crate::gang::Membership;
@@ -47,7 +48,7 @@ pub(crate) struct Sight<'a> {
     pub up: &'a BTreeMap<&'a str, &'a Node>,
     pub nodes: &'a [NodeSeen],
     pub settings: &'a Settings,
-    pub now_s: i64,
+    pub clock: &'a Clock,
 }
 
 /// A job as it was seen.
@@ -173,10 +174,10 @@ pub(crate) fn job(group: Group<'_>, before: &Traces, sight: &mut Sight<'_>) -> D
         is_lease,
         size: size(&member, (&owners, is_made), &seen),
         lost: before.lost.get(&member.id).map_or(&[], Vec::as_slice),
-        shrank_s: before.shrank_s(member.id, seen.len(), sight.now_s),
+        shrank_s: before.shrank_s(member.id, seen.len(), sight.clock.kept_s()),
         takes_jobs: &takes_jobs,
         settings,
-        now_s: sight.now_s,
+        clock: sight.clock,
     };
     let mut stand = standing::of(&seen, &gang);
     let mut reachable = Reachable::default();
@@ -266,7 +267,7 @@ fn take_ending(pods: &mut Vec<(PodSeen, &Pod)>) -> Vec<PodSeen> {
 /// The newest mark of Jobs that counts.
 fn newest<'a>(owners: &'a [Owner], sight: &Sight<'_>) -> Option<&'a Decided> {
     let marks = owners.iter();
-    let marks = marks.filter_map(|owner| owner.mark_at(sight.settings, sight.now_s));
+    let marks = marks.filter_map(|owner| owner.mark_at(sight.settings, sight.clock));
     marks.max_by_key(|mark| mark.at_s)
 }
 
@@ -296,7 +297,7 @@ fn described(
     stand: &Standing,
     sight: &Sight<'_>,
 ) -> JobSeen {
-    let (settings, now_s) = (sight.settings, sight.now_s);
+    let settings = sight.settings;
     let num_parts = stand
         .seats
         .iter()
@@ -320,7 +321,10 @@ fn described(
         phase: stand.phase.clone(),
         account: first.map_or_else(String::new, |pod| pod::account(pod, settings)),
         user: String::new(),
-        submit_s: member.created_s.or(created_s).unwrap_or(now_s),
+        submit_s: member
+            .created_s
+            .or(created_s)
+            .unwrap_or_else(|| sight.clock.now_s()),
         limit_s,
         num_nodes: num_pods,
         gpus_per_node: seen.first().map_or(1, |pod| pod.num_gpus.max(1)),

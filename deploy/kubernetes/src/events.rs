@@ -1,6 +1,6 @@
 //! What a user of the cluster sees with `kubectl describe`: Events on a job's first pod and on its Job, when where it stands changes.
 //!
-//! Events are courtesy: they are sent beside the rounds, at most `SENT_MAX` a round, and what is refused is dropped.
+//! Events are courtesy: they are sent beside the rounds, at most `SENT_MAX` at once and `PER_S` a second, and what is refused is dropped.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,8 +17,10 @@ use crate::job_pods::JobPods;
 use crate::names;
 use crate::observe::Observed;
 
-/// Most events of a round; the others come with the next ones. *Ours*.
-const SENT_MAX: usize = 100;
+/// Most events at once; the others come later, if they are still true. *Ours*.
+const SENT_MAX: i64 = 100;
+/// Events a second beyond these. *Ours*: each is a write of the API server, as those that start a job are.
+const PER_S: i64 = 10;
 /// A job that still waits is told its place again after so long, if that has changed, s. *Ours*.
 const AGAIN_S: i64 = 600;
 /// Longest message, letters: the API server takes 1,024 bytes.
@@ -28,6 +30,8 @@ const MESSAGE_MAX: usize = 250;
 #[derive(Debug, Default)]
 pub struct Events {
     said: BTreeMap<ExternalId, Said>,
+    /// Events that were sent and not made up for by time, and until when that is counted, Unix time, s.
+    sent: (i64, i64),
     /// Whether those of the last round are still under way.
     is_sending: Arc<AtomicBool>,
     /// Whether the API server refuses them.
@@ -78,6 +82,9 @@ impl Events {
         self.said.retain(|id, _| observed.jobs.contains_key(id));
         let num_waiting = jobs.iter().filter(|job| job.phase == Phase::Waiting).count();
         let (mut events, mut place) = (Vec::new(), 0);
+        let (sent, since_s) = self.sent;
+        let made_up = now_s.saturating_sub(since_s).clamp(0, SENT_MAX) * PER_S;
+        let mut num_sent = (sent - made_up).max(0);
         // Jobs are listed by arrival.
         for job in jobs {
             place += usize::from(job.phase == Phase::Waiting);
@@ -96,11 +103,13 @@ impl Events {
                 }
                 Some(_) => continue,
             };
-            if events.len() >= SENT_MAX || self.is_sending.load(Ordering::Relaxed) {
+            if num_sent >= SENT_MAX || self.is_sending.load(Ordering::Relaxed) {
                 break;
             }
             let message = message(&what, (job, pods), (place, num_waiting), now_s);
-            events.extend(of_objects(pods, &what, num, &message, now_s));
+            let of_job = of_objects(pods, &what, num, &message, now_s);
+            num_sent += of_job.len() as i64;
+            events.extend(of_job);
             let at_s = now_s;
             self.said.insert(
                 job.id,
@@ -112,6 +121,7 @@ impl Events {
                 },
             );
         }
+        self.sent = (num_sent, now_s);
         (events, None)
     }
 

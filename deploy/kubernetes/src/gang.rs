@@ -66,6 +66,15 @@ impl<'a> Jobs<'a> {
         }
     }
 
+    /// With the RayJobs of [`Groups::with_ray_jobs`].
+    #[must_use]
+    pub fn with_ray_jobs(self, jobs: impl IntoIterator<Item = (&'a str, &'a str, &'a str)>) -> Jobs<'a> {
+        Jobs {
+            groups: self.groups.with_ray_jobs(jobs),
+            ..self
+        }
+    }
+
     /// The job that a pod is part of.
     #[must_use]
     pub fn of(&self, pod: &Pod, seen: &PodSeen) -> Membership {

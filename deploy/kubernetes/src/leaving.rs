@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 
 use pleach_daemon::snapshot::Phase;
 
+use crate::clock::Clock;
 use crate::config::Settings;
 use crate::job_pods::JobPods;
 use crate::node::unit_name;
@@ -17,7 +18,7 @@ use crate::pod::PodSeen;
 pub(crate) fn count(
     phase: &Phase,
     (job, ending): (&JobPods, &[PodSeen]),
-    (settings, now_s): (&Settings, i64),
+    (settings, clock): (&Settings, &Clock),
     leaving: &mut BTreeMap<String, u32>,
 ) {
     if settings.leases.is_none() {
@@ -29,7 +30,7 @@ pub(crate) fn count(
         let unit = unit_name(node, &pod.resource, settings);
         if let Some(num) = kept.get_mut(&unit).filter(|num| **num > 0) {
             *num -= 1;
-        } else if is_waited_for(pod, settings, now_s) {
+        } else if is_waited_for(pod, settings, clock) {
             let entry = leaving.entry(unit).or_default();
             *entry = entry.saturating_add(pod.num_gpus);
         }
@@ -58,12 +59,12 @@ fn kept(phase: &Phase, job: &JobPods, settings: &Settings) -> BTreeMap<String, u
 /// requests take beside.
 ///
 /// [`grace_max_s`]: crate::leases::LeaseSettings::grace_max_s
-fn is_waited_for(pod: &PodSeen, settings: &Settings, now_s: i64) -> bool {
+fn is_waited_for(pod: &PodSeen, settings: &Settings, clock: &Clock) -> bool {
     let Some(gone_s) = pod.gone_s else { return false };
     let told_s = gone_s.saturating_sub(pod.grace_s);
     let grace_s = pod.grace_s.min(settings.leases.grace_max_s);
     let until_s = told_s
         .saturating_add(grace_s)
         .saturating_add(settings.release_limit_s);
-    now_s <= until_s
+    !clock.is_past(until_s)
 }

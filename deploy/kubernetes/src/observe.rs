@@ -11,12 +11,13 @@ use k8s_openapi::api::core::v1::{
     Node, PersistentVolume, PersistentVolumeClaim, Pod, ResourceQuota, Toleration,
 };
 use k8s_openapi::api::scheduling::v1::PriorityClass;
-use pleach_daemon::snapshot::{NodeSeen, Site, Snapshot, VERSION};
+use pleach_daemon::snapshot::{JobSeen, NodeSeen, Site, Snapshot, VERSION};
 use pleach_scheduler::ExternalId;
 use pleach_scheduler::cluster::NodeState;
 
 use crate::arrival::by_name;
 use crate::asks::{self, Amounts, Host};
+use crate::clock::Clock;
 use crate::config::Settings;
 use crate::driven_job::{DrivenJob, Group, Sight, job};
 use crate::gang::{Jobs, Key};
@@ -27,9 +28,10 @@ use crate::node::{self, Unit, unit_name};
 use crate::pod;
 use crate::quota;
 use crate::reach::{self, Reach};
+use crate::reads::{Known, Reading, Reads, Unmade};
 use crate::seats::Traces;
 use crate::suspended::maker::Maker;
-use crate::suspended::{self, Other, Owners, Unmade};
+use crate::suspended::{Classes, Other, Owner, Owners};
 use crate::unheld::Unheld;
 use crate::usage::Usage;
 use crate::volume::Volumes;
@@ -69,9 +71,9 @@ pub struct Observed {
     /// What the policy decides on.
     pub snapshot: Snapshot,
     /// Pods behind the jobs of the snapshot.
-    pub jobs: BTreeMap<ExternalId, JobPods>,
+    pub jobs: BTreeMap<ExternalId, Arc<JobPods>>,
     /// Nodes by name.
-    pub hosts: BTreeMap<String, Host>,
+    pub hosts: Arc<BTreeMap<String, Host>>,
     /// GPUs of each unit that nobody holds and that are promised to nobody.
     pub free: BTreeMap<String, u32>,
     /// For the next look.
@@ -87,7 +89,8 @@ pub struct Observed {
 impl Observed {
     /// Jobs that were let go and have no pods yet.
     pub(crate) fn num_unmade(&self) -> usize {
-        let is_let_go = |job: &&JobPods| !job.is_made && job.owners.iter().all(|owner| !owner.is_suspended);
+        let is_let_go =
+            |job: &&Arc<JobPods>| !job.is_made && job.owners.iter().all(|owner| !owner.is_suspended);
         self.jobs.values().filter(is_let_go).count()
     }
 }
@@ -101,25 +104,46 @@ pub fn observe(lists: &Lists, settings: &Settings, now_s: i64) -> Observed {
 /// Makes the view; `before` is [`Observed::traces`] of the last one.
 #[must_use]
 pub fn observe_after(before: &Traces, lists: &Lists, settings: &Settings, now_s: i64) -> Observed {
+    let mut reading = Reading {
+        before: &Reads::default(),
+        has_same_classes: false,
+        now: Reads::default(),
+        settings,
+    };
+    look(before, lists, settings, &Clock::at(now_s), &mut reading)
+}
+
+/// The same, at the time of a clock, with what was read before.
+pub(crate) fn look(
+    before: &Traces,
+    lists: &Lists,
+    settings: &Settings,
+    clock: &Clock,
+    reading: &mut Reading<'_>,
+) -> Observed {
     let (mut units, mut notes) = node::units(&lists.nodes, settings);
     notes.extend(lists.unread.iter().cloned());
-    let (hosts, mut usage) = held(lists, settings);
+    let live = lists.pods.iter().filter(|pod| !pod::has_ended(pod));
+    let live: Vec<Known> = live.map(|pod| reading.of(pod)).collect();
+    let (hosts, mut usage) = held(&lists.nodes, &live, settings);
     let owners = Owners::new(&lists.jobs, &lists.others, settings);
-    let unmade = unmade(lists, &owners, &|_| true, settings);
-    let barred = reach::barred(&lists.nodes, &tolerations(lists, &unmade, settings), settings);
+    let unmade = unmade(lists, &owners, clock, reading);
+    let tolerations = tolerations((&live, &unmade), lists, settings);
+    let barred = reach::barred(&lists.nodes, &tolerations, settings);
     reach::close(&mut units, &barred);
     let up = up(&units, lists);
     let mut nodes: Vec<NodeSeen> = units.iter().map(|unit| seen(unit, lists, &hosts)).collect();
     let index = Jobs::new(lists.jobs.iter().map(Arc::as_ref), settings.parallel_jobs);
+    let index = index.with_ray_jobs(owners.ray_jobs());
     let line = lists.kueue.as_ref().map(|kueue| Workloads::read(kueue, settings));
-    let groups = groups((lists, &unmade), (&index, &owners), line.as_ref(), settings);
+    let groups = groups((&live, &unmade), (&index, &owners), line.as_ref(), settings);
     let mut sight = Sight {
         reach: Reach::new(&units, &lists.nodes, &hosts, &barred),
         volumes: Volumes::new(&lists.claims, &lists.volumes),
         up: &up,
         nodes: &nodes,
         settings,
-        now_s,
+        clock,
     };
     let (mut jobs, mut traces) = (BTreeMap::new(), Traces::default());
     let mut list = Vec::new();
@@ -145,27 +169,20 @@ pub fn observe_after(before: &Traces, lists: &Lists, settings: &Settings, now_s:
             workload_queue::admitted(&mut job, &mut pods);
         }
         usage.add_job(&job.phase, &pods, &ending, settings);
-        leaving::count(&job.phase, (&pods, &ending), (settings, now_s), &mut leaving);
+        leaving::count(&job.phase, (&pods, &ending), (settings, clock), &mut leaving);
         if !lost.is_empty() {
             traces.lost.insert(id, lost);
         }
         traces.sizes.extend(size.map(|size| (id, size)));
         remarks.extend(pods.remark.clone());
         list.push((job.submit_s, pods.name.clone(), job));
-        jobs.insert(id, pods);
+        jobs.insert(id, Arc::new(pods));
     }
     let mut places = Vec::new();
     if let (Some(kueue), Some(line)) = (&lists.kueue, line) {
-        for (job, pods) in workload_queue::waiting(kueue, &line, sight.nodes, &mut sight.reach, settings) {
-            // Pods of an attempt before are still ending.
-            if jobs.contains_key(&job.id) {
-                continue;
-            }
-            jobs.insert(job.id, pods.clone());
-            list.push((job.submit_s, pods.name, job));
-        }
-        notes.extend(line.notes);
-        places = line.places;
+        let (found, more) = workloads((kueue, line), &mut sight, &mut jobs, &mut list);
+        notes.extend(more);
+        places = found;
     }
     let rules = sight.reach.into_rules();
     list.sort_by(|a, b| a.0.cmp(&b.0).then_with(|| by_name(&a.1, &b.1)));
@@ -178,7 +195,7 @@ pub fn observe_after(before: &Traces, lists: &Lists, settings: &Settings, now_s:
     Observed {
         snapshot: Snapshot {
             version: VERSION,
-            taken_s: now_s,
+            taken_s: clock.kept_s(),
             site: Site {
                 rules,
                 allowances,
@@ -189,7 +206,7 @@ pub fn observe_after(before: &Traces, lists: &Lists, settings: &Settings, now_s:
             jobs: list.into_iter().map(|(_, _, job)| job).collect(),
         },
         jobs,
-        hosts,
+        hosts: Arc::new(hosts),
         free,
         traces,
         line: places,
@@ -198,10 +215,36 @@ pub fn observe_after(before: &Traces, lists: &Lists, settings: &Settings, now_s:
     }
 }
 
+/// The pods that Jobs would make which were suspended or let go and have none, with the Jobs.
+fn unmade(lists: &Lists, owners: &Owners<'_>, clock: &Clock, reading: &mut Reading<'_>) -> Vec<Unmade> {
+    let (classes, settings) = (Classes::new(&lists.classes), reading.settings);
+    without_pods(&lists.pods, owners)
+        .filter(|(owner, _)| owner.is_to_have_pods(settings, clock))
+        .map(|(owner, maker)| (owner.clone(), reading.made(maker, owner, &classes)))
+        .collect()
+}
+
+/// Adds what waits for Kueue; its places in the line, and what an operator should know.
+fn workloads(
+    (kueue, line): (&KueueLists, Workloads),
+    sight: &mut Sight<'_>,
+    jobs: &mut BTreeMap<ExternalId, Arc<JobPods>>,
+    list: &mut Vec<(i64, String, JobSeen)>,
+) -> (Vec<Place>, Vec<String>) {
+    for (job, pods) in workload_queue::waiting(kueue, &line, sight.nodes, &mut sight.reach, sight.settings) {
+        // Pods of an attempt before are still ending.
+        if !jobs.contains_key(&job.id) {
+            list.push((job.submit_s, pods.name.clone(), job.clone()));
+            jobs.insert(job.id, Arc::new(pods));
+        }
+    }
+    (line.places, line.notes)
+}
+
 /// Hosts, and what pods hold of them and of units.
-fn held(lists: &Lists, settings: &Settings) -> (BTreeMap<String, Host>, Usage) {
-    let (mut hosts, mut usage) = (hosts(&lists.nodes), Usage::default());
-    for pod in lists.pods.iter().filter(|pod| !pod::has_ended(pod)) {
+fn held(nodes: &[Arc<Node>], live: &[Known], settings: &Settings) -> (BTreeMap<String, Host>, Usage) {
+    let (mut hosts, mut usage) = (hosts(nodes), Usage::default());
+    for pod in live {
         count(pod, settings, &mut hosts, &mut usage);
     }
     (hosts, usage)
@@ -244,48 +287,41 @@ fn some(remarks: BTreeSet<String>) -> Vec<String> {
     some
 }
 
-/// The pods that Jobs would make which were suspended or let go and have none, with the Jobs.
-pub(crate) fn unmade(
-    lists: &Lists,
-    owners: &Owners<'_>,
-    takes: &dyn Fn(&Maker<'_>) -> bool,
-    settings: &Settings,
-) -> Vec<Unmade> {
+/// The Jobs that were suspended or let go and have no pods.
+pub(crate) fn without_pods<'a, 'b>(
+    pods: &[Arc<Pod>],
+    owners: &'b Owners<'a>,
+) -> impl Iterator<Item = &'b (Owner, Maker<'a>)> {
     let is_live = |pod: &&Arc<Pod>| !pod::has_ended(pod) && pod.metadata.deletion_timestamp.is_none();
-    let live = lists.pods.iter().filter(is_live);
+    let live = pods.iter().filter(is_live);
     let live: BTreeSet<&str> = live
         .filter_map(|pod| Some(owners.of(pod)?.uid.as_str()))
         .collect();
-    let mut unmade = Vec::new();
-    let classes = suspended::Classes::new(&lists.classes);
-    for (owner, maker) in owners.held().filter(|(_, maker)| takes(maker)) {
-        if !live.contains(owner.uid.as_str()) {
-            unmade.push((owner.clone(), suspended::pods(maker, owner, &classes, settings)));
-        }
-    }
-    unmade
+    owners
+        .held()
+        .filter(move |(owner, _)| !live.contains(owner.uid.as_str()))
 }
 
 /// Pods that are driven, and those that are not made yet, by the jobs that they are part of.
 fn groups<'a>(
-    (lists, unmade): (&'a Lists, &'a [Unmade]),
+    (live, unmade): (&'a [Known], &'a [Unmade]),
     (index, owners): (&Jobs<'_>, &Owners<'_>),
     line: Option<&Workloads>,
     settings: &Settings,
 ) -> BTreeMap<Key, Group<'a>> {
     let mut groups: BTreeMap<Key, Group<'_>> = BTreeMap::new();
-    let pods = lists.pods.iter().map(|pod| (&**pod, owners.of(pod), true));
+    let pods = live.iter().map(|known| (known, owners.of(&known.0), true));
     let unmade = unmade
         .iter()
-        .flat_map(|(owner, pods)| pods.iter().map(move |pod| (pod, Some(owner), false)));
-    for (pod, owner, is_made) in pods.chain(unmade).filter(|(pod, ..)| !pod::has_ended(pod)) {
-        let Some(seen) = pod::read(pod, settings) else {
+        .flat_map(|(owner, pods)| pods.iter().map(move |known| (known, Some(owner), false)));
+    for ((pod, read), owner, is_made) in pods.chain(unmade) {
+        let Some(seen) = &read.seen else {
             continue;
         };
         if !settings.drives(&seen.namespace) || pod::opts_out(pod, settings) && !seen.is_held() {
             continue;
         }
-        let mut member = index.of(pod, &seen);
+        let mut member = index.of(pod, seen);
         // One job from when it waits to when it ends.
         if let Some((id, name)) = line.and_then(|line| line.owner(pod)) {
             (member.id, member.key.by, member.key.name) = (id, "workload", name);
@@ -305,7 +341,7 @@ fn groups<'a>(
         group
             .owners
             .extend(owner.filter(|owner| !group.owners.contains(owner)).cloned());
-        group.pods.push((seen, pod));
+        group.pods.push((seen.clone(), &**pod));
     }
     groups
 }
@@ -335,38 +371,41 @@ fn hosts(nodes: &[Arc<Node>]) -> BTreeMap<String, Host> {
 }
 
 /// Takes what a pod holds from its node.
-fn count(pod: &Pod, settings: &Settings, hosts: &mut BTreeMap<String, Host>, usage: &mut Usage) {
-    let Some(spec) = &pod.spec else { return };
-    let Some(node) = spec.node_name.as_deref().filter(|name| !name.is_empty()) else {
+fn count((pod, read): &Known, settings: &Settings, hosts: &mut BTreeMap<String, Host>, usage: &mut Usage) {
+    let node = pod.spec.as_ref().and_then(|spec| spec.node_name.as_deref());
+    let Some(node) = node.filter(|name| !name.is_empty()) else {
         return;
     };
-    for (resource, num) in pod::gpus(spec, settings) {
-        usage.add_pod(&unit_name(node, &resource, settings), num);
+    for (resource, num) in &read.gpus {
+        usage.add_pod(&unit_name(node, resource, settings), *num);
     }
     if let Some(host) = hosts.get_mut(node) {
-        host.take(&asks::amounts(spec, settings), &asks::ports(spec));
+        host.take(&read.asks, &read.ports);
     }
 }
 
 /// What driven GPU pods tolerate, each list once.
-fn tolerations<'a>(lists: &'a Lists, unmade: &'a [Unmade], settings: &Settings) -> Vec<&'a [Toleration]> {
-    let is_driven = |pod: &&Arc<Pod>| {
-        !pod::has_ended(pod) && settings.drives(pod.metadata.namespace.as_deref().unwrap_or_default())
-    };
-    let pods = lists
-        .pods
+fn tolerations<'a>(
+    (live, unmade): (&'a [Known], &'a [Unmade]),
+    lists: &'a Lists,
+    settings: &Settings,
+) -> Vec<&'a [Toleration]> {
+    let is_driven =
+        |(pod, _): &&Known| settings.drives(pod.metadata.namespace.as_deref().unwrap_or_default());
+    let pods = live
         .iter()
         .filter(is_driven)
-        .map(|pod| &**pod)
         .chain(unmade.iter().flat_map(|(_, pods)| pods))
-        .filter_map(|pod| pod.spec.as_ref());
+        .filter(|(_, read)| !read.gpus.is_empty())
+        .filter_map(|(pod, _)| pod.spec.as_ref());
     let workloads = lists.kueue.iter().flat_map(|kueue| &kueue.workloads);
     let sets = workloads.flat_map(|workload| &workload.spec.pod_sets);
     let templates = sets.filter_map(|set| set.template.spec.as_ref());
+    let templates = templates.filter(|spec| !pod::gpus(spec, settings).is_empty());
     let mut different: Vec<&[Toleration]> = Vec::new();
     for spec in pods.chain(templates) {
         let own = spec.tolerations.as_deref().unwrap_or_default();
-        if !own.is_empty() && !different.contains(&own) && !pod::gpus(spec, settings).is_empty() {
+        if !own.is_empty() && !different.contains(&own) {
             different.push(own);
         }
     }

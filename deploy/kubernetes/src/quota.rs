@@ -16,7 +16,8 @@ use pleach_scheduler::ExternalId;
 use crate::asks;
 use crate::job_pods::JobPods;
 use crate::pod;
-use crate::suspended::{Owner, Unmade};
+use crate::reads::{Known, Unmade};
+use crate::suspended::Owner;
 
 /// A row of quota: its namespace and name, the resource, and what of that is left, in thousandths.
 struct Row<'a> {
@@ -37,10 +38,10 @@ impl Row<'_> {
 pub(crate) fn bind(
     (quotas, live): (&[Arc<ResourceQuota>], &[Arc<Pod>]),
     unmade: &[Unmade],
-    pods: &BTreeMap<ExternalId, JobPods>,
+    pods: &BTreeMap<ExternalId, Arc<JobPods>>,
     jobs: &mut [(i64, String, JobSeen)],
 ) -> Vec<Allowance> {
-    let templates: BTreeMap<&str, &[Pod]> = unmade
+    let templates: BTreeMap<&str, &[Known]> = unmade
         .iter()
         .map(|(owner, pods)| (owner.uid.as_str(), pods.as_slice()))
         .collect();
@@ -112,7 +113,7 @@ fn rows<'a>(quotas: &'a [Arc<ResourceQuota>], live: &[Arc<Pod>]) -> Vec<Row<'a>>
 }
 
 /// What a job's pods would take of each row of their namespace.
-fn takes(pods: &JobPods, templates: &BTreeMap<&str, &[Pod]>, rows: &[Row<'_>]) -> Vec<(u32, u64)> {
+fn takes(pods: &JobPods, templates: &BTreeMap<&str, &[Known]>, rows: &[Row<'_>]) -> Vec<(u32, u64)> {
     let mut takes = Vec::new();
     for (number, row) in (0..).zip(rows) {
         let of_owner = |owner: &Owner| {
@@ -121,7 +122,7 @@ fn takes(pods: &JobPods, templates: &BTreeMap<&str, &[Pod]>, rows: &[Row<'_>]) -
             }
             let num = pods.pods.iter().filter(|pod| pod.uid == owner.uid).count();
             let own = templates.get(owner.uid.as_str())?.iter().take(num);
-            let specs = own.filter_map(|pod| pod.spec.as_ref());
+            let specs = own.filter_map(|(pod, _)| pod.spec.as_ref());
             let counted = specs.filter(|spec| is_in_scope(row.quota, spec));
             Some(
                 counted

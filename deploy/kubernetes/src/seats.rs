@@ -6,6 +6,7 @@ use pleach_daemon::record::Planned;
 use pleach_daemon::snapshot::JobSeen;
 use pleach_scheduler::ExternalId;
 
+use crate::clock::Clock;
 use crate::config::Settings;
 use crate::mark::Decided;
 use crate::node::unit_name;
@@ -18,7 +19,7 @@ pub type Seats = Vec<(String, u32)>;
 pub type Lost = Vec<(String, i64)>;
 
 /// What a look leaves to the next one.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Traces {
     /// Places that running gangs have lost.
     pub lost: BTreeMap<ExternalId, Lost>,
@@ -123,9 +124,10 @@ pub fn kept<'a>(
     num: usize,
     takes_jobs: &dyn Fn(&str) -> bool,
     settings: &Settings,
-    now_s: i64,
+    clock: &Clock,
 ) -> Vec<&'a str> {
-    let is_kept = |entry: &&(String, i64)| now_s - entry.1 <= settings.seat_limit_s && takes_jobs(&entry.0);
+    let is_over = |since_s: i64| clock.is_past(since_s.saturating_add(settings.seat_limit_s));
+    let is_kept = |entry: &&(String, i64)| !is_over(entry.1) && takes_jobs(&entry.0);
     let mut found: Vec<&(String, i64)> = lost.iter().filter(is_kept).collect();
     found.sort_by_key(|(_, since_s)| std::cmp::Reverse(*since_s));
     found

@@ -2,6 +2,7 @@
 
 use pleach_daemon::snapshot::Phase;
 
+use crate::clock::Clock;
 use crate::config::Settings;
 use crate::mark::Decided;
 use crate::pod::PodSeen;
@@ -54,8 +55,8 @@ pub struct Gang<'a> {
     pub takes_jobs: &'a dyn Fn(&str) -> bool,
     /// The settings.
     pub settings: &'a Settings,
-    /// The time, Unix, s.
-    pub now_s: i64,
+    /// The time.
+    pub clock: &'a Clock,
 }
 
 impl Gang<'_> {
@@ -142,16 +143,16 @@ pub(crate) fn whole(pods: &[PodSeen], gang: &Gang<'_>) -> Option<Phase> {
         size,
         shrank_s,
         settings,
-        now_s,
+        clock,
         ..
     } = *gang;
     let blocked = |reason: String| Some(Phase::Blocked { reason });
     if let Some(gate) = pods.iter().find_map(PodSeen::other_gate) {
         return blocked(format!("waits for the scheduling gate {gate} of somebody else"));
     }
-    let youngest_s = pods.iter().map(|pod| pod.created_s).max().unwrap_or(now_s);
+    let youngest_s = pods.iter().map(|pod| pod.created_s).max().unwrap_or(i64::MAX);
     let is_short = size.is_some_and(|size| pods.len() < size as usize);
-    if is_short && now_s - youngest_s > settings.gang_limit_s {
+    if is_short && clock.is_past(youngest_s.saturating_add(settings.gang_limit_s)) {
         let reason = format!("waited {} s for the rest of its pods", settings.gang_limit_s);
         return Some(Phase::Foreign { reason });
     }
@@ -160,7 +161,7 @@ pub(crate) fn whole(pods: &[PodSeen], gang: &Gang<'_>) -> Option<Phase> {
             blocked(format!("waits for its pods: {} of {size} are there", pods.len()))
         }
         // A clock behind the API server's must not hold it for ever.
-        None if (0..settings.settle_s).contains(&now_s.saturating_sub(youngest_s.max(shrank_s))) => {
+        None if clock.is_within(youngest_s.max(shrank_s), settings.settle_s) => {
             blocked("may still grow: nobody tells its size".into())
         }
         _ => None,
@@ -169,7 +170,7 @@ pub(crate) fn whole(pods: &[PodSeen], gang: &Gang<'_>) -> Option<Phase> {
 
 /// Pods that nobody of us holds.
 fn not_held(pods: &[PodSeen], gang: &Gang<'_>) -> Standing {
-    let Gang { settings, now_s, .. } = *gang;
+    let Gang { settings, clock, .. } = *gang;
     let foreign = |reason: &str| Phase::Foreign {
         reason: reason.into(),
     };
@@ -200,7 +201,7 @@ fn not_held(pods: &[PodSeen], gang: &Gang<'_>) -> Standing {
     if is_decided {
         return Standing {
             phase: Phase::Released {
-                since_s: since_s.unwrap_or(now_s),
+                since_s: since_s.unwrap_or_else(|| clock.now_s()),
             },
             seats: seats::of(pods, settings),
             duty: Duty::None,
@@ -215,13 +216,13 @@ fn not_held(pods: &[PodSeen], gang: &Gang<'_>) -> Standing {
 
 /// A gang that runs. Places of pods that were lost are kept for a while, for those that are made in their stead.
 fn running(pods: &[PodSeen], gang: &Gang<'_>) -> Standing {
-    let Gang { settings, now_s, .. } = *gang;
+    let Gang { settings, clock, .. } = *gang;
     let mut gone = pods.iter().filter(|pod| !pod.is_held());
     let mut seats = seats::of(gone.clone(), settings);
     let num_held = pods.iter().filter(|pod| pod.is_held()).count();
     let mark = seats::newest(pods).filter(|_| gone.all(|pod| pod.decided.is_some()));
     let lost = mark.map_or_else(Vec::new, |mark| {
-        seats::lost(&mark.seats, pods, gang.lost, settings, now_s)
+        seats::lost(&mark.seats, pods, gang.lost, settings, clock.kept_s())
     });
     // Of what nobody makes anew no place has to be kept.
     let num_all = match pods.iter().all(|pod| pod.is_owned) {
@@ -231,7 +232,7 @@ fn running(pods: &[PodSeen], gang: &Gang<'_>) -> Standing {
     let num_missing = num_all
         .saturating_sub(pods.len())
         .min(lost.len().saturating_sub(num_held));
-    let kept = seats::kept(&lost, num_held + num_missing, gang.takes_jobs, settings, now_s);
+    let kept = seats::kept(&lost, num_held + num_missing, gang.takes_jobs, settings, clock);
     if kept.len() < num_held {
         let reason = match lost.iter().all(|(unit, _)| (gang.takes_jobs)(unit)) {
             _ if lost.len() < num_held => "has more pods than were decided about",

@@ -4,8 +4,8 @@
 //! suspended. What a Job asks for its template says: a look sees the pods that it would make, each with our gate. When the policy
 //! starts the Job, one request takes the note off, lets its pods be made and marks the Job with their nodes, as pods of a gang are
 //! marked. The nodes are promised to the pods until these are there, and each goes to its own. A mark counts for
-//! [`crate::Settings::release_limit_s`]; a Job without pods by then is suspended again. The same holds of JobSets and training jobs
-//! ([`maker`]).
+//! [`crate::Settings::release_limit_s`]; a Job without pods by then, and for as long again, is suspended again. The same holds of
+//! JobSets, training jobs and RayJobs ([`maker`]).
 
 pub mod maker;
 
@@ -20,6 +20,7 @@ use kube::core::DynamicObject;
 use pleach_daemon::snapshot::Phase;
 use pleach_site::Held;
 
+use crate::clock::Clock;
 use crate::config::Settings;
 use crate::mark::Decided;
 use crate::names;
@@ -31,9 +32,6 @@ use self::maker::{JOB, Kind, Maker, Set};
 /// Most bytes of the pods that an object would make, as JSON: with more its pods wait with gates. *Ours*: they are made anew in each
 /// round, and cost their user nothing.
 const BYTES_MAX: usize = 16 << 20;
-
-/// An object that is suspended or was let go, and the pods that it would make.
-pub type Unmade = (Owner, Vec<Pod>);
 
 /// An object of another kind than Job that is suspended, or was let go.
 pub type Other = (&'static Kind, Arc<DynamicObject>);
@@ -94,11 +92,32 @@ impl Owner {
         })
     }
 
+    /// Whether its pods are still to be made: later than twice [`crate::Settings::release_limit_s`] after it was let go it has had some, or
+    /// had been suspended again.
+    #[must_use]
+    pub fn is_to_have_pods(&self, settings: &Settings, clock: &Clock) -> bool {
+        let until_s = |mark: &Decided| {
+            mark.at_s
+                .saturating_add(settings.release_limit_s.saturating_mul(2))
+        };
+        self.is_suspended
+            || self
+                .mark
+                .as_ref()
+                .is_some_and(|mark| !clock.is_past(until_s(mark)))
+    }
+
     /// Its mark, while that counts.
     #[must_use]
-    pub fn mark_at(&self, settings: &Settings, now_s: i64) -> Option<&Decided> {
+    pub fn mark_at(&self, settings: &Settings, clock: &Clock) -> Option<&Decided> {
         let limit_s = settings.release_limit_s;
-        let is_fresh = |mark: &&Decided| (-limit_s..=limit_s).contains(&now_s.saturating_sub(mark.at_s));
+        let is_fresh = |mark: &&Decided| {
+            let (from_s, to_s) = (
+                mark.at_s.saturating_sub(limit_s),
+                mark.at_s.saturating_add(limit_s),
+            );
+            !clock.is_before(from_s) && !clock.is_past(to_s)
+        };
         self.mark.as_ref().filter(is_fresh)
     }
 }
@@ -251,8 +270,8 @@ impl<'a> Classes<'a> {
 pub struct Owners<'a> {
     all: Vec<(Owner, Maker<'a>)>,
     by_uid: BTreeMap<&'a str, usize>,
-    /// JobSets by namespace and name: their pods are of Jobs.
-    sets: BTreeMap<(&'a str, &'a str), usize>,
+    /// Those whose pods have another owner, by the label of the pods that tells them, their namespace and its value.
+    by_label: BTreeMap<(&'static str, &'a str, &'a str), usize>,
 }
 
 impl<'a> Owners<'a> {
@@ -276,7 +295,10 @@ impl<'a> Owners<'a> {
             let row = owners.all.len();
             owners.by_uid.insert(uid, row);
             if maker.kind.plural == "jobsets" {
-                owners.sets.insert((space, name), row);
+                owners.by_label.insert((names::JOBSET_NAME, space, name), row);
+            }
+            if let Some(cluster) = maker.ray_cluster() {
+                owners.by_label.insert((names::RAY_CLUSTER, space, cluster), row);
             }
             owners.all.push((owner, maker));
         }
@@ -287,15 +309,27 @@ impl<'a> Owners<'a> {
     #[must_use]
     pub fn of(&self, pod: &Pod) -> Option<&Owner> {
         let meta = &pod.metadata;
-        let in_set = || {
-            let set = pod::word(pod, names::JOBSET_NAME)?;
-            self.sets.get(&(meta.namespace.as_deref()?, set))
+        let by_label = || {
+            let labels = [names::JOBSET_NAME, names::RAY_CLUSTER];
+            let space = meta.namespace.as_deref()?;
+            labels.into_iter().find_map(|label| {
+                let key = (label, space, pod::word(pod, label)?);
+                self.by_label.get(&key)
+            })
         };
         let mut owners = meta.owner_references.iter().flatten();
         let controller = owners.find(|owner| owner.controller == Some(true));
         let by_uid = controller.and_then(|owner| self.by_uid.get(owner.uid.as_str()));
-        let row = by_uid.or_else(in_set)?;
+        let row = by_uid.or_else(by_label)?;
         self.all.get(*row).map(|(owner, _)| owner)
+    }
+
+    /// RayJobs that have a cluster: namespace, cluster, name.
+    pub fn ray_jobs(&self) -> impl Iterator<Item = (&'a str, &'a str, &'a str)> {
+        self.all.iter().filter_map(|(_, maker)| {
+            let of = (maker.meta.namespace.as_deref()?, maker.ray_cluster()?);
+            Some((of.0, of.1, maker.meta.name.as_deref()?))
+        })
     }
 
     /// Those that were suspended or let go.
@@ -356,7 +390,9 @@ impl Holding<'_> {
             && self.may_be_suspended
             && waits
             && duty == Duty::None
-            && gang.now_s.saturating_sub(youngest_s) >= gang.settings.settle_s.max(1)
+            && !gang
+                .clock
+                .is_before(youngest_s.saturating_add(gang.settings.settle_s.max(1)))
             && self
                 .owners
                 .iter()

@@ -1,7 +1,7 @@
 //! Which pods have to start together, and how many they are.
 //!
 //! The first of these tells: our own label, Kueue's pod group, the native PodGroup, the scheduler plugins' pod group, Volcano's group,
-//! Grove's gang, the JobSet, the group of a LeaderWorkerSet, a job of the training operator, the RayCluster, the Indexed Job. Other
+//! Grove's gang, the JobSet, the group of a LeaderWorkerSet, a job of the training operator, the RayJob, the RayCluster, the Indexed Job. Other
 //! pods are jobs of their own: those of a StatefulSet, a Deployment or a plain Job, unless the Job is indexed and runs all its
 //! indexes at once. Of one that is not indexed the annotation [`names::PARALLEL`] says it, else a setting.
 
@@ -113,6 +113,8 @@ impl Gang {
 pub struct Groups<'a> {
     jobs: BTreeMap<(&'a str, &'a str), Job<'a>>,
     sets: BTreeMap<(&'a str, &'a str), BTreeMap<&'a str, Part>>,
+    /// RayJobs by the namespace and name of the RayCluster that each has.
+    ray_jobs: BTreeMap<(&'a str, &'a str), &'a str>,
     parallel: ParallelJobs,
 }
 
@@ -140,6 +142,18 @@ impl<'a> Groups<'a> {
             }
         }
         groups
+    }
+
+    /// With RayJobs: the namespace, the RayCluster that it has now (`status.rayClusterName`) and the name of each. Another attempt has
+    /// another cluster and is the same job.
+    #[must_use]
+    pub fn with_ray_jobs(self, jobs: impl IntoIterator<Item = (&'a str, &'a str, &'a str)>) -> Groups<'a> {
+        let named = jobs.into_iter();
+        let named = named.map(|(namespace, cluster, name)| ((namespace, cluster), name));
+        Groups {
+            ray_jobs: named.collect(),
+            ..self
+        }
     }
 
     /// The Job of a pod, where it is known.
@@ -203,6 +217,16 @@ impl<'a> Groups<'a> {
             let (by, set) = label(names::LEADER_WORKER_SET)?;
             Some((by, format!("{set}-{}", word(names::LEADER_WORKER_GROUP)?)))
         };
+        let of_ray_job = || {
+            let (kind, name) = names::RAY_MAKER;
+            let told = word(kind).filter(|kind| *kind == names::RAY_JOB);
+            let cluster = || Some((pod.namespace, word(names::RAY_CLUSTER)?));
+            let name = match told {
+                Some(_) => word(name)?,
+                None => *self.ray_jobs.get(&cluster()?)?,
+            };
+            Some((names::RAY_JOB, name.to_owned()))
+        };
         label(names::GANG)
             .or_else(|| label(names::KUEUE_GROUP))
             .or_else(|| Some((names::NATIVE_GROUP, pod.native_group?.to_owned())))
@@ -213,6 +237,7 @@ impl<'a> Groups<'a> {
             .or_else(|| label(names::JOBSET_NAME))
             .or_else(of_leader)
             .or_else(|| label(names::TRAINING_JOB))
+            .or_else(of_ray_job)
             .or_else(|| label(names::RAY_CLUSTER))
     }
 
@@ -362,6 +387,34 @@ mod tests {
             let (key, size) = of(&[JOB], &words, native);
             assert_eq!((key.as_str(), size), expected, "{words:?}");
         }
+    }
+
+    /// Fields as KubeRay's `RayJob` and the labels of its pods have them.
+    #[test]
+    fn pods_of_the_cluster_that_a_ray_job_made_are_one_gang_under_its_name() {
+        let of = |words: &[(&str, &'static str)]| {
+            let word = |name: &str| words.iter().find(|(key, _)| *key == name).map(|(_, text)| *text);
+            let pod = Pod {
+                namespace: "a",
+                name: "p",
+                word: &word,
+                native_group: None,
+                torch_nodes: None,
+            };
+            let groups = Groups::new([], ParallelJobs::Alone).with_ray_jobs([("a", "fit-x2k9q", "fit")]);
+            let key = groups.of(&pod).key;
+            format!("{} {}", key.by, key.name)
+        };
+        assert_eq!(of(&[(names::RAY_CLUSTER, "fit-x2k9q")]), "RayJob fit");
+        assert_eq!(
+            of(&[(names::RAY_CLUSTER, "fit")]),
+            "ray.io/cluster fit",
+            "a cluster of that name"
+        );
+        let (kind, name) = names::RAY_MAKER;
+        let of_maker = |what| of(&[(names::RAY_CLUSTER, "c"), (kind, what), (name, "fit")]);
+        assert_eq!(of_maker("RayJob"), "RayJob fit");
+        assert_eq!(of_maker("RayService"), "ray.io/cluster c");
     }
 
     #[test]

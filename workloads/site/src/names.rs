@@ -47,6 +47,10 @@ pub const LEADER_WORKER_SIZE: &str = "leaderworkerset.sigs.k8s.io/size";
 pub const TRAINING_JOB: &str = "training.kubeflow.org/job-name";
 /// Label of the pods of a RayCluster.
 pub const RAY_CLUSTER: &str = "ray.io/cluster";
+/// Label: the kind of the object that a RayCluster was made for, and that object's name.
+pub const RAY_MAKER: (&str, &str) = ("ray.io/originated-from-crd", "ray.io/originated-from-cr-name");
+/// That kind where the object is a RayJob.
+pub const RAY_JOB: &str = "RayJob";
 /// Label of a pod group of the scheduler plugins.
 pub const POD_GROUP: &str = "scheduling.x-k8s.io/pod-group";
 /// The same, before it was renamed.
@@ -65,7 +69,7 @@ pub const NATIVE_GROUP: &str = "spec.schedulingGroup";
 pub const TORCH_NODES: &str = "PET_NNODES";
 
 /// Those that tell which pods start together.
-pub const OF_GANGS: [&str; 20] = [
+pub const OF_GANGS: [&str; 22] = [
     GANG,
     GANG_SIZE,
     PARALLEL,
@@ -80,6 +84,8 @@ pub const OF_GANGS: [&str; 20] = [
     LEADER_WORKER_SIZE,
     TRAINING_JOB,
     RAY_CLUSTER,
+    RAY_MAKER.0,
+    RAY_MAKER.1,
     POD_GROUP,
     POD_GROUP_OLD,
     VOLCANO_GROUP,

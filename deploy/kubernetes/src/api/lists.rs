@@ -86,14 +86,18 @@ impl Cluster {
     /// # Source
     /// `status.successful` is a field that Jobs can be selected by: `JobToSelectableFields` of Kubernetes' `pkg/registry/batch/job`.
     async fn jobs_of(&self, pods: &[Arc<Pod>], unread: &mut Vec<String>) -> Result<Vec<Arc<Job>>, Error> {
-        let asked: BTreeSet<(&str, &str)> = pods.iter().filter_map(|pod| self.job_of(pod)).collect();
-        if asked.is_empty() && self.settings.drive.is_order() {
+        if self.settings.drive.is_order() && !pods.iter().any(|pod| self.job_of(pod).is_some()) {
             return Ok(Vec::new());
         }
+        let kept = self.kept_jobs(unread).await?;
+        if let Some(picked) = kept.as_ref().and_then(|all| self.picked.jobs(pods, all)) {
+            return Ok(picked);
+        }
+        let asked: BTreeSet<(&str, &str)> = pods.iter().filter_map(|pod| self.job_of(pod)).collect();
         let has_sets = pods
             .iter()
             .any(|pod| pod::word(pod, names::JOBSET_NAME).is_some());
-        let mut jobs = match self.kept_jobs(unread).await? {
+        let mut jobs = match kept.clone() {
             Some(mut jobs) => {
                 jobs.retain(|job| {
                     let is_begun = job
@@ -117,6 +121,9 @@ impl Cluster {
         let missing: Vec<(&str, &str)> = asked.difference(&known).copied().collect();
         if missing.len() > MISSING_MAX {
             return Ok(shared(self.jobs().await?));
+        }
+        if let (true, Some(all)) = (missing.is_empty(), kept) {
+            self.picked.note_jobs(pods, all, &jobs);
         }
         let mut found = Vec::new();
         for (namespace, name) in missing {
@@ -149,7 +156,10 @@ impl Cluster {
     /// Namespace and name of the Job of a pod that a round looks at; none of others.
     fn job_of<'a>(&self, pod: &'a Pod) -> Option<(&'a str, &'a str)> {
         let name = pod::word(pod, names::JOB_NAME).or_else(|| pod::word(pod, names::JOB_NAME_OLD))?;
-        pod::read(pod, &self.settings)?;
+        let asks = |spec| !pod::gpus(spec, &self.settings).is_empty();
+        if !pod::has_gate(pod) && !pod.spec.as_ref().is_some_and(asks) {
+            return None;
+        }
         Some((pod.metadata.namespace.as_deref()?, name))
     }
 }

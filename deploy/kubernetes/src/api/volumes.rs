@@ -8,12 +8,13 @@ use k8s_openapi::api::core::v1::{PersistentVolume, PersistentVolumeClaim, Pod};
 use kube::Api;
 use kube::api::ListParams;
 
+use super::picked::Names;
 use super::trim::{bare, is_noted};
 use super::{Cluster, key, shared};
 use crate::error::Error;
-use crate::observe::{Lists, unmade};
-use crate::suspended::Owners;
+use crate::observe::{Lists, without_pods};
 use crate::suspended::maker::Maker;
+use crate::suspended::{self, Classes, Owners};
 use crate::{pod, volume};
 
 /// Claims, and volumes, that are asked for one by one in a round; more are listed all at once. *Ours*.
@@ -22,24 +23,7 @@ const SINGLE_MAX: usize = 20;
 impl Cluster {
     /// Reads them for the pods of the lists. Without the right to it a round goes on, and says so.
     pub(super) async fn read_volumes(&self, lists: &mut Lists) -> Result<(), Error> {
-        let may_claim = |job: &Arc<Job>| is_noted(&job.metadata) && Maker::of_job(job).may_claim();
-        let unmade = match lists.others.is_empty() && !lists.jobs.iter().any(may_claim) {
-            true => Vec::new(),
-            false => {
-                let owners = Owners::new(&lists.jobs, &lists.others, &self.settings);
-                unmade(lists, &owners, &|maker| maker.may_claim(), &self.settings)
-            }
-        };
-        let waiting = lists.pods.iter().map(|pod| &**pod);
-        let waiting = waiting.filter(|pod| volume::has_claims(pod) && self.waits(pod));
-        let waiting = waiting.chain(unmade.iter().flat_map(|(_, pods)| pods));
-        let of = |pod: &Pod| {
-            let namespace = pod.metadata.namespace.clone().unwrap_or_default();
-            volume::claims(pod)
-                .into_iter()
-                .map(move |claim| (namespace.clone(), claim))
-        };
-        let names: BTreeSet<(String, String)> = waiting.flat_map(of).collect();
+        let names = self.picked.claims(lists, || self.claims_of(lists));
         let claims = match self.claims(&names, &mut lists.unread).await {
             Err(error) if error.code() == Some(403) => {
                 let why = "volumes are not read, and pods go where these may not be";
@@ -56,6 +40,32 @@ impl Cluster {
         Ok(())
     }
 
+    /// The claims of pods that wait, and of those that Jobs would make.
+    fn claims_of(&self, lists: &Lists) -> Names {
+        let may_claim = |job: &Arc<Job>| is_noted(&job.metadata) && Maker::of_job(job).may_claim();
+        let unmade: Vec<Pod> = match lists.others.is_empty() && !lists.jobs.iter().any(may_claim) {
+            true => Vec::new(),
+            false => {
+                let owners = Owners::new(&lists.jobs, &lists.others, &self.settings);
+                let classes = Classes::default();
+                let unmade = without_pods(&lists.pods, &owners);
+                let may_claim = unmade.filter(|(_, maker)| maker.may_claim());
+                may_claim
+                    .flat_map(|(owner, maker)| suspended::pods(maker, owner, &classes, &self.settings))
+                    .collect()
+            }
+        };
+        let waiting = lists.pods.iter().map(|pod| &**pod);
+        let waiting = waiting.filter(|pod| volume::has_claims(pod) && self.waits(pod));
+        let of = |pod: &Pod| {
+            let namespace = pod.metadata.namespace.clone().unwrap_or_default();
+            volume::claims(pod)
+                .into_iter()
+                .map(move |claim| (namespace.clone(), claim))
+        };
+        waiting.chain(&unmade).flat_map(of).collect()
+    }
+
     /// Whether it is a pod whose place is still to be decided.
     fn waits(&self, pod: &Pod) -> bool {
         let namespace = pod.metadata.namespace.as_deref().unwrap_or_default();
@@ -66,7 +76,7 @@ impl Cluster {
     /// Those of these names. What is kept may not show one yet: it keeps its pod nowhere, as one that is not bound.
     async fn claims(
         &self,
-        names: &BTreeSet<(String, String)>,
+        names: &Names,
         unread: &mut Vec<String>,
     ) -> Result<Vec<Arc<PersistentVolumeClaim>>, Error> {
         if names.is_empty() {

@@ -23,6 +23,7 @@ use super::kept::{Change, Kept, Shown, Watched};
 use super::{Cluster, ENDED, LIVE, trim};
 use crate::error::Error;
 use crate::names;
+use crate::node;
 use crate::pod;
 
 impl Cluster {
@@ -219,12 +220,10 @@ impl Cluster {
     }
 }
 
-/// Whether a node is another one for a decision: kubelets write the time of their heartbeats every few minutes.
+/// Whether a node is another one for a decision.
 fn has_changed(change: &Change<Node>) -> bool {
     match (&change.old, &change.new) {
-        (Some(old), Some(new)) => {
-            old.spec != new.spec || old.status != new.status || old.metadata.labels != new.metadata.labels
-        }
+        (Some(old), Some(new)) => !node::is_same(old, new),
         (None, None) => false,
         _ => true,
     }

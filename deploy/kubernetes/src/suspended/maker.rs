@@ -1,8 +1,8 @@
-//! Objects that make pods and can be suspended: Jobs, JobSets, the jobs of Kubeflow's training operator.
+//! Objects that make pods and can be suspended: Jobs, JobSets, the jobs of Kubeflow's training operator, RayJobs.
 //!
 //! # Source
 //! batch/v1 of Kubernetes; `jobset.x-k8s.io/v1alpha2` (`spec.suspend`, `spec.replicatedJobs`); `kubeflow.org/v1` of the training operator
-//! (`spec.runPolicy.suspend`, maps of replica specs by role).
+//! (`spec.runPolicy.suspend`, maps of replica specs by role); `ray.io/v1` of KubeRay (`spec.suspend`, `spec.rayClusterSpec`).
 
 use k8s_openapi::api::batch::v1::{Job, JobSpec};
 use k8s_openapi::api::core::v1::{Pod, PodTemplateSpec};
@@ -48,7 +48,7 @@ const fn training(kind: &'static str, plural: &'static str) -> Kind {
 }
 
 /// All others.
-pub static OTHERS: [Kind; 6] = [
+pub static OTHERS: [Kind; 7] = [
     Kind {
         group: "jobset.x-k8s.io",
         version: "v1alpha2",
@@ -61,6 +61,13 @@ pub static OTHERS: [Kind; 6] = [
     training("MPIJob", "mpijobs"),
     training("XGBoostJob", "xgboostjobs"),
     training("JAXJob", "jaxjobs"),
+    Kind {
+        group: "ray.io",
+        version: "v1",
+        kind: names::RAY_JOB,
+        plural: "rayjobs",
+        within: &["spec"],
+    },
 ];
 
 impl Kind {
@@ -107,6 +114,8 @@ pub struct Maker<'a> {
     pub has_succeeded: bool,
     /// Whether the object that has the field `suspend` is there.
     has_place: bool,
+    /// The RayCluster that it has, of a RayJob.
+    ray_cluster: Option<&'a str>,
     spec: Spec<'a>,
 }
 
@@ -157,6 +166,7 @@ impl<'a> Maker<'a> {
             managed_by: spec.and_then(|spec| spec.managed_by.as_deref()),
             has_succeeded: status.and_then(|status| status.succeeded).unwrap_or(0) > 0,
             has_place: true,
+            ray_cluster: None,
             spec: Spec::Job(job),
         }
     }
@@ -174,14 +184,18 @@ impl<'a> Maker<'a> {
             .and_then(Value::as_array);
         let text = |one: &'a Value, key: &str| one.get(key).and_then(Value::as_str).unwrap_or_default();
         let ends = |one: &'a Value| text(one, "status") == "True" && ENDS.contains(&text(one, "type"));
+        let status = object.data.get("status").unwrap_or(&Value::Null);
+        let has_ended = ENDS.contains(&text(status, "jobDeploymentStatus"));
         Maker {
             kind,
             meta: &object.metadata,
             is_suspended: within.and_then(|within| within.get("suspend")?.as_bool()) == Some(true),
-            is_over: conditions.into_iter().flatten().any(ends),
+            is_over: has_ended || conditions.into_iter().flatten().any(ends),
             managed_by: None,
             has_succeeded: false,
             has_place: within.is_some_and(Value::is_object),
+            ray_cluster: Some(text(status, "rayClusterName"))
+                .filter(|name| kind.kind == names::RAY_JOB && !name.is_empty()),
             spec: Spec::Other(object.data.get("spec").unwrap_or(&Value::Null)),
         }
     }
@@ -190,6 +204,12 @@ impl<'a> Maker<'a> {
     #[must_use]
     pub fn has_place(&self) -> bool {
         self.has_place
+    }
+
+    /// The RayCluster that it has; none where it is no RayJob, or has none now.
+    #[must_use]
+    pub fn ray_cluster(&self) -> Option<&'a str> {
+        self.ray_cluster
     }
 
     /// Pods that a Job makes at once; none of other kinds, of which some roles may ask for no GPUs.
@@ -244,6 +264,7 @@ impl<'a> Maker<'a> {
                     .filter_map(|part| of_part(part, &name))
                     .collect()
             }
+            Spec::Other(spec) if self.kind.kind == names::RAY_JOB => of_ray_job(spec, &name),
             Spec::Other(spec) => {
                 let all = spec.as_object().into_iter().flatten();
                 let maps = all.filter(|(key, _)| key.ends_with("ReplicaSpecs"));
@@ -293,6 +314,43 @@ fn of_role(role: &Value, job: &str) -> Option<Set> {
         labels: vec![(pleach_site::names::TRAINING_JOB, job.to_owned())],
         is_indexed: false,
     })
+}
+
+/// The head and the workers of the cluster that a RayJob makes. None where KubeRay refuses to suspend it (it keeps its cluster, or takes
+/// one that is there), and where its workers come and go as they are needed: these pods wait with gates.
+///
+/// # Source
+/// `ValidateRayJobSpec` and `GetWorkerGroupDesiredReplicas` of KubeRay's `ray-operator/controllers/ray/utils`.
+fn of_ray_job(spec: &Value, name: &str) -> Vec<Set> {
+    let is = |value: &Value, key: &str| value.get(key).and_then(Value::as_bool) == Some(true);
+    let has_selector = spec.get("clusterSelector").is_some_and(|all| !all.is_null());
+    let cluster = spec.get("rayClusterSpec").filter(|_| !has_selector);
+    let Some(cluster) =
+        cluster.filter(|of| is(spec, "shutdownAfterJobFinishes") && !is(of, "enableInTreeAutoscaling"))
+    else {
+        return Vec::new();
+    };
+    let set = |group: &Value, num: u64| {
+        let template: PodTemplateSpec = serde_json::from_value(group.get("template")?.clone()).ok()?;
+        let (kind, maker) = names::RAY_MAKER;
+        Some(Set {
+            num: u32::try_from(num).ok()?,
+            template: pod(template)?,
+            labels: vec![(kind, names::RAY_JOB.to_owned()), (maker, name.to_owned())],
+            is_indexed: false,
+        })
+    };
+    let workers = cluster.get("workerGroupSpecs").and_then(Value::as_array);
+    let of_group = |group: &Value| {
+        let number = |key: &str, usual| group.get(key).and_then(Value::as_u64).unwrap_or(usual);
+        let (least, most) = (number("minReplicas", 0), number("maxReplicas", i32::MAX as u64));
+        let replicas = number("replicas", least).min(most).max(least);
+        let num = if is(group, "suspend") { 0 } else { replicas };
+        set(group, num.saturating_mul(number("numOfHosts", 1)))
+    };
+    let workers = workers.into_iter().flatten().filter_map(of_group);
+    let head = cluster.get("headGroupSpec").and_then(|head| set(head, 1));
+    head.into_iter().chain(workers).collect()
 }
 
 fn pod(template: PodTemplateSpec) -> Option<Pod> {

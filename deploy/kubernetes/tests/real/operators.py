@@ -1,4 +1,4 @@
-"""What makes the pods of gangs of eleven shapes: definitions of kinds that this plane lacks, and what their operators do with them.
+"""What makes the pods of gangs of thirteen shapes: definitions of kinds that this plane lacks, and what their operators do with them.
 
 The definitions have the group, version and fields that Pleach reads, and take any others. An operator here makes pods with the
 owner, names and labels of the real one, makes lost ones anew, has none while its object is suspended, and writes its status.
@@ -13,6 +13,7 @@ from plane import Failed, wait_for
 # Group, version, kind, plural of each. Of the source that stands beside a shape below.
 KINDS = (("jobset.x-k8s.io", "v1alpha2", "JobSet", "jobsets"), ("kubeflow.org", "v1", "PyTorchJob", "pytorchjobs"),
          ("kubeflow.org", "v1", "MPIJob", "mpijobs"), ("ray.io", "v1", "RayCluster", "rayclusters"),
+         ("ray.io", "v1", "RayJob", "rayjobs"),
          ("leaderworkerset.x-k8s.io", "v1", "LeaderWorkerSet", "leaderworkersets"),
          ("batch.volcano.sh", "v1alpha1", "Job", "vcjobs"), ("grove.io", "v1alpha1", "PodClique", "podcliques"),
          # What stands for anything else that makes pods of a group.
@@ -51,6 +52,7 @@ class Gang:
     Where `is_stuck`, one of its first pods does not begin."""
 
     is_stuck = False
+    done = {"conditions": [{"type": "Succeeded", "status": "True"}]}
 
     def __init__(self, client, name, plural, spec, pods, suspend=None, whole_restart=False):
         self.client, self.name, self.size = client, name, len(pods)
@@ -90,14 +92,16 @@ class Gang:
         self.was_whole |= len(live) == self.size
         if len(ended) == self.size and not self.is_done:
             self.is_done = True
-            done = {"status": {"conditions": [{"type": "Succeeded", "status": "True"}]}}
-            self.client.ask("PATCH", f"{self.path}/{self.name}/status", done, MERGE)
+            self.client.ask("PATCH", f"{self.path}/{self.name}/status", {"status": self.done}, MERGE)
+
+    def owner(self):
+        return {"apiVersion": f"{self.group}/{self.version}", "kind": self.kind, "name": self.name, "uid": self.uid,
+                "controller": True}
 
     def make(self, place):
         """The same name again only once the old pod is gone, as operators do."""
         stem, pod = self.pods[place]
-        owner = {"apiVersion": f"{self.group}/{self.version}", "kind": self.kind, "name": self.name, "uid": self.uid,
-                 "controller": True}
+        owner = self.owner()
         body = {"apiVersion": "v1", "kind": "Pod", "metadata": {**pod["metadata"], "name": stem, "ownerReferences": [owner]},
                 "spec": pod["spec"]}
         body["metadata"]["annotations"] = {**pod["metadata"]["annotations"], "test/place": str(place)}
@@ -131,9 +135,32 @@ def mpi_job(client, name):
 
 
 def ray_cluster(client, name):
-    """KubeRay 1.4, the RayCluster that a RayJob makes: label `ray.io/cluster`; nothing tells the number of its pods."""
+    """KubeRay 1.4, a RayCluster of its own: label `ray.io/cluster`; nothing tells the number of its pods."""
     pod = pod_template(name, labels={"ray.io/cluster": name, "ray.io/is-ray-node": "yes"})
     return Gang(client, name, "rayclusters", {"workerGroupSpecs": []}, several(name, SIZE, pod, "{name}-workers-{place}"))
+
+
+class RayJob(Gang):
+    """KubeRay 1.4: `suspend`, and a RayCluster that it makes when it is let go, whose name its status has; the pods are that one's."""
+
+    done = {"jobDeploymentStatus": "Complete", "jobStatus": "SUCCEEDED"}
+
+    def __init__(self, client, name):
+        self.cluster, self.cluster_uid = f"{name}-x2k9q", None
+        pod = pod_template(name, labels={"ray.io/cluster": self.cluster, "ray.io/is-ray-node": "yes"})
+        workers = {"groupName": "workers", "replicas": SIZE, "template": pod}
+        spec = {"entrypoint": "python fit.py", "shutdownAfterJobFinishes": True, "rayClusterSpec": {"workerGroupSpecs": [workers]}}
+        pods = several(self.cluster, SIZE, pod, "{name}-workers-{place}")
+        super().__init__(client, name, "rayjobs", spec, pods, suspend=("spec", "suspend"))
+
+    def owner(self):
+        if self.cluster_uid is None:
+            body = {"apiVersion": "ray.io/v1", "kind": "RayCluster", "metadata": {"name": self.cluster}, "spec": {}}
+            found = self.client.must("POST", self.path.replace("rayjobs", "rayclusters"), body)
+            self.cluster_uid = found["metadata"]["uid"]
+            status = {"status": {"jobDeploymentStatus": "Initializing", "rayClusterName": self.cluster}}
+            self.client.must("PATCH", f"{self.path}/{self.name}/status", status, MERGE)
+        return {"apiVersion": "ray.io/v1", "kind": "RayCluster", "name": self.cluster, "uid": self.cluster_uid, "controller": True}
 
 
 def leader_worker_set(client, name):
@@ -246,6 +273,7 @@ def job_set_in_parts(client, name):
 
 SHAPES = {
     "indexed": IndexedJob, "jobset": job_set, "jobset-parts": job_set_in_parts, "pytorch": pytorch_job, "mpi": mpi_job, "ray": ray_cluster,
+    "rayjob": RayJob,
     "lws": leader_worker_set, "native": native_group, "plugins": plugins_group, "volcano": volcano_group, "kueue": kueue_group,
     "grove": grove,
 }

@@ -132,6 +132,8 @@ struct Status {
     succeeded: Option<f64>,
     active: Option<f64>,
     container_statuses: Option<Vec<ContainerStatus>>,
+    // Of a RayJob.
+    ray_cluster_name: Option<String>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -238,6 +240,13 @@ fn take(item: &Item, line: u64, objects: &mut Objects) -> Result<(), &'static st
             let made_s = time(&metadata.creation_timestamp).ok_or(OTHER)?;
             let of = (metadata.namespace.clone(), metadata.name.clone());
             objects.pod_groups.insert(of, made_s);
+            return Err(OTHER);
+        }
+        names::RAY_JOB => {
+            let made_s = time(&metadata.creation_timestamp).ok_or(OTHER)?;
+            let cluster = status.ray_cluster_name.clone().ok_or(OTHER)?;
+            let of = (metadata.namespace.clone(), metadata.name.clone());
+            objects.ray_jobs.insert(of, (cluster, made_s));
             return Err(OTHER);
         }
         _ => return Err(OTHER),

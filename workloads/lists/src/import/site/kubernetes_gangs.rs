@@ -85,6 +85,8 @@ pub(super) struct Objects {
     pub pod_groups: BTreeMap<(String, String), f64>,
     /// What pods with GPUs tell of their schedulers.
     pub schedulers: BTreeSet<Option<SiteScheduler>>,
+    /// The RayCluster of each RayJob, and when that was made, by namespace and name.
+    pub ray_jobs: BTreeMap<(String, String), (String, f64)>,
 }
 
 /// What is known of a gang.
@@ -110,9 +112,13 @@ impl Objects {
             pods,
             jobs,
             pod_groups,
+            ray_jobs,
             ..
         } = self;
-        let groups = Groups::new(jobs.iter().map(JobRow::view), ParallelJobs::default());
+        let named = ray_jobs.iter();
+        let named = named
+            .map(|((namespace, name), (cluster, _))| (namespace.as_str(), cluster.as_str(), name.as_str()));
+        let groups = Groups::new(jobs.iter().map(JobRow::view), ParallelJobs::default()).with_ray_jobs(named);
         let mut gangs: BTreeMap<String, Gang> = BTreeMap::new();
         let mut gangs_of_job: BTreeMap<(String, String), BTreeSet<String>> = BTreeMap::new();
         let (pods, others): (Vec<PodRow>, Vec<PodRow>) = pods.into_iter().partition(|pod| pod.num_gpus > 0);
@@ -130,10 +136,12 @@ impl Objects {
                 .or(pod.words.get(names::JOB_NAME_OLD));
             let job = job.map(|job| (pod.namespace.clone(), job.clone()));
             let (place, gang) = place(&mut gangs, &pod, by, &name);
-            if by == names::NATIVE_GROUP {
-                let made_s = pod_groups.get(&(pod.namespace.clone(), name));
-                gang.submitted(made_s.copied());
-            }
+            let of = (pod.namespace.clone(), name);
+            gang.submitted(match by {
+                names::NATIVE_GROUP => pod_groups.get(&of).copied(),
+                names::RAY_JOB => ray_jobs.get(&of).map(|(_, made_s)| *made_s),
+                _ => None,
+            });
             if let Some(job) = job {
                 gangs_of_job.entry(job).or_default().insert(place);
             }

@@ -119,6 +119,21 @@ fn a_native_pod_group_is_a_gang_that_was_submitted_when_the_group_was_made() {
 }
 
 #[test]
+fn the_cluster_of_a_ray_job_is_a_gang_under_its_name_that_was_submitted_when_the_ray_job_was_made() {
+    let of_cluster = r#""ray.io/cluster": "fit-x2k9q""#;
+    let items = [
+        pod("fit-x2k9q-head", of_cluster, "n1", [10, 70], "Succeeded", ""),
+        pod("fit-x2k9q-workers-0", of_cluster, "n2", [10, 70], "Succeeded", ""),
+        r#"{"kind": "RayJob", "metadata": {"name": "fit", "namespace": "a", "creationTimestamp": "2026-05-04T08:55:00Z"},
+            "spec": {"entrypoint": "python fit.py", "shutdownAfterJobFinishes": true, "rayClusterSpec": {}},
+            "status": {"jobDeploymentStatus": "Complete", "jobStatus": "SUCCEEDED", "rayClusterName": "fit-x2k9q"}}"#
+            .into(),
+    ];
+    assert_eq!(shapes(&items), [("fit".into(), 16, 60.0)]);
+    assert_eq!(shapes(&items[..2]), [("fit-x2k9q".into(), 16, 60.0)]);
+}
+
+#[test]
 fn tasks_of_a_job_are_jobs_of_their_own_ranks_are_one_and_attempts_of_an_index_are_one() {
     let tasks = [
         pod("fit-a", OF_JOB, "n1", [1, 60], "Succeeded", ""),

@@ -4,8 +4,8 @@
 //! suspended. What a Job asks for its template says: a look sees the pods that it would make, each with our gate. When the policy
 //! starts the Job, one request takes the note off, lets its pods be made and marks the Job with their nodes, as pods of a gang are
 //! marked. The nodes are promised to the pods until these are there, and each goes to its own. A mark counts for
-//! [`crate::Settings::release_limit_s`]; a Job without pods by then, and for as long again, is suspended again. The same holds of
-//! JobSets, training jobs and RayJobs ([`maker`]).
+//! [`crate::Settings::release_limit_s`]; a Job without pods by then is suspended again. The same holds of JobSets, training jobs
+//! and RayJobs ([`maker`]).
 
 pub mod maker;
 
@@ -92,19 +92,13 @@ impl Owner {
         })
     }
 
-    /// Whether its pods are still to be made: later than twice [`crate::Settings::release_limit_s`] after it was let go it has had some, or
-    /// had been suspended again.
+    /// Whether its pods are still to be made. The mark of a RayJob stays: later than twice [`crate::Settings::release_limit_s`] after it
+    /// was let go it has had some, or had been suspended again.
     #[must_use]
     pub fn is_to_have_pods(&self, settings: &Settings, clock: &Clock) -> bool {
-        let until_s = |mark: &Decided| {
-            mark.at_s
-                .saturating_add(settings.release_limit_s.saturating_mul(2))
-        };
-        self.is_suspended
-            || self
-                .mark
-                .as_ref()
-                .is_some_and(|mark| !clock.is_past(until_s(mark)))
+        let limit_s = settings.release_limit_s.saturating_mul(2);
+        let is_over = |mark: &Decided| clock.is_past(mark.at_s.saturating_add(limit_s));
+        self.is_suspended || self.kind.kind != names::RAY_JOB || !self.mark.as_ref().is_none_or(is_over)
     }
 
     /// Its mark, while that counts.

@@ -1,6 +1,5 @@
 //! Suspends Jobs whose pods wait, and lets those go that are to start.
 
-use pleach_daemon::snapshot::JobSeen;
 use pleach_scheduler::ExternalId;
 
 use super::Hands;
@@ -11,9 +10,6 @@ use crate::suspended::Owner;
 
 /// Jobs that a round suspends at most; the others are suspended in the next ones. *Ours*.
 const SUSPENDED_MAX: usize = 50;
-
-/// Jobs of so many times `release_limit_s` and more are long. *Ours*.
-const LONG: i64 = 10;
 
 /// Jobs that are let go and have no pods yet, at most. The Job controller sends 20 requests a second where `--kube-api-qps` says
 /// nothing else, some three for a pod; a Job whose pods come after `release_limit_s` would be suspended again. *Ours*.
@@ -89,22 +85,18 @@ impl Hands<'_> {
         }))
     }
 
-    /// Takes marks off the Jobs of pods that have marks of their own, or that are jobs of their own. That of a long job stays: it is
-    /// another request for each, and only keeps its place for as long as it counts if its pods end at once. That of a RayJob stays
-    /// too: of one without notes nothing is kept, and its cluster would be a gang under another name.
-    pub(super) async fn unmark(&mut self, seen: &JobSeen, job: &JobPods) {
-        let long_s = LONG.saturating_mul(self.settings.release_limit_s);
-        let is_long = seen.limit_s.is_some_and(|limit_s| limit_s >= long_s);
+    /// Takes marks off the Jobs of pods that have marks of their own, or that are jobs of their own. That of a RayJob stays: of one
+    /// without notes nothing is kept, and its cluster would be a gang under another name.
+    pub(super) async fn unmark(&mut self, id: ExternalId, job: &JobPods) {
         let is_waited_for = |owner: &Owner, num: u64| {
             num >= u64::from(owner.num_pods) && job.pods.iter().any(|pod| pod.is_held())
         };
-        let stays = |owner: &Owner| is_long || owner.kind.kind == names::RAY_JOB;
+        let stays = |owner: &Owner| owner.kind.kind == names::RAY_JOB;
         for owner in job.owners.iter().filter(|owner| job.is_made && !stays(owner)) {
             let Some(mark) = &owner.mark else { continue };
             if !owner.is_suspended && !is_waited_for(owner, mark.num_pods()) {
                 let (cluster, owner) = (self.cluster.clone(), owner.clone());
-                self.begin(seen.id, async move { cluster.unmark(&owner).await })
-                    .await;
+                self.begin(id, async move { cluster.unmark(&owner).await }).await;
             }
         }
     }

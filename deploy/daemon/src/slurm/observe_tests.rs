@@ -114,7 +114,7 @@ fn a_job_stands_where_slurm_and_its_user_say() {
     );
     // Whatever else Slurm says of it, it is ranked, for it may start in any moment.
     for reason in ["AssocGrpGRES", "QOSMaxJobsPerUserLimit"] {
-        let Phase::Blocked { reason: told } = one(&[(12, reason)]).phase else {
+        let Phase::Blocked { reason: told } = one(&[(12, reason), (25, "a1")]).phase else {
             panic!("{reason} does not pause it");
         };
         assert!(told.contains(reason), "{told}");

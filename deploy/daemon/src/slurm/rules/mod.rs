@@ -166,7 +166,10 @@ fn pause(jobs: &mut [JobSeen], asks: &AllAsks, site: &Site) {
     let left: Vec<u64> = site.allowances.iter().map(|allowance| allowance.left).collect();
     let mut refused: BTreeMap<(&str, &str), (u32, &str)> = BTreeMap::new();
     for job in jobs.iter().filter(|job| job.phase == Phase::Loose) {
-        let Some(ask) = asks.get(&job.id).filter(|ask| !ask.refusal.is_empty()) else {
+        let Some(ask) = asks
+            .get(&job.id)
+            .filter(|ask| !ask.refusal.is_empty() && !ask.account.is_empty())
+        else {
             continue;
         };
         if job.terms.lacking(&left).is_none() {

@@ -63,7 +63,7 @@ pub fn read(path: &Path) -> Result<SlurmConfig, Problem> {
         dump.ok_or_else(|| Problem::data(path, "the dump beside it has more than 100,000 associations"))?;
     let mut config = of(&conf, &dump, &printed(&qos.unwrap_or_default()))?;
     if let Some(text) = beside(USE)? {
-        add_use(&mut config.shares, &text).map_err(|told| Problem::data(&path.with_file_name(USE), told))?;
+        add_use(&mut config.shares, &text).map_err(|told| Problem::data(path.with_file_name(USE), told))?;
     }
     config.validate()?;
     Ok(config)

@@ -3,6 +3,7 @@
 //! What the tables cannot say is left to kube-scheduler, as in the daemon for Slurm: a held pod that nobody could place is let go
 //! without a node. What is only not ready yet stays held.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -233,9 +234,9 @@ fn workloads(
 ) -> (Vec<Place>, Vec<String>) {
     for (job, pods) in workload_queue::waiting(kueue, &line, sight.nodes, &mut sight.reach, sight.settings) {
         // Pods of an attempt before are still ending.
-        if !jobs.contains_key(&job.id) {
-            list.push((job.submit_s, pods.name.clone(), job.clone()));
-            jobs.insert(job.id, Arc::new(pods));
+        if let Entry::Vacant(place) = jobs.entry(job.id) {
+            list.push((job.submit_s, pods.name.clone(), job));
+            place.insert(Arc::new(pods));
         }
     }
     (line.places, line.notes)

@@ -327,9 +327,14 @@ fn what_runs_on_driven_nodes_is_there_until_its_limit_whatever_it_asked_for() {
         "g2|idle|gpu:a100:4(S:0-1),shard:a100:16|gpu:a100:0",
         "g2|idle|gpu:a100:4,shard:a100:16|gpu:a100:4",
     );
-    let told = read_pinned(&texts("", &leaking), "main", &Names::new(), 0)
-        .unwrap()
-        .standing;
+    let told = read_pinned(
+        &texts("", &leaking),
+        "main",
+        (&Names::new(), &mut Known::default()),
+        0,
+    )
+    .unwrap()
+    .standing;
     assert!(told.contains("idle nodes") && told.contains(": g2 "), "{told}");
 }
 
@@ -472,7 +477,7 @@ fn lines_that_are_known_are_read_as_they_are_read_anew() {
         let mut texts = texts(jobs, nodes);
         texts.rules.partitions = partitions;
         let names = is_ours.then(|| ("7".to_owned(), None)).into_iter().collect();
-        let mut told = |known: &mut Known| {
+        let told = |known: &mut Known| {
             let read = read_pinned(&texts, "main", (&names, known), 1_795_384_600);
             read.map(|read| (read.snapshot, read.shunned, read.named, read.standing, read.note))
                 .map_err(|error| error.to_string())

@@ -212,30 +212,6 @@ async fn a_job_that_gets_no_pods_is_suspended_again_and_its_nodes_are_free() {
 }
 
 #[tokio::test]
-async fn the_mark_of_a_long_job_stays_and_keeps_its_place_no_longer_than_it_counts() {
-    let mut long = job("long", 1, 8);
-    long["spec"]["activeDeadlineSeconds"] = json!(600);
-    let mut driven = open(&["n1"], &[long, job("next", 1, 8)], |_| ()).await;
-    for after_s in [0, 2, 4] {
-        round(&mut driven, NOW_S + after_s).await;
-    }
-    assert_eq!(nodes_of(&driven, "long"), ["n1"]);
-    let mark = |driven: &Driven| {
-        let world = driven.fake.world.lock().unwrap();
-        world.jobs[0]["metadata"]["annotations"]["pleach/decided"].clone()
-    };
-    assert!(mark(&driven).is_string());
-    // Its pod is lost, and its Job makes the next one late.
-    driven.fake.world.lock().unwrap().pods.clear();
-    driven.controller.round(NOW_S + 50).await;
-    assert!(is_suspended(&driven, 1), "its place is kept");
-    driven.controller.round(NOW_S + 121).await;
-    assert!(!is_suspended(&driven, 0), "it had its pods");
-    assert!(!is_suspended(&driven, 1));
-    assert!(mark(&driven).is_string());
-}
-
-#[tokio::test]
 async fn gated_pods_of_a_job_are_given_back_and_the_job_waits_without_them() {
     // The webhook was not asked about Jobs: all have pods.
     let mut driven = open(&["n1"], &[], |_| ()).await;

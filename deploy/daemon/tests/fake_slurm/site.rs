@@ -65,6 +65,9 @@ fn jobs_of_an_association_that_slurm_refuses_for_an_unread_limit_are_last_with_i
     // It asks for less than what is refused, or is of another user.
     fake.come(3, 1, "40:00", "user=ann account=a1");
     fake.come(4, 2, "20:00", "user=bob account=a1");
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    let now = now.unwrap().as_secs() as usize;
+    (1..=4).for_each(|job| fake.change(job, &format!("submit={}", now - 60 + job)));
     fake.rounds("sjf", "--live", "1");
     assert_eq!(fake.line(), [4, 3, 1, 2]);
     let told = why_not(&fake, "2");

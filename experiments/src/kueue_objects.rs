@@ -72,11 +72,11 @@ fn of(objects: &[Value]) -> Result<KueueConfig, String> {
     let specs = |kind: &'static str| {
         let spec = |object: &Value| {
             let name = word(object, "/metadata/name");
-            let mut spec = object
-                .get("spec")
-                .and_then(Value::as_object)
-                .cloned()
-                .unwrap_or_default();
+            let mut spec = match object.get("spec") {
+                Some(Value::Object(spec)) => spec.clone(),
+                None | Some(Value::Null) => Map::new(),
+                _ => return Err(format!("{kind} {name}: its spec is no mapping")),
+            };
             // Keys that are there without a value are not there.
             spec.retain(|_, value| !value.is_null());
             spec.insert("name".into(), name.into());
@@ -89,9 +89,8 @@ fn of(objects: &[Value]) -> Result<KueueConfig, String> {
     let is_there = |name: &str| of_kind("ClusterQueue").any(|object| word(object, "/metadata/name") == name);
     let local = of_kind("LocalQueue").filter(|object| is_there(word(object, "/spec/clusterQueue")));
     let local = local.map(|object| {
-        let mut queue = object["metadata"].clone();
-        queue["clusterQueue"] = object["spec"]["clusterQueue"].clone();
-        queue
+        let of = |path| word(object, path);
+        json!({"namespace": of("/metadata/namespace"), "name": of("/metadata/name"), "clusterQueue": of("/spec/clusterQueue")})
     });
     let flavors = of_kind("ResourceFlavor").map(|object| {
         let gpu_type = word(object, "/spec/nodeLabels/nvidia.com~1gpu.product");
@@ -193,11 +192,8 @@ fn change(name: &str, spec: &mut Value) {
 /// What a site could set otherwise: a name, the objects that change, and all objects with them.
 pub(crate) fn changes(objects: &[Value], preempts: bool) -> Vec<(String, Vec<Value>, Vec<Value>)> {
     let Ok(own) = of(objects) else { return Vec::new() };
-    let names = CHANGES.iter().take(if preempts {
-        CHANGES.len()
-    } else {
-        CHANGES.len() - 2
-    });
+    let num = CHANGES.len() - if preempts { 0 } else { 2 };
+    let names = CHANGES[..num].iter();
     let changed = names.filter_map(|name| {
         let mut all = objects.to_vec();
         let has_cohort = |object: &Value| {
@@ -294,11 +290,46 @@ mod tests {
             ("2Ti", "2Tx", "2Tx is no quantity"),
             ("StrictFIFO", "Lifo", "unknown variant `Lifo`"),
             ("kind: List", "kind: [", "line"),
+            (
+                "- {kind: WorkloadPriorityClass",
+                "- {kind: ClusterQueue, metadata: b, spec: c}\n- {kind: WorkloadPriorityClass",
+                "its spec is no mapping",
+            ),
         ] {
             let said = objects(&TEXT.replace(from, to))
                 .and_then(|objects| of(&objects))
                 .unwrap_err();
             assert!(said.contains(words), "{said}");
+        }
+    }
+
+    #[test]
+    fn objects_whose_parts_are_no_mappings_are_read_or_refused() {
+        for metadata in ["b", "[b]", "7", "null", "{name: [b]}"] {
+            let more = format!(
+                "- {{kind: LocalQueue, metadata: {metadata}, spec: {{clusterQueue: a}}}}\n- {{kind: WorkloadPriorityClass"
+            );
+            let text = TEXT.replace("- {kind: WorkloadPriorityClass", &more);
+            assert_eq!(
+                of(&objects(&text).unwrap()).unwrap().local_queues.len(),
+                2,
+                "{metadata}"
+            );
+        }
+        for spec in [
+            "c",
+            "[c]",
+            "7",
+            "{preemption: c}",
+            "{preemption: [c]}",
+            "null",
+            "{}",
+        ] {
+            let more = format!(
+                "- {{kind: ClusterQueue, metadata: {{name: b}}, spec: {spec}}}\n- {{kind: WorkloadPriorityClass"
+            );
+            let own = objects(&TEXT.replace("- {kind: WorkloadPriorityClass", &more)).unwrap();
+            assert_eq!(of(&own).is_ok(), !changes(&own, true).is_empty(), "{spec}");
         }
     }
 

@@ -1,13 +1,13 @@
 //! A site's own kube-scheduler: what of recorded runs it explains from what `kubectl get` prints, and its settings.
 
-use pleach_env::simulate_planner;
-use pleach_env::workload::import::site::{NodeTable, SiteOptions, import_site};
 use pleach_env::{SimConfig, workload::estimates::EstimateModel};
-use pleach_experiments::door::{DOOR, PolicySpec};
+use pleach_experiments::door::DOOR;
 use pleach_experiments::kube_scheduler;
-use pleach_experiments::twin::{Trust, Twin};
+use pleach_experiments::twin::Trust;
 use pleach_scheduler::cluster_spec::SiteScheduler;
 use pleach_scheduler::{ActionKind, Capabilities};
+
+use crate::recorded_sites::{list, part, twins};
 
 #[test]
 fn a_dump_names_its_scheduler_which_explains_its_starts_better_than_others() {
@@ -24,37 +24,17 @@ fn a_dump_names_its_scheduler_which_explains_its_starts_better_than_others() {
         ("gangs_barrier_again", SiteScheduler::Kubernetes),
         ("native_gangs", SiteScheduler::KubernetesGangs),
     ] {
-        let folder = data.join(name);
-        let options = SiteOptions {
-            nodes: Some(NodeTable::read(&folder.join("nodes.json")).unwrap()),
-            ..SiteOptions::default()
-        };
-        let list = import_site(&folder.join("objects.json.gz"), &options)
-            .unwrap()
-            .workload;
+        let list = list(&data.join(name), "objects.json.gz", "nodes.json");
         assert_eq!(list.cluster.seen.scheduler, Some(scheduler), "{name}");
         let sim = SimConfig {
             capabilities: Capabilities::DEFAULT.with(ActionKind::Preempt),
             estimates: EstimateModel::UserLimit { default_s: 3600.0 },
             ..SimConfig::default()
         };
-        let twin = |spec: &PolicySpec| {
-            let jobs = simulate_planner(&list, &sim, spec.make_planner().unwrap().as_mut())
-                .unwrap()
-                .jobs;
-            Twin::since(spec, &list, &sim, &jobs, 0.0).unwrap()
-        };
-        let found =
-            [scheduler.policy(), "fifo-skip", "easy"].map(|policy| twin(&DOOR.open_one(policy).unwrap()));
-        let parts = found
-            .each_ref()
-            .map(|twin| 100.0 * twin.explained.part().unwrap_or(0.0));
-        println!(
-            "{name}: {} {:.1} %, fifo-skip {:.1} %, easy {:.1} %",
-            found[0].policy, parts[0], parts[1], parts[2]
-        );
-        let is_close = found[1..].iter().any(|twin| twin.trust == Trust::Close);
-        if parts[0] < parts[1].max(parts[2]) || is_close {
+        let own = DOOR.open_one(scheduler.policy()).unwrap();
+        let found = twins(name, &list, &sim, &own, &["fifo-skip", "easy"]);
+        let most = part(&found[1]).max(part(&found[2]));
+        if part(&found[0]) < most || found[1..].iter().any(|twin| twin.trust == Trust::Close) {
             worse.push(name);
         }
     }

@@ -2,13 +2,14 @@
 
 use std::path::Path;
 
-use pleach_env::workload::import::site::{NodeTable, SiteOptions, import_site};
-use pleach_env::{SimConfig, simulate_planner};
-use pleach_experiments::door::{DOOR, PolicySpec};
+use pleach_env::SimConfig;
+use pleach_experiments::door::DOOR;
 use pleach_experiments::kueue_objects;
-use pleach_experiments::twin::{Trust, Twin};
+use pleach_experiments::twin::Trust;
 use pleach_scheduler::{ActionKind, Capabilities};
 use serde_json::{Value, json};
+
+use crate::recorded_sites::{list, part, twins};
 
 /// The objects of a recorded run, in a list and a document of the manager's.
 fn write_objects(path: &Path, settings: &Value) {
@@ -59,34 +60,14 @@ fn the_twin_of_a_recorded_kueue_explains_more_of_its_starts_than_easy() {
             (wanted, name == "kueue_fair"),
             "{name}"
         );
-        let options = SiteOptions {
-            nodes: Some(NodeTable::read(&place.join("nodes.json")).unwrap()),
-            ..SiteOptions::default()
-        };
-        let list = import_site(&place.join("objects.json.gz"), &options)
-            .unwrap()
-            .workload;
+        let list = list(&place, "objects.json.gz", "nodes.json");
         let sim = SimConfig {
             capabilities: Capabilities::DEFAULT.with(ActionKind::Preempt),
             ..SimConfig::default()
         };
-        let twin = |spec: &PolicySpec| {
-            let jobs = simulate_planner(&list, &sim, spec.make_planner().unwrap().as_mut())
-                .unwrap()
-                .jobs;
-            Twin::since(spec, &list, &sim, &jobs, 0.0).unwrap()
-        };
-        let part = |twin: &Twin| 100.0 * twin.explained.part().unwrap_or(0.0);
         let spec = DOOR.open_one(&own.display().to_string()).unwrap();
-        let (own, easy) = (twin(&spec), twin(&DOOR.open_one("easy").unwrap()));
-        println!(
-            "{name}: kueue {:.1} % {:?}, easy {:.1} % {:?}",
-            part(&own),
-            own.trust,
-            part(&easy),
-            easy.trust
-        );
-        if part(&own) < part(&easy) || easy.trust == Trust::Close {
+        let found = twins(name, &list, &sim, &spec, &["easy"]);
+        if part(&found[0]) < part(&found[1]) || found[1].trust == Trust::Close {
             worse.push(name);
         }
     }

@@ -4,6 +4,7 @@
 
 mod kubernetes_sites;
 mod kueue_sites;
+mod recorded_sites;
 mod recorded_worlds;
 mod regret;
 mod schedules;

@@ -5,17 +5,18 @@ use std::path::Path;
 
 use pleach_dealing::slurm::{Preempt, SlurmConfig};
 use pleach_env::workload::estimates::EstimateModel;
-use pleach_env::workload::import::site::{NodeTable, SiteOptions, import_site};
 use pleach_env::workload::{JobSpec, Observed, Workload};
 use pleach_env::{SimConfig, simulate_planner};
 use pleach_experiments::decide::{Decided, SearchPart, Site, SiteConfig, decide};
 use pleach_experiments::door::{DOOR, PolicySpec};
 use pleach_experiments::progress::Watcher;
 use pleach_experiments::site_policy;
-use pleach_experiments::twin::{Trust, Twin};
+use pleach_experiments::twin::Trust;
 use pleach_scheduler::cluster_spec::{ClusterSpec, TenantSpec};
 use pleach_scheduler::{ActionKind, Capabilities, ModelClass, Time};
 use serde_json::Value;
+
+use crate::recorded_sites::{list, part, twins};
 
 /// Accounts of the recordings as `sacctmgr dump` writes them, and their qualities of service.
 fn write_beside(folder: &Path, meta: &Value) {
@@ -173,32 +174,15 @@ fn the_settings_read_from_every_recorded_slurm_conf_are_those_that_it_ran_with()
 fn the_twin_of_a_recorded_slurm_explains_its_starts_and_easy_does_not() {
     let mut worse = Vec::new();
     for (name, path, _, _, spec) in recorded() {
-        let options = SiteOptions {
-            nodes: Some(NodeTable::read(&path.join("nodes.txt")).unwrap()),
-            ..SiteOptions::default()
-        };
-        let list = import_site(&path.join("sacct.txt"), &options).unwrap().workload;
+        let list = list(&path, "sacct.txt", "nodes.txt");
         let sim = SimConfig {
             capabilities: Capabilities::DEFAULT.with(ActionKind::MixTypes),
             estimates: EstimateModel::UserLimit { default_s: 3600.0 },
             ..SimConfig::default()
         };
-        let twin = |spec: &PolicySpec| {
-            let jobs = simulate_planner(&list, &sim, spec.make_planner().unwrap().as_mut())
-                .unwrap()
-                .jobs;
-            Twin::since(spec, &list, &sim, &jobs, 0.0).unwrap()
-        };
-        let (own, easy) = (twin(&spec), twin(&DOOR.open_one("easy").unwrap()));
-        let part = |twin: &Twin| 100.0 * twin.explained.part().unwrap_or(0.0);
-        println!(
-            "{name}: slurm {:.1} % {:?}, easy {:.1} % {:?}",
-            part(&own),
-            own.trust,
-            part(&easy),
-            easy.trust
-        );
-        if list.jobs.len() > 50 && (part(&own) < part(&easy) || easy.trust == Trust::Close) {
+        let found = twins(&name, &list, &sim, &spec, &["easy"]);
+        let is_less = part(&found[0]) < part(&found[1]) || found[1].trust == Trust::Close;
+        if list.jobs.len() > 50 && is_less {
             worse.push(name);
         }
     }

@@ -15,6 +15,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use pleach_kubernetes::config::ServerSettings;
+use pleach_kubernetes::let_go::LetGo;
 use pleach_kubernetes::observe::{Lists, observe};
 use pleach_kubernetes::server::{Server, Shared};
 use pleach_kubernetes::view::View;
@@ -159,7 +160,7 @@ fn question() -> Result<Question, Error> {
         "resource": { "group": "", "version": "v1", "resource": "pods" },
         "name": "p", "namespace": "team", "operation": "CREATE", "userInfo": {}, "object": pod() } })
     .to_string();
-    let answer = webhook::review(body.as_bytes(), &Settings::default(), true)?;
+    let answer = webhook::review(body.as_bytes(), &Settings::default(), true, &LetGo::default())?;
     Ok(Question { body, answer })
 }
 

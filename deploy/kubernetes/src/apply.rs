@@ -28,6 +28,7 @@ use crate::config::Settings;
 use crate::error::Error;
 use crate::job_pods::JobPods;
 use crate::lease::Held;
+use crate::let_go::LetGo;
 use crate::mark::Decided;
 use crate::missing_pods::late;
 use crate::node::node_of;
@@ -57,6 +58,8 @@ pub struct Hands<'a> {
     given: BTreeMap<String, u32>,
     claims: Option<&'a Claims>,
     lease: Option<&'a Held>,
+    /// Places of Jobs of one pod, for the webhook.
+    let_go: LetGo,
     /// Requests about single pods and Jobs that are under way, and what became of those that are over and went wrong.
     sent: JoinSet<(ExternalId, Result<(), Error>)>,
     refused: Vec<(ExternalId, NotSent)>,
@@ -100,6 +103,7 @@ impl<'a> Hands<'a> {
             given: BTreeMap::new(),
             claims: None,
             lease: None,
+            let_go: LetGo::default(),
             sent: JoinSet::new(),
             refused: Vec::new(),
             num_suspended: 0,
@@ -111,6 +115,15 @@ impl<'a> Hands<'a> {
     #[must_use]
     pub fn while_held(self, lease: Option<&'a Held>) -> Hands<'a> {
         Hands { lease, ..self }
+    }
+
+    /// With a webhook that lets the pods of Jobs by.
+    #[must_use]
+    pub fn letting_by(self, let_go: &LetGo) -> Hands<'a> {
+        Hands {
+            let_go: let_go.clone(),
+            ..self
+        }
     }
 
     /// With somebody who is told of jobs that are stopped.

@@ -276,6 +276,7 @@ impl BatchSystem for Kubernetes {
         Hands::new(&self.cluster, &self.settings, observed, policy)
             .telling(&self.claims)
             .while_held(self.lease.as_ref())
+            .letting_by(&self.view.let_go)
     }
 }
 

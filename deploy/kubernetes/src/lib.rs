@@ -19,6 +19,7 @@ pub mod kueue;
 pub mod lease;
 pub mod leases;
 mod leaving;
+pub mod let_go;
 pub mod mark;
 pub mod memo;
 pub mod missing_pods;

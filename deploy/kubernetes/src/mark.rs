@@ -185,6 +185,12 @@ impl Decided {
         self.seats.iter().map(|(_, num)| u64::from(*num)).sum()
     }
 
+    /// What a mark is signed for that a pod has from its beginning, when it has no UID yet: a pod of the owner with that UID.
+    #[must_use]
+    pub fn any_of(owner: &str) -> String {
+        format!("a pod of {owner}")
+    }
+
     /// The text of the annotation for the pod with that UID.
     #[must_use]
     pub fn text(&self, uid: &str, key: &Key) -> String {

@@ -195,11 +195,21 @@ fn trim_container(container: &mut Container) {
     };
 }
 
-/// The mark of a controller with the key of the settings.
+/// The mark of a controller with the key of the settings. One that is for any pod of its owner counts for a pod alone that our gate
+/// does not hold: users can copy it, and the webhook holds the pods that they make.
 fn decided(pod: &Pod, settings: &Settings) -> Option<Decided> {
     let meta = &pod.metadata;
     let text = meta.annotations.as_ref()?.get(names::DECIDED)?;
-    Decided::read(text, meta.uid.as_deref()?, &settings.marks)
+    let of = |uid: &str| Decided::read(text, uid, &settings.marks);
+    let of_owner = || of(&Decided::any_of(owner(pod)?)).filter(|mark| mark.num_pods() == 1);
+    of(meta.uid.as_deref()?).or_else(|| of_owner().filter(|_| !has_gate(pod)))
+}
+
+/// The UID of the controller that makes a pod.
+pub(crate) fn owner(pod: &Pod) -> Option<&str> {
+    let mut owners = pod.metadata.owner_references.iter().flatten();
+    let owner = owners.find(|owner| owner.controller == Some(true))?;
+    Some(owner.uid.as_str())
 }
 
 /// A time, Unix s.
@@ -274,8 +284,7 @@ pub fn read(pod: &Pod, settings: &Settings) -> Option<PodSeen> {
     } else {
         constraint::strange(spec)
     };
-    let mut owners = meta.owner_references.iter().flatten();
-    let owner = owners.find(|owner| owner.controller == Some(true));
+    let owner = owner(pod);
     let conditions = status.and_then(|status| status.conditions.as_ref());
     let mut conditions = conditions.into_iter().flatten();
     let scheduled = conditions.find(|one| one.type_ == "PodScheduled");
@@ -307,7 +316,7 @@ pub fn read(pod: &Pod, settings: &Settings) -> Option<PodSeen> {
         grace_s: meta.deletion_grace_period_seconds.unwrap_or(0).max(0),
         is_lease: settings.leases.has(pod),
         is_owned: owner.is_some(),
-        owner: owner.map(|owner| owner.uid.clone()),
+        owner: owner.map(str::to_owned),
         labels: meta.labels.clone().unwrap_or_default(),
         is_left: meta
             .annotations

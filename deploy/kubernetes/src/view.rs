@@ -1,14 +1,17 @@
-//! What the controller shows to the server: the last view of the cluster, and when it was taken.
+//! What the controller shows to the server: the last view of the cluster, when it was taken, and where pods go that are awaited.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use crate::let_go::LetGo;
 use crate::observe::Observed;
 
 /// The last view, for two threads.
 #[derive(Clone, Debug, Default)]
 pub struct View {
     last: Arc<Mutex<Option<Taken>>>,
+    /// Places of Jobs that were let go.
+    pub let_go: LetGo,
 }
 
 /// A view, and when it was taken.

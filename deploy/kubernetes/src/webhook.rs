@@ -1,5 +1,5 @@
-//! The mutating webhook: which pods get our gate when they are made, and which Jobs are suspended then. A function of the body and
-//! nothing else.
+//! The mutating webhook: which pods get our gate when they are made, and which Jobs are suspended then. A function of the body, and of
+//! the places that are decided for pods to come.
 //!
 //! The namespaces are chosen in the `MutatingWebhookConfiguration`, by the label [`names::DRIVE`]; what the webhook is not asked
 //! about, it does not hold. It refuses no pod. Marks that only the controller may write are taken off. Where it is asked about
@@ -17,6 +17,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use crate::config::Settings;
+use crate::let_go::{LetGo, Place};
 use crate::names;
 use crate::pod::{self, has_gate};
 use crate::suspended;
@@ -43,7 +44,12 @@ struct Asking {
 ///
 /// # Errors
 /// A body that is no review of a pod or a Job; to be answered with 400.
-pub fn review(body: &[u8], settings: &Settings, is_controller_alive: bool) -> Result<Value, String> {
+pub fn review(
+    body: &[u8],
+    settings: &Settings,
+    is_controller_alive: bool,
+    let_go: &LetGo,
+) -> Result<Value, String> {
     let asked: Asked = serde_json::from_slice(body).map_err(|error| error.to_string())?;
     let of = asked.request.map(|request| request.resource);
     if let Some(kind) = of.and_then(|of| Kind::of(&of.group, &of.resource)) {
@@ -72,7 +78,7 @@ pub fn review(body: &[u8], settings: &Settings, is_controller_alive: bool) -> Re
                 return Ok(answer(&response));
             }
         },
-        (true, _) => patch(&request, settings),
+        (true, _) => patch(&request, settings, let_go),
     };
     Ok(patched(&request.uid, &patch))
 }
@@ -186,7 +192,7 @@ fn made_by<'a, K: Resource>(
 }
 
 /// The operations of the JSON patch; none where the pod is to stay as it is.
-fn patch(request: &AdmissionRequest<Pod>, settings: &Settings) -> Vec<Value> {
+fn patch(request: &AdmissionRequest<Pod>, settings: &Settings, let_go: &LetGo) -> Vec<Value> {
     let Some(object) = made(request, "pods").filter(|_| request.resource.group.is_empty()) else {
         return Vec::new();
     };
@@ -194,6 +200,11 @@ fn patch(request: &AdmissionRequest<Pod>, settings: &Settings) -> Vec<Value> {
     let mut patch: Vec<Value> = notes.filter_map(|name| without(&object.metadata, name)).collect();
     let namespace = request.namespace.as_deref().unwrap_or_default();
     if pod::is_to_be_held(object, namespace, settings) {
+        let user = request.user_info.username.as_deref().filter(|_| !request.dry_run);
+        if let Some(place) = let_go.place(object, user, settings) {
+            patch.extend(to(object, &place));
+            return patch;
+        }
         let gate = json!({ "name": names::GATE });
         let has_gates = object
             .spec
@@ -205,4 +216,26 @@ fn patch(request: &AdmissionRequest<Pod>, settings: &Settings) -> Vec<Value> {
         });
     }
     patch
+}
+
+/// The operations that send a pod to its place.
+fn to(pod: &Pod, place: &Place) -> Vec<Value> {
+    let selector = pod.spec.as_ref().and_then(|spec| spec.node_selector.as_ref());
+    let (notes, has_selector) = (pod.metadata.annotations.is_some(), selector.is_some());
+    let entries = [
+        (notes, "/metadata/annotations", names::DECIDED, &place.mark),
+        (
+            has_selector,
+            "/spec/nodeSelector",
+            names::HOSTNAME,
+            &place.hostname,
+        ),
+    ];
+    let operations = entries.into_iter().flat_map(|(is_there, map, name, value)| {
+        let path = format!("{map}/{}", name.replace('/', "~1"));
+        let made = (!is_there).then(|| json!({ "op": "add", "path": map, "value": {} }));
+        made.into_iter()
+            .chain([json!({ "op": "add", "path": path, "value": value })])
+    });
+    operations.collect()
 }

@@ -3,6 +3,7 @@
 use crate::objects::settings;
 use k8s_openapi::ByteString;
 use pleach_daemon::policy::{Decider, Loaded};
+use pleach_kubernetes::let_go::LetGo;
 use pleach_kubernetes::webhook;
 use serde_json::{Value, json};
 
@@ -11,7 +12,7 @@ const REVIEW: &str = include_str!("golden/admission_review.json");
 /// The operations of the answer's patch.
 fn patch(review: &Value) -> Vec<Value> {
     let body = review.to_string();
-    let answer = webhook::review(body.as_bytes(), &settings(), true).unwrap();
+    let answer = webhook::review(body.as_bytes(), &settings(), true, &LetGo::default()).unwrap();
     assert_eq!(answer["response"]["allowed"], json!(true));
     assert_eq!(answer["response"]["uid"], review["request"]["uid"]);
     match crate::fake::patch_of(&answer) {
@@ -22,7 +23,7 @@ fn patch(review: &Value) -> Vec<Value> {
 
 #[test]
 fn a_pod_with_gpus_gets_the_gate_and_the_answer_is_the_apis_own() {
-    let answer = webhook::review(REVIEW.as_bytes(), &settings(), true).unwrap();
+    let answer = webhook::review(REVIEW.as_bytes(), &settings(), true, &LetGo::default()).unwrap();
     let expected = json!({ "apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": {
         "uid": "705ab4f5-6393-11e8-b7cc-42010a800002", "allowed": true, "patchType": "JSONPatch",
         // [{"op":"add","path":"/spec/schedulingGates","value":[{"name":"pleach/hold"}]}] in base64.
@@ -68,7 +69,7 @@ fn only_new_pods_with_gpus_for_our_scheduler_are_held_and_marks_of_users_are_tak
         json!({ "op": "remove", "path": "/metadata/annotations/pleach~1decided" })
     );
     let body = review.to_string();
-    let silent = webhook::review(body.as_bytes(), &settings(), false).unwrap();
+    let silent = webhook::review(body.as_bytes(), &settings(), false, &LetGo::default()).unwrap();
     assert_eq!(
         silent["response"]["patch"],
         Value::Null,
@@ -89,7 +90,14 @@ fn nobody_but_the_controller_takes_the_gate_off_or_changes_a_mark() {
         request["oldObject"] = request["object"].clone();
         request["userInfo"] = json!({ "username": user, "groups": ["system:authenticated"] });
         change(request);
-        webhook::review(review.to_string().as_bytes(), &settings(), true).unwrap()["response"].clone()
+        webhook::review(
+            review.to_string().as_bytes(),
+            &settings(),
+            true,
+            &LetGo::default(),
+        )
+        .unwrap()["response"]
+            .clone()
     };
     let lifts = |request: &mut Value| request["object"]["spec"]["schedulingGates"] = json!([]);
     let refused = ask("eve", &lifts);
@@ -141,7 +149,7 @@ fn nobody_but_the_controller_takes_the_gate_off_or_changes_a_mark() {
     review["request"]["operation"] = json!("UPDATE");
     review["request"]["oldObject"] = review["request"]["object"].clone();
     review["request"]["oldObject"]["spec"]["schedulingGates"] = json!([{ "name": "pleach/hold" }]);
-    let answer = webhook::review(review.to_string().as_bytes(), &others, true).unwrap();
+    let answer = webhook::review(review.to_string().as_bytes(), &others, true, &LetGo::default()).unwrap();
     assert_eq!(answer["response"]["allowed"], json!(true));
 }
 
@@ -153,7 +161,8 @@ fn the_label_that_keeps_a_pod_out_counts_where_it_may() {
     let mut settings = settings();
     for (opt_out, is_held) in [(true, false), (false, true)] {
         settings.opt_out = opt_out;
-        let answer = webhook::review(review.to_string().as_bytes(), &settings, true).unwrap();
+        let answer =
+            webhook::review(review.to_string().as_bytes(), &settings, true, &LetGo::default()).unwrap();
         assert_eq!(answer["response"]["patch"].is_string(), is_held);
     }
 }
@@ -247,7 +256,7 @@ fn mutated_bodies_are_answered_or_refused_and_never_more() {
     let before = memory_peak_kib();
     for _ in 0..num {
         let body = mutate(REVIEW, &mut numbers);
-        if let Ok(answer) = webhook::review(&body, &settings, true) {
+        if let Ok(answer) = webhook::review(&body, &settings, true, &LetGo::default()) {
             num_reviewed += 1;
             assert_eq!(answer["response"]["allowed"], json!(true));
         }

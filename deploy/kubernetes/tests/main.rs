@@ -21,6 +21,7 @@ mod hostile;
 mod lease;
 mod leases;
 mod leases_killed;
+mod let_go;
 mod manifests;
 mod marks;
 mod memo;

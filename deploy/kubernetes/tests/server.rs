@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use crate::objects::{NOW_S, lists, node, pod};
 use pleach_kubernetes::config::ServerSettings;
+use pleach_kubernetes::let_go::LetGo;
 use pleach_kubernetes::observe::observe;
 use pleach_kubernetes::server::{Server, Shared};
 use pleach_kubernetes::view::View;
@@ -404,7 +405,7 @@ async fn requests_beyond_the_bound_are_refused_one_by_one_and_none_is_lost() {
         refused.iter().all(|answer| *answer == (503, String::new())),
         "{refused:?}"
     );
-    let reviewed = webhook::review(args.as_bytes(), &Settings::default(), true);
+    let reviewed = webhook::review(args.as_bytes(), &Settings::default(), true, &LetGo::default());
     let reviewed = reviewed.unwrap().to_string();
     let right = (200, reviewed.as_str());
     for stream in &mut begun {

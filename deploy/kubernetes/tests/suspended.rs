@@ -6,6 +6,7 @@ use crate::objects::{NOW_S, node, settings, time, uid};
 use pleach_daemon::snapshot::Phase;
 use pleach_kubernetes::Settings;
 use pleach_kubernetes::controller::hand_back;
+use pleach_kubernetes::let_go::LetGo;
 use pleach_kubernetes::observe::observe;
 use pleach_kubernetes::webhook;
 use serde_json::{Value, json};
@@ -94,7 +95,7 @@ fn jobs_of_driven_gpus_are_suspended_and_those_of_others_are_left_alone() {
         "uid": "1", "kind": { "group": "batch", "version": "v1", "kind": "Job" },
         "resource": { "group": "batch", "version": "v1", "resource": "jobs" }, "operation": "UPDATE",
         "userInfo": {}, "name": "fit", "namespace": "team", "object": job("fit", 1, 1) } });
-    let answer = webhook::review(review.to_string().as_bytes(), &usual, true).unwrap();
+    let answer = webhook::review(review.to_string().as_bytes(), &usual, true, &LetGo::default()).unwrap();
     assert_eq!(patch_of(&answer), Value::Null);
 }
 

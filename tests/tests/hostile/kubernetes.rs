@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use pleach_daemon::EstimateSettings;
 use pleach_kubernetes::claims::Claims;
+use pleach_kubernetes::let_go::LetGo;
 use pleach_kubernetes::mark::{Decided, Key};
 use pleach_kubernetes::observe::{Lists, observe};
 use pleach_kubernetes::suspended::Other;
@@ -45,8 +46,10 @@ pub const READERS: [Reader; 5] = [
                 namespaces: vec!["*".into()],
                 ..Settings::default()
             };
-            let alive = webhook::review(&body, &settings, true);
-            webhook::review(&body, &settings, false).and(alive).map(drop)
+            let alive = webhook::review(&body, &settings, true, &LetGo::default());
+            webhook::review(&body, &settings, false, &LetGo::default())
+                .and(alive)
+                .map(drop)
         },
     },
     Reader {

@@ -1,12 +1,19 @@
 //! Suspends Jobs whose pods wait, and lets those go that are to start.
 
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
 use pleach_scheduler::ExternalId;
 
 use super::Hands;
 use crate::error::Error;
 use crate::job_pods::JobPods;
+use crate::let_go::Place;
+use crate::mark::Decided;
 use crate::names;
+use crate::node::node_of;
 use crate::suspended::Owner;
+use crate::suspended::maker::JOB;
 
 /// Jobs that a round suspends at most; the others are suspended in the next ones. *Ours*.
 const SUSPENDED_MAX: usize = 50;
@@ -28,8 +35,12 @@ impl Hands<'_> {
         seats: &[(String, u32)],
         now_s: i64,
     ) -> Result<(), Error> {
+        self.expect(job, seats, now_s);
         for (owner, mark) in self.marked(job, seats, now_s) {
             let sent = self.cluster.resume(&owner, mark.as_deref()).await;
+            if sent.is_err() {
+                self.let_go.forget(&owner.uid);
+            }
             self.hear(sent)?;
         }
         Ok(())
@@ -43,14 +54,40 @@ impl Hands<'_> {
         seats: &[(String, u32)],
         now_s: i64,
     ) {
+        self.expect(job, seats, now_s);
         let (owners, cluster) = (self.marked(job, seats, now_s), self.cluster.clone());
+        let let_go = self.let_go.clone();
         let sent = async move {
             for (owner, mark) in &owners {
-                cluster.resume(owner, mark.as_deref()).await?;
+                let resumed = cluster.resume(owner, mark.as_deref()).await;
+                if resumed.is_err() {
+                    let_go.forget(&owner.uid);
+                }
+                resumed?;
             }
             Ok(())
         };
         self.begin(id, sent).await;
+    }
+
+    /// Tells the webhook where the one pod of a Job goes; of all others nothing, for their pods wait for each other.
+    fn expect(&self, job: &JobPods, seats: &[(String, u32)], now_s: i64) {
+        let ([owner], [pod], [(seat, 1)]) = (&job.owners[..], &job.pods[..], seats) else {
+            return;
+        };
+        let Ok(hostname) = self.hostname(pod, node_of(seat)) else {
+            return;
+        };
+        if *owner.kind == JOB && owner.num_pods == 1 && pod.other_gate().is_none() {
+            let limit = Duration::from_secs(u64::try_from(self.settings.release_limit_s).unwrap_or(0));
+            let place = Place {
+                hostname,
+                mark: self.text_of_mark(&Decided::any_of(&owner.uid), seat, seats, now_s),
+                gpus: BTreeMap::from([(pod.resource.clone(), pod.num_gpus)]),
+                until: Instant::now() + limit,
+            };
+            self.let_go.expect(&owner.uid, place);
+        }
     }
 
     /// The Jobs of a job, each with the text of its mark.

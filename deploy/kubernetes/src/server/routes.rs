@@ -101,7 +101,7 @@ async fn hold(State(shared): State<Shared>, body: Bytes) -> Response {
     let patience = Duration::from_secs(u64::from(shared.server.patience_s));
     // In shadow mode nobody would lift a gate.
     let is_alive = !shared.is_shadow && shared.view.last(patience).is_some();
-    let reviewed = webhook::review(&body, &shared.settings, is_alive);
+    let reviewed = webhook::review(&body, &shared.settings, is_alive, &shared.view.let_go);
     if reviewed
         .as_ref()
         .is_ok_and(|review| review["response"]["patch"].is_string())

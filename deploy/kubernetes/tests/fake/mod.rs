@@ -22,6 +22,7 @@ use axum::extract::{Path, Query, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
+pub use jobs::JOBS;
 use pleach_kubernetes::Settings;
 use pleach_kubernetes::api::Cluster;
 use serde_json::{Value, json};

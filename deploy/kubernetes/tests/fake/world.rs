@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use pleach_kubernetes::let_go::LetGo;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 use tokio::time::Instant;
@@ -72,6 +73,8 @@ pub struct World {
     pub now_s: Option<i64>,
     pub version: u64,
     pub number: u64,
+    /// Places that the webhook knows of; none: all pods get the gate.
+    pub let_go: LetGo,
     pub ends: BTreeMap<String, Instant>,
 }
 

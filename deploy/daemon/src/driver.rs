@@ -28,6 +28,9 @@ use crate::status::OrderStatus;
 use crate::system::{BatchSystem, Hands, Kept, Late, Look};
 use crate::watch::Watch;
 
+/// Time after which a batch system is decided on anew in which nothing has changed, s: policies read how long jobs wait. *Ours*.
+const REST_S: i64 = 20;
+
 /// A driver between two rounds.
 #[derive(Debug)]
 pub struct Driver<S> {
@@ -46,6 +49,8 @@ pub struct Driver<S> {
     learning: Learning,
     /// Jobs that ran in the last round.
     running: BTreeSet<ExternalId>,
+    /// When a round last decided, where it decided nothing and all went well, Unix time, s.
+    rested_s: Option<i64>,
     pulse: Pulse,
     /// The order of the last round, where one is told.
     last_order: Vec<ExternalId>,
@@ -104,6 +109,7 @@ impl<S: BatchSystem> Driver<S> {
             written: None,
             learning,
             running: BTreeSet::new(),
+            rested_s: None,
             pulse,
             last_order: Vec::new(),
             state,
@@ -241,6 +247,12 @@ impl<S: BatchSystem> Driver<S> {
         notes: &mut Vec<String>,
         news: &mut Vec<String>,
     ) -> Result<(), S::Error> {
+        let rested_s = self.rested_s.take();
+        let may_rest = rested_s.is_some_and(|since_s| (since_s..since_s + REST_S).contains(&now_s));
+        if may_rest && self.system.rests(now_s).await? {
+            self.rested_s = rested_s;
+            return Ok(());
+        }
         let look = self.observe(now_s, notes, news).await?;
         self.pulse.beat();
         self.judge(look.snapshot())?;
@@ -289,6 +301,8 @@ impl<S: BatchSystem> Driver<S> {
             }
         }
         notes.extend(execution::unsent(&*look, &plan.decisions));
+        let has_decided = plan.order.is_some() || !plan.decisions.is_empty() || !stopped.is_empty();
+        self.rested_s = (!has_decided && notes.is_empty()).then_some(now_s);
         notes.extend(self.write_down(look.snapshot(), before, plan));
         Ok(())
     }

@@ -159,6 +159,12 @@ pub trait BatchSystem {
     /// Looks at it, at Unix time `now_s`.
     fn observe(&mut self, now_s: i64) -> impl Future<Output = Result<Self::Look, Self::Error>>;
 
+    /// Whether another look at Unix time `now_s` would see what the last one saw, and nothing of that is under way; what answers others
+    /// from the last look goes on doing so. False where that is not known without a look.
+    fn rests(&mut self, _now_s: i64) -> impl Future<Output = Result<bool, Self::Error>> {
+        async { Ok(false) }
+    }
+
     /// Tells the cluster at Unix time `now_s` that the fallback decides from now on, where it has a place for that.
     fn announce(&self, _news: &str, _now_s: i64) {}
 

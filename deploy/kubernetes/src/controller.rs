@@ -47,8 +47,9 @@ pub struct Kubernetes {
     cluster: Cluster,
     /// Life signs: each answer of the API server is one.
     pulse: Pulse,
-    /// What the last look left.
+    /// What the last look left, and whether nothing of it was under way.
     traces: Traces,
+    is_settled: bool,
     memo: Memo,
     /// What is believed of what users say.
     claims: Claims,
@@ -93,6 +94,7 @@ impl Kubernetes {
             cluster: cluster.beating(&pulse),
             pulse,
             traces: Traces::default(),
+            is_settled: false,
             memo: Memo::default(),
             claims,
             view: View::default(),
@@ -219,6 +221,7 @@ impl BatchSystem for Kubernetes {
         };
         let lists = self.cluster.lists().await?;
         let mut observed = self.memo.observe(&self.traces, &lists, &self.settings, now_s);
+        self.is_settled = observed.is_settled();
         self.claims.learn(&observed.snapshot, &observed.jobs);
         self.claims.bound(&mut observed.snapshot, &mut observed.jobs);
         self.traces.clone_from(&observed.traces);
@@ -236,6 +239,21 @@ impl BatchSystem for Kubernetes {
             observed.notes.extend(note);
         }
         Ok(observed)
+    }
+
+    async fn rests(&mut self, now_s: i64) -> Result<bool, Error> {
+        if !self.is_settled {
+            return Ok(false);
+        }
+        if let Some(lease) = &self.lease {
+            lease.hold(&self.cluster, now_s).await?;
+        }
+        let lists = self.cluster.lists().await?;
+        let rests = self.memo.sees_the_same(&self.traces, &lists, now_s);
+        if rests {
+            self.view.keep();
+        }
+        Ok(rests)
     }
 
     fn pulse(&self) -> Pulse {

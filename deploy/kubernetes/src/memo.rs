@@ -27,11 +27,8 @@ impl Memo {
     /// The same as [`observe::observe_after`].
     #[must_use]
     pub fn observe(&mut self, before: &Traces, lists: &Lists, settings: &Settings, now_s: i64) -> Observed {
-        let is_same = is_same(&self.lists, lists);
-        if let Some((holds, seen)) = &self.last
-            && is_same
-            && holds.contains(&now_s)
-            && seen.traces == *before
+        if let Some((_, seen)) = &self.last
+            && self.sees_the_same(before, lists, now_s)
         {
             self.lists.nodes.clone_from(&lists.nodes);
             let mut seen = seen.clone();
@@ -51,6 +48,15 @@ impl Memo {
         self.lists = lists.clone();
         self.last = Some((clock.holds(), seen.clone()));
         seen
+    }
+}
+
+impl Memo {
+    /// Whether a look sees what the last one saw.
+    #[must_use]
+    pub fn sees_the_same(&self, before: &Traces, lists: &Lists, now_s: i64) -> bool {
+        let holds = |(holds, seen): &(Range<i64>, Observed)| holds.contains(&now_s) && seen.traces == *before;
+        self.last.as_ref().is_some_and(holds) && is_same(&self.lists, lists)
     }
 }
 

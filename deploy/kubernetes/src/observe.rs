@@ -26,11 +26,12 @@ use crate::job_pods::JobPods;
 use crate::leaving;
 use crate::names;
 use crate::node::{self, Unit, unit_name};
-use crate::pod;
+use crate::pod::{self, PodSeen};
 use crate::quota;
 use crate::reach::{self, Reach};
 use crate::reads::{Known, Reading, Reads, Unmade};
 use crate::seats::Traces;
+use crate::standing::Duty;
 use crate::suspended::maker::Maker;
 use crate::suspended::{Classes, Other, Owner, Owners};
 use crate::unheld::Unheld;
@@ -88,6 +89,15 @@ pub struct Observed {
 }
 
 impl Observed {
+    /// Whether nothing is under way: all that was let go has begun, and nothing is to be done whatever the policy says.
+    pub(crate) fn is_settled(&self) -> bool {
+        self.jobs.values().all(|job| {
+            let is_there = job.is_made || job.owners.iter().all(|owner| owner.is_suspended);
+            let stands = |pod: &PodSeen| !pod.is_ending && (pod.is_held() || pod.has_begun);
+            is_there && job.duty == Duty::None && job.pods.iter().all(stands)
+        })
+    }
+
     /// Jobs that were let go and have no pods yet.
     pub(crate) fn num_unmade(&self) -> usize {
         let is_let_go =

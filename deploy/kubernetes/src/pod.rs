@@ -1,6 +1,8 @@
 //! One pod: what it asks for, who holds it, where it stands.
 
 use std::collections::BTreeMap;
+use std::ops::{Deref, DerefMut};
+use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::{Container, EnvVar, Pod, PodSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
@@ -12,9 +14,27 @@ use crate::mark::{Decided, TEXT_MAX};
 use crate::names;
 use crate::volume;
 
-/// What of a pod a round works with.
+/// What of a pod a round works with; cheap to clone, for each look has it again while the pod stays the same.
 #[derive(Clone, Debug)]
-pub struct PodSeen {
+pub struct PodSeen(Arc<Facts>);
+
+impl Deref for PodSeen {
+    type Target = Facts;
+
+    fn deref(&self) -> &Facts {
+        &self.0
+    }
+}
+
+impl DerefMut for PodSeen {
+    fn deref_mut(&mut self) -> &mut Facts {
+        Arc::make_mut(&mut self.0)
+    }
+}
+
+/// What is known of a pod.
+#[derive(Clone, Debug)]
+pub struct Facts {
     /// Its namespace.
     pub namespace: String,
     /// Its name.
@@ -65,7 +85,7 @@ pub struct PodSeen {
     pub labels: BTreeMap<String, String>,
     /// Whether it was left to kube-scheduler by its annotation.
     pub is_left: bool,
-    /// The run time that its user believes in, s: [`PodSeen::claim_s`], else [`PodSeen::deadline_s`].
+    /// The run time that its user believes in, s: [`Facts::claim_s`], else [`Facts::deadline_s`].
     pub limit_s: Option<i64>,
     /// What its user says of it, which nothing holds it to, s.
     pub claim_s: Option<i64>,
@@ -293,7 +313,7 @@ pub fn read(pod: &Pod, settings: &Settings) -> Option<PodSeen> {
     let unbound = unbound.and_then(|one| one.message.as_ref());
     let bound_s = seconds(bound.and_then(|one| one.last_transition_time.as_ref()));
     let start_s = seconds(status.and_then(|status| status.start_time.as_ref()));
-    Some(PodSeen {
+    Some(PodSeen(Arc::new(Facts {
         namespace: meta.namespace.clone().unwrap_or_default(),
         name: meta.name.clone()?,
         uid: meta.uid.clone()?,
@@ -329,5 +349,5 @@ pub fn read(pod: &Pod, settings: &Settings) -> Option<PodSeen> {
         strange,
         is_of_others,
         index: number(pod, names::JOB_INDEX).and_then(|index| u64::try_from(index).ok()),
-    })
+    })))
 }

@@ -23,6 +23,14 @@ impl View {
         *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Some((Instant::now(), observed));
     }
 
+    /// The last view is what another look would see.
+    pub fn keep(&self) {
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((taken, _)) = last.as_mut() {
+            *taken = Instant::now();
+        }
+    }
+
     /// The last view, if it is not older.
     #[must_use]
     pub fn last(&self, age_max: Duration) -> Option<Arc<Observed>> {

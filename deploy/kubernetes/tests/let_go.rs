@@ -89,7 +89,7 @@ async fn a_second_pod_of_a_job_and_one_of_a_job_that_could_not_be_let_go_are_hel
     };
     assert_eq!(read(&second).decided, None);
     assert_eq!(
-        read(first).decided.map(|mark| mark.seats),
+        read(first).decided.clone().map(|mark| mark.seats),
         Some(vec![("n1".to_owned(), 1)])
     );
     // The Job changed just before: it is not let go, and nothing is kept of it.

@@ -503,3 +503,47 @@ async fn rounds_begin_when_something_is_to_be_decided_and_not_else() {
     };
     assert!(!wakes(&site, annotate).await, "a user writes");
 }
+
+#[tokio::test(start_paused = true)]
+async fn rounds_rest_while_nothing_changes_and_go_on_with_the_first_change() {
+    let mut world = World {
+        life_ms: 1_000_000,
+        now_s: Some(NOW_S),
+        ..World::default()
+    };
+    world.add_node(node("n1", 8));
+    for name in ["a", "b"] {
+        world.add_pod(owned(pod(name, 8)));
+    }
+    let site = Site::new(world);
+    site.agrees("at first").await;
+    let mut controller = site.controller();
+    let mut round = async |after_s: i64| {
+        sleep(Duration::from_secs(2)).await;
+        let notes = controller.round(NOW_S + after_s).await;
+        assert_eq!(notes, Vec::<String>::new());
+        // How long it took to look, which no two looks take alike; and when it was last seen that all is well.
+        let is_shown = controller.system().view().last(Duration::from_secs(1)).is_some();
+        assert!(is_shown && controller.status().at_s == NOW_S + after_s);
+        (controller.status().observe_s, controller.status().num_waiting)
+    };
+    assert_eq!(round(0).await.1, 2);
+    site.world(World::tick);
+    let looked = round(2).await;
+    assert_eq!(looked.1, 1);
+    for after_s in (4..22).step_by(2) {
+        assert_eq!(round(after_s).await, looked);
+    }
+    let again = round(22).await;
+    assert_ne!(again.0, looked.0);
+    assert_eq!(round(24).await, again);
+    // Nodes that only show that they live, change nothing; a job that ends does.
+    site.world(|world| {
+        world.end("a");
+        world.tick();
+    });
+    assert_eq!(round(26).await.1, 1);
+    assert_eq!(site.world(|world| world.lifted.clone()), [uid("a"), uid("b")]);
+    site.world(World::tick);
+    assert_eq!(round(28).await.1, 0);
+}

@@ -1,5 +1,7 @@
 //! What a search finds on lists whose best schedule is known, and what shares of it say.
 
+use std::sync::Arc;
+
 use pleach_env::SimConfig;
 use pleach_env::workload::{JobSpec, Workload};
 use pleach_experiments::regret::{Room, rules, strongest};
@@ -20,7 +22,10 @@ fn list_of(jobs: &[(f64, f64)]) -> Instance {
         classes: vec![ModelClass::default()],
         jobs: jobs.collect(),
     };
-    Instance { workload, seed: 3 }
+    Instance {
+        workload: Arc::new(workload),
+        seed: 3,
+    }
 }
 
 /// The least average JCT of any order on one GPU, s, by trying all of them.

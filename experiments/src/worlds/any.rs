@@ -15,7 +15,8 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::calls::{CallsSettings, CallsWorld};
-use super::compare::{Compared, Comparing, compare, named};
+use super::compare::compare;
+use super::compared::{Compared, Comparing};
 use super::explain::{DecisionTold, explain};
 use super::requests::{RequestsSettings, RequestsWorld};
 use super::search::{Searched, Searching, search};
@@ -93,7 +94,7 @@ impl<W: World> AnyWorld for W {
     }
 
     fn check(&self, policies: &[String]) -> Result<(), Error> {
-        named(self, policies).map(drop)
+        self.opened(policies).map(drop)
     }
 
     fn compare(&self, asked: &Comparing, watcher: &Watcher) -> Result<Compared, Error> {

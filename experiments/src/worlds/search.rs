@@ -10,7 +10,8 @@ use pleach_scheduler::settings::Above;
 use pleach_scheduler::tree::Tree;
 use rayon::prelude::*;
 
-use super::compare::{At, Compared, Make, played, scored, table_of};
+use super::compare::{Make, plain, played, scored};
+use super::compared::Compared;
 use super::race::{Game, Raced, best_of, halved, race, settings as settings_of};
 use super::world::{Draw, Player, Turn, Verb, World, columns_named};
 use crate::error::Error;
@@ -228,18 +229,18 @@ impl<L: Send + Sync> Judge<'_, L> {
                 )
                 .collect();
             let outcomes = played(world, &players, &lists, ("judge", self.seed, watcher))?;
-            let results = scored(world, &names, &outcomes, (*load, None, Some(rivals[0].as_str())))?;
+            let results = scored(
+                world,
+                &names,
+                (&lists, &outcomes),
+                (*load, None, Some(rivals[0].as_str())),
+            )?;
             let shown = rivals[..num_rivals].iter().map(String::as_str);
             let shown = shown.chain(self.own.iter().map(|(name, _)| *name));
             for (all, name) in values.iter_mut().zip(shown) {
                 all.extend(results.values(name, metric.key));
             }
-            at.push(At {
-                load: *load,
-                table: table_of(world, &results),
-                results,
-                plots: Vec::new(),
-            });
+            at.push(plain(world, *load, results));
         }
         let gains = values[num_rivals..].iter().map(|own| {
             let rivals = values[..num_rivals].iter();

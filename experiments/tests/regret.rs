@@ -5,7 +5,7 @@ use std::sync::Arc;
 use pleach_env::SimConfig;
 use pleach_env::workload::{JobSpec, Workload};
 use pleach_experiments::regret::{Room, rules, strongest};
-use pleach_experiments::{Evaluation, EvaluationConfig, Instance, PolicySpec, Runner, Watcher};
+use pleach_experiments::{EvaluationConfig, Instance, JobsWorld, PolicySpec, Runner, Watcher};
 use pleach_scheduler::Time;
 use pleach_scheduler::cluster_spec::{ClusterSpec, ModelClass};
 use pleach_scheduler::portable_math::ln;
@@ -98,7 +98,7 @@ fn no_schedule_of_a_search_is_below_the_lower_bound_where_types_differ_and_jobs_
              [scheduling]\nestimates = 'history'\n{more}"
         );
         let config: EvaluationConfig = toml::from_str(&text).unwrap();
-        let evaluation = Evaluation::open(&config).unwrap();
+        let evaluation = JobsWorld::open(&config).unwrap();
         let instances = evaluation.instances(&mut |_| {}).unwrap();
         let (sim, rules) = (&evaluation.sim, &evaluation.policies);
         let runs = Runner::new(sim).run(&instances, rules).unwrap();

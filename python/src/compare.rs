@@ -179,7 +179,7 @@ fn lists(workloads: &[PyRef<'_, Workload>], seed: u64) -> Vec<Instance> {
         let seed = *next;
         *next = next.wrapping_add(1);
         Instance {
-            workload: Arc::new((*workload.0).clone()),
+            workload: Arc::clone(&workload.0),
             seed,
         }
     });

@@ -8,6 +8,7 @@ use pleach_experiments::WorkloadSource;
 use pleach_experiments::error::Error;
 use pleach_experiments::evaluate::evaluation::no_settings;
 use pleach_experiments::evaluate::table::Table;
+use pleach_experiments::judge::state_file;
 use pleach_experiments::progress::Stopped;
 use pleach_experiments::report::{Block, Report};
 use pleach_experiments::run_folder::RunFolder;
@@ -211,7 +212,10 @@ pub(super) fn distill(mut asked: Asked, args: &DistillArgs, context: &mut Contex
         args.run.out.as_deref(),
         args.run.existing(),
     )?;
-    let found = asked.world.search(&searching, seed, &bars(quiet))?;
+    let state = state_file(folder.path());
+    let found = asked
+        .world
+        .search(&searching, (seed, Some(&state)), &bars(quiet))?;
     let text = serde_json::to_string_pretty(&about).unwrap_or_default();
     found_in(
         &found,

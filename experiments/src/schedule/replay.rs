@@ -96,9 +96,7 @@ fn play(
     if policies.is_empty() {
         return Ok(Record::default());
     }
-    let mut world = JobsWorld::of(&config, policies)?;
-    world.sim.record_segments = true;
-    world.run_recorded(instances, watcher)
+    JobsWorld::of(&config, policies)?.record(instances, watcher)
 }
 
 /// The first segment in which two runs differ.

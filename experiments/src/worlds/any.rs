@@ -47,11 +47,16 @@ pub trait AnyWorld: Send + Sync {
     /// A policy or a setting that cannot be used.
     fn compare(&self, asked: &Comparing, watcher: &Watcher) -> Result<Compared, Error>;
 
-    /// Searches for a tree.
+    /// Searches for a tree with the draws of a seed; a file keeps the state of the race, which goes on from it.
     ///
     /// # Errors
     /// Settings out of range, columns that are not there.
-    fn search(&mut self, asked: &Searching, seed: u64, watcher: &Watcher) -> Result<Searched, Error>;
+    fn search(
+        &mut self,
+        asked: &Searching,
+        draws: (u64, Option<&Path>),
+        watcher: &Watcher,
+    ) -> Result<Searched, Error>;
 
     /// Trains a network in a folder, or goes on there.
     ///
@@ -101,8 +106,13 @@ impl<W: World> AnyWorld for W {
         compare(self, asked, watcher)
     }
 
-    fn search(&mut self, asked: &Searching, seed: u64, watcher: &Watcher) -> Result<Searched, Error> {
-        search(self, asked, seed, watcher)
+    fn search(
+        &mut self,
+        asked: &Searching,
+        draws: (u64, Option<&Path>),
+        watcher: &Watcher,
+    ) -> Result<Searched, Error> {
+        search(self, asked, draws, watcher)
     }
 
     fn train(

@@ -4,7 +4,7 @@
 //! those that the race kept is taken on *choice*, and *judge* judges it. Rules and trees are chosen by halving: all on a few lists, the
 //! best quarter on three times as many, until the lists are played.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use pleach_scheduler::settings::Above;
 use pleach_scheduler::tree::Tree;
@@ -12,12 +12,13 @@ use rayon::prelude::*;
 
 use super::compare::{Make, plain, played, scored};
 use super::compared::Compared;
-use super::race::{Game, Raced, best_of, halved, race, settings as settings_of};
+use super::race::{Game, Raced, best_of, halved, race};
 use super::world::{Draw, Player, Turn, Verb, World, columns_named};
 use crate::error::Error;
 use crate::evaluate::gain::Gain;
 use crate::evaluate::metric::{Better, Metric};
 use crate::evaluate::results::Results;
+use crate::judge::settled;
 use crate::progress::Watcher;
 
 pleach_scheduler::settings! {
@@ -53,14 +54,14 @@ pub struct Searched {
     pub verdict: String,
 }
 
-/// Searches.
+/// Searches; `file` keeps the state of the race, which goes on from it.
 ///
 /// # Errors
 /// Settings out of range, columns that are not there.
 pub fn search<W: World>(
     world: &mut W,
     asked: &Searching,
-    seed: u64,
+    (seed, file): (u64, Option<&Path>),
     watcher: &Watcher,
 ) -> Result<Searched, Error> {
     let habits = world.habits();
@@ -71,7 +72,7 @@ pub fn search<W: World>(
     let mut config = habits.search;
     config.simulations = asked.simulations.unwrap_or(config.simulations);
     config.leaves_max = asked.leaves.unwrap_or(config.leaves_max);
-    let config = settings_of(&config, loads.len(), seed)?;
+    let config = settled(&config, loads.len(), seed)?;
     let without = columns_named(world.schema().0, &asked.without)?;
     let (tune_lists, first) = habits.tune_lists;
     let tune_lists = asked.tune_lists.unwrap_or(tune_lists);
@@ -116,7 +117,13 @@ pub fn search<W: World>(
         world: &*world,
         without,
     };
-    let kept = race(&game, &world.starts(&game.without)?, &raced, &config, watcher)?;
+    let kept = race(
+        &game,
+        &world.starts(&game.without)?,
+        &raced,
+        (&config, file),
+        watcher,
+    )?;
     drop(raced);
     let start = kept[kept.len() - 1].clone();
     // A list of each load in turn, so that the first ones are of all loads.

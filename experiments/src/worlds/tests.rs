@@ -114,10 +114,16 @@ fn a_comparison_is_paired_repeats_itself_and_is_a_whole_page() {
 #[test]
 fn a_searched_tree_repeats_itself_plays_from_its_file_and_is_explained() {
     let nobody = Watcher::nobody();
-    let folder = tempfile::tempdir().unwrap();
     for (name, settings, rule) in worlds() {
-        let search = || opened(name, &settings).search(&searching(), 5, &nobody).unwrap();
-        let (found, again) = (search(), search());
+        let folder = tempfile::tempdir().unwrap();
+        let state = folder.path().join("state.json");
+        let search = |state: Option<&Path>| {
+            let mut world = opened(name, &settings);
+            world.search(&searching(), (5, state), &nobody).unwrap()
+        };
+        // The second begins anew, the third goes on where the first had ended.
+        let (found, again, resumed) = (search(Some(&state)), search(None), search(Some(&state)));
+        assert_eq!(json!(found.judged), json!(resumed.judged), "{name}");
         assert_eq!(found.tree.to_json(), again.tree.to_json(), "{name}");
         assert_eq!(json!(found.judged), json!(again.judged), "{name}");
         assert!(found.verdict.contains(" over "), "{}", found.verdict);

@@ -117,25 +117,27 @@ impl JobsWorld {
     /// # Errors
     /// The first run, in the order of policies and instances, that failed.
     pub fn run(&self, instances: &[Instance], watcher: &Watcher) -> Result<Results, Error> {
-        Ok(self.played(instances, watcher)?.0.results)
+        Ok(self.played(instances, watcher)?.results)
     }
 
-    /// The same with the record of the schedules: their runs have no segments unless the simulation is to record them.
+    /// Where every job of every run was and when.
     ///
     /// # Errors
     /// As [`JobsWorld::run`].
-    pub fn run_recorded(&self, instances: &[Instance], watcher: &Watcher) -> Result<Record, Error> {
-        let (_, mut outcomes) = self.played(instances, watcher)?;
-        Ok(self.record(instances, &mut outcomes))
+    pub fn record(&self, instances: &[Instance], watcher: &Watcher) -> Result<Record, Error> {
+        let mut world = self.clone();
+        world.sim.record_segments = true;
+        let record = world.played(instances, watcher)?.beside.record;
+        Ok(record.unwrap_or_default())
     }
 
-    fn played(&self, instances: &[Instance], watcher: &Watcher) -> Result<(At, Vec<Vec<TimedRun>>), Error> {
+    fn played(&self, instances: &[Instance], watcher: &Watcher) -> Result<At, Error> {
         let asked = Comparing {
             reference: self.config.reference.clone(),
             metric: self.config.own_metric(),
             ..Comparing::default()
         };
-        compare_on(self, (instances, 1.0), &asked, watcher)
+        Ok(compare_on(self, (instances, 1.0), &asked, watcher)?.0)
     }
 
     fn policy(&self, name: &str) -> Result<&PolicySpec, Error> {
@@ -155,22 +157,21 @@ impl JobsWorld {
         let instances = self.instances(&mut |note| notes.push(note))?;
         Ok(self.read.get_or_init(|| Read { instances, notes }))
     }
+}
 
-    /// Which job ran where and when, list by list, policy by policy.
-    fn record(&self, instances: &[Instance], outcomes: &mut [Vec<TimedRun>]) -> Record {
-        let mut record = Record::default();
-        for (place, instance) in instances.iter().enumerate() {
-            for runs in &mut *outcomes {
-                let timed = &mut runs[place];
-                let segments = std::mem::take(&mut timed.segments);
-                let (policy, seed) = (&timed.run.policy, instance.seed);
-                record
-                    .runs
-                    .push(run_of(policy, &instance.workload, seed, segments));
-            }
+/// The record of runs `[policy][list]`, list by list, policy by policy.
+fn record(instances: &[Instance], outcomes: &mut [Vec<TimedRun>]) -> Record {
+    let mut record = Record::default();
+    for (place, instance) in instances.iter().enumerate() {
+        for runs in &mut *outcomes {
+            let TimedRun { run, segments, .. } = &mut runs[place];
+            let segments = std::mem::take(segments);
+            record
+                .runs
+                .push(run_of(&run.policy, &instance.workload, run.seed, segments));
         }
-        record
     }
+    record
 }
 
 impl World for JobsWorld {
@@ -306,7 +307,7 @@ impl World for JobsWorld {
                 .into_iter()
                 .collect(),
             tree: self.policies.iter().find_map(drawn),
-            record: self.sim.record_segments.then(|| self.record(lists, outcomes)),
+            record: self.sim.record_segments.then(|| record(lists, outcomes)),
         })
     }
 

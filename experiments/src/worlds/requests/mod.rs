@@ -90,6 +90,9 @@ const METRICS: &[Metric] = &[
     ),
 ];
 
+/// What a world without something is without.
+type Change = fn(&mut Fleet);
+
 /// Requests to replicas of a language model.
 #[derive(Clone)]
 pub struct RequestsWorld {
@@ -350,12 +353,12 @@ impl World for RequestsWorld {
         &'a self,
         _lists: &'a [Requests],
     ) -> Box<dyn Iterator<Item = Without<RequestsWorld>> + 'a> {
-        let all: [(&str, fn(&mut Fleet)); 3] = [
+        let all: [(&str, Change); 3] = [
             ("no refusals", |fleet| fleet.may_refuse = false),
             ("one gateway", |fleet| fleet.num_gateways = 1),
             ("gateways look at each request", |fleet| fleet.scrape_s = 0.0),
         ];
-        let of = |(words, change): (&'static str, fn(&mut Fleet))| {
+        let of = |(words, change): (&'static str, Change)| {
             let mut world = self.clone();
             change(&mut world.fleet);
             (world.fleet != self.fleet).then_some(Without {

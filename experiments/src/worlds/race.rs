@@ -72,20 +72,6 @@ pub(super) fn race<W: World>(
     (settings, file): (&SearchConfig, Option<&Path>),
     watcher: &Watcher,
 ) -> Result<Vec<Tree>, Error> {
-    if starts.is_empty() {
-        let schema = game.schema().0;
-        let names = game
-            .without
-            .iter()
-            .map(|number| schema.features[usize::from(*number)].name);
-        let hint = "Leave the tree a column that a rule reads.";
-        return Err(Error::config(
-            "without",
-            names.collect::<Vec<_>>().join(", "),
-            "fewer columns",
-            hint,
-        ));
-    }
     let meta = meta(game.schema().0, settings, &[]);
     let firsts: Vec<&W::List> = parts.iter().map(|part| &part[0].0).collect();
     let shown = recorded(game, starts, &firsts)?;

@@ -74,6 +74,12 @@ pub fn search<W: World>(
     config.leaves_max = asked.leaves.unwrap_or(config.leaves_max);
     let config = settled(&config, loads.len(), seed)?;
     let without = columns_named(world.schema().0, &asked.without)?;
+    // Before rules are tuned, which takes its time.
+    if world.starts(&without)?.is_empty() {
+        let allowed = format!("columns with which a rule of {} is a tree", world.name());
+        let hint = "Leave the tree a column that a rule reads; pleach distill searches trees of jobs.";
+        return Err(Error::config("without", asked.without.join(", "), allowed, hint));
+    }
     let (tune_lists, first) = habits.tune_lists;
     let tune_lists = asked.tune_lists.unwrap_or(tune_lists);
     let choice_lists = asked.tune_lists.unwrap_or(habits.choice_lists);

@@ -1,6 +1,7 @@
 //! A comparison without flags.
 
 use super::*;
+use crate::worlds::{Searching, compare, search};
 
 #[test]
 fn a_configuration_without_flags_is_run_and_refused_as_the_command_line_is() {
@@ -37,4 +38,35 @@ fn a_configuration_without_flags_is_run_and_refused_as_the_command_line_is() {
             "{text}: {said}"
         );
     }
+}
+
+#[test]
+fn jobs_are_compared_in_pairs_and_searched_in_by_their_own_verb() {
+    let text = "seeds = 2\npolicy = ['fifo', 'sjf']\n[workload]\nworkload = ['philly-like']\nnum_jobs = 30";
+    let config: EvaluationConfig = toml::from_str(text).unwrap();
+    let mut world = JobsWorld::open(&config).unwrap();
+    let nobody = Watcher::nobody();
+    let found = compare(&world, &Comparing::default(), &nobody).unwrap();
+    assert_eq!(
+        serde_json::json!(found),
+        serde_json::json!(evaluate(&config).unwrap())
+    );
+    let record = world
+        .record(&world.instances(&mut |_| {}).unwrap(), &nobody)
+        .unwrap();
+    assert_eq!(
+        (
+            record.runs.len(),
+            record.runs.iter().all(|run| !run.segments.is_empty())
+        ),
+        (4, true)
+    );
+    let refused = search(&mut world, &Searching::default(), (0, None), &nobody);
+    assert!(
+        refused
+            .err()
+            .unwrap()
+            .to_string()
+            .contains("pleach distill searches trees of jobs")
+    );
 }

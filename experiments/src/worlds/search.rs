@@ -74,12 +74,7 @@ pub fn search<W: World>(
     config.leaves_max = asked.leaves.unwrap_or(config.leaves_max);
     let config = settled(&config, loads.len(), seed)?;
     let without = columns_named(world.schema().0, &asked.without)?;
-    // Before rules are tuned, which takes its time.
-    if world.starts(&without)?.is_empty() {
-        let allowed = format!("columns with which a rule of {} is a tree", world.name());
-        let hint = "Leave the tree a column that a rule reads; pleach distill searches trees of jobs.";
-        return Err(Error::config("without", asked.without.join(", "), allowed, hint));
-    }
+    check_starts(world, &without, &asked.without)?;
     let (tune_lists, first) = habits.tune_lists;
     let tune_lists = asked.tune_lists.unwrap_or(tune_lists);
     let choice_lists = asked.tune_lists.unwrap_or(habits.choice_lists);
@@ -140,14 +135,9 @@ pub fn search<W: World>(
     let [tree, start] = [tree, start].map(|tree| world.settled(tree, &choice, watcher));
     let (tree, start) = (tree?, start?);
     drop(choice);
+    let judge_lists = asked.judge_lists.unwrap_or(habits.judge_lists);
     let judge = Judge {
-        lists: &|load| {
-            world.draw(draw(
-                "judge",
-                load,
-                asked.judge_lists.unwrap_or(habits.judge_lists),
-            ))
-        },
+        lists: &|load| world.draw(draw("judge", load, judge_lists)),
         rivals: loads.iter().copied().zip(rivals).collect(),
         own: &[
             ("tree", &|| Player::tree(&tree)),
@@ -163,6 +153,16 @@ pub fn search<W: World>(
         verdict,
         tree,
     })
+}
+
+/// Refuses a search without a tree to begin with, before rules are tuned.
+fn check_starts<W: World>(world: &W, without: &[u16], names: &[String]) -> Result<(), Error> {
+    if !world.starts(without)?.is_empty() {
+        return Ok(());
+    }
+    let allowed = format!("columns with which a rule of {} is a tree", world.name());
+    let hint = "Leave the tree a column that a rule reads; pleach distill searches trees of jobs.";
+    Err(Error::config("without", names.join(", "), allowed, hint))
 }
 
 /// The turn of a rule that may draw.

@@ -3,30 +3,21 @@
 //! Parallelism maps over independent environments and nothing is reduced across them, so the bytes of a batch do not
 //! depend on the number of threads. One environment alone is stepped where the caller is, and no pool is built for it.
 
+mod slot;
+
 use pleach_scheduler::PolicyError;
 use pleach_scheduler::Problem;
 use pleach_scheduler::policy::Policy;
 use rayon::prelude::*;
 
+use self::slot::{Slot, copy_row, only_row, rows};
 use crate::config::EnvConfig;
 use crate::env::Env;
 use crate::error::{Error, StepError};
 use crate::expert::ExpertPlanner;
-use crate::vector::{AutoresetMode, Batch, BatchMut, ObservationMut, Spaces, VectorEnv};
-use crate::world::{Integrals, TenantIntegrals};
+use crate::vector::{AutoresetMode, Batch, BatchMut, Spaces, VectorEnv};
+use crate::world::TenantIntegrals;
 use pleach_workloads::Seed;
-
-#[derive(Debug)]
-struct Slot {
-    env: Env,
-    seed: Seed,
-    episode: u64,
-    /// The episode has ended, and with [`AutoresetMode::NextStep`] the next step begins another.
-    ended: bool,
-    /// What each tenant has gained in the last step, where that is kept.
-    by_tenant: Option<TenantIntegrals>,
-    error: Option<Error>,
-}
 
 /// N environments of one configuration, or of configurations with the same spaces.
 #[derive(Debug)]
@@ -36,26 +27,6 @@ pub struct VecEnv {
     spaces: Spaces,
 }
 
-/// The buffers of one environment within a batch.
-struct Row<'a> {
-    observation: ObservationMut<'a>,
-    last: ObservationMut<'a>,
-    reward: &'a mut f32,
-    terminated: &'a mut bool,
-    truncated: &'a mut bool,
-    dt_s: &'a mut f64,
-    gained: &'a mut Integrals,
-    episode: &'a mut Option<crate::metrics::Metrics>,
-}
-
-impl Row<'_> {
-    /// What a step returns where nothing was done.
-    fn clear(&mut self) {
-        (*self.reward, *self.terminated, *self.truncated, *self.dt_s) = (0.0, false, false, 0.0);
-        (*self.gained, *self.episode) = (Integrals::default(), None);
-    }
-}
-
 impl VecEnv {
     /// N environments that have not begun.
     ///
@@ -63,17 +34,9 @@ impl VecEnv {
     /// As [`Env::new`].
     pub fn new(config: &EnvConfig, num_envs: usize, mode: AutoresetMode) -> Result<VecEnv, Error> {
         let env = Env::new(config.clone())?;
-        let slot = || Slot {
-            env: env.clone(),
-            seed: Seed(0),
-            episode: 0,
-            ended: false,
-            by_tenant: None,
-            error: None,
-        };
         Ok(VecEnv {
             spaces: env.spaces(),
-            slots: (0..num_envs).map(|_| slot()).collect(),
+            slots: (0..num_envs).map(|_| Slot::new(&env)).collect(),
             mode,
         })
     }
@@ -273,170 +236,6 @@ fn check_len(found: usize, expected: usize) -> Result<(), StepError> {
         Ok(())
     } else {
         Err(StepError::Shape { expected, found })
-    }
-}
-
-/// The row of a batch that has one.
-fn only_row(batch: BatchMut<'_>) -> Row<'_> {
-    Row {
-        observation: ObservationMut {
-            global: batch.global,
-            candidates: batch.candidates,
-            mask: batch.mask,
-        },
-        last: ObservationMut {
-            global: batch.final_global,
-            candidates: batch.final_candidates,
-            mask: batch.final_mask,
-        },
-        reward: &mut batch.reward[0],
-        terminated: &mut batch.terminated[0],
-        truncated: &mut batch.truncated[0],
-        dt_s: &mut batch.dt_s[0],
-        gained: &mut batch.gained[0],
-        episode: &mut batch.episode[0],
-    }
-}
-
-fn rows(spaces: Spaces, batch: BatchMut<'_>) -> impl IndexedParallelIterator<Item = Row<'_>> {
-    let Spaces {
-        num_global,
-        num_candidates,
-        num_features,
-        ..
-    } = spaces;
-    let cells = num_candidates * num_features;
-    let now = batch
-        .global
-        .par_chunks_mut(num_global)
-        .zip(batch.candidates.par_chunks_mut(cells))
-        .zip(batch.mask.par_chunks_mut(num_candidates))
-        .map(|((global, candidates), mask)| ObservationMut {
-            global,
-            candidates,
-            mask,
-        });
-    let last = batch
-        .final_global
-        .par_chunks_mut(num_global)
-        .zip(batch.final_candidates.par_chunks_mut(cells))
-        .zip(batch.final_mask.par_chunks_mut(num_candidates))
-        .map(|((global, candidates), mask)| ObservationMut {
-            global,
-            candidates,
-            mask,
-        });
-    let ends = batch
-        .terminated
-        .par_iter_mut()
-        .zip(batch.truncated.par_iter_mut());
-    let values = batch
-        .reward
-        .par_iter_mut()
-        .zip(batch.dt_s.par_iter_mut())
-        .zip(batch.gained.par_iter_mut());
-    now.zip(last)
-        .zip(ends)
-        .zip(values)
-        .zip(batch.episode.par_iter_mut())
-        .map(
-            |((((observation, last), (terminated, truncated)), ((reward, dt_s), gained)), episode)| Row {
-                observation,
-                last,
-                reward,
-                terminated,
-                truncated,
-                dt_s,
-                gained,
-                episode,
-            },
-        )
-}
-
-/// Row `from` at `to`, of so many rows.
-fn copy_row<T: Copy>(all: &mut [T], num: usize, from: usize, to: usize) {
-    let width = all.len() / num;
-    all.copy_within(from * width..(from + 1) * width, to * width);
-}
-
-impl Slot {
-    /// The same in the middle of the same episode.
-    fn fork(&self) -> Slot {
-        Slot {
-            env: self.env.clone(),
-            by_tenant: self.by_tenant.clone(),
-            error: None,
-            ..*self
-        }
-    }
-
-    fn reset(&mut self, seed: Seed, mut row: Row<'_>) -> Result<(), Error> {
-        (self.seed, self.episode, self.ended) = (seed, 0, false);
-        row.clear();
-        self.env.reset(seed.child("episode", 0).0, row.observation)?;
-        self.clear_by_tenant();
-        Ok(())
-    }
-
-    /// The episode after the present one.
-    fn reset_next(&mut self, observation: ObservationMut<'_>) -> Result<(), Error> {
-        self.episode += 1;
-        self.ended = false;
-        let seed = self.seed.child("episode", self.episode).0;
-        self.env.reset(seed, observation)
-    }
-
-    /// No step has been taken yet in the present episode.
-    fn clear_by_tenant(&mut self) {
-        if let Some(by_tenant) = &mut self.by_tenant {
-            let cluster = self.env.cluster();
-            by_tenant.clear(cluster.map_or(0, |cluster| cluster.tenants().len()));
-        }
-    }
-
-    fn step(&mut self, action: usize, mode: AutoresetMode, mut row: Row<'_>) -> Result<(), Error> {
-        if self.ended && mode == AutoresetMode::NextStep {
-            row.clear();
-            self.reset_next(row.observation)?;
-            self.clear_by_tenant();
-            return Ok(());
-        }
-        let Row {
-            observation:
-                ObservationMut {
-                    global,
-                    candidates,
-                    mask,
-                },
-            last,
-            ..
-        } = row;
-        let now = ObservationMut {
-            global: &mut *global,
-            candidates: &mut *candidates,
-            mask: &mut *mask,
-        };
-        let step = self.env.step(action, now)?;
-        (*row.reward, *row.terminated, *row.truncated) = (step.reward, step.terminated, step.truncated);
-        (*row.dt_s, *row.gained, *row.episode) = (step.dt_s, step.gained, None);
-        if let Some(by_tenant) = &mut self.by_tenant {
-            self.env.take_by_tenant(by_tenant);
-        }
-        if step.terminated || step.truncated {
-            *row.episode = Some(self.env.metrics());
-            self.ended = true;
-            if mode == AutoresetMode::SameStep {
-                last.global.copy_from_slice(global);
-                last.candidates.copy_from_slice(candidates);
-                last.mask.copy_from_slice(mask);
-                self.reset_next(ObservationMut {
-                    global,
-                    candidates,
-                    mask,
-                })?;
-            }
-        }
-        Ok(())
     }
 }
 

@@ -13,6 +13,7 @@ mod easy;
 mod every_choice;
 mod kubernetes;
 mod kueue;
+mod labelled;
 mod numeric_edges;
 mod oracle;
 mod physics_data;

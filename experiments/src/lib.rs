@@ -68,7 +68,7 @@ pub mod worlds;
 
 pub use door::{DOOR, PolicySpec};
 pub use error::Error;
-pub use evaluate::evaluation::{Evaluation, EvaluationConfig, evaluate};
+pub use evaluate::evaluation::EvaluationConfig;
 pub use evaluate::instances::Instance;
 pub use evaluate::results::{PolicyRun, Results};
 pub use evaluate::run::Runner;
@@ -78,3 +78,4 @@ pub use plugins::Plugins;
 pub use progress::{Progress, Watcher};
 pub use run_folder::RunFolder;
 pub use train::settings::TrainSettings;
+pub use worlds::jobs::{JobsWorld, evaluate};

@@ -1,9 +1,11 @@
 //! What a search finds on lists whose best schedule is known, and what shares of it say.
 
+use std::sync::Arc;
+
 use pleach_env::SimConfig;
 use pleach_env::workload::{JobSpec, Workload};
 use pleach_experiments::regret::{Room, rules, strongest};
-use pleach_experiments::{Evaluation, EvaluationConfig, Instance, PolicySpec, Runner, Watcher};
+use pleach_experiments::{EvaluationConfig, Instance, JobsWorld, PolicySpec, Runner, Watcher};
 use pleach_scheduler::Time;
 use pleach_scheduler::cluster_spec::{ClusterSpec, ModelClass};
 use pleach_scheduler::portable_math::ln;
@@ -20,7 +22,10 @@ fn list_of(jobs: &[(f64, f64)]) -> Instance {
         classes: vec![ModelClass::default()],
         jobs: jobs.collect(),
     };
-    Instance { workload, seed: 3 }
+    Instance {
+        workload: Arc::new(workload),
+        seed: 3,
+    }
 }
 
 /// The least average JCT of any order on one GPU, s, by trying all of them.
@@ -93,7 +98,7 @@ fn no_schedule_of_a_search_is_below_the_lower_bound_where_types_differ_and_jobs_
              [scheduling]\nestimates = 'history'\n{more}"
         );
         let config: EvaluationConfig = toml::from_str(&text).unwrap();
-        let evaluation = Evaluation::open(&config).unwrap();
+        let evaluation = JobsWorld::open(&config).unwrap();
         let instances = evaluation.instances(&mut |_| {}).unwrap();
         let (sim, rules) = (&evaluation.sim, &evaluation.policies);
         let runs = Runner::new(sim).run(&instances, rules).unwrap();

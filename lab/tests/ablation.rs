@@ -1,7 +1,7 @@
 //! Ablations beside planners that cannot do without what is taken away.
 
-use pleach_experiments::evaluate::ablation::ablations;
-use pleach_experiments::{Evaluation, EvaluationConfig, Watcher};
+use pleach_experiments::worlds::{Comparing, compare};
+use pleach_experiments::{EvaluationConfig, JobsWorld, Watcher};
 
 use crate::registered;
 
@@ -13,10 +13,13 @@ fn a_world_in_which_the_reference_cannot_schedule_is_named_and_left_out() {
          num_jobs = 20\n[scheduling]\npreemption = true",
     )
     .unwrap();
-    let evaluation = Evaluation::open(&config).unwrap();
-    let instances = evaluation.instances(&mut |_| {}).unwrap();
-    let results = evaluation.run(&instances, &Watcher::nobody()).unwrap();
-    let table = ablations(&evaluation, &instances, &results, &Watcher::nobody()).unwrap();
+    let asked = Comparing {
+        reference: config.reference.clone(),
+        ablated: true,
+        ..Comparing::default()
+    };
+    let found = compare(&JobsWorld::open(&config).unwrap(), &asked, &Watcher::nobody()).unwrap();
+    let (_, _, table) = &found.at[0].beside.tables[0];
     assert!(table.rows.iter().all(|row| row[0] != "no preemption"));
     assert!(
         table.notes[0].contains("no preemption: themis cannot do without"),

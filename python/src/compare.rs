@@ -1,6 +1,7 @@
 //! Comparisons and distillations for Python, with policies of ours and functions of Python side by side.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use pleach_distill::DistillConfig;
 use pleach_env::workload::generate::generate;
@@ -11,7 +12,7 @@ use pleach_experiments::evaluate::metric::Metric;
 use pleach_experiments::evaluate::stand_in::stand_ins;
 use pleach_experiments::train::validation::Validation;
 use pleach_experiments::{
-    Error, Evaluation, EvaluationConfig, Instance, PolicyRun, PolicySpec, Results, Runner, Watcher,
+    Error, EvaluationConfig, Instance, JobsWorld, PolicyRun, PolicySpec, Results, Runner, Watcher,
     WorkloadSource,
 };
 use pleach_scheduler::policy::CandidateConfig;
@@ -68,10 +69,10 @@ impl Arena {
         let specs: Vec<PolicySpec> = players.iter().map(|player| player.spec.clone()).collect();
         let (instances, sim) = match self {
             Arena::Named => {
-                let evaluation = Evaluation::of(config, specs.clone())?;
-                let drawn = evaluation.instances(&mut |_| {})?;
+                let world = JobsWorld::of(config, specs.clone())?;
+                let drawn = world.instances(&mut |_| {})?;
                 if players.iter().all(|player| player.of_many.is_none()) {
-                    return evaluation.run(&drawn, watcher);
+                    return world.run(&drawn, watcher);
                 }
                 // The instances have their facts.
                 let sim = SimConfig {
@@ -156,7 +157,7 @@ fn episodes(env: &EnvConfig, id: &str, config: &EvaluationConfig) -> Result<Vec<
         };
         id.clone_into(&mut workload.name);
         Ok(Instance {
-            workload,
+            workload: Arc::new(workload),
             seed: seed.0,
         })
     };
@@ -178,7 +179,7 @@ fn lists(workloads: &[PyRef<'_, Workload>], seed: u64) -> Vec<Instance> {
         let seed = *next;
         *next = next.wrapping_add(1);
         Instance {
-            workload: (*workload.0).clone(),
+            workload: Arc::clone(&workload.0),
             seed,
         }
     });

@@ -7,7 +7,7 @@ use pleach_bench::tournament;
 use pleach_daemon::policy::{Decider, Loaded};
 use pleach_dealing::{InOrder, Trust};
 use pleach_experiments::sweep::policy_unit;
-use pleach_experiments::{DOOR, Evaluation, EvaluationConfig, PolicySpec};
+use pleach_experiments::{DOOR, EvaluationConfig, JobsWorld, PolicySpec};
 use pleach_network::TrainedNetwork;
 use pleach_policies::Artefact;
 use pleach_scheduler::cluster::Capabilities;
@@ -188,7 +188,7 @@ fn every_form_of_policy_decides_alike_behind_every_door() {
             policy: vec![text.clone()],
             ..EvaluationConfig::default()
         };
-        let evaluated = Evaluation::open(&config).unwrap().policies;
+        let evaluated = JobsWorld::open(&config).unwrap().policies;
         let played = tournament::field(std::slice::from_ref(&text)).unwrap();
         for (door, specs) in [("evaluate", evaluated), ("tournament", played)] {
             assert_eq!((specs.len(), specs[0].name()), (1, spec.name()), "{door}: {text}");
@@ -250,7 +250,7 @@ fn what_is_refused_is_refused_in_the_same_words_at_every_door() {
             ..EvaluationConfig::default()
         };
         let doors = [
-            ("evaluate", Evaluation::open(&config).err().unwrap().to_string()),
+            ("evaluate", JobsWorld::open(&config).err().unwrap().to_string()),
             (
                 "tournament",
                 tournament::field(std::slice::from_ref(&text))

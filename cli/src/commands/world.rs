@@ -6,22 +6,22 @@ use std::sync::Arc;
 use pleach_agents::TrainConfig;
 use pleach_experiments::WorkloadSource;
 use pleach_experiments::error::Error;
-use pleach_experiments::evaluate::evaluation::{EvaluationConfig, no_settings};
+use pleach_experiments::evaluate::evaluation::no_settings;
 use pleach_experiments::evaluate::table::Table;
+use pleach_experiments::judge::state_file;
 use pleach_experiments::progress::Stopped;
 use pleach_experiments::report::{Block, Report};
 use pleach_experiments::run_folder::RunFolder;
 use pleach_experiments::worlds::{
-    AnyWorld, Compared, Comparing, Searched, Searching, Settings, Training, kinds, not_read, of_pairs, open,
-    read,
+    AnyWorld, Compared, Searched, Searching, Settings, Training, kinds, not_read, of_pairs, open, read,
 };
 use pleach_scheduler::settings::{Field, Settings as _};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::commands::Context;
-use crate::flags::workload::{WorkloadDescribeArgs, WorkloadWriteArgs};
-use crate::flags::{DistillArgs, EvaluateArgs, ExplainArgs, TrainArgs};
+use crate::flags::workload::WorkloadWriteArgs;
+use crate::flags::{DistillArgs, ExplainArgs, TrainArgs};
 use crate::progress::bars;
 
 /// Keys of `--set` that say how is searched and learned, and not what the world is.
@@ -30,7 +30,7 @@ const TRAIN: &str = "train.";
 
 /// A world with what its command was asked for.
 pub(super) struct Asked {
-    world: Box<dyn AnyWorld>,
+    pub(super) world: Box<dyn AnyWorld>,
     settings: Settings,
     search: Searching,
     train: Settings,
@@ -97,8 +97,13 @@ fn of_world(
 }
 
 /// What a folder is of: the world with its settings, and what else was asked for. What is left out is not there.
-fn about(asked: &Asked, key: &str, more: &impl Serialize) -> Value {
-    let mut whole = serde_json::json!({"world": asked.world.name(), "settings": asked.settings, key: more});
+pub(super) fn about(asked: &Asked, key: &str, more: &impl Serialize) -> Value {
+    plain(&serde_json::json!({"world": asked.world.name(), "settings": asked.settings, key: more}))
+}
+
+/// Without what is left out.
+pub(super) fn plain(whole: &impl Serialize) -> Value {
+    let mut whole = serde_json::json!(whole);
     strip(&mut whole);
     whole
 }
@@ -115,7 +120,7 @@ fn strip(value: &mut Value) {
 }
 
 /// Says what was read of a list, and what was left out.
-fn say_account(world: &dyn AnyWorld, quiet: bool, context: &mut Context<'_>) -> Result<(), Error> {
+pub(super) fn say_account(world: &dyn AnyWorld, quiet: bool, context: &mut Context<'_>) -> Result<(), Error> {
     match world.account() {
         lines if lines.is_empty() || quiet => Ok(()),
         lines => context.say(&lines.join("\n")),
@@ -123,61 +128,9 @@ fn say_account(world: &dyn AnyWorld, quiet: bool, context: &mut Context<'_>) -> 
 }
 
 /// Flags that `pleach evaluate` reads.
-pub(super) const EVALUATE: [&str; 5] = ["policy", "reference", "metric", "csv", "html"];
+pub(super) const EVALUATE: [&str; 6] = ["policy", "reference", "metric", "csv", "html", "ablate"];
 
-/// `pleach evaluate`.
-pub(super) fn evaluate(asked: &Asked, args: &EvaluateArgs, context: &mut Context<'_>) -> Result<(), Error> {
-    let config: EvaluationConfig = args.config();
-    let quiet = args.run.quiet();
-    say_account(asked.world.as_ref(), quiet, context)?;
-    let folder = match &args.run.out {
-        Some(out) => Some(RunFolder::open(
-            "evaluate",
-            &config,
-            config.seed,
-            Some(out),
-            args.run.existing(),
-        )?),
-        None => None,
-    };
-    let comparing = Comparing {
-        policies: config.policy.clone(),
-        reference: config.reference.clone(),
-        metric: config.own_metric(),
-        pictured: args.html.is_some() || folder.is_some(),
-        seed: config.seed,
-    };
-    let compared = asked.world.compare(&comparing, &bars(quiet))?;
-    if !quiet {
-        say_tables(&compared, true, context)?;
-    }
-    if let Some(path) = args.run.json() {
-        context.write_json(path, &json(&compared)?)?;
-    }
-    let text = toml::to_string_pretty(&config).unwrap_or_default();
-    let report = compared
-        .report("Policies compared")
-        .made_by(&context.command_line, &text);
-    if let Some(path) = &args.csv {
-        compared.write_csv(path)?;
-    }
-    if let Some(path) = &args.html {
-        report.write(path)?;
-    }
-    let Some(folder) = folder else {
-        return Ok(());
-    };
-    folder.write_json("results.json", &json(&compared)?)?;
-    compared.write_csv(&folder.file("results.csv")?)?;
-    report.write(&folder.file("report.html")?)?;
-    finish(folder, quiet, context)
-}
-
-fn json(compared: &Compared) -> Result<Value, Error> {
-    compared.json().map_err(|error| Error::Failed(error.to_string()))
-}
-
-fn finish(folder: RunFolder, quiet: bool, context: &mut Context<'_>) -> Result<(), Error> {
+pub(super) fn finish(folder: RunFolder, quiet: bool, context: &mut Context<'_>) -> Result<(), Error> {
     let place = folder.path().to_path_buf();
     folder.finish()?;
     match quiet {
@@ -187,7 +140,11 @@ fn finish(folder: RunFolder, quiet: bool, context: &mut Context<'_>) -> Result<(
 }
 
 /// The tables of a comparison, where there are several loads that of all loads first.
-fn say_tables(compared: &Compared, with_all: bool, context: &mut Context<'_>) -> Result<(), Error> {
+pub(super) fn say_tables(
+    compared: &Compared,
+    with_all: bool,
+    context: &mut Context<'_>,
+) -> Result<(), Error> {
     let over = compared
         .over_loads()
         .filter(|_| with_all)
@@ -197,9 +154,12 @@ fn say_tables(compared: &Compared, with_all: bool, context: &mut Context<'_>) ->
         true => format!("{} times the load\n{}", at.load, at.table.to_terminal()),
         false => at.table.to_terminal(),
     });
+    let tables = compared.at.iter().flat_map(|at| &at.beside.tables);
+    let tables = tables.map(|(_, _, table)| table.to_terminal());
     let all: Vec<String> = over
         .into_iter()
         .chain(each)
+        .chain(tables)
         .map(|text| text.trim_end().to_string())
         .collect();
     context.say(&all.join("\n\n"))
@@ -252,7 +212,10 @@ pub(super) fn distill(mut asked: Asked, args: &DistillArgs, context: &mut Contex
         args.run.out.as_deref(),
         args.run.existing(),
     )?;
-    let found = asked.world.search(&searching, seed, &bars(quiet))?;
+    let state = state_file(folder.path());
+    let found = asked
+        .world
+        .search(&searching, (seed, Some(&state)), &bars(quiet))?;
     let text = serde_json::to_string_pretty(&about).unwrap_or_default();
     found_in(
         &found,
@@ -272,7 +235,7 @@ fn found_in(
     folder.write("tree.json", found.tree.to_json().as_bytes())?;
     let words = found.tree.to_text();
     folder.write("tree.txt", words.as_bytes())?;
-    folder.write_json("results.json", &json(&found.judged)?)?;
+    folder.write_json("results.json", &found.judged)?;
     let report: Report = found.judged.report(title);
     report
         .section("The tree", [Block::from(&found.tree)])
@@ -284,7 +247,7 @@ fn found_in(
         context.say(&format!("\n{}\n{}", words.trim_end(), found.verdict))?;
     }
     if let Some(path) = to {
-        context.write_json(path, &json(&found.judged)?)?;
+        context.write_json(path, &found.judged)?;
     }
     finish(folder, quiet, context)
 }
@@ -396,41 +359,6 @@ pub(super) fn explain(asked: &Asked, args: &ExplainArgs, context: &mut Context<'
         Some(path) => context.write_json(path, &told),
         None => Ok(()),
     }
-}
-
-/// `pleach workload describe`.
-pub(super) fn describe(
-    asked: &Asked,
-    args: &WorkloadDescribeArgs,
-    context: &mut Context<'_>,
-) -> Result<(), Error> {
-    let quiet = args.run.quiet();
-    let found = asked.world.describe(args.run.seed())?;
-    if !quiet {
-        context.say(found.table.to_terminal().trim_end())?;
-    }
-    if let Some(path) = args.run.json() {
-        context.write_json(path, &found.json)?;
-    }
-    let Some(out) = &args.run.out else {
-        return Ok(());
-    };
-    let about = about(asked, "world", &asked.world.name());
-    let folder = RunFolder::open(
-        "workload-describe",
-        &about,
-        args.run.seed(),
-        Some(out),
-        args.run.existing(),
-    )?;
-    folder.write_json("describe.json", &found.json)?;
-    let plots = found.plots.into_iter().map(Block::from);
-    Report::new(format!("A list of {}", asked.world.name()))
-        .section("Figures", [Block::from(found.table)])
-        .section("Arrivals", plots)
-        .made_by(&context.command_line, "")
-        .write(&folder.file("report.html")?)?;
-    finish(folder, quiet, context)
 }
 
 /// `pleach workload settings`.

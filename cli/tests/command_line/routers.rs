@@ -102,7 +102,10 @@ fn what_a_verb_does_not_look_at_in_a_world_is_refused() {
         ("evaluate --workload requests --load 0.9", ["load", none]),
         ("evaluate --workload requests --preemption", ["preemption", none]),
         ("evaluate --workload requests --seeds 3", ["seeds", none]),
-        ("evaluate --workload requests --ablate", ["ablate", none]),
+        (
+            "evaluate --workload calls --set num_requests=50 --ablate",
+            ["ablate = calls", "something can be taken away"],
+        ),
         (
             "evaluate --workload requests --schedule a.csv",
             ["schedule", none],

@@ -3,10 +3,10 @@
 use pleach_dealing::kubernetes::{Kubernetes, KubernetesConfig};
 use pleach_env::failures::OutcomeModel;
 use pleach_env::workload::generate::{GeneratorConfig, generate};
-use pleach_env::workload::{JobSpec, Observed, Workload};
 use pleach_env::{Seed, SimConfig, simulate_planner};
-use pleach_scheduler::cluster_spec::{ClusterSpec, ModelClass, Resources, Tasks};
-use pleach_scheduler::{ActionKind, Capabilities, Time};
+use pleach_scheduler::{ActionKind, Capabilities};
+
+use crate::labelled;
 
 /// (submission s, pods, GPUs of each, run time s, priority)
 type Row = (f64, u32, u32, f64, i32);
@@ -14,29 +14,10 @@ type Row = (f64, u32, u32, f64, i32);
 /// When the jobs begin for the first time, s, on so many nodes of eight GPUs.
 fn starts(num_nodes: u32, rows: &[Row], native: bool) -> Vec<f64> {
     let job = |(number, (submit_s, pods, gpus, run_s, priority)): (usize, &Row)| {
-        let submit = Time::from_secs_f64(*submit_s);
-        JobSpec {
-            resources: Resources {
-                tasks: Tasks::of(*gpus as u8),
-                ..Resources::WHOLE_GPU
-            },
-            observed: Some(Box::new(Observed {
-                start: submit,
-                end: None,
-                nodes: String::new(),
-                partition: String::new(),
-                qos: ["low", "high"][*priority as usize].into(),
-                held_s: 0.0,
-            })),
-            ..JobSpec::new(number.to_string(), submit, pods * gpus, *run_s)
-        }
+        let class = ["low", "high"][*priority as usize];
+        labelled::job(number, (*submit_s, pods * gpus, *gpus, *run_s), ("", class))
     };
-    let list = Workload {
-        name: "made".into(),
-        cluster: ClusterSpec::uniform(num_nodes, 8, num_nodes),
-        classes: vec![ModelClass::default()],
-        jobs: rows.iter().enumerate().map(job).collect(),
-    };
+    let list = labelled::list(num_nodes, rows.iter().enumerate().map(job));
     let config = KubernetesConfig {
         priority_classes: [("high".to_owned(), 1000)].into(),
         ..KubernetesConfig::default()

@@ -1,11 +1,13 @@
 //! Lists of our own whose schedules are worked by hand.
 
 use pleach_dealing::kueue::{Kueue, KueueConfig};
-use pleach_env::workload::{JobSpec, Observed, Workload};
+use pleach_env::workload::JobSpec;
 use pleach_env::{SimConfig, simulate_planner};
-use pleach_scheduler::cluster_spec::{ClusterSpec, ModelClass, Resources, Tasks, TenantSpec};
-use pleach_scheduler::{ActionKind, Capabilities, Time};
+use pleach_scheduler::cluster_spec::TenantSpec;
+use pleach_scheduler::{ActionKind, Capabilities};
 use serde_json::json;
+
+use crate::labelled;
 
 /// (tenant, submission, GPUs on one node, run time), s, on two nodes of 8 GPUs: when each first started.
 fn starts(rows: &[(u16, f64, u32, f64)], config: serde_json::Value) -> Vec<f64> {
@@ -13,39 +15,16 @@ fn starts(rows: &[(u16, f64, u32, f64)], config: serde_json::Value) -> Vec<f64> 
         name: name.into(),
         quota_gpus: 0,
     });
-    let jobs = rows
-        .iter()
-        .enumerate()
-        .map(|(number, (tenant, submit_s, num_gpus, run_s))| JobSpec {
-            tenant: *tenant,
-            observed: Some(Box::new(Observed {
-                start: Time::ZERO,
-                end: None,
-                nodes: String::new(),
-                partition: "q".into(),
-                qos: String::new(),
-                held_s: 0.0,
-            })),
-            resources: Resources {
-                tasks: Tasks::of((*num_gpus).min(8) as u8),
-                ..Resources::WHOLE_GPU
-            },
-            ..JobSpec::new(
-                number.to_string(),
-                Time::from_secs_f64(*submit_s),
-                *num_gpus,
-                *run_s,
-            )
-        });
-    let list = Workload {
-        name: "made".into(),
-        cluster: ClusterSpec {
-            tenants: tenants.to_vec(),
-            ..ClusterSpec::uniform(2, 8, 2)
-        },
-        classes: vec![ModelClass::default()],
-        jobs: jobs.collect(),
+    let job = |(number, (tenant, submit_s, num_gpus, run_s)): (usize, &(u16, f64, u32, f64))| JobSpec {
+        tenant: *tenant,
+        ..labelled::job(
+            number,
+            (*submit_s, *num_gpus, (*num_gpus).min(8), *run_s),
+            ("q", ""),
+        )
     };
+    let mut list = labelled::list(2, rows.iter().enumerate().map(job));
+    list.cluster.tenants = tenants.to_vec();
     let sim = SimConfig {
         capabilities: Capabilities::DEFAULT.with(ActionKind::Preempt),
         ..SimConfig::default()

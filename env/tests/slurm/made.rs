@@ -1,11 +1,12 @@
 //! A list of our own whose schedule is worked by hand.
 
 use pleach_dealing::slurm::{Partition, Preempt, Priority, Qos, Slurm, SlurmConfig};
+use pleach_env::workload::JobSpec;
 use pleach_env::workload::estimates::EstimateModel;
-use pleach_env::workload::{JobSpec, Observed, Workload};
 use pleach_env::{JobOutcome, SimConfig, simulate_planner};
-use pleach_scheduler::cluster_spec::{ClusterSpec, ModelClass, Resources, Tasks};
-use pleach_scheduler::{ActionKind, Capabilities, Time};
+use pleach_scheduler::{ActionKind, Capabilities};
+
+use crate::labelled;
 
 /// (submission, GPUs on one node, run time and limit), s.
 fn starts(num_nodes: u32, rows: &[(f64, u32, f64, f64)], config: SlurmConfig) -> Vec<f64> {
@@ -22,36 +23,11 @@ fn play(
 ) -> Vec<JobOutcome> {
     let first = rows.len() - labels.len();
     let label = |number: usize| number.checked_sub(first).map_or(("", ""), |at| labels[at]);
-    let jobs = rows
-        .iter()
-        .enumerate()
-        .map(|(number, (submit_s, num_gpus, run_s, limit_s))| JobSpec {
-            estimate_s: Some(*limit_s),
-            observed: Some(Box::new(Observed {
-                start: Time::ZERO,
-                end: None,
-                nodes: String::new(),
-                partition: label(number).0.into(),
-                qos: label(number).1.into(),
-                held_s: 0.0,
-            })),
-            resources: Resources {
-                tasks: Tasks::of(*num_gpus as u8),
-                ..Resources::WHOLE_GPU
-            },
-            ..JobSpec::new(
-                number.to_string(),
-                Time::from_secs_f64(*submit_s),
-                *num_gpus,
-                *run_s,
-            )
-        });
-    let list = Workload {
-        name: "made".into(),
-        cluster: ClusterSpec::uniform(num_nodes, 8, num_nodes),
-        classes: vec![ModelClass::default()],
-        jobs: jobs.collect(),
+    let job = |(number, (submit_s, num_gpus, run_s, limit_s)): (usize, &(f64, u32, f64, f64))| JobSpec {
+        estimate_s: Some(*limit_s),
+        ..labelled::job(number, (*submit_s, *num_gpus, *num_gpus, *run_s), label(number))
     };
+    let list = labelled::list(num_nodes, rows.iter().enumerate().map(job));
     let config_of_sim = SimConfig {
         capabilities: Capabilities::DEFAULT.with(ActionKind::Preempt),
         estimates: EstimateModel::UserLimit { default_s: 3600.0 },

@@ -179,8 +179,9 @@ mod tests {
     use super::*;
     use crate::distill::visits::record;
     use crate::door::PolicySpec;
-    use crate::evaluate::evaluation::{Evaluation, EvaluationConfig};
+    use crate::evaluate::evaluation::EvaluationConfig;
     use crate::evaluate::workload_source::WorkloadSource;
+    use crate::worlds::jobs::JobsWorld;
     use pleach_tests::assert_well_formed;
 
     fn lists(name: &str, load: f64, seed: u64) -> (Vec<Instance>, SimConfig) {
@@ -194,7 +195,7 @@ mod tests {
             seed,
             ..EvaluationConfig::default()
         };
-        let evaluation = Evaluation::of(&config, vec![PolicySpec::heuristic("fifo").unwrap()]).unwrap();
+        let evaluation = JobsWorld::of(&config, vec![PolicySpec::heuristic("fifo").unwrap()]).unwrap();
         let instances = evaluation.instances(&mut |_| ()).unwrap();
         (instances, evaluation.sim)
     }

@@ -5,13 +5,12 @@
 //! on which everything is reported; and the episodes on which candidates are recorded.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use pleach_dealing::policy_planner;
-use pleach_distill::search::{Caller, Draft, Outcome, Question, Rows, SearchConfig, SearchState, search};
+use pleach_distill::search::{Draft, Outcome, Question, Rows, SearchConfig, SearchState};
 use pleach_distill::{DistillConfig, Monotone};
-use pleach_env::{EnvConfig, Seed, Split};
-use pleach_scheduler::Problem;
+use pleach_env::{EnvConfig, Split};
 use pleach_scheduler::tree::{Tree, TreeMeta, TreePolicy};
 use pleach_scheduler::{Planner, PolicyPlanner};
 
@@ -23,13 +22,13 @@ pub use super::search_report::{FrontierRow, OtherRow, SearchReport};
 use super::starts::hand_rules;
 use crate::door::PolicySpec;
 use crate::error::Error;
-use crate::judge::{CHOSEN, Kind, Lists, REPORTED, Rivals, SEARCHED, kinds_of, paired, verdict};
-use crate::progress::{Progress, Watcher};
-use crate::run_folder::atomic_file;
+pub use crate::judge::state_file;
+use crate::judge::{
+    CHOSEN, Kind, Lists, REPORTED, Rivals, SEARCHED, kept_in, kinds_of, paired, raced, settled, verdict,
+};
+use crate::progress::Watcher;
 use crate::train::validation::Validation;
 
-/// Largest state that is read, bytes.
-const STATE_BYTES_MAX: u64 = 256 << 20;
 /// Lists of each part on which one of the kept trees is chosen. *Assumed*.
 const CHOICE_LISTS: usize = 24;
 /// What a smaller tree may be behind the best in the objective. *Assumed*.
@@ -99,8 +98,7 @@ pub fn search_tree(
     watcher: &Watcher,
 ) -> Result<Searched, Error> {
     let kinds = kinds_of(env, &SEARCHED);
-    let config = settled(&input.config, kinds.len(), seed);
-    config.validate()?;
+    let config = settled(&input.config, kinds.len(), seed)?;
     let kept = kept_in(state)?;
     let rules = hand_rules(env, input.deals);
     let ground = Ground {
@@ -120,29 +118,6 @@ pub fn search_tree(
     };
     let found = ground.raced(starts, &race, &config, (kept, state))?;
     ground.finished(input, &config, (found, &race.best))
-}
-
-/// The state of a search that was broken off; none where none was.
-fn kept_in(state: &Path) -> Result<Option<SearchState>, Error> {
-    if !state.exists() {
-        return Ok(None);
-    }
-    let kept = atomic_file::read_json(state, STATE_BYTES_MAX);
-    kept.map(Some).map_err(|error| Problem::contract("state of the search", "what this version of the program wrote after a batch", error, format!(
-            "Put the file back as it was, or remove {}: the search then begins anew, with the same result.",
-            state.display()
-        )).into())
-}
-
-/// The settings with what this ground decides: the parts, and rungs that are multiples of them.
-fn settled(config: &SearchConfig, num_parts: usize, seed: u64) -> SearchConfig {
-    let in_parts = |lists: &usize| lists.div_ceil(num_parts.max(1)) * num_parts.max(1);
-    SearchConfig {
-        seed: Seed(seed).child("search", config.seed.0),
-        num_parts,
-        rungs: config.rungs.iter().map(in_parts).collect(),
-        ..config.clone()
-    }
 }
 
 fn meta_of(
@@ -233,26 +208,8 @@ impl Ground<'_> {
                 None => race.outcomes(planner, question.runs),
             }
         };
-        let watcher = self.watcher;
-        let mut keep = |state: &SearchState| -> Result<(), Error> {
-            atomic_file::write_compact_json(file, state)?;
-            let best = state.archive.best().map_or(0.0, |entry| entry.objective);
-            let words = format!("{} trees, best objective {best:.4}", state.archive.num_entries());
-            watcher.tell(Progress::At(state.simulations.min(config.simulations), &words));
-            Ok(())
-        };
-        let mut caller = Caller {
-            judge: &mut judge,
-            keep: &mut keep,
-        };
-        let found = watcher.part("search", config.simulations as usize, || {
-            search(starts, (&self.meta, &self.rows), config, kept, &mut caller)
-        });
-        found.map_err(|error| match error {
-            pleach_distill::Error::Caller(error) => error,
-            pleach_distill::Error::Problem(problem) => problem.into(),
-            other => failed(other),
-        })
+        let (fixed, kept) = ((&self.meta, &self.rows, config), (kept, Some(file)));
+        raced(starts, fixed, kept, &mut judge, self.watcher)
     }
 
     fn tree(&self, draft: &Draft) -> Result<Tree, Error> {
@@ -402,12 +359,6 @@ fn other(lists: &Lists, name: &str, own: &[Outcome], tree: &[Outcome]) -> OtherR
         parts: lists.rows(own),
         tree_over_it: (0..lists.parts.len()).map(over).collect(),
     }
-}
-
-/// The file of the state in a run's folder.
-#[must_use]
-pub fn state_file(folder: &Path) -> PathBuf {
-    folder.join("search-state.json")
 }
 
 #[cfg(test)]

@@ -3,6 +3,8 @@
 //! A policy that is ahead as the cluster is, and no longer once a loose placement costs nothing, gained by waiting for tight ones.
 //! Nothing is trained or tuned anew. What a workload does not have is not taken away: there is no row then.
 
+use std::sync::Arc;
+
 use pleach_env::SimConfig;
 use pleach_env::workload::Workload;
 use pleach_env::workload::estimates::EstimateModel;
@@ -11,14 +13,7 @@ use pleach_scheduler::cluster_spec::{ClusterSpec, LocalityFactors, ModelClass};
 use pleach_scheduler::{ActionKind, ActionSet};
 
 use super::estimate_source::EstimateSource;
-use super::evaluation::Evaluation;
 use super::instances::Instance;
-use super::metric::Metric;
-use super::results::Results;
-use super::table::{Table, show_interval};
-use crate::door::PolicySpec;
-use crate::error::Error;
-use crate::progress::Watcher;
 
 /// What can be taken away.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,7 +49,7 @@ impl Ablation {
         Ablation::Cores,
     ];
 
-    fn words(self, sim: &SimConfig) -> &'static str {
+    pub(crate) fn words(self, sim: &SimConfig) -> &'static str {
         match self {
             Ablation::Locality => "loose placements cost nothing",
             Ablation::Types => "GPU types are equal",
@@ -111,21 +106,17 @@ impl Ablation {
         changed
     }
 
-    /// The comparison without it; none where there is nothing to take away.
-    fn of(self, evaluation: &Evaluation, instances: &[Instance]) -> Option<(Evaluation, Vec<Instance>)> {
-        let (mut evaluation, mut instances) = (evaluation.clone(), instances.to_vec());
-        let mut changed = self.leave_out_of_sim(&mut evaluation.sim);
+    /// The simulation and the lists without it; none where there is nothing to take away.
+    pub(crate) fn of(self, sim: &SimConfig, instances: &[Instance]) -> Option<(SimConfig, Vec<Instance>)> {
+        let (mut sim, mut instances) = (sim.clone(), instances.to_vec());
+        let mut changed = self.leave_out_of_sim(&mut sim);
         // Restarts of a cluster that stops nobody cost nothing already.
-        let stopping = evaluation
-            .sim
-            .capabilities
-            .actions()
-            .intersection(ActionSet::STOPPING);
+        let stopping = sim.capabilities.actions().intersection(ActionSet::STOPPING);
         changed &= self != Ablation::Restarts || !stopping.is_empty();
         for instance in &mut instances {
-            changed |= self.leave_out_of_workload(&mut instance.workload);
+            changed |= self.leave_out_of_workload(Arc::make_mut(&mut instance.workload));
         }
-        changed.then_some((evaluation, instances))
+        changed.then_some((sim, instances))
     }
 }
 
@@ -164,81 +155,23 @@ fn equalise(class: &mut ModelClass, cluster: &ClusterSpec) {
     }
 }
 
-/// The comparison as it is, in `results`, and without one thing after the other. Who needs what was taken away has no ratio there.
-///
-/// # Errors
-/// A run that fails.
-pub fn ablations(
-    evaluation: &Evaluation,
-    instances: &[Instance],
-    results: &Results,
-    watcher: &Watcher,
-) -> Result<Table, Error> {
-    let names: Vec<&str> = evaluation.policies.iter().map(PolicySpec::name).collect();
-    let reference = results.reference().unwrap_or(names[0]);
-    let metric = results.metric();
-    let mut table = Table {
-        header: vec!["without".to_string(), format!("{reference}: {}", metric.label)],
-        ..Table::default()
-    };
-    let others: Vec<&str> = names.iter().copied().filter(|name| *name != reference).collect();
-    table.header.extend(others.iter().map(ToString::to_string));
-    table
-        .rows
-        .push(row("nothing: as it is", metric, results, reference, &others));
-    for ablation in Ablation::ALL {
-        let Some((mut without, instances)) = ablation.of(evaluation, instances) else {
-            continue;
-        };
-        let can = without.sim.capabilities;
-        without.policies.retain(|policy| policy.check(can).is_ok());
-        let words = ablation.words(&evaluation.sim);
-        if without.policies.iter().all(|policy| policy.name() != reference) {
-            table
-                .notes
-                .push(format!("{words}: {reference} cannot do without"));
-            continue;
-        }
-        let results = without.run(&instances, watcher)?;
-        table.rows.push(row(words, metric, &results, reference, &others));
-    }
-    table.notes.push(format!(
-        "{} over that of {reference} on the same workloads, 95 % interval; nothing was trained or tuned anew",
-        metric.label
-    ));
-    Ok(table)
-}
-
-fn row(words: &str, metric: &Metric, results: &Results, reference: &str, others: &[&str]) -> Vec<String> {
-    let of = |name: &str| {
-        results
-            .policies()
-            .find(|(own, _)| *own == name)
-            .map(|(_, summary)| summary)
-    };
-    let absolute = of(reference).and_then(|summary| summary.metrics.get(metric.key));
-    let mut cells = vec![
-        words.to_string(),
-        absolute.map_or("-".to_string(), |value| metric.show(*value)),
-    ];
-    cells.extend(others.iter().map(|name| {
-        let versus = of(name).and_then(|summary| summary.ratio_vs_reference.as_ref());
-        versus.map_or("-".to_string(), |versus| show_interval(versus.ratio))
-    }));
-    cells
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::evaluate::evaluation::EvaluationConfig;
+    use crate::evaluate::table::Table;
+    use crate::progress::Watcher;
+    use crate::worlds::jobs::JobsWorld;
+    use crate::worlds::{Comparing, compare};
 
     fn table(text: &str) -> Table {
         let config: EvaluationConfig = toml::from_str(text).unwrap();
-        let evaluation = Evaluation::open(&config).unwrap();
-        let instances = evaluation.instances(&mut |_| {}).unwrap();
-        let results = evaluation.run(&instances, &Watcher::nobody()).unwrap();
-        ablations(&evaluation, &instances, &results, &Watcher::nobody()).unwrap()
+        let asked = Comparing {
+            ablated: true,
+            ..Comparing::default()
+        };
+        let mut found = compare(&JobsWorld::open(&config).unwrap(), &asked, &Watcher::nobody()).unwrap();
+        found.at.remove(0).beside.tables.remove(0).2
     }
 
     fn rows(table: &Table) -> Vec<&str> {

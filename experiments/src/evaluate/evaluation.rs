@@ -1,33 +1,18 @@
 //! A comparison as one configuration: what `pleach evaluate` does, without flags, files of results or a terminal.
 
 use std::path::PathBuf;
-use std::time::Duration;
 
 use crate::evaluate::flag_values;
 use clap::{ArgAction, Args};
-use pleach_env::SimConfig;
-use pleach_env::availability::AvailabilityConfig;
-use pleach_env::schedule::Record;
-use pleach_scheduler::{ActionSet, Problem};
+use pleach_scheduler::Problem;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
-use super::instances::{Instance, seeds};
-use super::metric::{MAIN_METRIC, METRICS, Metric};
-use super::results::Results;
-use super::run::Runner;
+use super::metric::MAIN_METRIC;
 use super::sim_config::SchedulingConfig;
-use super::stand_in::stand_ins;
 use super::workload_source::{DEFAULT_WORKLOAD, WorkloadSource};
 use crate::command::grid_table::{self, Group};
-use crate::door::{DOOR, PolicySpec};
 use crate::error::Error;
-use crate::progress::Watcher;
-use crate::run_folder::atomic_file::read_toml;
-use crate::schedule::run_of;
-
-/// Largest file with settings of planners, bytes.
-const POLICY_CONFIG_BYTES_MAX: u64 = 1 << 20;
 
 /// Columns of the table of a comparison.
 pub const COLUMNS: [&str; 9] = [
@@ -150,210 +135,5 @@ impl EvaluationConfig {
             config.workload.workload = vec![DEFAULT_WORKLOAD.to_owned()];
         }
         Ok(config)
-    }
-}
-
-/// A comparison that can begin: everything that is named is there and fits.
-#[derive(Clone, Debug)]
-pub struct Evaluation {
-    /// Who is compared.
-    pub policies: Vec<PolicySpec>,
-    /// The simulated cluster.
-    pub sim: SimConfig,
-    config: EvaluationConfig,
-    metric: &'static Metric,
-    reference: Option<String>,
-}
-
-impl Evaluation {
-    /// Opens the policies, and refuses before the work what would be found out after it.
-    ///
-    /// # Errors
-    /// [`Error::Problem`] for what is unknown, out of range, or asks for more than the cluster can do; files that cannot be
-    /// used.
-    pub fn open(config: &EvaluationConfig) -> Result<Evaluation, Error> {
-        Evaluation::of(config, DOOR.open_all(&config.policy)?)
-    }
-
-    /// The same with policies that are there already, instead of those that the configuration names.
-    ///
-    /// # Errors
-    /// As [`Evaluation::open`].
-    pub fn of(config: &EvaluationConfig, mut policies: Vec<PolicySpec>) -> Result<Evaluation, Error> {
-        no_settings(&config.set)?;
-        if let Some(path) = &config.policy_config {
-            let settings: serde_json::Value = read_toml(path, POLICY_CONFIG_BYTES_MAX)?;
-            PolicySpec::configure(&mut policies, &settings)?;
-        }
-        let reference = reference(config, &policies)?;
-        config.workload.check()?;
-        config.scheduling.check()?;
-        let sim = config.scheduling.sim(&config.workload.workload);
-        for policy in &policies {
-            policy.check(sim.capabilities)?;
-        }
-        if !(1..=10_000).contains(&config.seeds) {
-            return Err(Error::config(
-                "seeds",
-                config.seeds,
-                "1 to 10000",
-                "Ten is usual.",
-            ));
-        }
-        let metric = Metric::find(&config.metric).ok_or_else(|| {
-            let known: Vec<&str> = METRICS.iter().map(|metric| metric.key).collect();
-            Error::config("metric", &config.metric, known.join(", "), "avg_jct_s is usual.")
-        })?;
-        Ok(Evaluation {
-            policies,
-            sim,
-            config: config.clone(),
-            metric,
-            reference,
-        })
-    }
-
-    /// All workloads with their seeds; `note` is told what importers mended.
-    ///
-    /// # Errors
-    /// A workload that cannot be made.
-    pub fn instances(&self, note: &mut dyn FnMut(String)) -> Result<Vec<Instance>, Error> {
-        let seeds = seeds(self.config.seed, "test", self.config.seeds as usize);
-        self.config.workload.instances(&self.sim, &seeds, note)
-    }
-
-    /// Runs every policy on every instance.
-    ///
-    /// # Errors
-    /// The first run, in the order of instances and policies, that failed.
-    pub fn run(&self, instances: &[Instance], watcher: &Watcher) -> Result<Results, Error> {
-        Ok(self.run_recorded(instances, watcher)?.0)
-    }
-
-    /// The same with the record of the schedules: their runs have no segments unless the simulation is to record them.
-    ///
-    /// # Errors
-    /// As [`Evaluation::run`].
-    pub fn run_recorded(
-        &self,
-        instances: &[Instance],
-        watcher: &Watcher,
-    ) -> Result<(Results, Record), Error> {
-        // The instances have their facts.
-        let sim = SimConfig {
-            class_facts: false,
-            ..self.sim.clone()
-        };
-        let runner = Runner::new(&sim).watched("evaluate", watcher);
-        let timed = runner.run_timed(instances, &self.policies, &|| Duration::ZERO)?;
-        let (mut runs, mut record) = (Vec::with_capacity(timed.len()), Record::default());
-        for (index, timed) in timed.into_iter().enumerate() {
-            if self.sim.record_segments {
-                let instance = &instances[index / self.policies.len()];
-                let (policy, seed) = (&timed.run.policy, instance.seed);
-                record
-                    .runs
-                    .push(run_of(policy, &instance.workload, seed, timed.segments));
-            }
-            runs.push(timed.run);
-        }
-        let results = Results::by(self.metric, "evaluate", runs, self.reference.as_deref())?;
-        let results = results.drawn(self.config.workload.is_drawn(&self.sim)?);
-        let results = results.in_world(self.sim.in_words());
-        let results = results.with_stand_ins(stand_ins(&self.policies, instances, &self.sim));
-        Ok((results, record))
-    }
-
-    /// Columns of the table, with those that only this cluster has something to say in.
-    #[must_use]
-    pub fn columns(&self) -> Vec<&'static str> {
-        let mut columns = COLUMNS.to_vec();
-        let can = self.sim.capabilities.actions();
-        if !can.intersection(ActionSet::STOPPING).is_empty() {
-            columns.push("preemptions");
-        }
-        if self.sim.outcomes.is_some() || self.sim.capacity != AvailabilityConfig::default() {
-            columns.extend(["failures", "lost_work"]);
-        }
-        columns
-    }
-}
-
-/// Runs every policy on every workload with every seed.
-///
-/// ```
-/// use pleach_experiments::{EvaluationConfig, evaluate};
-///
-/// let config: EvaluationConfig = toml::from_str(
-///     "policy = ['fifo', 'srtf']\nseeds = 2\n[workload]\nworkload = ['philly-like']\nnum_jobs = 40",
-/// )?;
-/// let results = evaluate(&config)?;
-/// assert_eq!(results.runs().len(), 4);
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-///
-/// # Errors
-/// As [`Evaluation::open`], [`Evaluation::instances`] and [`Evaluation::run`].
-pub fn evaluate(config: &EvaluationConfig) -> Result<Results, Error> {
-    let evaluation = Evaluation::open(config)?;
-    let instances = evaluation.instances(&mut |_| {})?;
-    evaluation.run(&instances, &Watcher::nobody())
-}
-
-/// Whom the others are measured against; checked before the work.
-fn reference(config: &EvaluationConfig, policies: &[PolicySpec]) -> Result<Option<String>, Error> {
-    let names: Vec<&str> = policies.iter().map(PolicySpec::name).collect();
-    match &config.reference {
-        Some(name) if !names.contains(&name.as_str()) => Err(Error::config(
-            "reference",
-            name,
-            names.join(", "),
-            "Name a policy of this comparison.",
-        )),
-        Some(name) => Ok(Some(name.clone())),
-        None => Ok(names.first().map(ToString::to_string)),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_configuration_without_flags_is_run_and_refused_as_the_command_line_is() {
-        let text =
-            "policy = ['fifo', 'sjf']\nseeds = 2\n[workload]\nworkload = ['philly-like']\nnum_jobs = 30";
-        let config: EvaluationConfig = toml::from_str(text).unwrap();
-        let results = evaluate(&config).unwrap();
-        let drawn: Vec<u64> = seeds(0, "test", 2).iter().map(|seed| seed.0).collect();
-        let run: Vec<u64> = results.runs().iter().map(|run| run.seed).collect();
-        assert_eq!(run, [drawn[0], drawn[0], drawn[1], drawn[1]]);
-        assert_eq!(results.reference(), Some("fifo"));
-        for (text, words) in [
-            ("reference = 'sjf'\npolicy = ['fifo']", "reference = sjf"),
-            ("seeds = 0", "1 to 10000"),
-            (
-                "[scheduling]\nnode_mtbf_days = 0.0",
-                "node_mtbf_days = 0: allowed is above 0",
-            ),
-            (
-                "[scheduling]\nrestart_cost_s = 1.0\noverheads = { model = 'tacc-empirical' }",
-                "none beside overheads",
-            ),
-            ("metric = 'jct'", "avg_jct_s"),
-            ("[workload]\nworkload = ['philly-like']\nload = 0", "0.01 to 10"),
-            (
-                "[workload]\nworkload = ['philly-like']\nnum_jobs = 0",
-                "1 to 10000000",
-            ),
-            ("[workload]\nworkload = ['philly-like']\ndays = -1.0", "above 0"),
-        ] {
-            let config: EvaluationConfig = toml::from_str(text).unwrap();
-            let said = evaluate(&config).unwrap_err();
-            assert!(
-                said.to_string().contains(words) && said.exit_code() == 2,
-                "{text}: {said}"
-            );
-        }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
+use std::sync::Arc;
 
 use pleach_env::workload::Workload;
 use pleach_env::workload::classes::Filled;
@@ -20,7 +21,7 @@ const NUM_WINDOWS_MAX: usize = 10_000;
 #[derive(Clone, Debug)]
 pub struct Instance {
     /// The jobs and the cluster.
-    pub workload: Workload,
+    pub workload: Arc<Workload>,
     /// The seed that it was drawn with; also decides the errors of the estimates.
     pub seed: u64,
 }
@@ -53,7 +54,7 @@ impl WorkloadSource {
                     fill(sim, &mut workload, &mut filled);
                     workload.name.clone_from(&label);
                     instances.push(Instance {
-                        workload,
+                        workload: Arc::new(workload),
                         seed: seed.0,
                     });
                 }
@@ -68,10 +69,10 @@ impl WorkloadSource {
             let mut filled = Filled::default();
             fill(sim, &mut whole, &mut filled);
             tell(&whole.name, filled, note);
-            let windows = self.windows(whole)?;
+            let windows: Vec<Arc<Workload>> = self.windows(whole)?.into_iter().map(Arc::new).collect();
             for seed in if drawn { seeds } else { &seeds[..1] } {
                 instances.extend(windows.iter().map(|workload| Instance {
-                    workload: workload.clone(),
+                    workload: Arc::clone(workload),
                     seed: seed.0,
                 }));
             }
@@ -207,9 +208,8 @@ pub fn seeds(root: u64, stream: &str, num: usize) -> Vec<Seed> {
 pub fn episodes(env: &EnvConfig, seeds: &[Seed]) -> Result<Vec<Instance>, Error> {
     let source = pleach_env::Source::open(env)?;
     let instance = |seed: &Seed| {
-        let workload = source.workload(env, *seed)?;
         Ok(Instance {
-            workload,
+            workload: Arc::new(source.workload(env, *seed)?),
             seed: seed.0,
         })
     };

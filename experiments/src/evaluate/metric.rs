@@ -1,6 +1,8 @@
 //! The numbers that every policy is compared by: key, unit, and which way is better. One table, so that JSON, CSV, the
 //! terminal and the report cannot disagree.
 
+use crate::error::Error;
+
 /// What a number counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
@@ -209,6 +211,21 @@ pub const METRICS: &[Metric] = &[
         "jobs that finished",
     ),
 ];
+
+/// A metric of a world by its key; the first where none is named.
+///
+/// # Errors
+/// A key that is not there.
+pub fn metric_of(known: &'static [Metric], key: Option<&str>) -> Result<&'static Metric, Error> {
+    let Some(key) = key else {
+        return Ok(&known[0]);
+    };
+    known.iter().find(|metric| metric.key == key).ok_or_else(|| {
+        let keys: Vec<&str> = known.iter().map(|metric| metric.key).collect();
+        let hint = format!("{} is usual.", keys[0]);
+        Error::config("metric", key, keys.join(", "), hint)
+    })
+}
 
 impl Metric {
     /// The metric with this key.

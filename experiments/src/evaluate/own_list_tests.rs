@@ -4,11 +4,12 @@ use std::path::{Path, PathBuf};
 
 use pleach_env::{EnvConfig, Seed, SimConfig, Source, Split, WorkloadConfig};
 
-use crate::evaluate::evaluation::{Evaluation, EvaluationConfig};
+use crate::evaluate::evaluation::EvaluationConfig;
 use crate::evaluate::instances::{Instance, seeds};
 use crate::evaluate::sim_config::SchedulingConfig;
 use crate::evaluate::workload_source::WorkloadSource;
 use crate::train::validation::Validation;
+use crate::worlds::jobs::JobsWorld;
 
 /// A list of so many jobs, an hour apart, in a file.
 fn list(folder: &Path, num_jobs: u32) -> PathBuf {
@@ -98,7 +99,7 @@ fn what_chooses_and_what_judges_has_not_been_trained_on() {
         },
         ..EvaluationConfig::default()
     };
-    let judged = Evaluation::open(&judged)
+    let judged = JobsWorld::open(&judged)
         .unwrap()
         .instances(&mut |note| notes.push(note))
         .unwrap();

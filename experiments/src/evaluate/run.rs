@@ -91,7 +91,10 @@ impl<'a> Runner<'a> {
     /// # Errors
     /// The first run, in that order, that failed, or that was better than its workload's lower bound.
     pub fn run(&self, instances: &[Instance], policies: &[PolicySpec]) -> Result<Vec<PolicyRun>, Error> {
-        let workloads: Vec<&Workload> = instances.iter().map(|instance| &instance.workload).collect();
+        let workloads: Vec<&Workload> = instances
+            .iter()
+            .map(|instance| instance.workload.as_ref())
+            .collect();
         let doubles = match self.grants {
             Grants::OfCluster => doubles(policies, &workloads, self.sim),
             Grants::AsAsked => (0..policies.len()).collect(),
@@ -160,7 +163,11 @@ impl<'a> Runner<'a> {
         }
     }
 
-    fn run_one(
+    /// One policy on one instance.
+    ///
+    /// # Errors
+    /// A run that fails.
+    pub(crate) fn run_one(
         &self,
         instance: &Instance,
         policy: &PolicySpec,

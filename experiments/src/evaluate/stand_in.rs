@@ -20,7 +20,10 @@ pub fn stand_ins(
     instances: &[Instance],
     sim: &SimConfig,
 ) -> BTreeMap<String, String> {
-    let workloads: Vec<&Workload> = instances.iter().map(|instance| &instance.workload).collect();
+    let workloads: Vec<&Workload> = instances
+        .iter()
+        .map(|instance| instance.workload.as_ref())
+        .collect();
     let found = policies.iter().filter_map(|one| {
         let (other, missing) = stand_in(one.heuristic_name()?, &workloads, sim)?;
         Some((one.name().to_string(), format!("as {other}: {missing}")))

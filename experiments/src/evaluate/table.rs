@@ -60,10 +60,11 @@ impl Table {
             .shown()
             .map(|(name, summary)| {
                 let mut row = vec![results.label(name)];
-                row.extend(
-                    reference
-                        .map(|reference| ratio_cell(name, reference, (summary, results.metric().versus))),
-                );
+                let versus = |reference| match summary.ratio_vs_reference {
+                    Some(_) if name == reference => "1 (reference)".to_string(),
+                    _ => versus_cell(results.metric(), summary),
+                };
+                row.extend(reference.map(versus));
                 for (metric, best) in metrics.iter().zip(&best) {
                     row.push(cell(&summary.metrics, metric, *best));
                 }
@@ -318,18 +319,16 @@ fn cell(metrics: &BTreeMap<String, f64>, metric: &Metric, best: Option<f64>) -> 
     }
 }
 
-fn ratio_cell(name: &str, reference: &str, (summary, by): (&Summary, Versus)) -> String {
+/// How a policy stands to the reference by a metric, with its interval if it has one.
+pub(crate) fn versus_cell(metric: &Metric, summary: &Summary) -> String {
     if let Some(versus) = &summary.gain_vs_reference {
-        let places = if by == Versus::Percent { 1 } else { 2 };
+        let places = if metric.versus == Versus::Percent { 1 } else { 2 };
         return gain_cell(Some(versus.gain.mean), versus.gain.interval, places);
     }
-    let Some(versus) = &summary.ratio_vs_reference else {
-        return "-".to_string();
-    };
-    if name == reference {
-        return "1 (reference)".to_string();
+    match &summary.ratio_vs_reference {
+        None => "-".to_string(),
+        Some(versus) => show_interval(versus.ratio),
     }
-    show_interval(versus.ratio)
 }
 
 /// A ratio with its interval, if it has one.

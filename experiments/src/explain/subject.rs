@@ -1,5 +1,7 @@
 //! What a question is about: the tree, the list, a moment; and words that all answers use.
 
+use std::sync::Arc;
+
 use pleach_env::SimConfig;
 use pleach_env::workload::Workload;
 use pleach_scheduler::cluster::Cluster;
@@ -8,9 +10,10 @@ use pleach_scheduler::{JobId, Time};
 
 use crate::door::DOOR;
 use crate::error::Error;
-use crate::evaluate::evaluation::{Evaluation, EvaluationConfig};
+use crate::evaluate::evaluation::EvaluationConfig;
 use crate::evaluate::sim_config::SchedulingConfig;
 use crate::evaluate::workload_source::WorkloadSource;
+use crate::worlds::jobs::JobsWorld;
 
 /// Which tree, on which list.
 #[derive(Clone, Debug, Default)]
@@ -48,7 +51,7 @@ pub(super) enum Told<R> {
 /// The tree and the list.
 pub(super) struct Subject {
     pub(super) policy: TreePolicy,
-    pub(super) workload: Workload,
+    pub(super) workload: Arc<Workload>,
     pub(super) sim: SimConfig,
 }
 
@@ -70,7 +73,7 @@ impl Subject {
             seed: config.seed,
             ..EvaluationConfig::default()
         };
-        let evaluation = Evaluation::of(&evaluation, vec![spec.clone()])?;
+        let evaluation = JobsWorld::of(&evaluation, vec![spec.clone()])?;
         let mut instances = evaluation.instances(note)?;
         let (Some(instance), Some(policy), 0) = (instances.pop(), spec.tree_policy(), instances.len()) else {
             return Err(Error::config(

@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Arc;
 
 use pleach_env::workload::Workload;
 use pleach_env::{Seed, SimConfig, Split};
@@ -78,7 +79,7 @@ impl Drawn {
             window = window.scaled_load(load / window.offered_load())?;
         }
         Ok(Instance {
-            workload: window,
+            workload: Arc::new(window),
             seed: seed.0,
         })
     }

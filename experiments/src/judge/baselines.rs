@@ -29,7 +29,9 @@ pub(super) fn baselines(
     let policies = rivals.open()?;
     let lists_of = |part: usize| (0..instances.len()).filter(move |list| instances[*list].0 == part);
     let own = |part: usize| -> Vec<usize> {
-        let workloads: Vec<&Workload> = lists_of(part).map(|list| &instances[list].1.workload).collect();
+        let workloads: Vec<&Workload> = lists_of(part)
+            .map(|list| instances[list].1.workload.as_ref())
+            .collect();
         let doubles = doubles(&policies, &workloads, &sims[part]);
         (0..policies.len())
             .filter(|policy| doubles[*policy] == *policy)

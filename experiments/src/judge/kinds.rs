@@ -1,6 +1,8 @@
 //! Kinds of lists: as long as usual, longer ones, and low loads. A tree that is good where it was made can lose a fifth where the
 //! cluster is half empty, and nothing that looks at one kind of list sees it.
 
+use std::sync::Arc;
+
 use pleach_env::{EnvConfig, Seed, Source, WorkloadConfig};
 use rayon::prelude::*;
 
@@ -101,7 +103,10 @@ pub(crate) fn instances(
             .map(|seed| {
                 let workload = source.workload(&env, *seed)?;
                 let seed = seed.0;
-                Ok(Instance { workload, seed })
+                Ok(Instance {
+                    workload: Arc::new(workload),
+                    seed,
+                })
             })
             .collect::<Result<_, Error>>()?;
         of_kind.push(instances.into_iter());

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use pleach_env::SimConfig;
+
 use super::room::{Room, rules};
 use crate::door::PolicySpec;
 use crate::error::Error;
-use crate::evaluate::evaluation::Evaluation;
 use crate::evaluate::instances::Instance;
 use crate::evaluate::metric::MAIN_METRIC;
 use crate::evaluate::results::{PolicyRun, Results};
@@ -20,8 +21,8 @@ use crate::progress::Watcher;
 /// # Errors
 /// A metric other than the average JCT; a run that fails.
 pub fn table(
-    evaluation: &Evaluation,
-    instances: &[Instance],
+    sim: &SimConfig,
+    (given, instances): (&[PolicySpec], &[Instance]),
     results: &Results,
     num: u32,
     watcher: &Watcher,
@@ -31,14 +32,13 @@ pub fn table(
         let allowed = format!("{MAIN_METRIC} beside regret");
         return Err(Error::config("metric", results.metric().key, allowed, hint));
     }
-    let sim = pleach_env::SimConfig {
+    let sim = SimConfig {
         class_facts: false,
         record_utilisation: false,
-        ..evaluation.sim.clone()
+        ..sim.clone()
     };
     let rules = rules(sim.capabilities)?;
     let is_rule = |policy: &&PolicySpec| rules.iter().any(|rule| rule.name() == policy.name());
-    let given = &evaluation.policies;
     let learned: Vec<&PolicySpec> = given.iter().filter(|policy| !is_rule(policy)).collect();
     let mut policies = rules.clone();
     policies.extend(learned.iter().copied().cloned());

@@ -14,18 +14,29 @@ const JCT_LOW_S: f64 = 1.0;
 #[must_use]
 pub fn compared(title: &str, results: &Results) -> Report {
     let keys: Vec<&str> = METRICS.iter().map(|metric| metric.key).collect();
-    let about = [
-        results.command(),
-        &results.workloads().join(", "),
-        &format!("seeds {}", seeds(results.seeds())),
+    let summary = Table::compare(results, &keys);
+    let report = Report::new(title).note(&about(results));
+    let report = report.section("Summary", [summary.into()]);
+    plots(results)
+        .into_iter()
+        .fold(report, |report, (heading, plot)| {
+            report.section(heading, plot.map(Block::from))
+        })
+}
+
+/// What was compared, in a line.
+pub(crate) fn about(results: &Results) -> String {
+    let seeds = format!("seeds {}", seeds(results.seeds()));
+    [results.command(), &results.workloads().join(", "), &seeds].join(" · ")
+}
+
+/// The plots of a comparison with their headings; those of which the runs say nothing are left out.
+pub(crate) fn plots(results: &Results) -> [(&'static str, Option<Plot>); 3] {
+    [
+        ("Against the reference", against(results)),
+        ("Job completion times", completion_times(results)),
+        ("Utilisation over time", utilisation(results)),
     ]
-    .join(" · ");
-    Report::new(title)
-        .note(&about)
-        .section("Summary", [Table::compare(results, &keys).into()])
-        .section("Against the reference", against(results).map(Block::from))
-        .section("Job completion times", completion_times(results).map(Block::from))
-        .section("Utilisation over time", utilisation(results).map(Block::from))
 }
 
 /// A row for each policy but the reference: its paired ratio or difference with its interval.

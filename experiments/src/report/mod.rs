@@ -32,6 +32,7 @@ use crate::evaluate::table::Table;
 use crate::plot::Plot;
 use crate::run_folder::atomic_file;
 
+pub(crate) use comparison::{about, plots};
 pub use comparison::{against, compared, intervals};
 
 /// Length of a text as it is, at most, bytes; longer ones are cut with a note.

@@ -8,9 +8,10 @@ use super::Checked;
 use super::settings::RecordSettings;
 use crate::door::{DOOR, PolicySpec};
 use crate::error::Error;
-use crate::evaluate::evaluation::{Evaluation, EvaluationConfig};
+use crate::evaluate::evaluation::EvaluationConfig;
 use crate::evaluate::instances::Instance;
 use crate::progress::Watcher;
+use crate::worlds::jobs::JobsWorld;
 
 /// The word of what a replay finds, beside the rules of the validator.
 pub const REPLAY: &str = "replay";
@@ -95,9 +96,7 @@ fn play(
     if policies.is_empty() {
         return Ok(Record::default());
     }
-    let mut evaluation = Evaluation::of(&config, policies)?;
-    evaluation.sim.record_segments = true;
-    Ok(evaluation.run_recorded(instances, watcher)?.1)
+    JobsWorld::of(&config, policies)?.record(instances, watcher)
 }
 
 /// The first segment in which two runs differ.

@@ -10,11 +10,12 @@ use super::policy_unit::{STAND_IN, means};
 use super::unit_error::UnitError;
 use crate::door::DOOR;
 use crate::error::Error;
-use crate::evaluate::evaluation::{Evaluation, EvaluationConfig};
+use crate::evaluate::evaluation::EvaluationConfig;
 use crate::evaluate::instances::{Instance, seeds};
 use crate::evaluate::run::Runner;
 use crate::evaluate::stand_in::stand_ins;
 use crate::run_folder::hash::hash_json;
+use crate::worlds::jobs::JobsWorld;
 
 /// Key of the runs in a result.
 pub(super) const JUDGED: &str = "judged";
@@ -27,7 +28,7 @@ pub(super) const OWN: &str = "this unit";
 /// A policy beside it, a workload or a setting that cannot be used.
 pub fn check(config: &EvaluationConfig) -> Result<(), UnitError> {
     let policies = DOOR.open_all(&with_any(config)).map_err(Error::from)?;
-    Evaluation::of(config, policies)?;
+    JobsWorld::of(config, policies)?;
     Ok(())
 }
 
@@ -56,7 +57,7 @@ pub fn judge(
     if !config.policy.is_empty() {
         policies.extend(DOOR.open_all(&config.policy).map_err(Error::from)?);
     }
-    let evaluation = Evaluation::of(config, policies)?;
+    let evaluation = JobsWorld::of(config, policies)?;
     let stream = if is_rung { "sweep/rung" } else { "test" };
     let drawn = seeds(config.seed, stream, config.seeds as usize);
     let instances = config.workload.instances(&evaluation.sim, &drawn, &mut |_| {})?;
@@ -88,7 +89,7 @@ pub fn judge(
 
 /// Which jobs on which cluster, whatever they are called.
 fn list_hash(instance: &Instance) -> Result<String, UnitError> {
-    let mut workload = instance.workload.clone();
+    let mut workload = (*instance.workload).clone();
     workload.name.clear();
     let value = serde_json::to_value(&workload);
     let value = value.map_err(|error| UnitError::Failed(format!("the jobs cannot be written: {error}")))?;

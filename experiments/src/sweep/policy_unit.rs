@@ -7,13 +7,14 @@ use serde_json::{Value, json};
 
 use crate::door::DOOR;
 use crate::error::Error;
-use crate::evaluate::evaluation::{Evaluation, EvaluationConfig};
+use crate::evaluate::evaluation::EvaluationConfig;
 use crate::evaluate::run::Runner;
 use crate::evaluate::stand_in::stand_ins;
 use crate::evaluate::stats::mean;
 use crate::evaluate::workload_source::WorkloadSource;
 use crate::progress::Watcher;
 use crate::sweep::UnitError;
+use crate::worlds::jobs::JobsWorld;
 use crate::worlds::{AnyWorld, Comparing, not_read, of_pairs, open};
 
 /// Key of a result that says whose decisions the policy's are, and why, where they are another's: `as sjf: no preemption`.
@@ -98,9 +99,9 @@ fn one_policy(config: &EvaluationConfig) -> Result<&String, Error> {
     Ok(policy)
 }
 
-fn opened(config: &EvaluationConfig) -> Result<Evaluation, UnitError> {
+fn opened(config: &EvaluationConfig) -> Result<JobsWorld, UnitError> {
     let policy = DOOR.open_one(one_policy(config)?).map_err(Error::from)?;
-    Ok(Evaluation::of(config, vec![policy])?)
+    Ok(JobsWorld::of(config, vec![policy])?)
 }
 
 /// Runs the policy on the workload of the seed. Where that is several, as of windows, `runs` has each and `metrics` their means.

@@ -5,6 +5,8 @@
 //! are compared. What one policy does to a day is no independent draw of what it does to the next, so an interval over days of a
 //! cluster whose queue lasts for weeks is too narrow.
 
+use std::sync::Arc;
+
 use pleach_env::workload::Workload;
 use pleach_env::{JobOutcome, Metrics, SimConfig, simulate_planner};
 use serde::{Deserialize, Serialize};
@@ -207,7 +209,7 @@ pub fn candidates_beside(
 ) -> Result<Vec<PolicySpec>, Error> {
     let mut all = DOOR.open_all(&[])?;
     let instance = [Instance {
-        workload: workload.clone(),
+        workload: Arc::new(workload.clone()),
         seed: sim.seed,
     }];
     let same = stand_ins(&all, &instance, sim);

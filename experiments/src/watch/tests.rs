@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use pleach_env::schedule::Segment;
 use pleach_env::workload::{GeneratorConfig, generate};
 use pleach_env::{Seed, SimConfig, simulate};
@@ -21,7 +23,13 @@ fn recorded(policies: &[&str], num_jobs: usize) -> (Record, Vec<Instance>) {
         settings: String::new(),
         runs: runs.collect(),
     };
-    (record, vec![Instance { workload, seed: 1 }])
+    (
+        record,
+        vec![Instance {
+            workload: Arc::new(workload),
+            seed: 1,
+        }],
+    )
 }
 
 fn page(record: &Record, instances: &[Instance], command_line: &str) -> String {
@@ -175,7 +183,14 @@ fn in_a_browser_a_thousand_jobs_on_512_gpus_are_drawn_within_a_frame() {
         settings: String::new(),
         runs: runs.to_vec(),
     };
-    let html = page(&record, &[Instance { workload, seed: 2 }], "");
+    let html = page(
+        &record,
+        &[Instance {
+            workload: Arc::new(workload),
+            seed: 2,
+        }],
+        "",
+    );
     assert!(html.len() < 4 << 20, "{}", html.len());
     let folder = tempfile::tempdir().unwrap();
     let Some(dom) = browser_dom(folder.path(), &html, "t=100000") else {

@@ -15,7 +15,8 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::calls::{CallsSettings, CallsWorld};
-use super::compare::{Compared, Comparing, compare, named};
+use super::compare::compare;
+use super::compared::{Compared, Comparing};
 use super::explain::{DecisionTold, explain};
 use super::requests::{RequestsSettings, RequestsWorld};
 use super::search::{Searched, Searching, search};
@@ -46,11 +47,16 @@ pub trait AnyWorld: Send + Sync {
     /// A policy or a setting that cannot be used.
     fn compare(&self, asked: &Comparing, watcher: &Watcher) -> Result<Compared, Error>;
 
-    /// Searches for a tree.
+    /// Searches for a tree with the draws of a seed; a file keeps the state of the race, which goes on from it.
     ///
     /// # Errors
     /// Settings out of range, columns that are not there.
-    fn search(&mut self, asked: &Searching, seed: u64, watcher: &Watcher) -> Result<Searched, Error>;
+    fn search(
+        &mut self,
+        asked: &Searching,
+        draws: (u64, Option<&Path>),
+        watcher: &Watcher,
+    ) -> Result<Searched, Error>;
 
     /// Trains a network in a folder, or goes on there.
     ///
@@ -93,15 +99,20 @@ impl<W: World> AnyWorld for W {
     }
 
     fn check(&self, policies: &[String]) -> Result<(), Error> {
-        named(self, policies).map(drop)
+        self.opened(policies).map(drop)
     }
 
     fn compare(&self, asked: &Comparing, watcher: &Watcher) -> Result<Compared, Error> {
         compare(self, asked, watcher)
     }
 
-    fn search(&mut self, asked: &Searching, seed: u64, watcher: &Watcher) -> Result<Searched, Error> {
-        search(self, asked, seed, watcher)
+    fn search(
+        &mut self,
+        asked: &Searching,
+        draws: (u64, Option<&Path>),
+        watcher: &Watcher,
+    ) -> Result<Searched, Error> {
+        search(self, asked, draws, watcher)
     }
 
     fn train(

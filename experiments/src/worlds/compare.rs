@@ -1,153 +1,14 @@
-//! Policies on the same lists of a world.
-
-use std::path::Path;
+//! Policies on the same lists of a world, as they are and with one thing after the other taken away.
 
 use rayon::prelude::*;
-use serde::Serialize;
 
-use super::world::{Draw, Player, Policy, Turn, Verb, World};
+use super::compared::{At, Beside, Compared, Comparing, check_reference};
+use super::world::{Draw, Player, Turn, Verb, World};
 use crate::error::Error;
-use crate::evaluate::metric::Metric;
+use crate::evaluate::metric::metric_of;
 use crate::evaluate::results::{PolicyRun, Results};
-use crate::evaluate::table::Table;
-use crate::plot::{Axis, Mark, Plot};
+use crate::evaluate::table::{Table, versus_cell};
 use crate::progress::{Progress, Watcher};
-use crate::report::{Block, Report, against};
-use crate::run_folder::atomic_file;
-
-/// What is compared, and how.
-#[derive(Clone, Debug, Default)]
-pub struct Comparing {
-    /// Rules by name, trees and networks by file; none: those that the world names.
-    pub policies: Vec<String>,
-    /// Held against this one; none: the world's own choice.
-    pub reference: Option<String>,
-    /// By this metric; none: the world's first.
-    pub metric: Option<String>,
-    /// Whether plots are made.
-    pub pictured: bool,
-    /// Root of all randomness.
-    pub seed: u64,
-}
-
-/// A comparison at one load.
-pub struct At {
-    /// The load, over that of the settings.
-    pub load: f64,
-    /// The scores.
-    pub results: Results,
-    /// The table.
-    pub table: Table,
-    /// The plots.
-    pub plots: Vec<Plot>,
-}
-
-/// A comparison at one load or several.
-pub struct Compared {
-    /// In the order given.
-    pub at: Vec<At>,
-}
-
-/// Scores at a load of several.
-#[derive(Serialize)]
-struct AtLoad<'a> {
-    load: f64,
-    #[serde(flatten)]
-    results: &'a Results,
-}
-
-impl Compared {
-    /// The scores of one load, or of each in turn.
-    ///
-    /// # Errors
-    /// None in practice.
-    pub fn json(&self) -> serde_json::Result<serde_json::Value> {
-        match self.at.as_slice() {
-            [only] => serde_json::to_value(&only.results),
-            all => serde_json::to_value(
-                all.iter()
-                    .map(|at| AtLoad {
-                        load: at.load,
-                        results: &at.results,
-                    })
-                    .collect::<Vec<_>>(),
-            ),
-        }
-    }
-
-    /// Every play as a row of CSV; the loads in turn.
-    ///
-    /// # Errors
-    /// A file that cannot be written.
-    pub fn write_csv(&self, path: &Path) -> Result<(), Error> {
-        let mut text = String::new();
-        for at in &self.at {
-            let csv = at.results.csv()?;
-            let rows = csv.split_once('\n').map_or(csv.as_str(), |(_, rows)| rows);
-            text += if text.is_empty() { &csv } else { rows };
-        }
-        atomic_file::write(path, text.as_bytes())
-    }
-
-    /// Everything as a report.
-    #[must_use]
-    pub fn report(&self, title: &str) -> Report {
-        let over = self.over_loads();
-        let over = over
-            .into_iter()
-            .flat_map(|(table, plot)| std::iter::once(Block::from(table)).chain(plot.map(Block::from)));
-        let report = Report::new(title).section("Over the load", over);
-        self.at.iter().fold(report, |report, at| {
-            let heading = match self.at.len() {
-                1 => "Policies compared".to_string(),
-                _ => format!("{} times the load", at.load),
-            };
-            let gains = against(&at.results).map(Block::from);
-            let plots = at.plots.iter().cloned().map(Block::from);
-            let blocks = std::iter::once(Block::from(at.table.clone()))
-                .chain(gains)
-                .chain(plots);
-            report.section(&heading, blocks)
-        })
-    }
-
-    /// The metric of each policy at each load, where there are several.
-    #[must_use]
-    pub fn over_loads(&self) -> Option<(Table, Option<Plot>)> {
-        let first = &self.at.first().filter(|_| self.at.len() > 1)?.results;
-        let metric = first.metric();
-        let lines = first.policies().map(|(name, _)| {
-            let value = |at: &At| {
-                let mut all = at.results.policies();
-                let found = all.find(|(other, _)| *other == name);
-                found.and_then(|(_, summary)| summary.metrics.get(metric.key).copied())
-            };
-            let values = self.at.iter().map(|at| value(at).unwrap_or(f64::NAN)).collect();
-            (name.to_string(), values)
-        });
-        let lines: Vec<(String, Vec<f64>)> = lines.collect();
-        let header = self.at.iter().map(|at| format!("x{}, {}", at.load, metric.label));
-        let table = Table {
-            header: std::iter::once("policy".to_string()).chain(header).collect(),
-            rows: lines
-                .iter()
-                .map(|(name, values)| {
-                    let shown = values.iter().map(|value| metric.show(*value));
-                    std::iter::once(name.clone()).chain(shown).collect()
-                })
-                .collect(),
-            notes: vec!["x: times the load of the settings".into()],
-        };
-        let title = format!("{} over the load, one line for each policy", metric.label);
-        let marks = lines.iter().map(|(name, values)| {
-            let points = self.at.iter().zip(values).map(|(at, value)| (at.load, *value));
-            Mark::line(name, points)
-        });
-        let plot = Plot::new(title, Axis::of("times the load"), Axis::of(metric.label));
-        let plot = plot.of_policies().with(marks).if_any();
-        Some((table, plot))
-    }
-}
 
 /// Makes a player of a policy anew.
 pub(super) type Make<'a> = Box<dyn Fn() -> Player<'a> + Sync + 'a>;
@@ -197,66 +58,44 @@ pub(super) fn played<W: World>(
 pub(super) fn scored<W: World>(
     world: &W,
     names: &[String],
-    outcomes: &[Vec<W::Outcome>],
+    (lists, outcomes): (&[W::List], &[Vec<W::Outcome>]),
     (load, metric, reference): (f64, Option<&str>, Option<&str>),
 ) -> Result<Results, Error> {
     let known = world.metrics();
-    let metric = match metric {
-        None => &known[0],
-        Some(key) => metric_of(known, key)?,
-    };
+    let metric = metric_of(known, metric)?;
     let figures: Vec<Vec<Vec<(&'static str, f64)>>> = outcomes
         .iter()
         .map(|lists| lists.iter().map(|outcome| world.figures(outcome)).collect())
         .collect();
     let strongest = &names[world.reference(names, &figures)];
-    let workload = match load {
-        1.0 => world.name().to_string(),
-        load => format!("{} x{load}", world.name()),
-    };
-    let runs = names.iter().zip(figures).flat_map(|(name, lists)| {
-        let workload = &workload;
-        lists
-            .into_iter()
-            .enumerate()
-            .map(move |(list, figures)| PolicyRun {
-                policy: name.clone(),
-                workload: workload.clone(),
-                seed: list as u64,
-                metrics: figures
-                    .into_iter()
-                    .filter(|(_, value)| value.is_finite())
-                    .map(|(key, value)| (key.to_string(), value))
-                    .collect(),
-                ..PolicyRun::default()
-            })
+    let runs = (0..lists.len()).into_par_iter().map(|place| {
+        let plays = names.iter().zip(outcomes);
+        let plays: Vec<(&str, &W::Outcome)> = plays.map(|(name, all)| (name.as_str(), &all[place])).collect();
+        world.runs(&lists[place], (place, load), &plays)
     });
+    let runs: Vec<Vec<PolicyRun>> = runs.collect::<Result<_, Error>>()?;
     let reference = reference.unwrap_or(strongest);
-    Results::of_world((known, metric), "evaluate", runs.collect(), Some(reference))
-}
-
-fn metric_of(known: &'static [Metric], key: &str) -> Result<&'static Metric, Error> {
-    known.iter().find(|metric| metric.key == key).ok_or_else(|| {
-        let keys: Vec<&str> = known.iter().map(|metric| metric.key).collect();
-        let hint = format!("{} is usual.", keys[0]);
-        Error::config("metric", key, keys.join(", "), hint)
-    })
+    let results = Results::of_world((known, metric), "evaluate", runs.concat(), Some(reference))?;
+    world.with_facts(results, lists)
 }
 
 /// The table of scores, with the world's own lines below.
-pub(super) fn table_of<W: World>(world: &W, results: &Results) -> Table {
-    let mut table = Table::compare(results, &world.columns(results));
+pub(super) fn table_of<W: World>(world: &W, results: &Results, columns: &[&str]) -> Table {
+    let mut table = Table::compare(results, columns);
     table.notes.extend(world.notes(results));
     table
 }
 
-/// Policies by name or file.
-///
-/// # Errors
-/// A name that is not there, a file of something else.
-pub(super) fn named<W: World>(world: &W, names: &[String]) -> Result<Vec<Policy>, Error> {
-    let schema = world.schema().0;
-    names.iter().map(|name| Policy::open(name, schema)).collect()
+/// Scores without plots, and without what is beside them.
+pub(super) fn plain<W: World>(world: &W, load: f64, results: Results) -> At {
+    At {
+        load,
+        table: table_of(world, &results, &world.columns(&results)),
+        whole: table_of(world, &results, &world.report_columns(&results)),
+        results,
+        plots: Vec::new(),
+        beside: Beside::default(),
+    }
 }
 
 /// Plays all policies on all lists, at each of the world's loads.
@@ -298,10 +137,14 @@ pub fn compare_on<W: World>(
         [] => world.policies(),
         given => given.to_vec(),
     };
-    let policies = named(world, &names)?;
-    if let Some(reference) = asked.reference.as_ref().filter(|name| !names.contains(name)) {
-        let hint = "Name a policy of this comparison.";
-        return Err(Error::config("reference", reference, names.join(", "), hint));
+    let policies = world.opened(&names)?;
+    let known: Vec<&str> = names.iter().map(String::as_str).collect();
+    check_reference(asked.reference.as_deref(), &known)?;
+    metric_of(world.metrics(), asked.metric.as_deref())?;
+    if asked.ablated && world.without(lists).next().is_none() {
+        let hint = "Leave --ablate out.";
+        let allowed = "a world of which something can be taken away";
+        return Err(Error::config("ablate", world.name(), allowed, hint));
     }
     let (mut shown, mut players) = (Vec::new(), Vec::new());
     for (form, words) in world.forms().iter().enumerate() {
@@ -311,17 +154,76 @@ pub fn compare_on<W: World>(
             players.push((form, Box::new(move || policy.player()) as Make<'_>));
         }
     }
-    let outcomes = played(world, &players, lists, (world.name(), asked.seed, watcher))?;
+    let mut outcomes = played(world, &players, lists, (world.name(), asked.seed, watcher))?;
     let (metric, reference) = (asked.metric.as_deref(), asked.reference.as_deref());
-    let results = scored(world, &shown, &outcomes, (load, metric, reference))?;
-    let at = At {
-        load,
-        table: table_of(world, &results),
-        results,
-        plots: match asked.pictured {
-            true => world.plots(&shown, &outcomes),
-            false => Vec::new(),
-        },
-    };
+    let results = scored(world, &shown, (lists, &outcomes), (load, metric, reference))?;
+    let mut at = plain(world, load, results);
+    if asked.pictured {
+        at.plots = world.plots(&shown, &outcomes);
+    }
+    at.beside = world.beside(lists, (&at.results, &mut outcomes), asked, watcher)?;
+    if asked.ablated {
+        let table = ablated(world, (&names, lists), &at, watcher)?;
+        at.beside
+            .tables
+            .insert(0, ("ablation.md", "One thing taken away", table));
+    }
     Ok((at, outcomes))
+}
+
+/// The comparison as it is, and without one thing after the other. Nothing is trained or tuned anew. A policy that needs what was taken
+/// away has no ratio there.
+fn ablated<W: World>(
+    world: &W,
+    (names, lists): (&[String], &[W::List]),
+    at: &At,
+    watcher: &Watcher,
+) -> Result<Table, Error> {
+    let (results, metric) = (&at.results, at.results.metric());
+    let reference = results.reference().unwrap_or_default();
+    let shown = results.policies().map(|(name, _)| name);
+    let others: Vec<&str> = shown.filter(|name| *name != reference).collect();
+    let mut table = Table {
+        header: vec!["without".to_string(), format!("{reference}: {}", metric.label)],
+        rows: vec![row("nothing: as it is", results, reference, &others)],
+        notes: Vec::new(),
+    };
+    table.header.extend(others.iter().map(ToString::to_string));
+    for without in world.without(lists) {
+        let is_there = |name: &&String| without.world.opened(std::slice::from_ref(*name)).is_ok();
+        let asked = Comparing {
+            policies: names.iter().filter(is_there).cloned().collect(),
+            reference: Some(reference.to_string()),
+            metric: Some(metric.key.to_string()),
+            ..Comparing::default()
+        };
+        let words = without.words;
+        if !asked.policies.iter().any(|name| name == reference) {
+            table
+                .notes
+                .push(format!("{words}: {reference} cannot do without"));
+            continue;
+        }
+        let lists = without.lists.as_deref().unwrap_or(lists);
+        let (found, _) = compare_on(&without.world, (lists, at.load), &asked, watcher)?;
+        table.rows.push(row(words, &found.results, reference, &others));
+    }
+    table.notes.push(format!(
+        "{} over that of {reference} on the same workloads, 95 % interval; nothing was trained or tuned anew",
+        metric.label
+    ));
+    Ok(table)
+}
+
+fn row(words: &str, results: &Results, reference: &str, others: &[&str]) -> Vec<String> {
+    let metric = results.metric();
+    let of = |name: &str| {
+        let mut all = results.policies();
+        all.find(|(own, _)| *own == name).map(|(_, summary)| summary)
+    };
+    let absolute = of(reference).and_then(|summary| summary.metrics.get(metric.key));
+    let absolute = absolute.map_or("-".to_string(), |value| metric.show(*value));
+    let versus = |name: &&str| of(name).map_or("-".to_string(), |summary| versus_cell(metric, summary));
+    let cells = others.iter().map(versus);
+    [words.to_string(), absolute].into_iter().chain(cells).collect()
 }

@@ -6,6 +6,7 @@ use super::world::Description;
 use crate::error::Error;
 use crate::evaluate::table::Table;
 use crate::plot::{Axis, Mark, Plot};
+use crate::report::{Block, Report};
 use crate::workload_report::spread::Summary;
 
 /// Length of the intervals in which arrivals are counted, s.
@@ -38,9 +39,12 @@ impl Description {
         let what = format!("{noun} a second");
         let x = Axis::time("time since the first one", span_s);
         let plot = Plot::new(format!("{what} over time, by minute"), x, Axis::of(what.as_str()));
+        let plot = plot.with([Mark::steps(&what, rates)]);
         Ok(Description {
-            table,
-            plots: vec![plot.with([Mark::steps(&what, rates)])],
+            said: table.to_terminal().trim_end().to_string(),
+            report: Report::new(format!("A list of {noun}"))
+                .section("Figures", [Block::from(table)])
+                .section("Arrivals", [Block::from(plot)]),
             json: serde_json::to_value(figures).map_err(|error| Error::Failed(error.to_string()))?,
         })
     }

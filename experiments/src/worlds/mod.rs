@@ -4,9 +4,11 @@
 mod any;
 pub mod calls;
 mod compare;
+mod compared;
 mod describe;
 mod environments;
 mod explain;
+pub mod jobs;
 mod learn;
 mod own;
 mod race;
@@ -32,7 +34,8 @@ use crate::error::Error;
 use crate::run_folder::atomic_file;
 
 pub use any::{AnyWorld, Kind, kinds, open, opened, register};
-pub use compare::{At, Compared, Comparing, compare, compare_on};
+pub use compare::{compare, compare_on};
+pub use compared::{At, Beside, Compared, Comparing};
 pub use environments::{
     config, describe_environment, environment_settings, serving_environment, serving_ids,
 };
@@ -43,7 +46,7 @@ pub use race::{by_hand, column, nodes, split};
 pub use search::{Searched, Searching, search};
 pub use settings::{Settings, not_read, of_pairs, read};
 pub use train::{Training, train};
-pub use world::{Description, Draw, Habits, Loss, Player, Policy, Turn, Verb, World, tree_over};
+pub use world::{Description, Draw, Habits, Loss, Player, Policy, Turn, Verb, Without, World, tree_over};
 
 /// All rules with a name that decide in worlds, one after the other.
 pub fn policies() -> impl Iterator<Item = &'static Info> {

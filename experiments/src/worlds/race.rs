@@ -1,12 +1,11 @@
 //! Trees changed a little, raced against a rival on lists of a world.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pleach_distill::Dataset;
-use pleach_distill::search::{
-    Branch, Caller, Draft, Outcome, Question, Rows as Shown, SearchConfig, SearchState, search,
-};
+use pleach_distill::search::{Branch, Draft, Outcome, Question, Rows as Shown, SearchConfig};
 use pleach_env::Seed;
 use pleach_scheduler::features::{FeatureSchema, View};
 use pleach_scheduler::key_weight::KeyWeight;
@@ -19,7 +18,8 @@ use serde_json::Value;
 
 use super::world::{Loss, Player, Turn, World};
 use crate::error::Error;
-use crate::progress::{Progress, Watcher};
+use crate::judge::{kept_in, raced};
+use crate::progress::Watcher;
 
 /// Added to shares of misses, so that the last miss does not count for all. *Assumed.*
 pub(super) const FLOOR: f64 = 0.002;
@@ -61,31 +61,17 @@ impl<W: World> Game<'_, W> {
 pub(super) type Raced<List> = (List, Loss);
 
 /// Races trees that begin with `starts`; `parts[part][list]` is played by the trees. Gives what the race kept, the best start
-/// last.
+/// last; `file` keeps the state after each batch.
 ///
 /// # Errors
-/// Settings out of range, a run that fails.
+/// Settings out of range, a state of another search, a run that fails.
 pub(super) fn race<W: World>(
     game: &Game<'_, W>,
     starts: &[Tree],
     parts: &[Vec<Raced<W::List>>],
-    settings: &SearchConfig,
+    (settings, file): (&SearchConfig, Option<&Path>),
     watcher: &Watcher,
 ) -> Result<Vec<Tree>, Error> {
-    if starts.is_empty() {
-        let schema = game.schema().0;
-        let names = game
-            .without
-            .iter()
-            .map(|number| schema.features[usize::from(*number)].name);
-        let hint = "Leave the tree a column that a rule reads.";
-        return Err(Error::config(
-            "without",
-            names.collect::<Vec<_>>().join(", "),
-            "fewer columns",
-            hint,
-        ));
-    }
     let meta = meta(game.schema().0, settings, &[]);
     let firsts: Vec<&W::List> = parts.iter().map(|part| &part[0].0).collect();
     let shown = recorded(game, starts, &firsts)?;
@@ -104,43 +90,15 @@ pub(super) fn race<W: World>(
         });
         runs.collect()
     };
-    let total = settings.simulations;
-    let mut keep = |state: &SearchState| -> Result<(), Error> {
-        let best = state.archive.best().map_or(0.0, |entry| entry.objective);
-        let words = format!("{} trees, best objective {best:.4}", state.archive.num_entries());
-        watcher.tell(Progress::At(state.simulations.min(total), &words));
-        Ok(())
-    };
-    let mut caller = Caller {
-        judge: &mut judge,
-        keep: &mut keep,
-    };
-    let found = watcher.part("search", total as usize, || {
-        search(drafts, (&meta, &shown), settings, None, &mut caller)
-    });
-    let state = found.map_err(|error| match error {
-        pleach_distill::Error::Caller(error) => error,
-        other => Error::Failed(other.to_string()),
-    })?;
+    let fixed = (&meta, &shown, settings);
+    let kept = file.map(kept_in).transpose()?.flatten();
+    let state = raced(drafts, fixed, (kept, file), &mut judge, watcher)?;
     let kept = state.archive.entries().chain([&state.best_start]);
     kept.map(|entry| {
         let tree = entry.draft.tree(&meta, &shown);
         tree.map_err(|error| Error::Failed(error.to_string()))
     })
     .collect()
-}
-
-/// Settings of a search over so many parts: each rung has as many lists of each.
-pub(super) fn settings(search: &SearchConfig, num_parts: usize, seed: u64) -> Result<SearchConfig, Error> {
-    let in_parts = |lists: &usize| lists.div_ceil(num_parts.max(1)) * num_parts.max(1);
-    let settings = SearchConfig {
-        seed: Seed(seed).child("search", 0),
-        num_parts,
-        rungs: search.rungs.iter().map(in_parts).collect(),
-        ..search.clone()
-    };
-    settings.validate()?;
-    Ok(settings)
 }
 
 /// The tree with the fewest misses on lists of its own, by halving from `first` lists on.

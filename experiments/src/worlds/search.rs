@@ -4,19 +4,21 @@
 //! those that the race kept is taken on *choice*, and *judge* judges it. Rules and trees are chosen by halving: all on a few lists, the
 //! best quarter on three times as many, until the lists are played.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use pleach_scheduler::settings::Above;
 use pleach_scheduler::tree::Tree;
 use rayon::prelude::*;
 
-use super::compare::{At, Compared, Make, played, scored, table_of};
-use super::race::{Game, Raced, best_of, halved, race, settings as settings_of};
+use super::compare::{Make, plain, played, scored};
+use super::compared::Compared;
+use super::race::{Game, Raced, best_of, halved, race};
 use super::world::{Draw, Player, Turn, Verb, World, columns_named};
 use crate::error::Error;
 use crate::evaluate::gain::Gain;
 use crate::evaluate::metric::{Better, Metric};
 use crate::evaluate::results::Results;
+use crate::judge::settled;
 use crate::progress::Watcher;
 
 pleach_scheduler::settings! {
@@ -52,14 +54,14 @@ pub struct Searched {
     pub verdict: String,
 }
 
-/// Searches.
+/// Searches; `file` keeps the state of the race, which goes on from it.
 ///
 /// # Errors
 /// Settings out of range, columns that are not there.
 pub fn search<W: World>(
     world: &mut W,
     asked: &Searching,
-    seed: u64,
+    (seed, file): (u64, Option<&Path>),
     watcher: &Watcher,
 ) -> Result<Searched, Error> {
     let habits = world.habits();
@@ -70,8 +72,9 @@ pub fn search<W: World>(
     let mut config = habits.search;
     config.simulations = asked.simulations.unwrap_or(config.simulations);
     config.leaves_max = asked.leaves.unwrap_or(config.leaves_max);
-    let config = settings_of(&config, loads.len(), seed)?;
+    let config = settled(&config, loads.len(), seed)?;
     let without = columns_named(world.schema().0, &asked.without)?;
+    check_starts(world, &without, &asked.without)?;
     let (tune_lists, first) = habits.tune_lists;
     let tune_lists = asked.tune_lists.unwrap_or(tune_lists);
     let choice_lists = asked.tune_lists.unwrap_or(habits.choice_lists);
@@ -115,7 +118,13 @@ pub fn search<W: World>(
         world: &*world,
         without,
     };
-    let kept = race(&game, &world.starts(&game.without)?, &raced, &config, watcher)?;
+    let kept = race(
+        &game,
+        &world.starts(&game.without)?,
+        &raced,
+        (&config, file),
+        watcher,
+    )?;
     drop(raced);
     let start = kept[kept.len() - 1].clone();
     // A list of each load in turn, so that the first ones are of all loads.
@@ -126,14 +135,9 @@ pub fn search<W: World>(
     let [tree, start] = [tree, start].map(|tree| world.settled(tree, &choice, watcher));
     let (tree, start) = (tree?, start?);
     drop(choice);
+    let judge_lists = asked.judge_lists.unwrap_or(habits.judge_lists);
     let judge = Judge {
-        lists: &|load| {
-            world.draw(draw(
-                "judge",
-                load,
-                asked.judge_lists.unwrap_or(habits.judge_lists),
-            ))
-        },
+        lists: &|load| world.draw(draw("judge", load, judge_lists)),
         rivals: loads.iter().copied().zip(rivals).collect(),
         own: &[
             ("tree", &|| Player::tree(&tree)),
@@ -149,6 +153,16 @@ pub fn search<W: World>(
         verdict,
         tree,
     })
+}
+
+/// Refuses a search without a tree to begin with, before rules are tuned.
+fn check_starts<W: World>(world: &W, without: &[u16], names: &[String]) -> Result<(), Error> {
+    if !world.starts(without)?.is_empty() {
+        return Ok(());
+    }
+    let allowed = format!("columns with which a rule of {} is a tree", world.name());
+    let hint = "Leave the tree a column that a rule reads; pleach distill searches trees of jobs.";
+    Err(Error::config("without", names.join(", "), allowed, hint))
 }
 
 /// The turn of a rule that may draw.
@@ -228,18 +242,18 @@ impl<L: Send + Sync> Judge<'_, L> {
                 )
                 .collect();
             let outcomes = played(world, &players, &lists, ("judge", self.seed, watcher))?;
-            let results = scored(world, &names, &outcomes, (*load, None, Some(rivals[0].as_str())))?;
+            let results = scored(
+                world,
+                &names,
+                (&lists, &outcomes),
+                (*load, None, Some(rivals[0].as_str())),
+            )?;
             let shown = rivals[..num_rivals].iter().map(String::as_str);
             let shown = shown.chain(self.own.iter().map(|(name, _)| *name));
             for (all, name) in values.iter_mut().zip(shown) {
                 all.extend(results.values(name, metric.key));
             }
-            at.push(At {
-                load: *load,
-                table: table_of(world, &results),
-                results,
-                plots: Vec::new(),
-            });
+            at.push(plain(world, *load, results));
         }
         let gains = values[num_rivals..].iter().map(|own| {
             let rivals = values[..num_rivals].iter();

@@ -65,8 +65,8 @@ fn a_comparison_is_paired_repeats_itself_and_is_a_whole_page() {
         let world = opened(name, &settings);
         let at = |seed: u64| world.compare(&comparing(&[], seed), &nobody).unwrap();
         let (found, other) = (at(1), at(2));
-        assert_eq!(found.json().unwrap(), at(1).json().unwrap(), "{name}");
-        assert_ne!(found.json().unwrap(), other.json().unwrap(), "{name}");
+        assert_eq!(json!(found), json!(at(1)), "{name}");
+        assert_ne!(json!(found), json!(other), "{name}");
         let results = &found.at[0].results;
         assert_eq!(
             (results.num_pairs(), results.policies().count() > 3),
@@ -114,16 +114,18 @@ fn a_comparison_is_paired_repeats_itself_and_is_a_whole_page() {
 #[test]
 fn a_searched_tree_repeats_itself_plays_from_its_file_and_is_explained() {
     let nobody = Watcher::nobody();
-    let folder = tempfile::tempdir().unwrap();
     for (name, settings, rule) in worlds() {
-        let search = || opened(name, &settings).search(&searching(), 5, &nobody).unwrap();
-        let (found, again) = (search(), search());
+        let folder = tempfile::tempdir().unwrap();
+        let state = folder.path().join("state.json");
+        let search = |state: Option<&Path>| {
+            let mut world = opened(name, &settings);
+            world.search(&searching(), (5, state), &nobody).unwrap()
+        };
+        // The second begins anew, the third goes on where the first had ended.
+        let (found, again, resumed) = (search(Some(&state)), search(None), search(Some(&state)));
+        assert_eq!(json!(found.judged), json!(resumed.judged), "{name}");
         assert_eq!(found.tree.to_json(), again.tree.to_json(), "{name}");
-        assert_eq!(
-            found.judged.json().unwrap(),
-            again.judged.json().unwrap(),
-            "{name}"
-        );
+        assert_eq!(json!(found.judged), json!(again.judged), "{name}");
         assert!(found.verdict.contains(" over "), "{}", found.verdict);
         let path = folder.path().join(format!("{name}.json"));
         std::fs::write(&path, found.tree.to_json()).unwrap();
@@ -195,7 +197,7 @@ fn a_training_that_was_stopped_ends_as_one_that_was_not() {
             assert!(error.contains("update 2 of 4"), "{error}");
             let again = train(parts.path(), &Watcher::nobody(), 3).unwrap();
             assert!(bytes(whole.path()) == bytes(parts.path()), "{name} {learner:?}");
-            assert_eq!(found.judged.json().unwrap(), again.judged.json().unwrap());
+            assert_eq!(json!(found.judged), json!(again.judged));
             let file = |name: &str| whole.path().join(name).to_str().unwrap().to_string();
             let asked = Comparing {
                 policies: vec![file("network.ckpt"), file("tree.json")],

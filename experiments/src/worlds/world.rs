@@ -8,12 +8,13 @@ use pleach_scheduler::tree::{FlatTree, MAX_BYTES, Tree};
 use pleach_scheduler::{Problem, Scorer};
 use pleach_serving::Environment;
 
+use super::compared::{Beside, Comparing};
 use crate::error::Error;
 use crate::evaluate::metric::Metric;
-use crate::evaluate::results::Results;
-use crate::evaluate::table::Table;
+use crate::evaluate::results::{PolicyRun, Results};
 use crate::plot::Plot;
 use crate::progress::Watcher;
+use crate::report::Report;
 use crate::run_folder::atomic_file;
 
 /// Makes choices in a play.
@@ -116,6 +117,20 @@ pub struct Habits {
     pub search: pleach_distill::search::SearchConfig,
 }
 
+impl Default for Habits {
+    /// At the load of the settings, as many lists as requests have. *Assumed.*
+    fn default() -> Habits {
+        Habits {
+            loads: vec![1.0],
+            tune_lists: (27, 1),
+            choice_lists: 27,
+            first_of_choice: 3,
+            judge_lists: 20,
+            search: pleach_distill::search::SearchConfig::default(),
+        }
+    }
+}
+
 /// What is compared, searched in, learned in and explained.
 pub trait World: Send + Sync {
     /// One list.
@@ -134,11 +149,25 @@ pub trait World: Send + Sync {
         results.known().iter().map(|metric| metric.key).collect()
     }
 
+    /// The same for a report, which has room for more.
+    fn report_columns(&self, results: &Results) -> Vec<&'static str> {
+        self.columns(results)
+    }
+
     /// What policies read.
     fn schema(&self) -> (&'static FeatureSchema, View);
 
     /// Policies that are compared where none are named.
     fn policies(&self) -> Vec<String>;
+
+    /// Policies by name or file.
+    ///
+    /// # Errors
+    /// A name that is not there, a file of something else.
+    fn opened(&self, names: &[String]) -> Result<Vec<Policy>, Error> {
+        let schema = self.schema().0;
+        names.iter().map(|name| Policy::open(name, schema)).collect()
+    }
 
     /// Loads at which lists are compared, and lists of each.
     fn asked(&self) -> (Vec<f64>, usize);
@@ -168,6 +197,64 @@ pub trait World: Send + Sync {
     /// Figures of a play by key; those that are not finite are left out.
     fn figures(&self, outcome: &Self::Outcome) -> Vec<(&'static str, f64)>;
 
+    /// The runs of policies on the list of a place and load, as results have them: the figures, unless a world knows more.
+    ///
+    /// # Errors
+    /// A run that cannot be.
+    fn runs(
+        &self,
+        _list: &Self::List,
+        (place, load): (usize, f64),
+        plays: &[(&str, &Self::Outcome)],
+    ) -> Result<Vec<PolicyRun>, Error> {
+        let workload = match load {
+            1.0 => self.name().to_string(),
+            load => format!("{} x{load}", self.name()),
+        };
+        let run = |(name, outcome): &(&str, &Self::Outcome)| {
+            let figures = self.figures(outcome).into_iter();
+            let figures = figures.filter(|(_, value)| value.is_finite());
+            PolicyRun {
+                policy: (*name).to_string(),
+                workload: workload.clone(),
+                seed: place as u64,
+                metrics: figures.map(|(key, value)| (key.to_string(), value)).collect(),
+                ..PolicyRun::default()
+            }
+        };
+        Ok(plays.iter().map(run).collect())
+    }
+
+    /// Results with what the world knows of them beside the runs.
+    ///
+    /// # Errors
+    /// Settings that cannot be read.
+    fn with_facts(&self, results: Results, _lists: &[Self::List]) -> Result<Results, Error> {
+        Ok(results)
+    }
+
+    /// What a comparison of plays `[policy][list]` tells beside its scores, of what was asked for.
+    ///
+    /// # Errors
+    /// A run that fails.
+    fn beside(
+        &self,
+        _lists: &[Self::List],
+        _played: (&Results, &mut [Vec<Self::Outcome>]),
+        _asked: &Comparing,
+        _watcher: &Watcher,
+    ) -> Result<Beside, Error> {
+        Ok(Beside::default())
+    }
+
+    /// The world with one thing after the other taken away, of what it has, and the lists that change by that.
+    fn without<'a>(&'a self, _lists: &'a [Self::List]) -> Box<dyn Iterator<Item = Without<Self>> + 'a>
+    where
+        Self: Sized,
+    {
+        Box::new(std::iter::empty())
+    }
+
     /// Policies that others are held against: the first, unless a world says otherwise.
     fn reference(&self, names: &[String], _figures: &[Vec<Vec<(&'static str, f64)>>]) -> usize {
         let _ = names;
@@ -178,10 +265,14 @@ pub trait World: Send + Sync {
     fn loss(&self, outcome: &Self::Outcome) -> Loss;
 
     /// How trees are searched for.
-    fn habits(&self) -> Habits;
+    fn habits(&self) -> Habits {
+        Habits::default()
+    }
 
     /// Groups of rules, of each of which the strongest is to be beaten.
-    fn rivals(&self) -> Vec<Vec<String>>;
+    fn rivals(&self) -> Vec<Vec<String>> {
+        vec![self.policies()]
+    }
 
     /// Tunes what rules and losses need before a search, on lists of the stream *tune*.
     ///
@@ -218,11 +309,13 @@ pub trait World: Send + Sync {
         (is_sure, String::new())
     }
 
-    /// Rules by hand as trees over the columns that may be read.
+    /// Rules by hand as trees over the columns that may be read; none: no tree is searched for here.
     ///
     /// # Errors
     /// A tree that cannot be.
-    fn starts(&self, without: &[u16]) -> Result<Vec<Tree>, Error>;
+    fn starts(&self, _without: &[u16]) -> Result<Vec<Tree>, Error> {
+        Ok(Vec::new())
+    }
 
     /// Environments in which a learner steps, all with as many rows; a world without one trains no network.
     ///
@@ -273,12 +366,22 @@ pub trait World: Send + Sync {
     }
 }
 
+/// A world without one thing that it had.
+pub struct Without<W: World> {
+    /// The world as it is then.
+    pub words: &'static str,
+    /// The world.
+    pub world: W,
+    /// The lists; none: as they were.
+    pub lists: Option<Vec<W::List>>,
+}
+
 /// What a list is like.
 pub struct Description {
-    /// Its figures with their quantiles.
-    pub table: Table,
-    /// Arrivals over time.
-    pub plots: Vec<Plot>,
+    /// What a terminal shows.
+    pub said: String,
+    /// The figures with their plots.
+    pub report: Report,
     /// All figures for programs.
     pub json: serde_json::Value,
 }

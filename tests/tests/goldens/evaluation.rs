@@ -1,5 +1,7 @@
 //! The figures of a small comparison: means, ratios with their intervals, gaps to the lower bounds.
 
+use std::sync::Arc;
+
 use pleach_env::workload::generate::{GavelConfig, GeneratorConfig, Paper, generate};
 use pleach_env::{Seed, SimConfig};
 use pleach_experiments::{DOOR, Instance, PolicySpec, Results, Runner};
@@ -18,7 +20,7 @@ fn a_comparison_gives_the_figures_it_did() {
     }));
     let instances: Vec<Instance> = (1..=5)
         .map(|seed| Instance {
-            workload: generate(&generator, Seed(seed)).unwrap(),
+            workload: Arc::new(generate(&generator, Seed(seed)).unwrap()),
             seed,
         })
         .collect();

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use clap::{Args as _, Command};
+use pleach_experiments::JobsWorld;
 use pleach_experiments::decide::SiteConfig;
-use pleach_experiments::evaluate::evaluation::Evaluation;
 use pleach_experiments::run_folder::{Existing, RunDescription, RunFolder, is_finished};
 use pleach_experiments::sweep::gather::{GatherConfig, gather};
 use pleach_experiments::sweep::grid::Grid;
@@ -107,7 +107,7 @@ pub const READERS: [Reader; 16] = [
         read: |path| {
             let read = pleach_experiments::run_folder::atomic_file::read_toml(path, 1 << 20);
             let config: EvaluationConfig = read.map_err(|error| error.to_string())?;
-            Evaluation::open(&config)
+            JobsWorld::open(&config)
                 .map(drop)
                 .map_err(|error| error.to_string())
         },

@@ -16,12 +16,12 @@ use pleach_experiments::distill::drift::{DriftReport, drift};
 use pleach_experiments::distill::guard::{GuardInput, GuardReport, guard};
 use pleach_experiments::door::PolicySpec;
 use pleach_experiments::error::Error;
-use pleach_experiments::evaluate::evaluation::{Evaluation, EvaluationConfig};
 use pleach_experiments::evaluate::instances::Instance;
 use pleach_experiments::report::{self, Block};
 use pleach_experiments::run_folder::RunFolder;
 use pleach_experiments::run_folder::atomic_file::read_text;
 use pleach_experiments::worlds::{Certified, certified};
+use pleach_experiments::{EvaluationConfig, JobsWorld};
 use pleach_experiments::{SchedulingConfig, Watcher, WorkloadSource};
 
 /// Policies beside a tree under guards if nobody says which.
@@ -283,7 +283,7 @@ impl DrawnLists {
             seed,
             ..EvaluationConfig::default()
         };
-        let evaluation = Evaluation::of(&config, vec![PolicySpec::tree("tree", tree.clone())])?;
+        let evaluation = JobsWorld::of(&config, vec![PolicySpec::tree("tree", tree.clone())])?;
         let mut notes = Vec::new();
         let instances = evaluation.instances(&mut |note| notes.push(note))?;
         Ok(DrawnLists {

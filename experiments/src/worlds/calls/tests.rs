@@ -110,7 +110,7 @@ fn a_recorded_list_is_described_and_replayed_by_hand() {
     assert!(error.contains("lists"), "{error}");
     settings.lists = 1;
     let mut world = CallsWorld::new(settings).unwrap();
-    let error = search(&mut world, &Searching::default(), 1, &Watcher::nobody())
+    let error = search(&mut world, &Searching::default(), (1, None), &Watcher::nobody())
         .err()
         .unwrap();
     assert!(error.to_string().contains("none with a search"));

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::Error;
 use crate::evaluate::stats::quantile;
 use crate::evaluate::table::Table;
+use crate::report::{Block, Report};
 use crate::run_folder::atomic_file::read_text;
 use crate::worlds::world::Description;
 
@@ -107,16 +108,17 @@ fn shown(fit: &Fit) -> Result<Description, Error> {
         "Median and largest error of {} rows that were not fitted; {} were.",
         fit.num_judged, fit.num_fitted
     );
+    let table = Table {
+        header: header.to_vec(),
+        rows: vec![
+            row("as the engine is", &fit.judged[0]),
+            row("fitted", &fit.judged[1]),
+        ],
+        notes: vec![judged, set],
+    };
     Ok(Description {
-        table: Table {
-            header: header.to_vec(),
-            rows: vec![
-                row("as the engine is", &fit.judged[0]),
-                row("fitted", &fit.judged[1]),
-            ],
-            notes: vec![judged, set],
-        },
-        plots: Vec::new(),
+        said: table.to_terminal().trim_end().to_string(),
+        report: Report::new("A server by its latencies").section("Figures", [Block::from(table)]),
         json: serde_json::to_value(fit).map_err(|error| Error::Failed(error.to_string()))?,
     })
 }
@@ -277,11 +279,7 @@ mod tests {
         assert!((number("efficiency_level") - 0.8).abs() < 0.08, "{}", found.json);
         let of = |place: usize| found.json["judged"][place]["tpot"][0].as_f64().unwrap();
         assert!(of(0) > 15.0 && of(1) < 2.0, "{}", found.json);
-        assert!(
-            found.table.notes[1].contains("--set overhead_level="),
-            "{:?}",
-            found.table.notes
-        );
+        assert!(found.said.contains("--set overhead_level="), "{}", found.said);
     }
 
     #[test]

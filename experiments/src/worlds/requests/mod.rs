@@ -25,7 +25,7 @@ use pleach_serving::llm::{
 use pleach_serving::{Environment, Reward};
 
 use self::list::{cut, lines_of};
-use super::world::{Description, Draw, Habits, Loss, Player, Turn, Verb, World};
+use super::world::{Description, Draw, Habits, Loss, Player, Turn, Verb, Without, World};
 use crate::error::Error;
 use crate::evaluate::gain::Gain;
 use crate::evaluate::metric::{Better, Metric, Versus, figure};
@@ -90,7 +90,11 @@ const METRICS: &[Metric] = &[
     ),
 ];
 
+/// What a world without something is without.
+type Change = fn(&mut Fleet);
+
 /// Requests to replicas of a language model.
+#[derive(Clone)]
 pub struct RequestsWorld {
     settings: RequestsSettings,
     fleet: Fleet,
@@ -343,6 +347,27 @@ impl World for RequestsWorld {
             true => format!("replica {row}"),
             false => "refusing".into(),
         }
+    }
+
+    fn without<'a>(
+        &'a self,
+        _lists: &'a [Requests],
+    ) -> Box<dyn Iterator<Item = Without<RequestsWorld>> + 'a> {
+        let all: [(&str, Change); 3] = [
+            ("no refusals", |fleet| fleet.may_refuse = false),
+            ("one gateway", |fleet| fleet.num_gateways = 1),
+            ("gateways look at each request", |fleet| fleet.scrape_s = 0.0),
+        ];
+        let of = |(words, change): (&'static str, Change)| {
+            let mut world = self.clone();
+            change(&mut world.fleet);
+            (world.fleet != self.fleet).then_some(Without {
+                words,
+                world,
+                lists: None,
+            })
+        };
+        Box::new(all.into_iter().filter_map(of))
     }
 
     fn account(&self) -> Vec<String> {

@@ -102,6 +102,43 @@ fn pools_stand_beside_the_fleet_with_hits_by_either_target() {
     }
 }
 
+/// `least-tokens` is a rule of what gateways know, `round-robin` of nothing.
+#[test]
+fn what_is_taken_away_from_the_gateways_changes_the_rules_that_read_it() {
+    let settings = RequestsSettings {
+        gateways: 4,
+        scrape_s: 2.0,
+        refuse: false,
+        ..small()
+    };
+    let asked = Comparing {
+        policies: ["round-robin", "least-tokens"].map(str::to_string).to_vec(),
+        ablated: true,
+        seed: 1,
+        ..Comparing::default()
+    };
+    let found = compare(&RequestsWorld::new(settings).unwrap(), &asked, &Watcher::nobody()).unwrap();
+    let (_, _, table) = &found.at[0].beside.tables[0];
+    let words: Vec<&str> = table.rows.iter().map(|row| row[0].as_str()).collect();
+    assert_eq!(
+        words,
+        [
+            "nothing: as it is",
+            "one gateway",
+            "gateways look at each request"
+        ]
+    );
+    assert_ne!(table.rows[0][2], table.rows[2][2], "{:?}", table.rows);
+    let none = RequestsSettings {
+        gateways: 1,
+        scrape_s: 0.0,
+        refuse: false,
+        ..small()
+    };
+    let refused = compare(&RequestsWorld::new(none).unwrap(), &asked, &Watcher::nobody());
+    assert!(refused.err().unwrap().to_string().contains("ablate = requests"));
+}
+
 #[test]
 fn at_twice_the_load_fewer_are_in_time_and_a_page_shows_both() {
     let settings = RequestsSettings {

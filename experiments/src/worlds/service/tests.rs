@@ -64,7 +64,7 @@ fn a_searched_tree_is_priced_and_takes_another_reserve() {
         ..small()
     };
     let mut world = ServiceWorld::new(settings).unwrap();
-    let found = search(&mut world, &asked, 5, &Watcher::nobody()).unwrap();
+    let found = search(&mut world, &asked, (5, None), &Watcher::nobody()).unwrap();
     assert!(
         world.price_gpu_s() > 0.0 && found.verdict.contains("A miss cost"),
         "{}",

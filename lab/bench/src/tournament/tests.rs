@@ -1,5 +1,7 @@
 //! A small tournament.
 
+use std::sync::Arc;
+
 use pleach_env::Seed;
 use pleach_env::workload::generate::{GeneratorConfig, ProfileConfig, generate};
 
@@ -24,7 +26,7 @@ fn everyone_meets_the_same_jobs_with_what_it_asks_for_and_the_best_stands_first(
     });
     let instances: Vec<Instance> = (1..3)
         .map(|seed| Instance {
-            workload: generate(&generator, Seed(seed)).unwrap(),
+            workload: Arc::new(generate(&generator, Seed(seed)).unwrap()),
             seed,
         })
         .collect();

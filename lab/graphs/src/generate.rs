@@ -69,11 +69,8 @@ pub fn graphs(shape: Shape, num: usize, seed: Seed) -> Result<Vec<Graph>, Proble
 fn tpch(draws: &mut Draws) -> Result<Graph, Problem> {
     let num = 2 + (15.4 * (draws.even() + draws.even()) / 2.0) as usize;
     let work_ms = 660e3 * draws.spread(0.834);
-    let edge = |(stage, draws): (usize, &mut Draws)| (stage as u32, (stage + 1 + draws.below(4.min(num - 1 - stage))) as u32);
-    let mut edges = Vec::new();
-    for stage in 0..num - 1 {
-        edges.push(edge((stage, draws)));
-    }
+    let mut edge = |stage: usize| (stage as u32, (stage + 1 + draws.below(4.min(num - 1 - stage))) as u32);
+    let edges: Vec<(u32, u32)> = (0..num - 1).map(&mut edge).collect();
     let is_scan = |stage: usize| edges.iter().all(|(_, child)| *child as usize != stage);
     // Spark's default of 200 partitions after a shuffle; scans have a task a block.
     let size = pow(work_ms / 660e3, 0.7);
@@ -123,24 +120,23 @@ fn alibaba(draws: &mut Draws) -> Result<Graph, Problem> {
     Graph::new(&profiles, &edges)
 }
 
-/// Durations around a mean: a first task is slower than later ones, a fresh one by `fresh_ms` more, and all of them the more executors
-/// there are. *Assumed*: 4 % a level, 12 % around each.
+/// Durations around the mean of all tasks: a first task is slower than later ones, a fresh one by `fresh_ms`, and all of them the more
+/// executors there are. *Assumed*: 4 % a level, 12 % around each; one task in ten, or one of the first twenty, is a first one.
 fn profile(draws: &mut Draws, tasks: u32, mean_ms: f64, fresh_ms: f64) -> Profile {
     let first = 1.2 + 0.8 * draws.even();
+    let share = (20.0 / f64::from(tasks)).clamp(0.1, 1.0);
+    let later_ms = (mean_ms - share * 0.1 * fresh_ms).max(0.2 * mean_ms) / (1.0 + share * (first - 1.0));
     let has_fresh = draws.even() < 0.4;
     let (mut fresh, mut firsts, mut rest) = (Vec::new(), Vec::new(), Vec::new());
     for level in 0..LEVELS.len() {
-        let slow = mean_ms * (1.0 + 0.04 * level as f64);
+        let slow_ms = later_ms * (0.86 + 0.04 * level as f64);
         let mut cell = |base_ms: f64| -> Vec<u32> {
             (0..3).map(|_| (base_ms * draws.spread(0.12)).max(1.0) as u32).collect()
         };
-        firsts.push(cell(slow * first + 0.1 * fresh_ms));
-        rest.push(cell(slow));
-        fresh.push(if has_fresh { cell(slow + fresh_ms) } else { Vec::new() });
+        firsts.push(cell(slow_ms * first + 0.1 * fresh_ms));
+        rest.push(cell(slow_ms));
+        fresh.push(if has_fresh { cell(slow_ms + fresh_ms) } else { Vec::new() });
     }
-    // One task in ten, or the only one, is a first one.
-    let share = (20.0 / f64::from(tasks)).clamp(0.1, 1.0);
-    let mean_ms = mean_ms * (1.0 + share * (first - 1.0)) + share * 0.1 * fresh_ms;
     Profile {
         tasks,
         mean_ms: mean_ms.max(1.0) as u32,

@@ -48,8 +48,8 @@ fn played(list: &Arc<List>, rule: &str) -> Outcome {
 }
 
 /// Two executors are sent at 0 and begin at 2 s. A fresh task takes 2 s and the warm-up of 1 s, so both end at 5 s; number 0 takes the
-/// third task, as one of the rest, to 6 s. At 5 s two are free: B gets number 0, the common pool number 1, which cannot begin B and
-/// forgets. At 6 s number 0 remembers A, so B takes 2 s as a first task, to 8 s.
+/// third task, as one of the rest, to 6 s. At 5 s two are free: B uses one, the common pool gets the other, and number 1 cannot begin
+/// B and forgets. At 6 s number 0 remembers A, so B takes 2 s as a first task, to 8 s.
 #[test]
 fn a_chain_of_four_tasks_ends_at_8_s() {
     let list = list(2, &[(0, 0)]);
@@ -79,7 +79,7 @@ fn a_chain_of_four_tasks_ends_at_8_s() {
         task(1, 0, 0, 6_000, 8_000, Wave::First, 2),
     ];
     assert_eq!(outcome.tasks, tasks);
-    assert_eq!(free, [(0, 2), (5_000, 2), (5_000, 1)]);
+    assert_eq!(free, [(0, 2), (5_000, 2), (6_000, 2)]);
     assert_eq!((outcome.num_moves, outcome.num_decisions, outcome.job_ms), (2, 3, 8_000));
     assert_eq!(outcome.mean_jct_s(), 8.0);
 }

@@ -64,3 +64,37 @@ fn both_forms_are_read_and_what_is_wrong_is_named() {
     assert!(of(here, "{\"templates\":[]}").unwrap_err().contains("0 graphs"));
     assert!(of(here, "").is_err() && read(&here.join("none")).is_err());
 }
+
+/// Bytes that are changed, left out or doubled, and ends that are missing: read or refused in words, and never a panic.
+#[test]
+fn spoilt_files_are_read_or_refused_in_words() {
+    let folder = tempfile::tempdir().unwrap();
+    let (mut read, mut refused) = (0, 0);
+    for seed in [OWN.to_string(), log()] {
+        let bytes = seed.as_bytes();
+        for place in (0..bytes.len()).step_by(3) {
+            let (before, after) = (&bytes[..place], &bytes[place + 1..]);
+            let spoilt = [
+                before.to_vec(),
+                [before, after].concat(),
+                [before, b"9".as_slice(), after].concat(),
+                [before, b"-".as_slice(), after].concat(),
+                [before, b"\xff".as_slice(), after].concat(),
+                [before, b"99999999999999999999".as_slice(), after].concat(),
+                [before, &bytes[place..], before].concat(),
+            ];
+            for bytes in spoilt {
+                let path = folder.path().join("graphs");
+                std::fs::write(&path, bytes).unwrap();
+                match pleach_graphs::file::read(&path) {
+                    Ok(graphs) => read += usize::from(!graphs.is_empty()),
+                    Err(problem) => {
+                        assert!(problem.to_string().contains("graph"), "{problem}");
+                        refused += 1;
+                    }
+                }
+            }
+        }
+    }
+    assert!(read > 50 && refused > 500, "{read} {refused}");
+}

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod by_hand;
+mod drawn;
 mod files;
 mod recorded;
 mod steps;

@@ -10,11 +10,11 @@ use crate::rules::{Rule, ceil_share};
 
 /// Most rows of a decision. *Assumed*: jobs come by their work left, the own one first, so it is the longest ones that are not shown.
 pub const ROWS_MAX: usize = 160;
-/// Caps on the executors of a job in even shares, and in shares by the root of the number of jobs; the last row has no cap. *Assumed*:
-/// the caps that paid by hand in batch and streams lie between.
-const FAIR_CAPS: [f64; 3] = [1.0, 2.0, 4.0];
-const ROOT_CAPS: [f64; 2] = [0.5, 0.8];
-const CAPS: usize = FAIR_CAPS.len() + ROOT_CAPS.len();
+/// Caps on the executors of a job in even shares, and in shares by the root of its work left times the root of the number of jobs; one
+/// more row has no cap. *Assumed*: the caps that paid by hand in batch and streams lie between.
+const FAIR_CAPS: [f64; 2] = [1.0, 2.0];
+const ROOT_CAPS: [f64; 4] = [0.35, 0.5, 0.75, 1.1];
+const CAPS: usize = FAIR_CAPS.len() + ROOT_CAPS.len() + 1;
 
 /// A job in the system.
 #[derive(Clone, Copy, Debug)]
@@ -26,6 +26,33 @@ struct Facts {
     work_rank: f64,
     /// Where its offered stages begin, and how many there are.
     offered: (usize, usize),
+}
+
+/// Sums over the jobs in the system.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sums {
+    executors: f64,
+    num_jobs: f64,
+    work_ms: f64,
+    /// Of the roots of the work left, ms^0.5.
+    root_ms: f64,
+}
+
+impl Sums {
+    /// An even share, executors.
+    fn fair(&self) -> f64 {
+        self.executors / self.num_jobs
+    }
+
+    /// A share by the root of the work left times the root of the number of jobs, executors.
+    fn root(&self, left: Left) -> f64 {
+        let share = root_ms(left) / self.root_ms;
+        self.executors * self.num_jobs.sqrt() * share
+    }
+}
+
+fn root_ms(left: Left) -> f64 {
+    (left.work_ms.max(1) as f64).sqrt()
 }
 
 /// Rows of a decision.
@@ -84,16 +111,13 @@ impl Board {
     pub fn look(&mut self, engine: &Engine) {
         self.choices.clear();
         self.rows.clear();
-        let total_ms = self.find_facts(engine);
-        let num_jobs = self.facts.len() as f64;
-        let executors = f64::from(engine.list().machine().executors);
-        let caps = caps_of(executors, num_jobs);
+        let sums = self.find_facts(engine);
         for place in 0..self.facts.len() {
             let facts = self.facts[place];
             let (start, num) = facts.offered;
             let own = &engine.offered()[start..start + num];
             for stage in longest(engine, own) {
-                self.add(engine, facts, stage, (&caps, total_ms, num_jobs));
+                self.add(engine, facts, stage, &sums);
             }
         }
         if !engine.must_choose() {
@@ -104,25 +128,31 @@ impl Board {
         }
         let has_own = self.facts.first().is_some_and(|facts| facts.is_own && facts.offered.1 > 0);
         self.context = context_of([
-            num_jobs,
-            f64::from(engine.free()) / executors,
-            total_ms,
+            sums.num_jobs,
+            f64::from(engine.free()) / sums.executors,
+            sums.work_ms,
             f64::from(u8::from(has_own)),
         ]);
     }
 
-    /// Jobs in the system, the own one first, the others by their work left; the work left of all, ms.
-    fn find_facts(&mut self, engine: &Engine) -> f64 {
+    /// Jobs in the system, the own one first, the others by their work left; sums over them.
+    fn find_facts(&mut self, engine: &Engine) -> Sums {
         self.facts.clear();
         let (source, num) = (engine.source_job(), engine.active().len() as f64);
-        let (mut next, mut total_ms) = (0, 0);
+        let mut next = 0;
+        let mut sums = Sums {
+            executors: f64::from(engine.list().machine().executors),
+            num_jobs: num,
+            ..Sums::default()
+        };
         for (age, job) in engine.active().iter().enumerate() {
             let start = next;
             while engine.offered().get(next).is_some_and(|stage| engine.job(*stage) == *job) {
                 next += 1;
             }
             let left = engine.left(*job);
-            total_ms += left.work_ms;
+            sums.work_ms += left.work_ms as f64;
+            sums.root_ms += root_ms(left);
             self.facts.push(Facts {
                 job: *job,
                 left,
@@ -139,18 +169,11 @@ impl Board {
         if let Some(own) = self.facts.iter().position(|facts| facts.is_own) {
             self.facts[..=own].rotate_right(1);
         }
-        total_ms as f64
+        sums
     }
 
-    /// Adds the rows of a stage: each number of executors that one of the caps gives, once.
-    fn add(
-        &mut self,
-        engine: &Engine,
-        facts: Facts,
-        stage: StageId,
-        (caps, total_ms, num_jobs): (&[(u32, f64); CAPS], f64, f64),
-    ) {
-        let executors = f64::from(engine.list().machine().executors);
+    /// Adds the rows of a stage: each number of executors that one of the caps gives, once, the largest first.
+    fn add(&mut self, engine: &Engine, facts: Facts, stage: StageId, sums: &Sums) {
         let supply = engine.supply(facts.job);
         let most = engine.free().min(engine.demand(stage));
         let graph = engine.graph(facts.job);
@@ -158,17 +181,24 @@ impl Board {
         let (recent_ms, path_ms) = (engine.recent_ms(stage) as f64, engine.path_ms(stage) as f64);
         let tasks_left = f64::from(engine.tasks_left(stage));
         let work_ms = facts.left.work_ms as f64;
+        let (fair, root) = (sums.fair(), sums.root(facts.left));
         let is = |truth: bool| f64::from(u8::from(truth));
-        let mut last = 0;
-        for (cap, cap_fair) in caps.iter().copied().chain([(u32::MAX, num_jobs)]) {
+        let mut sizes = [(0, 0.0); CAPS];
+        let mut num = 0;
+        for cap in caps_of(fair, root, sums.executors) {
             // The own job's executors are there already.
-            let room = if facts.is_own { cap } else { cap.saturating_sub(supply) };
-            let sent = room.min(most);
-            // The last place is left for choosing none.
-            if sent <= last || self.choices.len() + 1 >= ROWS_MAX {
-                continue;
+            let own = if facts.is_own { 0 } else { supply };
+            let sent = ceil_share(cap).saturating_sub(own).min(most);
+            if sent > 0 && (num == 0 || sizes[num - 1].0 < sent) {
+                sizes[num] = (sent, cap);
+                num += 1;
             }
-            last = sent;
+        }
+        for &(sent, cap) in sizes[..num].iter().rev() {
+            // The last place is left for choosing none.
+            if self.choices.len() + 1 >= ROWS_MAX {
+                return;
+            }
             let after = f64::from(if facts.is_own { supply.max(sent) } else { supply + sent });
             self.choices.push(Some((stage, sent)));
             push_row(
@@ -178,17 +208,18 @@ impl Board {
                     is(facts.is_own),
                     is(engine.is_runnable(stage)),
                     f64::from(sent) / f64::from(engine.free().max(1)),
-                    after / executors,
-                    after * num_jobs / executors,
-                    cap_fair,
-                    f64::from(supply) / executors,
+                    after / sums.executors,
+                    after / fair,
+                    cap / fair,
+                    cap / root,
+                    f64::from(supply) / sums.executors,
                     tasks_left,
                     recent_ms,
                     recent_ms * tasks_left,
                     path_ms,
                     path_ms / longest_ms.unwrap_or(1).max(1) as f64,
                     work_ms,
-                    work_ms / total_ms.max(1.0),
+                    work_ms / sums.work_ms.max(1.0),
                     f64::from(facts.left.tasks),
                     f64::from(facts.left.stages),
                     work_ms / (f64::from(supply) + 1.0),
@@ -202,15 +233,14 @@ impl Board {
     }
 }
 
-/// Caps in executors and in even shares, ascending.
-fn caps_of(executors: f64, num_jobs: f64) -> [(u32, f64); CAPS] {
-    let (fair, root) = (executors / num_jobs, executors / num_jobs.sqrt());
-    let mut caps = [(0, 0.0); CAPS];
-    let fair_caps = FAIR_CAPS.map(|cap| cap * fair);
-    for (own, cap) in caps.iter_mut().zip(fair_caps.into_iter().chain(ROOT_CAPS.map(|cap| cap * root))) {
-        *own = (ceil_share(cap), cap / fair);
+/// Caps in executors, ascending; the last one caps nothing.
+fn caps_of(fair: f64, root: f64, executors: f64) -> [f64; CAPS] {
+    let mut caps = [10.0 * executors; CAPS];
+    let all = FAIR_CAPS.map(|cap| cap * fair).into_iter().chain(ROOT_CAPS.map(|cap| cap * root));
+    for (own, cap) in caps.iter_mut().zip(all) {
+        *own = cap;
     }
-    caps.sort_unstable_by(|one, other| one.1.total_cmp(&other.1));
+    caps.sort_unstable_by(f64::total_cmp);
     caps
 }
 

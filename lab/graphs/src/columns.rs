@@ -18,7 +18,7 @@ use Group::{Context, Row};
 
 /// **Lines are only ever added at the end.**
 #[rustfmt::skip]
-const FEATURES: [Feature; 26] = [
+const FEATURES: [Feature; 27] = [
     column(Row, Among::Flag(0), "is_start", "", 1.0, ONE, "1: executors go to a stage."),
     column(Row, Among::Flag(1), "is_none", "", 1.0, ONE, "1: none is chosen."),
     column(Row, START, "is_own", "", 1.0, ONE, "1: the stage is of the job whose executors are dealt."),
@@ -27,7 +27,9 @@ const FEATURES: [Feature; 26] = [
     column(Row, START, "after_share", "", 1.0, ONE, "Executors of the job afterwards over all executors."),
     column(Row, START, "after_fair", "", 64.0, FOUR, "Executors of the job afterwards over an even share."),
     column(Row, START, "cap_fair", "", 64.0, FOUR,
-        "The cap on the job's executors by which the row was made, in even shares; all of them: as many as there are jobs."),
+        "The cap on the job's executors by which the row was made, in even shares."),
+    column(Row, START, "cap_root", "", 64.0, FOUR,
+        "The same cap in shares by the root of the work left, times the root of the number of jobs."),
     column(Row, START, "supply_share", "", 1.0, ONE, "Executors of the job before over all executors."),
     column(Row, START, "tasks_left", "", 1e6, COUNT, "Tasks of the stage that were not launched."),
     column(Row, START, "recent_ms", "ms", 1e9, TIME, "Duration of the stage's last task, at first its mean."),

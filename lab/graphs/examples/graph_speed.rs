@@ -24,7 +24,13 @@ fn main() -> Result<(), Problem> {
     let drawn = Arc::new(graphs(Shape::Tpch, 150, Seed(0))?);
     let lists = [
         ("batch of 20", Arrivals::Batch { jobs: 20 }),
-        ("stream of 200 at load 0.85", Arrivals::Stream { jobs: 200, load: 0.85 }),
+        (
+            "stream of 200 at load 0.85",
+            Arrivals::Stream {
+                jobs: 200,
+                load: 0.85,
+            },
+        ),
     ];
     for (name, arrivals) in lists {
         let list = Arc::new(list(&drawn, Machine::default(), arrivals, Seed(1))?);
@@ -49,7 +55,9 @@ fn main() -> Result<(), Problem> {
         }
         let per_s = decisions as f64 / (cpu_s() - began);
         let rows = rows as f64 / decisions as f64;
-        println!("{name}, random rows with the observation written: {per_s:.0} decisions a CPU s, {rows:.0} rows each");
+        println!(
+            "{name}, random rows with the observation written: {per_s:.0} decisions a CPU s, {rows:.0} rows each"
+        );
     }
     Ok(())
 }
@@ -60,7 +68,9 @@ fn observed(mut engine: Engine, board: &mut Board, random: &mut dyn Rule) -> (u6
     while !engine.is_over() {
         board.look(&engine);
         let num = board.choices().len();
-        let drawn = random.choose(&engine).map_or(0, |(stage, num)| stage.0 as usize * 31 + num as usize);
+        let drawn = random
+            .choose(&engine)
+            .map_or(0, |(stage, num)| stage.0 as usize * 31 + num as usize);
         engine.decide(board.choices()[drawn % num]);
         decisions += 1;
         rows += num as u64;

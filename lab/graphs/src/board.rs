@@ -1,7 +1,7 @@
 //! What a policy that scores rows sees of a decision, and what each row does.
 
-use pleach_scheduler::{Problem, Rows, Scorer};
 use pleach_scheduler::tree::Tree;
+use pleach_scheduler::{Problem, Rows, Scorer};
 use pleach_serving::scoring::Scoring;
 
 use crate::columns::{CONTEXT_WIDTH, ROW_WIDTH, SCHEMA, context_of, push_row};
@@ -126,7 +126,10 @@ impl Board {
             raw[1] = 1.0;
             push_row(raw, &mut self.rows);
         }
-        let has_own = self.facts.first().is_some_and(|facts| facts.is_own && facts.offered.1 > 0);
+        let has_own = self
+            .facts
+            .first()
+            .is_some_and(|facts| facts.is_own && facts.offered.1 > 0);
         self.context = context_of([
             sums.num_jobs,
             f64::from(engine.free()) / sums.executors,
@@ -147,7 +150,11 @@ impl Board {
         };
         for (age, job) in engine.active().iter().enumerate() {
             let start = next;
-            while engine.offered().get(next).is_some_and(|stage| engine.job(*stage) == *job) {
+            while engine
+                .offered()
+                .get(next)
+                .is_some_and(|stage| engine.job(*stage) == *job)
+            {
                 next += 1;
             }
             let left = engine.left(*job);
@@ -162,7 +169,8 @@ impl Board {
                 offered: (start, next - start),
             });
         }
-        self.facts.sort_unstable_by_key(|facts| (facts.left.work_ms, facts.job));
+        self.facts
+            .sort_unstable_by_key(|facts| (facts.left.work_ms, facts.job));
         for (rank, facts) in self.facts.iter_mut().enumerate() {
             facts.work_rank = rank as f64 / num;
         }
@@ -199,7 +207,11 @@ impl Board {
             if self.choices.len() + 1 >= ROWS_MAX {
                 return;
             }
-            let after = f64::from(if facts.is_own { supply.max(sent) } else { supply + sent });
+            let after = f64::from(if facts.is_own {
+                supply.max(sent)
+            } else {
+                supply + sent
+            });
             self.choices.push(Some((stage, sent)));
             push_row(
                 [
@@ -236,7 +248,10 @@ impl Board {
 /// Caps in executors, ascending; the last one caps nothing.
 fn caps_of(fair: f64, root: f64, executors: f64) -> [f64; CAPS] {
     let mut caps = [10.0 * executors; CAPS];
-    let all = FAIR_CAPS.map(|cap| cap * fair).into_iter().chain(ROOT_CAPS.map(|cap| cap * root));
+    let all = FAIR_CAPS
+        .map(|cap| cap * fair)
+        .into_iter()
+        .chain(ROOT_CAPS.map(|cap| cap * root));
     for (own, cap) in caps.iter_mut().zip(all) {
         *own = cap;
     }
@@ -247,7 +262,10 @@ fn caps_of(fair: f64, root: f64, executors: f64) -> [f64; CAPS] {
 /// Of the offered stages of a job the runnable one with the longest path, and the same of those that have to wait.
 fn longest(engine: &Engine, own: &[StageId]) -> impl Iterator<Item = StageId> {
     let longest = |is_runnable: bool| {
-        let of = own.iter().copied().filter(|stage| engine.is_runnable(*stage) == is_runnable);
+        let of = own
+            .iter()
+            .copied()
+            .filter(|stage| engine.is_runnable(*stage) == is_runnable);
         // Of equal ones the first.
         of.rev().max_by_key(|stage| engine.path_ms(*stage))
     };

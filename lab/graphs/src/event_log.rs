@@ -13,11 +13,13 @@ use std::path::Path;
 use pleach_scheduler::Problem;
 use serde::Deserialize;
 
-use crate::file::Parts;
 use crate::graph::{LEVELS, Profile, STAGES_MAX, TASK_MS_MAX};
 
 /// Most durations that are kept of a wave. *Assumed.*
 const KEPT_MAX: usize = 1_000;
+
+/// Stages and edges of a graph.
+pub(crate) type Parts = (Vec<Profile>, Vec<(u32, u32)>);
 
 /// A line, of which no more is read than is needed.
 #[derive(Deserialize)]
@@ -61,7 +63,9 @@ type Tasks = Vec<(u64, String, u32)>;
 
 /// Whether a text begins as an event log does.
 pub(crate) fn is_one(text: &str) -> bool {
-    text.lines().next().is_some_and(|line| line.contains("\"Event\":\"SparkListener"))
+    text.lines()
+        .next()
+        .is_some_and(|line| line.contains("\"Event\":\"SparkListener"))
 }
 
 /// The graphs of a log.
@@ -72,7 +76,11 @@ pub(crate) fn graphs(path: &Path, text: &str) -> Result<Vec<Parts>, Problem> {
     let mut jobs: Vec<BTreeSet<u64>> = Vec::new();
     let mut parents: BTreeMap<u64, Vec<u64>> = BTreeMap::new();
     let mut tasks: BTreeMap<u64, Tasks> = BTreeMap::new();
-    for (number, text) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
+    for (number, text) in text
+        .lines()
+        .enumerate()
+        .filter(|(_, line)| !line.trim().is_empty())
+    {
         let line: Line = serde_json::from_str(text)
             .map_err(|error| Problem::data(path, format!("line {}: no event: {error}", number + 1)))?;
         match line.event.as_str() {
@@ -109,7 +117,10 @@ fn keep(tasks: &mut Tasks, task: TaskInfo) {
     if task.has_failed || task.was_killed || task.finish_ms == 0 {
         return;
     }
-    let ms = task.finish_ms.saturating_sub(task.launch_ms).clamp(1, u64::from(TASK_MS_MAX));
+    let ms = task
+        .finish_ms
+        .saturating_sub(task.launch_ms)
+        .clamp(1, u64::from(TASK_MS_MAX));
     tasks.push((task.launch_ms, task.executor, ms as u32));
 }
 
@@ -129,10 +140,26 @@ fn graph(
     tasks: &BTreeMap<u64, Tasks>,
     fresh: &BTreeMap<&str, u64>,
 ) -> Parts {
-    let ran: Vec<u64> = job.iter().copied().filter(|id| tasks.get(id).is_some_and(|own| !own.is_empty())).collect();
-    let places: BTreeMap<u64, u32> = ran.iter().enumerate().map(|(place, id)| (*id, place as u32)).collect();
-    let num_executors = ran.iter().flat_map(|id| &tasks[id]).map(|task| &task.1).collect::<BTreeSet<_>>().len();
-    let level = LEVELS.iter().rev().find(|level| **level as usize <= num_executors);
+    let ran: Vec<u64> = job
+        .iter()
+        .copied()
+        .filter(|id| tasks.get(id).is_some_and(|own| !own.is_empty()))
+        .collect();
+    let places: BTreeMap<u64, u32> = ran
+        .iter()
+        .enumerate()
+        .map(|(place, id)| (*id, place as u32))
+        .collect();
+    let num_executors = ran
+        .iter()
+        .flat_map(|id| &tasks[id])
+        .map(|task| &task.1)
+        .collect::<BTreeSet<_>>()
+        .len();
+    let level = LEVELS
+        .iter()
+        .rev()
+        .find(|level| **level as usize <= num_executors);
     let level = *level.unwrap_or(&LEVELS[0]);
     let profiles = ran.iter().map(|id| profile(&tasks[id], fresh, level)).collect();
     let edges = ran.iter().flat_map(|id| {

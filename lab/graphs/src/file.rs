@@ -7,7 +7,7 @@ use pleach_scheduler::Problem;
 use pleach_tables::open_unpacked;
 use serde::Deserialize;
 
-use crate::event_log;
+use crate::event_log::{self, Parts};
 use crate::graph::{Graph, Profile};
 
 /// Most bytes of a file, unpacked. *Assumed.*
@@ -69,9 +69,6 @@ pub fn read(path: &Path) -> Result<Vec<Graph>, Problem> {
     });
     graphs.collect()
 }
-
-/// Stages and edges of a graph.
-pub(crate) type Parts = (Vec<Profile>, Vec<(u32, u32)>);
 
 fn of_json(text: &str) -> serde_json::Result<Vec<Parts>> {
     let file: File = serde_json::from_str(text)?;

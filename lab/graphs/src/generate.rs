@@ -69,7 +69,12 @@ pub fn graphs(shape: Shape, num: usize, seed: Seed) -> Result<Vec<Graph>, Proble
 fn tpch(draws: &mut Draws) -> Result<Graph, Problem> {
     let num = 2 + (15.4 * (draws.even() + draws.even()) / 2.0) as usize;
     let work_ms = 660e3 * draws.spread(0.834);
-    let mut edge = |stage: usize| (stage as u32, (stage + 1 + draws.below(4.min(num - 1 - stage))) as u32);
+    let mut edge = |stage: usize| {
+        (
+            stage as u32,
+            (stage + 1 + draws.below(4.min(num - 1 - stage))) as u32,
+        )
+    };
     let edges: Vec<(u32, u32)> = (0..num - 1).map(&mut edge).collect();
     let is_scan = |stage: usize| edges.iter().all(|(_, child)| *child as usize != stage);
     // Spark's default of 200 partitions after a shuffle; scans have a task a block.
@@ -131,11 +136,17 @@ fn profile(draws: &mut Draws, tasks: u32, mean_ms: f64, fresh_ms: f64) -> Profil
     for level in 0..LEVELS.len() {
         let slow_ms = later_ms * (0.86 + 0.04 * level as f64);
         let mut cell = |base_ms: f64| -> Vec<u32> {
-            (0..3).map(|_| (base_ms * draws.spread(0.12)).max(1.0) as u32).collect()
+            (0..3)
+                .map(|_| (base_ms * draws.spread(0.12)).max(1.0) as u32)
+                .collect()
         };
         firsts.push(cell(slow_ms * first + 0.1 * fresh_ms));
         rest.push(cell(slow_ms));
-        fresh.push(if has_fresh { cell(slow_ms + fresh_ms) } else { Vec::new() });
+        fresh.push(if has_fresh {
+            cell(slow_ms + fresh_ms)
+        } else {
+            Vec::new()
+        });
     }
     Profile {
         tasks,
@@ -168,7 +179,12 @@ pub enum Arrivals {
 ///
 /// # Errors
 /// A number out of range.
-pub fn list(graphs: &Arc<Vec<Graph>>, machine: Machine, arrivals: Arrivals, seed: Seed) -> Result<List, Problem> {
+pub fn list(
+    graphs: &Arc<Vec<Graph>>,
+    machine: Machine,
+    arrivals: Arrivals,
+    seed: Seed,
+) -> Result<List, Problem> {
     let mut draws = Draws(seed.child("arrivals", 0).0);
     let (num, gap_ms) = match arrivals {
         Arrivals::Batch { jobs } => (jobs, 0.0),

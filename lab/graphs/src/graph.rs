@@ -95,20 +95,28 @@ impl Stage {
         }
         let is_known = |level: &u32| LEVELS.contains(level);
         if num == 0 || !profile.levels.iter().all(is_known) || !profile.levels.is_sorted_by(|a, b| a < b) {
-            return Err(format!("levels {:?}, not some of {LEVELS:?} in order", profile.levels));
+            return Err(format!(
+                "levels {:?}, not some of {LEVELS:?} in order",
+                profile.levels
+            ));
         }
         if waves.iter().any(|wave| wave.len() != num) {
             return Err(format!("durations that are not of {num} levels"));
         }
         let all = || waves.iter().flat_map(|wave| wave.iter().flatten());
         if all().count() > DURATIONS_MAX || all().any(|ms| !(1..=TASK_MS_MAX).contains(ms)) {
-            return Err(format!("more than {DURATIONS_MAX} durations, or one beyond 1 to {TASK_MS_MAX} ms"));
+            return Err(format!(
+                "more than {DURATIONS_MAX} durations, or one beyond 1 to {TASK_MS_MAX} ms"
+            ));
         }
         if (0..num).any(|level| profile.fresh[level].is_empty() && profile.first[level].is_empty()) {
             return Err("a level without fresh and first durations".into());
         }
         if !(1..=TASK_MS_MAX).contains(&profile.mean_ms) {
-            return Err(format!("a mean of {} ms, not 1 to {TASK_MS_MAX}", profile.mean_ms));
+            return Err(format!(
+                "a mean of {} ms, not 1 to {TASK_MS_MAX}",
+                profile.mean_ms
+            ));
         }
         let mut durations = Vec::new();
         let ranges = waves.map(|wave| {
@@ -131,7 +139,12 @@ impl Stage {
             };
             let (start, len) = ranges[of][place];
             let level = profile.levels[place];
-            Cell { start, len, wave, level }
+            Cell {
+                start,
+                len,
+                wave,
+                level,
+            }
         };
         let cells = std::array::from_fn(|memory| std::array::from_fn(|level| cell(memory, level)));
         Ok(Stage {
@@ -175,7 +188,10 @@ impl Graph {
             let (Some(below), Some(above)) =
                 (children.get_mut(parent as usize), parents.get_mut(child as usize))
             else {
-                return Err(refused(format!("edge {parent} to {child}"), "stages of the graph"));
+                return Err(refused(
+                    format!("edge {parent} to {child}"),
+                    "stages of the graph",
+                ));
             };
             if !below.contains(&child) {
                 below.push(child);
@@ -189,7 +205,9 @@ impl Graph {
             let below = children[stage].iter().map(|child| path_ms[*child as usize]);
             path_ms[stage] = u64::from(stages[stage].mean_ms) + below.max().unwrap_or(0);
         }
-        let work = stages.iter().map(|stage| u64::from(stage.mean_ms) * u64::from(stage.tasks));
+        let work = stages
+            .iter()
+            .map(|stage| u64::from(stage.mean_ms) * u64::from(stage.tasks));
         Ok(Graph {
             work_ms: work.sum(),
             stages,

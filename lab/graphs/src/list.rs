@@ -71,7 +71,12 @@ impl List {
         seed: u64,
     ) -> Result<List, Problem> {
         let refused = |what: String, allowed: String| {
-            Err(Problem::new("list of graph jobs", what, allowed, "Mend the list."))
+            Err(Problem::new(
+                "list of graph jobs",
+                what,
+                allowed,
+                "Mend the list.",
+            ))
         };
         if !(1..=EXECUTORS_MAX).contains(&machine.executors) {
             let allowed = format!("1 to {EXECUTORS_MAX}");

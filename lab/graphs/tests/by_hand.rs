@@ -26,7 +26,11 @@ fn graphs() -> Arc<Vec<Graph>> {
         graph(&[stage(3, 2_000, Some(1_000)), stage(1, 2_000, None)], &[(0, 1)]),
         graph(&[stage(2, 2_000, Some(1_000)), stage(1, 2_000, None)], &[(0, 1)]),
         graph(
-            &[stage(1, 8_000, None), stage(1, 2_000, None), stage(2, 2_000, Some(1_000))],
+            &[
+                stage(1, 8_000, None),
+                stage(1, 2_000, None),
+                stage(2, 2_000, Some(1_000)),
+            ],
             &[(0, 2), (1, 2)],
         ),
         graph(&[stage(4, 4_000, Some(2_000)), stage(1, 1_000, None)], &[(0, 1)]),
@@ -80,7 +84,10 @@ fn a_chain_of_four_tasks_ends_at_8_s() {
     ];
     assert_eq!(outcome.tasks, tasks);
     assert_eq!(free, [(0, 2), (5_000, 2), (6_000, 2)]);
-    assert_eq!((outcome.num_moves, outcome.num_decisions, outcome.job_ms), (2, 3, 8_000));
+    assert_eq!(
+        (outcome.num_moves, outcome.num_decisions, outcome.job_ms),
+        (2, 3, 8_000)
+    );
     assert_eq!(outcome.mean_jct_s(), 8.0);
 }
 
@@ -113,19 +120,38 @@ fn best_ms(engine: &Engine, best: &mut u64) {
 fn no_rule_beats_the_best_of_all_decisions_and_each_has_its_figure() {
     let lists = [
         (list(2, &[(0, 0)]), [8.0, 8.0, 8.0, 8.0]),
-        (list(2, &[(0, 3), (0, 1), (1_500, 1)]), [13.167, 14.167, 17.833, 14.833]),
-        (list(2, &[(0, 0), (0, 2), (3_000, 1)]), [13.667, 14.667, 18.0, 15.667]),
+        (
+            list(2, &[(0, 3), (0, 1), (1_500, 1)]),
+            [13.167, 14.167, 17.833, 14.833],
+        ),
+        (
+            list(2, &[(0, 0), (0, 2), (3_000, 1)]),
+            [13.667, 14.667, 18.0, 15.667],
+        ),
     ];
     for (list, [best_s, fair_s, fifo_s, least_work_s]) in &lists {
         let mut best = u64::MAX;
         best_ms(&Engine::new(Arc::clone(list)), &mut best);
         let num = list.jobs().len() as f64;
-        assert!((1e-3 * best as f64 / num - best_s).abs() < 6e-4, "{best} {best_s}");
-        for (rule, mean_s) in [("stage-fair", fair_s), ("stage-fifo", fifo_s), ("sjf-cp", least_work_s)] {
+        assert!(
+            (1e-3 * best as f64 / num - best_s).abs() < 6e-4,
+            "{best} {best_s}"
+        );
+        for (rule, mean_s) in [
+            ("stage-fair", fair_s),
+            ("stage-fifo", fifo_s),
+            ("sjf-cp", least_work_s),
+        ] {
             let found = played(list, rule).mean_jct_s();
             assert!((found - mean_s).abs() < 6e-4, "{rule}: {found}, not {mean_s}");
         }
-        for rule in ["srpt-cap", "graphene-like", "stage-heft", "stage-index", "stage-random"] {
+        for rule in [
+            "srpt-cap",
+            "graphene-like",
+            "stage-heft",
+            "stage-index",
+            "stage-random",
+        ] {
             assert!(played(list, rule).job_ms >= best, "{rule}");
         }
     }
@@ -165,7 +191,10 @@ fn check(list: &List, outcome: &Outcome, name: &str) {
         assert_eq!(task.number, launched[stage], "{name}");
         launched[stage] += 1;
         let free_ms = &mut free_ms[task.executor as usize];
-        assert!(task.start_ms >= *free_ms && task.end_ms > task.start_ms, "{name}: {task:?}");
+        assert!(
+            task.start_ms >= *free_ms && task.end_ms > task.start_ms,
+            "{name}: {task:?}"
+        );
         *free_ms = task.end_ms;
         let job = firsts.partition_point(|first| *first <= stage) - 1;
         for parent in list.graph(job).parents(stage - firsts[job]) {
@@ -179,8 +208,15 @@ fn check(list: &List, outcome: &Outcome, name: &str) {
             assert_eq!(launched[firsts[job] + place], stage.tasks, "{name}");
         }
         let least_ms = list.machine().moving_ms + graph.bound_ms();
-        assert!(own.end_ms.unwrap() - own.arrival_ms >= least_ms, "{name}: job {job}");
+        assert!(
+            own.end_ms.unwrap() - own.arrival_ms >= least_ms,
+            "{name}: job {job}"
+        );
     }
-    let sum_ms: u64 = outcome.jobs.iter().map(|job| job.end_ms.unwrap() - job.arrival_ms).sum();
+    let sum_ms: u64 = outcome
+        .jobs
+        .iter()
+        .map(|job| job.end_ms.unwrap() - job.arrival_ms)
+        .sum();
     assert_eq!(sum_ms, outcome.job_ms, "{name}: Little's law");
 }

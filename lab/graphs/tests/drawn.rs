@@ -23,13 +23,20 @@ fn graphs_like_those_of_tpch_have_their_sizes() {
     assert!(stages.iter().all(|num| (2.0..=18.0).contains(num)));
     let each = edges / stages.iter().sum::<f64>();
     assert!((each - 0.89).abs() < 0.01, "{each}");
-    let tasks = drawn.iter().flat_map(|graph| graph.stages().iter().map(|stage| f64::from(stage.tasks)));
+    let tasks = drawn
+        .iter()
+        .flat_map(|graph| graph.stages().iter().map(|stage| f64::from(stage.tasks)));
     let tasks = sorted(tasks.collect());
     assert_eq!(tasks[tasks.len() / 2], 200.0);
     let work_s = sorted(drawn.iter().map(|graph| 1e-3 * graph.work_ms() as f64).collect());
     let at = |share: f64| work_s[(share * work_s.len() as f64) as usize];
     assert!((mean(&work_s) / 935.0 - 1.0).abs() < 0.08, "{}", mean(&work_s));
-    assert!((at(0.05) / 178.0 - 1.0).abs() < 0.15 && (at(0.95) / 2_764.0 - 1.0).abs() < 0.15, "{} {}", at(0.05), at(0.95));
+    assert!(
+        (at(0.05) / 178.0 - 1.0).abs() < 0.15 && (at(0.95) / 2_764.0 - 1.0).abs() < 0.15,
+        "{} {}",
+        at(0.05),
+        at(0.95)
+    );
 }
 
 #[test]
@@ -37,6 +44,16 @@ fn batch_jobs_of_a_cloud_are_mostly_small_and_some_are_large() {
     let drawn = graphs(Shape::Alibaba, 3_000, Seed(1)).unwrap();
     let stages = sorted(drawn.iter().map(|graph| graph.stages().len() as f64).collect());
     let work_s = sorted(drawn.iter().map(|graph| 1e-3 * graph.work_ms() as f64).collect());
-    assert!(stages[1_500] <= 5.0 && stages[2_990] >= 25.0, "{} {}", stages[1_500], stages[2_990]);
-    assert!(work_s[2_970] / work_s[30] > 1e3, "{} {}", work_s[30], work_s[2_970]);
+    assert!(
+        stages[1_500] <= 5.0 && stages[2_990] >= 25.0,
+        "{} {}",
+        stages[1_500],
+        stages[2_990]
+    );
+    assert!(
+        work_s[2_970] / work_s[30] > 1e3,
+        "{} {}",
+        work_s[30],
+        work_s[2_970]
+    );
 }

@@ -39,7 +39,10 @@ fn both_forms_are_read_and_what_is_wrong_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let here = folder.path();
     let graphs = of(here, OWN).unwrap();
-    assert_eq!((graphs.len(), graphs[0].stages().len(), graphs[0].work_ms()), (1, 2, 4_000));
+    assert_eq!(
+        (graphs.len(), graphs[0].stages().len(), graphs[0].work_ms()),
+        (1, 2, 4_000)
+    );
     assert_eq!((graphs[0].path_ms(0), graphs[0].bound_ms()), (2_000, 3_000));
     let graphs = of(here, &log()).unwrap();
     let graph = &graphs[0];

@@ -65,13 +65,20 @@ struct Tape {
 
 impl Rule for Tape {
     fn choose(&mut self, engine: &Engine) -> Option<(StageId, u32)> {
-        let [at_ms, job, stage, num] = self.lines.next().unwrap_or_else(|| panic!("{}: too few decisions", self.name));
+        let [at_ms, job, stage, num] = self
+            .lines
+            .next()
+            .unwrap_or_else(|| panic!("{}: too few decisions", self.name));
         assert_eq!(engine.now_ms(), at_ms as u64, "{}: time of a decision", self.name);
         if job < 0 {
             return None;
         }
         let stage = engine.stages_of(JobId(job as u32)).nth(stage as usize).unwrap();
-        assert!(engine.offered().contains(&stage), "{}: {stage:?} at {at_ms} ms", self.name);
+        assert!(
+            engine.offered().contains(&stage),
+            "{}: {stage:?} at {at_ms} ms",
+            self.name
+        );
         Some((stage, num as u32))
     }
 }
@@ -119,7 +126,11 @@ fn assert_equal(name: &str, engine: &List, outcome: &Outcome, run: &Value, tasks
     }
     let mean_s = run["mean_jct_s"].as_f64().unwrap();
     assert!((outcome.mean_jct_s() - mean_s).abs() < 6e-4, "{name}: {mean_s}");
-    let sum_ms: u64 = outcome.jobs.iter().map(|job| job.end_ms.unwrap() - job.arrival_ms).sum();
+    let sum_ms: u64 = outcome
+        .jobs
+        .iter()
+        .map(|job| job.end_ms.unwrap() - job.arrival_ms)
+        .sum();
     assert_eq!(outcome.job_ms, sum_ms, "{name}: Little's law");
     let Some(tasks) = tasks else {
         return;
@@ -167,8 +178,18 @@ fn check(folder: &Path, by_own_rules: bool) -> usize {
         };
         let outcome = finish(Engine::logged(Arc::clone(list)), rule.as_mut()).unwrap();
         let run: Value = serde_json::from_str(&unpacked(&file(".json.gz")).unwrap()).unwrap();
-        assert_equal(&name, list, &outcome, &run, unpacked(&file(".tasks.csv.gz")).as_deref());
-        assert_eq!(outcome.num_decisions, number(&run["decisions"]), "{name}: decisions");
+        assert_equal(
+            &name,
+            list,
+            &outcome,
+            &run,
+            unpacked(&file(".tasks.csv.gz")).as_deref(),
+        );
+        assert_eq!(
+            outcome.num_decisions,
+            number(&run["decisions"]),
+            "{name}: decisions"
+        );
         num += 1;
     }
     num
@@ -201,8 +222,13 @@ fn the_index_has_the_figures_that_were_recorded_of_it() {
     for (name, mean_s) in figures {
         let list = &lists[name];
         let mut rule = by_name("stage-index", list, 0).unwrap();
-        let found = finish(Engine::new(Arc::clone(list)), rule.as_mut()).unwrap().mean_jct_s();
-        assert!((found - mean_s.as_f64().unwrap()).abs() < 6e-4, "{name}: {found}, not {mean_s}");
+        let found = finish(Engine::new(Arc::clone(list)), rule.as_mut())
+            .unwrap()
+            .mean_jct_s();
+        assert!(
+            (found - mean_s.as_f64().unwrap()).abs() < 6e-4,
+            "{name}: {found}, not {mean_s}"
+        );
     }
     assert!(figures.len() >= 9);
 }

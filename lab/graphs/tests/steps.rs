@@ -52,7 +52,10 @@ fn rewards_add_up_to_less_the_completion_times_and_a_seed_is_an_episode() {
     let figures = env.take_figures().unwrap();
     assert!(env.take_figures().is_none());
     let of = |key: &str| figures.iter().find(|(own, _)| *own == key).unwrap().1;
-    assert!((reward + 12.0 * of("mean_jct_s")).abs() < 1e-6, "{reward} {figures:?}");
+    assert!(
+        (reward + 12.0 * of("mean_jct_s")).abs() < 1e-6,
+        "{reward} {figures:?}"
+    );
     assert!((dt_s - of("makespan_s")).abs() < 1e-6 && num > 12);
     assert_eq!(episode(env.as_mut(), 5, pick), (reward, dt_s, num));
     assert_ne!(episode(env.as_mut(), 6, pick).0, reward);
@@ -94,7 +97,9 @@ fn what_is_learnt_in_steps_is_what_is_played() {
     let source = small().source().unwrap();
     let list = Arc::new(source.list(Seed(5), 5, 1.0).unwrap());
     let world = GraphWorld::new(small()).unwrap();
-    let outcome = world.play(&list, Turn::of(0), Player::Scorer(Box::new(Turns(0)))).unwrap();
+    let outcome = world
+        .play(&list, Turn::of(0), Player::Scorer(Box::new(Turns(0))))
+        .unwrap();
     let (reward, _, _) = episode(environment().as_mut(), 5, |step, num| step * 7 % num);
     assert!((1e-3 * outcome.job_ms as f64 + reward).abs() < 1e-6);
 }

@@ -29,7 +29,13 @@ fn rules_are_compared_on_the_same_lists_whatever_the_number_of_threads() {
         let (name, summary) = first.at[0].results.policies().next().unwrap();
         assert!(name.starts_with("stage-weighted-fair") && summary.metrics["mean_jct_s"] > 2.0);
         assert_eq!(first.at[0].results.policies().count(), 9);
-        assert!(first.at[0].table.notes.iter().any(|note| note.contains("20 graphs")));
+        assert!(
+            first.at[0]
+                .table
+                .notes
+                .iter()
+                .any(|note| note.contains("20 graphs"))
+        );
     }
 }
 
@@ -53,7 +59,13 @@ fn settings_out_of_range_and_files_that_are_not_there_are_refused() {
         graphs: Some("nowhere.json".into()),
         ..GraphSettings::default()
     };
-    assert!(GraphWorld::new(settings).err().unwrap().to_string().contains("nowhere.json"));
+    assert!(
+        GraphWorld::new(settings)
+            .err()
+            .unwrap()
+            .to_string()
+            .contains("nowhere.json")
+    );
     let open = pleach_graphs::KIND.open;
     let pairs = |text: &str| pleach_experiments::worlds::of_pairs(&[text.to_string()]).unwrap();
     for (pair, words) in [

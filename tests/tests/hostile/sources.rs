@@ -66,7 +66,10 @@ const ELSEWHERE: [(&str, &str); 25] = [
         "lab/graphs/src/event_log.rs",
         "event logs of Spark: lab/graphs/tests/files.rs",
     ),
-    ("lab/graphs/src/file.rs", "files of graphs: lab/graphs/tests/files.rs"),
+    (
+        "lab/graphs/src/file.rs",
+        "files of graphs: lab/graphs/tests/files.rs",
+    ),
     (
         "python/src/compare.rs",
         "JSON that the package makes: python/tests",

@@ -1,6 +1,7 @@
 //! A round of decisions: which stages may be chosen, promises to them, and where executors go that keep one.
 
-use super::state::{Engine, JobId, Pool, StageId};
+use super::ids::{JobId, StageId};
+use super::state::{Engine, Pool, StageState};
 
 impl Engine {
     /// Takes a decision: so many executors of those that are free for an offered stage, or none for all that are left. More than the
@@ -94,7 +95,7 @@ impl Engine {
     }
 
     /// Changes what a stage is given, and notes where that saturates it or ends its being so.
-    pub(super) fn change(&mut self, stage: StageId, change: impl FnOnce(&mut super::state::StageState)) {
+    pub(super) fn change(&mut self, stage: StageId, change: impl FnOnce(&mut StageState)) {
         let own = &mut self.stages[stage.0 as usize];
         let before = own.demand() > 0;
         change(own);

@@ -2,13 +2,15 @@
 
 use std::cmp::Reverse;
 
-use super::outcome::TaskRecord;
-use super::state::{Engine, Pool, StageId, mix};
+use super::ids::{JobId, StageId};
+use super::outcome::{JobRecord, Outcome, TaskRecord};
+use super::state::{Engine, JobState, Pool, mix};
+use crate::graph::{LEVELS, Wave};
 
 impl Engine {
     /// A job arrives.
     pub(super) fn arrive(&mut self) {
-        self.active.push(super::JobId(self.next_arrival as u32));
+        self.active.push(JobId(self.next_arrival as u32));
         self.next_arrival += 1;
         if self.sizes[self.common().0 as usize] > 0 {
             self.source = Some(self.common());
@@ -17,7 +19,8 @@ impl Engine {
 
     /// Notes what an executor does next, and when.
     pub(super) fn expect(&mut self, at_ms: u64, executor: usize) {
-        self.events.push(Reverse((at_ms, self.num_events, executor as u32)));
+        self.events
+            .push(Reverse((at_ms, self.num_events, executor as u32)));
         self.num_events += 1;
     }
 
@@ -142,7 +145,7 @@ impl Engine {
         let profile = &self.graph(state.job).stages()[self.place(stage)];
         let cell = profile.cell(memory, level);
         let warmup_ms = match cell.wave {
-            crate::graph::Wave::Warmed => self.list.machine().warmup_ms,
+            Wave::Warmed => self.list.machine().warmup_ms,
             _ => 0,
         };
         let duration_ms = profile.duration_ms(cell, draw) + warmup_ms;
@@ -178,8 +181,8 @@ impl Engine {
     fn level(&self, local: u32, draw: u64) -> usize {
         let (below, above) = self.levels[local as usize];
         let (low, high) = (
-            crate::graph::LEVELS[usize::from(below)],
-            crate::graph::LEVELS[usize::from(above)],
+            LEVELS[usize::from(below)],
+            LEVELS[usize::from(above)],
         );
         let drawn = 1 + (((draw >> 32) * u64::from(high.saturating_sub(low))) >> 32);
         if below >= above || drawn > u64::from(local - low) {
@@ -232,7 +235,7 @@ impl Engine {
         opened
     }
 
-    fn end_job(&mut self, job: super::JobId) {
+    fn end_job(&mut self, job: JobId) {
         let pool = self.pool_of_job(job);
         for executor in 0..self.executors.len() {
             if self.executors[executor].pool == Some(pool) {
@@ -242,5 +245,25 @@ impl Engine {
         self.active.retain(|active| *active != job);
         self.jobs[job.0 as usize].end_ms = Some(self.now_ms);
         self.num_ended += 1;
+    }
+
+    /// What came of the play so far.
+    #[must_use]
+    pub fn outcome(&self) -> Outcome {
+        let job = |job: &JobState| JobRecord {
+            arrival_ms: job.arrival_ms,
+            end_ms: job.end_ms,
+        };
+        Outcome {
+            jobs: self.jobs.iter().map(job).collect(),
+            stages: self.stages.iter().map(|stage| stage.record).collect(),
+            executors: self.executors.len() as u32,
+            job_ms: self.job_ms,
+            end_ms: self.now_ms,
+            num_decisions: self.num_decisions,
+            num_tasks: self.num_tasks,
+            num_moves: self.num_moves,
+            tasks: self.log.clone().unwrap_or_default(),
+        }
     }
 }

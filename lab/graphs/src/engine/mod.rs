@@ -10,9 +10,11 @@
 
 mod dealing;
 mod events;
+mod ids;
 mod outcome;
 mod state;
 
+pub use ids::{JobId, StageId};
 pub use outcome::{JobRecord, Outcome, StageRecord, TaskRecord};
 pub(crate) use state::mix;
-pub use state::{Engine, JobId, Left, StageId};
+pub use state::{Engine, Left};

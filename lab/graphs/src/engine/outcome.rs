@@ -2,7 +2,7 @@
 
 use pleach_experiments::evaluate::stats::quantile;
 
-use super::state::{Engine, StageId};
+use super::ids::StageId;
 use crate::graph::Wave;
 
 /// Times of a job, ms.
@@ -70,24 +70,6 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    pub(super) fn of(engine: &Engine) -> Outcome {
-        let job = |job: &super::state::JobState| JobRecord {
-            arrival_ms: job.arrival_ms,
-            end_ms: job.end_ms,
-        };
-        Outcome {
-            jobs: engine.jobs.iter().map(job).collect(),
-            stages: engine.stages.iter().map(|stage| stage.record).collect(),
-            executors: engine.executors.len() as u32,
-            job_ms: engine.job_ms,
-            end_ms: engine.now_ms,
-            num_decisions: engine.num_decisions,
-            num_tasks: engine.num_tasks,
-            num_moves: engine.num_moves,
-            tasks: engine.log.clone().unwrap_or_default(),
-        }
-    }
-
     /// Completion times of the jobs that have ended, s.
     pub fn jcts_s(&self) -> impl Iterator<Item = f64> {
         let times = |job: &JobRecord| Some(1e-3 * (job.end_ms? - job.arrival_ms) as f64);
@@ -97,7 +79,11 @@ impl Outcome {
     /// Mean completion time, s.
     #[must_use]
     pub fn mean_jct_s(&self) -> f64 {
-        let sum_ms: u64 = self.jobs.iter().filter_map(|job| Some(job.end_ms? - job.arrival_ms)).sum();
+        let sum_ms: u64 = self
+            .jobs
+            .iter()
+            .filter_map(|job| Some(job.end_ms? - job.arrival_ms))
+            .sum();
         1e-3 * sum_ms as f64 / self.jobs.len().max(1) as f64
     }
 

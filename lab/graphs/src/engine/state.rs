@@ -4,17 +4,10 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::sync::Arc;
 
+use super::ids::{JobId, StageId};
 use super::outcome::{StageRecord, TaskRecord};
 use crate::graph::{Graph, LEVELS};
 use crate::list::List;
-
-/// A stage of a list, numbered job by job.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct StageId(pub u32);
-
-/// A job of a list, by arrival.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct JobId(pub u32);
 
 /// A pool of executors: of stages by their number, then of jobs, then the common one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -164,21 +157,27 @@ impl Engine {
                 ready: Vec::new(),
                 is_stale: true,
             });
-            stages.extend(graph.stages().iter().enumerate().map(|(place, stage)| StageState {
-                job: JobId(number as u32),
-                tasks: stage.tasks,
-                left: stage.tasks,
-                ended: 0,
-                moving: 0,
-                promised: 0,
-                recent_ms: u64::from(stage.mean_ms),
-                parents_left: graph.parents(place).len() as u32,
-                is_ended: false,
-                is_frontier: graph.parents(place).is_empty(),
-                is_chosen: false,
-                draws: mix(draws ^ place as u64),
-                record: StageRecord::default(),
-            }));
+            stages.extend(
+                graph
+                    .stages()
+                    .iter()
+                    .enumerate()
+                    .map(|(place, stage)| StageState {
+                        job: JobId(number as u32),
+                        tasks: stage.tasks,
+                        left: stage.tasks,
+                        ended: 0,
+                        moving: 0,
+                        promised: 0,
+                        recent_ms: u64::from(stage.mean_ms),
+                        parents_left: graph.parents(place).len() as u32,
+                        is_ended: false,
+                        is_frontier: graph.parents(place).is_empty(),
+                        is_chosen: false,
+                        draws: mix(draws ^ place as u64),
+                        record: StageRecord::default(),
+                    }),
+            );
         }
         let num_pools = stages.len() + jobs.len() + 1;
         let common = Pool(num_pools as u32 - 1);
@@ -216,7 +215,12 @@ impl Engine {
             log,
             list,
         };
-        while engine.list.jobs().get(engine.next_arrival).is_some_and(|job| job.at_ms == 0) {
+        while engine
+            .list
+            .jobs()
+            .get(engine.next_arrival)
+            .is_some_and(|job| job.at_ms == 0)
+        {
             engine.arrive();
         }
         engine.find_offered();
@@ -388,12 +392,6 @@ impl Engine {
             }
         }
         left
-    }
-
-    /// What came of the play so far.
-    #[must_use]
-    pub fn outcome(&self) -> super::Outcome {
-        super::Outcome::of(self)
     }
 }
 

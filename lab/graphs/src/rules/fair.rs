@@ -2,7 +2,7 @@
 
 use pleach_scheduler::portable_math::pow;
 
-use super::{Rule, ceil_share};
+use super::rule::{Rule, ceil_share};
 use crate::engine::{Engine, JobId, StageId};
 use crate::list::List;
 
@@ -31,8 +31,16 @@ impl Fair {
 
 /// A stage of a job whose parents have ended, else the first that is offered.
 fn stage_of(engine: &Engine, job: JobId) -> Option<StageId> {
-    let own = || engine.offered().iter().copied().filter(|stage| engine.job(*stage) == job);
-    own().find(|stage| engine.is_runnable(*stage)).or_else(|| own().next())
+    let own = || {
+        engine
+            .offered()
+            .iter()
+            .copied()
+            .filter(|stage| engine.job(*stage) == job)
+    };
+    own()
+        .find(|stage| engine.is_runnable(*stage))
+        .or_else(|| own().next())
 }
 
 impl Rule for Fair {

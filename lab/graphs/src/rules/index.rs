@@ -2,7 +2,7 @@
 
 use pleach_scheduler::portable_math::{exp, ln, pow};
 
-use super::{Rule, ceil_share};
+use super::rule::{Rule, ceil_share};
 use crate::engine::{Engine, JobId, StageId};
 
 /// Thirteen numbers: weights of nine columns, and of shares the power of the work left, the logarithm of a factor, whether a share may

@@ -3,6 +3,7 @@
 mod fair;
 mod index;
 mod order;
+mod rule;
 
 use std::sync::Arc;
 
@@ -10,12 +11,14 @@ use pleach_scheduler::Problem;
 use pleach_scheduler::heuristics::Info;
 use pleach_serving::settings::{Settings, rule};
 
-use crate::engine::{Engine, Outcome, StageId};
+use crate::engine::{Engine, Outcome};
 use crate::list::List;
 
 pub use fair::Fair;
 pub use index::{Index, WEIGHTS};
 pub use order::{Order, Random};
+pub use rule::Rule;
+pub(crate) use rule::ceil_share;
 
 const FAMILY: &str = "graph jobs";
 
@@ -40,12 +43,6 @@ pub const RULES: &[Info] = &[
         "the largest of nine weighted numbers below a share by work left: 13 numbers found by evolution", "ours"),
     rule(FAMILY, "stage-random", "nothing", "any stage, any number of executors", "textbook"),
 ];
-
-/// Makes the decisions of a play.
-pub trait Rule: Send {
-    /// What is chosen: a stage and executors, at least 1; none: all that is left goes to the common pool.
-    fn choose(&mut self, engine: &Engine) -> Option<(StageId, u32)>;
-}
 
 /// A rule by name, with settings after colons: `power` of `stage-weighted-fair` (-2 to 2), `cap` of `srpt-cap` (0.1 to 100). `seed` is
 /// for those that draw.
@@ -73,11 +70,6 @@ pub fn by_name(text: &str, list: &List, seed: u64) -> Result<Box<dyn Rule>, Prob
     };
     settings.end()?;
     Ok(rule)
-}
-
-/// A share as whole executors, rounded up but for what the arithmetic adds.
-pub(crate) fn ceil_share(share: f64) -> u32 {
-    (share - 1e-9).ceil().clamp(0.0, f64::from(u32::MAX)) as u32
 }
 
 /// Plays a list to its end.
@@ -108,5 +100,10 @@ pub(crate) fn check_offers(engine: &Engine) -> Result<(), Problem> {
         return Ok(());
     }
     let what = format!("nothing to choose at {} ms", engine.now_ms());
-    Err(Problem::new("list of graph jobs", what, "a list that ends", "Report this list."))
+    Err(Problem::new(
+        "list of graph jobs",
+        what,
+        "a list that ends",
+        "Report this list.",
+    ))
 }

@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use super::Rule;
+use super::rule::Rule;
 use crate::engine::{Engine, StageId};
 
 /// An order of stages.

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use pleach_experiments::Error;
 use pleach_experiments::evaluate::metric::{Better, Metric, Versus, figure, show_plain};
-use pleach_experiments::evaluate::stats::{mean, quantile};
 use pleach_experiments::evaluate::results::Results;
+use pleach_experiments::evaluate::stats::{mean, quantile};
 use pleach_experiments::evaluate::table::Table;
 use pleach_experiments::worlds::{
     Description, Draw, Habits, Kind, Loss, Opened, OwnRoom, Player, Registered, SearchConfig, Turn, Verb,
@@ -132,7 +132,7 @@ impl World for GraphWorld {
     fn policies(&self) -> Vec<String> {
         let power = match self.settings.arrivals.as_str() {
             "batch" => -0.5,
-            "stream" => 0.2,
+            "stream" => 0.1,
             _ => 0.0,
         };
         let first = format!("stage-weighted-fair:power={power}");
@@ -155,7 +155,9 @@ impl World for GraphWorld {
 
     fn draw(&self, draw: Draw<'_>) -> Result<Vec<Arc<List>>, Error> {
         let list = |list: usize| {
-            let drawn = self.source.list(seed_of(draw, list as u64), list as u64, draw.load)?;
+            let drawn = self
+                .source
+                .list(seed_of(draw, list as u64), list as u64, draw.load)?;
             Ok(Arc::new(drawn))
         };
         (0..draw.num).map(list).collect()
@@ -237,7 +239,10 @@ impl World for GraphWorld {
     fn notes(&self, _results: &Results) -> Vec<String> {
         let graphs = self.source.graphs();
         let stages: usize = graphs.iter().map(|graph| graph.stages().len()).sum();
-        let work_s = graphs.iter().map(|graph| 1e-3 * graph.work_ms() as f64).sum::<f64>();
+        let work_s = graphs
+            .iter()
+            .map(|graph| 1e-3 * graph.work_ms() as f64)
+            .sum::<f64>();
         let num = graphs.len().max(1) as f64;
         vec![format!(
             "{} graphs of {:.1} stages and {:.0} s of work on average, {}, on {} executors",
@@ -263,12 +268,30 @@ impl World for GraphWorld {
         let graphs = || (0..list.jobs().len()).map(|job| list.graph(job));
         let stages = || graphs().flat_map(|graph| graph.stages());
         let rows = [
-            ("stages of a job", graphs().map(|graph| graph.stages().len() as f64).collect()),
-            ("edges of a job", graphs().map(|graph| graph.num_edges() as f64).collect()),
-            ("tasks of a stage", stages().map(|stage| f64::from(stage.tasks)).collect()),
-            ("mean task (ms)", stages().map(|stage| f64::from(stage.mean_ms)).collect()),
-            ("work of a job (s)", graphs().map(|graph| 1e-3 * graph.work_ms() as f64).collect()),
-            ("least time of a job (s)", graphs().map(|graph| 1e-3 * graph.bound_ms() as f64).collect()),
+            (
+                "stages of a job",
+                graphs().map(|graph| graph.stages().len() as f64).collect(),
+            ),
+            (
+                "edges of a job",
+                graphs().map(|graph| graph.num_edges() as f64).collect(),
+            ),
+            (
+                "tasks of a stage",
+                stages().map(|stage| f64::from(stage.tasks)).collect(),
+            ),
+            (
+                "mean task (ms)",
+                stages().map(|stage| f64::from(stage.mean_ms)).collect(),
+            ),
+            (
+                "work of a job (s)",
+                graphs().map(|graph| 1e-3 * graph.work_ms() as f64).collect(),
+            ),
+            (
+                "least time of a job (s)",
+                graphs().map(|graph| 1e-3 * graph.bound_ms() as f64).collect(),
+            ),
         ];
         let last_s = list.jobs().last().map_or(0.0, |job| 1e-3 * job.at_ms as f64);
         let notes = vec![format!("{} jobs arrive in {last_s:.0} s", list.jobs().len())];
@@ -284,13 +307,20 @@ fn described(rows: &[(&str, Vec<f64>)], notes: Vec<String>) -> Description {
         sorted.sort_unstable_by(f64::total_cmp);
         let at = |q: f64| quantile(&sorted, q).unwrap_or(f64::NAN);
         let figures = [mean(&sorted), at(0.1), at(0.5), at(0.9), at(1.0)];
-        json.insert((*name).into(), json!({"mean": figures[0], "p50": figures[2], "max": figures[4]}));
-        std::iter::once((*name).to_string()).chain(figures.map(show_plain)).collect()
+        json.insert(
+            (*name).into(),
+            json!({"mean": figures[0], "p50": figures[2], "max": figures[4]}),
+        );
+        std::iter::once((*name).to_string())
+            .chain(figures.map(show_plain))
+            .collect()
     });
     let rows = rows.collect();
     Description {
         table: Table {
-            header: ["", "mean", "p10", "p50", "p90", "largest"].map(str::to_string).to_vec(),
+            header: ["", "mean", "p10", "p50", "p90", "largest"]
+                .map(str::to_string)
+                .to_vec(),
             rows,
             notes,
         },

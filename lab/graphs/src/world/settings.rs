@@ -60,7 +60,11 @@ impl GraphSettings {
     /// # Errors
     /// A file that cannot be read.
     pub fn source(&self) -> Result<Source, Error> {
-        let shape = if self.shape == "alibaba" { Shape::Alibaba } else { Shape::Tpch };
+        let shape = if self.shape == "alibaba" {
+            Shape::Alibaba
+        } else {
+            Shape::Tpch
+        };
         let graphs = match &self.graphs {
             Some(path) => file::read(path)?,
             None => {

@@ -48,7 +48,11 @@ pub(super) fn starts(without: &[u16]) -> Result<Vec<Tree>, Error> {
     };
     let mut trees = Vec::new();
     for (name, weights) in KEYS {
-        let weights: Vec<(&str, f32)> = weights.iter().copied().filter(|(name, _)| is_allowed(name)).collect();
+        let weights: Vec<(&str, f32)> = weights
+            .iter()
+            .copied()
+            .filter(|(name, _)| is_allowed(name))
+            .collect();
         if weights.is_empty() {
             continue;
         }
@@ -62,7 +66,12 @@ pub(super) fn starts(without: &[u16]) -> Result<Vec<Tree>, Error> {
             let others = when(cap, raw, Branch::Leaf(2), Branch::Leaf(1));
             let start = when("is_own", 0.5, others, Branch::Leaf(2));
             let root = when("is_none", 0.5, start, Branch::Leaf(0));
-            trees.push(by_hand(&SCHEMA, &format!("{name}, {words}"), &weights, &nodes(&root))?);
+            trees.push(by_hand(
+                &SCHEMA,
+                &format!("{name}, {words}"),
+                &weights,
+                &nodes(&root),
+            )?);
         }
     }
     Ok(trees)

@@ -1,6 +1,10 @@
 //! Graphs that are drawn are like the measured ones.
 
-use pleach_graphs::generate::{Shape, graphs};
+use std::sync::Arc;
+
+use pleach_graphs::generate::{Arrivals, Shape, graphs, list};
+use pleach_graphs::list::Machine;
+use pleach_graphs::rules::{RULES, by_name, play};
 use pleach_workloads::Seed;
 
 fn sorted(mut values: Vec<f64>) -> Vec<f64> {
@@ -57,3 +61,32 @@ fn batch_jobs_of_a_cloud_are_mostly_small_and_some_are_large() {
         work_s[2_970]
     );
 }
+
+/// Job ms of each rule on a batch and a stream of a seed, as they were when the world came: the same seed is the same play.
+#[test]
+fn a_seed_is_the_same_play_as_before() {
+    let drawn = Arc::new(graphs(Shape::Tpch, 30, Seed(7)).unwrap());
+    let found = [
+        Arrivals::Batch { jobs: 10 },
+        Arrivals::Stream { jobs: 15, load: 0.8 },
+    ]
+    .map(|arrivals| {
+        let list = Arc::new(list(&drawn, Machine::default(), arrivals, Seed(8)).unwrap());
+        let played = RULES.iter().map(|rule| {
+            let mut by = by_name(rule.name, &list, 9).unwrap();
+            play(Arc::clone(&list), by.as_mut()).unwrap().job_ms
+        });
+        played.collect::<Vec<u64>>()
+    });
+    assert_eq!(found, PINNED);
+}
+
+/// In the order of [`RULES`].
+const PINNED: [[u64; 9]; 2] = [
+    [
+        1_346_267, 1_109_883, 1_124_762, 895_870, 1_433_401, 3_351_342, 2_873_707, 927_957, 1_801_732,
+    ],
+    [
+        2_245_316, 1_608_340, 1_619_467, 1_391_592, 1_578_304, 6_338_382, 4_360_511, 1_355_515, 2_505_617,
+    ],
+];

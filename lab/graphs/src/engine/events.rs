@@ -180,10 +180,7 @@ impl Engine {
     /// Place of the measured level for so many executors at a job: one of the two around it, the nearer the likelier.
     fn level(&self, local: u32, draw: u64) -> usize {
         let (below, above) = self.levels[local as usize];
-        let (low, high) = (
-            LEVELS[usize::from(below)],
-            LEVELS[usize::from(above)],
-        );
+        let (low, high) = (LEVELS[usize::from(below)], LEVELS[usize::from(above)]);
         let drawn = 1 + (((draw >> 32) * u64::from(high.saturating_sub(low))) >> 32);
         if below >= above || drawn > u64::from(local - low) {
             usize::from(above)

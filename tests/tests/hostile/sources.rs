@@ -21,7 +21,7 @@ const CALLS: [&str; 10] = [
 ];
 
 /// What is read elsewhere, and where.
-const ELSEWHERE: [(&str, &str); 25] = [
+const ELSEWHERE: [(&str, &str); 23] = [
     (
         "cli/src/commands/distill/teacher.rs",
         "settings of a run, as the reader `training` has them",
@@ -61,14 +61,6 @@ const ELSEWHERE: [(&str, &str); 25] = [
     (
         "experiments/src/train/unit.rs",
         "the exchange of units: cli/tests/trust/units.rs",
-    ),
-    (
-        "lab/graphs/src/event_log.rs",
-        "event logs of Spark: lab/graphs/tests/files.rs",
-    ),
-    (
-        "lab/graphs/src/file.rs",
-        "files of graphs: lab/graphs/tests/files.rs",
     ),
     (
         "python/src/compare.rs",

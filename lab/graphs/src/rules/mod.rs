@@ -30,7 +30,7 @@ pub const RULES: &[Info] = &[
     rule(FAMILY, "stage-fair", "arrivals, executors of jobs",
         "a stage of the own job, else of the oldest one below an even share", "Spark's fair scheduler; spark-sched-sim"),
     rule(FAMILY, "stage-weighted-fair", "the same, work at arrival",
-        "the same, shares by work at arrival to a power; as tuned as it may be in Decima's paper", "Mao et al., SIGCOMM'19"),
+        "the same, shares by the work at arrival to a power that is tuned", "Mao et al., SIGCOMM'19"),
     rule(FAMILY, "srpt-cap", "work left, executors of jobs",
         "a stage of the own job, else of that with the least work left below some even shares", "ours"),
     rule(FAMILY, "sjf-cp", "work left, critical paths",

@@ -138,3 +138,30 @@ fn rows_are_distinct_choices_with_columns_in_their_ranges() {
     }
     assert_eq!(most, ROWS_MAX);
 }
+
+/// The door by which Python opens environments by name.
+#[test]
+fn the_id_opens_with_other_settings_and_refuses_what_is_none() {
+    use pleach_experiments::Plugins;
+    use pleach_experiments::worlds::{environment_settings, serving_environment};
+
+    let own = Plugins::new()
+        .room(pleach_graphs::ROOM)
+        .world(pleach_graphs::KIND);
+    own.register().unwrap();
+    let id = "Pleach/SparkGraph-v0";
+    assert!(
+        environment_settings(id)
+            .unwrap()
+            .contains(&"moving_ms".to_string())
+    );
+    let changes = r#"{"jobs": 4, "arrivals": "batch", "executors": 8}"#;
+    let mut env = serving_environment(id, changes).unwrap();
+    let (reward, dt_s, _) = episode(env.as_mut(), 1, |_, _| 0);
+    // All come at once, so each is in the system for at most the whole time.
+    assert!(reward < -dt_s && reward >= -4.0 * dt_s, "{reward} {dt_s}");
+    for (changes, words) in [(r#"{"job": 4}"#, "job"), (r#"{"executors": 0}"#, "1 to 10000")] {
+        let said = serving_environment(id, changes).err().unwrap().to_string();
+        assert!(said.contains(words), "{said}");
+    }
+}

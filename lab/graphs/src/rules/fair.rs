@@ -15,7 +15,7 @@ pub struct Fair {
 impl Fair {
     /// The oldest job may have all.
     #[must_use]
-    pub fn first_come(_list: &List) -> Fair {
+    pub fn first_come() -> Fair {
         Fair { weights: None }
     }
 

@@ -52,7 +52,7 @@ pub const RULES: &[Info] = &[
 pub fn by_name(text: &str, list: &List, seed: u64) -> Result<Box<dyn Rule>, Problem> {
     let mut settings = Settings::of("policy", text, RULES)?;
     let rule: Box<dyn Rule> = match settings.name {
-        "stage-fifo" => Box::new(Fair::first_come(list)),
+        "stage-fifo" => Box::new(Fair::first_come()),
         "stage-fair" => Box::new(Fair::weighted(list, 0.0)),
         "stage-weighted-fair" => {
             let power = settings.number("power", -2.0..=2.0)?;

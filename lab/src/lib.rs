@@ -19,6 +19,8 @@ pub fn added_to(plugins: Plugins) -> Plugins {
         .command::<ReproduceArgs>()
         .command::<BenchArgs>()
         .room(pleach_rooms::ROOM)
+        .room(pleach_graphs::ROOM)
+        .world(pleach_graphs::KIND)
 }
 
 #[cfg(test)]

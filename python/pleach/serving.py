@@ -23,6 +23,7 @@ class ServingEnv(Episodes, gymnasium.Env[Observation, Any]):
     batch of a queue in a configuration, dropping a queue's first request, starting nothing more now. ``Sgprs``: the contexts, holding
     the stage back, giving its frame up. ``Mixed``: the numbers of replicas that are offered, fewest first; its reward, GPU h, is what
     trains until the next step, less what stopping jobs loses, less ``price_gpu_s`` (18) a miss (docs/serving-mixed.md).
+    ``SparkGraph``: executors for a stage, none last; its reward is less the jobs in the system times s (``workload settings graphs``).
     The reward is what was booked since the last step: by default 1 for a request within its targets, -1 for one served later, refused
     or dropped (``reward={"hit": 1, "miss": -1, "refused": -1}``); the last step books all that is in the air. ``settings`` are those
     that ``pleach workload settings requests`` (``calls``, ``service``) lists, and those of the cameras (``cameras``,

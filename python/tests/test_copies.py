@@ -113,6 +113,7 @@ SERVING = {
     "Pleach/LlmRouting-v2": {"num_requests": 60},
     "Pleach/EsgPublished-v0": {"num_requests": 60},
     "Pleach/Sgprs-v0": {"length_s": 0.3},
+    "Pleach/SparkGraph-v0": {"jobs": 10},
     "Pleach/Mixed-v2": {"hours": 0.25, "rate_per_s": 60},
 }
 

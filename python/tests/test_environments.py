@@ -36,7 +36,7 @@ def assert_same(left, right):
 #: Short episodes, and pictures where there are some.
 JOBS = {"num_jobs": 20, "render_mode": "rgb_array"}
 REQUESTS = {"num_requests": 60}
-SHORT = {**{env_id: REQUESTS for env_id in pleach.serving_ids()}, "Pleach/Sgprs-v0": {"length_s": 0.5}, "Pleach/Mixed-v2": {}, "Pleach/LlmServe-v1": {"hours": 1.0}}
+SHORT = {**{env_id: REQUESTS for env_id in pleach.serving_ids()}, "Pleach/Sgprs-v0": {"length_s": 0.5}, "Pleach/SparkGraph-v0": {"jobs": 10}, "Pleach/Mixed-v2": {}, "Pleach/LlmServe-v1": {"hours": 1.0}}
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")

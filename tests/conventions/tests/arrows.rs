@@ -116,9 +116,10 @@ const ARROWS: [(&str, &[&str]); 21] = [
 ];
 
 /// The laboratory: what it may know of its own crates, on top of everything below `cli`.
-const LAB: [(&str, &[&str]); 5] = [
+const LAB: [(&str, &[&str]); 6] = [
     ("pleach-baselines", &[]),
     ("pleach-bench", &[]),
+    ("pleach-graphs", &[]),
     ("pleach-rooms", &[]),
     ("pleach-reproduce", &["pleach-baselines", "pleach-rooms"]),
     (
@@ -126,6 +127,7 @@ const LAB: [(&str, &[&str]); 5] = [
         &[
             "pleach-baselines",
             "pleach-bench",
+            "pleach-graphs",
             "pleach-rooms",
             "pleach-reproduce",
         ],

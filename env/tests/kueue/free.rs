@@ -101,11 +101,11 @@ fn means(runs: &[Near]) -> Near {
 fn played_freely_it_is_about_as_near_to_a_real_kueue_as_that_to_itself() {
     let all: BTreeMap<String, Case> = cases().into_iter().collect();
     // Within 5 s (%), rank of waits, and within what part the mean waits are alike. A second real run has 57 to 60 %, 66 %
-    // (cohort) and 90 % (fair); the strict run that the policy is less like is unlike the other real one too.
+    // (cohort, rank .78) and 90 % (fair, rank .82).
     let wanted = BTreeMap::from([
         ("kueue_best_effort", (57.0, 0.8, 0.1)),
-        ("kueue_strict", (40.0, 0.8, 0.1)),
-        ("kueue_cohort", (60.0, 0.7, 0.1)),
+        ("kueue_strict", (55.0, 0.8, 0.1)),
+        ("kueue_cohort", (60.0, 0.75, 0.1)),
         ("kueue_fair", (80.0, 0.7, 0.1)),
     ]);
     let mut wrong = Vec::new();

@@ -241,6 +241,7 @@ else
   tree=$(mktemp --suffix=.json)
   step "$built/examples/shortest_first_tree" "$tree"
   step timeout 600 deploy/daemon/tests/order_slurm.sh "$built/pleach-scheduler" "$tree"
+  step timeout 120 deploy/daemon/tests/first_day_slurm.sh "$built/pleach-scheduler"
   if command -v slurmdbd >/dev/null && command -v mariadbd >/dev/null; then
     step timeout 300 deploy/daemon/tests/limits_slurm.sh "$built/pleach-scheduler" "$tree"
   else

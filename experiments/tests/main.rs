@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod kubernetes_runs;
 mod kubernetes_sites;
 mod kueue_sites;
 mod recorded_sites;

@@ -9,9 +9,10 @@ use pleach_env::workload::{JobSpec, Observed, Workload};
 use pleach_env::{SimConfig, simulate_planner};
 use pleach_experiments::decide::{Decided, SearchPart, Site, SiteConfig, decide};
 use pleach_experiments::door::{DOOR, PolicySpec};
+use pleach_experiments::evaluate::estimate_source::EstimateSource;
 use pleach_experiments::progress::Watcher;
 use pleach_experiments::site_policy;
-use pleach_experiments::twin::Trust;
+use pleach_experiments::twin::{FitInput, Trust, fit};
 use pleach_scheduler::cluster_spec::{ClusterSpec, TenantSpec};
 use pleach_scheduler::{ActionKind, Capabilities, ModelClass, Time};
 use serde_json::Value;
@@ -187,6 +188,35 @@ fn the_twin_of_a_recorded_slurm_explains_its_starts_and_easy_does_not() {
         }
     }
     assert!(worse.is_empty(), "{worse:?}");
+}
+
+#[test]
+fn what_is_fitted_to_most_recorded_slurms_is_that_slurm_and_no_policy_that_is_as_busy() {
+    let (mut right, mut wrong) = (0, Vec::new());
+    for (name, path, _, _, own) in recorded() {
+        let list = list(&path, "sacct.txt", "nodes.txt");
+        let sim = SimConfig {
+            capabilities: Capabilities::DEFAULT.with(ActionKind::MixTypes),
+            ..SimConfig::default()
+        };
+        let others = ["easy", "fifo", "fifo-skip", "fair-share"].map(str::to_owned);
+        let mut policies = DOOR.open_all(&others).unwrap();
+        policies.push(own);
+        let input = FitInput {
+            workload: &list,
+            sim: &sim,
+            policies: &policies,
+            estimates: &[EstimateSource::User],
+        };
+        let (found, _) = fit(&input, &Watcher::nobody()).unwrap();
+        println!("{name}: {} {:.3}", found.policy, found.loss);
+        match list.jobs.len() > 50 && found.policy != "slurm" {
+            true => wrong.push(name),
+            false => right += 1,
+        }
+    }
+    // On c2, d2 and g2 a plain policy has the smaller loss.
+    assert!(wrong.len() <= 3, "{wrong:?}, and {right} right");
 }
 
 const DAY_S: f64 = 86_400.0;

@@ -67,6 +67,9 @@ pub fn run(args: &SiteArgs, context: &mut Context<'_>) -> Result<(), Error> {
         (context.clock)() - start_s
     ))?;
     match &decided.shadow {
+        Some(lines) if lines.starts_with('#') => {
+            context.say(&format!("the change, also a file in {place}:\n{lines}"))
+        }
         Some(command) => context.say(&format!("first as a shadow, which touches nothing: {command}")),
         None => Ok(()),
     }

@@ -303,7 +303,7 @@ impl<S: BatchSystem> Driver<S> {
         notes.extend(execution::unsent(&*look, &plan.decisions));
         let has_decided = plan.order.is_some() || !plan.decisions.is_empty() || !stopped.is_empty();
         self.rested_s = (!has_decided && notes.is_empty()).then_some(now_s);
-        notes.extend(self.write_down(look.snapshot(), before, plan));
+        notes.extend(self.write_down(look, before, plan));
         Ok(())
     }
 
@@ -397,8 +397,12 @@ impl<S: BatchSystem> Driver<S> {
 
     /// Writes a round down in which something was carried out; one in which somebody is no longer running too: the log then shows
     /// how long each job ran. What went wrong about it.
-    fn write_down(&mut self, snapshot: &Snapshot, memory: Arc<Memory>, plan: Plan) -> Option<String> {
-        let runs = snapshot.jobs.iter().filter(|job| job.phase == Phase::Running);
+    fn write_down(&mut self, look: Arc<S::Look>, memory: Arc<Memory>, plan: Plan) -> Option<String> {
+        let runs = look
+            .snapshot()
+            .jobs
+            .iter()
+            .filter(|job| job.phase == Phase::Running);
         let running: BTreeSet<ExternalId> = runs.map(|job| job.id).collect();
         let has_ended = !self.running.is_subset(&running);
         self.running = running;
@@ -420,7 +424,8 @@ impl<S: BatchSystem> Driver<S> {
             policy: self.policy.name.clone(),
             fallback: plan.fallback,
             aside: plan.aside,
-            snapshot: snapshot.clone(),
+            snapshot: Arc::try_unwrap(look)
+                .map_or_else(|shown| shown.snapshot().clone(), Look::into_snapshot),
             memory: Arc::unwrap_or_clone(memory),
             turn: plan.turn,
             order: plan.order.map(Order::for_log),

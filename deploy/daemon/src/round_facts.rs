@@ -63,7 +63,10 @@ impl RoundFacts {
         let waits = |phase: &Phase| matches!(phase, Phase::Waiting | Phase::Loose);
         let jobs = || snapshot.jobs.iter().filter(|job| !job.terms.is_lease);
         let waiting = jobs().filter(|job| waits(&job.phase));
-        let oldest = waiting.min_by_key(|job| job.arrival());
+        let oldest = waiting.min_by(|a, b| {
+            let same = || a.arrival().cmp(&b.arrival());
+            a.submit_s.cmp(&b.submit_s).then_with(same)
+        });
         self.oldest = oldest.map(|job| Oldest {
             name: look.name(job.id),
             wait_s: (snapshot.taken_s - job.submit_s).max(0),

@@ -40,6 +40,9 @@ pub trait Look {
     /// The same, to write predictions into it before anybody else sees the look.
     fn snapshot_mut(&mut self) -> &mut Snapshot;
 
+    /// The same, of a look that nothing else needs.
+    fn into_snapshot(self) -> Snapshot;
+
     /// How people call a job.
     fn name(&self, job: ExternalId) -> String;
 

@@ -41,6 +41,10 @@ impl Look for Seen {
         &mut self.0
     }
 
+    fn into_snapshot(self) -> Snapshot {
+        self.0
+    }
+
     fn name(&self, job: ExternalId) -> String {
         format!("toy {job}")
     }

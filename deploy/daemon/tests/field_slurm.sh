@@ -20,7 +20,7 @@ outside() {
     cp "$program" "$folder/pleach-scheduler"
     [ ! -e "$policy" ] || { cp "$policy" "$folder/tree.json"; policy=/out/tree.json; }
     [ "$policy" != multifactor ] || policy=none
-    PLEACH_ROOT_OUT=$folder timeout 1800 "$here/slurm_roots.sh" run "$release" bash /repo/daemon/tests/field_slurm.sh inside "$policy" \
+    PLEACH_ROOT_OUT=$folder timeout 1800 "$here/slurm_roots.sh" run "$release" bash /repo/deploy/daemon/tests/field_slurm.sh inside "$policy" \
       "$jobs" "$([[ "$arm" == faults:* ]] && echo "$faults" || echo 0)" "$seed" > "$folder/log" 2>&1 &
     runs+=("$!")
   done

@@ -36,7 +36,7 @@ outside() {
     (cd "$top" && run_block deb && run_block rpm)
     cp "$top"/target/pleach-daemon.{deb,rpm} "$out"
   fi
-  PLEACH_ROOT_OUT=$out timeout 900 "$here/slurm_roots.sh" boot "$release" bash /repo/daemon/tests/package_slurm.sh inside "$@"
+  PLEACH_ROOT_OUT=$out timeout 900 "$here/slurm_roots.sh" boot "$release" bash /repo/deploy/daemon/tests/package_slurm.sh inside "$@"
 }
 
 pid() { systemctl show -P MainPID pleach-scheduler; }

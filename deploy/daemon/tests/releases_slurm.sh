@@ -19,7 +19,7 @@ for release in ${PLEACH_RELEASES:-22.05 24.11 26.05}; do
   for script in "${scripts[@]}"; do
     words=(/out/pleach-scheduler /out/tree.json)
     [ "$script" != fault ] || words=(/out/pleach-scheduler sjf "${PLEACH_FAULT_JOBS:-240}" "${PLEACH_FAULTS:-24}")
-    if PLEACH_ROOT_OUT=$folder timeout 1500 "$here/slurm_roots.sh" run "$release" bash "/repo/daemon/tests/${script}_slurm.sh" "${words[@]}" \
+    if PLEACH_ROOT_OUT=$folder timeout 1500 "$here/slurm_roots.sh" run "$release" bash "/repo/deploy/daemon/tests/${script}_slurm.sh" "${words[@]}" \
       > "$folder/$script.log" 2>&1; then
       tail -n 1 "$folder/$script.log"
     elif grep -q '_check_mysql_concat_is_sane: null result' "$folder/$script.log"; then

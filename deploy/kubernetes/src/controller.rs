@@ -180,6 +180,10 @@ impl Look for Observed {
         &mut self.snapshot
     }
 
+    fn into_snapshot(self) -> Snapshot {
+        self.snapshot
+    }
+
     fn name(&self, job: ExternalId) -> String {
         let seen = self.jobs.get(&job);
         seen.map_or_else(|| job.to_string(), |seen| seen.name.clone())

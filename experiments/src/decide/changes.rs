@@ -11,7 +11,7 @@ use pleach_dealing::slurm::{Priority, SlurmConfig};
 use pleach_site::slurm::Conf;
 use serde_json::Value;
 
-use super::site::{ARTEFACT_BYTES_MAX, Change, Site};
+use super::site::{ARTEFACT_BYTES_MAX, CHANGE, Change, Site};
 use crate::error::Error;
 use crate::kube_scheduler::{self, SETTINGS};
 use crate::run_folder::atomic_file;
@@ -38,7 +38,7 @@ impl Change {
         }
     }
 
-    /// What to do with the lines.
+    /// What to do with the lines: a file of these lines, whose first one is a comment.
     pub(super) fn told(&self) -> String {
         format!("# {}:\n{}", self.place, self.lines.join("\n"))
     }
@@ -71,6 +71,18 @@ impl Site<'_> {
     /// The change of a name.
     pub(super) fn change(&self, name: &str) -> Option<&Change> {
         self.changes().iter().find(|change| change.name == name)
+    }
+
+    /// What to do with a change that goes on, in words and as a file of its own beside the report; none where it is no change.
+    pub(super) fn written_change(&self, name: &str) -> Result<Option<String>, Error> {
+        let Some(change) = self.change(name) else {
+            return Ok(None);
+        };
+        let is_slurm = self.config.own().is_some_and(|(own, _)| own == OWN);
+        let file = self.file(CHANGE[usize::from(!is_slurm)]);
+        let told = change.told();
+        atomic_file::write(&file, format!("{}\n", told.trim_end()).as_bytes())?;
+        Ok(Some(told))
     }
 
     /// Other objects of Kueue.
@@ -148,8 +160,7 @@ fn of_scoring(own: Scoring) -> Vec<Change> {
     let change = |(name, text): &(&str, &str)| Change {
         file: Some((*text).to_owned()),
         place: "in its KubeSchedulerConfiguration, then restart kube-scheduler",
-        // Without what each such file begins with.
-        ..Change::of(name, &text.lines().skip(2).map(str::to_owned).collect::<Vec<_>>())
+        ..Change::of(name, &text.lines().map(str::to_owned).collect::<Vec<_>>())
     };
     others.map(change).collect()
 }

@@ -166,6 +166,12 @@ impl SiteConfig {
             .or_else(|| kubernetes.map(|path| (kube_scheduler::name_of(path), path)))
     }
 
+    /// Whether what is to be deployed goes to Kubernetes: its settings are given, or its pods made the list.
+    pub(super) fn is_on_kubernetes(&self, seen: &Seen) -> bool {
+        let scheduler = seen.scheduler.filter(|_| self.slurm_conf.is_none());
+        self.kueue.is_some() || self.kube_scheduler.is_some() || scheduler.is_some()
+    }
+
     fn check(&self) -> Result<(), Error> {
         if let Some((key, file)) = self.files().find(|(_, file)| !file.is_file()) {
             let hint = "Paths are relative to the folder of this file.";

@@ -80,6 +80,9 @@ pub(super) fn report(decided: &Decided, told: Told<'_>) -> Report {
 fn next(decided: &Decided, list: &str) -> [Block; 2] {
     let twin = &decided.twin;
     let (words, command) = match (decided.verdict.decision, twin.trust, &decided.shadow) {
+        (Decision::Deploy, _, Some(lines)) if lines.starts_with('#') => {
+            ("The change, a file of its own beside this page:", lines.clone())
+        }
         (Decision::Deploy, _, Some(shadow)) => ("First as a shadow, which touches nothing:", shadow.clone()),
         (_, None | Some(Trust::No), _) => (
             "Make the simulation like the site first: give the list the times at which jobs began, the site's own policy, its limits \

@@ -1,5 +1,7 @@
 //! All steps of a run, one after the other.
 
+use pleach_scheduler::cluster_spec::Seen;
+
 use super::found::Decided;
 use super::page::{Told, report};
 use super::shadow::scheduler_config;
@@ -42,7 +44,7 @@ pub fn decide(site: &Site<'_>, say: Say<'_>) -> Result<Decided, Error> {
         Some(_) => ground.explained(&choice.policy, say)?,
         None => String::new(),
     };
-    let shadow = shadow(site, &found);
+    let shadow = shadow(site, &found, &workload.cluster.seen)?;
     // What a site deploys all the same has a promise too, where the simulation can be believed.
     let is_believed = !matches!(twin.trust, None | Some(Trust::No)) && choice.policy != twin.policy;
     let chosen = Some(&choice.policy).filter(|_| is_believed);
@@ -59,14 +61,16 @@ pub fn decide(site: &Site<'_>, say: Say<'_>) -> Result<Decided, Error> {
         shadow,
     };
     atomic_file::write_json(&site.file("decision.json"), &decided)?;
-    let config = scheduler_config(
-        &workload,
-        decided.twin.estimates,
-        site.config.scheduling.preemption,
-        &site.slurm_names()?,
-        promised.map(|_| site.file(PROMISE)).as_deref(),
-    );
-    atomic_file::write(&site.file("pleach-scheduler.toml"), config.as_bytes())?;
+    if !site.config.is_on_kubernetes(&workload.cluster.seen) {
+        let config = scheduler_config(
+            &workload,
+            decided.twin.estimates,
+            site.config.scheduling.preemption,
+            &site.slurm_names()?,
+            promised.map(|_| site.file(PROMISE)).as_deref(),
+        );
+        atomic_file::write(&site.file("pleach-scheduler.toml"), config.as_bytes())?;
+    }
     let told = Told {
         list: &workload,
         described: &described,
@@ -104,18 +108,24 @@ fn in_words(choice: &Choice, compared: &Under, is_change: bool) -> String {
     }
 }
 
-/// How the shadow of what is to be deployed begins.
-fn shadow(site: &Site<'_>, verdict: &Verdict) -> Option<String> {
-    let name = verdict.policy.as_deref()?;
-    if let Some(change) = site.change(name) {
-        return Some(change.told());
+/// What to do with what is to be deployed: how its shadow begins, or the settings to change.
+fn shadow(site: &Site<'_>, verdict: &Verdict, seen: &Seen) -> Result<Option<String>, Error> {
+    let Some(name) = verdict.policy.as_deref() else {
+        return Ok(None);
+    };
+    if let Some(told) = site.written_change(name)? {
+        return Ok(Some(told));
     }
     let policy = match name {
         own @ (TREE | FORMULA) => site.file(&format!("{own}.json")).display().to_string(),
         name => site.deployed(name),
     };
-    Some(format!(
+    if site.config.is_on_kubernetes(seen) {
+        let command = format!("pleach-kubernetes run --policy {policy} --shadow --state-dir shadow");
+        return Ok(Some(command));
+    }
+    Ok(Some(format!(
         "pleach-scheduler --config {} --state-dir shadow run --policy {policy} --shadow",
         site.file("pleach-scheduler.toml").display()
-    ))
+    )))
 }

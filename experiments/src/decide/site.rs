@@ -25,6 +25,8 @@ pub(super) const TREE: &str = "tree";
 pub(super) const FORMULA: &str = "formula";
 /// What is promised of what is deployed.
 pub(super) const PROMISE: &str = "promise.json";
+/// The change of settings that is to be made, of Slurm and of Kubernetes.
+pub(super) const CHANGE: [&str; 2] = ["change.conf", "change.yaml"];
 
 /// A change of settings.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -7,7 +7,7 @@
 //! Tasks of an array that wait together are one job. What runs on driven nodes holds its GPUs until its limit, whatever partition it
 //! is of and whatever it asked for, as for Slurm. GPUs that are in use by nothing that can be read are nobody's to give in this round.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use pleach_scheduler::ExternalId;
@@ -163,10 +163,14 @@ pub fn read(texts: &Texts<'_>, partition: &str, now_s: i64) -> Result<Snapshot, 
 /// A job of a line and what it asks for; none of a line that tells of none here.
 type Line = Option<(JobSeen, Arc<Asks>)>;
 
-/// Jobs as their lines were read in the last look: a line that is the same is not read again.
+/// Lines of the last look among which one that is not the next is looked for. *Ours*: more than change in a row in most rounds.
+const LOOKS: usize = 64;
+
+/// Jobs as their lines were read in the last look: a line that is the same, in the same order but for some that went or came, is not
+/// read again.
 #[derive(Debug, Default)]
 pub(super) struct Known {
-    lines: HashMap<String, Line>,
+    lines: VecDeque<(String, Line)>,
     /// What else decides how a line is read.
     by: (Reach, Names),
 }
@@ -179,10 +183,13 @@ impl Known {
             self.lines.clear();
         }
         let num = self.lines.len();
-        let mut before = std::mem::replace(&mut self.lines, HashMap::with_capacity(num));
-        let (mut jobs, mut asks, mut twice) = (Vec::with_capacity(num), AllAsks::new(), None);
+        let mut before = std::mem::replace(&mut self.lines, VecDeque::with_capacity(num));
+        let (mut jobs, mut asks, mut twice) = (Vec::with_capacity(num), AllAsks::with_capacity(num), None);
         let (_, note) = records::each(text, |row, line| {
-            let (line, read) = match before.remove_entry(line) {
+            let known = before.iter().take(LOOKS).position(|(known, _)| known == line);
+            drop(before.drain(..known.unwrap_or(0)));
+            let known = known.and_then(|_| before.pop_front());
+            let (line, read) = match known {
                 Some(known) => known,
                 None => {
                     let read = job(row, line, look)?;
@@ -195,7 +202,7 @@ impl Known {
                 }
                 jobs.push(job.clone());
             }
-            self.lines.insert(line, read);
+            self.lines.push_back((line, read));
             Ok(())
         })?;
         match twice {

@@ -4,7 +4,7 @@
 //! waits for another one or for a time is not in the queue, and keeps the factor that it had: it lies outside, and has to lose that
 //! factor before its user has changed it and it may start.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, HashMap};
 
 use pleach_scheduler::ExternalId;
 use pleach_site::slurm::{is_name, whole};
@@ -77,18 +77,18 @@ pub fn observe(commands: &Commands, partitions: &[&str]) -> Result<Waiting, Erro
 /// # Errors
 /// A text that the command cannot have printed.
 pub fn read(jobs: &str, factors: &str, partitions: &[&str]) -> Result<Waiting, Error> {
-    let mut factors = read_factors(factors)?;
+    let mut factors = read_factors(factors, partitions)?;
     let (jobs, note) = records::each(jobs, line)?;
     let mut waiting = Waiting {
         notes: note.into_iter().collect(),
         ..Waiting::default()
     };
-    let mut queue: BTreeMap<(i64, u64), Place> = BTreeMap::new();
+    let mut queue: Vec<((i64, u64), Place)> = Vec::with_capacity(jobs.len());
     for (id, priority, submit_s, mut place) in jobs {
         match factors.remove(&id) {
             Some(Factor { factor, .. }) if priority > 0 => {
                 place.factor = factor;
-                queue.insert((submit_s, id), place);
+                queue.push(((submit_s, id), place));
             }
             known => waiting.outside.push(Outside {
                 name: place.name,
@@ -96,10 +96,12 @@ pub fn read(jobs: &str, factors: &str, partitions: &[&str]) -> Result<Waiting, E
             }),
         }
     }
-    waiting.queue = queue.into_values().collect();
-    for (id, Factor { factor, of }) in factors.into_iter().filter(|(_, of)| of.factor != 0) {
+    queue.sort_unstable_by_key(|(arrival, _)| *arrival);
+    waiting.queue = queue.into_iter().map(|(_, place)| place).collect();
+    let rest = factors.into_iter().filter(|(_, of)| of.factor != 0);
+    for (id, Factor { factor, is_here }) in rest.collect::<BTreeMap<_, _>>() {
         let name = id.to_string();
-        match partitions.iter().any(|partition| of.contains(partition)) {
+        match is_here {
             true => waiting.outside.push(Outside {
                 name,
                 factor: Some(factor),
@@ -132,23 +134,23 @@ fn line(row: usize, line: &str) -> Result<(u64, u64, i64, Place), Error> {
     Ok((id, priority, submit_s, place))
 }
 
-/// A job's factor, and the partitions in which it waits.
-struct Factor<'a> {
+/// A job's factor, and whether it waits in one of the partitions.
+struct Factor {
     factor: i64,
-    of: BTreeSet<&'a str>,
+    is_here: bool,
 }
 
 /// Factors by job number. A job of several partitions has a line for each, with one factor.
-fn read_factors(text: &str) -> Result<BTreeMap<u64, Factor<'_>>, Error> {
-    let mut factors: BTreeMap<u64, Factor<'_>> = BTreeMap::new();
+fn read_factors(text: &str, partitions: &[&str]) -> Result<HashMap<u64, Factor>, Error> {
+    let mut factors: HashMap<u64, Factor> = HashMap::new();
     for (row, line) in text.lines().enumerate() {
         let [id, factor, partition] = fields::<3>(SPRIO, row + 1, line)?;
         let id = number(SPRIO, row + 1, line, "job number", id.trim())?;
         let factor = number(SPRIO, row + 1, line, "factor", factor.trim())?;
-        let of = BTreeSet::new();
-        let known = factors.entry(id).or_insert(Factor { factor, of });
+        let is_here = partitions.contains(&partition.trim());
+        let known = factors.entry(id).or_insert(Factor { factor, is_here });
         known.factor = factor;
-        known.of.insert(partition.trim());
+        known.is_here |= is_here;
     }
     Ok(factors)
 }

@@ -4,7 +4,7 @@
 //! it. It is found out by what it writes: marks of starts that were not sent here, or factors that were not told here. Two looks that
 //! show such a thing are a sign; one may be an operator's hand, or the last words of a daemon that was killed.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{HashMap, VecDeque};
 
 use super::queue::Place;
 
@@ -17,7 +17,9 @@ const VALUES: usize = 8;
 /// What was written here, of jobs that wait.
 #[derive(Debug, Default)]
 pub(crate) struct Rivals {
-    factors: BTreeMap<String, Factor>,
+    factors: HashMap<String, Factor>,
+    /// Looks so far.
+    num_looks: u64,
     /// Times of looks that showed what nobody here has written, s, the last two.
     signs: VecDeque<i64>,
     /// What the last one showed.
@@ -31,6 +33,8 @@ struct Factor {
     own: VecDeque<i64>,
     /// The last one that was seen or written.
     last: i64,
+    /// The last look that showed the job.
+    look: u64,
 }
 
 impl Factor {
@@ -38,6 +42,7 @@ impl Factor {
         Factor {
             own: [factor].into(),
             last: factor,
+            look: 0,
         }
     }
 }
@@ -60,19 +65,24 @@ impl Rivals {
 
     /// What a look shows of another daemon that tells an order. A factor that a job comes with is its own.
     pub(super) fn by_factors(&mut self, queue: &[Place], now_s: i64) -> Option<String> {
-        let (mut found, mut now) = (None, BTreeMap::new());
+        let mut found = None;
+        self.num_looks += 1;
         for Place { name, factor, .. } in queue {
-            let mut known = self.factors.remove(name).unwrap_or_else(|| Factor::of(*factor));
+            if !self.factors.contains_key(name) {
+                self.factors.insert(name.clone(), Factor::of(*factor));
+            }
+            let Some(known) = self.factors.get_mut(name) else {
+                continue;
+            };
             let is_changed = *factor != 0 && *factor != known.last && !known.own.contains(factor);
             if is_changed && found.is_none() {
                 found = Some(format!(
                     "job {name} has the site factor {factor}, which was not told here"
                 ));
             }
-            known.last = *factor;
-            now.insert(name.clone(), known);
+            (known.last, known.look) = (*factor, self.num_looks);
         }
-        self.factors = now;
+        self.factors.retain(|_, known| known.look == self.num_looks);
         self.sign(found, now_s)
     }
 

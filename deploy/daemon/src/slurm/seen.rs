@@ -39,6 +39,10 @@ impl Look for Seen {
         &mut self.snapshot
     }
 
+    fn into_snapshot(self) -> Snapshot {
+        self.snapshot
+    }
+
     fn says(&self, job: ExternalId) -> Option<String> {
         let queue = &self.waiting.queue;
         let place = queue.iter().find(|place| place.job == Some(job))?;

@@ -45,11 +45,14 @@ pub(super) fn rule_fields() -> String {
 
 /// The fields before the others, and the others.
 pub(super) fn more_fields(row: usize, line: &str) -> Result<([&str; NUM_RULE_FIELDS], &str), Error> {
-    let found: Vec<&str> = line.splitn(NUM_RULE_FIELDS + 1, '|').collect();
-    match found[..] {
-        [tres, qos, per_gpu, eligible, rest] => Ok(([tres, qos, per_gpu, eligible], rest)),
-        _ => Err(Error::garbage(SQUEUE, row, line, "has too few fields")),
-    }
+    let (mut found, mut parts) = ([""; NUM_RULE_FIELDS], line.splitn(NUM_RULE_FIELDS + 1, '|'));
+    found
+        .iter_mut()
+        .zip(&mut parts)
+        .for_each(|(field, part)| *field = part);
+    let rest = parts.next();
+    rest.map(|rest| (found, rest))
+        .ok_or_else(|| Error::garbage(SQUEUE, row, line, "has too few fields"))
 }
 
 /// The lines of jobs with these fields, those of [`JOB_FIELDS`] among them, and with `more` flags.
@@ -74,7 +77,8 @@ pub(super) fn job_lines(commands: &Commands, more: &[&str], fields: &str) -> Res
     let told = ask(fields)?;
     let place = fields.split(',').position(|field| field == "OverSubscribe:|");
     let is_open = |line: &str| place.and_then(|place| line.split('|').nth(place)) == Some("NO");
-    if known.is_some() || !told.text.lines().any(is_open) {
+    // Most sites have no such job: the word is looked for before the fields.
+    if known.is_some() || !(told.text.contains("|NO|") && told.text.lines().any(is_open)) {
         return Ok(told);
     }
     // Slurm 22.05 complains of a field that it does not know, prints nothing for it, and ends well.
@@ -114,11 +118,23 @@ pub(super) fn fields<'a, const N: usize>(
     row: usize,
     line: &'a str,
 ) -> Result<[&'a str; N], Error> {
-    let found: Vec<&str> = line.strip_suffix('|').unwrap_or("").splitn(N, '|').collect();
-    let num = found.len();
-    found
-        .try_into()
-        .map_err(|_| Error::garbage(command, row, line, format!("{num} fields; {N} were asked for")))
+    let (mut found, mut num) = ([""; N], 0);
+    for (field, part) in found
+        .iter_mut()
+        .zip(line.strip_suffix('|').unwrap_or("").splitn(N, '|'))
+    {
+        *field = part;
+        num += 1;
+    }
+    match num == N {
+        true => Ok(found),
+        false => Err(Error::garbage(
+            command,
+            row,
+            line,
+            format!("{num} fields; {N} were asked for"),
+        )),
+    }
 }
 
 /// A number in a field.

@@ -39,6 +39,18 @@ enum Due {
     LetIn(JobId, u64),
 }
 
+/// The UID of a job's workload: the API server draws it by lot, and no list has it. SplitMix64 (Steele et al., OOPSLA'14), a stream
+/// for each seed.
+fn uid(seed: u64, id: JobId) -> u64 {
+    let steps = u64::from(id.0)
+        .wrapping_add(1)
+        .wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let mixed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(steps);
+    let mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mixed ^ (mixed >> 31)
+}
+
 /// The planner.
 #[derive(Clone, Debug)]
 pub struct Kueue {
@@ -92,6 +104,7 @@ impl Kueue {
     fn workload(&mut self, cluster: &Cluster, id: JobId) -> Option<Workload> {
         let created_s = self.whole_s(cluster.job(id).submit + CREATED);
         let labels = self.labels.get(id.index()).cloned().unwrap_or_default();
+        let seed = self.config.scheduler.seed;
         let state = self.begin(cluster);
         let job = cluster.job(id);
         let shape = cluster.shape(job.shape);
@@ -102,7 +115,7 @@ impl Kueue {
             queue: state.queue(&labels[0], &labels[1])?,
             priority: state.priority(&labels[2]),
             created_s,
-            uid: u64::from(id.0),
+            uid: uid(seed, id),
             asks: [gpus, of_all(shape.cpu_milli), of_all(shape.memory_mib)],
             kinds: job.types,
         };

@@ -65,6 +65,8 @@ pub(crate) struct Limits<'a> {
     qos: BTreeMap<&'a str, Qos<'a>>,
     /// Numbers of users by name: limits of a QOS have them by number.
     numbers: BTreeMap<&'a str, &'a str>,
+    /// Whether any association has one.
+    has_any: bool,
 }
 
 #[derive(Debug)]
@@ -108,6 +110,7 @@ impl<'a> Limits<'a> {
                 let key = (of("Account"), bare(of("UserName")), of("Partition"));
                 let parent = bare(of("ParentAccount"));
                 let values = in_force(values);
+                limits.has_any |= !values.is_empty();
                 limits.associations.insert(key, Association { parent, values });
             }
         }
@@ -138,7 +141,7 @@ impl<'a> Limits<'a> {
     pub(crate) fn bind(&self, payer: &Payer<'_>) -> bool {
         let is_bound =
             |qos: &Qos<'_>| !(qos.values.is_empty() && qos.of_accounts.is_empty() && qos.of_users.is_empty());
-        self.qos.get(payer.qos).is_some_and(is_bound) || self.above(payer).next().is_some()
+        self.qos.get(payer.qos).is_some_and(is_bound) || self.has_any && self.above(payer).next().is_some()
     }
 
     /// Notes in the book what a job takes of the limits that hold for it; why it can never start, if so, as what "it" does.

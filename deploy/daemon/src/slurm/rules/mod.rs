@@ -8,7 +8,7 @@ mod licences;
 mod limits;
 mod partition;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use pleach_scheduler::ExternalId;
@@ -43,7 +43,7 @@ pub struct RuleTexts<'a> {
 pub const WISHES: &str = "%i\u{1f}%x\u{1f}%W\u{1f}%f";
 
 /// A line of that.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Wishes<'a> {
     pub(super) shunned: &'a str,
     licences: &'a str,
@@ -57,7 +57,7 @@ pub(crate) fn some_want_licences(wishes: &str) -> bool {
 }
 
 /// What a job asks for beside GPUs and CPUs, as `squeue` has it.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Asks {
     pub(crate) user: String,
     pub(crate) account: String,
@@ -80,7 +80,7 @@ pub(crate) struct Asks {
 }
 
 /// The same of all jobs.
-pub(super) type AllAsks = BTreeMap<ExternalId, Arc<Asks>>;
+pub(super) type AllAsks = HashMap<ExternalId, Arc<Asks>>;
 
 impl Asks {
     /// Whose limit it is, as far as the reason tells.
@@ -119,7 +119,7 @@ pub(super) fn complete(
     };
     let mut book = Book::default();
     // Tasks of arrays ask for the same: what was found for one holds for all.
-    let mut known: BTreeMap<Asked<'_>, (Terms, Option<String>)> = BTreeMap::new();
+    let mut known: HashMap<Asked<'_>, (Terms, Option<String>)> = HashMap::new();
     for job in jobs.iter_mut() {
         let Some(ask) = asks.get(&job.id) else { continue };
         complete_demand(job, ask);
@@ -163,6 +163,9 @@ pub(super) fn complete(
 /// Jobs of associations that Slurm refuses for a limit that is not read here wait: those that it refuses, and others of the same that
 /// ask for as many GPUs. Where what is read says why, it says of which.
 fn pause(jobs: &mut [JobSeen], asks: &AllAsks, site: &Site) {
+    if asks.values().all(|ask| ask.refusal.is_empty()) {
+        return;
+    }
     let left: Vec<u64> = site.allowances.iter().map(|allowance| allowance.left).collect();
     let mut refused: BTreeMap<(&str, &str), (u32, &str)> = BTreeMap::new();
     for job in jobs.iter().filter(|job| job.phase == Phase::Loose) {
@@ -193,8 +196,8 @@ fn pause(jobs: &mut [JobSeen], asks: &AllAsks, site: &Site) {
     }
 }
 
-/// All that rules look at of a job, what differs most first: it is looked up for each job.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+/// All that rules look at of a job.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Asked<'a> {
     limit_s: Option<i64>,
     num_cpus: u32,
@@ -357,10 +360,9 @@ fn whole_nodes(reservations: Vec<Reservation>, nodes: &[NodeSeen]) -> Vec<Reserv
 /// What users wish of waiting jobs; of those that are in `pinned` with a list that is what they shun. Lines that cannot be read are none.
 pub(super) fn wishes<'a>(text: &'a str, pinned: &'a Names) -> BTreeMap<ExternalId, Wishes<'a>> {
     let one = |line| {
-        let fields: Vec<&str> = str::splitn(line, 4, '\u{1f}').collect();
-        let [id, shunned, licences, features] = fields[..] else {
-            return None;
-        };
+        let mut fields = str::splitn(line, 4, '\u{1f}');
+        let mut next = || fields.next();
+        let (id, shunned, licences, features) = (next()?, next()?, next()?, next()?);
         let own = pinned.get(id).and_then(|own| own.as_deref());
         let wishes = Wishes {
             shunned: own.unwrap_or(shunned),

@@ -10,6 +10,7 @@ use pleach_experiments::evaluate::metric::{Better, Metric, Versus, figure, show_
 use pleach_experiments::evaluate::results::Results;
 use pleach_experiments::evaluate::stats::{mean, quantile};
 use pleach_experiments::evaluate::table::Table;
+use pleach_experiments::report::{Block, Report};
 use pleach_experiments::worlds::{
     Description, Draw, Habits, Kind, Loss, Opened, OwnRoom, Player, Registered, SearchConfig, Turn, Verb,
     World, config, opened,
@@ -316,15 +317,16 @@ fn described(rows: &[(&str, Vec<f64>)], notes: Vec<String>) -> Description {
             .collect()
     });
     let rows = rows.collect();
+    let table = Table {
+        header: ["", "mean", "p10", "p50", "p90", "largest"]
+            .map(str::to_string)
+            .to_vec(),
+        rows,
+        notes,
+    };
     Description {
-        table: Table {
-            header: ["", "mean", "p10", "p50", "p90", "largest"]
-                .map(str::to_string)
-                .to_vec(),
-            rows,
-            notes,
-        },
-        plots: Vec::new(),
+        said: table.to_terminal().trim_end().to_string(),
+        report: Report::new("A list of graphs").section("Figures", [Block::from(table)]),
         json: Value::Object(json),
     }
 }

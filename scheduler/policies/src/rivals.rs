@@ -5,6 +5,7 @@
 //! Ours. Thresholds and weights were typed in or are the best of some thirty draws, on lists other than those that a table judges on.
 
 use pleach_scheduler::Problem;
+use pleach_scheduler::formula::ScoreFormula;
 use pleach_scheduler::heuristics::Info;
 use pleach_scheduler::tree::Tree;
 use serde_json::Value;
@@ -60,6 +61,9 @@ impl Rival {
             .find(|entry| entry.info.name == "index");
         if let (true, Some(index)) = (value.get("weights").is_some(), index) {
             return Ok(PolicySpec::planner(index, value)?.named(Some(name)));
+        }
+        if ScoreFormula::is_in(self.text) {
+            return Ok(PolicySpec::formula(name, ScoreFormula::from_json(self.text)?));
         }
         let tree = Tree::from_json(self.text).map_err(|error| refused(error.to_string()))?;
         Ok(PolicySpec::tree(name, tree))

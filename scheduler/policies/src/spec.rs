@@ -8,9 +8,10 @@ use std::sync::Arc;
 use pleach_dealing::{DEALS, Entry, InOrder, Ranker, RoundDealer, formula_of, policy_planner};
 use pleach_network::LearnedPolicy;
 use pleach_scheduler::cluster::Capabilities;
+use pleach_scheduler::formula::{FormulaPolicy, ScoreFormula};
 use pleach_scheduler::heuristics::HeadOfLine;
 use pleach_scheduler::policy::Policy;
-use pleach_scheduler::tree::{Tree, TreePolicy};
+use pleach_scheduler::tree::{Tree, TreeError, TreePolicy};
 use pleach_scheduler::{ActionSet, Planner, PolicyPlanner, heuristics};
 use serde_json::Value;
 
@@ -20,7 +21,7 @@ use crate::refusal::{alone, not_in_daemons};
 /// The planner that a formula is for.
 const INDEX: &str = "index";
 /// What a planner is not.
-const CHOOSES: &str = "a policy that chooses among candidates: a heuristic, a network or a tree";
+const CHOOSES: &str = "a policy that chooses among candidates: a heuristic, a network, a tree or a formula";
 
 /// A policy that can be made anew for every run.
 #[derive(Clone, Debug)]
@@ -37,6 +38,7 @@ enum Kind {
     Heuristic(&'static str),
     Network(Box<LearnedPolicy>),
     Tree(Box<TreePolicy>),
+    Formula(Box<FormulaPolicy>),
     Planner(&'static Entry, Value),
     Made(Maker),
     /// Deals by the passes of another.
@@ -95,6 +97,17 @@ impl PolicySpec {
     pub fn tree(name: &str, tree: Tree) -> PolicySpec {
         let own = Some(tree.meta().name.clone());
         let kind = Kind::Tree(Box::new(TreePolicy::new(tree)));
+        PolicySpec {
+            own,
+            ..PolicySpec::of(name, kind)
+        }
+    }
+
+    /// A formula.
+    #[must_use]
+    pub fn formula(name: &str, formula: ScoreFormula) -> PolicySpec {
+        let own = Some(formula.name.clone());
+        let kind = Kind::Formula(Box::new(FormulaPolicy::new(formula)));
         PolicySpec {
             own,
             ..PolicySpec::of(name, kind)
@@ -257,6 +270,7 @@ impl PolicySpec {
             Kind::Heuristic(name) => heuristics::by_name(name)?,
             Kind::Network(policy) => Box::new((**policy).clone()),
             Kind::Tree(policy) => Box::new((**policy).clone()),
+            Kind::Formula(policy) => Box::new((**policy).clone()),
             Kind::Made(maker) => (maker.0)(),
             Kind::Planner(..) | Kind::Dealt(_) | Kind::Ordered(_) => {
                 let hint = format!("{} plans whole rounds; pleach evaluate compares it.", self.name);
@@ -270,18 +284,21 @@ impl PolicySpec {
     /// # Errors
     /// The capability that is missing.
     pub fn check(&self, capabilities: Capabilities) -> Result<(), Problem> {
+        let refused = |error: TreeError, needed: ActionSet| {
+            let flags = requirement_flags(needed.difference(capabilities.actions())).join(" and ");
+            let allowed = "a policy that asks for no more than the cluster can do";
+            let hint = format!("{error}; see {flags}, in a daemon its settings (`preemption = true`)");
+            Problem::new("policy", &self.name, allowed, hint)
+        };
         match &self.kind {
-            Kind::Tree(policy) => policy
-                .tree()
-                .check_against(&self.name, capabilities)
-                .map_err(|error| {
-                    let needed = policy.tree().meta().needs.actions;
-                    let flags = requirement_flags(needed.difference(capabilities.actions())).join(" and ");
-                    let allowed = "a tree that asks for no more than the cluster can do";
-                    let hint =
-                        format!("{error}; see {flags}, in a daemon its settings (`preemption = true`)");
-                    Problem::new("policy", &self.name, allowed, hint)
-                }),
+            Kind::Tree(policy) => {
+                let checked = policy.tree().check_against(&self.name, capabilities);
+                checked.map_err(|error| refused(error, policy.tree().meta().needs.actions))
+            }
+            Kind::Formula(policy) => {
+                let checked = policy.formula().check_against(&self.name, capabilities);
+                checked.map_err(|error| refused(error, policy.formula().needs().actions))
+            }
             Kind::Planner(entry, _) => {
                 let required = entry.requirements.difference(entry.does_without());
                 let missing = required.difference(capabilities.actions());
@@ -324,6 +341,7 @@ impl PolicySpec {
     pub fn text(&self) -> Option<String> {
         match &self.kind {
             Kind::Tree(policy) => Some(policy.tree().to_text()),
+            Kind::Formula(policy) => Some(policy.formula().in_words()),
             Kind::Dealt(inner) | Kind::Ordered(inner) => inner.text(),
             Kind::Planner(entry, formula) if entry.info.name == INDEX => {
                 Some(formula_of(formula).ok()?.text())
@@ -376,7 +394,7 @@ impl PolicySpec {
         match &self.kind {
             Kind::Heuristic(_) | Kind::Planner(..) | Kind::Dealt(_) | Kind::Ordered(_) => true,
             Kind::Network(policy) => policy.reads_cluster(),
-            Kind::Tree(_) | Kind::Made(_) => false,
+            Kind::Tree(_) | Kind::Formula(_) | Kind::Made(_) => false,
         }
     }
 
@@ -385,6 +403,15 @@ impl PolicySpec {
     pub fn tree_policy(&self) -> Option<&TreePolicy> {
         match &self.kind {
             Kind::Tree(policy) => Some(policy),
+            _ => None,
+        }
+    }
+
+    /// The formula, if this is one.
+    #[must_use]
+    pub fn formula_policy(&self) -> Option<&FormulaPolicy> {
+        match &self.kind {
+            Kind::Formula(policy) => Some(policy),
             _ => None,
         }
     }

@@ -9,6 +9,7 @@ use crate::cluster::tests::{cluster_of, submit};
 use crate::cluster_spec::ClusterSpec;
 use crate::features::{CONTEXT_WIDTH, Group, ROW_WIDTH};
 use crate::pass::{Pass, PassState};
+use crate::policy::Policy as _;
 
 fn schema() -> &'static FeatureSchema {
     FeatureSchema::current()

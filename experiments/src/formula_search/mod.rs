@@ -261,3 +261,6 @@ fn played(lists: &Lists, formula: &ScoreFormula) -> Result<Vec<Outcome>, Error> 
     debug_assert!(policy.needs().observation);
     lists.outcomes(|_| Ok(race::planner(&policy)), &runs)
 }
+
+#[cfg(test)]
+mod tests;

@@ -73,3 +73,6 @@ impl Rival {
         Ok(PolicySpec::tree(name, tree))
     }
 }
+
+#[cfg(test)]
+mod tests;

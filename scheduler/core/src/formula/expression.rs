@@ -396,7 +396,7 @@ impl Expression {
 }
 
 /// The shortest decimal that is read as this number.
-pub(super) fn number_text(number: f64) -> String {
+fn number_text(number: f64) -> String {
     let text = format!("{number:?}");
     text.strip_suffix(".0").map(str::to_owned).unwrap_or(text)
 }

@@ -25,6 +25,8 @@
 
 mod bounds;
 mod export;
+#[cfg(test)]
+mod export_tests;
 mod expression;
 mod file;
 mod parse;

@@ -1,7 +1,7 @@
 //! A formula that decides, and why it decided so.
 
 use super::ScoreFormula;
-use super::expression::{Expression, Operation, number_text};
+use super::expression::{Expression, Operation};
 use super::postfix::Postfix;
 use crate::error::PolicyError;
 use crate::features::{ColumnSet, FeatureSchema};
@@ -148,7 +148,7 @@ impl Policy for FormulaPolicy {
             lines.extend(
                 terms
                     .into_iter()
-                    .map(|(adds, text)| format!("{text} adds {}", number_text(adds))),
+                    .map(|(adds, text)| format!("{text} adds {adds:.3}")),
             );
         }
         Some(lines.join("\n"))

@@ -351,7 +351,7 @@ fn the_largest_positive_score_is_taken_and_the_reason_says_why() {
     };
     let reason = policy.reason(point, action).unwrap();
     let score = 40.0 - 301.0_f64.ln();
-    assert!(reason.starts_with(&format!("score {:.3}", score)), "{reason}");
+    assert!(reason.starts_with(&format!("score {score:.2}")), "{reason}");
     for words in [
         "num_gpus > 3 does not hold",
         "score = 40 - log1p(duration_s)",

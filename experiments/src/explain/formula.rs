@@ -7,8 +7,7 @@ use pleach_scheduler::policy::{Policy as _, choice_of};
 use pleach_scheduler::{FormulaPolicy, JobId, PolicyError, PolicyPlanner, Watched};
 use serde::Serialize;
 
-use super::subject::{ListOf, Moment, clock};
-use super::{Answer, Question};
+use super::subject::{ListOf, Moment, Told, clock};
 use crate::error::Error;
 
 /// One decision.
@@ -50,24 +49,23 @@ impl fmt::Display for FormulaReport {
     }
 }
 
+/// Which decision of a formula is meant: at a moment, else of a job, else the first in which a job overtook the oldest.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Asked<'a> {
+    pub(super) job: Option<&'a str>,
+    /// Whether the job is to be started by it, and not to be passed over.
+    pub(super) is_start: bool,
+    pub(super) moment: Option<Moment>,
+}
+
 /// Answers a question about a formula on a list.
-pub(super) fn answer(list: &ListOf, policy: &FormulaPolicy, question: &Question) -> Result<Answer, Error> {
-    let (job, moment) = match question {
-        Question::Job(name) => (Some(list.find("job", name)?), None),
-        Question::WhyNot(name, moment) => (Some(list.find("why-not", name)?), *moment),
-        Question::Decision(moment) => (None, Some(*moment)),
-        Question::Overtaking => (None, None),
-        Question::Against(_) => {
-            let hint = "pleach evaluate compares the two.";
-            return Err(Error::config(
-                "against",
-                "given",
-                "a question about one decision of a formula",
-                hint,
-            ));
-        }
-    };
-    let is_start = matches!(question, Question::Job(_));
+pub(super) fn answer(
+    list: &ListOf,
+    policy: &FormulaPolicy,
+    asked: Asked<'_>,
+) -> Result<Told<FormulaReport>, Error> {
+    let Asked { is_start, moment, .. } = asked;
+    let job = asked.job.map(|name| list.find("job", name)).transpose()?;
     let (mut number, mut found) = (0, None);
     let watched = Watched::new(policy.clone(), |policy: &FormulaPolicy, point, scores| {
         number += 1;
@@ -114,8 +112,8 @@ pub(super) fn answer(list: &ListOf, policy: &FormulaPolicy, question: &Question)
     });
     let done = simulate_planner(&list.workload, &list.sim, &mut PolicyPlanner::new(watched));
     match (done, found) {
-        (_, Some(found)) => Ok(Answer::Formula(Box::new(found))),
-        (Err(EnvError::Policy(PolicyError::Stopped)) | Ok(_), None) => Ok(Answer::Nothing {
+        (_, Some(found)) => Ok(Told::Report(Box::new(found))),
+        (Err(EnvError::Policy(PolicyError::Stopped)) | Ok(_), None) => Ok(Told::Nothing {
             reason: format!("There is no such decision among the {number} of this list."),
         }),
         (Err(error), None) => Err(error.into()),

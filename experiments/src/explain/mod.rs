@@ -21,6 +21,7 @@ pub use formula::FormulaReport;
 pub use subject::{ExplainConfig, Moment};
 pub use why_not::WhyNotReport;
 
+use self::formula::Asked;
 use self::subject::{ListOf, Subject, Told};
 use crate::door::DOOR;
 use crate::error::Error;
@@ -86,7 +87,29 @@ pub fn explain(
         .iter()
         .find_map(|spec| Some((spec, spec.formula_policy()?)));
     if let Some((spec, policy)) = formula {
-        return formula::answer(&ListOf::open(config, spec, note)?, policy, question);
+        let asked = match question {
+            Question::Job(name) => Asked {
+                job: Some(name),
+                is_start: true,
+                ..Asked::default()
+            },
+            Question::WhyNot(name, moment) => Asked {
+                job: Some(name),
+                moment: *moment,
+                ..Asked::default()
+            },
+            Question::Decision(moment) => Asked {
+                moment: Some(*moment),
+                ..Asked::default()
+            },
+            Question::Overtaking => Asked::default(),
+            Question::Against(name) => {
+                let hint = "pleach evaluate compares the two.";
+                return Err(Error::config("against", name, "none beside a formula", hint));
+            }
+        };
+        let found = formula::answer(&ListOf::open(config, spec, note)?, policy, asked)?;
+        return Ok(of(found, Answer::Formula));
     }
     let subject = Subject::open(config, note)?;
     Ok(match question {

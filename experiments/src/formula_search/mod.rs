@@ -9,6 +9,7 @@
 //! Priority rules by genetic programming: Branke, Nguyen, Pickardt and Zhang (IEEE TEVC 2016). Rungs are successive halving (Jamieson
 //! and Talwalkar, AISTATS'16).
 
+mod config;
 mod race;
 mod starts;
 mod variation;
@@ -20,9 +21,10 @@ use pleach_env::{EnvConfig, Split};
 use pleach_scheduler::FormulaPolicy;
 use pleach_scheduler::formula::ScoreFormula;
 use pleach_scheduler::policy::Policy as _;
-use pleach_scheduler::settings;
 use pleach_scheduler::settings::Settings as _;
 use serde::Serialize;
+
+pub use config::FormulaSearch;
 
 use self::race::{Entry, Race};
 use self::starts::{hand_rules, least_squares};
@@ -38,23 +40,6 @@ use crate::progress::Watcher;
 const CHOICE_LISTS: usize = 24;
 /// What a smaller formula may be behind the best in the objective. *Assumed*, as for trees.
 const TOLERANCE: f64 = 0.002;
-
-settings! {
-    /// How a formula is searched for.
-    #[derive(Clone, Debug, PartialEq)]
-    pub struct FormulaSearch {
-        /// Lists to be simulated in the race at least, starts included.
-        pub simulations: u64 = 30_000;
-        /// Most symbols: numbers, columns, operations and conditions. 3 to 256
-        pub symbols_max: usize = 40, in 3..=256;
-        /// Children of a generation. 4 to 1,024
-        pub children: usize = 24, in 4..=1024;
-        /// Share of the simulations that tunes constants. 0 to 1
-        pub constants: f64 = 0.25, in 0.0..=1.0;
-        /// Lists of each part for acceptance and report.
-        pub accept_lists: usize = 40, in 2..;
-    }
-}
 
 /// What a search begins with beside the rules by hand, and what it is held against.
 #[derive(Clone, Debug, Default)]

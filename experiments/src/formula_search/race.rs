@@ -6,7 +6,7 @@ use pleach_scheduler::formula::{Expression, ScoreFormula};
 use pleach_scheduler::{FormulaPolicy, Planner, PolicyPlanner};
 use rand::RngExt as _;
 
-use super::FormulaSearch;
+use super::config::FormulaSearch;
 use super::variation::{changed, constants, is_sound, numbers_of, terminals, with_constants, with_part};
 use crate::error::Error;
 use crate::index_search::SepCma;
@@ -246,7 +246,7 @@ impl<'a> Race<'a> {
                 let inner = numbers_of(part)
                     .into_iter()
                     .skip(1)
-                    .chain([pleach_scheduler::formula::Expression::Number(0.0)]);
+                    .chain([Expression::Number(0.0)]);
                 for instead in inner.filter(|instead| instead.num_symbols() < part.num_symbols()) {
                     let made = with_part(&own, place, &instead);
                     if is_sound(&made, usize::MAX)

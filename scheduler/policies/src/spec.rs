@@ -95,23 +95,15 @@ impl PolicySpec {
     /// A tree.
     #[must_use]
     pub fn tree(name: &str, tree: Tree) -> PolicySpec {
-        let own = Some(tree.meta().name.clone());
-        let kind = Kind::Tree(Box::new(TreePolicy::new(tree)));
-        PolicySpec {
-            own,
-            ..PolicySpec::of(name, kind)
-        }
+        let own = tree.meta().name.clone();
+        PolicySpec::of(name, Kind::Tree(Box::new(TreePolicy::new(tree)))).of_file(own)
     }
 
     /// A formula.
     #[must_use]
     pub fn formula(name: &str, formula: ScoreFormula) -> PolicySpec {
-        let own = Some(formula.name.clone());
-        let kind = Kind::Formula(Box::new(FormulaPolicy::new(formula)));
-        PolicySpec {
-            own,
-            ..PolicySpec::of(name, kind)
-        }
+        let own = formula.name.clone();
+        PolicySpec::of(name, Kind::Formula(Box::new(FormulaPolicy::new(formula)))).of_file(own)
     }
 
     /// A policy of the caller's own, for example one in another language; `make` gives a fresh one for every run.
@@ -284,21 +276,22 @@ impl PolicySpec {
     /// # Errors
     /// The capability that is missing.
     pub fn check(&self, capabilities: Capabilities) -> Result<(), Problem> {
-        let refused = |error: TreeError, needed: ActionSet| {
+        let refused = |checked: Result<(), TreeError>, needed: ActionSet| {
+            let Err(error) = checked else { return Ok(()) };
             let flags = requirement_flags(needed.difference(capabilities.actions())).join(" and ");
             let allowed = "a policy that asks for no more than the cluster can do";
             let hint = format!("{error}; see {flags}, in a daemon its settings (`preemption = true`)");
-            Problem::new("policy", &self.name, allowed, hint)
+            Err(Problem::new("policy", &self.name, allowed, hint))
         };
         match &self.kind {
-            Kind::Tree(policy) => {
-                let checked = policy.tree().check_against(&self.name, capabilities);
-                checked.map_err(|error| refused(error, policy.tree().meta().needs.actions))
-            }
-            Kind::Formula(policy) => {
-                let checked = policy.formula().check_against(&self.name, capabilities);
-                checked.map_err(|error| refused(error, policy.formula().needs().actions))
-            }
+            Kind::Tree(policy) => refused(
+                policy.tree().check_against(&self.name, capabilities),
+                policy.tree().meta().needs.actions,
+            ),
+            Kind::Formula(policy) => refused(
+                policy.formula().check_against(&self.name, capabilities),
+                policy.formula().needs().actions,
+            ),
             Kind::Planner(entry, _) => {
                 let required = entry.requirements.difference(entry.does_without());
                 let missing = required.difference(capabilities.actions());
@@ -500,19 +493,4 @@ pub fn requirement_flags(required: ActionSet) -> Vec<&'static str> {
 }
 
 #[cfg(test)]
-mod tests {
-    use pleach_scheduler::ActionKind;
-
-    use super::*;
-
-    #[test]
-    fn every_requirement_has_its_flag_and_nothing_has_none() {
-        for kind in ActionKind::ALL {
-            let has_none = requirement_flags(ActionSet::of(kind)).is_empty();
-            assert_eq!(has_none, ActionSet::ALWAYS.contains(kind), "{kind:?}");
-        }
-        let both = ActionSet::of(ActionKind::Preempt).with(ActionKind::Share);
-        assert_eq!(requirement_flags(both), ["--preemption", "--sharing mps"]);
-        assert!(requirement_flags(ActionSet::NONE).is_empty());
-    }
-}
+mod tests;

@@ -360,8 +360,12 @@ fn the_largest_positive_score_is_taken_and_the_reason_says_why() {
     ] {
         assert!(reason.contains(words), "{words}: {reason}");
     }
-    // A job that scores below hold waits for ever.
-    let mut cluster = cluster_of(&ClusterSpec::uniform(1, 4, 1));
+    // A job that scores below hold waits; where nothing runs hold is not offered.
+    let mut cluster = cluster_of(&ClusterSpec::uniform(1, 8, 1));
+    submit(&mut cluster, 1, 60.0);
+    assert_eq!(pass.open(&cluster, &needs), PassState::Open);
+    let start = pass.decide(&cluster, &mut policy).unwrap();
+    pass.act(&mut cluster, &needs, start);
     submit(&mut cluster, 4, 60.0);
     assert_eq!(pass.open(&cluster, &needs), PassState::Open);
     assert_eq!(pass.decide(&cluster, &mut policy).unwrap(), 0);

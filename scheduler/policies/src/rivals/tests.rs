@@ -7,7 +7,6 @@ use pleach_scheduler::FeatureSchema;
 use pleach_scheduler::FormulaPolicy;
 use pleach_scheduler::features::{DECISION_1, Group};
 
-use super::*;
 use crate::Door;
 
 /// The programs in prefix form, `(if> a b then else)`, by the name of the rival.

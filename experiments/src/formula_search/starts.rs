@@ -229,7 +229,7 @@ mod tests {
         assert!(spread(&samples, 2) < 1e-9 && spread(&samples, 0) > 1.9);
         let weights = fitted(&samples, &[0, 1]);
         for (found, meant) in weights.iter().zip([2.0, -1.5, 0.25]) {
-            assert!((found - meant).abs() < 2e-3, "{weights:?}");
+            assert!((found - meant).abs() < 3e-3, "{weights:?}");
         }
     }
 }

@@ -62,8 +62,9 @@ impl ScoreFormula {
             Export::Go => "formula.go",
             Export::Python => "formula.py",
         };
-        let begin = begin.replace("LEAST", "1e-6").replace("LARGEST", "1e12");
-        debug_assert!(LEAST_DIVISOR == 1e-6 && LARGEST == 1e12);
+        let begin = begin
+            .replace("LEAST", &number(LEAST_DIVISOR))
+            .replace("LARGEST", &number(LARGEST));
         let score = term(to, &self.expression);
         (
             name,

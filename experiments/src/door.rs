@@ -5,8 +5,8 @@ use std::path::Path;
 use pleach_scheduler::Problem;
 
 pub use pleach_policies::{
-    BEST_CHECKPOINT, Door, OwnPolicy, PolicySpec, RIVALS, Rival, TREE_FILE, USE_THE_FILE, label_and_place,
-    own_planners, own_policies, register, requirement_flags,
+    BEST_CHECKPOINT, Door, FORMULA_FILE, OwnPolicy, PolicySpec, RIVALS, Rival, TREE_FILE, USE_THE_FILE,
+    label_and_place, own_planners, own_policies, register, requirement_flags,
 };
 
 use crate::{kube_scheduler, kueue_objects, site_policy};

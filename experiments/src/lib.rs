@@ -42,6 +42,7 @@ pub mod error;
 pub mod evaluate;
 pub mod explain;
 pub mod file_kind;
+pub mod formula_search;
 pub mod index_search;
 pub mod judge;
 pub mod kube_scheduler;

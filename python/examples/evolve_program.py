@@ -3,7 +3,7 @@
     python evolve_program.py mine.py             # JSON on the last line: combined_score, more is better, and what it is made of
     python evolve_program.py mine.py --judge     # the same on lists that no search has seen
 
-`mine.py` has one function, `score(jobs, cluster)`: a number for each candidate, the largest starts; -inf: never. Both are mappings
+`mine.json` in its place is a formula (docs/formulas.md). `mine.py` has one function, `score(jobs, cluster)`: a number for each candidate, the largest starts; -inf: never. Both are mappings
 from columns (`pleach policies --features`) to arrays, scaled, of many decisions at once. It runs in a process of its own under a
 limit of processor time and memory, which is no sandbox: run programs of strangers in a container.
 """
@@ -43,7 +43,8 @@ def inside(path, stream, lists, budget_s):
 
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
     resource.setrlimit(resource.RLIMIT_CPU, (budget_s, budget_s))
-    score = runpy.run_path(path)["score"]
+    is_formula = path.endswith(".json")
+    score = None if is_formula else runpy.run_path(path)["score"]
 
     @pleach.batched
     @pleach.by_name
@@ -52,7 +53,7 @@ def inside(path, stream, lists, budget_s):
 
     found = {}
     for task in TASKS:
-        table = pleach.evaluate({RIVAL: RIVAL, "program": program}, task, seeds=lists, seed=SEEDS[stream], num_threads=1).table
+        table = pleach.evaluate({RIVAL: RIVAL, "program": path if is_formula else program}, task, seeds=lists, seed=SEEDS[stream], num_threads=1).table
         found[task] = {key: table[key][1] for key in ("ratio", "ratio_low", "ratio_high", "p99_jct_s", "avg_slowdown")}
     mean = math.exp(sum(math.log(one["ratio"]) for one in found.values()) / len(found))
     return {"combined_score": 1 / mean, "lists": stream, "tasks": found}

@@ -83,7 +83,7 @@ class Policy:
 
     @property
     def kind(self) -> str:
-        """``heuristic``, ``planner``, ``network``, ``tree`` or ``callable``."""
+        """``heuristic``, ``planner``, ``network``, ``tree``, ``formula`` or ``callable``."""
         return self._inner.kind
 
     @property

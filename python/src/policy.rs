@@ -160,7 +160,7 @@ impl Policy {
         self.spec.name()
     }
 
-    /// heuristic, planner, network, tree or callable.
+    /// heuristic, planner, network, tree, formula or callable.
     #[getter]
     fn kind(&self) -> &'static str {
         let kinds = [
@@ -168,6 +168,7 @@ impl Policy {
             ("planner", self.spec.is_planner()),
             ("network", self.spec.is_network()),
             ("tree", self.spec.tree_policy().is_some()),
+            ("formula", self.spec.formula_policy().is_some()),
         ];
         let known = kinds.into_iter().find(|(_, is)| *is);
         known.map_or("callable", |(kind, _)| kind)
@@ -185,10 +186,16 @@ impl Policy {
         self.spec.text()
     }
 
-    /// The tree as its file; none for what is none.
+    /// The tree or the formula as its file; none for what is neither.
     #[getter]
     fn json(&self) -> Option<String> {
-        self.spec.tree_policy().map(|policy| policy.tree().to_json())
+        let formula = || {
+            self.spec
+                .formula_policy()
+                .map(|policy| policy.formula().to_json())
+        };
+        let tree = self.spec.tree_policy().map(|policy| policy.tree().to_json());
+        tree.or_else(formula)
     }
 
     /// Scores of one observation `[C]`; masked ones are minus infinity.

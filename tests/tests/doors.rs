@@ -11,6 +11,7 @@ use pleach_experiments::{DOOR, EvaluationConfig, JobsWorld, PolicySpec};
 use pleach_network::TrainedNetwork;
 use pleach_policies::Artefact;
 use pleach_scheduler::cluster::Capabilities;
+use pleach_scheduler::formula::ScoreFormula;
 use pleach_scheduler::tree::{BUNDLE_FORMAT, BUNDLE_VERSION, BundledFile, Manifest, Tree};
 use pleach_scheduler::{
     ActionKind, ActionSet, ClassId, Cluster, ClusterSpec, Decision, Estimate, ModelClass, Planner,
@@ -102,12 +103,15 @@ fn forms(folder: &Path) -> Vec<String> {
     let onnx = TrainedNetwork::load(network.as_ref()).unwrap().to_onnx().unwrap();
     std::fs::write(folder.join("network.onnx"), onnx).unwrap();
     std::fs::copy(&tree, folder.join("plain")).unwrap();
+    let formula = ScoreFormula::of("short", "40 - log1p(duration_s) - num_gpus / 8").unwrap();
+    std::fs::write(folder.join("short.json"), formula.sealed().to_json()).unwrap();
     run(&folder.join("run"), &network);
     bundle(&folder.join("bundle"), &tree);
     let files = [
         tree,
         at("plain"),
         at("bundle"),
+        at("short.json"),
         format!("{REFERENCE}/index.json"),
         network,
         PYTORCH.to_owned(),
@@ -278,7 +282,12 @@ fn names_open_everywhere_but_for_planners_that_need_the_simulator_and_these_are_
     };
     let heuristics = heuristics::names().iter().filter(is_carried_out);
     // Rules that choose sizes too: where no job is elastic, there is one size.
+    let is_on_clusters = |name: &&&str| {
+        let rival = DOOR.open_one(name).unwrap();
+        rival.is_planner() || rival.check(capabilities()).is_ok()
+    };
     let rivals = pleach_policies::RIVALS.iter().map(|rival| &rival.info.name);
+    let rivals = rivals.filter(is_on_clusters);
     let on_clusters: Vec<&str> = heuristics
         .chain(&pleach_dealing::RoundDealer::NAMES)
         .chain(rivals)
@@ -292,7 +301,11 @@ fn names_open_everywhere_but_for_planners_that_need_the_simulator_and_these_are_
             Err(refused) => {
                 assert!(!on_clusters.contains(&name), "{name}: {refused}");
                 let said = refused.to_string();
-                let told = ["in the simulator alone", "which no daemon carries out"];
+                let told = [
+                    "in the simulator alone",
+                    "which no daemon carries out",
+                    "no more than the cluster can do",
+                ];
                 assert!(
                     said.contains(&format!("policy = {name}: "))
                         && told.iter().any(|words| said.contains(words)),

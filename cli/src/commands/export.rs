@@ -1,6 +1,8 @@
-//! `pleach export`: a tree as code of other languages and for other runtimes, a network for other runtimes.
+//! `pleach export`: a tree or a formula as code of other languages, a tree or a network for other runtimes.
 
 use pleach_network::TrainedNetwork;
+use pleach_scheduler::FormulaPolicy;
+use pleach_scheduler::formula::ScoreFormula;
 use pleach_scheduler::tree::{Tree, TreePolicy};
 
 use crate::commands::Context;
@@ -41,14 +43,13 @@ pub fn run(args: &ExportArgs, context: &mut Context<'_>) -> Result<(), Error> {
     if policy.is_network() {
         return export_network(&network_at(&args.file)?, &forms, args, context);
     }
+    if let Some(formula) = policy.formula_policy().map(FormulaPolicy::formula) {
+        return export_formula(formula, &forms, args, context);
+    }
     let Some(tree) = policy.tree_policy().map(TreePolicy::tree) else {
         let hint = "pleach distill makes a tree.";
-        return Err(Error::config(
-            "file",
-            args.file.display(),
-            "a tree or a network",
-            hint,
-        ));
+        let allowed = "a tree, a formula or a network";
+        return Err(Error::config("file", args.file.display(), allowed, hint));
     };
     export_tree(tree, forms, args, context)
 }
@@ -67,6 +68,35 @@ fn export_tree(
     }
     if !tree.guards().is_none() {
         context.say("the tree's guards are not in these files: the caller of the score has to obey them")?;
+    }
+    Ok(())
+}
+
+/// A formula has the forms of source code.
+fn export_formula(
+    formula: &ScoreFormula,
+    forms: &[Form],
+    args: &ExportArgs,
+    context: &mut Context<'_>,
+) -> Result<(), Error> {
+    for form in forms {
+        let Form::Text(language) = form else {
+            let hint = "ONNX is for trees and networks.";
+            return Err(Error::config(
+                "to",
+                form.name(),
+                "c, rust, go or python for a formula",
+                hint,
+            ));
+        };
+        let (name, content) = formula.export(*language);
+        let place = args.out.join(name);
+        write(&place, content.as_bytes())?;
+        context.say(&place.display().to_string())?;
+    }
+    if !formula.guards().is_none() {
+        context
+            .say("the formula's guards are not in these files: the caller of the score has to obey them")?;
     }
     Ok(())
 }

@@ -29,6 +29,8 @@ Examples:
                                                         a tree that is found in the simulator, without a teacher
   pleach distill --search --teacher runs/mine --start mine.json
                                                         the same from a teacher's trees and from one of your own
+  pleach distill --search --form formula --workload Pleach/GavelMulti-v1
+                                                        a formula of at most 40 symbols (docs/formulas.md)
 
 In the folder: tree.json (the policy file, for evaluate and for the scheduler), tree.txt (to read), report.html;
 of a search also search.md (what each size is worth) and the trees of all sizes in frontier. What each size is worth without a
@@ -79,6 +81,10 @@ pub struct DistillArgs {
     #[arg(long, help_heading = "Search")]
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub search: bool,
+    /// What is searched for: a tree, or a formula of at most --leaves symbols [default: 40]
+    #[arg(long, value_name = "FORM", default_value = "tree", help_heading = "Search")]
+    #[serde(skip_serializing_if = "FormFlag::is_tree")]
+    pub form: FormFlag,
     /// Search for a tree by whose passes GPUs are dealt, as if all leases had ended (`--policy deal:PATH`), against the planners
     /// that deal. Needs --preemption
     #[arg(long, requires = "search", help_heading = "Search")]
@@ -114,6 +120,25 @@ pub struct DistillArgs {
     #[command(flatten)]
     #[serde(skip)]
     pub run: RunArgs,
+}
+
+/// What a search is for.
+#[derive(ValueEnum, Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FormFlag {
+    /// A decision tree
+    #[default]
+    Tree,
+    /// One line of mathematics, by genetic programming
+    Formula,
+}
+
+impl FormFlag {
+    /// Whether it is the usual one.
+    #[must_use]
+    pub fn is_tree(&self) -> bool {
+        *self == FormFlag::Tree
+    }
 }
 
 /// What trees can be made monotone in.

@@ -21,7 +21,7 @@ Examples:
 
 Numbers stand in the units of `pleach policies --features`. A counterfactual says what controls each feature that it changes.")]
 pub struct ExplainArgs {
-    /// A policy file with a tree, or the folder of a run with one
+    /// A policy file with a tree or a formula, or the folder of a run with one
     #[arg(value_name = "TREE")]
     pub tree: String,
     /// Explain the decision that started this job, by its id in the list

@@ -19,7 +19,8 @@ Examples:
   pleach policies --json policies.json
   pleach policies --features                            what networks and trees read
 
-Rivals (best-gavel-multi, gain-or-wait, five-thresholds, shortest-hold, refuse-slow-day, best-elastic, index-mix) are rules written
+Rivals (best-gavel-multi, gain-or-wait, five-thresholds, shortest-hold, refuse-slow-day, best-elastic, index-mix, gp-gavel, linear-gavel, gp-share,
+share-or-tight) are rules written
 by hand, or found by short searches on lists of their own. What is learned is to be ahead of them.")]
 pub struct PoliciesArgs {
     /// Show this policy, by name or file

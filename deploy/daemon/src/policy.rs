@@ -267,7 +267,10 @@ impl Loaded {
     /// # Errors
     /// As `score`: where the observation was not filled.
     pub fn explained(&self, point: &DecisionPoint<'_>, choice: usize) -> Result<Option<String>, PolicyError> {
-        explained(self.tree.as_ref(), point, choice)
+        match &self.decider {
+            Decider::Policy(policy) if self.tree.is_none() => Ok(policy.reason(*point, choice)),
+            _ => explained(self.tree.as_ref(), point, choice),
+        }
     }
 }
 

@@ -1,14 +1,16 @@
-//! A formula of the site's own: GPUs are dealt anew by an order of all jobs, and the weights of that order are searched for.
+//! A formula of the site's own. Where jobs are stopped, GPUs are dealt anew by an order of all jobs, and the weights of that order are
+//! searched for; elsewhere candidates are scored, and the whole expression is searched for ([`crate::formula_search`]).
 
 use std::path::PathBuf;
 
 use pleach_dealing::reference_formula;
 
-use super::site::{FORMULA, Say, step};
+use super::site::{ARTEFACT_BYTES_MAX, FORMULA, Say, step};
 use super::trials::Trials;
 use crate::door::{DOOR, PolicySpec};
 use crate::error::Error;
 use crate::evaluate::workload_source::WorkloadSource;
+use crate::formula_search::{FormulaInput, FormulaSearch, search_formula};
 use crate::index_search::{IndexSearch, by_hand, by_hand_of_rest};
 use crate::run_folder::atomic_file;
 
@@ -50,7 +52,29 @@ impl Trials<'_> {
         }
     }
 
+    fn formula_search(&self) -> FormulaSearch {
+        let search = self.site.config.search;
+        FormulaSearch {
+            simulations: search.simulations,
+            accept_lists: search.accept_lists,
+            ..FormulaSearch::default()
+        }
+    }
+
     pub(super) fn formula_command(&self) -> String {
+        if !self.scheduling.preemption {
+            let search = self.formula_search();
+            return format!(
+                "pleach distill --search --form formula --workload {} --num-jobs {} --simulations {} --accept-lists {}{} --seed {} --out {}",
+                self.site.file("learn.csv").display(),
+                self.num_jobs_learned(),
+                search.simulations,
+                search.accept_lists,
+                self.conditions(),
+                self.site.config.seed,
+                self.site.file("formula-search").display()
+            );
+        }
         let search = self.index_search();
         format!(
             "pleach index --from {} --workload {} --num-jobs {} --keep-running --generations {} --population {POPULATION} \
@@ -65,16 +89,15 @@ impl Trials<'_> {
         )
     }
 
-    /// The formula; none where nothing is searched for, or nothing was found. Where jobs are not stopped nothing is tried: on such a site
-    /// the best of 480 formulas was level with the shipped one, and 18 % behind a network.
+    /// The formula; none where nothing is searched for.
     pub(super) fn searched_formula(&self, say: Say<'_>) -> Result<Option<PolicySpec>, Error> {
-        if !self.scheduling.preemption {
-            return Ok(None);
-        }
         say(&step(5, "and for a formula", &self.formula_command()))?;
         if let Some(reason) = self.no_search() {
             say(&format!("left out: {reason}"))?;
             return Ok(None);
+        }
+        if !self.scheduling.preemption {
+            return self.searched_expression(say).map(Some);
         }
         let gain = self.site.kept("formula-gain.json", || self.search_formula())?;
         say(&format!(
@@ -83,6 +106,28 @@ impl Trials<'_> {
         ))?;
         let file = format!("{FORMULA}={}", self.formula_file().display());
         Ok(Some(DOOR.open_one(&file)?))
+    }
+
+    /// An expression that scores candidates, with what the search says of it.
+    fn searched_expression(&self, say: Say<'_>) -> Result<PolicySpec, Error> {
+        let file = self.formula_file();
+        if !file.is_file() {
+            let env = self.env_learned()?;
+            let (search, input) = (self.formula_search(), FormulaInput::default());
+            let found = search_formula(&env, &search, &input, self.site.config.seed, self.site.watcher)?;
+            let report = format!("{}\n{}\n", found.report.markdown(), found.report.verdict);
+            atomic_file::write(&self.site.file("formula.md"), report.as_bytes())?;
+            // Last of all: it says that the search is over.
+            atomic_file::write(&file, found.formula.to_json().as_bytes())?;
+        }
+        let text = atomic_file::read_text(&self.site.file("formula.md"), ARTEFACT_BYTES_MAX)?;
+        let spec = DOOR.open_one(&format!("{FORMULA}={}", file.display()))?;
+        let line = spec
+            .formula_policy()
+            .map_or(String::new(), |policy| policy.formula().text());
+        let verdict = text.lines().last().unwrap_or_default();
+        say(&format!("{line}; what the search changed was {verdict}"))?;
+        Ok(spec)
     }
 
     /// By how much the best formula is ahead of the one with which the search began, on the lists that choose it, as a share. Both are

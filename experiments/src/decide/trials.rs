@@ -7,7 +7,7 @@ use pleach_distill::DistillConfig;
 use pleach_distill::search::SearchConfig;
 use pleach_env::batch_system::BatchSystem;
 use pleach_env::workload::Workload;
-use pleach_env::{SimConfig, Source};
+use pleach_env::{EnvConfig, SimConfig, Source};
 
 use super::Parts;
 use super::found::TwinStep;
@@ -210,15 +210,23 @@ impl<'a> Trials<'a> {
         Ok(Some(spec))
     }
 
-    fn search(&self) -> Result<(), Error> {
-        let (site, search) = (self.site, self.site.config.search);
+    /// Where is searched: the first part.
+    ///
+    /// # Errors
+    /// A list that cannot be used, here and not after some minutes.
+    pub(super) fn env_learned(&self) -> Result<EnvConfig, Error> {
         let source = WorkloadSource {
             num_jobs: Some(self.num_jobs_learned() as u32),
-            ..WorkloadSource::of(&site.file("learn.csv").display().to_string())
+            ..WorkloadSource::of(&self.site.file("learn.csv").display().to_string())
         };
         let env = source.env(&self.scheduling)?;
-        // Refused here and not after some minutes.
         Source::open(&env)?;
+        Ok(env)
+    }
+
+    fn search(&self) -> Result<(), Error> {
+        let (site, search) = (self.site, self.site.config.search);
+        let env = self.env_learned()?;
         let input = SearchInput {
             config: SearchConfig {
                 simulations: search.simulations,

@@ -1,4 +1,4 @@
-//! Why a tree did what it did, on a list of jobs that is simulated: one decision in words, why a job was passed over and what
+//! Why a tree or a formula did what it did, on a list of jobs that is simulated: one decision in words, why a job was passed over and what
 //! would have had to differ, and where a tree and a heuristic part.
 //!
 //! The list is simulated from its start under the tree, so a decision has the same number in every question; numbers count the
@@ -6,6 +6,7 @@
 
 mod against;
 mod decision;
+mod formula;
 mod replay;
 mod subject;
 mod why_not;
@@ -16,10 +17,13 @@ use serde::Serialize;
 
 pub use against::{Difference, Differences};
 pub use decision::{DecisionReport, RivalReport};
+pub use formula::FormulaReport;
 pub use subject::{ExplainConfig, Moment};
 pub use why_not::WhyNotReport;
 
-use self::subject::{Subject, Told};
+use self::formula::Asked;
+use self::subject::{ListOf, Subject, Told};
+use crate::door::DOOR;
 use crate::error::Error;
 
 /// What is asked.
@@ -47,6 +51,8 @@ pub enum Answer {
     WhyNot(Box<WhyNotReport>),
     /// The decisions of a list against a heuristic's.
     Against(Box<Differences>),
+    /// One decision of a formula.
+    Formula(Box<FormulaReport>),
     /// There is nothing to explain.
     Nothing {
         /// Why not.
@@ -60,6 +66,7 @@ impl fmt::Display for Answer {
             Answer::Decision(report) => report.fmt(out),
             Answer::WhyNot(report) => report.fmt(out),
             Answer::Against(report) => report.fmt(out),
+            Answer::Formula(report) => report.fmt(out),
             Answer::Nothing { reason } => out.write_str(reason),
         }
     }
@@ -75,6 +82,35 @@ pub fn explain(
     question: &Question,
     note: &mut dyn FnMut(String),
 ) -> Result<Answer, Error> {
+    let opened = DOOR.open(&config.tree)?;
+    let formula = opened
+        .iter()
+        .find_map(|spec| Some((spec, spec.formula_policy()?)));
+    if let Some((spec, policy)) = formula {
+        let asked = match question {
+            Question::Job(name) => Asked {
+                job: Some(name),
+                is_start: true,
+                ..Asked::default()
+            },
+            Question::WhyNot(name, moment) => Asked {
+                job: Some(name),
+                moment: *moment,
+                ..Asked::default()
+            },
+            Question::Decision(moment) => Asked {
+                moment: Some(*moment),
+                ..Asked::default()
+            },
+            Question::Overtaking => Asked::default(),
+            Question::Against(name) => {
+                let hint = "pleach evaluate compares the two.";
+                return Err(Error::config("against", name, "none beside a formula", hint));
+            }
+        };
+        let found = formula::answer(&ListOf::open(config, spec, note)?, policy, asked)?;
+        return Ok(of(found, Answer::Formula));
+    }
     let subject = Subject::open(config, note)?;
     Ok(match question {
         Question::Job(name) => of(decision::of_job(&subject, name)?, Answer::Decision),

@@ -8,7 +8,7 @@ use pleach_scheduler::cluster::Cluster;
 use pleach_scheduler::tree::{TreePolicy, quantity};
 use pleach_scheduler::{JobId, Time};
 
-use crate::door::DOOR;
+use crate::door::{DOOR, PolicySpec};
 use crate::error::Error;
 use crate::evaluate::evaluation::EvaluationConfig;
 use crate::evaluate::sim_config::SchedulingConfig;
@@ -48,24 +48,51 @@ pub(super) enum Told<R> {
     },
 }
 
+/// A list, and how it is simulated.
+pub(super) struct ListOf {
+    pub(super) workload: Arc<Workload>,
+    pub(super) sim: SimConfig,
+}
+
 /// The tree and the list.
 pub(super) struct Subject {
     pub(super) policy: TreePolicy,
-    pub(super) workload: Arc<Workload>,
-    pub(super) sim: SimConfig,
+    list: ListOf,
+}
+
+impl std::ops::Deref for Subject {
+    type Target = ListOf;
+
+    fn deref(&self) -> &ListOf {
+        &self.list
+    }
 }
 
 impl Subject {
     pub(super) fn open(config: &ExplainConfig, note: &mut dyn FnMut(String)) -> Result<Subject, Error> {
         let opened = DOOR.open(&config.tree)?;
-        let Some(spec) = opened.into_iter().find(|spec| spec.tree_policy().is_some()) else {
+        let tree = opened.iter().find_map(|spec| Some((spec, spec.tree_policy()?)));
+        let Some((spec, policy)) = tree else {
             return Err(Error::config(
                 "tree",
                 &config.tree,
-                "a policy file with a tree, or a folder with tree.json",
+                "a policy file with a tree or a formula, or a folder with one",
                 "pleach distill --teacher makes a tree of any policy.",
             ));
         };
+        Ok(Subject {
+            policy: policy.clone(),
+            list: ListOf::open(config, spec, note)?,
+        })
+    }
+}
+
+impl ListOf {
+    pub(super) fn open(
+        config: &ExplainConfig,
+        spec: &PolicySpec,
+        note: &mut dyn FnMut(String),
+    ) -> Result<ListOf, Error> {
         let evaluation = EvaluationConfig {
             workload: config.workload.clone(),
             scheduling: config.scheduling.clone(),
@@ -75,7 +102,7 @@ impl Subject {
         };
         let evaluation = JobsWorld::of(&evaluation, vec![spec.clone()])?;
         let mut instances = evaluation.instances(note)?;
-        let (Some(instance), Some(policy), 0) = (instances.pop(), spec.tree_policy(), instances.len()) else {
+        let (Some(instance), 0) = (instances.pop(), instances.len()) else {
             return Err(Error::config(
                 "workload",
                 config.workload.workload.join(","),
@@ -87,8 +114,7 @@ impl Subject {
             seed: instance.seed,
             ..evaluation.sim
         };
-        Ok(Subject {
-            policy: policy.clone(),
+        Ok(ListOf {
             workload: instance.workload,
             sim,
         })

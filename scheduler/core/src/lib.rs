@@ -49,6 +49,7 @@ mod error;
 mod estimate;
 mod external_id;
 pub mod features;
+pub mod formula;
 mod guards;
 #[cfg(test)]
 mod guards_tests;
@@ -77,6 +78,7 @@ pub use error::PolicyError;
 pub use estimate::{Estimate, Provenance};
 pub use external_id::ExternalId;
 pub use features::FeatureSchema;
+pub use formula::FormulaPolicy;
 pub use guards::Guards;
 pub use ids::{ClassId, GpuTypeId, JobId, NodeId, RackId, TenantId, Time};
 pub use lens::{Lens, LensSet};

@@ -281,6 +281,12 @@ pub trait Policy: Send {
     fn leaf(&self, _point: DecisionPoint<'_>, _choice: usize) -> Option<u32> {
         None
     }
+
+    /// Why a candidate has its score, a line for each part, for the record of the decision and for people; none of what cannot say.
+    /// Asked only of a point that was scored.
+    fn reason(&self, _point: DecisionPoint<'_>, _choice: usize) -> Option<String> {
+        None
+    }
 }
 
 impl Policy for Box<dyn Policy> {
@@ -298,6 +304,9 @@ impl Policy for Box<dyn Policy> {
     }
     fn leaf(&self, point: DecisionPoint<'_>, choice: usize) -> Option<u32> {
         self.as_ref().leaf(point, choice)
+    }
+    fn reason(&self, point: DecisionPoint<'_>, choice: usize) -> Option<String> {
+        self.as_ref().reason(point, choice)
     }
 }
 

@@ -46,4 +46,8 @@ where
     fn leaf(&self, point: DecisionPoint<'_>, choice: usize) -> Option<u32> {
         self.policy.leaf(point, choice)
     }
+
+    fn reason(&self, point: DecisionPoint<'_>, choice: usize) -> Option<String> {
+        self.policy.reason(point, choice)
+    }
 }

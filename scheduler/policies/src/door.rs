@@ -259,10 +259,11 @@ fn folder(path: &Path, label: Option<&str>) -> Result<Vec<PolicySpec>, Problem> 
 fn file(path: &Path) -> Result<PolicySpec, Problem> {
     let name = |part: Option<&std::ffi::OsStr>| part.unwrap_or_default().to_string_lossy().into_owned();
     match PolicyFile::open(path)? {
-        PolicyFile::Formula(formula) => {
+        PolicyFile::Index(formula) => {
             let opened = Door::CLUSTER.planner("index", formula)?;
             Ok(opened.of_file(name(path.file_stem())))
         }
+        PolicyFile::Formula(formula) => Ok(PolicySpec::formula("formula", *formula)),
         PolicyFile::Tree(tree) => Ok(PolicySpec::tree("tree", *tree)),
         PolicyFile::Network(policy) => {
             let opened = PolicySpec::network("network", policy.named("network"));

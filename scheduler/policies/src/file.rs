@@ -1,6 +1,7 @@
-//! A policy in a file: a checkpoint, a tree or the formula of an index, told apart by what is in it.
+//! A policy in a file: a checkpoint, a tree, a formula or that of an index, told apart by what is in it.
 
 use pleach_scheduler::Problem;
+use pleach_scheduler::formula::ScoreFormula;
 use std::fs::File;
 use std::io::{BufReader, Read};
 use std::path::Path;
@@ -18,10 +19,13 @@ const NO_POLICY: &str = "Lists of jobs are for --workload, settings for --config
 /// What to do about a tree that somebody wrote in.
 const MEND_IT: &str = "Mend it there: docs/policy-file.md, Editing by hand.";
 
+const MEND_FORMULA: &str = "Mend it there: docs/formulas.md.";
+
 /// What a file holds.
 pub(crate) enum PolicyFile {
     /// The formula of an index, as its planner takes it.
-    Formula(serde_json::Value),
+    Index(serde_json::Value),
+    Formula(Box<ScoreFormula>),
     Tree(Box<Tree>),
     Network(Box<LearnedPolicy>),
 }
@@ -33,7 +37,7 @@ impl PolicyFile {
         let refused = |reason: String, hint: &str| {
             Problem::contract(
                 format!("policy file {}", path.display()),
-                "a checkpoint or a tree of this version",
+                "a checkpoint, a tree or a formula of this version",
                 reason,
                 hint,
             )
@@ -50,7 +54,11 @@ impl PolicyFile {
         };
         if first == Some(b'{') {
             if Formula::is_in(path).unwrap_or(false) {
-                return Ok(PolicyFile::Formula(Formula::value_in(path)?));
+                return Ok(PolicyFile::Index(Formula::value_in(path)?));
+            }
+            if let Some(found) = ScoreFormula::load(path).map_err(refused_tree)? {
+                let found = found.map_err(|error| refused(error.to_string(), MEND_FORMULA))?;
+                return Ok(PolicyFile::Formula(Box::new(found)));
             }
             let tree = Tree::load(path).map_err(refused_tree)?;
             return Ok(PolicyFile::Tree(Box::new(tree)));

@@ -42,8 +42,10 @@ pub use spec::{PolicySpec, requirement_flags};
 pub const BEST_CHECKPOINT: &str = "network.ckpt";
 /// The tree that a distillation gave, in its folder.
 pub const TREE_FILE: &str = "tree.json";
+/// The formula that a search gave, in its folder.
+pub const FORMULA_FILE: &str = "formula.json";
 /// What to do about a policy that is not the one that its run made.
 pub const USE_THE_FILE: &str =
     "Put the run's own file back, or give this file itself instead of the folder if it is meant.";
 /// Every policy that a run's folder may hold.
-const IN_FOLDERS: [&str; 2] = [BEST_CHECKPOINT, TREE_FILE];
+const IN_FOLDERS: [&str; 3] = [BEST_CHECKPOINT, TREE_FILE, FORMULA_FILE];

@@ -5,6 +5,7 @@
 //! Ours. Thresholds and weights were typed in or are the best of some thirty draws, on lists other than those that a table judges on.
 
 use pleach_scheduler::Problem;
+use pleach_scheduler::formula::ScoreFormula;
 use pleach_scheduler::heuristics::Info;
 use pleach_scheduler::tree::Tree;
 use serde_json::Value;
@@ -37,6 +38,10 @@ rivals! {
     "shortest-hold", "heterogeneity-aware, rule", "by hand", "run time estimate, speed on each type", "the job that holds its GPUs for the shortest time; slower than 0.8 of its best speed for less than 22.6 h only";
     "refuse-slow-day", "heterogeneity-aware, rule", "by hand", "arrival, gang size, speed on each type", "the widest job; slower than 0.65 of its best speed only after a day's wait";
     "best-elastic", "elastic, rule", "by hand; thresholds from 30 draws on other lists", "run time estimate, scaling", "the shortest job, under a queue at efficient sizes only";
+    "gp-gavel", "heterogeneity-aware, formula", "genetic programming, 24 generations of 20", "run time estimate, speed on each type", "wide waits and short jobs at 0.8 of their best speed; slower where what is left is small";
+    "linear-gavel", "heterogeneity-aware, formula", "least squares of a network's scores, without a search", "run time estimate, speed on each type", "the largest sum of 23 weighted columns";
+    "gp-share", "sharing, formula", "genetic programming, 480 programs tried", "run time estimate, speed beside others", "the shortest job; beside another where both speeds add up to 1.35; long jobs wait for a tight place";
+    "share-or-tight", "sharing, formula", "by hand", "run time estimate, speed beside others", "least GPU time; beside another where both speeds add up to 1.35; long jobs wait for a tight place, GPUs are held for the first third";
     "index-mix", "dealing, learned", "evolution on six kinds of lists with wide and tiny ones among them, 130 CPU s", "attained service, run time estimate", "as index, by other weights";
 }
 
@@ -61,7 +66,13 @@ impl Rival {
         if let (true, Some(index)) = (value.get("weights").is_some(), index) {
             return Ok(PolicySpec::planner(index, value)?.named(Some(name)));
         }
+        if ScoreFormula::is_in(self.text) {
+            return Ok(PolicySpec::formula(name, ScoreFormula::from_json(self.text)?));
+        }
         let tree = Tree::from_json(self.text).map_err(|error| refused(error.to_string()))?;
         Ok(PolicySpec::tree(name, tree))
     }
 }
+
+#[cfg(test)]
+mod tests;

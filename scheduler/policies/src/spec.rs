@@ -8,9 +8,10 @@ use std::sync::Arc;
 use pleach_dealing::{DEALS, Entry, InOrder, Ranker, RoundDealer, formula_of, policy_planner};
 use pleach_network::LearnedPolicy;
 use pleach_scheduler::cluster::Capabilities;
+use pleach_scheduler::formula::{FormulaPolicy, ScoreFormula};
 use pleach_scheduler::heuristics::HeadOfLine;
 use pleach_scheduler::policy::Policy;
-use pleach_scheduler::tree::{Tree, TreePolicy};
+use pleach_scheduler::tree::{Tree, TreeError, TreePolicy};
 use pleach_scheduler::{ActionSet, Planner, PolicyPlanner, heuristics};
 use serde_json::Value;
 
@@ -20,7 +21,7 @@ use crate::refusal::{alone, not_in_daemons};
 /// The planner that a formula is for.
 const INDEX: &str = "index";
 /// What a planner is not.
-const CHOOSES: &str = "a policy that chooses among candidates: a heuristic, a network or a tree";
+const CHOOSES: &str = "a policy that chooses among candidates: a heuristic, a network, a tree or a formula";
 
 /// A policy that can be made anew for every run.
 #[derive(Clone, Debug)]
@@ -37,6 +38,7 @@ enum Kind {
     Heuristic(&'static str),
     Network(Box<LearnedPolicy>),
     Tree(Box<TreePolicy>),
+    Formula(Box<FormulaPolicy>),
     Planner(&'static Entry, Value),
     Made(Maker),
     /// Deals by the passes of another.
@@ -93,12 +95,15 @@ impl PolicySpec {
     /// A tree.
     #[must_use]
     pub fn tree(name: &str, tree: Tree) -> PolicySpec {
-        let own = Some(tree.meta().name.clone());
-        let kind = Kind::Tree(Box::new(TreePolicy::new(tree)));
-        PolicySpec {
-            own,
-            ..PolicySpec::of(name, kind)
-        }
+        let own = tree.meta().name.clone();
+        PolicySpec::of(name, Kind::Tree(Box::new(TreePolicy::new(tree)))).of_file(own)
+    }
+
+    /// A formula.
+    #[must_use]
+    pub fn formula(name: &str, formula: ScoreFormula) -> PolicySpec {
+        let own = formula.name.clone();
+        PolicySpec::of(name, Kind::Formula(Box::new(FormulaPolicy::new(formula)))).of_file(own)
     }
 
     /// A policy of the caller's own, for example one in another language; `make` gives a fresh one for every run.
@@ -257,6 +262,7 @@ impl PolicySpec {
             Kind::Heuristic(name) => heuristics::by_name(name)?,
             Kind::Network(policy) => Box::new((**policy).clone()),
             Kind::Tree(policy) => Box::new((**policy).clone()),
+            Kind::Formula(policy) => Box::new((**policy).clone()),
             Kind::Made(maker) => (maker.0)(),
             Kind::Planner(..) | Kind::Dealt(_) | Kind::Ordered(_) => {
                 let hint = format!("{} plans whole rounds; pleach evaluate compares it.", self.name);
@@ -270,18 +276,22 @@ impl PolicySpec {
     /// # Errors
     /// The capability that is missing.
     pub fn check(&self, capabilities: Capabilities) -> Result<(), Problem> {
+        let refused = |checked: Result<(), TreeError>, needed: ActionSet| {
+            let Err(error) = checked else { return Ok(()) };
+            let flags = requirement_flags(needed.difference(capabilities.actions())).join(" and ");
+            let allowed = "a policy that asks for no more than the cluster can do";
+            let hint = format!("{error}; see {flags}, in a daemon its settings (`preemption = true`)");
+            Err(Problem::new("policy", &self.name, allowed, hint))
+        };
         match &self.kind {
-            Kind::Tree(policy) => policy
-                .tree()
-                .check_against(&self.name, capabilities)
-                .map_err(|error| {
-                    let needed = policy.tree().meta().needs.actions;
-                    let flags = requirement_flags(needed.difference(capabilities.actions())).join(" and ");
-                    let allowed = "a tree that asks for no more than the cluster can do";
-                    let hint =
-                        format!("{error}; see {flags}, in a daemon its settings (`preemption = true`)");
-                    Problem::new("policy", &self.name, allowed, hint)
-                }),
+            Kind::Tree(policy) => refused(
+                policy.tree().check_against(&self.name, capabilities),
+                policy.tree().meta().needs.actions,
+            ),
+            Kind::Formula(policy) => refused(
+                policy.formula().check_against(&self.name, capabilities),
+                policy.formula().needs().actions,
+            ),
             Kind::Planner(entry, _) => {
                 let required = entry.requirements.difference(entry.does_without());
                 let missing = required.difference(capabilities.actions());
@@ -324,6 +334,7 @@ impl PolicySpec {
     pub fn text(&self) -> Option<String> {
         match &self.kind {
             Kind::Tree(policy) => Some(policy.tree().to_text()),
+            Kind::Formula(policy) => Some(policy.formula().in_words()),
             Kind::Dealt(inner) | Kind::Ordered(inner) => inner.text(),
             Kind::Planner(entry, formula) if entry.info.name == INDEX => {
                 Some(formula_of(formula).ok()?.text())
@@ -376,7 +387,7 @@ impl PolicySpec {
         match &self.kind {
             Kind::Heuristic(_) | Kind::Planner(..) | Kind::Dealt(_) | Kind::Ordered(_) => true,
             Kind::Network(policy) => policy.reads_cluster(),
-            Kind::Tree(_) | Kind::Made(_) => false,
+            Kind::Tree(_) | Kind::Formula(_) | Kind::Made(_) => false,
         }
     }
 
@@ -385,6 +396,15 @@ impl PolicySpec {
     pub fn tree_policy(&self) -> Option<&TreePolicy> {
         match &self.kind {
             Kind::Tree(policy) => Some(policy),
+            _ => None,
+        }
+    }
+
+    /// The formula, if this is one.
+    #[must_use]
+    pub fn formula_policy(&self) -> Option<&FormulaPolicy> {
+        match &self.kind {
+            Kind::Formula(policy) => Some(policy),
             _ => None,
         }
     }
@@ -473,19 +493,4 @@ pub fn requirement_flags(required: ActionSet) -> Vec<&'static str> {
 }
 
 #[cfg(test)]
-mod tests {
-    use pleach_scheduler::ActionKind;
-
-    use super::*;
-
-    #[test]
-    fn every_requirement_has_its_flag_and_nothing_has_none() {
-        for kind in ActionKind::ALL {
-            let has_none = requirement_flags(ActionSet::of(kind)).is_empty();
-            assert_eq!(has_none, ActionSet::ALWAYS.contains(kind), "{kind:?}");
-        }
-        let both = ActionSet::of(ActionKind::Preempt).with(ActionKind::Share);
-        assert_eq!(requirement_flags(both), ["--preemption", "--sharing mps"]);
-        assert!(requirement_flags(ActionSet::NONE).is_empty());
-    }
-}
+mod tests;

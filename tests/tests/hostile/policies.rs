@@ -1,4 +1,4 @@
-//! Policies: trees, formulas, networks in both forms, bundles, the state of a training, what other batch systems show.
+//! Policies: trees, formulas, those of an index, networks in both forms, bundles, the state of a training, what other batch systems show.
 
 use std::path::Path;
 
@@ -36,6 +36,7 @@ pub const READERS: [Reader; 7] = [
             "scheduler/policies/src/file.rs",
             "scheduler/core/src/tree/file.rs",
             "scheduler/core/src/tree/file/disk.rs",
+            "scheduler/core/src/formula/file.rs",
         ],
         read: open,
     },

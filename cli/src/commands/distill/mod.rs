@@ -1,6 +1,7 @@
 //! `pleach distill`: a tree from any policy, or from a search, and what else is done with one.
 
 mod check;
+mod formula;
 mod seal;
 mod search;
 mod shared;
@@ -26,6 +27,7 @@ pub fn run(args: &DistillArgs, context: &mut Context<'_>) -> Result<(), Error> {
     }
     refuse_unused(args)?;
     match args.search {
+        true if !args.form.is_tree() => formula::run(args, context),
         true => search::run(args, context),
         false => teacher::run(args, context),
     }
@@ -44,6 +46,7 @@ fn refuse_unused(args: &DistillArgs) -> Result<(), Error> {
         ("monotone", of_search && !args.monotone.is_empty()),
         ("objective", of_search && !args.objective.is_empty()),
         ("against", !(of_search || args.beside.against.is_empty())),
+        ("form", !(of_search || args.form.is_tree())),
     ];
     let way = match args.search {
         true => "with --search (rounds, episodes and config only with --teacher)",

@@ -1,7 +1,8 @@
-//! `pleach distill seal`: a tree made ready to be deployed.
+//! `pleach distill seal`: a tree or a formula made ready to be deployed.
 
+use pleach_scheduler::formula::ScoreFormula;
 use pleach_scheduler::tree::{MAX_BYTES, Tree, TreeError};
-use pleach_scheduler::{Guards, heuristics};
+use pleach_scheduler::{Guards, Problem, heuristics};
 
 use super::check::DrawnLists;
 use crate::commands::Context;
@@ -25,18 +26,12 @@ pub(super) fn run(args: &SealArgs, context: &mut Context<'_>) -> Result<(), Erro
     }
     let refused = |error: TreeError| Error::data(&args.file, error.to_string());
     let text = read_text(&args.file, MAX_BYTES)?;
+    if ScoreFormula::is_in(&text) {
+        return formula(args, &text, context);
+    }
     let mut tree = Tree::from_json_uncertified(&text).map_err(refused)?;
-    let own = tree.guards();
-    tree = tree
-        .with_guards(Guards {
-            overdue_after_s: args
-                .overdue
-                .map(|after| after.as_secs_f64())
-                .or(own.overdue_after_s),
-            tenant_floor: args.floor.or(own.tenant_floor),
-            ..own
-        })
-        .map_err(refused)?;
+    let guards = guards(args, tree.guards());
+    tree = tree.with_guards(guards).map_err(refused)?;
     if let Some(name) = &args.fallback {
         heuristics::by_name(name)
             .map_err(|error| Error::config("fallback", name, error.allowed, error.hint))?;
@@ -61,6 +56,37 @@ pub(super) fn run(args: &SealArgs, context: &mut Context<'_>) -> Result<(), Erro
         context.say(&format!("written to {}", folder.display()))?;
     }
     Ok(())
+}
+
+/// The guards of the flags over those of the file.
+fn guards(args: &SealArgs, own: Guards) -> Guards {
+    let overdue = args.overdue.map(|after| after.as_secs_f64());
+    Guards {
+        overdue_after_s: overdue.or(own.overdue_after_s),
+        tenant_floor: args.floor.or(own.tenant_floor),
+        ..own
+    }
+}
+
+/// Seals a formula, which has neither a fallback nor leaves to be visited.
+fn formula(args: &SealArgs, text: &str, context: &mut Context<'_>) -> Result<(), Error> {
+    let of_trees = [
+        ("fallback", args.fallback.is_some()),
+        ("gpu-types-max", args.gpu_types_max.is_some()),
+        ("visits", args.visits),
+        ("bundle", args.bundle.is_some()),
+    ];
+    if let Some((flag, _)) = of_trees.iter().find(|(_, is_given)| *is_given) {
+        let hint = "Leave it out; a daemon's settings name a fallback for every policy.";
+        return Err(Error::config(*flag, "given", "none for a formula", hint));
+    }
+    let refused = |error: Problem| Error::data(&args.file, error);
+    let formula = ScoreFormula::from_json_unsealed(text).map_err(refused)?;
+    let guards = guards(args, formula.guards());
+    let sealed = formula.with_guards(guards).map_err(refused)?.sealed();
+    write(&args.file, sealed.to_json().as_bytes())?;
+    context.say(sealed.in_words().trim_end())?;
+    context.say(&format!("sealed: {}", args.file.display()))
 }
 
 /// What stands in the file from now on.

@@ -108,7 +108,7 @@ pub(super) fn run(args: &DistillArgs, context: &mut Context<'_>) -> Result<(), E
 }
 
 /// Whom the tree is held against. No two rows of one name: the teacher comes first.
-fn against(
+pub(super) fn against(
     named: &[String],
     teacher: Option<&PolicySpec>,
     capabilities: Capabilities,

@@ -96,7 +96,7 @@ pub(super) fn key_weights(schema: &FeatureSchema, terms: &[KeyWeight]) -> Result
 }
 
 /// Refuses guards that are out of range, and those that a policy with these needs cannot obey.
-pub(super) fn guards(guards: Guards, needs: &Needs) -> Result<(), TreeError> {
+pub(crate) fn guards(guards: Guards, needs: &Needs) -> Result<(), TreeError> {
     let fail = |key, value: String, allowed: String| Err(TreeError::Value { key, value, allowed });
     if let Some(after_s) = guards.overdue_after_s {
         let key = "guards.overdue_after_s";

@@ -221,7 +221,7 @@ impl WrittenNeeds {
 ///
 /// # Errors
 /// [`TreeError::Value`] with the key that cannot be used.
-pub(super) fn check(needs: &Needs) -> Result<(), TreeError> {
+pub(crate) fn check(needs: &Needs) -> Result<(), TreeError> {
     let fail = |key, value: String, allowed: String| Err(TreeError::Value { key, value, allowed });
     if needs.lenses == LensSet::NONE {
         return fail("needs.lenses", "[]".into(), "at least one order".into());

@@ -246,7 +246,7 @@ fn named_rivals_open_by_name_as_their_files_do() {
     let of = |name: &str| Door::CLUSTER.open_one(name).unwrap();
     assert!(of("index-mix").is_planner() && of("index-mix").round_dealer().is_ok());
     assert!(!of("best-gavel-multi").is_planner() && of("deal:best-gavel-multi").is_planner());
-    let refused = Door::CLUSTER.open("best-gavel").unwrap_err().to_string();
+    let refused = Door::CLUSTER.open("best-gavel-mult").unwrap_err().to_string();
     assert!(refused.contains("Did you mean best-gavel-multi?"), "{refused}");
 }
 

@@ -3,12 +3,13 @@
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use pleach_scheduler::ExternalId;
 use pleach_scheduler::decision::Action;
 
 use crate::config::RoundSettings;
+use crate::deciding::Deciding;
 use crate::drive::Drive;
 use crate::error::Error;
 use crate::execution::{self, carry_out};
@@ -437,50 +438,6 @@ impl<S: BatchSystem> Driver<S> {
         let error = self.state.append(record).err()?;
         self.status.num_lines_lost += 1;
         Some(error.to_string())
-    }
-}
-
-/// What decides a round beside the policies: guards, the watch for drift, the status.
-struct Deciding<'a> {
-    pulse: &'a Pulse,
-    settings: &'a RoundSettings,
-    is_shadow: bool,
-    watch: &'a mut Watch,
-    state: &'a State,
-    status: &'a mut Status,
-}
-
-impl Deciding<'_> {
-    /// The decisions of a round on a snapshot.
-    fn decide(
-        self,
-        snapshot: &Snapshot,
-        memory: &Memory,
-        deciders: Deciders<'_>,
-        notes: &mut Vec<String>,
-        news: &mut Vec<String>,
-    ) -> Result<Plan, Error> {
-        let began = Instant::now();
-        let limit = Duration::from_secs_f64(self.settings.deadline_s);
-        let plan = self.watch.plan(
-            snapshot,
-            memory,
-            deciders,
-            self.settings,
-            self.is_shadow,
-            &mut || {
-                self.pulse.beat();
-                began.elapsed() > limit
-            },
-        )?;
-        self.status.decide_s = began.elapsed().as_secs_f64();
-        news.extend(self.watch.count(snapshot, &plan.offered, self.state, self.status));
-        match self.status.decided(&plan) {
-            // What goes on for as long as the cluster is what it is.
-            Some(why) if plan.fallback.is_none() => news.push(why),
-            why => notes.extend(why),
-        }
-        Ok(plan)
     }
 }
 

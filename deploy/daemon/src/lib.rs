@@ -5,6 +5,7 @@ pub mod capture;
 pub mod config;
 pub mod dealing;
 mod decided;
+mod deciding;
 pub mod diff;
 pub mod drift;
 pub mod drive;

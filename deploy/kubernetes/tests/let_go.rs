@@ -3,7 +3,8 @@
 use std::time::{Duration, Instant};
 
 use crate::driven::Driven;
-use crate::fake::{JOBS, patch_of};
+use crate::fake::jobs::JOBS;
+use crate::fake::patch_of;
 use crate::objects::{NOW_S, settings};
 use crate::suspended::{is_suspended, job, open};
 use k8s_openapi::api::core::v1::Pod;

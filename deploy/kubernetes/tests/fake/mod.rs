@@ -6,7 +6,7 @@
 
 mod around;
 mod faults;
-mod jobs;
+pub mod jobs;
 pub mod journal;
 pub mod watches;
 mod world;
@@ -22,7 +22,6 @@ use axum::extract::{Path, Query, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
-pub use jobs::JOBS;
 use pleach_kubernetes::Settings;
 use pleach_kubernetes::api::Cluster;
 use serde_json::{Value, json};

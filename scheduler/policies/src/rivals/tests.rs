@@ -6,6 +6,7 @@ use std::str::SplitWhitespace;
 use pleach_scheduler::FeatureSchema;
 use pleach_scheduler::FormulaPolicy;
 use pleach_scheduler::features::{DECISION_1, Group};
+use pleach_scheduler::portable_math::exp;
 
 use crate::Door;
 
@@ -83,7 +84,7 @@ fn value(words: &mut Peekable<SplitWhitespace<'_>>, row: &[f32]) -> f64 {
             found
         }
         // Waiting over what is left.
-        "waited" => ((scaled(10) * 3.0 * LN_10).exp() - 2.0).max(0.0),
+        "waited" => (exp(scaled(10) * 3.0 * LN_10) - 2.0).max(0.0),
         "oldest" => scaled(53) * 6.0 * LN_10,
         word => match COLUMNS.iter().find(|(name, ..)| *name == word) {
             Some((_, number, factor)) => scaled(*number) * factor,

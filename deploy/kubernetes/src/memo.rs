@@ -7,7 +7,6 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use k8s_openapi::api::batch::v1::Job;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 use crate::clock::Clock;
 use crate::config::Settings;
@@ -24,6 +23,8 @@ pub struct Memo {
     reads: Reads,
     /// What it saw, and when another look at the same lists sees the same, Unix time, s.
     last: Option<(Range<i64>, Observed)>,
+    /// The newest versions of its Jobs of which it would see the same.
+    alike: Vec<Arc<Job>>,
 }
 
 impl Memo {
@@ -51,6 +52,7 @@ impl Memo {
         self.reads = reading.now;
         self.lists = lists.clone();
         self.last = Some((clock.holds(), seen.clone()));
+        self.alike.clone_from(&lists.jobs);
         seen
     }
 }
@@ -64,9 +66,16 @@ impl Memo {
     /// Whether a look sees what the last one saw, but for versions of Jobs: their controller goes on counting pods long after these
     /// began.
     #[must_use]
-    pub fn sees_the_same(&self, before: &Traces, lists: &Lists, now_s: i64) -> bool {
-        let same_jobs = |a: &Arc<Job>, b: &Arc<Job>| Arc::ptr_eq(a, b) || are_alike(a, b);
-        self.holds(before, now_s) && is_same(&self.lists, lists, same_jobs)
+    pub fn sees_the_same(&mut self, before: &Traces, lists: &Lists, now_s: i64) -> bool {
+        let mut jobs = self.alike.iter().zip(&lists.jobs);
+        let sees_the_same = self.holds(before, now_s)
+            && is_same(&self.lists, lists, |_, _| true)
+            && jobs.all(|(a, b)| Arc::ptr_eq(a, b) || are_alike(a, b));
+        if sees_the_same {
+            // No version is compared twice.
+            self.alike.clone_from(&lists.jobs);
+        }
+        sees_the_same
     }
 }
 
@@ -93,21 +102,21 @@ fn is_same(a: &Lists, b: &Lists, same_jobs: fn(&Arc<Job>, &Arc<Job>) -> bool) ->
 
 /// Whether a look reads the same of two Jobs: of their status it reads what has succeeded, and whether they are over.
 fn are_alike(a: &Job, b: &Job) -> bool {
-    let own = |job: &Job| {
-        let meta = ObjectMeta {
-            resource_version: None,
-            generation: None,
-            managed_fields: None,
-            ..job.metadata.clone()
-        };
+    fn own(job: &Job) -> impl PartialEq + '_ {
+        let meta = &job.metadata;
         let status = job.status.as_ref();
-        let ends = status.and_then(|status| status.conditions.clone());
+        let ends = status.and_then(|status| status.conditions.as_ref());
+        let num_ended = status.and_then(|status| status.succeeded).unwrap_or(0);
+        let ids = (&meta.namespace, &meta.name, &meta.uid, &meta.owner_references);
         (
-            meta,
+            ids,
+            &meta.labels,
+            &meta.annotations,
+            &meta.deletion_timestamp,
             ends,
-            status.and_then(|status| status.succeeded).unwrap_or(0),
+            num_ended,
         )
-    };
+    }
     a.spec == b.spec && own(a) == own(b)
 }
 

@@ -117,18 +117,16 @@ class Events:
 
     def refused(self):
         """A reason that no object shows before kube-scheduler binds: the pod is made anew, and no node is tried twice."""
-        steps, begin = self.steps, len(self.watcher.lifts)
-        job = "hidden"
+        steps, job = self.steps, "hidden"
         body = template(2, life_s=0.3)
         body["spec"] |= {"volumes": self.volume(2, "g4", is_bound=False)}
         ignore = {"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]}
         self.client.must("POST", f"/apis/batch/v1/namespaces/{TEAM}/jobs", {"metadata": {"name": job}, "spec": {
             "podFailurePolicy": {"rules": [ignore]}, "template": body}})
-        of_job = [f"{job}-"]
-        wait_for("the pod runs", lambda: any(name.startswith(of_job[0]) for name in self.watcher.ends), limit_s=120)
-        tries = [name for name in self.watcher.lifts[begin:] if name.startswith(of_job[0])]
-        pods = [pod for pod in (*self.watcher.all(), *self.watcher.deleted()) if pod["metadata"]["name"] in tries]
-        seats = [json.loads(notes(pod)["pleach/decided"])["seat"] for pod in pods]
+        wait_for("the pod runs", lambda: any(name.startswith(f"{job}-") for name in self.watcher.ends), limit_s=120)
+        pods = {pod["metadata"]["name"]: notes(pod) for pod in (*self.watcher.deleted(), *self.watcher.all())}
+        tries = [told for name, told in pods.items() if name.startswith(f"{job}-") and "pleach/decided" in told]
+        seats = [json.loads(told["pleach/decided"])["seat"] for told in tries]
         expect(len(set(seats)) == len(seats) and "g4" in seats, f"it was sent to {seats}")
         steps.until_all_ended()
         self.restart()

@@ -282,7 +282,8 @@ impl Cluster {
     /// As [`Cluster::lift`].
     pub async fn mark(&self, pod: &PodSeen, mark: Option<&str>) -> Result<String, Error> {
         let what = format!("mark of {}/{}", pod.namespace, pod.name);
-        let patch = Patch::Merge(json!({ "metadata": metadata(pod, &json!({ names::DECIDED: mark })) }));
+        let note = json!({ names::DECIDED: mark });
+        let patch = Patch::Merge(json!({ "metadata": metadata(pod, &self.version_of(pod), &note) }));
         let params = PatchParams {
             field_manager: Some(MANAGER.into()),
             ..PatchParams::default()
@@ -301,7 +302,7 @@ impl Cluster {
     /// A refusal; 409 where the pod has changed, 404 where it is gone.
     pub async fn lift(&self, pod: &PodSeen, how: &Lift<'_>) -> Result<(), Error> {
         let what = format!("release of {}/{}", pod.namespace, pod.name);
-        let patch = Patch::Merge(body(pod, how));
+        let patch = Patch::Merge(body(pod, &self.version_of(pod), how));
         let params = PatchParams {
             field_manager: Some(MANAGER.into()),
             ..PatchParams::default()
@@ -393,12 +394,12 @@ pub enum Lift<'a> {
 }
 
 /// UID and version are preconditions.
-fn metadata(pod: &PodSeen, annotations: &Value) -> Value {
-    json!({ "uid": pod.uid, "resourceVersion": pod.resource_version, "annotations": annotations })
+fn metadata(pod: &PodSeen, version: &str, annotations: &Value) -> Value {
+    json!({ "uid": pod.uid, "resourceVersion": version, "annotations": annotations })
 }
 
 /// The merge patch. UID and version in it are preconditions: the API server refuses another pod or a newer one with 409.
-fn body(pod: &PodSeen, how: &Lift<'_>) -> Value {
+fn body(pod: &PodSeen, version: &str, how: &Lift<'_>) -> Value {
     let gates: Vec<Value> = pod
         .gates
         .iter()
@@ -415,7 +416,7 @@ fn body(pod: &PodSeen, how: &Lift<'_>) -> Value {
         Lift::Free { reason } => json!({ names::LEFT: reason, names::DECIDED: null }),
     };
     json!({
-        "metadata": metadata(pod, &annotations),
+        "metadata": metadata(pod, version, &annotations),
         "spec": spec,
     })
 }

@@ -67,14 +67,14 @@ impl LetGo {
             .as_ref()
             .and_then(|own| own.get(names::HOSTNAME));
         let mark = meta.annotations.as_ref().and_then(|own| own.get(names::DECIDED));
+        // It was sent there: what others have changed of it since is for kube-scheduler to bind, or for a round to find unbound.
         let is_asked_again = mark == Some(&place.mark) && pinned == Some(&place.hostname);
-        let is_new = !*is_taken && pinned.is_none();
-        let has_gates = spec.scheduling_gates.iter().flatten().next().is_some();
-        let is_it = (is_new || is_asked_again)
-            && !has_gates
+        let is_it = !*is_taken
+            && pinned.is_none()
+            && spec.scheduling_gates.iter().flatten().next().is_none()
             && place.until > Instant::now()
             && pod::gpus(spec, settings) == place.gpus;
-        is_it.then(|| {
+        (is_it || is_asked_again).then(|| {
             *is_taken = true;
             place.clone()
         })

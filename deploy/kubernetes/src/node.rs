@@ -79,17 +79,6 @@ pub fn state(node: &Node) -> NodeState {
     }
 }
 
-/// Whether one is the same as the other for a look: kubelets write the time of their heartbeats every few minutes.
-#[must_use]
-pub fn is_same(a: &Node, b: &Node) -> bool {
-    let (meta, other) = (&a.metadata, &b.metadata);
-    let is_named = (&meta.name, &meta.labels) == (&other.name, &other.labels);
-    is_named
-        && meta.deletion_timestamp == other.deletion_timestamp
-        && a.spec == b.spec
-        && a.status == b.status
-}
-
 /// The units of the nodes that are driven, in the order of the list, and what is wrong with others.
 #[must_use]
 pub fn units(nodes: &[Arc<Node>], settings: &Settings) -> (Vec<Unit>, Vec<String>) {

@@ -23,6 +23,9 @@ use crate::pod::{self, has_gate};
 use crate::suspended;
 use crate::suspended::maker::{JOB, Kind, Maker};
 
+/// Where annotations are.
+const NOTES: &str = "/metadata/annotations";
+
 /// As much of a review as says what it is of.
 #[derive(Deserialize)]
 struct Asked {
@@ -131,15 +134,12 @@ fn updated(request: &AdmissionRequest<Pod>, settings: &Settings) -> Result<Vec<V
     let mut patch = Vec::new();
     for name in [names::DECIDED, names::LEFT] {
         let of = |pod: &Pod| pod.metadata.annotations.as_ref()?.get(name).cloned();
-        let path = format!("/metadata/annotations/{}", name.replace('/', "~1"));
         match (of(old), of(new)) {
             (before, after) if before == after => {}
-            (None, _) => patch.push(json!({ "op": "remove", "path": path })),
+            (None, _) => patch.extend(without(&new.metadata, name)),
             (Some(before), _) => {
-                if new.metadata.annotations.is_none() && patch.is_empty() {
-                    patch.push(json!({ "op": "add", "path": "/metadata/annotations", "value": {} }));
-                }
-                patch.push(json!({ "op": "add", "path": path, "value": before }));
+                let is_there = new.metadata.annotations.is_some() || !patch.is_empty();
+                patch.extend(entry(is_there, NOTES, name, &before));
             }
         }
     }
@@ -148,7 +148,7 @@ fn updated(request: &AdmissionRequest<Pod>, settings: &Settings) -> Result<Vec<V
 
 /// The operation that takes an annotation off; none where it is not there.
 fn without(meta: &ObjectMeta, name: &str) -> Option<Value> {
-    let path = format!("/metadata/annotations/{}", name.replace('/', "~1"));
+    let path = format!("{NOTES}/{}", name.replace('/', "~1"));
     let is_there = meta.annotations.as_ref()?.contains_key(name);
     is_there.then(|| json!({ "op": "remove", "path": path }))
 }
@@ -177,11 +177,7 @@ fn made_by<'a, K: Resource>(
     let mut patch: Vec<Value> = notes.filter_map(|name| without(meta, name)).collect();
     let namespace = request.namespace.as_deref().unwrap_or_default();
     if suspended::is_to_be_suspended(&maker, namespace, settings) {
-        if meta.annotations.is_none() {
-            patch.push(json!({ "op": "add", "path": "/metadata/annotations", "value": {} }));
-        }
-        let path = format!("/metadata/annotations/{}", names::SUSPENDED.replace('/', "~1"));
-        patch.push(json!({ "op": "add", "path": path, "value": "0" }));
+        patch.extend(entry(meta.annotations.is_some(), NOTES, names::SUSPENDED, "0"));
         let within = format!("/{}", kind.within.join("/"));
         if !maker.has_place() {
             patch.push(json!({ "op": "add", "path": within, "value": {} }));
@@ -219,23 +215,27 @@ fn patch(request: &AdmissionRequest<Pod>, settings: &Settings, let_go: &LetGo) -
 }
 
 /// The operations that send a pod to its place.
-fn to(pod: &Pod, place: &Place) -> Vec<Value> {
+fn to(pod: &Pod, place: &Place) -> impl Iterator<Item = Value> {
     let selector = pod.spec.as_ref().and_then(|spec| spec.node_selector.as_ref());
-    let (notes, has_selector) = (pod.metadata.annotations.is_some(), selector.is_some());
-    let entries = [
-        (notes, "/metadata/annotations", names::DECIDED, &place.mark),
-        (
-            has_selector,
-            "/spec/nodeSelector",
-            names::HOSTNAME,
-            &place.hostname,
-        ),
-    ];
-    let operations = entries.into_iter().flat_map(|(is_there, map, name, value)| {
-        let path = format!("{map}/{}", name.replace('/', "~1"));
-        let made = (!is_there).then(|| json!({ "op": "add", "path": map, "value": {} }));
-        made.into_iter()
-            .chain([json!({ "op": "add", "path": path, "value": value })])
-    });
-    operations.collect()
+    let mark = entry(
+        pod.metadata.annotations.is_some(),
+        NOTES,
+        names::DECIDED,
+        &place.mark,
+    );
+    let node = entry(
+        selector.is_some(),
+        "/spec/nodeSelector",
+        names::HOSTNAME,
+        &place.hostname,
+    );
+    mark.chain(node)
+}
+
+/// The operations that write an entry of a map, which may not be there yet.
+fn entry(is_there: bool, map: &str, name: &str, value: &str) -> impl Iterator<Item = Value> + use<> {
+    let made = (!is_there).then(|| json!({ "op": "add", "path": map, "value": {} }));
+    let path = format!("{map}/{}", name.replace('/', "~1"));
+    made.into_iter()
+        .chain([json!({ "op": "add", "path": path, "value": value })])
 }

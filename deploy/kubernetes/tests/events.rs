@@ -107,7 +107,7 @@ async fn without_the_right_to_events_jobs_start_all_the_same_and_an_operator_rea
 #[tokio::test]
 async fn of_many_events_some_are_written_at_once_and_the_others_by_and_by() {
     let mut driven = open(80).await;
-    for (after_s, num) in [(0, 100), (0, 100), (1, 106), (4, 120), (20, 162)] {
+    for (after_s, num) in [(0, 100), (0, 100), (1, 110), (4, 140), (20, 162)] {
         driven.controller.round(NOW_S + after_s).await;
         let seen = events(&driven.fake, num).await;
         assert_eq!(seen.len(), num, "after {after_s} s");

@@ -17,6 +17,7 @@ use tower::ServiceExt;
 use crate::fake::watches::WatchFault;
 use crate::fake::{World, owned, router};
 use crate::objects::{NOW_S, job, node, pod, time, uid};
+use crate::suspended;
 
 const KINDS: [&str; 5] = ["Node", "Pod", "Job", "PersistentVolumeClaim", "PersistentVolume"];
 /// What is read where objects wait suspended.
@@ -546,4 +547,40 @@ async fn rounds_rest_while_nothing_changes_and_go_on_with_the_first_change() {
     assert_eq!(site.world(|world| world.lifted.clone()), [uid("a"), uid("b")]);
     site.world(World::tick);
     assert_eq!(round(28).await.1, 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_job_whose_pods_are_counted_stays_the_very_one_and_is_changed_by_its_newest_version() {
+    let mut world = World {
+        now_s: Some(NOW_S),
+        ..World::default()
+    };
+    world.add_node(node("n1", 8));
+    let folder = tempfile::tempdir().unwrap();
+    world.make_job(suspended::job("fit", 1, 8), &settings(&folder));
+    let site = Site::new(world);
+    site.agrees("at first").await;
+    let kept = async || site.kept.lists().await.unwrap().jobs.remove(0);
+    let change = |change: &dyn Fn(&mut Value)| {
+        site.world(|world| {
+            world.version += 1;
+            let version = world.version.to_string();
+            change(&mut world.jobs[0]);
+            world.jobs[0]["metadata"]["resourceVersion"] = json!(version);
+        });
+    };
+    let before = kept().await;
+    change(&|job| job["status"] = json!({ "active": 1, "ready": 1 }));
+    sleep(Duration::from_secs(3)).await;
+    assert!(Arc::ptr_eq(&before, &kept().await));
+    // The API server refuses every other version.
+    assert_eq!(site.controller().round(NOW_S).await, Vec::<String>::new());
+    assert_eq!(
+        site.world(|world| world.jobs[0]["spec"]["suspend"].clone()),
+        false
+    );
+    let before = kept().await;
+    change(&|job| job["status"]["succeeded"] = json!(1));
+    sleep(Duration::from_secs(3)).await;
+    assert!(!Arc::ptr_eq(&before, &kept().await));
 }

@@ -50,7 +50,7 @@ impl Cluster {
         unread: &mut Vec<String>,
     ) -> Result<Vec<Arc<K>>, Error>
     where
-        K: Clone + Debug + DeserializeOwned + Resource<DynamicType = ()> + Send + Sync + 'static,
+        K: Clone + PartialEq + Debug + DeserializeOwned + Resource<DynamicType = ()> + Send + Sync + 'static,
     {
         let trim = |_: &Cluster, object: &mut K| bare(object.meta_mut());
         let of = |watched: &Watched| {

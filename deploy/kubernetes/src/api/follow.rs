@@ -44,7 +44,7 @@ pub(super) struct Follow<K: Resource> {
 
 impl<K> Follow<K>
 where
-    K: Clone + std::fmt::Debug + DeserializeOwned + Resource,
+    K: Clone + PartialEq + std::fmt::Debug + DeserializeOwned + Resource,
 {
     /// How long a watch lasts, s: half of what a request may take, so that a silent connection is not cut before.
     pub(super) fn watch_s(cluster: &Cluster) -> u32 {

@@ -73,8 +73,9 @@ pub(super) struct Kept<K> {
 
 #[derive(Debug)]
 struct Inner<K> {
-    /// In the order of a list.
-    objects: BTreeMap<String, Arc<K>>,
+    /// In the order of a list, with their newest versions: an object stays the very one while what is read of it is the same, as
+    /// where a kubelet only lives or the Job controller counts pods.
+    objects: BTreeMap<String, (Arc<K>, Option<u64>)>,
     is_filled: bool,
     is_refused: bool,
     /// The last moment at which the API server is known to have shown all changes.
@@ -101,7 +102,7 @@ pub(super) struct Change<K> {
     pub(super) new: Option<Arc<K>>,
 }
 
-impl<K: Resource> Kept<K> {
+impl<K: Clone + PartialEq + Resource> Kept<K> {
     pub(super) fn new(what: &'static str) -> Kept<K> {
         Kept {
             what,
@@ -122,9 +123,14 @@ impl<K: Resource> Kept<K> {
 
     /// Replaces all by a list that was asked for at that moment.
     pub(super) fn fill(&self, objects: Vec<K>, asked: Instant) {
-        let named = |object: K| Some((key(&object)?, Arc::new(object)));
         {
             let mut inner = self.inner();
+            let before = std::mem::take(&mut inner.objects);
+            let named = |object: K| {
+                let name = key(&object)?;
+                let entry = entry(object, before.get(&name));
+                Some((name, entry))
+            };
             inner.objects = objects.into_iter().filter_map(named).collect();
             inner.is_filled = true;
         }
@@ -160,18 +166,20 @@ impl<K: Resource> Kept<K> {
         let name = key(&object).ok_or_else(strange)?;
         let new = version(&object).ok_or_else(strange)?;
         let mut inner = self.inner();
-        let old = inner.objects.get(&name).cloned();
-        if old.as_deref().and_then(version) > Some(new) {
+        let known = inner.objects.get(&name);
+        let old = known.map(|(old, _)| Arc::clone(old));
+        if known.and_then(|(_, version)| *version) > Some(new) {
             return Ok(Change {
                 new: old.clone(),
                 old,
             });
         }
-        let new = is_there.then(|| Arc::new(object));
+        let new = is_there.then(|| entry(object, known));
         match &new {
-            Some(new) => inner.objects.insert(name, Arc::clone(new)),
+            Some(new) => inner.objects.insert(name, new.clone()),
             None => inner.objects.remove(&name),
         };
+        let new = new.map(|(new, _)| new);
         if inner.objects.len() > most as usize {
             let what = format!("watch of {}", self.what);
             return Err(Error::TooMany { what, most });
@@ -186,10 +194,23 @@ impl<K: Resource> Kept<K> {
         let Some(old) = inner.objects.get_mut(&name) else {
             return;
         };
-        let is_same = old.meta().uid == object.meta().uid;
-        if is_same && version(&object) > version(&**old) {
-            *old = Arc::new(object);
+        let is_same = old.0.meta().uid == object.meta().uid;
+        if is_same && version(&object) > old.1 {
+            *old = entry(object, Some(old));
         }
+    }
+
+    /// The newest version of an object that reads as this one.
+    pub(super) fn newest(&self, object: (&str, &str, &str), own: &str) -> String {
+        let (namespace, name, uid) = object;
+        let inner = self.inner();
+        let known = inner.objects.get(&format!("{namespace}/{name}"));
+        let is_it = |(kept, _): &&(Arc<K>, Option<u64>)| {
+            let meta = kept.meta();
+            meta.uid.as_deref() == Some(uid) && meta.resource_version.as_deref() == Some(own)
+        };
+        let newest = known.filter(is_it).and_then(|(_, version)| *version);
+        newest.map_or_else(|| own.to_owned(), |version| version.to_string())
     }
 
     /// All objects, once there was a first list; `still` is called while a round waits for it.
@@ -219,11 +240,34 @@ impl<K: Resource> Kept<K> {
                 age_s: proof.elapsed().as_secs(),
                 reason: why.clone().unwrap_or_else(|| "it gives no answer".into()),
             }),
-            _ if inner.is_filled => Ok(Some(Shown::All(inner.objects.values().cloned().collect()))),
+            _ if inner.is_filled => Ok(Some(Shown::All({
+                let objects = inner.objects.values();
+                objects.map(|(object, _)| Arc::clone(object)).collect()
+            }))),
             (Some(why), _) => Err(Error::Unfilled { reason: why.clone() }),
             (None, _) => Ok(None),
         }
     }
+}
+
+/// An object with its version: the one that is kept, where all but the version is the same.
+fn entry<K: Clone + PartialEq + Resource>(
+    mut object: K,
+    known: Option<&(Arc<K>, Option<u64>)>,
+) -> (Arc<K>, Option<u64>) {
+    let own = object.meta().resource_version.clone();
+    let version = version(&object);
+    if let Some((old, _)) = known {
+        object
+            .meta_mut()
+            .resource_version
+            .clone_from(&old.meta().resource_version);
+        if object == **old {
+            return (Arc::clone(old), version);
+        }
+        object.meta_mut().resource_version = own;
+    }
+    (Arc::new(object), version)
 }
 
 /// Namespace and name, in the order in which the API server lists.

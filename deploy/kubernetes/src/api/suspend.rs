@@ -45,8 +45,8 @@ impl Cluster {
 
     async fn change(&self, owner: &Owner, notes: &Value, suspend: Option<bool>) -> Result<(), Error> {
         let what = format!("{} {}/{}", owner.kind.kind, owner.namespace, owner.name);
-        let metadata =
-            json!({ "uid": owner.uid, "resourceVersion": owner.resource_version, "annotations": notes });
+        let version = self.version_of_owner(owner);
+        let metadata = json!({ "uid": owner.uid, "resourceVersion": version, "annotations": notes });
         let mut patch = json!({ "metadata": metadata });
         if let Some(suspend) = suspend {
             let mut within = &mut patch;
@@ -66,6 +66,20 @@ impl Cluster {
         let new = self.ask(&what, sent).await?;
         self.answered_of(owner.kind, new);
         Ok(())
+    }
+
+    /// The newest version of an object of which the same is read.
+    fn version_of_owner(&self, owner: &Owner) -> String {
+        let own = &owner.resource_version;
+        let object = (&*owner.namespace, &*owner.name, &*owner.uid);
+        let newest = self.watched.get().and_then(|watched| {
+            let place = OTHERS.iter().position(|other| other == owner.kind);
+            match place {
+                Some(place) => Some(watched.others[place].get()?.newest(object, own)),
+                None => Some(watched.jobs.get()?.newest(object, own)),
+            }
+        });
+        newest.unwrap_or_else(|| own.clone())
     }
 
     /// Keeps an object as the API server answers it.

@@ -1,6 +1,6 @@
 //! Takes off nodes and Jobs what no round reads. Pods have more to be said of: [`crate::pod::trim`].
 
-use k8s_openapi::api::batch::v1::Job;
+use k8s_openapi::api::batch::v1::{Job, JobStatus};
 use k8s_openapi::api::core::v1::{Container, Node, Pod, PodSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::core::DynamicObject;
@@ -55,10 +55,17 @@ pub(super) fn is_noted(meta: &ObjectMeta) -> bool {
     meta.annotations.is_some()
 }
 
-/// Of its template what its containers ask for is read, and of a Job that waits without pods what would be read of these.
+/// Of its status what has succeeded is read and whether it is over, of its template what its containers ask for, and of a Job that waits without pods what would be read of these.
 pub(super) fn job(job: &mut Job, tenant_label: Option<&str>) {
     note(&mut job.metadata);
     let is_noted = is_noted(&job.metadata);
+    // The other numbers follow the pods, which are read.
+    let read = job.status.take().map(|status| JobStatus {
+        conditions: status.conditions,
+        succeeded: status.succeeded,
+        ..JobStatus::default()
+    });
+    job.status = read.filter(|status| *status != JobStatus::default());
     let Some(template) = job.spec.as_mut().map(|spec| &mut spec.template) else {
         return;
     };

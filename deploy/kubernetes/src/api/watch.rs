@@ -23,8 +23,7 @@ use super::kept::{Change, Kept, Shown, Watched};
 use super::{Cluster, ENDED, LIVE, trim};
 use crate::error::Error;
 use crate::names;
-use crate::node;
-use crate::pod;
+use crate::pod::{self, PodSeen};
 
 impl Cluster {
     /// From now on nodes, pods, Jobs and the volumes of pods that wait are kept by watches, each from the first round that needs it,
@@ -127,7 +126,7 @@ impl Cluster {
         self.kept(of, unread).await
     }
 
-    pub(super) async fn kept<K: Resource>(
+    pub(super) async fn kept<K: Clone + PartialEq + Resource>(
         &self,
         of: impl FnOnce(&Watched) -> Arc<Kept<K>>,
         unread: &mut Vec<String>,
@@ -158,6 +157,14 @@ impl Cluster {
         }
     }
 
+    /// The newest version of a pod of which the same is read.
+    pub(super) fn version_of(&self, pod: &PodSeen) -> String {
+        let own = &pod.resource_version;
+        let kept = self.watched.get().and_then(|watched| watched.pods.get());
+        let newest = kept.map(|kept| kept.newest((&pod.namespace, &pod.name, &pod.uid), own));
+        newest.unwrap_or_else(|| own.clone())
+    }
+
     /// Whether pods are kept, so that what this program does to one has to be read again where no answer shows it.
     pub(super) fn keeps_pods(&self) -> bool {
         self.watched
@@ -182,7 +189,7 @@ impl Cluster {
         wakes: fn(&Cluster, &Change<K>) -> bool,
     ) -> Arc<Kept<K>>
     where
-        K: Clone + Debug + DeserializeOwned + Resource<DynamicType = ()> + Send + Sync + 'static,
+        K: Clone + PartialEq + Debug + DeserializeOwned + Resource<DynamicType = ()> + Send + Sync + 'static,
     {
         self.follow_of(watched, (what, ()), fields, trim, wakes)
     }
@@ -197,7 +204,7 @@ impl Cluster {
         wakes: fn(&Cluster, &Change<K>) -> bool,
     ) -> Arc<Kept<K>>
     where
-        K: Clone + Debug + DeserializeOwned + Resource + Send + Sync + 'static,
+        K: Clone + PartialEq + Debug + DeserializeOwned + Resource + Send + Sync + 'static,
         K::DynamicType: Send + Sync,
     {
         let kept = Arc::new(Kept::new(what));
@@ -223,7 +230,7 @@ impl Cluster {
 /// Whether a node is another one for a decision.
 fn has_changed(change: &Change<Node>) -> bool {
     match (&change.old, &change.new) {
-        (Some(old), Some(new)) => !node::is_same(old, new),
+        (Some(old), Some(new)) => !Arc::ptr_eq(old, new),
         (None, None) => false,
         _ => true,
     }

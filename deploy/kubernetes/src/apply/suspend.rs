@@ -6,9 +6,10 @@ use std::time::{Duration, Instant};
 use pleach_scheduler::ExternalId;
 
 use super::Hands;
+use crate::api::Cluster;
 use crate::error::Error;
 use crate::job_pods::JobPods;
-use crate::let_go::Place;
+use crate::let_go::{LetGo, Place};
 use crate::mark::Decided;
 use crate::names;
 use crate::node::node_of;
@@ -37,10 +38,7 @@ impl Hands<'_> {
     ) -> Result<(), Error> {
         self.expect(job, seats, now_s);
         for (owner, mark) in self.marked(job, seats, now_s) {
-            let sent = self.cluster.resume(&owner, mark.as_deref()).await;
-            if sent.is_err() {
-                self.let_go.forget(&owner.uid);
-            }
+            let sent = resumed((self.cluster, &self.let_go), &owner, mark.as_deref()).await;
             self.hear(sent)?;
         }
         Ok(())
@@ -59,11 +57,7 @@ impl Hands<'_> {
         let let_go = self.let_go.clone();
         let sent = async move {
             for (owner, mark) in &owners {
-                let resumed = cluster.resume(owner, mark.as_deref()).await;
-                if resumed.is_err() {
-                    let_go.forget(&owner.uid);
-                }
-                resumed?;
+                resumed((&cluster, &let_go), owner, mark.as_deref()).await?;
             }
             Ok(())
         };
@@ -111,6 +105,7 @@ impl Hands<'_> {
             self.settings.release_limit_s
         };
         for owner in job.owners.iter().filter(|owner| !owner.is_suspended) {
+            self.let_go.forget(&owner.uid);
             let not_before_s = if pause_s > 0 { now_s + pause_s } else { 0 };
             let sent = self.cluster.suspend(owner, not_before_s).await;
             self.hear(sent)?;
@@ -137,4 +132,17 @@ impl Hands<'_> {
             }
         }
     }
+}
+
+/// Lets a Job make its pods; of one that could not be let go the webhook is to know no place.
+async fn resumed(
+    (cluster, let_go): (&Cluster, &LetGo),
+    owner: &Owner,
+    mark: Option<&str>,
+) -> Result<(), Error> {
+    let sent = cluster.resume(owner, mark).await;
+    if sent.is_err() {
+        let_go.forget(&owner.uid);
+    }
+    sent
 }

@@ -29,7 +29,8 @@ pub fn metadata() -> Value {
     serde_json::from_str(&cargo(&["metadata", "--format-version", "1", "--all-features"])).unwrap()
 }
 
-/// The folders of all crates but examples: those of the first page, and those within its groups.
+/// The folders of all crates but examples: those of the first page, and those within its groups. `tests/fuzz` has no `src`: it is a
+/// workspace of its own, with nothing of the product.
 pub fn crate_folders() -> Vec<PathBuf> {
     let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
     let folders = |of: &Path| {
@@ -40,7 +41,7 @@ pub fn crate_folders() -> Vec<PathBuf> {
     };
     let mut found: Vec<PathBuf> = folders(root)
         .flat_map(|group| folders(&group).chain([group.clone()]).collect::<Vec<_>>())
-        .filter(|path| path.join("Cargo.toml").is_file())
+        .filter(|path| path.join("Cargo.toml").is_file() && path.join("src").is_dir())
         .collect();
     found.sort();
     found

@@ -154,8 +154,9 @@ class Formula:
             ranges = self.ranges(kind)
             low, high = self.interval(self.score, ranges)
             if name == "scores-within":
-                slack = 1e-6 * (1 + max(abs(bounds["min"]), abs(bounds["max"])))
-                holds = bounds["min"] - slack <= low and high <= bounds["max"] + slack
+                # Bounds are written in 32 bits.
+                least, most = (end + sign * 1e-6 * (1 + abs(end)) for end, sign in [(bounds["min"], -1), (bounds["max"], 1)])
+                holds = least <= low and high <= most
             elif name == "starts-before-holding":
                 holds = kind != START or low >= 0
             else:

@@ -4,6 +4,7 @@
 
 use std::sync::Once;
 
+mod certificates;
 mod doors;
 mod feature_page;
 mod goldens;

@@ -7,7 +7,8 @@ A tree is cut into boxes, an interval of each column for each leaf. A claim that
 *refuted* has to show two rows that may be and break it. Each property has to be claimed once, each leaf that nothing reaches has to
 be named, and no leaf may have been visited more often than is possible. Of a formula intervals bound the scores and their direction.
 
-Which columns vary in which rows, how they move, and the laws between them are stated here anew, by what features.md says of each. Not
+Which columns vary in which rows, how they move, and the laws between them are stated here anew, by what features.md says of each. Where
+ranges of a formula touch in one number alone, rounding decides: a claim that rests on it is called wrong. Not
 checked: hashes and golden rows, which every reader of a policy file checks, and what is said to be open. Prints a line for each claim
 and exits with 1 if one does not hold.
 

@@ -26,7 +26,7 @@ fi
 shift
 top=$PWD
 scratch=$(mktemp -d "${TMPDIR:-/tmp}/pleach-twice.XXXXXX")
-trap 'rm -rf "$scratch"; git worktree prune' EXIT
+trap 'cd "$top"; rm -rf "$scratch"; git worktree prune' EXIT
 for place in one a/second/place; do
   mkdir -p "$(dirname "$scratch/$place")"
   git worktree add --quiet --detach "$scratch/$place" HEAD

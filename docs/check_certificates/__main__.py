@@ -4,8 +4,8 @@
     python3 docs/check_certificates tree.json formula.json
 
 A tree is cut into boxes, an interval of each column for each leaf. A claim that is *proved* has to be proved here too, one that is
-*refuted* has to show two rows that may be and break it. Each property has to be claimed once, each leaf that nothing reaches has to
-be named, and no leaf may have been visited more often than is possible. Of a formula intervals bound the scores and their direction.
+*refuted* has to show two rows that may be and break it. Each property has to be claimed once, each leaf that nothing reaches by
+the ranges of its columns has to be named, and no leaf may have been visited more often than is possible. Of a formula intervals bound the scores and their direction.
 
 Which columns vary in which rows, how they move, and the laws between them are stated here anew, by what features.md says of each. Where
 ranges of a formula touch in one number alone, rounding decides: a claim that rests on it is called wrong. Not

@@ -15,12 +15,22 @@ pub const RESOLVED_MIN: usize = 200;
 /// Forecasts from which is learned, and those by which is judged and shifted, the last ones. *Ours*.
 const LEARN_MAX: usize = 1000;
 const JUDGE_MAX: usize = 300;
+/// First forecasts by which nothing is judged, at most. *Ours*.
+const YOUNG: usize = 150;
 /// Forecasts of a group from which its intervals are shifted, and weight of no shift beside theirs. *Ours*.
 const SHIFT_MIN: usize = 30;
 /// History answers where its loss is below this part of that of the replay. *Ours*: within it the difference is chance.
 const BETTER: f64 = 0.97;
 /// Part of waits that a correction may reach.
 const CAP: f64 = 0.995;
+
+const MIDDLE: usize = 4;
+/// Half the width of an interval that has none, as a logarithm. *Ours*.
+const NARROWEST: f64 = 0.1;
+/// Times that an interval is widened, at most. *Ours*.
+const WIDEST: f64 = 4.0;
+/// Factors of the spreads before anything is learned.
+const AS_THEY_ARE: Quantiles = [1.0, 1.0, 1.0, 1.0, 0.0, 1.0, 1.0, 1.0, 1.0];
 
 /// What answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -96,7 +106,7 @@ impl Case {
 }
 
 /// All that was learned until an instant.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Learner {
     cases: Vec<Case>,
     trees: Vec<Boosted>,
@@ -108,6 +118,21 @@ pub struct Learner {
     last_fit: (i64, usize),
 }
 
+impl Default for Learner {
+    fn default() -> Learner {
+        Learner {
+            cases: Vec::new(),
+            trees: Vec::new(),
+            residual: Vec::new(),
+            cap_s: 0.0,
+            shifts: [[AS_THEY_ARE; 2]; 3],
+            best: None,
+            num_resolved: 0,
+            last_fit: (0, 0),
+        }
+    }
+}
+
 fn log1(value: f64) -> f64 {
     ln(1.0 + value)
 }
@@ -116,6 +141,33 @@ fn log1(value: f64) -> f64 {
 fn wait_s(log: f64, cap_s: f64) -> f64 {
     let wait_s = (exp(log.min(25.0)) - 1.0).min(cap_s);
     if wait_s < SHORT_S / 2.0 { 0.0 } else { wait_s }
+}
+
+/// A wait from the logarithm of itself and a minute.
+fn wait_s_of(log: f64) -> f64 {
+    let wait_s = exp(log.min(25.0)) - SHORT_S;
+    if wait_s < SHORT_S / 2.0 { 0.0 } else { wait_s }
+}
+
+/// The middle of a forecast and how far a level lies from it, in logarithms of the wait and a minute: intervals are widened in
+/// proportion to themselves. The middle itself is shifted by a tenth.
+fn spread(of: &Quantiles, level: usize) -> (f64, f64) {
+    let log = |level: usize| ln(of[level] + SHORT_S);
+    let spread = log(level) - log(MIDDLE);
+    match level.cmp(&MIDDLE) {
+        std::cmp::Ordering::Less => (log(MIDDLE), spread - NARROWEST),
+        std::cmp::Ordering::Equal => (log(MIDDLE), NARROWEST),
+        std::cmp::Ordering::Greater => (log(MIDDLE), spread + NARROWEST),
+    }
+}
+
+/// The part of the scores below which a level's lies: spreads below the middle are negative.
+fn part(level: usize) -> f64 {
+    if level < MIDDLE {
+        1.0 - LEVELS[level]
+    } else {
+        LEVELS[level]
+    }
 }
 
 fn in_order(mut of: Quantiles) -> Quantiles {
@@ -159,11 +211,13 @@ impl Learner {
     pub fn state(&self, bare: &Bare) -> (Stated, Stated) {
         let raw = self.raw(bare);
         let group = usize::from(bare.must_wait());
-        let mut stated = [[0.0; LEVELS.len()]; 3];
+        let mut stated = raw;
         for (method, of) in raw.iter().enumerate() {
-            for (level, value) in of.iter().enumerate() {
-                let shifted = (value + SHORT_S) * exp(self.shifts[method][group][level]) - SHORT_S;
-                stated[method][level] = if shifted < SHORT_S / 2.0 { 0.0 } else { shifted };
+            for (level, value) in stated[method].iter_mut().enumerate() {
+                let (middle, spread) = spread(of, level);
+                let log = middle + spread * self.shifts[method][group][level];
+                // No interval is widened beyond what was ever seen.
+                *value = wait_s_of(log).min(self.cap_s.max(*value));
             }
             stated[method] = in_order(stated[method]);
         }
@@ -205,7 +259,8 @@ impl Learner {
         self.num_resolved = known.iter().filter(|known| !known.waits).count();
         let from = num.saturating_sub(LEARN_MAX);
         self.fit(&self.cases[from..].to_vec(), &known[from..]);
-        let from = num.saturating_sub(JUDGE_MAX);
+        // Forecasts of the first days, from little that was learned, say nothing of those of today.
+        let from = num.saturating_sub(JUDGE_MAX).max((num / 2).min(YOUNG));
         self.judge(from, &known[from..]);
     }
 
@@ -241,7 +296,7 @@ impl Learner {
     /// Shifts, and what answers, by the last forecasts as they were stated.
     fn judge(&mut self, from: usize, known: &[Known]) {
         let cases = &self.cases[from..];
-        let mut shifts = [[[0.0; LEVELS.len()]; 2]; 3];
+        let mut shifts = [[AS_THEY_ARE; 2]; 3];
         for (method, shifts) in shifts.iter_mut().enumerate().skip(1) {
             for (group, shifts) in shifts.iter_mut().enumerate() {
                 let of = || {
@@ -253,11 +308,14 @@ impl Learner {
                 }
                 for (level, shift) in shifts.iter_mut().enumerate() {
                     let scores = of().map(|(case, known)| {
-                        let raw = case.raw[method][level];
-                        (ln((known.wait_s + SHORT_S) / (raw + SHORT_S)), known.waits)
+                        let (middle, spread) = spread(&case.raw[method], level);
+                        ((ln(known.wait_s + SHORT_S) - middle) / spread, known.waits)
                     });
+                    let found = survival_quantile(&mut scores.collect(), part(level));
                     let weight = of().count() as f64 / (of().count() + SHIFT_MIN) as f64;
-                    *shift = weight * survival_quantile(&mut scores.collect(), LEVELS[level]);
+                    let most = if level == MIDDLE { 1.0 / NARROWEST } else { WIDEST };
+                    *shift += weight * (found - *shift);
+                    *shift = shift.clamp(if level == MIDDLE { -most } else { 0.0 }, most);
                 }
             }
         }

@@ -2,7 +2,7 @@
 
 use pleach_env::workload::estimates::EstimateModel;
 use pleach_env::workload::{JobSpec, Workload};
-use pleach_env::{GeneratorConfig, Seed, SimConfig, generate};
+use pleach_env::{Seed, SimConfig};
 use pleach_forecast::boost::{Boosted, quantile};
 use pleach_forecast::case::{Bare, Scene, Subject};
 use pleach_forecast::draws::Draws;
@@ -12,22 +12,33 @@ use pleach_forecast::record::played;
 use pleach_forecast::replay::Site;
 use pleach_policies::{Door, PolicySpec};
 use pleach_scheduler::Time;
+use pleach_scheduler::cluster_spec::{ClusterSpec, ModelClass};
+use rand::Rng as _;
 
 fn policy(name: &str) -> PolicySpec {
     Door::SIMULATOR.open_one(name).unwrap()
 }
 
-/// A busy list that a policy has played, with limits of one and a half times the run time.
+/// A busy list on four nodes of eight GPUs that a policy has played, with limits of one and a half times the run time.
 fn list(name: &str, num_jobs: usize, seed: u64) -> (Workload, SimConfig) {
-    let generated = generate(&GeneratorConfig::default().with(num_jobs, 2.5), Seed(seed)).unwrap();
-    let limited = |job: JobSpec| JobSpec {
-        estimate_s: Some(job.run_time_s * 1.5),
-        user: Some(format!("u{}", job.num_gpus % 3)),
-        ..job
+    let mut random = Seed(seed).stream("list", 0);
+    let mut below = |most: u64| random.next_u64() % most;
+    let mut submit_s = 0.0;
+    let job = |number: usize| {
+        submit_s += below(1200) as f64;
+        let gpus = [1, 1, 2, 4, 8, 8, 16][below(7) as usize];
+        let run_s = 60.0 + (below(140) * below(140)) as f64;
+        JobSpec {
+            estimate_s: Some(run_s * 1.5),
+            user: Some(format!("u{}", below(3))),
+            ..JobSpec::new(format!("j{number}"), Time::from_secs_f64(submit_s), gpus, run_s)
+        }
     };
     let workload = Workload {
-        jobs: generated.jobs.into_iter().map(limited).collect(),
-        ..generated
+        name: "busy".into(),
+        cluster: ClusterSpec::uniform(4, 8, 4),
+        classes: vec![ModelClass::default()],
+        jobs: (0..num_jobs).map(job).collect(),
     };
     let sim = SimConfig {
         estimates: EstimateModel::UserLimit { default_s: 86_400.0 },

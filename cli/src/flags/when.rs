@@ -16,10 +16,9 @@ use super::ReportFlags;
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "\
 Examples:
-  pleach when site.toml --gpus 8 --time 12h                     at the end of the site's list
-  pleach when month.csv --gpus 8 --time 12h --at 1800000 --policy easy
-  pleach when month.csv --gpus 4 --user u1 --json answer.json --html answer.html
-  pleach when month.csv --hindcast --html hindcast.html         how good would forecasts have been?
+  pleach when site.toml --gpus 8 --time 12h
+  pleach when month.csv --gpus 4 --at 1800000 --json answer.json
+  pleach when month.csv --hindcast --html hindcast.html         how good were forecasts here?
 
 A list that does not say when its jobs began is played under the policy first.")]
 pub struct WhenArgs {
@@ -27,8 +26,11 @@ pub struct WhenArgs {
     #[arg(value_name = "LIST")]
     pub list: String,
     /// GPUs of the job
-    #[arg(long, value_name = "N", value_parser = flag_values::whole::<u32>(1..=1_048_576), required_unless_present = "hindcast")]
+    #[arg(long, value_name = "N", value_parser = flag_values::whole::<u32>(1..=1_048_576), required_unless_present_any = ["hindcast", "job"])]
     pub gpus: Option<u32>,
+    /// Instead of a new job one that waits at the instant, by its id in the list: why it waits, and until when
+    #[arg(long, value_name = "ID", conflicts_with_all = ["gpus", "time", "nodes", "partition", "type", "user"])]
+    pub job: Option<String>,
     /// Its time limit, such as 12h or 2d [default: none]
     #[arg(long, value_name = "TIME", value_parser = day::days)]
     pub time: Option<f64>,
@@ -48,7 +50,7 @@ pub struct WhenArgs {
     #[arg(long, value_name = "S", value_parser = flag_values::not_negative)]
     pub at: Option<f64>,
     /// Score the forecasts of the weeks before instead, day by day, beside simpler ones
-    #[arg(long, conflicts_with_all = ["gpus", "time", "nodes", "partition", "type", "user"])]
+    #[arg(long, conflicts_with_all = ["gpus", "job", "time", "nodes", "partition", "type", "user"])]
     pub hindcast: bool,
     /// What answers: replay, history, or auto for what did better here
     #[arg(long, value_name = "NAME", default_value = "auto", value_parser = ["auto", "replay", "history"])]
@@ -81,6 +83,7 @@ impl WhenArgs {
             partition: self.partition.clone(),
             gpu_type: self.r#type.clone(),
             user: self.user.clone(),
+            job: self.job.clone(),
         }
     }
 }

@@ -6,12 +6,10 @@ use pleach_env::workload::{JobSpec, Observed, Workload, num_gpus_by_type};
 use pleach_scheduler::cluster_spec::ModelClass;
 use pleach_scheduler::{Tasks, Time};
 
-use super::Forecast;
 use crate::error::Error;
 use crate::evaluate::metric::show_seconds;
 
-/// Alternatives that are shown, and other partitions that are tried. *Ours*.
-const SHOWN: usize = 3;
+/// Other partitions and types that are tried. *Ours*.
 const TRIED: usize = 3;
 /// GPUs of a job, at most.
 const GPUS_MAX: u32 = 1 << 20;
@@ -31,6 +29,8 @@ pub struct Ask {
     pub gpu_type: Option<String>,
     /// The user, as the list has it.
     pub user: Option<String>,
+    /// A job that waits already, by its id in the list; then nothing else is asked.
+    pub job: Option<String>,
 }
 
 /// A job in words and as a list has it.
@@ -212,15 +212,4 @@ fn partitions(workload: &Workload) -> BTreeMap<&str, usize> {
         }
     }
     found
-}
-
-/// The alternatives that gain most, by the median wait.
-pub(super) fn best(asked: &Forecast, mut others: Vec<Forecast>) -> Vec<Forecast> {
-    others.retain(|other| other.median_s < asked.median_s || other.at_once > asked.at_once + 0.01);
-    others.sort_by(|one, other| {
-        let at_once = other.at_once.total_cmp(&one.at_once);
-        one.median_s.total_cmp(&other.median_s).then(at_once)
-    });
-    others.truncate(SHOWN);
-    others
 }

@@ -21,6 +21,7 @@ use serde::Serialize;
 use crate::door::PolicySpec;
 use crate::error::Error;
 use crate::evaluate::day::DAY_S;
+use crate::evaluate::metric::show_seconds;
 
 pub use alternatives::Ask;
 pub use hindcast::{Hindcast, Row, hindcast};
@@ -33,6 +34,8 @@ const REPLAYS_LEARNED: u64 = 30;
 /// Days of the list from which is learned, and forecasts of them at most. *Ours*.
 const DAYS: f64 = 28.0;
 const LEARNED_MAX: usize = 600;
+/// Alternatives that are shown. *Ours*.
+const SHOWN: usize = 3;
 
 /// A list, its cluster and its policy.
 #[derive(Clone, Copy)]
@@ -101,6 +104,8 @@ pub struct Answer {
     pub queue: [f64; 3],
     /// GPUs that are free, and all.
     pub gpus: [f64; 2],
+    /// Whether it is of a job that waits already.
+    pub is_of_waiting: bool,
     /// What is not known here and may change the answer.
     pub not_known: Vec<&'static str>,
 }
@@ -183,8 +188,13 @@ pub fn instant(workload: &Workload, at_s: Option<f64>) -> Result<f64, Error> {
 /// A job that the cluster cannot hold, an instant beyond the list, a policy that cannot decide.
 pub fn when(place: &Place<'_>, at_s: Option<f64>, ask: &Ask) -> Result<Answer, Error> {
     let at_s = instant(place.workload, at_s)?;
-    ask.check(place.workload)?;
-    let (classes, asks) = ask.with_alternatives(place.workload);
+    let (classes, asks) = match ask.job {
+        None => {
+            ask.check(place.workload)?;
+            ask.with_alternatives(place.workload)
+        }
+        Some(_) => (place.workload.classes.clone(), Vec::new()),
+    };
     let workload = Workload {
         classes,
         ..place.workload.clone()
@@ -211,21 +221,27 @@ pub fn when(place: &Place<'_>, at_s: Option<f64>, ask: &Ask) -> Result<Answer, E
         present: &present,
         free: now.free(),
     };
-    let subjects: Vec<Subject<'_>> = asks.iter().map(|(_, spec)| subject(&scene, spec)).collect();
+    let mut subjects: Vec<Subject<'_>> = asks.iter().map(|(_, spec)| subject(&scene, spec)).collect();
+    let mut names: Vec<String> = asks.iter().map(|(what, _)| what.clone()).collect();
+    if let Some(id) = &ask.job {
+        let (number, words) = waiting(&scene, id)?;
+        subjects.push(Subject::Waits(number));
+        names.push(words);
+    }
     let waits = scene.waits(&subjects, REPLAYS, Seed(place.seed).child("when", 0))?;
     let method = now.learner.method(place.method);
     let mut found = Vec::new();
-    for (((what, _), subject), waits) in asks.iter().zip(&subjects).zip(waits) {
+    for ((what, subject), waits) in names.into_iter().zip(&subjects).zip(waits) {
         let bare = scene.bare_of(subject, waits)?;
         let (_, stated) = now.learner.state(&bare);
-        found.push(Forecast::of(what.clone(), &stated[method as usize], &bare));
+        found.push(Forecast::of(what, &stated[method as usize], &bare));
     }
     let forecast = found.remove(0);
     let (held, num_held) = now.learner.held(at_s);
     let waiting_gpus = present.waiting.iter().map(|job| workload.jobs[*job].gpus()).sum();
     Ok(Answer {
         as_of_s: at_s,
-        alternatives: alternatives::best(&forecast, found),
+        alternatives: best(&forecast, found),
         forecast,
         levels: LEVELS,
         method,
@@ -240,8 +256,49 @@ pub fn when(place: &Place<'_>, at_s: Option<f64>, ask: &Ask) -> Result<Answer, E
             waiting_gpus,
         ],
         gpus: [now.free(), workload.cluster.num_gpus() as f64],
+        is_of_waiting: ask.job.is_some(),
         not_known: vec!["holds", "dependencies", "reservations", "maintenance windows"],
     })
+}
+
+/// The alternatives that gain most, by the median wait.
+fn best(asked: &Forecast, mut others: Vec<Forecast>) -> Vec<Forecast> {
+    others.retain(|other| other.median_s < asked.median_s || other.at_once > asked.at_once + 0.01);
+    others.sort_by(|one, other| {
+        let at_once = other.at_once.total_cmp(&one.at_once);
+        one.median_s.total_cmp(&other.median_s).then(at_once)
+    });
+    others.truncate(SHOWN);
+    others
+}
+
+/// A job that waits by its number among them, and why it waits, in words.
+fn waiting(scene: &Scene<'_>, id: &str) -> Result<(usize, String), Error> {
+    let (jobs, present) = (&scene.site.workload.jobs, scene.present);
+    let number = present
+        .waiting
+        .iter()
+        .position(|job| jobs[*job].id == id)
+        .ok_or_else(|| {
+            let allowed = format!(
+                "one of the {} jobs that wait at this instant",
+                present.waiting.len()
+            );
+            Error::config("job", id, allowed, "Give another instant by --at.")
+        })?;
+    let spec = &jobs[present.waiting[number]];
+    let ahead = &present.waiting[..number];
+    let gpus: f64 = ahead.iter().map(|job| jobs[*job].gpus()).sum();
+    let since_s = (present.at - spec.submit).as_secs_f64();
+    Ok((
+        number,
+        format!(
+            "job {id} of {} GPUs has waited {}, after {} jobs that came before it and ask for {gpus:.0} GPUs",
+            spec.num_gpus,
+            show_seconds(since_s),
+            ahead.len()
+        ),
+    ))
 }
 
 /// A new job at the instant of a scene, with what is believed of it.

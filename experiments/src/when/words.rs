@@ -36,9 +36,9 @@ impl Answer {
     #[must_use]
     pub fn words(&self) -> String {
         let mut lines = vec![format!("{}: {}", self.forecast.what, self.forecast.line())];
-        if self.alternatives.is_empty() {
+        if self.alternatives.is_empty() && !self.is_of_waiting {
             lines.push("nothing that was tried would start earlier".into());
-        } else {
+        } else if !self.is_of_waiting {
             lines.push("instead:".into());
         }
         for other in &self.alternatives {

@@ -20,7 +20,7 @@ use pleach_experiments::removed::{Place, instead};
 
 use crate::commands::{
     Context, calibrate, cluster, distill, evaluate, explain, export, index, manual, policies, quickstart,
-    report, run as site_run, sweep, sweep_unit, train, twin, verify, watch, workload,
+    report, run as site_run, sweep, sweep_unit, train, twin, verify, watch, when, workload,
 };
 use crate::flags::sweep::SweepCommand;
 use crate::flags::{Cli, Command, THREADS_MAX, is_standard_output};
@@ -245,6 +245,7 @@ fn run_command(
         Command::Policies(args) => policies::run(args, &mut context)?,
         Command::Workload(args) => workload::run(args, &mut context)?,
         Command::Twin(args) => twin::run(args, &mut context)?,
+        Command::When(args) => when::run(args, &mut context)?,
         Command::Report(args) => report::run(args, &mut context)?,
         Command::Cluster(args) => cluster::run(args, &mut context)?,
         Command::Sweep(args) => {

@@ -64,6 +64,7 @@ pub mod tree_export;
 pub mod tree_page;
 pub mod twin;
 pub mod watch;
+pub mod when;
 pub mod workload_report;
 pub mod worlds;
 

@@ -22,6 +22,7 @@ pub mod train;
 pub mod twin;
 pub mod verify;
 pub mod watch;
+pub mod when;
 pub mod workload;
 mod world;
 

@@ -24,6 +24,7 @@ pub mod train;
 pub mod twin;
 pub mod verify;
 pub mod watch;
+pub mod when;
 pub mod workload;
 
 use std::path::PathBuf;
@@ -56,6 +57,7 @@ pub use train::TrainArgs;
 pub use twin::TwinArgs;
 pub use verify::VerifyArgs;
 pub use watch::WatchArgs;
+pub use when::WhenArgs;
 pub use workload::WorkloadArgs;
 
 /// Learns schedulers for shared GPU clusters, and prunes them into decision trees that people can read.
@@ -123,6 +125,8 @@ pub enum Command {
     Workload(WorkloadArgs),
     /// Simulate a site's list and print what happened there beside it
     Twin(TwinArgs),
+    /// Forecast when a job would start, with an interval, and what would be gained by asking for less
+    When(Box<WhenArgs>),
     /// Hold what was promised of a policy against the weeks since it went live
     Report(ReportArgs),
     /// Write, check and show descriptions of clusters

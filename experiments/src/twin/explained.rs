@@ -6,17 +6,14 @@
 //! made. What is explained are starts of both over starts of either: a policy that starts all it can explains little of a site
 //! that holds back. What the site starts soon after, within the time in which the policy reacts by its own clock, is no start of
 //! the policy alone.
-//!
-//! Nodes are those of the record where its names are as many as the cluster's nodes, in their order, and have room as recorded;
-//! else a job runs on its tightest place.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use pleach_env::workload::{JobSpec, Workload};
-use pleach_env::{Seed, SimConfig, labels};
-use pleach_scheduler::cluster::{Cluster, JobState, Placement, Slice, Submission};
-use pleach_scheduler::{ClassId, JobId, NodeId, Planner, TenantId, Time};
-use pleach_site::slurm::expand;
+use pleach_env::workload::Workload;
+use pleach_env::{SimConfig, labels};
+use pleach_forecast::record::{Change, Record, events};
+use pleach_scheduler::cluster::JobState;
+use pleach_scheduler::{JobId, Planner, Time};
 use serde::{Deserialize, Serialize};
 
 use crate::door::PolicySpec;
@@ -55,9 +52,6 @@ impl Explained {
     }
 }
 
-/// A change of the record: when, of what kind (0 ends, 1 comes, 2 starts), which job.
-type Event = (Time, u8, usize);
-
 /// What is explained at each instant that was looked at.
 ///
 /// # Errors
@@ -80,22 +74,23 @@ pub(super) fn explained(
     let events = events(workload, sim);
     let starts: BTreeSet<Time> = events
         .iter()
-        .filter(|(at, kind, _)| *kind == 2 && at.as_secs_f64() >= since_s)
+        .filter(|(at, kind, _)| *kind == Change::Starts && at.as_secs_f64() >= since_s)
         .map(|(at, ..)| *at)
         .collect();
     let every = starts.len().div_ceil(INSTANTS_MAX).max(1);
     let looked_at: BTreeSet<Time> = starts.into_iter().step_by(every).collect();
     let mut starts_at: Vec<Option<Time>> = vec![None; workload.jobs.len()];
-    for (at, _, job) in events.iter().filter(|(_, kind, _)| *kind == 2) {
+    for (at, _, job) in events.iter().filter(|(_, kind, _)| *kind == Change::Starts) {
         starts_at[*job] = Some(*at);
     }
     let mut found = Vec::new();
     for group in events.chunk_by(|one, next| (one.0, one.1) == (next.0, next.1)) {
         let (at, kind, _) = group[0];
-        record.cluster.advance(at.max(record.cluster.now()));
+        let now = record.cluster.now();
+        record.cluster.advance(at.max(now));
         let jobs: Vec<usize> = group.iter().map(|(_, _, job)| *job).collect();
-        if kind == 2 && looked_at.contains(&at) {
-            let own = record.decided(planner.as_mut(), policy)?;
+        if kind == Change::Starts && looked_at.contains(&at) {
+            let own = decided(&record, planner.as_mut(), policy)?;
             let site: BTreeSet<usize> = jobs.iter().copied().collect();
             let until = at + planner.reaction() + SECOND;
             let is_alone = |job: &&usize| starts_at[**job].is_none_or(|start| start > until);
@@ -108,158 +103,28 @@ pub(super) fn explained(
                 },
             ));
         }
-        for job in jobs {
-            record.change(kind, job);
-        }
+        record.change(group);
         planner.observe(&record.cluster);
     }
     Ok(found)
 }
 
-/// The record's changes in order. A start is when it was decided: the site's delay is before it.
-fn events(workload: &Workload, sim: &SimConfig) -> Vec<Event> {
-    let delay = Time::from_secs_f64(
-        sim.batch_system
-            .as_ref()
-            .map_or(0.0, |system| system.start_delay_s),
-    );
-    let mut events: Vec<Event> = Vec::new();
-    for (number, job) in workload.jobs.iter().enumerate() {
-        let Some(observed) = job.observed.as_deref() else {
-            continue;
-        };
-        let start = (observed.start - delay).max(job.submit);
-        let end = observed
-            .end
-            .unwrap_or(observed.start + Time::from_secs_f64(job.run_time_s));
-        events.extend([
-            (job.submit, 1, number),
-            (start, 2, number),
-            (end.max(start + Time(1)), 0, number),
-        ]);
-    }
-    events.sort_unstable();
-    events
-}
-
-/// The cluster as it was.
-struct Record<'a> {
-    workload: &'a Workload,
-    cluster: Cluster,
-    estimates: Vec<pleach_scheduler::Estimate>,
-    /// Numbers of nodes by name, in the order of their names; empty where they are not as many as the cluster's.
-    numbers: BTreeMap<String, u32>,
-    /// Rows of the jobs that came, and jobs of the rows.
-    rows: Vec<Option<JobId>>,
-    jobs: Vec<usize>,
-}
-
-impl<'a> Record<'a> {
-    fn of(workload: &'a Workload, sim: &SimConfig) -> Result<Record<'a>, Error> {
-        let cluster = Cluster::new(&workload.cluster, &workload.classes, sim.capabilities)?;
-        let mut names: BTreeSet<(String, u64, String)> = BTreeSet::new();
-        for job in &workload.jobs {
-            let nodes = job.observed.as_deref().map_or("", |observed| &observed.nodes);
-            names.extend(expand(nodes).unwrap_or_default().into_iter().map(natural));
-        }
-        let is_known = names.len() == cluster.nodes().len();
-        let numbers = names.into_iter().map(|(_, _, name)| name).zip(0..);
-        Ok(Record {
-            estimates: sim.estimates.estimates(workload, Seed(sim.seed)),
-            numbers: numbers.filter(|_| is_known).collect(),
-            rows: vec![None; workload.jobs.len()],
-            jobs: Vec::new(),
-            workload,
-            cluster,
-        })
-    }
-
-    fn change(&mut self, kind: u8, job: usize) {
-        match (kind, self.rows[job]) {
-            (1, _) => {
-                let spec = &self.workload.jobs[job];
-                let request = Submission {
-                    tenant: TenantId(spec.tenant),
-                    class: ClassId(spec.class),
-                    num_gpus: spec.num_gpus,
-                    estimate_s: self.estimates[job],
-                    resources: spec.resources,
-                };
-                if let Ok(id) = self.cluster.submit(request) {
-                    self.rows[job] = Some(id);
-                    self.jobs.push(job);
-                }
-            }
-            (2, Some(id)) if self.cluster.job(id).state == JobState::Pending => {
-                let spec = &self.workload.jobs[job];
-                let as_recorded = self.as_recorded(spec, id);
-                let mut slices = Vec::new();
-                let placement =
-                    as_recorded.or_else(|| pleach_dealing::starts::tightest(&self.cluster, id, &mut slices));
-                match placement {
-                    Some(placement) => self.cluster.start(id, placement),
-                    // The tables have no room for what the site ran: it neither waits nor holds anything here.
-                    None => self.cluster.withdraw(id),
-                }
-            }
-            (0, Some(id)) if self.cluster.job(id).state == JobState::Running => self.cluster.finish(id),
-            _ => {}
-        }
-    }
-
-    /// The nodes of a job where they are known, have room and may be its own.
-    fn as_recorded(&self, job: &JobSpec, id: JobId) -> Option<Placement> {
-        let observed = job.observed.as_deref()?;
-        let demand = self.cluster.demand(id);
-        let shape = self.cluster.shape(demand.shape);
-        let nodes = expand(&observed.nodes).ok().filter(|nodes| !nodes.is_empty())?;
-        let of_node = job.num_gpus / nodes.len() as u32;
-        if of_node * nodes.len() as u32 != job.num_gpus || job.resources.is_fractional() {
-            return None;
-        }
-        let speed = &self.workload.classes[usize::from(job.class)].speed;
-        let mut kinds = BTreeSet::new();
-        let slice = |name: &String| {
-            let node = NodeId(*self.numbers.get(name)?);
-            let of = &self.cluster.nodes()[node.index()];
-            kinds.insert(of.gpu_type);
-            let served = shape.served_by(of.cpu_milli_free, of.memory_mib_free);
-            let fits = of.num_free().min(served) >= of_node && speed[of.gpu_type.index()] > 0.0;
-            fits.then(|| Slice {
-                node,
-                gpus: of.lowest_free(of_node),
-            })
-        };
-        let placement: Option<Placement> = nodes.iter().map(slice).collect();
-        placement.filter(|_| {
-            kinds.len() == 1
-                && self.cluster.has_room(demand)
-                && job
-                    .resources
-                    .tasks
-                    .allow(std::iter::repeat_n(of_node, nodes.len()))
-        })
-    }
-
-    /// The jobs that the policy starts on a copy of the cluster.
-    fn decided(&self, planner: &mut dyn Planner, policy: &PolicySpec) -> Result<BTreeSet<usize>, Error> {
-        let mut copy = self.cluster.clone();
-        let planned = planner.plan_at_once(&mut copy);
-        planned.map_err(|error| Error::Failed(format!("{}: {error}", policy.name())))?;
-        let runs = |(row, job): (usize, &usize)| {
-            let id = JobId(row as u32);
-            let is_new =
-                copy.job(id).state == JobState::Running && self.cluster.job(id).state == JobState::Pending;
-            is_new.then_some(*job)
-        };
-        Ok(self.jobs.iter().enumerate().filter_map(runs).collect())
-    }
-}
-
-/// A name as it is sorted: what stands before its last number, the number, the name.
-fn natural(name: String) -> (String, u64, String) {
-    let front = name.trim_end_matches(|letter: char| letter.is_ascii_digit());
-    (front.to_owned(), name[front.len()..].parse().unwrap_or(0), name)
+/// The jobs that the policy starts on a copy of the record's cluster.
+fn decided(
+    record: &Record<'_>,
+    planner: &mut dyn Planner,
+    policy: &PolicySpec,
+) -> Result<BTreeSet<usize>, Error> {
+    let mut copy = record.cluster.clone();
+    let planned = planner.plan_at_once(&mut copy);
+    planned.map_err(|error| Error::Failed(format!("{}: {error}", policy.name())))?;
+    let runs = |(row, job): (usize, &usize)| {
+        let id = JobId(row as u32);
+        let is_new =
+            copy.job(id).state == JobState::Running && record.cluster.job(id).state == JobState::Pending;
+        is_new.then_some(*job)
+    };
+    Ok(record.jobs.iter().enumerate().filter_map(runs).collect())
 }
 
 #[cfg(test)]

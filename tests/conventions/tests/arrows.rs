@@ -10,7 +10,7 @@ use crate::cargo::{cargo, crate_folders, metadata};
 use crate::sizes::root;
 
 /// Our crates and those of ours that each may depend on.
-const ARROWS: [(&str, &[&str]); 21] = [
+const ARROWS: [(&str, &[&str]); 22] = [
     ("pleach-problem", &[]),
     ("pleach-scheduler", &["pleach-problem"]),
     ("pleach-dealing", &["pleach-scheduler"]),
@@ -45,6 +45,16 @@ const ARROWS: [(&str, &[&str]); 21] = [
     ),
     ("pleach-distill", &["pleach-scheduler", "pleach-env"]),
     (
+        "pleach-forecast",
+        &[
+            "pleach-scheduler",
+            "pleach-dealing",
+            "pleach-site",
+            "pleach-env",
+            "pleach-policies",
+        ],
+    ),
+    (
         "pleach-experiments",
         &[
             "pleach-scheduler",
@@ -56,6 +66,7 @@ const ARROWS: [(&str, &[&str]); 21] = [
             "pleach-policies",
             "pleach-agents",
             "pleach-distill",
+            "pleach-forecast",
             "pleach-serving",
             "pleach-site",
         ],
@@ -146,7 +157,7 @@ const ABOVE_LAB: [&str; 6] = [
 ];
 
 /// Crates that must not know gradients, and what counts as such.
-const WITHOUT_BURN: [&str; 14] = [
+const WITHOUT_BURN: [&str; 15] = [
     "pleach-serving",
     "pleach-site",
     "pleach-scheduler",
@@ -159,6 +170,7 @@ const WITHOUT_BURN: [&str; 14] = [
     "pleach-workloads",
     "pleach-env",
     "pleach-distill",
+    "pleach-forecast",
     "pleach-daemon",
     "pleach-kubernetes",
 ];
@@ -229,7 +241,7 @@ const GROUPS: [&str; 9] = [
     "workloads",
     "serving",
     "env",
-    "agents distill",
+    "agents distill forecast",
     "experiments",
     "lab",
     "cli",

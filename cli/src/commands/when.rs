@@ -1,0 +1,60 @@
+//! `pleach when`: when a job would start.
+
+use pleach_experiments::error::Error;
+use pleach_experiments::when::{Place, hindcast, hindcast_page, list_of, method_of, page, recorded, when};
+
+use crate::commands::Context;
+use crate::flags::WhenArgs;
+
+/// Forecasts, or scores forecasts.
+///
+/// # Errors
+/// Files that cannot be used, a job that the cluster cannot hold, a simulation that fails.
+pub fn run(args: &WhenArgs, context: &mut Context<'_>) -> Result<(), Error> {
+    let opened = list_of(
+        &args.list,
+        args.cluster.as_deref(),
+        args.policy.as_deref(),
+        &args.scheduling,
+    )?;
+    let (workload, sim, policy) = opened;
+    let (workload, is_played) = recorded(workload, &sim, &policy)?;
+    let quiet = args.report.quiet();
+    if is_played && !quiet {
+        context.say(&format!(
+            "the list does not say when its jobs began: it is played under {} first",
+            policy.name()
+        ))?;
+    }
+    let place = Place {
+        workload: &workload,
+        sim: &sim,
+        policy: &policy,
+        seed: args.report.seed(),
+        method: method_of(&args.method),
+    };
+    if args.hindcast {
+        let found = hindcast(&place, args.at)?;
+        let report = hindcast_page(&found);
+        if !quiet {
+            context.say(report.text().trim_end())?;
+        }
+        if let Some(path) = &args.page.html {
+            report.made_by(&context.command_line, "").write(path)?;
+        }
+        return args
+            .report
+            .json()
+            .map_or(Ok(()), |path| context.write_json(path, &found));
+    }
+    let answer = when(&place, args.at, &args.ask())?;
+    if !quiet {
+        context.say(&answer.words())?;
+    }
+    if let Some(path) = &args.page.html {
+        page(&answer).made_by(&context.command_line, "").write(path)?;
+    }
+    args.report
+        .json()
+        .map_or(Ok(()), |path| context.write_json(path, &answer))
+}

@@ -1,0 +1,339 @@
+//! When a job would start: what runs and waits at an instant of a site's list, a forecast, and what would be gained by asking for less.
+
+mod alternatives;
+mod hindcast;
+mod list;
+mod page;
+mod words;
+
+use std::borrow::Cow;
+
+use pleach_env::workload::{JobSpec, Workload};
+use pleach_env::{Seed, SimConfig};
+use pleach_forecast::case::{Bare, LEVELS, Quantiles, Scene, Subject};
+use pleach_forecast::hindcast::{Asked, Now};
+use pleach_forecast::learn::{Method, RESOLVED_MIN};
+use pleach_forecast::past::{Who, size};
+use pleach_forecast::replay::{Coming, Site};
+use pleach_scheduler::{Estimate, Provenance, Time};
+use serde::Serialize;
+
+use crate::door::PolicySpec;
+use crate::error::Error;
+use crate::evaluate::day::DAY_S;
+use crate::evaluate::metric::show_seconds;
+
+pub use alternatives::Ask;
+pub use hindcast::{Hindcast, Row, hindcast};
+pub use list::{list_of, recorded};
+pub use page::{hindcast_page, page};
+
+/// Replays of a forecast, and of each earlier one from which it learns.
+const REPLAYS: u64 = 100;
+const REPLAYS_LEARNED: u64 = 30;
+/// Days of the list from which is learned, and forecasts of them at most. *Ours*.
+const DAYS: f64 = 28.0;
+const LEARNED_MAX: usize = 600;
+/// Alternatives that are shown. *Ours*.
+const SHOWN: usize = 3;
+
+/// A list, its cluster and its policy.
+#[derive(Clone, Copy)]
+pub struct Place<'a> {
+    /// The list, with what was observed.
+    pub workload: &'a Workload,
+    /// What the cluster can do, and what is believed of run times.
+    pub sim: &'a SimConfig,
+    /// The site's policy.
+    pub policy: &'a PolicySpec,
+    /// Root of all draws.
+    pub seed: u64,
+    /// The method that answers; none: what the earlier forecasts speak for.
+    pub method: Option<Method>,
+}
+
+/// A method by its word; none for what did better.
+#[must_use]
+pub fn method_of(word: &str) -> Option<Method> {
+    match word {
+        "replay" => Some(Method::Replay),
+        "history" => Some(Method::History),
+        _ => None,
+    }
+}
+
+/// A forecast in seconds from the instant on.
+#[derive(Clone, Debug, Serialize)]
+pub struct Forecast {
+    /// What is asked, in words.
+    pub what: String,
+    /// The chance to start at once, 0 to 1.
+    pub at_once: f64,
+    /// Median wait, s.
+    pub median_s: f64,
+    /// Ends of the 80 % interval, s.
+    pub within_s: [f64; 2],
+    /// Waits at `levels`, s.
+    pub quantiles_s: Quantiles,
+}
+
+/// What is answered.
+#[derive(Clone, Debug, Serialize)]
+pub struct Answer {
+    /// The instant, s of the list.
+    pub as_of_s: f64,
+    /// The job, and the alternatives that gain most.
+    pub forecast: Forecast,
+    /// Those, the most gain first.
+    pub alternatives: Vec<Forecast>,
+    /// Parts of the distribution at which quantiles are stated.
+    pub levels: Quantiles,
+    /// The method that answers, and whether for want of earlier forecasts.
+    pub method: Method,
+    /// Earlier forecasts that are resolved, of those that were looked at.
+    pub num_resolved: usize,
+    /// Part of the last of them whose 80 % interval held, and how many those are.
+    pub held: f64,
+    /// How many those are.
+    pub num_held: usize,
+    /// The policy that is replayed.
+    pub policy: String,
+    /// Root of all draws.
+    pub seed: u64,
+    /// Jobs that run, jobs that wait, and GPUs that these ask for.
+    pub queue: [f64; 3],
+    /// GPUs that are free, and all.
+    pub gpus: [f64; 2],
+    /// Whether it is of a job that waits already.
+    pub is_of_waiting: bool,
+    /// What is not known here and may change the answer.
+    pub not_known: Vec<&'static str>,
+}
+
+impl Forecast {
+    fn of(what: String, stated: &Quantiles, bare: &Bare) -> Forecast {
+        // Where the least stated wait that is none lies bounds the chance that the replays give.
+        let zeros = stated.iter().filter(|wait_s| **wait_s == 0.0).count();
+        let level = |number: usize, otherwise: f64| LEVELS.get(number).copied().unwrap_or(otherwise);
+        let least = if zeros == 0 { 0.0 } else { level(zeros - 1, 0.0) };
+        Forecast {
+            what,
+            at_once: bare.at_once.clamp(least, level(zeros, 1.0)),
+            median_s: stated[4],
+            within_s: [stated[2], stated[6]],
+            quantiles_s: *stated,
+        }
+    }
+}
+
+/// The record until an instant, with what the forecasts of the weeks before it teach.
+pub(crate) fn learned<'a>(
+    place: &Place<'a>,
+    at_s: f64,
+    days: f64,
+    most: usize,
+) -> Result<(Asked<'a>, Now<'a>), Error> {
+    let jobs = &place.workload.jobs;
+    let (from, to) = (
+        Time::from_secs_f64((at_s - days * DAY_S).max(0.0)),
+        Time::from_secs_f64(at_s),
+    );
+    let first = jobs.partition_point(|job| job.submit < from);
+    let last = jobs.partition_point(|job| job.submit < to);
+    let every = (last - first).div_ceil(most).max(1);
+    let asked = Asked {
+        workload: place.workload,
+        sim: place.sim,
+        policy: place.policy,
+        num_replays: REPLAYS_LEARNED,
+        seed: Seed(place.seed),
+        method: place.method,
+    };
+    let now = asked.until(to, |job| {
+        (first..last).contains(&job) && (job - first).is_multiple_of(every)
+    })?;
+    Ok((asked, now))
+}
+
+/// The instant of an answer, s: what is given, else the end of the list.
+///
+/// # Errors
+/// An instant before the list begins or after it ends.
+pub fn instant(workload: &Workload, at_s: Option<f64>) -> Result<f64, Error> {
+    let ends = workload
+        .jobs
+        .iter()
+        .filter_map(|job| job.observed.as_deref())
+        .map(|seen| seen.start);
+    let last = workload.jobs.last().map_or(Time::ZERO, |job| job.submit);
+    let last_s = ends.max().unwrap_or(last).max(last).as_secs_f64();
+    match at_s {
+        None => Ok(last_s),
+        Some(at_s) if (0.0..=last_s).contains(&at_s) => Ok(at_s),
+        Some(at_s) => {
+            let allowed = format!("0 to {last_s:.0} s, the time of the list");
+            Err(Error::config(
+                "at",
+                at_s,
+                allowed,
+                "Leave it out for the end of the list.",
+            ))
+        }
+    }
+}
+
+/// When a new job would start.
+///
+/// # Errors
+/// A job that the cluster cannot hold, an instant beyond the list, a policy that cannot decide.
+pub fn when(place: &Place<'_>, at_s: Option<f64>, ask: &Ask) -> Result<Answer, Error> {
+    let at_s = instant(place.workload, at_s)?;
+    let (classes, asks) = match ask.job {
+        None => {
+            ask.check(place.workload)?;
+            ask.with_alternatives(place.workload)
+        }
+        Some(_) => (place.workload.classes.clone(), Vec::new()),
+    };
+    let workload = Workload {
+        classes,
+        ..place.workload.clone()
+    };
+    let (asked, now) = learned(
+        &Place {
+            workload: &workload,
+            ..*place
+        },
+        at_s,
+        DAYS,
+        LEARNED_MAX,
+    )?;
+    let present = now.present();
+    let site = Site {
+        workload: &workload,
+        sim: asked.sim,
+        policy: asked.policy,
+        estimates: now.estimates(),
+    };
+    let scene = Scene {
+        site: &site,
+        past: &now.past,
+        present: &present,
+        free: now.free(),
+    };
+    let mut subjects: Vec<Subject<'_>> = asks.iter().map(|(_, spec)| subject(&scene, spec)).collect();
+    let mut names: Vec<String> = asks.iter().map(|(what, _)| what.clone()).collect();
+    if let Some(id) = &ask.job {
+        let (number, words) = waiting(&scene, id)?;
+        subjects.push(Subject::Waits(number));
+        names.push(words);
+    }
+    let waits = scene.waits(&subjects, REPLAYS, Seed(place.seed).child("when", 0))?;
+    let method = now.learner.method(place.method);
+    let mut found = Vec::new();
+    for ((what, subject), waits) in names.into_iter().zip(&subjects).zip(waits) {
+        let bare = scene.bare_of(subject, waits)?;
+        let (_, stated) = now.learner.state(&bare);
+        found.push(Forecast::of(what, &stated[method as usize], &bare));
+    }
+    let forecast = found.remove(0);
+    let (held, num_held) = now.learner.held(at_s);
+    let waiting_gpus = present.waiting.iter().map(|job| workload.jobs[*job].gpus()).sum();
+    Ok(Answer {
+        as_of_s: at_s,
+        alternatives: best(&forecast, found),
+        forecast,
+        levels: LEVELS,
+        method,
+        num_resolved: now.learner.num_resolved(),
+        held,
+        num_held,
+        policy: place.policy.name().to_owned(),
+        seed: place.seed,
+        queue: [
+            present.running.len() as f64,
+            present.waiting.len() as f64,
+            waiting_gpus,
+        ],
+        gpus: [now.free(), workload.cluster.num_gpus() as f64],
+        is_of_waiting: ask.job.is_some(),
+        not_known: vec!["holds", "dependencies", "reservations", "maintenance windows"],
+    })
+}
+
+/// The alternatives that gain most, by the median wait.
+fn best(asked: &Forecast, mut others: Vec<Forecast>) -> Vec<Forecast> {
+    others.retain(|other| other.median_s < asked.median_s || other.at_once > asked.at_once + 0.01);
+    others.sort_by(|one, other| {
+        let at_once = other.at_once.total_cmp(&one.at_once);
+        one.median_s.total_cmp(&other.median_s).then(at_once)
+    });
+    others.truncate(SHOWN);
+    others
+}
+
+/// A job that waits by its number among them, and why it waits, in words.
+fn waiting(scene: &Scene<'_>, id: &str) -> Result<(usize, String), Error> {
+    let (jobs, present) = (&scene.site.workload.jobs, scene.present);
+    let number = present
+        .waiting
+        .iter()
+        .position(|job| jobs[*job].id == id)
+        .ok_or_else(|| {
+            let allowed = format!(
+                "one of the {} jobs that wait at this instant",
+                present.waiting.len()
+            );
+            Error::config("job", id, allowed, "Give another instant by --at.")
+        })?;
+    let spec = &jobs[present.waiting[number]];
+    let ahead = &present.waiting[..number];
+    let gpus: f64 = ahead.iter().map(|job| jobs[*job].gpus()).sum();
+    let since_s = (present.at - spec.submit).as_secs_f64();
+    Ok((
+        number,
+        format!(
+            "job {id} of {} GPUs has waited {}, after {} jobs that came before it and ask for {gpus:.0} GPUs",
+            spec.num_gpus,
+            show_seconds(since_s),
+            ahead.len()
+        ),
+    ))
+}
+
+/// A new job at the instant of a scene, with what is believed of it.
+fn subject<'a>(scene: &Scene<'a>, spec: &JobSpec) -> Subject<'a> {
+    let who = Who {
+        user: scene.past.user(spec.user.as_deref()),
+        size: size(spec.num_gpus),
+        limit_s: spec.estimate_s.unwrap_or(0.0),
+    };
+    let provenance = scene
+        .site
+        .estimates
+        .first()
+        .map_or(Provenance::Predicted, |of| of.provenance);
+    let believed_s = scene.past.runs(who, 0.0).at(0.5);
+    let value = match provenance {
+        Provenance::UserLimit => spec.estimate_s.unwrap_or(86_400.0),
+        _ => believed_s,
+    };
+    let coming = Coming {
+        estimate: Estimate { value, provenance },
+        submit: scene.present.at,
+        run_s: believed_s,
+        spec: Cow::Owned(JobSpec {
+            submit: scene.present.at,
+            ..spec.clone()
+        }),
+    };
+    Subject::New(Box::new(coming), who)
+}
+
+impl Answer {
+    /// Why plain history answers although nobody asked for it; none where it does not.
+    #[must_use]
+    pub fn is_short_of_forecasts(&self) -> bool {
+        self.num_resolved < RESOLVED_MIN
+    }
+}

@@ -1,0 +1,250 @@
+//! What is forecast of a job at the instant at which it comes, and what is known of the queue then.
+
+use pleach_env::{Error, Seed};
+use pleach_scheduler::Provenance;
+use pleach_scheduler::portable_math::ln;
+use rayon::prelude::*;
+use serde::Serialize;
+
+use crate::boost::{quantile, quantile_of};
+use crate::draws::Draws;
+use crate::past::{Past, Who};
+use crate::record::Present;
+use crate::replay::{Coming, DAYS_MAX, Drawn, Site};
+
+/// Parts of a distribution at which forecasts are stated.
+pub const LEVELS: [f64; 9] = [0.025, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.975];
+/// Waits up to this many seconds count as none. *Assumed*, as for twins.
+pub const SHORT_S: f64 = 60.0;
+const HOUR_S: f64 = 3600.0;
+
+/// Waits at [`LEVELS`], s.
+pub type Quantiles = [f64; LEVELS.len()];
+
+/// A forecast before any correction.
+#[derive(Clone, Debug, Serialize)]
+pub struct Bare {
+    /// Waits of the replays.
+    pub replay: Quantiles,
+    /// Part of the replays in which it starts at once.
+    pub at_once: f64,
+    /// Wait where all run to what is believed of them, and nothing else comes, s: what `--start` of Slurm says.
+    pub by_limits_s: f64,
+    /// The same with the median run times of users and sizes, s.
+    pub by_medians_s: f64,
+    /// Waits of the last jobs of its size.
+    pub history: Quantiles,
+    /// The queue: the first of them without any replay ([`Bare::state`]).
+    pub features: Vec<f64>,
+}
+
+/// Features that say something of the state alone.
+const NUM_STATE: usize = 15;
+
+impl Bare {
+    /// What trees on the state of the queue alone may read.
+    #[must_use]
+    pub fn state(&self) -> &[f64] {
+        &self.features[..NUM_STATE]
+    }
+
+    /// Whether the job has to wait, as the replay or the limits say.
+    #[must_use]
+    pub fn must_wait(&self) -> bool {
+        self.replay[4] > SHORT_S || self.by_limits_s > SHORT_S
+    }
+}
+
+/// Which of the jobs at an instant: one that waits, by its number among them, or a new one.
+#[derive(Clone, Debug)]
+pub enum Subject<'a> {
+    /// A job that waits.
+    Waits(usize),
+    /// A new job.
+    New(Box<Coming<'a>>, Who),
+}
+
+/// A present with what is known of it.
+pub struct Scene<'a> {
+    /// The cluster and its policy.
+    pub site: &'a Site<'a>,
+    /// What has ended and begun.
+    pub past: &'a Past,
+    /// What runs and waits.
+    pub present: &'a Present,
+    /// GPUs that are free.
+    pub free: f64,
+}
+
+/// Waits of sorted replays at [`LEVELS`].
+#[must_use]
+pub fn quantiles(sorted: &[f64]) -> Quantiles {
+    LEVELS.map(|level| quantile(sorted, level))
+}
+
+fn log1(value: f64) -> f64 {
+    ln(1.0 + value.max(0.0))
+}
+
+impl<'a> Scene<'a> {
+    /// Waits of some jobs in so many replays, s, from the instant on. `[job][replay]`
+    ///
+    /// # Errors
+    /// A policy that cannot decide.
+    pub fn waits(
+        &self,
+        subjects: &[Subject<'a>],
+        num_replays: u64,
+        seed: Seed,
+    ) -> Result<Vec<Vec<f64>>, Error> {
+        let draws = Draws::at(self.site, self.past, self.present);
+        let of = |subject: &Subject<'a>| -> Result<Vec<f64>, Error> {
+            let of = |replay: u64| match subject {
+                Subject::Waits(number) => self.start_of(&draws.draw(seed, replay, &[]), 0, *number),
+                Subject::New(coming, who) => {
+                    let drawn = draws.draw(seed, replay, &[((**coming).clone(), *who)]);
+                    self.start_of(&drawn, 1, self.present.waiting.len())
+                }
+            };
+            (0..num_replays).into_par_iter().map(of).collect()
+        };
+        subjects.iter().map(of).collect()
+    }
+
+    /// When one job starts in one course, s from the instant on.
+    ///
+    /// # Errors
+    /// As [`Scene::waits`].
+    pub fn start_of(&self, drawn: &Drawn<'a>, num_asked: usize, target: usize) -> Result<f64, Error> {
+        let starts_s = self.site.replay(self.present, drawn, num_asked, &[target])?;
+        let start_s = starts_s[target].min(DAYS_MAX * 86_400.0);
+        Ok(if start_s <= SHORT_S { 0.0 } else { start_s })
+    }
+
+    /// Where everything runs for the part `part` of what jobs like it run, or to what is believed of it where there is none, and
+    /// nothing comes: when the job starts, s.
+    fn point(&self, subject: &Subject<'a>, part: Option<f64>) -> Result<f64, Error> {
+        let run_s = |job: usize, age_s: f64| {
+            let runs = self.past.runs(self.past.who(job), age_s);
+            let believed = self.site.estimates[job];
+            match part {
+                None if believed.provenance != Provenance::Oracle => believed.value.max(age_s + SHORT_S),
+                None => runs.at(0.95),
+                Some(part) => runs.at(part),
+            }
+        };
+        let running = self.present.running.iter().map(|one| run_s(one.job, one.done_s));
+        let waiting = self.present.waiting.iter().map(|job| run_s(*job, 0.0));
+        let mut drawn = Drawn {
+            runs_s: running.chain(waiting).collect(),
+            coming: Vec::new(),
+        };
+        match subject {
+            Subject::Waits(number) => self.start_of(&drawn, 0, *number),
+            Subject::New(coming, who) => {
+                let run_s = self.past.runs(*who, 0.0).at(part.unwrap_or(0.95));
+                drawn.coming.push(Coming {
+                    run_s,
+                    ..(**coming).clone()
+                });
+                self.start_of(&drawn, 1, self.present.waiting.len())
+            }
+        }
+    }
+
+    /// The forecast of a job that comes now.
+    ///
+    /// # Errors
+    /// As [`Scene::waits`].
+    pub fn bare(&self, subject: &Subject<'a>, num_replays: u64, seed: Seed) -> Result<Bare, Error> {
+        let waits = self
+            .waits(std::slice::from_ref(subject), num_replays, seed)?
+            .remove(0);
+        self.bare_of(subject, waits)
+    }
+
+    /// The forecast of waits that were replayed already.
+    ///
+    /// # Errors
+    /// As [`Scene::waits`].
+    pub fn bare_of(&self, subject: &Subject<'a>, mut waits: Vec<f64>) -> Result<Bare, Error> {
+        waits.sort_unstable_by(f64::total_cmp);
+        let replay = quantiles(&waits);
+        let at_once = waits.partition_point(|wait| *wait == 0.0) as f64 / waits.len().max(1) as f64;
+        let by_limits_s = self.point(subject, None)?;
+        let by_medians_s = self.point(subject, Some(0.5))?;
+        let (who, gpus) = match subject {
+            Subject::Waits(number) => {
+                let job = self.present.waiting[*number];
+                (self.past.who(job), self.site.workload.jobs[job].gpus())
+            }
+            Subject::New(coming, who) => (*who, coming.spec.gpus()),
+        };
+        let mut features = self.state_of(subject, who, gpus);
+        debug_assert_eq!(features.len(), NUM_STATE);
+        features.extend([by_limits_s, by_medians_s].map(log1));
+        features.extend([replay[1], replay[3], replay[4], replay[5], replay[7]].map(log1));
+        Ok(Bare {
+            replay,
+            at_once,
+            by_limits_s,
+            by_medians_s,
+            history: quantiles(self.past.waits(who.size)),
+            features,
+        })
+    }
+
+    /// The state of the queue as a job of `gpus` meets it.
+    fn state_of(&self, subject: &Subject<'a>, who: Who, gpus: f64) -> Vec<f64> {
+        let (site, now_s) = (self.site, self.present.at.as_secs_f64());
+        let jobs = &site.workload.jobs;
+        let all = (site.workload.cluster.num_gpus() as f64).max(1.0);
+        let own = match subject {
+            Subject::Waits(number) => Some(self.present.waiting[*number]),
+            Subject::New(..) => None,
+        };
+        let believed_s = match subject {
+            Subject::New(coming, _) => coming.estimate.value,
+            Subject::Waits(_) => own.map_or(0.0, |job| site.estimates[job].value),
+        };
+        let ahead = || self.present.waiting.iter().filter(|job| Some(**job) != own);
+        let waiting_gpus: f64 = ahead().map(|job| jobs[*job].gpus()).sum();
+        let work =
+            |job: usize, done_s: f64| jobs[job].gpus() * (site.estimates[job].value - done_s).max(SHORT_S);
+        let waiting_work: f64 = ahead().map(|job| work(*job, 0.0)).sum();
+        let running_work: f64 = self
+            .present
+            .running
+            .iter()
+            .map(|one| work(one.job, one.done_s))
+            .sum();
+        let of_user = |job: &usize| self.past.who(*job).user == who.user;
+        let user_waits = ahead().filter(|job| of_user(job)).count();
+        let user_runs = self
+            .present
+            .running
+            .iter()
+            .filter(|one| of_user(&one.job))
+            .map(|one| jobs[one.job].gpus());
+        let mut since_s: Vec<f64> = ahead()
+            .map(|job| now_s - jobs[*job].submit.as_secs_f64())
+            .collect();
+        vec![
+            log1(gpus),
+            log1(believed_s),
+            self.free / all,
+            gpus / self.free.max(0.5),
+            log1(ahead().count() as f64),
+            log1(waiting_gpus / all * 100.0),
+            log1(waiting_work / all),
+            log1(running_work / all),
+            (now_s / HOUR_S) % 24.0,
+            (now_s / HOUR_S / 24.0).floor() % 7.0,
+            log1(self.past.recent_wait_s(None)),
+            log1(self.past.recent_wait_s(Some(who.size))),
+            log1(user_waits as f64),
+            log1(user_runs.sum()),
+            log1(quantile_of(&mut since_s, 0.5)),
+        ]
+    }
+}

@@ -1,0 +1,24 @@
+//! How good forecasts were.
+
+use crate::case::{LEVELS, Quantiles};
+
+/// Levels at which the pinball loss is taken: .05, .25, .5, .75, .95.
+const SCORED: [usize; 5] = [1, 3, 4, 5, 7];
+
+/// Mean pinball loss of quantiles against a wait, s, on a scale.
+///
+/// # Source
+/// R. Koenker and G. Bassett, *Regression quantiles* (1978).
+pub fn pinball(stated: &Quantiles, wait_s: f64, scale: impl Fn(f64) -> f64) -> f64 {
+    let of = |level: usize| {
+        let over = scale(wait_s) - scale(stated[level]);
+        (LEVELS[level] * over).max((LEVELS[level] - 1.0) * over)
+    };
+    SCORED.iter().map(|level| of(*level)).sum::<f64>() / SCORED.len() as f64
+}
+
+/// Whether a wait lies in the interval between two levels.
+#[must_use]
+pub fn holds(stated: &Quantiles, wait_s: f64, (low, high): (usize, usize)) -> bool {
+    (stated[low]..=stated[high]).contains(&wait_s)
+}

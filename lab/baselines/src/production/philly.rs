@@ -16,16 +16,17 @@
 //!   cluster still has its quota: otherwise two virtual clusters could stop each other for ever.
 //! - An idle cluster has nothing better to wait for, so there anything is accepted.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use pleach_scheduler::cluster::{Cluster, Demand, JobState, PlacementFacts, Slice};
-use pleach_scheduler::{ActionKind, ConfigError, JobId, Planner, PolicyError, Time};
+use pleach_scheduler::cluster::{Cluster, Demand, JobState, Placement, PlacementFacts, Slice};
+use pleach_scheduler::{ActionKind, ConfigError, JobId, NodeId, Planner, PolicyError, Time};
 use serde::{Deserialize, Serialize};
 
 use super::victims::room_for;
 use crate::shared::allocate_by_priority::tightest;
 use crate::shared::settings::check;
-use crate::shared::what_if::is_whole_gpu_job;
+use crate::shared::what_if::{FreeResources, is_whole_gpu_job};
 
 /// Settings of [`Philly`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -37,6 +38,9 @@ pub struct PhillyConfig {
     pub relax_after: u32,
     /// Part of the GPUs in use from which on jobs are stopped to restore quotas, 0 to 1; above 1 = never.
     pub preempt_above: f64,
+    /// Whether a gang that fits one node goes to the emptiest node of the emptiest rack, as the study ranks them; else where least is
+    /// left over.
+    pub emptiest_first: bool,
 }
 
 impl Default for PhillyConfig {
@@ -45,6 +49,7 @@ impl Default for PhillyConfig {
             retry_s: 120.0,
             relax_after: 32,
             preempt_above: 0.9,
+            emptiest_first: false,
         }
     }
 }
@@ -158,7 +163,7 @@ impl Philly {
             } else {
                 tightest(cluster, id, &mut slices)
             };
-            match found {
+            match found.map(|placement| self.placed(cluster, id, placement)) {
                 Some(placement)
                     if cluster.num_running() == 0 || locality(cluster, id, &placement) <= accepts =>
                 {
@@ -173,6 +178,27 @@ impl Philly {
             }
         }
         left
+    }
+
+    /// Where a gang goes that has a placement.
+    fn placed(&self, cluster: &Cluster, id: JobId, found: Placement) -> Placement {
+        let job = cluster.job(id);
+        if !self.config.emptiest_first || found.len() > 1 || !is_whole_gpu_job(job) {
+            return found;
+        }
+        let (slice, free) = (found[0], FreeResources::without(cluster, []));
+        let (num_gpus, shape) = (slice.num_gpus(), cluster.shape(job.shape));
+        let kind = cluster.nodes()[slice.node.index()].gpu_type;
+        let nodes = cluster.nodes().iter().enumerate();
+        let nodes = nodes.map(|(index, node)| (node, NodeId(index as u32)));
+        let room = nodes.filter(|(node, id)| node.gpu_type == kind && free.hosts(*id, shape) >= num_gpus);
+        let emptiest = room.max_by_key(|(node, id)| {
+            let left = cluster.racks()[node.rack.index()].num_free;
+            (left, node.free.count_ones(), Reverse(*id))
+        });
+        emptiest.map_or(found, |(_, node)| {
+            Placement::from_slice(&[free.lowest(node, num_gpus)])
+        })
     }
 
     /// Stops the newest jobs of virtual clusters above their quotas until a waiting job of one below its own has room.
@@ -253,8 +279,6 @@ mod tests {
     use super::*;
     use crate::test_clusters::running;
     use crate::test_clusters::{cluster_of, submit_for};
-    use pleach_scheduler::NodeId;
-    use pleach_scheduler::cluster::Placement;
     use pleach_scheduler::cluster_spec::{ClusterSpec, TenantSpec};
 
     /// Racks of two nodes of 4 GPUs; virtual clusters with these quotas.
@@ -326,6 +350,24 @@ mod tests {
             assert_eq!(at(&mut planner, &mut cluster, now_s), [0, 1, 2, 3]);
         }
         assert!(at(&mut planner, &mut cluster, 7680.0).contains(&pair.0));
+    }
+
+    /// Node 0 has one GPU free and node 1 all four (rack 0); nodes 2 and 3 have three each (rack 1, the emptier one).
+    #[test]
+    fn emptiest_first_takes_the_emptiest_node_of_the_emptiest_rack() {
+        for (emptiest_first, node) in [(false, 0), (true, 2)] {
+            let mut cluster = racks(4, &[16]);
+            for (node, gpus) in [(0, 0b111), (2, 0b1), (3, 0b1)] {
+                put(&mut cluster, 0, &[(node, gpus)]);
+            }
+            let config = PhillyConfig {
+                emptiest_first,
+                ..PhillyConfig::default()
+            };
+            let id = submit_for(&mut cluster, 0, 1, 1e3);
+            at(&mut Philly::new(config).unwrap(), &mut cluster, 0.0);
+            assert_eq!(cluster.job(id).placement[0].node, NodeId(node));
+        }
     }
 
     #[test]

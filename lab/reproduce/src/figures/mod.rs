@@ -22,6 +22,7 @@ mod hadar;
 mod miriam;
 mod mixed;
 mod packing;
+mod pacml;
 mod philly;
 mod plans;
 mod prediction;
@@ -30,6 +31,7 @@ mod rubick;
 mod sgprs;
 mod sharing;
 mod synergy;
+mod systems;
 mod tiresias;
 
 #[cfg(test)]
@@ -45,7 +47,7 @@ pub(crate) use runs::run_all;
 use pleach_experiments::error::Error;
 
 /// The lines of work.
-const LINES: [&[Benchmark]; 18] = [
+const LINES: [&[Benchmark]; 20] = [
     synergy::BENCHMARKS,
     gavel::BENCHMARKS,
     hadar::BENCHMARKS,
@@ -64,6 +66,8 @@ const LINES: [&[Benchmark]; 18] = [
     esg::BENCHMARKS,
     replicas::BENCHMARKS,
     plans::BENCHMARKS,
+    pacml::BENCHMARKS,
+    systems::BENCHMARKS,
 ];
 
 /// All benchmarks.

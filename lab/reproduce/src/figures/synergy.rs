@@ -39,7 +39,8 @@ pub(super) const BENCHMARKS: &[Benchmark] = &[
         id: "B3",
         title: "Synergy-TUNE within 10 % of Synergy-OPT",
         source: "Mohan et al., OSDI'22, section 5.5",
-        setup: "B1's set-up at 8 jobs/h, and full clusters of 128 single-GPU jobs at one instant against LP1's worth",
+        setup: "B1's set-up at 8 jobs/h, OPT on servers of which eight are one (it splits jobs over servers), and full clusters of \
+                128 single-GPU jobs at one instant against LP1's worth",
         run: against_opt,
     },
 ];
@@ -81,6 +82,22 @@ fn runs(config: &SynergyConfig, seeds: &[Seed], policies: &[&'static str]) -> Re
         runs.extend(policies.iter().map(of));
     }
     Ok(runs)
+}
+
+/// The same jobs where every eight servers are one, which is the most that a node may be: what LP1 grants has few walls left.
+fn merged(run: &Run) -> Run {
+    let mut workload = (*run.workload).clone();
+    for group in &mut workload.cluster.node_groups {
+        group.count /= 8;
+        group.gpus_per_node *= 8;
+        group.cpu_cores *= 8.0;
+        group.memory_gib *= 8.0;
+        group.nodes_per_rack = group.nodes_per_rack.min(group.count).max(1);
+    }
+    Run {
+        workload: Arc::new(workload),
+        ..run.clone()
+    }
 }
 
 /// The jobs over which the paper averages: the last fifth of those drawn.
@@ -343,16 +360,24 @@ fn instant(seed: Seed, grant: rules::Grant, num_jobs: usize) -> Result<f64, Erro
 fn against_opt(effort: &Effort) -> Result<Reproduction, Error> {
     let num_jobs = effort.size(5000, 100);
     let seeds = effort.seeds(4);
-    let all = runs(
-        &config(DEFAULT_MIX, 8.0, num_jobs),
-        &seeds,
-        &["synergy-tune", "synergy-opt"],
-    )?;
+    let mut all = Vec::new();
+    for seed in &seeds {
+        let seed = std::slice::from_ref(seed);
+        let pair = runs(
+            &config(DEFAULT_MIX, 8.0, num_jobs),
+            seed,
+            &["synergy-tune", "synergy-opt"],
+        )?;
+        let without_walls = merged(&pair[1]);
+        all.extend(pair.into_iter().chain([without_walls]));
+    }
     let results = run_all("B3", &effort.watcher, &all)?;
-    let ratios: Vec<f64> = results
-        .chunks(2)
-        .map(|pair| hours(&pair[0], num_jobs) / hours(&pair[1], num_jobs))
-        .collect();
+    let over = |other: usize| -> Vec<f64> {
+        results
+            .chunks(3)
+            .map(|runs| hours(&runs[0], num_jobs) / hours(&runs[other], num_jobs))
+            .collect()
+    };
     let at_once = |grant| -> Result<Vec<f64>, Error> {
         let seeds = effort.seeds(20);
         let parts = seeds
@@ -360,19 +385,25 @@ fn against_opt(effort: &Effort) -> Result<Reproduction, Error> {
             .map(|seed| instant(*seed, grant, effort.size(128, 32)));
         parts.collect()
     };
-    // "Within 10 %" of an optimum, which nothing exceeds.
-    let within = Target::Between { low: 0.9, high: 1.0 };
     Ok(Reproduction {
         figures: vec![
             Figure::of(
+                "TUNE over OPT that splits jobs over servers, average JCT, 8 jobs/h",
+                &over(2),
+                Target::Within {
+                    value: 1.0,
+                    part: 0.1,
+                },
+            ),
+            Figure::of(
                 "TUNE over OPT placed by TUNE, average JCT, 8 jobs/h",
-                &ratios,
+                &over(1),
                 Target::Record,
             ),
             Figure::of(
                 "throughput of TUNE over LP1's worth, full cluster",
                 &at_once(rules::Grant::Tune)?,
-                within,
+                Target::Record,
             ),
             Figure::of(
                 "throughput of OPT as placed over LP1's worth",
@@ -388,7 +419,8 @@ fn against_opt(effort: &Effort) -> Result<Reproduction, Error> {
         findings: vec![
             "With this mix LP1 can give almost everybody what is best for it (about 368 of 384 cores), so OPT asks for what TUNE \
              asks for. Ours is then placed by the same rule, and the two hardly differ: the ratio of their JCTs says nothing \
-             about TUNE. The part of LP1's worth that TUNE reaches does; what is missing is lost to the walls between servers."
+             about TUNE. In the paper OPT splits jobs over servers by a second programme: here eight servers are one for it, two in all, \
+             so what it grants is nearly LP1's."
                 .into(),
         ],
         ..Reproduction::default()

@@ -3,6 +3,7 @@
 use pleach_scheduler::tree::Tree;
 use pleach_scheduler::{Problem, Rows, Scorer};
 use pleach_serving::scoring::Scoring;
+use serde::{Deserialize, Serialize};
 
 use crate::columns::{CONTEXT_WIDTH, ROW_WIDTH, SCHEMA, context_of, push_row};
 use crate::engine::{Engine, JobId, Left, StageId};
@@ -15,6 +16,22 @@ pub const ROWS_MAX: usize = 160;
 const FAIR_CAPS: [f64; 2] = [1.0, 2.0];
 const ROOT_CAPS: [f64; 4] = [0.35, 0.5, 0.75, 1.1];
 const CAPS: usize = FAIR_CAPS.len() + ROOT_CAPS.len() + 1;
+
+const GROUPS: usize = 12;
+
+/// Which rows a decision has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Offers {
+    /// Up to two stages of each job, each with several numbers of executors.
+    #[default]
+    Caps,
+    /// One stage of each of twelve groups, with what is left of its job's even share.
+    ///
+    /// # Source
+    /// Groups, and the longest path within: Hu et al., with what its text leaves open *assumed*.
+    Groups,
+}
 
 /// A job in the system.
 #[derive(Clone, Copy, Debug)]
@@ -63,6 +80,7 @@ pub struct Board {
     rows: Vec<f32>,
     context: [f32; CONTEXT_WIDTH],
     facts: Vec<Facts>,
+    offers: Offers,
 }
 
 impl Default for Board {
@@ -72,11 +90,21 @@ impl Default for Board {
             rows: Vec::with_capacity(ROWS_MAX * ROW_WIDTH),
             context: [0.0; CONTEXT_WIDTH],
             facts: Vec::new(),
+            offers: Offers::Caps,
         }
     }
 }
 
 impl Board {
+    /// Of such rows.
+    #[must_use]
+    pub fn of(offers: Offers) -> Board {
+        Board {
+            offers,
+            ..Board::default()
+        }
+    }
+
     /// What each row does, in their order: a stage with executors, or none.
     #[must_use]
     pub fn choices(&self) -> &[Option<(StageId, u32)>] {
@@ -112,7 +140,17 @@ impl Board {
         self.choices.clear();
         self.rows.clear();
         let sums = self.find_facts(engine);
-        for place in 0..self.facts.len() {
+        if self.offers == Offers::Groups {
+            self.add_groups(engine, &sums);
+        }
+        // Groups have no room where all shares are used up, though a stage has to be chosen.
+        let is_empty = self.choices.is_empty() && engine.must_choose();
+        let num = if self.offers == Offers::Caps || is_empty {
+            self.facts.len()
+        } else {
+            0
+        };
+        for place in 0..num {
             let facts = self.facts[place];
             let (start, num) = facts.offered;
             let own = &engine.offered()[start..start + num];
@@ -182,8 +220,57 @@ impl Board {
 
     /// Adds the rows of a stage: each number of executors that one of the caps gives, once, the largest first.
     fn add(&mut self, engine: &Engine, facts: Facts, stage: StageId, sums: &Sums) {
+        let mut sizes = [(0, 0.0); CAPS];
+        let mut num = 0;
+        for cap in caps_of(sums.fair(), sums.root(facts.left), sums.executors) {
+            let sent = sent(engine, facts, stage, cap);
+            if sent > 0 && (num == 0 || sizes[num - 1].0 < sent) {
+                sizes[num] = (sent, cap);
+                num += 1;
+            }
+        }
+        for &size in sizes[..num].iter().rev() {
+            self.push(engine, (facts, stage), size, sums);
+        }
+    }
+
+    /// Adds a row for each group that has a stage with room below an even share: of the own job or of others, runnable or waiting, of a
+    /// third of the jobs by work left; its stage with the longest path.
+    fn add_groups(&mut self, engine: &Engine, sums: &Sums) {
+        let mut groups: [Option<(u64, Facts, StageId, u32)>; GROUPS] = [None; GROUPS];
+        for &facts in &self.facts {
+            let (start, num) = facts.offered;
+            for &stage in &engine.offered()[start..start + num] {
+                let cap = if facts.is_own { sums.executors } else { sums.fair() };
+                let sent = sent(engine, facts, stage, cap);
+                let third = (3.0 * facts.work_rank) as usize;
+                let group = 6 * usize::from(!facts.is_own)
+                    + 3 * usize::from(!engine.is_runnable(stage))
+                    + third.min(2);
+                let path_ms = engine.path_ms(stage);
+                if sent > 0 && groups[group].is_none_or(|best| best.0 < path_ms) {
+                    groups[group] = Some((path_ms, facts, stage, sent));
+                }
+            }
+        }
+        for (_, facts, stage, sent) in groups.into_iter().flatten() {
+            self.push(engine, (facts, stage), (sent, sums.fair()), sums);
+        }
+    }
+
+    /// Adds a row: so many executors by a cap.
+    fn push(
+        &mut self,
+        engine: &Engine,
+        (facts, stage): (Facts, StageId),
+        (sent, cap): (u32, f64),
+        sums: &Sums,
+    ) {
+        // The last place is left for choosing none.
+        if self.choices.len() + 1 >= ROWS_MAX {
+            return;
+        }
         let supply = engine.supply(facts.job);
-        let most = engine.free().min(engine.demand(stage));
         let graph = engine.graph(facts.job);
         let longest_ms = (0..graph.stages().len()).map(|place| graph.path_ms(place)).max();
         let (recent_ms, path_ms) = (engine.recent_ms(stage) as f64, engine.path_ms(stage) as f64);
@@ -191,58 +278,48 @@ impl Board {
         let work_ms = facts.left.work_ms as f64;
         let (fair, root) = (sums.fair(), sums.root(facts.left));
         let is = |truth: bool| f64::from(u8::from(truth));
-        let mut sizes = [(0, 0.0); CAPS];
-        let mut num = 0;
-        for cap in caps_of(fair, root, sums.executors) {
-            // The own job's executors are there already.
-            let own = if facts.is_own { 0 } else { supply };
-            let sent = ceil_share(cap).saturating_sub(own).min(most);
-            if sent > 0 && (num == 0 || sizes[num - 1].0 < sent) {
-                sizes[num] = (sent, cap);
-                num += 1;
-            }
-        }
-        for &(sent, cap) in sizes[..num].iter().rev() {
-            // The last place is left for choosing none.
-            if self.choices.len() + 1 >= ROWS_MAX {
-                return;
-            }
-            let after = f64::from(if facts.is_own {
-                supply.max(sent)
-            } else {
-                supply + sent
-            });
-            self.choices.push(Some((stage, sent)));
-            push_row(
-                [
-                    1.0,
-                    0.0,
-                    is(facts.is_own),
-                    is(engine.is_runnable(stage)),
-                    f64::from(sent) / f64::from(engine.free().max(1)),
-                    after / sums.executors,
-                    after / fair,
-                    cap / fair,
-                    cap / root,
-                    f64::from(supply) / sums.executors,
-                    tasks_left,
-                    recent_ms,
-                    recent_ms * tasks_left,
-                    path_ms,
-                    path_ms / longest_ms.unwrap_or(1).max(1) as f64,
-                    work_ms,
-                    work_ms / sums.work_ms.max(1.0),
-                    f64::from(facts.left.tasks),
-                    f64::from(facts.left.stages),
-                    work_ms / (f64::from(supply) + 1.0),
-                    (engine.now_ms() - engine.arrival_ms(facts.job)) as f64,
-                    facts.work_rank,
-                    facts.age_rank,
-                ],
-                &mut self.rows,
-            );
-        }
+        let after = f64::from(if facts.is_own {
+            supply.max(sent)
+        } else {
+            supply + sent
+        });
+        self.choices.push(Some((stage, sent)));
+        push_row(
+            [
+                1.0,
+                0.0,
+                is(facts.is_own),
+                is(engine.is_runnable(stage)),
+                f64::from(sent) / f64::from(engine.free().max(1)),
+                after / sums.executors,
+                after / fair,
+                cap / fair,
+                cap / root,
+                f64::from(supply) / sums.executors,
+                tasks_left,
+                recent_ms,
+                recent_ms * tasks_left,
+                path_ms,
+                path_ms / longest_ms.unwrap_or(1).max(1) as f64,
+                work_ms,
+                work_ms / sums.work_ms.max(1.0),
+                f64::from(facts.left.tasks),
+                f64::from(facts.left.stages),
+                work_ms / (f64::from(supply) + 1.0),
+                (engine.now_ms() - engine.arrival_ms(facts.job)) as f64,
+                facts.work_rank,
+                facts.age_rank,
+            ],
+            &mut self.rows,
+        );
     }
+}
+
+/// Executors that a cap on those of the job sends to a stage; the own job's are there already.
+fn sent(engine: &Engine, facts: Facts, stage: StageId, cap: f64) -> u32 {
+    let own = if facts.is_own { 0 } else { engine.supply(facts.job) };
+    let most = engine.free().min(engine.demand(stage));
+    ceil_share(cap).saturating_sub(own).min(most)
 }
 
 /// Caps in executors, ascending; the last one caps nothing.
@@ -282,14 +359,14 @@ pub struct Scored {
 impl Scored {
     /// # Errors
     /// A scorer of other columns.
-    pub fn new(scorer: Box<dyn Scorer>, tree: Option<&Tree>) -> Result<Scored, Problem> {
+    pub fn new(scorer: Box<dyn Scorer>, tree: Option<&Tree>, offers: Offers) -> Result<Scored, Problem> {
         let scoring = match tree {
             Some(tree) => Scoring::keyed("policy", scorer, tree, &SCHEMA),
             None => Scoring::new("policy", scorer, &SCHEMA),
         };
         Ok(Scored {
             scoring: scoring?,
-            board: Board::default(),
+            board: Board::of(offers),
             failure: None,
         })
     }

@@ -7,7 +7,7 @@ use pleach_scheduler::{Problem, Rows};
 use pleach_serving::environment::{Environment, Step, not_a_row, not_in_an_episode};
 use pleach_workloads::Seed;
 
-use crate::board::{Board, ROWS_MAX};
+use crate::board::{Board, Offers, ROWS_MAX};
 use crate::columns::{ROW_WIDTH, STAGES_1};
 use crate::engine::Engine;
 use crate::list::List;
@@ -31,12 +31,12 @@ impl Choosing {
     ///
     /// # Errors
     /// Lists that cannot be drawn.
-    pub fn new(draw: Drawing) -> Result<Choosing, Problem> {
+    pub fn new(draw: Drawing, offers: Offers) -> Result<Choosing, Problem> {
         draw(Seed(0))?;
         Ok(Choosing {
             draw,
             engine: None,
-            board: Board::default(),
+            board: Board::of(offers),
             rows: vec![0.0; ROWS_MAX * ROW_WIDTH],
             mask: vec![false; ROWS_MAX],
         })

@@ -162,6 +162,7 @@ pub struct Graph {
     stages: Vec<Stage>,
     children: Vec<Vec<u32>>,
     parents: Vec<Vec<u32>>,
+    order: Vec<u32>,
     path_ms: Vec<u64>,
     work_ms: u64,
 }
@@ -201,7 +202,7 @@ impl Graph {
         let order = in_order(&children, &parents);
         let order = order.ok_or_else(|| refused("a circle of edges".into(), "a graph without circles"))?;
         let mut path_ms = vec![0_u64; num];
-        for &stage in order.iter().rev() {
+        for stage in order.iter().rev().map(|stage| *stage as usize) {
             let below = children[stage].iter().map(|child| path_ms[*child as usize]);
             path_ms[stage] = u64::from(stages[stage].mean_ms) + below.max().unwrap_or(0);
         }
@@ -213,6 +214,7 @@ impl Graph {
             stages,
             children,
             parents,
+            order,
             path_ms,
         })
     }
@@ -221,6 +223,12 @@ impl Graph {
     #[must_use]
     pub fn stages(&self) -> &[Stage] {
         &self.stages
+    }
+
+    /// Stages, parents before children.
+    #[must_use]
+    pub fn order(&self) -> &[u32] {
+        &self.order
     }
 
     /// Stages that wait for a stage.
@@ -251,8 +259,7 @@ impl Graph {
     #[must_use]
     pub fn bound_ms(&self) -> u64 {
         let mut path = vec![0_u64; self.stages.len()];
-        let order = in_order(&self.children, &self.parents).unwrap_or_default();
-        for stage in order.into_iter().rev() {
+        for stage in self.order.iter().rev().map(|stage| *stage as usize) {
             let below = self.children[stage].iter().map(|child| path[*child as usize]);
             path[stage] = u64::from(self.stages[stage].least_ms()) + below.max().unwrap_or(0);
         }
@@ -267,15 +274,16 @@ impl Graph {
 }
 
 /// Stages, parents before children; none where there is a circle.
-fn in_order(children: &[Vec<u32>], parents: &[Vec<u32>]) -> Option<Vec<usize>> {
+fn in_order(children: &[Vec<u32>], parents: &[Vec<u32>]) -> Option<Vec<u32>> {
     let mut waiting: Vec<usize> = parents.iter().map(Vec::len).collect();
-    let mut order: Vec<usize> = (0..waiting.len()).filter(|stage| waiting[*stage] == 0).collect();
+    let is_first = |stage: &u32| parents[*stage as usize].is_empty();
+    let mut order: Vec<u32> = (0..waiting.len() as u32).filter(is_first).collect();
     let mut next = 0;
     while next < order.len() {
-        for &child in &children[order[next]] {
+        for &child in &children[order[next] as usize] {
             waiting[child as usize] -= 1;
             if waiting[child as usize] == 0 {
-                order.push(child as usize);
+                order.push(child);
             }
         }
         next += 1;

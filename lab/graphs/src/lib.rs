@@ -29,6 +29,7 @@ pub mod file;
 pub mod generate;
 pub mod graph;
 pub mod list;
+pub mod network;
 pub mod rules;
 mod world;
 

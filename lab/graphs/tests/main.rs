@@ -5,6 +5,7 @@
 mod by_hand;
 mod drawn;
 mod files;
+mod messages;
 mod recorded;
 mod steps;
 mod world;

@@ -343,10 +343,23 @@ impl Engine {
         self.stages[stage.0 as usize].is_frontier
     }
 
+    /// Whether all tasks of a stage have ended.
+    #[must_use]
+    pub fn has_ended(&self, stage: StageId) -> bool {
+        self.stages[stage.0 as usize].is_ended
+    }
+
     /// Tasks of a stage that were not launched.
     #[must_use]
     pub fn tasks_left(&self, stage: StageId) -> u32 {
         self.stages[stage.0 as usize].left
+    }
+
+    /// Tasks of a stage that run.
+    #[must_use]
+    pub fn tasks_running(&self, stage: StageId) -> u32 {
+        let own = &self.stages[stage.0 as usize];
+        own.tasks - own.left - own.ended
     }
 
     /// Duration of the task of a stage that was launched last, at first its profile's mean, ms.

@@ -5,14 +5,17 @@ mod index;
 mod order;
 mod rule;
 
+use std::path::Path;
 use std::sync::Arc;
 
 use pleach_scheduler::Problem;
 use pleach_scheduler::heuristics::Info;
 use pleach_serving::settings::{Settings, rule};
 
+use crate::board::Offers;
 use crate::engine::{Engine, Outcome};
 use crate::list::List;
+use crate::network::{Deciding, Network};
 
 pub use fair::Fair;
 pub use index::{Index, WEIGHTS};
@@ -41,15 +44,20 @@ pub const RULES: &[Info] = &[
         "the stage with the longest path, whatever its job, with all that is free", "Topcuoglu et al., TPDS'02"),
     rule(FAMILY, "stage-index", "work left, critical paths, executors of jobs, ages",
         "the largest of nine weighted numbers below a share by work left: 13 numbers found by evolution", "ours"),
+    rule(FAMILY, "stage-network", "work left, executors of jobs; of a file's network all stages",
+        "a searched tree's order as a sum, to which a network of a file may add", "ours; network after Mao et al., SIGCOMM'19"),
     rule(FAMILY, "stage-random", "nothing", "any stage, any number of executors", "textbook"),
 ];
 
-/// A rule by name, with settings after colons: `power` of `stage-weighted-fair` (-2 to 2), `cap` of `srpt-cap` (0.1 to 100). `seed` is
-/// for those that draw.
+/// A rule by name, with settings after colons: `power` of `stage-weighted-fair` (-2 to 2), `cap` of `srpt-cap` (0.1 to 100),
+/// `file` of `stage-network`, which is alone and does not end in `.json`. `seed` is for those that draw.
 ///
 /// # Errors
 /// A name or a setting that is not there.
 pub fn by_name(text: &str, list: &List, seed: u64) -> Result<Box<dyn Rule>, Problem> {
+    if let Some(file) = text.strip_prefix("stage-network:file=") {
+        return Ok(Box::new(Deciding::new(Network::read(Path::new(file))?)));
+    }
     let mut settings = Settings::of("policy", text, RULES)?;
     let rule: Box<dyn Rule> = match settings.name {
         "stage-fifo" => Box::new(Fair::first_come()),
@@ -66,6 +74,7 @@ pub fn by_name(text: &str, list: &List, seed: u64) -> Result<Box<dyn Rule>, Prob
         "graphene-like" => Box::new(Order::MostWork),
         "stage-heft" => Box::new(Order::LongestPath),
         "stage-index" => Box::new(Index::new(WEIGHTS)),
+        "stage-network" => Box::new(Deciding::new(Network::new(false, Offers::Caps, || 0.5))),
         _ => Box::new(Random::new(seed)),
     };
     settings.end()?;

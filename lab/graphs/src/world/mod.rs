@@ -174,7 +174,7 @@ impl World for GraphWorld {
             Player::Scorer(scorer) => (scorer, None),
             Player::Keyed(scorer, tree) => (scorer, Some(tree)),
         };
-        let mut scored = Scored::new(scorer, tree)?;
+        let mut scored = Scored::new(scorer, tree, self.settings.offers())?;
         let outcome = rules::play(Arc::clone(list), &mut scored)?;
         match scored.take_failure() {
             Some(problem) => Err(problem.into()),
@@ -225,7 +225,7 @@ impl World for GraphWorld {
         let env = |place: usize| {
             let (source, load) = (self.source.clone(), draw.load);
             let drawn = move |seed: Seed| source.list(seed, place as u64, load);
-            Ok(Box::new(Choosing::new(Box::new(drawn))?) as Box<dyn Environment>)
+            Ok(Box::new(Choosing::new(Box::new(drawn), self.settings.offers())?) as Box<dyn Environment>)
         };
         (0..draw.num).map(env).collect()
     }
@@ -334,7 +334,7 @@ fn described(rows: &[(&str, Vec<f64>)], notes: Vec<String>) -> Description {
 fn choosing(settings: Value) -> Opened {
     let settings: GraphSettings = config(settings)?;
     settings.check_at("", "Leave it out for its default.")?;
-    let source = settings.source()?;
+    let (source, offers) = (settings.source()?, settings.offers());
     let drawn = move |seed: Seed| source.list(seed, seed.0, 1.0);
-    Ok(Box::new(Choosing::new(Box::new(drawn))?))
+    Ok(Box::new(Choosing::new(Box::new(drawn), offers)?))
 }

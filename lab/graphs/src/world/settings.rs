@@ -8,6 +8,7 @@ use pleach_scheduler::Problem;
 use pleach_scheduler::settings::{Above, OneOf};
 use pleach_workloads::Seed;
 
+use crate::board::Offers;
 use crate::file;
 use crate::generate::{self, Arrivals, Shape};
 use crate::graph::Graph;
@@ -33,6 +34,8 @@ pleach_scheduler::settings! {
         pub load: f64 = 0.85, in Above(0.0, 100.0);
         /// Times that load at which policies are compared
         pub loads: Vec<f64> = vec![1.0], in Above(0.0, 100.0);
+        /// Rows of a decision: caps, two stages of a job with several numbers of executors; groups, a stage of each of twelve groups
+        pub offers: String = "caps".into(), in OneOf(&["caps", "groups"]);
         /// Lists of a comparison
         pub lists: u16 = 20, in 1..=1_000;
         /// Executors, which run one task at a time each
@@ -55,6 +58,15 @@ pub struct Source {
 }
 
 impl GraphSettings {
+    /// Which rows a decision has.
+    #[must_use]
+    pub fn offers(&self) -> Offers {
+        match self.offers.as_str() {
+            "groups" => Offers::Groups,
+            _ => Offers::Caps,
+        }
+    }
+
     /// Reads or draws the graphs.
     ///
     /// # Errors

@@ -130,6 +130,9 @@ settings! {
         pub nodes_per_rack: u32 = 1_000_000, in 1..;
         /// Whether the policy may stop running jobs.
         pub preemption: bool;
+        /// Whether it stops some beside an order; the batch system's to say, as `drive`.
+        #[serde(skip)]
+        pub stops_beside_order: bool;
         /// What a restart is believed to cost a job, s, 0 to 1e6.
         pub restart_cost_s: f64 = 30.0, in 0.0..=1e6;
         /// Work after which jobs are believed to have written a checkpoint, s; none: a stop loses nothing. It is a key of leases.
@@ -332,6 +335,7 @@ impl Settings {
             default_limit_s: self.default_limit_s,
             nodes_per_rack: self.nodes_per_rack,
             preemption: self.preemption,
+            stops_beside_order: self.preemption,
             restart_cost_s: self.restart_cost_s,
             checkpoint_interval_s: None,
             gpu_types: self.gpu_types.clone(),

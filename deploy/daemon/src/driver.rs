@@ -285,7 +285,7 @@ impl<S: BatchSystem> Driver<S> {
             (_, false) => Vec::new(),
             (Some(order), true) => {
                 notes.extend(hands.rank(order, &mut plan.decisions).await);
-                Vec::new()
+                execution::stopped(&plan.decisions)
             }
             (None, true) => carry_out(&mut hands, (snapshot, now_s), &mut plan.decisions, &self.pulse).await,
         };
@@ -295,7 +295,10 @@ impl<S: BatchSystem> Driver<S> {
         self.status.apply_s = began.elapsed().as_secs_f64();
         let is_done = |planned: &&Planned| round::is_carried_out(planned) && execution::is_sent(planned);
         match &plan.order {
-            Some(order) => self.status.told_order(order),
+            Some(order) => {
+                self.status.told_order(order);
+                self.status.carried_out(&plan, stopped.len() as u64);
+            }
             None => {
                 let num_done = plan.of_policy().iter().filter(is_done).count();
                 self.status.carried_out(&plan, num_done as u64);
@@ -375,7 +378,15 @@ impl<S: BatchSystem> Driver<S> {
             self.learning.stopped(*job);
             let found = plan.decisions.iter().find(|planned| planned.job() == *job);
             if let (Some(fleet), Some(planned)) = (&plan.fleet, found) {
-                Arc::make_mut(&mut self.memory).preempted(&fleet.cluster, *job, planned.decision.row);
+                let (memory, row) = (Arc::make_mut(&mut self.memory), planned.decision.row);
+                if plan.order.is_none() {
+                    memory.preempted(&fleet.cluster, *job, row);
+                    continue;
+                }
+                // Beside an order the tables are as they were seen.
+                let mut tables = fleet.cluster.clone();
+                tables.preempt(row);
+                memory.preempted(&tables, *job, row);
             }
         }
         if let Some(status) = &mut self.status.leases {
@@ -409,7 +420,9 @@ impl<S: BatchSystem> Driver<S> {
         self.running = running;
         let is_news = match &plan.order {
             // What would start now is decided again in each round until it starts.
-            Some(order) if !self.is_shadow => !order.written.is_empty(),
+            Some(order) if !self.is_shadow => {
+                !order.written.is_empty() || !execution::stopped(&plan.decisions).is_empty()
+            }
             Some(order) => self.last_order != order.jobs,
             None => plan.decisions.iter().any(round::is_carried_out),
         };

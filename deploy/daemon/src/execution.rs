@@ -94,6 +94,12 @@ fn told(planned: &mut Planned, sent: Result<(), NotSent>) {
     }
 }
 
+/// The jobs whose stops were sent.
+pub(crate) fn stopped(decisions: &[Planned]) -> Vec<ExternalId> {
+    let sent = |planned: &&Planned| planned.decision.action == Action::Preempt && planned.outcome == "sent";
+    decisions.iter().filter(sent).map(Planned::job).collect()
+}
+
 /// What became of decisions that were not sent; of many with the same outcome the first ones.
 pub(crate) fn unsent(look: &impl Look, decisions: &[Planned]) -> Vec<String> {
     let mut nums: BTreeMap<&str, usize> = BTreeMap::new();

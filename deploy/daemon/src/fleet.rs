@@ -18,7 +18,7 @@ use pleach_scheduler::cluster::{NodeState, Slice};
 use pleach_scheduler::cluster_spec::{GpuTypeSpec, NodeGroup, TenantSpec};
 use pleach_scheduler::record::{JobRecord, RunRecord};
 use pleach_scheduler::{
-    ActionKind, ActionSet, Capabilities, ClassId, Cluster, ClusterSpec, ModelClass, NodeId, Resources,
+    ActionKind, ActionSet, Capabilities, ClassId, Cluster, ClusterSpec, JobId, ModelClass, NodeId, Resources,
     Submission, TenantId, Time,
 };
 
@@ -158,7 +158,7 @@ pub fn build_without(
             (true, Some(_)) => fleet.cluster.admit_lease(&record),
             (false, _) => fleet.cluster.admit(&record),
         };
-        if let Err(error) = admitted {
+        if let Err(error) = admitted.map(|id| spare(&mut fleet.cluster, id, job)) {
             let why = match closed_to(job, snapshot, Some(memory)) {
                 why if why.is_empty() || job.is_placed() => error.to_string(),
                 why => format!("no node is open to it: {why}"),
@@ -173,6 +173,13 @@ pub fn build_without(
     }
     keep_leaving(&mut fleet, snapshot);
     Ok(Some(fleet))
+}
+
+/// No pass takes the GPUs of a job that cannot be stopped.
+fn spare(cluster: &mut Cluster, id: JobId, job: &JobSeen) {
+    if job.terms.stays {
+        cluster.spare(id);
+    }
 }
 
 /// Nobody holds in the tables what somebody is being stopped on.

@@ -28,8 +28,16 @@ pub enum Decider {
     Policy(Box<dyn Policy>),
     /// All jobs at once.
     Dealing(Box<Dealing>),
-    /// The order of the waiting jobs, and nothing else.
-    Order(Box<Ranker>),
+    /// The order of the waiting jobs, and the stops beside it where those are allowed.
+    Order(Box<Ranking>),
+}
+
+/// What ranks the waiting jobs.
+#[derive(Debug)]
+pub struct Ranking {
+    pub(crate) ranker: Ranker,
+    /// What says which running jobs are stopped; none where none may be, and of a policy that would stop none.
+    deals: Option<Dealing>,
 }
 
 /// A policy that may decide on this cluster.
@@ -85,7 +93,8 @@ impl Loaded {
         match (settings.drive.is_order(), spec.orders_by()) {
             (true, None) => {
                 let name = spec.own_name().to_owned();
-                let opened = Loaded::opened(&spec.ordered()?, capabilities)?;
+                let opened =
+                    Loaded::opened_to((&spec.ordered()?, capabilities), settings.stops_beside_order)?;
                 Ok(Loaded { name, ..opened })
             }
             (false, Some(_)) => {
@@ -93,7 +102,7 @@ impl Loaded {
                 let hint = "set `drive = \"order\"`, or leave `order:` out";
                 Err(Problem::new("policy", text, allowed, hint).into())
             }
-            _ => Loaded::opened(&spec, capabilities),
+            _ => Loaded::opened_to((&spec, capabilities), settings.stops_beside_order),
         }
     }
 
@@ -146,6 +155,11 @@ impl Loaded {
     /// # Errors
     /// As [`Loaded::of`].
     pub fn opened(spec: &PolicySpec, capabilities: Capabilities) -> Result<Loaded, Error> {
+        Loaded::opened_to((spec, capabilities), false)
+    }
+
+    /// The same, which stops running jobs beside an order where `stops` says so.
+    fn opened_to((spec, capabilities): (&PolicySpec, Capabilities), stops: bool) -> Result<Loaded, Error> {
         spec.check(capabilities)?;
         // What deals by the passes of a policy explains itself and steps aside as that one does.
         let ordered = spec.orders_by();
@@ -178,14 +192,18 @@ impl Loaded {
             .then(|| ONLY_FILLS.to_owned());
         Ok(Loaded {
             decider: match (ordered, spec.is_planner()) {
-                (Some(ordered), _) => Decider::Order(Box::new(ordered.ranker()?)),
+                (Some(ordered), _) => {
+                    let deals = if stops { deals_beside(ordered)? } else { None };
+                    let ranker = ordered.ranker()?;
+                    Decider::Order(Box::new(Ranking { ranker, deals }))
+                }
                 (None, true) => Decider::Dealing(Box::new(Dealing::new(spec.round_dealer()?))),
                 (None, false) => Decider::Policy(spec.policy()?),
             },
             name: spec.own_name().to_owned(),
             warnings: not_offered
                 .chain(only_fills)
-                .chain(not_in_order(ordered)?)
+                .chain(not_in_order(ordered, stops)?)
                 .collect(),
             tree,
             narrow,
@@ -197,7 +215,8 @@ impl Loaded {
     pub fn dealing(&self) -> Option<&Dealing> {
         match &self.decider {
             Decider::Dealing(dealing) => Some(dealing),
-            Decider::Policy(_) | Decider::Order(_) => None,
+            Decider::Order(ranking) => ranking.deals.as_ref(),
+            Decider::Policy(_) => None,
         }
     }
 
@@ -205,7 +224,8 @@ impl Loaded {
     pub fn dealing_mut(&mut self) -> Option<&mut Dealing> {
         match &mut self.decider {
             Decider::Dealing(dealing) => Some(dealing),
-            Decider::Policy(_) | Decider::Order(_) => None,
+            Decider::Order(ranking) => ranking.deals.as_mut(),
+            Decider::Policy(_) => None,
         }
     }
 
@@ -286,12 +306,30 @@ pub(crate) fn explained(
     }
 }
 
+/// What stops running jobs beside the order of a policy: a dealer itself, or the deal by its passes of one that preempts; none of
+/// others.
+fn deals_beside(ordered: &PolicySpec) -> Result<Option<Dealing>, Error> {
+    let dealer = match ordered.is_planner() {
+        true => ordered.round_dealer()?,
+        false if ordered.lost_in_order()?.contains(ActionKind::Preempt) => {
+            ordered.clone().dealt()?.round_dealer()?
+        }
+        false => return Ok(None),
+    };
+    Ok(Some(Dealing::new(dealer)))
+}
+
 /// What of a policy is not carried out where no more than its order is told, in one line; nothing, where that is all of it.
-fn not_in_order(ordered: Option<&PolicySpec>) -> Result<Option<String>, Error> {
+fn not_in_order(ordered: Option<&PolicySpec>, stops: bool) -> Result<Option<String>, Error> {
     let Some(ordered) = ordered else {
         return Ok(None);
     };
-    let lost = ordered.lost_in_order()?;
+    let lost = match stops {
+        true => ordered
+            .lost_in_order()?
+            .difference(ActionSet::of(ActionKind::Preempt)),
+        false => ordered.lost_in_order()?,
+    };
     let phrases: Vec<&str> = lost.iter().map(ActionKind::phrase).collect();
     Ok((!lost.is_empty()).then(|| {
         format!(

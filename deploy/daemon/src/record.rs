@@ -121,12 +121,13 @@ impl DecidedRound {
             (None, None) => self.policy.clone(),
         };
         let (round, taken_s) = (self.round, self.taken_s);
-        if let Some(order) = &self.order {
+        let about = || self.decisions.iter().filter(|planned| planned.job() == job);
+        let is_stopped = about().any(|planned| planned.decision.action == Action::Preempt);
+        if let Some(order) = self.order.as_ref().filter(|_| !is_stopped) {
             let Some(place) = order.told(job) else {
                 return Vec::new();
             };
-            let would = self.decisions.iter().find(|planned| planned.job() == job);
-            let now = would.map_or(String::new(), |planned| {
+            let now = about().next().map_or(String::new(), |planned| {
                 let on = planned.nodes.join(",");
                 let what = match planned.decision.action {
                     Action::Reserve => "GPUs would be held back for it".to_owned(),
@@ -143,7 +144,6 @@ impl DecidedRound {
                 "round {round} at {taken_s}: {name} is {place}{written}\nby {by}\n{now}"
             )];
         }
-        let about = self.decisions.iter().filter(|planned| planned.job() == job);
         let tell = |planned: &Planned| {
             let outcome = match self.is_shadow {
                 true => "only decided (shadow)",
@@ -165,7 +165,7 @@ impl DecidedRound {
                 planned.why
             )
         };
-        about.map(tell).collect()
+        about().map(tell).collect()
     }
 }
 

@@ -203,7 +203,11 @@ fn decide(
         Decider::Dealing(dealing) => dealing,
         Decider::Order(_) => {
             fleet.all_classes();
-            return ordering::rank(fleet, loaded, is_late);
+            let mut ranked = ordering::rank(fleet, loaded, is_late)?;
+            if let Some(decided) = &mut ranked {
+                ordering::deal(snapshot, fleet, loaded, decided)?;
+            }
+            return Ok(ranked);
         }
         Decider::Policy(_) => return pass(snapshot, fleet, loaded, is_late),
     };

@@ -99,6 +99,9 @@ pub struct Terms {
     /// Whether its operator has made it a lease: it runs without end, goes before all jobs and is stopped for none.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_lease: bool,
+    /// Whether, running, it can be stopped for none: it is no batch job, its user or the site forbids a requeue, or it began too late.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub stays: bool,
     /// What makes it anew under another id when it is stopped: refusals of nodes are remembered by that id. None: it keeps its own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub owner: Option<ExternalId>,

@@ -1,4 +1,5 @@
-//! Carries an order out by one long-lived `scontrol`: factors ([`super::ranking`]) and nodes (`pins`).
+//! Carries an order out by one long-lived `scontrol`: factors ([`super::ranking`]), nodes (`pins`), and stops where they are allowed
+//! (`stops`).
 
 use std::sync::{Mutex, PoisonError};
 
@@ -37,6 +38,7 @@ impl Hands for Scontrol<'_> {
             pins,
             rivals,
             outside,
+            stops,
         } = &mut *writes;
         let seen = (&self.seen.waiting, &self.seen.snapshot);
         let mut notes = ranking::tell(
@@ -47,6 +49,8 @@ impl Hands for Scontrol<'_> {
             self.telling,
         );
         notes.extend(pins.tell((feed, self.commands), self.seen, now));
+        // The order comes first: what is stopped leaves its GPUs to the head of it.
+        notes.extend(stops.tell((feed, self.commands), self.seen, now));
         notes
     }
 

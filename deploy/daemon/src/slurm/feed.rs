@@ -49,6 +49,12 @@ impl Line {
         })
     }
 
+    /// Requeues a job that has not ended; none of a name that is no job's.
+    #[must_use]
+    pub fn requeue(job: &str) -> Option<Line> {
+        Line::of(job, |job| format!("requeue incomplete {job}"))
+    }
+
     /// Releases jobs in their order; none of a name that is no job's.
     #[must_use]
     pub fn release_all(jobs: &[&str]) -> Option<Line> {

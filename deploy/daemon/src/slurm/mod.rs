@@ -22,6 +22,7 @@ mod scope;
 pub mod seen;
 pub mod shares;
 pub mod site;
+mod stops;
 mod table;
 
 use std::collections::BTreeMap;
@@ -46,6 +47,7 @@ use self::pins::Pins;
 use self::ranking::{Telling, Writes};
 use self::rivals::Rivals;
 use self::seen::Seen;
+use self::stops::Stops;
 
 /// A partition of Slurm's.
 #[derive(Debug)]
@@ -91,6 +93,7 @@ impl Slurm {
                 pins: Pins::of(&settings.state_dir),
                 rivals: Rivals::default(),
                 outside: Outsiders::default(),
+                stops: Stops::new(settings.preemption),
             }),
             known: Known::default(),
         })
@@ -173,6 +176,7 @@ impl BatchSystem for Slurm {
             (writes.pins.names(), &mut self.known),
             now_s,
         )?;
+        writes.stops.look(&self.commands, &self.partition, &mut seen);
         seen.rival = writes.rivals.by_factors(&seen.waiting.queue, now_s);
         Ok(seen)
     }

@@ -14,6 +14,7 @@ use super::outside::Outsiders;
 use super::pins::Pins;
 use super::queue::{Place, Waiting};
 use super::rivals::Rivals;
+use super::stops::Stops;
 use crate::error::Error;
 use crate::factors;
 use crate::order::Order;
@@ -139,6 +140,7 @@ pub(crate) struct Writes {
     pub(crate) pins: Pins,
     pub(crate) rivals: Rivals,
     pub(crate) outside: Outsiders,
+    pub(crate) stops: Stops,
 }
 
 #[cfg(test)]

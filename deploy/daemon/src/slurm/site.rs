@@ -73,6 +73,15 @@ fn check(name: &str, names: &[String]) -> Result<(), Error> {
     Err(Problem::new("partition", format!("{name:?}"), format!("one of {list}"), hint).into())
 }
 
+/// A value of what `scontrol show config` printed; none where it has no such key.
+pub(super) fn config_value(text: &str, key: &str) -> Option<String> {
+    let of_line = |line: &str| {
+        let (name, value) = line.split_once('=')?;
+        (name.trim() == key).then(|| value.trim().to_owned())
+    };
+    text.lines().find_map(of_line)
+}
+
 /// Whether Slurm takes an order from outside, by what it says of its configuration: none where it does not answer, else the weights
 /// of what may turn two neighbours round, summed.
 ///
@@ -82,13 +91,7 @@ pub fn takes_order(commands: &Commands) -> Result<Option<u64>, Error> {
     let Ok(text) = commands.run("scontrol", &["show", "config"]) else {
         return Ok(None);
     };
-    let value = |key: &str| {
-        let of_line = |line: &str| {
-            let (name, value) = line.split_once('=')?;
-            (name.trim() == key).then(|| value.trim().to_owned())
-        };
-        text.lines().find_map(of_line)
-    };
+    let value = |key: &str| config_value(&text, key);
     let Some(kind) = value("PriorityType") else {
         return Ok(None);
     };

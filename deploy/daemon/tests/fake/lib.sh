@@ -7,11 +7,11 @@ d=$(cd "$(dirname "$0")/.." && pwd)
 # The time, Unix, s; a test may set it.
 now() { cat "$d/now" 2>/dev/null || date +%s; }
 
-load() { id= state=PENDING prio=1 gpus=1 node= req= mark= restarts=0 submit=1000 limit=10:00 reason=Resources start=N/A user= shards=0 idx= factor=0 nice=0 kind=gpu cpus=1 mem=1000 qos=normal account='(null)' feature= licence='(null)' shuns= begin=N/A part=main dep= over=OK asks= task=N/A inall=N/A name=; . "$d/jobs/$1"; }
+load() { id= state=PENDING prio=1 gpus=1 node= req= mark= restarts=0 submit=1000 limit=10:00 reason=Resources start=N/A user= shards=0 idx= factor=0 nice=0 kind=gpu cpus=1 mem=1000 qos=normal account='(null)' feature= licence='(null)' shuns= begin=N/A part=main dep= over=OK asks= task=N/A inall=N/A name= batch=1 again=1 num=1 pergpu=N/A; . "$d/jobs/$1"; }
 
 save() {
   cat > "$d/jobs/$id.part" <<END
-id='$id' state='$state' prio='$prio' gpus='$gpus' node='$node' req='$req' mark='$mark' restarts='$restarts' submit='$submit' limit='$limit' start='$start' user='$user' shards='$shards' idx='$idx' factor='$factor' nice='$nice' kind='$kind' cpus='$cpus' mem='$mem' qos='$qos' account='$account' feature='$feature' licence='$licence' shuns='$shuns' begin='$begin' part='$part' dep='$dep' over='$over' asks='$asks' task='$task' inall='$inall' name='$name'
+id='$id' state='$state' prio='$prio' gpus='$gpus' node='$node' req='$req' mark='$mark' restarts='$restarts' submit='$submit' limit='$limit' start='$start' user='$user' shards='$shards' idx='$idx' factor='$factor' nice='$nice' kind='$kind' cpus='$cpus' mem='$mem' qos='$qos' account='$account' feature='$feature' licence='$licence' shuns='$shuns' begin='$begin' part='$part' dep='$dep' over='$over' asks='$asks' task='$task' inall='$inall' name='$name' batch='$batch' again='$again' num='$num' pergpu='$pergpu'
 END
   mv "$d/jobs/$id.part" "$d/jobs/$id"
 }

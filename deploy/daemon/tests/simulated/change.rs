@@ -5,7 +5,7 @@ use super::rules::Change;
 use super::slurm::World;
 
 /// Verbs that change something.
-pub const VERBS: [&str; 2] = ["update", "release"];
+pub const VERBS: [&str; 3] = ["update", "release", "requeue"];
 
 /// Carries one command of the daemon's out; an answer that came late, or a second time, is none that it could have thought of
 /// (`is_meant`).
@@ -17,6 +17,7 @@ pub fn carry_out(world: &mut World, words: &[String], is_meant: bool) -> Result<
     };
     let name = match verb.as_str() {
         "update" => value("jobid").unwrap_or_default(),
+        "requeue" => rest.get(1).map_or("", String::as_str),
         _ => rest.first().map_or("", String::as_str),
     };
     if is_meant && value("sitefactor").is_some() {
@@ -48,6 +49,7 @@ fn one(world: &mut World, verb: &str, name: &str, words: &[String], is_meant: bo
         }
         match verb {
             "update" => update(world, number, words, is_meant)?,
+            "requeue" => requeue(world, number, is_meant)?,
             _ => release(world, number, is_meant)?,
         }
     }
@@ -111,6 +113,23 @@ fn update(world: &mut World, number: u64, words: &[String], is_meant: bool) -> R
             "excnodelist" => job.shuns = pleach_site::slurm::expand(value).unwrap_or_default().join(","),
             _ => {}
         }
+    }
+    Ok(())
+}
+
+fn requeue(world: &mut World, number: u64, is_meant: bool) -> Result<(), String> {
+    let job = &world.jobs[&number];
+    let name = job.name();
+    if !job.may_be_requeued() {
+        return Err(format!(
+            "Requested operation is presently disabled for job {name}"
+        ));
+    }
+    if job.is_running() {
+        judge(world, number, Change::Requeue, is_meant);
+        world.tell(format!("{name} is requeued for others"));
+        world.rules.num_requeued += 1;
+        world.stop(number, None, Hold::Nobody);
     }
     Ok(())
 }

@@ -49,6 +49,7 @@ pub struct Played {
     pub num_kills: u64,
     pub num_jobs: u64,
     pub num_starts: u64,
+    pub num_requeued: u64,
 }
 
 impl std::ops::AddAssign for Played {
@@ -59,6 +60,7 @@ impl std::ops::AddAssign for Played {
         self.num_kills += other.num_kills;
         self.num_jobs += other.num_jobs;
         self.num_starts += other.num_starts;
+        self.num_requeued += other.num_requeued;
     }
 }
 
@@ -88,6 +90,7 @@ pub fn play(seed: u64) -> Result<Played, String> {
     let (settings, policy) = set_up(seed, folder.path());
     let rules = Rules {
         factors_max: settings.order_updates_max as usize,
+        may_requeue: settings.preemption,
         ..Rules::default()
     };
     let mut world = World::new(seed, rules);
@@ -111,6 +114,7 @@ pub fn play(seed: u64) -> Result<Played, String> {
         num_kills: world.fate.num_kills,
         num_jobs: world.jobs.len() as u64,
         num_starts: world.rules.num_starts,
+        num_requeued: world.rules.num_requeued,
     })
 }
 
@@ -392,6 +396,9 @@ fn whatever_goes_wrong_nothing_is_lost_or_touched_that_is_not_ours_and_every_job
         all += play(seed).unwrap_or_else(|why| panic!("{why}"));
     }
     // So many went wrong that a run without any would say so.
-    assert!(all.num_faults > 300 && all.num_kills > 30, "{all:?}");
+    assert!(
+        all.num_faults > 300 && all.num_kills > 30 && all.num_requeued > 30,
+        "{all:?}"
+    );
     println!("{all:?}");
 }

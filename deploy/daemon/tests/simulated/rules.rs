@@ -9,6 +9,9 @@ pub struct Rules {
     pub factors_max: usize,
     pub num_factors: usize,
     pub num_starts: u64,
+    /// Whether it may stop jobs, and how many it stopped.
+    pub may_requeue: bool,
+    pub num_requeued: u64,
     pub broken: Option<String>,
 }
 
@@ -20,6 +23,7 @@ pub enum Change<'a> {
     Closed,
     Mark,
     Release,
+    Requeue,
 }
 
 impl Rules {
@@ -58,6 +62,10 @@ impl Rules {
         if change == Change::Factor {
             let is_too_many = self.num_factors > self.factors_max;
             return is_too_many.then_some("more than a round may write");
+        }
+        if change == Change::Requeue {
+            let is_kept = job.part_of.is_some() || job.mark.starts_with("pleach:off") || !self.may_requeue;
+            return is_kept.then_some("it is none that may be stopped");
         }
         if change == Change::Release && job.hold == Hold::Nobody {
             return None;

@@ -146,6 +146,8 @@ fn of_job(job: &Job, field: &str) -> Result<String, String> {
             job.num_nodes,
             job.num_gpus()
         ),
+        "BatchFlag" => "1".into(),
+        "Requeue" => u8::from(job.may_be_requeued()).to_string(),
         "QOS" => "normal".into(),
         "cpus-per-tres" => "N/A".into(),
         "EligibleTime" => job.submit_s.max(job.begin_s).to_string(),

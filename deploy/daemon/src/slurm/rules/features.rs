@@ -1,7 +1,7 @@
 //! Features that jobs ask of nodes: `nvme&(a|b)`, as `--constraint` takes them.
 //!
-//! Counts (`a*2`), sets that must be equal on all nodes (`[a|b]`) and negation are no rule about single nodes and not read: whoever asks
-//! for them is left to Slurm.
+//! Of a set of which all nodes must have the same member (`[a|b]`) a node has to have one. Counts (`a*2`) and negation are no rule about
+//! single nodes and not read: Slurm alone judges them.
 
 /// Deepest nesting of parentheses.
 const DEPTH_MAX: usize = 16;
@@ -46,9 +46,11 @@ impl Parser<'_> {
     }
 
     fn one(&mut self, depth: usize) -> Option<Vec<bool>> {
-        if depth < DEPTH_MAX && self.take('(') {
-            let found = self.any(depth + 1)?;
-            return self.take(')').then_some(found);
+        for (opens, closes) in [('(', ')'), ('[', ']')] {
+            if depth < DEPTH_MAX && self.take(opens) {
+                let found = self.any(depth + 1)?;
+                return self.take(closes).then_some(found);
+            }
         }
         let is_name = |c: char| c.is_ascii_alphanumeric() || "-_.:=+".contains(c);
         let end = self.rest.find(|c| !is_name(c)).unwrap_or(self.rest.len());
@@ -77,10 +79,13 @@ mod tests {
         assert_eq!(of("(a|nvme)&b").unwrap(), [1, 2]);
         assert_eq!(of("a|nvme&b").unwrap(), [0, 1, 2]);
         assert_eq!(of("x").unwrap(), [0_usize; 0]);
+        assert_eq!(of("[a|x]").unwrap(), [0, 2]);
+        assert_eq!(of("[a|b]&nvme").unwrap(), [1]);
         for text in [
             "",
             "a&",
-            "[a|b]",
+            "[a|b)",
+            "[a*2|b*2]",
             "a*2",
             "(a",
             "a)",

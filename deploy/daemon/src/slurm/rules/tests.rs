@@ -139,6 +139,8 @@ fn features_and_nodes_by_name_close_the_others() {
     assert_eq!(closed(&job, &snapshot)[0].0, "g2,g1");
     // What is no rule about single nodes Slurm judges at the start.
     let (job, snapshot) = featured("[nvme|old]");
+    assert_eq!(closed(&job, &snapshot)[0].0, "g2");
+    let (job, snapshot) = featured("nvme*2");
     assert!(job.phase == Phase::Loose && closed(&job, &snapshot).is_empty());
     let (beside, snapshot) = one(TRES, "N/A", &[(10, "g3"), (7, "2")]);
     assert!(closed(&beside, &snapshot).is_empty(), "others may be beside it");

@@ -50,8 +50,8 @@ pub struct Driver<S> {
     learning: Learning,
     /// Jobs that ran in the last round.
     running: BTreeSet<ExternalId>,
-    /// When a round last decided, where it decided nothing and all went well, Unix time, s.
-    rested_s: Option<i64>,
+    /// When a round last looked, where nothing was carried out and all went well, Unix time, s, and what the look told the operator.
+    rested: Option<(i64, Vec<String>)>,
     pulse: Pulse,
     /// The order of the last round, where one is told.
     last_order: Vec<ExternalId>,
@@ -110,7 +110,7 @@ impl<S: BatchSystem> Driver<S> {
             written: None,
             learning,
             running: BTreeSet::new(),
-            rested_s: None,
+            rested: None,
             pulse,
             last_order: Vec::new(),
             state,
@@ -248,10 +248,12 @@ impl<S: BatchSystem> Driver<S> {
         notes: &mut Vec<String>,
         news: &mut Vec<String>,
     ) -> Result<(), S::Error> {
-        let rested_s = self.rested_s.take();
-        let may_rest = rested_s.is_some_and(|since_s| (since_s..since_s + REST_S).contains(&now_s));
-        if may_rest && self.system.rests(now_s).await? {
-            self.rested_s = rested_s;
+        if let Some((since_s, told)) = self.rested.take()
+            && (since_s..since_s + REST_S).contains(&now_s)
+            && self.system.rests(now_s).await?
+        {
+            notes.extend(told.iter().cloned());
+            self.rested = Some((since_s, told));
             return Ok(());
         }
         let look = self.observe(now_s, notes, news).await?;
@@ -305,8 +307,10 @@ impl<S: BatchSystem> Driver<S> {
             }
         }
         notes.extend(execution::unsent(&*look, &plan.decisions));
-        let has_decided = plan.order.is_some() || !plan.decisions.is_empty() || !stopped.is_empty();
-        self.rested_s = (!has_decided && notes.is_empty()).then_some(now_s);
+        // Reservations are made anew in each round and change nothing.
+        let has_acted = plan.order.is_some() || plan.decisions.iter().any(round::is_carried_out);
+        let is_well = || notes.iter().all(|note| look.notes().contains(note));
+        self.rested = (!has_acted && is_well()).then(|| (now_s, notes.clone()));
         notes.extend(self.write_down(look, before, plan));
         Ok(())
     }

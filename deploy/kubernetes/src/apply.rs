@@ -146,7 +146,6 @@ impl<'a> Hands<'a> {
             let Some(pods) = self.observed.jobs.get(&job.id) else {
                 continue;
             };
-            self.unmark(job.id, pods).await;
             let result = match (&pods.duty, &job.phase) {
                 (Duty::Suspend, _) => self.suspend(pods, now_s).await,
                 (Duty::Finish, phase) => {

@@ -28,6 +28,23 @@ pub struct JobPods {
     pub remark: Option<String>,
 }
 
+impl JobPods {
+    /// Its Jobs whose marks have done their work: all pods that one is for have been let go, or are jobs of their own. By UID, and when
+    /// they were let go, Unix time, s.
+    pub(crate) fn begun(&self) -> impl Iterator<Item = (String, i64)> {
+        let is_held = self.pods.iter().any(|pod| pod.is_held());
+        let owners = self
+            .owners
+            .iter()
+            .filter(|owner| self.is_made && !owner.is_suspended);
+        owners.filter_map(move |owner| {
+            let mark = owner.mark.as_ref()?;
+            let is_done = !is_held || mark.num_pods() < u64::from(owner.num_pods);
+            is_done.then(|| (owner.uid.clone(), mark.at_s))
+        })
+    }
+}
+
 /// A run time that a user says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Claim {

@@ -18,15 +18,15 @@ pub struct Memo {
     /// What it was made from. While these are held, no other object lies where one of them does.
     lists: Lists,
     reads: Reads,
-    /// What it saw, and when another look at the same lists sees the same, Unix time, s.
-    last: Option<(Range<i64>, Observed)>,
+    /// What it saw, after which look, and when another one at the same lists sees the same, Unix time, s.
+    last: Option<(Range<i64>, Traces, Observed)>,
 }
 
 impl Memo {
     /// The same as [`observe::observe_after`].
     #[must_use]
     pub fn observe(&mut self, before: &Traces, lists: &Lists, settings: &Settings, now_s: i64) -> Observed {
-        if let Some((_, seen)) = &self.last
+        if let Some((.., seen)) = &self.last
             && self.sees_the_same(before, lists, now_s)
         {
             let mut seen = seen.clone();
@@ -44,15 +44,16 @@ impl Memo {
         let seen = observe::look(before, lists, settings, &clock, &mut reading);
         self.reads = reading.now;
         self.lists = lists.clone();
-        self.last = Some((clock.holds(), seen.clone()));
+        self.last = Some((clock.holds(), before.clone(), seen.clone()));
         seen
     }
 
     /// Whether a look sees what the last one saw.
     #[must_use]
     pub fn sees_the_same(&self, before: &Traces, lists: &Lists, now_s: i64) -> bool {
-        let holds = |(holds, seen): &(Range<i64>, Observed)| holds.contains(&now_s) && seen.traces == *before;
-        self.last.as_ref().is_some_and(holds) && is_same(&self.lists, lists)
+        let last = self.last.as_ref();
+        let holds = last.is_some_and(|(holds, after, _)| holds.contains(&now_s) && after == before);
+        holds && is_same(&self.lists, lists)
     }
 }
 

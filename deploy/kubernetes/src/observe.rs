@@ -137,7 +137,7 @@ pub(crate) fn look(
     let live = lists.pods.iter().filter(|pod| !pod::has_ended(pod));
     let live: Vec<Known> = live.map(|pod| reading.of(pod)).collect();
     let (hosts, mut usage) = held(&lists.nodes, &live, settings);
-    let owners = Owners::new(&lists.jobs, &lists.others, settings);
+    let mut owners = Owners::new((&lists.jobs, &lists.others), &before.begun, settings);
     let unmade = unmade(lists, &owners, clock, reading);
     let tolerations = tolerations((&live, &unmade), lists, settings);
     let barred = reach::barred(&lists.nodes, &tolerations, settings);
@@ -157,6 +157,7 @@ pub(crate) fn look(
         clock,
     };
     let (mut jobs, mut traces) = (BTreeMap::new(), Traces::default());
+    traces.begun.append(&mut owners.begun);
     let mut list = Vec::new();
     let mut remarks: BTreeSet<String> = BTreeSet::new();
     let mut leaving = BTreeMap::new();
@@ -181,10 +182,9 @@ pub(crate) fn look(
         }
         usage.add_job(&job.phase, &pods, &ending, settings);
         leaving::count(&job.phase, (&pods, &ending), (settings, clock), &mut leaving);
-        if !lost.is_empty() {
-            traces.lost.insert(id, lost);
-        }
+        traces.lost.extend((!lost.is_empty()).then_some((id, lost)));
         traces.sizes.extend(size.map(|size| (id, size)));
+        traces.begun.extend(pods.begun());
         remarks.extend(pods.remark.clone());
         list.push((job.submit_s, pods.name.clone(), job));
         jobs.insert(id, Arc::new(pods));

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
-use k8s_openapi::api::core::v1::{Container, EnvVar, Pod, PodSpec};
+use k8s_openapi::api::core::v1::{Container, EnvVar, Pod, PodCondition, PodSpec, PodStatus};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use crate::asks::{self, Amounts, HostPort};
@@ -183,6 +183,10 @@ pub fn account(pod: &Pod, settings: &Settings) -> String {
 /// Takes off what no round reads: users may write a quarter of a megabyte of annotations on each pod, and a megabyte of environment.
 pub fn trim(pod: &mut Pod, tenant_label: Option<&str>) {
     pod.metadata.managed_fields = None;
+    let has_ended = has_ended(pod);
+    if let Some(status) = &mut pod.status {
+        trim_status(status, has_ended);
+    }
     if let Some(spec) = &mut pod.spec {
         spec.containers.iter_mut().for_each(trim_container);
         spec.init_containers.iter_mut().flatten().for_each(trim_container);
@@ -199,6 +203,21 @@ pub fn trim(pod: &mut Pod, tenant_label: Option<&str>) {
         }
         name => text.len() <= names::WORD_MAX && (names::is_read(name) || tenant_label == Some(name)),
     });
+}
+
+/// What a kubelet writes of a pod that lives is no change to a round, but for where it was bound and that it has begun.
+fn trim_status(status: &mut PodStatus, has_ended: bool) {
+    let mut conditions = status.conditions.take();
+    let is_read = |one: &PodCondition| ["PodScheduled", "DisruptionTarget"].contains(&one.type_.as_str());
+    conditions.iter_mut().for_each(|all| all.retain(is_read));
+    *status = PodStatus {
+        phase: status.phase.take(),
+        reason: status.reason.take(),
+        start_time: status.start_time.take(),
+        conditions,
+        container_statuses: status.container_statuses.take_if(|_| has_ended),
+        ..PodStatus::default()
+    };
 }
 
 fn trim_container(container: &mut Container) {

@@ -25,6 +25,8 @@ pub struct Traces {
     pub lost: BTreeMap<ExternalId, Lost>,
     /// Of gangs that wait and whose size nobody tells: their pods, and when these last became fewer, Unix time, s.
     pub sizes: BTreeMap<ExternalId, (usize, i64)>,
+    /// Jobs whose marks have done their work, by UID, and when they were let go, Unix time, s: no request takes these marks off.
+    pub begun: BTreeMap<String, i64>,
 }
 
 impl Traces {

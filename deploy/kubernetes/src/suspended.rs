@@ -92,13 +92,13 @@ impl Owner {
         })
     }
 
-    /// Whether its pods are still to be made. The mark of a RayJob stays: later than twice [`crate::Settings::release_limit_s`] after it
-    /// was let go it has had some, or had been suspended again.
+    /// Whether its pods are still to be made: later than twice [`crate::Settings::release_limit_s`] after it was let go it has had some, or
+    /// had been suspended again.
     #[must_use]
     pub fn is_to_have_pods(&self, settings: &Settings, clock: &Clock) -> bool {
         let limit_s = settings.release_limit_s.saturating_mul(2);
         let is_over = |mark: &Decided| clock.is_past(mark.at_s.saturating_add(limit_s));
-        self.is_suspended || self.kind.kind != names::RAY_JOB || !self.mark.as_ref().is_none_or(is_over)
+        self.is_suspended || !self.mark.as_ref().is_none_or(is_over)
     }
 
     /// Its mark, while that counts.
@@ -266,12 +266,18 @@ pub struct Owners<'a> {
     by_uid: BTreeMap<&'a str, usize>,
     /// Those whose pods have another owner, by the label of the pods that tells them, their namespace and its value.
     by_label: BTreeMap<(&'static str, &'a str, &'a str), usize>,
+    /// Those whose mark has done its work, for the next look.
+    pub(crate) begun: BTreeMap<String, i64>,
 }
 
 impl<'a> Owners<'a> {
-    /// Of driven namespaces; none where pods are not held.
+    /// Of driven namespaces; none where pods are not held. `begun` is [`Traces::begun`](crate::seats::Traces::begun) of the last look.
     #[must_use]
-    pub fn new(jobs: &'a [Arc<Job>], others: &'a [Other], settings: &Settings) -> Owners<'a> {
+    pub fn new(
+        (jobs, others): (&'a [Arc<Job>], &'a [Other]),
+        begun: &BTreeMap<String, i64>,
+        settings: &Settings,
+    ) -> Owners<'a> {
         let mut owners = Owners::default();
         if settings.drive.is_order() {
             return owners;
@@ -283,9 +289,12 @@ impl<'a> Owners<'a> {
                 continue;
             };
             let read = Some(&maker).filter(|_| settings.drives(space));
-            let Some(owner) = read.and_then(|maker| Owner::read(maker, settings)) else {
+            let Some(mut owner) = read.and_then(|maker| Owner::read(maker, settings)) else {
                 continue;
             };
+            if let Some(mark) = owner.mark.take_if(|mark| begun.get(uid) == Some(&mark.at_s)) {
+                owners.begun.insert(uid.clone(), mark.at_s);
+            }
             let row = owners.all.len();
             owners.by_uid.insert(uid, row);
             if maker.kind.plural == "jobsets" {

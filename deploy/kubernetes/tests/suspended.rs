@@ -166,15 +166,12 @@ async fn a_job_has_no_pods_until_it_starts_and_then_they_go_where_it_was_decided
     round(&mut driven, NOW_S + 4).await;
     assert_eq!(driven.controller.status().num_waiting, 2);
     assert!(is_suspended(&driven, 1) && is_suspended(&driven, 2));
-    // Its mark has done its work.
-    let notes = driven.fake.world.lock().unwrap().jobs[0]["metadata"]["annotations"].clone();
-    assert_eq!(
-        (
-            notes["pleach/decided"].is_null(),
-            notes["pleach/suspended"].is_null()
-        ),
-        (true, true)
-    );
+    // One request for the Job, and two for each pod of it.
+    {
+        let world = driven.fake.world.lock().unwrap();
+        let notes = &world.jobs[0]["metadata"]["annotations"];
+        assert_eq!((notes["pleach/suspended"].is_null(), world.num_writes), (true, 5));
+    }
     // The first one ends.
     {
         let mut world = driven.fake.world.lock().unwrap();
@@ -189,6 +186,52 @@ async fn a_job_has_no_pods_until_it_starts_and_then_they_go_where_it_was_decided
     assert_eq!(nodes_of(&driven, "second"), ["n1", "n2"]);
     round(&mut driven, NOW_S + 10).await;
     assert!(is_suspended(&driven, 2) && nodes_of(&driven, "small").is_empty());
+}
+
+/// The mark of a Job stays on it, and is for the pods that it was written for: one that was evicted and made anew waits as all others.
+#[tokio::test]
+async fn a_mark_that_has_done_its_work_sends_no_pod_to_its_node_again() {
+    let mut driven = open(&["n1"], &[job("first", 1, 8)], |_| ()).await;
+    for after_s in [0, 2, 4] {
+        round(&mut driven, NOW_S + after_s).await;
+    }
+    assert_eq!(nodes_of(&driven, "first"), ["n1"]);
+    {
+        let mut world = driven.fake.world.lock().unwrap();
+        world.pods.clear();
+        world.nodes.get_mut("n1").unwrap()["spec"]["unschedulable"] = json!(true);
+        world.add_node(node("n2", 8));
+    }
+    for after_s in [6, 8] {
+        round(&mut driven, NOW_S + after_s).await;
+    }
+    assert_eq!(nodes_of(&driven, "first"), ["n2"]);
+}
+
+/// Between two pods a Job has none: it is not taken for one whose pods were never made.
+#[tokio::test]
+async fn a_job_between_two_pods_is_not_suspended_for_the_want_of_them() {
+    for is_begun_again in [false, true] {
+        let mut driven = open(&["n1"], &[job("first", 1, 8)], |_| ()).await;
+        for after_s in [0, 2, 4] {
+            round(&mut driven, NOW_S + after_s).await;
+        }
+        assert_eq!(nodes_of(&driven, "first"), ["n1"]);
+        {
+            let mut world = driven.fake.world.lock().unwrap();
+            world.pods.clear();
+        }
+        if is_begun_again {
+            driven = driven.begun_again("fifo");
+        }
+        assert_eq!(driven.controller.round(NOW_S + 130).await, Vec::<String>::new());
+        assert!(!is_suspended(&driven, 0));
+        // The next one waits as all others.
+        round(&mut driven, NOW_S + 132).await;
+        round(&mut driven, NOW_S + 134).await;
+        round(&mut driven, NOW_S + 136).await;
+        assert_eq!(nodes_of(&driven, "first"), ["n1"]);
+    }
 }
 
 #[tokio::test]

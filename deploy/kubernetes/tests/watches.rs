@@ -405,6 +405,36 @@ async fn without_the_right_to_watch_each_round_lists_and_says_why() {
     assert_eq!(controller.round(NOW_S + 80).await, Vec::<String>::new());
 }
 
+/// One that has just begun has read no roles yet.
+#[tokio::test(start_paused = true)]
+async fn an_api_server_that_refuses_all_for_a_moment_is_watched_again_and_nothing_is_listed() {
+    let site = Site::new(one_of_all());
+    site.agrees("at first").await;
+    let mut controller = site.controller();
+    assert!(controller.round(NOW_S).await.is_empty());
+    // All are watched by now.
+    sleep(Duration::from_secs(2)).await;
+    let before = site.world(|world| {
+        let kinds = ["Node", "Pod", "Job"].into_iter();
+        world
+            .journal
+            .faults
+            .extend(kinds.map(|kind| (kind, WatchFault::Forbidden)));
+        world.num_lists + world.num_job_lists
+    });
+    for after_s in 1..8 {
+        sleep(Duration::from_secs(1)).await;
+        assert_eq!(controller.round(NOW_S + after_s).await, Vec::<String>::new());
+    }
+    site.world(|world| world.add_node(node("n2", 8)));
+    sleep(Duration::from_secs(3)).await;
+    assert_eq!(site.kept.lists().await.unwrap().nodes.len(), 2);
+    assert_eq!(
+        site.world(|world| (world.journal.faults.len(), world.num_lists + world.num_job_lists)),
+        (0, before)
+    );
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_first_list_that_fails_fails_the_round_with_its_words_and_the_next_ones_go_on() {
     let mut world = one_of_all();
@@ -570,7 +600,9 @@ async fn a_job_whose_pods_are_counted_stays_the_very_one_and_is_changed_by_its_n
         });
     };
     let before = kept().await;
-    change(&|job| job["status"] = json!({ "active": 1, "ready": 1 }));
+    // So is what the Job controller says of `suspend`.
+    let suspended = json!([{ "type": "Suspended", "status": "True", "reason": "JobSuspended" }]);
+    change(&|job| job["status"] = json!({ "active": 1, "ready": 1, "conditions": suspended }));
     sleep(Duration::from_secs(3)).await;
     assert!(Arc::ptr_eq(&before, &kept().await));
     // The API server refuses every other version.

@@ -65,14 +65,15 @@ where
                 sleep_until(began + CUT.min(self.cluster.settings.request_limit())).await;
                 continue;
             };
-            self.kept.fail(&error);
+            let was_watched = self.kept.fail(&error);
             num_errors += 1;
             let is_refused = error.code() == Some(403);
             if is_gone(&error) || !is_refused && num_errors % ERRORS == 0 {
                 version = None;
             }
             let doubled = AGAIN.0 * 2_u32.pow((num_errors - 1).min(3));
-            sleep(if is_refused { REFUSED } else { doubled.min(AGAIN.1) }).await;
+            let may_not = is_refused && !was_watched;
+            sleep(if may_not { REFUSED } else { doubled.min(AGAIN.1) }).await;
         }
     }
 
@@ -110,7 +111,7 @@ where
             .cluster
             .ask(&what, api.watch(&params, &version.to_string()))
             .await?;
-        self.kept.confirm(began);
+        self.kept.begin(began);
         let mut events = pin!(events);
         loop {
             let event = timeout_at(began + limit, events.try_next()).await;

@@ -77,6 +77,8 @@ struct Inner<K> {
     /// where a kubelet only lives or the Job controller counts pods.
     objects: BTreeMap<String, (Arc<K>, Option<u64>)>,
     is_filled: bool,
+    /// Whether it could ever be watched.
+    was_watched: bool,
     is_refused: bool,
     /// The last moment at which the API server is known to have shown all changes.
     proof: Option<Instant>,
@@ -109,6 +111,7 @@ impl<K: Clone + PartialEq + Resource> Kept<K> {
             inner: Mutex::new(Inner {
                 objects: BTreeMap::new(),
                 is_filled: false,
+                was_watched: false,
                 is_refused: false,
                 proof: None,
                 why: None,
@@ -137,6 +140,12 @@ impl<K: Clone + PartialEq + Resource> Kept<K> {
         self.confirm(asked);
     }
 
+    /// The API server has begun to tell of changes since that moment.
+    pub(super) fn begin(&self, at: Instant) {
+        self.inner().was_watched = true;
+        self.confirm(at);
+    }
+
     /// The API server showed at that moment that it tells of changes.
     pub(super) fn confirm(&self, at: Instant) {
         let mut inner = self.inner();
@@ -146,13 +155,15 @@ impl<K: Clone + PartialEq + Resource> Kept<K> {
         self.news.notify_waiters();
     }
 
-    /// A list or a watch failed.
-    pub(super) fn fail(&self, error: &Error) {
+    /// A list or a watch failed; whether one was begun before.
+    pub(super) fn fail(&self, error: &Error) -> bool {
         let mut inner = self.inner();
         inner.why = Some(error.to_string());
         inner.is_refused = error.code() == Some(403);
+        let was_watched = inner.was_watched;
         drop(inner);
         self.news.notify_waiters();
+        was_watched
     }
 
     /// An event shows an object, or that it is gone. What is kept of it may be newer, by an answer to this program.
@@ -233,8 +244,10 @@ impl<K: Clone + PartialEq + Resource> Kept<K> {
     /// The same at once; none before the first list.
     fn now(&self, age_max: Duration) -> Result<Option<Shown<K>>, Error> {
         let inner = self.inner();
+        // An API server that has just begun knows no rights yet and refuses everything: what is fresh counts on.
+        let is_fresh = inner.was_watched && inner.proof.is_some_and(|proof| proof.elapsed() <= age_max);
         match (&inner.why, inner.proof) {
-            (Some(why), _) if inner.is_refused => Ok(Some(Shown::Refused(why.clone()))),
+            (Some(why), _) if inner.is_refused && !is_fresh => Ok(Some(Shown::Refused(why.clone()))),
             (why, Some(proof)) if inner.is_filled && proof.elapsed() > age_max => Err(Error::Stale {
                 what: self.what,
                 age_s: proof.elapsed().as_secs(),

@@ -23,7 +23,7 @@ impl Cluster {
     /// A refusal; 409 where the Job has changed, 404 where it is gone.
     pub async fn resume(&self, owner: &Owner, mark: Option<&str>) -> Result<(), Error> {
         let notes = json!({ names::SUSPENDED: null, names::DECIDED: mark });
-        self.change(owner, &notes, Some(false)).await
+        self.change(owner, &notes, false).await
     }
 
     /// Suspends a Job, not to be let go before Unix time `not_before_s`: the Job controller takes its pods away.
@@ -32,29 +32,19 @@ impl Cluster {
     /// As [`Cluster::resume`].
     pub async fn suspend(&self, owner: &Owner, not_before_s: i64) -> Result<(), Error> {
         let notes = json!({ names::SUSPENDED: not_before_s.to_string(), names::DECIDED: null });
-        self.change(owner, &notes, Some(true)).await
+        self.change(owner, &notes, true).await
     }
 
-    /// Takes the mark off a Job whose pods have marks of their own.
-    ///
-    /// # Errors
-    /// As [`Cluster::resume`].
-    pub async fn unmark(&self, owner: &Owner) -> Result<(), Error> {
-        self.change(owner, &json!({ names::DECIDED: null }), None).await
-    }
-
-    async fn change(&self, owner: &Owner, notes: &Value, suspend: Option<bool>) -> Result<(), Error> {
+    async fn change(&self, owner: &Owner, notes: &Value, suspend: bool) -> Result<(), Error> {
         let what = format!("{} {}/{}", owner.kind.kind, owner.namespace, owner.name);
         let version = self.version_of_owner(owner);
         let metadata = json!({ "uid": owner.uid, "resourceVersion": version, "annotations": notes });
         let mut patch = json!({ "metadata": metadata });
-        if let Some(suspend) = suspend {
-            let mut within = &mut patch;
-            for key in owner.kind.within {
-                within = &mut within[*key];
-            }
-            within["suspend"] = json!(suspend);
+        let mut within = &mut patch;
+        for key in owner.kind.within {
+            within = &mut within[*key];
         }
+        within["suspend"] = json!(suspend);
         let params = PatchParams {
             field_manager: Some(MANAGER.into()),
             ..PatchParams::default()

@@ -9,6 +9,7 @@ use serde_json::Value;
 use crate::mark::TEXT_MAX;
 use crate::names;
 use crate::pod;
+use crate::suspended::maker::{Maker, OTHERS};
 
 /// Takes off what no round reads of any object.
 pub(super) fn bare(meta: &mut ObjectMeta) {
@@ -42,9 +43,11 @@ pub(super) fn note(meta: &mut ObjectMeta) {
     meta.annotations = Some(notes).filter(|notes| !notes.is_empty());
 }
 
-/// Of an object of another kind that may be suspended nothing is read without notes of ours.
+/// Of an object of another kind that may be suspended nothing is read without notes of ours, nor once it is over.
 pub(super) fn other(object: &mut DynamicObject) {
     note(&mut object.metadata);
+    let is_over = Maker::of_other(&OTHERS[0], object).is_over;
+    object.metadata.annotations.take_if(|_| is_over);
     if !is_noted(&object.metadata) {
         object.data = Value::Null;
     }
@@ -58,10 +61,12 @@ pub(super) fn is_noted(meta: &ObjectMeta) -> bool {
 /// Of its status what has succeeded is read and whether it is over, of its template what its containers ask for, and of a Job that waits without pods what would be read of these.
 pub(super) fn job(job: &mut Job, tenant_label: Option<&str>) {
     note(&mut job.metadata);
+    let is_over = Maker::of_job(job).is_over;
+    job.metadata.annotations.take_if(|_| is_over);
     let is_noted = is_noted(&job.metadata);
-    // The other numbers follow the pods, which are read.
+    // The other numbers follow the pods, which are read, and other conditions its `suspend`.
     let read = job.status.take().map(|status| JobStatus {
-        conditions: status.conditions,
+        conditions: status.conditions.filter(|_| is_over),
         succeeded: status.succeeded,
         ..JobStatus::default()
     });

@@ -1,6 +1,6 @@
 //! Claims of pods that wait, and the volumes that these are bound to.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use k8s_openapi::api::batch::v1::Job;
@@ -46,7 +46,7 @@ impl Cluster {
         let unmade: Vec<Pod> = match lists.others.is_empty() && !lists.jobs.iter().any(may_claim) {
             true => Vec::new(),
             false => {
-                let owners = Owners::new(&lists.jobs, &lists.others, &self.settings);
+                let owners = Owners::new((&lists.jobs, &lists.others), &BTreeMap::new(), &self.settings);
                 let classes = Classes::default();
                 let unmade = without_pods(&lists.pods, &owners);
                 let may_claim = unmade.filter(|(_, maker)| maker.may_claim());

@@ -11,7 +11,6 @@ use crate::error::Error;
 use crate::job_pods::JobPods;
 use crate::let_go::{LetGo, Place};
 use crate::mark::Decided;
-use crate::names;
 use crate::node::node_of;
 use crate::suspended::Owner;
 use crate::suspended::maker::JOB;
@@ -115,22 +114,6 @@ impl Hands<'_> {
             let name = &job.name;
             format!("{name} was let go and its pods were not made within {pause_s} s: its Job is suspended again for as long")
         }))
-    }
-
-    /// Takes marks off the Jobs of pods that have marks of their own, or that are jobs of their own. That of a RayJob stays: of one
-    /// without notes nothing is kept, and its cluster would be a gang under another name.
-    pub(super) async fn unmark(&mut self, id: ExternalId, job: &JobPods) {
-        let is_waited_for = |owner: &Owner, num: u64| {
-            num >= u64::from(owner.num_pods) && job.pods.iter().any(|pod| pod.is_held())
-        };
-        let stays = |owner: &Owner| owner.kind.kind == names::RAY_JOB;
-        for owner in job.owners.iter().filter(|owner| job.is_made && !stays(owner)) {
-            let Some(mark) = &owner.mark else { continue };
-            if !owner.is_suspended && !is_waited_for(owner, mark.num_pods()) {
-                let (cluster, owner) = (self.cluster.clone(), owner.clone());
-                self.begin(id, async move { cluster.unmark(&owner).await }).await;
-            }
-        }
     }
 }
 

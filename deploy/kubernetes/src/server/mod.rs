@@ -27,8 +27,9 @@ pub use tls::Pem;
 
 /// Longest time for a handshake of TLS: a client in the same cluster needs some milliseconds. Assumed.
 const HANDSHAKE: Duration = Duration::from_secs(2);
-/// How long a connection may wait for its next request.
-const IDLE: Duration = Duration::from_secs(60);
+/// How long a connection may wait for its next request: longer than the API server keeps one (90 s, `IdleConnTimeout` of its client).
+/// Where this side ended it first, a request that is just coming would find no answer, and its pod no gate.
+const IDLE: Duration = Duration::from_secs(120);
 /// Largest head of a request, bytes.
 const HEAD_MAX: usize = 64 << 10;
 /// Time between two looks at the files of certificates.

@@ -52,7 +52,6 @@ class Waiting:
         done = self.job(gang)
         expect("pleach/suspended" not in notes(done), f"annotations stay: {notes(done)}")
         expect(done["status"]["startTime"] > done["metadata"]["creationTimestamp"], "the time began when the Job was made")
-        wait_for("its mark is taken off", lambda: "pleach/decided" not in notes(self.job(gang)))
         expect(self.job("mine")["spec"]["suspend"] and not self.pods("mine"), "a Job of its user was let go")
         self.client.must("PATCH", f"{JOBS}/mine", {"spec": {"suspend": False}}, MERGE)
         wait_for("the user's Job is complete", lambda: self.is_over("mine"))

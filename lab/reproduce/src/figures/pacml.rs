@@ -27,7 +27,16 @@ pub(super) const BENCHMARKS: &[Benchmark] = &[Benchmark {
 /// Seconds between arrivals.
 const GAPS_S: [f64; 3] = [3.0, 5.0, 8.0];
 /// GPU seconds that *fewest* admits while the cluster is empty; the best on lists of training is taken.
-const ADMITTED_GPU_S: [f64; 8] = [600.0, 800.0, 1000.0, 1200.0, 1500.0, 2500.0, 5000.0, f64::INFINITY];
+const ADMITTED_GPU_S: [f64; 8] = [
+    600.0,
+    800.0,
+    1000.0,
+    1200.0,
+    1500.0,
+    2500.0,
+    5000.0,
+    f64::INFINITY,
+];
 /// Candidates of a generation, generations, lists that judge a generation, jobs of each.
 const SEARCH: (usize, u64, u64, usize) = (16, 120, 8, 400);
 /// Where the search begins: what costs fewer GPU seconds is better, and most jobs are admitted. *Assumed*, as are its steps.

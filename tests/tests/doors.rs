@@ -82,7 +82,7 @@ fn of_daemon(text: &str) -> Vec<Decision> {
             let dealer = dealing.dealer();
             dealer.deal(cluster, Trust::default(), true, &[]).unwrap();
         }
-        Decider::Order(ranker) => InOrder::new(text, *ranker).plan(cluster).unwrap(),
+        Decider::Order(ranking) => InOrder::new(text, ranking.ranker).plan(cluster).unwrap(),
     })
 }
 

@@ -35,7 +35,8 @@ pub enum Decider {
 /// What ranks the waiting jobs.
 #[derive(Debug)]
 pub struct Ranking {
-    pub(crate) ranker: Ranker,
+    /// Their order.
+    pub ranker: Ranker,
     /// What says which running jobs are stopped; none where none may be, and of a policy that would stop none.
     deals: Option<Dealing>,
 }

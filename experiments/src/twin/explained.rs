@@ -129,7 +129,7 @@ fn decided(
 
 #[cfg(test)]
 mod tests {
-    use pleach_env::workload::Observed;
+    use pleach_env::workload::{JobSpec, Observed};
     use pleach_scheduler::ModelClass;
     use pleach_scheduler::cluster_spec::{ClusterSpec, NodeGroup, Resources, TenantSpec};
 

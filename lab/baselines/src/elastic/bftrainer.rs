@@ -218,8 +218,8 @@ mod tests {
         }
     }
 
-    /// A has so many of the GPUs and B none: what both get of so many idle ones, and what that is worth.
-    fn programme(held: u32, idle: u32) -> ([u32; 2], f64) {
+    /// A and B have so many of the GPUs: what both get of so many idle ones, and what that is worth.
+    fn programme(held: [u32; 2], idle: u32) -> ([u32; 2], f64) {
         let thr = |num: u32| f64::from(num) / (1.0 + 0.02 * f64::from(num.saturating_sub(1)));
         let planner = planner();
         let sizes = |now: u32| -> Vec<Choice> {
@@ -230,30 +230,28 @@ mod tests {
             };
             (2..=idle).map(of).collect()
         };
-        let items = [sizes(held), sizes(0)];
+        let items = held.map(sizes);
         let chosen = choose(&items, &[idle]);
         let taken = |item: usize| chosen[item].map(|at| items[item][at]);
         let value: f64 = (0..2).filter_map(|item| Some(taken(item)?.value)).sum();
         let gpus = [0, 1].map(|item| taken(item).map_or(0, |choice| choice.num_gpus));
-        (gpus, value - 10.0 * thr(held))
+        (gpus, value - 10.0 * held.map(thr).iter().sum::<f64>())
     }
 
     /// T 120 s, up 20 s, down 10 s, from two GPUs on, thr(n) = n / (1 + 0.02 (n - 1)). Eight idle: (4, 4) is worth 905.7, (3, 5) 864.0
-    /// and (8, 0) 766.7. Six idle: (4, 2) 650.4 and (3, 3) 616.8.
+    /// and (8, 0) 766.7. Then six idle: (4, 2) or (2, 4) 650.4, (3, 3) 616.8.
     #[test]
     fn the_programme_chooses_what_was_worked_by_hand() {
-        let (gpus, value) = programme(4, 8);
+        let (gpus, value) = programme([4, 0], 8);
         assert_eq!(gpus, [4, 4]);
         assert!((value - 905.7).abs() < 0.05, "{value}");
-        let (gpus, value) = programme(4, 6);
-        assert_eq!(gpus, [4, 2]);
+        let (gpus, value) = programme([4, 4], 6);
+        assert!(gpus == [4, 2] || gpus == [2, 4], "{gpus:?}");
         assert!((value - 650.4).abs() < 0.05, "{value}");
         let worth = |new: f64, now: f64, change| planner().worth(new, now, 20.0, change) - 10.0 * now;
         let thr = [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0].map(|num: f64| num / (0.98 + 0.02 * num));
         let three = worth(thr[3], thr[4], Ordering::Less);
-        assert!(
-            (three + 120.0 * thr[5] - 864.0).abs() < 0.05 && (three + 120.0 * thr[3] - 616.8).abs() < 0.05
-        );
+        assert!((three + 120.0 * thr[5] - 864.0).abs() < 0.05 && (2.0 * three - 616.8).abs() < 0.05);
         assert!((worth(thr[8], thr[4], Ordering::Greater) - 766.7).abs() < 0.05);
     }
 

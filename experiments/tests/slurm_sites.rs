@@ -50,7 +50,7 @@ fn write_beside(folder: &Path, meta: &Value) {
 }
 
 /// Each recorded list: its name, description and settings as they are read, and its own Slurm as a policy.
-fn recorded() -> Vec<(String, std::path::PathBuf, Value, SlurmConfig, PolicySpec)> {
+pub fn recorded() -> Vec<(String, std::path::PathBuf, Value, SlurmConfig, PolicySpec)> {
     let Some(data) = pleach_tests::data("slurm-schedules") else {
         return Vec::new();
     };

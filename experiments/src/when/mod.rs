@@ -238,13 +238,13 @@ pub fn when(place: &Place<'_>, at_s: Option<f64>, ask: &Ask) -> Result<Answer, E
     }
     let forecast = found.remove(0);
     let (held, num_held) = now.learner.held(at_s);
-    let gpus_of = |job: &usize| workload.jobs[*job].gpus();
-    // Of no jobs the sum would be minus zero.
+    // Of no jobs the sum is minus zero.
     let waiting_gpus = present
         .waiting
         .iter()
-        .map(gpus_of)
-        .fold(0.0, |sum, gpus| sum + gpus);
+        .map(|job| workload.jobs[*job].gpus())
+        .sum::<f64>()
+        + 0.0;
     Ok(Answer {
         as_of_s: at_s,
         alternatives: best(&forecast, found),

@@ -1,0 +1,134 @@
+//! Forecasts of starts: intervals against what a real Slurm did, and what an answer never shows.
+
+use pleach_env::workload::estimates::EstimateModel;
+use pleach_env::{GeneratorConfig, Seed, SimConfig, generate};
+use pleach_experiments::door::DOOR;
+use pleach_experiments::when::{Ask, Place, hindcast, recorded, when};
+use pleach_forecast::boost::quantile;
+use pleach_forecast::draws::Draws;
+use pleach_forecast::hindcast::Asked;
+use pleach_forecast::record::Present;
+use pleach_forecast::replay::Site;
+use pleach_scheduler::{ActionKind, Capabilities, Time};
+
+use crate::recorded_sites::list;
+use crate::slurm_sites::recorded as recorded_slurms;
+
+/// Replays of each forecast.
+const REPLAYS: u64 = 40;
+
+#[test]
+fn intervals_of_bare_replays_hold_the_starts_of_recorded_slurms() {
+    let (mut num_held, mut num) = (0, 0);
+    for (name, path, _, _, policy) in recorded_slurms() {
+        let workload = list(&path, "sacct.txt", "nodes.txt");
+        if workload.jobs.len() < 50 {
+            continue;
+        }
+        let sim = SimConfig {
+            capabilities: Capabilities::DEFAULT.with(ActionKind::MixTypes),
+            estimates: EstimateModel::UserLimit { default_s: 3600.0 },
+            ..SimConfig::default()
+        };
+        let asked = Asked {
+            workload: &workload,
+            sim: &sim,
+            policy: &policy,
+            num_replays: REPLAYS,
+            seed: Seed(1),
+            method: None,
+        };
+        let (held_before, before) = (num_held, num);
+        for (job, spec) in workload.jobs.iter().enumerate().skip(20).step_by(3) {
+            let Some(observed) = spec.observed.as_deref() else {
+                continue;
+            };
+            let now = asked.until(spec.submit + Time(1), |_| false).unwrap();
+            let present: Present = now.present();
+            let Some(number) = present.waiting.iter().position(|other| *other == job) else {
+                continue;
+            };
+            let site = Site {
+                workload: &workload,
+                sim: &sim,
+                policy: &policy,
+                estimates: now.estimates(),
+            };
+            let draws = Draws::at(&site, &now.past, &present);
+            let start = |replay| {
+                site.replay(&present, &draws.draw(Seed(2), replay, &[]), 0, &[number])
+                    .unwrap()[number]
+            };
+            let mut starts_s: Vec<f64> = (0..REPLAYS).map(start).collect();
+            starts_s.sort_unstable_by(f64::total_cmp);
+            // The record is in whole seconds.
+            let within = quantile(&starts_s, 0.1) - 1.0..=quantile(&starts_s, 0.9) + 1.0;
+            num_held += usize::from(within.contains(&(observed.start - spec.submit).as_secs_f64()));
+            num += 1;
+        }
+        println!("{name}: {} of {}", num_held - held_before, num - before);
+    }
+    if num > 0 {
+        let held = num_held as f64 / num as f64;
+        println!("{num_held} of {num}: {held:.3}");
+        assert!((0.75..=0.87).contains(&held), "{num_held} of {num}");
+    }
+}
+
+#[test]
+fn an_answer_repeats_itself_names_no_user_and_says_how_it_came_about() {
+    let generated = generate(&GeneratorConfig::default().with(400, 1.0), Seed(4)).unwrap();
+    let mut workload = generated
+        .on_cluster(pleach_scheduler::ClusterSpec::uniform(4, 8, 4))
+        .unwrap();
+    for (number, job) in workload.jobs.iter_mut().enumerate() {
+        job.user = Some(format!("secret{}", number % 5));
+        job.id = format!("hidden{number}");
+    }
+    let sim = SimConfig {
+        estimates: EstimateModel::HISTORY,
+        ..SimConfig::default()
+    };
+    let policy = DOOR.open_one("easy").unwrap();
+    let (workload, is_played) = recorded(workload, &sim, &policy).unwrap();
+    assert!(is_played);
+    let place = Place {
+        workload: &workload,
+        sim: &sim,
+        policy: &policy,
+        seed: 5,
+        method: None,
+    };
+    let ask = Ask {
+        gpus: 8,
+        time_s: Some(3600.0),
+        ..Ask::default()
+    };
+    let at_s = workload.jobs[300].submit.as_secs_f64();
+    let answer = when(&place, Some(at_s), &ask).unwrap();
+    let text = serde_json::to_string(&answer).unwrap();
+    assert_eq!(
+        text,
+        serde_json::to_string(&when(&place, Some(at_s), &ask).unwrap()).unwrap()
+    );
+    let words = answer.words();
+    for shown in [&text, &words] {
+        assert!(!shown.contains("secret") && !shown.contains("hidden"), "{shown}");
+    }
+    assert!(
+        words.contains("80 %") && words.contains("how: ") && words.contains("not known here"),
+        "{words}"
+    );
+    let refused = when(&place, Some(at_s), &Ask { gpus: 33, ..ask })
+        .unwrap_err()
+        .to_string();
+    assert!(refused.contains("gpus = 33: allowed is 1 to 32"), "{refused}");
+    let found = hindcast(&place, None).unwrap();
+    assert_eq!(found.rows.len(), 7);
+    assert!(
+        found
+            .rows
+            .iter()
+            .all(|row| row.loss_s >= 0.0 && row.loss_log.is_finite())
+    );
+}

@@ -181,8 +181,8 @@ impl Binned {
                 *bin = (bin.0 + slopes[*row], bin.1 + 1);
             }
             let (mut sum, mut count) = (0.0, 0);
-            for cut in 0..self.cuts[feature].len() {
-                (sum, count) = (sum + sums[cut].0, count + sums[cut].1);
+            for (cut, bin) in sums.iter().enumerate().take(self.cuts[feature].len()) {
+                (sum, count) = (sum + bin.0, count + bin.1);
                 if count < LEAF_MIN || rows.len() - count < LEAF_MIN {
                     continue;
                 }

@@ -258,13 +258,14 @@ impl Learner {
         let known: Vec<Known> = self.cases.iter().map(|case| case.known(now_s)).collect();
         self.num_resolved = known.iter().filter(|known| !known.waits).count();
         let from = num.saturating_sub(LEARN_MAX);
-        self.fit(&self.cases[from..].to_vec(), &known[from..]);
+        self.fit(from, &known[from..]);
         // Forecasts of the first days, from little that was learned, say nothing of those of today.
         let from = num.saturating_sub(JUDGE_MAX).max((num / 2).min(YOUNG));
         self.judge(from, &known[from..]);
     }
 
-    fn fit(&mut self, cases: &[Case], known: &[Known]) {
+    fn fit(&mut self, from: usize, known: &[Known]) {
+        let cases = &self.cases[from..];
         // Of a job that still waits: its age, or the replay's median where that is longer.
         let waits = cases.iter().zip(known).map(|(case, known)| match known.waits {
             true => known.wait_s.max(case.bare.replay[4]),
@@ -311,7 +312,7 @@ impl Learner {
                         let (middle, spread) = spread(&case.raw[method], level);
                         ((ln(known.wait_s + SHORT_S) - middle) / spread, known.waits)
                     });
-                    let found = survival_quantile(&mut scores.collect(), part(level));
+                    let found = survival_quantile(&mut scores.collect::<Vec<_>>(), part(level));
                     let weight = of().count() as f64 / (of().count() + SHIFT_MIN) as f64;
                     let most = if level == MIDDLE { 1.0 / NARROWEST } else { WIDEST };
                     *shift += weight * (found - *shift);
@@ -350,7 +351,7 @@ impl Learner {
 ///
 /// # Source
 /// E. L. Kaplan and P. Meier, *Nonparametric estimation from incomplete observations* (1958).
-fn survival_quantile(scores: &mut Vec<(f64, bool)>, part: f64) -> f64 {
+fn survival_quantile(scores: &mut [(f64, bool)], part: f64) -> f64 {
     scores.sort_unstable_by(|one, other| one.0.total_cmp(&other.0).then(one.1.cmp(&other.1)));
     let (mut left, mut survives) = (scores.len(), 1.0);
     for (score, is_censored) in scores.iter() {

@@ -1,4 +1,4 @@
-//! Forecasts of starts: intervals against what a real Slurm did, and what an answer never shows.
+//! Forecasts of starts: bare intervals against what a real Slurm did, and what an answer never shows.
 
 use pleach_env::workload::estimates::EstimateModel;
 use pleach_env::{GeneratorConfig, Seed, SimConfig, generate};
@@ -17,8 +17,9 @@ use crate::slurm_sites::recorded as recorded_slurms;
 /// Replays of each forecast.
 const REPLAYS: u64 = 40;
 
+/// 80 % intervals of replays alone, from the few jobs that have ended: no answer is made of them alone, and this is why.
 #[test]
-fn intervals_of_bare_replays_hold_the_starts_of_recorded_slurms() {
+fn intervals_of_bare_replays_hold_half_of_the_starts_of_recorded_slurms() {
     let (mut num_held, mut num) = (0, 0);
     for (name, path, _, _, policy) in recorded_slurms() {
         let workload = list(&path, "sacct.txt", "nodes.txt");
@@ -71,7 +72,7 @@ fn intervals_of_bare_replays_hold_the_starts_of_recorded_slurms() {
     if num > 0 {
         let held = num_held as f64 / num as f64;
         println!("{num_held} of {num}: {held:.3}");
-        assert!((0.75..=0.87).contains(&held), "{num_held} of {num}");
+        assert!((0.42..=0.54).contains(&held), "{num_held} of {num}");
     }
 }
 
@@ -79,7 +80,7 @@ fn intervals_of_bare_replays_hold_the_starts_of_recorded_slurms() {
 fn an_answer_repeats_itself_names_no_user_and_says_how_it_came_about() {
     let generated = generate(&GeneratorConfig::default().with(400, 1.0), Seed(4)).unwrap();
     let mut workload = generated
-        .on_cluster(pleach_scheduler::ClusterSpec::uniform(4, 8, 4))
+        .on_cluster(pleach_scheduler::ClusterSpec::uniform(8, 8, 4))
         .unwrap();
     for (number, job) in workload.jobs.iter_mut().enumerate() {
         job.user = Some(format!("secret{}", number % 5));
@@ -119,10 +120,10 @@ fn an_answer_repeats_itself_names_no_user_and_says_how_it_came_about() {
         words.contains("80 %") && words.contains("how: ") && words.contains("not known here"),
         "{words}"
     );
-    let refused = when(&place, Some(at_s), &Ask { gpus: 33, ..ask })
+    let refused = when(&place, Some(at_s), &Ask { gpus: 65, ..ask })
         .unwrap_err()
         .to_string();
-    assert!(refused.contains("gpus = 33: allowed is 1 to 32"), "{refused}");
+    assert!(refused.contains("gpus = 65: allowed is 1 to 64"), "{refused}");
     let found = hindcast(&place, None).unwrap();
     assert_eq!(found.rows.len(), 7);
     assert!(

@@ -117,7 +117,9 @@ fn stated(case: &Case, of: usize) -> Quantiles {
 /// # Errors
 /// A list without so many days, an instant beyond it, a policy that cannot decide.
 pub fn hindcast(place: &Place<'_>, at_s: Option<f64>) -> Result<Hindcast, Error> {
-    let until_s = instant(place.workload, at_s)?;
+    // After its last job a list may go on for weeks.
+    let last = place.workload.jobs.last().map(|job| job.submit.as_secs_f64());
+    let until_s = instant(place.workload, at_s.or(last))?;
     let (_, now) = learned(place, until_s, 2.0 * DAYS, FORECASTS_MAX)?;
     let since_s = (until_s - DAYS * DAY_S).max(until_s / 2.0);
     let cases: Vec<&Case> = now

@@ -1,5 +1,7 @@
 //! Oracles of forecasts: what the truth says, the same bytes from the same seed, and what is never said.
 
+#![allow(clippy::unwrap_used)]
+
 use pleach_env::workload::estimates::EstimateModel;
 use pleach_env::workload::{JobSpec, Workload};
 use pleach_env::{Seed, SimConfig};

@@ -54,7 +54,7 @@ pub fn list_of(
     };
     let mut sim = scheduling.over(&[], is_record(&workload));
     sim.estimates = believed(&workload, scheduling.estimates)[0].model();
-    let policy = policy.map_or_else(|| policies.first().map_or("easy", String::as_str), |given| given);
+    let policy = policy.unwrap_or_else(|| policies.first().map_or("easy", String::as_str));
     let policy = DOOR.open_one(policy)?;
     policy.check(sim.capabilities)?;
     Ok((workload, sim, policy))

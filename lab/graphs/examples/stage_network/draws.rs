@@ -1,5 +1,7 @@
 //! What is drawn: evenly from 0 to below 1.
 
+use pleach_scheduler::portable_math::exp;
+
 /// Draws from a seed.
 ///
 /// # Source
@@ -32,7 +34,7 @@ pub fn softmax(scores: &[f32], temperature: f32, without: Option<usize>) -> Vec<
     let largest = scores.iter().copied().fold(f32::NEG_INFINITY, f32::max);
     let weight = |(place, score): (usize, &f32)| match without == Some(place) {
         true => 0.0,
-        false => ((score - largest) / temperature).exp(),
+        false => exp(f64::from((score - largest) / temperature)) as f32,
     };
     let weights: Vec<f32> = scores.iter().enumerate().map(weight).collect();
     let sum: f32 = weights.iter().sum();

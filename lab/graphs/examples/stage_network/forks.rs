@@ -8,6 +8,7 @@ use pleach_graphs::graph::Stage;
 use pleach_graphs::list::List;
 use pleach_graphs::network::{Deciding, Look, Network, best};
 use pleach_graphs::rules::Rule as _;
+use pleach_scheduler::portable_math::exp;
 
 use crate::draws::Draws;
 
@@ -110,7 +111,7 @@ pub fn descend(
     gradient: &mut [f32],
 ) {
     network.forward(&fork.look, pass);
-    let chance = 1.0 / (1.0 + (pass.scores[0] - pass.scores[1]).exp());
+    let chance = 1.0 / (1.0 + exp(f64::from(pass.scores[0] - pass.scores[1])) as f32);
     let slope = share * (fork.cost / scale).clamp(-COST_MAX, COST_MAX) * chance * (1.0 - chance);
     network.backward(&fork.look, pass, &[-slope, slope], gradient);
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use pleach_graphs::engine::Engine;
 use pleach_graphs::list::List;
 use pleach_graphs::network::{Deciding, Look, Pass};
+use pleach_scheduler::portable_math::ln;
 
 use crate::draws::{Draws, softmax};
 
@@ -91,7 +92,9 @@ pub fn of_list(
         deciding.network.forward(&drawn.look, &mut pass);
         let chances = softmax(&pass.scores, 1.0, None);
         let cost = cost / square.sqrt().max(1e-9);
-        let logs = chances.iter().map(|chance| chance.max(1e-20).ln());
+        let logs = chances
+            .iter()
+            .map(|chance| ln(f64::from(chance.max(1e-20))) as f32);
         let spread: f32 = chances
             .iter()
             .zip(logs.clone())

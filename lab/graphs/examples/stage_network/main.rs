@@ -15,6 +15,7 @@ use pleach_graphs::list::List;
 use pleach_graphs::network::{Deciding, Network, Pass};
 use pleach_graphs::rules::{by_name, play};
 use pleach_graphs::{GraphSettings, Source};
+use pleach_scheduler::portable_math::{exp, ln};
 use pleach_workloads::Seed;
 
 use self::draws::Draws;
@@ -82,7 +83,7 @@ fn loss(network: &Network, lists: &[(Arc<List>, f64)]) -> Result<f64, Box<dyn Er
     let mut sum = 0.0;
     for (list, index_s) in lists {
         let mut deciding = Deciding::new(network.clone());
-        sum += (play(Arc::clone(list), &mut deciding)?.mean_jct_s() / index_s).ln();
+        sum += ln(play(Arc::clone(list), &mut deciding)?.mean_jct_s() / index_s);
     }
     Ok(sum / lists.len() as f64)
 }
@@ -116,7 +117,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             let loss = loss(&learner.mean, &validation)?;
             println!(
                 "update {update}: {:.4} of the index, {:.0} CPU s, {}",
-                loss.exp(),
+                exp(loss),
                 cpu_s(),
                 learner.said
             );

@@ -2,7 +2,6 @@
 
 use pleach_env::{Error, Seed};
 use pleach_scheduler::Provenance;
-use pleach_scheduler::portable_math::ln;
 use rayon::prelude::*;
 use serde::Serialize;
 
@@ -11,9 +10,14 @@ use crate::draws::Draws;
 use crate::past::{Past, Who};
 use crate::record::Present;
 use crate::replay::{Coming, DAYS_MAX, Drawn, Site};
+use crate::score::log1;
 
 /// Parts of a distribution at which forecasts are stated.
 pub const LEVELS: [f64; 9] = [0.025, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.975];
+/// Place of the median among them.
+pub const MIDDLE: usize = 4;
+/// Places of the ends of the 80 % interval.
+pub const EIGHTY: (usize, usize) = (2, 6);
 /// Waits up to this many seconds count as none. *Assumed*, as for twins.
 pub const SHORT_S: f64 = 60.0;
 const HOUR_S: f64 = 3600.0;
@@ -51,7 +55,7 @@ impl Bare {
     /// Whether the job has to wait, as the replay or the limits say.
     #[must_use]
     pub fn must_wait(&self) -> bool {
-        self.replay[4] > SHORT_S || self.by_limits_s > SHORT_S
+        self.replay[MIDDLE] > SHORT_S || self.by_limits_s > SHORT_S
     }
 }
 
@@ -80,10 +84,6 @@ pub struct Scene<'a> {
 #[must_use]
 pub fn quantiles(sorted: &[f64]) -> Quantiles {
     LEVELS.map(|level| quantile(sorted, level))
-}
-
-fn log1(value: f64) -> f64 {
-    ln(1.0 + value.max(0.0))
 }
 
 impl<'a> Scene<'a> {
@@ -194,6 +194,15 @@ impl<'a> Scene<'a> {
         })
     }
 
+    /// What is believed of a run time, s: where the site knows it exactly, nothing but what jobs like it ran is read here.
+    fn believed_s(&self, job: usize, done_s: f64) -> f64 {
+        let believed = self.site.estimates[job];
+        match believed.provenance {
+            Provenance::Oracle => self.past.runs(self.past.who(job), done_s).at(0.5),
+            _ => believed.value,
+        }
+    }
+
     /// The state of the queue as a job of `gpus` meets it.
     fn state_of(&self, subject: &Subject<'a>, who: Who, gpus: f64) -> Vec<f64> {
         let (site, now_s) = (self.site, self.present.at.as_secs_f64());
@@ -205,12 +214,12 @@ impl<'a> Scene<'a> {
         };
         let believed_s = match subject {
             Subject::New(coming, _) => coming.estimate.value,
-            Subject::Waits(_) => own.map_or(0.0, |job| site.estimates[job].value),
+            Subject::Waits(_) => own.map_or(0.0, |job| self.believed_s(job, 0.0)),
         };
         let ahead = || self.present.waiting.iter().filter(|job| Some(**job) != own);
         let waiting_gpus: f64 = ahead().map(|job| jobs[*job].gpus()).sum();
         let work =
-            |job: usize, done_s: f64| jobs[job].gpus() * (site.estimates[job].value - done_s).max(SHORT_S);
+            |job: usize, done_s: f64| jobs[job].gpus() * (self.believed_s(job, done_s) - done_s).max(SHORT_S);
         let waiting_work: f64 = ahead().map(|job| work(*job, 0.0)).sum();
         let running_work: f64 = self
             .present

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use pleach_env::Seed;
-use pleach_env::workload::normal::standard_normal;
+use pleach_env::workload::normal::{normal_cdf, standard_normal};
 use pleach_scheduler::Time;
 use rand::{Rng, RngExt as _};
 
-use crate::past::{Past, Runs, Who, below};
+use crate::past::{Past, Runs, Who};
 use crate::record::Present;
 use crate::replay::{Coming, Drawn, Site};
 
@@ -59,7 +59,7 @@ impl<'a> Draws<'a> {
         let mut part = |rng: &mut dyn Rng, user: u32| {
             let common = *of_users.entry(user).or_insert_with(|| standard_normal(rng));
             let own = standard_normal(rng);
-            below(WITHIN_USER.sqrt() * common + (1.0 - WITHIN_USER).sqrt() * own)
+            normal_cdf(WITHIN_USER.sqrt() * common + (1.0 - WITHIN_USER).sqrt() * own)
         };
         let runs = self.present.iter();
         let runs_s = runs.map(|(user, runs)| runs.at(part(&mut rng, *user))).collect();

@@ -7,8 +7,8 @@ use pleach_scheduler::portable_math::{exp, ln};
 use serde::Serialize;
 
 use crate::boost::{Boosted, quantile_of};
-use crate::case::{Bare, LEVELS, Quantiles, SHORT_S};
-use crate::score::pinball;
+use crate::case::{Bare, EIGHTY, LEVELS, MIDDLE, Quantiles, SHORT_S};
+use crate::score::{holds, log1, pinball};
 
 /// Resolved forecasts below which plain history answers.
 pub const RESOLVED_MIN: usize = 200;
@@ -24,7 +24,6 @@ const BETTER: f64 = 0.97;
 /// Part of waits that a correction may reach.
 const CAP: f64 = 0.995;
 
-const MIDDLE: usize = 4;
 /// Half the width of an interval that has none, as a logarithm. *Ours*.
 const NARROWEST: f64 = 0.1;
 /// Times that an interval is widened, at most. *Ours*.
@@ -133,10 +132,6 @@ impl Default for Learner {
     }
 }
 
-fn log1(value: f64) -> f64 {
-    ln(1.0 + value)
-}
-
 /// A wait from its logarithm: what is below half a minute is none.
 fn wait_s(log: f64, cap_s: f64) -> f64 {
     let wait_s = (exp(log.min(25.0)) - 1.0).min(cap_s);
@@ -199,10 +194,9 @@ impl Learner {
     pub fn held(&self, now_s: f64) -> (f64, usize) {
         let resolved = self.cases.iter().rev().filter(|case| !case.known(now_s).waits);
         let last: Vec<&Case> = resolved.take(JUDGE_MAX).collect();
-        let held = last.iter().filter(|case| {
-            let of = case.answer();
-            (of[2]..=of[6]).contains(&case.wait_s)
-        });
+        let held = last
+            .iter()
+            .filter(|case| holds(case.answer(), case.wait_s, EIGHTY));
         (held.count() as f64 / last.len().max(1) as f64, last.len())
     }
 
@@ -268,7 +262,7 @@ impl Learner {
         let cases = &self.cases[from..];
         // Of a job that still waits: its age, or the replay's median where that is longer.
         let waits = cases.iter().zip(known).map(|(case, known)| match known.waits {
-            true => known.wait_s.max(case.bare.replay[4]),
+            true => known.wait_s.max(case.bare.replay[MIDDLE]),
             false => known.wait_s,
         });
         let waits: Vec<f64> = waits.collect();
@@ -325,7 +319,7 @@ impl Learner {
             let of = cases
                 .iter()
                 .zip(known)
-                .filter(|(case, known)| !known.waits || known.wait_s > case.stated[method as usize][4]);
+                .filter(|(case, known)| !known.waits || known.wait_s > case.stated[method as usize][MIDDLE]);
             let (mut log, mut seconds) = (1e-9, 1e-9);
             for (case, known) in of {
                 let stated = &case.stated[method as usize];

@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use pleach_env::workload::Workload;
-use pleach_scheduler::portable_math::exp;
 
 /// Ended jobs of one kind that count, the last ones. *Ours*.
 const LAST: usize = 64;
@@ -199,23 +198,4 @@ impl Runs<'_> {
             .map_or(run_s, |most_s| run_s.min(most_s))
             .max(self.age_s + 1.0)
     }
-}
-
-/// The part of the standard normal distribution below `x`, to 1e-7.
-///
-/// # Source
-/// Abramowitz and Stegun, formula 26.2.17.
-#[must_use]
-pub(crate) fn below(x: f64) -> f64 {
-    let t = 1.0 / (1.0 + 0.231_641_9 * x.abs());
-    let powers = [
-        0.319_381_53,
-        -0.356_563_782,
-        1.781_477_937,
-        -1.821_255_978,
-        1.330_274_429,
-    ];
-    let sum = powers.iter().rev().fold(0.0, |sum, power| (sum + power) * t);
-    let above = exp(-x * x / 2.0) * 0.398_942_280_401_432_7 * sum;
-    if x > 0.0 { 1.0 - above } else { above }
 }

@@ -1,9 +1,17 @@
 //! How good forecasts were.
 
+use pleach_scheduler::portable_math::ln;
+
 use crate::case::{LEVELS, Quantiles};
 
 /// Levels at which the pinball loss is taken: .05, .25, .5, .75, .95.
 const SCORED: [usize; 5] = [1, 3, 4, 5, 7];
+
+/// A wait or a count on a scale on which 0 has a place: ln(1 + value).
+#[must_use]
+pub fn log1(value: f64) -> f64 {
+    ln(1.0 + value.max(0.0))
+}
 
 /// Mean pinball loss of quantiles against a wait, s, on a scale.
 ///
@@ -17,7 +25,7 @@ pub fn pinball(stated: &Quantiles, wait_s: f64, scale: impl Fn(f64) -> f64) -> f
     SCORED.iter().map(|level| of(*level)).sum::<f64>() / SCORED.len() as f64
 }
 
-/// Whether a wait lies in the interval between two levels.
+/// Whether a wait lies in the interval between two levels, by their places.
 #[must_use]
 pub fn holds(stated: &Quantiles, wait_s: f64, (low, high): (usize, usize)) -> bool {
     (stated[low]..=stated[high]).contains(&wait_s)

@@ -131,6 +131,49 @@ fn the_same_seed_gives_the_same_forecast_on_any_number_of_threads() {
 }
 
 #[test]
+fn nothing_that_is_known_later_alone_changes_a_forecast() {
+    for estimates in [
+        EstimateModel::Oracle,
+        EstimateModel::UserLimit { default_s: 86_400.0 },
+        EstimateModel::HISTORY,
+    ] {
+        let (workload, mut sim) = list("easy", 200, 6);
+        sim.estimates = estimates;
+        let instant = workload.jobs[150].submit;
+        // Whatever has not ended by then runs ten times as long, and what comes later asks for other GPUs.
+        let mut other = workload.clone();
+        for job in &mut other.jobs {
+            let observed = job.observed.as_mut().unwrap();
+            if observed.end.unwrap() > instant {
+                job.run_time_s *= 10.0;
+                observed.end = Some(observed.end.unwrap() + Time::from_secs_f64(job.run_time_s));
+            }
+            if job.submit > instant {
+                job.num_gpus = 3;
+            }
+        }
+        let policy = policy("easy");
+        let bares = |workload: &Workload| {
+            let asked = asked(workload, &sim, &policy);
+            let now = asked.until(instant, |job| job % 10 == 0).unwrap();
+            let mut found: Vec<Bare> = now.learner.cases().iter().map(|case| case.bare.clone()).collect();
+            at(&asked, &now, |scene| {
+                let all = 0..scene.present.waiting.len();
+                found.extend(all.map(|number| scene.bare(&Subject::Waits(number), 5, Seed(1)).unwrap()));
+            });
+            found
+        };
+        let (one, two) = (bares(&workload), bares(&other));
+        assert!(one.len() > 20, "{estimates:?}");
+        assert_eq!(
+            serde_json::to_string(&one).unwrap(),
+            serde_json::to_string(&two).unwrap(),
+            "{estimates:?}"
+        );
+    }
+}
+
+#[test]
 fn a_renewed_forecast_never_lies_in_the_past() {
     let (workload, sim) = list("easy", 300, 5);
     let policy = policy("easy");

@@ -1,7 +1,7 @@
 //! `pleach when`: when a job would start.
 
 use pleach_experiments::error::Error;
-use pleach_experiments::when::{Place, hindcast, hindcast_page, list_of, method_of, page, recorded, when};
+use pleach_experiments::when::{asked, hindcast, hindcast_page, list_of, page, recorded, when};
 
 use crate::commands::Context;
 use crate::flags::WhenArgs;
@@ -26,15 +26,9 @@ pub fn run(args: &WhenArgs, context: &mut Context<'_>) -> Result<(), Error> {
             policy.name()
         ))?;
     }
-    let place = Place {
-        workload: &workload,
-        sim: &sim,
-        policy: &policy,
-        seed: args.report.seed(),
-        method: method_of(&args.method),
-    };
+    let asked = asked(&workload, (&sim, &policy), args.report.seed(), &args.method);
     if args.hindcast {
-        let found = hindcast(&place, args.at)?;
+        let found = hindcast(&asked, args.at)?;
         let report = hindcast_page(&found);
         if !quiet {
             context.say(report.text().trim_end())?;
@@ -47,7 +41,7 @@ pub fn run(args: &WhenArgs, context: &mut Context<'_>) -> Result<(), Error> {
             .json()
             .map_or(Ok(()), |path| context.write_json(path, &found));
     }
-    let answer = when(&place, args.at, &args.ask())?;
+    let answer = when(&asked, args.at, &args.ask())?;
     if !quiet {
         context.say(&answer.words())?;
     }

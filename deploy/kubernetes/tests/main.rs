@@ -34,6 +34,7 @@ mod pages;
 mod places;
 mod promised;
 mod ray_jobs;
+mod rests;
 mod server;
 mod simulated;
 mod suspended;

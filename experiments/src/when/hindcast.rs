@@ -1,12 +1,11 @@
 //! How good forecasts of the last weeks would have been, each with what was known when its job came.
 
-use pleach_forecast::case::{LEVELS, Quantiles};
+use pleach_forecast::case::{EIGHTY, LEVELS, MIDDLE, Quantiles};
 use pleach_forecast::learn::{Case, Method};
-use pleach_forecast::score::{holds, pinball};
-use pleach_scheduler::portable_math::ln;
+use pleach_forecast::score::{holds, log1, pinball};
 use serde::Serialize;
 
-use super::{DAYS, Place, instant, learned};
+use super::{Asked, DAYS, instant, learned};
 use crate::error::Error;
 use crate::evaluate::day::DAY_S;
 use crate::evaluate::stats::{Ratio, quantile};
@@ -85,7 +84,7 @@ pub struct Hindcast {
     pub num_must_wait: usize,
     /// Part of the jobs that waited.
     pub waited: f64,
-    /// Forecasts by who answered. `[history, trees, replay]`
+    /// Forecasts by what answered. `[history, trees, replay]`
     pub answered: [usize; 3],
     /// Forecasters.
     pub rows: Vec<Row>,
@@ -93,10 +92,6 @@ pub struct Hindcast {
     pub buckets: Vec<Bucket>,
     /// Part of the waits at or below each stated quantile of the answers. `[level]`
     pub reliability: Vec<(f64, f64)>,
-}
-
-fn log1(wait_s: f64) -> f64 {
-    ln(1.0 + wait_s)
 }
 
 /// The forecasters' quantiles of a case, in the order of [`NAMES`].
@@ -116,11 +111,11 @@ fn stated(case: &Case, of: usize) -> Quantiles {
 ///
 /// # Errors
 /// A list without so many days, an instant beyond it, a policy that cannot decide.
-pub fn hindcast(place: &Place<'_>, at_s: Option<f64>) -> Result<Hindcast, Error> {
+pub fn hindcast(place: &Asked<'_>, at_s: Option<f64>) -> Result<Hindcast, Error> {
     // After its last job a list may go on for weeks.
     let last = place.workload.jobs.last().map(|job| job.submit.as_secs_f64());
     let until_s = instant(place.workload, at_s.or(last))?;
-    let (_, now) = learned(place, until_s, 2.0 * DAYS, FORECASTS_MAX)?;
+    let now = learned(place, until_s, 2.0 * DAYS, FORECASTS_MAX)?;
     let since_s = (until_s - DAYS * DAY_S).max(until_s / 2.0);
     let cases: Vec<&Case> = now
         .learner
@@ -199,7 +194,7 @@ fn rows(cases: &[&Case], must: &[&Case]) -> Vec<Row> {
     let row = |(of, (name, about)): (usize, &(&'static str, &'static str))| {
         let mut widths: Vec<f64> = must
             .iter()
-            .map(|case| stated(case, of)[6] - stated(case, of)[2])
+            .map(|case| stated(case, of)[EIGHTY.1] - stated(case, of)[EIGHTY.0])
             .collect();
         widths.sort_unstable_by(f64::total_cmp);
         Row {
@@ -209,7 +204,7 @@ fn rows(cases: &[&Case], must: &[&Case]) -> Vec<Row> {
             loss_s: sum(&seconds[of]) / cases.len() as f64,
             over_best_log: over(&log, of),
             over_best_s: over(&seconds, of),
-            held: part(must, |case| holds(&stated(case, of), case.wait_s, (2, 6))),
+            held: part(must, |case| holds(&stated(case, of), case.wait_s, EIGHTY)),
             width_s: quantile(&widths, 0.5).unwrap_or(0.0),
         }
     };
@@ -220,7 +215,7 @@ fn buckets(cases: &[&Case]) -> Vec<Bucket> {
     let mut from_s = f64::NEG_INFINITY;
     let mut found = Vec::new();
     for (stated, to_s) in BUCKETS {
-        let is_in = |case: &&&Case| case.answer()[4] > from_s && case.answer()[4] <= to_s;
+        let is_in = |case: &&&Case| case.answer()[MIDDLE] > from_s && case.answer()[MIDDLE] <= to_s;
         let of: Vec<&Case> = cases.iter().filter(is_in).copied().collect();
         let mut waits: Vec<f64> = of.iter().map(|case| case.wait_s).collect();
         waits.sort_unstable_by(f64::total_cmp);
@@ -230,7 +225,7 @@ fn buckets(cases: &[&Case]) -> Vec<Bucket> {
                 num_jobs: of.len(),
                 at_once: part(&of, |case| case.wait_s == 0.0),
                 waits_s: [0.25, 0.5, 0.75].map(|part| quantile(&waits, part).unwrap_or(0.0)),
-                held: part(&of, |case| holds(case.answer(), case.wait_s, (2, 6))),
+                held: part(&of, |case| holds(case.answer(), case.wait_s, EIGHTY)),
             });
         }
         from_s = to_s;

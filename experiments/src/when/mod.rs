@@ -10,7 +10,7 @@ use std::borrow::Cow;
 
 use pleach_env::workload::{JobSpec, Workload};
 use pleach_env::{Seed, SimConfig};
-use pleach_forecast::case::{Bare, LEVELS, Quantiles, Scene, Subject};
+use pleach_forecast::case::{Bare, EIGHTY, LEVELS, MIDDLE, Quantiles, Scene, Subject};
 use pleach_forecast::hindcast::{Asked, Now};
 use pleach_forecast::learn::{Method, RESOLVED_MIN};
 use pleach_forecast::past::{Who, size};
@@ -37,28 +37,25 @@ const LEARNED_MAX: usize = 600;
 /// Alternatives that are shown. *Ours*.
 const SHOWN: usize = 3;
 
-/// A list, its cluster and its policy.
-#[derive(Clone, Copy)]
-pub struct Place<'a> {
-    /// The list, with what was observed.
-    pub workload: &'a Workload,
-    /// What the cluster can do, and what is believed of run times.
-    pub sim: &'a SimConfig,
-    /// The site's policy.
-    pub policy: &'a PolicySpec,
-    /// Root of all draws.
-    pub seed: u64,
-    /// The method that answers; none: what the earlier forecasts speak for.
-    pub method: Option<Method>,
-}
-
-/// A method by its word; none for what did better.
+/// What is asked of a list: `method` is `replay` or `history`, else what the earlier forecasts speak for answers.
 #[must_use]
-pub fn method_of(word: &str) -> Option<Method> {
-    match word {
-        "replay" => Some(Method::Replay),
-        "history" => Some(Method::History),
-        _ => None,
+pub fn asked<'a>(
+    workload: &'a Workload,
+    (sim, policy): (&'a SimConfig, &'a PolicySpec),
+    seed: u64,
+    method: &str,
+) -> Asked<'a> {
+    Asked {
+        workload,
+        sim,
+        policy,
+        num_replays: REPLAYS_LEARNED,
+        seed: Seed(seed),
+        method: match method {
+            "replay" => Some(Method::Replay),
+            "history" => Some(Method::History),
+            _ => None,
+        },
     }
 }
 
@@ -88,8 +85,10 @@ pub struct Answer {
     pub alternatives: Vec<Forecast>,
     /// Parts of the distribution at which quantiles are stated.
     pub levels: Quantiles,
-    /// The method that answers, and whether for want of earlier forecasts.
+    /// The method that answers, and whether it was asked for.
     pub method: Method,
+    /// Whether no other could.
+    pub is_forced: bool,
     /// Earlier forecasts that are resolved, of those that were looked at.
     pub num_resolved: usize,
     /// Part of the last of them whose 80 % interval held, and how many those are.
@@ -119,21 +118,16 @@ impl Forecast {
         Forecast {
             what,
             at_once: bare.at_once.clamp(least, level(zeros, 1.0)),
-            median_s: stated[4],
-            within_s: [stated[2], stated[6]],
+            median_s: stated[MIDDLE],
+            within_s: [stated[EIGHTY.0], stated[EIGHTY.1]],
             quantiles_s: *stated,
         }
     }
 }
 
 /// The record until an instant, with what the forecasts of the weeks before it teach.
-pub(crate) fn learned<'a>(
-    place: &Place<'a>,
-    at_s: f64,
-    days: f64,
-    most: usize,
-) -> Result<(Asked<'a>, Now<'a>), Error> {
-    let jobs = &place.workload.jobs;
+fn learned<'a>(asked: &Asked<'a>, at_s: f64, days: f64, most: usize) -> Result<Now<'a>, Error> {
+    let jobs = &asked.workload.jobs;
     let (from, to) = (
         Time::from_secs_f64((at_s - days * DAY_S).max(0.0)),
         Time::from_secs_f64(at_s),
@@ -141,18 +135,8 @@ pub(crate) fn learned<'a>(
     let first = jobs.partition_point(|job| job.submit < from);
     let last = jobs.partition_point(|job| job.submit < to);
     let every = (last - first).div_ceil(most).max(1);
-    let asked = Asked {
-        workload: place.workload,
-        sim: place.sim,
-        policy: place.policy,
-        num_replays: REPLAYS_LEARNED,
-        seed: Seed(place.seed),
-        method: place.method,
-    };
-    let now = asked.until(to, |job| {
-        (first..last).contains(&job) && (job - first).is_multiple_of(every)
-    })?;
-    Ok((asked, now))
+    let is_taken = |job: usize| (first..last).contains(&job) && (job - first).is_multiple_of(every);
+    Ok(asked.until(to, is_taken)?)
 }
 
 /// The instant of an answer, s: what is given, else the end of the list.
@@ -186,28 +170,24 @@ pub fn instant(workload: &Workload, at_s: Option<f64>) -> Result<f64, Error> {
 ///
 /// # Errors
 /// A job that the cluster cannot hold, an instant beyond the list, a policy that cannot decide.
-pub fn when(place: &Place<'_>, at_s: Option<f64>, ask: &Ask) -> Result<Answer, Error> {
-    let at_s = instant(place.workload, at_s)?;
+pub fn when(asked: &Asked<'_>, at_s: Option<f64>, ask: &Ask) -> Result<Answer, Error> {
+    let at_s = instant(asked.workload, at_s)?;
     let (classes, asks) = match ask.job {
         None => {
-            ask.check(place.workload)?;
-            ask.with_alternatives(place.workload)
+            ask.check(asked.workload)?;
+            ask.with_alternatives(asked.workload)
         }
-        Some(_) => (place.workload.classes.clone(), Vec::new()),
+        Some(_) => (asked.workload.classes.clone(), Vec::new()),
     };
     let workload = Workload {
         classes,
-        ..place.workload.clone()
+        ..asked.workload.clone()
     };
-    let (asked, now) = learned(
-        &Place {
-            workload: &workload,
-            ..*place
-        },
-        at_s,
-        DAYS,
-        LEARNED_MAX,
-    )?;
+    let asked = &Asked {
+        workload: &workload,
+        ..*asked
+    };
+    let now = learned(asked, at_s, DAYS, LEARNED_MAX)?;
     let present = now.present();
     let site = Site {
         workload: &workload,
@@ -228,8 +208,8 @@ pub fn when(place: &Place<'_>, at_s: Option<f64>, ask: &Ask) -> Result<Answer, E
         subjects.push(Subject::Waits(number));
         names.push(words);
     }
-    let waits = scene.waits(&subjects, REPLAYS, Seed(place.seed).child("when", 0))?;
-    let method = now.learner.method(place.method);
+    let waits = scene.waits(&subjects, REPLAYS, asked.seed.child("when", 0))?;
+    let method = now.learner.method(asked.method);
     let mut found = Vec::new();
     for ((what, subject), waits) in names.into_iter().zip(&subjects).zip(waits) {
         let bare = scene.bare_of(subject, waits)?;
@@ -251,11 +231,12 @@ pub fn when(place: &Place<'_>, at_s: Option<f64>, ask: &Ask) -> Result<Answer, E
         forecast,
         levels: LEVELS,
         method,
+        is_forced: asked.method.is_some(),
         num_resolved: now.learner.num_resolved(),
         held,
         num_held,
-        policy: place.policy.name().to_owned(),
-        seed: place.seed,
+        policy: asked.policy.name().to_owned(),
+        seed: asked.seed.0,
         queue: [
             present.running.len() as f64,
             present.waiting.len() as f64,

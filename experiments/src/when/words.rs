@@ -61,6 +61,7 @@ impl Answer {
                 "how: the queue is replayed under {}, corrected by {} earlier forecasts",
                 self.policy, self.num_resolved
             ),
+            _ if self.is_forced => "how: plain history, as asked".into(),
             _ if self.is_short_of_forecasts() => format!(
                 "how: plain history, for {} forecasts are resolved and {RESOLVED_MIN} are needed for replays",
                 self.num_resolved

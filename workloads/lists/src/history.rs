@@ -1,8 +1,8 @@
 //! A predictor of run times that learns as a real one must: from the jobs that have ended so far.
 //!
-//! What it learns and predicts is [`RunTimes`], which the daemon uses too; here is the order of events. A job counts as ended
-//! once it would have ended had it not waited; the simulation makes jobs wait, so the predictor knows a little more than one on
-//! the real cluster would, by the waiting times.
+//! What it learns and predicts is [`RunTimes`], which the daemon uses too; here is the order of events. A job counts as ended when
+//! the record says so; one of which nothing is recorded once it would have ended had it not waited: the simulation makes jobs wait,
+//! so the predictor then knows a little more than one on the real cluster would, by the waiting times.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -33,7 +33,12 @@ pub(super) fn predictions(jobs: &[JobSpec], num_last: usize, default_s: f64) -> 
             known.learn(&who(ended), ended.num_gpus, ended.run_time_s);
         }
         predictions.push(known.predict(&who(job), job.num_gpus).unwrap_or(default_s));
-        running.push(Reverse((job.submit + Time::from_secs_f64(job.run_time_s), index)));
+        let (start, end) = match job.observed.as_deref() {
+            Some(observed) => (observed.start, observed.end),
+            None => (job.submit, None),
+        };
+        let end = end.unwrap_or(start + Time::from_secs_f64(job.run_time_s));
+        running.push(Reverse((end, index)));
     }
     predictions
 }

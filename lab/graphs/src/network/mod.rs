@@ -8,7 +8,8 @@
 //! z(row)   = hand(row) + score([row, context, own(v), job(j), all])
 //! ```
 //!
-//! All six are perceptrons of one hidden layer. A gradient goes the same way back; a module of Burn in the tests has both.
+//! All six are perceptrons of one hidden layer. A gradient goes the same way back, and the tests hold it to
+//! differences of scores.
 //!
 //! # Source
 //! Mao et al., SIGCOMM'19, with embeddings of 8 numbers and hidden layers of 16, as in decima-sim c010dd7. Other than there, one

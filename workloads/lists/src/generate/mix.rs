@@ -11,9 +11,10 @@ use rand::Rng;
 use serde::Deserialize;
 
 use super::outcomes::Outcomes;
-use super::quantiles::{Curve, normal_cdf};
+use super::quantiles::Curve;
 use super::{limits, pick, unit};
 use crate::Outcome;
+use crate::normal::normal_cdf;
 use crate::normal::standard_normal;
 
 /// Jobs of one kind ask for the same and follow the same laws.

@@ -1,7 +1,8 @@
 //! StreamRL: generation and training of reinforcement learning on GPUs of their own, streamed, or in turns on all.
 
+use pleach_env::workload::normal::standard_normal;
 use pleach_serving::llm::{Pace, Replica, Work, ps_of_s, s_of_ps};
-use rand::{Rng, RngExt as _};
+use rand::Rng;
 
 use super::system::{Benchmark, Effort, Error, Reproduction, drawn, exact, figures, smallest};
 use pleach_scheduler::portable_math::exp;
@@ -24,11 +25,10 @@ fn gain(generate: &dyn Fn(usize) -> f64, train: &dyn Fn(usize) -> f64) -> f64 {
     turns / smallest((1..NUM_GPUS).map(|gpus| generate(gpus).max(train(NUM_GPUS - gpus))))
 }
 
-/// Answers' tokens, by the sum of twelve uniform numbers.
+/// Answers' tokens.
 fn answers(rng: &mut impl Rng) -> Vec<u32> {
-    let normal = |rng: &mut dyn Rng| (0..12).map(|_| rng.random::<f64>()).sum::<f64>() - 6.0;
     (0..512)
-        .map(|_| (600.0 * exp(normal(rng))).clamp(1.0, 8192.0) as u32)
+        .map(|_| (600.0 * exp(standard_normal(rng))).clamp(1.0, 8192.0) as u32)
         .collect()
 }
 

@@ -3,6 +3,7 @@
 use pleach_env::workload::estimates::EstimateModel;
 use pleach_env::{GeneratorConfig, Seed, SimConfig, generate};
 use pleach_experiments::door::DOOR;
+use pleach_experiments::progress::Watcher;
 use pleach_experiments::when::{Ask, asked, hindcast, recorded, when};
 use pleach_forecast::boost::quantile;
 use pleach_forecast::draws::Draws;
@@ -100,11 +101,11 @@ fn an_answer_repeats_itself_names_no_user_and_says_how_it_came_about() {
         ..Ask::default()
     };
     let at_s = workload.jobs[300].submit.as_secs_f64();
-    let answer = when(&asked, Some(at_s), &ask).unwrap();
+    let answer = when(&asked, Some(at_s), &ask, &Watcher::nobody()).unwrap();
     let text = serde_json::to_string(&answer).unwrap();
     assert_eq!(
         text,
-        serde_json::to_string(&when(&asked, Some(at_s), &ask).unwrap()).unwrap()
+        serde_json::to_string(&when(&asked, Some(at_s), &ask, &Watcher::nobody()).unwrap()).unwrap()
     );
     let words = answer.words();
     for shown in [&text, &words] {
@@ -114,11 +115,11 @@ fn an_answer_repeats_itself_names_no_user_and_says_how_it_came_about() {
         words.contains("80 %") && words.contains("how: ") && words.contains("not known here"),
         "{words}"
     );
-    let refused = when(&asked, Some(at_s), &Ask { gpus: 65, ..ask })
+    let refused = when(&asked, Some(at_s), &Ask { gpus: 65, ..ask }, &Watcher::nobody())
         .unwrap_err()
         .to_string();
     assert!(refused.contains("gpus = 65: allowed is 1 to 64"), "{refused}");
-    let found = hindcast(&asked, None).unwrap();
+    let found = hindcast(&asked, None, &Watcher::nobody()).unwrap();
     assert_eq!(found.rows.len(), 7);
     assert!(
         found

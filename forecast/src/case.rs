@@ -10,20 +10,11 @@ use crate::draws::Draws;
 use crate::past::{Past, Who};
 use crate::record::Present;
 use crate::replay::{Coming, DAYS_MAX, Drawn, Site};
-use crate::score::log1;
+use crate::score::{LEVELS, MIDDLE, Quantiles, log1};
 
-/// Parts of a distribution at which forecasts are stated.
-pub const LEVELS: [f64; 9] = [0.025, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.975];
-/// Place of the median among them.
-pub const MIDDLE: usize = 4;
-/// Places of the ends of the 80 % interval.
-pub const EIGHTY: (usize, usize) = (2, 6);
 /// Waits up to this many seconds count as none. *Assumed*, as for twins.
 pub const SHORT_S: f64 = 60.0;
 const HOUR_S: f64 = 3600.0;
-
-/// Waits at [`LEVELS`], s.
-pub type Quantiles = [f64; LEVELS.len()];
 
 /// A forecast before any correction.
 #[derive(Clone, Debug, Serialize)]

@@ -7,8 +7,8 @@ use pleach_scheduler::portable_math::{exp, ln};
 use serde::Serialize;
 
 use crate::boost::{Boosted, quantile_of};
-use crate::case::{Bare, EIGHTY, LEVELS, MIDDLE, Quantiles, SHORT_S};
-use crate::score::{holds, log1, pinball};
+use crate::case::{Bare, SHORT_S};
+use crate::score::{EIGHTY, LEVELS, MIDDLE, Quantiles, holds, log1, pinball};
 
 /// Resolved forecasts below which plain history answers.
 pub const RESOLVED_MIN: usize = 200;

@@ -1,8 +1,16 @@
-//! How good forecasts were.
+//! Parts of a distribution at which forecasts are stated, and how good they were.
 
 use pleach_scheduler::portable_math::ln;
 
-use crate::case::{LEVELS, Quantiles};
+/// Parts of a distribution at which forecasts are stated.
+pub const LEVELS: [f64; 9] = [0.025, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.975];
+/// Place of the median among them.
+pub const MIDDLE: usize = 4;
+/// Places of the ends of the 80 % interval.
+pub const EIGHTY: (usize, usize) = (2, 6);
+
+/// Waits at [`LEVELS`], s.
+pub type Quantiles = [f64; LEVELS.len()];
 
 /// Levels at which the pinball loss is taken: .05, .25, .5, .75, .95.
 const SCORED: [usize; 5] = [1, 3, 4, 5, 7];

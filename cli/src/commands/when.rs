@@ -5,6 +5,7 @@ use pleach_experiments::when::{asked, hindcast, hindcast_page, list_of, page, re
 
 use crate::commands::Context;
 use crate::flags::WhenArgs;
+use crate::progress::bars;
 
 /// Forecasts, or scores forecasts.
 ///
@@ -27,8 +28,9 @@ pub fn run(args: &WhenArgs, context: &mut Context<'_>) -> Result<(), Error> {
         ))?;
     }
     let asked = asked(&workload, (&sim, &policy), args.report.seed(), &args.method);
+    let watcher = bars(quiet);
     if args.hindcast {
-        let found = hindcast(&asked, args.at)?;
+        let found = hindcast(&asked, args.at, &watcher)?;
         let report = hindcast_page(&found);
         if !quiet {
             context.say(report.text().trim_end())?;
@@ -41,7 +43,7 @@ pub fn run(args: &WhenArgs, context: &mut Context<'_>) -> Result<(), Error> {
             .json()
             .map_or(Ok(()), |path| context.write_json(path, &found));
     }
-    let answer = when(&asked, args.at, &args.ask())?;
+    let answer = when(&asked, args.at, &args.ask(), &watcher)?;
     if !quiet {
         context.say(&answer.words())?;
     }

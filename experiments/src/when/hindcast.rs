@@ -1,14 +1,14 @@
 //! How good forecasts of the last weeks would have been, each with what was known when its job came.
 
-use pleach_forecast::case::{EIGHTY, LEVELS, MIDDLE, Quantiles};
 use pleach_forecast::learn::{Case, Method};
-use pleach_forecast::score::{holds, log1, pinball};
+use pleach_forecast::score::{EIGHTY, LEVELS, MIDDLE, Quantiles, holds, log1, pinball};
 use serde::Serialize;
 
 use super::{Asked, DAYS, instant, learned};
 use crate::error::Error;
 use crate::evaluate::day::DAY_S;
 use crate::evaluate::stats::{Ratio, quantile};
+use crate::progress::Watcher;
 
 /// Forecasts that are made, of twice the days that are scored: the first half teaches.
 const FORECASTS_MAX: usize = 1200;
@@ -111,11 +111,11 @@ fn stated(case: &Case, of: usize) -> Quantiles {
 ///
 /// # Errors
 /// A list without so many days, an instant beyond it, a policy that cannot decide.
-pub fn hindcast(place: &Asked<'_>, at_s: Option<f64>) -> Result<Hindcast, Error> {
+pub fn hindcast(asked: &Asked<'_>, at_s: Option<f64>, watcher: &Watcher) -> Result<Hindcast, Error> {
     // After its last job a list may go on for weeks.
-    let last = place.workload.jobs.last().map(|job| job.submit.as_secs_f64());
-    let until_s = instant(place.workload, at_s.or(last))?;
-    let now = learned(place, until_s, 2.0 * DAYS, FORECASTS_MAX)?;
+    let last = asked.workload.jobs.last().map(|job| job.submit.as_secs_f64());
+    let until_s = instant(asked.workload, at_s.or(last))?;
+    let now = learned(asked, until_s, (2.0 * DAYS, FORECASTS_MAX), watcher)?;
     let since_s = (until_s - DAYS * DAY_S).max(until_s / 2.0);
     let cases: Vec<&Case> = now
         .learner
@@ -146,7 +146,7 @@ pub fn hindcast(place: &Asked<'_>, at_s: Option<f64>) -> Result<Hindcast, Error>
         (*part, below as f64 / cases.len() as f64)
     });
     Ok(Hindcast {
-        policy: place.policy.name().to_owned(),
+        policy: asked.policy.name().to_owned(),
         until_s,
         num_forecasts: cases.len(),
         num_days: days(&cases).len(),

@@ -10,11 +10,13 @@ use std::borrow::Cow;
 
 use pleach_env::workload::{JobSpec, Workload};
 use pleach_env::{Seed, SimConfig};
-use pleach_forecast::case::{Bare, EIGHTY, LEVELS, MIDDLE, Quantiles, Scene, Subject};
+use pleach_forecast::case::{Bare, Scene, Subject};
 use pleach_forecast::hindcast::{Asked, Now};
 use pleach_forecast::learn::{Method, RESOLVED_MIN};
 use pleach_forecast::past::{Who, size};
+use pleach_forecast::record::Present;
 use pleach_forecast::replay::{Coming, Site};
+use pleach_forecast::score::{EIGHTY, LEVELS, MIDDLE, Quantiles};
 use pleach_scheduler::{Estimate, Provenance, Time};
 use serde::Serialize;
 
@@ -22,6 +24,7 @@ use crate::door::PolicySpec;
 use crate::error::Error;
 use crate::evaluate::day::DAY_S;
 use crate::evaluate::metric::show_seconds;
+use crate::progress::{Progress, Watcher};
 
 pub use alternatives::Ask;
 pub use hindcast::{Hindcast, Row, hindcast};
@@ -126,7 +129,12 @@ impl Forecast {
 }
 
 /// The record until an instant, with what the forecasts of the weeks before it teach.
-fn learned<'a>(asked: &Asked<'a>, at_s: f64, days: f64, most: usize) -> Result<Now<'a>, Error> {
+fn learned<'a>(
+    asked: &Asked<'a>,
+    at_s: f64,
+    (days, most): (f64, usize),
+    watcher: &Watcher,
+) -> Result<Now<'a>, Error> {
     let jobs = &asked.workload.jobs;
     let (from, to) = (
         Time::from_secs_f64((at_s - days * DAY_S).max(0.0)),
@@ -135,8 +143,14 @@ fn learned<'a>(asked: &Asked<'a>, at_s: f64, days: f64, most: usize) -> Result<N
     let first = jobs.partition_point(|job| job.submit < from);
     let last = jobs.partition_point(|job| job.submit < to);
     let every = (last - first).div_ceil(most).max(1);
-    let is_taken = |job: usize| (first..last).contains(&job) && (job - first).is_multiple_of(every);
-    Ok(asked.until(to, is_taken)?)
+    let is_taken = |job: usize| {
+        let is_taken = (first..last).contains(&job) && (job - first).is_multiple_of(every);
+        is_taken.then(|| watcher.tell(Progress::Step)).is_some()
+    };
+    let label = "forecasts of jobs that came before";
+    Ok(watcher.part(label, (last - first).div_ceil(every), || {
+        asked.until(to, is_taken)
+    })?)
 }
 
 /// The instant of an answer, s: what is given, else the end of the list.
@@ -170,14 +184,19 @@ pub fn instant(workload: &Workload, at_s: Option<f64>) -> Result<f64, Error> {
 ///
 /// # Errors
 /// A job that the cluster cannot hold, an instant beyond the list, a policy that cannot decide.
-pub fn when(asked: &Asked<'_>, at_s: Option<f64>, ask: &Ask) -> Result<Answer, Error> {
+pub fn when(asked: &Asked<'_>, at_s: Option<f64>, ask: &Ask, watcher: &Watcher) -> Result<Answer, Error> {
     let at_s = instant(asked.workload, at_s)?;
     let (classes, asks) = match ask.job {
         None => {
             ask.check(asked.workload)?;
             ask.with_alternatives(asked.workload)
         }
-        Some(_) => (asked.workload.classes.clone(), Vec::new()),
+        Some(ref id) => {
+            // Whether it waits is known long before what it waits for is.
+            let now = asked.until(Time::from_secs_f64(at_s), |_| false)?;
+            waiting(asked.workload, &now.present(), id)?;
+            (asked.workload.classes.clone(), Vec::new())
+        }
     };
     let workload = Workload {
         classes,
@@ -187,7 +206,7 @@ pub fn when(asked: &Asked<'_>, at_s: Option<f64>, ask: &Ask) -> Result<Answer, E
         workload: &workload,
         ..*asked
     };
-    let now = learned(asked, at_s, DAYS, LEARNED_MAX)?;
+    let now = learned(asked, at_s, (DAYS, LEARNED_MAX), watcher)?;
     let present = now.present();
     let site = Site {
         workload: &workload,
@@ -204,7 +223,7 @@ pub fn when(asked: &Asked<'_>, at_s: Option<f64>, ask: &Ask) -> Result<Answer, E
     let mut subjects: Vec<Subject<'_>> = asks.iter().map(|(_, spec)| subject(&scene, spec)).collect();
     let mut names: Vec<String> = asks.iter().map(|(what, _)| what.clone()).collect();
     if let Some(id) = &ask.job {
-        let (number, words) = waiting(&scene, id)?;
+        let (number, words) = waiting(&workload, &present, id)?;
         subjects.push(Subject::Waits(number));
         names.push(words);
     }
@@ -260,8 +279,8 @@ fn best(asked: &Forecast, mut others: Vec<Forecast>) -> Vec<Forecast> {
 }
 
 /// A job that waits by its number among them, and why it waits, in words.
-fn waiting(scene: &Scene<'_>, id: &str) -> Result<(usize, String), Error> {
-    let (jobs, present) = (&scene.site.workload.jobs, scene.present);
+fn waiting(workload: &Workload, present: &Present, id: &str) -> Result<(usize, String), Error> {
+    let jobs = &workload.jobs;
     let number = present
         .waiting
         .iter()

@@ -1,6 +1,6 @@
 //! Answers and scores as pages.
 
-use pleach_forecast::case::LEVELS;
+use pleach_forecast::score::LEVELS;
 
 use super::{Answer, Forecast, Hindcast};
 use crate::evaluate::metric::show_seconds;

@@ -6,7 +6,7 @@ use pleach_graphs::board::Offers;
 use pleach_graphs::engine::Engine;
 use pleach_graphs::generate::{Arrivals, Shape, graphs, list};
 use pleach_graphs::list::Machine;
-use pleach_graphs::network::{Deciding, Look, NUM_PARAMETERS, Network, Pass, best};
+use pleach_graphs::network::{Deciding, Look, Network, Pass, best};
 use pleach_graphs::rules::{by_name, play};
 use pleach_workloads::Seed;
 
@@ -49,28 +49,40 @@ pub fn looks(network: &Network) -> Vec<(Look, Pass)> {
     found
 }
 
-/// Along the gradient scores grow by its length.
+/// All decisions at once have the scores that they have one by one, and along the gradient of the module the plain ones grow by its
+/// length.
 #[test]
-fn the_gradient_is_the_slope_of_the_scores() {
-    let network = network(true, Offers::Caps);
-    let looks = looks(&network);
-    assert!(looks.len() > 5 && looks.iter().any(|(look, _)| !look.children.is_empty()));
-    for (look, pass) in &looks {
-        let by: Vec<f32> = (0..pass.scores.len()).map(|row| (row % 3) as f32 - 1.0).collect();
-        let mut gradient = vec![0.0; NUM_PARAMETERS];
-        network.backward(look, pass, &by, &mut gradient);
+fn the_module_is_the_plain_network_with_a_gradient() {
+    for (messages, offers) in [
+        (true, Offers::Caps),
+        (true, Offers::Groups),
+        (false, Offers::Caps),
+    ] {
+        let network = network(messages, offers);
+        let looks = looks(&network);
+        assert!(looks.len() > 5 && looks.iter().any(|(look, _)| !look.children.is_empty()));
+        let plain: Vec<f32> = looks.iter().flat_map(|(_, pass)| pass.scores.clone()).collect();
+        let by: Vec<f32> = (0..plain.len()).map(|row| (row % 3) as f32 - 1.0).collect();
+        let all: Vec<&Look> = looks.iter().map(|(look, _)| look).collect();
+        let gradient = network.gradient(&all, |scores| {
+            assert_eq!(scores.len(), plain.len());
+            for (score, plain) in scores.iter().zip(&plain) {
+                assert!((score - plain).abs() < 1e-4, "{score} for {plain}");
+            }
+            by.clone()
+        });
         let size = gradient.iter().map(|by| by * by).sum::<f32>().sqrt();
         let at = |sign: f32| -> f64 {
-            let (mut moved, mut pass) = (network.clone(), Pass::default());
-            for (place, parameter) in moved.parameters.iter_mut().enumerate() {
-                *parameter += sign * 1e-4 * gradient[place] / size;
+            let mut moved = network.clone();
+            for (parameter, by) in moved.parameters.iter_mut().zip(&gradient) {
+                *parameter += sign * 1e-4 * by / size;
             }
-            moved.forward(look, &mut pass);
-            pass.scores
-                .iter()
-                .zip(&by)
-                .map(|(score, by)| f64::from(score * by))
-                .sum()
+            let scores = looks.iter().flat_map(|(look, _)| {
+                let mut pass = Pass::default();
+                moved.forward(look, &mut pass);
+                pass.scores
+            });
+            scores.zip(&by).map(|(score, by)| f64::from(score * by)).sum()
         };
         let slope = (at(1.0) - at(-1.0)) / 2e-4;
         assert!(

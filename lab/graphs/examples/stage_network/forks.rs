@@ -102,16 +102,16 @@ pub fn scale(forks: &[Fork]) -> f32 {
     forks.iter().map(|fork| fork.cost.abs()).sum::<f32>() / forks.len().max(1) as f32
 }
 
-/// Adds the derivatives of `share` times the loss of a fork: `clamp(cost / scale, -3, 3) sigmoid(z_other - z_own)`.
-pub fn descend(
-    network: &Network,
-    fork: &Fork,
-    (scale, share): (f32, f32),
-    pass: &mut pleach_graphs::network::Pass,
-    gradient: &mut [f32],
-) {
-    network.forward(&fork.look, pass);
-    let chance = 1.0 / (1.0 + exp(f64::from(pass.scores[0] - pass.scores[1])) as f32);
-    let slope = share * (fork.cost / scale).clamp(-COST_MAX, COST_MAX) * chance * (1.0 - chance);
-    network.backward(&fork.look, pass, &[-slope, slope], gradient);
+/// The gradient of the mean loss of forks: `clamp(cost / scale, -3, 3) sigmoid(z_other - z_own)`.
+pub fn gradient(network: &Network, forks: &[&Fork], scale: f32) -> Vec<f32> {
+    let looks: Vec<&Look> = forks.iter().map(|fork| &fork.look).collect();
+    let share = 1.0 / forks.len() as f32;
+    network.gradient(&looks, |scores| {
+        let slope = |(fork, scores): (&&Fork, &[f32])| {
+            let chance = 1.0 / (1.0 + exp(f64::from(scores[0] - scores[1])) as f32);
+            let slope = share * (fork.cost / scale).clamp(-COST_MAX, COST_MAX) * chance * (1.0 - chance);
+            [-slope, slope]
+        };
+        forks.iter().zip(scores.chunks(2)).flat_map(slope).collect()
+    })
 }

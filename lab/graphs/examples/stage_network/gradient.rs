@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use pleach_graphs::engine::Engine;
 use pleach_graphs::list::List;
-use pleach_graphs::network::{Deciding, Look, Pass};
+use pleach_graphs::network::{Deciding, Look};
 use pleach_scheduler::portable_math::ln;
 
 use crate::draws::{Draws, softmax};
@@ -86,27 +86,29 @@ pub fn of_list(
     }
     let square = costs.iter().map(|cost| cost * cost).sum::<f32>() / costs.len().max(1) as f32;
     let share = 1.0 / costs.len().max(1) as f32;
-    let mut gradient = vec![0.0; deciding.network.parameters.len()];
-    let mut pass = Pass::default();
-    for (drawn, cost) in plays.iter().flat_map(|play| &play.drawn).zip(costs) {
-        deciding.network.forward(&drawn.look, &mut pass);
-        let chances = softmax(&pass.scores, 1.0, None);
-        let cost = cost / square.sqrt().max(1e-9);
-        let logs = chances
-            .iter()
-            .map(|chance| ln(f64::from(chance.max(1e-20))) as f32);
-        let spread: f32 = chances
-            .iter()
-            .zip(logs.clone())
-            .map(|(chance, log)| -chance * log)
-            .sum();
-        let by = |(row, (chance, log)): (usize, (&f32, f32))| {
-            let is_own = if row == drawn.row { 1.0 } else { 0.0 };
-            // By a score, the logarithm of the chance has the slope own - chance; the entropy has -chance (log + entropy).
-            share * (cost * (is_own - chance) + entropy * chance * (log + spread))
-        };
-        let by: Vec<f32> = chances.iter().zip(logs).enumerate().map(by).collect();
-        deciding.network.backward(&drawn.look, &pass, &by, &mut gradient);
-    }
-    gradient
+    let drawn: Vec<&Drawn> = plays.iter().flat_map(|play| &play.drawn).collect();
+    let looks: Vec<&Look> = drawn.iter().map(|drawn| &drawn.look).collect();
+    deciding.network.gradient(&looks, |mut scores| {
+        let mut by_scores = Vec::with_capacity(scores.len());
+        for (drawn, cost) in drawn.iter().zip(&costs) {
+            let (own, rest) = scores.split_at(drawn.look.of_row.len());
+            scores = rest;
+            let chances = softmax(own, 1.0, None);
+            let cost = cost / square.sqrt().max(1e-9);
+            let logs = chances
+                .iter()
+                .map(|chance| ln(f64::from(chance.max(1e-20))) as f32);
+            let spread: f32 = chances
+                .iter()
+                .zip(logs.clone())
+                .map(|(chance, log)| -chance * log)
+                .sum();
+            by_scores.extend(chances.iter().zip(logs).enumerate().map(|(row, (chance, log))| {
+                let is_own = if row == drawn.row { 1.0 } else { 0.0 };
+                // By a score, the logarithm of the chance has the slope own - chance; the entropy has -chance (log + entropy).
+                share * (cost * (is_own - chance) + entropy * chance * (log + spread))
+            }));
+        }
+        by_scores
+    })
 }

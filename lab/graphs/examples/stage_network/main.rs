@@ -12,7 +12,7 @@ use std::sync::Arc;
 use pleach_agents::Adam;
 use pleach_graphs::board::Offers;
 use pleach_graphs::list::List;
-use pleach_graphs::network::{Deciding, Network, Pass};
+use pleach_graphs::network::{Deciding, Network};
 use pleach_graphs::rules::{by_name, play};
 use pleach_graphs::{GraphSettings, Source};
 use pleach_scheduler::portable_math::{exp, ln};
@@ -194,19 +194,9 @@ impl Learner {
         let scale = forks::scale(&self.forks);
         self.said = format!("{} forks of {scale:.2} job s", self.forks.len());
         for _ in 0..self.steps {
-            let mut gradient = vec![0.0; self.network.parameters.len()];
-            let mut pass = Pass::default();
-            for _ in 0..BATCH {
-                let fork = (draws.even() * self.forks.len() as f64) as usize;
-                let weights = (scale, 1.0 / BATCH as f32);
-                forks::descend(
-                    &self.network,
-                    &self.forks[fork],
-                    weights,
-                    &mut pass,
-                    &mut gradient,
-                );
-            }
+            let drawn = (0..BATCH).map(|_| (draws.even() * self.forks.len() as f64) as usize);
+            let drawn: Vec<&Fork> = drawn.map(|fork| &self.forks[fork]).collect();
+            let gradient = forks::gradient(&self.network, &drawn, scale);
             self.step(gradient, rate);
         }
     }

@@ -8,8 +8,7 @@
 //! z(row)   = hand(row) + score([row, context, own(v), job(j), all])
 //! ```
 //!
-//! All six are perceptrons of one hidden layer. A gradient goes the same way back, and the tests hold it to
-//! differences of scores.
+//! All six are perceptrons of one hidden layer. `module` is the same as a module of Burn, which takes gradients.
 //!
 //! # Source
 //! Mao et al., SIGCOMM'19, with embeddings of 8 numbers and hidden layers of 16, as in decima-sim c010dd7. Other than there, one
@@ -17,6 +16,7 @@
 
 mod look;
 mod mlp;
+mod module;
 
 use std::path::Path;
 
@@ -24,7 +24,7 @@ use pleach_scheduler::Problem;
 use pleach_tables::open_unpacked;
 use serde::{Deserialize, Serialize};
 
-use self::mlp::{Mlp, add};
+use self::mlp::{LEAK, Mlp, add};
 use crate::board::{Board, Offers};
 use crate::columns::{CONTEXT_WIDTH, ROW_WIDTH};
 use crate::engine::{Engine, StageId};
@@ -81,25 +81,12 @@ pub struct Network {
     pub parameters: Vec<f32>,
 }
 
-/// What a stage came to in a pass.
-#[derive(Clone, Copy, Debug, Default)]
-struct Node {
-    prepare: [f32; H],
-    sum: [f32; E],
-    update: [f32; H],
-    own: [f32; E],
-    message: [f32; H],
-    said: [f32; E],
-    gather: [f32; H],
-}
-
 /// Room for a pass, and what it came to.
 #[derive(Clone, Debug, Default)]
 pub struct Pass {
-    nodes: Vec<Node>,
-    jobs: Vec<([f32; E], [f32; H])>,
-    all: [f32; E],
-    rows: Vec<([f32; JOINED], [f32; S])>,
+    /// What each stage is, and what it says to those that it waits for.
+    nodes: Vec<[[f32; E]; 2]>,
+    jobs: Vec<[f32; E]>,
     /// A score of each row.
     pub scores: Vec<f32>,
 }
@@ -167,31 +154,31 @@ impl Network {
         let num_nodes = if self.messages { look.nodes.len() } else { 0 };
         pass.nodes.clear();
         for node in 0..num_nodes {
-            let mut new = Node::default();
-            PREPARE.add(all, &look.nodes[node], &mut new.prepare, &mut new.own);
+            let [mut own, mut said, mut heard] = [[0.0; E]; 3];
+            PREPARE.add::<H>(all, &look.nodes[node], &mut own);
             for &child in look.children(node) {
-                add(1.0, &pass.nodes[child as usize].said, &mut new.sum);
+                add(1.0, &pass.nodes[child as usize][1], &mut heard);
             }
             if !look.children(node).is_empty() {
-                UPDATE.add(all, &new.sum, &mut new.update, &mut new.own);
+                UPDATE.add::<H>(all, &heard, &mut own);
             }
-            MESSAGE.add(all, &new.own, &mut new.message, &mut new.said);
-            pass.nodes.push(new);
+            MESSAGE.add::<H>(all, &own, &mut said);
+            pass.nodes.push([own, said]);
         }
         pass.jobs.clear();
-        pass.all = [0.0; E];
+        let mut joined = [0.0; E];
         let num_jobs = if self.messages { look.jobs.len() - 1 } else { 0 };
         for job in 0..num_jobs {
-            let mut own = ([0.0; E], [0.0; H]);
+            let mut own = [0.0; E];
             for node in look.nodes_of(job) {
-                let state = &mut pass.nodes[node];
-                let input = gathered(&look.nodes[node], &state.own);
-                GATHER.add(all, &input, &mut state.gather, &mut own.0);
+                let mut seen = [0.0; NODE_WIDTH + E];
+                seen[..NODE_WIDTH].copy_from_slice(&look.nodes[node]);
+                seen[NODE_WIDTH..].copy_from_slice(&pass.nodes[node][0]);
+                GATHER.add::<H>(all, &seen, &mut own);
             }
-            JOIN.add(all, &own.0, &mut own.1, &mut pass.all);
+            JOIN.add::<H>(all, &own, &mut joined);
             pass.jobs.push(own);
         }
-        pass.rows.clear();
         pass.scores.clear();
         for (number, of_row) in look.of_row.iter().enumerate() {
             let row = look.row(number);
@@ -199,88 +186,15 @@ impl Network {
             input[..ROW_WIDTH].copy_from_slice(row);
             input[ROW_WIDTH..SEEN].copy_from_slice(&look.context);
             if let Some((node, job)) = of_row.filter(|_| self.messages) {
-                input[SEEN..SEEN + E].copy_from_slice(&pass.nodes[node as usize].own);
-                input[SEEN + E..SEEN + 2 * E].copy_from_slice(&pass.jobs[job as usize].0);
+                input[SEEN..SEEN + E].copy_from_slice(&pass.nodes[node as usize][0]);
+                input[SEEN + E..SEEN + 2 * E].copy_from_slice(&pass.jobs[job as usize]);
             }
-            input[SEEN + 2 * E..].copy_from_slice(&pass.all);
-            let (mut hidden, mut score) = ([0.0; S], [hand(row, self.offers)]);
-            SCORE.add(all, &input, &mut hidden, &mut score);
-            pass.rows.push((input, hidden));
+            input[SEEN + 2 * E..].copy_from_slice(&joined);
+            let mut score = [hand(row, self.offers)];
+            SCORE.add::<S>(all, &input, &mut score);
             pass.scores.push(score[0]);
         }
     }
-
-    /// Adds the derivatives of a loss by the parameters to `gradient`, given those by the scores of a pass.
-    pub fn backward(&self, look: &Look, pass: &Pass, by_scores: &[f32], gradient: &mut [f32]) {
-        let all = &self.parameters;
-        let mut by_nodes = vec![[0.0; E]; pass.nodes.len()];
-        let (mut by_jobs, mut by_all) = (vec![[0.0; E]; pass.jobs.len()], [0.0; E]);
-        for (number, by) in by_scores.iter().enumerate().filter(|(_, by)| **by != 0.0) {
-            let (input, hidden) = &pass.rows[number];
-            let mut by_input = [0.0; JOINED];
-            SCORE.back((all, &mut *gradient), (input, hidden), &[*by], &mut by_input);
-            if let Some((node, job)) = look.of_row[number].filter(|_| self.messages) {
-                add(1.0, &by_input[SEEN..], &mut by_nodes[node as usize]);
-                add(1.0, &by_input[SEEN + E..], &mut by_jobs[job as usize]);
-            }
-            add(1.0, &by_input[SEEN + 2 * E..], &mut by_all);
-        }
-        for (job, (own, hidden)) in pass.jobs.iter().enumerate() {
-            JOIN.back((all, &mut *gradient), (own, hidden), &by_all, &mut by_jobs[job]);
-            for node in look.nodes_of(job) {
-                let state = &pass.nodes[node];
-                let input = gathered(&look.nodes[node], &state.own);
-                let mut by_input = [0.0; NODE_WIDTH + E];
-                GATHER.back(
-                    (all, &mut *gradient),
-                    (&input, &state.gather),
-                    &by_jobs[job],
-                    &mut by_input,
-                );
-                add(1.0, &by_input[NODE_WIDTH..], &mut by_nodes[node]);
-            }
-        }
-        // What a stage said has the derivative of the sums that it is a part of.
-        let mut by_said = vec![[0.0; E]; pass.nodes.len()];
-        for (node, state) in pass.nodes.iter().enumerate().rev() {
-            MESSAGE.back(
-                (all, &mut *gradient),
-                (&state.own, &state.message),
-                &by_said[node],
-                &mut by_nodes[node],
-            );
-            let by_own = by_nodes[node];
-            PREPARE.back(
-                (all, &mut *gradient),
-                (&look.nodes[node], &state.prepare),
-                &by_own,
-                &mut [0.0; NODE_WIDTH],
-            );
-            if look.children(node).is_empty() {
-                continue;
-            }
-            let mut by_sum = [0.0; E];
-            UPDATE.back(
-                (all, &mut *gradient),
-                (&state.sum, &state.update),
-                &by_own,
-                &mut by_sum,
-            );
-            for &child in look.children(node) {
-                add(1.0, &by_sum, &mut by_said[child as usize]);
-            }
-        }
-    }
-}
-
-fn gathered(x: &[f32; NODE_WIDTH], own: &[f32; E]) -> [f32; NODE_WIDTH + E] {
-    std::array::from_fn(|place| {
-        if place < NODE_WIDTH {
-            x[place]
-        } else {
-            own[place - NODE_WIDTH]
-        }
-    })
 }
 
 /// A network that decides, with what it saw last.

@@ -111,7 +111,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let first = Network::new(asked.text("messages", "true") == "true", offers, || draws.even());
     let mut learner = Learner::new(&asked, first)?;
     let mut best = (f64::INFINITY, learner.mean.clone());
-    let updates = asked.number("updates", 30.0)? as u64;
+    let updates = asked.number("updates", if learner.is_forks { 15.0 } else { 30.0 })? as u64;
     for update in 0..=updates {
         if update % 5 == 0 || update == updates {
             let loss = loss(&learner.mean, &validation)?;
@@ -155,12 +155,14 @@ struct Learner {
 
 impl Learner {
     fn new(asked: &Asked, network: Network) -> Result<Learner, Box<dyn Error>> {
+        let is_forks = asked.text("learner", "forks") == "forks";
         Ok(Learner {
-            is_forks: asked.text("learner", "forks") == "forks",
-            steps: asked.number("steps", 32.0)? as usize,
-            every: asked.number("every", 10.0)?,
-            horizon_ms: (1e3 * asked.number("horizon", 100.0)?) as u64,
-            rate: asked.number("rate", 1e-3)?,
+            is_forks,
+            steps: asked.number("steps", 8.0)? as usize,
+            every: asked.number("every", 4.0)?,
+            horizon_ms: (1e3 * asked.number("horizon", 30.0)?) as u64,
+            // A fork says little: with ten times the rate the network gets worse.
+            rate: asked.number("rate", if is_forks { 1e-4 } else { 1e-3 })?,
             adam: Adam::new(network.parameters.len()),
             mean: network.clone(),
             network,

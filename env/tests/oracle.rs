@@ -5,9 +5,9 @@ use crate::scenario;
 use crate::slow_simulator;
 use pleach_env::workload::Workload;
 use pleach_env::{SimConfig, simulate};
-use pleach_scheduler::ActionKind;
-use pleach_scheduler::heuristics::{self, BestTypeDelay, DelayedBackfill, Patience};
+use pleach_scheduler::heuristics::{self, Patience, best_type_delay, delayed_backfill};
 use pleach_scheduler::policy::Policy;
+use pleach_scheduler::{ActionKind, Lens};
 use proptest::prelude::*;
 
 /// (first start s, finish s, preemptions, failures, held s) of every job.
@@ -23,12 +23,13 @@ fn heuristic(name: &str) -> Box<dyn Policy> {
         ..Patience::TUNED
     };
     match name {
-        "sjf-delay" => Box::new(DelayedBackfill::sjf(patience)),
-        "gpu-time-delay" => Box::new(DelayedBackfill::gpu_time(patience)),
-        _ => Box::new(BestTypeDelay {
+        "sjf-delay" => Box::new(delayed_backfill("sjf-delay", Lens::Shortest, patience)),
+        "gpu-time-delay" => Box::new(delayed_backfill(
+            "gpu-time-delay",
+            Lens::SmallestGpuTime,
             patience,
-            ..BestTypeDelay::TUNED
-        }),
+        )),
+        _ => Box::new(best_type_delay("best-type-delay", patience)),
     }
 }
 

@@ -2,8 +2,9 @@
 
 use pleach_env::workload::{JobSpec, Outcome, Workload};
 use pleach_env::{SimConfig, simulate, simulate_planner};
+use pleach_scheduler::Lens;
 use pleach_scheduler::cluster_spec::{ClusterSpec, ModelClass, Resources, TenantSpec};
-use pleach_scheduler::heuristics::{self, HeadOfLine};
+use pleach_scheduler::heuristics::{self, head_of_line};
 use pleach_scheduler::policy::Policy;
 use pleach_scheduler::{ActionKind, PolicyPlanner, Time};
 use proptest::prelude::*;
@@ -52,7 +53,11 @@ proptest! {
     #[test]
     fn walled_tenants_finish_as_on_clusters_of_their_own(rows in rows(), by_length in any::<bool>()) {
         // Three tenants with 4 GPUs each on one node of 12, against three nodes of 4.
-        let mut policy = if by_length { HeadOfLine::sjf() } else { HeadOfLine::fifo() };
+        let mut policy = if by_length {
+            head_of_line("sjf-strict", Lens::Shortest)
+        } else {
+            head_of_line("fifo", Lens::Arrival)
+        };
         let mut spec = ClusterSpec::uniform(1, 12, 1);
         spec.borrowing = false;
         let tenant = |number| TenantSpec { name: format!("t{number}"), quota_gpus: 4 };

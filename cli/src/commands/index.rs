@@ -79,7 +79,7 @@ pub fn run(args: &IndexArgs, context: &mut Context<'_>) -> Result<(), Error> {
     let named = |name: &str, rows: &[PartRow]| (name.to_string(), rows.to_vec());
     let table = markdown(
         &judged.rows,
-        &[named("found", &judged.rows), named("first", &judged.first)],
+        &[named("found", &judged.rows), named("first", &judged.of_start)],
     );
     context.say(&format!("{table}{}", judged.verdict))
 }

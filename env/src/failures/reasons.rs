@@ -8,10 +8,13 @@
 //! # Source
 //! Philly (ATC'19), table 7.
 
+use std::sync::LazyLock;
+
 use pleach_scheduler::Time;
 use pleach_scheduler::portable_math::{exp, ln};
 
 use pleach_workloads::Seed;
+use pleach_workloads::embedded::{number, rows};
 use pleach_workloads::normal::standard_normal;
 
 /// Standard normal quantiles of 0.9 and 0.95.
@@ -37,49 +40,18 @@ pub struct Reason {
     pub trials_by_size: [u32; 3],
 }
 
-const fn reason(
-    name: &'static str,
-    trials: u32,
-    jobs: u32,
-    runtime_min: [f64; 3],
-    by_size: [u32; 3],
-) -> Reason {
-    Reason {
+/// The reasons, of `data/reasons.csv`.
+pub static REASONS: LazyLock<Vec<Reason>> = LazyLock::new(|| {
+    let rows = rows(include_str!("../../data/reasons.csv"));
+    let of_row = |[name, trials, jobs, median, p90, p95, one, some, many]: [&'static str; 9]| Reason {
         name,
-        trials,
-        jobs,
-        runtime_min,
-        trials_by_size: by_size,
-    }
-}
-
-/// The reasons of 39,772 failed trials. Two more with four trials in all have no published quantiles and are left out.
-///
-/// # Source
-/// Philly (ATC'19), table 7.
-#[rustfmt::skip]
-pub const REASONS: [Reason; 20] = [
-    reason("CPU out of memory", 12_076, 2_803, [13.45, 17.73, 33.97], [11_465, 235, 376]),
-    reason("incorrect inputs", 9_690, 4_936, [1.87, 404.83, 2_095.73], [5_844, 2_638, 1_208]),
-    reason("semantic error", 2_943, 2_049, [2.72, 376.0, 1_436.88], [1_603, 494, 846]),
-    reason("core dump", 2_912, 1_784, [0.85, 72.75, 431.65], [1_936, 496, 480]),
-    reason("invalid memory access", 2_602, 1_235, [1.03, 403.5, 1_357.38], [712, 774, 1_116]),
-    reason("model checkpoint error", 1_995, 948, [181.67, 3_728.93, 8_196.02], [743, 384, 868]),
-    reason("CUDA failure", 1_484, 571, [1.32, 19.87, 82.17], [133, 1_153, 198]),
-    reason("syntax error", 1_132, 883, [0.58, 5.02, 12.0], [780, 184, 168]),
-    reason("traceback from crash", 777, 271, [1.02, 894.33, 1_394.07], [356, 277, 144]),
-    reason("MPI error", 634, 166, [1.62, 3_015.27, 5_143.98], [456, 54, 124]),
-    reason("GPU out of memory", 487, 261, [18.53, 353.62, 2_740.28], [237, 70, 180]),
-    reason("MPI runtime failure", 478, 420, [1_389.48, 13_778.6, 18_090.88], [240, 141, 97]),
-    reason("permission error", 299, 151, [1.0, 8.15, 15.85], [56, 202, 41]),
-    reason("import error", 148, 148, [0.67, 4.58, 10.73], [108, 30, 10]),
-    reason("job preempted", 147, 95, [559.08, 2_682.85, 5_892.23], [25, 95, 27]),
-    reason("CUDA init failed", 141, 69, [1.08, 2.18, 4.63], [16, 66, 59]),
-    reason("model diverged", 84, 30, [1.48, 44.37, 76.53], [78, 5, 1]),
-    reason("CUDA version mismatch", 49, 49, [0.83, 1.65, 1.67], [1, 1, 47]),
-    reason("GPU ECC error", 10, 10, [26.82, 671.92, 2_035.02], [1, 5, 4]),
-    reason("no signature", 1_684, 698, [1.87, 28.0, 95.17], [1_235, 294, 155]),
-];
+        trials: number(trials) as u32,
+        jobs: number(jobs) as u32,
+        runtime_min: [median, p90, p95].map(number),
+        trials_by_size: [one, some, many].map(|field| number(field) as u32),
+    };
+    rows.map(of_row).collect()
+});
 
 impl Reason {
     /// Failed trials per job that has any: 1 = never tried again.

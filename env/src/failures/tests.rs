@@ -145,8 +145,8 @@ fn a_lean_moves_ends_to_longer_jobs_and_leaves_their_shares() {
 #[test]
 fn trials_have_the_published_reasons_and_repeats() {
     let model = OutcomeModel::philly();
-    let mut trials = [0_u32; REASONS.len()];
-    let mut jobs = [0_u32; REASONS.len()];
+    let mut trials = vec![0_u32; REASONS.len()];
+    let mut jobs = vec![0_u32; REASONS.len()];
     let num_jobs = 100_000_u64;
     for job in 0..num_jobs {
         let num_gpus = match job % 1000 {

@@ -24,15 +24,12 @@ use crate::door::PolicySpec;
 use crate::error::Error;
 pub use crate::judge::state_file;
 use crate::judge::{
-    CHOSEN, Kind, Lists, REPORTED, Rivals, SEARCHED, kept_in, kinds_of, paired, raced, settled, verdict,
+    Acceptance, CHOICE_LISTS, CHOSEN, Kind, Lists, REPORTED, Rivals, SEARCHED, kept_in, kinds_of,
+    nearly_best, paired, raced, settled,
 };
 use crate::progress::Watcher;
 use crate::train::validation::Validation;
 
-/// Lists of each part on which one of the kept trees is chosen. *Assumed*.
-const CHOICE_LISTS: usize = 24;
-/// What a smaller tree may be behind the best in the objective. *Assumed*.
-const TOLERANCE: f64 = 0.002;
 /// Who answers where a tree by whose passes GPUs are dealt fails. *Assumed*: as for any policy that names nobody.
 const DEALT_FALLBACK: &str = "easy";
 /// What a search is given.
@@ -219,8 +216,7 @@ impl Ground<'_> {
     /// A tree on all lists.
     fn played(&self, lists: &Lists, draft: &Draft) -> Result<Vec<Outcome>, Error> {
         let tree = TreePolicy::new(self.tree(draft)?);
-        let runs: Vec<(usize, usize)> = (0..lists.lists.len()).map(|list| (0, list)).collect();
-        lists.outcomes(|_| self.planner(&tree), &runs)
+        lists.played(|| self.planner(&tree))
     }
 
     fn planner(&self, tree: &TreePolicy) -> Result<Box<dyn Planner>, Error> {
@@ -254,14 +250,8 @@ impl Ground<'_> {
         let trees = trees.collect::<Result<Vec<_>, Error>>()?;
         let planner = |place: usize| self.planner(&trees[place]);
         let frontier = best_of_each_size(judged(&entries, planner, &choice, &of_choice)?);
-        let best = frontier
-            .iter()
-            .map(|(objective, _)| *objective)
-            .fold(f64::INFINITY, f64::min);
-        let chosen = frontier
-            .iter()
-            .position(|(objective, _)| *objective <= best + TOLERANCE);
-        let chosen = chosen.ok_or_else(|| Error::Failed("the search kept no tree".into()))?;
+        let objectives: Vec<f64> = frontier.iter().map(|(objective, _)| *objective).collect();
+        let chosen = nearly_best(&objectives)?;
 
         let kinds = (Split::Test, &REPORTED[..]);
         let lists = self.lists(kinds, "search/acceptance", input.accept_lists, input.rivals())?;
@@ -275,9 +265,12 @@ impl Ground<'_> {
         } else {
             "the best start"
         };
-        let tree_over_start = paired(&outcomes[chosen], &of_start);
-        let rows = lists.rows(&outcomes[chosen]);
-        let (accepted, verdict) = verdict(tree_over_start, &rows, &lists.rows(&of_start));
+        let Acceptance {
+            over_start,
+            accepted,
+            verdict,
+            ..
+        } = lists.acceptance(&outcomes[chosen], &of_start);
         let mut others = vec![other(&lists, start, &of_start, &outcomes[chosen])];
         for policy in &input.against {
             let own = lists.all(policy)?;
@@ -318,7 +311,7 @@ impl Ground<'_> {
             batches: found.batch,
             best_start: (found.best_start.origin.clone(), found.best_start.objective),
             accepted,
-            tree_over_start,
+            tree_over_start: over_start,
             verdict,
             frontier: frontier.collect(),
             chosen,

@@ -4,7 +4,7 @@ use super::*;
 use crate::door::DOOR;
 use crate::evaluate::stats::Ratio;
 use crate::evaluate::workload_source::env_of;
-use crate::judge::PartRow;
+use crate::judge::{PartRow, verdict};
 use pleach_scheduler::ActionKind;
 
 fn input(simulations: u64) -> SearchInput {

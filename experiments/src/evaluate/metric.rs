@@ -57,23 +57,6 @@ pub struct Metric {
     pub doc: &'static str,
 }
 
-const fn metric(
-    key: &'static str,
-    label: &'static str,
-    unit: Unit,
-    better: Better,
-    doc: &'static str,
-) -> Metric {
-    Metric {
-        key,
-        label,
-        unit,
-        better,
-        versus: Versus::Ratio,
-        doc,
-    }
-}
-
 /// A metric of a world, shown with so many decimals; its label says its unit.
 #[must_use]
 pub const fn figure(
@@ -91,126 +74,64 @@ pub const fn figure(
     }
 }
 
+/// Figures of a play in a world, a row each: key, label, decimals, which way is better, how policies are held against each other, what
+/// it is, and its value. Makes the table `METRICS` and `figures_of(world, outcome)`.
+#[macro_export]
+macro_rules! figures {
+    (|$world:ident: &$World:ty, $outcome:ident: &$Outcome:ty| $(
+        $key:literal, $label:literal, $decimals:literal, $better:ident, $versus:ident, $doc:literal => $value:expr;
+    )*) => {
+        /// Figures of a play.
+        const METRICS: &[$crate::evaluate::metric::Metric] = &[$($crate::evaluate::metric::figure(
+            ($key, $label, $decimals),
+            ($crate::evaluate::metric::Better::$better, $crate::evaluate::metric::Versus::$versus),
+            $doc,
+        )),*];
+
+        /// Their values.
+        fn figures_of($world: &$World, $outcome: &$Outcome) -> ::std::vec::Vec<(&'static str, f64)> {
+            ::std::vec![$(($key, $value)),*]
+        }
+    };
+}
+
 /// The metric that policies are ranked and paired by.
 pub const MAIN_METRIC: &str = "avg_jct_s";
 /// The same with its label and unit.
 pub(crate) const MAIN: &Metric = &METRICS[0];
 
-/// All metrics, in the order of tables.
-pub const METRICS: &[Metric] = &[
-    metric(
-        "avg_jct_s",
-        "avg JCT",
-        Unit::Seconds,
-        Better::Lower,
-        "mean of finish - submit",
-    ),
-    metric(
-        "avg_jct_gap",
-        "JCT gap",
-        Unit::Fraction,
-        Better::Lower,
-        "average JCT over its lower bound, less 1",
-    ),
-    metric(
-        "p50_jct_s",
-        "p50 JCT",
-        Unit::Seconds,
-        Better::Lower,
-        "median of finish - submit",
-    ),
-    metric(
-        "p95_jct_s",
-        "p95 JCT",
-        Unit::Seconds,
-        Better::Lower,
-        "95th percentile of finish - submit",
-    ),
-    metric(
-        "p99_jct_s",
-        "p99 JCT",
-        Unit::Seconds,
-        Better::Lower,
-        "99th percentile of finish - submit",
-    ),
-    metric(
-        "avg_slowdown",
-        "slowdown",
-        Unit::Plain,
-        Better::Lower,
-        "mean of JCT / max(isolated time, 10 s)",
-    ),
-    metric(
-        "avg_wait_s",
-        "avg wait",
-        Unit::Seconds,
-        Better::Lower,
-        "mean of JCT - time that the job held GPUs",
-    ),
-    metric(
-        "p99_wait_s",
-        "p99 wait",
-        Unit::Seconds,
-        Better::Lower,
-        "99th percentile of the same",
-    ),
-    metric(
-        "makespan_s",
-        "makespan",
-        Unit::Seconds,
-        Better::Lower,
-        "last finish - first submit",
-    ),
-    metric(
-        "makespan_gap",
-        "makespan gap",
-        Unit::Fraction,
-        Better::Lower,
-        "makespan over its lower bound, less 1",
-    ),
-    metric(
-        "utilisation",
-        "util",
-        Unit::Fraction,
-        Better::Higher,
-        "held GPU-time / all GPU-time, first submit to last finish",
-    ),
-    metric(
-        "fairness",
-        "fairness",
-        Unit::Plain,
-        Better::Higher,
-        "Jain index over tenants' mean slowdown, 1 / tenants to 1",
-    ),
-    metric(
-        "preemptions",
-        "preempt",
-        Unit::Count,
-        Better::Neither,
-        "times that a running job was stopped",
-    ),
-    metric(
-        "failures",
-        "failures",
-        Unit::Count,
-        Better::Neither,
-        "times that a failure stopped a job",
-    ),
-    metric(
-        "lost_work",
-        "lost work",
-        Unit::Fraction,
-        Better::Lower,
-        "part of the work done that failures made void",
-    ),
-    metric(
-        "num_jobs",
-        "jobs",
-        Unit::Count,
-        Better::Neither,
-        "jobs that finished",
-    ),
-];
+macro_rules! metrics {
+    ($($key:literal, $label:literal, $unit:ident, $better:ident, $doc:literal;)*) => {
+        /// All metrics of jobs, in the order of tables.
+        pub const METRICS: &[Metric] = &[$(Metric {
+            key: $key,
+            label: $label,
+            unit: Unit::$unit,
+            better: Better::$better,
+            versus: Versus::Ratio,
+            doc: $doc,
+        }),*];
+    };
+}
+
+metrics! {
+    "avg_jct_s", "avg JCT", Seconds, Lower, "mean of finish - submit";
+    "avg_jct_gap", "JCT gap", Fraction, Lower, "average JCT over its lower bound, less 1";
+    "p50_jct_s", "p50 JCT", Seconds, Lower, "median of finish - submit";
+    "p95_jct_s", "p95 JCT", Seconds, Lower, "95th percentile of finish - submit";
+    "p99_jct_s", "p99 JCT", Seconds, Lower, "99th percentile of finish - submit";
+    "avg_slowdown", "slowdown", Plain, Lower, "mean of JCT / max(isolated time, 10 s)";
+    "avg_wait_s", "avg wait", Seconds, Lower, "mean of JCT - time that the job held GPUs";
+    "p99_wait_s", "p99 wait", Seconds, Lower, "99th percentile of the same";
+    "makespan_s", "makespan", Seconds, Lower, "last finish - first submit";
+    "makespan_gap", "makespan gap", Fraction, Lower, "makespan over its lower bound, less 1";
+    "utilisation", "util", Fraction, Higher, "held GPU-time / all GPU-time, first submit to last finish";
+    "fairness", "fairness", Plain, Higher, "Jain index over tenants' mean slowdown, 1 / tenants to 1";
+    "preemptions", "preempt", Count, Neither, "times that a running job was stopped";
+    "failures", "failures", Count, Neither, "times that a failure stopped a job";
+    "lost_work", "lost work", Fraction, Lower, "part of the work done that failures made void";
+    "num_jobs", "jobs", Count, Neither, "jobs that finished";
+}
 
 /// A metric of a world by its key; the first where none is named.
 ///

@@ -32,14 +32,10 @@ use crate::door::PolicySpec;
 use crate::error::Error;
 use crate::evaluate::stats::Ratio;
 use crate::judge::{
-    CHOSEN, Kind, Lists, PartRow, REPORTED, Rivals, SEARCHED, kinds_of, markdown, paired, verdict,
+    CHOICE_LISTS, CHOSEN, Kind, Lists, PartRow, REPORTED, Rivals, SEARCHED, kinds_of, markdown, nearly_best,
+    paired,
 };
 use crate::progress::Watcher;
-
-/// Lists of each part on which one of the kept formulas is chosen. *Assumed*, as for trees.
-const CHOICE_LISTS: usize = 24;
-/// What a smaller formula may be behind the best in the objective. *Assumed*, as for trees.
-const TOLERANCE: f64 = 0.002;
 
 /// What a search begins with beside the rules by hand, and what it is held against.
 #[derive(Clone, Debug, Default)]
@@ -182,9 +178,7 @@ fn finished(
     for entry in &frontier {
         judged.push(objective.objective(&played(&choice, &entry.formula)?));
     }
-    let best = judged.iter().copied().fold(f64::INFINITY, f64::min);
-    let chosen = judged.iter().position(|own| *own <= best + TOLERANCE);
-    let chosen = &frontier[chosen.ok_or_else(|| Error::Failed("the search kept no formula".into()))?];
+    let chosen = &frontier[nearly_best(&judged)?];
     let start = race.best_start();
 
     let lists = drawn(
@@ -194,15 +188,10 @@ fn finished(
         race.config.accept_lists,
     )?;
     let (own, of_start) = (played(&lists, &chosen.formula)?, played(&lists, &start.formula)?);
-    let rows = lists.rows(&own);
-    let over_start = paired(&own, &of_start);
-    let (accepted, words) = verdict(over_start, &rows, &lists.rows(&of_start));
+    let judgement = lists.acceptance(&own, &of_start);
     let mut all = vec![
-        ("found".to_owned(), rows),
-        (
-            format!("the best start ({})", start.origin),
-            lists.rows(&of_start),
-        ),
+        ("found".to_owned(), judgement.rows),
+        (format!("the best start ({})", start.origin), judgement.of_start),
     ];
     let mut over_others = Vec::new();
     for policy in input.teacher.iter().chain(&input.against) {
@@ -210,7 +199,7 @@ fn finished(
         all.push((policy.name().to_owned(), lists.rows(&other)));
         over_others.push((policy.name().to_owned(), paired(&own, &other)));
     }
-    let kept = if accepted { chosen } else { start };
+    let kept = if judgement.accepted { chosen } else { start };
     let mut formula = kept.formula.clone();
     formula.estimates = vec![crate::distill::provenance(env.sim.estimates)];
     formula.trained_by = BTreeMap::from([
@@ -227,9 +216,9 @@ fn finished(
         simulations: race.simulations,
         best_start: (start.origin.clone(), start.objective),
         frontier: frontier.iter().zip(&judged).map(line).collect(),
-        accepted,
-        verdict: words,
-        over_start,
+        accepted: judgement.accepted,
+        verdict: judgement.verdict,
+        over_start: judgement.over_start,
         rows: all,
         over_others,
     };
@@ -241,10 +230,9 @@ fn finished(
 
 /// A formula on all lists.
 fn played(lists: &Lists, formula: &ScoreFormula) -> Result<Vec<Outcome>, Error> {
-    let runs: Vec<(usize, usize)> = (0..lists.lists.len()).map(|list| (0, list)).collect();
     let policy = FormulaPolicy::new(formula.clone()).sparing();
     debug_assert!(policy.needs().observation);
-    lists.outcomes(|_| Ok(race::planner(&policy)), &runs)
+    lists.played(|| Ok(race::planner(&policy)))
 }
 
 #[cfg(test)]

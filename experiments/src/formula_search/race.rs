@@ -217,12 +217,10 @@ impl<'a> Race<'a> {
         let num = self.objective.rungs.get(1).copied().unwrap_or(1);
         let until = self.config.simulations;
         while self.simulations < until {
-            let drawn: Vec<Vec<f64>> = (0..POPULATION).map(|_| search.draw(&mut rng)).collect();
-            let formulas: Vec<ScoreFormula> = drawn.iter().map(|numbers| made(self, numbers)).collect();
-            let objectives = self.judged(&formulas, num)?;
-            let mut order: Vec<usize> = (0..drawn.len()).collect();
-            order.sort_by(|a, b| objectives[*a].total_cmp(&objectives[*b]));
-            search.tell(&order.iter().map(|at| drawn[*at].clone()).collect::<Vec<_>>());
+            search.step(&mut rng, POPULATION, |drawn| {
+                let formulas: Vec<ScoreFormula> = drawn.iter().map(|numbers| made(self, numbers)).collect();
+                self.judged(&formulas, num)
+            })?;
         }
         let tuned = made(self, search.mean());
         let objective = self.judged(std::slice::from_ref(&tuned), usize::MAX)?[0];

@@ -49,8 +49,27 @@ impl SepCma {
         &self.mean
     }
 
+    /// One generation: candidates are drawn and judged together, and the centre moves towards those with the least losses, among
+    /// equal ones the first.
+    ///
+    /// # Errors
+    /// What `losses` says.
+    pub fn step<E>(
+        &mut self,
+        rng: &mut (impl Rng + ?Sized),
+        population: usize,
+        losses: impl FnOnce(&[Vec<f64>]) -> Result<Vec<f64>, E>,
+    ) -> Result<(), E> {
+        let drawn: Vec<Vec<f64>> = (0..population).map(|_| self.draw(rng)).collect();
+        let mut order: Vec<(f64, Vec<f64>)> = losses(&drawn)?.into_iter().zip(drawn).collect();
+        order.sort_by(|one, other| one.0.total_cmp(&other.0));
+        let sorted: Vec<Vec<f64>> = order.into_iter().map(|(_, candidate)| candidate).collect();
+        self.tell(&sorted);
+        Ok(())
+    }
+
     /// A candidate.
-    pub fn draw(&self, rng: &mut (impl Rng + ?Sized)) -> Vec<f64> {
+    fn draw(&self, rng: &mut (impl Rng + ?Sized)) -> Vec<f64> {
         let spread = self.mean.iter().zip(&self.variance);
         spread
             .map(|(mean, variance)| mean + self.sigma * variance.sqrt() * normal(rng))
@@ -58,7 +77,7 @@ impl SepCma {
     }
 
     /// Moves towards the better candidates: as many as were drawn, smallest loss first.
-    pub fn tell(&mut self, sorted: &[Vec<f64>]) {
+    fn tell(&mut self, sorted: &[Vec<f64>]) {
         let num = self.mean.len() as f64;
         let effective = 1.0 / self.weights.iter().map(|weight| weight * weight).sum::<f64>();
         let c_sigma = (effective + 2.0) / (num + effective + 5.0);
@@ -130,9 +149,8 @@ mod tests {
         let mut rng = Seed(3).stream("bowl", 0);
         let mut search = SepCma::new(vec![5.0; 5], &[1.0; 5], 12);
         for _ in 0..200 {
-            let mut drawn: Vec<Vec<f64>> = (0..12).map(|_| search.draw(&mut rng)).collect();
-            drawn.sort_by(|a, b| loss(a).total_cmp(&loss(b)));
-            search.tell(&drawn);
+            let losses = |drawn: &[Vec<f64>]| Ok::<_, ()>(drawn.iter().map(|one| loss(one)).collect());
+            search.step(&mut rng, 12, losses).unwrap();
         }
         assert!(loss(search.mean()) < 1e-6, "{:?}", search.mean());
     }

@@ -22,7 +22,7 @@ use pleach_env::{Seed, SimConfig, Split};
 use pleach_scheduler::portable_math::ln;
 use pleach_scheduler::settings;
 use pleach_scheduler::settings::Settings as _;
-use pleach_scheduler::{ActionKind, ActionSet, Planner, Problem};
+use pleach_scheduler::{ActionKind, ActionSet};
 use rayon::prelude::*;
 
 use crate::error::Error;
@@ -31,7 +31,7 @@ use crate::evaluate::instances::Instance;
 use crate::evaluate::sim_config::SchedulingConfig;
 use crate::evaluate::workload_source::WorkloadSource;
 use crate::index_search::lists::Drawn;
-use crate::judge::{Lists, PartRow, Rivals, paired, verdict};
+use crate::judge::{Acceptance, Lists, Rivals};
 use crate::progress::Watcher;
 use crate::twin::doubt;
 
@@ -116,50 +116,19 @@ pub fn by_hand_of_rest() -> Formula {
     let mut formula = by_hand();
     formula.weights.remove("service");
     formula.weights.insert("rest".into(), -1.0);
-    formula.origin = "least remaining run time, by hand".into();
-    formula
+    // With the definitions of the columns that it reads now.
+    Formula::of(
+        formula.rules,
+        formula.weights,
+        "least remaining run time, by hand",
+    )
 }
 
-/// What can be searched for: something that deals by a list of numbers.
-pub trait Searched: Sync {
-    /// The numbers that the search begins with.
-    fn first(&self) -> Vec<f64>;
-
-    /// How far each number moves at first.
-    fn steps(&self) -> Vec<f64>;
-
-    /// The planner of some numbers, whatever they are.
-    ///
-    /// # Errors
-    /// Settings that nobody can use.
-    fn planner(&self, numbers: &[f64]) -> Result<Box<dyn Planner>, Problem>;
-}
-
-/// The numbers of a formula.
-struct OfFormula<'a> {
-    encoding: &'a Encoding,
-    first: &'a Formula,
-}
-
-impl Searched for OfFormula<'_> {
-    fn first(&self) -> Vec<f64> {
-        self.encoding.numbers(self.first)
-    }
-
-    fn steps(&self) -> Vec<f64> {
-        self.encoding.steps()
-    }
-
-    fn planner(&self, numbers: &[f64]) -> Result<Box<dyn Planner>, Problem> {
-        index_planner(&self.encoding.formula(numbers))
-    }
-}
-
-/// What a search has found: a formula, or numbers of whatever was searched for.
+/// What a search has found.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Found<F> {
+pub struct Found {
     /// The best that was found, or the beginning.
-    pub best: F,
+    pub best: Formula,
     /// Its loss on the validation lists: below 0 it is better than the beginning.
     pub validation_loss: f64,
     /// After each look: generation and loss of the centre on the validation lists.
@@ -175,19 +144,6 @@ struct Part<'a> {
     condition: Condition,
     /// Which kind in which condition.
     group: usize,
-}
-
-/// What a formula is worth on lists that nothing was chosen by.
-#[derive(Clone, Debug)]
-pub struct Judgement {
-    /// Of each kind in each condition, over its strongest rule.
-    pub rows: Vec<PartRow>,
-    /// The same of the formula that the search began with.
-    pub first: Vec<PartRow>,
-    /// Whether it beats that one and loses nowhere.
-    pub accepted: bool,
-    /// Why.
-    pub verdict: String,
 }
 
 impl IndexSearch {
@@ -229,50 +185,23 @@ impl IndexSearch {
         Ok(lines)
     }
 
-    /// Searches from a formula; `report` hears of every look at the validation lists.
-    ///
-    /// # Errors
-    /// A kind that nobody knows, or a simulation that fails.
-    pub fn run(&self, first: &Formula, report: impl FnMut(u32, f64)) -> Result<Found<Formula>, Error> {
-        let encoding = Encoding::new(first.rules, &self.without);
-        let what = OfFormula {
-            encoding: &encoding,
-            first,
-        };
-        let found = self.search(&what, report)?;
-        Ok(Found {
-            best: encoding.formula(&found.best),
-            validation_loss: found.validation_loss,
-            looks: found.looks,
-        })
-    }
-
     /// Of some formulas the one to begin with: that with the least loss on the validation lists, over the first.
     ///
     /// # Errors
     /// As [`IndexSearch::run`].
     pub fn best_of(&self, mut starts: Vec<Formula>) -> Result<Formula, Error> {
-        let losses = {
-            let encodings: Vec<Encoding> = starts
-                .iter()
-                .map(|start| Encoding::new(start.rules, &self.without))
-                .collect();
-            let own = starts.iter().zip(&encodings);
-            let own: Vec<_> = own
-                .map(|(first, encoding)| OfFormula { encoding, first })
-                .collect();
-            let files = Drawn::open(&self.kinds, &self.source, self.num_jobs)?;
-            let parts = self.parts();
-            let lists = self.judged(
-                &files,
-                &parts,
-                Split::Validation,
-                &own[0],
-                &self.validation(&parts),
-            )?;
-            let loss = |own: &OfFormula<'_>| self.loss(own, &own.first(), &lists);
-            own.iter().map(loss).collect::<Result<Vec<f64>, Error>>()?
+        // As they are searched for: with the columns that may weigh something.
+        let settled = |start: &Formula| {
+            let encoding = Encoding::new(start.rules, &self.without);
+            encoding.formula(&encoding.numbers(start))
         };
+        let own: Vec<Formula> = starts.iter().map(settled).collect();
+        let files = Drawn::open(&self.kinds, &self.source, self.num_jobs)?;
+        let parts = self.parts();
+        let draws = self.validation(&parts);
+        let lists = self.judged(&files, &parts, Split::Validation, &own[0], &draws)?;
+        let losses = own.iter().map(|own| self.loss(own, &lists));
+        let losses = losses.collect::<Result<Vec<f64>, Error>>()?;
         let least = (0..losses.len()).min_by(|a, b| losses[*a].total_cmp(&losses[*b]));
         Ok(starts.swap_remove(least.unwrap_or_default()))
     }
@@ -286,23 +215,23 @@ impl IndexSearch {
         draws.collect()
     }
 
-    /// Searches for the numbers of anything that deals.
+    /// Searches from a formula; `report` hears of every look at the validation lists.
     ///
     /// # Errors
-    /// As [`IndexSearch::run`].
-    pub fn search(
-        &self,
-        what: &impl Searched,
-        mut report: impl FnMut(u32, f64),
-    ) -> Result<Found<Vec<f64>>, Error> {
-        let steps: Vec<f64> = what.steps().iter().map(|step| step * self.step).collect();
-        let mut search = SepCma::new(what.first(), &steps, self.population);
+    /// A kind that nobody knows, or a simulation that fails.
+    pub fn run(&self, first: &Formula, mut report: impl FnMut(u32, f64)) -> Result<Found, Error> {
+        let encoding = Encoding::new(first.rules, &self.without);
+        let numbers = encoding.numbers(first);
+        let first = encoding.formula(&numbers);
+        let steps: Vec<f64> = encoding.steps().iter().map(|step| step * self.step).collect();
+        let mut search = SepCma::new(numbers, &steps, self.population);
         let mut rng = Seed(self.seed).stream("index", 0);
         let parts = self.parts();
         let files = Drawn::open(&self.kinds, &self.source, self.num_jobs)?;
-        let validation = self.judged(&files, &parts, Split::Validation, what, &self.validation(&parts))?;
+        let draws = self.validation(&parts);
+        let validation = self.judged(&files, &parts, Split::Validation, &first, &draws)?;
         let mut found = Found {
-            best: what.first(),
+            best: first.clone(),
             validation_loss: 0.0,
             looks: Vec::new(),
         };
@@ -314,19 +243,19 @@ impl IndexSearch {
                     (turn % parts.len(), seed)
                 })
                 .collect();
-            let lists = self.judged(&files, &parts, Split::Train, what, &draws)?;
-            let drawn: Vec<Vec<f64>> = (0..self.population).map(|_| search.draw(&mut rng)).collect();
-            let losses = drawn.par_iter().map(|numbers| self.loss(what, numbers, &lists));
-            let losses: Vec<f64> = losses.collect::<Result<_, Error>>()?;
-            let mut order: Vec<usize> = (0..drawn.len()).collect();
-            order.sort_by(|a, b| losses[*a].total_cmp(&losses[*b]));
-            search.tell(&order.into_iter().map(|at| drawn[at].clone()).collect::<Vec<_>>());
+            let lists = self.judged(&files, &parts, Split::Train, &first, &draws)?;
+            search.step(&mut rng, self.population, |drawn| {
+                let losses = drawn.par_iter();
+                let losses = losses.map(|numbers| self.loss(&encoding.formula(numbers), &lists));
+                losses.collect::<Result<Vec<f64>, Error>>()
+            })?;
             if (generation + 1) % self.validate_every == 0 || generation + 1 == self.generations {
-                let loss = self.loss(what, search.mean(), &validation)?;
+                let centre = encoding.formula(search.mean());
+                let loss = self.loss(&centre, &validation)?;
                 found.looks.push((generation + 1, loss));
                 report(generation + 1, loss);
                 if loss < found.validation_loss {
-                    (found.best, found.validation_loss) = (search.mean().to_vec(), loss);
+                    (found.best, found.validation_loss) = (centre, loss);
                 }
             }
         }
@@ -356,9 +285,8 @@ impl IndexSearch {
     }
 
     /// Mean loss over lists, and over kinds that are lost once more.
-    fn loss(&self, what: &impl Searched, numbers: &[f64], lists: &Lists) -> Result<f64, Error> {
-        let runs: Vec<(usize, usize)> = (0..lists.lists.len()).map(|list| (0, list)).collect();
-        let outcomes = lists.outcomes(|_| Ok(what.planner(numbers)?), &runs)?;
+    fn loss(&self, formula: &Formula, lists: &Lists) -> Result<f64, Error> {
+        let outcomes = lists.played(|| Ok(index_planner(formula)?))?;
         let losses = outcomes.iter().zip(&lists.lists).map(|(outcome, list)| {
             let Outcome { ln_jct, ln_p99 } = outcome;
             (list.part, ln_jct + self.tail * ln_p99.max(0.0))
@@ -366,16 +294,16 @@ impl IndexSearch {
         Ok(mean_and_lost(&losses.collect::<Vec<_>>(), self.lost_kind))
     }
 
-    /// Lists of parts, a draw each, against the first numbers.
+    /// Lists of parts, a draw each, against the first formula.
     fn judged(
         &self,
         files: &Drawn,
         parts: &[Part<'_>],
         what_for: Split,
-        what: &impl Searched,
+        first: &Formula,
         draws: &[(usize, Seed)],
     ) -> Result<Lists, Error> {
-        let first = || Ok(what.planner(&what.first())?);
+        let first = || Ok(index_planner(first)?);
         let instances = self.instances(files, parts, what_for, draws)?;
         Lists::against(self.groups(), instances, ("the first", &first))
     }
@@ -430,7 +358,7 @@ impl IndexSearch {
     ///
     /// # Errors
     /// A list that cannot be drawn, a run that fails.
-    pub fn judge(&self, best: &Formula, first: &Formula, watcher: &Watcher) -> Result<Judgement, Error> {
+    pub fn judge(&self, best: &Formula, first: &Formula, watcher: &Watcher) -> Result<Acceptance, Error> {
         let parts = self.parts();
         let files = Drawn::open(&self.kinds, &self.source, self.num_jobs)?;
         let of_each = JUDGE_LISTS.div_ceil(parts.len() / self.groups().len());
@@ -442,17 +370,8 @@ impl IndexSearch {
             .collect();
         let instances = self.instances(&files, &parts, Split::Test, &draws)?;
         let lists = Lists::of(self.groups(), instances, Rivals::All, watcher)?;
-        let runs: Vec<(usize, usize)> = (0..lists.lists.len()).map(|list| (0, list)).collect();
-        let played = |formula: &Formula| lists.outcomes(|_| Ok(index_planner(formula)?), &runs);
-        let (own, of_first) = (played(best)?, played(first)?);
-        let (rows, first) = (lists.rows(&own), lists.rows(&of_first));
-        let (accepted, verdict) = verdict(paired(&own, &of_first), &rows, &first);
-        Ok(Judgement {
-            rows,
-            first,
-            accepted,
-            verdict,
-        })
+        let played = |formula: &Formula| lists.played(|| Ok(index_planner(formula)?));
+        Ok(lists.acceptance(&played(best)?, &played(first)?))
     }
 }
 

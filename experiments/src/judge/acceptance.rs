@@ -1,11 +1,17 @@
-//! What outcomes are worth: a row a part with its interval, ratios in pairs, and whether what was searched for is accepted.
+//! What outcomes are worth: a row a part with its interval, ratios in pairs, which of the kept candidates of a search is taken, and
+//! whether it is accepted.
 
 use pleach_distill::search::Outcome;
 use pleach_scheduler::portable_math::exp;
 use serde::Serialize;
 
+use crate::error::Error;
 use crate::evaluate::stats::Ratio;
 
+/// Lists of each part on which one of the candidates that a search kept is taken. *Assumed*.
+pub(crate) const CHOICE_LISTS: usize = 24;
+/// What a smaller candidate may be behind the best in the objective. *Assumed*.
+const TOLERANCE: f64 = 0.002;
 /// What a part may lose against its best heuristic, the lower end of its interval.
 const LOSS_MAX: f64 = 1.01;
 
@@ -60,6 +66,42 @@ pub fn in_words(ratio: &Ratio) -> String {
     match (ratio.low, ratio.high) {
         (Some(low), Some(high)) => format!("{:.3} [{low:.3}, {high:.3}]", ratio.mean),
         _ => format!("{:.3}", ratio.mean),
+    }
+}
+
+/// The place of the first candidate that is nearly the best; they come smallest first.
+pub(crate) fn nearly_best(objectives: &[f64]) -> Result<usize, Error> {
+    let best = objectives.iter().copied().fold(f64::INFINITY, f64::min);
+    let place = objectives.iter().position(|own| *own <= best + TOLERANCE);
+    place.ok_or_else(|| Error::Failed("the search kept no candidate".into()))
+}
+
+/// The result of a search beside the start that it must beat, on lists that nothing was chosen by.
+#[derive(Clone, Debug)]
+pub struct Acceptance {
+    /// What the result is worth, part by part.
+    pub rows: Vec<PartRow>,
+    /// The same of the start.
+    pub of_start: Vec<PartRow>,
+    /// Average JCT of the result over that of the start.
+    pub over_start: Option<Ratio>,
+    /// Whether the result takes the place of the start.
+    pub accepted: bool,
+    /// Why.
+    pub verdict: String,
+}
+
+impl Acceptance {
+    /// Of the rows of both.
+    pub(super) fn of(rows: Vec<PartRow>, of_start: Vec<PartRow>, over_start: Option<Ratio>) -> Acceptance {
+        let (accepted, verdict) = verdict(over_start, &rows, &of_start);
+        Acceptance {
+            rows,
+            of_start,
+            over_start,
+            accepted,
+            verdict,
+        }
     }
 }
 

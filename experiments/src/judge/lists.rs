@@ -10,7 +10,7 @@ use pleach_scheduler::Planner;
 use pleach_scheduler::portable_math::{exp, ln};
 use rayon::prelude::*;
 
-use super::acceptance::PartRow;
+use super::acceptance::{Acceptance, PartRow, paired};
 use super::baselines::baselines;
 use super::kinds::{Kind, instances, kinds_of};
 use super::plays::{Figures, Rivals, run, run_within};
@@ -197,8 +197,16 @@ impl Lists {
     /// # Errors
     /// A run that failed.
     pub fn all(&self, policy: &PolicySpec) -> Result<Vec<Outcome>, Error> {
+        self.played(|| Ok(policy.make_planner()?))
+    }
+
+    /// Runs one planner, made anew for each, on all lists.
+    pub(crate) fn played(
+        &self,
+        planner: impl Fn() -> Result<Box<dyn Planner>, Error> + Sync,
+    ) -> Result<Vec<Outcome>, Error> {
         let runs: Vec<(usize, usize)> = (0..self.lists.len()).map(|list| (0, list)).collect();
-        self.outcomes(|_| Ok(policy.make_planner()?), &runs)
+        self.outcomes(|_| planner(), &runs)
     }
 
     /// What outcomes on all lists are worth, part by part, against the best heuristic.
@@ -217,6 +225,11 @@ impl Lists {
                 })
             })
             .collect()
+    }
+
+    /// The result of a search beside the start that it must beat, by what both came to on all lists.
+    pub(crate) fn acceptance(&self, result: &[Outcome], start: &[Outcome]) -> Acceptance {
+        Acceptance::of(self.rows(result), self.rows(start), paired(result, start))
     }
 
     /// The outcomes of one part.

@@ -10,12 +10,14 @@ mod lists;
 mod plays;
 mod race;
 
-pub use acceptance::{PartRow, in_words, markdown, paired};
+pub use acceptance::{Acceptance, PartRow, in_words, markdown, paired};
 pub use kinds::{CHOSEN, Kind, PARTS, REPORTED, SEARCHED, kinds_of};
 pub use lists::{List, Lists};
 pub use plays::{Figures, Rivals};
 pub use race::state_file;
 
+#[cfg(test)]
 pub(crate) use acceptance::verdict;
+pub(crate) use acceptance::{CHOICE_LISTS, nearly_best};
 pub(crate) use kinds::{env_of, instances};
 pub(crate) use race::{kept_in, raced, settled};

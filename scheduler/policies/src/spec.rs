@@ -1,7 +1,6 @@
 //! Whoever can decide: a heuristic, a planner, a network, a tree, what deals by the passes of one of them, or a policy of the caller's
 //! own. It is made anew for every run, and says what it needs, reads and explains.
 
-use pleach_scheduler::Problem;
 use std::fmt;
 use std::sync::Arc;
 
@@ -9,10 +8,9 @@ use pleach_dealing::{DEALS, Entry, InOrder, Ranker, RoundDealer, formula_of, pol
 use pleach_network::LearnedPolicy;
 use pleach_scheduler::cluster::Capabilities;
 use pleach_scheduler::formula::{FormulaPolicy, ScoreFormula};
-use pleach_scheduler::heuristics::HeadOfLine;
 use pleach_scheduler::policy::Policy;
 use pleach_scheduler::tree::{Tree, TreeError, TreePolicy};
-use pleach_scheduler::{ActionSet, Planner, PolicyPlanner, heuristics};
+use pleach_scheduler::{ActionSet, Lens, Planner, PolicyPlanner, Problem, heuristics};
 use serde_json::Value;
 
 use crate::place::{DEALT, ORDERED};
@@ -468,7 +466,11 @@ impl PolicySpec {
             Kind::Dealt(inner) => {
                 let inner = inner.clone();
                 // It chooses among candidates, or it would not be dealt by: nobody else ever answers.
-                let make = move || inner.policy().unwrap_or_else(|_| Box::new(HeadOfLine::fifo()));
+                let make = move || {
+                    inner
+                        .policy()
+                        .unwrap_or_else(|_| Box::new(heuristics::head_of_line("fifo", Lens::Arrival)))
+                };
                 Ok(RoundDealer::by_policy(name, make))
             }
             _ => Err(alone(name)),

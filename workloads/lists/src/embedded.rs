@@ -1,7 +1,7 @@
-//! Tables that the crate embeds: lines of fields with commas between, and comments after `#`.
+//! Tables that a crate embeds: lines of fields with commas between, and comments after `#`.
 
-/// The rows of a table; the last field may hold commas.
-pub(crate) fn rows<const N: usize>(text: &'static str) -> impl Iterator<Item = [&'static str; N]> {
+/// The rows of a table; the last field may hold commas, fields that are not there are empty.
+pub fn rows<const N: usize>(text: &'static str) -> impl Iterator<Item = [&'static str; N]> {
     let lines = text.lines().filter(|line| !line.starts_with('#'));
     lines.map(|line| {
         let mut fields = line.splitn(N, ',').map(str::trim);
@@ -10,8 +10,11 @@ pub(crate) fn rows<const N: usize>(text: &'static str) -> impl Iterator<Item = [
 }
 
 /// A number of such a table.
-pub(crate) fn number(field: &str) -> f64 {
+///
+/// # Panics
+/// A field that is no number.
+pub fn number(field: &str) -> f64 {
     field
         .parse()
-        .unwrap_or_else(|_| panic!("{field:?} is no number of a table of this crate"))
+        .unwrap_or_else(|_| panic!("{field:?} is no number of an embedded table"))
 }

@@ -14,7 +14,7 @@
 pub mod classes;
 pub mod cluster;
 mod columns;
-mod embedded;
+pub mod embedded;
 pub mod estimates;
 pub mod file;
 mod gavel_speeds;

@@ -21,81 +21,48 @@ use pleach_serving::{Environment, Reward};
 
 use super::world::{Description, Draw, Habits, Loss, Player, Turn, Verb, World};
 use crate::error::Error;
-use crate::evaluate::metric::{Better, Metric, Versus, figure};
+use crate::evaluate::metric::Metric;
 use crate::evaluate::results::Results;
+use crate::figures;
 use crate::plot::{Axis, Mark, Plot};
 
 pub use describe::CallsDescription;
 pub use settings::{CallsSettings, Setup};
 
-/// Figures of a play.
-const METRICS: &[Metric] = &[
-    figure(
-        ("hits_pct", "hits %", 2),
-        (Better::Higher, Versus::Points),
-        "requests served within their target",
-    ),
-    figure(
-        ("dropped_pct", "dropped %", 2),
-        (Better::Neither, Versus::Points),
-        "requests that were not served",
-    ),
-    figure(
-        ("usd_per_1000", "$ per 1,000", 4),
-        (Better::Lower, Versus::Percent),
-        "cost of 1,000 requests",
-    ),
-    figure(
-        ("usd_per_1000_hits", "$ per 1,000 hits", 4),
-        (Better::Lower, Versus::Percent),
-        "cost of 1,000 hits",
-    ),
-    figure(
-        ("cold_pct", "cold %", 1),
-        (Better::Lower, Versus::Points),
-        "part of the cost that cold starts are",
-    ),
-    figure(
-        ("cold_calls_pct", "cold calls %", 2),
-        (Better::Lower, Versus::Points),
-        "calls for which a container was made",
-    ),
-    figure(
-        ("gpu_s", "GPU s", 2),
-        (Better::Lower, Versus::Percent),
-        "GPU time paid for a call, cold starts among it",
-    ),
-    figure(
-        ("core_s", "core s", 2),
-        (Better::Lower, Versus::Percent),
-        "core time of a call",
-    ),
-    figure(
-        ("idle_s", "idle s", 1),
-        (Better::Lower, Versus::Percent),
-        "time that containers were warm and idle for a call",
-    ),
-    figure(
-        ("p50_ms", "p50 ms", 0),
-        (Better::Lower, Versus::Points),
-        "median latency of served requests",
-    ),
-    figure(
-        ("p99_ms", "p99 ms", 0),
-        (Better::Lower, Versus::Points),
-        "99th percentile of the same",
-    ),
-    figure(
-        ("batch", "batch", 2),
-        (Better::Neither, Versus::Points),
-        "requests of a batch",
-    ),
-    figure(
-        ("no_room_pct", "no room %", 2),
-        (Better::Lower, Versus::Points),
-        "configurations asked for that no node had room for",
-    ),
-];
+figures! {
+    |_world: &CallsWorld, outcome: &Outcome|
+    "hits_pct", "hits %", 2, Higher, Points, "requests served within their target"
+        => 100.0 * outcome.hit_share();
+    "dropped_pct", "dropped %", 2, Neither, Points, "requests that were not served"
+        => 100.0 * outcome.dropped_share();
+    "usd_per_1000", "$ per 1,000", 4, Lower, Percent, "cost of 1,000 requests"
+        => outcome.usd_per_1000();
+    "usd_per_1000_hits", "$ per 1,000 hits", 4, Lower, Percent, "cost of 1,000 hits"
+        => outcome.usd_per_1000_hits();
+    "cold_pct", "cold %", 1, Lower, Points, "part of the cost that cold starts are"
+        => 100.0 * outcome.cold_usd / outcome.usd.max(1e-12);
+    "cold_calls_pct", "cold calls %", 2, Lower, Points, "calls for which a container was made"
+        => 100.0 * outcome.cold_starts as f64 * of_call(outcome);
+    "gpu_s", "GPU s", 2, Lower, Percent, "GPU time paid for a call, cold starts among it"
+        => 1e-6 * outcome.slice_us / f64::from(GPU_SLICES) * of_call(outcome);
+    "core_s", "core s", 2, Lower, Percent, "core time of a call"
+        => 1e-6 * outcome.core_us * of_call(outcome);
+    "idle_s", "idle s", 1, Lower, Percent, "time that containers were warm and idle for a call"
+        => 1e-6 * outcome.idle_us as f64 * of_call(outcome);
+    "p50_ms", "p50 ms", 0, Lower, Points, "median latency of served requests"
+        => 1e-3 * outcome.latencies.quantile_us(0.5);
+    "p99_ms", "p99 ms", 0, Lower, Points, "99th percentile of the same"
+        => 1e-3 * outcome.latencies.quantile_us(0.99);
+    "batch", "batch", 2, Neither, Points, "requests of a batch"
+        => outcome.batch_mean();
+    "no_room_pct", "no room %", 2, Lower, Points, "configurations asked for that no node had room for"
+        => 100.0 * outcome.refused as f64 / outcome.asked.max(1) as f64;
+}
+
+/// Part of a call in a sum over all.
+fn of_call(outcome: &Outcome) -> f64 {
+    1.0 / outcome.num_requests.max(1) as f64
+}
 
 /// Columns of drawn lists, and of recorded ones.
 const DRAWN: [&str; 8] = [
@@ -239,25 +206,7 @@ impl World for CallsWorld {
     }
 
     fn figures(&self, outcome: &Outcome) -> Vec<(&'static str, f64)> {
-        let of_call = 1.0 / outcome.num_requests.max(1) as f64;
-        vec![
-            ("hits_pct", 100.0 * outcome.hit_share()),
-            ("dropped_pct", 100.0 * outcome.dropped_share()),
-            ("usd_per_1000", outcome.usd_per_1000()),
-            ("usd_per_1000_hits", outcome.usd_per_1000_hits()),
-            ("cold_pct", 100.0 * outcome.cold_usd / outcome.usd.max(1e-12)),
-            ("cold_calls_pct", 100.0 * outcome.cold_starts as f64 * of_call),
-            ("gpu_s", 1e-6 * outcome.slice_us / f64::from(GPU_SLICES) * of_call),
-            ("core_s", 1e-6 * outcome.core_us * of_call),
-            ("idle_s", 1e-6 * outcome.idle_us as f64 * of_call),
-            ("p50_ms", 1e-3 * outcome.latencies.quantile_us(0.5)),
-            ("p99_ms", 1e-3 * outcome.latencies.quantile_us(0.99)),
-            ("batch", outcome.batch_mean()),
-            (
-                "no_room_pct",
-                100.0 * outcome.refused as f64 / outcome.asked.max(1) as f64,
-            ),
-        ]
+        figures_of(self, outcome)
     }
 
     /// That with the most hits, among equal ones the cheapest.

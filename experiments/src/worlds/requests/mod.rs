@@ -28,8 +28,9 @@ use self::list::{cut, lines_of};
 use super::world::{Description, Draw, Habits, Loss, Player, Turn, Verb, Without, World};
 use crate::error::Error;
 use crate::evaluate::gain::Gain;
-use crate::evaluate::metric::{Better, Metric, Versus, figure};
+use crate::evaluate::metric::Metric;
 use crate::evaluate::results::Results;
+use crate::figures;
 use crate::plot::{Plot, distribution_points};
 use crate::workload_report::spread::sorted;
 
@@ -46,49 +47,31 @@ const LOW_S: f64 = 0.01;
 /// Requests of the lists of which a search or a training plays thousands.
 const SHORT: u32 = 20_000;
 
-/// Figures of a play.
-const METRICS: &[Metric] = &[
-    figure(
-        ("hits_pct", "hits %", 2),
-        (Better::Higher, Versus::Points),
-        "requests within both targets",
-    ),
-    figure(
-        ("ttft_hits_pct", "by TTFT %", 2),
-        (Better::Higher, Versus::Points),
-        "requests within the target of the time to the first token",
-    ),
-    figure(
-        ("tpot_hits_pct", "by TPOT %", 2),
-        (Better::Higher, Versus::Points),
-        "requests within the target of the time between tokens",
-    ),
-    figure(
-        ("reused_pct", "held %", 1),
-        (Better::Neither, Versus::Points),
-        "tokens of prompts that were held already",
-    ),
-    figure(
-        ("refused_pct", "refused %", 2),
-        (Better::Neither, Versus::Points),
-        "requests that were refused",
-    ),
-    figure(
-        ("ttft_p50_ms", "TTFT p50 ms", 0),
-        (Better::Lower, Versus::Points),
-        "median of the time to the first token",
-    ),
-    figure(
-        ("ttft_p99_ms", "TTFT p99 ms", 0),
-        (Better::Lower, Versus::Points),
-        "99th percentile of the same",
-    ),
-    figure(
-        ("tpot_p99_ms", "TPOT p99 ms", 1),
-        (Better::Lower, Versus::Points),
-        "99th percentile of the time between tokens",
-    ),
-];
+figures! {
+    |world: &RequestsWorld, outcome: &Outcome|
+    "hits_pct", "hits %", 2, Higher, Points, "requests within both targets"
+        => 100.0 * outcome.hit_share(world.fleet.targets);
+    "ttft_hits_pct", "by TTFT %", 2, Higher, Points, "requests within the target of the time to the first token"
+        => within(outcome, |served| served.ttft_s <= world.fleet.targets.ttft_s);
+    "tpot_hits_pct", "by TPOT %", 2, Higher, Points, "requests within the target of the time between tokens"
+        => within(outcome, |served| served.tpot_s <= world.fleet.targets.tpot_s);
+    "reused_pct", "held %", 1, Neither, Points, "tokens of prompts that were held already"
+        => 100.0 * outcome.reused_tokens as f64 / outcome.prompt_tokens.max(1) as f64;
+    "refused_pct", "refused %", 2, Neither, Points, "requests that were refused"
+        => 100.0 * outcome.refused_share();
+    "ttft_p50_ms", "TTFT p50 ms", 0, Lower, Points, "median of the time to the first token"
+        => 1e3 * outcome.quantile(0.5, |served| served.ttft_s);
+    "ttft_p99_ms", "TTFT p99 ms", 0, Lower, Points, "99th percentile of the same"
+        => 1e3 * outcome.quantile(0.99, |served| served.ttft_s);
+    "tpot_p99_ms", "TPOT p99 ms", 1, Lower, Points, "99th percentile of the time between tokens"
+        => 1e3 * outcome.quantile(0.99, |served| served.tpot_s);
+}
+
+/// Share of requests that were served so, %.
+fn within(outcome: &Outcome, is_hit: impl Fn(&Served) -> bool) -> f64 {
+    let hits = outcome.served().filter(|served| is_hit(served)).count();
+    100.0 * hits as f64 / outcome.requests.len() as f64
+}
 
 /// What a world without something is without.
 type Change = fn(&mut Fleet);
@@ -259,30 +242,7 @@ impl World for RequestsWorld {
     }
 
     fn figures(&self, outcome: &Outcome) -> Vec<(&'static str, f64)> {
-        let targets = self.fleet.targets;
-        let num = outcome.requests.len() as f64;
-        let within = |is_hit: &dyn Fn(&Served) -> bool| {
-            100.0 * outcome.served().filter(|served| is_hit(served)).count() as f64 / num
-        };
-        vec![
-            ("hits_pct", 100.0 * outcome.hit_share(targets)),
-            ("ttft_hits_pct", within(&|served| served.ttft_s <= targets.ttft_s)),
-            ("tpot_hits_pct", within(&|served| served.tpot_s <= targets.tpot_s)),
-            (
-                "reused_pct",
-                100.0 * outcome.reused_tokens as f64 / outcome.prompt_tokens.max(1) as f64,
-            ),
-            ("refused_pct", 100.0 * outcome.refused_share()),
-            ("ttft_p50_ms", 1e3 * outcome.quantile(0.5, |served| served.ttft_s)),
-            (
-                "ttft_p99_ms",
-                1e3 * outcome.quantile(0.99, |served| served.ttft_s),
-            ),
-            (
-                "tpot_p99_ms",
-                1e3 * outcome.quantile(0.99, |served| served.tpot_s),
-            ),
-        ]
+        figures_of(self, outcome)
     }
 
     fn loss(&self, outcome: &Outcome) -> Loss {

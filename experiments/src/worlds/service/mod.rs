@@ -25,8 +25,9 @@ use rayon::prelude::*;
 use super::requests::extrapolation;
 use super::world::{Description, Draw, Habits, Loss, Player, Turn, Verb, World};
 use crate::error::Error;
-use crate::evaluate::metric::{Better, Metric, Versus, figure};
+use crate::evaluate::metric::Metric;
 use crate::evaluate::results::Results;
+use crate::figures;
 use crate::plot::Plot;
 use crate::progress::{Progress, Watcher};
 
@@ -38,59 +39,29 @@ pub use environment::Scaling;
 pub use settings::ServiceSettings;
 pub use timeline::{MixedDay, Timeline};
 
-/// Figures of a day.
-const METRICS: &[Metric] = &[
-    figure(
-        ("training_gpu_h", "training GPU h", 1),
-        (Better::Higher, Versus::Percent),
-        "work of jobs that was done and kept",
-    ),
-    figure(
-        ("hits_pct", "hits %", 2),
-        (Better::Higher, Versus::Points),
-        "requests within both targets",
-    ),
-    figure(
-        ("serving_gpu_h", "serving GPU h", 1),
-        (Better::Neither, Versus::Percent),
-        "held by replicas",
-    ),
-    figure(
-        ("held_gpu_h", "held GPU h", 1),
-        (Better::Neither, Versus::Percent),
-        "held by jobs",
-    ),
-    figure(
-        ("idle_gpu_h", "idle GPU h", 1),
-        (Better::Lower, Versus::Percent),
-        "held by neither",
-    ),
-    figure(
-        ("moves", "moves", 0),
-        (Better::Neither, Versus::Points),
-        "GPUs that were leased, one after another",
-    ),
-    figure(
-        ("preemptions", "preempted", 0),
-        (Better::Lower, Versus::Points),
-        "jobs that were stopped for them",
-    ),
-    figure(
-        ("lost_gpu_h", "lost GPU h", 1),
-        (Better::Lower, Versus::Points),
-        "held by jobs for starts and for work that was lost again",
-    ),
-    figure(
-        ("returned", "returned", 0),
-        (Better::Lower, Versus::Points),
-        "requests that went back to the gateway",
-    ),
-    figure(
-        ("num_requests", "requests", 0),
-        (Better::Neither, Versus::Points),
-        "requests of the day",
-    ),
-];
+figures! {
+    |_world: &ServiceWorld, day: &MixedDay|
+    "training_gpu_h", "training GPU h", 1, Higher, Percent, "work of jobs that was done and kept"
+        => day.training_gpu_h;
+    "hits_pct", "hits %", 2, Higher, Points, "requests within both targets"
+        => day.hits_pct;
+    "serving_gpu_h", "serving GPU h", 1, Neither, Percent, "held by replicas"
+        => day.serving_gpu_h;
+    "held_gpu_h", "held GPU h", 1, Neither, Percent, "held by jobs"
+        => day.held_gpu_h;
+    "idle_gpu_h", "idle GPU h", 1, Lower, Percent, "held by neither"
+        => day.idle_gpu_h;
+    "moves", "moves", 0, Neither, Points, "GPUs that were leased, one after another"
+        => day.moves;
+    "preemptions", "preempted", 0, Lower, Points, "jobs that were stopped for them"
+        => day.preemptions;
+    "lost_gpu_h", "lost GPU h", 1, Lower, Points, "held by jobs for starts and for work that was lost again"
+        => day.lost_gpu_h;
+    "returned", "returned", 0, Lower, Points, "requests that went back to the gateway"
+        => day.returned;
+    "num_requests", "requests", 0, Neither, Points, "requests of the day"
+        => day.num_requests;
+}
 /// Columns of a table.
 const COLUMNS: [&str; 7] = [
     "training_gpu_h",
@@ -233,18 +204,7 @@ impl World for ServiceWorld {
     }
 
     fn figures(&self, (day, _): &Played) -> Vec<(&'static str, f64)> {
-        vec![
-            ("training_gpu_h", day.training_gpu_h),
-            ("hits_pct", day.hits_pct),
-            ("serving_gpu_h", day.serving_gpu_h),
-            ("held_gpu_h", day.held_gpu_h),
-            ("idle_gpu_h", day.idle_gpu_h),
-            ("moves", day.moves),
-            ("preemptions", day.preemptions),
-            ("lost_gpu_h", day.lost_gpu_h),
-            ("returned", day.returned),
-            ("num_requests", day.num_requests),
-        ]
+        figures_of(self, day)
     }
 
     /// The part of all GPU time that was not worth anything.

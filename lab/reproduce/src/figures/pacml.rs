@@ -2,6 +2,8 @@
 
 mod world;
 
+use std::convert::Infallible;
+
 use pleach_env::Seed;
 use pleach_experiments::error::Error;
 use pleach_experiments::evaluate::run::in_parallel;
@@ -63,14 +65,10 @@ fn learn(gap_s: f64, generations: u64, seed: Seed) -> Weights {
     let mut rng = seed.stream("weights", 0);
     for generation in 0..generations {
         let lists = lists(num_lists, num_jobs, gap_s, seed.child("generation", generation));
-        let candidate = |_| {
-            let drawn = search.draw(&mut rng);
-            (judged(&lists, &Rule::Learned(as_weights(&drawn)), seed), drawn)
-        };
-        let mut candidates: Vec<(f64, Vec<f64>)> = (0..population).map(candidate).collect();
-        candidates.sort_by(|one, other| one.0.total_cmp(&other.0));
-        let sorted: Vec<Vec<f64>> = candidates.into_iter().map(|(_, drawn)| drawn).collect();
-        search.tell(&sorted);
+        let loss = |drawn: &Vec<f64>| judged(&lists, &Rule::Learned(as_weights(drawn)), seed);
+        let Ok(()) = search.step(&mut rng, population, |drawn| {
+            Ok::<_, Infallible>(drawn.iter().map(loss).collect())
+        });
     }
     as_weights(search.mean())
 }

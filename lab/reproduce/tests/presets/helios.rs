@@ -10,8 +10,9 @@
 //! Hu et al., SC'21; semantics read from the released artefact (`framework/QSSF Service`), nothing copied. Its QSSF
 //! needs predictions that were not published and is left out.
 
+use pleach_scheduler::Lens;
 use pleach_scheduler::cluster::Capabilities;
-use pleach_scheduler::heuristics::HeadOfLine;
+use pleach_scheduler::heuristics::head_of_line;
 use pleach_scheduler::{ActionKind, ActionSet, ConfigError, PolicyPlanner, Time};
 
 use super::every::Every;
@@ -43,12 +44,18 @@ const TICK: Time = Time(60_000_000);
 /// An unknown name.
 pub fn preset(policy: &str) -> Result<Preset, ConfigError> {
     Ok(match policy {
-        "fifo" => Preset::new(CAPABILITIES, PolicyPlanner::new(HeadOfLine::fifo())),
+        "fifo" => Preset::new(
+            CAPABILITIES,
+            PolicyPlanner::new(head_of_line("fifo", Lens::Arrival)),
+        ),
         "fifo-60s" => Preset::new(
             CAPABILITIES,
-            Every::new(TICK, PolicyPlanner::new(HeadOfLine::fifo())),
+            Every::new(TICK, PolicyPlanner::new(head_of_line("fifo", Lens::Arrival))),
         ),
-        "sjf" => Preset::new(CAPABILITIES, PolicyPlanner::new(HeadOfLine::sjf())),
+        "sjf" => Preset::new(
+            CAPABILITIES,
+            PolicyPlanner::new(head_of_line("sjf-strict", Lens::Shortest)),
+        ),
         "srtf" => Preset {
             restart: RESTART,
             extra_run_s: UNNOTICED_S,

@@ -8,7 +8,8 @@
 //! Hu et al., ASPLOS'23; semantics read from the released artefact (`simulation/policy`), nothing copied. QSSF needs
 //! predictions that were not published; Lucid itself needs sharing. Both are left out.
 
-use pleach_scheduler::heuristics::HeadOfLine;
+use pleach_scheduler::Lens;
+use pleach_scheduler::heuristics::head_of_line;
 use pleach_scheduler::{ConfigError, PolicyPlanner, Time};
 
 use super::every::Every;
@@ -42,8 +43,18 @@ const INTERVAL: Time = Time(60_000_000);
 /// An unknown name.
 pub fn preset(policy: &str) -> Result<Preset, ConfigError> {
     let order = match policy {
-        "fifo" => return Ok(Preset::new(CAPABILITIES, PolicyPlanner::new(HeadOfLine::fifo()))),
-        "sjf" => return Ok(Preset::new(CAPABILITIES, PolicyPlanner::new(HeadOfLine::sjf()))),
+        "fifo" => {
+            return Ok(Preset::new(
+                CAPABILITIES,
+                PolicyPlanner::new(head_of_line("fifo", Lens::Arrival)),
+            ));
+        }
+        "sjf" => {
+            return Ok(Preset::new(
+                CAPABILITIES,
+                PolicyPlanner::new(head_of_line("sjf-strict", Lens::Shortest)),
+            ));
+        }
         "srtf" => Order::ShortestRemaining,
         "tiresias" => Order::ServedAtMost(SERVED_GPU_S),
         _ => return Err(unknown(policy, &POLICIES)),

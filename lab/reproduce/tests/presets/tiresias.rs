@@ -9,8 +9,9 @@
 //! Its `gittins` crashes with the shipped settings, and with placement `yarn` the preemptive policies lose memory until
 //! the run stops: both are left out.
 
+use pleach_scheduler::Lens;
 use pleach_scheduler::cluster::{Capabilities, Cluster, JobState};
-use pleach_scheduler::heuristics::{Greedy, HeadOfLine};
+use pleach_scheduler::heuristics::{greedy, head_of_line};
 use pleach_scheduler::{
     ActionKind, ActionSet, ConfigError, JobId, Planner, PolicyError, PolicyPlanner, Time,
 };
@@ -47,8 +48,14 @@ const CAPABILITIES: Capabilities = Capabilities {
 /// An unknown name.
 pub fn preset(policy: &str) -> Result<Preset, ConfigError> {
     Ok(match policy {
-        "fifo" => Preset::new(CAPABILITIES, PolicyPlanner::new(HeadOfLine::fifo())),
-        "fjf" => Preset::new(CAPABILITIES, PolicyPlanner::new(Greedy::fifo_skip())),
+        "fifo" => Preset::new(
+            CAPABILITIES,
+            PolicyPlanner::new(head_of_line("fifo", Lens::Arrival)),
+        ),
+        "fjf" => Preset::new(
+            CAPABILITIES,
+            PolicyPlanner::new(greedy("fifo-skip", Lens::Arrival)),
+        ),
         "sjf" => Preset::new(CAPABILITIES, Sorted::new(Key::NumGpus)),
         "shortest" => Preset::new(CAPABILITIES, Sorted::new(Key::Remaining)),
         "shortest-gpu" => Preset::new(CAPABILITIES, Sorted::new(Key::RemainingGpuTime)),

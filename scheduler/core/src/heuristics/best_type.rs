@@ -6,45 +6,29 @@
 //! now waits for it. Deviations: the type of a start is the fastest that is free; a wait is believed from the running jobs'
 //! ends alone, and GPUs are not held back meanwhile, so a shorter job may take them.
 
-use super::rank::rank_rows;
+use super::heuristic::Heuristic;
+use super::rank::{rank_rows, start_alone};
 use crate::actions::{ActionKind, ActionSet};
-use crate::candidate::CandidateKind;
-use crate::cluster::Template;
-use crate::error::PolicyError;
 use crate::lens::{Lens, LensSet};
 use crate::pass::believed_end;
-use crate::policy::{DecisionPoint, Needs, Policy};
-
-/// Starts the job that ends first, unless it would end sooner by waiting for another type.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct SjfBestType;
+use crate::policy::Needs;
 
 /// Jobs that fit now, shortest first, that are looked at: those that wait for another type must not hide all others.
 const FITTING: usize = 16;
 
-impl Policy for SjfBestType {
-    fn name(&self) -> &str {
-        "sjf-best-type"
-    }
-
-    fn needs(&self) -> Needs {
-        Needs {
-            fitting: FITTING,
-            templates: &[Template::Fastest],
-            actions: ActionSet::of(ActionKind::WaitForType),
-            ..Needs::first_fitting(LensSet::of(Lens::Shortest))
-        }
-    }
-
-    fn score(&mut self, point: DecisionPoint<'_>, scores: &mut [f32]) -> Result<(), PolicyError> {
-        rank_rows(&point, scores, |index, candidate, job| {
-            let facts = candidate
-                .facts
-                .filter(|_| candidate.kind == CandidateKind::Start && candidate.partner.is_none())?;
+/// Starts the job that ends first, unless it would end sooner by waiting for another type.
+pub(super) fn sjf_best_type(name: &'static str) -> Heuristic {
+    let needs = Needs {
+        fitting: FITTING,
+        actions: ActionSet::of(ActionKind::WaitForType),
+        ..Needs::first_fitting(LensSet::of(Lens::Shortest))
+    };
+    Heuristic::new(name, needs, |point, scores| {
+        rank_rows(point, scores, |index, candidate, job| {
+            let facts = start_alone(candidate)?;
             let other = point.candidates.opportunity_cost(index);
             let waits = other.end_gain > 0.0 && other.end_gain_wait_s > 0.0;
             (!waits).then(|| (believed_end(point.cluster, job, facts.rate), job))
         });
-        Ok(())
-    }
+    })
 }

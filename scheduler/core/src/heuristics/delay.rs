@@ -7,15 +7,15 @@
 //! parts of the job's own run time, and the margin between types, are ours; so are the values, which were tuned on validation
 //! lists (lab/notes/suite.md).
 
-use super::rank::{rank, rank_rows, under};
+use super::heuristic::Heuristic;
+use super::rank::{rank, rank_rows, start_alone, under};
 use crate::actions::{ActionKind, ActionSet};
 use crate::candidate::{Candidate, CandidateKind};
-use crate::cluster::{Cluster, PlacementFacts, Template};
-use crate::error::PolicyError;
+use crate::cluster::{Cluster, PlacementFacts};
 use crate::ids::{GpuTypeId, JobId, Time};
 use crate::lens::{Lens, LensSet, first_with_room};
 use crate::pass::believed_end;
-use crate::policy::{DecisionPoint, Needs, Policy};
+use crate::policy::Needs;
 
 /// Jobs that fit now, first in the order, that are looked at: those that wait must not hide all others. The most that a
 /// [`Pass`](crate::pass::Pass) offers.
@@ -73,63 +73,26 @@ fn needs(lens: Lens) -> Needs {
 
 /// The first job of an order that fits tightly, or has no patience left; when the head of the order does not fit its GPUs are
 /// reserved once in the pass, and what is believed not to delay it starts.
-#[derive(Clone, Debug)]
-pub struct DelayedBackfill {
-    name: &'static str,
-    lens: Lens,
-    patience: Patience,
-}
-
-impl DelayedBackfill {
-    /// Shortest first.
-    #[must_use]
-    pub fn sjf(patience: Patience) -> DelayedBackfill {
-        DelayedBackfill {
-            name: "sjf-delay",
-            lens: Lens::Shortest,
-            patience,
-        }
-    }
-
-    /// Smallest remaining GPU-time first.
-    #[must_use]
-    pub fn gpu_time(patience: Patience) -> DelayedBackfill {
-        DelayedBackfill {
-            name: "gpu-time-delay",
-            lens: Lens::SmallestGpuTime,
-            patience,
-        }
-    }
-}
-
-impl Policy for DelayedBackfill {
-    fn name(&self) -> &str {
-        self.name
-    }
-
-    fn needs(&self) -> Needs {
-        needs(self.lens)
-    }
-
-    fn score(&mut self, point: DecisionPoint<'_>, scores: &mut [f32]) -> Result<(), PolicyError> {
+#[must_use]
+pub fn delayed_backfill(name: &'static str, lens: Lens, patience: Patience) -> Heuristic {
+    Heuristic::new(name, needs(lens), move |point, scores| {
         let cluster = point.cluster;
-        let head = first_with_room(cluster, self.lens);
+        let head = first_with_room(cluster, lens);
         let may_fill = cluster.capabilities().can(ActionKind::Reserve);
-        // Where nobody runs somebody must start, tight or not: the first of the order.
+        // Where no job runs one must start, tight or not: the first of the order.
         let may_hold = point.candidates.is_admissible(0);
-        rank(&point, scores, |candidate, job| {
+        rank(point, scores, |candidate, job| {
             let tier = u8::from(Some(job) != head);
             match candidate.kind {
-                CandidateKind::Reserve if tier == 0 => under(cluster, self.lens, tier, job),
+                CandidateKind::Reserve if tier == 0 => under(cluster, lens, tier, job),
                 CandidateKind::Start if tier == 0 || may_fill => {
-                    let waits = may_hold && self.patience.waits(cluster, candidate, job);
-                    (!waits).then(|| under(cluster, self.lens, tier, job))?
+                    let waits = may_hold && patience.waits(cluster, candidate, job);
+                    (!waits).then(|| under(cluster, lens, tier, job))?
                 }
                 _ => None,
             }
         });
-        Ok(())
-    }
+    })
 }
 
 /// Whether a job that waits can be offered something faster: on a faster type, or on this one in fewer nodes. A type that comes first
@@ -145,55 +108,32 @@ fn may_be_better(cluster: &Cluster, id: JobId, facts: &PlacementFacts) -> bool {
     fewest_here <= facts.num_nodes_min || cluster.types_in(cluster.demand(id).types).any(is_faster)
 }
 
+/// A job waits for another type if it then ends sooner by more than so many times its run time here. Tuned on the validation lists of
+/// `GavelMulti-v1`: `cargo run --release -p pleach-experiments --example tune_delay` at commit 996874d.
+const MARGIN: f64 = 0.1;
+
 /// The job that ends first on a free type, unless another type would end it sooner by more than a margin, or a tight placement
 /// is worth waiting for. Unlike `sjf-best-type` it also waits where the other type has enough free GPUs, which then lie too far
 /// apart or are slower: whether the gain is worth it is the margin's business alone. Where nothing better can ever be offered it
 /// starts.
-#[derive(Clone, Copy, Debug)]
-pub struct BestTypeDelay {
-    /// A job waits for another type if it then ends sooner by more than so many times its run time here. At least 0.
-    pub margin: f64,
-    /// When it starts on a loose placement.
-    pub patience: Patience,
-}
-
-impl BestTypeDelay {
-    /// Tuned on the validation lists of `GavelMulti-v1`: `cargo run --release -p pleach-experiments --example tune_delay` at
-    /// commit 996874d.
-    pub const TUNED: BestTypeDelay = BestTypeDelay {
-        margin: 0.1,
-        patience: Patience::TUNED,
+#[must_use]
+pub fn best_type_delay(name: &'static str, patience: Patience) -> Heuristic {
+    let needs = Needs {
+        heads: 0,
+        actions: ActionSet::of(ActionKind::WaitForType),
+        ..needs(Lens::Shortest)
     };
-}
-
-impl Policy for BestTypeDelay {
-    fn name(&self) -> &str {
-        "best-type-delay"
-    }
-
-    fn needs(&self) -> Needs {
-        Needs {
-            heads: 0,
-            templates: &[Template::Fastest],
-            actions: ActionSet::of(ActionKind::WaitForType),
-            ..needs(Lens::Shortest)
-        }
-    }
-
-    fn score(&mut self, point: DecisionPoint<'_>, scores: &mut [f32]) -> Result<(), PolicyError> {
+    Heuristic::new(name, needs, move |point, scores| {
         let cluster = point.cluster;
         let may_hold = point.candidates.is_admissible(0);
-        rank_rows(&point, scores, |index, candidate, job| {
-            let facts = candidate
-                .facts
-                .filter(|_| candidate.kind == CandidateKind::Start && candidate.partner.is_none())?;
+        rank_rows(point, scores, |index, candidate, job| {
+            let facts = start_alone(candidate)?;
             let other = point.candidates.opportunity_cost(index);
-            let waits_for_type = other.end_gain > self.margin && may_be_better(cluster, job, &facts);
-            if may_hold && (waits_for_type || self.patience.waits(cluster, candidate, job)) {
+            let waits_for_type = other.end_gain > MARGIN && may_be_better(cluster, job, &facts);
+            if may_hold && (waits_for_type || patience.waits(cluster, candidate, job)) {
                 return None;
             }
             Some((believed_end(cluster, job, facts.rate), job))
         });
-        Ok(())
-    }
+    })
 }

@@ -2,14 +2,14 @@
 //!
 //! Where the cluster cannot preempt, both are their non-preemptive selves: no candidate stops anything.
 
+use super::heuristic::Heuristic;
 use super::rank::{rank, under};
 use crate::actions::{ActionKind, ActionSet};
 use crate::candidate::{Candidate, CandidateKind};
 use crate::cluster::{Cluster, service_class};
-use crate::error::PolicyError;
 use crate::ids::{JobId, Time};
 use crate::lens::{Lens, LensSet};
-use crate::policy::{DecisionPoint, Needs, Policy};
+use crate::policy::{DecisionPoint, Needs};
 
 /// First jobs of the order that may stop others although they do not fit. *Assumed*: more would rarely find victims that
 /// the first ones did not.
@@ -34,29 +34,18 @@ fn needs(lens: Lens, tick: Option<Time>) -> Needs {
 /// # Source
 /// SRTF as the full-knowledge baseline of Tiresias (NSDI'19) and Synergy (OSDI'22). Deviation: those restart the whole
 /// cluster's allocation at each event; here running jobs stay unless a shorter pending job needs their GPUs.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Srtf;
-
-impl Policy for Srtf {
-    fn name(&self) -> &str {
-        "srtf"
-    }
-
-    fn needs(&self) -> Needs {
-        needs(Lens::Shortest, None)
-    }
-
-    fn score(&mut self, point: DecisionPoint<'_>, scores: &mut [f32]) -> Result<(), PolicyError> {
+pub(super) fn srtf(name: &'static str) -> Heuristic {
+    let needs = needs(Lens::Shortest, None);
+    Heuristic::new(name, needs, |point, scores| {
         let cluster = point.cluster;
-        rank(&point, scores, |candidate, job| match candidate.kind {
+        rank(point, scores, |candidate, job| match candidate.kind {
             CandidateKind::Start => under(cluster, Lens::Shortest, 0, job),
-            CandidateKind::Preempt if outlast(&point, candidate, job) => {
+            CandidateKind::Preempt if outlast(point, candidate, job) => {
                 under(cluster, Lens::Shortest, 0, job)
             }
             _ => None,
         });
-        Ok(())
-    }
+    })
 }
 
 /// Whether every victim would end later than the newcomer, the victim's restart included.
@@ -82,21 +71,11 @@ fn outlast(point: &DecisionPoint<'_>, candidate: &Candidate, job: JobId) -> bool
 /// that run stay and pending ones go by arrival, not by first start; demotion is noticed at an event or a tick of
 /// 5 minutes, not at its instant; no promotion of starved jobs (the released default); the placement does not look at
 /// a model's skew.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Las;
-
-impl Policy for Las {
-    fn name(&self) -> &str {
-        "las"
-    }
-
-    fn needs(&self) -> Needs {
-        needs(Lens::LeastAttained, Some(Time::from_secs_f64(TICK_S)))
-    }
-
-    fn score(&mut self, point: DecisionPoint<'_>, scores: &mut [f32]) -> Result<(), PolicyError> {
+pub(super) fn las(name: &'static str) -> Heuristic {
+    let needs = needs(Lens::LeastAttained, Some(Time::from_secs_f64(TICK_S)));
+    Heuristic::new(name, needs, |point, scores| {
         let cluster = point.cluster;
-        rank(&point, scores, |candidate, job| {
+        rank(point, scores, |candidate, job| {
             let class = class_of(cluster, job);
             let served_more = |victim: &JobId| class_of(cluster, *victim) > class;
             match candidate.kind {
@@ -107,8 +86,7 @@ impl Policy for Las {
                 _ => None,
             }
         });
-        Ok(())
-    }
+    })
 }
 
 fn class_of(cluster: &Cluster, job: JobId) -> u8 {

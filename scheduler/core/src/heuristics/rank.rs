@@ -5,8 +5,8 @@
 
 use smallvec::SmallVec;
 
-use crate::candidate::{Candidate, MAX_CANDIDATES};
-use crate::cluster::Cluster;
+use crate::candidate::{Candidate, CandidateKind, MAX_CANDIDATES};
+use crate::cluster::{Cluster, PlacementFacts};
 use crate::ids::JobId;
 use crate::lens::{Lens, lens_key};
 use crate::policy::DecisionPoint;
@@ -53,4 +53,10 @@ pub(super) fn rank_rows<K: Ord + Copy>(
 /// The key of a pending job under a lens.
 pub(super) fn under(cluster: &Cluster, lens: Lens, tier: u8, job: JobId) -> Option<Key> {
     Some((tier, lens_key(cluster, lens, job), job))
+}
+
+/// Where a candidate starts its job on GPUs of its own; none for any other action.
+pub(super) fn start_alone(candidate: &Candidate) -> Option<PlacementFacts> {
+    let is_alone = candidate.kind == CandidateKind::Start && candidate.partner.is_none();
+    candidate.facts.filter(|_| is_alone)
 }

@@ -1,17 +1,15 @@
 //! A heuristic that puts every candidate of a decision in order, for those who decide beside one or leave it to one.
 
-use std::sync::{Mutex, PoisonError};
-
-use super::by_name;
+use super::heuristic::Heuristic;
+use super::heuristic_of;
 use crate::error::PolicyError;
-use crate::policy::{DecisionPoint, Policy};
+use crate::policy::{DecisionPoint, Policy as _};
 use crate::problem::Problem;
 
 /// A heuristic by its name, with room to work in.
+#[derive(Clone, Debug)]
 pub struct Ranking {
-    name: String,
-    /// Never locked: it is only there because policies are shared between threads before each takes a copy.
-    policy: Mutex<Box<dyn Policy>>,
+    policy: Heuristic,
     scores: Vec<f32>,
     order: Vec<(usize, f64)>,
 }
@@ -23,8 +21,7 @@ impl Ranking {
     /// An unknown name; the error lists all names and the nearest one.
     pub fn new(name: &str) -> Result<Ranking, Problem> {
         Ok(Ranking {
-            name: name.to_owned(),
-            policy: Mutex::new(by_name(name)?),
+            policy: heuristic_of(name)?,
             scores: Vec::new(),
             order: Vec::new(),
         })
@@ -33,13 +30,13 @@ impl Ranking {
     /// The heuristic's name.
     #[must_use]
     pub fn name(&self) -> &str {
-        &self.name
+        self.policy.name()
     }
 
     /// The admissible candidates, the heuristic's choice first. They may be more than it asks for itself.
     ///
     /// # Errors
-    /// As [`Policy::score`].
+    /// As [`Policy::score`](crate::Policy::score).
     pub fn order(
         &mut self,
         point: DecisionPoint<'_>,
@@ -47,9 +44,8 @@ impl Ranking {
         let mask = point.observation.mask;
         self.scores.clear();
         self.scores.resize(mask.len(), 0.0);
-        let policy = self.policy.get_mut().unwrap_or_else(PoisonError::into_inner);
-        policy.score(point, &mut self.scores)?;
-        let tie = policy.choice_rule().tie_key;
+        self.policy.score(point, &mut self.scores)?;
+        let tie = self.policy.choice_rule().tie_key;
         self.order.clear();
         let admissible = (0..mask.len()).filter(|index| mask[*index]);
         self.order
@@ -60,20 +56,5 @@ impl Ranking {
             by_score.then(key_a.total_cmp(key_b)).then(a.cmp(b))
         });
         Ok(self.order.iter().map(|(index, _)| *index))
-    }
-}
-
-impl Clone for Ranking {
-    fn clone(&self) -> Ranking {
-        // The name was known when this one was made.
-        Ranking::new(&self.name).unwrap_or_else(|error| unreachable!("{error}"))
-    }
-}
-
-impl std::fmt::Debug for Ranking {
-    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        out.debug_struct("Ranking")
-            .field("name", &self.name)
-            .finish_non_exhaustive()
     }
 }

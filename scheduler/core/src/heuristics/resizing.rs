@@ -8,18 +8,14 @@
 //! does less than [`MARGIN_MIN`] of what GPUs do at its most efficient size. Where nobody may be resized this is shortest job
 //! first at the most efficient sizes.
 
+use super::heuristic::Heuristic;
 use super::rank::rank_rows;
 use crate::actions::{ActionKind, ActionSet, CandidateKind};
 use crate::candidate::Candidate;
-use crate::cluster::{Cluster, Demand, Template};
-use crate::error::PolicyError;
+use crate::cluster::{Cluster, Demand};
 use crate::ids::JobId;
 use crate::lens::{Lens, LensSet, first_jobs, lens_key};
-use crate::policy::{DecisionPoint, Needs, Policy};
-
-/// Shortest job first; running elastic jobs grow and shrink.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct SjfResize;
+use crate::policy::Needs;
 
 /// Least time that a job must gain by growing, in restarts. *Assumed*: it may have to shrink again.
 const GAIN_MIN: f64 = 2.0;
@@ -30,24 +26,17 @@ const MARGIN_MIN: f64 = 0.5;
 /// Shortest jobs of which half may fit although the whole does not, and running jobs that are looked at.
 const HEADS: usize = 8;
 
-impl Policy for SjfResize {
-    fn name(&self) -> &str {
-        "sjf-resize"
-    }
-
-    fn needs(&self) -> Needs {
-        Needs {
-            heads: HEADS,
-            templates: &[Template::Fastest],
-            actions: ActionSet::of(ActionKind::Sizes).with(ActionKind::Resize),
-            ..Needs::first_fitting(LensSet::of(Lens::Shortest))
-        }
-    }
-
-    fn score(&mut self, point: DecisionPoint<'_>, scores: &mut [f32]) -> Result<(), PolicyError> {
+/// Shortest job first; running elastic jobs grow and shrink.
+pub(super) fn sjf_resize(name: &'static str) -> Heuristic {
+    let needs = Needs {
+        heads: HEADS,
+        actions: ActionSet::of(ActionKind::Sizes).with(ActionKind::Resize),
+        ..Needs::first_fitting(LensSet::of(Lens::Shortest))
+    };
+    Heuristic::new(name, needs, |point, scores| {
         let cluster = point.cluster;
         let short_of = short_of(cluster);
-        rank_rows(&point, scores, |index, candidate, job| {
+        rank_rows(point, scores, |index, candidate, job| {
             let facts = candidate.facts.filter(|_| candidate.partner.is_none())?;
             match candidate.kind {
                 CandidateKind::Start => {
@@ -65,8 +54,7 @@ impl Policy for SjfResize {
                 _ => None,
             }
         });
-        Ok(())
-    }
+    })
 }
 
 /// GPUs that the shortest waiting job lacks on half of what it asked for, if it is elastic, or on all of it; none where nobody

@@ -6,39 +6,28 @@
 //! Deviations: the partner is the one with which both get most done, on exactly its GPUs (the paper gathers GPUs of several
 //! partners); no sub-batches.
 
+use super::heuristic::Heuristic;
 use super::rank::{rank, under};
 use crate::actions::{ActionKind, ActionSet};
 use crate::candidate::{Candidate, CandidateKind};
-use crate::cluster::{Cluster, Template};
-use crate::error::PolicyError;
+use crate::cluster::Cluster;
 use crate::ids::JobId;
 use crate::lens::{Lens, LensSet};
 use crate::physics::interference::MeanEnds;
-use crate::policy::{DecisionPoint, Needs, Policy};
-
-/// Shortest job first; who does not fit goes beside a running job where the pair test says so.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct SjfShare;
+use crate::policy::Needs;
 
 /// Shortest jobs that are looked at for a place beside another.
 const HEADS: usize = 4;
 
-impl Policy for SjfShare {
-    fn name(&self) -> &str {
-        "sjf-share"
-    }
-
-    fn needs(&self) -> Needs {
-        Needs {
-            heads: HEADS,
-            templates: &[Template::Fastest],
-            actions: ActionSet::of(ActionKind::Share),
-            ..Needs::first_fitting(LensSet::of(Lens::Shortest))
-        }
-    }
-
-    fn score(&mut self, point: DecisionPoint<'_>, scores: &mut [f32]) -> Result<(), PolicyError> {
-        rank(&point, scores, |candidate, job| {
+/// Shortest job first; who does not fit goes beside a running job where the pair test says so.
+pub(super) fn sjf_share(name: &'static str) -> Heuristic {
+    let needs = Needs {
+        heads: HEADS,
+        actions: ActionSet::of(ActionKind::Share),
+        ..Needs::first_fitting(LensSet::of(Lens::Shortest))
+    };
+    Heuristic::new(name, needs, |point, scores| {
+        rank(point, scores, |candidate, job| {
             match (candidate.kind, candidate.partner) {
                 (CandidateKind::Start, None) => under(point.cluster, Lens::Shortest, 0, job),
                 (CandidateKind::Start, Some(partner))
@@ -49,8 +38,7 @@ impl Policy for SjfShare {
                 _ => None,
             }
         });
-        Ok(())
-    }
+    })
 }
 
 /// Whether a newcomer and its partner finish earlier on average if they share now.

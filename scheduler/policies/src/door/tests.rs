@@ -212,7 +212,12 @@ fn a_name_that_is_taken_or_could_not_be_given_is_refused() {
             knows: "",
             decides: "",
         },
-        make: || Box::new(pleach_scheduler::heuristics::HeadOfLine::fifo()),
+        make: || {
+            Box::new(pleach_scheduler::heuristics::head_of_line(
+                "mine",
+                pleach_scheduler::Lens::Arrival,
+            ))
+        },
     };
     for names in [
         vec!["sjf"],

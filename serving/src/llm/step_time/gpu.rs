@@ -1,10 +1,12 @@
 //! GPU types: peaks and memory from data sheets.
 //!
 //! # Source
-//! `gpu-specs.ts` of SemiAnalysisAI/InferenceX-app, 2026-04 (dense peaks, memory, fabrics); A100 and L40S: NVIDIA's data sheets.
-//! Memory of B300 and GB200 as plans of trainings have it.
+//! `data/gpus.csv`.
+
+use std::sync::LazyLock;
 
 use pleach_scheduler::Problem;
+use pleach_workloads::embedded::{number, rows};
 
 use super::names::unknown;
 
@@ -26,57 +28,22 @@ pub struct Gpu {
 }
 
 /// GPU types by name.
-pub const GPUS: [Gpu; 13] = [
-    gpu("H100", [989.0, 1_979.0, 0.0], 3.35, 80.0, "H100"),
-    gpu("A100", [312.0, 0.0, 0.0], 2.04, 80.0, "A100"),
-    gpu("L40S", [362.0, 733.0, 0.0], 0.864, 48.0, "L40S"),
-    gpu("H200", [989.0, 1_979.0, 0.0], 4.8, 141.0, "H200"),
-    gpu("B200", [2_250.0, 4_500.0, 9_000.0], 8.0, 180.0, "B200"),
-    gpu("MI300X", [1_307.0, 2_615.0, 0.0], 5.3, 192.0, "MI300X"),
-    gpu("A100-PCIe", [312.0, 0.0, 0.0], 1.94, 80.0, "A100-PCIe"),
-    gpu("B300", [2_250.0, 4_500.0, 13_500.0], 8.0, 288.0, "B200"),
-    gpu("GB200", [2_500.0, 5_000.0, 10_000.0], 8.0, 186.0, "GB200"),
-    gpu("GB300", [2_500.0, 5_000.0, 15_000.0], 8.0, 288.0, "B200").unmeasured(),
-    gpu("MI325X", [1_307.0, 2_615.0, 0.0], 6.0, 256.0, "MI300X").unmeasured(),
-    gpu("MI355X", [2_516.0, 5_033.0, 10_066.0], 8.0, 288.0, "MI300X").unmeasured(),
-    gpu("H200-NVL", [835.0, 1_671.0, 0.0], 4.8, 141.0, "H200").unmeasured(),
-];
-
-/// Their names.
-pub const GPU_NAMES: [&str; GPUS.len()] = {
-    let (mut names, mut place) = ([""; GPUS.len()], 0);
-    while place < names.len() {
-        names[place] = GPUS[place].name;
-        place += 1;
-    }
-    names
-};
-
-const fn gpu(
-    name: &'static str,
-    tflops: [f64; 3],
-    tb_per_s: f64,
-    memory_gb: f64,
-    family: &'static str,
-) -> Gpu {
-    Gpu {
+pub static GPUS: LazyLock<Vec<Gpu>> = LazyLock::new(|| {
+    let rows = rows(include_str!("../../../data/gpus.csv"));
+    let of_row = |[name, bf16, fp8, fp4, tb_per_s, memory_gb, family, measured]: [&'static str; 8]| Gpu {
         name,
-        tflops,
-        tb_per_s,
-        memory_gb,
+        tflops: [bf16, fp8, fp4].map(number),
+        tb_per_s: number(tb_per_s),
+        memory_gb: number(memory_gb),
         family,
-        is_unmeasured: false,
-    }
-}
+        is_unmeasured: measured == "unmeasured",
+    };
+    rows.map(of_row).collect()
+});
+/// Their names.
+pub static GPU_NAMES: LazyLock<Vec<&str>> = LazyLock::new(|| GPUS.iter().map(|gpu| gpu.name).collect());
 
 impl Gpu {
-    const fn unmeasured(self) -> Gpu {
-        Gpu {
-            is_unmeasured: true,
-            ..self
-        }
-    }
-
     /// The GPU type of a name.
     ///
     /// # Errors

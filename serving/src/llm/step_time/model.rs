@@ -1,11 +1,12 @@
-//! Language models: shapes and sizes from their published configurations.
+//! Language models: shapes and sizes. What the layers without full attention hold is left out.
 //!
 //! # Source
-//! `config.json` of each model on Hugging Face and its technical report; parameters as their makers count them. Parameters of an
-//! expert are 3 x width x width of the expert (Llama 4: its routed ones). Sharing of attention: gpt-oss looks at 128 tokens in
-//! half of its layers, Qwen 3.5 has full attention in a quarter; what those layers hold is left out.
+//! `data/models.csv`.
+
+use std::sync::LazyLock;
 
 use pleach_scheduler::Problem;
+use pleach_workloads::embedded::{number, rows};
 
 use super::names::unknown;
 
@@ -61,113 +62,40 @@ const LATENT_READ: f64 = 1_088.0;
 const LATENT_PROMPT: f64 = 320.0;
 
 /// Models by name.
-#[rustfmt::skip]
-pub const MODELS: [Model; 25] = [
-    dense("llama-3-8b", 8.03, [32, 4_096, 32, 8, 128]),
-    dense("mistral-7b", 7.25, [32, 4_096, 32, 8, 128]),
-    dense("qwen-2.5-7b", 7.62, [28, 3_584, 28, 4, 128]),
-    dense("qwen-2.5-14b", 14.77, [48, 5_120, 40, 8, 128]),
-    dense("llama-3-70b", 70.55, [80, 8_192, 64, 8, 128]),
-    mixture("mixtral-8x7b", [46.70, 12.88], [32, 4_096, 32, 8, 128], experts([8, 2, 32], 176.2)),
-    dense("qwen-2.5-72b", 72.70, [80, 8_192, 64, 8, 128]),
-    dense("qwen-3-32b", 32.80, [64, 5_120, 64, 8, 128]),
-    dense("llama-3-405b", 405.90, [126, 16_384, 128, 8, 128]),
-    dense("llama-2-70b", 68.98, [80, 8_192, 64, 8, 128]),
-    dense("qwq-32b", 32.80, [64, 5_120, 40, 8, 128]),
-    mixture("mixtral-8x22b", [140.60, 39.10], [56, 6_144, 48, 8, 128], experts([8, 2, 56], 302.0)),
-    mixture("qwen-3-30b-a3b", [30.50, 3.30], [48, 2_048, 32, 4, 128], experts([128, 8, 48], 4.72)),
-    mixture("qwen-3-235b-a22b", [235.0, 22.0], [94, 4_096, 64, 4, 128], experts([128, 8, 94], 18.87)),
-    mixture("qwen-3.5-397b-a17b", [397.0, 17.0], [60, 4_096, 32, 2, 256], experts([512, 10, 60], 12.58)).looking(0.25),
-    mixture("gpt-oss-20b", [20.90, 3.60], [24, 2_880, 64, 8, 64], experts([32, 4, 24], 24.88)).looking(0.5).published_in(MXFP4_BYTES),
-    mixture("gpt-oss-120b", [116.80, 5.10], [36, 2_880, 64, 8, 64], experts([128, 4, 36], 24.88)).looking(0.5).published_in(MXFP4_BYTES),
-    mixture("deepseek-v3", [671.0, 37.0], [61, 7_168, 128, 1, 128], experts([256, 8, 58], 44.04)).latent(),
-    mixture("deepseek-r1", [671.0, 37.0], [61, 7_168, 128, 1, 128], experts([256, 8, 58], 44.04)).latent(),
-    mixture("kimi-k2", [1_026.0, 32.60], [61, 7_168, 64, 1, 128], experts([384, 8, 60], 44.04)).latent(),
-    mixture("kimi-k2.5", [1_026.0, 32.60], [61, 7_168, 64, 1, 128], experts([384, 8, 60], 44.04)).latent(),
-    mixture("glm-5", [744.0, 40.0], [78, 6_144, 64, 1, 128], experts([256, 8, 75], 37.70)).latent(),
-    mixture("minimax-m2.5", [230.0, 10.0], [62, 3_072, 48, 8, 128], experts([256, 8, 62], 14.16)),
-    mixture("llama-4-scout", [109.0, 17.0], [48, 5_120, 40, 8, 128], experts([16, 1, 48], 125.8)),
-    mixture("llama-4-maverick", [400.0, 17.0], [48, 5_120, 40, 8, 128], experts([128, 1, 24], 125.8)),
-];
-
+pub static MODELS: LazyLock<Vec<Model>> = LazyLock::new(|| {
+    let rows = rows(include_str!("../../../data/models.csv"));
+    rows.map(of_row).collect()
+});
 /// Their names.
-pub const MODEL_NAMES: [&str; MODELS.len()] = {
-    let (mut names, mut place) = ([""; MODELS.len()], 0);
-    while place < names.len() {
-        names[place] = MODELS[place].name;
-        place += 1;
-    }
-    names
-};
+pub static MODEL_NAMES: LazyLock<Vec<&str>> =
+    LazyLock::new(|| MODELS.iter().map(|model| model.name).collect());
 
-/// Numbers of four bits with a scale of eight for each 32 (OCP microscaling formats, 1.0).
-const MXFP4_BYTES: f64 = 0.53125;
-
-const fn dense(
-    name: &'static str,
-    params_g: f64,
-    [num_layers, width, num_heads, num_kv_heads, head_width]: [u32; 5],
-) -> Model {
+fn of_row(row: [&'static str; 15]) -> Model {
+    let [name, sizes @ .., full_attention, held, expert_bytes] = row;
+    let count = |place: usize| number(sizes[place]) as u32;
+    let experts = (!sizes[7].is_empty()).then(|| Experts {
+        num: count(7),
+        top: count(8),
+        num_layers: count(9),
+        params_m: number(sizes[10]),
+    });
     Model {
         name,
-        params_g,
-        active_g: params_g,
-        num_layers,
-        width,
-        num_heads,
-        num_kv_heads,
-        head_width,
-        experts: None,
-        full_attention: 1.0,
-        is_latent: false,
-        expert_bytes: None,
-    }
-}
-
-const fn mixture(
-    name: &'static str,
-    [params_g, active_g]: [f64; 2],
-    shape: [u32; 5],
-    experts: Experts,
-) -> Model {
-    Model {
-        active_g,
-        experts: Some(experts),
-        ..dense(name, params_g, shape)
-    }
-}
-
-const fn experts([num, top, num_layers]: [u32; 3], params_m: f64) -> Experts {
-    Experts {
-        num,
-        top,
-        params_m,
-        num_layers,
+        params_g: number(sizes[0]),
+        active_g: number(sizes[1]),
+        num_layers: count(2),
+        width: count(3),
+        num_heads: count(4),
+        num_kv_heads: count(5),
+        head_width: count(6),
+        experts,
+        full_attention: number(full_attention),
+        is_latent: held == "latent",
+        expert_bytes: (!expert_bytes.is_empty()).then(|| number(expert_bytes)),
     }
 }
 
 impl Model {
-    const fn looking(self, full_attention: f64) -> Model {
-        Model {
-            full_attention,
-            ..self
-        }
-    }
-
-    const fn latent(self) -> Model {
-        Model {
-            is_latent: true,
-            ..self
-        }
-    }
-
-    const fn published_in(self, expert_bytes: f64) -> Model {
-        Model {
-            expert_bytes: Some(expert_bytes),
-            ..self
-        }
-    }
-
     /// The model of a name.
     ///
     /// # Errors

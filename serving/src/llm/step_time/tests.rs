@@ -214,7 +214,7 @@ fn a_slower_site_has_longer_steps() {
 
 #[test]
 fn each_engine_has_levels_and_all_shares_are_shares() {
-    for gpu in &GPUS {
+    for gpu in GPUS.iter() {
         let of = Constants::of_family(gpu.family);
         for share in [of.weights, of.experts, of.kv, of.dense, of.mixture, of.attention] {
             assert!((0.05..=1.0).contains(&share), "{} {share}", gpu.name);
@@ -229,7 +229,7 @@ fn each_engine_has_levels_and_all_shares_are_shares() {
 #[test]
 fn gpus_are_those_of_plans_of_trainings() {
     let mut num = 0;
-    for gpu in &GPUS {
+    for gpu in GPUS.iter() {
         let others = &*pleach_workloads::plans::GPUS;
         let Some(other) = others.iter().find(|other| other.name == gpu.name) else {
             continue;

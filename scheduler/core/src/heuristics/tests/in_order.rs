@@ -6,7 +6,7 @@ use super::sim::{Arrival, node_of, submit};
 use super::world::{cluster, events, happen, pending, watched_pass};
 use crate::cluster::{Capabilities, Cluster, JobState};
 use crate::cluster_spec::{ClusterSpec, ModelClass, TenantSpec};
-use crate::heuristics::HeadOfLine;
+use crate::heuristics::head_of_line;
 use crate::lens::{Lens, lens_key};
 use crate::pass::Pass;
 
@@ -20,7 +20,7 @@ fn strict_sjf_waits_for_the_shortest_job_where_sjf_passes_over_it() {
     // 3 of 4 GPUs are busy; the shortest job needs 2, a longer one 1.
     let mut cluster = node_of(4, Capabilities::default());
     submit(&mut cluster, &Arrival(0, 3, 100, 0));
-    let mut strict = HeadOfLine::sjf();
+    let mut strict = head_of_line("sjf-strict", Lens::Shortest);
     Pass::new().run(&mut cluster, &mut strict).unwrap();
     submit(&mut cluster, &Arrival(0, 1, 20, 0));
     submit(&mut cluster, &Arrival(0, 2, 10, 0));
@@ -48,7 +48,9 @@ fn a_tenant_without_quota_for_its_oldest_job_waits_and_the_others_do_not() {
     ] {
         submit(&mut cluster, &job);
     }
-    Pass::new().run(&mut cluster, &mut HeadOfLine::fifo()).unwrap();
+    Pass::new()
+        .run(&mut cluster, &mut head_of_line("fifo", Lens::Arrival))
+        .unwrap();
     assert_eq!(running(&cluster), [true, false, false, true]);
 }
 
@@ -61,8 +63,8 @@ proptest! {
         by_length in any::<bool>(),
     ) {
         let (mut policy, lens) = match by_length {
-            true => (HeadOfLine::sjf(), Lens::Shortest),
-            false => (HeadOfLine::fifo(), Lens::Arrival),
+            true => (head_of_line("sjf-strict", Lens::Shortest), Lens::Shortest),
+            false => (head_of_line("fifo", Lens::Arrival), Lens::Arrival),
         };
         for event in events {
             happen(&mut cluster, event);

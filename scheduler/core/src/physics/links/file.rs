@@ -6,8 +6,54 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{Error, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
-use super::{Between, Fabric, Inside, Switch};
+use super::{BetweenFile, Fabric, InsideFile};
 use crate::problem::Problem;
+
+/// A table of links with its ranges, and the same as files give it: a key that is left out is that of the preset, where there is one,
+/// else it is `needed`, what stands in `or(...)`, or `optional` none.
+macro_rules! links {
+    (
+        $table:literal as $file:ident,
+        $(#[$($of:tt)*])*
+        pub struct $name:ident {
+            $( $(#[$($at:tt)*])* $field:ident : $kind:ty = $form:ident $(($default:expr))? $(, in $range:expr)?; )*
+        }
+    ) => {
+        $crate::settings! {
+            $(#[$($of)*])*
+            #[derive(Clone, Copy, Debug, PartialEq)]
+            pub struct $name: required {
+                $( $(#[$($at)*])* pub $field: $kind $(, in $range)?; )*
+            }
+        }
+
+        #[derive(Default, ::serde::Deserialize)]
+        #[serde(default, deny_unknown_fields)]
+        struct $file {
+            $( $field: links!(@kind $form $kind), )*
+        }
+
+        impl $file {
+            fn over(self, base: Option<$name>) -> Result<$name, $crate::Problem> {
+                let missing = |key| file::missing(&format!("{}.{key}", $table));
+                Ok($name {
+                    $( $field: links!(@value $form (self.$field, base, missing) $field $($default)?), )*
+                })
+            }
+        }
+    };
+    (@kind optional $kind:ty) => { $kind };
+    (@kind $form:ident $kind:ty) => { Option<$kind> };
+    (@value optional ($own:expr, $base:ident, $missing:ident) $field:ident) => {
+        $own.or($base.and_then(|base| base.$field))
+    };
+    (@value needed ($own:expr, $base:ident, $missing:ident) $field:ident) => {
+        $own.or($base.map(|base| base.$field)).ok_or_else(|| $missing(stringify!($field)))?
+    };
+    (@value or ($own:expr, $base:ident, $missing:ident) $field:ident $default:expr) => {
+        $own.or($base.map(|base| base.$field)).unwrap_or($default)
+    };
+}
 
 /// Keys that a file may give; with a preset each stands for itself.
 #[derive(Default, Deserialize)]
@@ -16,35 +62,6 @@ struct FabricFile {
     preset: Option<String>,
     inside: Option<InsideFile>,
     between: Option<BetweenFile>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-struct InsideFile {
-    ring_gb_per_s: Option<f64>,
-    switch: Option<Switch>,
-    islands_gb_per_s: Option<f64>,
-    nodes_per_domain: Option<u32>,
-    latency_us: Option<f64>,
-    latency_per_gpu_us: Option<f64>,
-    root_us: Option<f64>,
-    root_per_gpu_us: Option<f64>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-struct BetweenFile {
-    nics_per_node: Option<u32>,
-    nic_gb_per_s: Option<f64>,
-    ceiling_gb_per_s: Option<f64>,
-    latency_us: Option<f64>,
-    latency_per_domain_us: Option<f64>,
-    root_us: Option<f64>,
-    rack_oversubscription: Option<f64>,
-    racks_per_pod: Option<u32>,
-    pod_oversubscription: Option<f64>,
-    tuned: Option<f64>,
-    hash_loss: Option<f64>,
 }
 
 impl<'de> Deserialize<'de> for Fabric {
@@ -94,78 +111,7 @@ impl FabricFile {
     }
 }
 
-impl InsideFile {
-    fn over(self, base: Option<Inside>) -> Result<Inside, Problem> {
-        let needed = |key: &str, own: Option<f64>, base: Option<f64>| {
-            own.or(base).ok_or_else(|| missing(&format!("inside.{key}")))
-        };
-        Ok(Inside {
-            latency_per_gpu_us: self
-                .latency_per_gpu_us
-                .or(base.map(|base| base.latency_per_gpu_us))
-                .unwrap_or(0.0),
-            root_per_gpu_us: self
-                .root_per_gpu_us
-                .or(base.map(|base| base.root_per_gpu_us))
-                .unwrap_or(0.0),
-            ring_gb_per_s: needed(
-                "ring_gb_per_s",
-                self.ring_gb_per_s,
-                base.map(|base| base.ring_gb_per_s),
-            )?,
-            switch: self.switch.or(base.and_then(|base| base.switch)),
-            islands_gb_per_s: self
-                .islands_gb_per_s
-                .or(base.and_then(|base| base.islands_gb_per_s)),
-            nodes_per_domain: self
-                .nodes_per_domain
-                .or(base.map(|base| base.nodes_per_domain))
-                .unwrap_or(1),
-            latency_us: needed("latency_us", self.latency_us, base.map(|base| base.latency_us))?,
-            root_us: self.root_us.or(base.map(|base| base.root_us)).unwrap_or(0.0),
-        })
-    }
-}
-
-impl BetweenFile {
-    fn over(self, base: Option<Between>) -> Result<Between, Problem> {
-        let needed = |key: &str, own: Option<f64>, base: Option<f64>| {
-            own.or(base).ok_or_else(|| missing(&format!("between.{key}")))
-        };
-        let (nics, nic) = (self.nics_per_node, self.nic_gb_per_s);
-        Ok(Between {
-            nics_per_node: nics
-                .or(base.map(|base| base.nics_per_node))
-                .ok_or_else(|| missing("between.nics_per_node"))?,
-            nic_gb_per_s: needed("nic_gb_per_s", nic, base.map(|base| base.nic_gb_per_s))?,
-            ceiling_gb_per_s: self
-                .ceiling_gb_per_s
-                .or(base.and_then(|base| base.ceiling_gb_per_s)),
-            latency_us: needed("latency_us", self.latency_us, base.map(|base| base.latency_us))?,
-            latency_per_domain_us: self
-                .latency_per_domain_us
-                .or(base.map(|base| base.latency_per_domain_us))
-                .unwrap_or(0.0),
-            root_us: self.root_us.or(base.map(|base| base.root_us)).unwrap_or(0.0),
-            rack_oversubscription: self
-                .rack_oversubscription
-                .or(base.map(|base| base.rack_oversubscription))
-                .unwrap_or(1.0),
-            racks_per_pod: self
-                .racks_per_pod
-                .or(base.map(|base| base.racks_per_pod))
-                .unwrap_or(0),
-            pod_oversubscription: self
-                .pod_oversubscription
-                .or(base.map(|base| base.pod_oversubscription))
-                .unwrap_or(1.0),
-            tuned: self.tuned.or(base.map(|base| base.tuned)).unwrap_or(1.0),
-            hash_loss: self.hash_loss.or(base.map(|base| base.hash_loss)).unwrap_or(0.0),
-        })
-    }
-}
-
-fn missing(key: &str) -> Problem {
+pub(super) fn missing(key: &str) -> Problem {
     let allowed = match key {
         "inside" => "a table with ring_gb_per_s and latency_us at least",
         "between" => "a table with nics_per_node, nic_gb_per_s and latency_us at least",

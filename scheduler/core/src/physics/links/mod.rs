@@ -25,12 +25,14 @@
 //! Constants fitted to public nccl-tests curves (`presets.rs` names them); the volume of a ring all-reduce is standard
 //! (Patarasuk and Yuan, 2009).
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::portable_math::pow;
+use crate::settings;
 
 mod check;
 mod collectives;
+#[macro_use]
 mod file;
 #[cfg(test)]
 mod measured_tests;
@@ -53,30 +55,32 @@ pub struct Fabric {
     pub between: Between,
 }
 
-/// Links inside a domain: a node, or the nodes that one NVLink switch joins.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Inside {
-    /// What a ring over direct links gets, GB/s (10^9 bytes) in each direction, [`Fabric::GB_PER_S_MIN`] to
-    /// [`Fabric::GB_PER_S_MAX`].
-    pub ring_gb_per_s: f64,
-    /// What switches that add up (NVLink SHARP) get, GB/s, at least the ring's; none: they only pass on.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub switch: Option<Switch>,
-    /// What a ring gets over several NVLink islands of a node, GB/s, at most the ring's; none: as inside an island.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub islands_gb_per_s: Option<f64>,
-    /// Nodes of one domain, 1 to 64: 18 trays of 4 GPUs are an NVLink domain of 72. Counted from the first node of a rack.
-    pub nodes_per_domain: u32,
-    /// Time of an all-reduce without content over two GPUs, us, 0 to 1e9.
-    pub latency_us: f64,
-    /// What each further GPU adds to that, us, 0 to 1e9: rings and trees take more steps over a rack than over a tray.
-    #[serde(skip_serializing_if = "is_zero")]
-    pub latency_per_gpu_us: f64,
-    /// What grows with the root of the volume, us per root of a MB, 0 to 1e9; over two GPUs.
-    pub root_us: f64,
-    /// What each further GPU adds to that, us per root of a MB, 0 to 1e9.
-    #[serde(skip_serializing_if = "is_zero")]
-    pub root_per_gpu_us: f64,
+links! {
+    "inside" as InsideFile,
+    /// Links inside a domain: a node, or the nodes that one NVLink switch joins.
+    pub struct Inside {
+        /// What a ring over direct links gets, GB/s (10^9 bytes) in each direction; 100 Gb/s is 12.5.
+        ring_gb_per_s: f64 = needed, in Fabric::GB_PER_S_MIN..=Fabric::GB_PER_S_MAX;
+        /// What switches that add up (NVLink SHARP) get, GB/s, at least the ring's; none: they only pass on.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        switch: Option<Switch> = optional;
+        /// What a ring gets over several NVLink islands of a node, GB/s, at most the ring's; none: as inside an island.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        islands_gb_per_s: Option<f64> = optional, in Fabric::GB_PER_S_MIN..=Fabric::GB_PER_S_MAX;
+        /// Nodes of one domain: 18 trays of 4 GPUs are an NVLink domain of 72, 1 where NVLink ends at the node. Counted from the
+        /// first node of a rack.
+        nodes_per_domain: u32 = or(1), in 1..=64;
+        /// Time of an all-reduce without content over two GPUs, us.
+        latency_us: f64 = needed, in 0.0..=1e9;
+        /// What each further GPU adds to that, us: rings and trees take more steps over a rack than over a tray.
+        #[serde(skip_serializing_if = "is_zero")]
+        latency_per_gpu_us: f64 = or(0.0), in 0.0..=1e9;
+        /// What grows with the root of the volume, us per root of a MB; over two GPUs.
+        root_us: f64 = or(0.0), in 0.0..=1e9;
+        /// What each further GPU adds to that, us per root of a MB.
+        #[serde(skip_serializing_if = "is_zero")]
+        root_per_gpu_us: f64 = or(0.0), in 0.0..=1e9;
+    }
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref)]
@@ -84,45 +88,48 @@ fn is_zero(value: &f64) -> bool {
     *value == 0.0
 }
 
-/// Switches that add up what they pass on.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Switch {
-    /// What an all-reduce over the whole domain gets, GB/s in each direction.
-    pub gb_per_s: f64,
-    /// Fewest GPUs of a domain with which it is used, 2 or more.
-    pub from_gpus: u32,
-    /// GPUs with which it reaches its figure, at least `from_gpus`; linear from the ring's between.
-    pub full_gpus: u32,
+settings! {
+    /// Switches that add up what they pass on.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct Switch: required {
+        /// What an all-reduce over the whole domain gets, GB/s in each direction.
+        pub gb_per_s: f64, in Fabric::GB_PER_S_MIN..=Fabric::GB_PER_S_MAX;
+        /// Fewest GPUs of a domain with which it is used, for example 5.
+        pub from_gpus: u32, in 2..=4096;
+        /// GPUs with which it reaches its figure, at least `from_gpus`, for example 8; linear from the ring's between.
+        pub full_gpus: u32, in 2..=4096;
+    }
 }
 
-/// Links between domains.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Between {
-    /// NICs (rails) of a node, 1 to the GPUs of a node.
-    pub nics_per_node: u32,
-    /// Of one NIC, GB/s in each direction.
-    pub nic_gb_per_s: f64,
-    /// What three and more domains have been measured to reach whatever their NICs, GB/s; none: no such limit.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub ceiling_gb_per_s: Option<f64>,
-    /// Time of an all-reduce without content over two domains, less the next, us, 0 to 1e9.
-    pub latency_us: f64,
-    /// What each domain beyond the first adds to that, us, 0 to 1e9.
-    pub latency_per_domain_us: f64,
-    /// What grows with the root of the volume, us per root of a MB, 0 to 1e9.
-    pub root_us: f64,
-    /// NICs of a rack's nodes over its uplinks, 1 to 1000; 1 = every node can send at full speed to other racks.
-    pub rack_oversubscription: f64,
-    /// Racks of one pod, consecutive ones; 0 = all racks of the cluster.
-    pub racks_per_pod: u32,
-    /// NICs of a pod's nodes over its links to the core, 1 to 1000.
-    pub pod_oversubscription: f64,
-    /// Part of the network's bandwidth that the site's software gets, (0, 1]; 0.6 is an untuned one.
-    pub tuned: f64,
-    /// Part that flows lose beyond a rack because they meet on the same paths, [0, 0.9]: up to 0.3 on plain Ethernet, 0 with
-    /// adaptive routing.
-    pub hash_loss: f64,
+links! {
+    "between" as BetweenFile,
+    /// Links between domains.
+    pub struct Between {
+        /// NICs (rails) of a node, at most its GPUs; nodes of today have one for each.
+        nics_per_node: u32 = needed, in 1..=64;
+        /// Of one NIC, GB/s (10^9 bytes) in each direction; 100 Gb/s is 12.5.
+        nic_gb_per_s: f64 = needed, in Fabric::GB_PER_S_MIN..=Fabric::GB_PER_S_MAX;
+        /// What three and more domains have been measured to reach whatever their NICs, GB/s; none: no such limit.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        ceiling_gb_per_s: Option<f64> = optional, in Fabric::GB_PER_S_MIN..=Fabric::GB_PER_S_MAX;
+        /// Time of an all-reduce without content over two domains, less the next, us.
+        latency_us: f64 = needed, in 0.0..=1e9;
+        /// What each domain beyond the first adds to that, us.
+        latency_per_domain_us: f64 = or(0.0), in 0.0..=1e9;
+        /// What grows with the root of the volume, us per root of a MB.
+        root_us: f64 = or(0.0), in 0.0..=1e9;
+        /// NICs of a rack's nodes over its uplinks; 1 = every node can send at full speed to other racks.
+        rack_oversubscription: f64 = or(1.0), in 1.0..=1000.0;
+        /// Racks of one pod, consecutive ones; 0 = all racks of the cluster.
+        racks_per_pod: u32 = or(0);
+        /// NICs of a pod's nodes over its links to the core; 1 = not over-subscribed.
+        pod_oversubscription: f64 = or(1.0), in 1.0..=1000.0;
+        /// Part of the network's bandwidth that the site's software gets; 1 = as measured on tuned clusters, 0.6 = untuned.
+        tuned: f64 = or(1.0), in 0.01..=1.0;
+        /// Part that flows lose beyond a rack because they meet on the same paths: up to 0.3 on plain Ethernet, 0 with
+        /// adaptive routing.
+        hash_loss: f64 = or(0.0), in 0.0..=0.9;
+    }
 }
 
 /// How a gang lies.
@@ -144,16 +151,17 @@ pub struct Spread {
     pub share: f64,
 }
 
-/// What a step of a job computes and sends.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct StepCost {
-    /// Compute on one GPU, s.
-    pub compute_s: f64,
-    /// Gradients, bytes: 4 per parameter in single precision, 2 in half.
-    pub gradient_bytes: f64,
-    /// Overlap of the two: 1 = none, 10 = nearly the longer of them.
-    pub gamma: f64,
+settings! {
+    /// What a step of a job computes and sends.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct StepCost: required {
+        /// Compute on one GPU, s.
+        pub compute_s: f64, in 1e-12..=1e6;
+        /// Gradients, bytes: 4 per parameter in single precision, 2 in half.
+        pub gradient_bytes: f64, in 0.0..=1e18;
+        /// Overlap of the two: 1 = none, 10 = nearly the longer of them.
+        pub gamma: f64, in 1.0..=10.0;
+    }
 }
 
 impl Inside {

@@ -185,7 +185,7 @@ fn presets_are_valid_and_unknown_names_list_them() {
 
 #[test]
 fn files_name_a_preset_change_keys_of_one_or_give_all_and_are_refused_by_line_and_key() {
-    #[derive(Deserialize)]
+    #[derive(serde::Deserialize)]
     struct File {
         fabric: Fabric,
     }

@@ -149,7 +149,9 @@ mod tests {
             let System { policy, settings, .. } = tiresias();
             let mut planner = pleach_baselines::make(policy, &settings).unwrap();
             let result = simulate_planner(&list, &sim, planner.as_mut()).unwrap();
-            ratios.push(result.metrics.avg_jct_s / published_s);
+            let ours_s = result.metrics.avg_jct_s;
+            eprintln!("workload-{number}: {ours_s:.0} s, published {published_s:.0} s");
+            ratios.push(ours_s / published_s);
         }
         eprintln!("ours over published: {ratios:.3?}");
         assert!(

@@ -1,5 +1,6 @@
 //! The recorded lists played by the policy itself.
 
+use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use pleach_env::workload::estimates::EstimateModel;
@@ -205,6 +206,25 @@ pub(crate) fn all() -> &'static [(String, [Played; 2])] {
         cases().into_iter().map(both).collect()
     });
     &ALL
+}
+
+/// Of the waits of a list, %, at most 5 s from those of its second run, where there is one: it began at another second.
+pub(crate) fn again(name: &str) -> Option<f64> {
+    let waits = |name: &str| -> Option<BTreeMap<(String, u32), f64>> {
+        let (_, case) = cases().into_iter().find(|(other, _)| other == name)?;
+        let jobs = case.jobs.into_iter();
+        Some(
+            jobs.map(|job| ((job.id, job.num.1), job.start_s - job.submit_s))
+                .collect(),
+        )
+    };
+    let second = format!("{}_again", name.split('_').next()?);
+    let (one, two) = (waits(name)?, waits(&second).filter(|_| second != name)?);
+    let is_near = |(job, wait_s): &(&_, &f64)| {
+        two.get(*job)
+            .is_some_and(|other_s| (other_s - *wait_s).abs() <= 5.0)
+    };
+    Some(100.0 * one.iter().filter(is_near).count() as f64 / one.len() as f64)
 }
 
 #[test]

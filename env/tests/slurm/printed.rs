@@ -98,5 +98,11 @@ fn given_the_real_state_priorities_and_each_of_their_factors_are_those_that_spri
             }
         }
         println!("{name}: {:?}", COLUMNS.iter().zip(found).collect::<Vec<_>>());
+        // The classic fair share lags, and of a job that came in the second of a recomputation it is not known which was first.
+        let is_known =
+            |column: &&str| name != "d2_fair_classic" || !["priority", "fair share"].contains(column);
+        let columns = COLUMNS.iter().zip(found).filter(|(column, _)| is_known(column));
+        let least = columns.map(|(_, (same, all))| same * 1000 / all).min();
+        assert!(least >= Some(996) && found[0].1 >= 200, "{name}: {found:?}");
     }
 }

@@ -4,11 +4,11 @@
 //! `made`: lists of our own, worked by hand. The recordings lie in `shared/data/kubernetes-schedules`; where they are missing the tests
 //! are noted as skipped.
 
-mod free;
-mod given;
+pub(crate) mod free;
+pub(crate) mod given;
 mod made;
 
-pub(crate) use free::{Near, near, play, real, workload};
+use free::workload;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -39,10 +39,12 @@ pub(crate) struct Job {
 }
 
 /// A pod, by `NAMESPACE/NAME`.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Pod {
     job: usize,
     started_s: Option<f64>,
+    /// When it was bound and when it was over, s, and its node; none where it never was.
+    on: Option<(f64, f64, usize)>,
 }
 
 /// A line of the scheduler's log: when, what, of which pod, more.
@@ -62,6 +64,11 @@ pub(crate) struct Case {
 fn rows(path: &Path) -> Vec<BTreeMap<String, String>> {
     let mut reader = csv::Reader::from_path(path).unwrap();
     reader.deserialize().map(Result::unwrap).collect()
+}
+
+/// The number of `n3`, from 0.
+fn node(name: &str) -> usize {
+    name[1..].parse::<usize>().unwrap() - 1
 }
 
 /// Seconds of a time such as `2026-11-28T09:04:29.455868+00:00`, from the midnight before it.
@@ -109,9 +116,12 @@ impl Case {
         let jobs: Vec<Job> = of_jobs.iter().map(job).collect();
         let numbers: BTreeMap<&str, usize> = jobs.iter().map(|job| &*job.id).zip(0..).collect();
         let pod = |row: &BTreeMap<String, String>| {
+            let over_s = number(row, "ended_s").or_else(|| number(row, "gone_s"));
+            let on = |bound_s: f64| (bound_s, over_s.unwrap_or(f64::INFINITY), node(&row["node"]));
             let of = Pod {
                 job: numbers[&*row["job"]],
                 started_s: number(row, "started_s"),
+                on: number(row, "bound_s").map(on),
             };
             (format!("{}/{}", row["namespace"], row["pod"]), of)
         };
@@ -139,7 +149,7 @@ impl Case {
         }
     }
 
-    fn is_native(&self) -> bool {
+    pub(crate) fn is_native(&self) -> bool {
         self.meta["feature_gates"]
             .as_str()
             .unwrap()
@@ -148,7 +158,7 @@ impl Case {
 }
 
 /// The recorded runs without Kueue by name; none where they are not here.
-fn cases() -> Vec<(String, Case)> {
+pub(crate) fn cases() -> Vec<(String, Case)> {
     let Some(folder) = pleach_tests::data("kubernetes-schedules") else {
         return Vec::new();
     };

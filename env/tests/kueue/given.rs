@@ -1,6 +1,7 @@
 //! The real state before each cycle: heads, what becomes of them, their order between ClusterQueues, victims.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::LazyLock;
 
 use pleach_dealing::kueue::{Outcome, State, Workload};
 
@@ -15,9 +16,9 @@ const HELD: (&str, f64) = ("kueue_cohort", 6.4);
 
 /// What agreed, of how many.
 #[derive(Clone, Debug, Default)]
-struct Agreement {
+pub(crate) struct Agreement {
     heads: (usize, usize),
-    outcomes: (usize, usize),
+    pub(crate) outcomes: (usize, usize),
     order: (usize, usize),
     victims: (usize, usize),
     /// Real admissions among the outcomes.
@@ -243,12 +244,22 @@ impl<'a> Given<'a> {
     }
 }
 
+/// What agreed in each recorded run.
+pub(crate) fn all() -> &'static [(String, Agreement)] {
+    static ALL: LazyLock<Vec<(String, Agreement)>> = LazyLock::new(|| {
+        let cases = cases().into_iter();
+        cases
+            .map(|(name, case)| (name.clone(), Given::of(&name, &case).play()))
+            .collect()
+    });
+    &ALL
+}
+
 #[test]
 fn given_the_real_state_it_makes_the_cycles_of_a_real_kueue() {
     let percent = |(right, of): (usize, usize)| 100.0 * right as f64 / of.max(1) as f64;
     let mut all = Agreement::default();
-    for (name, case) in cases() {
-        let found = Given::of(&name, &case).play();
+    for (name, found) in self::all() {
         let Agreement {
             heads,
             outcomes,
@@ -257,7 +268,7 @@ fn given_the_real_state_it_makes_the_cycles_of_a_real_kueue() {
             admissions,
             told,
             ..
-        } = &found;
+        } = found;
         println!(
             "{name}: heads {heads:?}, outcomes {outcomes:?} (of which {told} by what the log tells later), admissions {admissions:?}, \
              order between queues {order:?}, victims {victims:?}"

@@ -3,8 +3,8 @@
 //! `given`: it gets the real state before each cycle, so that no error can add up. `free`: it plays the lists by itself. The
 //! recordings lie in `shared/data/kubernetes-schedules`; where they are missing the tests are noted as skipped.
 
-mod free;
-mod given;
+pub(crate) mod free;
+pub(crate) mod given;
 mod made;
 
 use std::collections::BTreeMap;
@@ -56,9 +56,9 @@ struct Job {
 }
 
 /// A recorded run.
-struct Case {
+pub(crate) struct Case {
     /// Its jobs and pods as kube-scheduler met them.
-    pods: kubernetes::Case,
+    pub(crate) pods: kubernetes::Case,
     config: KueueConfig,
     /// Time 0 on the clock of [`unix_s`].
     zero_s: f64,
@@ -152,7 +152,7 @@ fn in_numbers(value: &mut Value) {
 }
 
 /// All recorded runs by name; none where they are not here.
-fn cases() -> Vec<(String, Case)> {
+pub(crate) fn cases() -> Vec<(String, Case)> {
     let Some(folder) = pleach_tests::data("kubernetes-schedules") else {
         return Vec::new();
     };

@@ -1,5 +1,8 @@
 //! The recorded lists played by the policy itself.
 
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
 use pleach_env::workload::estimates::EstimateModel;
 use pleach_env::workload::{JobSpec, Observed, Workload};
 use pleach_env::{SimConfig, simulate_planner};
@@ -129,12 +132,12 @@ pub(super) fn workload(case: &Case) -> Workload {
 }
 
 /// A played list beside the recorded one.
-struct Played {
+pub(crate) struct Played {
     /// Of the starts, %, at most 5 s from the recorded ones.
-    within_5_s: f64,
+    pub(crate) within_5_s: f64,
     /// Mean waits from submission, s.
-    wait_s: f64,
-    real_wait_s: f64,
+    pub(crate) wait_s: f64,
+    pub(crate) real_wait_s: f64,
 }
 
 fn play(case: &Case, planner: &mut dyn Planner) -> Played {
@@ -181,6 +184,49 @@ fn play(case: &Case, planner: &mut dyn Planner) -> Played {
     }
 }
 
+/// All recorded lists, played by the policy and by `easy`.
+pub(crate) fn all() -> &'static [(String, [Played; 2])] {
+    static ALL: LazyLock<Vec<(String, [Played; 2])>> = LazyLock::new(|| {
+        let both = |(name, mut case): (String, Case)| {
+            let folder = pleach_tests::data(&format!("slurm-schedules/{name}")).unwrap();
+            let runs = Case::read(&folder).with_all_runs(&folder).jobs;
+            for job in &mut case.jobs {
+                let own = runs
+                    .iter()
+                    .filter(|run| run.num == job.num)
+                    .map(|run| run.start_s);
+                let first_s = own.fold(f64::INFINITY, f64::min);
+                job.end_s += first_s - job.start_s;
+                job.start_s = first_s;
+            }
+            let mut slurm = pleach_dealing::slurm::Slurm::new(case.config.clone()).unwrap();
+            let mut easy = PolicyPlanner::new(heuristics::by_name("easy").unwrap());
+            (name, [play(&case, &mut slurm), play(&case, &mut easy)])
+        };
+        cases().into_iter().map(both).collect()
+    });
+    &ALL
+}
+
+/// Of the waits of a list, %, at most 5 s from those of its second run, where there is one: it began at another second.
+pub(crate) fn again(name: &str) -> Option<f64> {
+    let waits = |name: &str| -> Option<BTreeMap<(String, u32), f64>> {
+        let (_, case) = cases().into_iter().find(|(other, _)| other == name)?;
+        let jobs = case.jobs.into_iter();
+        Some(
+            jobs.map(|job| ((job.id, job.num.1), job.start_s - job.submit_s))
+                .collect(),
+        )
+    };
+    let second = format!("{}_again", name.split('_').next()?);
+    let (one, two) = (waits(name)?, waits(&second).filter(|_| second != name)?);
+    let is_near = |(job, wait_s): &(&_, &f64)| {
+        two.get(*job)
+            .is_some_and(|other_s| (other_s - *wait_s).abs() <= 5.0)
+    };
+    Some(100.0 * one.iter().filter(is_near).count() as f64 / one.len() as f64)
+}
+
 #[test]
 fn played_freely_it_is_as_near_to_a_real_slurm_as_that_is_to_itself() {
     // Starts within 5 s, %: of a second run of the same list by the real one (a1: the goal), less 5 points.
@@ -192,29 +238,12 @@ fn played_freely_it_is_as_near_to_a_real_slurm_as_that_is_to_itself() {
         ("d1_fair_tree", 25.0),
     ];
     let mut wrong = Vec::new();
-    for (name, mut case) in cases() {
-        let folder = pleach_tests::data(&format!("slurm-schedules/{name}")).unwrap();
-        let runs = Case::read(&folder).with_all_runs(&folder).jobs;
-        for job in &mut case.jobs {
-            let own = runs
-                .iter()
-                .filter(|run| run.num == job.num)
-                .map(|run| run.start_s);
-            let first_s = own.fold(f64::INFINITY, f64::min);
-            job.end_s += first_s - job.start_s;
-            job.start_s = first_s;
-        }
-        let mut slurm = pleach_dealing::slurm::Slurm::new(case.config.clone()).unwrap();
-        let own = play(&case, &mut slurm);
-        let easy = play(
-            &case,
-            &mut PolicyPlanner::new(heuristics::by_name("easy").unwrap()),
-        );
+    for (name, [own, easy]) in all() {
         println!(
             "{name}: mean wait {:.1} s, {:.1} s by slurm ({:.1} % within 5 s), {:.1} s by easy ({:.1} %)",
             own.real_wait_s, own.wait_s, own.within_5_s, easy.wait_s, easy.within_5_s
         );
-        let Some((_, least)) = wanted.iter().find(|(wanted, _)| *wanted == name) else {
+        let Some((_, least)) = wanted.iter().find(|(wanted, _)| wanted == name) else {
             continue;
         };
         let ratio = own.wait_s / own.real_wait_s;

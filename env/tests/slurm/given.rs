@@ -3,33 +3,41 @@
 //! Cycles within 0.3 s of another event, or a second of a recomputation, are left out: the log does not say which came first.
 
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 use pleach_dealing::slurm::{Allowed, Facts, Planned, Rules, State, Tree, Waiting};
-use pleach_scheduler::cluster::{Cluster, Placement, Slice};
-use pleach_scheduler::{Estimate, JobId, NodeId, Planner as _, PolicyPlanner, Provenance, Time, heuristics};
 
-use super::free::workload;
+use super::free::{CAN_MIX, workload};
+use super::printed::samples;
 use super::runs::at_cycles;
 use super::{Case, Job, cases};
+use crate::easy_given;
 
 /// What agreed.
 #[derive(Clone, Copy, Debug, Default)]
-struct Agreement {
-    plans: (usize, usize),
+pub(crate) struct Agreement {
+    pub(crate) plans: (usize, usize),
     backfill: (usize, usize),
     main: (usize, usize),
     /// Starts of a cycle that the real one did not make.
     extra: usize,
-    easy: (usize, usize),
+    pub(crate) easy: (usize, usize),
     /// Starts for which others were preempted, with the same ones.
     preempted: (usize, usize),
+}
+
+impl Agreement {
+    /// Of both schedulers.
+    pub(crate) fn starts(&self) -> (usize, usize) {
+        (self.backfill.0 + self.main.0, self.backfill.1 + self.main.1)
+    }
 }
 
 /// A row of `plans.csv.gz`: job as Slurm writes it, start (none: now), nodes.
 pub(super) type Row = (String, Option<i64>, String);
 
 /// What is known of a list when each of its decisions is made.
-struct Given<'a> {
+pub(super) struct Given<'a> {
     case: &'a Case,
     rules: Rules,
     waiting: Vec<Waiting>,
@@ -41,7 +49,7 @@ struct Given<'a> {
 }
 
 impl<'a> Given<'a> {
-    fn of(case: &'a Case, printed: BTreeMap<(u32, i64), u32>) -> Given<'a> {
+    pub(super) fn of(case: &'a Case, printed: BTreeMap<(u32, i64), u32>) -> Given<'a> {
         let num_limits = case.config.limits.len();
         let throttled = case.jobs.iter().map(|job| Allowed {
             jobs: (job.throttle > 0).then_some(job.throttle),
@@ -146,14 +154,17 @@ impl<'a> Given<'a> {
                 .copied()
                 .unwrap_or(job.priority);
         }
-        let period = self.case.number("calc_period_s");
+        priority.of(&self.facts_at(number, at_s))
+    }
+
+    pub(super) fn facts_at(&self, number: usize, at_s: f64) -> Facts {
+        let (period, tick) = (self.case.number("calc_period_s"), self.tick(at_s));
         let computed_s = (self.case.number("calc_phase_s") + tick as f64 * period).floor();
-        let share = self.shares.get(&tick).map_or(1.0, |shares| shares[number]);
-        priority.of(&Facts {
-            age_s: computed_s - job.eligible_s.floor(),
-            fair_share: share,
+        Facts {
+            age_s: computed_s - self.case.jobs[number].eligible_s.floor(),
+            fair_share: self.shares.get(&tick).map_or(1.0, |shares| shares[number]),
             ..self.facts[number]
-        })
+        }
     }
 
     /// Running and waiting jobs just before an instant.
@@ -217,96 +228,44 @@ pub(super) fn plans(case: &str) -> BTreeMap<i64, Vec<Row>> {
 }
 
 fn printed(case: &Case, name: &str) -> BTreeMap<(u32, i64), u32> {
-    use std::io::Read as _;
     let mut found = BTreeMap::new();
-    if case
+    let Some(_) = case
         .config
         .priority
         .as_ref()
-        .is_none_or(|of| of.fair_share == 0 || of.fair_tree)
-    {
+        .filter(|of| of.fair_share > 0 && !of.fair_tree)
+    else {
         return found;
-    }
-    let path = pleach_tests::data(&format!("slurm-schedules/{name}/sprio.txt.gz")).unwrap();
-    let mut text = String::new();
-    flate2::read::GzDecoder::new(std::fs::File::open(path).unwrap())
-        .read_to_string(&mut text)
-        .unwrap();
+    };
     let (phase, period) = (case.number("calc_phase_s"), case.number("calc_period_s"));
-    let mut tick = 0;
-    for line in text.lines() {
-        if let Some(at) = line.strip_prefix("# ") {
-            tick = ((at.parse::<f64>().unwrap() - phase - 0.6) / period).floor() as i64;
-            continue;
-        }
-        let cells: Vec<&str> = line.split('|').collect();
-        if let Ok(job) = cells[0].parse() {
-            found.entry((job, tick)).or_insert(cells[2].parse().unwrap());
+    for (at_s, rows) in samples(name) {
+        let tick = ((at_s - phase - 0.6) / period).floor() as i64;
+        for row in rows {
+            found.entry((row[0], tick)).or_insert(row[2]);
         }
     }
     found
 }
 
-/// The cluster of a list as it was just before an instant, and the numbers of its rows; what waits is in the order of submission.
-fn cluster(case: &Case, given: &Given<'_>, at_s: f64) -> (Cluster, Vec<usize>) {
-    let list = workload(case);
-    let mut cluster = Cluster::new(&list.cluster, &list.classes, super::free::CAN_MIX).unwrap();
-    let (mut runs, waits) = given.alive(at_s);
-    runs.sort_by(|one, other| case.jobs[*one].start_s.total_cmp(&case.jobs[*other].start_s));
-    let mut rows = Vec::new();
-    let mut submit = |cluster: &mut Cluster, number: usize| {
-        let spec = &list.jobs[number];
-        rows.push(number);
-        let request = pleach_scheduler::Submission {
-            tenant: pleach_scheduler::TenantId(0),
-            class: pleach_scheduler::ClassId(spec.class),
-            num_gpus: spec.num_gpus,
-            estimate_s: Estimate {
-                value: case.jobs[number].limit_s as f64,
-                provenance: Provenance::UserLimit,
-            },
-            resources: spec.resources,
-        };
-        cluster.submit(request).unwrap()
-    };
-    for number in runs {
-        let job = &case.jobs[number];
-        cluster.advance(Time::from_secs_f64(job.start_s).max(cluster.now()));
-        let id = submit(&mut cluster, number);
-        let slices = case.on(&job.nodes).into_iter().map(|node| Slice {
-            node: NodeId(node as u32),
-            gpus: cluster.nodes()[node].lowest_free(super::free::gpus_of(case, job)),
-        });
-        let placement: Placement = slices.collect();
-        cluster.start(id, placement);
-    }
-    let mut waits = waits;
-    waits.sort_by_key(|number| case.jobs[*number].num);
-    cluster.advance(Time::from_secs_f64(at_s));
-    for number in waits {
-        submit(&mut cluster, number);
-    }
-    (cluster, rows)
-}
-
 /// How many of the jobs that started at an instant `easy` starts too, on the same nodes.
 fn easy(case: &Case, given: &Given<'_>, at_s: f64, started: &[usize]) -> usize {
-    let (mut cluster, rows) = cluster(case, given, at_s);
-    let mut easy = PolicyPlanner::new(heuristics::by_name("easy").unwrap());
-    easy.plan(&mut cluster).unwrap();
-    let is_same = |number: &&usize| {
-        let row = rows.iter().position(|row| row == *number);
-        row.is_some_and(|row| {
-            let on = cluster
-                .job(JobId(row as u32))
-                .placement
-                .iter()
-                .map(|slice| slice.node.index());
-            let mut on: Vec<usize> = on.collect();
-            on.sort_unstable();
-            on == case.on(&case.jobs[**number].nodes)
-        })
+    let list = workload(case);
+    let (runs, mut waits) = given.alive(at_s);
+    let run = |number: usize| {
+        let (job, of) = (&case.jobs[number], |node| {
+            (node, super::free::gpus_of(case, &case.jobs[number]))
+        });
+        (
+            number,
+            job.start_s,
+            case.on(&job.nodes).into_iter().map(of).collect(),
+        )
     };
+    let runs = runs.into_iter().map(run).collect();
+    waits.sort_by_key(|number| case.jobs[*number].num);
+    let limit_s = |number: usize| case.jobs[number].limit_s as f64;
+    let found = easy_given::starts((&list, CAN_MIX), limit_s, runs, &waits, at_s);
+    let is_same = |number: &&usize| found.contains(&(**number, case.on(&case.jobs[**number].nodes)));
     started.iter().filter(is_same).count()
 }
 
@@ -428,14 +387,25 @@ fn percent((same, all): (usize, usize)) -> f64 {
     100.0 * same as f64 / all.max(1) as f64
 }
 
+/// What agreed in each recorded list.
+pub(crate) fn all() -> &'static [(String, Agreement)] {
+    static ALL: LazyLock<Vec<(String, Agreement)>> = LazyLock::new(|| {
+        let found = |(name, case): (String, Case)| {
+            let folder = pleach_tests::data(&format!("slurm-schedules/{name}")).unwrap();
+            let mut case = case.with_all_runs(&folder);
+            at_cycles(&name, &mut case);
+            let found = agreement(&name, &case);
+            (name, found)
+        };
+        cases().into_iter().map(found).collect()
+    });
+    &ALL
+}
+
 #[test]
 fn given_the_real_state_it_makes_the_starts_and_plans_of_a_real_slurm_to_the_node() {
     let mut wrong = Vec::new();
-    for (name, case) in cases() {
-        let folder = pleach_tests::data(&format!("slurm-schedules/{name}")).unwrap();
-        let mut case = case.with_all_runs(&folder);
-        at_cycles(&name, &mut case);
-        let found = agreement(&name, &case);
+    for (name, found) in all() {
         println!(
             "{name}: plans {:.2} % of {}, backfill starts {:.1} % of {} ({} more), main starts {:.1} % of {}, easy starts {:.1} % of {}",
             percent(found.plans),
@@ -457,7 +427,7 @@ fn given_the_real_state_it_makes_the_starts_and_plans_of_a_real_slurm_to_the_nod
         }
         // Of the classic fair share the lag is not here, and priorities are those that were
         // printed every 15 s.
-        let starts = (found.backfill.0 + found.main.0, found.backfill.1 + found.main.1);
+        let starts = found.starts();
         let (plans_min, starts_min) = match name.as_str() {
             "i2_defaults_multifactor" => (96.5, 100.0),
             "d2_fair_classic" => (100.0, 97.0),

@@ -4,9 +4,10 @@
 //! `made`: a list of our own, whose schedule is committed. The recordings lie in `shared/data/slurm-schedules`; where they are
 //! missing the tests are noted as skipped.
 
-mod free;
-mod given;
+pub(crate) mod free;
+pub(crate) mod given;
 mod made;
+mod printed;
 mod runs;
 mod shares;
 

@@ -1,9 +1,10 @@
 //! A node as `sinfo -O` shows it.
 
-use std::collections::BTreeMap;
+use std::collections::HashSet;
 
 use pleach_scheduler::cluster::NodeState;
 
+use super::records::Lines;
 use super::table::{fields, is_null, number};
 use crate::error::Error;
 use crate::snapshot::{HostSeen, NodeSeen};
@@ -83,7 +84,8 @@ fn node(row: usize, line: &str) -> Result<Option<Found>, Error> {
 }
 
 /// A node with what rules are about.
-struct Found {
+#[derive(Clone, Debug)]
+pub(super) struct Found {
     node: NodeSeen,
     num_shards: u32,
     /// As a list.
@@ -97,10 +99,10 @@ struct Found {
 pub(super) struct Nodes {
     /// Nodes with GPUs of one type, lighter ones first, as Slurm takes them.
     pub(super) tables: Vec<NodeSeen>,
-    /// By name.
-    pub(super) num_shards: BTreeMap<String, u32>,
-    /// As lists, by name.
-    pub(super) features: BTreeMap<String, String>,
+    /// Of each of them.
+    pub(super) num_shards: Vec<u32>,
+    /// Of each of them, as lists.
+    pub(super) features: Vec<String>,
     /// Names of those that Slurm calls idle, of whose GPUs it counts some as used all the same.
     pub(super) leaking: Vec<String>,
 }
@@ -110,27 +112,32 @@ impl Nodes {
     ///
     /// # Errors
     /// As [`node`]; a node that is named twice.
-    pub(super) fn read(text: &str) -> Result<Nodes, Error> {
-        let (mut nodes, mut weights) = (Nodes::default(), BTreeMap::new());
-        for (row, line) in text.lines().enumerate() {
-            let Some(found) = node(row + 1, line)? else {
-                continue;
-            };
-            let name = || found.node.name.clone();
-            if nodes.num_shards.insert(name(), found.num_shards).is_some() {
-                let words = "names a node for the second time";
-                return Err(Error::garbage(SINFO, row + 1, line, words));
+    pub(super) fn read(text: &str, known: &mut Lines<Option<Found>>) -> Result<Nodes, Error> {
+        let mut found = known.all(text, node)?;
+        let mut names = HashSet::with_capacity(found.len());
+        for (row, found) in found.iter().enumerate() {
+            if let Some(found) = found
+                && !names.insert(found.node.name.as_str())
+            {
+                let line = text.lines().nth(row).unwrap_or_default();
+                return Err(Error::garbage(
+                    SINFO,
+                    row + 1,
+                    line,
+                    "names a node for the second time",
+                ));
             }
+        }
+        let mut nodes = Nodes::default();
+        found.sort_by_key(|found| found.as_ref().map(|found| found.weight));
+        for found in found.into_iter().flatten() {
             if found.is_idle && found.node.num_gpus_used > 0 {
-                nodes.leaking.push(name());
+                nodes.leaking.push(found.node.name.clone());
             }
-            nodes.features.insert(name(), found.features);
-            weights.insert(name(), found.weight);
+            nodes.num_shards.push(found.num_shards);
+            nodes.features.push(found.features);
             nodes.tables.push(found.node);
         }
-        nodes
-            .tables
-            .sort_by_key(|node| weights.get(&node.name).copied().unwrap_or(0_u64));
         Ok(nodes)
     }
 }

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, HashMap};
 use pleach_scheduler::ExternalId;
 use pleach_site::slurm::{is_name, whole};
 
-use super::records;
+use super::records::{self, Lines};
 use super::table::{fields, named_id, number};
 use crate::error::Error;
 use crate::slurm::command::Commands;
@@ -58,16 +58,28 @@ pub struct Waiting {
     pub notes: Vec<String>,
 }
 
+/// A job of a line: number, priority, when it came, and itself without its factor.
+pub(super) type Line = (u64, u64, i64, Place);
+
 /// What waits in partitions.
 ///
 /// # Errors
 /// A command that fails or takes too long, or output that it cannot have printed.
 pub fn observe(commands: &Commands, partitions: &[&str]) -> Result<Waiting, Error> {
+    observe_again(commands, partitions, &mut Lines::default())
+}
+
+/// The same where lines of the last look are known.
+pub(super) fn observe_again(
+    commands: &Commands,
+    partitions: &[&str],
+    known: &mut Lines<Line>,
+) -> Result<Waiting, Error> {
     let names = partitions.join(",");
     let args = ["-h", "-a", "-t", "PENDING", "-p", &names, "-O"];
     let jobs = records::ask(commands, SQUEUE, &args, FIELDS)?;
     let factors = commands.run(SPRIO, &["-h", "-o", "%i|%S|%r|"])?;
-    let mut waiting = read(&jobs.text, &factors, partitions)?;
+    let mut waiting = read(&jobs.text, &factors, partitions, known)?;
     waiting.notes.extend(jobs.notes(SQUEUE));
     Ok(waiting)
 }
@@ -76,9 +88,9 @@ pub fn observe(commands: &Commands, partitions: &[&str]) -> Result<Waiting, Erro
 ///
 /// # Errors
 /// A text that the command cannot have printed.
-pub fn read(jobs: &str, factors: &str, partitions: &[&str]) -> Result<Waiting, Error> {
+fn read(jobs: &str, factors: &str, partitions: &[&str], known: &mut Lines<Line>) -> Result<Waiting, Error> {
     let mut factors = read_factors(factors, partitions)?;
-    let (jobs, note) = records::each(jobs, line)?;
+    let (jobs, note) = known.each(jobs, line)?;
     let mut waiting = Waiting {
         notes: note.into_iter().collect(),
         ..Waiting::default()
@@ -114,8 +126,7 @@ pub fn read(jobs: &str, factors: &str, partitions: &[&str]) -> Result<Waiting, E
     Ok(waiting)
 }
 
-/// A job of a line: number, priority, when it came, and itself without its factor.
-fn line(row: usize, line: &str) -> Result<(u64, u64, i64, Place), Error> {
+fn line(row: usize, line: &str) -> Result<Line, Error> {
     let [id, name, priority, submit, reason] = fields::<5>(SQUEUE, row, line)?;
     let id = number(SQUEUE, row, line, "job number", id)?;
     let priority = number(SQUEUE, row, line, "priority", priority)?;
@@ -142,7 +153,7 @@ struct Factor {
 
 /// Factors by job number. A job of several partitions has a line for each, with one factor.
 fn read_factors(text: &str, partitions: &[&str]) -> Result<HashMap<u64, Factor>, Error> {
-    let mut factors: HashMap<u64, Factor> = HashMap::new();
+    let mut factors: HashMap<u64, Factor> = HashMap::with_capacity(text.len() / 16);
     for (row, line) in text.lines().enumerate() {
         let [id, factor, partition] = fields::<3>(SPRIO, row + 1, line)?;
         let id = number(SPRIO, row + 1, line, "job number", id.trim())?;
@@ -158,6 +169,10 @@ fn read_factors(text: &str, partitions: &[&str]) -> Result<HashMap<u64, Factor>,
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn read(jobs: &str, factors: &str, partitions: &[&str]) -> Result<Waiting, Error> {
+        super::read(jobs, factors, partitions, &mut Lines::default())
+    }
 
     #[test]
     fn all_that_wait_are_in_the_queue_by_arrival_and_those_that_slurm_may_not_start_lie_outside() {

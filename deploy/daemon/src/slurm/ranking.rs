@@ -3,7 +3,7 @@
 //! Slurm starts the jobs, by all of its own rules. Nothing is held, so a daemon that ends anywhere leaves a queue that goes on; a factor
 //! that was lost or came late is seen in the next round, which reads all factors anew.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::path::Path;
 
 use pleach_dealing::RANKED_MAX;
@@ -88,9 +88,9 @@ fn in_turn(order: &Order, snapshot: &Snapshot) -> Order {
         .jobs
         .iter()
         .filter(|job| matches!(job.phase, Phase::Loose | Phase::Blocked { .. }));
-    let due: BTreeSet<ExternalId> = known.filter(is_due).map(|job| job.id).collect();
+    let due: HashSet<ExternalId> = known.filter(is_due).map(|job| job.id).collect();
     let (ranked, rest) = order.jobs.split_at(order.num_ranked.min(order.jobs.len()));
-    let had: BTreeSet<&ExternalId> = order.jobs.iter().collect();
+    let had: HashSet<&ExternalId> = order.jobs.iter().collect();
     // Where there are more than are ranked, those behind them are in the order of arrival anyway.
     let is_full = ranked.len() >= RANKED_MAX;
     let rest = rest.iter().filter(|job| is_full || due.contains(job));

@@ -4,6 +4,7 @@
 //! the answer is there, and a record is what stands before that word. Each is read by itself: one that cannot be read, or is longer
 //! than any has to be, is left out and told, and its job is left alone.
 
+use std::collections::VecDeque;
 use std::hash::{BuildHasher, Hasher, RandomState};
 
 use crate::error::Error;
@@ -48,6 +49,59 @@ pub(super) fn ask(commands: &Commands, program: &str, args: &[&str], fields: &st
         },
         other => other,
     })
+}
+
+/// Lines of the last look among which one that is not the next is looked for. *Ours*: more than change in a row in most rounds.
+const LOOKS: usize = 64;
+
+/// Lines as they were read in the last look: one that is the same, in the same order but for some that went or came, is not read again.
+#[derive(Debug)]
+pub(super) struct Lines<T>(VecDeque<(String, T)>);
+
+impl<T> Default for Lines<T> {
+    fn default() -> Lines<T> {
+        Lines(VecDeque::new())
+    }
+}
+
+impl<T: Clone> Lines<T> {
+    /// As [`each`].
+    pub(super) fn each(
+        &mut self,
+        text: &str,
+        mut read: impl FnMut(usize, &str) -> Result<T, Error>,
+    ) -> Result<(Vec<T>, Option<String>), Error> {
+        let mut before = std::mem::take(&mut self.0);
+        self.0.reserve(before.len());
+        each(text, |row, line| self.one(&mut before, (row, line), &mut read))
+    }
+
+    /// The same where all have to be read.
+    pub(super) fn all(
+        &mut self,
+        text: &str,
+        mut read: impl FnMut(usize, &str) -> Result<T, Error>,
+    ) -> Result<Vec<T>, Error> {
+        let mut before = std::mem::take(&mut self.0);
+        let lines = (1..).zip(text.lines());
+        lines.map(|line| self.one(&mut before, line, &mut read)).collect()
+    }
+
+    fn one(
+        &mut self,
+        before: &mut VecDeque<(String, T)>,
+        (row, line): (usize, &str),
+        read: &mut impl FnMut(usize, &str) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let known = before.iter().take(LOOKS).position(|(known, _)| known == line);
+        drop(before.drain(..known.unwrap_or(0)));
+        let (line, read) = match known.and_then(|_| before.pop_front()) {
+            Some(known) => known,
+            None => (line.to_owned(), read(row, line)?),
+        };
+        self.0.push_back((line, read.clone()));
+        Ok(read)
+    }
 }
 
 /// Reads lines one by one, numbered from 1; what is to be said of those that cannot be read.

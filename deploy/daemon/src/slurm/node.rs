@@ -4,7 +4,6 @@ use std::collections::HashSet;
 
 use pleach_scheduler::cluster::NodeState;
 
-use super::records::Lines;
 use super::table::{fields, is_null, number};
 use crate::error::Error;
 use crate::snapshot::{HostSeen, NodeSeen};
@@ -84,8 +83,7 @@ fn node(row: usize, line: &str) -> Result<Option<Found>, Error> {
 }
 
 /// A node with what rules are about.
-#[derive(Clone, Debug)]
-pub(super) struct Found {
+struct Found {
     node: NodeSeen,
     num_shards: u32,
     /// As a list.
@@ -112,25 +110,24 @@ impl Nodes {
     ///
     /// # Errors
     /// As [`node`]; a node that is named twice.
-    pub(super) fn read(text: &str, known: &mut Lines<Option<Found>>) -> Result<Nodes, Error> {
-        let mut found = known.all(text, node)?;
-        let mut names = HashSet::with_capacity(found.len());
-        for (row, found) in found.iter().enumerate() {
-            if let Some(found) = found
-                && !names.insert(found.node.name.as_str())
-            {
-                let line = text.lines().nth(row).unwrap_or_default();
+    pub(super) fn read(text: &str) -> Result<Nodes, Error> {
+        let (mut nodes, mut found, mut names) = (Nodes::default(), Vec::new(), HashSet::new());
+        for (row, line) in (1..).zip(text.lines()) {
+            let Some(one) = node(row, line)? else {
+                continue;
+            };
+            if !names.insert(one.node.name.clone()) {
                 return Err(Error::garbage(
                     SINFO,
-                    row + 1,
+                    row,
                     line,
                     "names a node for the second time",
                 ));
             }
+            found.push(one);
         }
-        let mut nodes = Nodes::default();
-        found.sort_by_key(|found| found.as_ref().map(|found| found.weight));
-        for found in found.into_iter().flatten() {
+        found.sort_by_key(|found| found.weight);
+        for found in found {
             if found.is_idle && found.node.num_gpus_used > 0 {
                 nodes.leaking.push(found.node.name.clone());
             }

@@ -14,9 +14,9 @@ use pleach_scheduler::ExternalId;
 
 use super::job::{Look, job};
 use super::left_over::left_over;
-use super::node::{Found, NODE_FIELDS, Nodes};
+use super::node::{NODE_FIELDS, Nodes};
 use super::queue;
-use super::records::Lines;
+use super::records::{Lines, each};
 use super::rules::{self, AllAsks, Asks, Partitions, RuleTexts, partitions};
 use super::scope::{Reach, SHOW_PARTITIONS, beside};
 use super::seen::Seen;
@@ -171,7 +171,6 @@ type Line = Option<(JobSeen, Arc<Asks>)>;
 #[derive(Debug, Default)]
 pub(super) struct Known {
     queue: Lines<queue::Line>,
-    nodes: Lines<Option<Found>>,
     jobs: Lines<Line>,
     /// What else decides how a job is read.
     by: (Reach, Names),
@@ -190,21 +189,22 @@ impl Known {
         if asks.len() > 2 * text.lines().count() {
             asks.clear();
         }
-        let (lines, note) = self.jobs.each(text, |row, line| {
+        let one = |row, line: &str| {
             let Some((job, ask)) = job(row, line, look)? else {
                 return Ok(None);
             };
             let ask = asks.get(&ask).cloned().unwrap_or_else(|| Arc::new(ask));
             asks.insert(Arc::clone(&ask));
             Ok(Some((job, ask)))
-        })?;
-        let mut jobs: Vec<(JobSeen, Arc<Asks>)> = lines.into_iter().flatten().collect();
+        };
+        let mut jobs: Vec<(JobSeen, Arc<Asks>)> = Vec::with_capacity(text.len() / 128);
+        let note = each(&mut self.jobs, text, one, |line| jobs.extend(line.clone()))?;
         let mut ids = HashSet::with_capacity(jobs.len());
         if let Some((twice, _)) = jobs.iter().find(|(job, _)| !ids.insert(job.id)) {
             let named = format!("names job {} for the second time", twice.id);
             return Err(Error::garbage(SQUEUE, 0, "", named));
         }
-        jobs.sort_by_key(|(job, _)| job.arrival());
+        jobs.sort_by_cached_key(|(job, _)| job.arrival());
         let (jobs, asks) = jobs.into_iter().unzip();
         Ok((jobs, asks, note))
     }
@@ -229,7 +229,7 @@ fn read_pinned(
     (pinned, known): (&Names, &mut Known),
     now_s: i64,
 ) -> Result<Read, Error> {
-    let mut nodes = Nodes::read(texts.nodes, &mut known.nodes)?;
+    let mut nodes = Nodes::read(texts.nodes)?;
     let names = nodes.tables.iter().map(|node| node.name.as_str());
     let reach = Reach::read(partition, names, partitions);
     let look = Look {

@@ -68,11 +68,11 @@ impl Rivals {
         let mut found = None;
         self.num_looks += 1;
         for Place { name, factor, .. } in queue {
-            let known = match self.factors.get_mut(name) {
+            let known = match self.factors.get_mut(&**name) {
                 Some(known) => known,
                 None => self
                     .factors
-                    .entry(name.clone())
+                    .entry(name.to_string())
                     .or_insert_with(|| Factor::of(*factor)),
             };
             let is_changed = *factor != 0 && *factor != known.last && !known.own.contains(factor);
@@ -119,7 +119,7 @@ mod tests {
 
     fn place(name: &str, factor: i64) -> Place {
         Place {
-            name: name.to_owned(),
+            name: name.into(),
             job: name.parse().ok(),
             is_array: false,
             factor,

@@ -8,9 +8,7 @@ mod licences;
 mod limits;
 mod partition;
 
-use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use pleach_scheduler::ExternalId;
@@ -117,7 +115,7 @@ pub(super) fn complete(
     };
     let mut book = Book::default();
     // Tasks of arrays ask for the same: what was found for one holds for all.
-    let mut known: HashMap<Asked<'_>, (Terms, Option<String>)> = HashMap::with_capacity(jobs.len());
+    let mut known = HashMap::with_capacity(jobs.len());
     for (job, ask) in jobs.iter_mut().zip(asks) {
         complete_demand(job, ask);
         if job.phase != Phase::Loose {
@@ -128,25 +126,25 @@ pub(super) fn complete(
             .then(|| make_exclusive(job, &ask.wish, nodes))
             .flatten();
         let asked = Asked {
-            ask: Same(ask),
-            wishes: wishes.get(&job.id).copied(),
+            ask,
+            wishes: wishes.get(&job.id).copied().unwrap_or_default(),
             of_others,
             limit_s: job.limit_s,
             num_nodes: job.num_nodes,
             num_cpus: job.num_cpus,
         };
-        let (terms, never) = match known.entry(asked) {
-            Entry::Occupied(found) => found.into_mut(),
-            Entry::Vacant(place) => {
-                let never = rules.note(place.key(), &mut book);
-                place.insert((book.terms(), never))
-            }
-        };
+        // What is asked for is there once.
+        let own = (Arc::as_ptr(ask), job.limit_s, job.num_nodes, job.num_cpus);
+        let key = (own, asked.wishes, asked.of_others.clone());
+        let found: &(Terms, Option<String>) = known.entry(key).or_insert_with(|| {
+            let never = rules.note(&asked, &mut book);
+            (book.terms(), never)
+        });
         job.terms = Terms {
             memory_mib: job.terms.memory_mib,
-            ..terms.clone()
+            ..found.0.clone()
         };
-        if let Some(reason) = never.clone() {
+        if let Some(reason) = found.1.clone() {
             job.phase = Phase::Blocked { reason };
         }
     }
@@ -193,34 +191,14 @@ fn pause(jobs: &mut [JobSeen], asks: &AllAsks, site: &Site) {
 }
 
 /// All that rules look at of a job.
-#[derive(Debug, PartialEq, Eq, Hash)]
 struct Asked<'a> {
     limit_s: Option<i64>,
     num_cpus: u32,
     num_nodes: u32,
-    ask: Same<'a>,
-    /// None: there are none.
-    wishes: Option<Wishes<'a>>,
+    ask: &'a Asks,
+    wishes: Wishes<'a>,
     /// Nodes of another size than the job that wants its nodes for itself has.
     of_others: Option<String>,
-}
-
-/// What jobs ask for that is there once: equal ones are the same.
-#[derive(Clone, Copy, Debug)]
-struct Same<'a>(&'a Asks);
-
-impl PartialEq for Same<'_> {
-    fn eq(&self, other: &Self) -> bool {
-        std::ptr::eq(self.0, other.0)
-    }
-}
-
-impl Eq for Same<'_> {}
-
-impl Hash for Same<'_> {
-    fn hash<H: Hasher>(&self, hasher: &mut H) {
-        std::ptr::from_ref(self.0).hash(hasher);
-    }
 }
 
 /// The rules of a site at one moment.
@@ -242,7 +220,7 @@ impl<'a> Rules<'a> {
     fn note(&mut self, asked: &Asked<'a>, book: &mut Book) -> Option<String> {
         self.close(asked, book);
         let on_node = asked.num_cpus.div_ceil(asked.num_nodes.max(1));
-        let ask = asked.ask.0;
+        let ask = asked.ask;
         let (name, partition, nodes) = self.reach.of(&ask.partitions);
         let never = partition.forbids(asked.limit_s, asked.num_nodes, on_node);
         if let Some(nodes) = nodes {
@@ -264,7 +242,7 @@ impl<'a> Rules<'a> {
             of_limits = self.limits.note(&payer, book);
         }
         let never = never.or(of_limits);
-        for (name, num) in licences::asked(asked.wishes.unwrap_or_default().licences).unwrap_or_default() {
+        for (name, num) in licences::asked(asked.wishes.licences).unwrap_or_default() {
             let left = self.licences.get(name).copied().unwrap_or(u64::MAX);
             book.takes(&format!("licences {name}"), left, num);
         }
@@ -280,7 +258,7 @@ impl<'a> Rules<'a> {
                 features: wanted,
                 ..
             },
-        ) = (asked.ask.0, asked.wishes.unwrap_or_default());
+        ) = (asked.ask, asked.wishes);
         if let Some(others) = &asked.of_others {
             let why = "is of another size than most, and it asks for nodes of its own";
             book.closes(others, why.to_owned());

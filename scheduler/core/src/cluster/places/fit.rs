@@ -53,7 +53,8 @@ impl Cluster {
         }
         if shape.tasks.nodes_max == 1 {
             // Nodes are filled from the first: where some are free, the last ones are.
-            return self.hosts_of(kind, shape).rev().any(|hosts| hosts >= num_gpus);
+            let may = shape.is_fractional() || num_gpus <= self.places.free.largest_free(kind);
+            return may && self.hosts_of(kind, shape).rev().any(|hosts| hosts >= num_gpus);
         }
         if shape.tasks.nodes_max > 0 {
             return NodeRooms::of(self.hosts_of(kind, shape)).most(shape.tasks) >= num_gpus;

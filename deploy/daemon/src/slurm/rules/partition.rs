@@ -167,8 +167,11 @@ mod tests {
         let all = partitions(racks);
         assert_eq!(all["main"].1.as_ref().map(Vec::len), Ok(4));
         assert_eq!(all["low"].1.as_ref().unwrap(), &["n1-ib", "n2-ib"]);
-        assert!(unread(racks, &reserved("g[1-2]x")).is_empty());
-        let told = unread("PartitionName=main State=UP Nodes=g[1\n", &reserved("g[2-1]"));
+        assert!(unread(&partitions(racks), &reserved("g[1-2]x")).is_empty());
+        let told = unread(
+            &partitions("PartitionName=main State=UP Nodes=g[1\n"),
+            &reserved("g[2-1]"),
+        );
         assert!(
             told[0].starts_with("partition main: ") && told[1].starts_with("reservation maint: "),
             "{told:?}"

@@ -8,7 +8,7 @@
 //! Changes come in an order such that after any number of them the head of the queue is right as far as it can be: a round may
 //! write as many as it has time for.
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 
 use pleach_scheduler::ExternalId;
 
@@ -22,7 +22,7 @@ const CEILING: i64 = 1 << 30;
 #[must_use]
 pub fn wanted(jobs: &[Option<ExternalId>], order: &Order) -> (Vec<usize>, usize) {
     let places = jobs.iter().enumerate();
-    let place_of: BTreeMap<ExternalId, usize> =
+    let place_of: HashMap<ExternalId, usize> =
         places.filter_map(|(place, job)| Some(((*job)?, place))).collect();
     // Who has left since is in no queue.
     let known = |jobs: &[ExternalId]| -> Vec<usize> {

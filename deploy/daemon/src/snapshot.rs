@@ -216,12 +216,7 @@ impl JobSeen {
 
     /// Order of arrival: the time, then the number, then the task.
     pub(crate) fn arrival(&self) -> (i64, u64, u64) {
-        let text = self.id.to_string();
-        let mut parts = text.split('_').map(|part| part.parse().unwrap_or(u64::MAX));
-        (
-            self.submit_s,
-            parts.next().unwrap_or(u64::MAX),
-            parts.next().unwrap_or(0),
-        )
+        let (number, task) = self.id.arrival();
+        (self.submit_s, number, task)
     }
 }

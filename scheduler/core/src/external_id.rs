@@ -55,6 +55,16 @@ impl ExternalId {
         }
     }
 
+    /// The number and the task of a job of Slurm's: such jobs by arrival.
+    #[must_use]
+    pub const fn arrival(self) -> (u64, u64) {
+        match self.high {
+            NUMBER => (self.low, 0),
+            TASK => (self.low >> 32, self.low & 0xffff_ffff),
+            _ => (u64::MAX, 0),
+        }
+    }
+
     /// The number that the cluster gave it, if it did.
     #[must_use]
     pub(crate) const fn own_number(self) -> Option<u64> {

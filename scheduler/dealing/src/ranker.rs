@@ -11,7 +11,7 @@
 //! # Source
 //! Ours; asking as if all leases had ended is [`PassOrder`](crate::PassOrder)'s.
 
-use std::collections::BTreeSet;
+use std::collections::HashSet;
 
 use pleach_scheduler::cluster::Cluster;
 use pleach_scheduler::cluster::decision::{Action, Decision};
@@ -211,6 +211,9 @@ impl Asked {
         turns: &mut Turns,
         is_late: &mut dyn FnMut() -> bool,
     ) -> Result<(), PolicyError> {
+        if turns.order.len() >= RANKED_MAX {
+            return Ok(());
+        }
         let mut tables = cluster.clone();
         let needs = self.policy.needs();
         let mut made = Vec::new();
@@ -246,7 +249,7 @@ impl Asked {
 #[derive(Debug, Default)]
 struct Turns {
     order: Vec<JobId>,
-    had: BTreeSet<JobId>,
+    had: HashSet<JobId>,
 }
 
 impl Turns {

@@ -1,6 +1,6 @@
 //! A node as `sinfo -O` shows it.
 
-use std::collections::BTreeMap;
+use std::collections::HashSet;
 
 use pleach_scheduler::cluster::NodeState;
 
@@ -97,10 +97,10 @@ struct Found {
 pub(super) struct Nodes {
     /// Nodes with GPUs of one type, lighter ones first, as Slurm takes them.
     pub(super) tables: Vec<NodeSeen>,
-    /// By name.
-    pub(super) num_shards: BTreeMap<String, u32>,
-    /// As lists, by name.
-    pub(super) features: BTreeMap<String, String>,
+    /// Of each of them.
+    pub(super) num_shards: Vec<u32>,
+    /// Of each of them, as lists.
+    pub(super) features: Vec<String>,
     /// Names of those that Slurm calls idle, of whose GPUs it counts some as used all the same.
     pub(super) leaking: Vec<String>,
 }
@@ -111,26 +111,30 @@ impl Nodes {
     /// # Errors
     /// As [`node`]; a node that is named twice.
     pub(super) fn read(text: &str) -> Result<Nodes, Error> {
-        let (mut nodes, mut weights) = (Nodes::default(), BTreeMap::new());
-        for (row, line) in text.lines().enumerate() {
-            let Some(found) = node(row + 1, line)? else {
+        let (mut nodes, mut found, mut names) = (Nodes::default(), Vec::new(), HashSet::new());
+        for (row, line) in (1..).zip(text.lines()) {
+            let Some(one) = node(row, line)? else {
                 continue;
             };
-            let name = || found.node.name.clone();
-            if nodes.num_shards.insert(name(), found.num_shards).is_some() {
-                let words = "names a node for the second time";
-                return Err(Error::garbage(SINFO, row + 1, line, words));
+            if !names.insert(one.node.name.clone()) {
+                return Err(Error::garbage(
+                    SINFO,
+                    row,
+                    line,
+                    "names a node for the second time",
+                ));
             }
+            found.push(one);
+        }
+        found.sort_by_key(|found| found.weight);
+        for found in found {
             if found.is_idle && found.node.num_gpus_used > 0 {
-                nodes.leaking.push(name());
+                nodes.leaking.push(found.node.name.clone());
             }
-            nodes.features.insert(name(), found.features);
-            weights.insert(name(), found.weight);
+            nodes.num_shards.push(found.num_shards);
+            nodes.features.push(found.features);
             nodes.tables.push(found.node);
         }
-        nodes
-            .tables
-            .sort_by_key(|node| weights.get(&node.name).copied().unwrap_or(0_u64));
         Ok(nodes)
     }
 }

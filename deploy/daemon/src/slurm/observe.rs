@@ -7,7 +7,7 @@
 //! Tasks of an array that wait together are one job. What runs on driven nodes holds its GPUs until its limit, whatever partition it
 //! is of and whatever it asked for, as for Slurm. GPUs that are in use by nothing that can be read are nobody's to give in this round.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 
 use pleach_scheduler::ExternalId;
@@ -16,8 +16,8 @@ use super::job::{Look, job};
 use super::left_over::left_over;
 use super::node::{NODE_FIELDS, Nodes};
 use super::queue;
-use super::records;
-use super::rules::{self, AllAsks, Asks, RuleTexts};
+use super::records::{Lines, each};
+use super::rules::{self, AllAsks, Asks, Partitions, RuleTexts, partitions};
 use super::scope::{Reach, SHOW_PARTITIONS, beside};
 use super::seen::Seen;
 use super::shares;
@@ -40,12 +40,13 @@ pub(super) fn observe(
     now_s: i64,
 ) -> Result<Seen, Error> {
     let mut told = RulesTold::default();
-    let partitions = told.run(commands, "scontrol", &SHOW_PARTITIONS);
-    let names = beside(partition, &partitions);
-    let mut waiting = queue::observe(commands, &names)?;
+    let text = told.run(commands, "scontrol", &SHOW_PARTITIONS);
+    let all = partitions(&text);
+    let names = beside(partition, &all);
+    let mut waiting = queue::observe_again(commands, &names, &mut known.queue)?;
     let jobs = job_lines(commands, &[], &rule_fields())?;
     told.ask(commands, &names);
-    told.notes.extend(rules::unread(&partitions, &told.reservations));
+    told.notes.extend(rules::unread(&all, &told.reservations));
     let nodes = nodes(commands, partition)?;
     let details = match share_nodes {
         [] => Records::default(),
@@ -54,14 +55,11 @@ pub(super) fn observe(
     let texts = Texts {
         jobs: &jobs.text,
         nodes: &nodes,
-        rules: RuleTexts {
-            partitions: &partitions,
-            ..told.texts()
-        },
+        rules: told.texts(),
         share_nodes,
         details: &details.text,
     };
-    let read = read_pinned(&texts, partition, (pinned, known), now_s)?;
+    let read = read_pinned(&texts, (partition, &all), (pinned, known), now_s)?;
     let notes = std::mem::take(&mut waiting.notes).into_iter();
     let notes = notes
         .chain(jobs.notes(SQUEUE))
@@ -156,64 +154,59 @@ pub struct Texts<'a> {
 /// # Errors
 /// A line that the command cannot have printed; nodes set apart that are not there or have not the same number of shards on each GPU.
 pub fn read(texts: &Texts<'_>, partition: &str, now_s: i64) -> Result<Snapshot, Error> {
-    let read = read_pinned(texts, partition, (&Names::new(), &mut Known::default()), now_s)?;
+    let known = (&Names::new(), &mut Known::default());
+    let read = read_pinned(
+        texts,
+        (partition, &partitions(texts.rules.partitions)),
+        known,
+        now_s,
+    )?;
     Ok(read.snapshot)
 }
 
 /// A job of a line and what it asks for; none of a line that tells of none here.
 type Line = Option<(JobSeen, Arc<Asks>)>;
 
-/// Lines of the last look among which one that is not the next is looked for. *Ours*: more than change in a row in most rounds.
-const LOOKS: usize = 64;
-
-/// Jobs as their lines were read in the last look: a line that is the same, in the same order but for some that went or came, is not
-/// read again.
+/// What was read in the last look.
 #[derive(Debug, Default)]
 pub(super) struct Known {
-    lines: VecDeque<(String, Line)>,
-    /// What else decides how a line is read.
+    queue: Lines<queue::Line>,
+    jobs: Lines<Line>,
+    /// What else decides how a job is read.
     by: (Reach, Names),
+    /// What jobs ask for, each once.
+    asks: HashSet<Arc<Asks>>,
 }
 
 impl Known {
-    /// The jobs of a text as [`job`] reads them, what they ask for, and what is to be said of lines that cannot be read.
+    /// The jobs of a text as [`job`] reads them, by arrival, what they ask for, and what is to be said of lines that cannot be read.
     fn read(&mut self, text: &str, look: Look<'_>) -> Result<(Vec<JobSeen>, AllAsks, Option<String>), Error> {
         if (&self.by.0, &self.by.1) != (look.reach, look.pinned) {
             self.by = (look.reach.clone(), look.pinned.clone());
-            self.lines.clear();
+            self.jobs = Lines::default();
         }
-        let num = self.lines.len();
-        let mut before = std::mem::replace(&mut self.lines, VecDeque::with_capacity(num));
-        let (mut jobs, mut asks, mut twice) = (Vec::with_capacity(num), AllAsks::with_capacity(num), None);
-        let (_, note) = records::each(text, |row, line| {
-            let known = before.iter().take(LOOKS).position(|(known, _)| known == line);
-            drop(before.drain(..known.unwrap_or(0)));
-            let known = known.and_then(|_| before.pop_front());
-            let (line, read) = match known {
-                Some(known) => known,
-                None => {
-                    let read = job(row, line, look)?;
-                    (line.to_owned(), read.map(|(job, ask)| (job, Arc::new(ask))))
-                }
+        let asks = &mut self.asks;
+        if asks.len() > 2 * text.lines().count() {
+            asks.clear();
+        }
+        let one = |row, line: &str| {
+            let Some((job, ask)) = job(row, line, look)? else {
+                return Ok(None);
             };
-            if let Some((job, ask)) = &read {
-                if asks.insert(job.id, Arc::clone(ask)).is_some() {
-                    twice.get_or_insert((row, line.clone()));
-                }
-                jobs.push(job.clone());
-            }
-            self.lines.push_back((line, read));
-            Ok(())
-        })?;
-        match twice {
-            Some((row, line)) => Err(Error::garbage(
-                SQUEUE,
-                row,
-                &line,
-                "names a job for the second time",
-            )),
-            None => Ok((jobs, asks, note)),
+            let ask = asks.get(&ask).cloned().unwrap_or_else(|| Arc::new(ask));
+            asks.insert(Arc::clone(&ask));
+            Ok(Some((job, ask)))
+        };
+        let mut jobs: Vec<(JobSeen, Arc<Asks>)> = Vec::with_capacity(text.len() / 128);
+        let note = each(&mut self.jobs, text, one, |line| jobs.extend(line.clone()))?;
+        let mut ids = HashSet::with_capacity(jobs.len());
+        if let Some((twice, _)) = jobs.iter().find(|(job, _)| !ids.insert(job.id)) {
+            let named = format!("names job {} for the second time", twice.id);
+            return Err(Error::garbage(SQUEUE, 0, "", named));
         }
+        jobs.sort_by_cached_key(|(job, _)| job.arrival());
+        let (jobs, asks) = jobs.into_iter().unzip();
+        Ok((jobs, asks, note))
     }
 }
 
@@ -232,20 +225,19 @@ struct Read {
 
 fn read_pinned(
     texts: &Texts<'_>,
-    partition: &str,
+    (partition, partitions): (&str, &Partitions<'_>),
     (pinned, known): (&Names, &mut Known),
     now_s: i64,
 ) -> Result<Read, Error> {
     let mut nodes = Nodes::read(texts.nodes)?;
     let names = nodes.tables.iter().map(|node| node.name.as_str());
-    let reach = Reach::read(partition, names, texts.rules.partitions);
+    let reach = Reach::read(partition, names, partitions);
     let look = Look {
         reach: &reach,
         gives_shares: !texts.share_nodes.is_empty(),
         pinned,
     };
     let (mut jobs, asks, note) = known.read(texts.jobs, look)?;
-    jobs.sort_by_cached_key(JobSeen::arrival);
     if look.gives_shares {
         let per_gpu = shares::set_apart(&mut nodes.tables, texts.share_nodes, &nodes.num_shards)?;
         shares::complete(&mut jobs, &mut nodes.tables, per_gpu, texts.details);
@@ -264,9 +256,9 @@ fn read_pinned(
     );
     site.leaving = held_by_others(&jobs, &nodes.tables);
     let shunned = wishes.iter().filter(|(_, wishes)| !is_null(wishes.shunned));
-    let named = asks.iter().filter(|(_, ask)| ask.is_named);
+    let named = jobs.iter().zip(&asks).filter(|(_, ask)| ask.is_named);
     Ok(Read {
-        named: named.map(|(job, _)| *job).collect(),
+        named: named.map(|(job, _)| job.id).collect(),
         shunned: shunned
             .map(|(job, wishes)| (job.to_string(), wishes.shunned.to_owned()))
             .collect(),

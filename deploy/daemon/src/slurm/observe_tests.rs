@@ -329,7 +329,7 @@ fn what_runs_on_driven_nodes_is_there_until_its_limit_whatever_it_asked_for() {
     );
     let told = read_pinned(
         &texts("", &leaking),
-        "main",
+        ("main", &partitions("")),
         (&Names::new(), &mut Known::default()),
         0,
     )
@@ -478,7 +478,8 @@ fn lines_that_are_known_are_read_as_they_are_read_anew() {
         texts.rules.partitions = partitions;
         let names = is_ours.then(|| ("7".to_owned(), None)).into_iter().collect();
         let told = |known: &mut Known| {
-            let read = read_pinned(&texts, "main", (&names, known), 1_795_384_600);
+            let of = ("main", &super::partitions(partitions));
+            let read = read_pinned(&texts, of, (&names, known), 1_795_384_600);
             read.map(|read| (read.snapshot, read.shunned, read.named, read.standing, read.note))
                 .map_err(|error| error.to_string())
         };

@@ -40,7 +40,7 @@ impl Outsiders {
             .queue
             .iter()
             .filter(|place| place.factor != 0)
-            .map(|place| (place.name.clone(), place.factor))
+            .map(|place| (place.name.to_string(), place.factor))
             .collect();
         due
     }
@@ -67,7 +67,7 @@ mod tests {
 
     fn waiting(queue: &[(&str, i64)], outside: &[(&str, Option<i64>)]) -> Waiting {
         let place = |(name, factor): &(&str, i64)| Place {
-            name: (*name).to_owned(),
+            name: (*name).into(),
             job: name.parse().ok(),
             is_array: false,
             factor: *factor,

@@ -71,7 +71,7 @@ impl Pins {
             return Vec::new();
         }
         let queue = &seen.waiting.queue;
-        let waits: BTreeMap<&str, &Place> = queue.iter().map(|place| (place.name.as_str(), place)).collect();
+        let waits: BTreeMap<&str, &Place> = queue.iter().map(|place| (&*place.name, place)).collect();
         let running = seen
             .snapshot
             .jobs

@@ -5,11 +5,12 @@
 //! factor before its user has changed it and it may start.
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
 use pleach_scheduler::ExternalId;
 use pleach_site::slurm::{is_name, whole};
 
-use super::records;
+use super::records::{self, Lines, each};
 use super::table::{fields, named_id, number};
 use crate::error::Error;
 use crate::slurm::command::Commands;
@@ -24,7 +25,7 @@ const FIELDS: &str = "JobID:|,JobArrayID:|,PriorityLong:|,SubmitTime:|,Reason:|"
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
     /// Its name as `scontrol` takes it: a job, a task, an array that waits as a whole, a part of a heterogeneous job.
-    pub name: String,
+    pub name: Arc<str>,
     /// What it is in the tables.
     pub job: Option<ExternalId>,
     /// Whether it is several tasks that wait together.
@@ -32,7 +33,7 @@ pub struct Place {
     /// Its present `SiteFactor`.
     pub factor: i64,
     /// Why Slurm does not start it.
-    pub reason: String,
+    pub reason: Arc<str>,
 }
 
 /// A job that waits and has no place in the queue.
@@ -58,16 +59,28 @@ pub struct Waiting {
     pub notes: Vec<String>,
 }
 
+/// A job of a line: number, priority, when it came, and itself without its factor.
+pub(super) type Line = (u64, u64, i64, Place);
+
 /// What waits in partitions.
 ///
 /// # Errors
 /// A command that fails or takes too long, or output that it cannot have printed.
 pub fn observe(commands: &Commands, partitions: &[&str]) -> Result<Waiting, Error> {
+    observe_again(commands, partitions, &mut Lines::default())
+}
+
+/// The same where lines of the last look are known.
+pub(super) fn observe_again(
+    commands: &Commands,
+    partitions: &[&str],
+    known: &mut Lines<Line>,
+) -> Result<Waiting, Error> {
     let names = partitions.join(",");
     let args = ["-h", "-a", "-t", "PENDING", "-p", &names, "-O"];
     let jobs = records::ask(commands, SQUEUE, &args, FIELDS)?;
     let factors = commands.run(SPRIO, &["-h", "-o", "%i|%S|%r|"])?;
-    let mut waiting = read(&jobs.text, &factors, partitions)?;
+    let mut waiting = read(&jobs.text, &factors, partitions, known)?;
     waiting.notes.extend(jobs.notes(SQUEUE));
     Ok(waiting)
 }
@@ -76,26 +89,29 @@ pub fn observe(commands: &Commands, partitions: &[&str]) -> Result<Waiting, Erro
 ///
 /// # Errors
 /// A text that the command cannot have printed.
-pub fn read(jobs: &str, factors: &str, partitions: &[&str]) -> Result<Waiting, Error> {
+fn read(jobs: &str, factors: &str, partitions: &[&str], known: &mut Lines<Line>) -> Result<Waiting, Error> {
     let mut factors = read_factors(factors, partitions)?;
-    let (jobs, note) = records::each(jobs, line)?;
-    let mut waiting = Waiting {
-        notes: note.into_iter().collect(),
-        ..Waiting::default()
-    };
-    let mut queue: Vec<((i64, u64), Place)> = Vec::with_capacity(jobs.len());
-    for (id, priority, submit_s, mut place) in jobs {
-        match factors.remove(&id) {
-            Some(Factor { factor, .. }) if priority > 0 => {
-                place.factor = factor;
-                queue.push(((submit_s, id), place));
+    let mut waiting = Waiting::default();
+    let mut queue: Vec<((i64, u64), Place)> = Vec::with_capacity(factors.len());
+    let note = each(
+        known,
+        jobs,
+        line,
+        |(id, priority, submit_s, place)| match factors.remove(id) {
+            Some(Factor { factor, .. }) if *priority > 0 => {
+                let place = Place {
+                    factor,
+                    ..place.clone()
+                };
+                queue.push(((*submit_s, *id), place));
             }
             known => waiting.outside.push(Outside {
-                name: place.name,
+                name: place.name.to_string(),
                 factor: known.map(|known| known.factor),
             }),
-        }
-    }
+        },
+    )?;
+    waiting.notes.extend(note);
     queue.sort_unstable_by_key(|(arrival, _)| *arrival);
     waiting.queue = queue.into_iter().map(|(_, place)| place).collect();
     let rest = factors.into_iter().filter(|(_, of)| of.factor != 0);
@@ -114,8 +130,7 @@ pub fn read(jobs: &str, factors: &str, partitions: &[&str]) -> Result<Waiting, E
     Ok(waiting)
 }
 
-/// A job of a line: number, priority, when it came, and itself without its factor.
-fn line(row: usize, line: &str) -> Result<(u64, u64, i64, Place), Error> {
+fn line(row: usize, line: &str) -> Result<Line, Error> {
     let [id, name, priority, submit, reason] = fields::<5>(SQUEUE, row, line)?;
     let id = number(SQUEUE, row, line, "job number", id)?;
     let priority = number(SQUEUE, row, line, "priority", priority)?;
@@ -125,11 +140,11 @@ fn line(row: usize, line: &str) -> Result<(u64, u64, i64, Place), Error> {
         return Err(Error::garbage(SQUEUE, row, line, "names no job"));
     }
     let place = Place {
-        name: name.to_owned(),
+        name: name.into(),
         job: named_id(name),
         is_array,
         factor: 0,
-        reason: reason.to_owned(),
+        reason: reason.into(),
     };
     Ok((id, priority, submit_s, place))
 }
@@ -142,7 +157,7 @@ struct Factor {
 
 /// Factors by job number. A job of several partitions has a line for each, with one factor.
 fn read_factors(text: &str, partitions: &[&str]) -> Result<HashMap<u64, Factor>, Error> {
-    let mut factors: HashMap<u64, Factor> = HashMap::new();
+    let mut factors: HashMap<u64, Factor> = HashMap::with_capacity(text.len() / 16);
     for (row, line) in text.lines().enumerate() {
         let [id, factor, partition] = fields::<3>(SPRIO, row + 1, line)?;
         let id = number(SPRIO, row + 1, line, "job number", id.trim())?;
@@ -158,6 +173,10 @@ fn read_factors(text: &str, partitions: &[&str]) -> Result<HashMap<u64, Factor>,
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn read(jobs: &str, factors: &str, partitions: &[&str]) -> Result<Waiting, Error> {
+        super::read(jobs, factors, partitions, &mut Lines::default())
+    }
 
     #[test]
     fn all_that_wait_are_in_the_queue_by_arrival_and_those_that_slurm_may_not_start_lie_outside() {
@@ -178,17 +197,14 @@ mod tests {
         );
         assert_eq!(waiting.elsewhere, BTreeMap::from([("16".to_owned(), 6)]));
         let queue = waiting.queue;
-        let names: Vec<(&str, i64)> = queue
-            .iter()
-            .map(|place| (place.name.as_str(), place.factor))
-            .collect();
+        let names: Vec<(&str, i64)> = queue.iter().map(|place| (&*place.name, place.factor)).collect();
         assert_eq!(names, [("4", 500), ("4_0", 3), ("5", -7), ("6", 0), ("7+1", 700)]);
         assert_eq!(queue[0].job, Some(ExternalId::number(4)));
         assert_eq!(
             (queue[1].job, queue[4].job),
             (Some(ExternalId::task(4, 0)), Some(ExternalId::task(7, 1)))
         );
-        assert_eq!(queue[0].reason, "Resources");
+        assert_eq!(&*queue[0].reason, "Resources");
         assert_eq!(read("", "", &["main"]).unwrap(), Waiting::default());
         let one = read(
             "6|6; shutdown|1|1795000003|Priority|\n7|7|1|1795000003|Priority|\n",

@@ -3,7 +3,7 @@
 //! Slurm starts the jobs, by all of its own rules. Nothing is held, so a daemon that ends anywhere leaves a queue that goes on; a factor
 //! that was lost or came late is seen in the next round, which reads all factors anew.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::path::Path;
 
 use pleach_dealing::RANKED_MAX;
@@ -48,7 +48,7 @@ pub(super) fn tell(
     let num = changed.len().min(most - due.len().min(most / 2));
     let part = changed[..num]
         .iter()
-        .map(|(place, factor)| (queue[*place].name.as_str(), *factor));
+        .map(|(place, factor)| (&*queue[*place].name, *factor));
     let none = due.iter().take(most - num).map(|name| (name.as_str(), 0));
     let told: Vec<(&str, i64)> = part.clone().chain(none.clone()).collect();
     let num_all = changed.len() + due.len();
@@ -88,9 +88,9 @@ fn in_turn(order: &Order, snapshot: &Snapshot) -> Order {
         .jobs
         .iter()
         .filter(|job| matches!(job.phase, Phase::Loose | Phase::Blocked { .. }));
-    let due: BTreeSet<ExternalId> = known.filter(is_due).map(|job| job.id).collect();
+    let due: HashSet<ExternalId> = known.filter(is_due).map(|job| job.id).collect();
     let (ranked, rest) = order.jobs.split_at(order.num_ranked.min(order.jobs.len()));
-    let had: BTreeSet<&ExternalId> = order.jobs.iter().collect();
+    let had: HashSet<&ExternalId> = order.jobs.iter().collect();
     // Where there are more than are ranked, those behind them are in the order of arrival anyway.
     let is_full = ranked.len() >= RANKED_MAX;
     let rest = rest.iter().filter(|job| is_full || due.contains(job));
@@ -123,8 +123,8 @@ pub fn take_back(commands: &Commands, waiting: &Waiting, folder: &Path) -> Resul
     let outside = waiting.outside.iter().filter(|job| job.factor != Some(0));
     // Those outside come last: what is written of an array is so of all its tasks.
     let names = others
-        .map(|place| &place.name)
-        .chain(outside.map(|job| &job.name));
+        .map(|place| &*place.name)
+        .chain(outside.map(|job| job.name.as_str()));
     let lines: Vec<Line> = names.filter_map(|name| Line::factor(name, 0)).collect();
     let (mut feed, mut refusals) = (Feed::default(), Vec::new());
     for part in lines.chunks(500) {
@@ -157,7 +157,7 @@ mod tests {
 
     fn place(job: u64, factor: i64) -> Place {
         Place {
-            name: job.to_string(),
+            name: job.to_string().into(),
             job: Some(ExternalId::number(job)),
             is_array: false,
             factor,

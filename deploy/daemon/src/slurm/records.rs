@@ -4,6 +4,7 @@
 //! the answer is there, and a record is what stands before that word. Each is read by itself: one that cannot be read, or is longer
 //! than any has to be, is left out and told, and its job is left alone.
 
+use std::collections::VecDeque;
 use std::hash::{BuildHasher, Hasher, RandomState};
 
 use crate::error::Error;
@@ -50,18 +51,36 @@ pub(super) fn ask(commands: &Commands, program: &str, args: &[&str], fields: &st
     })
 }
 
-/// Reads lines one by one, numbered from 1; what is to be said of those that cannot be read.
+/// Lines of the last look among which one that is not the next is looked for. *Ours*: more than change in a row in most rounds.
+const LOOKS: usize = 64;
+
+/// Lines as they were read in the last look: one that is the same, in the same order but for some that went or came, is not read again.
+pub(super) type Lines<T> = VecDeque<(String, T)>;
+
+/// Reads lines one by one, numbered from 1, and shows `take` what each tells; what is to be said of those that cannot be read.
 ///
 /// # Errors
 /// The first that cannot be read, where none can: what was printed is something else.
-pub(super) fn each<'a, T>(
-    text: &'a str,
-    mut read: impl FnMut(usize, &'a str) -> Result<T, Error>,
-) -> Result<(Vec<T>, Option<String>), Error> {
-    let (mut found, mut num_unread, mut first) = (Vec::new(), 0, None);
-    for (row, line) in text.lines().enumerate() {
-        match read(row + 1, line) {
-            Ok(one) => found.push(one),
+pub(super) fn each<T>(
+    known: &mut Lines<T>,
+    text: &str,
+    mut read: impl FnMut(usize, &str) -> Result<T, Error>,
+    mut take: impl FnMut(&T),
+) -> Result<Option<String>, Error> {
+    let (mut before, mut num_unread, mut first) = (std::mem::take(known), 0, None);
+    known.reserve(before.len());
+    for (row, line) in (1..).zip(text.lines()) {
+        let place = before.iter().take(LOOKS).position(|(known, _)| known == line);
+        drop(before.drain(..place.unwrap_or(0)));
+        let found = match place.and_then(|_| before.pop_front()) {
+            Some(found) => Ok(found),
+            None => read(row, line).map(|read| (line.to_owned(), read)),
+        };
+        match found {
+            Ok(found) => {
+                take(&found.1);
+                known.push_back(found);
+            }
             Err(error) => {
                 num_unread += 1;
                 first.get_or_insert(error);
@@ -69,14 +88,11 @@ pub(super) fn each<'a, T>(
         }
     }
     match first {
-        Some(error) if found.is_empty() => Err(error),
-        Some(error) => Ok((
-            found,
-            Some(format!(
-                "{num_unread} job(s) cannot be read and are left alone: {error}"
-            )),
-        )),
-        None => Ok((found, None)),
+        Some(error) if known.is_empty() => Err(error),
+        Some(error) => Ok(Some(format!(
+            "{num_unread} job(s) cannot be read and are left alone: {error}"
+        ))),
+        None => Ok(None),
     }
 }
 
@@ -110,14 +126,19 @@ mod tests {
             line.parse::<u32>()
                 .map_err(|_| Error::garbage("squeue", row, line, "no number"))
         };
-        assert_eq!(each("1\n2\n", number).unwrap(), (vec![1, 2], None));
-        let (found, note) = each("1\nx\n2\ny\n", number).unwrap();
+        let each = |text| {
+            let mut found = Vec::new();
+            let note = super::each(&mut Lines::new(), text, number, |one| found.push(*one))?;
+            Ok::<_, Error>((found, note))
+        };
+        assert_eq!(each("1\n2\n").unwrap(), (vec![1, 2], None));
+        let (found, note) = each("1\nx\n2\ny\n").unwrap();
         assert_eq!(found, [1, 2]);
         assert!(
             note.unwrap()
                 .starts_with("2 job(s) cannot be read and are left alone: ")
         );
-        assert!(each("x\ny\n", number).is_err() && each("", number).unwrap().0.is_empty());
+        assert!(each("x\ny\n").is_err() && each("").unwrap().0.is_empty());
     }
 
     #[test]

@@ -68,11 +68,12 @@ impl Rivals {
         let mut found = None;
         self.num_looks += 1;
         for Place { name, factor, .. } in queue {
-            if !self.factors.contains_key(name) {
-                self.factors.insert(name.clone(), Factor::of(*factor));
-            }
-            let Some(known) = self.factors.get_mut(name) else {
-                continue;
+            let known = match self.factors.get_mut(&**name) {
+                Some(known) => known,
+                None => self
+                    .factors
+                    .entry(name.to_string())
+                    .or_insert_with(|| Factor::of(*factor)),
             };
             let is_changed = *factor != 0 && *factor != known.last && !known.own.contains(factor);
             if is_changed && found.is_none() {
@@ -118,7 +119,7 @@ mod tests {
 
     fn place(name: &str, factor: i64) -> Place {
         Place {
-            name: name.to_owned(),
+            name: name.into(),
             job: name.parse().ok(),
             is_array: false,
             factor,

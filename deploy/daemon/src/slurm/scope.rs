@@ -3,9 +3,9 @@
 //! A partition beside the driven one holds some of its nodes with GPUs. Its jobs are ranked with all others, on those nodes. Slurm
 //! itself starts jobs of a partition with a higher `PriorityTier` first, whatever their factors, so such partitions are told.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use super::rules::{Partition, partitions};
+use super::rules::{Partition, Partitions};
 
 /// What tells of all partitions.
 pub(super) const SHOW_PARTITIONS: [&str; 4] = ["-a", "-o", "show", "partition"];
@@ -23,23 +23,30 @@ pub(super) struct Reach {
 }
 
 impl Reach {
-    /// Of the nodes with GPUs of the driven partition, from what Slurm told of partitions (`scontrol -o show partition`).
-    pub(super) fn read<'n>(name: &str, nodes: impl Iterator<Item = &'n str>, text: &str) -> Reach {
+    /// Of the nodes with GPUs of the driven partition.
+    pub(super) fn read<'n>(
+        name: &str,
+        nodes: impl Iterator<Item = &'n str>,
+        partitions: &Partitions<'_>,
+    ) -> Reach {
         let mut reach = Reach {
             name: name.to_owned(),
             nodes: nodes.map(str::to_owned).collect(),
             ..Reach::default()
         };
-        for (name, (limits, nodes)) in partitions(text) {
-            if name == reach.name {
-                reach.own = Some(limits);
+        for (name, (limits, nodes)) in partitions {
+            if *name == reach.name {
+                reach.own = Some(*limits);
                 continue;
             }
             // Of which the nodes cannot be read all jobs are left to Slurm.
-            let nodes = nodes.unwrap_or_default().into_iter();
-            let here: BTreeSet<String> = nodes.filter(|node| reach.nodes.contains(node)).collect();
+            let nodes = nodes.iter().flatten();
+            let here: BTreeSet<String> = nodes
+                .filter(|node| reach.nodes.contains(*node))
+                .cloned()
+                .collect();
             if !here.is_empty() {
-                reach.beside.insert(name.to_owned(), (limits, here));
+                reach.beside.insert((*name).to_owned(), (*limits, here));
             }
         }
         reach
@@ -79,22 +86,21 @@ impl Reach {
     }
 }
 
-/// Partitions that hold nodes of the driven one, as Slurm tells of them, itself first.
-pub(super) fn beside<'t>(driven: &'t str, text: &'t str) -> Vec<&'t str> {
-    let all: BTreeMap<&str, Vec<String>> = partitions(text)
-        .into_iter()
-        .filter_map(|(name, (_, nodes))| Some((name, nodes.ok()?)))
-        .collect();
-    let own: BTreeSet<&String> = all.get(driven).into_iter().flatten().collect();
-    let is_beside = |(name, nodes): &(&&str, &Vec<String>)| {
-        **name != driven && nodes.iter().any(|node| own.contains(node))
-    };
-    let others = all.iter().filter(is_beside).map(|(name, _)| *name);
-    std::iter::once(driven).chain(others).collect()
+/// Partitions that hold nodes of the driven one, itself first.
+pub(super) fn beside<'t>(driven: &'t str, all: &Partitions<'t>) -> Vec<&'t str> {
+    let own = all.get(driven).into_iter();
+    let own: HashSet<&String> = own.flat_map(|(_, nodes)| nodes.iter().flatten()).collect();
+    let others = all.iter().filter(|(name, (_, nodes))| {
+        **name != driven && nodes.iter().flatten().any(|node| own.contains(node))
+    });
+    std::iter::once(driven)
+        .chain(others.map(|(name, _)| *name))
+        .collect()
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::rules::partitions;
     use super::*;
 
     const TEXT: &str = "PartitionName=main Nodes=g[1-3],c1 State=UP PriorityTier=1\n\
@@ -103,12 +109,12 @@ mod tests {
                         PartitionName=cpu Nodes=c1 State=UP\nPartitionName=none Nodes=(null) State=UP\n";
 
     fn reach(text: &str) -> Reach {
-        Reach::read("main", ["g1", "g2", "g3"].into_iter(), text)
+        Reach::read("main", ["g1", "g2", "g3"].into_iter(), &partitions(text))
     }
 
     #[test]
     fn a_partition_is_in_scope_by_its_nodes_and_not_by_its_name() {
-        assert_eq!(beside("main", TEXT), ["main", "all", "cpu", "side"]);
+        assert_eq!(beside("main", &partitions(TEXT)), ["main", "all", "cpu", "side"]);
         let reach = reach(TEXT);
         for (partitions, is_here) in [
             ("main", true),
@@ -138,7 +144,7 @@ mod tests {
     fn one_partition_alone_has_no_neighbours() {
         let text = "PartitionName=main Nodes=g[1-3] State=UP\nPartitionName=other Nodes=h1 State=UP\n";
         for text in [text, ""] {
-            assert_eq!(beside("main", text), ["main"]);
+            assert_eq!(beside("main", &partitions(text)), ["main"]);
             let reach = reach(text);
             assert!(reach.is_here("main") && !reach.is_here("other") && reach.tiers().is_empty());
         }

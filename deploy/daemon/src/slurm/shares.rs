@@ -111,24 +111,20 @@ fn indices(gres: &str) -> Mask {
 /// # Errors
 /// A name that is no node of the partition; a node without shards, with more than [`SHARDS_MAX`] or no whole number for each GPU,
 /// or with another number than the others.
-pub(super) fn set_apart(
-    nodes: &mut [NodeSeen],
-    names: &[String],
-    shards: &BTreeMap<String, u32>,
-) -> Result<u32, Error> {
+pub(super) fn set_apart(nodes: &mut [NodeSeen], names: &[String], shards: &[u32]) -> Result<u32, Error> {
     let mut per_gpu = 0;
     for name in names {
         let bad = |value: String, allowed: String| {
             let hint = "name nodes of the partition whose GPUs have the same number of shards each (Gres=gpu:N,shard:M)";
             Error::Problem(Problem::new("share_nodes", value, allowed, hint))
         };
-        let Some(node) = nodes.iter_mut().find(|node| node.name == *name) else {
+        let found = nodes.iter_mut().zip(shards).find(|(node, _)| node.name == *name);
+        let Some((node, own)) = found else {
             return Err(bad(name.clone(), "nodes with GPUs of the partition".into()));
         };
-        let own = shards.get(name).copied().unwrap_or(0);
         let each = own / node.num_gpus.max(1);
         if !(1..=SHARDS_MAX).contains(&each)
-            || each * node.num_gpus != own
+            || each * node.num_gpus != *own
             || (per_gpu != 0 && each != per_gpu)
         {
             let value = format!("{name} with {own} shards on {} GPUs", node.num_gpus);

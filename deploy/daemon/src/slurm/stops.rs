@@ -16,7 +16,7 @@ use pleach_scheduler::decision::Action;
 use pleach_site::slurm::{limit_s, values};
 
 use super::feed::{Feed, Line, about};
-use super::records;
+use super::records::{self, Lines};
 use super::seen::Seen;
 use super::site::config_value;
 use super::table::{SQUEUE, fields, named_id};
@@ -144,15 +144,14 @@ fn told(commands: &Commands, partition: &str) -> Result<(BTreeSet<ExternalId>, i
     let exempt = config_value(&config, "PreemptExemptTime").and_then(|text| limit_s(&text).ok()?);
     let args = ["-h", "-a", "-t", "RUNNING", "-p", partition, "-O"];
     let jobs = records::ask(commands, SQUEUE, &args, FIELDS)?;
-    let (jobs, _) = records::each(&jobs.text, |row, line| {
+    let mut found = BTreeSet::new();
+    let one = |row, line: &str| {
         let [name, batch, requeue, own, mark] = fields::<5>(SQUEUE, row, line)?;
         let may = batch == "1" && requeue == "1" && own == partition && Mark::read(mark) != Mark::Off;
         Ok(named_id(name).filter(|_| may && !name.contains('+')))
-    })?;
-    Ok((
-        jobs.into_iter().flatten().collect(),
-        exempt.map_or(0, |exempt_s| exempt_s as i64),
-    ))
+    };
+    records::each(&mut Lines::new(), &jobs.text, one, |job| found.extend(*job))?;
+    Ok((found, exempt.map_or(0, |exempt_s| exempt_s as i64)))
 }
 
 #[cfg(test)]

@@ -46,13 +46,13 @@ impl Tasks {
     #[must_use]
     #[inline]
     pub fn num_on(self, num_gpus: u32) -> u32 {
-        if self.is_any() {
-            return num_gpus;
-        }
         let (each, most) = (
             u32::from(self.gpus_per_task).max(1),
             u32::from(self.tasks_per_node_max),
         );
+        if each == 1 && most == 0 {
+            return num_gpus;
+        }
         let num = num_gpus / each;
         each * if most == 0 { num } else { num.min(most) }
     }

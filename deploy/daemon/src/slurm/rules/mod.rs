@@ -22,7 +22,7 @@ use crate::slurm::mark::Names;
 use crate::snapshot::{JobSeen, NodeSeen, Phase, Site, Terms};
 use pleach_site::slurm::{expand, fold, sums};
 
-pub(crate) use self::partition::{Partition, partitions, unread};
+pub(crate) use self::partition::{Partition, Partitions, partitions, unread};
 
 /// What Slurm told of its rules.
 #[derive(Clone, Copy, Debug, Default)]
@@ -79,8 +79,8 @@ pub(crate) struct Asks {
     pub(crate) refusal: String,
 }
 
-/// The same of all jobs.
-pub(super) type AllAsks = HashMap<ExternalId, Arc<Asks>>;
+/// The same of all jobs, in their order.
+pub(super) type AllAsks = Vec<Arc<Asks>>;
 
 impl Asks {
     /// Whose limit it is, as far as the reason tells.
@@ -96,7 +96,7 @@ impl Asks {
 /// Completes what was seen: CPUs and memory of jobs, the rules and the sums that hold for those that wait.
 pub(super) fn complete(
     (jobs, asks): (&mut [JobSeen], &AllAsks),
-    (nodes, features): (&[NodeSeen], &BTreeMap<String, String>),
+    (nodes, features): (&[NodeSeen], &[String]),
     (reach, texts, wishes): (&Reach, &RuleTexts<'_>, &BTreeMap<ExternalId, Wishes<'_>>),
     now_s: i64,
 ) -> Site {
@@ -106,22 +106,17 @@ pub(super) fn complete(
         limits: Limits::read(texts.limits),
         licences: licences::free(texts.licences),
         names: nodes.iter().map(|node| node.name.as_str()).collect(),
-        features: nodes
-            .iter()
-            .map(|node| {
-                features
-                    .get(&node.name)
-                    .map_or(Vec::new(), |text| text.split(',').collect())
-            })
-            .collect(),
+        features: match wishes.is_empty() {
+            true => Vec::new(),
+            false => features.iter().map(|text| text.split(',').collect()).collect(),
+        },
         lacking: BTreeMap::new(),
         now_s,
     };
     let mut book = Book::default();
     // Tasks of arrays ask for the same: what was found for one holds for all.
-    let mut known: HashMap<Asked<'_>, (Terms, Option<String>)> = HashMap::new();
-    for job in jobs.iter_mut() {
-        let Some(ask) = asks.get(&job.id) else { continue };
+    let mut known = HashMap::with_capacity(jobs.len());
+    for (job, ask) in jobs.iter_mut().zip(asks) {
         complete_demand(job, ask);
         if job.phase != Phase::Loose {
             continue;
@@ -138,20 +133,18 @@ pub(super) fn complete(
             num_nodes: job.num_nodes,
             num_cpus: job.num_cpus,
         };
-        let found = match known.get(&asked) {
-            Some(found) => found.clone(),
-            None => {
-                let never = rules.note(&asked, &mut book);
-                let found = (book.terms(), never);
-                known.insert(asked, found.clone());
-                found
-            }
-        };
+        // What is asked for is there once.
+        let own = (Arc::as_ptr(ask), job.limit_s, job.num_nodes, job.num_cpus);
+        let key = (own, asked.wishes, asked.of_others.clone());
+        let found: &(Terms, Option<String>) = known.entry(key).or_insert_with(|| {
+            let never = rules.note(&asked, &mut book);
+            (book.terms(), never)
+        });
         job.terms = Terms {
             memory_mib: job.terms.memory_mib,
-            ..found.0
+            ..found.0.clone()
         };
-        if let Some(reason) = found.1 {
+        if let Some(reason) = found.1.clone() {
             job.phase = Phase::Blocked { reason };
         }
     }
@@ -163,18 +156,16 @@ pub(super) fn complete(
 /// Jobs of associations that Slurm refuses for a limit that is not read here wait: those that it refuses, and others of the same that
 /// ask for as many GPUs. Where what is read says why, it says of which.
 fn pause(jobs: &mut [JobSeen], asks: &AllAsks, site: &Site) {
-    if asks.values().all(|ask| ask.refusal.is_empty()) {
+    if asks.iter().all(|ask| ask.refusal.is_empty()) {
         return;
     }
     let left: Vec<u64> = site.allowances.iter().map(|allowance| allowance.left).collect();
     let mut refused: BTreeMap<(&str, &str), (u32, &str)> = BTreeMap::new();
-    for job in jobs.iter().filter(|job| job.phase == Phase::Loose) {
-        let Some(ask) = asks
-            .get(&job.id)
-            .filter(|ask| !ask.refusal.is_empty() && !ask.account.is_empty())
-        else {
+    let loose = jobs.iter().zip(asks).filter(|(job, _)| job.phase == Phase::Loose);
+    for (job, ask) in loose {
+        if ask.refusal.is_empty() || ask.account.is_empty() {
             continue;
-        };
+        }
         if job.terms.lacking(&left).is_none() {
             let least = refused.entry(ask.refused()).or_insert((u32::MAX, &ask.refusal));
             least.0 = least.0.min(job.num_gpus());
@@ -183,8 +174,11 @@ fn pause(jobs: &mut [JobSeen], asks: &AllAsks, site: &Site) {
     if refused.is_empty() {
         return;
     }
-    for job in jobs.iter_mut().filter(|job| job.phase == Phase::Loose) {
-        let Some(ask) = asks.get(&job.id) else { continue };
+    let loose = jobs
+        .iter_mut()
+        .zip(asks)
+        .filter(|(job, _)| job.phase == Phase::Loose);
+    for (job, ask) in loose {
         let (user, account, qos) = (ask.user.as_str(), ask.account.as_str(), ask.qos.as_str());
         let mut paused = [(account, user), (qos, user), (qos, "")]
             .into_iter()
@@ -197,7 +191,6 @@ fn pause(jobs: &mut [JobSeen], asks: &AllAsks, site: &Site) {
 }
 
 /// All that rules look at of a job.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Asked<'a> {
     limit_s: Option<i64>,
     num_cpus: u32,
@@ -333,6 +326,9 @@ fn make_exclusive(job: &mut JobSeen, wish: &[String], nodes: &[NodeSeen]) -> Opt
 
 /// Reservations of whole nodes that are there; of parts of nodes Slurm says at the start whether a job fits beside them.
 fn whole_nodes(reservations: Vec<Reservation>, nodes: &[NodeSeen]) -> Vec<Reservation> {
+    if reservations.is_empty() {
+        return reservations;
+    }
     let cpus: BTreeMap<&str, u64> = nodes
         .iter()
         .map(|node| {
@@ -357,7 +353,8 @@ fn whole_nodes(reservations: Vec<Reservation>, nodes: &[NodeSeen]) -> Vec<Reserv
     reservations.into_iter().filter(is_whole).collect()
 }
 
-/// What users wish of waiting jobs; of those that are in `pinned` with a list that is what they shun. Lines that cannot be read are none.
+/// What users wish of waiting jobs that wish anything; of those that are in `pinned` with a list that is what they shun. Lines that cannot
+/// be read are none.
 pub(super) fn wishes<'a>(text: &'a str, pinned: &'a Names) -> BTreeMap<ExternalId, Wishes<'a>> {
     let one = |line| {
         let mut fields = str::splitn(line, 4, '\u{1f}');
@@ -369,7 +366,10 @@ pub(super) fn wishes<'a>(text: &'a str, pinned: &'a Names) -> BTreeMap<ExternalI
             licences,
             features,
         };
-        Some((named_id(id)?, wishes))
+        let has_some = [wishes.shunned, licences, features]
+            .iter()
+            .any(|text| !is_null(text));
+        has_some.then_some((named_id(id)?, wishes))
     };
     text.lines().filter_map(one).collect()
 }

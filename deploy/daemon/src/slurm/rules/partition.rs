@@ -15,8 +15,11 @@ pub(crate) struct Partition {
     pub(crate) tier: u32,
 }
 
-/// Partitions by their names, each with its nodes or why they cannot be read, from what `scontrol -o show partition` printed.
-pub(crate) fn partitions(text: &str) -> BTreeMap<&str, (Partition, Result<Vec<String>, ListError>)> {
+/// Partitions by their names, each with its nodes or why they cannot be read.
+pub(crate) type Partitions<'a> = BTreeMap<&'a str, (Partition, Result<Vec<String>, ListError>)>;
+
+/// From what `scontrol -o show partition` printed.
+pub(crate) fn partitions(text: &str) -> Partitions<'_> {
     let one = |line| {
         let values = values(line);
         let nodes = values.get("Nodes").filter(|nodes| !nodes.starts_with('('));
@@ -68,8 +71,7 @@ impl Partition {
 }
 
 /// What cannot be read of the nodes of partitions and reservations, and what follows from that.
-pub(crate) fn unread(partitions_text: &str, reservations_text: &str) -> Vec<String> {
-    let all = partitions(partitions_text);
+pub(crate) fn unread(all: &Partitions<'_>, reservations_text: &str) -> Vec<String> {
     let unread = all.iter().filter_map(|(name, (_, nodes))| {
         let error = nodes.as_ref().err()?;
         Some(format!("partition {name}: {error}; its jobs are left to Slurm"))
@@ -165,8 +167,11 @@ mod tests {
         let all = partitions(racks);
         assert_eq!(all["main"].1.as_ref().map(Vec::len), Ok(4));
         assert_eq!(all["low"].1.as_ref().unwrap(), &["n1-ib", "n2-ib"]);
-        assert!(unread(racks, &reserved("g[1-2]x")).is_empty());
-        let told = unread("PartitionName=main State=UP Nodes=g[1\n", &reserved("g[2-1]"));
+        assert!(unread(&partitions(racks), &reserved("g[1-2]x")).is_empty());
+        let told = unread(
+            &partitions("PartitionName=main State=UP Nodes=g[1\n"),
+            &reserved("g[2-1]"),
+        );
         assert!(
             told[0].starts_with("partition main: ") && told[1].starts_with("reservation maint: "),
             "{told:?}"

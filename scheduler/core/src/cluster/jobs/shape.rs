@@ -105,6 +105,17 @@ impl Shape {
         let by_cpu = cpu_milli.checked_div(self.cpu_milli).unwrap_or(u32::MAX);
         by_cpu.min(memory_mib.checked_div(self.memory_mib).unwrap_or(u32::MAX))
     }
+
+    /// How many of so many GPUs they can serve: mostly all, which no division tells.
+    #[must_use]
+    #[inline]
+    pub fn served_of(self, num_gpus: u32, cpu_milli: u32, memory_mib: u32) -> u32 {
+        let takes = |each: u32| u64::from(each) * u64::from(num_gpus);
+        if takes(self.cpu_milli) <= u64::from(cpu_milli) && takes(self.memory_mib) <= u64::from(memory_mib) {
+            return num_gpus;
+        }
+        num_gpus.min(self.served_by(cpu_milli, memory_mib))
+    }
 }
 
 /// A quantity in whole units, rounded up.

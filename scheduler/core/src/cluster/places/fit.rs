@@ -52,7 +52,9 @@ impl Cluster {
             return self.free_rooms(kind, shape.tasks).most(shape.tasks) >= num_gpus;
         }
         if shape.tasks.nodes_max == 1 {
-            return self.hosts_of(kind, shape).any(|hosts| hosts >= num_gpus);
+            // Nodes are filled from the first: where some are free, the last ones are.
+            let may = shape.is_fractional() || num_gpus <= self.places.free.largest_free(kind);
+            return may && self.hosts_of(kind, shape).rev().any(|hosts| hosts >= num_gpus);
         }
         if shape.tasks.nodes_max > 0 {
             return NodeRooms::of(self.hosts_of(kind, shape)).most(shape.tasks) >= num_gpus;
@@ -74,30 +76,32 @@ impl Cluster {
     }
 
     /// What each node of a type could take now; of whole GPUs nodes without a free one are passed over.
-    fn hosts_of(&self, kind: GpuTypeId, shape: Shape) -> impl Iterator<Item = u32> + '_ {
+    fn hosts_of(&self, kind: GpuTypeId, shape: Shape) -> impl DoubleEndedIterator<Item = u32> + '_ {
         let is_open = move |node: &Node| node.gpu_type == kind && (node.free != 0 || shape.is_fractional());
-        let nodes = (0..).map(NodeId).zip(&self.places.nodes);
+        let nodes = self.places.nodes.iter().enumerate();
         nodes
             .filter(move |(_, node)| is_open(node))
-            .map(move |(id, node)| self.hosts(id, node, shape))
+            .map(move |(id, node)| self.hosts(NodeId(id as u32), node, shape))
     }
 
     /// GPUs of a node that could each take one unit of the shape now, in whole tasks.
     pub(in crate::cluster) fn hosts(&self, id: NodeId, node: &Node, shape: Shape) -> u32 {
-        if node.state != NodeState::Up || !self.allows(shape.nodes, id) {
-            return 0;
-        }
-        let served = shape.served_by(node.cpu_milli_free, node.memory_mib_free);
-        let facts = self.facts.of_types[node.gpu_type.index()];
-        if served == 0 || !facts.serves(shape) {
-            return 0;
-        }
         let mut gpus = node.num_free();
+        let has_none = gpus == 0 && !shape.is_fractional();
+        if has_none || node.state != NodeState::Up || !self.allows(shape.nodes, id) {
+            return 0;
+        }
+        let facts = &self.facts.of_types[node.gpu_type.index()];
+        if !facts.serves(shape) {
+            return 0;
+        }
         if shape.is_fractional() {
             let shared = self.places.shared.of_node(node.first_gpu, node.num_gpus);
             gpus += shared.filter(|gpu| facts.joins(gpu, shape)).count() as u32;
         }
-        shape.tasks.num_on(gpus.min(served))
+        shape
+            .tasks
+            .num_on(shape.served_of(gpus, node.cpu_milli_free, node.memory_mib_free))
     }
 
     /// Whether a pending job could have a GPU of a node now, with what comes with it: a free one or, if it asks for a part, a
@@ -230,6 +234,13 @@ impl Cluster {
         hosts: impl Fn(NodeId, &Node) -> u32,
         out: &mut Vec<Slice>,
     ) -> bool {
+        if shape.tasks.nodes_max == 1 {
+            let Some(room) = self.closest(kind, num_gpus, hosts) else {
+                return false;
+            };
+            self.fill(&[room], shape, num_gpus, out);
+            return true;
+        }
         // On the stack but on large clusters: behind a reservation this is the step path.
         let mut nodes: SmallVec<[NodeRoom; 64]> = SmallVec::new();
         for (id, node) in self.places.nodes.iter().enumerate() {
@@ -247,6 +258,26 @@ impl Cluster {
             self.fill(turn, shape, num_gpus, out);
         }
         holds
+    }
+
+    /// The node that takes a gang with the fewest GPUs to spare, the first of equal ones.
+    fn closest(
+        &self,
+        kind: GpuTypeId,
+        num_gpus: u32,
+        hosts: impl Fn(NodeId, &Node) -> u32,
+    ) -> Option<NodeRoom> {
+        let mut best: Option<NodeRoom> = None;
+        for (id, node) in (0..).map(NodeId).zip(&self.places.nodes) {
+            let hosts = if node.gpu_type == kind { hosts(id, node) } else { 0 };
+            if hosts >= num_gpus.max(1) && best.is_none_or(|(least, ..)| hosts < least) {
+                best = Some((hosts, id, node.rack));
+                if hosts == num_gpus {
+                    break;
+                }
+            }
+        }
+        best
     }
 
     /// GPUs of the nodes that a gang takes whole but for one, where it is placed so.

@@ -9,7 +9,7 @@ use pleach_forecast::boost::quantile;
 use pleach_forecast::draws::Draws;
 use pleach_forecast::hindcast::Asked;
 use pleach_forecast::record::Present;
-use pleach_forecast::replay::Site;
+use pleach_forecast::replay::{DAYS_MAX_S, Site};
 use pleach_scheduler::{ActionKind, Capabilities, Time};
 
 use crate::recorded_sites::list;
@@ -58,15 +58,39 @@ fn intervals_of_bare_replays_hold_half_of_the_starts_of_recorded_slurms() {
             };
             let draws = Draws::at(&site, &now.past, &present);
             let start = |replay| {
-                site.replay(&present, &draws.draw(Seed(2), replay, &[]), 0, &[number])
-                    .unwrap()[number]
+                let drawn = draws.draw(Seed(2), replay, None, DAYS_MAX_S);
+                site.replay(&present, &drawn, 0, &[number], DAYS_MAX_S).unwrap()[number]
             };
             let mut starts_s: Vec<f64> = (0..REPLAYS).map(start).collect();
             starts_s.sort_unstable_by(f64::total_cmp);
             // The record is in whole seconds.
-            let within = quantile(&starts_s, 0.1) - 1.0..=quantile(&starts_s, 0.9) + 1.0;
-            num_held += usize::from(within.contains(&(observed.start - spec.submit).as_secs_f64()));
+            let within = |starts_s: &[f64]| quantile(starts_s, 0.1) - 1.0..=quantile(starts_s, 0.9) + 1.0;
+            let start_s = (observed.start - spec.submit).as_secs_f64();
+            let own = within(&starts_s);
+            num_held += usize::from(own.contains(&start_s));
             num += 1;
+            let truth = Draws::truth(&site, &present);
+            let true_s = site.replay(&present, &truth, 0, &[number], DAYS_MAX_S).unwrap()[number];
+            let with_arrivals = |replay| {
+                let drawn = draws.draw(Seed(2), replay, None, DAYS_MAX_S);
+                let drawn = pleach_forecast::replay::Drawn {
+                    coming: truth.coming.clone(),
+                    ..drawn
+                };
+                site.replay(&present, &drawn, 0, &[number], DAYS_MAX_S).unwrap()[number]
+            };
+            let mut other_s: Vec<f64> = (0..REPLAYS).map(with_arrivals).collect();
+            other_s.sort_unstable_by(f64::total_cmp);
+            println!(
+                "CASE {name} {start_s:.1} {:.1} {:.1} {:.1} {true_s:.1} {:.1} {:.1} {} {}",
+                own.start(),
+                quantile(&starts_s, 0.5),
+                own.end(),
+                within(&other_s).start(),
+                within(&other_s).end(),
+                present.running.len(),
+                present.waiting.len(),
+            );
         }
         println!("{name}: {} of {}", num_held - held_before, num - before);
     }
@@ -119,7 +143,7 @@ fn an_answer_repeats_itself_names_no_user_and_says_how_it_came_about() {
         .unwrap_err()
         .to_string();
     assert!(refused.contains("gpus = 65: allowed is 1 to 64"), "{refused}");
-    let found = hindcast(&asked, None, &Watcher::nobody()).unwrap();
+    let found = hindcast(&asked, None, is_played, &Watcher::nobody()).unwrap();
     assert_eq!(found.rows.len(), 7);
     assert!(
         found

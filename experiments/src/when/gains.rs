@@ -92,7 +92,15 @@ impl Gains {
             },
             ..job.clone()
         });
-        let subjects = asks.map(|ask| subject(&scene, &ask));
+        let subjects = asks.map(|ask| {
+            let mut one = subject(&scene, &ask);
+            if let Subject::New(coming, _) = &mut one
+                && ask.estimate_s == job.estimate_s
+            {
+                coming.estimate = scene.site.estimates[case.job];
+            }
+            one
+        });
         let bares = scene.bares(&subjects, REPLAYS_LEARNED, Seed(case.job as u64))?;
         let method = learner.method(method) as usize;
         let stated: Vec<f64> = bares

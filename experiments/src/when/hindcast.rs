@@ -130,7 +130,12 @@ pub fn hindcast(
     let since_s = (until_s - DAYS * DAY_S).max(until_s / 2.0);
     let (mut gains, mut num_gangs) = (Gains::default(), 0);
     let mut see = |scene: &Scene<'_>, learner: &Learner, case: &Case| {
-        let is_gang = asked.workload.jobs[case.job].num_gpus > 1 && case.bare.must_wait();
+        let jobs = &asked.workload.jobs;
+        // Behind it none came at its instant: what is asked is asked last.
+        let is_last = jobs
+            .get(case.job + 1)
+            .is_none_or(|next| next.submit > jobs[case.job].submit);
+        let is_gang = is_last && jobs[case.job].num_gpus > 1 && case.bare.must_wait();
         num_gangs += usize::from(is_played && case.at_s >= since_s && is_gang);
         match num_gangs > 2 * gains.num_gangs && gains.num_gangs < GANGS_MAX {
             true => gains.play(scene, (learner, asked.method), case),

@@ -137,7 +137,7 @@ impl Gains {
         let part = |num: usize| 100.0 * num as f64 / self.num_gangs as f64;
         format!(
             "Of {} gangs that had to wait, the one of four (as asked, half the GPUs, half the time, both) with the least stated median \
-             was the first, or within a minute of it, in {:.0} %: {} later on average, {} earlier than what was asked. The stated gain of \
+             was the first, or within a minute of it, in {:.0} %. It was {} later on average, and {} earlier than what was asked. The stated gain of \
              half the GPUs missed the true one, {}, by {}. The replay with true run times met {:.0} % of the starts.",
             self.num_gangs,
             part(self.num_picked),

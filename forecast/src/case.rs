@@ -1,7 +1,7 @@
 //! What is forecast of a job at the instant at which it comes, and what is known of the queue then.
 
 use pleach_env::{Error, Seed};
-use pleach_scheduler::Provenance;
+use pleach_scheduler::{Estimate, Provenance};
 use rayon::prelude::*;
 use serde::Serialize;
 
@@ -9,7 +9,7 @@ use crate::boost::{quantile, quantile_of};
 use crate::draws::Draws;
 use crate::past::{Past, Who};
 use crate::record::Present;
-use crate::replay::{Coming, DAYS_MAX, Drawn, Site};
+use crate::replay::{Coming, DAYS_MAX_S, Drawn, Site};
 use crate::score::{LEVELS, MIDDLE, Quantiles, log1};
 
 /// Waits up to this many seconds count as none. *Assumed*, as for twins.
@@ -71,50 +71,84 @@ pub struct Scene<'a> {
     pub free: f64,
 }
 
+/// A wait from a start since the instant, s.
+#[must_use]
+pub fn wait_s(start_s: f64) -> f64 {
+    if start_s <= SHORT_S {
+        0.0
+    } else {
+        start_s.min(DAYS_MAX_S)
+    }
+}
+
 /// Waits of sorted replays at [`LEVELS`].
 #[must_use]
 pub fn quantiles(sorted: &[f64]) -> Quantiles {
     LEVELS.map(|level| quantile(sorted, level))
 }
 
-impl<'a> Scene<'a> {
-    /// Waits of some jobs in so many replays, s, from the instant on. `[job][replay]`
+impl Scene<'_> {
+    /// Forecasts of some jobs now: one batch of replays serves all that wait, each new one has its own.
     ///
     /// # Errors
-    /// A policy that cannot decide.
-    pub fn waits(
-        &self,
-        subjects: &[Subject<'a>],
-        num_replays: u64,
-        seed: Seed,
-    ) -> Result<Vec<Vec<f64>>, Error> {
+    /// A cluster that cannot be made, a policy that cannot decide.
+    pub fn bares(&self, subjects: &[Subject<'_>], num_replays: u64, seed: Seed) -> Result<Vec<Bare>, Error> {
         let draws = Draws::at(self.site, self.past, self.present);
-        let of = |subject: &Subject<'a>| -> Result<Vec<f64>, Error> {
-            let of = |replay: u64| match subject {
-                Subject::Waits(number) => self.start_of(&draws.draw(seed, replay, &[]), 0, *number),
-                Subject::New(coming, who) => {
-                    let drawn = draws.draw(seed, replay, &[((**coming).clone(), *who)]);
-                    self.start_of(&drawn, 1, self.present.waiting.len())
-                }
+        let is_new = |number: &usize| matches!(subjects[*number], Subject::New(..));
+        let (new, old): (Vec<usize>, Vec<usize>) = (0..subjects.len()).partition(is_new);
+        let batches = new.into_iter().map(|number| vec![number]).chain([old]);
+        let mut found = Vec::new();
+        for batch in batches.filter(|batch| !batch.is_empty()) {
+            let asked = match &subjects[batch[0]] {
+                Subject::New(coming, who) => Some((&**coming, *who)),
+                Subject::Waits(_) => None,
             };
-            (0..num_replays).into_par_iter().map(of).collect()
-        };
-        subjects.iter().map(of).collect()
+            let target = |number: &usize| match &subjects[*number] {
+                Subject::New(..) => self.present.waiting.len(),
+                Subject::Waits(number) => *number,
+            };
+            let targets: Vec<usize> = batch.iter().map(target).collect();
+            let waits = |drawn: &Drawn<'_>, within_s: f64| -> Result<Vec<f64>, Error> {
+                let num_asked = usize::from(asked.is_some());
+                let starts_s = self
+                    .site
+                    .replay(self.present, drawn, num_asked, &targets, within_s)?;
+                Ok(targets.iter().map(|target| starts_s[*target]).collect())
+            };
+            let ends = |starts_s: &[f64]| starts_s.iter().copied().fold(0.0, f64::max);
+            let (limits, medians) = (self.all_run(asked, None), self.all_run(asked, Some(0.5)));
+            // What the first pass starts, it starts whatever is drawn, but where it knows what is drawn.
+            let knows = |estimate: &Estimate| estimate.provenance == Provenance::Oracle;
+            let first = waits(&limits, 0.0)?;
+            let (starts, points) = if ends(&first) < DAYS_MAX_S && !self.site.estimates.iter().any(knows) {
+                (vec![first.clone()], [first.clone(), first])
+            } else {
+                let points = [waits(&limits, DAYS_MAX_S)?, waits(&medians, DAYS_MAX_S)?];
+                // What comes after all have started matters to none: few start later than by limits.
+                let within_s = ends(&points[0]).min(DAYS_MAX_S) + HOUR_S;
+                let replay = |replay: u64| {
+                    let starts_s = waits(&draws.draw(seed, replay, asked, within_s), within_s)?;
+                    if ends(&starts_s) <= within_s {
+                        return Ok(starts_s);
+                    }
+                    waits(&draws.draw(seed, replay, asked, DAYS_MAX_S), DAYS_MAX_S)
+                };
+                let all = (0..num_replays).into_par_iter().map(replay);
+                (all.collect::<Result<_, Error>>()?, points)
+            };
+            for (place, number) in batch.into_iter().enumerate() {
+                let own = starts.iter().map(|of: &Vec<f64>| wait_s(of[place])).collect();
+                let points = [0, 1].map(|of: usize| wait_s(points[of][place]));
+                found.push((number, self.bare_of(&subjects[number], own, points)));
+            }
+        }
+        found.sort_by_key(|(number, _)| *number);
+        Ok(found.into_iter().map(|(_, bare)| bare).collect())
     }
 
-    /// When one job starts in one course, s from the instant on.
-    ///
-    /// # Errors
-    /// As [`Scene::waits`].
-    pub fn start_of(&self, drawn: &Drawn<'a>, num_asked: usize, target: usize) -> Result<f64, Error> {
-        let starts_s = self.site.replay(self.present, drawn, num_asked, &[target])?;
-        let start_s = starts_s[target].min(DAYS_MAX * 86_400.0);
-        Ok(if start_s <= SHORT_S { 0.0 } else { start_s })
-    }
-
-    /// Where everything runs for the part `part` of what jobs like it run, or to what is believed of it where there is none, and
-    /// nothing comes: when the job starts, s.
-    fn point(&self, subject: &Subject<'a>, part: Option<f64>) -> Result<f64, Error> {
+    /// The course in which everything runs for the part `part` of what jobs like it run, or to what is believed of it where there
+    /// is none, and nothing comes.
+    fn all_run<'b>(&'b self, asked: Option<(&Coming<'b>, Who)>, part: Option<f64>) -> Drawn<'b> {
         let run_s = |job: usize, age_s: f64| {
             let runs = self.past.runs(self.past.who(job), age_s);
             let believed = self.site.estimates[job];
@@ -126,44 +160,22 @@ impl<'a> Scene<'a> {
         };
         let running = self.present.running.iter().map(|one| run_s(one.job, one.done_s));
         let waiting = self.present.waiting.iter().map(|job| run_s(*job, 0.0));
-        let mut drawn = Drawn {
+        let coming = asked.map(|(coming, who)| Coming {
+            run_s: self.past.runs(who, 0.0).at(part.unwrap_or(0.95)),
+            ..coming.clone()
+        });
+        Drawn {
             runs_s: running.chain(waiting).collect(),
-            coming: Vec::new(),
-        };
-        match subject {
-            Subject::Waits(number) => self.start_of(&drawn, 0, *number),
-            Subject::New(coming, who) => {
-                let run_s = self.past.runs(*who, 0.0).at(part.unwrap_or(0.95));
-                drawn.coming.push(Coming {
-                    run_s,
-                    ..(**coming).clone()
-                });
-                self.start_of(&drawn, 1, self.present.waiting.len())
-            }
+            coming: coming.into_iter().collect(),
         }
     }
 
-    /// The forecast of a job that comes now.
-    ///
-    /// # Errors
-    /// As [`Scene::waits`].
-    pub fn bare(&self, subject: &Subject<'a>, num_replays: u64, seed: Seed) -> Result<Bare, Error> {
-        let waits = self
-            .waits(std::slice::from_ref(subject), num_replays, seed)?
-            .remove(0);
-        self.bare_of(subject, waits)
-    }
-
-    /// The forecast of waits that were replayed already.
-    ///
-    /// # Errors
-    /// As [`Scene::waits`].
-    pub fn bare_of(&self, subject: &Subject<'a>, mut waits: Vec<f64>) -> Result<Bare, Error> {
+    /// The forecast of waits that were replayed, with those where all run to their limits and to their medians.
+    fn bare_of(&self, subject: &Subject<'_>, mut waits: Vec<f64>, points: [f64; 2]) -> Bare {
         waits.sort_unstable_by(f64::total_cmp);
         let replay = quantiles(&waits);
         let at_once = waits.partition_point(|wait| *wait == 0.0) as f64 / waits.len().max(1) as f64;
-        let by_limits_s = self.point(subject, None)?;
-        let by_medians_s = self.point(subject, Some(0.5))?;
+        let [by_limits_s, by_medians_s] = points;
         let (who, gpus) = match subject {
             Subject::Waits(number) => {
                 let job = self.present.waiting[*number];
@@ -173,16 +185,16 @@ impl<'a> Scene<'a> {
         };
         let mut features = self.state_of(subject, who, gpus);
         debug_assert_eq!(features.len(), NUM_STATE);
-        features.extend([by_limits_s, by_medians_s].map(log1));
+        features.extend(points.map(log1));
         features.extend([replay[1], replay[3], replay[4], replay[5], replay[7]].map(log1));
-        Ok(Bare {
+        Bare {
             replay,
             at_once,
             by_limits_s,
             by_medians_s,
             history: quantiles(self.past.waits(who.size)),
             features,
-        })
+        }
     }
 
     /// What is believed of a run time, s: where the site knows it exactly, nothing but what jobs like it ran is read here.
@@ -195,7 +207,7 @@ impl<'a> Scene<'a> {
     }
 
     /// The state of the queue as a job of `gpus` meets it.
-    fn state_of(&self, subject: &Subject<'a>, who: Who, gpus: f64) -> Vec<f64> {
+    fn state_of(&self, subject: &Subject<'_>, who: Who, gpus: f64) -> Vec<f64> {
         let (site, now_s) = (self.site, self.present.at.as_secs_f64());
         let jobs = &site.workload.jobs;
         let all = (site.workload.cluster.num_gpus() as f64).max(1.0);

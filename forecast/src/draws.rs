@@ -51,9 +51,16 @@ impl<'a> Draws<'a> {
         }
     }
 
-    /// Course number `replay`. Asked jobs come at the instant; their run times are those of jobs like them.
+    /// Course number `replay` for so many seconds; a longer one begins like a shorter one. An asked job comes at the instant; its
+    /// run time is that of jobs like it.
     #[must_use]
-    pub fn draw(&self, seed: Seed, replay: u64, asked: &[(Coming<'a>, Who)]) -> Drawn<'a> {
+    pub fn draw(
+        &self,
+        seed: Seed,
+        replay: u64,
+        asked: Option<(&Coming<'a>, Who)>,
+        within_s: f64,
+    ) -> Drawn<'a> {
         let mut rng = seed.stream("forecast", replay);
         let mut of_users = BTreeMap::new();
         let mut part = |rng: &mut dyn Rng, user: u32| {
@@ -63,54 +70,37 @@ impl<'a> Draws<'a> {
         };
         let runs = self.present.iter();
         let runs_s = runs.map(|(user, runs)| runs.at(part(&mut rng, *user))).collect();
-        let mut coming: Vec<Coming<'a>> = Vec::new();
-        for (job, who) in asked {
+        let asked = asked.map(|(job, who)| {
             // Of a stream of its own: alternatives meet the same course.
             let mut own = seed.stream("asked", replay);
-            let run_s = self.past.runs(*who, 0.0).at(part(&mut own, who.user));
-            coming.push(Coming { run_s, ..job.clone() });
-        }
-        let num_asked = coming.len();
-        for (job, submit) in self.arrivals(&mut rng) {
-            let who = self.past.who(job);
-            let run_s = self.past.runs(who, 0.0).at(part(&mut rng, who.user));
-            coming.push(self.site.coming(job, submit, run_s));
-        }
-        coming[num_asked..].sort_by_key(|one| one.submit);
-        Drawn { runs_s, coming }
-    }
-
-    /// Jobs of the list with when they come again: each hour to come is the same hour of a week before; of a day, or any hour,
-    /// before, where the list is younger.
-    fn arrivals(&self, rng: &mut impl Rng) -> Vec<(usize, Time)> {
-        let jobs = &self.site.workload.jobs;
+            let run_s = self.past.runs(who, 0.0).at(part(&mut own, who.user));
+            Coming { run_s, ..job.clone() }
+        });
+        let mut coming: Vec<Coming<'a>> = asked.into_iter().collect();
+        // Each hour to come is the same hour of a week before; of a day, or any hour, before, where the list is younger.
+        let jobs = &self.site.workload.jobs[..self.num_come];
         let first = jobs.first().map_or(self.at, |job| job.submit);
         let hours_known = (self.at - first).0 / HOUR.0;
-        let mut found = Vec::new();
         let period = [WEEK, DAY, 1].into_iter().find(|period| hours_known >= *period);
-        let Some(period) = period else {
-            return found;
-        };
-        for hour in 0..HOURS_MAX {
+        let hours = ((within_s / 3600.0).ceil() as i64).min(HOURS_MAX);
+        for hour in 0..period.map_or(0, |_| hours) {
+            let period = period.unwrap_or(1);
             // Periods back from the hour to come, so far that it is over and not so far that the list has not begun.
             let (least, most) = (hour / period + 1, (hours_known + hour) / period);
-            let back = rng.random_range(least..=most.max(least)) * period;
-            let shift = Time(back * HOUR.0);
+            let shift = Time(rng.random_range(least..=most.max(least)) * period * HOUR.0);
             let from = self.at + Time(hour * HOUR.0) - shift;
-            let begin = jobs[..self.num_come].partition_point(|job| job.submit <= from);
-            let come = jobs[begin..self.num_come]
-                .iter()
-                .take_while(|job| job.submit <= from + HOUR);
-            found.extend(
-                come.enumerate()
-                    .map(|(number, job)| (begin + number, job.submit + shift)),
-            );
-            if found.len() >= COMING_MAX {
-                found.truncate(COMING_MAX);
+            let begin = jobs.partition_point(|job| job.submit <= from);
+            let come = jobs[begin..].iter().take_while(|job| job.submit <= from + HOUR);
+            for (number, job) in (begin..).zip(come) {
+                let who = self.past.who(number);
+                let run_s = self.past.runs(who, 0.0).at(part(&mut rng, who.user));
+                coming.push(self.site.coming(number, job.submit + shift, run_s));
+            }
+            if coming.len() > COMING_MAX {
                 break;
             }
         }
-        found
+        Drawn { runs_s, coming }
     }
 
     /// What really came and how long everything really ran, as the list knows afterwards.

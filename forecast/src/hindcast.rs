@@ -7,7 +7,7 @@ use pleach_env::{Error, Seed, SimConfig};
 use pleach_policies::PolicySpec;
 use pleach_scheduler::{Estimate, Time};
 
-use crate::case::{SHORT_S, Scene, Subject};
+use crate::case::{Bare, SHORT_S, Scene, Subject};
 use crate::learn::{Case, Learner, Method};
 use crate::past::Past;
 use crate::record::{Change, Event, Present, Record, events};
@@ -64,6 +64,9 @@ impl Now<'_> {
     }
 }
 
+/// Sees a forecast with the queue and what was learned then.
+pub type See<'a> = &'a mut dyn FnMut(&Scene<'_>, &Learner, &Case) -> Result<(), Error>;
+
 /// The wait of a job of the list as it was recorded, s; up to a minute counts as none.
 #[must_use]
 pub fn wait_of(workload: &Workload, job: usize) -> Option<f64> {
@@ -78,6 +81,19 @@ impl<'a> Asked<'a> {
     /// # Errors
     /// A cluster that cannot be made, a policy that cannot decide.
     pub fn until(&self, at: Time, is_taken: impl Fn(usize) -> bool) -> Result<Now<'a>, Error> {
+        self.until_seen(at, is_taken, &mut |_, _, _| Ok(()))
+    }
+
+    /// The same, and shows each forecast with the queue and what was learned when its job came.
+    ///
+    /// # Errors
+    /// As [`Asked::until`]; what `see` refuses.
+    pub fn until_seen(
+        &self,
+        at: Time,
+        is_taken: impl Fn(usize) -> bool,
+        see: See<'_>,
+    ) -> Result<Now<'a>, Error> {
         let mut now = Now {
             record: Record::of(self.workload, self.sim)?,
             past: Past::of(self.workload),
@@ -93,7 +109,7 @@ impl<'a> Asked<'a> {
             now.at = time;
             now.record.change(group);
             match kind {
-                Change::Comes => self.forecast(&mut now, group, &is_taken)?,
+                Change::Comes => self.forecast(&mut now, group, &is_taken, see)?,
                 Change::Starts => {
                     for (_, _, job) in group {
                         now.past.began(*job, wait_of(self.workload, *job).unwrap_or(0.0));
@@ -118,6 +134,7 @@ impl<'a> Asked<'a> {
         now: &mut Now<'a>,
         group: &[Event],
         is_taken: &impl Fn(usize) -> bool,
+        see: See<'_>,
     ) -> Result<(), Error> {
         let taken: Vec<usize> = group
             .iter()
@@ -131,7 +148,6 @@ impl<'a> Asked<'a> {
         now.learner.refit(at_s);
         let present = now.present();
         let numbers: BTreeMap<usize, usize> = present.waiting.iter().copied().zip(0..).collect();
-        let mut found = Vec::new();
         let estimates = now.estimates();
         let site = Site {
             workload: self.workload,
@@ -145,15 +161,17 @@ impl<'a> Asked<'a> {
             present: &present,
             free: now.free(),
         };
-        for job in taken {
-            // What the tables have no room for does not wait here.
-            let (Some(number), Some(wait_s)) = (numbers.get(&job), wait_of(self.workload, job)) else {
-                continue;
-            };
-            let seed = self.seed.child("hindcast", job as u64);
-            let bare = scene.bare(&Subject::Waits(*number), self.num_replays, seed)?;
+        // What the tables have no room for does not wait here.
+        let known = taken
+            .iter()
+            .filter_map(|job| Some((*job, *numbers.get(job)?, wait_of(self.workload, *job)?)));
+        let known: Vec<(usize, usize, f64)> = known.collect();
+        let subjects: Vec<Subject<'_>> = known.iter().map(|of| Subject::Waits(of.1)).collect();
+        let seed = self.seed.child("hindcast", taken[0] as u64);
+        let bares = scene.bares(&subjects, self.num_replays, seed)?;
+        let of = |((job, _, wait_s), bare): ((usize, usize, f64), Bare)| {
             let (raw, stated) = now.learner.state(&bare);
-            found.push(Case {
+            Case {
                 job,
                 at_s,
                 raw,
@@ -161,8 +179,12 @@ impl<'a> Asked<'a> {
                 method: now.learner.method(self.method),
                 bare,
                 wait_s,
-            });
-        }
+            }
+        };
+        let found: Vec<Case> = known.into_iter().zip(bares).map(of).collect();
+        found
+            .iter()
+            .try_for_each(|case| see(&scene, &now.learner, case))?;
         found.into_iter().for_each(|case| now.learner.add(case));
         Ok(())
     }

@@ -17,7 +17,7 @@ const WAITS: usize = 300;
 /// Sizes: 1, 2 to 3, 4 to 7, and so on to 64 and more GPUs.
 const SIZES: usize = 7;
 
-/// Run times of one kind of job, s: the last ones in the order of their ends, and sorted.
+/// Run times of one kind of job, parts of their limits, or s of those without: the last ones in the order of their ends, and sorted.
 #[derive(Clone, Debug, Default)]
 struct Pool {
     order: VecDeque<f64>,
@@ -50,6 +50,11 @@ pub struct Who {
 }
 
 impl Who {
+    /// By what its run time is compared with that of others: its limit, where it has one.
+    fn scale(self) -> f64 {
+        if self.limit_s > 0.0 { self.limit_s } else { 1.0 }
+    }
+
     /// Kinds that it belongs to, the narrowest first.
     fn kinds(self) -> [(u8, u32, u8, u32); 5] {
         let limit = self.limit_s as u32;
@@ -122,7 +127,7 @@ impl Past {
     pub fn ended(&mut self, job: usize, run_s: f64) {
         let who = self.who[job];
         for kind in who.kinds() {
-            self.pools.entry(kind).or_default().add(run_s, LAST);
+            self.pools.entry(kind).or_default().add(run_s / who.scale(), LAST);
         }
         if who.limit_s > 0.0 {
             self.num_limited += 1;
@@ -160,23 +165,25 @@ impl Past {
     pub fn runs(&self, who: Who, age_s: f64) -> Runs<'_> {
         let of = |kind| {
             let all = &self.pools.get(kind)?.sorted;
-            let longer = &all[all.partition_point(|run| *run <= age_s)..];
+            let longer = &all[all.partition_point(|run| *run <= age_s / who.scale())..];
             (all.len() >= KNOWN && longer.len() >= LONGER).then_some(longer)
         };
         let binds = self.num_kept as f64 >= KEPT * self.num_limited as f64;
         let is_limited = who.limit_s > 0.0 && binds;
         Runs {
             known: who.kinds().iter().find_map(of).unwrap_or_default(),
+            scale: who.scale(),
             age_s,
             most_s: is_limited.then_some(who.limit_s),
         }
     }
 }
 
-/// Run times of which one is a job's, s, sorted; empty where nothing like it is known.
+/// Run times of which one is a job's, over their scale, sorted; empty where nothing like it is known.
 #[derive(Clone, Copy, Debug)]
 pub struct Runs<'a> {
     known: &'a [f64],
+    scale: f64,
     age_s: f64,
     most_s: Option<f64>,
 }
@@ -191,7 +198,7 @@ impl Runs<'_> {
             .known
             .get(((part * self.known.len() as f64) as usize).min(last))
         {
-            Some(run_s) => *run_s,
+            Some(part) => part * self.scale,
             None => self.age_s.max(600.0) / (1.0 - part).max(0.01),
         };
         self.most_s

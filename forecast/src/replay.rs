@@ -1,18 +1,19 @@
 //! The queue from an instant on, under a policy: what runs goes on where it is, what waits is started by the policy.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 use pleach_env::workload::{JobSpec, Workload};
 use pleach_env::world::{Advance, World};
 use pleach_env::{Error, SimConfig, labels};
 use pleach_policies::PolicySpec;
 use pleach_scheduler::decision::Action;
-use pleach_scheduler::{Estimate, JobId, Problem, Provenance, Time};
+use pleach_scheduler::{Estimate, JobId, Planner, Problem, Provenance, Time};
 
 use crate::record::Present;
 
-/// Days after which a replay ends; what has not started then counts as starting then. *Ours*.
-pub const DAYS_MAX: f64 = 60.0;
+/// When a replay ends, s; what has not started then counts as starting then. *Ours*: 60 days.
+pub const DAYS_MAX_S: f64 = 60.0 * 86_400.0;
 
 /// A cluster, its policy and what is believed of run times.
 #[derive(Clone, Copy)]
@@ -105,7 +106,8 @@ impl<'a> Site<'a> {
     }
 
     /// Starts of the jobs that wait and of the first `num_asked` that come, since the instant, s, where the jobs of `targets` are
-    /// all that matters: a replay ends when they have started. Infinite where one does not start in [`DAYS_MAX`] days.
+    /// all that matters: a replay ends when they have started. Infinite where one does not start within so many seconds; 0: in the
+    /// first pass.
     ///
     /// # Errors
     /// A cluster that cannot be made, a policy that cannot decide.
@@ -115,6 +117,7 @@ impl<'a> Site<'a> {
         drawn: &Drawn<'a>,
         num_asked: usize,
         targets: &[usize],
+        within_s: f64,
     ) -> Result<Vec<f64>, Error> {
         let rows = self.rows(present, drawn, num_asked);
         let mut starts_s = vec![f64::INFINITY; present.waiting.len() + num_asked];
@@ -124,12 +127,22 @@ impl<'a> Site<'a> {
             classes: self.workload.classes.clone(),
             jobs: Vec::with_capacity(rows.len()),
         };
-        for row in &rows {
+        let has_labels = self.policy.is_planner();
+        for Row { coming, .. } in &rows {
+            let JobSpec {
+                num_gpus,
+                tenant,
+                class,
+                resources,
+                ..
+            } = *coming.spec;
             list.jobs.push(JobSpec {
-                submit: row.coming.submit,
-                run_time_s: row.coming.run_s,
-                id: String::new(),
-                ..row.coming.spec.clone().into_owned()
+                tenant,
+                class,
+                resources,
+                user: coming.spec.user.as_ref().filter(|_| has_labels).cloned(),
+                observed: coming.spec.observed.as_ref().filter(|_| has_labels).cloned(),
+                ..JobSpec::new("", coming.submit, num_gpus, coming.run_s)
             });
         }
         let estimates: Vec<Estimate> = rows.iter().map(|row| row.coming.estimate).collect();
@@ -144,19 +157,20 @@ impl<'a> Site<'a> {
         }
         for (one, row) in present.running.iter().zip(row_of) {
             let id = JobId(row as u32);
-            to(&mut world, one.start, row)?;
+            to(&mut world, planner.as_mut(), one.start, row)?;
             world.cluster_mut().start(id, one.placement.clone());
             world.carry_out();
             planner.observe(world.cluster());
         }
-        to(&mut world, present.at, 0)?;
+        to(&mut world, planner.as_mut(), present.at, 0)?;
         let delay_s = self
             .sim
             .batch_system
             .as_ref()
             .map_or(0.0, |system| system.start_delay_s);
-        let until = present.at + Time::from_secs_f64(DAYS_MAX * 86_400.0);
-        let (mut wake, mut left) = (None, targets.to_vec());
+        let until = present.at + Time::from_secs_f64(within_s);
+        let mut wake = None;
+        let mut left: BTreeSet<usize> = targets.iter().copied().collect();
         loop {
             if world.may_decide() {
                 planner.plan(world.cluster_mut())?;
@@ -165,13 +179,13 @@ impl<'a> Site<'a> {
                     let wanted = rows[decision.row.index()].wanted;
                     if let Some(number) = wanted.filter(|_| decision.action == Action::Start) {
                         starts_s[number] = starts_s[number].min(since_s);
-                        left.retain(|other| *other != number);
+                        left.remove(&number);
                     }
                 }
                 wake = planner.wake_at(world.cluster()).filter(|_| !planner.rests());
                 world.carry_out();
             }
-            if left.is_empty() || world.cluster().now() > until || world.is_over() {
+            if left.is_empty() || world.cluster().now() >= until || world.is_over() {
                 return Ok(starts_s);
             }
             world.wake_at(wake);
@@ -183,7 +197,7 @@ impl<'a> Site<'a> {
 }
 
 /// Goes on until an instant, and until a row has come; nothing is decided on the way.
-fn to(world: &mut World, at: Time, row: usize) -> Result<(), Problem> {
+fn to(world: &mut World, planner: &mut dyn Planner, at: Time, row: usize) -> Result<(), Problem> {
     while world.cluster().now() < at || world.cluster().jobs().len() <= row {
         world.wake_at(Some(at));
         if world.advance() == Advance::End || world.cluster().now() > at {
@@ -194,6 +208,7 @@ fn to(world: &mut World, at: Time, row: usize) -> Result<(), Problem> {
                 "this is a fault of the forecast: report it",
             ));
         }
+        planner.observe(world.cluster());
     }
     Ok(())
 }

@@ -11,7 +11,7 @@ use pleach_forecast::draws::Draws;
 use pleach_forecast::hindcast::{Asked, Now, wait_of};
 use pleach_forecast::learn::Method;
 use pleach_forecast::record::played;
-use pleach_forecast::replay::Site;
+use pleach_forecast::replay::{DAYS_MAX_S, Site};
 use pleach_policies::{Door, PolicySpec};
 use pleach_scheduler::Time;
 use pleach_scheduler::cluster_spec::{ClusterSpec, ModelClass};
@@ -90,7 +90,10 @@ fn with_true_run_times_and_arrivals_a_replay_is_the_truth_job_by_job() {
             at(&asked, &now, |scene| {
                 let truth = Draws::truth(scene.site, scene.present);
                 let targets: Vec<usize> = (0..scene.present.waiting.len()).collect();
-                let starts_s = scene.site.replay(scene.present, &truth, 0, &targets).unwrap();
+                let starts_s = scene
+                    .site
+                    .replay(scene.present, &truth, 0, &targets, DAYS_MAX_S)
+                    .unwrap();
                 for (job, start_s) in scene.present.waiting.iter().zip(starts_s) {
                     let seen = workload.jobs[*job].observed.as_deref().unwrap();
                     let start = instant + Time::from_secs_f64(start_s);
@@ -159,7 +162,11 @@ fn nothing_that_is_known_later_alone_changes_a_forecast() {
             let mut found: Vec<Bare> = now.learner.cases().iter().map(|case| case.bare.clone()).collect();
             at(&asked, &now, |scene| {
                 let all = 0..scene.present.waiting.len();
-                found.extend(all.map(|number| scene.bare(&Subject::Waits(number), 5, Seed(1)).unwrap()));
+                found.extend(
+                    scene
+                        .bares(&all.map(Subject::Waits).collect::<Vec<_>>(), 5, Seed(1))
+                        .unwrap(),
+                );
             });
             found
         };
@@ -195,8 +202,8 @@ fn a_renewed_forecast_never_lies_in_the_past() {
                 .iter()
                 .position(|other| *other == job)
                 .unwrap();
-            let bare = scene.bare(&Subject::Waits(number), 10, Seed(1)).unwrap();
-            let (_, stated) = now.learner.state(&bare);
+            let bares = scene.bares(&[Subject::Waits(number)], 10, Seed(1)).unwrap();
+            let (_, stated) = now.learner.state(&bares[0]);
             for of in stated {
                 assert!(of.iter().all(|wait_s| *wait_s >= 0.0), "{of:?}");
                 assert!(of.is_sorted(), "{of:?}");

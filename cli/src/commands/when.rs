@@ -30,7 +30,7 @@ pub fn run(args: &WhenArgs, context: &mut Context<'_>) -> Result<(), Error> {
     let asked = asked(&workload, (&sim, &policy), args.report.seed(), &args.method);
     let watcher = bars(quiet);
     if args.hindcast {
-        let found = hindcast(&asked, args.at, &watcher)?;
+        let found = hindcast(&asked, args.at, is_played, &watcher)?;
         let report = hindcast_page(&found);
         if !quiet {
             context.say(report.text().trim_end())?;

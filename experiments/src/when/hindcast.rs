@@ -1,9 +1,12 @@
 //! How good forecasts of the last weeks would have been, each with what was known when its job came.
 
-use pleach_forecast::learn::{Case, Method};
+use pleach_forecast::case::{SHORT_S, Scene};
+use pleach_forecast::learn::{Case, Learner, Method};
 use pleach_forecast::score::{EIGHTY, LEVELS, MIDDLE, Quantiles, holds, log1, pinball};
+use pleach_scheduler::portable_math::{exp, ln};
 use serde::Serialize;
 
+use super::gains::{GANGS_MAX, Gains};
 use super::{Asked, DAYS, instant, learned};
 use crate::error::Error;
 use crate::evaluate::day::DAY_S;
@@ -65,6 +68,8 @@ pub struct Bucket {
     pub at_once: f64,
     /// Quartiles of the waits, s.
     pub waits_s: [f64; 3],
+    /// Median factor by which wait and stated median, each with a minute, differ.
+    pub factor: f64,
     /// Part whose 80 % interval held.
     pub held: f64,
 }
@@ -90,6 +95,8 @@ pub struct Hindcast {
     pub rows: Vec<Row>,
     /// By the stated median.
     pub buckets: Vec<Bucket>,
+    /// What asking for less would have won; none of a record.
+    pub gains: Option<Gains>,
     /// Part of the waits at or below each stated quantile of the answers. `[level]`
     pub reliability: Vec<(f64, f64)>,
 }
@@ -107,16 +114,35 @@ fn stated(case: &Case, of: usize) -> Quantiles {
     }
 }
 
-/// Scores.
+/// Scores; with what asking for less would have won where the policy itself made the starts.
 ///
 /// # Errors
 /// A list without so many days, an instant beyond it, a policy that cannot decide.
-pub fn hindcast(asked: &Asked<'_>, at_s: Option<f64>, watcher: &Watcher) -> Result<Hindcast, Error> {
+pub fn hindcast(
+    asked: &Asked<'_>,
+    at_s: Option<f64>,
+    is_played: bool,
+    watcher: &Watcher,
+) -> Result<Hindcast, Error> {
     // After its last job a list may go on for weeks.
     let last = asked.workload.jobs.last().map(|job| job.submit.as_secs_f64());
     let until_s = instant(asked.workload, at_s.or(last))?;
-    let now = learned(asked, until_s, (2.0 * DAYS, FORECASTS_MAX), watcher)?;
     let since_s = (until_s - DAYS * DAY_S).max(until_s / 2.0);
+    let (mut gains, mut num_gangs) = (Gains::default(), 0);
+    let mut see = |scene: &Scene<'_>, learner: &Learner, case: &Case| {
+        let jobs = &asked.workload.jobs;
+        // Behind it none came at its instant: what is asked is asked last.
+        let is_last = jobs
+            .get(case.job + 1)
+            .is_none_or(|next| next.submit > jobs[case.job].submit);
+        let is_gang = is_last && jobs[case.job].num_gpus > 1 && case.bare.must_wait();
+        num_gangs += usize::from(is_played && case.at_s >= since_s && is_gang);
+        match num_gangs > 2 * gains.num_gangs && gains.num_gangs < GANGS_MAX {
+            true => gains.play(scene, (learner, asked.method), case),
+            false => Ok(()),
+        }
+    };
+    let now = learned(asked, until_s, (2.0 * DAYS, FORECASTS_MAX), &mut see, watcher)?;
     let cases: Vec<&Case> = now
         .learner
         .cases()
@@ -155,6 +181,7 @@ pub fn hindcast(asked: &Asked<'_>, at_s: Option<f64>, watcher: &Watcher) -> Resu
         answered: Method::ALL.map(|method| cases.iter().filter(|case| case.method == method).count()),
         rows,
         buckets: buckets(&cases),
+        gains: Some(gains).filter(|gains| gains.num_gangs > 0),
         reliability: reliability.collect(),
     })
 }
@@ -219,12 +246,19 @@ fn buckets(cases: &[&Case]) -> Vec<Bucket> {
         let of: Vec<&Case> = cases.iter().filter(is_in).copied().collect();
         let mut waits: Vec<f64> = of.iter().map(|case| case.wait_s).collect();
         waits.sort_unstable_by(f64::total_cmp);
+        let log = |wait_s: f64| ln(wait_s + SHORT_S);
+        let logs = of
+            .iter()
+            .map(|case| (log(case.wait_s) - log(case.answer()[MIDDLE])).abs());
+        let mut logs: Vec<f64> = logs.collect();
+        logs.sort_unstable_by(f64::total_cmp);
         if !of.is_empty() {
             found.push(Bucket {
                 stated,
                 num_jobs: of.len(),
                 at_once: part(&of, |case| case.wait_s == 0.0),
                 waits_s: [0.25, 0.5, 0.75].map(|part| quantile(&waits, part).unwrap_or(0.0)),
+                factor: exp(quantile(&logs, 0.5).unwrap_or(0.0)),
                 held: part(&of, |case| holds(case.answer(), case.wait_s, EIGHTY)),
             });
         }

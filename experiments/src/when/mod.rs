@@ -1,6 +1,7 @@
 //! When a job would start: what runs and waits at an instant of a site's list, a forecast, and what would be gained by asking for less.
 
 mod alternatives;
+mod gains;
 mod hindcast;
 mod list;
 mod page;
@@ -11,7 +12,7 @@ use std::borrow::Cow;
 use pleach_env::workload::{JobSpec, Workload};
 use pleach_env::{Seed, SimConfig};
 use pleach_forecast::case::{Bare, Scene, Subject};
-use pleach_forecast::hindcast::{Asked, Now};
+use pleach_forecast::hindcast::{Asked, Now, See};
 use pleach_forecast::learn::{Method, RESOLVED_MIN};
 use pleach_forecast::past::{Who, size};
 use pleach_forecast::record::Present;
@@ -27,6 +28,7 @@ use crate::evaluate::metric::show_seconds;
 use crate::progress::{Progress, Watcher};
 
 pub use alternatives::Ask;
+pub use gains::Gains;
 pub use hindcast::{Hindcast, Row, hindcast};
 pub use list::{list_of, recorded};
 pub use page::{hindcast_page, page};
@@ -133,6 +135,7 @@ fn learned<'a>(
     asked: &Asked<'a>,
     at_s: f64,
     (days, most): (f64, usize),
+    see: See<'_>,
     watcher: &Watcher,
 ) -> Result<Now<'a>, Error> {
     let jobs = &asked.workload.jobs;
@@ -149,7 +152,7 @@ fn learned<'a>(
     };
     let label = "forecasts of jobs that came before";
     Ok(watcher.part(label, (last - first).div_ceil(every), || {
-        asked.until(to, is_taken)
+        asked.until_seen(to, is_taken, see)
     })?)
 }
 
@@ -206,7 +209,7 @@ pub fn when(asked: &Asked<'_>, at_s: Option<f64>, ask: &Ask, watcher: &Watcher) 
         workload: &workload,
         ..*asked
     };
-    let now = learned(asked, at_s, (DAYS, LEARNED_MAX), watcher)?;
+    let now = learned(asked, at_s, (DAYS, LEARNED_MAX), &mut |_, _, _| Ok(()), watcher)?;
     let present = now.present();
     let site = Site {
         workload: &workload,
@@ -227,14 +230,11 @@ pub fn when(asked: &Asked<'_>, at_s: Option<f64>, ask: &Ask, watcher: &Watcher) 
         subjects.push(Subject::Waits(number));
         names.push(words);
     }
-    let waits = scene.waits(&subjects, REPLAYS, asked.seed.child("when", 0))?;
+    let bares = scene.bares(&subjects, REPLAYS, asked.seed.child("when", 0))?;
     let method = now.learner.method(asked.method);
-    let mut found = Vec::new();
-    for ((what, subject), waits) in names.into_iter().zip(&subjects).zip(waits) {
-        let bare = scene.bare_of(subject, waits)?;
-        let (_, stated) = now.learner.state(&bare);
-        found.push(Forecast::of(what, &stated[method as usize], &bare));
-    }
+    let of =
+        |(what, bare): (String, &Bare)| Forecast::of(what, &now.learner.state(bare).1[method as usize], bare);
+    let mut found: Vec<Forecast> = names.into_iter().zip(&bares).map(of).collect();
     let forecast = found.remove(0);
     let (held, num_held) = now.learner.held(at_s);
     // Of no jobs the sum is minus zero.

@@ -90,6 +90,7 @@ pub fn hindcast_page(found: &Hindcast) -> Report {
             bucket.num_jobs.to_string(),
             percent(bucket.at_once),
             waits,
+            format!("{:.1}", bucket.factor),
             percent(bucket.held),
         ]
     });
@@ -98,6 +99,7 @@ pub fn hindcast_page(found: &Hindcast) -> Report {
         "jobs",
         "started at once",
         "waits: median (quartiles)",
+        "off by a factor of",
         "80 % holds",
     ];
     let buckets = table(&header, rows.collect(), Vec::new());
@@ -120,5 +122,9 @@ pub fn hindcast_page(found: &Hindcast) -> Report {
         .note(&found.policy)
         .section("Scores", [Block::Verdict(verdict), scores.into()])
         .section("By what was stated", [Block::from(buckets)])
+        .section(
+            "Asking for less",
+            found.gains.iter().map(|gains| Block::Text(gains.words())),
+        )
         .section("Reliability", plot.if_any().map(Block::from))
 }

@@ -16,6 +16,7 @@ pub mod quickstart;
 pub mod report;
 pub mod run;
 pub mod say;
+mod served;
 pub mod sweep;
 pub mod sweep_unit;
 pub mod train;

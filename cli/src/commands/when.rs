@@ -1,9 +1,16 @@
 //! `pleach when`: when a job would start.
 
-use pleach_experiments::error::Error;
-use pleach_experiments::when::{asked, hindcast, hindcast_page, list_of, page, recorded, when};
+use std::path::Path;
+use std::thread;
+use std::time::Duration;
 
-use crate::commands::Context;
+use pleach_experiments::error::Error;
+use pleach_experiments::evaluate::day::DAY_S;
+use pleach_experiments::when::{
+    Kept, asked, hindcast, hindcast_page, list_of, page, recorded, standing, starts, when,
+};
+
+use crate::commands::{Context, served};
 use crate::flags::WhenArgs;
 use crate::progress::bars;
 
@@ -12,6 +19,12 @@ use crate::progress::bars;
 /// # Errors
 /// Files that cannot be used, a job that the cluster cannot hold, a simulation that fails.
 pub fn run(args: &WhenArgs, context: &mut Context<'_>) -> Result<(), Error> {
+    if let Some(address) = args.list.strip_prefix("http://") {
+        return served::run(address, args, context);
+    }
+    if let Some(path) = &args.answers {
+        return answers(args, path, context);
+    }
     let opened = list_of(
         &args.list,
         args.cluster.as_deref(),
@@ -19,6 +32,11 @@ pub fn run(args: &WhenArgs, context: &mut Context<'_>) -> Result<(), Error> {
         &args.scheduling,
     )?;
     let (workload, sim, policy) = opened;
+    let workload = if args.hindcast {
+        workload
+    } else {
+        standing(workload)
+    };
     let (workload, is_played) = recorded(workload, &sim, &policy)?;
     let quiet = args.report.quiet();
     if is_played && !quiet {
@@ -53,4 +71,27 @@ pub fn run(args: &WhenArgs, context: &mut Context<'_>) -> Result<(), Error> {
     args.report
         .json()
         .map_or(Ok(()), |path| context.write_json(path, &answer))
+}
+
+/// Writes the forecasts of all that waits, once or again and again.
+fn answers(args: &WhenArgs, path: &Path, context: &mut Context<'_>) -> Result<(), Error> {
+    let watcher = bars(args.report.quiet());
+    let mut kept = Kept::default();
+    let mut write = |context: &mut Context<'_>| {
+        let (cluster, policy) = (args.cluster.as_deref(), args.policy.as_deref());
+        let (workload, sim, policy) = list_of(&args.list, cluster, policy, &args.scheduling)?;
+        let (workload, _) = recorded(standing(workload), &sim, &policy)?;
+        let asked = asked(&workload, (&sim, &policy), args.report.seed(), &args.method);
+        context.write_json(path, &starts(&asked, args.at, &mut kept, &watcher)?)
+    };
+    let Some(days) = args.every else {
+        return write(context);
+    };
+    loop {
+        // A list that is just being written, or has no job yet, is there a moment later.
+        if let Err(error) = write(context) {
+            context.say(&error.to_string())?;
+        }
+        thread::sleep(Duration::from_secs_f64((days * DAY_S).max(1.0)));
+    }
 }

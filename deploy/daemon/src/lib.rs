@@ -16,6 +16,7 @@ mod execution;
 pub mod factors;
 pub mod files;
 pub mod fleet;
+pub mod forecasts;
 pub mod history;
 mod journal;
 mod learning;

@@ -1,4 +1,5 @@
-//! Figures for Prometheus, over HTTP on a port of the loopback address: `GET /metrics` in the OpenMetrics text format.
+//! Figures for Prometheus, over HTTP on a port of the loopback address: `GET /metrics` in the OpenMetrics text format. There too
+//! `GET /v1/when`, forecasts of starts.
 //!
 //! A thread of its own answers one caller at a time, from the text of the last round: whoever asks slowly delays no round.
 
@@ -16,6 +17,7 @@ use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::{Registry, Unit};
 
 use crate::error::Error;
+use crate::forecasts::Served;
 use crate::leases::LeaseStatus;
 use crate::round_facts::DecidedBy;
 use crate::state::Status;
@@ -45,6 +47,9 @@ pub struct Metrics {
     leases: Option<(Counter, [Gauge; 3])>,
     /// Each from the first round on in which it is known.
     known: [Option<Gauge>; 2],
+    /// The same of forecasts: age, part that held, jobs.
+    forecasts: Option<[Gauge<f64, AtomicU64>; 3]>,
+    served: Served,
 }
 
 impl Metrics {
@@ -131,6 +136,8 @@ impl Metrics {
             times,
             leases: None,
             known: [None, None],
+            forecasts: None,
+            served: Served::default(),
         }
     }
 
@@ -150,9 +157,15 @@ impl Metrics {
             source,
         })?;
         self.address = Some(address);
-        let shared = self.text();
-        thread::spawn(move || serve(listener.incoming(), &shared));
+        let shared = (self.text(), self.served());
+        thread::spawn(move || serve(listener.incoming(), (&shared.0, &shared.1)));
         Ok(())
+    }
+
+    /// Forecasts of starts as they are served.
+    #[must_use]
+    pub fn served(&self) -> Served {
+        self.served.clone()
     }
 
     /// What is told of the last round, in the OpenMetrics text format.
@@ -167,8 +180,8 @@ impl Metrics {
         self.address
     }
 
-    /// Takes in a round that has ended.
-    pub fn publish(&mut self, status: &Status) {
+    /// Takes in a round that has ended, with age, s, calibration and number of the forecasts, where there are any.
+    pub fn publish(&mut self, status: &Status, forecasts: Option<[f64; 3]>) {
         let is_failed = status.num_failed > self.counters[1].get();
         let totals = [
             status.num_rounds,
@@ -235,6 +248,9 @@ impl Metrics {
         if let Some(leases) = &status.leases {
             self.publish_leases(leases);
         }
+        if let Some(figures) = forecasts {
+            self.publish_forecasts(figures);
+        }
         let mut text = String::new();
         // A `String` takes all that is written to it.
         if encode(&mut text, &self.registry).is_ok() {
@@ -244,6 +260,27 @@ impl Metrics {
 }
 
 impl Metrics {
+    fn publish_forecasts(&mut self, figures: [f64; 3]) {
+        let registry = &mut self.registry;
+        let gauges = self.forecasts.get_or_insert_with(|| {
+            let gauges: [Gauge<f64, AtomicU64>; 3] = Default::default();
+            let [age, held, jobs] = gauges.clone();
+            let help = "How old the forecasts of starts are";
+            registry.register_with_unit("forecast_age", help, Unit::Seconds, age);
+            let help = "Part of the last forecasts of starts whose 80 % interval held";
+            registry.register("forecast_held", help, held);
+            registry.register(
+                "forecast_jobs",
+                "Jobs that wait and have a forecast of their start",
+                jobs,
+            );
+            gauges
+        });
+        for (gauge, figure) in gauges.iter().zip(figures) {
+            gauge.set(figure);
+        }
+    }
+
     fn publish_leases(&mut self, leases: &LeaseStatus) {
         let registry = &mut self.registry;
         let (stopped, gauges) = self.leases.get_or_insert_with(|| {
@@ -270,11 +307,11 @@ impl Metrics {
     }
 }
 
-fn serve(callers: impl Iterator<Item = std::io::Result<TcpStream>>, text: &Mutex<String>) {
+fn serve(callers: impl Iterator<Item = std::io::Result<TcpStream>>, told: (&Mutex<String>, &Served)) {
     for caller in callers {
         match caller {
             // A caller that breaks off is none of our errors.
-            Ok(caller) => drop(answer(caller, text)),
+            Ok(caller) => drop(answer(caller, told)),
             Err(_) => thread::sleep(PAUSE),
         }
     }
@@ -292,7 +329,7 @@ fn left(end: Instant) -> std::io::Result<Duration> {
     Ok(left)
 }
 
-fn answer(mut caller: TcpStream, text: &Mutex<String>) -> std::io::Result<()> {
+fn answer(mut caller: TcpStream, (text, served): (&Mutex<String>, &Served)) -> std::io::Result<()> {
     // One limit for all reads and writes: a caller that sends byte by byte gets no more time than others.
     let end = Instant::now() + PATIENCE;
     let mut request = Vec::new();
@@ -304,7 +341,17 @@ fn answer(mut caller: TcpStream, text: &Mutex<String>) -> std::io::Result<()> {
             num => request.extend_from_slice(&part[..num]),
         }
     }
-    let (code, kind, body) = if request.starts_with(b"GET /metrics ") {
+    let asked = request.strip_prefix(b"GET /v1/when").unwrap_or_default();
+    let asked = asked.split(|byte| *byte == b' ').next().unwrap_or_default();
+    let forecasts = match std::str::from_utf8(asked) {
+        Ok(query) if request.starts_with(b"GET /v1/when ") || query.starts_with('?') => {
+            served.answer(query.trim_start_matches('?'))
+        }
+        _ => None,
+    };
+    let (code, kind, body) = if let Some(body) = forecasts {
+        ("200 OK", "application/json", body)
+    } else if request.starts_with(b"GET /metrics ") {
         let body = text.lock().unwrap_or_else(PoisonError::into_inner).clone();
         (
             "200 OK",
@@ -312,7 +359,8 @@ fn answer(mut caller: TcpStream, text: &Mutex<String>) -> std::io::Result<()> {
             body,
         )
     } else {
-        ("404 Not Found", "text/plain", "GET /metrics\n".to_owned())
+        let body = "GET /metrics, or /v1/when?job=ID where there is a forecast\n";
+        ("404 Not Found", "text/plain", body.to_owned())
     };
     let num = body.len();
     let reply = format!(
@@ -357,7 +405,7 @@ mod tests {
             "{before}"
         );
         for rounds in 1..=2 {
-            metrics.publish(&Status {
+            let status = Status {
                 num_rounds: rounds,
                 num_waiting: 7,
                 at_s: 1_795_000_000,
@@ -370,7 +418,8 @@ mod tests {
                     num_stopped: 5,
                 }),
                 ..Status::default()
-            });
+            };
+            metrics.publish(&status, (rounds == 2).then_some([40.0, 0.75, 9.0]));
         }
         let text = ask(address, "GET /metrics HTTP/1.1\r\nHost: here\r\n\r\n");
         for line in [
@@ -384,6 +433,9 @@ mod tests {
             "pleach_leases_waiting 2",
             "pleach_leases_placed 3",
             "pleach_gpus_leased 12",
+            "pleach_forecast_age_seconds 40",
+            "pleach_forecast_held 0.75",
+            "pleach_forecast_jobs 9",
             "# EOF",
         ] {
             assert!(text.contains(line), "{line} is not in {text}");
@@ -415,7 +467,8 @@ mod tests {
     #[test]
     fn callers_that_cannot_be_accepted_keep_no_core_busy() {
         let began = Instant::now();
-        serve((0..3).map(|_| Err(ErrorKind::Other.into())), &Mutex::default());
+        let told = (&Mutex::default(), &Served::default());
+        serve((0..3).map(|_| Err(ErrorKind::Other.into())), told);
         assert!(began.elapsed() >= 3 * PAUSE);
     }
 }

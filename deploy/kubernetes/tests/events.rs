@@ -113,3 +113,56 @@ async fn of_many_events_some_are_written_at_once_and_the_others_by_and_by() {
         assert_eq!(seen.len(), num, "after {after_s} s");
     }
 }
+
+/// Forecasts of all jobs of a look.
+fn foretell(driven: &Driven, made_s: i64, median_s: f64) {
+    let view = driven.controller.system().view();
+    let observed = view.last(Duration::from_secs(600)).unwrap();
+    let of = json!({ "at_once": 0.0, "median_s": median_s, "within_s": [600.0, 2.0 * median_s] });
+    let jobs: serde_json::Map<String, Value> = observed
+        .snapshot
+        .jobs
+        .iter()
+        .map(|job| (job.id.to_string(), of.clone()))
+        .collect();
+    let starts = json!({ "version": 1, "made_s": made_s, "method": "replay", "policy": "fifo", "held": 0.8, "num_held": 9,
+        "jobs": jobs, "requests": [] });
+    std::fs::write(driven.settings.state_dir.join("when.json"), starts.to_string()).unwrap();
+}
+
+#[tokio::test]
+async fn users_see_another_bucket_of_their_start_and_nothing_of_old_forecasts() {
+    let mut driven = open(2).await;
+    for after_s in [0, 2] {
+        driven.controller.round(NOW_S + after_s).await;
+        events(&driven.fake, 4 + after_s as usize).await;
+    }
+    // The first has started; of the second nothing was said of when it would.
+    let mut num = 6;
+    for (after_s, median_s, is_news) in [
+        (4, 9000.0, true),
+        (6, 9001.0, false),
+        (300, 60_000.0, false),
+        (620, 60_000.0, true),
+        (1300, 60_001.0, false),
+    ] {
+        foretell(&driven, NOW_S + after_s, median_s);
+        driven.controller.round(NOW_S + after_s).await;
+        num += if is_news { 2 } else { 0 };
+        let seen = events(&driven.fake, num).await;
+        let told = of(&seen, "Pod", "w-1");
+        let told: Vec<_> = told
+            .iter()
+            .filter(|(reason, _)| *reason == "PleachForecast")
+            .collect();
+        assert_eq!(seen.len(), num, "after {after_s} s: {told:?}");
+        if is_news {
+            assert!(told.last().unwrap().1.starts_with("Median wait "), "{told:?}");
+        }
+    }
+    foretell(&driven, NOW_S + 1300, 100.0);
+    driven.controller.round(NOW_S + 1950).await;
+    assert_eq!(events(&driven.fake, num).await.len(), num, "it is too old");
+    let of_first = of(&events(&driven.fake, num).await, "Pod", "w-0").len();
+    assert_eq!(of_first, 2, "what runs has no forecast");
+}

@@ -1,6 +1,7 @@
 //! When a job would start: what runs and waits at an instant of a site's list, a forecast, and what would be gained by asking for less.
 
 mod alternatives;
+mod answers;
 mod hindcast;
 mod list;
 mod page;
@@ -27,6 +28,7 @@ use crate::evaluate::metric::show_seconds;
 use crate::progress::{Progress, Watcher};
 
 pub use alternatives::Ask;
+pub use answers::{Kept, standing, starts};
 pub use hindcast::{Hindcast, Row, hindcast};
 pub use list::{list_of, recorded};
 pub use page::{hindcast_page, page};
@@ -165,6 +167,7 @@ pub fn instant(workload: &Workload, at_s: Option<f64>) -> Result<f64, Error> {
         .map(|seen| seen.start);
     let last = workload.jobs.last().map_or(Time::ZERO, |job| job.submit);
     let last_s = ends.max().unwrap_or(last).max(last).as_secs_f64();
+    let last_s = workload.cluster.seen.until_s().unwrap_or(last_s);
     match at_s {
         None => Ok(last_s),
         Some(at_s) if (0.0..=last_s).contains(&at_s) => Ok(at_s),
@@ -246,7 +249,10 @@ pub fn when(asked: &Asked<'_>, at_s: Option<f64>, ask: &Ask, watcher: &Watcher) 
         + 0.0;
     Ok(Answer {
         as_of_s: at_s,
-        alternatives: best(&forecast, found),
+        alternatives: match ask.instead {
+            Some(_) => found,
+            None => best(&forecast, found),
+        },
         forecast,
         levels: LEVELS,
         method,

@@ -74,6 +74,7 @@ pub(super) fn observe(
         waiting,
         shunned: read.shunned,
         named: read.named,
+        commented: read.commented,
         standing: read.standing,
         rival: None,
         notes: notes.collect(),
@@ -224,6 +225,8 @@ struct Read {
     shunned: BTreeMap<String, String>,
     /// As [`Seen::named`].
     named: BTreeSet<ExternalId>,
+    /// As [`Seen::commented`].
+    commented: BTreeSet<ExternalId>,
     /// A sentence for the status; empty where there is nothing to say.
     standing: String,
     /// What is to be said of lines that could not be read.
@@ -264,9 +267,10 @@ fn read_pinned(
     );
     site.leaving = held_by_others(&jobs, &nodes.tables);
     let shunned = wishes.iter().filter(|(_, wishes)| !is_null(wishes.shunned));
-    let named = asks.iter().filter(|(_, ask)| ask.is_named);
+    let those = |is: fn(&Asks) -> bool| asks.iter().filter(move |(_, ask)| is(ask)).map(|(job, _)| *job);
     Ok(Read {
-        named: named.map(|(job, _)| *job).collect(),
+        named: those(|ask| ask.is_named).collect(),
+        commented: those(|ask| ask.is_commented).collect(),
         shunned: shunned
             .map(|(job, wishes)| (job.to_string(), wishes.shunned.to_owned()))
             .collect(),
